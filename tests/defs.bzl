@@ -1,0 +1,16 @@
+"""dp_test: a GoogleTest.
+
+`dp_test(name = "graph_test", deps = ["//ir:graph"])` compiles graph_test.cc, with GoogleTest and its main() linked. The
+tag "san" puts a test into the short set that tools/test also runs under the address, undefined-behaviour and thread
+sanitizers; it belongs on tests that take no more than a few seconds there.
+"""
+
+def dp_test(name, srcs = None, deps = [], tags = [], size = "small", **kwargs):
+    native.cc_test(
+        name = name,
+        size = size,
+        srcs = srcs or [name + ".cc"],
+        tags = tags,
+        deps = deps + ["@gtest//:gtest_main"],
+        **kwargs
+    )
