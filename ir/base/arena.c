@@ -1,0 +1,124 @@
+// dp_arena: bump allocation in growing chunks, freed all at once. Failure unwinds to dp_arena_run (see base.h).
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/base/base.h"
+
+enum { FIRST_CHUNK_BYTES = 16 << 10, LAST_CHUNK_BYTES = 4 << 20, ALIGNMENT = 16 };
+
+typedef struct chunk {
+  struct chunk *next;
+  size_t used_bytes, size_bytes;
+  _Alignas(ALIGNMENT) unsigned char data[];
+} chunk;
+
+struct dp_arena {
+  chunk *chunks;  // newest first
+  size_t cap_bytes, total_bytes, next_chunk_bytes;
+  jmp_buf *unwind;
+};
+
+dp_arena *dp_arena_create(size_t cap_bytes) {
+  dp_arena *arena = calloc(1, sizeof *arena);
+  if (!arena) return NULL;
+  arena->cap_bytes = cap_bytes;
+  arena->next_chunk_bytes = FIRST_CHUNK_BYTES;
+  return arena;
+}
+
+void dp_arena_destroy(dp_arena *arena) {
+  if (!arena) return;
+  for (chunk *c = arena->chunks, *next; c; c = next) {
+    next = c->next;
+    free(c);
+  }
+  free(arena);
+}
+
+size_t dp_arena_bytes(const dp_arena *arena) { return arena->total_bytes; }
+
+dp_status dp_arena_run(dp_arena *arena, dp_status (*fn)(void *arg), void *arg) {
+  jmp_buf here, *outer = arena->unwind;
+  if (setjmp(here)) {
+    arena->unwind = outer;
+    return dp_fail(DP_EX_MEMORY, "out of memory after %zu bytes%s", arena->total_bytes,
+                   arena->cap_bytes ? " (the limit for an input of this size)" : "");
+  }
+  arena->unwind = &here;
+  dp_status status = fn(arg);
+  arena->unwind = outer;
+  return status;
+}
+
+static _Noreturn void give_up(dp_arena *arena) {
+  if (arena->unwind) longjmp(*arena->unwind, 1);
+  fprintf(stderr, "out of memory\n");
+  exit(DP_EX_MEMORY);
+}
+
+static void add_chunk(dp_arena *arena, size_t bytes) {
+  size_t size = bytes > arena->next_chunk_bytes ? bytes : arena->next_chunk_bytes;
+  if (arena->cap_bytes && (bytes > arena->cap_bytes || arena->total_bytes > arena->cap_bytes - bytes)) give_up(arena);
+  chunk *c = calloc(1, sizeof *c + size);
+  if (!c) give_up(arena);
+  c->size_bytes = size;
+  c->next = arena->chunks;
+  arena->chunks = c;
+  arena->total_bytes += size;
+  if (arena->next_chunk_bytes < LAST_CHUNK_BYTES) arena->next_chunk_bytes *= 2;
+}
+
+void *dp_alloc(dp_arena *arena, size_t bytes) {
+  if (bytes > SIZE_MAX / 4) give_up(arena);
+  bytes = dp_align_up(bytes ? bytes : 1, ALIGNMENT);
+  chunk *c = arena->chunks;
+  if (!c || c->size_bytes - c->used_bytes < bytes) {
+    add_chunk(arena, bytes);
+    c = arena->chunks;
+  }
+  void *result = c->data + c->used_bytes;
+  c->used_bytes += bytes;
+  return result;
+}
+
+void *dp_alloc_n(dp_arena *arena, size_t count, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) give_up(arena);
+  return dp_alloc(arena, bytes);
+}
+
+void *dp_memdup(dp_arena *arena, const void *data, size_t bytes) {
+  void *copy = dp_alloc(arena, bytes);
+  if (bytes) memcpy(copy, data, bytes);
+  return copy;
+}
+
+char *dp_strndup(dp_arena *arena, const char *text, size_t length) {
+  char *copy = dp_alloc(arena, length + 1);
+  memcpy(copy, text, length);
+  return copy;
+}
+
+char *dp_strdup(dp_arena *arena, const char *text) { return dp_strndup(arena, text, strlen(text)); }
+
+char *dp_printf(dp_arena *arena, const char *format, ...) {
+  va_list args, again;
+  va_start(args, format);
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  char *text = dp_alloc(arena, length < 0 ? 1 : (size_t)length + 1);
+  if (length >= 0) vsnprintf(text, (size_t)length + 1, format, again);
+  va_end(again);
+  return text;
+}
+
+void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size) {
+  bool full = count == 0 || (count >= 4 && (count & (count - 1)) == 0);
+  if (!full) return array;
+  void *larger = dp_alloc_n(arena, count ? 2 * count : 4, size);
+  if (count) memcpy(larger, array, count * size);
+  return larger;
+}

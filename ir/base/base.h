@@ -1,0 +1,98 @@
+// The rules that hold everywhere, stated once; other headers state only departures.
+//
+// Errors. A function that can fail because of something outside our control returns dp_status; NULL is success. The first
+// function that detects a fault words the message for the person who made the model, the plan or the data: where, what was
+// expected, what was found, what to do. Callers pass it on with DP_TRY and may put a line of context before it. Outputs
+// come last and are set only on success. Exit codes are those of <sysexits.h> plus DP_EX_PEER_LOST.
+//
+// Memory. The compiler allocates from one dp_arena for a compilation and frees it once; dp_alloc never returns NULL:
+// when memory or the arena's cap is used up it unwinds to dp_arena_run, which returns a status with DP_EX_MEMORY.
+// Pointers handed to a function stay the caller's; what a function returns lives in the arena it was given.
+//
+// Threads. Nothing here locks. An object may be used by one thread at a time; const objects by many.
+#ifndef DP_IR_BASE_BASE_H
+#define DP_IR_BASE_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sysexits.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Exit codes that <sysexits.h> lacks, or names after other things.
+enum {
+  DP_EX_MEMORY = 71,     // out of memory (EX_OSERR)
+  DP_EX_PEER_LOST = 76,  // a peer process was lost (EX_PROTOCOL)
+};
+
+typedef struct dp_error dp_error;
+typedef dp_error *dp_status;  // NULL: success. Owned by whoever holds it; dp_status_free.
+
+#define DP_OK ((dp_status)0)
+#define DP_MUST_USE __attribute__((warn_unused_result))
+#define DP_PRINTF(format_index, args_index) __attribute__((format(printf, format_index, args_index)))
+
+// Returns from the calling function when `expr` is a failure.
+#define DP_TRY(expr)              \
+  do {                            \
+    dp_status dp_try_s_ = (expr); \
+    if (dp_try_s_) return dp_try_s_; \
+  } while (0)
+
+// A new failure with an exit code (EX_DATAERR, EX_USAGE ...) and a message. Never returns NULL.
+dp_status dp_fail(int exit_code, const char *format, ...) DP_PRINTF(2, 3) DP_MUST_USE;
+// Puts "context: " (formatted) before the message of a failure; NULL stays NULL.
+dp_status dp_status_context(dp_status status, const char *format, ...) DP_PRINTF(2, 3) DP_MUST_USE;
+int dp_status_code(dp_status status);             // exit code; 0 for NULL
+const char *dp_status_message(dp_status status);  // "" for NULL; lives as long as the status
+void dp_status_free(dp_status status);            // NULL is allowed
+
+// ---- arena ----------------------------------------------------------------------------------------------------------
+
+typedef struct dp_arena dp_arena;
+
+// cap_bytes: the most it will hold, 0 for no cap. Returns NULL when not even the arena itself can be had.
+dp_arena *dp_arena_create(size_t cap_bytes);
+void dp_arena_destroy(dp_arena *arena);  // NULL is allowed
+size_t dp_arena_bytes(const dp_arena *arena);
+
+// Runs fn(arg); when an allocation in `arena` fails meanwhile, unwinds to here and returns a failure with DP_EX_MEMORY.
+// Calls may nest: the innermost catches. Without a surrounding run, a failing allocation ends the process with 71.
+dp_status dp_arena_run(dp_arena *arena, dp_status (*fn)(void *arg), void *arg) DP_MUST_USE;
+
+// Zeroed memory, aligned to 16 bytes.
+void *dp_alloc(dp_arena *arena, size_t bytes);
+void *dp_alloc_n(dp_arena *arena, size_t count, size_t size);  // overflow counts as out of memory
+void *dp_memdup(dp_arena *arena, const void *data, size_t bytes);
+char *dp_strdup(dp_arena *arena, const char *text);
+char *dp_strndup(dp_arena *arena, const char *text, size_t length);
+char *dp_printf(dp_arena *arena, const char *format, ...) DP_PRINTF(2, 3);
+
+// Makes room for one more element in a growing array whose capacity follows from its count (powers of two, at least 4).
+void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size);
+// Appends *item_ptr to array (of count elements) and counts it.
+#define DP_PUSH(arena, array, count, item)                                             \
+  do {                                                                                 \
+    (array) = dp_grow((arena), (array), (size_t)(count), sizeof *(array));             \
+    (array)[(count)++] = (item);                                                       \
+  } while (0)
+
+// ---- small things ---------------------------------------------------------------------------------------------------
+
+#define DP_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static inline int64_t dp_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t dp_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline uint64_t dp_align_up(uint64_t x, uint64_t alignment) { return (x + alignment - 1) / alignment * alignment; }
+
+uint64_t dp_hash64(const void *data, size_t bytes);  // XXH3, 64 bits
+uint32_t dp_hash_name(const char *name);             // low 32 bits of XXH3_64 of the name: the key of design.md 2.3
+
+#ifdef __cplusplus
+}
+#endif
+#endif
