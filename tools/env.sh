@@ -1,0 +1,15 @@
+# Sourced by quickstart and test, from the root of the project: the packages are there and Bazel can be called.
+
+# Ends the caller with its status (69) when packages are missing and cannot be installed.
+tools/setup
+
+# Bazel keeps its outputs under the home folder; where there is none to write to, under build/.
+if [ ! -d "${HOME:-}" ] || [ ! -w "$HOME" ]; then
+  HOME=$PWD/build/home
+  mkdir -p "$HOME"
+  export HOME
+fi
+
+# Off a terminal Bazel prints what fails and the list of tests, no more.
+quiet="--ui_event_filters=-info"
+if [ ! -t 2 ]; then quiet="$quiet --noshow_progress --noshow_loading_progress"; fi
