@@ -27,12 +27,12 @@ typedef struct dp_model dp_model;
 
 typedef enum {
   DP_ATTR_INT = 1,
-  DP_ATTR_FLOAT,   // a double
+  DP_ATTR_FLOAT,  // a double
   DP_ATTR_STRING,
   DP_ATTR_INTS,
   DP_ATTR_FLOATS,
   DP_ATTR_STRINGS,
-  DP_ATTR_DIMS,    // extents, possibly symbolic: [N,3]
+  DP_ATTR_DIMS,  // extents, possibly symbolic: [N,3]
   DP_ATTR_TENSOR,
 } dp_attr_kind;
 
@@ -71,19 +71,19 @@ typedef enum {
 // Memory of a device-form value.
 typedef enum {
   DP_SPACE_NONE = 0,
-  DP_SPACE_PERSISTENT = 1,   // device: parameters, buffers, state, constants
-  DP_SPACE_TRANSIENT = 2,    // device: activations, gradients, scratch
-  DP_SPACE_HOST_INPUT = 3,   // host: one step's inputs and scalars (two copies, so that the next step can be prefetched)
+  DP_SPACE_PERSISTENT = 1,  // device: parameters, buffers, state, constants
+  DP_SPACE_TRANSIENT = 2,   // device: activations, gradients, scratch
+  DP_SPACE_HOST_INPUT = 3,  // host: one step's inputs and scalars (two copies, so that the next step can be prefetched)
   DP_SPACE_HOST_OUTPUT = 4,  // host: losses, counts, predictions
 } dp_space;
 
 struct dp_value {
   int32_t id;
   dp_value_kind kind;
-  const char *name;  // unique in its graph
-  dp_type type;      // whole (logical) type, in device form too
-  dp_node *producer; // of a RESULT
-  int result;        // which of its outputs
+  const char *name;   // unique in its graph
+  dp_type type;       // whole (logical) type, in device form too
+  dp_node *producer;  // of a RESULT
+  int result;         // which of its outputs
   const dp_tensor *constant;
   int32_t persistent;  // index into the model's table, of a PERSISTENT; else -1
   // Device form only.
@@ -97,6 +97,7 @@ struct dp_value {
 
 struct dp_node {
   int32_t id;
+  dp_graph *graph;
   const dp_op *op;
   const char *name;  // unique in its graph
   int n_inputs, n_outputs;
@@ -128,8 +129,8 @@ typedef struct {
 
 struct dp_graph {
   dp_model *model;
-  dp_arena *arena;  // the model's
-  const char *name; // "main", "init", "train", "eval"
+  dp_arena *arena;   // the model's
+  const char *name;  // "main", "init", "train", "eval"
   int32_t n_values, n_nodes;
   dp_value **values;
   dp_node **nodes;
@@ -139,7 +140,8 @@ struct dp_graph {
   // Device form only.
   dp_graph *logical;  // what it was made from
   int n_streams, n_events;
-  const char **streams;  // names: "compute", "comm", "copy"
+  const char **streams;                       // names: "compute", "comm", "copy"
+  struct dp_names *value_names, *node_names;  // private to graph.c
 };
 
 // ---- model ----------------------------------------------------------------------------------------------------------
@@ -167,29 +169,30 @@ typedef struct {
   dp_init init;
   int n_pins;
   dp_pin *pins;
-  bool frozen;                              // gets no gradient and no update
-  dp_placement placements[DP_MAX_MESH];     // device form: its home
-  uint64_t offset, bytes;                   // device form: in DP_SPACE_PERSISTENT
+  bool frozen;                           // gets no gradient and no update
+  dp_placement placements[DP_MAX_MESH];  // device form: its home
+  uint64_t offset, bytes;                // device form: in DP_SPACE_PERSISTENT
 } dp_persistent;
 
 struct dp_model {
   dp_arena *arena;
   const char *name;
-  int64_t opset;            // of the ONNX domain
-  const char *symbol;       // how the batch extent is written: "N"
+  int64_t opset;                 // of the ONNX domain
+  const char *symbol;            // how the batch extent is written: "N"
   const char *loss, *optimizer;  // SPECs, NULL when absent
   int32_t n_persistents;
   dp_persistent *persistents;
+  struct dp_names *persistent_names;  // private to graph.c
   int n_graphs;
   dp_graph **graphs;
   // Set by the compiler.
   dp_mesh mesh;
-  int64_t batch;            // B, the largest n; 0: not known yet
+  int64_t batch;  // B, the largest n; 0: not known yet
 };
 
 dp_model *dp_model_create(dp_arena *arena, const char *name);
-dp_graph *dp_model_find_graph(const dp_model *model, const char *name);  // NULL when there is none
-int32_t dp_model_find_persistent(const dp_model *model, const char *name);  // -1 when there is none
+dp_graph *dp_model_find_graph(const dp_model *model, const char *name);             // NULL when there is none
+int32_t dp_model_find_persistent(const dp_model *model, const char *name);          // -1 when there is none
 int32_t dp_model_add_persistent(dp_model *model, const dp_persistent *persistent);  // the index
 
 dp_graph *dp_graph_create(dp_model *model, const char *name);  // not yet one of the model's graphs

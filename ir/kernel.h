@@ -14,8 +14,8 @@ extern "C" {
 
 typedef struct {
   dp_dtype dtype;
-  bool present;      // false: an optional operand left out
-  dp_local local;    // whole and local extents, at one n on one device
+  bool present;    // false: an optional operand left out
+  dp_local local;  // whole and local extents, at one n on one device
 } dp_kernel_operand;
 
 typedef struct {
@@ -27,9 +27,9 @@ typedef struct {
 } dp_kernel_spec;
 
 typedef struct dp_kernel {
-  const char *name;          // "cpu.reference.Gemm"
+  const char *name;  // "cpu.reference.Gemm"
   const char *op, *domain;
-  int priority;              // of several that match the highest is taken; reference kernels have 0
+  int priority;  // of several that match the highest is taken; reference kernels have 0
   // Whether it can run the node: types, attributes, ranks, layouts. The extents are those of the largest shard. NULL: always.
   bool (*match)(const dp_kernel_spec *spec);
   // Most scratch that run takes for these extents. NULL: none.
@@ -43,15 +43,15 @@ typedef struct dp_kernel {
   void (*release)(void *state);
   // Computes part `part` of `parts`. in, out: addresses, NULL for absent ones. EX_DATAERR for data that the operator
   // cannot take (a label out of range).
-  dp_status (*run)(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch, int part,
-                   int parts);
+  dp_status (*run)(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                   int part, int parts);
 } dp_kernel;
 
 // The kernels of a backend, as dpc sees them.
 typedef struct {
-  const char *name;                  // "cpu"
-  const dp_kernel *const *kernels;   // ends with NULL
-  const char *(*isa)(void);          // this machine's: "avx512", "avx2"; NULL: only reference kernels
+  const char *name;                 // "cpu"
+  const dp_kernel *const *kernels;  // ends with NULL
+  const char *(*isa)(void);         // this machine's: "avx512", "avx2"; NULL: only reference kernels
   // Holds its libraries to an ISA, before any kernel is matched or prepared. 69 when the machine lacks it.
   dp_status (*set_isa)(const char *isa);
 } dp_target;

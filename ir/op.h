@@ -30,20 +30,20 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  uint32_t types;        // DP_BIT set
-  char same;             // operands and results with the same letter have one element type; 0: on its own
+  uint32_t types;  // DP_BIT set
+  char same;       // operands and results with the same letter have one element type; 0: on its own
   bool optional;
-  const char *attribute; // the operand is a constant that the compiler takes as this attribute (Reshape's shape)
+  const char *attribute;  // the operand is a constant that the compiler takes as this attribute (Reshape's shape)
 } dp_operand_schema;
 
 enum { DP_MAX_OPERANDS = 8, DP_MAX_ATTRS = 12 };
 
 typedef enum {
-  DP_OP_RANDOM = 1,          // uses the counter-based generator: kept apart by its "key", never merged by CSE
-  DP_OP_UPDATE = 2,          // result i replaces operand i (a persistent value): must run in place
-  DP_OP_ELEMENTWISE = 4,     // result element j depends on operand elements j only (after broadcasting)
-  DP_OP_COMMUNICATION = 8,   // a conversion of placement: value and type are the operand's
-  DP_OP_SHAPE_ONLY_0 = 16,   // only the shape of operand 0 matters
+  DP_OP_RANDOM = 1,         // uses the counter-based generator: kept apart by its "key", never merged by CSE
+  DP_OP_UPDATE = 2,         // result i replaces operand i (a persistent value): must run in place
+  DP_OP_ELEMENTWISE = 4,    // result element j depends on operand elements j only (after broadcasting)
+  DP_OP_COMMUNICATION = 8,  // a conversion of placement: value and type are the operand's
+  DP_OP_SHAPE_ONLY_0 = 16,  // only the shape of operand 0 matters
 } dp_op_flags;
 
 // ---- placements -----------------------------------------------------------------------------------------------------
@@ -83,10 +83,10 @@ typedef struct {
 
 struct dp_op {
   const char *name, *domain;
-  int n_inputs, n_outputs;               // as in the lists below
-  bool variadic;                         // the last operand may be repeated (Concat)
+  int n_inputs, n_outputs;  // as in the lists below
+  bool variadic;            // the last operand may be repeated (Concat)
   dp_operand_schema inputs[DP_MAX_OPERANDS], outputs[DP_MAX_OPERANDS];
-  dp_attr_schema attrs[DP_MAX_ATTRS];    // ends with name NULL
+  dp_attr_schema attrs[DP_MAX_ATTRS];  // ends with name NULL
   uint32_t flags;
   // Sets outputs[i]->type from inputs' types and attributes. The schema was checked before. Required.
   dp_status (*infer)(dp_node *node);
@@ -106,9 +106,10 @@ struct dp_op {
   const dp_sample *samples;  // ends with inputs NULL
 };
 
-extern const dp_op *const dp_op_table[];  // ends with NULL; made by the build
+extern const dp_op *const dp_op_table[];                        // ends with NULL; made by the build
 const dp_op *dp_op_find(const char *domain, const char *name);  // NULL when unknown
-// Checks the schema (operand count, types, attributes) and sets the results' types. The message names node and operator.
+// Makes attributes of constant operands whose schema says so (the operand becomes NULL), checks the schema (operand count,
+// types, attributes) and sets the results' types. The message names node and operator.
 dp_status dp_op_infer(dp_node *node) DP_MUST_USE;
 dp_cost dp_op_cost(const dp_node *node, int64_t n);
 static inline bool dp_op_is(const dp_op *op, dp_op_flags flag) { return (op->flags & (uint32_t)flag) != 0; }

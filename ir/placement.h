@@ -36,9 +36,9 @@ typedef enum { DP_SUM = 0, DP_MAX = 1 } dp_reduction;
 // On one mesh axis. Unused fields are zero, so that placements compare field by field.
 typedef struct {
   dp_placement_kind kind;
-  int dim;                  // Shard
-  dp_reduction reduction;   // Partial
-  int64_t outer, unit;      // Shard: both at least 1
+  int dim;                 // Shard
+  dp_reduction reduction;  // Partial
+  int64_t outer, unit;     // Shard: both at least 1
 } dp_placement;
 
 static inline dp_placement dp_replicate(void) { return (dp_placement){DP_REPLICATE, 0, DP_SUM, 0, 0}; }

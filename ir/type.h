@@ -34,9 +34,9 @@ typedef enum {
 #define DP_NUMBERS (DP_FLOATS | DP_INTS)
 #define DP_ANY_TYPE (DP_NUMBERS | DP_BIT(DP_BOOL))
 
-const char *dp_type_name(dp_dtype dtype);       // "float32"; "?" when unknown
-dp_dtype dp_type_from_name(const char *name);   // DP_NO_TYPE when unknown; takes "float" and "double" too
-size_t dp_type_bytes(dp_dtype dtype);           // bytes an element; 0 when unknown
+const char *dp_type_name(dp_dtype dtype);      // "float32"; "?" when unknown
+dp_dtype dp_type_from_name(const char *name);  // DP_NO_TYPE when unknown; takes "float" and "double" too
+size_t dp_type_bytes(dp_dtype dtype);          // bytes an element; 0 when unknown
 static inline bool dp_type_is_float(dp_dtype dtype) {
   return dtype == DP_FLOAT32 || dtype == DP_FLOAT64 || dtype == DP_FLOAT16 || dtype == DP_BFLOAT16;
 }

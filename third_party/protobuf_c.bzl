@@ -1,8 +1,7 @@
 """protobuf_c_library: C code of .proto files, by protoc-c.
 
 `protobuf_c_library(name = "plan_pb", srcs = ["model.proto", "plan.proto"])` makes `model.pb-c.h` and `plan.pb-c.h`,
-included as "ir/plan.pb-c.h" for a BUILD file in ir/. The .proto files lie in one folder and import one another by bare
-file name.
+included as "ir/plan.pb-c.h" for a BUILD file in ir/. The .proto files import one another by path from the top.
 """
 
 def protobuf_c_library(name, srcs, **kwargs):
@@ -13,7 +12,7 @@ def protobuf_c_library(name, srcs, **kwargs):
         name = name + "_gen",
         srcs = srcs,
         outs = headers + sources,
-        cmd = "protoc-c --c_out=$(@D) -I$$(dirname $(location %s)) $(SRCS)" % srcs[0],
+        cmd = "protoc-c --c_out=$(BINDIR) -I. $(SRCS)",
         visibility = ["//visibility:private"],
     )
     native.cc_library(

@@ -37,9 +37,9 @@ typedef dp_error *dp_status;  // NULL: success. Owned by whoever holds it; dp_st
 #define DP_PRINTF(format_index, args_index) __attribute__((format(printf, format_index, args_index)))
 
 // Returns from the calling function when `expr` is a failure.
-#define DP_TRY(expr)              \
-  do {                            \
-    dp_status dp_try_s_ = (expr); \
+#define DP_TRY(expr)                 \
+  do {                               \
+    dp_status dp_try_s_ = (expr);    \
     if (dp_try_s_) return dp_try_s_; \
   } while (0)
 
@@ -75,10 +75,10 @@ char *dp_printf(dp_arena *arena, const char *format, ...) DP_PRINTF(2, 3);
 // Makes room for one more element in a growing array whose capacity follows from its count (powers of two, at least 4).
 void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size);
 // Appends *item_ptr to array (of count elements) and counts it.
-#define DP_PUSH(arena, array, count, item)                                             \
-  do {                                                                                 \
-    (array) = dp_grow((arena), (array), (size_t)(count), sizeof *(array));             \
-    (array)[(count)++] = (item);                                                       \
+#define DP_PUSH(arena, array, count, item)                                 \
+  do {                                                                     \
+    (array) = dp_grow((arena), (array), (size_t)(count), sizeof *(array)); \
+    (array)[(count)++] = (item);                                           \
   } while (0)
 
 // ---- small things ---------------------------------------------------------------------------------------------------
@@ -87,7 +87,9 @@ void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size);
 
 static inline int64_t dp_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t dp_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline uint64_t dp_align_up(uint64_t x, uint64_t alignment) { return (x + alignment - 1) / alignment * alignment; }
+static inline uint64_t dp_align_up(uint64_t x, uint64_t alignment) {
+  return (x + alignment - 1) / alignment * alignment;
+}
 
 uint64_t dp_hash64(const void *data, size_t bytes);  // XXH3, 64 bits
 uint32_t dp_hash_name(const char *name);             // low 32 bits of XXH3_64 of the name: the key of design.md 2.3

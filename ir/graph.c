@@ -1,0 +1,204 @@
+// Making and copying graphs. See graph.h.
+#include "ir/graph.h"
+
+#include <string.h>
+
+#include "ir/names.h"
+#include "ir/op.h"
+
+// ---- model ----------------------------------------------------------------------------------------------------------
+
+dp_model *dp_model_create(dp_arena *arena, const char *name) {
+  dp_model *model = dp_alloc(arena, sizeof *model);
+  model->arena = arena;
+  model->name = dp_strdup(arena, name);
+  model->symbol = "N";
+  model->opset = 18;
+  model->persistent_names = dp_names_create(arena);
+  return model;
+}
+
+dp_graph *dp_model_find_graph(const dp_model *model, const char *name) {
+  for (int i = 0; i < model->n_graphs; i++)
+    if (!strcmp(model->graphs[i]->name, name)) return model->graphs[i];
+  return NULL;
+}
+
+void dp_model_add_graph(dp_model *model, dp_graph *graph) {
+  for (int i = 0; i < model->n_graphs; i++)
+    if (!strcmp(model->graphs[i]->name, graph->name)) {
+      model->graphs[i] = graph;
+      return;
+    }
+  DP_PUSH(model->arena, model->graphs, model->n_graphs, graph);
+}
+
+int32_t dp_model_find_persistent(const dp_model *model, const char *name) {
+  return dp_names_find(model->persistent_names, name);
+}
+
+int32_t dp_model_add_persistent(dp_model *model, const dp_persistent *persistent) {
+  dp_names_add(model->persistent_names, persistent->name, model->n_persistents);
+  DP_PUSH(model->arena, model->persistents, model->n_persistents, *persistent);
+  return model->n_persistents - 1;
+}
+
+// ---- graph ----------------------------------------------------------------------------------------------------------
+
+dp_graph *dp_graph_create(dp_model *model, const char *name) {
+  dp_graph *graph = dp_alloc(model->arena, sizeof *graph);
+  graph->model = model;
+  graph->arena = model->arena;
+  graph->name = dp_strdup(model->arena, name);
+  graph->value_names = dp_names_create(model->arena);
+  graph->node_names = dp_names_create(model->arena);
+  return graph;
+}
+
+dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type) {
+  dp_value *value = dp_alloc(graph->arena, sizeof *value);
+  value->id = graph->n_values;
+  value->kind = kind;
+  value->name = dp_names_unique(graph->value_names, name);
+  value->type = type;
+  value->persistent = -1;
+  dp_names_add(graph->value_names, value->name, value->id);
+  DP_PUSH(graph->arena, graph->values, graph->n_values, value);
+  return value;
+}
+
+dp_value *dp_graph_find_value(const dp_graph *graph, const char *name) {
+  int32_t id = dp_names_find(graph->value_names, name);
+  return id < 0 ? NULL : graph->values[id];
+}
+
+dp_value *dp_graph_add_constant(dp_graph *graph, const char *name, const dp_tensor *tensor) {
+  dp_value *value =
+      dp_graph_add_value(graph, DP_VALUE_CONSTANT, name, (dp_type){tensor->dtype, dp_tensor_shape(tensor)});
+  value->constant = tensor;
+  return value;
+}
+
+dp_value *dp_graph_persistent(dp_graph *graph, int32_t persistent) {
+  const dp_persistent *p = &graph->model->persistents[persistent];
+  dp_value *value = dp_graph_find_value(graph, p->name);
+  if (value && value->kind == DP_VALUE_PERSISTENT && value->persistent == persistent) return value;
+  value = dp_graph_add_value(graph, DP_VALUE_PERSISTENT, p->name, p->type);
+  value->persistent = persistent;
+  return value;
+}
+
+dp_value *dp_graph_scalar(dp_graph *graph, const char *name) {
+  dp_value *value = dp_graph_find_value(graph, name);
+  if (value && value->kind == DP_VALUE_SCALAR) return value;
+  dp_dtype dtype = strcmp(name, DP_SCALAR_LR) ? DP_INT64 : DP_FLOAT64;
+  return dp_graph_add_value(graph, DP_VALUE_SCALAR, name, (dp_type){dtype, {0}});
+}
+
+dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,
+                           int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs) {
+  dp_arena *arena = graph->arena;
+  dp_node *node = dp_alloc(arena, sizeof *node);
+  node->id = graph->n_nodes;
+  node->graph = graph;
+  node->op = op;
+  node->name = dp_names_unique(graph->node_names, name);
+  dp_names_add(graph->node_names, node->name, node->id);
+  node->n_inputs = n_inputs;
+  node->inputs = dp_memdup(arena, inputs, (size_t)n_inputs * sizeof *inputs);
+  node->n_outputs = n_outputs;
+  node->outputs = dp_alloc_n(arena, (size_t)n_outputs, sizeof *node->outputs);
+  node->n_attrs = n_attrs;
+  node->attrs = dp_memdup(arena, attrs, (size_t)n_attrs * sizeof *attrs);
+  node->device = node->stage = node->signal = -1;
+  DP_PUSH(arena, graph->nodes, graph->n_nodes, node);
+  for (int i = 0; i < n_outputs; i++) {
+    if (output_names && !output_names[i]) continue;
+    const char *wanted = output_names ? output_names[i] : i ? dp_printf(arena, "%s:%d", node->name, i) : node->name;
+    dp_value *value = dp_graph_add_value(graph, DP_VALUE_RESULT, wanted, (dp_type){0});
+    value->producer = node;
+    value->result = i;
+    node->outputs[i] = value;
+  }
+  return node;
+}
+
+void dp_graph_add_output(dp_graph *graph, const char *name, dp_value *value) {
+  dp_output output = {dp_strdup(graph->arena, name), value};
+  DP_PUSH(graph->arena, graph->outputs, graph->n_outputs, output);
+}
+
+void dp_graph_add_update(dp_graph *graph, int32_t persistent, dp_value *value) {
+  for (int i = 0; i < graph->n_updates; i++)
+    if (graph->updates[i].persistent == persistent) {
+      graph->updates[i].value = value;
+      return;
+    }
+  dp_update update = {persistent, value};
+  DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+}
+
+// ---- copying --------------------------------------------------------------------------------------------------------
+
+static void copy_device_form(dp_value *to, const dp_value *from) {
+  to->logical = from->logical;
+  memcpy(to->placements, from->placements, sizeof to->placements);
+  to->space = from->space;
+  to->offset = from->offset;
+  to->bytes = from->bytes;
+}
+
+dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map) {
+  if (map[value->id]) return map[value->id];
+  dp_value *copy = dp_graph_add_value(dst, value->kind, value->name, value->type);
+  copy->constant = value->constant;
+  copy->persistent = value->persistent;
+  copy_device_form(copy, value);
+  return map[value->id] = copy;
+}
+
+dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map) {
+  dp_arena *arena = dst->arena;
+  dp_value **inputs = dp_alloc_n(arena, (size_t)node->n_inputs, sizeof *inputs);
+  for (int i = 0; i < node->n_inputs; i++)
+    if (node->inputs[i]) inputs[i] = dp_graph_copy_value(dst, node->inputs[i], map);
+  const char **names = dp_alloc_n(arena, (size_t)node->n_outputs, sizeof *names);
+  for (int i = 0; i < node->n_outputs; i++) names[i] = node->outputs[i] ? node->outputs[i]->name : NULL;
+  dp_node *copy = dp_graph_add_node(dst, node->op, node->name, node->n_inputs, inputs, node->n_outputs, names,
+                                    node->n_attrs, node->attrs);
+  copy->device = node->device;
+  copy->stage = node->stage;
+  copy->logical = node->logical;
+  copy->kernel = node->kernel;
+  copy->stream = node->stream;
+  copy->threads = node->threads;
+  copy->scratch_offset = node->scratch_offset;
+  copy->scratch_bytes = node->scratch_bytes;
+  copy->n_waits = node->n_waits;
+  copy->waits = dp_memdup(arena, node->waits, (size_t)node->n_waits * sizeof *node->waits);
+  copy->signal = node->signal;
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (!node->outputs[i]) continue;
+    copy->outputs[i]->type = node->outputs[i]->type;
+    copy_device_form(copy->outputs[i], node->outputs[i]);
+    map[node->outputs[i]->id] = copy->outputs[i];
+  }
+  return copy;
+}
+
+dp_graph *dp_graph_copy(const dp_graph *graph, const char *name) {
+  dp_graph *copy = dp_graph_create(graph->model, name);
+  dp_value **map = dp_alloc_n(graph->arena, (size_t)graph->n_values, sizeof *map);
+  for (int32_t i = 0; i < graph->n_values; i++)
+    if (graph->values[i]->kind != DP_VALUE_RESULT) dp_graph_copy_value(copy, graph->values[i], map);
+  for (int32_t i = 0; i < graph->n_nodes; i++) dp_graph_copy_node(copy, graph->nodes[i], map);
+  for (int i = 0; i < graph->n_outputs; i++)
+    dp_graph_add_output(copy, graph->outputs[i].name, map[graph->outputs[i].value->id]);
+  for (int i = 0; i < graph->n_updates; i++)
+    dp_graph_add_update(copy, graph->updates[i].persistent, map[graph->updates[i].value->id]);
+  copy->logical = graph->logical;
+  copy->n_streams = graph->n_streams;
+  copy->n_events = graph->n_events;
+  copy->streams = graph->streams;
+  return copy;
+}

@@ -1,0 +1,83 @@
+// dp_graph_verify: what holds of a graph between passes.
+#include <string.h>
+
+#include "ir/names.h"
+#include "ir/op.h"
+
+static dp_status check_value(const dp_graph *graph, int32_t i) {
+  const dp_value *v = graph->values[i];
+  if (v->id != i) return dp_fail(EX_DATAERR, "value '%s' has id %d at place %d", v->name, v->id, i);
+  if (dp_names_find(graph->value_names, v->name) != i)
+    return dp_fail(EX_DATAERR, "the name '%s' stands for two values", v->name);
+  if (!dp_type_bytes(v->type.dtype)) return dp_fail(EX_DATAERR, "value '%s' has no type", v->name);
+  if ((v->kind == DP_VALUE_RESULT) != (v->producer != NULL))
+    return dp_fail(EX_DATAERR, "value '%s' has no producer", v->name);
+  if (v->producer && (v->producer->id >= graph->n_nodes || graph->nodes[v->producer->id] != v->producer ||
+                      v->result >= v->producer->n_outputs || v->producer->outputs[v->result] != v))
+    return dp_fail(EX_DATAERR, "value '%s' is not the result of its producer", v->name);
+  if (v->kind == DP_VALUE_CONSTANT && !v->constant) return dp_fail(EX_DATAERR, "constant '%s' has no data", v->name);
+  if (v->kind == DP_VALUE_PERSISTENT && (v->persistent < 0 || v->persistent >= graph->model->n_persistents))
+    return dp_fail(EX_DATAERR, "value '%s' names persistent value %d of %d", v->name, v->persistent,
+                   graph->model->n_persistents);
+  return dp_status_context(dp_shape_check(&v->type.shape, dp_max_i64(graph->model->batch, 1)), "value '%s'", v->name);
+}
+
+static bool is_in(const dp_graph *graph, const dp_value *v) {
+  return v && v->id >= 0 && v->id < graph->n_values && graph->values[v->id] == v;
+}
+
+static dp_status check_node(const dp_graph *graph, int32_t i) {
+  dp_node *node = graph->nodes[i];
+  if (node->id != i || node->graph != graph) return dp_fail(EX_DATAERR, "node '%s' is out of place", node->name);
+  if (dp_names_find(graph->node_names, node->name) != i)
+    return dp_fail(EX_DATAERR, "the name '%s' stands for two nodes", node->name);
+  for (int k = 0; k < node->n_inputs; k++) {
+    const dp_value *x = node->inputs[k];
+    if (!x) continue;
+    if (!is_in(graph, x)) return dp_fail(EX_DATAERR, "node '%s' has an operand of another graph", node->name);
+    if (x->producer && x->producer->id >= i)
+      return dp_fail(EX_DATAERR, "node '%s' uses '%s' before it is computed: the graph has a cycle or is out of order",
+                     node->name, x->name);
+  }
+  dp_type before[DP_MAX_OPERANDS];
+  if (node->n_outputs > DP_MAX_OPERANDS) return dp_fail(EX_DATAERR, "node '%s' has too many results", node->name);
+  for (int k = 0; k < node->n_outputs; k++) {
+    if (!node->outputs[k]) continue;
+    if (!is_in(graph, node->outputs[k]) || node->outputs[k]->producer != node)
+      return dp_fail(EX_DATAERR, "node '%s' has a result of another node", node->name);
+    before[k] = node->outputs[k]->type;
+  }
+  DP_TRY(dp_op_infer(node));
+  for (int k = 0; k < node->n_outputs; k++) {
+    if (!node->outputs[k]) continue;
+    const dp_type *now = &node->outputs[k]->type;
+    if (now->dtype == before[k].dtype && dp_shape_equal(&now->shape, &before[k].shape)) continue;
+    char a[256], b[256];
+    return dp_fail(EX_DATAERR, "node '%s': result '%s' is said to be %s but is %s", node->name, node->outputs[k]->name,
+                   dp_type_print(&before[k], a, sizeof a), dp_type_print(now, b, sizeof b));
+  }
+  return DP_OK;
+}
+
+dp_status dp_graph_verify(const dp_graph *graph) {
+  for (int32_t i = 0; i < graph->n_values; i++) DP_TRY(check_value(graph, i));
+  for (int32_t i = 0; i < graph->n_nodes; i++) DP_TRY(check_node(graph, i));
+  for (int i = 0; i < graph->n_outputs; i++) {
+    if (!is_in(graph, graph->outputs[i].value))
+      return dp_fail(EX_DATAERR, "output '%s' is not in the graph", graph->outputs[i].name);
+    for (int k = 0; k < i; k++)
+      if (!strcmp(graph->outputs[k].name, graph->outputs[i].name))
+        return dp_fail(EX_DATAERR, "two outputs are called '%s'", graph->outputs[i].name);
+  }
+  for (int i = 0; i < graph->n_updates; i++) {
+    const dp_update *u = &graph->updates[i];
+    if (u->persistent < 0 || u->persistent >= graph->model->n_persistents || !is_in(graph, u->value))
+      return dp_fail(EX_DATAERR, "update %d names a value that does not exist", i);
+    const dp_persistent *p = &graph->model->persistents[u->persistent];
+    char a[256], b[256];
+    if (u->value->type.dtype != p->type.dtype || !dp_shape_equal(&u->value->type.shape, &p->type.shape))
+      return dp_fail(EX_DATAERR, "'%s' is %s but its update '%s' is %s", p->name, dp_type_print(&p->type, a, sizeof a),
+                     u->value->name, dp_type_print(&u->value->type, b, sizeof b));
+  }
+  return DP_OK;
+}

@@ -1,0 +1,22 @@
+// A set of names with a number each: finding values and nodes by name, and keeping names unique. Open addressing.
+#ifndef DP_IR_NAMES_H
+#define DP_IR_NAMES_H
+
+#include "ir/base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dp_names dp_names;
+
+dp_names *dp_names_create(dp_arena *arena);
+int32_t dp_names_find(const dp_names *names, const char *name);        // -1 when absent
+void dp_names_add(dp_names *names, const char *name, int32_t number);  // the name must be absent; it is not copied
+// `wanted`, or, when that is taken, it with ".1", ".2" ... appended; in the arena.
+const char *dp_names_unique(dp_names *names, const char *wanted);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
