@@ -11,5 +11,5 @@ if [ ! -d "${HOME:-}" ] || [ ! -w "$HOME" ]; then
 fi
 
 # Off a terminal Bazel prints what fails and the list of tests, no more.
-quiet="--ui_event_filters=-info"
+quiet="--ui_event_filters=-info --show_result=0"
 if [ ! -t 2 ]; then quiet="$quiet --noshow_progress --noshow_loading_progress"; fi
