@@ -14,8 +14,14 @@ typedef struct chunk {
   _Alignas(ALIGNMENT) unsigned char data[];
 } chunk;
 
+typedef struct adopted {
+  struct adopted *next;
+  void *block;
+} adopted;
+
 struct dp_arena {
-  chunk *chunks;  // newest first
+  chunk *chunks;      // newest first
+  adopted *adoptees;  // blocks from malloc; the list itself is in the chunks
   size_t cap_bytes, total_bytes, next_chunk_bytes;
   jmp_buf *unwind;
 };
@@ -30,6 +36,7 @@ dp_arena *dp_arena_create(size_t cap_bytes) {
 
 void dp_arena_destroy(dp_arena *arena) {
   if (!arena) return;
+  for (adopted *a = arena->adoptees; a; a = a->next) free(a->block);
   for (chunk *c = arena->chunks, *next; c; c = next) {
     next = c->next;
     free(c);
@@ -87,6 +94,13 @@ void *dp_alloc_n(dp_arena *arena, size_t count, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) give_up(arena);
   return dp_alloc(arena, bytes);
+}
+
+void *dp_arena_adopt(dp_arena *arena, void *block) {
+  adopted *a = dp_alloc(arena, sizeof *a);
+  *a = (adopted){arena->adoptees, block};
+  arena->adoptees = a;
+  return block;
 }
 
 void *dp_memdup(dp_arena *arena, const void *data, size_t bytes) {

@@ -68,6 +68,8 @@ dp_status dp_arena_run(dp_arena *arena, dp_status (*fn)(void *arg), void *arg) D
 void *dp_alloc(dp_arena *arena, size_t bytes);
 void *dp_alloc_n(dp_arena *arena, size_t count, size_t size);  // overflow counts as out of memory
 void *dp_memdup(dp_arena *arena, const void *data, size_t bytes);
+// Makes the arena the owner of a block from malloc, which it frees with the rest. Returns the block.
+void *dp_arena_adopt(dp_arena *arena, void *block);
 char *dp_strdup(dp_arena *arena, const char *text);
 char *dp_strndup(dp_arena *arena, const char *text, size_t length);
 char *dp_printf(dp_arena *arena, const char *format, ...) DP_PRINTF(2, 3);

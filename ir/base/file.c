@@ -1,0 +1,184 @@
+// Reading regular files and replacing files whole. See file.h.
+#define _GNU_SOURCE
+#include "ir/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 1 << 16 };
+
+// Opens without blocking on a FIFO, and looks at what was opened rather than at the name.
+static dp_status open_regular(const char *path, int *fd, size_t *bytes) {
+  int f = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (f < 0) return dp_fail(EX_NOINPUT, "%s: cannot be read: %s", path, strerror(errno));
+  struct stat st;
+  if (fstat(f, &st) || !S_ISREG(st.st_mode)) {
+    close(f);
+    return dp_fail(EX_DATAERR, "%s: not a regular file", path);
+  }
+  *fd = f;
+  *bytes = (size_t)st.st_size;
+  return DP_OK;
+}
+
+dp_status dp_file_read(dp_arena *arena, const char *path, size_t max_bytes, uint8_t **data, size_t *bytes) {
+  int fd;
+  size_t size, limit = max_bytes ? max_bytes : (size_t)1 << 31;
+  DP_TRY(open_regular(path, &fd, &size));
+  if (size > limit) {
+    close(fd);
+    return dp_fail(EX_DATAERR, "%s: %zu bytes; at most %zu are taken", path, size, limit);
+  }
+  // malloc first: an arena that gives up would leave the descriptor open.
+  uint8_t *buffer = malloc(size + 1);
+  if (!buffer) {
+    close(fd);
+    return dp_fail(DP_EX_MEMORY, "%s: no memory for its %zu bytes", path, size);
+  }
+  size_t got = 0;
+  while (got < size) {
+    ssize_t r = read(fd, buffer + got, size - got);
+    if (r < 0 && errno == EINTR) continue;
+    if (r <= 0) break;
+    got += (size_t)r;
+  }
+  int error = errno;
+  close(fd);
+  if (got < size) {
+    free(buffer);
+    return dp_fail(EX_IOERR, "%s: ends after %zu of %zu bytes: %s", path, got, size, strerror(error));
+  }
+  buffer[size] = 0;
+  *data = dp_arena_adopt(arena, buffer);
+  *bytes = size;
+  return DP_OK;
+}
+
+dp_status dp_file_map_read(const char *path, dp_file_map *map) {
+  int fd;
+  size_t size;
+  DP_TRY(open_regular(path, &fd, &size));
+  void *data = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+  int error = errno;
+  close(fd);
+  if (data == MAP_FAILED) return dp_fail(EX_IOERR, "%s: cannot be mapped: %s", path, strerror(error));
+  *map = (dp_file_map){data, size};
+  return DP_OK;
+}
+
+void dp_file_unmap(dp_file_map *map) {
+  if (map->data) munmap((void *)map->data, map->bytes);
+  *map = (dp_file_map){0};
+}
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) {
+  dp_file_writer w = {.fd = -1};
+  w.path = strdup(path);
+  w.buffer = malloc(BUFFER_BYTES);
+  if (!w.path || !w.buffer || asprintf(&w.temporary, "%s.XXXXXX", path) < 0) {
+    free(w.path);
+    free(w.buffer);
+    return dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
+  }
+  w.fd = mkostemp(w.temporary, O_CLOEXEC);
+  struct stat st;
+  // A target that is there and is no regular file (a device, a folder) would be replaced by the rename.
+  bool odd = !stat(path, &st) && !S_ISREG(st.st_mode);
+  if (w.fd < 0 || odd) {
+    dp_status status =
+        dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, odd ? "it is not a regular file" : strerror(errno));
+    if (w.fd >= 0) {
+      close(w.fd);
+      unlink(w.temporary);
+    }
+    free(w.temporary);
+    free(w.path);
+    free(w.buffer);
+    return status;
+  }
+  mode_t mask = umask(0);
+  umask(mask);
+  (void)!fchmod(w.fd, 0666 & ~mask);
+  *writer = w;
+  return DP_OK;
+}
+
+static dp_status put(dp_file_writer *writer, const uint8_t *data, size_t bytes) {
+  while (bytes) {
+    ssize_t r = write(writer->fd, data, bytes);
+    if (r < 0 && errno == EINTR) continue;
+    if (r <= 0) return dp_fail(EX_IOERR, "%s: cannot be written: %s", writer->path, strerror(errno));
+    data += r;
+    bytes -= (size_t)r;
+  }
+  return DP_OK;
+}
+
+static dp_status flush(dp_file_writer *writer) {
+  size_t bytes = writer->buffered;
+  writer->buffered = 0;
+  return put(writer, writer->buffer, bytes);
+}
+
+dp_status dp_file_writer_write(dp_file_writer *writer, const void *data, size_t bytes) {
+  if (writer->buffered + bytes > BUFFER_BYTES) DP_TRY(flush(writer));
+  if (bytes > BUFFER_BYTES) return put(writer, data, bytes);
+  if (bytes) memcpy(writer->buffer + writer->buffered, data, bytes);
+  writer->buffered += bytes;
+  return DP_OK;
+}
+
+static void forget(dp_file_writer *writer) {
+  free(writer->path);
+  free(writer->temporary);
+  free(writer->buffer);
+  *writer = (dp_file_writer){.fd = -1};
+}
+
+void dp_file_writer_abandon(dp_file_writer *writer) {
+  close(writer->fd);
+  unlink(writer->temporary);
+  forget(writer);
+}
+
+static void sync_folder(const char *path) {
+  char *copy = strdup(path);
+  int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (fd >= 0) {
+    fsync(fd);
+    close(fd);
+  }
+  free(copy);
+}
+
+dp_status dp_file_writer_commit(dp_file_writer *writer) {
+  dp_status status = flush(writer);
+  if (!status && (fsync(writer->fd) || rename(writer->temporary, writer->path)))
+    status = dp_fail(EX_IOERR, "%s: cannot be written: %s", writer->path, strerror(errno));
+  if (status) {
+    dp_file_writer_abandon(writer);
+    return status;
+  }
+  close(writer->fd);
+  sync_folder(writer->path);
+  forget(writer);
+  return DP_OK;
+}
+
+dp_status dp_file_write(const char *path, const void *data, size_t bytes) {
+  dp_file_writer writer;
+  DP_TRY(dp_file_writer_open(path, &writer));
+  dp_status status = dp_file_writer_write(&writer, data, bytes);
+  if (!status) return dp_file_writer_commit(&writer);
+  dp_file_writer_abandon(&writer);
+  return status;
+}
