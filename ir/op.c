@@ -21,7 +21,8 @@ static bool attr_from_tensor(dp_arena *arena, const char *name, dp_attr_kind kin
     attr->f = dp_tensor_get(t, 0);
     return true;
   }
-  if (t->dtype != DP_INT64 && t->dtype != DP_INT32) return false;
+  bool flag = t->dtype == DP_BOOL && kind == DP_ATTR_INT;
+  if (t->dtype != DP_INT64 && t->dtype != DP_INT32 && !flag) return false;
   if (kind == DP_ATTR_INT) {
     attr->i = (int64_t)dp_tensor_get(t, 0);
     return true;
@@ -159,11 +160,22 @@ dp_row *dp_rows_add(dp_rows *rows) {
   return &rows->rows[rows->count - 1];
 }
 
-void dp_op_rows(dp_arena *arena, const dp_node *node, dp_rows *rows) {
+static void add_view(dp_rows *rows, int64_t outer, int64_t unit) {
+  for (int i = 0; i < rows->n_views; i++)
+    if (rows->views[i].outer == outer && rows->views[i].unit == unit) return;
+  DP_PUSH(rows->arena, rows->views, rows->n_views, dp_shard_in(0, outer, unit));
+}
+
+void dp_op_rows_at(dp_arena *arena, const dp_node *node, int n_given, const dp_placement *given, dp_rows *rows) {
   *rows = (dp_rows){.arena = arena, .node = node};
+  add_view(rows, 1, 1);
+  for (int i = 0; i < n_given; i++)
+    if (given[i].kind == DP_SHARD) add_view(rows, given[i].outer, given[i].unit);
   dp_rows_add(rows);
   if (node->op->placements) node->op->placements(rows);
 }
+
+void dp_op_rows(dp_arena *arena, const dp_node *node, dp_rows *rows) { dp_op_rows_at(arena, node, 0, NULL, rows); }
 
 static double value_bytes(const dp_value *value, int64_t n) {
   return value ? (double)dp_shape_count(&value->type.shape, n) * (double)dp_type_bytes(value->type.dtype) : 0;

@@ -52,17 +52,23 @@ typedef struct {
   dp_placement *in, *out;  // (n_inputs), (n_outputs); absent operands are Replicate
 } dp_row;
 
+// `views` are the (outer, unit) pairs of Shard that rows are listed for, the plain (1, 1) first.
 typedef struct {
   dp_arena *arena;
   const dp_node *node;
   int count;
   dp_row *rows;
+  int n_views;
+  dp_placement *views;  // Shards; their dim says nothing
 } dp_rows;
 
 // Adds a row with everything Replicate, to be filled in.
 dp_row *dp_rows_add(dp_rows *rows);
 // Every row of the node, the all-Replicate row (which every operator has) first.
 void dp_op_rows(dp_arena *arena, const dp_node *node, dp_rows *rows);
+// The same, with rows for the views of the Shards among `given` too: what operands are placed as, or results are wanted
+// as. A row whose placements are all plain, or follow from plain ones, is listed by dp_op_rows already.
+void dp_op_rows_at(dp_arena *arena, const dp_node *node, int n_given, const dp_placement *given, dp_rows *rows);
 
 // ---- cost, samples --------------------------------------------------------------------------------------------------
 
@@ -96,7 +102,7 @@ struct dp_op {
   // Adds the rows beyond all-Replicate, whatever the mesh. NULL: none.
   void (*placements)(dp_rows *rows);
   // Builds the equivalent graph of simpler operators from in[] and sets out[]. NULL: none. Used when no row lets the node
-  // keep its operands' shards.
+  // keep its operands' shards. out[0] stays NULL when this very node has no simpler form.
   void (*lower)(dp_builder *builder, const dp_node *node, dp_value *const *in, dp_value **out);
   // How the node stands in a program: training or not. Builds what replaces it, from in[], and sets out[]; NULL: the same
   // node. (Dropout is the identity in eval; BatchNormalization in training updates its running buffers.)
