@@ -67,7 +67,11 @@ static _Noreturn void give_up(dp_arena *arena) {
 
 static void add_chunk(dp_arena *arena, size_t bytes) {
   size_t size = bytes > arena->next_chunk_bytes ? bytes : arena->next_chunk_bytes;
-  if (arena->cap_bytes && (bytes > arena->cap_bytes || arena->total_bytes > arena->cap_bytes - bytes)) give_up(arena);
+  if (arena->cap_bytes) {
+    size_t left = arena->cap_bytes - arena->total_bytes;
+    if (bytes > left) give_up(arena);
+    if (size > left) size = left;
+  }
   chunk *c = calloc(1, sizeof *c + size);
   if (!c) give_up(arena);
   c->size_bytes = size;
