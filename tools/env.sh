@@ -10,6 +10,10 @@ if [ ! -d "${HOME:-}" ] || [ ! -w "$HOME" ]; then
   export HOME
 fi
 
+# Bazel asks for the user's name, which a container's user may lack.
+USER=${USER:-$(id -un 2>/dev/null || id -u)}
+export USER
+
 # Off a terminal Bazel prints what fails and the list of tests, no more.
 quiet="--ui_event_filters=-info --show_result=0"
 if [ ! -t 2 ]; then quiet="$quiet --noshow_progress --noshow_loading_progress"; fi
