@@ -10,8 +10,8 @@ if [ ! -d "${HOME:-}" ] || [ ! -w "$HOME" ]; then
   export HOME
 fi
 
-# Bazel asks for the user's name, which a container's user may lack.
-USER=${USER:-$(id -un 2>/dev/null || id -u)}
+# Bazel asks for the user's name; `id` prints the number, and fails, for a user without one (in a container).
+USER=${USER:-$(id -un 2>/dev/null || true)}
 export USER
 
 # Off a terminal Bazel prints what fails and the list of tests, no more.
