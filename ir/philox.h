@@ -5,6 +5,7 @@
 #ifndef DP_IR_PHILOX_H
 #define DP_IR_PHILOX_H
 
+#include <math.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -45,6 +46,13 @@ static inline uint32_t dp_philox_at(uint64_t seed, uint32_t step, uint32_t name,
 
 // In [0, 1), a multiple of 2^-24, exact in float32.
 static inline double dp_philox_uniform(uint32_t word) { return (double)(word >> 8) * 0x1p-24; }
+
+// Standard normal by Box and Muller: an even lane and the odd one after it are the cosine and the sine of one pair.
+static inline double dp_philox_normal(const uint32_t block[4], int lane) {
+  double radius = sqrt(-2 * log(1 - dp_philox_uniform(block[lane & 2])));
+  double angle = 6.283185307179586476925 * dp_philox_uniform(block[(lane & 2) + 1]);
+  return radius * (lane & 1 ? sin(angle) : cos(angle));
+}
 
 #ifdef __cplusplus
 }

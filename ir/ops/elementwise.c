@@ -1,0 +1,38 @@
+// Operators that work element by element. See elementwise.h.
+#include "ir/ops/elementwise.h"
+
+dp_status dp_elementwise_infer(dp_node *node) {
+  dp_shape shape = *dp_common_shape(node, 0);
+  for (int i = 1; i < node->n_inputs; i++)
+    if (node->inputs[i]) DP_TRY(dp_shape_broadcast(&shape, dp_common_shape(node, i), &shape));
+  dp_common_set(node, 0, node->inputs[0]->type.dtype, &shape);
+  return DP_OK;
+}
+
+void dp_elementwise_rows(dp_rows *rows) {
+  const dp_node *node = rows->node;
+  const dp_shape *result = &node->outputs[0]->type.shape;
+  for (int d = 0; d < result->rank; d++) {
+    int in[DP_MAX_OPERANDS], out[DP_MAX_OPERANDS] = {d};
+    for (int i = 0; i < node->n_inputs; i++) {
+      in[i] = DP_WHOLE;
+      if (!node->inputs[i]) continue;
+      const dp_shape *shape = dp_common_shape(node, i);
+      int own = d - (result->rank - shape->rank);
+      if (own >= 0 && dp_dim_equal(shape->dims[own], result->dims[d])) in[i] = own;
+    }
+    dp_rows_split(rows, result->dims[d], in, out);
+  }
+}
+
+dp_cost dp_elementwise_cost(const dp_node *node, int64_t n) {
+  return dp_common_cost(node, n, (double)dp_shape_count(&node->outputs[0]->type.shape, n));
+}
+
+void dp_elementwise_give(dp_builder *builder, const dp_node *node, int operand, dp_value *g, dp_value **dx) {
+  dx[operand] = dp_build_reduce_to(builder, g, dp_common_shape(node, operand));
+}
+
+dp_value *dp_elementwise_with(dp_builder *builder, const char *op, dp_value *a, double number) {
+  return dp_build2(builder, op, a, dp_build_fill(builder, a->type.dtype, number));
+}

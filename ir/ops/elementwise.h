@@ -1,0 +1,25 @@
+// Operators that work element by element, with ONNX's multidirectional broadcasting.
+#ifndef DP_IR_OPS_ELEMENTWISE_H
+#define DP_IR_OPS_ELEMENTWISE_H
+
+#include "ir/ops/common.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Result 0 has the broadcast shape of all operands and operand 0's element type.
+dp_status dp_elementwise_infer(dp_node *node);
+// Each dim of the result split, and of the operands that are not repeated along it.
+void dp_elementwise_rows(dp_rows *rows);
+// One floating-point operation an element.
+dp_cost dp_elementwise_cost(const dp_node *node, int64_t n);
+// dx[operand] = the gradient g of the broadcast operand, summed to the operand's shape.
+void dp_elementwise_give(dp_builder *builder, const dp_node *node, int operand, dp_value *g, dp_value **dx);
+// a (op) number, of a's type.
+dp_value *dp_elementwise_with(dp_builder *builder, const char *op, dp_value *a, double number);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,35 @@
+// Identity: whatever the placement, it is kept.
+#include "ir/ops/elementwise.h"
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  (void)b;
+  (void)node;
+  dx[0] = dy[0];
+}
+
+static void placements(dp_rows *rows) {
+  dp_elementwise_rows(rows);
+  dp_rows_linear(rows, 1);
+  dp_row *row = dp_rows_add(rows);
+  row->in[0] = row->out[0] = dp_partial(DP_MAX);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .n = 5},           {.inputs = "int32[N,3]", .n = 5, .low = -9, .high = 9},
+    {.inputs = "int64[3]", .low = -9, .high = 9}, {.inputs = "uint8[3]", .low = 0, .high = 255},
+    {.inputs = "bool[6]", .low = 0, .high = 1},   {0},
+};
+
+const dp_op dp_op_Identity = {
+    .name = "Identity",
+    .domain = "",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("input", DP_ANY_TYPE, 'T')},
+    .outputs = {DP_OPERAND("output", DP_ANY_TYPE, 'T')},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_common_infer_same,
+    .gradient = gradient,
+    .placements = placements,
+    .samples = samples,
+};

@@ -1,0 +1,38 @@
+// Mul, with broadcasting. Linear in each operand alone.
+#include "ir/ops/elementwise.h"
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dp_elementwise_give(b, node, 0, dp_build2(b, "Mul", dy[0], node->inputs[1]), dx);
+  dp_elementwise_give(b, node, 1, dp_build2(b, "Mul", dy[0], node->inputs[0]), dx);
+}
+
+static void placements(dp_rows *rows) {
+  dp_elementwise_rows(rows);
+  dp_rows_linear(rows, 1);
+  dp_rows_linear(rows, 2);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3], float32[N,3]", .n = 5},
+    {.inputs = "float32[N,1,4], float32[3,1]", .n = 6},
+    {.inputs = "float32[], float32[N,2]", .n = 3},
+    {.inputs = "int32[N,3], int32[3]", .n = 4, .low = -50, .high = 50},
+    {.inputs = "int64[2,3], int64[2,3]", .low = -50, .high = 50},
+    {.inputs = "uint8[5], uint8[5]", .low = 0, .high = 200},
+    {0},
+};
+
+const dp_op dp_op_Mul = {
+    .name = "Mul",
+    .domain = "",
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("A", DP_NUMBERS, 'T'), DP_OPERAND("B", DP_NUMBERS, 'T')},
+    .outputs = {DP_OPERAND("C", DP_NUMBERS, 'T')},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_elementwise_infer,
+    .gradient = gradient,
+    .placements = placements,
+    .cost = dp_elementwise_cost,
+    .samples = samples,
+};

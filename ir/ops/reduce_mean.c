@@ -1,0 +1,42 @@
+// ReduceMean over axes (all when none are named): the sum over the whole count, also of a part. Linear.
+#include "ir/ops/reduce.h"
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  const dp_shape *x = dp_common_shape(node, 0);
+  bool reduced[DP_MAX_RANK];
+  int64_t axes[DP_MAX_RANK];
+  size_t n_axes = 0;
+  dp_status status = dp_reduce_axes(node, x->rank, reduced);
+  if (status) {  // infer has refused the node
+    dp_status_free(status);
+    return;
+  }
+  for (int d = 0; d < x->rank; d++)
+    if (reduced[d]) axes[n_axes++] = d;
+  dp_value *count = dp_build_count(b, x, axes, n_axes, dy[0]->type.dtype);
+  dx[0] = dp_reduce_expand(b, node, dp_build2(b, "Div", dy[0], count));
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .attrs = "axes=[0], keepdims=0", .n = 5},
+    {.inputs = "float32[N,3,4]", .attrs = "axes=[-1,0]", .n = 6},
+    {.inputs = "float32[N,3,4]", .attrs = "keepdims=0", .n = 3},
+    {.inputs = "float32[N,3]", .attrs = "noop_with_empty_axes=1", .n = 4},
+    {.inputs = "float32[2,3]", .attrs = "axes=[1]"},
+    {0},
+};
+
+const dp_op dp_op_ReduceMean = {
+    .name = "ReduceMean",
+    .domain = "",
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("data", DP_FLOATS, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
+    .outputs = {DP_OPERAND("reduced", DP_FLOATS, 'T')},
+    .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
+    .infer = dp_reduce_infer,
+    .gradient = gradient,
+    .placements = dp_reduce_rows,
+    .cost = dp_reduce_cost,
+    .samples = samples,
+};
