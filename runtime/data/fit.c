@@ -1,0 +1,75 @@
+// Making a file's tensor fit a graph input. See data.h.
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/data/data.h"
+
+// The extents without those of 1, the sample axis kept; returns how many.
+static int squeeze(const int64_t *extents, int rank, int keep, int64_t *squeezed) {
+  int count = 0;
+  for (int i = 0; i < rank; i++)
+    if (i == keep || extents[i] != 1) squeezed[count++] = extents[i];
+  return count;
+}
+
+// The input's extents with the sample axis first, as the file should have them.
+static void wanted_extents(const dp_type *input, int batch_dim, int64_t samples, int64_t *wanted) {
+  int at = 0;
+  if (batch_dim >= 0) wanted[at++] = samples;
+  for (int i = 0; i < input->shape.rank; i++)
+    if (i != batch_dim) wanted[at++] = input->shape.dims[i].offset;
+}
+
+static bool shapes_agree(const dp_tensor *file, const int64_t *wanted, int rank, int keep) {
+  int64_t a[DP_MAX_RANK], b[DP_MAX_RANK];
+  int na = squeeze(file->extents, file->rank, keep, a), nb = squeeze(wanted, rank, keep, b);
+  return na == nb && !memcmp(a, b, (size_t)na * sizeof *a);
+}
+
+static dp_status convert(dp_arena *arena, const char *what, dp_dtype to, const dp_tensor *from, dp_tensor *fitted) {
+  int64_t count = dp_tensor_count(from);
+  size_t from_bytes = dp_type_bytes(from->dtype), to_bytes = dp_type_bytes(to);
+  if (from->dtype == DP_FLOAT16 || from->dtype == DP_BFLOAT16)
+    return dp_fail(EX_DATAERR, "%s: %s cannot be converted to %s", what, dp_type_name(from->dtype), dp_type_name(to));
+  char *data = dp_alloc_n(arena, (size_t)count, to_bytes);
+  uint64_t back_bits = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const char *source = (const char *)from->data + (size_t)i * from_bytes;
+    char *target = data + (size_t)i * to_bytes;
+    double x = dp_element_get(from->dtype, source);
+    dp_element_set(to, target, x);
+    // Nothing is lost when the way back gives the same number (NaN counts as itself); integers are compared by bits, since
+    // the largest do not fit a double.
+    double back = dp_element_get(to, target);
+    dp_element_set(from->dtype, &back_bits, back);
+    bool kept =
+        dp_type_is_float(from->dtype) ? back == x || (back != back && x != x) : !memcmp(&back_bits, source, from_bytes);
+    if (!kept)
+      return dp_fail(EX_DATAERR, "%s: element %lld, %.17g, cannot be held by the input's type %s", what, (long long)i,
+                     x, dp_type_name(to));
+  }
+  fitted->dtype = to;
+  fitted->data = data;
+  fitted->bytes = (size_t)count * to_bytes;
+  return DP_OK;
+}
+
+dp_status dp_data_fit(dp_arena *arena, const char *what, const dp_type *input, int batch_dim, const dp_tensor *file,
+                      dp_tensor *fitted) {
+  int keep = batch_dim >= 0 ? 0 : -1;
+  if (batch_dim >= 0 && !file->rank) return dp_fail(EX_DATAERR, "%s: a single number where samples are expected", what);
+  int64_t wanted[DP_MAX_RANK] = {0};
+  wanted_extents(input, batch_dim, batch_dim >= 0 ? file->extents[0] : 0, wanted);
+  if (!shapes_agree(file, wanted, input->shape.rank, keep)) {
+    char expected[256], found[256];
+    dp_type in_file = {file->dtype, dp_tensor_shape(file)};
+    return dp_fail(EX_DATAERR, "%s: the file holds %s, the input is %s", what,
+                   dp_type_print(&in_file, found, sizeof found), dp_type_print(input, expected, sizeof expected));
+  }
+  dp_tensor result = *file;
+  if (file->dtype != input->dtype) DP_TRY(convert(arena, what, input->dtype, file, &result));
+  result.rank = input->shape.rank;
+  memcpy(result.extents, wanted, sizeof wanted);
+  *fitted = result;
+  return DP_OK;
+}
