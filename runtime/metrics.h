@@ -1,0 +1,32 @@
+// --metrics: one JSON object a line, a step or an evaluation each; the fields are those of the design's part 2.2.
+#ifndef DP_RUNTIME_METRICS_H
+#define DP_RUNTIME_METRICS_H
+
+#include <stdio.h>
+
+#include "ir/base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  const char *path;
+  FILE *file;       // NULL: no metrics are wanted, and the functions do nothing
+  int loss_digits;  // 9, or 17 for float64
+} dp_metrics;
+
+// path NULL: none. EX_CANTCREAT.
+dp_status dp_metrics_open(const char *path, int loss_digits, dp_metrics *metrics) DP_MUST_USE;
+// step from 1, epoch from 0, milliseconds of this step.
+void dp_metrics_step(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double lr, int64_t samples,
+                     double ms);
+// accuracy below 0: the loss has no classes, the field is left out.
+void dp_metrics_eval(dp_metrics *metrics, int64_t epoch, double loss, double accuracy, int64_t samples);
+// EX_IOERR when anything could not be written. Closes in any case.
+dp_status dp_metrics_close(dp_metrics *metrics) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

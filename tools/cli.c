@@ -1,0 +1,68 @@
+// See cli.h.
+#include "tools/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/suggest.h"
+
+int dp_cli_finish(const char *program, dp_status status) {
+  if (!status) return 0;
+  int code = dp_status_code(status);
+  fflush(stdout);
+  fprintf(stderr, "%s: %s\n", program, dp_status_message(status));
+  dp_status_free(status);
+  return code;
+}
+
+// Whether `word` is an option of the table or the unambiguous beginning of one.
+static bool is_known(const struct argp_option *options, const char *word, size_t length) {
+  static const char *const built_in[] = {"help", "usage", "version"};
+  for (size_t i = 0; i < DP_COUNT(built_in); i++)
+    if (!strncmp(built_in[i], word, length)) return true;
+  for (; options->name || options->key || options->doc; options++)
+    if (options->name && !strncmp(options->name, word, length)) return true;
+  return false;
+}
+
+static dp_status check_option(const struct argp_option *options, const char *argument) {
+  const char *word = argument + 2;
+  size_t length = strcspn(word, "=");
+  if (!length || is_known(options, word, length)) return DP_OK;
+  char typed[64], hint[128];
+  snprintf(typed, sizeof typed, "%.*s", (int)length, word);
+  dp_suggest suggest = dp_suggest_begin(typed);
+  for (const struct argp_option *o = options; o->name || o->key || o->doc; o++)
+    if (o->name) dp_suggest_offer(&suggest, o->name);
+  return dp_fail(EX_USAGE, "there is no option --%s%s (see --help)", typed,
+                 dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
+  for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+    if (!strncmp(argv[i], "--", 2)) DP_TRY(check_option(argp->options, argv[i]));
+  error_t error = argp_parse(argp, argc, argv, 0, NULL, input);
+  return error ? dp_fail(EX_USAGE, "%s", strerror(error)) : DP_OK;
+}
+
+dp_status dp_cli_pair_parse(dp_arena *arena, const char *option, const char *text, dp_cli_pair *pair) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1])
+    return dp_fail(EX_USAGE, "--%s '%s': expected NAME=FILE, for example --%s image=train-images.npy", option, text,
+                   option);
+  *pair = (dp_cli_pair){dp_strndup(arena, text, (size_t)(equals - text)), dp_strdup(arena, equals + 1)};
+  return DP_OK;
+}
+
+dp_status dp_cli_int(const char *option, const char *text, int64_t low, int64_t high, int64_t *number) {
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end || errno || value < low || value > high)
+    return dp_fail(EX_USAGE, "--%s=%s: expected a whole number from %lld to %lld", option, text, (long long)low,
+                   (long long)high);
+  *number = value;
+  return DP_OK;
+}
