@@ -1,0 +1,18 @@
+// Matrix products for Gemm and MatMul, float32 and float64, summed in float64.
+#ifndef DP_BACKENDS_CPU_REFERENCE_MATRIX_H
+#define DP_BACKENDS_CPU_REFERENCE_MATRIX_H
+
+#include "backends/cpu/reference/reference.h"
+
+// A matrix whose element (i, j) is data[i * row + j * column]; steps may be 0 (broadcast).
+typedef struct {
+  const void *data;
+  int64_t row, column;
+} dp_matrix;
+
+// y (m, n), dense = alpha * a (m, k) * b (k, n) + beta * c (m, n); c.data NULL: without it. Each element is summed in the
+// order of k, so a split by rows or columns changes no bits.
+void dp_matrix_multiply(dp_dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, dp_matrix a, dp_matrix b,
+                        double beta, dp_matrix c, void *y);
+
+#endif

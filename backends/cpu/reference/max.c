@@ -1,0 +1,21 @@
+// Max of two operands, broadcast. NaN wins, as in NumPy and PyTorch.
+#include "backends/cpu/reference/elementwise.h"
+
+#define ROW(T, U) DP_BINARY_ROW(max_##T, T, T, a > b || a != a ? a : b)
+DP_EACH_NUMBER(ROW)
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  static const dp_binary_row rows[DP_MAX_TYPE + 1] = DP_NUMBER_ROWS(max);
+  return dp_elementwise_binary(&(dp_call){spec, in, out, scratch, part, parts}, rows);
+}
+
+const dp_kernel dp_kernel_reference_Max = {
+    .name = "cpu.reference.Max",
+    .op = "Max",
+    .domain = "",
+    .parts = true,
+    .in_place = true,
+    .run = run,
+};

@@ -1,0 +1,20 @@
+// Random numbers of design.md 2.3 for the elements that a device holds: they depend on an element's place in the whole
+// tensor, never on how it is split.
+#ifndef DP_BACKENDS_CPU_REFERENCE_RANDOM_H
+#define DP_BACKENDS_CPU_REFERENCE_RANDOM_H
+
+#include "backends/cpu/reference/reference.h"
+
+enum { DP_RANDOM_CHUNK = 256 };
+
+typedef struct {
+  const dp_local *local;
+  uint64_t seed;
+  uint32_t step, name;
+  bool normal;  // standard normal; else uniform in [0, 1)
+} dp_random;
+
+// values[i] = the number of local element first + i, i < count <= DP_RANDOM_CHUNK.
+void dp_random_fill(const dp_random *random, int64_t first, int count, double values[DP_RANDOM_CHUNK]);
+
+#endif

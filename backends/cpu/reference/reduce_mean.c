@@ -1,0 +1,16 @@
+// ReduceMean: the sum over the dims `axes`, divided by the count of the whole tensor's elements there.
+#include "backends/cpu/reference/reduce.h"
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  return dp_reduce(&(dp_call){spec, in, out, scratch, part, parts}, true);
+}
+
+const dp_kernel dp_kernel_reference_ReduceMean = {
+    .name = "cpu.reference.ReduceMean",
+    .op = "ReduceMean",
+    .domain = "",
+    .parts = true,
+    .run = run,
+};

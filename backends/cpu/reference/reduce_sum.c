@@ -1,0 +1,16 @@
+// ReduceSum: the sum over the dims `axes`.
+#include "backends/cpu/reference/reduce.h"
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  return dp_reduce(&(dp_call){spec, in, out, scratch, part, parts}, false);
+}
+
+const dp_kernel dp_kernel_reference_ReduceSum = {
+    .name = "cpu.reference.ReduceSum",
+    .op = "ReduceSum",
+    .domain = "",
+    .parts = true,
+    .run = run,
+};

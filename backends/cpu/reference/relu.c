@@ -1,0 +1,21 @@
+// Relu: max(x, 0). NaN stays NaN.
+#include "backends/cpu/reference/elementwise.h"
+
+#define ROW(T, U) DP_UNARY_ROW(relu_##T, T, x <= 0 ? 0 : x)
+DP_EACH_NUMBER(ROW)
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  static const dp_unary_row rows[DP_MAX_TYPE + 1] = DP_NUMBER_ROWS(relu);
+  return dp_elementwise_unary(&(dp_call){spec, in, out, scratch, part, parts}, rows);
+}
+
+const dp_kernel dp_kernel_reference_Relu = {
+    .name = "cpu.reference.Relu",
+    .op = "Relu",
+    .domain = "",
+    .parts = true,
+    .in_place = true,
+    .run = run,
+};

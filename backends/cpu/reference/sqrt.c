@@ -1,0 +1,21 @@
+// Sqrt: the square root; that of a negative number is NaN.
+#include "backends/cpu/reference/elementwise.h"
+
+#define ROW(T, U) DP_UNARY_ROW(sqrt_##T, T, sizeof(T) == 4 ? sqrtf((float)x) : sqrt(x))
+DP_EACH_FLOAT(ROW)
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  static const dp_unary_row rows[DP_MAX_TYPE + 1] = DP_FLOAT_ROWS(sqrt);
+  return dp_elementwise_unary(&(dp_call){spec, in, out, scratch, part, parts}, rows);
+}
+
+const dp_kernel dp_kernel_reference_Sqrt = {
+    .name = "cpu.reference.Sqrt",
+    .op = "Sqrt",
+    .domain = "",
+    .parts = true,
+    .in_place = true,
+    .run = run,
+};

@@ -1,0 +1,16 @@
+// The CPU as a target: its kernels, by name, and the instruction sets that oneDNN may use on it. See ir/kernel.h.
+#ifndef DP_BACKENDS_CPU_TARGET_H
+#define DP_BACKENDS_CPU_TARGET_H
+
+#include "ir/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const dp_target dp_target_cpu;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
