@@ -1,0 +1,46 @@
+// dp.ConvGradInput(w, dy) {shape = x's}: the gradient of Conv's x.
+#include "ir/ops/conv.h"
+
+static dp_status infer(dp_node *node) {
+  dp_geometry geometry;
+  dp_shape x, y;
+  DP_TRY(dp_common_dims(node, "shape", &x));
+  DP_TRY(dp_conv_result(node, &x, dp_common_shape(node, 0), &geometry, &y));
+  DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, 1), &y));
+  dp_common_set(node, 0, node->inputs[0]->type.dtype, &x);
+  return DP_OK;
+}
+
+static void placements(dp_rows *rows) { dp_conv_rows(rows, (dp_conv_places){DP_CONV_RESULT, 0, 1, DP_CONV_ABSENT}); }
+
+static dp_cost cost(const dp_node *node, int64_t n) {
+  return dp_conv_cost(node, n, dp_common_shape(node, 0), dp_common_shape(node, 1));
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[4,3,3,3], float32[N,4,5,6]", .attrs = "shape=[N,3,5,6], pads=[1,1,1,1]", .n = 3},
+    {.inputs = "float32[3,2,3,2], float32[N,3,3,5]",
+     .attrs = "shape=[N,2,7,5], kernel_shape=[3,2], strides=[2,1], pads=[1,0,0,1]",
+     .n = 2},
+    {.inputs = "float32[6,2,3,3], float32[N,6,3,3]",
+     .attrs = "shape=[N,4,6,6], group=2, auto_pad=\"SAME_UPPER\", strides=[2,2]",
+     .n = 2},
+    {.inputs = "float32[2,2,3,3], float32[N,2,3,1]", .attrs = "shape=[N,2,7,7], dilations=[2,3]", .n = 2},
+    {.inputs = "float32[2,3,3], float32[N,2,5]", .attrs = "shape=[N,3,9], strides=[2], pads=[1,1]", .n = 3},
+    {.inputs = "float32[2,2,2,2,2], float32[N,2,4,2,4]", .attrs = "shape=[N,2,4,3,4], pads=[1,0,0,0,0,1]", .n = 2},
+    {0},
+};
+
+const dp_op dp_op_ConvGradInput = {
+    .name = "ConvGradInput",
+    .domain = "dp",
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("W", DP_FLOATS, 'T'), DP_OPERAND("dY", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T')},
+    .attrs = {DP_CONV_ATTRS, DP_SHAPE_ATTR("shape")},
+    .infer = infer,
+    .placements = placements,
+    .cost = cost,
+    .samples = samples,
+};
