@@ -1,0 +1,308 @@
+// Printing the text form: names, numbers, types, data, attributes, and the model around its graphs. See text.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/text.h"
+#include "ir/text_parts.h"
+
+enum { LISTED = 64 };  // tensors of more elements are printed as base64
+
+// ---- words and numbers ----------------------------------------------------------------------------------------------
+
+void dp_text_print_string(FILE *out, const char *string) {
+  fputc('"', out);
+  for (const unsigned char *s = (const unsigned char *)string; *s; s++) {
+    if (*s == '"' || *s == '\\')
+      fprintf(out, "\\%c", *s);
+    else if (*s == '\n')
+      fputs("\\n", out);
+    else if (*s < 0x20 || *s == 0x7F)
+      fprintf(out, "\\x%02x", *s);
+    else
+      fputc(*s, out);
+  }
+  fputc('"', out);
+}
+
+void dp_text_print_name(FILE *out, const char *name) {
+  if (dp_text_lex_is_word(name) && strcmp(name, "_"))
+    fputs(name, out);
+  else
+    dp_text_print_string(out, name);
+}
+
+void dp_text_print_number(FILE *out, double number, bool with_point) {
+  if (number - number != 0) {
+    fprintf(out, "%s%s", signbit(number) ? "-" : "", number == number ? "inf" : "nan");
+    return;
+  }
+  char text[32];
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, number);
+    if (strtod(text, NULL) == number) break;
+  }
+  fprintf(out, "%s%s", text, with_point && !strpbrk(text, ".e") ? ".0" : "");
+}
+
+static void print_float32(FILE *out, float number) {
+  char text[32];
+  for (int digits = 6; digits <= 9; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, (double)number);
+    if (strtof(text, NULL) == number) break;
+  }
+  fputs(text, out);
+}
+
+// ---- types ----------------------------------------------------------------------------------------------------------
+
+void dp_text_print_dim(FILE *out, dp_dim dim, const char *symbol) {
+  if (!dim.scale) {
+    fprintf(out, "%lld", (long long)dim.offset);
+    return;
+  }
+  if (dim.scale != 1) fprintf(out, "%lld*", (long long)dim.scale);
+  fputs(symbol, out);
+  if (dim.offset) fprintf(out, "%+lld", (long long)dim.offset);
+}
+
+void dp_text_print_type(FILE *out, const dp_type *type, const char *symbol) {
+  fprintf(out, "%s[", dp_type_name(type->dtype));
+  for (int i = 0; i < type->shape.rank; i++) {
+    if (i) fputc(',', out);
+    dp_text_print_dim(out, type->shape.dims[i], symbol);
+  }
+  fputc(']', out);
+}
+
+void dp_text_print_placements(FILE *out, const dp_placement *placements, int count) {
+  char text[64];
+  for (int i = 0; i < count; i++)
+    fprintf(out, "%s%s", i ? "," : "[", dp_placement_print(placements[i], text, sizeof text));
+  fputc(']', out);
+}
+
+bool dp_text_print_are_placed(const dp_placement *placements, int count) {
+  for (int i = 0; i < count; i++)
+    if (placements[i].kind != DP_REPLICATE) return true;
+  return false;
+}
+
+// ---- data -----------------------------------------------------------------------------------------------------------
+
+static void print_element(FILE *out, dp_dtype dtype, const void *element) {
+  float f;
+  double d;
+  int64_t i;
+  uint64_t u;
+  switch (dtype) {
+    case DP_FLOAT32:
+      memcpy(&f, element, sizeof f);
+      if (f - f == 0)
+        print_float32(out, f);
+      else
+        dp_text_print_number(out, (double)f, false);
+      return;
+    case DP_FLOAT64:
+      memcpy(&d, element, sizeof d);
+      dp_text_print_number(out, d, false);
+      return;
+    case DP_INT64:
+      memcpy(&i, element, sizeof i);
+      fprintf(out, "%lld", (long long)i);
+      return;
+    case DP_UINT64:
+      memcpy(&u, element, sizeof u);
+      fprintf(out, "%llu", (unsigned long long)u);
+      return;
+    default:
+      fprintf(out, "%.0f", dp_element_get(dtype, element));
+      return;
+  }
+}
+
+// A NaN reads back from its name only when it is the default one, of either sign.
+static bool has_odd_nan(const dp_tensor *tensor) {
+  const char *data = tensor->data;
+  for (size_t i = 0; tensor->dtype == DP_FLOAT32 && i < tensor->bytes; i += 4) {
+    uint32_t bits;
+    memcpy(&bits, data + i, sizeof bits);
+    if ((bits & 0x7FFFFFFF) > 0x7F800000 && (bits & 0x7FFFFFFF) != 0x7FC00000) return true;
+  }
+  for (size_t i = 0; tensor->dtype == DP_FLOAT64 && i < tensor->bytes; i += 8) {
+    uint64_t bits;
+    memcpy(&bits, data + i, sizeof bits);
+    bits &= INT64_MAX;
+    if (bits > 0x7FF0000000000000 && bits != 0x7FF8000000000000) return true;
+  }
+  return false;
+}
+
+static void print_base64(FILE *out, const unsigned char *data, size_t bytes) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  fputs("base64 \"", out);
+  for (size_t i = 0; i < bytes; i += 3) {
+    size_t here = bytes - i < 3 ? bytes - i : 3;
+    uint32_t bits =
+        (uint32_t)data[i] << 16 | (here > 1 ? (uint32_t)data[i + 1] << 8 : 0) | (here > 2 ? data[i + 2] : 0);
+    char text[4] = {digits[bits >> 18], digits[bits >> 12 & 63], here > 1 ? digits[bits >> 6 & 63] : '=',
+                    here > 2 ? digits[bits & 63] : '='};
+    fwrite(text, 1, sizeof text, out);
+  }
+  fputc('"', out);
+}
+
+void dp_text_print_data(FILE *out, const dp_tensor *tensor) {
+  size_t count = (size_t)dp_tensor_count(tensor), each = dp_type_bytes(tensor->dtype);
+  if (count > LISTED || tensor->dtype == DP_FLOAT16 || tensor->dtype == DP_BFLOAT16 || has_odd_nan(tensor)) {
+    print_base64(out, tensor->data, tensor->bytes);
+    return;
+  }
+  if (tensor->rank) fputc('[', out);
+  for (size_t i = 0; i < count; i++) {
+    if (i) fputs(", ", out);
+    print_element(out, tensor->dtype, (const char *)tensor->data + i * each);
+  }
+  if (tensor->rank) fputc(']', out);
+}
+
+// ---- attributes -----------------------------------------------------------------------------------------------------
+
+static void print_list(FILE *out, const dp_attr *attr, const char *symbol) {
+  fputc('[', out);
+  for (size_t i = 0; i < attr->count; i++) {
+    if (i) fputc(',', out);
+    if (attr->kind == DP_ATTR_INTS) fprintf(out, "%lld", (long long)attr->ints[i]);
+    if (attr->kind == DP_ATTR_FLOATS) dp_text_print_number(out, attr->floats[i], true);
+    if (attr->kind == DP_ATTR_STRINGS) dp_text_print_string(out, attr->strings[i]);
+    if (attr->kind == DP_ATTR_DIMS) dp_text_print_dim(out, attr->dims[i], symbol);
+  }
+  fputc(']', out);
+}
+
+static void print_tensor(FILE *out, const dp_tensor *tensor, const char *symbol) {
+  dp_type type = {tensor->dtype, dp_tensor_shape(tensor)};
+  dp_text_print_type(out, &type, symbol);
+  fputc(' ', out);
+  dp_text_print_data(out, tensor);
+}
+
+void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol) {
+  dp_text_print_name(out, attr->name);
+  fputc('=', out);
+  bool dtype = (!strcmp(attr->name, "to") || !strcmp(attr->name, "dtype")) && attr->kind == DP_ATTR_INT &&
+               attr->i > 0 && attr->i <= DP_MAX_TYPE && dp_type_bytes((dp_dtype)attr->i);
+  switch (attr->kind) {
+    case DP_ATTR_INT:
+      if (dtype)
+        fputs(dp_type_name((dp_dtype)attr->i), out);
+      else
+        fprintf(out, "%lld", (long long)attr->i);
+      return;
+    case DP_ATTR_FLOAT:
+      dp_text_print_number(out, attr->f, true);
+      return;
+    case DP_ATTR_STRING:
+      dp_text_print_string(out, attr->s);
+      return;
+    case DP_ATTR_TENSOR:
+      print_tensor(out, attr->tensor, symbol);
+      return;
+    default:
+      print_list(out, attr, symbol);
+      return;
+  }
+}
+
+// ---- the model ------------------------------------------------------------------------------------------------------
+
+static void print_initial(FILE *out, const dp_init *init) {
+  static const char *const words[] = {"tensor ", "fill(", "uniform(", "normal("};
+  fputs(words[init->kind], out);
+  if (init->kind == DP_INIT_TENSOR) {
+    dp_text_print_data(out, init->tensor);
+    return;
+  }
+  dp_text_print_number(out, init->a, false);
+  if (init->kind != DP_INIT_FILL) {
+    fputs(", ", out);
+    dp_text_print_number(out, init->b, false);
+  }
+  fputc(')', out);
+}
+
+static void print_pins(FILE *out, const dp_persistent *p) {
+  char text[64];
+  for (int i = 0; i < p->n_pins; i++) {
+    const dp_placement *at = &p->pins[i].placement;
+    fputs(i ? ", " : " shard(", out);
+    dp_text_print_name(out, p->pins[i].axis);
+    if (dp_placement_equal(*at, dp_shard(at->dim)))
+      fprintf(out, "=%d", at->dim);
+    else
+      fprintf(out, "=%s", dp_placement_print(*at, text, sizeof text));
+  }
+  if (p->n_pins) fputc(')', out);
+}
+
+static void print_persistent(FILE *out, const dp_model *model, const dp_persistent *p) {
+  static const char *const words[] = {"parameter", "buffer", "state", "stored"};
+  fprintf(out, "  %s ", words[p->kind]);
+  dp_text_print_name(out, p->name);
+  fputs(": ", out);
+  dp_text_print_type(out, &p->type, model->symbol);
+  fputs(" = ", out);
+  print_initial(out, &p->init);
+  print_pins(out, p);
+  if (p->frozen) fputs(" frozen", out);
+  int n_axes = model->mesh.n_axes;
+  bool placed = dp_text_print_are_placed(p->placements, n_axes);
+  if (p->bytes || p->offset || placed) {
+    fputs(" [", out);
+    if (n_axes) {
+      fputs("at=", out);
+      dp_text_print_placements(out, p->placements, n_axes);
+      fputs(", ", out);
+    }
+    fprintf(out, "offset=%llu, bytes=%llu]", (unsigned long long)p->offset, (unsigned long long)p->bytes);
+  }
+  fputc('\n', out);
+}
+
+static void print_head(FILE *out, const dp_model *model) {
+  fprintf(out, "  opset %lld\n", (long long)model->opset);
+  if (strcmp(model->symbol, "N")) fprintf(out, "  symbol %s\n", model->symbol);
+  if (model->batch) fprintf(out, "  batch %lld\n", (long long)model->batch);
+  for (int i = 0; i < model->mesh.n_axes; i++) {
+    fputs(i ? ", " : "  mesh ", out);
+    dp_text_print_name(out, model->mesh.axes[i].name);
+    fprintf(out, "=%lld", (long long)model->mesh.axes[i].size);
+  }
+  if (model->mesh.n_axes) fputc('\n', out);
+  const char *specs[] = {model->loss, model->optimizer};
+  for (int i = 0; i < 2; i++) {
+    if (!specs[i]) continue;
+    fputs(i ? "  optimizer " : "  loss ", out);
+    dp_text_print_string(out, specs[i]);
+    fputc('\n', out);
+  }
+}
+
+void dp_text_print(const dp_model *model, FILE *out) {
+  fputs("model ", out);
+  dp_text_print_name(out, model->name);
+  fputs(" {\n", out);
+  print_head(out, model);
+  for (int32_t i = 0; i < model->n_persistents; i++) print_persistent(out, model, &model->persistents[i]);
+  bool flat = model->n_graphs == 1 && !strcmp(model->graphs[0]->name, "main");
+  for (int i = 0; i < model->n_graphs; i++) {
+    if (!flat) {
+      fputs("  graph ", out);
+      dp_text_print_name(out, model->graphs[i]->name);
+      fputs(" {\n", out);
+    }
+    dp_text_print_graph(out, model->graphs[i], flat ? "  " : "    ");
+    if (!flat) fputs("  }\n", out);
+  }
+  fputs("}\n", out);
+}
