@@ -1,0 +1,200 @@
+// BatchNormalization(x, scale, bias, mean, var) -> y [, running_mean, running_var, saved_mean, saved_invstd].
+//
+// training_mode=1: y is normalised by the batch's own mean and variance, over all samples present wherever they are; the
+// running values are momentum * old + (1 - momentum) * batch's, with the unbiased variance when `unbiased` (PyTorch; ONNX
+// takes the biased one). The two saved results are ours, for the gradient. The kernel needs the whole batch; over a split
+// batch `lower` gives the same in pieces: the mean first, then the centred squares.
+// training_mode=0: y is normalised by the operands mean and var, element by element.
+#include "ir/ops/batch_normalization.h"
+
+enum { X, SCALE, BIAS, MEAN, VAR };
+enum { Y, RUNNING_MEAN, RUNNING_VAR, SAVED_MEAN, SAVED_INVSTD, RESULTS };
+
+static bool trains(const dp_node *node) { return dp_node_int(node, "training_mode", 0) != 0; }
+
+size_t dp_batch_normalization_axes(const dp_shape *x, int64_t axes[DP_MAX_RANK]) {
+  size_t count = 0;
+  for (int d = 0; d < x->rank; d++)
+    if (d != 1) axes[count++] = d;
+  return count;
+}
+
+dp_value *dp_batch_normalization_wide(dp_builder *builder, dp_value *v, const dp_shape *x) {
+  dp_shape wide = {.rank = x->rank};
+  for (int d = 0; d < x->rank; d++) wide.dims[d] = d == 1 ? x->dims[1] : dp_dim_of(1);
+  return dp_build_reshape(builder, v, &wide);
+}
+
+dp_status dp_batch_normalization_check(const dp_node *node, int first, int count) {
+  const dp_shape *x = dp_common_shape(node, X);
+  char text[256];
+  if (x->rank < 2 || dp_dim_is_symbolic(x->dims[1]))
+    return dp_fail(EX_DATAERR, "the operand has shape %s; [N, channels, ...] is expected",
+                   dp_shape_print(x, text, sizeof text));
+  dp_shape channels = {.rank = 1, .dims = {x->dims[1]}};
+  for (int i = first; i < first + count; i++)
+    DP_TRY(dp_common_expect(node->op->inputs[i].name, dp_common_shape(node, i), &channels));
+  return DP_OK;
+}
+
+static dp_status infer(dp_node *node) {
+  DP_TRY(dp_batch_normalization_check(node, SCALE, 4));
+  double epsilon = dp_node_float(node, "epsilon", 1e-5);
+  if (!(epsilon >= 0)) return dp_fail(EX_DATAERR, "epsilon is %g where 0 or more is expected", epsilon);
+  if (!trains(node) && node->n_outputs > 1)
+    return dp_fail(EX_DATAERR, "%d results are asked for, but training_mode=0 gives one", node->n_outputs);
+  dp_dtype dtype = node->inputs[X]->type.dtype;
+  dp_common_set(node, Y, dtype, dp_common_shape(node, X));
+  for (int i = RUNNING_MEAN; i < RESULTS; i++) dp_common_set(node, i, dtype, dp_common_shape(node, SCALE));
+  return DP_OK;
+}
+
+static dp_value *invstd_of(dp_builder *b, const dp_node *node, dp_value *var) {
+  dp_value *std = dp_build1(b, "Sqrt", dp_elementwise_with(b, "Add", var, dp_node_float(node, "epsilon", 1e-5)));
+  return dp_build2(b, "Div", dp_build_fill(b, var->type.dtype, 1), std);
+}
+
+// Frozen statistics: y = (x - mean) invstd scale + bias. The statistics get gradients too unless they are buffers.
+static void frozen_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp_value **dx) {
+  const dp_shape *x = dp_common_shape(node, X);
+  int64_t axes[DP_MAX_RANK];
+  size_t n_axes = dp_batch_normalization_axes(x, axes);
+  dp_value *scale = node->inputs[SCALE], *mean = node->inputs[MEAN];
+  dp_value *invstd = invstd_of(b, node, node->inputs[VAR]), *slope = dp_build2(b, "Mul", scale, invstd);
+  dx[X] = dp_build2(b, "Mul", dy, dp_batch_normalization_wide(b, slope, x));
+  dx[BIAS] = dp_build_reduce(b, "ReduceSum", dy, axes, n_axes, false);
+  dp_value *centred = dp_build2(b, "Sub", node->inputs[X], dp_batch_normalization_wide(b, mean, x));
+  dp_value *sum = dp_build_reduce(b, "ReduceSum", dp_build2(b, "Mul", dy, centred), axes, n_axes, false);
+  dx[SCALE] = dp_build2(b, "Mul", sum, invstd);
+  if (mean->kind == DP_VALUE_PERSISTENT && node->inputs[VAR]->kind == DP_VALUE_PERSISTENT) return;
+  dx[MEAN] = dp_build1(b, "Neg", dp_build2(b, "Mul", dx[BIAS], slope));
+  // d invstd / d var = -invstd^3 / 2
+  dp_value *cube = dp_build2(b, "Mul", dp_build2(b, "Mul", slope, invstd), dp_elementwise_with(b, "Mul", invstd, -0.5));
+  dx[VAR] = dp_build2(b, "Mul", sum, cube);
+}
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  if (!dy[Y]) return;  // none through the statistics
+  if (!trains(node)) {
+    frozen_gradient(b, node, dy[Y], dx);
+    return;
+  }
+  dp_value *mean = dp_common_result(node, SAVED_MEAN), *invstd = dp_common_result(node, SAVED_INVSTD);
+  if (!mean || !invstd) {
+    dp_value *again = dp_build(b, "BatchNormalization", 5, node->inputs, RESULTS, node->n_attrs, node->attrs);
+    if (b->status) return;
+    mean = again->producer->outputs[SAVED_MEAN];
+    invstd = again->producer->outputs[SAVED_INVSTD];
+  }
+  dp_value *in[] = {node->inputs[X], node->inputs[SCALE], mean, invstd, dy[Y]};
+  dp_value *first = dp_build(b, "dp.BatchNormalizationGrad", 5, in, 3, 0, NULL);
+  if (b->status) return;
+  for (int i = 0; i < 3; i++) dx[i] = first->producer->outputs[i];
+}
+
+static void placements(dp_rows *rows) {
+  const dp_node *node = rows->node;
+  const dp_shape *x = dp_common_shape(node, X);
+  dp_rows_split(rows, x->dims[1], (int[]){1, 0, 0, 0, 0}, (int[]){1, 0, 0, 0, 0});
+  for (int d = 0; d < x->rank && !trains(node); d++)
+    if (d != 1) dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE, DP_WHOLE, DP_WHOLE, DP_WHOLE}, (int[]){d});
+}
+
+// momentum * old + (1 - momentum) * now
+static dp_value *running(dp_builder *b, const dp_node *node, dp_value *old, dp_value *now) {
+  double momentum = dp_node_float(node, "momentum", 0.9);
+  return dp_build2(b, "Add", dp_elementwise_with(b, "Mul", old, momentum),
+                   dp_elementwise_with(b, "Mul", now, 1 - momentum));
+}
+
+static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+  const dp_shape *x = &in[X]->type.shape, *channels = &in[SCALE]->type.shape;
+  dp_dtype dtype = in[X]->type.dtype;
+  int64_t axes[DP_MAX_RANK];
+  size_t n_axes = dp_batch_normalization_axes(x, axes);
+  bool training = trains(node);
+  dp_value *mean = in[MEAN], *var = in[VAR], *centred;
+  if (training) {
+    dp_value *wide_mean = dp_build_reduce(b, "ReduceMean", in[X], axes, n_axes, true);
+    centred = dp_build2(b, "Sub", in[X], wide_mean);
+    mean = dp_build_reshape(b, wide_mean, channels);
+    var = dp_build_reduce(b, "ReduceMean", dp_build2(b, "Mul", centred, centred), axes, n_axes, false);
+  } else {
+    centred = dp_build2(b, "Sub", in[X], dp_batch_normalization_wide(b, mean, x));
+  }
+  dp_value *invstd = invstd_of(b, node, var);
+  dp_value *slope = dp_batch_normalization_wide(b, dp_build2(b, "Mul", in[SCALE], invstd), x);
+  out[Y] = dp_build2(b, "Add", dp_build2(b, "Mul", centred, slope), dp_batch_normalization_wide(b, in[BIAS], x));
+  if (!training) return;
+  if (dp_node_int(node, "unbiased", 0)) {
+    dp_value *count = dp_build_count(b, x, axes, n_axes, dtype);
+    dp_value *less = dp_elementwise_with(b, "Max", dp_elementwise_with(b, "Sub", count, 1), 1);
+    var = dp_build2(b, "Mul", var, dp_build2(b, "Div", count, less));
+  }
+  if (dp_common_result(node, RUNNING_MEAN)) out[RUNNING_MEAN] = running(b, node, in[MEAN], mean);
+  if (dp_common_result(node, RUNNING_VAR)) out[RUNNING_VAR] = running(b, node, in[VAR], var);
+  if (dp_common_result(node, SAVED_MEAN)) out[SAVED_MEAN] = mean;
+  if (dp_common_result(node, SAVED_INVSTD)) out[SAVED_INVSTD] = invstd;
+}
+
+static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
+  if (training && trains(node)) {
+    out[Y] = dp_build(b, "BatchNormalization", 5, in, RESULTS, node->n_attrs, node->attrs);
+    if (b->status) return;
+    for (int i = RUNNING_MEAN; i < node->n_outputs; i++) out[i] = out[Y]->producer->outputs[i];
+    if (in[MEAN]->kind == DP_VALUE_PERSISTENT)
+      dp_graph_add_update(b->graph, in[MEAN]->persistent, out[Y]->producer->outputs[RUNNING_MEAN]);
+    if (in[VAR]->kind == DP_VALUE_PERSISTENT)
+      dp_graph_add_update(b->graph, in[VAR]->persistent, out[Y]->producer->outputs[RUNNING_VAR]);
+    return;
+  }
+  dp_attr attrs[] = {dp_attr_float("epsilon", dp_node_float(node, "epsilon", 1e-5))};
+  out[Y] = dp_build(b, "BatchNormalization", 5, in, 1, 1, attrs);
+  if (dp_common_result(node, RUNNING_MEAN)) out[RUNNING_MEAN] = in[MEAN];
+  if (dp_common_result(node, RUNNING_VAR)) out[RUNNING_VAR] = in[VAR];
+}
+
+static dp_cost cost(const dp_node *node, int64_t n) {
+  return dp_common_cost(node, n, (trains(node) ? 7 : 2) * (double)dp_shape_count(dp_common_shape(node, X), n));
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3,2,4], float32[3], float32[3], float32[3], float32[3]", .n = 5, .low = 0.2, .high = 2},
+    {.inputs = "float32[N,3], float32[3], float32[3], float32[3], float32[3]",
+     .attrs = "epsilon=0.1",
+     .n = 4,
+     .low = 0.2,
+     .high = 2},
+    {.inputs = "float32[N,3,2,4], float32[3], float32[3], float32[3], float32[3]",
+     .attrs = "training_mode=1",
+     .n = 5,
+     .low = 0.2,
+     .high = 2},
+    {.inputs = "float32[N,4], float32[4], float32[4], float32[4], float32[4]",
+     .attrs = "training_mode=1, momentum=0.75, epsilon=0.01, unbiased=1",
+     .n = 6,
+     .low = -1,
+     .high = 3},
+    {0},
+};
+
+const dp_op dp_op_BatchNormalization = {
+    .name = "BatchNormalization",
+    .domain = "",
+    .n_inputs = 5,
+    .n_outputs = RESULTS,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("scale", DP_FLOATS, 'T'), DP_OPERAND("B", DP_FLOATS, 'T'),
+               DP_OPERAND("input_mean", DP_FLOATS, 'T'), DP_OPERAND("input_var", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T'), DP_OPTIONAL("running_mean", DP_FLOATS, 'T'),
+                DP_OPTIONAL("running_var", DP_FLOATS, 'T'), DP_OPTIONAL("saved_mean", DP_FLOATS, 'T'),
+                DP_OPTIONAL("saved_invstd", DP_FLOATS, 'T')},
+    .attrs = {DP_FLOAT_ATTR("epsilon", 1e-5), DP_FLOAT_ATTR("momentum", 0.9), DP_INT_ATTR("training_mode", 0),
+              DP_INT_ATTR("unbiased", 0)},
+    .infer = infer,
+    .gradient = gradient,
+    .placements = placements,
+    .lower = lower,
+    .specialize = specialize,
+    .cost = cost,
+    .samples = samples,
+};

@@ -1,0 +1,21 @@
+// What BatchNormalization and its gradient share: sums over every dim but the channels (dim 1).
+#ifndef DP_IR_OPS_BATCH_NORMALIZATION_H
+#define DP_IR_OPS_BATCH_NORMALIZATION_H
+
+#include "ir/ops/elementwise.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// All dims but dim 1; how many.
+size_t dp_batch_normalization_axes(const dp_shape *x, int64_t axes[DP_MAX_RANK]);
+// v [C] as [1, C, 1, ...] of x's rank.
+dp_value *dp_batch_normalization_wide(dp_builder *builder, dp_value *v, const dp_shape *x);
+// x is [N, C, ...] and operands first .. first + count - 1 are [C].
+dp_status dp_batch_normalization_check(const dp_node *node, int first, int count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,25 @@
+// What the operators that draw numbers share. See random.h.
+#include "ir/ops/random.h"
+
+dp_status dp_random_check(const dp_node *node, int seed) {
+  dp_shape scalar = {0};
+  int64_t key = dp_node_int(node, "key", 0);
+  if (key < 0 || key > UINT32_MAX)
+    return dp_fail(EX_DATAERR, "key is %lld where a number of 32 bits is expected", (long long)key);
+  return dp_common_expect("seed", dp_common_shape(node, seed), &scalar);
+}
+
+dp_status dp_random_infer_made(dp_node *node, uint32_t types) {
+  dp_shape shape;
+  int64_t dtype = dp_node_int(node, "dtype", DP_FLOAT32);
+  if (dtype < 0 || dtype > DP_MAX_TYPE || !(DP_BIT(dtype) & types))
+    return dp_fail(EX_DATAERR, "dtype is %lld, which is not a type that can be made here", (long long)dtype);
+  DP_TRY(dp_common_dims(node, "shape", &shape));
+  dp_common_set(node, 0, (dp_dtype)dtype, &shape);
+  return DP_OK;
+}
+
+void dp_random_rows(dp_rows *rows) {
+  const dp_shape *shape = &rows->node->outputs[0]->type.shape;
+  for (int d = 0; d < shape->rank; d++) dp_rows_split(rows, shape->dims[d], (int[]){DP_WHOLE}, &d);
+}

@@ -1,0 +1,21 @@
+// What the operators that draw numbers share, and those that make a tensor from attributes alone. See ir/philox.h.
+#ifndef DP_IR_OPS_RANDOM_H
+#define DP_IR_OPS_RANDOM_H
+
+#include "ir/ops/elementwise.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The attribute key is a 32 bit number and operand `seed` is of rank 0.
+dp_status dp_random_check(const dp_node *node, int seed);
+// Result 0 from the attributes shape and dtype (ONNX's number).
+dp_status dp_random_infer_made(dp_node *node, uint32_t types);
+// Result 0 split along each of its dims; the operands stay whole.
+void dp_random_rows(dp_rows *rows);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

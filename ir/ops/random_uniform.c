@@ -1,0 +1,33 @@
+// dp.RandomUniform(seed) {low, high, key, shape, dtype}: low + (high - low) u, step word 0. Initial values.
+#include "ir/ops/random.h"
+
+static dp_status infer(dp_node *node) {
+  DP_TRY(dp_random_check(node, 0));
+  double low = dp_node_float(node, "low", 0), high = dp_node_float(node, "high", 1);
+  if (!(low <= high)) return dp_fail(EX_DATAERR, "low is %g and high is %g: an empty range", low, high);
+  return dp_random_infer_made(node, DP_FLOATS);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "int64[]", .attrs = "key=123456789, shape=[5,3]", .low = 1, .high = 99},
+    {.inputs = "int64[]", .attrs = "key=7, shape=[7], low=-0.5, high=2.5, dtype=11", .low = -99, .high = -1},
+    {0},
+};
+
+const dp_op dp_op_RandomUniform = {
+    .name = "RandomUniform",
+    .domain = "dp",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("seed", DP_BIT(DP_INT64), 0)},
+    .outputs = {DP_OPERAND("output", DP_FLOATS, 0)},
+    .attrs = {DP_FLOAT_ATTR("low", 0),
+              DP_FLOAT_ATTR("high", 1),
+              {.name = "key", .kind = DP_ATTR_INT, .required = true},
+              DP_SHAPE_ATTR("shape"),
+              DP_INT_ATTR("dtype", DP_FLOAT32)},
+    .flags = DP_OP_RANDOM,
+    .infer = infer,
+    .placements = dp_random_rows,
+    .samples = samples,
+};

@@ -1,0 +1,75 @@
+// dp.SGD(w, m, g, lr [, step]) -> w' [, m']: one step of gradient descent, with PyTorch's momentum.
+//
+//   g += weight_decay * w
+//   m' = momentum * m + (1 - dampening) * g, but g at step 0, as PyTorch's first step is not damped; m absent: no momentum
+//   w' = w - lr * (nesterov ? g + momentum * m' : m')
+// step (dp.step) is needed when there is dampening; without it, and with m 0 at first, the first step is the same anyway.
+// Result 0 takes w's place, result 1 m's.
+#include "ir/ops/elementwise.h"
+
+static dp_status infer(dp_node *node) {
+  const dp_shape *w = dp_common_shape(node, 0);
+  dp_shape scalar = {0};
+  bool has_m = dp_common_operand(node, 1) != NULL;
+  if (has_m) DP_TRY(dp_common_expect("m", dp_common_shape(node, 1), w));
+  DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, 2), w));
+  DP_TRY(dp_common_expect("lr", dp_common_shape(node, 3), &scalar));
+  if (dp_common_operand(node, 4)) DP_TRY(dp_common_expect("step", dp_common_shape(node, 4), &scalar));
+  double momentum = dp_node_float(node, "momentum", 0), dampening = dp_node_float(node, "dampening", 0);
+  bool nesterov = dp_node_int(node, "nesterov", 0) != 0;
+  if (!(momentum >= 0)) return dp_fail(EX_DATAERR, "momentum is %g where 0 or more is expected", momentum);
+  if ((momentum > 0) != has_m || has_m != (dp_common_result(node, 1) != NULL))
+    return dp_fail(EX_DATAERR, "momentum is %g, %s m: they go together, as do m and its update", momentum,
+                   has_m ? "with" : "without");
+  if (nesterov && (!has_m || dampening != 0))
+    return dp_fail(EX_DATAERR, "nesterov needs momentum and no dampening, found momentum=%g, dampening=%g", momentum,
+                   dampening);
+  if (dampening != 0 && has_m && !dp_common_operand(node, 4))
+    return dp_fail(EX_DATAERR, "dampening needs the operand step");
+  dp_common_set(node, 0, node->inputs[0]->type.dtype, w);
+  dp_common_set(node, 1, node->inputs[0]->type.dtype, w);
+  return DP_OK;
+}
+
+static void placements(dp_rows *rows) {
+  const dp_shape *w = dp_common_shape(rows->node, 0);
+  for (int d = 0; d < w->rank; d++)
+    dp_rows_split(rows, w->dims[d], (int[]){d, d, d, DP_WHOLE, DP_WHOLE}, (int[]){d, d});
+}
+
+static dp_cost cost(const dp_node *node, int64_t n) {
+  return dp_common_cost(node, n, 6 * (double)dp_shape_count(dp_common_shape(node, 0), n));
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[4,3], , float32[4,3], float32[]"},
+    {.inputs = "float32[4,3], , float32[4,3], float32[]", .attrs = "weight_decay=0.1"},
+    {.inputs = "float32[7], float32[7], float32[7], float32[]", .attrs = "momentum=0.9"},
+    {.inputs = "float32[7], float32[7], float32[7], float32[]", .attrs = "momentum=0.9, nesterov=1, weight_decay=0.01"},
+    {.inputs = "float32[7], float32[7], float32[7], float32[], int64[]",
+     .attrs = "momentum=0.5, dampening=0.25",
+     .low = 1,
+     .high = 3},
+    {.inputs = "float32[7], float32[7], float32[7], float32[], int64[]",
+     .attrs = "momentum=0.5, dampening=0.25",
+     .low = -0.5,
+     .high = 0.5},
+    {0},
+};
+
+const dp_op dp_op_SGD = {
+    .name = "SGD",
+    .domain = "dp",
+    .n_inputs = 5,
+    .n_outputs = 2,
+    .inputs = {DP_OPERAND("w", DP_FLOATS, 'T'), DP_OPTIONAL("m", DP_FLOATS, 'T'), DP_OPERAND("g", DP_FLOATS, 'T'),
+               DP_OPERAND("lr", DP_FLOATS, 'T'), DP_OPTIONAL("step", DP_BIT(DP_INT64), 0)},
+    .outputs = {DP_OPERAND("w_new", DP_FLOATS, 'T'), DP_OPTIONAL("m_new", DP_FLOATS, 'T')},
+    .attrs = {DP_FLOAT_ATTR("momentum", 0), DP_FLOAT_ATTR("dampening", 0), DP_INT_ATTR("nesterov", 0),
+              DP_FLOAT_ATTR("weight_decay", 0)},
+    .flags = DP_OP_UPDATE | DP_OP_ELEMENTWISE,
+    .infer = infer,
+    .placements = placements,
+    .cost = cost,
+    .samples = samples,
+};

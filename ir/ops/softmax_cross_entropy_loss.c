@@ -1,0 +1,70 @@
+// SoftmaxCrossEntropyLoss(scores [N, C, d...], labels [N, d...] [, weights [C]]) -> loss [, log_prob [N, C, d...]].
+//
+// mean divides by the count of labels, or by the sum of their weights when there are weights or an ignore_index. The former
+// is the whole count also on a part, so that a split over labels gives partial sums; the latter is known to no part.
+#include "ir/ops/cross_entropy.h"
+
+static dp_status infer(dp_node *node) {
+  DP_TRY(dp_cross_entropy_check(node, 2));
+  dp_dtype dtype = node->inputs[0]->type.dtype;
+  dp_shape scalar = {0};
+  dp_common_set(node, 0, dtype, dp_cross_entropy_per_label(node) ? dp_common_shape(node, 1) : &scalar);
+  dp_common_set(node, 1, dtype, dp_common_shape(node, 0));
+  return DP_OK;
+}
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  if (dy[0]) {
+    dp_value *in[] = {node->inputs[0], node->inputs[1], dy[0], dp_common_operand(node, 2)};
+    dx[0] = dp_build(b, "dp.SoftmaxCrossEntropyLossGrad", in[3] ? 4 : 3, in, 1, node->n_attrs, node->attrs);
+  }
+  if (node->n_outputs > 1 && dy[1]) {  // log_prob is a LogSoftmax
+    int64_t axis = 1;
+    dp_value *sum = dp_build_reduce(b, "ReduceSum", dy[1], &axis, 1, true);
+    dp_value *scaled = dp_build2(b, "Mul", dp_build1(b, "Exp", node->outputs[1]), sum);
+    dp_value *g = dp_build2(b, "Sub", dy[1], scaled);
+    dx[0] = dx[0] ? dp_build2(b, "Add", dx[0], g) : g;
+  }
+}
+
+static void placements(dp_rows *rows) {
+  const dp_node *node = rows->node;
+  if (!dp_cross_entropy_splits(node)) return;
+  const dp_shape *labels = dp_common_shape(node, 1);
+  for (int d = 0; d < labels->rank; d++) {
+    int scores = d ? d + 1 : 0, loss = dp_cross_entropy_per_label(node) ? d : DP_SUMMED;
+    dp_rows_split(rows, labels->dims[d], (int[]){scores, d, DP_WHOLE}, (int[]){loss, scores});
+  }
+}
+
+static dp_cost cost(const dp_node *node, int64_t n) {
+  return dp_common_cost(node, n, 4 * (double)dp_shape_count(dp_common_shape(node, 0), n));
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,5], int64[N]", .n = 6, .low = 0, .high = 4},
+    {.inputs = "float32[N,5], int64[N]", .attrs = "reduction=\"sum\"", .n = 6, .low = 0, .high = 4},
+    {.inputs = "float32[N,3,4], int32[N,4]", .attrs = "reduction=\"none\"", .n = 3, .low = 0, .high = 2},
+    {.inputs = "float32[N,3,2,2], int64[N,2,2]", .n = 2, .low = 0, .high = 2},
+    {.inputs = "float32[N,4], int64[N], float32[4]", .n = 5, .low = 0, .high = 3},
+    {.inputs = "float32[N,4], int64[N], float32[4]", .attrs = "reduction=\"sum\"", .n = 5, .low = 0, .high = 3},
+    {.inputs = "float32[N,4], int64[N]", .attrs = "ignore_index=2", .n = 7, .low = 0, .high = 3},
+    {.inputs = "float32[N,4], int64[N]", .attrs = "ignore_index=-1, reduction=\"sum\"", .n = 5, .low = -1, .high = 3},
+    {0},
+};
+
+const dp_op dp_op_SoftmaxCrossEntropyLoss = {
+    .name = "SoftmaxCrossEntropyLoss",
+    .domain = "",
+    .n_inputs = 3,
+    .n_outputs = 2,
+    .inputs = {DP_OPERAND("scores", DP_FLOATS, 'T'), DP_OPERAND("labels", DP_BIT(DP_INT32) | DP_BIT(DP_INT64), 0),
+               DP_OPTIONAL("weights", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("output", DP_FLOATS, 'T'), DP_OPTIONAL("log_prob", DP_FLOATS, 'T')},
+    .attrs = {{.name = "ignore_index", .kind = DP_ATTR_INT}, DP_STRING_ATTR("reduction", "mean")},
+    .infer = infer,
+    .gradient = gradient,
+    .placements = placements,
+    .cost = cost,
+    .samples = samples,
+};
