@@ -4,8 +4,6 @@
 #ifndef T
 #include "backends/cpu/reference/reduce.h"
 
-#include "ir/ops/reduce.h"
-
 enum { BLOCK = 64 };
 
 typedef struct {
@@ -65,12 +63,10 @@ static int64_t offset_of(const dims *list, int64_t i) {
 #define A uint64_t
 #include __FILE__
 
-dp_status dp_reduce(const dp_call *call, bool mean) {
+dp_status dp_reduce(const dp_call *call, const bool reduced[DP_MAX_RANK], bool mean) {
   const dp_kernel_spec *spec = call->spec;
   int64_t lo, hi;
   dp_part_range(dp_out_count(spec, 0), call->part, call->parts, &lo, &hi);
-  bool reduced[DP_MAX_RANK];
-  DP_TRY(dp_reduce_axes(spec->node, dp_in_rank(spec, 0), reduced));
   walk w = walk_of(spec, reduced);
   if (!mean) w.divisor = 1;
   switch (spec->inputs[0].dtype) {

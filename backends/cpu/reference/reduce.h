@@ -1,10 +1,10 @@
-// ReduceSum and ReduceMean: sums over the dims that `axes` names (all when absent).
+// Sums and means over some dims of operand 0.
 #ifndef DP_BACKENDS_CPU_REFERENCE_REDUCE_H
 #define DP_BACKENDS_CPU_REFERENCE_REDUCE_H
 
 #include "backends/cpu/reference/reference.h"
 
-// mean: divide by the count of reduced elements of the whole tensor.
-dp_status dp_reduce(const dp_call *call, bool mean);
+// Result 0 = the sum over the dims that are marked. mean: divided by the count of the whole tensor's elements there.
+dp_status dp_reduce(const dp_call *call, const bool reduced[DP_MAX_RANK], bool mean);
 
 #endif

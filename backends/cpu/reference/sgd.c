@@ -1,14 +1,14 @@
-// dp.SGD(w, m, g, lr) -> w', m': PyTorch's update, computed in float64 and rounded once.
+// dp.SGD(w, m, g, lr, step) -> w', m': PyTorch's update, computed in float64 and rounded once.
 //
 //   d = g + weight_decay * w;  m' = momentum * m + (1 - dampening) * d;  w' = w - lr * (nesterov ? d + momentum * m' : m')
 //
-// Without m the direction is d. Results lie in the places of w and m.
+// but m' = d at step 0 (if given step). Without m the direction is d. Results lie in the places of w and m.
 #ifndef T
 #include "backends/cpu/reference/reference.h"
 
 typedef struct {
   double lr, momentum, dampening, weight_decay;
-  bool nesterov;
+  bool nesterov, first;
 } rule;
 
 #define T float
@@ -24,7 +24,8 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
             .momentum = dp_node_float(node, "momentum", 0),
             .dampening = dp_node_float(node, "dampening", 0),
             .weight_decay = dp_node_float(node, "weight_decay", 0),
-            .nesterov = dp_node_int(node, "nesterov", 0) != 0};
+            .nesterov = dp_node_int(node, "nesterov", 0) != 0,
+            .first = dp_has_in(spec, 4) && dp_scalar_i64(spec, in, 4) == 0};
   int64_t lo, hi;
   dp_part_range(dp_out_count(spec, 0), part, parts, &lo, &hi);
   const void *m = dp_has_in(spec, 1) ? in[1] : NULL;
@@ -52,7 +53,7 @@ static void FN(update)(const rule *r, const T *w, const T *m, const T *g, T *nex
   for (int64_t i = lo; i < hi; i++) {
     double d = (double)g[i] + r->weight_decay * (double)w[i], step = d;
     if (m) {
-      double velocity = r->momentum * (double)m[i] + (1 - r->dampening) * d;
+      double velocity = r->first ? d : r->momentum * (double)m[i] + (1 - r->dampening) * d;
       step = r->nesterov ? d + r->momentum * velocity : velocity;
       if (next_m) next_m[i] = (T)velocity;
     }

@@ -1,0 +1,49 @@
+// AveragePool: the mean of each window's elements, those in the padding left out unless count_include_pad.
+#ifndef T
+#include "backends/cpu/reference/average_pool.h"
+
+#define T float
+#include __FILE__
+#define T double
+#include __FILE__
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  bool padding = dp_node_int(spec->node, "count_include_pad", 0) != 0;
+  dp_window window;
+  int64_t lo, hi;
+  DP_TRY(dp_pool_begin(&(dp_call){spec, in, out, scratch, part, parts}, &spec->inputs[0].local, &window, &lo, &hi));
+  for (int64_t plane = lo; plane < hi; plane++) {
+    if (spec->inputs[0].dtype == DP_FLOAT32)
+      plane_float(&window, plane, padding, in[0], out[0]);
+    else
+      plane_double(&window, plane, padding, in[0], out[0]);
+  }
+  return DP_OK;
+}
+
+const dp_kernel dp_kernel_reference_AveragePool = {
+    .name = "cpu.reference.AveragePool",
+    .op = "AveragePool",
+    .domain = "",
+    .parts = true,
+    .run = run,
+};
+
+#else
+
+static void FN(plane)(const dp_window *window, int64_t plane, bool padding, const T *x, T *y) {
+  x += plane * window->x_plane;
+  y += plane * window->y_plane;
+  for (int64_t i = 0; i < window->y_plane; i++) {
+    dp_pool_box box = dp_pool_box_of(window, i);
+    double sum = 0, count = dp_average_count(window, &box, i, padding);
+    for (int64_t a = 0; a < box.count[0]; a++)
+      for (int64_t b = 0; b < box.count[1]; b++)
+        for (int64_t c = 0; c < box.count[2]; c++) sum += (double)x[dp_pool_index(window, &box, a, b, c)];
+    y[i] = (T)(count > 0 ? sum / count : 0);
+  }
+}
+#undef T
+#endif

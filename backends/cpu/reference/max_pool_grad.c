@@ -1,0 +1,47 @@
+// dp.MaxPoolGrad(x, dy): each window's gradient goes to its first largest element in row-major order, as in PyTorch.
+#ifndef T
+#include "backends/cpu/reference/pool.h"
+
+#define T float
+#include __FILE__
+#define T double
+#include __FILE__
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  dp_window window;
+  int64_t lo, hi;
+  DP_TRY(dp_pool_begin(&(dp_call){spec, in, out, scratch, part, parts}, &spec->inputs[0].local, &window, &lo, &hi));
+  for (int64_t plane = lo; plane < hi; plane++) {
+    if (spec->inputs[0].dtype == DP_FLOAT32)
+      plane_float(&window, plane, in[0], in[1], out[0]);
+    else
+      plane_double(&window, plane, in[0], in[1], out[0]);
+  }
+  return DP_OK;
+}
+
+const dp_kernel dp_kernel_reference_dp_MaxPoolGrad = {
+    .name = "cpu.reference.dp.MaxPoolGrad",
+    .op = "MaxPoolGrad",
+    .domain = "dp",
+    .parts = true,
+    .run = run,
+};
+
+#else
+
+static void FN(plane)(const dp_window *window, int64_t plane, const T *x, const T *dy, T *dx) {
+  x += plane * window->x_plane;
+  dx += plane * window->x_plane;
+  dy += plane * window->y_plane;
+  for (int64_t i = 0; i < window->x_plane; i++) dx[i] = 0;
+  for (int64_t i = 0; i < window->y_plane; i++) {
+    dp_pool_box box = dp_pool_box_of(window, i);
+    int64_t at = FN(dp_pool_argmax)(window, &box, x);
+    if (at >= 0) dx[at] += dy[i];
+  }
+}
+#undef T
+#endif

@@ -1,0 +1,41 @@
+// What the pooling kernels share: one window at a time, its taps inside the operand.
+#ifndef DP_BACKENDS_CPU_REFERENCE_POOL_H
+#define DP_BACKENDS_CPU_REFERENCE_POOL_H
+
+#include "backends/cpu/reference/window.h"
+
+// The taps of one window that lie inside x: per dim the first, their count, and the index in x of the first.
+typedef struct {
+  int64_t at[3], count[3];
+} dp_pool_box;
+
+// Window `index` (row-major in the result's plane).
+static inline dp_pool_box dp_pool_box_of(const dp_window *w, int64_t index) {
+  dp_pool_box box;
+  for (int d = 2; d >= 0; d--) {
+    int64_t begin = index % w->y[d] * w->stride[d] - w->pad[d], dilation = w->dilation[d];
+    index /= w->y[d];
+    int64_t first = begin < 0 ? (-begin + dilation - 1) / dilation : 0;
+    int64_t room = w->x[d] - begin;  // taps t with t * dilation < room
+    int64_t end = room > 0 ? dp_min_i64((room + dilation - 1) / dilation, w->kernel[d]) : 0;
+    box.at[d] = begin + first * dilation;
+    box.count[d] = dp_max_i64(end - first, 0);
+  }
+  return box;
+}
+
+// Index in x's plane of the box's element (a, b, c).
+static inline int64_t dp_pool_index(const dp_window *w, const dp_pool_box *box, int64_t a, int64_t b, int64_t c) {
+  return ((box->at[0] + a * w->dilation[0]) * w->x[1] + box->at[1] + b * w->dilation[1]) * w->x[2] + box->at[2] +
+         c * w->dilation[2];
+}
+
+// Index in plane x of the first largest element of the box, a NaN counting as the largest; -1 when the box is empty, as
+// the window of a dilated kernel may be.
+int64_t dp_pool_argmax_float(const dp_window *w, const dp_pool_box *box, const float *x);
+int64_t dp_pool_argmax_double(const dp_window *w, const dp_pool_box *box, const double *x);
+
+// Calls of a pooling kernel: the planes of part call->part, and the window.
+dp_status dp_pool_begin(const dp_call *call, const dp_local *x, dp_window *window, int64_t *lo, int64_t *hi);
+
+#endif
