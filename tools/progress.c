@@ -1,5 +1,4 @@
 // See progress.h.
-#define _POSIX_C_SOURCE 200809L
 #include "tools/progress.h"
 
 #include <stdio.h>
