@@ -18,8 +18,8 @@ static void placements(dp_rows *rows) {
 
 static const dp_sample samples[] = {
     {.inputs = "float32[N,2,6,6], float32[N,2,3,3]", .attrs = "kernel_shape=[2,2], strides=[2,2]", .n = 3},
-    {.inputs = "float32[N,1,7,5], float32[N,1,4,3]",
-     .attrs = "kernel_shape=[3,2], strides=[2,2], pads=[1,0,1,1], ceil_mode=1",
+    {.inputs = "float32[N,1,8,5], float32[N,1,5,3]",
+     .attrs = "kernel_shape=[3,2], strides=[2,2], pads=[1,0,1,0], ceil_mode=1",
      .n = 2},
     {.inputs = "float32[N,2,5,5], float32[N,2,3,3]",
      .attrs = "kernel_shape=[3,3], strides=[2,2], auto_pad=\"SAME_UPPER\"",

@@ -40,7 +40,8 @@ void dp_rows_split_but(dp_rows *rows, int except) {
 void dp_rows_linear(dp_rows *rows, unsigned operands) {
   const dp_node *node = rows->node;
   for (int i = 0; i < 32; i++)
-    if ((operands >> i & 1) && (i >= node->n_inputs || !node->inputs[i])) return;
+    if ((operands >> i & 1) && (i >= node->n_inputs || !node->inputs[i] || node->inputs[i]->type.dtype == DP_BOOL))
+      return;
   dp_row *row = dp_rows_add(rows);
   for (int i = 0; i < node->n_inputs; i++)
     if (operands >> i & 1) row->in[i] = dp_partial(DP_SUM);

@@ -18,7 +18,7 @@ void dp_rows_split(dp_rows *rows, dp_dim extent, const int *in, const int *out);
 // and results stay whole.
 void dp_rows_split_but(dp_rows *rows, int except);
 // The row of an operator that is linear in the operands of the set (bit i: operand i) taken together: they and every
-// result are Partial(sum), the other operands Replicate. None when one of the set is left out.
+// result are Partial(sum), the other operands Replicate. None when one of the set is left out or is bool.
 void dp_rows_linear(dp_rows *rows, unsigned operands);
 // Whether outer * unit of a view divides the extent, whatever n is.
 bool dp_rows_divides(dp_placement view, dp_dim extent);
