@@ -70,7 +70,7 @@ static int by_place(const void *a, const void *b) {
 }
 
 static dp_status check_cover(dp_safetensor *tensors, size_t count, const uint8_t *data, uint64_t data_bytes) {
-  qsort(tensors, count, sizeof *tensors, by_place);
+  if (count) qsort(tensors, count, sizeof *tensors, by_place);
   const uint8_t *at = data;
   for (size_t i = 0; i < count; i++) {
     if (tensors[i].tensor.data != at)
@@ -93,7 +93,7 @@ static dp_status read_header(dp_arena *arena, json_t *header, const uint8_t *dat
     DP_PUSH(arena, file->tensors, file->count, item);
   }
   DP_TRY(check_cover(file->tensors, file->count, data, data_bytes));
-  qsort(file->tensors, file->count, sizeof *file->tensors, by_name);
+  if (file->count) qsort(file->tensors, file->count, sizeof *file->tensors, by_name);
   return DP_OK;
 }
 
