@@ -1,0 +1,119 @@
+// The operators' samples as cases. See samples.h.
+#include "tests/ops/samples.h"
+
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+
+#include "ir/builder.h"
+#include "ir/text.h"
+
+namespace dp_test {
+
+static std::string FullName(const dp_op *op) { return (*op->domain ? std::string(op->domain) + "." : "") + op->name; }
+
+std::string Case::Name() const { return FullName(op) + " " + std::to_string(index) + (float64 ? " float64" : ""); }
+
+std::string Case::Heading() const {
+  char numbers[128];
+  bool plain = sample->low == sample->high;
+  std::snprintf(numbers, sizeof numbers, "|%lld|%g|%g", static_cast<long long>(sample->n), plain ? -1.0 : sample->low,
+                plain ? 1.0 : sample->high);
+  return FullName(op) + "|" + sample->inputs + "|" + (sample->attrs ? sample->attrs : "") + numbers;
+}
+
+std::string TestName(const Case &c) {
+  std::string name = c.Name();
+  for (char &letter : name)
+    if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
+  return name;
+}
+
+std::vector<Case> AllCases(bool float64) {
+  std::vector<Case> cases;
+  for (const dp_op *const *op = dp_op_table; *op; op++) {
+    for (int i = 0; (*op)->samples && (*op)->samples[i].inputs; i++) {
+      const dp_sample *sample = &(*op)->samples[i];
+      cases.push_back({*op, sample, i, false});
+      if (float64 && std::string(sample->inputs).find("float32") != std::string::npos)
+        cases.push_back({*op, sample, i, true});
+    }
+  }
+  return cases;
+}
+
+Built::Built(const Case &c) : arena(dp_arena_create(0)), n(c.sample->n) {
+  dp_status status = Build(c);
+  error = dp_status_message(status);
+  dp_status_free(status);
+}
+
+Built::~Built() { dp_arena_destroy(arena); }
+
+dp_status Built::Build(const Case &c) {
+  int n_types, n_attrs = 0;
+  dp_type *types;
+  dp_attr *attrs = nullptr;
+  DP_TRY(dp_text_parse_types(arena, c.sample->inputs, &n_types, &types));
+  if (c.sample->attrs) DP_TRY(dp_text_parse_attrs(arena, c.sample->attrs, &n_attrs, &attrs));
+  model = dp_model_create(arena, "sample");
+  model->batch = dp_max_i64(c.sample->n, 1);
+  dp_status status = DP_OK;
+  // Some results are there in some modes only: as many as it takes.
+  for (int results = c.op->n_outputs; results > 0; results--) {
+    graph = dp_graph_create(model, "main");
+    operands.clear();
+    for (int i = 0; i < n_types; i++) {
+      if (c.float64 && types[i].dtype == DP_FLOAT32) types[i].dtype = DP_FLOAT64;
+      std::string name = "x" + std::to_string(i);
+      operands.push_back(types[i].dtype ? dp_graph_add_value(graph, DP_VALUE_INPUT, name.c_str(), types[i]) : nullptr);
+    }
+    node = dp_graph_add_node(graph, c.op, "node", n_types, operands.data(), results, nullptr, n_attrs, attrs);
+    dp_status_free(status);
+    status = dp_op_infer(node);
+    if (!status) break;
+  }
+  return status;
+}
+
+// ---- numbers --------------------------------------------------------------------------------------------------------
+
+// FNV-1a of the text, then splitmix64: simple enough to be written again in make_references.py.
+static uint64_t Seed(const std::string &text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (unsigned char letter : text) hash = (hash ^ letter) * 0x100000001b3u;
+  return hash;
+}
+
+static double Uniform(uint64_t seed, uint64_t index) {
+  uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return double(z >> 11) * 0x1p-53;
+}
+
+static void Draw(uint64_t seed, double low, double high, Tensor *tensor) {
+  bool is_float = dp_type_is_float(tensor->dtype);
+  for (int64_t i = 0; i < tensor->Count(); i++) {
+    double u = Uniform(seed, uint64_t(i));
+    tensor->Set(i, is_float ? double(float(low + (high - low) * u))
+                            : std::ceil(low) + std::floor(u * (std::floor(high) - std::ceil(low) + 1)));
+  }
+}
+
+Tensor DrawOperand(const Case &c, int operand, const dp_type &type, int64_t n) {
+  Tensor tensor = MakeWhole(type, n);
+  bool plain = c.sample->low == c.sample->high;
+  Draw(Seed(c.Heading() + "|" + std::to_string(operand)), plain ? -1 : c.sample->low, plain ? 1 : c.sample->high,
+       &tensor);
+  return tensor;
+}
+
+Tensor DrawNumbers(const Case &c, const std::string &what, const dp_type &type, int64_t n) {
+  Tensor tensor = MakeWhole(type, n);
+  Draw(Seed(c.Heading() + "|" + what), -1, 1, &tensor);
+  return tensor;
+}
+
+}  // namespace dp_test

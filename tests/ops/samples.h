@@ -1,0 +1,57 @@
+// The operators' samples as cases: a graph of one node, and operands that the reference maker draws alike.
+#ifndef DP_TESTS_OPS_SAMPLES_H
+#define DP_TESTS_OPS_SAMPLES_H
+
+#include <string>
+#include <vector>
+
+#include "tests/ops/interpreter.h"
+
+namespace dp_test {
+
+// One sample of one operator, as written or with float64 in place of float32.
+struct Case {
+  const dp_op *op;
+  const dp_sample *sample;
+  int index;  // of the sample in its operator
+  bool float64;
+  std::string Name() const;     // "dp.SGD 2 float64"
+  std::string Heading() const;  // "dp.SGD|inputs|attrs|n|low|high": the sample as the reference file names it
+};
+
+// Of every operator but communication. float64: the variants too, of samples that name float32.
+std::vector<Case> AllCases(bool float64);
+
+// The case as a graph: operands are inputs x0, x1 ..., one node with as many results as the operator gives here.
+// Lives as long as the object.
+class Built {
+ public:
+  explicit Built(const Case &c);
+  ~Built();
+  Built(const Built &) = delete;
+  Built &operator=(const Built &) = delete;
+
+  std::string error;  // of reading and inferring; "" when it went well
+  dp_arena *arena;
+  dp_model *model = nullptr;
+  dp_graph *graph = nullptr;
+  dp_node *node = nullptr;
+  int64_t n;
+  std::vector<dp_value *> operands;  // NULL where absent
+
+ private:
+  dp_status Build(const Case &c);
+};
+
+// Element i of operand `operand` follows from the sample's name alone: uniform in [low, high] (-1 .. 1 when they are
+// equal), rounded to float32; integers uniform among those of the range.
+Tensor DrawOperand(const Case &c, int operand, const dp_type &type, int64_t n);
+// More numbers of that kind in [-1, 1], for `what` of the case.
+Tensor DrawNumbers(const Case &c, const std::string &what, const dp_type &type, int64_t n);
+
+// GoogleTest's names have letters, digits and _ only.
+std::string TestName(const Case &c);
+
+}  // namespace dp_test
+
+#endif
