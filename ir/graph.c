@@ -88,6 +88,13 @@ dp_value *dp_graph_persistent(dp_graph *graph, int32_t persistent) {
   return value;
 }
 
+bool dp_graph_is_scalar(const char *name) {
+  static const char *const scalars[] = {DP_SCALAR_STEP, DP_SCALAR_N, DP_SCALAR_LR, DP_SCALAR_SEED};
+  for (size_t i = 0; i < DP_COUNT(scalars); i++)
+    if (!strcmp(scalars[i], name)) return true;
+  return false;
+}
+
 dp_value *dp_graph_scalar(dp_graph *graph, const char *name) {
   dp_value *value = dp_graph_find_value(graph, name);
   if (value && value->kind == DP_VALUE_SCALAR) return value;

@@ -203,6 +203,7 @@ dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *na
 dp_value *dp_graph_add_constant(dp_graph *graph, const char *name, const dp_tensor *tensor);
 dp_value *dp_graph_persistent(dp_graph *graph, int32_t persistent);  // the one value for it, added when first asked for
 dp_value *dp_graph_scalar(dp_graph *graph, const char *name);        // likewise, for DP_SCALAR_*
+bool dp_graph_is_scalar(const char *name);                           // whether it is one of DP_SCALAR_*
 dp_value *dp_graph_find_value(const dp_graph *graph, const char *name);
 // Adds a node whose outputs are new values without type (types are set by dp_op_infer). output_names may be NULL.
 dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,

@@ -14,13 +14,7 @@
 extern "C" {
 #endif
 
-// What any reader of models takes, so that a small file cannot ask for much: see docs/model.md.
-enum {
-  DP_TEXT_MAX_BYTES = 1 << 30,
-  DP_TEXT_MAX_NODES = 4 << 20,  // of all graphs together; values likewise
-  DP_TEXT_MAX_GRAPHS = 64,
-  DP_TEXT_MAX_OUTPUTS = 4096,  // of one graph
-};
+enum { DP_TEXT_MAX_BYTES = 1 << 30 };
 
 // file_name: for messages only. text: need not end with NUL; not used after the call.
 dp_status dp_text_parse(dp_arena *arena, const char *file_name, const char *text, size_t bytes,

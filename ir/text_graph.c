@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/limits.h"
 #include "ir/names.h"
-#include "ir/text.h"
 #include "ir/text_parts.h"
 
 enum { MAX_STREAMS = 256 };
@@ -98,8 +98,8 @@ static dp_status parse_output(dp_text_lex *lex, dp_text_graph *reader) {
   DP_TRY(dp_text_lex_take_name(lex, "the name of an output", &name));
   if (dp_names_find(reader->outputs, name) >= 0)
     return dp_text_lex_fail(&before, "there is another output '%s' already", name);
-  if (graph->n_outputs == DP_TEXT_MAX_OUTPUTS)
-    return dp_text_lex_fail(&before, "a graph has at most %d outputs", DP_TEXT_MAX_OUTPUTS);
+  if (graph->n_outputs == DP_LIMIT_OUTPUTS)
+    return dp_text_lex_fail(&before, "a graph has at most %d outputs", DP_LIMIT_OUTPUTS);
   DP_TRY(dp_text_lex_try(lex, "=", &other));
   if (!other) *lex = before;
   DP_TRY(dp_text_node_operand(lex, graph, &value));

@@ -1,9 +1,9 @@
 // Nodes in the text form: `y: float32[N,10], _ = Op(a, _, c) {attributes} [notes]`.
 #include <string.h>
 
+#include "ir/limits.h"
 #include "ir/names.h"
 #include "ir/suggest.h"
-#include "ir/text.h"
 #include "ir/text_parts.h"
 
 // ---- names ----------------------------------------------------------------------------------------------------------
@@ -26,13 +26,6 @@ static dp_status unknown_value(const dp_text_lex *lex, const dp_graph *graph, co
                           dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
-static bool is_scalar(const char *name) {
-  static const char *const scalars[] = {DP_SCALAR_STEP, DP_SCALAR_N, DP_SCALAR_LR, DP_SCALAR_SEED};
-  for (size_t i = 0; i < DP_COUNT(scalars); i++)
-    if (!strcmp(scalars[i], name)) return true;
-  return false;
-}
-
 dp_status dp_text_node_operand(dp_text_lex *lex, dp_graph *graph, dp_value **value) {
   dp_text_lex before = *lex;
   const char *name;
@@ -40,7 +33,7 @@ dp_status dp_text_node_operand(dp_text_lex *lex, dp_graph *graph, dp_value **val
   dp_value *found = dp_graph_find_value(graph, name);
   int32_t persistent = dp_model_find_persistent(graph->model, name);
   if (!found && persistent >= 0) found = dp_graph_persistent(graph, persistent);
-  if (!found && is_scalar(name)) found = dp_graph_scalar(graph, name);
+  if (!found && dp_graph_is_scalar(name)) found = dp_graph_scalar(graph, name);
   if (!found) return unknown_value(&before, graph, name);
   *value = found;
   return DP_OK;
@@ -198,8 +191,8 @@ static dp_status add_node(dp_text_lex *lex, dp_graph *graph, const result *resul
   if (braces) DP_TRY(dp_text_attr_parse(lex, op, "}", &n_attrs, &attrs));
   DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_NODE, &notes));
   DP_TRY(name_node(lex, graph, place, results, n_results, &notes.name));
-  if (graph->n_nodes >= DP_TEXT_MAX_NODES)
-    return dp_text_lex_fail_at(lex, place, "a graph has at most %d nodes", DP_TEXT_MAX_NODES);
+  if (graph->n_nodes >= DP_LIMIT_NODES)
+    return dp_text_lex_fail_at(lex, place, "a graph has at most %d nodes", DP_LIMIT_NODES);
   for (int i = 0; i < n_results; i++) names[i] = results[i].name;
   dp_node *node = dp_graph_add_node(graph, op, notes.name, n_operands, operands, n_results, names, n_attrs, attrs);
   DP_TRY(dp_text_lex_context(lex, place, dp_op_infer(node)));

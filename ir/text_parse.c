@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/suggest.h"
+#include "ir/limits.h"
 #include "ir/text.h"
 #include "ir/text_parts.h"
 
@@ -43,9 +43,9 @@ static dp_status parse_mesh(reader *r) {
     DP_TRY(dp_text_lex_take_count(lex, "the size of a mesh axis", INT32_MAX, &axis.size));
     if (dp_mesh_find(&mesh, axis.name) >= 0)
       return dp_text_lex_fail_at(lex, place, "there are two mesh axes '%s'", axis.name);
-    if (axis.size < 1 || __builtin_mul_overflow(devices, axis.size, &devices) || devices > INT32_MAX)
-      return dp_text_lex_fail_at(lex, place, "axis '%s' makes a mesh of no devices, or of more than 2147483647",
-                                 axis.name);
+    if (axis.size < 1 || __builtin_mul_overflow(devices, axis.size, &devices) || devices > DP_LIMIT_DEVICES)
+      return dp_text_lex_fail_at(lex, place, "axis '%s' makes a mesh of no devices, or of more than %d", axis.name,
+                                 DP_LIMIT_DEVICES);
     mesh.axes[mesh.n_axes++] = axis;
     DP_TRY(dp_text_lex_try(lex, ",", &more));
   }
@@ -211,8 +211,8 @@ static dp_status parse_graph(reader *r) {
   if (r->flat.graph) return dp_text_lex_fail(&before, "statements of a graph stand outside the graph blocks");
   if (dp_model_find_graph(r->model, name))
     return dp_text_lex_fail(&before, "there is another graph '%s' already", name);
-  if (r->model->n_graphs == DP_TEXT_MAX_GRAPHS)
-    return dp_text_lex_fail(&before, "a model has at most %d graphs", DP_TEXT_MAX_GRAPHS);
+  if (r->model->n_graphs == DP_LIMIT_GRAPHS)
+    return dp_text_lex_fail(&before, "a model has at most %d graphs", DP_LIMIT_GRAPHS);
   dp_text_graph graph = dp_text_graph_begin(dp_graph_create(r->model, name));
   DP_TRY(dp_text_graph_block(&r->lex, &graph));
   dp_model_add_graph(r->model, graph.graph);

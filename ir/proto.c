@@ -1,0 +1,234 @@
+// Models, persistent values, placements and meshes, to and from messages. See proto.h.
+#include "ir/proto.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ir/limits.h"
+#include "ir/proto_private.h"
+#include "ir/text_lex.h"
+
+// ---- placements and meshes ------------------------------------------------------------------------------------------
+
+static Dp__Placement *from_placement(dp_arena *arena, const dp_placement *placement) {
+  Dp__Placement *message = DP_PROTO_NEW(arena, Dp__Placement, dp__placement);
+  message->kind = placement->kind;
+  message->dim = (uint32_t)placement->dim;
+  message->outer = placement->outer;
+  message->unit = placement->unit;
+  message->reduction = placement->reduction;
+  return message;
+}
+
+Dp__Placement **dp_proto_from_placements(dp_arena *arena, const dp_placement *placements, int count) {
+  Dp__Placement **messages = dp_alloc_n(arena, (size_t)count, sizeof *messages);
+  for (int i = 0; i < count; i++) messages[i] = from_placement(arena, &placements[i]);
+  return messages;
+}
+
+dp_status dp_proto_to_placement(const Dp__Placement *m, dp_placement *placement) {
+  if (!m) return dp_fail(EX_DATAERR, "the placement is missing");
+  bool shard = m->kind == DP_SHARD, partial = m->kind == DP_PARTIAL;
+  if (m->kind < DP_REPLICATE || m->kind > DP_PARTIAL)
+    return dp_fail(EX_DATAERR, "placement kind %d is unknown", m->kind);
+  if (m->reduction < DP_SUM || m->reduction > DP_MAX)
+    return dp_fail(EX_DATAERR, "reduction %d is unknown", m->reduction);
+  if (!shard && (m->dim || m->outer || m->unit)) return dp_fail(EX_DATAERR, "only a Shard has dim, outer and unit");
+  if (!partial && m->reduction) return dp_fail(EX_DATAERR, "only a Partial has a reduction");
+  if (shard && (m->dim >= DP_MAX_RANK || m->outer < 1 || m->unit < 1))
+    return dp_fail(EX_DATAERR, "a Shard has dim %u, outer %lld and unit %lld; the latter are at least 1", m->dim,
+                   (long long)m->outer, (long long)m->unit);
+  *placement = (dp_placement){(dp_placement_kind)m->kind, (int)m->dim, (dp_reduction)m->reduction, m->outer, m->unit};
+  return DP_OK;
+}
+
+dp_status dp_proto_to_placements(size_t count, Dp__Placement *const *messages, const dp_shape *shape,
+                                 const dp_mesh *mesh, dp_placement placements[DP_MAX_MESH]) {
+  dp_placement all[DP_MAX_MESH] = {0};
+  if (count != (size_t)mesh->n_axes)
+    return dp_fail(EX_DATAERR, "%zu placements on a mesh of %d axes", count, mesh->n_axes);
+  for (size_t i = 0; i < count; i++) DP_TRY(dp_proto_to_placement(messages[i], &all[i]));
+  DP_TRY(dp_placement_check(shape, all, mesh));
+  memcpy(placements, all, sizeof all);
+  return DP_OK;
+}
+
+Dp__MeshAxis **dp_proto_from_mesh(dp_arena *arena, const dp_mesh *mesh) {
+  Dp__MeshAxis **messages = dp_alloc_n(arena, (size_t)mesh->n_axes, sizeof *messages);
+  for (int i = 0; i < mesh->n_axes; i++) {
+    messages[i] = DP_PROTO_NEW(arena, Dp__MeshAxis, dp__mesh_axis);
+    messages[i]->name = dp_proto_string(mesh->axes[i].name);
+    messages[i]->size = mesh->axes[i].size;
+  }
+  return messages;
+}
+
+dp_status dp_proto_to_mesh(size_t count, Dp__MeshAxis *const *messages, dp_mesh *mesh) {
+  dp_mesh m = {0};
+  int64_t devices = 1;
+  if (count > DP_MAX_MESH)
+    return dp_fail(EX_DATAERR, "a mesh of %zu axes; at most %d are supported", count, DP_MAX_MESH);
+  for (size_t i = 0; i < count; i++) {
+    const Dp__MeshAxis *axis = messages[i];
+    if (!*axis->name || dp_mesh_find(&m, axis->name) >= 0)
+      return dp_fail(EX_DATAERR, "mesh axis %zu has no name of its own", i);
+    if (axis->size < 1 || __builtin_mul_overflow(devices, axis->size, &devices) || devices > DP_LIMIT_DEVICES)
+      return dp_fail(EX_DATAERR, "axis '%s' of size %lld makes a mesh of no devices, or of more than %d", axis->name,
+                     (long long)axis->size, DP_LIMIT_DEVICES);
+    m.axes[m.n_axes++] = (dp_mesh_axis){axis->name, axis->size};
+  }
+  *mesh = m;
+  return DP_OK;
+}
+
+// ---- persistent values ----------------------------------------------------------------------------------------------
+
+Dp__Persistent *dp_proto_from_persistent(dp_arena *arena, const dp_persistent *p, int n_axes) {
+  Dp__Persistent *message = DP_PROTO_NEW(arena, Dp__Persistent, dp__persistent);
+  message->name = dp_proto_string(p->name);
+  message->kind = p->kind;
+  message->type = dp_proto_from_type(arena, &p->type);
+  message->initial = DP_PROTO_NEW(arena, Dp__Initial, dp__initial);
+  message->initial->kind = p->init.kind;
+  if (p->init.kind == DP_INIT_TENSOR) {
+    message->initial->tensor = dp_proto_from_tensor(arena, p->init.tensor);
+  } else {
+    message->initial->a = p->init.a;
+    message->initial->b = p->init.b;
+  }
+  message->n_pins = (size_t)p->n_pins;
+  message->pins = dp_alloc_n(arena, message->n_pins, sizeof *message->pins);
+  for (int i = 0; i < p->n_pins; i++) {
+    message->pins[i] = DP_PROTO_NEW(arena, Dp__Pin, dp__pin);
+    message->pins[i]->axis = dp_proto_string(p->pins[i].axis);
+    message->pins[i]->placement = from_placement(arena, &p->pins[i].placement);
+  }
+  message->frozen = p->frozen;
+  if (!n_axes) return message;
+  message->n_placements = (size_t)n_axes;
+  message->placements = dp_proto_from_placements(arena, p->placements, n_axes);
+  message->offset = p->offset;
+  message->bytes = p->bytes;
+  return message;
+}
+
+static dp_status to_initial(dp_arena *arena, const Dp__Initial *m, const dp_type *type, dp_init *init) {
+  if (!m) return dp_fail(EX_DATAERR, "its initial value is missing");
+  *init = (dp_init){.kind = (dp_init_kind)m->kind, .a = m->a, .b = m->b};
+  if (m->kind < DP_INIT_TENSOR || m->kind > DP_INIT_NORMAL)
+    return dp_fail(EX_DATAERR, "kind %d of its initial value is unknown", m->kind);
+  if (m->kind != DP_INIT_TENSOR) {
+    if (m->tensor) return dp_fail(EX_DATAERR, "its initial value has data, but is not a tensor");
+    bool finite = isfinite(m->a) && isfinite(m->b);
+    if ((m->kind == DP_INIT_UNIFORM && !(finite && m->a <= m->b)) ||
+        (m->kind == DP_INIT_NORMAL && !(finite && m->b >= 0)))
+      return dp_fail(EX_DATAERR, "its initial distribution, (%g, %g), is none", m->a, m->b);
+    return DP_OK;
+  }
+  DP_TRY(dp_proto_to_tensor(arena, m->tensor, &init->tensor));
+  dp_type own = {init->tensor->dtype, dp_tensor_shape(init->tensor)};
+  char a[256], b[256];
+  if (own.dtype == type->dtype && dp_shape_equal(&own.shape, &type->shape)) return DP_OK;
+  return dp_fail(EX_DATAERR, "it is %s but its initial value is %s", dp_type_print(type, a, sizeof a),
+                 dp_type_print(&own, b, sizeof b));
+}
+
+static dp_status to_pins(dp_arena *arena, const Dp__Persistent *m, dp_persistent *p) {
+  if (m->n_pins > DP_MAX_MESH)
+    return dp_fail(EX_DATAERR, "%zu pins; a mesh has at most %d axes", m->n_pins, DP_MAX_MESH);
+  p->n_pins = (int)m->n_pins;
+  p->pins = dp_alloc_n(arena, m->n_pins, sizeof *p->pins);
+  for (int i = 0; i < p->n_pins; i++) {
+    dp_mesh one = {1, {{m->pins[i]->axis, 2}}};
+    if (!*one.axes[0].name) return dp_fail(EX_DATAERR, "a pin names no axis");
+    for (int k = 0; k < i; k++)
+      if (!strcmp(p->pins[k].axis, one.axes[0].name))
+        return dp_fail(EX_DATAERR, "it is pinned twice on axis '%s'", one.axes[0].name);
+    p->pins[i].axis = one.axes[0].name;
+    DP_TRY(dp_proto_to_placement(m->pins[i]->placement, &p->pins[i].placement));
+    DP_TRY(dp_placement_check(&p->type.shape, &p->pins[i].placement, &one));
+  }
+  return DP_OK;
+}
+
+static dp_status to_persistent(dp_arena *arena, const Dp__Persistent *m, const dp_mesh *mesh, dp_persistent *p) {
+  *p = (dp_persistent){.name = m->name, .kind = (dp_persistent_kind)m->kind, .frozen = m->frozen};
+  if (!*m->name) return dp_fail(EX_DATAERR, "its name is empty");
+  if (m->kind < DP_PARAMETER || m->kind > DP_STORED_CONSTANT) return dp_fail(EX_DATAERR, "kind %d is unknown", m->kind);
+  DP_TRY(dp_proto_to_type(m->type, &p->type));
+  if (dp_shape_is_symbolic(&p->type.shape))
+    return dp_fail(EX_DATAERR, "it outlives a step, so its shape cannot depend on the batch");
+  DP_TRY(to_initial(arena, m->initial, &p->type, &p->init));
+  DP_TRY(to_pins(arena, m, p));
+  if (!mesh) {
+    if (m->n_placements || m->offset || m->bytes)
+      return dp_fail(EX_DATAERR, "it has a place in memory, which only a plan gives");
+    return DP_OK;
+  }
+  DP_TRY(dp_proto_to_placements(m->n_placements, m->placements, &p->type.shape, mesh, p->placements));
+  p->offset = m->offset;
+  p->bytes = m->bytes;
+  return DP_OK;
+}
+
+dp_status dp_proto_to_persistent(dp_arena *arena, const Dp__Persistent *message, const dp_mesh *mesh,
+                                 dp_persistent *persistent) {
+  return dp_status_context(to_persistent(arena, message, mesh, persistent), "persistent value '%s'", message->name);
+}
+
+// ---- models ---------------------------------------------------------------------------------------------------------
+
+Dp__Model *dp_proto_from_model(dp_arena *arena, const dp_model *model) {
+  Dp__Model *message = DP_PROTO_NEW(arena, Dp__Model, dp__model);
+  message->version = DP_PROTO_VERSION;
+  message->producer = dp_proto_string("dpc");
+  message->name = dp_proto_string(model->name);
+  message->opset = model->opset;
+  message->symbol = dp_proto_string(model->symbol);
+  message->loss = dp_proto_string(model->loss);
+  message->optimizer = dp_proto_string(model->optimizer);
+  message->n_persistents = (size_t)model->n_persistents;
+  message->persistents = dp_alloc_n(arena, message->n_persistents, sizeof *message->persistents);
+  for (int32_t i = 0; i < model->n_persistents; i++)
+    message->persistents[i] = dp_proto_from_persistent(arena, &model->persistents[i], 0);
+  message->n_graphs = (size_t)model->n_graphs;
+  message->graphs = dp_alloc_n(arena, message->n_graphs, sizeof *message->graphs);
+  for (int i = 0; i < model->n_graphs; i++) message->graphs[i] = dp_proto_from_graph(arena, model->graphs[i]);
+  return message;
+}
+
+static dp_status to_head(const Dp__Model *m, dp_model *model) {
+  if (m->version != DP_PROTO_VERSION)
+    return dp_fail(EX_DATAERR, "version %u of the model's form; this program reads version %d", m->version,
+                   DP_PROTO_VERSION);
+  if (m->opset < 0 || m->opset > INT32_MAX) return dp_fail(EX_DATAERR, "opset %lld is none", (long long)m->opset);
+  model->opset = m->opset;
+  if (*m->symbol) model->symbol = m->symbol;
+  if (!dp_text_lex_is_word(model->symbol) || !strcmp(model->symbol, "inf") || !strcmp(model->symbol, "nan"))
+    return dp_fail(EX_DATAERR, "'%s' cannot stand for the batch; a word like N can", model->symbol);
+  if (*m->loss) model->loss = m->loss;
+  if (*m->optimizer) model->optimizer = m->optimizer;
+  if (!m->n_graphs || m->n_graphs > DP_LIMIT_GRAPHS)
+    return dp_fail(EX_DATAERR, "%zu graphs; a model has 1 to %d", m->n_graphs, DP_LIMIT_GRAPHS);
+  return DP_OK;
+}
+
+dp_status dp_proto_to_model(dp_arena *arena, const Dp__Model *message, dp_model **model) {
+  dp_model *m = dp_model_create(arena, message->name);
+  DP_TRY(to_head(message, m));
+  for (size_t i = 0; i < message->n_persistents; i++) {
+    dp_persistent persistent;
+    DP_TRY(dp_proto_to_persistent(arena, message->persistents[i], NULL, &persistent));
+    if (dp_model_find_persistent(m, persistent.name) >= 0)
+      return dp_fail(EX_DATAERR, "two persistent values are called '%s'", persistent.name);
+    dp_model_add_persistent(m, &persistent);
+  }
+  for (size_t i = 0; i < message->n_graphs; i++) {
+    dp_graph *graph;
+    DP_TRY(dp_proto_to_graph(m, message->graphs[i], &graph));
+    if (dp_model_find_graph(m, graph->name)) return dp_fail(EX_DATAERR, "two graphs are called '%s'", graph->name);
+    dp_model_add_graph(m, graph);
+  }
+  *model = m;
+  return DP_OK;
+}

@@ -1,0 +1,19 @@
+// Shared by ir/proto*.c.
+#ifndef DP_IR_PROTO_PRIVATE_H
+#define DP_IR_PROTO_PRIVATE_H
+
+#include "ir/proto.h"
+
+// A zeroed message of a type, initialised: DP_PROTO_NEW(arena, Dp__Node, dp__node).
+#define DP_PROTO_NEW(arena, Type, prefix) ((Type *)dp_proto_new((arena), &prefix##__descriptor))
+
+static inline void *dp_proto_new(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor) {
+  void *message = dp_alloc(arena, descriptor->sizeof_message);
+  protobuf_c_message_init(descriptor, message);
+  return message;
+}
+
+// Messages hold char *, and are never written through.
+static inline char *dp_proto_string(const char *text) { return (char *)(uintptr_t)(text ? text : ""); }
+
+#endif
