@@ -1,0 +1,307 @@
+// oneDNN primitives on plain layouts. See primitive.h.
+//
+// Up to three operands take part: slot 0 is x, slot 1 is w, slot 2 is y (or their gradients); pooling has no w. A slot whose
+// layout in the primitive is not plain lies in scratch, and a reorder joins it with the caller's memory.
+#include "backends/cpu/onednn/primitive.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dnnl.h"
+#include "dnnl_debug.h"
+
+enum { X, W, Y, SLOTS };
+enum { SCRATCH_ALIGNMENT = 64 };
+
+typedef struct {
+  bool present, result, reordered;
+  int argument;  // oneDNN's name for it
+  dnnl_memory_desc_t plain, chosen;
+  dnnl_primitive_desc_t reorder_desc;
+  dnnl_primitive_t reorder;
+  dnnl_memory_t user, own;  // own: in scratch, when reordered
+  uint64_t offset;          // of own in scratch
+} slot;
+
+struct dp_primitive {
+  int threads;
+  dnnl_engine_t engine;
+  dnnl_stream_t stream;
+  dnnl_primitive_desc_t desc;
+  dnnl_primitive_t primitive;
+  slot slots[SLOTS];
+  dnnl_memory_t bias, scratchpad;
+  uint64_t scratchpad_offset, scratch_bytes;
+};
+
+static dp_status check(dnnl_status_t status, const char *what) {
+  if (status == dnnl_success) return DP_OK;
+  int code = status == dnnl_out_of_memory ? DP_EX_MEMORY : EX_SOFTWARE;
+  return dp_fail(code, "oneDNN: %s: %s", what, dnnl_status2str(status));
+}
+
+#define CALL(EXPR) DP_TRY(check((EXPR), #EXPR))
+
+// ---- descriptions ---------------------------------------------------------------------------------------------------
+
+static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims) {
+  dnnl_dims_t d = {0}, strides = {0};
+  int64_t step = 1;
+  for (int i = rank - 1; i >= 0; i--) {
+    d[i] = dims[i];
+    strides[i] = step;
+    step *= dims[i];
+  }
+  CALL(dnnl_memory_desc_init_by_strides(desc, rank, d, dnnl_f32, strides));
+  return DP_OK;
+}
+
+static dp_status any_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *plain) {
+  CALL(dnnl_memory_desc_init_by_tag(desc, plain->ndims, plain->dims, dnnl_f32, dnnl_format_tag_any));
+  return DP_OK;
+}
+
+static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
+  const dp_geometry *g = &s->window;
+  int64_t x[5] = {s->samples, s->x_channels}, y[5] = {s->samples, s->y_channels}, w[6];
+  int at = 0;
+  if (s->groups > 1) w[at++] = s->groups;
+  w[at++] = s->y_channels / s->groups;
+  w[at++] = s->x_channels / s->groups;
+  for (int i = 0; i < g->rank; i++) {
+    x[2 + i] = g->x[i];
+    y[2 + i] = g->y[i];
+    w[at++] = g->kernel[i];
+  }
+  bool backward_input = s->kind == DP_PRIMITIVE_CONV_GRAD_INPUT,
+       backward_weight = s->kind == DP_PRIMITIVE_CONV_GRAD_WEIGHT;
+  bool pooling = s->kind >= DP_PRIMITIVE_MAX_POOL, forward = !backward_input && !backward_weight;
+  p->slots[X] =
+      (slot){.present = true, .result = backward_input, .argument = backward_input ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC};
+  p->slots[W] = (slot){.present = !pooling,
+                       .result = backward_weight,
+                       .argument = backward_weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS};
+  p->slots[Y] = (slot){.present = true, .result = forward, .argument = forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST};
+  DP_TRY(plain_desc(&p->slots[X].plain, 2 + g->rank, x));
+  if (!pooling) DP_TRY(plain_desc(&p->slots[W].plain, at, w));
+  return plain_desc(&p->slots[Y].plain, 2 + g->rank, y);
+}
+
+static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, const dnnl_primitive_attr_t attr) {
+  dnnl_memory_desc_t x, w, y, bias;
+  dnnl_dims_t stride = {0}, dilation = {0}, begin = {0}, end = {0};
+  for (int i = 0; i < s->window.rank; i++) {
+    stride[i] = s->window.stride[i];
+    dilation[i] = s->window.dilation[i] - 1;
+    begin[i] = s->window.pad_begin[i];
+    end[i] = s->window.pad_end[i];
+  }
+  DP_TRY(any_desc(&x, &p->slots[X].plain));
+  DP_TRY(any_desc(&w, &p->slots[W].plain));
+  DP_TRY(any_desc(&y, &p->slots[Y].plain));
+  DP_TRY(plain_desc(&bias, 1, &s->y_channels));
+  dnnl_convolution_desc_t desc;
+  dnnl_alg_kind_t algorithm = dnnl_convolution_direct;
+  if (s->kind == DP_PRIMITIVE_CONV)
+    CALL(dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_training, algorithm, &x, &w,
+                                                    s->bias ? &bias : NULL, &y, stride, dilation, begin, end));
+  else if (s->kind == DP_PRIMITIVE_CONV_GRAD_INPUT)
+    CALL(dnnl_dilated_convolution_backward_data_desc_init(&desc, algorithm, &x, &w, &y, stride, dilation, begin, end));
+  else
+    CALL(dnnl_dilated_convolution_backward_weights_desc_init(&desc, algorithm, &x, &w, NULL, &y, stride, dilation,
+                                                             begin, end));
+  CALL(dnnl_primitive_desc_create(&p->desc, &desc, attr, p->engine, NULL));
+  return DP_OK;
+}
+
+static dp_status describe_pool(dp_primitive *p, const dp_primitive_spec *s, const dnnl_primitive_attr_t attr) {
+  const dp_geometry *g = &s->window;
+  dnnl_dims_t stride = {0}, kernel = {0}, dilation = {0}, begin = {0}, end = {0};
+  for (int i = 0; i < g->rank; i++) {
+    stride[i] = g->stride[i];
+    kernel[i] = g->kernel[i];
+    dilation[i] = g->dilation[i] - 1;
+    begin[i] = g->pad_begin[i];
+    // ceil_mode's last window may reach beyond the padding.
+    int64_t reach = (g->y[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i] + 1 - g->x[i] - g->pad_begin[i];
+    end[i] = dp_max_i64(reach, g->pad_end[i]);
+  }
+  dnnl_alg_kind_t algorithm = s->kind == DP_PRIMITIVE_MAX_POOL       ? dnnl_pooling_max
+                              : s->kind == DP_PRIMITIVE_AVERAGE_POOL ? dnnl_pooling_avg_exclude_padding
+                                                                     : dnnl_pooling_avg_include_padding;
+  dnnl_pooling_v2_desc_t desc;
+  CALL(dnnl_pooling_v2_forward_desc_init(&desc, dnnl_forward_inference, algorithm, &p->slots[X].plain,
+                                         &p->slots[Y].plain, stride, kernel, dilation, begin, end));
+  CALL(dnnl_primitive_desc_create(&p->desc, &desc, attr, p->engine, NULL));
+  return DP_OK;
+}
+
+// ---- layouts and scratch --------------------------------------------------------------------------------------------
+
+static dp_status scratchpad_bytes(const_dnnl_primitive_desc_t desc, uint64_t *most) {
+  const dnnl_memory_desc_t *scratchpad = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
+  uint64_t bytes = scratchpad ? dnnl_memory_desc_get_size(scratchpad) : 0;
+  if (bytes > *most) *most = bytes;
+  return DP_OK;
+}
+
+static dp_status lay_out(dp_primitive *p, const dnnl_primitive_attr_t attr) {
+  uint64_t scratchpad = 0;
+  for (int i = 0; i < SLOTS; i++) {
+    slot *s = &p->slots[i];
+    if (!s->present) continue;
+    s->chosen = *dnnl_primitive_desc_query_md(p->desc, dnnl_query_exec_arg_md, s->argument);
+    s->reordered = !dnnl_memory_desc_equal(&s->chosen, &s->plain);
+    if (!s->reordered) continue;
+    const dnnl_memory_desc_t *from = s->result ? &s->chosen : &s->plain, *to = s->result ? &s->plain : &s->chosen;
+    CALL(dnnl_reorder_primitive_desc_create(&s->reorder_desc, from, p->engine, to, p->engine, attr));
+    DP_TRY(scratchpad_bytes(s->reorder_desc, &scratchpad));
+    s->offset = p->scratch_bytes;
+    p->scratch_bytes = dp_align_up(p->scratch_bytes + dnnl_memory_desc_get_size(&s->chosen), SCRATCH_ALIGNMENT);
+  }
+  DP_TRY(scratchpad_bytes(p->desc, &scratchpad));
+  p->scratchpad_offset = p->scratch_bytes;
+  p->scratch_bytes += scratchpad;
+  return DP_OK;
+}
+
+static dp_status describe(dp_primitive *p, const dp_primitive_spec *spec) {
+  CALL(dnnl_engine_create(&p->engine, dnnl_cpu, 0));
+  DP_TRY(describe_slots(p, spec));
+  dnnl_primitive_attr_t attr;
+  CALL(dnnl_primitive_attr_create(&attr));
+  dp_status status = check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "scratchpad mode");
+  if (!status)
+    status = spec->kind < DP_PRIMITIVE_MAX_POOL ? describe_conv(p, spec, attr) : describe_pool(p, spec, attr);
+  if (!status) status = lay_out(p, attr);
+  dnnl_primitive_attr_destroy(attr);
+  return status;
+}
+
+// ---- making, destroying ---------------------------------------------------------------------------------------------
+
+static dp_status make_memory(dp_primitive *p, const dnnl_memory_desc_t *desc, dnnl_memory_t *memory) {
+  CALL(dnnl_memory_create(memory, desc, p->engine, DNNL_MEMORY_NONE));
+  return DP_OK;
+}
+
+static dp_status make(dp_primitive *p, const dp_primitive_spec *spec) {
+  CALL(dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags));
+  CALL(dnnl_primitive_create(&p->primitive, p->desc));
+  for (int i = 0; i < SLOTS; i++) {
+    slot *s = &p->slots[i];
+    if (!s->present) continue;
+    DP_TRY(make_memory(p, &s->plain, &s->user));
+    if (!s->reordered) continue;
+    DP_TRY(make_memory(p, &s->chosen, &s->own));
+    CALL(dnnl_primitive_create(&s->reorder, s->reorder_desc));
+  }
+  if (spec->bias) {
+    dnnl_memory_desc_t bias;
+    DP_TRY(plain_desc(&bias, 1, &spec->y_channels));
+    DP_TRY(make_memory(p, &bias, &p->bias));
+  }
+  // One scratchpad for all steps, as they follow one another: described by its size.
+  dnnl_dims_t bytes = {(int64_t)(p->scratch_bytes - p->scratchpad_offset)};
+  if (!bytes[0]) return DP_OK;
+  dnnl_memory_desc_t scratchpad;
+  CALL(dnnl_memory_desc_init_by_tag(&scratchpad, 1, bytes, dnnl_u8, dnnl_a));
+  return make_memory(p, &scratchpad, &p->scratchpad);
+}
+
+void dp_primitive_destroy(dp_primitive *p) {
+  if (!p) return;
+  for (int i = 0; i < SLOTS; i++) {
+    slot *s = &p->slots[i];
+    dnnl_memory_destroy(s->own);
+    dnnl_memory_destroy(s->user);
+    dnnl_primitive_destroy(s->reorder);
+    dnnl_primitive_desc_destroy(s->reorder_desc);
+  }
+  dnnl_memory_destroy(p->scratchpad);
+  dnnl_memory_destroy(p->bias);
+  dnnl_primitive_destroy(p->primitive);
+  dnnl_primitive_desc_destroy(p->desc);
+  if (p->stream) dnnl_stream_destroy(p->stream);
+  if (p->engine) dnnl_engine_destroy(p->engine);
+  free(p);
+}
+
+// Makes the description and, if `whole`, what runs it.
+static dp_status create(const dp_primitive_spec *spec, bool whole, dp_primitive **primitive) {
+  dp_primitive *p = calloc(1, sizeof *p);
+  if (!p) return dp_fail(DP_EX_MEMORY, "out of memory");
+  p->threads = spec->threads;
+  omp_set_num_threads(spec->threads);
+  dp_status status = describe(p, spec);
+  if (!status && whole) status = make(p, spec);
+  if (status) {
+    dp_primitive_destroy(p);
+    return status;
+  }
+  *primitive = p;
+  return DP_OK;
+}
+
+dp_status dp_primitive_create(const dp_primitive_spec *spec, dp_primitive **primitive) {
+  return create(spec, true, primitive);
+}
+
+dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *bytes) {
+  dp_primitive *p;
+  DP_TRY(create(spec, false, &p));
+  *bytes = p->scratch_bytes;
+  dp_primitive_destroy(p);
+  return DP_OK;
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+static dp_status reorder(dp_primitive *p, slot *s) {
+  dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, s->result ? s->own : s->user},
+                            {DNNL_ARG_TO, s->result ? s->user : s->own},
+                            {DNNL_ARG_SCRATCHPAD, p->scratchpad}};
+  CALL(dnnl_primitive_execute(s->reorder, p->stream, p->scratchpad ? 3 : 2, args));
+  return DP_OK;
+}
+
+static dp_status point(dp_primitive *p, const dp_primitive_data *data, char *scratch) {
+  const void *users[SLOTS] = {data->x, data->w, data->y};
+  for (int i = 0; i < SLOTS; i++) {
+    slot *s = &p->slots[i];
+    // oneDNN's interface has no const; operands are only read.
+    if (s->present) CALL(dnnl_memory_set_data_handle(s->user, (void *)(uintptr_t)users[i]));
+    if (s->reordered) CALL(dnnl_memory_set_data_handle(s->own, scratch + s->offset));
+  }
+  if (p->bias) CALL(dnnl_memory_set_data_handle(p->bias, (void *)(uintptr_t)data->bias));
+  if (p->scratchpad) CALL(dnnl_memory_set_data_handle(p->scratchpad, scratch + p->scratchpad_offset));
+  return DP_OK;
+}
+
+dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void *scratch) {
+  omp_set_num_threads(p->threads);
+  DP_TRY(point(p, data, scratch));
+  dnnl_exec_arg_t args[SLOTS + 2];
+  int count = 0;
+  for (int i = 0; i < SLOTS; i++) {
+    slot *s = &p->slots[i];
+    if (!s->present) continue;
+    if (s->reordered && !s->result) DP_TRY(reorder(p, s));
+    args[count++] = (dnnl_exec_arg_t){s->argument, s->reordered ? s->own : s->user};
+  }
+  if (p->bias) args[count++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, p->bias};
+  if (p->scratchpad) args[count++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, p->scratchpad};
+  CALL(dnnl_primitive_execute(p->primitive, p->stream, count, args));
+  for (int i = 0; i < SLOTS; i++)
+    if (p->slots[i].reordered && p->slots[i].result) DP_TRY(reorder(p, &p->slots[i]));
+  CALL(dnnl_stream_wait(p->stream));
+  return DP_OK;
+}
+
+dp_status dp_primitive_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                             int64_t lda, const float *b, int64_t ldb, float beta, float *y, int64_t ldy, int threads) {
+  omp_set_num_threads(threads);
+  CALL(dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, y, ldy));
+  return DP_OK;
+}

@@ -1,0 +1,82 @@
+// Kernels of convolution and pooling by oneDNN. See windowed.h.
+#include "backends/cpu/onednn/windowed.h"
+
+enum { RESULT = -1, ABSENT = -2 };
+
+// Where x and w stand in the operators: an operand's number, RESULT or ABSENT.
+static const struct {
+  int x, w;
+} places[] = {
+    [DP_PRIMITIVE_CONV] = {0, 1},
+    [DP_PRIMITIVE_CONV_GRAD_INPUT] = {RESULT, 0},
+    [DP_PRIMITIVE_CONV_GRAD_WEIGHT] = {0, RESULT},
+    [DP_PRIMITIVE_MAX_POOL] = {0, ABSENT},
+    [DP_PRIMITIVE_AVERAGE_POOL] = {0, ABSENT},
+    [DP_PRIMITIVE_AVERAGE_POOL_PADDED] = {0, ABSENT},
+};
+
+static const dp_local *local_at(const dp_kernel_spec *spec, int place) {
+  return place == ABSENT ? NULL : place == RESULT ? &spec->outputs[0].local : &spec->inputs[place].local;
+}
+
+dp_status dp_windowed_spec(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_primitive_spec *primitive,
+                           bool *empty) {
+  const dp_local *x = local_at(spec, places[kind].x), *w = local_at(spec, places[kind].w);
+  *empty = dp_local_count(x) == 0 || (w && dp_local_count(w) == 0);
+  if (*empty) return DP_OK;
+  dp_primitive_spec p = {.kind = kind, .samples = x->extents[0], .x_channels = x->extents[1], .threads = spec->threads};
+  p.groups = w ? dp_geometry_groups(dp_node_int(spec->node, "group", 1), x->extents[1], w->extents[1]) : 1;
+  p.y_channels = w ? w->extents[0] : x->extents[1];
+  p.bias = kind == DP_PRIMITIVE_CONV && spec->n_inputs > 2 && spec->inputs[2].present;
+  DP_TRY(dp_geometry_make(spec->node, x->rank - 2, x->extents + 2, w ? w->extents + 2 : NULL, &p.window));
+  *primitive = p;
+  return DP_OK;
+}
+
+bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
+  const dp_local *x = local_at(spec, places[kind].x);
+  if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
+  dp_primitive_spec p;
+  bool empty;
+  uint64_t bytes;
+  dp_status status = dp_windowed_spec(spec, kind, &p, &empty);
+  if (!status && !empty) status = dp_primitive_scratch_bytes(&p, &bytes);
+  bool found = !status && !empty;
+  dp_status_free(status);
+  return found;
+}
+
+static uint64_t scratch_at(dp_primitive_spec spec, int64_t samples) {
+  uint64_t bytes = 0;
+  spec.samples = samples;
+  dp_status_free(dp_primitive_scratch_bytes(&spec, &bytes));  // what cannot be made is refused by prepare
+  return bytes;
+}
+
+uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind kind) {
+  dp_primitive_spec p;
+  bool empty;
+  dp_status status = dp_windowed_spec(spec, kind, &p, &empty);
+  if (status || empty) {
+    dp_status_free(status);
+    return 0;
+  }
+  uint64_t most = scratch_at(p, p.samples);
+  for (int64_t n = 1; n < p.samples; n += n < 8 ? 1 : n) {
+    uint64_t bytes = scratch_at(p, n);
+    if (bytes > most) most = bytes;
+  }
+  return p.samples > 9 ? dp_align_up(most + most / 8, 64) : most;
+}
+
+dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind, void **state) {
+  dp_primitive_spec p;
+  bool empty;
+  dp_primitive *primitive = NULL;
+  DP_TRY(dp_windowed_spec(spec, kind, &p, &empty));
+  if (!empty) DP_TRY(dp_primitive_create(&p, &primitive));
+  *state = primitive;
+  return DP_OK;
+}
+
+void dp_windowed_release(void *state) { dp_primitive_destroy(state); }
