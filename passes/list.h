@@ -1,0 +1,25 @@
+// The passes, one const struct a file. pipeline.c has their order.
+#ifndef DP_PASSES_LIST_H
+#define DP_PASSES_LIST_H
+
+#include "passes/passes.h"
+
+extern const dp_pass dp_pass_options;    // options.c
+extern const dp_pass dp_pass_batch;      // batch.c
+extern const dp_pass dp_pass_precision;  // precision.c
+extern const dp_pass dp_pass_loss;       // loss.c
+extern const dp_pass dp_pass_programs;   // programs.c
+extern const dp_pass dp_pass_autodiff;   // autodiff.c
+extern const dp_pass dp_pass_optimizer;  // optimizer.c
+extern const dp_pass dp_pass_fold;       // fold.c
+extern const dp_pass dp_pass_cse;        // cse.c
+extern const dp_pass dp_pass_dce;        // dce.c
+extern const dp_pass dp_pass_constants;  // constants.c
+extern const dp_pass dp_pass_init;       // init.c
+extern const dp_pass dp_pass_place;      // place.c
+extern const dp_pass dp_pass_streams;    // streams.c
+extern const dp_pass dp_pass_kernels;    // kernels.c
+extern const dp_pass dp_pass_memory;     // memory.c
+extern const dp_pass dp_pass_emit;       // emit.c
+
+#endif

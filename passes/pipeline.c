@@ -1,0 +1,92 @@
+// The one list of passes, and what runs them. See passes.h.
+#include <stdarg.h>
+#include <string.h>
+
+#include "ir/suggest.h"
+#include "ir/text.h"
+#include "passes/list.h"
+
+static const dp_pass *const passes[] = {
+    NULL,
+};
+
+const dp_pass *const *dp_pipeline_passes(void) { return passes; }
+
+const dp_pass *dp_pipeline_find(const char *name) {
+  for (const dp_pass *const *p = passes; *p; p++)
+    if (!strcmp((*p)->name, name)) return *p;
+  return NULL;
+}
+
+const dp_split *dp_options_split(const dp_options *options, const char *input) {
+  for (int i = 0; i < options->n_splits; i++)
+    if (!strcmp(options->splits[i].input, input)) return &options->splits[i];
+  return NULL;
+}
+
+void dp_pipeline_note(const dp_compile *compile, const char *format, ...) {
+  if (!compile->options->notes_to) return;
+  va_list args;
+  va_start(args, format);
+  vfprintf(compile->options->notes_to, format, args);
+  va_end(args);
+  fputc('\n', compile->options->notes_to);
+}
+
+dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) {
+  if (pass->needs & ~compile->has)
+    return dp_fail(EX_SOFTWARE, "pass '%s' is out of order: it lacks %#x of what it needs", pass->name,
+                   (unsigned)(pass->needs & ~compile->has));
+  DP_TRY(pass->run(compile));
+  compile->has |= pass->gives;
+  const dp_model *model = compile->model;
+  for (int i = 0; i < model->n_graphs; i++) {
+    dp_status status = dp_graph_verify(model->graphs[i]);
+    if (!status) continue;
+    dp_status ours = dp_fail(EX_SOFTWARE, "pass '%s' left graph '%s' in a bad state: %s", pass->name,
+                             model->graphs[i]->name, dp_status_message(status));
+    dp_status_free(status);
+    return ours;
+  }
+  return DP_OK;
+}
+
+// Refuses the name of a pass that there is none of.
+static dp_status check_name(const char *option, const char *name, bool all) {
+  if (!name || (all && !strcmp(name, "all")) || dp_pipeline_find(name)) return DP_OK;
+  dp_suggest suggest = dp_suggest_begin(name);
+  for (const dp_pass *const *p = passes; *p; p++) dp_suggest_offer(&suggest, (*p)->name);
+  char hint[96];
+  return dp_fail(EX_USAGE, "%s=%s: there is no such pass%s", option, name,
+                 dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+static bool is(const char *asked, const char *name) { return asked && (!strcmp(asked, name) || !strcmp(asked, "all")); }
+
+typedef struct {
+  dp_compile compile;
+} run;
+
+static dp_status run_all(void *arg) {
+  dp_compile *compile = &((run *)arg)->compile;
+  const dp_options *options = compile->options;
+  FILE *out = options->print_to ? options->print_to : stdout;
+  for (const dp_pass *const *p = passes; *p; p++) {
+    DP_TRY(dp_pipeline_run_pass(compile, *p));
+    if (is(options->print_after, (*p)->name)) {
+      fprintf(out, "// after %s\n", (*p)->name);
+      dp_text_print(compile->model, out);
+    }
+    if (options->stop_after && !strcmp(options->stop_after, (*p)->name)) break;
+  }
+  return DP_OK;
+}
+
+dp_status dp_pipeline_run(dp_model *model, const dp_options *options, Dp__Plan **plan) {
+  DP_TRY(check_name("--print-after", options->print_after, true));
+  DP_TRY(check_name("--stop-after", options->stop_after, false));
+  run r = {.compile = {.model = model, .options = options}};
+  DP_TRY(dp_arena_run(model->arena, run_all, &r));
+  *plan = options->stop_after ? NULL : r.compile.plan;
+  return DP_OK;
+}
