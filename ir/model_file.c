@@ -35,8 +35,9 @@ dp_status dp_model_file_read(dp_arena *arena, const char *path, dp_model **model
   DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
   DP_TRY(refuse_others(path, data, bytes));
   if (is_text(data, bytes)) return dp_text_parse(arena, path, (const char *)data, bytes, model);
-  DP_TRY(dp_status_context(dp_wire_unpack(arena, &dp__model__descriptor, data, bytes, path, &message),
-                           "%s: neither a model's text (which begins with 'model') nor its protobuf", path));
+  const char *what =
+      dp_printf(arena, "%s: neither a model's text, which begins with 'model', nor a whole protobuf", path);
+  DP_TRY(dp_wire_unpack(arena, &dp__model__descriptor, data, bytes, what, &message));
   DP_TRY(dp_external_read(arena, message, path));
   return dp_status_context(dp_proto_to_model(arena, (const Dp__Model *)message, model), "%s", path);
 }

@@ -12,7 +12,7 @@ extern "C" {
 // PATH.safetensors.
 dp_status dp_model_file_read(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
 // A path that ends with .dpt gets text, any other protobuf with tensors above 1 MiB in PATH.safetensors. A file that is
-// there is replaced whole, or not at all. EX_CANTCREAT, EX_IOERR.
+// there is replaced whole, or not at all; of the two, PATH.safetensors comes first. EX_CANTCREAT, EX_IOERR.
 dp_status dp_model_file_write(const dp_model *model, const char *path) DP_MUST_USE;
 
 #ifdef __cplusplus

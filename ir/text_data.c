@@ -1,8 +1,7 @@
-// Tensor data in the text form: lists of numbers, base64, hex.
+// Tensor data in the text form: lists of numbers, base64, hex; read and printed.
 //
 // Memory asked for never exceeds what the text's own length justifies: the number of elements that the type promises is
 // held against the text before anything is allocated.
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,8 @@
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tensors are stored little-endian, and this code copies them as they are"
 #endif
+
+enum { LISTED = 64 };  // tensors of more elements are printed as base64
 
 // ---- one element ----------------------------------------------------------------------------------------------------
 
@@ -148,4 +149,91 @@ dp_status dp_text_data_parse(dp_text_lex *lex, const dp_type *type, const dp_ten
     DP_TRY(parse_numbers(lex, count, t));
   *tensor = t;
   return DP_OK;
+}
+
+// ---- printing -------------------------------------------------------------------------------------------------------
+
+static void print_float32(FILE *out, float number) {
+  char text[32];
+  for (int digits = 6; digits <= 9; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, (double)number);
+    if (strtof(text, NULL) == number) break;
+  }
+  fputs(text, out);
+}
+
+static void print_element(FILE *out, dp_dtype dtype, const void *element) {
+  float f;
+  double d;
+  int64_t i;
+  uint64_t u;
+  switch (dtype) {
+    case DP_FLOAT32:
+      memcpy(&f, element, sizeof f);
+      if (f - f == 0)
+        print_float32(out, f);
+      else
+        dp_text_print_number(out, (double)f, false);
+      return;
+    case DP_FLOAT64:
+      memcpy(&d, element, sizeof d);
+      dp_text_print_number(out, d, false);
+      return;
+    case DP_INT64:
+      memcpy(&i, element, sizeof i);
+      fprintf(out, "%lld", (long long)i);
+      return;
+    case DP_UINT64:
+      memcpy(&u, element, sizeof u);
+      fprintf(out, "%llu", (unsigned long long)u);
+      return;
+    default:
+      fprintf(out, "%.0f", dp_element_get(dtype, element));
+      return;
+  }
+}
+
+// A NaN reads back from its name only when it is the default one, of either sign.
+static bool has_odd_nan(const dp_tensor *tensor) {
+  const char *data = tensor->data;
+  for (size_t i = 0; tensor->dtype == DP_FLOAT32 && i < tensor->bytes; i += 4) {
+    uint32_t bits;
+    memcpy(&bits, data + i, sizeof bits);
+    if ((bits & 0x7FFFFFFF) > 0x7F800000 && (bits & 0x7FFFFFFF) != 0x7FC00000) return true;
+  }
+  for (size_t i = 0; tensor->dtype == DP_FLOAT64 && i < tensor->bytes; i += 8) {
+    uint64_t bits;
+    memcpy(&bits, data + i, sizeof bits);
+    bits &= INT64_MAX;
+    if (bits > 0x7FF0000000000000 && bits != 0x7FF8000000000000) return true;
+  }
+  return false;
+}
+
+static void print_base64(FILE *out, const unsigned char *data, size_t bytes) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  fputs("base64 \"", out);
+  for (size_t i = 0; i < bytes; i += 3) {
+    size_t here = bytes - i < 3 ? bytes - i : 3;
+    uint32_t bits =
+        (uint32_t)data[i] << 16 | (here > 1 ? (uint32_t)data[i + 1] << 8 : 0) | (here > 2 ? data[i + 2] : 0);
+    char text[4] = {digits[bits >> 18], digits[bits >> 12 & 63], here > 1 ? digits[bits >> 6 & 63] : '=',
+                    here > 2 ? digits[bits & 63] : '='};
+    fwrite(text, 1, sizeof text, out);
+  }
+  fputc('"', out);
+}
+
+void dp_text_data_print(FILE *out, const dp_tensor *tensor) {
+  size_t count = (size_t)dp_tensor_count(tensor), each = dp_type_bytes(tensor->dtype);
+  if (count > LISTED || tensor->dtype == DP_FLOAT16 || tensor->dtype == DP_BFLOAT16 || has_odd_nan(tensor)) {
+    print_base64(out, tensor->data, tensor->bytes);
+    return;
+  }
+  if (tensor->rank) fputc('[', out);
+  for (size_t i = 0; i < count; i++) {
+    if (i) fputs(", ", out);
+    print_element(out, tensor->dtype, (const char *)tensor->data + i * each);
+  }
+  if (tensor->rank) fputc(']', out);
 }

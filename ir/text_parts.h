@@ -71,7 +71,7 @@ void dp_text_print_string(FILE *out, const char *string);              // always
 void dp_text_print_number(FILE *out, double number, bool with_point);  // fewest digits that read back
 void dp_text_print_dim(FILE *out, dp_dim dim, const char *symbol);
 void dp_text_print_type(FILE *out, const dp_type *type, const char *symbol);
-void dp_text_print_data(FILE *out, const dp_tensor *tensor);
+void dp_text_data_print(FILE *out, const dp_tensor *tensor);
 void dp_text_print_placements(FILE *out, const dp_placement *placements, int count);  // [S(0),R]
 bool dp_text_print_are_placed(const dp_placement *placements, int count);             // whether one is not Replicate
 void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol);

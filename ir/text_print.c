@@ -1,12 +1,10 @@
-// Printing the text form: names, numbers, types, data, attributes, and the model around its graphs. See text.h.
+// Printing the text form: names, numbers, types, attributes, and the model around its graphs. See text.h.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/text.h"
 #include "ir/text_parts.h"
-
-enum { LISTED = 64 };  // tensors of more elements are printed as base64
 
 // ---- words and numbers ----------------------------------------------------------------------------------------------
 
@@ -45,15 +43,6 @@ void dp_text_print_number(FILE *out, double number, bool with_point) {
   fprintf(out, "%s%s", text, with_point && !strpbrk(text, ".e") ? ".0" : "");
 }
 
-static void print_float32(FILE *out, float number) {
-  char text[32];
-  for (int digits = 6; digits <= 9; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, (double)number);
-    if (strtof(text, NULL) == number) break;
-  }
-  fputs(text, out);
-}
-
 // ---- types ----------------------------------------------------------------------------------------------------------
 
 void dp_text_print_dim(FILE *out, dp_dim dim, const char *symbol) {
@@ -88,84 +77,6 @@ bool dp_text_print_are_placed(const dp_placement *placements, int count) {
   return false;
 }
 
-// ---- data -----------------------------------------------------------------------------------------------------------
-
-static void print_element(FILE *out, dp_dtype dtype, const void *element) {
-  float f;
-  double d;
-  int64_t i;
-  uint64_t u;
-  switch (dtype) {
-    case DP_FLOAT32:
-      memcpy(&f, element, sizeof f);
-      if (f - f == 0)
-        print_float32(out, f);
-      else
-        dp_text_print_number(out, (double)f, false);
-      return;
-    case DP_FLOAT64:
-      memcpy(&d, element, sizeof d);
-      dp_text_print_number(out, d, false);
-      return;
-    case DP_INT64:
-      memcpy(&i, element, sizeof i);
-      fprintf(out, "%lld", (long long)i);
-      return;
-    case DP_UINT64:
-      memcpy(&u, element, sizeof u);
-      fprintf(out, "%llu", (unsigned long long)u);
-      return;
-    default:
-      fprintf(out, "%.0f", dp_element_get(dtype, element));
-      return;
-  }
-}
-
-// A NaN reads back from its name only when it is the default one, of either sign.
-static bool has_odd_nan(const dp_tensor *tensor) {
-  const char *data = tensor->data;
-  for (size_t i = 0; tensor->dtype == DP_FLOAT32 && i < tensor->bytes; i += 4) {
-    uint32_t bits;
-    memcpy(&bits, data + i, sizeof bits);
-    if ((bits & 0x7FFFFFFF) > 0x7F800000 && (bits & 0x7FFFFFFF) != 0x7FC00000) return true;
-  }
-  for (size_t i = 0; tensor->dtype == DP_FLOAT64 && i < tensor->bytes; i += 8) {
-    uint64_t bits;
-    memcpy(&bits, data + i, sizeof bits);
-    bits &= INT64_MAX;
-    if (bits > 0x7FF0000000000000 && bits != 0x7FF8000000000000) return true;
-  }
-  return false;
-}
-
-static void print_base64(FILE *out, const unsigned char *data, size_t bytes) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  fputs("base64 \"", out);
-  for (size_t i = 0; i < bytes; i += 3) {
-    size_t here = bytes - i < 3 ? bytes - i : 3;
-    uint32_t bits =
-        (uint32_t)data[i] << 16 | (here > 1 ? (uint32_t)data[i + 1] << 8 : 0) | (here > 2 ? data[i + 2] : 0);
-    char text[4] = {digits[bits >> 18], digits[bits >> 12 & 63], here > 1 ? digits[bits >> 6 & 63] : '=',
-                    here > 2 ? digits[bits & 63] : '='};
-    fwrite(text, 1, sizeof text, out);
-  }
-  fputc('"', out);
-}
-
-void dp_text_print_data(FILE *out, const dp_tensor *tensor) {
-  size_t count = (size_t)dp_tensor_count(tensor), each = dp_type_bytes(tensor->dtype);
-  if (count > LISTED || tensor->dtype == DP_FLOAT16 || tensor->dtype == DP_BFLOAT16 || has_odd_nan(tensor)) {
-    print_base64(out, tensor->data, tensor->bytes);
-    return;
-  }
-  if (tensor->rank) fputc('[', out);
-  for (size_t i = 0; i < count; i++) {
-    if (i) fputs(", ", out);
-    print_element(out, tensor->dtype, (const char *)tensor->data + i * each);
-  }
-  if (tensor->rank) fputc(']', out);
-}
-
 // ---- attributes -----------------------------------------------------------------------------------------------------
 
 static void print_list(FILE *out, const dp_attr *attr, const char *symbol) {
@@ -184,7 +95,7 @@ static void print_tensor(FILE *out, const dp_tensor *tensor, const char *symbol)
   dp_type type = {tensor->dtype, dp_tensor_shape(tensor)};
   dp_text_print_type(out, &type, symbol);
   fputc(' ', out);
-  dp_text_print_data(out, tensor);
+  dp_text_data_print(out, tensor);
 }
 
 void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol) {
@@ -220,7 +131,7 @@ static void print_initial(FILE *out, const dp_init *init) {
   static const char *const words[] = {"tensor ", "fill(", "uniform(", "normal("};
   fputs(words[init->kind], out);
   if (init->kind == DP_INIT_TENSOR) {
-    dp_text_print_data(out, init->tensor);
+    dp_text_data_print(out, init->tensor);
     return;
   }
   dp_text_print_number(out, init->a, false);

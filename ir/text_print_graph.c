@@ -95,7 +95,7 @@ static void print_value(printer *p, const dp_value *v) {
   }
   if (v->kind == DP_VALUE_CONSTANT) {
     fputs(" = ", p->out);
-    dp_text_print_data(p->out, v->constant);
+    dp_text_data_print(p->out, v->constant);
   }
   print_value_notes(p, v);
   fputc('\n', p->out);
