@@ -61,8 +61,12 @@ dp_value *dp_build_scalar(dp_builder *builder, const char *name, dp_dtype to) {
 
 dp_value *dp_build_reshape(dp_builder *builder, dp_value *x, const dp_shape *shape) {
   if (dp_shape_equal(&x->type.shape, shape)) return x;
-  dp_attr attr = dp_attr_dims(builder->graph->arena, "shape", shape);
-  return dp_build(builder, "Reshape", 1, &x, 1, 1, &attr);
+  // An extent of 0 is meant, not "as the operand has".
+  dp_attr attrs[] = {dp_attr_dims(builder->graph->arena, "shape", shape), dp_attr_int("allowzero", 1)};
+  int n_attrs = 1;
+  for (int d = 0; d < shape->rank; d++)
+    if (dp_dim_is(shape->dims[d], 0)) n_attrs = 2;
+  return dp_build(builder, "Reshape", 1, &x, 1, n_attrs, attrs);
 }
 
 dp_value *dp_build_reduce(dp_builder *builder, const char *op, dp_value *x, const int64_t *axes, size_t n_axes,

@@ -59,13 +59,13 @@ static void split_channels(dp_rows *rows, dp_conv_places at, int64_t g, int64_t 
   for (int v = 0; v < rows->n_views; v++) {
     dp_placement view = rows->views[v];
     if (g > 1 && (view.outer != 1 || view.unit != 1)) continue;
-    if (m > 1 && dp_rows_divides(view, dp_dim_of(m))) {
+    if (dp_rows_divides(view, dp_dim_of(m))) {
       int64_t outer = g * view.outer;
       add(rows, at,
           (quad){rest(at.x), dp_shard_in(0, outer, view.unit), dp_shard_in(1, outer, view.unit),
                  dp_shard_in(0, outer, view.unit)});
     }
-    if (c > 1 && dp_rows_divides(view, dp_dim_of(c)))
+    if (dp_rows_divides(view, dp_dim_of(c)))
       add(rows, at,
           (quad){dp_shard_in(1, g * view.outer, view.unit), dp_shard_in(1, view.outer, view.unit), rest(at.y),
                  at.y == DP_CONV_RESULT ? dp_partial(DP_SUM) : whole});
@@ -78,8 +78,7 @@ void dp_conv_rows(dp_rows *rows, dp_conv_places at) {
   int64_t g = dp_node_int(node, "group", 1);
   for (int v = 0; v < rows->n_views; v++) {
     dp_placement n = dp_shard_in(0, rows->views[v].outer, rows->views[v].unit);
-    if (dp_rows_divides(n, x->dims[0]) && (x->dims[0].scale || x->dims[0].offset > 1))
-      add(rows, at, (quad){n, rest(at.w), n, dp_replicate()});
+    if (dp_rows_divides(n, x->dims[0])) add(rows, at, (quad){n, rest(at.w), n, dp_replicate()});
   }
   split_channels(rows, at, g, w->dims[0].offset / g, w->dims[1].offset);
   unsigned bias = at.bias >= 0 && dp_common_operand(node, at.bias) ? 1u << at.bias : 0;

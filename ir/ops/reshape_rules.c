@@ -46,7 +46,6 @@ static bool carry(span from, dp_placement split, span to, dp_placement *result) 
 static void carry_all(dp_rows *rows, span from, span to, bool forward) {
   for (int d = from.first; d < from.end; d++) {
     dp_dim extent = from.shape->dims[d];
-    if (!extent.scale && extent.offset <= 1) continue;
     for (int v = 0; v < rows->n_views; v++) {
       dp_placement here = dp_shard_in(d, rows->views[v].outer, rows->views[v].unit), there;
       if (!dp_rows_divides(here, extent) || !carry(from, here, to, &there)) continue;

@@ -5,8 +5,9 @@
 
 bool dp_rows_divides(dp_placement view, dp_dim extent) {
   int64_t block;
-  return !__builtin_mul_overflow(view.outer, view.unit, &block) && extent.scale % block == 0 &&
-         extent.offset % block == 0;
+  if (__builtin_mul_overflow(view.outer, view.unit, &block) || extent.scale % block || extent.offset % block)
+    return false;
+  return extent.scale || extent.offset / block > 1;
 }
 
 static dp_placement placed(const dp_value *value, int dim, dp_placement view) {
@@ -17,7 +18,6 @@ static dp_placement placed(const dp_value *value, int dim, dp_placement view) {
 
 void dp_rows_split(dp_rows *rows, dp_dim extent, const int *in, const int *out) {
   const dp_node *node = rows->node;
-  if (!extent.scale && extent.offset <= 1) return;
   for (int v = 0; v < rows->n_views; v++) {
     if (!dp_rows_divides(rows->views[v], extent)) continue;
     dp_row *row = dp_rows_add(rows);

@@ -12,7 +12,7 @@ extern "C" {
 enum { DP_WHOLE = -1, DP_SUMMED = -2 };
 
 // Rows in which operand i is sharded along its dim in[i] and result i along out[i], which all have this extent. Absent
-// operands and results are Replicate. An extent of 1 or less is not split: no rows.
+// operands and results are Replicate. What cannot be split in two is not split at all.
 void dp_rows_split(dp_rows *rows, dp_dim extent, const int *in, const int *out);
 // Rows that split each dim of operand 0 but `except` (DP_WHOLE: none), and the same dim of result 0; the other operands
 // and results stay whole.
@@ -20,7 +20,7 @@ void dp_rows_split_but(dp_rows *rows, int except);
 // The row of an operator that is linear in the operands of the set (bit i: operand i) taken together: they and every
 // result are Partial(sum), the other operands Replicate. None when one of the set is left out or is bool.
 void dp_rows_linear(dp_rows *rows, unsigned operands);
-// Whether outer * unit of a view divides the extent, whatever n is.
+// Whether a view divides the extent, whatever n is, and leaves more than one element to split.
 bool dp_rows_divides(dp_placement view, dp_dim extent);
 // A row for placements in full; `in` and `out` are copied. A row that is listed already is not added again.
 void dp_rows_add_placed(dp_rows *rows, const dp_placement *in, const dp_placement *out);

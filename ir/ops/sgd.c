@@ -42,17 +42,20 @@ static dp_cost cost(const dp_node *node, int64_t n) {
 }
 
 static const dp_sample samples[] = {
-    {.inputs = "float32[4,3], , float32[4,3], float32[]"},
-    {.inputs = "float32[4,3], , float32[4,3], float32[]", .attrs = "weight_decay=0.1"},
-    {.inputs = "float32[7], float32[7], float32[7], float32[]", .attrs = "momentum=0.9"},
-    {.inputs = "float32[7], float32[7], float32[7], float32[]", .attrs = "momentum=0.9, nesterov=1, weight_decay=0.01"},
+    {.inputs = "float32[4,3], , float32[4,3], float32[]", .low = 0.01, .high = 1},
+    {.inputs = "float32[4,3], , float32[4,3], float32[]", .attrs = "weight_decay=0.1", .low = 0.01, .high = 1},
+    {.inputs = "float32[7], float32[7], float32[7], float32[]", .attrs = "momentum=0.9", .low = 0.01, .high = 1},
+    {.inputs = "float32[7], float32[7], float32[7], float32[]",
+     .attrs = "momentum=0.9, nesterov=1, weight_decay=0.01",
+     .low = 0.01,
+     .high = 1},
     {.inputs = "float32[7], float32[7], float32[7], float32[], int64[]",
      .attrs = "momentum=0.5, dampening=0.25",
      .low = 1,
      .high = 3},
     {.inputs = "float32[7], float32[7], float32[7], float32[], int64[]",
      .attrs = "momentum=0.5, dampening=0.25",
-     .low = -0.5,
+     .low = 0,
      .high = 0.5},
     {0},
 };

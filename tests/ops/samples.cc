@@ -22,6 +22,8 @@ std::string Case::Heading() const {
   return FullName(op) + "|" + sample->inputs + "|" + (sample->attrs ? sample->attrs : "") + numbers;
 }
 
+void PrintTo(const Case &c, std::ostream *out) { *out << c.Heading() << (c.float64 ? " in float64" : ""); }
+
 std::string TestName(const Case &c) {
   std::string name = c.Name();
   for (char &letter : name)

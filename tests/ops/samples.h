@@ -2,6 +2,7 @@
 #ifndef DP_TESTS_OPS_SAMPLES_H
 #define DP_TESTS_OPS_SAMPLES_H
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,8 @@ Tensor DrawOperand(const Case &c, int operand, const dp_type &type, int64_t n);
 // More numbers of that kind in [-1, 1], for `what` of the case.
 Tensor DrawNumbers(const Case &c, const std::string &what, const dp_type &type, int64_t n);
 
+// For GoogleTest's messages.
+void PrintTo(const Case &c, std::ostream *out);
 // GoogleTest's names have letters, digits and _ only.
 std::string TestName(const Case &c);
 

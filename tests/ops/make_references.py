@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Makes references.txt: what NumPy and PyTorch give for every sample of every operator.
+
+    bazel-bin/tests/ops/list_samples | python3 tests/ops/make_references.py > tests/ops/references.txt
+
+Needs numpy and torch; the tests need only the file. Operands are drawn as in samples.cc, results computed in float64.
+"""
+import math
+import re
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+MASK = (1 << 64) - 1
+TYPES = {1: "float32", 2: "uint8", 6: "int32", 7: "int64", 9: "bool", 11: "float64"}
+INTEGERS = ("uint8", "int32", "int64", "bool")
+
+
+# ---- the sample: operands, attributes ------------------------------------------------------------------------------
+
+def split(text):
+    """At the commas outside brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [p.strip() for p in parts] if text.strip() else []
+
+
+def extent(text, n):
+    match = re.fullmatch(r"(?:(\d+)\*)?N", text)
+    return int(match[1] or 1) * n if match else int(text)
+
+
+def attribute(text, n):
+    if text.startswith('"'):
+        return text.strip('"')
+    if text.startswith("["):
+        return [extent(t.strip(), n) for t in text[1:-1].split(",")] if text != "[]" else []
+    return float(text) if re.search(r"[.e]", text) else int(text)
+
+
+def uniform(seed, count):
+    numbers = []
+    for i in range(count):
+        z = (seed + (i + 1) * 0x9E3779B97F4A7C15) & MASK
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+        numbers.append(((z ^ (z >> 31)) >> 11) * 2.0**-53)
+    return np.array(numbers, np.float64)
+
+
+def draw(heading, operand, dtype, extents, low, high):
+    seed = 0xCBF29CE484222325
+    for byte in f"{heading}|{operand}".encode():
+        seed = ((seed ^ byte) * 0x100000001B3) & MASK
+    u = uniform(seed, math.prod(extents)).reshape(extents)
+    if dtype in INTEGERS:
+        return (math.ceil(low) + np.floor(u * (math.floor(high) - math.ceil(low) + 1))).astype(dtype)
+    return (low + (high - low) * u).astype(np.float32).astype(np.float64)
+
+
+def t(x):
+    return torch.from_numpy(np.array(x))
+
+
+# ---- windows -------------------------------------------------------------------------------------------------------
+
+def pads_of(a, x, kernel):
+    """Pads at the begin and the end of each spatial dim."""
+    rank = len(kernel)
+    stride, dilation = a.get("strides", [1] * rank), a.get("dilations", [1] * rank)
+    auto = a.get("auto_pad", "NOTSET")
+    if not auto.startswith("SAME"):
+        pads = a.get("pads", [0] * 2 * rank)
+        return pads[:rank], pads[rank:]
+    total = [max((math.ceil(x[i] / stride[i]) - 1) * stride[i] + (kernel[i] - 1) * dilation[i] + 1 - x[i], 0)
+             for i in range(rank)]
+    less, more = [p // 2 for p in total], [p - p // 2 for p in total]
+    return (less, more) if auto == "SAME_UPPER" else (more, less)
+
+
+def padded(x, begin, end, value):
+    widths = []
+    for b, e in reversed(list(zip(begin, end))):
+        widths += [b, e]
+    return F.pad(x, widths, value=value)
+
+
+def conv(a, x, w, b=None):
+    rank = w.dim() - 2
+    begin, end = pads_of(a, x.shape[2:], w.shape[2:])
+    function = [F.conv1d, F.conv2d, F.conv3d][rank - 1]
+    return function(padded(x, begin, end, 0), w, b, stride=a.get("strides", [1] * rank),
+                    dilation=a.get("dilations", [1] * rank), groups=a.get("group", 1))
+
+
+def max_pool(a, x):
+    kernel, rank = a["kernel_shape"], x.dim() - 2
+    begin, end = pads_of(a, x.shape[2:], kernel)
+    function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][rank - 1]
+    more = dict(stride=a.get("strides", [1] * rank), dilation=a.get("dilations", [1] * rank))
+    if a.get("ceil_mode"):
+        assert begin == end
+        return function(x, kernel, padding=begin, ceil_mode=True, **more)
+    return function(padded(x, begin, end, -math.inf), kernel, **more)
+
+
+def average_pool(a, x):
+    """Window by window: PyTorch has neither dilation nor uneven pads here."""
+    kernel, rank = a["kernel_shape"], x.dim() - 2
+    stride, dilation = a.get("strides", [1] * rank), a.get("dilations", [1] * rank)
+    begin, end = pads_of(a, x.shape[2:], kernel)
+    room = [x.shape[2 + i] + begin[i] + end[i] - ((kernel[i] - 1) * dilation[i] + 1) for i in range(rank)]
+    out = [r // s + 1 for r, s in zip(room, stride)]
+    if a.get("ceil_mode"):
+        out = [o + (r % s > 0 and o * s < x.shape[2 + i] + begin[i]) for i, (o, r, s) in enumerate(zip(out, room, stride))]
+    result = []
+    for window in np.ndindex(*out):
+        total, count = 0, 0
+        for tap in np.ndindex(*kernel):
+            at = [w * s + t_ * d - b for w, s, t_, d, b in zip(window, stride, tap, dilation, begin)]
+            inside = all(0 <= p < x.shape[2 + i] for i, p in enumerate(at))
+            in_padding = all(-begin[i] <= p < x.shape[2 + i] + end[i] for i, p in enumerate(at))
+            count += inside or (in_padding and a.get("count_include_pad", 0))
+            if inside:
+                total = total + x[(slice(None), slice(None), *at)]
+        result.append(total / count)
+    return torch.stack(result, -1).reshape(*x.shape[:2], *out)
+
+
+def backward(function, x, dy):
+    x = x.clone().requires_grad_()
+    function(x).backward(dy)
+    return x.grad
+
+
+# ---- other rules ---------------------------------------------------------------------------------------------------
+
+def reduction(a, x, function):
+    axes = tuple(a.get("axes", ())) or (() if a.get("noop_with_empty_axes") else tuple(range(x.ndim)))
+    return function(x, axis=axes, keepdims=bool(a.get("keepdims", 1))) if axes else x
+
+
+def arg_max(a, x):
+    axis, last = a.get("axis", 0), a.get("select_last_index", 0)
+    index = x.shape[axis] - 1 - np.argmax(np.flip(x, axis), axis) if last else np.argmax(x, axis)
+    return np.expand_dims(index, axis) if a.get("keepdims", 1) else index
+
+
+def reshape(a, x):
+    shape = a["shape"]
+    if not a.get("allowzero"):
+        shape = [x.shape[i] if e == 0 else e for i, e in enumerate(shape)]
+    return x.reshape(shape)
+
+
+def flatten(a, x):
+    axis = a.get("axis", 1) % x.ndim if a.get("axis", 1) < 0 else a.get("axis", 1)
+    return x.reshape(math.prod(x.shape[:axis]), -1)
+
+
+def gemm(a, x, w, c=0.0):
+    x, w = x.T if a.get("transA") else x, w.T if a.get("transB") else w
+    return a.get("alpha", 1) * (x @ w) + a.get("beta", 1) * c
+
+
+def batch_norm(a, x, scale, bias, mean, var):
+    epsilon, momentum = a.get("epsilon", 1e-5), a.get("momentum", 0.9)
+    args = t(mean), t(var), t(scale), t(bias)
+    if not a.get("training_mode"):
+        return [F.batch_norm(t(x), *args, False, 0, epsilon)]
+    y = F.batch_norm(t(x), *args, True, 1 - momentum, epsilon)  # updates its copies of mean and var, unbiased
+    axes = tuple(d for d in range(x.ndim) if d != 1)
+    biased = momentum * var + (1 - momentum) * x.var(axis=axes)
+    return [y, args[0], args[1] if a.get("unbiased") else biased, x.mean(axis=axes), 1 / np.sqrt(x.var(axis=axes) + epsilon)]
+
+
+def batch_norm_grad(x, scale, mean, invstd, dy):
+    axes = tuple(d for d in range(x.ndim) if d != 1)
+    wide = lambda v: v.reshape([1, -1] + [1] * (x.ndim - 2))
+    h, n = (x - wide(mean)) * wide(invstd), x.size / x.shape[1]
+    dbias, dscale = dy.sum(axis=axes), (dy * h).sum(axis=axes)
+    return [wide(scale * invstd) * (dy - wide(dbias) / n - h * wide(dscale) / n), dscale, dbias]
+
+
+def cross_entropy(a, scores, labels, weights=None):
+    return F.cross_entropy(scores, t(labels).long(), None if weights is None else t(weights),
+                           ignore_index=a.get("ignore_index", -100), reduction=a.get("reduction", "mean"))
+
+
+def sgd(a, w, m, g, lr, step=None):
+    parameter = torch.nn.Parameter(t(w))
+    optimizer = torch.optim.SGD([parameter], lr=float(lr), momentum=a.get("momentum", 0), dampening=a.get("dampening", 0),
+                                weight_decay=a.get("weight_decay", 0), nesterov=bool(a.get("nesterov", 0)))
+    if m is not None and (step is None or step > 0):
+        optimizer.state[parameter]["momentum_buffer"] = t(m)
+    parameter.grad = t(g)
+    optimizer.step()
+    return [parameter.detach()] + ([] if m is None else [optimizer.state[parameter]["momentum_buffer"]])
+
+
+def philox(seed, step, name, count):
+    """Philox4x32-10 (Salmon et al. 2011), the words of elements 0 .. count-1."""
+    words = []
+    for block in range((count + 3) // 4):
+        c = [step, name, block & 0xFFFFFFFF, block >> 32]
+        k = [seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF]
+        for _ in range(10):
+            p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+            c = [(p1 >> 32) ^ c[1] ^ k[0], p1 & 0xFFFFFFFF, (p0 >> 32) ^ c[3] ^ k[1], p0 & 0xFFFFFFFF]
+            k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+        words += c
+    return np.array(words, np.uint64)
+
+
+def numbers(seed, step, name, count):
+    return (philox(int(seed) & MASK, int(step), name, count) >> np.uint64(8)).astype(np.float64) * 2.0**-24
+
+
+def dropout(a, x, seed, step):
+    u, ratio = numbers(seed, step, a["key"], x.size)[:x.size].reshape(x.shape), a.get("ratio", 0.5)
+    return np.where(u >= ratio, x / (1 - ratio), 0)
+
+
+def random_uniform(a, seed):
+    count = math.prod(a["shape"])
+    u = numbers(seed, 0, a["key"], count)[:count]
+    return (a.get("low", 0) + (a.get("high", 1) - a.get("low", 0)) * u).reshape(a["shape"])
+
+
+def random_normal(a, seed):
+    count = math.prod(a["shape"])
+    pairs = numbers(seed, 0, a["key"], count).reshape(-1, 2)
+    radius, angle = np.sqrt(-2 * np.log(1 - pairs[:, 0])), 2 * np.pi * pairs[:, 1]
+    z = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)[:count]
+    return (a.get("mean", 0) + a.get("scale", 1) * z).reshape(a["shape"])
+
+
+def divide(a, x, y):
+    return x / y if x.dtype == np.float64 else np.trunc(x / y).astype(x.dtype)
+
+
+OPS = {
+    "Add": lambda a, x, y: x + y,
+    "Sub": lambda a, x, y: x - y,
+    "Mul": lambda a, x, y: x * y,
+    "Div": divide,
+    "Max": lambda a, x, y: np.maximum(x, y),
+    "Equal": lambda a, x, y: x == y,
+    "Neg": lambda a, x: -x,
+    "Sqrt": lambda a, x: np.sqrt(x),
+    "Exp": lambda a, x: np.exp(x),
+    "Log": lambda a, x: np.log(x),
+    "Tanh": lambda a, x: np.tanh(x),
+    "Sigmoid": lambda a, x: torch.sigmoid(t(x)),
+    "Relu": lambda a, x: np.maximum(x, 0),
+    "dp.ReluGrad": lambda a, dy, y: np.where(y > 0, dy, 0),
+    "Identity": lambda a, x: x,
+    "Cast": lambda a, x: x.astype("float64" if a["to"] == 1 else TYPES[a["to"]]),
+    "ReduceSum": lambda a, x: reduction(a, x, np.sum).astype(x.dtype),
+    "ReduceMean": lambda a, x: reduction(a, x, np.mean),
+    "ArgMax": arg_max,
+    "Reshape": reshape,
+    "Flatten": flatten,
+    "Transpose": lambda a, x: x.transpose(a.get("perm")),
+    "Expand": lambda a, x: np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, a["shape"]))),
+    "Gemm": gemm,
+    "MatMul": lambda a, x, w: np.matmul(x, w),
+    "Softmax": lambda a, x: F.softmax(t(x), a.get("axis", -1)),
+    "LogSoftmax": lambda a, x: F.log_softmax(t(x), a.get("axis", -1)),
+    "Conv": lambda a, *x: conv(a, *map(t, x)),
+    "dp.ConvGradInput": lambda a, w, dy: backward(lambda x: conv(a, x, t(w)), torch.zeros(a["shape"], dtype=torch.float64), t(dy)),
+    "dp.ConvGradWeight": lambda a, x, dy: backward(lambda w: conv(a, t(x), w), torch.zeros(a["shape"], dtype=torch.float64), t(dy)),
+    "MaxPool": lambda a, x: max_pool(a, t(x)),
+    "dp.MaxPoolGrad": lambda a, x, dy: backward(lambda v: max_pool(a, v), t(x), t(dy)),
+    "AveragePool": lambda a, x: average_pool(a, t(x)),
+    "dp.AveragePoolGrad": lambda a, dy: backward(lambda v: average_pool(a, v), torch.zeros(a["shape"], dtype=torch.float64), t(dy)),
+    "GlobalAveragePool": lambda a, x: x.mean(axis=tuple(range(2, x.ndim)), keepdims=True),
+    "BatchNormalization": batch_norm,
+    "dp.BatchNormalizationGrad": lambda a, *x: batch_norm_grad(*x),
+    "SoftmaxCrossEntropyLoss": lambda a, s, l, w=None: [cross_entropy(a, t(s), l, w), F.log_softmax(t(s), 1)],
+    "dp.SoftmaxCrossEntropyLossGrad": lambda a, s, l, d, w=None: backward(lambda v: cross_entropy(a, v, l, w), t(s), t(d)),
+    "dp.SGD": sgd,
+    "dp.Dropout": dropout,
+    "dp.RandomUniform": random_uniform,
+    "dp.RandomNormal": random_normal,
+    "dp.Fill": lambda a: np.full(a["shape"], a.get("value", 0), "float64" if a.get("dtype", 1) == 1 else TYPES[a.get("dtype", 1)]),
+}
+
+
+def main():
+    for heading in sys.stdin.read().splitlines():
+        op, inputs, attrs, n, low, high = heading.split("|")
+        if op == "Dropout":  # in no program
+            continue
+        n, low, high, operands, has_float64 = int(n), float(low), float(high), [], False
+        for i, text in enumerate(split(inputs)):
+            if not text:
+                operands.append(None)
+                continue
+            dtype, dims = re.fullmatch(r"(\w+)\[(.*)\]", text).groups()
+            has_float64 |= dtype == "float64"
+            operands.append(draw(heading, i, dtype, [extent(e, n) for e in split(dims)], low, high))
+        a = {}
+        for text in split(attrs):
+            name, value = text.split("=")
+            a[name] = attribute(value, n)
+        has_float64 |= a.get("dtype") == 11 or a.get("to") == 11
+        with np.errstate(over="ignore"):
+            results = OPS[op](a, *operands)
+        print("=", heading)
+        for result in results if isinstance(results, list) else [results]:
+            array = result.detach().numpy() if isinstance(result, torch.Tensor) else np.asarray(result)
+            dtype = "float32" if array.dtype == np.float64 and not has_float64 else str(array.dtype)
+            texts = [f"{v:.16g}" if array.dtype == np.float64 else str(int(v)) for v in array.reshape(-1)]
+            print(dtype, *array.shape, ":", *texts)
+
+
+main()
