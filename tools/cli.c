@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ir/suggest.h"
 
@@ -65,4 +66,9 @@ dp_status dp_cli_int(const char *option, const char *text, int64_t low, int64_t 
                    (long long)high);
   *number = value;
   return DP_OK;
+}
+
+bool dp_cli_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return !strcmp(a, b) || (!stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }

@@ -11,8 +11,7 @@
 // Prints "program: message" on stderr and frees the status. Returns its exit code, 0 for success.
 int dp_cli_finish(const char *program, dp_status status);
 
-// argp_parse, but a mistyped long option is answered with the nearest one (EX_USAGE), and what the parser function stored
-// with dp_cli_refuse is returned.
+// argp_parse, but a mistyped long option is answered with the nearest one (EX_USAGE).
 dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *input) DP_MUST_USE;
 
 // "NAME=FILE" split at the first '='. EX_USAGE when there is no name or no file. The parts live in `arena`.
@@ -23,5 +22,8 @@ dp_status dp_cli_pair_parse(dp_arena *arena, const char *option, const char *tex
 
 // A whole number in [low, high]. EX_USAGE.
 dp_status dp_cli_int(const char *option, const char *text, int64_t low, int64_t high, int64_t *number) DP_MUST_USE;
+
+// Whether both paths name one file, there already or not.
+bool dp_cli_same_file(const char *a, const char *b);
 
 #endif

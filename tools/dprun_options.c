@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
   KEY_DATA = 256,
@@ -155,26 +154,21 @@ static dp_status take(parsing *p, int key, char *text) {
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   parsing *p = state->input;
+  if (key >= ARGP_KEY_END) return ARGP_ERR_UNKNOWN;
   if (!p->status) p->status = take(p, key, text);
-  return key == ARGP_KEY_INIT || key == ARGP_KEY_FINI || key == ARGP_KEY_SUCCESS || key == ARGP_KEY_ERROR ||
-                 key == ARGP_KEY_END || key == ARGP_KEY_NO_ARGS || key == ARGP_KEY_ARGS
-             ? ARGP_ERR_UNKNOWN
-             : 0;
-}
-
-static bool same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return !strcmp(a, b) || (!stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+  return 0;
 }
 
 // Nothing that is read may be written over.
 static dp_status check_written(const dp_dprun_options *o, const char *option, const char *path) {
   if (!path) return DP_OK;
-  const char *input = same_file(path, o->plan) ? o->plan : o->init && same_file(path, o->init) ? o->init : NULL;
+  const char *input = dp_cli_same_file(path, o->plan)              ? o->plan
+                      : o->init && dp_cli_same_file(path, o->init) ? o->init
+                                                                   : NULL;
   for (int i = 0; i < o->n_data; i++)
-    if (same_file(path, o->data[i].file)) input = o->data[i].file;
+    if (dp_cli_same_file(path, o->data[i].file)) input = o->data[i].file;
   for (int i = 0; i < o->n_eval_data; i++)
-    if (same_file(path, o->eval_data[i].file)) input = o->eval_data[i].file;
+    if (dp_cli_same_file(path, o->eval_data[i].file)) input = o->eval_data[i].file;
   if (input) return dp_fail(EX_CONFIG, "--%s=%s would overwrite an input: name another file", option, path);
   return DP_OK;
 }
@@ -187,7 +181,7 @@ static dp_status check(const dp_dprun_options *o) {
   if (o->save) {
     const char *dot = strrchr(o->save, '.');
     if (!dot || strcmp(dot, ".safetensors")) return not_built("--save to a directory of checkpoints");
-    if (o->metrics && same_file(o->save, o->metrics))
+    if (o->metrics && dp_cli_same_file(o->save, o->metrics))
       return dp_fail(EX_CONFIG, "--save and --metrics name the same file");
   }
   DP_TRY(check_written(o, "save", o->save));
@@ -208,8 +202,8 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "  dprun plan.bin --explain\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "
-          "here, 71 out of "
-          "memory, 73 and 74 cannot write, 75 interrupted (what --save asks for is written), 78 contradiction.",
+          "here, 71 out of memory, 73 and 74 cannot write, 75 interrupted (what --save asks for is written), 78 "
+          "contradiction.",
   };
   argp_program_version = "dprun " DP_VERSION;
   *options = (dp_dprun_options){.epochs = -1, .steps = -1};
