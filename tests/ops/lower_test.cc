@@ -34,7 +34,10 @@ TEST_P(Lower, EqualsKernel) {
   int before = built.graph->n_nodes;
   c.op->lower(&builder, built.node, in.data(), out.data());
   ASSERT_EQ(std::string(dp_status_message(builder.status)), "");
-  if (!out[0]) GTEST_SKIP() << "this node has no simpler form";
+  if (!out[0]) {  // this node has no simpler form
+    EXPECT_EQ(built.graph->n_nodes, before);
+    return;
+  }
   EXPECT_GT(built.graph->n_nodes, before);
   dp_status verified = dp_graph_verify(built.graph);
   ASSERT_EQ(std::string(dp_status_message(verified)), "");
@@ -123,8 +126,8 @@ TEST(Specialize, BatchNormalizationTakesRunningStatisticsInEvaluation) {
     double y = (b["x0"].Get(i) - b["x3"].Get(c)) / std::sqrt(b["x4"].Get(c) + 0.5) * b["x1"].Get(c) + b["x2"].Get(c);
     EXPECT_NEAR(s.Out(0).Get(i), y, 1e-13);
   }
-  EXPECT_EQ(s.out[1], s.built.operands[3]);  // the running values stay
-  EXPECT_EQ(s.out[2], s.built.operands[4]);
+  EXPECT_STREQ(s.out[1]->name, "x3");  // the running values stay
+  EXPECT_STREQ(s.out[2]->name, "x4");
   EXPECT_EQ(s.built.graph->n_updates, 0);
 }
 
