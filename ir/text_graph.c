@@ -160,7 +160,7 @@ static dp_status parse_logical(dp_text_lex *lex, dp_text_graph *reader) {
 
 // A word opens a statement of its own unless what follows shows that it names a result.
 static bool names_result(const dp_text_lex *lex) {
-  return lex->kind != DP_TEXT_NAME || dp_text_lex_next_is(lex, '=') || dp_text_lex_next_is(lex, ',') ||
+  return lex->kind == DP_TEXT_STRING || dp_text_lex_next_is(lex, '=') || dp_text_lex_next_is(lex, ',') ||
          dp_text_lex_next_is(lex, ':') || dp_text_lex_next_is(lex, '[');
 }
 
@@ -168,10 +168,12 @@ dp_status dp_text_graph_statement(dp_text_lex *lex, dp_text_graph *reader) {
   static const char *const words[] = {"input",  "constant", "scalar", "persistent", "output",
                                       "update", "streams",  "events", "logical"};
   dp_graph *graph = reader->graph;
-  if (names_result(lex)) return dp_text_node_parse(lex, graph);
+  if ((lex->kind == DP_TEXT_NAME || lex->kind == DP_TEXT_STRING) && names_result(lex))
+    return dp_text_node_parse(lex, graph);
   size_t word = 0;
   while (word < DP_COUNT(words) && !dp_text_lex_is(lex, words[word])) word++;
-  if (word == DP_COUNT(words)) return dp_text_lex_expected(lex, "a statement, like 'y = Relu(x)' or 'output y'");
+  if (word == DP_COUNT(words))
+    return dp_text_lex_expected(lex, "a statement, like 'y = Relu(x)' or 'output y', or '}'");
   DP_TRY(dp_text_lex_next(lex));
   switch (word) {
     case 0:

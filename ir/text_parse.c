@@ -146,9 +146,9 @@ static dp_status parse_initial(dp_text_lex *lex, const dp_type *type, dp_init *i
 static dp_status parse_pins(dp_text_lex *lex, dp_persistent *p) {
   DP_TRY(dp_text_lex_take(lex, "("));
   while (!dp_text_lex_is(lex, ")")) {
-    dp_text_place place = dp_text_lex_place(lex);
     dp_pin pin = {NULL, dp_shard(0)};
     if (p->n_pins) DP_TRY(dp_text_lex_take(lex, ","));
+    dp_text_place place = dp_text_lex_place(lex);
     DP_TRY(dp_text_lex_take_name(lex, "the name of a mesh axis", &pin.axis));
     DP_TRY(dp_text_lex_take(lex, "="));
     if (lex->kind == DP_TEXT_NUMBER) {

@@ -68,7 +68,7 @@ dp_status dp_text_node_value_notes(dp_text_lex *lex, dp_value *value, const dp_g
 
 void dp_text_print_name(FILE *out, const char *name);                  // with quotes where they are needed
 void dp_text_print_string(FILE *out, const char *string);              // always with quotes
-void dp_text_print_number(FILE *out, double number, bool with_point);  // fewest digits that read back
+void dp_text_print_number(FILE *out, double number, bool with_point);  // digits enough to read back
 void dp_text_print_dim(FILE *out, dp_dim dim, const char *symbol);
 void dp_text_print_type(FILE *out, const dp_type *type, const char *symbol);
 void dp_text_data_print(FILE *out, const dp_tensor *tensor);

@@ -61,8 +61,8 @@ dp_status dp_text_type_parse(dp_text_lex *lex, dp_type *type) {
   dp_text_place place = dp_text_lex_place(lex);
   DP_TRY(dp_text_lex_take(lex, "["));
   while (!dp_text_lex_is(lex, "]")) {
-    if (t.shape.rank == DP_MAX_RANK) return dp_text_lex_fail(lex, "this shape has more than %d extents", DP_MAX_RANK);
     if (t.shape.rank) DP_TRY(dp_text_lex_take(lex, ","));
+    if (t.shape.rank == DP_MAX_RANK) return dp_text_lex_fail(lex, "this shape has more than %d extents", DP_MAX_RANK);
     DP_TRY(dp_text_type_parse_dim(lex, &t.shape.dims[t.shape.rank]));
     t.shape.rank++;
   }
