@@ -57,7 +57,10 @@ static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *d
   return DP_OK;
 }
 
-static dp_status any_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *plain) {
+// Lets oneDNN choose the layout, or keeps it plain.
+static dp_status loose_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *plain, bool keep) {
+  *desc = *plain;
+  if (keep) return DP_OK;
   CALL(dnnl_memory_desc_init_by_tag(desc, plain->ndims, plain->dims, dnnl_f32, dnnl_format_tag_any));
   return DP_OK;
 }
@@ -76,7 +79,7 @@ static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
   }
   bool backward_input = s->kind == DP_PRIMITIVE_CONV_GRAD_INPUT,
        backward_weight = s->kind == DP_PRIMITIVE_CONV_GRAD_WEIGHT;
-  bool pooling = s->kind >= DP_PRIMITIVE_MAX_POOL, forward = !backward_input && !backward_weight;
+  bool pooling = s->kind >= DP_PRIMITIVE_AVERAGE_POOL, forward = !backward_input && !backward_weight;
   p->slots[X] =
       (slot){.present = true, .result = backward_input, .argument = backward_input ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC};
   p->slots[W] = (slot){.present = !pooling,
@@ -97,9 +100,11 @@ static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, cons
     begin[i] = s->window.pad_begin[i];
     end[i] = s->window.pad_end[i];
   }
-  DP_TRY(any_desc(&x, &p->slots[X].plain));
-  DP_TRY(any_desc(&w, &p->slots[W].plain));
-  DP_TRY(any_desc(&y, &p->slots[Y].plain));
+  // Blocks of 16 channels are mostly padding in the gradient of a few: measured 2 to 4 times slower than plain for 1 and 3.
+  bool keep = s->kind == DP_PRIMITIVE_CONV_GRAD_INPUT && s->groups == 1 && s->x_channels < 8;
+  DP_TRY(loose_desc(&x, &p->slots[X].plain, keep));
+  DP_TRY(loose_desc(&w, &p->slots[W].plain, keep));
+  DP_TRY(loose_desc(&y, &p->slots[Y].plain, keep));
   DP_TRY(plain_desc(&bias, 1, &s->y_channels));
   dnnl_convolution_desc_t desc;
   dnnl_alg_kind_t algorithm = dnnl_convolution_direct;
@@ -127,9 +132,8 @@ static dp_status describe_pool(dp_primitive *p, const dp_primitive_spec *s, cons
     int64_t reach = (g->y[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i] + 1 - g->x[i] - g->pad_begin[i];
     end[i] = dp_max_i64(reach, g->pad_end[i]);
   }
-  dnnl_alg_kind_t algorithm = s->kind == DP_PRIMITIVE_MAX_POOL       ? dnnl_pooling_max
-                              : s->kind == DP_PRIMITIVE_AVERAGE_POOL ? dnnl_pooling_avg_exclude_padding
-                                                                     : dnnl_pooling_avg_include_padding;
+  dnnl_alg_kind_t algorithm =
+      s->kind == DP_PRIMITIVE_AVERAGE_POOL ? dnnl_pooling_avg_exclude_padding : dnnl_pooling_avg_include_padding;
   dnnl_pooling_v2_desc_t desc;
   CALL(dnnl_pooling_v2_forward_desc_init(&desc, dnnl_forward_inference, algorithm, &p->slots[X].plain,
                                          &p->slots[Y].plain, stride, kernel, dilation, begin, end));
@@ -173,7 +177,7 @@ static dp_status describe(dp_primitive *p, const dp_primitive_spec *spec) {
   CALL(dnnl_primitive_attr_create(&attr));
   dp_status status = check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "scratchpad mode");
   if (!status)
-    status = spec->kind < DP_PRIMITIVE_MAX_POOL ? describe_conv(p, spec, attr) : describe_pool(p, spec, attr);
+    status = spec->kind < DP_PRIMITIVE_AVERAGE_POOL ? describe_conv(p, spec, attr) : describe_pool(p, spec, attr);
   if (!status) status = lay_out(p, attr);
   dnnl_primitive_attr_destroy(attr);
   return status;

@@ -11,9 +11,8 @@
 
 typedef enum {
   DP_PRIMITIVE_CONV,
-  DP_PRIMITIVE_CONV_GRAD_INPUT,   // w, dy -> dx
-  DP_PRIMITIVE_CONV_GRAD_WEIGHT,  // x, dy -> dw
-  DP_PRIMITIVE_MAX_POOL,
+  DP_PRIMITIVE_CONV_GRAD_INPUT,      // w, dy -> dx
+  DP_PRIMITIVE_CONV_GRAD_WEIGHT,     // x, dy -> dw
   DP_PRIMITIVE_AVERAGE_POOL,         // over the elements inside
   DP_PRIMITIVE_AVERAGE_POOL_PADDED,  // over those in the padding too
 } dp_primitive_kind;

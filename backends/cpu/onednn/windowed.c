@@ -10,7 +10,6 @@ static const struct {
     [DP_PRIMITIVE_CONV] = {0, 1},
     [DP_PRIMITIVE_CONV_GRAD_INPUT] = {RESULT, 0},
     [DP_PRIMITIVE_CONV_GRAD_WEIGHT] = {0, RESULT},
-    [DP_PRIMITIVE_MAX_POOL] = {0, ABSENT},
     [DP_PRIMITIVE_AVERAGE_POOL] = {0, ABSENT},
     [DP_PRIMITIVE_AVERAGE_POOL_PADDED] = {0, ABSENT},
 };
@@ -33,15 +32,10 @@ dp_status dp_windowed_spec(const dp_kernel_spec *spec, dp_primitive_kind kind, d
   return DP_OK;
 }
 
-bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
-  const dp_local *x = local_at(spec, places[kind].x);
-  if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
-  dp_primitive_spec p;
-  bool empty;
+bool dp_windowed_exists(const dp_primitive_spec *primitive) {
   uint64_t bytes;
-  dp_status status = dp_windowed_spec(spec, kind, &p, &empty);
-  if (!status && !empty) status = dp_primitive_scratch_bytes(&p, &bytes);
-  bool found = !status && !empty;
+  dp_status status = dp_primitive_scratch_bytes(primitive, &bytes);
+  bool found = !status;
   dp_status_free(status);
   return found;
 }
@@ -53,20 +47,33 @@ static uint64_t scratch_at(dp_primitive_spec spec, int64_t samples) {
   return bytes;
 }
 
+uint64_t dp_windowed_scratch_bound(const dp_primitive_spec *primitive) {
+  uint64_t most = scratch_at(*primitive, primitive->samples);
+  for (int64_t n = 1; n < primitive->samples; n += n < 8 ? 1 : n) {
+    uint64_t bytes = scratch_at(*primitive, n);
+    if (bytes > most) most = bytes;
+  }
+  return primitive->samples > 9 ? dp_align_up(most + most / 8, 64) : most;
+}
+
+bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
+  const dp_local *x = local_at(spec, places[kind].x);
+  if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
+  dp_primitive_spec p;
+  bool empty;
+  dp_status status = dp_windowed_spec(spec, kind, &p, &empty);
+  bool found = !status && !empty && dp_windowed_exists(&p);
+  dp_status_free(status);
+  return found;
+}
+
 uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   dp_primitive_spec p;
   bool empty;
   dp_status status = dp_windowed_spec(spec, kind, &p, &empty);
-  if (status || empty) {
-    dp_status_free(status);
-    return 0;
-  }
-  uint64_t most = scratch_at(p, p.samples);
-  for (int64_t n = 1; n < p.samples; n += n < 8 ? 1 : n) {
-    uint64_t bytes = scratch_at(p, n);
-    if (bytes > most) most = bytes;
-  }
-  return p.samples > 9 ? dp_align_up(most + most / 8, 64) : most;
+  uint64_t bytes = status || empty ? 0 : dp_windowed_scratch_bound(&p);
+  dp_status_free(status);
+  return bytes;
 }
 
 dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind, void **state) {

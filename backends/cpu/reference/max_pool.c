@@ -1,4 +1,5 @@
-// MaxPool: the largest element of each window; padding never wins.
+// MaxPool: the largest element of each window; padding never wins, NaN does, as in PyTorch. (oneDNN's drops NaN, which would
+// hide a diverged loss; so there is no kernel by oneDNN.)
 #ifndef T
 #include "backends/cpu/reference/pool.h"
 
@@ -32,11 +33,19 @@ const dp_kernel dp_kernel_reference_MaxPool = {
 
 #else
 
+// y[i] = the larger of y[i] and x[i * step]; a NaN counts as the largest and stays.
+static void FN(take_larger)(T *y, const T *x, int64_t step, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    T value = x[i * step];
+    y[i] = value > y[i] || value != value ? value : y[i];
+  }
+}
+
 static void FN(pool)(const dp_window *window, const T *x, T *y) {
-  for (int64_t i = 0; i < window->y_plane; i++) {
-    dp_pool_box box = dp_pool_box_of(window, i);
-    int64_t at = FN(dp_pool_argmax)(window, &box, x);
-    y[i] = at < 0 ? (T)-INFINITY : x[at];
+  for (int64_t i = 0; i < window->y_plane; i++) y[i] = (T)-INFINITY;
+  for (int64_t tap = 0; tap < window->kernel_plane; tap++) {
+    dp_window_runs r = dp_window_runs_of(window, tap);
+    while (dp_window_next(&r)) FN(take_larger)(y + r.y, x + r.x, window->stride[2], r.count);
   }
 }
 #undef T

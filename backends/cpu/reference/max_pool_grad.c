@@ -32,6 +32,24 @@ const dp_kernel dp_kernel_reference_dp_MaxPoolGrad = {
 
 #else
 
+// Index in plane x of the first largest element of the box, a NaN counting as the largest; -1 when the box is empty, as the
+// window of a dilated kernel may be.
+static int64_t FN(argmax)(const dp_window *w, const dp_pool_box *box, const T *x) {
+  if (dp_product(box->count, 0, 3) == 0) return -1;
+  int64_t best = dp_pool_index(w, box, 0, 0, 0);
+  T most = x[best];
+  for (int64_t a = 0; a < box->count[0]; a++)
+    for (int64_t b = 0; b < box->count[1]; b++) {
+      int64_t at = dp_pool_index(w, box, a, b, 0);
+      for (int64_t c = 0; c < box->count[2]; c++, at += w->dilation[2])
+        if (x[at] > most || (isnan(x[at]) && !isnan(most))) {
+          best = at;
+          most = x[at];
+        }
+    }
+  return best;
+}
+
 static void FN(plane)(const dp_window *window, int64_t plane, const T *x, const T *dy, T *dx) {
   x += plane * window->x_plane;
   dx += plane * window->x_plane;
@@ -39,7 +57,7 @@ static void FN(plane)(const dp_window *window, int64_t plane, const T *x, const 
   for (int64_t i = 0; i < window->x_plane; i++) dx[i] = 0;
   for (int64_t i = 0; i < window->y_plane; i++) {
     dp_pool_box box = dp_pool_box_of(window, i);
-    int64_t at = FN(dp_pool_argmax)(window, &box, x);
+    int64_t at = FN(argmax)(window, &box, x);
     if (at >= 0) dx[at] += dy[i];
   }
 }

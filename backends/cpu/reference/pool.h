@@ -30,12 +30,7 @@ static inline int64_t dp_pool_index(const dp_window *w, const dp_pool_box *box, 
          c * w->dilation[2];
 }
 
-// Index in plane x of the first largest element of the box, a NaN counting as the largest; -1 when the box is empty, as
-// the window of a dilated kernel may be.
-int64_t dp_pool_argmax_float(const dp_window *w, const dp_pool_box *box, const float *x);
-int64_t dp_pool_argmax_double(const dp_window *w, const dp_pool_box *box, const double *x);
-
-// Calls of a pooling kernel: the planes of part call->part, and the window.
+// What a call of a pooling kernel works on: the planes [*lo, *hi) of its part, and the window.
 dp_status dp_pool_begin(const dp_call *call, const dp_local *x, dp_window *window, int64_t *lo, int64_t *hi);
 
 #endif

@@ -1,0 +1,41 @@
+// AveragePool by oneDNN, but for what it counts otherwise than ONNX: windows that ceil_mode lets reach beyond the padding when
+// the padding counts, windows with holes.
+#include "backends/cpu/onednn/windowed.h"
+
+static dp_primitive_kind kind_of(const dp_kernel_spec *spec) {
+  return dp_node_int(spec->node, "count_include_pad", 0) ? DP_PRIMITIVE_AVERAGE_POOL_PADDED : DP_PRIMITIVE_AVERAGE_POOL;
+}
+
+static bool match(const dp_kernel_spec *spec) {
+  size_t count;
+  const int64_t *dilations = dp_node_ints(spec->node, "dilations", &count);
+  for (size_t i = 0; i < count; i++)
+    if (dilations[i] != 1) return false;
+  if (kind_of(spec) == DP_PRIMITIVE_AVERAGE_POOL_PADDED && dp_node_int(spec->node, "ceil_mode", 0)) return false;
+  return dp_windowed_match(spec, kind_of(spec));
+}
+
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return dp_windowed_scratch_bytes(spec, kind_of(spec)); }
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  return dp_windowed_prepare(spec, kind_of(spec), state);
+}
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)spec, (void)part, (void)parts;
+  if (!state) return DP_OK;  // the result is empty too
+  return dp_primitive_run(state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, scratch);
+}
+
+const dp_kernel dp_kernel_onednn_AveragePool = {
+    .name = "cpu.onednn.AveragePool",
+    .op = "AveragePool",
+    .domain = "",
+    .priority = 10,
+    .match = match,
+    .scratch_bytes = scratch_bytes,
+    .prepare = prepare,
+    .release = dp_windowed_release,
+    .run = run,
+};
