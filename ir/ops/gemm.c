@@ -98,7 +98,7 @@ static const dp_sample samples[] = {
     {.inputs = "float32[N,4], float32[4,3], float32[3]", .n = 5},
     {.inputs = "float32[N,4], float32[3,4], float32[3]", .attrs = "transB=1", .n = 7},
     {.inputs = "float32[4,N], float32[4,3], float32[N,1]", .attrs = "transA=1, alpha=0.5", .n = 5},
-    {.inputs = "float32[4,6], float32[3,4], float32[6,3]", .attrs = "transA=1, transB=1, beta=-2.0"},
+    {.inputs = "float32[4,6], float32[3,4], float32[6,3]", .attrs = "transA=1, transB=1, alpha=0.5, beta=-2.0"},
     {.inputs = "float32[N,4], float32[4,3]", .n = 5},
     {.inputs = "float32[4,N], float32[N,3]", .attrs = "alpha=0.25", .n = 6},
     {.inputs = "float32[N,2], float32[2,3], float32[]", .attrs = "beta=0.5", .n = 3},

@@ -109,6 +109,7 @@ static const dp_sample samples[] = {
     {.inputs = "float32[N,4], float32[4,3]", .n = 5},
     {.inputs = "float32[N,3,4], float32[4,2]", .n = 6},
     {.inputs = "float32[N,1,3,4], float32[2,4,3]", .n = 2},
+    {.inputs = "float32[3,4], float32[N,4,2]", .n = 3},
     {.inputs = "float32[4], float32[4,3]"},
     {.inputs = "float32[N,3,4], float32[4]", .n = 5},
     {.inputs = "float32[4], float32[N,4,3]", .n = 5},

@@ -8,6 +8,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 static const dp_sample samples[] = {
     {.inputs = "float32[N,2,6,6]", .attrs = "kernel_shape=[2,2], strides=[2,2]", .n = 3},
     {.inputs = "float32[N,1,8,5]", .attrs = "kernel_shape=[3,2], strides=[2,2], pads=[1,0,1,0], ceil_mode=1", .n = 2},
+    {.inputs = "float32[N,1,4,5]", .attrs = "kernel_shape=[2,2], strides=[3,3], pads=[1,1,1,1], ceil_mode=1", .n = 2},
     {.inputs = "float32[N,2,5,5]", .attrs = "kernel_shape=[3,3], strides=[2,2], auto_pad=\"SAME_UPPER\"", .n = 2},
     {.inputs = "float32[N,2,7,7]", .attrs = "kernel_shape=[2,2], dilations=[2,3]", .n = 2},
     {.inputs = "float32[N,3,9]", .attrs = "kernel_shape=[3], strides=[2]", .n = 3},

@@ -133,7 +133,8 @@ TEST(Specialize, BatchNormalizationTakesRunningStatisticsInEvaluation) {
 
 TEST(Specialize, BatchNormalizationUpdatesItsBuffersInTraining) {
   for (bool frozen : {false, true}) {
-    Built built({dp_op_find("", "BatchNormalization"), new dp_sample{kNorm, nullptr, 4, 0, 0, false}, 0, false});
+    dp_sample sample{kNorm, nullptr, 4, 0, 0, false};
+    Built built({dp_op_find("", "BatchNormalization"), &sample, 0, false});
     dp_graph *graph = dp_graph_create(built.model, "train");
     dp_persistent buffer{};
     buffer.kind = DP_BUFFER;
