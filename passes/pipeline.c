@@ -7,6 +7,22 @@
 #include "passes/list.h"
 
 static const dp_pass *const passes[] = {
+    // The source model. Precision comes before anything is built, so that what is built has the right types.
+    &dp_pass_options,
+    &dp_pass_batch,
+    &dp_pass_precision,
+    &dp_pass_loss,
+    // The logical training graph.
+    &dp_pass_programs,
+    &dp_pass_autodiff,
+    &dp_pass_optimizer,
+    // Folding first: what it computes can be merged, and what only the folded used is dead then.
+    &dp_pass_fold,
+    &dp_pass_cse,
+    &dp_pass_dce,
+    // Only constants that survived are stored, and only then is it known what needs a first value.
+    &dp_pass_constants,
+    &dp_pass_init,
     NULL,
 };
 

@@ -1,0 +1,88 @@
+// programs: makes "train" and "eval" out of "main". Each node stands in them as its operator says it does in training or
+// not; buffers that training changes are updates of "train". "train" gives the loss, "eval" the count of correct labels
+// too.
+#include <string.h>
+
+#include "ir/builder.h"
+#include "passes/list.h"
+
+// The node as its operator wants it, into map.
+static dp_status specialize(dp_graph *graph, const dp_node *node, bool training, dp_value **map) {
+  dp_builder builder = {.graph = graph, .prefix = node->name};
+  dp_value *in[DP_MAX_OPERANDS] = {0}, *out[DP_MAX_OPERANDS] = {0};
+  for (int i = 0; i < node->n_inputs && i < DP_MAX_OPERANDS; i++)
+    if (node->inputs[i]) in[i] = dp_graph_copy_value(graph, node->inputs[i], map);
+  int32_t first = graph->n_nodes;
+  node->op->specialize(&builder, node, in, training, out);
+  if (builder.status) return builder.status;
+  for (int32_t i = first; i < graph->n_nodes; i++) {
+    graph->nodes[i]->device = node->device;
+    graph->nodes[i]->stage = node->stage;
+  }
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (!node->outputs[i]) continue;
+    if (!out[i])
+      return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): its result '%s' is not built for %s", node->name, node->op->name,
+                     node->outputs[i]->name, graph->name);
+    map[node->outputs[i]->id] = out[i];
+  }
+  return DP_OK;
+}
+
+// What is frozen keeps its value whatever an operator asks for.
+static void drop_frozen_updates(dp_graph *graph) {
+  int kept = 0;
+  for (int i = 0; i < graph->n_updates; i++)
+    if (!graph->model->persistents[graph->updates[i].persistent].frozen) graph->updates[kept++] = graph->updates[i];
+  graph->n_updates = kept;
+}
+
+static dp_status make_program(const dp_graph *main, const char *name, bool training, dp_graph **program) {
+  dp_graph *graph = dp_graph_create(main->model, name);
+  dp_value **map = dp_alloc_n(main->arena, (size_t)main->n_values, sizeof *map);
+  for (int32_t i = 0; i < main->n_values; i++)
+    if (main->values[i]->kind != DP_VALUE_RESULT) dp_graph_copy_value(graph, main->values[i], map);
+  for (int32_t i = 0; i < main->n_nodes; i++) {
+    if (main->nodes[i]->op->specialize)
+      DP_TRY(specialize(graph, main->nodes[i], training, map));
+    else
+      dp_graph_copy_node(graph, main->nodes[i], map);
+  }
+  for (int i = 0; i < main->n_outputs; i++)
+    if (!training || !strcmp(main->outputs[i].name, DP_LOSS_OUTPUT))
+      dp_graph_add_output(graph, main->outputs[i].name, map[main->outputs[i].value->id]);
+  drop_frozen_updates(graph);
+  *program = graph;
+  return DP_OK;
+}
+
+// An operator that behaves as in inference although the model is trained: allowed, and said.
+static void note_frozen_statistics(const dp_compile *compile, const dp_graph *main) {
+  for (int32_t i = 0; i < main->n_nodes; i++) {
+    const dp_node *node = main->nodes[i];
+    if (node->op->specialize && !dp_node_int(node, "training_mode", 1))
+      dp_pipeline_note(compile, "node '%s' (%s) has training_mode=0: it trains as it infers, what it keeps is frozen",
+                       node->name, node->op->name);
+  }
+}
+
+static dp_status run(dp_compile *compile) {
+  dp_model *model = compile->model;
+  dp_graph *main = dp_model_find_graph(model, "main"), *train, *eval;
+  note_frozen_statistics(compile, main);
+  DP_TRY(make_program(main, "train", true, &train));
+  DP_TRY(make_program(main, "eval", false, &eval));
+  model->n_graphs = 0;
+  model->graphs = NULL;
+  dp_model_add_graph(model, train);
+  dp_model_add_graph(model, eval);
+  return DP_OK;
+}
+
+const dp_pass dp_pass_programs = {
+    .name = "programs",
+    .what = "'main' becomes 'train' and 'eval'",
+    .needs = DP_HAS_LOSS,
+    .gives = DP_HAS_PROGRAMS,
+    .run = run,
+};
