@@ -72,7 +72,7 @@ dp_status dp_proto_to_tensor(dp_arena *arena, const Dp__Tensor *message, const d
   dp_shape shape = dp_tensor_shape(t);
   DP_TRY(dp_shape_check(&shape, 1));
   t->bytes = (size_t)dp_tensor_count(t) * dp_type_bytes(t->dtype);
-  t->data = message->raw.data;
+  t->data = message->raw.data ? message->raw.data : (const uint8_t *)"";  // never NULL, also when it is empty
   if (message->raw.len != t->bytes)
     return dp_fail(EX_DATAERR, "the tensor has %zu bytes where its shape and type ask for %zu", message->raw.len,
                    t->bytes);
