@@ -25,7 +25,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
                      int part, int parts) {
   (void)spec, (void)part, (void)parts;
   if (!state) return DP_OK;  // the result is empty too
-  return dp_primitive_run(state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, scratch);
+  return dp_chunks_run(state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, scratch);
 }
 
 const dp_kernel dp_kernel_onednn_AveragePool = {

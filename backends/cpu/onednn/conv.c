@@ -20,7 +20,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
                      int part, int parts) {
   (void)part, (void)parts;
   const float *bias = spec->n_inputs > 2 ? in[2] : NULL;
-  if (state) return dp_primitive_run(state, &(dp_primitive_data){in[0], in[1], bias, out[0]}, scratch);
+  if (state) return dp_chunks_run(state, &(dp_primitive_data){in[0], in[1], bias, out[0]}, scratch);
   fill_with_bias(&spec->outputs[0].local, bias, out[0]);
   return DP_OK;
 }

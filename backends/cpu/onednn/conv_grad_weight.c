@@ -16,7 +16,7 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)part, (void)parts;
-  if (state) return dp_primitive_run(state, &(dp_primitive_data){in[0], out[0], NULL, in[1]}, scratch);
+  if (state) return dp_chunks_run(state, &(dp_primitive_data){in[0], out[0], NULL, in[1]}, scratch);
   int64_t bytes = dp_local_count(&spec->outputs[0].local) * (int64_t)sizeof(float);
   if (bytes) memset(out[0], 0, (size_t)bytes);
   return DP_OK;

@@ -23,7 +23,7 @@ static dp_primitive_spec spec_of(const dp_kernel_spec *spec, bool *empty) {
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   bool empty;
   dp_primitive_spec p = spec_of(spec, &empty);
-  return empty ? 0 : dp_windowed_scratch_bound(&p);
+  return empty ? 0 : dp_chunks_scratch_bytes(&p);
 }
 
 static bool match(const dp_kernel_spec *spec) {
@@ -32,22 +32,22 @@ static bool match(const dp_kernel_spec *spec) {
   for (int d = 2; d < x->rank; d++) found &= x->extents[d] == x->whole[d];
   if (!found) return false;
   dp_primitive_spec p = spec_of(spec, &empty);
-  return !empty && dp_windowed_exists(&p);
+  return !empty && dp_chunks_exist(&p);
 }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   bool empty;
-  dp_primitive *primitive = NULL;
+  dp_chunks *chunks = NULL;
   dp_primitive_spec p = spec_of(spec, &empty);
-  if (!empty) DP_TRY(dp_primitive_create(&p, &primitive));
-  *state = primitive;
+  if (!empty) DP_TRY(dp_chunks_create(&p, &chunks));
+  *state = chunks;
   return DP_OK;
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)part, (void)parts;
-  if (state) return dp_primitive_run(state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, scratch);
+  if (state) return dp_chunks_run(state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, scratch);
   float *y = out[0];
   for (int64_t i = 0, count = dp_local_count(&spec->outputs[0].local); i < count; i++) y[i] = 0;
   return DP_OK;

@@ -18,10 +18,10 @@ typedef struct {
   bool present, result, reordered;
   int argument;  // oneDNN's name for it
   dnnl_memory_desc_t plain, chosen;
-  dnnl_primitive_desc_t reorder_desc;
-  dnnl_primitive_t reorder;
-  dnnl_memory_t user, own;  // own: in scratch, when reordered
-  uint64_t offset;          // of own in scratch
+  dnnl_primitive_desc_t reorder_desc, add_desc;
+  dnnl_primitive_t reorder, add;  // add: to what the caller's memory holds; of dw
+  dnnl_memory_t user, own;        // own: in scratch, when reordered
+  uint64_t offset;                // of own in scratch
 } slot;
 
 struct dp_primitive {
@@ -143,28 +143,52 @@ static dp_status describe_pool(dp_primitive *p, const dp_primitive_spec *s, cons
 
 // ---- layouts and scratch --------------------------------------------------------------------------------------------
 
-static dp_status scratchpad_bytes(const_dnnl_primitive_desc_t desc, uint64_t *most) {
+static uint64_t scratchpad_bytes(const_dnnl_primitive_desc_t desc) {
   const dnnl_memory_desc_t *scratchpad = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
-  uint64_t bytes = scratchpad ? dnnl_memory_desc_get_size(scratchpad) : 0;
-  if (bytes > *most) *most = bytes;
+  return scratchpad ? dnnl_memory_desc_get_size(scratchpad) : 0;
+}
+
+static uint64_t max_bytes(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static dp_status describe_reorder(dp_primitive *p, slot *s, const_dnnl_primitive_attr_t attr,
+                                  dnnl_primitive_desc_t *desc) {
+  const dnnl_memory_desc_t *from = s->result ? &s->chosen : &s->plain, *to = s->result ? &s->plain : &s->chosen;
+  CALL(dnnl_reorder_primitive_desc_create(desc, from, p->engine, to, p->engine, attr));
   return DP_OK;
 }
 
-static dp_status lay_out(dp_primitive *p, const dnnl_primitive_attr_t attr) {
-  uint64_t scratchpad = 0;
+// A reorder that adds: `attr` with a sum after it.
+static dp_status describe_add(dp_primitive *p, slot *s, const_dnnl_primitive_attr_t attr) {
+  dnnl_primitive_attr_t with_sum;
+  dnnl_post_ops_t sum = NULL;
+  CALL(dnnl_primitive_attr_clone(&with_sum, attr));
+  dp_status status = check(dnnl_post_ops_create(&sum), "post-ops");
+  if (!status) status = check(dnnl_post_ops_append_sum(sum, 1), "a sum");
+  if (!status) status = check(dnnl_primitive_attr_set_post_ops(with_sum, sum), "post-ops");
+  if (!status) status = describe_reorder(p, s, with_sum, &s->add_desc);
+  if (sum) dnnl_post_ops_destroy(sum);
+  dnnl_primitive_attr_destroy(with_sum);
+  return status;
+}
+
+static dp_status lay_out(dp_primitive *p, const_dnnl_primitive_attr_t attr) {
+  uint64_t scratchpad = scratchpad_bytes(p->desc);
   for (int i = 0; i < SLOTS; i++) {
     slot *s = &p->slots[i];
     if (!s->present) continue;
+    bool added = s->result && i == W;
     s->chosen = *dnnl_primitive_desc_query_md(p->desc, dnnl_query_exec_arg_md, s->argument);
-    s->reordered = !dnnl_memory_desc_equal(&s->chosen, &s->plain);
+    s->reordered = added || !dnnl_memory_desc_equal(&s->chosen, &s->plain);
     if (!s->reordered) continue;
-    const dnnl_memory_desc_t *from = s->result ? &s->chosen : &s->plain, *to = s->result ? &s->plain : &s->chosen;
-    CALL(dnnl_reorder_primitive_desc_create(&s->reorder_desc, from, p->engine, to, p->engine, attr));
-    DP_TRY(scratchpad_bytes(s->reorder_desc, &scratchpad));
+    DP_TRY(describe_reorder(p, s, attr, &s->reorder_desc));
+    scratchpad = max_bytes(scratchpad, scratchpad_bytes(s->reorder_desc));
+    if (added) {
+      DP_TRY(describe_add(p, s, attr));
+      scratchpad = max_bytes(scratchpad, scratchpad_bytes(s->add_desc));
+    }
     s->offset = p->scratch_bytes;
     p->scratch_bytes = dp_align_up(p->scratch_bytes + dnnl_memory_desc_get_size(&s->chosen), SCRATCH_ALIGNMENT);
   }
-  DP_TRY(scratchpad_bytes(p->desc, &scratchpad));
   p->scratchpad_offset = p->scratch_bytes;
   p->scratch_bytes += scratchpad;
   return DP_OK;
@@ -200,6 +224,7 @@ static dp_status make(dp_primitive *p, const dp_primitive_spec *spec) {
     if (!s->reordered) continue;
     DP_TRY(make_memory(p, &s->chosen, &s->own));
     CALL(dnnl_primitive_create(&s->reorder, s->reorder_desc));
+    if (s->add_desc) CALL(dnnl_primitive_create(&s->add, s->add_desc));
   }
   if (spec->bias) {
     dnnl_memory_desc_t bias;
@@ -221,7 +246,9 @@ void dp_primitive_destroy(dp_primitive *p) {
     dnnl_memory_destroy(s->own);
     dnnl_memory_destroy(s->user);
     dnnl_primitive_destroy(s->reorder);
+    dnnl_primitive_destroy(s->add);
     dnnl_primitive_desc_destroy(s->reorder_desc);
+    dnnl_primitive_desc_destroy(s->add_desc);
   }
   dnnl_memory_destroy(p->scratchpad);
   dnnl_memory_destroy(p->bias);
@@ -262,11 +289,11 @@ dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *by
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
-static dp_status reorder(dp_primitive *p, slot *s) {
+static dp_status reorder(dp_primitive *p, slot *s, bool add) {
   dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, s->result ? s->own : s->user},
                             {DNNL_ARG_TO, s->result ? s->user : s->own},
                             {DNNL_ARG_SCRATCHPAD, p->scratchpad}};
-  CALL(dnnl_primitive_execute(s->reorder, p->stream, p->scratchpad ? 3 : 2, args));
+  CALL(dnnl_primitive_execute(add && s->add ? s->add : s->reorder, p->stream, p->scratchpad ? 3 : 2, args));
   return DP_OK;
 }
 
@@ -283,7 +310,7 @@ static dp_status point(dp_primitive *p, const dp_primitive_data *data, char *scr
   return DP_OK;
 }
 
-dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void *scratch) {
+dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void *scratch, bool add, bool again) {
   omp_set_num_threads(p->threads);
   DP_TRY(point(p, data, scratch));
   dnnl_exec_arg_t args[SLOTS + 2];
@@ -291,14 +318,14 @@ dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void 
   for (int i = 0; i < SLOTS; i++) {
     slot *s = &p->slots[i];
     if (!s->present) continue;
-    if (s->reordered && !s->result) DP_TRY(reorder(p, s));
+    if (s->reordered && !s->result && !(again && i == W)) DP_TRY(reorder(p, s, false));
     args[count++] = (dnnl_exec_arg_t){s->argument, s->reordered ? s->own : s->user};
   }
   if (p->bias) args[count++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, p->bias};
   if (p->scratchpad) args[count++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, p->scratchpad};
   CALL(dnnl_primitive_execute(p->primitive, p->stream, count, args));
   for (int i = 0; i < SLOTS; i++)
-    if (p->slots[i].reordered && p->slots[i].result) DP_TRY(reorder(p, &p->slots[i]));
+    if (p->slots[i].reordered && p->slots[i].result) DP_TRY(reorder(p, &p->slots[i], add));
   CALL(dnnl_stream_wait(p->stream));
   return DP_OK;
 }

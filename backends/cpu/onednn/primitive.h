@@ -37,7 +37,10 @@ dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *by
 dp_status dp_primitive_create(const dp_primitive_spec *spec, dp_primitive **primitive) DP_MUST_USE;
 void dp_primitive_destroy(dp_primitive *primitive);  // NULL is allowed
 // Writes what the kind gives (y, dx as x, dw as w); reads the rest. scratch: as dp_primitive_scratch_bytes says, aligned to 64.
-dp_status dp_primitive_run(dp_primitive *primitive, const dp_primitive_data *data, void *scratch) DP_MUST_USE;
+// add: dw is added to (dx and y are written all the same). again: the call before was of the same primitive, with the same w
+// and scratch, so that w need not be copied once more.
+dp_status dp_primitive_run(dp_primitive *primitive, const dp_primitive_data *data, void *scratch, bool add,
+                           bool again) DP_MUST_USE;
 
 // y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * y; row-major, a' and b' transposed as said; lda, ldb, ldy: elements
 // between rows as stored. No extent is 0.

@@ -18,8 +18,8 @@ static const dp_local *local_at(const dp_kernel_spec *spec, int place) {
   return place == ABSENT ? NULL : place == RESULT ? &spec->outputs[0].local : &spec->inputs[place].local;
 }
 
-dp_status dp_windowed_spec(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_primitive_spec *primitive,
-                           bool *empty) {
+static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_primitive_spec *primitive,
+                         bool *empty) {
   const dp_local *x = local_at(spec, places[kind].x), *w = local_at(spec, places[kind].w);
   *empty = dp_local_count(x) == 0 || (w && dp_local_count(w) == 0);
   if (*empty) return DP_OK;
@@ -32,37 +32,13 @@ dp_status dp_windowed_spec(const dp_kernel_spec *spec, dp_primitive_kind kind, d
   return DP_OK;
 }
 
-bool dp_windowed_exists(const dp_primitive_spec *primitive) {
-  uint64_t bytes;
-  dp_status status = dp_primitive_scratch_bytes(primitive, &bytes);
-  bool found = !status;
-  dp_status_free(status);
-  return found;
-}
-
-static uint64_t scratch_at(dp_primitive_spec spec, int64_t samples) {
-  uint64_t bytes = 0;
-  spec.samples = samples;
-  dp_status_free(dp_primitive_scratch_bytes(&spec, &bytes));  // what cannot be made is refused by prepare
-  return bytes;
-}
-
-uint64_t dp_windowed_scratch_bound(const dp_primitive_spec *primitive) {
-  uint64_t most = scratch_at(*primitive, primitive->samples);
-  for (int64_t n = 1; n < primitive->samples; n += n < 8 ? 1 : n) {
-    uint64_t bytes = scratch_at(*primitive, n);
-    if (bytes > most) most = bytes;
-  }
-  return primitive->samples > 9 ? dp_align_up(most + most / 8, 64) : most;
-}
-
 bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   const dp_local *x = local_at(spec, places[kind].x);
   if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
   dp_primitive_spec p;
   bool empty;
-  dp_status status = dp_windowed_spec(spec, kind, &p, &empty);
-  bool found = !status && !empty && dp_windowed_exists(&p);
+  dp_status status = spec_of(spec, kind, &p, &empty);
+  bool found = !status && !empty && dp_chunks_exist(&p);
   dp_status_free(status);
   return found;
 }
@@ -70,8 +46,8 @@ bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
 uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   dp_primitive_spec p;
   bool empty;
-  dp_status status = dp_windowed_spec(spec, kind, &p, &empty);
-  uint64_t bytes = status || empty ? 0 : dp_windowed_scratch_bound(&p);
+  dp_status status = spec_of(spec, kind, &p, &empty);
+  uint64_t bytes = status || empty ? 0 : dp_chunks_scratch_bytes(&p);
   dp_status_free(status);
   return bytes;
 }
@@ -79,11 +55,11 @@ uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind
 dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind, void **state) {
   dp_primitive_spec p;
   bool empty;
-  dp_primitive *primitive = NULL;
-  DP_TRY(dp_windowed_spec(spec, kind, &p, &empty));
-  if (!empty) DP_TRY(dp_primitive_create(&p, &primitive));
-  *state = primitive;
+  dp_chunks *chunks = NULL;
+  DP_TRY(spec_of(spec, kind, &p, &empty));
+  if (!empty) DP_TRY(dp_chunks_create(&p, &chunks));
+  *state = chunks;
   return DP_OK;
 }
 
-void dp_windowed_release(void *state) { dp_primitive_destroy(state); }
+void dp_windowed_release(void *state) { dp_chunks_destroy(state); }

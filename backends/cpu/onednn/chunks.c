@@ -1,0 +1,97 @@
+// A primitive over many samples, in chunks. See chunks.h.
+#include "backends/cpu/onednn/chunks.h"
+
+#include <stdlib.h>
+
+enum { MOST_DOUBLINGS = 6 };  // chunks of 1 to 64 samples
+
+// A chunk's x and y take about this much, or as much as the weights: measured best, or within 5 %, of all sizes.
+static const int64_t chunk_bytes = 4 << 20;
+
+struct dp_chunks {
+  int64_t samples, x_sample, y_sample;           // elements of a sample
+  int doublings;                                 // of the largest chunk
+  dp_primitive *primitives[MOST_DOUBLINGS + 1];  // for 2^i samples; NULL when not needed
+};
+
+static int64_t sample_elements(const dp_primitive_spec *p, bool of_x) {
+  int64_t count = of_x ? p->x_channels : p->y_channels;
+  for (int i = 0; i < p->window.rank; i++) count *= of_x ? p->window.x[i] : p->window.y[i];
+  return count;
+}
+
+// The largest chunk, whatever the count of samples.
+static int doublings_of(const dp_primitive_spec *p) {
+  int64_t bytes = (sample_elements(p, true) + sample_elements(p, false)) * (int64_t)sizeof(float);
+  int64_t weights = p->x_channels / p->groups * p->y_channels * (int64_t)sizeof(float);
+  for (int i = 0; i < p->window.rank; i++) weights *= p->window.kernel[i];
+  int i = 0;
+  while (i < MOST_DOUBLINGS && ((bytes << (i + 1)) <= dp_max_i64(chunk_bytes, weights) || (1 << i) < p->threads)) i++;
+  return i;
+}
+
+static dp_primitive_spec chunk_spec(const dp_primitive_spec *p, int doublings) {
+  dp_primitive_spec chunk = *p;
+  chunk.samples = (int64_t)1 << doublings;
+  return chunk;
+}
+
+bool dp_chunks_exist(const dp_primitive_spec *primitive) {
+  uint64_t bytes;
+  dp_primitive_spec one = chunk_spec(primitive, 0);
+  dp_status status = dp_primitive_scratch_bytes(&one, &bytes);
+  bool found = !status;
+  dp_status_free(status);
+  return found;
+}
+
+uint64_t dp_chunks_scratch_bytes(const dp_primitive_spec *primitive) {
+  uint64_t most = 0;
+  int last = doublings_of(primitive);
+  for (int i = 0; i <= last && ((int64_t)1 << i) <= primitive->samples; i++) {
+    uint64_t bytes = 0;
+    dp_primitive_spec chunk = chunk_spec(primitive, i);
+    dp_status_free(dp_primitive_scratch_bytes(&chunk, &bytes));  // what cannot be made is refused by prepare
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+dp_status dp_chunks_create(const dp_primitive_spec *primitive, dp_chunks **result) {
+  dp_chunks *c = calloc(1, sizeof *c);
+  if (!c) return dp_fail(DP_EX_MEMORY, "out of memory");
+  c->samples = primitive->samples;
+  c->x_sample = sample_elements(primitive, true);
+  c->y_sample = sample_elements(primitive, false);
+  c->doublings = doublings_of(primitive);
+  for (int i = 0; i <= c->doublings; i++) {
+    bool needed = i == c->doublings ? c->samples >> i != 0 : (c->samples >> i & 1) != 0;
+    if (!needed) continue;
+    dp_primitive_spec chunk = chunk_spec(primitive, i);
+    dp_status status = dp_primitive_create(&chunk, &c->primitives[i]);
+    if (status) {
+      dp_chunks_destroy(c);
+      return status;
+    }
+  }
+  *result = c;
+  return DP_OK;
+}
+
+void dp_chunks_destroy(dp_chunks *c) {
+  for (int i = 0; c && i <= MOST_DOUBLINGS; i++) dp_primitive_destroy(c->primitives[i]);
+  free(c);
+}
+
+dp_status dp_chunks_run(const dp_chunks *c, const dp_primitive_data *data, void *scratch) {
+  int64_t at = 0;
+  for (int i = c->doublings; i >= 0; i--)
+    for (bool again = false; c->samples - at >= (int64_t)1 << i; again = true) {
+      dp_primitive_data d = *data;
+      d.x = (const float *)data->x + at * c->x_sample;
+      d.y = (const float *)data->y + at * c->y_sample;
+      DP_TRY(dp_primitive_run(c->primitives[i], &d, scratch, at > 0, again));
+      at += (int64_t)1 << i;
+    }
+  return DP_OK;
+}

@@ -1,0 +1,352 @@
+// Every kernel by oneDNN against the reference kernel of its operator, over random shapes: strides, pads, groups, dilations,
+// one sample, odd counts, none; over parts of the channels, some of them empty; within the scratch that was declared for the
+// largest count of samples. Tolerance: 1e-5 times the square root of the longest sum, for numbers of size 1.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "backends/cpu/target.h"
+#include "tests/ops/samples.h"
+
+namespace dp_test {
+namespace {
+
+struct Outcome {
+  std::string error;
+  std::vector<Tensor> results;
+};
+
+dp_kernel_spec SpecOf(const dp_node *node, const std::vector<Tensor> &in, const std::vector<Tensor> &out, int threads) {
+  dp_kernel_spec spec{};
+  spec.op = node->op;
+  spec.node = node;
+  spec.threads = threads;
+  spec.n_inputs = node->n_inputs;
+  spec.n_outputs = node->n_outputs;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (node->inputs[i]) spec.inputs[i] = {in[size_t(i)].dtype, true, in[size_t(i)].local};
+  for (int i = 0; i < node->n_outputs; i++)
+    if (node->outputs[i]) spec.outputs[i] = {out[size_t(i)].dtype, true, out[size_t(i)].local};
+  return spec;
+}
+
+constexpr size_t kGuard = 64;
+
+// Runs a kernel by name, in `scratch_bytes` of scratch (the kernel's own figure when 0) with a guard behind it.
+Outcome RunKernel(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out,
+                  int threads = 1, uint64_t scratch_bytes = 0) {
+  dp_kernel_spec spec = SpecOf(node, in, out, threads);
+  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, name.c_str());
+  if (!kernel) return {"no kernel " + name, {}};
+  uint64_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
+  if (scratch_bytes && bytes > scratch_bytes) return {"asks for more scratch than was declared", {}};
+  if (!scratch_bytes) scratch_bytes = bytes;
+  std::vector<uint8_t> room(scratch_bytes + kGuard + 64, 0xa5);
+  auto *scratch = reinterpret_cast<uint8_t *>(dp_align_up(reinterpret_cast<uintptr_t>(room.data()), 64));
+  const void *from[DP_MAX_OPERANDS] = {};
+  void *to[DP_MAX_OPERANDS] = {};
+  for (size_t i = 0; i < in.size(); i++) from[i] = in[i].bytes.data();
+  for (size_t i = 0; i < out.size(); i++) {
+    std::fill(out[i].bytes.begin(), out[i].bytes.end(), uint8_t(0xff));  // NaN, so that what is not written shows
+    to[i] = out[i].bytes.data();
+  }
+  void *state = nullptr;
+  dp_status status = kernel->prepare ? kernel->prepare(&spec, &state) : DP_OK;
+  int parts = kernel->parts ? threads : 1;
+  for (int part = 0; !status && part < parts; part++)
+    status = kernel->run(&spec, state, from, to, scratch, part, parts);
+  // A prepared state serves many runs.
+  for (int part = 0; !status && part < parts; part++)
+    status = kernel->run(&spec, state, from, to, scratch, part, parts);
+  if (kernel->release) kernel->release(state);
+  std::string error = dp_status_message(status);
+  dp_status_free(status);
+  for (size_t i = 0; i < kGuard; i++)
+    if (scratch[scratch_bytes + i] != 0xa5) error += " wrote behind its scratch";
+  return {error, out};
+}
+
+struct Problem {
+  std::string op, domain, inputs, attrs;
+  int64_t n;
+  double longest_sum;
+  std::string Print() const { return domain + op + " " + inputs + " {" + attrs + "} N=" + std::to_string(n); }
+};
+
+// The node of a problem, its operands drawn.
+struct Ready {
+  dp_sample sample{};
+  Case c{};
+  std::unique_ptr<Built> built;
+  std::vector<Tensor> in, out;
+  explicit Ready(const Problem &p) {
+    sample.inputs = p.inputs.c_str();
+    sample.attrs = p.attrs.c_str();
+    sample.n = p.n;
+    c = {dp_op_find(p.domain.c_str(), p.op.c_str()), &sample, 0, false};
+    built = std::make_unique<Built>(c);
+    if (!built->error.empty()) return;
+    for (size_t i = 0; i < built->operands.size(); i++)
+      in.push_back(built->operands[i] ? DrawOperand(c, int(i), built->operands[i]->type, p.n) : Tensor());
+    out.push_back(MakeWhole(built->node->outputs[0]->type, p.n));
+  }
+};
+
+void ExpectClose(const Tensor &expected, const Tensor &found, double longest_sum) {
+  double tolerance = 1e-5 * std::sqrt(longest_sum);
+  ASSERT_EQ(expected.Count(), found.Count());
+  for (int64_t i = 0; i < expected.Count(); i++)
+    ASSERT_NEAR(expected.Get(i), found.Get(i), tolerance) << "element " << i;
+}
+
+std::string NameOf(const Problem &p, const char *set) {
+  return std::string("cpu.") + set + "." + (p.domain.empty() ? "" : p.domain + ".") + p.op;
+}
+
+// oneDNN's result equals the reference's, with 1 and 3 threads, and has the same bits when run again.
+void Check(const Problem &p) {
+  SCOPED_TRACE(p.Print());
+  Ready ready(p);
+  ASSERT_EQ(ready.built->error, "");
+  const dp_node *node = ready.built->node;
+  Outcome expected = RunKernel(NameOf(p, "reference"), node, ready.in, ready.out);
+  ASSERT_EQ(expected.error, "");
+  for (int threads : {1, 3}) {
+    Outcome found = RunKernel(NameOf(p, "onednn"), node, ready.in, ready.out, threads);
+    ASSERT_EQ(found.error, "");
+    ExpectClose(expected.results[0], found.results[0], p.longest_sum);
+    Outcome again = RunKernel(NameOf(p, "onednn"), node, ready.in, ready.out, threads);
+    EXPECT_EQ(found.results[0].bytes, again.results[0].bytes);
+  }
+}
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : generator_(seed) {}
+  int64_t Int(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(generator_); }
+
+ private:
+  std::mt19937 generator_;
+};
+
+std::string List(const std::vector<int64_t> &numbers) {
+  std::string text = "[";
+  for (size_t i = 0; i < numbers.size(); i++) text += (i ? "," : "") + std::to_string(numbers[i]);
+  return text + "]";
+}
+
+std::string Shape(const std::string &first, const std::vector<int64_t> &rest) {
+  std::string text = "[" + first;
+  for (int64_t extent : rest) text += "," + std::to_string(extent);
+  return text + "]";
+}
+
+// A convolution drawn at random, as the forward problem and its two gradients.
+struct Convolution {
+  std::string x, w, b, y, attrs, x_shape, w_shape;
+  double taps, windows;
+};
+
+Convolution DrawConvolution(Random &random) {
+  int rank = int(random.Int(1, 3));
+  int64_t groups = random.Int(0, 2) ? 1 : random.Int(2, 3), c = random.Int(1, 5), m = random.Int(1, 20);
+  std::vector<int64_t> x = {groups * c}, w = {c}, y = {groups * m}, strides, dilations, pads(size_t(2 * rank));
+  double taps = double(c), windows = 1;
+  for (int d = 0; d < rank; d++) {
+    int64_t kernel = random.Int(1, 3), stride = random.Int(1, 2), dilation = random.Int(1, 2);
+    int64_t begin = random.Int(0, kernel - 1), end = random.Int(0, kernel - 1), window = (kernel - 1) * dilation + 1;
+    int64_t extent = window + random.Int(0, rank == 3 ? 3 : 8);
+    x.push_back(extent);
+    w.push_back(kernel);
+    y.push_back((extent + begin + end - window) / stride + 1);
+    strides.push_back(stride);
+    dilations.push_back(dilation);
+    pads[size_t(d)] = begin;
+    pads[size_t(rank + d)] = end;
+    taps *= double(kernel);
+    windows *= double(y.back());
+  }
+  Convolution v;
+  v.x_shape = Shape("N", x);
+  v.w_shape = Shape(std::to_string(groups * m), w);
+  v.x = "float32" + v.x_shape;
+  v.w = "float32" + v.w_shape;
+  v.b = "float32" + List({groups * m});
+  v.y = "float32" + Shape("N", y);
+  v.attrs = "group=" + std::to_string(groups) + ", strides=" + List(strides) + ", dilations=" + List(dilations) +
+            ", pads=" + List(pads);
+  v.taps = taps;
+  v.windows = windows;
+  return v;
+}
+
+TEST(OneDnn, ConvolutionsEqualReference) {
+  Random random(1);
+  for (int i = 0; i < 40; i++) {
+    Convolution v = DrawConvolution(random);
+    int64_t n = i % 8 == 7 ? 0 : random.Int(1, 5);
+    Check({"Conv", "", v.x + ", " + v.w + (i % 2 ? ", " + v.b : ""), v.attrs, n, v.taps + 1});
+    Check({"ConvGradInput", "dp", v.w + ", " + v.y, "shape=" + v.x_shape + ", " + v.attrs, n, v.taps * 20});
+    Check({"ConvGradWeight", "dp", v.x + ", " + v.y, "shape=" + v.w_shape + ", " + v.attrs, n,
+           v.windows * double(n) + 1});
+  }
+}
+
+// The sizes of small image networks, where oneDNN takes other ways than for tiny ones.
+TEST(OneDnn, LayersEqualReference) {
+  for (const char *x : {"[N,1,8,8]", "[N,3,9,9]", "[N,16,8,8]", "[N,32,7,7]"}) {
+    std::string channels = std::string(x).substr(3, std::string(x).find(',', 3) - 3),
+                image = std::string(x).substr(3 + channels.size());
+    std::string w = "[32," + channels + ",3,3]", y = "[N,32" + image, attrs = "pads=[1,1,1,1]";
+    double c = std::stod(channels);
+    Check({"Conv", "", "float32" + std::string(x) + ", float32" + w + ", float32[32]", attrs, 7, 9 * c});
+    Check(
+        {"ConvGradInput", "dp", "float32" + w + ", float32" + y, std::string("shape=") + x + ", " + attrs, 7, 9 * 32});
+    Check(
+        {"ConvGradWeight", "dp", std::string("float32") + x + ", float32" + y, "shape=" + w + ", " + attrs, 7, 7 * 81});
+  }
+}
+
+// More samples than the largest chunk: several of one size, then smaller ones.
+TEST(OneDnn, ManySamplesEqualReference) {
+  Check({"Conv", "", "float32[N,2,5,5], float32[3,2,3,3], float32[3]", "", 199, 19});
+  Check({"ConvGradInput", "dp", "float32[17,9,3,3], float32[N,17,3,3]", "shape=[N,9,5,5]", 199, 153});
+  Check({"ConvGradWeight", "dp", "float32[N,2,5,5], float32[N,3,3,3]", "shape=[3,2,3,3]", 199, 199 * 9});
+  Check({"AveragePool", "", "float32[N,2,5,5]", "kernel_shape=[2,2]", 199, 4});
+}
+
+TEST(OneDnn, ProductsEqualReference) {
+  Random random(2);
+  for (int i = 0; i < 60; i++) {
+    int64_t n = i % 10 == 9 ? 0 : random.Int(1, 40), k = i % 10 == 8 ? 0 : random.Int(1, 70), m = random.Int(1, 40);
+    bool trans_a = random.Int(0, 1), trans_b = random.Int(0, 1);
+    std::string a = trans_a ? Shape(std::to_string(k), {}) : "", b = trans_b ? List({m, k}) : List({k, m});
+    a = trans_a ? "[" + std::to_string(k) + ",N]" : "[N," + std::to_string(k) + "]";
+    const std::string biases[] = {"", ", float32[" + std::to_string(m) + "]", ", float32[N,1]", ", float32[]",
+                                  ", float32[N," + std::to_string(m) + "]"};
+    Check({"Gemm", "", "float32" + a + ", float32" + b + biases[i % 5],
+           "transA=" + std::to_string(trans_a) + ", transB=" + std::to_string(trans_b) +
+               ", alpha=0.5, beta=" + (i % 2 ? "2.0" : "1.0"),
+           n, double(k) + 2});
+  }
+  Check({"MatMul", "", "float32[N,4], float32[4,3]", "", 5, 4});
+  Check({"MatMul", "", "float32[N,3,17], float32[17,20]", "", 6, 17});
+  Check({"MatMul", "", "float32[N,1,3,4], float32[2,4,3]", "", 2, 4});
+  Check({"MatMul", "", "float32[4], float32[N,4,3]", "", 5, 4});
+  Check({"MatMul", "", "float32[N,3,4], float32[4]", "", 5, 4});
+  Check({"MatMul", "", "float32[64], float32[64]", "", 0, 64});
+  Check({"MatMul", "", "float32[N,4], float32[4,3]", "", 0, 4});
+  Check({"MatMul", "", "float32[5,N], float32[N,3]", "", 0, 1});
+}
+
+TEST(OneDnn, PoolingEqualsReference) {
+  Random random(3);
+  for (int i = 0; i < 40; i++) {
+    int rank = int(random.Int(1, 3));
+    std::vector<int64_t> x = {random.Int(1, 20)}, kernel, strides, pads(size_t(2 * rank));
+    for (int d = 0; d < rank; d++) {
+      kernel.push_back(random.Int(1, 3));
+      strides.push_back(random.Int(1, 3));
+      x.push_back(kernel.back() + random.Int(0, 6));
+      pads[size_t(d)] = random.Int(0, kernel.back() - 1);
+      pads[size_t(rank + d)] = random.Int(0, kernel.back() - 1);
+    }
+    bool padding = random.Int(0, 1);
+    std::string attrs = "kernel_shape=" + List(kernel) + ", strides=" + List(strides) + ", pads=" + List(pads) +
+                        (padding            ? ", count_include_pad=1"
+                         : random.Int(0, 1) ? ", ceil_mode=1"
+                                            : "");
+    int64_t n = i % 8 == 7 ? 0 : random.Int(1, 4);
+    Check({"AveragePool", "", "float32" + Shape("N", x), attrs, n, 27});
+    Check({"GlobalAveragePool", "", "float32" + Shape("N", x), "", n, 100});
+  }
+}
+
+// What ONNX and oneDNN count differently is left to the reference kernel.
+TEST(OneDnn, LeavesToReference) {
+  for (const char *attrs : {"kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1], ceil_mode=1, count_include_pad=1",
+                            "kernel_shape=[2,2], dilations=[2,3]"}) {
+    Ready ready({"AveragePool", "", "float32[N,2,8,8]", attrs, 2, 1});
+    ASSERT_EQ(ready.built->error, "");
+    dp_kernel_spec spec = SpecOf(ready.built->node, ready.in, ready.out, 1);
+    EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, "cpu.reference.AveragePool");
+  }
+  for (const char *op : {"Gemm", "MatMul"}) {
+    Ready ready({op, "", "float64[N,2], float64[2,3]", "", 2, 1});
+    ASSERT_EQ(ready.built->error, "");
+    dp_kernel_spec spec = SpecOf(ready.built->node, ready.in, ready.out, 1);
+    EXPECT_EQ(std::string(dp_kernel_select(&dp_target_cpu, &spec, false)->name), std::string("cpu.reference.") + op);
+  }
+}
+
+// Input channels over devices, of which some have none: the partial sums add up to the whole.
+TEST(OneDnn, PartsOfChannelsAddUp) {
+  dp_mesh mesh{1, {{"tensor", 5}}};
+  Problem p{"Conv", "", "float32[N,3,6,6], float32[4,3,3,3]", "pads=[1,1,1,1]", 2, 27};
+  Ready ready(p);
+  ASSERT_EQ(ready.built->error, "");
+  const dp_node *node = ready.built->node;
+  Outcome whole = RunKernel("cpu.reference.Conv", node, ready.in, ready.out);
+  Tensor sum = whole.results[0];
+  for (int64_t i = 0; i < sum.Count(); i++) sum.Set(i, 0);
+  for (int64_t device = 0; device < 5; device++) {
+    dp_placement split = dp_shard(1);
+    int64_t coordinate[DP_MAX_MESH] = {device};
+    std::vector<Tensor> in;
+    for (int k = 0; k < 2; k++) {
+      in.push_back(MakePart(node->inputs[k]->type, p.n, &split, mesh, coordinate));
+      Cut(ready.in[size_t(k)], &in.back());
+    }
+    Outcome part = RunKernel("cpu.onednn.Conv", node, in, ready.out);
+    ASSERT_EQ(part.error, "");
+    for (int64_t i = 0; i < sum.Count(); i++) sum.Set(i, sum.Get(i) + part.results[0].Get(i));
+  }
+  ExpectClose(whole.results[0], sum, p.longest_sum);
+}
+
+// The scratch declared for the largest count of samples is enough for every smaller one.
+TEST(OneDnn, ScratchOfTheLargestCountIsEnough) {
+  const Problem problems[] = {
+      {"Conv", "", "float32[N,3,9,9], float32[17,3,3,3], float32[17]", "pads=[1,1,1,1]", 37, 28},
+      {"ConvGradInput", "dp", "float32[17,16,3,3], float32[N,17,9,9]", "shape=[N,16,9,9], pads=[1,1,1,1]", 37, 153},
+      {"ConvGradWeight", "dp", "float32[N,16,9,9], float32[N,17,9,9]", "shape=[17,16,3,3], pads=[1,1,1,1]", 37, 3000},
+      {"ConvGradWeight", "dp", "float32[N,4,9,9], float32[N,4,9,9]", "shape=[4,1,3,3], group=4, pads=[1,1,1,1]", 37,
+       3000},
+      {"AveragePool", "", "float32[N,5,9,9]", "kernel_shape=[2,2], strides=[2,2]", 37, 4},
+  };
+  for (Problem p : problems)
+    for (int threads : {1, 2, 4}) {
+      SCOPED_TRACE(p.Print());
+      Ready largest(p);
+      ASSERT_EQ(largest.built->error, "");
+      dp_kernel_spec spec = SpecOf(largest.built->node, largest.in, largest.out, threads);
+      const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, NameOf(p, "onednn").c_str());
+      uint64_t declared = kernel->scratch_bytes(&spec);
+      for (int64_t n : {1, 2, 3, 5, 9, 11, 13, 19, 31, 36}) {
+        Problem smaller = p;
+        smaller.n = n;
+        Ready ready(smaller);
+        ASSERT_EQ(ready.built->error, "");
+        EXPECT_EQ(RunKernel(NameOf(p, "onednn"), ready.built->node, ready.in, ready.out, threads, declared).error, "")
+            << "n " << n << ", threads " << threads;
+      }
+    }
+}
+
+TEST(OneDnn, InstructionSets) {
+  const char *isa = dp_target_cpu.isa();
+  if (!isa) GTEST_SKIP() << "this machine has neither AVX2 nor AVX-512";
+  dp_status status = dp_target_cpu.set_isa("sse9");
+  EXPECT_EQ(dp_status_code(status), EX_USAGE);
+  dp_status_free(status);
+  if (!strcmp(isa, "avx2")) {
+    status = dp_target_cpu.set_isa("avx512");
+    EXPECT_EQ(dp_status_code(status), EX_UNAVAILABLE);
+    dp_status_free(status);
+  }
+}
+
+}  // namespace
+}  // namespace dp_test
