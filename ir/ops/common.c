@@ -33,6 +33,14 @@ dp_status dp_common_dims(const dp_node *node, const char *name, dp_shape *shape)
   return DP_OK;
 }
 
+dp_status dp_common_shape_attr(const dp_node *node, const char *name, dp_shape *shape) {
+  dp_shape given;
+  DP_TRY(dp_common_dims(node, name, &given));
+  DP_TRY(dp_shape_check(&given, dp_max_i64(node->graph->model->batch, 1)));
+  *shape = given;
+  return DP_OK;
+}
+
 dp_attr *dp_common_attrs_and(dp_arena *arena, const dp_node *node, dp_attr attr) {
   dp_attr *attrs = dp_alloc_n(arena, (size_t)node->n_attrs + 1, sizeof *attrs);
   if (node->n_attrs) memcpy(attrs, node->attrs, (size_t)node->n_attrs * sizeof *attrs);

@@ -45,8 +45,10 @@ void dp_common_set(dp_node *node, int result, dp_dtype dtype, const dp_shape *sh
 dp_status dp_common_infer_same(dp_node *node);
 // Axis `axis` of a tensor of that rank, counted from the end when negative. name: the attribute's, for the message.
 dp_status dp_common_axis(const char *name, int64_t axis, int rank, int *resolved);
-// An attribute of kind DP_ATTR_DIMS as a shape. Ranks were checked.
+// An attribute of kind DP_ATTR_DIMS as a shape; its extents may be anything.
 dp_status dp_common_dims(const dp_node *node, const char *name, dp_shape *shape);
+// The same for what is the shape of a tensor: dp_shape_check holds.
+dp_status dp_common_shape_attr(const dp_node *node, const char *name, dp_shape *shape);
 // The node's attributes and one more.
 dp_attr *dp_common_attrs_and(dp_arena *arena, const dp_node *node, dp_attr attr);
 // That many floating-point operations, and every operand and result moved once.

@@ -4,7 +4,7 @@
 static dp_status infer(dp_node *node) {
   dp_geometry geometry;
   dp_shape w, y;
-  DP_TRY(dp_common_dims(node, "shape", &w));
+  DP_TRY(dp_common_shape_attr(node, "shape", &w));
   DP_TRY(dp_conv_result(node, dp_common_shape(node, 0), &w, &geometry, &y));
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, 1), &y));
   dp_common_set(node, 0, node->inputs[0]->type.dtype, &w);
