@@ -119,7 +119,8 @@ def average_pool(a, x):
     room = [x.shape[2 + i] + begin[i] + end[i] - ((kernel[i] - 1) * dilation[i] + 1) for i in range(rank)]
     out = [r // s + 1 for r, s in zip(room, stride)]
     if a.get("ceil_mode"):
-        out = [o + (r % s > 0 and o * s < x.shape[2 + i] + begin[i]) for i, (o, r, s) in enumerate(zip(out, room, stride))]
+        reach = [x.shape[2 + i] + begin[i] for i in range(rank)]
+        out = [o + (r % s > 0 and o * s < e) for o, r, s, e in zip(out, room, stride, reach)]
     result = []
     for window in np.ndindex(*out):
         total, count = 0, 0
@@ -132,6 +133,10 @@ def average_pool(a, x):
                 total = total + x[(slice(None), slice(None), *at)]
         result.append(total / count)
     return torch.stack(result, -1).reshape(*x.shape[:2], *out)
+
+
+def zeros(a):
+    return torch.zeros(a["shape"], dtype=torch.float64)
 
 
 def backward(function, x, dy):
@@ -178,7 +183,8 @@ def batch_norm(a, x, scale, bias, mean, var):
     y = F.batch_norm(t(x), *args, True, 1 - momentum, epsilon)  # updates its copies of mean and var, unbiased
     axes = tuple(d for d in range(x.ndim) if d != 1)
     biased = momentum * var + (1 - momentum) * x.var(axis=axes)
-    return [y, args[0], args[1] if a.get("unbiased") else biased, x.mean(axis=axes), 1 / np.sqrt(x.var(axis=axes) + epsilon)]
+    running_var = args[1] if a.get("unbiased") else biased
+    return [y, args[0], running_var, x.mean(axis=axes), 1 / np.sqrt(x.var(axis=axes) + epsilon)]
 
 
 def batch_norm_grad(x, scale, mean, invstd, dy):
@@ -196,8 +202,8 @@ def cross_entropy(a, scores, labels, weights=None):
 
 def sgd(a, w, m, g, lr, step=None):
     parameter = torch.nn.Parameter(t(w))
-    optimizer = torch.optim.SGD([parameter], lr=float(lr), momentum=a.get("momentum", 0), dampening=a.get("dampening", 0),
-                                weight_decay=a.get("weight_decay", 0), nesterov=bool(a.get("nesterov", 0)))
+    options = {name: a.get(name, 0) for name in ("momentum", "dampening", "weight_decay")}
+    optimizer = torch.optim.SGD([parameter], lr=float(lr), nesterov=bool(a.get("nesterov", 0)), **options)
     if m is not None and (step is None or step > 0):
         optimizer.state[parameter]["momentum_buffer"] = t(m)
     parameter.grad = t(g)
@@ -242,6 +248,11 @@ def random_normal(a, seed):
     return (a.get("mean", 0) + a.get("scale", 1) * z).reshape(a["shape"])
 
 
+def fill(a):
+    dtype = a.get("dtype", 1)
+    return np.full(a["shape"], a.get("value", 0), "float64" if dtype == 1 else TYPES[dtype])
+
+
 def divide(a, x, y):
     return x / y if x.dtype == np.float64 else np.trunc(x / y).astype(x.dtype)
 
@@ -275,12 +286,12 @@ OPS = {
     "Softmax": lambda a, x: F.softmax(t(x), a.get("axis", -1)),
     "LogSoftmax": lambda a, x: F.log_softmax(t(x), a.get("axis", -1)),
     "Conv": lambda a, *x: conv(a, *map(t, x)),
-    "dp.ConvGradInput": lambda a, w, dy: backward(lambda x: conv(a, x, t(w)), torch.zeros(a["shape"], dtype=torch.float64), t(dy)),
-    "dp.ConvGradWeight": lambda a, x, dy: backward(lambda w: conv(a, t(x), w), torch.zeros(a["shape"], dtype=torch.float64), t(dy)),
+    "dp.ConvGradInput": lambda a, w, dy: backward(lambda x: conv(a, x, t(w)), zeros(a), t(dy)),
+    "dp.ConvGradWeight": lambda a, x, dy: backward(lambda w: conv(a, t(x), w), zeros(a), t(dy)),
     "MaxPool": lambda a, x: max_pool(a, t(x)),
     "dp.MaxPoolGrad": lambda a, x, dy: backward(lambda v: max_pool(a, v), t(x), t(dy)),
     "AveragePool": lambda a, x: average_pool(a, t(x)),
-    "dp.AveragePoolGrad": lambda a, dy: backward(lambda v: average_pool(a, v), torch.zeros(a["shape"], dtype=torch.float64), t(dy)),
+    "dp.AveragePoolGrad": lambda a, dy: backward(lambda v: average_pool(a, v), zeros(a), t(dy)),
     "GlobalAveragePool": lambda a, x: x.mean(axis=tuple(range(2, x.ndim)), keepdims=True),
     "BatchNormalization": batch_norm,
     "dp.BatchNormalizationGrad": lambda a, *x: batch_norm_grad(*x),
@@ -290,7 +301,7 @@ OPS = {
     "dp.Dropout": dropout,
     "dp.RandomUniform": random_uniform,
     "dp.RandomNormal": random_normal,
-    "dp.Fill": lambda a: np.full(a["shape"], a.get("value", 0), "float64" if a.get("dtype", 1) == 1 else TYPES[a.get("dtype", 1)]),
+    "dp.Fill": fill,
 }
 
 
