@@ -80,6 +80,9 @@ static dp_status check_operands(const dp_node *node) {
     return dp_fail(EX_DATAERR, "%d operands given, at most %d are taken", node->n_inputs, op->n_inputs);
   if (node->n_outputs > op->n_outputs || node->n_outputs < 1)
     return dp_fail(EX_DATAERR, "%d results asked for, there are 1 to %d", node->n_outputs, op->n_outputs);
+  for (int i = 0; i < op->n_outputs; i++)
+    if (!op->outputs[i].optional && (i >= node->n_outputs || !node->outputs[i]))
+      return dp_fail(EX_DATAERR, "result %d, '%s', must be asked for", i + 1, op->outputs[i].name);
   dp_dtype same[128] = {0};
   for (int i = 0; i < (node->n_inputs > op->n_inputs ? node->n_inputs : op->n_inputs); i++) {
     const dp_operand_schema *schema = operand_schema(op, i);

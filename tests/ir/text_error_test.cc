@@ -109,6 +109,8 @@ const Case kGraph[] = {
     {"model m { input x: float32[N] _ = Relu(x) }", "t.dpt:1:35: a node without results needs a name: [name=...]"},
     {"model m { input x: float32[N] y = Relu(x) z = Relu(x) [name=y] }",
      "t.dpt:1:47: the name 'y' stands for another node already"},
+    {"model m { input x: float32[N] _ = Relu(x) [name=r] }",
+     "t.dpt:1:35: node 'r' (Relu): result 1, 'Y', must be asked for"},
     {"model m { input x: float32[N] y = Relu() }", "t.dpt:1:35: node 'y' (Relu): operand 1, 'X', is missing"},
     {"model m { input x: float32[N] y = Relu(x) {axis=1} }",
      "t.dpt:1:35: node 'y' (Relu): there is no attribute 'axis'"},
