@@ -1,0 +1,61 @@
+// Passes run on text, and the goldens that say what comes out, for tests.
+//
+// A .golden file holds cases; each is text -> passes -> text, or the failure:
+//
+//   # Anything before the first case is prose.
+//   === what the case shows
+//   run cse dce                      (passes in order; a..b: all from a to b)
+//   options batch=8 devices=2        (see Options::Set)
+//   --- before
+//   model m { ... }
+//   --- after                        (notes come first, a line `note: ...` each)
+//   model m { ... }
+//
+// or, in place of `--- after`: `--- fails 65` and the message on the next line.
+#ifndef DP_TESTS_PASSES_PASSES_HELPER_H
+#define DP_TESTS_PASSES_PASSES_HELPER_H
+
+#include <list>
+#include <string>
+#include <vector>
+
+#include "passes/passes.h"
+#include "tests/ir/text_helper.h"
+
+namespace dp_test {
+
+// dp_options made from words, with the strings that they point at. The target is the CPU.
+class Options {
+ public:
+  Options();
+  Options(const Options &) = delete;
+  Options &operator=(const Options &) = delete;
+  // "batch=8", "devices=2", "mesh=data:2,tensor:2", "freeze=conv*", "split=x:1", "split=x:none", "precision=fp64",
+  // "loss=...", any other string option by its name. Separated by spaces.
+  void Set(const std::string &words);
+  dp_options options{};
+
+ private:
+  const char *Keep(const std::string &text);
+  void SetOne(const std::string &key, const std::string &value);
+  std::list<std::string> strings_;
+  std::vector<const char *> freeze_;
+  std::vector<dp_split> splits_;
+};
+
+// Runs the passes (as after `run` above) on a model. What a pass needs is taken to be there already. "" or the failure as
+// "65: message".
+std::string RunPasses(dp_model *model, const std::string &passes, const dp_options &options);
+// From the text of a model to the printed model, or the failure.
+std::string Transform(const std::string &text, const std::string &passes, const std::string &options);
+
+struct GoldenCase {
+  std::string file, name, passes, options, before, after, message;
+  int exit_code = 0;  // 0: succeeds
+};
+std::vector<GoldenCase> ReadGoldens(const std::string &path);
+void PrintTo(const GoldenCase &c, std::ostream *out);
+
+}  // namespace dp_test
+
+#endif

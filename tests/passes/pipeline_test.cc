@@ -1,0 +1,181 @@
+// The runner: order, needs, printing, stopping, and that time stays linear.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/passes/passes_helper.h"
+
+namespace dp_test {
+namespace {
+
+const char kMlp[] = R"dpt(model m {
+  loss "softmax_cross_entropy(y,label)"
+  optimizer "sgd(lr=0.1)"
+  parameter w: float32[4,3] = uniform(-1, 1)
+  input x: float32[N,4]
+  y = MatMul(x, w)
+  output y
+})dpt";
+
+struct Outcome {
+  std::string failure, printed;
+  dp_model *model = nullptr;
+};
+
+Outcome Pipeline(dp_arena *arena, const std::string &text, Options *options) {
+  Outcome outcome;
+  EXPECT_EQ(Parse(arena, text, &outcome.model), "");
+  char *printed = nullptr;
+  size_t bytes = 0;
+  Dp__Plan *plan = nullptr;
+  options->options.print_to = open_memstream(&printed, &bytes);
+  dp_status status = dp_pipeline_run(outcome.model, &options->options, &plan);
+  int code = dp_status_code(status);
+  if (code) outcome.failure = std::to_string(code) + ": " + Message(status);
+  fclose(options->options.print_to);
+  outcome.printed = printed;
+  free(printed);
+  return outcome;
+}
+
+TEST(Pipeline, EachPassFindsWhatItNeeds) {
+  uint32_t has = 0;
+  for (const dp_pass *const *p = dp_pipeline_passes(); *p; p++) {
+    EXPECT_EQ((*p)->needs & ~has, 0u) << (*p)->name;
+    EXPECT_EQ(dp_pipeline_find((*p)->name), *p) << "two passes have this name";
+    EXPECT_NE(std::string((*p)->what), "");
+    has |= (*p)->gives;
+  }
+  EXPECT_EQ(dp_pipeline_find("nothing"), nullptr);
+}
+
+TEST(Pipeline, APassOutOfOrderIsRefused) {
+  Arena arena;
+  dp_model *model;
+  ASSERT_EQ(Parse(arena, kMlp, &model), "");
+  Options options;
+  dp_compile compile{model, &options.options, DP_HAS_MESH, nullptr};
+  dp_status status = dp_pipeline_run_pass(&compile, dp_pipeline_find("autodiff"));
+  EXPECT_EQ(dp_status_code(status), EX_SOFTWARE);
+  EXPECT_EQ(Message(status), "pass 'autodiff' is out of order: it lacks 0x8 of what it needs");
+}
+
+dp_status Spoil(dp_compile *compile) {
+  dp_graph *main = dp_model_find_graph(compile->model, "main");
+  main->nodes[0]->outputs[0]->type.dtype = DP_FLOAT64;
+  return DP_OK;
+}
+
+TEST(Pipeline, AGraphThatDoesNotVerifyIsRefused) {
+  Arena arena;
+  dp_model *model;
+  ASSERT_EQ(Parse(arena, kMlp, &model), "");
+  Options options;
+  dp_compile compile{model, &options.options, 0, nullptr};
+  const dp_pass pass{"spoil", "spoils the graph", 0, 0, Spoil};
+  dp_status status = dp_pipeline_run_pass(&compile, &pass);
+  EXPECT_EQ(dp_status_code(status), EX_SOFTWARE);
+  EXPECT_EQ(Message(status),
+            "pass 'spoil' left graph 'main' in a bad state: node 'y': result 'y' is said to be float64[N,3] but is "
+            "float32[N,3]");
+}
+
+TEST(Pipeline, PrintsAfterAPassAndStops) {
+  Arena arena;
+  Options options;
+  options.Set("batch=4");
+  options.options.print_after = "batch";
+  options.options.stop_after = "loss";
+  Outcome outcome = Pipeline(arena, kMlp, &options);
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_EQ(outcome.printed, R"dpt(// after batch
+model m {
+  opset 18
+  batch 4
+  mesh data=1
+  loss "softmax_cross_entropy(y,label)"
+  optimizer "sgd(lr=0.1)"
+  parameter w: float32[4,3] = uniform(-1, 1)
+  input x: float32[N,4]
+  y: float32[N,3] = MatMul(x, w)
+  output y
+}
+)dpt");
+  // It went as far as the loss, and no further.
+  ASSERT_NE(dp_model_find_graph(outcome.model, "main"), nullptr);
+  EXPECT_STREQ(dp_model_find_graph(outcome.model, "main")->outputs[0].name, DP_LOSS_OUTPUT);
+}
+
+TEST(Pipeline, PrintsAfterAll) {
+  Arena arena;
+  Options options;
+  options.Set("batch=4");
+  options.options.print_after = "all";
+  options.options.stop_after = "autodiff";
+  Outcome outcome = Pipeline(arena, kMlp, &options);
+  EXPECT_EQ(outcome.failure, "");
+  size_t at = 0;
+  for (const char *pass : {"options", "batch", "precision", "loss", "programs", "autodiff"}) {
+    at = outcome.printed.find(std::string("// after ") + pass + "\nmodel m {", at);
+    EXPECT_NE(at, std::string::npos) << pass;
+  }
+  EXPECT_EQ(outcome.printed.find("// after optimizer"), std::string::npos);
+}
+
+TEST(Pipeline, UnknownPassesAreRefusedAtOnce) {
+  Arena arena;
+  Options options;
+  options.options.print_after = "autodif";
+  EXPECT_EQ(Pipeline(arena, kMlp, &options).failure,
+            "64: --print-after=autodif: there is no such pass; did you mean 'autodiff'?");
+  Options others;
+  others.options.stop_after = "all";
+  EXPECT_EQ(Pipeline(arena, kMlp, &others).failure, "64: --stop-after=all: there is no such pass");
+}
+
+// Any point of the pipeline can be printed and resumed: the rest does not depend on what is not in the text.
+TEST(Pipeline, ResumesFromText) {
+  const std::string all = Transform(kMlp, "options..init", "batch=4 strategy=data devices=2 precision=fp64");
+  for (const char *pass : {"options", "batch", "precision", "loss", "programs", "autodiff", "optimizer", "fold", "cse",
+                           "dce", "constants"}) {
+    std::string half =
+        Transform(kMlp, std::string("options..") + pass, "batch=4 strategy=data devices=2 precision=fp64");
+    const dp_pass *const *p = dp_pipeline_passes();
+    while ((*p)->name != std::string(pass)) p++;
+    EXPECT_EQ(Transform(half, std::string(p[1]->name) + "..init", "precision=fp64 batch=4"), all) << pass;
+  }
+}
+
+// A chain of dense layers, compiled as far as the logical training graph. Twice the nodes may take at most about twice
+// the time; the bound is loose, quadratic work at this size is a hundred times over it.
+double SecondsFor(int layers) {
+  std::string text = "model m {\n  loss \"mse(y,t)\"\n  optimizer \"sgd(momentum=0.9)\"\n  input x: float32[N,4]\n";
+  for (int i = 0; i < layers; i++) text += "  parameter w" + std::to_string(i) + ": float32[4,4] = uniform(-1, 1)\n";
+  std::string last = "x";
+  for (int i = 0; i < layers; i++) {
+    std::string k = std::to_string(i);
+    text += "  a" + k + " = MatMul(" + last + ", w" + k + ")\n  b" + k + " = Tanh(a" + k + ")\n";
+    last = "b" + k;
+  }
+  text += "  y = Relu(" + last + ")\n  output y\n}\n";
+  Arena arena;
+  dp_model *model = nullptr;
+  EXPECT_EQ(Parse(arena, text, &model), "");
+  Options options;
+  options.Set("batch=4");
+  auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(RunPasses(model, "options..init", options.options), "");
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_GE(dp_model_find_graph(model, "train")->n_nodes, 8 * layers);
+  EXPECT_EQ(dp_model_find_graph(model, "train")->n_updates, 2 * layers);
+  return seconds;
+}
+
+TEST(Pipeline, TimeIsLinear) {
+  double small = SecondsFor(2000), large = SecondsFor(16000);
+  RecordProperty("ms_16000_layers", int(large * 1e3));
+  EXPECT_LT(large, 8 * small * 5 + 0.2);
+}
+
+}  // namespace
+}  // namespace dp_test
