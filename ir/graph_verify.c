@@ -59,16 +59,29 @@ static dp_status check_node(const dp_graph *graph, int32_t i) {
   return DP_OK;
 }
 
+// Values of the graph, each name once.
+static dp_status check_outputs(const dp_graph *graph) {
+  dp_arena *scratch = dp_arena_create(0);
+  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+  dp_names *seen = dp_names_create(scratch);
+  dp_status status = DP_OK;
+  for (int i = 0; i < graph->n_outputs && !status; i++) {
+    const dp_output *output = &graph->outputs[i];
+    if (!is_in(graph, output->value))
+      status = dp_fail(EX_DATAERR, "output '%s' is not in the graph", output->name);
+    else if (dp_names_find(seen, output->name) >= 0)
+      status = dp_fail(EX_DATAERR, "two outputs are called '%s'", output->name);
+    else
+      dp_names_add(seen, output->name, i);
+  }
+  dp_arena_destroy(scratch);
+  return status;
+}
+
 dp_status dp_graph_verify(const dp_graph *graph) {
   for (int32_t i = 0; i < graph->n_values; i++) DP_TRY(check_value(graph, i));
   for (int32_t i = 0; i < graph->n_nodes; i++) DP_TRY(check_node(graph, i));
-  for (int i = 0; i < graph->n_outputs; i++) {
-    if (!is_in(graph, graph->outputs[i].value))
-      return dp_fail(EX_DATAERR, "output '%s' is not in the graph", graph->outputs[i].name);
-    for (int k = 0; k < i; k++)
-      if (!strcmp(graph->outputs[k].name, graph->outputs[i].name))
-        return dp_fail(EX_DATAERR, "two outputs are called '%s'", graph->outputs[i].name);
-  }
+  DP_TRY(check_outputs(graph));
   for (int i = 0; i < graph->n_updates; i++) {
     const dp_update *u = &graph->updates[i];
     if (u->persistent < 0 || u->persistent >= graph->model->n_persistents || !is_in(graph, u->value))
