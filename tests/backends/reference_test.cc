@@ -139,7 +139,7 @@ TEST(Reference, NamesTheLabelThatIsNoClass) {
   Tensor labels = MakePart(loss.built->node->inputs[1]->type, 5, &split, mesh, coordinate);
   Cut(loss.in[0], &scores);
   Cut(loss.in[1], &labels);
-  std::string message = RunNode(dp_target_cpu, loss.built->node, {&scores, &labels}, {&loss.out[0]});
+  std::string message = RunNode(dp_target_cpu, loss.built->node, {&scores, &labels}, {&loss.out[0], nullptr});
   EXPECT_NE(message.find("label 10 at index 3 of the batch"), std::string::npos) << message;
 }
 

@@ -20,13 +20,12 @@ static int64_t sample_elements(const dp_primitive_spec *p, bool of_x) {
   return count;
 }
 
-// The largest chunk, whatever the count of samples.
+// The largest chunk: the same for any count of samples and any part of the channels, as scratch declared for the largest
+// part must do for all.
 static int doublings_of(const dp_primitive_spec *p) {
-  int64_t bytes = (sample_elements(p, true) + sample_elements(p, false)) * (int64_t)sizeof(float);
-  int64_t weights = p->x_channels / p->groups * p->y_channels * (int64_t)sizeof(float);
-  for (int i = 0; i < p->window.rank; i++) weights *= p->window.kernel[i];
+  int64_t sample = p->whole_sample * (int64_t)sizeof(float), weights = p->whole_weights * (int64_t)sizeof(float);
   int i = 0;
-  while (i < MOST_DOUBLINGS && ((bytes << (i + 1)) <= dp_max_i64(chunk_bytes, weights) || (1 << i) < p->threads)) i++;
+  while (i < MOST_DOUBLINGS && ((sample << (i + 1)) <= dp_max_i64(chunk_bytes, weights) || (1 << i) < p->threads)) i++;
   return i;
 }
 

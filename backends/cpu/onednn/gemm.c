@@ -1,6 +1,7 @@
 // Gemm by oneDNN's sgemm. C is written into the result first, so that the product adds to it.
 #include <string.h>
 
+#include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "ir/kernel.h"
 
@@ -20,6 +21,13 @@ static bool put_bias(const dp_kernel_spec *spec, const float *c, int64_t m, int6
       memcpy(y + i * n, row, (size_t)n * sizeof *y);
   }
   return true;
+}
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  (void)spec;
+  dp_isa_hold_default();
+  *state = NULL;
+  return DP_OK;
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -49,5 +57,6 @@ const dp_kernel dp_kernel_onednn_Gemm = {
     .domain = "",
     .priority = 10,
     .match = match,
+    .prepare = prepare,
     .run = run,
 };

@@ -17,6 +17,7 @@ static dp_primitive_spec spec_of(const dp_kernel_spec *spec, bool *empty) {
     p.window.y[i] = p.window.stride[i] = p.window.dilation[i] = 1;
   }
   *empty = dp_local_count(x) == 0;
+  p.whole_sample = *empty ? 0 : dp_local_count(x) / x->extents[0] / x->extents[1] * x->whole[1];
   return p;
 }
 

@@ -1,6 +1,7 @@
 // The instruction sets for oneDNN. See isa.h.
 #include "backends/cpu/onednn/isa.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "dnnl.h"
@@ -14,16 +15,36 @@ static bool has_avx512(void) {
 
 const char *dp_isa_of_machine(void) { return has_avx512() ? "avx512" : has_avx2() ? "avx2" : NULL; }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const char *held;  // under lock
+
+// oneDNN takes a limit only before its first use, which dp_isa_hold_default precedes.
+static dp_status hold(const char *isa) {
+  bool avx512 = !strcmp(isa, "avx512");
+  if (held && strcmp(held, isa))
+    return dp_fail(EX_CONFIG, "kernels were chosen for %s in this process already, not for %s", held, isa);
+  if (!held && dnnl_set_max_cpu_isa(avx512 ? dnnl_cpu_isa_avx512_core : dnnl_cpu_isa_avx2) != dnnl_success)
+    return dp_fail(EX_SOFTWARE, "oneDNN was used before it was held to an instruction set");
+  held = avx512 ? "avx512" : "avx2";
+  return DP_OK;
+}
+
 dp_status dp_isa_hold(const char *isa) {
   bool avx512 = !strcmp(isa, "avx512");
   if (!avx512 && strcmp(isa, "avx2"))
     return dp_fail(EX_USAGE, "there is no instruction set '%s' here; avx2 and avx512 are known", isa);
   if (avx512 ? !has_avx512() : !has_avx2())
-    return dp_fail(EX_UNAVAILABLE, "this machine lacks %s; compile the plan again with --isa=%s", isa,
-                   has_avx2() ? "avx2" : "avx2 on a machine that has it");
-  dnnl_cpu_isa_t wanted = avx512 ? dnnl_cpu_isa_avx512_core : dnnl_cpu_isa_avx2;
-  // oneDNN takes a limit only before its first use.
-  if (dnnl_set_max_cpu_isa(wanted) != dnnl_success && dnnl_get_effective_cpu_isa() != wanted)
-    return dp_fail(EX_CONFIG, "kernels were chosen for another instruction set than %s in this process already", isa);
-  return DP_OK;
+    return dp_fail(EX_UNAVAILABLE, "this machine lacks %s: compile the plan for it (dpc compile MODEL%s)", isa,
+                   has_avx2() ? " --isa=avx2" : ", here");
+  pthread_mutex_lock(&lock);
+  dp_status status = hold(isa);
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+void dp_isa_hold_default(void) {
+  const char *isa = dp_isa_of_machine();
+  pthread_mutex_lock(&lock);
+  if (isa && !held) dp_status_free(hold(isa));
+  pthread_mutex_unlock(&lock);
 }

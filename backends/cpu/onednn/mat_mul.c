@@ -2,9 +2,17 @@
 #include <string.h>
 
 #include "backends/cpu/mat_mul_extents.h"
+#include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
 
 static bool match(const dp_kernel_spec *spec) { return spec->inputs[0].dtype == DP_FLOAT32; }
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  (void)spec;
+  dp_isa_hold_default();
+  *state = NULL;
+  return DP_OK;
+}
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
@@ -35,5 +43,6 @@ const dp_kernel dp_kernel_onednn_MatMul = {
     .domain = "",
     .priority = 10,
     .match = match,
+    .prepare = prepare,
     .run = run,
 };

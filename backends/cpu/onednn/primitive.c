@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cpu/onednn/isa.h"
 #include "dnnl.h"
 #include "dnnl_debug.h"
 
@@ -264,6 +265,7 @@ static dp_status create(const dp_primitive_spec *spec, bool whole, dp_primitive 
   dp_primitive *p = calloc(1, sizeof *p);
   if (!p) return dp_fail(DP_EX_MEMORY, "out of memory");
   p->threads = spec->threads;
+  dp_isa_hold_default();
   omp_set_num_threads(spec->threads);
   dp_status status = describe(p, spec);
   if (!status && whole) status = make(p, spec);

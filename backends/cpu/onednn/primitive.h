@@ -23,6 +23,9 @@ typedef struct {
   dp_geometry window;                               // as dp_geometry_make gives it
   bool bias;                                        // of DP_PRIMITIVE_CONV
   int threads;
+  // Of the whole tensors, before any split: elements of x and y of one sample, and of w. Chunks (chunks.h) are chosen by
+  // these, the same on all devices.
+  int64_t whole_sample, whole_weights;
 } dp_primitive_spec;
 
 // What a primitive works on: x (N, C, ...), w (M, C/groups, ...), bias (M), y (N, M, ...), or their gradients.

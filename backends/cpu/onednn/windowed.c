@@ -18,6 +18,21 @@ static const dp_local *local_at(const dp_kernel_spec *spec, int place) {
   return place == ABSENT ? NULL : place == RESULT ? &spec->outputs[0].local : &spec->inputs[place].local;
 }
 
+static int64_t whole_count(const dp_local *local) {
+  int64_t count = 1;
+  for (int d = 0; d < local->rank; d++) count *= local->whole[d];
+  return count;
+}
+
+// Elements of one sample of x and of y, of so many channels.
+static int64_t plane_sum(const dp_geometry *window, int64_t x_channels, int64_t y_channels) {
+  for (int i = 0; i < window->rank; i++) {
+    x_channels *= window->x[i];
+    y_channels *= window->y[i];
+  }
+  return x_channels + y_channels;
+}
+
 static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_primitive_spec *primitive,
                          bool *empty) {
   const dp_local *x = local_at(spec, places[kind].x), *w = local_at(spec, places[kind].w);
@@ -28,6 +43,8 @@ static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_
   p.y_channels = w ? w->extents[0] : x->extents[1];
   p.bias = kind == DP_PRIMITIVE_CONV && spec->n_inputs > 2 && spec->inputs[2].present;
   DP_TRY(dp_geometry_make(spec->node, x->rank - 2, x->extents + 2, w ? w->extents + 2 : NULL, &p.window));
+  p.whole_sample = plane_sum(&p.window, x->whole[1], w ? w->whole[0] : x->whole[1]);
+  p.whole_weights = w ? whole_count(w) : 0;
   *primitive = p;
   return DP_OK;
 }
