@@ -219,6 +219,8 @@ dp_graph *dp_graph_copy(const dp_graph *graph, const char *name);
 // Takes out the nodes and values whose flag (by id) is false, and gives the others new ids. What is kept must not use what
 // is not; a value that is not kept becomes a result that its node was not asked for.
 void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_value);
+// The same nodes in another order, which must be topological.
+void dp_graph_reorder(dp_graph *graph, dp_node **nodes);
 // The structure's invariants (order, ids, links, unique names, types equal to what dp_op_infer gives). EX_DATAERR.
 dp_status dp_graph_verify(const dp_graph *graph) DP_MUST_USE;
 

@@ -1,4 +1,4 @@
-// dp_graph_prune: taking nodes and values out of a graph.
+// dp_graph_prune and dp_graph_reorder: taking nodes and values out of a graph, putting nodes into another order.
 #include "ir/graph.h"
 #include "ir/names.h"
 
@@ -29,5 +29,13 @@ void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_val
   graph->n_nodes = n_nodes;
   graph->n_values = n_values;
   // Arrays grow by their count (dp_grow), so they need the room that the smaller count stands for, and have more.
+  rename_all(graph);
+}
+
+void dp_graph_reorder(dp_graph *graph, dp_node **nodes) {
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    graph->nodes[i] = nodes[i];
+    nodes[i]->id = i;
+  }
   rename_all(graph);
 }

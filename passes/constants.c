@@ -1,5 +1,7 @@
 // constants: constants that are left become stored constants, persistent values of the model named after their content, so
 // that each is in memory once, whichever programs use it.
+#include "passes/constants.h"
+
 #include <string.h>
 
 #include "ir/op.h"
@@ -17,7 +19,7 @@ static uint64_t hash_of(const dp_tensor *t) {
   return dp_hash64(words, sizeof words);
 }
 
-static int32_t stored(dp_model *model, const dp_tensor *tensor) {
+int32_t dp_constants_store(dp_model *model, const dp_tensor *tensor) {
   uint64_t hash = hash_of(tensor);
   for (int again = 0;; again++) {
     const char *suffix = again ? dp_printf(model->arena, ".%d", again) : "";
@@ -41,7 +43,7 @@ static void store(dp_graph *graph) {
   for (int32_t i = 0; i < rewrite.n_values; i++) {
     dp_value *v = graph->values[i];
     if (v->kind != DP_VALUE_CONSTANT) continue;
-    dp_rewrite_replace(&rewrite, v, dp_graph_persistent(graph, stored(graph->model, v->constant)));
+    dp_rewrite_replace(&rewrite, v, dp_graph_persistent(graph, dp_constants_store(graph->model, v->constant)));
     dp_rewrite_drop_value(&rewrite, v);
   }
   for (int32_t i = 0; i < graph->n_nodes; i++) dp_rewrite_operands(&rewrite, graph->nodes[i]);

@@ -23,6 +23,12 @@ static const dp_pass *const passes[] = {
     // Only constants that survived are stored, and only then is it known what needs a first value.
     &dp_pass_constants,
     &dp_pass_init,
+    // Device form: where, in which order, by which kernel, in which bytes.
+    &dp_pass_place,
+    &dp_pass_streams,
+    &dp_pass_kernels,
+    &dp_pass_memory,
+    &dp_pass_emit,
     NULL,
 };
 

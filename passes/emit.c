@@ -1,0 +1,258 @@
+// emit: writes the plan: the model's programs in device form as messages of ir/plan.proto. Decides nothing.
+#include <string.h>
+
+#include "ir/proto.h"
+#include "passes/list.h"
+#include "passes/spec.h"
+
+enum { ARENA_ALIGNMENT = 64 };
+
+typedef struct {
+  dp_compile *compile;
+  dp_model *model;
+  dp_arena *arena;
+} emitting;
+
+// A message, initialised.
+#define NEW(arena, variable, TYPE, INIT)                \
+  TYPE *variable = dp_alloc((arena), sizeof *variable); \
+  *variable = (TYPE)INIT
+
+static char *text(const char *s) { return (char *)(uintptr_t)(s ? s : ""); }  // protobuf-c's fields are not const
+
+// ---- tensors and instructions ---------------------------------------------------------------------------------------
+
+static Dp__DeviceTensor *emit_tensor(const emitting *e, const dp_value *value) {
+  NEW(e->arena, t, Dp__DeviceTensor, DP__DEVICE_TENSOR__INIT);
+  t->value = (uint32_t)value->logical->id;
+  t->n_placements = (size_t)e->model->mesh.n_axes;
+  t->placements = dp_proto_from_placements(e->arena, value->placements, e->model->mesh.n_axes);
+  t->layout = DP__LAYOUT__PLAIN;
+  t->dtype = (int32_t)value->type.dtype;
+  t->space = (Dp__Space)value->space;
+  t->offset = value->offset;
+  t->bytes = value->bytes;
+  return t;
+}
+
+static uint32_t *emit_operands(const emitting *e, int count, dp_value *const *values) {
+  uint32_t *indices = dp_alloc_n(e->arena, (size_t)count, sizeof *indices);
+  for (int i = 0; i < count; i++) indices[i] = values[i] ? (uint32_t)values[i]->id + 1 : 0;
+  return indices;
+}
+
+// The axes on which a communication changes the placement; none between host and devices.
+static void emit_communication(const emitting *e, const dp_node *node, Dp__Instruction *instruction) {
+  NEW(e->arena, c, Dp__Communication, DP__COMMUNICATION__INIT);
+  const dp_value *from = node->inputs[0], *to = node->outputs[0];
+  bool host = from->space == DP_SPACE_HOST_INPUT || to->space == DP_SPACE_HOST_OUTPUT;
+  c->axes = dp_alloc_n(e->arena, DP_MAX_MESH, sizeof *c->axes);
+  for (int a = 0; a < e->model->mesh.n_axes && !host; a++) {
+    if (dp_placement_equal(from->placements[a], to->placements[a])) continue;
+    c->axes[c->n_axes++] = (uint32_t)a;
+    if (from->placements[a].kind == DP_PARTIAL) c->reduction = (int32_t)from->placements[a].reduction;
+  }
+  instruction->communication = c;
+}
+
+static Dp__Instruction *emit_instruction(const emitting *e, const dp_node *node) {
+  NEW(e->arena, in, Dp__Instruction, DP__INSTRUCTION__INIT);
+  in->kernel = text(node->kernel);
+  in->op = text(node->op->name);
+  in->domain = text(node->op->domain);
+  dp_proto_from_attrs(e->arena, node->n_attrs, node->attrs, &in->n_attributes, &in->attributes);
+  if (node->logical) {
+    in->n_nodes = 1;
+    in->nodes = dp_alloc(e->arena, sizeof *in->nodes);
+    in->nodes[0] = (uint32_t)node->logical->id;
+  } else {
+    emit_communication(e, node, in);
+  }
+  in->n_inputs = (size_t)node->n_inputs;
+  in->inputs = emit_operands(e, node->n_inputs, node->inputs);
+  in->n_outputs = (size_t)node->n_outputs;
+  in->outputs = emit_operands(e, node->n_outputs, node->outputs);
+  in->n_waits = (size_t)node->n_waits;
+  in->waits = dp_alloc_n(e->arena, in->n_waits, sizeof *in->waits);
+  for (int i = 0; i < node->n_waits; i++) in->waits[i] = (uint32_t)node->waits[i];
+  in->signal = (uint32_t)(node->signal + 1);
+  in->threads = (uint32_t)node->threads;
+  if (node->scratch_bytes) {
+    NEW(e->arena, scratch, Dp__Scratch, DP__SCRATCH__INIT);
+    scratch->offset = node->scratch_offset;
+    scratch->bytes = node->scratch_bytes;
+    in->scratch = scratch;
+  }
+  return in;
+}
+
+// ---- programs -------------------------------------------------------------------------------------------------------
+
+static void emit_streams(const emitting *e, const dp_graph *graph, Dp__Program *program) {
+  program->n_streams = (size_t)graph->n_streams;
+  program->streams = dp_alloc_n(e->arena, program->n_streams, sizeof *program->streams);
+  for (int s = 0; s < graph->n_streams; s++) {
+    NEW(e->arena, stream, Dp__Stream, DP__STREAM__INIT);
+    stream->name = text(graph->streams[s]);
+    program->streams[s] = stream;
+  }
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    Dp__Stream *stream = program->streams[graph->nodes[i]->stream];
+    DP_PUSH(e->arena, stream->instructions, stream->n_instructions, emit_instruction(e, graph->nodes[i]));
+  }
+}
+
+static void emit_binding(const emitting *e, const char *name, const dp_value *value, size_t *count,
+                         Dp__Binding ***bindings) {
+  NEW(e->arena, b, Dp__Binding, DP__BINDING__INIT);
+  b->name = text(name);
+  b->tensor = (uint32_t)value->id;
+  DP_PUSH(e->arena, *bindings, *count, b);
+}
+
+static void emit_update(const emitting *e, int32_t persistent, const dp_value *value, size_t *count,
+                        Dp__Update ***updates) {
+  NEW(e->arena, u, Dp__Update, DP__UPDATE__INIT);
+  u->persistent = (uint32_t)persistent;
+  u->value = (uint32_t)value->id;
+  DP_PUSH(e->arena, *updates, *count, u);
+}
+
+static Dp__Program *emit_program(const emitting *e, const dp_graph *graph, uint32_t index) {
+  NEW(e->arena, p, Dp__Program, DP__PROGRAM__INIT);
+  p->name = text(graph->name);
+  p->graph = index;
+  p->n_tensors = (size_t)graph->n_values;
+  p->tensors = dp_alloc_n(e->arena, p->n_tensors, sizeof *p->tensors);
+  for (int32_t i = 0; i < graph->n_values; i++) {
+    const dp_value *v = graph->values[i];
+    p->tensors[i] = emit_tensor(e, v);
+    if (v->space == DP_SPACE_HOST_INPUT) emit_binding(e, v->name, v, &p->n_inputs, &p->inputs);
+    if (v->kind == DP_VALUE_PERSISTENT) emit_update(e, v->persistent, v, &p->n_found, &p->found);
+  }
+  emit_streams(e, graph, p);
+  p->events = (uint32_t)graph->n_events;
+  for (int i = 0; i < graph->n_outputs; i++)
+    emit_binding(e, graph->outputs[i].name, graph->outputs[i].value, &p->n_outputs, &p->outputs);
+  for (int i = 0; i < graph->n_updates; i++) {
+    emit_update(e, graph->updates[i].persistent, graph->updates[i].value, &p->n_left, &p->left);
+    p->tensors[graph->updates[i].value->id]->version = 1;
+  }
+  return p;
+}
+
+// ---- role -----------------------------------------------------------------------------------------------------------
+
+static void raise(uint64_t tops[DP_SPACE_HOST_OUTPUT + 1], dp_space space, uint64_t offset, uint64_t bytes) {
+  uint64_t top = dp_align_up(offset + bytes, ARENA_ALIGNMENT);
+  if (tops[space] < top) tops[space] = top;
+}
+
+static void emit_arenas(const emitting *e, Dp__Role *role) {
+  uint64_t tops[DP_SPACE_HOST_OUTPUT + 1] = {0};
+  const dp_model *model = e->model;
+  for (int32_t i = 0; i < model->n_persistents; i++)
+    raise(tops, DP_SPACE_PERSISTENT, model->persistents[i].offset, model->persistents[i].bytes);
+  for (int g = 0; g < model->n_graphs; g++) {
+    const dp_graph *graph = model->graphs[g];
+    for (int32_t i = 0; i < graph->n_values; i++)
+      raise(tops, graph->values[i]->space, graph->values[i]->offset, graph->values[i]->bytes);
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+      if (graph->nodes[i]->scratch_bytes)
+        raise(tops, DP_SPACE_TRANSIENT, graph->nodes[i]->scratch_offset, graph->nodes[i]->scratch_bytes);
+  }
+  for (int s = DP_SPACE_PERSISTENT; s <= DP_SPACE_HOST_OUTPUT; s++) {
+    NEW(e->arena, arena, Dp__Arena, DP__ARENA__INIT);
+    arena->space = (Dp__Space)s;
+    arena->bytes = tops[s];
+    arena->copies = s == DP_SPACE_HOST_INPUT ? 2 : 1;
+    arena->alignment = ARENA_ALIGNMENT;
+    DP_PUSH(e->arena, role->arenas, role->n_arenas, arena);
+  }
+}
+
+static Dp__Role *emit_role(const emitting *e) {
+  NEW(e->arena, role, Dp__Role, DP__ROLE__INIT);
+  role->name = text("all");
+  for (int a = 0; a < e->model->mesh.n_axes; a++) {
+    NEW(e->arena, range, Dp__AxisRange, DP__AXIS_RANGE__INIT);
+    range->count = e->model->mesh.axes[a].size;
+    DP_PUSH(e->arena, role->devices, role->n_devices, range);
+  }
+  emit_arenas(e, role);
+  for (int g = 0; g < e->model->n_graphs; g++)
+    DP_PUSH(e->arena, role->programs, role->n_programs, emit_program(e, e->model->graphs[g], (uint32_t)g));
+  return role;
+}
+
+// ---- plan -----------------------------------------------------------------------------------------------------------
+
+static Dp__Target *emit_target(const emitting *e) {
+  NEW(e->arena, target, Dp__Target, DP__TARGET__INIT);
+  const dp_target *t = e->compile->options->target;
+  target->backend = text(t->name);
+  bool special = false;
+  uint32_t threads = 1;
+  for (int g = 0; g < e->model->n_graphs; g++)
+    for (int32_t i = 0; i < e->model->graphs[g]->n_nodes; i++) {
+      const dp_node *node = e->model->graphs[g]->nodes[i];
+      if (!node->kernel) continue;
+      special |= dp_kernel_find(t, node->kernel)->priority > 0;
+      if ((uint32_t)node->threads > threads) threads = (uint32_t)node->threads;
+    }
+  const char *isa = e->compile->options->isa ? e->compile->options->isa : t->isa ? t->isa() : NULL;
+  target->isa = text(special ? isa : NULL);
+  target->threads = threads;
+  return target;
+}
+
+static dp_status emit_schedule(const emitting *e, Dp__Plan *plan) {
+  NEW(e->arena, schedule, Dp__Schedule, DP__SCHEDULE__INIT);
+  schedule->kind = text("");
+  plan->schedule = schedule;
+  if (!e->model->optimizer) return DP_OK;
+  dp_optimizer_spec spec;
+  DP_TRY(dp_spec_optimizer(e->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, e->model->optimizer, &spec));
+  schedule->kind = text("constant");
+  schedule->lr = spec.lr;
+  return DP_OK;
+}
+
+static dp_status run(dp_compile *compile) {
+  dp_model *model = compile->model;
+  const emitting e = {compile, model, model->arena};
+  NEW(e.arena, plan, Dp__Plan, DP__PLAN__INIT);
+  plan->producer = text("dpc");
+  plan->name = text(model->name);
+  plan->symbol = text(model->symbol);
+  plan->batch = model->batch;
+  plan->opset = model->opset;
+  plan->n_mesh = (size_t)model->mesh.n_axes;
+  plan->mesh = dp_proto_from_mesh(e.arena, &model->mesh);
+  plan->loss = text(model->loss);
+  plan->optimizer = text(model->optimizer);
+  plan->strategy = text(compile->options->strategy ? compile->options->strategy : "single");
+  plan->precision = compile->options->precision == DP_FLOAT64 ? DP_FLOAT64 : 0;
+  plan->target = emit_target(&e);
+  DP_TRY(emit_schedule(&e, plan));
+  for (int32_t i = 0; i < model->n_persistents; i++) {
+    Dp__Persistent *p = dp_proto_from_persistent(e.arena, &model->persistents[i], model->mesh.n_axes);
+    DP_PUSH(e.arena, plan->persistents, plan->n_persistents, p);
+  }
+  for (int g = 0; g < model->n_graphs; g++) {
+    DP_PUSH(e.arena, plan->graphs, plan->n_graphs, dp_proto_from_graph(e.arena, model->graphs[g]->logical));
+    for (int o = 0; o < model->graphs[g]->n_outputs; o++)
+      plan->classes |= !strcmp(model->graphs[g]->outputs[o].name, DP_CORRECT_OUTPUT);
+  }
+  DP_PUSH(e.arena, plan->roles, plan->n_roles, emit_role(&e));
+  compile->plan = plan;
+  return DP_OK;
+}
+
+const dp_pass dp_pass_emit = {
+    .name = "emit",
+    .what = "the plan is written",
+    .needs = DP_HAS_MEMORY,
+    .gives = DP_HAS_PLAN,
+    .run = run,
+};
