@@ -1,4 +1,5 @@
-// What readers of models take, whatever the form, so that a small or odd file cannot ask for much. docs/model.md lists them.
+// What readers of models and plans take, whatever the form, so that a small or odd file cannot ask for much. docs/model.md
+// and docs/plan.md list them.
 #ifndef DP_IR_LIMITS_H
 #define DP_IR_LIMITS_H
 
@@ -8,6 +9,16 @@ enum {
   DP_LIMIT_GRAPHS = 64,        // of one model
   DP_LIMIT_OUTPUTS = 4096,     // of one graph
   DP_LIMIT_DEVICES = 1 << 24,  // of a mesh
+  // Plans (docs/plan.md).
+  DP_LIMIT_PERSISTENTS = 4 << 20,
+  DP_LIMIT_ROLES = 4096,
+  DP_LIMIT_PROGRAMS = 64,           // of a role
+  DP_LIMIT_STREAMS = 16,            // of a program
+  DP_LIMIT_INSTRUCTIONS = 4 << 20,  // of a program
+  DP_LIMIT_TENSORS = 16 << 20,      // of a program
+  DP_LIMIT_BINDINGS = 4096,         // inputs or outputs of a program
+  DP_LIMIT_THREADS = 4096,          // of an instruction
+  DP_LIMIT_ALIGNMENT = 1 << 20,     // bytes
 };
 
 #endif

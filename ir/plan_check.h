@@ -1,0 +1,24 @@
+// The form of a plan: everything that later code takes for granted when it follows an index, a name or an offset.
+//
+// What a plan does is ir/verify's matter; the logical graphs and attributes inside are checked where they are converted
+// (ir/proto.h).
+#ifndef DP_IR_PLAN_CHECK_H
+#define DP_IR_PLAN_CHECK_H
+
+#include "ir/plan.pb-c.h"
+#include "ir/rule.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// fault: may be NULL; set when it fails.
+dp_status dp_plan_check(const Dp__Plan *plan, dp_fault *fault) DP_MUST_USE;
+
+// The role's arena of a space; NULL: it has none.
+const Dp__Arena *dp_plan_check_arena(const Dp__Role *role, Dp__Space space);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
