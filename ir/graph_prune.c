@@ -3,8 +3,8 @@
 #include "ir/names.h"
 
 static void rename_all(dp_graph *graph) {
-  graph->value_names = dp_names_create(graph->arena);
-  graph->node_names = dp_names_create(graph->arena);
+  dp_names_clear(graph->value_names);
+  dp_names_clear(graph->node_names);
   for (int32_t i = 0; i < graph->n_values; i++) dp_names_add(graph->value_names, graph->values[i]->name, i);
   for (int32_t i = 0; i < graph->n_nodes; i++) dp_names_add(graph->node_names, graph->nodes[i]->name, i);
 }

@@ -51,6 +51,11 @@ void dp_names_add(dp_names *names, const char *name, int32_t number) {
   names->count++;
 }
 
+void dp_names_clear(dp_names *names) {
+  memset(names->slots, 0, names->capacity * sizeof(slot));
+  names->count = 0;
+}
+
 const char *dp_names_unique(dp_names *names, const char *wanted) {
   slot *s = probe(names, wanted, dp_hash64(wanted, strlen(wanted)));
   if (!s->name) return dp_strdup(names->arena, wanted);

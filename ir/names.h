@@ -13,6 +13,7 @@ typedef struct dp_names dp_names;
 dp_names *dp_names_create(dp_arena *arena);
 int32_t dp_names_find(const dp_names *names, const char *name);        // -1 when absent
 void dp_names_add(dp_names *names, const char *name, int32_t number);  // the name must be absent; it is not copied
+void dp_names_clear(dp_names *names);                                  // the memory stays, for other names
 // `wanted`, or, when that is taken, it with ".1", ".2" ... appended; in the arena.
 const char *dp_names_unique(dp_names *names, const char *wanted);
 

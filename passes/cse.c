@@ -69,10 +69,10 @@ typedef struct {
   entry *entries;
 } table;
 
-static table make_table(dp_arena *arena, int32_t most) {
+static table make_table(dp_arena *scratch, int32_t most) {
   table t = {.capacity = 16};
   while (t.capacity < 2 * (size_t)most) t.capacity *= 2;
-  t.entries = dp_alloc_n(arena, t.capacity, sizeof *t.entries);
+  t.entries = dp_alloc_n(scratch, t.capacity, sizeof *t.entries);
   return t;
 }
 
@@ -95,9 +95,9 @@ static bool equal_constants(const void *a, const void *b) {
 
 // ---- the walk -------------------------------------------------------------------------------------------------------
 
-static void merge_constants(dp_rewrite *rewrite) {
+static void merge_constants(dp_arena *scratch, dp_rewrite *rewrite) {
   dp_graph *graph = rewrite->graph;
-  table t = make_table(graph->arena, graph->n_values);
+  table t = make_table(scratch, graph->n_values);
   for (int32_t i = 0; i < graph->n_values; i++) {
     dp_value *v = graph->values[i];
     if (v->kind != DP_VALUE_CONSTANT) continue;
@@ -109,10 +109,12 @@ static void merge_constants(dp_rewrite *rewrite) {
   }
 }
 
-static void merge(dp_graph *graph) {
+static dp_status merge(dp_graph *graph) {
+  dp_arena *scratch = dp_arena_create(0);
+  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
   dp_rewrite rewrite = dp_rewrite_begin(graph);
-  merge_constants(&rewrite);
-  table t = make_table(graph->arena, graph->n_nodes);
+  merge_constants(scratch, &rewrite);
+  table t = make_table(scratch, graph->n_nodes);
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     dp_node *node = graph->nodes[i];
     dp_rewrite_operands(&rewrite, node);
@@ -124,10 +126,12 @@ static void merge(dp_graph *graph) {
     dp_rewrite_drop(&rewrite, node);
   }
   dp_rewrite_end(&rewrite);
+  dp_arena_destroy(scratch);
+  return DP_OK;
 }
 
 static dp_status run(dp_compile *compile) {
-  for (int i = 0; i < compile->model->n_graphs; i++) merge(compile->model->graphs[i]);
+  for (int i = 0; i < compile->model->n_graphs; i++) DP_TRY(merge(compile->model->graphs[i]));
   return DP_OK;
 }
 
