@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ir/suggest.h"
 
@@ -71,4 +72,15 @@ dp_status dp_cli_int(const char *option, const char *text, int64_t low, int64_t 
 bool dp_cli_same_file(const char *a, const char *b) {
   struct stat x, y;
   return !strcmp(a, b) || (!stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+dp_status dp_cli_check_writable(const char *path) {
+  struct stat st;
+  if (!stat(path, &st) && !S_ISREG(st.st_mode)) return dp_fail(EX_CANTCREAT, "%s: is there, and is no file", path);
+  const char *slash = strrchr(path, '/');
+  char *folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+  if (!folder) return dp_fail(DP_EX_MEMORY, "no memory to start");
+  int error = access(folder, W_OK | X_OK) ? errno : 0;
+  free(folder);
+  return error ? dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(error)) : DP_OK;
 }

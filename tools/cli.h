@@ -25,5 +25,7 @@ dp_status dp_cli_int(const char *option, const char *text, int64_t low, int64_t 
 
 // Whether both paths name one file, there already or not.
 bool dp_cli_same_file(const char *a, const char *b);
+// Whether a file can be written there at all, before hours of work depend on it. EX_CANTCREAT.
+dp_status dp_cli_check_writable(const char *path) DP_MUST_USE;
 
 #endif

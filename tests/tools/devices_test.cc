@@ -1,0 +1,70 @@
+// N devices compute what one device computes: the losses of examples/digits_cnn.dpt (whole-batch normalization, dropout,
+// batches that do not divide) on 1, 2, 4 and 8 devices and on a mesh of two axes.
+#include <cmath>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+class Devices : public Tools {
+ protected:
+  std::vector<double> Train(const std::string &model, const std::string &compile, const std::string &run) {
+    Must("dpc compile " + model + " --batch=64 -o " + File("plan.bin") + " " + compile);
+    Must("dprun " + File("plan.bin") + " --quiet --metrics=" + File("metrics") + " " + digits + " " + run);
+    return Losses(File("metrics"));
+  }
+
+  static void ExpectClose(const std::vector<double> &found, const std::vector<double> &expected, double tolerance) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); i++)
+      EXPECT_NEAR(found[i], expected[i], tolerance * std::fabs(expected[i])) << "step " << i + 1;
+  }
+
+  // One epoch in float64, 1437 samples in batches of 64 with a short last one.
+  void AnEpoch(const std::string &optimizer) {
+    const std::string compile = "--precision=fp64 --optimizer=" + optimizer;
+    std::vector<double> one = Train("examples/digits_cnn.dpt", compile, "");
+    ASSERT_EQ(one.size(), 23u);
+    EXPECT_LT(one[21], one[0]);
+    for (const char *devices : {"2", "4", "8"}) {
+      SCOPED_TRACE(devices);
+      ExpectClose(Train("examples/digits_cnn.dpt", compile + " --strategy=data --devices=" + devices, ""), one, 1e-9);
+    }
+  }
+};
+
+TEST_F(Devices, AnEpochOfPlainGradientDescent) { AnEpoch("sgd(lr=0.05)"); }
+
+TEST_F(Devices, AnEpochWithMomentum) { AnEpoch("sgd(lr=0.01,momentum=0.9,weight_decay=5e-3)"); }
+
+TEST_F(Devices, TheFirstStepInSinglePrecision) {
+  std::vector<double> one = Train("examples/digits_cnn.dpt", "", "--steps=1 --shuffle --seed=3");
+  for (const char *devices : {"2", "4", "8"})
+    ExpectClose(Train("examples/digits_cnn.dpt", std::string("--strategy=data --devices=") + devices,
+                      "--steps=1 --shuffle --seed=3"),
+                one, 1e-6);
+}
+
+// A weight that the model splits over an axis of its own.
+TEST_F(Devices, AMeshOfDataAndTensor) {
+  std::string text = Read("examples/digits_cnn.dpt");
+  const std::string weight = "parameter fc.weight: float32[10,256] = kaiming_uniform()";
+  ASSERT_NE(text.find(weight), std::string::npos);
+  text.insert(text.find(weight) + weight.size(), " shard(tensor=0)");
+  std::string model = Write("hybrid.dpt", text);
+  std::vector<double> one = Train("examples/digits_cnn.dpt", "--precision=fp64", "--steps=24");
+  for (const char *mesh : {"data=2,tensor=2", "data=1,tensor=3", "data=3,tensor=2"}) {
+    SCOPED_TRACE(mesh);
+    ExpectClose(Train(model, std::string("--precision=fp64 --strategy=data --mesh=") + mesh, "--steps=24"), one, 1e-9);
+  }
+}
+
+TEST_F(Devices, MoreDevicesThanSamples) {
+  std::vector<double> one = Train("examples/mlp.dpt", "--precision=fp64 --batch=5", "--steps=290");
+  std::vector<double> eight =
+      Train("examples/mlp.dpt", "--precision=fp64 --batch=5 --strategy=data --devices=8", "--steps=290");
+  ASSERT_EQ(one.size(), 290u);  // 288 steps an epoch, the last of 2 samples
+  ExpectClose(eight, one, 1e-9);
+}
+
+}  // namespace

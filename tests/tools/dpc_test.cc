@@ -1,0 +1,165 @@
+// dpc as a user meets it: its commands, and what it says about mistakes.
+#include <jansson.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+const char mlp[] = "examples/mlp.dpt";
+
+class Dpc : public Tools {
+ protected:
+  std::string Compile(const std::string &options) const {
+    return std::string("dpc compile ") + mlp + " -o " + File("plan.bin") + " --batch=64 " + options;
+  }
+};
+
+TEST_F(Dpc, HelpAndVersion) {
+  for (const char *command :
+       {"dpc --help", "dpc compile --help", "dpc show --help", "dpc verify --help", "dpc ops --help", "dprun --help"}) {
+    Result result = Must(command);
+    EXPECT_NE(result.out.find("Usage:"), std::string::npos) << command;
+    EXPECT_NE(result.out.find("Example"), std::string::npos) << command;
+    EXPECT_EQ(result.err, "") << command;
+  }
+  EXPECT_EQ(Must("dpc --version").out, "dpc 0.1\n");
+  EXPECT_EQ(Must("dpc compile --version").out, "dpc 0.1\n");
+  EXPECT_EQ(Must("dprun --version").out, "dprun 0.1\n");
+}
+
+TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
+  Refused("dpc", 64, {"dpc --help"});
+  Refused("dpc compil x.dpt", 64, {"'compil'", "did you mean 'compile'"});
+  Refused("dpc frobnicate", 64, {"'frobnicate'"});
+  Refused(Compile("--optimiser=x"), 64, {"--optimiser", "did you mean 'optimizer'"});
+  Refused(Compile("--stratgy=data"), 64, {"did you mean 'strategy'"});
+  Refused(Compile("--strategy=dta"), 64, {"did you mean 'data'"});
+  Refused(Compile("--precision=fp16"), 64, {"--precision=fp16"});
+  Refused(Compile("--optimizer=sgdd(lr=1)"), 64, {"sgdd", "sgd"});
+  Refused(Compile("--optimizer=sgd(lr=1,momentun=0.9)"), 64, {"momentun", "momentum"});
+  Refused(Compile("--loss=softmax_cross_entropy(logit,label)"), 64, {"logit"});
+  Refused(Compile("--print-after=autodif"), 64, {"did you mean 'autodiff'"});
+  Refused(Compile("--freeze=nothing.*"), 64, {"nothing.*"});
+  Refused(Compile("--split imag=0"), 64, {"imag", "did you mean 'image'"});
+  Refused(Compile("--batch=-3"), 64, {"--batch=-3"});
+  Refused(Compile("--batch=3x"), 64, {"--batch=3x"});
+  Refused(Compile("--devices=0"), 64, {"--devices=0"});
+  Refused(Compile("--mesh=data"), 64, {"--mesh=data", "AXIS=N"});
+  Refused(Compile("--mesh=data=2,data=2"), 64, {"data", "twice"});
+  Refused(Compile("--mesh=data=2,,tensor=2"), 64, {"--mesh"});
+  Refused("dpc ops Convv", 64, {"did you mean 'Conv'"});
+  Refused("dpc compile", 64, {"no model"});
+  Refused("dpc compile a.dpt b.dpt", 64, {"a.dpt", "b.dpt"});
+  Refused("dpc verify", 64, {"no plan"});
+  EXPECT_FALSE(Exists(File("plan.bin")));
+}
+
+TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
+  for (const char *option :
+       {"--strategy=tensor", "--strategy=auto", "--strategy=zero", "--target=cuda", "--mode=infer", "--batchnorm=local",
+        "--microbatches=4", "--schedule=1f1b", "--zero-stage=2", "--memory=1000000", "--why",
+        "--optimizer=adam(lr=1e-3)", "--optimizer=sgd(lr=0.1,schedule=cosine,total=100)",
+        "--optimizer=sgd(lr=0.1,clip_norm=1.0)"})
+    Refused(Compile(option), 69, {"not built"});
+  Refused("dpc import x.onnx", 69, {"import", "not built"});
+  Refused("dpc export x.dpt", 69, {"export", "not built"});
+  Refused("dpc compile x.onnx", 69, {"ONNX", "not built"});
+  Refused("dpc verify x.bin --against=x.dpt", 69, {"--against", "not built"});
+  EXPECT_FALSE(Exists(File("plan.bin")));
+}
+
+TEST_F(Dpc, ContradictionsAreNamed) {
+  Refused(Compile("--devices=2"), 78, {"2 devices", "--strategy"});
+  Refused(Compile("--strategy=single --devices=2"), 78, {"single"});
+  Refused(Compile("--strategy=data --devices=3 --mesh=data=2,tensor=2"), 78, {"--devices=3", "4 devices"});
+  Refused(Compile("--strategy=data --mesh=tensor=2"), 78, {"'data'"});
+  std::string model = Write("model.bin", Read(mlp));
+  Refused("dpc compile --batch=64 " + model, 78, {model, "overwrite"});
+  EXPECT_EQ(Read(model), Read(mlp));
+}
+
+TEST_F(Dpc, FilesThatAreMissingOrCannotBeWritten) {
+  Refused("dpc compile " + File("absent.dpt"), 66, {File("absent.dpt")});
+  Refused("dpc show " + File("absent.dpt"), 66, {File("absent.dpt")});
+  Refused("dpc verify " + File("absent.bin"), 66, {File("absent.bin")});
+  Refused("dpc compile examples", 65, {"examples", "regular file"});
+  Refused("dpc compile --batch=64 " + std::string(mlp) + " -o " + File("no/such/plan.bin"), 73, {"no/such/plan.bin"});
+  std::string text = Write("broken.dpt", "model m {\n  opset 18\n  y = Frobnicate(x)\n}\n");
+  Refused("dpc compile " + text, 65, {text + ":3"});
+  Refused("dpc show " + text, 65, {text + ":3"});
+  Refused("dpc verify " + text, 65, {text});
+  Refused("dpc compile " + Write("empty.pb", ""), 65, {"empty.pb"});
+}
+
+TEST_F(Dpc, CompileWritesBesideTheModelUnlessToldElsewhere) {
+  std::string model = Write("net.dpt", Read(mlp));
+  Result result = Must("dpc compile " + model + " --batch=64 --strategy=data --devices=2");
+  EXPECT_EQ(result.out, "");
+  EXPECT_NE(result.err.find("data=2"), std::string::npos) << result.err;
+  EXPECT_TRUE(Exists(File("net.bin")));
+  // The same model and options make the same bytes.
+  Must("dpc compile " + model + " --batch=64 --strategy=data --devices=2 -o " + File("again.bin"));
+  EXPECT_EQ(Read(File("net.bin")), Read(File("again.bin")));
+  Result verified = Must("dpc verify " + File("net.bin"));
+  EXPECT_NE(verified.out.find("train"), std::string::npos) << verified.out;
+}
+
+TEST_F(Dpc, ShowPrintsModelsThatReadBackAndPlans) {
+  std::string text = Must(std::string("dpc show ") + mlp).out;
+  std::string again = Must("dpc show " + Write("shown.dpt", text)).out;
+  EXPECT_EQ(text, again);
+  EXPECT_NE(text.find("hidden.weight"), std::string::npos);
+  Must(Compile("--strategy=data --devices=2"));
+  std::string plan = Must("dpc show " + File("plan.bin")).out;
+  for (const char *word : {"train", "eval", "init", "hidden.weight", "AllReduce", "comm"})
+    EXPECT_NE(plan.find(word), std::string::npos) << word;
+  Must("dpc compile " + File("shown.dpt") + " --batch=64 --strategy=data --devices=2 -o " + File("again.bin"));
+  EXPECT_EQ(Read(File("again.bin")), Read(File("plan.bin")));
+}
+
+TEST_F(Dpc, PassesCanBePrintedAndStoppedAfter) {
+  Result result = Must(Compile("--print-after=autodiff --stop-after=autodiff"));
+  EXPECT_NE(result.out.find("dp.ReluGrad"), std::string::npos) << result.out;
+  EXPECT_FALSE(Exists(File("plan.bin")));
+  std::string all = Must(Compile("--print-after=all --strategy=data --devices=2")).out;
+  EXPECT_NE(all.find("// after batch"), std::string::npos);
+  EXPECT_NE(all.find("dp.AllReduce"), std::string::npos);
+  EXPECT_TRUE(Exists(File("plan.bin")));
+}
+
+TEST_F(Dpc, ADamagedPlanIsRefusedWherever) {
+  Must(Compile("--strategy=data --devices=2"));
+  const std::string whole = Read(File("plan.bin"));
+  ASSERT_GT(whole.size(), 1000u);
+  for (size_t length : {size_t{0}, size_t{5}, size_t{31}, size_t{32}, whole.size() / 2, whole.size() - 1}) {
+    std::string path = Write("cut.bin", whole.substr(0, length));
+    Refused("dpc verify " + path, 65, {path});
+  }
+  for (size_t at = 0; at < whole.size(); at += whole.size() / 40) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    std::string path = Write("flipped.bin", damaged);
+    Refused("dpc verify " + path, 65, {path});
+    Refused("dprun " + path + " --explain", 65, {path});
+  }
+}
+
+TEST_F(Dpc, OpsListsEveryOperator) {
+  std::string text = Must("dpc ops").out;
+  for (const char *word : {"Conv", "Gemm", "dp.SGD", "dp.AllReduce", "BatchNormalization", "cpu.reference.Gemm",
+                           "cpu.onednn.Conv", "transB", "S(0)"})
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  json_error_t error;
+  json_t *all = json_loads(Must("dpc ops --json").out.c_str(), 0, &error);
+  ASSERT_TRUE(json_is_array(all)) << error.text;
+  EXPECT_GT(json_array_size(all), 40u);
+  json_decref(all);
+  json_t *gemm = json_loads(Must("dpc ops --json Gemm").out.c_str(), 0, &error);
+  ASSERT_EQ(json_array_size(gemm), 1u);
+  EXPECT_TRUE(json_is_true(json_object_get(json_array_get(gemm, 0), "gradient")));
+  json_decref(gemm);
+}
+
+}  // namespace

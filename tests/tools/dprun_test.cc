@@ -1,0 +1,216 @@
+// dprun as a user meets it: training, its metrics, its files.
+#include <jansson.h>
+#include <signal.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmath>
+#include <cstring>
+#include <regex>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+class Dprun : public Tools {
+ protected:
+  // The small network on `devices`, as plan.bin.
+  void Compile(int devices, const std::string &more = "") {
+    Must("dpc compile examples/mlp.dpt --batch=64 --strategy=data --devices=" + std::to_string(devices) + " -o " +
+         File("plan.bin") + " " + more);
+  }
+  std::string Train(const std::string &more) const {
+    return "dprun " + File("plan.bin") + " " + digits + " --metrics=" + File("metrics") + " " + more;
+  }
+  std::vector<double> TrainLosses(const std::string &more) {
+    Must(Train(more));
+    return Losses(File("metrics"));
+  }
+};
+
+TEST_F(Dprun, MetricsSayWhatHappened) {
+  Compile(2);
+  Result result = Must(Train(std::string("--epochs=2 ") + eval_digits));
+  std::vector<Event> events = Metrics(File("metrics"));
+  ASSERT_EQ(events.size(), 2u * 24);  // 1437 samples make 22 batches of 64 and one of 29
+  for (size_t i = 0; i < events.size(); i++) {
+    size_t epoch = i / 24, in_epoch = i % 24;
+    EXPECT_EQ(events[i]["epoch"], epoch);
+    EXPECT_TRUE(std::isfinite(events[i]["loss"]));
+    if (in_epoch == 23) {
+      EXPECT_EQ(events[i].event, "eval");
+      EXPECT_EQ(events[i]["samples"], 360);
+      double right = events[i]["accuracy"] * 360;
+      EXPECT_NEAR(right, std::round(right), 1e-4);
+    } else {
+      EXPECT_EQ(events[i].event, "step");
+      EXPECT_EQ(events[i]["step"], epoch * 23 + in_epoch + 1);
+      EXPECT_EQ(events[i]["samples"], in_epoch == 22 ? 29 : 64);
+      EXPECT_EQ(events[i]["lr"], 0.1);
+      EXPECT_GT(events[i]["ms"], 0);
+      EXPECT_EQ(events[i].numbers.count("accuracy"), 0u);
+    }
+  }
+  // About ln 10 at first, much less at the end.
+  EXPECT_NEAR(events[0]["loss"], std::log(10), 0.2);
+  EXPECT_LT(events[46]["loss"], 1.0);
+  char line[64];
+  snprintf(line, sizeof line, "accuracy %.1f %%\n", 100 * events[47]["accuracy"]);
+  EXPECT_EQ(result.out, line);
+  EXPECT_NE(result.err.find("epoch 2/2"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find('\r'), std::string::npos) << "a progress bar off a terminal";
+  EXPECT_EQ(result.err.find('\033'), std::string::npos) << "colour off a terminal";
+}
+
+TEST_F(Dprun, LossesHaveNineDigitsOrSeventeen) {
+  Compile(1);
+  Must(Train("--steps=2"));
+  EXPECT_TRUE(std::regex_search(Read(File("metrics")), std::regex("^\\{\"event\":\"step\",\"step\":1,\"epoch\":0,"
+                                                                  "\"loss\":2\\.[0-9]{7,8},\"lr\":0.1,")))
+      << Read(File("metrics"));
+  Compile(1, "--precision=fp64");
+  Must(Train("--steps=2"));
+  EXPECT_TRUE(std::regex_search(Read(File("metrics")), std::regex("\"loss\":2\\.[0-9]{14,16},")))
+      << Read(File("metrics"));
+}
+
+TEST_F(Dprun, QuietSaysOnlyTheLastLine) {
+  Compile(1);
+  Result result = Must(Train(std::string("--quiet ") + eval_digits));
+  EXPECT_EQ(result.err, "");
+  EXPECT_TRUE(std::regex_match(result.out, std::regex("accuracy [0-9.]+ %\n"))) << result.out;
+  EXPECT_TRUE(std::regex_match(Must(Train("--quiet")).out, std::regex("loss [0-9.]+\n")));
+}
+
+TEST_F(Dprun, StepsAreATotalAndGoRound) {
+  Compile(1);
+  Must(Train(std::string("--steps=25 ") + eval_digits));
+  std::vector<Event> events = Metrics(File("metrics"));
+  ASSERT_EQ(events.size(), 27u);
+  EXPECT_EQ(events[23].event, "eval");
+  EXPECT_EQ(events[24]["step"], 24);
+  EXPECT_EQ(events[24]["epoch"], 1);
+  EXPECT_EQ(events[26].event, "eval");
+  EXPECT_EQ(TrainLosses("--steps=0").size(), 0u);
+  EXPECT_EQ(TrainLosses("--epochs=1 --drop-last").size(), 22u);
+  EXPECT_EQ(TrainLosses("").size(), 23u);
+}
+
+TEST_F(Dprun, SameSeedSameBitsWhateverTheThreads) {
+  Compile(3);
+  const std::string options = "--epochs=2 --shuffle --seed=7 ";
+  std::vector<double> one = TrainLosses(options + "--threads=1 --save=" + File("a.safetensors"));
+  EXPECT_EQ(TrainLosses(options + "--threads=4 --save=" + File("b.safetensors")), one);
+  EXPECT_EQ(TrainLosses(options), one);
+  EXPECT_EQ(Read(File("a.safetensors")), Read(File("b.safetensors")));
+  EXPECT_NE(TrainLosses("--epochs=2 --shuffle --seed=8"), one);
+  EXPECT_NE(TrainLosses("--epochs=2 --seed=7"), one);
+}
+
+TEST_F(Dprun, SavedWeightsLoadOnAnyNumberOfDevices) {
+  Compile(2);
+  Must(Train("--epochs=2 --save=" + File("w.safetensors")));
+  std::vector<double> evaluated;
+  for (int devices : {2, 1, 4}) {
+    Compile(devices);
+    Must("dprun " + File("plan.bin") + " --init=" + File("w.safetensors") + " " + eval_digits +
+         " --metrics=" + File("metrics") + " --save=" + File("again.safetensors"));
+    EXPECT_EQ(Read(File("again.safetensors")), Read(File("w.safetensors"))) << devices;
+    std::vector<Event> events = Metrics(File("metrics"));
+    ASSERT_EQ(events.size(), 1u);
+    evaluated.push_back(events[0]["loss"]);
+  }
+  EXPECT_LT(evaluated[0], 1.0);
+  EXPECT_NEAR(evaluated[1], evaluated[0], 1e-6);
+  EXPECT_NEAR(evaluated[2], evaluated[0], 1e-6);
+  // Double precision takes them too.
+  Compile(1, "--precision=fp64");
+  Must("dprun " + File("plan.bin") + " --init=" + File("w.safetensors") + " " + eval_digits +
+       " --metrics=" + File("metrics"));
+  EXPECT_NEAR(Metrics(File("metrics"))[0]["loss"], evaluated[0], 1e-5);
+}
+
+TEST_F(Dprun, DataMayBeNpyOrGzipped) {
+  Compile(1);
+  std::vector<double> plain = TrainLosses("--steps=3");
+  const std::string folder = "examples/data/digits/";
+  const std::string images = Read(folder + "train-images-idx3-ubyte"),
+                    labels = Read(folder + "train-labels-idx1-ubyte");
+  gzFile gz = gzopen(File("images.gz").c_str(), "wb");
+  gzwrite(gz, images.data(), static_cast<unsigned>(images.size()));
+  gzclose(gz);
+  std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (1437,), }";
+  header += std::string(63 - (header.size() + 10) % 64, ' ') + "\n";
+  std::string npy = std::string("\x93NUMPY\x01\0", 8);
+  npy += static_cast<char>(header.size());
+  npy += std::string("\0", 1) + header;
+  for (char c : labels.substr(8)) npy += c + std::string("\0\0\0", 3);
+  Must("dprun " + File("plan.bin") + " --data image=" + File("images.gz") +
+       " --data label=" + Write("labels.npy", npy) + " --steps=3 --metrics=" + File("metrics"));
+  EXPECT_EQ(Losses(File("metrics")), plain);
+}
+
+TEST_F(Dprun, ASignalEndsTheStepSavesAndExits75) {
+  Compile(2);
+  for (int number : {SIGINT, SIGTERM}) {
+    unlink(File("metrics").c_str());
+    Start(Train("--epochs=1000000 --save=" + File("w.safetensors") + " " + eval_digits));
+    for (int i = 0; i < 3000 && Read(File("metrics")).empty(); i++) usleep(10000);
+    Signal(number);
+    Signal(number);
+    Result result = Wait();
+    EXPECT_EQ(result.code, 75) << result.err;
+    EXPECT_NE(result.err.find("interrupted after step"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("w.safetensors"), std::string::npos) << result.err;
+    EXPECT_EQ(result.out, "");
+    size_t steps = Losses(File("metrics")).size();
+    EXPECT_GE(steps, 23u);
+    EXPECT_NE(result.err.find("step " + std::to_string(steps)), std::string::npos) << result.err << steps;
+    Must("dprun " + File("plan.bin") + " --quiet --init=" + File("w.safetensors") + " " + eval_digits);
+    unlink(File("w.safetensors").c_str());
+  }
+}
+
+TEST_F(Dprun, ALossThatIsNotFiniteIsSaidOnce) {
+  Compile(2, "--optimizer=sgd(lr=1e30)");
+  Result result = Must(Train("--steps=40"));
+  size_t first = result.err.find("not finite");
+  ASSERT_NE(first, std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("not finite", first + 1), std::string::npos) << result.err;
+  EXPECT_EQ(Losses(File("metrics")).size(), 40u);
+  EXPECT_TRUE(std::isnan(Losses(File("metrics"))[39]));
+  Refused(Train("--steps=40 --stop-on-nan --save=" + File("w.safetensors")), 65, {"step 2", "not finite"});
+  EXPECT_FALSE(Exists(File("w.safetensors")));
+}
+
+TEST_F(Dprun, ExplainPrintsEachStepOfThePlan) {
+  Compile(2);
+  Result result = Must("dprun " + File("plan.bin") + " --explain");
+  for (const char *word : {"train", "eval", "compute", "comm", "dp.AllReduce", "wait", "offset", "bytes"})
+    EXPECT_NE(result.out.find(word), std::string::npos) << word << "\n" << result.out.substr(0, 3000);
+}
+
+TEST_F(Dprun, TraceHasATrackForEachDeviceAndStream) {
+  Compile(2);
+  Must(Train("--steps=3 --trace=" + File("trace.json")));
+  json_error_t error;
+  json_t *trace = json_load_file(File("trace.json").c_str(), 0, &error);
+  ASSERT_NE(trace, nullptr) << error.text;
+  json_t *events = json_object_get(trace, "traceEvents");
+  std::map<std::string, int> names;
+  std::map<std::pair<json_int_t, json_int_t>, int> tracks;
+  for (size_t i = 0; i < json_array_size(events); i++) {
+    json_t *event = json_array_get(events, i);
+    if (strcmp(json_string_value(json_object_get(event, "ph")), "X")) continue;
+    names[json_string_value(json_object_get(event, "name"))]++;
+    tracks[{json_integer_value(json_object_get(event, "pid")), json_integer_value(json_object_get(event, "tid"))}]++;
+    EXPECT_GE(json_number_value(json_object_get(event, "dur")), 0);
+  }
+  json_decref(trace);
+  EXPECT_GE(tracks.size(), 4u);
+  EXPECT_GT(names["wait"], 0);
+  EXPECT_EQ(names["AllReduce"] % (3 * 2), 0);  // each step, each device
+  EXPECT_GT(names["AllReduce"], 0);
+}
+
+}  // namespace

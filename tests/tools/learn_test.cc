@@ -1,0 +1,35 @@
+// The network of tools/quickstart learns: trained as the quickstart trains it, it reads digits of other people's hands.
+#include <cstdio>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+class Learn : public Tools {
+ protected:
+  double Accuracy(const std::string &output) {
+    double percent = 0;
+    size_t last = output.rfind("accuracy ");
+    EXPECT_NE(last, std::string::npos) << output;
+    EXPECT_EQ(sscanf(output.c_str() + last, "accuracy %lf %%", &percent), 1) << output;
+    return percent;
+  }
+};
+
+TEST_F(Learn, DigitsOnTwoDevices) {
+  Must("dpc compile examples/digits_cnn.dpt --strategy=data --devices=2 --batch=64 -o " + File("plan.bin"));
+  for (const char *seed : {"1", "2"}) {
+    Result result =
+        Must("dprun " + File("plan.bin") + " " + digits + " " + eval_digits + " --epochs=15 --shuffle --seed=" + seed);
+    EXPECT_GE(Accuracy(result.out), 95.0) << "seed " << seed;
+  }
+}
+
+TEST_F(Learn, TheSmallestNetworkToo) {
+  Must("dpc compile examples/mlp.dpt --batch=64 -o " + File("plan.bin"));
+  EXPECT_GE(
+      Accuracy(Must("dprun " + File("plan.bin") + " " + digits + " " + eval_digits + " --epochs=20 --shuffle").out),
+      90.0);
+}
+
+}  // namespace

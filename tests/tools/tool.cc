@@ -1,0 +1,126 @@
+// See tool.h.
+#include "tests/tools/tool.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+extern char **environ;
+
+#define DIGITS "examples/data/digits/"
+const char digits[] = "--data image=" DIGITS "train-images-idx3-ubyte --data label=" DIGITS "train-labels-idx1-ubyte";
+const char eval_digits[] =
+    "--eval-data image=" DIGITS "test-images-idx3-ubyte --eval-data label=" DIGITS "test-labels-idx1-ubyte";
+
+double Event::operator[](const std::string &name) const {
+  auto found = numbers.find(name);
+  EXPECT_NE(found, numbers.end()) << "the event has no " << name;
+  return found == numbers.end() ? NAN : found->second;
+}
+
+Tools::Tools() {
+  const testing::TestInfo *info = testing::UnitTest::GetInstance()->current_test_info();
+  folder_ = std::string(getenv("TEST_TMPDIR")) + "/" + info->name();
+  mkdir(folder_.c_str(), 0700);
+}
+
+Tools::~Tools() {
+  if (!pid_) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+void Tools::Start(const std::string &command) {
+  std::istringstream in(command);
+  std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+  words[0] = "tools/" + words[0];
+  std::vector<char *> argv;
+  for (std::string &word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, File(".out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&files, 2, File(".err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ASSERT_EQ(posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), environ), 0) << words[0];
+  posix_spawn_file_actions_destroy(&files);
+}
+
+void Tools::Signal(int number) { kill(pid_, number); }
+
+Result Tools::Wait() {
+  int status = 0;
+  EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
+  pid_ = 0;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Read(File(".out")), Read(File(".err"))};
+}
+
+Result Tools::Run(const std::string &command) {
+  Start(command);
+  return Wait();
+}
+
+Result Tools::Must(const std::string &command) {
+  Result result = Run(command);
+  EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+  return result;
+}
+
+void Tools::Refused(const std::string &command, int code, const std::vector<std::string> &words) {
+  Result result = Run(command);
+  EXPECT_EQ(result.code, code) << command << "\n" << result.out << result.err;
+  for (const std::string &word : words)
+    EXPECT_NE(result.err.find(word), std::string::npos) << command << "\nshould say " << word << "\n" << result.err;
+  EXPECT_FALSE(result.err.empty()) << command;
+  EXPECT_LT(result.err.size(), 1000u) << result.err;
+}
+
+std::string Tools::Write(const std::string &name, const std::string &content) const {
+  std::ofstream(File(name), std::ios::binary) << content;
+  return File(name);
+}
+
+std::string Tools::Read(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+bool Tools::Exists(const std::string &path) { return access(path.c_str(), F_OK) == 0; }
+
+std::vector<Event> Tools::Metrics(const std::string &path) {
+  std::vector<Event> events;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    json_error_t error;
+    json_t *object = json_loads(line.c_str(), JSON_REJECT_DUPLICATES, &error);
+    EXPECT_TRUE(json_is_object(object)) << line;
+    Event event;
+    const char *name;
+    json_t *value;
+    json_object_foreach(object, name, value) {
+      if (json_is_string(value))
+        event.event = json_string_value(value);
+      else
+        event.numbers[name] = json_is_null(value) ? NAN : json_number_value(value);
+    }
+    json_decref(object);
+    events.push_back(event);
+  }
+  return events;
+}
+
+std::vector<double> Tools::Losses(const std::string &path) {
+  std::vector<double> losses;
+  for (const Event &event : Metrics(path))
+    if (event.event == "step") losses.push_back(event["loss"]);
+  return losses;
+}

@@ -1,0 +1,13 @@
+// dpc's subcommands. Each takes its own command line, argv[0] being "dpc <name>", writes its result on stdout and answers
+// with a status; --help and --version print and end the process.
+#ifndef DP_TOOLS_DPC_H
+#define DP_TOOLS_DPC_H
+
+#include "tools/cli.h"
+
+dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
+dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
+dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
+dp_status dp_dpc_ops_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
+
+#endif

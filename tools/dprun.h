@@ -1,0 +1,32 @@
+// dprun in pieces: what a run holds, and the loop of training and evaluation.
+#ifndef DP_TOOLS_DPRUN_H
+#define DP_TOOLS_DPRUN_H
+
+#include "runtime/metrics.h"
+#include "tools/dprun_feed.h"
+#include "tools/dprun_options.h"
+#include "tools/progress.h"
+
+typedef struct {
+  dp_arena *arena;
+  const dp_dprun_options *options;
+  Dp__Plan *plan;
+  dp_session *session;
+  dp_dprun_feed train, eval;  // loader NULL: no data was given for it
+  dp_metrics metrics;
+  // What the loop finds out.
+  int64_t steps;             // done
+  double loss;               // mean over the last epoch, or over the evaluation when there is one
+  double accuracy;           // of the last evaluation; below 0: none, or the loss has no classes
+  bool measured;             // loss and accuracy say something
+  bool reported_not_finite;  // once is enough
+} dp_dprun;
+
+// Trains as long as the options say and evaluates after each epoch; ends early, with success, when a signal came.
+dp_status dp_dprun_train_run(dp_dprun *run) DP_MUST_USE;
+
+// Whether SIGINT or SIGTERM came. Further ones change nothing: the step ends and what is asked for is saved.
+void dp_dprun_signal_catch(void);
+bool dp_dprun_signal_came(void);
+
+#endif
