@@ -9,7 +9,7 @@
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   const dp_local *y = &spec->outputs[0].local;
-  return (uint64_t)spec->threads * (uint64_t)dp_product(y->extents, 2, y->rank) * sizeof(double);
+  return dp_conv_scratch(spec, dp_product(y->extents, 2, y->rank));
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -17,15 +17,15 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   (void)state;
   dp_conv conv;
   DP_TRY(dp_conv_make(spec, &spec->inputs[0].local, &spec->inputs[1].local, &conv));
-  double *sums = (double *)scratch + part * conv.window.y_plane;
+  double *sums = (double *)scratch + part * DP_CONV_BLOCK * conv.window.y_plane;
   const void *bias = dp_has_in(spec, 2) ? in[2] : NULL;
   int64_t lo, hi;
-  dp_part_range(conv.samples * conv.y_channels, part, parts, &lo, &hi);
-  for (int64_t plane = lo; plane < hi; plane++) {
+  dp_part_range(conv.samples * conv.groups * dp_conv_blocks(conv.y_group), part, parts, &lo, &hi);
+  for (int64_t block = lo; block < hi; block++) {
     if (spec->inputs[0].dtype == DP_FLOAT32)
-      plane_float(&conv, plane, in[0], in[1], bias, sums, out[0]);
+      block_float(&conv, block, in[0], in[1], bias, sums, out[0]);
     else
-      plane_double(&conv, plane, in[0], in[1], bias, sums, out[0]);
+      block_double(&conv, block, in[0], in[1], bias, sums, out[0]);
   }
   return DP_OK;
 }
@@ -41,29 +41,40 @@ const dp_kernel dp_kernel_reference_Conv = {
 
 #else
 
-// sums[i] += factor * x[i * step].
-static void FN(add)(double *sums, double factor, const T *x, int64_t step, int64_t count) {
-  if (step == 1)
-    for (int64_t i = 0; i < count; i++) sums[i] += factor * (double)x[i];
-  else
-    for (int64_t i = 0; i < count; i++) sums[i] += factor * (double)x[i * step];
+// Row b of sums, of `plane` elements, += weights[b] * x[i * step].
+static void FN(add)(double *sums, int64_t plane, const double weights[DP_CONV_BLOCK], const T *restrict x, int64_t step,
+                    int64_t count) {
+  double *restrict s0 = sums, *restrict s1 = sums + plane, *restrict s2 = sums + 2 * plane,
+                   *restrict s3 = sums + 3 * plane;
+  double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
+  for (int64_t i = 0; i < count; i++) {
+    double value = (double)(step == 1 ? x[i] : x[i * step]);
+    s0[i] += w0 * value;
+    s1[i] += w1 * value;
+    s2[i] += w2 * value;
+    s3[i] += w3 * value;
+  }
 }
 
-// Plane n * y_channels + m of y.
-static void FN(plane)(const dp_conv *conv, int64_t plane, const T *x, const T *w, const T *bias, double *sums, T *y) {
+// A block of y's channels of one sample and group: number (n, group, block), row-major.
+static void FN(block)(const dp_conv *conv, int64_t number, const T *x, const T *w, const T *bias, double *sums, T *y) {
   const dp_window *window = &conv->window;
-  int64_t n = plane / conv->y_channels, m = plane % conv->y_channels, taps = window->kernel_plane;
-  for (int64_t i = 0; i < window->y_plane; i++) sums[i] = bias ? (double)bias[m] : 0;
+  int64_t blocks = dp_conv_blocks(conv->y_group), taps = window->kernel_plane, plane = window->y_plane, first;
+  int64_t group = number / blocks % conv->groups, n = number / blocks / conv->groups;
+  int channels = dp_conv_block(conv->y_group, number % blocks, &first);
+  int64_t m = group * conv->y_group + first;
+  for (int64_t i = 0; i < DP_CONV_BLOCK * plane; i++)
+    sums[i] = bias && i / plane < channels ? (double)bias[m + i / plane] : 0;
   for (int64_t c = 0; c < conv->x_group; c++) {
-    int64_t channel = m / conv->y_group * conv->x_group + c;
-    const T *from = x + (n * conv->x_channels + channel) * window->x_plane,
-            *weights = w + (m * conv->x_group + c) * taps;
+    const T *from = x + (n * conv->x_channels + group * conv->x_group + c) * window->x_plane;
     for (int64_t tap = 0; tap < taps; tap++) {
+      double weights[DP_CONV_BLOCK] = {0};
+      for (int b = 0; b < channels; b++) weights[b] = (double)w[((m + b) * conv->x_group + c) * taps + tap];
       dp_window_runs r = dp_window_runs_of(window, tap);
-      while (dp_window_next(&r)) FN(add)(sums + r.y, (double)weights[tap], from + r.x, window->stride[2], r.count);
+      while (dp_window_next(&r)) FN(add)(sums + r.y, plane, weights, from + r.x, window->stride[2], r.count);
     }
   }
-  for (int64_t i = 0; i < window->y_plane; i++) y[plane * window->y_plane + i] = (T)sums[i];
+  for (int64_t i = 0; i < channels * plane; i++) y[(n * conv->y_channels + m) * plane + i] = (T)sums[i];
 }
 #undef T
 #endif

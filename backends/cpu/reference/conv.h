@@ -1,10 +1,13 @@
 // What the reference kernels of Conv and its two gradients share: extents, groups, sums in float64.
 //
-// Each part of a kernel sums into a plane of float64 of its own in scratch, then rounds once.
+// Channels are computed DP_CONV_BLOCK at a time, so that what they share is read once. Each part of a kernel sums into planes
+// of float64 of its own in scratch, then rounds once; the order of each sum does not depend on blocks or parts.
 #ifndef DP_BACKENDS_CPU_REFERENCE_CONV_H
 #define DP_BACKENDS_CPU_REFERENCE_CONV_H
 
 #include "backends/cpu/reference/window.h"
+
+enum { DP_CONV_BLOCK = 4 };
 
 typedef struct {
   dp_window window;
@@ -16,5 +19,17 @@ typedef struct {
 
 // x (N, C, ...), w (M, C/group, ...): an operand or the result each.
 dp_status dp_conv_make(const dp_kernel_spec *spec, const dp_local *x, const dp_local *w, dp_conv *conv);
+
+// Scratch for a block of planes of `elements` for each thread.
+static inline uint64_t dp_conv_scratch(const dp_kernel_spec *spec, int64_t elements) {
+  return (uint64_t)spec->threads * (uint64_t)elements * DP_CONV_BLOCK * sizeof(double);
+}
+
+// Blocks in a group of so many channels; block `i` of them: its first channel, and how many it has.
+static inline int64_t dp_conv_blocks(int64_t channels) { return (channels + DP_CONV_BLOCK - 1) / DP_CONV_BLOCK; }
+static inline int dp_conv_block(int64_t channels, int64_t i, int64_t *first) {
+  *first = i * DP_CONV_BLOCK;
+  return (int)dp_min_i64(DP_CONV_BLOCK, channels - *first);
+}
 
 #endif

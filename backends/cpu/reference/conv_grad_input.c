@@ -9,7 +9,7 @@
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   const dp_local *x = &spec->outputs[0].local;
-  return (uint64_t)spec->threads * (uint64_t)dp_product(x->extents, 2, x->rank) * sizeof(double);
+  return dp_conv_scratch(spec, dp_product(x->extents, 2, x->rank));
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -17,14 +17,14 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   (void)state;
   dp_conv conv;
   DP_TRY(dp_conv_make(spec, &spec->outputs[0].local, &spec->inputs[0].local, &conv));
-  double *sums = (double *)scratch + part * conv.window.x_plane;
+  double *sums = (double *)scratch + part * DP_CONV_BLOCK * conv.window.x_plane;
   int64_t lo, hi;
-  dp_part_range(conv.samples * conv.x_channels, part, parts, &lo, &hi);
-  for (int64_t plane = lo; plane < hi; plane++) {
+  dp_part_range(conv.samples * conv.groups * dp_conv_blocks(conv.x_group), part, parts, &lo, &hi);
+  for (int64_t block = lo; block < hi; block++) {
     if (spec->inputs[0].dtype == DP_FLOAT32)
-      plane_float(&conv, plane, in[0], in[1], sums, out[0]);
+      block_float(&conv, block, in[0], in[1], sums, out[0]);
     else
-      plane_double(&conv, plane, in[0], in[1], sums, out[0]);
+      block_double(&conv, block, in[0], in[1], sums, out[0]);
   }
   return DP_OK;
 }
@@ -40,28 +40,40 @@ const dp_kernel dp_kernel_reference_dp_ConvGradInput = {
 
 #else
 
-// sums[i * step] += factor * dy[i].
-static void FN(scatter)(double *sums, double factor, const T *dy, int64_t step, int64_t count) {
-  if (step == 1)
-    for (int64_t i = 0; i < count; i++) sums[i] += factor * (double)dy[i];
-  else
-    for (int64_t i = 0; i < count; i++) sums[i * step] += factor * (double)dy[i];
+// Row b of sums, of `plane` elements, at i * step += weights[b] * dy[i].
+static void FN(scatter)(double *sums, int64_t plane, const double weights[DP_CONV_BLOCK], const T *restrict dy,
+                        int64_t step, int64_t count) {
+  double *restrict s0 = sums, *restrict s1 = sums + plane, *restrict s2 = sums + 2 * plane,
+                   *restrict s3 = sums + 3 * plane;
+  double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
+  for (int64_t i = 0; i < count; i++) {
+    double value = (double)dy[i];
+    int64_t at = step == 1 ? i : i * step;
+    s0[at] += w0 * value;
+    s1[at] += w1 * value;
+    s2[at] += w2 * value;
+    s3[at] += w3 * value;
+  }
 }
 
-// Plane n * x_channels + channel of dx.
-static void FN(plane)(const dp_conv *conv, int64_t plane, const T *w, const T *dy, double *sums, T *dx) {
+// A block of x's channels of one sample and group: number (n, group, block), row-major.
+static void FN(block)(const dp_conv *conv, int64_t number, const T *w, const T *dy, double *sums, T *dx) {
   const dp_window *window = &conv->window;
-  int64_t n = plane / conv->x_channels, channel = plane % conv->x_channels, taps = window->kernel_plane;
-  for (int64_t i = 0; i < window->x_plane; i++) sums[i] = 0;
-  for (int64_t i = 0; conv->x_group && i < conv->y_group; i++) {
-    int64_t m = channel / conv->x_group * conv->y_group + i, c = channel % conv->x_group;
-    const T *from = dy + (n * conv->y_channels + m) * window->y_plane, *weights = w + (m * conv->x_group + c) * taps;
+  int64_t blocks = dp_conv_blocks(conv->x_group), taps = window->kernel_plane, plane = window->x_plane, first;
+  int64_t group = number / blocks % conv->groups, n = number / blocks / conv->groups;
+  int channels = dp_conv_block(conv->x_group, number % blocks, &first);
+  for (int64_t i = 0; i < DP_CONV_BLOCK * plane; i++) sums[i] = 0;
+  for (int64_t m = group * conv->y_group; m < (group + 1) * conv->y_group; m++) {
+    const T *from = dy + (n * conv->y_channels + m) * window->y_plane;
     for (int64_t tap = 0; tap < taps; tap++) {
+      double weights[DP_CONV_BLOCK] = {0};
+      for (int b = 0; b < channels; b++) weights[b] = (double)w[(m * conv->x_group + first + b) * taps + tap];
       dp_window_runs r = dp_window_runs_of(window, tap);
-      while (dp_window_next(&r)) FN(scatter)(sums + r.x, (double)weights[tap], from + r.y, window->stride[2], r.count);
+      while (dp_window_next(&r)) FN(scatter)(sums + r.x, plane, weights, from + r.y, window->stride[2], r.count);
     }
   }
-  for (int64_t i = 0; i < window->x_plane; i++) dx[plane * window->x_plane + i] = (T)sums[i];
+  int64_t channel = n * conv->x_channels + group * conv->x_group + first;
+  for (int64_t i = 0; i < channels * plane; i++) dx[channel * plane + i] = (T)sums[i];
 }
 #undef T
 #endif

@@ -7,10 +7,10 @@
 #define T double
 #include __FILE__
 
-// One row of windows.
+// Rows of windows.
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   const dp_local *dy = &spec->inputs[1].local;
-  return (uint64_t)spec->threads * (uint64_t)dy->extents[dy->rank - 1] * sizeof(double);
+  return dp_conv_scratch(spec, dy->extents[dy->rank - 1]);
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -18,14 +18,14 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   (void)state;
   dp_conv conv;
   DP_TRY(dp_conv_make(spec, &spec->inputs[0].local, &spec->outputs[0].local, &conv));
-  double *sums = (double *)scratch + part * conv.window.y[2];
+  double *sums = (double *)scratch + part * DP_CONV_BLOCK * conv.window.y[2];
   int64_t lo, hi;
-  dp_part_range(conv.y_channels * conv.x_group, part, parts, &lo, &hi);
-  for (int64_t plane = lo; plane < hi; plane++) {
+  dp_part_range(conv.groups * dp_conv_blocks(conv.y_group) * conv.x_group, part, parts, &lo, &hi);
+  for (int64_t block = lo; block < hi; block++) {
     if (spec->inputs[0].dtype == DP_FLOAT32)
-      plane_float(&conv, plane, in[0], in[1], sums, out[0]);
+      block_float(&conv, block, in[0], in[1], sums, out[0]);
     else
-      plane_double(&conv, plane, in[0], in[1], sums, out[0]);
+      block_double(&conv, block, in[0], in[1], sums, out[0]);
   }
   return DP_OK;
 }
@@ -41,29 +41,44 @@ const dp_kernel dp_kernel_reference_dp_ConvGradWeight = {
 
 #else
 
-// sums[i] += dy[i] * x[i * step].
-static void FN(add_products)(double *sums, const T *dy, const T *x, int64_t step, int64_t count) {
-  if (step == 1)
-    for (int64_t i = 0; i < count; i++) sums[i] += (double)dy[i] * (double)x[i];
-  else
-    for (int64_t i = 0; i < count; i++) sums[i] += (double)dy[i] * (double)x[i * step];
+// Row b of sums, of `row` elements, += dy[b][i] * x[i * step].
+static void FN(add_products)(double *sums, int64_t row, const T *const dy[DP_CONV_BLOCK], const T *restrict x,
+                             int64_t step, int64_t count) {
+  double *restrict s0 = sums, *restrict s1 = sums + row, *restrict s2 = sums + 2 * row, *restrict s3 = sums + 3 * row;
+  const T *d0 = dy[0], *d1 = dy[1], *d2 = dy[2], *d3 = dy[3];
+  for (int64_t i = 0; i < count; i++) {
+    double value = (double)(step == 1 ? x[i] : x[i * step]);
+    s0[i] += (double)d0[i] * value;
+    s1[i] += (double)d1[i] * value;
+    s2[i] += (double)d2[i] * value;
+    s3[i] += (double)d3[i] * value;
+  }
 }
 
-// Plane m * x_group + c of dw.
-static void FN(plane)(const dp_conv *conv, int64_t plane, const T *x, const T *dy, double *sums, T *dw) {
+// A block of y's channels with one of x's: number (group, block, c), row-major.
+static void FN(block)(const dp_conv *conv, int64_t number, const T *x, const T *dy, double *sums, T *dw) {
   const dp_window *window = &conv->window;
-  int64_t m = plane / conv->x_group, channel = m / conv->y_group * conv->x_group + plane % conv->x_group;
+  int64_t blocks = dp_conv_blocks(conv->y_group), c = number % conv->x_group, row = window->y[2], first;
+  int64_t block = number / conv->x_group, group = block / blocks;
+  int channels = dp_conv_block(conv->y_group, block % blocks, &first);
+  int64_t m = group * conv->y_group + first, channel = group * conv->x_group + c;
   for (int64_t tap = 0; tap < window->kernel_plane; tap++) {
-    for (int64_t i = 0; i < window->y[2]; i++) sums[i] = 0;
+    for (int64_t i = 0; i < DP_CONV_BLOCK * row; i++) sums[i] = 0;
     for (int64_t n = 0; n < conv->samples; n++) {
       const T *of_x = x + (n * conv->x_channels + channel) * window->x_plane;
       const T *of_y = dy + (n * conv->y_channels + m) * window->y_plane;
       dp_window_runs r = dp_window_runs_of(window, tap);
-      while (dp_window_next(&r)) FN(add_products)(sums, of_y + r.y, of_x + r.x, window->stride[2], r.count);
+      while (dp_window_next(&r)) {
+        const T *rows[DP_CONV_BLOCK];  // what lacks in the block is computed from its first, for nothing
+        for (int b = 0; b < DP_CONV_BLOCK; b++) rows[b] = of_y + (b < channels ? b : 0) * window->y_plane + r.y;
+        FN(add_products)(sums, row, rows, of_x + r.x, window->stride[2], r.count);
+      }
     }
-    double sum = 0;
-    for (int64_t i = 0; i < window->y[2]; i++) sum += sums[i];
-    dw[plane * window->kernel_plane + tap] = (T)sum;
+    for (int b = 0; b < channels; b++) {
+      double sum = 0;
+      for (int64_t i = 0; i < row; i++) sum += sums[b * row + i];
+      dw[((m + b) * conv->x_group + c) * window->kernel_plane + tap] = (T)sum;
+    }
   }
 }
 #undef T
