@@ -61,13 +61,18 @@ static dp_status differentiate_node(differentiation *d, dp_node *node) {
   return dp_status_context(builder.status, "the gradient of node '%s' (%s)", node->name, node->op->name);
 }
 
-static dp_status give_gradients(differentiation *d) {
+// Outputs for the parameters that a gradient reached; the others are said.
+static dp_status give_gradients(const dp_compile *compile, differentiation *d) {
   dp_graph *graph = d->graph;
   bool any = false;
   for (int32_t i = 0; i < d->n_values; i++) {
     const dp_value *v = graph->values[i];
-    if (!trains(graph, v) || !d->gradient[i]) continue;
+    if (!trains(graph, v)) continue;
     const char *name = graph->model->persistents[v->persistent].name;
+    if (!d->gradient[i]) {
+      dp_pipeline_note(compile, "parameter '%s' is not trained: no gradient reaches it", name);
+      continue;
+    }
     dp_graph_add_output(graph, dp_printf(graph->arena, DP_GRADIENT_OUTPUT "%s", name), d->gradient[i]);
     any = true;
   }
@@ -88,7 +93,7 @@ static dp_status run(dp_compile *compile) {
     d.gradient[loss->id] = dp_build_fill(&builder, loss->type.dtype, 1);
   }
   for (int32_t i = n_nodes; i-- > 0;) DP_TRY(differentiate_node(&d, graph->nodes[i]));
-  return give_gradients(&d);
+  return give_gradients(compile, &d);
 }
 
 const dp_pass dp_pass_autodiff = {

@@ -1,19 +1,22 @@
-// fold: computes at compile time what depends on constants only, with the target's reference kernels. Small results only:
-// folding must not make the plan large. What a kernel refuses is left for the run to report.
+// fold: computes at compile time what depends on constants only, with the target's reference kernels. Small results only,
+// and not many of them: folding must not make a small model large. What a kernel refuses is left for the run to report.
 #include <stdlib.h>
 
 #include "passes/list.h"
 #include "passes/rewrite.h"
 
-enum { MAX_RESULT_BYTES = 1 << 20 };
+enum { MAX_RESULT_BYTES = 1 << 20, MAX_TOTAL_BYTES = 64 << 20 };
 
-static bool is_small(const dp_value *v) {
+// Takes the bytes of a result out of what is left.
+static bool take_bytes(const dp_value *v, int64_t *left) {
   if (dp_shape_is_symbolic(&v->type.shape)) return false;
-  int64_t count = dp_shape_count(&v->type.shape, 0);
-  return count >= 0 && (uint64_t)count * dp_type_bytes(v->type.dtype) <= MAX_RESULT_BYTES;
+  int64_t bytes = dp_shape_count(&v->type.shape, 0) * (int64_t)dp_type_bytes(v->type.dtype);
+  if (bytes > MAX_RESULT_BYTES || bytes > *left) return false;
+  *left -= bytes;
+  return true;
 }
 
-static bool can_fold(const dp_node *node) {
+static bool can_fold(const dp_node *node, int64_t *left) {
   const dp_op *op = node->op;
   if (dp_op_is(op, DP_OP_RANDOM) || dp_op_is(op, DP_OP_UPDATE) || dp_op_is(op, DP_OP_COMMUNICATION)) return false;
   int operands = 0;
@@ -22,9 +25,10 @@ static bool can_fold(const dp_node *node) {
     if (node->inputs[i]->kind != DP_VALUE_CONSTANT) return false;
     operands++;
   }
+  if (!operands || node->n_inputs > DP_MAX_OPERANDS || node->n_outputs > DP_MAX_OPERANDS) return false;
   for (int i = 0; i < node->n_outputs; i++)
-    if (node->outputs[i] && !is_small(node->outputs[i])) return false;
-  return operands > 0 && node->n_inputs <= DP_MAX_OPERANDS && node->n_outputs <= DP_MAX_OPERANDS;
+    if (node->outputs[i] && !take_bytes(node->outputs[i], left)) return false;
+  return true;
 }
 
 static dp_kernel_operand operand_of(const dp_value *v) {
@@ -84,14 +88,14 @@ static bool compute(const dp_target *target, const dp_node *node, dp_tensor *res
   return run_kernel(kernel, &spec, in, out);
 }
 
-static void fold(const dp_target *target, dp_graph *graph) {
+static void fold(const dp_target *target, dp_graph *graph, int64_t *left) {
   dp_rewrite rewrite = dp_rewrite_begin(graph);
   int32_t n_nodes = graph->n_nodes;
   for (int32_t i = 0; i < n_nodes; i++) {
     dp_node *node = graph->nodes[i];
     dp_tensor *results[DP_MAX_OPERANDS] = {0};
     dp_rewrite_operands(&rewrite, node);
-    if (!can_fold(node) || !compute(target, node, results)) continue;
+    if (!can_fold(node, left) || !compute(target, node, results)) continue;
     for (int k = 0; k < node->n_outputs; k++)
       if (node->outputs[k])
         dp_rewrite_replace(&rewrite, node->outputs[k],
@@ -102,8 +106,9 @@ static void fold(const dp_target *target, dp_graph *graph) {
 }
 
 static dp_status run(dp_compile *compile) {
+  int64_t left = MAX_TOTAL_BYTES;
   if (!compile->options->target) return DP_OK;
-  for (int i = 0; i < compile->model->n_graphs; i++) fold(compile->options->target, compile->model->graphs[i]);
+  for (int i = 0; i < compile->model->n_graphs; i++) fold(compile->options->target, compile->model->graphs[i], &left);
   return DP_OK;
 }
 

@@ -146,6 +146,22 @@ TEST(Pipeline, ResumesFromText) {
   }
 }
 
+// A small file must not make much memory: 400 constants of 1 MiB.
+TEST(Pipeline, FoldingIsBounded) {
+  std::string text = "model m {\n  input x: float32[N,1]\n  constant one: float32[] = 1\n";
+  for (int i = 0; i < 400; i++) {
+    std::string k = std::to_string(i);
+    text += "  a" + k + " = Expand(one) {shape=[262144]}\n  output a" + k + "\n";
+  }
+  Arena arena;
+  dp_model *model = nullptr;
+  ASSERT_EQ(Parse(arena, text + "}\n", &model), "");
+  Options options;
+  EXPECT_EQ(RunPasses(model, "fold", options.options), "");
+  EXPECT_LT(dp_arena_bytes(arena), size_t(100) << 20);
+  EXPECT_EQ(dp_model_find_graph(model, "main")->n_nodes, 400 - 64);
+}
+
 // A chain of dense layers, compiled as far as the logical training graph. Twice the nodes may take at most about twice
 // the time; the bound is loose, quadratic work at this size is a hundred times over it.
 double SecondsFor(int layers) {
