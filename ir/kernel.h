@@ -31,6 +31,7 @@ typedef struct dp_kernel {
   const char *op, *domain;
   int priority;  // of several that match the highest is taken; reference kernels have 0
   // Whether it can run the node: types, attributes, ranks, layouts. The extents are those of the largest shard. NULL: always.
+  // What matches the largest matches every smaller part, the empty one too; so a plan's reader can ask again.
   bool (*match)(const dp_kernel_spec *spec);
   // Most scratch that run takes for these extents. NULL: none.
   uint64_t (*scratch_bytes)(const dp_kernel_spec *spec);

@@ -55,7 +55,7 @@ bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   dp_primitive_spec p;
   bool empty;
   dp_status status = spec_of(spec, kind, &p, &empty);
-  bool found = !status && !empty && dp_chunks_exist(&p);
+  bool found = !status && (empty || dp_chunks_exist(&p));
   dp_status_free(status);
   return found;
 }
