@@ -348,6 +348,26 @@ TEST(OneDnn, ScratchOfTheLargestCountIsEnough) {
     }
 }
 
+// A plan's reader asks again with the parts that there are: a kernel that was chosen for the largest takes an empty one.
+TEST(OneDnn, MatchesEmptyParts) {
+  const Problem problems[] = {
+      {"Conv", "", "float32[N,3,9,9], float32[17,3,3,3], float32[17]", "", 0, 1},
+      {"ConvGradInput", "dp", "float32[17,16,3,3], float32[N,17,7,7]", "shape=[N,16,9,9]", 0, 1},
+      {"ConvGradWeight", "dp", "float32[N,16,9,9], float32[N,17,7,7]", "shape=[17,16,3,3]", 0, 1},
+      {"AveragePool", "", "float32[N,5,9,9]", "kernel_shape=[2,2]", 0, 1},
+      {"GlobalAveragePool", "", "float32[N,5,9,9]", "", 0, 1},
+      {"Gemm", "", "float32[N,4], float32[4,3]", "", 0, 1},
+      {"MatMul", "", "float32[N,4], float32[4,3]", "", 0, 1},
+  };
+  for (const Problem &p : problems) {
+    SCOPED_TRACE(p.Print());
+    Ready ready(p);
+    ASSERT_EQ(ready.built->error, "");
+    dp_kernel_spec spec = SpecOf(ready.built->node, ready.in, ready.out, 1);
+    EXPECT_EQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, NameOf(p, "onednn"));
+  }
+}
+
 // Scratch declared for the part with most channels is enough for a part with fewer.
 TEST(OneDnn, ScratchOfTheLargestPartIsEnough) {
   dp_mesh mesh{1, {{"tensor", 4}}};

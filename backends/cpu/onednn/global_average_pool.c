@@ -30,10 +30,10 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 static bool match(const dp_kernel_spec *spec) {
   const dp_local *x = &spec->inputs[0].local;
   bool empty, found = spec->inputs[0].dtype == DP_FLOAT32 && x->rank >= 3 && x->rank <= 2 + DP_MAX_SPATIAL;
-  for (int d = 2; d < x->rank; d++) found &= x->extents[d] == x->whole[d];
   if (!found) return false;
   dp_primitive_spec p = spec_of(spec, &empty);
-  return empty || dp_chunks_exist(&p);
+  for (int d = 2; d < x->rank; d++) found &= x->extents[d] == x->whole[d];
+  return empty || (found && dp_chunks_exist(&p));
 }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
