@@ -1,7 +1,7 @@
 // Philox4x32-10 and its use of design.md 2.3: the one source of masks and initial values, the same under any sharding.
 //
-// Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. Element i (row-major, in the whole
-// tensor) of a tensor is lane i mod 4 of the block of index i / 4.
+// Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. Element i (row-major, in the
+// whole tensor) is lane i mod 4 of the block of index i / 4.
 #ifndef DP_IR_PHILOX_H
 #define DP_IR_PHILOX_H
 

@@ -1,5 +1,5 @@
-// ArgMax: the index of the largest element along an axis; of equal ones the first, or the last on request. NaN counts as
-// larger than anything.
+// ArgMax: the index of the largest element along an axis; of equal ones the first, or the last on request. NaN counts
+// as larger than anything.
 #include "ir/ops/common.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,9 +1,9 @@
 // BatchNormalization(x, scale, bias, mean, var) -> y [, running_mean, running_var, saved_mean, saved_invstd].
 //
-// training_mode=1: y is normalised by the batch's own mean and variance, over all samples present wherever they are; the
-// running values are momentum * old + (1 - momentum) * batch's, with the unbiased variance when `unbiased` (PyTorch; ONNX
-// takes the biased one). The two saved results are ours, for the gradient. The kernel needs the whole batch; over a split
-// batch `lower` gives the same in pieces: the mean first, then the centred squares.
+// training_mode=1: y is normalised by the batch's own mean and variance, over all samples present wherever they are;
+// the running values are momentum * old + (1 - momentum) * batch's, with the unbiased variance when `unbiased`
+// (PyTorch; ONNX takes the biased one). The two saved results are ours, for the gradient. The kernel needs the whole
+// batch; over a split batch `lower` gives the same in pieces: the mean first, then the centred squares.
 // training_mode=0: y is normalised by the operands mean and var, element by element.
 #include "ir/ops/batch_normalization.h"
 

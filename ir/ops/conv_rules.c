@@ -50,8 +50,8 @@ static const dp_shape *shape_at(const dp_node *node, int place) {
   return place == DP_CONV_RESULT ? &node->outputs[0]->type.shape : dp_common_shape(node, place);
 }
 
-// Channels: x has g blocks of c, y has g blocks of m; w is [g m, c]. A split runs over groups, over m within each group,
-// or over c within each group.
+// Channels: x has g blocks of c, y has g blocks of m; w is [g m, c]. A split runs over groups, over m within each
+// group, or over c within each group.
 static void split_channels(dp_rows *rows, dp_conv_places at, int64_t g, int64_t m, int64_t c) {
   dp_placement whole = dp_replicate();
   if (g > 1)

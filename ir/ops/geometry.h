@@ -22,8 +22,8 @@ typedef struct {
 // kernel: of the weights, NULL: attribute kernel_shape. EX_DATAERR for what cannot be.
 dp_status dp_geometry_make(const dp_node *node, int rank, const int64_t *x, const int64_t *kernel,
                            dp_geometry *geometry);
-// The same from whole shapes [N, C, spatial...] of x and w (NULL: attribute kernel_shape), whose spatial extents must be
-// numbers; y: x's first dim, `channels`, the spatial extents of the result.
+// The same from whole shapes [N, C, spatial...] of x and w (NULL: attribute kernel_shape), whose spatial extents must
+// be numbers; y: x's first dim, `channels`, the spatial extents of the result.
 dp_status dp_geometry_shapes(const dp_node *node, const dp_shape *x, const dp_shape *w, dp_dim channels,
                              dp_geometry *geometry, dp_shape *y);
 // Groups of channels that a device has: x_channels of the operand, w_channels = dim 1 of the weights, both local.

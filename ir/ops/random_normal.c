@@ -1,4 +1,5 @@
-// dp.RandomNormal(seed) {mean, scale, key, shape, dtype}: mean + scale z (dp_philox_normal), step word 0. Initial values.
+// dp.RandomNormal(seed) {mean, scale, key, shape, dtype}: mean + scale z (dp_philox_normal), step word 0. Initial
+// values.
 #include "ir/ops/random.h"
 
 static dp_status infer(dp_node *node) {

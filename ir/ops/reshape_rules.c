@@ -1,9 +1,9 @@
 // Placements through Reshape and Flatten. See reshape.h.
 //
-// The dims of both shapes fall into groups of equal product, cut as early as possible: [N,64,7,7] -> [N,3136] has the groups
-// N -> N and 64,7,7 -> 3136. Within a group a split of dim d sees the group's elements as outer x k x unit with outer the
-// extents before d times the view's, unit those after. It is a split of dim j of the other shape when the extents before j
-// divide outer, those after j divide unit, and what is left makes up dim j.
+// The dims of both shapes fall into groups of equal product, cut as early as possible: [N,64,7,7] -> [N,3136] has the
+// groups N -> N and 64,7,7 -> 3136. Within a group a split of dim d sees the group's elements as outer x k x unit with
+// outer the extents before d times the view's, unit those after. It is a split of dim j of the other shape when the
+// extents before j divide outer, those after j divide unit, and what is left makes up dim j.
 #include "ir/ops/reshape.h"
 
 typedef struct {

@@ -1,9 +1,9 @@
 // dp.SGD(w, m, g, lr [, step]) -> w' [, m']: one step of gradient descent, with PyTorch's momentum.
 //
 //   g += weight_decay * w
-//   m' = momentum * m + (1 - dampening) * g, but g at step 0, as PyTorch's first step is not damped; m absent: no momentum
+//   m' = momentum * m + (1 - dampening) * g, but g at step 0: PyTorch does not damp its first step; m absent: m' = g
 //   w' = w - lr * (nesterov ? g + momentum * m' : m')
-// step (dp.step) is needed when there is dampening; without it, and with m 0 at first, the first step is the same anyway.
+// step (dp.step) is needed when there is dampening; without it, and with m 0 at first, step 0 comes out the same.
 // Result 0 takes w's place, result 1 m's.
 #include "ir/ops/elementwise.h"
 

@@ -1,7 +1,8 @@
 // SoftmaxCrossEntropyLoss(scores [N, C, d...], labels [N, d...] [, weights [C]]) -> loss [, log_prob [N, C, d...]].
 //
-// mean divides by the count of labels, or by the sum of their weights when there are weights or an ignore_index. The former
-// is the whole count also on a part, so that a split over labels gives partial sums; the latter is known to no part.
+// mean divides by the count of labels, or by the sum of their weights when there are weights or an ignore_index. The
+// former is the whole count also on a part, so that a split over labels gives partial sums; the latter is known to no
+// part.
 #include "ir/ops/cross_entropy.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,5 +1,5 @@
-// dp.SoftmaxCrossEntropyLossGrad(scores, labels, dloss [, weights]): (softmax(scores) - [class is the label]) times dloss,
-// the label's weight, and 1 / count for a mean. Linear in dloss.
+// dp.SoftmaxCrossEntropyLossGrad(scores, labels, dloss [, weights]): (softmax(scores) - [class is the label]) times
+// dloss, the label's weight, and 1 / count for a mean. Linear in dloss.
 #include "ir/ops/cross_entropy.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,4 +1,5 @@
-// Every sample of every operator, each kernel, against references.txt, which make_references.py made with NumPy and PyTorch.
+// Every sample of every operator, each kernel, against references.txt, which make_references.py made with NumPy and
+// PyTorch.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,8 +1,8 @@
 // The gradient of every differentiable operator against central differences, in float64.
 //
-// With fixed random weights w the loss is sum(w * result). For each result alone and for all together: the gradient nodes
-// are built from dy = w and run, and each element of each operand is moved by +-h. An operand without a gradient node must
-// not change the loss.
+// With fixed random weights w the loss is sum(w * result). For each result alone and for all together: the gradient
+// nodes are built from dy = w and run, and each element of each operand is moved by +-h. An operand without a gradient
+// node must not change the loss.
 #include <gtest/gtest.h>
 
 #include <cmath>

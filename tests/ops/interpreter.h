@@ -38,7 +38,7 @@ void Cut(const Tensor &whole, Tensor *part);
 void Paste(const Tensor &part, Tensor *whole);
 
 // Runs one node's kernel on parts. in, out: by operand and result, NULL where absent. The result's Tensors have their
-// types and extents already. parts: how many parts a kernel that takes parts is run in. "" or the message of the failure.
+// types and extents already. parts: how many parts a kernel that takes parts is run in. "" or the failure's message.
 std::string RunNode(const dp_target &target, const dp_node *node, const std::vector<const Tensor *> &in,
                     const std::vector<Tensor *> &out, int parts = 1, bool reference_only = true);
 

@@ -296,7 +296,8 @@ OPS = {
     "BatchNormalization": batch_norm,
     "dp.BatchNormalizationGrad": lambda a, *x: batch_norm_grad(*x),
     "SoftmaxCrossEntropyLoss": lambda a, s, l, w=None: [cross_entropy(a, t(s), l, w), F.log_softmax(t(s), 1)],
-    "dp.SoftmaxCrossEntropyLossGrad": lambda a, s, l, d, w=None: backward(lambda v: cross_entropy(a, v, l, w), t(s), t(d)),
+    "dp.SoftmaxCrossEntropyLossGrad":
+        lambda a, s, l, d, w=None: backward(lambda v: cross_entropy(a, v, l, w), t(s), t(d)),
     "dp.SGD": sgd,
     "dp.Dropout": dropout,
     "dp.RandomUniform": random_uniform,
