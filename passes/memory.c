@@ -102,7 +102,9 @@ static void make_blocks(work *w) {
       for (int s = 0; s < n; s++)
         if (ends[y->id * n + s] > w->blocks[b].end[s]) w->blocks[b].end[s] = ends[y->id * n + s];
     }
-    if (node->scratch_bytes) w->blocks[new_block(w, node->scratch_bytes, node)].scratch_of = node;
+    if (!node->scratch_bytes) continue;
+    int32_t scratch = new_block(w, node->scratch_bytes, node);  // first: it may move w->blocks
+    w->blocks[scratch].scratch_of = node;
   }
 }
 
