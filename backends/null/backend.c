@@ -1,0 +1,100 @@
+// See backend.h. Steps that are on are kept in a list under a lock: this backend is for finding faults, not for speed.
+#include "backends/null/backend.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_AT_ONCE = 1024 };
+
+typedef struct {
+  const dp_range *ranges;
+  int count, parts_on;
+} step_on;
+
+typedef struct {
+  pthread_mutex_t lock;
+  int count;
+  step_on on[MOST_AT_ONCE];
+} watch;
+
+static void *allocate(uint64_t bytes, uint64_t alignment) {
+  void *memory = NULL;
+  if (posix_memalign(&memory, alignment, bytes)) return NULL;
+  return memset(memory, 0, bytes);
+}
+
+static void release(void *memory, uint64_t bytes) {
+  (void)bytes;
+  free(memory);
+}
+
+static void *watch_create(void) {
+  watch *w = calloc(1, sizeof *w);
+  if (w) pthread_mutex_init(&w->lock, NULL);
+  return w;
+}
+
+static void watch_destroy(void *arg) {
+  watch *w = arg;
+  pthread_mutex_destroy(&w->lock);
+  free(w);
+}
+
+static bool conflict(const dp_range *a, const dp_range *b) {
+  return (a->written || b->written) && a->first < b->first + b->bytes && b->first < a->first + a->bytes;
+}
+
+static bool steps_conflict(const dp_range *a, int na, const dp_range *b, int nb) {
+  for (int i = 0; i < na; i++)
+    for (int k = 0; k < nb; k++)
+      if (conflict(&a[i], &b[k])) return true;
+  return false;
+}
+
+static dp_status enter_locked(watch *w, const dp_range *ranges, int count) {
+  step_on *mine = NULL;
+  for (int i = 0; i < w->count; i++) {
+    if (w->on[i].ranges == ranges)
+      mine = &w->on[i];
+    else if (steps_conflict(ranges, count, w->on[i].ranges, w->on[i].count))
+      return dp_fail(EX_DATAERR,
+                     "two steps that run at the same time use the same bytes, one writing them: the plan has a race");
+  }
+  if (!mine) {
+    if (w->count == MOST_AT_ONCE) return dp_fail(EX_SOFTWARE, "more than %d steps at once", MOST_AT_ONCE);
+    mine = &w->on[w->count++];
+    *mine = (step_on){ranges, count, 0};
+  }
+  mine->parts_on++;
+  return DP_OK;
+}
+
+static dp_status enter(void *arg, const dp_range *ranges, int count, int parts) {
+  (void)parts;
+  watch *w = arg;
+  if (!count) return DP_OK;
+  pthread_mutex_lock(&w->lock);
+  dp_status status = enter_locked(w, ranges, count);
+  pthread_mutex_unlock(&w->lock);
+  // A moment in which other steps can come in, as they would beside real work.
+  usleep(20);
+  return status;
+}
+
+static void leave(void *arg, const dp_range *ranges, int count) {
+  watch *w = arg;
+  if (!count) return;
+  pthread_mutex_lock(&w->lock);
+  for (int i = 0; i < w->count; i++)
+    if (w->on[i].ranges == ranges && !--w->on[i].parts_on) {
+      w->on[i] = w->on[--w->count];
+      break;
+    }
+  pthread_mutex_unlock(&w->lock);
+}
+
+dp_backend dp_backend_null(const dp_target *target) {
+  return (dp_backend){"null", target, false, allocate, release, watch_create, watch_destroy, enter, leave};
+}

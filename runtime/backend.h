@@ -1,0 +1,35 @@
+// What the runtime asks of a backend: memory, kernels, and a look at each step's bytes.
+#ifndef DP_RUNTIME_BACKEND_H
+#define DP_RUNTIME_BACKEND_H
+
+#include "ir/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Bytes that a step reads or writes.
+typedef struct {
+  const char *first;
+  uint64_t bytes;
+  bool written;
+} dp_range;
+
+typedef struct {
+  const char *name;                                       // "cpu"
+  const dp_target *target;                                // its kernels, by the names that plans use
+  bool computes;                                          // false: kernels, copies and reductions are passed over
+  void *(*allocate)(uint64_t bytes, uint64_t alignment);  // zeroed; NULL: out of memory
+  void (*release)(void *memory, uint64_t bytes);
+  // Around every part of every step, by the worker that runs it; NULL: nothing. `watch`: of watch_create, one a session.
+  // The parts of one step come with the same `ranges`.
+  void *(*watch_create)(void);
+  void (*watch_destroy)(void *watch);
+  dp_status (*enter)(void *watch, const dp_range *ranges, int count, int parts);
+  void (*leave)(void *watch, const dp_range *ranges, int count);
+} dp_backend;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

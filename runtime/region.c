@@ -1,0 +1,115 @@
+// See region.h.
+#include "runtime/region.h"
+
+#include <string.h>
+
+// Segments of one dim: the blocks of both, in order of whole indices, cut against each other.
+static int intersect(dp_arena *arena, const dp_local *t, const dp_local *s, int d, dp_segment **segments) {
+  int64_t t_mine = (t->hi[d] - t->lo[d]) * t->unit[d], s_mine = (s->hi[d] - s->lo[d]) * s->unit[d];
+  int64_t t_block = t->k[d] * t->unit[d], s_block = s->k[d] * s->unit[d];
+  int count = 0;
+  dp_segment *list = NULL;
+  if (!t_mine || !s_mine) return 0;
+  for (int64_t i = 0, j = 0; i < t->outer[d] && j < s->outer[d];) {
+    int64_t t_lo = i * t_block + t->lo[d] * t->unit[d], s_lo = j * s_block + s->lo[d] * s->unit[d];
+    int64_t lo = dp_max_i64(t_lo, s_lo), hi = dp_min_i64(t_lo + t_mine, s_lo + s_mine);
+    if (lo < hi) {
+      dp_segment segment = {i * t_mine + lo - t_lo, j * s_mine + lo - s_lo, hi - lo};
+      dp_segment *last = count ? &list[count - 1] : NULL;
+      if (last && last->target + last->length == segment.target && last->source + last->length == segment.source)
+        last->length += segment.length;
+      else
+        DP_PUSH(arena, list, count, segment);
+    }
+    if (t_lo + t_mine <= s_lo + s_mine)
+      i++;
+    else
+      j++;
+  }
+  *segments = list;
+  return count;
+}
+
+dp_region dp_region_make(dp_arena *arena, const dp_local *target, const dp_local *source) {
+  dp_region region = {.rank = target->rank};
+  int64_t t_stride = 1, s_stride = 1;
+  for (int d = target->rank - 1; d >= 0; d--) {
+    region.n_segments[d] = intersect(arena, target, source, d, &region.segments[d]);
+    region.target_stride[d] = t_stride;
+    region.source_stride[d] = s_stride;
+    t_stride *= target->extents[d];
+    s_stride *= source->extents[d];
+  }
+  // Dims that both hold whole are one run with the dim before.
+  while (region.rank > 1) {
+    int d = region.rank - 1;
+    bool whole = region.n_segments[d] == 1 && region.segments[d][0].length == target->extents[d] &&
+                 target->extents[d] == source->extents[d];
+    if (!whole) break;
+    int64_t length = region.segments[d][0].length;
+    for (int i = 0; i < region.n_segments[d - 1]; i++) {
+      dp_segment *s = &region.segments[d - 1][i];
+      *s = (dp_segment){s->target * length, s->source * length, s->length * length};
+    }
+    region.target_stride[d - 1] = region.source_stride[d - 1] = 1;
+    region.rank--;
+  }
+  return region;
+}
+
+#define NUMBER_TYPES(CASE) \
+  CASE(DP_FLOAT32, float)  \
+  CASE(DP_FLOAT64, double) \
+  CASE(DP_INT64, int64_t)  \
+  CASE(DP_INT32, int32_t)  \
+  CASE(DP_UINT8, uint8_t)
+
+bool dp_region_can(dp_region_action action, dp_dtype dtype) {
+  if (action == DP_REGION_COPY) return dp_type_bytes(dtype) > 0;
+#define CAN(NUMBER, TYPE) \
+  if (dtype == NUMBER) return true;
+  NUMBER_TYPES(CAN)
+#undef CAN
+  return false;
+}
+
+void dp_region_run(dp_region_action action, dp_dtype dtype, void *target, const void *source, int64_t count) {
+  if (action == DP_REGION_COPY) {
+    memcpy(target, source, (size_t)count * dp_type_bytes(dtype));
+    return;
+  }
+#define RUN(NUMBER, TYPE)                                                                   \
+  if (dtype == NUMBER) {                                                                    \
+    TYPE *restrict t = target;                                                              \
+    const TYPE *restrict s = source;                                                        \
+    if (action == DP_REGION_SUM)                                                            \
+      for (int64_t i = 0; i < count; i++) t[i] = (TYPE)(t[i] + s[i]);                       \
+    else                                                                                    \
+      for (int64_t i = 0; i < count; i++) t[i] = s[i] > t[i] || s[i] != s[i] ? s[i] : t[i]; \
+  }
+  NUMBER_TYPES(RUN)
+#undef RUN
+}
+
+static void apply(const dp_region *r, int d, dp_region_action action, dp_dtype dtype, char *target,
+                  const char *source) {
+  size_t bytes = dp_type_bytes(dtype);
+  for (int i = 0; i < r->n_segments[d]; i++) {
+    const dp_segment *s = &r->segments[d][i];
+    if (d == r->rank - 1) {
+      dp_region_run(action, dtype, target + (size_t)s->target * bytes, source + (size_t)s->source * bytes, s->length);
+      continue;
+    }
+    for (int64_t k = 0; k < s->length; k++)
+      apply(r, d + 1, action, dtype, target + (size_t)((s->target + k) * r->target_stride[d]) * bytes,
+            source + (size_t)((s->source + k) * r->source_stride[d]) * bytes);
+  }
+}
+
+void dp_region_apply(const dp_region *region, dp_region_action action, dp_dtype dtype, void *target,
+                     const void *source) {
+  if (!region->rank)
+    dp_region_run(action, dtype, target, source, 1);
+  else
+    apply(region, 0, action, dtype, target, source);
+}

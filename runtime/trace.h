@@ -1,0 +1,28 @@
+// What ran when, recorded into memory taken at load and written as Chrome trace events at the end.
+#ifndef DP_RUNTIME_TRACE_H
+#define DP_RUNTIME_TRACE_H
+
+#include <stdatomic.h>
+
+#include "runtime/program.h"
+
+typedef struct {
+  const dp_unit *unit;
+  int part, program;
+  int64_t begin_ns, end_ns;  // monotonic clock
+} dp_slice;
+
+typedef struct dp_trace {
+  int64_t start_ns;
+  atomic_size_t count;  // may pass capacity: what came later is not recorded
+  size_t capacity;
+  dp_slice *slices;
+} dp_trace;
+
+int64_t dp_trace_now(void);
+dp_status dp_trace_create(size_t capacity, dp_trace **trace) DP_MUST_USE;
+void dp_trace_destroy(dp_trace *trace);
+void dp_trace_record(dp_trace *trace, const dp_unit *unit, int part, int program, int64_t begin_ns, int64_t end_ns);
+dp_status dp_trace_write(const dp_trace *trace, const dp_graph *const *graphs, const char *path) DP_MUST_USE;
+
+#endif

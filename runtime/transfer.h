@@ -1,0 +1,46 @@
+// Communication of one instruction: what is copied or added where, made at load and run in parts.
+//
+// Reductions go in rank order whatever the parts, so results do not depend on workers. Every conversion of placement is a
+// list of regions that a target shard and a source shard share; all-reduce, the one that matters most, is flat: each part
+// reads a range of every member's memory directly and writes it to all.
+#ifndef DP_RUNTIME_TRANSFER_H
+#define DP_RUNTIME_TRANSFER_H
+
+#include "runtime/region.h"
+
+typedef struct {
+  char *data;
+  dp_local local;
+} dp_shard_view;
+
+typedef struct {
+  dp_region region;
+  dp_region_action action;
+  char *target;
+  const char *source;  // for host input: of copy 0
+} dp_copy;
+
+typedef struct {
+  dp_dtype dtype;
+  int n_parts;
+  bool from_host_input;
+  ptrdiff_t host_copy_distance;  // bytes from copy 0 of the host input to copy 1
+  // All-reduce: flat.
+  int n_members;      // 0: a list of copies
+  char **from, **to;  // (n_members)
+  int64_t count;      // elements
+  dp_region_action action;
+  // Others: part p does copies [first[p], first[p + 1]).
+  int *first;  // (n_parts + 1)
+  dp_copy *copies;
+} dp_transfer;
+
+// All-reduce over members whose operand and result have the same local extents; operand and result may be the same.
+dp_transfer *dp_transfer_all_reduce(dp_arena *arena, dp_dtype dtype, dp_region_action action, int n_members,
+                                    const dp_shard_view *from, const dp_shard_view *to);
+// A part a target: copies from (or with an action other than COPY, reduces over) every source what they share.
+dp_transfer *dp_transfer_shards(dp_arena *arena, dp_dtype dtype, dp_region_action action, int n_from,
+                                const dp_shard_view *from, int n_to, const dp_shard_view *to);
+void dp_transfer_run(const dp_transfer *transfer, int slot, int part);
+
+#endif
