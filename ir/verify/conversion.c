@@ -1,0 +1,118 @@
+// A step that communicates: it keeps the value and changes where it is, on one mesh axis, or between host and devices.
+#include <string.h>
+
+#include "ir/proto.h"
+#include "ir/verify/checker.h"
+
+typedef struct {
+  const char *op;
+  dp_placement_kind from, to;
+} conversion;
+
+static const conversion conversions[] = {
+    {"AllReduce", DP_PARTIAL, DP_REPLICATE}, {"ReduceScatter", DP_PARTIAL, DP_SHARD},
+    {"AllGather", DP_SHARD, DP_REPLICATE},   {"AllToAll", DP_SHARD, DP_SHARD},
+    {"Slice", DP_REPLICATE, DP_SHARD},
+};
+
+#define FAIL(...) dp_checker_fail(c, step, DP_RULE_MEANING_CONVERSION, __VA_ARGS__)
+
+// ---- host and devices -----------------------------------------------------------------------------------------------
+
+static bool is_on_device(const dp_checker_tensor *t) {
+  return t->claim->space == DP__SPACE__PERSISTENT || t->claim->space == DP__SPACE__TRANSIENT;
+}
+
+static bool has(const dp_checker *c, const dp_checker_tensor *t, dp_placement_kind kind) {
+  for (int a = 0; a < c->model->mesh.n_axes; a++)
+    if (t->at[a].kind == kind) return true;
+  return false;
+}
+
+static dp_status check_transfer(dp_checker *c, uint32_t step, const dp_checker_tensor *from,
+                                const dp_checker_tensor *to) {
+  const Dp__Instruction *in = c->steps[step].claim;
+  bool gather = !strcmp(in->op, "Gather");
+  const dp_checker_tensor *host = gather ? to : from, *device = gather ? from : to;
+  Dp__Space space = gather ? DP__SPACE__HOST_OUTPUT : DP__SPACE__HOST_INPUT;
+  if (host->claim->space != space || !is_on_device(device))
+    return dp_checker_fail(c, step, DP_RULE_TENSOR_SPACE, "it goes from %s to %s memory; %s expected",
+                           dp_checker_space(from->claim->space), dp_checker_space(to->claim->space),
+                           gather ? "a device's to host output is" : "host input to a device's is");
+  if (!dp_checker_is_whole(c, host->at)) return FAIL("the host's '%s' is not whole", host->value->name);
+  if (has(c, device, DP_PARTIAL)) return FAIL("the devices' '%s' is a partial result", device->value->name);
+  if (!gather && has(c, device, DP_SHARD) != !strcmp(in->op, "Scatter"))
+    return FAIL("Scatter gives each device its part, Broadcast gives each the whole");
+  const Dp__Communication *m = in->communication;
+  if (in->n_attributes || (m && (m->n_axes || m->reduction)))
+    return FAIL("between host and devices there is neither axis nor reduction");
+  return DP_OK;
+}
+
+// ---- devices --------------------------------------------------------------------------------------------------------
+
+// The axis, named by attribute and communication alike.
+static dp_status find_axis(dp_checker *c, uint32_t step, int *axis) {
+  const Dp__Instruction *in = c->steps[step].claim;
+  const Dp__Attribute *a = in->n_attributes == 1 ? in->attributes[0] : NULL;
+  if (!a || strcmp(a->name, "axis") || a->kind != DP_ATTR_STRING)
+    return FAIL("one attribute, 'axis', is expected: the name of a mesh axis");
+  *axis = dp_mesh_find(&c->model->mesh, a->s);
+  if (*axis < 0) return FAIL("the mesh has no axis '%s'", a->s);
+  if (!in->communication || in->communication->n_axes != 1 || in->communication->axes[0] != (uint32_t)*axis)
+    return FAIL("its axis is '%s', which its communication does not say", a->s);
+  return DP_OK;
+}
+
+// Splits of one dim nest in mesh order: a split or join on an axis is right when no later axis splits the dim too.
+static bool is_innermost(const dp_checker *c, const dp_placement *at, int axis, dp_placement changed) {
+  if (changed.kind != DP_SHARD) return true;
+  for (int later = axis + 1; later < c->model->mesh.n_axes; later++)
+    if (at[later].kind == DP_SHARD && at[later].dim == changed.dim) return false;
+  return true;
+}
+
+static dp_status check_collective(dp_checker *c, uint32_t step, const conversion *rule, const dp_checker_tensor *from,
+                                  const dp_checker_tensor *to) {
+  int axis = -1;
+  char a[256], b[256];
+  DP_TRY(find_axis(c, step, &axis));
+  const char *name = c->model->mesh.axes[axis].name;
+  dp_checker_placements_print(c, from->at, a, sizeof a);
+  dp_checker_placements_print(c, to->at, b, sizeof b);
+  if (!is_on_device(from) || !is_on_device(to))
+    return dp_checker_fail(c, step, DP_RULE_TENSOR_SPACE, "it goes from %s to %s memory; devices' is expected",
+                           dp_checker_space(from->claim->space), dp_checker_space(to->claim->space));
+  for (int i = 0; i < c->model->mesh.n_axes; i++)
+    if (i != axis && !dp_placement_equal(from->at[i], to->at[i]))
+      return FAIL("from %s to %s it changes more than axis '%s'", a, b, name);
+  if (from->at[axis].kind != rule->from || to->at[axis].kind != rule->to ||
+      dp_placement_equal(from->at[axis], to->at[axis]))
+    return FAIL("from %s to %s on axis '%s' is not what it does", a, b, name);
+  if (!is_innermost(c, from->at, axis, from->at[axis]) || !is_innermost(c, to->at, axis, to->at[axis]))
+    return FAIL("from %s to %s on axis '%s': a later axis splits the same dim and has to be joined first", a, b, name);
+  int32_t reduction = rule->from == DP_PARTIAL ? (int32_t)from->at[axis].reduction : 0;
+  if (c->steps[step].claim->communication->reduction != reduction)
+    return FAIL("it reduces by %s; '%s' is partial by %s", reduction ? "sum" : "maximum", from->value->name,
+                reduction ? "maximum" : "sum");
+  return DP_OK;
+}
+
+dp_status dp_checker_conversion(dp_checker *c, uint32_t step) {
+  const Dp__Instruction *in = c->steps[step].claim;
+  if (in->n_nodes || in->n_inputs != 1 || in->n_outputs != 1 || !in->inputs[0] || !in->outputs[0])
+    return FAIL("communication has one operand, one result and no logical node");
+  const dp_checker_tensor *from = dp_checker_input(c, in, 0), *to = dp_checker_output(c, in, 0);
+  if (from->value != to->value) return FAIL("it makes '%s' of '%s'", to->value->name, from->value->name);
+  if (in->compute_dtype && in->compute_dtype != to->claim->dtype)
+    return FAIL("it computes in %s; the value is %s", dp_type_name((dp_dtype)in->compute_dtype),
+                dp_type_name((dp_dtype)to->claim->dtype));
+  if (in->communication && (in->communication->n_peer || in->communication->channel))
+    return FAIL("it has a channel or peers, which only Send and Recv have");
+  c->report->conversions++;
+  if (!strcmp(in->op, "Scatter") || !strcmp(in->op, "Broadcast") || !strcmp(in->op, "Gather"))
+    return check_transfer(c, step, from, to);
+  for (size_t i = 0; i < DP_COUNT(conversions); i++)
+    if (!strcmp(in->op, conversions[i].op)) return check_collective(c, step, &conversions[i], from, to);
+  return FAIL("this checker cannot follow a value from one device to another with it");
+}

@@ -1,0 +1,153 @@
+// The ends of a program: what it finds in the homes of persistent values and leaves there, what the host gives and gets.
+//
+// Between two runs of programs every stream of every device is drained, so a run starts with the homes as the last left them;
+// the host writes inputs into the copy that no run uses, and reads outputs after the drain.
+#include <string.h>
+
+#include "ir/verify/checker.h"
+
+// ---- homes ----------------------------------------------------------------------------------------------------------
+
+static bool is_home(const dp_checker *c, const dp_checker_tensor *t, const dp_persistent *p) {
+  return t->claim->space == DP__SPACE__PERSISTENT && t->claim->offset == p->offset && t->claim->bytes == p->bytes &&
+         dp_checker_placed_alike(c, t->at, p->placements);
+}
+
+static dp_status enter_home(dp_checker *c, const Dp__Update *entry, int32_t *table, dp_rule rule, const char *verb) {
+  const dp_persistent *p = &c->model->persistents[entry->persistent];
+  const dp_checker_tensor *t = &c->tensors[entry->value];
+  if (table[entry->persistent] >= 0)
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, rule, "it %s '%s' twice", verb, p->name);
+  if (!is_home(c, t, p))
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+                           "it %s '%s' as tensor %u, which has not the place, bytes or placements of its home", verb,
+                           p->name, entry->value);
+  table[entry->persistent] = (int32_t)entry->value;
+  return DP_OK;
+}
+
+static dp_status check_found(dp_checker *c, const Dp__Update *entry) {
+  const dp_value *value = c->tensors[entry->value].value;
+  if (value->kind != DP_VALUE_PERSISTENT || value->persistent != (int32_t)entry->persistent)
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+                           "it finds '%s' as '%s', which is something else",
+                           c->model->persistents[entry->persistent].name, value->name);
+  return enter_home(c, entry, c->found, DP_RULE_MEANING_HOME, "finds");
+}
+
+static dp_status check_left(dp_checker *c) {
+  for (size_t i = 0; i < c->program->n_left; i++) {
+    const Dp__Update *entry = c->program->left[i];
+    DP_TRY(enter_home(c, entry, c->left, DP_RULE_MEANING_UPDATE, "leaves"));
+    c->tensors[entry->value].left = (int32_t)entry->persistent;
+  }
+  if (c->program->n_left > (size_t)c->graph->n_updates)
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
+                           "it leaves %zu persistent values changed; its logical graph updates %d", c->program->n_left,
+                           c->graph->n_updates);
+  for (int u = 0; u < c->graph->n_updates; u++) {
+    const dp_update *update = &c->graph->updates[u];
+    const dp_persistent *p = &c->model->persistents[update->persistent];
+    int32_t t = c->left[update->persistent];
+    if (t < 0)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
+                             "the logical graph updates '%s'; the program does not say where it leaves it", p->name);
+    if (c->tensors[t].value != update->value || update->value->kind != DP_VALUE_RESULT)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
+                             "it leaves '%s' as '%s'; the logical graph updates it to '%s', a node's result", p->name,
+                             c->tensors[t].value->name, update->value->name);
+    if (p->frozen || p->kind == DP_STORED_CONSTANT)
+      if (strcmp(c->program->name, "init"))
+        return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "it updates '%s', which is %s", p->name,
+                               p->frozen ? "frozen" : "a constant");
+  }
+  c->report->updates += (uint64_t)c->graph->n_updates;
+  return DP_OK;
+}
+
+static dp_status check_versions(dp_checker *c) {
+  for (uint32_t i = 0; i < c->n_tensors; i++) {
+    uint32_t version = c->tensors[i].left >= 0;
+    if (c->tensors[i].claim->version != version)
+      return dp_checker_fail(
+          c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_VERSION,
+          "tensor %u ('%s') has version %u where %u is expected: 1 where a home is left updated, else 0", i,
+          c->tensors[i].value->name, c->tensors[i].claim->version, version);
+  }
+  return DP_OK;
+}
+
+// ---- host -----------------------------------------------------------------------------------------------------------
+
+// A binding's tensor is whole on the host.
+static dp_status check_host(dp_checker *c, const Dp__Binding *binding, Dp__Space space, dp_rule rule) {
+  const dp_checker_tensor *t = &c->tensors[binding->tensor];
+  char text[256];
+  if (t->claim->space == space && dp_checker_is_whole(c, t->at)) return DP_OK;
+  return dp_checker_fail(c, DP_CHECKER_PROGRAM, rule, "'%s' is in %s memory, placed %s; it must be whole in %s memory",
+                         binding->name, dp_checker_space(t->claim->space),
+                         dp_checker_placements_print(c, t->at, text, sizeof text), dp_checker_space(space));
+}
+
+static dp_status check_inputs(dp_checker *c) {
+  dp_spans *spans = dp_spans_create(c->arena);
+  for (size_t i = 0; i < c->program->n_inputs; i++) {
+    const Dp__Binding *b = c->program->inputs[i];
+    const dp_checker_tensor *t = &c->tensors[b->tensor];
+    bool fed = t->value->kind == DP_VALUE_INPUT || t->value->kind == DP_VALUE_SCALAR;
+    if (!fed || strcmp(b->name, t->value->name))
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_INPUT, "input '%s' is bound to '%s', which is %s",
+                             b->name, t->value->name, fed ? "another input" : "no input");
+    DP_TRY(check_host(c, b, DP__SPACE__HOST_INPUT, DP_RULE_MEANING_INPUT));
+    if (!t->claim->bytes) continue;
+    dp_span span = {.begin = t->claim->offset, .end = t->claim->offset + t->claim->bytes, .content = b->tensor + 1};
+    const dp_span *other = dp_spans_get(spans, dp_spans_find(spans, span.begin));
+    if (other && other->begin < span.end)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_INPUT, "inputs '%s' and '%s' overlap", b->name,
+                             c->tensors[other->content - 1].value->name);
+    dp_spans_put(spans, &span);
+  }
+  c->spans[DP__SPACE__HOST_INPUT] = spans;
+  c->report->inputs += c->program->n_inputs;
+  return DP_OK;
+}
+
+static dp_status check_outputs(dp_checker *c) {
+  if (c->program->n_outputs > (size_t)c->graph->n_outputs)
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_OUTPUT,
+                           "it gives %zu outputs; its logical graph has %d", c->program->n_outputs,
+                           c->graph->n_outputs);
+  for (int o = 0; o < c->graph->n_outputs; o++) {
+    const dp_output *output = &c->graph->outputs[o];
+    const Dp__Binding *b = NULL;
+    for (size_t i = 0; i < c->program->n_outputs && !b; i++)
+      if (!strcmp(c->program->outputs[i]->name, output->name)) b = c->program->outputs[i];
+    if (!b)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_OUTPUT, "it does not give output '%s'",
+                             output->name);
+    if (c->tensors[b->tensor].value != output->value)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_OUTPUT,
+                             "it gives '%s' as output '%s', which is '%s'", c->tensors[b->tensor].value->name,
+                             output->name, output->value->name);
+    DP_TRY(check_host(c, b, DP__SPACE__HOST_OUTPUT, DP_RULE_MEANING_OUTPUT));
+  }
+  c->report->outputs += c->program->n_outputs;
+  return DP_OK;
+}
+
+dp_status dp_checker_ends(dp_checker *c) {
+  size_t count = (size_t)c->model->n_persistents;
+  for (int s = 0; s < DP_CHECKER_SPACES; s++) c->spans[s] = dp_spans_create(c->arena);
+  c->found = dp_alloc_n(c->arena, count, sizeof *c->found);
+  c->left = dp_alloc_n(c->arena, count, sizeof *c->left);
+  c->writes = dp_alloc_n(c->arena, count, sizeof *c->writes);
+  if (count) {
+    memset(c->found, 0xff, count * sizeof *c->found);
+    memset(c->left, 0xff, count * sizeof *c->left);
+  }
+  for (size_t i = 0; i < c->program->n_found; i++) DP_TRY(check_found(c, c->program->found[i]));
+  DP_TRY(check_left(c));
+  DP_TRY(check_versions(c));
+  DP_TRY(check_inputs(c));
+  return check_outputs(c);
+}

@@ -1,0 +1,160 @@
+// What the bytes hold. In an order that happens-before allows, each step's operands are looked up in the map from bytes to
+// content and must be there exactly as the step says; its results replace what was there. As conflicting accesses are
+// ordered (order.c), any such order gives the same.
+#include <string.h>
+
+#include "ir/verify/checker.h"
+
+// Contents are tensors of the program (index plus 1), or, above those, persistent values as the program finds them.
+static uint32_t found_content(const dp_checker *c, int32_t persistent) {
+  return c->n_tensors + 1 + (uint32_t)persistent;
+}
+
+static int32_t found_persistent(const dp_checker *c, uint32_t content) {
+  return content > c->n_tensors ? (int32_t)(content - c->n_tensors - 1) : -1;
+}
+
+static void put(dp_checker *c, Dp__Space space, uint64_t begin, uint64_t end, uint32_t content) {
+  dp_span span = {.begin = begin, .end = end, .content = content};
+  if (begin < end) dp_spans_put(c->spans[space], &span);
+}
+
+// Homes at the start: all that has a value, whether the program knows of it or not.
+static void put_found(dp_checker *c) {
+  bool init = !strcmp(c->program->name, "init");
+  for (int32_t p = 0; p < c->model->n_persistents; p++) {
+    const dp_persistent *home = &c->model->persistents[p];
+    bool defined = !init || home->init.kind == DP_INIT_TENSOR;
+    put(c, DP__SPACE__PERSISTENT, home->offset, home->offset + home->bytes, defined ? found_content(c, p) : 0);
+  }
+}
+
+// ---- looking up -----------------------------------------------------------------------------------------------------
+
+static bool matches(const dp_checker *c, uint32_t content, const dp_checker_tensor *t) {
+  int32_t p = found_persistent(c, content);
+  if (p >= 0)
+    return t->value->kind == DP_VALUE_PERSISTENT && t->value->persistent == p && !t->claim->version &&
+           dp_checker_placed_alike(c, t->at, c->model->persistents[p].placements);
+  const dp_checker_tensor *is = &c->tensors[content - 1];
+  return is == t || (is->value == t->value && is->claim->version == t->claim->version &&
+                     dp_checker_placed_alike(c, is->at, t->at));
+}
+
+// Of the persistent value that the tensor is a version of; -1: none.
+static int32_t version_of(const dp_checker_tensor *t) {
+  return t->value->kind == DP_VALUE_PERSISTENT ? t->value->persistent : t->left;
+}
+
+// Words the difference between what is there and what is said to be.
+static dp_status fail_content(dp_checker *c, uint32_t step, const char *what, uint32_t content,
+                              const dp_checker_tensor *t) {
+  char a[256], b[256];
+  int32_t p = found_persistent(c, content);
+  const dp_checker_tensor *is = p < 0 ? &c->tensors[content - 1] : NULL;
+  const char *name = is ? is->value->name : c->model->persistents[p].name;
+  const dp_placement *at = is ? is->at : c->model->persistents[p].placements;
+  int32_t has = is ? version_of(is) : p;
+  if (has >= 0 && has == version_of(t) && dp_checker_placed_alike(c, at, t->at))
+    return dp_checker_fail(c, step, DP_RULE_MEANING_STALE, "%s is '%s' as it %s; its bytes hold it as it %s", what,
+                           c->model->persistents[has].name, t->left >= 0 ? "is left" : "was found",
+                           t->left >= 0 ? "was found" : "is left");
+  return dp_checker_fail(c, step, DP_RULE_MEANING_CONTENT,
+                         "%s is said to be '%s' placed %s; its bytes hold '%s' placed %s", what, t->value->name,
+                         dp_checker_placements_print(c, t->at, a, sizeof a), name,
+                         dp_checker_placements_print(c, at, b, sizeof b));
+}
+
+static dp_status fail_missing(dp_checker *c, uint32_t step, const char *what, const dp_span *span,
+                              const dp_checker_tensor *t) {
+  const Dp__DeviceTensor *m = t->claim;
+  unsigned long long begin = m->offset, end = m->offset + m->bytes;
+  const char *space = dp_checker_space(m->space);
+  if (!span || span->begin >= m->offset + m->bytes)
+    return dp_checker_fail(c, step, DP_RULE_MEANING_UNDEFINED,
+                           "%s, '%s': nothing was written to bytes [%llu,%llu) of %s memory", what, t->value->name,
+                           begin, end, space);
+  return dp_checker_fail(
+      c, step, DP_RULE_MEANING_UNDEFINED,
+      "%s, '%s': bytes [%llu,%llu) of %s memory hold no whole value: they were overwritten or not written "
+      "whole",
+      what, t->value->name, begin, end, space);
+}
+
+static dp_status look_up(dp_checker *c, uint32_t step, const char *what, const dp_checker_tensor *t) {
+  const Dp__DeviceTensor *m = t->claim;
+  if (!m->bytes) return DP_OK;
+  const dp_span *span = dp_spans_get(c->spans[m->space], dp_spans_find(c->spans[m->space], m->offset));
+  bool exact = span && span->begin == m->offset && span->end == m->offset + m->bytes;
+  if (!exact || !span->content) return fail_missing(c, step, what, span, t);
+  if (!matches(c, span->content, t)) return fail_content(c, step, what, span->content, t);
+  c->report->operands++;
+  return DP_OK;
+}
+
+// ---- steps ----------------------------------------------------------------------------------------------------------
+
+static dp_status read_operands(dp_checker *c, uint32_t step) {
+  const Dp__Instruction *in = c->steps[step].claim;
+  for (size_t k = 0; k < in->n_inputs; k++) {
+    const dp_checker_tensor *t = dp_checker_input(c, in, k);
+    char what[32];
+    if (!t) continue;
+    snprintf(what, sizeof what, "operand %zu", k);
+    DP_TRY(look_up(c, step, what, t));
+    if (t->value->kind == DP_VALUE_PERSISTENT && t->claim->space == DP__SPACE__PERSISTENT &&
+        c->found[t->value->persistent] < 0)
+      return dp_checker_fail(c, step, DP_RULE_MEANING_HOME, "%s is '%s', which the program does not say that it finds",
+                             what, t->value->name);
+  }
+  return DP_OK;
+}
+
+static dp_status write_results(dp_checker *c, uint32_t step) {
+  const Dp__Instruction *in = c->steps[step].claim;
+  if (in->scratch) put(c, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->offset + in->scratch->bytes, 0);
+  for (size_t k = 0; k < in->n_outputs; k++) {
+    const dp_checker_tensor *t = dp_checker_output(c, in, k);
+    if (!t) continue;
+    if (t->claim->space == DP__SPACE__PERSISTENT) {
+      if (t->left < 0)
+        return dp_checker_fail(c, step, DP_RULE_MEANING_HOME,
+                               "it writes '%s' to persistent memory, where only updates are written", t->value->name);
+      if (c->writes[t->left]++)
+        return dp_checker_fail(c, step, DP_RULE_MEANING_UPDATE, "it updates '%s' a second time",
+                               c->model->persistents[t->left].name);
+    }
+    put(c, t->claim->space, t->claim->offset, t->claim->offset + t->claim->bytes, in->outputs[k]);
+  }
+  return DP_OK;
+}
+
+static dp_status check_end(dp_checker *c) {
+  for (size_t i = 0; i < c->program->n_outputs; i++) {
+    char what[128];
+    snprintf(what, sizeof what, "output '%.100s'", c->program->outputs[i]->name);
+    DP_TRY(look_up(c, DP_CHECKER_PROGRAM, what, &c->tensors[c->program->outputs[i]->tensor]));
+  }
+  for (int32_t p = 0; p < c->model->n_persistents; p++) {
+    const dp_persistent *home = &c->model->persistents[p];
+    if (c->left[p] >= 0 && !c->writes[p])
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "no instruction updates '%s'", home->name);
+    uint32_t expected = c->left[p] >= 0 ? (uint32_t)c->left[p] + 1 : found_content(c, p);
+    const dp_span *span =
+        dp_spans_get(c->spans[DP__SPACE__PERSISTENT], dp_spans_find(c->spans[DP__SPACE__PERSISTENT], home->offset));
+    if (home->bytes &&
+        (!span || span->begin != home->offset || span->end != home->offset + home->bytes || span->content != expected))
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+                             "the home of '%s' does not end with its value", home->name);
+  }
+  return DP_OK;
+}
+
+dp_status dp_checker_meaning(dp_checker *c) {
+  put_found(c);
+  for (uint32_t i = 0; i < c->n_steps; i++) {
+    DP_TRY(read_operands(c, c->order[i]));
+    DP_TRY(write_results(c, c->order[i]));
+  }
+  return check_end(c);
+}

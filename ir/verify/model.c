@@ -1,0 +1,154 @@
+// The plan as a whole: its one role, logical graphs, persistent values and their homes, and what init defines.
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/proto.h"
+#include "ir/verify/checker.h"
+
+bool dp_checker_bytes(const dp_checker *c, const dp_type *type, const dp_placement *at, uint64_t *bytes) {
+  const dp_mesh *mesh = &c->model->mesh;
+  for (int a = 0; a < mesh->n_axes; a++) {
+    int64_t product;
+    if (at[a].kind != DP_SHARD) continue;
+    int64_t extent = dp_dim_at(type->shape.dims[at[a].dim], c->model->batch);
+    if (__builtin_mul_overflow(extent, mesh->axes[a].size, &product)) return false;
+  }
+  *bytes = (uint64_t)dp_local_max_count(&type->shape, at, mesh, c->model->batch) * dp_type_bytes(type->dtype);
+  return true;
+}
+
+// ---- role and graphs ------------------------------------------------------------------------------------------------
+
+static dp_status check_role(dp_checker *c) {
+  const Dp__Plan *plan = c->plan;
+  c->role = plan->roles[0];
+  bool all = plan->n_roles == 1;
+  for (size_t a = 0; a < plan->n_mesh; a++)
+    all &= c->role->devices[a]->first == 0 && c->role->devices[a]->count == plan->mesh[a]->size;
+  if (all) return DP_OK;
+  return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_ROLE,
+                         "%zu roles; one that covers the whole mesh is expected", plan->n_roles);
+}
+
+static dp_status read_graph(dp_checker *c, size_t i) {
+  dp_graph *graph;
+  DP_TRY(dp_rule_wrap(dp_checker_at(c, DP_CHECKER_PROGRAM), DP_RULE_FORM_GRAPH,
+                      dp_proto_to_graph(c->model, c->plan->graphs[i], &graph)));
+  for (int32_t k = 0; k < graph->n_nodes; k++)
+    if (dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION))
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_GRAPH,
+                             "graph '%s': node '%s' is communication, which a logical graph has none of", graph->name,
+                             graph->nodes[k]->name);
+  c->graphs[i] = graph;
+  return DP_OK;
+}
+
+// ---- homes ----------------------------------------------------------------------------------------------------------
+
+static dp_status check_home(dp_checker *c, const dp_persistent *p) {
+  char text[256];
+  uint64_t bytes;
+  for (int a = 0; a < c->model->mesh.n_axes; a++)
+    if (p->placements[a].kind == DP_PARTIAL)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+                             "'%s' lives as %s: a partial value cannot be loaded or saved", p->name,
+                             dp_checker_placements_print(c, p->placements, text, sizeof text));
+  if (!dp_checker_bytes(c, &p->type, p->placements, &bytes))
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_LIMIT, "'%s' is too large to be split over the mesh",
+                           p->name);
+  if (p->bytes < bytes)
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_BYTES,
+                           "the home of '%s' has %llu bytes; its largest shard takes %llu", p->name,
+                           (unsigned long long)p->bytes, (unsigned long long)bytes);
+  return DP_OK;
+}
+
+static int by_offset(const void *a, const void *b) {
+  const dp_persistent *x = *(dp_persistent *const *)a, *y = *(dp_persistent *const *)b;
+  if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+  return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static dp_status check_homes(dp_checker *c) {
+  size_t count = (size_t)c->model->n_persistents;
+  const dp_persistent **sorted = dp_alloc_n(c->plan_arena, count, sizeof *sorted);
+  for (size_t i = 0; i < count; i++) {
+    sorted[i] = &c->model->persistents[i];
+    DP_TRY(check_home(c, sorted[i]));
+  }
+  qsort(sorted, count, sizeof *sorted, by_offset);
+  for (size_t i = 1; i < count; i++)
+    if (sorted[i - 1]->offset + sorted[i - 1]->bytes > sorted[i]->offset)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME, "the homes of '%s' and '%s' overlap",
+                             sorted[i - 1]->name, sorted[i]->name);
+  return DP_OK;
+}
+
+dp_status dp_checker_model(dp_checker *c) {
+  const Dp__Plan *plan = c->plan;
+  DP_TRY(check_role(c));
+  c->model = dp_model_create(c->plan_arena, plan->name);
+  c->model->batch = plan->batch;
+  DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &c->model->mesh));
+  for (size_t i = 0; i < plan->n_persistents; i++) {
+    dp_persistent p;
+    DP_TRY(dp_rule_wrap(dp_checker_at(c, DP_CHECKER_PROGRAM), DP_RULE_FORM_GRAPH,
+                        dp_proto_to_persistent(c->plan_arena, plan->persistents[i], &c->model->mesh, &p)));
+    if (dp_model_find_persistent(c->model, p.name) >= 0)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_GRAPH, "two persistent values are called '%s'",
+                             p.name);
+    dp_model_add_persistent(c->model, &p);
+  }
+  DP_TRY(check_homes(c));
+  c->graphs = dp_alloc_n(c->plan_arena, plan->n_graphs, sizeof *c->graphs);
+  for (size_t i = 0; i < plan->n_graphs; i++) DP_TRY(read_graph(c, i));
+  c->report->devices = (uint64_t)dp_mesh_devices(&c->model->mesh);
+  c->report->persistents = plan->n_persistents;
+  return DP_OK;
+}
+
+// ---- init -----------------------------------------------------------------------------------------------------------
+
+static const dp_graph *find_graph(const dp_checker *c, const char *program) {
+  for (size_t i = 0; i < c->role->n_programs; i++)
+    if (!strcmp(c->role->programs[i]->name, program)) return c->graphs[c->role->programs[i]->graph];
+  return NULL;
+}
+
+static const dp_output *find_output(const dp_graph *graph, const char *name) {
+  for (int i = 0; i < graph->n_outputs; i++)
+    if (!strcmp(graph->outputs[i].name, name)) return &graph->outputs[i];
+  return NULL;
+}
+
+// What the runtime reads by name: the mean loss of train and eval, and how many labels were right.
+static dp_status check_outputs(dp_checker *c, const char *program) {
+  const dp_graph *graph = find_graph(c, program);
+  if (!graph) return DP_OK;
+  const dp_output *loss = find_output(graph, "loss"), *correct = find_output(graph, "correct");
+  if (!loss || loss->value->type.shape.rank || !dp_type_is_float(loss->value->type.dtype))
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS,
+                           "program %s gives no output 'loss' that is one number", program);
+  bool wanted = c->plan->classes && !strcmp(program, "eval");
+  if (wanted && (!correct || correct->value->type.shape.rank || correct->value->type.dtype != DP_INT64))
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS,
+                           "program %s gives no output 'correct' that is one int64, though the loss has classes",
+                           program);
+  return DP_OK;
+}
+
+dp_status dp_checker_init(dp_checker *c) {
+  const dp_graph *init = find_graph(c, "init");
+  bool *defined = dp_alloc_n(c->plan_arena, (size_t)c->model->n_persistents, sizeof *defined);
+  for (int u = 0; init && u < init->n_updates; u++) defined[init->updates[u].persistent] = true;
+  for (int32_t p = 0; p < c->model->n_persistents; p++) {
+    bool has_data = c->model->persistents[p].init.kind == DP_INIT_TENSOR;
+    if (has_data != defined[p]) continue;
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_INIT,
+                           has_data ? "'%s' has data, but program init writes it too"
+                                    : "'%s' has no data, and no program init gives it a first value",
+                           c->model->persistents[p].name);
+  }
+  DP_TRY(check_outputs(c, "train"));
+  return check_outputs(c, "eval");
+}
