@@ -13,32 +13,33 @@ static bool is_home(const dp_checker *c, const dp_checker_tensor *t, const dp_pe
          dp_checker_placed_alike(c, t->at, p->placements);
 }
 
-static dp_status enter_home(dp_checker *c, const Dp__Update *entry, int32_t *table, dp_rule rule, const char *verb) {
+static dp_status check_home(dp_checker *c, const Dp__Update *entry, const char *verb) {
   const dp_persistent *p = &c->model->persistents[entry->persistent];
-  const dp_checker_tensor *t = &c->tensors[entry->value];
-  if (table[entry->persistent] >= 0)
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, rule, "it %s '%s' twice", verb, p->name);
-  if (!is_home(c, t, p))
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
-                           "it %s '%s' as tensor %u, which has not the place, bytes or placements of its home", verb,
-                           p->name, entry->value);
-  table[entry->persistent] = (int32_t)entry->value;
-  return DP_OK;
+  if (is_home(c, &c->tensors[entry->value], p)) return DP_OK;
+  return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+                         "it %s '%s' as tensor %u, which has not the place, bytes or placements of its home", verb,
+                         p->name, entry->value);
 }
 
+// A logical graph may know a persistent value by several of its own.
 static dp_status check_found(dp_checker *c, const Dp__Update *entry) {
   const dp_value *value = c->tensors[entry->value].value;
   if (value->kind != DP_VALUE_PERSISTENT || value->persistent != (int32_t)entry->persistent)
     return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
                            "it finds '%s' as '%s', which is something else",
                            c->model->persistents[entry->persistent].name, value->name);
-  return enter_home(c, entry, c->found, DP_RULE_MEANING_HOME, "finds");
+  c->found[entry->persistent] = (int32_t)entry->value;
+  return check_home(c, entry, "finds");
 }
 
 static dp_status check_left(dp_checker *c) {
   for (size_t i = 0; i < c->program->n_left; i++) {
     const Dp__Update *entry = c->program->left[i];
-    DP_TRY(enter_home(c, entry, c->left, DP_RULE_MEANING_UPDATE, "leaves"));
+    if (c->left[entry->persistent] >= 0)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "it leaves '%s' twice",
+                             c->model->persistents[entry->persistent].name);
+    DP_TRY(check_home(c, entry, "leaves"));
+    c->left[entry->persistent] = (int32_t)entry->value;
     c->tensors[entry->value].left = (int32_t)entry->persistent;
   }
   if (c->program->n_left > (size_t)c->graph->n_updates)
