@@ -136,14 +136,22 @@ static dp_status place_node(dp_place *place, dp_node *logical) {
   return emit_node(place, logical, &choice);
 }
 
+// What stands for a value of the old logical graph. A lowering may have brought in the same persistent value or scalar
+// before, and each is there once.
+static dp_value *take_value(dp_place *place, dp_value *old, dp_value **map) {
+  if (!map[old->id] && old->kind == DP_VALUE_PERSISTENT)
+    map[old->id] = dp_graph_persistent(place->logical, old->persistent);
+  if (!map[old->id] && old->kind == DP_VALUE_SCALAR) map[old->id] = dp_graph_scalar(place->logical, old->name);
+  dp_value *value = dp_graph_copy_value(place->logical, old, map);
+  if (!value->producer) place_source(place, value);
+  return value;
+}
+
 // Decides about a node of the old logical graph: into the new one as it is, or lowered.
 static dp_status take_node(dp_place *place, const dp_node *old, dp_value **map) {
   dp_value **in = dp_alloc_n(place->arena, (size_t)old->n_inputs, sizeof *in);
-  for (int i = 0; i < old->n_inputs; i++) {
-    if (!old->inputs[i]) continue;
-    in[i] = dp_graph_copy_value(place->logical, old->inputs[i], map);
-    if (!in[i]->producer) place_source(place, in[i]);
-  }
+  for (int i = 0; i < old->n_inputs; i++)
+    if (old->inputs[i]) in[i] = take_value(place, old->inputs[i], map);
   if (old->op->lower) {
     // The choice needs no more than the operands, which are those of the new graph.
     dp_node probe = *old;
@@ -198,8 +206,7 @@ static dp_status place_results(dp_place *place, const dp_graph *old, dp_value **
     dp_graph_add_update(place->device, p, value);
   }
   for (int o = 0; o < old->n_outputs; o++) {
-    dp_value *logical = dp_graph_copy_value(place->logical, old->outputs[o].value, map), *value;
-    if (!logical->producer) place_source(place, logical);
+    dp_value *logical = take_value(place, old->outputs[o].value, map), *value;
     dp_graph_add_output(place->logical, old->outputs[o].name, logical);
     DP_TRY(dp_place_get(place, logical, whole, &value));
     const char *name = dp_printf(place->arena, "%s@host", logical->name);

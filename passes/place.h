@@ -32,6 +32,7 @@ typedef struct {
 double dp_place_convert_cost(dp_placement from, dp_placement to, int64_t devices);
 // The logical value in the placements wanted, converted from the cheapest version of it.
 dp_status dp_place_get(dp_place *place, dp_value *logical, const dp_placement wanted[DP_MAX_MESH], dp_value **value);
+double dp_place_bytes(const dp_place *place, const dp_value *value);  // of the whole value, at the largest n
 void dp_place_add_version(dp_place *place, dp_value *logical, dp_value *value);
 const dp_versions *dp_place_versions(const dp_place *place, const dp_value *logical);
 // The placement on one axis that the least costly version has, for choosing rows.

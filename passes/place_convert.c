@@ -28,7 +28,7 @@ void dp_place_add_version(dp_place *place, dp_value *logical, dp_value *value) {
   DP_PUSH(place->arena, versions->values, versions->count, value);
 }
 
-static double bytes_of(const dp_place *place, const dp_value *value) {
+double dp_place_bytes(const dp_place *place, const dp_value *value) {
   return (double)dp_shape_count(&value->type.shape, place->model->batch) * (double)dp_type_bytes(value->type.dtype);
 }
 
@@ -40,7 +40,7 @@ double dp_place_operand_cost(const dp_place *place, const dp_value *logical, int
     if (cost < best) best = cost;
   }
   // A conversion has a price even when there is next to nothing to move.
-  return best > 0 && best < INFINITY ? best * bytes_of(place, logical) + 1 : best;
+  return best > 0 && best < INFINITY ? best * dp_place_bytes(place, logical) + 1 : best;
 }
 
 // ---- communication nodes --------------------------------------------------------------------------------------------

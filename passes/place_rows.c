@@ -19,7 +19,7 @@ static double result_cost(const dp_place *place, const dp_value *value, int axis
   if (home < 0) return 0;
   dp_placement wanted = place->model->persistents[home].placements[axis];
   double cost = dp_place_convert_cost(placement, wanted, place->mesh->axes[axis].size);
-  return cost > 0 ? cost * (double)dp_shape_count(&value->type.shape, place->model->batch) + 1 : 0;
+  return cost > 0 ? cost * dp_place_bytes(place, value) + 1 : 0;
 }
 
 static rating rate(const dp_place *place, const dp_node *node, int axis, const dp_row *row) {
