@@ -20,7 +20,7 @@ TEST_F(Learn, DigitsOnTwoDevices) {
   Must("dpc compile examples/digits_cnn.dpt --strategy=data --devices=2 --batch=64 -o " + File("plan.bin"));
   for (const char *seed : {"1", "2"}) {
     Result result =
-        Must("dprun " + File("plan.bin") + " " + digits + " " + eval_digits + " --epochs=15 --shuffle --seed=" + seed);
+        Must("dprun " + File("plan.bin") + " " + digits + " " + eval_digits + " --epochs=30 --shuffle --seed=" + seed);
     EXPECT_GE(Accuracy(result.out), 95.0) << "seed " << seed;
   }
 }
