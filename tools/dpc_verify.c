@@ -46,5 +46,6 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
   dp_verify_report report = {0};
   dp_status status = dp_verify_plan(plan, &report);
   if (status) return dp_status_context(status, "%s", o.path);
+  dp_verify_print(&report, stdout);
   return DP_OK;
 }
