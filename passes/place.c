@@ -1,252 +1,164 @@
-// place: gives every value of every program its place on the mesh, and inserts the communication. See place.h.
-#include "passes/place.h"
-
+// place: device form. Says for every value where on the mesh it is, and puts communication where producer and consumer
+// differ. Placement of the whole training graph is one mechanism; a strategy is nothing but what it asks for:
+//
+//   data: inputs are split along their samples on mesh axis `data`; persistent values are replicated, but for the user's
+//         `shard` annotations, which hold on any axis. Optimizer state goes with its parameter.
+//   single: the same on one device, where nothing is to be split.
+//
+// Nodes are visited in order; each takes the cheapest of its operator's rows (place_node.c), operands are converted when
+// needed, and sums stay partial as long as rows allow. A node that would have to give up a split that it could keep in
+// pieces is lowered. Afterwards every graph is a device form and has its logical graph, with lowered nodes, beside it.
+// Results that end the program as a persistent value are in its home.
 #include <string.h>
 
-#include "passes/constants.h"
 #include "passes/list.h"
+#include "passes/place.h"
 
-// ---- what the strategy asks for -------------------------------------------------------------------------------------
+// ---- homes ----------------------------------------------------------------------------------------------------------
 
-// Data parallel: inputs are split along their batch extent on the axis `data`.
-static void wanted_input(const dp_place *place, const dp_value *input, dp_placement wanted[DP_MAX_MESH]) {
-  memset(wanted, 0, DP_MAX_MESH * sizeof *wanted);
-  int axis = dp_mesh_find(place->mesh, "data");
-  if (axis < 0 || place->mesh->axes[axis].size == 1) return;
-  for (int d = 0; d < input->type.shape.rank; d++)
-    if (dp_dim_equal(input->type.shape.dims[d], dp_dim_batch())) {
-      wanted[axis] = dp_shard(d);
-      return;
+static dp_status place_persistent(const dp_model *model, dp_persistent *p) {
+  memset(p->placements, 0, sizeof p->placements);
+  for (int i = 0; i < p->n_pins; i++) {
+    // An axis that this mesh does not have, or has one device on, splits nothing.
+    int axis = dp_mesh_find(&model->mesh, p->pins[i].axis);
+    if (axis < 0 || model->mesh.axes[axis].size == 1) continue;
+    if (p->pins[i].placement.kind == DP_PARTIAL)
+      return dp_fail(EX_DATAERR, "'%s': the annotation on axis '%s' is Partial; Replicate or Shard is expected",
+                     p->name, p->pins[i].axis);
+    p->placements[axis] = p->pins[i].placement;
+  }
+  return dp_status_context(dp_placement_check(&p->type.shape, p->placements, &model->mesh), "'%s', its annotations",
+                           p->name);
+}
+
+// ---- ends of a program ----------------------------------------------------------------------------------------------
+
+// Only a sum must be made whole for the host, which puts parts together by itself.
+static void output(dp_place *place, const char *name, dp_value *logical) {
+  dp_placement to[DP_MAX_MESH];
+  memcpy(to, dp_place_copy_of(place, logical)->copies->value->placements, sizeof to);
+  for (int a = 0; a < place->model->mesh.n_axes; a++)
+    if (to[a].kind == DP_PARTIAL) to[a] = dp_replicate();
+  dp_value *device = dp_place_copy_convert(place, logical, to);
+  dp_node *node = dp_graph_add_node(place->device, dp_op_find("dp", "Gather"),
+                                    dp_printf(place->model->arena, "%s/Gather", name), 1, &device, 1, NULL, 0, NULL);
+  dp_value *host = node->outputs[0];
+  host->type = logical->type;
+  host->space = DP_SPACE_HOST_OUTPUT;
+  host->logical = logical;
+  dp_graph_add_output(place->logical, name, logical);
+  dp_graph_add_output(place->device, name, host);
+}
+
+// The last node that reads the persistent value as the program finds it; -1: none does.
+static void mark_readers(const dp_graph *device, int32_t *last) {
+  for (int32_t i = 0; i < device->n_nodes; i++)
+    for (int k = 0; k < device->nodes[i]->n_inputs; k++) {
+      const dp_value *x = device->nodes[i]->inputs[k];
+      if (x && x->kind == DP_VALUE_PERSISTENT) last[x->persistent] = i;
     }
 }
 
-// Persistent values are replicated but for the user's pins.
-static dp_status place_homes(dp_model *model) {
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    dp_persistent *p = &model->persistents[i];
-    memset(p->placements, 0, sizeof p->placements);
-    for (int k = 0; k < p->n_pins; k++) {
-      int axis = dp_mesh_find(&model->mesh, p->pins[k].axis);
-      if (axis >= 0 && model->mesh.axes[axis].size > 1) p->placements[axis] = p->pins[k].placement;
-    }
-    DP_TRY(dp_status_context(dp_placement_check(&p->type.shape, p->placements, &model->mesh), "'%s'", p->name));
+// Puts what the persistent value ends as into its home: directly where the old value is not read any more by then, or
+// through a copy at the end of the program.
+static dp_status update(dp_place *place, int32_t persistent, dp_value *logical, int32_t last_reader) {
+  const dp_persistent *p = &place->model->persistents[persistent];
+  dp_value *device = dp_place_copy_convert(place, logical, p->placements);
+  const dp_node *producer = device->producer;
+  bool in_place = dp_op_is(producer->op, DP_OP_UPDATE), free = last_reader < producer->id;
+  if (in_place && last_reader > producer->id)
+    return dp_fail(EX_UNAVAILABLE, "'%s' is used by '%s' after node '%s' has updated it in place", p->name,
+                   place->device->nodes[last_reader]->name, producer->name);
+  if (device->space == DP_SPACE_PERSISTENT || (!free && !in_place)) {
+    dp_value *copy = dp_place_node_identity(place, logical);
+    // The copy is made of the first placement that the value had; of this one there may be none yet.
+    device = dp_place_copy_convert(place, copy, p->placements);
+    logical = copy;
   }
+  device->space = DP_SPACE_PERSISTENT;
+  dp_update of_logical = {persistent, logical}, of_device = {persistent, device};
+  DP_PUSH(place->model->arena, place->logical->updates, place->logical->n_updates, of_logical);
+  DP_PUSH(place->model->arena, place->device->updates, place->device->n_updates, of_device);
   return DP_OK;
 }
 
-// ---- values without producer ----------------------------------------------------------------------------------------
-
-static dp_value *device_value(dp_place *place, dp_value *logical, dp_value_kind kind, const char *name) {
-  dp_value *value = dp_graph_add_value(place->device, kind, name, logical->type);
-  value->logical = logical;
-  value->persistent = logical->persistent;
-  return value;
-}
-
-// Inputs and scalars: on the host, from where each device takes its part.
-static void place_host_value(dp_place *place, dp_value *logical) {
-  dp_value *host = device_value(place, logical, logical->kind, logical->name);
-  host->space = DP_SPACE_HOST_INPUT;
-  dp_placement wanted[DP_MAX_MESH];
-  wanted_input(place, logical, wanted);
-  bool split = false;
-  for (int a = 0; a < place->mesh->n_axes; a++) split |= wanted[a].kind == DP_SHARD;
-  const char *op = split ? "Scatter" : "Broadcast", *name = dp_printf(place->arena, "%s@device", logical->name);
-  dp_node *node = dp_graph_add_node(place->device, dp_op_find("dp", op),
-                                    dp_printf(place->arena, "%s/%s", op, logical->name), 1, &host, 1, &name, 0, NULL);
-  node->outputs[0]->type = logical->type;
-  node->outputs[0]->logical = logical;
-  memcpy(node->outputs[0]->placements, wanted, sizeof wanted);
-  dp_place_add_version(place, logical, node->outputs[0]);
-}
-
-static void place_persistent(dp_place *place, dp_value *logical) {
-  dp_value *value = device_value(place, logical, DP_VALUE_PERSISTENT, logical->name);
-  value->space = DP_SPACE_PERSISTENT;
-  memcpy(value->placements, place->model->persistents[logical->persistent].placements, sizeof value->placements);
-  dp_place_add_version(place, logical, value);
-}
-
-// Called when a value is first used, so that only what is used is brought to the devices.
-static void place_source(dp_place *place, dp_value *logical) {
-  if (dp_place_versions(place, logical)->count) return;
-  if (logical->kind == DP_VALUE_PERSISTENT)
-    place_persistent(place, logical);
-  else
-    place_host_value(place, logical);
-}
-
-// ---- nodes ----------------------------------------------------------------------------------------------------------
-
-static dp_status place_node(dp_place *place, dp_node *logical);
-
-// Replaces a node that would lose its operands' shards by simpler ones, and places those.
-static dp_status lower(dp_place *place, const dp_node *node, dp_value *const *in, dp_value **out) {
-  int32_t first = place->logical->n_nodes, first_value = place->logical->n_values;
-  dp_builder builder = {.graph = place->logical, .prefix = node->name};
-  node->op->lower(&builder, node, in, out);
-  DP_TRY(dp_status_context(builder.status, "node '%s'", node->name));
-  // What the lowering holds as constants is stored like every other constant.
-  dp_value **stored = dp_alloc_n(place->arena, (size_t)place->logical->n_values, sizeof *stored);
-  for (int32_t i = first_value; i < place->logical->n_values; i++) {
-    dp_value *value = place->logical->values[i];
-    if (value->kind == DP_VALUE_CONSTANT)
-      stored[i] = dp_graph_persistent(place->logical, dp_constants_store(place->model, value->constant));
+static dp_status update_all(dp_place *place, dp_place_source *source) {
+  const dp_graph *program = source->graph;
+  dp_value **ends = dp_alloc_n(place->model->arena, (size_t)program->n_updates, sizeof(dp_value *));
+  for (int i = 0; i < program->n_updates; i++) {
+    const dp_update *u = &program->updates[i];
+    dp_value *logical = dp_place_node_operand(place, source, u->value);
+    // A persistent value that ends as itself is not updated.
+    if (logical->kind == DP_VALUE_PERSISTENT && logical->persistent == u->persistent) continue;
+    ends[i] = logical->kind == DP_VALUE_RESULT ? logical : dp_place_node_identity(place, logical);
+    (void)dp_place_copy_convert(place, ends[i], place->model->persistents[u->persistent].placements);
   }
-  for (int32_t i = first; i < place->logical->n_nodes; i++) {
-    dp_node *piece = place->logical->nodes[i];
-    for (int k = 0; k < piece->n_inputs; k++)
-      if (piece->inputs[k] && piece->inputs[k]->kind == DP_VALUE_CONSTANT)
-        piece->inputs[k] = stored[piece->inputs[k]->id];
-    DP_TRY(place_node(place, piece));
-  }
+  int32_t *last = dp_alloc_n(place->model->arena, (size_t)place->model->n_persistents, sizeof *last);
+  memset(last, 0xff, (size_t)place->model->n_persistents * sizeof *last);
+  mark_readers(place->device, last);
+  for (int i = 0; i < program->n_updates; i++)
+    if (ends[i]) DP_TRY(update(place, program->updates[i].persistent, ends[i], last[program->updates[i].persistent]));
   return DP_OK;
 }
 
-static dp_status emit_node(dp_place *place, dp_node *logical, const dp_choice *choice) {
-  int n_in = logical->n_inputs, n_out = logical->n_outputs;
-  dp_value **inputs = dp_alloc_n(place->arena, (size_t)n_in, sizeof *inputs);
-  for (int i = 0; i < n_in; i++) {
-    if (!logical->inputs[i]) continue;
-    dp_placement wanted[DP_MAX_MESH] = {0};
-    for (int a = 0; a < place->mesh->n_axes; a++) wanted[a] = choice->row[a]->in[i];
-    DP_TRY(dp_place_get(place, logical->inputs[i], wanted, &inputs[i]));
+// ---- programs -------------------------------------------------------------------------------------------------------
+
+static dp_place_source source_of(const dp_graph *program) {
+  dp_arena *arena = program->arena;
+  size_t n = (size_t)program->n_values;
+  dp_place_source s = {.graph = program, .map = dp_alloc_n(arena, n, sizeof *s.map)};
+  s.uses = dp_alloc_n(arena, n, sizeof *s.uses);
+  s.update = dp_alloc_n(arena, n, sizeof *s.update);
+  memset(s.update, 0xff, n * sizeof *s.update);
+  for (int32_t i = 0; i < program->n_nodes; i++)
+    for (int k = 0; k < program->nodes[i]->n_inputs; k++)
+      if (program->nodes[i]->inputs[k]) s.uses[program->nodes[i]->inputs[k]->id]++;
+  for (int i = 0; i < program->n_outputs; i++) s.uses[program->outputs[i].value->id]++;
+  for (int i = program->n_updates; i-- > 0;) {
+    s.uses[program->updates[i].value->id]++;
+    s.update[program->updates[i].value->id] = program->updates[i].persistent;
   }
-  const char **names = dp_alloc_n(place->arena, (size_t)n_out, sizeof *names);
-  for (int i = 0; i < n_out; i++) names[i] = logical->outputs[i] ? logical->outputs[i]->name : NULL;
-  dp_node *node = dp_graph_add_node(place->device, logical->op, logical->name, n_in, inputs, n_out, names,
-                                    logical->n_attrs, logical->attrs);
-  node->logical = logical;
-  node->device = logical->device;
-  node->stage = logical->stage;
-  for (int i = 0; i < n_out; i++) {
-    if (!logical->outputs[i]) continue;
-    node->outputs[i]->type = logical->outputs[i]->type;
-    node->outputs[i]->logical = logical->outputs[i];
-    for (int a = 0; a < place->mesh->n_axes; a++) node->outputs[i]->placements[a] = choice->row[a]->out[i];
-    dp_place_add_version(place, logical->outputs[i], node->outputs[i]);
-  }
-  return DP_OK;
+  return s;
 }
 
-static dp_status place_node(dp_place *place, dp_node *logical) {
-  for (int i = 0; i < logical->n_inputs; i++)
-    if (logical->inputs[i] && !logical->inputs[i]->producer) place_source(place, logical->inputs[i]);
-  dp_choice choice = dp_place_choose(place, logical);
-  return emit_node(place, logical, &choice);
-}
-
-// What stands for a value of the old logical graph. A lowering may have brought in the same persistent value or scalar
-// before, and each is there once.
-static dp_value *take_value(dp_place *place, dp_value *old, dp_value **map) {
-  if (!map[old->id] && old->kind == DP_VALUE_PERSISTENT)
-    map[old->id] = dp_graph_persistent(place->logical, old->persistent);
-  if (!map[old->id] && old->kind == DP_VALUE_SCALAR) map[old->id] = dp_graph_scalar(place->logical, old->name);
-  dp_value *value = dp_graph_copy_value(place->logical, old, map);
-  if (!value->producer) place_source(place, value);
-  return value;
-}
-
-// Decides about a node of the old logical graph: into the new one as it is, or lowered.
-static dp_status take_node(dp_place *place, const dp_node *old, dp_value **map) {
-  dp_value **in = dp_alloc_n(place->arena, (size_t)old->n_inputs, sizeof *in);
-  for (int i = 0; i < old->n_inputs; i++)
-    if (old->inputs[i]) in[i] = take_value(place, old->inputs[i], map);
-  if (old->op->lower) {
-    // The choice needs no more than the operands, which are those of the new graph.
-    dp_node probe = *old;
-    probe.inputs = in;
-    int32_t n_homes = place->n_homes;
-    place->n_homes = 0;  // the results are not yet of the new graph
-    bool loses_shard = dp_place_choose(place, &probe).loses_shard;
-    place->n_homes = n_homes;
-    if (loses_shard) {
-      dp_value **out = dp_alloc_n(place->arena, (size_t)old->n_outputs, sizeof *out);
-      DP_TRY(lower(place, old, in, out));
-      for (int i = 0; i < old->n_outputs; i++)
-        if (old->outputs[i]) map[old->outputs[i]->id] = out[i];
-      return DP_OK;
-    }
-  }
-  dp_node *node = dp_graph_copy_node(place->logical, old, map);
-  for (int i = 0; i < node->n_outputs; i++) {
-    if (!node->outputs[i]) continue;
-    int32_t id = node->outputs[i]->id;
-    while (place->n_homes <= id) DP_PUSH(place->arena, place->homes, place->n_homes, -1);
-    for (int u = 0; u < old->graph->n_updates; u++)
-      if (old->graph->updates[u].value == old->outputs[i]) place->homes[id] = old->graph->updates[u].persistent;
-  }
-  return place_node(place, node);
-}
-
-// ---- results --------------------------------------------------------------------------------------------------------
-
-// A persistent value is written where it lives by one node that may do so in place. What another node gives is moved there.
-static void end_updates_in_place(dp_graph *graph) {
-  for (int u = 0; u < graph->n_updates; u++) {
-    dp_value *value = graph->updates[u].value;
-    bool first_value = dp_graph_find_value(graph, graph->model->persistents[graph->updates[u].persistent].name) == NULL;
-    bool shared = false;
-    for (int k = 0; k < u; k++) shared |= graph->updates[k].value == value;
-    if (value->producer && !shared && (first_value || dp_op_is(value->producer->op, DP_OP_UPDATE))) continue;
-    dp_builder builder = {
-        .graph = graph,
-        .prefix = dp_printf(graph->arena, "update/%s", graph->model->persistents[graph->updates[u].persistent].name)};
-    graph->updates[u].value = dp_build1(&builder, "Identity", value);
-  }
-}
-
-static dp_status place_results(dp_place *place, const dp_graph *old, dp_value **map) {
-  dp_placement whole[DP_MAX_MESH] = {0};
-  for (int u = 0; u < old->n_updates; u++) {
-    int32_t p = old->updates[u].persistent;
-    dp_value *logical = map[old->updates[u].value->id], *value;
-    dp_graph_add_update(place->logical, p, logical);
-    DP_TRY(dp_place_get(place, logical, place->model->persistents[p].placements, &value));
-    dp_graph_add_update(place->device, p, value);
-  }
-  for (int o = 0; o < old->n_outputs; o++) {
-    dp_value *logical = take_value(place, old->outputs[o].value, map), *value;
-    dp_graph_add_output(place->logical, old->outputs[o].name, logical);
-    DP_TRY(dp_place_get(place, logical, whole, &value));
-    const char *name = dp_printf(place->arena, "%s@host", logical->name);
-    dp_node *node =
-        dp_graph_add_node(place->device, dp_op_find("dp", "Gather"),
-                          dp_printf(place->arena, "Gather/%s", logical->name), 1, &value, 1, &name, 0, NULL);
-    node->outputs[0]->type = logical->type;
-    node->outputs[0]->logical = logical;
-    node->outputs[0]->space = DP_SPACE_HOST_OUTPUT;
-    dp_graph_add_output(place->device, old->outputs[o].name, node->outputs[0]);
-  }
-  return DP_OK;
-}
-
-static dp_status place_graph(dp_model *model, dp_graph *old) {
-  end_updates_in_place(old);
-  dp_place place = {.arena = model->arena, .model = model, .mesh = &model->mesh};
-  place.logical = dp_graph_create(model, old->name);
-  place.device = dp_graph_create(model, old->name);
+static dp_status place_program(dp_model *model, const dp_graph *program, int data_axis, dp_graph **placed) {
+  dp_place place = {.model = model, .data_axis = data_axis};
+  place.logical = dp_graph_create(model, program->name);
+  place.device = *placed = dp_graph_create(model, program->name);
   place.device->logical = place.logical;
-  dp_value **map = dp_alloc_n(model->arena, (size_t)old->n_values, sizeof *map);
-  for (int32_t i = 0; i < old->n_nodes; i++) DP_TRY(take_node(&place, old->nodes[i], map));
-  DP_TRY(place_results(&place, old, map));
-  DP_TRY(dp_graph_verify(place.logical));
-  dp_model_add_graph(model, place.device);
-  return DP_OK;
+  dp_place_source source = source_of(program);
+  for (int32_t i = 0; i < program->n_values; i++)
+    if (program->values[i]->kind != DP_VALUE_RESULT) dp_place_node_operand(&place, &source, program->values[i]);
+  // What is not computed goes out first, before an update takes its place.
+  for (int i = 0; i < program->n_outputs; i++)
+    if (program->outputs[i].value->kind != DP_VALUE_RESULT)
+      output(&place, program->outputs[i].name, source.map[program->outputs[i].value->id]);
+  DP_TRY(dp_place_node_walk(&place, &source));
+  for (int i = 0; i < program->n_outputs; i++)
+    if (program->outputs[i].value->kind == DP_VALUE_RESULT)
+      output(&place, program->outputs[i].name, source.map[program->outputs[i].value->id]);
+  DP_TRY(update_all(&place, &source));
+  return dp_graph_verify(place.logical);
 }
 
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
-  DP_TRY(place_homes(model));
-  for (int i = 0; i < model->n_graphs; i++)
-    DP_TRY(dp_status_context(place_graph(model, model->graphs[i]), "program %s", model->graphs[i]->name));
+  int data_axis = dp_mesh_find(&model->mesh, "data");
+  if (data_axis >= 0 && model->mesh.axes[data_axis].size == 1) data_axis = -1;
+  for (int32_t i = 0; i < model->n_persistents; i++) DP_TRY(place_persistent(model, &model->persistents[i]));
+  for (int i = 0; i < model->n_graphs; i++) {
+    dp_graph *placed;
+    DP_TRY(dp_status_context(place_program(model, model->graphs[i], data_axis, &placed), "program %s",
+                             model->graphs[i]->name));
+    dp_model_add_graph(model, placed);
+  }
   return DP_OK;
 }
 
 const dp_pass dp_pass_place = {
     .name = "place",
-    .what = "every value gets its place on the mesh; communication is inserted",
-    .needs = DP_HAS_MESH | DP_HAS_BATCH | DP_HAS_PROGRAMS | DP_HAS_NO_CONSTANTS | DP_HAS_INIT,
+    .what = "where every value is; communication",
+    .needs = DP_HAS_MESH | DP_HAS_BATCH | DP_HAS_UPDATES | DP_HAS_NO_CONSTANTS | DP_HAS_INIT,
     .gives = DP_HAS_PLACEMENTS,
     .run = run,
 };

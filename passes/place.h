@@ -1,51 +1,66 @@
-// Placement, the one mechanism behind every strategy; private to place*.c.
+// Placement, the parts of passes/place*.c. See place.c.
 //
-// A program is walked once, in order. Its logical graph (with lowered nodes in the place of those that had to be) and its
-// device form grow side by side. Each logical value is known in one or more placements; an operand that is wanted in another
-// one is converted, and the conversion is the communication. A conversion once made is used again.
+// While a program is placed two graphs grow side by side: the logical one, in which nodes that have no fitting row are
+// replaced by their lowering, and the device form. A logical value has one or more copies in the device form, each placed
+// in its own way; they are made when first asked for and used again.
 #ifndef DP_PASSES_PLACE_H
 #define DP_PASSES_PLACE_H
 
-#include "ir/builder.h"
+#include "ir/op.h"
 #include "passes/passes.h"
 
-typedef struct {
-  int count;
-  dp_value **values;  // of the device form, each in other placements
-} dp_versions;
+// A value of the device graph, and the next one that stands for the same logical value.
+typedef struct dp_place_copy {
+  dp_value *value;
+  struct dp_place_copy *next;
+} dp_place_copy;
 
 typedef struct {
-  dp_arena *arena;
+  dp_place_copy *copies;  // the oldest first
+  int uses;               // by operands, outputs and updates
+} dp_place_value;
+
+typedef struct {
   dp_model *model;
-  const dp_mesh *mesh;
   dp_graph *logical, *device;
-  int32_t n_versions;  // by id of a logical value
-  dp_versions *versions;
-  int32_t n_homes;  // by id of a logical value: the persistent value that it is to become, -1
-  int32_t *homes;
+  int data_axis;           // the mesh axis on which samples are split; -1: none
+  int32_t n_values;        // of the table
+  dp_place_value *values;  // by id of the logical value
+  dp_arena *scratch;       // emptied now and then, between nodes
 } dp_place;
 
-// ---- place_convert.c ------------------------------------------------------------------------------------------------
-
-// Seconds are not known here: bytes that a device of the axis moves, per byte of the whole value, times a weight for what
-// cannot be done (infinite).
-double dp_place_convert_cost(dp_placement from, dp_placement to, int64_t devices);
-// The logical value in the placements wanted, converted from the cheapest version of it.
-dp_status dp_place_get(dp_place *place, dp_value *logical, const dp_placement wanted[DP_MAX_MESH], dp_value **value);
-double dp_place_bytes(const dp_place *place, const dp_value *value);  // of the whole value, at the largest n
-void dp_place_add_version(dp_place *place, dp_value *logical, dp_value *value);
-const dp_versions *dp_place_versions(const dp_place *place, const dp_value *logical);
-// The placement on one axis that the least costly version has, for choosing rows.
-double dp_place_operand_cost(const dp_place *place, const dp_value *logical, int axis, dp_placement wanted);
-
-// ---- place_rows.c ---------------------------------------------------------------------------------------------------
-
+// A graph whose nodes are being placed: the program as it was, or a node's lowering. Tables by value id.
 typedef struct {
-  const dp_row *row[DP_MAX_MESH];  // one a mesh axis
-  bool loses_shard;                // an operand that is split on some axis would have to be gathered there
-} dp_choice;
+  const dp_graph *graph;
+  dp_value **map;   // what stands for the value in the logical graph; NULL: nothing yet
+  int *uses;        // by operands, outputs and updates
+  int32_t *update;  // the persistent value that ends the program as this value; -1: none
+} dp_place_source;
 
-// The cheapest legal row on each axis.
-dp_choice dp_place_choose(dp_place *place, dp_node *logical);
+// ---- place_copy.c: values and their copies --------------------------------------------------------------------------
+
+dp_place_value *dp_place_copy_of(dp_place *place, const dp_value *logical);  // its entry; valid until a value is added
+// Enters a value of the device graph as a copy of `logical`, which it stands for from now on.
+void dp_place_copy_add(dp_place *place, dp_value *logical, dp_value *device);
+// The bytes that a tensor takes as a whole, at the largest n.
+double dp_place_copy_bytes(const dp_place *place, const dp_type *type);
+// Bytes to be moved on one axis to have the value placed as `to`, from the copy that is best for it; infinite when it
+// cannot be had. *from: that copy's placement.
+double dp_place_copy_cost(dp_place *place, const dp_value *logical, int axis, dp_placement to, dp_placement *from);
+// The same from a copy placed as `from` that is whole on all other axes.
+double dp_place_copy_price(const dp_place *place, const dp_type *type, int axis, dp_placement from, dp_placement to);
+// The copy placed as `to`, made with communication nodes when there is none. It must not be Partial on an axis where no
+// copy is.
+dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_placement *to);
+// The logical value of an input, per-step scalar or persistent value, and its first copy.
+void dp_place_copy_source(dp_place *place, dp_value *logical);
+
+// ---- place_node.c: nodes --------------------------------------------------------------------------------------------
+
+dp_status dp_place_node_walk(dp_place *place, dp_place_source *source) DP_MUST_USE;
+// What stands for a value without producer, which enters the logical graph now unless it did before.
+dp_value *dp_place_node_operand(dp_place *place, dp_place_source *source, const dp_value *value);
+// A copy of a logical value under a name of its own.
+dp_value *dp_place_node_identity(dp_place *place, dp_value *logical);
 
 #endif

@@ -1,0 +1,177 @@
+// The copies of logical values in the device form: what converting one into another costs, and the communication that does
+// it. See place.h.
+//
+// A conversion changes one mesh axis. Where two axes split one dim the later one splits the parts that the earlier left, so
+// an axis can be converted from or to a split of a dim only while no later axis splits that dim: later ones are gathered
+// first and cut again afterwards.
+#include <math.h>
+#include <string.h>
+
+#include "passes/place.h"
+
+// Cutting a replicated value moves no bytes between devices, but it is work that a row without it does not have.
+static const double slice_price = 0.1;
+
+dp_place_value *dp_place_copy_of(dp_place *place, const dp_value *logical) {
+  while (place->n_values <= logical->id) {
+    dp_place_value none = {0};
+    DP_PUSH(place->model->arena, place->values, place->n_values, none);
+  }
+  return &place->values[logical->id];
+}
+
+void dp_place_copy_add(dp_place *place, dp_value *logical, dp_value *device) {
+  dp_place_copy *copy = dp_alloc(place->model->arena, sizeof *copy), **end;
+  copy->value = device;
+  device->logical = logical;
+  for (end = &dp_place_copy_of(place, logical)->copies; *end;) end = &(*end)->next;
+  *end = copy;
+}
+
+double dp_place_copy_bytes(const dp_place *place, const dp_type *type) {
+  return (double)dp_shape_count(&type->shape, place->model->batch) * (double)dp_type_bytes(type->dtype);
+}
+
+// ---- cost -----------------------------------------------------------------------------------------------------------
+
+double dp_place_copy_price(const dp_place *place, const dp_type *type, int axis, dp_placement from, dp_placement to) {
+  if (dp_placement_equal(from, to)) return 0;
+  if (to.kind == DP_PARTIAL) return INFINITY;
+  double p = (double)place->model->mesh.axes[axis].size, bytes = dp_place_copy_bytes(place, type);
+  if (from.kind == DP_REPLICATE) return slice_price * bytes / p;
+  // A sum that is split at once is mostly wanted whole later, so it counts as much as one that is not.
+  if (from.kind == DP_PARTIAL) return 2 * (p - 1) / p * bytes;
+  return (p - 1) / p * bytes / (to.kind == DP_SHARD ? p : 1);
+}
+
+// How many parts the axes other than `but` cut the value into.
+static double parts_of(const dp_place *place, const dp_value *device, int but) {
+  double parts = 1;
+  for (int a = 0; a < place->model->mesh.n_axes; a++)
+    if (a != but && device->placements[a].kind == DP_SHARD) parts *= (double)place->model->mesh.axes[a].size;
+  return parts;
+}
+
+double dp_place_copy_cost(dp_place *place, const dp_value *logical, int axis, dp_placement to, dp_placement *from) {
+  double best = INFINITY;
+  *from = dp_replicate();
+  for (const dp_place_copy *c = dp_place_copy_of(place, logical)->copies; c; c = c->next) {
+    dp_placement at = c->value->placements[axis];
+    double cost = dp_place_copy_price(place, &logical->type, axis, at, to) / parts_of(place, c->value, axis);
+    if (cost >= best) continue;
+    best = cost;
+    *from = at;
+  }
+  return best;
+}
+
+// ---- conversion -----------------------------------------------------------------------------------------------------
+
+static bool is_placed(const dp_place *place, const dp_value *device, const dp_placement *placements) {
+  for (int a = 0; a < place->model->mesh.n_axes; a++)
+    if (!dp_placement_equal(device->placements[a], placements[a])) return false;
+  return true;
+}
+
+static dp_value *best_copy(dp_place *place, const dp_value *logical, const dp_placement *to) {
+  dp_value *best = NULL;
+  double least = INFINITY;
+  for (const dp_place_copy *c = dp_place_copy_of(place, logical)->copies; c; c = c->next) {
+    if (is_placed(place, c->value, to)) return c->value;
+    double cost = 0;
+    for (int a = 0; a < place->model->mesh.n_axes; a++)
+      cost +=
+          dp_place_copy_price(place, &logical->type, a, c->value->placements[a], to[a]) / parts_of(place, c->value, a);
+    if (cost >= least) continue;
+    least = cost;
+    best = c->value;
+  }
+  return best;
+}
+
+static const char *communication(dp_placement from, dp_placement to) {
+  if (from.kind == DP_PARTIAL) return to.kind == DP_SHARD ? "ReduceScatter" : "AllReduce";
+  if (from.kind == DP_REPLICATE) return "Slice";
+  return to.kind == DP_SHARD ? "AllToAll" : "AllGather";
+}
+
+static dp_value *add_communication(dp_place *place, const char *name, dp_value *operand, int n_attrs,
+                                   const dp_attr *attrs) {
+  const dp_value *logical = operand->logical;
+  dp_node *node = dp_graph_add_node(place->device, dp_op_find("dp", name),
+                                    dp_printf(place->model->arena, "%s/%s", logical->name, name), 1, &operand, 1, NULL,
+                                    n_attrs, attrs);
+  dp_value *result = node->outputs[0];
+  result->type = operand->type;
+  result->space = DP_SPACE_TRANSIENT;
+  memcpy(result->placements, operand->placements, sizeof result->placements);
+  return result;
+}
+
+// One axis of a copy; the copy that is placed so already when there is one.
+static dp_value *convert_axis(dp_place *place, dp_value *logical, dp_value *from, int axis, dp_placement to) {
+  dp_placement placements[DP_MAX_MESH];
+  if (dp_placement_equal(from->placements[axis], to)) return from;
+  memcpy(placements, from->placements, sizeof placements);
+  placements[axis] = to;
+  for (const dp_place_copy *c = dp_place_copy_of(place, logical)->copies; c; c = c->next)
+    if (is_placed(place, c->value, placements)) return c->value;
+  dp_attr attr = dp_attr_string("axis", place->model->mesh.axes[axis].name);
+  dp_value *result = add_communication(place, communication(from->placements[axis], to), from, 1, &attr);
+  result->placements[axis] = to;
+  dp_place_copy_add(place, logical, result);
+  return result;
+}
+
+static bool splits(dp_placement p, int dim) { return p.kind == DP_SHARD && p.dim == dim; }
+
+dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_placement *to) {
+  int n_axes = place->model->mesh.n_axes;
+  dp_value *now = best_copy(place, logical, to);
+  bool gather[DP_MAX_MESH] = {0};
+  for (int a = 0; a < n_axes; a++) {
+    dp_placement from = now->placements[a];
+    if (!gather[a] && dp_placement_equal(from, to[a])) continue;
+    for (int b = a + 1; b < n_axes; b++)
+      gather[b] |= (from.kind == DP_SHARD && splits(now->placements[b], from.dim)) ||
+                   (to[a].kind == DP_SHARD && splits(now->placements[b], to[a].dim));
+  }
+  for (int a = n_axes; a-- > 0;)
+    if (gather[a]) now = convert_axis(place, logical, now, a, dp_replicate());
+  for (int a = 0; a < n_axes; a++) now = convert_axis(place, logical, now, a, to[a]);
+  return now;
+}
+
+// ---- values without producer ----------------------------------------------------------------------------------------
+
+// What the strategy asks for: samples are split on the data axis.
+static void ask_for(const dp_place *place, const dp_value *input, dp_placement *placements) {
+  const dp_shape *shape = &input->type.shape;
+  for (int d = 0; d < shape->rank && place->data_axis >= 0; d++) {
+    if (!dp_dim_is_symbolic(shape->dims[d])) continue;
+    placements[place->data_axis] = dp_shard(d);
+    return;
+  }
+}
+
+void dp_place_copy_source(dp_place *place, dp_value *logical) {
+  if (dp_place_copy_of(place, logical)->copies) return;
+  dp_value *first = dp_graph_add_value(place->device, logical->kind, logical->name, logical->type);
+  first->logical = logical;
+  first->persistent = logical->persistent;
+  if (logical->kind == DP_VALUE_PERSISTENT) {
+    first->space = DP_SPACE_PERSISTENT;
+    memcpy(first->placements, place->model->persistents[logical->persistent].placements, sizeof first->placements);
+    dp_place_copy_add(place, logical, first);
+    return;
+  }
+  first->space = DP_SPACE_HOST_INPUT;
+  if (!dp_place_copy_of(place, logical)->uses) return;
+  dp_placement placements[DP_MAX_MESH] = {0};
+  bool scatter = false;
+  if (logical->kind == DP_VALUE_INPUT) ask_for(place, logical, placements);
+  for (int a = 0; a < place->model->mesh.n_axes; a++) scatter |= placements[a].kind == DP_SHARD;
+  dp_value *device = add_communication(place, scatter ? "Scatter" : "Broadcast", first, 0, NULL);
+  memcpy(device->placements, placements, sizeof placements);
+  dp_place_copy_add(place, logical, device);
+}
