@@ -24,7 +24,7 @@ static bool is_known(const struct argp_option *options, const char *word, size_t
   static const char *const built_in[] = {"help", "usage", "version"};
   for (size_t i = 0; i < DP_COUNT(built_in); i++)
     if (!strncmp(built_in[i], word, length)) return true;
-  for (; options->name || options->key || options->doc; options++)
+  for (; options && (options->name || options->key || options->doc); options++)
     if (options->name && !strncmp(options->name, word, length)) return true;
   return false;
 }
@@ -36,7 +36,7 @@ static dp_status check_option(const struct argp_option *options, const char *arg
   char typed[64], hint[128];
   snprintf(typed, sizeof typed, "%.*s", (int)length, word);
   dp_suggest suggest = dp_suggest_begin(typed);
-  for (const struct argp_option *o = options; o->name || o->key || o->doc; o++)
+  for (const struct argp_option *o = options; o && (o->name || o->key || o->doc); o++)
     if (o->name) dp_suggest_offer(&suggest, o->name);
   return dp_fail(EX_USAGE, "there is no option --%s%s (see --help)", typed,
                  dp_suggest_print(&suggest, hint, sizeof hint));

@@ -26,9 +26,7 @@ static dp_status is_plan(const char *path, bool *plan) {
 }
 
 dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {
-  static const struct argp_option table[] = {{0}};
   static const struct argp argp = {
-      .options = table,
       .parser = parse,
       .args_doc = "FILE",
       .doc =

@@ -56,6 +56,7 @@ TEST_F(Devices, AMeshOfDataAndTensor) {
   for (const char *mesh : {"data=2,tensor=2", "data=1,tensor=3", "data=3,tensor=2"}) {
     SCOPED_TRACE(mesh);
     ExpectClose(Train(model, std::string("--precision=fp64 --strategy=data --mesh=") + mesh, "--steps=24"), one, 1e-9);
+    EXPECT_NE(Must("dpc show " + File("plan.bin")).out.find("fc.weight: float64[10,256] [R,S(0)]"), std::string::npos);
   }
 }
 

@@ -186,7 +186,9 @@ TEST_F(Dprun, ALossThatIsNotFiniteIsSaidOnce) {
 TEST_F(Dprun, ExplainPrintsEachStepOfThePlan) {
   Compile(2);
   Result result = Must("dprun " + File("plan.bin") + " --explain");
-  for (const char *word : {"train", "eval", "compute", "comm", "dp.AllReduce", "wait", "offset", "bytes"})
+  for (const char *word :
+       {"program train", "program eval", "stream compute", "stream comm", "dp.AllReduce", "waits for", "signals",
+        "float32[N,64] [S(0)] transient +", ", 8192 bytes", "kernel cpu.onednn.Gemm"})
     EXPECT_NE(result.out.find(word), std::string::npos) << word << "\n" << result.out.substr(0, 3000);
 }
 
