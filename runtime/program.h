@@ -3,31 +3,22 @@
 #ifndef DP_RUNTIME_PROGRAM_H
 #define DP_RUNTIME_PROGRAM_H
 
-#include "ir/plan.pb-c.h"
-#include "runtime/backend.h"
+#include "runtime/memory.h"
 #include "runtime/pool.h"
 #include "runtime/transfer.h"
 
-enum { DP_HOST_COPIES = 2 };
-
-// Where a role's arenas are. Host input has two copies.
+// What all programs of a session share.
 typedef struct {
-  char *persistent, *transient;  // of one device
-} dp_device_memory;
-
-typedef struct {
-  const dp_backend *backend;
-  void *watch;
+  const dp_memory *memory;
   const dp_mesh *mesh;
-  int n_devices;
-  const dp_device_memory *devices;  // (n_devices)
-  char *host_input[DP_HOST_COPIES], *host_output;
+  void *watch;             // the backend's
+  struct dp_trace *trace;  // NULL: nothing is recorded
 } dp_binding;
 
 // An instruction on one device, or a collective on the devices of its group (in rank order).
 typedef struct {
   const Dp__Instruction *instruction;
-  const char *stream;
+  const char *name, *stream;  // name: of the logical node that it computes, NULL for communication
   int stream_index;
   int n_devices;
   int *devices;
@@ -37,7 +28,7 @@ typedef struct {
   void *state;
   const void *in[DP_MAX_OPERANDS];
   void *out[DP_MAX_OPERANDS], *scratch;
-  // or communication.
+  // or communication; NULL: this device has nothing to move.
   dp_transfer *transfer;
   int n_ranges;
   dp_range *ranges;
@@ -45,19 +36,40 @@ typedef struct {
 
 typedef struct {
   int64_t n;
+  int program;  // of the session
   const dp_binding *binding;
   dp_unit *units;
   dp_schedule schedule;
   dp_pool_state *state;
-  int slot;  // host input copy of the run that is on
-  struct dp_trace *trace;
-  int program;
+  int slot;      // host input copy of the run that is on
+  uint64_t run;  // counts the session's runs
 } dp_bound;
 
-// Binds program `index` of the plan's role for n samples. `nodes[stream][instruction]` carry the attributes. Allocates in
-// `arena`, but for kernel states: dp_bound_release. EX_UNAVAILABLE when a kernel is absent or asks more scratch.
+// Binds a program for n samples. nodes[stream][instruction] carry the attributes. Allocates in `arena`, but for what
+// dp_bound_release gives back (after a failure too). EX_UNAVAILABLE: a kernel is absent or asks more scratch here;
+// EX_DATAERR: a kernel is not one for its instruction.
 dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const Dp__Program *program, const dp_graph *graph,
                         dp_node *const *const *nodes, int64_t n, dp_bound *bound) DP_MUST_USE;
 void dp_bound_release(dp_bound *bound);
+
+// The dp_schedule's run function; its context is the dp_bound.
+dp_status dp_bound_run(void *bound, int unit, int part, int parts) DP_MUST_USE;
+
+// ---- between program.c and bind.c -----------------------------------------------------------------------------------
+
+typedef struct {
+  dp_arena *arena;
+  const dp_binding *binding;
+  const Dp__Program *program;
+  const dp_graph *graph;
+  int64_t n;
+} dp_bind;
+
+bool dp_bind_is_communication(const Dp__Instruction *instruction);
+// The devices that take part with `device`, itself among them, in rank order.
+void dp_bind_group(const dp_bind *bind, int device, dp_unit *unit);
+// Fills in what the unit does. node: carries a kernel's attributes.
+dp_status dp_bind_kernel(const dp_bind *bind, const dp_node *node, dp_unit *unit) DP_MUST_USE;
+dp_status dp_bind_communication(const dp_bind *bind, dp_unit *unit) DP_MUST_USE;
 
 #endif

@@ -27,14 +27,13 @@ struct dp_session {
   const Dp__Role *role;
   dp_model *model;
   uint64_t seed;
+  dp_memory memory;
   dp_binding binding;
-  dp_device_memory *devices;
-  uint64_t bytes[8], allocated[8];  // of one arena, by space: as the plan says; with all copies
+  uint64_t runs;
   int n_programs;
   loaded_program *programs;
-  const dp_graph **graphs;
+  const char **names;  // of the programs
   dp_pool *pool;
-  dp_trace *trace;
 };
 
 // ---- loading --------------------------------------------------------------------------------------------------------
@@ -77,79 +76,58 @@ static dp_status load_nodes(dp_session *s, loaded_program *program) {
 }
 
 static dp_status load_programs(dp_session *s) {
-  s->n_programs = (int)s->role->n_programs;
   s->programs = dp_alloc_n(s->arena, s->role->n_programs, sizeof *s->programs);
-  s->graphs = dp_alloc_n(s->arena, s->role->n_programs, sizeof *s->graphs);
+  s->names = dp_alloc_n(s->arena, s->role->n_programs, sizeof *s->names);
+  s->n_programs = (int)s->role->n_programs;
   for (int i = 0; i < s->n_programs; i++) {
     loaded_program *p = &s->programs[i];
     p->program = s->role->programs[i];
     dp_graph *graph;
     DP_TRY(dp_proto_to_graph(s->model, s->plan->graphs[p->program->graph], &graph));
-    p->graph = s->graphs[i] = graph;
+    p->graph = graph;
+    s->names[i] = p->program->name;
     DP_TRY(load_nodes(s, p));
   }
   return DP_OK;
 }
 
-static const Dp__Arena *find_arena(const Dp__Role *role, Dp__Space space) {
-  for (size_t i = 0; i < role->n_arenas; i++)
-    if (role->arenas[i]->space == space) return role->arenas[i];
-  return NULL;
-}
-
-static dp_status allocate(dp_session *s, Dp__Space space, char **memory) {
-  const Dp__Arena *arena = find_arena(s->role, space);
-  uint64_t copies = space == DP__SPACE__HOST_INPUT ? DP_HOST_COPIES : 1, bytes = arena ? arena->bytes : 0;
-  s->bytes[space] = bytes;
-  if (!bytes) return DP_OK;
-  uint64_t distance = dp_align_up(bytes, 64);
-  s->allocated[space] = distance * copies;
-  *memory = s->binding.backend->allocate(s->allocated[space], arena->alignment > 64 ? arena->alignment : 64);
-  if (!*memory)
-    return dp_fail(DP_EX_MEMORY, "no memory for an arena of %llu bytes: use a smaller batch or more devices",
-                   (unsigned long long)bytes);
-  return DP_OK;
-}
-
-static dp_status load_memory(dp_session *s) {
-  s->binding.n_devices = (int)dp_mesh_devices(&s->model->mesh);
-  s->devices = dp_alloc_n(s->arena, (size_t)s->binding.n_devices, sizeof *s->devices);
-  s->binding.devices = s->devices;
-  s->binding.mesh = &s->model->mesh;
-  for (int d = 0; d < s->binding.n_devices; d++) {
-    DP_TRY(allocate(s, DP__SPACE__PERSISTENT, &s->devices[d].persistent));
-    DP_TRY(allocate(s, DP__SPACE__TRANSIENT, &s->devices[d].transient));
-  }
-  DP_TRY(allocate(s, DP__SPACE__HOST_INPUT, &s->binding.host_input[0]));
-  if (s->binding.host_input[0])
-    s->binding.host_input[1] = s->binding.host_input[0] + dp_align_up(s->bytes[DP__SPACE__HOST_INPUT], 64);
-  return allocate(s, DP__SPACE__HOST_OUTPUT, &s->binding.host_output);
-}
-
 static dp_status load_weights(dp_session *s) {
-  for (int32_t i = 0; i < s->model->n_persistents; i++) {
+  for (int32_t i = 0; i < s->model->n_persistents && s->memory.backend->computes; i++) {
     const dp_persistent *p = &s->model->persistents[i];
-    if (p->init.kind == DP_INIT_TENSOR) DP_TRY(dp_session_persistent_write(s, i, p->init.tensor->data));
+    if (p->init.kind == DP_INIT_TENSOR) DP_TRY(dp_memory_write(&s->memory, s->model, i, p->init.tensor->data));
   }
   int init = dp_session_find(s, "init");
   dp_step step = {0};
   return init < 0 ? DP_OK : dp_session_run(s, init, 0, &step);
 }
 
-static dp_status load_isa(dp_session *s) {
+static dp_status load_target(dp_session *s) {
   const Dp__Target *target = s->plan->target;
-  const dp_backend *backend = s->binding.backend;
-  if (!target || !*target->isa || !backend->target->set_isa || !backend->computes) return DP_OK;
-  return backend->target->set_isa(target->isa);
+  const dp_backend *backend = s->memory.backend;
+  if (!target) return DP_OK;
+  if (*target->backend && strcmp(target->backend, backend->target->name))
+    return dp_fail(EX_UNAVAILABLE, "the plan is for '%s', not for '%s': compile the model with --target=%s",
+                   target->backend, backend->target->name, backend->target->name);
+  return *target->isa && backend->target->set_isa && backend->computes ? backend->target->set_isa(target->isa) : DP_OK;
+}
+
+static dp_status load_watch(dp_session *s) {
+  if (!s->memory.backend->watch_create) return DP_OK;
+  s->binding.watch = s->memory.backend->watch_create();
+  return s->binding.watch ? DP_OK : dp_fail(DP_EX_MEMORY, "no memory to watch the steps");
 }
 
 static dp_status load(void *arg) {
   dp_session *s = arg;
-  DP_TRY(load_isa(s));
+  if (s->plan->n_roles != 1)
+    return dp_fail(EX_UNAVAILABLE, "the plan has %zu roles; plans of more than one are not run yet", s->plan->n_roles);
+  s->role = s->plan->roles[0];
+  DP_TRY(load_target(s));
   DP_TRY(load_model(s));
+  s->binding.mesh = &s->model->mesh;
   DP_TRY(load_programs(s));
-  DP_TRY(load_memory(s));
-  if (s->binding.backend->watch_create) s->binding.watch = s->binding.backend->watch_create();
+  DP_TRY(dp_memory_make(s->arena, s->role, &s->model->mesh, s->memory.backend, &s->memory));
+  DP_TRY(load_watch(s));
   return load_weights(s);
 }
 
@@ -161,12 +139,12 @@ dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, con
   dp_session *s = dp_alloc(arena, sizeof *s);
   s->arena = arena;
   s->plan = plan;
-  s->role = plan->roles[0];
   s->seed = options->seed;
-  s->binding.backend = backend;
+  s->memory.backend = backend;
+  s->binding.memory = &s->memory;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   dp_status status = dp_pool_create(options->workers > 0 ? options->workers : (int)dp_max_i64(cores, 1), &s->pool);
-  if (!status && options->trace) status = dp_trace_create(TRACE_SLICES, &s->trace);
+  if (!status && options->trace) status = dp_trace_create(TRACE_SLICES, &s->binding.trace);
   if (!status) status = dp_arena_run(arena, load, s);
   if (status) {
     dp_session_destroy(s);
@@ -181,15 +159,9 @@ void dp_session_destroy(dp_session *s) {
   dp_pool_destroy(s->pool);
   for (int p = 0; p < s->n_programs; p++)
     for (int i = 0; i < s->programs[p].n_bound; i++) dp_bound_release(s->programs[p].bound[i]);
-  const dp_backend *backend = s->binding.backend;
-  for (int d = 0; d < s->binding.n_devices; d++) {
-    backend->release(s->devices[d].persistent, s->allocated[DP__SPACE__PERSISTENT]);
-    backend->release(s->devices[d].transient, s->allocated[DP__SPACE__TRANSIENT]);
-  }
-  backend->release(s->binding.host_input[0], s->allocated[DP__SPACE__HOST_INPUT]);
-  backend->release(s->binding.host_output, s->allocated[DP__SPACE__HOST_OUTPUT]);
-  if (s->binding.watch) backend->watch_destroy(s->binding.watch);
-  dp_trace_destroy(s->trace);
+  if (s->binding.watch) s->memory.backend->watch_destroy(s->binding.watch);
+  dp_memory_release(&s->memory);
+  dp_trace_destroy(s->binding.trace);
   dp_arena_destroy(s->arena);
 }
 
@@ -199,22 +171,6 @@ int dp_session_find(const dp_session *s, const char *program) {
   for (int i = 0; i < s->n_programs; i++)
     if (!strcmp(s->programs[i].program->name, program)) return i;
   return -1;
-}
-
-static dp_status run_unit(void *context, int index, int part, int parts) {
-  dp_bound *bound = context;
-  dp_unit *unit = &bound->units[index];
-  const dp_backend *backend = bound->binding->backend;
-  int64_t begin_ns = bound->trace ? dp_trace_now() : 0;
-  if (backend->enter) DP_TRY(backend->enter(bound->binding->watch, unit->ranges, unit->n_ranges, parts));
-  dp_status status = DP_OK;
-  if (backend->computes && unit->kernel)
-    status = unit->kernel->run(unit->spec, unit->state, unit->in, unit->out, unit->scratch, part, parts);
-  else if (backend->computes && unit->transfer)
-    dp_transfer_run(unit->transfer, bound->slot, part);
-  if (backend->leave) backend->leave(bound->binding->watch, unit->ranges, unit->n_ranges);
-  if (bound->trace) dp_trace_record(bound->trace, unit, part, bound->program, begin_ns, dp_trace_now());
-  return unit->kernel ? dp_status_context(status, "%s", unit->instruction->op) : status;
 }
 
 typedef struct {
@@ -230,12 +186,8 @@ static dp_status make_bound(void *arg) {
   loaded_program *program = &s->programs[p->program];
   p->bound = dp_alloc(s->arena, sizeof *p->bound);
   DP_PUSH(s->arena, program->bound, program->n_bound, p->bound);
-  DP_TRY(dp_bound_make(s->arena, &s->binding, program->program, program->graph, program->nodes, p->n, p->bound));
-  p->bound->schedule.run = run_unit;
-  p->bound->schedule.context = p->bound;
-  p->bound->trace = s->trace;
   p->bound->program = p->program;
-  return DP_OK;
+  return dp_bound_make(s->arena, &s->binding, program->program, program->graph, program->nodes, p->n, p->bound);
 }
 
 static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound) {
@@ -272,6 +224,7 @@ dp_status dp_session_run(dp_session *s, int program, int slot, const dp_step *st
   put_scalar(s, program, DP_SCALAR_LR, slot, &step->lr);
   put_scalar(s, program, DP_SCALAR_SEED, slot, &s->seed);
   bound->slot = slot;
+  bound->run = s->runs++;
   return dp_pool_run(s->pool, &bound->schedule, bound->state);
 }
 
@@ -287,14 +240,14 @@ static const Dp__DeviceTensor *find_binding(const Dp__Program *program, size_t c
 void *dp_session_input(dp_session *s, int program, const char *name, int slot) {
   const Dp__Program *p = s->programs[program].program;
   const Dp__DeviceTensor *t = find_binding(p, p->n_inputs, p->inputs, name);
-  return t ? s->binding.host_input[slot] + t->offset : NULL;
+  return t ? s->memory.host_input[slot] + t->offset : NULL;
 }
 
 const void *dp_session_output(dp_session *s, int program, const char *name, dp_type *type) {
   const Dp__Program *p = s->programs[program].program;
   const Dp__DeviceTensor *t = find_binding(p, p->n_outputs, p->outputs, name);
   if (t && type) *type = s->programs[program].graph->values[t->value]->type;
-  return t ? s->binding.host_output + t->offset : NULL;
+  return t ? s->memory.host_output + t->offset : NULL;
 }
 
 double dp_session_number(dp_session *s, int program, const char *name) {
@@ -305,41 +258,12 @@ double dp_session_number(dp_session *s, int program, const char *name) {
 
 // ---- persistent values ----------------------------------------------------------------------------------------------
 
-typedef struct {
-  dp_session *session;
-  int32_t persistent;
-  char *whole;
-  bool write;
-} moving;
-
-// One device's shard and the whole tensor, one way or the other. A device that holds a copy is written like the others and
-// read over, with the same content.
-static dp_status move(void *arg) {
-  const moving *m = arg;
-  dp_session *s = m->session;
-  const dp_persistent *p = &s->model->persistents[m->persistent];
-  dp_placement nowhere[DP_MAX_MESH] = {0};
-  int64_t at[DP_MAX_MESH] = {0};
-  dp_arena *arena = dp_arena_create(0);
-  if (!arena) return dp_fail(DP_EX_MEMORY, "no memory to move '%s'", p->name);
-  dp_local whole = dp_shard_range(&p->type.shape, nowhere, &s->model->mesh, at, s->plan->batch);
-  for (int d = 0; d < s->binding.n_devices; d++) {
-    dp_mesh_coordinate(&s->model->mesh, d, at);
-    dp_local part = dp_shard_range(&p->type.shape, p->placements, &s->model->mesh, at, s->plan->batch);
-    char *home = s->devices[d].persistent + p->offset;
-    dp_region region = m->write ? dp_region_make(arena, &part, &whole) : dp_region_make(arena, &whole, &part);
-    dp_region_apply(&region, DP_REGION_COPY, p->type.dtype, m->write ? home : m->whole, m->write ? m->whole : home);
-  }
-  dp_arena_destroy(arena);
-  return DP_OK;
-}
-
 dp_status dp_session_persistent_read(dp_session *s, int32_t persistent, void *whole) {
-  return move(&(moving){s, persistent, whole, false});
+  return dp_memory_read(&s->memory, s->model, persistent, whole);
 }
 
 dp_status dp_session_persistent_write(dp_session *s, int32_t persistent, const void *whole) {
-  return move(&(moving){s, persistent, (char *)(uintptr_t)whole, true});
+  return dp_memory_write(&s->memory, s->model, persistent, whole);
 }
 
 // ---- looking --------------------------------------------------------------------------------------------------------
@@ -348,8 +272,9 @@ const dp_model *dp_session_model(const dp_session *s) { return s->model; }
 
 const dp_graph *dp_session_graph(const dp_session *s, int program) { return s->programs[program].graph; }
 
-uint64_t dp_session_bytes(const dp_session *s, Dp__Space space) { return s->bytes[space]; }
+uint64_t dp_session_bytes(const dp_session *s, Dp__Space space) { return s->memory.plan_bytes[space]; }
 
 dp_status dp_session_trace_write(const dp_session *s, const char *path) {
-  return s->trace ? dp_trace_write(s->trace, s->graphs, path) : dp_fail(EX_SOFTWARE, "no trace was recorded");
+  return s->binding.trace ? dp_trace_write(s->binding.trace, s->names, path)
+                          : dp_fail(EX_SOFTWARE, "no trace was recorded");
 }

@@ -1,5 +1,5 @@
 // See trace.h. The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event
-// Format), "complete" events with microseconds.
+// Format), "complete" events with microseconds. A process is a device, a thread one of its streams.
 #include "runtime/trace.h"
 
 #include <stdio.h>
@@ -33,86 +33,114 @@ void dp_trace_destroy(dp_trace *trace) {
   free(trace);
 }
 
-void dp_trace_record(dp_trace *trace, const dp_unit *unit, int part, int program, int64_t begin_ns, int64_t end_ns) {
+void dp_trace_record(dp_trace *trace, const dp_unit *unit, const dp_bound *bound, int64_t begin_ns, int64_t end_ns) {
   size_t at = atomic_fetch_add_explicit(&trace->count, 1, memory_order_relaxed);
-  if (at < trace->capacity) trace->slices[at] = (dp_slice){unit, part, program, begin_ns, end_ns};
+  if (at < trace->capacity) trace->slices[at] = (dp_slice){unit, bound->run, bound->program, begin_ns, end_ns};
 }
 
-// A track: a device and a stream. Slices of one track in order of time, with what lies between two of them as waiting.
+// ---- from parts to work on a track ----------------------------------------------------------------------------------
+
+// What one device's stream was at: all parts of one unit in one run, from the first's begin to the last's end.
 typedef struct {
   int device;
-  const dp_slice *slice;
+  dp_slice slice;
 } entry;
+
+static int stream_of(const entry *e) { return e->slice.unit->stream_index; }
 
 static int by_track_and_time(const void *a, const void *b) {
   const entry *x = a, *y = b;
   if (x->device != y->device) return x->device < y->device ? -1 : 1;
-  int s = x->slice->unit->stream_index, t = y->slice->unit->stream_index;
-  if (s != t) return s < t ? -1 : 1;
-  return (x->slice->begin_ns > y->slice->begin_ns) - (x->slice->begin_ns < y->slice->begin_ns);
+  if (stream_of(x) != stream_of(y)) return stream_of(x) < stream_of(y) ? -1 : 1;
+  return (x->slice.begin_ns > y->slice.begin_ns) - (x->slice.begin_ns < y->slice.begin_ns);
 }
 
-static dp_status put(dp_file_writer *writer, const char *text, int length) {
-  return dp_file_writer_write(writer, text, (size_t)length);
+// Sorts and merges the parts; a stream is in order, so parts of one unit stand together. Returns how many are left.
+static size_t merge_parts(entry *entries, size_t count) {
+  qsort(entries, count, sizeof *entries, by_track_and_time);
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    entry *e = &entries[i], *last = kept ? &entries[kept - 1] : NULL;
+    if (last && last->device == e->device && last->slice.unit == e->slice.unit && last->slice.run == e->slice.run)
+      last->slice.end_ns = dp_max_i64(last->slice.end_ns, e->slice.end_ns);
+    else
+      entries[kept++] = *e;
+  }
+  return kept;
 }
 
-static dp_status put_slice(dp_file_writer *writer, const dp_trace *trace, const entry *e, const char *name,
-                           const char *program, int64_t begin_ns, int64_t end_ns) {
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+typedef struct {
+  dp_file_writer file;
+  int64_t start_ns;
+  const char *const *programs;
+} writing;
+
+static dp_status put(writing *w, const char *text, int length) {
+  return dp_file_writer_write(&w->file, text, (size_t)length);
+}
+
+static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t begin_ns, int64_t end_ns) {
   char text[512];
   int length =
       snprintf(text, sizeof text,
-               ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%.200s\",\"cat\":\"%.40s\"}",
-               e->device, e->slice->unit->stream_index, (double)(begin_ns - trace->start_ns) * 1e-3,
-               (double)(end_ns - begin_ns) * 1e-3, name, program);
-  return put(writer, text, length);
+               ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%.100s\",\"cat\":\"%.100s\","
+               "\"args\":{"
+               "\"run\":%llu}}",
+               e->device, stream_of(e), (double)(begin_ns - w->start_ns) * 1e-3, (double)(end_ns - begin_ns) * 1e-3,
+               name, w->programs[e->slice.program], (unsigned long long)e->slice.run);
+  return put(w, text, length);
 }
 
-static dp_status put_track(dp_file_writer *writer, const entry *e, bool first) {
+static dp_status put_track(writing *w, const entry *e, bool first) {
   char text[512];
   int length = snprintf(text, sizeof text,
                         "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d\"}},\n"
                         "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%.60s\"}}",
-                        first ? "" : ",\n", e->device, e->device, e->device, e->slice->unit->stream_index,
-                        e->slice->unit->stream);
-  return put(writer, text, length);
+                        first ? "" : ",\n", e->device, e->device, e->device, stream_of(e), e->slice.unit->stream);
+  return put(w, text, length);
 }
 
-static dp_status put_entries(dp_file_writer *writer, const dp_trace *trace, const dp_graph *const *graphs,
-                             const entry *entries, size_t count) {
+static dp_status put_entries(writing *w, const entry *entries, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const entry *e = &entries[i], *before = i ? &entries[i - 1] : NULL;
-    bool same =
-        before && before->device == e->device && before->slice->unit->stream_index == e->slice->unit->stream_index;
-    if (!same) DP_TRY(put_track(writer, e, i == 0));
-    const char *program = graphs[e->slice->program]->name;
-    if (same && before->slice->end_ns < e->slice->begin_ns)
-      DP_TRY(put_slice(writer, trace, e, "wait", program, before->slice->end_ns, e->slice->begin_ns));
-    DP_TRY(put_slice(writer, trace, e, e->slice->unit->instruction->op, program, e->slice->begin_ns, e->slice->end_ns));
+    bool same = before && before->device == e->device && stream_of(before) == stream_of(e);
+    if (!same) DP_TRY(put_track(w, e, i == 0));
+    if (same && before->slice.end_ns < e->slice.begin_ns)
+      DP_TRY(put_slice(w, e, "wait", before->slice.end_ns, e->slice.begin_ns));
+    DP_TRY(put_slice(w, e, e->slice.unit->instruction->op, e->slice.begin_ns, e->slice.end_ns));
   }
   return DP_OK;
 }
 
-dp_status dp_trace_write(const dp_trace *trace, const dp_graph *const *graphs, const char *path) {
-  size_t slices = atomic_load(&trace->count), count = 0;
-  if (slices > trace->capacity) slices = trace->capacity;
-  for (size_t i = 0; i < slices; i++) count += (size_t)trace->slices[i].unit->n_devices;
+static dp_status put_all(writing *w, const entry *entries, size_t count, size_t left_out) {
+  char text[128];
+  DP_TRY(put(w, text,
+             snprintf(text, sizeof text, "{\"otherData\":{\"parts_left_out\":%zu},\"traceEvents\":[\n", left_out)));
+  DP_TRY(put_entries(w, entries, count));
+  return put(w, "\n]}\n", 4);
+}
+
+dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const char *path) {
+  size_t recorded = atomic_load(&trace->count), parts = recorded < trace->capacity ? recorded : trace->capacity;
+  size_t count = 0;
+  for (size_t i = 0; i < parts; i++) count += (size_t)trace->slices[i].unit->n_devices;
   entry *entries = malloc((count + 1) * sizeof *entries);
   if (!entries) return dp_fail(DP_EX_MEMORY, "%s: no memory to sort the trace", path);
   count = 0;
-  for (size_t i = 0; i < slices; i++)
+  for (size_t i = 0; i < parts; i++)
     for (int m = 0; m < trace->slices[i].unit->n_devices; m++)
-      entries[count++] = (entry){trace->slices[i].unit->devices[m], &trace->slices[i]};
-  qsort(entries, count, sizeof *entries, by_track_and_time);
-  dp_file_writer writer;
-  dp_status status = dp_file_writer_open(path, &writer);
+      entries[count++] = (entry){trace->slices[i].unit->devices[m], trace->slices[i]};
+  count = merge_parts(entries, count);
+  writing w = {.start_ns = trace->start_ns, .programs = programs};
+  dp_status status = dp_file_writer_open(path, &w.file);
   if (!status) {
-    status = put(&writer, "{\"traceEvents\":[\n", 17);
-    if (!status) status = put_entries(&writer, trace, graphs, entries, count);
-    if (!status) status = put(&writer, "\n]}\n", 4);
+    status = put_all(&w, entries, count, recorded - parts);
     if (!status)
-      status = dp_file_writer_commit(&writer);
+      status = dp_file_writer_commit(&w.file);
     else
-      dp_file_writer_abandon(&writer);
+      dp_file_writer_abandon(&w.file);
   }
   free(entries);
   return status;

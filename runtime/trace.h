@@ -1,4 +1,4 @@
-// What ran when, recorded into memory taken at load and written as Chrome trace events at the end.
+// What ran when, recorded into memory taken at load and written as Chrome trace events at the end. Private to the runtime.
 #ifndef DP_RUNTIME_TRACE_H
 #define DP_RUNTIME_TRACE_H
 
@@ -6,9 +6,11 @@
 
 #include "runtime/program.h"
 
+// One part of one unit.
 typedef struct {
   const dp_unit *unit;
-  int part, program;
+  uint64_t run;
+  int program;
   int64_t begin_ns, end_ns;  // monotonic clock
 } dp_slice;
 
@@ -22,7 +24,8 @@ typedef struct dp_trace {
 int64_t dp_trace_now(void);
 dp_status dp_trace_create(size_t capacity, dp_trace **trace) DP_MUST_USE;
 void dp_trace_destroy(dp_trace *trace);
-void dp_trace_record(dp_trace *trace, const dp_unit *unit, int part, int program, int64_t begin_ns, int64_t end_ns);
-dp_status dp_trace_write(const dp_trace *trace, const dp_graph *const *graphs, const char *path) DP_MUST_USE;
+void dp_trace_record(dp_trace *trace, const dp_unit *unit, const dp_bound *bound, int64_t begin_ns, int64_t end_ns);
+// programs: names, by dp_slice.program. EX_CANTCREAT, EX_IOERR.
+dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const char *path) DP_MUST_USE;
 
 #endif

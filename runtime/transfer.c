@@ -65,7 +65,7 @@ void dp_transfer_run(const dp_transfer *t, int slot, int part) {
   }
   for (int i = t->first[part]; i < t->first[part + 1]; i++) {
     const dp_copy *copy = &t->copies[i];
-    const char *source = copy->source + (t->from_host_input ? slot * t->host_copy_distance : 0);
+    const char *source = copy->source + slot * t->host_copy_distance;
     dp_region_apply(&copy->region, copy->action, t->dtype, copy->target, source);
   }
 }

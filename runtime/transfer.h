@@ -23,8 +23,7 @@ typedef struct {
 typedef struct {
   dp_dtype dtype;
   int n_parts;
-  bool from_host_input;
-  ptrdiff_t host_copy_distance;  // bytes from copy 0 of the host input to copy 1
+  ptrdiff_t host_copy_distance;  // from host input: bytes from its copy 0 to copy 1; else 0
   // All-reduce: flat.
   int n_members;      // 0: a list of copies
   char **from, **to;  // (n_members)
