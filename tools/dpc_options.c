@@ -239,8 +239,8 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
           "Examples:\n"
           "  dpc compile digits.dpt --batch=64 -o plan.bin\n"
           "  dpc compile digits.dpt --strategy=data --devices=4 --batch=64\n"
-          "  dpc compile net.pb --loss='softmax_cross_entropy(logits,label)' --optimizer='sgd(lr=0.05,momentum=0.9)'\n"
-          "  dpc compile digits.dpt --batch=64 --print-after=autodiff --stop-after=autodiff",
+          "  dpc compile net.pb --batch=64 --loss='mse(y,target)' --optimizer='sgd(lr=0.1)'\n"
+          "  dpc compile net.pb --batch=64 --print-after=place --stop-after=place",
   };
   *options = (dp_dpc_options){.compile = {.target = &dp_target_cpu}};
   parsing p = {.arena = arena, .options = options};

@@ -197,8 +197,8 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
       .doc =
           "Checks a plan, then executes it: trains, evaluates, writes the weights.\v"
           "Examples:\n"
-          "  dprun plan.bin --data image=train-images.gz --data label=train-labels.gz --epochs=10 --shuffle\n"
-          "  dprun plan.bin --data x=x.npy --data label=y.npy --steps=100 --metrics=out.jsonl --save=out.safetensors\n"
+          "  dprun plan.bin --data image=images.gz --data label=labels.gz --epochs=10\n"
+          "  dprun plan.bin --data x=x.npy --data label=y.npy --save=out.safetensors\n"
           "  dprun plan.bin --explain\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "

@@ -32,7 +32,8 @@ static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progr
   while (!dp_dprun_signal_came() && dp_prefetch_next(run->train.prefetch, &slot, &n)) {
     double before = dp_progress_now();
     const dp_step step = {run->steps, n, lr_of(run)};
-    DP_TRY(dp_session_run(run->session, run->train.program, slot, &step));
+    dp_status status = dp_session_run(run->session, run->train.program, slot, &step);
+    if (status) return dp_status_context(status, "step %lld", (long long)run->steps + 1);
     dp_prefetch_release(run->train.prefetch);
     run->steps++;
     double now = dp_progress_now(), loss = dp_session_number(run->session, run->train.program, "loss");
@@ -65,7 +66,8 @@ static dp_status evaluate(dp_dprun *run, int64_t epoch) {
     labels += present;
   }
   dp_dprun_feed_end(&run->eval);
-  if (status || position < run->eval.steps) return status;
+  if (status) return dp_status_context(status, "evaluation, batch %lld", (long long)position);
+  if (position < run->eval.steps) return DP_OK;  // a signal came
   run->loss = loss / (double)labels;
   run->accuracy = classes ? correct / (double)labels : -1;
   run->measured = true;

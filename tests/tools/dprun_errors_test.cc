@@ -82,7 +82,7 @@ TEST_F(DprunErrors, Data) {
   Refused(with(Idx("huge", {1 << 30, 1 << 30, 1 << 30}, image), two_labels), 65, {"huge"});
   Refused(with(Idx("none", {0, 8, 8}, ""), Idx("no_labels", {0}, "")), 65, {"no samples"});
   Refused(with(Write("text", "hello, world"), two_labels), 65, {"text", "IDX"});
-  Refused(with(two, Idx("wrong", {2}, "\3\x0a")), 65, {"10"});
+  Refused(with(two, Idx("wrong", {2}, "\3\x0a")), 65, {"step 1", "label 10 at index 1", "0..9"});
   ASSERT_EQ(mkfifo(File("fifo").c_str(), 0600), 0);
   Refused(with(File("fifo"), two_labels), 65, {"fifo", "regular file"});
   Refused(with("/dev/zero", two_labels), 65, {"/dev/zero"});
