@@ -85,18 +85,36 @@ static dp_status follows(races *r, uint32_t before, uint32_t step, const dp_chec
                          dp_checker_space(a->space), dp_checker_step_print(r->c, before, text, sizeof text), did);
 }
 
-// meaning.c refuses to read anything but one whole span, so of other reads no full account is kept.
+// meaning.c refuses to read anything but one whole span, so of reads of more than so many no full account is kept.
 enum { MOST_SPANS_READ = 64 };
 
+// Bytes that nobody touched before count too: who writes them later must come after the read.
 static dp_status read_bytes(races *r, uint32_t step, const dp_checker_access *a) {
-  const dp_spans *spans = r->spans[a->space];
+  dp_spans *spans = r->spans[a->space];
+  const dp_checker_step *s = &r->c->steps[step];
+  dp_span pieces[MOST_SPANS_READ];
+  int count = 0;
   dp_span_at at = dp_spans_find(spans, a->begin);
-  dp_span *span;
-  for (int n = 0; n < MOST_SPANS_READ && (span = dp_spans_get(spans, at)) && span->begin < a->end; n++) {
-    if (span->writer) DP_TRY(follows(r, span->writer - 1, step, a, "writes"));
-    span->reads[r->c->steps[step].stream] = r->c->steps[step].place;
-    at = dp_spans_next(spans, at);
+  for (uint64_t begin = a->begin; begin < a->end && count < MOST_SPANS_READ; count++) {
+    dp_span *span = dp_spans_get(spans, at), *piece = &pieces[count];
+    bool gap = !span || span->begin > begin;
+    if (gap) {
+      *piece = (dp_span){.begin = begin, .end = span && span->begin < a->end ? span->begin : a->end};
+    } else {
+      if (span->writer) DP_TRY(follows(r, span->writer - 1, step, a, "writes"));
+      if (span->begin == a->begin && span->end == a->end) {
+        span->reads[s->stream] = s->place;
+        return DP_OK;
+      }
+      *piece = *span;
+      piece->begin = begin;
+      if (piece->end > a->end) piece->end = a->end;
+      at = dp_spans_next(spans, at);
+    }
+    piece->reads[s->stream] = s->place;
+    begin = piece->end;
   }
+  for (int i = 0; i < count; i++) dp_spans_put(spans, &pieces[i]);
   return DP_OK;
 }
 
