@@ -211,6 +211,18 @@ def sgd(a, w, m, g, lr, step=None):
     return [parameter.detach()] + ([] if m is None else [optimizer.state[parameter]["momentum_buffer"]])
 
 
+def adam(a, w, m, v, g, lr, step):
+    parameter = torch.nn.Parameter(t(w))
+    kind = torch.optim.AdamW if a.get("decoupled") else torch.optim.Adam
+    optimizer = kind([parameter], lr=float(lr), betas=(a.get("beta1", 0.9), a.get("beta2", 0.999)),
+                     eps=a.get("eps", 1e-8), weight_decay=a.get("weight_decay", 0))
+    state = {"step": torch.tensor(float(step)), "exp_avg": t(m), "exp_avg_sq": t(v)}
+    optimizer.state[parameter] = state
+    parameter.grad = t(g)
+    optimizer.step()
+    return [parameter.detach(), state["exp_avg"], state["exp_avg_sq"]]
+
+
 def philox(seed, step, name, count):
     """Philox4x32-10 (Salmon et al. 2011), the words of elements 0 .. count-1."""
     words = []
@@ -299,6 +311,7 @@ OPS = {
     "dp.SoftmaxCrossEntropyLossGrad":
         lambda a, s, l, d, w=None: backward(lambda v: cross_entropy(a, v, l, w), t(s), t(d)),
     "dp.SGD": sgd,
+    "dp.Adam": adam,
     "dp.Dropout": dropout,
     "dp.RandomUniform": random_uniform,
     "dp.RandomNormal": random_normal,

@@ -61,8 +61,10 @@ dp_status Built::Build(const Case &c) {
   model = dp_model_create(arena, "sample");
   model->batch = dp_max_i64(c.sample->n, 1);
   dp_status status = DP_OK;
-  // Some results are there in some modes only: as many as it takes.
-  for (int results = c.op->n_outputs; results > 0; results--) {
+  // Some results are there in some modes only: as many as it takes, and those that are always there.
+  int least = 1;
+  while (least < c.op->n_outputs && !c.op->outputs[least].optional) least++;
+  for (int results = c.op->n_outputs; results >= least; results--) {
     graph = dp_graph_create(model, "main");
     operands.clear();
     for (int i = 0; i < n_types; i++) {

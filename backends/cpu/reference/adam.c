@@ -1,0 +1,72 @@
+// dp.Adam(w, m, v, g, lr, step) -> w', m', v': PyTorch's update, computed in float64 and rounded once.
+//
+//   d = decoupled ? g : g + weight_decay * w;  kept = decoupled ? w - lr * weight_decay * w : w
+//   m' = m + (1 - beta1) * (d - m);  v' = beta2 * v + (1 - beta2) * d * d
+//   w' = kept - lr / (1 - beta1^t) * m' / (sqrt(v') / sqrt(1 - beta2^t) + eps), t = step + 1
+//
+// w' takes m' and v' as they are before rounding. Results lie in the places of w, m and v.
+#ifndef T
+#include "backends/cpu/reference/reference.h"
+
+typedef struct {
+  double keep, decay;  // of w: its factor, and its share of the gradient
+  double beta1, beta2, eps;
+  double rate, root;  // lr / (1 - beta1^t), sqrt(1 - beta2^t)
+} rule;
+
+#define T float
+#include __FILE__
+#define T double
+#include __FILE__
+
+static rule rule_of(const dp_node *node, double lr, int64_t step) {
+  bool decoupled = dp_node_int(node, "decoupled", 0) != 0;
+  double decay = dp_node_float(node, "weight_decay", 0), t = (double)step + 1;
+  rule r = {.keep = decoupled ? 1 - lr * decay : 1,
+            .decay = decoupled ? 0 : decay,
+            .beta1 = dp_node_float(node, "beta1", 0.9),
+            .beta2 = dp_node_float(node, "beta2", 0.999),
+            .eps = dp_node_float(node, "eps", 1e-8)};
+  r.rate = lr / (1 - pow(r.beta1, t));
+  r.root = sqrt(1 - pow(r.beta2, t));
+  return r;
+}
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state, (void)scratch;
+  rule r = rule_of(spec->node, dp_element_get(spec->inputs[4].dtype, in[4]), dp_scalar_i64(spec, in, 5));
+  int64_t lo, hi;
+  dp_part_range(dp_out_count(spec, 0), part, parts, &lo, &hi);
+  if (spec->inputs[0].dtype == DP_FLOAT32)
+    update_float(&r, in, out, lo, hi);
+  else
+    update_double(&r, in, out, lo, hi);
+  return DP_OK;
+}
+
+const dp_kernel dp_kernel_reference_dp_Adam = {
+    .name = "cpu.reference.dp.Adam",
+    .op = "Adam",
+    .domain = "dp",
+    .parts = true,
+    .in_place = true,
+    .run = run,
+};
+
+#else
+
+static void FN(update)(const rule *r, const void *const *in, void *const *out, int64_t lo, int64_t hi) {
+  const T *w = in[0], *m = in[1], *v = in[2], *g = in[3];
+  T *next_w = out[0], *next_m = out[1], *next_v = out[2];
+  for (int64_t i = lo; i < hi; i++) {
+    double d = (double)g[i] + r->decay * (double)w[i];
+    double mean = (double)m[i] + (1 - r->beta1) * (d - (double)m[i]);
+    double square = r->beta2 * (double)v[i] + (1 - r->beta2) * d * d;
+    next_w[i] = (T)(r->keep * (double)w[i] - r->rate * mean / (sqrt(square) / r->root + r->eps));
+    next_m[i] = (T)mean;
+    next_v[i] = (T)square;
+  }
+}
+#undef T
+#endif
