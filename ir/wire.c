@@ -12,14 +12,15 @@ typedef struct {
   const char *what;
   const uint8_t *data;  // the whole input, for places in messages
   uint64_t memory, memory_limit;
+  bool tolerant;  // fields that the descriptor does not know are passed over
 } walker;
 
 // One field as it stands on the wire.
 typedef struct {
-  const ProtobufCFieldDescriptor *field;
-  int wire;              // 0 varint, 1 eight bytes, 2 a length and its bytes, 5 four bytes
-  uint64_t number;       // of wire type 0
-  const uint8_t *bytes;  // of the others
+  const ProtobufCFieldDescriptor *field;  // NULL: unknown, and tolerated
+  int wire;                               // 0 varint, 1 eight bytes, 2 a length and its bytes, 5 four bytes
+  uint64_t number;                        // of wire type 0
+  const uint8_t *bytes;                   // of the others
   size_t length;
 } item;
 
@@ -62,7 +63,7 @@ static dp_status next_item(const walker *w, const ProtobufCMessageDescriptor *ty
   if (why) return bad(w, start, type, why);
   *it = (item){.wire = (int)(tag & 7)};
   it->field = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
-  if (!it->field)
+  if (!it->field && !w->tolerant)
     return dp_fail(EX_DATAERR,
                    "%s: byte %zu of the %s: unknown field %u; it was written by a newer version, or is damaged",
                    w->what, (size_t)(start - w->data), type->short_name, (unsigned)(tag >> 3));
@@ -208,6 +209,7 @@ static dp_status walk(walker *w, const ProtobufCMessageDescriptor *type, const u
     const uint8_t *start = at;
     item it;
     DP_TRY(next_item(w, type, &at, end, &it));
+    if (!it.field) continue;
     uint64_t bit = UINT64_C(1) << (it.field - type->fields);
     if (seen & bit && it.field->label != PROTOBUF_C_LABEL_REPEATED)
       return dp_status_context(bad(w, start, type, "it stands there twice"), "field '%s'", it.field->name);
@@ -271,6 +273,7 @@ static dp_status make_arrays(const walker *w, const ProtobufCMessageDescriptor *
     item it;
     const char *why = NULL;
     DP_TRY(next_item(w, type, &at, end, &it));
+    if (!it.field) continue;
     counts[it.field - type->fields] += is_packed(&it) ? packed_count(&it, &why) : 1;
   }
   for (unsigned i = 0; i < type->n_fields; i++) {
@@ -289,21 +292,38 @@ static dp_status build(const walker *w, const ProtobufCMessageDescriptor *type, 
   while (at < end) {
     item it;
     DP_TRY(next_item(w, type, &at, end, &it));
-    if (it.field->label == PROTOBUF_C_LABEL_REPEATED)
+    if (!it.field) continue;
+    if (it.field->label == PROTOBUF_C_LABEL_REPEATED) {
       DP_TRY(add_elements(w, &it, *(char **)(base + it.field->offset), (size_t *)(base + it.field->quantifier_offset)));
-    else
-      DP_TRY(set_element(w, &it, base + it.field->offset));
+      continue;
+    }
+    DP_TRY(set_element(w, &it, base + it.field->offset));
+    // proto2 says of a number whether it was given.
+    if (it.field->label == PROTOBUF_C_LABEL_OPTIONAL && it.field->quantifier_offset)
+      *(protobuf_c_boolean *)(base + it.field->quantifier_offset) = true;
   }
   *message = (ProtobufCMessage *)base;
   return DP_OK;
 }
 
+static dp_status unpack(walker *w, const ProtobufCMessageDescriptor *descriptor, size_t bytes,
+                        ProtobufCMessage **message) {
+  if (!bytes) w->data = (const uint8_t *)"";
+  w->memory_limit = dp_wire_memory(bytes);
+  DP_TRY(walk(w, descriptor, w->data, w->data + bytes, 1));
+  return build(w, descriptor, w->data, w->data + bytes, message);
+}
+
 dp_status dp_wire_unpack(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                          size_t bytes, const char *what, ProtobufCMessage **message) {
-  walker w = {arena, what, data, 0, dp_wire_memory(bytes)};
-  if (!bytes) data = w.data = (const uint8_t *)"";
-  DP_TRY(walk(&w, descriptor, data, data + bytes, 1));
-  return build(&w, descriptor, data, data + bytes, message);
+  walker w = {.arena = arena, .what = what, .data = data};
+  return unpack(&w, descriptor, bytes, message);
+}
+
+dp_status dp_wire_unpack_known(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                               size_t bytes, const char *what, ProtobufCMessage **message) {
+  walker w = {.arena = arena, .what = what, .data = data, .tolerant = true};
+  return unpack(&w, descriptor, bytes, message);
 }
 
 dp_status dp_wire_pack(dp_arena *arena, const ProtobufCMessage *message, const char *what, uint8_t **data,

@@ -25,6 +25,10 @@ static inline uint64_t dp_wire_memory(size_t bytes) { return (UINT64_C(16) << 20
 // to protobuf_c_message_free_unpacked. EX_DATAERR.
 dp_status dp_wire_unpack(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                          size_t bytes, const char *what, ProtobufCMessage **message) DP_MUST_USE;
+// The same for forms that others define and extend: fields that the descriptor does not know are passed over, unread but
+// for their lengths. Everything else is refused as above.
+dp_status dp_wire_unpack_known(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                               size_t bytes, const char *what, ProtobufCMessage **message) DP_MUST_USE;
 // Packs into the arena.
 dp_status dp_wire_pack(dp_arena *arena, const ProtobufCMessage *message, const char *what, uint8_t **data,
                        size_t *bytes) DP_MUST_USE;

@@ -236,6 +236,33 @@ TEST(Wire, StringsThatAreWrong) {
     EXPECT_EQ(Refused(Bytes(13, text)), "");
 }
 
+// What is not known is passed over, at every depth, and nothing else is let through that way.
+TEST(Wire, UnknownFieldsWhereTheyAreTolerated) {
+  Arena arena;
+  auto take = [&arena](const std::string &wire, ProtobufCMessage **result) {
+    return Message(dp_wire_unpack_known(arena, &wiretest__all__descriptor, (const uint8_t *)wire.data(), wire.size(),
+                                        "w", result));
+  };
+  const std::string strange = Number(100, 7) + Tag(101, 1) + "12345678" + Bytes(102, "\xFF") + Tag(103, 5) + "1234";
+  ProtobufCMessage *result = nullptr;
+  ASSERT_EQ(
+      take(strange + Number(2, 5) + strange + Bytes(15, strange + Bytes(13, "s") + strange) + Number(100, 8), &result),
+      "");
+  const Wiretest__All *all = (const Wiretest__All *)result;
+  EXPECT_EQ(all->i64, 5);
+  EXPECT_STREQ(all->one->s, "s");
+  EXPECT_EQ(all->base.n_unknown_fields, 0u);
+  EXPECT_EQ(Packed(result), Number(2, 5) + Bytes(15, Bytes(13, "s")));
+  const std::string past = "w: byte 0 of the All: a length goes past the end of what holds it";
+  EXPECT_EQ(take(Tag(102, 2) + Varint(9) + "12345678", &result), past);
+  EXPECT_EQ(take(Tag(101, 1) + "1234567", &result), past);
+  EXPECT_EQ(take(Tag(100, 0) + "\x80", &result), "w: byte 0 of the All: a number is cut off");
+  for (int wire : {3, 4, 6, 7})
+    EXPECT_EQ(take(Tag(100, wire), &result), "w: byte 0 of the All: a wire type that is not used");
+  EXPECT_EQ(take(Number(2, 1) + Number(2, 1), &result), "field 'i64': w: byte 2 of the All: it stands there twice");
+  EXPECT_EQ(take(Bytes(13, "\xFF"), &result), "field 's': w: byte 0 of the All: a string is not UTF-8, or holds NUL");
+}
+
 TEST(Wire, NestingBombs) {
   for (int depth : {1, 63, 64, 8700}) {
     std::string wire;
