@@ -10,6 +10,10 @@
 #include "ir/verify/spans.h"
 #include "ir/verify/verify.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { DP_CHECKER_SPACES = DP__SPACE__OFFLOAD + 1 };
 
 // A tensor of the program, its claims read.
@@ -108,4 +112,7 @@ dp_status dp_checker_conversion(dp_checker *c, uint32_t step) DP_MUST_USE;
 // Room for the shape's largest shard; false: its extents cannot be computed with.
 bool dp_checker_bytes(const dp_checker *c, const dp_type *type, const dp_placement *at, uint64_t *bytes);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

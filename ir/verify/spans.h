@@ -7,6 +7,10 @@
 #include "ir/base/base.h"
 #include "ir/limits.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct {
   uint64_t begin, end;
   uint32_t content;                  // what is there whole; 0: nothing, or the rest of what was cut
@@ -31,4 +35,7 @@ dp_span_at dp_spans_next(const dp_spans *spans, dp_span_at at);
 // and reads but has no content.
 void dp_spans_put(dp_spans *spans, const dp_span *span);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -82,6 +82,7 @@ ProgramWriter &ProgramWriter::Tensor(const std::string &label, const std::string
   dp_placement placements[DP_MAX_MESH] = {};
   if (dp_proto_to_mesh(plan_->n_mesh, plan_->mesh, &mesh)) throw std::runtime_error("mesh");
   std::vector<std::string> words = Split(at);
+  if (at.empty()) words.clear();
   for (size_t a = 0; a < words.size(); a++)
     if (!dp_placement_parse(words[a].c_str(), &placements[a])) throw std::runtime_error("placement " + at);
   Dp__DeviceTensor *t = New(arena_, dp__device_tensor__init);
