@@ -1,0 +1,419 @@
+#include "tests/end_to_end/harness.h"
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "backends/cpu/backend.h"
+#include "backends/cpu/target.h"
+#include "backends/null/backend.h"
+#include "ir/verify/verify.h"
+#include "tests/ir/text_helper.h"
+#include "tests/passes/passes_helper.h"
+
+namespace dp_test {
+
+namespace {
+
+// "65: message", or "" for success. Frees the status.
+std::string Failure(dp_status status) {
+  if (!status) return "";
+  std::string code = std::to_string(dp_status_code(status));
+  return code + ": " + Message(status);
+}
+
+void Must(dp_status status) {
+  std::string failure = Failure(status);
+  if (failure.empty()) return;
+  ADD_FAILURE() << failure;
+  throw std::runtime_error(failure);
+}
+
+// ---- a backend that remembers what it allocated, so that a test can look at each device's memory ----------------------
+
+std::vector<char *> *allocated;
+
+void *Allocate(uint64_t bytes, uint64_t alignment) {
+  void *memory = dp_backend_cpu.allocate(bytes, alignment);
+  if (allocated) allocated->push_back(static_cast<char *>(memory));
+  return memory;
+}
+
+dp_backend MakeBackend(bool null_backend) {
+  if (null_backend) return dp_backend_null(&dp_target_cpu);
+  dp_backend backend = dp_backend_cpu;
+  backend.allocate = Allocate;
+  return backend;
+}
+
+uint64_t ArenaBytes(const Plan &plan, Dp__Space space) {
+  for (size_t i = 0; i < plan->roles[0]->n_arenas; i++)
+    if (plan->roles[0]->arenas[i]->space == space) return plan->roles[0]->arenas[i]->bytes;
+  return 0;
+}
+
+}  // namespace
+
+// ---- plans ----------------------------------------------------------------------------------------------------------
+
+std::string ReadText(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  EXPECT_TRUE(in.good()) << path;
+  return text.str();
+}
+
+namespace {
+
+Plan FromBytes(const Bytes &bytes) {
+  Dp__Plan *plan = dp__plan__unpack(nullptr, bytes.size(), bytes.data());
+  if (!plan) throw std::runtime_error("a plan that was packed cannot be unpacked");
+  return Plan(plan, [](Dp__Plan *p) { dp__plan__free_unpacked(p, nullptr); });
+}
+
+Bytes ToBytes(const Dp__Plan *plan) {
+  Bytes bytes(dp__plan__get_packed_size(plan));
+  dp__plan__pack(plan, bytes.data());
+  return bytes;
+}
+
+}  // namespace
+
+Plan Compile(const std::string &text, const std::string &words) {
+  Arena arena;
+  dp_model *model = nullptr;
+  Must(dp_text_parse(arena, "model.dpt", text.data(), text.size(), &model));
+  Options options;
+  options.Set(words);
+  Dp__Plan *plan = nullptr;
+  Must(dp_pipeline_run(model, &options.options, &plan));
+  Plan result = FromBytes(ToBytes(plan));
+  EXPECT_EQ(Verify(result), "") << words;
+  return result;
+}
+
+Plan Copy(const Plan &plan) { return FromBytes(ToBytes(plan.get())); }
+
+std::string Verify(const Plan &plan) { return Failure(dp_verify_plan(plan.get(), nullptr)); }
+
+Dp__Instruction *At(const Plan &plan, const Place &place) {
+  return plan->roles[0]->programs[place.program]->streams[place.stream]->instructions[place.instruction];
+}
+
+size_t FindProgram(const Plan &plan, const std::string &name) {
+  for (size_t i = 0; i < plan->roles[0]->n_programs; i++)
+    if (plan->roles[0]->programs[i]->name == name) return i;
+  throw std::runtime_error("the plan has no program " + name);
+}
+
+std::string Describe(const Plan &plan, const Place &place) {
+  const Dp__Program *program = plan->roles[0]->programs[place.program];
+  const Dp__Instruction *in = At(plan, place);
+  std::string text = std::string(program->name) + ", " + program->streams[place.stream]->name + ", " +
+                     std::to_string(place.instruction) + " (" + in->op;
+  if (in->n_outputs && in->outputs[0]) {
+    const Dp__DeviceTensor *t = program->tensors[in->outputs[0] - 1];
+    text += std::string(" of ") + plan->graphs[program->graph]->values[t->value]->name;
+  }
+  return text + ")";
+}
+
+std::vector<Place> Instructions(const Plan &plan, const std::string &name) {
+  std::vector<Place> places;
+  size_t p = FindProgram(plan, name);
+  const Dp__Program *program = plan->roles[0]->programs[p];
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) places.push_back({p, s, i});
+  return places;
+}
+
+std::vector<Place> Communications(const Plan &plan, const std::string &name) {
+  std::vector<Place> places;
+  for (const Place &place : Instructions(plan, name))
+    if (!*At(plan, place)->kernel) places.push_back(place);
+  return places;
+}
+
+namespace {
+
+void AddWait(Dp__Instruction *in, uint32_t event) {
+  for (size_t i = 0; i < in->n_waits; i++)
+    if (in->waits[i] == event) return;
+  in->waits = static_cast<uint32_t *>(realloc(in->waits, (in->n_waits + 1) * sizeof *in->waits));
+  in->waits[in->n_waits++] = event;
+}
+
+bool DropWait(Dp__Instruction *in, uint32_t event) {
+  for (size_t i = 0; i < in->n_waits; i++)
+    if (in->waits[i] == event) {
+      in->waits[i] = in->waits[--in->n_waits];
+      return true;
+    }
+  return false;
+}
+
+template <typename Visit>
+void EachInstruction(Dp__Program *program, Visit visit) {
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) visit(program->streams[s]->instructions[i]);
+}
+
+// Events are numbered without gaps: the last takes the number of one that is not signalled any more.
+void DropEvent(Dp__Program *program, uint32_t event) {
+  uint32_t last = --program->events;
+  EachInstruction(program, [&](Dp__Instruction *in) {
+    DropWait(in, event);
+    if (in->signal == last + 1) in->signal = event + 1;
+    if (event != last && DropWait(in, last)) AddWait(in, event);
+  });
+}
+
+}  // namespace
+
+Plan WithoutInstruction(const Plan &plan, const Place &place) {
+  Plan damaged = Copy(plan);
+  Dp__Program *program = damaged->roles[0]->programs[place.program];
+  Dp__Stream *stream = program->streams[place.stream];
+  Dp__Instruction *gone = stream->instructions[place.instruction],
+                  *before = place.instruction ? stream->instructions[place.instruction - 1] : nullptr,
+                  *after = place.instruction + 1 < stream->n_instructions ? stream->instructions[place.instruction + 1]
+                                                                          : nullptr;
+  std::vector<uint32_t> events(gone->waits, gone->waits + gone->n_waits);  // that it followed
+  if (gone->signal && before) {
+    if (!before->signal) before->signal = ++program->events;
+    events.push_back(before->signal - 1);
+  }
+  EachInstruction(program, [&](Dp__Instruction *in) {
+    bool follows = gone->signal && DropWait(in, gone->signal - 1);
+    for (size_t i = 0; follows && i < events.size(); i++) AddWait(in, events[i]);
+  });
+  for (size_t i = 0; after && i < gone->n_waits; i++) AddWait(after, gone->waits[i]);
+  for (size_t i = place.instruction; i + 1 < stream->n_instructions; i++)
+    stream->instructions[i] = stream->instructions[i + 1];
+  stream->n_instructions--;
+  if (gone->signal) DropEvent(program, gone->signal - 1);
+  dp__instruction__free_unpacked(gone, nullptr);
+  return damaged;
+}
+
+Plan WithoutWait(const Plan &plan, const Place &place, size_t wait) {
+  Plan damaged = Copy(plan);
+  Dp__Instruction *in = At(damaged, place);
+  DropWait(in, in->waits[wait]);
+  return damaged;
+}
+
+Plan WithDevicesAlone(const Plan &plan, const Place &place) {
+  Plan damaged = Copy(plan);
+  At(damaged, place)->communication->n_axes = 0;
+  return damaged;
+}
+
+// ---- samples --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct DigitFiles {
+  std::string images = ReadText("examples/data/digits/train-images-idx3-ubyte").substr(16),
+              labels = ReadText("examples/data/digits/train-labels-idx1-ubyte").substr(8);
+};
+
+const DigitFiles &Files() {
+  static const DigitFiles files;
+  return files;
+}
+
+}  // namespace
+
+int64_t DigitLabel(int64_t sample) {
+  return static_cast<uint8_t>(Files().labels[static_cast<size_t>(sample) % Files().labels.size()]);
+}
+
+Feed Digits() {
+  return [](const std::string &input, int64_t sample, int64_t element) -> double {
+    if (input == "label") return static_cast<double>(DigitLabel(sample));
+    if (input == "target") return DigitLabel(sample) == element % 10 ? 1 : 0.1;
+    size_t at = static_cast<size_t>(sample) * 64 + static_cast<size_t>(element % 64);
+    return static_cast<uint8_t>(Files().images[at % Files().images.size()]);
+  };
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+Training::Training(Plan plan, RunOptions options)
+    : plan_(std::move(plan)),
+      options_(std::move(options)),
+      backend_(MakeBackend(options_.null_backend)),
+      slot_(options_.slot) {
+  dp_session_options session = {};
+  session.workers = options_.workers;
+  session.unchecked = options_.unchecked;
+  session.seed = options_.seed;
+  std::vector<char *> blocks;
+  allocated = &blocks;
+  dp_status status = dp_session_create(plan_.get(), &backend_, &session, &session_);
+  allocated = nullptr;
+  Must(status);
+  // For each device its persistent, then its transient arena, where there are bytes at all.
+  size_t stride = ArenaBytes(plan_, DP__SPACE__TRANSIENT) ? 2 : 1;
+  if (!options_.null_backend && ArenaBytes(plan_, DP__SPACE__PERSISTENT))
+    for (int64_t d = 0; d < dp_mesh_devices(&dp_session_model(session_)->mesh); d++)
+      homes_.push_back(blocks.at(static_cast<size_t>(d) * stride));
+}
+
+Training::~Training() { dp_session_destroy(session_); }
+
+void Training::Fill(int program, int64_t first, int64_t n) {
+  const Dp__Program *p = plan_->roles[0]->programs[program];
+  const dp_graph *graph = dp_session_graph(session_, program);
+  for (size_t i = 0; i < p->n_inputs; i++) {
+    const char *name = p->inputs[i]->name;
+    if (dp_graph_is_scalar(name)) continue;
+    const dp_type &type = graph->values[p->tensors[p->inputs[i]->tensor]->value]->type;
+    char *at = static_cast<char *>(dp_session_input(session_, program, name, static_cast<int>(slot_)));
+    int64_t each = n ? dp_shape_count(&type.shape, n) / n : 0;
+    for (int64_t s = 0; s < n; s++)
+      for (int64_t e = 0; e < each; e++, at += dp_type_bytes(type.dtype))
+        dp_element_set(type.dtype, at, options_.feed(name, first + s, e));
+  }
+}
+
+std::string Training::TryProgram(const std::string &name, int64_t first, int64_t n) {
+  int program = dp_session_find(session_, name.c_str());
+  if (program < 0) throw std::runtime_error("the plan has no program " + name);
+  slot_ ^= 1;
+  Fill(program, first, n);
+  dp_step step = {step_, n, plan_->schedule ? plan_->schedule->lr : 0};
+  return Failure(dp_session_run(session_, program, static_cast<int>(slot_), &step));
+}
+
+double Training::Number(const char *program, const char *output) {
+  return dp_session_number(session_, dp_session_find(session_, program), output);
+}
+
+double Training::Train(int64_t first, int64_t n) {
+  std::string failure = TryProgram("train", first, n);
+  if (!failure.empty()) throw std::runtime_error(failure);
+  step_++;
+  return Number("train", "loss");
+}
+
+std::vector<double> Training::TrainAll(const std::vector<int64_t> &batches) {
+  std::vector<double> losses;
+  int64_t first = 0;
+  for (int64_t n : batches) {
+    losses.push_back(Train(first, n));
+    first += n;
+  }
+  return losses;
+}
+
+double Training::Evaluate(int64_t first, int64_t n) {
+  std::string failure = TryProgram("eval", first, n);
+  if (!failure.empty()) throw std::runtime_error(failure);
+  return Number("eval", "loss");
+}
+
+double Training::Correct() { return Number("eval", "correct"); }
+
+// ---- state ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+size_t WholeBytes(const dp_persistent &p) {
+  return static_cast<size_t>(dp_shape_count(&p.type.shape, 0)) * dp_type_bytes(p.type.dtype);
+}
+
+}  // namespace
+
+std::map<std::string, Bytes> Training::State() const {
+  std::map<std::string, Bytes> state;
+  const dp_model *model = dp_session_model(session_);
+  for (int32_t i = 0; i < model->n_persistents; i++) {
+    Bytes bytes(WholeBytes(model->persistents[i]));
+    Must(dp_session_persistent_read(session_, i, bytes.data()));
+    state[model->persistents[i].name] = bytes;
+  }
+  return state;
+}
+
+std::vector<double> Training::Numbers(const std::string &name) const {
+  const dp_model *model = dp_session_model(session_);
+  int32_t i = dp_model_find_persistent(model, name.c_str());
+  if (i < 0) throw std::runtime_error("the plan has no persistent value " + name);
+  dp_dtype dtype = model->persistents[i].type.dtype;
+  Bytes bytes(WholeBytes(model->persistents[i]));
+  Must(dp_session_persistent_read(session_, i, bytes.data()));
+  std::vector<double> numbers;
+  for (size_t at = 0; at < bytes.size(); at += dp_type_bytes(dtype))
+    numbers.push_back(dp_element_get(dtype, &bytes[at]));
+  return numbers;
+}
+
+void Training::SetNumbers(const std::string &name, const std::vector<double> &numbers) {
+  const dp_model *model = dp_session_model(session_);
+  int32_t i = dp_model_find_persistent(model, name.c_str());
+  if (i < 0) throw std::runtime_error("the plan has no persistent value " + name);
+  dp_dtype dtype = model->persistents[i].type.dtype;
+  Bytes bytes(WholeBytes(model->persistents[i]));
+  if (bytes.size() != numbers.size() * dp_type_bytes(dtype)) throw std::runtime_error(name + " has another size");
+  for (size_t k = 0; k < numbers.size(); k++) dp_element_set(dtype, &bytes[k * dp_type_bytes(dtype)], numbers[k]);
+  Must(dp_session_persistent_write(session_, i, bytes.data()));
+}
+
+std::string Training::Replicas() const {
+  const dp_model *model = dp_session_model(session_);
+  for (int32_t i = 0; i < model->n_persistents; i++) {
+    const dp_persistent &p = model->persistents[i];
+    std::map<std::vector<int64_t>, Bytes> parts;  // by the coordinates that choose a part
+    for (size_t d = 0; d < homes_.size(); d++) {
+      int64_t at[DP_MAX_MESH] = {};
+      dp_mesh_coordinate(&model->mesh, static_cast<int64_t>(d), at);
+      std::vector<int64_t> part;
+      for (int a = 0; a < model->mesh.n_axes; a++) part.push_back(p.placements[a].kind == DP_SHARD ? at[a] : -1);
+      dp_local local = dp_shard_range(&p.type.shape, p.placements, &model->mesh, at, 0);
+      const char *home = homes_[d] + p.offset;
+      Bytes bytes(home, home + static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
+      auto found = parts.emplace(part, bytes);
+      if (!found.second && found.first->second != bytes)
+        return std::string(p.name) + " differs on device " + std::to_string(d);
+    }
+  }
+  return "";
+}
+
+// ---- the rest -------------------------------------------------------------------------------------------------------
+
+std::string TryLoad(const Plan &plan) {
+  dp_session_options options = {};
+  options.workers = 1;
+  dp_session *session = nullptr;
+  std::string failure = Failure(dp_session_create(plan.get(), &dp_backend_cpu, &options, &session));
+  if (failure.empty()) dp_session_destroy(session);
+  return failure;
+}
+
+std::string RunNull(const Plan &plan, int workers, const std::vector<int64_t> &batches) {
+  RunOptions options;
+  options.workers = workers;
+  options.null_backend = true;
+  options.unchecked = true;
+  Training run(plan, options);
+  for (int64_t n : batches)
+    for (const char *program : {"train", "eval"}) {
+      std::string failure = run.TryProgram(program, 0, n);
+      if (!failure.empty()) return failure;
+    }
+  return "";
+}
+
+void ExpectClose(const std::vector<double> &found, const std::vector<double> &expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); i++)
+    EXPECT_NEAR(found[i], expected[i], tolerance * std::fabs(expected[i])) << "step " << i + 1;
+}
+
+}  // namespace dp_test

@@ -1,0 +1,103 @@
+// Small networks on the 8x8 digits that have between them what the spine offers; each checks something of its own.
+#ifndef DP_TESTS_END_TO_END_MODELS_H
+#define DP_TESTS_END_TO_END_MODELS_H
+
+namespace dp_test {
+
+// Floats in, so that a sample can be NaN. Two layers.
+inline const char kMlp[] = R"dpt(model mlp {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1)"
+  input x: float32[N,64]
+  parameter w1: float32[24,64] = kaiming_uniform()
+  parameter b1: float32[24] = kaiming_uniform(64)
+  parameter w2: float32[10,24] = kaiming_uniform()
+  parameter b2: float32[10] = kaiming_uniform(24)
+  constant scale: float32[] = 255
+  s = Div(x, scale)
+  h = Gemm(s, w1, b1) {transB=1}
+  a = Tanh(h)
+  logits = Gemm(a, w2, b2) {transB=1}
+  output logits
+})dpt";
+
+// Whole-batch normalization, dropout, both poolings.
+inline const char kCnn[] = R"dpt(model cnn {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.05,momentum=0.9)"
+  input x: float32[N,1,8,8]
+  parameter c1.w: float32[4,1,3,3] = kaiming_uniform()
+  parameter c1.b: float32[4] = kaiming_uniform(9)
+  parameter n1.w: float32[4] = ones
+  parameter n1.b: float32[4] = zeros
+  buffer n1.mean: float32[4] = zeros
+  buffer n1.var: float32[4] = ones
+  parameter c2.w: float32[6,4,3,3] = kaiming_uniform()
+  parameter n2.w: float32[6] = ones
+  parameter n2.b: float32[6] = zeros
+  buffer n2.mean: float32[6] = zeros
+  buffer n2.var: float32[6] = ones
+  parameter fc.w: float32[10,6] = kaiming_uniform()
+  parameter fc.b: float32[10] = zeros
+  constant scale: float32[] = 255
+  s = Div(x, scale)
+  c1 = Conv(s, c1.w, c1.b) {pads=[1,1,1,1]}
+  n1, m1, v1 = BatchNormalization(c1, n1.w, n1.b, n1.mean, n1.var) {training_mode=1, unbiased=1}
+  r1 = Relu(n1)
+  p1 = MaxPool(r1) {kernel_shape=[2,2], strides=[2,2]}
+  d1 = Dropout(p1) {ratio=0.3, training_mode=1}
+  c2 = Conv(d1, c2.w) {pads=[1,1,1,1]}
+  n2, m2, v2 = BatchNormalization(c2, n2.w, n2.b, n2.mean, n2.var) {training_mode=1, unbiased=1}
+  r2 = Relu(n2)
+  g = GlobalAveragePool(r2)
+  f = Flatten(g)
+  logits = Gemm(f, fc.w, fc.b) {transB=1}
+  output logits
+})dpt";
+
+// A loss without classes, on log-probabilities; normalization of vectors; statistics kept as ONNX keeps them.
+inline const char kSquares[] = R"dpt(model squares {
+  loss "mse(y,target)"
+  optimizer "sgd(lr=0.02,momentum=0.8,nesterov=1,weight_decay=1e-2)"
+  input image: uint8[N,1,8,8]
+  parameter w1: float32[64,16] = kaiming_uniform()
+  parameter n.w: float32[16] = ones
+  parameter n.b: float32[16] = zeros
+  buffer n.mean: float32[16] = zeros
+  buffer n.var: float32[16] = ones
+  parameter w2: float32[16,10] = kaiming_uniform()
+  parameter b2: float32[10] = zeros
+  constant scale: float32[] = 255
+  p = Cast(image) {to="float32"}
+  s = Div(p, scale)
+  f = Flatten(s)
+  h = MatMul(f, w1)
+  n, m, v = BatchNormalization(h, n.w, n.b, n.mean, n.var) {training_mode=1}
+  a = Tanh(n)
+  d = Dropout(a) {ratio=0.2, training_mode=1}
+  o = MatMul(d, w2)
+  q = Add(o, b2)
+  y = LogSoftmax(q) {axis=-1}
+  output y
+})dpt";
+
+// Scores for each of several places of a sample; a product of samples and transposed samples by the same weight.
+inline const char kPlaces[] = R"dpt(model places {
+  loss "mse(y,target)"
+  optimizer "sgd(lr=0.05)"
+  input x: float32[N,8,8]
+  parameter w: float32[8,10] = kaiming_uniform()
+  parameter b: float32[10] = kaiming_uniform(8)
+  constant scale: float32[] = 255
+  s = Div(x, scale)
+  t = Transpose(s) {perm=[0,2,1]}
+  u = MatMul(s, w)
+  v = MatMul(t, w)
+  c = Add(u, v)
+  y = Add(c, b)
+  output y
+})dpt";
+
+}  // namespace dp_test
+
+#endif
