@@ -24,7 +24,7 @@ const dp_op dp_op_Broadcast = {
 };
 
 // Devices to host: each part is written into its place; of equal copies coordinate 0's is.
-const dp_op dp_op_Gather = {
+const dp_op dp_op_dp_Gather = {
     .name = "Gather",
     .domain = "dp",
     SAME_VALUE,
@@ -63,7 +63,7 @@ const dp_op dp_op_AllToAll = {
 };
 
 // Replicate to Shard on one mesh axis, without talking to anyone.
-const dp_op dp_op_Slice = {
+const dp_op dp_op_dp_Slice = {
     .name = "Slice",
     .domain = "dp",
     SAME_VALUE,

@@ -195,6 +195,51 @@ def batch_norm_grad(x, scale, mean, invstd, dy):
     return [wide(scale * invstd) * (dy - wide(dbias) / n - h * wide(dscale) / n), dscale, dbias]
 
 
+def inner_norm(a, x, scale, bias=None):
+    dims = x.shape[a.get("axis", -1) % x.ndim:]
+    axes = tuple(range(x.ndim - len(dims), x.ndim))
+    epsilon = a.get("epsilon", 1e-5)
+    y = F.layer_norm(t(x), dims, t(scale), None if bias is None else t(bias), epsilon)
+    return [y, x.mean(axis=axes, keepdims=True), 1 / np.sqrt(x.var(axis=axes, keepdims=True) + epsilon)]
+
+
+def rms_norm(a, x, scale):
+    return F.rms_norm(t(x), x.shape[a.get("axis", -1) % x.ndim:], t(scale), a.get("epsilon", 1e-5))
+
+
+def instance_norm(a, x, scale, bias):
+    return F.instance_norm(t(x), weight=t(scale), bias=t(bias), eps=a.get("epsilon", 1e-5))
+
+
+def gather(a, x, indices):
+    return np.take(x, indices, axis=a.get("axis", 0))
+
+
+def split_parts(a, x):
+    axis, extent = a.get("axis", 0), x.shape[a.get("axis", 0)]
+    if "split" in a:
+        return np.split(x, np.cumsum(a["split"])[:-1], axis)
+    if "num_outputs" in a:
+        size = math.ceil(extent / a["num_outputs"])
+        return np.split(x, [min(size * i, extent) for i in range(1, a["num_outputs"])], axis)
+    return np.split(x, max(p for p in range(1, 9) if extent % p == 0), axis)  # as many results as can be
+
+
+def slices(a, rank):
+    at = [slice(None)] * rank
+    starts = a["starts"]
+    for i, axis in enumerate(a.get("axes", range(len(starts)))):
+        end, step = a["ends"][i], a.get("steps", [1] * len(starts))[i]
+        at[axis] = slice(starts[i], None if end < -(1 << 31) else end, step)
+    return tuple(at)
+
+
+def slice_back(a, dy):
+    dx = np.zeros(a["shape"])
+    dx[slices(a, dx.ndim)] = dy
+    return dx
+
+
 def cross_entropy(a, scores, labels, weights=None):
     return F.cross_entropy(scores, t(labels).long(), None if weights is None else t(weights),
                            ignore_index=a.get("ignore_index", -100), reduction=a.get("reduction", "mean"))
@@ -310,6 +355,22 @@ OPS = {
     "SoftmaxCrossEntropyLoss": lambda a, s, l, w=None: [cross_entropy(a, t(s), l, w), F.log_softmax(t(s), 1)],
     "dp.SoftmaxCrossEntropyLossGrad":
         lambda a, s, l, d, w=None: backward(lambda v: cross_entropy(a, v, l, w), t(s), t(d)),
+    "LayerNormalization": inner_norm,
+    "RMSNormalization": rms_norm,
+    "InstanceNormalization": instance_norm,
+    "GroupNormalization":
+        lambda a, x, s, b: F.group_norm(t(x), a["num_groups"], t(s), t(b), a.get("epsilon", 1e-5)),
+    "Gather": gather,
+    "dp.GatherGrad": lambda a, dy, i: backward(lambda x: torch.index_select(
+        x, a.get("axis", 0), t(i % a["shape"][a.get("axis", 0)]).reshape(-1).long()).reshape(dy.shape), zeros(a), t(dy)),
+    "Concat": lambda a, *x: np.concatenate(x, a["axis"]),
+    "Split": split_parts,
+    "Slice": lambda a, x: x[slices(a, x.ndim)],
+    "dp.SliceGrad": slice_back,
+    "Squeeze": lambda a, x: np.squeeze(x, tuple(a["axes"]) if "axes" in a else None),
+    "Unsqueeze": lambda a, x: np.expand_dims(x, tuple(a["axes"])),
+    "Where": lambda a, c, x, y: np.where(c, x, y),
+    "Trilu": lambda a, x: (np.triu if a.get("upper", 1) else np.tril)(x, a.get("k", 0)),
     "dp.SGD": sgd,
     "dp.Adam": adam,
     "dp.Dropout": dropout,

@@ -1,0 +1,28 @@
+// Concat: the operands one after another along `axis`, row by row of the dims before it.
+#include "backends/cpu/reference/reference.h"
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state, (void)scratch;
+  const dp_local *y = &spec->outputs[0].local;
+  int axis = dp_axis(dp_node_int(spec->node, "axis", 0), y->rank);
+  int64_t lo, hi, inner = dp_product(y->extents, axis + 1, y->rank) * (int64_t)dp_type_bytes(spec->inputs[0].dtype);
+  dp_part_range(dp_product(y->extents, 0, axis), part, parts, &lo, &hi);
+  for (int64_t row = lo; row < hi; row++) {
+    char *to = (char *)out[0] + row * y->extents[axis] * inner;
+    for (int i = 0; i < spec->n_inputs; i++) {
+      int64_t bytes = dp_in_extents(spec, i)[axis] * inner;
+      dp_copy(to, (const char *)in[i] + row * bytes, bytes);
+      to += bytes;
+    }
+  }
+  return DP_OK;
+}
+
+const dp_kernel dp_kernel_reference_Concat = {
+    .name = "cpu.reference.Concat",
+    .op = "Concat",
+    .domain = "",
+    .parts = true,
+    .run = run,
+};

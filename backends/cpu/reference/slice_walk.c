@@ -1,0 +1,24 @@
+// The way through the long tensor. See slice_walk.h.
+#include "backends/cpu/reference/slice_walk.h"
+
+#include "ir/ops/slice.h"
+
+dp_status dp_slice_walk_make(const dp_node *node, const dp_local *large, const dp_local *small, dp_slice_walk *walk) {
+  dp_shape whole = {.rank = large->rank};
+  dp_slice s;
+  for (int d = 0; d < large->rank; d++) whole.dims[d] = dp_dim_of(large->whole[d]);
+  DP_TRY(dp_slice_make(node, &whole, &s));
+  *walk = (dp_slice_walk){.rank = large->rank};
+  int64_t step = 1;
+  for (int d = large->rank - 1; d >= 0; d--) {
+    int64_t start = s.cut[d] ? s.start[d] : 0, length = s.extent[d].offset;
+    // Of a dim of equal blocks each block is split among devices: the blocks before are as long as this one, here too.
+    if (s.cut[d] && length && small->extents[d] != length) start = start / length * small->extents[d];
+    walk->extents[d] = small->extents[d];
+    walk->steps[d] = step * (s.cut[d] ? s.step[d] : 1);
+    walk->start += start * step;
+    step *= large->extents[d];
+  }
+  if (!walk->rank) *walk = (dp_slice_walk){1, {1}, {0}, 0};
+  return DP_OK;
+}

@@ -1,0 +1,11 @@
+// Unsqueeze: a copy; the elements keep their row-major order.
+#include "backends/cpu/reference/copy.h"
+
+const dp_kernel dp_kernel_reference_Unsqueeze = {
+    .name = "cpu.reference.Unsqueeze",
+    .op = "Unsqueeze",
+    .domain = "",
+    .parts = true,
+    .in_place = true,
+    .run = dp_copy_run,
+};

@@ -1,0 +1,18 @@
+// Rows for a dim that is several equal blocks one after another: what Concat makes, Split and Slice take apart.
+#ifndef DP_IR_OPS_BLOCKS_H
+#define DP_IR_OPS_BLOCKS_H
+
+#include "ir/ops/common.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Rows in which dim `dim` of the short tensors, of extent `extent`, is split, and in the long ones, `count` times as
+// long there, every block is split the same. Operands are long and results short, or the other way round.
+void dp_blocks_rows(dp_rows *rows, int dim, dp_dim extent, int64_t count, bool long_operands);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

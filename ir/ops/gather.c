@@ -1,0 +1,71 @@
+// Gather: the slices of data along `axis` that the indices name; a negative index counts from the end, one out of range
+// is an error of the data. The result's dims are data's before the axis, the indices', data's after it. Linear in data.
+// A part of data along the axis gives zeros for what others hold, so that the sum over the parts is the result.
+#include "ir/ops/common.h"
+
+static int axis_of(const dp_node *node) {
+  int64_t axis = dp_node_int(node, "axis", 0);
+  return (int)(axis < 0 ? axis + dp_common_shape(node, 0)->rank : axis);
+}
+
+static dp_status infer(dp_node *node) {
+  const dp_shape *x = dp_common_shape(node, 0), *indices = dp_common_shape(node, 1);
+  int axis;
+  DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", 0), x->rank, &axis));
+  if (x->rank + indices->rank - 1 > DP_MAX_RANK)
+    return dp_fail(EX_DATAERR, "the result would have %d dims; tensors of up to %d are supported",
+                   x->rank + indices->rank - 1, DP_MAX_RANK);
+  dp_shape y = {0};
+  for (int d = 0; d < axis; d++) y.dims[y.rank++] = x->dims[d];
+  for (int d = 0; d < indices->rank; d++) y.dims[y.rank++] = indices->dims[d];
+  for (int d = axis + 1; d < x->rank; d++) y.dims[y.rank++] = x->dims[d];
+  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  return DP_OK;
+}
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dp_attr attrs[] = {dp_attr_int("axis", axis_of(node)),
+                     dp_attr_dims(b->graph->arena, "shape", dp_common_shape(node, 0))};
+  dx[0] = dp_build(b, "dp.GatherGrad", 2, (dp_value *[]){dy[0], node->inputs[1]}, 1, 2, attrs);
+}
+
+static void placements(dp_rows *rows) {
+  const dp_shape *x = dp_common_shape(rows->node, 0), *indices = dp_common_shape(rows->node, 1);
+  int axis = axis_of(rows->node);
+  for (int d = 0; d < x->rank; d++) {
+    int out = d < axis ? d : d == axis ? DP_SUMMED : d - 1 + indices->rank;
+    if (d == axis && rows->node->inputs[0]->type.dtype == DP_BOOL) continue;
+    dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE}, &out);
+  }
+  for (int d = 0; d < indices->rank; d++) {
+    int out = axis + d;
+    dp_rows_split(rows, indices->dims[d], (int[]){DP_WHOLE, d}, &out);
+  }
+  dp_rows_linear(rows, 1);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[9,4], int64[N,3]", .n = 4, .low = -9, .high = 8},
+    {.inputs = "float32[N,5,3], int32[2]", .attrs = "axis=1", .n = 4, .low = -5, .high = 4},
+    {.inputs = "float32[N,2,6], int64[]", .attrs = "axis=-1", .n = 3, .low = -6, .high = 5},
+    {.inputs = "float32[7], int64[N,2,2]", .n = 3, .low = 0, .high = 6},
+    {.inputs = "int32[N,6], int64[6]", .attrs = "axis=1", .n = 3, .low = 0, .high = 5},
+    {.inputs = "int64[5,2], int64[N]", .n = 4, .low = 0, .high = 4},
+    {.inputs = "uint8[5], int32[6]", .low = 0, .high = 4},
+    {.inputs = "bool[2,3], int64[N]", .n = 4, .low = 0, .high = 1},
+    {0},
+};
+
+const dp_op dp_op_Gather = {
+    .name = "Gather",
+    .domain = "",
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("data", DP_ANY_TYPE, 'T'), DP_OPERAND("indices", DP_BIT(DP_INT32) | DP_BIT(DP_INT64), 0)},
+    .outputs = {DP_OPERAND("output", DP_ANY_TYPE, 'T')},
+    .attrs = {DP_INT_ATTR("axis", 0)},
+    .infer = infer,
+    .gradient = gradient,
+    .placements = placements,
+    .samples = samples,
+};

@@ -1,0 +1,106 @@
+// LayerNormalization(x, scale [, bias]) {axis} -> y [, mean, invstd]: mean 0 and variance 1 over the dims from `axis` on,
+// before scale and bias, which have the shape of these dims. Statistics are taken in float64 whatever stash_type asks
+// for, and given in x's type.
+#include "ir/ops/normalization.h"
+
+enum { X, SCALE, BIAS };
+enum { Y, MEAN, INVSTD, RESULTS };
+
+static int axis_of(const dp_node *node) {
+  int64_t axis = dp_node_int(node, "axis", -1);
+  return (int)(axis < 0 ? axis + dp_common_shape(node, X)->rank : axis);
+}
+
+static size_t axes_of(const dp_node *node, int64_t axes[DP_MAX_RANK]) {
+  size_t count = 0;
+  for (int d = axis_of(node); d < dp_common_shape(node, X)->rank; d++) axes[count++] = d;
+  return count;
+}
+
+static dp_status infer(dp_node *node) {
+  const dp_shape *x = dp_common_shape(node, X);
+  dp_shape inner = {0}, outer = *x;
+  int axis;
+  DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", -1), x->rank, &axis));
+  DP_TRY(dp_normalization_check_epsilon(node));
+  for (int d = axis; d < x->rank; d++) {
+    inner.dims[inner.rank++] = x->dims[d];
+    outer.dims[d] = dp_dim_of(1);
+  }
+  DP_TRY(dp_common_expect("scale", dp_common_shape(node, SCALE), &inner));
+  if (dp_common_operand(node, BIAS)) DP_TRY(dp_common_expect("bias", dp_common_shape(node, BIAS), &inner));
+  dp_common_set(node, Y, node->inputs[X]->type.dtype, x);
+  for (int i = MEAN; i < RESULTS; i++) dp_common_set(node, i, node->inputs[X]->type.dtype, &outer);
+  return DP_OK;
+}
+
+static dp_value *sum_up(dp_builder *b, dp_value *sum, dp_value *addend) {
+  return sum ? dp_build2(b, "Add", sum, addend) : addend;
+}
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  const dp_shape *x = dp_common_shape(node, X);
+  dp_value *scale = node->inputs[SCALE];
+  int64_t axes[DP_MAX_RANK];
+  size_t n_axes = axes_of(node, axes);
+  double epsilon = dp_node_float(node, "epsilon", 1e-5);
+  dp_normalization n = dp_normalization_make(b, node->inputs[X], axes, n_axes, epsilon, true,
+                                             dp_common_result(node, MEAN), dp_common_result(node, INVSTD));
+  if (dy[Y]) {
+    dx[X] = dp_normalization_back(b, &n, dp_build2(b, "Mul", dy[Y], scale));
+    dx[SCALE] = dp_build_reduce_to(b, dp_build2(b, "Mul", dy[Y], n.h), &scale->type.shape);
+    if (dp_common_operand(node, BIAS)) dx[BIAS] = dp_build_reduce_to(b, dy[Y], &scale->type.shape);
+  }
+  // d mean / dx = 1 / count, d invstd / dx = -invstd^2 h / count
+  dp_value *count = dp_build_count(b, x, axes, n_axes, node->inputs[X]->type.dtype), *through = NULL;
+  if (node->n_outputs > MEAN && dy[MEAN]) {
+    dp_attr shape = dp_attr_dims(b->graph->arena, "shape", x);
+    through = dp_build(b, "Expand", 1, &dy[MEAN], 1, 1, &shape);
+  }
+  if (node->n_outputs > INVSTD && dy[INVSTD]) {
+    dp_value *slope = dp_build2(b, "Mul", dp_build2(b, "Mul", n.invstd, n.invstd), dy[INVSTD]);
+    through = sum_up(b, through, dp_build1(b, "Neg", dp_build2(b, "Mul", n.h, slope)));
+  }
+  if (through) dx[X] = sum_up(b, dx[X], dp_build2(b, "Div", through, count));
+}
+
+static void placements(dp_rows *rows) {
+  const dp_shape *x = dp_common_shape(rows->node, X);
+  for (int d = 0; d < axis_of(rows->node); d++)
+    dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE, DP_WHOLE}, (int[]){d, d, d});
+}
+
+static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+  int64_t axes[DP_MAX_RANK];
+  size_t n_axes = axes_of(node, axes);
+  dp_normalization n =
+      dp_normalization_make(b, in[X], axes, n_axes, dp_node_float(node, "epsilon", 1e-5), true, NULL, NULL);
+  out[Y] = dp_build2(b, "Mul", n.h, in[SCALE]);
+  if (dp_common_operand(node, BIAS)) out[Y] = dp_build2(b, "Add", out[Y], in[BIAS]);
+  if (dp_common_result(node, MEAN)) out[MEAN] = n.mean;
+  if (dp_common_result(node, INVSTD)) out[INVSTD] = n.invstd;
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3,5], float32[5], float32[5]", .n = 4},
+    {.inputs = "float32[N,2,3], float32[2,3]", .attrs = "axis=1, epsilon=0.1", .n = 4},
+    {.inputs = "float32[3,4], float32[3,4], float32[3,4]", .attrs = "axis=-2, stash_type=11"},
+    {0},
+};
+
+const dp_op dp_op_LayerNormalization = {
+    .name = "LayerNormalization",
+    .domain = "",
+    .n_inputs = 3,
+    .n_outputs = RESULTS,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("Scale", DP_FLOATS, 'T'), DP_OPTIONAL("B", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T'), DP_OPTIONAL("Mean", DP_FLOATS, 'T'),
+                DP_OPTIONAL("InvStdDev", DP_FLOATS, 'T')},
+    .attrs = {DP_INT_ATTR("axis", -1), DP_FLOAT_ATTR("epsilon", 1e-5), DP_INT_ATTR("stash_type", 1)},
+    .infer = infer,
+    .gradient = gradient,
+    .placements = placements,
+    .lower = lower,
+    .cost = dp_normalization_cost,
+    .samples = samples,
+};

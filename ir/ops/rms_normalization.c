@@ -1,0 +1,66 @@
+// RMSNormalization(x, scale) {axis}: x over the root of its mean square over the dims from `axis` on, times scale, which
+// has the shape of these dims. The mean is taken in float64 whatever stash_type asks for.
+#include "ir/ops/normalization.h"
+
+enum { X, SCALE };
+
+static int axis_of(const dp_node *node) {
+  int64_t axis = dp_node_int(node, "axis", -1);
+  return (int)(axis < 0 ? axis + dp_common_shape(node, X)->rank : axis);
+}
+
+static dp_normalization normalize(dp_builder *b, const dp_node *node, dp_value *x, int64_t axes[DP_MAX_RANK]) {
+  size_t count = 0;
+  for (int d = axis_of(node); d < x->type.shape.rank; d++) axes[count++] = d;
+  return dp_normalization_make(b, x, axes, count, dp_node_float(node, "epsilon", 1e-5), false, NULL, NULL);
+}
+
+static dp_status infer(dp_node *node) {
+  const dp_shape *x = dp_common_shape(node, X);
+  dp_shape inner = {0};
+  int axis;
+  DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", -1), x->rank, &axis));
+  DP_TRY(dp_normalization_check_epsilon(node));
+  for (int d = axis; d < x->rank; d++) inner.dims[inner.rank++] = x->dims[d];
+  DP_TRY(dp_common_expect("scale", dp_common_shape(node, SCALE), &inner));
+  return dp_common_infer_same(node);
+}
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  int64_t axes[DP_MAX_RANK];
+  dp_normalization n = normalize(b, node, node->inputs[X], axes);
+  dx[X] = dp_normalization_back(b, &n, dp_build2(b, "Mul", dy[0], node->inputs[SCALE]));
+  dx[SCALE] = dp_build_reduce_to(b, dp_build2(b, "Mul", dy[0], n.h), dp_common_shape(node, SCALE));
+}
+
+static void placements(dp_rows *rows) {
+  const dp_shape *x = dp_common_shape(rows->node, X);
+  for (int d = 0; d < axis_of(rows->node); d++) dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE}, &d);
+}
+
+static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+  int64_t axes[DP_MAX_RANK];
+  out[0] = dp_build2(b, "Mul", normalize(b, node, in[X], axes).h, in[SCALE]);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3,5], float32[5]", .n = 4},
+    {.inputs = "float32[N,2,3], float32[2,3]", .attrs = "axis=1, epsilon=0.1, stash_type=11", .n = 4},
+    {0},
+};
+
+const dp_op dp_op_RMSNormalization = {
+    .name = "RMSNormalization",
+    .domain = "",
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("scale", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
+    .attrs = {DP_INT_ATTR("axis", -1), DP_FLOAT_ATTR("epsilon", 1e-5), DP_INT_ATTR("stash_type", 1)},
+    .infer = infer,
+    .gradient = gradient,
+    .placements = placements,
+    .lower = lower,
+    .cost = dp_normalization_cost,
+    .samples = samples,
+};
