@@ -7,6 +7,10 @@
 #include "ir/plan.pb-c.h"
 #include "runtime/backend.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { DP_MEMORY_HOST_COPIES = 2, DP_MEMORY_SPACES = 8 };
 
 typedef struct {
@@ -36,4 +40,7 @@ dp_status dp_memory_read(const dp_memory *memory, const dp_model *model, int32_t
 dp_status dp_memory_write(const dp_memory *memory, const dp_model *model, int32_t persistent,
                           const void *whole) DP_MUST_USE;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

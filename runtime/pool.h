@@ -10,9 +10,11 @@
 #ifndef DP_RUNTIME_POOL_H
 #define DP_RUNTIME_POOL_H
 
-#include <stdatomic.h>
-
 #include "ir/base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 // Units are numbered 0 .. n_units - 1.
 typedef struct {
@@ -39,4 +41,7 @@ void dp_pool_release(dp_pool_state *state);
 // Runs every unit and returns when all are done: the first failure, if any (the units after a failure are passed over).
 dp_status dp_pool_run(dp_pool *pool, const dp_schedule *schedule, dp_pool_state *state) DP_MUST_USE;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

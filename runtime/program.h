@@ -7,6 +7,10 @@
 #include "runtime/pool.h"
 #include "runtime/transfer.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // What all programs of a session share.
 typedef struct {
   const dp_memory *memory;
@@ -72,4 +76,7 @@ void dp_bind_group(const dp_bind *bind, int device, dp_unit *unit);
 dp_status dp_bind_kernel(const dp_bind *bind, const dp_node *node, dp_unit *unit) DP_MUST_USE;
 dp_status dp_bind_communication(const dp_bind *bind, dp_unit *unit) DP_MUST_USE;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -8,6 +8,10 @@
 
 #include "runtime/region.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct {
   char *data;
   dp_local local;
@@ -42,4 +46,7 @@ dp_transfer *dp_transfer_shards(dp_arena *arena, dp_dtype dtype, dp_region_actio
                                 const dp_shard_view *from, int n_to, const dp_shard_view *to);
 void dp_transfer_run(const dp_transfer *transfer, int slot, int part);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,0 +1,93 @@
+// Every device and every communication does its part: with the checker switched off, taking any one communication out of
+// the plan, or feeding one device something that is not a number, shows in the losses.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/runtime/runtime_helper.h"
+
+namespace {
+
+using namespace dp_test;
+
+constexpr int kDevices = 3, kSteps = 4, kBatch = 6;
+
+struct Outcome {
+  std::vector<double> losses;
+  double correct;
+  bool operator==(const Outcome &other) const { return losses == other.losses && correct == other.correct; }
+};
+
+Outcome Train(const Dp__Plan *plan) {
+  dp_session_options options = {};
+  options.unchecked = true;
+  options.seed = 11;
+  Session session(plan, options);
+  if (!session.error.empty()) throw std::runtime_error(session.error);
+  Outcome outcome = {};
+  try {
+    outcome.losses = TrainNetwork(&session, kSteps, kBatch);
+  } catch (const std::runtime_error &) {  // labels that nobody sent are refused
+    return outcome;
+  }
+  outcome.correct = session.Number("eval", "correct");
+  return outcome;
+}
+
+// A communication that moves nothing, in the same order with everything else: its result stays what it was.
+class Removal {
+ public:
+  explicit Removal(Dp__Instruction *in) : in_(in), operand_(in->inputs[0]), n_axes_(in->communication->n_axes) {
+    in->inputs[0] = in->outputs[0];
+    in->communication->n_axes = 0;
+  }
+  Removal(const Removal &) = delete;
+  Removal &operator=(const Removal &) = delete;
+  ~Removal() {
+    in_->inputs[0] = operand_;
+    in_->communication->n_axes = n_axes_;
+  }
+
+ private:
+  Dp__Instruction *in_;
+  uint32_t operand_;
+  size_t n_axes_;
+};
+
+TEST(Damage, EveryCommunicationCounts) {
+  CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=3");
+  Outcome whole = Train(compiled.plan);
+  ASSERT_EQ(whole.losses.size(), size_t(kSteps + 1));
+  ASSERT_EQ(Train(compiled.plan), whole);
+  int removed = 0;
+  for (const char *name : {"train", "eval"}) {
+    Dp__Program *program = compiled.Program(name);
+    for (size_t s = 0; s < program->n_streams; s++)
+      for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+        Dp__Instruction *in = program->streams[s]->instructions[i];
+        if (*in->kernel) continue;
+        std::string what = std::string(name) + " " + in->op + " " + std::to_string(i);
+        Removal removal(in);
+        EXPECT_FALSE(Train(compiled.plan) == whole) << what;
+        removed++;
+      }
+  }
+  EXPECT_GT(removed, 20);
+}
+
+TEST(Damage, EveryDeviceCounts) {
+  CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=3");
+  for (int device = 0; device < kDevices; device++) {
+    Session session(compiled.plan);
+    ASSERT_EQ(session.error, "");
+    std::vector<float> samples = Samples(kBatch * 32, 0);
+    samples[static_cast<size_t>(device) * 64 + 5] = NAN;
+    session.Feed("train", "x", samples);
+    session.Feed("train", "label", Labels(kBatch, 3, 0));
+    ASSERT_EQ(session.Run("train", kBatch), "");
+    EXPECT_TRUE(std::isnan(session.Number("train", "loss"))) << "device " << device;
+    for (float w : session.Floats("fc.weight")) EXPECT_TRUE(std::isnan(w));
+  }
+}
+
+}  // namespace

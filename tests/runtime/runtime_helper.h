@@ -1,0 +1,71 @@
+// Models compiled to plans and plans run in sessions, for tests.
+#ifndef DP_TESTS_RUNTIME_RUNTIME_HELPER_H
+#define DP_TESTS_RUNTIME_RUNTIME_HELPER_H
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/backend.h"
+#include "passes/passes.h"
+#include "runtime/session.h"
+#include "tests/ir/text_helper.h"
+
+namespace dp_test {
+
+// A convolutional network with whole-batch statistics, dropout and momentum on 2x4x4 pictures of 3 classes.
+extern const char kNetwork[];
+
+// The plan of a model; options as in tests/passes/passes_helper.h.
+class CompiledPlan {
+ public:
+  CompiledPlan(const std::string &text, const std::string &options);
+  CompiledPlan(const CompiledPlan &) = delete;
+  CompiledPlan &operator=(const CompiledPlan &) = delete;
+  Dp__Program *Program(const std::string &name) const;
+
+  Arena arena;
+  Dp__Plan *plan = nullptr;
+};
+
+// A session on a plan. Failures to make it are in `error`, as "65: message".
+class Session {
+ public:
+  explicit Session(const Dp__Plan *plan, dp_session_options options = {}, const dp_backend *backend = &dp_backend_cpu);
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+  ~Session() { dp_session_destroy(session); }
+
+  // Copies data to an input.
+  template <typename T>
+  void Feed(const std::string &program, const std::string &input, const std::vector<T> &data, int slot = 0) {
+    memcpy(InputOf(program, input, slot), data.data(), data.size() * sizeof(T));
+  }
+  // "" or the failure.
+  std::string Run(const std::string &program, int64_t n, int64_t step = 0, double lr = 0.1, int slot = 0);
+  double Number(const std::string &program, const std::string &output) const;
+  // All bytes of a persistent value, whole.
+  std::vector<char> Bytes(const std::string &persistent) const;
+  std::vector<float> Floats(const std::string &persistent) const;
+  // Every persistent value, one after the other.
+  std::vector<char> Everything() const;
+
+  dp_session *session = nullptr;
+  std::string error;
+
+ private:
+  void *InputOf(const std::string &program, const std::string &input, int slot);
+};
+
+std::string Failure(dp_status status);  // "65: message"; frees it
+
+// Numbers of a fixed pattern, between -1 and 1, and classes.
+std::vector<float> Samples(int64_t count, int seed);
+std::vector<int64_t> Labels(int64_t count, int classes, int seed);
+
+// Losses of `steps` steps of kNetwork, the last of them short, then the loss of an evaluation.
+std::vector<double> TrainNetwork(Session *session, int steps, int64_t batch = 6);
+
+}  // namespace dp_test
+
+#endif

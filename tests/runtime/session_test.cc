@@ -1,0 +1,205 @@
+// Sessions on compiled plans: the same bits with any number of workers, weights in and out, memory as declared, and plans
+// that do not go with the backend.
+#include "runtime/session.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "backends/cpu/target.h"
+#include "backends/null/backend.h"
+#include "tests/runtime/runtime_helper.h"
+
+namespace {
+
+using namespace dp_test;
+
+TEST(Session, TheSameBitsWithAnyNumberOfWorkers) {
+  CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=3 threads=2");
+  std::vector<char> expected;
+  std::vector<double> expected_losses;
+  for (int workers : {1, 2, 5}) {
+    dp_session_options options = {};
+    options.workers = workers;
+    options.seed = 7;
+    Session session(compiled.plan, options);
+    ASSERT_EQ(session.error, "");
+    std::vector<double> losses = TrainNetwork(&session, 6);
+    std::vector<char> weights = session.Everything();
+    if (expected.empty()) {
+      expected = weights;
+      expected_losses = losses;
+    }
+    EXPECT_EQ(weights, expected) << workers << " workers";
+    EXPECT_EQ(losses, expected_losses) << workers << " workers";
+  }
+}
+
+TEST(Session, AnyNumberOfDevicesComputesTheSame) {
+  std::vector<double> one;
+  for (const char *where : {"devices=1", "devices=2", "devices=3", "devices=8"}) {
+    CompiledPlan compiled(kNetwork, std::string("batch=6 precision=fp64 strategy=data ") + where);
+    Session session(compiled.plan);
+    ASSERT_EQ(session.error, "");
+    // The inputs are float64 here.
+    std::vector<double> losses;
+    for (int step = 0; step < 5; step++) {
+      int64_t n = step == 3 ? 1 : 6;
+      std::vector<float> samples = Samples(n * 32, step);
+      session.Feed("train", "x", std::vector<double>(samples.begin(), samples.end()));
+      session.Feed("train", "label", Labels(n, 3, step));
+      ASSERT_EQ(session.Run("train", n, step), "");
+      losses.push_back(session.Number("train", "loss"));
+    }
+    if (one.empty()) one = losses;
+    for (size_t i = 0; i < one.size(); i++) EXPECT_NEAR(losses[i], one[i], 1e-11 * std::fabs(one[i])) << where;
+  }
+}
+
+TEST(Session, SeedsDiffer) {
+  CompiledPlan compiled(kNetwork, "batch=6");
+  dp_session_options options = {};
+  Session zero(compiled.plan, options), again(compiled.plan, options);
+  options.seed = uint64_t(1) << 40;
+  Session other(compiled.plan, options);
+  EXPECT_EQ(zero.Everything(), again.Everything());
+  EXPECT_NE(zero.Everything(), other.Everything());
+  // What has data in the model is as there.
+  for (Session *s : {&zero, &other}) EXPECT_EQ(s->Floats("fc.bias"), (std::vector<float>{0.1f, -0.2f, 0.3f}));
+}
+
+TEST(Session, ABatchWithoutSamples) {
+  CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=2");
+  Session session(compiled.plan);
+  ASSERT_EQ(session.error, "");
+  EXPECT_EQ(session.Run("eval", 0), "");
+  EXPECT_EQ(session.Run("eval", 7).substr(0, 4), "65: ");
+  EXPECT_EQ(session.Run("eval", -1).substr(0, 4), "65: ");
+}
+
+// ---- weights --------------------------------------------------------------------------------------------------------
+
+// Parameters that are split: whole in, whole out, and the split of each device in between.
+TEST(Session, PersistentValuesWholeInAndOut) {
+  std::string text = kNetwork;
+  const std::string weight = "parameter fc.weight: float32[3,16] = kaiming_uniform()";
+  text.insert(text.find(weight) + weight.size(), " shard(tensor=0)");
+  CompiledPlan compiled(text, "batch=6 strategy=data mesh=data:2,tensor:2");
+  Session session(compiled.plan);
+  ASSERT_EQ(session.error, "");
+  const dp_model *model = dp_session_model(session.session);
+  int32_t fc = dp_model_find_persistent(model, "fc.weight");
+  EXPECT_EQ(model->persistents[fc].placements[1].kind, DP_SHARD);
+  for (int32_t i = 0; i < model->n_persistents; i++) {
+    std::vector<char> bytes = session.Bytes(model->persistents[i].name);
+    for (size_t k = 0; k < bytes.size(); k++) bytes[k] = static_cast<char>(k * 7 + static_cast<size_t>(i));
+    ASSERT_EQ(Failure(dp_session_persistent_write(session.session, i, bytes.data())), "");
+    EXPECT_EQ(session.Bytes(model->persistents[i].name), bytes) << model->persistents[i].name;
+  }
+}
+
+// The same weights, the same losses: what one placement wrote another reads.
+TEST(Session, WeightsMoveBetweenPlans) {
+  CompiledPlan one(kNetwork, "batch=6"), two(kNetwork, "batch=6 strategy=data devices=2");
+  dp_session_options options = {};
+  options.seed = 5;
+  Session first(one.plan, options);
+  ASSERT_EQ(first.error, "");
+  TrainNetwork(&first, 3);
+  Session second(two.plan);
+  ASSERT_EQ(second.error, "");
+  const dp_model *model = dp_session_model(first.session);
+  for (int32_t i = 0; i < model->n_persistents; i++) {
+    const char *name = model->persistents[i].name;
+    int32_t there = dp_model_find_persistent(dp_session_model(second.session), name);
+    ASSERT_GE(there, 0) << name;
+    ASSERT_EQ(Failure(dp_session_persistent_write(second.session, there, first.Bytes(name).data())), "");
+  }
+  for (Session *s : {&first, &second}) {
+    s->Feed("eval", "x", Samples(6 * 32, 9));
+    s->Feed("eval", "label", Labels(6, 3, 9));
+    ASSERT_EQ(s->Run("eval", 6), "");
+  }
+  EXPECT_NEAR(second.Number("eval", "loss"), first.Number("eval", "loss"), 1e-6);
+}
+
+// ---- memory and kernels ---------------------------------------------------------------------------------------------
+
+TEST(Session, TakesTheMemoryThatThePlanDeclares) {
+  CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=2");
+  Session session(compiled.plan);
+  ASSERT_EQ(session.error, "");
+  const Dp__Role *role = compiled.plan->roles[0];
+  for (size_t i = 0; i < role->n_arenas; i++)
+    EXPECT_EQ(dp_session_bytes(session.session, role->arenas[i]->space), role->arenas[i]->bytes);
+}
+
+std::string Error(const CompiledPlan &compiled) {
+  dp_session_options options = {};
+  options.unchecked = true;
+  return Session(compiled.plan, options).error;
+}
+
+Dp__Instruction *FirstKernel(const CompiledPlan &compiled, const std::string &program, bool with_scratch) {
+  Dp__Program *p = compiled.Program(program);
+  for (size_t s = 0; s < p->n_streams; s++)
+    for (size_t i = 0; i < p->streams[s]->n_instructions; i++) {
+      Dp__Instruction *in = p->streams[s]->instructions[i];
+      if (*in->kernel && (!with_scratch || (in->scratch && in->scratch->bytes))) return in;
+    }
+  return nullptr;
+}
+
+TEST(Session, KernelsThatAreNotHere) {
+  CompiledPlan compiled(kNetwork, "batch=6");
+  Dp__Instruction *in = FirstKernel(compiled, "init", false);
+  in->kernel = dp_strdup(compiled.arena, "cpu.fancy.Conv");
+  std::string error = Error(compiled);
+  EXPECT_EQ(error.substr(0, 4), "69: ");
+  EXPECT_NE(error.find("cpu.fancy.Conv"), std::string::npos) << error;
+  in->kernel = dp_strdup(compiled.arena, "cpu.reference.Conv");
+  error = Error(compiled);
+  EXPECT_EQ(error.substr(0, 4), "65: ") << error;
+}
+
+TEST(Session, ScratchThatDoesNotSuffice) {
+  CompiledPlan compiled(kNetwork, "batch=6");
+  Dp__Instruction *in = FirstKernel(compiled, "train", true);
+  ASSERT_TRUE(in);
+  in->scratch->bytes = 1;
+  dp_session_options options = {};
+  options.unchecked = true;
+  Session session(compiled.plan, options);
+  ASSERT_EQ(session.error, "");  // "init" does not need it
+  std::string error = Failure(dp_session_prepare(session.session, dp_session_find(session.session, "train"), 6));
+  EXPECT_EQ(error.substr(0, 4), "69: ");
+  EXPECT_NE(error.find("dpc compile"), std::string::npos) << error;
+  EXPECT_EQ(Failure(dp_session_prepare(session.session, dp_session_find(session.session, "eval"), 6)), "");
+}
+
+TEST(Session, PlansForSomethingElse) {
+  CompiledPlan compiled(kNetwork, "batch=6");
+  char *cpu = compiled.plan->target->backend;
+  compiled.plan->target->backend = dp_strdup(compiled.arena, "cuda");
+  EXPECT_EQ(Error(compiled).substr(0, 4), "69: ");
+  compiled.plan->target->backend = cpu;
+  EXPECT_EQ(Error(compiled), "");
+  for (size_t i = 0; i < compiled.plan->roles[0]->n_arenas; i++)
+    if (compiled.plan->roles[0]->arenas[i]->space == DP__SPACE__TRANSIENT)
+      compiled.plan->roles[0]->arenas[i]->bytes = uint64_t(1) << 45;
+  EXPECT_EQ(Error(compiled).substr(0, 4), "71: ");
+}
+
+TEST(Session, NullBackendRunsWhatTheCpuRuns) {
+  CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=64");
+  dp_backend null = dp_backend_null(&dp_target_cpu);
+  dp_session_options options = {};
+  options.workers = 3;
+  Session session(compiled.plan, options, &null);
+  ASSERT_EQ(session.error, "");
+  EXPECT_EQ(session.Run("train", 6), "");
+  EXPECT_EQ(session.Run("train", 1), "");
+  EXPECT_EQ(session.Run("eval", 6), "");
+}
+
+}  // namespace

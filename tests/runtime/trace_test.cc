@@ -1,0 +1,89 @@
+// What --trace writes: every instruction of every run on its device's and stream's track, in order, without overlap, and
+// waiting between.
+#include <gtest/gtest.h>
+#include <jansson.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/runtime/runtime_helper.h"
+
+namespace {
+
+using namespace dp_test;
+
+struct Slice {
+  double begin, end;
+  std::string name, program;
+};
+
+std::string ReadText(const std::string &path) {
+  FILE *file = fopen(path.c_str(), "r");
+  if (!file) return "";
+  std::string text;
+  for (int c; (c = fgetc(file)) != EOF;) text.push_back(static_cast<char>(c));
+  fclose(file);
+  return text;
+}
+
+TEST(Trace, OneTrackADeviceAndStream) {
+  CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=2 threads=2");
+  dp_session_options options = {};
+  options.trace = true;
+  options.workers = 3;
+  Session session(compiled.plan, options);
+  ASSERT_EQ(session.error, "");
+  TrainNetwork(&session, 3);
+  std::string path = testing::TempDir() + "/trace.json";
+  ASSERT_EQ(Failure(dp_session_trace_write(session.session, path.c_str())), "");
+
+  json_t *root = json_loads(ReadText(path).c_str(), 0, nullptr);
+  ASSERT_TRUE(root);
+  std::map<std::pair<int, int>, std::vector<Slice>> tracks;
+  std::map<std::pair<int, int>, std::string> names;
+  size_t index;
+  json_t *event;
+  json_array_foreach(json_object_get(root, "traceEvents"), index, event) {
+    auto text = [&](const char *key) { return std::string(json_string_value(json_object_get(event, key))); };
+    auto number = [&](const char *key) { return json_number_value(json_object_get(event, key)); };
+    std::pair<int, int> track(static_cast<int>(number("pid")), static_cast<int>(number("tid")));
+    if (text("ph") == "X")
+      tracks[track].push_back({number("ts"), number("ts") + number("dur"), text("name"), text("cat")});
+    else if (text("name") == "thread_name")
+      names[track] = json_string_value(json_object_get(json_object_get(event, "args"), "name"));
+  }
+  json_decref(root);
+
+  Dp__Program *train = compiled.Program("train");
+  for (int device = 0; device < 2; device++)
+    for (size_t s = 0; s < train->n_streams; s++) {
+      const Dp__Stream *stream = train->streams[s];
+      std::pair<int, int> track(device, static_cast<int>(s));
+      EXPECT_EQ(names[track], stream->name);
+      std::vector<std::string> expected, found;
+      for (int run = 0; run < 3; run++)
+        for (size_t i = 0; i < stream->n_instructions; i++) expected.push_back(stream->instructions[i]->op);
+      double end = 0;
+      for (const Slice &slice : tracks[track]) {
+        EXPECT_LE(end, slice.begin + 0.0015);  // written with three digits
+        EXPECT_LE(slice.begin, slice.end);
+        end = slice.end;
+        if (slice.program == "train" && slice.name != "wait") found.push_back(slice.name);
+      }
+      EXPECT_EQ(found, expected);
+      EXPECT_TRUE(
+          std::any_of(tracks[track].begin(), tracks[track].end(), [](const Slice &x) { return x.name == "wait"; }));
+    }
+}
+
+TEST(Trace, OnlyWhenAskedFor) {
+  CompiledPlan compiled(kNetwork, "batch=6");
+  Session session(compiled.plan);
+  EXPECT_EQ(Failure(dp_session_trace_write(session.session, "/nowhere")).substr(0, 4), "70: ");
+  dp_session_options options = {};
+  options.trace = true;
+  Session traced(compiled.plan, options);
+  EXPECT_EQ(Failure(dp_session_trace_write(traced.session, "/nowhere/trace.json")).substr(0, 4), "73: ");
+}
+
+}  // namespace
