@@ -213,8 +213,13 @@ static dp_status emit_schedule(const emitting *e, Dp__Plan *plan) {
   if (!e->model->optimizer) return DP_OK;
   dp_optimizer_spec spec;
   DP_TRY(dp_spec_optimizer(e->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, e->model->optimizer, &spec));
-  schedule->kind = text("constant");
+  schedule->kind = text(spec.schedule.kind);
   schedule->lr = spec.lr;
+  schedule->warmup = spec.schedule.warmup;
+  schedule->total = spec.schedule.total;
+  schedule->min_lr = spec.schedule.min_lr;
+  schedule->step_size = spec.schedule.step_size;
+  schedule->gamma = spec.schedule.gamma;
   return DP_OK;
 }
 

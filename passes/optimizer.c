@@ -1,20 +1,23 @@
 // optimizer: turns the gradients of "train" into updates of parameters and of the optimizer's state, which it adds to the
-// model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr.
+// model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr. Gradients
+// are clipped before (optimizer_clip.c); optimizer_rule.c says which operator does the update.
+#include "passes/optimizer.h"
+
 #include <string.h>
 
-#include "ir/builder.h"
 #include "passes/list.h"
-#include "passes/spec.h"
 
 typedef struct {
   dp_builder builder;
-  dp_optimizer_spec spec;
+  dp_optimizer_rule rule;
   dp_value *lr[DP_MAX_TYPE + 1];  // in each parameter type
-} sgd;
+  int n_items;
+  dp_optimizer_item *items;
+} updating;
 
-static dp_status add_momentum(dp_model *model, int32_t parameter, int32_t *added) {
+static dp_status add_state(dp_model *model, const char *prefix, int32_t parameter, int32_t *added) {
   dp_persistent state = model->persistents[parameter];
-  state.name = dp_printf(model->arena, DP_MOMENTUM_STATE "%s", state.name);
+  state.name = dp_printf(model->arena, "%s%s", prefix, state.name);
   if (dp_model_find_persistent(model, state.name) >= 0)
     return dp_fail(EX_DATAERR, "'%s' is the name of the optimizer's state; the model has something of that name",
                    state.name);
@@ -29,38 +32,37 @@ static void push_update(dp_graph *graph, int32_t persistent, dp_value *value) {
   DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
 }
 
-static dp_status update_parameter(sgd *s, int32_t parameter, dp_value *gradient) {
-  dp_graph *graph = s->builder.graph;
+static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
+  dp_graph *graph = u->builder.graph;
   dp_model *model = graph->model;
-  bool momentum = s->spec.momentum > 0, damped = momentum && s->spec.dampening != 0;
-  dp_value *w = dp_graph_persistent(graph, parameter);
-  dp_dtype dtype = w->type.dtype;
-  s->builder.prefix = "optimizer";
-  if (!s->lr[dtype]) s->lr[dtype] = dp_build_scalar(&s->builder, DP_SCALAR_LR, dtype);
-  int32_t state = -1;
-  if (momentum) DP_TRY(add_momentum(model, parameter, &state));
-  dp_value *in[] = {w, momentum ? dp_graph_persistent(graph, state) : NULL, gradient, s->lr[dtype],
-                    damped ? dp_graph_scalar(graph, DP_SCALAR_STEP) : NULL};
-  dp_attr attrs[4];
-  int n_attrs = 0;
-  if (momentum) attrs[n_attrs++] = dp_attr_float("momentum", s->spec.momentum);
-  if (damped) attrs[n_attrs++] = dp_attr_float("dampening", s->spec.dampening);
-  if (s->spec.nesterov) attrs[n_attrs++] = dp_attr_int("nesterov", 1);
-  if (s->spec.weight_decay > 0) attrs[n_attrs++] = dp_attr_float("weight_decay", s->spec.weight_decay);
-  s->builder.prefix = dp_printf(model->arena, "optimizer/%s", model->persistents[parameter].name);
-  dp_value *next = dp_build(&s->builder, "dp.SGD", damped ? 5 : 4, in, momentum ? 2 : 1, n_attrs, attrs);
-  if (s->builder.status) return s->builder.status;
-  push_update(graph, parameter, next);
-  if (momentum) push_update(graph, state, next->producer->outputs[1]);
+  const dp_optimizer_rule *rule = &u->rule;
+  int32_t states[DP_OPTIMIZER_MAX_STATES];
+  int n_in = 0, n_out = 1;
+  dp_value *in[DP_MAX_OPERANDS];
+  in[n_in++] = dp_graph_persistent(graph, item->parameter);
+  dp_dtype dtype = in[0]->type.dtype;
+  u->builder.prefix = "optimizer";
+  if (!u->lr[dtype]) u->lr[dtype] = dp_build_scalar(&u->builder, DP_SCALAR_LR, dtype);
+  for (int s = 0; s < rule->n_places; s++) {
+    if (rule->states[s]) DP_TRY(add_state(model, rule->states[s], item->parameter, &states[s]));
+    if (rule->states[s]) n_out = s + 2;
+    in[n_in++] = rule->states[s] ? dp_graph_persistent(graph, states[s]) : NULL;
+  }
+  in[n_in++] = item->gradient;
+  in[n_in++] = u->lr[dtype];
+  if (rule->step) in[n_in++] = dp_graph_scalar(graph, DP_SCALAR_STEP);
+  u->builder.prefix = dp_printf(model->arena, "optimizer/%s", model->persistents[item->parameter].name);
+  dp_value *next = dp_build(&u->builder, rule->op, n_in, in, n_out, rule->n_attrs, rule->attrs);
+  if (u->builder.status) return u->builder.status;
+  push_update(graph, item->parameter, next);
+  for (int s = 0; s < rule->n_places; s++)
+    if (rule->states[s]) push_update(graph, states[s], next->producer->outputs[s + 1]);
   return DP_OK;
 }
 
-static dp_status run(dp_compile *compile) {
-  dp_model *model = compile->model;
-  dp_graph *graph = dp_model_find_graph(model, "train");
-  sgd s = {.builder = {.graph = graph}};
-  if (!model->optimizer) return dp_fail(EX_USAGE, "the model names no optimizer: give one with --optimizer=...");
-  DP_TRY(dp_spec_optimizer(model->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &s.spec));
+// The gradients among the graph's outputs, which they are no longer.
+static dp_status take_gradients(updating *u) {
+  dp_graph *graph = u->builder.graph;
   const size_t prefix = strlen(DP_GRADIENT_OUTPUT);
   int kept = 0;
   for (int i = 0; i < graph->n_outputs; i++) {
@@ -69,13 +71,26 @@ static dp_status run(dp_compile *compile) {
       graph->outputs[kept++] = *output;
       continue;
     }
-    int32_t parameter = dp_model_find_persistent(model, output->name + prefix);
-    if (parameter < 0)
+    dp_optimizer_item item = {dp_model_find_persistent(graph->model, output->name + prefix), output->value};
+    if (item.parameter < 0)
       return dp_fail(EX_DATAERR, "output '%s' is a gradient, but there is no such parameter", output->name);
-    DP_TRY(update_parameter(&s, parameter, output->value));
+    DP_PUSH(graph->arena, u->items, u->n_items, item);
   }
   graph->n_outputs = kept;
   return DP_OK;
+}
+
+static dp_status run(dp_compile *compile) {
+  dp_model *model = compile->model;
+  updating u = {.builder = {.graph = dp_model_find_graph(model, "train")}};
+  dp_optimizer_spec spec;
+  if (!model->optimizer) return dp_fail(EX_USAGE, "the model names no optimizer: give one with --optimizer=...");
+  DP_TRY(dp_spec_optimizer(model->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &spec));
+  DP_TRY(take_gradients(&u));
+  if (spec.clip_norm > 0) dp_optimizer_clip(&u.builder, u.n_items, u.items, spec.clip_norm);
+  u.rule = dp_optimizer_rule_of(&spec);
+  for (int i = 0; i < u.n_items; i++) DP_TRY(update_parameter(&u, &u.items[i]));
+  return u.builder.status;
 }
 
 const dp_pass dp_pass_optimizer = {

@@ -74,7 +74,9 @@ enum {
 };
 
 #define DP_GRADIENT_OUTPUT "dp.gradient/"
-#define DP_MOMENTUM_STATE "dp.momentum/"   // + parameter
+#define DP_MOMENTUM_STATE "dp.momentum/"   // + parameter; sgd's buffer
+#define DP_MEAN_STATE "dp.exp_avg/"        // + parameter; adam's mean of gradients
+#define DP_SQUARE_STATE "dp.exp_avg_sq/"   // + parameter; adam's mean of their squares
 #define DP_CONSTANT_PREFIX "dp.constant/"  // + hash
 #define DP_LOSS_OUTPUT "loss"              // mean over the labels present
 #define DP_CORRECT_OUTPUT "correct"        // int64: labels that the scores got right

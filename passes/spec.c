@@ -1,256 +1,289 @@
-// Reading SPECs. One table says which calls there are, what arguments each takes and which of them work. See spec.h.
+// What SPECs there are. One table says which calls, what arguments each takes, what they may be and where they go; the
+// few conditions between arguments stand below it. See spec.h.
 #include "passes/spec.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/suggest.h"
-
-enum { MAX_ARGUMENTS = 16, MAX_PARAMETERS = 16 };
-
-// ---- the call as written --------------------------------------------------------------------------------------------
-
-typedef struct {
-  const char *key;   // NULL: by place
-  const char *text;  // the value
-} argument;
-
-typedef struct {
-  const char *name;
-  int n_arguments;
-  argument arguments[MAX_ARGUMENTS];
-} call;
-
-typedef struct {
-  dp_arena *arena;
-  dp_spec_origin origin;
-  const char *text, *at;
-} reader;
-
-static dp_status malformed(const reader *r, const char *expected) {
-  return dp_fail(r->origin.exit_code, "%s: '%s': %s is expected %s%s", r->origin.name, r->text, expected,
-                 *r->at ? "at " : "at its end", *r->at ? dp_printf(r->arena, "'%s'", r->at) : "");
-}
-
-static void skip_space(reader *r) { r->at += strspn(r->at, " \t\n\r"); }
-
-static bool take(reader *r, char c) {
-  skip_space(r);
-  if (*r->at != c) return false;
-  r->at++;
-  skip_space(r);
-  return true;
-}
-
-static dp_status take_word(reader *r, const char *what, const char **word) {
-  skip_space(r);
-  bool quoted = *r->at == '"';
-  const char *first = r->at + quoted;
-  size_t length = strcspn(first, quoted ? "\"" : " \t\n\r(),=\"");
-  if (!length || (quoted && !first[length])) return malformed(r, what);
-  *word = dp_strndup(r->arena, first, length);
-  r->at = first + length + quoted;
-  return DP_OK;
-}
-
-static dp_status parse(reader *r, call *c) {
-  *c = (call){0};
-  DP_TRY(take_word(r, "a name", &c->name));
-  if (!take(r, '(')) return malformed(r, "'('");
-  for (bool first = true; !take(r, ')'); first = false) {
-    if (!first && !take(r, ',')) return malformed(r, "',' or ')'");
-    if (c->n_arguments == MAX_ARGUMENTS) return malformed(r, "')': that is more than any call takes, which");
-    argument a = {0};
-    DP_TRY(take_word(r, first ? "an argument or ')'" : "an argument", &a.text));
-    if (take(r, '=')) {
-      a.key = a.text;
-      DP_TRY(take_word(r, "a value", &a.text));
-    }
-    c->arguments[c->n_arguments++] = a;
-  }
-  skip_space(r);
-  return *r->at ? malformed(r, "nothing more") : DP_OK;
-}
+#include "passes/spec_call.h"
 
 // ---- what calls there are -------------------------------------------------------------------------------------------
 
-typedef enum { NAME, NUMBER, FLAG, KIND } form;
+enum { MAX_PARAMETERS = 16 };
+
+// How an argument is written, and what it becomes: NAME, CHOICE const char *; NUMBER double; STEPS uint64_t; FLAG bool.
+typedef enum { NAME, NUMBER, STEPS, FLAG, CHOICE } form;
+
+typedef enum { NOT_NEGATIVE, POSITIVE, ANY_SIGN, BELOW_ONE } range;
+
+static const char *const schedules[] = {"constant", "step", "cosine", NULL};
+enum { CONSTANT = 1, STEP = 2, COSINE = 4 };  // sets of them
 
 typedef struct {
   const char *key;
   form form;
-  double otherwise;  // of a NUMBER or FLAG
-  bool any_sign;     // a NUMBER may be negative
+  size_t at;         // in the loss or optimizer
+  double otherwise;  // of a NUMBER
+  range range;       // of a NUMBER
+  unsigned only;     // the schedules that it is for; 0: all
 } parameter;
 
 typedef struct {
   const char *name;
-  bool is_optimizer, works;
+  int kind;
   parameter parameters[MAX_PARAMETERS];  // those of NAME form come first and must be given
 } signature;
 
-// What every optimizer takes. The schedule is the one thing that is not a number.
-#define SCHEDULE                                                                                           \
-  {"clip_norm", NUMBER, .otherwise = INFINITY}, {"schedule", KIND}, {"warmup", NUMBER}, {"total", NUMBER}, \
-      {"min_lr", NUMBER}, {"step_size", NUMBER}, {                                                         \
-    "gamma", NUMBER, .otherwise = 0.1                                                                      \
-  }
+#define IN_LOSS(FIELD) .at = offsetof(dp_loss_spec, FIELD)
+#define IN(FIELD) .at = offsetof(dp_optimizer_spec, FIELD)
 
-enum { LR, MOMENTUM, DAMPENING, WEIGHT_DECAY, NESTEROV, SGD_OWN };  // places in sgd's list
-
-// The losses stand first, in dp_loss_kind's order.
-static const signature signatures[] = {
-    {.name = "softmax_cross_entropy", .works = true, .parameters = {{"logits", NAME}, {"label", NAME}}},
-    {.name = "mse", .works = true, .parameters = {{"pred", NAME}, {"target", NAME}}},
-    {.name = "sgd",
-     .is_optimizer = true,
-     .works = true,
-     .parameters = {{"lr", NUMBER, .otherwise = 1e-3},
-                    {"momentum", NUMBER},
-                    {"dampening", NUMBER, .any_sign = true},
-                    {"weight_decay", NUMBER},
-                    {"nesterov", FLAG},
-                    SCHEDULE}},
-    {.name = "adam", .is_optimizer = true},
-    {.name = "adamw", .is_optimizer = true},
+static const signature losses[] = {
+    {.name = "softmax_cross_entropy",
+     .kind = DP_LOSS_SOFTMAX_CROSS_ENTROPY,
+     .parameters = {{"logits", NAME, IN_LOSS(prediction)}, {"label", NAME, IN_LOSS(target)}}},
+    {.name = "mse",
+     .kind = DP_LOSS_MSE,
+     .parameters = {{"pred", NAME, IN_LOSS(prediction)}, {"target", NAME, IN_LOSS(target)}}},
 };
 
-static dp_status find(const reader *r, const char *name, bool is_optimizer, const signature **found) {
-  const char *what = is_optimizer ? "optimizer" : "loss";
+// Adam's own, which AdamW has too.
+#define ADAM(DECAY)                                                                                              \
+  {"lr", NUMBER, IN(lr), .otherwise = 1e-3}, {"beta1", NUMBER, IN(beta1), .otherwise = 0.9, .range = BELOW_ONE}, \
+      {"beta2", NUMBER, IN(beta2), .otherwise = 0.999, .range = BELOW_ONE},                                      \
+      {"eps", NUMBER, IN(eps), .otherwise = 1e-8}, {                                                             \
+    "weight_decay", NUMBER, IN(weight_decay), .otherwise = DECAY                                                 \
+  }
+
+static const signature optimizers[] = {
+    {.name = "sgd",
+     .kind = DP_OPTIMIZER_SGD,
+     .parameters = {{"lr", NUMBER, IN(lr), .otherwise = 1e-3},
+                    {"momentum", NUMBER, IN(momentum)},
+                    {"dampening", NUMBER, IN(dampening), .range = ANY_SIGN},
+                    {"weight_decay", NUMBER, IN(weight_decay)},
+                    {"nesterov", FLAG, IN(nesterov)}}},
+    {.name = "adam", .kind = DP_OPTIMIZER_ADAM, .parameters = {ADAM(0)}},
+    {.name = "adamw", .kind = DP_OPTIMIZER_ADAMW, .parameters = {ADAM(0.01)}},
+};
+
+// What every optimizer takes after its own.
+static const parameter common[] = {
+    {"clip_norm", NUMBER, IN(clip_norm), .range = POSITIVE},
+    {"schedule", CHOICE, IN(schedule.kind)},
+    {"warmup", STEPS, IN(schedule.warmup)},
+    {"total", STEPS, IN(schedule.total)},
+    {"min_lr", NUMBER, IN(schedule.min_lr), .only = STEP | COSINE},
+    {"step_size", STEPS, IN(schedule.step_size), .only = STEP},
+    {"gamma", NUMBER, IN(schedule.gamma), .otherwise = 0.1, .only = STEP},
+};
+
+// ---- binding arguments to parameters --------------------------------------------------------------------------------
+
+typedef struct {
+  dp_arena *arena;
+  dp_spec_origin origin;
+  const char *callee;
+  int count;
+  parameter parameters[MAX_PARAMETERS];
+  const char *given[MAX_PARAMETERS];  // NULL: is not
+} binding;
+
+static dp_status find(dp_spec_origin origin, const char *what, const char *name, size_t count, const signature *known,
+                      const signature **found) {
   dp_suggest suggest = dp_suggest_begin(name);
-  for (size_t i = 0; i < DP_COUNT(signatures); i++) {
-    if (signatures[i].is_optimizer != is_optimizer) continue;
-    dp_suggest_offer(&suggest, signatures[i].name);
-    if (strcmp(signatures[i].name, name)) continue;
-    *found = &signatures[i];
-    if (signatures[i].works) return DP_OK;
-    return dp_fail(EX_UNAVAILABLE, "%s: the %s '%s' is not built yet; sgd(lr=..., momentum=...) is", r->origin.name,
-                   what, name);
+  for (size_t i = 0; i < count; i++) {
+    dp_suggest_offer(&suggest, known[i].name);
+    if (strcmp(known[i].name, name)) continue;
+    *found = &known[i];
+    return DP_OK;
   }
   char hint[96];
-  return dp_fail(r->origin.exit_code, "%s: there is no %s '%s'%s", r->origin.name, what, name,
+  return dp_fail(origin.exit_code, "%s: there is no %s '%s'%s", origin.name, what, name,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
-static int count_of(const signature *s) {
-  int count = 0;
-  while (count < MAX_PARAMETERS && s->parameters[count].key) count++;
-  return count;
-}
-
-static dp_status unknown_key(const reader *r, const signature *s, const char *key) {
+static dp_status unknown_key(const binding *b, const char *key) {
   dp_suggest suggest = dp_suggest_begin(key);
   char hint[96];
-  for (int i = 0; i < count_of(s); i++) dp_suggest_offer(&suggest, s->parameters[i].key);
-  return dp_fail(r->origin.exit_code, "%s: %s takes no '%s'%s", r->origin.name, s->name, key,
+  for (int i = 0; i < b->count; i++) dp_suggest_offer(&suggest, b->parameters[i].key);
+  return dp_fail(b->origin.exit_code, "%s: %s takes no '%s'%s", b->origin.name, b->callee, key,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
-// Puts each argument at its parameter's place; what is not given stays NULL.
-static dp_status bind(const reader *r, const signature *s, const call *c, const char *bound[MAX_PARAMETERS]) {
-  int count = count_of(s);
+// Puts each argument at its parameter's place.
+static dp_status bind(binding *b, const dp_spec_call *c) {
   for (int i = 0; i < c->n_arguments; i++) {
     int place = 0;
     if (!c->arguments[i].key) {
       place = i;
       if (i && c->arguments[i - 1].key)
-        return dp_fail(r->origin.exit_code, "%s: '%s' stands after an argument with a name, and needs one too",
-                       r->origin.name, c->arguments[i].text);
-      if (i >= count) return dp_fail(r->origin.exit_code, "%s: %s takes %d arguments", r->origin.name, s->name, count);
+        return dp_fail(b->origin.exit_code, "%s: '%s' stands after an argument with a name, and needs one too",
+                       b->origin.name, c->arguments[i].text);
+      if (i >= b->count)
+        return dp_fail(b->origin.exit_code, "%s: %s takes %d arguments", b->origin.name, b->callee, b->count);
     } else {
-      while (place < count && strcmp(s->parameters[place].key, c->arguments[i].key)) place++;
-      if (place == count) return unknown_key(r, s, c->arguments[i].key);
+      while (place < b->count && strcmp(b->parameters[place].key, c->arguments[i].key)) place++;
+      if (place == b->count) return unknown_key(b, c->arguments[i].key);
     }
-    if (bound[place])
-      return dp_fail(r->origin.exit_code, "%s: '%s' is given twice", r->origin.name, s->parameters[place].key);
-    bound[place] = c->arguments[i].text;
+    if (b->given[place])
+      return dp_fail(b->origin.exit_code, "%s: '%s' is given twice", b->origin.name, b->parameters[place].key);
+    b->given[place] = c->arguments[i].text;
   }
-  for (int i = 0; i < count; i++)
-    if (s->parameters[i].form == NAME && !bound[i])
-      return dp_fail(r->origin.exit_code, "%s: %s needs its argument '%s'", r->origin.name, s->name,
-                     s->parameters[i].key);
+  for (int i = 0; i < b->count; i++)
+    if (b->parameters[i].form == NAME && !b->given[i])
+      return dp_fail(b->origin.exit_code, "%s: %s needs its argument '%s'", b->origin.name, b->callee,
+                     b->parameters[i].key);
   return DP_OK;
 }
 
-static dp_status number_of(const reader *r, const parameter *p, const char *text, double *number) {
-  if (!text) {
-    *number = p->otherwise;
-    return DP_OK;
-  }
+// ---- values ---------------------------------------------------------------------------------------------------------
+
+static dp_status expected(const binding *b, const parameter *p, const char *text, const char *what) {
+  return dp_fail(b->origin.exit_code, "%s: %s=%s: %s is expected", b->origin.name, p->key, text, what);
+}
+
+static dp_status take_number(const binding *b, const parameter *p, const char *text, double *number) {
   char *end;
   *number = strtod(text, &end);
-  if (p->form == FLAG && (!strcmp(text, "true") || !strcmp(text, "True"))) {
-    *number = 1;
-  } else if (p->form == FLAG && (!strcmp(text, "false") || !strcmp(text, "False"))) {
-    *number = 0;
-  } else if (*end || !isfinite(*number) || (p->form == FLAG && *number != 0 && *number != 1)) {
-    return dp_fail(r->origin.exit_code, "%s: %s=%s: %s is expected", r->origin.name, p->key, text,
-                   p->form == FLAG ? "0 or 1" : "a finite number");
-  }
-  if (*number < 0 && !p->any_sign)
-    return dp_fail(r->origin.exit_code, "%s: %s=%s: 0 or more is expected", r->origin.name, p->key, text);
+  if (*end || !isfinite(*number)) return expected(b, p, text, "a finite number");
+  if (p->range == POSITIVE && !(*number > 0)) return expected(b, p, text, "more than 0");
+  if (p->range == BELOW_ONE && !(*number >= 0 && *number < 1)) return expected(b, p, text, "0 or more, less than 1,");
+  if (p->range == NOT_NEGATIVE && *number < 0) return expected(b, p, text, "0 or more");
   return DP_OK;
 }
 
-static dp_status read_call(reader *r, bool is_optimizer, const signature **s, const char *bound[MAX_PARAMETERS]) {
-  call c;
-  DP_TRY(parse(r, &c));
-  DP_TRY(find(r, c.name, is_optimizer, s));
-  return bind(r, *s, &c, bound);
+static dp_status take_steps(const binding *b, const parameter *p, const char *text, uint64_t *steps) {
+  const double most = 1e15;  // counts of steps are exact in a double
+  char *end;
+  double number = strtod(text, &end);
+  if (*end || !(number >= 0 && number <= most) || number != floor(number))
+    return expected(b, p, text, "a whole number of steps");
+  *steps = (uint64_t)number;
+  return DP_OK;
+}
+
+static dp_status take_flag(const binding *b, const parameter *p, const char *text, bool *flag) {
+  static const char *const words[] = {"0", "1", "false", "true", "False", "True"};
+  for (size_t i = 0; i < DP_COUNT(words); i++) {
+    if (strcmp(words[i], text)) continue;
+    *flag = i % 2;
+    return DP_OK;
+  }
+  return expected(b, p, text, "0 or 1");
+}
+
+static dp_status take_schedule(const binding *b, const char *text, const char **kind) {
+  dp_suggest suggest = dp_suggest_begin(text);
+  for (int k = 0; schedules[k]; k++) {
+    dp_suggest_offer(&suggest, schedules[k]);
+    if (strcmp(schedules[k], text)) continue;
+    *kind = schedules[k];
+    return DP_OK;
+  }
+  char hint[96];
+  return dp_fail(b->origin.exit_code, "%s: there is no schedule '%s'%s", b->origin.name, text,
+                 dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+// What was given, or the default, into the spec.
+static dp_status store(const binding *b, const parameter *p, const char *text, void *spec) {
+  void *at = (char *)spec + p->at;
+  switch (p->form) {
+    case NAME:
+      *(const char **)at = text;
+      return DP_OK;
+    case NUMBER:
+      *(double *)at = p->otherwise;
+      return text ? take_number(b, p, text, at) : DP_OK;
+    case STEPS:
+      return text ? take_steps(b, p, text, at) : DP_OK;
+    case FLAG:
+      return text ? take_flag(b, p, text, at) : DP_OK;
+    case CHOICE:
+      *(const char **)at = schedules[0];
+      return text ? take_schedule(b, text, at) : DP_OK;
+  }
+  return DP_OK;
+}
+
+// `spec` is zeroed.
+static dp_status read(binding *b, const signature *s, size_t n_more, const parameter *more, const dp_spec_call *call,
+                      void *spec) {
+  b->callee = s->name;
+  while (b->count < MAX_PARAMETERS && s->parameters[b->count].key) {
+    b->parameters[b->count] = s->parameters[b->count];
+    b->count++;
+  }
+  for (size_t i = 0; i < n_more; i++) b->parameters[b->count++] = more[i];
+  DP_TRY(bind(b, call));
+  for (int i = 0; i < b->count; i++) DP_TRY(store(b, &b->parameters[i], b->given[i], spec));
+  return DP_OK;
+}
+
+// ---- what goes together ---------------------------------------------------------------------------------------------
+
+static dp_status check_sgd(const binding *b, const dp_optimizer_spec *o) {
+  if (!o->nesterov || (o->momentum > 0 && o->dampening == 0)) return DP_OK;  // PyTorch's condition
+  return dp_fail(b->origin.exit_code, "%s: nesterov needs a momentum and no dampening; found momentum=%g, dampening=%g",
+                 b->origin.name, o->momentum, o->dampening);
+}
+
+static unsigned bit_of(const char *schedule) {
+  int k = 0;
+  while (strcmp(schedules[k], schedule)) k++;
+  return 1u << k;
+}
+
+// An argument that would change nothing is a mistake about the schedule.
+static dp_status check_use(const binding *b, const char *schedule) {
+  for (int i = 0; i < b->count; i++) {
+    const parameter *p = &b->parameters[i];
+    if (!b->given[i] || !p->only || (p->only & bit_of(schedule))) continue;
+    return dp_fail(b->origin.exit_code, "%s: %s=%s changes nothing with schedule=%s; it goes with schedule=%s",
+                   b->origin.name, p->key, b->given[i], schedule, p->only == STEP ? "step" : "step or schedule=cosine");
+  }
+  return DP_OK;
+}
+
+static dp_status check_schedule(const binding *b, const dp_optimizer_spec *o) {
+  const dp_schedule_spec *s = &o->schedule;
+  unsigned kind = bit_of(s->kind);
+  int code = b->origin.exit_code;
+  const char *where = b->origin.name;
+  DP_TRY(check_use(b, s->kind));
+  if (kind == STEP && !s->step_size) return dp_fail(code, "%s: schedule=step needs step_size=STEPS, 1 or more", where);
+  if (kind == COSINE && !s->total)
+    return dp_fail(code, "%s: schedule=cosine needs total=STEPS, the steps until the rate is at its least", where);
+  if (s->total && s->warmup >= s->total)
+    return dp_fail(code, "%s: warmup=%llu leaves nothing of total=%llu steps", where, (unsigned long long)s->warmup,
+                   (unsigned long long)s->total);
+  if (s->min_lr > o->lr) return dp_fail(code, "%s: min_lr=%g is more than lr=%g", where, s->min_lr, o->lr);
+  return DP_OK;
 }
 
 // ---- what was asked for ---------------------------------------------------------------------------------------------
 
 dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) {
-  reader r = {arena, origin, text, text};
-  const signature *s;
-  const char *bound[MAX_PARAMETERS] = {0};
-  DP_TRY(read_call(&r, false, &s, bound));
-  *loss = (dp_loss_spec){(dp_loss_kind)(s - signatures), bound[0], bound[1]};
-  return DP_OK;
-}
-
-// Clipping and schedules: known, and refused until they are built.
-static dp_status check_schedule(const reader *r, const signature *s, const char *const *bound) {
-  for (int i = SGD_OWN; i < count_of(s); i++) {
-    const parameter *p = &s->parameters[i];
-    double number;
-    if (!bound[i]) continue;
-    if (p->form == NUMBER) DP_TRY(number_of(r, p, bound[i], &number));
-    if (p->form != KIND)
-      return dp_fail(EX_UNAVAILABLE, "%s: '%s' is not built yet; the learning rate is constant", r->origin.name,
-                     p->key);
-    if (!strcmp(bound[i], "constant")) continue;
-    if (!strcmp(bound[i], "step") || !strcmp(bound[i], "cosine"))
-      return dp_fail(EX_UNAVAILABLE, "%s: schedule=%s is not built yet; schedule=constant is", r->origin.name,
-                     bound[i]);
-    dp_suggest suggest = dp_suggest_begin(bound[i]);
-    static const char *const kinds[] = {"constant", "step", "cosine"};
-    for (size_t k = 0; k < DP_COUNT(kinds); k++) dp_suggest_offer(&suggest, kinds[k]);
-    char hint[96];
-    return dp_fail(r->origin.exit_code, "%s: there is no schedule '%s'%s", r->origin.name, bound[i],
-                   dp_suggest_print(&suggest, hint, sizeof hint));
-  }
-  return DP_OK;
+  binding b = {.arena = arena, .origin = origin};
+  const signature *s = NULL;
+  dp_spec_call call;
+  DP_TRY(dp_spec_call_read(arena, origin, text, &call));
+  DP_TRY(find(origin, "loss", call.name, DP_COUNT(losses), losses, &s));
+  *loss = (dp_loss_spec){.kind = (dp_loss_kind)s->kind};
+  return read(&b, s, 0, NULL, &call, loss);
 }
 
 dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text, dp_optimizer_spec *optimizer) {
-  reader r = {arena, origin, text, text};
-  const signature *s;
-  const char *bound[MAX_PARAMETERS] = {0};
-  double numbers[SGD_OWN];
-  DP_TRY(read_call(&r, true, &s, bound));
-  for (int i = 0; i < SGD_OWN; i++) DP_TRY(number_of(&r, &s->parameters[i], bound[i], &numbers[i]));
-  DP_TRY(check_schedule(&r, s, bound));
-  // PyTorch's condition.
-  if (numbers[NESTEROV] != 0 && (numbers[MOMENTUM] <= 0 || numbers[DAMPENING] != 0))
-    return dp_fail(origin.exit_code, "%s: nesterov needs a momentum and no dampening; found momentum=%g, dampening=%g",
-                   origin.name, numbers[MOMENTUM], numbers[DAMPENING]);
-  *optimizer = (dp_optimizer_spec){.lr = numbers[LR],
-                                   .momentum = numbers[MOMENTUM],
-                                   .dampening = numbers[DAMPENING],
-                                   .weight_decay = numbers[WEIGHT_DECAY],
-                                   .nesterov = numbers[NESTEROV] != 0};
-  return DP_OK;
+  binding b = {.arena = arena, .origin = origin};
+  const signature *s = NULL;
+  dp_spec_call call;
+  DP_TRY(dp_spec_call_read(arena, origin, text, &call));
+  DP_TRY(find(origin, "optimizer", call.name, DP_COUNT(optimizers), optimizers, &s));
+  *optimizer = (dp_optimizer_spec){.kind = (dp_optimizer_kind)s->kind};
+  DP_TRY(read(&b, s, DP_COUNT(common), common, &call, optimizer));
+  DP_TRY(check_sgd(&b, optimizer));
+  return check_schedule(&b, optimizer);
 }

@@ -1,4 +1,5 @@
 // SPECs: `name(arg, key=value, ...)`, what is asked for as loss and optimizer, with PyTorch's meaning and defaults.
+// docs/optimizers.md lists the optimizers' arguments.
 #ifndef DP_PASSES_SPEC_H
 #define DP_PASSES_SPEC_H
 
@@ -24,13 +25,25 @@ typedef struct {
 // Names in a SPEC are any letters but space and `(),="`, or stand in double quotes.
 dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) DP_MUST_USE;
 
-// sgd. The learning rate is constant.
+typedef enum { DP_OPTIMIZER_SGD, DP_OPTIMIZER_ADAM, DP_OPTIMIZER_ADAMW } dp_optimizer_kind;
+
+// What runtime/schedule.h computes with.
 typedef struct {
-  double lr, momentum, dampening, weight_decay;
+  const char *kind;                   // "constant", "step", "cosine"
+  uint64_t warmup, total, step_size;  // in steps
+  double min_lr, gamma;
+} dp_schedule_spec;
+
+typedef struct {
+  dp_optimizer_kind kind;
+  double lr, weight_decay;
+  double momentum, dampening;  // sgd
   bool nesterov;
+  double beta1, beta2, eps;  // adam, adamw
+  double clip_norm;          // 0: gradients are not clipped
+  dp_schedule_spec schedule;
 } dp_optimizer_spec;
 
-// EX_UNAVAILABLE for what the design names and this compiler does not do.
 dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text,
                             dp_optimizer_spec *optimizer) DP_MUST_USE;
 

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/schedule.h"
 #include "tools/dprun.h"
-
-static double lr_of(const dp_dprun *run) { return run->plan->schedule ? run->plan->schedule->lr : 0; }
 
 // A loss that is not a number ends training only when that was asked for.
 static dp_status check_loss(dp_dprun *run, dp_progress *progress, double loss) {
@@ -31,13 +30,13 @@ static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progr
   int64_t n;
   while (!dp_dprun_signal_came() && dp_prefetch_next(run->train.prefetch, &slot, &n)) {
     double before = dp_progress_now();
-    const dp_step step = {run->steps, n, lr_of(run)};
+    const dp_step step = {run->steps, n, dp_schedule_lr(run->plan->schedule, run->steps)};
     dp_status status = dp_session_run(run->session, run->train.program, slot, &step);
     if (status) return dp_status_context(status, "step %lld", (long long)run->steps + 1);
     dp_prefetch_release(run->train.prefetch);
     run->steps++;
     double now = dp_progress_now(), loss = dp_session_number(run->session, run->train.program, "loss");
-    dp_metrics_step(&run->metrics, run->steps, epoch, loss, lr_of(run), n, (now - before) * 1e3);
+    dp_metrics_step(&run->metrics, run->steps, epoch, loss, step.lr, n, (now - before) * 1e3);
     t->loss += loss * (double)n;
     t->samples += n;
     DP_TRY(check_loss(run, progress, loss));

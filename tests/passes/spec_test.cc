@@ -53,6 +53,49 @@ TEST(Spec, SgdTakesArgumentsByPlaceAndByName) {
   EXPECT_FALSE(spec.nesterov);
 }
 
+TEST(Spec, AdamAndAdamWHavePyTorchsDefaults) {
+  Arena arena;
+  dp_optimizer_spec spec;
+  for (bool decoupled : {false, true}) {
+    ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, decoupled ? "adamw()" : "adam()", &spec)), "");
+    EXPECT_EQ(spec.kind, decoupled ? DP_OPTIMIZER_ADAMW : DP_OPTIMIZER_ADAM);
+    EXPECT_EQ(spec.lr, 1e-3);
+    EXPECT_EQ(spec.beta1, 0.9);
+    EXPECT_EQ(spec.beta2, 0.999);
+    EXPECT_EQ(spec.eps, 1e-8);
+    EXPECT_EQ(spec.weight_decay, decoupled ? 0.01 : 0);
+    EXPECT_EQ(spec.clip_norm, 0);
+    EXPECT_STREQ(spec.schedule.kind, "constant");
+  }
+  ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, "adamw(0.1,0.5,beta2=0,eps=0,weight_decay=0)", &spec)), "");
+  EXPECT_EQ(spec.beta1, 0.5);
+  EXPECT_EQ(spec.beta2, 0);
+  EXPECT_EQ(spec.eps, 0);
+  EXPECT_EQ(spec.weight_decay, 0);
+}
+
+TEST(Spec, EveryOptimizerTakesClippingAndASchedule) {
+  Arena arena;
+  dp_optimizer_spec spec;
+  for (std::string name : {"sgd", "adam", "adamw"}) {
+    std::string text = name + "(clip_norm=2.5,schedule=step,warmup=10,total=1e3,min_lr=1e-5,step_size=30,gamma=0.5)";
+    ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, text.c_str(), &spec)), "");
+    EXPECT_EQ(spec.clip_norm, 2.5);
+    EXPECT_STREQ(spec.schedule.kind, "step");
+    EXPECT_EQ(spec.schedule.warmup, 10u);
+    EXPECT_EQ(spec.schedule.total, 1000u);
+    EXPECT_EQ(spec.schedule.min_lr, 1e-5);
+    EXPECT_EQ(spec.schedule.step_size, 30u);
+    EXPECT_EQ(spec.schedule.gamma, 0.5);
+    text = name + "(schedule=cosine,total=7)";
+    ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, text.c_str(), &spec)), "");
+    EXPECT_STREQ(spec.schedule.kind, "cosine");
+    EXPECT_EQ(spec.schedule.warmup, 0u);
+    EXPECT_EQ(spec.schedule.min_lr, 0);
+    EXPECT_EQ(spec.schedule.gamma, 0.1);
+  }
+}
+
 TEST(Spec, LossesNameTwoValues) {
   Arena arena;
   dp_loss_spec spec;
@@ -102,15 +145,41 @@ TEST(Spec, ArgumentsAreChecked) {
   EXPECT_EQ(LossFailure("mse(a,b,c)"), "65: the model's loss: mse takes 2 arguments");
 }
 
-TEST(Spec, WhatIsNotBuiltIsSaid) {
-  EXPECT_EQ(OptimizerFailure("adam(lr=1e-3,beta1=0.9)"),
-            "69: --optimizer: the optimizer 'adam' is not built yet; sgd(lr=..., momentum=...) is");
-  EXPECT_EQ(OptimizerFailure("sgd(lr=1,schedule=cosine)"),
-            "69: --optimizer: schedule=cosine is not built yet; schedule=constant is");
-  EXPECT_EQ(OptimizerFailure("sgd(lr=1,clip_norm=1)"),
-            "69: --optimizer: 'clip_norm' is not built yet; the learning rate is constant");
-  EXPECT_EQ(OptimizerFailure("sgd(lr=1,warmup=100)"),
-            "69: --optimizer: 'warmup' is not built yet; the learning rate is constant");
+TEST(Spec, AdamsArgumentsAreNamedAndHaveRanges) {
+  EXPECT_EQ(OptimizerFailure("adma()"), "64: --optimizer: there is no optimizer 'adma'; did you mean 'adam'?");
+  EXPECT_EQ(OptimizerFailure("adamw(beta_2=0.9)"), "64: --optimizer: adamw takes no 'beta_2'; did you mean 'beta2'?");
+  EXPECT_EQ(OptimizerFailure("adam(weight_decy=1)"),
+            "64: --optimizer: adam takes no 'weight_decy'; did you mean 'weight_decay'?");
+  EXPECT_EQ(OptimizerFailure("adam(momentum=0.9)"), "64: --optimizer: adam takes no 'momentum'");
+  EXPECT_EQ(OptimizerFailure("adam(beta1=1)"), "64: --optimizer: beta1=1: 0 or more, less than 1, is expected");
+  EXPECT_EQ(OptimizerFailure("adam(beta2=-0.1)"), "64: --optimizer: beta2=-0.1: 0 or more, less than 1, is expected");
+  EXPECT_EQ(OptimizerFailure("adamw(eps=-1e-8)"), "64: --optimizer: eps=-1e-8: 0 or more is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(clip_norm=0)"), "64: --optimizer: clip_norm=0: more than 0 is expected");
+}
+
+TEST(Spec, SchedulesThatDoNotGoTogetherAreRefused) {
+  EXPECT_EQ(OptimizerFailure("adam(schedul=cosine)"),
+            "64: --optimizer: adam takes no 'schedul'; did you mean 'schedule'?");
+  EXPECT_EQ(OptimizerFailure("adam(schedule=cosine)"),
+            "64: --optimizer: schedule=cosine needs total=STEPS, the steps until the rate is at its least");
+  EXPECT_EQ(OptimizerFailure("adam(schedule=step)"), "64: --optimizer: schedule=step needs step_size=STEPS, 1 or more");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=step,step_size=2.5)"),
+            "64: --optimizer: step_size=2.5: a whole number of steps is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(warmup=-1)"), "64: --optimizer: warmup=-1: a whole number of steps is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(warmup=nan)"), "64: --optimizer: warmup=nan: a whole number of steps is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(warmup=1e300)"),
+            "64: --optimizer: warmup=1e300: a whole number of steps is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=cosine,total=10,warmup=10)"),
+            "64: --optimizer: warmup=10 leaves nothing of total=10 steps");
+  EXPECT_EQ(OptimizerFailure("sgd(lr=0.1,schedule=cosine,total=10,min_lr=1)"),
+            "64: --optimizer: min_lr=1 is more than lr=0.1");
+  EXPECT_EQ(OptimizerFailure("sgd(step_size=3)"),
+            "64: --optimizer: step_size=3 changes nothing with schedule=constant; it goes with schedule=step");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=cosine,total=9,gamma=0.5)"),
+            "64: --optimizer: gamma=0.5 changes nothing with schedule=cosine; it goes with schedule=step");
+  EXPECT_EQ(OptimizerFailure("sgd(min_lr=0)"),
+            "64: --optimizer: min_lr=0 changes nothing with schedule=constant; it goes with schedule=step or "
+            "schedule=cosine");
 }
 
 TEST(Spec, AnyTextDoesNoHarm) {
