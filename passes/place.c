@@ -121,14 +121,21 @@ static dp_place_source source_of(const dp_graph *program) {
   return s;
 }
 
+static void enter_source(dp_place *place, dp_place_source *source, const dp_value *value) {
+  if (value && value->kind != DP_VALUE_RESULT) dp_place_node_operand(place, source, value);
+}
+
 static dp_status place_program(dp_model *model, const dp_graph *program, int data_axis, dp_graph **placed) {
   dp_place place = {.model = model, .data_axis = data_axis};
   place.logical = dp_graph_create(model, program->name);
   place.device = *placed = dp_graph_create(model, program->name);
   place.device->logical = place.logical;
   dp_place_source source = source_of(program);
-  for (int32_t i = 0; i < program->n_values; i++)
-    if (program->values[i]->kind != DP_VALUE_RESULT) dp_place_node_operand(&place, &source, program->values[i]);
+  // In the order of their first use, which printing and reading back does not change.
+  for (int32_t i = 0; i < program->n_nodes; i++)
+    for (int k = 0; k < program->nodes[i]->n_inputs; k++) enter_source(&place, &source, program->nodes[i]->inputs[k]);
+  for (int i = 0; i < program->n_outputs; i++) enter_source(&place, &source, program->outputs[i].value);
+  for (int i = 0; i < program->n_updates; i++) enter_source(&place, &source, program->updates[i].value);
   // What is not computed goes out first, before an update takes its place.
   for (int i = 0; i < program->n_outputs; i++)
     if (program->outputs[i].value->kind != DP_VALUE_RESULT)
