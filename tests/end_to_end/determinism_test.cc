@@ -30,8 +30,7 @@ void ExpectTheSameBits(const std::string &text, const std::string &options) {
   SCOPED_TRACE(options);
   Plan plan = Compile(text, "batch=24 " + options);
   Bits one = Train(plan, 1, 7, 0);
-  for (int workers : {1, 2, 4})
-    for (int64_t slot : {0, 1}) EXPECT_TRUE(Train(plan, workers, 7, slot) == one) << workers << " workers";
+  for (int workers : {1, 2, 4}) EXPECT_TRUE(Train(plan, workers, 7, workers % 2) == one) << workers << " workers";
   EXPECT_FALSE(Train(plan, 2, 8, 0) == one);
 }
 
