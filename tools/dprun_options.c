@@ -159,21 +159,17 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   return 0;
 }
 
-// Nothing that is read may be written over.
-static dp_status check_written(const dp_dprun_options *o, const char *option, const char *path) {
+// Nothing that is read may be written over: the plan, the tensors beside it, weights, data.
+static dp_status check_written(dp_arena *arena, const dp_dprun_options *o, const char *option, const char *path) {
   if (!path) return DP_OK;
-  const char *input = dp_cli_same_file(path, o->plan)              ? o->plan
-                      : o->init && dp_cli_same_file(path, o->init) ? o->init
-                                                                   : NULL;
-  for (int i = 0; i < o->n_data; i++)
-    if (dp_cli_same_file(path, o->data[i].file)) input = o->data[i].file;
-  for (int i = 0; i < o->n_eval_data; i++)
-    if (dp_cli_same_file(path, o->eval_data[i].file)) input = o->eval_data[i].file;
-  if (input) return dp_fail(EX_CONFIG, "--%s=%s would overwrite an input: name another file", option, path);
-  return DP_OK;
+  bool input = dp_cli_same_file(path, o->plan) || dp_cli_same_file(path, dp_printf(arena, "%s.safetensors", o->plan)) ||
+               (o->init && dp_cli_same_file(path, o->init));
+  for (int i = 0; i < o->n_data; i++) input |= dp_cli_same_file(path, o->data[i].file);
+  for (int i = 0; i < o->n_eval_data; i++) input |= dp_cli_same_file(path, o->eval_data[i].file);
+  return input ? dp_fail(EX_CONFIG, "--%s=%s would overwrite an input: name another file", option, path) : DP_OK;
 }
 
-static dp_status check(const dp_dprun_options *o) {
+static dp_status check(dp_arena *arena, const dp_dprun_options *o) {
   if (!o->plan) return dp_fail(EX_USAGE, "no plan is given: dprun PLAN --data NAME=FILE ... (see --help)");
   if (o->epochs >= 0 && o->steps >= 0) return dp_fail(EX_CONFIG, "--epochs and --steps exclude each other");
   if (!o->n_data && !o->n_eval_data && !o->explain)
@@ -184,9 +180,9 @@ static dp_status check(const dp_dprun_options *o) {
     if (o->metrics && dp_cli_same_file(o->save, o->metrics))
       return dp_fail(EX_CONFIG, "--save and --metrics name the same file");
   }
-  DP_TRY(check_written(o, "save", o->save));
-  DP_TRY(check_written(o, "metrics", o->metrics));
-  return check_written(o, "trace", o->trace);
+  DP_TRY(check_written(arena, o, "save", o->save));
+  DP_TRY(check_written(arena, o, "metrics", o->metrics));
+  return check_written(arena, o, "trace", o->trace);
 }
 
 dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) {
@@ -214,5 +210,5 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
     return p.status;
   }
   DP_TRY(status);
-  return check(options);
+  return check(arena, options);
 }

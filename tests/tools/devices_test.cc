@@ -52,10 +52,10 @@ TEST_F(Devices, AMeshOfDataAndTensor) {
   ASSERT_NE(text.find(weight), std::string::npos);
   text.insert(text.find(weight) + weight.size(), " shard(tensor=0)");
   std::string model = Write("hybrid.dpt", text);
-  std::vector<double> one = Train("examples/digits_cnn.dpt", "--precision=fp64", "--steps=24");
+  std::vector<double> one = Train("examples/digits_cnn.dpt", "--precision=fp64", "--steps=3");
   for (const char *mesh : {"data=2,tensor=2", "data=1,tensor=3", "data=3,tensor=2"}) {
     SCOPED_TRACE(mesh);
-    ExpectClose(Train(model, std::string("--precision=fp64 --strategy=data --mesh=") + mesh, "--steps=24"), one, 1e-9);
+    ExpectClose(Train(model, std::string("--precision=fp64 --strategy=data --mesh=") + mesh, "--steps=3"), one, 1e-9);
     EXPECT_NE(Must("dpc show " + File("plan.bin")).out.find("fc.weight: float64[10,256] [R,S(0)]"), std::string::npos);
   }
 }

@@ -63,6 +63,7 @@ TEST_F(DprunErrors, NothingThatIsReadIsWrittenOver) {
   Refused(plan_ + labels + "--data image=" + data + " --save=" + data, 78, {"overwrite"});
   Refused(plan_ + labels + "--data image=" + data + " --metrics=" + data, 78, {"overwrite"});
   Refused(plan_ + images + labels + "--trace=" + File("plan.bin"), 78, {"overwrite"});
+  Refused(plan_ + images + labels + "--save=" + File("plan.bin.safetensors"), 78, {"overwrite"});
   ASSERT_EQ(link(data.c_str(), File("linked.safetensors").c_str()), 0);
   Refused(plan_ + labels + "--data image=" + data + " --save=" + File("linked.safetensors"), 78, {"overwrite"});
   EXPECT_EQ(Read(data), Read(folder + "train-images-idx3-ubyte"));

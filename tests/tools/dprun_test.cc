@@ -150,6 +150,48 @@ TEST_F(Dprun, DataMayBeNpyOrGzipped) {
   EXPECT_EQ(Losses(File("metrics")), plain);
 }
 
+// An IDX file of bytes.
+std::string Idx(const std::vector<int> &shape, const std::string &data) {
+  std::string text = {0, 0, 8, static_cast<char>(shape.size())};
+  for (int extent : shape)
+    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(extent >> shift);
+  return text + data;
+}
+
+TEST_F(Dprun, AccuracyCountsLabelsNotSamples) {
+  // Four scores rows a sample, along the last axis; the scores are the input, so the right answers are known.
+  std::string model = Write("m.dpt", R"dpt(model m {
+  opset 18
+  loss "softmax_cross_entropy(scores,label)"
+  optimizer "sgd(lr=0)"
+  input x: uint8[N,4,3]
+  parameter w: float32[3,3] = [1,0,0, 0,1,0, 0,0,1]
+  f = Cast(x) {to="float32"}
+  scores = MatMul(f, w)
+  output scores
+})dpt");
+  std::string x, y;
+  double loss = 0;
+  int right = 0;
+  for (int i = 0; i < 7 * 4; i++) {  // row i favours class i % 3; every fifth label is another one
+    int favoured = i % 3, label = i % 5 ? favoured : (favoured + 1) % 3;
+    for (int c = 0; c < 3; c++) x += static_cast<char>(c == favoured ? 2 : 0);
+    y += static_cast<char>(label);
+    right += label == favoured;
+    loss += std::log(std::exp(2.0) + 2) - (label == favoured ? 2 : 0);
+  }
+  std::string eval = " --eval-data x=" + Write("x", Idx({7, 4, 3}, x)) +
+                     " --eval-data label=" + Write("y", Idx({7, 4}, y)) + " --metrics=" + File("metrics");
+  for (const char *devices : {"1", "3"}) {
+    Must("dpc compile " + model + " --batch=5 --strategy=data --devices=" + devices + " -o " + File("plan.bin"));
+    Must("dprun " + File("plan.bin") + eval);
+    Event event = Metrics(File("metrics")).at(0);
+    EXPECT_EQ(event["samples"], 7);
+    EXPECT_NEAR(event["accuracy"], right / 28.0, 1e-8);
+    EXPECT_NEAR(event["loss"], loss / 28, 1e-6);
+  }
+}
+
 TEST_F(Dprun, ASignalEndsTheStepSavesAndExits75) {
   Compile(2);
   for (int number : {SIGINT, SIGTERM}) {
