@@ -163,6 +163,15 @@ static void print_text(const printer *p, const char *what, const char *text) {
   if (*text) fprintf(p->out, "  %s %s\n", what, text);
 }
 
+static void print_schedule(const printer *p, const Dp__Schedule *s) {
+  fprintf(p->out, "  learning rate %g, %s", s->lr, s->kind);
+  if (s->step_size) fprintf(p->out, ", times %g every %" PRIu64 " steps", s->gamma, s->step_size);
+  if (s->warmup) fprintf(p->out, ", warm-up %" PRIu64, s->warmup);
+  if (s->total) fprintf(p->out, ", total %" PRIu64, s->total);
+  if (s->min_lr != 0) fprintf(p->out, ", at least %g", s->min_lr);
+  fputc('\n', p->out);
+}
+
 static void print_head(const printer *p) {
   const Dp__Plan *plan = p->plan;
   int64_t devices = 1;
@@ -183,8 +192,7 @@ static void print_head(const printer *p) {
     fprintf(p->out, "  target %s%s%s, at most %u thread%s an instruction\n", plan->target->backend,
             *plan->target->isa ? " " : "", plan->target->isa, plan->target->threads,
             plan->target->threads == 1 ? "" : "s");
-  if (plan->schedule && *plan->schedule->kind)
-    fprintf(p->out, "  learning rate %g, %s\n", plan->schedule->lr, plan->schedule->kind);
+  if (plan->schedule && *plan->schedule->kind) print_schedule(p, plan->schedule);
 }
 
 static void print_persistent(const printer *p, const Dp__Persistent *persistent) {

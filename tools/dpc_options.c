@@ -46,7 +46,8 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "Training", 2},
     {"batch", KEY_BATCH, "B", 0, "Samples a step, over all devices", 0},
     {"loss", KEY_LOSS, "SPEC", 0, "softmax_cross_entropy(logits,label) or mse(pred,target); default: the model's", 0},
-    {"optimizer", KEY_OPTIMIZER, "SPEC", 0, "sgd(lr=0.05,momentum=0.9), for example; default: the model's", 0},
+    {"optimizer", KEY_OPTIMIZER, "SPEC", 0,
+     "sgd(...), adam(...) or adamw(...), as docs/optimizers.md says; default: the model's", 0},
     {"mode", KEY_MODE, "train", 0, "What the plan is for", 0},
     {"freeze", KEY_FREEZE, "GLOB", 0, "Parameters that stay as they are; may be repeated", 0},
     {"split", KEY_SPLIT, "NAME=AXIS|none", 0, "The axis along which the input NAME holds samples; may be repeated", 0},
@@ -239,7 +240,8 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
           "Examples:\n"
           "  dpc compile digits.dpt --batch=64 -o plan.bin\n"
           "  dpc compile digits.dpt --strategy=data --devices=4 --batch=64\n"
-          "  dpc compile net.pb --batch=64 --loss='mse(y,target)' --optimizer='sgd(lr=0.1)'\n"
+          "  dpc compile net.pb --batch=64 --loss='mse(y,t)' --optimizer='sgd(lr=0.1)'\n"
+          "  dpc compile net.pb --batch=64 --optimizer='adamw(lr=1e-3,clip_norm=1)'\n"
           "  dpc compile net.pb --batch=64 --print-after=place --stop-after=place",
   };
   *options = (dp_dpc_options){.compile = {.target = &dp_target_cpu}};

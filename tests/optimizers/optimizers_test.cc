@@ -11,6 +11,7 @@
 namespace {
 
 const double kTolerance = 1e-9;
+const char kModel[] = "tests/tools/reference.dpt";
 
 class Optimizers : public Tools {
  protected:
@@ -21,9 +22,9 @@ class Optimizers : public Tools {
   }
   ~Optimizers() override { json_decref(file_); }
 
-  void Train(const std::string &spec, const std::string &devices) {
-    Must("dpc compile tests/tools/reference.dpt --precision=fp64 --batch=64 --freeze=conv1.bias --optimizer=" + spec +
-         " -o " + File("plan.bin") + " " + devices);
+  void Train(const std::string &spec, const std::string &devices, const std::string &model = kModel) {
+    Must("dpc compile " + model + " --precision=fp64 --batch=64 --freeze=conv1.bias --optimizer=" + spec + " -o " +
+         File("plan.bin") + " " + devices);
     Must("dprun " + File("plan.bin") + " --init=tests/tools/reference.safetensors --metrics=" + File("metrics") +
          " --save=" + File("w.safetensors") + " " + digits);
   }
@@ -104,6 +105,23 @@ TEST_F(Optimizers, ArePyTorchsOnOneDeviceAndOnThree) {
       EXPECT_LE(deviation, kTolerance);
       printf("%-110s %s: %.1e\n", spec, *devices ? "3 devices" : "1 device ", deviation);
     }
+  }
+}
+
+// Gradients that are reduced over one axis and split over another: the norm is that of all of them.
+TEST_F(Optimizers, ClipWhatIsSplitOverDevices) {
+  std::string text = Read(kModel);
+  for (std::string weight :
+       {"parameter fc1.weight: float32[16,32] = zeros", "parameter fc2.bias: float32[10] = zeros"}) {
+    ASSERT_NE(text.find(weight), std::string::npos);
+    text.insert(text.find(weight) + weight.size(), " shard(tensor=0)");
+  }
+  const std::string model = Write("split.dpt", text),
+                    spec = "adamw(lr=2e-2,beta2=0.95,clip_norm=1,schedule=cosine,warmup=2,total=40,min_lr=1e-4)";
+  for (const char *mesh : {"data=1,tensor=3", "data=3,tensor=2"}) {
+    SCOPED_TRACE(mesh);
+    Train(spec, std::string("--strategy=data --mesh=") + mesh, model);
+    EXPECT_LE(Deviation(spec), kTolerance);
   }
 }
 
