@@ -1,0 +1,280 @@
+// List scheduling of one device's streams on a rough clock: what is ready and comes first by rank is issued first.
+//
+// Rank is the node's place in the graph, which is the order of the forward and then the backward pass, but for
+//   - what updates a persistent value, and the communication for nothing else: it ranks right after what it needs, so that
+//     gradients are used up as early as their reduction allows and no backward node waits for one;
+//   - what depends on weights and per-step scalars alone, and transfers: right before their first use.
+// Computation goes ahead of a node that waits by a few places only: what is computed early is kept in memory for longer.
+// On the stream of collectives those that a later forward or backward node waits for go before those of updates.
+#include "passes/schedule.h"
+
+#include <string.h>
+
+enum { AHEAD = 16 };  // places
+
+typedef struct {
+  double key;
+  int32_t late, node;
+} entry;
+
+typedef struct {
+  int32_t count;
+  entry *entries;
+} heap;
+
+typedef struct {
+  dp_arena *arena;
+  const dp_graph *graph;
+  const dp_schedule_edges *edges;
+  dp_schedule_edges after;  // the edges turned round
+  bool *late;               // by node: serves an update and nothing else
+  int32_t *rank;
+  double *ready_ns;
+  int32_t *missing;  // how many of those before it were not issued yet
+  bool *issued;
+  int32_t *by_rank;          // nodes, in order of rank
+  int32_t frontier, opened;  // of by_rank: the first that was not issued; the first that is too far ahead of it
+  heap waiting[DP_STREAMS], available[DP_STREAMS];
+  double free_ns[DP_STREAMS];
+} schedule;
+
+// ---- edges ----------------------------------------------------------------------------------------------------------
+
+static dp_schedule_edges turn(dp_arena *arena, const dp_schedule_edges *edges, int32_t n) {
+  dp_schedule_edges turned = {dp_alloc_n(arena, (size_t)n + 2, sizeof(int32_t)),
+                              dp_alloc_n(arena, (size_t)edges->first[n] + 1, sizeof(int32_t))};
+  for (int32_t e = 0; e < edges->first[n]; e++) turned.first[edges->before[e] + 2]++;
+  for (int32_t i = 0; i < n; i++) turned.first[i + 2] += turned.first[i + 1];
+  for (int32_t i = 0; i < n; i++)
+    for (int32_t e = edges->first[i]; e < edges->first[i + 1]; e++)
+      turned.before[turned.first[edges->before[e] + 1]++] = i;
+  return turned;
+}
+
+// The nodes that read each persistent value as the program finds it.
+static dp_schedule_edges readers_of(dp_arena *arena, const dp_graph *graph) {
+  int32_t n = graph->model->n_persistents;
+  dp_schedule_edges readers = {dp_alloc_n(arena, (size_t)n + 2, sizeof(int32_t)), NULL};
+  for (int pass = 0; pass < 2; pass++) {
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+      for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
+        const dp_value *x = graph->nodes[i]->inputs[k];
+        if (!x || x->kind != DP_VALUE_PERSISTENT) continue;
+        if (pass)
+          readers.before[readers.first[x->persistent + 1]++] = i;
+        else
+          readers.first[x->persistent + 2]++;
+      }
+    if (pass) break;
+    for (int32_t p = 0; p < n; p++) readers.first[p + 2] += readers.first[p + 1];
+    readers.before = dp_alloc_n(arena, (size_t)readers.first[n + 1] + 1, sizeof(int32_t));
+  }
+  return readers;
+}
+
+dp_schedule_edges dp_schedule_edges_make(dp_arena *arena, const dp_graph *graph) {
+  dp_schedule_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
+  dp_schedule_edges readers = readers_of(arena, graph);
+  int32_t *updates = dp_alloc_n(arena, (size_t)graph->n_values + 1, sizeof *updates), n = 0;
+  for (int i = 0; i < graph->n_updates; i++) updates[graph->updates[i].value->id] = graph->updates[i].persistent + 1;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k] && node->inputs[k]->producer) DP_PUSH(arena, edges.before, n, node->inputs[k]->producer->id);
+    for (int k = 0; k < node->n_outputs; k++) {
+      int32_t p = node->outputs[k] ? updates[node->outputs[k]->id] - 1 : -1;
+      for (int32_t r = p < 0 ? 0 : readers.first[p]; p >= 0 && r < readers.first[p + 1]; r++)
+        if (readers.before[r] != i) DP_PUSH(arena, edges.before, n, readers.before[r]);
+    }
+    edges.first[i + 1] = n;
+  }
+  return edges;
+}
+
+// ---- rank -----------------------------------------------------------------------------------------------------------
+
+static bool writes_home(const dp_node *node) {
+  for (int k = 0; k < node->n_outputs; k++)
+    if (node->outputs[k] && node->outputs[k]->space == DP_SPACE_PERSISTENT) return true;
+  return false;
+}
+
+static bool all_late(const schedule *s, int32_t i) {
+  int32_t first = s->after.first[i], end = s->after.first[i + 1];
+  for (int32_t e = first; e < end; e++)
+    if (!s->late[s->after.before[e]]) return false;
+  return end > first;
+}
+
+// Whether the node depends on no sample.
+static bool is_constant(const dp_node *node, const bool *constant) {
+  for (int k = 0; k < node->n_inputs; k++) {
+    const dp_value *x = node->inputs[k];
+    if (x && (x->kind == DP_VALUE_INPUT || (x->producer && !constant[x->producer->id]))) return false;
+  }
+  return true;
+}
+
+static void set_ranks(schedule *s) {
+  int32_t n = s->graph->n_nodes;
+  bool *constant = dp_alloc_n(s->arena, (size_t)n + 1, sizeof *constant);
+  for (int32_t i = n; i-- > 0;) {
+    const dp_node *node = s->graph->nodes[i];
+    s->late[i] = writes_home(node) || (dp_op_is(node->op, DP_OP_COMMUNICATION) && all_late(s, i));
+  }
+  for (int32_t i = 0; i < n; i++) {
+    constant[i] = is_constant(s->graph->nodes[i], constant);
+    int32_t latest = -1;
+    for (int32_t e = s->edges->first[i]; s->late[i] && e < s->edges->first[i + 1]; e++)
+      if (!constant[s->edges->before[e]] && s->rank[s->edges->before[e]] > latest)
+        latest = s->rank[s->edges->before[e]];
+    s->rank[i] = latest >= 0 ? latest : i;
+  }
+  for (int32_t i = n; i-- > 0;) {
+    if (s->late[i] || !(constant[i] || dp_op_is(s->graph->nodes[i]->op, DP_OP_COMMUNICATION))) continue;
+    for (int32_t e = s->after.first[i]; e < s->after.first[i + 1]; e++)
+      if (s->rank[s->after.before[e]] < s->rank[i]) s->rank[i] = s->rank[s->after.before[e]];
+  }
+}
+
+// ---- the clock ------------------------------------------------------------------------------------------------------
+
+// Bytes of a device's part, and what share of the whole that is.
+static double local_bytes(const dp_model *model, const dp_value *v, double *share) {
+  double whole = (double)dp_shape_count(&v->type.shape, model->batch);
+  double local = (double)dp_local_max_count(&v->type.shape, v->placements, &model->mesh, model->batch);
+  *share = whole > 0 ? local / whole : 0;
+  return local * (double)dp_type_bytes(v->type.dtype);
+}
+
+// Only proportions matter: 20 GFLOP/s, 10 GB/s, and for collectives a slow link, since one that takes longer than was
+// thought holds up computation and one that is quicker does not.
+static double duration_ns(const dp_graph *graph, const dp_node *node) {
+  double bytes = 0, share = 0, of_this = 0;
+  for (int k = 0; k < node->n_inputs + node->n_outputs; k++) {
+    const dp_value *v = k < node->n_inputs ? node->inputs[k] : node->outputs[k - node->n_inputs];
+    double here = v ? local_bytes(graph->model, v, &of_this) : 0;
+    if (here <= bytes) continue;
+    bytes = here;
+    share = of_this;
+  }
+  if (node->stream == DP_STREAM_COMM) return 20e3 + 2 * bytes;
+  if (node->stream == DP_STREAM_COPY) return 1e3 + bytes / 10;
+  dp_cost cost = dp_op_cost(node, graph->model->batch);
+  return 1e3 + share * (cost.flops / 20 + cost.bytes / 10);
+}
+
+static bool is_before(const entry *a, const entry *b) {
+  if (a->late != b->late) return a->late < b->late;
+  if (a->key != b->key) return a->key < b->key;
+  return a->node < b->node;
+}
+
+static void push(dp_arena *arena, heap *h, entry e) {
+  DP_PUSH(arena, h->entries, h->count, e);
+  for (int32_t i = h->count - 1; i > 0 && is_before(&e, &h->entries[(i - 1) / 2]); i = (i - 1) / 2) {
+    h->entries[i] = h->entries[(i - 1) / 2];
+    h->entries[(i - 1) / 2] = e;
+  }
+}
+
+static entry pop(heap *h) {
+  entry top = h->entries[0], e = h->entries[--h->count];
+  int32_t i = 0;
+  for (;;) {
+    int32_t child = 2 * i + 1;
+    if (child + 1 < h->count && is_before(&h->entries[child + 1], &h->entries[child])) child++;
+    if (child >= h->count || !is_before(&h->entries[child], &e)) break;
+    h->entries[i] = h->entries[child];
+    i = child;
+  }
+  h->entries[i] = e;
+  return top;
+}
+
+static bool is_open(const schedule *s, int32_t i) {
+  int32_t limit = s->opened < s->graph->n_nodes ? s->opened : -1;
+  if (limit < 0 || s->graph->nodes[i]->stream != DP_STREAM_COMPUTE) return true;
+  int32_t next = s->by_rank[limit];
+  return s->rank[i] != s->rank[next] ? s->rank[i] < s->rank[next] : i < next;
+}
+
+static void make_ready(schedule *s, int32_t i) {
+  if (!s->missing[i] && is_open(s, i))
+    push(s->arena, &s->waiting[s->graph->nodes[i]->stream], (entry){s->ready_ns[i], 0, i});
+}
+
+// Lets in the nodes that are not too far ahead any more.
+static void open_more(schedule *s) {
+  int32_t n = s->graph->n_nodes;
+  while (s->frontier < n && s->issued[s->by_rank[s->frontier]]) s->frontier++;
+  while (s->opened < n &&
+         (s->opened <= s->frontier || s->rank[s->by_rank[s->opened]] <= s->rank[s->by_rank[s->frontier]] + AHEAD)) {
+    int32_t i = s->by_rank[s->opened++];
+    if (s->graph->nodes[i]->stream == DP_STREAM_COMPUTE && !s->issued[i]) make_ready(s, i);
+  }
+}
+
+// Nodes by rank, then by place: counted out, as ranks are places.
+static void sort_by_rank(schedule *s) {
+  int32_t n = s->graph->n_nodes, *first = dp_alloc_n(s->arena, (size_t)n + 2, sizeof *first);
+  for (int32_t i = 0; i < n; i++) first[s->rank[i] + 1]++;
+  for (int32_t i = 0; i < n; i++) first[i + 1] += first[i];
+  for (int32_t i = 0; i < n; i++) s->by_rank[first[s->rank[i]]++] = i;
+}
+
+// The stream on which the next node can begin first.
+static int next_stream(const schedule *s, double *start_ns) {
+  static const int order[DP_STREAMS] = {DP_STREAM_COPY, DP_STREAM_COMM, DP_STREAM_COMPUTE};
+  int best = -1;
+  for (int k = 0; k < DP_STREAMS; k++) {
+    int q = order[k];
+    double at = s->free_ns[q];
+    if (!s->available[q].count && !s->waiting[q].count) continue;
+    if (!s->available[q].count && s->waiting[q].entries[0].key > at) at = s->waiting[q].entries[0].key;
+    if (best >= 0 && at >= *start_ns) continue;
+    best = q;
+    *start_ns = at;
+  }
+  return best;
+}
+
+static int32_t issue(schedule *s) {
+  double start_ns = 0;
+  int q = next_stream(s, &start_ns);
+  while (s->waiting[q].count && s->waiting[q].entries[0].key <= start_ns) {
+    int32_t i = pop(&s->waiting[q]).node;
+    push(s->arena, &s->available[q], (entry){s->rank[i], q == DP_STREAM_COMM && s->late[i], i});
+  }
+  int32_t i = pop(&s->available[q]).node;
+  s->issued[i] = true;
+  double done_ns = s->free_ns[q] = start_ns + duration_ns(s->graph, s->graph->nodes[i]);
+  for (int32_t e = s->after.first[i]; e < s->after.first[i + 1]; e++) {
+    int32_t next = s->after.before[e];
+    if (s->ready_ns[next] < done_ns) s->ready_ns[next] = done_ns;
+    s->missing[next]--;
+    make_ready(s, next);
+  }
+  open_more(s);
+  return i;
+}
+
+dp_node **dp_schedule_make(dp_arena *arena, const dp_graph *graph, const dp_schedule_edges *edges) {
+  int32_t n = graph->n_nodes;
+  schedule s = {.arena = arena, .graph = graph, .edges = edges, .after = turn(arena, edges, n)};
+  s.late = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.late);
+  s.rank = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.rank);
+  s.ready_ns = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.ready_ns);
+  s.missing = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.missing);
+  s.issued = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.issued);
+  s.by_rank = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.by_rank);
+  dp_node **order = dp_alloc_n(arena, (size_t)n + 1, sizeof *order);
+  set_ranks(&s);
+  sort_by_rank(&s);
+  for (int32_t i = 0; i < n; i++) s.missing[i] = edges->first[i + 1] - edges->first[i];
+  for (int32_t i = 0; i < n; i++)
+    if (graph->nodes[i]->stream != DP_STREAM_COMPUTE) make_ready(&s, i);
+  open_more(&s);
+  for (int32_t i = 0; i < n; i++) order[i] = graph->nodes[issue(&s)];
+  return order;
+}

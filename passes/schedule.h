@@ -1,0 +1,19 @@
+// The order in which a program's nodes are issued, private to the passes `streams` and `memory`.
+#ifndef DP_PASSES_SCHEDULE_H
+#define DP_PASSES_SCHEDULE_H
+
+#include "ir/op.h"
+
+enum { DP_STREAM_COMPUTE, DP_STREAM_COMM, DP_STREAM_COPY, DP_STREAMS };
+
+// What each node must follow: it takes their results, or overwrites a persistent value that they read. Node i's are
+// before[first[i]] .. before[first[i + 1]].
+typedef struct {
+  int32_t *first, *before;
+} dp_schedule_edges;
+
+dp_schedule_edges dp_schedule_edges_make(dp_arena *arena, const dp_graph *graph);
+// The nodes, whose streams are set, in the order in which they are to be issued. The graph itself stays as it is.
+dp_node **dp_schedule_make(dp_arena *arena, const dp_graph *graph, const dp_schedule_edges *edges);
+
+#endif
