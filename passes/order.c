@@ -9,12 +9,12 @@ static void follow(int *clock, const int *before, int n_streams, int stream, int
   if (place + 1 > clock[stream]) clock[stream] = place + 1;
 }
 
-dp_order dp_order_make(const dp_graph *graph) {
+dp_order dp_order_make(dp_arena *arena, const dp_graph *graph) {
   int n = graph->n_streams;
-  dp_order order = {n, dp_alloc_n(graph->arena, (size_t)graph->n_nodes + 1, sizeof *order.place),
-                    dp_alloc_n(graph->arena, ((size_t)graph->n_nodes + 1) * (size_t)n, sizeof *order.clock)};
-  const dp_node **signaller = dp_alloc_n(graph->arena, (size_t)graph->n_events + 1, sizeof *signaller);
-  const dp_node **last = dp_alloc_n(graph->arena, (size_t)n + 1, sizeof *last);
+  dp_order order = {n, dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *order.place),
+                    dp_alloc_n(arena, ((size_t)graph->n_nodes + 1) * (size_t)n, sizeof *order.clock)};
+  const dp_node **signaller = dp_alloc_n(arena, (size_t)graph->n_events + 1, sizeof *signaller);
+  const dp_node **last = dp_alloc_n(arena, (size_t)n + 1, sizeof *last);
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i], *before = last[node->stream];
     int *clock = order.clock + i * n;

@@ -10,7 +10,7 @@ typedef struct {
   int *clock;  // (nodes, streams) how many of each stream are done before the node begins
 } dp_order;
 
-dp_order dp_order_make(const dp_graph *graph);
+dp_order dp_order_make(dp_arena *arena, const dp_graph *graph);
 // Whether the first `count` nodes of a stream are done before `node` begins.
 static inline bool dp_order_done(const dp_order *order, const dp_node *node, int stream, int count) {
   return order->clock[node->id * order->n_streams + stream] >= count;

@@ -1,0 +1,248 @@
+// Packing blocks. See pack.h.
+//
+// Blocks are placed one after the other at the lowest offset that is free of all they live beside, larger ones first, by
+// three notions of large. Then again a number of times with the block that reached highest moved to the front; the lowest
+// top wins. With very many blocks that would take too long: they are then placed in order of time, those that live long
+// from the bottom of the arena, as a stack almost, and the others from its top, in the smallest arena where they fit.
+#include "passes/pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  MOST_BY_SIZE = 4096,    // blocks for which pairs are looked at
+  MOST_TRIES = 48,        // from each order that is begun with
+  MOST_PAIRS = 16 << 20,  // looked at in those tries
+};
+
+static int32_t end_of(const dp_pack_block *b) {
+  int32_t end = b->start + 1;
+  for (int s = 0; s < DP_PACK_STREAMS; s++)
+    if (b->free[s] > end) end = b->free[s];
+  return end;
+}
+
+// ---- the bound ------------------------------------------------------------------------------------------------------
+
+typedef struct {
+  int32_t time;
+  int64_t change;  // bytes; those that end come first
+  bool here;       // a block that the stream in question writes
+} event;
+
+static int by_time(const void *a, const void *b) {
+  const event *x = a, *y = b;
+  if (x->time != y->time) return x->time < y->time ? -1 : 1;
+  return (x->change > y->change) - (x->change < y->change);
+}
+
+uint64_t dp_pack_bound(dp_arena *scratch, int32_t count, const dp_pack_block *blocks) {
+  event *events = dp_alloc_n(scratch, 2 * (size_t)count + 1, sizeof *events);
+  int64_t most = 0;
+  for (int s = 0; s < DP_PACK_STREAMS; s++) {
+    int64_t alive = 0;
+    for (int32_t i = 0; i < count; i++) {
+      // As the nodes of stream s see it: alive from the first write on, until they come after every use.
+      int32_t end = blocks[i].free[s] > blocks[i].start ? blocks[i].free[s] : blocks[i].start;
+      events[2 * i] = (event){blocks[i].start, (int64_t)blocks[i].bytes, blocks[i].stream == s};
+      events[2 * i + 1] = (event){end, -(int64_t)blocks[i].bytes, false};
+    }
+    qsort(events, 2 * (size_t)count, sizeof *events, by_time);
+    for (int32_t e = 0; e < 2 * count; e++) {
+      alive += events[e].change;
+      if (events[e].here && alive > most) most = alive;
+    }
+  }
+  return (uint64_t)most;
+}
+
+// ---- larger ones first ----------------------------------------------------------------------------------------------
+
+typedef struct {
+  dp_pack_block *block;
+  double size;
+} sized;
+
+static int larger_first(const void *a, const void *b) {
+  const sized *x = a, *y = b;
+  if (x->size != y->size) return x->size > y->size ? -1 : 1;
+  return (x->block > y->block) - (x->block < y->block);
+}
+
+static double size_by(const dp_pack_block *b, int notion) {
+  double bytes = (double)b->bytes, life = end_of(b) - b->start;
+  return notion == 0 ? bytes : notion == 1 ? life : bytes * life;
+}
+
+// placed: room for all of them, kept in order of offset.
+static uint64_t pack_by_size(int32_t count, const sized *order, dp_pack_block **placed) {
+  uint64_t top = 0;
+  for (int32_t i = 0; i < count; i++) {
+    dp_pack_block *b = order[i].block;
+    uint64_t offset = 0;
+    int32_t k = 0;
+    for (; k < i; k++) {
+      if (placed[k]->offset + placed[k]->bytes <= offset || dp_pack_apart(placed[k], b)) continue;
+      if (placed[k]->offset >= offset + b->bytes) break;
+      offset = placed[k]->offset + placed[k]->bytes;
+    }
+    b->offset = offset;
+    if (offset + b->bytes > top) top = offset + b->bytes;
+    for (k = i; k > 0 && placed[k - 1]->offset > offset; k--) placed[k] = placed[k - 1];
+    placed[k] = b;
+  }
+  return top;
+}
+
+// ---- very many blocks -----------------------------------------------------------------------------------------------
+
+typedef struct {
+  uint64_t offset, bytes;
+} hole;
+
+typedef struct {
+  int32_t count;
+  hole *holes;  // by offset, none touches the next
+} holes;
+
+static void remove_hole(holes *h, int32_t i) {
+  memmove(&h->holes[i], &h->holes[i + 1], (size_t)(--h->count - i) * sizeof *h->holes);
+}
+
+static void give_back(holes *h, uint64_t offset, uint64_t bytes) {
+  int32_t low = 0, high = h->count;
+  while (low < high) {
+    int32_t middle = (low + high) / 2;
+    if (h->holes[middle].offset < offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low < h->count && offset + bytes == h->holes[low].offset) {
+    bytes += h->holes[low].bytes;
+    remove_hole(h, low);
+  }
+  if (low > 0 && h->holes[low - 1].offset + h->holes[low - 1].bytes == offset) {
+    h->holes[low - 1].bytes += bytes;
+    return;
+  }
+  memmove(&h->holes[low + 1], &h->holes[low], (size_t)(h->count++ - low) * sizeof *h->holes);
+  h->holes[low] = (hole){offset, bytes};
+}
+
+// The lowest or the highest place where it fits; false when there is none.
+static bool take(holes *h, uint64_t bytes, bool high, uint64_t *offset) {
+  int32_t i = high ? h->count - 1 : 0, step = high ? -1 : 1;
+  while (i >= 0 && i < h->count && h->holes[i].bytes < bytes) i += step;
+  if (i < 0 || i == h->count) return false;
+  hole *it = &h->holes[i];
+  *offset = high ? it->offset + it->bytes - bytes : it->offset;
+  it->bytes -= bytes;
+  if (!high) it->offset += bytes;
+  if (!it->bytes) remove_hole(h, i);
+  return true;
+}
+
+// starts, ends: the blocks by their first and by their last moment. What lives longer than `life` goes to the bottom of an
+// arena of so many bytes, the rest to its top.
+static bool fits(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends, holes *h, uint64_t bytes,
+                 int32_t life) {
+  h->count = 1;
+  h->holes[0] = (hole){0, bytes};
+  for (int32_t i = 0, done = 0; i < count; i++) {
+    for (; done < count && end_of(ends[done]) <= starts[i]->start; done++)
+      give_back(h, ends[done]->offset, ends[done]->bytes);
+    bool high = end_of(starts[i]) - starts[i]->start <= life;
+    if (!take(h, starts[i]->bytes, high, &starts[i]->offset)) return false;
+  }
+  return true;
+}
+
+static int by_start(const void *a, const void *b) {
+  const dp_pack_block *x = *(dp_pack_block *const *)a, *y = *(dp_pack_block *const *)b;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  return (x > y) - (x < y);
+}
+
+static int by_end(const void *a, const void *b) {
+  const dp_pack_block *x = *(dp_pack_block *const *)a, *y = *(dp_pack_block *const *)b;
+  if (end_of(x) != end_of(y)) return end_of(x) < end_of(y) ? -1 : 1;
+  return (x > y) - (x < y);
+}
+
+static uint64_t pack_by_time(dp_arena *scratch, int32_t count, dp_pack_block *blocks, uint64_t bound) {
+  static const int32_t lives[] = {8, 64, 512};
+  size_t n = (size_t)count + 1;
+  dp_pack_block **starts = dp_alloc_n(scratch, n, sizeof *starts), **ends = dp_alloc_n(scratch, n, sizeof *ends);
+  holes h = {.holes = dp_alloc_n(scratch, n + 1, sizeof *h.holes)};
+  for (int32_t i = 0; i < count; i++) starts[i] = ends[i] = &blocks[i];
+  qsort(starts, (size_t)count, sizeof *starts, by_start);
+  qsort(ends, (size_t)count, sizeof *ends, by_end);
+  uint64_t room = 0;  // beyond the bound; when it is all bytes of all blocks they fit
+  for (;; room = room ? 2 * room : dp_align_up(bound / 256 + 1, DP_PACK_ALIGNMENT))
+    for (size_t k = 0; k < DP_COUNT(lives); k++)
+      if (fits(count, starts, ends, &h, bound + room, lives[k])) return bound + room;
+}
+
+// ---- the best of several --------------------------------------------------------------------------------------------
+
+typedef struct {
+  int32_t count;
+  dp_pack_block *blocks, **placed;
+  sized *order;
+  uint64_t top, *offsets;  // the best so far
+} search;
+
+// Packs in the search's order and keeps the offsets when they are better than those before.
+static void try_order(search *s) {
+  uint64_t top = pack_by_size(s->count, s->order, s->placed);
+  if (top >= s->top) return;
+  s->top = top;
+  for (int32_t i = 0; i < s->count; i++) s->offsets[i] = s->blocks[i].offset;
+}
+
+// Lets the block that reaches highest choose before all those that it came after.
+static void promote_highest(search *s) {
+  int32_t highest = 0;
+  for (int32_t i = 1; i < s->count; i++) {
+    const dp_pack_block *a = s->order[i].block, *b = s->order[highest].block;
+    if (a->offset + a->bytes > b->offset + b->bytes) highest = i;
+  }
+  sized it = s->order[highest];
+  memmove(&s->order[1], &s->order[0], (size_t)highest * sizeof *s->order);
+  s->order[0] = it;
+}
+
+// Blocks that no later one can meet on some stream are done with, as far as that stream goes.
+static void clamp(int32_t count, dp_pack_block *blocks) {
+  int32_t past[DP_PACK_STREAMS] = {0};
+  for (int32_t i = 0; i < count; i++)
+    if (blocks[i].start >= past[blocks[i].stream]) past[blocks[i].stream] = blocks[i].start + 1;
+  for (int32_t i = 0; i < count; i++)
+    for (int s = 0; s < DP_PACK_STREAMS; s++)
+      if (blocks[i].free[s] > past[s]) blocks[i].free[s] = past[s];
+}
+
+uint64_t dp_pack(dp_arena *scratch, int32_t count, dp_pack_block *blocks) {
+  size_t n = (size_t)count + 1;
+  search s = {.count = count, .blocks = blocks, .top = UINT64_MAX};
+  clamp(count, blocks);
+  uint64_t bound = dp_pack_bound(scratch, count, blocks);
+  if (!count) return 0;
+  if (count > MOST_BY_SIZE) return pack_by_time(scratch, count, blocks, bound);
+  s.order = dp_alloc_n(scratch, n, sizeof *s.order);
+  s.offsets = dp_alloc_n(scratch, n, sizeof *s.offsets);
+  s.placed = dp_alloc_n(scratch, n, sizeof *s.placed);
+  for (int notion = 0; notion < 3 && s.top > bound; notion++) {
+    for (int32_t i = 0; i < count; i++) s.order[i] = (sized){&blocks[i], size_by(&blocks[i], notion)};
+    qsort(s.order, (size_t)count, sizeof *s.order, larger_first);
+    try_order(&s);
+    int64_t tries = dp_min_i64(MOST_TRIES, MOST_PAIRS / ((int64_t)count * count));
+    for (; tries > 0 && s.top > bound; tries--) {
+      promote_highest(&s);
+      try_order(&s);
+    }
+  }
+  for (int32_t i = 0; i < count; i++) blocks[i].offset = s.offsets[i];
+  return s.top;
+}
