@@ -12,10 +12,27 @@ static dp_kernel_operand operand_of(const dp_model *model, const dp_value *value
                              dp_shard_range(&value->type.shape, value->placements, &model->mesh, last, model->batch)};
 }
 
-static int threads_of(const dp_compile *compile) {
+static int most_threads(const dp_compile *compile) {
   if (compile->options->threads > 0) return compile->options->threads;
   int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
   return (int)dp_max_i64(1, cores / dp_mesh_devices(&compile->model->mesh));
+}
+
+// What a device's part of the node is worth in threads: starting one costs as much as this many operations or bytes.
+static int threads_worth(const dp_model *model, const dp_node *node, const dp_kernel_spec *spec) {
+  enum { PER_THREAD = 1 << 15 };
+  double whole = 1, local = 1;  // elements of the largest operand or result
+  for (int k = 0; k < spec->n_inputs + spec->n_outputs; k++) {
+    const dp_kernel_operand *o = k < spec->n_inputs ? &spec->inputs[k] : &spec->outputs[k - spec->n_inputs];
+    double elements = 1;
+    for (int d = 0; o->present && d < o->local.rank; d++) elements *= (double)o->local.whole[d];
+    if (!o->present || elements <= whole) continue;
+    whole = elements;
+    local = (double)dp_local_count(&o->local);
+  }
+  dp_cost cost = dp_op_cost(node, model->batch);
+  double work = (cost.flops > cost.bytes ? cost.flops : cost.bytes) * local / whole / PER_THREAD;
+  return work < spec->threads ? (int)dp_max_i64(1, (int64_t)work) : spec->threads;
 }
 
 static dp_status choose(dp_compile *compile, dp_node *node) {
@@ -24,7 +41,7 @@ static dp_status choose(dp_compile *compile, dp_node *node) {
                          .node = node,
                          .n_inputs = node->n_inputs,
                          .n_outputs = node->n_outputs,
-                         .threads = threads_of(compile)};
+                         .threads = most_threads(compile)};
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i]) spec.inputs[i] = operand_of(model, node->inputs[i]);
   for (int i = 0; i < node->n_outputs; i++)
@@ -36,6 +53,8 @@ static dp_status choose(dp_compile *compile, dp_node *node) {
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): backend %s has no kernel for it (first operand: %s)", node->name,
                    node->op->name, compile->options->target->name, dp_type_print(&x->type, text, sizeof text));
   }
+  bool divides = kernel->parts || kernel->priority > 0;  // its own parts, or a library's threads
+  spec.threads = divides ? threads_worth(model, node, &spec) : 1;
   node->kernel = kernel->name;
   node->threads = spec.threads;
   node->scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
