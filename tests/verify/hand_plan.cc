@@ -227,9 +227,8 @@ HandPlan::HandPlan(int64_t devices) : plan(New(arena, dp__plan__init)) {
 ProgramWriter &HandPlan::Open(const std::string &name) {
   uint32_t index = 0;
   while (name != model->graphs[index]->name) index++;
-  void *memory = dp_alloc(arena, sizeof(ProgramWriter));
-  ProgramWriter *w = new (memory) ProgramWriter(arena, plan, model->graphs[index], index);
-  writers_[name] = w;
+  std::unique_ptr<ProgramWriter> &w = writers_[name];
+  w.reset(new ProgramWriter(arena, plan, model->graphs[index], index));
   Append(arena, &plan->roles[0]->n_programs, &plan->roles[0]->programs, w->program);
   return *w;
 }

@@ -7,6 +7,7 @@
 #define DP_TESTS_VERIFY_HAND_PLAN_H
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,7 @@ class HandPlan {
   void WriteEval();
   void WriteInit();
   ProgramWriter &Open(const std::string &program);
-  std::map<std::string, ProgramWriter *> writers_;
+  std::map<std::string, std::unique_ptr<ProgramWriter>> writers_;
 };
 
 }  // namespace dp_test

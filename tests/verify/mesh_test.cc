@@ -1,7 +1,7 @@
 // Plans over meshes of several axes: conversions against what devices really hold, and plans that are large.
 #include <gtest/gtest.h>
+#include <time.h>
 
-#include <chrono>
 #include <random>
 #include <set>
 
@@ -300,15 +300,16 @@ TEST(Large, HundredThousandInstructionsTakeASecond) {
   w.Output("y", "out");
   std::string message;
   dp_verify_report report;
-  auto start = std::chrono::steady_clock::now();
+  clock_t start = clock();  // this process's own time: the machine may be busy
   EXPECT_EQ(p.Verify(&message, &report), "") << message;
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  double seconds = static_cast<double>(clock() - start) / CLOCKS_PER_SEC;
   printf("%llu instructions checked in %.3f s\n", static_cast<unsigned long long>(report.instructions), seconds);
   RecordProperty("seconds", std::to_string(seconds));
   EXPECT_EQ(report.instructions, 2u * pairs + 2);
   EXPECT_EQ(report.operands, 3u * pairs + 1 + 1 - 1 + 1);
-  // The design asks for one second; a shared machine may take a while longer.
-  EXPECT_LT(seconds, 4);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(seconds, 1);
+#endif
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using dp_test::Arena;
 // ---- spans ----------------------------------------------------------------------------------------------------------
 
 TEST(Spans, AgreeWithAMapOfBytes) {
-  for (unsigned seed = 0; seed < 60; seed++) {
+  for (unsigned seed = 0; seed < 24; seed++) {
     std::mt19937 random(seed);
     Arena arena;
     dp_spans *spans = dp_spans_create(arena);
@@ -179,16 +179,16 @@ class RandomProgram {
 
 TEST(Order, AgreesWithBruteForce) {
   int counts[DP_RULE_COUNT] = {};
-  for (unsigned seed = 0; seed < 3000; seed++) {
+  for (unsigned seed = 0; seed < 1600; seed++) {
     RandomProgram program(seed, seed % 4 == 0);
     dp_rule expected = program.Brute(), found = program.Check();
     ASSERT_EQ(found, expected) << "seed " << seed << ": " << dp_rule_name(found) << " where " << dp_rule_name(expected)
                                << " is expected";
     counts[found]++;
   }
-  EXPECT_GT(counts[DP_RULE_NONE], 150);
-  EXPECT_GT(counts[DP_RULE_ORDER_CONFLICT], 150);
-  EXPECT_GT(counts[DP_RULE_ORDER_CYCLE], 150);
+  EXPECT_GT(counts[DP_RULE_NONE], 100);
+  EXPECT_GT(counts[DP_RULE_ORDER_CONFLICT], 100);
+  EXPECT_GT(counts[DP_RULE_ORDER_CYCLE], 100);
 }
 
 }  // namespace
