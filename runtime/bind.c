@@ -63,13 +63,30 @@ static void bind_operands(const dp_bind *b, dp_unit *unit, dp_kernel_spec *spec)
   }
 }
 
-dp_status dp_bind_kernel(const dp_bind *b, const dp_node *node, dp_unit *unit) {
+static bool same_operand(const dp_kernel_operand *a, const dp_kernel_operand *b) {
+  if (a->present != b->present || a->dtype != b->dtype || a->local.rank != b->local.rank) return false;
+  size_t bytes = (size_t)a->local.rank * sizeof a->local.lo[0];
+  return !memcmp(a->local.whole, b->local.whole, bytes) && !memcmp(a->local.outer, b->local.outer, bytes) &&
+         !memcmp(a->local.unit, b->local.unit, bytes) && !memcmp(a->local.lo, b->local.lo, bytes) &&
+         !memcmp(a->local.hi, b->local.hi, bytes);
+}
+
+// Of one instruction.
+static bool same_spec(const dp_kernel_spec *a, const dp_kernel_spec *b) {
+  for (int i = 0; i < a->n_inputs; i++)
+    if (!same_operand(&a->inputs[i], &b->inputs[i])) return false;
+  for (int i = 0; i < a->n_outputs; i++)
+    if (!same_operand(&a->outputs[i], &b->outputs[i])) return false;
+  return true;
+}
+
+dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   const Dp__Instruction *in = unit->instruction;
   DP_TRY(find_kernel(b, node, unit));
-  dp_kernel_spec *spec = dp_alloc(b->arena, sizeof *spec);
-  *spec = (dp_kernel_spec){.op = node->op, .node = node, .threads = in->threads ? (int)in->threads : 1};
+  dp_kernel_spec here = {.op = node->op, .node = node, .threads = in->threads ? (int)in->threads : 1}, *spec = &here;
   bind_operands(b, unit, spec);
-  unit->spec = spec;
+  if (!b->last || !same_spec(b->last, spec)) b->last = dp_memdup(b->arena, spec, sizeof *spec);
+  unit->spec = b->last;
   if (unit->kernel->match && !unit->kernel->match(spec))
     return dp_fail(EX_DATAERR, "kernel %s does not take the operands that the plan gives it", in->kernel);
   uint64_t needed = unit->kernel->scratch_bytes ? unit->kernel->scratch_bytes(spec) : 0;
@@ -151,6 +168,7 @@ dp_status dp_bind_communication(const dp_bind *b, dp_unit *unit) {
                                                                                : DP_REGION_SUM;
   if (!dp_region_can(action, dtype))
     return dp_fail(EX_UNAVAILABLE, "%s of %s is not supported", in->op, dp_type_name(dtype));
+  if (!memory->backend->computes) return DP_OK;
   if (axis >= 0 && to->placements[axis]->kind == DP_REPLICATE)
     unit->transfer = dp_transfer_all_reduce(b->arena, dtype, action, n, sources, targets);
   else

@@ -20,6 +20,7 @@ typedef struct {
 static dp_status make_units_of(making *w, dp_node *const *const *nodes, size_t s, size_t i, int flat) {
   const Dp__Stream *stream = w->bind.program->streams[s];
   const Dp__Instruction *in = stream->instructions[i];
+  w->bind.last = NULL;
   for (int d = 0; d < w->n_devices; d++) {
     if (w->unit_of[d][flat] >= 0) continue;
     dp_unit unit = {.instruction = in, .stream = stream->name, .stream_index = (int)s};
@@ -93,7 +94,7 @@ static void make_order(const making *w) {
 
 dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const Dp__Program *program, const dp_graph *graph,
                         dp_node *const *const *nodes, int64_t n, dp_bound *bound) {
-  making w = {{arena, binding, program, graph, n}, bound, binding->memory->n_devices, NULL, NULL, NULL};
+  making w = {{arena, binding, program, graph, n, NULL}, bound, binding->memory->n_devices, NULL, NULL, NULL};
   bound->n = n;
   bound->binding = binding;
   bound->schedule.run = dp_bound_run;

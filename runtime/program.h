@@ -28,7 +28,7 @@ typedef struct {
   int *devices;
   // A kernel
   const dp_kernel *kernel;
-  dp_kernel_spec *spec;
+  const dp_kernel_spec *spec;
   void *state;
   const void *in[DP_MAX_OPERANDS];
   void *out[DP_MAX_OPERANDS], *scratch;
@@ -67,13 +67,14 @@ typedef struct {
   const Dp__Program *program;
   const dp_graph *graph;
   int64_t n;
+  const dp_kernel_spec *last;  // of the instruction at hand, on the device before; devices with equal parts share one
 } dp_bind;
 
 bool dp_bind_is_communication(const Dp__Instruction *instruction);
 // The devices that take part with `device`, itself among them, in rank order.
 void dp_bind_group(const dp_bind *bind, int device, dp_unit *unit);
 // Fills in what the unit does. node: carries a kernel's attributes.
-dp_status dp_bind_kernel(const dp_bind *bind, const dp_node *node, dp_unit *unit) DP_MUST_USE;
+dp_status dp_bind_kernel(dp_bind *bind, const dp_node *node, dp_unit *unit) DP_MUST_USE;
 dp_status dp_bind_communication(const dp_bind *bind, dp_unit *unit) DP_MUST_USE;
 
 #ifdef __cplusplus

@@ -134,7 +134,8 @@ static dp_status load(void *arg) {
 dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
                             dp_session **session) {
   if (!options->unchecked) DP_TRY(dp_verify_plan(plan, NULL));
-  dp_arena *arena = dp_arena_create(0);
+  // The tables of a plan, whatever it says, take no more than half of the machine.
+  dp_arena *arena = dp_arena_create((size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE));
   if (!arena) return dp_fail(DP_EX_MEMORY, "no memory for a session");
   dp_session *s = dp_alloc(arena, sizeof *s);
   s->arena = arena;
