@@ -1,0 +1,100 @@
+// Inputs of an ONNX graph. One symbol may stand for the batch: what the leading dims of inputs are called there, or, when
+// none of them is symbolic, the one name that inputs have elsewhere. It becomes our N; every other extent must be a number.
+#include <string.h>
+
+#include "frontends/onnx/onnx_reader.h"
+
+typedef struct {
+  dp_onnx_reader *reader;
+  const Dp__Onnx__Graph *graph;
+  bool leading;        // some input's leading dim is symbolic
+  const char *symbol;  // NULL: not met yet
+} symbols;
+
+static const Dp__Onnx__TensorShape *shape_of(const Dp__Onnx__ValueInfo *input) {
+  return input->type && input->type->tensor_type ? input->type->tensor_type->shape : NULL;
+}
+
+static bool is_open(const Dp__Onnx__Dimension *d) { return !d->has_dim_value; }
+
+// Whether the dim called `param` (it may be nameless) at axis `axis` is the batch.
+static bool is_batch(const symbols *s, const char *param, size_t axis) {
+  if (s->leading && !axis) return true;
+  return s->symbol && *param && !strcmp(param, s->symbol);
+}
+
+static bool is_word(const char *text) {
+  size_t letters = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+  return *text && !text[letters] && letters < 32 && (*text < '0' || *text > '9') && strcmp(text, "inf") &&
+         strcmp(text, "nan");
+}
+
+static void find_symbol(symbols *s, const dp_onnx_scope *scope) {
+  for (int pass = 0; pass < 2 && !s->leading; pass++) {
+    for (size_t i = 0; i < s->graph->n_input; i++) {
+      const Dp__Onnx__TensorShape *shape = shape_of(s->graph->input[i]);
+      if (!shape || dp_names_find(scope->names, s->graph->input[i]->name) >= 0) continue;
+      for (size_t d = 0; d < (pass ? shape->n_dim : shape->n_dim > 0); d++) {
+        if (!is_open(shape->dim[d])) continue;
+        s->leading |= !pass;
+        if (!s->symbol && *shape->dim[d]->dim_param) s->symbol = shape->dim[d]->dim_param;
+      }
+    }
+  }
+}
+
+static dp_status read_shape(const symbols *s, const Dp__Onnx__TensorShape *m, dp_shape *shape) {
+  if (!m)
+    return dp_fail(EX_UNAVAILABLE, "its rank is left open, which is not supported; export the model with its shape");
+  if (m->n_dim > DP_MAX_RANK)
+    return dp_fail(EX_UNAVAILABLE, "it has rank %zu; at most %d is supported", m->n_dim, DP_MAX_RANK);
+  *shape = (dp_shape){.rank = (int)m->n_dim};
+  for (size_t d = 0; d < m->n_dim; d++) {
+    if (!is_open(m->dim[d]))
+      shape->dims[d] = dp_dim_of(m->dim[d]->dim_value);
+    else if (is_batch(s, m->dim[d]->dim_param, d))
+      shape->dims[d] = dp_dim_batch();
+    else
+      return dp_fail(
+          EX_UNAVAILABLE,
+          "its extent along axis %zu is left open ('%s'); only the batch%s%s may be: export the model with a "
+          "number there",
+          d, m->dim[d]->dim_param, s->symbol ? ", here " : "", s->symbol ? s->symbol : "");
+  }
+  return dp_shape_check(shape, 1);
+}
+
+static dp_status read_type(const symbols *s, const Dp__Onnx__ValueInfo *m, dp_type *type) {
+  if (!m->type || !m->type->tensor_type) {
+    if (m->type && (m->type->has_sequence_type || m->type->has_map_type || m->type->has_optional_type ||
+                    m->type->has_sparse_tensor_type))
+      return dp_fail(EX_UNAVAILABLE,
+                     "it is no tensor but a sequence, map, optional or sparse tensor, which is not "
+                     "supported");
+    return dp_fail(EX_DATAERR, "its type is missing");
+  }
+  DP_TRY(dp_onnx_tensor_dtype(m->type->tensor_type->elem_type, "it", &type->dtype));
+  return read_shape(s, m->type->tensor_type->shape, &type->shape);
+}
+
+dp_status dp_onnx_input_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Graph *graph) {
+  symbols s = {.reader = reader, .graph = graph};
+  find_symbol(&s, scope);
+  if (s.symbol && is_word(s.symbol)) reader->model->symbol = dp_strdup(reader->arena, s.symbol);
+  dp_names *seen = dp_names_create(reader->arena);
+  for (size_t i = 0; i < graph->n_input; i++) {
+    const char *name = graph->input[i]->name;
+    if (dp_names_find(seen, name) >= 0) return dp_fail(EX_DATAERR, "two inputs are called '%s'", name);
+    dp_names_add(seen, name, 0);
+    // Old files list initializers as inputs with a default.
+    if (dp_names_find(scope->names, name) >= 0) continue;
+    dp_type type;
+    DP_TRY(dp_status_context(read_type(&s, graph->input[i], &type), "input '%s'", name));
+    if (!strncmp(name, "dp.", 3))
+      return dp_fail(EX_DATAERR, "input '%s': names that begin with 'dp.' are the compiler's own", name);
+    DP_TRY(
+        dp_onnx_scope_bind(reader, scope, name,
+                           (dp_onnx_binding){.value = dp_graph_add_value(reader->graph, DP_VALUE_INPUT, name, type)}));
+  }
+  return DP_OK;
+}

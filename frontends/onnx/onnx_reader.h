@@ -1,0 +1,194 @@
+// Parts of the ONNX reader (private to frontends/onnx): what a name of the file stands for, and who does what.
+//
+// onnx.c reads the file and walks the graph; onnx_input.c types its inputs; onnx_tensor.c and onnx_external.c read
+// tensors; onnx_scope.c keeps names; onnx_fold.c (with onnx_arithmetic.c, onnx_move.c) computes what is known already;
+// onnx_node.c (with onnx_attr.c, onnx_opset.c, onnx_special.c) makes nodes of the rest; onnx_function.c inlines functions.
+#ifndef DP_FRONTENDS_ONNX_ONNX_READER_H
+#define DP_FRONTENDS_ONNX_ONNX_READER_H
+
+#include "frontends/onnx/onnx.pb-c.h"
+#include "ir/builder.h"
+#include "ir/names.h"
+
+enum {
+  DP_ONNX_MIN_OPSET = 7,
+  DP_ONNX_MAX_OPSET = 28,
+  DP_ONNX_MAX_CALLS = 32,       // functions inside one another
+  DP_ONNX_MAX_KNOWN = 1 << 16,  // elements of a tensor that is followed element by element
+  DP_ONNX_ALL_KNOWN = 4 << 20,  // of all of them together, and of what was looked at for them
+  DP_ONNX_MAX_WORK = 16 << 20,  // nodes, operands, results and attributes, those of functions at each call
+  DP_ONNX_MAX_PATH_BYTES = 4096,
+};
+
+// One element that is known: an integer or bool, possibly symbolic in the batch, or a float.
+typedef struct {
+  dp_dim i;
+  double f;
+} dp_onnx_number;
+
+// A tensor whose elements are known while the model is read. dtype: int64, int32, bool, float32 or float64.
+typedef struct {
+  dp_dtype dtype;
+  int rank;
+  int64_t extents[DP_MAX_RANK];
+  int64_t count;
+  dp_onnx_number *numbers;
+} dp_onnx_known;
+
+// What a name stands for: at first one of value, tensor, known; the others follow when they are asked for.
+typedef struct {
+  const char *name;  // unique in the graph
+  dp_value *value;
+  const dp_tensor *tensor;
+  const dp_onnx_known *known;
+  bool initializer;  // a float one is a parameter or buffer
+} dp_onnx_binding;
+
+// The names of the graph or of one call of a function.
+typedef struct {
+  dp_names *names;
+  int32_t count;
+  dp_onnx_binding **bindings;
+  const char *prefix;  // of names in a function: "call/"; ""
+  int64_t opset;       // of ONNX's domain
+} dp_onnx_scope;
+
+typedef struct dp_onnx_files dp_onnx_files;
+
+typedef struct {
+  dp_arena *arena;
+  const char *path;
+  const Dp__Onnx__Model *message;
+  dp_model *model;
+  dp_graph *graph;
+  dp_onnx_files *files;  // external ones
+  int64_t work;          // so far, against DP_ONNX_MAX_WORK
+  int64_t n_known;       // elements kept as known so far
+  int calls;             // that are open
+} dp_onnx_reader;
+
+// ---- onnx.c ---------------------------------------------------------------------------------------------------------
+
+dp_status dp_onnx_walk(dp_onnx_reader *reader, dp_onnx_scope *scope, size_t count,
+                       Dp__Onnx__Node *const *nodes) DP_MUST_USE;
+// The node's name with the scope's prefix, or, when it has none, its first result's, or its operator's.
+const char *dp_onnx_name(dp_onnx_reader *reader, const dp_onnx_scope *scope, const Dp__Onnx__Node *node);
+// The version of ONNX's own domain in a list of imports; 0 when it is not there.
+dp_status dp_onnx_opset(size_t count, Dp__Onnx__OperatorSetId *const *ids, int64_t *opset) DP_MUST_USE;
+
+// ---- onnx_input.c ---------------------------------------------------------------------------------------------------
+
+// Adds the graph's inputs, other than initializers, as inputs.
+dp_status dp_onnx_input_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Graph *graph) DP_MUST_USE;
+
+// ---- onnx_tensor.c, onnx_external.c ---------------------------------------------------------------------------------
+
+dp_status dp_onnx_tensor_read(dp_onnx_reader *reader, const Dp__Onnx__Tensor *message,
+                              const dp_tensor **tensor) DP_MUST_USE;
+// The element type by ONNX's number; `what` names whose it is.
+dp_status dp_onnx_tensor_dtype(int32_t number, const char *what, dp_dtype *dtype) DP_MUST_USE;
+// `bytes` bytes of the file that the message's external_data name.
+dp_status dp_onnx_external_read(dp_onnx_reader *reader, const Dp__Onnx__Tensor *message, size_t bytes,
+                                const void **data) DP_MUST_USE;
+
+// ---- onnx_scope.c ---------------------------------------------------------------------------------------------------
+
+dp_onnx_scope *dp_onnx_scope_create(dp_onnx_reader *reader, const char *prefix, int64_t opset);
+// Enters a binding under `name`; a second one of that name is refused.
+dp_status dp_onnx_scope_bind(dp_onnx_reader *reader, dp_onnx_scope *scope, const char *name,
+                             dp_onnx_binding binding) DP_MUST_USE;
+// What operand `name` stands for; NULL for "" (left out). Unknown names are refused.
+dp_status dp_onnx_scope_find(const dp_onnx_scope *scope, const char *name, dp_onnx_binding **binding) DP_MUST_USE;
+// Makes the name point to another's binding.
+dp_status dp_onnx_scope_alias(dp_onnx_reader *reader, dp_onnx_scope *scope, const char *name,
+                              dp_onnx_binding *binding) DP_MUST_USE;
+dp_type dp_onnx_scope_type(const dp_onnx_binding *binding);
+// Its elements; NULL when they are not known.
+const dp_onnx_known *dp_onnx_scope_known(dp_onnx_reader *reader, dp_onnx_binding *binding);
+// Its data as a constant; NULL when it is computed, or symbolic.
+const dp_tensor *dp_onnx_scope_tensor(dp_onnx_reader *reader, dp_onnx_binding *binding);
+// The value in the graph: a parameter of a float initializer, else a constant, or computed from the samples present.
+dp_status dp_onnx_scope_value(dp_onnx_reader *reader, dp_onnx_binding *binding, dp_value **value) DP_MUST_USE;
+
+// ---- onnx_fold.c, onnx_arithmetic.c, onnx_move.c --------------------------------------------------------------------
+
+// Binds the node's results when they can be known now; *folded says whether.
+dp_status dp_onnx_fold(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node,
+                       bool *folded) DP_MUST_USE;
+
+// An evaluation: what an operator finds and gives. A function that leaves `results` NULL could not know them.
+typedef struct {
+  dp_onnx_reader *reader;
+  const Dp__Onnx__Node *node;
+  int64_t opset;
+  int n_inputs, n_results;
+  const dp_onnx_known *const *inputs;  // (n_inputs) NULL: left out
+  const dp_onnx_known **results;       // (n_results)
+} dp_onnx_evaluation;
+
+typedef dp_status (*dp_onnx_evaluate)(dp_onnx_evaluation *evaluation);
+// A tensor to be filled in; NULL when there are too many elements.
+dp_onnx_known *dp_onnx_fold_make(dp_onnx_reader *reader, dp_dtype dtype, int rank, const int64_t *extents);
+// Operand i as plain integers; NULL when left out, symbolic or no integers (*count is then 0).
+const int64_t *dp_onnx_fold_ints(const dp_onnx_evaluation *e, int i, int64_t *count);
+// The same, or attribute `name` where older opsets have it.
+const int64_t *dp_onnx_fold_list(const dp_onnx_evaluation *e, int i, const char *name, int64_t *count);
+// NULL when the operator is none of theirs.
+dp_onnx_evaluate dp_onnx_arithmetic_find(const char *op);
+dp_onnx_evaluate dp_onnx_move_find(const char *op);
+
+// ---- onnx_attr.c ----------------------------------------------------------------------------------------------------
+
+const Dp__Onnx__Attribute *dp_onnx_attr_find(const Dp__Onnx__Node *node, const char *name);  // NULL when absent
+int64_t dp_onnx_attr_int(const Dp__Onnx__Node *node, const char *name, int64_t otherwise);
+// The kind by the message's type, or, in old files, by what is there; 0 when it is none of ours.
+dp_attr_kind dp_onnx_attr_kind(const Dp__Onnx__Attribute *message);
+dp_status dp_onnx_attr_read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *message, dp_attr *attr) DP_MUST_USE;
+// The number that people wrote: the shortest decimal that rounds to the float.
+double dp_onnx_attr_widen(float number);
+
+// ---- onnx_opset.c ---------------------------------------------------------------------------------------------------
+
+// The operator's name today.
+const char *dp_onnx_opset_name(const char *op, int64_t opset);
+// Where an attribute of this opset became an operand later; -1: nowhere.
+int dp_onnx_opset_operand(const char *op, int64_t opset, const char *attribute);
+// Whether an attribute that our schema lacks says what goes without saying.
+bool dp_onnx_opset_ignores(const char *op, const dp_attr *attr);
+// Whether operand i is running state that the operator itself keeps up to date.
+bool dp_onnx_opset_is_state(const char *op, int i);
+// The operator that takes any number of operands a few at a time, from the first on; NULL: not one that can be so taken.
+const char *dp_onnx_opset_chain(const char *op);
+
+// ---- onnx_node.c, onnx_special.c, onnx_function.c -----------------------------------------------------------------------------------
+
+// A node on its way into the graph: what it says, changed as its opset asks for.
+typedef struct {
+  dp_onnx_reader *reader;
+  dp_onnx_scope *scope;
+  const Dp__Onnx__Node *message;
+  const char *name;
+  const dp_op *op;
+  int n_inputs, n_outputs, n_attrs;
+  dp_onnx_binding **inputs;  // NULL: left out
+  const char **outputs;      // names in the scope; NULL: not asked for
+  dp_attr *attrs;
+} dp_onnx_node;
+
+dp_status dp_onnx_node_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message) DP_MUST_USE;
+void dp_onnx_node_set(dp_onnx_node *node, dp_attr attr);                      // replaces the attribute of that name
+const dp_attr *dp_onnx_node_get(const dp_onnx_node *node, const char *name);  // NULL when absent
+// Adds it as it is and binds its results.
+dp_status dp_onnx_node_emit(dp_onnx_node *node) DP_MUST_USE;
+// What an operator needs beyond tables, in its own way; *done: nothing is left to emit.
+dp_status dp_onnx_special(dp_onnx_node *node, bool *done) DP_MUST_USE;
+// The same for one that has no operator of ours.
+dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
+                                  bool *done) DP_MUST_USE;
+
+// The model's own function that the node calls; NULL when it is none.
+const Dp__Onnx__Function *dp_onnx_function_find(const dp_onnx_reader *reader, const Dp__Onnx__Node *node);
+dp_status dp_onnx_function_inline(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node,
+                                  const Dp__Onnx__Function *function) DP_MUST_USE;
+
+#endif

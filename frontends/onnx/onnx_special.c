@@ -1,0 +1,114 @@
+// Operators whose form changed by more than a table can say, and those that ours are put together for.
+#include <string.h>
+
+#include "frontends/onnx/onnx_reader.h"
+
+// Until opset 13 the operand is seen as a matrix, [dims before axis, dims from axis on], and axis is 1 when not given.
+static dp_status along_rows(dp_onnx_node *node, bool *done) {
+  if (node->scope->opset >= 13 || node->n_inputs != 1 || node->n_outputs != 1) return DP_OK;
+  const dp_attr *given = dp_onnx_node_get(node, "axis");
+  dp_type type = dp_onnx_scope_type(node->inputs[0]);
+  int64_t rank = type.shape.rank, axis = given && given->kind == DP_ATTR_INT ? given->i : 1;
+  if (axis < -rank || axis > rank)
+    return dp_fail(EX_DATAERR, "axis is %lld where the operand has rank %lld", (long long)axis, (long long)rank);
+  if (axis < 0) axis += rank;
+  dp_onnx_node_set(node, dp_attr_int("axis", -1));
+  if (axis == rank - 1) return DP_OK;
+  dp_builder builder = {.graph = node->reader->graph, .prefix = node->name};
+  dp_attr from = dp_attr_int("axis", axis), last = dp_attr_int("axis", -1);
+  dp_value *x;
+  DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[0], &x));
+  dp_value *matrix = dp_build(&builder, "Flatten", 1, &x, 1, 1, &from);
+  dp_value *rows = dp_build(&builder, node->op->name, 1, &matrix, 1, 1, &last);
+  dp_value *y = dp_build_reshape(&builder, rows, &type.shape);
+  DP_TRY(builder.status);
+  *done = true;
+  return dp_onnx_scope_bind(node->reader, node->scope, node->outputs[0], (dp_onnx_binding){.value = y});
+}
+
+// Until opset 14 results beyond the first say that it trains. Running statistics that are the model's own follow PyTorch,
+// from whose exports they come: the variance is the unbiased one.
+static dp_status normalization(dp_onnx_node *node, bool *done) {
+  (void)done;
+  if (node->scope->opset < 14) {
+    if (node->n_outputs > 1) dp_onnx_node_set(node, dp_attr_int("training_mode", 1));
+    if (node->n_outputs > 3) node->n_outputs = 3;  // the saved ones are of no use but to an old gradient
+  }
+  const dp_attr *training = dp_onnx_node_get(node, "training_mode");
+  bool own = node->n_inputs == 5;
+  for (int i = 3; i < 5 && own; i++) own = node->inputs[i] && node->inputs[i]->initializer;
+  if (own && training && training->kind == DP_ATTR_INT && training->i)
+    dp_onnx_node_set(node, dp_attr_int("unbiased", 1));
+  return DP_OK;
+}
+
+dp_status dp_onnx_special(dp_onnx_node *node, bool *done) {
+  static const struct {
+    const char *op;
+    dp_status (*function)(dp_onnx_node *node, bool *done);
+  } table[] = {{"Softmax", along_rows},
+               {"LogSoftmax", along_rows},
+               {"Hardmax", along_rows},
+               {"BatchNormalization", normalization}};
+  for (size_t i = 0; i < DP_COUNT(table); i++)
+    if (!*node->op->domain && !strcmp(node->op->name, table[i].op)) return table[i].function(node, done);
+  return DP_OK;
+}
+
+// ---- without an operator of ours ------------------------------------------------------------------------------------
+
+// One number, expanded.
+static dp_status constant_of_shape(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m, bool *done) {
+  const Dp__Onnx__Attribute *given = dp_onnx_attr_find(m, "value");
+  dp_onnx_binding *shape;
+  if (m->n_input != 1 || m->n_output != 1) return dp_fail(EX_DATAERR, "one operand and one result are expected");
+  DP_TRY(dp_onnx_scope_find(scope, m->input[0], &shape));
+  const dp_onnx_known *extents = shape ? dp_onnx_scope_known(reader, shape) : NULL;
+  if (!extents || extents->dtype != DP_INT64 || extents->count > DP_MAX_RANK)
+    return dp_fail(EX_UNAVAILABLE, "its operand is computed from data, or is no shape of at most %d extents",
+                   DP_MAX_RANK);
+  dp_tensor number = {.dtype = DP_FLOAT32, .bytes = 4, .data = dp_alloc(reader->arena, 4)};
+  if (given) {
+    dp_attr attr;
+    DP_TRY(dp_onnx_attr_read(reader, given, &attr));
+    if (attr.kind != DP_ATTR_TENSOR || dp_tensor_count(attr.tensor) != 1)
+      return dp_fail(EX_DATAERR, "'value' is no tensor of one element");
+    number = *attr.tensor;
+    number.rank = 0;
+  }
+  dp_shape target = {.rank = (int)extents->count};
+  for (int d = 0; d < target.rank; d++) target.dims[d] = extents->numbers[d].i;
+  DP_TRY(dp_shape_check(&target, 1));
+  const char *name = dp_onnx_name(reader, scope, m);
+  dp_builder builder = {.graph = reader->graph, .prefix = name};
+  dp_value *x = dp_graph_add_constant(reader->graph, dp_printf(reader->arena, "%s/value", name),
+                                      dp_memdup(reader->arena, &number, sizeof number));
+  dp_attr attr = dp_attr_dims(reader->arena, "shape", &target);
+  dp_value *y = target.rank ? dp_build(&builder, "Expand", 1, &x, 1, 1, &attr) : x;
+  DP_TRY(builder.status);
+  *done = true;
+  return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.value = y});
+}
+
+// Cast to the other operand's type.
+static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m, bool *done) {
+  dp_onnx_binding *x, *like;
+  if (m->n_input != 2 || m->n_output != 1) return dp_fail(EX_DATAERR, "two operands and one result are expected");
+  DP_TRY(dp_onnx_scope_find(scope, m->input[0], &x));
+  DP_TRY(dp_onnx_scope_find(scope, m->input[1], &like));
+  if (!x || !like) return dp_fail(EX_DATAERR, "an operand is missing");
+  dp_value *value;
+  DP_TRY(dp_onnx_scope_value(reader, x, &value));
+  dp_builder builder = {.graph = reader->graph, .prefix = dp_onnx_name(reader, scope, m)};
+  dp_value *y = dp_build_cast(&builder, value, dp_onnx_scope_type(like).dtype);
+  DP_TRY(builder.status);
+  *done = true;
+  return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.value = y});
+}
+
+dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
+                                  bool *done) {
+  if (!strcmp(message->op_type, "ConstantOfShape")) return constant_of_shape(reader, scope, message, done);
+  if (!strcmp(message->op_type, "CastLike")) return cast_like(reader, scope, message, done);
+  return DP_OK;
+}
