@@ -1,0 +1,166 @@
+// The checker on plans that the compiler makes: they hold on any mesh; without one of their waits they hold exactly when
+// brute force finds nothing out of order; without one of their instructions they never hold.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "backends/cpu/target.h"
+#include "ir/model_file.h"
+#include "ir/verify/verify.h"
+#include "ir/wire.h"
+#include "passes/passes.h"
+#include "tests/ir/text_helper.h"
+#include "tests/verify/brute_order.h"
+#include "tests/verify/hand_plan.h"
+
+namespace {
+
+using dp_test::Arena;
+
+// The message of a failure, "" and the plan.
+std::string Compile(dp_arena *arena, const std::string &file, std::vector<dp_mesh_axis> mesh, const char *optimizer,
+                    Dp__Plan **plan) {
+  dp_model *model;
+  std::string message = dp_test::Message(dp_model_file_read(arena, ("examples/" + file).c_str(), &model));
+  if (!message.empty()) return message;
+  dp_options options = {};
+  options.strategy = "data";
+  for (const dp_mesh_axis &axis : mesh) options.mesh.axes[options.mesh.n_axes++] = axis;
+  options.batch = 20;
+  options.threads = 1;
+  options.optimizer = optimizer;
+  options.target = &dp_target_cpu;
+  return dp_test::Message(dp_pipeline_run(model, &options, plan));
+}
+
+std::string Verify(const Dp__Plan *plan, std::string *message = nullptr) {
+  dp_verify_report report;
+  dp_status status = dp_verify_plan(plan, &report);
+  std::string rule = status ? dp_rule_name(report.fault.rule) : "";
+  std::string text = dp_test::Message(status);
+  if (message) *message = text;
+  return rule;
+}
+
+TEST(Compiled, HoldsOnAnyMesh) {
+  const std::vector<std::vector<dp_mesh_axis>> meshes = {{{"data", 1}},
+                                                         {{"data", 2}},
+                                                         {{"data", 3}},
+                                                         {{"data", 8}},
+                                                         {{"data", 64}},
+                                                         {{"data", 2}, {"tensor", 2}},
+                                                         {{"tensor", 3}, {"data", 2}}};
+  for (const char *file : {"mlp.dpt", "digits_cnn.dpt"})
+    for (const auto &mesh : meshes)
+      for (const char *optimizer : {"sgd(lr=0.05)", "sgd(lr=0.05,momentum=0.9,nesterov=1,weight_decay=1e-3)"}) {
+        Arena arena;
+        Dp__Plan *plan;
+        std::string message;
+        ASSERT_EQ(Compile(arena, file, mesh, optimizer, &plan), "");
+        EXPECT_EQ(Verify(plan, &message), "") << file << " " << mesh[0].name << "=" << mesh[0].size << " " << message;
+        for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+          EXPECT_EQ(dp_test::BruteOrder(plan->roles[0]->programs[p]), "") << file;
+      }
+}
+
+// Calls visit with each instruction of the plan's programs; *list and at say where it stands.
+template <typename Visit>
+void Each(Dp__Plan *plan, Visit visit) {
+  for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+    for (size_t s = 0; s < plan->roles[0]->programs[p]->n_streams; s++)
+      for (size_t i = 0; i < plan->roles[0]->programs[p]->streams[s]->n_instructions; i++)
+        visit(plan->roles[0]->programs[p], plan->roles[0]->programs[p]->streams[s], i);
+}
+
+TEST(Compiled, WithoutAWait) {
+  Arena arena;
+  Dp__Plan *plan;
+  ASSERT_EQ(Compile(arena, "digits_cnn.dpt", {{"data", 2}}, nullptr, &plan), "");
+  std::map<std::string, int> rules;
+  Each(plan, [&](Dp__Program *program, Dp__Stream *stream, size_t at) {
+    Dp__Instruction *in = stream->instructions[at];
+    for (size_t w = 0; w < in->n_waits; w++) {
+      uint32_t removed = in->waits[w];
+      in->waits[w] = in->waits[--in->n_waits];
+      std::string found = Verify(plan), expected = dp_test::BruteOrder(program);
+      EXPECT_EQ(found, expected) << program->name << " " << stream->name << " " << at;
+      rules[found]++;
+      in->waits[in->n_waits++] = in->waits[w];
+      in->waits[w] = removed;
+    }
+  });
+  EXPECT_EQ(Verify(plan), "");
+  EXPECT_GT(rules["ORDER.CONFLICT"], 40);
+  EXPECT_LT(rules[""], rules["ORDER.CONFLICT"] / 4);
+}
+
+void AddWait(dp_arena *arena, Dp__Instruction *in, uint32_t event) {
+  for (size_t w = 0; w < in->n_waits; w++)
+    if (in->waits[w] == event) return;
+  dp_test::Append(arena, &in->n_waits, &in->waits, event);
+}
+
+// Takes an instruction out so that the order of the others stays as it is: the next of its stream waits for what it waited
+// for; who waited for it waits for that, and for the one before it in its stream.
+void TakeOut(dp_arena *arena, Dp__Program *program, Dp__Stream *stream, size_t at) {
+  Dp__Instruction *gone = stream->instructions[at], *last = at ? stream->instructions[at - 1] : nullptr;
+  dp_test::Remove(&stream->n_instructions, stream->instructions, at);
+  if (at < stream->n_instructions)
+    for (size_t w = 0; w < gone->n_waits; w++) AddWait(arena, stream->instructions[at], gone->waits[w]);
+  if (!gone->signal) return;
+  uint32_t event = gone->signal - 1, top = program->events - 1;
+  bool keeps = last && !last->signal;
+  if (keeps) last->signal = gone->signal;
+  if (!keeps) program->events--;  // the last event takes the number that is free now
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+      Dp__Instruction *in = program->streams[s]->instructions[i];
+      for (size_t w = 0; w < in->n_waits; w++) {
+        if (in->waits[w] != event) continue;
+        if (!keeps) dp_test::Remove(&in->n_waits, in->waits, w);
+        for (size_t k = 0; k < gone->n_waits; k++) AddWait(arena, in, gone->waits[k]);
+        if (!keeps && last) AddWait(arena, in, last->signal - 1);
+        break;
+      }
+    }
+  for (size_t s = 0; !keeps && s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+      Dp__Instruction *in = program->streams[s]->instructions[i];
+      if (in->signal == top + 1) in->signal = event + 1;
+      for (size_t w = 0; w < in->n_waits; w++)
+        if (in->waits[w] == top) in->waits[w] = event;
+    }
+}
+
+TEST(Compiled, WithoutAnInstruction) {
+  Arena arena;
+  Dp__Plan *plan;
+  ASSERT_EQ(Compile(arena, "digits_cnn.dpt", {{"data", 2}}, nullptr, &plan), "");
+  std::string packed(dp__plan__get_packed_size(plan), 0);
+  dp__plan__pack(plan, reinterpret_cast<uint8_t *>(&packed[0]));
+  std::map<std::string, int> rules;
+  for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+    for (size_t s = 0; s < plan->roles[0]->programs[p]->n_streams; s++)
+      for (size_t i = 0; i < plan->roles[0]->programs[p]->streams[s]->n_instructions; i++) {
+        Arena scratch;
+        ProtobufCMessage *message;
+        ASSERT_EQ(dp_test::Message(dp_wire_unpack(scratch, &dp__plan__descriptor,
+                                                  reinterpret_cast<const uint8_t *>(packed.data()), packed.size(),
+                                                  "plan", &message)),
+                  "");
+        auto *copy = reinterpret_cast<Dp__Plan *>(message);
+        Dp__Program *program = copy->roles[0]->programs[p];
+        std::string op = program->streams[s]->instructions[i]->op;
+        TakeOut(scratch, program, program->streams[s], i);
+        std::string text, rule = Verify(copy, &text);
+        // Every instruction is there for something: nothing else could have computed its result.
+        EXPECT_EQ(rule.substr(0, 8), "MEANING.")
+            << program->name << " " << program->streams[s]->name << " " << i << " (" << op << ") " << text;
+        rules[rule]++;
+      }
+  EXPECT_GT(rules["MEANING.CONTENT"], 10);
+  EXPECT_GT(rules["MEANING.UNDEFINED"], 10);
+  EXPECT_GT(rules["MEANING.UPDATE"], 10);
+}
+
+}  // namespace
