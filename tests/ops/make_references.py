@@ -310,6 +310,17 @@ def fill(a):
     return np.full(a["shape"], a.get("value", 0), "float64" if dtype == 1 else TYPES[dtype])
 
 
+def selu(a, x):
+    """With ONNX's constants, which are float32's."""
+    alpha, gamma = a.get("alpha", 1.67326319217681884765625), a.get("gamma", 1.05070102214813232421875)
+    return gamma * np.where(x < 0, alpha * np.expm1(x), x)
+
+
+def shrink(a, x):
+    lambd, bias = a.get("lambd", 0.5), a.get("bias", 0)
+    return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))
+
+
 def divide(a, x, y):
     return x / y if x.dtype == np.float64 else np.trunc(x / y).astype(x.dtype)
 
@@ -321,7 +332,53 @@ OPS = {
     "Div": divide,
     "Max": lambda a, x, y: np.maximum(x, y),
     "Equal": lambda a, x, y: x == y,
+    "Min": lambda a, x, y: np.minimum(x, y),
+    "Mod": lambda a, x, y: np.fmod(x, y) if a.get("fmod") else np.mod(x, y),
+    "Pow": lambda a, x, y: np.power(x, y).astype(x.dtype),
+    "PRelu": lambda a, x, s: np.where(x < 0, s * x, x),
+    "Less": lambda a, x, y: x < y,
+    "LessOrEqual": lambda a, x, y: x <= y,
+    "Greater": lambda a, x, y: x > y,
+    "GreaterOrEqual": lambda a, x, y: x >= y,
+    "And": lambda a, x, y: x & y,
+    "Or": lambda a, x, y: x | y,
+    "Xor": lambda a, x, y: x ^ y,
+    "Not": lambda a, x: ~x,
+    "IsNaN": lambda a, x: np.isnan(x),
+    "IsInf": lambda a, x: np.isinf(x),
     "Neg": lambda a, x: -x,
+    "Abs": lambda a, x: np.abs(x),
+    "Sign": lambda a, x: np.sign(x),
+    "Reciprocal": lambda a, x: 1 / x,
+    "Floor": lambda a, x: np.floor(x),
+    "Ceil": lambda a, x: np.ceil(x),
+    "Round": lambda a, x: np.rint(x),
+    "Erf": lambda a, x: torch.erf(t(x)),
+    "Sin": lambda a, x: np.sin(x),
+    "Cos": lambda a, x: np.cos(x),
+    "Tan": lambda a, x: np.tan(x),
+    "Asin": lambda a, x: np.arcsin(x),
+    "Acos": lambda a, x: np.arccos(x),
+    "Atan": lambda a, x: np.arctan(x),
+    "Sinh": lambda a, x: np.sinh(x),
+    "Cosh": lambda a, x: np.cosh(x),
+    "Asinh": lambda a, x: np.arcsinh(x),
+    "Acosh": lambda a, x: np.arccosh(x),
+    "Atanh": lambda a, x: np.arctanh(x),
+    "Softplus": lambda a, x: F.softplus(t(x)),
+    "Softsign": lambda a, x: F.softsign(t(x)),
+    "HardSwish": lambda a, x: F.hardswish(t(x)),
+    "Mish": lambda a, x: F.mish(t(x)),
+    "Elu": lambda a, x: F.elu(t(x), a.get("alpha", 1)),
+    "Selu": selu,
+    "Celu": lambda a, x: F.celu(t(x), a.get("alpha", 1)),
+    "LeakyRelu": lambda a, x: F.leaky_relu(t(x), a.get("alpha", 0.01)),
+    "ThresholdedRelu": lambda a, x: np.where(x > a.get("alpha", 1), x, 0),
+    "HardSigmoid": lambda a, x: np.clip(a.get("alpha", 0.2) * x + a.get("beta", 0.5), 0, 1),
+    "Shrink": shrink,
+    "Swish": lambda a, x: x / (1 + np.exp(-a.get("alpha", 1) * x)),
+    "Gelu": lambda a, x: F.gelu(t(x), approximate=a.get("approximate", "none")),
+    "Clip": lambda a, x: np.clip(x, a.get("min", -np.inf), a.get("max", np.inf)).astype(x.dtype),
     "Sqrt": lambda a, x: np.sqrt(x),
     "Exp": lambda a, x: np.exp(x),
     "Log": lambda a, x: np.log(x),

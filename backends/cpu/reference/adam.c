@@ -11,7 +11,7 @@
 typedef struct {
   double keep, decay;  // of w: its factor, and its share of the gradient
   double beta1, beta2, eps;
-  double rate, root;  // lr / (1 - beta1^t), sqrt(1 - beta2^t)
+  double rate, scale;  // lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t)
 } rule;
 
 #define T float
@@ -28,7 +28,7 @@ static rule rule_of(const dp_node *node, double lr, int64_t step) {
             .beta2 = dp_node_float(node, "beta2", 0.999),
             .eps = dp_node_float(node, "eps", 1e-8)};
   r.rate = lr / (1 - pow(r.beta1, t));
-  r.root = sqrt(1 - pow(r.beta2, t));
+  r.scale = 1 / sqrt(1 - pow(r.beta2, t));
   return r;
 }
 
@@ -63,7 +63,7 @@ static void FN(update)(const rule *r, const void *const *in, void *const *out, i
     double d = (double)g[i] + r->decay * (double)w[i];
     double mean = (double)m[i] + (1 - r->beta1) * (d - (double)m[i]);
     double square = r->beta2 * (double)v[i] + (1 - r->beta2) * d * d;
-    next_w[i] = (T)(r->keep * (double)w[i] - r->rate * mean / (sqrt(square) / r->root + r->eps));
+    next_w[i] = (T)(r->keep * (double)w[i] - r->rate * mean / (sqrt(square) * r->scale + r->eps));
     next_m[i] = (T)mean;
     next_v[i] = (T)square;
   }

@@ -1,0 +1,21 @@
+// Acos: the arc cosine.
+#include "backends/cpu/reference/elementwise.h"
+
+#define ROW(T, U) DP_UNARY_ROW(acos_##T, T, acos((double)x))
+DP_EACH_FLOAT(ROW)
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  static const dp_unary_row rows[DP_MAX_TYPE + 1] = DP_FLOAT_ROWS(acos);
+  return dp_elementwise_unary(&(dp_call){spec, in, out, scratch, part, parts}, rows);
+}
+
+const dp_kernel dp_kernel_reference_Acos = {
+    .name = "cpu.reference.Acos",
+    .op = "Acos",
+    .domain = "",
+    .parts = true,
+    .in_place = true,
+    .run = run,
+};

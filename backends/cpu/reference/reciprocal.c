@@ -1,0 +1,21 @@
+// Reciprocal: 1 / x.
+#include "backends/cpu/reference/elementwise.h"
+
+#define ROW(T, U) DP_UNARY_ROW(reciprocal_##T, T, 1 / x)
+DP_EACH_FLOAT(ROW)
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  static const dp_unary_row rows[DP_MAX_TYPE + 1] = DP_FLOAT_ROWS(reciprocal);
+  return dp_elementwise_unary(&(dp_call){spec, in, out, scratch, part, parts}, rows);
+}
+
+const dp_kernel dp_kernel_reference_Reciprocal = {
+    .name = "cpu.reference.Reciprocal",
+    .op = "Reciprocal",
+    .domain = "",
+    .parts = true,
+    .in_place = true,
+    .run = run,
+};

@@ -1,0 +1,30 @@
+// Abs. dx = dy sign(x), so 0 at 0, as in PyTorch.
+#include "ir/ops/elementwise.h"
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dx[0] = dp_build2(b, "Mul", dy[0], dp_build1(b, "Sign", node->inputs[0]));
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .n = 5},
+    {.inputs = "float32[2,N,4]", .n = 3},
+    {.inputs = "int32[N,3]", .n = 4, .low = -9, .high = 9},
+    {.inputs = "int64[4]", .low = -9, .high = 9},
+    {.inputs = "uint8[5]", .low = 0, .high = 200},
+    {0},
+};
+
+const dp_op dp_op_Abs = {
+    .name = "Abs",
+    .domain = "",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("X", DP_NUMBERS, 'T')},
+    .outputs = {DP_OPERAND("Y", DP_NUMBERS, 'T')},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_common_infer_same,
+    .gradient = gradient,
+    .placements = dp_elementwise_rows,
+    .cost = dp_elementwise_cost,
+    .samples = samples,
+};

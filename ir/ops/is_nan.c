@@ -1,0 +1,22 @@
+// IsNaN: bool.
+#include "ir/ops/piecewise.h"
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .n = 5},
+    {.inputs = "float32[2,N,4]", .n = 3},
+    {0},
+};
+
+const dp_op dp_op_IsNaN = {
+    .name = "IsNaN",
+    .domain = "",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 0)},
+    .outputs = {DP_OPERAND("Y", DP_BIT(DP_BOOL), 0)},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_piecewise_infer_bool,
+    .placements = dp_elementwise_rows,
+    .cost = dp_elementwise_cost,
+    .samples = samples,
+};

@@ -1,0 +1,22 @@
+// Or of truth values, with broadcasting.
+#include "ir/ops/elementwise.h"
+
+static const dp_sample samples[] = {
+    {.inputs = "bool[N,3], bool[N,3]", .n = 5, .low = 0, .high = 1},
+    {.inputs = "bool[N,1,4], bool[3,1]", .n = 3, .low = 0, .high = 1},
+    {0},
+};
+
+const dp_op dp_op_Or = {
+    .name = "Or",
+    .domain = "",
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("A", DP_BIT(DP_BOOL), 'T'), DP_OPERAND("B", DP_BIT(DP_BOOL), 'T')},
+    .outputs = {DP_OPERAND("C", DP_BIT(DP_BOOL), 'T')},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_elementwise_infer,
+    .placements = dp_elementwise_rows,
+    .cost = dp_elementwise_cost,
+    .samples = samples,
+};

@@ -1,0 +1,24 @@
+// Functions of one operand in pieces, and comparisons: the shorthands that their gradients are written with.
+#ifndef DP_IR_OPS_PIECEWISE_H
+#define DP_IR_OPS_PIECEWISE_H
+
+#include "ir/ops/elementwise.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// `yes` where x (comparison) number, else `no`; comparison: "Less", "Greater" and so on.
+dp_value *dp_piecewise_where(dp_builder *builder, const char *comparison, dp_value *x, double number, dp_value *yes,
+                             dp_value *no);
+// number (op) a, of a's type.
+dp_value *dp_piecewise_of(dp_builder *builder, const char *op, double number, dp_value *a);
+// Result 0 is bool, of the broadcast shape.
+dp_status dp_piecewise_infer_bool(dp_node *node) DP_MUST_USE;
+// A gradient of zero, of operators that jump: none.
+void dp_piecewise_no_slope(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

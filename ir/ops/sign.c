@@ -1,0 +1,26 @@
+// Sign: -1, 0 or 1. Its gradient is zero.
+#include "ir/ops/piecewise.h"
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .n = 5},
+    {.inputs = "float32[2,N,4]", .n = 3},
+    {.inputs = "int32[N,3]", .n = 4, .low = -9, .high = 9},
+    {.inputs = "int64[4]", .low = -9, .high = 9},
+    {.inputs = "uint8[5]", .low = 0, .high = 200},
+    {0},
+};
+
+const dp_op dp_op_Sign = {
+    .name = "Sign",
+    .domain = "",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("X", DP_NUMBERS, 'T')},
+    .outputs = {DP_OPERAND("Y", DP_NUMBERS, 'T')},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_common_infer_same,
+    .gradient = dp_piecewise_no_slope,
+    .placements = dp_elementwise_rows,
+    .cost = dp_elementwise_cost,
+    .samples = samples,
+};

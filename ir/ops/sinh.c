@@ -1,0 +1,27 @@
+// Sinh. dx = dy cosh(x).
+#include "ir/ops/elementwise.h"
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dx[0] = dp_build2(b, "Mul", dy[0], dp_build1(b, "Cosh", node->inputs[0]));
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .n = 5, .low = -2, .high = 2},
+    {.inputs = "float32[2,N,4]", .n = 3, .low = -2, .high = 2},
+    {0},
+};
+
+const dp_op dp_op_Sinh = {
+    .name = "Sinh",
+    .domain = "",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_common_infer_same,
+    .gradient = gradient,
+    .placements = dp_elementwise_rows,
+    .cost = dp_elementwise_cost,
+    .samples = samples,
+};

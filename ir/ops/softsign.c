@@ -1,0 +1,28 @@
+// Softsign: x / (1 + |x|). dx = dy / (1 + |x|)^2.
+#include "ir/ops/elementwise.h"
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dp_value *below = dp_elementwise_with(b, "Add", dp_build1(b, "Abs", node->inputs[0]), 1);
+  dx[0] = dp_build2(b, "Div", dp_build2(b, "Div", dy[0], below), below);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .n = 5},
+    {.inputs = "float32[2,N,4]", .n = 3},
+    {0},
+};
+
+const dp_op dp_op_Softsign = {
+    .name = "Softsign",
+    .domain = "",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_common_infer_same,
+    .gradient = gradient,
+    .placements = dp_elementwise_rows,
+    .cost = dp_elementwise_cost,
+    .samples = samples,
+};

@@ -1,0 +1,28 @@
+// Tan. dx = dy (1 + y y).
+#include "ir/ops/elementwise.h"
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dp_value *square = dp_build2(b, "Mul", node->outputs[0], node->outputs[0]);
+  dx[0] = dp_build2(b, "Add", dy[0], dp_build2(b, "Mul", dy[0], square));
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .n = 5},
+    {.inputs = "float32[2,N,4]", .n = 3},
+    {0},
+};
+
+const dp_op dp_op_Tan = {
+    .name = "Tan",
+    .domain = "",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_common_infer_same,
+    .gradient = gradient,
+    .placements = dp_elementwise_rows,
+    .cost = dp_elementwise_cost,
+    .samples = samples,
+};

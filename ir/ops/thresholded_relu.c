@@ -1,0 +1,29 @@
+// ThresholdedRelu: x where x is greater than alpha, else 0.
+#include "ir/ops/piecewise.h"
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type.dtype, 0);
+  dx[0] = dp_piecewise_where(b, "Greater", x, dp_node_float(node, "alpha", 1), dy[0], zero);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .n = 5, .low = -3, .high = 3},
+    {.inputs = "float32[2,N,4]", .attrs = "alpha=-0.5", .n = 3, .low = -3, .high = 3},
+    {0},
+};
+
+const dp_op dp_op_ThresholdedRelu = {
+    .name = "ThresholdedRelu",
+    .domain = "",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
+    .attrs = {DP_FLOAT_ATTR("alpha", 1)},
+    .flags = DP_OP_ELEMENTWISE,
+    .infer = dp_common_infer_same,
+    .gradient = gradient,
+    .placements = dp_elementwise_rows,
+    .cost = dp_elementwise_cost,
+    .samples = samples,
+};
