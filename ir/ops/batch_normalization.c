@@ -100,11 +100,15 @@ static void placements(dp_rows *rows) {
     if (d != 1) dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE, DP_WHOLE, DP_WHOLE, DP_WHOLE}, (int[]){d});
 }
 
-// momentum * old + (1 - momentum) * now
-static dp_value *running(dp_builder *b, const dp_node *node, dp_value *old, dp_value *now) {
-  double momentum = dp_node_float(node, "momentum", 0.9);
-  return dp_build2(b, "Add", dp_elementwise_with(b, "Mul", old, momentum),
-                   dp_elementwise_with(b, "Mul", now, 1 - momentum));
+// How much of the batch's statistics goes into the running ones: 1 - momentum; 0 of a batch without samples.
+static dp_value *learnt(dp_builder *b, const dp_node *node, dp_value *count) {
+  dp_value *present = dp_build2(b, "Div", count, dp_elementwise_with(b, "Max", count, 1));
+  return dp_elementwise_with(b, "Mul", present, 1 - dp_node_float(node, "momentum", 0.9));
+}
+
+// old + share * (now - old)
+static dp_value *running(dp_builder *b, dp_value *share, dp_value *old, dp_value *now) {
+  return dp_build2(b, "Add", old, dp_build2(b, "Mul", dp_build2(b, "Sub", now, old), share));
 }
 
 static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
@@ -126,13 +130,13 @@ static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_va
   dp_value *slope = dp_batch_normalization_wide(b, dp_build2(b, "Mul", in[SCALE], invstd), x);
   out[Y] = dp_build2(b, "Add", dp_build2(b, "Mul", centred, slope), dp_batch_normalization_wide(b, in[BIAS], x));
   if (!training) return;
+  dp_value *count = dp_build_count(b, x, axes, n_axes, dtype), *share = learnt(b, node, count);
   if (dp_node_int(node, "unbiased", 0)) {
-    dp_value *count = dp_build_count(b, x, axes, n_axes, dtype);
     dp_value *less = dp_elementwise_with(b, "Max", dp_elementwise_with(b, "Sub", count, 1), 1);
     var = dp_build2(b, "Mul", var, dp_build2(b, "Div", count, less));
   }
-  if (dp_common_result(node, RUNNING_MEAN)) out[RUNNING_MEAN] = running(b, node, in[MEAN], mean);
-  if (dp_common_result(node, RUNNING_VAR)) out[RUNNING_VAR] = running(b, node, in[VAR], var);
+  if (dp_common_result(node, RUNNING_MEAN)) out[RUNNING_MEAN] = running(b, share, in[MEAN], mean);
+  if (dp_common_result(node, RUNNING_VAR)) out[RUNNING_VAR] = running(b, share, in[VAR], var);
   if (dp_common_result(node, SAVED_MEAN)) out[SAVED_MEAN] = mean;
   if (dp_common_result(node, SAVED_INVSTD)) out[SAVED_INVSTD] = invstd;
 }
