@@ -4,8 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "tests/end_to_end/harness.h"
 #include "tests/end_to_end/models.h"
+#include "tests/end_to_end/training.h"
 
 namespace dp_test {
 namespace {
@@ -119,6 +119,12 @@ TEST(Collectives, AMeshOfDataAndTensor) {
 TEST(Collectives, SmallNetworks) {
   for (const char *text : {kMlp, kCnn, kSquares, kPlaces})
     EXPECT_GE(EachIsNeeded(Compile(text, "batch=8 strategy=data devices=3 precision=fp64")), 5);
+}
+
+// Clipping by the norm of all gradients has a collective of its own.
+TEST(Collectives, Clipping) {
+  const std::string options = "batch=8 strategy=data devices=3 precision=fp64 optimizer=adam(lr=0.01,clip_norm=0.5)";
+  EXPECT_GE(EachIsNeeded(Compile(kMlp, options)), 8);
 }
 
 }  // namespace

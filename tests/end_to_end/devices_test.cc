@@ -1,16 +1,16 @@
-// N devices compute what one device computes, whatever N, the optimizer and the samples present, fewer than devices too;
+// N devices compute what one device computes, whatever N, the optimizer and the samples present, fewer than devices or none;
 // they end with the same bits in every copy; and every such plan passes the checker (Compile sees to that) and runs on the
 // null backend without a hazard.
 #include <cmath>
 #include <cstring>
 
-#include "tests/end_to_end/harness.h"
 #include "tests/end_to_end/models.h"
+#include "tests/end_to_end/training.h"
 
 namespace dp_test {
 namespace {
 
-const std::vector<int64_t> kBatches = {13, 13, 7, 3, 1, 13, 5};
+const std::vector<int64_t> kBatches = {13, 13, 7, 3, 0, 1, 13, 5};
 
 struct Outcome {
   std::vector<double> losses;
@@ -49,7 +49,7 @@ void ExpectSame(const Outcome &found, const Outcome &expected) {
 }
 
 void ExpectNoHazard(const Plan &plan) {
-  for (int workers : {1, 4}) EXPECT_EQ(RunNull(plan, workers, {13, 1}), "") << workers << " workers";
+  for (int workers : {1, 4}) EXPECT_EQ(RunNull(plan, workers, {13, 0, 1}), "") << workers << " workers";
 }
 
 struct Case {
@@ -74,7 +74,8 @@ TEST_P(Devices, ComputeWhatOneComputes) {
 
 constexpr char kPlain[] = "sgd(lr=0.1)", kMomentum[] = "sgd(lr=0.05,momentum=0.9)",
                kNesterov[] = "sgd(lr=0.02,momentum=0.8,nesterov=1,weight_decay=1e-2)",
-               kDampened[] = "sgd(lr=0.1,momentum=0.7,dampening=0.3,weight_decay=1e-3)";
+               kDampened[] = "sgd(lr=0.1,momentum=0.7,dampening=0.3,weight_decay=1e-3)",
+               kAdam[] = "adam(lr=0.01,clip_norm=0.5)";
 
 INSTANTIATE_TEST_SUITE_P(Networks, Devices,
                          testing::Values(Case{"MlpPlain", kMlp, kPlain}, Case{"MlpMomentum", kMlp, kMomentum},
@@ -82,7 +83,8 @@ INSTANTIATE_TEST_SUITE_P(Networks, Devices,
                                          Case{"CnnNesterov", kCnn, kNesterov}, Case{"SquaresPlain", kSquares, kPlain},
                                          Case{"SquaresNesterov", kSquares, kNesterov},
                                          Case{"SquaresDampened", kSquares, kDampened},
-                                         Case{"PlacesMomentum", kPlaces, kMomentum}),
+                                         Case{"PlacesMomentum", kPlaces, kMomentum}, Case{"MlpAdam", kMlp, kAdam},
+                                         Case{"SquaresAdam", kSquares, kAdam}),
                          [](const testing::TestParamInfo<Case> &info) { return std::string(info.param.name); });
 
 // Weights split over an axis of their own, next to data.

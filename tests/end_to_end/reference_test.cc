@@ -3,7 +3,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "tests/end_to_end/harness.h"
+#include "tests/end_to_end/training.h"
 
 namespace dp_test {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "ir/placement.h"
-#include "tests/end_to_end/harness.h"
 #include "tests/end_to_end/models.h"
+#include "tests/end_to_end/training.h"
 
 namespace dp_test {
 namespace {

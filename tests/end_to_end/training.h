@@ -1,57 +1,19 @@
-// The whole way at library level, for tests: a model's text is compiled, the plan is loaded and trained on the handwritten
-// digits, and what each device holds is looked at. Plans can be damaged on the way.
+// A plan loaded and trained on the handwritten digits, for tests, and a look at what each device holds.
 //
-// A failure to compile, load or run fails the test and throws, so that nothing goes on with half a session.
-#ifndef DP_TESTS_END_TO_END_HARNESS_H
-#define DP_TESTS_END_TO_END_HARNESS_H
-
-#include <gtest/gtest.h>
+// A failure to load or run fails the test or throws.
+#ifndef DP_TESTS_END_TO_END_TRAINING_H
+#define DP_TESTS_END_TO_END_TRAINING_H
 
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "ir/plan.pb-c.h"
-#include "passes/passes.h"
 #include "runtime/session.h"
+#include "tests/end_to_end/plans.h"
 
 namespace dp_test {
-
-// ---- plans ----------------------------------------------------------------------------------------------------------
-
-using Plan = std::shared_ptr<Dp__Plan>;
-
-// The plan of a model, as it comes back from its bytes. options: words of passes_helper.h, "batch=8 devices=2 strategy=data".
-// Every plan is held against the checker here.
-Plan Compile(const std::string &text, const std::string &options);
-std::string ReadText(const std::string &path);
-Plan Copy(const Plan &plan);
-// "" when the checker accepts; its message, after its exit code.
-std::string Verify(const Plan &plan);
-
-struct Place {
-  size_t program, stream, instruction;
-};
-Dp__Instruction *At(const Plan &plan, const Place &place);
-size_t FindProgram(const Plan &plan, const std::string &name);
-// "train, comm, 3 (AllReduce)"
-std::string Describe(const Plan &plan, const Place &place);
-// Every instruction of a program; those that communicate.
-std::vector<Place> Instructions(const Plan &plan, const std::string &program);
-std::vector<Place> Communications(const Plan &plan, const std::string &program);
-
-// A copy without the instruction; what followed it follows what it followed.
-Plan WithoutInstruction(const Plan &plan, const Place &place);
-// A copy in which an instruction does not wait for its wait number `wait`.
-Plan WithoutWait(const Plan &plan, const Place &place, size_t wait);
-// A copy in which each device does the collective with itself alone: what it has is taken for the whole.
-Plan WithDevicesAlone(const Plan &plan, const Place &place);
-
-// ---- training -------------------------------------------------------------------------------------------------------
 
 // Element `element` of sample `sample` of an input: its number.
 using Feed = std::function<double(const std::string &input, int64_t sample, int64_t element)>;
