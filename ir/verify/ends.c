@@ -99,6 +99,8 @@ static dp_status check_inputs(dp_checker *c) {
     if (!fed || strcmp(b->name, t->value->name))
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_INPUT, "input '%s' is bound to '%s', which is %s",
                              b->name, t->value->name, fed ? "another input" : "no input");
+    if (t->value->kind == DP_VALUE_INPUT && !strcmp(c->program->name, "init"))
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_INPUT, "input '%s': init is fed no data", b->name);
     DP_TRY(check_host(c, b, DP__SPACE__HOST_INPUT, DP_RULE_MEANING_INPUT));
     if (!t->claim->bytes) continue;
     dp_span span = {.begin = t->claim->offset, .end = t->claim->offset + t->claim->bytes, .content = b->tensor + 1};

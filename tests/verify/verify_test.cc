@@ -359,6 +359,13 @@ const Damage kEnds[] = {
     {"input_bound_to_a_result",
      {"MEANING.INPUT"},
      [](HandPlan &h) { h.Train().program->inputs[0]->tensor = h.Train().Index("scores"); }},
+    {"init_is_fed_data",
+     {"MEANING.INPUT"},
+     [](HandPlan &h) {
+       h.Eval().program->name = Text(h, "init");
+       h.Init().program->name = Text(h, "start");
+       h.plan->persistents[1]->initial = h.plan->persistents[0]->initial;
+     }},
     {"inputs_overlap", {"MEANING.INPUT"}, [](HandPlan &h) { h.Train().At("label@host")->offset = 64; }},
     {"input_on_the_device",
      {"MEANING.INPUT"},
@@ -393,12 +400,22 @@ const Damage kEnds[] = {
     {"init_overwrites_data",
      {"PROGRAM.INIT"},
      [](HandPlan &h) { h.plan->persistents[1]->initial = h.plan->persistents[0]->initial; }},
-    {"init_reads_what_is_not_there",  // the training program as init: w and m have no values yet
+    {"init_reads_what_is_not_there",
      {"MEANING.UNDEFINED"},
      [](HandPlan &h) {
-       h.Train().program->name = Text(h, "init");
-       h.Init().program->name = Text(h, "start");
-       h.plan->persistents[0]->initial = h.plan->persistents[1]->initial;
+       static const char text[] =
+           "model m {\n parameter w: float32[3,4] = fill(0)\n state m: float32[3,4] = fill(0)\n"
+           " stored one: float32[] = 1\n graph train {\n output m\n}\n"
+           " graph init {\n m0 = Identity(m)\n update m = m0\n}\n}\n";
+       dp_model *model;
+       ASSERT_EQ(dp_test::Parse(h.arena, text, &model), "");
+       h.plan->graphs[2] = dp_proto_from_graph(h.arena, model->graphs[1]);
+       dp_test::ProgramWriter p(h.arena, h.plan, model->graphs[1], 2);
+       p.Tensor("m", "m", "R", DP__SPACE__PERSISTENT, 64).Tensor("m0", "m0", "R", DP__SPACE__PERSISTENT, 64);
+       p.Add("compute", "Identity", "m0", {"m"}, {"m0"});
+       p.Found(1, "m");
+       p.Left(1, "m0");
+       h.plan->roles[0]->programs[2] = p.program;
      }},
     {"eval_gives_no_count", {"PROGRAM.OUTPUTS"}, [](HandPlan &h) { h.plan->classes = 1; }},
     {"graph_with_a_cycle", {"FORM.GRAPH"}, [](HandPlan &h) { h.plan->graphs[0]->nodes[0]->inputs[0] = 20; }},
