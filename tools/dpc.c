@@ -14,7 +14,7 @@ static const struct {
     {"show", "print a model or a plan as text", dp_dpc_show_run},
     {"verify", "check a plan and say what was proved", dp_dpc_verify_run},
     {"ops", "list the operators", dp_dpc_ops_run},
-    {"import", "ONNX to model.pb", NULL},
+    {"import", "ONNX to model.pb", dp_dpc_import_run},
     {"export", "model to ONNX", NULL},
 };
 
@@ -32,7 +32,7 @@ static void print_help(void) {
 }
 
 static dp_status run(dp_arena *arena, int argc, char **argv) {
-  if (argc < 2) return dp_fail(EX_USAGE, "no command is given: compile, show, verify or ops (see dpc --help)");
+  if (argc < 2) return dp_fail(EX_USAGE, "no command is given: compile, show, verify, ops or import (see dpc --help)");
   const char *name = argv[1];
   if (!strcmp(name, "--help") || !strcmp(name, "-?") || !strcmp(name, "help")) {
     print_help();
@@ -48,7 +48,8 @@ static dp_status run(dp_arena *arena, int argc, char **argv) {
       if (commands[i].run) dp_suggest_offer(&suggest, commands[i].name);
       continue;
     }
-    if (!commands[i].run) return dp_fail(EX_UNAVAILABLE, "dpc %s is not built: models are .dpt or .pb files", name);
+    if (!commands[i].run)
+      return dp_fail(EX_UNAVAILABLE, "dpc %s is not built: models are .dpt, .pb or .onnx files", name);
     argv[1] = dp_printf(arena, "dpc %s", name);
     return commands[i].run(arena, argc - 1, argv + 1);
   }

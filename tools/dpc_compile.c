@@ -1,7 +1,6 @@
 // dpc compile: reads a model, runs the passes, checks the plan with the same checker that dprun runs, writes it.
 #include <stdio.h>
 
-#include "ir/model_file.h"
 #include "ir/plan.h"
 #include "ir/verify/verify.h"
 #include "tools/dpc.h"
@@ -31,7 +30,7 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
   DP_TRY(dp_dpc_options_parse(arena, argc, argv, &options));
   options.compile.notes_to = stderr;
   dp_model *model;
-  DP_TRY(dp_model_file_read(arena, options.model, &model));
+  DP_TRY(dp_dpc_import_read(arena, options.model, &model));
   Dp__Plan *plan = NULL;
   dp_status status = dp_pipeline_run(model, &options.compile, &plan);
   // What is wrong with the model names it; what is wrong with the options does not come from there.

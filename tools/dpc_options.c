@@ -221,9 +221,6 @@ static const char *default_output(dp_arena *arena, const char *model) {
 
 static dp_status check(dp_arena *arena, dp_dpc_options *options) {
   if (!options->model) return dp_fail(EX_USAGE, "no model is given: dpc compile MODEL [-o PLAN] (see --help)");
-  const char *dot = strrchr(options->model, '.');
-  if (dot && !strcmp(dot, ".onnx"))
-    return dp_fail(EX_UNAVAILABLE, "%s: reading ONNX is not built: models are .dpt or .pb files", options->model);
   if (!options->output) options->output = default_output(arena, options->model);
   if (dp_cli_same_file(options->output, options->model))
     return dp_fail(EX_CONFIG, "the plan %s would overwrite the model: name another file with -o", options->output);

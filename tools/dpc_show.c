@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ir/base/file.h"
-#include "ir/model_file.h"
 #include "ir/plan.h"
 #include "ir/text.h"
 #include "tools/dpc.h"
@@ -44,7 +43,7 @@ dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {
     dp_plan_print(plan, stdout);
   } else {
     dp_model *model;
-    DP_TRY(dp_model_file_read(arena, path, &model));
+    DP_TRY(dp_dpc_import_read(arena, path, &model));
     dp_text_print(model, stdout);
   }
   return DP_OK;
