@@ -68,7 +68,9 @@ static dp_status load_nodes(dp_session *s, loaded_program *program) {
       dp_attr *attrs;
       DP_TRY(dp_proto_to_attrs(s->arena, in->n_attributes, in->attributes, &n_attrs, &attrs));
       const char *name = dp_printf(s->arena, "%zu.%zu", i, k);
-      nodes[i][k] = dp_graph_add_node(holder, op, name, 0, NULL, 0, NULL, n_attrs, attrs);
+      // Operators may go by how many results are asked for (Split does).
+      const char **unnamed = dp_alloc_n(s->arena, in->n_outputs, sizeof *unnamed);
+      nodes[i][k] = dp_graph_add_node(holder, op, name, 0, NULL, (int)in->n_outputs, unnamed, n_attrs, attrs);
     }
   }
   program->nodes = (dp_node *const *const *)nodes;
