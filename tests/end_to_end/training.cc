@@ -190,6 +190,7 @@ void Training::SetNumbers(const std::string &name, const std::vector<double> &nu
 
 std::string Training::Replicas() const {
   const dp_model *model = dp_session_model(session_);
+  std::map<std::string, Bytes> state = State();
   for (int32_t i = 0; i < model->n_persistents; i++) {
     const dp_persistent &p = model->persistents[i];
     std::map<std::vector<int64_t>, Bytes> parts;  // by the coordinates that choose a part
@@ -201,6 +202,10 @@ std::string Training::Replicas() const {
       dp_local local = dp_shard_range(&p.type.shape, p.placements, &model->mesh, at, 0);
       const char *home = homes_[d] + p.offset;
       Bytes bytes(home, home + static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
+      // That these are the right bytes: of equal copies the session reads the last.
+      if (bytes.size() == WholeBytes(p) && d + 1 == homes_.size()) {
+        EXPECT_EQ(bytes, state[p.name]) << p.name;
+      }
       auto found = parts.emplace(part, bytes);
       if (!found.second && found.first->second != bytes)
         return std::string(p.name) + " differs on device " + std::to_string(d);
