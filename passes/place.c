@@ -70,10 +70,8 @@ static dp_status update(dp_place *place, int32_t persistent, dp_value *logical, 
     return dp_fail(EX_UNAVAILABLE, "'%s' is used by '%s' after node '%s' has updated it in place", p->name,
                    place->device->nodes[last_reader]->name, producer->name);
   if (device->space == DP_SPACE_PERSISTENT || (!free && !in_place)) {
-    dp_value *copy = dp_place_node_identity(place, logical);
-    // The copy is made of the first placement that the value had; of this one there may be none yet.
-    device = dp_place_copy_convert(place, copy, p->placements);
-    logical = copy;
+    device = dp_place_node_identity(place, device);
+    logical = device->logical;
   }
   device->space = DP_SPACE_PERSISTENT;
   dp_update of_logical = {persistent, logical}, of_device = {persistent, device};
@@ -90,8 +88,8 @@ static dp_status update_all(dp_place *place, dp_place_source *source) {
     dp_value *logical = dp_place_node_operand(place, source, u->value);
     // A persistent value that ends as itself is not updated.
     if (logical->kind == DP_VALUE_PERSISTENT && logical->persistent == u->persistent) continue;
-    ends[i] = logical->kind == DP_VALUE_RESULT ? logical : dp_place_node_identity(place, logical);
-    (void)dp_place_copy_convert(place, ends[i], place->model->persistents[u->persistent].placements);
+    dp_value *device = dp_place_copy_convert(place, logical, place->model->persistents[u->persistent].placements);
+    ends[i] = logical->kind == DP_VALUE_RESULT ? logical : dp_place_node_identity(place, device)->logical;
   }
   int32_t *last = dp_alloc_n(place->model->arena, (size_t)place->model->n_persistents, sizeof *last);
   memset(last, 0xff, (size_t)place->model->n_persistents * sizeof *last);

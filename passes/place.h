@@ -60,7 +60,7 @@ void dp_place_copy_source(dp_place *place, dp_value *logical);
 dp_status dp_place_node_walk(dp_place *place, dp_place_source *source) DP_MUST_USE;
 // What stands for a value without producer, which enters the logical graph now unless it did before.
 dp_value *dp_place_node_operand(dp_place *place, dp_place_source *source, const dp_value *value);
-// A copy of a logical value under a name of its own.
-dp_value *dp_place_node_identity(dp_place *place, dp_value *logical);
+// The same value, placed likewise, as the first copy of a logical value of its own.
+dp_value *dp_place_node_identity(dp_place *place, dp_value *device);
 
 #endif

@@ -309,18 +309,16 @@ dp_status dp_place_node_walk(dp_place *place, dp_place_source *source) {
   return status;
 }
 
-dp_value *dp_place_node_identity(dp_place *place, dp_value *logical) {
-  dp_value *y = NULL, *copy = dp_place_copy_of(place, logical)->copies->value;
-  const char *name = dp_printf(place->model->arena, "%s/Identity", logical->name);
+dp_value *dp_place_node_identity(dp_place *place, dp_value *device) {
+  const char *name = dp_printf(place->model->arena, "%s/Identity", device->logical->name);
   const dp_op *op = dp_op_find("", "Identity");
-  dp_node *node = dp_graph_add_node(place->logical, op, name, 1, &logical, 1, NULL, 0, NULL);
-  y = node->outputs[0];
-  y->type = logical->type;
-  dp_node *device = dp_graph_add_node(place->device, op, name, 1, &copy, 1, NULL, 0, NULL);
-  device->logical = node;
-  device->outputs[0]->type = logical->type;
-  device->outputs[0]->space = DP_SPACE_TRANSIENT;
-  memcpy(device->outputs[0]->placements, copy->placements, sizeof copy->placements);
-  dp_place_copy_add(place, y, device->outputs[0]);
+  dp_node *logical = dp_graph_add_node(place->logical, op, name, 1, &device->logical, 1, NULL, 0, NULL);
+  dp_node *node = dp_graph_add_node(place->device, op, name, 1, &device, 1, NULL, 0, NULL);
+  dp_value *y = node->outputs[0];
+  logical->outputs[0]->type = y->type = device->type;
+  node->logical = logical;
+  y->space = DP_SPACE_TRANSIENT;
+  memcpy(y->placements, device->placements, sizeof y->placements);
+  dp_place_copy_add(place, logical->outputs[0], y);
   return y;
 }
