@@ -1,0 +1,312 @@
+// From source models to plans, on meshes of all sorts: the checker accepts what comes out, and by brute force over all paths
+// of streams and events it holds that operands are there, that no bytes are needed twice at once, and that no wait is idle.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "ir/verify/verify.h"
+#include "passes/list.h"
+#include "tests/passes/passes_helper.h"
+#include "tests/passes/random_network.h"
+
+namespace dp_test {
+namespace {
+
+struct Compiled {
+  Arena arena;
+  Options options;
+  dp_model *model = nullptr;
+  Dp__Plan *plan = nullptr;
+  std::string failure;
+
+  Compiled(const std::string &text, const std::string &words) {
+    options.Set(words);
+    failure = Parse(arena, text, &model);
+    if (!failure.empty()) return;
+    dp_status status = dp_pipeline_run(model, &options.options, &plan);
+    failure = Message(status);
+    // The model's graphs are those of the last pass.
+  }
+};
+
+// ---- happens-before, by brute force ---------------------------------------------------------------------------------
+
+class Reach {
+ public:
+  explicit Reach(const dp_graph *graph) : graph_(graph), n_(size_t(graph->n_nodes)), reach_(n_, std::vector<bool>(n_)) {
+    std::map<int, const dp_node *> last;
+    std::map<int, int32_t> signaller;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+      if (graph->nodes[i]->signal >= 0) {
+        EXPECT_EQ(signaller.count(graph->nodes[i]->signal), 0u) << "signalled twice";
+        signaller[graph->nodes[i]->signal] = i;
+      }
+    EXPECT_EQ(int(signaller.size()), graph->n_events);
+    before_.resize(n_);
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+      const dp_node *node = graph->nodes[i];
+      if (last.count(node->stream)) before_[size_t(i)].push_back(last[node->stream]->id);
+      last[node->stream] = node;
+      for (int w = 0; w < node->n_waits; w++) before_[size_t(i)].push_back(signaller.at(node->waits[w]));
+      for (int32_t b : before_[size_t(i)]) {
+        EXPECT_LT(b, i) << "nodes do not stand in an order of the streams";
+        reach_[size_t(b)][size_t(i)] = true;
+        for (size_t k = 0; k < n_; k++)
+          if (reach_[k][size_t(b)]) reach_[k][size_t(i)] = true;
+      }
+    }
+  }
+  bool Before(int32_t a, int32_t b) const { return reach_[size_t(a)][size_t(b)]; }
+  // Whether a is before b in more ways than by an edge from a to b.
+  bool BeforeOtherwise(int32_t a, int32_t b) const {
+    for (int32_t by : before_[size_t(b)])
+      if (by != a && Before(a, by)) return true;
+    return false;
+  }
+
+ private:
+  const dp_graph *graph_;
+  size_t n_;
+  std::vector<std::vector<bool>> reach_;
+  std::vector<std::vector<int32_t>> before_;
+};
+
+void ExpectOrder(const dp_graph *graph, const Reach &reach) {
+  std::map<int32_t, std::vector<int32_t>> readers;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->n_inputs; k++) {
+      const dp_value *x = node->inputs[k];
+      if (x && x->producer) {
+        EXPECT_TRUE(reach.Before(x->producer->id, i)) << node->name << " before " << x->name;
+      }
+      if (x && x->kind == DP_VALUE_PERSISTENT) readers[x->persistent].push_back(i);
+    }
+    std::vector<int> waits(node->waits, node->waits + node->n_waits);
+    for (int32_t k = 0; k < i; k++)
+      for (int w : waits)
+        if (graph->nodes[k]->signal == w) {
+          EXPECT_FALSE(reach.BeforeOtherwise(k, i)) << node->name << " waits idly";
+        }
+  }
+  for (int u = 0; u < graph->n_updates; u++)
+    for (int32_t r : readers[graph->updates[u].persistent]) {
+      int32_t writer = graph->updates[u].value->producer->id;
+      if (r != writer) {
+        EXPECT_TRUE(reach.Before(r, writer)) << graph->nodes[r]->name << " reads what was overwritten";
+      }
+    }
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+struct Range {
+  std::string name;
+  uint64_t offset, bytes;
+  const dp_node *first;
+  std::vector<int32_t> uses;  // and the first write
+  const dp_value *value;
+  size_t group;  // of those that took each other's place
+};
+
+std::vector<Range> Transients(const dp_graph *graph) {
+  std::vector<Range> ranges;
+  std::map<const dp_value *, size_t> of;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k] && of.count(node->inputs[k])) ranges[of[node->inputs[k]]].uses.push_back(i);
+    for (int k = 0; k < node->n_outputs; k++) {
+      const dp_value *y = node->outputs[k];
+      if (!y || y->space != DP_SPACE_TRANSIENT) continue;
+      of[y] = ranges.size();
+      ranges.push_back({y->name, y->offset, y->bytes, node, {i}, y, ranges.size()});
+      const dp_value *x = node->n_inputs ? node->inputs[0] : nullptr;
+      if (k == 0 && of.count(x) && x->offset == y->offset && x->bytes == y->bytes)
+        ranges.back().group = ranges[of[x]].group;
+    }
+    if (node->scratch_bytes)
+      ranges.push_back({node->name + std::string(" scratch"),
+                        node->scratch_offset,
+                        node->scratch_bytes,
+                        node,
+                        {i},
+                        nullptr,
+                        ranges.size()});
+  }
+  return ranges;
+}
+
+// All uses of a come before b is written, but for the node that writes b in a's place.
+bool Done(const Reach &reach, const Range &a, const Range &b) {
+  for (int32_t use : a.uses) {
+    if (reach.Before(use, b.first->id)) continue;
+    bool in_place = use == b.first->id && a.value && b.value && b.first->inputs[0] == a.value &&
+                    b.value == b.first->outputs[0] && a.offset == b.offset && a.bytes == b.bytes &&
+                    (dp_op_is(b.first->op, DP_OP_ELEMENTWISE) || std::string(b.first->op->name) == "AllReduce");
+    if (!in_place) return false;
+  }
+  return true;
+}
+
+void ExpectRoom(const dp_graph *graph, const Reach &reach) {
+  std::vector<Range> ranges = Transients(graph);
+  uint64_t top = 0, bound = 0;
+  for (const Range &a : ranges) {
+    EXPECT_EQ(a.offset % 64, 0u);
+    top = std::max(top, a.offset + a.bytes);
+    for (const Range &b : ranges) {
+      if (&a >= &b || a.offset >= b.offset + b.bytes || b.offset >= a.offset + a.bytes) continue;
+      EXPECT_TRUE(Done(reach, a, b) || Done(reach, b, a)) << a.name << " and " << b.name;
+    }
+  }
+  // The most that is alive when something is written.
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    std::map<size_t, uint64_t> alive;
+    bool writes = false;
+    for (const Range &a : ranges) {
+      if (a.first->id > i) continue;
+      writes |= a.first->id == i;
+      bool done = true;
+      for (int32_t use : a.uses) done &= reach.Before(use, i);
+      if (!done) alive[a.group] = (a.bytes + 63) / 64 * 64;
+    }
+    uint64_t sum = 0;
+    for (const auto &group : alive) sum += group.second;
+    if (writes) bound = std::max(bound, sum);
+  }
+  EXPECT_LE(double(top), 1.05 * double(bound) + 1024) << graph->name;  // some blocks of 64 may go astray
+}
+
+void ExpectSound(const Compiled &c) {
+  ASSERT_EQ(c.failure, "");
+  EXPECT_EQ(Message(dp_verify_plan(c.plan, nullptr)), "");
+  for (int g = 0; g < c.model->n_graphs; g++) {
+    SCOPED_TRACE(c.model->graphs[g]->name);
+    Reach reach(c.model->graphs[g]);
+    ExpectOrder(c.model->graphs[g], reach);
+    ExpectRoom(c.model->graphs[g], reach);
+  }
+}
+
+// ---- networks -------------------------------------------------------------------------------------------------------
+
+std::string Read(const std::string &path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::map<std::string, int> CountOperators(const dp_graph *graph) {
+  std::map<std::string, int> counts;
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    if (dp_op_is(graph->nodes[i]->op, DP_OP_COMMUNICATION)) counts[graph->nodes[i]->op->name]++;
+  return counts;
+}
+
+using Counts = std::map<std::string, int>;
+
+TEST(DeviceForm, OneDeviceTalksToTheHostOnly) {
+  for (const char *example : {"examples/mlp.dpt", "examples/digits_cnn.dpt"}) {
+    Compiled c(Read(example), "batch=64 strategy=data devices=1");
+    ExpectSound(c);
+    for (const auto &count : CountOperators(dp_model_find_graph(c.model, "train")))
+      EXPECT_TRUE(count.first == "Broadcast" || count.first == "Gather") << count.first;
+  }
+}
+
+TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
+  for (const char *devices : {"2", "3", "8"}) {
+    SCOPED_TRACE(devices);
+    Compiled mlp(Read("examples/mlp.dpt"), std::string("batch=64 strategy=data devices=") + devices);
+    ExpectSound(mlp);
+    // 4 gradients and the loss; image and label; the learning rate; the loss to the host.
+    EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "train")),
+              (Counts{{"AllReduce", 5}, {"Scatter", 2}, {"Broadcast", 1}, {"Gather", 1}}));
+    EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "eval")),
+              (Counts{{"AllReduce", 2}, {"Scatter", 2}, {"Gather", 2}}));
+    EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "init")), (Counts{{"Broadcast", 1}}));
+  }
+}
+
+TEST(DeviceForm, NormalizationOverTheWholeBatchAddsTwoReductionsALayer) {
+  Compiled c(Read("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=2");
+  ExpectSound(c);
+  // 14 gradients, those of scale and bias serving the input's gradient too; mean and variance of 3 layers; the loss.
+  EXPECT_EQ(CountOperators(dp_model_find_graph(c.model, "train")),
+            (Counts{{"AllReduce", 14 + 6 + 1}, {"Scatter", 2}, {"Broadcast", 4}, {"Gather", 1}}));
+}
+
+TEST(DeviceForm, MoreDevicesThanSamples) {
+  ExpectSound(Compiled(Read("examples/digits_cnn.dpt"), "batch=3 strategy=data devices=8"));
+}
+
+TEST(DeviceForm, RandomNetworksOnRandomMeshes) {
+  for (uint32_t seed = 1; seed <= 60; seed++) {
+    RandomNetwork network(seed);
+    SCOPED_TRACE(network.Describe());
+    Compiled c(network.text, "batch=8 threads=1 strategy=data mesh=" + network.mesh);
+    ExpectSound(c);
+    if (HasFailure()) break;
+  }
+}
+
+// ---- the plan -------------------------------------------------------------------------------------------------------
+
+TEST(DeviceForm, ThePlanSaysWhatWasAskedFor) {
+  Compiled c(Read("examples/mlp.dpt"), "batch=48 strategy=data devices=2 precision=fp64 threads=1");
+  ExpectSound(c);
+  const Dp__Plan *plan = c.plan;
+  EXPECT_STREQ(plan->name, "mlp");
+  EXPECT_EQ(plan->batch, 48);
+  ASSERT_EQ(plan->n_mesh, 1u);
+  EXPECT_STREQ(plan->mesh[0]->name, "data");
+  EXPECT_EQ(plan->mesh[0]->size, 2);
+  EXPECT_STREQ(plan->target->backend, "cpu");
+  EXPECT_STREQ(plan->target->isa, "") << "float64 is computed by reference kernels";
+  EXPECT_EQ(plan->target->threads, 1u);
+  EXPECT_STREQ(plan->schedule->kind, "constant");
+  EXPECT_EQ(plan->schedule->lr, 0.1);
+  EXPECT_EQ(plan->precision, DP_FLOAT64);
+  EXPECT_TRUE(plan->classes);
+  EXPECT_STREQ(plan->strategy, "data");
+  ASSERT_EQ(plan->n_roles, 1u);
+  for (size_t i = 0; i < plan->roles[0]->n_programs; i++) {
+    const Dp__Program *p = plan->roles[0]->programs[i];
+    EXPECT_STREQ(plan->graphs[p->graph]->name, p->name);
+    for (size_t s = 0; s < p->n_streams; s++)
+      for (size_t k = 0; k < p->streams[s]->n_instructions; k++) {
+        const Dp__Instruction *in = p->streams[s]->instructions[k];
+        EXPECT_EQ(in->n_nodes == 0, !*in->kernel) << "a kernel computes nodes, communication none";
+        EXPECT_EQ(in->communication != nullptr, in->n_nodes == 0);
+      }
+  }
+  // What the arenas are asked to hold is what they have.
+  std::map<int, uint64_t> tops;
+  for (size_t i = 0; i < plan->roles[0]->n_programs; i++)
+    for (size_t t = 0; t < plan->roles[0]->programs[i]->n_tensors; t++) {
+      const Dp__DeviceTensor *tensor = plan->roles[0]->programs[i]->tensors[t];
+      tops[tensor->space] = std::max(tops[tensor->space], (tensor->offset + tensor->bytes + 63) / 64 * 64);
+    }
+  for (size_t a = 0; a < plan->roles[0]->n_arenas; a++) {
+    const Dp__Arena *arena = plan->roles[0]->arenas[a];
+    EXPECT_EQ(arena->copies, arena->space == DP__SPACE__HOST_INPUT ? 2u : 1u);
+    EXPECT_EQ(arena->bytes, tops[arena->space]) << "space " << arena->space;
+  }
+}
+
+TEST(DeviceForm, ThreadsGoWhereTheyAreWorthIt) {
+  Compiled c(Read("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=1 threads=4");
+  ASSERT_EQ(c.failure, "");
+  const dp_graph *train = dp_model_find_graph(c.model, "train");
+  std::map<std::string, int> threads;
+  for (int32_t i = 0; i < train->n_nodes; i++) threads[train->nodes[i]->name] = train->nodes[i]->threads;
+  EXPECT_EQ(threads["c2"], 4) << "a convolution of some million operations";
+  EXPECT_EQ(threads["optimizer/bn1.bias/SGD"], 1) << "32 numbers";
+}
+
+}  // namespace
+}  // namespace dp_test
