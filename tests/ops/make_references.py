@@ -215,6 +215,12 @@ def gather(a, x, indices):
     return np.take(x, indices, axis=a.get("axis", 0))
 
 
+def gather_back(a, dy, indices):
+    axis = a.get("axis", 0)
+    rows = t(indices % a["shape"][axis]).reshape(-1).long()
+    return backward(lambda x: torch.index_select(x, axis, rows).reshape(dy.shape), zeros(a), t(dy))
+
+
 def split_parts(a, x):
     axis, extent = a.get("axis", 0), x.shape[a.get("axis", 0)]
     if "split" in a:
@@ -310,6 +316,34 @@ def fill(a):
     return np.full(a["shape"], a.get("value", 0), "float64" if dtype == 1 else TYPES[dtype])
 
 
+def cum_sum(a, x):
+    axis = a["axis"]
+    y = np.flip(x, axis) if a.get("reverse") else x
+    y = np.cumsum(y, axis, dtype=x.dtype) - (y if a.get("exclusive") else 0)
+    return np.flip(y, axis) if a.get("reverse") else y
+
+
+def pad(a, x):
+    axes = [axis % x.ndim for axis in a.get("axes", range(x.ndim))]
+    at, widths = [slice(None)] * x.ndim, [(0, 0)] * x.ndim
+    for i, axis in enumerate(axes):
+        begin, end = a["pads"][i], a["pads"][i + len(axes)]
+        at[axis] = slice(max(-begin, 0), x.shape[axis] - max(-end, 0))
+        widths[axis] = max(begin, 0), max(end, 0)
+    mode = a.get("mode", "constant")
+    more = {"constant_values": a.get("constant_value", 0)} if mode == "constant" else {}
+    return np.pad(x[tuple(at)], widths, mode, **more)
+
+
+def scatter_elements(a, x, indices, updates):
+    axis, y = a.get("axis", 0) % x.ndim, np.array(x)
+    combine = {"none": lambda old, new: new, "add": np.add, "mul": np.multiply, "max": max, "min": min}
+    for place in np.ndindex(*indices.shape):
+        at = place[:axis] + (indices[place],) + place[axis + 1:]
+        y[at] = combine[a.get("reduction", "none")](y[at], updates[place])
+    return y
+
+
 def selu(a, x):
     """With ONNX's constants, which are float32's."""
     alpha, gamma = a.get("alpha", 1.67326319217681884765625), a.get("gamma", 1.05070102214813232421875)
@@ -390,7 +424,23 @@ OPS = {
     "Cast": lambda a, x: x.astype("float64" if a["to"] == 1 else TYPES[a["to"]]),
     "ReduceSum": lambda a, x: reduction(a, x, np.sum).astype(x.dtype),
     "ReduceMean": lambda a, x: reduction(a, x, np.mean),
+    "ReduceMax": lambda a, x: reduction(a, x, np.max),
+    "ReduceMin": lambda a, x: reduction(a, x, np.min),
+    "ReduceProd": lambda a, x: reduction(a, x, np.prod).astype(x.dtype),
+    "ReduceL1": lambda a, x: reduction(a, np.abs(x), np.sum).astype(x.dtype),
+    "ReduceL2": lambda a, x: np.sqrt(reduction(a, x * x, np.sum)),
+    "ReduceSumSquare": lambda a, x: reduction(a, x * x, np.sum).astype(x.dtype),
+    "ReduceLogSum": lambda a, x: np.log(reduction(a, x, np.sum)),
+    "ReduceLogSumExp": lambda a, x: np.log(reduction(a, np.exp(x), np.sum)),
     "ArgMax": arg_max,
+    "ArgMin": lambda a, x: arg_max(a, -x.astype(np.float64)),
+    "CumSum": cum_sum,
+    "Tile": lambda a, x: np.tile(x, a["repeats"]),
+    "Pad": pad,
+    "GatherElements": lambda a, x, i: np.take_along_axis(
+        np.array(x)[tuple(slice(e) if d != a.get("axis", 0) % x.ndim else slice(None) for d, e in enumerate(i.shape))],
+        i % x.shape[a.get("axis", 0)], a.get("axis", 0)),
+    "ScatterElements": scatter_elements,
     "Reshape": reshape,
     "Flatten": flatten,
     "Transpose": lambda a, x: x.transpose(a.get("perm")),
@@ -418,8 +468,7 @@ OPS = {
     "GroupNormalization":
         lambda a, x, s, b: F.group_norm(t(x), a["num_groups"], t(s), t(b), a.get("epsilon", 1e-5)),
     "Gather": gather,
-    "dp.GatherGrad": lambda a, dy, i: backward(lambda x: torch.index_select(
-        x, a.get("axis", 0), t(i % a["shape"][a.get("axis", 0)]).reshape(-1).long()).reshape(dy.shape), zeros(a), t(dy)),
+    "dp.GatherGrad": gather_back,
     "Concat": lambda a, *x: np.concatenate(x, a["axis"]),
     "Split": split_parts,
     "Slice": lambda a, x: x[slices(a, x.ndim)],

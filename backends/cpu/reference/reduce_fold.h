@@ -1,0 +1,22 @@
+// Reductions other than sums and means: each result is folded from its elements in row-major order.
+#ifndef DP_BACKENDS_CPU_REFERENCE_REDUCE_FOLD_H
+#define DP_BACKENDS_CPU_REFERENCE_REDUCE_FOLD_H
+
+#include "backends/cpu/reference/reference.h"
+
+typedef enum {
+  DP_FOLD_MAX,
+  DP_FOLD_MIN,
+  DP_FOLD_PROD,
+  DP_FOLD_L1,
+  DP_FOLD_L2,
+  DP_FOLD_SUM_SQUARE,
+  DP_FOLD_LOG_SUM,
+  DP_FOLD_LOG_SUM_EXP,
+} dp_fold;
+
+// Operand 0 over the dims of the attribute axes, into result 0. Of no elements: the least (most) of the type, 1, 0, and
+// of the logarithms -infinity. NaN among them gives NaN.
+dp_status dp_reduce_fold(const dp_call *call, dp_fold fold);
+
+#endif

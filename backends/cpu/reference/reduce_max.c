@@ -1,0 +1,16 @@
+// ReduceMax: the largest element over the dims `axes`.
+#include "backends/cpu/reference/reduce_fold.h"
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  return dp_reduce_fold(&(dp_call){spec, in, out, scratch, part, parts}, DP_FOLD_MAX);
+}
+
+const dp_kernel dp_kernel_reference_ReduceMax = {
+    .name = "cpu.reference.ReduceMax",
+    .op = "ReduceMax",
+    .domain = "",
+    .parts = true,
+    .run = run,
+};

@@ -1,0 +1,33 @@
+// Reductions other than sums and means. See reduce_fold.h.
+#include "ir/ops/reduce_fold.h"
+
+void dp_reduce_fold_rows(dp_rows *rows, dp_placement parts) {
+  const dp_shape *x = dp_common_shape(rows->node, 0);
+  bool reduced[DP_MAX_RANK], keep = dp_node_int(rows->node, "keepdims", 1) != 0;
+  dp_status status = dp_reduce_axes(rows->node, x->rank, reduced);
+  if (status) {  // infer has refused the node
+    dp_status_free(status);
+    return;
+  }
+  int result = 0;
+  for (int d = 0; d < x->rank; d++) {
+    if (!reduced[d]) dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE}, &result);
+    for (int v = 0; v < rows->n_views && reduced[d] && parts.kind == DP_PARTIAL; v++) {
+      dp_placement in[2] = {dp_shard_in(d, rows->views[v].outer, rows->views[v].unit), dp_replicate()};
+      if (dp_rows_divides(in[0], x->dims[d])) dp_rows_add_placed(rows, in, &parts);
+    }
+    result += !reduced[d] || keep;
+  }
+}
+
+dp_value *dp_reduce_fold_same(dp_builder *builder, const char *op, const dp_node *node, dp_value *x) {
+  return dp_build(builder, op, 1, &x, 1, node->n_attrs, node->attrs);
+}
+
+void dp_reduce_fold_extreme(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dp_value *x = node->inputs[0];
+  dp_value *equal = dp_build2(builder, "Equal", x, dp_reduce_expand(builder, node, node->outputs[0]));
+  dp_value *is = dp_build_cast(builder, equal, x->type.dtype);
+  dp_value *share = dp_build2(builder, "Div", dy[0], dp_reduce_fold_same(builder, "ReduceSum", node, is));
+  dx[0] = dp_build2(builder, "Mul", is, dp_reduce_expand(builder, node, share));
+}

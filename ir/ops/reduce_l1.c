@@ -1,0 +1,35 @@
+// ReduceL1 over axes (all when none are named): the sum of the absolute values. dx = dy sign(x).
+#include "ir/ops/reduce_fold.h"
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dx[0] = dp_build2(b, "Mul", dp_reduce_expand(b, node, dy[0]), dp_build1(b, "Sign", node->inputs[0]));
+}
+
+static void placements(dp_rows *rows) { dp_reduce_fold_rows(rows, dp_partial(DP_SUM)); }
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3]", .attrs = "axes=[0], keepdims=0", .n = 5},
+    {.inputs = "float32[N,3,4]", .attrs = "axes=[-1,0]", .n = 4},
+    {.inputs = "float32[N,3,2]", .attrs = "keepdims=0", .n = 3},
+    {.inputs = "float32[N,3]", .attrs = "noop_with_empty_axes=1", .n = 4},
+    {.inputs = "int32[N,3]", .attrs = "axes=[1]", .n = 4, .low = -9, .high = 9},
+    {.inputs = "int64[N]", .attrs = "axes=[0], keepdims=0", .n = 8, .low = -9, .high = 9},
+    {0},
+};
+
+#define TYPES (DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
+
+const dp_op dp_op_ReduceL1 = {
+    .name = "ReduceL1",
+    .domain = "",
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("data", TYPES, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
+    .outputs = {DP_OPERAND("reduced", TYPES, 'T')},
+    .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
+    .infer = dp_reduce_infer,
+    .gradient = gradient,
+    .placements = placements,
+    .cost = dp_reduce_cost,
+    .samples = samples,
+};
