@@ -55,6 +55,22 @@ dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_pla
 // The logical value of an input, per-step scalar or persistent value, and its first copy.
 void dp_place_copy_source(dp_place *place, dp_value *logical);
 
+// ---- place_rows.c: choosing rows ---------------------------------------------------------------------------------
+
+// A node that is being placed, and what was chosen for it on the axes so far.
+typedef struct {
+  dp_place *place;
+  dp_place_source *source;
+  const dp_node *node;
+  dp_value *in[DP_MAX_OPERANDS];              // logical
+  const dp_placement *home[DP_MAX_OPERANDS];  // of results that a persistent value ends as; else NULL
+  const dp_row *rows[DP_MAX_MESH];
+  bool lower;  // it would undo a split that no row of its operator can keep
+} dp_place_choice;
+
+// Sets rows[axis]; those of earlier axes are set.
+dp_status dp_place_rows_choose(dp_place_choice *choice, int axis) DP_MUST_USE;
+
 // ---- place_node.c: nodes --------------------------------------------------------------------------------------------
 
 dp_status dp_place_node_walk(dp_place *place, dp_place_source *source) DP_MUST_USE;

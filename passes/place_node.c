@@ -1,9 +1,4 @@
-// Choosing a placement row for each node, and lowering nodes that have none that fits. See place.h.
-//
-// Mesh axes are chosen for one after the other, the cheapest row on each: bytes moved to have the operands placed as the
-// row takes them. Where rows cost the same, the one that moves least now, then the one that splits most, then the one with
-// fewest partial results, then the first.
-#include <math.h>
+// Nodes into both graphs: by the rows that were chosen, or taken apart where no row fits. See place.h.
 #include <string.h>
 
 #include "ir/builder.h"
@@ -31,117 +26,7 @@ dp_value *dp_place_node_operand(dp_place *place, dp_place_source *source, const 
   return *mapped = logical;
 }
 
-// ---- rows -----------------------------------------------------------------------------------------------------------
-
-// A node, and what was chosen for it on the axes so far.
-typedef struct {
-  dp_place *place;
-  dp_place_source *source;
-  const dp_node *node;
-  dp_value *in[DP_MAX_OPERANDS];              // logical
-  const dp_placement *home[DP_MAX_OPERANDS];  // of results that a persistent value ends as; else NULL
-  const dp_row *rows[DP_MAX_MESH];
-  bool lower;
-} choice;
-
-typedef struct {
-  double cost, moved, split;
-  int partial;
-} score;
-
-static bool is_better(score a, score b) {
-  if (a.cost != b.cost) return a.cost < b.cost;
-  if (a.moved != b.moved) return a.moved < b.moved;
-  if (a.split != b.split) return a.split > b.split;
-  return a.partial < b.partial;
-}
-
-// Whether a split goes with those of the axes before: one view a dim.
-static bool goes_with(const choice *c, int axis, dp_placement p, int operand, bool result) {
-  for (int a = 0; a < axis && p.kind == DP_SHARD; a++) {
-    dp_placement q = result ? c->rows[a]->out[operand] : c->rows[a]->in[operand];
-    if (q.kind == DP_SHARD && q.dim == p.dim && (q.outer != p.outer || q.unit != p.unit)) return false;
-  }
-  return true;
-}
-
-static bool is_legal(const choice *c, int axis, const dp_row *row) {
-  const dp_node *node = c->node;
-  for (int i = 0; i < node->n_inputs; i++)
-    if (node->inputs[i] && !goes_with(c, axis, row->in[i], i, false)) return false;
-  for (int k = 0; k < node->n_outputs; k++) {
-    if (!node->outputs[k]) continue;
-    if (!goes_with(c, axis, row->out[k], k, true)) return false;
-    if (!dp_op_is(node->op, DP_OP_UPDATE)) continue;
-    // It works where the persistent value is.
-    dp_placement home = c->home[k][axis];
-    if (!dp_placement_equal(row->in[k], home) || !dp_placement_equal(row->out[k], home)) return false;
-  }
-  return true;
-}
-
-// Whether the strategy asks for a split that no operand brings.
-static bool is_asked(const choice *c, int axis, const dp_value *result, dp_placement p) {
-  return axis == c->place->data_axis && dp_dim_is_symbolic(result->type.shape.dims[p.dim]);
-}
-
-static score score_of(const choice *c, int axis, const dp_row *row) {
-  dp_place *place = c->place;
-  const dp_node *node = c->node;
-  score s = {0};
-  bool split = false, partial = false;
-  for (int i = 0; i < node->n_inputs; i++) {
-    if (!node->inputs[i]) continue;
-    dp_placement from;
-    double bytes = dp_place_copy_bytes(place, &node->inputs[i]->type);
-    double cost = dp_place_copy_cost(place, c->in[i], axis, row->in[i], &from);
-    s.moved += cost;
-    // A sum that is made whole is whole for all who use it.
-    int uses = dp_place_copy_of(place, c->in[i])->uses;
-    s.cost += from.kind == DP_PARTIAL && row->in[i].kind != DP_PARTIAL && uses > 1 ? cost / uses : cost;
-    split |= row->in[i].kind == DP_SHARD && from.kind == DP_SHARD && cost == 0;
-    partial |= row->in[i].kind == DP_PARTIAL;
-    if (row->in[i].kind == DP_SHARD) s.split += bytes;
-  }
-  for (int k = 0; k < node->n_outputs; k++) {
-    const dp_value *y = node->outputs[k];
-    if (!y) continue;
-    dp_placement p = row->out[k];
-    if (p.kind == DP_SHARD) s.split += dp_place_copy_bytes(place, &y->type);
-    s.partial += p.kind == DP_PARTIAL;
-    if (c->home[k])
-      s.cost += dp_place_copy_price(place, &y->type, axis, p, c->home[k][axis]);
-    else if ((p.kind == DP_PARTIAL && partial) || (p.kind == DP_SHARD && !split && !is_asked(c, axis, y, p)))
-      // A sum that stays partial is still to be made whole; a split that nobody asked for is likely to be undone.
-      s.cost += dp_place_copy_price(place, &y->type, axis, p, dp_replicate());
-  }
-  return s;
-}
-
 // ---- lowering -------------------------------------------------------------------------------------------------------
-
-// Whether some row takes operand i in the split that it has.
-static bool can_keep(const choice *c, int axis, const dp_rows *rows, int i) {
-  for (int r = 0; r < rows->count; r++) {
-    dp_placement from, in = rows->rows[r].in[i];
-    if (in.kind != DP_SHARD || dp_place_copy_cost(c->place, c->in[i], axis, in, &from) > 0) continue;
-    if (from.kind == DP_SHARD && is_legal(c, axis, &rows->rows[r]) && isfinite(score_of(c, axis, &rows->rows[r]).cost))
-      return true;
-  }
-  return false;
-}
-
-// Whether the chosen row undoes the split of an operand that no row of this operator can keep.
-static bool loses_split(const choice *c, int axis, const dp_rows *rows) {
-  for (int i = 0; i < c->node->n_inputs; i++) {
-    dp_placement from, to = c->rows[axis]->in[i];
-    if (!c->node->inputs[i]) continue;
-    if (dp_place_copy_cost(c->place, c->in[i], axis, to, &from) > 0 && from.kind == DP_SHARD &&
-        !can_keep(c, axis, rows, i))
-      return true;
-  }
-  return false;
-}
 
 static int *count_uses(dp_arena *arena, const dp_graph *graph) {
   int *uses = dp_alloc_n(arena, (size_t)graph->n_values, sizeof *uses);
@@ -152,7 +37,7 @@ static int *count_uses(dp_arena *arena, const dp_graph *graph) {
 }
 
 // Places the node's lowering in its stead. *done is false when it has none.
-static dp_status lower(choice *c, bool *done) {
+static dp_status lower(dp_place_choice *c, bool *done) {
   dp_place *place = c->place;
   const dp_node *node = c->node;
   dp_graph *pieces = dp_graph_create(place->model, "lowered");
@@ -193,41 +78,8 @@ static dp_status lower(choice *c, bool *done) {
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-static dp_status choose(choice *c, int axis) {
-  dp_place *place = c->place;
-  const dp_node *node = c->node;
-  dp_placement *given = NULL;
-  int n_given = 0;
-  for (int i = 0; i < node->n_inputs; i++)
-    for (dp_place_copy *p = c->in[i] ? dp_place_copy_of(place, c->in[i])->copies : NULL; p; p = p->next)
-      DP_PUSH(place->scratch, given, n_given, p->value->placements[axis]);
-  for (int k = 0; k < node->n_outputs; k++)
-    if (c->home[k]) DP_PUSH(place->scratch, given, n_given, c->home[k][axis]);
-  dp_rows *rows = dp_alloc(place->scratch, sizeof *rows);
-  dp_op_rows_at(place->scratch, node, n_given, given, rows);
-  // With one device on the axis there is nothing to split.
-  int count = place->model->mesh.axes[axis].size > 1 ? rows->count : 1;
-  score best = {.cost = INFINITY};
-  for (int r = 0; r < count; r++) {
-    if (!is_legal(c, axis, &rows->rows[r])) continue;
-    score s = score_of(c, axis, &rows->rows[r]);
-    if (!is_better(s, best)) continue;
-    best = s;
-    c->rows[axis] = &rows->rows[r];
-  }
-  if (!c->rows[axis]) {
-    char text[64];
-    return dp_fail(EX_DATAERR, "node '%s' (%s) cannot work on '%s' placed as %s on mesh axis '%s'", node->name,
-                   node->op->name, c->in[0] ? c->in[0]->name : "",
-                   c->home[0] ? dp_placement_print(c->home[0][axis], text, sizeof text) : "",
-                   place->model->mesh.axes[axis].name);
-  }
-  c->lower |= node->op->lower && loses_split(c, axis, rows);
-  return DP_OK;
-}
-
 // Adds the node to both graphs, by the rows that were chosen.
-static void add_node(choice *c) {
+static void add_node(dp_place_choice *c) {
   dp_place *place = c->place;
   const dp_node *node = c->node;
   dp_node *logical = dp_graph_copy_node(place->logical, node, c->source->map);
@@ -257,7 +109,7 @@ static void add_node(choice *c) {
 }
 
 // An operator that updates in place must do so to the persistent value that ends as its result.
-static dp_status check_update(const choice *c) {
+static dp_status check_update(const dp_place_choice *c) {
   const dp_node *node = c->node;
   for (int k = 0; k < node->n_outputs; k++) {
     if (!node->outputs[k]) continue;
@@ -273,7 +125,7 @@ static dp_status check_update(const choice *c) {
 }
 
 static dp_status place_node(dp_place *place, dp_place_source *source, const dp_node *node) {
-  choice c = {.place = place, .source = source, .node = node};
+  dp_place_choice c = {.place = place, .source = source, .node = node};
   if (node->n_inputs > DP_MAX_OPERANDS || node->n_outputs > DP_MAX_OPERANDS)
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s) has %d operands; at most %d are supported", node->name,
                    node->op->name, node->n_inputs, DP_MAX_OPERANDS);
@@ -284,7 +136,7 @@ static dp_status place_node(dp_place *place, dp_place_source *source, const dp_n
     int32_t p = node->outputs[k] ? source->update[node->outputs[k]->id] : -1;
     if (p >= 0) c.home[k] = place->model->persistents[p].placements;
   }
-  for (int a = 0; a < place->model->mesh.n_axes; a++) DP_TRY(choose(&c, a));
+  for (int a = 0; a < place->model->mesh.n_axes; a++) DP_TRY(dp_place_rows_choose(&c, a));
   bool done = false;
   if (c.lower) DP_TRY(dp_status_context(lower(&c, &done), "node '%s' (%s), taken apart", node->name, node->op->name));
   if (!done) add_node(&c);
