@@ -1,7 +1,7 @@
 // Plans as files, and as a listing for people.
 //
-// A file is the magic DPPLAN\r\n, then little-endian u32 format version, u32 flags (0), u64 payload length, u64 XXH3 of the
-// payload, then the payload, a dp.Plan of ir/plan.proto. Tensors above 1 MiB lie beside it (ir/external.h).
+// A file is the magic DPPLAN\r\n, then little-endian u32 format version, u32 flags (0), u64 payload length, u64 XXH3 of
+// the payload, then the payload, a dp.Plan of ir/plan.proto. Tensors above 1 MiB lie beside it (ir/external.h).
 #ifndef DP_IR_PLAN_H
 #define DP_IR_PLAN_H
 
@@ -16,14 +16,14 @@ extern "C" {
 
 enum { DP_PLAN_VERSION = 1, DP_PLAN_HEADER_BYTES = 32 };
 
-// The plan, its tensors fetched, its form checked (plan_check.h), in the arena. EX_NOINPUT: missing; EX_DATAERR: anything
-// that is not a whole plan of this version.
+// The plan, its tensors fetched, its form checked (plan_check.h), in the arena. EX_NOINPUT: missing; EX_DATAERR:
+// anything that is not a whole plan of this version.
 dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) DP_MUST_USE;
 // Replaces the file whole. EX_CANTCREAT, EX_IOERR.
 dp_status dp_plan_write(const Dp__Plan *plan, const char *path) DP_MUST_USE;
 
-// Mesh, arenas, persistent values; for each program its instructions by stream with waits, signals, operands, offsets. The
-// plan's form must have been checked.
+// Mesh, arenas, persistent values; for each program its instructions by stream with waits, signals, operands, offsets.
+// The plan's form must have been checked.
 void dp_plan_print(const Dp__Plan *plan, FILE *out);
 
 #ifdef __cplusplus

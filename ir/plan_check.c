@@ -1,4 +1,5 @@
-// The form of a plan: head, mesh, roles, arenas, persistent values. See plan_check.h; programs are in plan_check_program.c.
+// The form of a plan: head, mesh, roles, arenas, persistent values. See plan_check.h; programs are in
+// plan_check_program.c.
 #include "ir/plan_check.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
-// The ends of a program: what it finds in the homes of persistent values and leaves there, what the host gives and gets.
+// The ends of a program: what it finds in the homes of persistent values and leaves there, what the host gives and
+// gets.
 //
-// Between two runs of programs every stream of every device is drained, so a run starts with the homes as the last left them;
-// the host writes inputs into the copy that no run uses, and reads outputs after the drain.
+// Between two runs of programs every stream of every device is drained, so a run starts with the homes as the last left
+// them; the host writes inputs into the copy that no run uses, and reads outputs after the drain.
 #include <string.h>
 
 #include "ir/verify/checker.h"

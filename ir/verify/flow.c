@@ -1,8 +1,8 @@
 // Happens-before: what streams (first in, first out) and events order, as a vector clock a step.
 //
-// One program stands for every device. A collective completes on a device once every member has arrived, so what happens
-// before it on one device happens before it on all, and the order of steps on one device is the order on all of them.
-// Nothing deadlocks when this order has no cycle: of the steps not yet done anywhere, the earliest can go on.
+// One program stands for every device. A collective completes on a device once every member has arrived, so what
+// happens before it on one device happens before it on all, and the order of steps on one device is the order on all of
+// them. Nothing deadlocks when this order has no cycle: of the steps not yet done anywhere, the earliest can go on.
 #include <string.h>
 
 #include "ir/verify/checker.h"

@@ -1,6 +1,6 @@
-// What the bytes hold. In an order that happens-before allows, each step's operands are looked up in the map from bytes to
-// content and must be there exactly as the step says; its results replace what was there. As conflicting accesses are
-// ordered (order.c), any such order gives the same.
+// What the bytes hold. In an order that happens-before allows, each step's operands are looked up in the map from bytes
+// to content and must be there exactly as the step says; its results replace what was there. As conflicting accesses
+// are ordered (order.c), any such order gives the same.
 #include <string.h>
 
 #include "ir/verify/checker.h"

@@ -1,8 +1,8 @@
-// Races: whatever touches the same bytes, one of them writing, is ordered; collectives come in one order; a step's results
-// lie on nothing of its own but what they may replace.
+// Races: whatever touches the same bytes, one of them writing, is ordered; collectives come in one order; a step's
+// results lie on nothing of its own but what they may replace.
 //
-// Steps are visited in an order that happens-before allows. Of each span of bytes it is known who wrote it last and which
-// step of each stream read it last since then: to come after those is to come after all before them.
+// Steps are visited in an order that happens-before allows. Of each span of bytes it is known who wrote it last and
+// which step of each stream read it last since then: to come after those is to come after all before them.
 #include <string.h>
 
 #include "ir/verify/checker.h"

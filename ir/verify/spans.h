@@ -1,6 +1,7 @@
 // A map from bytes to what is known of them: disjoint spans in order of their bytes. Private to the checker.
 //
-// Kept in chunks of a bounded number of spans, so that any sequence of operations takes near linear time, whoever chose it.
+// Kept in chunks of a bounded number of spans, so that any sequence of operations takes near linear time, whoever chose
+// it.
 #ifndef DP_IR_VERIFY_SPANS_H
 #define DP_IR_VERIFY_SPANS_H
 
@@ -31,8 +32,8 @@ dp_spans *dp_spans_create(dp_arena *arena);
 dp_span_at dp_spans_find(const dp_spans *spans, uint64_t byte);
 dp_span *dp_spans_get(const dp_spans *spans, dp_span_at at);
 dp_span_at dp_spans_next(const dp_spans *spans, dp_span_at at);
-// Enters a span, not empty; others lose what they have in common with it. What is left of one that is cut keeps its writer
-// and reads but has no content.
+// Enters a span, not empty; others lose what they have in common with it. What is left of one that is cut keeps its
+// writer and reads but has no content.
 void dp_spans_put(dp_spans *spans, const dp_span *span);
 
 #ifdef __cplusplus

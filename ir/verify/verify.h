@@ -1,9 +1,10 @@
-// The checker: proves of a plan that it has no race, no deadlock and no overlap of what is needed together, and that every
-// device computes its part of what the embedded logical graphs say, for every number of samples up to the plan's batch.
+// The checker: proves of a plan that it has no race, no deadlock and no overlap of what is needed together, and that
+// every device computes its part of what the embedded logical graphs say, for every number of samples up to the plan's
+// batch.
 //
-// It believes nothing of a plan and knows nothing of how plans are made; dpc runs it when it has made one, dprun when it has
-// read one. What it takes as given: the logical graphs themselves, the operators' placement rows, and that a kernel computes
-// its operator. docs/plan.md has the rules. Time is near linear in instructions.
+// It believes nothing of a plan and knows nothing of how plans are made; dpc runs it when it has made one, dprun when
+// it has read one. What it takes as given: the logical graphs themselves, the operators' placement rows, and that a
+// kernel computes its operator. docs/plan.md has the rules. Time is near linear in instructions.
 #ifndef DP_IR_VERIFY_VERIFY_H
 #define DP_IR_VERIFY_VERIFY_H
 
@@ -28,8 +29,8 @@ typedef struct {
   uint64_t inputs, outputs, updates;
 } dp_verify_report;
 
-// EX_DATAERR: "program train, stream comm, instruction 3 (dp.AllReduce): rule ORDER.CONFLICT: ...". report may be NULL; its
-// strings are the plan's.
+// EX_DATAERR: "program train, stream comm, instruction 3 (dp.AllReduce): rule ORDER.CONFLICT: ...". report may be NULL;
+// its strings are the plan's.
 dp_status dp_verify_plan(const Dp__Plan *plan, dp_verify_report *report) DP_MUST_USE;
 
 // What was proved, in a few lines.

@@ -1,5 +1,5 @@
-// Order of a program by brute force, as an oracle: reachability by closing the relation, conflicts by comparing all pairs of
-// instructions. Shares nothing with the checker.
+// Order of a program by brute force, as an oracle: reachability by closing the relation, conflicts by comparing all
+// pairs of instructions. Shares nothing with the checker.
 #ifndef DP_TESTS_VERIFY_BRUTE_ORDER_H
 #define DP_TESTS_VERIFY_BRUTE_ORDER_H
 

@@ -1,5 +1,5 @@
-// The checker on plans that the compiler makes: they hold on any mesh; without one of their waits they hold exactly when
-// brute force finds nothing out of order; without one of their instructions they never hold.
+// The checker on plans that the compiler makes: they hold on any mesh; without one of their waits they hold exactly
+// when brute force finds nothing out of order; without one of their instructions they never hold.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -100,8 +100,8 @@ void AddWait(dp_arena *arena, Dp__Instruction *in, uint32_t event) {
   dp_test::Append(arena, &in->n_waits, &in->waits, event);
 }
 
-// Takes an instruction out so that the order of the others stays as it is: the next of its stream waits for what it waited
-// for; who waited for it waits for that, and for the one before it in its stream.
+// Takes an instruction out so that the order of the others stays as it is: the next of its stream waits for what it
+// waited for; who waited for it waits for that, and for the one before it in its stream.
 void TakeOut(dp_arena *arena, Dp__Program *program, Dp__Stream *stream, size_t at) {
   Dp__Instruction *gone = stream->instructions[at], *last = at ? stream->instructions[at - 1] : nullptr;
   dp_test::Remove(&stream->n_instructions, stream->instructions, at);

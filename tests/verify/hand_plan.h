@@ -1,4 +1,5 @@
-// A plan written by hand: two devices, one layer, trained with momentum. For tests of the checker and of what runs plans.
+// A plan written by hand: two devices, one layer, trained with momentum. For tests of the checker and of what runs
+// plans.
 //
 //   scores = Gemm(x, w), loss = cross entropy(scores, label), dw, all-reduced; w, m = SGD(w, m, dw, lr)
 //
@@ -37,7 +38,8 @@ class ProgramWriter {
   // A tensor under a label of its own. at: placements, "S(0)" or "R,S(1)".
   ProgramWriter &Tensor(const std::string &label, const std::string &value, const std::string &at, Dp__Space space,
                         uint64_t offset);
-  // op: "Gemm" or "dp.SGD". node: "" for communication. operands, results: labels, "" for one left out. signal: -1 none.
+  // op: "Gemm" or "dp.SGD". node: "" for communication. operands, results: labels, "" for one left out. signal: -1
+  // none.
   Dp__Instruction *Add(const std::string &stream, const std::string &op, const std::string &node,
                        const std::vector<std::string> &operands, const std::vector<std::string> &results,
                        const std::vector<uint32_t> &waits = {}, int signal = -1);

@@ -236,7 +236,8 @@ TEST(Mesh, HugeShapesAndMeshes) {
 
 // ---- large plans ----------------------------------------------------------------------------------------------------
 
-// Two chains of Relu on two streams that wait for each other all the time, each result on the bytes of the one before last.
+// Two chains of Relu on two streams that wait for each other all the time, each result on the bytes of the one before
+// last.
 TEST(Large, HundredThousandInstructionsTakeASecond) {
   const int pairs = 50000;
   std::string text = "model m {\n graph infer {\n input x: float32[N,4]\n a0 = Relu(x)\n b0 = Relu(a0)\n";
