@@ -1,5 +1,7 @@
-// dp.ConvGradInput(w, dy) {shape = x's}: the gradient of Conv's x.
+// dp.ConvGradInput(w, dy) {shape = x's}: the gradient of Conv's x; ConvTranspose too.
 #include "ir/ops/conv.h"
+
+#include <string.h>
 
 static dp_status infer(dp_node *node) {
   dp_geometry geometry;
@@ -9,6 +11,18 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, 1), &y));
   dp_common_set(node, 0, node->inputs[0]->type.dtype, &x);
   return DP_OK;
+}
+
+// Linear in both: as a convolution of dX's gradient, and with it.
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dp_arena *arena = b->graph->arena;
+  dp_attr *attrs = dp_alloc_n(arena, (size_t)node->n_attrs + 1, sizeof *attrs);
+  int n_attrs = 0;
+  for (int i = 0; i < node->n_attrs; i++)
+    if (strcmp(node->attrs[i].name, "shape")) attrs[n_attrs++] = node->attrs[i];
+  dx[1] = dp_build(b, "Conv", 2, (dp_value *[]){dy[0], node->inputs[0]}, 1, n_attrs, attrs);
+  attrs[n_attrs++] = dp_attr_dims(arena, "shape", dp_common_shape(node, 0));
+  dx[0] = dp_build(b, "dp.ConvGradWeight", 2, (dp_value *[]){dy[0], node->inputs[1]}, 1, n_attrs, attrs);
 }
 
 static void placements(dp_rows *rows) { dp_conv_rows(rows, (dp_conv_places){DP_CONV_RESULT, 0, 1, DP_CONV_ABSENT}); }
@@ -40,6 +54,7 @@ const dp_op dp_op_ConvGradInput = {
     .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T')},
     .attrs = {DP_CONV_ATTRS, DP_SHAPE_ATTR("shape")},
     .infer = infer,
+    .gradient = gradient,
     .placements = placements,
     .cost = cost,
     .samples = samples,

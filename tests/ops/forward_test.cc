@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "backends/cpu/target.h"
+#include "ir/builder.h"
 #include "tests/ops/samples.h"
 
 namespace dp_test {
@@ -86,12 +87,41 @@ TEST_P(Forward, EqualsReference) {
   }
 }
 
-// Dropout itself is in no program; its sample is tested by the operators that take its place.
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const Case &c : AllCases(true))
-    if (std::string(c.op->domain) + c.op->name != "Dropout") cases.push_back(c);
+    if (!IsReplaced(c.op)) cases.push_back(c);
   return cases;
+}
+
+// What is in no program: the nodes that take its place.
+TEST(Replaced, ConvTransposeEqualsReference) {
+  int count = 0;
+  for (const Case &c : AllCases(true)) {
+    if (std::string(c.op->name) != "ConvTranspose") continue;
+    SCOPED_TRACE(c.Name());
+    Built built(c);
+    ASSERT_EQ(built.error, "");
+    std::map<std::string, Tensor> bindings;
+    for (size_t i = 0; i < built.operands.size(); i++)
+      bindings[built.operands[i]->name] = DrawOperand(c, int(i), built.operands[i]->type, built.n);
+    dp_value *out[1] = {};
+    dp_builder builder{built.graph, DP_OK, nullptr};
+    c.op->specialize(&builder, built.node, built.operands.data(), true, out);
+    ASSERT_EQ(std::string(dp_status_message(builder.status)), "");
+    ASSERT_TRUE(dp_shape_equal(&out[0]->type.shape, &built.node->outputs[0]->type.shape));
+    dp_graph *alone = dp_graph_create(built.model, "replaced");
+    std::vector<dp_value *> map(size_t(built.graph->n_values) + 1);
+    for (int32_t i = 0; i < built.graph->n_nodes; i++)
+      if (built.graph->nodes[i] != built.node) dp_graph_copy_node(alone, built.graph->nodes[i], map.data());
+    std::vector<Tensor> values;
+    ASSERT_EQ(RunGraph(dp_target_cpu, alone, built.n, bindings, &values), "");
+    auto reference = References().find(c.Heading());
+    ASSERT_NE(reference, References().end()) << "no reference: run make_references.py";
+    Compare(c, reference->second, {values[size_t(map[size_t(out[0]->id)]->id)]});
+    count++;
+  }
+  EXPECT_GT(count, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, Forward, testing::ValuesIn(Cases()),

@@ -100,6 +100,25 @@ def conv(a, x, w, b=None):
                     dilation=a.get("dilations", [1] * rank), groups=a.get("group", 1))
 
 
+def conv_transpose(a, x, w, b=None):
+    """ONNX's definition: every element of x puts a window of weights into y."""
+    rank, groups = x.dim() - 2, a.get("group", 1)
+    stride, dilation = a.get("strides", [1] * rank), a.get("dilations", [1] * rank)
+    function = [F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d][rank - 1]
+    full = function(x, w, stride=stride, dilation=dilation, groups=groups)
+    more = a.get("output_padding", [0] * rank)
+    begin, end = a.get("pads", [0] * 2 * rank)[:rank], a.get("pads", [0] * 2 * rank)[rank:]
+    if "output_shape" in a or "auto_pad" in a:
+        shape = a.get("output_shape", [x.shape[2 + i] * stride[i] for i in range(rank)])
+        total = [full.shape[2 + i] + more[i] - shape[i] for i in range(rank)]
+        more = [m + max(-t_, 0) for m, t_ in zip(more, total)]
+        total = [max(t_, 0) for t_ in total]
+        less, rest = [t_ // 2 for t_ in total], [t_ - t_ // 2 for t_ in total]
+        begin, end = (less, rest) if a.get("auto_pad") == "SAME_UPPER" else (rest, less)
+    y = padded(full, [-b_ for b_ in begin], [m - e for m, e in zip(more, end)], 0)
+    return y if b is None else y + b.reshape([-1] + [1] * rank)
+
+
 def max_pool(a, x):
     kernel, rank = a["kernel_shape"], x.dim() - 2
     begin, end = pads_of(a, x.shape[2:], kernel)
@@ -323,6 +342,20 @@ def cum_sum(a, x):
     return np.flip(y, axis) if a.get("reverse") else y
 
 
+def one_hot(a, indices, _, values):
+    depth, axis = a["depth"], a.get("axis", -1)
+    hot = np.expand_dims(indices.astype(np.int64), -1) % depth == np.arange(depth)
+    hot &= np.expand_dims((indices >= -depth) & (indices < depth), -1)
+    return np.moveaxis(np.where(hot, values[1], values[0]), -1, axis)
+
+
+def top_k(a, x):
+    axis = a.get("axis", -1)
+    keys = -x.astype(np.float64) if a.get("largest", 1) else x
+    indices = np.take(np.argsort(keys, axis, kind="stable"), range(a["K"]), axis)
+    return [np.take_along_axis(x, indices, axis), indices]
+
+
 def pad(a, x):
     axes = [axis % x.ndim for axis in a.get("axes", range(x.ndim))]
     at, widths = [slice(None)] * x.ndim, [(0, 0)] * x.ndim
@@ -435,6 +468,8 @@ OPS = {
     "ArgMax": arg_max,
     "ArgMin": lambda a, x: arg_max(a, -x.astype(np.float64)),
     "CumSum": cum_sum,
+    "OneHot": one_hot,
+    "TopK": top_k,
     "Tile": lambda a, x: np.tile(x, a["repeats"]),
     "Pad": pad,
     "GatherElements": lambda a, x, i: np.take_along_axis(
@@ -450,6 +485,7 @@ OPS = {
     "Softmax": lambda a, x: F.softmax(t(x), a.get("axis", -1)),
     "LogSoftmax": lambda a, x: F.log_softmax(t(x), a.get("axis", -1)),
     "Conv": lambda a, *x: conv(a, *map(t, x)),
+    "ConvTranspose": lambda a, *x: conv_transpose(a, *map(t, x)),
     "dp.ConvGradInput": lambda a, w, dy: backward(lambda x: conv(a, x, t(w)), zeros(a), t(dy)),
     "dp.ConvGradWeight": lambda a, x, dy: backward(lambda w: conv(a, t(x), w), zeros(a), t(dy)),
     "MaxPool": lambda a, x: max_pool(a, t(x)),

@@ -23,6 +23,9 @@ struct Case {
 // Of every operator but communication. float64: the variants too, of samples that name float32.
 std::vector<Case> AllCases(bool float64);
 
+// Whether the operator is in no program: others take its place, and it has no kernel.
+bool IsReplaced(const dp_op *op);
+
 // The case as a graph: operands are inputs x0, x1 ..., one node with as many results as the operator gives here.
 // Lives as long as the object.
 class Built {
