@@ -94,6 +94,35 @@ const Wrong kWrong[] = {
      "[N, channels, ...] is expected"},
     {"BatchNormalization", "float32[N,3], float32[3], float32[3], float32[3], float32[3]", "epsilon=-1.0",
      "epsilon is -1"},
+    {"Gather", "float32[N,3], int64[2]", "axis=2", "axis 2 is out of range for a tensor of rank 2: expected -2 to 1"},
+    {"Gather", "float32[N,3], float32[2]", "", "operand 'indices' ('x1') has type float32"},
+    {"Concat", "float32[N,3], float32[N,3]", "", "attribute 'axis' is missing"},
+    {"Concat", "float32[N,3], float32[N,2]", "axis=0", "operand 2 has shape [N,2] where [N,3] is expected"},
+    {"Split", "float32[N,6]", "axis=1, split=[5]", "the sizes of the parts add up to 1 less than the extent"},
+    {"Split", "float32[N,6]", "axis=1, split=[7]", "part 0 has size 7 where 0 to 6 are left"},
+    {"Split", "float32[N,6]", "split=[2]", "depends on the batch: it can only be cut into equal parts"},
+    {"Slice", "float32[N,6]", "starts=[0], ends=[3]", "dim 0 depends on the number of samples"},
+    {"Slice", "float32[N,6]", "starts=[0], ends=[3], axes=[1], steps=[0]", "the step along dim 1 is 0"},
+    {"Slice", "float32[N,6]", "starts=[0,0], ends=[3,3], axes=[1,1]", "axes names dim 1 twice"},
+    {"Squeeze", "float32[N,3]", "axes=[1]", "dim 1 is taken out, but its extent is not 1"},
+    {"Unsqueeze", "float32[N,3]", "axes=[0,-4]", "axes names dim 0 twice"},
+    {"Where", "float32[N], float32[N], float32[N]", "", "operand 'condition' ('x0') has type float32"},
+    {"Trilu", "float32[N]", "", "the operand has shape [N] where matrices are expected"},
+    {"LayerNormalization", "float32[N,3], float32[N]", "", "scale has shape [N] where [3] is expected"},
+    {"GroupNormalization", "float32[N,6,2], float32[6], float32[6]", "num_groups=4",
+     "num_groups is 4, which must divide the 6 channels"},
+    {"Mod", "float32[3], float32[3]", "", "fmod is 0 where floats need 1"},
+    {"Gelu", "float32[3]", "approximate=\"erf\"", "approximate is 'erf' where none or tanh is expected"},
+    {"PRelu", "float32[N,3], float32[2,3]", "", "do not broadcast together"},
+    {"Pad", "float32[N,3]", "pads=[1,0,0,0]", "dim 0 depends on the number of samples and cannot be padded"},
+    {"Pad", "float32[N,3]", "pads=[0,-4,0,2]", "pads of -4 and 2 do not go with an extent of 3 (dim 1)"},
+    {"Tile", "float32[N,3]", "repeats=[2]", "repeats has 1 numbers where the operand has 2 dims"},
+    {"GatherElements", "float32[N,3], int64[N,4]", "", "indices of shape [N,4] do not fit data of shape [N,3]"},
+    {"ScatterElements", "float32[3], int64[2], float32[2]", "reduction=\"sum\"", "reduction is 'sum' where none, add"},
+    {"TopK", "float32[N,3]", "K=4", "4 elements are asked for along dim 1 of shape [N,3]"},
+    {"OneHot", "int64[N], , float32[3]", "depth=4", "values has shape [3] where [2] is expected"},
+    {"ConvTranspose", "float32[N,3,4], float32[3,2,3]", "output_padding=[1]", "does not go with an operand of 4"},
+    {"ConvTranspose", "float32[N,3,4], float32[2,2,3]", "", "[N, C, ...] and [C, M/group, ...] are expected"},
     {"Dropout", "float32[N,3]", "ratio=1.0", "ratio is 1 where 0 or more and less than 1 is expected"},
     {"dp.Dropout", "float32[N,3], int64[], int64[]", "key=4294967296", "key is 4294967296 where a number of 32 bits"},
     {"dp.Dropout", "float32[N,3], int64[], int64[1]", "key=1", "step has shape [1] where [] is expected"},
@@ -246,6 +275,37 @@ TEST(Rows, ReshapeCarriesSplitsThrough) {
             "S(1,2,1) > S(3)\n"
             "P(sum) > P(sum)\n"
             "P(max) > P(max)\n");
+}
+
+// A fused projection's q, k and v are split by heads alike, and so is what is cut out of it.
+TEST(Rows, BlocksAreSplitAlike) {
+  std::string split = Rows("Split", "float32[N,12]", "axis=1, num_outputs=3", {dp_shard_in(1, 1, 2)});
+  EXPECT_NE(split.find("S(1,3,1) > S(1)\n"), std::string::npos) << split;
+  EXPECT_NE(split.find("S(1,3,2) > S(1,1,2)\n"), std::string::npos) << split;
+  std::string cut = Rows("Slice", "float32[N,12]", "starts=[4], ends=[8], axes=[1]");
+  EXPECT_NE(cut.find("S(1,3,1) > S(1)\n"), std::string::npos) << cut;
+  std::string uneven = Rows("Slice", "float32[N,12]", "starts=[3], ends=[8], axes=[1]");
+  EXPECT_EQ(uneven, "S(0) > S(0)\nP(sum) > P(sum)\n");
+  std::string joined = Rows("Concat", "float32[N,4], float32[N,4]", "axis=1");
+  EXPECT_NE(joined.find("S(1) S(1) > S(1,2,1)\n"), std::string::npos) << joined;
+}
+
+TEST(Rows, GatherSplitsTableColumnsAndTokens) {
+  EXPECT_EQ(Rows("Gather", "float32[9,4], int64[N,3]", ""),
+            "S(0) R > P(sum)\n"
+            "S(1) R > S(2)\n"
+            "R S(0) > S(0)\n"
+            "R S(1) > S(1)\n"
+            "P(sum) R > P(sum)\n");
+}
+
+TEST(Rows, NormalizationKeepsGroupsWhole) {
+  EXPECT_EQ(Rows("GroupNormalization", "float32[N,6,2], float32[6], float32[6]", "num_groups=3"),
+            "S(0) R R > S(0)\n"
+            "S(1,1,2) S(0,1,2) S(0,1,2) > S(1,1,2)\n");
+  EXPECT_EQ(Rows("LayerNormalization", "float32[N,5,8], float32[8], float32[8]", ""),
+            "S(0) R R > S(0)\n"
+            "S(1) R R > S(1)\n");
 }
 
 TEST(Rows, ConvSplitsBySampleAndChannels) {

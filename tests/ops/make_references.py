@@ -377,6 +377,27 @@ def scatter_elements(a, x, indices, updates):
     return y
 
 
+def depth_to_space(a, x):
+    """Element by element, from the definition."""
+    n, c, h, w = x.shape
+    s, channels = a["blocksize"], c // a["blocksize"] ** 2
+    y = np.zeros((n, channels, h * s, w * s), x.dtype)
+    for c_, i, j in np.ndindex(channels, h * s, w * s):
+        by, bx = i % s, j % s
+        depth = (by * s + bx) * channels + c_ if a.get("mode", "DCR") == "DCR" else (c_ * s + by) * s + bx
+        y[:, c_, i, j] = x[:, depth, i // s, j // s]
+    return y
+
+
+def space_to_depth(a, x):
+    n, c, h, w = x.shape
+    s = a["blocksize"]
+    y = np.zeros((n, c * s * s, h // s, w // s), x.dtype)
+    for c_, i, j in np.ndindex(c, h, w):
+        y[:, (i % s * s + j % s) * c + c_, i // s, j // s] = x[:, c_, i, j]
+    return y
+
+
 def selu(a, x):
     """With ONNX's constants, which are float32's."""
     alpha, gamma = a.get("alpha", 1.67326319217681884765625), a.get("gamma", 1.05070102214813232421875)
@@ -513,6 +534,12 @@ OPS = {
     "Unsqueeze": lambda a, x: np.expand_dims(x, tuple(a["axes"])),
     "Where": lambda a, c, x, y: np.where(c, x, y),
     "Trilu": lambda a, x: (np.triu if a.get("upper", 1) else np.tril)(x, a.get("k", 0)),
+    "Sum": lambda a, *x: sum(x),
+    "Mean": lambda a, *x: sum(x) / len(x),
+    "GlobalMaxPool": lambda a, x: x.max(axis=tuple(range(2, x.ndim)), keepdims=True),
+    "LpNormalization": lambda a, x: F.normalize(t(x), p=a.get("p", 2), dim=a.get("axis", -1)),
+    "DepthToSpace": depth_to_space,
+    "SpaceToDepth": space_to_depth,
     "dp.SGD": sgd,
     "dp.Adam": adam,
     "dp.Dropout": dropout,

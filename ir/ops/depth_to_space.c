@@ -1,0 +1,79 @@
+// DepthToSpace: blocks of channels become blocks of H and W: channel (by, bx, c), or (c, by, bx) in mode CRD, goes to
+// (y * blocksize + by, x * blocksize + bx) of channel c. Every program holds Reshape and Transpose in its place.
+#include <string.h>
+
+#include "ir/ops/common.h"
+
+// [N, C, H, W], H and W plain numbers.
+static dp_status check(const dp_node *node, int64_t *block) {
+  const dp_shape *x = dp_common_shape(node, 0);
+  char text[256];
+  *block = dp_node_int(node, "blocksize", 0);
+  if (*block < 1 || *block > 1 << 15)
+    return dp_fail(EX_DATAERR, "blocksize is %lld where 1 to %d is expected", (long long)*block, 1 << 15);
+  bool fits = x->rank == 4;
+  for (int d = 1; fits && d < 4; d++) fits = !dp_dim_is_symbolic(x->dims[d]) && x->dims[d].offset <= INT32_MAX;
+  if (!fits)
+    return dp_fail(EX_DATAERR, "the operand has shape %s; [N, C, H, W] is expected",
+                   dp_shape_print(x, text, sizeof text));
+  return DP_OK;
+}
+
+static dp_status infer(dp_node *node) {
+  const char *mode = dp_node_string(node, "mode", "DCR");
+  int64_t block;
+  DP_TRY(check(node, &block));
+  if (strcmp(mode, "DCR") && strcmp(mode, "CRD"))
+    return dp_fail(EX_DATAERR, "mode is '%s' where DCR or CRD is expected", mode);
+  dp_shape y = *dp_common_shape(node, 0);
+  if (y.dims[1].offset % (block * block))
+    return dp_fail(EX_DATAERR, "%lld channels are not blocks of %lld x %lld", (long long)y.dims[1].offset,
+                   (long long)block, (long long)block);
+  y.dims[1].offset /= block * block;
+  for (int d = 2; d < 4; d++) y.dims[d].offset *= block;
+  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  return DP_OK;
+}
+
+// x read as `wide`, its dims in the order perm, read as y.
+static dp_value *rearrange(dp_builder *b, dp_value *x, const dp_shape *wide, const int64_t *perm, const dp_shape *y) {
+  dp_attr attr = dp_attr_ints(b->graph->arena, "perm", perm, 6);
+  dp_value *seen = dp_build_reshape(b, x, wide);
+  return dp_build_reshape(b, dp_build(b, "Transpose", 1, &seen, 1, 1, &attr), y);
+}
+
+static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
+  (void)training;
+  const dp_shape *x = dp_common_shape(node, 0), *y = &node->outputs[0]->type.shape;
+  dp_dim block = dp_dim_of(dp_node_int(node, "blocksize", 1)), n = x->dims[0], h = x->dims[2], w = x->dims[3];
+  if (!strcmp(dp_node_string(node, "mode", "DCR"), "DCR")) {
+    dp_shape wide = {.rank = 6, .dims = {n, block, block, y->dims[1], h, w}};
+    out[0] = rearrange(b, in[0], &wide, (int64_t[]){0, 3, 4, 1, 5, 2}, y);
+  } else {
+    dp_shape wide = {.rank = 6, .dims = {n, y->dims[1], block, block, h, w}};
+    out[0] = rearrange(b, in[0], &wide, (int64_t[]){0, 1, 4, 2, 5, 3}, y);
+  }
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,8,2,3]", .attrs = "blocksize=2", .n = 2},
+    {.inputs = "float32[N,9,2,1]", .attrs = "blocksize=3, mode=\"CRD\"", .n = 2},
+    {.inputs = "int32[N,4,1,2]", .attrs = "blocksize=2", .n = 2, .low = -9, .high = 9},
+    {.inputs = "int64[1,4,1,2]", .attrs = "blocksize=2", .low = -9, .high = 9},
+    {.inputs = "uint8[1,4,1,2]", .attrs = "blocksize=2", .low = 0, .high = 255},
+    {.inputs = "bool[1,4,2,2]", .attrs = "blocksize=1", .low = 0, .high = 1},
+    {0},
+};
+
+const dp_op dp_op_DepthToSpace = {
+    .name = "DepthToSpace",
+    .domain = "",
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("input", DP_ANY_TYPE, 'T')},
+    .outputs = {DP_OPERAND("output", DP_ANY_TYPE, 'T')},
+    .attrs = {{.name = "blocksize", .kind = DP_ATTR_INT, .required = true}, DP_STRING_ATTR("mode", "DCR")},
+    .infer = infer,
+    .specialize = specialize,
+    .samples = samples,
+};
