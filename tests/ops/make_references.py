@@ -540,6 +540,8 @@ OPS = {
     "LpNormalization": lambda a, x: F.normalize(t(x), p=a.get("p", 2), dim=a.get("axis", -1)),
     "DepthToSpace": depth_to_space,
     "SpaceToDepth": space_to_depth,
+    "Shape": lambda a, x: np.array(x.shape[a.get("start", 0):a.get("end")], np.int64),
+    "Size": lambda a, x: np.array(x.size, np.int64),
     "dp.SGD": sgd,
     "dp.Adam": adam,
     "dp.Dropout": dropout,
