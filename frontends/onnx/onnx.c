@@ -36,7 +36,7 @@ dp_status dp_onnx_opset(size_t count, Dp__Onnx__OperatorSetId *const *ids, int64
 
 static dp_status count_work(dp_onnx_reader *reader, const Dp__Onnx__Node *node) {
   reader->work += 1 + (int64_t)(node->n_input + node->n_output + node->n_attribute);
-  if (reader->work > DP_ONNX_MAX_WORK || reader->graph->n_nodes > DP_LIMIT_NODES)
+  if (reader->work > reader->max_work || reader->graph->n_nodes > DP_LIMIT_NODES)
     return dp_fail(EX_DATAERR, "the graph, with the functions that it calls, is larger than is taken");
   return DP_OK;
 }
@@ -115,7 +115,10 @@ dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) {
   DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
   const char *what = dp_printf(arena, "%s: no whole ONNX model", path);
   DP_TRY(dp_wire_unpack_known(arena, &dp__onnx__model__descriptor, data, bytes, what, &message));
-  dp_onnx_reader reader = {.arena = arena, .path = path, .message = (const Dp__Onnx__Model *)message};
+  dp_onnx_reader reader = {.arena = arena,
+                           .path = path,
+                           .message = (const Dp__Onnx__Model *)message,
+                           .max_work = DP_ONNX_BASE_WORK + DP_ONNX_BYTE_WORK * (int64_t)bytes};
   DP_TRY(dp_status_context(read_graph(&reader), "%s", path));
   *model = reader.model;
   return DP_OK;

@@ -1,5 +1,6 @@
 // The model's own functions, inlined: the body's nodes enter the graph as if they stood where the call does, their names
-// after the call's. Recursion is refused, and all calls together are held to DP_ONNX_MAX_WORK.
+// after the call's. Recursion is refused, and all calls together are held to what the file's size
+// allows.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"

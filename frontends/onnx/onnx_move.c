@@ -288,7 +288,7 @@ static dp_status range(dp_onnx_evaluation *e) {
   int64_t start = values[0], limit = values[1], step = values[2];
   if (!step) return dp_fail(EX_DATAERR, "delta is 0: the range would not end");
   for (int64_t at = start; count <= DP_ONNX_MAX_KNOWN && (step > 0 ? at < limit : at > limit); count++)
-    if (__builtin_add_overflow(at, step, &at)) return DP_OK;
+    if (__builtin_add_overflow(at, step, &at)) at = limit;  // past it, whichever way
   dp_onnx_known *y = dp_onnx_fold_make(e->reader, e->inputs[0]->dtype, 1, &count);
   for (int64_t i = 0; y && i < count; i++) y->numbers[i].i = dp_dim_of(start + i * step);
   e->results[0] = y;

@@ -16,7 +16,9 @@ enum {
   DP_ONNX_MAX_CALLS = 32,       // functions inside one another
   DP_ONNX_MAX_KNOWN = 1 << 16,  // elements of a tensor that is followed element by element
   DP_ONNX_ALL_KNOWN = 4 << 20,  // of all of them together, and of what was looked at for them
-  DP_ONNX_MAX_WORK = 16 << 20,  // nodes, operands, results and attributes, those of functions at each call
+  // Nodes, operands, results and attributes, those of functions at each call: so many, and so many more a byte of the file.
+  DP_ONNX_BASE_WORK = 1 << 16,
+  DP_ONNX_BYTE_WORK = 16,
   DP_ONNX_MAX_PATH_BYTES = 4096,
 };
 
@@ -61,10 +63,10 @@ typedef struct {
   const Dp__Onnx__Model *message;
   dp_model *model;
   dp_graph *graph;
-  dp_onnx_files *files;  // external ones
-  int64_t work;          // so far, against DP_ONNX_MAX_WORK
-  int64_t n_known;       // elements kept as known so far
-  int calls;             // that are open
+  dp_onnx_files *files;    // external ones
+  int64_t work, max_work;  // so far, and the most
+  int64_t n_known;         // elements kept as known so far
+  int calls;               // that are open
 } dp_onnx_reader;
 
 // ---- onnx.c ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,80 @@
+// Small ONNX models made by hand, through the structs of our own schema, and what the reader makes of them as text.
+#ifndef DP_TESTS_FRONTENDS_ONNX_BUILDER_H
+#define DP_TESTS_FRONTENDS_ONNX_BUILDER_H
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "frontends/onnx/onnx.h"
+#include "frontends/onnx/onnx.pb-c.h"
+#include "tests/ir/text_helper.h"
+
+using Names = std::vector<std::string>;
+using Integers = std::vector<int64_t>;
+using Attributes = std::vector<Dp__Onnx__Attribute *>;
+
+class Onnx {
+  dp_test::Arena arena_;  // of all messages: made first
+
+ public:
+  explicit Onnx(int64_t opset = 18);
+
+  // A dim is a number, a word for a symbolic one, or "" for one that is left open.
+  void Input(const std::string &name, int type, const Names &dims);
+  void Output(const std::string &name);
+  void Initializer(const std::string &name, const Integers &dims, const std::vector<float> &numbers);
+  void Initializer(const std::string &name, const Integers &dims, const Integers &numbers);
+  Dp__Onnx__Tensor *Raw(const std::string &name, int type, const Integers &dims, const std::string &bytes);
+  Dp__Onnx__Tensor *External(const std::string &name, const Integers &dims,
+                             const std::vector<std::pair<std::string, std::string>> &entries);
+  // A node called after its first result: "y" is made by node "n_y".
+  Dp__Onnx__Node *Node(const std::string &op, const Names &inputs, const Names &outputs,
+                       const Attributes &attributes = {});
+  void Constant(const std::string &name, const Integers &numbers);  // of rank 1
+  void ConstantFloat(const std::string &name, float number);        // of rank 0
+  Dp__Onnx__Function *Function(const std::string &name, const Names &inputs, const Names &outputs,
+                               const std::vector<Dp__Onnx__Node *> &nodes);
+
+  Dp__Onnx__Attribute *Int(const char *name, int64_t number);
+  Dp__Onnx__Attribute *Float(const char *name, float number);
+  Dp__Onnx__Attribute *String(const char *name, const std::string &text);
+  Dp__Onnx__Attribute *Ints(const char *name, const Integers &numbers);
+  Dp__Onnx__Attribute *Floats(const char *name, const std::vector<float> &numbers);
+  Dp__Onnx__Attribute *Tensor(const char *name, Dp__Onnx__Tensor *tensor);
+  Dp__Onnx__Attribute *Reference(const char *name, int type, const char *of);
+
+  std::string Bytes() const;
+  // The model as text without its first line, "opset" and the last "}", lines without their indent; or the message of a
+  // refusal, "CODE: " and its text with the path taken out.
+  std::string Import() const;
+
+  Dp__Onnx__Model *model;
+  Dp__Onnx__Graph *graph;
+
+ private:
+  Dp__Onnx__Node *MakeNode(const std::string &op, const Names &inputs, const Names &outputs,
+                           const Attributes &attributes);
+  char *Copy(const std::string &text) const { return dp_strdup(arena_, text.c_str()); }
+
+ public:
+  // A node that is not in the graph, for functions.
+  Dp__Onnx__Node *Loose(const std::string &op, const Names &inputs, const Names &outputs,
+                        const Attributes &attributes = {}) {
+    return MakeNode(op, inputs, outputs, attributes);
+  }
+};
+
+// A file in the test's own folder; its path.
+std::string WriteFile(const std::string &name, const std::string &bytes);
+// What Import does, of a file's bytes.
+std::string ImportBytes(const std::string &bytes);
+// The same of a file at `path`.
+std::string ImportFile(const std::string &path);
+
+enum { FLOAT = 1, INT32 = 6, INT64 = 7, STRING_TYPE = 8, BOOL = 9, DOUBLE = 11 };
+
+#endif
