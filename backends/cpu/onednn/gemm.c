@@ -24,10 +24,9 @@ static bool put_bias(const dp_kernel_spec *spec, const float *c, int64_t m, int6
 }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  (void)spec;
   dp_isa_hold_default();
   *state = NULL;
-  return DP_OK;
+  return dp_primitive_sgemm_prepare(spec->threads);
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -338,3 +338,12 @@ dp_status dp_primitive_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, i
   CALL(dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, y, ldy));
   return DP_OK;
 }
+
+dp_status dp_primitive_sgemm_prepare(int threads) {
+  enum { N = 64 };
+  static const float zeros[N * N];
+  float y[N * N];
+  for (int trans = 0; trans < 4; trans++)
+    DP_TRY(dp_primitive_sgemm(trans & 1, trans & 2, N, N, N, 1, zeros, N, zeros, N, 0, y, N, threads));
+  return DP_OK;
+}

@@ -45,6 +45,8 @@ void dp_primitive_destroy(dp_primitive *primitive);  // NULL is allowed
 dp_status dp_primitive_run(dp_primitive *primitive, const dp_primitive_data *data, void *scratch, bool add,
                            bool again) DP_MUST_USE;
 
+// oneDNN writes the code of its matrix products at the first of them; done here, at load, so that no step waits for it.
+dp_status dp_primitive_sgemm_prepare(int threads) DP_MUST_USE;
 // y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * y; row-major, a' and b' transposed as said; lda, ldb, ldy: elements
 // between rows as stored. No extent is 0.
 dp_status dp_primitive_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,

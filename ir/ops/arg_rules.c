@@ -1,0 +1,33 @@
+// See arg.h.
+#include "ir/ops/arg.h"
+
+#include <string.h>
+
+dp_status dp_arg_infer(dp_node *node) {
+  const dp_shape *x = dp_common_shape(node, 0);
+  int axis;
+  DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", 0), x->rank, &axis));
+  if (dp_dim_is(x->dims[axis], 0))
+    return dp_fail(EX_DATAERR, "dim %d is empty: it has no %s element", axis,
+                   strcmp(node->op->name, "ArgMax") ? "smallest" : "largest");
+  dp_shape y = {0};
+  for (int d = 0; d < x->rank; d++) {
+    if (d != axis)
+      y.dims[y.rank++] = x->dims[d];
+    else if (dp_node_int(node, "keepdims", 1))
+      y.dims[y.rank++] = dp_dim_of(1);
+  }
+  dp_common_set(node, 0, DP_INT64, &y);
+  return DP_OK;
+}
+
+void dp_arg_placements(dp_rows *rows) {
+  const dp_shape *x = dp_common_shape(rows->node, 0);
+  int axis = (int)dp_node_int(rows->node, "axis", 0), out = 0;
+  if (axis < 0) axis += x->rank;
+  bool keep = dp_node_int(rows->node, "keepdims", 1) != 0;
+  for (int d = 0; d < x->rank; d++) {
+    if (d != axis) dp_rows_split(rows, x->dims[d], &d, &out);
+    out += d != axis || keep;
+  }
+}
