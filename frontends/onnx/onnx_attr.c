@@ -48,7 +48,7 @@ double dp_onnx_attr_widen(float number) {
 static dp_status read_string(dp_onnx_reader *reader, const ProtobufCBinaryData *bytes, const char **string) {
   if (dp_utf8_check(bytes->data, bytes->len) != bytes->len)
     return dp_fail(EX_DATAERR, "it is a string that is not UTF-8, or holds NUL");
-  *string = dp_strndup(reader->arena, (const char *)bytes->data, bytes->len);
+  *string = bytes->len ? dp_strndup(reader->arena, (const char *)bytes->data, bytes->len) : "";
   return DP_OK;
 }
 

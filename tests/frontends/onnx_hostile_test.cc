@@ -179,13 +179,11 @@ TEST(OnnxHostileTest, FunctionsThatCallThemselves) {
 // Thirty functions, each calling the next twice: a billion nodes.
 TEST(OnnxHostileTest, FunctionsThatDouble) {
   std::string result = Graph([](Onnx &m) {
-    static char names[30][4];
     for (int i = 0; i < 30; i++) {
-      snprintf(names[i], sizeof names[i], "F%d", i);
       std::string next = i < 29 ? "F" + std::to_string(i + 1) : "Relu";
       std::vector<Dp__Onnx__Node *> calls = {m.Loose(next, {"p"}, {"r"}), m.Loose(next, {"r"}, {"q"})};
       for (Dp__Onnx__Node *call : calls) call->domain = const_cast<char *>(i < 29 ? "own" : "");
-      m.Function(names[i], {"p"}, {"q"}, calls);
+      m.Function("F" + std::to_string(i), {"p"}, {"q"}, calls);
     }
     m.Node("F0", {"x"}, {"y"})->domain = const_cast<char *>("own");
   });
