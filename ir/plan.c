@@ -83,7 +83,7 @@ typedef struct {
   dp_arena *arena;
   Dp__Plan *plan;
   const char *path;
-  dp_external external;  // what is out of the plan for now
+  dp_external external;  // what is out of the plan while it is packed
 } writing;
 
 static dp_status detach(void *arg) {
