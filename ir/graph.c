@@ -192,20 +192,3 @@ dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map) 
   }
   return copy;
 }
-
-dp_graph *dp_graph_copy(const dp_graph *graph, const char *name) {
-  dp_graph *copy = dp_graph_create(graph->model, name);
-  dp_value **map = dp_alloc_n(graph->arena, (size_t)graph->n_values, sizeof *map);
-  for (int32_t i = 0; i < graph->n_values; i++)
-    if (graph->values[i]->kind != DP_VALUE_RESULT) dp_graph_copy_value(copy, graph->values[i], map);
-  for (int32_t i = 0; i < graph->n_nodes; i++) dp_graph_copy_node(copy, graph->nodes[i], map);
-  for (int i = 0; i < graph->n_outputs; i++)
-    dp_graph_add_output(copy, graph->outputs[i].name, map[graph->outputs[i].value->id]);
-  for (int i = 0; i < graph->n_updates; i++)
-    dp_graph_add_update(copy, graph->updates[i].persistent, map[graph->updates[i].value->id]);
-  copy->logical = graph->logical;
-  copy->n_streams = graph->n_streams;
-  copy->n_events = graph->n_events;
-  copy->streams = graph->streams;
-  return copy;
-}

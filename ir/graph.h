@@ -214,8 +214,6 @@ void dp_graph_add_update(dp_graph *graph, int32_t persistent, dp_value *value); 
 // and are not in the map yet are copied on the way.
 dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map);
 dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map);  // input, scalar, constant, persistent
-// Everything: inputs in order, nodes, outputs, updates.
-dp_graph *dp_graph_copy(const dp_graph *graph, const char *name);
 // Takes out the nodes and values whose flag (by id) is false, and gives the others new ids. What is kept must not use what
 // is not; a value that is not kept becomes a result that its node was not asked for.
 void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_value);
