@@ -45,6 +45,7 @@ typedef struct {
   int64_t microbatches, zero_stage, memory_bytes;  // 0: not given
   const char *schedule;                            // "gpipe", "1f1b"; NULL: not given
   bool why;
+  bool unscheduled;         // nodes keep the graph's order on their streams: what schedules are measured against
   const dp_target *target;  // whose kernels; NULL: passes that need kernels cannot run
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
   const char *print_after, *stop_after;

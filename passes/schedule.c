@@ -278,3 +278,24 @@ dp_node **dp_schedule_make(dp_arena *arena, const dp_graph *graph, const dp_sche
   for (int32_t i = 0; i < n; i++) order[i] = graph->nodes[issue(&s)];
   return order;
 }
+
+dp_node **dp_schedule_none(dp_arena *arena, const dp_graph *graph, const dp_schedule_edges *edges) {
+  int32_t n = graph->n_nodes, count = 0;
+  dp_schedule_edges after = turn(arena, edges, n);
+  int32_t *missing = dp_alloc_n(arena, (size_t)n + 1, sizeof *missing);
+  dp_node **order = dp_alloc_n(arena, (size_t)n + 1, sizeof *order);
+  heap ready = {0};
+  for (int32_t i = 0; i < n; i++) {
+    missing[i] = edges->first[i + 1] - edges->first[i];
+    if (!missing[i]) push(arena, &ready, (entry){i, 0, i});
+  }
+  while (ready.count) {
+    int32_t i = pop(&ready).node;
+    order[count++] = graph->nodes[i];
+    for (int32_t e = after.first[i]; e < after.first[i + 1]; e++) {
+      int32_t next = after.before[e];
+      if (!--missing[next]) push(arena, &ready, (entry){next, 0, next});
+    }
+  }
+  return order;
+}

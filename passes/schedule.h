@@ -15,5 +15,7 @@ typedef struct {
 dp_schedule_edges dp_schedule_edges_make(dp_arena *arena, const dp_graph *graph);
 // The nodes, whose streams are set, in the order in which they are to be issued. The graph itself stays as it is.
 dp_node **dp_schedule_make(dp_arena *arena, const dp_graph *graph, const dp_schedule_edges *edges);
+// The graph's own order, but for what must follow a later node: what schedules are measured against.
+dp_node **dp_schedule_none(dp_arena *arena, const dp_graph *graph, const dp_schedule_edges *edges);
 
 #endif

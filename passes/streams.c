@@ -67,14 +67,14 @@ static void set_events(dp_graph *graph, dp_arena *scratch, dp_node *const *order
   }
 }
 
-static dp_status run_graph(dp_graph *graph) {
+static dp_status run_graph(dp_graph *graph, bool unscheduled) {
   dp_arena *scratch = dp_arena_create(0);
   if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
   for (int32_t i = 0; i < graph->n_nodes; i++) graph->nodes[i]->stream = stream_of(graph->nodes[i]);
   graph->n_streams = DP_STREAMS;
   graph->streams = dp_memdup(graph->arena, stream_names, sizeof stream_names);
   dp_schedule_edges edges = dp_schedule_edges_make(scratch, graph);
-  dp_node **order = dp_schedule_make(scratch, graph, &edges);
+  dp_node **order = (unscheduled ? dp_schedule_none : dp_schedule_make)(scratch, graph, &edges);
   set_events(graph, scratch, order, &edges);
   dp_graph_reorder(graph, dp_memdup(graph->arena, order, (size_t)graph->n_nodes * sizeof(dp_node *)));
   dp_arena_destroy(scratch);
@@ -82,7 +82,8 @@ static dp_status run_graph(dp_graph *graph) {
 }
 
 static dp_status run(dp_compile *compile) {
-  for (int i = 0; i < compile->model->n_graphs; i++) DP_TRY(run_graph(compile->model->graphs[i]));
+  for (int i = 0; i < compile->model->n_graphs; i++)
+    DP_TRY(run_graph(compile->model->graphs[i], compile->options->unscheduled));
   return DP_OK;
 }
 
