@@ -69,7 +69,8 @@ static dp_status make_mesh(dp_compile *compile) {
     DP_TRY(check_mesh(&o->mesh));
     model->mesh = o->mesh;
     for (int i = 0; i < o->mesh.n_axes; i++) model->mesh.axes[i].name = dp_strdup(model->arena, o->mesh.axes[i].name);
-  } else if (o->devices || !model->mesh.n_axes) {
+  } else if (o->devices || !model->mesh.n_axes || single) {
+    // A model's own mesh is for those who ask for several devices.
     model->mesh = (dp_mesh){1, {{"data", o->devices ? o->devices : 1}}};
   }
   if (!single && dp_mesh_find(&model->mesh, "data") < 0)

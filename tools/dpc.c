@@ -8,31 +8,32 @@
 
 static const struct {
   const char *name, *summary;
-  dp_status (*run)(dp_arena *arena, int argc, char **argv);  // NULL: of the contract, and not built
+  dp_status (*run)(dp_arena *arena, int argc, char **argv);
 } commands[] = {
     {"compile", "make a plan of a model", dp_dpc_compile_run},
     {"show", "print a model or a plan as text", dp_dpc_show_run},
     {"verify", "check a plan and say what was proved", dp_dpc_verify_run},
     {"ops", "list the operators", dp_dpc_ops_run},
     {"import", "ONNX to model.pb", dp_dpc_import_run},
-    {"export", "model to ONNX", NULL},
+    {"export", "model to ONNX", dp_dpc_export_run},
 };
 
 static void print_help(void) {
   puts("Usage: dpc COMMAND [ARGUMENT...]\nThe compiler: a model becomes a plan for many devices.\n");
-  for (size_t i = 0; i < DP_COUNT(commands); i++)
-    if (commands[i].run) printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+  for (size_t i = 0; i < DP_COUNT(commands); i++) printf("  %-9s %s\n", commands[i].name, commands[i].summary);
   puts(
       "\n`dpc COMMAND --help` tells more.\n\n"
       "Examples:\n"
       "  dpc compile digits.dpt --strategy=data --devices=4 --batch=64 -o plan.bin\n"
       "  dpc show plan.bin\n"
       "  dpc verify plan.bin\n"
-      "  dpc ops Conv");
+      "  dpc ops Conv\n"
+      "  dpc export model.pb -o model.onnx");
 }
 
 static dp_status run(dp_arena *arena, int argc, char **argv) {
-  if (argc < 2) return dp_fail(EX_USAGE, "no command is given: compile, show, verify, ops or import (see dpc --help)");
+  if (argc < 2)
+    return dp_fail(EX_USAGE, "no command is given: compile, show, verify, ops, import or export (see dpc --help)");
   const char *name = argv[1];
   if (!strcmp(name, "--help") || !strcmp(name, "-?") || !strcmp(name, "help")) {
     print_help();
@@ -45,11 +46,9 @@ static dp_status run(dp_arena *arena, int argc, char **argv) {
   dp_suggest suggest = dp_suggest_begin(name);
   for (size_t i = 0; i < DP_COUNT(commands); i++) {
     if (strcmp(name, commands[i].name)) {
-      if (commands[i].run) dp_suggest_offer(&suggest, commands[i].name);
+      dp_suggest_offer(&suggest, commands[i].name);
       continue;
     }
-    if (!commands[i].run)
-      return dp_fail(EX_UNAVAILABLE, "dpc %s is not built: models are .dpt, .pb or .onnx files", name);
     argv[1] = dp_printf(arena, "dpc %s", name);
     return commands[i].run(arena, argc - 1, argv + 1);
   }

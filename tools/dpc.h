@@ -11,6 +11,7 @@ dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_ops_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
+dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 // A model of any form: .onnx by its name, the others by content.
 dp_status dp_dpc_import_read(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
 

@@ -90,7 +90,7 @@ static dp_status choose(const char *option, const char *text, const char *const 
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static dp_status take_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) {
+dp_status dp_dpc_options_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) {
   dp_mesh m = {0};
   for (const char *at = text;;) {
     size_t item = strcspn(at, ","), name = strcspn(at, "=");
@@ -174,7 +174,7 @@ static dp_status take(parsing *p, int key, char *text) {
     case KEY_DEVICES:
       return dp_cli_int("devices", text, 1, INT32_MAX, &o->devices);
     case KEY_MESH:
-      return take_mesh(p->arena, text, &o->mesh);
+      return dp_dpc_options_mesh(p->arena, text, &o->mesh);
     case KEY_TARGET:
       DP_TRY(choose("target", text, WORDS("cpu", "cuda"), &word));
       return strcmp(word, "cpu") ? dp_fail(EX_UNAVAILABLE, "--target=cuda is not built: plans are for CPUs") : DP_OK;

@@ -41,13 +41,20 @@ static dp_status count_work(dp_onnx_reader *reader, const Dp__Onnx__Node *node) 
   return DP_OK;
 }
 
-static dp_status read_node(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node) {
+static dp_status make_node(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node) {
   bool folded = false;
   DP_TRY(count_work(reader, node));
   const Dp__Onnx__Function *function = dp_onnx_function_find(reader, node);
   if (function) return dp_onnx_function_inline(reader, scope, node, function);
   DP_TRY(dp_onnx_fold(reader, scope, node, &folded));
   return folded ? DP_OK : dp_onnx_node_add(reader, scope, node);
+}
+
+static dp_status read_node(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node) {
+  int32_t first = reader->graph->n_nodes;
+  DP_TRY(make_node(reader, scope, node));
+  dp_onnx_devices_mark(reader, node, first);
+  return DP_OK;
 }
 
 dp_status dp_onnx_walk(dp_onnx_reader *reader, dp_onnx_scope *scope, size_t count, Dp__Onnx__Node *const *nodes) {
@@ -105,6 +112,8 @@ static dp_status read_graph(dp_onnx_reader *reader) {
   DP_TRY(dp_onnx_walk(reader, scope, graph->n_node, graph->node));
   DP_TRY(read_outputs(reader, scope, graph));
   dp_model_add_graph(reader->model, reader->graph);
+  DP_TRY(dp_onnx_metadata_read(reader));
+  DP_TRY(dp_onnx_devices_read(reader));
   return dp_graph_verify(reader->graph);
 }
 

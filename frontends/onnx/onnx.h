@@ -1,4 +1,4 @@
-// ONNX models as ours.
+// ONNX models as ours, and ours as ONNX.
 //
 // Operators, attributes and names stay as they are; saved weights carry the initializers' names. What is computed of
 // shapes becomes extents, symbolic where the batch is; what is constant becomes constant. Float initializers are
@@ -18,6 +18,15 @@ bool dp_onnx_is_path(const char *path);
 // beneath its own folder only. EX_NOINPUT: missing; EX_DATAERR: no legal model; EX_UNAVAILABLE: legal, with something in it
 // that is not supported; the message names it.
 dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
+
+// Writes a graph of the model as an ONNX file: operators of domain dp in a domain of their own, attributes as operands where
+// ONNX has them so, first values that follow a rule as `dprun --seed=0` makes them, SPECs and the like as metadata. Reading
+// it again gives the same graph. A device form is written with its communication, its updates as outputs.
+// mesh: for which placements are annotated; no axes: none. external_data: tensors above 1 MiB go into PATH.data, as they do
+// by themselves above 1 GiB. A file that is there is replaced whole, or not at all. EX_UNAVAILABLE: something in it that
+// ONNX cannot say; EX_CANTCREAT, EX_IOERR.
+dp_status dp_onnx_export(dp_arena *arena, const dp_model *model, const dp_graph *graph, const dp_mesh *mesh,
+                         bool external_data, const char *path) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
+#include "ir/text.h"
 
 const dp_attr *dp_onnx_node_get(const dp_onnx_node *node, const char *name) {
   for (int i = 0; i < node->n_attrs; i++)
@@ -60,11 +61,26 @@ static dp_status put_operand(dp_onnx_node *node, int place, const dp_attr *attr)
   return DP_OK;
 }
 
+// Extents with the batch among them are written as one word, "[N,3]".
+static dp_status read_extents(dp_onnx_node *node, dp_attr *attr) {
+  const dp_attr_schema *schema = schema_of(node->op, attr->name);
+  if (!schema || schema->kind != DP_ATTR_DIMS || attr->kind != DP_ATTR_STRING) return DP_OK;
+  dp_type *types;
+  int count;
+  DP_TRY(dp_status_context(
+      dp_text_parse_types(node->reader->arena, dp_printf(node->reader->arena, "float32%s", attr->s), &count, &types),
+      "attribute '%s'", attr->name));
+  if (count != 1 || !types[0].dtype) return dp_fail(EX_DATAERR, "attribute '%s' is no list of extents", attr->name);
+  *attr = dp_attr_dims(node->reader->arena, attr->name, &types[0].shape);
+  return DP_OK;
+}
+
 static dp_status read_attrs(dp_onnx_node *node) {
   const Dp__Onnx__Node *m = node->message;
   for (size_t i = 0; i < m->n_attribute; i++) {
     dp_attr attr;
     DP_TRY(dp_onnx_attr_read(node->reader, m->attribute[i], &attr));
+    DP_TRY(read_extents(node, &attr));
     if (dp_onnx_attr_find(m, attr.name) != m->attribute[i])
       return dp_fail(EX_DATAERR, "attribute '%s' is given twice", attr.name);
     int place = dp_onnx_opset_operand(m->op_type, node->scope->opset, attr.name);
@@ -224,6 +240,7 @@ static dp_status add(dp_onnx_node *node) {
   bool done = false;
   DP_TRY(read_operands(node));
   DP_TRY(read_attrs(node));
+  DP_TRY(dp_onnx_metadata_node(node));
   if (node->n_outputs > node->op->n_outputs && strcmp(node->op->name, "BatchNormalization"))
     return dp_fail(EX_UNAVAILABLE, "%d results are asked for; %s gives %d here", node->n_outputs, node->op->name,
                    node->op->n_outputs);

@@ -2,7 +2,8 @@
 //
 // onnx.c reads the file and walks the graph; onnx_input.c types its inputs; onnx_tensor.c and onnx_external.c read
 // tensors; onnx_scope.c keeps names; onnx_fold.c (with onnx_arithmetic.c, onnx_move.c) computes what is known already;
-// onnx_node.c (with onnx_attr.c, onnx_opset.c, onnx_special.c) makes nodes of the rest; onnx_function.c inlines functions.
+// onnx_node.c (with onnx_attr.c, onnx_opset.c, onnx_special.c) makes nodes of the rest; onnx_function.c inlines functions;
+// onnx_devices_read.c and onnx_metadata.c read what is said about the graph.
 #ifndef DP_FRONTENDS_ONNX_ONNX_READER_H
 #define DP_FRONTENDS_ONNX_ONNX_READER_H
 
@@ -56,6 +57,7 @@ typedef struct {
 } dp_onnx_scope;
 
 typedef struct dp_onnx_files dp_onnx_files;
+typedef struct dp_onnx_node dp_onnx_node;
 
 typedef struct {
   dp_arena *arena;
@@ -77,6 +79,17 @@ dp_status dp_onnx_walk(dp_onnx_reader *reader, dp_onnx_scope *scope, size_t coun
 const char *dp_onnx_name(dp_onnx_reader *reader, const dp_onnx_scope *scope, const Dp__Onnx__Node *node);
 // The version of ONNX's own domain in a list of imports; 0 when it is not there.
 dp_status dp_onnx_opset(size_t count, Dp__Onnx__OperatorSetId *const *ids, int64_t *opset) DP_MUST_USE;
+
+// ---- onnx_devices_read.c, onnx_metadata.c ---------------------------------------------------------------------------
+
+// The first device configuration as the model's mesh, and what it says of initializers as pins. The graph is read.
+dp_status dp_onnx_devices_read(dp_onnx_reader *reader) DP_MUST_USE;
+// Device and stage of the graph's nodes from `first` on, which the message became.
+void dp_onnx_devices_mark(const dp_onnx_reader *reader, const Dp__Onnx__Node *message, int32_t first);
+// What our writer left beside the model and its initializers: SPECs, kinds, frozen tensors, pins. The graph is read.
+dp_status dp_onnx_metadata_read(dp_onnx_reader *reader) DP_MUST_USE;
+// The same of a node: attributes that ONNX does not know.
+dp_status dp_onnx_metadata_node(dp_onnx_node *node) DP_MUST_USE;
 
 // ---- onnx_input.c ---------------------------------------------------------------------------------------------------
 
@@ -165,7 +178,7 @@ const char *dp_onnx_opset_chain(const char *op);
 // ---- onnx_node.c, onnx_special.c, onnx_function.c -----------------------------------------------------------------------------------
 
 // A node on its way into the graph: what it says, changed as its opset asks for.
-typedef struct {
+struct dp_onnx_node {
   dp_onnx_reader *reader;
   dp_onnx_scope *scope;
   const Dp__Onnx__Node *message;
@@ -175,7 +188,7 @@ typedef struct {
   dp_onnx_binding **inputs;  // NULL: left out
   const char **outputs;      // names in the scope; NULL: not asked for
   dp_attr *attrs;
-} dp_onnx_node;
+};
 
 dp_status dp_onnx_node_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message) DP_MUST_USE;
 void dp_onnx_node_set(dp_onnx_node *node, dp_attr attr);                      // replaces the attribute of that name

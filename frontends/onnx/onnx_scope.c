@@ -3,6 +3,9 @@
 
 #include "frontends/onnx/onnx_reader.h"
 
+// Types whose elements are followed as integers.
+#define KNOWN_INTS (DP_INTS | DP_BIT(DP_BOOL))
+
 dp_onnx_scope *dp_onnx_scope_create(dp_onnx_reader *reader, const char *prefix, int64_t opset) {
   dp_onnx_scope *scope = dp_alloc(reader->arena, sizeof *scope);
   scope->names = dp_names_create(reader->arena);
@@ -53,8 +56,14 @@ dp_type dp_onnx_scope_type(const dp_onnx_binding *b) {
 }
 
 static int64_t integer_at(const dp_tensor *t, int64_t i) {
-  if (t->dtype == DP_INT64) return ((const int64_t *)t->data)[i];
-  return t->dtype == DP_INT32 ? ((const int32_t *)t->data)[i] : ((const uint8_t *)t->data)[i];
+  switch (t->dtype) {
+    case DP_INT64:
+      return ((const int64_t *)t->data)[i];
+    case DP_UINT64:
+      return (int64_t)((const uint64_t *)t->data)[i];
+    default:
+      return (int64_t)dp_tensor_get(t, i);
+  }
 }
 
 const dp_onnx_known *dp_onnx_scope_known(dp_onnx_reader *reader, dp_onnx_binding *b) {
@@ -62,8 +71,7 @@ const dp_onnx_known *dp_onnx_scope_known(dp_onnx_reader *reader, dp_onnx_binding
   if (b->known || !t) return b->known;
   bool is_float = DP_BIT(t->dtype) & DP_FLOATS;
   // A float initializer will be trained: what it holds now says nothing.
-  if (is_float ? b->initializer : !(DP_BIT(t->dtype) & (DP_BIT(DP_INT64) | DP_BIT(DP_INT32) | DP_BIT(DP_BOOL))))
-    return NULL;
+  if (is_float ? b->initializer : !(DP_BIT(t->dtype) & KNOWN_INTS)) return NULL;
   dp_onnx_known *known = dp_onnx_fold_make(reader, t->dtype, t->rank, t->extents);
   for (int64_t i = 0; known && i < known->count; i++) {
     if (is_float)

@@ -37,7 +37,7 @@ static dp_status normalization(dp_onnx_node *node, bool *done) {
   const dp_attr *training = dp_onnx_node_get(node, "training_mode");
   bool own = node->n_inputs == 5;
   for (int i = 3; i < 5 && own; i++) own = node->inputs[i] && node->inputs[i]->initializer;
-  if (own && training && training->kind == DP_ATTR_INT && training->i)
+  if (own && training && training->kind == DP_ATTR_INT && training->i && !dp_onnx_node_get(node, "unbiased"))
     dp_onnx_node_set(node, dp_attr_int("unbiased", 1));
   return DP_OK;
 }

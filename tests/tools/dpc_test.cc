@@ -61,7 +61,6 @@ TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
        {"--strategy=tensor", "--strategy=auto", "--strategy=zero", "--target=cuda", "--mode=infer", "--batchnorm=local",
         "--microbatches=4", "--schedule=1f1b", "--zero-stage=2", "--memory=1000000", "--why"})
     Refused(Compile(option), 69, {"not built"});
-  Refused("dpc export x.dpt", 69, {"export", "not built"});
   Refused("dpc verify x.bin --against=x.dpt", 69, {"--against", "not built"});
   EXPECT_FALSE(Exists(File("plan.bin")));
 }

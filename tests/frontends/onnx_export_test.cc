@@ -1,0 +1,187 @@
+// Models written as ONNX and read again: every operator's samples, whole models, tensors in a file of their own, what
+// follows from metadata. That other programs accept the files, tools/test's Python part holds against ONNX's own checker.
+#include <sys/stat.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/frontends/onnx_builder.h"
+#include "tests/ops/samples.h"
+
+namespace {
+
+using dp_test::Arena;
+using dp_test::Message;
+
+std::string Path(const std::string &name) { return testing::TempDir() + "/" + name; }
+
+std::string ReadAll(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The model's graph main written and read again, as text; or the message of what refused it.
+std::string Again(const std::string &text, const std::string &name, bool external = false) {
+  Arena arena;
+  dp_model *model = nullptr, *again = nullptr;
+  std::string message = dp_test::Parse(arena, text, &model);
+  if (!message.empty()) return message;
+  dp_mesh mesh = model->mesh;
+  const dp_graph *graph = dp_model_find_graph(model, "main");
+  message = Message(dp_onnx_export(arena, model, graph, &mesh, external, Path(name).c_str()));
+  if (message.empty()) message = Message(dp_onnx_import(arena, Path(name).c_str(), &again));
+  return message.empty() ? dp_test::Print(again) : message;
+}
+
+// ---- operators ------------------------------------------------------------------------------------------------------
+
+class Sample : public testing::TestWithParam<dp_test::Case> {};
+
+// The reader knows what the network would compute of extents, and adds operands two at a time.
+bool IsReplaced(const std::string &op) { return op == "Shape" || op == "Size" || op == "Identity" || op == "Sum"; }
+
+TEST_P(Sample, IsTheSameNodeAgain) {
+  dp_test::Built built(GetParam());
+  ASSERT_EQ(built.error, "");
+  const std::string op = built.node->op->name;
+  if (IsReplaced(op)) GTEST_SKIP() << "the reader puts something else in its place";
+  for (int k = 0; k < built.node->n_outputs; k++)
+    if (built.node->outputs[k]) dp_graph_add_output(built.graph, built.node->outputs[k]->name, built.node->outputs[k]);
+  dp_mesh mesh = {};
+  std::string path = Path("sample.onnx");
+  std::string refused = Message(dp_onnx_export(built.arena, built.model, built.graph, &mesh, false, path.c_str()));
+  if (refused.find("which no input has as an extent") != std::string::npos) GTEST_SKIP() << "N is nowhere to be read";
+  ASSERT_EQ(refused, "");
+  Arena arena;
+  dp_model *model = nullptr;
+  ASSERT_EQ(Message(dp_onnx_import(arena, path.c_str(), &model)), "");
+  const dp_graph *graph = model->graphs[0];
+  const dp_node *node = nullptr;
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    if (graph->nodes[i]->op == built.node->op) node = graph->nodes[i];
+  ASSERT_NE(node, nullptr) << dp_test::Print(model);
+  ASSERT_EQ(node->n_outputs, built.node->n_outputs);
+  for (int k = 0; k < node->n_outputs; k++) {
+    if (!built.node->outputs[k]) continue;
+    char before[256], after[256];
+    EXPECT_STREQ(dp_type_print(&node->outputs[k]->type, after, sizeof after),
+                 dp_type_print(&built.node->outputs[k]->type, before, sizeof before));
+  }
+  for (int i = 0; i < built.node->n_attrs; i++) {
+    const dp_attr *before = &built.node->attrs[i], *after = dp_node_attr(node, before->name);
+    ASSERT_NE(after, nullptr) << before->name;
+    if (before->kind == DP_ATTR_DIMS) continue;  // one extent may be left for Reshape to find out
+    EXPECT_TRUE(dp_attr_equal(before, after)) << before->name << "\n" << dp_test::Print(model);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Export, Sample, testing::ValuesIn(dp_test::AllCases(false)),
+                         [](const testing::TestParamInfo<dp_test::Case> &info) {
+                           return dp_test::TestName(info.param);
+                         });
+
+// ---- models ---------------------------------------------------------------------------------------------------------
+
+TEST(OnnxExportTest, AModelComesBackAsItWas) {
+  const std::string text =
+      "model m {\n"
+      "  opset 18\n"
+      "  symbol B\n"
+      "  loss \"mse(y,target)\"\n"
+      "  optimizer \"sgd(lr=0.5)\"\n"
+      "\n"
+      "  parameter w: float32[2,3] = tensor [1, 2, 3, 4, 5, 6] shard(tensor=S(0,2,1))\n"
+      "  parameter b: float32[2] = tensor [0.5, -0.5] frozen\n"
+      "  parameter scale: float32[2] = tensor [1, 1]\n"
+      "  parameter shift: float32[2] = tensor [0, 0]\n"
+      "  buffer mean: float32[2] = tensor [0, 0]\n"
+      "  buffer var: float32[2] = tensor [1, 1]\n"
+      "\n"
+      "  input x: float32[B,3]\n"
+      "  constant c: float32[] = 0.25\n"
+      "  h: float32[B,2] = Gemm(x, w, b) {transB=1} [stage=1]\n"
+      "  n: float32[B,2], _, _ = BatchNormalization(h, scale, shift, mean, var) {training_mode=1, unbiased=0} "
+      "[device=1, "
+      "stage=2]\n"
+      "  r: float32[2*B] = Reshape(n) {shape=[2*B]}\n"
+      "  e: float32[B,2] = Expand(c) {shape=[B,2]}\n"
+      "  y: float32[B,2] = Clip(e) {min=-1, max=0.5}\n"
+      "  output r\n"
+      "  output y\n"
+      "}\n";
+  // Without a mesh there is nothing to say of devices; pins come back from metadata.
+  std::string plain = Again(text, "plain.onnx");
+  EXPECT_EQ(plain.find("stage"), std::string::npos);
+  EXPECT_NE(plain.find("parameter w: float32[2,3] = tensor [1, 2, 3, 4, 5, 6] shard(tensor=S(0,2,1))\n"),
+            std::string::npos)
+      << plain;
+  std::string meshed = text;
+  meshed.replace(meshed.find("\n\n  parameter"), 1, "\n  mesh data=2, tensor=2\n");
+  std::string again = Again(meshed, "meshed.onnx");
+  for (const char *line :
+       {"  symbol B\n", "  mesh data=2, tensor=2\n", "  loss \"mse(y,target)\"\n", "  optimizer \"sgd(lr=0.5)\"\n",
+        " shard(tensor=S(0,2,1))\n", "  parameter b: float32[2] = tensor [0.5, -0.5] frozen\n",
+        "  buffer mean: float32[2] = tensor [0, 0]\n", "{transB=1} [stage=1]\n", "training_mode=1, unbiased=0",
+        "device=1, stage=2]\n", "Expand(c) {shape=[B,2]}\n", "Clip(e) {min=-1.0, max=0.5}\n", "  output r\n"})
+    EXPECT_NE(again.find(line), std::string::npos) << line << again;
+}
+
+TEST(OnnxExportTest, FirstValuesByRuleAreDrawn) {
+  std::string again = Again(
+      "model m {\n  parameter w: float32[4] = uniform(2, 3)\n  parameter z: float64[2] = fill(0.5)\n"
+      "  input x: float32[N,4]\n  input t: float64[N,2]\n  y = Mul(x, w)\n  u = Mul(t, z)\n  output y\n  output u\n}\n",
+      "drawn.onnx");
+  EXPECT_NE(again.find("parameter z: float64[2] = tensor [0.5, 0.5]"), std::string::npos) << again;
+  size_t at = again.find("parameter w: float32[4] = tensor [2.");
+  ASSERT_NE(at, std::string::npos) << again;
+}
+
+TEST(OnnxExportTest, LargeTensorsGoIntoTheirOwnFile) {
+  std::string numbers = "[";
+  for (int i = 0; i < (1 << 19) + 1; i++) numbers += i ? ",1.5" : "2.5";
+  std::string text = "model m {\n  parameter w: float32[524289] = tensor " + numbers +
+                     "]\n  parameter b: float32[1] = tensor [3]\n"
+                     "  input x: float32[N,524289]\n  y = Mul(x, w)\n  z = Add(y, b)\n  output z\n}\n";
+  std::string whole = Again(text, "whole.onnx"), parts = Again(text, "parts.onnx", true);
+  EXPECT_EQ(whole, parts);
+  struct stat file;
+  EXPECT_NE(stat(Path("whole.onnx.data").c_str(), &file), 0);
+  ASSERT_EQ(stat(Path("parts.onnx.data").c_str(), &file), 0);
+  EXPECT_EQ(file.st_size, 524289 * 4);
+  EXPECT_LT(ReadAll(Path("parts.onnx")).size(), 4096u);
+}
+
+TEST(OnnxExportTest, WhereNothingCanBeWritten) {
+  Arena arena;
+  dp_model *model = nullptr;
+  ASSERT_EQ(dp_test::Parse(arena, "model m {\n  input x: float32[N]\n  y = Relu(x)\n  output y\n}\n", &model), "");
+  dp_mesh mesh = {};
+  std::string path = Path("no/such/folder.onnx");
+  dp_status status = dp_onnx_export(arena, model, model->graphs[0], &mesh, false, path.c_str());
+  EXPECT_EQ(dp_status_code(status), EX_CANTCREAT);
+  dp_status_free(status);
+}
+
+TEST(OnnxExportTest, CommunicationIsADomainOfItsOwn) {
+  std::string again =
+      Again("model m {\n  input x: float32[N,4]\n  s: float32[N,4] = dp.AllReduce(x) {axis=\"data\"}\n  output s\n}\n",
+            "communication.onnx");
+  EXPECT_NE(again.find("s: float32[N,4] = dp.AllReduce(x) {axis=\"data\"}"), std::string::npos) << again;
+}
+
+TEST(OnnxExportTest, ADeviceFormIsWrittenWithItsUpdates) {
+  Arena arena;
+  dp_model *model = nullptr;
+  ASSERT_EQ(dp_test::Parse(arena, dp_test::kDeviceForm, &model), "");
+  const dp_graph *graph = dp_model_find_graph(model, "train");
+  ASSERT_NE(graph, nullptr);
+  std::string path = Path("device.onnx");
+  ASSERT_EQ(Message(dp_onnx_export(arena, model, graph, &model->mesh, false, path.c_str())), "");
+  std::string bytes = ReadAll(path);
+  for (const char *word : {"dp.updated/w", "data=0,tensor=1", "Gemm"})
+    EXPECT_NE(bytes.find(word), std::string::npos) << word;
+}
+
+}  // namespace
