@@ -1,8 +1,10 @@
-// N devices compute what one device computes, whatever N, the optimizer and the samples present, fewer than devices or none;
-// they end with the same bits in every copy; and every such plan passes the checker (Compile sees to that) and runs on the
-// null backend without a hazard.
+// N devices compute what one device computes, whatever N, the network, the optimizer and the samples present, fewer than
+// devices or none; they end with the same bits in every copy; and every such plan passes the checker (Compile sees to that)
+// and runs on the null backend without a hazard. The test prints the table of device counts: for each case the largest
+// deviation from one device. With DP_FULL set there are more cases.
 #include <cmath>
-#include <cstring>
+#include <cstdio>
+#include <cstdlib>
 
 #include "tests/end_to_end/models.h"
 #include "tests/end_to_end/training.h"
@@ -10,20 +12,69 @@
 namespace dp_test {
 namespace {
 
-const std::vector<int64_t> kBatches = {13, 13, 7, 3, 0, 1, 13, 5};
+using Numbers = std::vector<double>;
 
-struct Outcome {
-  std::vector<double> losses;
-  std::map<std::string, std::vector<double>> state;
+const std::vector<int> kDevices = {1, 2, 3, 4, 5, 8};
+
+// ---- the table ------------------------------------------------------------------------------------------------------
+
+// By case and number of devices the largest of two deviations.
+class Table {
+ public:
+  explicit Table(const char *what) : what_(what) {}
+  void Note(const std::string &row, int devices, double first, double second) {
+    if (rows_.empty() || rows_.back().first != row) rows_.push_back({row, {}});
+    rows_.back().second[devices] = {first, second};
+  }
+  void Print() const {
+    printf("\n%s\n%-28s", what_, "");
+    for (int devices : kDevices) printf("  %11d device%s", devices, devices > 1 ? "s" : " ");
+    for (const auto &[name, cells] : rows_) {
+      printf("\n%-28s", name.c_str());
+      for (const auto &[devices, cell] : cells) printf("  %8.1e / %8.1e", cell.first, cell.second);
+    }
+    printf("\n\n");
+  }
+
+ private:
+  const char *what_;
+  std::vector<std::pair<std::string, std::map<int, std::pair<double, double>>>> rows_;
 };
 
-Outcome Train(const Plan &plan) {
+// The largest; a NaN stays.
+void Raise(double *most, double by) {
+  if (!(by <= *most)) *most = by;
+}
+
+double Relative(const Numbers &found, const Numbers &expected) {
+  double most = found.size() == expected.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < expected.size() && i < found.size(); i++)
+    if (found[i] != expected[i]) Raise(&most, std::fabs(found[i] - expected[i]) / std::fabs(expected[i]));
+  return most;
+}
+
+double Norm(const Numbers &x) {
+  double squares = 0;
+  for (double number : x) squares += number * number;
+  return std::sqrt(squares);
+}
+
+// ---- float64: ten steps ---------------------------------------------------------------------------------------------
+
+struct Outcome {
+  Numbers losses, correct;  // of the steps, then of the evaluation
+  std::map<std::string, Numbers> state;
+};
+
+Outcome Train(const Plan &plan, const std::vector<int64_t> &batches) {
   Training run(plan);
   Outcome outcome;
-  outcome.losses = run.TrainAll(kBatches);
-  for (int64_t n : {13, 2}) {
-    outcome.losses.push_back(run.Evaluate(200, n));
-    outcome.losses.push_back(run.Correct());
+  outcome.losses = run.TrainAll(batches);
+  // An evaluation set of which the last batch is short.
+  int64_t batch = plan->batch;
+  for (int64_t n : {batch, batch, (batch + 2) / 3}) {
+    outcome.losses.push_back(run.Evaluate(200 + int64_t(outcome.correct.size()) * batch, n));
+    outcome.correct.push_back(run.Correct());
   }
   for (size_t i = 0; i < plan->n_persistents; i++)
     outcome.state[plan->persistents[i]->name] = run.Numbers(plan->persistents[i]->name);
@@ -31,61 +82,108 @@ Outcome Train(const Plan &plan) {
   return outcome;
 }
 
-double Norm(const std::vector<double> &x) {
-  double squares = 0;
-  for (double number : x) squares += number * number;
-  return std::sqrt(squares);
+// The largest difference of any element. Plans for several devices may store more: constants of their own.
+double Absolute(const std::map<std::string, Numbers> &found, const std::map<std::string, Numbers> &expected) {
+  double most = 0;
+  for (const auto &[name, numbers] : expected) {
+    const Numbers &other = found.at(name);
+    EXPECT_EQ(other.size(), numbers.size()) << name;
+    for (size_t i = 0; i < numbers.size(); i++) Raise(&most, std::fabs(other.at(i) - numbers[i]));
+  }
+  return most;
 }
 
 void ExpectSame(const Outcome &found, const Outcome &expected) {
-  ExpectClose(found.losses, expected.losses, 1e-9);
-  for (const auto &[name, numbers] : expected.state) {
-    auto other = found.state.find(name);
-    ASSERT_NE(other, found.state.end()) << name;
-    ASSERT_EQ(other->second.size(), numbers.size()) << name;
-    double most = 1e-9 * Norm(numbers) + 1e-12;
-    for (size_t i = 0; i < numbers.size(); i++) ASSERT_NEAR(other->second[i], numbers[i], most) << name << " " << i;
-  }
+  EXPECT_LE(Relative(found.losses, expected.losses), 1e-9);
+  EXPECT_LE(Absolute(found.state, expected.state), 1e-8);
+  EXPECT_EQ(found.correct, expected.correct);
 }
 
-void ExpectNoHazard(const Plan &plan) {
-  for (int workers : {1, 4}) EXPECT_EQ(RunNull(plan, workers, {13, 0, 1}), "") << workers << " workers";
-}
+void ExpectNoHazard(const Plan &plan, int64_t batch) { EXPECT_EQ(RunNull(plan, 4, {batch, 0, 1}), ""); }
 
 struct Case {
-  const char *name, *text, *optimizer;
+  std::string name, text, optimizer;
+  std::vector<int64_t> batches;  // the first is the largest
 };
 
 void PrintTo(const Case &c, std::ostream *out) { *out << c.name; }
 
-class Devices : public testing::TestWithParam<Case> {};
+std::string CaseName(const testing::TestParamInfo<Case> &info) { return info.param.name; }
+
+class Devices : public testing::TestWithParam<Case> {
+ protected:
+  static void TearDownTestSuite() { table.Print(); }
+  static Table table;
+};
+
+Table Devices::table("float64, ten steps and an evaluation: losses (relative) / weights, buffers and state (absolute)");
 
 TEST_P(Devices, ComputeWhatOneComputes) {
-  std::string options = std::string("batch=13 precision=fp64 optimizer=") + GetParam().optimizer;
-  Outcome one = Train(Compile(GetParam().text, options));
+  const Case &c = GetParam();
+  std::string options = "precision=fp64 batch=" + std::to_string(c.batches[0]) + " optimizer=" + c.optimizer;
+  Outcome one = Train(Compile(c.text, options), c.batches);
   for (double loss : one.losses) EXPECT_TRUE(std::isfinite(loss));
-  for (int devices : {1, 2, 3, 4, 5, 8}) {
+  for (int devices : kDevices) {
     SCOPED_TRACE(devices);
-    Plan plan = Compile(GetParam().text, options + " strategy=data devices=" + std::to_string(devices));
-    ExpectSame(Train(plan), one);
-    ExpectNoHazard(plan);
+    Plan plan = Compile(c.text, options + " strategy=data devices=" + std::to_string(devices));
+    Outcome several = Train(plan, c.batches);
+    ExpectSame(several, one);
+    ExpectNoHazard(plan, c.batches[0]);
+    table.Note(c.name, devices, Relative(several.losses, one.losses), Absolute(several.state, one.state));
   }
 }
 
-constexpr char kPlain[] = "sgd(lr=0.1)", kMomentum[] = "sgd(lr=0.05,momentum=0.9)",
-               kNesterov[] = "sgd(lr=0.02,momentum=0.8,nesterov=1,weight_decay=1e-2)",
-               kDampened[] = "sgd(lr=0.1,momentum=0.7,dampening=0.3,weight_decay=1e-3)",
-               kAdam[] = "adam(lr=0.01,clip_norm=0.5)";
+// Divisible by few of the device counts, with one batch of every kind.
+const std::vector<int64_t> kMixed = {13, 13, 7, 3, 0, 1, 13, 5, 13, 2};
 
-INSTANTIATE_TEST_SUITE_P(Networks, Devices,
-                         testing::Values(Case{"MlpPlain", kMlp, kPlain}, Case{"MlpMomentum", kMlp, kMomentum},
-                                         Case{"CnnPlain", kCnn, kPlain}, Case{"CnnMomentum", kCnn, kMomentum},
-                                         Case{"CnnNesterov", kCnn, kNesterov}, Case{"SquaresPlain", kSquares, kPlain},
-                                         Case{"SquaresNesterov", kSquares, kNesterov},
-                                         Case{"SquaresDampened", kSquares, kDampened},
-                                         Case{"PlacesMomentum", kPlaces, kMomentum}, Case{"MlpAdam", kMlp, kAdam},
-                                         Case{"SquaresAdam", kSquares, kAdam}),
-                         [](const testing::TestParamInfo<Case> &info) { return std::string(info.param.name); });
+const std::pair<const char *, const char *> kOptimizers[] = {
+    {"Plain", "sgd(lr=0.1)"},
+    {"Momentum", "sgd(lr=0.05,momentum=0.9)"},
+    {"Decay", "sgd(lr=0.05,weight_decay=1e-2)"},
+    {"Nesterov", "sgd(lr=0.02,momentum=0.8,nesterov=1,weight_decay=1e-2)"},
+    {"Dampening", "sgd(lr=0.1,momentum=0.7,dampening=0.3,weight_decay=1e-3)"},
+    {"Adam", "adam(lr=0.01)"},
+    {"AdamDecay", "adam(lr=0.01,beta1=0.8,weight_decay=1e-2)"},
+    {"Adamw", "adamw(lr=0.01,beta2=0.99)"},
+    {"Clipping", "sgd(lr=0.1,momentum=0.9,clip_norm=0.5)"},
+    {"AdamClipping", "adam(lr=0.01,clip_norm=0.5)"},
+    {"Cosine", "sgd(lr=0.1,schedule=cosine,warmup=3,total=9,min_lr=1e-3)"},
+    {"Steps", "adamw(lr=0.01,schedule=step,warmup=2,step_size=3,gamma=0.5)"},
+};
+
+const std::pair<const char *, const char *> kNetworks[] = {
+    {"Mlp", kMlp}, {"Cnn", kCnn}, {"Squares", kSquares}, {"Places", kPlaces}, {"Smooth", kSmooth}, {"Block", kBlock}};
+
+// A network without some nodes' lines: those that hold `word` give their first operand on under their name.
+std::string Without(std::string text, const std::string &word) {
+  for (size_t at; (at = text.find(word + "(")) != std::string::npos;) {
+    size_t open = at + word.size(), close = text.find(')', open), end = text.find('\n', close);
+    text.replace(at, end - at, "Identity" + text.substr(open, close + 1 - open));
+  }
+  return text;
+}
+
+std::vector<Case> Cases() {
+  const std::string momentum = kOptimizers[1].second;
+  std::vector<Case> cases = {
+      {"BatchThatDoesNotDivide", kCnn, momentum, std::vector<int64_t>(10, 13)},
+      {"FewerSamplesThanDevices", kCnn, momentum, {3, 3, 2, 3, 3, 1, 3, 3, 2, 3}},
+      {"ShortLastBatch", kCnn, momentum, {13, 13, 13, 13, 5, 13, 13, 13, 13, 5}},
+      {"DroppedLastBatch", kCnn, momentum, std::vector<int64_t>(10, 16)},
+      {"WholeBatchNormalization", Without(kCnn, "Dropout"), momentum, kMixed},
+      {"Dropout", kBlock, momentum, kMixed},
+      {"TransformerBlock", Without(kBlock, "Dropout"), "adamw(lr=0.003)", kMixed},
+  };
+  for (const auto &[name, spec] : kOptimizers) cases.push_back({std::string("Cnn") + name, kCnn, spec, kMixed});
+  // Of every network with every optimizer one pair in seven, or all.
+  int each = std::getenv("DP_FULL") ? 1 : 7, pair = 0;
+  for (const auto &[network, text] : kNetworks)
+    for (const auto &[name, spec] : kOptimizers)
+      if (text != kCnn && pair++ % each == 0) cases.push_back({std::string(network) + name, text, spec, kMixed});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, Devices, testing::ValuesIn(Cases()), CaseName);
 
 // Weights split over an axis of their own, next to data.
 std::string Split(std::string text, const std::string &parameter, const char *where) {
@@ -101,28 +199,84 @@ TEST(Meshes, ComputeWhatOneDeviceComputes) {
                {kMlp, "b1", "0"}, {kCnn, "fc.w", "0"}, {kSquares, "w1", "1"}, {kPlaces, "w", "1"}};
   const std::string options = "batch=13 precision=fp64 optimizer=sgd(lr=0.05,momentum=0.9)";
   for (const auto &c : cases) {
-    Outcome one = Train(Compile(c.text, options));
+    Outcome one = Train(Compile(c.text, options), kMixed);
     for (const char *mesh : {"data:2,tensor:2", "data:1,tensor:3", "tensor:2,data:3"}) {
       SCOPED_TRACE(std::string(c.parameter) + " " + c.where + " " + mesh);
       Plan plan = Compile(Split(c.text, c.parameter, c.where), options + " strategy=data mesh=" + mesh);
-      ExpectSame(Train(plan), one);
-      ExpectNoHazard(plan);
+      ExpectSame(Train(plan, kMixed), one);
+      ExpectNoHazard(plan, 13);
     }
   }
 }
 
-TEST(FirstStep, AgreesInSinglePrecision) {
-  for (const std::string &text :
-       {std::string(kMlp), std::string(kCnn), std::string(kSquares), ReadText("examples/digits_cnn.dpt")}) {
-    double one = Training(Compile(text, "batch=29")).Train(0, 29);
-    for (int devices : {2, 3, 4, 5, 8}) {
-      Plan plan = Compile(text, "batch=29 strategy=data devices=" + std::to_string(devices));
-      Training run(plan);
-      EXPECT_NEAR(run.Train(0, 29), one, 1e-6 * one) << devices;
-      EXPECT_EQ(run.Replicas(), "");
+// ---- float32: one step ----------------------------------------------------------------------------------------------
+
+struct Step {
+  double loss;
+  std::map<std::string, Numbers> gradients;  // by parameter
+};
+
+// In the first step the momentum is the gradient.
+Step FirstStep(const Plan &plan, int64_t n) {
+  Training run(plan);
+  Step step = {run.Train(0, n), {}};
+  const std::string state = "dp.momentum/";
+  for (size_t i = 0; i < plan->n_persistents; i++) {
+    const std::string name = plan->persistents[i]->name;
+    if (name.rfind(state, 0) == 0) step.gradients[name.substr(state.size())] = run.Numbers(name);
+  }
+  EXPECT_FALSE(step.gradients.empty());
+  EXPECT_EQ(run.Replicas(), "");
+  return step;
+}
+
+class SinglePrecision : public testing::TestWithParam<Case> {
+ protected:
+  static void TearDownTestSuite() { table.Print(); }
+  static Table table;
+};
+
+Table SinglePrecision::table("float32, the first step: loss (relative) / gradients (of each tensor's norm)");
+
+TEST_P(SinglePrecision, TheFirstStepAgrees) {
+  const Case &c = GetParam();
+  const std::string options = "batch=" + std::to_string(c.batches[0]) + " optimizer=" + c.optimizer;
+  Step one = FirstStep(Compile(c.text, options), c.batches[1]),
+       exact = FirstStep(Compile(c.text, options + " precision=fp64"), c.batches[1]);
+  for (int devices : kDevices) {
+    SCOPED_TRACE(devices);
+    Step several =
+        FirstStep(Compile(c.text, options + " strategy=data devices=" + std::to_string(devices)), c.batches[1]);
+    double most = 0, loss = Relative({several.loss}, {one.loss});
+    size_t compared = 0;
+    for (const auto &[name, gradient] : one.gradients) {
+      // A bias before a normalization has none: what is found is rounding.
+      if (Norm(exact.gradients.at(name)) < 1e-12) continue;
+      Numbers difference = several.gradients.at(name);
+      for (size_t i = 0; i < gradient.size(); i++) difference.at(i) -= gradient[i];
+      double part = Norm(difference) / Norm(gradient);
+      EXPECT_LE(part, 3e-5) << name;
+      Raise(&most, part);
+      compared++;
     }
+    EXPECT_GE(compared, 2u);
+    EXPECT_LE(loss, 1e-6);
+    table.Note(c.name, devices, loss, most);
   }
 }
+
+std::vector<Case> SmoothCases() {
+  std::vector<Case> cases;
+  const std::string momentum = "sgd(lr=0.01,momentum=0.9)";
+  for (const auto &[name, text] : kNetworks) {
+    if (text == kCnn) continue;  // kinks and ties
+    for (int64_t n : {29, 24, 13, 3}) cases.push_back({name + std::to_string(n) + "Samples", text, momentum, {29, n}});
+  }
+  cases.push_back({"SmoothWithoutDropout", Without(kSmooth, "Dropout"), momentum, {29, 29}});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, SinglePrecision, testing::ValuesIn(SmoothCases()), CaseName);
 
 }  // namespace
 }  // namespace dp_test

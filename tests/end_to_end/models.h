@@ -1,4 +1,4 @@
-// Small networks on the 8x8 digits that have between them what the spine offers; each checks something of its own.
+// Small networks on the 8x8 digits, each of which checks something of its own.
 #ifndef DP_TESTS_END_TO_END_MODELS_H
 #define DP_TESTS_END_TO_END_MODELS_H
 
@@ -96,6 +96,101 @@ inline const char kPlaces[] = R"dpt(model places {
   c = Add(u, v)
   y = Add(c, b)
   output y
+})dpt";
+
+// A network without kinks or ties: one rounding error more or less changes no slope by much.
+inline const char kSmooth[] = R"dpt(model smooth {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.05,momentum=0.9)"
+  input x: float32[N,1,8,8]
+  parameter c1.w: float32[6,1,3,3] = kaiming_uniform()
+  parameter c1.b: float32[6] = kaiming_uniform(9)
+  parameter n1.w: float32[6] = ones
+  parameter n1.b: float32[6] = zeros
+  buffer n1.mean: float32[6] = zeros
+  buffer n1.var: float32[6] = ones
+  parameter c2.w: float32[6,3,3,3] = kaiming_uniform()
+  parameter c2.b: float32[6] = kaiming_uniform(27)
+  parameter n2.w: float32[6] = ones
+  parameter n2.b: float32[6] = zeros
+  buffer n2.mean: float32[6] = zeros
+  buffer n2.var: float32[6] = ones
+  parameter fc.w: float32[10,24] = kaiming_uniform()
+  parameter fc.b: float32[10] = kaiming_uniform(24)
+  constant scale: float32[] = 255
+  s = Div(x, scale)
+  c1 = Conv(s, c1.w, c1.b) {pads=[1,1,1,1]}
+  n1, m1, v1 = BatchNormalization(c1, n1.w, n1.b, n1.mean, n1.var) {training_mode=1, unbiased=1}
+  r1 = Swish(n1)
+  p1 = AveragePool(r1) {kernel_shape=[2,2], strides=[2,2]}
+  c2 = Conv(p1, c2.w, c2.b) {pads=[1,1,1,1], group=2}
+  n2, m2, v2 = BatchNormalization(c2, n2.w, n2.b, n2.mean, n2.var) {training_mode=1, unbiased=1}
+  k2 = Add(n2, p1)
+  r2 = Swish(k2)
+  d2 = Dropout(r2) {ratio=0.25, training_mode=1}
+  p2 = AveragePool(d2) {kernel_shape=[2,2], strides=[2,2]}
+  f = Flatten(p2)
+  logits = Gemm(f, fc.w, fc.b) {transB=1}
+  output logits
+})dpt";
+
+// A transformer's block on the rows of a digit: eight places of twelve numbers, two heads.
+inline const char kBlock[] = R"dpt(model block {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "adamw(lr=0.003)"
+  input x: float32[N,8,8]
+  parameter embed: float32[8,12] = kaiming_uniform()
+  parameter places: float32[8,12] = normal(0,0.5)
+  parameter n1.w: float32[12] = ones
+  parameter n1.b: float32[12] = zeros
+  parameter q.w: float32[12,12] = kaiming_uniform()
+  parameter k.w: float32[12,12] = kaiming_uniform()
+  parameter k.b: float32[12] = kaiming_uniform(12)
+  parameter v.w: float32[12,12] = kaiming_uniform()
+  parameter v.b: float32[12] = kaiming_uniform(12)
+  parameter o.w: float32[12,12] = kaiming_uniform()
+  parameter n2.w: float32[12] = ones
+  parameter n2.b: float32[12] = zeros
+  parameter up.w: float32[12,24] = kaiming_uniform()
+  parameter up.b: float32[24] = kaiming_uniform(12)
+  parameter down.w: float32[24,12] = kaiming_uniform()
+  parameter out.w: float32[10,12] = kaiming_uniform()
+  parameter out.b: float32[10] = zeros
+  constant scale: float32[] = 255
+  constant root: float32[] = 2.449489742783178
+  s = Div(x, scale)
+  e = MatMul(s, embed)
+  h0 = Add(e, places)
+  l1 = LayerNormalization(h0, n1.w, n1.b)
+  q1 = MatMul(l1, q.w)
+  k1 = MatMul(l1, k.w)
+  k2 = Add(k1, k.b)
+  v1 = MatMul(l1, v.w)
+  v2 = Add(v1, v.b)
+  q3 = Reshape(q1) {shape=[N,8,2,6]}
+  k3 = Reshape(k2) {shape=[N,8,2,6]}
+  v3 = Reshape(v2) {shape=[N,8,2,6]}
+  q4 = Transpose(q3) {perm=[0,2,1,3]}
+  k4 = Transpose(k3) {perm=[0,2,3,1]}
+  v4 = Transpose(v3) {perm=[0,2,1,3]}
+  dots = MatMul(q4, k4)
+  scores = Div(dots, root)
+  p = Softmax(scores)
+  d = Dropout(p) {ratio=0.1, training_mode=1}
+  mixed = MatMul(d, v4)
+  t = Transpose(mixed) {perm=[0,2,1,3]}
+  joined = Reshape(t) {shape=[N,8,12]}
+  o = MatMul(joined, o.w)
+  h1 = Add(h0, o)
+  l2 = LayerNormalization(h1, n2.w, n2.b)
+  u1 = MatMul(l2, up.w)
+  u2 = Add(u1, up.b)
+  g = Gelu(u2)
+  w = MatMul(g, down.w)
+  h2 = Add(h1, w)
+  mean = ReduceMean(h2) {axes=[1], keepdims=0}
+  logits = Gemm(mean, out.w, out.b) {transB=1}
+  output logits
 })dpt";
 
 }  // namespace dp_test

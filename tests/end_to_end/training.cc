@@ -7,6 +7,7 @@
 #include "backends/cpu/backend.h"
 #include "backends/cpu/target.h"
 #include "backends/null/backend.h"
+#include "runtime/schedule.h"
 
 namespace dp_test {
 
@@ -110,7 +111,7 @@ std::string Training::TryProgram(const std::string &name, int64_t first, int64_t
   if (program < 0) throw std::runtime_error("the plan has no program " + name);
   slot_ ^= 1;
   Fill(program, first, n);
-  dp_step step = {step_, n, plan_->schedule ? plan_->schedule->lr : 0};
+  dp_step step = {step_, n, dp_schedule_lr(plan_->schedule, step_)};
   return Failure(dp_session_run(session_, program, static_cast<int>(slot_), &step));
 }
 

@@ -68,4 +68,27 @@ TEST_F(Devices, MoreDevicesThanSamples) {
   ExpectClose(eight, one, 1e-9);
 }
 
+// 14 full batches of 100 and one of 37, which --drop-last leaves out; the evaluation counts every sample once.
+TEST_F(Devices, DropLastAndEvaluation) {
+  const std::string compile = "--precision=fp64 --batch=100 --strategy=data --devices=";
+  auto train = [&](const char *devices, const std::string &more) {
+    std::vector<double> numbers = Train("examples/mlp.dpt", compile + devices, more + " " + eval_digits);
+    Event last = Metrics(File("metrics")).back();
+    EXPECT_EQ(last["samples"], 360);
+    numbers.push_back(last["loss"]);
+    numbers.push_back(last["accuracy"]);
+    return numbers;
+  };
+  std::vector<double> whole = train("1", "--epochs=1"), one = train("1", "--epochs=2 --drop-last");
+  ASSERT_EQ(whole.size(), 15u + 2u);
+  ASSERT_EQ(one.size(), 2 * 14u + 2u);
+  for (size_t i = 0; i < 14; i++) EXPECT_EQ(one[i], whole[i]);
+  for (const char *devices : {"2", "3", "4", "5", "8"}) {
+    SCOPED_TRACE(devices);
+    std::vector<double> several = train(devices, "--epochs=2 --drop-last");
+    ExpectClose(several, one, 1e-9);
+    EXPECT_EQ(several.back(), one.back()) << "accuracy";
+  }
+}
+
 }  // namespace
