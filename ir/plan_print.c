@@ -116,6 +116,12 @@ static void print_bindings(const printer *p, const char *what, size_t count, Dp_
     fprintf(p->out, "    %s ", what);
     dp_text_print_name(p->out, bindings[i]->name);
     const Dp__DeviceTensor *t = p->program->tensors[bindings[i]->tensor];
+    const Dp__Value *value = p->plan->graphs[p->program->graph]->values[t->value];
+    fputs(": ", p->out);
+    if (value->type)
+      print_type(p, value->type);
+    else
+      fputs(dp_type_name((dp_dtype)t->dtype), p->out);
     print_bytes(p, t->space, t->offset, t->bytes);
     fputc('\n', p->out);
   }

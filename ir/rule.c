@@ -41,7 +41,7 @@ static const struct {
     [DP_RULE_MEANING_UPDATE] = {"MEANING.UPDATE", "what the graph updates is updated once, in its home"},
     [DP_RULE_MEANING_HOME] = {"MEANING.HOME", "persistent values have homes that programs find and leave whole"},
     [DP_RULE_PROGRAM_INIT] = {"PROGRAM.INIT", "init defines each persistent value that has no data, and no other"},
-    [DP_RULE_PROGRAM_OUTPUTS] = {"PROGRAM.OUTPUTS", "train and eval give what the runtime reads of them"},
+    [DP_RULE_PROGRAM_OUTPUTS] = {"PROGRAM.OUTPUTS", "train, eval and infer give what the runtime reads of them"},
 };
 
 const char *dp_rule_name(dp_rule rule) { return rule < DP_RULE_COUNT ? rules[rule].name : ""; }

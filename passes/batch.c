@@ -1,8 +1,10 @@
 // batch: makes "main" symbolic in the samples present, and finds B, the most there are.
 //
-// A model whose inputs have a symbolic dim is so already. One of fixed shapes is batched along the axes that --split names
-// or, without any, along the leading dim that all its inputs have in common; its extent is then the batch unless --batch
-// says otherwise. Shapes that the model states as numbers (Reshape's) follow where they begin with the batch.
+// A model whose inputs have a symbolic dim is so already; --split then only says where its inputs go (place.c). One of
+// fixed shapes is batched along the axes that --split names or, without any, when it is to be trained, along the leading
+// dim that all its inputs have in common; its extent is then the batch unless --batch says otherwise. Shapes that the model
+// states as numbers (Reshape's) follow where they begin with the batch. To infer with a model of fixed shapes needs no
+// batch: every run takes the inputs whole, and B is 1.
 #include <string.h>
 
 #include "ir/suggest.h"
@@ -68,21 +70,25 @@ static dp_status make_symbolic(dp_value *input, int axis, fixed_batch *batch) {
   return DP_OK;
 }
 
-// Inputs as asked for; *any: one of them has a symbolic dim.
+// Whether an input has a symbolic dim.
+static bool is_symbolic(const dp_graph *main) {
+  for (int32_t i = 0; i < main->n_values; i++)
+    if (main->values[i]->kind == DP_VALUE_INPUT && symbolic_axis(&main->values[i]->type.shape) >= 0) return true;
+  return false;
+}
+
+// Inputs as asked for, in a model of fixed shapes; *any: one has samples along an axis.
 static dp_status split_as_asked(const dp_options *options, dp_graph *main, fixed_batch *batch, bool *any) {
-  *any = false;
+  bool fixed = !is_symbolic(main);
+  *any = !fixed;
   for (int32_t i = 0; i < main->n_values; i++) {
     dp_value *input = main->values[i];
+    int axis;
     if (input->kind != DP_VALUE_INPUT) continue;
-    int axis, is = symbolic_axis(&input->type.shape);
     DP_TRY(asked_axis(dp_options_split(options, input->name), input, &axis));
-    *any |= is >= 0 || axis >= 0;
-    if (axis < 0 || axis == is) continue;
-    if (is >= 0)
-      return dp_fail(EX_UNAVAILABLE,
-                     "--split %s=%d: its samples lie along axis %d; to split another one is not built yet", input->name,
-                     axis, is);
+    if (axis < 0 || !fixed) continue;
     DP_TRY(make_symbolic(input, axis, batch));
+    *any = true;
   }
   return DP_OK;
 }
@@ -148,7 +154,12 @@ static dp_status run(dp_compile *compile) {
   if (options->batch < 0 || options->batch > MAX_BATCH)
     return dp_fail(EX_USAGE, "--batch=%lld: 1 to %d are expected", (long long)options->batch, MAX_BATCH);
   DP_TRY(split_as_asked(options, main, &batch, &any));
-  if (!any) DP_TRY(split_leading(options, main, &batch));
+  bool whole = !any && dp_options_infers(options);
+  if (whole && options->batch)
+    return dp_fail(EX_CONFIG, "--batch=%lld, but no input has an axis of samples: name them with --split NAME=AXIS",
+                   (long long)options->batch);
+  if (whole) model->batch = 1;
+  if (!any && !whole) DP_TRY(split_leading(options, main, &batch));
   if (options->batch) model->batch = options->batch;
   if (!model->batch) model->batch = batch.extent;
   if (!model->batch)

@@ -1,5 +1,6 @@
-// loss: builds the loss at the end of "main" and makes it, and the count of correct labels where there are classes, the
-// only outputs. The mean is over all labels present.
+// loss: builds the loss at the end of "main" and makes it, and the count of correct labels where there are classes,
+// outputs. The mean is over all labels present. The model's own outputs stay, under DP_MODEL_OUTPUT. Where a plan is only
+// to infer there is no loss.
 #include <string.h>
 
 #include "ir/builder.h"
@@ -119,9 +120,7 @@ static dp_status mse(dp_builder *b, dp_value *prediction, const char *target, dp
   return DP_OK;
 }
 
-static dp_status run(dp_compile *compile) {
-  dp_model *model = compile->model;
-  dp_graph *main = dp_model_find_graph(model, "main");
+static dp_status add_loss(dp_model *model, dp_graph *main) {
   dp_loss_spec spec;
   dp_value *prediction, *loss = NULL, *correct = NULL;
   if (!model->loss) return dp_fail(EX_USAGE, "the model names no loss: give one with --loss=...");
@@ -133,16 +132,28 @@ static dp_status run(dp_compile *compile) {
   else
     DP_TRY(softmax_cross_entropy(&builder, prediction, spec.target, &loss, &correct));
   if (builder.status) return dp_status_context(builder.status, "the loss %s", model->loss);
-  main->n_outputs = 0;
-  main->outputs = NULL;
   dp_graph_add_output(main, DP_LOSS_OUTPUT, loss);
   if (correct) dp_graph_add_output(main, DP_CORRECT_OUTPUT, correct);
   return DP_OK;
 }
 
+static dp_status run(dp_compile *compile) {
+  dp_graph *main = dp_model_find_graph(compile->model, "main");
+  const int n_outputs = main->n_outputs;
+  if (!dp_options_infers(compile->options)) DP_TRY(add_loss(compile->model, main));
+  dp_output *outputs = main->outputs;
+  const int n_ours = main->n_outputs - n_outputs;
+  main->n_outputs = 0;
+  main->outputs = NULL;
+  for (int i = 0; i < n_ours; i++) dp_graph_add_output(main, outputs[n_outputs + i].name, outputs[n_outputs + i].value);
+  for (int i = 0; i < n_outputs; i++)
+    dp_graph_add_output(main, dp_printf(main->arena, DP_MODEL_OUTPUT "%s", outputs[i].name), outputs[i].value);
+  return DP_OK;
+}
+
 const dp_pass dp_pass_loss = {
     .name = "loss",
-    .what = "the loss and the count of correct labels are the outputs",
+    .what = "the loss and the count of correct labels are outputs beside the model's own",
     .needs = DP_HAS_MESH | DP_HAS_BATCH,
     .gives = DP_HAS_LOSS,
     .run = run,

@@ -29,7 +29,7 @@ static dp_status check_choices(const dp_options *o) {
   static const char *const modes[] = {"train", "infer", NULL};
   static const char *const norms[] = {"sync", "local", NULL};
   if (o->strategy) DP_TRY(check_choice("--strategy", o->strategy, strategies, 2));
-  if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes, 1));
+  if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes, 2));
   if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms, 1));
   if (o->microbatches) return unavailable("--microbatches");
   if (o->schedule) return unavailable("--schedule");
@@ -95,8 +95,18 @@ static dp_status choose(dp_arena *arena, const char *what, const char *asked, co
   return *spec ? DP_OK : dp_fail(EX_USAGE, "the model names no %s: give one with --%s=...", what, what);
 }
 
+// A plan without training: what the model says of it is left aside, what the command line says contradicts.
+static dp_status leave_training(dp_compile *compile) {
+  const dp_options *o = compile->options;
+  const char *asked = o->loss ? "--loss" : o->optimizer ? "--optimizer" : o->n_freeze ? "--freeze" : NULL;
+  if (asked) return dp_fail(EX_CONFIG, "%s is about training; --mode=infer makes a plan without it", asked);
+  compile->model->loss = compile->model->optimizer = NULL;
+  return DP_OK;
+}
+
 static dp_status take_specs(dp_compile *compile) {
   dp_model *model = compile->model;
+  if (dp_options_infers(compile->options)) return leave_training(compile);
   dp_spec_origin origin;
   dp_loss_spec loss;
   dp_optimizer_spec optimizer;

@@ -55,14 +55,16 @@ typedef struct {
 
 // The split that was asked for of an input; NULL: none was.
 const dp_split *dp_options_split(const dp_options *options, const char *input);
+// --mode=infer: no loss, no optimizer, no training.
+bool dp_options_infers(const dp_options *options);
 
 // ---- passes ---------------------------------------------------------------------------------------------------------
 
 enum {
-  DP_HAS_MESH = 1 << 0,          // the options go together; model->mesh, model->loss, model->optimizer are what counts
-  DP_HAS_BATCH = 1 << 1,         // "main" is symbolic in the samples present; model->batch is known
-  DP_HAS_LOSS = 1 << 2,          // the outputs of "main" are "loss" and, when there are classes, "correct"
-  DP_HAS_PROGRAMS = 1 << 3,      // the graphs are "train" and "eval", each as it is then
+  DP_HAS_MESH = 1 << 0,      // the options go together; model->mesh, model->loss, model->optimizer are what counts
+  DP_HAS_BATCH = 1 << 1,     // "main" is symbolic in the samples present; model->batch is known
+  DP_HAS_LOSS = 1 << 2,      // outputs of "main": "loss", "correct" if there are classes, DP_MODEL_OUTPUT + the model's
+  DP_HAS_PROGRAMS = 1 << 3,  // the graphs are "train", "eval", "infer" (or the last alone), each as it is then
   DP_HAS_GRADIENTS = 1 << 4,     // outputs DP_GRADIENT_OUTPUT + parameter of "train", for each parameter to be trained
   DP_HAS_UPDATES = 1 << 5,       // "train" updates parameters and optimizer state; the gradients are outputs no more
   DP_HAS_NO_CONSTANTS = 1 << 6,  // what was a constant is a stored constant
@@ -81,6 +83,7 @@ enum {
 #define DP_CONSTANT_PREFIX "dp.constant/"  // + hash
 #define DP_LOSS_OUTPUT "loss"              // mean over the labels present
 #define DP_CORRECT_OUTPUT "correct"        // int64: labels that the scores got right
+#define DP_MODEL_OUTPUT "dp.output/"       // + output of the model; from the loss to the programs
 
 typedef struct {
   dp_model *model;

@@ -46,6 +46,8 @@ const dp_split *dp_options_split(const dp_options *options, const char *input) {
   return NULL;
 }
 
+bool dp_options_infers(const dp_options *options) { return options->mode && !strcmp(options->mode, "infer"); }
+
 void dp_pipeline_note(const dp_compile *compile, const char *format, ...) {
   if (!compile->options->notes_to) return;
   va_list args;

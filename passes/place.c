@@ -1,8 +1,9 @@
 // place: device form. Says for every value where on the mesh it is, and puts communication where producer and consumer
 // differ. Placement of the whole training graph is one mechanism; a strategy is nothing but what it asks for:
 //
-//   data: inputs are split along their samples on mesh axis `data`; persistent values are replicated, but for the user's
-//         `shard` annotations, which hold on any axis. Optimizer state goes with its parameter.
+//   data: inputs are split on mesh axis `data`, along their samples or as --split says; those without samples are
+//         replicated. So are persistent values, but for the user's `shard` annotations, which hold on any axis. Optimizer
+//         state goes with its parameter.
 //   single: the same on one device, where nothing is to be split.
 //
 // Nodes are visited in order; each takes the cheapest of its operator's rows (place_node.c), operands are converted when
@@ -123,8 +124,9 @@ static void enter_source(dp_place *place, dp_place_source *source, const dp_valu
   if (value && value->kind != DP_VALUE_RESULT) dp_place_node_operand(place, source, value);
 }
 
-static dp_status place_program(dp_model *model, const dp_graph *program, int data_axis, dp_graph **placed) {
-  dp_place place = {.model = model, .data_axis = data_axis};
+static dp_status place_program(const dp_compile *compile, const dp_graph *program, int data_axis, dp_graph **placed) {
+  dp_model *model = compile->model;
+  dp_place place = {.model = model, .options = compile->options, .data_axis = data_axis};
   place.logical = dp_graph_create(model, program->name);
   place.device = *placed = dp_graph_create(model, program->name);
   place.device->logical = place.logical;
@@ -153,7 +155,7 @@ static dp_status run(dp_compile *compile) {
   for (int32_t i = 0; i < model->n_persistents; i++) DP_TRY(place_persistent(model, &model->persistents[i]));
   for (int i = 0; i < model->n_graphs; i++) {
     dp_graph *placed;
-    DP_TRY(dp_status_context(place_program(model, model->graphs[i], data_axis, &placed), "program %s",
+    DP_TRY(dp_status_context(place_program(compile, model->graphs[i], data_axis, &placed), "program %s",
                              model->graphs[i]->name));
     dp_model_add_graph(model, placed);
   }

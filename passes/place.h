@@ -22,6 +22,7 @@ typedef struct {
 
 typedef struct {
   dp_model *model;
+  const dp_options *options;
   dp_graph *logical, *device;
   int data_axis;           // the mesh axis on which samples are split; -1: none
   int32_t n_values;        // of the table

@@ -144,14 +144,15 @@ dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_pla
 
 // ---- values without producer ----------------------------------------------------------------------------------------
 
-// What the strategy asks for: samples are split on the data axis.
+// What the strategy asks for: inputs are split on the data axis, along their samples unless the user names another axis or
+// none.
 static void ask_for(const dp_place *place, const dp_value *input, dp_placement *placements) {
   const dp_shape *shape = &input->type.shape;
-  for (int d = 0; d < shape->rank && place->data_axis >= 0; d++) {
-    if (!dp_dim_is_symbolic(shape->dims[d])) continue;
-    placements[place->data_axis] = dp_shard(d);
-    return;
-  }
+  const dp_split *split = dp_options_split(place->options, input->name);
+  if (place->data_axis < 0 || (split && split->axis == DP_SPLIT_NONE)) return;
+  int dim = split ? split->axis + (split->axis < 0 ? shape->rank : 0) : 0;
+  while (!split && dim < shape->rank && !dp_dim_is_symbolic(shape->dims[dim])) dim++;
+  if (dim < shape->rank) placements[place->data_axis] = dp_shard(dim);
 }
 
 void dp_place_copy_source(dp_place *place, dp_value *logical) {

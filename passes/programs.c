@@ -1,6 +1,7 @@
-// programs: makes "train" and "eval" out of "main". Each node stands in them as its operator says it does in training or
-// not; buffers that training changes are updates of "train". "train" gives the loss, "eval" the count of correct labels
-// too.
+// programs: makes "train", "eval" and "infer" out of "main". Each node stands in them as its operator says it does in
+// training or not; buffers that training changes are updates of "train", the others change nothing. "train" gives the
+// loss, "eval" the count of correct labels too, "infer" the model's own outputs. Where a plan is only to infer, so is all
+// that is made.
 #include <string.h>
 
 #include "ir/builder.h"
@@ -37,8 +38,27 @@ static void drop_frozen_updates(dp_graph *graph) {
   graph->n_updates = kept;
 }
 
-static dp_status make_program(const dp_graph *main, const char *name, bool training, dp_graph **program) {
-  dp_graph *graph = dp_graph_create(main->model, name);
+// By which name the program gives an output of "main"; NULL: it does not.
+static const char *gives_loss(const char *output) { return strcmp(output, DP_LOSS_OUTPUT) ? NULL : output; }
+
+static const char *gives_model(const char *output) {
+  const size_t prefix = strlen(DP_MODEL_OUTPUT);
+  return strncmp(output, DP_MODEL_OUTPUT, prefix) ? NULL : output + prefix;
+}
+
+static const char *gives_measures(const char *output) { return gives_model(output) ? NULL : output; }
+
+static const struct {
+  const char *name;
+  bool training;  // operators stand in it as in training
+  const char *(*gives)(const char *output);
+} programs[] = {{"train", true, gives_loss}, {"eval", false, gives_measures}, {"infer", false, gives_model}};
+
+enum { N_PROGRAMS = DP_COUNT(programs), INFER = N_PROGRAMS - 1 };
+
+static dp_status make_program(const dp_graph *main, int which, dp_graph **program) {
+  const bool training = programs[which].training;
+  dp_graph *graph = dp_graph_create(main->model, programs[which].name);
   dp_value **map = dp_alloc_n(main->arena, (size_t)main->n_values, sizeof *map);
   for (int32_t i = 0; i < main->n_values; i++)
     if (main->values[i]->kind != DP_VALUE_RESULT) dp_graph_copy_value(graph, main->values[i], map);
@@ -48,9 +68,10 @@ static dp_status make_program(const dp_graph *main, const char *name, bool train
     else
       dp_graph_copy_node(graph, main->nodes[i], map);
   }
-  for (int i = 0; i < main->n_outputs; i++)
-    if (!training || !strcmp(main->outputs[i].name, DP_LOSS_OUTPUT))
-      dp_graph_add_output(graph, main->outputs[i].name, map[main->outputs[i].value->id]);
+  for (int i = 0; i < main->n_outputs; i++) {
+    const char *name = programs[which].gives(main->outputs[i].name);
+    if (name) dp_graph_add_output(graph, name, map[main->outputs[i].value->id]);
+  }
   drop_frozen_updates(graph);
   *program = graph;
   return DP_OK;
@@ -68,20 +89,22 @@ static void note_frozen_statistics(const dp_compile *compile, const dp_graph *ma
 
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
-  dp_graph *main = dp_model_find_graph(model, "main"), *train, *eval;
-  note_frozen_statistics(compile, main);
-  DP_TRY(make_program(main, "train", true, &train));
-  DP_TRY(make_program(main, "eval", false, &eval));
+  dp_graph *main = dp_model_find_graph(model, "main"), *made[N_PROGRAMS];
+  const int first = dp_options_infers(compile->options) ? INFER : 0;
+  if (!first) note_frozen_statistics(compile, main);
+  for (int i = first; i < N_PROGRAMS; i++) DP_TRY(make_program(main, i, &made[i]));
+  if (first && !made[INFER]->n_outputs)
+    return dp_fail(EX_DATAERR, "the model has no outputs: there is nothing to infer");
   model->n_graphs = 0;
   model->graphs = NULL;
-  dp_model_add_graph(model, train);
-  dp_model_add_graph(model, eval);
+  for (int i = first; i < N_PROGRAMS; i++)
+    if (made[i]->n_outputs) dp_model_add_graph(model, made[i]);
   return DP_OK;
 }
 
 const dp_pass dp_pass_programs = {
     .name = "programs",
-    .what = "'main' becomes 'train' and 'eval'",
+    .what = "'main' becomes 'train', 'eval' and 'infer'",
     .needs = DP_HAS_LOSS,
     .gives = DP_HAS_PROGRAMS,
     .run = run,

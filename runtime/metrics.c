@@ -37,6 +37,11 @@ void dp_metrics_eval(dp_metrics *metrics, int64_t epoch, double loss, double acc
   fflush(metrics->file);
 }
 
+void dp_metrics_infer(dp_metrics *metrics, int64_t samples, double ms) {
+  if (metrics->file)
+    fprintf(metrics->file, "{\"event\":\"infer\",\"samples\":%lld,\"ms\":%.3f}\n", (long long)samples, ms);
+}
+
 dp_status dp_metrics_close(dp_metrics *metrics) {
   if (!metrics->file) return DP_OK;
   bool failed = ferror(metrics->file) != 0;

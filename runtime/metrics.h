@@ -1,4 +1,4 @@
-// --metrics: one JSON object a line, a step or an evaluation each; the fields are those of the design's part 2.2.
+// --metrics: one JSON object a line, a step, an evaluation or an inference each; the fields are those of the design's part 2.2.
 #ifndef DP_RUNTIME_METRICS_H
 #define DP_RUNTIME_METRICS_H
 
@@ -23,6 +23,8 @@ void dp_metrics_step(dp_metrics *metrics, int64_t step, int64_t epoch, double lo
                      double ms);
 // accuracy below 0: the loss has no classes, the field is left out.
 void dp_metrics_eval(dp_metrics *metrics, int64_t epoch, double loss, double accuracy, int64_t samples);
+// All samples and the milliseconds that they took.
+void dp_metrics_infer(dp_metrics *metrics, int64_t samples, double ms);
 // EX_IOERR when anything could not be written. Closes in any case.
 dp_status dp_metrics_close(dp_metrics *metrics) DP_MUST_USE;
 

@@ -24,6 +24,22 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   return 0;
 }
 
+static void print_names(const char *what, size_t count, Dp__Binding *const *bindings) {
+  for (size_t i = 0; i < count; i++) printf("%s %s", i ? "," : what, bindings[i]->name);
+}
+
+// What can be run, from what to what, and what it changes.
+static void print_programs(const Dp__Plan *plan) {
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t i = 0; i < plan->roles[r]->n_programs; i++) {
+      const Dp__Program *p = plan->roles[r]->programs[i];
+      printf("program %s:", p->name);
+      print_names(" from", p->n_inputs, p->inputs);
+      print_names(p->n_inputs ? "; gives" : " gives", p->n_outputs, p->outputs);
+      printf("%s updates %zu persistent values\n", p->n_inputs + p->n_outputs ? ";" : "", p->n_left);
+    }
+}
+
 dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
   static const struct argp_option table[] = {{"against", KEY_AGAINST, "MODEL", OPTION_HIDDEN, 0, 0}, {0}};
   static const struct argp argp = {
@@ -47,5 +63,6 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
   dp_status status = dp_verify_plan(plan, &report);
   if (status) return dp_status_context(status, "%s", o.path);
   dp_verify_print(&report, stdout);
+  print_programs(plan);
   return DP_OK;
 }

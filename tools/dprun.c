@@ -25,6 +25,9 @@ static dp_status open_feeds(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   const dp_loader_options train = {run->plan->batch, o->shuffle, o->drop_last, o->seed};
   const dp_loader_options eval = {.batch = run->plan->batch};
+  if (o->infer)
+    return dp_dprun_feed_open(run->arena, run->plan, run->session, "infer", "data", o->data, o->n_data, &eval,
+                              &run->infer);
   if (o->n_data)
     DP_TRY(dp_dprun_feed_open(run->arena, run->plan, run->session, "train", "data", o->data, o->n_data, &train,
                               &run->train));
@@ -57,9 +60,14 @@ static dp_status execute(void *arg) {
   if (o->explain) return explain(run->plan);
   if (o->save) DP_TRY(dp_cli_check_writable(o->save));
   if (o->trace) DP_TRY(dp_cli_check_writable(o->trace));
+  for (int i = 0; i < o->n_outputs; i++) DP_TRY(dp_cli_check_writable(o->outputs[i].file));
   DP_TRY(dp_metrics_open(o->metrics, run->plan->precision == DP_FLOAT64 ? 17 : 9, &run->metrics));
   DP_TRY(open_session(run));
   DP_TRY(open_feeds(run));
+  if (o->infer) {
+    DP_TRY(dp_dprun_infer_run(run));
+    return o->trace ? dp_session_trace_write(run->session, o->trace) : DP_OK;
+  }
   DP_TRY(dp_dprun_train_run(run));
   return finish(run);
 }
@@ -74,6 +82,8 @@ int main(int argc, char **argv) {
   if (!status) status = dp_arena_run(arena, execute, &run);
   dp_dprun_feed_close(&run.train);
   dp_dprun_feed_close(&run.eval);
+  dp_dprun_feed_close(&run.infer);
+  dp_dprun_output_close(&run.outputs);
   dp_session_destroy(run.session);
   dp_status closed = dp_metrics_close(&run.metrics);
   if (!status)

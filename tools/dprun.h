@@ -1,10 +1,11 @@
-// dprun in pieces: what a run holds, and the loop of training and evaluation.
+// dprun in pieces: what a run holds, and the loops of training, evaluation and inference.
 #ifndef DP_TOOLS_DPRUN_H
 #define DP_TOOLS_DPRUN_H
 
 #include "runtime/metrics.h"
 #include "tools/dprun_feed.h"
 #include "tools/dprun_options.h"
+#include "tools/dprun_output.h"
 #include "tools/progress.h"
 
 typedef struct {
@@ -12,7 +13,8 @@ typedef struct {
   const dp_dprun_options *options;
   Dp__Plan *plan;
   dp_session *session;
-  dp_dprun_feed train, eval;  // loader NULL: no data was given for it
+  dp_dprun_feed train, eval, infer;  // loader NULL: no data was given for it
+  dp_dprun_outputs outputs;          // of infer
   dp_metrics metrics;
   // What the loop finds out.
   int64_t steps;             // done
@@ -24,6 +26,9 @@ typedef struct {
 
 // Trains as long as the options say and evaluates after each epoch; ends early, with success, when a signal came.
 dp_status dp_dprun_train_run(dp_dprun *run) DP_MUST_USE;
+
+// Infers over all the data and writes the outputs, all of them or, when a signal came (EX_TEMPFAIL), none.
+dp_status dp_dprun_infer_run(dp_dprun *run) DP_MUST_USE;
 
 // Whether SIGINT or SIGTERM came. Further ones change nothing: the step ends and what is asked for is saved.
 void dp_dprun_signal_catch(void);

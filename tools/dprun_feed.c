@@ -19,8 +19,8 @@ static dp_status check_names(const dp_graph *graph, const char *option, const dp
     for (int32_t v = 0; v < graph->n_values; v++)
       if (graph->values[v]->kind == DP_VALUE_INPUT) dp_suggest_offer(&suggest, graph->values[v]->name);
     char hint[128];
-    return dp_fail(EX_USAGE, "--%s %s=...: the model has no input of that name%s", option, pairs[i].name,
-                   dp_suggest_print(&suggest, hint, sizeof hint));
+    return dp_fail(EX_USAGE, "--%s %s=...: program %s of the model takes no input of that name%s", option,
+                   pairs[i].name, graph->name, dp_suggest_print(&suggest, hint, sizeof hint));
   }
   for (int32_t v = 0; v < graph->n_values; v++) {
     const dp_value *value = graph->values[v];

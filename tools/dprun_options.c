@@ -22,16 +22,18 @@ enum {
   KEY_QUIET,
   KEY_STOP_ON_NAN,
   KEY_DEVICE,
+  KEY_INFER,
+  KEY_OUTPUT,
   // Of the contract, and not built.
   KEY_SAVE_EVERY,
   KEY_RESUME,
-  KEY_INFER,
-  KEY_OUTPUT,
 };
 
 static const struct argp_option table[] = {
     {0, 0, 0, 0, "Data", 1},
-    {"data", KEY_DATA, "NAME=FILE", 0, "Training samples of the input NAME: IDX or .npy, gzipped or not; once an input",
+    {"data", KEY_DATA, "NAME=FILE", 0,
+     "Samples of the input NAME, to train on or to infer from: IDX or .npy, gzipped or not; once an input. An input "
+     "without samples takes its whole tensor from the file",
      0},
     {"eval-data", KEY_EVAL_DATA, "NAME=FILE", 0, "Likewise for the evaluation after each epoch", 0},
     {"shuffle", KEY_SHUFFLE, 0, 0, "Another order each epoch, by seed and epoch; without it file order", 0},
@@ -43,10 +45,13 @@ static const struct argp_option table[] = {
     {"init", KEY_INIT, "W.safetensors", 0, "Begin with the weights of this file", 0},
     {"save", KEY_SAVE, "W.safetensors", 0, "Write the weights there at the end, and when interrupted", 0},
     {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "End with 65 at the first loss that is not finite", 0},
-    {0, 0, 0, 0, "Running", 3},
+    {0, 0, 0, 0, "Inferring", 3},
+    {"infer", KEY_INFER, 0, 0, "Run the network over the data, in file order, instead of training it", 0},
+    {"output", KEY_OUTPUT, "NAME=FILE.npy", 0, "Write the output NAME there, samples first; once an output", 0},
+    {0, 0, 0, 0, "Running", 4},
     {"threads", KEY_THREADS, "C", 0, "Worker threads (default: one a core); the results do not depend on it", 0},
     {"device", KEY_DEVICE, "cpu", 0, "Where the plan's devices are", 0},
-    {0, 0, 0, 0, "Telling", 4},
+    {0, 0, 0, 0, "Telling", 5},
     {"metrics", KEY_METRICS, "FILE.jsonl", 0, "A line of JSON for each step and evaluation", 0},
     {"trace", KEY_TRACE, "FILE.json", 0, "What ran when on each device and stream, for Perfetto or chrome://tracing",
      0},
@@ -54,8 +59,6 @@ static const struct argp_option table[] = {
     {"quiet", KEY_QUIET, 0, 0, "No progress, only the last line", 0},
     {"save-every", KEY_SAVE_EVERY, "STEPS", OPTION_HIDDEN, 0, 0},
     {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL | OPTION_HIDDEN, 0, 0},
-    {"infer", KEY_INFER, 0, OPTION_HIDDEN, 0, 0},
-    {"output", KEY_OUTPUT, "NAME=FILE", OPTION_HIDDEN, 0, 0},
     {0},
 };
 
@@ -67,7 +70,8 @@ typedef struct {
 
 static dp_status not_built(const char *what) {
   return dp_fail(EX_UNAVAILABLE,
-                 "%s is not built: dprun trains and evaluates, and writes weights to one .safetensors file", what);
+                 "%s is not built: dprun trains, evaluates and infers, and writes weights to one .safetensors file",
+                 what);
 }
 
 static dp_status take_pair(parsing *p, const char *option, const char *text, dp_cli_pair **pairs, int *count) {
@@ -96,6 +100,11 @@ static dp_status take(parsing *p, int key, char *text) {
       return take_pair(p, "data", text, &o->data, &o->n_data);
     case KEY_EVAL_DATA:
       return take_pair(p, "eval-data", text, &o->eval_data, &o->n_eval_data);
+    case KEY_OUTPUT:
+      return take_pair(p, "output", text, &o->outputs, &o->n_outputs);
+    case KEY_INFER:
+      o->infer = true;
+      return DP_OK;
     case KEY_EPOCHS:
       return dp_cli_int("epochs", text, 0, INT32_MAX, &o->epochs);
     case KEY_STEPS:
@@ -139,10 +148,6 @@ static dp_status take(parsing *p, int key, char *text) {
       return not_built("--save-every");
     case KEY_RESUME:
       return not_built("--resume");
-    case KEY_INFER:
-      return not_built("--infer");
-    case KEY_OUTPUT:
-      return not_built("--output");
     case ARGP_KEY_ARG:
       if (o->plan) return dp_fail(EX_USAGE, "one plan is run at a time: '%s' and '%s' are given", o->plan, text);
       o->plan = text;
@@ -169,10 +174,41 @@ static dp_status check_written(dp_arena *arena, const dp_dprun_options *o, const
   return input ? dp_fail(EX_CONFIG, "--%s=%s would overwrite an input: name another file", option, path) : DP_OK;
 }
 
+static dp_status check_outputs(dp_arena *arena, const dp_dprun_options *o) {
+  if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output is for --infer");
+  for (int i = 0; i < o->n_outputs; i++) {
+    const char *file = o->outputs[i].file;
+    DP_TRY(check_written(arena, o, dp_printf(arena, "output %s", o->outputs[i].name), file));
+    bool twice = (o->metrics && dp_cli_same_file(file, o->metrics)) || (o->trace && dp_cli_same_file(file, o->trace));
+    for (int k = 0; k < i; k++) twice |= dp_cli_same_file(file, o->outputs[k].file);
+    if (twice) return dp_fail(EX_CONFIG, "--output %s=%s: two things would be written there", o->outputs[i].name, file);
+  }
+  return DP_OK;
+}
+
+// What is about training says nothing of inference.
+static dp_status check_infer(const dp_dprun_options *o) {
+  const struct {
+    bool given;
+    const char *option;
+  } training[] = {
+      {o->n_eval_data, "eval-data"},   {o->epochs >= 0, "epochs"},  {o->steps >= 0, "steps"},
+      {o->shuffle, "shuffle"},         {o->drop_last, "drop-last"}, {o->save, "save"},
+      {o->stop_on_nan, "stop-on-nan"},
+  };
+  for (size_t i = 0; o->infer && i < DP_COUNT(training); i++)
+    if (training[i].given)
+      return dp_fail(EX_CONFIG, "--%s is about training, and --infer runs over all the data once, in file order",
+                     training[i].option);
+  return DP_OK;
+}
+
 static dp_status check(dp_arena *arena, const dp_dprun_options *o) {
   if (!o->plan) return dp_fail(EX_USAGE, "no plan is given: dprun PLAN --data NAME=FILE ... (see --help)");
   if (o->epochs >= 0 && o->steps >= 0) return dp_fail(EX_CONFIG, "--epochs and --steps exclude each other");
-  if (!o->n_data && !o->n_eval_data && !o->explain)
+  DP_TRY(check_infer(o));
+  DP_TRY(check_outputs(arena, o));
+  if (!o->n_data && !o->n_eval_data && !o->infer && !o->explain)
     return dp_fail(EX_USAGE, "no data is given: --data NAME=FILE for each input of the model");
   if (o->save) {
     const char *dot = strrchr(o->save, '.');
@@ -191,10 +227,11 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
       .parser = parse,
       .args_doc = "PLAN",
       .doc =
-          "Checks a plan, then executes it: trains, evaluates, writes the weights.\v"
+          "Checks a plan, then executes it: trains, evaluates, writes the weights; or infers, and writes the outputs.\v"
           "Examples:\n"
           "  dprun plan.bin --data image=images.gz --data label=labels.gz --epochs=10\n"
           "  dprun plan.bin --data x=x.npy --data label=y.npy --save=out.safetensors\n"
+          "  dprun plan.bin --infer --init=out.safetensors --data x=new.npy --output logits=logits.npy\n"
           "  dprun plan.bin --explain\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "

@@ -6,10 +6,10 @@
 
 typedef struct {
   const char *plan;
-  int n_data, n_eval_data;
-  dp_cli_pair *data, *eval_data;
+  int n_data, n_eval_data, n_outputs;
+  dp_cli_pair *data, *eval_data, *outputs;
   int64_t epochs, steps;  // -1: not given
-  bool shuffle, drop_last, explain, quiet, stop_on_nan;
+  bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;
   uint64_t seed;
   const char *init, *save, *metrics, *trace;  // NULL: not given
   int64_t threads;                            // workers; 0: one a core

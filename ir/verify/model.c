@@ -121,8 +121,17 @@ static const dp_output *find_output(const dp_graph *graph, const char *name) {
   return NULL;
 }
 
+// Only init and train change what outlives them.
+static dp_status check_updates(dp_checker *c, const char *program) {
+  const dp_graph *graph = find_graph(c, program);
+  if (!graph || !graph->n_updates) return DP_OK;
+  return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
+                         "program %s updates '%s'; only init and train may change what outlives them", program,
+                         c->model->persistents[graph->updates[0].persistent].name);
+}
+
 // What the runtime reads by name: the mean loss of train and eval, and how many labels were right.
-static dp_status check_outputs(dp_checker *c, const char *program) {
+static dp_status check_measures(dp_checker *c, const char *program) {
   const dp_graph *graph = find_graph(c, program);
   if (!graph) return DP_OK;
   const dp_output *loss = find_output(graph, "loss"), *correct = find_output(graph, "correct");
@@ -137,6 +146,16 @@ static dp_status check_outputs(dp_checker *c, const char *program) {
   return DP_OK;
 }
 
+static dp_status check_programs(dp_checker *c) {
+  const dp_graph *infer = find_graph(c, "infer");
+  DP_TRY(check_measures(c, "train"));
+  DP_TRY(check_measures(c, "eval"));
+  if (infer && !infer->n_outputs)
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS, "program infer gives no output");
+  DP_TRY(check_updates(c, "eval"));
+  return check_updates(c, "infer");
+}
+
 dp_status dp_checker_init(dp_checker *c) {
   const dp_graph *init = find_graph(c, "init");
   bool *defined = dp_alloc_n(c->plan_arena, (size_t)c->model->n_persistents, sizeof *defined);
@@ -149,6 +168,5 @@ dp_status dp_checker_init(dp_checker *c) {
                                     : "'%s' has no data, and no program init gives it a first value",
                            c->model->persistents[p].name);
   }
-  DP_TRY(check_outputs(c, "train"));
-  return check_outputs(c, "eval");
+  return check_programs(c);
 }

@@ -25,7 +25,8 @@ typedef struct {
 
 typedef struct dp_loader dp_loader;
 
-// EX_DATAERR when the inputs disagree about the number of samples, or there are none. The tensors stay the caller's.
+// EX_DATAERR when the inputs disagree about the number of samples, or there are none. Where no input has samples along an
+// axis, what is whole is one sample. The tensors stay the caller's.
 dp_status dp_loader_create(const dp_loader_input *inputs, int n_inputs, const dp_loader_options *options,
                            dp_loader **loader) DP_MUST_USE;
 void dp_loader_destroy(dp_loader *loader);

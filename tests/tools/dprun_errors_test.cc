@@ -42,7 +42,7 @@ TEST_F(DprunErrors, Options) {
   Refused(plan_ + images, 64, {"'label'", "--data label=FILE"});
   Refused(plan_ + images + labels + "--data lable=x", 64, {"lable", "did you mean 'label'"});
   Refused(plan_ + images + labels + "--eval-data image=x", 64, {"'label'", "--eval-data"});
-  for (const char *option : {"--resume", "--save-every=10", "--infer", "--output=x=y.npy", "--device=cuda"})
+  for (const char *option : {"--resume", "--save-every=10", "--device=cuda"})
     Refused(plan_ + images + labels + option, 69, {"not built"});
   Refused(plan_ + images + labels + "--save=" + File("folder"), 69, {"not built"});
 }

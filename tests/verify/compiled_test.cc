@@ -163,4 +163,87 @@ TEST(Compiled, WithoutAnInstruction) {
   EXPECT_GT(rules["MEANING.UPDATE"], 10);
 }
 
+// ---- infer ----------------------------------------------------------------------------------------------------------
+
+class CompiledInfer : public testing::Test {
+ protected:
+  CompiledInfer() {
+    EXPECT_EQ(Compile(arena_, "digits_cnn.dpt", {{"data", 3}}, nullptr, &plan_), "");
+    EXPECT_EQ(Verify(plan_), "");
+    infer_ = Program("infer");
+    graph_ = plan_->graphs[infer_->graph];
+  }
+  Dp__Program *Program(const std::string &name) {
+    for (size_t p = 0; p < plan_->roles[0]->n_programs; p++)
+      if (name == plan_->roles[0]->programs[p]->name) return plan_->roles[0]->programs[p];
+    throw std::runtime_error("no program " + name);
+  }
+  void Refused(const std::string &rule, const std::string &word) {
+    std::string message;
+    EXPECT_EQ(Verify(plan_, &message), rule) << message;
+    EXPECT_NE(message.find(word), std::string::npos) << message;
+    EXPECT_NE(message.find("infer"), std::string::npos) << message;
+  }
+
+  Arena arena_;
+  Dp__Plan *plan_;
+  Dp__Program *infer_;
+  Dp__Graph *graph_;
+};
+
+TEST_F(CompiledInfer, TakesNoLabelsAndSharesHomes) {
+  ASSERT_EQ(infer_->n_inputs, 1u);
+  EXPECT_STREQ(infer_->inputs[0]->name, "image");
+  ASSERT_EQ(infer_->n_outputs, 1u);
+  EXPECT_STREQ(infer_->outputs[0]->name, "logits");
+  EXPECT_EQ(infer_->n_left, 0u);
+  EXPECT_EQ(Program("eval")->n_left, 0u);
+  // Wherever both find a parameter they find it in the same bytes.
+  Dp__Program *train = Program("train");
+  int shared = 0;
+  for (size_t i = 0; i < infer_->n_found; i++)
+    for (size_t t = 0; t < train->n_found; t++) {
+      if (infer_->found[i]->persistent != train->found[t]->persistent) continue;
+      const Dp__DeviceTensor *a = infer_->tensors[infer_->found[i]->value], *b = train->tensors[train->found[t]->value];
+      EXPECT_EQ(a->offset, b->offset);
+      EXPECT_EQ(a->space, DP__SPACE__PERSISTENT);
+      shared++;
+    }
+  EXPECT_GT(shared, 10);
+}
+
+TEST_F(CompiledInfer, UpdatesNothing) {
+  Dp__Program *train = Program("train");
+  infer_->name = dp_strdup(arena_, "other");
+  train->name = dp_strdup(arena_, "infer");
+  Refused("MEANING.UPDATE", "only init and train");
+}
+
+TEST_F(CompiledInfer, GivesSomething) {
+  infer_->n_outputs = graph_->n_outputs = 0;
+  Refused("PROGRAM.OUTPUTS", "no output");
+}
+
+TEST_F(CompiledInfer, GivesWhatItsGraphGives) {
+  infer_->outputs[0]->name = dp_strdup(arena_, "scores");
+  Refused("MEANING.OUTPUT", "'logits'");
+}
+
+TEST_F(CompiledInfer, FindsParametersInTheirHomes) {
+  Dp__DeviceTensor *tensor = infer_->tensors[infer_->found[0]->value];
+  tensor->offset += 64;
+  Refused("MEANING.HOME", "home");
+}
+
+// What eval left in transient memory is not infer's.
+TEST_F(CompiledInfer, FindsNothingInTransientMemory) {
+  for (size_t s = 0; s < infer_->n_streams; s++)
+    for (size_t i = 0; i < infer_->streams[s]->n_instructions; i++)
+      if (std::string("Scatter") == infer_->streams[s]->instructions[i]->op) {
+        TakeOut(arena_, infer_, infer_->streams[s], i);
+        return Refused("MEANING.UNDEFINED", "");
+      }
+  FAIL() << "no scatter";
+}
+
 }  // namespace
