@@ -48,9 +48,14 @@ static const struct argp_option table[] = {
     {"loss", KEY_LOSS, "SPEC", 0, "softmax_cross_entropy(logits,label) or mse(pred,target); default: the model's", 0},
     {"optimizer", KEY_OPTIMIZER, "SPEC", 0,
      "sgd(...), adam(...) or adamw(...), as docs/optimizers.md says; default: the model's", 0},
-    {"mode", KEY_MODE, "train", 0, "What the plan is for", 0},
+    {"mode", KEY_MODE, "train|infer", 0,
+     "train (the default): to train, evaluate and infer; infer: only that, without loss and optimizer", 0},
     {"freeze", KEY_FREEZE, "GLOB", 0, "Parameters that stay as they are; may be repeated", 0},
-    {"split", KEY_SPLIT, "NAME=AXIS|none", 0, "The axis along which the input NAME holds samples; may be repeated", 0},
+    {"split", KEY_SPLIT, "NAME=AXIS|none", 0,
+     "The axis along which the input NAME is split over the devices (default: that of its samples; without samples: "
+     "none); "
+     "in a model of fixed shapes the axis of its samples; may be repeated",
+     0},
     {"precision", KEY_PRECISION, "fp32|fp64", 0, "fp64: every float of the model as float64", 0},
     {"batchnorm", KEY_BATCHNORM, "sync", 0, "Statistics of BatchNormalization: of the whole batch", 0},
     {0, 0, 0, 0, "Looking inside", 3},
@@ -233,12 +238,14 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
       .parser = parse,
       .args_doc = "MODEL",
       .doc =
-          "Makes a plan of a model: its training on one device or many, every step and every byte.\v"
+          "Makes a plan of a model: its training, evaluation and inference on one device or many, every step and every "
+          "byte.\v"
           "Examples:\n"
           "  dpc compile digits.dpt --batch=64 -o plan.bin\n"
           "  dpc compile digits.dpt --strategy=data --devices=4 --batch=64\n"
           "  dpc compile net.pb --batch=64 --loss='mse(y,t)' --optimizer='sgd(lr=0.1)'\n"
           "  dpc compile net.pb --batch=64 --optimizer='adamw(lr=1e-3,clip_norm=1)'\n"
+          "  dpc compile net.onnx --batch=64 --mode=infer\n"
           "  dpc compile net.pb --batch=64 --print-after=place --stop-after=place",
   };
   *options = (dp_dpc_options){.compile = {.target = &dp_target_cpu}};

@@ -9,6 +9,7 @@
 #include "frontends/onnx/onnx.h"
 #include "ir/safetensors.h"
 #include "tests/ir/text_helper.h"
+#include "tests/tools/array.h"
 #include "tests/tools/tool.h"
 
 namespace {
@@ -142,5 +143,38 @@ TEST_F(Golden, Rand4Sgd) { Repeat("rand4-sgd", "sgd(lr=0.05)"); }
 TEST_F(Golden, GptSgd) { Repeat("gpt-sgd", "sgd(lr=0.05)"); }
 TEST_F(Golden, GptAdamw) { Repeat("gpt-adamw", "adamw(lr=2e-3,weight_decay=0.05)"); }
 TEST_F(Golden, Resnet18SiluSgd) { Repeat("resnet18_silu-sgd", "sgd(lr=0.05)"); }
+
+// Inference of the untrained network: PyTorch's loss of the first step is that of its predictions for the first batch,
+// where nothing in the network behaves in training as it does not otherwise (resnet18's batch statistics).
+class GoldenInfer : public Tools, public testing::WithParamInterface<const char *> {};
+
+TEST_P(GoldenInfer, FirstLossFromPredictions) {
+  const std::string folder = kFolder + std::string(GetParam()) + "/";
+  json_error_t error;
+  json_t *about = json_load_file((folder + "case.json").c_str(), 0, &error);
+  ASSERT_NE(about, nullptr) << error.text;
+  const double loss = json_number_value(json_array_get(json_object_get(about, "losses"), 0)),
+               tolerance = json_number_value(json_array_get(json_object_get(about, "loss_tolerance"), 0));
+  const json_int_t batch = json_integer_value(json_object_get(about, "batch"));
+  json_decref(about);
+  const Array y = ReadNpy(folder + "y.npy");
+  for (const char *devices : {"single", "data --devices=3", "data --devices=8"}) {
+    SCOPED_TRACE(devices);
+    Must("dpc compile " + folder + "model.onnx --mode=infer --batch=" + std::to_string(batch + 1) +
+         " --strategy=" + devices + " -o " + File("plan.bin"));
+    Must("dprun " + File("plan.bin") + " --infer --quiet --data x=" + folder +
+         "x.npy --output logits=" + File("logits.npy"));
+    Array logits = ReadNpy(File("logits.npy"));
+    ASSERT_EQ(logits.shape[0], y.shape[0]);
+    const size_t labels = y.numbers.size() / static_cast<size_t>(y.shape[0] / batch);
+    logits.numbers.resize(labels * static_cast<size_t>(logits.shape.back()));
+    const std::vector<int> first(y.numbers.begin(), y.numbers.begin() + static_cast<std::ptrdiff_t>(labels));
+    EXPECT_NEAR(Measure(logits, first).loss, loss, tolerance * loss);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Folders, GoldenInfer,
+                         testing::Values("mlp-sgd", "rand1-adam", "rand2-nesterov", "rand3-sgd", "rand4-sgd",
+                                         "gpt-sgd"));
 
 }  // namespace

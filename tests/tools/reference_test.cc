@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/tools/array.h"
 #include "tests/tools/tool.h"
 
 namespace {
@@ -42,6 +43,13 @@ class Reference : public Tools {
     EXPECT_NEAR(eval["loss"], expected, 1e-9 * expected);
     EXPECT_NEAR(eval["accuracy"], json_number_value(json_object_get(run, "accuracy")), 1e-8);
     CompareWeights(run);
+    // PyTorch's evaluation, from the predictions.
+    Must("dprun " + File("plan.bin") + " --infer --quiet --init=" + File("w.safetensors") +
+         " --data image=examples/data/digits/test-images-idx3-ubyte --output logits=" + File("logits.npy"));
+    const Measures measures =
+        Measure(ReadNpy(File("logits.npy")), ReadIdxBytes("examples/data/digits/test-labels-idx1-ubyte", 8));
+    EXPECT_NEAR(measures.loss, expected, 1e-9 * expected);
+    EXPECT_NEAR(measures.accuracy, json_number_value(json_object_get(run, "accuracy")), 1e-8);
   }
 
   // Norm and sum of each parameter and buffer.

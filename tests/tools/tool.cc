@@ -29,7 +29,10 @@ double Event::operator[](const std::string &name) const {
 
 Tools::Tools() {
   const testing::TestInfo *info = testing::UnitTest::GetInstance()->current_test_info();
-  folder_ = std::string(getenv("TEST_TMPDIR")) + "/" + info->name();
+  std::string name = info->name();
+  for (char &c : name)
+    if (c == '/') c = '_';  // of a test with a parameter
+  folder_ = std::string(getenv("TEST_TMPDIR")) + "/" + name;
   mkdir(folder_.c_str(), 0700);
 }
 
