@@ -117,18 +117,40 @@ static dp_status read_graph(dp_onnx_reader *reader) {
   return dp_graph_verify(reader->graph);
 }
 
+static dp_status unpack(dp_arena *arena, const char *path, const void *data, size_t bytes,
+                        const Dp__Onnx__Model **model) {
+  ProtobufCMessage *message;
+  const char *what = dp_printf(arena, "%s: no whole ONNX model", path);
+  DP_TRY(dp_wire_unpack_known(arena, &dp__onnx__model__descriptor, data, bytes, what, &message));
+  *model = (const Dp__Onnx__Model *)message;
+  return DP_OK;
+}
+
+dp_status dp_onnx_import_bytes(dp_arena *arena, const char *path, const void *data, size_t bytes, dp_model **model) {
+  dp_onnx_reader reader = {
+      .arena = arena, .path = path, .max_work = DP_ONNX_BASE_WORK + DP_ONNX_BYTE_WORK * (int64_t)bytes};
+  DP_TRY(unpack(arena, path, data, bytes, &reader.message));
+  DP_TRY(dp_status_context(read_graph(&reader), "%s", path));
+  *model = reader.model;
+  return DP_OK;
+}
+
 dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) {
   uint8_t *data;
   size_t bytes;
-  ProtobufCMessage *message;
   DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
-  const char *what = dp_printf(arena, "%s: no whole ONNX model", path);
-  DP_TRY(dp_wire_unpack_known(arena, &dp__onnx__model__descriptor, data, bytes, what, &message));
-  dp_onnx_reader reader = {.arena = arena,
-                           .path = path,
-                           .message = (const Dp__Onnx__Model *)message,
-                           .max_work = DP_ONNX_BASE_WORK + DP_ONNX_BYTE_WORK * (int64_t)bytes};
-  DP_TRY(dp_status_context(read_graph(&reader), "%s", path));
-  *model = reader.model;
+  return dp_onnx_import_bytes(arena, path, data, bytes, model);
+}
+
+dp_status dp_onnx_needs(dp_arena *arena, const char *path, const void *data, size_t bytes, size_t *n_inputs,
+                        bool **needed) {
+  dp_onnx_reader reader = {.arena = arena, .path = path};
+  DP_TRY(unpack(arena, path, data, bytes, &reader.message));
+  const Dp__Onnx__Graph *graph = reader.message->graph;
+  if (!graph) return dp_fail(EX_DATAERR, "%s: no ONNX model: there is no graph in it", path);
+  bool *flags = dp_alloc_n(arena, graph->n_input + 1, sizeof *flags);
+  DP_TRY(dp_status_context(dp_onnx_needs_find(&reader, flags), "%s", path));
+  *n_inputs = graph->n_input;
+  *needed = flags;
   return DP_OK;
 }

@@ -18,6 +18,15 @@ bool dp_onnx_is_path(const char *path);
 // beneath its own folder only. EX_NOINPUT: missing; EX_DATAERR: no legal model; EX_UNAVAILABLE: legal, with something in it
 // that is not supported; the message names it.
 dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
+// The same from memory. path: the file that the bytes could be, for messages and for what they name beside it.
+dp_status dp_onnx_import_bytes(dp_arena *arena, const char *path, const void *data, size_t bytes,
+                               dp_model **model) DP_MUST_USE;
+// Which of the graph's inputs must be known before the model can be compiled, because an operand that our operator takes
+// as an attribute is computed of them (Reshape's shape), or what is only ever evaluated beforehand (Range). Models whose
+// inputs they are become importable by putting a Constant in each one's place. needed: of as many flags as the graph has
+// inputs, in their order. EX_UNAVAILABLE: there is an operator that is not supported.
+dp_status dp_onnx_needs(dp_arena *arena, const char *path, const void *data, size_t bytes, size_t *n_inputs,
+                        bool **needed) DP_MUST_USE;
 
 // Writes a graph of the model as an ONNX file: operators of domain dp in a domain of their own, attributes as operands where
 // ONNX has them so, first values that follow a rule as `dprun --seed=0` makes them, SPECs and the like as metadata. Reading

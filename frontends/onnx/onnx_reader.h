@@ -3,7 +3,8 @@
 // onnx.c reads the file and walks the graph; onnx_input.c types its inputs; onnx_tensor.c and onnx_external.c read
 // tensors; onnx_scope.c keeps names; onnx_fold.c (with onnx_arithmetic.c, onnx_move.c) computes what is known already;
 // onnx_node.c (with onnx_attr.c, onnx_opset.c, onnx_special.c) makes nodes of the rest; onnx_function.c inlines functions;
-// onnx_devices_read.c and onnx_metadata.c read what is said about the graph.
+// onnx_devices_read.c and onnx_metadata.c read what is said about the graph, onnx_needs.c says which inputs must be known
+// beforehand.
 #ifndef DP_FRONTENDS_ONNX_ONNX_READER_H
 #define DP_FRONTENDS_ONNX_ONNX_READER_H
 
@@ -152,6 +153,11 @@ const int64_t *dp_onnx_fold_list(const dp_onnx_evaluation *e, int i, const char 
 dp_onnx_evaluate dp_onnx_arithmetic_find(const char *op);
 dp_onnx_evaluate dp_onnx_move_find(const char *op);
 
+// ---- onnx_needs.c ---------------------------------------------------------------------------------------------------
+
+// needed: a flag for each of the graph's inputs, all false.
+dp_status dp_onnx_needs_find(const dp_onnx_reader *reader, bool *needed) DP_MUST_USE;
+
 // ---- onnx_attr.c ----------------------------------------------------------------------------------------------------
 
 const Dp__Onnx__Attribute *dp_onnx_attr_find(const Dp__Onnx__Node *node, const char *name);  // NULL when absent
@@ -200,6 +206,8 @@ dp_status dp_onnx_special(dp_onnx_node *node, bool *done) DP_MUST_USE;
 // The same for one that has no operator of ours.
 dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
                                   bool *done) DP_MUST_USE;
+// Whether it makes something of an operator of that name.
+bool dp_onnx_special_knows(const char *op);
 
 // The model's own function that the node calls; NULL when it is none.
 const Dp__Onnx__Function *dp_onnx_function_find(const dp_onnx_reader *reader, const Dp__Onnx__Node *node);

@@ -106,9 +106,20 @@ static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
   return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.value = y});
 }
 
+static const struct {
+  const char *op;
+  dp_status (*function)(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message, bool *done);
+} missing[] = {{"ConstantOfShape", constant_of_shape}, {"CastLike", cast_like}};
+
 dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
                                   bool *done) {
-  if (!strcmp(message->op_type, "ConstantOfShape")) return constant_of_shape(reader, scope, message, done);
-  if (!strcmp(message->op_type, "CastLike")) return cast_like(reader, scope, message, done);
+  for (size_t i = 0; i < DP_COUNT(missing); i++)
+    if (!strcmp(message->op_type, missing[i].op)) return missing[i].function(reader, scope, message, done);
   return DP_OK;
+}
+
+bool dp_onnx_special_knows(const char *op) {
+  for (size_t i = 0; i < DP_COUNT(missing); i++)
+    if (!strcmp(op, missing[i].op)) return true;
+  return false;
 }
