@@ -78,20 +78,39 @@ static dp_embed_tensor describe(const char *name, const dp_type *type, int64_t n
   return tensor;
 }
 
-static void list_tensors(dp_embed *e, const dp_graph *source) {
-  e->inputs = dp_alloc_n(e->arena, (size_t)source->n_values + 1, sizeof *e->inputs);
-  for (int32_t i = 0; i < source->n_values; i++) {
-    const dp_value *value = source->values[i];
+// The passes rename and reorder outputs in between.
+static const char **list_outputs(dp_arena *arena, const dp_graph *source) {
+  const char **names = dp_alloc_n(arena, (size_t)source->n_outputs, sizeof *names);
+  for (int i = 0; i < source->n_outputs; i++) names[i] = source->outputs[i].name;
+  return names;
+}
+
+static void list_tensors(dp_embed *e, int n_outputs, const char *const *outputs) {
+  const dp_graph *graph = dp_session_graph(e->session, e->program);
+  e->inputs = dp_alloc_n(e->arena, (size_t)graph->n_values + 1, sizeof *e->inputs);
+  for (int32_t i = 0; i < graph->n_values; i++) {
+    const dp_value *value = graph->values[i];
     if (value->kind != DP_VALUE_INPUT) continue;
     void *data = dp_session_input(e->session, e->program, value->name, 0);
     e->inputs[e->n_inputs++] = describe(value->name, &value->type, e->n, data);
   }
-  e->outputs = dp_alloc_n(e->arena, (size_t)source->n_outputs + 1, sizeof *e->outputs);
-  for (int i = 0; i < source->n_outputs; i++) {
-    const char *name = source->outputs[i].name;
-    void *data = (void *)dp_session_output(e->session, e->program, name, NULL);
-    e->outputs[e->n_outputs++] = describe(name, &source->outputs[i].value->type, e->n, data);
+  e->outputs = dp_alloc_n(e->arena, (size_t)n_outputs + 1, sizeof *e->outputs);
+  for (int i = 0; i < n_outputs; i++) {
+    dp_type type = {0};
+    void *data = (void *)dp_session_output(e->session, e->program, outputs[i], &type);
+    e->outputs[e->n_outputs++] = describe(outputs[i], &type, e->n, data);
   }
+}
+
+// What is written in its training form would be run in the other.
+static dp_status refuse_training(const dp_graph *source) {
+  for (int32_t i = 0; i < source->n_nodes; i++) {
+    const dp_node *node = source->nodes[i];
+    if (node->op->specialize && dp_node_int(node, "training_mode", 0))
+      return dp_fail(EX_UNAVAILABLE, "node '%s' (%s) has training_mode=1, which is not supported without training",
+                     node->name, node->op->name);
+  }
+  return DP_OK;
 }
 
 static dp_status compile(void *arg) {
@@ -101,6 +120,9 @@ static dp_status compile(void *arg) {
   Dp__Plan *plan;
   DP_TRY(dp_onnx_import_bytes(e->arena, c->path, c->model, c->bytes, &model));
   const dp_graph *source = dp_model_find_graph(model, "main");
+  const int n_outputs = source->n_outputs;
+  const char **outputs = list_outputs(e->arena, source);
+  DP_TRY(refuse_training(source));
   dp_options options = {.mode = "infer", .threads = c->threads, .target = &dp_target_cpu};
   DP_TRY(dp_pipeline_run(model, &options, &plan));
   dp_session_options session = {.workers = c->threads};
@@ -108,7 +130,7 @@ static dp_status compile(void *arg) {
   e->program = dp_session_find(e->session, program_name);
   e->n = plan->batch;
   DP_TRY(dp_session_prepare(e->session, e->program, e->n));
-  list_tensors(e, source);
+  list_tensors(e, n_outputs, outputs);
   return DP_OK;
 }
 

@@ -40,8 +40,8 @@ DP_EMBED_API int dp_embed_compile(const void *model, size_t bytes, const char *p
                                   char *message, size_t room);
 DP_EMBED_API void dp_embed_destroy(dp_embed *embed);  // NULL is allowed
 
-// The model's inputs and outputs in their order; false when there is no i-th. What lies at an output's data is valid after
-// a run, until the next.
+// The inputs that the outputs depend on, and the outputs, in the model's order; false when there is no i-th. What lies at
+// an output's data is valid after a run, until the next.
 DP_EMBED_API bool dp_embed_input(const dp_embed *embed, size_t i, dp_embed_tensor *tensor);
 DP_EMBED_API bool dp_embed_output(const dp_embed *embed, size_t i, dp_embed_tensor *tensor);
 DP_EMBED_API int dp_embed_run(dp_embed *embed, char *message, size_t room);

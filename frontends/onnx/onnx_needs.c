@@ -33,8 +33,9 @@ static dp_status look_at(needs *n, const Dp__Onnx__Node *node) {
     bool evaluated = !*domain && (dp_onnx_arithmetic_find(name) || dp_onnx_move_find(name));
     bool known = evaluated || !strcmp(name, "Constant") || dp_onnx_opset_chain(name) || dp_onnx_special_knows(name);
     if (*domain || !known)
-      return dp_fail(EX_UNAVAILABLE, "the operator %s%s%s (opset %lld) is not supported; `dpc ops` lists those that are",
-                     domain, *domain ? "." : "", node->op_type, (long long)n->opset);
+      return dp_fail(EX_UNAVAILABLE,
+                     "the operator %s%s%s (opset %lld) is not supported; `dpc ops` lists those that are", domain,
+                     *domain ? "." : "", node->op_type, (long long)n->opset);
     all |= evaluated && !dp_onnx_opset_chain(name);
   }
   for (size_t i = 0; i < node->n_input; i++)

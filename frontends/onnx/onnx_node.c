@@ -97,17 +97,33 @@ static dp_status read_attrs(dp_onnx_node *node) {
 
 // ---- operands -------------------------------------------------------------------------------------------------------
 
-// Elements of an operand, also of a float initializer: as an attribute it is not trained.
+// Elements of an operand, of any type, also of a float initializer: as an attribute it is not trained.
 static const dp_onnx_known *elements(dp_onnx_node *node, dp_onnx_binding *x) {
   const dp_onnx_known *known = dp_onnx_scope_known(node->reader, x);
-  if (known || !x->tensor) return known;
-  dp_onnx_binding plain = {.name = x->name, .tensor = x->tensor};
-  return dp_onnx_scope_known(node->reader, &plain);
+  const dp_tensor *t = x->tensor;
+  if (known || !t) return known;
+  dp_onnx_known *copy = dp_onnx_fold_make(node->reader, t->dtype, t->rank, t->extents);
+  for (int64_t i = 0; copy && i < copy->count; i++) {
+    copy->numbers[i].f = dp_tensor_get(t, i);
+    if (!dp_type_is_float(t->dtype)) copy->numbers[i].i = dp_dim_of((int64_t)copy->numbers[i].f);
+  }
+  return copy;
 }
 
 static double widened(const dp_onnx_known *x, int64_t i) {
-  if (!(DP_BIT(x->dtype) & DP_FLOATS)) return (double)x->numbers[i].i.offset;
+  if (!dp_type_is_float(x->dtype)) return (double)x->numbers[i].i.offset;
   return x->dtype == DP_FLOAT32 ? dp_onnx_attr_widen((float)x->numbers[i].f) : x->numbers[i].f;
+}
+
+// A whole number, which floats may hold too (OneHot's depth).
+static dp_status whole(const dp_onnx_known *x, int64_t i, dp_dim *number) {
+  *number = x->numbers[i].i;
+  if (!dp_type_is_float(x->dtype)) return DP_OK;
+  double f = x->numbers[i].f;
+  if (!(f >= -0x1p62 && f <= 0x1p62) || (double)(int64_t)f != f)
+    return dp_fail(EX_DATAERR, "it is %s, and %g where integers are expected", dp_type_name(x->dtype), f);
+  *number = dp_dim_of((int64_t)f);
+  return DP_OK;
 }
 
 static dp_status fill(dp_arena *arena, const dp_onnx_known *x, dp_attr *attr) {
@@ -115,8 +131,6 @@ static dp_status fill(dp_arena *arena, const dp_onnx_known *x, dp_attr *attr) {
   bool floats = attr->kind == DP_ATTR_FLOAT || attr->kind == DP_ATTR_FLOATS;
   size_t n = (size_t)x->count;
   if (!list && n != 1) return dp_fail(EX_DATAERR, "it has %zu elements where one is expected", n);
-  if (!floats && (DP_BIT(x->dtype) & DP_FLOATS))
-    return dp_fail(EX_DATAERR, "it is %s where integers are expected", dp_type_name(x->dtype));
   for (size_t i = 0; i < n && attr->kind != DP_ATTR_DIMS; i++)
     if (dp_dim_is_symbolic(x->numbers[i].i))
       return dp_fail(EX_UNAVAILABLE, "it depends on the batch, which is not supported here");
@@ -125,7 +139,7 @@ static dp_status fill(dp_arena *arena, const dp_onnx_known *x, dp_attr *attr) {
   double *numbers = dp_alloc_n(arena, n + 1, sizeof *numbers);
   dp_dim *dims = dp_alloc_n(arena, n + 1, sizeof *dims);
   for (size_t i = 0; i < n; i++) {
-    dims[i] = x->numbers[i].i;
+    if (!floats) DP_TRY(whole(x, (int64_t)i, &dims[i]));
     ints[i] = dims[i].offset;
     numbers[i] = widened(x, (int64_t)i);
   }
@@ -172,10 +186,25 @@ static dp_status take_operands(dp_onnx_node *node, dp_value **values) {
   return DP_OK;
 }
 
+// A type that ONNX may allow there and our operator does not.
+static dp_status check_types(const dp_onnx_node *node, dp_value *const *values) {
+  const dp_op *op = node->op;
+  for (int i = 0; i < node->n_inputs && op->n_inputs; i++) {
+    const dp_operand_schema *schema = &op->inputs[i < op->n_inputs ? i : op->n_inputs - 1];
+    if (values[i] && !(schema->types & DP_BIT(values[i]->type.dtype)))
+      return dp_fail(EX_UNAVAILABLE,
+                     "operand '%s' ('%s') has type %s, which is not supported; `dpc ops %s%s%s` lists those that are",
+                     schema->name, values[i]->name, dp_type_name(values[i]->type.dtype), op->domain,
+                     *op->domain ? "." : "", op->name);
+  }
+  return DP_OK;
+}
+
 dp_status dp_onnx_node_emit(dp_onnx_node *node) {
   dp_onnx_reader *reader = node->reader;
   dp_value **values = dp_alloc_n(reader->arena, (size_t)node->n_inputs, sizeof *values);
   DP_TRY(take_operands(node, values));
+  DP_TRY(check_types(node, values));
   const char **names = dp_alloc_n(reader->arena, (size_t)node->n_outputs, sizeof *names);
   for (int i = 0; i < node->n_outputs; i++)
     if (node->outputs[i]) names[i] = dp_printf(reader->arena, "%s%s", node->scope->prefix, node->outputs[i]);

@@ -1,4 +1,4 @@
-// Clip: x held to [p[0], p[1]], min and max; NaN stays NaN.
+// Clip: x held to [p[0], p[1]], min and max; where min is greater, everything is max; NaN stays NaN.
 #include "backends/cpu/reference/parametric.h"
 
 #define ROW(T, U) DP_PARAMETRIC_ROW(clip_##T, T, (double)x > p[1] ? p[1] : (double)x < p[0] ? p[0] : (double)x)
@@ -14,6 +14,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   (void)state;
   static const dp_parametric_row rows[DP_MAX_TYPE + 1] = DP_NUMBER_ROWS(clip);
   double p[] = {dp_node_float(spec->node, "min", -INFINITY), dp_node_float(spec->node, "max", INFINITY)};
+  if (p[0] > p[1]) p[0] = p[1];
   return dp_parametric_run(&(dp_call){spec, in, out, scratch, part, parts}, rows, p);
 }
 
