@@ -250,15 +250,17 @@ static bool cast_number(dp_dtype from, dp_dtype to, dp_onnx_number x, dp_onnx_nu
   return settle(to, y);
 }
 
-static dp_status cast(dp_onnx_evaluation *e) {
-  int64_t to = dp_onnx_attr_int(e->node, "to", 0);
-  if (e->n_inputs != 1 || !e->inputs[0] || e->n_results != 1) return DP_OK;
-  if (to != DP_INT64 && to != DP_INT32 && to != DP_BOOL && to != DP_FLOAT32 && to != DP_FLOAT64) return DP_OK;
-  const dp_onnx_known *x = e->inputs[0];
-  dp_onnx_known *y = dp_onnx_fold_make(e->reader, (dp_dtype)to, x->rank, x->extents);
+const dp_onnx_known *dp_onnx_arithmetic_cast(dp_onnx_reader *reader, const dp_onnx_known *x, int64_t to) {
+  if (to != DP_INT64 && to != DP_INT32 && to != DP_BOOL && to != DP_FLOAT32 && to != DP_FLOAT64) return NULL;
+  dp_onnx_known *y = dp_onnx_fold_make(reader, (dp_dtype)to, x->rank, x->extents);
   for (int64_t i = 0; y && i < y->count; i++)
-    if (!cast_number(x->dtype, (dp_dtype)to, x->numbers[i], &y->numbers[i])) return DP_OK;
-  e->results[0] = y;
+    if (!cast_number(x->dtype, (dp_dtype)to, x->numbers[i], &y->numbers[i])) return NULL;
+  return y;
+}
+
+static dp_status cast(dp_onnx_evaluation *e) {
+  if (e->n_inputs == 1 && e->inputs[0] && e->n_results == 1)
+    e->results[0] = dp_onnx_arithmetic_cast(e->reader, e->inputs[0], dp_onnx_attr_int(e->node, "to", 0));
   return DP_OK;
 }
 

@@ -1,5 +1,6 @@
 // Evaluating operators that move or repeat known elements: Gather, Slice, Concat, Reshape and their like. Each element of
 // a result is one of an operand, so it does not matter whether it is symbolic.
+#include <math.h>
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -277,9 +278,31 @@ static dp_status constant_of_shape(dp_onnx_evaluation *e) {
   return DP_OK;
 }
 
+// Of floats: ONNX counts ceil((limit - start) / delta) of them.
+static dp_status float_range(dp_onnx_evaluation *e) {
+  double values[3];
+  for (int i = 0; i < 3; i++) {
+    if (!e->inputs[i] || e->inputs[i]->count != 1 || e->inputs[i]->dtype != e->inputs[0]->dtype) return DP_OK;
+    values[i] = e->inputs[i]->numbers[0].f;
+  }
+  double count = ceil((values[1] - values[0]) / values[2]);
+  if (values[2] == 0 || isnan(count))
+    return dp_fail(EX_DATAERR, "delta is 0, or a number is none: the range would not end");
+  if (count > DP_ONNX_MAX_KNOWN) return DP_OK;
+  int64_t extent = count > 0 ? (int64_t)count : 0;
+  dp_onnx_known *y = dp_onnx_fold_make(e->reader, e->inputs[0]->dtype, 1, &extent);
+  for (int64_t i = 0; y && i < extent; i++) {
+    double number = values[0] + (double)i * values[2];
+    y->numbers[i].f = y->dtype == DP_FLOAT32 ? (double)(float)number : number;
+  }
+  e->results[0] = y;
+  return DP_OK;
+}
+
 static dp_status range(dp_onnx_evaluation *e) {
   int64_t n[3], values[3], count = 0;
   if (e->n_inputs != 3 || e->n_results != 1) return DP_OK;
+  if (e->inputs[0] && dp_type_is_float(e->inputs[0]->dtype)) return float_range(e);
   for (int i = 0; i < 3; i++) {
     const int64_t *number = dp_onnx_fold_ints(e, i, &n[i]);
     if (!number || n[i] != 1 || e->inputs[i]->dtype != e->inputs[0]->dtype) return DP_OK;

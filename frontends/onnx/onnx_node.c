@@ -88,7 +88,7 @@ static dp_status read_attrs(dp_onnx_node *node) {
       DP_PUSH(node->reader->arena, node->attrs, node->n_attrs, attr);
     else if (place >= 0)
       DP_TRY(put_operand(node, place, &attr));
-    else if (!dp_onnx_opset_ignores(node->op->name, &attr))
+    else if (!dp_onnx_opset_ignores(node->op->name, node->scope->opset, &attr))
       return dp_fail(EX_UNAVAILABLE, "attribute '%s' of %s%s is not supported", attr.name, node->op->name,
                      attr.kind == DP_ATTR_INT ? dp_printf(node->reader->arena, " (%lld)", (long long)attr.i) : "");
   }
@@ -223,9 +223,11 @@ dp_status dp_onnx_node_emit(dp_onnx_node *node) {
 
 static dp_status read_operands(dp_onnx_node *node) {
   const Dp__Onnx__Node *m = node->message;
-  node->n_inputs = (int)m->n_input;
-  node->inputs = dp_alloc_n(node->reader->arena, m->n_input + 1, sizeof *node->inputs);
-  for (int i = 0; i < node->n_inputs; i++) DP_TRY(dp_onnx_scope_find(node->scope, m->input[i], &node->inputs[i]));
+  for (size_t i = 0; i < m->n_input; i++) {
+    dp_onnx_binding *binding;
+    DP_TRY(dp_onnx_scope_find(node->scope, m->input[i], &binding));
+    DP_PUSH(node->reader->arena, node->inputs, node->n_inputs, binding);  // there may come more of attributes
+  }
   while (node->n_inputs && !node->inputs[node->n_inputs - 1]) node->n_inputs--;
   node->n_outputs = (int)m->n_output;
   while (node->n_outputs && !*m->output[node->n_outputs - 1]) node->n_outputs--;

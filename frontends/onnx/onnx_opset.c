@@ -1,6 +1,6 @@
-// What changed between opsets 7 and 28, as tables. Operators here have the newest meaning; an attribute that became an
+// What changed between opsets 6 and 28, as tables. Operators here have the newest meaning; an attribute that became an
 // operand later is an attribute still where our schema says so, and an operand otherwise (onnx_node.c). What needs more
-// than a table (Softmax before 13, BatchNormalization before 14) is in onnx_special.c.
+// than a table (Softmax before 13, BatchNormalization before 14, broadcasting before 7) is in onnx_special.c.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -49,6 +49,12 @@ static const struct {
     {"ArgMin", "select_last_index", DP_ATTR_INT, 0, NULL},
 };
 
+// Until opset `before` operators had these. An `axis` that is none of ours goes with `broadcast`.
+static const struct {
+  const char *attribute;
+  int64_t before;
+} gone[] = {{"broadcast", 7}, {"axis", 7}, {"is_test", 7}};
+
 // Operands that a training node keeps up to date itself.
 static const struct {
   const char *op;
@@ -73,7 +79,9 @@ int dp_onnx_opset_operand(const char *op, int64_t opset, const char *attribute) 
   return -1;
 }
 
-bool dp_onnx_opset_ignores(const char *op, const dp_attr *attr) {
+bool dp_onnx_opset_ignores(const char *op, int64_t opset, const dp_attr *attr) {
+  for (size_t i = 0; i < DP_COUNT(gone); i++)
+    if (opset < gone[i].before && attr->kind == DP_ATTR_INT && !strcmp(attr->name, gone[i].attribute)) return true;
   for (size_t i = 0; i < DP_COUNT(plain); i++) {
     if (strcmp(op, plain[i].op) || strcmp(attr->name, plain[i].attribute) || attr->kind != plain[i].kind) continue;
     return attr->kind == DP_ATTR_INT ? attr->i == plain[i].number : !strcmp(attr->s, plain[i].string);

@@ -13,7 +13,7 @@
 #include "ir/names.h"
 
 enum {
-  DP_ONNX_MIN_OPSET = 7,
+  DP_ONNX_MIN_OPSET = 6,
   DP_ONNX_MAX_OPSET = 28,
   DP_ONNX_MAX_CALLS = 32,       // functions inside one another
   DP_ONNX_MAX_KNOWN = 1 << 16,  // elements of a tensor that is followed element by element
@@ -152,6 +152,8 @@ const int64_t *dp_onnx_fold_list(const dp_onnx_evaluation *e, int i, const char 
 // NULL when the operator is none of theirs.
 dp_onnx_evaluate dp_onnx_arithmetic_find(const char *op);
 dp_onnx_evaluate dp_onnx_move_find(const char *op);
+// x as another type; NULL when that cannot be known.
+const dp_onnx_known *dp_onnx_arithmetic_cast(dp_onnx_reader *reader, const dp_onnx_known *x, int64_t to);
 
 // ---- onnx_needs.c ---------------------------------------------------------------------------------------------------
 
@@ -174,8 +176,8 @@ double dp_onnx_attr_widen(float number);
 const char *dp_onnx_opset_name(const char *op, int64_t opset);
 // Where an attribute of this opset became an operand later; -1: nowhere.
 int dp_onnx_opset_operand(const char *op, int64_t opset, const char *attribute);
-// Whether an attribute that our schema lacks says what goes without saying.
-bool dp_onnx_opset_ignores(const char *op, const dp_attr *attr);
+// Whether an attribute that our schema lacks says what goes without saying, or is looked at by dp_onnx_special.
+bool dp_onnx_opset_ignores(const char *op, int64_t opset, const dp_attr *attr);
 // Whether operand i is running state that the operator itself keeps up to date.
 bool dp_onnx_opset_is_state(const char *op, int i);
 // The operator that takes any number of operands a few at a time, from the first on; NULL: not one that can be so taken.

@@ -30,6 +30,8 @@ static dp_status along_rows(dp_onnx_node *node, bool *done) {
 // from whose exports they come: the variance is the unbiased one.
 static dp_status normalization(dp_onnx_node *node, bool *done) {
   (void)done;
+  if (node->scope->opset < 7)
+    dp_onnx_node_set(node, dp_attr_int("training_mode", !dp_onnx_attr_int(node->message, "is_test", 0)));
   if (node->scope->opset < 14) {
     if (node->n_outputs > 1) dp_onnx_node_set(node, dp_attr_int("training_mode", 1));
     if (node->n_outputs > 3) node->n_outputs = 3;  // the saved ones are of no use but to an old gradient
@@ -42,14 +44,40 @@ static dp_status normalization(dp_onnx_node *node, bool *done) {
   return DP_OK;
 }
 
+// Until opset 7 the second operand's dims lay, when `broadcast` and `axis` said so, from that axis of the first one's on;
+// a PRelu's slopes always lay along axis 1. Dims of 1 behind them say the same.
+static dp_status broadcast(dp_onnx_node *node, bool *done) {
+  (void)done;
+  bool slopes = !strcmp(node->op->name, "PRelu");
+  if (node->scope->opset >= 7 || node->n_inputs != 2 || !node->inputs[0] || !node->inputs[1]) return DP_OK;
+  int rank = dp_onnx_scope_type(node->inputs[0]).shape.rank;
+  dp_shape shape = dp_onnx_scope_type(node->inputs[1]).shape;
+  bool asked = dp_onnx_attr_int(node->message, "broadcast", 0) && dp_onnx_attr_find(node->message, "axis");
+  if (slopes ? shape.rank != 1 || dp_dim_is(shape.dims[0], 1) : !asked) return DP_OK;
+  int64_t axis = slopes ? 1 : dp_onnx_attr_int(node->message, "axis", 0), first = axis < 0 ? axis + rank : axis;
+  if (first < 0 || first + shape.rank > rank)
+    return dp_fail(EX_DATAERR, "axis is %lld where operands of rank %d and %d meet", (long long)axis, rank, shape.rank);
+  while (first + shape.rank < rank) shape.dims[shape.rank++] = dp_dim_of(1);
+  dp_value *value;
+  DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[1], &value));
+  dp_builder builder = {.graph = node->reader->graph, .prefix = node->name};
+  dp_onnx_binding binding = {.name = node->inputs[1]->name, .value = dp_build_reshape(&builder, value, &shape)};
+  node->inputs[1] = dp_memdup(node->reader->arena, &binding, sizeof binding);
+  return builder.status;
+}
+
 dp_status dp_onnx_special(dp_onnx_node *node, bool *done) {
   static const struct {
     const char *op;
     dp_status (*function)(dp_onnx_node *node, bool *done);
-  } table[] = {{"Softmax", along_rows},
-               {"LogSoftmax", along_rows},
-               {"Hardmax", along_rows},
-               {"BatchNormalization", normalization}};
+  } table[] = {{"Softmax", along_rows}, {"LogSoftmax", along_rows},
+               {"Hardmax", along_rows}, {"BatchNormalization", normalization},
+               {"Add", broadcast},      {"Sub", broadcast},
+               {"Mul", broadcast},      {"Div", broadcast},
+               {"Pow", broadcast},      {"And", broadcast},
+               {"Or", broadcast},       {"Xor", broadcast},
+               {"Equal", broadcast},    {"Less", broadcast},
+               {"Greater", broadcast},  {"PRelu", broadcast}};
   for (size_t i = 0; i < DP_COUNT(table); i++)
     if (!*node->op->domain && !strcmp(node->op->name, table[i].op)) return table[i].function(node, done);
   return DP_OK;
@@ -97,12 +125,16 @@ static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
   DP_TRY(dp_onnx_scope_find(scope, m->input[0], &x));
   DP_TRY(dp_onnx_scope_find(scope, m->input[1], &like));
   if (!x || !like) return dp_fail(EX_DATAERR, "an operand is missing");
+  const dp_dtype to = dp_onnx_scope_type(like).dtype;
+  const dp_onnx_known *known = dp_onnx_scope_known(reader, x);
+  if (known) known = dp_onnx_arithmetic_cast(reader, known, to);
+  *done = true;
+  if (known) return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.known = known});
   dp_value *value;
   DP_TRY(dp_onnx_scope_value(reader, x, &value));
   dp_builder builder = {.graph = reader->graph, .prefix = dp_onnx_name(reader, scope, m)};
-  dp_value *y = dp_build_cast(&builder, value, dp_onnx_scope_type(like).dtype);
+  dp_value *y = dp_build_cast(&builder, value, to);
   DP_TRY(builder.status);
-  *done = true;
   return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.value = y});
 }
 

@@ -255,4 +255,28 @@ TEST(OnnxFoldTest, WhatIsComputedFromDataIsNoShape) {
             "65: node 'n_s' (Gather): index 3 is outside of extent 3");
 }
 
+TEST(OnnxFoldTest, RangesOfFloats) {
+  auto range = [](float start, float limit, float delta) {
+    return Known([=](Onnx &m) {
+      m.ConstantFloat("start", start);
+      m.ConstantFloat("limit", limit);
+      m.ConstantFloat("delta", delta);
+      m.Node("Range", {"start", "limit", "delta"}, {"s"});
+    });
+  };
+  EXPECT_EQ(range(1, 2.1f, 0.5f), "float32[3] = [1, 1.5, 2]");
+  EXPECT_EQ(range(3, 0, -1.5f), "float32[2] = [3, 1.5]");
+  EXPECT_EQ(range(0, -1, 1), "float32[0] = []");
+  EXPECT_NE(range(0, 1, 0).find("65:"), std::string::npos) << range(0, 1, 0);
+  EXPECT_NE(range(0, 0, 0).find("65:"), std::string::npos) << range(0, 0, 0);
+}
+
+TEST(OnnxFoldTest, CastLikeLooksAtATypeOnly) {
+  EXPECT_EQ(Known([](Onnx &m) {
+              m.Constant("number", {3});
+              m.Node("CastLike", {"number", "x"}, {"s"});
+            }),
+            "float32[1] = [3]");
+}
+
 }  // namespace

@@ -247,10 +247,106 @@ TEST(OnnxTest, AttributesThatSayNothingNew) {
 
 TEST(OnnxTest, OpsetsThatAreRead) {
   auto none = [](Onnx &) { return Attributes{}; };
-  for (int64_t opset : {7, 28}) EXPECT_EQ(One(opset, "Relu", none), "y: float32[N,2,3] = Relu(x) [name=n_y]\n");
-  EXPECT_EQ(One(6, "Relu", none), "69: opset 6 is not supported; 7 to 28 are");
-  EXPECT_EQ(One(29, "Relu", none), "69: opset 29 is not supported; 7 to 28 are");
-  EXPECT_EQ(One(0, "Relu", none), "69: opset 0 is not supported; 7 to 28 are");
+  for (int64_t opset : {6, 28}) EXPECT_EQ(One(opset, "Relu", none), "y: float32[N,2,3] = Relu(x) [name=n_y]\n");
+  EXPECT_EQ(One(5, "Relu", none), "69: opset 5 is not supported; 6 to 28 are");
+  EXPECT_EQ(One(29, "Relu", none), "69: opset 29 is not supported; 6 to 28 are");
+  EXPECT_EQ(One(0, "Relu", none), "69: opset 0 is not supported; 6 to 28 are");
+}
+
+// Until opset 7 dims met from `axis` on, and a PRelu's slopes along axis 1.
+TEST(OnnxTest, BroadcastingWasByAxis) {
+  auto two = [](const std::string &op, const Names &second, const std::function<Attributes(Onnx &)> &attributes) {
+    Onnx m(6);
+    m.Input("x", FLOAT, {"2", "3", "4", "5"});
+    m.Input("b", FLOAT, second);
+    m.Node(op, {"x", "b"}, {"y"}, attributes(m));
+    m.Output("y");
+    std::string text = m.Import();
+    size_t at = text.find("float32", text.find("input b"));
+    return isdigit((unsigned char)text[0]) ? text : text.substr(text.find('\n', at) + 1);
+  };
+  auto at = [](int64_t axis) {
+    return [axis](Onnx &m) { return Attributes{m.Int("broadcast", 1), m.Int("axis", axis)}; };
+  };
+  auto none = [](Onnx &) { return Attributes{}; };
+  EXPECT_EQ(two("Add", {"3", "4"}, at(1)),
+            "n_y/Reshape: float32[3,4,1] = Reshape(b) {shape=[3,4,1]}\n"
+            "y: float32[2,3,4,5] = Add(x, n_y/Reshape) [name=n_y]\noutput y\n");
+  EXPECT_EQ(two("Mul", {"4", "5"}, [](Onnx &m) { return Attributes{m.Int("broadcast", 1)}; }),
+            "y: float32[2,3,4,5] = Mul(x, b) [name=n_y]\noutput y\n");
+  EXPECT_EQ(two("Add", {"3", "4"}, at(3)).substr(0, 3), "65:");
+  EXPECT_EQ(two("PRelu", {"3"}, none),
+            "n_y/Reshape: float32[3,1,1] = Reshape(b) {shape=[3,1,1]}\n"
+            "y: float32[2,3,4,5] = PRelu(x, n_y/Reshape) [name=n_y]\noutput y\n");
+  EXPECT_EQ(two("PRelu", {"1"}, none), "y: float32[2,3,4,5] = PRelu(x, b) [name=n_y]\noutput y\n");
+}
+
+// One operand in the file, three with what stands as attributes there.
+TEST(OnnxTest, AttributesBecomeMoreOperandsThanThereAre) {
+  EXPECT_EQ(One(6, "Pad",
+                [](Onnx &m) {
+                  return Attributes{m.Ints("pads", {0, 1, 0, 0, 0, 2}), m.Float("value", 2)};
+                },
+                {"1", "2", "3"}),
+            "y: float32[1,3,5] = Pad(x) {pads=[0,1,0,0,0,2], constant_value=2.0} [name=n_y]\n");
+}
+
+TEST(OnnxTest, WholeNumbersMayBeFloats) {
+  auto depth = [](float number) {
+    Onnx m;
+    m.Input("x", INT64, {"3"});
+    m.ConstantFloat("depth", number);
+    m.Initializer("values", {2}, std::vector<float>{0, 1});
+    m.Node("OneHot", {"x", "depth", "values"}, {"y"});
+    m.Output("y");
+    return m.Import();
+  };
+  EXPECT_NE(depth(4).find("y: float32[3,4] = OneHot("), std::string::npos) << depth(4);
+  EXPECT_NE(depth(4.5).find("it is float32, and 4.5 where integers are expected"), std::string::npos) << depth(4.5);
+}
+
+// ---- what must be known beforehand -----------------------------------------------------------------------------------
+
+// The names of the inputs that are needed; or the message.
+std::string Needs(const Onnx &m) {
+  dp_test::Arena arena;
+  std::string bytes = m.Bytes(), names;
+  size_t count;
+  bool *needed;
+  dp_status status = dp_onnx_needs(arena, "m.onnx", bytes.data(), bytes.size(), &count, &needed);
+  if (status) {
+    names = std::to_string(dp_status_code(status)) + ": " + dp_status_message(status);
+    dp_status_free(status);
+    return names;
+  }
+  EXPECT_EQ(count, m.graph->n_input);
+  for (size_t i = 0; i < count; i++)
+    if (needed[i]) names += std::string(names.empty() ? "" : " ") + m.graph->input[i]->name;
+  return names;
+}
+
+TEST(OnnxTest, InputsThatAreNeededBeforehand) {
+  Onnx m;
+  m.Input("x", FLOAT, {"2", "6"});
+  m.Input("shape", INT64, {"1"});
+  m.Input("more", INT64, {"1"});
+  m.Input("start", FLOAT, {});
+  m.Input("like", FLOAT, {"2", "3"});
+  m.Input("weight", FLOAT, {"12"});
+  m.Node("Concat", {"shape", "more"}, {"both"}, {m.Int("axis", 0)});  // of a shape
+  m.Node("Reshape", {"x", "both"}, {"r"});
+  m.Node("Shape", {"like"}, {"extents"});  // whose elements say nothing
+  m.Node("Reshape", {"x", "extents"}, {"q"});
+  m.Node("Range", {"start", "start", "start"}, {"line"});  // has no operator
+  m.Node("Mul", {"r", "weight"}, {"y"});
+  for (const char *name : {"y", "q", "line"}) m.Output(name);
+  EXPECT_EQ(Needs(m), "shape more start");
+  Onnx other;
+  other.Input("x", FLOAT, {"2"});
+  other.Node("Frobnicate", {"x"}, {"y"});
+  other.Output("y");
+  EXPECT_EQ(Needs(other),
+            "69: m.onnx: the operator Frobnicate (opset 18) is not supported; `dpc ops` lists those that are");
 }
 
 TEST(OnnxTest, OperatorsOfManyOperands) {
