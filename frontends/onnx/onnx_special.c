@@ -66,12 +66,38 @@ static dp_status broadcast(dp_onnx_node *node, bool *done) {
   return builder.status;
 }
 
+// Types that ONNX has and our operator does not take or make.
+static dp_status check_cast(dp_dtype from, dp_dtype to) {
+  const dp_op *op = dp_op_find("", "Cast");
+  bool taken = op->inputs[0].types & DP_BIT(from), made = op->outputs[0].types & DP_BIT(to);
+  if (taken && made) return DP_OK;
+  return dp_fail(EX_UNAVAILABLE, "%s is not supported; `dpc ops Cast` lists the types that are",
+                 dp_type_name(taken ? to : from));
+}
+
+static dp_status cast(dp_onnx_node *node, bool *done) {
+  (void)done;
+  dp_dtype to;
+  DP_TRY(dp_onnx_tensor_dtype((int32_t)dp_onnx_attr_int(node->message, "to", 0), "the result", &to));
+  return node->n_inputs == 1 ? check_cast(dp_onnx_scope_type(node->inputs[0]).dtype, to) : DP_OK;
+}
+
+// Of floats with the divisor's sign.
+static dp_status modulo(dp_onnx_node *node, bool *done) {
+  (void)done;
+  if (!node->n_inputs || !node->inputs[0] || !dp_type_is_float(dp_onnx_scope_type(node->inputs[0]).dtype) ||
+      dp_onnx_attr_int(node->message, "fmod", 0))
+    return DP_OK;
+  return dp_fail(EX_UNAVAILABLE, "attribute 'fmod' of Mod (0) is not supported for floats");
+}
+
 dp_status dp_onnx_special(dp_onnx_node *node, bool *done) {
   static const struct {
     const char *op;
     dp_status (*function)(dp_onnx_node *node, bool *done);
   } table[] = {{"Softmax", along_rows}, {"LogSoftmax", along_rows},
                {"Hardmax", along_rows}, {"BatchNormalization", normalization},
+               {"Cast", cast},          {"Mod", modulo},
                {"Add", broadcast},      {"Sub", broadcast},
                {"Mul", broadcast},      {"Div", broadcast},
                {"Pow", broadcast},      {"And", broadcast},
@@ -131,6 +157,7 @@ static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
   *done = true;
   if (known) return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.known = known});
   dp_value *value;
+  DP_TRY(check_cast(dp_onnx_scope_type(x).dtype, to));
   DP_TRY(dp_onnx_scope_value(reader, x, &value));
   dp_builder builder = {.graph = reader->graph, .prefix = dp_onnx_name(reader, scope, m)};
   dp_value *y = dp_build_cast(&builder, value, to);

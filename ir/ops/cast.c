@@ -5,7 +5,7 @@
 static dp_status infer(dp_node *node) {
   int64_t to = dp_node_int(node, "to", 0);
   if (to < 0 || to > DP_MAX_TYPE || !(DP_BIT(to) & DP_ANY_TYPE))
-    return dp_fail(EX_UNAVAILABLE,
+    return dp_fail(EX_DATAERR,
                    "attribute 'to' is %lld, which is none of float32 (1), uint8 (2), int32 (6), int64 (7), bool (9), "
                    "float64 (11)",
                    (long long)to);
