@@ -157,10 +157,14 @@ dp_status dp_op_infer(dp_node *node) {
 // ---- rows and cost --------------------------------------------------------------------------------------------------
 
 dp_row *dp_rows_add(dp_rows *rows) {
-  dp_row row = {dp_alloc_n(rows->arena, (size_t)rows->node->n_inputs, sizeof *row.in),
-                dp_alloc_n(rows->arena, (size_t)rows->node->n_outputs, sizeof *row.out)};
+  dp_row row = {.in = dp_alloc_n(rows->arena, (size_t)rows->node->n_inputs, sizeof *row.in),
+                .out = dp_alloc_n(rows->arena, (size_t)rows->node->n_outputs, sizeof *row.out)};
   DP_PUSH(rows->arena, rows->rows, rows->count, row);
   return &rows->rows[rows->count - 1];
+}
+
+bool dp_row_holds_on(const dp_row *row, const dp_mesh_axis *axis) {
+  return !row->axis || (!strcmp(row->axis, axis->name) && row->parts % axis->size == 0);
 }
 
 static void add_view(dp_rows *rows, int64_t outer, int64_t unit) {

@@ -50,7 +50,11 @@ typedef enum {
 
 typedef struct {
   dp_placement *in, *out;  // (n_inputs), (n_outputs); absent operands are Replicate
+  const char *axis;        // the one mesh axis that the row holds on, whose size divides `parts`; NULL: any
+  int64_t parts;
 } dp_row;
+
+bool dp_row_holds_on(const dp_row *row, const dp_mesh_axis *axis);
 
 // `views` are the (outer, unit) pairs of Shard that rows are listed for, the plain (1, 1) first.
 typedef struct {
@@ -107,6 +111,10 @@ struct dp_op {
   // How the node stands in a program: training or not. Builds what replaces it, from in[], and sets out[]; NULL: the same
   // node. (Dropout is the identity in eval; BatchNormalization in training updates its running buffers.)
   void (*specialize)(dp_builder *builder, const dp_node *node, dp_value *const *in, bool training, dp_value **out);
+  // The same for training with --batchnorm=local: what is computed of the batch as a whole is computed of each of the
+  // `groups` parts that mesh axis `axis` makes of its samples. NULL: there is nothing of the kind, `specialize` says all.
+  void (*specialize_local)(dp_builder *builder, const dp_node *node, dp_value *const *in, int64_t groups,
+                           const char *axis, dp_value **out);
   // NULL: 0 flops and every operand and result moved once.
   dp_cost (*cost)(const dp_node *node, int64_t n);
   const dp_sample *samples;  // ends with inputs NULL

@@ -30,7 +30,7 @@ static dp_status check_choices(const dp_options *o) {
   static const char *const norms[] = {"sync", "local", NULL};
   if (o->strategy) DP_TRY(check_choice("--strategy", o->strategy, strategies, 2));
   if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes, 2));
-  if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms, 1));
+  if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms, 2));
   if (o->microbatches) return unavailable("--microbatches");
   if (o->schedule) return unavailable("--schedule");
   if (o->zero_stage) return unavailable("--zero-stage");

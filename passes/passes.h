@@ -37,7 +37,7 @@ typedef struct {
   int n_freeze;
   const char *const *freeze;  // globs
   dp_dtype precision;         // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
-  const char *batchnorm;      // "sync", "local"; NULL: sync
+  const char *batchnorm;      // "sync", "local" (per device along the axis "data"); NULL: sync
   int threads;                // most threads an instruction; 0: this machine's cores over the devices
   const char *isa;            // NULL: this machine's
   int n_splits;

@@ -28,6 +28,7 @@ static bool goes_with(const dp_place_choice *c, int axis, dp_placement p, int op
 
 static bool is_legal(const dp_place_choice *c, int axis, const dp_row *row) {
   const dp_node *node = c->node;
+  if (!dp_row_holds_on(row, &c->place->model->mesh.axes[axis])) return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i] && !goes_with(c, axis, row->in[i], i, false)) return false;
   for (int k = 0; k < node->n_outputs; k++) {

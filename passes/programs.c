@@ -8,13 +8,17 @@
 #include "passes/list.h"
 
 // The node as its operator wants it, into map.
-static dp_status specialize(dp_graph *graph, const dp_node *node, bool training, dp_value **map) {
+static dp_status specialize(dp_graph *graph, const dp_node *node, bool training, const dp_mesh_axis *local,
+                            dp_value **map) {
   dp_builder builder = {.graph = graph, .prefix = node->name};
   dp_value *in[DP_MAX_OPERANDS] = {0}, *out[DP_MAX_OPERANDS] = {0};
   for (int i = 0; i < node->n_inputs && i < DP_MAX_OPERANDS; i++)
     if (node->inputs[i]) in[i] = dp_graph_copy_value(graph, node->inputs[i], map);
   int32_t first = graph->n_nodes;
-  node->op->specialize(&builder, node, in, training, out);
+  if (training && local && node->op->specialize_local)
+    node->op->specialize_local(&builder, node, in, local->size, local->name, out);
+  else
+    node->op->specialize(&builder, node, in, training, out);
   if (builder.status) return builder.status;
   for (int32_t i = first; i < graph->n_nodes; i++) {
     graph->nodes[i]->device = node->device;
@@ -56,7 +60,8 @@ static const struct {
 
 enum { N_PROGRAMS = DP_COUNT(programs), INFER = N_PROGRAMS - 1 };
 
-static dp_status make_program(const dp_graph *main, int which, dp_graph **program) {
+// local: the axis whose devices each have statistics of their own; NULL: they have them in common.
+static dp_status make_program(const dp_graph *main, int which, const dp_mesh_axis *local, dp_graph **program) {
   const bool training = programs[which].training;
   dp_graph *graph = dp_graph_create(main->model, programs[which].name);
   dp_value **map = dp_alloc_n(main->arena, (size_t)main->n_values, sizeof *map);
@@ -64,7 +69,7 @@ static dp_status make_program(const dp_graph *main, int which, dp_graph **progra
     if (main->values[i]->kind != DP_VALUE_RESULT) dp_graph_copy_value(graph, main->values[i], map);
   for (int32_t i = 0; i < main->n_nodes; i++) {
     if (main->nodes[i]->op->specialize)
-      DP_TRY(specialize(graph, main->nodes[i], training, map));
+      DP_TRY(specialize(graph, main->nodes[i], training, local, map));
     else
       dp_graph_copy_node(graph, main->nodes[i], map);
   }
@@ -91,8 +96,11 @@ static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   dp_graph *main = dp_model_find_graph(model, "main"), *made[N_PROGRAMS];
   const int first = dp_options_infers(compile->options) ? INFER : 0;
+  const char *norm = compile->options->batchnorm;
+  const int axis = norm && !strcmp(norm, "local") ? dp_mesh_find(&model->mesh, "data") : -1;
+  const dp_mesh_axis *local = axis < 0 ? NULL : &model->mesh.axes[axis];
   if (!first) note_frozen_statistics(compile, main);
-  for (int i = first; i < N_PROGRAMS; i++) DP_TRY(make_program(main, i, &made[i]));
+  for (int i = first; i < N_PROGRAMS; i++) DP_TRY(make_program(main, i, local, &made[i]));
   if (first && !made[INFER]->n_outputs)
     return dp_fail(EX_DATAERR, "the model has no outputs: there is nothing to infer");
   model->n_graphs = 0;

@@ -4,6 +4,7 @@
 // the running values are momentum * old + (1 - momentum) * batch's, with the unbiased variance when `unbiased`
 // (PyTorch; ONNX takes the biased one). The two saved results are ours, for the gradient. The kernel needs the whole
 // batch; over a split batch `lower` gives the same in pieces: the mean first, then the centred squares.
+// With --batchnorm=local dp.GroupedBatchNormalization takes its place in training.
 // training_mode=0: y is normalised by the operands mean and var, element by element.
 #include "ir/ops/batch_normalization.h"
 
@@ -158,6 +159,30 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   if (dp_common_result(node, RUNNING_VAR)) out[RUNNING_VAR] = in[VAR];
 }
 
+// As specialize, with each group's own statistics; the running ones learn from those of the group with the first sample.
+static void specialize_local(dp_builder *b, const dp_node *node, dp_value *const *in, int64_t groups, const char *axis,
+                             dp_value **out) {
+  const dp_shape *x = &in[X]->type.shape;
+  dp_dim rows = x->dims[0];
+  if (!trains(node) || groups == 1 || !rows.scale || rows.offset) {
+    specialize(b, node, in, true, out);
+    return;
+  }
+  dp_attr attrs[] = {dp_attr_int("groups", groups), dp_attr_int("unit", rows.scale), dp_attr_string("axis", axis),
+                     dp_attr_float("epsilon", dp_node_float(node, "epsilon", 1e-5)),
+                     dp_attr_int("unbiased", dp_node_int(node, "unbiased", 0))};
+  out[Y] = dp_build(b, "dp.GroupedBatchNormalization", 3, in, 5, DP_COUNT(attrs), attrs);
+  if (b->status) return;
+  int64_t axes[DP_MAX_RANK];
+  size_t n_axes = dp_batch_normalization_axes(x, axes);
+  dp_value *share = learnt(b, node, dp_build_count(b, x, axes, n_axes, in[X]->type.dtype));
+  for (int i = RUNNING_MEAN; i <= RUNNING_VAR; i++) {
+    dp_value *old = in[MEAN + i - RUNNING_MEAN];
+    out[i] = running(b, share, old, out[Y]->producer->outputs[3 + i - RUNNING_MEAN]);
+    if (old->kind == DP_VALUE_PERSISTENT && !b->status) dp_graph_add_update(b->graph, old->persistent, out[i]);
+  }
+}
+
 static dp_cost cost(const dp_node *node, int64_t n) {
   return dp_common_cost(node, n, (trains(node) ? 7 : 2) * (double)dp_shape_count(dp_common_shape(node, X), n));
 }
@@ -199,6 +224,7 @@ const dp_op dp_op_BatchNormalization = {
     .placements = placements,
     .lower = lower,
     .specialize = specialize,
+    .specialize_local = specialize_local,
     .cost = cost,
     .samples = samples,
 };

@@ -15,6 +15,16 @@ dp_value *dp_batch_normalization_wide(dp_builder *builder, dp_value *v, const dp
 // x is [N, C, ...] and operands first .. first + count - 1 are [C].
 dp_status dp_batch_normalization_check(const dp_node *node, int first, int count);
 
+// With statistics of groups of samples: see grouped_batch_normalization.c. `axis` is the mesh axis that splits the batch.
+#define DP_BATCH_NORMALIZATION_GROUPS                                                  \
+  {.name = "groups", .kind = DP_ATTR_INT, .required = true}, DP_INT_ATTR("unit", 1), { \
+    .name = "axis", .kind = DP_ATTR_STRING, .required = true                           \
+  }
+// saved: [groups, C]. Operand 0 is made of whole samples.
+dp_status dp_batch_normalization_groups(const dp_node *node, dp_shape *saved);
+// A row that holds on the node's axis alone.
+dp_row *dp_batch_normalization_group_row(dp_rows *rows);
+
 #ifdef __cplusplus
 }
 #endif

@@ -87,6 +87,7 @@ static dp_status check_update(dp_checker *c, uint32_t step) {
 static dp_placement placed(const dp_checker_tensor *t, int axis) { return t ? t->at[axis] : dp_replicate(); }
 
 static bool fits(const dp_checker *c, const Dp__Instruction *in, const dp_row *row, int axis) {
+  if (!dp_row_holds_on(row, &c->model->mesh.axes[axis])) return false;
   for (size_t i = 0; i < in->n_inputs; i++)
     if (!dp_placement_equal(row->in[i], placed(dp_checker_input(c, in, i), axis))) return false;
   for (size_t i = 0; i < in->n_outputs; i++)

@@ -214,6 +214,33 @@ def batch_norm_grad(x, scale, mean, invstd, dy):
     return [wide(scale * invstd) * (dy - wide(dbias) / n - h * wide(dscale) / n), dscale, dbias]
 
 
+def groups_of(a, x):
+    """The rows of each group."""
+    unit, groups = a.get("unit", 1), a["groups"]
+    n = x.shape[0] // unit
+    return [slice(g * n // groups * unit, (g + 1) * n // groups * unit) for g in range(groups)]
+
+
+def grouped_batch_norm(a, x, scale, bias):
+    epsilon, axes = a.get("epsilon", 1e-5), tuple(d for d in range(x.ndim) if d != 1)
+    y, mean, var = np.zeros_like(x), np.zeros((a["groups"], x.shape[1])), np.zeros((a["groups"], x.shape[1]))
+    first = None
+    for g, rows in enumerate(groups_of(a, x)):
+        if rows.start == rows.stop:
+            continue
+        y[rows] = F.batch_norm(t(x[rows]), None, None, t(scale), t(bias), True, 0, epsilon).numpy()
+        mean[g], var[g] = x[rows].mean(axis=axes), x[rows].var(axis=axes)
+        if first is None:
+            first = [mean[g], x[rows].var(axis=axes, ddof=a.get("unbiased", 0))]
+    return [y, mean, 1 / np.sqrt(var + epsilon)] + first
+
+
+def grouped_batch_norm_grad(a, x, scale, mean, invstd, dy):
+    parts = [batch_norm_grad(x[rows], scale, mean[g], invstd[g], dy[rows]) for g, rows in enumerate(groups_of(a, x))
+             if rows.start < rows.stop]
+    return [np.concatenate([p[0] for p in parts]), sum(p[1] for p in parts), sum(p[2] for p in parts)]
+
+
 def inner_norm(a, x, scale, bias=None):
     dims = x.shape[a.get("axis", -1) % x.ndim:]
     axes = tuple(range(x.ndim - len(dims), x.ndim))
@@ -516,6 +543,8 @@ OPS = {
     "GlobalAveragePool": lambda a, x: x.mean(axis=tuple(range(2, x.ndim)), keepdims=True),
     "BatchNormalization": batch_norm,
     "dp.BatchNormalizationGrad": lambda a, *x: batch_norm_grad(*x),
+    "dp.GroupedBatchNormalization": grouped_batch_norm,
+    "dp.GroupedBatchNormalizationGrad": grouped_batch_norm_grad,
     "SoftmaxCrossEntropyLoss": lambda a, s, l, w=None: [cross_entropy(a, t(s), l, w), F.log_softmax(t(s), 1)],
     "dp.SoftmaxCrossEntropyLossGrad":
         lambda a, s, l, d, w=None: backward(lambda v: cross_entropy(a, v, l, w), t(s), t(d)),

@@ -183,7 +183,10 @@ void Split::RunSplit(const Rows &rows, const std::vector<int64_t> &sizes) {
   const dp_node *node = built_->node;
   SCOPED_TRACE(Print(node, rows) + " mesh " + testing::PrintToString(sizes) + ", n = " + std::to_string(n_));
   mesh_.n_axes = int(sizes.size());
-  for (size_t a = 0; a < sizes.size(); a++) mesh_.axes[a] = {a ? "tensor" : "data", sizes[a]};
+  for (size_t a = 0; a < sizes.size(); a++) {
+    mesh_.axes[a] = {a ? "tensor" : "data", sizes[a]};
+    if (!dp_row_holds_on(&rows[a], &mesh_.axes[a])) return;
+  }
   // Two axes may see a dim differently; placement refuses that.
   if (rows.size() > 1 && !Legal(rows, mesh_)) return;
   ASSERT_TRUE(Legal(rows, mesh_));

@@ -60,19 +60,7 @@ const dp_kernel dp_kernel_reference_BatchNormalization = {
 };
 
 #else
-
-static void FN(batch_statistics)(const dp_channels *e, const T *x, double *mean, double *variance) {
-  double sum = 0, squares = 0, count = (double)(e->samples * e->inner);
-  for (int64_t n = 0; n < e->samples; n++)
-    for (int64_t i = 0; i < e->inner; i++) sum += (double)x[n * e->channels * e->inner + i];
-  *mean = count > 0 ? sum / count : 0;
-  for (int64_t n = 0; n < e->samples; n++)
-    for (int64_t i = 0; i < e->inner; i++) {
-      double centred = (double)x[n * e->channels * e->inner + i] - *mean;
-      squares += centred * centred;
-    }
-  *variance = count > 0 ? squares / count : 0;
-}
+#include "backends/cpu/reference/batch_normalization_channel.h"
 
 static void FN(normalize)(const normalization *b, int64_t c) {
   const dp_channels *e = &b->extents;
@@ -82,7 +70,7 @@ static void FN(normalize)(const normalization *b, int64_t c) {
   T *saved_mean = b->saved_mean, *saved_invstd = b->saved_invstd;
   double mean = (double)old_mean[c], variance = (double)old_variance[c], count = (double)(e->samples * e->inner);
   if (b->training) {
-    FN(batch_statistics)(e, x, &mean, &variance);
+    FN(statistics)(e, x, &mean, &variance);
     double of_running = b->unbiased ? variance * count / (count > 1 ? count - 1 : 1) : variance;
     double kept = count > 0 ? b->momentum : 1;  // no samples, nothing learnt
     if (running_mean) running_mean[c] = (T)((double)old_mean[c] * kept + mean * (1 - kept));
@@ -91,12 +79,7 @@ static void FN(normalize)(const normalization *b, int64_t c) {
   double invstd = 1 / sqrt(variance + b->epsilon);
   if (saved_mean) saved_mean[c] = (T)mean;
   if (saved_invstd) saved_invstd[c] = (T)invstd;
-  double factor = invstd * (double)scale[c], shift = (double)bias[c];
-  for (int64_t n = 0; n < e->samples; n++)
-    for (int64_t i = 0; i < e->inner; i++) {
-      int64_t at = n * e->channels * e->inner + i;
-      y[at] = (T)(((double)x[at] - mean) * factor + shift);
-    }
+  FN(apply)(e, x, mean, invstd * (double)scale[c], (double)bias[c], y);
 }
 #undef T
 #endif

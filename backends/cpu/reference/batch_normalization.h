@@ -12,4 +12,26 @@ static inline dp_channels dp_channels_of(const dp_local *x) {
   return (dp_channels){x->extents[0], x->rank > 1 ? x->extents[1] : 1, dp_product(x->extents, 2, x->rank)};
 }
 
+// The groups of samples that are here, of dp.GroupedBatchNormalization and its gradient.
+typedef struct {
+  int64_t count, samples, unit,
+      first;       // of groups; of samples in the whole batch; rows of each; the first row that is here
+  int64_t lo, hi;  // groups
+} dp_sample_groups;
+
+// saved: the statistics, a row a group, of which those are here whose samples are.
+static inline dp_sample_groups dp_sample_groups_of(const dp_kernel_spec *spec, const dp_local *saved) {
+  const dp_local *x = &spec->inputs[0].local;
+  int64_t unit = dp_node_int(spec->node, "unit", 1);
+  return (dp_sample_groups){saved->whole[0],       x->whole[0] / unit, unit,
+                            x->lo[0] * x->unit[0], saved->lo[0],       saved->hi[0]};
+}
+
+// The group's rows as they are here, from *first on; how many.
+static inline int64_t dp_sample_groups_rows(const dp_sample_groups *g, int64_t group, int64_t *first) {
+  int64_t begin = group * g->samples / g->count * g->unit;
+  *first = begin - g->first;
+  return (group + 1) * g->samples / g->count * g->unit - begin;
+}
+
 #endif

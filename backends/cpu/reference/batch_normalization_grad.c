@@ -1,7 +1,5 @@
-// dp.BatchNormalizationGrad(x, scale, saved_mean, saved_invstd, dy) -> dx, dscale, dbias, through the batch's statistics:
-//
-//   z = (x - mean) * invstd;  dbias = sum(dy);  dscale = sum(dy * z)
-//   dx = scale * invstd * (dy - dbias / count - z * dscale / count)
+// dp.BatchNormalizationGrad(x, scale, saved_mean, saved_invstd, dy) -> dx, dscale, dbias, through the batch's statistics;
+// dbias = sum(dy), dscale = sum(dy * z), dx as in batch_normalization_channel.h.
 #ifndef T
 #include "backends/cpu/reference/batch_normalization.h"
 
@@ -37,27 +35,17 @@ const dp_kernel dp_kernel_reference_dp_BatchNormalizationGrad = {
 };
 
 #else
+#include "backends/cpu/reference/batch_normalization_channel.h"
 
 static void FN(channel)(const dp_channels *e, int64_t c, const void *const *in, void *const results[3]) {
   const T *x = (const T *)in[0] + c * e->inner, *scale = in[1], *saved_mean = in[2], *saved_invstd = in[3];
   const T *dy = (const T *)in[4] + c * e->inner;
   T *dx = results[0], *dscale = results[1], *dbias = results[2];
-  double mean = (double)saved_mean[c], invstd = (double)saved_invstd[c], sum = 0, products = 0;
-  int64_t step = e->channels * e->inner;
-  for (int64_t n = 0; n < e->samples; n++)
-    for (int64_t i = n * step; i < n * step + e->inner; i++) {
-      sum += (double)dy[i];
-      products += (double)dy[i] * ((double)x[i] - mean) * invstd;
-    }
+  double mean = (double)saved_mean[c], invstd = (double)saved_invstd[c], sum, products;
+  FN(gradient_sums)(e, x, dy, mean, invstd, &sum, &products);
   if (dscale) dscale[c] = (T)products;
   if (dbias) dbias[c] = (T)sum;
-  if (!dx) return;
-  double count = (double)(e->samples * e->inner), factor = (double)scale[c] * invstd;
-  for (int64_t n = 0; n < e->samples; n++)
-    for (int64_t i = n * step; i < n * step + e->inner; i++) {
-      double z = ((double)x[i] - mean) * invstd;
-      dx[c * e->inner + i] = (T)(factor * ((double)dy[i] - sum / count - z * products / count));
-    }
+  if (dx) FN(gradient_apply)(e, x, dy, mean, invstd, (double)scale[c], sum, products, dx + c * e->inner);
 }
 #undef T
 #endif

@@ -1,0 +1,67 @@
+// dp.GroupedBatchNormalizationGrad(x, scale, mean, invstd, dy) {groups, unit, axis} -> dx, dscale, dbias: the gradient of
+// dp.GroupedBatchNormalization through each group's own statistics, which are rows of mean and invstd [groups, C].
+//
+// As in batch_normalization_grad.c, with the sums and the count of the group; dscale and dbias are sums over all groups.
+#include "ir/ops/batch_normalization.h"
+
+enum { X, SCALE, MEAN, INVSTD, DY };
+
+static dp_status infer(dp_node *node) {
+  dp_shape saved;
+  DP_TRY(dp_batch_normalization_check(node, SCALE, 1));
+  DP_TRY(dp_batch_normalization_groups(node, &saved));
+  DP_TRY(dp_common_expect("mean", dp_common_shape(node, MEAN), &saved));
+  DP_TRY(dp_common_expect("invstd", dp_common_shape(node, INVSTD), &saved));
+  DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, DY), dp_common_shape(node, X)));
+  dp_dtype dtype = node->inputs[X]->type.dtype;
+  dp_common_set(node, 0, dtype, dp_common_shape(node, X));
+  dp_common_set(node, 1, dtype, dp_common_shape(node, SCALE));
+  dp_common_set(node, 2, dtype, dp_common_shape(node, SCALE));
+  return DP_OK;
+}
+
+static void placements(dp_rows *rows) {
+  const dp_shape *x = dp_common_shape(rows->node, X);
+  dp_rows_split(rows, x->dims[1], (int[]){1, 0, 1, 1, 1}, (int[]){1, 0, 0});
+  dp_placement samples = dp_shard_in(0, 1, dp_node_int(rows->node, "unit", 1));
+  if (!dp_rows_divides(samples, x->dims[0])) return;
+  dp_row *row = dp_batch_normalization_group_row(rows);
+  row->in[X] = row->in[DY] = row->out[0] = samples;
+  row->in[MEAN] = row->in[INVSTD] = dp_shard(0);
+  for (int i = 1; i < rows->node->n_outputs; i++)
+    if (rows->node->outputs[i]) row->out[i] = dp_partial(DP_SUM);
+}
+
+static dp_cost cost(const dp_node *node, int64_t n) {
+  return dp_common_cost(node, n, 9 * (double)dp_shape_count(dp_common_shape(node, X), n));
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3,2,4], float32[3], float32[3,3], float32[3,3], float32[N,3,2,4]",
+     .attrs = "groups=3, axis=\"data\"",
+     .n = 7,
+     .low = 0.2,
+     .high = 2},
+    {.inputs = "float32[2*N,4], float32[4], float32[6,4], float32[6,4], float32[2*N,4]",
+     .attrs = "groups=6, unit=2, axis=\"data\"",
+     .n = 4,
+     .low = -1,
+     .high = 3},
+    {0},
+};
+
+const dp_op dp_op_GroupedBatchNormalizationGrad = {
+    .name = "GroupedBatchNormalizationGrad",
+    .domain = "dp",
+    .n_inputs = 5,
+    .n_outputs = 3,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("scale", DP_FLOATS, 'T'), DP_OPERAND("mean", DP_FLOATS, 'T'),
+               DP_OPERAND("invstd", DP_FLOATS, 'T'), DP_OPERAND("dY", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T'), DP_OPTIONAL("dscale", DP_FLOATS, 'T'),
+                DP_OPTIONAL("dB", DP_FLOATS, 'T')},
+    .attrs = {DP_BATCH_NORMALIZATION_GROUPS},
+    .infer = infer,
+    .placements = placements,
+    .cost = cost,
+    .samples = samples,
+};

@@ -1,0 +1,127 @@
+// --batchnorm=local: on N devices what PyTorch computes on one by cutting each batch in N and normalising every part by its
+// own statistics (make_local_reference.py), for N that do not divide the batch and for fewer samples than devices.
+#include <cmath>
+#include <sstream>
+
+#include "tests/end_to_end/training.h"
+
+namespace dp_test {
+namespace {
+
+struct Reference {
+  int devices;
+  std::vector<double> losses;  // of seven steps, of an evaluation
+  std::map<std::string, std::vector<double>> state;
+};
+
+std::vector<Reference> ReadReferences() {
+  std::vector<Reference> references;
+  std::istringstream text(ReadText("tests/end_to_end/local_reference.txt"));
+  for (std::string line; std::getline(text, line);) {
+    if (line[0] == '#') continue;
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    std::vector<double> numbers;
+    for (double number; words >> number;) numbers.push_back(number);
+    if (name == "devices")
+      references.push_back({int(numbers.at(0)), {}, {}});
+    else if (name == "loss" || name == "eval")
+      references.back().losses.push_back(numbers.at(0));
+    else
+      references.back().state[name] = numbers;
+  }
+  return references;
+}
+
+std::string Text() { return ReadText("tests/end_to_end/local_reference.dpt"); }
+
+Plan CompileLocal(const std::string &options) {
+  return Compile(Text(), "batch=16 precision=fp64 strategy=data batchnorm=local " + options);
+}
+
+void Expect(const Reference &reference, const Plan &plan, int workers) {
+  RunOptions run;
+  run.workers = workers;
+  Training training(plan, run);
+  std::vector<double> losses = training.TrainAll({13, 16, 7, 3, 1, 16, 5});
+  losses.push_back(training.Evaluate(61, 9));
+  ExpectClose(losses, reference.losses, 1e-9);
+  for (const auto &[name, expected] : reference.state) {
+    std::vector<double> found = training.Numbers(name);
+    ASSERT_EQ(found.size(), expected.size()) << name;
+    for (size_t i = 0; i < found.size(); i++) EXPECT_NEAR(found[i], expected[i], 1e-9) << name << " " << i;
+  }
+  EXPECT_EQ(training.Replicas(), "");
+}
+
+int CountCommunication(const Plan &plan, const std::string &op) {
+  int count = 0;
+  for (const Place &place : Communications(plan, "train")) count += At(plan, place)->op == op;
+  return count;
+}
+
+TEST(Local, AsInPyTorchPartByPart) {
+  std::vector<Reference> references = ReadReferences();
+  ASSERT_EQ(references.size(), 6u);
+  for (const Reference &reference : references) {
+    SCOPED_TRACE(reference.devices);
+    ASSERT_EQ(reference.losses.size(), 8u);
+    ASSERT_EQ(reference.state.size(), 17u);
+    Plan plan = CompileLocal("devices=" + std::to_string(reference.devices));
+    Expect(reference, plan, 2);
+    EXPECT_EQ(CountCommunication(plan, "AllGather"), 0);
+    EXPECT_EQ(RunNull(plan, 3, {16, 1, 0}), "");
+  }
+}
+
+TEST(Local, TheBatchIsCutAlongTheAxisDataAlone) {
+  for (const Reference &reference : ReadReferences())
+    if (reference.devices < 5)
+      for (const char *other : {"tensor:2", "tensor:3"}) {
+        const std::string mesh = "mesh=data:" + std::to_string(reference.devices) + "," + other;
+        SCOPED_TRACE(mesh);
+        Expect(reference, CompileLocal(mesh), 2);
+      }
+}
+
+// What the test above would not see if parts were cut otherwise, or statistics shared.
+TEST(Local, DiffersFromTheWholeBatch) {
+  for (int devices : {2, 8}) {
+    Training local(CompileLocal("devices=" + std::to_string(devices)));
+    Training sync(Compile(Text(), "batch=16 precision=fp64 strategy=data devices=" + std::to_string(devices)));
+    EXPECT_GT(std::fabs(local.Train(0, 13) / sync.Train(0, 13) - 1), 1e-4);
+  }
+}
+
+TEST(Local, AStepWithoutSamplesLeavesTheRunningStatistics) {
+  Training training(CompileLocal("devices=3"));
+  std::vector<double> mean = training.Numbers("bn2.running_mean"), var = training.Numbers("bn2.running_var");
+  training.Train(0, 0);
+  EXPECT_EQ(training.Numbers("bn2.running_mean"), mean);
+  EXPECT_EQ(training.Numbers("bn2.running_var"), var);
+  training.Train(0, 2);  // device 0 of 3 has none of them
+  EXPECT_NE(training.Numbers("bn2.running_mean"), mean);
+}
+
+// The row that keeps a part on its device holds on its axis and for as many devices as there are groups, no other.
+TEST(Local, TheCheckerKnowsWhichPlacementsAreLocal) {
+  Plan plan = CompileLocal("devices=3");
+  for (size_t g = 0; g < plan->n_graphs; g++)
+    for (size_t n = 0; n < plan->graphs[g]->n_nodes; n++) {
+      Dp__Node *node = plan->graphs[g]->nodes[n];
+      for (size_t a = 0; a < node->n_attributes; a++)
+        if (std::string(node->attributes[a]->name) == "axis" && std::string(node->op) == "GroupedBatchNormalization")
+          node->attributes[a]->s[0] = 'D';
+    }
+  for (const Place &place : Instructions(plan, "train")) {
+    Dp__Instruction *in = At(plan, place);
+    for (size_t a = 0; a < in->n_attributes; a++)
+      if (std::string(in->attributes[a]->name) == "axis" && std::string(in->op) == "GroupedBatchNormalization")
+        in->attributes[a]->s[0] = 'D';
+  }
+  EXPECT_NE(Verify(plan).find("rule MEANING.ROW"), std::string::npos) << Verify(plan);
+}
+
+}  // namespace
+}  // namespace dp_test
