@@ -2,10 +2,15 @@
 
 #include <string.h>
 
+#include <algorithm>
+#include <bitset>
+#include <stdexcept>
 #include <vector>
 
 namespace dp_test {
 namespace {
+
+enum { kMostSteps = 1024 };
 
 struct Range {
   int space;
@@ -46,35 +51,51 @@ Step MakeStep(const Dp__Program *p, const Dp__Instruction *in) {
   return step;
 }
 
+using Set = std::bitset<kMostSteps>;
+
+// What each step comes after. An event that nobody or more than one signals orders nothing: a wait for it may be over too
+// early. A wait for what nobody signals never ends, which is as good as a cycle: *stuck.
+std::vector<Set> Reach(const Dp__Program *p, const std::vector<Step> &steps, bool *stuck) {
+  const size_t n = steps.size();
+  if (n > kMostSteps) throw std::length_error("a program too long for brute force");
+  std::vector<Set> after(n);
+  std::vector<std::vector<size_t>> signallers(p->events);
+  size_t at = 0;
+  for (size_t s = 0; s < p->n_streams; s++)
+    for (size_t i = 0; i < p->streams[s]->n_instructions; i++, at++) {
+      if (i) after[at].set(at - 1);
+      if (steps[at].instruction->signal) signallers[steps[at].instruction->signal - 1].push_back(at);
+    }
+  *stuck = false;
+  for (size_t i = 0; i < n; i++)
+    for (size_t w = 0; w < steps[i].instruction->n_waits; w++) {
+      const std::vector<size_t> &from = signallers[steps[i].instruction->waits[w]];
+      *stuck |= from.empty();
+      if (from.size() == 1) after[i].set(from[0]);
+    }
+  for (size_t k = 0; k < n; k++)
+    for (size_t i = 0; i < n; i++)
+      if (after[i][k]) after[i] |= after[k];
+  return after;
+}
+
 }  // namespace
 
 std::string BruteOrder(const Dp__Program *p) {
   std::vector<Step> steps;
-  std::vector<size_t> signaller(p->events);
-  std::vector<std::pair<size_t, size_t>> edges;
   for (size_t s = 0; s < p->n_streams; s++)
-    for (size_t i = 0; i < p->streams[s]->n_instructions; i++) {
-      const Dp__Instruction *in = p->streams[s]->instructions[i];
-      if (i) edges.push_back({steps.size() - 1, steps.size()});
-      if (in->signal) signaller[in->signal - 1] = steps.size();
-      steps.push_back(MakeStep(p, in));
-    }
+    for (size_t i = 0; i < p->streams[s]->n_instructions; i++)
+      steps.push_back(MakeStep(p, p->streams[s]->instructions[i]));
   const size_t n = steps.size();
+  bool stuck;
+  const std::vector<Set> after = Reach(p, steps, &stuck);
+  if (stuck) return "ORDER.CYCLE";
   for (size_t i = 0; i < n; i++)
-    for (size_t w = 0; w < steps[i].instruction->n_waits; w++)
-      edges.push_back({signaller[steps[i].instruction->waits[w]], i});
-  std::vector<std::vector<bool>> before(n, std::vector<bool>(n));
-  for (const auto &edge : edges) before[edge.first][edge.second] = true;
-  for (size_t k = 0; k < n; k++)
-    for (size_t i = 0; i < n; i++)
-      for (size_t j = 0; before[i][k] && j < n; j++)
-        if (before[k][j]) before[i][j] = true;
-  for (size_t i = 0; i < n; i++)
-    if (before[i][i]) return "ORDER.CYCLE";
+    if (after[i][i]) return "ORDER.CYCLE";
   std::string found;
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < i; j++) {
-      if (before[i][j] || before[j][i]) continue;
+      if (after[i][j] || after[j][i]) continue;
       const Step &a = steps[i], &b = steps[j];
       if (Overlap(a.writes, b.writes) || Overlap(a.writes, b.reads) || Overlap(a.reads, b.writes))
         return "ORDER.CONFLICT";

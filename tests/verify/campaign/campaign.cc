@@ -1,0 +1,170 @@
+// See campaign.h.
+#include "tests/verify/campaign/campaign.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <regex>
+#include <stdexcept>
+
+#include "ir/plan.h"
+#include "ir/verify/verify.h"
+#include "tests/passes/passes_helper.h"
+#include "tests/verify/brute_order.h"
+#include "tests/verify/campaign/models.h"
+
+namespace dp_test {
+
+// ---- plans ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::vector<uint8_t> CompilePacked(const std::string &text, const std::string &words) {
+  Arena arena;
+  dp_model *model = nullptr;
+  Dp__Plan *plan = nullptr;
+  Options options;
+  std::string failure = Parse(arena, text, &model);
+  options.Set(words);
+  if (failure.empty()) failure = Message(dp_pipeline_run(model, &options.options, &plan));
+  if (!failure.empty()) throw std::runtime_error(failure);
+  std::vector<uint8_t> packed(dp__plan__get_packed_size(plan));
+  dp__plan__pack(plan, packed.data());
+  return packed;
+}
+
+size_t Instructions(const Dp__Plan *plan) {
+  size_t count = 0;
+  for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+    for (size_t s = 0; s < plan->roles[0]->programs[p]->n_streams; s++)
+      count += plan->roles[0]->programs[p]->streams[s]->n_instructions;
+  return count;
+}
+
+}  // namespace
+
+std::vector<Family> MakeFamilies() {
+  static const struct {
+    const char *name, *text, *options;
+    std::vector<const char *> meshes;
+  } kinds[] = {
+      {"dense", kDense, "batch=5", {"data:2", "data:3", "data:4"}},
+      {"images", kImages, "batch=5", {"data:2", "data:3"}},
+      {"squares", kSquares, "batch=6", {"data:3", "data:4"}},
+      {"split", kSplit, "batch=5", {"data:2,tensor:2", "data:2,tensor:3"}},
+      {"split turned", kSplit, "batch=7", {"tensor:2,data:3", "tensor:3,data:2"}},
+      {"dense over two axes", kDense, "batch=6", {"data:2,tensor:2", "data:3,tensor:2"}},
+  };
+  std::vector<Family> families;
+  for (const auto &kind : kinds) {
+    Family family;
+    family.name = kind.name;
+    for (const char *mesh : kind.meshes) {
+      Member m;
+      m.options = std::string(kind.options) + " strategy=data precision=fp64 mesh=" + mesh;
+      m.packed = CompilePacked(kind.text, m.options);
+      Edit whole(m.packed, 0);
+      m.logical = std::make_unique<Logical>(m.packed);
+      m.outcome = Carry(whole.plan, *m.logical, 1);
+      for (const auto &outputs : m.outcome.outputs)
+        for (const auto &output : outputs)
+          for (double number : output.second)
+            if (!std::isfinite(number)) throw std::runtime_error(family.name + " on " + mesh + ": " + output.first);
+      if (!family.members.empty()) {
+        Edit first(family.members[0].packed, 0);
+        if (Instructions(first.plan) != Instructions(whole.plan))
+          throw std::runtime_error(family.name + ": the programs of its meshes differ");
+      }
+      family.members.push_back(std::move(m));
+    }
+    families.push_back(std::move(family));
+  }
+  return families;
+}
+
+// ---- the checker ----------------------------------------------------------------------------------------------------
+
+std::string CheckerSays(const std::string &packed) {
+  static const std::string path =
+      std::string(getenv("TEST_TMPDIR") ? getenv("TEST_TMPDIR") : "/tmp") + "/damaged." + std::to_string(getpid());
+  std::string header("DPPLAN\r\n", 8);
+  uint64_t numbers[] = {DP_PLAN_VERSION, packed.size(), dp_hash64(packed.data(), packed.size())};
+  header.append(reinterpret_cast<const char *>(numbers), sizeof numbers);
+  std::ofstream(path, std::ios::binary) << header << packed;
+  Arena arena;
+  Dp__Plan *plan;
+  std::string message = Message(dp_plan_read(arena, path.c_str(), &plan));
+  if (message.empty()) message = Message(dp_verify_plan(plan, nullptr));
+  if (message.compare(0, path.size(), path) == 0) message.erase(0, path.size() + 2);
+  return message;
+}
+
+// ---- the oracles ----------------------------------------------------------------------------------------------------
+
+std::string OraclesSay(const Dp__Plan *plan, const Member &member, unsigned seed) {
+  for (size_t p = 0; p < plan->roles[0]->n_programs; p++) {
+    std::string order = BruteOrder(plan->roles[0]->programs[p]);
+    if (!order.empty()) return order;
+  }
+  return Differs(plan, *member.logical, member.outcome, seed);
+}
+
+// ---- a case ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Rule and place, from the checker's words.
+void Read(const std::string &message, Verdict *v) {
+  static const std::regex form(
+      "^(?:program (\\w+)(?:, stream (\\w+), instruction (\\d+) \\(([\\w.]+)\\))?: )?rule ([A-Z]+\\.[A-Z]+): "
+      "(?:.|\n)*");
+  std::smatch match;
+  if (!std::regex_match(message, match, form)) return;
+  v->program_named = match[1].matched;
+  v->instruction_named = match[3].matched;
+  v->rule = match[5];
+}
+
+bool Allows(const Damage &damage, const std::string &rule) {
+  return (std::string(" ") + damage.rules + " ").find(" " + rule + " ") != std::string::npos;
+}
+
+}  // namespace
+
+Verdict Judge(const Family &family, const Damage &damage, unsigned seed, void (*progress)(const Verdict &, void *),
+              void *context) {
+  Verdict v;
+  for (const Member &member : family.members) {
+    Edit edit(member.packed, seed);
+    const std::string untouched = edit.Pack();
+    if (!damage.make(edit)) continue;
+    const std::string packed = edit.Pack();
+    if (packed == untouched) continue;
+    v.made = true;
+    std::string message = CheckerSays(packed);
+    if (!message.empty() && !v.equivalent) continue;
+    Verdict known = v;
+    known.equivalent = false;
+    known.detail = family.name + ", " + member.options + ", program " + edit.program->name + ", seed " +
+                   std::to_string(seed) + ": checker: " + (message.empty() ? "holds" : message);
+    known.accepted = message.empty();
+    Read(message, &known);
+    known.class_right = Allows(damage, known.rule);
+    known.program_right = damage.whole_plan || message.find(std::string("program ") + edit.program->name) == 0;
+    progress(known, context);
+    std::string oracle = OraclesSay(edit.plan, member, seed);
+    known.detail += "; oracle: " + (oracle.empty() ? "equivalent" : oracle);
+    if (oracle.empty()) {
+      if (v.equivalent) v.detail = known.detail;
+      if (v.equivalent) v.rule = known.rule;
+      continue;
+    }
+    if (v.equivalent || known.accepted) v = known;
+  }
+  return v;
+}
+
+}  // namespace dp_test

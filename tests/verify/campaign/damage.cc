@@ -1,0 +1,223 @@
+// Damages of order: waits, signals, streams; and the table of all. See damage.h; those of memory and meaning are in
+// damage_memory.cc and damage_meaning.cc.
+#include "tests/verify/campaign/damage.h"
+
+#include "tests/verify/campaign/damage_kinds.h"
+
+namespace dp_test {
+
+namespace {
+
+bool Waits(const Dp__Instruction *in) { return in->n_waits; }
+bool WaitsTwice(const Dp__Instruction *in) { return in->n_waits > 1; }
+bool Signals(const Dp__Instruction *in) { return in->signal; }
+
+// ---- waits ----------------------------------------------------------------------------------------------------------
+
+bool WaitMissing(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(Waits, &in)) return false;
+  Remove(&in->n_waits, in->waits, e.UpTo(in->n_waits));
+  return true;
+}
+
+bool WaitSwapped(Edit &e) {
+  Dp__Instruction *a, *b;
+  if (!e.ChooseWhere(Waits, &a) || !e.ChooseWhere(Waits, &b) || a == b) return false;
+  uint32_t &x = a->waits[e.UpTo(a->n_waits)], &y = b->waits[e.UpTo(b->n_waits)];
+  if (x == y) return false;
+  std::swap(x, y);
+  return true;
+}
+
+bool WaitOther(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(Waits, &in)) return false;
+  uint32_t &wait = in->waits[e.UpTo(in->n_waits)], other = static_cast<uint32_t>(e.UpTo(e.program->events));
+  if (wait == other) return false;
+  wait = other;
+  return true;
+}
+
+// It waits for something that comes after it, or for itself.
+bool WaitCyclic(Edit &e) {
+  Dp__Instruction *in, *later;
+  Spot spot, after;
+  if (!e.ChooseWhere([](const Dp__Instruction *) { return true; }, &in, &spot)) return false;
+  if (!e.ChooseWhere(Signals, &later, &after) || !(after == spot || e.Follows(spot, after))) return false;
+  e.AddWait(in, later->signal - 1);
+  return true;
+}
+
+// One of two waits turns into the other; or one is there twice.
+bool WaitDuplicate(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.OneIn(8) && e.ChooseWhere(WaitsTwice, &in)) {
+    size_t a = e.UpTo(in->n_waits), b = (a + 1) % in->n_waits;
+    in->waits[a] = in->waits[b];
+    return true;
+  }
+  if (!e.ChooseWhere(Waits, &in)) return false;
+  Append(e.arena, &in->n_waits, &in->waits, in->waits[e.UpTo(in->n_waits)]);
+  return true;
+}
+
+// The next instruction of the stream waits in its place.
+bool WaitLate(Edit &e) {
+  Dp__Instruction *in;
+  Spot spot;
+  if (!e.ChooseWhere(Waits, &in, &spot)) return false;
+  Dp__Stream *stream = e.program->streams[spot.stream];
+  if (spot.at + 1 == stream->n_instructions) return false;
+  size_t w = e.UpTo(in->n_waits);
+  e.AddWait(stream->instructions[spot.at + 1], in->waits[w]);
+  Remove(&in->n_waits, in->waits, w);
+  return true;
+}
+
+// ---- signals --------------------------------------------------------------------------------------------------------
+
+bool SignalMissing(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(Signals, &in)) return false;
+  in->signal = 0;
+  return true;
+}
+
+bool SignalDoubled(Edit &e) {
+  Dp__Instruction *a, *b;
+  if (!e.ChooseWhere(Signals, &a) || !e.ChooseWhere([](const Dp__Instruction *) { return true; }, &b)) return false;
+  if (a->signal == b->signal) return false;
+  b->signal = a->signal;
+  return true;
+}
+
+bool SignalSwapped(Edit &e) {
+  Dp__Instruction *a, *b;
+  if (!e.ChooseWhere(Signals, &a) || !e.ChooseWhere(Signals, &b) || a == b) return false;
+  std::swap(a->signal, b->signal);
+  return true;
+}
+
+// Signalled before the work is done: by the one before it in the stream.
+bool SignalEarly(Edit &e) {
+  Dp__Instruction *in;
+  Spot spot;
+  if (!e.ChooseWhere(Signals, &in, &spot) || !spot.at) return false;
+  Dp__Instruction *before = e.At({spot.stream, spot.at - 1});
+  if (before->signal) return false;
+  std::swap(before->signal, in->signal);
+  return true;
+}
+
+// ---- collectives ----------------------------------------------------------------------------------------------------
+
+// Two change places, with their waits and signals.
+bool CollectiveSwapped(Edit &e) {
+  Dp__Instruction *a, *b;
+  Spot x, y;
+  if (!e.ChooseWhere(IsCollective, &a, &x) || !e.ChooseWhere(IsCollective, &b, &y) || a == b) return false;
+  e.Swap(x, y);
+  return true;
+}
+
+// Two change places; waits and signals stay.
+bool CollectiveCrossed(Edit &e) {
+  Dp__Instruction *a, *b;
+  if (!e.ChooseWhere(IsCollective, &a) || !e.ChooseWhere(IsCollective, &b) || a == b) return false;
+  std::swap(a->n_waits, b->n_waits);
+  std::swap(a->waits, b->waits);
+  std::swap(a->signal, b->signal);
+  Spot x, y;
+  if (!e.Find(a, &x) || !e.Find(b, &y)) return false;
+  e.Swap(x, y);
+  return true;
+}
+
+// On a stream of its own, where nothing but its own waits holds it.
+bool CollectiveUnordered(Edit &e) {
+  Dp__Instruction *in;
+  Spot spot;
+  if (!e.ChooseWhere(IsCollective, &in, &spot)) return false;
+  Dp__Stream *stream = e.program->streams[spot.stream], *own = e.NewStream("own");
+  Remove(&stream->n_instructions, stream->instructions, spot.at);
+  Append(e.arena, &own->n_instructions, &own->instructions, in);
+  return true;
+}
+
+}  // namespace
+
+const std::vector<Damage> &Damages() {
+  static const char kRace[] = "ORDER.CONFLICT ORDER.COLLECTIVE";
+  static const char kWait[] = "ORDER.CONFLICT ORDER.COLLECTIVE ORDER.CYCLE ORDER.WAIT";
+  static const char kSwap[] = "ORDER.CONFLICT ORDER.COLLECTIVE ORDER.CYCLE MEANING.CONTENT MEANING.UNDEFINED";
+  static const char kPlaced[] =
+      "FORM.RANGE FORM.ALIGN ORDER.CONFLICT ORDER.ALIAS MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.HOME "
+      "MEANING.INPUT MEANING.STALE";
+  static const char kConversion[] = "MEANING.CONVERSION";
+  static const char kSize[] =
+      "TENSOR.BYTES FORM.RANGE ORDER.CONFLICT ORDER.ALIAS MEANING.UNDEFINED MEANING.CONTENT MEANING.HOME MEANING.INPUT "
+      "MEANING.UPDATE";
+  static const char kLifetime[] = "ORDER.CONFLICT ORDER.ALIAS MEANING.CONTENT MEANING.UNDEFINED";
+  static const char kEarly[] = "ORDER.CONFLICT ORDER.CYCLE MEANING.CONTENT MEANING.UNDEFINED MEANING.STALE";
+  static const char kGone[] = "MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.HOME";
+  static const char kNode[] = "MEANING.NODE MEANING.OPERANDS MEANING.KERNEL";
+  static const char kRow[] =
+      "FORM.RANGE FORM.ALIGN TENSOR.PLACEMENT TENSOR.BYTES MEANING.ROW MEANING.CONVERSION MEANING.CONTENT "
+      "MEANING.UNDEFINED MEANING.HOME MEANING.INPUT MEANING.OUTPUT MEANING.UPDATE ORDER.CONFLICT ORDER.ALIAS";
+  static const std::vector<Damage> damages = {
+      {"wait.missing", WaitMissing, kRace},
+      {"wait.swapped", WaitSwapped, kWait},
+      {"wait.other", WaitOther, kWait},
+      {"wait.cyclic", WaitCyclic, "ORDER.CYCLE"},
+      {"wait.duplicate", WaitDuplicate, "ORDER.WAIT"},
+      {"wait.late", WaitLate, kRace},
+      {"signal.missing", SignalMissing, "ORDER.EVENT"},
+      {"signal.doubled", SignalDoubled, "ORDER.EVENT"},
+      {"signal.swapped", SignalSwapped, kWait},
+      {"signal.early", SignalEarly, kRace},
+      {"collective.swapped", CollectiveSwapped, kSwap},
+      {"collective.crossed", CollectiveCrossed, kSwap},
+      {"collective.unordered", CollectiveUnordered, kRace},
+      {"collective.axis", CollectiveAxis, kConversion},
+      {"collective.alone", CollectiveAlone, kConversion},
+      {"collective.count", CollectiveCount, "TENSOR.BYTES MEANING.CONVERSION MEANING.UNDEFINED"},
+      {"collective.dtype", CollectiveType, "TENSOR.TYPE MEANING.CONVERSION"},
+      {"collective.peer", CollectivePeer, kConversion},
+      {"collective.reduction", CollectiveReduction, kConversion},
+      {"collective.kind", CollectiveKind, kConversion},
+      {"collective.operand", CollectiveOperand, "MEANING.CONVERSION TENSOR.SPACE"},
+      {"offset.tensor", OffsetTensor, kPlaced},
+      {"offset.operand", OffsetOperand, kPlaced},
+      {"offset.scratch", OffsetScratch, kLifetime},
+      {"offset.outside", OffsetOutside, "FORM.RANGE"},
+      {"offset.home", OffsetHome, "FORM.RANGE MEANING.HOME", true},
+      {"size.short", SizeShort, kSize},
+      {"size.long", SizeLong, kSize},
+      {"size.arena", SizeArena, "FORM.RANGE", true},
+      {"lifetime.tensor", LifetimeTensor, kLifetime},
+      {"lifetime.scratch", LifetimeScratch, kLifetime},
+      {"early.read", EarlyRead, kEarly},
+      {"early.move", EarlyMove, kEarly},
+      {"reduce.missing", ReduceMissing, kGone},
+      {"reduce.doubled", ReduceDoubled, "MEANING.CONTENT MEANING.UNDEFINED"},
+      {"stale.reader", StaleReader, "MEANING.STALE MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT ORDER.CYCLE"},
+      {"stale.update", StaleUpdate, "MEANING.UPDATE MEANING.STALE MEANING.CONTENT MEANING.HOME"},
+      {"update.doubled", UpdateDoubled, "MEANING.UPDATE MEANING.STALE MEANING.CONTENT ORDER.CONFLICT"},
+      {"row.operand", RowOperand, kRow},
+      {"row.placement", RowPlacement, kRow},
+      {"row.home", RowHome, kRow, true},
+      {"mean.sum", MeanSum, kNode},
+      {"mean.divide", MeanDivide, kNode},
+      {"node.attribute", NodeAttribute, kNode},
+      {"node.operand", NodeOperand, kNode},
+      {"node.swapped", NodeSwapped, kNode},
+      {"node.kernel", NodeKernel, kNode},
+      {"step.missing", StepMissing, kGone},
+      {"binding.input", BindingInput, "MEANING.INPUT TENSOR.SPACE"},
+      {"binding.output", BindingOutput, "MEANING.OUTPUT"},
+  };
+  return damages;
+}
+
+}  // namespace dp_test

@@ -1,0 +1,52 @@
+// The damages that the table in damage.cc is made of and that stand in other files. Each as Damage::make.
+#ifndef DP_TESTS_VERIFY_CAMPAIGN_DAMAGE_KINDS_H
+#define DP_TESTS_VERIFY_CAMPAIGN_DAMAGE_KINDS_H
+
+#include "tests/verify/campaign/edit.h"
+
+namespace dp_test {
+
+// damage_memory.cc
+bool OffsetTensor(Edit &e);
+bool OffsetOperand(Edit &e);
+bool OffsetScratch(Edit &e);
+bool OffsetOutside(Edit &e);
+bool OffsetHome(Edit &e);
+bool SizeShort(Edit &e);
+bool SizeLong(Edit &e);
+bool SizeArena(Edit &e);
+bool LifetimeTensor(Edit &e);
+bool LifetimeScratch(Edit &e);
+bool RowOperand(Edit &e);
+bool RowPlacement(Edit &e);
+bool RowHome(Edit &e);
+
+// damage_meaning.cc
+bool CollectiveAxis(Edit &e);
+bool CollectiveAlone(Edit &e);
+bool CollectiveCount(Edit &e);
+bool CollectiveType(Edit &e);
+bool CollectivePeer(Edit &e);
+bool CollectiveReduction(Edit &e);
+bool CollectiveKind(Edit &e);
+bool CollectiveOperand(Edit &e);
+bool EarlyRead(Edit &e);
+bool EarlyMove(Edit &e);
+bool ReduceMissing(Edit &e);
+bool ReduceDoubled(Edit &e);
+bool StaleReader(Edit &e);
+bool StaleUpdate(Edit &e);
+bool UpdateDoubled(Edit &e);
+bool MeanSum(Edit &e);
+bool MeanDivide(Edit &e);
+bool NodeAttribute(Edit &e);
+bool NodeOperand(Edit &e);
+bool NodeSwapped(Edit &e);
+bool NodeKernel(Edit &e);
+bool StepMissing(Edit &e);
+bool BindingInput(Edit &e);
+bool BindingOutput(Edit &e);
+
+}  // namespace dp_test
+
+#endif

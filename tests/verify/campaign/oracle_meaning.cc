@@ -1,0 +1,411 @@
+// The machine: memory, order, kernels. See oracle_meaning.h; communication is in oracle_communication.cc.
+#include "tests/verify/campaign/oracle_meaning.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "backends/cpu/target.h"
+#include "ir/proto.h"
+#include "ir/wire.h"
+#include "tests/ops/interpreter.h"
+
+namespace dp_test {
+
+namespace {
+
+enum { kGarbage = 0xff, kSlack = 4096, kMostArena = 1 << 26 };
+
+void Need(dp_status status) {
+  std::string message = Message(status);
+  if (!message.empty()) throw Broken{message};
+}
+
+void Check(bool good, const std::string &why) {
+  if (!good) throw Broken{why};
+}
+
+bool Overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
+  return a_bytes && b_bytes && a < b + b_bytes && b < a + a_bytes;
+}
+
+}  // namespace
+
+// ---- the logical side -----------------------------------------------------------------------------------------------
+
+// The tensors' data stays in the message, which lives in the arena.
+Logical::Logical(const std::vector<uint8_t> &packed) {
+  ProtobufCMessage *message;
+  Need(dp_wire_unpack(arena, &dp__plan__descriptor, packed.data(), packed.size(), "plan", &message));
+  const Dp__Plan *plan = reinterpret_cast<const Dp__Plan *>(message);
+  model = dp_model_create(arena, plan->name);
+  model->batch = plan->batch;
+  if (*plan->symbol) model->symbol = plan->symbol;
+  Need(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &model->mesh));
+  for (size_t i = 0; i < plan->n_persistents; i++) {
+    dp_persistent p;
+    Need(dp_proto_to_persistent(arena, plan->persistents[i], &model->mesh, &p));
+    dp_model_add_persistent(model, &p);
+  }
+  for (size_t i = 0; i < plan->n_graphs; i++) {
+    dp_graph *graph;
+    Need(dp_proto_to_graph(model, plan->graphs[i], &graph));
+    graphs.push_back(graph);
+  }
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+uint8_t *Machine::Buffer::Take(size_t bytes) {
+  // What was used before is garbage again; kernels that go astray a little meet garbage on both sides.
+  if (memory.size() < bytes + 2 * kSlack) memory.resize(bytes + 2 * kSlack);
+  std::memset(memory.data(), kGarbage, std::min(memory.size(), bytes + kSlack + 512));
+  return memory.data() + kSlack;
+}
+
+Machine::Machine(const Dp__Plan *plan, const Logical &logical)
+    : plan_(plan), logical_(logical), in_(DP_MAX_OPERANDS), out_(DP_MAX_OPERANDS) {
+  Check(plan->n_roles == 1, "several roles");
+  Need(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &mesh_));
+  for (size_t i = 0; i < plan->roles[0]->n_arenas; i++) {
+    Check(plan->roles[0]->arenas[i]->bytes <= kMostArena, "a huge arena");
+    arenas_[plan->roles[0]->arenas[i]->space] = plan->roles[0]->arenas[i]->bytes;
+  }
+  host_input_.resize(arenas_[DP__SPACE__HOST_INPUT]);
+  host_output_.resize(arenas_[DP__SPACE__HOST_OUTPUT]);
+  devices_.resize(static_cast<size_t>(dp_mesh_devices(&mesh_)));
+  for (size_t d = 0; d < devices_.size(); d++) {
+    devices_[d].persistent.assign(arenas_[DP__SPACE__PERSISTENT], kGarbage);
+    devices_[d].transient.resize(arenas_[DP__SPACE__TRANSIENT]);
+    dp_mesh_coordinate(&mesh_, static_cast<int64_t>(d), devices_[d].coordinate);
+  }
+  for (size_t p = 0; p < plan->n_persistents; p++) {
+    const dp_persistent &is = logical.model->persistents[p];
+    if (is.init.kind != DP_INIT_TENSOR) continue;
+    const Dp__Persistent *home = plan->persistents[p];
+    size_t size = dp_type_bytes(is.type.dtype);
+    dp_placement at[DP_MAX_MESH];
+    Need(dp_proto_to_placements(home->n_placements, home->placements, &is.type.shape, &mesh_, at));
+    for (size_t d = 0; d < devices_.size(); d++) {
+      dp_local local = dp_shard_range(&is.type.shape, at, &mesh_, devices_[d].coordinate, 0);
+      size_t count = static_cast<size_t>(dp_local_count(&local));
+      Check(count * size <= home->bytes, "a home without room for its data");
+      uint8_t *to = At(d, DP__SPACE__PERSISTENT, home->offset, count * size);
+      for (size_t i = 0; i < count; i++)
+        std::memcpy(to + i * size,
+                    static_cast<const uint8_t *>(is.init.tensor->data) +
+                        static_cast<size_t>(WholeIndex(local, static_cast<int64_t>(i))) * size,
+                    size);
+    }
+  }
+}
+
+uint8_t *Machine::At(size_t device, int space, uint64_t offset, uint64_t bytes) {
+  std::vector<uint8_t> *memory = nullptr;
+  if (space == DP__SPACE__PERSISTENT) memory = &devices_[device].persistent;
+  if (space == DP__SPACE__TRANSIENT) memory = &devices_[device].transient;
+  if (space == DP__SPACE__HOST_INPUT) memory = &host_input_;
+  if (space == DP__SPACE__HOST_OUTPUT) memory = &host_output_;
+  Check(memory, "no such memory");
+  Check(offset <= memory->size() && bytes <= memory->size() - offset, "bytes outside their arena");
+  return memory->data() + offset;
+}
+
+const Dp__DeviceTensor *Machine::Tensor(uint32_t index) const {
+  Check(index < program_->n_tensors, "no such tensor");
+  return program_->tensors[index];
+}
+
+void Machine::Placements(const Dp__DeviceTensor *t, const dp_shape *shape, dp_placement *at) const {
+  Need(dp_proto_to_placements(t->n_placements, t->placements, shape, &mesh_, at));
+}
+
+Machine::Operand Machine::Look(const Dp__DeviceTensor *t, size_t device) {
+  Check(t->value < static_cast<uint32_t>(graph_->n_values), "no such value");
+  const dp_type &type = graph_->values[t->value]->type;
+  dp_placement at[DP_MAX_MESH];
+  Placements(t, &type.shape, at);
+  Operand x = {t, dp_shard_range(&type.shape, at, &mesh_, devices_[device].coordinate, batch_.n), 0};
+  x.needed = static_cast<size_t>(dp_local_count(&x.local)) * dp_type_bytes(static_cast<dp_dtype>(t->dtype));
+  return x;
+}
+
+// `to` is garbage before.
+void Machine::Read(const Operand &x, size_t device, uint8_t *to) {
+  const uint8_t *from = At(device, x.claim->space, x.claim->offset, x.claim->bytes);
+  std::memcpy(to, from, std::min<uint64_t>(x.needed, x.claim->bytes));
+}
+
+void Machine::Write(const Operand &x, size_t device, const uint8_t *from) {
+  uint8_t *to = At(device, x.claim->space, x.claim->offset, x.claim->bytes);
+  size_t has = std::min<uint64_t>(x.needed, x.claim->bytes);
+  std::memcpy(to, from, has);
+  std::memset(to + has, kGarbage, x.claim->bytes - has);
+}
+
+// What of the operand's copy lies on those bytes becomes garbage: they may be written before it is read.
+void Machine::Spoil(size_t, const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy,
+                    size_t needed) {
+  if (!Overlap(from->offset, from->bytes, offset, bytes)) return;
+  for (uint64_t b = std::max(offset, from->offset); b < std::min(offset + bytes, from->offset + from->bytes); b++)
+    if (b - from->offset < needed) copy[b - from->offset] = kGarbage;
+}
+
+// ---- runs -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Inputs that depend on step, name and place alone; labels within their classes.
+double Number(const Batch &batch, const dp_value *value, int64_t index) {
+  if (value->kind == DP_VALUE_SCALAR) {
+    std::string name = value->name;
+    if (name == DP_SCALAR_N) return static_cast<double>(batch.n);
+    if (name == DP_SCALAR_STEP) return static_cast<double>(batch.step);
+    return name == DP_SCALAR_LR ? 0.05 : 7;
+  }
+  uint64_t mixed = (static_cast<uint64_t>(index) * 2654435761u + static_cast<uint64_t>(batch.step) * 40503u + 17) *
+                   UINT64_C(0x9e3779b97f4a7c15);
+  double part = static_cast<double>(mixed >> 40) / (1 << 24);
+  if (dp_type_is_float(value->type.dtype)) return 2 * part - 1;
+  return std::floor(part * (value->type.dtype == DP_INT64 ? 3 : 200));
+}
+
+}  // namespace
+
+void Machine::Feed() {
+  for (size_t i = 0; i < program_->n_inputs; i++) {
+    const Dp__DeviceTensor *t = Tensor(program_->inputs[i]->tensor);
+    const dp_value *value = dp_graph_find_value(graph_, program_->inputs[i]->name);
+    if (!value) continue;
+    size_t size = dp_type_bytes(value->type.dtype), count = 0;
+    Check(t->space == DP__SPACE__HOST_INPUT, "an input that is not in host memory");
+    std::vector<uint8_t> bytes(static_cast<size_t>(dp_shape_count(&value->type.shape, batch_.n)) * size);
+    for (; count * size < bytes.size(); count++)
+      dp_element_set(value->type.dtype, &bytes[count * size], Number(batch_, value, static_cast<int64_t>(count)));
+    size_t has = std::min<uint64_t>(bytes.size(), t->bytes);
+    std::memcpy(At(0, t->space, t->offset, has), bytes.data(), has);
+  }
+}
+
+void Machine::Run(const Batch &batch, unsigned seed) {
+  const Dp__Role *role = plan_->roles[0];
+  program_ = nullptr;
+  for (size_t p = 0; p < role->n_programs; p++)
+    if (role->programs[p]->name == batch.program) program_ = role->programs[p];
+  Check(program_, "no program " + batch.program);
+  graph_ = logical_.graphs[program_->graph];
+  batch_ = batch;
+  std::fill(host_input_.begin(), host_input_.end(), kGarbage);
+  std::fill(host_output_.begin(), host_output_.end(), kGarbage);
+  for (Device &d : devices_) std::fill(d.transient.begin(), d.transient.end(), kGarbage);
+  Feed();
+  std::mt19937 random(seed);
+  std::vector<size_t> at(program_->n_streams);
+  std::vector<bool> signalled(program_->events);
+  for (;;) {
+    std::vector<size_t> ready;
+    bool done = true;
+    for (size_t s = 0; s < at.size(); s++) {
+      if (at[s] == program_->streams[s]->n_instructions) continue;
+      done = false;
+      const Dp__Instruction *in = program_->streams[s]->instructions[at[s]];
+      bool waits = false;
+      for (size_t w = 0; w < in->n_waits; w++) {
+        Check(in->waits[w] < signalled.size(), "no such event");
+        waits |= !signalled[in->waits[w]];
+      }
+      if (!waits) ready.push_back(s);
+    }
+    if (done) return;
+    Check(!ready.empty(), "deadlock");
+    size_t s = ready[random() % ready.size()];
+    const Dp__Instruction *in = program_->streams[s]->instructions[at[s]++];
+    Step(in);
+    if (!in->signal) continue;
+    Check(in->signal <= signalled.size(), "no such event");
+    signalled[in->signal - 1] = true;
+  }
+}
+
+void Machine::Step(const Dp__Instruction *in) {
+  Check(in->n_inputs <= DP_MAX_OPERANDS && in->n_outputs <= DP_MAX_OPERANDS, "too many operands");
+  if (!*in->kernel) return Communicate(in);
+  for (size_t d = 0; d < devices_.size(); d++) Kernel(in, d);
+}
+
+// ---- kernels --------------------------------------------------------------------------------------------------------
+
+// Carries the attributes.
+dp_node *Machine::Node(const Dp__Instruction *in) {
+  dp_node *&node = nodes_[in];
+  if (node) return node;
+  const dp_op *op = dp_op_find(in->domain, in->op);
+  Check(op, "no such operator");
+  int n_attrs;
+  dp_attr *attrs;
+  Need(dp_proto_to_attrs(arena_, in->n_attributes, in->attributes, &n_attrs, &attrs));
+  if (!holder_) holder_ = dp_graph_create(dp_model_create(arena_, "holder"), "holder");
+  std::vector<const char *> unnamed(in->n_outputs);
+  node = dp_graph_add_node(holder_, op, "node", 0, nullptr, static_cast<int>(in->n_outputs), unnamed.data(), n_attrs,
+                           attrs);
+  return node;
+}
+
+namespace {
+
+// Whether the result may lie exactly on the operand.
+bool MayReplace(const dp_kernel *kernel, const dp_op *op, size_t result, size_t operand) {
+  return dp_op_is(op, DP_OP_UPDATE) ? result == operand : kernel->in_place && !result && !operand;
+}
+
+}  // namespace
+
+void Machine::Kernel(const Dp__Instruction *in, size_t d) {
+  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, in->kernel);
+  Check(kernel, "no such kernel");
+  dp_node *node = Node(in);
+  Check(!strcmp(kernel->op, node->op->name) && !strcmp(kernel->domain, node->op->domain), "another operator's kernel");
+  dp_kernel_spec spec{};
+  spec.op = node->op;
+  spec.node = node;
+  spec.threads = 1;
+  spec.n_inputs = static_cast<int>(in->n_inputs);
+  spec.n_outputs = static_cast<int>(in->n_outputs);
+  std::vector<Operand> operands(in->n_inputs), results(in->n_outputs);
+  const void *from[DP_MAX_OPERANDS] = {};
+  void *to[DP_MAX_OPERANDS] = {};
+  for (size_t i = 0; i < in->n_inputs; i++) {
+    if (!in->inputs[i]) continue;
+    Operand &x = operands[i] = Look(Tensor(in->inputs[i] - 1), d);
+    spec.inputs[i] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
+    uint8_t *copy = in_[i].Take(x.needed);
+    Read(x, d, copy);
+    from[i] = copy;
+    for (size_t k = 0; k < in->n_outputs; k++) {
+      if (!in->outputs[k]) continue;
+      const Dp__DeviceTensor *r = Tensor(in->outputs[k] - 1);
+      bool same = r->offset == x.claim->offset && r->bytes == x.claim->bytes;
+      // An operand that lies exactly where one lies that may be replaced is read together with it.
+      bool may = false;
+      for (size_t o = 0; same && o < in->n_inputs; o++)
+        may |= in->inputs[o] == in->inputs[i] && MayReplace(kernel, node->op, k, o);
+      if (r->space == x.claim->space && !may) Spoil(d, x.claim, r->offset, r->bytes, copy, x.needed);
+    }
+    if (in->scratch && x.claim->space == DP__SPACE__TRANSIENT)
+      Spoil(d, x.claim, in->scratch->offset, in->scratch->bytes, copy, x.needed);
+  }
+  for (size_t k = 0; k < in->n_outputs; k++) {
+    if (!in->outputs[k]) continue;
+    Operand &x = results[k] = Look(Tensor(in->outputs[k] - 1), d);
+    spec.outputs[k] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
+    to[k] = out_[k].Take(x.needed);
+  }
+  Check(!kernel->match || kernel->match(&spec), "a kernel that does not take its operands");
+  uint64_t scratch = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
+  Check(scratch <= kMostArena, "huge scratch");
+  void *state = nullptr;
+  dp_status status = kernel->prepare ? kernel->prepare(&spec, &state) : DP_OK;
+  if (!status) status = kernel->run(&spec, state, from, to, scratch_.Take(scratch), 0, 1);
+  if (kernel->release && state) kernel->release(state);
+  Need(status);
+  for (size_t k = 0; k < in->n_outputs; k++)
+    if (to[k]) Write(results[k], d, static_cast<const uint8_t *>(to[k]));
+  if (in->scratch && in->scratch->bytes)
+    std::memset(At(d, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes), kGarbage, in->scratch->bytes);
+}
+
+// ---- outcomes -------------------------------------------------------------------------------------------------------
+
+std::map<std::string, std::vector<double>> Machine::Outputs() {
+  std::map<std::string, std::vector<double>> outputs;
+  for (int o = 0; o < graph_->n_outputs; o++) {
+    const dp_output &output = graph_->outputs[o];
+    const Dp__DeviceTensor *t = nullptr;
+    for (size_t i = 0; i < program_->n_outputs; i++)
+      if (!strcmp(program_->outputs[i]->name, output.name)) t = Tensor(program_->outputs[i]->tensor);
+    Check(t, std::string("no output ") + output.name);
+    Check(t->space == DP__SPACE__HOST_OUTPUT, "an output that is not in host memory");
+    size_t size = dp_type_bytes(output.value->type.dtype);
+    size_t count = static_cast<size_t>(dp_shape_count(&output.value->type.shape, batch_.n));
+    const uint8_t *at = At(0, t->space, t->offset, count * size);
+    for (size_t i = 0; i < count; i++)
+      outputs[output.name].push_back(dp_element_get(output.value->type.dtype, at + i * size));
+  }
+  return outputs;
+}
+
+std::vector<std::vector<double>> Machine::Persistents() {
+  std::vector<std::vector<double>> all;
+  for (size_t p = 0; p < plan_->n_persistents; p++) {
+    const dp_type &type = logical_.model->persistents[p].type;
+    const Dp__Persistent *home = plan_->persistents[p];
+    dp_placement placed[DP_MAX_MESH];
+    Need(dp_proto_to_placements(home->n_placements, home->placements, &type.shape, &mesh_, placed));
+    std::vector<double> whole(static_cast<size_t>(dp_shape_count(&type.shape, 0)));
+    std::vector<bool> known(whole.size());
+    for (size_t d = 0; d < devices_.size(); d++) {
+      dp_local local = dp_shard_range(&type.shape, placed, &mesh_, devices_[d].coordinate, 0);
+      size_t count = static_cast<size_t>(dp_local_count(&local)), size = dp_type_bytes(type.dtype);
+      const uint8_t *at = At(d, DP__SPACE__PERSISTENT, home->offset, count * size);
+      for (size_t i = 0; i < count; i++) {
+        size_t w = static_cast<size_t>(WholeIndex(local, static_cast<int64_t>(i)));
+        double number = dp_element_get(type.dtype, at + i * size);
+        Check(!known[w] || number == whole[w], std::string("copies that differ of ") + home->name);
+        whole[w] = number;
+        known[w] = true;
+      }
+    }
+    for (bool is : known) Check(is, std::string("nobody holds a part of ") + home->name);
+    all.push_back(whole);
+  }
+  return all;
+}
+
+std::vector<Batch> Batches(const Dp__Plan *plan) {
+  int64_t most = plan->batch;
+  return {{"init", 0, 0}, {"train", most, 0}, {"train", most / 2, 1}, {"eval", most - 1, 2}};
+}
+
+Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed) {
+  Machine machine(plan, logical);
+  Outcome outcome;
+  for (const Batch &batch : Batches(plan)) {
+    machine.Run(batch, seed++);
+    outcome.outputs.push_back(machine.Outputs());
+  }
+  outcome.persistents = machine.Persistents();
+  return outcome;
+}
+
+namespace {
+
+bool Alike(const std::vector<double> &a, const std::vector<double> &b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); i++)
+    if (!(std::fabs(a[i] - b[i]) <= 1e-9 * std::fabs(b[i]) + 1e-15)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string Differs(const Dp__Plan *plan, const Logical &logical, const Outcome &expected, unsigned seed) {
+  try {
+    Machine machine(plan, logical);
+    std::vector<Batch> batches = Batches(plan);
+    for (size_t i = 0; i < batches.size(); i++) {
+      machine.Run(batches[i], seed + static_cast<unsigned>(i));
+      auto outputs = machine.Outputs();
+      for (const auto &output : expected.outputs[i])
+        if (!Alike(outputs[output.first], output.second))
+          return batches[i].program + " " + std::to_string(i) + " gives another " + output.first;
+    }
+    auto persistents = machine.Persistents();
+    for (size_t p = 0; p < persistents.size(); p++)
+      if (!Alike(persistents[p], expected.persistents[p])) return std::string("another ") + plan->persistents[p]->name;
+  } catch (const Broken &broken) {
+    return broken.why;
+  }
+  return "";
+}
+
+}  // namespace dp_test
