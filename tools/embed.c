@@ -23,7 +23,7 @@ struct dp_embed {
   dp_embed_tensor *inputs, *outputs;
 };
 
-// Runs fn under the arena's guard against exhausted memory, and turns its status into a code and a message.
+// A status as code and message.
 static int finish(dp_status status, char *message, size_t room) {
   int code = dp_status_code(status);
   if (room) snprintf(message, room, "%s", dp_status_message(status));
@@ -32,6 +32,8 @@ static int finish(dp_status status, char *message, size_t room) {
 }
 
 // ---- what must be known ---------------------------------------------------------------------------------------------
+
+bool dp_embed_knows(const char *domain, const char *op, int64_t opset) { return dp_onnx_knows(domain, op, opset); }
 
 typedef struct {
   dp_arena *arena;

@@ -21,6 +21,8 @@ dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) DP
 // The same from memory. path: the file that the bytes could be, for messages and for what they name beside it.
 dp_status dp_onnx_import_bytes(dp_arena *arena, const char *path, const void *data, size_t bytes,
                                dp_model **model) DP_MUST_USE;
+// Whether something is made of operators of that name, for some types and attributes.
+bool dp_onnx_knows(const char *domain, const char *op, int64_t opset);
 // Which of the graph's inputs must be known before the model can be compiled, because an operand that our operator takes
 // as an attribute is computed of them (Reshape's shape), or what is only ever evaluated beforehand (Range). Models whose
 // inputs they are become importable by putting a Constant in each one's place. needed: of as many flags as the graph has

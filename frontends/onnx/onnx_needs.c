@@ -5,6 +5,7 @@
 // Functions of the model are not looked into; their operands count as data.
 #include <string.h>
 
+#include "frontends/onnx/onnx.h"
 #include "frontends/onnx/onnx_reader.h"
 
 typedef struct {
@@ -23,20 +24,30 @@ static bool is_result_needed(const needs *n, const Dp__Onnx__Node *node) {
   return false;
 }
 
+static const char *plain_domain(const char *domain) { return strcmp(domain, "ai.onnx") ? domain : ""; }
+
+// Without an operator of ours, but computed when everything about it is known.
+static bool is_evaluated(const char *name) { return dp_onnx_arithmetic_find(name) || dp_onnx_move_find(name); }
+
+bool dp_onnx_knows(const char *domain, const char *op, int64_t opset) {
+  if (*plain_domain(domain)) return dp_op_find(domain, op);
+  const char *name = dp_onnx_opset_name(op, opset);
+  return dp_op_find("", name) || is_evaluated(name) || dp_onnx_opset_chain(name) || dp_onnx_special_knows(name) ||
+         !strcmp(name, "Constant");
+}
+
 static dp_status look_at(needs *n, const Dp__Onnx__Node *node) {
-  const char *domain = !strcmp(node->domain, "ai.onnx") ? "" : node->domain;
+  const char *domain = plain_domain(node->domain);
   const char *name = *domain ? node->op_type : dp_onnx_opset_name(node->op_type, n->opset);
   const dp_op *op = dp_op_find(domain, name);
   bool all = is_result_needed(n, node);
   if (!*domain && (!strcmp(name, "Shape") || !strcmp(name, "Size"))) return DP_OK;
   if (!op && !dp_onnx_function_find(n->reader, node)) {
-    bool evaluated = !*domain && (dp_onnx_arithmetic_find(name) || dp_onnx_move_find(name));
-    bool known = evaluated || !strcmp(name, "Constant") || dp_onnx_opset_chain(name) || dp_onnx_special_knows(name);
-    if (*domain || !known)
+    if (!dp_onnx_knows(domain, node->op_type, n->opset))
       return dp_fail(EX_UNAVAILABLE,
                      "the operator %s%s%s (opset %lld) is not supported; `dpc ops` lists those that are", domain,
                      *domain ? "." : "", node->op_type, (long long)n->opset);
-    all |= evaluated && !dp_onnx_opset_chain(name);
+    all |= is_evaluated(name) && !dp_onnx_opset_chain(name);
   }
   for (size_t i = 0; i < node->n_input; i++)
     if (all || (op && i < (size_t)op->n_inputs && op->inputs[i].attribute)) need(n, node->input[i]);

@@ -341,6 +341,9 @@ TEST(OnnxTest, InputsThatAreNeededBeforehand) {
   m.Node("Mul", {"r", "weight"}, {"y"});
   for (const char *name : {"y", "q", "line"}) m.Output(name);
   EXPECT_EQ(Needs(m), "shape more start");
+  EXPECT_TRUE(dp_onnx_knows("ai.onnx", "Scatter", 10) && dp_onnx_knows("", "Range", 11) &&
+              dp_onnx_knows("", "Conv", 9));
+  EXPECT_FALSE(dp_onnx_knows("", "Frobnicate", 11) || dp_onnx_knows("elsewhere", "Conv", 11));
   Onnx other;
   other.Input("x", FLOAT, {"2"});
   other.Node("Frobnicate", {"x"}, {"y"});

@@ -17,6 +17,7 @@ import ctypes
 import numpy
 import onnx
 import onnx.backend.base
+import onnx.inliner
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
 from dpc import _library
@@ -50,46 +51,103 @@ def _close(value_info, shape):
         dims.add().dim_value = extent
 
 
-class Rep(onnx.backend.base.BackendRep):
-    """A prepared model."""
+def _state_defaults(model):
+    """Writes out the attributes that nodes leave at their defaults, which function bodies refer to."""
+    versions = {opset.domain: opset.version for opset in model.opset_import}
+    for node in model.graph.node:
+        version = versions.get(node.domain, 0)
+        if not onnx.defs.has(node.op_type, version, node.domain):
+            continue
+        given = {attribute.name for attribute in node.attribute}
+        for name, attribute in onnx.defs.get_schema(node.op_type, version, node.domain).attributes.items():
+            if name not in given and attribute.default_value.type:
+                node.attribute.add().CopyFrom(attribute.default_value)
 
-    def __init__(self, model, path="model.onnx", threads=1):
-        self._model, self._path, self._threads = model, path, threads
-        graph = model.graph
-        given = {tensor.name for tensor in graph.initializer}
-        self._inputs = [value.name for value in graph.input if value.name not in given]
-        tensors = [value for value in graph.input if value.name not in given and value.type.HasField("tensor_type")]
-        serialized = model.SerializeToString()
-        flags = _refusing(_library.needs, serialized, path, len(graph.input))
+
+def _expand(model):
+    """The model with every operator that is not ours, and that ONNX defines by others, replaced by these."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    _state_defaults(copy)
+    versions = {opset.domain: opset.version for opset in model.opset_import}
+    ours = [(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()
+            if _library.knows(schema.domain, schema.name, versions.get(schema.domain, 0))]
+    try:
+        return onnx.inliner.inline_selected_functions(copy, ours, exclude=True, inline_schema_functions=True)
+    except (RuntimeError, ValueError) as error:
+        raise Unsupported(f"its operators' function bodies cannot be put in: {error}") from None
+
+
+class _Form:
+    """A model, and what the compiler must be told before it can compile it."""
+
+    def __init__(self, model, path):
+        graph, given = model.graph, {tensor.name for tensor in model.graph.initializer}
+        flags = _refusing(_library.needs, model.SerializeToString(), path, len(graph.input))
         needed = {value.name for value, flag in zip(graph.input, flags) if flag}
-        self._constants = [value.name for value in tensors if value.name in needed]
-        self._open = [value.name for value in tensors if value.name not in needed and _is_open(value)]
-        self._output = onnx.backend.base.namedtupledict("Outputs", [value.name for value in graph.output])
-        self._programs = collections.OrderedDict()
-        if not self._constants and not self._open:
-            self._programs[((), ())] = _refusing(_library.Program, serialized, path, threads)
+        tensors = [value for value in graph.input if value.name not in given and value.type.HasField("tensor_type")]
+        self.model = model
+        self.constants = [value.name for value in tensors if value.name in needed]
+        self.open = [value.name for value in tensors if value.name not in needed and _is_open(value)]
 
-    def _specialize(self, arrays):
+    def key(self, arrays):
+        return (tuple(arrays[name].shape for name in self.open),
+                tuple((arrays[name].dtype.str, arrays[name].shape, arrays[name].tobytes()) for name in self.constants))
+
+    def specialize(self, arrays):
         """The model with what the inputs tell."""
+        if not self.open and not self.constants:
+            return self.model.SerializeToString()
         model = onnx.ModelProto()
-        model.CopyFrom(self._model)
+        model.CopyFrom(self.model)
         inputs = {value.name: value for value in model.graph.input}
-        for name in self._open:
+        for name in self.open:
             _close(inputs[name], arrays[name].shape)
-        for name in self._constants:
+        for name in self.constants:
             model.graph.input.remove(inputs[name])
         nodes = [onnx.helper.make_node("Constant", [], [name], value=onnx.numpy_helper.from_array(arrays[name]))
-                 for name in self._constants]
+                 for name in self.constants]
         rest = list(model.graph.node)
         del model.graph.node[:]
         model.graph.node.extend(nodes + rest)
         return model.SerializeToString()
 
-    def _program(self, arrays):
-        key = (tuple(arrays[name].shape for name in self._open),
-               tuple((arrays[name].dtype.str, arrays[name].shape, arrays[name].tobytes()) for name in self._constants))
+
+class Rep(onnx.backend.base.BackendRep):
+    """A prepared model."""
+
+    def __init__(self, model, path="model.onnx", threads=1):
+        given = {tensor.name for tensor in model.graph.initializer}
+        self._path, self._threads = path, threads
+        self._inputs = [value.name for value in model.graph.input if value.name not in given]
+        self._output = onnx.backend.base.namedtupledict("Outputs", [value.name for value in model.graph.output])
+        self._programs = collections.OrderedDict()
+        self._model, self._form = model, None
+        self._try_forms(self._prepare)
+
+    def _try_forms(self, function):
+        """function(form) of the model as it is or, when that is refused, of what its operators' function bodies make."""
+        try:
+            self._form = self._form or _Form(self._model, self._path)
+            return function(self._form)
+        except Unsupported as refusal:
+            if self._model is None:
+                raise
+            model, self._model = _expand(self._model), None
+            try:
+                self._form = _Form(model, self._path)
+                return function(self._form)
+            except Unsupported:
+                raise refusal from None
+
+    def _prepare(self, form):
+        if not form.constants and not form.open:
+            self._compile(form, {})
+
+    def _compile(self, form, arrays):
+        key = form.key(arrays)
         if key not in self._programs:
-            program = _refusing(_library.Program, self._specialize(arrays), self._path, self._threads)
+            program = _refusing(_library.Program, form.specialize(arrays), self._path, self._threads)
             while len(self._programs) >= KEPT_PROGRAMS:
                 self._programs.popitem(last=False)
             self._programs[key] = program
@@ -112,7 +170,7 @@ class Rep(onnx.backend.base.BackendRep):
 
     def run(self, inputs, **kwargs):
         arrays = self._name(inputs)
-        program = self._program(arrays)
+        program = self._try_forms(lambda form: self._compile(form, arrays))
         for name, tensor in program.inputs.items():
             _write(name, tensor, arrays[name])
         program.run()
