@@ -110,6 +110,96 @@ TEST_P(Gradient, EqualsDifferences) {
   if (floats > 1) Check(c, -1);
 }
 
+// ---- operators that others take the place of ------------------------------------------------------------------------
+
+// Appends the gradient nodes of the whole graph, from the last to the first: gradients by value id.
+std::vector<dp_value *> Differentiate(dp_builder *builder, std::vector<dp_value *> gradients) {
+  dp_graph *graph = builder->graph;
+  for (int32_t i = graph->n_nodes - 1; i >= 0; i--) {
+    const dp_node *node = graph->nodes[i];
+    std::vector<dp_value *> dy(size_t(node->n_outputs)), dx(size_t(node->n_inputs) + 1);
+    bool reached = false;
+    for (int r = 0; r < node->n_outputs; r++) {
+      dy[size_t(r)] = node->outputs[r] ? gradients[size_t(node->outputs[r]->id)] : nullptr;
+      reached |= dy[size_t(r)] != nullptr;
+    }
+    if (!reached || !node->op->gradient) continue;
+    node->op->gradient(builder, node, dy.data(), dx.data());
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (!node->inputs[k] || !dx[size_t(k)]) continue;
+      dp_value *&sum = gradients[size_t(node->inputs[k]->id)];
+      sum = sum ? dp_build2(builder, "Add", sum, dx[size_t(k)]) : dx[size_t(k)];
+    }
+  }
+  return gradients;
+}
+
+class ReplacedGradient : public testing::TestWithParam<Case> {};
+
+TEST_P(ReplacedGradient, EqualsDifferences) {
+  Case c = GetParam();
+  Built built(c);
+  ASSERT_EQ(built.error, "");
+  std::map<std::string, Tensor> bindings;
+  for (size_t i = 0; i < built.operands.size(); i++)
+    if (built.operands[i]) bindings[built.operands[i]->name] = DrawOperand(c, int(i), built.operands[i]->type, built.n);
+  bindings[DP_SCALAR_N] = MakeTensor(DP_INT64, {}, {double(built.n)});
+  std::vector<dp_value *> out = Replace(&built);
+  ASSERT_EQ(built.error, "");
+  int32_t n_forward = built.graph->n_nodes;
+  std::vector<dp_value *> gradients(size_t(built.graph->n_values));
+  std::vector<Tensor> weights(out.size());
+  dp_builder builder{built.graph, DP_OK, "gradient"};
+  for (size_t r = 0; r < out.size(); r++) {
+    if (!dp_type_is_float(out[r]->type.dtype)) continue;
+    std::string name = "dy" + std::to_string(r);
+    bindings[name] = weights[r] = DrawNumbers(c, name, out[r]->type, built.n);
+    gradients[size_t(out[r]->id)] = dp_graph_add_value(built.graph, DP_VALUE_INPUT, name.c_str(), out[r]->type);
+  }
+  gradients = Differentiate(&builder, gradients);
+  ASSERT_EQ(std::string(dp_status_message(builder.status)), "");
+  std::vector<Tensor> values;
+  ASSERT_EQ(RunGraph(dp_target_cpu, built.graph, built.n, bindings, &values), "");
+  int32_t n_all = built.graph->n_nodes;
+  auto loss = [&] {
+    std::vector<Tensor> moved;
+    built.graph->n_nodes = n_forward;
+    EXPECT_EQ(RunGraph(dp_target_cpu, built.graph, built.n, bindings, &moved), "");
+    built.graph->n_nodes = n_all;
+    double sum = 0;
+    for (size_t r = 0; r < out.size(); r++)
+      for (int64_t k = 0; weights[r].dtype && k < weights[r].Count(); k++)
+        sum += weights[r].Get(k) * moved[size_t(out[r]->id)].Get(k);
+    return sum;
+  };
+  for (const dp_value *x : built.operands) {
+    if (!x || !dp_type_is_float(x->type.dtype)) continue;
+    const dp_value *g = gradients[size_t(x->id)];
+    Tensor &operand = bindings[x->name];
+    for (int64_t k = 0; k < operand.Count(); k++) {
+      double at = operand.Get(k);
+      operand.Set(k, at + kStep);
+      double above = loss();
+      operand.Set(k, at - kStep);
+      double below = loss();
+      operand.Set(k, at);
+      double expected = (above - below) / (2 * kStep), found = g ? values[size_t(g->id)].Get(k) : 0;
+      EXPECT_NEAR(found, expected, kTolerance * (1 + std::fabs(expected))) << x->name << ", element " << k;
+    }
+  }
+}
+
+std::vector<Case> ReplacedCases() {
+  std::vector<Case> cases;
+  for (const Case &c : AllCases(true))
+    if (c.float64 && IsReplaced(c.op) && !c.sample->no_gradient && std::string(c.op->name) != "Dropout")
+      cases.push_back(c);
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, ReplacedGradient, testing::ValuesIn(ReplacedCases()),
+                         [](const testing::TestParamInfo<Case> &info) { return TestName(info.param); });
+
 // Of float64 operands, and whose gradient is one: a cast to float32 has steps of its own.
 std::vector<Case> Cases() {
   std::vector<Case> cases;

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Makes references.txt: what NumPy and PyTorch give for every sample of every operator.
+"""Makes references.txt: what NumPy, PyTorch and ONNX's reference evaluator give for every sample of every operator.
 
     bazel-bin/tests/ops/list_samples | python3 tests/ops/make_references.py > tests/ops/references.txt
 
-Needs numpy and torch; the tests need only the file. Operands are drawn as in samples.cc, results computed in float64.
+Needs numpy, torch and onnx; the tests need only the file. Operands are drawn as in samples.cc, results computed in float64.
 """
 import math
 import re
 import sys
 
 import numpy as np
+import onnx
+import onnx.reference
 import torch
 import torch.nn.functional as F
 
@@ -21,11 +23,12 @@ INTEGERS = ("uint8", "int32", "int64", "bool")
 # ---- the sample: operands, attributes ------------------------------------------------------------------------------
 
 def split(text):
-    """At the commas outside brackets."""
-    parts, depth = [""], 0
+    """At the commas outside brackets and quotes."""
+    parts, depth, quoted = [""], 0, False
     for letter in text:
         depth += (letter == "[") - (letter == "]")
-        if letter == "," and not depth:
+        quoted ^= letter == '"'
+        if letter == "," and not depth and not quoted:
             parts.append("")
         else:
             parts[-1] += letter
@@ -41,7 +44,10 @@ def attribute(text, n):
     if text.startswith('"'):
         return text.strip('"')
     if text.startswith("["):
-        return [extent(t.strip(), n) for t in text[1:-1].split(",")] if text != "[]" else []
+        items = [t.strip() for t in text[1:-1].split(",")] if text != "[]" else []
+        if any(re.search(r'["]|[.]\d', t) for t in items):
+            return [attribute(t, n) for t in items]
+        return [extent(t, n) for t in items]
     return float(text) if re.search(r"[.e]", text) else int(text)
 
 
@@ -67,6 +73,27 @@ def draw(heading, operand, dtype, extents, low, high):
 
 def t(x):
     return torch.from_numpy(np.array(x))
+
+
+# ---- ONNX's own reference evaluator ---------------------------------------------------------------------------------
+
+def by_onnx(op, n_outputs=1, opset=25, operands=()):
+    """What ONNX's evaluator gives. operands: name -> place and type of what is an attribute here and an operand there."""
+    def run(a, *x):
+        a, x = dict(a), list(x)
+        for name, (place, dtype) in dict(operands).items():
+            if name in a:
+                x += [None] * (place + 1 - len(x))
+                x[place] = np.array(a.pop(name), dtype)
+        names = [f"x{i}" if value is not None else "" for i, value in enumerate(x)]
+        outputs = [f"y{i}" for i in range(n_outputs)]
+        node = onnx.helper.make_node(op, names, outputs, **a)
+        info = lambda name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, None)
+        graph = onnx.helper.make_graph([node], "g", [info(m) for m in names if m], [info(o) for o in outputs])
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+        feeds = {name: value for name, value in zip(names, x) if name}
+        return [np.asarray(y) for y in onnx.reference.ReferenceEvaluator(model).run(None, feeds)]
+    return run
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------
@@ -571,6 +598,8 @@ OPS = {
     "SpaceToDepth": space_to_depth,
     "Shape": lambda a, x: np.array(x.shape[a.get("start", 0):a.get("end")], np.int64),
     "Size": lambda a, x: np.array(x.size, np.int64),
+    "Attention": by_onnx("Attention", 4),
+    "RotaryEmbedding": by_onnx("RotaryEmbedding", 1, 24),
     "dp.SGD": sgd,
     "dp.Adam": adam,
     "dp.Dropout": dropout,

@@ -47,6 +47,10 @@ class Built {
   dp_status Build(const Case &c);
 };
 
+// Makes of the case's graph, whose operator is replaced in every program, a graph of what takes the node's place in
+// training; its results, of the types that infer gave. Sets error when it fails.
+std::vector<dp_value *> Replace(Built *built);
+
 // Element i of operand `operand` follows from the sample's name alone: uniform in [low, high] (-1 .. 1 when they are
 // equal), rounded to float32; integers uniform among those of the range.
 Tensor DrawOperand(const Case &c, int operand, const dp_type &type, int64_t n);

@@ -1,0 +1,42 @@
+// Building blocks for operators that are put together from others (`lower`, `specialize`): constants whose numbers the
+// compiler works out, and one-line forms of the operators that rearrange elements.
+//
+// Errors are the builder's (ir/builder.h). A constant of more elements than a network should carry is refused there.
+#ifndef DP_IR_OPS_COMPOSE_H
+#define DP_IR_OPS_COMPOSE_H
+
+#include "ir/ops/piecewise.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Room for the numbers of a constant of this shape, all 0, and their count; NULL, with the builder failed, when its
+// extents depend on the batch or are too large.
+double *dp_compose_room(dp_builder *builder, const dp_shape *shape, int64_t *count);
+// A constant of type dtype and this shape with these numbers, each exactly representable for integers below 2^53.
+dp_value *dp_compose_constant(dp_builder *builder, dp_dtype dtype, const dp_shape *shape, const double *numbers);
+// from, from + step, ... in a rank 1 tensor of `count` elements.
+dp_value *dp_compose_range(dp_builder *builder, dp_dtype dtype, double from, double step, int64_t count);
+// Every element `number`; extents may be symbolic.
+dp_value *dp_compose_filled(dp_builder *builder, dp_dtype dtype, const dp_shape *shape, double number);
+
+dp_value *dp_compose_transpose(dp_builder *builder, dp_value *x, const int64_t *perm);  // perm: rank of x
+dp_value *dp_compose_swap(dp_builder *builder, dp_value *x, int d, int e);              // two dims of x
+dp_value *dp_compose_expand(dp_builder *builder, dp_value *x, const dp_shape *shape);   // x itself when it has it
+dp_value *dp_compose_gather(dp_builder *builder, dp_value *x, dp_value *indices, int axis);
+dp_value *dp_compose_pick(dp_builder *builder, dp_value *x, dp_value *indices, int axis);  // GatherElements
+dp_value *dp_compose_slice(dp_builder *builder, dp_value *x, int axis, int64_t start, int64_t end);
+dp_value *dp_compose_concat(dp_builder *builder, dp_value *a, dp_value *b, int axis);
+// Elements with index i along the axis only, without that dim.
+dp_value *dp_compose_take(dp_builder *builder, dp_value *x, int axis, int64_t i);
+dp_value *dp_compose_where(dp_builder *builder, dp_value *condition, dp_value *x, dp_value *y);
+// x with a dim of 1 put in at `axis`.
+dp_value *dp_compose_unsqueeze(dp_builder *builder, dp_value *x, int axis);
+// x with dims [first, end) made one.
+dp_value *dp_compose_merge(dp_builder *builder, dp_value *x, int first, int end);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
