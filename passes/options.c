@@ -34,7 +34,6 @@ static dp_status check_choices(const dp_options *o) {
   if (o->microbatches) return unavailable("--microbatches");
   if (o->schedule) return unavailable("--schedule");
   if (o->zero_stage) return unavailable("--zero-stage");
-  if (o->memory_bytes) return unavailable("--memory");
   if (o->why) return unavailable("--why");
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
     return dp_fail(EX_USAGE, "--precision: fp32 or fp64 is expected");

@@ -42,7 +42,7 @@ typedef struct {
   const char *isa;            // NULL: this machine's
   int n_splits;
   const dp_split *splits;
-  int64_t microbatches, zero_stage, memory_bytes;  // 0: not given
+  int64_t microbatches, zero_stage, memory_bytes;  // 0: not given; see fit.h
   const char *schedule;                            // "gpipe", "1f1b"; NULL: not given
   bool why;
   bool unscheduled;         // nodes keep the graph's order on their streams: what schedules are measured against

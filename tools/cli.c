@@ -69,6 +69,21 @@ dp_status dp_cli_int(const char *option, const char *text, int64_t low, int64_t 
   return DP_OK;
 }
 
+dp_status dp_cli_bytes(const char *option, const char *text, int64_t *bytes) {
+  static const char powers[] = "KMGT";
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  const char *power = end != text && *end ? strchr(powers, *end) : NULL;
+  bool wrong = end == text || errno || value < 1 || (*end && (!power || end[1]));
+  if (wrong || __builtin_mul_overflow(value, power ? 1LL << 10 * (power - powers + 1) : 1LL, &value))
+    return dp_fail(EX_USAGE,
+                   "--%s=%s: expected a count of bytes, such as 800000, 512M or 2G (K, M, G, T: powers of 1024)",
+                   option, text);
+  *bytes = value;
+  return DP_OK;
+}
+
 bool dp_cli_same_file(const char *a, const char *b) {
   struct stat x, y;
   return !strcmp(a, b) || (!stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);

@@ -22,6 +22,8 @@ dp_status dp_cli_pair_parse(dp_arena *arena, const char *option, const char *tex
 
 // A whole number in [low, high]. EX_USAGE.
 dp_status dp_cli_int(const char *option, const char *text, int64_t low, int64_t high, int64_t *number) DP_MUST_USE;
+// A count of bytes, 1 or more: a whole number, and K, M, G or T behind it for powers of 1024. EX_USAGE.
+dp_status dp_cli_bytes(const char *option, const char *text, int64_t *bytes) DP_MUST_USE;
 
 // Whether both paths name one file, there already or not.
 bool dp_cli_same_file(const char *a, const char *b);

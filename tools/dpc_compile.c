@@ -3,6 +3,7 @@
 
 #include "ir/plan.h"
 #include "ir/verify/verify.h"
+#include "passes/fit.h"
 #include "tools/dpc.h"
 #include "tools/dpc_options.h"
 
@@ -11,18 +12,19 @@ static void print_summary(const char *path, const Dp__Plan *plan) {
   for (size_t i = 0; i < plan->n_mesh; i++)
     fprintf(stderr, "%s%s=%lld", i ? "," : "", plan->mesh[i]->name, (long long)plan->mesh[i]->size);
   size_t instructions = 0;
-  unsigned long long device = 0;
   for (size_t r = 0; r < plan->n_roles; r++) {
     const Dp__Role *role = plan->roles[r];
     for (size_t p = 0; p < role->n_programs; p++)
       for (size_t s = 0; s < role->programs[p]->n_streams; s++)
         instructions += role->programs[p]->streams[s]->n_instructions;
-    for (size_t a = 0; a < role->n_arenas; a++)
-      if (role->arenas[a]->space == DP__SPACE__PERSISTENT || role->arenas[a]->space == DP__SPACE__TRANSIENT)
-        device += role->arenas[a]->bytes;
   }
+  dp_fit_bytes device = dp_fit_measure(plan);
   fprintf(stderr, ", batch %lld, %zu instructions, %.1f KiB a device, checked\n", (long long)plan->batch, instructions,
-          (double)device / 1024);
+          (double)(device.persistent + device.rest) / 1024);
+}
+
+static dp_status read_again(void *path, dp_arena *arena, dp_model **model) {
+  return dp_dpc_import_read(arena, path, model);
 }
 
 dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
@@ -37,6 +39,7 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
   if (dp_status_code(status) == EX_DATAERR) return dp_status_context(status, "%s", options.model);
   DP_TRY(status);
   if (!plan) return DP_OK;
+  DP_TRY(dp_fit_check(plan, &options.compile, read_again, (char *)(uintptr_t)options.model));
   status = dp_verify_plan(plan, NULL);
   if (status)
     return dp_fail(EX_SOFTWARE, "%s: the plan that was made of it does not hold, which is our mistake: %s",

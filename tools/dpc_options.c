@@ -40,6 +40,9 @@ static const struct argp_option table[] = {
     {"devices", KEY_DEVICES, "N", 0, "That many devices, along one mesh axis named after the strategy", 0},
     {"mesh", KEY_MESH, "AXIS=N,...", 0, "Devices along several axes, for models whose parameters name some of them", 0},
     {"target", KEY_TARGET, "cpu", 0, "What the devices are", 0},
+    {"memory", KEY_MEMORY, "BYTES", 0,
+     "Memory of each device; K, M, G and T multiply by 1024. A plan that takes more is refused, with what would fit",
+     0},
     {"threads", KEY_THREADS, "T", 0,
      "Most threads that one instruction is split over (default: this machine's cores, shared by the devices)", 0},
     {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set that kernels are chosen for (default: this machine's)", 0},
@@ -65,7 +68,6 @@ static const struct argp_option table[] = {
     {"microbatches", KEY_MICROBATCHES, "M", OPTION_HIDDEN, 0, 0},
     {"schedule", KEY_SCHEDULE, "NAME", OPTION_HIDDEN, 0, 0},
     {"zero-stage", KEY_ZERO_STAGE, "K", OPTION_HIDDEN, 0, 0},
-    {"memory", KEY_MEMORY, "BYTES", OPTION_HIDDEN, 0, 0},
     {"why", KEY_WHY, 0, OPTION_HIDDEN, 0, 0},
     {0},
 };
@@ -191,7 +193,7 @@ static dp_status take(parsing *p, int key, char *text) {
     case KEY_ISA:
       return choose("isa", text, WORDS("avx2", "avx512"), &o->isa);
     case KEY_MEMORY:
-      return dp_cli_int("memory", text, 1, INT64_MAX, &o->memory_bytes);
+      return dp_cli_bytes("memory", text, &o->memory_bytes);
     case KEY_WHY:
       o->why = true;
       return DP_OK;
@@ -244,6 +246,7 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
           "Examples:\n"
           "  dpc compile digits.dpt --batch=64 -o plan.bin\n"
           "  dpc compile digits.dpt --strategy=data --devices=4 --batch=64\n"
+          "  dpc compile digits.dpt --batch=64 --memory=512M\n"
           "  dpc compile net.pb --batch=64 --loss='mse(y,t)' --optimizer='sgd(lr=0.1)'\n"
           "  dpc compile net.pb --batch=64 --optimizer='adamw(lr=1e-3,clip_norm=1)'\n"
           "  dpc compile net.onnx --batch=64 --mode=infer\n"

@@ -59,7 +59,7 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
 TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
   for (const char *option :
        {"--strategy=tensor", "--strategy=auto", "--strategy=zero", "--target=cuda",
-        "--microbatches=4", "--schedule=1f1b", "--zero-stage=2", "--memory=1000000", "--why"})
+        "--microbatches=4", "--schedule=1f1b", "--zero-stage=2", "--why"})
     Refused(Compile(option), 69, {"not built"});
   Refused("dpc verify x.bin --against=x.dpt", 69, {"--against", "not built"});
   EXPECT_FALSE(Exists(File("plan.bin")));

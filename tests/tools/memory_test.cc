@@ -1,0 +1,86 @@
+// --memory: what does not fit is refused, and what is said to fit does.
+#include <cstdlib>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+class Memory : public Tools {
+ protected:
+  std::string Compile(const std::string &options) const { return "dpc compile -o " + File("plan.bin") + " " + options; }
+  // What follows `before` in the text, up to a space or comma-and-space or colon.
+  static std::string After(const std::string &text, const std::string &before) {
+    size_t at = text.find(before);
+    if (at == std::string::npos) return "";
+    at += before.size();
+    size_t end = at;
+    while (end < text.size() && text[end] != ' ' && text[end] != '\n' && text.compare(end, 2, ", ") != 0) end++;
+    return text.substr(at, end - at);
+  }
+  // Refused, with nothing written; stderr.
+  std::string Answer(const std::string &options) {
+    Result result = Run(Compile(options));
+    EXPECT_EQ(result.code, 78) << options << "\n" << result.err;
+    EXPECT_FALSE(Exists(File("plan.bin")));
+    return result.err;
+  }
+  void Fits(const std::string &options) {
+    Must(Compile(options));
+    std::remove(File("plan.bin").c_str());
+  }
+};
+
+// The largest smaller batch and the fewest more devices, followed; one more, or one less, is refused again.
+TEST_F(Memory, WhatIsSaidToFitDoes) {
+  for (const char *network : {"vgg11.dpt --memory=120M", "resnet18.dpt --memory=200M", "mnist_cnn.dpt --memory=419M"}) {
+    SCOPED_TRACE(network);
+    const std::string options = std::string("examples/") + network;
+    std::string answer = Answer(options + " --batch=64");
+    int batch = atoi(After(answer, "--batch=").c_str()), devices = atoi(After(answer, "--devices=").c_str());
+    ASSERT_GT(batch, 0) << answer;
+    ASSERT_GT(devices, 1) << answer;
+    Fits(options + " --batch=" + std::to_string(batch));
+    Answer(options + " --batch=" + std::to_string(batch + 1));
+    Fits(options + " --batch=64 --strategy=data --devices=" + std::to_string(devices));
+    if (devices > 2) Answer(options + " --batch=64 --strategy=data --devices=" + std::to_string(devices - 1));
+  }
+}
+
+TEST_F(Memory, OfAMeshTheAxisDataGrows) {
+  const std::string options = "examples/vgg11.dpt --strategy=data --memory=96M --batch=64 --mesh=";
+  std::string answer = Answer(options + "data=2,tensor=2"), mesh = After(answer, "--mesh=");
+  EXPECT_EQ(mesh.substr(mesh.find(',')), ",tensor=2") << answer;
+  Fits(options + mesh);
+}
+
+TEST_F(Memory, TheLimitIsToTheByte) {
+  const std::string options = "examples/mlp.dpt --batch=64 --memory=";
+  std::string takes = After(Answer(options + "1"), "takes ");
+  Fits(options + takes);
+  Answer(options + std::to_string(atoll(takes.c_str()) - 1));
+  // What the plan says it takes: the sum of the arenas on a device.
+  Must(Compile(options + takes));
+  std::string text = Must("dpc show " + File("plan.bin")).out;
+  long long arenas = 0;
+  for (const char *space : {"persistent", "transient"}) {
+    std::string bytes = After(text, std::string("arena ") + space + ": ");
+    ASSERT_NE(bytes, "") << text.substr(0, 2000);
+    arenas += atoll(bytes.c_str());
+  }
+  EXPECT_EQ(std::to_string(arenas), takes);
+}
+
+TEST_F(Memory, NothingWouldFit) {
+  std::string answer = Answer("examples/mlp.dpt --batch=64 --memory=10K");
+  EXPECT_NE(answer.find("no smaller batch and no more devices would fit"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("10240 bytes"), std::string::npos) << answer;
+}
+
+TEST_F(Memory, BytesAreWholeNumbersWithAPowerOf1024) {
+  for (const char *good : {"1000000", "977K", "1M", "1G", "1T"})
+    Fits(std::string("examples/mlp.dpt --batch=64 --memory=") + good);
+  for (const char *bad : {"0", "-1", "K", "1Q", "1KB", "1.5G", "99999999T", "9223372036854775808"})
+    Refused(Compile(std::string("examples/mlp.dpt --batch=64 --memory=") + bad), 64, {"--memory", bad, "512M"});
+}
+
+}  // namespace
