@@ -105,6 +105,26 @@ static dp_status check_operands(const dp_node *node) {
   return DP_OK;
 }
 
+static bool is_hint(const dp_node *node, const dp_attr *attr) {
+  return !strcmp(attr->name, DP_ATTR_INPLACE) && !find_attr(node->op, attr->name);
+}
+
+// What may lie where its operand lies follows from who reads the operand and when.
+static dp_status drop_hints(dp_node *node) {
+  int kept = 0;
+  dp_attr *attrs = NULL;
+  for (int i = 0; i < node->n_attrs; i++) {
+    if (!is_hint(node, &node->attrs[i]))
+      DP_PUSH(node->graph->arena, attrs, kept, node->attrs[i]);
+    else if (node->attrs[i].kind != DP_ATTR_INT)
+      return dp_fail(EX_DATAERR, "attribute '%s' is 0 or 1", DP_ATTR_INPLACE);
+  }
+  if (kept == node->n_attrs) return DP_OK;
+  node->attrs = attrs;
+  node->n_attrs = kept;
+  return DP_OK;
+}
+
 static dp_status check_attrs(const dp_node *node) {
   static const char *const kinds[] = {"?",
                                       "an int",
@@ -141,6 +161,7 @@ static dp_status check_attrs(const dp_node *node) {
 static dp_status infer(dp_node *node) {
   DP_TRY(take_constant_operands(node));
   DP_TRY(check_operands(node));
+  DP_TRY(drop_hints(node));
   DP_TRY(check_attrs(node));
   DP_TRY(node->op->infer(node));
   for (int i = 0; i < node->n_outputs; i++)

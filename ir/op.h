@@ -38,6 +38,9 @@ typedef struct {
 
 enum { DP_MAX_OPERANDS = 8, DP_MAX_ATTRS = 12 };
 
+// What exporters leave on a node that overwrote its operand. Any node may have it; it is a hint that dp_op_infer drops.
+#define DP_ATTR_INPLACE "inplace"
+
 typedef enum {
   DP_OP_RANDOM = 1,         // uses the counter-based generator: kept apart by its "key", never merged by CSE
   DP_OP_UPDATE = 2,         // result i replaces operand i (a persistent value): must run in place

@@ -54,7 +54,7 @@ dp_status dp_session_persistent_write(dp_session *session, int32_t persistent, c
 const dp_model *dp_session_model(const dp_session *session);
 const dp_graph *dp_session_graph(const dp_session *session, int program);
 
-// Bytes allocated, by Dp__Space; the same as the plan's figures times devices.
+// Bytes of one arena as allocated, by Dp__Space: the plan's figure. A device has one persistent and one transient arena.
 uint64_t dp_session_bytes(const dp_session *session, Dp__Space space);
 
 // Writes what was recorded as Chrome trace events (Perfetto reads them): a track a device and stream, a slice for the work

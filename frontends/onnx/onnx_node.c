@@ -84,7 +84,7 @@ static dp_status read_attrs(dp_onnx_node *node) {
     if (dp_onnx_attr_find(m, attr.name) != m->attribute[i])
       return dp_fail(EX_DATAERR, "attribute '%s' is given twice", attr.name);
     int place = dp_onnx_opset_operand(m->op_type, node->scope->opset, attr.name);
-    if (schema_of(node->op, attr.name))
+    if (schema_of(node->op, attr.name) || !strcmp(attr.name, DP_ATTR_INPLACE))
       DP_PUSH(node->reader->arena, node->attrs, node->n_attrs, attr);
     else if (place >= 0)
       DP_TRY(put_operand(node, place, &attr));

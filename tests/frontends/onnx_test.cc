@@ -20,6 +20,17 @@ TEST(OnnxTest, ALinearLayer) {
             "output y\n");
 }
 
+TEST(OnnxTest, InPlaceIsAHint) {
+  Onnx m;
+  m.Input("x", FLOAT, {"N", "3"});
+  m.Node("Relu", {"x"}, {"y"}, {m.Int("inplace", 1)});
+  m.Node("LeakyRelu", {"y"}, {"z"}, {m.Int("inplace", 0), m.Float("alpha", 0.5f)});
+  m.Output("z");
+  std::string text = m.Import();
+  EXPECT_NE(text.find("= Relu(x) [name"), std::string::npos) << text;
+  EXPECT_NE(text.find("= LeakyRelu(y) {alpha=0.5} [name"), std::string::npos) << text;
+}
+
 // ---- the batch ------------------------------------------------------------------------------------------------------
 
 std::string Inputs(const std::vector<Names> &shapes) {

@@ -90,6 +90,7 @@ const Wrong kWrong[] = {
      "weights has shape [2] where [3] is expected"},
     {"BatchNormalization", "float32[N,3], float32[3], float32[3], float32[3], float32[4]", "",
      "input_var has shape [4] where [3]"},
+    {"Relu", "float32[N,3]", "inplace=\"yes\"", "attribute 'inplace' is 0 or 1"},
     {"dp.GroupedBatchNormalization", "float32[N,3], float32[3], float32[3]", "groups=0, axis=\"data\"", "groups is 0"},
     {"dp.GroupedBatchNormalization", "float32[3*N,3], float32[3], float32[3]", "groups=2, unit=2, axis=\"data\"",
      "units of 2 rows"},
