@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/ops/compose.h"
+
 static const char *reduction_of(const dp_node *node) { return dp_node_string(node, "reduction", "mean"); }
 
 bool dp_cross_entropy_per_label(const dp_node *node) { return !strcmp(reduction_of(node), "none"); }
@@ -29,4 +31,42 @@ dp_status dp_cross_entropy_check(const dp_node *node, int weights) {
   if (!dp_common_operand(node, weights)) return DP_OK;
   dp_shape classes = {.rank = 1, .dims = {scores->dims[1]}};
   return dp_common_expect("weights", dp_common_shape(node, weights), &classes);
+}
+
+dp_value *dp_cross_entropy_seen(dp_builder *b, const dp_node *node, dp_value *labels) {
+  if (!dp_node_attr(node, "ignore_index")) return NULL;
+  dp_value *ignored = dp_build_fill(b, labels->type.dtype, (double)dp_node_int(node, "ignore_index", 0));
+  return dp_build1(b, "Not", dp_build2(b, "Equal", labels, ignored));
+}
+
+dp_value *dp_cross_entropy_known(dp_builder *b, const dp_node *node, dp_value *labels) {
+  dp_value *seen = dp_cross_entropy_seen(b, node, labels);
+  return seen ? dp_compose_where(b, seen, labels, dp_build_fill(b, labels->type.dtype, 0)) : labels;
+}
+
+dp_value *dp_cross_entropy_weights(dp_builder *b, const dp_node *node, dp_value *labels, dp_value *weights,
+                                   dp_dtype dtype) {
+  dp_value *seen = dp_cross_entropy_seen(b, node, labels);
+  if (!weights && seen) return dp_build_cast(b, seen, dtype);
+  if (!weights) return dp_compose_filled(b, dtype, &labels->type.shape, 1);
+  dp_value *each = dp_compose_gather(b, weights, dp_cross_entropy_known(b, node, labels), 0);
+  return seen ? dp_compose_where(b, seen, each, dp_build_fill(b, dtype, 0)) : each;
+}
+
+void dp_cross_entropy_lower(dp_builder *b, const dp_node *node, dp_value *const *in, int scaled, dp_value **out) {
+  if (dp_cross_entropy_splits(node)) return;  // its rows serve
+  int last = node->op->n_inputs - 1;
+  dp_value *operands[DP_MAX_OPERANDS] = {0}, *weights = dp_common_operand(node, last) ? in[last] : NULL;
+  for (int i = 0; i < node->n_inputs; i++) operands[i] = in[i];
+  dp_value *each = dp_cross_entropy_weights(b, node, in[1], weights, in[0]->type.dtype);
+  int64_t axes[DP_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+  dp_value *count = dp_build_reduce(b, "ReduceSum", each, axes, (size_t)each->type.shape.rank, false);
+  if (scaled >= 0) operands[scaled] = dp_build2(b, "Div", in[scaled], count);
+  dp_attr attrs[2] = {dp_attr_string("reduction", "sum")};
+  int n_attrs = 1;
+  if (dp_node_attr(node, "ignore_index")) attrs[n_attrs++] = *dp_node_attr(node, "ignore_index");
+  const char *name = *node->op->domain ? dp_printf(b->graph->arena, "dp.%s", node->op->name) : node->op->name;
+  out[0] = dp_build(b, name, node->n_inputs, operands, node->n_outputs, n_attrs, attrs);
+  if (node->n_outputs > 1 && out[0]->producer) out[1] = out[0]->producer->outputs[1];
+  if (scaled < 0) out[0] = dp_build2(b, "Div", out[0], count);
 }

@@ -14,6 +14,17 @@ bool dp_cross_entropy_per_label(const dp_node *node);  // reduction none
 // Whether the loss of a part of the labels is known without the rest, up to a sum.
 bool dp_cross_entropy_splits(const dp_node *node);
 
+// bool [N, d...]: the labels that are not the ignore_index. NULL: all.
+dp_value *dp_cross_entropy_seen(dp_builder *builder, const dp_node *node, dp_value *labels);
+// The labels, class 0 in place of the ignore_index.
+dp_value *dp_cross_entropy_known(dp_builder *builder, const dp_node *node, dp_value *labels);
+// What each label counts for, [N, d...]: its class's weight, 1 without weights (NULL), 0 where it is ignored.
+dp_value *dp_cross_entropy_weights(dp_builder *builder, const dp_node *node, dp_value *labels, dp_value *weights,
+                                   dp_dtype dtype);
+// The lowering of a mean over weighted labels, loss or gradient: the same operator's sum, with
+// operand `scaled` (-1: result 0) over the sum of what the labels count for. out: as many results as the node has.
+void dp_cross_entropy_lower(dp_builder *builder, const dp_node *node, dp_value *const *in, int scaled, dp_value **out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,7 +2,7 @@
 //
 // mean divides by the count of labels, or by the sum of their weights when there are weights or an ignore_index. The
 // former is the whole count also on a part, so that a split over labels gives partial sums; the latter is known to no
-// part.
+// part: there the sum of the losses over the sum of the weights takes the node's place.
 #include "ir/ops/cross_entropy.h"
 
 static dp_status infer(dp_node *node) {
@@ -38,6 +38,10 @@ static void placements(dp_rows *rows) {
   }
 }
 
+static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+  dp_cross_entropy_lower(b, node, in, -1, out);
+}
+
 static dp_cost cost(const dp_node *node, int64_t n) {
   return dp_common_cost(node, n, 4 * (double)dp_shape_count(dp_common_shape(node, 0), n));
 }
@@ -66,6 +70,7 @@ const dp_op dp_op_SoftmaxCrossEntropyLoss = {
     .infer = infer,
     .gradient = gradient,
     .placements = placements,
+    .lower = lower,
     .cost = cost,
     .samples = samples,
 };

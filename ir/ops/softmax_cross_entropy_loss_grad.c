@@ -21,6 +21,10 @@ static void placements(dp_rows *rows) {
   }
 }
 
+static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+  dp_cross_entropy_lower(b, node, in, 2, out);
+}
+
 static dp_cost cost(const dp_node *node, int64_t n) {
   return dp_common_cost(node, n, 5 * (double)dp_shape_count(dp_common_shape(node, 0), n));
 }
@@ -46,6 +50,7 @@ const dp_op dp_op_SoftmaxCrossEntropyLossGrad = {
     .attrs = {{.name = "ignore_index", .kind = DP_ATTR_INT}, DP_STRING_ATTR("reduction", "mean")},
     .infer = infer,
     .placements = placements,
+    .lower = lower,
     .cost = cost,
     .samples = samples,
 };

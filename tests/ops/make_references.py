@@ -181,6 +181,27 @@ def average_pool(a, x):
     return torch.stack(result, -1).reshape(*x.shape[:2], *out)
 
 
+def lp_pool(a, x):
+    """The sum of powers is what average pooling gives when nothing but real places are counted, times their number."""
+    kernel, p = a["kernel_shape"], a.get("p", 2)
+    begin, end = pads_of(a, x.shape[2:], kernel)
+    wide = padded(t(abs(x) ** p), begin, [e + 8 for e in end] if a.get("ceil_mode") else end, 0)
+    full = average_pool({n: v for n, v in a.items() if n in ("kernel_shape", "strides", "dilations")}, wide)
+    if a.get("ceil_mode"):
+        stride = a.get("strides", [1] * len(kernel))
+        out = [-(-(x.shape[2 + i] + begin[i] + end[i] - k) // stride[i]) + 1 for i, k in enumerate(kernel)]
+        full = full[(slice(None), slice(None), *(slice(o) for o in out))]
+    return (full * math.prod(kernel)) ** (1 / p)
+
+
+def lrn(a, x):
+    before, sums = (a["size"] - 1) // 2, np.zeros_like(x)
+    for c in range(x.shape[1]):
+        sums[:, c] = (x[:, max(c - before, 0):c - before + a["size"]] ** 2).sum(1)
+    mean = a.get("alpha", 1e-4) / a["size"] * sums
+    return x / (a.get("bias", 1) + mean) ** a.get("beta", 0.75)
+
+
 def zeros(a):
     return torch.zeros(a["shape"], dtype=torch.float64)
 
@@ -600,6 +621,19 @@ OPS = {
     "Size": lambda a, x: np.array(x.size, np.int64),
     "Attention": by_onnx("Attention", 4),
     "RotaryEmbedding": by_onnx("RotaryEmbedding", 1, 24),
+    "NegativeLogLikelihoodLoss": lambda a, x, l, w=None: F.nll_loss(
+        t(x), t(l).long(), None if w is None else t(w), reduction=a.get("reduction", "mean"),
+        ignore_index=a.get("ignore_index", -100)),
+    "Hardmax": by_onnx("Hardmax"),
+    "MeanVarianceNormalization": lambda a, x: (x - x.mean(tuple(a.get("axes", (0, 2, 3))), keepdims=True)) / (
+        x.std(tuple(a.get("axes", (0, 2, 3))), keepdims=True) + 1e-9),
+    "LRN": lrn,
+    "LpPool": lp_pool,
+    "GlobalLpPool": lambda a, x: np.linalg.norm(x.reshape(*x.shape[:2], -1), a.get("p", 2), 2).reshape(
+        *x.shape[:2], *[1] * (x.ndim - 2)),
+    "ReverseSequence": by_onnx("ReverseSequence"),
+    "CumProd": by_onnx("CumProd", 1, 26, {"axis": (1, np.int64)}),
+    "SwiGLU": lambda a, x, y: F.silu(t(x) * a.get("alpha", 1)) / a.get("alpha", 1) * t(y),
     "dp.SGD": sgd,
     "dp.Adam": adam,
     "dp.Dropout": dropout,
