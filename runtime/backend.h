@@ -21,6 +21,7 @@ typedef struct {
   bool computes;                                          // false: kernels, copies and reductions are passed over
   void *(*allocate)(uint64_t bytes, uint64_t alignment);  // zeroed; NULL: out of memory
   void (*release)(void *memory, uint64_t bytes);
+  uint64_t (*resident)(const void *memory, uint64_t bytes);  // how many of them take up memory by now; NULL: all
   // Around every part of every step, by the worker that runs it; NULL: nothing. `watch`: of watch_create, one a session.
   // The parts of one step come with the same `ranges`.
   void *(*watch_create)(void);

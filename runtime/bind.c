@@ -174,7 +174,7 @@ dp_status dp_bind_communication(const dp_bind *b, dp_unit *unit) {
   else
     unit->transfer = dp_transfer_shards(b->arena, dtype, action, n, sources, n, targets);
   if (from->space == DP__SPACE__HOST_INPUT)
-    unit->transfer->host_copy_distance = memory->host_input[1] - memory->host_input[0];
+    unit->transfer->host_copy_distance = (intptr_t)memory->host_input[1] - (intptr_t)memory->host_input[0];
   return DP_OK;
 }
 

@@ -22,10 +22,7 @@ static dp_status measure(dp_memory *m, const Dp__Role *role) {
     if ((unsigned)arena->space >= DP_MEMORY_SPACES || !known[arena->space])
       return dp_fail(EX_UNAVAILABLE, "backend %s has no memory of kind %d, which the plan asks for", m->backend->name,
                      (int)arena->space);
-    bool twice = arena->space == DP__SPACE__HOST_INPUT;
-    m->plan_bytes[arena->space] = arena->bytes;
-    m->allocated[arena->space] =
-        twice ? dp_align_up(arena->bytes, LEAST_ALIGNMENT) * DP_MEMORY_HOST_COPIES : arena->bytes;
+    m->bytes[arena->space] = arena->bytes;
   }
   return DP_OK;
 }
@@ -33,11 +30,11 @@ static dp_status measure(dp_memory *m, const Dp__Role *role) {
 // What does not fit is refused before anything starts: memory that is taken page by page would fail in the middle of a step.
 static dp_status check_room(const dp_memory *m) {
   uint64_t device = 0, total = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-  bool over =
-      __builtin_add_overflow(m->allocated[DP__SPACE__PERSISTENT], m->allocated[DP__SPACE__TRANSIENT], &device) ||
-      __builtin_mul_overflow(device, (uint64_t)m->n_devices, &total) ||
-      __builtin_add_overflow(total, m->allocated[DP__SPACE__HOST_INPUT], &total) ||
-      __builtin_add_overflow(total, m->allocated[DP__SPACE__HOST_OUTPUT], &total);
+  bool over = __builtin_add_overflow(m->bytes[DP__SPACE__PERSISTENT], m->bytes[DP__SPACE__TRANSIENT], &device) ||
+              __builtin_mul_overflow(device, (uint64_t)m->n_devices, &total) ||
+              __builtin_add_overflow(total, m->bytes[DP__SPACE__HOST_OUTPUT], &total);
+  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
+    over |= __builtin_add_overflow(total, m->bytes[DP__SPACE__HOST_INPUT], &total);
   if (!over && (total <= room || !m->backend->computes)) return DP_OK;
   return dp_fail(
       DP_EX_MEMORY,
@@ -47,11 +44,14 @@ static dp_status check_room(const dp_memory *m) {
 }
 
 static dp_status allocate(dp_memory *m, const Dp__Role *role, Dp__Space space, char **memory) {
-  uint64_t bytes = m->allocated[space];
+  uint64_t bytes = m->bytes[space];
   if (!bytes) return DP_OK;
   uint32_t alignment = dp_plan_check_arena(role, space)->alignment;
   *memory = m->backend->allocate(bytes, alignment > LEAST_ALIGNMENT ? alignment : LEAST_ALIGNMENT);
-  if (*memory) return DP_OK;
+  if (*memory) {
+    m->allocated[space] += bytes;
+    return DP_OK;
+  }
   return dp_fail(DP_EX_MEMORY,
                  "no memory for an arena of %llu bytes: compile for a smaller batch (dpc compile --batch)",
                  (unsigned long long)bytes);
@@ -72,14 +72,13 @@ dp_status dp_memory_make(dp_arena *arena, const Dp__Role *role, const dp_mesh *m
     DP_TRY(allocate(m, role, DP__SPACE__PERSISTENT, &m->devices[d].persistent));
     DP_TRY(allocate(m, role, DP__SPACE__TRANSIENT, &m->devices[d].transient));
   }
-  DP_TRY(allocate(m, role, DP__SPACE__HOST_INPUT, &m->host_input[0]));
-  if (m->host_input[0])
-    m->host_input[1] = m->host_input[0] + m->allocated[DP__SPACE__HOST_INPUT] / DP_MEMORY_HOST_COPIES;
+  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
+    DP_TRY(allocate(m, role, DP__SPACE__HOST_INPUT, &m->host_input[copy]));
   return allocate(m, role, DP__SPACE__HOST_OUTPUT, &m->host_output);
 }
 
 static void release(const dp_memory *m, Dp__Space space, char *memory) {
-  if (memory) m->backend->release(memory, m->allocated[space]);
+  if (memory) m->backend->release(memory, m->bytes[space]);
 }
 
 void dp_memory_release(dp_memory *m) {
@@ -87,8 +86,23 @@ void dp_memory_release(dp_memory *m) {
     release(m, DP__SPACE__PERSISTENT, m->devices[d].persistent);
     release(m, DP__SPACE__TRANSIENT, m->devices[d].transient);
   }
-  release(m, DP__SPACE__HOST_INPUT, m->host_input[0]);
+  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++) release(m, DP__SPACE__HOST_INPUT, m->host_input[copy]);
   release(m, DP__SPACE__HOST_OUTPUT, m->host_output);
+}
+
+static uint64_t resident(const dp_memory *m, Dp__Space space, const char *memory) {
+  if (!memory || !m->backend->resident) return memory ? m->bytes[space] : 0;
+  return m->backend->resident(memory, m->bytes[space]);
+}
+
+uint64_t dp_memory_resident(const dp_memory *m) {
+  uint64_t bytes = resident(m, DP__SPACE__HOST_OUTPUT, m->host_output);
+  for (int d = 0; d < m->n_devices; d++)
+    bytes += resident(m, DP__SPACE__PERSISTENT, m->devices[d].persistent) +
+             resident(m, DP__SPACE__TRANSIENT, m->devices[d].transient);
+  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
+    bytes += resident(m, DP__SPACE__HOST_INPUT, m->host_input[copy]);
+  return bytes;
 }
 
 char *dp_memory_address(const dp_memory *m, const Dp__DeviceTensor *t, int device) {

@@ -22,8 +22,8 @@ typedef struct {
   int n_devices;
   dp_device_memory *devices;                              // (n_devices)
   char *host_input[DP_MEMORY_HOST_COPIES], *host_output;  // a copy of the inputs for each of two steps
-  uint64_t plan_bytes[DP_MEMORY_SPACES];                  // of one arena, by Dp__Space, as the plan has it
-  uint64_t allocated[DP_MEMORY_SPACES];                   // of one arena with its copies
+  uint64_t bytes[DP_MEMORY_SPACES];                       // of one arena, by Dp__Space, as the plan has it
+  uint64_t allocated[DP_MEMORY_SPACES];                   // asked of the backend: for all devices and copies
 } dp_memory;
 
 // Allocates the role's arenas, exactly as large as they say, zeroed. 71 when the machine has not so much memory; what was
@@ -31,6 +31,8 @@ typedef struct {
 dp_status dp_memory_make(dp_arena *arena, const Dp__Role *role, const dp_mesh *mesh, const dp_backend *backend,
                          dp_memory *memory) DP_MUST_USE;
 void dp_memory_release(dp_memory *memory);
+// Bytes of the arenas that are in the machine's memory by now.
+uint64_t dp_memory_resident(const dp_memory *memory);
 
 // Where a tensor of the plan is on a device (host input: in copy 0).
 char *dp_memory_address(const dp_memory *memory, const Dp__DeviceTensor *tensor, int device);

@@ -42,6 +42,28 @@ void dp_metrics_infer(dp_metrics *metrics, int64_t samples, double ms) {
     fprintf(metrics->file, "{\"event\":\"infer\",\"samples\":%lld,\"ms\":%.3f}\n", (long long)samples, ms);
 }
 
+void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *b) {
+  if (!metrics->file) return;
+  const struct {
+    const char *name;
+    uint64_t number;
+  } fields[] = {
+      {"devices", b->devices},
+      {"persistent_bytes", b->persistent},
+      {"transient_bytes", b->transient},
+      {"host_input_bytes", b->host_input},
+      {"host_output_bytes", b->host_output},
+      {"arena_bytes", b->arenas},
+      {"arena_resident_bytes", b->arenas_resident},
+      {"peak_resident_bytes", b->peak_resident},
+      {"other_bytes", b->other},
+  };
+  fputs("{\"event\":\"memory\"", metrics->file);
+  for (size_t i = 0; i < DP_COUNT(fields); i++)
+    fprintf(metrics->file, ",\"%s\":%llu", fields[i].name, (unsigned long long)fields[i].number);
+  fputs("}\n", metrics->file);
+}
+
 dp_status dp_metrics_close(dp_metrics *metrics) {
   if (!metrics->file) return DP_OK;
   bool failed = ferror(metrics->file) != 0;

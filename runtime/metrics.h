@@ -1,4 +1,4 @@
-// --metrics: one JSON object a line, a step, an evaluation or an inference each; the fields are those of the design's part 2.2.
+// --metrics: one JSON object a line, a step, an evaluation or an inference each, and memory at the end; the fields are those of the design's part 2.2.
 #ifndef DP_RUNTIME_METRICS_H
 #define DP_RUNTIME_METRICS_H
 
@@ -25,6 +25,16 @@ void dp_metrics_step(dp_metrics *metrics, int64_t step, int64_t epoch, double lo
 void dp_metrics_eval(dp_metrics *metrics, int64_t epoch, double loss, double accuracy, int64_t samples);
 // All samples and the milliseconds that they took.
 void dp_metrics_infer(dp_metrics *metrics, int64_t samples, double ms);
+// Bytes; see docs/running.md.
+typedef struct {
+  uint64_t persistent, transient;    // arenas of one device
+  uint64_t host_input, host_output;  // one copy
+  uint64_t devices, arenas;          // all arenas of all devices, with all copies
+  uint64_t arenas_resident;          // the part of them that was ever touched
+  uint64_t peak_resident;            // of the process
+  uint64_t other;                    // the rest: libraries, data sets, the plan and its tables, threads
+} dp_metrics_bytes;
+void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *bytes);
 // EX_IOERR when anything could not be written. Closes in any case.
 dp_status dp_metrics_close(dp_metrics *metrics) DP_MUST_USE;
 

@@ -275,7 +275,9 @@ const dp_model *dp_session_model(const dp_session *s) { return s->model; }
 
 const dp_graph *dp_session_graph(const dp_session *s, int program) { return s->programs[program].graph; }
 
-uint64_t dp_session_bytes(const dp_session *s, Dp__Space space) { return s->memory.plan_bytes[space]; }
+uint64_t dp_session_bytes(const dp_session *s, Dp__Space space) { return s->memory.allocated[space]; }
+
+uint64_t dp_session_resident(const dp_session *s) { return dp_memory_resident(&s->memory); }
 
 dp_status dp_session_trace_write(const dp_session *s, const char *path) {
   return s->binding.trace ? dp_trace_write(s->binding.trace, s->names, path)

@@ -54,8 +54,10 @@ dp_status dp_session_persistent_write(dp_session *session, int32_t persistent, c
 const dp_model *dp_session_model(const dp_session *session);
 const dp_graph *dp_session_graph(const dp_session *session, int program);
 
-// Bytes of one arena as allocated, by Dp__Space: the plan's figure. A device has one persistent and one transient arena.
+// Bytes allocated, by Dp__Space: the plan's figures to the byte, for every device and for both copies of host input.
 uint64_t dp_session_bytes(const dp_session *session, Dp__Space space);
+// Those of all spaces that are in the machine's memory by now: what no step touched is not.
+uint64_t dp_session_resident(const dp_session *session);
 
 // Writes what was recorded as Chrome trace events (Perfetto reads them): a track a device and stream, a slice for the work
 // itself, waiting as slices of its own. EX_CANTCREAT, EX_IOERR.

@@ -41,6 +41,7 @@ static dp_status open_feeds(dp_dprun *run) {
 static dp_status finish(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   if (o->save) DP_TRY(dp_dprun_weights_save(run->session, o->save));
+  dp_dprun_memory_report(run);
   if (o->trace) DP_TRY(dp_session_trace_write(run->session, o->trace));
   if (dp_dprun_signal_came()) {
     const char *kept = o->save ? dp_printf(run->arena, "; the weights are in %s", o->save) : "";
@@ -66,6 +67,7 @@ static dp_status execute(void *arg) {
   DP_TRY(open_feeds(run));
   if (o->infer) {
     DP_TRY(dp_dprun_infer_run(run));
+    dp_dprun_memory_report(run);
     return o->trace ? dp_session_trace_write(run->session, o->trace) : DP_OK;
   }
   DP_TRY(dp_dprun_train_run(run));

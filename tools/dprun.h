@@ -30,6 +30,9 @@ dp_status dp_dprun_train_run(dp_dprun *run) DP_MUST_USE;
 // Infers over all the data and writes the outputs, all of them or, when a signal came (EX_TEMPFAIL), none.
 dp_status dp_dprun_infer_run(dp_dprun *run) DP_MUST_USE;
 
+// The memory that the run took, in the metrics and, unless --quiet, on stderr.
+void dp_dprun_memory_report(dp_dprun *run);
+
 // Whether SIGINT or SIGTERM came. Further ones change nothing: the step ends and what is asked for is saved.
 void dp_dprun_signal_catch(void);
 bool dp_dprun_signal_came(void);

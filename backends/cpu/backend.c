@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "backends/cpu/target.h"
 
@@ -16,6 +17,21 @@ static void *allocate(uint64_t bytes, uint64_t alignment) {
 
 static void release(void *memory, uint64_t bytes) {
   if (memory) munmap(memory, bytes);
+}
+
+// By whole pages, less what of the last one is beyond the end.
+static uint64_t resident(const void *memory, uint64_t bytes) {
+  enum { PAGES = 4096 };
+  const int64_t page = sysconf(_SC_PAGESIZE), all = (int64_t)bytes;
+  unsigned char there[PAGES];
+  int64_t found = 0;
+  for (int64_t at = 0; at < all; at += PAGES * page) {
+    int64_t length = dp_min_i64(all - at, PAGES * page);
+    if (mincore((char *)(uintptr_t)memory + at, (size_t)length, there)) return bytes;
+    for (int64_t i = 0; i * page < length; i++)
+      if (there[i] & 1) found += dp_min_i64(page, length - i * page);
+  }
+  return (uint64_t)found;
 }
 
 // oneDNN is not instrumented, so the thread sanitizer is told what each step reads and writes. A step in several parts is
@@ -41,5 +57,6 @@ const dp_backend dp_backend_cpu = {
     .computes = true,
     .allocate = allocate,
     .release = release,
+    .resident = resident,
     .enter = ENTER,
 };

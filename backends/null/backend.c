@@ -94,5 +94,5 @@ static void leave(void *arg, const dp_range *ranges, int count) {
 }
 
 dp_backend dp_backend_null(const dp_target *target) {
-  return (dp_backend){"null", target, false, allocate, release, watch_create, watch_destroy, enter, leave};
+  return (dp_backend){"null", target, false, allocate, release, NULL, watch_create, watch_destroy, enter, leave};
 }

@@ -3,8 +3,12 @@
 #include "runtime/session.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "backends/cpu/target.h"
 #include "backends/null/backend.h"
@@ -125,13 +129,66 @@ TEST(Session, WeightsMoveBetweenPlans) {
 
 // ---- memory and kernels ---------------------------------------------------------------------------------------------
 
+// What the backend was asked for, as the backend sees it.
+std::vector<uint64_t> allocated, released;
+void *CountingAllocate(uint64_t bytes, uint64_t alignment) {
+  allocated.push_back(bytes);
+  return dp_backend_cpu.allocate(bytes, alignment);
+}
+void CountingRelease(void *memory, uint64_t bytes) {
+  released.push_back(bytes);
+  dp_backend_cpu.release(memory, bytes);
+}
+
 TEST(Session, TakesTheMemoryThatThePlanDeclares) {
-  CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=2");
-  Session session(compiled.plan);
-  ASSERT_EQ(session.error, "");
-  const Dp__Role *role = compiled.plan->roles[0];
-  for (size_t i = 0; i < role->n_arenas; i++)
-    EXPECT_EQ(dp_session_bytes(session.session, role->arenas[i]->space), role->arenas[i]->bytes);
+  dp_backend counting = dp_backend_cpu;
+  counting.allocate = CountingAllocate;
+  counting.release = CountingRelease;
+  for (uint64_t devices : {1, 2, 5}) {
+    allocated.clear();
+    released.clear();
+    CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=" + std::to_string(devices));
+    std::vector<uint64_t> expected;
+    std::map<int, uint64_t> of_space;
+    const Dp__Role *role = compiled.plan->roles[0];
+    ASSERT_EQ(role->n_arenas, 4u);
+    for (size_t i = 0; i < role->n_arenas; i++) {
+      const Dp__Arena *arena = role->arenas[i];
+      bool on_devices = arena->space == DP__SPACE__PERSISTENT || arena->space == DP__SPACE__TRANSIENT;
+      uint64_t times = on_devices ? devices : arena->copies;
+      expected.insert(expected.end(), times, arena->bytes);
+      of_space[arena->space] = times * arena->bytes;
+      EXPECT_GT(arena->bytes, 0u);
+    }
+    {
+      Session session(compiled.plan, {}, &counting);
+      ASSERT_EQ(session.error, "");
+      for (const auto &[space, bytes] : of_space)
+        EXPECT_EQ(dp_session_bytes(session.session, static_cast<Dp__Space>(space)), bytes);
+      TrainNetwork(&session, 3);
+      // Stepping asks for no more; what was touched is no more than what there is.
+      uint64_t all = 0;
+      for (uint64_t bytes : allocated) all += bytes;
+      EXPECT_GT(dp_session_resident(session.session), 0u);
+      EXPECT_LE(dp_session_resident(session.session), all);
+    }
+    for (std::vector<uint64_t> *list : {&expected, &allocated, &released}) std::sort(list->begin(), list->end());
+    EXPECT_EQ(allocated, expected) << devices;
+    EXPECT_EQ(released, expected) << devices;
+  }
+}
+
+TEST(Session, ResidentIsWhatWasTouched) {
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), bytes = 9000 * page + 100;
+  char *memory = static_cast<char *>(dp_backend_cpu.allocate(bytes, 64));
+  ASSERT_NE(memory, nullptr);
+  madvise(memory, bytes, MADV_NOHUGEPAGE);
+  EXPECT_EQ(dp_backend_cpu.resident(memory, bytes), 0u);
+  memory[0] = memory[5000 * page + 7] = 1;
+  EXPECT_EQ(dp_backend_cpu.resident(memory, bytes), 2 * page);
+  memory[9000 * page] = 1;
+  EXPECT_EQ(dp_backend_cpu.resident(memory, bytes), 2 * page + 100);
+  dp_backend_cpu.release(memory, bytes);
 }
 
 std::string Error(const CompiledPlan &compiled) {

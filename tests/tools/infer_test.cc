@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <csignal>
+#include <map>
+#include <sstream>
 
 #include "tests/tools/array.h"
 #include "tests/tools/tool.h"
@@ -334,6 +336,45 @@ TEST_F(Infer, AModelWithoutLoss) {
   EXPECT_EQ(Must("dpc show " + plan_).out.find("program train"), std::string::npos);
   Refused("dprun " + plan_ + " " + digits, 65, {"program 'train'"});
   Refused("dpc compile examples/mlp.dpt --batch=64 --mode=infer --loss=mse(a,b) -o " + plan_, 78, {"--loss"});
+}
+
+// The arenas are the plan's figures, as dpc shows them; what the data takes is apart from them.
+TEST_F(Infer, MemoryIsReportedApart) {
+  Compile("examples/mlp.dpt", "3", "--batch=64");
+  std::map<std::string, double> arenas;
+  std::istringstream shown(Must("dpc show " + plan_).out);
+  for (std::string line; std::getline(shown, line);) {
+    char space[32];
+    unsigned long long bytes;
+    if (sscanf(line.c_str(), "  arena %31[a-z ]: %llu bytes", space, &bytes) == 2)
+      arenas[space] = static_cast<double>(bytes);
+  }
+  ASSERT_EQ(arenas.size(), 4u);
+  const size_t pixels = 16u << 20;
+  std::string many("\x00\x00\x08\x03\x00\x04\x00\x00\x00\x00\x00\x08\x00\x00\x00\x08", 16);
+  many.resize(16 + pixels, 1);
+  const std::string run = "dprun " + plan_ + " --metrics=" + File("metrics");
+  for (const std::string &command :
+       {run + " --infer --data image=" + Write("many", many) + " --output logits=" + File("y.npy"),
+        run + " " + digits + " --steps=3"}) {
+    Result result = Must(command);
+    EXPECT_NE(result.err.find("memory: "), std::string::npos) << result.err;
+    EXPECT_EQ(Must(command + " --quiet").err.find("memory"), std::string::npos);
+    Event memory = Memory(File("metrics"));
+    EXPECT_EQ(memory.event, "memory");
+    EXPECT_EQ(memory["devices"], 3);
+    EXPECT_EQ(memory["persistent_bytes"], arenas["persistent"]);
+    EXPECT_EQ(memory["transient_bytes"], arenas["transient"]);
+    EXPECT_EQ(memory["host_input_bytes"], arenas["host input"]);
+    EXPECT_EQ(memory["host_output_bytes"], arenas["host output"]);
+    EXPECT_EQ(memory["arena_bytes"],
+              3 * (arenas["persistent"] + arenas["transient"]) + 2 * arenas["host input"] + arenas["host output"]);
+    EXPECT_GT(memory["arena_resident_bytes"], 0);
+    EXPECT_LE(memory["arena_resident_bytes"], memory["arena_bytes"]);
+    EXPECT_EQ(memory["other_bytes"], memory["peak_resident_bytes"] - memory["arena_resident_bytes"]);
+    const double data = command.find("--infer") != std::string::npos ? static_cast<double>(pixels) : 1 << 20;
+    EXPECT_GT(memory["other_bytes"], data);
+  }
 }
 
 // An interrupted inference writes nothing, and what was there stays.

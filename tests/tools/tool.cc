@@ -99,7 +99,7 @@ std::string Tools::Read(const std::string &path) {
 
 bool Tools::Exists(const std::string &path) { return access(path.c_str(), F_OK) == 0; }
 
-std::vector<Event> Tools::Metrics(const std::string &path) {
+static std::vector<Event> AllMetrics(const std::string &path) {
   std::vector<Event> events;
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
@@ -119,6 +119,18 @@ std::vector<Event> Tools::Metrics(const std::string &path) {
     events.push_back(event);
   }
   return events;
+}
+
+std::vector<Event> Tools::Metrics(const std::string &path) {
+  std::vector<Event> events = AllMetrics(path);
+  if (!events.empty() && events.back().event == "memory") events.pop_back();
+  for (const Event &event : events) EXPECT_NE(event.event, "memory") << "not at the end";
+  return events;
+}
+
+Event Tools::Memory(const std::string &path) {
+  std::vector<Event> events = AllMetrics(path);
+  return events.empty() ? Event() : events.back();
 }
 
 std::vector<double> Tools::Losses(const std::string &path) {

@@ -41,7 +41,8 @@ class Tools : public testing::Test {
   std::string Write(const std::string &name, const std::string &content) const;  // returns the path
   static std::string Read(const std::string &path);
   static bool Exists(const std::string &path);
-  static std::vector<Event> Metrics(const std::string &path);
+  static std::vector<Event> Metrics(const std::string &path);  // all but the last, which says what memory was taken
+  static Event Memory(const std::string &path);                // that one
   static std::vector<double> Losses(const std::string &path);  // of the steps
 
  private:
