@@ -20,8 +20,6 @@ namespace dp_test {
 
 // ---- plans ----------------------------------------------------------------------------------------------------------
 
-namespace {
-
 std::vector<uint8_t> CompilePacked(const std::string &text, const std::string &words) {
   Arena arena;
   dp_model *model = nullptr;
@@ -35,6 +33,8 @@ std::vector<uint8_t> CompilePacked(const std::string &text, const std::string &w
   dp__plan__pack(plan, packed.data());
   return packed;
 }
+
+namespace {
 
 size_t Instructions(const Dp__Plan *plan) {
   size_t count = 0;
@@ -53,6 +53,7 @@ std::vector<Family> MakeFamilies() {
   } kinds[] = {
       {"dense", kDense, "batch=5", {"data:2", "data:3", "data:4"}},
       {"images", kImages, "batch=5", {"data:2", "data:3"}},
+      {"images, statistics of each device", kImages, "batch=6 batchnorm=local", {"data:2", "data:3"}},
       {"squares", kSquares, "batch=6", {"data:3", "data:4"}},
       {"split", kSplit, "batch=5", {"data:2,tensor:2", "data:2,tensor:3"}},
       {"split turned", kSplit, "batch=7", {"tensor:2,data:3", "tensor:3,data:2"}},

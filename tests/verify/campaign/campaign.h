@@ -24,6 +24,8 @@ struct Family {
   std::vector<Member> members;
 };
 std::vector<Family> MakeFamilies();
+// words: of passes_helper.h. Throws when the model cannot be compiled.
+std::vector<uint8_t> CompilePacked(const std::string &text, const std::string &words);
 
 // What the checker says of a plan, read back from a file with a right checksum: "" or its message.
 std::string CheckerSays(const std::string &packed);

@@ -22,7 +22,7 @@ Edit::Edit(const std::vector<uint8_t> &packed, unsigned seed) : random_(seed) {
   plan = reinterpret_cast<Dp__Plan *>(message);
   role = plan->roles[0];
   static const char *const names[] = {"train", "train", "train", "train", "train",
-                                      "train", "train", "eval",  "eval",  "init"};
+                                      "train", "train", "eval",  "infer", "init"};
   const std::string name = names[UpTo(10)];
   program = role->programs[0];
   for (size_t p = 0; p < role->n_programs; p++)

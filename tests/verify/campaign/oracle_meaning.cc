@@ -334,8 +334,8 @@ std::map<std::string, std::vector<double>> Machine::Outputs() {
   return outputs;
 }
 
-std::vector<std::vector<double>> Machine::Persistents() {
-  std::vector<std::vector<double>> all;
+std::map<std::string, std::vector<double>> Machine::Persistents() {
+  std::map<std::string, std::vector<double>> all;
   for (size_t p = 0; p < plan_->n_persistents; p++) {
     const dp_type &type = logical_.model->persistents[p].type;
     const Dp__Persistent *home = plan_->persistents[p];
@@ -356,14 +356,19 @@ std::vector<std::vector<double>> Machine::Persistents() {
       }
     }
     for (bool is : known) Check(is, std::string("nobody holds a part of ") + home->name);
-    all.push_back(whole);
+    if (logical_.model->persistents[p].kind != DP_STORED_CONSTANT) all[home->name] = whole;
   }
   return all;
 }
 
 std::vector<Batch> Batches(const Dp__Plan *plan) {
-  int64_t most = plan->batch;
-  return {{"init", 0, 0}, {"train", most, 0}, {"train", most / 2, 1}, {"eval", most - 1, 2}};
+  const int64_t most = plan->batch;
+  std::vector<Batch> batches;
+  for (const Batch &batch : std::vector<Batch>{
+           {"init", 0, 0}, {"train", most, 0}, {"train", most / 2, 1}, {"eval", most - 1, 2}, {"infer", most - 1, 3}})
+    for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+      if (plan->roles[0]->programs[p]->name == batch.program) batches.push_back(batch);
+  return batches;
 }
 
 Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed) {
@@ -400,8 +405,8 @@ std::string Differs(const Dp__Plan *plan, const Logical &logical, const Outcome 
           return batches[i].program + " " + std::to_string(i) + " gives another " + output.first;
     }
     auto persistents = machine.Persistents();
-    for (size_t p = 0; p < persistents.size(); p++)
-      if (!Alike(persistents[p], expected.persistents[p])) return std::string("another ") + plan->persistents[p]->name;
+    for (const auto &persistent : expected.persistents)
+      if (!Alike(persistents[persistent.first], persistent.second)) return "another " + persistent.first;
   } catch (const Broken &broken) {
     return broken.why;
   }

@@ -40,10 +40,10 @@ struct Batch {
   int64_t n, step;
 };
 
-// Outputs by name, then after the last batch persistent values whole; of equal copies on several devices, all are compared.
+// Outputs by name; then, after the last batch, parameters, buffers and state, whole.
 struct Outcome {
   std::vector<std::map<std::string, std::vector<double>>> outputs;  // by batch
-  std::vector<std::vector<double>> persistents;
+  std::map<std::string, std::vector<double>> persistents;
 };
 
 class Machine {
@@ -54,8 +54,8 @@ class Machine {
   void Run(const Batch &batch, unsigned seed);
   // Of the last run.
   std::map<std::string, std::vector<double>> Outputs();
-  // Copies on all devices must agree.
-  std::vector<std::vector<double>> Persistents();
+  // Stored constants are left out: they show in what is computed with them. Copies on all devices must agree.
+  std::map<std::string, std::vector<double>> Persistents();
 
  private:
   struct Device {
@@ -107,7 +107,7 @@ class Machine {
   Batch batch_;
 };
 
-// Two training steps, the second with a short batch, and an eval.
+// Two training steps, the second with a short batch, then an eval and an infer of other sizes; what the plan has of these.
 std::vector<Batch> Batches(const Dp__Plan *plan);
 Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed);
 // "" when the plan gives the same numbers (1e-9), else what differs first or why it breaks.

@@ -1,0 +1,53 @@
+// dropped_wait keep|drop: trains a few steps without the checker; "drop": without the first wait of its plan's first kernel,
+// so that this one reads the batch while it still arrives. Prints what the checker would have said.
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include "tests/end_to_end/training.h"
+
+namespace dp_test {
+namespace {
+
+// Wide, so that the batch takes its time to arrive.
+const char kWide[] = R"dpt(model wide {
+  loss "mse(y,target)"
+  optimizer "sgd(lr=0.01)"
+  input x: float32[N,4096]
+  parameter w: float32[4,4096] = kaiming_uniform()
+  constant scale: float32[] = 255
+  s = Div(x, scale)
+  y = Gemm(s, w) {transB=1}
+  output y
+})dpt";
+
+Place FirstWait(const Plan &plan) {
+  for (const Place &place : Instructions(plan, "train"))
+    if (*At(plan, place)->kernel && At(plan, place)->n_waits) return place;
+  throw std::runtime_error("no kernel waits");
+}
+
+void Run(bool drop) {
+  Plan plan = Compile(kWide, "batch=128 strategy=data devices=2");
+  if (drop) plan = WithoutWait(plan, FirstWait(plan), 0);
+  printf("checker: %s\n", Verify(plan).c_str());
+  fflush(stdout);
+  RunOptions options;
+  options.unchecked = true;
+  options.workers = 4;
+  options.feed = [](const std::string &, int64_t sample, int64_t element) {
+    return static_cast<double>((sample + element) % 7);
+  };
+  Training training(plan, options);
+  for (int step = 0; step < 10; step++) training.Train(0, 128);
+}
+
+}  // namespace
+}  // namespace dp_test
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 64;
+  dp_test::Run(!strcmp(argv[1], "drop"));
+  puts("done");
+  return 0;
+}

@@ -1,0 +1,47 @@
+// Without one of its waits a plan has a race. The checker says so; and as executors announce to TSan what they read and write,
+// a build with TSan reports the race when the plan runs unchecked.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+struct Result {
+  int exit;
+  std::string text;
+};
+
+Result Train(const std::string &what) {
+  const char *options = getenv("TSAN_OPTIONS");
+  std::string command = "TSAN_OPTIONS='" + std::string(options ? options : "") +
+                        ":exitcode=66:halt_on_error=1' tests/end_to_end/dropped_wait " + what + " 2>&1";
+  FILE *pipe = popen(command.c_str(), "r");
+  Result result = {-1, ""};
+  char text[4096];
+  for (size_t got; (got = fread(text, 1, sizeof text, pipe)) > 0;) result.text.append(text, got);
+  int status = pclose(pipe);
+  if (WIFEXITED(status)) result.exit = WEXITSTATUS(status);
+  return result;
+}
+
+TEST(Tsan, APlanWithItsWaitsRunsClean) {
+  Result kept = Train("keep");
+  EXPECT_EQ(kept.exit, 0) << kept.text;
+  EXPECT_EQ(kept.text, "checker: \ndone\n");
+}
+
+TEST(Tsan, ReportsADroppedWait) {
+  Result dropped = Train("drop");
+  EXPECT_NE(dropped.text.find("checker: 65: "), std::string::npos) << dropped.text;
+  EXPECT_NE(dropped.text.find("rule ORDER.CONFLICT"), std::string::npos) << dropped.text;
+#if defined(__SANITIZE_THREAD__)
+  EXPECT_EQ(dropped.exit, 66) << dropped.text;
+  EXPECT_NE(dropped.text.find("WARNING: ThreadSanitizer: data race"), std::string::npos) << dropped.text;
+  EXPECT_EQ(dropped.text.find("\ndone\n"), std::string::npos) << dropped.text;
+#endif
+}
+
+}  // namespace

@@ -1,0 +1,91 @@
+// No false alarm: 1,000 plans of many networks, meshes, optimizers and options, by seed. The checker holds each for right, and
+// so does brute force; every tenth is also carried out and gives what the same model gives on one device.
+#include <gtest/gtest.h>
+
+#include "tests/passes/random_network.h"
+#include "tests/verify/brute_order.h"
+#include "tests/verify/campaign/campaign.h"
+#include "tests/verify/campaign/models.h"
+
+namespace dp_test {
+namespace {
+
+enum { kPlans = 1000, kCarried = 10 };
+
+class Wish {
+ public:
+  explicit Wish(unsigned seed) : random_(seed) {
+    RandomNetwork network(seed);
+    static const char *const own[] = {kDense, kImages, kSquares};
+    const bool made = seed % 2;
+    text = made ? network.text : own[seed / 2 % 3];
+    static const char *const meshes[] = {"data:1", "data:2",          "data:3",          "data:5",
+                                         "data:8", "data:2,tensor:2", "tensor:3,data:2", "data:32"};
+    mesh = made ? network.mesh : Pick(meshes);
+    static const char *const optimizers[] = {"sgd(lr=0.05)",
+                                             "sgd(lr=0.02,momentum=0.9,nesterov=1,weight_decay=1e-3)",
+                                             "adam(lr=1e-3)",
+                                             "adamw(lr=1e-3,weight_decay=0.01)",
+                                             "adam(lr=0.01,clip_norm=0.5)",
+                                             "sgd(lr=0.05,clip_norm=1.0)"};
+    options = "batch=" + std::to_string(2 + UpTo(9)) + " optimizer=" + Pick(optimizers);
+    const bool infer = OneIn(8);
+    if (infer) options = "batch=" + std::to_string(2 + UpTo(9)) + " mode=infer";
+    const bool local = !made && OneIn(4);
+    if (local) options += " batchnorm=local";
+    if (OneIn(4) && !infer && made) options += " freeze=*1";
+    if (OneIn(3)) options += " threads=2";
+    // Statistics of each device's own samples differ from those of one device, as they must.
+    carried = seed % kCarried == 0 && !local && !infer;
+    options += carried || OneIn(2) ? " precision=fp64" : " precision=fp32";
+  }
+  std::string On(const std::string &axes) const { return options + " strategy=data mesh=" + axes; }
+
+  std::string text, mesh, options;
+  bool carried;
+
+ private:
+  size_t UpTo(size_t n) { return random_() % n; }
+  bool OneIn(size_t n) { return UpTo(n) == 0; }
+  template <size_t N>
+  std::string Pick(const char *const (&of)[N]) {
+    return of[UpTo(N)];
+  }
+  std::mt19937 random_;
+};
+
+// Every axis of size 1.
+std::string Alone(const std::string &mesh) {
+  std::string alone;
+  for (size_t i = 0; i < mesh.size(); i++) {
+    alone += isdigit(mesh[i]) ? '1' : mesh[i];
+    while (isdigit(mesh[i]) && i + 1 < mesh.size() && isdigit(mesh[i + 1])) i++;
+  }
+  return alone;
+}
+
+TEST(GoodPlans, RaiseNoAlarm) {
+  size_t held = 0, carried = 0;
+  for (unsigned seed = 0; seed < kPlans; seed++) {
+    Wish wish(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + wish.On(wish.mesh));
+    const std::vector<uint8_t> packed = CompilePacked(wish.text, wish.On(wish.mesh));
+    Edit whole(packed, 0);
+    std::string message = CheckerSays(std::string(packed.begin(), packed.end()));
+    EXPECT_EQ(message, "");
+    for (size_t p = 0; p < whole.role->n_programs; p++) EXPECT_EQ(BruteOrder(whole.role->programs[p]), "");
+    held += message.empty();
+    if (!wish.carried) continue;
+    const std::vector<uint8_t> one = CompilePacked(wish.text, wish.On(Alone(wish.mesh)));
+    Edit single(one, 0);
+    Logical many_logical(packed), one_logical(one);
+    EXPECT_EQ(Differs(whole.plan, many_logical, Carry(single.plan, one_logical, seed), seed), "");
+    carried++;
+  }
+  printf("%zu plans held, %zu of them carried out\n", held, carried);
+  EXPECT_EQ(held, static_cast<size_t>(kPlans));
+  EXPECT_GE(carried, static_cast<size_t>(kPlans / kCarried / 2));
+}
+
+}  // namespace
+}  // namespace dp_test
