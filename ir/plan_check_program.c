@@ -35,6 +35,25 @@ dp_status dp_plan_check_range(dp_fault *fault, const Dp__Role *role, Dp__Space s
   return DP_OK;
 }
 
+static bool uses(size_t count, const uint32_t *indices, size_t tensor) {
+  for (size_t i = 0; i < count; i++)
+    if (indices[i] == tensor + 1) return true;
+  return false;
+}
+
+void dp_plan_check_user(dp_fault *fault, const Dp__Program *program, size_t tensor) {
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+      const Dp__Instruction *in = program->streams[s]->instructions[i];
+      if (!uses(in->n_inputs, in->inputs, tensor) && !uses(in->n_outputs, in->outputs, tensor)) continue;
+      fault->stream = program->streams[s]->name;
+      fault->instruction = i;
+      fault->op = in->op;
+      fault->op_domain = in->domain;
+      return;
+    }
+}
+
 // ---- tensors --------------------------------------------------------------------------------------------------------
 
 static dp_status check_tensor(const form *f, size_t i) {
@@ -51,6 +70,18 @@ static dp_status check_tensor(const form *f, size_t i) {
   if (t->layout < DP__LAYOUT__PLAIN || t->layout > DP__LAYOUT__OIHW)
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has no known layout", what);
   return dp_plan_check_range(f->fault, f->role, t->space, t->offset, t->bytes, what);
+}
+
+// A fault is worded with the instruction that has the tensor.
+static dp_status check_tensors(const form *f) {
+  for (size_t i = 0; i < f->program->n_tensors; i++) {
+    dp_status status = check_tensor(f, i);
+    if (!status) continue;
+    dp_status_free(status);
+    dp_plan_check_user(f->fault, f->program, i);
+    return check_tensor(f, i);
+  }
+  return DP_OK;
 }
 
 // ---- instructions ---------------------------------------------------------------------------------------------------
@@ -183,7 +214,7 @@ dp_status dp_plan_check_program(dp_fault *fault, const Dp__Plan *plan, const Dp_
   if (program->n_tensors > DP_LIMIT_TENSORS)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu tensors; at most %d are taken", program->n_tensors,
                         DP_LIMIT_TENSORS);
-  for (size_t i = 0; i < program->n_tensors; i++) DP_TRY(check_tensor(&f, i));
+  DP_TRY(check_tensors(&f));
   DP_TRY(check_streams(&f));
   DP_TRY(check_bindings(&f, "input", program->n_inputs, program->inputs));
   DP_TRY(check_bindings(&f, "output", program->n_outputs, program->outputs));

@@ -58,6 +58,10 @@ enum { DP_CHECKER_PROGRAM = UINT32_MAX };
 dp_status dp_checker_fail(dp_checker *c, uint32_t step, dp_rule rule, const char *format, ...)
     DP_PRINTF(4, 5) DP_MUST_USE;
 dp_fault *dp_checker_at(dp_checker *c, uint32_t step);
+// Of a tensor: at the first step that has it.
+dp_status dp_checker_fail_tensor(dp_checker *c, size_t tensor, dp_rule rule, const char *format, ...)
+    DP_PRINTF(4, 5) DP_MUST_USE;
+dp_fault *dp_checker_at_tensor(dp_checker *c, size_t tensor);
 
 // "stream comm, instruction 3 (dp.AllReduce)". Returns `text`.
 char *dp_checker_step_print(const dp_checker *c, uint32_t step, char *text, size_t bytes);

@@ -17,9 +17,9 @@ static bool is_home(const dp_checker *c, const dp_checker_tensor *t, const dp_pe
 static dp_status check_home(dp_checker *c, const Dp__Update *entry, const char *verb) {
   const dp_persistent *p = &c->model->persistents[entry->persistent];
   if (is_home(c, &c->tensors[entry->value], p)) return DP_OK;
-  return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
-                         "it %s '%s' as tensor %u, which has not the place, bytes or placements of its home", verb,
-                         p->name, entry->value);
+  return dp_checker_fail_tensor(c, entry->value, DP_RULE_MEANING_HOME,
+                                "it %s '%s' as tensor %u, which has not the place, bytes or placements of its home",
+                                verb, p->name, entry->value);
 }
 
 // A logical graph may know a persistent value by several of its own.
@@ -71,8 +71,8 @@ static dp_status check_versions(dp_checker *c) {
   for (uint32_t i = 0; i < c->n_tensors; i++) {
     uint32_t version = c->tensors[i].left >= 0;
     if (c->tensors[i].claim->version != version)
-      return dp_checker_fail(
-          c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_VERSION,
+      return dp_checker_fail_tensor(
+          c, i, DP_RULE_TENSOR_VERSION,
           "tensor %u ('%s') has version %u where %u is expected: 1 where a home is left updated, else 0", i,
           c->tensors[i].value->name, c->tensors[i].claim->version, version);
   }
@@ -86,9 +86,10 @@ static dp_status check_host(dp_checker *c, const Dp__Binding *binding, Dp__Space
   const dp_checker_tensor *t = &c->tensors[binding->tensor];
   char text[256];
   if (t->claim->space == space && dp_checker_is_whole(c, t->at)) return DP_OK;
-  return dp_checker_fail(c, DP_CHECKER_PROGRAM, rule, "'%s' is in %s memory, placed %s; it must be whole in %s memory",
-                         binding->name, dp_checker_space(t->claim->space),
-                         dp_checker_placements_print(c, t->at, text, sizeof text), dp_checker_space(space));
+  return dp_checker_fail_tensor(c, binding->tensor, rule,
+                                "'%s' is in %s memory, placed %s; it must be whole in %s memory", binding->name,
+                                dp_checker_space(t->claim->space),
+                                dp_checker_placements_print(c, t->at, text, sizeof text), dp_checker_space(space));
 }
 
 static dp_status check_inputs(dp_checker *c) {
@@ -98,8 +99,8 @@ static dp_status check_inputs(dp_checker *c) {
     const dp_checker_tensor *t = &c->tensors[b->tensor];
     bool fed = t->value->kind == DP_VALUE_INPUT || t->value->kind == DP_VALUE_SCALAR;
     if (!fed || strcmp(b->name, t->value->name))
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_INPUT, "input '%s' is bound to '%s', which is %s",
-                             b->name, t->value->name, fed ? "another input" : "no input");
+      return dp_checker_fail_tensor(c, b->tensor, DP_RULE_MEANING_INPUT, "input '%s' is bound to '%s', which is %s",
+                                    b->name, t->value->name, fed ? "another input" : "no input");
     if (t->value->kind == DP_VALUE_INPUT && !strcmp(c->program->name, "init"))
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_INPUT, "input '%s': init is fed no data", b->name);
     DP_TRY(check_host(c, b, DP__SPACE__HOST_INPUT, DP_RULE_MEANING_INPUT));
@@ -107,8 +108,8 @@ static dp_status check_inputs(dp_checker *c) {
     dp_span span = {.begin = t->claim->offset, .end = t->claim->offset + t->claim->bytes, .content = b->tensor + 1};
     const dp_span *other = dp_spans_get(spans, dp_spans_find(spans, span.begin));
     if (other && other->begin < span.end)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_INPUT, "inputs '%s' and '%s' overlap", b->name,
-                             c->tensors[other->content - 1].value->name);
+      return dp_checker_fail_tensor(c, b->tensor, DP_RULE_MEANING_INPUT, "inputs '%s' and '%s' overlap", b->name,
+                                    c->tensors[other->content - 1].value->name);
     dp_spans_put(spans, &span);
   }
   c->spans[DP__SPACE__HOST_INPUT] = spans;
@@ -130,9 +131,8 @@ static dp_status check_outputs(dp_checker *c) {
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_OUTPUT, "it does not give output '%s'",
                              output->name);
     if (c->tensors[b->tensor].value != output->value)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_OUTPUT,
-                             "it gives '%s' as output '%s', which is '%s'", c->tensors[b->tensor].value->name,
-                             output->name, output->value->name);
+      return dp_checker_fail_tensor(c, b->tensor, DP_RULE_MEANING_OUTPUT, "it gives '%s' as output '%s', which is '%s'",
+                                    c->tensors[b->tensor].value->name, output->name, output->value->name);
     DP_TRY(check_host(c, b, DP__SPACE__HOST_OUTPUT, DP_RULE_MEANING_OUTPUT));
   }
   c->report->outputs += c->program->n_outputs;

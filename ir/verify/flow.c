@@ -33,6 +33,14 @@ static void make_steps(dp_checker *c) {
 
 // ---- events ---------------------------------------------------------------------------------------------------------
 
+// The first step that waits for the event; DP_CHECKER_PROGRAM: none does.
+static uint32_t find_waiter(const dp_checker *c, uint32_t event) {
+  for (uint32_t i = 0; i < c->n_steps; i++)
+    for (size_t w = 0; w < c->steps[i].claim->n_waits; w++)
+      if (c->steps[i].claim->waits[w] == event) return i;
+  return DP_CHECKER_PROGRAM;
+}
+
 static dp_status find_signallers(dp_checker *c) {
   uint32_t events = c->program->events;
   c->signaller = dp_alloc_n(c->arena, events, sizeof *c->signaller);
@@ -48,7 +56,7 @@ static dp_status find_signallers(dp_checker *c) {
   }
   for (uint32_t e = 0; e < events; e++)
     if (c->signaller[e] == UINT32_MAX)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_ORDER_EVENT, "no instruction signals event %u", e);
+      return dp_checker_fail(c, find_waiter(c, e), DP_RULE_ORDER_EVENT, "no instruction signals event %u", e);
   return DP_OK;
 }
 

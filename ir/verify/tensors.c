@@ -5,34 +5,37 @@
 static dp_status check_form(dp_checker *c, size_t i, const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   if (m->dtype != (int32_t)t->value->type.dtype)
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_TYPE, "tensor %zu is %s, its value '%s' is %s", i,
-                           dp_type_name((dp_dtype)m->dtype), t->value->name, dp_type_name(t->value->type.dtype));
+    return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_TYPE, "tensor %zu is %s, its value '%s' is %s", i,
+                                  dp_type_name((dp_dtype)m->dtype), t->value->name, dp_type_name(t->value->type.dtype));
   if (m->layout != DP__LAYOUT__PLAIN || m->stage)
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_LAYOUT,
-                           "tensor %zu ('%s') has layout %d and stage %u; kernels know the plain layout, and stage 0",
-                           i, t->value->name, m->layout, m->stage);
+    return dp_checker_fail_tensor(
+        c, i, DP_RULE_TENSOR_LAYOUT,
+        "tensor %zu ('%s') has layout %d and stage %u; kernels know the plain layout, and stage 0", i, t->value->name,
+        m->layout, m->stage);
   const Dp__MicroSet *micro = m->micro;
   if (micro && (micro->first || micro->count > 1 || micro->of > 1))
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_LAYOUT,
-                           "tensor %zu ('%s') is of micro-batches %u and %u more of %u; the whole batch is expected", i,
-                           t->value->name, micro->first, micro->count, micro->of);
+    return dp_checker_fail_tensor(
+        c, i, DP_RULE_TENSOR_LAYOUT,
+        "tensor %zu ('%s') is of micro-batches %u and %u more of %u; the whole batch is expected", i, t->value->name,
+        micro->first, micro->count, micro->of);
   return DP_OK;
 }
 
 static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
-  DP_TRY(dp_rule_wrap(dp_checker_at(c, DP_CHECKER_PROGRAM), DP_RULE_TENSOR_PLACEMENT,
-                      dp_status_context(dp_proto_to_placements(m->n_placements, m->placements, &t->value->type.shape,
-                                                               &c->model->mesh, t->at),
-                                        "tensor %zu ('%s')", i, t->value->name)));
+  dp_status status =
+      dp_proto_to_placements(m->n_placements, m->placements, &t->value->type.shape, &c->model->mesh, t->at);
+  if (status)
+    return dp_rule_wrap(dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,
+                        dp_status_context(status, "tensor %zu ('%s')", i, t->value->name));
   const dp_placement *partial = NULL;
   for (int a = 0; a < c->model->mesh.n_axes; a++) {
     if (t->at[a].kind != DP_PARTIAL) continue;
     // A sum of maxima is not a maximum of sums, and nothing says which it is.
     if (partial && partial->reduction != t->at[a].reduction)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_PLACEMENT,
-                             "tensor %zu ('%s') is a partial sum on one axis and a partial maximum on another", i,
-                             t->value->name);
+      return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_PLACEMENT,
+                                    "tensor %zu ('%s') is a partial sum on one axis and a partial maximum on another",
+                                    i, t->value->name);
     partial = &t->at[a];
   }
   return DP_OK;
@@ -42,13 +45,13 @@ static dp_status check_bytes(dp_checker *c, size_t i, const dp_checker_tensor *t
   char text[256];
   uint64_t bytes;
   if (!dp_checker_bytes(c, &t->value->type, t->at, &bytes))
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_LIMIT,
-                           "tensor %zu ('%s') is too large to be split over the mesh", i, t->value->name);
+    return dp_checker_fail_tensor(c, i, DP_RULE_FORM_LIMIT, "tensor %zu ('%s') is too large to be split over the mesh",
+                                  i, t->value->name);
   if (t->claim->bytes < bytes)
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_BYTES,
-                           "tensor %zu ('%s', placed %s) has %llu bytes; its largest shard takes %llu", i,
-                           t->value->name, dp_checker_placements_print(c, t->at, text, sizeof text),
-                           (unsigned long long)t->claim->bytes, (unsigned long long)bytes);
+    return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_BYTES,
+                                  "tensor %zu ('%s', placed %s) has %llu bytes; its largest shard takes %llu", i,
+                                  t->value->name, dp_checker_placements_print(c, t->at, text, sizeof text),
+                                  (unsigned long long)t->claim->bytes, (unsigned long long)bytes);
   return DP_OK;
 }
 

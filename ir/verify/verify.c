@@ -20,6 +20,21 @@ dp_fault *dp_checker_at(dp_checker *c, uint32_t step) {
   return fault;
 }
 
+dp_fault *dp_checker_at_tensor(dp_checker *c, size_t tensor) {
+  dp_fault *fault = dp_checker_at(c, DP_CHECKER_PROGRAM);
+  dp_plan_check_user(fault, c->program, tensor);
+  return fault;
+}
+
+dp_status dp_checker_fail_tensor(dp_checker *c, size_t tensor, dp_rule rule, const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return dp_rule_fail(dp_checker_at_tensor(c, tensor), rule, "%s", text);
+}
+
 dp_status dp_checker_fail(dp_checker *c, uint32_t step, dp_rule rule, const char *format, ...) {
   char text[1024];
   va_list args;

@@ -165,6 +165,8 @@ TEST(Oracle, UndamagedPlansAgree) {
       Edit whole(m.packed, 0);
       EXPECT_EQ(CheckerSays(whole.Pack()), "");
       for (unsigned seed = 10; seed < 13; seed++) EXPECT_EQ(OraclesSay(whole.plan, m, seed), "") << m.options;
+      // Statistics of each device's samples are others on another mesh, as they must.
+      if (m.options.find("batchnorm=local") != std::string::npos) continue;
       EXPECT_EQ(Differs(whole.plan, *m.logical, family.members[0].outcome, 5), "") << family.name << " " << m.options;
     }
 }
