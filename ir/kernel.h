@@ -27,9 +27,12 @@ typedef struct {
 } dp_kernel_spec;
 
 typedef struct dp_kernel {
-  const char *name;  // "cpu.reference.Gemm"
-  const char *op, *domain;
-  int priority;  // of several that match the highest is taken; reference kernels have 0
+  const char *name;         // "cpu.reference.Gemm"
+  const char *op, *domain;  // op NULL: of any operator for which it matches
+  int priority;             // of several that match the highest is taken; reference kernels have 0
+  // The element types that it takes of operands and results. 0: DP_WIDE, and whatever else an operator has comes to it
+  // through these (backends/cpu/wide.c).
+  uint32_t types;
   // Whether it can run the node: types, attributes, ranks, layouts. The extents are those of the largest shard. NULL: always.
   // What matches the largest matches every smaller part, the empty one too; so a plan's reader can ask again.
   bool (*match)(const dp_kernel_spec *spec);
@@ -57,6 +60,9 @@ typedef struct {
   dp_status (*set_isa)(const char *isa);
 } dp_target;
 
+// Whether the kernel computes that operator; whether it takes the types of these operands and results.
+bool dp_kernel_computes(const dp_kernel *kernel, const dp_op *op);
+bool dp_kernel_takes(const dp_kernel *kernel, const dp_kernel_spec *spec);
 // The best matching kernel of the target, NULL when there is none.
 const dp_kernel *dp_kernel_select(const dp_target *target, const dp_kernel_spec *spec, bool reference_only);
 const dp_kernel *dp_kernel_find(const dp_target *target, const char *name);

@@ -13,16 +13,28 @@
 
 enum { LISTED = 64 };  // tensors of more elements are printed as base64
 
+static bool is_narrow_float(dp_dtype dtype) {
+  return (DP_BIT(dtype) & (DP_FLOATS | (DP_SMALL & ~DP_SMALL_INTS))) && dtype != DP_FLOAT32 && dtype != DP_FLOAT64;
+}
+
 // ---- one element ----------------------------------------------------------------------------------------------------
 
 static dp_status parse_integer(dp_text_lex *lex, dp_dtype dtype, void *element) {
   static const struct {
     int64_t low, high;
   } ranges[DP_MAX_TYPE + 1] = {
-      [DP_UINT8] = {0, UINT8_MAX},         [DP_INT8] = {INT8_MIN, INT8_MAX},
-      [DP_UINT16] = {0, UINT16_MAX},       [DP_INT16] = {INT16_MIN, INT16_MAX},
-      [DP_INT32] = {INT32_MIN, INT32_MAX}, [DP_INT64] = {INT64_MIN, INT64_MAX},
-      [DP_UINT32] = {0, UINT32_MAX},       [DP_BOOL] = {0, 1},
+      [DP_UINT8] = {0, UINT8_MAX},
+      [DP_INT8] = {INT8_MIN, INT8_MAX},
+      [DP_UINT16] = {0, UINT16_MAX},
+      [DP_INT16] = {INT16_MIN, INT16_MAX},
+      [DP_INT32] = {INT32_MIN, INT32_MAX},
+      [DP_INT64] = {INT64_MIN, INT64_MAX},
+      [DP_UINT32] = {0, UINT32_MAX},
+      [DP_BOOL] = {0, 1},
+      [DP_UINT4] = {0, 15},
+      [DP_INT4] = {-8, 7},
+      [DP_UINT2] = {0, 3},
+      [DP_INT2] = {-2, 1},
   };
   if (dtype == DP_UINT64) {
     uint64_t number;
@@ -61,7 +73,7 @@ static dp_status parse_element(dp_text_lex *lex, dp_dtype dtype, void *element) 
     memcpy(element, &number, sizeof number);
     return DP_OK;
   }
-  if (dtype == DP_FLOAT16 || dtype == DP_BFLOAT16)
+  if (is_narrow_float(dtype))
     return dp_text_lex_fail(lex, "data of type %s is written as base64 or hex", dp_type_name(dtype));
   if (dtype == DP_BOOL && (dp_text_lex_is(lex, "true") || dp_text_lex_is(lex, "false"))) {
     *(unsigned char *)element = dp_text_lex_is(lex, "true");
@@ -226,7 +238,7 @@ static void print_base64(FILE *out, const unsigned char *data, size_t bytes) {
 
 void dp_text_data_print(FILE *out, const dp_tensor *tensor) {
   size_t count = (size_t)dp_tensor_count(tensor), each = dp_type_bytes(tensor->dtype);
-  if (count > LISTED || tensor->dtype == DP_FLOAT16 || tensor->dtype == DP_BFLOAT16 || has_odd_nan(tensor)) {
+  if (count > LISTED || is_narrow_float(tensor->dtype) || has_odd_nan(tensor)) {
     print_base64(out, tensor->data, tensor->bytes);
     return;
   }

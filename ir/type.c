@@ -8,11 +8,29 @@ static const struct {
   const char *name;
   size_t bytes;
 } types[DP_MAX_TYPE + 1] = {
-    [DP_FLOAT32] = {"float32", 4},   [DP_UINT8] = {"uint8", 1},   [DP_INT8] = {"int8", 1},
-    [DP_UINT16] = {"uint16", 2},     [DP_INT16] = {"int16", 2},   [DP_INT32] = {"int32", 4},
-    [DP_INT64] = {"int64", 8},       [DP_BOOL] = {"bool", 1},     [DP_FLOAT16] = {"float16", 2},
-    [DP_FLOAT64] = {"float64", 8},   [DP_UINT32] = {"uint32", 4}, [DP_UINT64] = {"uint64", 8},
+    [DP_FLOAT32] = {"float32", 4},
+    [DP_UINT8] = {"uint8", 1},
+    [DP_INT8] = {"int8", 1},
+    [DP_UINT16] = {"uint16", 2},
+    [DP_INT16] = {"int16", 2},
+    [DP_INT32] = {"int32", 4},
+    [DP_INT64] = {"int64", 8},
+    [DP_BOOL] = {"bool", 1},
+    [DP_FLOAT16] = {"float16", 2},
+    [DP_FLOAT64] = {"float64", 8},
+    [DP_UINT32] = {"uint32", 4},
+    [DP_UINT64] = {"uint64", 8},
     [DP_BFLOAT16] = {"bfloat16", 2},
+    [DP_UINT4] = {"uint4", 1},
+    [DP_INT4] = {"int4", 1},
+    [DP_UINT2] = {"uint2", 1},
+    [DP_INT2] = {"int2", 1},
+    [DP_FLOAT8E4M3FN] = {"float8e4m3fn", 1},
+    [DP_FLOAT8E4M3FNUZ] = {"float8e4m3fnuz", 1},
+    [DP_FLOAT8E5M2] = {"float8e5m2", 1},
+    [DP_FLOAT8E5M2FNUZ] = {"float8e5m2fnuz", 1},
+    [DP_FLOAT4E2M1] = {"float4e2m1", 1},
+    [DP_FLOAT8E8M0] = {"float8e8m0", 1},
 };
 
 static bool known(dp_dtype dtype) { return (unsigned)dtype <= DP_MAX_TYPE && types[dtype].name; }
@@ -146,72 +164,4 @@ dp_shape dp_tensor_shape(const dp_tensor *tensor) {
 
 double dp_tensor_get(const dp_tensor *tensor, int64_t index) {
   return dp_element_get(tensor->dtype, (const char *)tensor->data + (size_t)index * dp_type_bytes(tensor->dtype));
-}
-
-#define ELEMENT_TYPES(CASE) \
-  CASE(DP_FLOAT32, float)   \
-  CASE(DP_UINT8, uint8_t)   \
-  CASE(DP_INT8, int8_t)     \
-  CASE(DP_UINT16, uint16_t) \
-  CASE(DP_INT16, int16_t)   \
-  CASE(DP_INT32, int32_t)   \
-  CASE(DP_INT64, int64_t)   \
-  CASE(DP_BOOL, bool)       \
-  CASE(DP_FLOAT64, double)  \
-  CASE(DP_UINT32, uint32_t) \
-  CASE(DP_UINT64, uint64_t)
-
-double dp_element_get(dp_dtype dtype, const void *element) {
-  switch (dtype) {
-#define GET(NUMBER, TYPE)          \
-  case NUMBER: {                   \
-    TYPE x;                        \
-    memcpy(&x, element, sizeof x); \
-    return (double)x;              \
-  }
-    ELEMENT_TYPES(GET)
-#undef GET
-    default:
-      return 0;  // half types have no arithmetic on the host
-  }
-}
-
-// A double beyond an integer's range becomes the nearest one; NaN becomes 0.
-static int64_t to_i64(double value) {
-  if (value != value) return 0;
-  if (value >= 9223372036854775807.0) return INT64_MAX;
-  if (value <= -9223372036854775808.0) return INT64_MIN;
-  return (int64_t)value;
-}
-
-void dp_element_set(dp_dtype dtype, void *element, double value) {
-  switch (dtype) {
-#define SET_FLOAT(NUMBER, TYPE)    \
-  case NUMBER: {                   \
-    TYPE x = (TYPE)value;          \
-    memcpy(element, &x, sizeof x); \
-    break;                         \
-  }
-#define SET_INTEGER(NUMBER, TYPE)  \
-  case NUMBER: {                   \
-    TYPE x = (TYPE)to_i64(value);  \
-    memcpy(element, &x, sizeof x); \
-    break;                         \
-  }
-    SET_FLOAT(DP_FLOAT64, double)
-    SET_FLOAT(DP_FLOAT32, float)
-    SET_FLOAT(DP_BOOL, bool)
-    SET_INTEGER(DP_UINT8, uint8_t)
-    SET_INTEGER(DP_INT8, int8_t)
-    SET_INTEGER(DP_UINT16, uint16_t)
-    SET_INTEGER(DP_INT16, int16_t)
-    SET_INTEGER(DP_INT32, int32_t)
-    SET_INTEGER(DP_INT64, int64_t)
-    SET_INTEGER(DP_UINT32, uint32_t)
-    SET_INTEGER(DP_UINT64, uint64_t)
-#undef SET_FLOAT
-#undef SET_INTEGER
-    default:
-      break;
-  }
 }

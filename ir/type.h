@@ -2,44 +2,34 @@
 #ifndef DP_IR_TYPE_H
 #define DP_IR_TYPE_H
 
-#include "ir/base/base.h"
+#include "ir/element.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// ONNX's TensorProto.DataType.
-typedef enum {
-  DP_NO_TYPE = 0,
-  DP_FLOAT32 = 1,
-  DP_UINT8 = 2,
-  DP_INT8 = 3,
-  DP_UINT16 = 4,
-  DP_INT16 = 5,
-  DP_INT32 = 6,
-  DP_INT64 = 7,
-  DP_BOOL = 9,
-  DP_FLOAT16 = 10,
-  DP_FLOAT64 = 11,
-  DP_UINT32 = 12,
-  DP_UINT64 = 13,
-  DP_BFLOAT16 = 16,
-  DP_MAX_TYPE = 16,
-} dp_dtype;
-
-// Sets of types, for schemas: one bit a type.
+// Sets of types, for schemas: one bit a type. What is narrower than a byte, or a float of one, is stored, cast and
+// quantized; nothing is computed in it.
 #define DP_BIT(dtype) (1u << (dtype))
-#define DP_FLOATS (DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64))
-#define DP_INTS (DP_BIT(DP_UINT8) | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
+#define DP_FLOATS (DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64) | DP_BIT(DP_FLOAT16) | DP_BIT(DP_BFLOAT16))
+#define DP_SIGNED (DP_BIT(DP_INT8) | DP_BIT(DP_INT16) | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
+#define DP_UNSIGNED (DP_BIT(DP_UINT8) | DP_BIT(DP_UINT16) | DP_BIT(DP_UINT32) | DP_BIT(DP_UINT64))
+#define DP_INTS (DP_SIGNED | DP_UNSIGNED)
 #define DP_NUMBERS (DP_FLOATS | DP_INTS)
 #define DP_ANY_TYPE (DP_NUMBERS | DP_BIT(DP_BOOL))
+#define DP_FLOAT8S \
+  (DP_BIT(DP_FLOAT8E4M3FN) | DP_BIT(DP_FLOAT8E4M3FNUZ) | DP_BIT(DP_FLOAT8E5M2) | DP_BIT(DP_FLOAT8E5M2FNUZ))
+#define DP_SMALL_INTS (DP_BIT(DP_UINT4) | DP_BIT(DP_INT4) | DP_BIT(DP_UINT2) | DP_BIT(DP_INT2))
+#define DP_SMALL (DP_FLOAT8S | DP_SMALL_INTS | DP_BIT(DP_FLOAT4E2M1) | DP_BIT(DP_FLOAT8E8M0))
+#define DP_STORED (DP_ANY_TYPE | DP_SMALL)
+// What reference kernels compute in: the other types of DP_ANY_TYPE come to them through these (ir/kernel.h).
+#define DP_WIDE \
+  (DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64) | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT64) | DP_BIT(DP_BOOL))
 
 const char *dp_type_name(dp_dtype dtype);      // "float32"; "?" when unknown
 dp_dtype dp_type_from_name(const char *name);  // DP_NO_TYPE when unknown; takes "float" and "double" too
 size_t dp_type_bytes(dp_dtype dtype);          // bytes an element; 0 when unknown
-static inline bool dp_type_is_float(dp_dtype dtype) {
-  return dtype == DP_FLOAT32 || dtype == DP_FLOAT64 || dtype == DP_FLOAT16 || dtype == DP_BFLOAT16;
-}
+static inline bool dp_type_is_float(dp_dtype dtype) { return (DP_BIT(dtype) & DP_FLOATS) != 0; }
 
 // An extent: scale * n + offset, n = samples present in the batch, 0 <= n <= B. A plain number has scale 0.
 typedef struct {
@@ -92,9 +82,6 @@ typedef struct {
 int64_t dp_tensor_count(const dp_tensor *tensor);
 double dp_tensor_get(const dp_tensor *tensor, int64_t index);  // any type, as double
 dp_shape dp_tensor_shape(const dp_tensor *tensor);
-// One element of any type from a double (rounded or truncated as C does).
-void dp_element_set(dp_dtype dtype, void *element, double value);
-double dp_element_get(dp_dtype dtype, const void *element);
 
 #ifdef __cplusplus
 }

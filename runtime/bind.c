@@ -32,7 +32,7 @@ static dp_status find_kernel(const dp_bind *b, const dp_node *node, dp_unit *uni
   if (!unit->kernel)
     return dp_fail(EX_UNAVAILABLE, "backend %s has no kernel '%s': compile the model again with this version of dpc",
                    backend, name);
-  if (strcmp(unit->kernel->op, node->op->name) || strcmp(unit->kernel->domain, node->op->domain))
+  if (!dp_kernel_computes(unit->kernel, node->op))
     return dp_fail(EX_DATAERR, "kernel %s computes %s, not %s", name, unit->kernel->op, node->op->name);
   return DP_OK;
 }
@@ -87,7 +87,7 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   bind_operands(b, unit, spec);
   if (!b->last || !same_spec(b->last, spec)) b->last = dp_memdup(b->arena, spec, sizeof *spec);
   unit->spec = b->last;
-  if (unit->kernel->match && !unit->kernel->match(spec))
+  if (!dp_kernel_takes(unit->kernel, spec) || (unit->kernel->match && !unit->kernel->match(spec)))
     return dp_fail(EX_DATAERR, "kernel %s does not take the operands that the plan gives it", in->kernel);
   uint64_t needed = unit->kernel->scratch_bytes ? unit->kernel->scratch_bytes(spec) : 0;
   uint64_t given = in->scratch ? in->scratch->bytes : 0;

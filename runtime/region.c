@@ -57,11 +57,16 @@ dp_region dp_region_make(dp_arena *arena, const dp_local *target, const dp_local
   return region;
 }
 
-#define NUMBER_TYPES(CASE) \
-  CASE(DP_FLOAT32, float)  \
-  CASE(DP_FLOAT64, double) \
-  CASE(DP_INT64, int64_t)  \
-  CASE(DP_INT32, int32_t)  \
+#define NUMBER_TYPES(CASE)  \
+  CASE(DP_FLOAT32, float)   \
+  CASE(DP_FLOAT64, double)  \
+  CASE(DP_INT64, int64_t)   \
+  CASE(DP_INT32, int32_t)   \
+  CASE(DP_INT16, int16_t)   \
+  CASE(DP_INT8, int8_t)     \
+  CASE(DP_UINT64, uint64_t) \
+  CASE(DP_UINT32, uint32_t) \
+  CASE(DP_UINT16, uint16_t) \
   CASE(DP_UINT8, uint8_t)
 
 bool dp_region_can(dp_region_action action, dp_dtype dtype) {
@@ -70,7 +75,16 @@ bool dp_region_can(dp_region_action action, dp_dtype dtype) {
   if (dtype == NUMBER) return true;
   NUMBER_TYPES(CAN)
 #undef CAN
-  return false;
+  return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16;
+}
+
+// Each sum of two rounded, as in the other types.
+static void run_half(dp_region_action action, dp_dtype dtype, uint16_t *target, const uint16_t *source, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    double t = dp_element_decode(dtype, target[i]), s = dp_element_decode(dtype, source[i]);
+    double result = action == DP_REGION_SUM ? t + s : s > t || s != s ? s : t;
+    target[i] = dp_element_encode(dtype, result, false);
+  }
 }
 
 void dp_region_run(dp_region_action action, dp_dtype dtype, void *target, const void *source, int64_t count) {
@@ -89,6 +103,7 @@ void dp_region_run(dp_region_action action, dp_dtype dtype, void *target, const 
   }
   NUMBER_TYPES(RUN)
 #undef RUN
+  if (dtype == DP_FLOAT16 || dtype == DP_BFLOAT16) run_half(action, dtype, target, source, count);
 }
 
 static void apply(const dp_region *r, int d, dp_region_action action, dp_dtype dtype, char *target,

@@ -177,7 +177,11 @@ static const dp_onnx_number *at(const dp_onnx_known *x, int rank, const int64_t 
 
 // In range of its type, and rounded as the type rounds.
 static bool settle(dp_dtype dtype, dp_onnx_number *number) {
-  if (dtype == DP_FLOAT32) number->f = (double)(float)number->f;
+  uint8_t rounded[8];
+  if (is_float(dtype)) {
+    dp_element_set(dtype, rounded, number->f);
+    number->f = dp_element_get(dtype, rounded);
+  }
   if (dtype != DP_INT32 || number->i.scale) return true;
   return number->i.offset >= INT32_MIN && number->i.offset <= INT32_MAX;
 }

@@ -39,8 +39,6 @@ static const struct {
   const char *string;
 } plain[] = {
     {"BatchNormalization", "spatial", DP_ATTR_INT, 1, NULL},
-    {"Cast", "saturate", DP_ATTR_INT, 1, NULL},
-    {"Cast", "round_mode", DP_ATTR_STRING, 0, "up"},
     {"GroupNormalization", "stash_type", DP_ATTR_INT, 1, NULL},
     {"LayerNormalization", "stash_type", DP_ATTR_INT, 1, NULL},
     {"RMSNormalization", "stash_type", DP_ATTR_INT, 1, NULL},

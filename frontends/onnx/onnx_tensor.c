@@ -5,16 +5,41 @@
 
 dp_status dp_onnx_tensor_dtype(int32_t number, const char *what, dp_dtype *dtype) {
   static const char *const others[] = {
-      [0] = "none",          [8] = "string",          [14] = "complex64",  [15] = "complex128",
-      [17] = "float8e4m3fn", [18] = "float8e4m3fnuz", [19] = "float8e5m2", [20] = "float8e5m2fnuz",
-      [21] = "uint4",        [22] = "int4",           [23] = "float4e2m1", [24] = "float8e8m0",
-      [25] = "uint2",        [26] = "int2",           [27] = "float6e2m3", [28] = "float6e3m2"};
+      [0] = "none", [8] = "string", [14] = "complex64", [15] = "complex128", [27] = "float6e2m3", [28] = "float6e3m2",
+  };
   *dtype = number > 0 && number <= DP_MAX_TYPE ? (dp_dtype)number : DP_NO_TYPE;
   if (dp_type_bytes(*dtype)) return DP_OK;
   if (number > 0 && number < (int32_t)DP_COUNT(others))
     return dp_fail(EX_UNAVAILABLE, "%s has element type %s, which is not supported", what, others[number]);
   return dp_fail(EX_DATAERR, "%s has element type %d, which ONNX does not know", what, number);
 }
+
+// ---- several elements a byte ----------------------------------------------------------------------------------------
+
+// Bits of an element in a file.
+static unsigned bits_of(dp_dtype dtype) {
+  if (dtype == DP_UINT4 || dtype == DP_INT4 || dtype == DP_FLOAT4E2M1) return 4;
+  return dtype == DP_UINT2 || dtype == DP_INT2 ? 2 : 8 * (unsigned)dp_type_bytes(dtype);
+}
+
+// Bytes that so many elements take in a file: the last is filled up.
+static size_t packed_bytes(dp_dtype dtype, size_t count) {
+  unsigned bits = bits_of(dtype);
+  return bits < 8 ? count / (8 / bits) + (count % (8 / bits) != 0) : count * dp_type_bytes(dtype);
+}
+
+// The elements of these bytes, a byte each: the first has the lowest bits.
+static const void *unpack(dp_arena *arena, dp_dtype dtype, size_t count, const uint8_t *packed) {
+  unsigned bits = bits_of(dtype), each = 8 / bits, sign = dtype == DP_INT4 || dtype == DP_INT2 ? 1u << (bits - 1) : 0;
+  uint8_t *elements = dp_alloc_n(arena, count + 1, 1);
+  for (size_t i = 0; i < count; i++) {
+    unsigned x = packed[i / each] >> (i % each * bits) & ((1u << bits) - 1);
+    elements[i] = (uint8_t)((x ^ sign) - sign);
+  }
+  return elements;
+}
+
+// ---- data -----------------------------------------------------------------------------------------------------------
 
 // Type, extents and size, against overflow.
 static dp_status read_head(const Dp__Onnx__Tensor *m, dp_tensor *tensor) {
@@ -52,7 +77,7 @@ static typed_field field_for(const Dp__Onnx__Tensor *m, dp_dtype dtype) {
   }
 }
 
-// A number of a wider field into its element; half types lie in it by their bits.
+// A number of a wider field into its element; narrow floats lie in it by their bits, packed elements by their bytes.
 static dp_status narrow(dp_dtype dtype, const typed_field *field, size_t i, void *element) {
   static const struct {
     int64_t low, high;
@@ -65,6 +90,16 @@ static dp_status narrow(dp_dtype dtype, const typed_field *field, size_t i, void
       [DP_FLOAT16] = {0, UINT16_MAX},
       [DP_BFLOAT16] = {0, UINT16_MAX},
       [DP_UINT32] = {0, UINT32_MAX},
+      [DP_FLOAT8E4M3FN] = {0, UINT8_MAX},
+      [DP_FLOAT8E4M3FNUZ] = {0, UINT8_MAX},
+      [DP_FLOAT8E5M2] = {0, UINT8_MAX},
+      [DP_FLOAT8E5M2FNUZ] = {0, UINT8_MAX},
+      [DP_FLOAT8E8M0] = {0, UINT8_MAX},
+      [DP_UINT4] = {0, UINT8_MAX},
+      [DP_INT4] = {0, UINT8_MAX},
+      [DP_FLOAT4E2M1] = {0, UINT8_MAX},
+      [DP_UINT2] = {0, UINT8_MAX},
+      [DP_INT2] = {0, UINT8_MAX},
   };
   uint64_t wide = field->bytes == 8 ? ((const uint64_t *)field->numbers)[i] : 0;
   int64_t number = field->bytes == 8 ? (wide > INT64_MAX ? -1 : (int64_t)wide) : ((const int32_t *)field->numbers)[i];
@@ -77,7 +112,8 @@ static dp_status narrow(dp_dtype dtype, const typed_field *field, size_t i, void
 
 static dp_status read_typed(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_tensor *tensor) {
   typed_field field = field_for(m, tensor->dtype);
-  size_t count = (size_t)dp_tensor_count(tensor), each = dp_type_bytes(tensor->dtype);
+  size_t each = dp_type_bytes(tensor->dtype);
+  size_t count = packed_bytes(tensor->dtype, (size_t)dp_tensor_count(tensor)) / each;
   size_t all = m->n_float_data + m->n_double_data + m->n_int32_data + m->n_int64_data + m->n_uint64_data;
   if (field.count != count || all != count)
     return dp_fail(EX_DATAERR, "it has %zu numbers in %s, %zu in all; its type and extents ask for %zu there",
@@ -104,20 +140,21 @@ static dp_status read(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_tens
   if (m->data_location < 0 || m->data_location > 1)
     return dp_fail(EX_DATAERR, "data location %d is unknown", m->data_location);
   bool external = m->data_location == 1;
+  size_t count = (size_t)dp_tensor_count(tensor), bytes = packed_bytes(tensor->dtype, count);
   size_t typed = m->n_float_data + m->n_double_data + m->n_int32_data + m->n_int64_data + m->n_uint64_data;
   if ((external + (m->raw_data.len > 0) + (typed > 0)) > 1)
     return dp_fail(EX_DATAERR, "its data stands in more than one place");
   if (external) {
-    DP_TRY(dp_onnx_external_read(reader, m, tensor->bytes, &tensor->data));
+    DP_TRY(dp_onnx_external_read(reader, m, bytes, &tensor->data));
   } else if (m->raw_data.len) {
-    if (m->raw_data.len != tensor->bytes)
-      return dp_fail(EX_DATAERR, "it has %zu bytes of data; its type and extents ask for %zu", m->raw_data.len,
-                     tensor->bytes);
+    if (m->raw_data.len != bytes)
+      return dp_fail(EX_DATAERR, "it has %zu bytes of data; its type and extents ask for %zu", m->raw_data.len, bytes);
     tensor->data = m->raw_data.data;
   } else {
     DP_TRY(read_typed(reader, m, tensor));
   }
   if (!tensor->data) tensor->data = dp_alloc(reader->arena, 1);
+  if (bits_of(tensor->dtype) < 8) tensor->data = unpack(reader->arena, tensor->dtype, count, tensor->data);
   return check_bools(tensor);
 }
 

@@ -18,6 +18,8 @@ static const dp_sample samples[] = {
     {.inputs = "int32[N,3], int32[3]", .n = 4, .low = -50, .high = 50},
     {.inputs = "int64[2,3], int64[]", .low = -50, .high = 50},
     {.inputs = "uint8[5], uint8[5]", .low = 0, .high = 200},
+    {.inputs = "float16[N,3], float16[3]", .n = 5},
+    {.inputs = "int8[N,3], int8[3]", .n = 5, .low = -120, .high = 120},
     {0},
 };
 

@@ -2,9 +2,9 @@
 // type; from and to are the placements of the two. `axis` names the mesh axis that is converted.
 #include "ir/ops/common.h"
 
-#define SAME_VALUE                                                                  \
-  .n_inputs = 1, .n_outputs = 1, .inputs = {DP_OPERAND("input", DP_ANY_TYPE, 'T')}, \
-  .outputs = {DP_OPERAND("output", DP_ANY_TYPE, 'T')}, .flags = DP_OP_COMMUNICATION, .infer = dp_common_infer_same
+#define SAME_VALUE                                                                \
+  .n_inputs = 1, .n_outputs = 1, .inputs = {DP_OPERAND("input", DP_STORED, 'T')}, \
+  .outputs = {DP_OPERAND("output", DP_STORED, 'T')}, .flags = DP_OP_COMMUNICATION, .infer = dp_common_infer_same
 
 #define AXIS \
   { .name = "axis", .kind = DP_ATTR_STRING, .required = true }

@@ -35,15 +35,13 @@ static const dp_sample samples[] = {
     {0},
 };
 
-#define TYPES (DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
-
 const dp_op dp_op_CumSum = {
     .name = "CumSum",
     .domain = "",
     .n_inputs = 2,
     .n_outputs = 1,
-    .inputs = {DP_OPERAND("x", TYPES, 'T'), DP_AS_ATTR("axis", DP_BIT(DP_INT32) | DP_BIT(DP_INT64), false)},
-    .outputs = {DP_OPERAND("y", TYPES, 'T')},
+    .inputs = {DP_OPERAND("x", DP_NUMBERS, 'T'), DP_AS_ATTR("axis", DP_BIT(DP_INT32) | DP_BIT(DP_INT64), false)},
+    .outputs = {DP_OPERAND("y", DP_NUMBERS, 'T')},
     .attrs = {{.name = "axis", .kind = DP_ATTR_INT}, DP_INT_ATTR("exclusive", 0), DP_INT_ATTR("reverse", 0)},
     .infer = infer,
     .gradient = gradient,

@@ -21,6 +21,8 @@ static const dp_sample samples[] = {
     {.inputs = "int32[N,3], int32[3]", .n = 4, .low = -50, .high = -3},
     {.inputs = "int64[2,3], int64[2,3]", .low = 1, .high = 9},
     {.inputs = "uint8[5], uint8[5]", .low = 3, .high = 200},
+    {.inputs = "uint64[N,3], uint64[3]", .n = 5, .low = 1, .high = 99},
+    {.inputs = "int16[N,3], int16[3]", .n = 5, .low = 1, .high = 99},
     {0},
 };
 

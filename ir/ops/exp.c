@@ -8,6 +8,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 static const dp_sample samples[] = {
     {.inputs = "float32[N,3]", .n = 5},
     {.inputs = "float32[2,N,4]", .n = 3},
+    {.inputs = "float16[N,3]", .n = 5},
     {0},
 };
 

@@ -1,6 +1,8 @@
 // Gemm: Y = alpha op(A) op(B) + beta C, op a transposition or nothing; C is broadcast to Y's shape and may be left out.
 //
 // Rows by m, n and k. By k each part yields Partial(sum), and C must be Partial too; a whole C is taken out by `lower`.
+#include <math.h>
+
 #include "ir/ops/common.h"
 
 typedef struct {
@@ -17,12 +19,25 @@ static extents extents_of(const dp_node *node) {
   return e;
 }
 
+// Integers are multiplied by whole numbers only: sums of parts are then the sum.
+static dp_status check_factors(const dp_node *node) {
+  static const char *const names[] = {"alpha", "beta"};
+  for (int i = 0; i < 2 && !dp_type_is_float(node->inputs[0]->type.dtype); i++) {
+    double factor = dp_node_float(node, names[i], 1);
+    if (!(factor == trunc(factor) && fabs(factor) <= INT32_MAX))
+      return dp_fail(EX_DATAERR, "%s is %g where the operands are integers: a whole number of 32 bits is expected",
+                     names[i], factor);
+  }
+  return DP_OK;
+}
+
 static dp_status infer(dp_node *node) {
   const dp_shape *a = dp_common_shape(node, 0), *b = dp_common_shape(node, 1);
   char ta[256], tb[256];
   if (a->rank != 2 || b->rank != 2)
     return dp_fail(EX_DATAERR, "A has shape %s and B has shape %s; two matrices are expected",
                    dp_shape_print(a, ta, sizeof ta), dp_shape_print(b, tb, sizeof tb));
+  DP_TRY(check_factors(node));
   extents e = extents_of(node);
   if (!dp_dim_equal(e.k, b->dims[e.b]))
     return dp_fail(EX_DATAERR, "A%s has shape %s and B%s has shape %s: the inner extents differ",
@@ -103,16 +118,24 @@ static const dp_sample samples[] = {
     {.inputs = "float32[4,N], float32[N,3]", .attrs = "alpha=0.25", .n = 6},
     {.inputs = "float32[N,2], float32[2,3], float32[]", .attrs = "beta=0.5", .n = 3},
     {.inputs = "float32[N,2], float32[2,3], float32[1,3]", .n = 3},
+    {.inputs = "int32[N,4], int32[3,4], int32[3]",
+     .attrs = "transB=1, alpha=2.0, beta=-3.0",
+     .n = 3,
+     .low = -9,
+     .high = 9},
+    {.inputs = "int64[4,N], int64[4,3], int64[N,1]", .attrs = "transA=1", .n = 2, .low = -9, .high = 9},
     {0},
 };
+
+#define TYPES (DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT32) | DP_BIT(DP_UINT64))
 
 const dp_op dp_op_Gemm = {
     .name = "Gemm",
     .domain = "",
     .n_inputs = 3,
     .n_outputs = 1,
-    .inputs = {DP_OPERAND("A", DP_FLOATS, 'T'), DP_OPERAND("B", DP_FLOATS, 'T'), DP_OPTIONAL("C", DP_FLOATS, 'T')},
-    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
+    .inputs = {DP_OPERAND("A", TYPES, 'T'), DP_OPERAND("B", TYPES, 'T'), DP_OPTIONAL("C", TYPES, 'T')},
+    .outputs = {DP_OPERAND("Y", TYPES, 'T')},
     .attrs = {DP_FLOAT_ATTR("alpha", 1), DP_FLOAT_ATTR("beta", 1), DP_INT_ATTR("transA", 0), DP_INT_ATTR("transB", 0)},
     .infer = infer,
     .gradient = gradient,

@@ -114,16 +114,20 @@ static const dp_sample samples[] = {
     {.inputs = "float32[N,3,4], float32[4]", .n = 5},
     {.inputs = "float32[4], float32[N,4,3]", .n = 5},
     {.inputs = "float32[6], float32[6]"},
+    {.inputs = "int32[N,4], int32[4,3]", .n = 3, .low = -9, .high = 9},
+    {.inputs = "int64[2,N,3], int64[3,2]", .n = 2, .low = -9, .high = 9},
     {0},
 };
+
+#define TYPES (DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT32) | DP_BIT(DP_UINT64))
 
 const dp_op dp_op_MatMul = {
     .name = "MatMul",
     .domain = "",
     .n_inputs = 2,
     .n_outputs = 1,
-    .inputs = {DP_OPERAND("A", DP_FLOATS, 'T'), DP_OPERAND("B", DP_FLOATS, 'T')},
-    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
+    .inputs = {DP_OPERAND("A", TYPES, 'T'), DP_OPERAND("B", TYPES, 'T')},
+    .outputs = {DP_OPERAND("Y", TYPES, 'T')},
     .infer = infer,
     .gradient = gradient,
     .placements = placements,

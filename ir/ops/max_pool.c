@@ -13,16 +13,19 @@ static const dp_sample samples[] = {
     {.inputs = "float32[N,2,7,7]", .attrs = "kernel_shape=[2,2], dilations=[2,3]", .n = 2},
     {.inputs = "float32[N,3,9]", .attrs = "kernel_shape=[3], strides=[2]", .n = 3},
     {.inputs = "float32[N,1,4,4,4]", .attrs = "kernel_shape=[2,2,2], strides=[2,1,2]", .n = 2},
+    {.inputs = "uint8[N,2,5,6]", .attrs = "kernel_shape=[2,3], strides=[2,2]", .n = 2, .low = 0, .high = 255},
     {0},
 };
+
+#define TYPES (DP_FLOATS | DP_BIT(DP_INT8) | DP_BIT(DP_UINT8))
 
 const dp_op dp_op_MaxPool = {
     .name = "MaxPool",
     .domain = "",
     .n_inputs = 1,
     .n_outputs = 1,
-    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T')},
-    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
+    .inputs = {DP_OPERAND("X", TYPES, 'T')},
+    .outputs = {DP_OPERAND("Y", TYPES, 'T')},
     .attrs = {DP_STRING_ATTR("auto_pad", "NOTSET"), DP_INT_ATTR("ceil_mode", 0), DP_INTS_ATTR("dilations"),
               DP_INTS_ATTR("kernel_shape"), DP_INTS_ATTR("pads"), DP_INTS_ATTR("strides")},
     .infer = dp_geometry_infer_pool,

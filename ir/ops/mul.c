@@ -19,6 +19,8 @@ static const dp_sample samples[] = {
     {.inputs = "int32[N,3], int32[3]", .n = 4, .low = -50, .high = 50},
     {.inputs = "int64[2,3], int64[2,3]", .low = -50, .high = 50},
     {.inputs = "uint8[5], uint8[5]", .low = 0, .high = 200},
+    {.inputs = "bfloat16[N,3], bfloat16[3]", .n = 5},
+    {.inputs = "uint16[N,3], uint16[3]", .n = 5, .low = 0, .high = 60000},
     {0},
 };
 

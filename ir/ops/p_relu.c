@@ -24,7 +24,7 @@ static const dp_sample samples[] = {
     {0},
 };
 
-#define TYPES (DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
+#define TYPES (DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT32) | DP_BIT(DP_UINT64))
 
 const dp_op dp_op_PRelu = {
     .name = "PRelu",

@@ -12,6 +12,8 @@ static dp_status infer(dp_node *node) {
 static const dp_sample samples[] = {
     {.inputs = "int64[]", .attrs = "key=123456789, shape=[5,3]", .low = 1, .high = 99},
     {.inputs = "int64[]", .attrs = "key=7, shape=[7], mean=-0.5, scale=2.5, dtype=11", .low = -99, .high = -1},
+    {.inputs = "int64[]", .attrs = "key=8, shape=[7], dtype=float16", .low = 1, .high = 99},
+    {.inputs = "int64[]", .attrs = "key=9, shape=[7], dtype=bfloat16", .low = 1, .high = 99},
     {0},
 };
 

@@ -17,15 +17,13 @@ static const dp_sample samples[] = {
     {0},
 };
 
-#define TYPES (DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
-
 const dp_op dp_op_ReduceL1 = {
     .name = "ReduceL1",
     .domain = "",
     .n_inputs = 2,
     .n_outputs = 1,
-    .inputs = {DP_OPERAND("data", TYPES, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
-    .outputs = {DP_OPERAND("reduced", TYPES, 'T')},
+    .inputs = {DP_OPERAND("data", DP_NUMBERS, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
+    .outputs = {DP_OPERAND("reduced", DP_NUMBERS, 'T')},
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = gradient,

@@ -1,5 +1,6 @@
-// ReduceMean over axes (all when none are named): the sum over the whole count, also of a part. Linear.
-#include "ir/ops/reduce.h"
+// ReduceMean over axes (all when none are named): the sum over the whole count, also of a part. Linear, but of integers,
+// whose means are truncated.
+#include "ir/ops/reduce_fold.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   const dp_shape *x = dp_common_shape(node, 0);
@@ -17,12 +18,21 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_reduce_expand(b, node, dp_build2(b, "Div", dy[0], count));
 }
 
+static void placements(dp_rows *rows) {
+  if (dp_type_is_float(rows->node->inputs[0]->type.dtype))
+    dp_reduce_rows(rows);
+  else
+    dp_reduce_fold_rows(rows, dp_replicate());
+}
+
 static const dp_sample samples[] = {
     {.inputs = "float32[N,3]", .attrs = "axes=[0], keepdims=0", .n = 5},
     {.inputs = "float32[N,3,4]", .attrs = "axes=[-1,0]", .n = 6},
     {.inputs = "float32[N,3,4]", .attrs = "keepdims=0", .n = 3},
     {.inputs = "float32[N,3]", .attrs = "noop_with_empty_axes=1", .n = 4},
     {.inputs = "float32[2,3]", .attrs = "axes=[1]"},
+    {.inputs = "int32[N,3]", .attrs = "axes=[1]", .n = 4, .low = -9, .high = 9},
+    {.inputs = "int64[N,3]", .attrs = "axes=[0], keepdims=0", .n = 4, .low = -9, .high = 9},
     {0},
 };
 
@@ -31,12 +41,12 @@ const dp_op dp_op_ReduceMean = {
     .domain = "",
     .n_inputs = 2,
     .n_outputs = 1,
-    .inputs = {DP_OPERAND("data", DP_FLOATS, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
-    .outputs = {DP_OPERAND("reduced", DP_FLOATS, 'T')},
+    .inputs = {DP_OPERAND("data", DP_NUMBERS, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
+    .outputs = {DP_OPERAND("reduced", DP_NUMBERS, 'T')},
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = gradient,
-    .placements = dp_reduce_rows,
+    .placements = placements,
     .cost = dp_reduce_cost,
     .samples = samples,
 };

@@ -12,18 +12,18 @@ static const dp_sample samples[] = {
     {.inputs = "float32[N,3]", .attrs = "noop_with_empty_axes=1", .n = 4},
     {.inputs = "int32[N,3]", .attrs = "axes=[1]", .n = 4, .low = -9, .high = 9},
     {.inputs = "int64[N]", .attrs = "axes=[0], keepdims=0", .n = 8, .low = -9, .high = 9},
+    {.inputs = "float16[N,3]", .attrs = "axes=[1]", .n = 5},
+    {.inputs = "uint32[N,3]", .attrs = "axes=[0]", .n = 5, .low = 0, .high = 99},
     {0},
 };
-
-#define TYPES (DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
 
 const dp_op dp_op_ReduceSum = {
     .name = "ReduceSum",
     .domain = "",
     .n_inputs = 2,
     .n_outputs = 1,
-    .inputs = {DP_OPERAND("data", TYPES, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
-    .outputs = {DP_OPERAND("reduced", TYPES, 'T')},
+    .inputs = {DP_OPERAND("data", DP_NUMBERS, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
+    .outputs = {DP_OPERAND("reduced", DP_NUMBERS, 'T')},
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = gradient,

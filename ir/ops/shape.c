@@ -43,7 +43,7 @@ const dp_op dp_op_Shape = {
     .domain = "",
     .n_inputs = 1,
     .n_outputs = 1,
-    .inputs = {DP_OPERAND("data", DP_ANY_TYPE, 0)},
+    .inputs = {DP_OPERAND("data", DP_STORED, 0)},
     .outputs = {DP_OPERAND("shape", DP_BIT(DP_INT64), 0)},
     .attrs = {DP_INT_ATTR("start", 0), {.name = "end", .kind = DP_ATTR_INT}},
     .flags = DP_OP_SHAPE_ONLY_0,

@@ -10,6 +10,7 @@ static const dp_sample samples[] = {
     {.inputs = "float32[N,5]", .n = 4, .low = -3, .high = 3},
     {.inputs = "float32[N,5,2]", .attrs = "axis=1", .n = 3, .low = -30, .high = 30},
     {.inputs = "float32[3,N]", .attrs = "axis=0", .n = 4},
+    {.inputs = "bfloat16[N,3]", .n = 5},
     {0},
 };
 

@@ -29,8 +29,6 @@ static bool shapes_agree(const dp_tensor *file, const int64_t *wanted, int rank,
 static dp_status convert(dp_arena *arena, const char *what, dp_dtype to, const dp_tensor *from, dp_tensor *fitted) {
   int64_t count = dp_tensor_count(from);
   size_t from_bytes = dp_type_bytes(from->dtype), to_bytes = dp_type_bytes(to);
-  if (from->dtype == DP_FLOAT16 || from->dtype == DP_BFLOAT16)
-    return dp_fail(EX_DATAERR, "%s: %s cannot be converted to %s", what, dp_type_name(from->dtype), dp_type_name(to));
   char *data = dp_alloc_n(arena, (size_t)count, to_bytes);
   uint64_t back_bits = 0;
   for (int64_t i = 0; i < count; i++) {

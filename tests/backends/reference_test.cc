@@ -228,11 +228,16 @@ TEST(Reference, InPlaceGivesTheSame) {
       spec.outputs[i] = {out[size_t(i)].dtype, true, out[size_t(i)].local}, to[i] = out[size_t(i)].bytes.data();
     const dp_kernel *kernel = dp_kernel_select(&dp_target_cpu, &spec, true);
     if (!kernel || !kernel->in_place) continue;  // none: ONNX's Dropout, which no program holds
-    ASSERT_EQ(kernel->scratch_bytes, nullptr);
-    ASSERT_EQ(kernel->run(&spec, nullptr, from, to, nullptr, 0, 1), DP_OK);
+    std::vector<uint64_t> scratch(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) / 8 + 1 : 0);
+    void *state = nullptr;
+    if (kernel->prepare) {
+      ASSERT_EQ(kernel->prepare(&spec, &state), DP_OK);
+    }
+    ASSERT_EQ(kernel->run(&spec, state, from, to, scratch.data(), 0, 1), DP_OK);
     std::vector<uint8_t> apart = out[0].bytes;
     to[0] = in[0].bytes.data();
-    ASSERT_EQ(kernel->run(&spec, nullptr, from, to, nullptr, 0, 1), DP_OK);
+    ASSERT_EQ(kernel->run(&spec, state, from, to, scratch.data(), 0, 1), DP_OK);
+    if (kernel->release) kernel->release(state);
     EXPECT_EQ(in[0].bytes, apart);
     checked++;
   }

@@ -213,7 +213,12 @@ TEST(OnnxHostileTest, TensorsThatAreNotWhatTheySay) {
   EXPECT_EQ(Code(raw(99, {1}, "1234")), 65);
   EXPECT_EQ(Code(raw(-1, {1}, "1234")), 65);
   EXPECT_EQ(Code(raw(0, {1}, "1234")), 65);
-  EXPECT_EQ(Code(raw(17, {1}, "1")), 69);
+  EXPECT_EQ(Code(raw(14, {1}, "12345678")), 69);
+  EXPECT_EQ(Code(raw(27, {4}, "123")), 69);
+  EXPECT_EQ(Code(raw(17, {2}, "1")), 65);
+  EXPECT_EQ(Code(raw(22, {3}, "1")), 65) << "three numbers of 4 bits take two bytes";
+  EXPECT_EQ(Code(raw(22, {2}, "12")), 65);
+  EXPECT_EQ(Code(raw(25, {5}, "1")), 65);
   EXPECT_EQ(Code(raw(BOOL, {1}, "\2")), 65);
   EXPECT_EQ(Code(OfTensor([](Onnx &m) {
               static float numbers[] = {1};

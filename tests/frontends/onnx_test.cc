@@ -244,16 +244,17 @@ TEST(OnnxTest, AttributesThatBecameOperands) {
 }
 
 TEST(OnnxTest, AttributesThatSayNothingNew) {
-  EXPECT_EQ(One(19, "Cast",
-                [](Onnx &m) {
-                  return Attributes{m.Int("to", DOUBLE), m.Int("saturate", 1)};
-                }),
-            "y: float64[N,2,3] = Cast(x) {to=float64} [name=n_y]\n");
-  EXPECT_EQ(One(19, "Cast",
-                [](Onnx &m) {
-                  return Attributes{m.Int("to", DOUBLE), m.Int("saturate", 0)};
-                }),
-            "69: node 'n_y' (Cast): attribute 'saturate' of Cast (0) is not supported");
+  auto norm = [](int64_t stash_type) {
+    return One(17, "ArgMax", [stash_type](Onnx &m) { return Attributes{m.Int("storage_order", stash_type)}; });
+  };
+  EXPECT_EQ(norm(0), "69: node 'n_y' (ArgMax): attribute 'storage_order' of ArgMax (0) is not supported");
+  auto pool = [](int64_t order) {
+    return One(12, "MaxPool", [order](Onnx &m) {
+      return Attributes{m.Ints("kernel_shape", {1}), m.Int("storage_order", order)};
+    });
+  };
+  EXPECT_EQ(pool(0), "y: float32[N,2,3] = MaxPool(x) {kernel_shape=[1]} [name=n_y]\n");
+  EXPECT_EQ(pool(1), "69: node 'n_y' (MaxPool): attribute 'storage_order' of MaxPool (1) is not supported");
 }
 
 TEST(OnnxTest, OpsetsThatAreRead) {

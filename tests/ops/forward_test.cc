@@ -53,10 +53,15 @@ void Compare(const Case &c, const std::vector<Reference> &references, const std:
     ASSERT_EQ(std::vector<int64_t>(tensor.local.extents, tensor.local.extents + tensor.local.rank),
               references[r].extents)
         << "result " << r;
-    double tolerance = !dp_type_is_float(tensor.dtype) ? 0 : tensor.dtype == DP_FLOAT32 ? 4e-6 : 1e-12;
+    static const std::map<dp_dtype, double> tolerances = {
+        {DP_FLOAT32, 4e-6}, {DP_FLOAT64, 1e-12}, {DP_FLOAT16, 0x1.02p-11}, {DP_BFLOAT16, 0x1.02p-8}};
+    double tolerance = dp_type_is_float(tensor.dtype) ? tolerances.at(tensor.dtype) : 0;
     for (size_t i = 0; i < references[r].numbers.size(); i++) {
       double expected = references[r].numbers[i], number = tensor.Get(int64_t(i));
-      if (number == expected) continue;  // infinities too
+      if (std::isinf(expected) || std::isnan(expected)) {
+        EXPECT_EQ(std::to_string(number), std::to_string(expected)) << "result " << r << ", element " << i;
+        continue;
+      }
       EXPECT_NEAR(number, expected, tolerance * (1 + std::fabs(expected))) << "result " << r << ", element " << i;
     }
   }

@@ -3,12 +3,14 @@
 
     bazel-bin/tests/ops/list_samples | python3 tests/ops/make_references.py > tests/ops/references.txt
 
-Needs numpy, torch and onnx; the tests need only the file. Operands are drawn as in samples.cc, results computed in float64.
+Needs numpy, ml_dtypes, torch and onnx; the tests need only the file. Operands are drawn as in samples.cc, results computed
+in float64.
 """
 import math
 import re
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx.reference
@@ -16,8 +18,22 @@ import torch
 import torch.nn.functional as F
 
 MASK = (1 << 64) - 1
-TYPES = {1: "float32", 2: "uint8", 6: "int32", 7: "int64", 9: "bool", 11: "float64"}
-INTEGERS = ("uint8", "int32", "int64", "bool")
+# ONNX's numbers; those of NumPy's own types and of ml_dtypes'.
+TYPES = {1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16",
+         11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8e4m3fn", 18: "float8e4m3fnuz",
+         19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1", 24: "float8e8m0",
+         25: "uint2", 26: "int2"}
+NUMBERS = {name: number for number, name in TYPES.items()}
+ML_TYPES = {"bfloat16": ml_dtypes.bfloat16, "float8e4m3fn": ml_dtypes.float8_e4m3fn,
+            "float8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "float8e5m2": ml_dtypes.float8_e5m2,
+            "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "uint4": ml_dtypes.uint4, "int4": ml_dtypes.int4,
+            "float4e2m1": ml_dtypes.float4_e2m1fn, "float8e8m0": ml_dtypes.float8_e8m0fnu, "uint2": ml_dtypes.uint2,
+            "int2": ml_dtypes.int2}
+HALVES = ("float16", "bfloat16")
+
+
+def dtype_of(name):
+    return np.dtype(ML_TYPES.get(name, name))
 
 
 # ---- the sample: operands, attributes ------------------------------------------------------------------------------
@@ -48,6 +64,8 @@ def attribute(text, n):
         if any(re.search(r'["]|[.]\d', t) for t in items):
             return [attribute(t, n) for t in items]
         return [extent(t, n) for t in items]
+    if text in NUMBERS:
+        return NUMBERS[text]
     return float(text) if re.search(r"[.e]", text) else int(text)
 
 
@@ -66,9 +84,10 @@ def draw(heading, operand, dtype, extents, low, high):
     for byte in f"{heading}|{operand}".encode():
         seed = ((seed ^ byte) * 0x100000001B3) & MASK
     u = uniform(seed, math.prod(extents)).reshape(extents)
-    if dtype in INTEGERS:
+    if np.issubdtype(dtype_of(dtype), np.integer) or dtype == "bool":
         return (math.ceil(low) + np.floor(u * (math.floor(high) - math.ceil(low) + 1))).astype(dtype)
-    return (low + (high - low) * u).astype(np.float32).astype(np.float64)
+    x = (low + (high - low) * u).astype(np.float32)
+    return (x.astype(dtype_of(dtype)) if dtype in HALVES else x).astype(np.float64)
 
 
 def t(x):
@@ -147,6 +166,8 @@ def conv_transpose(a, x, w, b=None):
 
 
 def max_pool(a, x):
+    if not x.is_floating_point():
+        return max_pool(a, x.double()).to(x.dtype)
     kernel, rank = a["kernel_shape"], x.dim() - 2
     begin, end = pads_of(a, x.shape[2:], kernel)
     function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][rank - 1]
@@ -239,7 +260,7 @@ def flatten(a, x):
 
 def gemm(a, x, w, c=0.0):
     x, w = x.T if a.get("transA") else x, w.T if a.get("transB") else w
-    return a.get("alpha", 1) * (x @ w) + a.get("beta", 1) * c
+    return (a.get("alpha", 1) * (x @ w) + a.get("beta", 1) * c).astype(x.dtype)
 
 
 def batch_norm(a, x, scale, bias, mean, var):
@@ -407,7 +428,23 @@ def random_normal(a, seed):
 
 def fill(a):
     dtype = a.get("dtype", 1)
-    return np.full(a["shape"], a.get("value", 0), "float64" if dtype == 1 else TYPES[dtype])
+    return np.full(a["shape"], a.get("value", 0), "float64").astype("float64" if dtype == 1 else dtype_of(TYPES[dtype]))
+
+
+def cast(a, x):
+    """With ml_dtypes' rounding. Its casts to floats of 8 bits do not saturate, those to a power of two go to the nearest."""
+    name = TYPES[a["to"]]
+    if name == "float32":
+        return x.astype(np.float64)
+    if name.startswith("float8e") and name != "float8e8m0" and a.get("saturate", 1):
+        most = float(ml_dtypes.finfo(dtype_of(name)).max)
+        x = np.clip(x.astype(np.float64), -most, most)
+    if name == "float8e8m0" and a.get("round_mode", "up") != "nearest":
+        exponent = np.log2(x)
+        x = 2.0 ** (np.floor(exponent) if a.get("round_mode") == "down" else np.ceil(exponent))
+    if dtype_of(name).itemsize == 1 and name in ML_TYPES:
+        x = x.astype(np.float32)
+    return x.astype(dtype_of(name))
 
 
 def cum_sum(a, x):
@@ -550,9 +587,9 @@ OPS = {
     "Relu": lambda a, x: np.maximum(x, 0),
     "dp.ReluGrad": lambda a, dy, y: np.where(y > 0, dy, 0),
     "Identity": lambda a, x: x,
-    "Cast": lambda a, x: x.astype("float64" if a["to"] == 1 else TYPES[a["to"]]),
+    "Cast": cast,
     "ReduceSum": lambda a, x: reduction(a, x, np.sum).astype(x.dtype),
-    "ReduceMean": lambda a, x: reduction(a, x, np.mean),
+    "ReduceMean": lambda a, x: reduction(a, x, np.mean).astype(x.dtype),
     "ReduceMax": lambda a, x: reduction(a, x, np.max),
     "ReduceMin": lambda a, x: reduction(a, x, np.min),
     "ReduceProd": lambda a, x: reduction(a, x, np.prod).astype(x.dtype),
@@ -648,26 +685,33 @@ def main():
         op, inputs, attrs, n, low, high = heading.split("|")
         if op == "Dropout":  # in no program
             continue
-        n, low, high, operands, has_float64 = int(n), float(low), float(high), [], False
+        n, low, high, operands, has_float64, half = int(n), float(low), float(high), [], False, None
         for i, text in enumerate(split(inputs)):
             if not text:
                 operands.append(None)
                 continue
             dtype, dims = re.fullmatch(r"(\w+)\[(.*)\]", text).groups()
             has_float64 |= dtype == "float64"
+            half = dtype if dtype in HALVES else half
             operands.append(draw(heading, i, dtype, [extent(e, n) for e in split(dims)], low, high))
         a = {}
         for text in split(attrs):
             name, value = text.split("=")
             a[name] = attribute(value, n)
-        has_float64 |= a.get("dtype") == 11 or a.get("to") == 11
+        made = TYPES.get(a.get("dtype", a.get("to")))
+        has_float64 |= made == "float64"
+        half = made if made in HALVES else half
         with np.errstate(over="ignore"):
             results = OPS[op](a, *operands)
         print("=", heading)
         for result in results if isinstance(results, list) else [results]:
             array = result.detach().numpy() if isinstance(result, torch.Tensor) else np.asarray(result)
-            dtype = "float32" if array.dtype == np.float64 and not has_float64 else str(array.dtype)
-            texts = [f"{v:.16g}" if array.dtype == np.float64 else str(int(v)) for v in array.reshape(-1)]
+            names = [name for name, dtype in ML_TYPES.items() if dtype == array.dtype] or [str(array.dtype)]
+            dtype = names[0]
+            if dtype == "float64" and not has_float64:
+                dtype = half or "float32"
+            is_float = array.dtype == np.float64 or "float" in dtype
+            texts = [f"{float(v):.16g}" if is_float else str(int(v)) for v in array.reshape(-1)]
             print(dtype, *array.shape, ":", *texts)
 
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 #include "ir/builder.h"
 #include "ir/text.h"
@@ -12,7 +13,10 @@ namespace dp_test {
 
 static std::string FullName(const dp_op *op) { return (*op->domain ? std::string(op->domain) + "." : "") + op->name; }
 
-std::string Case::Name() const { return FullName(op) + " " + std::to_string(index) + (float64 ? " float64" : ""); }
+std::string Case::Name() const {
+  std::string name = FullName(op) + " " + std::to_string(index) + (float64 ? " float64" : "");
+  return to ? name + " " + dp_type_name(from) + " as " + dp_type_name(to) : name;
+}
 
 std::string Case::Heading() const {
   char numbers[128];
@@ -47,6 +51,33 @@ std::vector<Case> AllCases(bool float64) {
 // BatchNormalization stands in programs too, changed; it is differentiated there, which the others never are.
 bool IsReplaced(const dp_op *op) { return op->specialize && !op->gradient; }
 
+bool IsReplacedType(const Case &c, int i, dp_dtype dtype) {
+  const dp_operand_schema &schema = c.op->inputs[i < c.op->n_inputs ? i : c.op->n_inputs - 1];
+  return c.to && dtype == c.from && (schema.types & DP_BIT(c.to));
+}
+
+std::vector<Case> TypeCases() {
+  const std::vector<std::pair<dp_dtype, uint32_t>> replaced = {{DP_FLOAT32, DP_BIT(DP_FLOAT16) | DP_BIT(DP_BFLOAT16)},
+                                                               {DP_INT32, DP_INTS | DP_SMALL},
+                                                               {DP_INT64, DP_INTS | DP_SMALL},
+                                                               {DP_UINT8, DP_INTS | DP_SMALL}};
+  std::vector<Case> cases;
+  for (const Case &c : AllCases(false)) {
+    Built built(c);
+    for (const auto &[from, types] : replaced)
+      for (int to = 1; to <= DP_MAX_TYPE; to++) {
+        Case variant = c;
+        variant.from = from;
+        variant.to = dp_dtype(to);
+        bool used = false;
+        for (size_t i = 0; i < built.operands.size(); i++)
+          used |= built.operands[i] && IsReplacedType(variant, int(i), built.operands[i]->type.dtype);
+        if (used && to != from && (types & DP_BIT(to))) cases.push_back(variant);
+      }
+  }
+  return cases;
+}
+
 Built::Built(const Case &c) : arena(dp_arena_create(0)), n(c.sample->n) {
   dp_status status = Build(c);
   error = dp_status_message(status);
@@ -72,6 +103,7 @@ dp_status Built::Build(const Case &c) {
     operands.clear();
     for (int i = 0; i < n_types; i++) {
       if (c.float64 && types[i].dtype == DP_FLOAT32) types[i].dtype = DP_FLOAT64;
+      if (IsReplacedType(c, i, types[i].dtype)) types[i].dtype = c.to;
       std::string name = "x" + std::to_string(i);
       operands.push_back(types[i].dtype ? dp_graph_add_value(graph, DP_VALUE_INPUT, name.c_str(), types[i]) : nullptr);
     }
@@ -122,8 +154,23 @@ static double Uniform(uint64_t seed, uint64_t index) {
   return double(z >> 11) * 0x1p-53;
 }
 
+// Into the range of the type, so that numbers are drawn that it has; without 0, which divides nothing, where there are no
+// negative ones.
+static void HoldToRange(dp_dtype dtype, double *low, double *high) {
+  static const std::map<dp_dtype, std::pair<double, double>> ranges = {
+      {DP_INT8, {-128, 127}}, {DP_UINT8, {0, 255}},  {DP_INT16, {-32768, 32767}}, {DP_UINT16, {0, 65535}},
+      {DP_INT4, {-8, 7}},     {DP_UINT4, {0, 15}},   {DP_INT2, {-2, 1}},          {DP_UINT2, {0, 3}},
+      {DP_UINT32, {0, 1e9}},  {DP_UINT64, {0, 1e9}}, {DP_FLOAT8E8M0, {1, 100}}};
+  auto range = ranges.find(dtype);
+  if (range == ranges.end()) return;
+  if (*low < 0 && range->second.first == 0) *low = 1;
+  *low = std::fmin(std::fmax(*low, range->second.first), range->second.second);
+  *high = std::fmax(std::fmin(*high, range->second.second), *low);
+}
+
 static void Draw(uint64_t seed, double low, double high, Tensor *tensor) {
   bool is_float = dp_type_is_float(tensor->dtype);
+  HoldToRange(tensor->dtype, &low, &high);
   for (int64_t i = 0; i < tensor->Count(); i++) {
     double u = Uniform(seed, uint64_t(i));
     tensor->Set(i, is_float ? double(float(low + (high - low) * u))

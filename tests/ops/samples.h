@@ -10,18 +10,24 @@
 
 namespace dp_test {
 
-// One sample of one operator, as written or with float64 in place of float32.
+// One sample of one operator, as written, with float64 in place of float32, or with another type in place of one.
 struct Case {
   const dp_op *op;
   const dp_sample *sample;
   int index;  // of the sample in its operator
   bool float64;
-  std::string Name() const;     // "dp.SGD 2 float64"
+  dp_dtype from = DP_NO_TYPE, to = DP_NO_TYPE;  // operands of type `from` have `to`, where the operator takes that
+  std::string Name() const;                     // "dp.SGD 2 float64", "Add 3 int32 as int8"
   std::string Heading() const;  // "dp.SGD|inputs|attrs|n|low|high": the sample as the reference file names it
 };
 
 // Of every operator but communication. float64: the variants too, of samples that name float32.
 std::vector<Case> AllCases(bool float64);
+// The same samples with float16 and bfloat16 in place of float32, and with every type that is or can hold an integer in
+// place of int32, int64 and uint8: of these only where an operand takes it.
+std::vector<Case> TypeCases();
+// Whether operand i of the case, of that type in the sample, has type c.to.
+bool IsReplacedType(const Case &c, int i, dp_dtype dtype);
 
 // Whether the operator is in no program: others take its place, and it has no kernel.
 bool IsReplaced(const dp_op *op);

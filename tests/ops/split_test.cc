@@ -30,8 +30,9 @@ std::string Print(const dp_node *node, const Rows &rows) {
 // a + b or a - b in the type's own arithmetic.
 double Sum(dp_dtype dtype, double a, double b, bool minus) {
   if (dp_type_is_float(dtype)) return minus ? a - b : a + b;
-  int64_t sum = int64_t(a) + (minus ? -int64_t(b) : int64_t(b));
-  return dtype == DP_UINT8 ? double(sum & 255) : double(sum);
+  // Stored and read again, so that it wraps.
+  Tensor sum = MakeTensor(dtype, {1}, {minus ? a - b : a + b});
+  return sum.Get(0);
 }
 
 bool IsSum(dp_placement p) { return p.kind == DP_PARTIAL && p.reduction == DP_SUM; }
@@ -89,7 +90,7 @@ std::vector<Tensor> Split::Distribute(const dp_value *value, const Tensor &whole
   for (size_t which = 0; which < addend_of.back(); which++) {
     Tensor addend = DrawNumbers(c_, std::string(value->name) + " addend " + std::to_string(which), value->type, n_);
     for (int64_t i = 0; i < rest.Count(); i++) {
-      if (addend.dtype == DP_UINT8) addend.Set(i, double(i % 20));
+      if (DP_BIT(addend.dtype) & DP_UNSIGNED) addend.Set(i, double(i % 20));
       rest.Set(i, Sum(rest.dtype, rest.Get(i), addend.Get(i), true));
     }
     addends.push_back(addend);
@@ -144,7 +145,8 @@ Tensor Split::Join(const dp_value *value, const std::vector<Tensor> &parts,
 
 // float32: a partial sum is not exact.
 void Compare(const Tensor &found, const Tensor &expected, bool rounded) {
-  double tolerance = !dp_type_is_float(found.dtype) ? 0 : rounded ? 1e-5 : 1e-12;
+  bool half = found.dtype == DP_FLOAT16 || found.dtype == DP_BFLOAT16;
+  double tolerance = !dp_type_is_float(found.dtype) ? 0 : half ? 0x1p-5 : rounded ? 1e-5 : 1e-12;
   for (int64_t i = 0; i < expected.Count(); i++) {
     double e = expected.Get(i);
     ASSERT_EQ(std::isnan(found.Get(i)), std::isnan(e)) << "element " << i;

@@ -13,7 +13,7 @@
 #include __FILE__
 #define T int32_t
 #include __FILE__
-#define T uint8_t
+#define T uint64_t
 #include __FILE__
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -37,8 +37,8 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
     case DP_INT32:
       find_int32_t(in[0], length, inner, last, largest, out[0], lo, hi);
       break;
-    case DP_UINT8:
-      find_uint8_t(in[0], length, inner, last, largest, out[0], lo, hi);
+    case DP_UINT64:
+      find_uint64_t(in[0], length, inner, last, largest, out[0], lo, hi);
       break;
     default:
       return dp_fail(EX_SOFTWARE, "no %s of type %s", spec->op->name, dp_type_name(spec->inputs[0].dtype));

@@ -1,28 +1,38 @@
-// Cast: every type to every type. Floats become integers by truncation, held to int64's range first, NaN to 0, then wrapped
-// to the narrower type; anything but 0 becomes true.
+// Cast: every type to every type. Floats become integers by truncation, held to 64 bits first, NaN to 0, then wrapped to
+// the narrower type; anything but 0 becomes true. Narrow floats are rounded to nearest even from the exact value.
 #include "backends/cpu/reference/reference.h"
+
+// ---- rows of the types that are wide, and of bytes ------------------------------------------------------------------
 
 typedef bool boolean;  // a name that macros may paste
 
-static int64_t integer_of(double x) {
+static int64_t signed_of(double x) {
   if (x != x) return 0;
-  if (x >= 9223372036854775808.0) return INT64_MAX;
-  if (x < -9223372036854775808.0) return INT64_MIN;
-  return (int64_t)x;
+  if (x >= 0x1p63) return INT64_MAX;
+  return x < -0x1p63 ? INT64_MIN : (int64_t)x;
+}
+static uint64_t unsigned_of(double x) {
+  if (x >= 0x1p63) return x >= 0x1p64 ? UINT64_MAX : (uint64_t)x;
+  return (uint64_t)signed_of(x);
 }
 
-#define FROM_INTEGER(T) \
-  static int64_t T##_as_integer(T x) { return (int64_t)x; }
-FROM_INTEGER(int64_t)
-FROM_INTEGER(int32_t)
-FROM_INTEGER(uint8_t)
-FROM_INTEGER(boolean)
-static int64_t float_as_integer(float x) { return integer_of((double)x); }
-static int64_t double_as_integer(double x) { return integer_of(x); }
+#define INTEGER_CONVERSIONS(T)                             \
+  static int64_t T##_as_signed(T x) { return (int64_t)x; } \
+  static uint64_t T##_as_unsigned(T x) { return (uint64_t)x; }
+#define FLOAT_CONVERSIONS(T)                                         \
+  static int64_t T##_as_signed(T x) { return signed_of((double)x); } \
+  static uint64_t T##_as_unsigned(T x) { return unsigned_of((double)x); }
+INTEGER_CONVERSIONS(int64_t)
+INTEGER_CONVERSIONS(uint64_t)
+INTEGER_CONVERSIONS(int32_t)
+INTEGER_CONVERSIONS(uint8_t)
+INTEGER_CONVERSIONS(boolean)
+FLOAT_CONVERSIONS(float)
+FLOAT_CONVERSIONS(double)
 
 typedef void (*cast_row)(int64_t count, const void *x, void *y);
 
-// A row function for every pair of types: VALUE is x made ready for the conversion that C does.
+// A row function for a pair of types: VALUE is x made ready for the conversion that C does.
 #define ROW(T, R, VALUE)                                            \
   static void T##_to_##R(int64_t count, const void *px, void *py) { \
     const T *xs = px;                                               \
@@ -32,32 +42,75 @@ typedef void (*cast_row)(int64_t count, const void *x, void *y);
       ys[i] = (R)(VALUE);                                           \
     }                                                               \
   }
-#define ROWS_FROM(T)                 \
-  ROW(T, float, x)                   \
-  ROW(T, double, x)                  \
-  ROW(T, int64_t, T##_as_integer(x)) \
-  ROW(T, int32_t, T##_as_integer(x)) \
-  ROW(T, uint8_t, T##_as_integer(x)) \
+#define ROWS_FROM(T)                   \
+  ROW(T, float, x)                     \
+  ROW(T, double, x)                    \
+  ROW(T, int64_t, T##_as_signed(x))    \
+  ROW(T, uint64_t, T##_as_unsigned(x)) \
+  ROW(T, int32_t, T##_as_signed(x))    \
+  ROW(T, uint8_t, T##_as_signed(x))    \
   ROW(T, boolean, x != 0)
 ROWS_FROM(float)
 ROWS_FROM(double)
 ROWS_FROM(int64_t)
+ROWS_FROM(uint64_t)
 ROWS_FROM(int32_t)
 ROWS_FROM(uint8_t)
 ROWS_FROM(boolean)
 
-#define TABLE_FROM(T)                                                                       \
-  {                                                                                         \
-    [DP_FLOAT32] = T##_to_float, [DP_FLOAT64] = T##_to_double, [DP_INT64] = T##_to_int64_t, \
-    [DP_INT32] = T##_to_int32_t, [DP_UINT8] = T##_to_uint8_t, [DP_BOOL] = T##_to_boolean    \
+#define TABLE_FROM(T)                                                                        \
+  {                                                                                          \
+    [DP_FLOAT32] = T##_to_float, [DP_FLOAT64] = T##_to_double, [DP_INT64] = T##_to_int64_t,  \
+    [DP_UINT64] = T##_to_uint64_t, [DP_INT32] = T##_to_int32_t, [DP_UINT8] = T##_to_uint8_t, \
+    [DP_BOOL] = T##_to_boolean                                                               \
   }
 
 static const cast_row rows[DP_MAX_TYPE + 1][DP_MAX_TYPE + 1] = {
-    [DP_FLOAT32] = TABLE_FROM(float), [DP_FLOAT64] = TABLE_FROM(double), [DP_INT64] = TABLE_FROM(int64_t),
-    [DP_INT32] = TABLE_FROM(int32_t), [DP_UINT8] = TABLE_FROM(uint8_t),  [DP_BOOL] = TABLE_FROM(boolean),
+    [DP_FLOAT32] = TABLE_FROM(float), [DP_FLOAT64] = TABLE_FROM(double),  [DP_INT64] = TABLE_FROM(int64_t),
+    [DP_INT32] = TABLE_FROM(int32_t), [DP_UINT64] = TABLE_FROM(uint64_t), [DP_UINT8] = TABLE_FROM(uint8_t),
+    [DP_BOOL] = TABLE_FROM(boolean),
 };
 
-static bool match(const dp_kernel_spec *spec) { return rows[spec->inputs[0].dtype][spec->outputs[0].dtype] != NULL; }
+// ---- any pair of types ----------------------------------------------------------------------------------------------
+
+// 64 bits as a double that has the same low 32 bits, or, for a float, rounds to narrower floats as they themselves would:
+// a bit of the double's last place stands for all that it has no room for.
+static double from_64_bits(dp_dtype from, uint64_t bits, bool to_float) {
+  if (!to_float) return (double)(bits & UINT32_MAX);
+  bool minus = from == DP_INT64 && (int64_t)bits < 0;
+  uint64_t magnitude = minus ? 0 - bits : bits;
+  if (magnitude >> 53) magnitude = (magnitude >> 11 | ((magnitude & 0x7ff) != 0)) << 11;
+  return minus ? -(double)magnitude : (double)magnitude;
+}
+
+static double value_of(dp_dtype from, const void *x, dp_dtype to) {
+  if (from != DP_INT64 && from != DP_UINT64) return dp_element_get(from, x);
+  uint64_t bits;
+  memcpy(&bits, x, sizeof bits);
+  return from_64_bits(from, bits, !(DP_BIT(to) & (DP_INTS | DP_SMALL_INTS)));
+}
+
+// A scale, which is a power of two, from a number between two of them.
+static double scale_of(double x, const char *mode) {
+  int exponent;
+  if (!(x > 0) || isinf(x)) return x;
+  bool power = frexp(x, &exponent) == 0.5;
+  if (power || !strcmp(mode, "down")) return ldexp(1, exponent - 1);
+  return strcmp(mode, "up") ? x : ldexp(1, exponent);
+}
+
+static void cast_any(const dp_node *node, dp_dtype from, const char *x, dp_dtype to, char *y, int64_t count) {
+  bool saturate = dp_node_int(node, "saturate", 1) != 0, is_float8 = (DP_BIT(to) & DP_FLOAT8S) != 0;
+  const char *mode = dp_node_string(node, "round_mode", "up");
+  for (int64_t i = 0; i < count; i++, x += dp_type_bytes(from), y += dp_type_bytes(to)) {
+    double value = value_of(from, x, to);
+    if (to == DP_FLOAT8E8M0) value = scale_of(value, mode);
+    if (is_float8)
+      *(uint8_t *)y = (uint8_t)dp_element_encode(to, value, saturate);
+    else
+      dp_element_set(to, y, value);
+  }
+}
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
@@ -65,9 +118,12 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   dp_dtype from = spec->inputs[0].dtype, to = spec->outputs[0].dtype;
   int64_t lo, hi;
   dp_part_range(dp_out_count(spec, 0), part, parts, &lo, &hi);
-  if (lo < hi)
-    rows[from][to](hi - lo, (const char *)in[0] + lo * (int64_t)dp_type_bytes(from),
-                   (char *)out[0] + lo * (int64_t)dp_type_bytes(to));
+  const char *x = (const char *)in[0] + lo * (int64_t)dp_type_bytes(from);
+  char *y = (char *)out[0] + lo * (int64_t)dp_type_bytes(to);
+  if (lo < hi && rows[from][to])
+    rows[from][to](hi - lo, x, y);
+  else if (lo < hi)
+    cast_any(spec->node, from, x, to, y, hi - lo);
   return DP_OK;
 }
 
@@ -75,7 +131,7 @@ const dp_kernel dp_kernel_reference_Cast = {
     .name = "cpu.reference.Cast",
     .op = "Cast",
     .domain = "",
-    .match = match,
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

@@ -5,9 +5,7 @@
 DP_EACH_FLOAT(ROW)
 // Bounds beyond the type's range hold nothing back.
 #define INTEGER_ROW(T, U) DP_PARAMETRIC_ROW(clip_##T, T, (double)x > p[1] ? (T)p[1] : (double)x < p[0] ? (T)p[0] : x)
-INTEGER_ROW(int64_t, uint64_t)
-INTEGER_ROW(int32_t, uint32_t)
-INTEGER_ROW(uint8_t, uint32_t)
+DP_EACH_INTEGER(INTEGER_ROW)
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {

@@ -23,6 +23,7 @@ const dp_kernel dp_kernel_reference_Concat = {
     .name = "cpu.reference.Concat",
     .op = "Concat",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

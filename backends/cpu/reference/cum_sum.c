@@ -11,6 +11,9 @@
 #define T int64_t
 #define A uint64_t
 #include __FILE__
+#define T uint64_t
+#define A uint64_t
+#include __FILE__
 #define T int32_t
 #define A uint64_t
 #include __FILE__
@@ -28,6 +31,9 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
       break;
     case DP_INT64:
       sum_int64_t(&call);
+      break;
+    case DP_UINT64:
+      sum_uint64_t(&call);
       break;
     default:
       sum_int32_t(&call);

@@ -5,7 +5,7 @@ DP_BINARY_ROW(div_float, float, float, a / b)
 DP_BINARY_ROW(div_double, double, double, a / b)
 DP_BINARY_ROW(div_int64_t, int64_t, int64_t, b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b)
 DP_BINARY_ROW(div_int32_t, int32_t, int32_t, b == -1 ? (int32_t)(0 - (uint32_t)a) : a / b)
-DP_BINARY_ROW(div_uint8_t, uint8_t, uint8_t, a / b)
+DP_BINARY_ROW(div_uint64_t, uint64_t, uint64_t, a / b)
 
 static dp_status check_divisor(const dp_kernel_spec *spec, const void *b) {
   dp_dtype dtype = spec->inputs[1].dtype;

@@ -15,16 +15,17 @@ dp_status dp_elementwise_unary(const dp_call *call, const dp_unary_row rows[DP_M
 // Result 0 = row(operand 0, operand 1), broadcast to result 0's shape.
 dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP_MAX_TYPE + 1]);
 
-// The types of numbers: X(T, U) with U the type to compute in, in which integers wrap.
+// The types of numbers that are computed in (DP_WIDE): X(T, U) with U the type to compute in, in which integers wrap.
 #define DP_EACH_FLOAT(X) X(float, float) X(double, double)
-#define DP_EACH_NUMBER(X) DP_EACH_FLOAT(X) X(int64_t, uint64_t) X(int32_t, uint32_t) X(uint8_t, uint32_t)
+#define DP_EACH_INTEGER(X) X(int64_t, uint64_t) X(uint64_t, uint64_t) X(int32_t, uint32_t)
+#define DP_EACH_NUMBER(X) DP_EACH_FLOAT(X) DP_EACH_INTEGER(X)
 // Tables for the two functions above, of the row functions NAME_<type>.
 #define DP_FLOAT_ROWS(NAME) \
   { [DP_FLOAT32] = NAME##_float, [DP_FLOAT64] = NAME##_double }
 #define DP_NUMBER_ROWS(NAME)                                                                \
   {                                                                                         \
     [DP_FLOAT32] = NAME##_float, [DP_FLOAT64] = NAME##_double, [DP_INT64] = NAME##_int64_t, \
-    [DP_INT32] = NAME##_int32_t, [DP_UINT8] = NAME##_uint8_t                                \
+    [DP_INT32] = NAME##_int32_t, [DP_UINT64] = NAME##_uint64_t                              \
   }
 
 // Defines row function NAME for element types T -> R: y = EXPR of a and b.

@@ -9,8 +9,8 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
                      int part, int parts) {
   (void)state;
   static const dp_binary_row rows[DP_MAX_TYPE + 1] = {
-      [DP_FLOAT32] = equal_float, [DP_FLOAT64] = equal_double, [DP_INT64] = equal_int64_t,
-      [DP_INT32] = equal_int32_t, [DP_UINT8] = equal_uint8_t,  [DP_BOOL] = equal_bool,
+      [DP_FLOAT32] = equal_float, [DP_FLOAT64] = equal_double,  [DP_INT64] = equal_int64_t,
+      [DP_INT32] = equal_int32_t, [DP_UINT64] = equal_uint64_t, [DP_BOOL] = equal_bool,
   };
   return dp_elementwise_binary(&(dp_call){spec, in, out, scratch, part, parts}, rows);
 }

@@ -4,16 +4,18 @@
 // As a binary operator that looks at operand 0 alone: rows by element size.
 #define ROW(T) DP_BINARY_ROW(expand_##T, T, T, ((void)b, a))
 ROW(uint8_t)
+ROW(uint16_t)
 ROW(uint32_t)
 ROW(uint64_t)
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)state;
-  static const dp_binary_row rows[DP_MAX_TYPE + 1] = {
-      [DP_UINT8] = expand_uint8_t,    [DP_BOOL] = expand_uint8_t,   [DP_INT32] = expand_uint32_t,
-      [DP_FLOAT32] = expand_uint32_t, [DP_INT64] = expand_uint64_t, [DP_FLOAT64] = expand_uint64_t,
-  };
+  static const dp_binary_row by_bytes[9] = {
+      [1] = expand_uint8_t, [2] = expand_uint16_t, [4] = expand_uint32_t, [8] = expand_uint64_t};
+  dp_dtype dtype = spec->inputs[0].dtype;
+  dp_binary_row rows[DP_MAX_TYPE + 1] = {0};
+  rows[dtype] = by_bytes[dp_type_bytes(dtype)];
   dp_kernel_spec twice = *spec;
   twice.n_inputs = 2;
   twice.inputs[1] = twice.inputs[0];
@@ -25,6 +27,7 @@ const dp_kernel dp_kernel_reference_Expand = {
     .name = "cpu.reference.Expand",
     .op = "Expand",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

@@ -18,6 +18,7 @@ const dp_kernel dp_kernel_reference_dp_Fill = {
     .name = "cpu.reference.dp.Fill",
     .op = "Fill",
     .domain = "dp",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

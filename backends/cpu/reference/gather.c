@@ -26,6 +26,7 @@ const dp_kernel dp_kernel_reference_Gather = {
     .name = "cpu.reference.Gather",
     .op = "Gather",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

@@ -18,6 +18,7 @@ const dp_kernel dp_kernel_reference_GatherElements = {
     .name = "cpu.reference.GatherElements",
     .op = "GatherElements",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

@@ -1,8 +1,6 @@
 // Gemm: alpha * A' * B' + beta * C, with A' and B' transposed as transA and transB say, C broadcast and optional.
 #include "backends/cpu/reference/matrix.h"
 
-static bool match(const dp_kernel_spec *spec) { return dp_type_is_float(spec->inputs[0].dtype); }
-
 // Operand i of rank 2 as a matrix, transposed if so asked.
 static dp_matrix matrix_of(const dp_kernel_spec *spec, int i, const void *data, bool transposed) {
   int64_t columns = dp_in_extents(spec, i)[1];
@@ -38,7 +36,6 @@ const dp_kernel dp_kernel_reference_Gemm = {
     .name = "cpu.reference.Gemm",
     .op = "Gemm",
     .domain = "",
-    .match = match,
     .parts = true,
     .run = run,
 };

@@ -20,6 +20,7 @@ const dp_kernel dp_kernel_reference_IsInf = {
     .name = "cpu.reference.IsInf",
     .op = "IsInf",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

@@ -18,6 +18,7 @@ const dp_kernel dp_kernel_reference_IsNaN = {
     .name = "cpu.reference.IsNaN",
     .op = "IsNaN",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

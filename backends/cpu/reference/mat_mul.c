@@ -2,8 +2,6 @@
 #include "backends/cpu/mat_mul_extents.h"
 #include "backends/cpu/reference/matrix.h"
 
-static bool match(const dp_kernel_spec *spec) { return dp_type_is_float(spec->inputs[0].dtype); }
-
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)state, (void)scratch;
@@ -27,7 +25,6 @@ const dp_kernel dp_kernel_reference_MatMul = {
     .name = "cpu.reference.MatMul",
     .op = "MatMul",
     .domain = "",
-    .match = match,
     .parts = true,
     .run = run,
 };

@@ -1,4 +1,4 @@
-// Matrix products for Gemm and MatMul, float32 and float64, summed in float64.
+// Matrix products for Gemm and MatMul. Floats are summed in float64, integers wrap.
 #ifndef DP_BACKENDS_CPU_REFERENCE_MATRIX_H
 #define DP_BACKENDS_CPU_REFERENCE_MATRIX_H
 

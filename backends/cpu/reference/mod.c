@@ -8,7 +8,7 @@
   DP_BINARY_ROW(divisor_##T, T, T, LEFT(a, b) != 0 && (LEFT(a, b) < 0) != (b < 0) ? LEFT(a, b) + b : LEFT(a, b))
 ROW(int64_t, uint64_t)
 ROW(int32_t, uint32_t)
-DP_BINARY_ROW(either_uint8_t, uint8_t, uint8_t, a % b)
+DP_BINARY_ROW(either_uint64_t, uint64_t, uint64_t, a % b)
 DP_BINARY_ROW(dividend_float, float, float, fmodf(a, b))
 DP_BINARY_ROW(dividend_double, double, double, fmod(a, b))
 
@@ -25,12 +25,12 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
                      int part, int parts) {
   (void)state;
   static const dp_binary_row rows[2][DP_MAX_TYPE + 1] = {
-      {[DP_INT64] = divisor_int64_t, [DP_INT32] = divisor_int32_t, [DP_UINT8] = either_uint8_t},
+      {[DP_INT64] = divisor_int64_t, [DP_INT32] = divisor_int32_t, [DP_UINT64] = either_uint64_t},
       {[DP_FLOAT32] = dividend_float,
        [DP_FLOAT64] = dividend_double,
        [DP_INT64] = dividend_int64_t,
        [DP_INT32] = dividend_int32_t,
-       [DP_UINT8] = either_uint8_t},
+       [DP_UINT64] = either_uint64_t},
   };
   DP_TRY(check_divisor(spec, in[1]));
   return dp_elementwise_binary(&(dp_call){spec, in, out, scratch, part, parts},

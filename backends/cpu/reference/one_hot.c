@@ -23,6 +23,7 @@ const dp_kernel dp_kernel_reference_OneHot = {
     .name = "cpu.reference.OneHot",
     .op = "OneHot",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

@@ -50,6 +50,7 @@ const dp_kernel dp_kernel_reference_Pad = {
     .name = "cpu.reference.Pad",
     .op = "Pad",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

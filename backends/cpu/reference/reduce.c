@@ -52,15 +52,23 @@ static int64_t offset_of(const dims *list, int64_t i) {
 
 #define T float
 #define A double
+#define Q double
 #include __FILE__
 #define T double
 #define A double
+#define Q double
 #include __FILE__
 #define T int64_t
 #define A uint64_t
+#define Q int64_t
+#include __FILE__
+#define T uint64_t
+#define A uint64_t
+#define Q uint64_t
 #include __FILE__
 #define T int32_t
 #define A uint64_t
+#define Q int64_t
 #include __FILE__
 
 dp_status dp_reduce(const dp_call *call, const bool reduced[DP_MAX_RANK], bool mean) {
@@ -78,6 +86,9 @@ dp_status dp_reduce(const dp_call *call, const bool reduced[DP_MAX_RANK], bool m
       break;
     case DP_INT64:
       reduce_int64_t(&w, call->in[0], call->out[0], lo, hi);
+      break;
+    case DP_UINT64:
+      reduce_uint64_t(&w, call->in[0], call->out[0], lo, hi);
       break;
     case DP_INT32:
       reduce_int32_t(&w, call->in[0], call->out[0], lo, hi);
@@ -113,10 +124,11 @@ static void FN(reduce)(const walk *w, const T *x, T *y, int64_t lo, int64_t hi) 
     int width = (int)dp_min_i64(dp_min_i64(BLOCK, hi - lo), length - lo % length);
     A sums[BLOCK] = {0};
     if (!empty) FN(add_block)(w, x + offset_of(&w->kept, lo), width, sums);
-    for (int j = 0; j < width; j++) y[lo + j] = (T)(sums[j] / (A)w->divisor);
+    for (int j = 0; j < width; j++) y[lo + j] = (T)((Q)sums[j] / (Q)w->divisor);
     lo += width;
   }
 }
 #undef T
 #undef A
+#undef Q
 #endif

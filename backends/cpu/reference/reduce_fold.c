@@ -27,6 +27,8 @@ static walk walk_of(const dp_local *x, const bool reduced[DP_MAX_RANK]) {
   return w;
 }
 
+typedef bool boolean;  // a name that macros may paste
+
 static int64_t offset_of(const dims *list, int64_t i) {
   int64_t offset = 0;
   for (int d = 0; d < list->rank; d++) {
@@ -60,11 +62,47 @@ static int64_t offset_of(const dims *list, int64_t i) {
 #define LEAST INT32_MIN
 #define MOST INT32_MAX
 #include __FILE__
+#define T int8_t
+#define A int64_t
+#define U uint64_t
+#define LEAST INT8_MIN
+#define MOST INT8_MAX
+#include __FILE__
 #define T uint8_t
 #define A int64_t
 #define U uint64_t
 #define LEAST 0
 #define MOST UINT8_MAX
+#include __FILE__
+#define T int16_t
+#define A int64_t
+#define U uint64_t
+#define LEAST INT16_MIN
+#define MOST INT16_MAX
+#include __FILE__
+#define T uint16_t
+#define A int64_t
+#define U uint64_t
+#define LEAST 0
+#define MOST UINT16_MAX
+#include __FILE__
+#define T uint32_t
+#define A int64_t
+#define U uint64_t
+#define LEAST 0
+#define MOST UINT32_MAX
+#include __FILE__
+#define T uint64_t
+#define A uint64_t
+#define U uint64_t
+#define LEAST 0
+#define MOST UINT64_MAX
+#include __FILE__
+#define T boolean
+#define A int64_t
+#define U uint64_t
+#define LEAST 0
+#define MOST 1
 #include __FILE__
 
 dp_status dp_reduce_fold(const dp_call *call, dp_fold fold) {
@@ -87,8 +125,26 @@ dp_status dp_reduce_fold(const dp_call *call, dp_fold fold) {
       case DP_INT32:
         fold_int32_t(&w, fold, call->in[0], call->out[0], i);
         break;
+      case DP_INT8:
+        fold_int8_t(&w, fold, call->in[0], call->out[0], i);
+        break;
       case DP_UINT8:
         fold_uint8_t(&w, fold, call->in[0], call->out[0], i);
+        break;
+      case DP_INT16:
+        fold_int16_t(&w, fold, call->in[0], call->out[0], i);
+        break;
+      case DP_UINT16:
+        fold_uint16_t(&w, fold, call->in[0], call->out[0], i);
+        break;
+      case DP_UINT32:
+        fold_uint32_t(&w, fold, call->in[0], call->out[0], i);
+        break;
+      case DP_UINT64:
+        fold_uint64_t(&w, fold, call->in[0], call->out[0], i);
+        break;
+      case DP_BOOL:
+        fold_boolean(&w, fold, call->in[0], call->out[0], i);
         break;
       default:
         return dp_fail(EX_SOFTWARE, "no %s of type %s", spec->op->name, dp_type_name(spec->inputs[0].dtype));
@@ -128,7 +184,7 @@ static void FN(fold)(const walk *w, dp_fold fold, const T *x, T *y, int64_t resu
       EACH((U)acc * (U)v)
       break;
     case DP_FOLD_L1:
-      EACH(v < 0 ? (U)acc - (U)v : (U)acc + (U)v)
+      EACH(v <= 0 ? (U)acc - (U)v : (U)acc + (U)v)
       break;
     case DP_FOLD_SUM_SQUARE:
       EACH((U)acc + (U)v * (U)v)

@@ -16,6 +16,9 @@
 #define T int32_t
 #define U uint32_t
 #include __FILE__
+#define T uint64_t
+#define U uint64_t
+#include __FILE__
 #define T uint8_t
 #define U uint32_t
 #include __FILE__
@@ -35,6 +38,8 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
       return put_int64_t(spec, in, mode, out[0]);
     case DP_INT32:
       return put_int32_t(spec, in, mode, out[0]);
+    case DP_UINT64:
+      return put_uint64_t(spec, in, mode, out[0]);
     default:  // truth values too, which are only put
       return put_uint8_t(spec, in, mode, out[0]);
   }

@@ -16,5 +16,6 @@ const dp_kernel dp_kernel_reference_Shape = {
     .name = "cpu.reference.Shape",
     .op = "Shape",
     .domain = "",
+    .types = DP_STORED,
     .run = run,
 };

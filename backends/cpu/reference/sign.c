@@ -1,7 +1,7 @@
 // Sign: -1, 0 or 1; of NaN, NaN.
 #include "backends/cpu/reference/elementwise.h"
 
-#define ROW(T, U) DP_UNARY_ROW(sign_##T, T, x != x || x == 0 ? x : x > 0 ? 1 : -1)
+#define ROW(T, U) DP_UNARY_ROW(sign_##T, T, x != x || x == 0 ? x : x > 0 ? (T)1 : (T)-1)
 DP_EACH_NUMBER(ROW)
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

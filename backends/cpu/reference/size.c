@@ -12,5 +12,6 @@ const dp_kernel dp_kernel_reference_Size = {
     .name = "cpu.reference.Size",
     .op = "Size",
     .domain = "",
+    .types = DP_STORED,
     .run = run,
 };

@@ -4,6 +4,8 @@
 
 #define T uint8_t
 #include __FILE__
+#define T uint16_t
+#include __FILE__
 #define T uint32_t
 #include __FILE__
 #define T uint64_t
@@ -21,6 +23,9 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
     case 1:
       copy_rows_uint8_t(&w, in[0], out[0], lo, hi);
       break;
+    case 2:
+      copy_rows_uint16_t(&w, in[0], out[0], lo, hi);
+      break;
     case 4:
       copy_rows_uint32_t(&w, in[0], out[0], lo, hi);
       break;
@@ -35,6 +40,7 @@ const dp_kernel dp_kernel_reference_Slice = {
     .name = "cpu.reference.Slice",
     .op = "Slice",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

@@ -36,6 +36,7 @@ const dp_kernel dp_kernel_reference_Split = {
     .name = "cpu.reference.Split",
     .op = "Split",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

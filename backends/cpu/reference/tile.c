@@ -31,6 +31,7 @@ const dp_kernel dp_kernel_reference_Tile = {
     .name = "cpu.reference.Tile",
     .op = "Tile",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

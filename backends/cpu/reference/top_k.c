@@ -11,7 +11,7 @@
 #include __FILE__
 #define T int32_t
 #include __FILE__
-#define T uint8_t
+#define T uint64_t
 #include __FILE__
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -31,9 +31,11 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
     case DP_INT32:
       select_int32_t(&call);
       break;
-    default:
-      select_uint8_t(&call);
+    case DP_UINT64:
+      select_uint64_t(&call);
       break;
+    default:
+      return dp_fail(EX_SOFTWARE, "no TopK of type %s", dp_type_name(spec->inputs[0].dtype));
   }
   return DP_OK;
 }

@@ -28,6 +28,8 @@ static walk walk_of(const dp_kernel_spec *spec) {
 
 #define T uint8_t
 #include __FILE__
+#define T uint16_t
+#include __FILE__
 #define T uint32_t
 #include __FILE__
 #define T uint64_t
@@ -44,6 +46,9 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
     case 1:
       copy_rows_uint8_t(&w, in[0], out[0], lo, hi);
       break;
+    case 2:
+      copy_rows_uint16_t(&w, in[0], out[0], lo, hi);
+      break;
     case 4:
       copy_rows_uint32_t(&w, in[0], out[0], lo, hi);
       break;
@@ -58,6 +63,7 @@ const dp_kernel dp_kernel_reference_Transpose = {
     .name = "cpu.reference.Transpose",
     .op = "Transpose",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };

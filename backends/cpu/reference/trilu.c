@@ -27,6 +27,7 @@ const dp_kernel dp_kernel_reference_Trilu = {
     .name = "cpu.reference.Trilu",
     .op = "Trilu",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .in_place = true,
     .run = run,

@@ -4,6 +4,8 @@
 
 #define T uint8_t
 #include __FILE__
+#define T uint16_t
+#include __FILE__
 #define T uint32_t
 #include __FILE__
 #define T uint64_t
@@ -20,6 +22,9 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
     case 1:
       choose_uint8_t(&w, in, out[0], lo, hi);
       break;
+    case 2:
+      choose_uint16_t(&w, in, out[0], lo, hi);
+      break;
     case 4:
       choose_uint32_t(&w, in, out[0], lo, hi);
       break;
@@ -34,6 +39,7 @@ const dp_kernel dp_kernel_reference_Where = {
     .name = "cpu.reference.Where",
     .op = "Where",
     .domain = "",
+    .types = DP_STORED,
     .parts = true,
     .run = run,
 };
