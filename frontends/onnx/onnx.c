@@ -144,7 +144,8 @@ dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) {
 
 dp_status dp_onnx_needs(dp_arena *arena, const char *path, const void *data, size_t bytes, size_t *n_inputs,
                         bool **needed) {
-  dp_onnx_reader reader = {.arena = arena, .path = path};
+  dp_onnx_reader reader = {
+      .arena = arena, .path = path, .max_work = DP_ONNX_BASE_WORK + DP_ONNX_BYTE_WORK * (int64_t)bytes};
   DP_TRY(unpack(arena, path, data, bytes, &reader.message));
   const Dp__Onnx__Graph *graph = reader.message->graph;
   if (!graph) return dp_fail(EX_DATAERR, "%s: no ONNX model: there is no graph in it", path);

@@ -110,6 +110,9 @@ FLOAT_FUNCTION(f_absolute, fabs(a))
 FLOAT_FUNCTION(f_floor, floor(a))
 FLOAT_FUNCTION(f_ceil, ceil(a))
 FLOAT_FUNCTION(f_sqrt, sqrt(a))
+FLOAT_FUNCTION(f_relu, a > 0 || isnan(a) ? a : 0)
+FLOAT_FUNCTION(f_minimum, a < b || isnan(a) ? a : b)
+FLOAT_FUNCTION(f_maximum, a > b || isnan(a) ? a : b)
 FLOAT_FUNCTION(f_equal, a == b)
 FLOAT_FUNCTION(f_less, a < b)
 FLOAT_FUNCTION(f_greater, a > b)
@@ -135,8 +138,9 @@ static const struct {
     {"Floor", 1, false, NULL, f_floor},
     {"Ceil", 1, false, NULL, f_ceil},
     {"Sqrt", 1, false, NULL, f_sqrt},
-    {"Min", 0, false, minimum, NULL},
-    {"Max", 0, false, maximum, NULL},
+    {"Relu", 1, false, NULL, f_relu},
+    {"Min", 0, false, minimum, f_minimum},
+    {"Max", 0, false, maximum, f_maximum},
     {"Sum", 0, false, add, f_add},
     {"Equal", 2, true, equal, f_equal},
     {"Less", 2, true, less, f_less},

@@ -9,18 +9,22 @@
 #include "frontends/onnx/onnx_reader.h"
 
 typedef struct {
-  const dp_onnx_reader *reader;
+  dp_onnx_reader *reader;
   int64_t opset;
   dp_names *needed;
 } needs;
+
+static dp_status look_at_all(needs *n, const Dp__Onnx__Graph *graph);
 
 static void need(needs *n, const char *name) {
   if (*name && dp_names_find(n->needed, name) < 0) dp_names_add(n->needed, name, 0);
 }
 
+static bool is_needed(const needs *n, const char *name) { return dp_names_find(n->needed, name) >= 0; }
+
 static bool is_result_needed(const needs *n, const Dp__Onnx__Node *node) {
   for (size_t i = 0; i < node->n_output; i++)
-    if (*node->output[i] && dp_names_find(n->needed, node->output[i]) >= 0) return true;
+    if (*node->output[i] && is_needed(n, node->output[i])) return true;
   return false;
 }
 
@@ -36,11 +40,37 @@ bool dp_onnx_knows(const char *domain, const char *op, int64_t opset) {
          !strcmp(name, "Constant");
 }
 
+// If, Loop, Scan: what decides is needed; what a body needs of its inputs is needed of the node's, and of what a round gives
+// for the next (the states: inputs from `skip` on, results from `given` on), so bodies are looked at twice.
+static dp_status look_at_bodies(needs *n, const Dp__Onnx__Node *node, bool all) {
+  bool loop = !strcmp(node->op_type, "Loop"), scan = !strcmp(node->op_type, "Scan");
+  size_t skip = loop ? 2 : 0, given = loop, deciding = scan ? 0 : loop ? 2 : 1;
+  size_t scanned = scan ? (size_t)dp_onnx_attr_int(node, "num_scan_inputs", 0) : 0;
+  for (size_t i = 0; i < node->n_input && (all || i < deciding); i++) need(n, node->input[i]);
+  for (size_t a = 0; a < node->n_attribute; a++) {
+    const Dp__Onnx__Graph *body = node->attribute[a]->g;
+    for (int pass = 0; body && pass < (loop || scan ? 2 : 1); pass++) {
+      for (size_t i = 0; i < body->n_output && (all || i < given); i++) need(n, body->output[i]->name);
+      DP_TRY(look_at_all(n, body));
+      for (size_t i = skip; i < body->n_input && i < node->n_input; i++) {
+        if (!is_needed(n, body->input[i]->name)) continue;
+        need(n, node->input[i]);
+        size_t result = i - skip + given;
+        if (i + scanned < node->n_input && result < body->n_output) need(n, body->output[result]->name);
+      }
+    }
+  }
+  return DP_OK;
+}
+
 static dp_status look_at(needs *n, const Dp__Onnx__Node *node) {
   const char *domain = plain_domain(node->domain);
   const char *name = *domain ? node->op_type : dp_onnx_opset_name(node->op_type, n->opset);
   const dp_op *op = dp_op_find(domain, name);
   bool all = is_result_needed(n, node);
+  if (++n->reader->work > n->reader->max_work) return dp_fail(EX_DATAERR, "its graphs are nested deeper than is taken");
+  if (!*domain && (!strcmp(name, "If") || !strcmp(name, "Loop") || !strcmp(name, "Scan")))
+    return look_at_bodies(n, node, all);
   if (!*domain && (!strcmp(name, "Shape") || !strcmp(name, "Size"))) return DP_OK;
   if (!op && !dp_onnx_function_find(n->reader, node)) {
     if (!dp_onnx_knows(domain, node->op_type, n->opset))
@@ -54,11 +84,16 @@ static dp_status look_at(needs *n, const Dp__Onnx__Node *node) {
   return DP_OK;
 }
 
-dp_status dp_onnx_needs_find(const dp_onnx_reader *reader, bool *needed) {
+static dp_status look_at_all(needs *n, const Dp__Onnx__Graph *graph) {
+  for (size_t i = graph->n_node; i-- > 0;) DP_TRY(look_at(n, graph->node[i]));
+  return DP_OK;
+}
+
+dp_status dp_onnx_needs_find(dp_onnx_reader *reader, bool *needed) {
   const Dp__Onnx__Graph *graph = reader->message->graph;
   needs n = {.reader = reader, .needed = dp_names_create(reader->arena)};
   DP_TRY(dp_onnx_opset(reader->message->n_opset_import, reader->message->opset_import, &n.opset));
-  for (size_t i = graph->n_node; i-- > 0;) DP_TRY(look_at(&n, graph->node[i]));
+  DP_TRY(look_at_all(&n, graph));
   for (size_t i = 0; i < graph->n_input; i++) needed[i] = dp_names_find(n.needed, graph->input[i]->name) >= 0;
   return DP_OK;
 }

@@ -4,7 +4,7 @@
 // tensors; onnx_scope.c keeps names; onnx_fold.c (with onnx_arithmetic.c, onnx_move.c) computes what is known already;
 // onnx_node.c (with onnx_attr.c, onnx_opset.c, onnx_special.c) makes nodes of the rest; onnx_function.c inlines functions;
 // onnx_devices_read.c and onnx_metadata.c read what is said about the graph, onnx_needs.c says which inputs must be known
-// beforehand.
+// beforehand, onnx_control.c unrolls.
 #ifndef DP_FRONTENDS_ONNX_ONNX_READER_H
 #define DP_FRONTENDS_ONNX_ONNX_READER_H
 
@@ -48,14 +48,16 @@ typedef struct {
   bool initializer;  // a float one is a parameter or buffer
 } dp_onnx_binding;
 
-// The names of the graph or of one call of a function.
-typedef struct {
+// The names of the graph, of one call of a function, or of one round of a body, which sees those around it.
+typedef struct dp_onnx_scope dp_onnx_scope;
+struct dp_onnx_scope {
   dp_names *names;
+  const dp_onnx_scope *outer;  // NULL: none
   int32_t count;
   dp_onnx_binding **bindings;
   const char *prefix;  // of names in a function: "call/"; ""
   int64_t opset;       // of ONNX's domain
-} dp_onnx_scope;
+};
 
 typedef struct dp_onnx_files dp_onnx_files;
 typedef struct dp_onnx_node dp_onnx_node;
@@ -158,7 +160,7 @@ const dp_onnx_known *dp_onnx_arithmetic_cast(dp_onnx_reader *reader, const dp_on
 // ---- onnx_needs.c ---------------------------------------------------------------------------------------------------
 
 // needed: a flag for each of the graph's inputs, all false.
-dp_status dp_onnx_needs_find(const dp_onnx_reader *reader, bool *needed) DP_MUST_USE;
+dp_status dp_onnx_needs_find(dp_onnx_reader *reader, bool *needed) DP_MUST_USE;
 
 // ---- onnx_attr.c ----------------------------------------------------------------------------------------------------
 
@@ -210,6 +212,14 @@ dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, 
                                   bool *done) DP_MUST_USE;
 // Whether it makes something of an operator of that name.
 bool dp_onnx_special_knows(const char *op);
+
+// If, Loop and Scan.
+dp_status dp_onnx_control_if(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
+                             bool *done) DP_MUST_USE;
+dp_status dp_onnx_control_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
+                               bool *done) DP_MUST_USE;
+dp_status dp_onnx_control_scan(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
+                               bool *done) DP_MUST_USE;
 
 // The model's own function that the node calls; NULL when it is none.
 const Dp__Onnx__Function *dp_onnx_function_find(const dp_onnx_reader *reader, const Dp__Onnx__Node *node);

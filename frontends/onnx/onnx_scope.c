@@ -32,6 +32,7 @@ dp_status dp_onnx_scope_find(const dp_onnx_scope *scope, const char *name, dp_on
   *binding = NULL;
   if (!*name) return DP_OK;
   int32_t i = dp_names_find(scope->names, name);
+  if (i < 0 && scope->outer) return dp_onnx_scope_find(scope->outer, name, binding);
   if (i < 0)
     return dp_fail(EX_DATAERR,
                    "'%s' is used but is no input, no initializer and no result of a node before: it is missing, the "

@@ -168,7 +168,11 @@ static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
 static const struct {
   const char *op;
   dp_status (*function)(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message, bool *done);
-} missing[] = {{"ConstantOfShape", constant_of_shape}, {"CastLike", cast_like}};
+} missing[] = {{"ConstantOfShape", constant_of_shape},
+               {"CastLike", cast_like},
+               {"If", dp_onnx_control_if},
+               {"Loop", dp_onnx_control_loop},
+               {"Scan", dp_onnx_control_scan}};
 
 dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
                                   bool *done) {

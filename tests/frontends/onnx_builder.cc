@@ -213,6 +213,26 @@ Dp__Onnx__Attribute *Onnx::Tensor(const char *name, Dp__Onnx__Tensor *tensor) {
   return a;
 }
 
+Dp__Onnx__Attribute *Onnx::Graph(const char *name, const Names &inputs, const Names &outputs,
+                                 const std::vector<Dp__Onnx__Node *> &nodes) {
+  Dp__Onnx__Attribute *a = Int(name, 0);
+  a->type = 5;
+  a->has_i = false;
+  Dp__Onnx__Graph *body = a->g = New(arena_, dp__onnx__graph__init);
+  for (const std::string &input : inputs) {
+    Dp__Onnx__ValueInfo *info = New(arena_, dp__onnx__value_info__init);
+    info->name = Copy(input);
+    Push(arena_, body->input, body->n_input, info);
+  }
+  for (const std::string &output : outputs) {
+    Dp__Onnx__ValueInfo *info = New(arena_, dp__onnx__value_info__init);
+    info->name = Copy(output);
+    Push(arena_, body->output, body->n_output, info);
+  }
+  for (Dp__Onnx__Node *node : nodes) Push(arena_, body->node, body->n_node, node);
+  return a;
+}
+
 Dp__Onnx__Attribute *Onnx::Reference(const char *name, int type, const char *of) {
   Dp__Onnx__Attribute *a = Int(name, 0);
   a->type = type;

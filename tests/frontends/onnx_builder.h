@@ -45,6 +45,8 @@ class Onnx {
   Dp__Onnx__Attribute *Ints(const char *name, const Integers &numbers);
   Dp__Onnx__Attribute *Floats(const char *name, const std::vector<float> &numbers);
   Dp__Onnx__Attribute *Tensor(const char *name, Dp__Onnx__Tensor *tensor);
+  Dp__Onnx__Attribute *Graph(const char *name, const Names &inputs, const Names &outputs,
+                             const std::vector<Dp__Onnx__Node *> &nodes);
   Dp__Onnx__Attribute *Reference(const char *name, int type, const char *of);
 
   std::string Bytes() const;
