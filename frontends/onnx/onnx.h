@@ -25,9 +25,8 @@ dp_status dp_onnx_import_bytes(dp_arena *arena, const char *path, const void *da
 bool dp_onnx_knows(const char *domain, const char *op, int64_t opset);
 // Which of the graph's inputs must be known before the model can be compiled, because an operand that our operator takes
 // as an attribute is computed of them (Reshape's shape), what is only ever evaluated beforehand (Range), or what decides
-// about an If or a Loop. Models whose
-// inputs they are become importable by putting a Constant in each one's place. needed: of as many flags as the graph has
-// inputs, in their order. EX_UNAVAILABLE: there is an operator that is not supported.
+// about an If or a Loop. Models whose inputs they are become importable by putting a Constant in each one's place. needed:
+// of as many flags as the graph has inputs, in their order. EX_UNAVAILABLE: there is an operator that is not supported.
 dp_status dp_onnx_needs(dp_arena *arena, const char *path, const void *data, size_t bytes, size_t *n_inputs,
                         bool **needed) DP_MUST_USE;
 
