@@ -2,7 +2,6 @@
 #include "tools/dprun.h"
 
 #include <stdio.h>
-#include <sys/resource.h>
 
 #include "backends/cpu/backend.h"
 #include "ir/plan.h"
@@ -38,32 +37,12 @@ static dp_status open_feeds(dp_dprun *run) {
   return DP_OK;
 }
 
-// The plan's figures, and apart from them what the process took at most: programs, libraries and what kernels keep come on
-// top, and pages of the arenas that were never touched do not count.
-static void print_memory(const dp_dprun *run) {
-  const double mib = 1 << 20, devices = (double)dp_mesh_devices(&dp_session_model(run->session)->mesh);
-  double device = 0, host = 0;
-  struct rusage usage;
-  if (run->options->quiet || getrusage(RUSAGE_SELF, &usage)) return;
-  for (size_t a = 0; a < run->plan->roles[0]->n_arenas; a++) {
-    const Dp__Arena *arena = run->plan->roles[0]->arenas[a];
-    const bool on_host = arena->space == DP__SPACE__HOST_INPUT || arena->space == DP__SPACE__HOST_OUTPUT;
-    *(on_host ? &host : &device) += (double)(dp_session_bytes(run->session, arena->space) * arena->copies);
-  }
-  const double peak = (double)usage.ru_maxrss * 1024, beside = peak - device * devices - host;
-  fprintf(stderr, "memory: %.1f MiB on each of %.0f device%s, %.1f MiB on the host; at most %.1f MiB resident",
-          device / mib, devices, devices > 1 ? "s" : "", host / mib, peak / mib);
-  if (beside > 0) fprintf(stderr, ", %.1f MiB of it beside the plan's", beside / mib);
-  fputc('\n', stderr);
-}
-
 // What a run leaves behind, when it was interrupted too.
 static dp_status finish(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   if (o->save) DP_TRY(dp_dprun_weights_save(run->session, o->save));
   dp_dprun_memory_report(run);
   if (o->trace) DP_TRY(dp_session_trace_write(run->session, o->trace));
-  print_memory(run);
   if (dp_dprun_signal_came()) {
     const char *kept = o->save ? dp_printf(run->arena, "; the weights are in %s", o->save) : "";
     return dp_fail(EX_TEMPFAIL, "interrupted after step %lld%s", (long long)run->steps, kept);
