@@ -45,7 +45,7 @@ typedef enum {
   DP_OP_RANDOM = 1,         // uses the counter-based generator: kept apart by its "key", never merged by CSE
   DP_OP_UPDATE = 2,         // result i replaces operand i (a persistent value): must run in place
   DP_OP_ELEMENTWISE = 4,    // result element j depends on operand elements j only (after broadcasting)
-  DP_OP_COMMUNICATION = 8,  // a conversion of placement: value and type are the operand's
+  DP_OP_COMMUNICATION = 8,  // a conversion of placement: value and type of result i are operand i's
   DP_OP_SHAPE_ONLY_0 = 16,  // only the shape of operand 0 matters
 } dp_op_flags;
 

@@ -4,7 +4,8 @@
 // beginning at 0, as one runs at a time. Transients of a device share one arena: two may have the same bytes only when all
 // uses of the one happen before the other is written, by streams and events that are there anyway; no event is added for
 // the sake of memory. A result takes its operand's bytes when the operator works element by element, the kernel allows it
-// and the operand dies there, and likewise a sum that is made whole. pack.c finds the offsets.
+// and the operand dies there, and likewise a sum that is made whole. Sums that are made whole at once lie side by side: the
+// bucket is one value from the first write to any of them. pack.c finds the offsets.
 #include <limits.h>
 #include <string.h>
 
@@ -12,12 +13,15 @@
 #include "passes/order.h"
 #include "passes/pack.h"
 
-// A value, with those that took its place one after the other, or a node's scratch.
+// A value, with those that took its place one after the other, or a node's scratch, or a bucket of values.
 typedef struct {
   uint64_t bytes;
   const dp_node *first;      // writes it first
   int end[DP_PACK_STREAMS];  // so many nodes of each stream are done when all uses are
   dp_node *scratch_of;
+  int32_t bucket;  // the block of which it is a member, from `offset` on; -1: none
+  uint64_t offset;
+  int32_t packed;  // of the packed blocks, unless it is a member
 } block;
 
 typedef struct {
@@ -29,6 +33,8 @@ typedef struct {
   block *blocks;
   int32_t *block_of;             // (values) -1: has a place already
   int (*ends)[DP_PACK_STREAMS];  // (values) as in block, by reads
+  dp_node **joined_by;           // (values) the node that makes it whole together with others; NULL: none
+  int32_t *bucket_of;            // (nodes) the block of what it makes whole; -1: none yet
 } work;
 
 // Every range is at least a byte long, so that no two have the same place.
@@ -47,7 +53,7 @@ static void use(const work *w, int end[DP_PACK_STREAMS], const dp_node *node) {
 }
 
 static int32_t add_block(work *w, uint64_t bytes, const dp_node *first) {
-  block b = {.bytes = padded(bytes), .first = first};
+  block b = {.bytes = padded(bytes), .first = first, .bucket = -1};
   use(w, b.end, first);
   DP_PUSH(w->scratch, w->blocks, w->n_blocks, b);
   return w->n_blocks - 1;
@@ -62,9 +68,9 @@ static bool dies_at(const work *w, const block *b, const dp_node *node) {
   return true;
 }
 
-// Whether the operator and its kernel can put result 0 where operand 0 is.
-static bool works_in_place(const work *w, const dp_node *node) {
-  const dp_value *x = node->inputs[0], *y = node->outputs[0];
+// Whether the operator and its kernel can put result k where operand k is.
+static bool works_in_place(const work *w, const dp_node *node, int k) {
+  const dp_value *x = node->inputs[k], *y = node->outputs[k];
   if (!node->kernel) {
     bool made_whole = false;
     for (int a = 0; a < w->graph->model->mesh.n_axes; a++) {
@@ -74,40 +80,75 @@ static bool works_in_place(const work *w, const dp_node *node) {
     }
     return made_whole;
   }
-  if (!dp_op_is(node->op, DP_OP_ELEMENTWISE)) return false;
+  if (k || !dp_op_is(node->op, DP_OP_ELEMENTWISE)) return false;
   const dp_kernel *kernel = dp_kernel_find(w->target, node->kernel);
   return kernel && kernel->in_place;
 }
 
-static bool takes_over(const work *w, const dp_node *node) {
-  const dp_value *x = node->n_inputs ? node->inputs[0] : NULL, *y = node->outputs[0];
-  if (!x || !y || w->block_of[x->id] < 0 || x->type.dtype != y->type.dtype || x->bytes != y->bytes) return false;
-  for (int i = 1; i < node->n_inputs; i++)
-    if (node->inputs[i] == x) return false;
-  return works_in_place(w, node) && dies_at(w, &w->blocks[w->block_of[x->id]], node);
+static bool takes_over(const work *w, const dp_node *node, int k) {
+  const dp_value *x = k < node->n_inputs ? node->inputs[k] : NULL, *y = node->outputs[k];
+  if (!x || w->block_of[x->id] < 0 || x->type.dtype != y->type.dtype || x->bytes != y->bytes) return false;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (i != k && node->inputs[i] == x) return false;
+  if (node->kernel && w->joined_by[y->id]) return false;  // its place is in its bucket
+  return works_in_place(w, node, k) && dies_at(w, &w->blocks[w->block_of[x->id]], node);
+}
+
+// Room for value y in the bucket of those that are made whole with it; one more block when there is none. Who writes a
+// bucket must do so on one stream, so that the first of them comes first.
+static int32_t add_member(work *w, const dp_value *y, const dp_node *first) {
+  const dp_node *by = w->joined_by[y->id];
+  int32_t own = add_block(w, y->bytes, first), *bucket = by ? &w->bucket_of[by->id] : NULL;
+  if (!by) return own;
+  if (*bucket < 0) {
+    *bucket = add_block(w, 0, first);
+    w->blocks[*bucket].bytes = 0;
+  }
+  block *all = &w->blocks[*bucket], *one = &w->blocks[own];
+  if (all->first->stream != first->stream) return own;
+  one->bucket = *bucket;
+  one->offset = all->bytes;
+  all->bytes += one->bytes;
+  return own;
+}
+
+static void look_at_operands(work *w) {
+  const dp_graph *graph = w->graph;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    dp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (!node->inputs[k]) continue;
+      use(w, w->ends[node->inputs[k]->id], node);
+      if (!node->kernel && node->n_inputs > 1) w->joined_by[node->inputs[k]->id] = node;
+    }
+  }
+}
+
+static void add_result(work *w, dp_node *node, int k) {
+  const dp_value *y = node->outputs[k];
+  int32_t b = takes_over(w, node, k) ? w->block_of[node->inputs[k]->id] : add_member(w, y, node);
+  int *end = w->blocks[b].end;
+  w->block_of[y->id] = b;
+  use(w, end, node);
+  for (int s = 0; s < w->order.n_streams; s++)
+    if (w->ends[y->id][s] > end[s]) end[s] = w->ends[y->id][s];
 }
 
 static void make_blocks(work *w) {
   const dp_graph *graph = w->graph;
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
-      if (graph->nodes[i]->inputs[k]) use(w, w->ends[graph->nodes[i]->inputs[k]->id], graph->nodes[i]);
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     dp_node *node = graph->nodes[i];
-    for (int k = 0; k < node->n_outputs; k++) {
-      dp_value *y = node->outputs[k];
-      if (!y || y->space != DP_SPACE_TRANSIENT) continue;
-      int32_t b = k == 0 && takes_over(w, node) ? w->block_of[node->inputs[0]->id] : add_block(w, y->bytes, node);
-      int *end = w->blocks[b].end;
-      w->block_of[y->id] = b;
-      use(w, end, node);
-      for (int s = 0; s < w->order.n_streams; s++)
-        if (w->ends[y->id][s] > end[s]) end[s] = w->ends[y->id][s];
-    }
+    for (int k = 0; k < node->n_outputs; k++)
+      if (node->outputs[k] && node->outputs[k]->space == DP_SPACE_TRANSIENT) add_result(w, node, k);
     if (!node->scratch_bytes) continue;
     int32_t b = add_block(w, node->scratch_bytes, node);
     w->blocks[b].scratch_of = node;
   }
+  for (int32_t b = 0; b < w->n_blocks; b++)
+    for (int s = 0; s < w->order.n_streams && w->blocks[b].bucket >= 0; s++) {
+      int *end = w->blocks[w->blocks[b].bucket].end;
+      if (w->blocks[b].end[s] > end[s]) end[s] = w->blocks[b].end[s];
+    }
 }
 
 // ---- packing --------------------------------------------------------------------------------------------------------
@@ -127,22 +168,30 @@ static int32_t free_from(const work *w, const block *b, int count, dp_node *cons
   return low < count ? nodes[low]->id : INT32_MAX;
 }
 
-static dp_pack_block *lifetimes(const work *w) {
+static dp_pack_block *lifetimes(work *w, int32_t *count) {
   const dp_graph *graph = w->graph;
   dp_pack_block *packed = dp_alloc_n(w->scratch, (size_t)w->n_blocks + 1, sizeof *packed);
+  *count = 0;
+  for (int32_t i = 0; i < w->n_blocks; i++) {
+    block *b = &w->blocks[i];
+    if (b->bucket >= 0) continue;
+    b->packed = (*count)++;
+    packed[b->packed] = (dp_pack_block){.bytes = b->bytes, .start = b->first->id, .stream = b->first->stream};
+  }
   for (int s = 0; s < DP_PACK_STREAMS; s++) {
     dp_node **nodes = dp_alloc_n(w->scratch, (size_t)graph->n_nodes + 1, sizeof *nodes);
-    int count = 0;
+    int n = 0;
     for (int32_t i = 0; i < graph->n_nodes; i++)
-      if (graph->nodes[i]->stream == s) nodes[count++] = graph->nodes[i];
-    for (int32_t b = 0; b < w->n_blocks; b++) packed[b].free[s] = free_from(w, &w->blocks[b], count, nodes);
-  }
-  for (int32_t b = 0; b < w->n_blocks; b++) {
-    packed[b].bytes = w->blocks[b].bytes;
-    packed[b].start = w->blocks[b].first->id;
-    packed[b].stream = w->blocks[b].first->stream;
+      if (graph->nodes[i]->stream == s) nodes[n++] = graph->nodes[i];
+    for (int32_t i = 0; i < w->n_blocks; i++)
+      if (w->blocks[i].bucket < 0) packed[w->blocks[i].packed].free[s] = free_from(w, &w->blocks[i], n, nodes);
   }
   return packed;
+}
+
+static uint64_t offset_of(const work *w, const dp_pack_block *packed, const block *b) {
+  const block *outer = b->bucket < 0 ? b : &w->blocks[b->bucket];
+  return packed[outer->packed].offset + b->offset;
 }
 
 static dp_status place_transients(const dp_target *target, dp_graph *graph) {
@@ -156,13 +205,18 @@ static dp_status place_transients(const dp_target *target, dp_graph *graph) {
   w.ends = dp_alloc_n(scratch, n, sizeof *w.ends);
   w.block_of = dp_alloc_n(scratch, n, sizeof *w.block_of);
   memset(w.block_of, 0xff, n * sizeof *w.block_of);
+  w.joined_by = dp_alloc_n(scratch, n, sizeof *w.joined_by);
+  w.bucket_of = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *w.bucket_of);
+  memset(w.bucket_of, 0xff, ((size_t)graph->n_nodes + 1) * sizeof *w.bucket_of);
+  look_at_operands(&w);
   make_blocks(&w);
-  dp_pack_block *packed = lifetimes(&w);
-  dp_pack(scratch, w.n_blocks, packed);
+  int32_t count;
+  dp_pack_block *packed = lifetimes(&w, &count);
+  dp_pack(scratch, count, packed);
   for (int32_t i = 0; i < graph->n_values; i++)
-    if (w.block_of[i] >= 0) graph->values[i]->offset = packed[w.block_of[i]].offset;
+    if (w.block_of[i] >= 0) graph->values[i]->offset = offset_of(&w, packed, &w.blocks[w.block_of[i]]);
   for (int32_t b = 0; b < w.n_blocks; b++)
-    if (w.blocks[b].scratch_of) w.blocks[b].scratch_of->scratch_offset = packed[b].offset;
+    if (w.blocks[b].scratch_of) w.blocks[b].scratch_of->scratch_offset = offset_of(&w, packed, &w.blocks[b]);
   dp_arena_destroy(scratch);
   return DP_OK;
 }

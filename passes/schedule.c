@@ -10,17 +10,9 @@
 
 #include <string.h>
 
+#include "passes/heap.h"
+
 enum { AHEAD = 16 };  // places
-
-typedef struct {
-  double key;
-  int32_t late, node;
-} entry;
-
-typedef struct {
-  int32_t count;
-  entry *entries;
-} heap;
 
 typedef struct {
   dp_arena *arena;
@@ -34,7 +26,7 @@ typedef struct {
   bool *issued;
   int32_t *by_rank;          // nodes, in order of rank
   int32_t frontier, opened;  // of by_rank: the first that was not issued; the first that is too far ahead of it
-  heap waiting[DP_STREAMS], available[DP_STREAMS];
+  dp_heap waiting[DP_STREAMS], available[DP_STREAMS];
   double free_ns[DP_STREAMS];
 } schedule;
 
@@ -139,59 +131,6 @@ static void set_ranks(schedule *s) {
 
 // ---- the clock ------------------------------------------------------------------------------------------------------
 
-// Bytes of a device's part, and what share of the whole that is.
-static double local_bytes(const dp_model *model, const dp_value *v, double *share) {
-  double whole = (double)dp_shape_count(&v->type.shape, model->batch);
-  double local = (double)dp_local_max_count(&v->type.shape, v->placements, &model->mesh, model->batch);
-  *share = whole > 0 ? local / whole : 0;
-  return local * (double)dp_type_bytes(v->type.dtype);
-}
-
-// Only proportions matter: 20 GFLOP/s, 10 GB/s, and for collectives a slow link, since one that takes longer than was
-// thought holds up computation and one that is quicker does not.
-static double duration_ns(const dp_graph *graph, const dp_node *node) {
-  double bytes = 0, share = 0, of_this = 0;
-  for (int k = 0; k < node->n_inputs + node->n_outputs; k++) {
-    const dp_value *v = k < node->n_inputs ? node->inputs[k] : node->outputs[k - node->n_inputs];
-    double here = v ? local_bytes(graph->model, v, &of_this) : 0;
-    if (here <= bytes) continue;
-    bytes = here;
-    share = of_this;
-  }
-  if (node->stream == DP_STREAM_COMM) return 20e3 + 2 * bytes;
-  if (node->stream == DP_STREAM_COPY) return 1e3 + bytes / 10;
-  dp_cost cost = dp_op_cost(node, graph->model->batch);
-  return 1e3 + share * (cost.flops / 20 + cost.bytes / 10);
-}
-
-static bool is_before(const entry *a, const entry *b) {
-  if (a->late != b->late) return a->late < b->late;
-  if (a->key != b->key) return a->key < b->key;
-  return a->node < b->node;
-}
-
-static void push(dp_arena *arena, heap *h, entry e) {
-  DP_PUSH(arena, h->entries, h->count, e);
-  for (int32_t i = h->count - 1; i > 0 && is_before(&e, &h->entries[(i - 1) / 2]); i = (i - 1) / 2) {
-    h->entries[i] = h->entries[(i - 1) / 2];
-    h->entries[(i - 1) / 2] = e;
-  }
-}
-
-static entry pop(heap *h) {
-  entry top = h->entries[0], e = h->entries[--h->count];
-  int32_t i = 0;
-  for (;;) {
-    int32_t child = 2 * i + 1;
-    if (child + 1 < h->count && is_before(&h->entries[child + 1], &h->entries[child])) child++;
-    if (child >= h->count || !is_before(&h->entries[child], &e)) break;
-    h->entries[i] = h->entries[child];
-    i = child;
-  }
-  h->entries[i] = e;
-  return top;
-}
-
 static bool is_open(const schedule *s, int32_t i) {
   int32_t limit = s->opened < s->graph->n_nodes ? s->opened : -1;
   if (limit < 0 || s->graph->nodes[i]->stream != DP_STREAM_COMPUTE) return true;
@@ -201,7 +140,7 @@ static bool is_open(const schedule *s, int32_t i) {
 
 static void make_ready(schedule *s, int32_t i) {
   if (!s->missing[i] && is_open(s, i))
-    push(s->arena, &s->waiting[s->graph->nodes[i]->stream], (entry){s->ready_ns[i], 0, i});
+    dp_heap_push(s->arena, &s->waiting[s->graph->nodes[i]->stream], (dp_heap_entry){s->ready_ns[i], 0, i});
 }
 
 // Lets in the nodes that are not too far ahead any more.
@@ -243,12 +182,12 @@ static int32_t issue(schedule *s) {
   double start_ns = 0;
   int q = next_stream(s, &start_ns);
   while (s->waiting[q].count && s->waiting[q].entries[0].key <= start_ns) {
-    int32_t i = pop(&s->waiting[q]).node;
-    push(s->arena, &s->available[q], (entry){s->rank[i], q == DP_STREAM_COMM && s->late[i], i});
+    int32_t i = dp_heap_pop(&s->waiting[q]).node;
+    dp_heap_push(s->arena, &s->available[q], (dp_heap_entry){s->rank[i], q == DP_STREAM_COMM && s->late[i], i});
   }
-  int32_t i = pop(&s->available[q]).node;
+  int32_t i = dp_heap_pop(&s->available[q]).node;
   s->issued[i] = true;
-  double done_ns = s->free_ns[q] = start_ns + duration_ns(s->graph, s->graph->nodes[i]);
+  double done_ns = s->free_ns[q] = start_ns + dp_clock_ns(s->graph, s->graph->nodes[i]);
   for (int32_t e = s->after.first[i]; e < s->after.first[i + 1]; e++) {
     int32_t next = s->after.before[e];
     if (s->ready_ns[next] < done_ns) s->ready_ns[next] = done_ns;
@@ -284,17 +223,17 @@ dp_node **dp_schedule_none(dp_arena *arena, const dp_graph *graph, const dp_sche
   dp_schedule_edges after = turn(arena, edges, n);
   int32_t *missing = dp_alloc_n(arena, (size_t)n + 1, sizeof *missing);
   dp_node **order = dp_alloc_n(arena, (size_t)n + 1, sizeof *order);
-  heap ready = {0};
+  dp_heap ready = {0};
   for (int32_t i = 0; i < n; i++) {
     missing[i] = edges->first[i + 1] - edges->first[i];
-    if (!missing[i]) push(arena, &ready, (entry){i, 0, i});
+    if (!missing[i]) dp_heap_push(arena, &ready, (dp_heap_entry){i, 0, i});
   }
   while (ready.count) {
-    int32_t i = pop(&ready).node;
+    int32_t i = dp_heap_pop(&ready).node;
     order[count++] = graph->nodes[i];
     for (int32_t e = after.first[i]; e < after.first[i + 1]; e++) {
       int32_t next = after.before[e];
-      if (!--missing[next]) push(arena, &ready, (entry){next, 0, next});
+      if (!--missing[next]) dp_heap_push(arena, &ready, (dp_heap_entry){next, 0, next});
     }
   }
   return order;

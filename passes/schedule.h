@@ -1,10 +1,8 @@
-// The order in which a program's nodes are issued, private to the passes `streams` and `memory`.
+// The order in which a program's nodes are issued, private to the passes `bucket` and `streams`.
 #ifndef DP_PASSES_SCHEDULE_H
 #define DP_PASSES_SCHEDULE_H
 
-#include "ir/op.h"
-
-enum { DP_STREAM_COMPUTE, DP_STREAM_COMM, DP_STREAM_COPY, DP_STREAMS };
+#include "passes/clock.h"
 
 // What each node must follow: it takes their results, or overwrites a persistent value that they read. Node i's are
 // before[first[i]] .. before[first[i + 1]].

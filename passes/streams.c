@@ -10,16 +10,6 @@
 
 static const char *const stream_names[DP_STREAMS] = {"compute", "comm", "copy"};
 
-static int stream_of(const dp_node *node) {
-  if (!dp_op_is(node->op, DP_OP_COMMUNICATION)) return DP_STREAM_COMPUTE;
-  const dp_value *from = node->inputs[0], *to = node->outputs[0];
-  if (from->space == DP_SPACE_HOST_INPUT || to->space == DP_SPACE_HOST_OUTPUT) return DP_STREAM_COPY;
-  for (int a = 0; a < DP_MAX_MESH; a++)
-    if (!dp_placement_equal(from->placements[a], to->placements[a]) && from->placements[a].kind != DP_REPLICATE)
-      return DP_STREAM_COMM;
-  return DP_STREAM_COMPUTE;  // a cut of what every device has: nobody is talked to
-}
-
 // Happens-before, as far as it is known while nodes are visited in order.
 typedef struct {
   int32_t *place;                // (nodes) in the node's stream
@@ -70,7 +60,7 @@ static void set_events(dp_graph *graph, dp_arena *scratch, dp_node *const *order
 static dp_status run_graph(dp_graph *graph, bool unscheduled) {
   dp_arena *scratch = dp_arena_create(0);
   if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
-  for (int32_t i = 0; i < graph->n_nodes; i++) graph->nodes[i]->stream = stream_of(graph->nodes[i]);
+  for (int32_t i = 0; i < graph->n_nodes; i++) graph->nodes[i]->stream = dp_clock_stream(graph->nodes[i]);
   graph->n_streams = DP_STREAMS;
   graph->streams = dp_memdup(graph->arena, stream_names, sizeof stream_names);
   dp_schedule_edges edges = dp_schedule_edges_make(scratch, graph);

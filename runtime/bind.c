@@ -103,12 +103,14 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
 
 // ---- communication --------------------------------------------------------------------------------------------------
 
-static const Dp__DeviceTensor *from_of(const dp_bind *b, const dp_unit *u) {
-  return b->program->tensors[u->instruction->inputs[0] - 1];
+// Operand k and the result that it becomes. Only an all-reduce has more than one; what is asked here of the instruction as
+// a whole is the same for all.
+static const Dp__DeviceTensor *from_of(const dp_bind *b, const dp_unit *u, size_t k) {
+  return b->program->tensors[u->instruction->inputs[k] - 1];
 }
 
-static const Dp__DeviceTensor *to_of(const dp_bind *b, const dp_unit *u) {
-  return b->program->tensors[u->instruction->outputs[0] - 1];
+static const Dp__DeviceTensor *to_of(const dp_bind *b, const dp_unit *u, size_t k) {
+  return b->program->tensors[u->instruction->outputs[k] - 1];
 }
 
 static bool has(const Dp__DeviceTensor *t, dp_placement_kind kind) {
@@ -135,9 +137,9 @@ static int reduced_axis(const Dp__DeviceTensor *from, const Dp__DeviceTensor *to
 
 // Host memory that several units use at once is left out: inputs, which are only read, and an output of which each device
 // writes its own part.
-static void add_transfer_ranges(const dp_bind *b, dp_unit *unit, int device, const dp_shard_view *source,
+static void add_transfer_ranges(const dp_bind *b, dp_unit *unit, size_t k, int device, const dp_shard_view *source,
                                 const dp_shard_view *target) {
-  const Dp__DeviceTensor *from = from_of(b, unit), *to = to_of(b, unit);
+  const Dp__DeviceTensor *from = from_of(b, unit, k), *to = to_of(b, unit, k);
   dp_dtype dtype = b->graph->values[from->value]->type.dtype;
   dp_kernel_operand in = {dtype, true, source->local}, out = {dtype, true, target->local};
   if (from->space != DP__SPACE__HOST_INPUT) add_range(b, unit, source->data, &in, false);
@@ -145,21 +147,30 @@ static void add_transfer_ranges(const dp_bind *b, dp_unit *unit, int device, con
     add_range(b, unit, target->data, &out, true);
 }
 
+// Views are (pairs, devices of the unit).
+static void bind_views(const dp_bind *b, dp_unit *unit, dp_shard_view *sources, dp_shard_view *targets) {
+  const dp_memory *memory = b->binding->memory;
+  for (size_t k = 0; k < unit->instruction->n_inputs; k++)
+    for (int m = 0; m < unit->n_devices; m++) {
+      const Dp__DeviceTensor *from = from_of(b, unit, k), *to = to_of(b, unit, k);
+      int device = unit->devices[m];
+      *sources = (dp_shard_view){dp_memory_address(memory, from, device), operand_of(b, from, device).local};
+      *targets = (dp_shard_view){dp_memory_address(memory, to, device), operand_of(b, to, device).local};
+      add_transfer_ranges(b, unit, k, device, sources++, targets++);
+    }
+}
+
 dp_status dp_bind_communication(const dp_bind *b, dp_unit *unit) {
   const Dp__Instruction *in = unit->instruction;
   if (in->communication && in->communication->n_peer)
     return dp_fail(EX_UNAVAILABLE, "%s to a single peer is not built yet: compile for a strategy without it", in->op);
-  const Dp__DeviceTensor *from = from_of(b, unit), *to = to_of(b, unit);
+  const Dp__DeviceTensor *from = from_of(b, unit, 0), *to = to_of(b, unit, 0);
   const dp_memory *memory = b->binding->memory;
   int n = unit->n_devices;
-  dp_shard_view *sources = dp_alloc_n(b->arena, (size_t)n, sizeof *sources);
-  dp_shard_view *targets = dp_alloc_n(b->arena, (size_t)n, sizeof *targets);
-  for (int m = 0; m < n; m++) {
-    int device = unit->devices[m];
-    sources[m] = (dp_shard_view){dp_memory_address(memory, from, device), operand_of(b, from, device).local};
-    targets[m] = (dp_shard_view){dp_memory_address(memory, to, device), operand_of(b, to, device).local};
-    add_transfer_ranges(b, unit, device, &sources[m], &targets[m]);
-  }
+  size_t views = in->n_inputs * (size_t)n;
+  dp_shard_view *sources = dp_alloc_n(b->arena, views, sizeof *sources);
+  dp_shard_view *targets = dp_alloc_n(b->arena, views, sizeof *targets);
+  bind_views(b, unit, sources, targets);
   if (to->space == DP__SPACE__HOST_OUTPUT && !speaks(b, from, unit->devices[0])) return DP_OK;
   dp_dtype dtype = b->graph->values[from->value]->type.dtype;
   int axis = reduced_axis(from, to);
@@ -170,7 +181,7 @@ dp_status dp_bind_communication(const dp_bind *b, dp_unit *unit) {
     return dp_fail(EX_UNAVAILABLE, "%s of %s is not supported", in->op, dp_type_name(dtype));
   if (!memory->backend->computes) return DP_OK;
   if (axis >= 0 && to->placements[axis]->kind == DP_REPLICATE)
-    unit->transfer = dp_transfer_all_reduce(b->arena, dtype, action, n, sources, targets);
+    unit->transfer = dp_transfer_all_reduce(b->arena, dtype, action, (int)in->n_inputs, n, sources, targets);
   else
     unit->transfer = dp_transfer_shards(b->arena, dtype, action, n, sources, n, targets);
   if (from->space == DP__SPACE__HOST_INPUT)
@@ -185,7 +196,7 @@ static bool meets_peers(const dp_bind *b, const dp_unit *unit) {
   const Dp__Instruction *in = unit->instruction;
   if (!dp_bind_is_communication(in) || !in->communication) return false;
   for (size_t i = 0; i < in->communication->n_axes; i++)
-    if (from_of(b, unit)->placements[in->communication->axes[i]]->kind != DP_REPLICATE) return true;
+    if (from_of(b, unit, 0)->placements[in->communication->axes[i]]->kind != DP_REPLICATE) return true;
   return false;
 }
 

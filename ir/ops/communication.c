@@ -1,5 +1,6 @@
-// The communication operators: conversions of where a value is, never of what it is. Result 0 has operand 0's value and
-// type; from and to are the placements of the two. `axis` names the mesh axis that is converted.
+// The communication operators: conversions of where a value is, never of what it is. Result i has operand i's value and
+// type; from and to are the placements of the two. `axis` names the mesh axis that is converted. All have one operand but
+// AllReduce, which takes several at once.
 #include "ir/ops/common.h"
 
 #define SAME_VALUE                                                                \
@@ -30,12 +31,34 @@ const dp_op dp_op_dp_Gather = {
     SAME_VALUE,
 };
 
-// Partial to Replicate on one mesh axis.
+static dp_status infer_each(dp_node *node) {
+  if (node->n_inputs > DP_MAX_OPERANDS)
+    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported", node->n_inputs, DP_MAX_OPERANDS);
+  if (node->n_outputs != node->n_inputs)
+    return dp_fail(EX_DATAERR, "%d results asked for; each of the %d operands has one", node->n_outputs,
+                   node->n_inputs);
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (!node->outputs[i]) return dp_fail(EX_DATAERR, "result %d must be asked for", i + 1);
+    dp_common_set(node, i, node->inputs[i]->type.dtype, dp_common_shape(node, i));
+  }
+  return DP_OK;
+}
+
+#define ALSO DP_OPTIONAL("outputs", DP_ANY_TYPE, 'T')
+
+// Partial to Replicate on one mesh axis: of one value, or of a bucket of them in one rendezvous, of one element type and
+// one reduction.
 const dp_op dp_op_AllReduce = {
     .name = "AllReduce",
     .domain = "dp",
-    SAME_VALUE,
+    .n_inputs = 1,
+    .n_outputs = DP_MAX_OPERANDS,
+    .variadic = true,
+    .inputs = {DP_OPERAND("inputs", DP_ANY_TYPE, 'T')},
+    .outputs = {DP_OPERAND("outputs", DP_ANY_TYPE, 'T'), ALSO, ALSO, ALSO, ALSO, ALSO, ALSO, ALSO},
     .attrs = {AXIS},
+    .flags = DP_OP_COMMUNICATION,
+    .infer = infer_each,
 };
 
 // Partial to Shard on one mesh axis.

@@ -1,4 +1,4 @@
-// A step that communicates: it keeps the value and changes where it is, on one mesh axis, or between host and devices.
+// A step that communicates: it keeps each value and changes where it is, on one mesh axis, or between host and devices.
 #include <string.h>
 
 #include "ir/proto.h"
@@ -98,21 +98,38 @@ static dp_status check_collective(dp_checker *c, uint32_t step, const conversion
   return DP_OK;
 }
 
-dp_status dp_checker_conversion(dp_checker *c, uint32_t step) {
+// One operand and the result that it becomes.
+static dp_status check_pair(dp_checker *c, uint32_t step, size_t k) {
   const Dp__Instruction *in = c->steps[step].claim;
-  if (in->n_nodes || in->n_inputs != 1 || in->n_outputs != 1 || !in->inputs[0] || !in->outputs[0])
-    return FAIL("communication has one operand, one result and no logical node");
-  const dp_checker_tensor *from = dp_checker_input(c, in, 0), *to = dp_checker_output(c, in, 0);
+  const dp_checker_tensor *from = dp_checker_input(c, in, k), *to = dp_checker_output(c, in, k);
   if (from->value != to->value) return FAIL("it makes '%s' of '%s'", to->value->name, from->value->name);
   if (in->compute_dtype && in->compute_dtype != to->claim->dtype)
     return FAIL("it computes in %s; the value is %s", dp_type_name((dp_dtype)in->compute_dtype),
                 dp_type_name((dp_dtype)to->claim->dtype));
-  if (in->communication && (in->communication->n_peer || in->communication->channel))
-    return FAIL("it has a channel or peers, which only Send and Recv have");
   c->report->conversions++;
   if (!strcmp(in->op, "Scatter") || !strcmp(in->op, "Broadcast") || !strcmp(in->op, "Gather"))
     return check_transfer(c, step, from, to);
   for (size_t i = 0; i < DP_COUNT(conversions); i++)
     if (!strcmp(in->op, conversions[i].op)) return check_collective(c, step, &conversions[i], from, to);
   return FAIL("this checker cannot follow a value from one device to another with it");
+}
+
+dp_status dp_checker_conversion(dp_checker *c, uint32_t step) {
+  const Dp__Instruction *in = c->steps[step].claim;
+  bool bucket = !strcmp(in->op, "AllReduce");
+  if (in->n_nodes || !in->n_inputs || in->n_inputs != in->n_outputs || (in->n_inputs > 1 && !bucket))
+    return FAIL("communication has %s and no logical node",
+                bucket ? "a result for each operand" : "one operand, one result");
+  for (size_t k = 0; k < in->n_inputs; k++) {
+    if (!in->inputs[k] || !in->outputs[k]) return FAIL("operand or result %zu is left out", k);
+    dp_dtype first = dp_checker_input(c, in, 0)->value->type.dtype,
+             dtype = dp_checker_input(c, in, k)->value->type.dtype;
+    if (dtype != first)
+      return FAIL("operand %zu is %s, operand 0 is %s: one element type is expected", k, dp_type_name(dtype),
+                  dp_type_name(first));
+  }
+  if (in->communication && (in->communication->n_peer || in->communication->channel))
+    return FAIL("it has a channel or peers, which only Send and Recv have");
+  for (size_t k = 0; k < in->n_inputs; k++) DP_TRY(check_pair(c, step, k));
+  return DP_OK;
 }

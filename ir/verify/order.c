@@ -40,7 +40,7 @@ static bool same_count(const dp_shape *a, const dp_shape *b) {
 static bool may_replace(const dp_checker *c, uint32_t step, int32_t r, int32_t o) {
   const dp_checker_step *s = &c->steps[step];
   if (dp_op_is(s->op, DP_OP_UPDATE)) return r == o;
-  if (dp_op_is(s->op, DP_OP_COMMUNICATION)) return !strcmp(s->op->name, "AllReduce");
+  if (dp_op_is(s->op, DP_OP_COMMUNICATION)) return r == o && !strcmp(s->op->name, "AllReduce");
   if (!dp_op_is(s->op, DP_OP_ELEMENTWISE) || r || o) return false;
   const dp_type *result = &dp_checker_output(c, s->claim, 0)->value->type;
   const dp_type *operand = &dp_checker_input(c, s->claim, 0)->value->type;

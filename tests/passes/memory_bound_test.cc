@@ -5,7 +5,8 @@
 // its instruction runs. At an instruction those tensors must have bytes of their own that are written before it (or by it)
 // and used by it or by anything that is not over before it: of two such tensors neither is done with before the other is
 // written. An instruction that works element by element, or sums over devices, may write in its operand's place, whether
-// the plan does so or not. The bound is the largest sum over all instructions.
+// the plan does so or not. Several values that are summed at once are one value, from the first write to any of them. The
+// bound is the largest sum over all instructions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,16 +77,43 @@ bool MayReplace(const Dp__Instruction *in) {
   return op && dp_op_is(op, DP_OP_ELEMENTWISE);
 }
 
+// Tensors that are one value have one life, that of the first: the operands and, as they are in place, the results of a sum
+// of several.
+std::vector<size_t> LifeOf(const Dp__Program *program) {
+  std::vector<size_t> life_of(program->n_tensors);
+  for (size_t t = 0; t < program->n_tensors; t++) life_of[t] = t;
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+      const Dp__Instruction *in = program->streams[s]->instructions[i];
+      uint64_t first = UINT64_MAX, end = 0, bytes = 0;
+      for (size_t k = 0; in->n_inputs > 1 && !*in->kernel && k < in->n_inputs; k++) {
+        const Dp__DeviceTensor *x = program->tensors[in->inputs[k] - 1], *y = program->tensors[in->outputs[k] - 1];
+        EXPECT_EQ(x->offset, y->offset) << in->op << " of several is not in place";
+        life_of[in->inputs[k] - 1] = life_of[in->outputs[k] - 1] = in->inputs[0] - 1;
+        first = std::min(first, x->offset);
+        end = std::max(end, x->offset + Padded(x->bytes));
+        bytes += Padded(x->bytes);
+      }
+      EXPECT_TRUE(!bytes || end - first == bytes) << "a bucket does not lie flat";
+    }
+  return life_of;
+}
+
 uint64_t Bound(const Dp__Program *program) {
   std::vector<Step> steps = Steps(program);
   std::vector<Life> lives(program->n_tensors);
+  std::vector<size_t> life_of = LifeOf(program);
+  std::vector<bool> seen(program->n_tensors);  // its bytes count; of a sum and what it is the sum of once
   for (size_t i = 0; i < steps.size(); i++) {
     auto use = [&](const uint32_t *operands, size_t count, bool writes) {
       for (size_t k = 0; k < count; k++) {
         if (!operands[k] || program->tensors[operands[k] - 1]->space != DP__SPACE__TRANSIENT) continue;
-        Life &life = lives[operands[k] - 1];
+        size_t t = operands[k] - 1;
+        Life &life = lives[life_of[t]];
         if (writes && life.first < 0) life.first = int(i);
-        life.bytes = Padded(program->tensors[operands[k] - 1]->bytes);
+        bool sum = writes && steps[i].in->n_inputs > 1 && !*steps[i].in->kernel;
+        if (!seen[t] && !sum) life.bytes += Padded(program->tensors[t]->bytes);
+        seen[t] = true;
         life.uses.set(i);
       }
     };
@@ -102,8 +130,8 @@ uint64_t Bound(const Dp__Program *program) {
       alive += life.bytes;
     }
     for (size_t k = 0; k < in->n_inputs && MayReplace(in) && in->outputs[0]; k++) {
-      if (!in->inputs[k]) continue;
-      const Life &x = lives[in->inputs[k] - 1], &y = lives[in->outputs[0] - 1];
+      if (!in->inputs[k] || life_of[in->inputs[k] - 1] == life_of[in->outputs[0] - 1]) continue;
+      const Life &x = lives[life_of[in->inputs[k] - 1]], &y = lives[life_of[in->outputs[0] - 1]];
       Set left = x.uses & ~steps[i].before;
       if (left.count() == 1 && left.test(i) && x.bytes == y.bytes) replaced = x.bytes;
     }

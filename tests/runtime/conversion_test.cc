@@ -321,6 +321,45 @@ TEST(Conversion, AllReduceInPlaceOfManyParts) {
   }
 }
 
+// Parts go over all tensors as if they were one: some end within a tensor, some hold several, one tensor is empty.
+TEST(Conversion, AllReduceOfSeveralTensors) {
+  const std::vector<int64_t> counts = {1, 40000, 0, 3, 16384, 7, 2000};
+  const int members = 3;
+  std::mt19937 random(9);
+  Arena arena;
+  std::vector<std::vector<float>> operands, results;
+  std::vector<dp_shard_view> from, to;
+  for (int64_t count : counts)
+    for (int m = 0; m < members; m++) {
+      std::vector<float> numbers(static_cast<size_t>(count) + 1);
+      for (float &x : numbers) x = static_cast<float>(random() % 1000) / 7;
+      operands.push_back(numbers);
+      results.push_back(numbers);  // the last number stays as it is
+    }
+  for (size_t v = 0; v < operands.size(); v++) {
+    dp_local local = {};
+    local.rank = 1;
+    local.whole[0] = local.extents[0] = local.hi[0] = local.k[0] = counts[v / members];
+    local.outer[0] = local.unit[0] = 1;
+    from.push_back({reinterpret_cast<char *>(operands[v].data()), local});
+    to.push_back({reinterpret_cast<char *>(results[v].data()), local});
+  }
+  for (bool in_place : {false, true}) {
+    std::vector<std::vector<float>> before = operands;
+    dp_transfer *t = dp_transfer_all_reduce(arena, DP_FLOAT32, DP_REGION_SUM, static_cast<int>(counts.size()), members,
+                                            from.data(), in_place ? from.data() : to.data());
+    EXPECT_EQ(t->n_parts, 4);  // of 58,395 elements, at most 16,384 each
+    for (int part = t->n_parts; part-- > 0;) dp_transfer_run(t, 0, part);
+    for (size_t v = 0; v < before.size(); v++) {
+      const std::vector<float> &found = in_place ? operands[v] : results[v];
+      size_t first = v / members * members, count = static_cast<size_t>(counts[v / members]);
+      for (size_t i = 0; i < count; i++)
+        ASSERT_EQ(found[i], (before[first][i] + before[first + 1][i]) + before[first + 2][i]) << v << " " << i;
+      ASSERT_EQ(found[count], before[v][count]);
+    }
+  }
+}
+
 // From the host to devices in any placement without Partial, from both copies of the inputs; and back.
 TEST(Conversion, HostToDevicesAndBack) {
   std::mt19937 random(5);

@@ -90,7 +90,7 @@ TEST(Compiled, WithoutAWait) {
     }
   });
   EXPECT_EQ(Verify(plan), "");
-  EXPECT_GT(rules["ORDER.CONFLICT"], 40);
+  EXPECT_GT(rules["ORDER.CONFLICT"], 30);
   EXPECT_LT(rules[""], rules["ORDER.CONFLICT"] / 4);
 }
 

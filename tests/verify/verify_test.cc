@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -428,5 +429,113 @@ const Damage kEnds[] = {
     {"half_a_role", {"FORM.ROLE"}, [](HandPlan &h) { h.plan->roles[0]->devices[0]->count = 1; }},
 };
 INSTANTIATE_TEST_SUITE_P(Ends, Damaged, testing::ValuesIn(kEnds), [](const auto &i) { return i.param.name; });
+
+// ---- several operands ----------------------------------------------------------------------------------------------
+
+// The two all-reduces of train as one; both results in place.
+void Join(HandPlan &h) {
+  Dp__Instruction *in = h.Step("train", "comm", 0), *second = h.Step("train", "comm", 1);
+  Append(h.arena, &in->n_inputs, &in->inputs, second->inputs[0]);
+  Append(h.arena, &in->n_outputs, &in->outputs, second->outputs[0]);
+  in->waits[0] = 4;  // the gradient, which comes after the loss
+  in->signal = second->signal;
+  TakeOut(h, "comm", 1);
+  h.Step("train", "copy", 3)->waits[0] = 5;
+  h.Train().program->events = 6;
+  h.Train().At("loss")->offset = h.Train().At("loss@part")->offset;
+}
+
+TEST(Verify, SeveralSumsAtOnceHold) {
+  HandPlan joined, apart;
+  Join(joined);
+  Join(apart);
+  apart.Train().At("loss")->offset = 384;
+  for (HandPlan *h : {&joined, &apart}) {
+    dp_verify_report report;
+    std::string message;
+    EXPECT_EQ(h->Verify(&message, &report), "") << message;
+    EXPECT_EQ(report.collectives, 2u);                           // eval has one
+    EXPECT_EQ(report.conversions, 3u + 2u + 1u + 2u + 1u + 1u);  // a pair each; train, then eval
+  }
+}
+
+const Damage kBucket[] = {
+    {"results_swapped",
+     {"MEANING.CONVERSION"},
+     [](HandPlan &h) { Swap(h.Step("train", "comm", 0)->outputs[0], h.Step("train", "comm", 0)->outputs[1]); }},
+    {"operands_swapped",
+     {"MEANING.CONVERSION"},
+     [](HandPlan &h) { Swap(h.Step("train", "comm", 0)->inputs[0], h.Step("train", "comm", 0)->inputs[1]); }},
+    {"a_result_less", {"MEANING.CONVERSION"}, [](HandPlan &h) { h.Step("train", "comm", 0)->n_outputs = 1; }},
+    {"an_operand_less", {"MEANING.CONVERSION"}, [](HandPlan &h) { h.Step("train", "comm", 0)->n_inputs = 1; }},
+    {"an_operand_left_out", {"MEANING.CONVERSION"}, [](HandPlan &h) { h.Step("train", "comm", 0)->inputs[1] = 0; }},
+    {"an_operand_for_another",
+     {"MEANING.CONVERSION"},
+     [](HandPlan &h) { h.Step("train", "comm", 0)->inputs[1] = h.Step("train", "comm", 0)->inputs[0]; }},
+    {"a_member_whole_already",
+     {"MEANING.CONVERSION"},
+     [](HandPlan &h) { h.Step("train", "comm", 0)->inputs[1] = h.Train().Index("dw") + 1; }},
+    {"a_member_removed",
+     {"MEANING.CONTENT"},
+     [](HandPlan &h) { h.Step("train", "comm", 0)->n_inputs = h.Step("train", "comm", 0)->n_outputs = 1; }},
+    {"types_mixed",
+     {"MEANING.CONVERSION"},
+     [](HandPlan &h) {
+       Dp__Instruction *in = h.Step("train", "comm", 0);
+       h.Train().Tensor("lr@part", "dp.lr", "P(sum)", DP__SPACE__TRANSIENT, 640);
+       h.Train().Tensor("lr@whole", "dp.lr", "R", DP__SPACE__TRANSIENT, 640);
+       Append(h.arena, &in->n_inputs, &in->inputs, h.Train().Index("lr@part") + 1);
+       Append(h.arena, &in->n_outputs, &in->outputs, h.Train().Index("lr@whole") + 1);
+     }},
+    {"members_overlap",
+     {"ORDER.ALIAS"},
+     [](HandPlan &h) { h.Train().At("loss@part")->offset = h.Train().At("loss")->offset = 512; }},
+    {"results_overlap", {"ORDER.ALIAS"}, [](HandPlan &h) { h.Train().At("loss")->offset = 512; }},
+    {"results_in_each_others_place",
+     {"ORDER.ALIAS"},  // of one value twice, so that what lies there is right
+     [](HandPlan &h) {
+       h.Train().Tensor("again@part", "dw", "P(sum)", DP__SPACE__TRANSIENT, 640);
+       h.Train().Tensor("again", "dw", "R", DP__SPACE__TRANSIENT, 640);
+       h.Train().Add("compute", "Gemm", "dw", {"ds", "x"}, {"again@part"});
+       Dp__Stream *compute = h.Stream("train", "compute");
+       std::rotate(compute->instructions + 3, compute->instructions + compute->n_instructions - 1,
+                   compute->instructions + compute->n_instructions);
+       Dp__Instruction *in = h.Step("train", "comm", 0);
+       Append(h.arena, &in->n_inputs, &in->inputs, h.Train().Index("again@part") + 1);
+       Append(h.arena, &in->n_outputs, &in->outputs, h.Train().Index("again") + 1);
+       std::swap(h.Train().At("again")->offset, h.Train().At("dw")->offset);
+     }},
+    {"wrong_axis",
+     {"MEANING.CONVERSION"},
+     [](HandPlan &h) { h.Step("train", "comm", 0)->attributes[0]->s = Text(h, "tensor"); }},
+    {"by_maximum",
+     {"MEANING.CONVERSION"},
+     [](HandPlan &h) { h.Step("train", "comm", 0)->communication->reduction = 1; }},
+    {"of_another_operator",
+     {"MEANING.CONVERSION"},
+     [](HandPlan &h) { h.Step("train", "comm", 0)->op = Text(h, "ReduceScatter"); }},
+    {"before_its_last_operand", {"ORDER.CONFLICT"}, [](HandPlan &h) { h.Step("train", "comm", 0)->waits[0] = 3; }},
+    {"too_many",
+     {"FORM.LIMIT"},
+     [](HandPlan &h) {
+       Dp__Instruction *in = h.Step("train", "comm", 0);
+       while (in->n_inputs < 9) {
+         Append(h.arena, &in->n_inputs, &in->inputs, in->inputs[0]);
+         Append(h.arena, &in->n_outputs, &in->outputs, in->outputs[0]);
+       }
+     }},
+};
+
+class DamagedBucket : public testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedBucket, IsRejected) {
+  HandPlan hand;
+  Join(hand);
+  GetParam().make(hand);
+  std::string message, rule = hand.Verify(&message);
+  EXPECT_TRUE(GetParam().rules.count(rule)) << "rule '" << rule << "', " << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(, DamagedBucket, testing::ValuesIn(kBucket), [](const auto &i) { return i.param.name; });
 
 }  // namespace
