@@ -91,7 +91,10 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 
 static void placements(dp_rows *rows) {
   const dp_node *node = rows->node;
+  int axis = dp_elements_axis(node, 0);
   dp_elements_rows(rows);
+  // Whoever has the place puts the update there.
+  dp_rows_split(rows, dp_common_shape(node, DATA)->dims[axis], (int[]){axis, DP_WHOLE, DP_WHOLE}, &axis);
   const char *reduction = dp_node_string(node, "reduction", "none");
   if (strcmp(reduction, "add") && strcmp(reduction, "none")) return;
   dp_rows_linear(rows, 1u << DATA | 1u << UPDATES);
