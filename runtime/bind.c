@@ -89,6 +89,11 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   unit->spec = b->last;
   if (!dp_kernel_takes(unit->kernel, spec) || (unit->kernel->match && !unit->kernel->match(spec)))
     return dp_fail(EX_DATAERR, "kernel %s does not take the operands that the plan gives it", in->kernel);
+  bool over = in->n_inputs && in->inputs[0] && in->outputs[0] && unit->in[0] == unit->out[0] &&
+              b->program->tensors[in->outputs[0] - 1]->bytes;
+  if (over && !unit->kernel->in_place && !dp_op_is(node->op, DP_OP_UPDATE))
+    return dp_fail(EX_DATAERR, "kernel %s cannot write its result over its operand, where the plan puts it",
+                   in->kernel);
   uint64_t needed = unit->kernel->scratch_bytes ? unit->kernel->scratch_bytes(spec) : 0;
   uint64_t given = in->scratch ? in->scratch->bytes : 0;
   if (needed > given)

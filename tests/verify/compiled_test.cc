@@ -7,10 +7,10 @@
 #include "backends/cpu/target.h"
 #include "ir/model_file.h"
 #include "ir/verify/verify.h"
-#include "ir/wire.h"
 #include "passes/passes.h"
 #include "tests/ir/text_helper.h"
 #include "tests/verify/brute_order.h"
+#include "tests/verify/campaign/edit.h"
 #include "tests/verify/hand_plan.h"
 
 namespace {
@@ -94,65 +94,21 @@ TEST(Compiled, WithoutAWait) {
   EXPECT_LT(rules[""], rules["ORDER.CONFLICT"] / 4);
 }
 
-void AddWait(dp_arena *arena, Dp__Instruction *in, uint32_t event) {
-  for (size_t w = 0; w < in->n_waits; w++)
-    if (in->waits[w] == event) return;
-  dp_test::Append(arena, &in->n_waits, &in->waits, event);
-}
-
-// Takes an instruction out so that the order of the others stays as it is: the next of its stream waits for what it
-// waited for; who waited for it waits for that, and for the one before it in its stream.
-void TakeOut(dp_arena *arena, Dp__Program *program, Dp__Stream *stream, size_t at) {
-  Dp__Instruction *gone = stream->instructions[at], *last = at ? stream->instructions[at - 1] : nullptr;
-  dp_test::Remove(&stream->n_instructions, stream->instructions, at);
-  if (at < stream->n_instructions)
-    for (size_t w = 0; w < gone->n_waits; w++) AddWait(arena, stream->instructions[at], gone->waits[w]);
-  if (!gone->signal) return;
-  uint32_t event = gone->signal - 1, top = program->events - 1;
-  bool keeps = last && !last->signal;
-  if (keeps) last->signal = gone->signal;
-  if (!keeps) program->events--;  // the last event takes the number that is free now
-  for (size_t s = 0; s < program->n_streams; s++)
-    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
-      Dp__Instruction *in = program->streams[s]->instructions[i];
-      for (size_t w = 0; w < in->n_waits; w++) {
-        if (in->waits[w] != event) continue;
-        if (!keeps) dp_test::Remove(&in->n_waits, in->waits, w);
-        for (size_t k = 0; k < gone->n_waits; k++) AddWait(arena, in, gone->waits[k]);
-        if (!keeps && last) AddWait(arena, in, last->signal - 1);
-        break;
-      }
-    }
-  for (size_t s = 0; !keeps && s < program->n_streams; s++)
-    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
-      Dp__Instruction *in = program->streams[s]->instructions[i];
-      if (in->signal == top + 1) in->signal = event + 1;
-      for (size_t w = 0; w < in->n_waits; w++)
-        if (in->waits[w] == top) in->waits[w] = event;
-    }
-}
-
 TEST(Compiled, WithoutAnInstruction) {
   Arena arena;
   Dp__Plan *plan;
   ASSERT_EQ(Compile(arena, "digits_cnn.dpt", {{"data", 2}}, nullptr, &plan), "");
-  std::string packed(dp__plan__get_packed_size(plan), 0);
-  dp__plan__pack(plan, reinterpret_cast<uint8_t *>(&packed[0]));
+  std::vector<uint8_t> packed(dp__plan__get_packed_size(plan));
+  dp__plan__pack(plan, packed.data());
   std::map<std::string, int> rules;
   for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
     for (size_t s = 0; s < plan->roles[0]->programs[p]->n_streams; s++)
       for (size_t i = 0; i < plan->roles[0]->programs[p]->streams[s]->n_instructions; i++) {
-        Arena scratch;
-        ProtobufCMessage *message;
-        ASSERT_EQ(dp_test::Message(dp_wire_unpack(scratch, &dp__plan__descriptor,
-                                                  reinterpret_cast<const uint8_t *>(packed.data()), packed.size(),
-                                                  "plan", &message)),
-                  "");
-        auto *copy = reinterpret_cast<Dp__Plan *>(message);
-        Dp__Program *program = copy->roles[0]->programs[p];
-        std::string op = program->streams[s]->instructions[i]->op;
-        TakeOut(scratch, program, program->streams[s], i);
-        std::string text, rule = Verify(copy, &text);
+        dp_test::Edit copy(packed, 0);
+        Dp__Program *program = copy.program = copy.role->programs[p];
+        std::string op = copy.At({s, i})->op;
+        copy.TakeOut({s, i});
+        std::string text, rule = Verify(copy.plan, &text);
         // Every instruction is there for something: nothing else could have computed its result.
         EXPECT_EQ(rule.substr(0, 8), "MEANING.")
             << program->name << " " << program->streams[s]->name << " " << i << " (" << op << ") " << text;
@@ -240,7 +196,7 @@ TEST_F(CompiledInfer, FindsNothingInTransientMemory) {
   for (size_t s = 0; s < infer_->n_streams; s++)
     for (size_t i = 0; i < infer_->streams[s]->n_instructions; i++)
       if (std::string("Scatter") == infer_->streams[s]->instructions[i]->op) {
-        TakeOut(arena_, infer_, infer_->streams[s], i);
+        dp_test::TakeOut(arena_, infer_, {s, i});
         return Refused("MEANING.UNDEFINED", "");
       }
   FAIL() << "no scatter";

@@ -217,6 +217,27 @@ TEST(Mesh, PartialOnTwoAxes) {
   EXPECT_EQ(make("R,P(sum)", "b", 1), "MEANING.CONVERSION");
 }
 
+// A result over its operand, element by element, is of the same type.
+TEST(InPlace, OnlyOfOneType) {
+  auto make = [](const std::string &node, const char *type) {
+    const std::string text = "model m {\n graph infer {\n input x: " + std::string(type) + "[N,4]\n y = " + node +
+                             "\n output y\n}\n graph other {\n input x: float32[N]\n output x\n}\n}\n";
+    SmallPlan p(text, {2}, 7, 4096);
+    ProgramWriter &w = *p.writer;
+    w.Tensor("host", "x", "R", DP__SPACE__HOST_INPUT, 0).Tensor("x", "x", "S(0)", DP__SPACE__TRANSIENT, 0);
+    w.Tensor("y", "y", "S(0)", DP__SPACE__TRANSIENT, 0).Tensor("out", "y", "R", DP__SPACE__HOST_OUTPUT, 0);
+    w.Add("s", "dp.Scatter", "", {"host"}, {"x"});
+    w.Add("s", node.substr(0, node.find('(')), "y", {"x"}, {"y"});
+    w.Add("s", "dp.Gather", "", {"y"}, {"out"});
+    w.Input("x", "host");
+    w.Output("y", "out");
+    return p.Verify();
+  };
+  EXPECT_EQ(make("Relu(x)", "float64"), "");
+  EXPECT_EQ(make("Cast(x) {to=\"float64\"}", "int64"), "ORDER.ALIAS");
+  EXPECT_EQ(make("Cast(x) {to=\"float32\"}", "int32"), "ORDER.ALIAS");
+}
+
 // Numbers that a hostile plan may hold: nothing overflows.
 TEST(Mesh, HugeShapesAndMeshes) {
   static const char text[] =

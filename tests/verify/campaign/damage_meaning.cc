@@ -140,6 +140,59 @@ bool CollectiveOperand(Edit &e) {
   return ChooseOther(e, operand, true, &operand);
 }
 
+// ---- buckets --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool IsBucket(const Dp__Instruction *in) { return IsCollective(in) && in->n_inputs > 1; }
+
+void RemovePair(Dp__Instruction *in, size_t k) {
+  Remove(&in->n_inputs, in->inputs, k);
+  Remove(&in->n_outputs, in->outputs, k);
+}
+
+}  // namespace
+
+// One tensor is not reduced with the others, nor otherwise.
+bool BucketMissing(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(IsBucket, &in)) return false;
+  RemovePair(in, e.UpTo(in->n_inputs));
+  return true;
+}
+
+// One tensor is in it twice, or in the place of another.
+bool BucketDoubled(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(IsBucket, &in)) return false;
+  size_t k = e.UpTo(in->n_inputs), other = (k + 1) % in->n_inputs;
+  if (e.OneIn(2)) RemovePair(in, other);
+  k = std::min(k, in->n_inputs - 1);
+  Append(e.arena, &in->n_inputs, &in->inputs, in->inputs[k]);
+  Append(e.arena, &in->n_outputs, &in->outputs, in->outputs[k]);
+  return true;
+}
+
+// The sums of two come to each other's places.
+bool BucketCrossed(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(IsBucket, &in)) return false;
+  size_t k = e.UpTo(in->n_inputs), other = (k + 1) % in->n_inputs;
+  std::swap(in->outputs[k], in->outputs[other]);
+  return true;
+}
+
+// One tensor is reduced with another collective, which may come too early or too late for it.
+bool BucketMoved(Edit &e) {
+  Dp__Instruction *in, *other;
+  if (!e.ChooseWhere(IsBucket, &in) || !e.ChooseWhere(IsReduction, &other) || in == other) return false;
+  size_t k = e.UpTo(in->n_inputs);
+  Append(e.arena, &other->n_inputs, &other->inputs, in->inputs[k]);
+  Append(e.arena, &other->n_outputs, &other->outputs, in->outputs[k]);
+  RemovePair(in, k);
+  return true;
+}
+
 // ---- use before arrival ---------------------------------------------------------------------------------------------
 
 namespace {
@@ -222,6 +275,49 @@ bool StaleReader(Edit &e) {
   };
   if (!e.ChooseWhere(reads, &reader, &spot) || spot.stream != at.stream || spot.at > at.at) return false;
   e.Move(spot, at.at);
+  return true;
+}
+
+namespace {
+
+// Instructions of the stream that those of other streams wait for, for which `in` waits.
+void ChooseGivers(const Edit &e, const Dp__Instruction *in, size_t stream, int depth,
+                  std::vector<Dp__Instruction *> *givers) {
+  Spot spot;
+  for (size_t w = 0; w < in->n_waits && depth; w++) {
+    if (!e.Signaller(in->waits[w], &spot)) continue;
+    if (spot.stream == stream)
+      givers->push_back(e.At(spot));
+    else
+      ChooseGivers(e, e.At(spot), stream, depth - 1, givers);
+  }
+}
+
+}  // namespace
+
+// An update comes as soon as it can, and what makes its gradient too: before the backward pass has used the parameter.
+bool StaleEarly(Edit &e) {
+  Dp__Instruction *update, *reader;
+  Spot at, spot, giver;
+  if (!e.ChooseWhere([&](const Dp__Instruction *in) { return IsUpdate(e, in); }, &update, &at)) return false;
+  auto reads = [&](const Dp__Instruction *in) {
+    for (size_t i = 0; in != update && i < in->n_inputs; i++)
+      if (in->inputs[i] && e.Tensor(in->inputs[i])->space == DP__SPACE__PERSISTENT &&
+          e.Tensor(in->inputs[i])->offset == e.Tensor(update->outputs[0])->offset)
+        return true;
+    return false;
+  };
+  std::vector<Spot> readers = e.Where(reads);
+  if (!update->outputs[0] || readers.empty()) return false;
+  spot = readers.back();
+  reader = e.At(spot);
+  if (spot.stream != at.stream || spot.at > at.at) return false;
+  std::vector<Dp__Instruction *> givers;
+  ChooseGivers(e, update, at.stream, 3, &givers);
+  for (Dp__Instruction *in : givers)
+    if (e.Find(in, &giver) && e.Find(reader, &spot) && giver.at > spot.at) e.Move(giver, spot.at);
+  if (!e.Find(update, &at) || !e.Find(reader, &spot)) return false;
+  e.Move(at, spot.at);
   return true;
 }
 
@@ -328,7 +424,7 @@ bool NodeSwapped(Edit &e) {
   return true;
 }
 
-// An operator that takes the same operands.
+// An operator that takes the same operands; or its kernel alone.
 bool NodeKernel(Edit &e) {
   Dp__Instruction *in;
   static const char *const twins[][2] = {
@@ -341,7 +437,9 @@ bool NodeKernel(Edit &e) {
     return nullptr;
   };
   if (!e.ChooseWhere([&](const Dp__Instruction *is) { return twin(is) != nullptr; }, &in)) return false;
+  char *op = in->op;
   Rename(e, in, twin(in));
+  if (e.OneIn(2)) in->op = op;
   return true;
 }
 

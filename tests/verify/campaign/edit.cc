@@ -14,6 +14,59 @@ bool IsCollective(const Dp__Instruction *in) {
   return IsReduction(in) || !strcmp(in->op, "AllGather") || !strcmp(in->op, "AllToAll");
 }
 
+// ---- without an instruction -----------------------------------------------------------------------------------------
+
+namespace {
+
+void AddWait(dp_arena *arena, Dp__Instruction *in, uint32_t event) {
+  for (size_t w = 0; w < in->n_waits; w++)
+    if (in->waits[w] == event) return;
+  Append(arena, &in->n_waits, &in->waits, event);
+}
+
+template <typename Visit>
+void Each(Dp__Program *program, Visit visit) {
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) visit(program->streams[s]->instructions[i]);
+}
+
+// Who waited for the event of what is gone waits for all that this waited for, and for `last` where another event stands for
+// the one before it.
+void PassOn(dp_arena *arena, const Dp__Instruction *gone, Dp__Instruction *in, uint32_t event, bool keeps,
+            const Dp__Instruction *last) {
+  for (size_t w = 0; w < in->n_waits; w++) {
+    if (in->waits[w] != event) continue;
+    if (!keeps) Remove(&in->n_waits, in->waits, w);
+    for (size_t k = 0; k < gone->n_waits; k++) AddWait(arena, in, gone->waits[k]);
+    if (!keeps && last) AddWait(arena, in, last->signal - 1);
+    return;
+  }
+}
+
+}  // namespace
+
+void TakeOut(dp_arena *arena, Dp__Program *program, Spot spot) {
+  Dp__Stream *stream = program->streams[spot.stream];
+  Dp__Instruction *gone = stream->instructions[spot.at], *last = spot.at ? stream->instructions[spot.at - 1] : nullptr;
+  Remove(&stream->n_instructions, stream->instructions, spot.at);
+  if (spot.at < stream->n_instructions)
+    for (size_t w = 0; w < gone->n_waits; w++) AddWait(arena, stream->instructions[spot.at], gone->waits[w]);
+  if (!gone->signal) return;
+  uint32_t event = gone->signal - 1, top = program->events - 1;
+  bool keeps = last && !last->signal;  // the event is that of the one before, now
+  if (keeps) last->signal = gone->signal;
+  Each(program, [&](Dp__Instruction *in) { PassOn(arena, gone, in, event, keeps, last); });
+  if (keeps) return;
+  program->events--;  // the last event takes the number that is free now
+  Each(program, [&](Dp__Instruction *in) {
+    if (in->signal == top + 1) in->signal = event + 1;
+    for (size_t w = 0; w < in->n_waits; w++)
+      if (in->waits[w] == top) in->waits[w] = event;
+  });
+}
+
+// ---- choices --------------------------------------------------------------------------------------------------------
+
 Edit::Edit(const std::vector<uint8_t> &packed, unsigned seed) : random_(seed) {
   ProtobufCMessage *message;
   std::string failure =
@@ -130,11 +183,7 @@ Dp__Instruction *Edit::CloneInstruction(const Dp__Instruction *in) {
   return copy;
 }
 
-void Edit::AddWait(Dp__Instruction *in, uint32_t event) {
-  for (size_t w = 0; w < in->n_waits; w++)
-    if (in->waits[w] == event) return;
-  Append(arena, &in->n_waits, &in->waits, event);
-}
+void Edit::AddWait(Dp__Instruction *in, uint32_t event) { dp_test::AddWait(arena, in, event); }
 
 void Edit::Insert(Spot spot, Dp__Instruction *in) {
   Dp__Stream *stream = program->streams[spot.stream];
@@ -153,36 +202,7 @@ void Edit::Swap(Spot a, Spot b) {
   std::swap(program->streams[a.stream]->instructions[a.at], program->streams[b.stream]->instructions[b.at]);
 }
 
-void Edit::TakeOut(Spot spot) {
-  Dp__Stream *stream = program->streams[spot.stream];
-  Dp__Instruction *gone = At(spot), *last = spot.at ? stream->instructions[spot.at - 1] : nullptr;
-  Remove(&stream->n_instructions, stream->instructions, spot.at);
-  if (spot.at < stream->n_instructions)
-    for (size_t w = 0; w < gone->n_waits; w++) AddWait(stream->instructions[spot.at], gone->waits[w]);
-  if (!gone->signal) return;
-  uint32_t event = gone->signal - 1, top = program->events - 1;
-  bool keeps = last && !last->signal;
-  if (keeps) last->signal = gone->signal;
-  if (!keeps) program->events--;  // the last event takes the number that is free now
-  auto all = Where([](const Dp__Instruction *) { return true; });
-  for (const Spot &s : all) {
-    Dp__Instruction *in = At(s);
-    for (size_t w = 0; w < in->n_waits; w++) {
-      if (in->waits[w] != event) continue;
-      if (!keeps) Remove(&in->n_waits, in->waits, w);
-      for (size_t k = 0; k < gone->n_waits; k++) AddWait(in, gone->waits[k]);
-      if (!keeps && last) AddWait(in, last->signal - 1);
-      break;
-    }
-  }
-  for (const Spot &s : all) {
-    Dp__Instruction *in = At(s);
-    if (keeps) break;
-    if (in->signal == top + 1) in->signal = event + 1;
-    for (size_t w = 0; w < in->n_waits; w++)
-      if (in->waits[w] == top) in->waits[w] = event;
-  }
-}
+void Edit::TakeOut(Spot spot) { dp_test::TakeOut(arena, program, spot); }
 
 Dp__Stream *Edit::NewStream(const std::string &name) {
   auto *stream = New(dp__stream__init);

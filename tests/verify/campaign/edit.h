@@ -59,7 +59,6 @@ class Edit {
   void Insert(Spot spot, Dp__Instruction *in);
   void Move(Spot from, size_t to);  // within its stream
   void Swap(Spot a, Spot b);
-  // Takes an instruction out so that the order of the others stays as it is.
   void TakeOut(Spot spot);
   Dp__Stream *NewStream(const std::string &name);
   char *Keep(const std::string &text) { return dp_strdup(arena, text.c_str()); }
@@ -78,6 +77,9 @@ class Edit {
  private:
   std::mt19937 random_;
 };
+
+// Takes an instruction out so that the order of the others stays as it is.
+void TakeOut(dp_arena *arena, Dp__Program *program, Spot spot);
 
 bool IsCollective(const Dp__Instruction *in);  // devices wait for each other
 bool IsReduction(const Dp__Instruction *in);

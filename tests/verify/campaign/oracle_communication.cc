@@ -86,7 +86,7 @@ void Machine::Convert(const Dp__Instruction *in, size_t k, std::vector<std::vect
     for (size_t r = 0; r < in->n_outputs; r++) {
       const Dp__DeviceTensor *t = Tensor(in->outputs[r] - 1);
       bool same = t->offset == from->offset && t->bytes == from->bytes && r == k && op == "AllReduce";
-      if (t->space == from->space && !same) Spoil(d, from, t->offset, t->bytes, copies[d].data(), sources[d].needed);
+      if (t->space == from->space && !same) Spoil(from, t->offset, t->bytes, copies[d].data(), sources[d].needed);
     }
     int64_t whole = 1;
     for (int i = 0; i < sources[d].local.rank; i++) whole *= sources[d].local.whole[i];

@@ -144,11 +144,22 @@ void Machine::Write(const Operand &x, size_t device, const uint8_t *from) {
 }
 
 // What of the operand's copy lies on those bytes becomes garbage: they may be written before it is read.
-void Machine::Spoil(size_t, const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy,
-                    size_t needed) {
+void Machine::Spoil(const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy, size_t needed) {
   if (!Overlap(from->offset, from->bytes, offset, bytes)) return;
   for (uint64_t b = std::max(offset, from->offset); b < std::min(offset + bytes, from->offset + from->bytes); b++)
     if (b - from->offset < needed) copy[b - from->offset] = kGarbage;
+}
+
+// What two results of an instruction both cover is garbage: which of them stays is nobody's word.
+void Machine::SpoilResults(const Dp__Instruction *in, size_t device) {
+  for (size_t k = 0; k < in->n_outputs; k++)
+    for (size_t r = 0; r < k; r++) {
+      if (!in->outputs[k] || !in->outputs[r]) continue;
+      const Dp__DeviceTensor *a = Tensor(in->outputs[k] - 1), *b = Tensor(in->outputs[r] - 1);
+      if (a->space != b->space || !Overlap(a->offset, a->bytes, b->offset, b->bytes)) continue;
+      uint64_t begin = std::max(a->offset, b->offset), end = std::min(a->offset + a->bytes, b->offset + b->bytes);
+      std::memset(At(device, a->space, begin, end - begin), kGarbage, end - begin);
+    }
 }
 
 // ---- runs -----------------------------------------------------------------------------------------------------------
@@ -289,10 +300,10 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
       bool may = false;
       for (size_t o = 0; same && o < in->n_inputs; o++)
         may |= in->inputs[o] == in->inputs[i] && MayReplace(kernel, node->op, k, o);
-      if (r->space == x.claim->space && !may) Spoil(d, x.claim, r->offset, r->bytes, copy, x.needed);
+      if (r->space == x.claim->space && !may) Spoil(x.claim, r->offset, r->bytes, copy, x.needed);
     }
     if (in->scratch && x.claim->space == DP__SPACE__TRANSIENT)
-      Spoil(d, x.claim, in->scratch->offset, in->scratch->bytes, copy, x.needed);
+      Spoil(x.claim, in->scratch->offset, in->scratch->bytes, copy, x.needed);
   }
   for (size_t k = 0; k < in->n_outputs; k++) {
     if (!in->outputs[k]) continue;
@@ -310,6 +321,7 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   Need(status);
   for (size_t k = 0; k < in->n_outputs; k++)
     if (to[k]) Write(results[k], d, static_cast<const uint8_t *>(to[k]));
+  SpoilResults(in, d);
   if (in->scratch && in->scratch->bytes)
     std::memset(At(d, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes), kGarbage, in->scratch->bytes);
 }

@@ -77,8 +77,8 @@ class Machine {
   uint8_t *At(size_t device, int space, uint64_t offset, uint64_t bytes);
   void Read(const Operand &x, size_t device, uint8_t *to);
   void Write(const Operand &x, size_t device, const uint8_t *from);
-  void Spoil(size_t device, const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy,
-             size_t needed);
+  void Spoil(const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy, size_t needed);
+  void SpoilResults(const Dp__Instruction *in, size_t device);
   void Feed();
   void Step(const Dp__Instruction *in);
   void Kernel(const Dp__Instruction *in, size_t device);
