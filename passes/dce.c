@@ -2,8 +2,9 @@
 #include "ir/op.h"
 #include "passes/list.h"
 
+// An instruction gives its first result at least.
 static bool is_optional(const dp_node *node, int result) {
-  return result < node->op->n_outputs && node->op->outputs[result].optional;
+  return result > 0 && result < node->op->n_outputs && node->op->outputs[result].optional;
 }
 
 static void sweep(dp_graph *graph) {

@@ -303,6 +303,8 @@ static dp_status reduce(dp_onnx_evaluation *e) {
   return DP_OK;
 }
 
+bool dp_onnx_arithmetic_rounds(const char *op) { return dp_onnx_arithmetic_find(op) == elementwise; }
+
 dp_onnx_evaluate dp_onnx_arithmetic_find(const char *op) {
   for (size_t i = 0; i < DP_COUNT(table); i++)
     if (!strcmp(op, table[i].op)) return elementwise;

@@ -132,6 +132,28 @@ static dp_status identity(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
 
 // ---- everything else ------------------------------------------------------------------------------------------------
 
+// What float32 arithmetic gives is rounded; --precision=fp64 is not to have that. The node then stands in the graph for those
+// who compute with its result, and its elements are known for those who need them now.
+static bool is_rounded(const dp_onnx_evaluation *e) {
+  return e->results[0]->dtype == DP_FLOAT32 && dp_onnx_arithmetic_rounds(e->node->op_type);
+}
+
+static dp_status bind_results(const dp_onnx_evaluation *e, dp_onnx_scope *scope) {
+  bool rounded = is_rounded(e);
+  if (rounded) DP_TRY(dp_onnx_node_add(e->reader, scope, e->node));
+  for (int i = 0; i < e->n_results; i++) {
+    dp_onnx_binding *result;
+    if (!*e->node->output[i]) continue;
+    if (!rounded) {
+      DP_TRY(dp_onnx_scope_bind(e->reader, scope, e->node->output[i], (dp_onnx_binding){.known = e->results[i]}));
+      continue;
+    }
+    DP_TRY(dp_onnx_scope_find(scope, e->node->output[i], &result));
+    result->known = e->results[i];
+  }
+  return DP_OK;
+}
+
 static dp_status evaluate(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node,
                           dp_onnx_evaluate function, bool *folded) {
   const dp_onnx_known **inputs = dp_alloc_n(reader->arena, node->n_input, sizeof *inputs);
@@ -153,10 +175,7 @@ static dp_status evaluate(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
   for (int i = 0; i < e.n_results; i++)
     if (!results[i]) return DP_OK;
   *folded = true;
-  for (int i = 0; i < e.n_results; i++)
-    if (*node->output[i])
-      DP_TRY(dp_onnx_scope_bind(reader, scope, node->output[i], (dp_onnx_binding){.known = results[i]}));
-  return DP_OK;
+  return bind_results(&e, scope);
 }
 
 dp_status dp_onnx_fold(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node, bool *folded) {

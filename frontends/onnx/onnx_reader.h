@@ -153,6 +153,8 @@ const int64_t *dp_onnx_fold_ints(const dp_onnx_evaluation *e, int i, int64_t *co
 const int64_t *dp_onnx_fold_list(const dp_onnx_evaluation *e, int i, const char *name, int64_t *count);
 // NULL when the operator is none of theirs.
 dp_onnx_evaluate dp_onnx_arithmetic_find(const char *op);
+// Whether the operator computes: its float results are rounded to their type.
+bool dp_onnx_arithmetic_rounds(const char *op);
 dp_onnx_evaluate dp_onnx_move_find(const char *op);
 // x as another type; NULL when that cannot be known.
 const dp_onnx_known *dp_onnx_arithmetic_cast(dp_onnx_reader *reader, const dp_onnx_known *x, int64_t to);

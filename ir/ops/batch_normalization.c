@@ -142,9 +142,17 @@ static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_va
   if (dp_common_result(node, SAVED_INVSTD)) out[SAVED_INVSTD] = invstd;
 }
 
+// A buffer goes on from what an earlier node of the step left of it: a module that is called twice keeps count twice.
+static dp_value *latest(const dp_graph *graph, dp_value *buffer) {
+  for (int i = 0; i < graph->n_updates && buffer->kind == DP_VALUE_PERSISTENT; i++)
+    if (graph->updates[i].persistent == buffer->persistent) return graph->updates[i].value;
+  return buffer;
+}
+
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   if (training && trains(node)) {
-    out[Y] = dp_build(b, "BatchNormalization", 5, in, RESULTS, node->n_attrs, node->attrs);
+    dp_value *operands[] = {in[X], in[SCALE], in[BIAS], latest(b->graph, in[MEAN]), latest(b->graph, in[VAR])};
+    out[Y] = dp_build(b, "BatchNormalization", 5, operands, RESULTS, node->n_attrs, node->attrs);
     if (b->status) return;
     for (int i = RUNNING_MEAN; i < node->n_outputs; i++) out[i] = out[Y]->producer->outputs[i];
     if (in[MEAN]->kind == DP_VALUE_PERSISTENT)
@@ -178,7 +186,7 @@ static void specialize_local(dp_builder *b, const dp_node *node, dp_value *const
   dp_value *share = learnt(b, node, dp_build_count(b, x, axes, n_axes, in[X]->type.dtype));
   for (int i = RUNNING_MEAN; i <= RUNNING_VAR; i++) {
     dp_value *old = in[MEAN + i - RUNNING_MEAN];
-    out[i] = running(b, share, old, out[Y]->producer->outputs[3 + i - RUNNING_MEAN]);
+    out[i] = running(b, share, latest(b->graph, old), out[Y]->producer->outputs[3 + i - RUNNING_MEAN]);
     if (old->kind == DP_VALUE_PERSISTENT && !b->status) dp_graph_add_update(b->graph, old->persistent, out[i]);
   }
 }

@@ -255,6 +255,30 @@ TEST(OnnxFoldTest, WhatIsComputedFromDataIsNoShape) {
             "65: node 'n_s' (Gather): index 3 is outside of extent 3");
 }
 
+// The square root of an extent: known where an extent is computed of it, and left to be computed in the precision that the
+// network has where it is an operand.
+TEST(OnnxFoldTest, FloatArithmeticIsNotRounded) {
+  auto root = [](Onnx &m) {
+    m.Constant("six", {6});
+    m.Node("Cast", {"six"}, {"float"}, {m.Int("to", FLOAT)});
+    m.Node("Sqrt", {"float"}, {"root"});
+  };
+  Onnx m;
+  m.Input("x", FLOAT, {"N", "6", "4"});
+  root(m);
+  m.Node("Mul", {"x", "root"}, {"y"});
+  m.Output("y");
+  EXPECT_NE(m.Import().find("root: float32[1] = Sqrt(float)"), std::string::npos) << m.Import();
+  EXPECT_EQ(Shape([&](Onnx &m) {
+              root(m);
+              m.Node("Floor", {"root"}, {"floor"});
+              m.Node("Cast", {"floor"}, {"two"}, {m.Int("to", INT64)});
+              m.Constant("rest", {-1});
+              m.Node("Concat", {"two", "rest"}, {"s"}, {m.Int("axis", 0)});
+            }),
+            "[2,-1]");
+}
+
 TEST(OnnxFoldTest, RangesOfFloats) {
   auto range = [](float start, float limit, float delta) {
     return Known([=](Onnx &m) {
