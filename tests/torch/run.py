@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Random networks, trained by PyTorch in float64 and, from its ONNX export, by dpc and dprun: the same to 1e-8.
+
+    run.py --tools=bazel-bin/tools [--count=200] [--first=1]
+
+Replays what failed before (cases/), then trains networks of seeds from --first on until --count of them were compared. A
+network that PyTorch cannot export, or that has an operator that dpc refuses by name (exit 69), is passed over and named. One that
+fails is made smaller and written to cases/. The last line is "count PASSED FAILED SKIPPED".
+"""
+
+import argparse
+import collections
+import json
+import os
+import sys
+
+import torch
+
+import networks
+import surgery
+from compare import Failure, compare
+from shrink import shrink
+
+CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases")
+
+
+class Run:
+    def __init__(self, tools):
+        self.tools = tools
+        self.worst = {"loss": 0.0, "weight": 0.0, "buffer": 0.0}
+        self.counts = collections.Counter()
+
+    def judge(self, name, function):
+        """The failure's kind, or None."""
+        try:
+            worst = function()
+        except Failure as failure:
+            print(f"{name}: {failure}", flush=True)
+            self.counts["skipped" if failure.kind in ("export", "unsupported") else "failed"] += 1
+            return failure.kind
+        for key, value in worst.items():
+            self.worst[key] = max(self.worst[key], value)
+        self.counts["passed"] += 1
+        return None
+
+    def replay(self):
+        for name in sorted(os.listdir(CASES)):
+            with open(os.path.join(CASES, name)) as file:
+                description = json.load(file)
+            # What was once right must not be passed over.
+            if self.judge(f"cases/{name}", lambda: compare(self.tools, description)) in ("export", "unsupported"):
+                self.counts["failed"] += 1
+
+    def seed(self, seed):
+        description = networks.describe(seed)
+        kind = self.judge(f"seed {seed}", lambda: compare(self.tools, description))
+        if kind in (None, "export", "unsupported"):
+            return
+        description, why = shrink(self.tools, description, kind)
+        path = os.path.join(CASES, f"seed-{seed}.json")
+        with open(path, "w") as file:
+            json.dump(dict(description, why=why), file, indent=1)
+        print(f"seed {seed}: made smaller: {path}: {why}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tools", required=True, help="the folder of dpc and dprun")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--first", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    run = Run(os.path.abspath(options.tools))
+    run.replay()
+    for name, function in surgery.TESTS.items():
+        run.judge(name, lambda: function(run.tools))
+    already, seed = run.counts["passed"] + run.counts["failed"], options.first
+    while run.counts["passed"] + run.counts["failed"] - already < options.count and seed < options.first + 2 * options.count:
+        run.seed(seed)
+        seed += 1
+    compared = run.counts["passed"] + run.counts["failed"] - already
+    print(f"{compared} random networks compared, seeds {options.first} to {seed - 1}; largest deviations: "
+          + ", ".join(f"{key} {value:.1e}" for key, value in run.worst.items()))  # fmt: skip
+    print(f"count {run.counts['passed']} {run.counts['failed']} {run.counts['skipped']}")
+    return 1 if run.counts["failed"] or compared < options.count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
