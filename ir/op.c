@@ -21,6 +21,12 @@ static bool attr_from_tensor(dp_arena *arena, const char *name, dp_attr_kind kin
     attr->f = dp_tensor_get(t, 0);
     return true;
   }
+  if (kind == DP_ATTR_FLOATS) {
+    double *floats = dp_alloc_n(arena, count + 1, sizeof *floats);
+    for (size_t i = 0; i < count; i++) floats[i] = dp_tensor_get(t, (int64_t)i);
+    attr->floats = floats;
+    return true;
+  }
   bool flag = t->dtype == DP_BOOL && kind == DP_ATTR_INT;
   if (t->dtype != DP_INT64 && t->dtype != DP_INT32 && !flag) return false;
   if (kind == DP_ATTR_INT) {

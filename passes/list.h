@@ -16,11 +16,15 @@ extern const dp_pass dp_pass_cse;        // cse.c
 extern const dp_pass dp_pass_dce;        // dce.c
 extern const dp_pass dp_pass_constants;  // constants.c
 extern const dp_pass dp_pass_init;       // init.c
+extern const dp_pass dp_pass_strategy;   // strategy.c
 extern const dp_pass dp_pass_place;      // place.c
 extern const dp_pass dp_pass_bucket;     // bucket.c
 extern const dp_pass dp_pass_streams;    // streams.c
 extern const dp_pass dp_pass_kernels;    // kernels.c
 extern const dp_pass dp_pass_memory;     // memory.c
 extern const dp_pass dp_pass_emit;       // emit.c
+
+// strategy.c: whether what is gathered of a persistent value is gathered anew for each use, and freed after it.
+bool dp_strategy_gathers_again(const dp_options *options);
 
 #endif

@@ -85,6 +85,11 @@ static bool works_in_place(const work *w, const dp_node *node, int k) {
   return kernel && kernel->in_place;
 }
 
+// Whether result k takes its operand's bytes because the operator updates in place: a part of what has its home elsewhere.
+static bool updates_part(const dp_node *node, int k) {
+  return dp_op_is(node->op, DP_OP_UPDATE) && k < node->n_inputs && node->inputs[k]->space == DP_SPACE_TRANSIENT;
+}
+
 static bool takes_over(const work *w, const dp_node *node, int k) {
   const dp_value *x = k < node->n_inputs ? node->inputs[k] : NULL, *y = node->outputs[k];
   if (!x || w->block_of[x->id] < 0 || x->type.dtype != y->type.dtype || x->bytes != y->bytes) return false;
@@ -126,7 +131,8 @@ static void look_at_operands(work *w) {
 
 static void add_result(work *w, dp_node *node, int k) {
   const dp_value *y = node->outputs[k];
-  int32_t b = takes_over(w, node, k) ? w->block_of[node->inputs[k]->id] : add_member(w, y, node);
+  bool in_place = updates_part(node, k) || takes_over(w, node, k);
+  int32_t b = in_place ? w->block_of[node->inputs[k]->id] : add_member(w, y, node);
   int *end = w->blocks[b].end;
   w->block_of[y->id] = b;
   use(w, end, node);

@@ -25,15 +25,16 @@ static dp_status check_choice(const char *option, const char *given, const char 
 }
 
 static dp_status check_choices(const dp_options *o) {
-  static const char *const strategies[] = {"single", "data", "tensor", "pipeline", "zero", "manual", "auto", NULL};
+  static const char *const strategies[] = {"single", "data", "zero", "tensor", "pipeline", "manual", "auto", NULL};
   static const char *const modes[] = {"train", "infer", NULL};
   static const char *const norms[] = {"sync", "local", NULL};
-  if (o->strategy) DP_TRY(check_choice("--strategy", o->strategy, strategies, 2));
+  if (o->strategy) DP_TRY(check_choice("--strategy", o->strategy, strategies, 3));
   if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes, 2));
   if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms, 2));
   if (o->microbatches) return unavailable("--microbatches");
   if (o->schedule) return unavailable("--schedule");
-  if (o->zero_stage) return unavailable("--zero-stage");
+  if (o->zero_stage && (!o->strategy || strcmp(o->strategy, "zero")))
+    return dp_fail(EX_CONFIG, "--zero-stage goes with --strategy=zero");
   if (o->why) return unavailable("--why");
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
     return dp_fail(EX_USAGE, "--precision: fp32 or fp64 is expected");
@@ -73,7 +74,7 @@ static dp_status make_mesh(dp_compile *compile) {
     model->mesh = (dp_mesh){1, {{"data", o->devices ? o->devices : 1}}};
   }
   if (!single && dp_mesh_find(&model->mesh, "data") < 0)
-    return dp_fail(EX_CONFIG, "--strategy=data splits over an axis 'data', which the mesh does not have");
+    return dp_fail(EX_CONFIG, "--strategy=%s splits over an axis 'data', which the mesh does not have", o->strategy);
   int64_t devices = dp_mesh_devices(&model->mesh);
   if (o->devices && o->devices != devices)
     return dp_fail(EX_CONFIG, "--devices=%lld, but the mesh has %lld devices", (long long)o->devices,

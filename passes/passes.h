@@ -28,7 +28,7 @@ typedef struct {
 
 // dpc compile's options; zeroed: all at their defaults.
 typedef struct {
-  const char *strategy;          // "single", "data"; NULL: single
+  const char *strategy;          // "single", "data", "zero"; NULL: single
   dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy
   int64_t devices;               // 0: as the mesh says, or 1
   int64_t batch;                 // B, of all devices together; 0: as the model says
@@ -69,6 +69,7 @@ enum {
   DP_HAS_UPDATES = 1 << 5,       // "train" updates parameters and optimizer state; the gradients are outputs no more
   DP_HAS_NO_CONSTANTS = 1 << 6,  // what was a constant is a stored constant
   DP_HAS_INIT = 1 << 7,          // "init" gives first values to what has no tensor of them
+  DP_HAS_STRATEGY = 1 << 13,     // persistent values are annotated as the strategy asks
   DP_HAS_PLACEMENTS = 1 << 8,    // device form: every graph is placed and has its logical graph beside it
   DP_HAS_STREAMS = 1 << 9,       // nodes stand in the order of their streams, with events
   DP_HAS_KERNELS = 1 << 10,      // kernels, threads, bytes of scratch

@@ -24,6 +24,7 @@ static const dp_pass *const passes[] = {
     &dp_pass_constants,
     &dp_pass_init,
     // Device form: where, in which order, by which kernel, in which bytes.
+    &dp_pass_strategy,
     &dp_pass_place,
     &dp_pass_bucket,
     &dp_pass_streams,

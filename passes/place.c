@@ -165,7 +165,7 @@ static dp_status run(dp_compile *compile) {
 const dp_pass dp_pass_place = {
     .name = "place",
     .what = "where every value is; communication",
-    .needs = DP_HAS_MESH | DP_HAS_BATCH | DP_HAS_UPDATES | DP_HAS_NO_CONSTANTS | DP_HAS_INIT,
+    .needs = DP_HAS_MESH | DP_HAS_BATCH | DP_HAS_UPDATES | DP_HAS_NO_CONSTANTS | DP_HAS_STRATEGY,
     .gives = DP_HAS_PLACEMENTS,
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "passes/list.h"
 #include "passes/place.h"
 
 // Cutting a replicated value moves no bytes between devices, but it is work that a row without it does not have.
@@ -52,9 +53,16 @@ static double parts_of(const dp_place *place, const dp_value *device, int but) {
   return parts;
 }
 
+// Where a strategy has persistent values gathered at each use, they are gathered rather than what they meet.
+static bool is_gathered(const dp_place *place, const dp_value *logical, int axis, dp_placement to) {
+  return axis == place->data_axis && logical->kind == DP_VALUE_PERSISTENT && to.kind == DP_REPLICATE &&
+         dp_strategy_gathers_again(place->options);
+}
+
 double dp_place_copy_cost(dp_place *place, const dp_value *logical, int axis, dp_placement to, dp_placement *from) {
   double best = INFINITY;
   *from = dp_replicate();
+  if (is_gathered(place, logical, axis, to)) return 0;
   for (const dp_place_copy *c = dp_place_copy_of(place, logical)->copies; c; c = c->next) {
     dp_placement at = c->value->placements[axis];
     double cost = dp_place_copy_price(place, &logical->type, axis, at, to) / parts_of(place, c->value, axis);
@@ -119,7 +127,8 @@ static dp_value *convert_axis(dp_place *place, dp_value *logical, dp_value *from
   dp_attr attr = dp_attr_string("axis", place->model->mesh.axes[axis].name);
   dp_value *result = add_communication(place, communication(from->placements[axis], to), from, 1, &attr);
   result->placements[axis] = to;
-  dp_place_copy_add(place, logical, result);
+  result->logical = logical;
+  if (!is_gathered(place, logical, axis, to)) dp_place_copy_add(place, logical, result);
   return result;
 }
 

@@ -35,9 +35,10 @@ static bool is_legal(const dp_place_choice *c, int axis, const dp_row *row) {
     if (!node->outputs[k]) continue;
     if (!goes_with(c, axis, row->out[k], k, true)) return false;
     if (!dp_op_is(node->op, DP_OP_UPDATE)) continue;
-    // It works where the persistent value is.
+    // It works where the persistent value is, or on parts of what every device has.
     dp_placement home = c->home[k][axis];
-    if (!dp_placement_equal(row->in[k], home) || !dp_placement_equal(row->out[k], home)) return false;
+    if (!dp_placement_equal(row->in[k], row->out[k])) return false;
+    if (!dp_placement_equal(row->in[k], home) && home.kind != DP_REPLICATE) return false;
   }
   return true;
 }

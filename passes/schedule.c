@@ -64,13 +64,39 @@ static dp_schedule_edges readers_of(dp_arena *arena, const dp_graph *graph) {
   return readers;
 }
 
+// What is gathered of persistent values is gathered one user ahead and no more: memory holds what the user at work needs and
+// what the next one does. before[i]: the node that gather i waits for, plus 1; 0: none.
+static int32_t *gather_ahead(dp_arena *arena, const dp_graph *graph) {
+  int32_t *before = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *before);
+  int32_t *user = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *user);  // the first, plus 1, by gather
+  for (int32_t i = graph->n_nodes; i-- > 0;)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
+      const dp_value *x = graph->nodes[i]->inputs[k];
+      if (x && x->producer) user[x->producer->id] = i + 1;
+    }
+  int32_t last = 0, last_but_one = 0;  // users
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    bool gather = node->stream == DP_STREAM_COMM && node->inputs[0]->kind == DP_VALUE_PERSISTENT;
+    if (!gather || user[i] < last) continue;
+    if (user[i] != last) {
+      last_but_one = last;
+      last = user[i];
+    }
+    before[i] = last_but_one;
+  }
+  return before;
+}
+
 dp_schedule_edges dp_schedule_edges_make(dp_arena *arena, const dp_graph *graph) {
   dp_schedule_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
+  const int32_t *ahead = gather_ahead(arena, graph);
   dp_schedule_edges readers = readers_of(arena, graph);
   int32_t *updates = dp_alloc_n(arena, (size_t)graph->n_values + 1, sizeof *updates), n = 0;
   for (int i = 0; i < graph->n_updates; i++) updates[graph->updates[i].value->id] = graph->updates[i].persistent + 1;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i];
+    if (ahead[i]) DP_PUSH(arena, edges.before, n, ahead[i] - 1);
     for (int k = 0; k < node->n_inputs; k++)
       if (node->inputs[k] && node->inputs[k]->producer) DP_PUSH(arena, edges.before, n, node->inputs[k]->producer->id);
     for (int k = 0; k < node->n_outputs; k++) {
@@ -123,7 +149,7 @@ static void set_ranks(schedule *s) {
     s->rank[i] = latest >= 0 ? latest : i;
   }
   for (int32_t i = n; i-- > 0;) {
-    if (s->late[i] || !(constant[i] || dp_op_is(s->graph->nodes[i]->op, DP_OP_COMMUNICATION))) continue;
+    if (!constant[i] && (s->late[i] || !dp_op_is(s->graph->nodes[i]->op, DP_OP_COMMUNICATION))) continue;
     for (int32_t e = s->after.first[i]; e < s->after.first[i + 1]; e++)
       if (s->rank[s->after.before[e]] < s->rank[i]) s->rank[i] = s->rank[s->after.before[e]];
   }

@@ -36,7 +36,8 @@ enum {
 static const struct argp_option table[] = {
     {"output", 'o', "PLAN", 0, "Where the plan goes (default: MODEL with .bin)", 0},
     {0, 0, 0, 0, "Devices", 1},
-    {"strategy", KEY_STRATEGY, "single|data", 0, "One device, or replicas that share each batch", 0},
+    {"strategy", KEY_STRATEGY, "single|data|zero", 0,
+     "One device; replicas that share each batch; the same with optimizer state, gradients, parameters split", 0},
     {"devices", KEY_DEVICES, "N", 0, "That many devices, along one mesh axis named after the strategy", 0},
     {"mesh", KEY_MESH, "AXIS=N,...", 0, "Devices along several axes, for models whose parameters name some of them", 0},
     {"target", KEY_TARGET, "cpu", 0, "What the devices are", 0},
@@ -67,7 +68,8 @@ static const struct argp_option table[] = {
     {"stop-after", KEY_STOP_AFTER, "PASS", 0, "End after this pass, without a plan", 0},
     {"microbatches", KEY_MICROBATCHES, "M", OPTION_HIDDEN, 0, 0},
     {"schedule", KEY_SCHEDULE, "NAME", OPTION_HIDDEN, 0, 0},
-    {"zero-stage", KEY_ZERO_STAGE, "K", OPTION_HIDDEN, 0, 0},
+    {"zero-stage", KEY_ZERO_STAGE, "1|2|3", 0,
+     "Under --strategy=zero: split optimizer state (1), gradients too (2), parameters too (3); default 1", 0},
     {"why", KEY_WHY, 0, OPTION_HIDDEN, 0, 0},
     {0},
 };

@@ -53,8 +53,24 @@ dp_value *dp_cross_entropy_weights(dp_builder *b, const dp_node *node, dp_value 
   return seen ? dp_compose_where(b, seen, each, dp_build_fill(b, dtype, 0)) : each;
 }
 
+dp_value *dp_cross_entropy_factor(dp_builder *b, const dp_node *node, dp_value *labels, dp_value *weights,
+                                  dp_dtype dtype) {
+  if (!weights && !dp_node_attr(node, "ignore_index")) return NULL;
+  return dp_cross_entropy_weights(b, node, labels, weights, dtype);
+}
+
+dp_cross_entropy_pieces dp_cross_entropy_take_apart(dp_builder *b, const dp_node *node, dp_value *scores,
+                                                    dp_value *labels) {
+  int64_t classes = 1;
+  dp_cross_entropy_pieces p;
+  p.shifted = dp_build2(b, "Sub", scores, dp_build_reduce(b, "ReduceMax", scores, &classes, 1, true));
+  p.exp = dp_build1(b, "Exp", p.shifted);
+  p.sum = dp_build_reduce(b, "ReduceSum", p.exp, &classes, 1, true);
+  p.place = dp_compose_unsqueeze(b, dp_cross_entropy_known(b, node, labels), 1);
+  return p;
+}
+
 void dp_cross_entropy_lower(dp_builder *b, const dp_node *node, dp_value *const *in, int scaled, dp_value **out) {
-  if (dp_cross_entropy_splits(node)) return;  // its rows serve
   int last = node->op->n_inputs - 1;
   dp_value *operands[DP_MAX_OPERANDS] = {0}, *weights = dp_common_operand(node, last) ? in[last] : NULL;
   for (int i = 0; i < node->n_inputs; i++) operands[i] = in[i];

@@ -25,6 +25,19 @@ dp_value *dp_cross_entropy_weights(dp_builder *builder, const dp_node *node, dp_
 // operand `scaled` (-1: result 0) over the sum of what the labels count for. out: as many results as the node has.
 void dp_cross_entropy_lower(dp_builder *builder, const dp_node *node, dp_value *const *in, int scaled, dp_value **out);
 
+// The softmax over the classes in pieces, each of which can have a part of the classes: largest and sum are reduced.
+typedef struct {
+  dp_value *shifted;  // [N, C, d...]: the scores less the largest
+  dp_value *exp;      // [N, C, d...]: its exponentials
+  dp_value *sum;      // [N, 1, d...]: their sum
+  dp_value *place;    // [N, 1, d...]: the class of each label
+} dp_cross_entropy_pieces;
+dp_cross_entropy_pieces dp_cross_entropy_take_apart(dp_builder *builder, const dp_node *node, dp_value *scores,
+                                                    dp_value *labels);
+// What multiplies each label's loss, [N, d...]; NULL: 1. weights: NULL, or the class weights.
+dp_value *dp_cross_entropy_factor(dp_builder *builder, const dp_node *node, dp_value *labels, dp_value *weights,
+                                  dp_dtype dtype);
+
 #ifdef __cplusplus
 }
 #endif

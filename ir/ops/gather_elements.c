@@ -1,5 +1,6 @@
 // GatherElements: for each place of the indices the element of data at that place but for `axis`, where the index says;
-// a negative index counts from the end. Linear in data.
+// a negative index counts from the end. Linear in data. A part of data along the axis gives zeros for what others hold, so
+// that the sum over the parts is the result.
 #include "ir/ops/elements.h"
 
 static dp_status infer(dp_node *node) {
@@ -13,7 +14,10 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 }
 
 static void placements(dp_rows *rows) {
+  int axis = dp_elements_axis(rows->node, 0);
   dp_elements_rows(rows);
+  if (rows->node->inputs[0]->type.dtype != DP_BOOL)
+    dp_rows_split(rows, dp_common_shape(rows->node, 0)->dims[axis], (int[]){axis, DP_WHOLE}, (int[]){DP_SUMMED});
   dp_rows_linear(rows, 1);
 }
 

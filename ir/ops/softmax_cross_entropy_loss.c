@@ -2,7 +2,11 @@
 //
 // mean divides by the count of labels, or by the sum of their weights when there are weights or an ignore_index. The
 // former is the whole count also on a part, so that a split over labels gives partial sums; the latter is known to no
-// part: there the sum of the losses over the sum of the weights takes the node's place.
+// part: there the sum of the losses over the sum of the weights takes the node's place. A split over classes is for the
+// pieces of which it consists.
+#include <string.h>
+
+#include "ir/ops/compose.h"
 #include "ir/ops/cross_entropy.h"
 
 static dp_status infer(dp_node *node) {
@@ -38,8 +42,25 @@ static void placements(dp_rows *rows) {
   }
 }
 
+// A split over classes: the largest score and the sum of the exponentials are reduced, and the one device that has a
+// label's class gives its score.
 static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
-  dp_cross_entropy_lower(b, node, in, -1, out);
+  if (!dp_cross_entropy_splits(node)) {
+    dp_cross_entropy_lower(b, node, in, -1, out);
+    return;
+  }
+  dp_cross_entropy_pieces p = dp_cross_entropy_take_apart(b, node, in[0], in[1]);
+  dp_value *log = dp_build1(b, "Log", p.sum), *weights = dp_common_operand(node, 2) ? in[2] : NULL;
+  if (node->n_outputs > 1 && node->outputs[1]) out[1] = dp_build2(b, "Sub", p.shifted, log);
+  dp_value *each = dp_build2(b, "Sub", log, dp_compose_pick(b, p.shifted, p.place, 1));
+  each = dp_build_reshape(b, each, &in[1]->type.shape);
+  dp_value *factor = dp_cross_entropy_factor(b, node, in[1], weights, each->type.dtype);
+  if (factor) each = dp_build2(b, "Mul", each, factor);
+  static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  const char *reduction = dp_node_string(node, "reduction", "mean");
+  const char *op = !strcmp(reduction, "mean") ? "ReduceMean" : "ReduceSum";
+  int rank = dp_cross_entropy_per_label(node) ? 0 : each->type.shape.rank;
+  out[0] = dp_build_reduce(b, op, each, axes, (size_t)rank, false);
 }
 
 static dp_cost cost(const dp_node *node, int64_t n) {

@@ -16,6 +16,7 @@ import onnx
 import onnx.reference
 import torch
 import torch.nn.functional as F
+from onnx.reference.ops import op_resize
 
 MASK = (1 << 64) - 1
 # ONNX's numbers; those of NumPy's own types and of ml_dtypes'.
@@ -221,6 +222,17 @@ def lrn(a, x):
         sums[:, c] = (x[:, max(c - before, 0):c - before + a["size"]] ** 2).sum(1)
     mean = a.get("alpha", 1e-4) / a["size"] * sums
     return x / (a.get("bias", 1) + mean) ** a.get("beta", 0.75)
+
+
+def resize(a, x):
+    """ONNX's reference, called with numbers of float64: by itself it weighs in float32. It knows no bools."""
+    defaults = {"roi": None, "mode": "nearest", "coordinate_transformation_mode": "half_pixel", "cubic_coeff_a": -0.75,
+                "extrapolation_value": 0.0, "exclude_outside": 0, "antialias": 0, "keep_aspect_ratio_policy": "stretch",
+                "nearest_mode": "round_prefer_floor"}
+    if "axes" in a:
+        a["axes"] = [axis % x.ndim for axis in a["axes"]]
+    source = x.astype(np.uint8) if x.dtype == bool else x
+    return op_resize.Resize._run(None, source, **{**defaults, **a})[0].astype(x.dtype)
 
 
 def zeros(a):
@@ -671,6 +683,11 @@ OPS = {
     "ReverseSequence": by_onnx("ReverseSequence"),
     "CumProd": by_onnx("CumProd", 1, 26, {"axis": (1, np.int64)}),
     "SwiGLU": lambda a, x, y: F.silu(t(x) * a.get("alpha", 1)) / a.get("alpha", 1) * t(y),
+    "GatherND": by_onnx("GatherND"),
+    "ScatterND": by_onnx("ScatterND"),
+    "Einsum": lambda a, *x: np.einsum(a["equation"], *x),
+    "Resize": resize,
+    "Upsample": lambda a, x: resize({**a, "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}, x),
     "dp.SGD": sgd,
     "dp.Adam": adam,
     "dp.Dropout": dropout,

@@ -58,8 +58,8 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
 
 TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
   for (const char *option :
-       {"--strategy=tensor", "--strategy=auto", "--strategy=zero", "--target=cuda",
-        "--microbatches=4", "--schedule=1f1b", "--zero-stage=2", "--why"})
+       {"--strategy=tensor", "--strategy=auto", "--target=cuda",
+        "--microbatches=4", "--schedule=1f1b", "--why"})
     Refused(Compile(option), 69, {"not built"});
   Refused("dpc verify x.bin --against=x.dpt", 69, {"--against", "not built"});
   EXPECT_FALSE(Exists(File("plan.bin")));
@@ -70,6 +70,8 @@ TEST_F(Dpc, ContradictionsAreNamed) {
   Refused(Compile("--strategy=single --devices=2"), 78, {"single"});
   Refused(Compile("--strategy=data --devices=3 --mesh=data=2,tensor=2"), 78, {"--devices=3", "4 devices"});
   Refused(Compile("--strategy=data --mesh=tensor=2"), 78, {"'data'"});
+  Refused(Compile("--strategy=zero --mesh=tensor=2"), 78, {"'data'"});
+  Refused(Compile("--strategy=data --devices=2 --zero-stage=2"), 78, {"--zero-stage", "--strategy=zero"});
   std::string model = Write("model.bin", Read(mlp));
   Refused("dpc compile --batch=64 " + model, 78, {model, "overwrite"});
   EXPECT_EQ(Read(model), Read(mlp));

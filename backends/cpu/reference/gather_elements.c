@@ -1,4 +1,4 @@
-// GatherElements: elements picked along `axis`. Any type, by its bytes.
+// GatherElements: elements picked along `axis`. Any type, by its bytes. Of a part of data, zeros for what is not here.
 #include "backends/cpu/reference/element_walk.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -9,7 +9,11 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   for (int64_t i = lo; i < hi; i++) {
     int64_t offset = 0;
     DP_TRY(dp_element_walk_at(spec, in, i, &offset));
-    memcpy((char *)out[0] + i * bytes, (const char *)in[0] + offset * bytes, (size_t)bytes);
+    char *to = (char *)out[0] + i * bytes;
+    if (offset < 0)
+      dp_zero(to, bytes);
+    else
+      memcpy(to, (const char *)in[0] + offset * bytes, (size_t)bytes);
   }
   return DP_OK;
 }

@@ -1,4 +1,4 @@
-// ScatterElements: operand 0, then the updates one after another in their order. Integers wrap.
+// ScatterElements: operand 0, then the updates one after another in their order, those that are put here. Integers wrap.
 #ifndef T
 #include "ir/ops/scatter_elements.h"
 
@@ -59,6 +59,7 @@ static dp_status FN(put)(const dp_kernel_spec *spec, const void *const *in, dp_s
   for (int64_t i = 0, count = dp_in_count(spec, 1); i < count; i++) {
     int64_t at = 0;
     DP_TRY(dp_element_walk_at(spec, in, i, &at));
+    if (at < 0) continue;
     T old = y[at], new = updates[i];
     switch (mode) {
       case DP_SCATTER_PUT:

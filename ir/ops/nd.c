@@ -1,0 +1,34 @@
+// Places of a tensor named by several indices at once. See nd.h.
+#include "ir/ops/nd.h"
+
+dp_status dp_nd_depth(const dp_node *node, int batch, int *depth) {
+  const dp_shape *data = dp_common_shape(node, 0), *indices = dp_common_shape(node, 1);
+  char a[256], b[256];
+  bool fits = indices->rank > batch && data->rank > batch;
+  dp_dim last = indices->rank ? indices->dims[indices->rank - 1] : dp_dim_of(0);
+  fits = fits && !dp_dim_is_symbolic(last) && last.offset >= 1 && last.offset <= data->rank - batch;
+  for (int d = 0; fits && d < batch; d++) fits = dp_dim_equal(data->dims[d], indices->dims[d]);
+  if (!fits)
+    return dp_fail(EX_DATAERR, "indices of shape %s do not go with data of shape %s and %d dims of batch",
+                   dp_shape_print(indices, a, sizeof a), dp_shape_print(data, b, sizeof b), batch);
+  *depth = (int)last.offset;
+  for (int d = batch + 1; d < batch + *depth; d++)
+    if (dp_dim_is_symbolic(data->dims[d]) || data->dims[d].offset > INT32_MAX)
+      return dp_fail(EX_DATAERR,
+                     "dim %d of the data, %s, is named by an index but depends on the batch or is too large", d,
+                     dp_shape_print(data, a, sizeof a));
+  return DP_OK;
+}
+
+dp_value *dp_nd_flat(dp_builder *b, dp_value *indices, const dp_shape *data, int batch, int depth) {
+  int last = indices->type.shape.rank - 1;
+  dp_value *flat = NULL, *zero = dp_build_fill(b, DP_INT64, 0);
+  for (int i = 0; i < depth; i++) {
+    int64_t dim = batch + i;
+    dp_value *index = dp_compose_take(b, indices, last, i), *extent = dp_build_count(b, data, &dim, 1, DP_INT64);
+    dp_value *from_end = dp_build2(b, "Add", index, extent);
+    index = dp_compose_where(b, dp_build2(b, "Less", index, zero), from_end, index);
+    flat = flat ? dp_build2(b, "Add", dp_build2(b, "Mul", flat, extent), index) : index;
+  }
+  return flat;
+}

@@ -1,0 +1,65 @@
+// Upsample (ONNX until opset 9): each dim resampled to its scale, place i of the result lying at i / scale. Every program
+// holds a Gather (nearest) or a product with a table of weights for each dim in its place.
+#include <string.h>
+
+#include "ir/ops/resize.h"
+
+static dp_status make(const dp_node *node, dp_resize *r) {
+  const dp_shape *x = dp_common_shape(node, 0);
+  const dp_attr *scales = dp_node_attr(node, "scales");
+  *r = (dp_resize){.mode = dp_node_string(node, "mode", "nearest"),
+                   .coordinates = "asymmetric",
+                   .nearest = "floor",
+                   .rank = x->rank};
+  if (strcmp(r->mode, "nearest") && strcmp(r->mode, "linear"))
+    return dp_fail(EX_DATAERR, "mode is '%s' where nearest or linear is expected", r->mode);
+  if (!scales || scales->count != (size_t)x->rank)
+    return dp_fail(EX_DATAERR, "scales is expected, with %d numbers", x->rank);
+  for (int d = 0; d < x->rank; d++) {
+    if (!(scales->floats[d] >= 1))
+      return dp_fail(EX_DATAERR, "scales has %g where 1 or more is expected", scales->floats[d]);
+    DP_TRY(dp_resize_by_scale(x->dims[d], scales->floats[d], &r->dims[d]));
+  }
+  return dp_resize_check_type(r, node->inputs[0]->type.dtype);
+}
+
+static dp_status infer(dp_node *node) {
+  dp_resize r;
+  DP_TRY(make(node, &r));
+  dp_shape y = dp_resize_shape(&r, dp_common_shape(node, 0));
+  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  return DP_OK;
+}
+
+static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
+  (void)training;
+  dp_resize r;
+  dp_status status = make(node, &r);
+  if (status)  // infer has refused the node
+    dp_status_free(status);
+  else
+    out[0] = dp_resize_build(b, &r, in[0]);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,1,2,3]", .attrs = "scales=[1.0,1.0,2.5,1.5]", .n = 2},
+    {.inputs = "float32[N,2,3,2]", .attrs = "scales=[1.0,1.0,2.0,1.5], mode=\"linear\"", .n = 2},
+    {.inputs = "int32[3]", .attrs = "scales=[2.0]", .low = -9, .high = 9},
+    {.inputs = "int64[3]", .attrs = "scales=[2.0]", .low = -9, .high = 9},
+    {.inputs = "uint8[3]", .attrs = "scales=[2.0]", .low = 0, .high = 255},
+    {.inputs = "bool[3]", .attrs = "scales=[2.0]", .low = 0, .high = 1},
+    {0},
+};
+
+const dp_op dp_op_Upsample = {
+    .name = "Upsample",
+    .domain = "",
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("X", DP_ANY_TYPE, 'T'), DP_AS_ATTR("scales", DP_FLOATS, true)},
+    .outputs = {DP_OPERAND("Y", DP_ANY_TYPE, 'T')},
+    .attrs = {DP_STRING_ATTR("mode", "nearest"), {.name = "scales", .kind = DP_ATTR_FLOATS}},
+    .infer = infer,
+    .specialize = specialize,
+    .samples = samples,
+};

@@ -1,0 +1,72 @@
+// strategy: what the strategy asks for beyond splitting samples, as annotations of persistent values that place.c honours.
+//
+//   zero: on axis `data`, optimizer state is split (stage 1), so that each device updates its part of a parameter and the
+//         parts are gathered; gradients are summed up only where they are used, which is stage 2 as well; parameters are split
+//         too (stage 3): what needs one whole gathers it, each time anew (place_copy.c), the next ahead of its use
+//         (schedule.c). Rajbhandari, Rasley, Ruwase, He: "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+//         Models", SC 2020.
+//
+// A user's annotation of the same axis stands. A tensor is split along its first dim of as many extents as the axis has
+// devices, else along its longest; scalars are not.
+#include <string.h>
+
+#include "passes/list.h"
+
+static bool is_zero(const dp_options *o) { return o->strategy && !strcmp(o->strategy, "zero"); }
+
+bool dp_strategy_gathers_again(const dp_options *o) { return is_zero(o) && o->zero_stage == 3; }
+
+static const dp_pin *pin_of(const dp_persistent *p, const char *axis) {
+  for (int i = 0; i < p->n_pins; i++)
+    if (!strcmp(p->pins[i].axis, axis)) return &p->pins[i];
+  return NULL;
+}
+
+// The dim to split over so many devices; -1: none.
+static int dim_of(const dp_shape *shape, int64_t devices) {
+  int longest = -1;
+  for (int d = 0; d < shape->rank; d++) {
+    int64_t extent = shape->dims[d].offset;
+    if (extent >= devices) return d;
+    if (extent > 1 && (longest < 0 || extent > shape->dims[longest].offset)) longest = d;
+  }
+  return longest;
+}
+
+// A dim that is split already keeps its view: dims have one.
+static dp_placement split_of(const dp_persistent *p, int dim) {
+  for (int i = 0; i < p->n_pins; i++)
+    if (p->pins[i].placement.kind == DP_SHARD && p->pins[i].placement.dim == dim) return p->pins[i].placement;
+  return dp_shard(dim);
+}
+
+static void split(dp_model *model, dp_persistent *p, const dp_mesh_axis *axis) {
+  int dim = dim_of(&p->type.shape, axis->size);
+  if (dim < 0 || pin_of(p, axis->name)) return;
+  dp_pin pin = {axis->name, split_of(p, dim)};
+  // Pins are shared with the parameter that the state follows.
+  dp_pin *pins = dp_alloc_n(model->arena, (size_t)p->n_pins + 1, sizeof *pins);
+  if (p->n_pins) memcpy(pins, p->pins, (size_t)p->n_pins * sizeof *pins);
+  pins[p->n_pins++] = pin;
+  p->pins = pins;
+}
+
+static dp_status run(dp_compile *compile) {
+  dp_model *model = compile->model;
+  int data = dp_mesh_find(&model->mesh, "data");
+  if (!is_zero(compile->options) || data < 0 || model->mesh.axes[data].size == 1) return DP_OK;
+  for (int32_t i = 0; i < model->n_persistents; i++) {
+    dp_persistent *p = &model->persistents[i];
+    bool parameter = p->kind == DP_PARAMETER && dp_strategy_gathers_again(compile->options);
+    if (p->kind == DP_STATE || parameter) split(model, p, &model->mesh.axes[data]);
+  }
+  return DP_OK;
+}
+
+const dp_pass dp_pass_strategy = {
+    .name = "strategy",
+    .what = "what the strategy asks for, as annotations of parameters and state",
+    .needs = DP_HAS_MESH | DP_HAS_UPDATES | DP_HAS_INIT,
+    .gives = DP_HAS_STRATEGY,
+    .run = run,
+};
