@@ -27,7 +27,7 @@ static bool attr_from_tensor(dp_arena *arena, const char *name, dp_attr_kind kin
     attr->floats = floats;
     return true;
   }
-  bool flag = t->dtype == DP_BOOL && kind == DP_ATTR_INT;
+  bool flag = t->dtype == DP_BOOL && kind != DP_ATTR_DIMS;
   if (t->dtype != DP_INT64 && t->dtype != DP_INT32 && !flag) return false;
   if (kind == DP_ATTR_INT) {
     attr->i = (int64_t)dp_tensor_get(t, 0);
@@ -35,7 +35,7 @@ static bool attr_from_tensor(dp_arena *arena, const char *name, dp_attr_kind kin
   }
   int64_t *ints = dp_alloc_n(arena, count, sizeof *ints);
   for (size_t i = 0; i < count; i++)
-    ints[i] = t->dtype == DP_INT64 ? ((const int64_t *)t->data)[i] : ((const int32_t *)t->data)[i];
+    ints[i] = t->dtype == DP_INT64 ? ((const int64_t *)t->data)[i] : (int64_t)dp_tensor_get(t, (int64_t)i);
   attr->ints = ints;
   if (kind == DP_ATTR_INTS) return true;
   if (kind != DP_ATTR_DIMS || count > DP_MAX_RANK) return false;

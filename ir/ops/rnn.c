@@ -1,0 +1,53 @@
+// RNN: H = tanh(x W' + H R' + biases). Every program holds the steps in its place (ir/ops/recurrent.h).
+#include "ir/ops/recurrent.h"
+
+static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
+
+static const dp_recurrent_cell cell = {
+    .gates = 1, .states = 1, .n_activations = 1, .activations = {"Tanh"}, .step = step};
+
+static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
+  dp_builder *b = r->builder;
+  dp_value *sum = dp_build2(b, "Add", x, dp_build2(b, "MatMul", states[0], r->recurrent));
+  sum = dp_recurrent_add(b, dp_recurrent_add(b, sum, r->bias_w), r->bias_r);
+  states[0] = dp_recurrent_activate(r, &cell, 0, sum);
+}
+
+static dp_status infer(dp_node *node) { return dp_recurrent_infer(node, &cell); }
+
+static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
+  (void)training;
+  dp_recurrent_specialize(b, node, &cell, in, out);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[3,N,2], float32[1,3,2], float32[1,3,3], float32[1,6]", .n = 3},
+    {.inputs = "float32[2,N,2], float32[2,2,2], float32[2,2,2], float32[2,4], int32[N], float32[2,N,2]",
+     .attrs = "direction=\"bidirectional\", hidden_size=2, activations=[\"LeakyRelu\",\"Elu\"], "
+              "activation_alpha=[0.125,0.5]",
+     .n = 4,
+     .low = 0,
+     .high = 2},
+    {.inputs = "float32[N,3,2], float32[1,2,2], float32[1,2,2], , , float32[N,1,2]",
+     .attrs = "direction=\"reverse\", layout=1, clip=0.5",
+     .n = 3},
+    {.inputs = "float32[2,N,2], float32[1,2,2], float32[1,2,2]",
+     .attrs = "activations=[\"Affine\"], activation_alpha=[0.5], activation_beta=[0.25]",
+     .n = 3},
+    {0},
+};
+
+const dp_op dp_op_RNN = {
+    .name = "RNN",
+    .domain = "",
+    .n_inputs = 6,
+    .n_outputs = 2,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("W", DP_FLOATS, 'T'), DP_OPERAND("R", DP_FLOATS, 'T'),
+               DP_OPTIONAL("B", DP_FLOATS, 'T'), DP_OPTIONAL("sequence_lens", DP_BIT(DP_INT32), 0),
+               DP_OPTIONAL("initial_h", DP_FLOATS, 'T')},
+    .outputs = {DP_OPTIONAL("Y", DP_FLOATS, 'T'), DP_OPTIONAL("Y_h", DP_FLOATS, 'T')},
+    .attrs = {DP_RECURRENT_ATTRS},
+    .infer = infer,
+    .specialize = specialize,
+    .samples = samples,
+};
