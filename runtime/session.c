@@ -283,3 +283,8 @@ dp_status dp_session_trace_write(const dp_session *s, const char *path) {
   return s->binding.trace ? dp_trace_write(s->binding.trace, s->names, path)
                           : dp_fail(EX_SOFTWARE, "no trace was recorded");
 }
+
+dp_status dp_session_trace_share(const dp_session *s, dp_trace_shares *shares) {
+  return s->binding.trace ? dp_trace_share(s->binding.trace->slices, dp_trace_count(s->binding.trace), shares)
+                          : dp_fail(EX_SOFTWARE, "no trace was recorded");
+}

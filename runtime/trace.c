@@ -38,6 +38,11 @@ void dp_trace_record(dp_trace *trace, const dp_unit *unit, const dp_bound *bound
   if (at < trace->capacity) trace->slices[at] = (dp_slice){unit, bound->run, bound->program, begin_ns, end_ns};
 }
 
+size_t dp_trace_count(const dp_trace *trace) {
+  size_t recorded = atomic_load(&trace->count);
+  return recorded < trace->capacity ? recorded : trace->capacity;
+}
+
 // ---- from parts to work on a track ----------------------------------------------------------------------------------
 
 // What one device's stream was at: all parts of one unit in one run, from the first's begin to the last's end.
@@ -123,7 +128,7 @@ static dp_status put_all(writing *w, const entry *entries, size_t count, size_t 
 }
 
 dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const char *path) {
-  size_t recorded = atomic_load(&trace->count), parts = recorded < trace->capacity ? recorded : trace->capacity;
+  size_t parts = dp_trace_count(trace), left_out = atomic_load(&trace->count) - parts;
   size_t count = 0;
   for (size_t i = 0; i < parts; i++) count += (size_t)trace->slices[i].unit->n_devices;
   entry *entries = malloc((count + 1) * sizeof *entries);
@@ -136,7 +141,7 @@ dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, con
   writing w = {.start_ns = trace->start_ns, .programs = programs};
   dp_status status = dp_file_writer_open(path, &w.file);
   if (!status) {
-    status = put_all(&w, entries, count, recorded - parts);
+    status = put_all(&w, entries, count, left_out);
     if (!status)
       status = dp_file_writer_commit(&w.file);
     else

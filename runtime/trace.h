@@ -4,15 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "runtime/program.h"
-
-// One part of one unit.
-typedef struct {
-  const dp_unit *unit;
-  uint64_t run;
-  int program;
-  int64_t begin_ns, end_ns;  // monotonic clock
-} dp_slice;
+#include "runtime/trace_share.h"
 
 typedef struct dp_trace {
   int64_t start_ns;
@@ -24,6 +16,7 @@ typedef struct dp_trace {
 int64_t dp_trace_now(void);
 dp_status dp_trace_create(size_t capacity, dp_trace **trace) DP_MUST_USE;
 void dp_trace_destroy(dp_trace *trace);
+size_t dp_trace_count(const dp_trace *trace);  // slices
 void dp_trace_record(dp_trace *trace, const dp_unit *unit, const dp_bound *bound, int64_t begin_ns, int64_t end_ns);
 // programs: names, by dp_slice.program. EX_CANTCREAT, EX_IOERR.
 dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const char *path) DP_MUST_USE;

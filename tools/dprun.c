@@ -37,12 +37,24 @@ static dp_status open_feeds(dp_dprun *run) {
   return DP_OK;
 }
 
+static dp_status write_trace(const dp_dprun *run) {
+  const dp_dprun_options *o = run->options;
+  dp_trace_shares shares;
+  if (!o->trace) return DP_OK;
+  DP_TRY(dp_session_trace_write(run->session, o->trace));
+  DP_TRY(dp_session_trace_share(run->session, &shares));
+  if (shares.collectives_ns && !o->quiet)
+    fprintf(stderr, "%s: %.1f ms of work on collectives, %.0f %% of it beside computation\n", o->trace,
+            (double)shares.collectives_ns * 1e-6, 100 * (double)shares.hidden_ns / (double)shares.collectives_ns);
+  return DP_OK;
+}
+
 // What a run leaves behind, when it was interrupted too.
 static dp_status finish(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   if (o->save) DP_TRY(dp_dprun_weights_save(run->session, o->save));
   dp_dprun_memory_report(run);
-  if (o->trace) DP_TRY(dp_session_trace_write(run->session, o->trace));
+  DP_TRY(write_trace(run));
   if (dp_dprun_signal_came()) {
     const char *kept = o->save ? dp_printf(run->arena, "; the weights are in %s", o->save) : "";
     return dp_fail(EX_TEMPFAIL, "interrupted after step %lld%s", (long long)run->steps, kept);
@@ -68,7 +80,7 @@ static dp_status execute(void *arg) {
   if (o->infer) {
     DP_TRY(dp_dprun_infer_run(run));
     dp_dprun_memory_report(run);
-    return o->trace ? dp_session_trace_write(run->session, o->trace) : DP_OK;
+    return write_trace(run);
   }
   DP_TRY(dp_dprun_train_run(run));
   return finish(run);
