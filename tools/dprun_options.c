@@ -53,7 +53,9 @@ static const struct argp_option table[] = {
     {"device", KEY_DEVICE, "cpu", 0, "Where the plan's devices are", 0},
     {0, 0, 0, 0, "Telling", 5},
     {"metrics", KEY_METRICS, "FILE.jsonl", 0, "A line of JSON for each step and evaluation", 0},
-    {"trace", KEY_TRACE, "FILE.json", 0, "What ran when on each device and stream, for Perfetto or chrome://tracing",
+    {"trace", KEY_TRACE, "FILE.json", 0,
+     "What ran when on each device and stream, for Perfetto or chrome://tracing; says how much communication was "
+     "hidden",
      0},
     {"explain", KEY_EXPLAIN, 0, 0, "Print each step of the plan with stream, waits and bytes, and end", 0},
     {"quiet", KEY_QUIET, 0, 0, "No progress, only the last line", 0},
