@@ -3,10 +3,10 @@
 // and runs on the null backend without a hazard. The test prints the table of device counts: for each case the largest
 // deviation from one device. With DP_FULL set there are more cases.
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 #include "tests/end_to_end/models.h"
+#include "tests/end_to_end/table.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {
@@ -15,43 +15,6 @@ namespace {
 using Numbers = std::vector<double>;
 
 const std::vector<int> kDevices = {1, 2, 3, 4, 5, 8};
-
-// ---- the table ------------------------------------------------------------------------------------------------------
-
-// By case and number of devices the largest of two deviations.
-class Table {
- public:
-  explicit Table(const char *what) : what_(what) {}
-  void Note(const std::string &row, int devices, double first, double second) {
-    if (rows_.empty() || rows_.back().first != row) rows_.push_back({row, {}});
-    rows_.back().second[devices] = {first, second};
-  }
-  void Print() const {
-    printf("\n%s\n%-28s", what_, "");
-    for (int devices : kDevices) printf("  %11d device%s", devices, devices > 1 ? "s" : " ");
-    for (const auto &[name, cells] : rows_) {
-      printf("\n%-28s", name.c_str());
-      for (const auto &[devices, cell] : cells) printf("  %8.1e / %8.1e", cell.first, cell.second);
-    }
-    printf("\n\n");
-  }
-
- private:
-  const char *what_;
-  std::vector<std::pair<std::string, std::map<int, std::pair<double, double>>>> rows_;
-};
-
-// The largest; a NaN stays.
-void Raise(double *most, double by) {
-  if (!(by <= *most)) *most = by;
-}
-
-double Relative(const Numbers &found, const Numbers &expected) {
-  double most = found.size() == expected.size() ? 0 : INFINITY;
-  for (size_t i = 0; i < expected.size() && i < found.size(); i++)
-    if (found[i] != expected[i]) Raise(&most, std::fabs(found[i] - expected[i]) / std::fabs(expected[i]));
-  return most;
-}
 
 double Norm(const Numbers &x) {
   double squares = 0;

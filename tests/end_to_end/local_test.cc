@@ -3,6 +3,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "tests/end_to_end/table.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {
@@ -40,18 +41,24 @@ Plan CompileLocal(const std::string &options) {
   return Compile(Text(), "batch=16 precision=fp64 strategy=data batchnorm=local " + options);
 }
 
-void Expect(const Reference &reference, const Plan &plan, int workers) {
+// The deviations go into the table, where there is one.
+void Expect(const Reference &reference, const Plan &plan, int workers, Table *table = nullptr) {
   RunOptions run;
   run.workers = workers;
   Training training(plan, run);
   std::vector<double> losses = training.TrainAll({13, 16, 7, 3, 1, 16, 5});
   losses.push_back(training.Evaluate(61, 9));
   ExpectClose(losses, reference.losses, 1e-9);
+  double most = 0;
   for (const auto &[name, expected] : reference.state) {
     std::vector<double> found = training.Numbers(name);
     ASSERT_EQ(found.size(), expected.size()) << name;
-    for (size_t i = 0; i < found.size(); i++) EXPECT_NEAR(found[i], expected[i], 1e-9) << name << " " << i;
+    for (size_t i = 0; i < found.size(); i++) {
+      EXPECT_NEAR(found[i], expected[i], 1e-9) << name << " " << i;
+      Raise(&most, std::fabs(found[i] - expected[i]));
+    }
   }
+  if (table) table->Note("LocalNormalization", reference.devices, Relative(losses, reference.losses), most);
   EXPECT_EQ(training.Replicas(), "");
 }
 
@@ -64,15 +71,18 @@ int CountCommunication(const Plan &plan, const std::string &op) {
 TEST(Local, AsInPyTorchPartByPart) {
   std::vector<Reference> references = ReadReferences();
   ASSERT_EQ(references.size(), 6u);
+  Table table(
+      "float64, seven steps and an evaluation, against PyTorch: losses (relative) / weights and buffers (absolute)");
   for (const Reference &reference : references) {
     SCOPED_TRACE(reference.devices);
     ASSERT_EQ(reference.losses.size(), 8u);
     ASSERT_EQ(reference.state.size(), 17u);
     Plan plan = CompileLocal("devices=" + std::to_string(reference.devices));
-    Expect(reference, plan, 2);
+    Expect(reference, plan, 2, &table);
     EXPECT_EQ(CountCommunication(plan, "AllGather"), 0);
     EXPECT_EQ(RunNull(plan, 3, {16, 1, 0}), "");
   }
+  table.Print();
 }
 
 TEST(Local, TheBatchIsCutAlongTheAxisDataAlone) {
