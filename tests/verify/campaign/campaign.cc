@@ -54,6 +54,7 @@ std::vector<Family> MakeFamilies() {
       {"dense", kDense, "batch=5", {"data:2", "data:3", "data:4"}},
       {"images", kImages, "batch=5", {"data:2", "data:3"}},
       {"images, statistics of each device", kImages, "batch=6 batchnorm=local", {"data:2", "data:3"}},
+      {"dense, state sharded", kDense, "batch=5 strategy=zero", {"data:2", "data:3"}},
       {"squares", kSquares, "batch=6", {"data:3", "data:4"}},
       {"split", kSplit, "batch=5", {"data:2,tensor:2", "data:2,tensor:3"}},
       {"split turned", kSplit, "batch=7", {"tensor:2,data:3", "tensor:3,data:2"}},
@@ -65,7 +66,8 @@ std::vector<Family> MakeFamilies() {
     family.name = kind.name;
     for (const char *mesh : kind.meshes) {
       Member m;
-      m.options = std::string(kind.options) + " strategy=data precision=fp64 mesh=" + mesh;
+      m.options = std::string(kind.options) + " precision=fp64 mesh=" + mesh;
+      if (m.options.find("strategy=") == std::string::npos) m.options += " strategy=data";
       m.packed = CompilePacked(kind.text, m.options);
       Edit whole(m.packed, 0);
       m.logical = std::make_unique<Logical>(m.packed);
