@@ -35,7 +35,6 @@ static dp_status check_choices(const dp_options *o) {
   if (o->schedule) return unavailable("--schedule");
   if (o->zero_stage && (!o->strategy || strcmp(o->strategy, "zero")))
     return dp_fail(EX_CONFIG, "--zero-stage goes with --strategy=zero");
-  if (o->why) return unavailable("--why");
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
     return dp_fail(EX_USAGE, "--precision: fp32 or fp64 is expected");
   if (o->threads < 0 || o->threads > MAX_THREADS)

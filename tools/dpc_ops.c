@@ -124,8 +124,7 @@ static json_t *list_attrs(const dp_attr_schema *attrs) {
 static json_t *list_kernels(const dp_target *target, const dp_op *op) {
   json_t *list = json_array();
   for (const dp_kernel *const *k = target->kernels; *k; k++)
-    if ((*k)->op && dp_kernel_computes(*k, op))
-      json_array_append_new(list, json_string((*k)->name));
+    if ((*k)->op && dp_kernel_computes(*k, op)) json_array_append_new(list, json_string((*k)->name));
   return list;
 }
 

@@ -70,7 +70,7 @@ static const struct argp_option table[] = {
     {"schedule", KEY_SCHEDULE, "NAME", OPTION_HIDDEN, 0, 0},
     {"zero-stage", KEY_ZERO_STAGE, "1|2|3", 0,
      "Under --strategy=zero: split optimizer state (1), gradients too (2), parameters too (3); default 1", 0},
-    {"why", KEY_WHY, 0, OPTION_HIDDEN, 0, 0},
+    {"why", KEY_WHY, 0, 0, "Say what lies where, what a device holds and what it moves", 0},
     {0},
 };
 

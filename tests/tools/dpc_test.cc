@@ -58,11 +58,26 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
 
 TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
   for (const char *option :
-       {"--strategy=tensor", "--strategy=auto", "--target=cuda",
-        "--microbatches=4", "--schedule=1f1b", "--why"})
+       {"--strategy=tensor", "--strategy=auto", "--target=cuda", "--microbatches=4", "--schedule=1f1b"})
     Refused(Compile(option), 69, {"not built"});
   Refused("dpc verify x.bin --against=x.dpt", 69, {"--against", "not built"});
   EXPECT_FALSE(Exists(File("plan.bin")));
+}
+
+// By hand: 64 * 64 + 64 + 64 * 10 + 10 gradients and the loss's sum of float32, on two devices each sent and received once.
+TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
+  std::string data = Must(Compile("--strategy=data --devices=2 --why")).out;
+  for (const char *line :
+       {"strategy data on data=2, batch 64", "  hidden.weight                    [R] 16.0 KiB of 16.0 KiB\n",
+        "  parameters                       18.8 KiB of 18.8 KiB\n",
+        "  AllReduce      data                 1 times     18.8 KiB\n",
+        "  Broadcast      host                 1 times          8 B\n"})
+    EXPECT_NE(data.find(line), std::string::npos) << line << data;
+  std::string zero =
+      Must(Compile("--strategy=zero --zero-stage=3 --devices=2 --optimizer=sgd(lr=0.1,momentum=0.9) --why")).out;
+  for (const char *line : {"  hidden.weight                    [S(0)] 8.0 KiB of 16.0 KiB\n",
+                           "  optimizer state                  9.4 KiB of 18.8 KiB\n"})
+    EXPECT_NE(zero.find(line), std::string::npos) << line << zero;
 }
 
 TEST_F(Dpc, ContradictionsAreNamed) {
