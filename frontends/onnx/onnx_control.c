@@ -37,7 +37,7 @@ static dp_status walk_body(dp_onnx_reader *reader, dp_onnx_scope *inner, const D
 static dp_status run_body(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
                           const Dp__Onnx__Graph *body, const char *part, size_t n_inputs,
                           dp_onnx_binding *const *inputs, dp_onnx_binding **results) {
-  if (reader->calls >= DP_ONNX_MAX_CALLS || ++reader->work > reader->max_work)
+  if (reader->calls >= DP_ONNX_MAX_CALLS || (reader->work += DP_ONNX_ROUND_WORK) > reader->max_work)
     return dp_fail(EX_DATAERR, "its graphs are nested deeper, or run more often, than is taken");
   const char *prefix = dp_printf(reader->arena, "%s/%s/", dp_onnx_name(reader, scope, m), part);
   dp_onnx_scope *inner = dp_onnx_scope_create(reader, prefix, scope->opset);

@@ -21,6 +21,7 @@ enum {
   // Nodes, operands, results and attributes, those of functions at each call: so many, and so many more a byte of the file.
   DP_ONNX_BASE_WORK = 1 << 16,
   DP_ONNX_BYTE_WORK = 16,
+  DP_ONNX_ROUND_WORK = 16,  // a body, each time that it runs
   DP_ONNX_MAX_PATH_BYTES = 4096,
 };
 

@@ -1,4 +1,5 @@
-"""ONNX's own backend tests on dpc.onnx_backend: every node test, and the model tests that the onnx package carries.
+"""ONNX's own backend tests on dpc.onnx_backend: every node test, and the model tests that the onnx package carries. With
+them run those of onnx_backend_test.py.
 
 Each test passes, is declared unsupported before anything runs, is wrong, or crashes. They run in worker processes, so a
 crash costs one test and is reported as that. The verdict is ONNX's own (its Runner compares). Exit status 1 when one is
@@ -146,6 +147,10 @@ def main():
             if name.endswith("_cpu") and re.search(options.only, name):
                 kinds[f"{kind}.{name}"] = kind.removeprefix("OnnxBackend").removesuffix("ModelTest")
                 cases[f"{kind}.{name}"] = case(name)
+    for case in unittest.defaultTestLoader.loadTestsFromName("onnx_backend_test.OnnxBackendTest"):
+        if re.search(options.only, case.id()):
+            kinds[case.id()] = "Own"
+            cases[case.id()] = case
     results = run_all(cases, declared, options.jobs)
     if options.list:
         with open(options.list, "w", encoding="utf-8") as out:

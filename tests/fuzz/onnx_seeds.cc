@@ -168,6 +168,30 @@ void Old() {
        {"x", "x", "x", "x", "x", "x", "x", "x", "x", "x"},
        {"y"},
        [](Onnx &m) { return Attributes{m.Int("axis", 1)}; }},
+      {13,
+       "Loop",
+       {"count", "", "x"},
+       {"y", "all"},
+       [](Onnx &m) {
+         return Attributes{m.Graph("body", {"i", "c", "a"}, {"c", "b", "b"}, {m.Loose("Neg", {"a"}, {"b"})})};
+       }},
+      {13,
+       "Scan",
+       {"x", "x"},
+       {"y", "all"},
+       [](Onnx &m) {
+         return Attributes{m.Int("num_scan_inputs", 1), m.Ints("scan_input_axes", {1}),
+                           m.Ints("scan_output_axes", {-1}),
+                           m.Graph("body", {"a", "b"}, {"a", "d"}, {m.Loose("Neg", {"b"}, {"d"})})};
+       }},
+      {13,
+       "If",
+       {"count"},
+       {"y"},
+       [](Onnx &m) {
+         return Attributes{m.Graph("then_branch", {}, {"t"}, {m.Loose("Neg", {"x"}, {"t"})}),
+                           m.Graph("else_branch", {}, {"x"}, {})};
+       }},
       {13, "Scatter", {"x", "index", "x"}, {"y"}, [](Onnx &m) { return Attributes{m.Int("axis", 1)}; }},
   };
   for (const Form &f : forms) {
@@ -177,6 +201,7 @@ void Old() {
     m.Input("index", INT64, {"N", "3", "4"});
     m.Initializer("v", {3}, std::vector<float>{1, 2, 3});
     m.Node("Shape", {"x"}, {"shape"});
+    m.Node("Constant", {}, {"count"}, {m.Int("value_int", 2)});
     m.Node(f.op, f.inputs, f.outputs, f.attributes(m));
     m.Output("y");
     Write(m.Bytes());
