@@ -27,8 +27,19 @@ const dp_kernel *dp_kernel_select(const dp_target *target, const dp_kernel_spec 
   return best;
 }
 
+// Whether it is the kernel of many operators that `name` names with one of them: "cpu.wide.Add".
+static bool serves(const dp_kernel *kernel, const char *name) {
+  size_t length = strlen(kernel->name);
+  return !strncmp(kernel->name, name, length) && name[length] == '.';
+}
+
 const dp_kernel *dp_kernel_find(const dp_target *target, const char *name) {
   for (const dp_kernel *const *k = target->kernels; *k; k++)
-    if (!strcmp((*k)->name, name)) return *k;
+    if ((*k)->op ? !strcmp((*k)->name, name) : serves(*k, name)) return *k;
   return NULL;
+}
+
+const char *dp_kernel_name(dp_arena *arena, const dp_kernel *kernel, const dp_op *op) {
+  return kernel->op ? kernel->name
+                    : dp_printf(arena, "%s.%s%s%s", kernel->name, op->domain, *op->domain ? "." : "", op->name);
 }

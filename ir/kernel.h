@@ -27,7 +27,7 @@ typedef struct {
 } dp_kernel_spec;
 
 typedef struct dp_kernel {
-  const char *name;         // "cpu.reference.Gemm"
+  const char *name;         // "cpu.reference.Gemm"; without op "cpu.wide", which plans call "cpu.wide.Gemm"
   const char *op, *domain;  // op NULL: of any operator for which it matches
   int priority;             // of several that match the highest is taken; reference kernels have 0
   // The element types that it takes of operands and results. 0: DP_WIDE, and whatever else an operator has comes to it
@@ -66,6 +66,8 @@ bool dp_kernel_takes(const dp_kernel *kernel, const dp_kernel_spec *spec);
 // The best matching kernel of the target, NULL when there is none.
 const dp_kernel *dp_kernel_select(const dp_target *target, const dp_kernel_spec *spec, bool reference_only);
 const dp_kernel *dp_kernel_find(const dp_target *target, const char *name);
+// What plans call it where it computes `op`: its name, with the operator's where it serves any.
+const char *dp_kernel_name(dp_arena *arena, const dp_kernel *kernel, const dp_op *op);
 
 #ifdef __cplusplus
 }

@@ -55,7 +55,7 @@ static dp_status choose(dp_compile *compile, dp_node *node) {
   }
   bool divides = kernel->parts || kernel->priority > 0;  // its own parts, or a library's threads
   spec.threads = divides ? threads_worth(model, node, &spec) : 1;
-  node->kernel = kernel->name;
+  node->kernel = dp_kernel_name(node->graph->arena, kernel, node->op);
   node->threads = spec.threads;
   node->scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
   return DP_OK;
