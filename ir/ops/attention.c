@@ -6,7 +6,8 @@
 //   A query at place i of its block stands at i + past, or i + nonpad - length where nonpad_kv_seqlen counts the keys of
 //   each batch element; causal and windowed masks go by that place. A row that may see no key gives 0.
 //
-// The scale is applied to Q once. The softmax is taken in softmax_precision, in Q's type without it.
+// The scale's root is applied to Q and to K, which rounds as ONNX's definition does. The softmax is taken in
+// softmax_precision, in Q's type without it.
 #include <math.h>
 
 #include "ir/ops/compose.h"
@@ -252,7 +253,9 @@ static dp_value *probabilities(dp_builder *b, const dp_node *node, dp_value *sco
 static dp_value *scores_of(dp_builder *b, const dp_node *node, const extents *e, dp_value *q, dp_value *k) {
   double scale = dp_node_float(node, "scale", 1 / sqrt((double)e->size));
   k = dp_compose_swap(b, repeat_heads(b, k, e->heads / e->kv_heads), 2, 3);
-  return dp_build2(b, "MatMul", dp_elementwise_with(b, "Mul", q, scale), k);
+  if (scale < 0) return dp_build2(b, "MatMul", dp_elementwise_with(b, "Mul", q, scale), k);
+  q = dp_elementwise_with(b, "Mul", q, sqrt(scale));
+  return dp_build2(b, "MatMul", q, dp_elementwise_with(b, "Mul", k, sqrt(scale)));
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
