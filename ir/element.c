@@ -90,11 +90,13 @@ double dp_element_decode(dp_dtype dtype, uint16_t bits) {
   CASE(DP_INT64, int64_t)   \
   CASE(DP_UINT32, uint32_t) \
   CASE(DP_UINT64, uint64_t) \
-  CASE(DP_BOOL, bool)       \
-  CASE(DP_UINT4, uint8_t)   \
-  CASE(DP_INT4, int8_t)     \
-  CASE(DP_UINT2, uint8_t)   \
-  CASE(DP_INT2, int8_t)
+  CASE(DP_BOOL, bool)
+
+// An integer of `bits` bits, whatever the rest of its byte holds.
+static double small_integer(uint8_t byte, int bits, bool has_sign) {
+  int low = byte & ((1 << bits) - 1);
+  return has_sign && low >> (bits - 1) ? low - (1 << bits) : low;
+}
 
 double dp_element_get(dp_dtype dtype, const void *element) {
   switch (dtype) {
@@ -106,6 +108,12 @@ double dp_element_get(dp_dtype dtype, const void *element) {
   }
     C_TYPES(GET)
 #undef GET
+    case DP_UINT4:
+    case DP_INT4:
+      return small_integer(*(const uint8_t *)element, 4, dtype == DP_INT4);
+    case DP_UINT2:
+    case DP_INT2:
+      return small_integer(*(const uint8_t *)element, 2, dtype == DP_INT2);
     default: {
       uint16_t bits = 0;
       if ((unsigned)dtype > DP_MAX_TYPE || !formats[dtype].bias) return 0;

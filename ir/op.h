@@ -36,7 +36,8 @@ typedef struct {
   const char *attribute;  // the operand is a constant that the compiler takes as this attribute (Reshape's shape)
 } dp_operand_schema;
 
-enum { DP_MAX_OPERANDS = 8, DP_MAX_ATTRS = 12 };
+// DP_MAX_REPEATED: operands or results of an operator that takes or gives as many as one likes.
+enum { DP_MAX_OPERANDS = 9, DP_MAX_REPEATED = 8, DP_MAX_ATTRS = 12 };
 
 // What exporters leave on a node that overwrote its operand. Any node may have it; it is a hint that dp_op_infer drops.
 #define DP_ATTR_INPLACE "inplace"

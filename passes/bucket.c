@@ -117,7 +117,7 @@ static void join(work *w, const member *members, int32_t count) {
 // How many from the first on are ready before anything waits for one of them.
 static int32_t count_at_once(const member *members, int32_t count) {
   int32_t n = 1, needed = members[0].first_user;
-  while (n < count && n < DP_MAX_OPERANDS && members[n].ready < needed)
+  while (n < count && n < DP_MAX_REPEATED && members[n].ready < needed)
     needed = (int32_t)dp_min_i64(needed, members[n++].first_user);
   return n;
 }
@@ -136,7 +136,7 @@ static void divide(work *w, const member *members, int32_t count) {
       largest = fmax(largest, bytes);
     }
     // A collective that computation waits for stands behind no more than it would behind a single one.
-    n = dp_bucket_size(w->scratch, count, sized, DP_MAX_OPERANDS, w->any_holds_up ? largest : INFINITY, ends);
+    n = dp_bucket_size(w->scratch, count, sized, DP_MAX_REPEATED, w->any_holds_up ? largest : INFINITY, ends);
   }
   for (int32_t b = 0; b < n; b++) {
     int32_t first = b ? ends[b - 1] : 0;

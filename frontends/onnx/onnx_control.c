@@ -137,8 +137,8 @@ static dp_status stack_parts(dp_onnx_reader *reader, const char *name, const sta
     dp_attr axis = dp_attr_int("axis", s->axis);
     for (int n = s->n, made; n > 1; n = made) {
       made = 0;
-      for (int i = 0; i < n; i += DP_MAX_OPERANDS) {
-        int count = n - i < DP_MAX_OPERANDS ? n - i : DP_MAX_OPERANDS;
+      for (int i = 0; i < n; i += DP_MAX_REPEATED) {
+        int count = n - i < DP_MAX_REPEATED ? n - i : DP_MAX_REPEATED;
         values[made++] = count == 1 ? values[i] : dp_build(&builder, "Concat", count, values + i, 1, 1, &axis);
       }
     }

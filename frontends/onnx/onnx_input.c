@@ -74,8 +74,6 @@ static dp_status read_type(const symbols *s, const Dp__Onnx__ValueInfo *m, dp_ty
     return dp_fail(EX_DATAERR, "its type is missing");
   }
   DP_TRY(dp_onnx_tensor_dtype(m->type->tensor_type->elem_type, "it", &type->dtype));
-  if (!(DP_BIT(type->dtype) & DP_ANY_TYPE))
-    return dp_fail(EX_UNAVAILABLE, "it has element type %s, which no operator takes", dp_type_name(type->dtype));
   return read_shape(s, m->type->tensor_type->shape, &type->shape);
 }
 

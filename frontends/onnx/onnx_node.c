@@ -239,7 +239,7 @@ static dp_status read_operands(dp_onnx_node *node) {
 // op(a, b, c, d) a few operands at a time, each time with what came before.
 static dp_status emit_chain(dp_onnx_node *node) {
   dp_onnx_binding **all = node->inputs, *first = all[0];
-  int n = node->n_inputs, at_once = node->op->variadic ? DP_MAX_OPERANDS : node->op->n_inputs;
+  int n = node->n_inputs, at_once = node->op->variadic ? DP_MAX_REPEATED : node->op->n_inputs;
   if (n == 1 && !node->op->variadic) return dp_onnx_scope_alias(node->reader, node->scope, node->outputs[0], first);
   const char *result = node->outputs[0], *name = node->name;
   for (int i = 1, round = 1; i < n; round++) {
@@ -263,7 +263,7 @@ static bool is_chain(const dp_onnx_node *node) {
     return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (!node->inputs[i]) return false;
-  int at_once = node->op->variadic ? DP_MAX_OPERANDS : node->op->n_inputs;
+  int at_once = node->op->variadic ? DP_MAX_REPEATED : node->op->n_inputs;
   return node->n_inputs > at_once || (!node->op->variadic && node->n_inputs != node->op->n_inputs);
 }
 

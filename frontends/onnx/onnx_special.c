@@ -153,6 +153,9 @@ static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
   if (!x || !like) return dp_fail(EX_DATAERR, "an operand is missing");
   const dp_dtype to = dp_onnx_scope_type(like).dtype;
   const dp_onnx_known *known = dp_onnx_scope_known(reader, x);
+  const Dp__Onnx__Attribute *mode = dp_onnx_attr_find(m, "round_mode");
+  dp_attr attrs[3] = {dp_attr_int("to", to), dp_attr_int("saturate", dp_onnx_attr_int(m, "saturate", 1))};
+  if (mode) DP_TRY(dp_onnx_attr_read(reader, mode, &attrs[2]));
   if (known) known = dp_onnx_arithmetic_cast(reader, known, to);
   *done = true;
   if (known) return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.known = known});
@@ -160,7 +163,7 @@ static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
   DP_TRY(check_cast(dp_onnx_scope_type(x).dtype, to));
   DP_TRY(dp_onnx_scope_value(reader, x, &value));
   dp_builder builder = {.graph = reader->graph, .prefix = dp_onnx_name(reader, scope, m)};
-  dp_value *y = dp_build_cast(&builder, value, to);
+  dp_value *y = dp_build(&builder, "Cast", 1, &value, 1, mode ? 3 : 2, attrs);
   DP_TRY(builder.status);
   return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.value = y});
 }

@@ -32,8 +32,8 @@ const dp_op dp_op_dp_Gather = {
 };
 
 static dp_status infer_each(dp_node *node) {
-  if (node->n_inputs > DP_MAX_OPERANDS)
-    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported", node->n_inputs, DP_MAX_OPERANDS);
+  if (node->n_inputs > DP_MAX_REPEATED)
+    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported", node->n_inputs, DP_MAX_REPEATED);
   if (node->n_outputs != node->n_inputs)
     return dp_fail(EX_DATAERR, "%d results asked for; each of the %d operands has one", node->n_outputs,
                    node->n_inputs);
@@ -52,7 +52,7 @@ const dp_op dp_op_AllReduce = {
     .name = "AllReduce",
     .domain = "dp",
     .n_inputs = 1,
-    .n_outputs = DP_MAX_OPERANDS,
+    .n_outputs = DP_MAX_REPEATED,
     .variadic = true,
     .inputs = {DP_OPERAND("inputs", DP_ANY_TYPE, 'T')},
     .outputs = {DP_OPERAND("outputs", DP_ANY_TYPE, 'T'), ALSO, ALSO, ALSO, ALSO, ALSO, ALSO, ALSO},

@@ -10,9 +10,9 @@ static dp_status infer(dp_node *node) {
   dp_shape y = *dp_common_shape(node, 0);
   int axis;
   DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", 0), y.rank, &axis));
-  if (node->n_inputs > DP_MAX_OPERANDS)
+  if (node->n_inputs > DP_MAX_REPEATED)
     return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported, join some of them first", node->n_inputs,
-                   DP_MAX_OPERANDS);
+                   DP_MAX_REPEATED);
   for (int i = 1; i < node->n_inputs; i++) {
     const dp_shape *x = dp_common_shape(node, i);
     dp_shape expected = y;

@@ -77,8 +77,8 @@ static dp_status read_result(const char *text, dp_equation *e) {
 dp_status dp_equation_read(const dp_node *node, dp_equation *e) {
   const char *text = dp_node_string(node, "equation", "");
   *e = (dp_equation){.n_terms = node->n_inputs};
-  if (node->n_inputs > DP_MAX_OPERANDS)
-    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported", node->n_inputs, DP_MAX_OPERANDS);
+  if (node->n_inputs > DP_MAX_REPEATED)
+    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported", node->n_inputs, DP_MAX_REPEATED);
   for (int i = 0; i < node->n_inputs; i++) {
     if (i && *text++ != ',')
       return dp_fail(EX_DATAERR, "the equation has %d terms where %d operands are given", i, node->n_inputs);

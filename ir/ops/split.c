@@ -12,7 +12,7 @@ dp_status dp_split_sizes(const dp_node *node, dp_dim extent, dp_dim sizes[DP_MAX
                                                       : node->n_outputs;
   if (parts != node->n_outputs)
     return dp_fail(EX_DATAERR, "%lld parts are asked for, but there are %d results (up to %d are supported)",
-                   (long long)parts, node->n_outputs, DP_MAX_OPERANDS);
+                   (long long)parts, node->n_outputs, node->op->n_outputs);
   int64_t left = extent.offset;
   if (given && dp_dim_is_symbolic(extent))
     return dp_fail(EX_DATAERR, "the extent to be cut depends on the batch: it can only be cut into equal parts");
@@ -117,7 +117,7 @@ const dp_op dp_op_Split = {
     .name = "Split",
     .domain = "",
     .n_inputs = 2,
-    .n_outputs = DP_MAX_OPERANDS,
+    .n_outputs = DP_MAX_REPEATED,
     .inputs = {DP_OPERAND("input", DP_ANY_TYPE, 'T'), DP_AS_ATTR("split", DP_BIT(DP_INT64), true)},
     .outputs = {PART, PART, PART, PART, PART, PART, PART, PART},
     .attrs = {DP_INT_ATTR("axis", 0), DP_INTS_ATTR("split"), DP_INT_ATTR("num_outputs", 0)},

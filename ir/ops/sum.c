@@ -2,8 +2,8 @@
 #include "ir/ops/elementwise.h"
 
 static dp_status infer(dp_node *node) {
-  if (node->n_inputs > DP_MAX_OPERANDS)
-    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported", node->n_inputs, DP_MAX_OPERANDS);
+  if (node->n_inputs > DP_MAX_REPEATED)
+    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported", node->n_inputs, DP_MAX_REPEATED);
   return dp_elementwise_infer(node);
 }
 

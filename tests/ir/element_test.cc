@@ -135,6 +135,10 @@ TEST(Element, IntegersTruncateAndWrap) {
   EXPECT_EQ(Stored(DP_UINT4, -1), 15);
   EXPECT_EQ(Stored(DP_INT2, 2), -2);
   EXPECT_EQ(Stored(DP_UINT2, 5), 1);
+  uint8_t byte = 0xa9;  // the high bits say nothing
+  EXPECT_EQ(dp_element_get(DP_INT4, &byte), -7);
+  EXPECT_EQ(dp_element_get(DP_UINT4, &byte), 9);
+  EXPECT_EQ(dp_element_get(DP_INT2, &byte), 1);
   EXPECT_EQ(Stored(DP_UINT64, 0x1.8p63), 0x1.8p63);
   EXPECT_EQ(Stored(DP_UINT64, 1e30), 0x1p64);
   EXPECT_EQ(Stored(DP_INT64, 1e30), 0x1p63);

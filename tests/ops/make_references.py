@@ -31,6 +31,7 @@ ML_TYPES = {"bfloat16": ml_dtypes.bfloat16, "float8e4m3fn": ml_dtypes.float8_e4m
             "float4e2m1": ml_dtypes.float4_e2m1fn, "float8e8m0": ml_dtypes.float8_e8m0fnu, "uint2": ml_dtypes.uint2,
             "int2": ml_dtypes.int2}
 HALVES = ("float16", "bfloat16")
+operand_types = []  # of the sample in hand; most results follow from the operands themselves
 
 
 def dtype_of(name):
@@ -85,8 +86,11 @@ def draw(heading, operand, dtype, extents, low, high):
     for byte in f"{heading}|{operand}".encode():
         seed = ((seed ^ byte) * 0x100000001B3) & MASK
     u = uniform(seed, math.prod(extents)).reshape(extents)
-    if np.issubdtype(dtype_of(dtype), np.integer) or dtype == "bool":
-        return (math.ceil(low) + np.floor(u * (math.floor(high) - math.ceil(low) + 1))).astype(dtype)
+    if dtype not in ("float32", "float64") + HALVES:
+        x = math.ceil(low) + np.floor(u * (math.floor(high) - math.ceil(low) + 1))
+        if dtype in ML_TYPES:  # rounded; computed with as float64
+            return x.astype(np.float32).astype(dtype_of(dtype)).astype(np.float64)
+        return x.astype(dtype)
     x = (low + (high - low) * u).astype(np.float32)
     return (x.astype(dtype_of(dtype)) if dtype in HALVES else x).astype(np.float64)
 
@@ -539,6 +543,79 @@ def cast(a, x):
     return x.astype(dtype_of(name))
 
 
+def bit_shift(a, x, y):
+    """By Python's integers, which have no last bit."""
+    info = np.iinfo(x.dtype)
+    result = np.zeros(np.broadcast_shapes(x.shape, y.shape), x.dtype)
+    for at, (v, s) in zip(np.ndindex(result.shape), np.nditer([x, y])):
+        v, s = int(v), int(s) if 0 <= int(s) < info.bits else info.bits
+        moved = v << s if a["direction"] == "LEFT" else v >> s
+        result[at] = (moved - info.min) % (1 << info.bits) + info.min
+    return result
+
+
+def along(v, axis, rank):
+    """A vector along an axis, anything else as it is."""
+    v = np.asarray(v, np.float64)
+    return v.reshape([-1 if d == axis % rank else 1 for d in range(rank)]) if v.ndim == 1 and v.size > 1 else (
+        v.reshape(()) if v.size == 1 else v)
+
+
+def centred(x, zero, axis=0):
+    return x.astype(np.float64) - along(0 if zero is None else zero, axis, x.ndim)
+
+
+def spread(v, x, a):
+    """Scales of each element of x."""
+    axis = a.get("axis", 1)
+    if a.get("block_size"):
+        return np.take(np.asarray(v, np.float64), np.arange(x.shape[axis]) // a["block_size"], axis)
+    return along(v, axis, x.ndim)
+
+
+def held(v, name):
+    info = ml_dtypes.iinfo(dtype_of(name))
+    return np.clip(v, int(info.min), int(info.max)).astype(np.int64).astype(dtype_of(name))
+
+
+def quantize(a, x, scale, zero=None):
+    name = TYPES[a["output_dtype"]] if a.get("output_dtype") else operand_types[2] if zero is not None else "uint8"
+    z = 0 if zero is None else spread(zero, x, a)
+    v = x / spread(scale, x, a)
+    if "float" in name:
+        return cast({"to": NUMBERS[name], "saturate": a.get("saturate", 1)}, v + z)
+    return held(np.rint(v) + z, name)
+
+
+def dequantize(a, x, scale, zero=None):
+    return (x - (0 if zero is None else spread(zero, x, a))) * spread(scale, x, a)
+
+
+def dynamic_quantize(a, x):
+    most, least = max(x.max(), 0), min(x.min(), 0)
+    scale = (most - least) / 255
+    zero = held(np.rint(-least / scale), "uint8")
+    return [held(np.rint(x / scale) + zero, "uint8"), np.array(scale), zero]
+
+
+def q_linear_mat_mul(a, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero):
+    sums = np.matmul(centred(x, x_zero, -2), centred(w, w_zero, -1))
+    rank = sums.ndim
+    scale = along(x_scale, -2, rank) * along(w_scale, -1, rank) / along(y_scale, -2, rank)
+    return held(np.rint(sums * scale) + along(y_zero, -2, rank), operand_types[-1])
+
+
+def q_linear_conv(a, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=None):
+    sums = conv(a, t(centred(x, x_zero)), t(centred(w, w_zero, 0)), None if bias is None else t(bias).double()).numpy()
+    scale = along(x_scale, 0, x.ndim) * along(w_scale, 1, x.ndim) / along(y_scale, 0, x.ndim)
+    return held(np.rint(sums * scale) + along(y_zero, 0, x.ndim), operand_types[7])
+
+
+def bit_cast(a, x):
+    """The drawn numbers in the operand's own type, looked at as another."""
+    return np.ascontiguousarray(x.astype(dtype_of(operand_types[0]))).view(dtype_of(TYPES[a["to"]]))
+
+
 def cum_sum(a, x):
     axis = a["axis"]
     y = np.flip(x, axis) if a.get("reverse") else x
@@ -680,6 +757,19 @@ OPS = {
     "dp.ReluGrad": lambda a, dy, y: np.where(y > 0, dy, 0),
     "Identity": lambda a, x: x,
     "Cast": cast,
+    "BitCast": bit_cast,
+    "BitwiseAnd": lambda a, x, y: x & y,
+    "BitwiseOr": lambda a, x, y: x | y,
+    "BitwiseXor": lambda a, x, y: x ^ y,
+    "BitwiseNot": lambda a, x: ~x,
+    "BitShift": bit_shift,
+    "QuantizeLinear": quantize,
+    "DequantizeLinear": dequantize,
+    "DynamicQuantizeLinear": dynamic_quantize,
+    "MatMulInteger": lambda a, x, w, zx=0, zw=0: np.matmul(centred(x, zx, -2), centred(w, zw, -1)).astype(np.int32),
+    "QLinearMatMul": q_linear_mat_mul,
+    "ConvInteger": lambda a, x, w, zx=0, zw=0: conv(a, t(centred(x, zx)), t(centred(w, zw, 0))).numpy().astype(np.int32),
+    "QLinearConv": q_linear_conv,
     "ReduceSum": lambda a, x: reduction(a, x, np.sum).astype(x.dtype),
     "ReduceMean": lambda a, x: reduction(a, x, np.mean).astype(x.dtype),
     "ReduceMax": lambda a, x: reduction(a, x, np.max),
@@ -802,10 +892,11 @@ def main():
             half = dtype if dtype in HALVES else half
             operands.append(draw(heading, i, dtype, [extent(e, n) for e in split(dims)], low, high))
         a = {}
+        operand_types[:] = [text.split("[")[0] for text in split(inputs)]
         for text in split(attrs):
             name, value = text.split("=")
             a[name] = attribute(value, n)
-        made = TYPES.get(a.get("dtype", a.get("to")))
+        made = TYPES.get(a.get("dtype", a.get("to", a.get("output_dtype"))))
         has_float64 |= made == "float64"
         half = made if made in HALVES else half
         with np.errstate(over="ignore"):

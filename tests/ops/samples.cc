@@ -35,12 +35,16 @@ std::string TestName(const Case &c) {
   return name;
 }
 
+// What a BitCast gives goes with the size of what it takes.
+static bool CanReplace(const dp_op *op) { return std::string(op->name) != "BitCast"; }
+
 std::vector<Case> AllCases(bool float64) {
   std::vector<Case> cases;
   for (const dp_op *const *op = dp_op_table; *op; op++) {
     for (int i = 0; (*op)->samples && (*op)->samples[i].inputs; i++) {
       const dp_sample *sample = &(*op)->samples[i];
       cases.push_back({*op, sample, i, false});
+      if (!CanReplace(*op)) continue;
       if (float64 && std::string(sample->inputs).find("float32") != std::string::npos)
         cases.push_back({*op, sample, i, true});
     }
@@ -63,6 +67,7 @@ std::vector<Case> TypeCases() {
                                                                {DP_UINT8, DP_INTS | DP_SMALL}};
   std::vector<Case> cases;
   for (const Case &c : AllCases(false)) {
+    if (!CanReplace(c.op)) continue;
     Built built(c);
     for (const auto &[from, types] : replaced)
       for (int to = 1; to <= DP_MAX_TYPE; to++) {
@@ -158,9 +163,9 @@ static double Uniform(uint64_t seed, uint64_t index) {
 // negative ones.
 static void HoldToRange(dp_dtype dtype, double *low, double *high) {
   static const std::map<dp_dtype, std::pair<double, double>> ranges = {
-      {DP_INT8, {-128, 127}}, {DP_UINT8, {0, 255}},  {DP_INT16, {-32768, 32767}}, {DP_UINT16, {0, 65535}},
-      {DP_INT4, {-8, 7}},     {DP_UINT4, {0, 15}},   {DP_INT2, {-2, 1}},          {DP_UINT2, {0, 3}},
-      {DP_UINT32, {0, 1e9}},  {DP_UINT64, {0, 1e9}}, {DP_FLOAT8E8M0, {1, 100}}};
+      {DP_INT8, {-128, 127}},       {DP_UINT8, {0, 255}},     {DP_INT16, {-32768, 32767}}, {DP_UINT16, {0, 65535}},
+      {DP_INT4, {-8, 7}},           {DP_UINT4, {0, 15}},      {DP_INT2, {-2, 1}},          {DP_UINT2, {0, 3}},
+      {DP_UINT32, {0, 4294967295}}, {DP_UINT64, {0, 0x1p63}}, {DP_FLOAT8E8M0, {1, 100}}};
   auto range = ranges.find(dtype);
   if (range == ranges.end()) return;
   if (*low < 0 && range->second.first == 0) *low = 1;

@@ -22,6 +22,8 @@ dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP
 // Tables for the two functions above, of the row functions NAME_<type>.
 #define DP_FLOAT_ROWS(NAME) \
   { [DP_FLOAT32] = NAME##_float, [DP_FLOAT64] = NAME##_double }
+#define DP_INTEGER_ROWS(NAME) \
+  { [DP_INT64] = NAME##_int64_t, [DP_INT32] = NAME##_int32_t, [DP_UINT64] = NAME##_uint64_t }
 #define DP_NUMBER_ROWS(NAME)                                                                \
   {                                                                                         \
     [DP_FLOAT32] = NAME##_float, [DP_FLOAT64] = NAME##_double, [DP_INT64] = NAME##_int64_t, \
