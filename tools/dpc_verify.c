@@ -1,8 +1,12 @@
-// dpc verify: reads a plan and runs every check on it.
+// dpc verify: reads a plan and runs every check on it; holds it against a model when one is given.
 #include <stdio.h>
+#include <string.h>
 
 #include "ir/plan.h"
+#include "ir/proto.h"
+#include "ir/verify/against.h"
 #include "ir/verify/verify.h"
+#include "passes/passes.h"
 #include "tools/dpc.h"
 
 typedef struct {
@@ -40,8 +44,70 @@ static void print_programs(const Dp__Plan *plan) {
     }
 }
 
+// ---- against a model ------------------------------------------------------------------------------------------------
+
+static bool has_operator(const Dp__Plan *plan, const char *op) {
+  for (size_t g = 0; g < plan->n_graphs; g++)
+    for (size_t i = 0; i < plan->graphs[g]->n_nodes; i++)
+      if (!strcmp(plan->graphs[g]->nodes[i]->op, op)) return true;
+  return false;
+}
+
+// Names as globs that match nothing else.
+static const char *escape(dp_arena *arena, const char *name) {
+  char *glob = dp_alloc(arena, 2 * strlen(name) + 1), *at = glob;
+  for (; *name; name++) {
+    if (strchr("*?[\\", *name)) *at++ = '\\';
+    *at++ = *name;
+  }
+  return glob;
+}
+
+// The options that the plan was made with, as far as its logical graphs depend on them.
+static dp_status options_of(dp_arena *arena, const Dp__Plan *plan, const dp_model *model, dp_options *o) {
+  bool trains = false, splits_parameters = false;
+  const char **frozen = NULL;
+  for (size_t p = 0; p < plan->roles[0]->n_programs; p++) trains |= !strcmp(plan->roles[0]->programs[p]->name, "train");
+  *o = (dp_options){.batch = plan->batch, .strategy = *plan->strategy ? plan->strategy : NULL};
+  DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &o->mesh));
+  o->mode = trains ? "train" : "infer";
+  o->precision = plan->precision == DP_FLOAT64 ? DP_FLOAT64 : DP_NO_TYPE;
+  if (trains && *plan->loss) o->loss = plan->loss;
+  if (trains && *plan->optimizer) o->optimizer = plan->optimizer;
+  if (has_operator(plan, "GroupedBatchNormalization")) o->batchnorm = "local";
+  for (size_t i = 0; i < plan->n_persistents; i++) {
+    const Dp__Persistent *p = plan->persistents[i];
+    splits_parameters |= p->kind == DP_PARAMETER && p->n_placements && p->placements[0]->kind == DP_SHARD;
+    int32_t of_model = dp_model_find_persistent(model, p->name);
+    if (!trains || !p->frozen || of_model < 0 || model->persistents[of_model].kind != DP_PARAMETER) continue;
+    const char *glob = escape(arena, p->name);
+    DP_PUSH(arena, frozen, o->n_freeze, glob);
+  }
+  o->freeze = frozen;
+  if (o->strategy && !strcmp(o->strategy, "zero")) o->zero_stage = splits_parameters ? 3 : 1;
+  o->stop_after = "place";
+  return DP_OK;
+}
+
+static dp_status hold_against(dp_arena *arena, const Dp__Plan *plan, const char *path) {
+  dp_model *model;
+  dp_options options;
+  dp_against_report report;
+  Dp__Plan *none;
+  DP_TRY(dp_dpc_import_read(arena, path, &model));
+  DP_TRY(options_of(arena, plan, model, &options));
+  DP_TRY(dp_status_context(dp_pipeline_run(model, &options, &none), "%s, compiled as the plan was", path));
+  DP_TRY(dp_status_context(dp_against_check(arena, plan, model, &report), "%s", path));
+  printf("the same as %s: %d persistent values; in %d programs %d outputs and %d updates\n", path, report.persistents,
+         report.programs, report.outputs, report.updates);
+  return DP_OK;
+}
+
 dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
-  static const struct argp_option table[] = {{"against", KEY_AGAINST, "MODEL", OPTION_HIDDEN, 0, 0}, {0}};
+  static const struct argp_option table[] = {
+      {"against", KEY_AGAINST, "MODEL", 0,
+       "hold the plan's logical graphs and first values against those of MODEL, compiled as the plan says it was", 0},
+      {0}};
   static const struct argp argp = {
       .options = table,
       .parser = parse,
@@ -50,13 +116,11 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
           "Checks a plan: that it has no race, no deadlock and no overlap of what is needed together, and that it "
           "computes "
           "what its logical graph says. Prints what was proved, or the first rule that does not hold and exits 65.\v"
-          "Example:\n  dpc verify plan.bin",
+          "Examples:\n  dpc verify plan.bin\n  dpc verify plan.bin --against=model.onnx",
   };
   verify_options o = {0};
   DP_TRY(dp_cli_parse(&argp, argc, argv, &o));
   if (!o.path) return dp_fail(EX_USAGE, "no plan is given: dpc verify PLAN");
-  if (o.against)
-    return dp_fail(EX_UNAVAILABLE, "--against is not built: a plan is checked against the graph inside it");
   Dp__Plan *plan;
   DP_TRY(dp_plan_read(arena, o.path, &plan));
   dp_verify_report report = {0};
@@ -64,5 +128,5 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
   if (status) return dp_status_context(status, "%s", o.path);
   dp_verify_print(&report, stdout);
   print_programs(plan);
-  return DP_OK;
+  return o.against ? dp_status_context(hold_against(arena, plan, o.against), "%s", o.path) : DP_OK;
 }

@@ -60,7 +60,6 @@ TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
   for (const char *option :
        {"--strategy=tensor", "--strategy=auto", "--target=cuda", "--microbatches=4", "--schedule=1f1b"})
     Refused(Compile(option), 69, {"not built"});
-  Refused("dpc verify x.bin --against=x.dpt", 69, {"--against", "not built"});
   EXPECT_FALSE(Exists(File("plan.bin")));
 }
 
@@ -78,6 +77,29 @@ TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
   for (const char *line : {"  hidden.weight                    [S(0)] 8.0 KiB of 16.0 KiB\n",
                            "  optimizer state                  9.4 KiB of 18.8 KiB\n"})
     EXPECT_NE(zero.find(line), std::string::npos) << line << zero;
+}
+
+TEST_F(Dpc, AgainstAModel) {
+  std::string plan = File("plan.bin"), other = Read(mlp);
+  for (const char *how : {"", "--strategy=data --devices=3 --precision=fp64 --optimizer=adam(lr=0.1,clip_norm=1)",
+                          "--strategy=zero --zero-stage=3 --devices=2 --freeze=hidden.*", "--mode=infer"}) {
+    Must(Compile(how));
+    std::string out = Must("dpc verify " + plan + " --against=" + mlp).out;
+    EXPECT_NE(out.find(std::string("the same as ") + mlp), std::string::npos) << how << out;
+  }
+  Must(Compile("--strategy=data --devices=2"));
+  size_t at = other.find("Relu(");
+  ASSERT_NE(at, std::string::npos);
+  std::string changed = other;
+  changed.replace(at, 5, "Tanh(");
+  Refused("dpc verify " + plan + " --against=" + Write("tanh.dpt", changed), 65, {"tanh.dpt", "Relu", "Tanh"});
+  changed = other;
+  at = changed.find("kaiming_uniform(");
+  ASSERT_NE(at, std::string::npos);
+  changed.replace(at, 16, "uniform(-1,1) // ");
+  Refused("dpc verify " + plan + " --against=" + Write("first.dpt", changed), 65, {"first.dpt", "other values"});
+  Refused("dpc verify " + plan + " --against=examples/digits_cnn.dpt", 65, {"digits_cnn.dpt"});
+  Refused("dpc verify " + plan + " --against=" + File("absent.dpt"), 66, {"absent.dpt"});
 }
 
 TEST_F(Dpc, ContradictionsAreNamed) {
