@@ -42,7 +42,6 @@ static const struct {
     {"GroupNormalization", "stash_type", DP_ATTR_INT, 1, NULL},
     {"LayerNormalization", "stash_type", DP_ATTR_INT, 1, NULL},
     {"RMSNormalization", "stash_type", DP_ATTR_INT, 1, NULL},
-    {"MaxPool", "storage_order", DP_ATTR_INT, 0, NULL},
     {"ArgMax", "select_last_index", DP_ATTR_INT, 0, NULL},
     {"ArgMin", "select_last_index", DP_ATTR_INT, 0, NULL},
 };

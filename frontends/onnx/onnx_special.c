@@ -91,12 +91,33 @@ static dp_status modulo(dp_onnx_node *node, bool *done) {
   return dp_fail(EX_UNAVAILABLE, "attribute 'fmod' of Mod (0) is not supported for floats");
 }
 
+// Until opset 20 the axis is 1 when not given.
+static dp_status transform(dp_onnx_node *node, bool *done) {
+  (void)done;
+  if (node->scope->opset < 20 && node->n_inputs < 3 && !dp_onnx_node_get(node, "axis"))
+    dp_onnx_node_set(node, dp_attr_int("axis", 1));
+  return DP_OK;
+}
+
+// Opset 10 has no roi before the scales, and one way of counting.
+static dp_status resize(dp_onnx_node *node, bool *done) {
+  (void)done;
+  if (node->scope->opset >= 11 || node->n_inputs != 2) return DP_OK;
+  dp_onnx_binding *scales = node->inputs[1];
+  DP_PUSH(node->reader->arena, node->inputs, node->n_inputs, scales);
+  node->inputs[1] = NULL;
+  dp_onnx_node_set(node, dp_attr_string("coordinate_transformation_mode", "asymmetric"));
+  dp_onnx_node_set(node, dp_attr_string("nearest_mode", "floor"));
+  return DP_OK;
+}
+
 dp_status dp_onnx_special(dp_onnx_node *node, bool *done) {
   static const struct {
     const char *op;
     dp_status (*function)(dp_onnx_node *node, bool *done);
   } table[] = {{"Softmax", along_rows}, {"LogSoftmax", along_rows},
-               {"Hardmax", along_rows}, {"BatchNormalization", normalization},
+               {"Hardmax", along_rows}, {"DFT", transform},
+               {"Resize", resize},      {"BatchNormalization", normalization},
                {"Cast", cast},          {"Mod", modulo},
                {"Add", broadcast},      {"Sub", broadcast},
                {"Mul", broadcast},      {"Div", broadcast},

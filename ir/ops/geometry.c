@@ -131,5 +131,5 @@ dp_status dp_geometry_infer_pool(dp_node *node) {
 
 void dp_geometry_rows_pool(dp_rows *rows) {
   const dp_shape *x = dp_common_shape(rows->node, 0);
-  for (int d = 0; d < 2; d++) dp_rows_split(rows, x->dims[d], (int[]){d, d, d}, (int[]){d});
+  for (int d = 0; d < 2; d++) dp_rows_split(rows, x->dims[d], (int[]){d, d, d}, (int[]){d, d});
 }

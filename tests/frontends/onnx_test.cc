@@ -253,8 +253,7 @@ TEST(OnnxTest, AttributesThatSayNothingNew) {
       return Attributes{m.Ints("kernel_shape", {1}), m.Int("storage_order", order)};
     });
   };
-  EXPECT_EQ(pool(0), "y: float32[N,2,3] = MaxPool(x) {kernel_shape=[1]} [name=n_y]\n");
-  EXPECT_EQ(pool(1), "69: node 'n_y' (MaxPool): attribute 'storage_order' of MaxPool (1) is not supported");
+  EXPECT_EQ(pool(1), "y: float32[N,2,3] = MaxPool(x) {kernel_shape=[1], storage_order=1} [name=n_y]\n");
 }
 
 TEST(OnnxTest, OpsetsThatAreRead) {
@@ -301,6 +300,24 @@ TEST(OnnxTest, AttributesBecomeMoreOperandsThanThereAre) {
                 },
                 {"1", "2", "3"}),
             "y: float32[1,3,5] = Pad(x) {pads=[0,1,0,0,0,2], constant_value=2.0} [name=n_y]\n");
+}
+
+TEST(OnnxTest, ResizeCountedInOneWayInOpset10) {
+  Onnx m(10);
+  m.Input("x", FLOAT, {"N", "3"});
+  m.Initializer("scales", {2}, std::vector<float>{1, 2});
+  m.Node("Resize", {"x", "scales"}, {"y"}, {m.String("mode", "linear")});
+  m.Output("y");
+  std::string text = m.Import();
+  for (const char *part : {"y: float32[N,6] = Resize(x) {", "mode=\"linear\"", "scales=[1.0,2.0]",
+                           "nearest_mode=\"floor\"", "coordinate_transformation_mode=\"asymmetric\""})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+}
+
+TEST(OnnxTest, TheTransformHadAnotherAxisBeforeOpset20) {
+  auto none = [](Onnx &) { return Attributes{}; };
+  EXPECT_EQ(One(19, "DFT", none, {"N", "2", "3", "1"}), "y: float32[N,2,3,2] = DFT(x) {axis=1} [name=n_y]\n");
+  EXPECT_EQ(One(20, "DFT", none, {"N", "2", "3", "1"}), "y: float32[N,2,3,2] = DFT(x) [name=n_y]\n");
 }
 
 TEST(OnnxTest, WholeNumbersMayBeFloats) {

@@ -171,16 +171,31 @@ def conv_transpose(a, x, w, b=None):
 
 
 def max_pool(a, x):
+    return max_pool_places(a, x)[0]
+
+
+def max_pool_places(a, x):
+    """The largest elements, and their places in the whole tensor."""
     if not x.is_floating_point():
-        return max_pool(a, x.double()).to(x.dtype)
-    kernel, rank = a["kernel_shape"], x.dim() - 2
+        y, places = max_pool_places(a, x.double())
+        return [y.to(x.dtype), places]
+    kernel, rank, planes = a["kernel_shape"], x.dim() - 2, x.shape[:2]
     begin, end = pads_of(a, x.shape[2:], kernel)
     function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][rank - 1]
-    more = dict(stride=a.get("strides", [1] * rank), dilation=a.get("dilations", [1] * rank))
+    more = dict(stride=a.get("strides", [1] * rank), dilation=a.get("dilations", [1] * rank), return_indices=True)
     if a.get("ceil_mode"):
         assert begin == end
-        return function(x, kernel, padding=begin, ceil_mode=True, **more)
-    return function(padded(x, begin, end, -math.inf), kernel, **more)
+        y, places = function(x, kernel, padding=begin, ceil_mode=True, **more)
+    else:
+        wide = padded(x, begin, end, -math.inf)
+        y, places = function(wide, kernel, **more)
+        at = np.unravel_index(places.numpy(), wide.shape[2:])
+        places = t(np.ravel_multi_index([p - b for p, b in zip(at, begin)], x.shape[2:]))
+    if a.get("storage_order"):
+        at = np.unravel_index(places.numpy(), x.shape[2:])
+        places = t(np.ravel_multi_index(at, x.shape[2:], order="F"))
+    first = torch.arange(math.prod(planes)).reshape(*planes, *[1] * rank) * math.prod(x.shape[2:])
+    return [y, places + first]
 
 
 def average_pool(a, x):
@@ -803,7 +818,7 @@ OPS = {
     "ConvTranspose": lambda a, *x: conv_transpose(a, *map(t, x)),
     "dp.ConvGradInput": lambda a, w, dy: backward(lambda x: conv(a, x, t(w)), zeros(a), t(dy)),
     "dp.ConvGradWeight": lambda a, x, dy: backward(lambda w: conv(a, t(x), w), zeros(a), t(dy)),
-    "MaxPool": lambda a, x: max_pool(a, t(x)),
+    "MaxPool": lambda a, x: max_pool_places(a, t(x)),
     "dp.MaxPoolGrad": lambda a, x, dy: backward(lambda v: max_pool(a, v), t(x), t(dy)),
     "AveragePool": lambda a, x: average_pool(a, t(x)),
     "dp.AveragePoolGrad": lambda a, dy: backward(lambda v: average_pool(a, v), zeros(a), t(dy)),
@@ -868,6 +883,8 @@ OPS = {
     "Col2Im": by_onnx("Col2Im", 1, 18, {"image_shape": (1, np.int64), "block_shape": (2, np.int64)}),
     "EyeLike": lambda a, x: np.eye(*x.shape, a.get("k", 0), TYPES[a["dtype"]] if "dtype" in a else x.dtype),
     "TensorScatter": by_onnx("TensorScatter", 1, 24),
+    "DFT": by_onnx("DFT", 1, 20, {"dft_length": (1, np.int64), "axis": (2, np.int64)}),
+    "MaxUnpool": by_onnx("MaxUnpool", 1, 22, {"output_shape": (2, np.int64)}),
     "dp.SGD": sgd,
     "dp.Adam": adam,
     "dp.Dropout": dropout,
