@@ -210,9 +210,12 @@ def make_layers(layers, shape):
         module = make_layer(layer, list(x.shape[1:]))
         if module is None:
             continue
-        with torch.no_grad():
-            y = module.eval()(x.clone())
-        if math.prod(y.shape[1:]) > 3000:
+        try:
+            with torch.no_grad():
+                y = module.eval()(x.clone())
+        except (RuntimeError, ValueError):  # PyTorch does not take the shape
+            continue
+        if not 0 < math.prod(y.shape[1:]) <= 3000:
             continue
         modules.append(module)
         x = y
