@@ -21,6 +21,9 @@ import time
 import unittest
 import warnings
 
+# Expected numbers made by NumPy in complex64 that are 1.9e-7 where 0 is exact; ONNX's tolerance there is 1e-7.
+TOLERANCES = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse_opset19")}
+
 TEST_SECONDS = 120  # after which a test counts as hung
 
 
@@ -55,7 +58,7 @@ def make_runner():
 
     with warnings.catch_warnings():  # ONNX's references divide by zero on purpose
         warnings.simplefilter("ignore")
-        return BackendTest(Recording, __name__), declared
+        return BackendTest(Recording, __name__, test_kwargs=TOLERANCES), declared
 
 
 def run_case(case, declared):
