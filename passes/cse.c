@@ -8,25 +8,25 @@
 
 // ---- equality of nodes ----------------------------------------------------------------------------------------------
 
-static uint64_t mix(uint64_t hash, uint64_t word) {
+uint64_t dp_cse_mix(uint64_t hash, uint64_t word) {
   uint64_t words[] = {hash, word};
   return dp_hash64(words, sizeof words);
 }
 
-static uint64_t hash_attr(const dp_attr *attr) {
-  uint64_t hash = mix(dp_hash_name(attr->name), (uint64_t)attr->kind + (attr->count << 8));
+uint64_t dp_cse_hash_attr(const dp_attr *attr) {
+  uint64_t hash = dp_cse_mix(dp_hash_name(attr->name), (uint64_t)attr->kind + (attr->count << 8));
   switch (attr->kind) {
     case DP_ATTR_INT:
     case DP_ATTR_FLOAT:
-      return mix(hash, dp_hash64(&attr->i, sizeof attr->i));
+      return dp_cse_mix(hash, dp_hash64(&attr->i, sizeof attr->i));
     case DP_ATTR_STRING:
-      return mix(hash, dp_hash_name(attr->s));
+      return dp_cse_mix(hash, dp_hash_name(attr->s));
     case DP_ATTR_INTS:
-      return mix(hash, dp_hash64(attr->ints, attr->count * sizeof *attr->ints));
+      return dp_cse_mix(hash, dp_hash64(attr->ints, attr->count * sizeof *attr->ints));
     case DP_ATTR_FLOATS:
-      return mix(hash, dp_hash64(attr->floats, attr->count * sizeof *attr->floats));
+      return dp_cse_mix(hash, dp_hash64(attr->floats, attr->count * sizeof *attr->floats));
     case DP_ATTR_DIMS:
-      return mix(hash, dp_hash64(attr->dims, attr->count * sizeof *attr->dims));
+      return dp_cse_mix(hash, dp_hash64(attr->dims, attr->count * sizeof *attr->dims));
     default:
       return hash;
   }
@@ -34,10 +34,11 @@ static uint64_t hash_attr(const dp_attr *attr) {
 
 // Attributes count as a set: their order says nothing.
 static uint64_t hash_node(const dp_node *node) {
-  uint64_t hash = mix((uint64_t)(uintptr_t)node->op, (uint64_t)node->n_inputs), attrs = 0;
-  for (int i = 0; i < node->n_inputs; i++) hash = mix(hash, node->inputs[i] ? (uint64_t)node->inputs[i]->id + 1 : 0);
-  for (int i = 0; i < node->n_attrs; i++) attrs += hash_attr(&node->attrs[i]);
-  return mix(hash, attrs);
+  uint64_t hash = dp_cse_mix((uint64_t)(uintptr_t)node->op, (uint64_t)node->n_inputs), attrs = 0;
+  for (int i = 0; i < node->n_inputs; i++)
+    hash = dp_cse_mix(hash, node->inputs[i] ? (uint64_t)node->inputs[i]->id + 1 : 0);
+  for (int i = 0; i < node->n_attrs; i++) attrs += dp_cse_hash_attr(&node->attrs[i]);
+  return dp_cse_mix(hash, attrs);
 }
 
 static bool is_equal_node(const dp_node *a, const dp_node *b) {
@@ -101,7 +102,7 @@ static void merge_constants(dp_arena *scratch, dp_rewrite *rewrite) {
   for (int32_t i = 0; i < graph->n_values; i++) {
     dp_value *v = graph->values[i];
     if (v->kind != DP_VALUE_CONSTANT) continue;
-    uint64_t hash = mix(dp_hash64(v->constant->data, v->constant->bytes), v->constant->dtype);
+    uint64_t hash = dp_cse_mix(dp_hash64(v->constant->data, v->constant->bytes), v->constant->dtype);
     dp_value *first = (dp_value *)find_or_add(&t, hash, v, equal_constants);
     if (first == v) continue;
     dp_rewrite_replace(rewrite, v, first);

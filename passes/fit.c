@@ -7,7 +7,8 @@
 
 enum { MOST_DEVICES = 4096 };  // that are tried
 
-static const char data_axis[] = "data";
+// The axes that grow, the first that there is.
+static const char *const axes[] = {"data", "tensor"};
 
 dp_fit_bytes dp_fit_measure(const Dp__Plan *plan) {
   dp_fit_bytes most = {0, 0};
@@ -30,8 +31,9 @@ typedef struct {
   const dp_options *options;  // as asked for
   dp_fit_read read;
   void *arg;
+  const char *axis;  // that grows; NULL: there is none
   int64_t batch,
-      devices;   // of the plan that does not fit; devices: along the axis that splits the batch, 0: there is none
+      devices;   // of the plan that does not fit; devices: along `axis`, 0: there is none
   bool by_mesh;  // the devices were asked for as a mesh
 } fit;
 
@@ -48,7 +50,7 @@ static dp_options changed(const fit *f, int64_t batch, int64_t devices) {
   if (batch != f->batch) o.batch = batch;
   if (devices == f->devices) return o;
   if (f->by_mesh)
-    o.mesh.axes[dp_mesh_find(&o.mesh, data_axis)].size = devices;
+    o.mesh.axes[dp_mesh_find(&o.mesh, f->axis)].size = devices;
   else
     o.devices = devices;
   if (!o.strategy || !strcmp(o.strategy, "single")) o.strategy = "data";
@@ -132,8 +134,9 @@ static dp_status refuse(dp_arena *arena, const fit *f, const Dp__Plan *plan) {
 dp_status dp_fit_check(const Dp__Plan *plan, const dp_options *options, dp_fit_read read, void *arg) {
   if (!options->memory_bytes || takes_at_most(plan, options->memory_bytes)) return DP_OK;
   fit f = {.options = options, .read = read, .arg = arg, .batch = plan->batch, .by_mesh = options->mesh.n_axes > 0};
-  for (size_t a = 0; a < plan->n_mesh; a++)
-    if (!strcmp(plan->mesh[a]->name, data_axis)) f.devices = plan->mesh[a]->size;
+  for (size_t k = 0; k < DP_COUNT(axes) && !f.axis; k++)
+    for (size_t a = 0; a < plan->n_mesh; a++)
+      if (!strcmp(plan->mesh[a]->name, axes[k])) f.axis = axes[k], f.devices = plan->mesh[a]->size;
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return dp_fail(DP_EX_MEMORY, "out of memory");
   dp_status status = refuse(arena, &f, plan);

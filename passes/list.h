@@ -24,7 +24,17 @@ extern const dp_pass dp_pass_kernels;    // kernels.c
 extern const dp_pass dp_pass_memory;     // memory.c
 extern const dp_pass dp_pass_emit;       // emit.c
 
+// strategy.c: whether it was asked for by this name.
+bool dp_strategy_is(const dp_options *options, const char *name);
+
 // strategy.c: whether what is gathered of a persistent value is gathered anew for each use, and freed after it.
 bool dp_strategy_gathers_again(const dp_options *options);
+
+// cse.c: hashes, for what else tells equal nodes from others.
+uint64_t dp_cse_mix(uint64_t hash, uint64_t word);
+uint64_t dp_cse_hash_attr(const dp_attr *attr);
+
+// tensor.c: splits parameters over mesh axis `tensor`, where there is one, by annotations.
+dp_status dp_tensor_choose(dp_compile *compile) DP_MUST_USE;
 
 #endif

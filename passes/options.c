@@ -25,10 +25,10 @@ static dp_status check_choice(const char *option, const char *given, const char 
 }
 
 static dp_status check_choices(const dp_options *o) {
-  static const char *const strategies[] = {"single", "data", "zero", "tensor", "pipeline", "manual", "auto", NULL};
+  static const char *const strategies[] = {"single", "data", "zero", "tensor", "manual", "pipeline", "auto", NULL};
   static const char *const modes[] = {"train", "infer", NULL};
   static const char *const norms[] = {"sync", "local", NULL};
-  if (o->strategy) DP_TRY(check_choice("--strategy", o->strategy, strategies, 3));
+  if (o->strategy) DP_TRY(check_choice("--strategy", o->strategy, strategies, 5));
   if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes, 2));
   if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms, 2));
   if (o->microbatches) return unavailable("--microbatches");
@@ -58,9 +58,16 @@ static dp_status check_mesh(const dp_mesh *mesh) {
   return DP_OK;
 }
 
+// The axis that a strategy cannot do without; NULL: whichever the mesh has.
+static const char *axis_of(const dp_options *o) {
+  if (dp_strategy_is(o, "manual")) return NULL;
+  return dp_strategy_is(o, "tensor") ? "tensor" : "data";
+}
+
 static dp_status make_mesh(dp_compile *compile) {
   const dp_options *o = compile->options;
   dp_model *model = compile->model;
+  const char *axis = axis_of(o);
   bool single = !o->strategy || !strcmp(o->strategy, "single");
   if (o->devices < 0 || o->devices > MAX_DEVICES)
     return dp_fail(EX_USAGE, "--devices=%lld: 1 to %d are expected", (long long)o->devices, MAX_DEVICES);
@@ -68,12 +75,15 @@ static dp_status make_mesh(dp_compile *compile) {
     DP_TRY(check_mesh(&o->mesh));
     model->mesh = o->mesh;
     for (int i = 0; i < o->mesh.n_axes; i++) model->mesh.axes[i].name = dp_strdup(model->arena, o->mesh.axes[i].name);
-  } else if (o->devices || !model->mesh.n_axes || single) {
+  } else if (!axis && !model->mesh.n_axes) {
+    return dp_fail(EX_CONFIG, "--strategy=manual needs a mesh, of the model or by --mesh");
+  } else if (axis && (o->devices || !model->mesh.n_axes || single)) {
     // A model's own mesh is for those who ask for several devices.
-    model->mesh = (dp_mesh){1, {{"data", o->devices ? o->devices : 1}}};
+    model->mesh = (dp_mesh){1, {{axis, o->devices ? o->devices : 1}}};
   }
-  if (!single && dp_mesh_find(&model->mesh, "data") < 0)
-    return dp_fail(EX_CONFIG, "--strategy=%s splits over an axis 'data', which the mesh does not have", o->strategy);
+  if (!single && axis && dp_mesh_find(&model->mesh, axis) < 0)
+    return dp_fail(EX_CONFIG, "--strategy=%s splits over an axis '%s', which the mesh does not have", o->strategy,
+                   axis);
   int64_t devices = dp_mesh_devices(&model->mesh);
   if (o->devices && o->devices != devices)
     return dp_fail(EX_CONFIG, "--devices=%lld, but the mesh has %lld devices", (long long)o->devices,

@@ -102,13 +102,33 @@ static dp_status update_all(dp_place *place, dp_place_source *source) {
 
 // ---- programs -------------------------------------------------------------------------------------------------------
 
-static dp_place_source source_of(const dp_graph *program) {
-  dp_arena *arena = program->arena;
+// What an operator takes to update a persistent value serves it, and so does what that is made of element by element.
+static void find_serving(dp_place_source *s) {
+  const dp_graph *program = s->graph;
+  for (int32_t i = program->n_nodes; i-- > 0;) {
+    const dp_node *node = program->nodes[i];
+    int32_t p = -1;
+    if (dp_op_is(node->op, DP_OP_UPDATE) && node->inputs[0])
+      p = node->inputs[0]->persistent;
+    else if (dp_op_is(node->op, DP_OP_ELEMENTWISE))
+      p = s->serves[node->outputs[0]->id];
+    for (int k = 0; k < node->n_inputs && p >= 0; k++) {
+      const dp_value *x = node->inputs[k];
+      if (x && x->producer && dp_shape_equal(&x->type.shape, &program->model->persistents[p].type.shape))
+        s->serves[x->id] = p;
+    }
+  }
+}
+
+static dp_place_source source_of(dp_arena *arena, const dp_graph *program) {
   size_t n = (size_t)program->n_values;
   dp_place_source s = {.graph = program, .map = dp_alloc_n(arena, n, sizeof *s.map)};
   s.uses = dp_alloc_n(arena, n, sizeof *s.uses);
   s.update = dp_alloc_n(arena, n, sizeof *s.update);
   memset(s.update, 0xff, n * sizeof *s.update);
+  s.serves = dp_alloc_n(arena, n, sizeof *s.serves);
+  memset(s.serves, 0xff, n * sizeof *s.serves);
+  find_serving(&s);
   for (int32_t i = 0; i < program->n_nodes; i++)
     for (int k = 0; k < program->nodes[i]->n_inputs; k++)
       if (program->nodes[i]->inputs[k]) s.uses[program->nodes[i]->inputs[k]->id]++;
@@ -124,13 +144,21 @@ static void enter_source(dp_place *place, dp_place_source *source, const dp_valu
   if (value && value->kind != DP_VALUE_RESULT) dp_place_node_operand(place, source, value);
 }
 
-static dp_status place_program(const dp_compile *compile, const dp_graph *program, int data_axis, dp_graph **placed) {
+// The mesh axis on which samples are split; -1: none. A manual strategy splits what --split names.
+static int data_axis_of(const dp_compile *compile) {
+  const dp_mesh *mesh = &compile->model->mesh;
+  int axis = dp_mesh_find(mesh, "data");
+  if (dp_strategy_is(compile->options, "manual") && !compile->options->n_splits) return -1;
+  return axis >= 0 && mesh->axes[axis].size > 1 ? axis : -1;
+}
+
+dp_status dp_place_program(const dp_compile *compile, const dp_graph *program, int32_t *starts, dp_graph **placed) {
   dp_model *model = compile->model;
-  dp_place place = {.model = model, .options = compile->options, .data_axis = data_axis};
+  dp_place place = {.model = model, .options = compile->options, .data_axis = data_axis_of(compile), .starts = starts};
   place.logical = dp_graph_create(model, program->name);
   place.device = *placed = dp_graph_create(model, program->name);
   place.device->logical = place.logical;
-  dp_place_source source = source_of(program);
+  dp_place_source source = source_of(model->arena, program);
   // In the order of their first use, which printing and reading back does not change.
   for (int32_t i = 0; i < program->n_nodes; i++)
     for (int k = 0; k < program->nodes[i]->n_inputs; k++) enter_source(&place, &source, program->nodes[i]->inputs[k]);
@@ -144,19 +172,21 @@ static dp_status place_program(const dp_compile *compile, const dp_graph *progra
   for (int i = 0; i < program->n_outputs; i++)
     if (program->outputs[i].value->kind == DP_VALUE_RESULT)
       output(&place, program->outputs[i].name, source.map[program->outputs[i].value->id]);
-  DP_TRY(update_all(&place, &source));
-  return dp_graph_verify(place.logical);
+  return update_all(&place, &source);
+}
+
+dp_status dp_place_homes(dp_model *model) {
+  for (int32_t i = 0; i < model->n_persistents; i++) DP_TRY(place_persistent(model, &model->persistents[i]));
+  return DP_OK;
 }
 
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
-  int data_axis = dp_mesh_find(&model->mesh, "data");
-  if (data_axis >= 0 && model->mesh.axes[data_axis].size == 1) data_axis = -1;
-  for (int32_t i = 0; i < model->n_persistents; i++) DP_TRY(place_persistent(model, &model->persistents[i]));
+  DP_TRY(dp_place_homes(model));
   for (int i = 0; i < model->n_graphs; i++) {
-    dp_graph *placed;
-    DP_TRY(dp_status_context(place_program(compile, model->graphs[i], data_axis, &placed), "program %s",
-                             model->graphs[i]->name));
+    dp_graph *program = model->graphs[i], *placed;
+    DP_TRY(dp_status_context(dp_place_program(compile, program, NULL, &placed), "program %s", program->name));
+    DP_TRY(dp_status_context(dp_graph_verify(placed->logical), "program %s", program->name));
     dp_model_add_graph(model, placed);
   }
   return DP_OK;

@@ -28,6 +28,7 @@ typedef struct {
   int32_t n_values;        // of the table
   dp_place_value *values;  // by id of the logical value
   dp_arena *scratch;       // emptied now and then, between nodes
+  int32_t *starts;         // by node of the program: nodes of the device graph before it; NULL: nobody asks
 } dp_place;
 
 // A graph whose nodes are being placed: the program as it was, or a node's lowering. Tables by value id.
@@ -36,7 +37,16 @@ typedef struct {
   dp_value **map;   // what stands for the value in the logical graph; NULL: nothing yet
   int *uses;        // by operands, outputs and updates
   int32_t *update;  // the persistent value that ends the program as this value; -1: none
+  int32_t *serves;  // the persistent value that is updated with it element by element, a gradient; -1: none. NULL: none
 } dp_place_source;
+
+// ---- place.c: programs -----------------------------------------------------------------------------------------------
+
+// The homes of persistent values, as they are annotated.
+dp_status dp_place_homes(dp_model *model) DP_MUST_USE;
+// The device form of a program; the model that it is for is compile->model, whose homes are set. starts: see dp_place.
+dp_status dp_place_program(const dp_compile *compile, const dp_graph *program, int32_t *starts,
+                           dp_graph **placed) DP_MUST_USE;
 
 // ---- place_copy.c: values and their copies --------------------------------------------------------------------------
 

@@ -159,6 +159,7 @@ static void ask_for(const dp_place *place, const dp_value *input, dp_placement *
   const dp_shape *shape = &input->type.shape;
   const dp_split *split = dp_options_split(place->options, input->name);
   if (place->data_axis < 0 || (split && split->axis == DP_SPLIT_NONE)) return;
+  if (!split && dp_strategy_is(place->options, "manual")) return;
   int dim = split ? split->axis + (split->axis < 0 ? shape->rank : 0) : 0;
   while (!split && dim < shape->rank && !dp_dim_is_symbolic(shape->dims[dim])) dim++;
   if (dim < shape->rank) placements[place->data_axis] = dp_shard(dim);

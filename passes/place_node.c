@@ -152,6 +152,7 @@ dp_status dp_place_node_walk(dp_place *place, dp_place_source *source) {
       place->scratch = dp_arena_create(0);
       if (!place->scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
     }
+    if (outermost && place->starts) place->starts[i] = place->device->n_nodes;
     status = place_node(place, source, source->graph->nodes[i]);
   }
   if (outermost) {

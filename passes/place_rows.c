@@ -43,8 +43,11 @@ static bool is_legal(const dp_place_choice *c, int axis, const dp_row *row) {
   return true;
 }
 
-// Whether the strategy asks for a split that no operand brings.
+// Whether a split that no operand brings is asked for: by the strategy, or by a persistent value that lies so and is updated
+// with the result.
 static bool is_asked(const dp_place_choice *c, int axis, const dp_value *result, dp_placement p) {
+  int32_t served = c->source->serves ? c->source->serves[result->id] : -1;
+  if (served >= 0 && dp_placement_equal(p, c->place->model->persistents[served].placements[axis])) return true;
   return axis == c->place->data_axis && dp_dim_is_symbolic(result->type.shape.dims[p.dim]);
 }
 

@@ -6,15 +6,19 @@
 //         (schedule.c). Rajbhandari, Rasley, Ruwase, He: "ZeRO: Memory Optimizations Toward Training Trillion Parameter
 //         Models", SC 2020.
 //
-// A user's annotation of the same axis stands. A tensor is split along its first dim of as many extents as the axis has
+//   tensor: parameters, with their state, are split over axis `tensor` as costs least (tensor.c); under any strategy whose
+//         mesh has that axis.
+//   manual: nothing. Only what is annotated is split, and an annotation that cannot hold is refused.
+//
+// A user's annotation of the same axis stands. For zero a tensor is split along its first dim of as many extents as the axis has
 // devices, else along its longest; scalars are not.
 #include <string.h>
 
 #include "passes/list.h"
 
-static bool is_zero(const dp_options *o) { return o->strategy && !strcmp(o->strategy, "zero"); }
+bool dp_strategy_is(const dp_options *o, const char *name) { return o->strategy && !strcmp(o->strategy, name); }
 
-bool dp_strategy_gathers_again(const dp_options *o) { return is_zero(o) && o->zero_stage == 3; }
+bool dp_strategy_gathers_again(const dp_options *o) { return dp_strategy_is(o, "zero") && o->zero_stage == 3; }
 
 static const dp_pin *pin_of(const dp_persistent *p, const char *axis) {
   for (int i = 0; i < p->n_pins; i++)
@@ -51,10 +55,29 @@ static void split(dp_model *model, dp_persistent *p, const dp_mesh_axis *axis) {
   p->pins = pins;
 }
 
+// What is written in the model holds, and nothing else is asked for: it must all be possible.
+static dp_status check_manual(const dp_model *model) {
+  for (int32_t i = 0; i < model->n_persistents; i++)
+    for (int k = 0; k < model->persistents[i].n_pins; k++)
+      if (dp_mesh_find(&model->mesh, model->persistents[i].pins[k].axis) < 0)
+        return dp_fail(EX_CONFIG, "'%s' is annotated for mesh axis '%s', which the mesh does not have; give --mesh",
+                       model->persistents[i].name, model->persistents[i].pins[k].axis);
+  for (int g = 0; g < model->n_graphs; g++)
+    for (int32_t i = 0; i < model->graphs[g]->n_nodes; i++) {
+      const dp_node *node = model->graphs[g]->nodes[i];
+      if (node->device >= 0 || node->stage >= 0)
+        return dp_fail(EX_UNAVAILABLE, "node '%s' is annotated with a %s; only 'shard' is built yet", node->name,
+                       node->device >= 0 ? "device" : "stage");
+    }
+  return DP_OK;
+}
+
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
+  if (dp_strategy_is(compile->options, "manual")) return check_manual(model);
+  DP_TRY(dp_tensor_choose(compile));
   int data = dp_mesh_find(&model->mesh, "data");
-  if (!is_zero(compile->options) || data < 0 || model->mesh.axes[data].size == 1) return DP_OK;
+  if (!dp_strategy_is(compile->options, "zero") || data < 0 || model->mesh.axes[data].size == 1) return DP_OK;
   for (int32_t i = 0; i < model->n_persistents; i++) {
     dp_persistent *p = &model->persistents[i];
     bool parameter = p->kind == DP_PARAMETER && dp_strategy_gathers_again(compile->options);

@@ -36,10 +36,12 @@ enum {
 static const struct argp_option table[] = {
     {"output", 'o', "PLAN", 0, "Where the plan goes (default: MODEL with .bin)", 0},
     {0, 0, 0, 0, "Devices", 1},
-    {"strategy", KEY_STRATEGY, "single|data|zero", 0,
-     "One device; replicas that share each batch; the same with optimizer state, gradients, parameters split", 0},
+    {"strategy", KEY_STRATEGY, "single|data|zero|tensor|manual", 0,
+     "One device; replicas that share each batch; the same with optimizer state, gradients, parameters split; "
+     "parameters split as costs least; as annotated and no other way (docs/strategies.md)",
+     0},
     {"devices", KEY_DEVICES, "N", 0, "That many devices, along one mesh axis named after the strategy", 0},
-    {"mesh", KEY_MESH, "AXIS=N,...", 0, "Devices along several axes, for models whose parameters name some of them", 0},
+    {"mesh", KEY_MESH, "AXIS=N,...", 0, "Devices along several axes: 'data' splits samples, 'tensor' parameters, others what annotations name", 0},
     {"target", KEY_TARGET, "cpu", 0, "What the devices are", 0},
     {"memory", KEY_MEMORY, "BYTES", 0,
      "Memory of each device; K, M, G and T multiply by 1024. A plan that takes more is refused, with what would fit",

@@ -58,7 +58,7 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
 
 TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
   for (const char *option :
-       {"--strategy=tensor", "--strategy=auto", "--target=cuda", "--microbatches=4", "--schedule=1f1b"})
+       {"--strategy=pipeline", "--strategy=auto", "--target=cuda", "--microbatches=4", "--schedule=1f1b"})
     Refused(Compile(option), 69, {"not built"});
   EXPECT_FALSE(Exists(File("plan.bin")));
 }

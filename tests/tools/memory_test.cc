@@ -47,10 +47,17 @@ TEST_F(Memory, WhatIsSaidToFitDoes) {
 }
 
 TEST_F(Memory, OfAMeshTheAxisDataGrows) {
-  const std::string options = "examples/vgg11.dpt --strategy=data --memory=120M --batch=64 --mesh=";
+  const std::string options = "examples/vgg11.dpt --strategy=data --memory=60M --batch=64 --mesh=";
   std::string answer = Answer(options + "data=2,tensor=2"), mesh = After(answer, "--mesh=");
   ASSERT_NE(mesh.find(",tensor=2"), std::string::npos) << answer;
   Fits(options + mesh);
+}
+
+TEST_F(Memory, WithoutItTheAxisTensorGrows) {
+  const std::string options = "examples/vgg11.dpt --strategy=tensor --memory=60M --batch=64 --devices=";
+  std::string devices = After(Answer(options + "2"), "--devices=");
+  ASSERT_NE(devices, "");
+  Fits(options + devices);
 }
 
 TEST_F(Memory, TheLimitIsToTheByte) {

@@ -1,0 +1,183 @@
+// Tensor parallelism: parameters that the compiler splits of its own accord compute what one device does, on even and uneven
+// meshes, alone and beside other axes; the plan is Megatron's where the network is a transformer; each device holds less.
+#include <chrono>
+#include <cmath>
+
+#include "tests/end_to_end/models.h"
+#include "tests/end_to_end/training.h"
+
+namespace dp_test {
+namespace {
+
+const char *const kOptimizers[] = {"sgd(lr=0.05,momentum=0.9,weight_decay=1e-3)", "adam(lr=1e-2)",
+                                   "adamw(lr=1e-2,clip_norm=0.5,schedule=cosine,total=12,warmup=2)"};
+// The last ones are short; one has no more samples than devices.
+const std::vector<int64_t> kBatches = {7, 7, 7, 7, 7, 7, 7, 7, 5, 2};
+const int kVocabulary = 97, kPositions = 6;
+
+// A GPT with fused projections to queries, keys and values, and a causal mask.
+std::string Gpt(int layers, int width, int heads, int vocabulary = kVocabulary, int positions = kPositions) {
+  std::string parameters, nodes, d = std::to_string(width), t = std::to_string(positions), h = "h0";
+  auto Parameter = [&](const std::string &name, const std::string &shape, const std::string &init) {
+    parameters += "  parameter " + name + ": float32[" + shape + "] = " + init + "\n";
+  };
+  auto Node = [&](const std::string &text) { nodes += "  " + text + "\n"; };
+  const std::string v = std::to_string(vocabulary), random = "kaiming_uniform()";
+  Parameter("wte", v + "," + d, "normal(0,0.5)");
+  Parameter("wpe", t + "," + d, "normal(0,0.5)");
+  Node("e = Gather(wte, x)");
+  Node("h0 = Add(e, wpe)");
+  for (int i = 0; i < layers; i++) {
+    const std::string b = "b" + std::to_string(i) + ".", d3 = std::to_string(3 * width), d4 = std::to_string(4 * width);
+    const std::string heads_of =
+        " {shape=[N," + t + "," + std::to_string(heads) + "," + std::to_string(width / heads) + "]}";
+    for (const char *norm : {"n1", "n2"}) {
+      Parameter(b + norm + ".w", d, "ones");
+      Parameter(b + norm + ".b", d, "zeros");
+    }
+    Parameter(b + "qkv.w", d + "," + d3, random);
+    Parameter(b + "qkv.b", d3, "zeros");
+    Parameter(b + "o.w", d + "," + d, random);
+    Parameter(b + "up.w", d + "," + d4, random);
+    Parameter(b + "up.b", d4, "zeros");
+    Parameter(b + "down.w", d4 + "," + d, random);
+    Parameter(b + "down.b", d, "zeros");
+    Node(b + "l1 = LayerNormalization(" + h + ", " + b + "n1.w, " + b + "n1.b)");
+    Node(b + "m = MatMul(" + b + "l1, " + b + "qkv.w)");
+    Node(b + "qkv = Add(" + b + "m, " + b + "qkv.b)");
+    Node(b + "q1, " + b + "k1, " + b + "v1 = Split(" + b + "qkv) {axis=2, split=[" + d + "," + d + "," + d + "]}");
+    for (const char *one : {"q", "k", "v"}) {
+      Node(b + one + "2 = Reshape(" + b + one + "1)" + heads_of);
+      Node(b + one + "3 = Transpose(" + b + one + "2) {perm=" + (*one == 'k' ? "[0,2,3,1]}" : "[0,2,1,3]}"));
+    }
+    Node(b + "dots = MatMul(" + b + "q3, " + b + "k3)");
+    Node(b + "scores = Div(" + b + "dots, root)");
+    Node(b + "masked = Add(" + b + "scores, mask)");
+    Node(b + "p = Softmax(" + b + "masked)");
+    Node(b + "drop = Dropout(" + b + "p) {ratio=0.1, training_mode=1}");
+    Node(b + "mixed = MatMul(" + b + "drop, " + b + "v3)");
+    Node(b + "t = Transpose(" + b + "mixed) {perm=[0,2,1,3]}");
+    Node(b + "joined = Reshape(" + b + "t) {shape=[N," + t + "," + d + "]}");
+    Node(b + "o = MatMul(" + b + "joined, " + b + "o.w)");
+    Node(b + "h1 = Add(" + h + ", " + b + "o)");
+    Node(b + "l2 = LayerNormalization(" + b + "h1, " + b + "n2.w, " + b + "n2.b)");
+    Node(b + "u1 = MatMul(" + b + "l2, " + b + "up.w)");
+    Node(b + "u2 = Add(" + b + "u1, " + b + "up.b)");
+    Node(b + "g = Gelu(" + b + "u2)");
+    Node(b + "w1 = MatMul(" + b + "g, " + b + "down.w)");
+    Node(b + "w2 = Add(" + b + "w1, " + b + "down.b)");
+    Node(b + "h2 = Add(" + b + "h1, " + b + "w2)");
+    h = b + "h2";
+  }
+  Parameter("head.w", d + "," + v, random);
+  Node("logits = MatMul(" + h + ", head.w)");
+  std::string mask = "  constant mask: float32[" + t + "," + t + "] = [";
+  for (int i = 0; i < positions; i++)
+    for (int k = 0; k < positions; k++) mask += std::string(i + k ? "," : "") + (k > i ? "-1e9" : "0");
+  return "model gpt {\n  loss \"softmax_cross_entropy(logits,label)\"\n  input x: int64[N," + t + "]\n" + parameters +
+         mask + "]\n  constant root: float32[] = 2\n" + nodes + "  output logits\n}\n";
+}
+
+Plan With(const std::string &text, const std::string &optimizer, const std::string &rest) {
+  return Compile(text, "batch=7 precision=fp64 optimizer=" + optimizer + " " + rest);
+}
+
+double Largest(const std::vector<double> &a, const std::vector<double> &b) {
+  double largest = a.size() == b.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < a.size() && i < b.size(); i++)
+    if (!(std::fabs(a[i] - b[i]) <= largest)) largest = std::fabs(a[i] - b[i]);
+  return largest;
+}
+
+// Tokens for a GPT, each with the next one to be said; the digits for all else.
+RunOptions Tokens() {
+  RunOptions options;
+  options.feed = [](const std::string &input, int64_t sample, int64_t place) {
+    return double((sample * 31 + (place + (input == "label")) * 17 + sample * place) % kVocabulary);
+  };
+  return options;
+}
+
+void ExpectSame(const std::string &text, const char *optimizer, const std::vector<std::string> &all) {
+  RunOptions feed = text.find("model gpt") == 0 ? Tokens() : RunOptions();
+  Training one(With(text, optimizer, ""), feed);
+  std::vector<double> losses = one.TrainAll(kBatches);
+  for (const std::string &options : all) {
+    SCOPED_TRACE(options);
+    Training many(With(text, optimizer, options), feed);
+    ExpectClose(many.TrainAll(kBatches), losses, 1e-9);
+    EXPECT_EQ(many.Replicas(), "");
+    for (const auto &entry : one.State())
+      EXPECT_LT(Largest(many.Numbers(entry.first), one.Numbers(entry.first)), 1e-8) << entry.first;
+    EXPECT_NEAR(many.Evaluate(0, 6), one.Evaluate(0, 6), 1e-9);
+    EXPECT_EQ(many.Correct(), one.Correct());
+  }
+}
+
+std::vector<std::string> Devices() {
+  std::vector<std::string> all;
+  for (int devices : {2, 3, 4, 5, 8}) all.push_back("strategy=tensor devices=" + std::to_string(devices));
+  return all;
+}
+
+const std::vector<std::string> kHybrids = {"strategy=tensor mesh=data:2,tensor:2", "strategy=data mesh=tensor:3,data:2",
+                                           "strategy=zero zero-stage=1 mesh=data:2,tensor:2",
+                                           "strategy=zero zero-stage=3 mesh=data:2,tensor:2"};
+
+TEST(Tensor, MlpIsWhatOneDeviceComputes) { ExpectSame(kMlp, kOptimizers[0], Devices()); }
+TEST(Tensor, CnnIsWhatOneDeviceComputes) { ExpectSame(kCnn, kOptimizers[1], Devices()); }
+TEST(Tensor, SmoothCnnIsWhatOneDeviceComputes) { ExpectSame(kSmooth, kOptimizers[2], Devices()); }
+TEST(Tensor, BlockIsWhatOneDeviceComputes) { ExpectSame(kBlock, kOptimizers[2], Devices()); }
+TEST(Tensor, GptIsWhatOneDeviceComputes) { ExpectSame(Gpt(2, 16, 4), kOptimizers[2], Devices()); }
+TEST(Tensor, BesideSamples) {
+  ExpectSame(kMlp, kOptimizers[1], kHybrids);
+  ExpectSame(kSmooth, kOptimizers[0], kHybrids);
+  ExpectSame(Gpt(1, 16, 4), kOptimizers[2], kHybrids);
+}
+
+// ---- what the plan does ----------------------------------------------------------------------------------------------
+
+// Values that are all-reduced, in buckets or by themselves.
+size_t Reduced(const Plan &plan) {
+  size_t count = 0;
+  for (const Place &place : Communications(plan, "train"))
+    if (std::string(At(plan, place)->op) == "AllReduce") count += At(plan, place)->n_inputs;
+  return count;
+}
+
+uint64_t Held(const Plan &plan) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < plan->n_persistents; i++) bytes += plan->persistents[i]->bytes;
+  return bytes;
+}
+
+TEST(Tensor, ATransformersLayersReduceTwiceEachWay) {
+  auto Count = [](int layers) {
+    return Reduced(Compile(Gpt(layers, 64, 4), "batch=32 optimizer=adam(lr=1e-3) strategy=tensor devices=4"));
+  };
+  size_t one = Count(1);
+  EXPECT_EQ(Count(2), one + 4);
+  EXPECT_EQ(Count(3), one + 8);
+}
+
+TEST(Tensor, EachDeviceHoldsItsShare) {
+  const std::string text = Gpt(2, 64, 4), options = "batch=7 optimizer=adam(lr=1e-3) ";
+  double whole = double(Held(Compile(text, options)));
+  for (int devices : {2, 4}) {
+    double held = double(Held(Compile(text, options + "strategy=tensor devices=" + std::to_string(devices))));
+    EXPECT_LT(held, whole / devices * 1.2);
+  }
+}
+
+// The search looks at one of many equal layers.
+TEST(Tensor, DeepNetworksAreSplitInSeconds) {
+  auto Time = [](int layers) {
+    auto start = std::chrono::steady_clock::now();
+    Compile(Gpt(layers, 64, 8), "batch=8 optimizer=adam(lr=1e-3) strategy=tensor devices=8");
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  EXPECT_LT(Time(96), 20);
+}
+
+}  // namespace
+}  // namespace dp_test
