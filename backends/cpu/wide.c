@@ -146,7 +146,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
 }
 
 const dp_kernel dp_kernel_wide = {
-    .name = "cpu.reference.wide",
+    .name = "cpu.wide",
     .types = DP_ANY_TYPE,
     .match = match,
     .scratch_bytes = scratch_bytes,

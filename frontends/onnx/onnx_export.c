@@ -101,7 +101,8 @@ static Dp__Onnx__Dimension *dimension(dp_onnx_writer *w, dp_dim d) {
   } else if (dp_dim_equal(d, dp_dim_batch())) {
     m->dim_param = (char *)symbol;
   } else {
-    m->dim_param = dp_printf(w->arena, "%lld*%s+%lld", (long long)d.scale, symbol, (long long)d.offset);
+    m->dim_param =
+        dp_printf(w->arena, d.offset ? "%lld*%s+%lld" : "%lld*%s", (long long)d.scale, symbol, (long long)d.offset);
   }
   return m;
 }

@@ -1,5 +1,6 @@
 // Inputs of an ONNX graph. One symbol may stand for the batch: what the leading dims of inputs are called there, or, when
 // none of them is symbolic, the one name that inputs have elsewhere. It becomes our N; every other extent must be a number.
+#include <stdlib.h>
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -29,6 +30,22 @@ static bool is_word(const char *text) {
          strcmp(text, "nan");
 }
 
+// What a dim's name says: "K*SYMBOL" and "K*SYMBOL+M", as we write them, are a multiple; anything else is the symbol.
+static const char *read_multiple(dp_arena *arena, const char *param, dp_dim *dim) {
+  char *at, *end;
+  *dim = dp_dim_batch();
+  if (*param < '1' || *param > '9') return param;
+  int64_t scale = strtoll(param, &at, 10);
+  if (*at != '*') return param;
+  size_t length = strcspn(at + 1, "+");
+  const char *symbol = dp_strndup(arena, at + 1, length), *rest = at + 1 + length;
+  int64_t offset = *rest ? strtoll(rest + 1, &end, 10) : 0;
+  bool good = !*rest || (rest[1] >= '0' && rest[1] <= '9' && !*end);
+  if (!good || !is_word(symbol) || scale > INT32_MAX || offset < 0 || offset > INT32_MAX) return param;
+  *dim = (dp_dim){scale, offset};
+  return symbol;
+}
+
 static void find_symbol(symbols *s, const dp_onnx_scope *scope) {
   for (int pass = 0; pass < 2 && !s->leading; pass++) {
     for (size_t i = 0; i < s->graph->n_input; i++) {
@@ -37,7 +54,9 @@ static void find_symbol(symbols *s, const dp_onnx_scope *scope) {
       for (size_t d = 0; d < (pass ? shape->n_dim : shape->n_dim > 0); d++) {
         if (!is_open(shape->dim[d])) continue;
         s->leading |= !pass;
-        if (!s->symbol && *shape->dim[d]->dim_param) s->symbol = shape->dim[d]->dim_param;
+        dp_dim multiple;
+        if (!s->symbol && *shape->dim[d]->dim_param)
+          s->symbol = read_multiple(s->reader->arena, shape->dim[d]->dim_param, &multiple);
       }
     }
   }
@@ -50,10 +69,11 @@ static dp_status read_shape(const symbols *s, const Dp__Onnx__TensorShape *m, dp
     return dp_fail(EX_UNAVAILABLE, "it has rank %zu; at most %d is supported", m->n_dim, DP_MAX_RANK);
   *shape = (dp_shape){.rank = (int)m->n_dim};
   for (size_t d = 0; d < m->n_dim; d++) {
+    dp_dim open;
     if (!is_open(m->dim[d]))
       shape->dims[d] = dp_dim_of(m->dim[d]->dim_value);
-    else if (is_batch(s, m->dim[d]->dim_param, d))
-      shape->dims[d] = dp_dim_batch();
+    else if (is_batch(s, read_multiple(s->reader->arena, m->dim[d]->dim_param, &open), d))
+      shape->dims[d] = open;
     else
       return dp_fail(
           EX_UNAVAILABLE,

@@ -24,16 +24,13 @@ static dp_status check_attributes(dp_checker *c, dp_arena *arena, uint32_t step,
 
 static bool begins_with(const char *text, const char *start) { return !strncmp(text, start, strlen(start)); }
 
-// "cpu.onednn.dp.ConvGradInput" is a kernel of backend cpu for dp.ConvGradInput, "cpu.reference.wide" one for any operator.
+// "cpu.onednn.dp.ConvGradInput" is a kernel of backend cpu for dp.ConvGradInput.
 static dp_status check_kernel(dp_checker *c, uint32_t step, const dp_node *node) {
   const Dp__Instruction *in = c->steps[step].claim;
   char op[256];
   const char *backend = c->plan->target->backend, *domain = node->op->domain;
-  size_t name = strlen(in->kernel);
-  bool any = name > 5 && !strcmp(in->kernel + name - 5, ".wide");
-  if (any) domain = "";
-  snprintf(op, sizeof op, ".%s%s%s", domain, *domain ? "." : "", any ? "wide" : node->op->name);
-  size_t end = strlen(op), start = strlen(backend);
+  snprintf(op, sizeof op, ".%s%s%s", domain, *domain ? "." : "", node->op->name);
+  size_t name = strlen(in->kernel), end = strlen(op), start = strlen(backend);
   // Between the two there is the library's name alone, so that cpu.reference.dp.Conv is no kernel of Conv.
   bool good = name > start + end + 1 && begins_with(in->kernel, backend) && in->kernel[start] == '.' &&
               !strcmp(in->kernel + name - end, op) && !memchr(in->kernel + start + 1, '.', name - end - start - 1);

@@ -51,7 +51,8 @@ class Golden : public Tools {
     Open(folder_ + "final.safetensors", &expected_);
     ASSERT_EQ(dp_test::Message(dp_onnx_import(arena_, (folder_ + "model.onnx").c_str(), &model_)), "");
     for (const char *devices : {"--strategy=single", "--strategy=data --devices=2", "--strategy=data --devices=3",
-                                "--strategy=data --devices=4", "--strategy=data --devices=8"}) {
+                                "--strategy=data --devices=4", "--strategy=data --devices=8",
+                                "--strategy=zero --devices=2", "--strategy=zero --zero-stage=3 --devices=3"}) {
       SCOPED_TRACE(name + " " + devices);
       Train(batch, optimizer, devices, "--steps=6 --save=" + File("w.safetensors"));
       CompareLosses();

@@ -64,7 +64,7 @@ void Onnx::Input(const std::string &name, int type, const Names &dims) {
   Dp__Onnx__TensorShape *shape = info->type->tensor_type->shape = New(arena_, dp__onnx__tensor_shape__init);
   for (const std::string &text : dims) {
     Dp__Onnx__Dimension *dim = New(arena_, dp__onnx__dimension__init);
-    dim->has_dim_value = !text.empty() && (isdigit((unsigned char)text[0]) || text[0] == '-');
+    dim->has_dim_value = !text.empty() && text.find_first_not_of("-0123456789") == std::string::npos;
     if (dim->has_dim_value)
       dim->dim_value = atoll(text.c_str());
     else if (!text.empty())

@@ -58,6 +58,14 @@ TEST(OnnxTest, TheBatchHasManyNames) {
   EXPECT_EQ(Inputs({{}}), "[]");
 }
 
+TEST(OnnxTest, MultiplesOfTheBatch) {
+  EXPECT_EQ(Inputs({{"2*N", "3"}, {"N", "4"}}), "[2*N,3][N,4]");
+  EXPECT_EQ(Inputs({{"2*B+1"}, {"5", "B"}}), "[2*B+1][5,B]");
+  EXPECT_EQ(Inputs({{"99999999999*N"}}), "[N]");  // a name like any other
+  EXPECT_EQ(Inputs({{"2*"}}), "[N]");
+  EXPECT_EQ(Inputs({{"2*N+"}}), "[N]");
+}
+
 TEST(OnnxTest, OtherOpenExtentsAreRefused) {
   EXPECT_EQ(Inputs({{"N", "time"}}),
             "69: input 'x0': its extent along axis 1 is left open ('time'); only the batch, here N may be: export the "
