@@ -15,6 +15,10 @@ dp_value *dp_batch_normalization_wide(dp_builder *builder, dp_value *v, const dp
 // x is [N, C, ...] and operands first .. first + count - 1 are [C].
 dp_status dp_batch_normalization_check(const dp_node *node, int first, int count);
 
+// What infer has left to do for a gradient whose x and scale are checked: its statistics have shape `saved`.
+dp_status dp_batch_normalization_grad_infer(dp_node *node, const dp_shape *saved);
+dp_cost dp_batch_normalization_grad_cost(const dp_node *node, int64_t n);
+
 // With statistics of groups of samples: see grouped_batch_normalization.c. `axis` is the mesh axis that splits the batch.
 #define DP_BATCH_NORMALIZATION_GROUPS                                                  \
   {.name = "groups", .kind = DP_ATTR_INT, .required = true}, DP_INT_ATTR("unit", 1), { \

@@ -7,14 +7,20 @@
 
 enum { X, SCALE, MEAN, INVSTD, DY };
 
-static dp_status infer(dp_node *node) {
-  DP_TRY(dp_batch_normalization_check(node, SCALE, 3));
+dp_status dp_batch_normalization_grad_infer(dp_node *node, const dp_shape *saved) {
+  DP_TRY(dp_common_expect("mean", dp_common_shape(node, MEAN), saved));
+  DP_TRY(dp_common_expect("invstd", dp_common_shape(node, INVSTD), saved));
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, DY), dp_common_shape(node, X)));
   dp_dtype dtype = node->inputs[X]->type.dtype;
   dp_common_set(node, 0, dtype, dp_common_shape(node, X));
   dp_common_set(node, 1, dtype, dp_common_shape(node, SCALE));
   dp_common_set(node, 2, dtype, dp_common_shape(node, SCALE));
   return DP_OK;
+}
+
+static dp_status infer(dp_node *node) {
+  DP_TRY(dp_batch_normalization_check(node, SCALE, 1));
+  return dp_batch_normalization_grad_infer(node, dp_common_shape(node, SCALE));
 }
 
 static void placements(dp_rows *rows) {
@@ -40,7 +46,7 @@ static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_va
   if (dp_common_result(node, 2)) out[2] = dbias;
 }
 
-static dp_cost cost(const dp_node *node, int64_t n) {
+dp_cost dp_batch_normalization_grad_cost(const dp_node *node, int64_t n) {
   return dp_common_cost(node, n, 9 * (double)dp_shape_count(dp_common_shape(node, X), n));
 }
 
@@ -62,6 +68,6 @@ const dp_op dp_op_BatchNormalizationGrad = {
     .infer = infer,
     .placements = placements,
     .lower = lower,
-    .cost = cost,
+    .cost = dp_batch_normalization_grad_cost,
     .samples = samples,
 };

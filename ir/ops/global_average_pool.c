@@ -1,23 +1,12 @@
 // GlobalAveragePool: the mean over all spatial dims, which stay with extent 1. Kernels divide by the whole count, so a
 // split of a spatial dim gives partial sums. Linear.
-#include "ir/ops/common.h"
-
-static dp_status infer(dp_node *node) {
-  dp_shape y = *dp_common_shape(node, 0);
-  char text[256];
-  if (y.rank < 3)
-    return dp_fail(EX_DATAERR, "the operand has shape %s; [N, C, spatial extents...] is expected",
-                   dp_shape_print(&y, text, sizeof text));
-  for (int d = 2; d < y.rank; d++) y.dims[d] = dp_dim_of(1);
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
-  return DP_OK;
-}
+#include "ir/ops/global_pool.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   const dp_shape *x = dp_common_shape(node, 0);
   int64_t axes[DP_MAX_RANK];
-  for (int d = 2; d < x->rank; d++) axes[d - 2] = d;
-  dp_value *count = dp_build_count(b, x, axes, (size_t)x->rank - 2, dy[0]->type.dtype);
+  size_t n_axes = dp_global_pool_axes(x, axes);
+  dp_value *count = dp_build_count(b, x, axes, n_axes, dy[0]->type.dtype);
   dp_value *share = dp_build2(b, "Div", dy[0], count);
   dp_attr shape = dp_attr_dims(b->graph->arena, "shape", x);
   dx[0] = dp_build(b, "Expand", 1, &share, 1, 1, &shape);
@@ -46,7 +35,7 @@ const dp_op dp_op_GlobalAveragePool = {
     .n_outputs = 1,
     .inputs = {DP_OPERAND("X", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
-    .infer = infer,
+    .infer = dp_global_pool_infer,
     .gradient = gradient,
     .placements = placements,
     .samples = samples,

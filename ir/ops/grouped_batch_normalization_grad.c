@@ -10,14 +10,7 @@ static dp_status infer(dp_node *node) {
   dp_shape saved;
   DP_TRY(dp_batch_normalization_check(node, SCALE, 1));
   DP_TRY(dp_batch_normalization_groups(node, &saved));
-  DP_TRY(dp_common_expect("mean", dp_common_shape(node, MEAN), &saved));
-  DP_TRY(dp_common_expect("invstd", dp_common_shape(node, INVSTD), &saved));
-  DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, DY), dp_common_shape(node, X)));
-  dp_dtype dtype = node->inputs[X]->type.dtype;
-  dp_common_set(node, 0, dtype, dp_common_shape(node, X));
-  dp_common_set(node, 1, dtype, dp_common_shape(node, SCALE));
-  dp_common_set(node, 2, dtype, dp_common_shape(node, SCALE));
-  return DP_OK;
+  return dp_batch_normalization_grad_infer(node, &saved);
 }
 
 static void placements(dp_rows *rows) {
@@ -30,10 +23,6 @@ static void placements(dp_rows *rows) {
   row->in[MEAN] = row->in[INVSTD] = dp_shard(0);
   for (int i = 1; i < rows->node->n_outputs; i++)
     if (rows->node->outputs[i]) row->out[i] = dp_partial(DP_SUM);
-}
-
-static dp_cost cost(const dp_node *node, int64_t n) {
-  return dp_common_cost(node, n, 9 * (double)dp_shape_count(dp_common_shape(node, X), n));
 }
 
 static const dp_sample samples[] = {
@@ -62,6 +51,6 @@ const dp_op dp_op_GroupedBatchNormalizationGrad = {
     .attrs = {DP_BATCH_NORMALIZATION_GROUPS},
     .infer = infer,
     .placements = placements,
-    .cost = cost,
+    .cost = dp_batch_normalization_grad_cost,
     .samples = samples,
 };

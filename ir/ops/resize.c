@@ -72,7 +72,7 @@ static dp_status by_sizes(const dp_shape *x, const dp_attr *sizes, const int *ax
   return DP_OK;
 }
 
-dp_status dp_resize_make(const dp_node *node, dp_resize *r) {
+static dp_status make(const dp_node *node, dp_resize *r) {
   const dp_shape *x = dp_common_shape(node, 0);
   const dp_attr *roi = dp_node_attr(node, "roi"), *scales = dp_node_attr(node, "scales");
   const dp_attr *sizes = dp_node_attr(node, "sizes");
@@ -107,23 +107,11 @@ dp_status dp_resize_make(const dp_node *node, dp_resize *r) {
   return DP_OK;
 }
 
-static dp_status infer(dp_node *node) {
-  dp_resize r;
-  DP_TRY(dp_resize_make(node, &r));
-  DP_TRY(dp_resize_check_type(&r, node->inputs[0]->type.dtype));
-  dp_shape y = dp_resize_shape(&r, dp_common_shape(node, 0));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
-  return DP_OK;
-}
+static dp_status infer(dp_node *node) { return dp_resize_infer(node, make); }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  dp_resize r;
-  dp_status status = dp_resize_make(node, &r);
-  if (status)  // infer has refused the node
-    dp_status_free(status);
-  else
-    out[0] = dp_resize_build(b, &r, in[0]);
+  dp_resize_specialize(b, node, make, in, out);
 }
 
 static const dp_sample samples[] = {

@@ -23,15 +23,14 @@ typedef struct {
   dp_resize_dim dims[DP_MAX_RANK];
 } dp_resize;
 
-// From the attributes of Resize.
-dp_status dp_resize_make(const dp_node *node, dp_resize *resize) DP_MUST_USE;
+// Reads what a node asks for; EX_DATAERR when it cannot be.
+typedef dp_status (*dp_resize_make)(const dp_node *node, dp_resize *resize);
 // Sets the scale and the result's extent of a dim by a scale. EX_DATAERR when it cannot be.
 dp_status dp_resize_by_scale(dp_dim extent, double scale, dp_resize_dim *dim) DP_MUST_USE;
-// The result's shape.
-dp_shape dp_resize_shape(const dp_resize *resize, const dp_shape *x);
-dp_value *dp_resize_build(dp_builder *builder, const dp_resize *resize, dp_value *x);
-// Types: linear and cubic take floats only.
-dp_status dp_resize_check_type(const dp_resize *resize, dp_dtype dtype) DP_MUST_USE;
+// infer and specialize of an operator whose nodes `make` reads.
+dp_status dp_resize_infer(dp_node *node, dp_resize_make make) DP_MUST_USE;
+void dp_resize_specialize(dp_builder *builder, const dp_node *node, dp_resize_make make, dp_value *const *in,
+                          dp_value **out);
 
 #ifdef __cplusplus
 }

@@ -14,12 +14,12 @@ dp_status dp_resize_by_scale(dp_dim extent, double scale, dp_resize_dim *dim) {
   return DP_OK;
 }
 
-dp_status dp_resize_check_type(const dp_resize *resize, dp_dtype dtype) {
+static dp_status check_type(const dp_resize *resize, dp_dtype dtype) {
   if (!strcmp(resize->mode, "nearest") || dp_type_is_float(dtype)) return DP_OK;
   return dp_fail(EX_DATAERR, "mode %s does not go with %s", resize->mode, dp_type_name(dtype));
 }
 
-dp_shape dp_resize_shape(const dp_resize *resize, const dp_shape *x) {
+static dp_shape shape_of(const dp_resize *resize, const dp_shape *x) {
   dp_shape y = *x;
   for (int d = 0; d < y.rank; d++)
     if (resize->dims[d].resized) y.dims[d] = dp_dim_of(resize->dims[d].out);
@@ -121,11 +121,30 @@ static dp_value *extrapolate(dp_builder *b, const dp_resize *r, dp_value *y, int
   return dp_compose_where(b, mask, dp_build_fill(b, y->type.dtype, r->extrapolation), y);
 }
 
-dp_value *dp_resize_build(dp_builder *b, const dp_resize *r, dp_value *x) {
+static dp_value *build(dp_builder *b, const dp_resize *r, dp_value *x) {
   dp_value *y = dp_build1(b, "Identity", x);
   for (int d = 0; d < r->rank; d++)
     if (r->dims[d].resized && r->dims[d].in > 0) y = along(b, r, y, d);
   for (int d = 0; d < r->rank; d++)
     if (r->dims[d].resized && !strcmp(r->coordinates, "tf_crop_and_resize")) y = extrapolate(b, r, y, d);
   return y;
+}
+
+dp_status dp_resize_infer(dp_node *node, dp_resize_make make) {
+  dp_resize r;
+  DP_TRY(make(node, &r));
+  DP_TRY(check_type(&r, node->inputs[0]->type.dtype));
+  dp_shape y = shape_of(&r, dp_common_shape(node, 0));
+  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  return DP_OK;
+}
+
+void dp_resize_specialize(dp_builder *b, const dp_node *node, dp_resize_make make, dp_value *const *in,
+                          dp_value **out) {
+  dp_resize r;
+  dp_status status = make(node, &r);
+  if (status)  // infer has refused the node
+    dp_status_free(status);
+  else
+    out[0] = build(b, &r, in[0]);
 }

@@ -20,25 +20,14 @@ static dp_status make(const dp_node *node, dp_resize *r) {
       return dp_fail(EX_DATAERR, "scales has %g where 1 or more is expected", scales->floats[d]);
     DP_TRY(dp_resize_by_scale(x->dims[d], scales->floats[d], &r->dims[d]));
   }
-  return dp_resize_check_type(r, node->inputs[0]->type.dtype);
-}
-
-static dp_status infer(dp_node *node) {
-  dp_resize r;
-  DP_TRY(make(node, &r));
-  dp_shape y = dp_resize_shape(&r, dp_common_shape(node, 0));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
   return DP_OK;
 }
 
+static dp_status infer(dp_node *node) { return dp_resize_infer(node, make); }
+
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  dp_resize r;
-  dp_status status = make(node, &r);
-  if (status)  // infer has refused the node
-    dp_status_free(status);
-  else
-    out[0] = dp_resize_build(b, &r, in[0]);
+  dp_resize_specialize(b, node, make, in, out);
 }
 
 static const dp_sample samples[] = {
