@@ -15,7 +15,7 @@
 #include "passes/tensor.h"
 
 // NODES: as many may be placed in all; groups that are not tried by then stay whole, or are drawn.
-enum { ROUNDS = 4, NODES = 400000 };
+enum { ROUNDS = 4, NODES = 200000 };
 
 // What counts as better: less would be a matter of rounding.
 static const double enough = 1 - 1e-9;

@@ -1,5 +1,6 @@
 // Random networks whose weights are split at random over meshes of up to three axes compute what one device computes.
 #include <cmath>
+#include <regex>
 
 #include "tests/end_to_end/training.h"
 #include "tests/passes/random_network.h"
@@ -24,6 +25,31 @@ TEST(Random, NetworksOnMeshesComputeWhatOneDeviceComputes) {
     ExpectClose(Losses(network.text, "strategy=data mesh=" + network.mesh), one, 1e-9);
     if (HasFailure()) break;
   }
+}
+
+// Whether no device has all of some parameter.
+bool IsSplit(const Plan &plan) {
+  for (size_t i = 0; i < plan->n_persistents; i++)
+    for (size_t a = 0; a < plan->persistents[i]->n_placements; a++)
+      if (plan->persistents[i]->placements[a]->kind == 1) return true;
+  return false;
+}
+
+// The same networks, of which nobody says how they are to be split, where it pays.
+TEST(Random, NetworksSplitByCostComputeWhatOneDeviceComputes) {
+  const char *const kMeshes[] = {"tensor:2", "tensor:3", "data:2,tensor:2", "tensor:5", "tensor:2,data:3", "tensor:8"};
+  int split = 0;
+  for (uint32_t seed = 1; seed <= 100; seed++) {
+    RandomNetwork network(seed, true);
+    const std::string text = std::regex_replace(network.text, std::regex(" shard\\([^)]*\\)"), ""),
+                      options = std::string("strategy=tensor mesh=") + kMeshes[seed % 6];
+    if (!IsSplit(Compile(text, "batch=7 threads=1 precision=fp64 " + options))) continue;
+    split++;
+    SCOPED_TRACE(options + "\n" + text);
+    ExpectClose(Losses(text, options), Losses(text, ""), 1e-9);
+    if (HasFailure()) break;
+  }
+  EXPECT_GE(split, 25);
 }
 
 }  // namespace

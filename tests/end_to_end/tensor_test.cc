@@ -98,13 +98,28 @@ RunOptions Tokens() {
   return options;
 }
 
+// Parameters of which no device has all.
+int Split(const Plan &plan) {
+  int count = 0;
+  for (size_t i = 0; i < plan->n_persistents; i++) {
+    const Dp__Persistent *p = plan->persistents[i];
+    uint64_t whole = 8;
+    for (size_t d = 0; d < p->type->shape->n_dims; d++) whole *= (uint64_t)p->type->shape->dims[d]->offset;
+    count += p->kind == 0 && p->bytes < whole;
+  }
+  return count;
+}
+
 void ExpectSame(const std::string &text, const char *optimizer, const std::vector<std::string> &all) {
   RunOptions feed = text.find("model gpt") == 0 ? Tokens() : RunOptions();
   Training one(With(text, optimizer, ""), feed);
   std::vector<double> losses = one.TrainAll(kBatches);
+  int split = 0;
   for (const std::string &options : all) {
     SCOPED_TRACE(options);
-    Training many(With(text, optimizer, options), feed);
+    Plan plan = With(text, optimizer, options);
+    split += Split(plan);
+    Training many(plan, feed);
     ExpectClose(many.TrainAll(kBatches), losses, 1e-9);
     EXPECT_EQ(many.Replicas(), "");
     for (const auto &entry : one.State())
@@ -112,6 +127,7 @@ void ExpectSame(const std::string &text, const char *optimizer, const std::vecto
     EXPECT_NEAR(many.Evaluate(0, 6), one.Evaluate(0, 6), 1e-9);
     EXPECT_EQ(many.Correct(), one.Correct());
   }
+  EXPECT_GE(split, 3 * int(all.size())) << "nothing was put to the test";
 }
 
 std::vector<std::string> Devices() {
@@ -133,6 +149,26 @@ TEST(Tensor, BesideSamples) {
   ExpectSame(kMlp, kOptimizers[1], kHybrids);
   ExpectSame(kSmooth, kOptimizers[0], kHybrids);
   ExpectSame(Gpt(1, 16, 4), kOptimizers[2], kHybrids);
+}
+
+// What is annotated and nothing else; samples where --split says so.
+TEST(Tensor, ManualIsAsAnnotated) {
+  std::string text = kMlp;
+  const std::string first = "float32[24,64] = kaiming_uniform()", second = "float32[10,24] = kaiming_uniform()";
+  text.replace(text.find(first), first.size(), first + " shard(tensor=0)");
+  text.replace(text.find(second), second.size(), second + " shard(tensor=1)");
+  const std::vector<std::string> all = {"strategy=manual mesh=tensor:2", "strategy=manual mesh=tensor:5",
+                                        "strategy=manual mesh=data:2,tensor:3",
+                                        "strategy=manual mesh=data:2,tensor:2 split=x:0"};
+  RunOptions feed;
+  Training one(With(text, kOptimizers[1], ""), feed);
+  const std::vector<double> losses = one.TrainAll(kBatches);
+  for (const std::string &options : all) {
+    SCOPED_TRACE(options);
+    Plan plan = With(text, kOptimizers[1], options);
+    EXPECT_EQ(Split(plan), 2);
+    ExpectClose(Training(plan, feed).TrainAll(kBatches), losses, 1e-9);
+  }
 }
 
 // ---- what the plan does ----------------------------------------------------------------------------------------------

@@ -52,7 +52,8 @@ class Golden : public Tools {
     ASSERT_EQ(dp_test::Message(dp_onnx_import(arena_, (folder_ + "model.onnx").c_str(), &model_)), "");
     for (const char *devices : {"--strategy=single", "--strategy=data --devices=2", "--strategy=data --devices=3",
                                 "--strategy=data --devices=4", "--strategy=data --devices=8",
-                                "--strategy=zero --devices=2", "--strategy=zero --zero-stage=3 --devices=3"}) {
+                                "--strategy=zero --devices=2", "--strategy=zero --zero-stage=3 --devices=3",
+                                "--strategy=tensor --devices=3", "--strategy=tensor --mesh=data=2,tensor=4"}) {
       SCOPED_TRACE(name + " " + devices);
       Train(batch, optimizer, devices, "--steps=6 --save=" + File("w.safetensors"));
       CompareLosses();
