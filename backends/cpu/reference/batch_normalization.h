@@ -12,12 +12,16 @@ static inline dp_channels dp_channels_of(const dp_local *x) {
   return (dp_channels){x->extents[0], x->rank > 1 ? x->extents[1] : 1, dp_product(x->extents, 2, x->rank)};
 }
 
-// The groups of samples that are here, of dp.GroupedBatchNormalization and its gradient.
+// The groups of samples that are here: of dp.GroupedBatchNormalization and its gradient; one of all for plain ones.
 typedef struct {
   int64_t count, samples, unit,
       first;       // of groups; of samples in the whole batch; rows of each; the first row that is here
   int64_t lo, hi;  // groups
 } dp_sample_groups;
+
+static inline dp_sample_groups dp_sample_groups_whole(const dp_local *x) {
+  return (dp_sample_groups){.count = 1, .samples = x->extents[0], .unit = 1, .hi = 1};
+}
 
 // saved: the statistics, a row a group, of which those are here whose samples are.
 static inline dp_sample_groups dp_sample_groups_of(const dp_kernel_spec *spec, const dp_local *saved) {
@@ -33,5 +37,8 @@ static inline int64_t dp_sample_groups_rows(const dp_sample_groups *g, int64_t g
   *first = begin - g->first;
   return (group + 1) * g->samples / g->count * g->unit - begin;
 }
+
+// run of the gradients, by the statistics of each group.
+dp_status dp_batch_normalization_grad(const dp_call *call, const dp_sample_groups *groups);
 
 #endif

@@ -1,5 +1,5 @@
-// dp.BatchNormalizationGrad(x, scale, saved_mean, saved_invstd, dy) -> dx, dscale, dbias, through the batch's statistics;
-// dbias = sum(dy), dscale = sum(dy * z), dx as in batch_normalization_channel.h.
+// dp.BatchNormalizationGrad(x, scale, saved_mean, saved_invstd, dy) -> dx, dscale, dbias, through the batch's statistics,
+// or those of each group of samples: dbias = sum(dy), dscale = sum(dy * z), dx as in batch_normalization_channel.h.
 #ifndef T
 #include "backends/cpu/reference/batch_normalization.h"
 
@@ -8,22 +8,28 @@
 #define T double
 #include __FILE__
 
-static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
-                     int part, int parts) {
-  (void)state, (void)scratch;
+dp_status dp_batch_normalization_grad(const dp_call *call, const dp_sample_groups *groups) {
+  const dp_kernel_spec *spec = call->spec;
   dp_channels extents = dp_channels_of(&spec->inputs[0].local);
   int64_t lo, hi;
-  dp_part_range(extents.channels, part, parts, &lo, &hi);
+  dp_part_range(extents.channels, call->part, call->parts, &lo, &hi);
   void *results[3] = {NULL, NULL, NULL};
   for (int i = 0; i < 3; i++)
-    if (dp_has_out(spec, i)) results[i] = out[i];
+    if (dp_has_out(spec, i)) results[i] = call->out[i];
   for (int64_t channel = lo; channel < hi; channel++) {
     if (spec->inputs[0].dtype == DP_FLOAT32)
-      channel_float(&extents, channel, in, results);
+      channel_float(extents, groups, channel, call->in, results);
     else
-      channel_double(&extents, channel, in, results);
+      channel_double(extents, groups, channel, call->in, results);
   }
   return DP_OK;
+}
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)state;
+  dp_sample_groups groups = dp_sample_groups_whole(&spec->inputs[0].local);
+  return dp_batch_normalization_grad(&(dp_call){spec, in, out, scratch, part, parts}, &groups);
 }
 
 const dp_kernel dp_kernel_reference_dp_BatchNormalizationGrad = {
@@ -37,15 +43,26 @@ const dp_kernel dp_kernel_reference_dp_BatchNormalizationGrad = {
 #else
 #include "backends/cpu/reference/batch_normalization_channel.h"
 
-static void FN(channel)(const dp_channels *e, int64_t c, const void *const *in, void *const results[3]) {
-  const T *x = (const T *)in[0] + c * e->inner, *scale = in[1], *saved_mean = in[2], *saved_invstd = in[3];
-  const T *dy = (const T *)in[4] + c * e->inner;
+static void FN(channel)(dp_channels e, const dp_sample_groups *groups, int64_t c, const void *const *in,
+                        void *const results[3]) {
+  const T *x = (const T *)in[0] + c * e.inner, *scale = in[1], *saved_mean = in[2], *saved_invstd = in[3];
+  const T *dy = (const T *)in[4] + c * e.inner;
   T *dx = results[0], *dscale = results[1], *dbias = results[2];
-  double mean = (double)saved_mean[c], invstd = (double)saved_invstd[c], sum, products;
-  FN(gradient_sums)(e, x, dy, mean, invstd, &sum, &products);
-  if (dscale) dscale[c] = (T)products;
-  if (dbias) dbias[c] = (T)sum;
-  if (dx) FN(gradient_apply)(e, x, dy, mean, invstd, (double)scale[c], sum, products, dx + c * e->inner);
+  double all = 0, all_products = 0;
+  for (int64_t g = groups->lo; g < groups->hi; g++) {
+    int64_t first, at = (g - groups->lo) * e.channels + c;
+    e.samples = dp_sample_groups_rows(groups, g, &first);
+    const int64_t skipped = first * e.channels * e.inner;
+    double mean = (double)saved_mean[at], invstd = (double)saved_invstd[at], sum, products;
+    FN(gradient_sums)(&e, x + skipped, dy + skipped, mean, invstd, &sum, &products);
+    all += sum;
+    all_products += products;
+    if (!dx) continue;
+    FN(gradient_apply)
+    (&e, x + skipped, dy + skipped, mean, invstd, (double)scale[c], sum, products, dx + c * e.inner + skipped);
+  }
+  if (dscale) dscale[c] = (T)all_products;
+  if (dbias) dbias[c] = (T)all;
 }
 #undef T
 #endif

@@ -1,30 +1,12 @@
 // dp.GroupedBatchNormalizationGrad(x, scale, saved_mean, saved_invstd, dy) -> dx, dscale, dbias, through the statistics of
 // each group of samples that is here; dscale and dbias are summed over the groups.
-#ifndef T
 #include "backends/cpu/reference/batch_normalization.h"
-
-#define T float
-#include __FILE__
-#define T double
-#include __FILE__
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
-  (void)state, (void)scratch;
-  dp_channels extents = dp_channels_of(&spec->inputs[0].local);
+  (void)state;
   dp_sample_groups groups = dp_sample_groups_of(spec, &spec->inputs[2].local);
-  int64_t lo, hi;
-  dp_part_range(extents.channels, part, parts, &lo, &hi);
-  void *results[3] = {NULL, NULL, NULL};
-  for (int i = 0; i < 3; i++)
-    if (dp_has_out(spec, i)) results[i] = out[i];
-  for (int64_t channel = lo; channel < hi; channel++) {
-    if (spec->inputs[0].dtype == DP_FLOAT32)
-      channel_float(extents, &groups, channel, in, results);
-    else
-      channel_double(extents, &groups, channel, in, results);
-  }
-  return DP_OK;
+  return dp_batch_normalization_grad(&(dp_call){spec, in, out, scratch, part, parts}, &groups);
 }
 
 const dp_kernel dp_kernel_reference_dp_GroupedBatchNormalizationGrad = {
@@ -34,30 +16,3 @@ const dp_kernel dp_kernel_reference_dp_GroupedBatchNormalizationGrad = {
     .parts = true,
     .run = run,
 };
-
-#else
-#include "backends/cpu/reference/batch_normalization_channel.h"
-
-static void FN(channel)(dp_channels e, const dp_sample_groups *groups, int64_t c, const void *const *in,
-                        void *const results[3]) {
-  const T *x = (const T *)in[0] + c * e.inner, *scale = in[1], *saved_mean = in[2], *saved_invstd = in[3];
-  const T *dy = (const T *)in[4] + c * e.inner;
-  T *dx = results[0], *dscale = results[1], *dbias = results[2];
-  double all = 0, all_products = 0;
-  for (int64_t g = groups->lo; g < groups->hi; g++) {
-    int64_t first, at = (g - groups->lo) * e.channels + c;
-    e.samples = dp_sample_groups_rows(groups, g, &first);
-    const int64_t skipped = first * e.channels * e.inner;
-    double mean = (double)saved_mean[at], invstd = (double)saved_invstd[at], sum, products;
-    FN(gradient_sums)(&e, x + skipped, dy + skipped, mean, invstd, &sum, &products);
-    all += sum;
-    all_products += products;
-    if (!dx) continue;
-    FN(gradient_apply)
-    (&e, x + skipped, dy + skipped, mean, invstd, (double)scale[c], sum, products, dx + c * e.inner + skipped);
-  }
-  if (dscale) dscale[c] = (T)all_products;
-  if (dbias) dbias[c] = (T)all;
-}
-#undef T
-#endif
