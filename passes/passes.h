@@ -28,7 +28,7 @@ typedef struct {
 
 // dpc compile's options; zeroed: all at their defaults.
 typedef struct {
-  const char *strategy;          // "single", "data", "zero"; NULL: single
+  const char *strategy;          // "single", "data", "zero", "tensor", "manual"; NULL: single
   dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy
   int64_t devices;               // 0: as the mesh says, or 1
   int64_t batch;                 // B, of all devices together; 0: as the model says

@@ -5,6 +5,8 @@
 //         replicated. So are persistent values, but for the user's `shard` annotations, which hold on any axis. Optimizer
 //         state goes with its parameter.
 //   single: the same on one device, where nothing is to be split.
+//   manual: inputs are split as --split says and no other way.
+//   What else strategies ask for are annotations too (strategy.c).
 //
 // Nodes are visited in order; each takes the cheapest of its operator's rows (place_node.c), operands are converted when
 // needed, and sums stay partial as long as rows allow. A node that would have to give up a split that it could keep in
