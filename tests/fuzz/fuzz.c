@@ -13,6 +13,15 @@ void fuzz_die(const char *what) {
   abort();
 }
 
+char *fuzz_print(const dp_model *model, size_t *bytes) {
+  char *text = NULL;
+  FILE *out = open_memstream(&text, bytes);
+  if (!out) fuzz_die("no memory");
+  dp_text_print(model, out);
+  fclose(out);
+  return text;
+}
+
 static char folder[64];
 
 static void remove_folder(void) {

@@ -5,13 +5,15 @@
 #ifndef DP_TESTS_FUZZ_FUZZ_H
 #define DP_TESTS_FUZZ_FUZZ_H
 
-#include "ir/base/base.h"
+#include "ir/text.h"
 
 // The path of a file of this process that holds the bytes; the same file each time.
 const char *fuzz_file(const char *name, const void *data, size_t bytes);
 // Runs `read` in an arena that goes away afterwards. Prints why the process ends when it fails with a code other than those
 // for bad input (65, 66, 69, 71).
 void fuzz_run(dp_status (*read)(dp_arena *arena, const char *path), const char *path);
+// The model as text; the caller frees it.
+char *fuzz_print(const dp_model *model, size_t *bytes);
 // Ends the process: what must hold does not.
 _Noreturn void fuzz_die(const char *what);
 

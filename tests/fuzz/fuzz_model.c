@@ -4,23 +4,13 @@
 
 #include "ir/model_file.h"
 #include "ir/safetensors.h"
-#include "ir/text.h"
 #include "tests/fuzz/fuzz.h"
-
-static char *print(const dp_model *model, size_t *bytes) {
-  char *text = NULL;
-  FILE *out = open_memstream(&text, bytes);
-  if (!out) fuzz_die("no memory");
-  dp_text_print(model, out);
-  fclose(out);
-  return text;
-}
 
 static dp_status read_model(dp_arena *arena, const char *path) {
   dp_model *model, *again;
   size_t bytes, bytes_again;
   DP_TRY(dp_model_file_read(arena, path, &model));
-  char *text = print(model, &bytes);
+  char *text = fuzz_print(model, &bytes);
   const char *copy = dp_printf(arena, "%s.copy", path);
   dp_status status = dp_model_file_write(model, copy);
   if (!status) status = dp_model_file_read(arena, copy, &again);
@@ -28,7 +18,7 @@ static dp_status read_model(dp_arena *arena, const char *path) {
     fprintf(stderr, "%s\n%s\n", dp_status_message(status), text);
     fuzz_die("what was written does not read");
   }
-  char *text_again = print(again, &bytes_again);
+  char *text_again = fuzz_print(again, &bytes_again);
   if (bytes != bytes_again || memcmp(text, text_again, bytes)) fuzz_die("what was written reads differently");
   free(text);
   free(text_again);

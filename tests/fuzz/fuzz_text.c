@@ -5,15 +5,6 @@
 #include "ir/text.h"
 #include "tests/fuzz/fuzz.h"
 
-static char *print(const dp_model *model, size_t *bytes) {
-  char *text = NULL;
-  FILE *out = open_memstream(&text, bytes);
-  if (!out) fuzz_die("no memory");
-  dp_text_print(model, out);
-  fclose(out);
-  return text;
-}
-
 static const uint8_t *input;
 static size_t input_bytes;
 
@@ -21,13 +12,13 @@ static dp_status read_text(dp_arena *arena, const char *path) {
   dp_model *model, *again;
   size_t bytes, bytes_again;
   DP_TRY(dp_text_parse(arena, path, (const char *)input, input_bytes, &model));
-  char *text = print(model, &bytes);
+  char *text = fuzz_print(model, &bytes);
   dp_status status = dp_text_parse(arena, path, text, bytes, &again);
   if (status) {
     fprintf(stderr, "%s\n%s\n", dp_status_message(status), text);
     fuzz_die("what was printed does not read");
   }
-  char *text_again = print(again, &bytes_again);
+  char *text_again = fuzz_print(again, &bytes_again);
   if (bytes != bytes_again || memcmp(text, text_again, bytes)) fuzz_die("what was read prints differently");
   free(text);
   free(text_again);
