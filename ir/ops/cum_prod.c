@@ -1,19 +1,13 @@
 // CumProd: products along `axis` of all elements up to each one; exclusive: without itself; reverse: from the end. Every
 // program holds doubling steps in its place: y times y moved by 1, 2, 4 ... places.
 #include "ir/ops/compose.h"
-
-static int axis_of(const dp_node *node) {
-  int64_t axis = dp_node_int(node, "axis", 0);
-  return (int)(axis < 0 ? axis + dp_common_shape(node, 0)->rank : axis);
-}
+#include "ir/ops/cumulative.h"
 
 static dp_status infer(dp_node *node) {
-  const dp_shape *x = dp_common_shape(node, 0);
-  int axis;
-  if (!dp_node_attr(node, "axis")) return dp_fail(EX_DATAERR, "axis is missing");
-  DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", 0), x->rank, &axis));
-  if (dp_dim_is_symbolic(x->dims[axis])) return dp_fail(EX_DATAERR, "dim %d depends on the number of samples", axis);
-  return dp_common_infer_same(node);
+  DP_TRY(dp_cumulative_infer(node));
+  int axis = dp_cumulative_axis(node);
+  if (!dp_dim_is_symbolic(dp_common_shape(node, 0)->dims[axis])) return DP_OK;
+  return dp_fail(EX_DATAERR, "dim %d depends on the number of samples", axis);
 }
 
 // x moved by `count` places, away from where the products begin; 1 where nothing came from.
@@ -28,7 +22,7 @@ static dp_value *moved(dp_builder *b, dp_value *x, int axis, int64_t count, bool
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  int axis = axis_of(node);
+  int axis = dp_cumulative_axis(node);
   int64_t extent = dp_common_shape(node, 0)->dims[axis].offset;
   bool reverse = dp_node_int(node, "reverse", 0) != 0, exclusive = dp_node_int(node, "exclusive", 0) != 0;
   dp_value *y = exclusive && extent > 0 ? moved(b, in[0], axis, 1, reverse) : dp_build1(b, "Identity", in[0]);
@@ -54,9 +48,9 @@ const dp_op dp_op_CumProd = {
     .domain = "",
     .n_inputs = 2,
     .n_outputs = 1,
-    .inputs = {DP_OPERAND("x", TYPES, 'T'), DP_AS_ATTR("axis", DP_BIT(DP_INT32) | DP_BIT(DP_INT64), false)},
+    .inputs = {DP_OPERAND("x", TYPES, 'T'), DP_CUMULATIVE_AXIS},
     .outputs = {DP_OPERAND("y", TYPES, 'T')},
-    .attrs = {{.name = "axis", .kind = DP_ATTR_INT}, DP_INT_ATTR("exclusive", 0), DP_INT_ATTR("reverse", 0)},
+    .attrs = {DP_CUMULATIVE_ATTRS},
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

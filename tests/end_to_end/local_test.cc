@@ -1,7 +1,6 @@
 // --batchnorm=local: on N devices what PyTorch computes on one by cutting each batch in N and normalising every part by its
 // own statistics (make_local_reference.py), for N that do not divide the batch and for fewer samples than devices.
 #include <cmath>
-#include <sstream>
 
 #include "tests/end_to_end/table.h"
 #include "tests/end_to_end/training.h"
@@ -17,14 +16,7 @@ struct Reference {
 
 std::vector<Reference> ReadReferences() {
   std::vector<Reference> references;
-  std::istringstream text(ReadText("tests/end_to_end/local_reference.txt"));
-  for (std::string line; std::getline(text, line);) {
-    if (line[0] == '#') continue;
-    std::istringstream words(line);
-    std::string name;
-    words >> name;
-    std::vector<double> numbers;
-    for (double number; words >> number;) numbers.push_back(number);
+  for (const auto &[name, numbers] : ReadNumbers("tests/end_to_end/local_reference.txt")) {
     if (name == "devices")
       references.push_back({int(numbers.at(0)), {}, {}});
     else if (name == "loss" || name == "eval")

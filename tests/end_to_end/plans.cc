@@ -33,6 +33,19 @@ std::string ReadText(const std::string &path) {
   return text.str();
 }
 
+std::vector<std::pair<std::string, std::vector<double>>> ReadNumbers(const std::string &path) {
+  std::vector<std::pair<std::string, std::vector<double>>> lines;
+  std::istringstream text(ReadText(path));
+  for (std::string line; std::getline(text, line);) {
+    if (line[0] == '#') continue;
+    std::istringstream words(line);
+    lines.emplace_back();
+    words >> lines.back().first;
+    for (double number; words >> number;) lines.back().second.push_back(number);
+  }
+  return lines;
+}
+
 namespace {
 
 Plan FromBytes(const std::vector<uint8_t> &bytes) {

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/base/base.h"
@@ -21,6 +22,8 @@ using Plan = std::shared_ptr<Dp__Plan>;
 // Every plan is held against the checker here.
 Plan Compile(const std::string &text, const std::string &options);
 std::string ReadText(const std::string &path);
+// A file of lines "name number number ...", without its comments (#).
+std::vector<std::pair<std::string, std::vector<double>>> ReadNumbers(const std::string &path);
 Plan Copy(const Plan &plan);
 // "" when the checker accepts; its message, after its exit code.
 std::string Verify(const Plan &plan);

@@ -1,7 +1,6 @@
 // Against PyTorch: six steps of a small network in float64 from the same weights, on one device and on several. Losses,
 // evaluation, weights, running statistics and momentum are PyTorch's (make_reference.py).
 #include <cmath>
-#include <sstream>
 
 #include "tests/end_to_end/training.h"
 
@@ -15,14 +14,7 @@ struct Reference {
 
 Reference ReadReference() {
   Reference reference;
-  std::istringstream text(ReadText("tests/end_to_end/reference.txt"));
-  for (std::string line; std::getline(text, line);) {
-    if (line[0] == '#') continue;
-    std::istringstream words(line);
-    std::string name;
-    words >> name;
-    std::vector<double> numbers;
-    for (double number; words >> number;) numbers.push_back(number);
+  for (const auto &[name, numbers] : ReadNumbers("tests/end_to_end/reference.txt")) {
     if (name == "loss")
       reference.losses.push_back(numbers.at(0));
     else if (name == "eval")
