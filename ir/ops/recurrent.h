@@ -45,7 +45,12 @@ dp_value *dp_recurrent_activate(const dp_recurrent *r, const dp_recurrent_cell *
 dp_value *dp_recurrent_gate(const dp_recurrent *r, dp_value *x, int gate, int count);
 dp_value *dp_recurrent_add(dp_builder *builder, dp_value *x, dp_value *y);  // y NULL: x
 
-// The attributes that all have, for dp_op.attrs.
+// The operands, results and attributes that all have, for dp_op.
+#define DP_RECURRENT_INPUTS                                                                          \
+  DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("W", DP_FLOATS, 'T'), DP_OPERAND("R", DP_FLOATS, 'T'), \
+      DP_OPTIONAL("B", DP_FLOATS, 'T'), DP_OPTIONAL("sequence_lens", DP_BIT(DP_INT32), 0),           \
+      DP_OPTIONAL("initial_h", DP_FLOATS, 'T')
+#define DP_RECURRENT_OUTPUTS DP_OPTIONAL("Y", DP_FLOATS, 'T'), DP_OPTIONAL("Y_h", DP_FLOATS, 'T')
 #define DP_RECURRENT_ATTRS                                                                                   \
   {.name = "activation_alpha", .kind = DP_ATTR_FLOATS}, {.name = "activation_beta", .kind = DP_ATTR_FLOATS}, \
       {.name = "activations", .kind = DP_ATTR_STRINGS}, {.name = "clip", .kind = DP_ATTR_FLOAT},             \
