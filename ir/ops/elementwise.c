@@ -36,3 +36,16 @@ void dp_elementwise_give(dp_builder *builder, const dp_node *node, int operand, 
 dp_value *dp_elementwise_with(dp_builder *builder, const char *op, dp_value *a, double number) {
   return dp_build2(builder, op, a, dp_build_fill(builder, a->type.dtype, number));
 }
+
+const dp_sample dp_elementwise_truths[] = {
+    {.inputs = "bool[N,3], bool[N,3]", .n = 5, .low = 0, .high = 1},
+    {.inputs = "bool[N,1,4], bool[3,1]", .n = 3, .low = 0, .high = 1},
+    {0},
+};
+
+const dp_sample dp_elementwise_bits[] = {
+    {.inputs = "int32[N,3], int32[N,3]", .n = 5, .low = -99, .high = 99},
+    {.inputs = "int64[N,1,4], int64[3,1]", .n = 3, .low = -99, .high = 99},
+    {.inputs = "uint8[2,3], uint8[]", .low = 0, .high = 255},
+    {0},
+};

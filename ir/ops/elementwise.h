@@ -19,6 +19,9 @@ void dp_elementwise_give(dp_builder *builder, const dp_node *node, int operand, 
 // a (op) number, of a's type.
 dp_value *dp_elementwise_with(dp_builder *builder, const char *op, dp_value *a, double number);
 
+// Samples of operators on two truth values, and on the bits of two integers.
+extern const dp_sample dp_elementwise_truths[], dp_elementwise_bits[];
+
 #ifdef __cplusplus
 }
 #endif

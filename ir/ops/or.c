@@ -1,12 +1,6 @@
 // Or of truth values, with broadcasting.
 #include "ir/ops/elementwise.h"
 
-static const dp_sample samples[] = {
-    {.inputs = "bool[N,3], bool[N,3]", .n = 5, .low = 0, .high = 1},
-    {.inputs = "bool[N,1,4], bool[3,1]", .n = 3, .low = 0, .high = 1},
-    {0},
-};
-
 const dp_op dp_op_Or = {
     .name = "Or",
     .domain = "",
@@ -18,5 +12,5 @@ const dp_op dp_op_Or = {
     .infer = dp_elementwise_infer,
     .placements = dp_elementwise_rows,
     .cost = dp_elementwise_cost,
-    .samples = samples,
+    .samples = dp_elementwise_truths,
 };
