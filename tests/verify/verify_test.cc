@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "ir/op.h"
 #include "ir/proto.h"
 #include "tests/verify/hand_plan.h"
 
@@ -519,7 +520,7 @@ const Damage kBucket[] = {
      {"FORM.LIMIT"},
      [](HandPlan &h) {
        Dp__Instruction *in = h.Step("train", "comm", 0);
-       while (in->n_inputs < 9) {
+       while (in->n_inputs <= DP_MAX_OPERANDS) {
          Append(h.arena, &in->n_inputs, &in->inputs, in->inputs[0]);
          Append(h.arena, &in->n_outputs, &in->outputs, in->outputs[0]);
        }
