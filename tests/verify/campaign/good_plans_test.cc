@@ -16,7 +16,7 @@ class Wish {
  public:
   explicit Wish(unsigned seed) : random_(seed) {
     RandomNetwork network(seed);
-    static const char *const own[] = {kDense, kImages, kSquares};
+    static const char *const own[] = {kDense, kImages, kSkip};
     const bool made = seed % 2;
     text = made ? network.text : own[seed / 2 % 3];
     static const char *const meshes[] = {"data:1", "data:2",          "data:3",          "data:5",

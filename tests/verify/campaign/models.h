@@ -1,4 +1,5 @@
-// Small networks for the campaign: between them they have what plans have. At least three classes: labels are 0 to 2.
+// Small networks for the campaign: between them they have what plans have. At least three classes: labels are 0 to 2. Smaller
+// than those of tests/end_to_end/models.h, as an oracle carries out plan after damaged plan.
 #ifndef DP_TESTS_VERIFY_CAMPAIGN_MODELS_H
 #define DP_TESTS_VERIFY_CAMPAIGN_MODELS_H
 
@@ -59,7 +60,7 @@ inline const char kImages[] = R"dpt(model images {
 })dpt";
 
 // A loss without classes; a skip; a parameter used twice; uint8 pixels.
-inline const char kSquares[] = R"dpt(model squares {
+inline const char kSkip[] = R"dpt(model squares {
   loss "mse(y,target)"
   optimizer "sgd(lr=0.02,momentum=0.8,nesterov=1)"
   input pixels: uint8[N,2,4]
