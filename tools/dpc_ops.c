@@ -128,12 +128,15 @@ static json_t *list_kernels(const dp_target *target, const dp_op *op) {
   return list;
 }
 
+// In programs other operators stand in its place, with their gradients, placements and kernels.
+static bool is_composed(const dp_op *op) { return op->specialize && !op->gradient; }
+
 static json_t *describe(dp_arena *arena, const dp_op *op) {
-  return json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b, s:o, s:{s:o}}", "name", full_name(arena, op), "inputs",
+  return json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:o, s:{s:o}}", "name", full_name(arena, op), "inputs",
                    list_operands(op->inputs, op->n_inputs), "outputs", list_operands(op->outputs, op->n_outputs),
                    "attributes", list_attrs(op->attrs), "gradient", op->gradient != NULL, "lower", op->lower != NULL,
-                   "communication", dp_op_is(op, DP_OP_COMMUNICATION), "placements", list_rows(arena, op), "kernels",
-                   "cpu", list_kernels(&dp_target_cpu, op));
+                   "composed", is_composed(op), "communication", dp_op_is(op, DP_OP_COMMUNICATION), "placements",
+                   list_rows(arena, op), "kernels", "cpu", list_kernels(&dp_target_cpu, op));
 }
 
 // ---- as text --------------------------------------------------------------------------------------------------------
@@ -173,6 +176,10 @@ static void print_op(const json_t *op) {
   print_operands("inputs", json_object_get(op, "inputs"));
   print_operands("outputs", json_object_get(op, "outputs"));
   print_attrs(json_object_get(op, "attributes"));
+  if (json_is_true(json_object_get(op, "composed"))) {
+    printf("  %-12s of other operators, whose gradients, placements and kernels serve it\n", "composed");
+    return;
+  }
   printf("  %-12s %s\n", "gradient", json_is_true(json_object_get(op, "gradient")) ? "yes" : "no");
   if (json_is_true(json_object_get(op, "lower"))) printf("  %-12s yes\n", "lower");
   print_strings("placements", json_object_get(op, "placements"));

@@ -193,6 +193,8 @@ TEST_F(Dpc, OpsListsEveryOperator) {
   json_t *gemm = json_loads(Must("dpc ops --json Gemm").out.c_str(), 0, &error);
   ASSERT_EQ(json_array_size(gemm), 1u);
   EXPECT_TRUE(json_is_true(json_object_get(json_array_get(gemm, 0), "gradient")));
+  EXPECT_FALSE(json_is_true(json_object_get(json_array_get(gemm, 0), "composed")));
+  EXPECT_NE(Must("dpc ops Attention").out.find("composed     of other operators"), std::string::npos);
   json_decref(gemm);
 }
 
