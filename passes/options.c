@@ -1,5 +1,6 @@
 // options: checks that the options go together, and puts what they say of the model into it: mesh, SPECs, what is frozen.
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/limits.h"
@@ -20,8 +21,12 @@ static dp_status check_choice(const char *option, const char *given, const char 
     return i < built ? DP_OK : dp_fail(EX_UNAVAILABLE, "%s=%s is not built yet", option, given);
   }
   char hint[96];
-  return dp_fail(EX_USAGE, "%s=%s: there is no such choice%s", option, given,
-                 dp_suggest_print(&suggest, hint, sizeof hint));
+  dp_suggest_print(&suggest, hint, sizeof hint);
+  if (*hint) return dp_fail(EX_USAGE, "%s=%s: there is no such choice%s", option, given, hint);
+  char words[96] = "";
+  for (int i = 0, at = 0; i < built; i++)
+    at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", known[i]);
+  return dp_fail(EX_USAGE, "%s=%s: there is no such choice; expected one of %s", option, given, words);
 }
 
 static dp_status check_choices(const dp_options *o) {
