@@ -98,8 +98,10 @@ static dp_status hold_against(dp_arena *arena, const Dp__Plan *plan, const char 
   DP_TRY(options_of(arena, plan, model, &options));
   DP_TRY(dp_status_context(dp_pipeline_run(model, &options, &none), "%s, compiled as the plan was", path));
   DP_TRY(dp_status_context(dp_against_check(arena, plan, model, &report), "%s", path));
-  printf("the same as %s: %d persistent values; in %d programs %d outputs and %d updates\n", path, report.persistents,
-         report.programs, report.outputs, report.updates);
+  printf(
+      "the same as %s, with the plan's own loss, optimizer and precision: %d persistent values; in %d programs %d "
+      "outputs and %d updates\n",
+      path, report.persistents, report.programs, report.outputs, report.updates);
   return DP_OK;
 }
 

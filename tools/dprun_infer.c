@@ -17,8 +17,21 @@ static dp_status run_batches(dp_dprun *run) {
   return status;
 }
 
+// Predictions of a network that nobody trained are rarely what was meant.
+static void note_untrained(const dp_dprun *run) {
+  size_t drawn = 0;
+  for (size_t i = 0; i < run->plan->n_persistents; i++) {
+    const Dp__Persistent *p = run->plan->persistents[i];
+    drawn += p->kind == DP_PARAMETER && (!p->initial || p->initial->kind != DP_INIT_TENSOR);
+  }
+  if (drawn && !run->options->init && !run->options->quiet)
+    fprintf(stderr, "%zu parameters have their first, untrained values; --init=W.safetensors loads trained ones\n",
+            drawn);
+}
+
 dp_status dp_dprun_infer_run(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
+  note_untrained(run);
   const double begun = dp_progress_now();
   DP_TRY(dp_dprun_output_open(run->arena, run->session, &run->infer, run->plan->batch, o->outputs, o->n_outputs,
                               &run->outputs));

@@ -214,7 +214,9 @@ static dp_status check(dp_arena *arena, const dp_dprun_options *o) {
     return dp_fail(EX_USAGE, "no data is given: --data NAME=FILE for each input of the model");
   if (o->save) {
     const char *dot = strrchr(o->save, '.');
-    if (!dot || strcmp(dot, ".safetensors")) return not_built("--save to a directory of checkpoints");
+    if (!dot || strcmp(dot, ".safetensors"))
+      return not_built(dp_printf(
+          arena, "--save=%s, which is a directory of checkpoints as it does not end with .safetensors,", o->save));
     if (o->metrics && dp_cli_same_file(o->save, o->metrics))
       return dp_fail(EX_CONFIG, "--save and --metrics name the same file");
   }
