@@ -34,16 +34,20 @@ dp_status dp_onnx_opset(size_t count, Dp__Onnx__OperatorSetId *const *ids, int64
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-static dp_status count_work(dp_onnx_reader *reader, const Dp__Onnx__Node *node) {
-  reader->work += 1 + (int64_t)(node->n_input + node->n_output + node->n_attribute);
+dp_status dp_onnx_count_work(dp_onnx_reader *reader, size_t work) {
+  reader->work += (int64_t)work;
   if (reader->work > reader->max_work || reader->graph->n_nodes > DP_LIMIT_NODES)
-    return dp_fail(EX_DATAERR, "the graph, with the functions that it calls, is larger than is taken");
+    return dp_fail(EX_DATAERR, "the graph, with the functions and the rounds of its loops, is larger than is taken");
   return DP_OK;
+}
+
+static dp_status count_node(dp_onnx_reader *reader, const Dp__Onnx__Node *node) {
+  return dp_onnx_count_work(reader, 1 + node->n_input + node->n_output + node->n_attribute);
 }
 
 static dp_status make_node(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node) {
   bool folded = false;
-  DP_TRY(count_work(reader, node));
+  DP_TRY(count_node(reader, node));
   const Dp__Onnx__Function *function = dp_onnx_function_find(reader, node);
   if (function) return dp_onnx_function_inline(reader, scope, node, function);
   DP_TRY(dp_onnx_fold(reader, scope, node, &folded));

@@ -48,6 +48,7 @@ double dp_onnx_attr_widen(float number) {
 static dp_status read_string(dp_onnx_reader *reader, const ProtobufCBinaryData *bytes, const char **string) {
   if (dp_utf8_check(bytes->data, bytes->len) != bytes->len)
     return dp_fail(EX_DATAERR, "it is a string that is not UTF-8, or holds NUL");
+  DP_TRY(dp_onnx_count_work(reader, bytes->len));
   *string = bytes->len ? dp_strndup(reader->arena, (const char *)bytes->data, bytes->len) : "";
   return DP_OK;
 }
@@ -68,6 +69,7 @@ static dp_status read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *m, dp_a
       attr->ints = m->ints;
       return DP_OK;
     case DP_ATTR_FLOATS: {
+      DP_TRY(dp_onnx_count_work(reader, m->n_floats));
       double *floats = dp_alloc_n(reader->arena, m->n_floats, sizeof *floats);
       for (size_t i = 0; i < m->n_floats; i++) floats[i] = dp_onnx_attr_widen(m->floats[i]);
       attr->count = m->n_floats;

@@ -18,7 +18,7 @@ enum {
   DP_ONNX_MAX_CALLS = 32,       // functions inside one another
   DP_ONNX_MAX_KNOWN = 1 << 16,  // elements of a tensor that is followed element by element
   DP_ONNX_ALL_KNOWN = 4 << 20,  // of all of them together, and of what was looked at for them
-  // Nodes, operands, results and attributes, those of functions at each call: so many, and so many more a byte of the file.
+  // Nodes, operands, results, attributes and elements that are copied, those of functions and bodies at each call: so many, and so many more a byte of the file.
   DP_ONNX_BASE_WORK = 1 << 16,
   DP_ONNX_BYTE_WORK = 16,
   DP_ONNX_ROUND_WORK = 16,  // a body, each time that it runs
@@ -171,6 +171,8 @@ const Dp__Onnx__Attribute *dp_onnx_attr_find(const Dp__Onnx__Node *node, const c
 int64_t dp_onnx_attr_int(const Dp__Onnx__Node *node, const char *name, int64_t otherwise);
 // The kind by the message's type, or, in old files, by what is there; 0 when it is none of ours.
 dp_attr_kind dp_onnx_attr_kind(const Dp__Onnx__Attribute *message);
+// Refuses what would take more work, or copy more elements, than the file's size allows: bodies are read at every round.
+dp_status dp_onnx_count_work(dp_onnx_reader *reader, size_t work) DP_MUST_USE;
 dp_status dp_onnx_attr_read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *message, dp_attr *attr) DP_MUST_USE;
 // The number that people wrote: the shortest decimal that rounds to the float.
 double dp_onnx_attr_widen(float number);

@@ -55,7 +55,7 @@ static dp_status broadcast(dp_onnx_node *node, bool *done) {
   bool asked = dp_onnx_attr_int(node->message, "broadcast", 0) && dp_onnx_attr_find(node->message, "axis");
   if (slopes ? shape.rank != 1 || dp_dim_is(shape.dims[0], 1) : !asked) return DP_OK;
   int64_t axis = slopes ? 1 : dp_onnx_attr_int(node->message, "axis", 0), first = axis < 0 ? axis + rank : axis;
-  if (first < 0 || first + shape.rank > rank)
+  if (first < 0 || first > rank || first + shape.rank > rank)
     return dp_fail(EX_DATAERR, "axis is %lld where operands of rank %d and %d meet", (long long)axis, rank, shape.rank);
   while (first + shape.rank < rank) shape.dims[shape.rank++] = dp_dim_of(1);
   dp_value *value;

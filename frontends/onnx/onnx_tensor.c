@@ -120,6 +120,7 @@ static dp_status read_typed(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, d
                    field.count, field.name, all, count);
   tensor->data = field.numbers;
   if (field.bytes == each || !count) return DP_OK;
+  DP_TRY(dp_onnx_count_work(reader, count));
   char *data = dp_alloc_n(reader->arena, count, each);
   for (size_t i = 0; i < count; i++) DP_TRY(narrow(tensor->dtype, &field, i, data + i * each));
   tensor->data = data;
@@ -154,6 +155,7 @@ static dp_status read(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_tens
     DP_TRY(read_typed(reader, m, tensor));
   }
   if (!tensor->data) tensor->data = dp_alloc(reader->arena, 1);
+  if (bits_of(tensor->dtype) < 8 || tensor->dtype == DP_BOOL) DP_TRY(dp_onnx_count_work(reader, count));
   if (bits_of(tensor->dtype) < 8) tensor->data = unpack(reader->arena, tensor->dtype, count, tensor->data);
   return check_bools(tensor);
 }

@@ -37,6 +37,26 @@ TEST(OnnxControlTest, AConditionOfDataIsRefused) {
   EXPECT_EQ(m.Import(), "69: node 'n_z' (If): its condition is computed from data, which is not supported");
 }
 
+// A constant whose elements are unpacked at every round: no more of them than the file's size allows.
+TEST(OnnxControlTest, WhatRoundsReadIsInProportion) {
+  enum { UINT4 = 21, ELEMENTS = 100000 };
+  Onnx m;
+  m.Input("x", FLOAT, {"2"});
+  m.Node("Constant", {}, {"m"}, {m.Int("value_int", 1000000)});
+  m.Node("Loop", {"m", "", "x"}, {"last"},
+         {m.Graph("body", {"i", "c", "y"}, {"c", "y"},
+                  {m.Loose("Constant", {}, {"k"},
+                           {m.Tensor("value", m.Raw("", UINT4, {ELEMENTS}, std::string(ELEMENTS / 2, '\1')))})})});
+  m.Output("last");
+  std::string bytes = m.Bytes();
+  dp_test::Arena arena;
+  dp_model *model;
+  dp_status status = dp_onnx_import_bytes(arena, "m.onnx", bytes.data(), bytes.size(), &model);
+  EXPECT_EQ(dp_status_code(status), EX_DATAERR) << dp_status_message(status);
+  dp_status_free(status);
+  EXPECT_LT(dp_arena_bytes(arena), size_t{16} << 20);
+}
+
 // for (i = 0; i < rounds && i != 2; i++) { y = y * x; all[i] = y; index[i] = i; }
 std::string Loop(int64_t rounds, bool counted = true) {
   Onnx m;

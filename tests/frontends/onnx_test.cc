@@ -293,7 +293,8 @@ TEST(OnnxTest, BroadcastingWasByAxis) {
             "y: float32[2,3,4,5] = Add(x, n_y/Reshape) [name=n_y]\noutput y\n");
   EXPECT_EQ(two("Mul", {"4", "5"}, [](Onnx &m) { return Attributes{m.Int("broadcast", 1)}; }),
             "y: float32[2,3,4,5] = Mul(x, b) [name=n_y]\noutput y\n");
-  EXPECT_EQ(two("Add", {"3", "4"}, at(3)).substr(0, 3), "65:");
+  for (int64_t axis : {int64_t{3}, int64_t{5}, INT64_MAX, INT64_MIN})
+    EXPECT_EQ(two("Add", {"3", "4"}, at(axis)).substr(0, 3), "65:") << axis;
   EXPECT_EQ(two("PRelu", {"3"}, none),
             "n_y/Reshape: float32[3,1,1] = Reshape(b) {shape=[3,1,1]}\n"
             "y: float32[2,3,4,5] = PRelu(x, n_y/Reshape) [name=n_y]\noutput y\n");
