@@ -150,45 +150,38 @@ static window window_of(const dp_node *node) {
   return w;
 }
 
-// [length, keys]: whether the key is within the window of the query, whose place is known. NULL: all are.
-static dp_value *fixed_window(dp_builder *b, const dp_node *node, const extents *e) {
-  window w = window_of(node);
-  dp_shape shape = {2, {dp_dim_of(e->length), dp_dim_of(e->keys)}};
-  int64_t count;
-  double *seen = w.left < 0 && w.right < 0 ? NULL : dp_compose_room(b, &shape, &count);
-  if (!seen) return NULL;
-  for (int64_t i = 0; i < e->length; i++)
-    for (int64_t j = 0; j < e->keys; j++) {
-      int64_t ahead = j - (i + e->past);
-      seen[i * e->keys + j] = (w.right < 0 || ahead <= w.right) && (w.left < 0 || -ahead <= w.left);
-    }
-  return dp_compose_constant(b, DP_BOOL, &shape, seen);
-}
-
 static dp_value *both(dp_builder *b, dp_value *x, dp_value *y) {
   return x && y ? dp_build2(b, "And", x, y) : x ? x : y;
 }
 
-// nonpad [batch,1,1,1] (comparison) number + slope_i i + slope_j j, over [length, keys].
-static dp_value *against(dp_builder *b, const extents *e, dp_value *nonpad, const char *comparison, int64_t number,
-                         int slope_i, int slope_j) {
-  dp_shape shape = {2, {dp_dim_of(slope_i ? e->length : 1), dp_dim_of(e->keys)}};
-  int64_t count;
-  double *numbers = dp_compose_room(b, &shape, &count);
-  for (int64_t i = 0; numbers && i < count; i++)
-    numbers[i] = (double)(number + slope_i * (i / e->keys) + slope_j * (i % e->keys));
-  return dp_build2(b, comparison, nonpad, dp_compose_constant(b, DP_INT64, &shape, numbers));
+// from, from + 1 ... one for each query, [length, 1].
+static dp_value *queries_from(dp_builder *b, const extents *e, int64_t from) {
+  return dp_compose_unsqueeze(b, dp_compose_range(b, DP_INT64, (double)from, 1, e->length), 1);
 }
 
-// The same where the place of a query is i + nonpad - length; and keys from nonpad on are padding.
-static dp_value *counted_window(dp_builder *b, const dp_node *node, const extents *e, dp_value *nonpad) {
+// Whether a key is within the window of the query at `place` ([length, 1] or [batch, 1, length, 1]). NULL: all are.
+static dp_value *within(dp_builder *b, window w, dp_value *place, dp_value *keys) {
+  dp_value *seen = NULL;
+  if (w.right >= 0) seen = dp_build2(b, "LessOrEqual", keys, dp_elementwise_with(b, "Add", place, (double)w.right));
+  if (w.left < 0) return seen;
+  dp_value *first = dp_elementwise_with(b, "Sub", place, (double)w.left);
+  return both(b, seen, dp_build2(b, "GreaterOrEqual", keys, first));
+}
+
+// [length, keys], where the places of queries are known.
+static dp_value *fixed_window(dp_builder *b, const dp_node *node, const extents *e) {
   window w = window_of(node);
+  if (w.left < 0 && w.right < 0) return NULL;
+  return within(b, w, queries_from(b, e, e->past), dp_compose_range(b, DP_INT64, 0, 1, e->keys));
+}
+
+// [batch, 1, 1 or length, keys], where the place of a query is i + nonpad - length; keys from nonpad on are padding.
+static dp_value *counted_window(dp_builder *b, const dp_node *node, const extents *e, dp_value *nonpad) {
   dp_shape shape = {4, {e->batch, dp_dim_of(1), dp_dim_of(1), dp_dim_of(1)}};
+  dp_value *keys = dp_compose_range(b, DP_INT64, 0, 1, e->keys);
   nonpad = dp_build_reshape(b, nonpad, &shape);
-  dp_value *seen = against(b, e, nonpad, "Greater", 0, 0, 1);
-  if (w.right >= 0) seen = both(b, seen, against(b, e, nonpad, "GreaterOrEqual", e->length - w.right, -1, 1));
-  if (w.left >= 0) seen = both(b, seen, against(b, e, nonpad, "LessOrEqual", e->length + w.left, -1, 1));
-  return seen;
+  dp_value *place = dp_build2(b, "Add", nonpad, queries_from(b, e, -e->length));
+  return both(b, dp_build2(b, "Less", keys, nonpad), within(b, window_of(node), place, keys));
 }
 
 // The mask with as many keys as there are: those beyond it are not seen.

@@ -164,6 +164,8 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   }
   taps t[MAX_SPATIAL] = {0};
   dp_value *points = dp_compose_merge(b, in[GRID], 1, grid->rank - 1);
+  // A place in X beyond a few thousand is no float16.
+  if (points->type.dtype != DP_FLOAT64) points = dp_build_cast(b, points, DP_FLOAT32);
   s.places = points->type.shape.dims[1];
   for (int d = 0; d < s.rank && !b->status; d++)
     t[d] = taps_of(&s, dp_compose_take(b, points, 2, s.rank - 1 - d), x->dims[2 + d].offset);

@@ -8,12 +8,14 @@ enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS };
 
 static dp_status infer(dp_node *node) {
   dp_geometry geometry;
-  dp_shape y, channels = {.rank = 1};
+  dp_shape y, channels = {.rank = 1}, one = {0};
   const dp_shape *w = dp_common_shape(node, W);
   DP_TRY(dp_conv_result(node, dp_common_shape(node, X), w, &geometry, &y));
-  for (int i = X_SCALE; i <= Y_ZERO; i++)
-    if (i != W) DP_TRY(dp_quantize_check_side(node, i, w, i == W_SCALE || i == W_ZERO ? 0 : -1));
   channels.dims[0] = y.dims[1];
+  for (int i = X_SCALE; i <= Y_ZERO; i++) {
+    bool each = i == W_SCALE || i == W_ZERO;
+    if (i != W) DP_TRY(dp_quantize_check_side(node, i, each ? &channels : &one, each ? 0 : -1));
+  }
   if (dp_common_operand(node, BIAS)) DP_TRY(dp_common_expect("B", dp_common_shape(node, BIAS), &channels));
   dp_common_set(node, 0, node->inputs[Y_ZERO]->type.dtype, &y);
   return DP_OK;

@@ -4,11 +4,25 @@
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO };
 
+// What scales of a factor of this shape may say: nothing along dim `summed`, along which they would not come out of the
+// sum, and nothing at all where a factor is a vector, whose place in the result another dim has.
+static dp_shape scaled(const dp_shape *x, int summed, bool matrices) {
+  dp_shape shape = {0};
+  if (!matrices) return shape;
+  shape = *x;
+  shape.dims[summed] = dp_dim_of(1);
+  return shape;
+}
+
 static dp_status infer(dp_node *node) {
   const dp_shape *a = dp_common_shape(node, A), *b = dp_common_shape(node, B), *y = &node->outputs[0]->type.shape;
   DP_TRY(dp_quantize_infer_product(node, A, B, node->inputs[Y_ZERO]->type.dtype));
-  for (int i = A_SCALE; i <= A_ZERO; i++) DP_TRY(dp_quantize_check_side(node, i, a, a->rank - 2));
-  for (int i = B_SCALE; i <= B_ZERO; i++) DP_TRY(dp_quantize_check_side(node, i, b, b->rank - 1));
+  bool matrices = a->rank > 1 && b->rank > 1;
+  dp_shape a_scaled = scaled(a, a->rank - 1, matrices), b_scaled = scaled(b, b->rank - 2, matrices);
+  DP_TRY(dp_quantize_check_side(node, A_SCALE, &a_scaled, a_scaled.rank - 2));
+  DP_TRY(dp_quantize_check_side(node, A_ZERO, a, a->rank - 2));
+  DP_TRY(dp_quantize_check_side(node, B_SCALE, &b_scaled, b_scaled.rank - 1));
+  DP_TRY(dp_quantize_check_side(node, B_ZERO, b, b->rank - 1));
   for (int i = Y_SCALE; i <= Y_ZERO; i++) DP_TRY(dp_quantize_check_side(node, i, y, y->rank - 2));
   return DP_OK;
 }

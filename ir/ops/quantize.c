@@ -1,6 +1,8 @@
 // Quantized tensors. See quantize.h.
 #include "ir/ops/quantize.h"
 
+#include "ir/ops/compose.h"
+
 static bool is_single(const dp_shape *shape) {
   for (int d = 0; d < shape->rank; d++)
     if (!dp_dim_is(shape->dims[d], 1)) return false;
@@ -36,14 +38,10 @@ dp_value *dp_quantize_along(dp_builder *builder, dp_value *v, int dim, int rank)
 
 // Every element along `axis` as often as its block is long, up to `extent`.
 static dp_value *repeat(dp_builder *builder, dp_value *v, int axis, int64_t extent, int64_t block) {
-  dp_arena *arena = builder->graph->arena;
-  int64_t *indices = dp_alloc_n(arena, (size_t)extent + 1, sizeof *indices);
-  for (int64_t i = 0; i < extent; i++) indices[i] = i / block;
-  dp_tensor *tensor = dp_alloc(arena, sizeof *tensor);
-  *tensor = (dp_tensor){DP_INT64, 1, {extent}, (size_t)extent * sizeof *indices, indices};
-  dp_attr attr = dp_attr_int("axis", axis);
-  dp_value *in[] = {v, dp_graph_add_constant(builder->graph, "blocks", tensor)};
-  return dp_build(builder, "Gather", 2, in, 1, 1, &attr);
+  dp_shape shape = {1, {dp_dim_of(extent)}};
+  double *indices = dp_compose_room(builder, &shape, &extent);
+  for (int64_t i = 0; indices && i < extent; i++) indices[i] = (double)(i / block);
+  return dp_compose_gather(builder, v, dp_compose_constant(builder, DP_INT64, &shape, indices), axis);
 }
 
 dp_value *dp_quantize_spread(dp_builder *builder, dp_value *scale, const dp_shape *x, int64_t axis,

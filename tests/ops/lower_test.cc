@@ -169,5 +169,47 @@ TEST(Specialize, BatchNormalizationUpdatesItsBuffersInTraining) {
   }
 }
 
+// ---- what takes an operator's place, of long dims -------------------------------------------------------------------
+
+// A window over keys is compared out of two ranges: no table of queries times keys.
+TEST(Replaced, LongAttention) {
+  for (const char *attrs : {"is_causal=1", "is_causal=1, left_window_size=16"}) {
+    dp_sample sample{"float32[N,1,65536,2], float32[N,1,65536,2], float32[N,1,65536,2]", attrs, 1, 0, 0, false};
+    Built built({dp_op_find("", "Attention"), &sample, 0, false});
+    ASSERT_EQ(built.error, "");
+    Replace(&built);
+    EXPECT_EQ(built.error, "");
+    EXPECT_LT(dp_arena_bytes(built.arena), size_t{8} << 20);
+  }
+}
+
+// The places of blocks are a table, refused like any other that is too large.
+TEST(Replaced, BlocksOfAHugeDim) {
+  dp_sample sample{"int8[1099511627776], float32[1099511627776]", "axis=0, block_size=1", 1, 0, 0, false};
+  Built built({dp_op_find("", "DequantizeLinear"), &sample, 0, false});
+  ASSERT_EQ(built.error, "");
+  Replace(&built);
+  EXPECT_NE(built.error.find("which is too large"), std::string::npos) << built.error;
+}
+
+// Halfway between two elements whose places float16 cannot tell apart.
+TEST(Replaced, GridSampleOfFloat16FindsFarPlaces) {
+  dp_sample sample{"float16[1,1,3000], float16[1,2,1]", "", 1, 0, 0, false};
+  Built built({dp_op_find("", "GridSample"), &sample, 0, false});
+  ASSERT_EQ(built.error, "");
+  std::map<std::string, Tensor> bindings;
+  Tensor x = MakeWhole(built.operands[0]->type, 1), grid = MakeWhole(built.operands[1]->type, 1);
+  for (int64_t i = 0; i < x.Count(); i++) x.Set(i, double(i % 2));
+  grid.Set(0, 0.5);   // 2249.5
+  grid.Set(1, -0.5);  // 749.5
+  bindings[built.operands[0]->name] = x;
+  bindings[built.operands[1]->name] = grid;
+  std::vector<dp_value *> out = Replace(&built);
+  ASSERT_EQ(built.error, "");
+  std::vector<Tensor> values;
+  ASSERT_EQ(RunGraph(dp_target_cpu, built.graph, 1, bindings, &values), "");
+  EXPECT_EQ(Numbers(values[size_t(out[0]->id)]), (std::vector<double>{0.5, 0.5}));
+}
+
 }  // namespace
 }  // namespace dp_test
