@@ -22,13 +22,19 @@ dp_status dp_nd_depth(const dp_node *node, int batch, int *depth) {
 
 dp_value *dp_nd_flat(dp_builder *b, dp_value *indices, const dp_shape *data, int batch, int depth) {
   int last = indices->type.shape.rank - 1;
-  dp_value *flat = NULL, *zero = dp_build_fill(b, DP_INT64, 0);
+  if (depth == 1) return dp_compose_take(b, indices, last, 0);  // who uses it counts from the end, and refuses
+  dp_value *flat = NULL, *good = NULL, *zero = dp_build_fill(b, DP_INT64, 0);
+  int64_t dims[DP_MAX_RANK];
   for (int i = 0; i < depth; i++) {
-    int64_t dim = batch + i;
-    dp_value *index = dp_compose_take(b, indices, last, i), *extent = dp_build_count(b, data, &dim, 1, DP_INT64);
+    dims[i] = batch + i;
+    dp_value *index = dp_compose_take(b, indices, last, i), *extent = dp_build_count(b, data, &dims[i], 1, DP_INT64);
     dp_value *from_end = dp_build2(b, "Add", index, extent);
     index = dp_compose_where(b, dp_build2(b, "Less", index, zero), from_end, index);
+    dp_value *inside =
+        dp_build2(b, "And", dp_build2(b, "GreaterOrEqual", index, zero), dp_build2(b, "Less", index, extent));
+    good = good ? dp_build2(b, "And", good, inside) : inside;
     flat = flat ? dp_build2(b, "Add", dp_build2(b, "Mul", flat, extent), index) : index;
   }
-  return flat;
+  // One index too large would name an element of the next row.
+  return dp_compose_where(b, good, flat, dp_build_count(b, data, dims, (size_t)depth, DP_INT64));
 }

@@ -211,5 +211,37 @@ TEST(Replaced, GridSampleOfFloat16FindsFarPlaces) {
   EXPECT_EQ(Numbers(values[size_t(out[0]->id)]), (std::vector<double>{0.5, 0.5}));
 }
 
+// Outside of one dim, though what it would come to lies inside of the whole.
+TEST(Replaced, IndicesOutsideAreRefused) {
+  struct {
+    const char *op, *inputs, *attrs;
+    std::vector<double> indices;
+    bool good;
+  } cases[] = {
+      {"GatherND", "float32[2,5], int64[1,2]", "", {0, 7}, false},
+      {"GatherND", "float32[2,5], int64[1,2]", "", {1, -6}, false},
+      {"GatherND", "float32[2,5], int64[1,2]", "", {-2, -5}, true},
+      {"GatherND", "float32[5,2], int64[1,1]", "", {-7}, false},
+      {"GatherND", "float32[5,2], int64[1,1]", "", {-5}, true},
+      {"GatherND", "float32[2,2,5], int64[2,2]", "batch_dims=1", {0, 4, 0, 7}, false},
+      {"ScatterND", "float32[2,5], int64[1,2], float32[1]", "", {0, 7}, false},
+      {"ScatterND", "float32[2,5], int64[1,2], float32[1]", "", {1, 4}, true},
+  };
+  for (const auto &c : cases) {
+    dp_sample sample{c.inputs, c.attrs, 1, 0, 0, false};
+    Built built({dp_op_find("", c.op), &sample, 0, false});
+    ASSERT_EQ(built.error, "");
+    std::map<std::string, Tensor> bindings;
+    for (const dp_value *x : built.operands) bindings[x->name] = MakeWhole(x->type, 1);
+    Tensor &indices = bindings[built.operands[1]->name];
+    for (size_t i = 0; i < c.indices.size(); i++) indices.Set(int64_t(i), c.indices[i]);
+    Replace(&built);
+    ASSERT_EQ(built.error, "");
+    std::vector<Tensor> values;
+    EXPECT_EQ(RunGraph(dp_target_cpu, built.graph, 1, bindings, &values).empty(), c.good)
+        << c.op << " " << c.indices.back();
+  }
+}
+
 }  // namespace
 }  // namespace dp_test
