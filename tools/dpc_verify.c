@@ -70,6 +70,7 @@ static dp_status options_of(dp_arena *arena, const Dp__Plan *plan, const dp_mode
   for (size_t p = 0; p < plan->roles[0]->n_programs; p++) trains |= !strcmp(plan->roles[0]->programs[p]->name, "train");
   *o = (dp_options){.batch = plan->batch, .strategy = *plan->strategy ? plan->strategy : NULL};
   DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &o->mesh));
+  const int data = dp_mesh_find(&o->mesh, "data");
   o->mode = trains ? "train" : "infer";
   o->precision = plan->precision == DP_FLOAT64 ? DP_FLOAT64 : DP_NO_TYPE;
   if (trains && *plan->loss) o->loss = plan->loss;
@@ -77,7 +78,7 @@ static dp_status options_of(dp_arena *arena, const Dp__Plan *plan, const dp_mode
   if (has_operator(plan, "GroupedBatchNormalization")) o->batchnorm = "local";
   for (size_t i = 0; i < plan->n_persistents; i++) {
     const Dp__Persistent *p = plan->persistents[i];
-    splits_parameters |= p->kind == DP_PARAMETER && p->n_placements && p->placements[0]->kind == DP_SHARD;
+    splits_parameters |= p->kind == DP_PARAMETER && data >= 0 && p->placements[data]->kind == DP_SHARD;
     int32_t of_model = dp_model_find_persistent(model, p->name);
     if (!trains || !p->frozen || of_model < 0 || model->persistents[of_model].kind != DP_PARAMETER) continue;
     const char *glob = escape(arena, p->name);
