@@ -6,6 +6,7 @@
 #include "ir/base/file.h"
 #include "ir/external.h"
 #include "ir/plan_check.h"
+#include "ir/proto.h"
 #include "ir/wire.h"
 
 static const uint8_t magic[8] = {'D', 'P', 'P', 'L', 'A', 'N', '\r', '\n'};
@@ -114,4 +115,18 @@ dp_status dp_plan_write(const Dp__Plan *plan, const char *path) {
   dp_external_attach(&w.external);
   dp_arena_destroy(w.arena);
   return status;
+}
+
+dp_status dp_plan_model(dp_arena *arena, const Dp__Plan *plan, dp_model **model) {
+  dp_model *m = *model = dp_model_create(arena, plan->name);
+  m->batch = plan->batch;
+  m->opset = plan->opset;
+  if (*plan->symbol) m->symbol = plan->symbol;
+  DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &m->mesh));
+  for (size_t i = 0; i < plan->n_persistents; i++) {
+    dp_persistent p;
+    DP_TRY(dp_proto_to_persistent(arena, plan->persistents[i], &m->mesh, &p));
+    dp_model_add_persistent(m, &p);
+  }
+  return DP_OK;
 }

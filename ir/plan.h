@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "ir/base/base.h"
+#include "ir/graph.h"
 #include "ir/plan.pb-c.h"
 
 #ifdef __cplusplus
@@ -21,6 +21,10 @@ enum { DP_PLAN_VERSION = 1, DP_PLAN_HEADER_BYTES = 32 };
 dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) DP_MUST_USE;
 // Replaces the file whole. EX_CANTCREAT, EX_IOERR.
 dp_status dp_plan_write(const Dp__Plan *plan, const char *path) DP_MUST_USE;
+
+// The plan's persistent values, mesh, batch and symbol as a model without graphs, to read its graphs into. Data is shared
+// with the plan. EX_DATAERR.
+dp_status dp_plan_model(dp_arena *arena, const Dp__Plan *plan, dp_model **model) DP_MUST_USE;
 
 // Mesh, arenas, persistent values; for each program its instructions by stream with waits, signals, operands, offsets.
 // The plan's form must have been checked.

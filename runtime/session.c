@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ir/plan.h"
 #include "ir/proto.h"
 #include "ir/verify/verify.h"
 #include "runtime/program.h"
@@ -37,21 +38,6 @@ struct dp_session {
 };
 
 // ---- loading --------------------------------------------------------------------------------------------------------
-
-static dp_status load_model(dp_session *s) {
-  const Dp__Plan *plan = s->plan;
-  s->model = dp_model_create(s->arena, plan->name);
-  s->model->batch = plan->batch;
-  s->model->opset = plan->opset;
-  if (*plan->symbol) s->model->symbol = plan->symbol;
-  DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &s->model->mesh));
-  for (size_t i = 0; i < plan->n_persistents; i++) {
-    dp_persistent p;
-    DP_TRY(dp_proto_to_persistent(s->arena, plan->persistents[i], &s->model->mesh, &p));
-    dp_model_add_persistent(s->model, &p);
-  }
-  return DP_OK;
-}
 
 static dp_status load_nodes(dp_session *s, loaded_program *program) {
   const Dp__Program *p = program->program;
@@ -125,7 +111,7 @@ static dp_status load(void *arg) {
     return dp_fail(EX_UNAVAILABLE, "the plan has %zu roles; plans of more than one are not run yet", s->plan->n_roles);
   s->role = s->plan->roles[0];
   DP_TRY(load_target(s));
-  DP_TRY(load_model(s));
+  DP_TRY(dp_plan_model(s->arena, s->plan, &s->model));
   s->binding.mesh = &s->model->mesh;
   DP_TRY(load_programs(s));
   DP_TRY(dp_memory_make(s->arena, s->role, &s->model->mesh, s->memory.backend, &s->memory));

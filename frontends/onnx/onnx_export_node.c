@@ -25,26 +25,24 @@ static const struct {
 // Constant operands of one element that ONNX wants as a list of one.
 static const struct { const char *op, *operand; } lists_of_one[] = {{"TopK", "K"}};
 
-static char *text_of(dp_onnx_writer *w, const char *text) {
-  return (char *)(text ? text : dp_printf(w->arena, "%s", ""));
-}
+static char *text_of(const char *text) { return (char *)(text ? text : ""); }
 
 static Dp__Onnx__Node *add_node(dp_onnx_writer *w, const char *op, const char *name) {
   DP_ONNX_NEW(w->arena, Dp__Onnx__Node, dp__onnx__node__init, node);
-  node->op_type = text_of(w, op);
-  node->name = text_of(w, name);
+  node->op_type = text_of(op);
+  node->name = text_of(name);
   Dp__Onnx__Graph *g = w->message;
   DP_PUSH(w->arena, g->node, g->n_node, node);
   return node;
 }
 
 static void add_input(dp_onnx_writer *w, Dp__Onnx__Node *node, const char *name) {
-  char *text = text_of(w, name);
+  char *text = text_of(name);
   DP_PUSH(w->arena, node->input, node->n_input, text);
 }
 
 static void add_output(dp_onnx_writer *w, Dp__Onnx__Node *node, const char *name) {
-  char *text = text_of(w, name);
+  char *text = text_of(name);
   DP_PUSH(w->arena, node->output, node->n_output, text);
 }
 
@@ -52,7 +50,7 @@ static void add_output(dp_onnx_writer *w, Dp__Onnx__Node *node, const char *name
 
 static Dp__Onnx__Attribute *add_attribute(dp_onnx_writer *w, Dp__Onnx__Node *node, const char *name, int type) {
   DP_ONNX_NEW(w->arena, Dp__Onnx__Attribute, dp__onnx__attribute__init, a);
-  a->name = text_of(w, name);
+  a->name = text_of(name);
   a->has_type = true;
   a->type = type;
   DP_PUSH(w->arena, node->attribute, node->n_attribute, a);
@@ -300,7 +298,7 @@ static dp_status write_node(dp_onnx_writer *w, const dp_node *node) {
   for (int i = 0; i < n_inputs; i++) DP_TRY(operand_of(w, node, i, &inputs[i]));
   while (n_inputs && !inputs[n_inputs - 1]) n_inputs--;
   Dp__Onnx__Node *message = add_node(w, op->name, node->name);
-  message->domain = text_of(w, op->domain);
+  message->domain = text_of(op->domain);
   for (int i = 0; i < n_inputs; i++) add_input(w, message, inputs[i]);
   for (int k = 0; k < node->n_outputs; k++)
     add_output(w, message, node->outputs[k] ? dp_onnx_export_name(w, node->outputs[k]) : NULL);

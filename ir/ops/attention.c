@@ -20,17 +20,15 @@ typedef struct {
   int64_t heads, kv_heads, size, v_size, length, new_keys, past, keys;
 } extents;
 
-static int64_t fixed(dp_dim dim) { return dp_dim_is_symbolic(dim) || dim.offset > INT32_MAX ? -1 : dim.offset; }
-
 // The operand as heads, length and size.
 static dp_status split_heads(const dp_node *node, int operand, const char *attribute, int64_t *heads, int64_t *length,
                              int64_t *size) {
   const dp_shape *x = dp_common_shape(node, operand);
   char text[256];
-  int64_t given = dp_node_int(node, attribute, 0), width = x->rank > 2 ? fixed(x->dims[x->rank - 1]) : -1;
+  int64_t given = dp_node_int(node, attribute, 0), width = x->rank > 2 ? dp_compose_fixed(x->dims[x->rank - 1]) : -1;
   bool flat = x->rank == 3;
-  *length = x->rank > 2 ? fixed(x->dims[x->rank - 2]) : -1;
-  *heads = flat ? given : x->rank == 4 ? fixed(x->dims[1]) : -1;
+  *length = x->rank > 2 ? dp_compose_fixed(x->dims[x->rank - 2]) : -1;
+  *heads = flat ? given : x->rank == 4 ? dp_compose_fixed(x->dims[1]) : -1;
   if (width < 0 || *length < 0 || (!flat && *heads < 0) || x->rank > 4)
     return dp_fail(EX_DATAERR,
                    "%s has shape %s; [batch, heads, length, size] or [batch, length, heads * size] of plain "
@@ -78,7 +76,7 @@ static dp_status extents_of(const dp_node *node, extents *e) {
                    (long long)v_length);
   if (dp_common_operand(node, PAST_K)) {
     const dp_shape *past = dp_common_shape(node, PAST_K);
-    e->past = past->rank == 4 ? fixed(past->dims[2]) : -1;
+    e->past = past->rank == 4 ? dp_compose_fixed(past->dims[2]) : -1;
     if (e->past < 0)
       return dp_fail(EX_DATAERR, "past_key has shape %s; [batch, heads, length, size] is expected",
                      dp_shape_print(past, text, sizeof text));
@@ -95,7 +93,7 @@ static dp_status check_mask(const dp_node *node, const extents *e) {
   if (nonpad) DP_TRY(dp_common_expect("nonpad_kv_seqlen", &nonpad->type.shape, &each));
   if (!mask) return DP_OK;
   dp_shape wide = mask->type.shape;
-  int64_t last = wide.rank ? fixed(wide.dims[wide.rank - 1]) : -1;
+  int64_t last = wide.rank ? dp_compose_fixed(wide.dims[wide.rank - 1]) : -1;
   if (last < 0 || last > e->keys || wide.rank > 4)
     return dp_fail(EX_DATAERR, "attn_mask has shape %s where %lld keys are to be masked",
                    dp_shape_print(&mask->type.shape, text, sizeof text), (long long)e->keys);

@@ -11,6 +11,10 @@
 extern "C" {
 #endif
 
+// The extent, when it is known and one that pieces can be made for; else -1.
+static inline int64_t dp_compose_fixed(dp_dim dim) {
+  return dp_dim_is_symbolic(dim) || dim.offset > INT32_MAX ? -1 : dim.offset;
+}
 // Room for the numbers of a constant of this shape, all 0, and their count; NULL, with the builder failed, when its
 // extents depend on the batch or are too large.
 double *dp_compose_room(dp_builder *builder, const dp_shape *shape, int64_t *count);

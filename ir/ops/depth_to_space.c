@@ -2,27 +2,12 @@
 // (y * blocksize + by, x * blocksize + bx) of channel c. Every program holds Reshape and Transpose in its place.
 #include <string.h>
 
-#include "ir/ops/common.h"
-
-// [N, C, H, W], H and W plain numbers.
-static dp_status check(const dp_node *node, int64_t *block) {
-  const dp_shape *x = dp_common_shape(node, 0);
-  char text[256];
-  *block = dp_node_int(node, "blocksize", 0);
-  if (*block < 1 || *block > 1 << 15)
-    return dp_fail(EX_DATAERR, "blocksize is %lld where 1 to %d is expected", (long long)*block, 1 << 15);
-  bool fits = x->rank == 4;
-  for (int d = 1; fits && d < 4; d++) fits = !dp_dim_is_symbolic(x->dims[d]) && x->dims[d].offset <= INT32_MAX;
-  if (!fits)
-    return dp_fail(EX_DATAERR, "the operand has shape %s; [N, C, H, W] is expected",
-                   dp_shape_print(x, text, sizeof text));
-  return DP_OK;
-}
+#include "ir/ops/space_blocks.h"
 
 static dp_status infer(dp_node *node) {
   const char *mode = dp_node_string(node, "mode", "DCR");
   int64_t block;
-  DP_TRY(check(node, &block));
+  DP_TRY(dp_space_blocks_check(node, &block));
   if (strcmp(mode, "DCR") && strcmp(mode, "CRD"))
     return dp_fail(EX_DATAERR, "mode is '%s' where DCR or CRD is expected", mode);
   dp_shape y = *dp_common_shape(node, 0);
@@ -35,23 +20,16 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// x read as `wide`, its dims in the order perm, read as y.
-static dp_value *rearrange(dp_builder *b, dp_value *x, const dp_shape *wide, const int64_t *perm, const dp_shape *y) {
-  dp_attr attr = dp_attr_ints(b->graph->arena, "perm", perm, 6);
-  dp_value *seen = dp_build_reshape(b, x, wide);
-  return dp_build_reshape(b, dp_build(b, "Transpose", 1, &seen, 1, 1, &attr), y);
-}
-
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
   const dp_shape *x = dp_common_shape(node, 0), *y = &node->outputs[0]->type.shape;
   dp_dim block = dp_dim_of(dp_node_int(node, "blocksize", 1)), n = x->dims[0], h = x->dims[2], w = x->dims[3];
   if (!strcmp(dp_node_string(node, "mode", "DCR"), "DCR")) {
     dp_shape wide = {.rank = 6, .dims = {n, block, block, y->dims[1], h, w}};
-    out[0] = rearrange(b, in[0], &wide, (int64_t[]){0, 3, 4, 1, 5, 2}, y);
+    out[0] = dp_space_blocks_rearrange(b, in[0], &wide, (int64_t[]){0, 3, 4, 1, 5, 2}, y);
   } else {
     dp_shape wide = {.rank = 6, .dims = {n, y->dims[1], block, block, h, w}};
-    out[0] = rearrange(b, in[0], &wide, (int64_t[]){0, 1, 4, 2, 5, 3}, y);
+    out[0] = dp_space_blocks_rearrange(b, in[0], &wide, (int64_t[]){0, 1, 4, 2, 5, 3}, y);
   }
 }
 

@@ -33,6 +33,14 @@ void dp_elementwise_give(dp_builder *builder, const dp_node *node, int operand, 
   dx[operand] = dp_build_reduce_to(builder, g, dp_common_shape(node, operand));
 }
 
+void dp_elementwise_chosen(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dp_dtype dtype = node->outputs[0]->type.dtype;
+  dp_value *is[2];
+  for (int i = 0; i < 2; i++) is[i] = dp_build_cast(b, dp_build2(b, "Equal", node->inputs[i], node->outputs[0]), dtype);
+  dp_value *share = dp_build2(b, "Div", dy[0], dp_build2(b, "Add", is[0], is[1]));
+  for (int i = 0; i < 2; i++) dp_elementwise_give(b, node, i, dp_build2(b, "Mul", share, is[i]), dx);
+}
+
 dp_value *dp_elementwise_with(dp_builder *builder, const char *op, dp_value *a, double number) {
   return dp_build2(builder, op, a, dp_build_fill(builder, a->type.dtype, number));
 }
@@ -47,5 +55,14 @@ const dp_sample dp_elementwise_bits[] = {
     {.inputs = "int32[N,3], int32[N,3]", .n = 5, .low = -99, .high = 99},
     {.inputs = "int64[N,1,4], int64[3,1]", .n = 3, .low = -99, .high = 99},
     {.inputs = "uint8[2,3], uint8[]", .low = 0, .high = 255},
+    {0},
+};
+
+const dp_sample dp_elementwise_choices[] = {
+    {.inputs = "float32[N,3], float32[N,3]", .n = 5},
+    {.inputs = "float32[N,1,4], float32[3,1]", .n = 6},
+    {.inputs = "int32[N,3], int32[3]", .n = 4, .low = -50, .high = 50},
+    {.inputs = "int64[2,3], int64[]", .low = -50, .high = 50},
+    {.inputs = "uint8[5], uint8[5]", .low = 0, .high = 200},
     {0},
 };

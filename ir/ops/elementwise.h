@@ -16,11 +16,13 @@ void dp_elementwise_rows(dp_rows *rows);
 dp_cost dp_elementwise_cost(const dp_node *node, int64_t n);
 // dx[operand] = the gradient g of the broadcast operand, summed to the operand's shape.
 void dp_elementwise_give(dp_builder *builder, const dp_node *node, int operand, dp_value *g, dp_value **dx);
+// The gradient of an operator that gives one of its two operands: where they are equal each gets half.
+void dp_elementwise_chosen(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx);
 // a (op) number, of a's type.
 dp_value *dp_elementwise_with(dp_builder *builder, const char *op, dp_value *a, double number);
 
-// Samples of operators on two truth values, and on the bits of two integers.
-extern const dp_sample dp_elementwise_truths[], dp_elementwise_bits[];
+// Samples of operators on two truth values, on the bits of two integers, and that give one of two numbers.
+extern const dp_sample dp_elementwise_truths[], dp_elementwise_bits[], dp_elementwise_choices[];
 
 #ifdef __cplusplus
 }

@@ -12,8 +12,6 @@ typedef struct {
   int64_t heads, size, half;
 } extents;
 
-static int64_t fixed(dp_dim dim) { return dp_dim_is_symbolic(dim) || dim.offset > INT32_MAX ? -1 : dim.offset; }
-
 static dp_status extents_of(const dp_node *node, extents *e) {
   const dp_shape *x = dp_common_shape(node, X);
   int64_t heads = dp_node_int(node, "num_heads", 0), part = dp_node_int(node, "rotary_embedding_dim", 0);
@@ -23,8 +21,9 @@ static dp_status extents_of(const dp_node *node, extents *e) {
     return dp_fail(EX_DATAERR,
                    "X has shape %s; [batch, heads, length, size] or [batch, length, heads * size] is expected",
                    dp_shape_print(x, text, sizeof text));
-  *e = (extents){.batch = x->dims[0], .length = x->dims[x->rank - 2], .heads = flat ? heads : fixed(x->dims[1])};
-  int64_t width = fixed(x->dims[x->rank - 1]);
+  *e = (extents){
+      .batch = x->dims[0], .length = x->dims[x->rank - 2], .heads = flat ? heads : dp_compose_fixed(x->dims[1])};
+  int64_t width = dp_compose_fixed(x->dims[x->rank - 1]);
   if (e->heads < 1 || width < 1 || (flat && width % e->heads) || (!flat && heads && heads != e->heads))
     return dp_fail(EX_DATAERR, "num_heads is %lld, which does not go with X of shape %s", (long long)heads,
                    dp_shape_print(x, text, sizeof text));

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "ir/op.h"
+#include "ir/plan.h"
 #include "ir/proto.h"
 
 // A graph and what its values are made from, by id.
@@ -203,14 +204,7 @@ static dp_status check_persistents(const dp_model *plan, const dp_model *model, 
 // ---- the whole ------------------------------------------------------------------------------------------------------
 
 static dp_status read_model(dp_arena *arena, const Dp__Plan *plan, dp_model **model, dp_graph ***graphs) {
-  *model = dp_model_create(arena, plan->name);
-  (*model)->batch = plan->batch;
-  DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &(*model)->mesh));
-  for (size_t i = 0; i < plan->n_persistents; i++) {
-    dp_persistent p;
-    DP_TRY(dp_proto_to_persistent(arena, plan->persistents[i], &(*model)->mesh, &p));
-    dp_model_add_persistent(*model, &p);
-  }
+  DP_TRY(dp_plan_model(arena, plan, model));
   *graphs = dp_alloc_n(arena, plan->n_graphs + 1, sizeof **graphs);
   for (size_t i = 0; i < plan->n_graphs; i++) DP_TRY(dp_proto_to_graph(*model, plan->graphs[i], &(*graphs)[i]));
   return DP_OK;
