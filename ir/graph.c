@@ -49,6 +49,7 @@ dp_graph *dp_graph_create(dp_model *model, const char *name) {
   dp_graph *graph = dp_alloc(model->arena, sizeof *graph);
   graph->model = model;
   graph->arena = model->arena;
+  graph->stage = -1;
   graph->name = dp_strdup(model->arena, name);
   graph->value_names = dp_names_create(model->arena);
   graph->node_names = dp_names_create(model->arena);
@@ -150,6 +151,8 @@ void dp_graph_add_update(dp_graph *graph, int32_t persistent, dp_value *value) {
 static void copy_device_form(dp_value *to, const dp_value *from) {
   to->logical = from->logical;
   memcpy(to->placements, from->placements, sizeof to->placements);
+  to->micro_first = from->micro_first;
+  to->micro_count = from->micro_count;
   to->space = from->space;
   to->offset = from->offset;
   to->bytes = from->bytes;

@@ -89,6 +89,10 @@ struct dp_value {
   // Device form only.
   dp_value *logical;
   dp_placement placements[DP_MAX_MESH];
+  // Which micro-batches it is of: [micro_first, micro_first + micro_count); 0 of them where it is Replicate on the
+  // sequential axis. Shard: the one it holds, or, of several, those that have been put side by side in the whole tensor's
+  // extents so far. Partial: those that it is the partial result of.
+  int micro_first, micro_count;
   dp_space space;
   uint64_t offset, bytes;  // in its space; bytes of the largest shard
 };
@@ -140,6 +144,7 @@ struct dp_graph {
   // Device form only.
   dp_graph *logical;  // what it was made from
   int n_streams, n_events;
+  int stage;                                  // of a pipeline, the one that runs it; -1: it is run by all devices
   const char **streams;                       // names: "compute", "comm", "copy"
   struct dp_names *value_names, *node_names;  // private to graph.c
 };
@@ -171,7 +176,9 @@ typedef struct {
   dp_pin *pins;
   bool frozen;                           // gets no gradient and no update
   dp_placement placements[DP_MAX_MESH];  // device form: its home
-  uint64_t offset, bytes;                // device form: in DP_SPACE_PERSISTENT
+  int n_stages;                          // stages of a pipeline that have it, in rising order; 0 of them: all
+  int *stages;
+  uint64_t offset, bytes;  // device form: in DP_SPACE_PERSISTENT
 } dp_persistent;
 
 struct dp_model {

@@ -4,9 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
+bool dp_mesh_is_staged(const dp_mesh_axis *axis) { return !strcmp(axis->name, DP_MESH_PIPE); }
+
+bool dp_mesh_is_sequential(const dp_mesh_axis *axis) { return !strcmp(axis->name, DP_MESH_MICRO); }
+
+static int64_t size_of(const dp_mesh *mesh, const char *name) {
+  int axis = dp_mesh_find(mesh, name);
+  return axis < 0 ? 1 : mesh->axes[axis].size;
+}
+
+int64_t dp_mesh_stages(const dp_mesh *mesh) { return size_of(mesh, DP_MESH_PIPE); }
+
+int64_t dp_mesh_microbatches(const dp_mesh *mesh) { return size_of(mesh, DP_MESH_MICRO); }
+
+// Devices along an axis.
+static int64_t width(const dp_mesh_axis *axis) { return dp_mesh_is_sequential(axis) ? 1 : axis->size; }
+
 int64_t dp_mesh_devices(const dp_mesh *mesh) {
   int64_t count = 1;
-  for (int a = 0; a < mesh->n_axes; a++) count *= mesh->axes[a].size;
+  for (int a = 0; a < mesh->n_axes; a++) count *= width(&mesh->axes[a]);
   return count;
 }
 
@@ -18,14 +34,15 @@ int dp_mesh_find(const dp_mesh *mesh, const char *name) {
 
 void dp_mesh_coordinate(const dp_mesh *mesh, int64_t device, int64_t coordinate[DP_MAX_MESH]) {
   for (int a = mesh->n_axes - 1; a >= 0; a--) {
-    coordinate[a] = device % mesh->axes[a].size;
-    device /= mesh->axes[a].size;
+    coordinate[a] = device % width(&mesh->axes[a]);
+    device /= width(&mesh->axes[a]);
   }
 }
 
 int64_t dp_mesh_device(const dp_mesh *mesh, const int64_t coordinate[DP_MAX_MESH]) {
   int64_t device = 0;
-  for (int a = 0; a < mesh->n_axes; a++) device = device * mesh->axes[a].size + coordinate[a];
+  for (int a = 0; a < mesh->n_axes; a++)
+    if (!dp_mesh_is_sequential(&mesh->axes[a])) device = device * mesh->axes[a].size + coordinate[a];
   return device;
 }
 

@@ -109,6 +109,9 @@ Dp__Persistent *dp_proto_from_persistent(dp_arena *arena, const dp_persistent *p
   message->placements = dp_proto_from_placements(arena, p->placements, n_axes);
   message->offset = p->offset;
   message->bytes = p->bytes;
+  message->n_stages = (size_t)p->n_stages;
+  message->stages = dp_alloc_n(arena, message->n_stages, sizeof *message->stages);
+  for (int i = 0; i < p->n_stages; i++) message->stages[i] = (uint32_t)p->stages[i];
   return message;
 }
 
@@ -151,6 +154,22 @@ static dp_status to_pins(dp_arena *arena, const Dp__Persistent *m, dp_persistent
   return DP_OK;
 }
 
+// Stages of the mesh, in rising order.
+static dp_status to_stages(dp_arena *arena, const Dp__Persistent *m, const dp_mesh *mesh, dp_persistent *p) {
+  int64_t stages = dp_mesh_stages(mesh);
+  if (m->n_stages > (size_t)stages)
+    return dp_fail(EX_DATAERR, "it is on %zu stages of %lld", m->n_stages, (long long)stages);
+  p->n_stages = (int)m->n_stages;
+  p->stages = dp_alloc_n(arena, m->n_stages, sizeof *p->stages);
+  for (size_t i = 0; i < m->n_stages; i++) {
+    if (m->stages[i] >= stages || (i && m->stages[i] <= m->stages[i - 1]))
+      return dp_fail(EX_DATAERR, "its stages, each below %lld and in rising order, have %u at place %zu",
+                     (long long)stages, m->stages[i], i);
+    p->stages[i] = (int)m->stages[i];
+  }
+  return DP_OK;
+}
+
 static dp_status to_persistent(dp_arena *arena, const Dp__Persistent *m, const dp_mesh *mesh, dp_persistent *p) {
   *p = (dp_persistent){.name = m->name, .kind = (dp_persistent_kind)m->kind, .frozen = m->frozen};
   if (!*m->name) return dp_fail(EX_DATAERR, "its name is empty");
@@ -161,14 +180,14 @@ static dp_status to_persistent(dp_arena *arena, const Dp__Persistent *m, const d
   DP_TRY(to_initial(arena, m->initial, &p->type, &p->init));
   DP_TRY(to_pins(arena, m, p));
   if (!mesh) {
-    if (m->n_placements || m->offset || m->bytes)
+    if (m->n_placements || m->offset || m->bytes || m->n_stages)
       return dp_fail(EX_DATAERR, "it has a place in memory, which only a plan gives");
     return DP_OK;
   }
   DP_TRY(dp_proto_to_placements(m->n_placements, m->placements, &p->type.shape, mesh, p->placements));
   p->offset = m->offset;
   p->bytes = m->bytes;
-  return DP_OK;
+  return to_stages(arena, m, mesh, p);
 }
 
 dp_status dp_proto_to_persistent(dp_arena *arena, const Dp__Persistent *message, const dp_mesh *mesh,

@@ -143,6 +143,13 @@ static dp_status parse_events(dp_text_lex *lex, dp_graph *graph) {
   return DP_OK;
 }
 
+static dp_status parse_stage(dp_text_lex *lex, dp_graph *graph) {
+  int64_t stage;
+  DP_TRY(dp_text_lex_take_count(lex, "the stage that runs this graph", INT_MAX, &stage));
+  graph->stage = (int)stage;
+  return DP_OK;
+}
+
 static dp_status parse_logical(dp_text_lex *lex, dp_text_graph *reader) {
   dp_graph *graph = reader->graph;
   if (reader->nested || graph->logical || graph->n_values || graph->n_nodes)
@@ -166,7 +173,7 @@ static bool names_result(const dp_text_lex *lex) {
 
 dp_status dp_text_graph_statement(dp_text_lex *lex, dp_text_graph *reader) {
   static const char *const words[] = {"input",  "constant", "scalar", "persistent", "output",
-                                      "update", "streams",  "events", "logical"};
+                                      "update", "streams",  "events", "stage",      "logical"};
   dp_graph *graph = reader->graph;
   if ((lex->kind == DP_TEXT_NAME || lex->kind == DP_TEXT_STRING) && names_result(lex))
     return dp_text_node_parse(lex, graph);
@@ -192,6 +199,8 @@ dp_status dp_text_graph_statement(dp_text_lex *lex, dp_text_graph *reader) {
       return parse_streams(lex, graph);
     case 7:
       return parse_events(lex, graph);
+    case 8:
+      return parse_stage(lex, graph);
     default:
       return parse_logical(lex, reader);
   }

@@ -92,6 +92,8 @@ static dp_status check_type(const dp_text_lex *lex, const result *r, const dp_va
 static dp_status take_value_notes(const dp_text_lex *lex, dp_text_place place, const dp_text_notes *notes,
                                   dp_value *value, const dp_graph *graph) {
   DP_TRY(dp_text_notes_place(lex, place, notes, &value->type, &graph->model->mesh, value->placements));
+  value->micro_first = notes->micro[0];
+  value->micro_count = notes->micro[1];
   value->space = (dp_space)notes->space;
   value->offset = notes->offset;
   value->bytes = notes->bytes;

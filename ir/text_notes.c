@@ -8,7 +8,7 @@
 
 const char *const dp_text_spaces[] = {"none", "persistent", "transient", "host_input", "host_output", NULL};
 
-typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, EVENTS } form;
+typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, EVENTS, STAGES, MICRO } form;
 
 // One table says which notes there are, what they follow and how they look.
 static const struct {
@@ -21,6 +21,8 @@ static const struct {
     {"device", DP_TEXT_OF_NODE, NUMBER, offsetof(dp_text_notes, device)},
     {"stage", DP_TEXT_OF_NODE, NUMBER, offsetof(dp_text_notes, stage)},
     {"at", DP_TEXT_OF_VALUE | DP_TEXT_OF_PERSISTENT, PLACEMENTS, 0},
+    {"stages", DP_TEXT_OF_PERSISTENT, STAGES, 0},
+    {"micro", DP_TEXT_OF_VALUE, MICRO, 0},
     {"space", DP_TEXT_OF_VALUE, SPACE, 0},
     {"offset", DP_TEXT_OF_VALUE | DP_TEXT_OF_PERSISTENT, BYTES, offsetof(dp_text_notes, offset)},
     {"bytes", DP_TEXT_OF_VALUE | DP_TEXT_OF_PERSISTENT, BYTES, offsetof(dp_text_notes, bytes)},
@@ -57,15 +59,26 @@ static dp_status parse_space(dp_text_lex *lex, dp_text_notes *notes) {
   return dp_text_lex_expected(lex, "persistent, transient, host_input or host_output");
 }
 
-static dp_status parse_events(dp_text_lex *lex, dp_text_notes *notes) {
+// [1,2,3]
+static dp_status parse_numbers(dp_text_lex *lex, const char *what, int *count, int **numbers) {
   DP_TRY(dp_text_lex_take(lex, "["));
   while (!dp_text_lex_is(lex, "]")) {
-    if (notes->n_waits) DP_TRY(dp_text_lex_take(lex, ","));
-    int64_t event;
-    DP_TRY(dp_text_lex_take_count(lex, "an event", INT_MAX, &event));
-    DP_PUSH(lex->arena, notes->waits, notes->n_waits, (int)event);
+    if (*count) DP_TRY(dp_text_lex_take(lex, ","));
+    int64_t number;
+    DP_TRY(dp_text_lex_take_count(lex, what, INT_MAX, &number));
+    DP_PUSH(lex->arena, *numbers, *count, (int)number);
   }
   return dp_text_lex_next(lex);
+}
+
+static dp_status parse_micro(dp_text_lex *lex, dp_text_notes *notes) {
+  dp_text_lex before = *lex;
+  int count = 0, *numbers = NULL;
+  DP_TRY(parse_numbers(lex, "a micro-batch", &count, &numbers));
+  if (count != 2 || !numbers[1] || numbers[0] > INT_MAX - numbers[1])
+    return dp_text_lex_fail(&before, "the first micro-batch and how many are expected, as in micro=[2,1]");
+  memcpy(notes->micro, numbers, sizeof notes->micro);
+  return DP_OK;
 }
 
 static dp_status unknown_key(const dp_text_lex *lex, const char *key, unsigned of) {
@@ -99,7 +112,11 @@ static dp_status parse_note(dp_text_lex *lex, unsigned of, unsigned *seen, dp_te
     case SPACE:
       return parse_space(lex, notes);
     case EVENTS:
-      return parse_events(lex, notes);
+      return parse_numbers(lex, "an event", &notes->n_waits, &notes->waits);
+    case STAGES:
+      return parse_numbers(lex, "a stage", &notes->n_stages, &notes->stages);
+    case MICRO:
+      return parse_micro(lex, notes);
   }
   return DP_OK;
 }

@@ -196,6 +196,8 @@ static dp_status parse_persistent(reader *r, dp_persistent_kind kind) {
   place = dp_text_lex_place(lex);
   DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_PERSISTENT, &notes));
   DP_TRY(dp_text_notes_place(lex, place, &notes, &p.type, &r->model->mesh, p.placements));
+  p.n_stages = notes.n_stages;
+  p.stages = notes.stages;
   p.offset = notes.offset;
   p.bytes = notes.bytes;
   dp_model_add_persistent(r->model, &p);

@@ -34,6 +34,9 @@ typedef struct {
   uint64_t offset, bytes, scratch_offset, scratch_bytes;
   int n_waits;
   int *waits;
+  int n_stages;
+  int *stages;
+  int micro[2];  // the first and how many
 } dp_text_notes;
 typedef enum { DP_TEXT_OF_VALUE = 1, DP_TEXT_OF_NODE = 2, DP_TEXT_OF_PERSISTENT = 4 } dp_text_of;
 dp_status dp_text_notes_parse(dp_text_lex *lex, dp_text_of of,

@@ -168,8 +168,10 @@ static void print_persistent(FILE *out, const dp_model *model, const dp_persiste
   if (p->frozen) fputs(" frozen", out);
   int n_axes = model->mesh.n_axes;
   bool placed = dp_text_print_are_placed(p->placements, n_axes);
-  if (p->bytes || p->offset || placed) {
+  if (p->bytes || p->offset || placed || p->n_stages) {
     fputs(" [", out);
+    for (int i = 0; i < p->n_stages; i++) fprintf(out, "%s%d", i ? "," : "stages=[", p->stages[i]);
+    if (p->n_stages) fputs("], ", out);
     if (n_axes) {
       fputs("at=", out);
       dp_text_print_placements(out, p->placements, n_axes);

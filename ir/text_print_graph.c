@@ -28,7 +28,7 @@ static void note_bytes(printer *p, const char *key, uint64_t bytes) {
 }
 
 static bool has_notes(const printer *p, const dp_value *v) {
-  return (v->logical && p->graph->logical) || v->space || v->offset || v->bytes ||
+  return (v->logical && p->graph->logical) || v->space || v->offset || v->bytes || v->micro_count ||
          dp_text_print_are_placed(v->placements, p->graph->model->mesh.n_axes);
 }
 
@@ -36,6 +36,7 @@ static void print_value_notes(printer *p, const dp_value *v) {
   int n_axes = p->graph->model->mesh.n_axes;
   if (n_axes && ((v->logical && p->graph->logical) || dp_text_print_are_placed(v->placements, n_axes)))
     dp_text_print_placements(note(p, "at"), v->placements, n_axes);
+  if (v->micro_count) fprintf(note(p, "micro"), "[%d,%d]", v->micro_first, v->micro_count);
   if (v->space) fputs(dp_text_spaces[v->space], note(p, "space"));
   note_bytes(p, "offset", v->offset);
   note_bytes(p, "bytes", v->bytes);
@@ -170,6 +171,7 @@ void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent) {
     dp_text_print_graph(out, &inner, dp_printf(scratch, "%s  ", indent));
     fprintf(out, "%s}\n", indent);
   }
+  if (graph->stage >= 0) fprintf(out, "%sstage %d\n", indent, graph->stage);
   for (int i = 0; i < graph->n_streams; i++) {
     fputs(i ? ", " : indent, out);
     if (!i) fputs("streams ", out);

@@ -1,6 +1,6 @@
 // The communication operators: conversions of where a value is, never of what it is. Result i has operand i's value and
 // type; from and to are the placements of the two. `axis` names the mesh axis that is converted. All have one operand but
-// AllReduce, which takes several at once.
+// AllReduce, which takes several at once, and Accumulate.
 #include "ir/ops/common.h"
 
 #define SAME_VALUE                                                                \
@@ -93,12 +93,32 @@ const dp_op dp_op_dp_Slice = {
     .attrs = {AXIS},
 };
 
+// Partial results of two adjacent sets of micro-batches to that of both, or parts of a tensor that two such sets have to one
+// tensor: on the device itself. Result and operands are of one value.
+const dp_op dp_op_Accumulate = {
+    .name = "Accumulate",
+    .domain = "dp",
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .inputs = {DP_OPERAND("accumulated", DP_STORED, 'T'), DP_OPERAND("piece", DP_STORED, 'T')},
+    .outputs = {DP_OPERAND("output", DP_STORED, 'T')},
+    .attrs = {AXIS},
+    .flags = DP_OP_COMMUNICATION,
+    .infer = dp_common_infer_same,
+};
+
+// Of a transfer between two stages: its number, and the coordinate of the other side.
+#define CHANNEL \
+  { .name = "channel", .kind = DP_ATTR_INT, .required = true }
+#define PEER \
+  { .name = "peer", .kind = DP_ATTR_INT, .required = true }
+
 // To the devices at another coordinate of a mesh axis; each pair of Send and Recv has a channel of its own.
 const dp_op dp_op_Send = {
     .name = "Send",
     .domain = "dp",
     SAME_VALUE,
-    .attrs = {AXIS, {.name = "channel", .kind = DP_ATTR_INT, .required = true}},
+    .attrs = {AXIS, CHANNEL, PEER},
 };
 
 // What the Send of the same channel gives.
@@ -106,5 +126,5 @@ const dp_op dp_op_Recv = {
     .name = "Recv",
     .domain = "dp",
     SAME_VALUE,
-    .attrs = {AXIS, {.name = "channel", .kind = DP_ATTR_INT, .required = true}},
+    .attrs = {AXIS, CHANNEL, PEER},
 };

@@ -64,6 +64,39 @@ void ExpectPartition(const dp_shape &shape, const dp_placement *on, const dp_mes
   EXPECT_EQ(dp_local_max_count(&shape, on, &mesh, n), most);
 }
 
+// Micro-batches are parts of the batch, and no devices: each of the mesh's devices meets every one of them.
+TEST(Placement, MicroBatchesAreNoDevices) {
+  dp_mesh mesh = {};
+  mesh.n_axes = 3;
+  mesh.axes[0] = {"micro", 3};
+  mesh.axes[1] = {"data", 2};
+  mesh.axes[2] = {"pipe", 4};
+  EXPECT_TRUE(dp_mesh_is_sequential(&mesh.axes[0]));
+  EXPECT_FALSE(dp_mesh_is_sequential(&mesh.axes[1]));
+  EXPECT_TRUE(dp_mesh_is_staged(&mesh.axes[2]));
+  EXPECT_EQ(dp_mesh_devices(&mesh), 8);
+  EXPECT_EQ(dp_mesh_stages(&mesh), 4);
+  EXPECT_EQ(dp_mesh_microbatches(&mesh), 3);
+  dp_shape shape = Shape({{1, 0}});
+  dp_placement on[DP_MAX_MESH] = {dp_shard(0), dp_shard(0)};
+  std::vector<int> held(7, 0);
+  for (int64_t device = 0; device < 8; device++) {
+    int64_t at[DP_MAX_MESH];
+    dp_mesh_coordinate(&mesh, device, at);
+    EXPECT_EQ(at[0], 0);
+    EXPECT_EQ(at[1], device / 4);
+    EXPECT_EQ(at[2], device % 4);
+    EXPECT_EQ(dp_mesh_device(&mesh, at), device);
+    for (at[0] = 0; at[0] < 3 && !at[2]; at[0]++) {
+      EXPECT_EQ(dp_mesh_device(&mesh, at), device);
+      dp_local local = dp_shard_range(&shape, on, &mesh, at, 7);
+      for (int64_t i = local.lo[0]; i < local.hi[0]; i++) held[static_cast<size_t>(i)]++;
+    }
+  }
+  EXPECT_EQ(held, std::vector<int>(7, 1));
+  EXPECT_EQ(dp_local_max_count(&shape, on, &mesh, 7), 2);
+}
+
 TEST(Placement, PartsMakeTheWhole) {
   dp_shape shape = Shape({{1, 0}, {0, 12}, {2, 0}});
   for (int64_t n : {0, 1, 2, 7}) {

@@ -73,6 +73,32 @@ TEST(Text, AnEmptyModelHasAnEmptyMain) {
   EXPECT_EQ(Print(model), "model \"\" {\n  opset 18\n}\n");
 }
 
+TEST(Text, StagesAndMicroBatchesReadBack) {
+  const char *text =
+      "model m {\n  opset 18\n  batch 8\n  mesh micro=4, pipe=3\n"
+      "  parameter w: float32[2] = fill(0) [stages=[0,2], at=[R,R], offset=64, bytes=8]\n"
+      "  graph train/1 {\n    logical train {\n      input x: float32[N,2]\n      y: float32[N,2] = Relu(x)\n"
+      "      output y\n    }\n    stage 1\n"
+      "    input h: float32[N,2] [at=[S(0),R], micro=[2,1], logical=x]\n"
+      "    x: float32[N,2] [at=[S(0),R], micro=[2,1], space=transient, logical=x] = dp.Recv(h) {axis=\"pipe\", "
+      "channel=7, peer=0}\n"
+      "    y: float32[N,2] [at=[S(0),R], micro=[2,1], space=transient, logical=y] = Relu(x) [stage=1, logical=y]\n"
+      "    output y\n  }\n}\n";
+  Arena arena;
+  dp_model *model;
+  ASSERT_EQ(Parse(arena, text, &model), "");
+  const dp_graph *g = model->graphs[0];
+  EXPECT_EQ(g->stage, 1);
+  EXPECT_EQ(g->logical->stage, -1);
+  ASSERT_EQ(model->persistents[0].n_stages, 2);
+  EXPECT_EQ(model->persistents[0].stages[1], 2);
+  const dp_value *y = dp_graph_find_value(g, "y");
+  ASSERT_NE(y, nullptr);
+  EXPECT_EQ(y->micro_first, 2);
+  EXPECT_EQ(y->micro_count, 1);
+  EXPECT_EQ(Print(model), text);
+}
+
 TEST(Text, WhatIsReadIsInTheGraph) {
   Arena arena;
   dp_model *model;
