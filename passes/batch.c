@@ -1,4 +1,4 @@
-// batch: makes "main" symbolic in the samples present, and finds B, the most there are.
+// batch: makes "main" symbolic in the samples present, and finds B, the most there are; the mesh gets its axis `micro`.
 //
 // A model whose inputs have a symbolic dim is so already; --split then only says where its inputs go (place.c). One of
 // fixed shapes is batched along the axes that --split names or, without any, when it is to be trained, along the leading
@@ -167,12 +167,13 @@ static dp_status run(dp_compile *compile) {
                    "the model leaves the batch open (%s): give --batch=B, the samples of a step on all devices",
                    model->symbol);
   if (batch.first) DP_TRY(infer_again(main, &batch));
-  return dp_status_context(dp_graph_verify(main), "at a batch of %lld", (long long)model->batch);
+  DP_TRY(dp_status_context(dp_graph_verify(main), "at a batch of %lld", (long long)model->batch));
+  return dp_options_mesh_add_micro(compile, !whole);
 }
 
 const dp_pass dp_pass_batch = {
     .name = "batch",
-    .what = "fixed shapes become symbolic in the samples present; the batch is known",
+    .what = "fixed shapes become symbolic in the samples present; the batch is known, and its micro-batches",
     .needs = DP_HAS_MESH,
     .gives = DP_HAS_BATCH,
     .run = run,

@@ -30,6 +30,14 @@ bool dp_strategy_is(const dp_options *options, const char *name);
 // strategy.c: whether what is gathered of a persistent value is gathered anew for each use, and freed after it.
 bool dp_strategy_gathers_again(const dp_options *options);
 
+// options_mesh.c: the mesh that was asked for goes into the model.
+dp_status dp_options_mesh_make(dp_compile *compile) DP_MUST_USE;
+// Axis `micro` in front of it, of as many micro-batches as were asked for or suit the stages. samples: some input has an axis
+// of them.
+dp_status dp_options_mesh_add_micro(dp_compile *compile, bool samples) DP_MUST_USE;
+// The strategy that was asked for; --mesh alone asks for that of its first of data, pipe, tensor.
+const char *dp_options_mesh_strategy(const dp_options *options);
+
 // cse.c: hashes, for what else tells equal nodes from others.
 uint64_t dp_cse_mix(uint64_t hash, uint64_t word);
 uint64_t dp_cse_hash_attr(const dp_attr *attr);

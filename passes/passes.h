@@ -28,8 +28,8 @@ typedef struct {
 
 // dpc compile's options; zeroed: all at their defaults.
 typedef struct {
-  const char *strategy;          // "single", "data", "zero", "tensor", "manual"; NULL: single
-  dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy
+  const char *strategy;          // "single", "data", "zero", "tensor", "pipeline", "manual"; NULL: that of the mesh, or single
+  dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy; never names `micro`
   int64_t devices;               // 0: as the mesh says, or 1
   int64_t batch;                 // B, of all devices together; 0: as the model says
   const char *loss, *optimizer;  // SPECs; NULL: the model's
@@ -42,8 +42,9 @@ typedef struct {
   const char *isa;            // NULL: this machine's
   int n_splits;
   const dp_split *splits;
-  int64_t microbatches, zero_stage, memory_bytes;  // 0: not given; see fit.h
-  const char *schedule;                            // "gpipe", "1f1b"; NULL: not given
+  int64_t zero_stage, memory_bytes;  // 0: not given; see fit.h
+  int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
+  const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
   bool why;
   bool unscheduled;         // nodes keep the graph's order on their streams: what schedules are measured against
   const dp_target *target;  // whose kernels; NULL: passes that need kernels cannot run

@@ -25,7 +25,6 @@ enum {
   KEY_SPLIT,
   KEY_PRINT_AFTER,
   KEY_STOP_AFTER,
-  // Of the contract, and not built: left out of --help, and answered by the pass `options`.
   KEY_MICROBATCHES,
   KEY_SCHEDULE,
   KEY_ZERO_STAGE,
@@ -36,13 +35,26 @@ enum {
 static const struct argp_option table[] = {
     {"output", 'o', "PLAN", 0, "Where the plan goes (default: MODEL with .bin)", 0},
     {0, 0, 0, 0, "Devices", 1},
-    {"strategy", KEY_STRATEGY, "single|data|zero|tensor|manual", 0,
+    {"strategy", KEY_STRATEGY, "single|data|zero|tensor|pipeline|manual", 0,
      "One device; replicas that share each batch; the same with optimizer state, gradients, parameters split; "
-     "parameters split as costs least; as annotated and no other way (docs/strategies.md)",
+     "parameters split as costs least; layers in stages, one after the other; as annotated and no other way "
+     "(docs/strategies.md)",
      0},
     {"devices", KEY_DEVICES, "N", 0, "That many devices, along one mesh axis named after the strategy", 0},
     {"mesh", KEY_MESH, "AXIS=N,...", 0,
-     "Devices along several axes: 'data' splits samples, 'tensor' parameters, others what annotations name", 0},
+     "Devices along several axes: 'data' splits samples, 'tensor' parameters, 'pipe' the network into stages, others "
+     "what "
+     "annotations name",
+     0},
+    {"microbatches", KEY_MICROBATCHES, "M", 0,
+     "Each batch in M parts, one after the other, gradients summed up; results stay those of the whole batch (default: "
+     "4 "
+     "for each stage of a pipeline, else 1)",
+     0},
+    {"schedule", KEY_SCHEDULE, "1f1b|gpipe", 0,
+     "Order of a pipeline's stages: backward as soon as possible (default), or after all forward", 0},
+    {"zero-stage", KEY_ZERO_STAGE, "1|2|3", 0,
+     "Under --strategy=zero: split optimizer state (1), gradients too (2), parameters too (3); default 1", 0},
     {"target", KEY_TARGET, "cpu", 0, "What the devices are", 0},
     {"memory", KEY_MEMORY, "BYTES", 0,
      "Memory of each device; K, M, G and T multiply by 1024. A plan that takes more is refused, with what would fit",
@@ -69,10 +81,6 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "Looking inside", 3},
     {"print-after", KEY_PRINT_AFTER, "PASS|all", 0, "Print the model as text after this pass", 0},
     {"stop-after", KEY_STOP_AFTER, "PASS", 0, "End after this pass, without a plan", 0},
-    {"microbatches", KEY_MICROBATCHES, "M", OPTION_HIDDEN, 0, 0},
-    {"schedule", KEY_SCHEDULE, "NAME", OPTION_HIDDEN, 0, 0},
-    {"zero-stage", KEY_ZERO_STAGE, "1|2|3", 0,
-     "Under --strategy=zero: split optimizer state (1), gradients too (2), parameters too (3); default 1", 0},
     {"why", KEY_WHY, 0, 0, "Say what lies where, what a device holds and what it moves", 0},
     {0},
 };
@@ -107,8 +115,8 @@ dp_status dp_dpc_options_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) 
   dp_mesh m = {0};
   for (const char *at = text;;) {
     size_t item = strcspn(at, ","), name = strcspn(at, "=");
-    if (!name || name >= item || m.n_axes == DP_MAX_MESH)
-      return dp_fail(EX_USAGE, "--mesh=%s: expected AXIS=N, at most %d of them, commas between", text, DP_MAX_MESH);
+    if (!name || name >= item || m.n_axes == DP_MAX_MESH - 1)
+      return dp_fail(EX_USAGE, "--mesh=%s: expected AXIS=N, at most %d of them, commas between", text, DP_MAX_MESH - 1);
     dp_mesh_axis axis = {.name = dp_strndup(arena, at, name)};
     DP_TRY(dp_cli_int("mesh", dp_strndup(arena, at + name + 1, item - name - 1), 1, INT32_MAX, &axis.size));
     m.axes[m.n_axes++] = axis;
@@ -251,6 +259,8 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
           "Examples:\n"
           "  dpc compile digits.dpt --batch=64 -o plan.bin\n"
           "  dpc compile digits.dpt --strategy=data --devices=4 --batch=64\n"
+          "  dpc compile digits.dpt --strategy=pipeline --devices=4 --microbatches=8 --batch=64 --why\n"
+          "  dpc compile digits.dpt --mesh=data=2,pipe=2,tensor=2 --batch=64\n"
           "  dpc compile digits.dpt --batch=64 --memory=512M\n"
           "  dpc compile net.pb --batch=64 --loss='mse(y,t)' --optimizer='sgd(lr=0.1)'\n"
           "  dpc compile net.pb --batch=64 --optimizer='adamw(lr=1e-3,clip_norm=1)'\n"

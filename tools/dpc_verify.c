@@ -71,6 +71,7 @@ static dp_status options_of(dp_arena *arena, const Dp__Plan *plan, const dp_mode
   *o = (dp_options){.batch = plan->batch, .strategy = *plan->strategy ? plan->strategy : NULL};
   DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &o->mesh));
   const int data = dp_mesh_find(&o->mesh, "data");
+  o->microbatches = dp_mesh_microbatches(&o->mesh);
   o->mode = trains ? "train" : "infer";
   o->precision = plan->precision == DP_FLOAT64 ? DP_FLOAT64 : DP_NO_TYPE;
   if (trains && *plan->loss) o->loss = plan->loss;
@@ -86,6 +87,9 @@ static dp_status options_of(dp_arena *arena, const Dp__Plan *plan, const dp_mode
   }
   o->freeze = frozen;
   if (o->strategy && !strcmp(o->strategy, "zero")) o->zero_stage = splits_parameters ? 3 : 1;
+  // Axis `micro` is not one to ask for.
+  if (o->mesh.n_axes && dp_mesh_is_sequential(&o->mesh.axes[0]))
+    memmove(&o->mesh.axes[0], &o->mesh.axes[1], (size_t)--o->mesh.n_axes * sizeof o->mesh.axes[0]);
   o->stop_after = "place";
   return DP_OK;
 }

@@ -1,0 +1,170 @@
+// The mesh that the options ask for: --mesh, or one axis of --devices named after the strategy, or the model's own. Axis
+// `micro` comes first and last: it is nobody's to name, and --microbatches adds it in front once the batch is known. See
+// list.h.
+#include <string.h>
+
+#include "ir/limits.h"
+#include "passes/list.h"
+
+enum { MAX_DEVICES = DP_LIMIT_DEVICES, MAX_MICROBATCHES = 4096, MAX_AXES = DP_MAX_MESH - 1 };
+
+// ---- axes -----------------------------------------------------------------------------------------------------------
+
+static dp_status check_axes(const dp_mesh *mesh, const char *whose, int code) {
+  int64_t devices = 1;
+  if (mesh->n_axes > MAX_AXES) return dp_fail(code, "%s: %d axes; at most %d are taken", whose, mesh->n_axes, MAX_AXES);
+  for (int i = 0; i < mesh->n_axes; i++) {
+    const dp_mesh_axis *axis = &mesh->axes[i];
+    if (dp_mesh_is_sequential(axis))
+      return dp_fail(code,
+                     "%s: axis 'micro' is not one of devices; micro-batches are asked for with --microbatches=%lld",
+                     whose, (long long)axis->size);
+    if (axis->size < 1 || axis->size > MAX_DEVICES || (devices *= axis->size) > MAX_DEVICES)
+      return dp_fail(code, "%s: axis '%s' has size %lld; meshes of 1 to %d devices are supported", whose, axis->name,
+                     (long long)axis->size, MAX_DEVICES);
+    for (int k = 0; k < i; k++)
+      if (!strcmp(mesh->axes[k].name, axis->name))
+        return dp_fail(code, "%s: axis '%s' is given twice", whose, axis->name);
+  }
+  return DP_OK;
+}
+
+// The axis that a strategy cannot do without; NULL: whichever the mesh has.
+static const char *axis_of(const char *strategy) {
+  static const struct {
+    const char *strategy, *axis;
+  } table[] = {{"manual", NULL}, {"tensor", "tensor"}, {"pipeline", DP_MESH_PIPE}};
+  for (size_t i = 0; i < DP_COUNT(table); i++)
+    if (!strcmp(table[i].strategy, strategy)) return table[i].axis;
+  return "data";
+}
+
+const char *dp_options_mesh_strategy(const dp_options *o) {
+  static const struct {
+    const char *axis, *strategy;
+  } table[] = {{"data", "data"}, {DP_MESH_PIPE, "pipeline"}, {"tensor", "tensor"}};
+  if (o->strategy) return o->strategy;
+  for (size_t i = 0; i < DP_COUNT(table) && dp_mesh_devices(&o->mesh) > 1; i++)
+    if (dp_mesh_find(&o->mesh, table[i].axis) >= 0) return table[i].strategy;
+  return "single";
+}
+
+// As many stages as annotations of nodes name; 0: none does.
+static int64_t annotated_stages(const dp_model *model) {
+  const dp_graph *main = dp_model_find_graph(model, "main");
+  int64_t most = 0;
+  for (int32_t i = 0; main && i < main->n_nodes; i++)
+    most = dp_max_i64(most, 1 + dp_max_i64(main->nodes[i]->stage, main->nodes[i]->device));
+  return most;
+}
+
+// ---- what would be right --------------------------------------------------------------------------------------------
+
+static const char *mesh_text(dp_arena *arena, const dp_mesh *mesh) {
+  const char *text = "--mesh=";
+  for (int a = 0; a < mesh->n_axes; a++)
+    text = dp_printf(arena, "%s%s%s=%lld", text, a ? "," : "", mesh->axes[a].name, (long long)mesh->axes[a].size);
+  return text;
+}
+
+// The axes with sizes that multiply to the devices: one axis changed, wherever one alone does; else each as much of its size as
+// divides, and the first the rest.
+static const char *meshes_of(dp_arena *arena, const dp_mesh *asked, int64_t devices) {
+  int64_t all = dp_mesh_devices(asked);
+  const char *text = "";
+  for (int a = 0; a < asked->n_axes; a++) {
+    dp_mesh mesh = *asked;
+    int64_t others = all / mesh.axes[a].size;
+    if (devices % others) continue;
+    mesh.axes[a].size = devices / others;
+    text = dp_printf(arena, "%s%s%s", text, *text ? " or " : "", mesh_text(arena, &mesh));
+  }
+  if (*text) return text;
+  dp_mesh mesh = *asked;
+  int64_t left = devices;
+  for (int a = 0; a < mesh.n_axes; left /= mesh.axes[a++].size)
+    while (left % mesh.axes[a].size) mesh.axes[a].size--;
+  mesh.axes[0].size *= left;
+  return mesh_text(arena, &mesh);
+}
+
+// ---- the mesh -------------------------------------------------------------------------------------------------------
+
+static dp_status take_mesh(dp_compile *compile, const char *axis, bool single) {
+  const dp_options *o = compile->options;
+  dp_model *model = compile->model;
+  if (o->mesh.n_axes) {
+    DP_TRY(check_axes(&o->mesh, "--mesh", EX_USAGE));
+    model->mesh = o->mesh;
+    for (int i = 0; i < o->mesh.n_axes; i++) model->mesh.axes[i].name = dp_strdup(model->arena, o->mesh.axes[i].name);
+  } else if (axis && (o->devices || !model->mesh.n_axes || single)) {
+    // A model's own mesh is for those who ask for several devices.
+    model->mesh = (dp_mesh){1, {{axis, o->devices ? o->devices : 1}}};
+  } else if (!model->mesh.n_axes) {
+    int64_t stages = annotated_stages(model);
+    if (!stages) return dp_fail(EX_CONFIG, "--strategy=manual needs a mesh, of the model or by --mesh");
+    model->mesh = (dp_mesh){1, {{DP_MESH_PIPE, o->devices ? o->devices : stages}}};
+  }
+  return check_axes(&model->mesh, "the model's mesh", EX_DATAERR);
+}
+
+dp_status dp_options_mesh_make(dp_compile *compile) {
+  const dp_options *o = compile->options;
+  dp_model *model = compile->model;
+  const char *strategy = dp_options_mesh_strategy(o), *axis = axis_of(strategy);
+  bool single = !strcmp(strategy, "single");
+  if (o->devices < 0 || o->devices > MAX_DEVICES)
+    return dp_fail(EX_USAGE, "--devices=%lld: 1 to %d are expected", (long long)o->devices, MAX_DEVICES);
+  DP_TRY(take_mesh(compile, axis, single));
+  if (!single && axis && dp_mesh_find(&model->mesh, axis) < 0)
+    return dp_fail(EX_CONFIG, "--strategy=%s splits over an axis '%s', which the mesh does not have", strategy, axis);
+  int64_t devices = dp_mesh_devices(&model->mesh);
+  if (o->devices && o->devices != devices)
+    return dp_fail(EX_CONFIG, "--devices=%lld, but the mesh has %lld device%s; %s would go with it",
+                   (long long)o->devices, (long long)devices, devices == 1 ? "" : "s",
+                   meshes_of(model->arena, &model->mesh, o->devices));
+  if (single && devices > 1)
+    return dp_fail(EX_CONFIG, "%lld devices, but --strategy=%s is for one; ask for --strategy=data", (long long)devices,
+                   o->strategy ? o->strategy : "single (the default)");
+  if (o->schedule && dp_mesh_find(&model->mesh, DP_MESH_PIPE) < 0)
+    return dp_fail(EX_CONFIG,
+                   "--schedule=%s is the order of a pipeline's stages, and the mesh has no axis 'pipe': ask for "
+                   "--strategy=pipeline or --mesh=pipe=N",
+                   o->schedule);
+  if (o->microbatches < 0 || o->microbatches > MAX_MICROBATCHES)
+    return dp_fail(EX_USAGE, "--microbatches=%lld: 1 to %d are expected", (long long)o->microbatches, MAX_MICROBATCHES);
+  return DP_OK;
+}
+
+// ---- micro-batches --------------------------------------------------------------------------------------------------
+
+static int64_t size_of(const dp_mesh *mesh, const char *name) {
+  int a = dp_mesh_find(mesh, name);
+  return a < 0 ? 1 : mesh->axes[a].size;
+}
+
+// Four for each stage, which leaves a stage idle for less than a fifth of the time, but none without a sample.
+static int64_t default_count(const dp_compile *compile, bool samples) {
+  const dp_model *model = compile->model;
+  int64_t stages = dp_mesh_stages(&model->mesh);
+  if (stages == 1 || !samples) return 1;
+  int64_t count = dp_max_i64(1, dp_min_i64(4 * stages, model->batch / size_of(&model->mesh, "data")));
+  dp_pipeline_note(compile, "%lld micro-batch%s for %lld stages; --microbatches=M says otherwise", (long long)count,
+                   count == 1 ? "" : "es", (long long)stages);
+  return count;
+}
+
+dp_status dp_options_mesh_add_micro(dp_compile *compile, bool samples) {
+  dp_mesh *mesh = &compile->model->mesh;
+  int64_t count = compile->options->microbatches;
+  if (count > 1 && !samples)
+    return dp_fail(EX_CONFIG,
+                   "--microbatches=%lld, but no input has an axis of samples: name them with --split NAME=AXIS",
+                   (long long)count);
+  if (!count) count = default_count(compile, samples);
+  if (count == 1) return DP_OK;
+  memmove(&mesh->axes[1], &mesh->axes[0], (size_t)mesh->n_axes * sizeof mesh->axes[0]);
+  mesh->axes[0] = (dp_mesh_axis){DP_MESH_MICRO, count};
+  mesh->n_axes++;
+  return DP_OK;
+}
