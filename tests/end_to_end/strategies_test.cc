@@ -1,0 +1,81 @@
+// No strategy changes what is computed: networks drawn by seed, each trained for ten steps on one device and, under
+// strategies drawn for 2, 4 and 8 devices, on several. Losses, evaluation, weights, buffers and state are the same, copies
+// have the same bits, each plan passes the checker (Compile sees to that) and, of three, one runs on the null backend.
+// The test prints the largest deviations by strategy, network and devices.
+//
+// The seeds are 1 to 100; 1 to 1000 with DP_FULL set; DP_SEEDS=FIRST..LAST in the environment asks for others.
+#include <cmath>
+#include <cstdlib>
+
+#include "tests/end_to_end/drawn.h"
+#include "tests/end_to_end/table.h"
+
+namespace dp_test {
+namespace {
+
+using State = std::map<std::string, std::vector<double>>;
+
+struct Outcome {
+  std::vector<double> losses;  // of ten steps and two evaluations
+  State state;
+};
+
+Outcome Train(const Plan &plan, const DrawnNetwork &network) {
+  RunOptions options;
+  options.feed = network.feed;
+  Training run(plan, options);
+  Outcome outcome = {run.TrainAll(network.batches), {}};
+  for (int64_t n : {network.batches[0], network.batches.back()}) outcome.losses.push_back(run.Evaluate(300, n));
+  for (size_t i = 0; i < plan->n_persistents; i++)
+    outcome.state[plan->persistents[i]->name] = run.Numbers(plan->persistents[i]->name);
+  EXPECT_EQ(run.Replicas(), "");
+  return outcome;
+}
+
+// The largest difference of any element. Plans for several devices may store more: constants of their own.
+double Absolute(const State &found, const State &expected) {
+  double most = 0;
+  for (const auto &[name, numbers] : expected) {
+    const std::vector<double> &other = found.at(name);
+    EXPECT_EQ(other.size(), numbers.size()) << name;
+    for (size_t i = 0; i < numbers.size(); i++) Raise(&most, std::fabs(other.at(i) - numbers[i]));
+  }
+  return most;
+}
+
+std::pair<uint32_t, uint32_t> Seeds() {
+  unsigned first = 1, last = std::getenv("DP_FULL") ? 1000 : 100;
+  const char *asked = std::getenv("DP_SEEDS");
+  if (asked && sscanf(asked, "%u..%u", &first, &last) != 2) ADD_FAILURE() << "DP_SEEDS=" << asked;
+  return {first, last};
+}
+
+TEST(Strategies, ComputeWhatOneDeviceComputes) {
+  Table table("float64, ten steps and evaluations: losses (relative) / weights, buffers and state (absolute)", true);
+  const auto [first, last] = Seeds();
+  int configurations = 0;
+  for (uint32_t seed = first; seed <= last; seed++) {
+    const DrawnNetwork network = DrawNetwork(seed);
+    const Outcome one = Train(Compile(network.text, network.Options()), network);
+    for (double loss : one.losses) EXPECT_TRUE(std::isfinite(loss)) << "seed " << seed << "\n" << network.text;
+    Draw draw(seed);
+    for (int devices : {2, 4, 8}) {
+      const DrawnStrategy drawn = DrawStrategy(draw, network, devices);
+      SCOPED_TRACE("seed " + std::to_string(seed) + ": " + network.Options() + " " + drawn.options + "\n" + drawn.text);
+      const Plan plan = Compile(drawn.text, network.Options() + " " + drawn.options);
+      const Outcome several = Train(plan, network);
+      const double losses = Relative(several.losses, one.losses), state = Absolute(several.state, one.state);
+      EXPECT_LE(losses, 1e-9);
+      EXPECT_LE(state, 1e-8);
+      EXPECT_EQ(draw.OneIn(3) ? RunNull(plan, 4, {network.batches[0], 1}) : "", "");
+      table.Note(drawn.name + ", " + network.kind, devices, losses, state);
+      configurations++;
+    }
+    if (HasFailure()) break;
+  }
+  table.Print();
+  printf("%u networks, %d strategies that they were put under\n", last - first + 1, configurations);
+}
+
+}  // namespace
+}  // namespace dp_test
