@@ -1,28 +1,31 @@
 // See clock.h.
 #include "passes/clock.h"
 
+#include <string.h>
+
+#include "passes/part.h"
+
 // A core of today computes some 20 GFLOP/s and reads 10 GB/s. The link is a slow one, as of a 4 Gbit/s network: a collective
 // that takes longer than was thought holds up computation, and one that is quicker does not.
 const dp_clock_figures dp_clock = {
     .start_ns = 1e3, .flops_per_ns = 20, .bytes_per_ns = 10, .meet_ns = 20e3, .link_bytes_per_ns = 0.5};
 
+// Communication by its name: what it is between, if not the devices of an axis.
+static const struct {
+  const char *op;
+  int stream;
+} streams[] = {{"Scatter", DP_STREAM_COPY},  {"Broadcast", DP_STREAM_COPY},    {"Gather", DP_STREAM_COPY},
+               {"Send", DP_STREAM_SEND},     {"Recv", DP_STREAM_RECV},            // the devices of two stages
+               {"Slice", DP_STREAM_COMPUTE}, {"Accumulate", DP_STREAM_COMPUTE}};  // nobody is talked to
+
 int dp_clock_stream(const dp_node *node) {
   if (!dp_op_is(node->op, DP_OP_COMMUNICATION)) return DP_STREAM_COMPUTE;
-  const dp_value *from = node->inputs[0], *to = node->outputs[0];
-  if (from->space == DP_SPACE_HOST_INPUT || to->space == DP_SPACE_HOST_OUTPUT) return DP_STREAM_COPY;
-  for (int a = 0; a < DP_MAX_MESH; a++)
-    if (!dp_placement_equal(from->placements[a], to->placements[a]) && from->placements[a].kind != DP_REPLICATE)
-      return DP_STREAM_COMM;
-  return DP_STREAM_COMPUTE;  // a cut of what every device has: nobody is talked to
+  for (size_t i = 0; i < DP_COUNT(streams); i++)
+    if (!strcmp(streams[i].op, node->op->name)) return streams[i].stream;
+  return DP_STREAM_COMM;
 }
 
-static double local_count(const dp_model *model, const dp_value *v) {
-  return (double)dp_local_max_count(&v->type.shape, v->placements, &model->mesh, model->batch);
-}
-
-double dp_clock_bytes(const dp_model *model, const dp_value *v) {
-  return local_count(model, v) * (double)dp_type_bytes(v->type.dtype);
-}
+double dp_clock_bytes(const dp_model *model, const dp_value *v) { return (double)dp_part_bytes(model, v); }
 
 double dp_clock_ns(const dp_graph *graph, const dp_node *node) {
   const dp_model *model = graph->model;
@@ -32,12 +35,14 @@ double dp_clock_ns(const dp_graph *graph, const dp_node *node) {
     double bytes = v ? dp_clock_bytes(model, v) : 0;
     if (k < node->n_inputs) of_operands += bytes;
     if (bytes <= largest) continue;
-    double whole = (double)dp_shape_count(&v->type.shape, model->batch);
+    double whole = (double)dp_shape_count(&v->type.shape, model->batch) * (double)dp_type_bytes(v->type.dtype);
     largest = bytes;
-    share = whole > 0 ? local_count(model, v) / whole : 0;
+    share = whole > 0 ? bytes / whole : 0;
   }
   switch (dp_clock_stream(node)) {
     case DP_STREAM_COMM:
+    case DP_STREAM_SEND:
+    case DP_STREAM_RECV:
       return dp_clock_meet_ns(node->n_inputs > 1 ? of_operands : largest);
     case DP_STREAM_COPY:
       return dp_clock.start_ns + largest / dp_clock.bytes_per_ns;

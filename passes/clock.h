@@ -5,7 +5,8 @@
 
 #include "ir/op.h"
 
-enum { DP_STREAM_COMPUTE, DP_STREAM_COMM, DP_STREAM_COPY, DP_STREAMS };
+// The last two are of stages of a pipeline.
+enum { DP_STREAM_COMPUTE, DP_STREAM_COMM, DP_STREAM_COPY, DP_STREAM_SEND, DP_STREAM_RECV, DP_STREAMS };
 
 typedef struct {
   double start_ns;                    // of any node

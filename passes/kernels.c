@@ -1,15 +1,13 @@
-// kernels: chooses each compute node's kernel, its threads and the scratch it takes, for the largest shard of any device.
+// kernels: chooses each compute node's kernel, its threads and the scratch it takes, for the largest part of any device
+// and micro-batch.
 #include <string.h>
 #include <unistd.h>
 
 #include "passes/list.h"
+#include "passes/part.h"
 
-// The last device of every axis has the largest part of everything.
 static dp_kernel_operand operand_of(const dp_model *model, const dp_value *value) {
-  int64_t last[DP_MAX_MESH];
-  for (int a = 0; a < model->mesh.n_axes; a++) last[a] = model->mesh.axes[a].size - 1;
-  return (dp_kernel_operand){value->type.dtype, true,
-                             dp_shard_range(&value->type.shape, value->placements, &model->mesh, last, model->batch)};
+  return (dp_kernel_operand){value->type.dtype, true, dp_part_of(model, value)};
 }
 
 static int most_threads(const dp_compile *compile) {

@@ -1,15 +1,17 @@
 // memory: gives every value and every node's scratch its bytes.
 //
-// Persistent values have homes for good; an update is written into its home. Host memory is laid out by program, each
-// beginning at 0, as one runs at a time. Transients of a device share one arena: two may have the same bytes only when all
-// uses of the one happen before the other is written, by streams and events that are there anyway; no event is added for
-// the sake of memory. A result takes its operand's bytes when the operator works element by element, the kernel allows it
-// and the operand dies there, and likewise a sum that is made whole. Sums that are made whole at once lie side by side: the
-// bucket is one value from the first write to any of them. pack.c finds the offsets.
+// Persistent values have homes for good (memory_homes.c); an update is written into its home. Host memory is laid out by
+// program, each beginning at 0, as one runs at a time. Transients of a device share one arena: two may have the same bytes only
+// when all uses of the one happen before the other is written, by streams and events that are there anyway; no event is
+// added for the sake of memory. Of a pipeline each stage has an arena of its own, by what happens before what on that stage
+// alone. A result takes its operand's bytes when the operator works element by element, the kernel allows it and the operand
+// dies there, and likewise a sum that is made whole, and what micro-batches are added to. Sums that are made whole at once
+// lie side by side: the bucket is one value from the first write to any of them. pack.c finds the offsets.
 #include <limits.h>
 #include <string.h>
 
 #include "passes/list.h"
+#include "passes/memory_homes.h"
 #include "passes/order.h"
 #include "passes/pack.h"
 
@@ -37,14 +39,6 @@ typedef struct {
   int32_t *bucket_of;            // (nodes) the block of what it makes whole; -1: none yet
 } work;
 
-// Every range is at least a byte long, so that no two have the same place.
-static uint64_t padded(uint64_t bytes) { return dp_align_up(bytes ? bytes : 1, DP_PACK_ALIGNMENT); }
-
-static uint64_t bytes_of(const dp_model *model, const dp_type *type, const dp_placement *placements) {
-  return (uint64_t)dp_local_max_count(&type->shape, placements, &model->mesh, model->batch) *
-         dp_type_bytes(type->dtype);
-}
-
 // ---- lifetimes ------------------------------------------------------------------------------------------------------
 
 static void use(const work *w, int end[DP_PACK_STREAMS], const dp_node *node) {
@@ -53,7 +47,7 @@ static void use(const work *w, int end[DP_PACK_STREAMS], const dp_node *node) {
 }
 
 static int32_t add_block(work *w, uint64_t bytes, const dp_node *first) {
-  block b = {.bytes = padded(bytes), .first = first, .bucket = -1};
+  block b = {.bytes = dp_memory_padded(bytes), .first = first, .bucket = -1};
   use(w, b.end, first);
   DP_PUSH(w->scratch, w->blocks, w->n_blocks, b);
   return w->n_blocks - 1;
@@ -72,7 +66,9 @@ static bool dies_at(const work *w, const block *b, const dp_node *node) {
 static bool works_in_place(const work *w, const dp_node *node, int k) {
   const dp_value *x = node->inputs[k], *y = node->outputs[k];
   if (!node->kernel) {
-    bool made_whole = false;
+    bool made_whole = false, more = node->n_inputs > node->n_outputs;
+    // More is put to what operand 0 has of some micro-batches, unless that is one of them by itself, laid out as such.
+    if (more) return !k && (x->placements[0].kind == DP_PARTIAL || x->micro_count > 1);
     for (int a = 0; a < w->graph->model->mesh.n_axes; a++) {
       if (dp_placement_equal(x->placements[a], y->placements[a])) continue;
       if (x->placements[a].kind != DP_PARTIAL || y->placements[a].kind != DP_REPLICATE) return false;
@@ -124,7 +120,7 @@ static void look_at_operands(work *w) {
     for (int k = 0; k < node->n_inputs; k++) {
       if (!node->inputs[k]) continue;
       use(w, w->ends[node->inputs[k]->id], node);
-      if (!node->kernel && node->n_inputs > 1) w->joined_by[node->inputs[k]->id] = node;
+      if (!node->kernel && node->n_outputs > 1) w->joined_by[node->inputs[k]->id] = node;
     }
   }
 }
@@ -229,38 +225,10 @@ static dp_status place_transients(const dp_target *target, dp_graph *graph) {
 
 // ---- the pass -------------------------------------------------------------------------------------------------------
 
-static void place_homes(dp_model *model) {
-  uint64_t top = 0;
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    dp_persistent *p = &model->persistents[i];
-    p->bytes = bytes_of(model, &p->type, p->placements);
-    p->offset = top;
-    top += padded(p->bytes);
-  }
-}
-
-static void place_others(dp_graph *graph) {
-  const dp_model *model = graph->model;
-  uint64_t top[DP_SPACE_HOST_OUTPUT + 1] = {0};
-  for (int32_t i = 0; i < graph->n_values; i++) {
-    dp_value *v = graph->values[i];
-    v->bytes = bytes_of(model, &v->type, v->placements);
-    if (v->kind == DP_VALUE_PERSISTENT) v->offset = model->persistents[v->persistent].offset;
-    if (v->space != DP_SPACE_HOST_INPUT && v->space != DP_SPACE_HOST_OUTPUT) continue;
-    v->offset = top[v->space];
-    top[v->space] += padded(v->bytes);
-  }
-  for (int i = 0; i < graph->n_updates; i++)
-    graph->updates[i].value->offset = model->persistents[graph->updates[i].persistent].offset;
-}
-
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
-  place_homes(model);
-  for (int i = 0; i < model->n_graphs; i++) {
-    place_others(model->graphs[i]);
-    DP_TRY(place_transients(compile->options->target, model->graphs[i]));
-  }
+  dp_memory_place_homes(model);
+  for (int i = 0; i < model->n_graphs; i++) DP_TRY(place_transients(compile->options->target, model->graphs[i]));
   return DP_OK;
 }
 

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { DP_PACK_STREAMS = 3, DP_PACK_ALIGNMENT = 64 };
+enum { DP_PACK_STREAMS = 5, DP_PACK_ALIGNMENT = 64 };
 
 // A stretch of bytes. Times are places in the order in which nodes are issued.
 typedef struct {

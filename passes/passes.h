@@ -28,10 +28,10 @@ typedef struct {
 
 // dpc compile's options; zeroed: all at their defaults.
 typedef struct {
-  const char *strategy;          // "single", "data", "zero", "tensor", "pipeline", "manual"; NULL: that of the mesh, or single
-  dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy; never names `micro`
-  int64_t devices;               // 0: as the mesh says, or 1
-  int64_t batch;                 // B, of all devices together; 0: as the model says
+  const char *strategy;  // "single", "data", "zero", "tensor", "pipeline", "manual"; NULL: that of the mesh, or single
+  dp_mesh mesh;          // no axes: one axis of `devices`, named after the strategy; never names `micro`
+  int64_t devices;       // 0: as the mesh says, or 1
+  int64_t batch;         // B, of all devices together; 0: as the model says
   const char *loss, *optimizer;  // SPECs; NULL: the model's
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;

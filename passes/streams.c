@@ -1,14 +1,15 @@
 // streams: puts the nodes of each program on streams, in order, with the events that order needs.
 //
-// Three streams a device: "compute", "comm" (every collective, in one order), "copy" (from and to the host). The order is
-// schedule.c's. A node waits for an event where it takes a result of another stream, or overwrites a persistent value that
-// a node of another stream reads, unless its stream or another of its waits implies that already.
+// Three streams a device: "compute", "comm" (every collective, in one order), "copy" (from and to the host); a stage of a
+// pipeline also has "send" and "recv". The order is schedule.c's. A node waits for an event where it takes a result of
+// another stream, or overwrites a persistent value that a node of another stream reads, unless its stream or another of its
+// waits implies that already.
 #include <string.h>
 
 #include "passes/list.h"
 #include "passes/schedule.h"
 
-static const char *const stream_names[DP_STREAMS] = {"compute", "comm", "copy"};
+static const char *const stream_names[DP_STREAMS] = {"compute", "comm", "copy", "send", "recv"};
 
 // Happens-before, as far as it is known while nodes are visited in order.
 typedef struct {
@@ -61,7 +62,7 @@ static dp_status run_graph(dp_graph *graph, bool unscheduled) {
   dp_arena *scratch = dp_arena_create(0);
   if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
   for (int32_t i = 0; i < graph->n_nodes; i++) graph->nodes[i]->stream = dp_clock_stream(graph->nodes[i]);
-  graph->n_streams = DP_STREAMS;
+  graph->n_streams = graph->stage < 0 ? DP_STREAM_SEND : DP_STREAMS;
   graph->streams = dp_memdup(graph->arena, stream_names, sizeof stream_names);
   dp_schedule_edges edges = dp_schedule_edges_make(scratch, graph);
   dp_node **order = (unscheduled ? dp_schedule_none : dp_schedule_make)(scratch, graph, &edges);

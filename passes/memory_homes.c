@@ -1,0 +1,73 @@
+// See memory_homes.h.
+//
+// A persistent value that several stages of a pipeline have lies at the same place on all of them: those come first, one
+// after the other, and after them each stage's own. Host memory is one for all stages: what a program takes from the host
+// has one place whichever stage reads it, and each stage gives back at a place of its own.
+#include "passes/memory_homes.h"
+
+#include <string.h>
+
+#include "passes/part.h"
+
+static uint64_t bytes_of_home(const dp_model *model, const dp_persistent *p) {
+  return (uint64_t)dp_local_max_count(&p->type.shape, p->placements, &model->mesh, model->batch) *
+         dp_type_bytes(p->type.dtype);
+}
+
+// top: of each stage's homes so far.
+static void place_home(dp_persistent *p, int64_t n_stages, uint64_t *top) {
+  p->offset = 0;
+  int64_t count = p->n_stages ? p->n_stages : n_stages;
+  for (int64_t i = 0; i < count; i++) {
+    uint64_t *at = &top[p->n_stages ? p->stages[i] : i];
+    if (p->offset < *at) p->offset = *at;
+  }
+  for (int64_t i = 0; i < count; i++) top[p->n_stages ? p->stages[i] : i] = p->offset + dp_memory_padded(p->bytes);
+}
+
+static void place_persistents(dp_model *model) {
+  int64_t n_stages = dp_mesh_stages(&model->mesh);
+  uint64_t *top = dp_alloc_n(model->arena, (size_t)n_stages, sizeof *top);
+  for (int of_one = 0; of_one < 2; of_one++)
+    for (int32_t i = 0; i < model->n_persistents; i++) {
+      dp_persistent *p = &model->persistents[i];
+      if ((p->n_stages == 1) != of_one) continue;
+      p->bytes = bytes_of_home(model, p);
+      place_home(p, n_stages, top);
+    }
+}
+
+// The stage graphs of one program, of which `first` is the first of the model: host memory by what it is of the logical graph.
+static void place_host(dp_model *model, int first) {
+  const dp_graph *logical = model->graphs[first]->logical;
+  uint64_t top[DP_SPACE_HOST_OUTPUT + 1] = {0};
+  uint64_t *place = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *place);  // of an input, plus 1
+  for (int g = first; g < model->n_graphs && model->graphs[g]->logical == logical; g++)
+    for (int32_t i = 0; i < model->graphs[g]->n_values; i++) {
+      dp_value *v = model->graphs[g]->values[i];
+      bool input = v->space == DP_SPACE_HOST_INPUT;
+      if (!input && v->space != DP_SPACE_HOST_OUTPUT) continue;
+      uint64_t *known = input ? &place[v->logical->id] : NULL;
+      v->offset = known && *known ? *known - 1 : top[v->space];
+      if (known && *known) continue;
+      if (known) *known = v->offset + 1;
+      top[v->space] += dp_memory_padded(v->bytes);
+    }
+}
+
+void dp_memory_place_homes(dp_model *model) {
+  place_persistents(model);
+  for (int g = 0; g < model->n_graphs; g++) {
+    dp_graph *graph = model->graphs[g];
+    for (int32_t i = 0; i < graph->n_values; i++) {
+      dp_value *v = graph->values[i];
+      if (v->space) v->bytes = dp_part_bytes(model, v);
+      if (v->kind == DP_VALUE_PERSISTENT) v->offset = model->persistents[v->persistent].offset;
+    }
+    for (int i = 0; i < graph->n_updates; i++)
+      graph->updates[i].value->offset = model->persistents[graph->updates[i].persistent].offset;
+  }
+  // The graphs of one program stand together.
+  for (int g = 0; g < model->n_graphs; g++)
+    if (!g || model->graphs[g]->logical != model->graphs[g - 1]->logical) place_host(model, g);
+}

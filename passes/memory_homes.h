@@ -1,0 +1,14 @@
+// Where persistent values and what host and devices exchange lie; private to the pass `memory`.
+#ifndef DP_PASSES_MEMORY_HOMES_H
+#define DP_PASSES_MEMORY_HOMES_H
+
+#include "ir/graph.h"
+#include "passes/pack.h"
+
+// Every range is at least a byte long, so that no two have the same place.
+static inline uint64_t dp_memory_padded(uint64_t bytes) { return dp_align_up(bytes ? bytes : 1, DP_PACK_ALIGNMENT); }
+
+// Gives every value of every graph its bytes, and offsets to persistent values, their updates, and values in host memory.
+void dp_memory_place_homes(dp_model *model);
+
+#endif
