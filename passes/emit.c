@@ -1,4 +1,7 @@
 // emit: writes the plan: the model's programs in device form as messages of ir/plan.proto. Decides nothing.
+//
+// A plan has one role for all devices or, of a pipeline, one a stage; each has the same programs in the same order, of which a
+// stage's graph may be empty. Values without a space stand for what is on its way between stages: they are left out.
 #include <string.h>
 
 #include "ir/proto.h"
@@ -11,6 +14,8 @@ typedef struct {
   dp_compile *compile;
   dp_model *model;
   dp_arena *arena;
+  const dp_graph *graph;  // at work on it
+  uint32_t *tensor_of;    // (its values) index plus 1; 0: left out
 } emitting;
 
 // A message, initialised.
@@ -27,6 +32,14 @@ static Dp__DeviceTensor *emit_tensor(const emitting *e, const dp_value *value) {
   t->value = (uint32_t)value->logical->id;
   t->n_placements = (size_t)e->model->mesh.n_axes;
   t->placements = dp_proto_from_placements(e->arena, value->placements, e->model->mesh.n_axes);
+  t->stage = (uint32_t)dp_max_i64(0, e->graph->stage);
+  if (value->micro_count) {
+    NEW(e->arena, set, Dp__MicroSet, DP__MICRO_SET__INIT);
+    set->first = (uint32_t)value->micro_first;
+    set->count = (uint32_t)value->micro_count;
+    set->of = (uint32_t)dp_mesh_microbatches(&e->model->mesh);
+    t->micro = set;
+  }
   t->layout = DP__LAYOUT__PLAIN;
   t->dtype = (int32_t)value->type.dtype;
   t->space = (Dp__Space)value->space;
@@ -37,22 +50,30 @@ static Dp__DeviceTensor *emit_tensor(const emitting *e, const dp_value *value) {
 
 static uint32_t *emit_operands(const emitting *e, int count, dp_value *const *values) {
   uint32_t *indices = dp_alloc_n(e->arena, (size_t)count, sizeof *indices);
-  for (int i = 0; i < count; i++) indices[i] = values[i] ? (uint32_t)values[i]->id + 1 : 0;
+  for (int i = 0; i < count; i++) indices[i] = values[i] ? e->tensor_of[values[i]->id] : 0;
   return indices;
 }
 
-// The axes on which a communication changes the placement; none between host and devices.
+// The axis that a communication is over, none between host and devices, and the other side of a transfer between stages.
 static void emit_communication(const emitting *e, const dp_node *node, Dp__Instruction *instruction) {
   NEW(e->arena, c, Dp__Communication, DP__COMMUNICATION__INIT);
-  const dp_value *from = node->inputs[0], *to = node->outputs[0];
-  bool host = from->space == DP_SPACE_HOST_INPUT || to->space == DP_SPACE_HOST_OUTPUT;
-  c->axes = dp_alloc_n(e->arena, DP_MAX_MESH, sizeof *c->axes);
-  for (int a = 0; a < e->model->mesh.n_axes && !host; a++) {
-    if (dp_placement_equal(from->placements[a], to->placements[a])) continue;
-    c->axes[c->n_axes++] = (uint32_t)a;
-    if (from->placements[a].kind == DP_PARTIAL) c->reduction = (int32_t)from->placements[a].reduction;
-  }
+  const char *name = dp_node_string(node, "axis", NULL);
+  const int axis = name ? dp_mesh_find(&e->model->mesh, name) : -1;
+  const dp_attr *peer = dp_node_attr(node, "peer");
   instruction->communication = c;
+  if (axis < 0) return;
+  c->axes = dp_alloc(e->arena, sizeof *c->axes);
+  c->axes[c->n_axes++] = (uint32_t)axis;
+  const dp_placement from = node->inputs[0]->placements[axis];
+  if (from.kind == DP_PARTIAL) c->reduction = (int32_t)from.reduction;
+  if (!peer) return;
+  int64_t size = e->model->mesh.axes[axis].size;
+  NEW(e->arena, other, Dp__PeerExpression, DP__PEER_EXPRESSION__INIT);
+  other->axis = (uint32_t)axis;
+  other->scale = 1;
+  other->offset = (peer->i - e->graph->stage + size) % size;
+  c->channel = (uint32_t)dp_node_int(node, "channel", 0);
+  DP_PUSH(e->arena, c->peer, c->n_peer, other);
 }
 
 static Dp__Instruction *emit_instruction(const emitting *e, const dp_node *node) {
@@ -88,7 +109,8 @@ static Dp__Instruction *emit_instruction(const emitting *e, const dp_node *node)
 
 // ---- programs -------------------------------------------------------------------------------------------------------
 
-static void emit_streams(const emitting *e, const dp_graph *graph, Dp__Program *program) {
+static void emit_streams(const emitting *e, Dp__Program *program) {
+  const dp_graph *graph = e->graph;
   program->n_streams = (size_t)graph->n_streams;
   program->streams = dp_alloc_n(e->arena, program->n_streams, sizeof *program->streams);
   for (int s = 0; s < graph->n_streams; s++) {
@@ -106,7 +128,7 @@ static void emit_binding(const emitting *e, const char *name, const dp_value *va
                          Dp__Binding ***bindings) {
   NEW(e->arena, b, Dp__Binding, DP__BINDING__INIT);
   b->name = text(name);
-  b->tensor = (uint32_t)value->id;
+  b->tensor = e->tensor_of[value->id] - 1;
   DP_PUSH(e->arena, *bindings, *count, b);
 }
 
@@ -114,29 +136,31 @@ static void emit_update(const emitting *e, int32_t persistent, const dp_value *v
                         Dp__Update ***updates) {
   NEW(e->arena, u, Dp__Update, DP__UPDATE__INIT);
   u->persistent = (uint32_t)persistent;
-  u->value = (uint32_t)value->id;
+  u->value = e->tensor_of[value->id] - 1;
   DP_PUSH(e->arena, *updates, *count, u);
 }
 
-static Dp__Program *emit_program(const emitting *e, const dp_graph *graph, uint32_t index) {
+static Dp__Program *emit_program(emitting *e, const dp_graph *graph, uint32_t index) {
   NEW(e->arena, p, Dp__Program, DP__PROGRAM__INIT);
-  p->name = text(graph->name);
+  p->name = text(graph->logical->name);
   p->graph = index;
-  p->n_tensors = (size_t)graph->n_values;
-  p->tensors = dp_alloc_n(e->arena, p->n_tensors, sizeof *p->tensors);
+  e->graph = graph;
+  e->tensor_of = dp_alloc_n(e->arena, (size_t)graph->n_values, sizeof *e->tensor_of);
   for (int32_t i = 0; i < graph->n_values; i++) {
     const dp_value *v = graph->values[i];
-    p->tensors[i] = emit_tensor(e, v);
+    if (!v->space) continue;
+    DP_PUSH(e->arena, p->tensors, p->n_tensors, emit_tensor(e, v));
+    e->tensor_of[i] = (uint32_t)p->n_tensors;
     if (v->space == DP_SPACE_HOST_INPUT) emit_binding(e, v->name, v, &p->n_inputs, &p->inputs);
     if (v->kind == DP_VALUE_PERSISTENT) emit_update(e, v->persistent, v, &p->n_found, &p->found);
   }
-  emit_streams(e, graph, p);
+  emit_streams(e, p);
   p->events = (uint32_t)graph->n_events;
   for (int i = 0; i < graph->n_outputs; i++)
     emit_binding(e, graph->outputs[i].name, graph->outputs[i].value, &p->n_outputs, &p->outputs);
   for (int i = 0; i < graph->n_updates; i++) {
     emit_update(e, graph->updates[i].persistent, graph->updates[i].value, &p->n_left, &p->left);
-    p->tensors[graph->updates[i].value->id]->version = 1;
+    p->tensors[e->tensor_of[graph->updates[i].value->id] - 1]->version = 1;
   }
   return p;
 }
@@ -148,16 +172,28 @@ static void raise(uint64_t tops[DP_SPACE_HOST_OUTPUT + 1], dp_space space, uint6
   if (tops[space] < top) tops[space] = top;
 }
 
-static void emit_arenas(const emitting *e, Dp__Role *role) {
+static bool is_of(const dp_graph *graph, int stage) { return graph->stage < 0 || graph->stage == stage; }
+
+static bool has_home(const dp_persistent *p, int stage) {
+  bool has = !p->n_stages;
+  for (int i = 0; i < p->n_stages; i++) has |= p->stages[i] == stage;
+  return has;
+}
+
+// Host memory is one for all roles.
+static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
   uint64_t tops[DP_SPACE_HOST_OUTPUT + 1] = {0};
   const dp_model *model = e->model;
   for (int32_t i = 0; i < model->n_persistents; i++)
-    raise(tops, DP_SPACE_PERSISTENT, model->persistents[i].offset, model->persistents[i].bytes);
+    if (has_home(&model->persistents[i], stage))
+      raise(tops, DP_SPACE_PERSISTENT, model->persistents[i].offset, model->persistents[i].bytes);
   for (int g = 0; g < model->n_graphs; g++) {
     const dp_graph *graph = model->graphs[g];
+    const bool own = is_of(graph, stage);
     for (int32_t i = 0; i < graph->n_values; i++)
-      raise(tops, graph->values[i]->space, graph->values[i]->offset, graph->values[i]->bytes);
-    for (int32_t i = 0; i < graph->n_nodes; i++)
+      if (own || graph->values[i]->space > DP_SPACE_TRANSIENT)
+        raise(tops, graph->values[i]->space, graph->values[i]->offset, graph->values[i]->bytes);
+    for (int32_t i = 0; i < graph->n_nodes && own; i++)
       if (graph->nodes[i]->scratch_bytes)
         raise(tops, DP_SPACE_TRANSIENT, graph->nodes[i]->scratch_offset, graph->nodes[i]->scratch_bytes);
   }
@@ -171,17 +207,28 @@ static void emit_arenas(const emitting *e, Dp__Role *role) {
   }
 }
 
-static Dp__Role *emit_role(const emitting *e) {
+// Whether the model's graph g is the first of its program: what stages do of one program stands together.
+static bool begins_program(const dp_model *model, int g) {
+  return !g || model->graphs[g]->logical != model->graphs[g - 1]->logical;
+}
+
+static Dp__Role *emit_role(emitting *e, int stage, bool staged) {
   NEW(e->arena, role, Dp__Role, DP__ROLE__INIT);
-  role->name = text("all");
+  role->name = staged ? dp_printf(e->arena, "stage%d", stage) : text("all");
   for (int a = 0; a < e->model->mesh.n_axes; a++) {
+    bool pipe = staged && dp_mesh_is_staged(&e->model->mesh.axes[a]);
     NEW(e->arena, range, Dp__AxisRange, DP__AXIS_RANGE__INIT);
-    range->count = e->model->mesh.axes[a].size;
+    range->first = pipe ? stage : 0;
+    range->count = pipe ? 1 : e->model->mesh.axes[a].size;
     DP_PUSH(e->arena, role->devices, role->n_devices, range);
   }
-  emit_arenas(e, role);
-  for (int g = 0; g < e->model->n_graphs; g++)
-    DP_PUSH(e->arena, role->programs, role->n_programs, emit_program(e, e->model->graphs[g], (uint32_t)g));
+  emit_arenas(e, stage, role);
+  uint32_t program = 0;
+  for (int g = 0; g < e->model->n_graphs; g++) {
+    program += g && begins_program(e->model, g);
+    if (is_of(e->model->graphs[g], stage))
+      DP_PUSH(e->arena, role->programs, role->n_programs, emit_program(e, e->model->graphs[g], program));
+  }
   return role;
 }
 
@@ -225,7 +272,7 @@ static dp_status emit_schedule(const emitting *e, Dp__Plan *plan) {
 
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
-  const emitting e = {compile, model, model->arena};
+  emitting e = {compile, model, model->arena, NULL, NULL};
   NEW(e.arena, plan, Dp__Plan, DP__PLAN__INIT);
   plan->producer = text("dpc");
   plan->name = text(model->name);
@@ -245,11 +292,14 @@ static dp_status run(dp_compile *compile) {
     DP_PUSH(e.arena, plan->persistents, plan->n_persistents, p);
   }
   for (int g = 0; g < model->n_graphs; g++) {
-    DP_PUSH(e.arena, plan->graphs, plan->n_graphs, dp_proto_from_graph(e.arena, model->graphs[g]->logical));
+    if (begins_program(model, g))
+      DP_PUSH(e.arena, plan->graphs, plan->n_graphs, dp_proto_from_graph(e.arena, model->graphs[g]->logical));
     for (int o = 0; o < model->graphs[g]->n_outputs; o++)
       plan->classes |= !strcmp(model->graphs[g]->outputs[o].name, DP_CORRECT_OUTPUT);
   }
-  DP_PUSH(e.arena, plan->roles, plan->n_roles, emit_role(&e));
+  bool staged = model->n_graphs && model->graphs[0]->stage >= 0;
+  for (int stage = 0; stage < (staged ? dp_mesh_stages(&model->mesh) : 1); stage++)
+    DP_PUSH(e.arena, plan->roles, plan->n_roles, emit_role(&e, stage, staged));
   compile->plan = plan;
   return DP_OK;
 }
