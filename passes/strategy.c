@@ -72,8 +72,26 @@ static dp_status check_manual(const dp_model *model) {
   return DP_OK;
 }
 
+// A dim of one element cannot be split: operators take it for one that spreads over all others' elements.
+static dp_status check_pins(const dp_model *model) {
+  for (int32_t i = 0; i < model->n_persistents; i++)
+    for (int k = 0; k < model->persistents[i].n_pins; k++) {
+      const dp_persistent *p = &model->persistents[i];
+      const dp_pin *pin = &p->pins[k];
+      int axis = dp_mesh_find(&model->mesh, pin->axis);
+      if (axis < 0 || model->mesh.axes[axis].size == 1 || pin->placement.kind != DP_SHARD) continue;
+      if (p->type.shape.dims[pin->placement.dim].offset == 1)
+        return dp_fail(EX_CONFIG,
+                       "'%s' is to be split along dim %d on mesh axis '%s', but that dim has one element; annotate "
+                       "a longer one, or none",
+                       p->name, pin->placement.dim, pin->axis);
+    }
+  return DP_OK;
+}
+
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
+  DP_TRY(check_pins(model));
   if (dp_strategy_is(compile->options, "manual")) return check_manual(model);
   DP_TRY(dp_tensor_choose(compile));
   int data = dp_mesh_find(&model->mesh, "data");
