@@ -6,11 +6,16 @@
 #include "ir/plan_check.h"
 #include "runtime/region.h"
 
-enum { MOST_DEVICES = 4096, LEAST_ALIGNMENT = 64 };
+enum { LEAST_ALIGNMENT = 64 };
 
 // ---- arenas ---------------------------------------------------------------------------------------------------------
 
-static dp_status measure(dp_memory *m, const Dp__Role *role) {
+static uint64_t bytes_of(const Dp__Role *role, Dp__Space space) {
+  const Dp__Arena *arena = dp_plan_check_arena(role, space);
+  return arena ? arena->bytes : 0;
+}
+
+static dp_status check_spaces(const dp_memory *m, const Dp__Role *role) {
   static const bool known[DP_MEMORY_SPACES] = {
       [DP__SPACE__PERSISTENT] = true,
       [DP__SPACE__TRANSIENT] = true,
@@ -22,31 +27,45 @@ static dp_status measure(dp_memory *m, const Dp__Role *role) {
     if ((unsigned)arena->space >= DP_MEMORY_SPACES || !known[arena->space])
       return dp_fail(EX_UNAVAILABLE, "backend %s has no memory of kind %d, which the plan asks for", m->backend->name,
                      (int)arena->space);
-    m->bytes[arena->space] = arena->bytes;
   }
   return DP_OK;
 }
 
+static void measure(dp_memory *m, const dp_role_devices *r) {
+  uint64_t input = bytes_of(r->role, DP__SPACE__HOST_INPUT), output = bytes_of(r->role, DP__SPACE__HOST_OUTPUT);
+  if (input > m->host_input_bytes) m->host_input_bytes = input;
+  if (output > m->host_output_bytes) m->host_output_bytes = output;
+  for (int i = 0; i < r->n_devices; i++) {
+    m->devices[r->devices[i]].persistent_bytes = bytes_of(r->role, DP__SPACE__PERSISTENT);
+    m->devices[r->devices[i]].transient_bytes = bytes_of(r->role, DP__SPACE__TRANSIENT);
+  }
+}
+
 // What does not fit is refused before anything starts: memory that is taken page by page would fail in the middle of a step.
 static dp_status check_room(const dp_memory *m) {
-  uint64_t device = 0, total = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-  bool over = __builtin_add_overflow(m->bytes[DP__SPACE__PERSISTENT], m->bytes[DP__SPACE__TRANSIENT], &device) ||
-              __builtin_mul_overflow(device, (uint64_t)m->n_devices, &total) ||
-              __builtin_add_overflow(total, m->bytes[DP__SPACE__HOST_OUTPUT], &total);
+  uint64_t most = 0, total = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  bool over = false;
+  for (int d = 0; d < m->n_devices; d++) {
+    uint64_t device;
+    over |= __builtin_add_overflow(m->devices[d].persistent_bytes, m->devices[d].transient_bytes, &device) ||
+            __builtin_add_overflow(total, device, &total);
+    if (!over && device > most) most = device;
+  }
+  over |= __builtin_add_overflow(total, m->host_output_bytes, &total);
   for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
-    over |= __builtin_add_overflow(total, m->bytes[DP__SPACE__HOST_INPUT], &total);
+    over |= __builtin_add_overflow(total, m->host_input_bytes, &total);
   if (!over && (total <= room || !m->backend->computes)) return DP_OK;
   return dp_fail(
       DP_EX_MEMORY,
       "the plan takes %llu bytes on each of %d devices, and this machine has %llu in all: compile for a smaller "
       "batch (dpc compile --batch) or run on a larger machine",
-      (unsigned long long)device, m->n_devices, (unsigned long long)room);
+      (unsigned long long)most, m->n_devices, (unsigned long long)room);
 }
 
-static dp_status allocate(dp_memory *m, const Dp__Role *role, Dp__Space space, char **memory) {
-  uint64_t bytes = m->bytes[space];
+static dp_status allocate(dp_memory *m, const Dp__Role *role, Dp__Space space, uint64_t bytes, char **memory) {
   if (!bytes) return DP_OK;
-  uint32_t alignment = dp_plan_check_arena(role, space)->alignment;
+  const Dp__Arena *arena = dp_plan_check_arena(role, space);
+  uint32_t alignment = arena ? arena->alignment : 0;
   *memory = m->backend->allocate(bytes, alignment > LEAST_ALIGNMENT ? alignment : LEAST_ALIGNMENT);
   if (*memory) {
     m->allocated[space] += bytes;
@@ -57,53 +76,52 @@ static dp_status allocate(dp_memory *m, const Dp__Role *role, Dp__Space space, c
                  (unsigned long long)bytes);
 }
 
-dp_status dp_memory_make(dp_arena *arena, const Dp__Role *role, const dp_mesh *mesh, const dp_backend *backend,
-                         dp_memory *m) {
-  *m = (dp_memory){.backend = backend};
-  int64_t devices = dp_mesh_devices(mesh);
-  if (devices > MOST_DEVICES)
-    return dp_fail(EX_UNAVAILABLE, "the plan is for %lld devices; backend %s plays at most %d", (long long)devices,
-                   backend->name, MOST_DEVICES);
-  DP_TRY(measure(m, role));
-  m->devices = dp_alloc_n(arena, (size_t)devices, sizeof *m->devices);
-  m->n_devices = (int)devices;
+dp_status dp_memory_make(dp_arena *arena, const dp_roles *roles, const dp_backend *backend, dp_memory *m) {
+  *m = (dp_memory){.backend = backend, .n_devices = roles->n_devices};
+  m->devices = dp_alloc_n(arena, (size_t)m->n_devices, sizeof *m->devices);
+  for (int i = 0; i < roles->n_roles; i++) {
+    DP_TRY(check_spaces(m, roles->roles[i].role));
+    measure(m, &roles->roles[i]);
+  }
   DP_TRY(check_room(m));
   for (int d = 0; d < m->n_devices; d++) {
-    DP_TRY(allocate(m, role, DP__SPACE__PERSISTENT, &m->devices[d].persistent));
-    DP_TRY(allocate(m, role, DP__SPACE__TRANSIENT, &m->devices[d].transient));
+    const Dp__Role *role = roles->roles[roles->of_device[d]].role;
+    dp_device_memory *device = &m->devices[d];
+    DP_TRY(allocate(m, role, DP__SPACE__PERSISTENT, device->persistent_bytes, &device->persistent));
+    DP_TRY(allocate(m, role, DP__SPACE__TRANSIENT, device->transient_bytes, &device->transient));
   }
+  const Dp__Role *first = roles->roles[0].role;
   for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
-    DP_TRY(allocate(m, role, DP__SPACE__HOST_INPUT, &m->host_input[copy]));
-  return allocate(m, role, DP__SPACE__HOST_OUTPUT, &m->host_output);
+    DP_TRY(allocate(m, first, DP__SPACE__HOST_INPUT, m->host_input_bytes, &m->host_input[copy]));
+  return allocate(m, first, DP__SPACE__HOST_OUTPUT, m->host_output_bytes, &m->host_output);
 }
 
-static void release(const dp_memory *m, Dp__Space space, char *memory) {
-  if (memory) m->backend->release(memory, m->bytes[space]);
-}
-
-void dp_memory_release(dp_memory *m) {
+// Calls visit for every arena that was allocated; the sum of what it says.
+static uint64_t each_arena(const dp_memory *m,
+                           uint64_t (*visit)(const dp_backend *backend, char *memory, uint64_t bytes)) {
+  uint64_t sum = 0;
   for (int d = 0; d < m->n_devices; d++) {
-    release(m, DP__SPACE__PERSISTENT, m->devices[d].persistent);
-    release(m, DP__SPACE__TRANSIENT, m->devices[d].transient);
+    const dp_device_memory *device = &m->devices[d];
+    if (device->persistent) sum += visit(m->backend, device->persistent, device->persistent_bytes);
+    if (device->transient) sum += visit(m->backend, device->transient, device->transient_bytes);
   }
-  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++) release(m, DP__SPACE__HOST_INPUT, m->host_input[copy]);
-  release(m, DP__SPACE__HOST_OUTPUT, m->host_output);
-}
-
-static uint64_t resident(const dp_memory *m, Dp__Space space, const char *memory) {
-  if (!memory || !m->backend->resident) return memory ? m->bytes[space] : 0;
-  return m->backend->resident(memory, m->bytes[space]);
-}
-
-uint64_t dp_memory_resident(const dp_memory *m) {
-  uint64_t bytes = resident(m, DP__SPACE__HOST_OUTPUT, m->host_output);
-  for (int d = 0; d < m->n_devices; d++)
-    bytes += resident(m, DP__SPACE__PERSISTENT, m->devices[d].persistent) +
-             resident(m, DP__SPACE__TRANSIENT, m->devices[d].transient);
   for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
-    bytes += resident(m, DP__SPACE__HOST_INPUT, m->host_input[copy]);
-  return bytes;
+    if (m->host_input[copy]) sum += visit(m->backend, m->host_input[copy], m->host_input_bytes);
+  return m->host_output ? sum + visit(m->backend, m->host_output, m->host_output_bytes) : sum;
 }
+
+static uint64_t release(const dp_backend *backend, char *memory, uint64_t bytes) {
+  backend->release(memory, bytes);
+  return 0;
+}
+
+void dp_memory_release(dp_memory *m) { each_arena(m, release); }
+
+static uint64_t resident(const dp_backend *backend, char *memory, uint64_t bytes) {
+  return backend->resident ? backend->resident(memory, bytes) : bytes;
+}
+
+uint64_t dp_memory_resident(const dp_memory *m) { return each_arena(m, resident); }
 
 char *dp_memory_address(const dp_memory *m, const Dp__DeviceTensor *t, int device) {
   char *base = t->space == DP__SPACE__PERSISTENT    ? m->devices[device].persistent
@@ -135,6 +153,7 @@ static dp_status move_shards(void *arg) {
   int64_t at[DP_MAX_MESH] = {0};
   dp_local whole = dp_shard_range(&p->type.shape, nowhere, mesh, at, 0);
   for (int d = 0; d < m->memory->n_devices; d++) {
+    if (!dp_roles_holds(mesh, p, d)) continue;
     dp_mesh_coordinate(mesh, d, at);
     dp_local part = dp_shard_range(&p->type.shape, p->placements, mesh, at, 0);
     if (!dp_local_count(&part)) continue;

@@ -1,11 +1,12 @@
-// The memory that a plan asks for: arenas on every device and on the host, and persistent values in it as whole tensors.
-// Private to the runtime.
+// The memory that a plan asks for: on every device the arenas of its role, on the host one memory that all roles use; and
+// persistent values in it as whole tensors. Private to the runtime.
 #ifndef DP_RUNTIME_MEMORY_H
 #define DP_RUNTIME_MEMORY_H
 
 #include "ir/graph.h"
 #include "ir/plan.pb-c.h"
 #include "runtime/backend.h"
+#include "runtime/roles.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,6 +16,7 @@ enum { DP_MEMORY_HOST_COPIES = 2, DP_MEMORY_SPACES = 8 };
 
 typedef struct {
   char *persistent, *transient;
+  uint64_t persistent_bytes, transient_bytes;  // of its role's arenas
 } dp_device_memory;
 
 typedef struct {
@@ -22,13 +24,13 @@ typedef struct {
   int n_devices;
   dp_device_memory *devices;                              // (n_devices)
   char *host_input[DP_MEMORY_HOST_COPIES], *host_output;  // a copy of the inputs for each of two steps
-  uint64_t bytes[DP_MEMORY_SPACES];                       // of one arena, by Dp__Space, as the plan has it
+  uint64_t host_input_bytes, host_output_bytes;           // of one copy
   uint64_t allocated[DP_MEMORY_SPACES];                   // asked of the backend: for all devices and copies
 } dp_memory;
 
-// Allocates the role's arenas, exactly as large as they say, zeroed. 71 when the machine has not so much memory; what was
+// Allocates the roles' arenas, exactly as large as they say, zeroed. 71 when the machine has not so much memory; what was
 // allocated before a failure is released by dp_memory_release too.
-dp_status dp_memory_make(dp_arena *arena, const Dp__Role *role, const dp_mesh *mesh, const dp_backend *backend,
+dp_status dp_memory_make(dp_arena *arena, const dp_roles *roles, const dp_backend *backend,
                          dp_memory *memory) DP_MUST_USE;
 void dp_memory_release(dp_memory *memory);
 // Bytes of the arenas that are in the machine's memory by now.
@@ -37,7 +39,7 @@ uint64_t dp_memory_resident(const dp_memory *memory);
 // Where a tensor of the plan is on a device (host input: in copy 0).
 char *dp_memory_address(const dp_memory *memory, const Dp__DeviceTensor *tensor, int device);
 
-// A persistent value, dense and whole, from (or to) the devices by its placement.
+// A persistent value, dense and whole, from (or to) the devices of its stages by its placement.
 dp_status dp_memory_read(const dp_memory *memory, const dp_model *model, int32_t persistent, void *whole) DP_MUST_USE;
 dp_status dp_memory_write(const dp_memory *memory, const dp_model *model, int32_t persistent,
                           const void *whole) DP_MUST_USE;

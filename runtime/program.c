@@ -1,47 +1,83 @@
-// Binding a program: its units and their order. See program.h; what a unit does is bound in bind.c.
+// Binding a program: its units and their order. See program.h; what a unit does is bound in bind.c and bind_transfer.c.
 #include "runtime/program.h"
 
 #include <string.h>
 
+#include "runtime/bind.h"
+#include "runtime/channel.h"
 #include "runtime/trace.h"
 
+// One role's part. An instruction's number counts over all streams.
 typedef struct {
   dp_bind bind;
-  dp_bound *bound;
-  int n_devices;
-  int **unit_of;         // [device][instruction, counted over all streams]; -1: not made yet
+  dp_node *const *const *nodes;
+  const dp_role_devices *devices;
   int *first_of_stream;  // (streams + 1)
-  int *signaller;        // [event] instruction, counted likewise
+  int *signaller;        // [event] instruction; -1: none
+} making_part;
+
+typedef struct {
+  dp_arena *arena;
+  const dp_binding *binding;
+  dp_bound *bound;
+  making_part *parts;  // (roles)
+  int **unit_of;       // [device][instruction of its role]; -1: not made yet
+  dp_channels channels;
 } making;
 
 // ---- units ----------------------------------------------------------------------------------------------------------
 
-// The units of one instruction. `flat`: its number, counted over all streams.
-static dp_status make_units_of(making *w, dp_node *const *const *nodes, size_t s, size_t i, int flat) {
-  const Dp__Stream *stream = w->bind.program->streams[s];
-  const Dp__Instruction *in = stream->instructions[i];
-  w->bind.last = NULL;
-  for (int d = 0; d < w->n_devices; d++) {
-    if (w->unit_of[d][flat] >= 0) continue;
-    dp_unit unit = {.instruction = in, .stream = stream->name, .stream_index = (int)s};
-    if (in->n_nodes) unit.name = w->bind.graph->nodes[in->nodes[0]]->name;
-    dp_bind_group(&w->bind, d, &unit);
-    dp_status status = dp_bind_is_communication(in) ? dp_bind_communication(&w->bind, &unit)
-                                                    : dp_bind_kernel(&w->bind, nodes[s][i], &unit);
-    if (status) return dp_status_context(status, "stream %s, instruction %zu (%s)", stream->name, i, in->op);
-    for (int m = 0; m < unit.n_devices; m++) w->unit_of[unit.devices[m]][flat] = w->bound->schedule.n_units;
-    DP_PUSH(w->bind.arena, w->bound->units, w->bound->schedule.n_units, unit);
-  }
+static void add_unit(making *w, const dp_unit *unit) {
+  DP_PUSH(w->arena, w->bound->units, w->bound->schedule.n_units, *unit);
+}
+
+// A transfer's unit is made when the first of its two instructions comes.
+static dp_status make_between(making *w, const dp_step_at *at, int device) {
+  const dp_channel_end *ends = dp_channels_find(&w->channels, at->instruction);
+  bool receives = ends[1].at.instruction == at->instruction;
+  int other;
+  DP_TRY(dp_channel_meet(w->binding, ends, receives, device, &other));
+  dp_unit unit = {.at = {ends[0].at, ends[1].at}, .between_two = true, .n_devices = 2};
+  unit.devices = dp_alloc_n(w->arena, 2, sizeof *unit.devices);
+  unit.devices[receives] = device;
+  unit.devices[!receives] = other;
+  DP_TRY(dp_bind_between(&w->parts[ends[0].role].bind, &w->parts[ends[1].role].bind, &unit));
+  for (int e = 0; e < 2; e++) w->unit_of[unit.devices[e]][ends[e].flat] = w->bound->schedule.n_units;
+  add_unit(w, &unit);
   return DP_OK;
 }
 
-static dp_status make_units(making *w, dp_node *const *const *nodes) {
-  for (size_t s = 0; s < w->bind.program->n_streams; s++) {
-    const Dp__Stream *stream = w->bind.program->streams[s];
+static dp_status make_unit(making *w, making_part *p, const dp_step_at *at, size_t i, int device) {
+  int flat = p->first_of_stream[at->stream_index] + (int)i;
+  const Dp__Instruction *in = at->instruction;
+  if (w->unit_of[device][flat] >= 0) return DP_OK;
+  if (dp_channel_is(in)) return make_between(w, at, device);
+  dp_unit unit = {.at = {*at}};
+  if (in->n_nodes) unit.name = p->bind.graph->nodes[in->nodes[0]]->name;
+  if (dp_bind_is_communication(in)) {
+    DP_TRY(dp_bind_group(&p->bind, device, &unit));
+    DP_TRY(dp_bind_collective(&p->bind, &unit));
+  } else {
+    unit.devices = dp_memdup(w->arena, &device, sizeof device);
+    unit.n_devices = 1;
+    DP_TRY(dp_bind_kernel(&p->bind, p->nodes[at->stream_index][i], &unit));
+  }
+  for (int m = 0; m < unit.n_devices; m++) w->unit_of[unit.devices[m]][flat] = w->bound->schedule.n_units;
+  add_unit(w, &unit);
+  return DP_OK;
+}
+
+static dp_status make_units(making *w, making_part *p) {
+  for (size_t s = 0; s < p->bind.program->n_streams; s++) {
+    const Dp__Stream *stream = p->bind.program->streams[s];
     for (size_t i = 0; i < stream->n_instructions; i++) {
-      int flat = w->first_of_stream[s] + (int)i;
-      if (stream->instructions[i]->signal) w->signaller[stream->instructions[i]->signal - 1] = flat;
-      DP_TRY(make_units_of(w, nodes, s, i, flat));
+      const dp_step_at at = {stream->instructions[i], stream->name, (int)s};
+      p->bind.last = NULL;
+      for (int d = 0; d < p->devices->n_devices; d++) {
+        dp_status status = make_unit(w, p, &at, i, p->devices->devices[d]);
+        if (status)
+          return dp_status_context(status, "stream %s, instruction %zu (%s)", stream->name, i, at.instruction->op);
+      }
     }
   }
   return DP_OK;
@@ -49,18 +85,27 @@ static dp_status make_units(making *w, dp_node *const *const *nodes) {
 
 // ---- order ----------------------------------------------------------------------------------------------------------
 
-// Calls visit for each edge: what an instruction follows on each of its devices.
-static void each_edge(const making *w, void (*visit)(dp_schedule *s, int before, int after)) {
-  for (size_t s = 0; s < w->bind.program->n_streams; s++) {
-    const Dp__Stream *stream = w->bind.program->streams[s];
-    for (size_t i = 0; i < stream->n_instructions; i++) {
-      int flat = w->first_of_stream[s] + (int)i;
-      for (int d = 0; d < w->n_devices; d++) {
-        int after = w->unit_of[d][flat];
-        if (i) visit(&w->bound->schedule, w->unit_of[d][flat - 1], after);
-        for (size_t e = 0; e < stream->instructions[i]->n_waits; e++)
-          visit(&w->bound->schedule, w->unit_of[d][w->signaller[stream->instructions[i]->waits[e]]], after);
-      }
+typedef void visit(dp_schedule *s, int before, int after);
+
+// What an instruction follows on each of its devices.
+static void each_edge_of(const making *w, const making_part *p, const Dp__Instruction *in, int flat, bool first,
+                         visit *visit) {
+  for (int k = 0; k < p->devices->n_devices; k++) {
+    const int *unit_of = w->unit_of[p->devices->devices[k]];
+    if (!first) visit(&w->bound->schedule, unit_of[flat - 1], unit_of[flat]);
+    for (size_t e = 0; e < in->n_waits; e++)
+      if (p->signaller[in->waits[e]] >= 0)
+        visit(&w->bound->schedule, unit_of[p->signaller[in->waits[e]]], unit_of[flat]);
+  }
+}
+
+static void each_edge(const making *w, visit *visit) {
+  for (int r = 0; r < w->binding->roles->n_roles; r++) {
+    const making_part *p = &w->parts[r];
+    for (size_t s = 0; p->bind.program && s < p->bind.program->n_streams; s++) {
+      const Dp__Stream *stream = p->bind.program->streams[s];
+      for (size_t i = 0; i < stream->n_instructions; i++)
+        each_edge_of(w, p, stream->instructions[i], p->first_of_stream[s] + (int)i, !i, visit);
     }
   }
 }
@@ -72,45 +117,90 @@ static void count_edge(dp_schedule *s, int before, int after) {
 
 static void enter_edge(dp_schedule *s, int before, int after) { s->after[s->first_after[before]++] = after; }
 
+static int parts_of(const dp_unit *unit) {
+  if (unit->kernel && unit->kernel->parts) return unit->spec->threads;
+  return unit->transfer ? unit->transfer->n_parts : 1;
+}
+
 static void make_order(const making *w) {
   dp_schedule *s = &w->bound->schedule;
   size_t n = (size_t)s->n_units;
-  s->n_parts = dp_alloc_n(w->bind.arena, n + 1, sizeof *s->n_parts);
-  s->n_before = dp_alloc_n(w->bind.arena, n + 1, sizeof *s->n_before);
-  s->first_after = dp_alloc_n(w->bind.arena, n + 2, sizeof *s->first_after);
-  for (size_t u = 0; u < n; u++) {
-    const dp_unit *unit = &w->bound->units[u];
-    s->n_parts[u] = unit->kernel && unit->kernel->parts ? unit->spec->threads
-                    : unit->transfer                    ? unit->transfer->n_parts
-                                                        : 1;
-  }
+  s->n_parts = dp_alloc_n(w->arena, n + 1, sizeof *s->n_parts);
+  s->n_before = dp_alloc_n(w->arena, n + 1, sizeof *s->n_before);
+  s->first_after = dp_alloc_n(w->arena, n + 2, sizeof *s->first_after);
+  for (size_t u = 0; u < n; u++) s->n_parts[u] = parts_of(&w->bound->units[u]);
   each_edge(w, count_edge);
   for (size_t u = 0; u < n; u++) s->first_after[u + 1] += s->first_after[u];
-  s->after = dp_alloc_n(w->bind.arena, (size_t)s->first_after[n] + 1, sizeof *s->after);
+  s->after = dp_alloc_n(w->arena, (size_t)s->first_after[n] + 1, sizeof *s->after);
   each_edge(w, enter_edge);  // leaves each first where the next one's is
   memmove(s->first_after + 1, s->first_after, n * sizeof *s->first_after);
   s->first_after[0] = 0;
 }
 
-dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const Dp__Program *program, const dp_graph *graph,
-                        dp_node *const *const *nodes, int64_t n, dp_bound *bound) {
-  making w = {{arena, binding, program, graph, n, NULL}, bound, binding->memory->n_devices, NULL, NULL, NULL};
+// Every unit has its turn.
+static dp_status check_order(const making *w) {
+  const dp_schedule *s = &w->bound->schedule;
+  int *before = dp_memdup(w->arena, s->n_before, ((size_t)s->n_units + 1) * sizeof *before), done = 0, ready = 0;
+  int *queue = dp_alloc_n(w->arena, (size_t)s->n_units + 1, sizeof *queue);
+  for (int u = 0; u < s->n_units; u++)
+    if (!before[u]) queue[ready++] = u;
+  while (done < ready) {
+    int u = queue[done++];
+    for (int i = s->first_after[u]; i < s->first_after[u + 1]; i++)
+      if (!--before[s->after[i]]) queue[ready++] = s->after[i];
+  }
+  if (done == s->n_units) return DP_OK;
+  int stuck = 0;
+  while (!before[stuck]) stuck++;
+  const dp_step_at *at = w->bound->units[stuck].at;
+  return dp_fail(EX_DATAERR, "stream %s: %s and others wait for each other", at->stream, at->instruction->op);
+}
+
+// ---- making ---------------------------------------------------------------------------------------------------------
+
+static dp_status open_part(making *w, const dp_program_part *part, int role, int64_t n) {
+  making_part *p = &w->parts[role];
+  const Dp__Program *program = part->program;
+  const dp_role_devices *devices = &w->binding->roles->roles[role];
+  *p = (making_part){{w->arena, w->binding, program, part->graph, n, NULL}, part->nodes, devices, NULL, NULL};
+  if (!program) return DP_OK;
+  DP_TRY(dp_bind_check(&p->bind));
+  p->first_of_stream = dp_alloc_n(w->arena, program->n_streams + 1, sizeof *p->first_of_stream);
+  p->signaller = dp_alloc_n(w->arena, program->events, sizeof *p->signaller);
+  memset(p->signaller, 0xff, program->events * sizeof *p->signaller);
+  int flat = 0;
+  for (size_t s = 0; s < program->n_streams; s++) {
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++, flat++)
+      if (program->streams[s]->instructions[i]->signal)
+        p->signaller[program->streams[s]->instructions[i]->signal - 1] = flat;
+    p->first_of_stream[s + 1] = flat;
+  }
+  for (int d = 0; d < devices->n_devices; d++) {
+    int *unit_of = dp_alloc_n(w->arena, (size_t)flat, sizeof *unit_of);
+    memset(unit_of, 0xff, (size_t)flat * sizeof *unit_of);
+    w->unit_of[devices->devices[d]] = unit_of;
+  }
+  return DP_OK;
+}
+
+dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_program_part *parts, int64_t n,
+                        dp_bound *bound) {
+  const int n_roles = binding->roles->n_roles;
+  making w = {.arena = arena, .binding = binding, .bound = bound};
   bound->n = n;
   bound->binding = binding;
   bound->schedule.run = dp_bound_run;
   bound->schedule.context = bound;
-  w.first_of_stream = dp_alloc_n(arena, program->n_streams + 1, sizeof *w.first_of_stream);
-  for (size_t s = 0; s < program->n_streams; s++)
-    w.first_of_stream[s + 1] = w.first_of_stream[s] + (int)program->streams[s]->n_instructions;
-  size_t total = (size_t)w.first_of_stream[program->n_streams];
-  w.signaller = dp_alloc_n(arena, program->events, sizeof *w.signaller);
-  w.unit_of = dp_alloc_n(arena, (size_t)w.n_devices, sizeof *w.unit_of);
-  for (int d = 0; d < w.n_devices; d++) {
-    w.unit_of[d] = dp_alloc_n(arena, total, sizeof **w.unit_of);
-    memset(w.unit_of[d], 0xff, total * sizeof **w.unit_of);
+  w.parts = dp_alloc_n(arena, (size_t)n_roles, sizeof *w.parts);
+  w.unit_of = dp_alloc_n(arena, (size_t)binding->roles->n_devices, sizeof *w.unit_of);
+  DP_TRY(dp_channels_make(arena, n_roles, parts, &w.channels));
+  for (int r = 0; r < n_roles; r++) DP_TRY(open_part(&w, &parts[r], r, n));
+  for (int r = 0; r < n_roles; r++) {
+    dp_status status = parts[r].program ? make_units(&w, &w.parts[r]) : DP_OK;
+    if (status) return n_roles > 1 ? dp_status_context(status, "role %s", binding->roles->roles[r].role->name) : status;
   }
-  DP_TRY(make_units(&w, nodes));
   make_order(&w);
+  DP_TRY(check_order(&w));
   return dp_pool_prepare(&bound->schedule, &bound->state);
 }
 
@@ -137,5 +227,5 @@ dp_status dp_bound_run(void *context, int index, int part, int parts) {
     dp_transfer_run(unit->transfer, bound->slot, part);
   if (backend->leave) backend->leave(binding->watch, unit->ranges, unit->n_ranges);
   if (binding->trace) dp_trace_record(binding->trace, unit, bound, begin_ns, dp_trace_now());
-  return unit->name ? dp_status_context(status, "node '%s' (%s)", unit->name, unit->instruction->op) : status;
+  return unit->name ? dp_status_context(status, "node '%s' (%s)", unit->name, unit->at->instruction->op) : status;
 }

@@ -1,5 +1,5 @@
-// A program of a plan, bound: for one n, every instruction on every device with its addresses, kernel and order. Private to
-// the runtime.
+// A program of a plan, bound: for one n, every instruction on every device with its addresses, kernel and order. The parts
+// that the roles have of it are one. Private to the runtime.
 #ifndef DP_RUNTIME_PROGRAM_H
 #define DP_RUNTIME_PROGRAM_H
 
@@ -15,15 +15,31 @@ extern "C" {
 typedef struct {
   const dp_memory *memory;
   const dp_mesh *mesh;
+  const dp_roles *roles;
   void *watch;             // the backend's
   struct dp_trace *trace;  // NULL: nothing is recorded
 } dp_binding;
 
-// An instruction on one device, or a collective on the devices of its group (in rank order).
+// What the devices of one role do of a program.
+typedef struct {
+  const Dp__Program *program;  // NULL: nothing
+  const dp_graph *graph;
+  dp_node *const *const *nodes;  // [stream][instruction] carry the attributes
+} dp_program_part;
+
+// An instruction and the stream of its program that it is in.
 typedef struct {
   const Dp__Instruction *instruction;
-  const char *name, *stream;  // name: of the logical node that it computes, NULL for communication
+  const char *stream;
   int stream_index;
+} dp_step_at;
+
+// An instruction on one device, a collective on the devices of its group (in rank order), or a transfer between two
+// devices: the sender and the receiver, each with an instruction of its own.
+typedef struct {
+  dp_step_at at[2];  // [1]: of a transfer's receiver
+  bool between_two;
+  const char *name;  // of the logical node that it computes, NULL for communication
   int n_devices;
   int *devices;
   // A kernel
@@ -38,6 +54,9 @@ typedef struct {
   dp_range *ranges;
 } dp_unit;
 
+// Of member m: [0, n_devices).
+static inline const dp_step_at *dp_unit_at(const dp_unit *unit, int m) { return &unit->at[unit->between_two && m]; }
+
 typedef struct {
   int64_t n;
   int program;  // of the session
@@ -49,33 +68,15 @@ typedef struct {
   uint64_t run;  // counts the session's runs
 } dp_bound;
 
-// Binds a program for n samples. nodes[stream][instruction] carry the attributes. Allocates in `arena`, but for what
-// dp_bound_release gives back (after a failure too). EX_UNAVAILABLE: a kernel is absent or asks more scratch here;
-// EX_DATAERR: a kernel is not one for its instruction.
-dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const Dp__Program *program, const dp_graph *graph,
-                        dp_node *const *const *nodes, int64_t n, dp_bound *bound) DP_MUST_USE;
+// Binds a program for n samples. parts: (roles). Allocates in `arena`, but for what dp_bound_release gives back (after a
+// failure too). EX_UNAVAILABLE: a kernel is absent or asks more scratch here; EX_DATAERR: a kernel is not one for its
+// instruction, a transfer has no other side, or steps wait for each other.
+dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_program_part *parts, int64_t n,
+                        dp_bound *bound) DP_MUST_USE;
 void dp_bound_release(dp_bound *bound);
 
 // The dp_schedule's run function; its context is the dp_bound.
 dp_status dp_bound_run(void *bound, int unit, int part, int parts) DP_MUST_USE;
-
-// ---- between program.c and bind.c -----------------------------------------------------------------------------------
-
-typedef struct {
-  dp_arena *arena;
-  const dp_binding *binding;
-  const Dp__Program *program;
-  const dp_graph *graph;
-  int64_t n;
-  const dp_kernel_spec *last;  // of the instruction at hand, on the device before; devices with equal parts share one
-} dp_bind;
-
-bool dp_bind_is_communication(const Dp__Instruction *instruction);
-// The devices that take part with `device`, itself among them, in rank order.
-void dp_bind_group(const dp_bind *bind, int device, dp_unit *unit);
-// Fills in what the unit does. node: carries a kernel's attributes.
-dp_status dp_bind_kernel(dp_bind *bind, const dp_node *node, dp_unit *unit) DP_MUST_USE;
-dp_status dp_bind_communication(const dp_bind *bind, dp_unit *unit) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -57,6 +57,25 @@ dp_region dp_region_make(dp_arena *arena, const dp_local *target, const dp_local
   return region;
 }
 
+dp_region dp_region_share(dp_arena *arena, const dp_region *region, int part, int parts) {
+  dp_region share = *region;
+  int64_t total = 0, at = 0;
+  if (!region->rank) return share;
+  for (int i = 0; i < region->n_segments[0]; i++) total += region->segments[0][i].length;
+  int64_t lo = part * total / parts, hi = (part + 1) * total / parts;
+  share.n_segments[0] = 0;
+  share.segments[0] = NULL;
+  for (int i = 0; i < region->n_segments[0]; i++) {
+    dp_segment s = region->segments[0][i];
+    int64_t skipped = dp_max_i64(0, lo - at), end = dp_min_i64(s.length, hi - at);
+    at += s.length;
+    if (skipped >= end) continue;
+    s = (dp_segment){s.target + skipped, s.source + skipped, end - skipped};
+    DP_PUSH(arena, share.segments[0], share.n_segments[0], s);
+  }
+  return share;
+}
+
 #define NUMBER_TYPES(CASE)  \
   CASE(DP_FLOAT32, float)   \
   CASE(DP_FLOAT64, double)  \

@@ -23,6 +23,9 @@ typedef struct {
 // Lives in `arena`. Empty regions have a dim without segments.
 dp_region dp_region_make(dp_arena *arena, const dp_local *target, const dp_local *source);
 
+// Share `part` of `parts` of it, divided along the first dim.
+dp_region dp_region_share(dp_arena *arena, const dp_region *region, int part, int parts);
+
 // What to do with an element of the source.
 typedef enum { DP_REGION_COPY, DP_REGION_SUM, DP_REGION_MAX } dp_region_action;
 void dp_region_apply(const dp_region *region, dp_region_action action, dp_dtype dtype, void *target,

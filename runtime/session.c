@@ -14,10 +14,10 @@
 
 enum { TRACE_SLICES = 1 << 20 };
 
+// The programs of one name that the roles have, which are run as one.
 typedef struct {
-  const Dp__Program *program;
-  const dp_graph *graph;
-  dp_node *const *const *nodes;  // [stream][instruction]
+  dp_program_part *parts;  // (roles)
+  const dp_graph *graph;   // of the first that has one
   int n_bound;
   dp_bound **bound;  // by n, as they were asked for
 } loaded_program;
@@ -25,7 +25,7 @@ typedef struct {
 struct dp_session {
   dp_arena *arena;
   const Dp__Plan *plan;
-  const Dp__Role *role;
+  dp_roles roles;
   dp_model *model;
   uint64_t seed;
   dp_memory memory;
@@ -39,8 +39,8 @@ struct dp_session {
 
 // ---- loading --------------------------------------------------------------------------------------------------------
 
-static dp_status load_nodes(dp_session *s, loaded_program *program) {
-  const Dp__Program *p = program->program;
+static dp_status load_nodes(dp_session *s, dp_program_part *part) {
+  const Dp__Program *p = part->program;
   dp_graph *holder = dp_graph_create(s->model, p->name);  // of nodes that carry the instructions' attributes
   dp_node ***nodes = dp_alloc_n(s->arena, p->n_streams, sizeof *nodes);
   for (size_t i = 0; i < p->n_streams; i++) {
@@ -59,22 +59,34 @@ static dp_status load_nodes(dp_session *s, loaded_program *program) {
       nodes[i][k] = dp_graph_add_node(holder, op, name, 0, NULL, (int)in->n_outputs, unnamed, n_attrs, attrs);
     }
   }
-  program->nodes = (dp_node *const *const *)nodes;
+  part->nodes = (dp_node *const *const *)nodes;
   return DP_OK;
 }
 
+// The program of that name, made at its first role.
+static loaded_program *open_program(dp_session *s, const char *name) {
+  int at = dp_session_find(s, name);
+  if (at >= 0) return &s->programs[at];
+  loaded_program program = {.parts = dp_alloc_n(s->arena, (size_t)s->roles.n_roles, sizeof *program.parts)};
+  int n_names = s->n_programs;
+  DP_PUSH(s->arena, s->names, n_names, name);
+  DP_PUSH(s->arena, s->programs, s->n_programs, program);
+  return &s->programs[s->n_programs - 1];
+}
+
 static dp_status load_programs(dp_session *s) {
-  s->programs = dp_alloc_n(s->arena, s->role->n_programs, sizeof *s->programs);
-  s->names = dp_alloc_n(s->arena, s->role->n_programs, sizeof *s->names);
-  s->n_programs = (int)s->role->n_programs;
-  for (int i = 0; i < s->n_programs; i++) {
-    loaded_program *p = &s->programs[i];
-    p->program = s->role->programs[i];
-    dp_graph *graph;
-    DP_TRY(dp_proto_to_graph(s->model, s->plan->graphs[p->program->graph], &graph));
-    p->graph = graph;
-    s->names[i] = p->program->name;
-    DP_TRY(load_nodes(s, p));
+  dp_graph **graphs = dp_alloc_n(s->arena, s->plan->n_graphs, sizeof *graphs);
+  for (int r = 0; r < s->roles.n_roles; r++) {
+    const Dp__Role *role = s->roles.roles[r].role;
+    for (size_t i = 0; i < role->n_programs; i++) {
+      const Dp__Program *program = role->programs[i];
+      loaded_program *p = open_program(s, program->name);
+      dp_graph **graph = &graphs[program->graph];
+      if (!*graph) DP_TRY(dp_proto_to_graph(s->model, s->plan->graphs[program->graph], graph));
+      if (!p->graph) p->graph = *graph;
+      p->parts[r] = (dp_program_part){program, *graph, NULL};
+      DP_TRY(load_nodes(s, &p->parts[r]));
+    }
   }
   return DP_OK;
 }
@@ -107,14 +119,13 @@ static dp_status load_watch(dp_session *s) {
 
 static dp_status load(void *arg) {
   dp_session *s = arg;
-  if (s->plan->n_roles != 1)
-    return dp_fail(EX_UNAVAILABLE, "the plan has %zu roles; plans of more than one are not run yet", s->plan->n_roles);
-  s->role = s->plan->roles[0];
   DP_TRY(load_target(s));
   DP_TRY(dp_plan_model(s->arena, s->plan, &s->model));
   s->binding.mesh = &s->model->mesh;
+  s->binding.roles = &s->roles;
+  DP_TRY(dp_roles_make(s->arena, s->plan, &s->model->mesh, &s->roles));
   DP_TRY(load_programs(s));
-  DP_TRY(dp_memory_make(s->arena, s->role, &s->model->mesh, s->memory.backend, &s->memory));
+  DP_TRY(dp_memory_make(s->arena, &s->roles, s->memory.backend, &s->memory));
   DP_TRY(load_watch(s));
   return load_weights(s);
 }
@@ -158,7 +169,7 @@ void dp_session_destroy(dp_session *s) {
 
 int dp_session_find(const dp_session *s, const char *program) {
   for (int i = 0; i < s->n_programs; i++)
-    if (!strcmp(s->programs[i].program->name, program)) return i;
+    if (!strcmp(s->names[i], program)) return i;
   return -1;
 }
 
@@ -176,7 +187,7 @@ static dp_status make_bound(void *arg) {
   p->bound = dp_alloc(s->arena, sizeof *p->bound);
   DP_PUSH(s->arena, program->bound, program->n_bound, p->bound);
   p->bound->program = p->program;
-  return dp_bound_make(s->arena, &s->binding, program->program, program->graph, program->nodes, p->n, p->bound);
+  return dp_bound_make(s->arena, &s->binding, program->parts, p->n, p->bound);
 }
 
 static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound) {
@@ -190,7 +201,7 @@ static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound
     return dp_fail(EX_DATAERR, "a batch of %lld samples; the plan takes up to %lld", (long long)n,
                    (long long)s->plan->batch);
   preparing work = {s, program, n, NULL};
-  DP_TRY(dp_status_context(dp_arena_run(s->arena, make_bound, &work), "program %s", p->program->name));
+  DP_TRY(dp_status_context(dp_arena_run(s->arena, make_bound, &work), "program %s", s->names[program]));
   *bound = work.bound;
   return DP_OK;
 }
@@ -219,22 +230,26 @@ dp_status dp_session_run(dp_session *s, int program, int slot, const dp_step *st
 
 // ---- host memory ----------------------------------------------------------------------------------------------------
 
-static const Dp__DeviceTensor *find_binding(const Dp__Program *program, size_t count, Dp__Binding *const *bindings,
-                                            const char *name) {
-  for (size_t i = 0; i < count; i++)
-    if (!strcmp(bindings[i]->name, name)) return program->tensors[bindings[i]->tensor];
+// Of the first role that has it: all that have it have it at the same bytes.
+static const Dp__DeviceTensor *find_binding(const dp_session *s, int program, bool output, const char *name) {
+  for (int r = 0; r < s->roles.n_roles; r++) {
+    const Dp__Program *p = s->programs[program].parts[r].program;
+    size_t count = !p ? 0 : output ? p->n_outputs : p->n_inputs;
+    for (size_t i = 0; i < count; i++) {
+      const Dp__Binding *binding = output ? p->outputs[i] : p->inputs[i];
+      if (!strcmp(binding->name, name)) return p->tensors[binding->tensor];
+    }
+  }
   return NULL;
 }
 
 void *dp_session_input(dp_session *s, int program, const char *name, int slot) {
-  const Dp__Program *p = s->programs[program].program;
-  const Dp__DeviceTensor *t = find_binding(p, p->n_inputs, p->inputs, name);
+  const Dp__DeviceTensor *t = find_binding(s, program, false, name);
   return t ? s->memory.host_input[slot] + t->offset : NULL;
 }
 
 const void *dp_session_output(dp_session *s, int program, const char *name, dp_type *type) {
-  const Dp__Program *p = s->programs[program].program;
-  const Dp__DeviceTensor *t = find_binding(p, p->n_outputs, p->outputs, name);
+  const Dp__DeviceTensor *t = find_binding(s, program, true, name);
   if (t && type) *type = s->programs[program].graph->values[t->value]->type;
   return t ? s->memory.host_output + t->offset : NULL;
 }

@@ -48,10 +48,11 @@ size_t dp_trace_count(const dp_trace *trace) {
 // What one device's stream was at: all parts of one unit in one run, from the first's begin to the last's end.
 typedef struct {
   int device;
+  const dp_step_at *at;
   dp_slice slice;
 } entry;
 
-static int stream_of(const entry *e) { return e->slice.unit->stream_index; }
+static int stream_of(const entry *e) { return e->at->stream_index; }
 
 static int by_track_and_time(const void *a, const void *b) {
   const entry *x = a, *y = b;
@@ -103,7 +104,7 @@ static dp_status put_track(writing *w, const entry *e, bool first) {
   int length = snprintf(text, sizeof text,
                         "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d\"}},\n"
                         "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%.60s\"}}",
-                        first ? "" : ",\n", e->device, e->device, e->device, stream_of(e), e->slice.unit->stream);
+                        first ? "" : ",\n", e->device, e->device, e->device, stream_of(e), e->at->stream);
   return put(w, text, length);
 }
 
@@ -114,7 +115,7 @@ static dp_status put_entries(writing *w, const entry *entries, size_t count) {
     if (!same) DP_TRY(put_track(w, e, i == 0));
     if (same && before->slice.end_ns < e->slice.begin_ns)
       DP_TRY(put_slice(w, e, "wait", before->slice.end_ns, e->slice.begin_ns));
-    DP_TRY(put_slice(w, e, e->slice.unit->instruction->op, e->slice.begin_ns, e->slice.end_ns));
+    DP_TRY(put_slice(w, e, e->at->instruction->op, e->slice.begin_ns, e->slice.end_ns));
   }
   return DP_OK;
 }
@@ -136,7 +137,8 @@ dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, con
   count = 0;
   for (size_t i = 0; i < parts; i++)
     for (int m = 0; m < trace->slices[i].unit->n_devices; m++)
-      entries[count++] = (entry){trace->slices[i].unit->devices[m], trace->slices[i]};
+      entries[count++] =
+          (entry){trace->slices[i].unit->devices[m], dp_unit_at(trace->slices[i].unit, m), trace->slices[i]};
   count = merge_parts(entries, count);
   writing w = {.start_ns = trace->start_ns, .programs = programs};
   dp_status status = dp_file_writer_open(path, &w.file);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -63,7 +64,7 @@ class Machine {
     int64_t devices = dp_mesh_devices(&c.mesh);
     for (int64_t d = 0; d < devices; d++) {
       memory_.push_back(Fill(random));
-      pointers_.push_back({nullptr, memory_.back().data()});
+      pointers_.push_back({nullptr, memory_.back().data(), 0, room});
     }
     for (auto &host : host_) host = Fill(random);
     before_ = memory_;
@@ -105,10 +106,16 @@ class Machine {
     stream->instructions = List<Dp__Instruction>(arena, {in});
     program->n_streams = 1;
     program->streams = List<Dp__Stream>(arena, {stream});
-    dp_binding binding = {&dp_memory_, &c_.mesh, nullptr, nullptr};
+    // One role of all devices.
+    std::vector<int> devices(static_cast<size_t>(dp_memory_.n_devices)), of_device(devices.size());
+    std::iota(devices.begin(), devices.end(), 0);
+    dp_role_devices role = {nullptr, dp_memory_.n_devices, devices.data()};
+    dp_roles roles = {1, dp_memory_.n_devices, &role, of_device.data()};
+    dp_binding binding = {&dp_memory_, &c_.mesh, &roles, nullptr, nullptr};
     dp_node *node = nullptr, **nodes = &node;
+    dp_program_part part = {program, graph, &nodes};
     dp_bound bound = {};
-    std::string message = Message(dp_bound_make(arena, &binding, program, graph, &nodes, c_.n, &bound));
+    std::string message = Message(dp_bound_make(arena, &binding, &part, c_.n, &bound));
     if (message.empty()) {
       bound.slot = slot;
       dp_pool *pool = nullptr;
@@ -346,8 +353,8 @@ TEST(Conversion, AllReduceOfSeveralTensors) {
   }
   for (bool in_place : {false, true}) {
     std::vector<std::vector<float>> before = operands;
-    dp_transfer *t = dp_transfer_all_reduce(arena, DP_FLOAT32, DP_REGION_SUM, static_cast<int>(counts.size()), members,
-                                            from.data(), in_place ? from.data() : to.data());
+    dp_transfer *t = dp_transfer_reduce(arena, DP_FLOAT32, DP_REGION_SUM, static_cast<int>(counts.size()), members,
+                                        from.data(), members, in_place ? from.data() : to.data());
     EXPECT_EQ(t->n_parts, 4);  // of 58,395 elements, at most 16,384 each
     for (int part = t->n_parts; part-- > 0;) dp_transfer_run(t, 0, part);
     for (size_t v = 0; v < before.size(); v++) {
