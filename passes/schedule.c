@@ -169,15 +169,18 @@ static void make_ready(schedule *s, int32_t i) {
     dp_heap_push(s->arena, &s->waiting[s->graph->nodes[i]->stream], (dp_heap_entry){s->ready_ns[i], 0, i});
 }
 
+static void open_next(schedule *s) {
+  int32_t i = s->by_rank[s->opened++];
+  if (s->graph->nodes[i]->stream == DP_STREAM_COMPUTE && !s->issued[i]) make_ready(s, i);
+}
+
 // Lets in the nodes that are not too far ahead any more.
 static void open_more(schedule *s) {
   int32_t n = s->graph->n_nodes;
   while (s->frontier < n && s->issued[s->by_rank[s->frontier]]) s->frontier++;
   while (s->opened < n &&
-         (s->opened <= s->frontier || s->rank[s->by_rank[s->opened]] <= s->rank[s->by_rank[s->frontier]] + AHEAD)) {
-    int32_t i = s->by_rank[s->opened++];
-    if (s->graph->nodes[i]->stream == DP_STREAM_COMPUTE && !s->issued[i]) make_ready(s, i);
-  }
+         (s->opened <= s->frontier || s->rank[s->by_rank[s->opened]] <= s->rank[s->by_rank[s->frontier]] + AHEAD))
+    open_next(s);
 }
 
 // Nodes by rank, then by place: counted out, as ranks are places.
@@ -208,6 +211,8 @@ static int next_stream(const schedule *s, double *start_ns) {
 static int32_t issue(schedule *s) {
   double start_ns = 0;
   int q = next_stream(s, &start_ns);
+  // A gather for an update waits for the user of the one before it, which may come by rank long after it.
+  for (; q < 0; q = next_stream(s, &start_ns)) open_next(s);
   while (s->waiting[q].count && s->waiting[q].entries[0].key <= start_ns) {
     int32_t i = dp_heap_pop(&s->waiting[q]).node;
     dp_heap_push(s->arena, &s->available[q], (dp_heap_entry){s->rank[i], q == DP_STREAM_COMM && s->late[i], i});

@@ -59,6 +59,14 @@ std::vector<Family> MakeFamilies() {
       {"split", kSplit, "batch=5", {"data:2,tensor:2", "data:2,tensor:3"}},
       {"split turned", kSplit, "batch=7", {"tensor:2,data:3", "tensor:3,data:2"}},
       {"dense over two axes", kDense, "batch=6", {"data:2,tensor:2", "data:3,tensor:2"}},
+      {"dense, parameters sharded", kDense, "batch=5 strategy=zero zero-stage=3", {"data:2", "data:3"}},
+      {"split, parameters sharded",
+       kSplit,
+       "batch=5 strategy=zero zero-stage=3",
+       {"data:2,tensor:2", "data:2,tensor:3"}},
+      {"heads", kHeads, "batch=5", {"data:2,tensor:2"}},
+      {"heads, state sharded", kHeads, "batch=5 strategy=zero", {"data:3,tensor:2"}},
+      {"heads, parameters sharded", kHeads, "batch=5 strategy=zero zero-stage=3", {"tensor:2,data:2"}},
   };
   std::vector<Family> families;
   for (const auto &kind : kinds) {

@@ -1,5 +1,5 @@
 // Damages of order: waits, signals, streams; and the table of all. See damage.h; those of memory and meaning are in
-// damage_memory.cc and damage_meaning.cc.
+// damage_memory.cc, damage_meaning.cc and damage_split.cc.
 #include "tests/verify/campaign/damage.h"
 
 #include "tests/verify/campaign/damage_kinds.h"
@@ -165,6 +165,15 @@ const std::vector<Damage> &Damages() {
   static const char kRow[] =
       "FORM.RANGE FORM.ALIGN TENSOR.PLACEMENT TENSOR.BYTES MEANING.ROW MEANING.CONVERSION MEANING.CONTENT "
       "MEANING.UNDEFINED MEANING.HOME MEANING.INPUT MEANING.OUTPUT MEANING.UPDATE ORDER.CONFLICT ORDER.ALIAS";
+  static const char kSplit[] =
+      "TENSOR.PLACEMENT TENSOR.BYTES MEANING.ROW MEANING.CONVERSION MEANING.CONTENT MEANING.HOME MEANING.STALE";
+  static const char kPart[] =
+      "TENSOR.BYTES MEANING.ROW MEANING.CONVERSION MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.HOME "
+      "ORDER.CONFLICT ORDER.ALIAS";
+  static const char kState[] =
+      "MEANING.OPERANDS MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.HOME ORDER.CONFLICT";
+  static const char kStaleGathered[] =
+      "MEANING.STALE MEANING.CONTENT MEANING.UNDEFINED MEANING.CONVERSION MEANING.UPDATE ORDER.CONFLICT";
   static const std::vector<Damage> damages = {
       {"wait.missing", WaitMissing, kRace},
       {"wait.swapped", WaitSwapped, kWait},
@@ -204,7 +213,7 @@ const std::vector<Damage> &Damages() {
       {"early.read", EarlyRead, kEarly},
       {"early.move", EarlyMove, kEarly},
       {"reduce.missing", ReduceMissing, kGone},
-      {"reduce.doubled", ReduceDoubled, "MEANING.CONTENT MEANING.UNDEFINED"},
+      {"reduce.doubled", ReduceDoubled, "TENSOR.BYTES MEANING.CONTENT MEANING.UNDEFINED"},
       {"stale.reader", StaleReader, "MEANING.STALE MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT ORDER.CYCLE"},
       {"stale.early", StaleEarly, "MEANING.STALE MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT ORDER.CYCLE"},
       {"stale.update", StaleUpdate, "MEANING.UPDATE MEANING.STALE MEANING.CONTENT MEANING.HOME"},
@@ -221,6 +230,17 @@ const std::vector<Damage> &Damages() {
       {"step.missing", StepMissing, kGone},
       {"binding.input", BindingInput, "MEANING.INPUT TENSOR.SPACE"},
       {"binding.output", BindingOutput, "MEANING.OUTPUT"},
+      {"axis.swapped", AxisSwapped, kSplit},
+      {"axis.twice", AxisTwice, "MEANING.CONVERSION MEANING.CONTENT MEANING.UPDATE"},
+      {"partial.taken", PartialTaken, kPart},
+      {"partial.norm", NormPart, kPart},
+      {"gather.dropped", GatherDropped, kPart},
+      {"shard.row", ShardRow, kRow},
+      {"shard.view", ShardView, kSplit},
+      {"shard.axis", ShardAxis, kSplit},
+      {"shard.update", UpdateShard, kPlaced},
+      {"shard.state", UpdateState, kState},
+      {"stale.gathered", StaleGathered, kStaleGathered},
   };
   return damages;
 }

@@ -52,6 +52,19 @@ bool StepMissing(Edit &e);
 bool BindingInput(Edit &e);
 bool BindingOutput(Edit &e);
 
+// damage_split.cc
+bool AxisSwapped(Edit &e);
+bool AxisTwice(Edit &e);
+bool PartialTaken(Edit &e);
+bool NormPart(Edit &e);
+bool GatherDropped(Edit &e);
+bool ShardRow(Edit &e);
+bool ShardView(Edit &e);
+bool ShardAxis(Edit &e);
+bool UpdateShard(Edit &e);
+bool UpdateState(Edit &e);
+bool StaleGathered(Edit &e);
+
 }  // namespace dp_test
 
 #endif

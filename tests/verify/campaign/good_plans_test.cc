@@ -16,11 +16,14 @@ class Wish {
  public:
   explicit Wish(unsigned seed) : random_(seed) {
     RandomNetwork network(seed);
-    static const char *const own[] = {kDense, kImages, kSkip};
+    static const char *const own[] = {kDense, kImages, kSkip, kSplit, kHeads};
     const bool made = seed % 2;
-    text = made ? network.text : own[seed / 2 % 3];
-    static const char *const meshes[] = {"data:1", "data:2",          "data:3",          "data:5",
-                                         "data:8", "data:2,tensor:2", "tensor:3,data:2", "data:32"};
+    text = made ? network.text : own[seed / 2 % 5];
+    static const char *const meshes[] = {"data:1",          "data:2",          "data:3",
+                                         "data:5",          "data:8",          "data:2,tensor:2",
+                                         "tensor:3,data:2", "data:2,tensor:3", "data:2,tensor:2,other:2",
+                                         "data:32"};
+    static const char *const strategies[] = {"data", "data", "zero zero-stage=1", "zero zero-stage=3"};
     mesh = made ? network.mesh : Pick(meshes);
     static const char *const optimizers[] = {"sgd(lr=0.05)",
                                              "sgd(lr=0.02,momentum=0.9,nesterov=1,weight_decay=1e-3)",
@@ -35,13 +38,15 @@ class Wish {
     if (local) options += " batchnorm=local";
     if (OneIn(4) && !infer && made) options += " freeze=*1";
     if (OneIn(3)) options += " threads=2";
+    // What is split over `data` already is not for zero to split.
+    if (!infer && text.find("data=") == std::string::npos) strategy = Pick(strategies);
     // Statistics of each device's own samples differ from those of one device, as they must.
     carried = seed % kCarried == 0 && !local && !infer;
     options += carried || OneIn(2) ? " precision=fp64" : " precision=fp32";
   }
-  std::string On(const std::string &axes) const { return options + " strategy=data mesh=" + axes; }
+  std::string On(const std::string &axes) const { return options + " strategy=" + strategy + " mesh=" + axes; }
 
-  std::string text, mesh, options;
+  std::string text, mesh, options, strategy = "data";
   bool carried;
 
  private:
@@ -68,6 +73,7 @@ TEST(GoodPlans, RaiseNoAlarm) {
   size_t held = 0, carried = 0;
   for (unsigned seed = 0; seed < kPlans; seed++) {
     Wish wish(seed);
+    if (getenv("CAMPAIGN_VERBOSE")) printf("seed %u, %s\n", seed, wish.On(wish.mesh).c_str()), fflush(stdout);
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + wish.On(wish.mesh));
     const std::vector<uint8_t> packed = CompilePacked(wish.text, wish.On(wish.mesh));
     Edit whole(packed, 0);

@@ -36,6 +36,37 @@ inline const char kSplit[] = R"dpt(model split {
   output logits
 })dpt";
 
+// Attention on three places: heads of fused projections, three of them so that two devices have one and two, and classes split.
+inline const char kHeads[] = R"dpt(model heads {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1,momentum=0.9)"
+  input x: float32[N,3,4]
+  parameter qkv.w: float32[4,18] = kaiming_uniform() shard(tensor=S(1,3,2))
+  parameter qkv.b: float32[18] = kaiming_uniform(4) shard(tensor=S(0,3,2))
+  parameter o.w: float32[6,4] = kaiming_uniform() shard(tensor=S(0,1,2))
+  parameter out.w: float32[5,4] = kaiming_uniform() shard(tensor=0)
+  parameter out.b: float32[5] = kaiming_uniform(4) shard(tensor=0)
+  m = MatMul(x, qkv.w)
+  qkv = Add(m, qkv.b)
+  q1, k1, v1 = Split(qkv) {axis=2, split=[6,6,6]}
+  q2 = Reshape(q1) {shape=[N,3,3,2]}
+  k2 = Reshape(k1) {shape=[N,3,3,2]}
+  v2 = Reshape(v1) {shape=[N,3,3,2]}
+  q = Transpose(q2) {perm=[0,2,1,3]}
+  k = Transpose(k2) {perm=[0,2,3,1]}
+  v = Transpose(v2) {perm=[0,2,1,3]}
+  dots = MatMul(q, k)
+  p = Softmax(dots)
+  mixed = MatMul(p, v)
+  t = Transpose(mixed) {perm=[0,2,1,3]}
+  joined = Reshape(t) {shape=[N,3,6]}
+  o = MatMul(joined, o.w)
+  h = Add(x, o)
+  mean = ReduceMean(h) {axes=[1], keepdims=0}
+  logits = Gemm(mean, out.w, out.b) {transB=1}
+  output logits
+})dpt";
+
 // Whole-batch normalization, dropout, both poolings, clipping.
 inline const char kImages[] = R"dpt(model images {
   loss "softmax_cross_entropy(logits,label)"
