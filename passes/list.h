@@ -8,6 +8,7 @@ extern const dp_pass dp_pass_options;    // options.c
 extern const dp_pass dp_pass_batch;      // batch.c
 extern const dp_pass dp_pass_precision;  // precision.c
 extern const dp_pass dp_pass_loss;       // loss.c
+extern const dp_pass dp_pass_cut;        // cut.c
 extern const dp_pass dp_pass_programs;   // programs.c
 extern const dp_pass dp_pass_autodiff;   // autodiff.c
 extern const dp_pass dp_pass_optimizer;  // optimizer.c

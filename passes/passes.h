@@ -43,6 +43,7 @@ typedef struct {
   int n_splits;
   const dp_split *splits;
   int64_t zero_stage, memory_bytes;  // 0: not given; see fit.h
+  int64_t stage_bytes;               // what a stage may take as `cut` counts it; 0: memory_bytes
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
   bool why;
@@ -65,6 +66,7 @@ enum {
   DP_HAS_MESH = 1 << 0,      // the options go together; model->mesh, model->loss, model->optimizer are what counts
   DP_HAS_BATCH = 1 << 1,     // "main" is symbolic in the samples present; model->batch is known
   DP_HAS_LOSS = 1 << 2,      // outputs of "main": "loss", "correct" if there are classes, DP_MODEL_OUTPUT + the model's
+  DP_HAS_CUT = 1 << 14,      // nodes of "main" have stages where the mesh has an axis of them, and no devices
   DP_HAS_PROGRAMS = 1 << 3,  // the graphs are "train", "eval", "infer" (or the last alone), each as it is then
   DP_HAS_GRADIENTS = 1 << 4,     // outputs DP_GRADIENT_OUTPUT + parameter of "train", for each parameter to be trained
   DP_HAS_UPDATES = 1 << 5,       // "train" updates parameters and optimizer state; the gradients are outputs no more

@@ -12,6 +12,8 @@ static const dp_pass *const passes[] = {
     &dp_pass_batch,
     &dp_pass_precision,
     &dp_pass_loss,
+    // On the source's nodes, as whatever is made of one follows it.
+    &dp_pass_cut,
     // The logical training graph.
     &dp_pass_programs,
     &dp_pass_autodiff,

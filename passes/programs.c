@@ -113,7 +113,7 @@ static dp_status run(dp_compile *compile) {
 const dp_pass dp_pass_programs = {
     .name = "programs",
     .what = "'main' becomes 'train', 'eval' and 'infer'",
-    .needs = DP_HAS_LOSS,
+    .needs = DP_HAS_LOSS | DP_HAS_CUT,
     .gives = DP_HAS_PROGRAMS,
     .run = run,
 };
