@@ -32,6 +32,13 @@ int dp_mesh_find(const dp_mesh *mesh, const char *name) {
   return -1;
 }
 
+void dp_mesh_drop(dp_mesh *mesh, const char *name) {
+  const int axis = dp_mesh_find(mesh, name);
+  if (axis < 0) return;
+  mesh->n_axes--;
+  memmove(&mesh->axes[axis], &mesh->axes[axis + 1], (size_t)(mesh->n_axes - axis) * sizeof *mesh->axes);
+}
+
 void dp_mesh_coordinate(const dp_mesh *mesh, int64_t device, int64_t coordinate[DP_MAX_MESH]) {
   for (int a = mesh->n_axes - 1; a >= 0; a--) {
     coordinate[a] = device % width(&mesh->axes[a]);

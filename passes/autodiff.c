@@ -33,6 +33,16 @@ static void mark_dependent(differentiation *d) {
   }
 }
 
+// The sum of gradients of a value is annotated as what makes the value.
+static void add_gradient(differentiation *d, dp_builder *builder, const dp_value *of, dp_value *gradient) {
+  dp_value **sum = &d->gradient[of->id];
+  if (*sum && (gradient = dp_build2(builder, "Add", *sum, gradient)) && gradient->producer && of->producer) {
+    gradient->producer->device = of->producer->device;
+    gradient->producer->stage = of->producer->stage;
+  }
+  *sum = gradient;
+}
+
 static dp_status differentiate_node(differentiation *d, dp_node *node) {
   dp_value *dy[DP_MAX_OPERANDS] = {0}, *dx[DP_MAX_OPERANDS] = {0};
   bool reached = false, wanted = false;
@@ -48,16 +58,13 @@ static dp_status differentiate_node(differentiation *d, dp_node *node) {
   dp_builder builder = {.graph = d->graph, .prefix = dp_printf(d->graph->arena, "%s/grad", node->name)};
   int32_t first = d->graph->n_nodes;
   node->op->gradient(&builder, node, dy, dx);
-  for (int k = 0; k < node->n_inputs && !builder.status; k++) {
-    if (!dx[k] || !node->inputs[k] || !d->depends[node->inputs[k]->id]) continue;
-    dp_value **sum = &d->gradient[node->inputs[k]->id];
-    *sum = *sum ? dp_build2(&builder, "Add", *sum, dx[k]) : dx[k];
-  }
-  // The user's annotations hold for the gradient of what they were put on.
+  // Annotations hold for the gradient of what they were put on.
   for (int32_t i = first; i < d->graph->n_nodes; i++) {
     d->graph->nodes[i]->device = node->device;
     d->graph->nodes[i]->stage = node->stage;
   }
+  for (int k = 0; k < node->n_inputs && !builder.status; k++)
+    if (dx[k] && node->inputs[k] && d->depends[node->inputs[k]->id]) add_gradient(d, &builder, node->inputs[k], dx[k]);
   return dp_status_context(builder.status, "the gradient of node '%s' (%s)", node->name, node->op->name);
 }
 

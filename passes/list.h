@@ -17,6 +17,7 @@ extern const dp_pass dp_pass_cse;        // cse.c
 extern const dp_pass dp_pass_dce;        // dce.c
 extern const dp_pass dp_pass_constants;  // constants.c
 extern const dp_pass dp_pass_init;       // init.c
+extern const dp_pass dp_pass_stages;     // stages.c
 extern const dp_pass dp_pass_strategy;   // strategy.c
 extern const dp_pass dp_pass_place;      // place.c
 extern const dp_pass dp_pass_bucket;     // bucket.c

@@ -72,6 +72,7 @@ enum {
   DP_HAS_UPDATES = 1 << 5,       // "train" updates parameters and optimizer state; the gradients are outputs no more
   DP_HAS_NO_CONSTANTS = 1 << 6,  // what was a constant is a stored constant
   DP_HAS_INIT = 1 << 7,          // "init" gives first values to what has no tensor of them
+  DP_HAS_STAGES = 1 << 14,       // all nodes and persistent values are on their stages, where there are several
   DP_HAS_STRATEGY = 1 << 13,     // persistent values are annotated as the strategy asks
   DP_HAS_PLACEMENTS = 1 << 8,    // device form: every graph is placed and has its logical graph beside it
   DP_HAS_STREAMS = 1 << 9,       // nodes stand in the order of their streams, with events

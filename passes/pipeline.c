@@ -25,6 +25,8 @@ static const dp_pass *const passes[] = {
     // Only constants that survived are stored, and only then is it known what needs a first value.
     &dp_pass_constants,
     &dp_pass_init,
+    // Everything that is computed is there, and stands in one place of the pipeline.
+    &dp_pass_stages,
     // Device form: where, in which order, by which kernel, in which bytes.
     &dp_pass_strategy,
     &dp_pass_place,

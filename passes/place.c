@@ -8,10 +8,15 @@
 //   manual: inputs are split as --split says and no other way.
 //   What else strategies ask for are annotations too (strategy.c).
 //
+// Micro-batches are one more mesh axis, `micro`, on which inputs are split along their samples, so that activations are of
+// one micro-batch each, and sums over them, gradients above all, are made whole before they are used. Conversions on that axis
+// stand here as the communication that they would be between devices; the pass `unroll` makes of them what is done. Where
+// training needs the whole batch at once there is one micro-batch, and the user is told (place_whole.c).
+//
 // Nodes are visited in order; each takes the cheapest of its operator's rows (place_node.c), operands are converted when
 // needed, and sums stay partial as long as rows allow. A node that would have to give up a split that it could keep in
 // pieces is lowered. Afterwards every graph is a device form and has its logical graph, with lowered nodes, beside it.
-// Results that end the program as a persistent value are in its home.
+// Results that end the program as a persistent value are in its home, and on its stage.
 #include <string.h>
 
 #include "passes/list.h"
@@ -25,6 +30,9 @@ static dp_status place_persistent(const dp_model *model, dp_persistent *p) {
     // An axis that this mesh does not have, or has one device on, splits nothing.
     int axis = dp_mesh_find(&model->mesh, p->pins[i].axis);
     if (axis < 0 || model->mesh.axes[axis].size == 1) continue;
+    if (dp_mesh_is_staged(&model->mesh.axes[axis]) || dp_mesh_is_sequential(&model->mesh.axes[axis]))
+      return dp_fail(EX_DATAERR, "'%s' is annotated for mesh axis '%s', over which no tensor is split", p->name,
+                     p->pins[i].axis);
     if (p->pins[i].placement.kind == DP_PARTIAL)
       return dp_fail(EX_DATAERR, "'%s': the annotation on axis '%s' is Partial; Replicate or Shard is expected",
                      p->name, p->pins[i].axis);
@@ -34,17 +42,35 @@ static dp_status place_persistent(const dp_model *model, dp_persistent *p) {
                            p->name);
 }
 
+// The stage on which a persistent value is, the first if there are several; -1: there are no stages.
+static int home_stage(const dp_persistent *p) { return p->n_stages ? p->stages[0] : -1; }
+
+// That of what makes a value. What every stage can have is taken from the first that has it.
+static int stage_of(const dp_place *place, const dp_value *device) {
+  if (device->producer && device->producer->stage >= 0) return device->producer->stage;
+  const dp_value *logical = device->logical;
+  if (logical->kind == DP_VALUE_PERSISTENT) return home_stage(&place->model->persistents[logical->persistent]);
+  return dp_mesh_stages(&place->model->mesh) > 1 ? 0 : -1;
+}
+
 // ---- ends of a program ----------------------------------------------------------------------------------------------
 
-// Only a sum must be made whole for the host, which puts parts together by itself.
+// How the host takes a value: it puts parts together by itself, but those of one batch, and sums no other than whole ones.
+static void place_output(const dp_place *place, dp_placement *to) {
+  const dp_placement micro = place->micro_axis < 0 ? dp_replicate() : to[place->micro_axis];
+  for (int a = 0; a < place->model->mesh.n_axes; a++)
+    if (to[a].kind == DP_PARTIAL || (micro.kind == DP_SHARD && to[a].kind == DP_SHARD && to[a].dim == micro.dim))
+      to[a] = dp_replicate();
+}
+
 static void output(dp_place *place, const char *name, dp_value *logical) {
   dp_placement to[DP_MAX_MESH];
   memcpy(to, dp_place_copy_of(place, logical)->copies->value->placements, sizeof to);
-  for (int a = 0; a < place->model->mesh.n_axes; a++)
-    if (to[a].kind == DP_PARTIAL) to[a] = dp_replicate();
+  place_output(place, to);
   dp_value *device = dp_place_copy_convert(place, logical, to);
   dp_node *node = dp_graph_add_node(place->device, dp_op_find("dp", "Gather"),
                                     dp_printf(place->model->arena, "%s/Gather", name), 1, &device, 1, NULL, 0, NULL);
+  node->stage = stage_of(place, device);
   dp_value *host = node->outputs[0];
   host->type = logical->type;
   host->space = DP_SPACE_HOST_OUTPUT;
@@ -72,8 +98,9 @@ static dp_status update(dp_place *place, int32_t persistent, dp_value *logical, 
   if (in_place && last_reader > producer->id)
     return dp_fail(EX_UNAVAILABLE, "'%s' is used by '%s' after node '%s' has updated it in place", p->name,
                    place->device->nodes[last_reader]->name, producer->name);
-  if (device->space == DP_SPACE_PERSISTENT || (!free && !in_place)) {
-    device = dp_place_node_identity(place, device);
+  bool elsewhere = home_stage(p) >= 0 && producer->stage != home_stage(p);
+  if (device->space == DP_SPACE_PERSISTENT || elsewhere || (!free && !in_place)) {
+    device = dp_place_node_identity(place, device, home_stage(p));
     logical = device->logical;
   }
   device->space = DP_SPACE_PERSISTENT;
@@ -92,7 +119,8 @@ static dp_status update_all(dp_place *place, dp_place_source *source) {
     // A persistent value that ends as itself is not updated.
     if (logical->kind == DP_VALUE_PERSISTENT && logical->persistent == u->persistent) continue;
     dp_value *device = dp_place_copy_convert(place, logical, place->model->persistents[u->persistent].placements);
-    ends[i] = logical->kind == DP_VALUE_RESULT ? logical : dp_place_node_identity(place, device)->logical;
+    const int stage = home_stage(&place->model->persistents[u->persistent]);
+    ends[i] = logical->kind == DP_VALUE_RESULT ? logical : dp_place_node_identity(place, device, stage)->logical;
   }
   int32_t *last = dp_alloc_n(place->model->arena, (size_t)place->model->n_persistents, sizeof *last);
   memset(last, 0xff, (size_t)place->model->n_persistents * sizeof *last);
@@ -105,21 +133,23 @@ static dp_status update_all(dp_place *place, dp_place_source *source) {
 // ---- programs -------------------------------------------------------------------------------------------------------
 
 // What an operator takes to update a persistent value serves it, and so does what that is made of element by element.
-static void find_serving(dp_place_source *s) {
-  const dp_graph *program = s->graph;
+int32_t *dp_place_serving(const dp_graph *program) {
+  int32_t *serves = dp_alloc_n(program->arena, (size_t)program->n_values, sizeof *serves);
+  memset(serves, 0xff, (size_t)program->n_values * sizeof *serves);
   for (int32_t i = program->n_nodes; i-- > 0;) {
     const dp_node *node = program->nodes[i];
     int32_t p = -1;
     if (dp_op_is(node->op, DP_OP_UPDATE) && node->inputs[0])
       p = node->inputs[0]->persistent;
     else if (dp_op_is(node->op, DP_OP_ELEMENTWISE))
-      p = s->serves[node->outputs[0]->id];
+      p = serves[node->outputs[0]->id];
     for (int k = 0; k < node->n_inputs && p >= 0; k++) {
       const dp_value *x = node->inputs[k];
       if (x && x->producer && dp_shape_equal(&x->type.shape, &program->model->persistents[p].type.shape))
-        s->serves[x->id] = p;
+        serves[x->id] = p;
     }
   }
+  return serves;
 }
 
 static dp_place_source source_of(dp_arena *arena, const dp_graph *program) {
@@ -128,9 +158,7 @@ static dp_place_source source_of(dp_arena *arena, const dp_graph *program) {
   s.uses = dp_alloc_n(arena, n, sizeof *s.uses);
   s.update = dp_alloc_n(arena, n, sizeof *s.update);
   memset(s.update, 0xff, n * sizeof *s.update);
-  s.serves = dp_alloc_n(arena, n, sizeof *s.serves);
-  memset(s.serves, 0xff, n * sizeof *s.serves);
-  find_serving(&s);
+  s.serves = dp_place_serving(program);
   for (int32_t i = 0; i < program->n_nodes; i++)
     for (int k = 0; k < program->nodes[i]->n_inputs; k++)
       if (program->nodes[i]->inputs[k]) s.uses[program->nodes[i]->inputs[k]->id]++;
@@ -157,6 +185,7 @@ static int data_axis_of(const dp_compile *compile) {
 dp_status dp_place_program(const dp_compile *compile, const dp_graph *program, int32_t *starts, dp_graph **placed) {
   dp_model *model = compile->model;
   dp_place place = {.model = model, .options = compile->options, .data_axis = data_axis_of(compile), .starts = starts};
+  place.micro_axis = dp_mesh_microbatches(&model->mesh) > 1 ? dp_mesh_find(&model->mesh, DP_MESH_MICRO) : -1;
   place.logical = dp_graph_create(model, program->name);
   place.device = *placed = dp_graph_create(model, program->name);
   place.device->logical = place.logical;
@@ -182,22 +211,41 @@ dp_status dp_place_homes(dp_model *model) {
   return DP_OK;
 }
 
-static dp_status run(dp_compile *compile) {
+// All programs; afterwards they are as before, and placed[] is what they become.
+static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **placed) {
   dp_model *model = compile->model;
   DP_TRY(dp_place_homes(model));
   for (int i = 0; i < model->n_graphs; i++) {
-    dp_graph *program = model->graphs[i], *placed;
-    DP_TRY(dp_status_context(dp_place_program(compile, program, NULL, &placed), "program %s", program->name));
-    DP_TRY(dp_status_context(dp_graph_verify(placed->logical), "program %s", program->name));
-    dp_model_add_graph(model, placed);
+    dp_graph *program = model->graphs[i];
+    starts[i] = dp_alloc_n(model->arena, (size_t)program->n_nodes, sizeof *starts[i]);
+    DP_TRY(dp_status_context(dp_place_program(compile, program, starts[i], &placed[i]), "program %s", program->name));
+    DP_TRY(dp_status_context(dp_graph_verify(placed[i]->logical), "program %s", program->name));
   }
+  return DP_OK;
+}
+
+static dp_status run(dp_compile *compile) {
+  dp_model *model = compile->model;
+  int32_t **starts = dp_alloc_n(model->arena, (size_t)model->n_graphs, sizeof *starts);
+  dp_graph **placed = dp_alloc_n(model->arena, (size_t)model->n_graphs, sizeof *placed);
+  DP_TRY(place_all(compile, starts, placed));
+  for (int i = 0; i < model->n_graphs; i++) {
+    const dp_node *node = dp_place_whole_find(model->graphs[i], starts[i], placed[i]);
+    if (!node) continue;
+    dp_pipeline_note(compile, "node '%s' (%s) needs the whole batch at once: a step is one micro-batch", node->name,
+                     node->op->name);
+    dp_mesh_drop(&model->mesh, DP_MESH_MICRO);
+    DP_TRY(place_all(compile, starts, placed));
+    break;
+  }
+  for (int i = 0; i < model->n_graphs; i++) dp_model_add_graph(model, placed[i]);
   return DP_OK;
 }
 
 const dp_pass dp_pass_place = {
     .name = "place",
     .what = "where every value is; communication",
-    .needs = DP_HAS_MESH | DP_HAS_BATCH | DP_HAS_UPDATES | DP_HAS_NO_CONSTANTS | DP_HAS_STRATEGY,
+    .needs = DP_HAS_MESH | DP_HAS_BATCH | DP_HAS_UPDATES | DP_HAS_NO_CONSTANTS | DP_HAS_STAGES | DP_HAS_STRATEGY,
     .gives = DP_HAS_PLACEMENTS,
     .run = run,
 };

@@ -25,6 +25,7 @@ typedef struct {
   const dp_options *options;
   dp_graph *logical, *device;
   int data_axis;           // the mesh axis on which samples are split; -1: none
+  int micro_axis;          // that of micro-batches; -1: there is one
   int32_t n_values;        // of the table
   dp_place_value *values;  // by id of the logical value
   dp_arena *scratch;       // emptied now and then, between nodes
@@ -37,11 +38,13 @@ typedef struct {
   dp_value **map;   // what stands for the value in the logical graph; NULL: nothing yet
   int *uses;        // by operands, outputs and updates
   int32_t *update;  // the persistent value that ends the program as this value; -1: none
-  int32_t *serves;  // the persistent value that is updated with it element by element, a gradient; -1: none. NULL: none
+  int32_t *serves;  // see dp_place_serving; NULL: none do
 } dp_place_source;
 
 // ---- place.c: programs -----------------------------------------------------------------------------------------------
 
+// By value: the persistent value that is updated with it element by element, as with its gradient; -1: none.
+int32_t *dp_place_serving(const dp_graph *program);
 // The homes of persistent values, as they are annotated.
 dp_status dp_place_homes(dp_model *model) DP_MUST_USE;
 // The device form of a program; the model that it is for is compile->model, whose homes are set. starts: see dp_place.
@@ -87,7 +90,13 @@ dp_status dp_place_rows_choose(dp_place_choice *choice, int axis) DP_MUST_USE;
 dp_status dp_place_node_walk(dp_place *place, dp_place_source *source) DP_MUST_USE;
 // What stands for a value without producer, which enters the logical graph now unless it did before.
 dp_value *dp_place_node_operand(dp_place *place, dp_place_source *source, const dp_value *value);
-// The same value, placed likewise, as the first copy of a logical value of its own.
-dp_value *dp_place_node_identity(dp_place *place, dp_value *device);
+// The same value, placed likewise, as the first copy of a logical value of its own, made on a stage.
+dp_value *dp_place_node_identity(dp_place *place, dp_value *device, int stage);
+
+// ---- place_whole.c: what needs the whole batch ----------------------------------------------------------------------
+
+// The first node of the program of which a micro-batch cannot be computed before another one; NULL: none, or there are no
+// micro-batches.
+const dp_node *dp_place_whole_find(const dp_graph *program, const int32_t *starts, const dp_graph *placed);
 
 #endif

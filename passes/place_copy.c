@@ -4,6 +4,10 @@
 // A conversion changes one mesh axis. Where two axes split one dim the later one splits the parts that the earlier left, so
 // an axis can be converted from or to a split of a dim only while no later axis splits that dim: later ones are gathered
 // first and cut again afterwards.
+//
+// On the axis of micro-batches nothing moves between devices. A sum over them is made whole as soon as it is wanted, at no
+// price, before it is reduced on other axes, which is once then; under zero stage 2 its parts are scattered first, so that
+// no device accumulates more than its part. To put micro-batches together holds a whole batch where a part would do.
 #include <math.h>
 #include <string.h>
 
@@ -35,21 +39,29 @@ double dp_place_copy_bytes(const dp_place *place, const dp_type *type) {
 
 // ---- cost -----------------------------------------------------------------------------------------------------------
 
+// On the axis of micro-batches, of which every conversion goes by way of the whole batch's value.
+static double sequential_price(double m, double bytes, dp_placement from, dp_placement to) {
+  double whole = from.kind == DP_SHARD ? m * bytes : 0;
+  return to.kind == DP_SHARD ? whole + slice_price * bytes / m : whole;
+}
+
 double dp_place_copy_price(const dp_place *place, const dp_type *type, int axis, dp_placement from, dp_placement to) {
   if (dp_placement_equal(from, to)) return 0;
   if (to.kind == DP_PARTIAL) return INFINITY;
   double p = (double)place->model->mesh.axes[axis].size, bytes = dp_place_copy_bytes(place, type);
+  if (axis == place->micro_axis) return sequential_price(p, bytes, from, to);
   if (from.kind == DP_REPLICATE) return slice_price * bytes / p;
   // A sum that is split at once is mostly wanted whole later, so it counts as much as one that is not.
   if (from.kind == DP_PARTIAL) return 2 * (p - 1) / p * bytes;
   return (p - 1) / p * bytes / (to.kind == DP_SHARD ? p : 1);
 }
 
-// How many parts the axes other than `but` cut the value into.
+// How many parts the axes other than `but` cut the value into. Micro-batches do not count: what is moved of each adds up.
 static double parts_of(const dp_place *place, const dp_value *device, int but) {
   double parts = 1;
   for (int a = 0; a < place->model->mesh.n_axes; a++)
-    if (a != but && device->placements[a].kind == DP_SHARD) parts *= (double)place->model->mesh.axes[a].size;
+    if (a != but && a != place->micro_axis && device->placements[a].kind == DP_SHARD)
+      parts *= (double)place->model->mesh.axes[a].size;
   return parts;
 }
 
@@ -109,6 +121,8 @@ static dp_value *add_communication(dp_place *place, const char *name, dp_value *
   dp_node *node = dp_graph_add_node(place->device, dp_op_find("dp", name),
                                     dp_printf(place->model->arena, "%s/%s", logical->name, name), 1, &operand, 1, NULL,
                                     n_attrs, attrs);
+  // What is made of a persistent value or for the device of an input is where it is used.
+  node->stage = operand->producer ? operand->producer->stage : -1;
   dp_value *result = node->outputs[0];
   result->type = operand->type;
   result->space = DP_SPACE_TRANSIENT;
@@ -120,6 +134,8 @@ static dp_value *add_communication(dp_place *place, const char *name, dp_value *
 static dp_value *convert_axis(dp_place *place, dp_value *logical, dp_value *from, int axis, dp_placement to) {
   dp_placement placements[DP_MAX_MESH];
   if (dp_placement_equal(from->placements[axis], to)) return from;
+  if (axis == place->micro_axis && from->placements[axis].kind != DP_REPLICATE && to.kind != DP_REPLICATE)
+    from = convert_axis(place, logical, from, axis, dp_replicate());
   memcpy(placements, from->placements, sizeof placements);
   placements[axis] = to;
   for (const dp_place_copy *c = dp_place_copy_of(place, logical)->copies; c; c = c->next)
@@ -134,9 +150,30 @@ static dp_value *convert_axis(dp_place *place, dp_value *logical, dp_value *from
 
 static bool splits(dp_placement p, int dim) { return p.kind == DP_SHARD && p.dim == dim; }
 
+// Whether a gradient's parts are scattered on the axis of samples before those of all micro-batches are added up; not where
+// other axes that split the dim would have to be converted first.
+static bool scatters_each(const dp_place *place, const dp_value *now, const dp_placement *to) {
+  const int data = place->data_axis;
+  if (data < 0 || !dp_strategy_is(place->options, "zero") || place->options->zero_stage < 2) return false;
+  if (now->placements[data].kind != DP_PARTIAL || to[data].kind != DP_SHARD) return false;
+  for (int a = 0; a < data; a++)
+    if (splits(to[a], to[data].dim) && !dp_placement_equal(now->placements[a], to[a])) return false;
+  for (int a = data + 1; a < place->model->mesh.n_axes; a++)
+    if (splits(now->placements[a], to[data].dim)) return false;
+  return true;
+}
+
+// The sum over all micro-batches of what is partial on their axis.
+static dp_value *sum_up(dp_place *place, dp_value *logical, dp_value *now, const dp_placement *to) {
+  const int micro = place->micro_axis, data = place->data_axis;
+  if (micro < 0 || now->placements[micro].kind != DP_PARTIAL || to[micro].kind == DP_PARTIAL) return now;
+  if (scatters_each(place, now, to)) now = convert_axis(place, logical, now, data, to[data]);
+  return convert_axis(place, logical, now, micro, dp_replicate());
+}
+
 dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_placement *to) {
   int n_axes = place->model->mesh.n_axes;
-  dp_value *now = best_copy(place, logical, to);
+  dp_value *now = sum_up(place, logical, best_copy(place, logical, to), to);
   bool gather[DP_MAX_MESH] = {0};
   for (int a = 0; a < n_axes; a++) {
     dp_placement from = now->placements[a];
@@ -154,15 +191,17 @@ dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_pla
 // ---- values without producer ----------------------------------------------------------------------------------------
 
 // What the strategy asks for: inputs are split on the data axis, along their samples unless the user names another axis or
-// none.
+// none. Micro-batches split them likewise, whatever the strategy.
 static void ask_for(const dp_place *place, const dp_value *input, dp_placement *placements) {
   const dp_shape *shape = &input->type.shape;
   const dp_split *split = dp_options_split(place->options, input->name);
-  if (place->data_axis < 0 || (split && split->axis == DP_SPLIT_NONE)) return;
-  if (!split && dp_strategy_is(place->options, "manual")) return;
+  if (split && split->axis == DP_SPLIT_NONE) return;
   int dim = split ? split->axis + (split->axis < 0 ? shape->rank : 0) : 0;
   while (!split && dim < shape->rank && !dp_dim_is_symbolic(shape->dims[dim])) dim++;
-  if (dim < shape->rank) placements[place->data_axis] = dp_shard(dim);
+  if (dim >= shape->rank) return;
+  if (place->micro_axis >= 0) placements[place->micro_axis] = dp_shard(dim);
+  if (place->data_axis >= 0 && (split || !dp_strategy_is(place->options, "manual")))
+    placements[place->data_axis] = dp_shard(dim);
 }
 
 void dp_place_copy_source(dp_place *place, dp_value *logical) {

@@ -162,7 +162,7 @@ dp_status dp_place_node_walk(dp_place *place, dp_place_source *source) {
   return status;
 }
 
-dp_value *dp_place_node_identity(dp_place *place, dp_value *device) {
+dp_value *dp_place_node_identity(dp_place *place, dp_value *device, int stage) {
   const char *name = dp_printf(place->model->arena, "%s/Identity", device->logical->name);
   const dp_op *op = dp_op_find("", "Identity");
   dp_node *logical = dp_graph_add_node(place->logical, op, name, 1, &device->logical, 1, NULL, 0, NULL);
@@ -170,6 +170,7 @@ dp_value *dp_place_node_identity(dp_place *place, dp_value *device) {
   dp_value *y = node->outputs[0];
   logical->outputs[0]->type = y->type = device->type;
   node->logical = logical;
+  node->stage = logical->stage = stage;
   y->space = DP_SPACE_TRANSIENT;
   memcpy(y->placements, device->placements, sizeof y->placements);
   dp_place_copy_add(place, logical->outputs[0], y);

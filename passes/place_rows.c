@@ -48,7 +48,8 @@ static bool is_legal(const dp_place_choice *c, int axis, const dp_row *row) {
 static bool is_asked(const dp_place_choice *c, int axis, const dp_value *result, dp_placement p) {
   int32_t served = c->source->serves ? c->source->serves[result->id] : -1;
   if (served >= 0 && dp_placement_equal(p, c->place->model->persistents[served].placements[axis])) return true;
-  return axis == c->place->data_axis && dp_dim_is_symbolic(result->type.shape.dims[p.dim]);
+  return (axis == c->place->data_axis || axis == c->place->micro_axis) &&
+         dp_dim_is_symbolic(result->type.shape.dims[p.dim]);
 }
 
 static score score_of(const dp_place_choice *c, int axis, const dp_row *row) {
@@ -119,8 +120,9 @@ dp_status dp_place_rows_choose(dp_place_choice *c, int axis) {
     if (c->home[k]) DP_PUSH(place->scratch, given, n_given, c->home[k][axis]);
   dp_rows *rows = dp_alloc(place->scratch, sizeof *rows);
   dp_op_rows_at(place->scratch, node, n_given, given, rows);
-  // With one device on the axis there is nothing to split.
-  int count = place->model->mesh.axes[axis].size > 1 ? rows->count : 1;
+  // With one device on the axis there is nothing to split, and between stages nothing is.
+  const dp_mesh_axis *on = &place->model->mesh.axes[axis];
+  int count = on->size > 1 && !dp_mesh_is_staged(on) ? rows->count : 1;
   score best = {.cost = INFINITY};
   for (int r = 0; r < count; r++) {
     if (!is_legal(c, axis, &rows->rows[r])) continue;

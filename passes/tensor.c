@@ -192,7 +192,7 @@ static void annotate(const search *s) {
   for (int32_t i = 0; i < model->n_persistents; i++) {
     int32_t p = s->digest.kind[i];
     if (p < 0 || s->chosen[p].kind != DP_SHARD) continue;
-    dp_tensor_cost_pin(model->arena, &model->persistents[i], model->mesh.axes[s->axis].name, s->chosen[p]);
+    dp_tensor_cost_pin(model->arena, &model->persistents[i], DP_TENSOR_AXIS, s->chosen[p]);
   }
 }
 
@@ -215,6 +215,7 @@ static dp_status run(void *arg) {
   if (!program) program = dp_model_find_graph(s->compile->model, "infer");
   if (!program) return DP_OK;
   s->digest = dp_tensor_digest_make(s->arena, program);
+  s->axis = dp_mesh_find(&s->digest.graph->model->mesh, DP_TENSOR_AXIS);
   s->n = s->digest.graph->model->n_persistents;
   s->open = dp_alloc_n(s->arena, (size_t)s->n, sizeof *s->open);
   s->chosen = dp_alloc_n(s->arena, (size_t)s->n, sizeof *s->chosen);
@@ -234,8 +235,9 @@ static dp_status run(void *arg) {
 }
 
 dp_status dp_tensor_choose(dp_compile *compile) {
-  search s = {.compile = compile, .axis = dp_mesh_find(&compile->model->mesh, DP_TENSOR_AXIS), .nodes = NODES};
-  if (s.axis < 0 || compile->model->mesh.axes[s.axis].size == 1) return DP_OK;
+  search s = {.compile = compile, .nodes = NODES};
+  const int axis = dp_mesh_find(&compile->model->mesh, DP_TENSOR_AXIS);
+  if (axis < 0 || compile->model->mesh.axes[axis].size == 1) return DP_OK;
   s.arena = dp_arena_create(0);
   if (!s.arena) return dp_fail(DP_EX_MEMORY, "out of memory");
   dp_status status = dp_arena_run(s.arena, run, &s);

@@ -12,7 +12,7 @@
 // attributes, types and neighbourhood is of one kind, so that of many equal layers one is left. Persistent values are grouped
 // once more, by a smaller neighbourhood: what is in a group is placed alike.
 typedef struct {
-  dp_graph *graph;   // of a model of its own
+  dp_graph *graph;   // of a model of its own, whose mesh has the axes over which devices share values
   double *times;     // by node of the graph: how many nodes of the program it stands for
   double *held;      // by persistent value of the digest: how many of the program's
   int32_t *follows;  // by persistent value of the digest: itself, or the parameter whose state it is

@@ -261,6 +261,9 @@ dp_tensor_digest dp_tensor_digest_make(dp_arena *arena, const dp_graph *program)
   model->opset = whole->opset;
   model->symbol = whole->symbol;
   model->mesh = whole->mesh;
+  // Where a value is on these says nothing of how devices share it.
+  dp_mesh_drop(&model->mesh, DP_MESH_MICRO);
+  dp_mesh_drop(&model->mesh, DP_MESH_PIPE);
   model->batch = whole->batch;
   size_t n = (size_t)whole->n_persistents;
   work w = {.arena = arena, .program = program, .colours = colour(arena, program)};
