@@ -1,6 +1,7 @@
 #include "tests/end_to_end/training.h"
 
 #include <cmath>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -29,10 +30,25 @@ dp_backend MakeBackend(bool null_backend) {
   return backend;
 }
 
-uint64_t ArenaBytes(const Plan &plan, Dp__Space space) {
-  for (size_t i = 0; i < plan->roles[0]->n_arenas; i++)
-    if (plan->roles[0]->arenas[i]->space == space) return plan->roles[0]->arenas[i]->bytes;
+uint64_t ArenaBytes(const Dp__Role *role, Dp__Space space) {
+  for (size_t i = 0; i < role->n_arenas; i++)
+    if (role->arenas[i]->space == space) return role->arenas[i]->bytes;
   return 0;
+}
+
+// The stage of a pipeline that a device is of, which is the number of its role; 0 without a pipeline.
+size_t StageOf(const dp_mesh &mesh, int64_t device) {
+  int64_t at[DP_MAX_MESH] = {};
+  dp_mesh_coordinate(&mesh, device, at);
+  for (int a = 0; a < mesh.n_axes; a++)
+    if (dp_mesh_is_staged(&mesh.axes[a])) return static_cast<size_t>(at[a]);
+  return 0;
+}
+
+bool IsOn(const dp_persistent &p, size_t stage) {
+  for (int i = 0; i < p.n_stages; i++)
+    if (static_cast<size_t>(p.stages[i]) == stage) return true;
+  return p.n_stages == 0;
 }
 
 }  // namespace
@@ -82,28 +98,37 @@ Training::Training(Plan plan, RunOptions options)
   dp_status status = dp_session_create(plan_.get(), &backend_, &session, &session_);
   allocated = nullptr;
   Must(status);
+  if (options_.null_backend) return;
   // For each device its persistent, then its transient arena, where there are bytes at all.
-  size_t stride = ArenaBytes(plan_, DP__SPACE__TRANSIENT) ? 2 : 1;
-  if (!options_.null_backend && ArenaBytes(plan_, DP__SPACE__PERSISTENT))
-    for (int64_t d = 0; d < dp_mesh_devices(&dp_session_model(session_)->mesh); d++)
-      homes_.push_back(blocks.at(static_cast<size_t>(d) * stride));
+  const dp_mesh &mesh = dp_session_model(session_)->mesh;
+  size_t block = 0;
+  for (int64_t d = 0; d < dp_mesh_devices(&mesh); d++) {
+    const Dp__Role *role = plan_->roles[StageOf(mesh, d)];
+    homes_.push_back(ArenaBytes(role, DP__SPACE__PERSISTENT) ? blocks.at(block++) : nullptr);
+    if (ArenaBytes(role, DP__SPACE__TRANSIENT)) block++;
+  }
 }
 
 Training::~Training() { dp_session_destroy(session_); }
 
+// The inputs of every stage, each once.
 void Training::Fill(int program, int64_t first, int64_t n) {
-  const Dp__Program *p = plan_->roles[0]->programs[program];
-  const dp_graph *graph = dp_session_graph(session_, program);
-  for (size_t i = 0; i < p->n_inputs; i++) {
-    const char *name = p->inputs[i]->name;
-    if (dp_graph_is_scalar(name)) continue;
-    const dp_type &type = graph->values[p->tensors[p->inputs[i]->tensor]->value]->type;
-    char *at = static_cast<char *>(dp_session_input(session_, program, name, static_cast<int>(slot_)));
-    int64_t each = n ? dp_shape_count(&type.shape, n) / n : 0;
-    for (int64_t s = 0; s < n; s++)
-      for (int64_t e = 0; e < each; e++, at += dp_type_bytes(type.dtype))
-        dp_element_set(type.dtype, at, options_.feed(name, first + s, e));
+  std::set<std::string> filled;
+  for (size_t r = 0; r < plan_->n_roles; r++) {
+    const Dp__Program *p = plan_->roles[r]->programs[program];
+    for (size_t i = 0; i < p->n_inputs; i++)
+      if (!dp_graph_is_scalar(p->inputs[i]->name) && filled.insert(p->inputs[i]->name).second)
+        FillInput(program, p->inputs[i]->name, p->tensors[p->inputs[i]->tensor]->value, first, n);
   }
+}
+
+void Training::FillInput(int program, const char *name, uint32_t value, int64_t first, int64_t n) {
+  const dp_type &type = dp_session_graph(session_, program)->values[value]->type;
+  char *at = static_cast<char *>(dp_session_input(session_, program, name, static_cast<int>(slot_)));
+  int64_t each = n ? dp_shape_count(&type.shape, n) / n : 0;
+  for (int64_t s = 0; s < n; s++)
+    for (int64_t e = 0; e < each; e++, at += dp_type_bytes(type.dtype))
+      dp_element_set(type.dtype, at, options_.feed(name, first + s, e));
 }
 
 std::string Training::TryProgram(const std::string &name, int64_t first, int64_t n) {
@@ -195,21 +220,23 @@ std::string Training::Replicas() const {
   for (int32_t i = 0; i < model->n_persistents; i++) {
     const dp_persistent &p = model->persistents[i];
     std::map<std::vector<int64_t>, Bytes> parts;  // by the coordinates that choose a part
+    Bytes bytes;                                  // of the last device that has any
     for (size_t d = 0; d < homes_.size(); d++) {
+      if (!IsOn(p, StageOf(model->mesh, static_cast<int64_t>(d)))) continue;
       int64_t at[DP_MAX_MESH] = {};
       dp_mesh_coordinate(&model->mesh, static_cast<int64_t>(d), at);
       std::vector<int64_t> part;
       for (int a = 0; a < model->mesh.n_axes; a++) part.push_back(p.placements[a].kind == DP_SHARD ? at[a] : -1);
       dp_local local = dp_shard_range(&p.type.shape, p.placements, &model->mesh, at, 0);
       const char *home = homes_[d] + p.offset;
-      Bytes bytes(home, home + static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
-      // That these are the right bytes: of equal copies the session reads the last.
-      if (bytes.size() == WholeBytes(p) && d + 1 == homes_.size()) {
-        EXPECT_EQ(bytes, state[p.name]) << p.name;
-      }
+      bytes.assign(home, home + static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
       auto found = parts.emplace(part, bytes);
       if (!found.second && found.first->second != bytes)
         return std::string(p.name) + " differs on device " + std::to_string(d);
+    }
+    // That these are the right bytes: of equal copies the session reads the last.
+    if (bytes.size() == WholeBytes(p)) {
+      EXPECT_EQ(bytes, state[p.name]) << p.name;
     }
   }
   return "";

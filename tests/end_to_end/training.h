@@ -56,6 +56,7 @@ class Training {
 
  private:
   void Fill(int program, int64_t first, int64_t n);
+  void FillInput(int program, const char *name, uint32_t value, int64_t first, int64_t n);
   double Number(const char *program, const char *output);
 
   Plan plan_;
