@@ -26,7 +26,8 @@ dp_status dp_plan_write(const Dp__Plan *plan, const char *path) DP_MUST_USE;
 // with the plan. EX_DATAERR.
 dp_status dp_plan_model(dp_arena *arena, const Dp__Plan *plan, dp_model **model) DP_MUST_USE;
 
-// Mesh, arenas, persistent values; for each program its instructions by stream with waits, signals, operands, offsets.
+// Mesh, arenas, persistent values; for each program its instructions by stream with waits, signals, operands, offsets; what
+// the stages of a pipeline do and hold (plan_stages.h).
 // The plan's form must have been checked.
 void dp_plan_print(const Dp__Plan *plan, FILE *out);
 

@@ -4,6 +4,7 @@
 
 #include "ir/op.h"
 #include "ir/plan.h"
+#include "ir/plan_stages.h"
 #include "ir/proto.h"
 #include "ir/text_parts.h"
 
@@ -11,6 +12,7 @@ typedef struct {
   FILE *out;
   dp_arena *arena;
   const Dp__Plan *plan;
+  const Dp__Role *role;
   const Dp__Program *program;
 } printer;
 
@@ -55,6 +57,13 @@ static void print_attributes(const printer *p, const Dp__Instruction *in) {
   dp_status_free(status);
 }
 
+// " of micro-batch 2", " of micro-batches 0..3"
+static void print_micro(const printer *p, const Dp__MicroSet *set) {
+  if (!set || !set->count) return;
+  fprintf(p->out, " of micro-batch%s %u", set->count > 1 ? "es" : "", set->first);
+  if (set->count > 1) fprintf(p->out, "..%u", set->first + set->count - 1);
+}
+
 // "persistent +4096, 256 bytes"
 static void print_bytes(const printer *p, Dp__Space space, uint64_t offset, uint64_t bytes) {
   fprintf(p->out, " %s +%" PRIu64 ", %" PRIu64 " bytes", spaces[space], offset, bytes);
@@ -79,8 +88,21 @@ static void print_operand(const printer *p, const char *arrow, uint32_t number) 
   else
     fputs(dp_type_name((dp_dtype)t->dtype), p->out);
   print_placements(p, t->n_placements, t->placements);
+  print_micro(p, t->micro);
   print_bytes(p, t->space, t->offset, t->bytes);
   fputc('\n', p->out);
+}
+
+// ", over pipe, channel 3, with stage 2"
+static void print_communication(const printer *p, const Dp__Communication *c) {
+  for (size_t i = 0; i < c->n_axes; i++) fprintf(p->out, ", over %s", p->plan->mesh[c->axes[i]]->name);
+  if (c->reduction) fputs(", maximum", p->out);
+  if (c->channel) fprintf(p->out, ", channel %u", c->channel);
+  for (size_t i = 0; i < c->n_peer; i++) {
+    const Dp__MeshAxis *axis = p->plan->mesh[c->peer[i]->axis];
+    int64_t other = (p->role->devices[c->peer[i]->axis]->first + c->peer[i]->offset) % axis->size;
+    fprintf(p->out, ", with %s %" PRId64, strcmp(axis->name, DP_MESH_PIPE) ? axis->name : "stage", other);
+  }
 }
 
 static void print_instruction(const printer *p, size_t index, const Dp__Instruction *in) {
@@ -93,10 +115,7 @@ static void print_instruction(const printer *p, size_t index, const Dp__Instruct
   }
   if (*in->kernel) fprintf(out, ", kernel %s", in->kernel);
   if (in->threads > 1) fprintf(out, ", %u threads", in->threads);
-  if (in->communication)
-    for (size_t i = 0; i < in->communication->n_axes; i++)
-      fprintf(out, ", over %s", p->plan->mesh[in->communication->axes[i]]->name);
-  if (in->communication && in->communication->reduction) fputs(", maximum", out);
+  if (in->communication) print_communication(p, in->communication);
   for (size_t i = 0; i < in->n_waits; i++) fprintf(out, "%s %u", i ? "" : ", waits for", in->waits[i]);
   if (in->signal) fprintf(out, ", signals %u", in->signal - 1);
   fputc('\n', out);
@@ -148,6 +167,7 @@ static void print_program(printer *p, const Dp__Program *program) {
 }
 
 static void print_role(printer *p, const Dp__Role *role) {
+  p->role = role;
   fprintf(p->out, "role %s:", role->name);
   for (size_t a = 0; a < role->n_devices; a++)
     fprintf(p->out, " %s %" PRId64 "..%" PRId64, p->plan->mesh[a]->name, role->devices[a]->first,
@@ -186,7 +206,8 @@ static void print_head(const printer *p) {
   fprintf(p->out, ": batch %" PRId64 ", mesh", plan->batch);
   for (size_t a = 0; a < plan->n_mesh; a++) {
     fprintf(p->out, " %s=%" PRId64, plan->mesh[a]->name, plan->mesh[a]->size);
-    devices *= plan->mesh[a]->size;
+    // Micro-batches are one after the other on the same devices.
+    if (strcmp(plan->mesh[a]->name, DP_MESH_MICRO)) devices *= plan->mesh[a]->size;
   }
   fprintf(p->out, " (%" PRId64 " device%s)\n", devices, devices == 1 ? "" : "s");
   print_text(p, "made by", plan->producer);
@@ -209,6 +230,8 @@ static void print_persistent(const printer *p, const Dp__Persistent *persistent)
   print_type(p, persistent->type);
   print_placements(p, persistent->n_placements, persistent->placements);
   print_bytes(p, DP__SPACE__PERSISTENT, persistent->offset, persistent->bytes);
+  for (size_t i = 0; i < persistent->n_stages; i++)
+    fprintf(p->out, "%s%u", i ? ", " : ", on stage ", persistent->stages[i]);
   fputs(persistent->frozen ? ", frozen\n" : "\n", p->out);
 }
 
@@ -222,9 +245,10 @@ static dp_status print_plan(void *arg) {
 }
 
 void dp_plan_print(const Dp__Plan *plan, FILE *out) {
-  printer p = {out, dp_arena_create(0), plan, NULL};
+  printer p = {out, dp_arena_create(0), plan, NULL, NULL};
   dp_status status = p.arena ? dp_arena_run(p.arena, print_plan, &p) : DP_OK;
   if (status || !p.arena) fputs("out of memory\n", out);
   dp_status_free(status);
   dp_arena_destroy(p.arena);
+  dp_plan_stages_print(plan, out);
 }

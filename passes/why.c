@@ -6,17 +6,11 @@
 #include <string.h>
 
 #include "ir/ops/common.h"
+#include "ir/plan_stages.h"
 #include "ir/proto.h"
+#include "passes/why_clock.h"
 
 static const char *const kinds[] = {"parameters", "buffers", "optimizer state", "constants"};
-
-static const char *size_text(double bytes, char text[32]) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t u = 0;
-  for (; bytes >= 1024 && u + 1 < DP_COUNT(units); u++) bytes /= 1024;
-  snprintf(text, 32, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
-  return text;
-}
 
 // ---- what lies where ------------------------------------------------------------------------------------------------
 
@@ -39,77 +33,100 @@ static void print_placements(size_t count, Dp__Placement *const *messages, FILE 
 }
 
 static void print_persistents(const Dp__Plan *plan, FILE *out) {
-  double held[DP_COUNT(kinds)] = {0}, whole[DP_COUNT(kinds)] = {0};
   char a[32], b[32];
   fputs("\nwhat lies where\n", out);
   for (size_t i = 0; i < plan->n_persistents; i++) {
     const Dp__Persistent *p = plan->persistents[i];
-    held[p->kind] += (double)p->bytes;
-    whole[p->kind] += whole_bytes(p);
     if (p->kind) continue;
     fprintf(out, "  %-32s ", p->name);
     print_placements(p->n_placements, p->placements, out);
-    fprintf(out, " %s of %s\n", size_text((double)p->bytes, a), size_text(whole_bytes(p), b));
+    fprintf(out, " %s of %s", dp_plan_stages_bytes((double)p->bytes, a), dp_plan_stages_bytes(whole_bytes(p), b));
+    for (size_t s = 0; s < p->n_stages; s++) fprintf(out, "%s%u", s ? ", " : ", stage ", p->stages[s]);
+    fputc('\n', out);
   }
-  fputs("\na device holds\n", out);
-  for (size_t k = 0; k < DP_COUNT(kinds); k++)
-    if (whole[k] > 0) fprintf(out, "  %-32s %s of %s\n", kinds[k], size_text(held[k], a), size_text(whole[k], b));
 }
 
-static void print_arenas(const Dp__Plan *plan, FILE *out) {
+static bool has(const Dp__Persistent *p, size_t stage) {
+  bool found = !p->n_stages;
+  for (size_t i = 0; i < p->n_stages; i++) found |= p->stages[i] == stage;
+  return found;
+}
+
+// Of each kind what a device has of that stage which has most.
+static void print_held(const Dp__Plan *plan, FILE *out) {
+  char a[32], b[32];
   uint64_t transient = 0;
-  char text[32];
+  fputs("\na device holds\n", out);
+  for (size_t k = 0; k < DP_COUNT(kinds); k++) {
+    double most = 0, whole = 0;
+    for (size_t i = 0; i < plan->n_persistents; i++)
+      if ((size_t)plan->persistents[i]->kind == k) whole += whole_bytes(plan->persistents[i]);
+    for (size_t r = 0; r < plan->n_roles; r++) {
+      double held = 0;
+      for (size_t i = 0; i < plan->n_persistents; i++)
+        if ((size_t)plan->persistents[i]->kind == k && has(plan->persistents[i], r))
+          held += (double)plan->persistents[i]->bytes;
+      if (held > most) most = held;
+    }
+    if (whole > 0)
+      fprintf(out, "  %-32s %s of %s\n", kinds[k], dp_plan_stages_bytes(most, a), dp_plan_stages_bytes(whole, b));
+  }
   for (size_t r = 0; r < plan->n_roles; r++)
     for (size_t i = 0; i < plan->roles[r]->n_arenas; i++) {
       const Dp__Arena *arena = plan->roles[r]->arenas[i];
       if (arena->space == DP__SPACE__TRANSIENT && arena->bytes > transient) transient = arena->bytes;
     }
-  fprintf(out, "  %-32s %s\n", "activations, gradients, scratch", size_text((double)transient, text));
+  fprintf(out, "  %-32s %s\n", "activations, gradients, scratch", dp_plan_stages_bytes((double)transient, a));
 }
 
 // ---- what is moved --------------------------------------------------------------------------------------------------
 
-// Of the bytes that a device has, the larger of operand and result: how many of p devices' passes over the link.
+typedef enum {
+  AMONG,  // p devices: passes over the link times (p - 1) / p, of the larger of operand and result
+  PEER,   // one other device: the whole
+  HOST,   // host and device: what the device has of it
+} moves_between;
+
 static const struct {
   const char *op;
-  double passes;  // times (p - 1) / p
-  bool host;      // moved between host and device, whole
-} moves[] = {{"AllReduce", 2, false}, {"ReduceScatter", 1, false}, {"AllGather", 1, false}, {"AllToAll", 1, false},
-             {"Scatter", 1, true},    {"Broadcast", 1, true},      {"Gather", 1, true}};
+  moves_between between;
+  double passes;
+} moves[] = {{"AllReduce", AMONG, 2}, {"ReduceScatter", AMONG, 1}, {"AllGather", AMONG, 1},
+             {"AllToAll", AMONG, 1},  {"Send", PEER, 1},           {"Recv", PEER, 1},
+             {"Scatter", HOST, 1},    {"Broadcast", HOST, 1},      {"Gather", HOST, 1}};
 
 typedef struct {
   size_t count;
   double bytes;
 } moved;
 
-static double bytes_of(const Dp__Program *program, const Dp__Instruction *in) {
-  double bytes = 0;
-  for (size_t k = 0; k < in->n_inputs; k++) {
-    uint64_t from = in->inputs[k] ? program->tensors[in->inputs[k] - 1]->bytes : 0;
-    uint64_t to = k < in->n_outputs && in->outputs[k] ? program->tensors[in->outputs[k] - 1]->bytes : 0;
-    bytes += (double)(from > to ? from : to);
-  }
-  return bytes;
+static uint64_t operand_bytes(const Dp__Program *program, size_t count, const uint32_t *operands, size_t k) {
+  return k < count && operands[k] ? program->tensors[operands[k] - 1]->bytes : 0;
 }
 
-// Of a host transfer a device has the smaller part.
-static double part_of(const Dp__Program *program, const Dp__Instruction *in) {
-  uint64_t from = program->tensors[in->inputs[0] - 1]->bytes, to = program->tensors[in->outputs[0] - 1]->bytes;
-  return (double)(from < to ? from : to);
+static double bytes_of(const Dp__Program *program, const Dp__Instruction *in, moves_between between) {
+  double bytes = 0;
+  for (size_t k = 0; k < in->n_inputs; k++) {
+    uint64_t from = operand_bytes(program, in->n_inputs, in->inputs, k);
+    uint64_t to = operand_bytes(program, in->n_outputs, in->outputs, k);
+    bytes += (double)((from > to) == (between != HOST) ? from : to);
+  }
+  return bytes;
 }
 
 static void count(const Dp__Plan *plan, const Dp__Program *program, const Dp__Instruction *in, moved *table) {
   size_t axis = in->communication->n_axes ? in->communication->axes[0] : 0;
   for (size_t m = 0; m < DP_COUNT(moves); m++) {
     if (strcmp(moves[m].op, in->op)) continue;
-    double p = moves[m].host || axis >= plan->n_mesh ? 1 : (double)plan->mesh[axis]->size;
-    moved *entry = &table[(moves[m].host ? 0 : axis) * DP_COUNT(moves) + m];
+    double p = axis < plan->n_mesh ? (double)plan->mesh[axis]->size : 1;
+    moved *entry = &table[(moves[m].between == HOST ? 0 : axis) * DP_COUNT(moves) + m];
     entry->count++;
-    entry->bytes += moves[m].host ? part_of(program, in) : moves[m].passes * (p - 1) / p * bytes_of(program, in);
+    entry->bytes +=
+        moves[m].passes * (moves[m].between == AMONG ? (p - 1) / p : 1) * bytes_of(program, in, moves[m].between);
   }
 }
 
-static void print_program(const Dp__Plan *plan, const Dp__Program *program, FILE *out) {
+static void print_program(const Dp__Plan *plan, const Dp__Role *role, const Dp__Program *program, FILE *out) {
   moved table[DP_MAX_MESH * DP_COUNT(moves)] = {{0, 0}};
   char text[32];
   size_t computations = 0;
@@ -121,21 +138,28 @@ static void print_program(const Dp__Plan *plan, const Dp__Program *program, FILE
       else
         computations++;
     }
-  fprintf(out, "\n%s: %zu computations; a device moves\n", program->name, computations);
+  fprintf(out, "\n%s%s%s: %zu computations; a device moves\n", program->name, plan->n_roles > 1 ? ", " : "",
+          plan->n_roles > 1 ? role->name : "", computations);
   for (size_t i = 0; i < DP_COUNT(table); i++) {
     if (!table[i].count) continue;
-    const char *axis = moves[i % DP_COUNT(moves)].host ? "host" : plan->mesh[i / DP_COUNT(moves)]->name;
-    fprintf(out, "  %-14s %-17s %4zu times %12s\n", moves[i % DP_COUNT(moves)].op, axis, table[i].count,
-            size_text(table[i].bytes, text));
+    const bool host = moves[i % DP_COUNT(moves)].between == HOST;
+    fprintf(out, "  %-14s %-17s %4zu times %12s\n", moves[i % DP_COUNT(moves)].op,
+            host ? "host" : plan->mesh[i / DP_COUNT(moves)]->name, table[i].count,
+            dp_plan_stages_bytes(table[i].bytes, text));
   }
 }
 
-void dp_why_print(const Dp__Plan *plan, FILE *out) {
+dp_status dp_why_print(const Dp__Plan *plan, FILE *out) {
   fprintf(out, "strategy %s on", plan->strategy && *plan->strategy ? plan->strategy : "single");
   for (size_t a = 0; a < plan->n_mesh; a++)
     fprintf(out, "%s%s=%" PRId64, a ? "," : " ", plan->mesh[a]->name, plan->mesh[a]->size);
-  fprintf(out, ", batch %" PRId64 "; no pipeline stages, so no device waits for another's stage\n", plan->batch);
+  fprintf(out, ", batch %" PRId64 "%s\n", plan->batch,
+          plan->n_roles > 1 ? "" : "; no pipeline stages, so no device waits for another's stage");
   print_persistents(plan, out);
-  print_arenas(plan, out);
-  for (size_t p = 0; p < plan->roles[0]->n_programs; p++) print_program(plan, plan->roles[0]->programs[p], out);
+  print_held(plan, out);
+  dp_plan_stages_print(plan, out);
+  DP_TRY(dp_why_clock_print(plan, out));
+  for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+    for (size_t r = 0; r < plan->n_roles; r++) print_program(plan, plan->roles[r], plan->roles[r]->programs[p], out);
+  return DP_OK;
 }

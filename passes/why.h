@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "ir/base/base.h"
 #include "ir/plan.pb-c.h"
 
 #ifdef __cplusplus
@@ -11,7 +12,7 @@ extern "C" {
 #endif
 
 // The plan must have been checked. Bytes are those of the device that has most, at the largest batch.
-void dp_why_print(const Dp__Plan *plan, FILE *out);
+dp_status dp_why_print(const Dp__Plan *plan, FILE *out) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

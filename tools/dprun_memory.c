@@ -17,22 +17,36 @@ static uint64_t peak_resident(void) {
   return kib << 10;
 }
 
-static uint64_t arena_of(const Dp__Plan *plan, Dp__Space space) {
-  const Dp__Role *role = plan->roles[0];
+static uint64_t arena_of(const Dp__Role *role, Dp__Space space) {
   for (size_t i = 0; i < role->n_arenas; i++)
     if (role->arenas[i]->space == space) return role->arenas[i]->bytes;
   return 0;
 }
 
+static uint64_t device_bytes(const Dp__Role *role) {
+  return arena_of(role, DP__SPACE__PERSISTENT) + arena_of(role, DP__SPACE__TRANSIENT);
+}
+
+// Of a pipeline's stages the one whose devices have most.
+static const Dp__Role *largest_role(const Dp__Plan *plan) {
+  const Dp__Role *largest = plan->roles[0];
+  for (size_t r = 1; r < plan->n_roles; r++)
+    if (device_bytes(plan->roles[r]) > device_bytes(largest)) largest = plan->roles[r];
+  return largest;
+}
+
 static double mib(uint64_t bytes) { return (double)bytes / (1 << 20); }
 
 void dp_dprun_memory_report(dp_dprun *run) {
+  const Dp__Role *role = largest_role(run->plan);
+  uint64_t host =
+      dp_session_bytes(run->session, DP__SPACE__HOST_INPUT) + dp_session_bytes(run->session, DP__SPACE__HOST_OUTPUT);
   dp_metrics_bytes b = {
       .devices = (uint64_t)dp_mesh_devices(&dp_session_model(run->session)->mesh),
-      .persistent = arena_of(run->plan, DP__SPACE__PERSISTENT),
-      .transient = arena_of(run->plan, DP__SPACE__TRANSIENT),
-      .host_input = arena_of(run->plan, DP__SPACE__HOST_INPUT),
-      .host_output = arena_of(run->plan, DP__SPACE__HOST_OUTPUT),
+      .persistent = arena_of(role, DP__SPACE__PERSISTENT),
+      .transient = arena_of(role, DP__SPACE__TRANSIENT),
+      .host_input = arena_of(role, DP__SPACE__HOST_INPUT),
+      .host_output = arena_of(role, DP__SPACE__HOST_OUTPUT),
       .arenas_resident = dp_session_resident(run->session),
       .peak_resident = peak_resident(),
   };
@@ -43,9 +57,8 @@ void dp_dprun_memory_report(dp_dprun *run) {
   if (run->options->quiet) return;
   fprintf(
       stderr,
-      "memory: %.1f MiB of arenas (%llu device%s with %.1f, host %.1f), %.1f touched; peak resident %.1f, of it %.1f "
+      "memory: %.1f MiB of arenas (%llu device%s with %s%.1f, host %.1f), %.1f touched; peak resident %.1f, of it %.1f "
       "libraries, data and tables\n",
-      mib(b.arenas), (unsigned long long)b.devices, b.devices == 1 ? "" : "s", mib(b.persistent + b.transient),
-      mib(b.arenas - b.devices * (b.persistent + b.transient)), mib(b.arenas_resident), mib(b.peak_resident),
-      mib(b.other));
+      mib(b.arenas), (unsigned long long)b.devices, b.devices == 1 ? "" : "s", run->plan->n_roles > 1 ? "up to " : "",
+      mib(b.persistent + b.transient), mib(host), mib(b.arenas_resident), mib(b.peak_resident), mib(b.other));
 }
