@@ -1,0 +1,84 @@
+// A pipeline written out: two stages, two layers, momentum; the batch in micro-batches, each stage on one or more devices.
+//
+//   stage 0: h = Gemm(x, w1)                                    dw1 = Gemm(dh, x), w1 = SGD
+//   stage 1: scores = Gemm(h, w2), loss, ds, dw2, dh = Gemm(ds, w2),               w2 = SGD
+//
+// All micro-batches go forward, then all backward. No bytes are used twice, but where Accumulate works in place.
+#ifndef DP_TESTS_RUNTIME_STAGE_PLAN_H
+#define DP_TESTS_RUNTIME_STAGE_PLAN_H
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/verify/hand_plan.h"
+
+namespace dp_test {
+
+class StagePlan {
+ public:
+  static constexpr int kBatch = 8, kIn = 4, kHidden = 5, kClasses = 3;
+
+  // micro: micro-batches; 1: no such axis. data: devices of a stage. streams: transfers and copies have streams of their
+  // own, with events; else each stage has one.
+  StagePlan(int micro, int data, bool streams);
+  StagePlan(const StagePlan &) = delete;
+  StagePlan &operator=(const StagePlan &) = delete;
+
+  Dp__Program *Train(int stage) const { return plan->roles[stage]->programs[0]; }
+  // The first instruction of an operator in "train", as "Send".
+  Dp__Instruction *Find(int stage, const std::string &op) const;
+  // "" or what the checker says.
+  std::string Verify() const;
+
+  Arena arena;
+  dp_model *model = nullptr;
+  Dp__Plan *plan;
+
+ private:
+  struct Where {
+    std::string on = "R", over = "R";  // placements on micro and data
+    int first = 0, count = 0;          // micro-batches
+    Dp__Space space = DP__SPACE__TRANSIENT;
+    int64_t offset = -1;  // -1: bytes of its own
+  };
+  struct Made {
+    std::string stream;
+    uint32_t event;
+  };
+  ProgramWriter &On(int stage) { return *writers_[stage]; }
+  void Open(const std::string &program);
+  // A tensor; its label is the value's name and micro-batches: "h[0,1)".
+  std::string Make(int stage, const std::string &value, const Where &where);
+  static std::string Label(const std::string &value, int first, int count);
+  // Micro-batch j of a value.
+  static std::string At(const std::string &value, int j) { return Label(value, j, 1); }
+  Dp__Instruction *Do(int stage, const std::string &stream, const std::string &op, const std::string &node,
+                      const std::vector<std::string> &operands, const std::vector<std::string> &results);
+  void Over(Dp__Instruction *in, const std::string &axis, std::vector<dp_attr> attrs = {});
+  void Transfer(int from, const std::string &value, int j);
+  // What the micro-batches have of a value, which is at `where` for one, together on all of the stage's devices.
+  std::string Join(int stage, const std::string &value, const Where &where);
+  Where Split(int j) const { return {micro_ > 1 ? "S(0)" : "R", "S(0)", j, micro_ > 1}; }
+  Where Sum(int j) const { return {micro_ > 1 ? "P(sum)" : "R", "P(sum)", j, micro_ > 1}; }
+  void Home(int stage, const std::string &value);
+  void WriteBegin(int stage);
+  void WriteForward(int j);
+  void WriteBackward(int j);
+  void WriteUpdate(int stage, const std::string &w, const std::string &m);
+  void WriteTrain();
+  void WriteInit();
+
+  const int micro_, data_;
+  const bool streams_;
+  uint32_t channels_ = 0;
+  std::unique_ptr<ProgramWriter> writers_[2];
+  std::map<std::string, Made> made_[2];
+  int events_[2] = {0, 0};
+  int64_t used_[2] = {0, 0};  // bytes of the transient arenas
+};
+
+}  // namespace dp_test
+
+#endif
