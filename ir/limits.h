@@ -12,6 +12,7 @@ enum {
   // Plans (docs/plan.md).
   DP_LIMIT_PERSISTENTS = 4 << 20,
   DP_LIMIT_ROLES = 4096,
+  DP_LIMIT_HOMES = 16 << 20,        // of persistent values, on each stage that has it
   DP_LIMIT_PROGRAMS = 64,           // of a role
   DP_LIMIT_STREAMS = 16,            // of a program
   DP_LIMIT_INSTRUCTIONS = 4 << 20,  // of a program

@@ -88,16 +88,10 @@ static dp_status check_arena(dp_fault *fault, const Dp__Role *role, const Dp__Ar
 }
 
 static dp_status check_role(dp_fault *fault, const Dp__Plan *plan, const Dp__Role *role) {
-  if (!*role->name) return dp_rule_fail(fault, DP_RULE_FORM_MISSING, "a role has no name");
-  DP_TRY(check_devices(fault, plan, role));
   if (role->n_arenas > DP__SPACE__OFFLOAD || role->n_programs > DP_LIMIT_PROGRAMS)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "role '%s' has %zu arenas and %zu programs; at most %d and %d",
                         role->name, role->n_arenas, role->n_programs, DP__SPACE__OFFLOAD, DP_LIMIT_PROGRAMS);
   for (size_t i = 0; i < role->n_arenas; i++) DP_TRY(check_arena(fault, role, role->arenas[i]));
-  for (size_t i = 0; i < plan->n_persistents; i++) {
-    const Dp__Persistent *p = plan->persistents[i];
-    DP_TRY(dp_plan_check_range(fault, role, DP__SPACE__PERSISTENT, p->offset, p->bytes, p->name));
-  }
   for (size_t i = 0; i < role->n_programs; i++) {
     for (size_t k = 0; k < i; k++)
       if (!strcmp(role->programs[i]->name, role->programs[k]->name))
@@ -110,13 +104,93 @@ static dp_status check_role(dp_fault *fault, const Dp__Plan *plan, const Dp__Rol
   return DP_OK;
 }
 
+// Role r is stage r of the pipeline: its coordinate on the staged axis, all of every other. Without one there is one role.
+static dp_status check_stage(dp_fault *fault, const Dp__Plan *plan, size_t r, const dp_mesh *mesh) {
+  const Dp__Role *role = plan->roles[r];
+  for (int a = 0; a < mesh->n_axes; a++) {
+    bool staged = dp_mesh_is_staged(&mesh->axes[a]);
+    int64_t first = staged ? (int64_t)r : 0, count = staged ? 1 : mesh->axes[a].size;
+    if (role->devices[a]->first != first || role->devices[a]->count != count)
+      return dp_rule_fail(
+          fault, DP_RULE_FORM_ROLE,
+          "role '%s' takes %lld coordinates from %lld on of axis '%s'; role %zu takes %lld from %lld on", role->name,
+          (long long)role->devices[a]->count, (long long)role->devices[a]->first, mesh->axes[a].name, r,
+          (long long)count, (long long)first);
+    if (a && dp_mesh_is_sequential(&mesh->axes[a]))
+      return dp_rule_fail(fault, DP_RULE_FORM_ROLE, "axis '%s' is number %d of the mesh; it must be the first",
+                          mesh->axes[a].name, a);
+  }
+  return DP_OK;
+}
+
+// All roles are one program by its name, with one host.
+static dp_status check_alike(dp_fault *fault, const Dp__Role *first, const Dp__Role *role) {
+  bool alike = first->n_programs == role->n_programs;
+  for (size_t i = 0; i < role->n_programs && alike; i++)
+    alike = !strcmp(first->programs[i]->name, role->programs[i]->name) &&
+            first->programs[i]->graph == role->programs[i]->graph;
+  if (!alike)
+    return dp_rule_fail(fault, DP_RULE_FORM_ROLE,
+                        "roles '%s' and '%s' have not the same programs, of the same graphs, in the same order",
+                        first->name, role->name);
+  static const Dp__Space host[] = {DP__SPACE__HOST_INPUT, DP__SPACE__HOST_OUTPUT, DP__SPACE__OFFLOAD};
+  for (size_t i = 0; i < DP_COUNT(host); i++) {
+    const Dp__Arena *a = dp_plan_check_arena(first, host[i]), *b = dp_plan_check_arena(role, host[i]);
+    if (!a && !b) continue;
+    if (!a || !b || a->bytes != b->bytes || a->alignment != b->alignment)
+      return dp_rule_fail(fault, DP_RULE_FORM_ROLE,
+                          "roles '%s' and '%s' differ in their arenas of %s; the host has one", first->name, role->name,
+                          dp_plan_check_space(host[i]));
+  }
+  return DP_OK;
+}
+
+static dp_status check_roles(dp_fault *fault, const Dp__Plan *plan) {
+  dp_mesh mesh;
+  if (!plan->n_roles || plan->n_roles > DP_LIMIT_ROLES)
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu roles; 1 to %d are taken", plan->n_roles, DP_LIMIT_ROLES);
+  DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &mesh));
+  for (size_t r = 0; r < plan->n_roles; r++) {
+    if (!*plan->roles[r]->name) return dp_rule_fail(fault, DP_RULE_FORM_MISSING, "a role has no name");
+    DP_TRY(check_devices(fault, plan, plan->roles[r]));
+  }
+  if ((int64_t)plan->n_roles != dp_mesh_stages(&mesh))
+    return dp_rule_fail(fault, DP_RULE_FORM_ROLE, "%zu roles; one a stage is expected: %lld", plan->n_roles,
+                        (long long)dp_mesh_stages(&mesh));
+  for (size_t r = 0; r < plan->n_roles; r++) DP_TRY(check_stage(fault, plan, r, &mesh));
+  return DP_OK;
+}
+
+// Each home lies in the arenas of the stages that have it.
+static dp_status check_homes(dp_fault *fault, const Dp__Plan *plan) {
+  size_t homes = 0;
+  for (size_t i = 0; i < plan->n_persistents; i++) {
+    const Dp__Persistent *p = plan->persistents[i];
+    size_t count = p->n_stages ? p->n_stages : plan->n_roles;
+    homes += count;
+    if (homes > DP_LIMIT_HOMES)
+      return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "more than %d homes of persistent values", DP_LIMIT_HOMES);
+    for (size_t k = 0; k < count; k++) {
+      size_t stage = p->n_stages ? p->stages[k] : k;
+      if (stage >= plan->n_roles)
+        return dp_rule_fail(fault, DP_RULE_FORM_INDEX, "'%s' is on stage %zu of %zu", p->name, stage, plan->n_roles);
+      DP_TRY(dp_plan_check_range(fault, plan->roles[stage], DP__SPACE__PERSISTENT, p->offset, p->bytes, p->name));
+    }
+  }
+  return DP_OK;
+}
+
 dp_status dp_plan_check(const Dp__Plan *plan, dp_fault *fault) {
   dp_fault own;
   if (!fault) fault = &own;
   *fault = (dp_fault){0};
   DP_TRY(check_head(fault, plan));
-  if (!plan->n_roles || plan->n_roles > DP_LIMIT_ROLES)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu roles; 1 to %d are taken", plan->n_roles, DP_LIMIT_ROLES);
-  for (size_t i = 0; i < plan->n_roles; i++) DP_TRY(check_role(fault, plan, plan->roles[i]));
-  return DP_OK;
+  DP_TRY(check_roles(fault, plan));
+  for (size_t i = 0; i < plan->n_roles; i++) {
+    fault->role = plan->n_roles > 1 ? plan->roles[i]->name : NULL;
+    DP_TRY(check_role(fault, plan, plan->roles[i]));
+    fault->role = NULL;
+    DP_TRY(check_alike(fault, plan->roles[0], plan->roles[i]));
+  }
+  return check_homes(fault, plan);
 }

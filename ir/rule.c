@@ -14,7 +14,8 @@ static const struct {
     [DP_RULE_FORM_ALIGN] = {"FORM.ALIGN", "offsets have their arena's alignment"},
     [DP_RULE_FORM_LIMIT] = {"FORM.LIMIT", "numbers lie within their limits"},
     [DP_RULE_FORM_GRAPH] = {"FORM.GRAPH", "logical graphs and persistent values are well-formed"},
-    [DP_RULE_FORM_ROLE] = {"FORM.ROLE", "one role covers the mesh"},
+    [DP_RULE_FORM_ROLE] = {"FORM.ROLE",
+                           "roles are the stages of the mesh, in order, alike in programs and host memory"},
     [DP_RULE_TENSOR_TYPE] = {"TENSOR.TYPE", "a tensor has its value's element type"},
     [DP_RULE_TENSOR_PLACEMENT] = {"TENSOR.PLACEMENT", "a tensor's placements are legal for its value's shape"},
     [DP_RULE_TENSOR_BYTES] = {"TENSOR.BYTES", "a tensor has room for the largest shard"},
@@ -33,6 +34,10 @@ static const struct {
     [DP_RULE_MEANING_ROW] = {"MEANING.ROW", "on each mesh axis the placements are a row of the operator"},
     [DP_RULE_MEANING_CONVERSION] = {"MEANING.CONVERSION",
                                     "communication keeps the value and converts one axis rightly"},
+    [DP_RULE_MEANING_MICRO] = {"MEANING.MICRO",
+                               "an instruction is of one micro-batch; adjacent sets are united, once each"},
+    [DP_RULE_MEANING_TRANSFER] = {"MEANING.TRANSFER",
+                                  "a Send and a Recv of another stage carry one value on a channel"},
     [DP_RULE_MEANING_UNDEFINED] = {"MEANING.UNDEFINED", "what is read was written, whole, and not overwritten"},
     [DP_RULE_MEANING_CONTENT] = {"MEANING.CONTENT", "what is read is the value, placed as said"},
     [DP_RULE_MEANING_STALE] = {"MEANING.STALE", "what is read is of the version said"},
@@ -48,20 +53,22 @@ const char *dp_rule_name(dp_rule rule) { return rule < DP_RULE_COUNT ? rules[rul
 
 const char *dp_rule_what(dp_rule rule) { return rule < DP_RULE_COUNT ? rules[rule].what : ""; }
 
-// "program train, stream comm, instruction 3 (dp.AllReduce): "
+// "role stage1, program train, stream comm, instruction 3 (dp.AllReduce): "
 static void print_place(const dp_fault *fault, char *text, size_t bytes) {
   const char *domain = fault->op_domain ? fault->op_domain : "";
+  char role[256] = "";
+  if (fault->role) snprintf(role, sizeof role, "role %s%s", fault->role, fault->program ? ", " : ": ");
   if (!fault->program)
-    *text = 0;
+    snprintf(text, bytes, "%s", role);
   else if (!fault->stream)
-    snprintf(text, bytes, "program %s: ", fault->program);
+    snprintf(text, bytes, "%sprogram %s: ", role, fault->program);
   else
-    snprintf(text, bytes, "program %s, stream %s, instruction %zu (%s%s%s): ", fault->program, fault->stream,
+    snprintf(text, bytes, "%sprogram %s, stream %s, instruction %zu (%s%s%s): ", role, fault->program, fault->stream,
              fault->instruction, domain, *domain ? "." : "", fault->op ? fault->op : "");
 }
 
 dp_status dp_rule_fail(dp_fault *fault, dp_rule rule, const char *format, ...) {
-  char place[512], text[1024];
+  char place[768], text[1024];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
@@ -73,7 +80,7 @@ dp_status dp_rule_fail(dp_fault *fault, dp_rule rule, const char *format, ...) {
 
 dp_status dp_rule_wrap(dp_fault *fault, dp_rule rule, dp_status status) {
   if (!status || dp_status_code(status) == DP_EX_MEMORY) return status;
-  char place[512];
+  char place[768];
   fault->rule = rule;
   print_place(fault, place, sizeof place);
   return dp_status_context(status, "%srule %s", place, dp_rule_name(rule));

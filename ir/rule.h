@@ -38,6 +38,8 @@ typedef enum {
   DP_RULE_MEANING_OPERANDS,
   DP_RULE_MEANING_ROW,
   DP_RULE_MEANING_CONVERSION,
+  DP_RULE_MEANING_MICRO,
+  DP_RULE_MEANING_TRANSFER,
   DP_RULE_MEANING_UNDEFINED,
   DP_RULE_MEANING_CONTENT,
   DP_RULE_MEANING_STALE,
@@ -56,6 +58,7 @@ const char *dp_rule_what(dp_rule rule);  // what it demands, in one line
 // A breach and its place. The strings are the plan's.
 typedef struct {
   dp_rule rule;
+  const char *role;            // NULL: the plan has one
   const char *program;         // NULL: the plan as a whole
   const char *stream;          // NULL: the program as a whole
   size_t instruction;          // of the stream, from 0

@@ -19,10 +19,6 @@ static const conversion conversions[] = {
 
 // ---- host and devices -----------------------------------------------------------------------------------------------
 
-static bool is_on_device(const dp_checker_tensor *t) {
-  return t->claim->space == DP__SPACE__PERSISTENT || t->claim->space == DP__SPACE__TRANSIENT;
-}
-
 static bool has(const dp_checker *c, const dp_checker_tensor *t, dp_placement_kind kind) {
   for (int a = 0; a < c->model->mesh.n_axes; a++)
     if (t->at[a].kind == kind) return true;
@@ -35,12 +31,15 @@ static dp_status check_transfer(dp_checker *c, uint32_t step, const dp_checker_t
   bool gather = !strcmp(in->op, "Gather");
   const dp_checker_tensor *host = gather ? to : from, *device = gather ? from : to;
   Dp__Space space = gather ? DP__SPACE__HOST_OUTPUT : DP__SPACE__HOST_INPUT;
-  if (host->claim->space != space || !is_on_device(device))
+  if (host->claim->space != space || !dp_checker_is_on_device(device))
     return dp_checker_fail(c, step, DP_RULE_TENSOR_SPACE, "it goes from %s to %s memory; %s expected",
                            dp_checker_space(from->claim->space), dp_checker_space(to->claim->space),
                            gather ? "a device's to host output is" : "host input to a device's is");
   if (!dp_checker_is_whole(c, host->at)) return FAIL("the host's '%s' is not whole", host->value->name);
   if (has(c, device, DP_PARTIAL)) return FAIL("the devices' '%s' is a partial result", device->value->name);
+  if (device->count > !gather)
+    return FAIL("'%s' is of micro-batches [%u,%u); the host gets what is of all and gives what is of one or all",
+                device->value->name, device->first, device->first + device->count);
   if (!gather && has(c, device, DP_SHARD) != !strcmp(in->op, "Scatter"))
     return FAIL("Scatter gives each device its part, Broadcast gives each the whole");
   const Dp__Communication *m = in->communication;
@@ -51,24 +50,24 @@ static dp_status check_transfer(dp_checker *c, uint32_t step, const dp_checker_t
 
 // ---- devices --------------------------------------------------------------------------------------------------------
 
-// The axis, named by attribute and communication alike.
-static dp_status find_axis(dp_checker *c, uint32_t step, int *axis) {
+dp_status dp_checker_axis(dp_checker *c, uint32_t step, int *axis) {
   const Dp__Instruction *in = c->steps[step].claim;
   const Dp__Attribute *a = in->n_attributes == 1 ? in->attributes[0] : NULL;
   if (!a || strcmp(a->name, "axis") || a->kind != DP_ATTR_STRING)
     return FAIL("one attribute, 'axis', is expected: the name of a mesh axis");
   *axis = dp_mesh_find(&c->model->mesh, a->s);
   if (*axis < 0) return FAIL("the mesh has no axis '%s'", a->s);
-  if (!in->communication || in->communication->n_axes != 1 || in->communication->axes[0] != (uint32_t)*axis)
+  const Dp__Communication *m = in->communication;
+  if (!m || m->n_axes != 1 || m->axes[0] != (uint32_t)*axis)
     return FAIL("its axis is '%s', which its communication does not say", a->s);
+  if (m->n_peer || m->channel) return FAIL("it has a channel or peers, which only Send and Recv have");
   return DP_OK;
 }
 
-// Splits of one dim nest in mesh order: a split or join on an axis is right when no later axis splits the dim too.
-static bool is_innermost(const dp_checker *c, const dp_placement *at, int axis, dp_placement changed) {
-  if (changed.kind != DP_SHARD) return true;
+bool dp_checker_is_innermost(const dp_checker *c, const dp_placement *at, int axis) {
+  if (at[axis].kind != DP_SHARD) return true;
   for (int later = axis + 1; later < c->model->mesh.n_axes; later++)
-    if (at[later].kind == DP_SHARD && at[later].dim == changed.dim) return false;
+    if (at[later].kind == DP_SHARD && at[later].dim == at[axis].dim) return false;
   return true;
 }
 
@@ -76,11 +75,11 @@ static dp_status check_collective(dp_checker *c, uint32_t step, const conversion
                                   const dp_checker_tensor *to) {
   int axis = -1;
   char a[256], b[256];
-  DP_TRY(find_axis(c, step, &axis));
+  DP_TRY(dp_checker_axis(c, step, &axis));
   const char *name = c->model->mesh.axes[axis].name;
-  dp_checker_placements_print(c, from->at, a, sizeof a);
-  dp_checker_placements_print(c, to->at, b, sizeof b);
-  if (!is_on_device(from) || !is_on_device(to))
+  dp_checker_part_print(c, from, a, sizeof a);
+  dp_checker_part_print(c, to, b, sizeof b);
+  if (!dp_checker_is_on_device(from) || !dp_checker_is_on_device(to))
     return dp_checker_fail(c, step, DP_RULE_TENSOR_SPACE, "it goes from %s to %s memory; devices' is expected",
                            dp_checker_space(from->claim->space), dp_checker_space(to->claim->space));
   for (int i = 0; i < c->model->mesh.n_axes; i++)
@@ -89,8 +88,15 @@ static dp_status check_collective(dp_checker *c, uint32_t step, const conversion
   if (from->at[axis].kind != rule->from || to->at[axis].kind != rule->to ||
       dp_placement_equal(from->at[axis], to->at[axis]))
     return FAIL("from %s to %s on axis '%s' is not what it does", a, b, name);
-  if (!is_innermost(c, from->at, axis, from->at[axis]) || !is_innermost(c, to->at, axis, to->at[axis]))
+  if (!dp_checker_is_innermost(c, from->at, axis) || !dp_checker_is_innermost(c, to->at, axis))
     return FAIL("from %s to %s on axis '%s': a later axis splits the same dim and has to be joined first", a, b, name);
+  // On the sequential axis there is nobody to meet: a device takes a part of what it has, by itself.
+  if (axis == c->pipe || (axis == c->micro && strcmp(rule->op, "Slice")))
+    return FAIL("axis '%s' has no devices that could meet", name);
+  if (axis != c->micro && (from->first != to->first || from->count != to->count))
+    return FAIL("from %s to %s it changes the micro-batches", a, b);
+  if (dp_checker_is_joined(c, from) || dp_checker_is_joined(c, to))
+    return FAIL("from %s to %s: parts of several micro-batches are for Accumulate alone", a, b);
   int32_t reduction = rule->from == DP_PARTIAL ? (int32_t)from->at[axis].reduction : 0;
   if (c->steps[step].claim->communication->reduction != reduction)
     return FAIL("it reduces by %s; '%s' is partial by %s", reduction ? "sum" : "maximum", from->value->name,
@@ -116,6 +122,8 @@ static dp_status check_pair(dp_checker *c, uint32_t step, size_t k) {
 
 dp_status dp_checker_conversion(dp_checker *c, uint32_t step) {
   const Dp__Instruction *in = c->steps[step].claim;
+  if (!strcmp(in->op, "Accumulate")) return dp_checker_accumulate(c, step);
+  if (!strcmp(in->op, "Send") || !strcmp(in->op, "Recv")) return dp_checker_transfer_step(c, step);
   bool bucket = !strcmp(in->op, "AllReduce");
   if (in->n_nodes || !in->n_inputs || in->n_inputs != in->n_outputs || (in->n_inputs > 1 && !bucket))
     return FAIL("communication has %s and no logical node",

@@ -22,6 +22,12 @@ static dp_status check_home(dp_checker *c, const Dp__Update *entry, const char *
                                 verb, p->name, entry->value);
 }
 
+static bool is_at_home(const dp_checker *c, const dp_persistent *p) {
+  for (int i = 0; i < p->n_stages; i++)
+    if ((uint32_t)p->stages[i] == c->n_role) return true;
+  return !p->n_stages;
+}
+
 // A logical graph may know a persistent value by several of its own.
 static dp_status check_found(dp_checker *c, const Dp__Update *entry) {
   const dp_value *value = c->tensors[entry->value].value;
@@ -29,6 +35,9 @@ static dp_status check_found(dp_checker *c, const Dp__Update *entry) {
     return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
                            "it finds '%s' as '%s', which is something else",
                            c->model->persistents[entry->persistent].name, value->name);
+  if (!is_at_home(c, &c->model->persistents[entry->persistent]))
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME, "it finds '%s', which is not on this stage",
+                           c->model->persistents[entry->persistent].name);
   c->found[entry->persistent] = (int32_t)entry->value;
   return check_home(c, entry, "finds");
 }
@@ -39,18 +48,19 @@ static dp_status check_left(dp_checker *c) {
     if (c->left[entry->persistent] >= 0)
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "it leaves '%s' twice",
                              c->model->persistents[entry->persistent].name);
+    if (!is_at_home(c, &c->model->persistents[entry->persistent]))
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME, "it leaves '%s', which is not on this stage",
+                             c->model->persistents[entry->persistent].name);
     DP_TRY(check_home(c, entry, "leaves"));
     c->left[entry->persistent] = (int32_t)entry->value;
     c->tensors[entry->value].left = (int32_t)entry->persistent;
   }
-  if (c->program->n_left > (size_t)c->graph->n_updates)
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
-                           "it leaves %zu persistent values changed; its logical graph updates %d", c->program->n_left,
-                           c->graph->n_updates);
+  uint64_t updates = 0;
   for (int u = 0; u < c->graph->n_updates; u++) {
     const dp_update *update = &c->graph->updates[u];
     const dp_persistent *p = &c->model->persistents[update->persistent];
     int32_t t = c->left[update->persistent];
+    if (!is_at_home(c, p)) continue;
     if (t < 0)
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
                              "the logical graph updates '%s'; the program does not say where it leaves it", p->name);
@@ -62,8 +72,13 @@ static dp_status check_left(dp_checker *c) {
       if (strcmp(c->program->name, "init"))
         return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "it updates '%s', which is %s", p->name,
                                p->frozen ? "frozen" : "a constant");
+    updates++;
   }
-  c->report->updates += (uint64_t)c->graph->n_updates;
+  if (c->program->n_left > updates)
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
+                           "it leaves %zu persistent values changed; its logical graph updates %llu of those here",
+                           c->program->n_left, (unsigned long long)updates);
+  c->report->updates += updates;
   return DP_OK;
 }
 
@@ -117,22 +132,22 @@ static dp_status check_inputs(dp_checker *c) {
   return DP_OK;
 }
 
+// Each output is given by one role; that none is missing is seen when all have been (roles.c).
 static dp_status check_outputs(dp_checker *c) {
-  if (c->program->n_outputs > (size_t)c->graph->n_outputs)
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_OUTPUT,
-                           "it gives %zu outputs; its logical graph has %d", c->program->n_outputs,
-                           c->graph->n_outputs);
-  for (int o = 0; o < c->graph->n_outputs; o++) {
-    const dp_output *output = &c->graph->outputs[o];
-    const Dp__Binding *b = NULL;
-    for (size_t i = 0; i < c->program->n_outputs && !b; i++)
-      if (!strcmp(c->program->outputs[i]->name, output->name)) b = c->program->outputs[i];
-    if (!b)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_OUTPUT, "it does not give output '%s'",
-                             output->name);
-    if (c->tensors[b->tensor].value != output->value)
+  for (size_t i = 0; i < c->program->n_outputs; i++) {
+    const Dp__Binding *b = c->program->outputs[i];
+    int o = 0;
+    while (o < c->graph->n_outputs && strcmp(b->name, c->graph->outputs[o].name)) o++;
+    if (o == c->graph->n_outputs)
+      return dp_checker_fail_tensor(c, b->tensor, DP_RULE_MEANING_OUTPUT,
+                                    "it gives output '%s', which its logical graph has not", b->name);
+    if (c->tensors[b->tensor].value != c->graph->outputs[o].value)
       return dp_checker_fail_tensor(c, b->tensor, DP_RULE_MEANING_OUTPUT, "it gives '%s' as output '%s', which is '%s'",
-                                    c->tensors[b->tensor].value->name, output->name, output->value->name);
+                                    c->tensors[b->tensor].value->name, b->name, c->graph->outputs[o].value->name);
+    if (c->shared.given[o])
+      return dp_checker_fail_tensor(c, b->tensor, DP_RULE_MEANING_OUTPUT, "it gives output '%s', as role %s does",
+                                    b->name, c->plan->roles[c->shared.given[o] - 1]->name);
+    c->shared.given[o] = c->n_role + 1;
     DP_TRY(check_host(c, b, DP__SPACE__HOST_OUTPUT, DP_RULE_MEANING_OUTPUT));
   }
   c->report->outputs += c->program->n_outputs;
@@ -140,14 +155,10 @@ static dp_status check_outputs(dp_checker *c) {
 }
 
 dp_status dp_checker_ends(dp_checker *c) {
-  size_t count = (size_t)c->model->n_persistents;
   for (int s = 0; s < DP_CHECKER_SPACES; s++) c->spans[s] = dp_spans_create(c->arena);
-  c->found = dp_alloc_n(c->arena, count, sizeof *c->found);
-  c->left = dp_alloc_n(c->arena, count, sizeof *c->left);
-  c->writes = dp_alloc_n(c->arena, count, sizeof *c->writes);
-  if (count) {
-    memset(c->found, 0xff, count * sizeof *c->found);
-    memset(c->left, 0xff, count * sizeof *c->left);
+  for (const int32_t *p = dp_checker_homes(c); p < dp_checker_homes_end(c); p++) {
+    c->found[*p] = c->left[*p] = -1;
+    c->writes[*p] = 0;
   }
   for (size_t i = 0; i < c->program->n_found; i++) DP_TRY(check_found(c, c->program->found[i]));
   DP_TRY(check_left(c));

@@ -22,10 +22,10 @@ static void put(dp_checker *c, Dp__Space space, uint64_t begin, uint64_t end, ui
 // Homes at the start: all that has a value, whether the program knows of it or not.
 static void put_found(dp_checker *c) {
   bool init = !strcmp(c->program->name, "init");
-  for (int32_t p = 0; p < c->model->n_persistents; p++) {
-    const dp_persistent *home = &c->model->persistents[p];
+  for (const int32_t *p = dp_checker_homes(c); p < dp_checker_homes_end(c); p++) {
+    const dp_persistent *home = &c->model->persistents[*p];
     bool defined = !init || home->init.kind == DP_INIT_TENSOR;
-    put(c, DP__SPACE__PERSISTENT, home->offset, home->offset + home->bytes, defined ? found_content(c, p) : 0);
+    put(c, DP__SPACE__PERSISTENT, home->offset, home->offset + home->bytes, defined ? found_content(c, *p) : 0);
   }
 }
 
@@ -37,8 +37,8 @@ static bool matches(const dp_checker *c, uint32_t content, const dp_checker_tens
     return t->value->kind == DP_VALUE_PERSISTENT && t->value->persistent == p && !t->claim->version &&
            dp_checker_placed_alike(c, t->at, c->model->persistents[p].placements);
   const dp_checker_tensor *is = &c->tensors[content - 1];
-  return is == t || (is->value == t->value && is->claim->version == t->claim->version &&
-                     dp_checker_placed_alike(c, is->at, t->at));
+  return is == t || (is->value == t->value && is->claim->version == t->claim->version && is->first == t->first &&
+                     is->count == t->count && dp_checker_placed_alike(c, is->at, t->at));
 }
 
 // Of the persistent value that the tensor is a version of; -1: none.
@@ -59,10 +59,10 @@ static dp_status fail_content(dp_checker *c, uint32_t step, const char *what, ui
     return dp_checker_fail(c, step, DP_RULE_MEANING_STALE, "%s is '%s' as it %s; its bytes hold it as it %s", what,
                            c->model->persistents[has].name, t->left >= 0 ? "is left" : "was found",
                            t->left >= 0 ? "was found" : "is left");
-  return dp_checker_fail(c, step, DP_RULE_MEANING_CONTENT,
-                         "%s is said to be '%s' placed %s; its bytes hold '%s' placed %s", what, t->value->name,
-                         dp_checker_placements_print(c, t->at, a, sizeof a), name,
-                         dp_checker_placements_print(c, at, b, sizeof b));
+  return dp_checker_fail(
+      c, step, DP_RULE_MEANING_CONTENT, "%s is said to be '%s' placed %s; its bytes hold '%s' placed %s", what,
+      t->value->name, dp_checker_part_print(c, t, a, sizeof a), name,
+      is ? dp_checker_part_print(c, is, b, sizeof b) : dp_checker_placements_print(c, at, b, sizeof b));
 }
 
 static dp_status fail_missing(dp_checker *c, uint32_t step, const char *what, const dp_span *span,
@@ -135,7 +135,8 @@ static dp_status check_end(dp_checker *c) {
     snprintf(what, sizeof what, "output '%.100s'", c->program->outputs[i]->name);
     DP_TRY(look_up(c, DP_CHECKER_PROGRAM, what, &c->tensors[c->program->outputs[i]->tensor]));
   }
-  for (int32_t p = 0; p < c->model->n_persistents; p++) {
+  for (const int32_t *at = dp_checker_homes(c); at < dp_checker_homes_end(c); at++) {
+    const int32_t p = *at;
     const dp_persistent *home = &c->model->persistents[p];
     if (c->left[p] >= 0 && !c->writes[p])
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "no instruction updates '%s'", home->name);

@@ -1,4 +1,4 @@
-// The plan as a whole: its one role, logical graphs, persistent values and their homes, and what init defines.
+// The plan as a whole: its roles, logical graphs, persistent values and their homes, and what init defines.
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,18 +17,7 @@ bool dp_checker_bytes(const dp_checker *c, const dp_type *type, const dp_placeme
   return true;
 }
 
-// ---- role and graphs ------------------------------------------------------------------------------------------------
-
-static dp_status check_role(dp_checker *c) {
-  const Dp__Plan *plan = c->plan;
-  c->role = plan->roles[0];
-  bool all = plan->n_roles == 1;
-  for (size_t a = 0; a < plan->n_mesh; a++)
-    all &= c->role->devices[a]->first == 0 && c->role->devices[a]->count == plan->mesh[a]->size;
-  if (all) return DP_OK;
-  return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_ROLE,
-                         "%zu roles; one that covers the whole mesh is expected", plan->n_roles);
-}
+// ---- graphs ---------------------------------------------------------------------------------------------------------
 
 static dp_status read_graph(dp_checker *c, size_t i) {
   dp_graph *graph;
@@ -48,6 +37,13 @@ static dp_status read_graph(dp_checker *c, size_t i) {
 static dp_status check_home(dp_checker *c, const dp_persistent *p) {
   char text[256];
   uint64_t bytes;
+  const int whole[] = {c->micro, c->pipe};
+  for (size_t i = 0; i < DP_COUNT(whole); i++)
+    if (whole[i] >= 0 && p->placements[whole[i]].kind != DP_REPLICATE)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+                             "'%s' lives as %s: on axis '%s', which is not one of devices, it must be whole", p->name,
+                             dp_checker_placements_print(c, p->placements, text, sizeof text),
+                             c->model->mesh.axes[whole[i]].name);
   for (int a = 0; a < c->model->mesh.n_axes; a++)
     if (p->placements[a].kind == DP_PARTIAL)
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
@@ -69,13 +65,22 @@ static int by_offset(const void *a, const void *b) {
   return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-static dp_status check_homes(dp_checker *c) {
-  size_t count = (size_t)c->model->n_persistents;
-  const dp_persistent **sorted = dp_alloc_n(c->plan_arena, count, sizeof *sorted);
-  for (size_t i = 0; i < count; i++) {
-    sorted[i] = &c->model->persistents[i];
-    DP_TRY(check_home(c, sorted[i]));
+// Which persistent values each role has homes of.
+static void find_homes(dp_checker *c) {
+  c->homes = dp_alloc_n(c->plan_arena, c->plan->n_roles, sizeof *c->homes);
+  for (int32_t i = 0; i < c->model->n_persistents; i++) {
+    const dp_persistent *p = &c->model->persistents[i];
+    size_t count = p->n_stages ? (size_t)p->n_stages : c->plan->n_roles;
+    for (size_t k = 0; k < count; k++) {
+      size_t role = p->n_stages ? (size_t)p->stages[k] : k;
+      DP_PUSH(c->plan_arena, c->homes[role].persistents, c->homes[role].count, i);
+    }
   }
+}
+
+static dp_status check_homes(dp_checker *c, const int32_t *homes, size_t count) {
+  const dp_persistent **sorted = dp_alloc_n(c->plan_arena, count, sizeof *sorted);
+  for (size_t i = 0; i < count; i++) sorted[i] = &c->model->persistents[homes[i]];
   qsort(sorted, count, sizeof *sorted, by_offset);
   for (size_t i = 1; i < count; i++)
     if (sorted[i - 1]->offset + sorted[i - 1]->bytes > sorted[i]->offset)
@@ -86,10 +91,11 @@ static dp_status check_homes(dp_checker *c) {
 
 dp_status dp_checker_model(dp_checker *c) {
   const Dp__Plan *plan = c->plan;
-  DP_TRY(check_role(c));
   c->model = dp_model_create(c->plan_arena, plan->name);
   c->model->batch = plan->batch;
   DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &c->model->mesh));
+  c->micro = dp_mesh_find(&c->model->mesh, DP_MESH_MICRO);
+  c->pipe = dp_mesh_find(&c->model->mesh, DP_MESH_PIPE);
   for (size_t i = 0; i < plan->n_persistents; i++) {
     dp_persistent p;
     DP_TRY(dp_rule_wrap(dp_checker_at(c, DP_CHECKER_PROGRAM), DP_RULE_FORM_GRAPH,
@@ -97,21 +103,34 @@ dp_status dp_checker_model(dp_checker *c) {
     if (dp_model_find_persistent(c->model, p.name) >= 0)
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_GRAPH, "two persistent values are called '%s'",
                              p.name);
+    DP_TRY(check_home(c, &p));
     dp_model_add_persistent(c->model, &p);
   }
-  DP_TRY(check_homes(c));
+  find_homes(c);
+  c->found = dp_alloc_n(c->plan_arena, plan->n_persistents, sizeof *c->found);
+  c->left = dp_alloc_n(c->plan_arena, plan->n_persistents, sizeof *c->left);
+  c->writes = dp_alloc_n(c->plan_arena, plan->n_persistents, sizeof *c->writes);
+  for (size_t r = 0; r < plan->n_roles; r++) {
+    c->role = plan->roles[r];
+    DP_TRY(check_homes(c, c->homes[r].persistents, (size_t)c->homes[r].count));
+  }
+  c->role = NULL;
   c->graphs = dp_alloc_n(c->plan_arena, plan->n_graphs, sizeof *c->graphs);
   for (size_t i = 0; i < plan->n_graphs; i++) DP_TRY(read_graph(c, i));
   c->report->devices = (uint64_t)dp_mesh_devices(&c->model->mesh);
   c->report->persistents = plan->n_persistents;
+  c->report->stages = plan->n_roles;
+  c->report->microbatches = (uint64_t)dp_mesh_microbatches(&c->model->mesh);
   return DP_OK;
 }
 
 // ---- init -----------------------------------------------------------------------------------------------------------
 
+// All roles have the same programs (ir/plan_check.c).
 static const dp_graph *find_graph(const dp_checker *c, const char *program) {
-  for (size_t i = 0; i < c->role->n_programs; i++)
-    if (!strcmp(c->role->programs[i]->name, program)) return c->graphs[c->role->programs[i]->graph];
+  const Dp__Role *role = c->plan->roles[0];
+  for (size_t i = 0; i < role->n_programs; i++)
+    if (!strcmp(role->programs[i]->name, program)) return c->graphs[role->programs[i]->graph];
   return NULL;
 }
 
@@ -156,6 +175,24 @@ static dp_status check_programs(dp_checker *c) {
   return check_updates(c, "infer");
 }
 
+// Values on several stages are copies of one: nothing may change them apart.
+static dp_status check_copies(dp_checker *c) {
+  const Dp__Role *role = c->plan->roles[0];
+  for (size_t i = 0; i < role->n_programs; i++) {
+    const dp_graph *graph = c->graphs[role->programs[i]->graph];
+    if (!strcmp(role->programs[i]->name, "init")) continue;
+    for (int u = 0; u < graph->n_updates; u++) {
+      const dp_persistent *p = &c->model->persistents[graph->updates[u].persistent];
+      size_t stages = p->n_stages ? (size_t)p->n_stages : c->plan->n_roles;
+      if (stages > 1)
+        return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+                               "'%s' lives on %zu stages; program %s updates it, so it must live on one", p->name,
+                               stages, role->programs[i]->name);
+    }
+  }
+  return DP_OK;
+}
+
 dp_status dp_checker_init(dp_checker *c) {
   const dp_graph *init = find_graph(c, "init");
   bool *defined = dp_alloc_n(c->plan_arena, (size_t)c->model->n_persistents, sizeof *defined);
@@ -168,5 +205,6 @@ dp_status dp_checker_init(dp_checker *c) {
                                     : "'%s' has no data, and no program init gives it a first value",
                            c->model->persistents[p].name);
   }
+  DP_TRY(check_copies(c));
   return check_programs(c);
 }

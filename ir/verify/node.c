@@ -155,5 +155,6 @@ dp_status dp_checker_node(dp_checker *c, dp_arena *rows, uint32_t step) {
   DP_TRY(check_kernel(c, step, node));
   if (dp_op_is(s->op, DP_OP_UPDATE)) DP_TRY(check_update(c, step));
   c->report->nodes++;
+  DP_TRY(dp_checker_micro_node(c, step));
   return check_rows(c, rows, step, node);
 }

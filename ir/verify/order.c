@@ -40,6 +40,9 @@ static bool same_count(const dp_shape *a, const dp_shape *b) {
 static bool may_replace(const dp_checker *c, uint32_t step, int32_t r, int32_t o) {
   const dp_checker_step *s = &c->steps[step];
   if (dp_op_is(s->op, DP_OP_UPDATE)) return r == o;
+  // What several micro-batches have made so far lies as the whole tensor does; one micro-batch's part alone does not.
+  if (!strcmp(s->op->domain, "dp") && !strcmp(s->op->name, "Accumulate"))
+    return !o && dp_checker_input(c, s->claim, 0)->needed == dp_checker_output(c, s->claim, 0)->needed;
   if (dp_op_is(s->op, DP_OP_COMMUNICATION)) return r == o && !strcmp(s->op->name, "AllReduce");
   if (!dp_op_is(s->op, DP_OP_ELEMENTWISE) || r || o) return false;
   const dp_type *result = &dp_checker_output(c, s->claim, 0)->value->type;
@@ -153,7 +156,9 @@ static bool is_collective(const dp_op *op) {
   return false;
 }
 
-// Whatever group they are of: every device is in one group of each axis, so any two collectives share devices.
+// Whatever group they are of: every device of the role is in one group of each axis, so any two collectives share devices.
+// Those of two roles share none. A Send and its Recv meet nobody else, and wait on streams where nothing hinders what is
+// ready; that they get there deadlock.c shows.
 static dp_status check_collectives(dp_checker *c) {
   uint32_t last = UINT32_MAX;
   char text[512];
@@ -174,8 +179,8 @@ dp_status dp_checker_order(dp_checker *c) {
   races r = {.c = c};
   for (int s = 0; s < DP_CHECKER_SPACES; s++) r.spans[s] = dp_spans_create(c->arena);
   // What a program finds is there before it starts, to be read before it is overwritten.
-  for (int32_t p = 0; p < c->model->n_persistents; p++) {
-    const dp_persistent *home = &c->model->persistents[p];
+  for (const int32_t *p = dp_checker_homes(c); p < dp_checker_homes_end(c); p++) {
+    const dp_persistent *home = &c->model->persistents[*p];
     dp_span span = {.begin = home->offset, .end = home->offset + home->bytes};
     if (home->bytes) dp_spans_put(r.spans[DP__SPACE__PERSISTENT], &span);
   }

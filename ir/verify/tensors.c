@@ -1,4 +1,6 @@
 // A program's tensors: what each claims to be agrees with the logical value that it stands for.
+#include <string.h>
+
 #include "ir/proto.h"
 #include "ir/verify/checker.h"
 
@@ -7,17 +9,11 @@ static dp_status check_form(dp_checker *c, size_t i, const dp_checker_tensor *t)
   if (m->dtype != (int32_t)t->value->type.dtype)
     return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_TYPE, "tensor %zu is %s, its value '%s' is %s", i,
                                   dp_type_name((dp_dtype)m->dtype), t->value->name, dp_type_name(t->value->type.dtype));
-  if (m->layout != DP__LAYOUT__PLAIN || m->stage)
+  if (m->layout != DP__LAYOUT__PLAIN || m->stage != c->n_role)
     return dp_checker_fail_tensor(
         c, i, DP_RULE_TENSOR_LAYOUT,
-        "tensor %zu ('%s') has layout %d and stage %u; kernels know the plain layout, and stage 0", i, t->value->name,
-        m->layout, m->stage);
-  const Dp__MicroSet *micro = m->micro;
-  if (micro && (micro->first || micro->count > 1 || micro->of > 1))
-    return dp_checker_fail_tensor(
-        c, i, DP_RULE_TENSOR_LAYOUT,
-        "tensor %zu ('%s') is of micro-batches %u and %u more of %u; the whole batch is expected", i, t->value->name,
-        micro->first, micro->count, micro->of);
+        "tensor %zu ('%s') has layout %d and stage %u; kernels know the plain layout, and this is stage %u", i,
+        t->value->name, m->layout, m->stage, c->n_role);
   return DP_OK;
 }
 
@@ -28,6 +24,10 @@ static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t)
   if (status)
     return dp_rule_wrap(dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,
                         dp_status_context(status, "tensor %zu ('%s')", i, t->value->name));
+  if (c->pipe >= 0 && t->at[c->pipe].kind != DP_REPLICATE)
+    return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_PLACEMENT,
+                                  "tensor %zu ('%s') is not Replicate on axis '%s': a stage has a tensor whole, or not",
+                                  i, t->value->name, c->model->mesh.axes[c->pipe].name);
   const dp_placement *partial = NULL;
   for (int a = 0; a < c->model->mesh.n_axes; a++) {
     if (t->at[a].kind != DP_PARTIAL) continue;
@@ -41,17 +41,20 @@ static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t)
   return DP_OK;
 }
 
-static dp_status check_bytes(dp_checker *c, size_t i, const dp_checker_tensor *t) {
+// Parts of several micro-batches lie in the extents of all.
+static dp_status check_bytes(dp_checker *c, size_t i, dp_checker_tensor *t) {
   char text[256];
-  uint64_t bytes;
-  if (!dp_checker_bytes(c, &t->value->type, t->at, &bytes))
+  dp_placement at[DP_MAX_MESH];
+  memcpy(at, t->at, sizeof at);
+  if (t->count > 1) at[c->micro] = dp_replicate();
+  if (!dp_checker_bytes(c, &t->value->type, at, &t->needed))
     return dp_checker_fail_tensor(c, i, DP_RULE_FORM_LIMIT, "tensor %zu ('%s') is too large to be split over the mesh",
                                   i, t->value->name);
-  if (t->claim->bytes < bytes)
+  if (t->claim->bytes < t->needed)
     return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_BYTES,
                                   "tensor %zu ('%s', placed %s) has %llu bytes; its largest shard takes %llu", i,
-                                  t->value->name, dp_checker_placements_print(c, t->at, text, sizeof text),
-                                  (unsigned long long)t->claim->bytes, (unsigned long long)bytes);
+                                  t->value->name, dp_checker_part_print(c, t, text, sizeof text),
+                                  (unsigned long long)t->claim->bytes, (unsigned long long)t->needed);
   return DP_OK;
 }
 
@@ -65,6 +68,7 @@ dp_status dp_checker_tensors(dp_checker *c) {
     t->left = -1;
     DP_TRY(check_form(c, i, t));
     DP_TRY(check_placements(c, i, t));
+    DP_TRY(dp_checker_micro_tensor(c, i));
     DP_TRY(check_bytes(c, i, t));
   }
   return DP_OK;

@@ -2,6 +2,7 @@
 #include "ir/verify/verify.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ir/plan_check.h"
 #include "ir/verify/checker.h"
@@ -10,7 +11,8 @@
 
 dp_fault *dp_checker_at(dp_checker *c, uint32_t step) {
   dp_fault *fault = &c->report->fault;
-  *fault = (dp_fault){.program = c->program ? c->program->name : NULL};
+  *fault = (dp_fault){.role = c->role && c->plan->n_roles > 1 ? c->role->name : NULL,
+                      .program = c->program ? c->program->name : NULL};
   if (step == DP_CHECKER_PROGRAM) return fault;
   const dp_checker_step *s = &c->steps[step];
   fault->stream = c->program->streams[s->stream]->name;
@@ -44,6 +46,35 @@ dp_status dp_checker_fail(dp_checker *c, uint32_t step, dp_rule rule, const char
   return dp_rule_fail(dp_checker_at(c, step), rule, "%s", text);
 }
 
+dp_status dp_checker_fail_place(dp_checker *c, dp_checker_place place, dp_rule rule, const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  const Dp__Program *program = dp_checker_program(c, place.role);
+  const Dp__Instruction *in = dp_checker_instruction(c, place);
+  c->report->fault = (dp_fault){.role = c->plan->n_roles > 1 ? c->plan->roles[place.role]->name : NULL,
+                                .program = program->name,
+                                .stream = program->streams[place.stream]->name,
+                                .instruction = place.instruction,
+                                .op = in->op,
+                                .op_domain = in->domain};
+  return dp_rule_fail(&c->report->fault, rule, "%s", text);
+}
+
+char *dp_checker_place_print(const dp_checker *c, dp_checker_place place, char *text, size_t bytes) {
+  const Dp__Program *program = dp_checker_program(c, place.role);
+  const Dp__Instruction *in = dp_checker_instruction(c, place);
+  snprintf(text, bytes, "role %s, stream %s, instruction %u (%s%s%s)", c->plan->roles[place.role]->name,
+           program->streams[place.stream]->name, place.instruction, in->domain, *in->domain ? "." : "", in->op);
+  return text;
+}
+
+dp_checker_place dp_checker_place_of(const dp_checker *c, uint32_t step) {
+  return (dp_checker_place){c->n_role, c->steps[step].stream, c->steps[step].place - 1};
+}
+
 char *dp_checker_step_print(const dp_checker *c, uint32_t step, char *text, size_t bytes) {
   const dp_checker_step *s = &c->steps[step];
   snprintf(text, bytes, "stream %s, instruction %u (%s%s%s)", c->program->streams[s->stream]->name, s->place - 1,
@@ -69,16 +100,50 @@ char *dp_checker_placements_print(const dp_checker *c, const dp_placement *at, c
   return text;
 }
 
+char *dp_checker_part_print(const dp_checker *c, const dp_checker_tensor *t, char *text, size_t bytes) {
+  dp_checker_placements_print(c, t->at, text, bytes);
+  size_t used = strlen(text);
+  if (t->count) snprintf(text + used, bytes - used, " of micro-batches [%u,%u)", t->first, t->first + t->count);
+  return text;
+}
+
 // ---- the run --------------------------------------------------------------------------------------------------------
 
-static dp_status check_program(void *arg) {
+static dp_status check_role(void *arg) {
   dp_checker *c = arg;
   DP_TRY(dp_checker_tensors(c));
   DP_TRY(dp_checker_flow(c));
   DP_TRY(dp_checker_ends(c));
   DP_TRY(dp_checker_steps(c));
   DP_TRY(dp_checker_order(c));
-  DP_TRY(dp_checker_meaning(c));
+  return dp_checker_meaning(c);
+}
+
+// Runs it with an arena of its own.
+static dp_status with_arena(dp_checker *c, dp_arena **arena, dp_status (*run)(void *)) {
+  *arena = dp_arena_create(0);
+  if (!*arena) return dp_fail(DP_EX_MEMORY, "no memory to check the plan");
+  dp_status status = dp_arena_run(*arena, run, c);
+  dp_arena_destroy(*arena);
+  *arena = NULL;
+  return status;
+}
+
+static dp_status check_program(void *arg) {
+  dp_checker *c = arg;
+  c->graph = c->graphs[dp_checker_program(c, 0)->graph];
+  c->shared.partials = dp_alloc_n(c->shared.arena, (size_t)c->graph->n_nodes, sizeof *c->shared.partials);
+  c->shared.given = dp_alloc_n(c->shared.arena, (size_t)c->graph->n_outputs, sizeof *c->shared.given);
+  for (c->n_role = 0; c->n_role < c->plan->n_roles; c->n_role++) {
+    c->role = c->plan->roles[c->n_role];
+    c->program = dp_checker_program(c, c->n_role);
+    DP_TRY(with_arena(c, &c->arena, check_role));
+  }
+  c->role = NULL;
+  DP_TRY(dp_checker_transfers(c));
+  DP_TRY(dp_checker_roles(c));
+  DP_TRY(dp_checker_deadlock(c));
+  c->program = NULL;
   c->report->programs++;
   return DP_OK;
 }
@@ -88,15 +153,9 @@ static dp_status check_plan(void *arg) {
   DP_TRY(dp_plan_check(c->plan, &c->report->fault));
   DP_TRY(dp_checker_model(c));
   DP_TRY(dp_checker_init(c));
-  for (size_t i = 0; i < c->role->n_programs; i++) {
-    c->program = c->role->programs[i];
-    c->graph = c->graphs[c->program->graph];
-    c->arena = dp_arena_create(0);
-    if (!c->arena) return dp_fail(DP_EX_MEMORY, "no memory to check program %s", c->program->name);
-    dp_status status = dp_arena_run(c->arena, check_program, c);
-    dp_arena_destroy(c->arena);
-    if (status) return status;
-    c->program = NULL;
+  for (c->n_program = 0; c->n_program < c->plan->roles[0]->n_programs; c->n_program++) {
+    c->shared = (dp_checker_shared){0};
+    DP_TRY(with_arena(c, &c->shared.arena, check_program));
   }
   return DP_OK;
 }
@@ -105,10 +164,8 @@ dp_status dp_verify_plan(const Dp__Plan *plan, dp_verify_report *report) {
   dp_verify_report own;
   if (!report) report = &own;
   *report = (dp_verify_report){0};
-  dp_checker c = {.report = report, .plan = plan, .plan_arena = dp_arena_create(0)};
-  if (!c.plan_arena) return dp_fail(DP_EX_MEMORY, "no memory to check the plan");
-  dp_status status = dp_arena_run(c.plan_arena, check_plan, &c);
-  dp_arena_destroy(c.plan_arena);
+  dp_checker c = {.report = report, .plan = plan};
+  dp_status status = with_arena(&c, &c.plan_arena, check_plan);
   if (!status) report->fault = (dp_fault){0};
   return status;
 }
@@ -120,9 +177,15 @@ void dp_verify_print(const dp_verify_report *r, FILE *out) {
   fprintf(out,
           "  %llu accesses to memory, of which %llu pairs conflict and are ordered, %llu collectives in one order\n",
           N(accesses), N(conflicts), N(collectives));
+  if (r->stages > 1)
+    fprintf(out, "  %llu stages; %llu transfers between them, each with its other side, and no wait in a circle\n",
+            N(stages), N(transfers));
   fprintf(out,
           "meaning: %llu operands hold the value, version and placement said; %llu instructions compute their node,\n",
           N(operands), N(nodes));
+  if (r->microbatches > 1)
+    fprintf(out, "  each of one of %llu micro-batches or of all; %llu accumulations lose none and count none twice,\n",
+            N(microbatches), N(accumulations));
   fprintf(out,
           "  %llu convert a placement and keep the value; %llu inputs, %llu outputs, %llu updates of %llu persistent "
           "values\n",

@@ -21,11 +21,14 @@ extern "C" {
 typedef struct {
   dp_fault fault;
   uint64_t devices, programs, persistents;
+  uint64_t stages, microbatches;  // 1: no pipeline, the batch as a whole
   uint64_t instructions, events;  // of all programs
   uint64_t accesses, conflicts;   // ranges of bytes read or written; pairs of them shown to be ordered
   uint64_t collectives;           // shown to come in one order
   uint64_t operands;              // found to hold the value, version and placement said
   uint64_t conversions, nodes;    // instructions shown to keep a value; to compute a logical node by legal rows
+  uint64_t transfers;             // Sends shown to meet their Recv, and to carry what it says
+  uint64_t accumulations;         // shown to unite adjacent sets of micro-batches
   uint64_t inputs, outputs, updates;
 } dp_verify_report;
 

@@ -182,7 +182,7 @@ TEST_F(CompiledInfer, GivesSomething) {
 
 TEST_F(CompiledInfer, GivesWhatItsGraphGives) {
   infer_->outputs[0]->name = dp_strdup(arena_, "scores");
-  Refused("MEANING.OUTPUT", "'logits'");
+  Refused("MEANING.OUTPUT", "'scores'");
 }
 
 TEST_F(CompiledInfer, FindsParametersInTheirHomes) {

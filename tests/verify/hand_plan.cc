@@ -40,13 +40,6 @@ const char kModel[] = R"dpt(model hand {
 
 enum { kW, kM, kOne };  // persistent values
 
-template <typename T>
-T *New(dp_arena *arena, void (*init)(T *)) {
-  T *message = static_cast<T *>(dp_alloc(arena, sizeof *message));
-  init(message);
-  return message;
-}
-
 std::vector<std::string> Split(const std::string &text) {
   std::vector<std::string> parts;
   int depth = 0;
@@ -89,6 +82,7 @@ ProgramWriter &ProgramWriter::Tensor(const std::string &label, const std::string
   t->value = static_cast<uint32_t>(v->id);
   t->n_placements = plan_->n_mesh;
   t->placements = dp_proto_from_placements(arena_, placements, static_cast<int>(plan_->n_mesh));
+  t->stage = stage;
   t->layout = DP__LAYOUT__PLAIN;
   t->dtype = v->type.dtype;
   t->space = space;
@@ -97,6 +91,24 @@ ProgramWriter &ProgramWriter::Tensor(const std::string &label, const std::string
              dp_type_bytes(v->type.dtype);
   labels_[label] = static_cast<uint32_t>(program->n_tensors);
   Append(arena_, &program->n_tensors, &program->tensors, t);
+  return *this;
+}
+
+ProgramWriter &ProgramWriter::Micro(uint32_t first, uint32_t count) {
+  Dp__DeviceTensor *t = program->tensors[program->n_tensors - 1];
+  const dp_value *v = graph_->values[t->value];
+  dp_mesh mesh;
+  dp_placement placements[DP_MAX_MESH] = {};
+  if (dp_proto_to_mesh(plan_->n_mesh, plan_->mesh, &mesh) ||
+      dp_proto_to_placements(t->n_placements, t->placements, &v->type.shape, &mesh, placements))
+    throw std::runtime_error("placements");
+  t->micro = New(arena_, dp__micro_set__init);
+  t->micro->first = first;
+  t->micro->count = count;
+  t->micro->of = static_cast<uint32_t>(dp_mesh_microbatches(&mesh));
+  if (count > 1) placements[dp_mesh_find(&mesh, DP_MESH_MICRO)] = dp_replicate();
+  t->bytes = static_cast<uint64_t>(dp_local_max_count(&v->type.shape, placements, &mesh, plan_->batch)) *
+             dp_type_bytes(v->type.dtype);
   return *this;
 }
 
@@ -147,6 +159,41 @@ Dp__Instruction *ProgramWriter::AddOver(const std::string &axis, const std::stri
   return in;
 }
 
+Dp__Instruction *ProgramWriter::AddAccumulate(const std::string &stream, const std::string &accumulated,
+                                              const std::string &piece, const std::string &result,
+                                              const std::vector<uint32_t> &waits, int signal) {
+  Dp__Instruction *in = AddOver("micro", stream, "dp.Accumulate", accumulated, result, waits, signal);
+  Append(arena_, &in->n_inputs, &in->inputs, labels_.at(piece) + 1);
+  return in;
+}
+
+Dp__Instruction *ProgramWriter::AddTransfer(Dp__Instruction *in, uint32_t channel, int peer) {
+  dp_attr attrs[] = {dp_attr_string("axis", Keep("pipe")), dp_attr_int("channel", channel), dp_attr_int("peer", peer)};
+  dp_proto_from_attrs(arena_, 3, attrs, &in->n_attributes, &in->attributes);
+  in->communication = New(arena_, dp__communication__init);
+  in->communication->channel = channel;
+  for (size_t a = 0; a < plan_->n_mesh; a++) {
+    if (std::string("pipe") != plan_->mesh[a]->name) continue;
+    Append(arena_, &in->communication->n_axes, &in->communication->axes, static_cast<uint32_t>(a));
+    Dp__PeerExpression *p = New(arena_, dp__peer_expression__init);
+    p->axis = static_cast<uint32_t>(a);
+    p->scale = 1;
+    p->offset = (peer - static_cast<int64_t>(stage) + plan_->mesh[a]->size) % plan_->mesh[a]->size;
+    Append(arena_, &in->communication->n_peer, &in->communication->peer, p);
+  }
+  return in;
+}
+
+Dp__Instruction *ProgramWriter::AddSend(uint32_t channel, int peer, const std::string &stream,
+                                        const std::string &operand, const std::vector<uint32_t> &waits, int signal) {
+  return AddTransfer(Add(stream, "dp.Send", "", {operand}, {""}, waits, signal), channel, peer);
+}
+
+Dp__Instruction *ProgramWriter::AddRecv(uint32_t channel, int peer, const std::string &stream,
+                                        const std::string &result, const std::vector<uint32_t> &waits, int signal) {
+  return AddTransfer(Add(stream, "dp.Recv", "", {""}, {result}, waits, signal), channel, peer);
+}
+
 void ProgramWriter::Input(const std::string &name, const std::string &label) {
   Dp__Binding *b = New(arena_, dp__binding__init);
   b->name = Keep(name);
@@ -176,7 +223,38 @@ void ProgramWriter::Left(uint32_t persistent, const std::string &label) {
   At(label)->version = 1;
 }
 
+std::string Verify(const Dp__Plan *plan, std::string *message, dp_verify_report *report) {
+  dp_verify_report own;
+  if (!report) report = &own;
+  dp_status status = dp_verify_plan(plan, report);
+  bool good = !status;
+  std::string text = Message(status);
+  if (message) *message = text;
+  return good ? "" : dp_rule_name(report->fault.rule);
+}
+
 // ---- HandPlan -------------------------------------------------------------------------------------------------------
+
+Dp__Role *AddRole(dp_arena *arena, Dp__Plan *plan, const std::string &name, const std::vector<Dp__AxisRange> &devices,
+                  const std::vector<HandArena> &arenas) {
+  Dp__Role *role = New(arena, dp__role__init);
+  role->name = dp_strdup(arena, name.c_str());
+  for (const Dp__AxisRange &range : devices) {
+    Dp__AxisRange *r = New(arena, dp__axis_range__init);
+    *r = range;
+    Append(arena, &role->n_devices, &role->devices, r);
+  }
+  for (const HandArena &a : arenas) {
+    Dp__Arena *m = New(arena, dp__arena__init);
+    m->space = a.space;
+    m->bytes = a.bytes;
+    m->copies = a.space == DP__SPACE__HOST_INPUT ? 2 : 1;
+    m->alignment = 64;
+    Append(arena, &role->n_arenas, &role->arenas, m);
+  }
+  Append(arena, &plan->n_roles, &plan->roles, role);
+  return role;
+}
 
 HandPlan::HandPlan(int64_t devices) : plan(New(arena, dp__plan__init)) {
   std::string message = Parse(arena, kModel, &model);
@@ -198,27 +276,13 @@ HandPlan::HandPlan(int64_t devices) : plan(New(arena, dp__plan__init)) {
   }
   for (int i = 0; i < model->n_graphs; i++)
     Append(arena, &plan->n_graphs, &plan->graphs, dp_proto_from_graph(arena, model->graphs[i]));
-  Dp__Role *role = New(arena, dp__role__init);
-  role->name = dp_strdup(arena, "all");
-  Dp__AxisRange *range = New(arena, dp__axis_range__init);
-  range->count = devices;
-  Append(arena, &role->n_devices, &role->devices, range);
-  const struct {
-    Dp__Space space;
-    uint64_t bytes;
-  } arenas[] = {{DP__SPACE__PERSISTENT, 192},
-                {DP__SPACE__TRANSIENT, 704},
-                {DP__SPACE__HOST_INPUT, 256},
-                {DP__SPACE__HOST_OUTPUT, 64}};
-  for (const auto &a : arenas) {
-    Dp__Arena *m = New(arena, dp__arena__init);
-    m->space = a.space;
-    m->bytes = a.bytes;
-    m->copies = a.space == DP__SPACE__HOST_INPUT ? 2 : 1;
-    m->alignment = 64;
-    Append(arena, &role->n_arenas, &role->arenas, m);
-  }
-  Append(arena, &plan->n_roles, &plan->roles, role);
+  Dp__AxisRange all = DP__AXIS_RANGE__INIT;
+  all.count = devices;
+  AddRole(arena, plan, "all", {all},
+          {{DP__SPACE__PERSISTENT, 192},
+           {DP__SPACE__TRANSIENT, 704},
+           {DP__SPACE__HOST_INPUT, 256},
+           {DP__SPACE__HOST_OUTPUT, 64}});
   WriteTrain();
   WriteEval();
   WriteInit();
@@ -309,13 +373,7 @@ void HandPlan::WriteInit() {
 }
 
 std::string HandPlan::Verify(std::string *message, dp_verify_report *report) const {
-  dp_verify_report own;
-  if (!report) report = &own;
-  dp_status status = dp_verify_plan(plan, report);
-  bool good = !status;
-  std::string text = Message(status);
-  if (message) *message = text;
-  return good ? "" : dp_rule_name(report->fault.rule);
+  return dp_test::Verify(plan, message, report);
 }
 
 Dp__Stream *HandPlan::Stream(const std::string &program, const std::string &stream) {

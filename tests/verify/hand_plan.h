@@ -31,6 +31,13 @@ void Remove(size_t *count, T *array, size_t at) {
   --*count;
 }
 
+template <typename T>
+T *New(dp_arena *arena, void (*init)(T *)) {
+  T *message = static_cast<T *>(dp_alloc(arena, sizeof *message));
+  init(message);
+  return message;
+}
+
 // Writes a program's tensors and streams.
 class ProgramWriter {
  public:
@@ -38,6 +45,8 @@ class ProgramWriter {
   // A tensor under a label of its own. at: placements, "S(0)" or "R,S(1)".
   ProgramWriter &Tensor(const std::string &label, const std::string &value, const std::string &at, Dp__Space space,
                         uint64_t offset);
+  // Of the last tensor: the micro-batches that it is of; several Shards of them lie in the whole tensor's extents.
+  ProgramWriter &Micro(uint32_t first, uint32_t count = 1);
   // op: "Gemm" or "dp.SGD". node: "" for communication. operands, results: labels, "" for one left out. signal: -1
   // none.
   Dp__Instruction *Add(const std::string &stream, const std::string &op, const std::string &node,
@@ -47,23 +56,44 @@ class ProgramWriter {
   Dp__Instruction *AddOver(const std::string &axis, const std::string &stream, const std::string &op,
                            const std::string &operand, const std::string &result,
                            const std::vector<uint32_t> &waits = {}, int signal = -1);
+  // Two operands to one result, over axis micro.
+  Dp__Instruction *AddAccumulate(const std::string &stream, const std::string &accumulated, const std::string &piece,
+                                 const std::string &result, const std::vector<uint32_t> &waits = {}, int signal = -1);
+  // What a Send sends, to stage `peer`, or a Recv receives from there.
+  Dp__Instruction *AddSend(uint32_t channel, int peer, const std::string &stream, const std::string &operand,
+                           const std::vector<uint32_t> &waits = {}, int signal = -1);
+  Dp__Instruction *AddRecv(uint32_t channel, int peer, const std::string &stream, const std::string &result,
+                           const std::vector<uint32_t> &waits = {}, int signal = -1);
   void Input(const std::string &name, const std::string &label);
   void Output(const std::string &name, const std::string &label);
   void Found(uint32_t persistent, const std::string &label);
   void Left(uint32_t persistent, const std::string &label);
 
   Dp__Program *program;
+  uint32_t stage = 0;  // whose program it is
   Dp__DeviceTensor *At(const std::string &label) const { return program->tensors[labels_.at(label)]; }
   uint32_t Index(const std::string &label) const { return labels_.at(label); }
 
  private:
   char *Keep(const std::string &text) const { return dp_strdup(arena_, text.c_str()); }
   Dp__Stream *Stream(const std::string &name);
+  Dp__Instruction *AddTransfer(Dp__Instruction *in, uint32_t channel, int peer);
   dp_arena *arena_;
   Dp__Plan *plan_;
   const dp_graph *graph_;
   std::map<std::string, uint32_t> labels_;
 };
+
+// Adds a role over coordinates [first, first + count) of each axis, with arenas of 64 byte alignment.
+struct HandArena {
+  Dp__Space space;
+  uint64_t bytes;
+};
+Dp__Role *AddRole(dp_arena *arena, Dp__Plan *plan, const std::string &name, const std::vector<Dp__AxisRange> &devices,
+                  const std::vector<HandArena> &arenas);
+
+// "" when it holds, else the rule's name; `message` gets the whole text.
+std::string Verify(const Dp__Plan *plan, std::string *message = nullptr, dp_verify_report *report = nullptr);
 
 class HandPlan {
  public:
@@ -71,7 +101,6 @@ class HandPlan {
   HandPlan(const HandPlan &) = delete;
   HandPlan &operator=(const HandPlan &) = delete;
 
-  // "" when it holds, else the rule's name; `message` gets the whole text.
   std::string Verify(std::string *message = nullptr, dp_verify_report *report = nullptr) const;
   ProgramWriter &Train() { return *writers_.at("train"); }
   ProgramWriter &Eval() { return *writers_.at("eval"); }

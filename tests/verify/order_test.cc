@@ -86,6 +86,8 @@ class RandomProgram {
     c.arena = arena;
     c.program = writer_->program;
     c.graph = model->graphs[0];
+    c.micro = c.pipe = -1;
+    c.homes = static_cast<decltype(c.homes)>(dp_alloc(arena, sizeof *c.homes));
     dp_status status = dp_checker_tensors(&c);
     if (!status) status = dp_checker_flow(&c);
     if (!status) status = dp_checker_order(&c);
