@@ -6,6 +6,7 @@
 
 #include "ir/proto.h"
 #include "passes/list.h"
+#include "passes/memory_homes.h"
 #include "passes/spec.h"
 
 enum { ARENA_ALIGNMENT = 64 };
@@ -209,7 +210,7 @@ static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
 
 // Whether the model's graph g is the first of its program: what stages do of one program stands together.
 static bool begins_program(const dp_model *model, int g) {
-  return !g || model->graphs[g]->logical != model->graphs[g - 1]->logical;
+  return !g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1]);
 }
 
 static Dp__Role *emit_role(emitting *e, int stage, bool staged) {

@@ -37,12 +37,17 @@ static void place_persistents(dp_model *model) {
     }
 }
 
-// The stage graphs of one program, of which `first` is the first of the model: host memory by what it is of the logical graph.
+bool dp_memory_same_program(const dp_graph *a, const dp_graph *b) {
+  return !strcmp(a->logical->name, b->logical->name);
+}
+
+// The stage graphs of one program, of which `first` is the first of the model: host memory by what it is of the logical graph,
+// which each has by itself when it was read from text.
 static void place_host(dp_model *model, int first) {
   const dp_graph *logical = model->graphs[first]->logical;
   uint64_t top[DP_SPACE_HOST_OUTPUT + 1] = {0};
   uint64_t *place = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *place);  // of an input, plus 1
-  for (int g = first; g < model->n_graphs && model->graphs[g]->logical == logical; g++)
+  for (int g = first; g < model->n_graphs && dp_memory_same_program(model->graphs[g], model->graphs[first]); g++)
     for (int32_t i = 0; i < model->graphs[g]->n_values; i++) {
       dp_value *v = model->graphs[g]->values[i];
       bool input = v->space == DP_SPACE_HOST_INPUT;
@@ -69,5 +74,5 @@ void dp_memory_place_homes(dp_model *model) {
   }
   // The graphs of one program stand together.
   for (int g = 0; g < model->n_graphs; g++)
-    if (!g || model->graphs[g]->logical != model->graphs[g - 1]->logical) place_host(model, g);
+    if (!g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1])) place_host(model, g);
 }

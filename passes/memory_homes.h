@@ -1,4 +1,4 @@
-// Where persistent values and what host and devices exchange lie; private to the pass `memory`.
+// Where persistent values and what host and devices exchange lie; private to the passes `memory` and `emit`.
 #ifndef DP_PASSES_MEMORY_HOMES_H
 #define DP_PASSES_MEMORY_HOMES_H
 
@@ -10,5 +10,8 @@ static inline uint64_t dp_memory_padded(uint64_t bytes) { return dp_align_up(byt
 
 // Gives every value of every graph its bytes, and offsets to persistent values, their updates, and values in host memory.
 void dp_memory_place_homes(dp_model *model);
+
+// Whether they are what two stages do of one program; such graphs stand together.
+bool dp_memory_same_program(const dp_graph *a, const dp_graph *b);
 
 #endif
