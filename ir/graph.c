@@ -167,15 +167,24 @@ dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map) {
   return map[value->id] = copy;
 }
 
+static const char *name_as(dp_arena *arena, const char *name, const char *suffix) {
+  return *suffix ? dp_printf(arena, "%s%s", name, suffix) : name;
+}
+
 dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map) {
+  return dp_graph_copy_node_as(dst, node, "", map);
+}
+
+dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *suffix, dp_value **map) {
   dp_arena *arena = dst->arena;
   dp_value **inputs = dp_alloc_n(arena, (size_t)node->n_inputs, sizeof *inputs);
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i]) inputs[i] = dp_graph_copy_value(dst, node->inputs[i], map);
   const char **names = dp_alloc_n(arena, (size_t)node->n_outputs, sizeof *names);
-  for (int i = 0; i < node->n_outputs; i++) names[i] = node->outputs[i] ? node->outputs[i]->name : NULL;
-  dp_node *copy = dp_graph_add_node(dst, node->op, node->name, node->n_inputs, inputs, node->n_outputs, names,
-                                    node->n_attrs, node->attrs);
+  for (int i = 0; i < node->n_outputs; i++)
+    names[i] = node->outputs[i] ? name_as(arena, node->outputs[i]->name, suffix) : NULL;
+  dp_node *copy = dp_graph_add_node(dst, node->op, name_as(arena, node->name, suffix), node->n_inputs, inputs,
+                                    node->n_outputs, names, node->n_attrs, node->attrs);
   copy->device = node->device;
   copy->stage = node->stage;
   copy->logical = node->logical;

@@ -220,6 +220,8 @@ void dp_graph_add_update(dp_graph *graph, int32_t persistent, dp_value *value); 
 // Copies a node into dst, its inputs taken from map[value id], and enters its outputs there. Values that have no producer
 // and are not in the map yet are copied on the way.
 dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map);
+// The same with `suffix` after the names of node and results.
+dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *suffix, dp_value **map);
 dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map);  // input, scalar, constant, persistent
 // Takes out the nodes and values whose flag (by id) is false, and gives the others new ids. What is kept must not use what
 // is not; a value that is not kept becomes a result that its node was not asked for.

@@ -7,7 +7,9 @@
 //   - computation does wait for, but for none of them before the last is ready. Such are the gradients of a normalization's
 //     scale and bias, which the gradient of its operand needs.
 // None of them may depend on another. How many collectives follow one another downstream of each is what tells: where it is
-// the same for two, neither is downstream of the other, and when only such are joined, no cycle comes about.
+// the same for two, neither is downstream of the other, and when only such are joined, no cycle comes about. In a pipeline no
+// other node is to change its place, least of all a transfer between stages: there nothing may wait for one of them before the
+// last is ready.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,10 +140,11 @@ static void divide(work *w, const member *members, int32_t count) {
     // A collective that computation waits for stands behind no more than it would behind a single one.
     n = dp_bucket_size(w->scratch, count, sized, DP_MAX_REPEATED, w->any_holds_up ? largest : INFINITY, ends);
   }
-  for (int32_t b = 0; b < n; b++) {
-    int32_t first = b ? ends[b - 1] : 0;
-    join(w, &members[first], ends[b] - first);
-  }
+  for (int32_t b = 0, first = 0; b < n; first = ends[b++])
+    for (int32_t at = first, count_now; at < ends[b]; at += count_now) {
+      count_now = w->graph->stage < 0 ? ends[b] - at : count_at_once(&members[at], ends[b] - at);
+      join(w, &members[at], count_now);
+    }
 }
 
 static void put_in_order(work *w) {
@@ -194,6 +197,6 @@ static dp_status run(dp_compile *compile) {
 const dp_pass dp_pass_bucket = {
     .name = "bucket",
     .what = "gradients are reduced several at once, in buckets sized by cost",
-    .needs = DP_HAS_PLACEMENTS,
+    .needs = DP_HAS_ROLES,
     .run = run,
 };

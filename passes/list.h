@@ -20,6 +20,8 @@ extern const dp_pass dp_pass_init;       // init.c
 extern const dp_pass dp_pass_stages;     // stages.c
 extern const dp_pass dp_pass_strategy;   // strategy.c
 extern const dp_pass dp_pass_place;      // place.c
+extern const dp_pass dp_pass_unroll;     // unroll.c
+extern const dp_pass dp_pass_roles;      // roles.c
 extern const dp_pass dp_pass_bucket;     // bucket.c
 extern const dp_pass dp_pass_streams;    // streams.c
 extern const dp_pass dp_pass_kernels;    // kernels.c

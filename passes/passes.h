@@ -68,17 +68,19 @@ enum {
   DP_HAS_LOSS = 1 << 2,      // outputs of "main": "loss", "correct" if there are classes, DP_MODEL_OUTPUT + the model's
   DP_HAS_CUT = 1 << 14,      // nodes of "main" have stages where the mesh has an axis of them, and no devices
   DP_HAS_PROGRAMS = 1 << 3,  // the graphs are "train", "eval", "infer" (or the last alone), each as it is then
-  DP_HAS_GRADIENTS = 1 << 4,     // outputs DP_GRADIENT_OUTPUT + parameter of "train", for each parameter to be trained
-  DP_HAS_UPDATES = 1 << 5,       // "train" updates parameters and optimizer state; the gradients are outputs no more
-  DP_HAS_NO_CONSTANTS = 1 << 6,  // what was a constant is a stored constant
-  DP_HAS_INIT = 1 << 7,          // "init" gives first values to what has no tensor of them
-  DP_HAS_STAGES = 1 << 14,       // all nodes and persistent values are on their stages, where there are several
-  DP_HAS_STRATEGY = 1 << 13,     // persistent values are annotated as the strategy asks
-  DP_HAS_PLACEMENTS = 1 << 8,    // device form: every graph is placed and has its logical graph beside it
-  DP_HAS_STREAMS = 1 << 9,       // nodes stand in the order of their streams, with events
-  DP_HAS_KERNELS = 1 << 10,      // kernels, threads, bytes of scratch
-  DP_HAS_MEMORY = 1 << 11,       // every value and scratch has its place
-  DP_HAS_PLAN = 1 << 12,         // compile->plan
+  DP_HAS_GRADIENTS = 1 << 4,      // outputs DP_GRADIENT_OUTPUT + parameter of "train", for each parameter to be trained
+  DP_HAS_UPDATES = 1 << 5,        // "train" updates parameters and optimizer state; the gradients are outputs no more
+  DP_HAS_NO_CONSTANTS = 1 << 6,   // what was a constant is a stored constant
+  DP_HAS_INIT = 1 << 7,           // "init" gives first values to what has no tensor of them
+  DP_HAS_STAGES = 1 << 15,        // all nodes and persistent values are on their stages, where there are several
+  DP_HAS_STRATEGY = 1 << 13,      // persistent values are annotated as the strategy asks
+  DP_HAS_PLACEMENTS = 1 << 8,     // device form: every graph is placed and has its logical graph beside it
+  DP_HAS_MICROBATCHES = 1 << 16,  // device form: nodes and values are of one micro-batch, or of all
+  DP_HAS_ROLES = 1 << 17,         // device form: a graph for each program and stage, in order; transfers between stages
+  DP_HAS_STREAMS = 1 << 9,        // nodes stand in the order of their streams, with events
+  DP_HAS_KERNELS = 1 << 10,       // kernels, threads, bytes of scratch
+  DP_HAS_MEMORY = 1 << 11,        // every value and scratch has its place
+  DP_HAS_PLAN = 1 << 12,          // compile->plan
 };
 
 #define DP_GRADIENT_OUTPUT "dp.gradient/"

@@ -30,6 +30,8 @@ static const dp_pass *const passes[] = {
     // Device form: where, in which order, by which kernel, in which bytes.
     &dp_pass_strategy,
     &dp_pass_place,
+    &dp_pass_unroll,
+    &dp_pass_roles,
     &dp_pass_bucket,
     &dp_pass_streams,
     &dp_pass_kernels,

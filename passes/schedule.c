@@ -64,6 +64,14 @@ static dp_schedule_edges readers_of(dp_arena *arena, const dp_graph *graph) {
   return readers;
 }
 
+// Whether the node gathers a persistent value, of this stage or another.
+static bool is_gather(const dp_node *node) {
+  if (node->stream != DP_STREAM_COMM) return false;
+  const dp_value *x = node->inputs[0];
+  return x->kind == DP_VALUE_PERSISTENT ||
+         (x->producer->stream == DP_STREAM_RECV && x->logical->kind == DP_VALUE_PERSISTENT);
+}
+
 // What is gathered of persistent values is gathered one user ahead and no more: memory holds what the user at work needs and
 // what the next one does. before[i]: the node that gather i waits for, plus 1; 0: none.
 static int32_t *gather_ahead(dp_arena *arena, const dp_graph *graph) {
@@ -77,8 +85,7 @@ static int32_t *gather_ahead(dp_arena *arena, const dp_graph *graph) {
   int32_t last = 0, last_but_one = 0;  // users
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i];
-    bool gather = node->stream == DP_STREAM_COMM && node->inputs[0]->kind == DP_VALUE_PERSISTENT;
-    if (!gather || user[i] < last) continue;
+    if (!is_gather(node) || user[i] < last) continue;
     if (user[i] != last) {
       last_but_one = last;
       last = user[i];
@@ -88,15 +95,24 @@ static int32_t *gather_ahead(dp_arena *arena, const dp_graph *graph) {
   return before;
 }
 
+// The node that signals each event.
+static int32_t *signallers_of(dp_arena *arena, const dp_graph *graph) {
+  int32_t *signaller = dp_alloc_n(arena, (size_t)graph->n_events + 1, sizeof *signaller);
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    if (graph->nodes[i]->signal >= 0) signaller[graph->nodes[i]->signal] = i;
+  return signaller;
+}
+
 dp_schedule_edges dp_schedule_edges_make(dp_arena *arena, const dp_graph *graph) {
   dp_schedule_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
-  const int32_t *ahead = gather_ahead(arena, graph);
+  const int32_t *ahead = gather_ahead(arena, graph), *signaller = signallers_of(arena, graph);
   dp_schedule_edges readers = readers_of(arena, graph);
   int32_t *updates = dp_alloc_n(arena, (size_t)graph->n_values + 1, sizeof *updates), n = 0;
   for (int i = 0; i < graph->n_updates; i++) updates[graph->updates[i].value->id] = graph->updates[i].persistent + 1;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i];
     if (ahead[i]) DP_PUSH(arena, edges.before, n, ahead[i] - 1);
+    for (int w = 0; w < node->n_waits; w++) DP_PUSH(arena, edges.before, n, signaller[node->waits[w]]);
     for (int k = 0; k < node->n_inputs; k++)
       if (node->inputs[k] && node->inputs[k]->producer) DP_PUSH(arena, edges.before, n, node->inputs[k]->producer->id);
     for (int k = 0; k < node->n_outputs; k++) {

@@ -4,8 +4,8 @@
 
 #include "passes/clock.h"
 
-// What each node must follow: it takes their results, or overwrites a persistent value that they read. Node i's are
-// before[first[i]] .. before[first[i + 1]].
+// What each node must follow: it takes their results, overwrites a persistent value that they read, or waits for their events,
+// where there are some already. Node i's are before[first[i]] .. before[first[i + 1]].
 typedef struct {
   int32_t *first, *before;
 } dp_schedule_edges;

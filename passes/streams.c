@@ -1,9 +1,10 @@
 // streams: puts the nodes of each program on streams, in order, with the events that order needs.
 //
-// Three streams a device: "compute", "comm" (every collective, in one order), "copy" (from and to the host); a stage of a
-// pipeline also has "send" and "recv". The order is schedule.c's. A node waits for an event where it takes a result of
-// another stream, or overwrites a persistent value that a node of another stream reads, unless its stream or another of its
-// waits implies that already.
+// Three streams a device: "compute", "comm" (every collective, in one order), "copy" (from and to the host); and in a pipeline
+// "send" and "recv", to and from other stages. The order is schedule.c's, but in a pipeline it is the graph's: what one stage
+// sends and another receives must come in one order on both. A node waits for an event where it takes a result of another
+// stream, or overwrites a persistent value that a node of another stream reads, or where it waited for an event before, unless
+// its stream or another of its waits implies that already.
 #include <string.h>
 
 #include "passes/list.h"
@@ -62,10 +63,17 @@ static dp_status run_graph(dp_graph *graph, bool unscheduled) {
   dp_arena *scratch = dp_arena_create(0);
   if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
   for (int32_t i = 0; i < graph->n_nodes; i++) graph->nodes[i]->stream = dp_clock_stream(graph->nodes[i]);
-  graph->n_streams = graph->stage < 0 ? DP_STREAM_SEND : DP_STREAMS;
+  bool pipelined = graph->stage >= 0;
+  graph->n_streams = pipelined ? DP_STREAMS : DP_STREAM_SEND;
   graph->streams = dp_memdup(graph->arena, stream_names, sizeof stream_names);
   dp_schedule_edges edges = dp_schedule_edges_make(scratch, graph);
-  dp_node **order = (unscheduled ? dp_schedule_none : dp_schedule_make)(scratch, graph, &edges);
+  dp_node **order = (unscheduled || pipelined ? dp_schedule_none : dp_schedule_make)(scratch, graph, &edges);
+  graph->n_events = 0;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    graph->nodes[i]->signal = -1;
+    graph->nodes[i]->n_waits = 0;
+    graph->nodes[i]->waits = NULL;
+  }
   set_events(graph, scratch, order, &edges);
   dp_graph_reorder(graph, dp_memdup(graph->arena, order, (size_t)graph->n_nodes * sizeof(dp_node *)));
   dp_arena_destroy(scratch);
@@ -81,7 +89,7 @@ static dp_status run(dp_compile *compile) {
 const dp_pass dp_pass_streams = {
     .name = "streams",
     .what = "nodes are put on streams, in order, with the events that order needs",
-    .needs = DP_HAS_PLACEMENTS,
+    .needs = DP_HAS_ROLES,
     .gives = DP_HAS_STREAMS,
     .run = run,
 };
