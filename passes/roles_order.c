@@ -2,7 +2,7 @@
 //
 // Tasks are gone through in their order, and the nodes of each as they stand in the graph; one that needs what is not there
 // yet has that made first, so what is of no micro-batch (weights made ready, denominators) comes right before its first
-// user. Last comes what is left, the updates, in the order of the graph; and everything does where there is nothing of single
+// user; and partial results are brought together as soon as they are there, so that they are few. Last comes what is left, the updates, in the order of the graph; and everything does where there is nothing of single
 // micro-batches. What overwrites a persistent value comes after all who read it.
 //
 // A stage's nodes fall into runs: a task is one, and of what is left a run ends before a node that takes a result of another
@@ -28,6 +28,8 @@ typedef struct {
   int32_t now;                      // the task at work
   int32_t stack_size;
   int32_t *stack;
+  int32_t *first_sum,
+      *next_sum;  // (items) plus 1: the first that brings an item's results together; the next of the same item
   dp_roles_arrival **ends;  // (n_items + 1) the last of each list of arrivals
 } work;
 
@@ -76,6 +78,47 @@ static bool push_missing(work *w, int32_t item, const int32_t *overwrites) {
       if (r->items[w->readers[i]].node != node) missing |= push(w, w->readers[i]);
   }
   return missing;
+}
+
+// Whether the item brings partial results of a task together.
+static bool is_sum(const dp_roles_item *item) {
+  if (item->micro < 0 || !dp_op_is(item->node->op, DP_OP_COMMUNICATION)) return false;
+  bool partial = false;
+  for (int a = 0; a < DP_MAX_MESH; a++) partial |= item->node->inputs[0]->placements[a].kind == DP_PARTIAL;
+  return partial;
+}
+
+static void find_sums(work *w) {
+  dp_roles *r = w->r;
+  w->first_sum = dp_alloc_n(r->scratch, (size_t)r->n_items + 1, sizeof *w->first_sum);
+  w->next_sum = dp_alloc_n(r->scratch, (size_t)r->n_items + 1, sizeof *w->next_sum);
+  for (int32_t i = r->n_items; i-- > 0;) {
+    const dp_node *node = r->items[i].node;
+    if (!is_sum(&r->items[i])) continue;
+    // The last operand is the one that it waits for.
+    const dp_value *x = node->inputs[node->n_inputs - 1];
+    if (!x->producer) continue;
+    int32_t *first = &w->first_sum[dp_roles_item_of(r, x, r->items[i].stage)];
+    w->next_sum[i] = *first;
+    *first = i + 1;
+  }
+}
+
+static bool is_there(const work *w, const dp_roles_item *item) {
+  bool there = true;
+  for (int k = 0; k < item->node->n_inputs; k++) {
+    const dp_value *x = item->node->inputs[k];
+    there &= !x->producer || w->r->items[dp_roles_item_of(w->r, x, item->stage)].place >= 0;
+  }
+  return there;
+}
+
+// Pushes what brings the item's results together and has all that it takes.
+static void push_sums(work *w, int32_t item) {
+  for (int32_t i = w->first_sum[item] - 1; i >= 0; i = w->next_sum[i] - 1) {
+    const dp_roles_item *sum = &w->r->items[i];
+    if (sum->stage == w->r->items[item].stage && is_there(w, sum)) push(w, i);
+  }
 }
 
 // ---- runs -----------------------------------------------------------------------------------------------------------
@@ -173,6 +216,7 @@ static void pull(work *w, int32_t item, const int32_t *overwrites, int *runs) {
     } else if (!push_missing(w, top, overwrites)) {
       enter(w, top, &runs[w->r->items[top].stage]);
       w->stack_size--;
+      push_sums(w, top);
     }
   }
 }
@@ -217,6 +261,7 @@ void dp_roles_order_make(dp_roles *r, bool gpipe) {
   w.task_of = dp_alloc_n(scratch, (size_t)r->n_stages, sizeof *w.task_of);
   for (int s = 0; s < r->n_stages; s++) w.task_of[s] = NO_TASK;
   find_readers(&w);
+  find_sums(&w);
   int32_t *overwrites = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *overwrites), *first;
   for (int i = 0; i < graph->n_updates; i++) overwrites[graph->updates[i].value->id] = graph->updates[i].persistent + 1;
   int *runs = dp_alloc_n(scratch, (size_t)r->n_stages, sizeof *runs);
