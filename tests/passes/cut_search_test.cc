@@ -1,8 +1,8 @@
 // The search for cuts against all cuts there are.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <random>
 
@@ -151,13 +151,13 @@ TEST(CutSearch, IsQuick) {
   c.lowest.assign(p + 1, 0);
   c.highest.assign(p + 1, n);
   c.memory = 64.0 * 1000 * n / p;
-  auto start = std::chrono::steady_clock::now();
+  clock_t start = clock();
   Found found = Search(c);
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  double seconds = double(clock() - start) / CLOCKS_PER_SEC;
   ASSERT_TRUE(found.any);
   EXPECT_LE(found.score.time, 1.06 * Sum(c.time, 0, n) / p);
   EXPECT_LE(found.score.memory, c.memory);
-  EXPECT_LT(seconds, 2) << "far below a second on a machine that does nothing else";
+  EXPECT_LT(seconds, 2);
   printf("%.3f s\n", seconds);
 }
 
