@@ -61,7 +61,10 @@ void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *b) {
   fputs("{\"event\":\"memory\"", metrics->file);
   for (size_t i = 0; i < DP_COUNT(fields); i++)
     fprintf(metrics->file, ",\"%s\":%llu", fields[i].name, (unsigned long long)fields[i].number);
-  fputs("}\n", metrics->file);
+  for (size_t i = 0; i < b->n_stages; i++)
+    fprintf(metrics->file, "%s{\"persistent_bytes\":%llu,\"transient_bytes\":%llu}", i ? "," : ",\"stages\":[",
+            (unsigned long long)b->stages[i].persistent, (unsigned long long)b->stages[i].transient);
+  fputs(b->n_stages ? "]}\n" : "}\n", metrics->file);
 }
 
 dp_status dp_metrics_close(dp_metrics *metrics) {

@@ -27,7 +27,12 @@ void dp_metrics_eval(dp_metrics *metrics, int64_t epoch, double loss, double acc
 void dp_metrics_infer(dp_metrics *metrics, int64_t samples, double ms);
 // Bytes; see docs/running.md.
 typedef struct {
-  uint64_t persistent, transient;    // arenas of one device
+  uint64_t persistent, transient;
+} dp_metrics_stage;
+typedef struct {
+  uint64_t persistent, transient;    // arenas of one device, of the stage whose devices have most
+  size_t n_stages;                   // of a pipeline; 0: there is none
+  const dp_metrics_stage *stages;    // arenas of one device of each
   uint64_t host_input, host_output;  // one copy
   uint64_t devices, arenas;          // all arenas of all devices, with all copies
   uint64_t arenas_resident;          // the part of them that was ever touched

@@ -12,7 +12,7 @@ static int by_begin(const void *a, const void *b) {
   return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-// Of the parts that are, or are not, of collectives; in order. Returns how many.
+// Of the parts that are, or are not, of several devices; in order. Returns how many.
 static size_t collect(const dp_slice *slices, size_t n, bool collective, span *spans) {
   size_t count = 0;
   for (size_t i = 0; i < n; i++) {
