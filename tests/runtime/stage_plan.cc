@@ -46,13 +46,6 @@ const struct {
   uint64_t offset, bytes;
 } kHomes[] = {{"w1", 0, 0, 80}, {"m1", 0, 128, 80}, {"w2", 1, 0, 60}, {"m2", 1, 64, 60}, {"one", 1, 256, 4}};
 
-template <typename T>
-T *New(dp_arena *arena, void (*init)(T *)) {
-  T *message = static_cast<T *>(dp_alloc(arena, sizeof *message));
-  init(message);
-  return message;
-}
-
 int64_t Rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
