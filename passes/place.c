@@ -132,6 +132,14 @@ static dp_status update_all(dp_place *place, dp_place_source *source) {
 
 // ---- programs -------------------------------------------------------------------------------------------------------
 
+// State, which a strategy may split where it does not split the parameter; else that.
+static int32_t last_updated(const dp_node *node) {
+  int32_t last = -1;
+  for (int k = 0; k < node->n_outputs && k < node->n_inputs; k++)
+    if (node->inputs[k] && node->inputs[k]->persistent >= 0) last = node->inputs[k]->persistent;
+  return last;
+}
+
 // What an operator takes to update a persistent value serves it, and so does what that is made of element by element.
 int32_t *dp_place_serving(const dp_graph *program) {
   int32_t *serves = dp_alloc_n(program->arena, (size_t)program->n_values, sizeof *serves);
@@ -139,8 +147,8 @@ int32_t *dp_place_serving(const dp_graph *program) {
   for (int32_t i = program->n_nodes; i-- > 0;) {
     const dp_node *node = program->nodes[i];
     int32_t p = -1;
-    if (dp_op_is(node->op, DP_OP_UPDATE) && node->inputs[0])
-      p = node->inputs[0]->persistent;
+    if (dp_op_is(node->op, DP_OP_UPDATE))
+      p = last_updated(node);
     else if (dp_op_is(node->op, DP_OP_ELEMENTWISE))
       p = serves[node->outputs[0]->id];
     for (int k = 0; k < node->n_inputs && p >= 0; k++) {

@@ -66,6 +66,8 @@ double dp_place_copy_price(const dp_place *place, const dp_type *type, int axis,
 // The copy placed as `to`, made with communication nodes when there is none. It must not be Partial on an axis where no
 // copy is.
 dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_placement *to);
+// Whether the gradient of a micro-batch is scattered on the axis of samples before it is added to the others'.
+bool dp_place_copy_scatters_each(const dp_place *place);
 // The logical value of an input, per-step scalar or persistent value, and its first copy.
 void dp_place_copy_source(dp_place *place, dp_value *logical);
 

@@ -150,11 +150,15 @@ static dp_value *convert_axis(dp_place *place, dp_value *logical, dp_value *from
 
 static bool splits(dp_placement p, int dim) { return p.kind == DP_SHARD && p.dim == dim; }
 
-// Whether a gradient's parts are scattered on the axis of samples before those of all micro-batches are added up; not where
-// other axes that split the dim would have to be converted first.
-static bool scatters_each(const dp_place *place, const dp_value *now, const dp_placement *to) {
+bool dp_place_copy_scatters_each(const dp_place *place) {
+  return place->data_axis >= 0 && place->micro_axis >= 0 && dp_strategy_is(place->options, "zero") &&
+         place->options->zero_stage >= 2;
+}
+
+// Not where other axes that split the dim would have to be converted first.
+static bool is_scattered_first(const dp_place *place, const dp_value *now, const dp_placement *to) {
   const int data = place->data_axis;
-  if (data < 0 || !dp_strategy_is(place->options, "zero") || place->options->zero_stage < 2) return false;
+  if (!dp_place_copy_scatters_each(place)) return false;
   if (now->placements[data].kind != DP_PARTIAL || to[data].kind != DP_SHARD) return false;
   for (int a = 0; a < data; a++)
     if (splits(to[a], to[data].dim) && !dp_placement_equal(now->placements[a], to[a])) return false;
@@ -167,7 +171,7 @@ static bool scatters_each(const dp_place *place, const dp_value *now, const dp_p
 static dp_value *sum_up(dp_place *place, dp_value *logical, dp_value *now, const dp_placement *to) {
   const int micro = place->micro_axis, data = place->data_axis;
   if (micro < 0 || now->placements[micro].kind != DP_PARTIAL || to[micro].kind == DP_PARTIAL) return now;
-  if (scatters_each(place, now, to)) now = convert_axis(place, logical, now, data, to[data]);
+  if (is_scattered_first(place, now, to)) now = convert_axis(place, logical, now, data, to[data]);
   return convert_axis(place, logical, now, micro, dp_replicate());
 }
 

@@ -43,13 +43,30 @@ static bool is_legal(const dp_place_choice *c, int axis, const dp_row *row) {
   return true;
 }
 
+// Whether a persistent value lies so and is updated with this one.
+static bool serves(const dp_place_choice *c, int axis, const dp_value *x, dp_placement p) {
+  int32_t served = c->source->serves ? c->source->serves[x->id] : -1;
+  return served >= 0 && dp_placement_equal(p, c->place->model->persistents[served].placements[axis]);
+}
+
 // Whether a split that no operand brings is asked for: by the strategy, or by a persistent value that lies so and is updated
-// with the result.
-static bool is_asked(const dp_place_choice *c, int axis, const dp_value *result, dp_placement p) {
-  int32_t served = c->source->serves ? c->source->serves[result->id] : -1;
-  if (served >= 0 && dp_placement_equal(p, c->place->model->persistents[served].placements[axis])) return true;
+// with the result, or with an operand that is wanted so anyway.
+static bool is_asked(const dp_place_choice *c, int axis, const dp_row *row, const dp_value *result, dp_placement p) {
+  if (serves(c, axis, result, p)) return true;
+  for (int i = 0; i < c->node->n_inputs && dp_op_is(c->node->op, DP_OP_ELEMENTWISE); i++)
+    if (c->node->inputs[i] && dp_placement_equal(row->in[i], p) && serves(c, axis, c->node->inputs[i], p)) return true;
   return (axis == c->place->data_axis || axis == c->place->micro_axis) &&
          dp_dim_is_symbolic(result->type.shape.dims[p.dim]);
+}
+
+// Whether the row adds up gradients of micro-batches, of a parameter that is used several times, while they are parts: where
+// they are scattered before they are accumulated it takes no more bytes to have one sum.
+static bool adds_parts(const dp_place_choice *c, int axis, const dp_row *row) {
+  if (axis != c->place->micro_axis || !dp_place_copy_scatters_each(c->place) || c->node->n_inputs < 2) return false;
+  for (int i = 0; i < c->node->n_inputs; i++)
+    if (row->in[i].kind != DP_PARTIAL) return false;
+  int32_t served = c->source->serves ? c->source->serves[c->node->outputs[0]->id] : -1;
+  return served >= 0 && c->place->model->persistents[served].placements[c->place->data_axis].kind == DP_SHARD;
 }
 
 static score score_of(const dp_place_choice *c, int axis, const dp_row *row) {
@@ -76,9 +93,10 @@ static score score_of(const dp_place_choice *c, int axis, const dp_row *row) {
     dp_placement p = row->out[k];
     if (p.kind == DP_SHARD) s.split += dp_place_copy_bytes(place, &y->type);
     s.partial += p.kind == DP_PARTIAL;
+    s.partial -= adds_parts(c, axis, row) ? 2 : 0;
     if (c->home[k])
       s.cost += dp_place_copy_price(place, &y->type, axis, p, c->home[k][axis]);
-    else if ((p.kind == DP_PARTIAL && partial) || (p.kind == DP_SHARD && !split && !is_asked(c, axis, y, p)))
+    else if ((p.kind == DP_PARTIAL && partial) || (p.kind == DP_SHARD && !split && !is_asked(c, axis, row, y, p)))
       // A sum that stays partial is still to be made whole; a split that nobody asked for is likely to be undone.
       s.cost += dp_place_copy_price(place, &y->type, axis, p, dp_replicate());
   }

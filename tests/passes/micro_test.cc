@@ -2,6 +2,7 @@
 // becomes the other.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -168,6 +169,47 @@ TEST(Micro, CountsOfLabels) {
     ASSERT_EQ(RunPasses(model, "autodiff..place", options.options), "");
     ASSERT_EQ(dp_mesh_microbatches(&model->mesh), 4);
     ExpectSplit(dp_model_find_graph(model, "train"), true);
+  }
+}
+
+// ---- ZeRO -----------------------------------------------------------------------------------------------------------
+
+// By logical value, the most elements that a device accumulates of it.
+std::map<std::string, int64_t> Accumulated(const dp_graph *graph) {
+  std::map<std::string, int64_t> elements;
+  const dp_model *model = graph->model;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    if (!Converts(node, "AllReduce")) continue;
+    const dp_value *sum = node->outputs[0];
+    elements[sum->name] = dp_local_max_count(&sum->type.shape, sum->placements, &model->mesh, model->batch);
+  }
+  return elements;
+}
+
+struct ZeroCase {
+  const char *optimizer;
+  int stage;
+  std::vector<int64_t> wanted;  // of [4,4] and [4] over 3 devices: the largest part of 4 rows has ceil(4 / 3) = 2
+};
+
+// The weight and the bias are used more than once each; what is accumulated of them is a part from stage 2 on, the loss is one
+// number.
+TEST(Micro, ZeroAccumulatesParts) {
+  const ZeroCase cases[] = {{"adam(lr=0.1)", 1, {1, 4, 4, 16, 16, 16}},
+                            {"adam(lr=0.1)", 2, {1, 2, 8}},
+                            {"adam(lr=0.1,clip_norm=1)", 2, {1, 2, 8}},
+                            {"sgd(lr=0.1)", 3, {1, 2, 8}},
+                            {"sgd(lr=0.1,momentum=0.9,clip_norm=1)", 3, {1, 2, 8}}};
+  for (const ZeroCase &c : cases) {
+    SCOPED_TRACE(c.optimizer);
+    std::string words = "batch=12 strategy=zero mesh=data:3 zero-stage=" + std::to_string(c.stage);
+    Placed zero(Shared().text, words + " optimizer=" + c.optimizer, 4);
+    ASSERT_EQ(zero.failure, "");
+    std::vector<int64_t> found;
+    for (const auto &sum : Accumulated(zero.Graph("train"))) found.push_back(sum.second);
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, c.wanted) << "stage " << c.stage;
   }
 }
 
