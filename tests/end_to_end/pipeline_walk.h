@@ -1,0 +1,66 @@
+// What a pipeline does by its plan alone: instruction streams, events, and transfers by channel. It knows nothing of the
+// passes that made the plan.
+//
+// A task of a stage is the work of one micro-batch in one direction: what depends on something that came back from a later
+// stage is backward. On the last stage both are one. Forward takes 1, backward 2, transfers and all else nothing.
+#ifndef DP_TESTS_END_TO_END_PIPELINE_WALK_H
+#define DP_TESTS_END_TO_END_PIPELINE_WALK_H
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/end_to_end/plans.h"
+
+namespace dp_test {
+
+class PipelineWalk {
+ public:
+  // program: of a plan whose mesh has an axis pipe.
+  PipelineWalk(const Plan &plan, const std::string &program);
+
+  // Of all stages' time, the part in which one does nothing.
+  double Idle() const;
+  // Micro-batches that a stage has begun forward and not ended backward, at most: by its tasks, and by how many of them
+  // hold a value of their own that is yet to be used.
+  int Begun(int stage) const;
+  int Held(int stage) const;
+  // "F0 F1 B0 ...", of a stage.
+  std::string Tasks(int stage) const;
+
+ private:
+  struct Step {
+    const Dp__Instruction *instruction;
+    int stage, stream, micro;
+    int before;           // in the stream; -1: it is the first
+    bool back, computes;  // back: depends on a later stage
+    int vertex;
+  };
+  struct Vertex {
+    int stage, micro;  // micro -1: of no task
+    bool back;
+    double weight, start, end;
+    std::vector<int> after;  // vertices
+  };
+
+  void Collect(const Dp__Program *program, int stage);
+  void FindDirections();
+  void MakeVertices();
+  void Connect();
+  void Time();
+  int MicroOf(const Dp__Program *program, const Dp__Instruction *in) const;
+  const Dp__Communication *Transfer(const Step &step) const;
+  bool Sends(const Step &step) const { return step.instruction->n_inputs > 0; }
+
+  Plan plan_;
+  int stages_ = 1, micro_axis_ = -1;
+  std::vector<const Dp__Program *> programs_;             // by stage
+  std::vector<Step> steps_;                               // of all stages, a stream at a time
+  std::vector<std::map<uint32_t, int>> makers_, events_;  // by stage: tensor, event -> step
+  std::vector<std::vector<int>> computing_;               // by stage: steps of the stream that computes, in order
+  std::vector<Vertex> vertices_;
+};
+
+}  // namespace dp_test
+
+#endif
