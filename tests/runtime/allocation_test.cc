@@ -72,6 +72,7 @@ TEST(Allocation, NoneInAStep) {
   for (int workers : {1, 3}) {
     EXPECT_EQ(AllocationsOfSteps("batch=6 strategy=data devices=2 precision=fp64", workers), 0);
     EXPECT_EQ(AllocationsOfSteps("batch=6 strategy=data devices=3 precision=fp64 threads=2", workers), 0);
+    EXPECT_EQ(AllocationsOfSteps("batch=6 strategy=pipeline devices=2 microbatches=1 precision=fp64", workers), 0);
   }
 }
 

@@ -1,0 +1,254 @@
+// Compiled pipelines: the same bits with any number of workers, one device's losses, arenas to the byte on every device, no
+// hazard on the null backend, and transfers beside computation.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "backends/cpu/target.h"
+#include "backends/null/backend.h"
+#include "tests/runtime/runtime_helper.h"
+
+namespace {
+
+using namespace dp_test;
+
+// Layers of tanh with Dropout between; w0 is used first and last, and the first layer's result goes to the last one too.
+std::string Deep(int layers, int width) {
+  const std::string w = std::to_string(width), square = "float32[" + w + "," + w + "] = uniform(-0.2,0.2)\n";
+  std::string text = "model deep {\n  opset 18\n  loss \"mse(y,target)\"\n  optimizer \"adam(lr=1e-3)\"\n";
+  text += "  input x: float32[N," + w + "]\n  parameter w0: " + square;
+  std::string x = "x";
+  for (int i = 0; i < layers; i++) {
+    std::string n = std::to_string(i);
+    if (i) text += "  parameter w" + n + ": " + square;
+    text += "  parameter b" + n + ": float32[" + w + "] = zeros\n";
+    text += "  g" + n + " = Gemm(" + x + ", w" + n + ", b" + n + ")\n  h" + n + " = Tanh(g" + n + ")\n";
+    x = "h" + n;
+    if (i == layers / 2) {
+      text += "  d = Dropout(" + x + ") {ratio=0.1, training_mode=1}\n";
+      x = "d";
+    }
+  }
+  return text + "  s = Add(" + x + ", h0)\n  y = Gemm(s, w0) {transB=1}\n  output y\n}\n";
+}
+
+constexpr int kWidth = 6, kBatch = 8;
+const char *const kPlans[] = {
+    "devices=1 microbatches=4",
+    "strategy=pipeline devices=2 microbatches=1",
+    "strategy=pipeline devices=2 microbatches=2",
+    "strategy=pipeline devices=4 microbatches=8 schedule=gpipe",
+    "strategy=pipeline devices=3 microbatches=5",
+    "mesh=data:2,pipe:2 microbatches=3",
+    "mesh=data:2,pipe:2,tensor:2 microbatches=2 threads=2",
+};
+const int kSamples[] = {8, 8, 5, 1, 0, 7};
+
+std::string Words(const std::string &words) { return words + " batch=" + std::to_string(kBatch); }
+
+std::string Step(Session *session, const char *program, int n, int step, int width = kWidth) {
+  session->Feed(program, "x", Samples(n * width, step), step % 2);
+  session->Feed(program, "target", Samples(n * width, step + 100), step % 2);
+  return session->Run(program, n, step, 1e-3, step % 2);
+}
+
+// The losses of kSamples' steps and of an evaluation.
+std::vector<double> Train(Session *session) {
+  std::vector<double> losses;
+  int step = 0;
+  for (int n : kSamples) {
+    EXPECT_EQ(Step(session, "train", n, step++), "");
+    losses.push_back(n ? session->Number("train", "loss") : 0);
+  }
+  EXPECT_EQ(Step(session, "eval", kBatch, 0), "");
+  losses.push_back(session->Number("eval", "loss"));
+  return losses;
+}
+
+TEST(Stages, TheSameBitsWithAnyNumberOfWorkersAndOneDevicesLosses) {
+  dp_session_options options = {};
+  options.seed = 3;
+  CompiledPlan single(Deep(5, kWidth), Words("devices=1"));
+  Session one(single.plan, options);
+  const std::vector<double> expected = Train(&one);
+  for (const char *words : kPlans) {
+    SCOPED_TRACE(words);
+    CompiledPlan compiled(Deep(5, kWidth), Words(words));
+    std::vector<char> bits;
+    for (int workers : {1, 2, 3, 4}) {
+      options.workers = workers;
+      Session session(compiled.plan, options);
+      ASSERT_EQ(session.error, "");
+      std::vector<double> losses = Train(&session);
+      for (size_t i = 0; i < expected.size(); i++) EXPECT_NEAR(losses[i], expected[i], 2e-5) << i;
+      std::vector<char> found = session.Everything();
+      const char *first = reinterpret_cast<const char *>(losses.data());
+      found.insert(found.end(), first, first + losses.size() * sizeof(double));
+      if (bits.empty()) bits = found;
+      EXPECT_EQ(found, bits) << workers << " workers";
+    }
+  }
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+std::vector<uint64_t> allocated, released;
+void *CountingAllocate(uint64_t bytes, uint64_t alignment) {
+  allocated.push_back(bytes);
+  return dp_backend_cpu.allocate(bytes, alignment);
+}
+void CountingRelease(void *memory, uint64_t bytes) {
+  released.push_back(bytes);
+  dp_backend_cpu.release(memory, bytes);
+}
+
+size_t DevicesOf(const Dp__Role *role, const Dp__Plan *plan) {
+  size_t count = 1;
+  for (size_t a = 0; a < role->n_devices; a++)
+    if (std::string(plan->mesh[a]->name) != DP_MESH_MICRO) count *= static_cast<size_t>(role->devices[a]->count);
+  return count;
+}
+
+TEST(Stages, TakeTheMemoryThatThePlanDeclares) {
+  dp_backend counting = dp_backend_cpu;
+  counting.allocate = CountingAllocate;
+  counting.release = CountingRelease;
+  for (const char *words : kPlans) {
+    SCOPED_TRACE(words);
+    allocated.clear();
+    released.clear();
+    CompiledPlan compiled(Deep(5, kWidth), Words(words));
+    std::vector<uint64_t> expected;
+    std::map<Dp__Space, uint64_t> of_space;
+    for (size_t r = 0; r < compiled.plan->n_roles; r++) {
+      const Dp__Role *role = compiled.plan->roles[r];
+      for (size_t i = 0; i < role->n_arenas; i++) {
+        const Dp__Arena *arena = role->arenas[i];
+        bool on_devices = arena->space == DP__SPACE__PERSISTENT || arena->space == DP__SPACE__TRANSIENT;
+        size_t times = on_devices ? DevicesOf(role, compiled.plan) : r ? 0 : arena->copies;  // one memory of the host
+        expected.insert(expected.end(), times, arena->bytes);
+        of_space[arena->space] += times * arena->bytes;
+      }
+    }
+    {
+      Session session(compiled.plan, {}, &counting);
+      ASSERT_EQ(session.error, "");
+      for (const auto &[space, bytes] : of_space) EXPECT_EQ(dp_session_bytes(session.session, space), bytes);
+      Train(&session);
+      EXPECT_LE(dp_session_resident(session.session), std::accumulate(expected.begin(), expected.end(), uint64_t{0}));
+    }
+    expected.erase(std::remove(expected.begin(), expected.end(), 0), expected.end());
+    for (std::vector<uint64_t> *list : {&expected, &allocated, &released}) std::sort(list->begin(), list->end());
+    EXPECT_EQ(allocated, expected);
+    EXPECT_EQ(released, expected);
+  }
+}
+
+// ---- hazards --------------------------------------------------------------------------------------------------------
+
+TEST(Stages, TheNullBackendSeesNoHazard) {
+  dp_backend null = dp_backend_null(&dp_target_cpu);
+  dp_session_options options = {};
+  options.workers = 4;
+  for (const char *words : kPlans) {
+    SCOPED_TRACE(words);
+    CompiledPlan compiled(Deep(5, kWidth), Words(words));
+    Session session(compiled.plan, options, &null);
+    ASSERT_EQ(session.error, "");
+    for (int step = 0; step < 3; step++) {
+      EXPECT_EQ(session.Run("train", kSamples[step], step), "");
+      EXPECT_EQ(session.Run("eval", kBatch, step), "");
+    }
+  }
+}
+
+// ---- transfers beside computation -----------------------------------------------------------------------------------
+
+using Place = std::pair<size_t, size_t>;  // stream, instruction
+
+// What happens before each instruction of a stage, by its own streams and events alone.
+std::map<Place, std::set<Place>> Before(const Dp__Program *program) {
+  std::map<Place, std::set<Place>> before;
+  std::map<uint32_t, Place> signaller;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (size_t s = 0; s < program->n_streams; s++)
+      for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+        const Dp__Instruction *in = program->streams[s]->instructions[i];
+        bool ready = !before.count({s, i}) && (!i || before.count({s, i - 1}));
+        for (size_t w = 0; w < in->n_waits && ready; w++) ready = signaller.count(in->waits[w]) > 0;
+        if (!ready) continue;
+        std::set<Place> all;
+        auto follow = [&](Place place) {
+          all.insert(place);
+          all.insert(before[place].begin(), before[place].end());
+        };
+        if (i) follow({s, i - 1});
+        for (size_t w = 0; w < in->n_waits; w++) follow(signaller[in->waits[w]]);
+        before[{s, i}] = all;
+        if (in->signal) signaller[in->signal - 1] = {s, i};
+        moved = true;
+      }
+  }
+  return before;
+}
+
+const Dp__Program *Find(const Dp__Role *role, const std::string &program) {
+  for (size_t p = 0; p < role->n_programs; p++)
+    if (program == role->programs[p]->name) return role->programs[p];
+  throw std::runtime_error("no program " + program);
+}
+
+// Transfers of a stage that some product of it may run beside.
+int Free(const Dp__Program *program, const char *transfer) {
+  std::map<Place, std::set<Place>> before = Before(program);
+  std::vector<Place> transfers, products;
+  for (const auto &entry : before) {
+    const std::string op = program->streams[entry.first.first]->instructions[entry.first.second]->op;
+    if (op == transfer) transfers.push_back(entry.first);
+    if (op == "Gemm") products.push_back(entry.first);
+  }
+  return static_cast<int>(std::count_if(transfers.begin(), transfers.end(), [&](const Place &t) {
+    return std::any_of(products.begin(), products.end(),
+                       [&](const Place &p) { return !before[t].count(p) && !before[p].count(t); });
+  }));
+}
+
+// A stage's work on a micro-batch is not ordered with the arrival of the next one's operands and the leaving of the last
+// one's results.
+TEST(Stages, NothingOrdersTransfersOfOtherMicroBatchesAndComputation) {
+  const int micro = 8;
+  for (const char *schedule : {"gpipe", "1f1b"}) {
+    SCOPED_TRACE(schedule);
+    CompiledPlan compiled(Deep(4, kWidth),
+                          Words("strategy=pipeline devices=2 microbatches=8 schedule=" + std::string(schedule)));
+    for (size_t stage = 0; stage < 2; stage++)
+      for (const char *transfer : {"Send", "Recv"})
+        EXPECT_GE(Free(Find(compiled.plan->roles[stage], "train"), transfer), micro - 1)
+            << transfer << " of stage " << stage;
+  }
+}
+
+TEST(Stages, TransfersLieBesideComputationInTheTrace) {
+  const int width = 192, batch = 512, steps = 4;
+  CompiledPlan compiled(Deep(6, width), "batch=512 strategy=pipeline devices=2 microbatches=4 threads=1");
+  dp_session_options options = {};
+  options.trace = true;
+  Session session(compiled.plan, options);
+  ASSERT_EQ(session.error, "");
+  for (int step = 0; step < steps; step++) ASSERT_EQ(Step(&session, "train", batch, step, width), "");
+  dp_trace_shares shares;
+  ASSERT_EQ(Failure(dp_session_trace_share(session.session, &shares)), "");
+  double percent = 100 * double(shares.hidden_ns) / double(shares.collectives_ns);
+  printf("%.2f ms of work on transfers in %d steps, %.0f %% of it beside computation\n",
+         double(shares.collectives_ns) * 1e-6, steps, percent);
+  RecordProperty("hidden_percent", std::to_string(percent));
+  EXPECT_GT(shares.hidden_ns, 0);
+  EXPECT_LE(shares.hidden_ns, shares.collectives_ns);
+}
+
+}  // namespace
