@@ -6,6 +6,7 @@
 
 #include "ir/graph.h"
 #include "ir/plan_check.h"
+#include "ir/plan_tasks.h"
 
 static int64_t size_of(const Dp__Plan *plan, const char *axis) {
   for (size_t a = 0; a < plan->n_mesh; a++)
@@ -98,25 +99,14 @@ static void measure_flight(dp_arena *arena, const dp_plan_steps *steps, dp_plan_
   }
 }
 
-// Forward takes 1 and backward 2 of each micro-batch on each stage; where nothing comes from a later stage both are one.
-static void set_unit_clock(dp_arena *arena, dp_plan_steps *steps, const dp_plan_stages *all) {
-  size_t m = (size_t)all->microbatches;
-  bool *stage_backs = dp_alloc_n(arena, (size_t)all->n_stages, sizeof *stage_backs), trains = all->n_stages == 1;
-  uint32_t *count = dp_alloc_n(arena, 2 * m * (size_t)all->n_stages, sizeof *count);
-  for (uint32_t i = 0; i < steps->n_steps; i++) {
-    const dp_plan_step *step = &steps->steps[i];
-    if (!is_task(step, all)) continue;
-    stage_backs[step->role] |= step->backward;
-    trains |= step->backward;
-    count[(step->role * m + (size_t)step->micro) * 2 + step->backward]++;
+static void measure_tasks(dp_arena *arena, const dp_plan_steps *steps, dp_plan_stages *all) {
+  double *sums = dp_alloc_n(arena, (size_t)all->n_stages, sizeof *sums), idle = 1;
+  double whole = dp_plan_tasks_run(arena, steps, sums);
+  for (size_t r = 0; r < (size_t)all->n_stages && whole > 0; r++) {
+    all->stages[r].busy = sums[r] / whole;
+    idle -= all->stages[r].busy / (double)all->n_stages;
   }
-  for (uint32_t i = 0; i < steps->n_steps; i++) {
-    dp_plan_step *step = &steps->steps[i];
-    step->ns = 0;
-    if (!is_task(step, all)) continue;
-    double whole = step->backward ? 2 : trains && !stage_backs[step->role] ? 3 : 1;
-    step->ns = whole / count[(step->role * m + (size_t)step->micro) * 2 + step->backward];
-  }
+  if (whole > 0) all->idle = idle < 0 ? 0 : idle;
 }
 
 double dp_plan_stages_idle(const dp_plan_steps *steps, double makespan, double *busy) {
@@ -143,11 +133,8 @@ bool dp_plan_stages_measure(dp_arena *arena, const Dp__Plan *plan, const char *p
   for (size_t r = 0; r < plan->n_roles; r++) measure_memory(plan, r, &all.stages[r]);
   measure_steps(arena, &steps, &all);
   if (all.microbatches > 1 && all.microbatches <= steps.n_steps) {
-    double *busy = dp_alloc_n(arena, plan->n_roles, sizeof *busy);
     measure_flight(arena, &steps, &all);
-    set_unit_clock(arena, &steps, &all);
-    all.idle = dp_plan_stages_idle(&steps, dp_plan_steps_run(&steps), busy);
-    for (size_t r = 0; r < plan->n_roles; r++) all.stages[r].busy = busy[r];
+    measure_tasks(arena, &steps, &all);
   }
   *stages = all;
   return true;

@@ -19,7 +19,7 @@ typedef struct {
   uint64_t sent, received;             // in a run of the program, by Send and Recv
   int64_t collectives;                 // in a run, with other devices of the stage
   int64_t in_flight;  // most micro-batches begun at once that it has not finished, forward and backward
-  double busy;  // its computation's share of the time, forward taking 1, backward 2 a micro-batch, all else nothing
+  double busy;        // its computation's share of the time, on the clock of plan_tasks.h
 } dp_plan_stage;
 
 typedef struct {
