@@ -45,11 +45,11 @@ static dp_status check_found(dp_checker *c, const Dp__Update *entry) {
 static dp_status check_left(dp_checker *c) {
   for (size_t i = 0; i < c->program->n_left; i++) {
     const Dp__Update *entry = c->program->left[i];
-    if (c->left[entry->persistent] >= 0)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "it leaves '%s' twice",
-                             c->model->persistents[entry->persistent].name);
     if (!is_at_home(c, &c->model->persistents[entry->persistent]))
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME, "it leaves '%s', which is not on this stage",
+                             c->model->persistents[entry->persistent].name);
+    if (c->left[entry->persistent] >= 0)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "it leaves '%s' twice",
                              c->model->persistents[entry->persistent].name);
     DP_TRY(check_home(c, entry, "leaves"));
     c->left[entry->persistent] = (int32_t)entry->value;

@@ -7,70 +7,14 @@
 
 #include "ir/op.h"
 #include "ir/proto.h"
-#include "tests/verify/hand_plan.h"
+#include "tests/verify/small_plan.h"
 
 namespace {
 
 using dp_test::Append;
 using dp_test::Arena;
 using dp_test::ProgramWriter;
-
-// A plan of one program, "infer", over a mesh, with room for whatever is put into it.
-class SmallPlan {
- public:
-  SmallPlan(const std::string &text, std::vector<int64_t> mesh, int64_t batch, uint64_t transient_bytes) {
-    EXPECT_EQ(dp_test::Parse(arena, text, &model), "");
-    dp__plan__init(&plan);
-    dp__target__init(&target);
-    dp__role__init(&role);
-    static const char *const names[] = {"a", "b", "c", "d"};
-    for (size_t a = 0; a < mesh.size(); a++) model->mesh.axes[a] = {names[a], mesh[a]};
-    model->mesh.n_axes = static_cast<int>(mesh.size());
-    model->batch = plan.batch = batch;
-    plan.n_mesh = mesh.size();
-    plan.mesh = dp_proto_from_mesh(arena, &model->mesh);
-    target.backend = dp_strdup(arena, "cpu");
-    plan.target = &target;
-    for (int g = 0; g < model->n_graphs; g++)
-      Append(arena, &plan.n_graphs, &plan.graphs, dp_proto_from_graph(arena, model->graphs[g]));
-    role.name = dp_strdup(arena, "all");
-    for (int64_t size : mesh) {
-      auto *range = static_cast<Dp__AxisRange *>(dp_alloc(arena, sizeof(Dp__AxisRange)));
-      dp__axis_range__init(range);
-      range->count = size;
-      Append(arena, &role.n_devices, &role.devices, range);
-    }
-    for (Dp__Space space : {DP__SPACE__TRANSIENT, DP__SPACE__HOST_INPUT, DP__SPACE__HOST_OUTPUT}) {
-      auto *a = static_cast<Dp__Arena *>(dp_alloc(arena, sizeof(Dp__Arena)));
-      dp__arena__init(a);
-      a->space = space;
-      a->bytes = transient_bytes;
-      a->alignment = 64;
-      a->copies = space == DP__SPACE__HOST_INPUT ? 2 : 1;
-      Append(arena, &role.n_arenas, &role.arenas, a);
-    }
-    Append(arena, &plan.n_roles, &plan.roles, &role);
-    writer.reset(new ProgramWriter(arena, &plan, model->graphs[0], 0));
-    writer->program->name = dp_strdup(arena, "infer");
-    Append(arena, &role.n_programs, &role.programs, writer->program);
-  }
-  std::string Verify(std::string *message = nullptr, dp_verify_report *report = nullptr) {
-    dp_verify_report own;
-    if (!report) report = &own;
-    dp_status status = dp_verify_plan(&plan, report);
-    std::string rule = status ? dp_rule_name(report->fault.rule) : "";
-    std::string text = dp_test::Message(status);
-    if (message) *message = text;
-    return rule;
-  }
-
-  Arena arena;
-  dp_model *model = nullptr;
-  Dp__Plan plan;
-  Dp__Target target;
-  Dp__Role role;
-  std::unique_ptr<ProgramWriter> writer;
-};
+using dp_test::SmallPlan;
 
 std::string Print(const std::vector<dp_placement> &at) {
   std::string text;
@@ -87,7 +31,7 @@ std::string Convert(const std::vector<int64_t> &mesh, const std::vector<dp_place
   static const char text[] =
       "model m {\n graph infer {\n input x: float32[12,12]\n output y = x\n}\n graph other {\n input x: float32[N]\n "
       "output x\n}\n}\n";
-  SmallPlan p(text, mesh, 1, 8192);
+  SmallPlan p(text, dp_test::Axes(mesh), 1, 8192);
   bool split = false;
   for (const dp_placement &one : from) split |= one.kind == DP_SHARD;
   p.writer->Tensor("host", "x", Print(std::vector<dp_placement>(mesh.size(), dp_replicate())), DP__SPACE__HOST_INPUT,
@@ -194,7 +138,7 @@ TEST(Mesh, PartialOnTwoAxes) {
       "model m {\n graph infer {\n input x: float32[N,12]\n y = ReduceSum(x) {axes=[0,1], keepdims=0}\n output y\n}\n"
       " graph other {\n input x: float32[N]\n output x\n}\n}\n";
   auto make = [&](const char *first, const char *second, int32_t reduction) {
-    SmallPlan p(text, {2, 3}, 7, 4096);
+    SmallPlan p(text, dp_test::Axes({2, 3}), 7, 4096);
     ProgramWriter &w = *p.writer;
     w.Tensor("host", "x", "R,R", DP__SPACE__HOST_INPUT, 0).Tensor("x", "x", "S(0),S(1)", DP__SPACE__TRANSIENT, 0);
     w.Tensor("part", "y", "P(sum),P(sum)", DP__SPACE__TRANSIENT, 1024);
@@ -222,7 +166,7 @@ TEST(InPlace, OnlyOfOneType) {
   auto make = [](const std::string &node, const char *type) {
     const std::string text = "model m {\n graph infer {\n input x: " + std::string(type) + "[N,4]\n y = " + node +
                              "\n output y\n}\n graph other {\n input x: float32[N]\n output x\n}\n}\n";
-    SmallPlan p(text, {2}, 7, 4096);
+    SmallPlan p(text, dp_test::Axes({2}), 7, 4096);
     ProgramWriter &w = *p.writer;
     w.Tensor("host", "x", "R", DP__SPACE__HOST_INPUT, 0).Tensor("x", "x", "S(0)", DP__SPACE__TRANSIENT, 0);
     w.Tensor("y", "y", "S(0)", DP__SPACE__TRANSIENT, 0).Tensor("out", "y", "R", DP__SPACE__HOST_OUTPUT, 0);
@@ -246,7 +190,7 @@ TEST(Mesh, HugeShapesAndMeshes) {
   Arena arena;
   dp_model *model;
   ASSERT_EQ(dp_test::Parse(arena, text, &model), "");
-  SmallPlan p(text, {1 << 20, 1 << 4}, 1, 4096);
+  SmallPlan p(text, dp_test::Axes({1 << 20, 1 << 4}), 1, 4096);
   p.writer->Tensor("host", "x", "R,R", DP__SPACE__HOST_INPUT, 0);
   p.writer->At("host")->bytes = 64;
   EXPECT_EQ(p.Verify(), "TENSOR.BYTES");
@@ -267,7 +211,7 @@ TEST(Large, HundredThousandInstructionsTakeASecond) {
     text += "a" + n + " = Add(a" + last + ", b" + last + ")\nb" + n + " = Relu(a" + n + ")\n";
   }
   text += "output y = b" + std::to_string(pairs - 1) + "\n}\n graph other {\n input x: float32[N]\n output x\n}\n}\n";
-  SmallPlan p(text, {2}, 8, 4096);
+  SmallPlan p(text, dp_test::Axes({2}), 8, 4096);
   ProgramWriter &w = *p.writer;
   w.Tensor("host", "x", "R", DP__SPACE__HOST_INPUT, 0).Tensor("x", "x", "S(0)", DP__SPACE__TRANSIENT, 256);
   w.Add("a", "dp.Scatter", "", {"host"}, {"x"});

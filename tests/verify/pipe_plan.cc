@@ -56,6 +56,7 @@ struct PipePlan::Part {
   uint64_t transient = 0;
   uint32_t channel = 0;  // of the stage: Sends have odd ones on stage 0, even ones on stage 1
   std::map<std::string, std::pair<Dp__Instruction *, std::string>> makers;  // by label: instruction, stream
+  std::map<std::pair<std::string, std::string>, size_t> waited;             // by stream, and stream waited for
 
   Part(PipePlan *p, int s, const std::string &name) : plan(p), stage(s) {
     uint32_t index = 0;
@@ -91,6 +92,13 @@ struct PipePlan::Part {
   void Host(const std::string &value, Dp__Space space, uint64_t offset) {
     w->Tensor(value + "@host", value, At("R", "R"), space, offset);
   }
+  // In its stream, from 1.
+  size_t Place(const Dp__Instruction *in, const std::string &stream) const {
+    const Dp__Stream *s = plan->Stream(stage, w->program->name, stream);
+    size_t i = 0;
+    while (s->instructions[i] != in) i++;
+    return i + 1;
+  }
   // Waits for the makers of its operands on other streams; is the maker of its results.
   Dp__Instruction *Link(Dp__Instruction *in, const std::string &stream, const std::vector<std::string> &operands,
                         const std::vector<std::string> &results) {
@@ -98,10 +106,12 @@ struct PipePlan::Part {
       auto maker = makers.find(label);
       if (maker == makers.end() || maker->second.second == stream) continue;
       Dp__Instruction *from = maker->second.first;
+      // What the stream has waited for before it need not wait for again.
+      size_t &seen = waited[{stream, maker->second.second}], place = Place(from, maker->second.second);
+      if (place <= seen) continue;
+      seen = place;
       if (!from->signal) from->signal = ++w->program->events;
-      bool twice = false;
-      for (size_t i = 0; i < in->n_waits; i++) twice |= in->waits[i] == from->signal - 1;
-      if (!twice) Append(plan->arena, &in->n_waits, &in->waits, from->signal - 1);
+      Append(plan->arena, &in->n_waits, &in->waits, from->signal - 1);
     }
     for (const std::string &label : results) makers[label] = {in, stream};
     return in;
