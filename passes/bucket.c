@@ -97,10 +97,13 @@ static int by_kind_and_time(const void *a, const void *b) {
 
 // ---- joining --------------------------------------------------------------------------------------------------------
 
-// The first one's node does it for all; the others are left without operands and results.
+// The node that stands first does it for all, which is in its place once the last is ready; the others are left without
+// operands and results.
 static void join(work *w, const member *members, int32_t count) {
   if (count < 2) return;
   dp_node *node = members[0].node;
+  for (int32_t i = 1; i < count; i++)
+    if (members[i].node->id < node->id) node = members[i].node;
   dp_value **inputs = dp_alloc_n(w->graph->arena, (size_t)count, sizeof(dp_value *));
   dp_value **outputs = dp_alloc_n(w->graph->arena, (size_t)count, sizeof(dp_value *));
   for (int32_t i = 0; i < count; i++) {

@@ -74,6 +74,20 @@ static int stage_by_operand(const dp_roles *r, const dp_node *node) {
   return x->producer && x->producer->stage >= 0 ? x->producer->stage : 0;
 }
 
+// What is computed of per-step scalars alone is computed on each stage that uses it: that is less than to send it.
+static bool is_of_scalars(const dp_node *node, const bool *of_scalars) {
+  bool any = false;
+  for (int k = 0; k < node->n_inputs; k++) {
+    const dp_value *x = node->inputs[k];
+    if (!x) continue;
+    if (x->producer ? !of_scalars[x->producer->id] : x->kind != DP_VALUE_SCALAR) return false;
+    any = true;
+  }
+  for (int k = 0; k < node->n_outputs; k++)
+    if (node->outputs[k] && node->outputs[k]->type.shape.rank) return false;
+  return any;
+}
+
 static int by_number(const void *a, const void *b) {
   const int *x = a, *y = b;
   return (*x > *y) - (*x < *y);
@@ -83,16 +97,18 @@ static stage_set *find_stages(const dp_roles *r) {
   const dp_graph *graph = r->graph;
   stage_set *sets = dp_alloc_n(r->scratch, (size_t)graph->n_nodes + 1, sizeof *sets);
   bool *everywhere = dp_alloc_n(r->scratch, (size_t)graph->n_nodes + 1, sizeof *everywhere);
+  bool *of_scalars = dp_alloc_n(r->scratch, (size_t)graph->n_nodes + 1, sizeof *of_scalars);
+  for (int32_t i = 0; i < graph->n_nodes; i++) of_scalars[i] = is_of_scalars(graph->nodes[i], of_scalars);
   add_updates(r, sets, everywhere);
   for (int32_t i = graph->n_nodes; i-- > 0;) {
     const dp_node *node = graph->nodes[i];
     stage_set *set = &sets[i];
-    int stage = r->n_stages == 1 ? 0 : node->stage;
+    int stage = r->n_stages == 1 ? 0 : of_scalars[i] ? -1 : node->stage;
     if (stage < 0 && !set->count) stage = stage_by_operand(r, node);
     if (stage >= 0 && !everywhere[i]) add_stage(r->scratch, set, stage);
     for (int k = 0; k < node->n_inputs; k++) {
       const dp_node *before = node->inputs[k] ? node->inputs[k]->producer : NULL;
-      if (!before || (before->stage >= 0 && !everywhere[i])) continue;
+      if (!before || (before->stage >= 0 && !of_scalars[before->id] && !everywhere[i])) continue;
       everywhere[before->id] |= everywhere[i];
       for (int s = 0; s < set->count; s++) add_stage(r->scratch, &sets[before->id], set->stages[s]);
     }
