@@ -87,7 +87,7 @@ Writer::Value Writer::Dense(const Value &x) {
 }
 
 void Writer::Mlp() {
-  const int width = draw_.Of<int>({4, 6, 7, 12}), layers = 1 + draw_.UpTo(6);
+  const int width = draw_.Of<int>({4, 6, 7, 12}), layers = 3 + draw_.UpTo(4);
   Line("input x: float32[N," + Text(width) + "]");
   std::vector<Value> all = {{Node("Mul(x, hundredth)"), width}};
   const std::string square = draw_.OneIn(4) ? Parameter(Text(width) + "," + Text(width)) : "";
@@ -124,7 +124,7 @@ Writer::Value Writer::Convolution(const Value &x) {
 }
 
 void Writer::Cnn() {
-  int side = 6, channels = draw_.Of<int>({1, 2, 3}), layers = 1 + draw_.UpTo(4);
+  int side = 6, channels = draw_.Of<int>({1, 2, 3}), layers = 2 + draw_.UpTo(3);
   Line("input x: float32[N," + Text(channels) + ",6,6]");
   Value x = {Node("Mul(x, hundredth)"), channels};
   const int pooled = draw_.UpTo(layers + 1);

@@ -73,8 +73,6 @@ const struct Way {
      kPipeline | kStages | kShards},
 };
 
-const int kDrawn = 10;
-
 std::vector<std::string> Alternatives(const char *meshes) {
   std::vector<std::string> all;
   std::istringstream in(meshes);
@@ -144,7 +142,7 @@ int Size(const std::string &mesh, const std::string &axis) {
 }  // namespace
 
 DrawnStrategy DrawStrategy(Draw &draw, const DrawnNetwork &network, int devices) {
-  const Way &way = kWays[draw.UpTo(kDrawn)];
+  const Way &way = kWays[draw.UpTo(int(sizeof kWays / sizeof *kWays))];
   const char *meshes = way.meshes[devices == 2 ? 0 : devices == 4 ? 1 : 2];
   DrawnStrategy drawn = {way.name, std::string("strategy=") + way.strategy, network.text};
   const std::string mesh = meshes ? draw.Of(Alternatives(meshes)) : "";

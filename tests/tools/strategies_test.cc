@@ -17,6 +17,11 @@ const char *const kStrategies[] = {
     "tensor --devices=8",
     "tensor --mesh=data=2,tensor=2",
     "zero --zero-stage=3 --mesh=tensor=2,data=2",
+    "data --devices=2 --microbatches=3",
+    "pipeline --devices=4 --microbatches=4 --schedule=gpipe",
+    "pipeline --devices=3 --microbatches=5",
+    "zero --zero-stage=3 --mesh=data=2,pipe=2",
+    "pipeline --mesh=data=2,pipe=2,tensor=2",
     "manual --mesh=a=3",
 };
 const size_t kCount = sizeof kStrategies / sizeof *kStrategies;
