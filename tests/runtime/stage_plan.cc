@@ -119,7 +119,7 @@ std::string StagePlan::Label(const std::string &value, int first, int count) {
 }
 
 std::string StagePlan::Make(int stage, const std::string &value, const Where &where) {
-  std::string at = micro_ > 1 ? where.on + ",R" : "R", label = Label(value, where.first, where.count);
+  std::string at = micro_ > 1 ? where.on + ",R" : "R", label = Label(value, where.first, where.count) + where.mark;
   if (where.space == DP__SPACE__HOST_INPUT || where.space == DP__SPACE__HOST_OUTPUT) label = value + "@host";
   if (data_ > 1) at += "," + where.over;
   On(stage).Tensor(label, value, at, where.space, 0);
@@ -176,14 +176,15 @@ void StagePlan::Transfer(int from, const std::string &value, int j) {
 }
 
 std::string StagePlan::Join(int stage, const std::string &value, const Where &where) {
-  std::string all = Label(value, where.first, where.count);
+  std::string all = Label(value, where.first, where.count) + where.mark;
   for (int j = 1; j < micro_; j++) {
+    Where next = where;
     bool last = j + 1 == micro_, over = where.on[0] == 'P' || j > 1;  // on operand 0's bytes
-    Where next = {last ? "R" : where.on, where.over, 0, last ? 0 : j + 1};
+    if (last) next.on = "R";
+    next.count = last ? 0 : j + 1;
     if (over) next.offset = static_cast<int64_t>(On(stage).At(all)->offset);
-    // The sum of all micro-batches is not told from that over all devices by its label.
     std::string to = Make(stage, value, next);
-    Over(Do(stage, "compute", "dp.Accumulate", "", {all, At(value, j)}, {to}), DP_MESH_MICRO);
+    Over(Do(stage, "compute", "dp.Accumulate", "", {all, Label(value, j, 1) + where.mark}, {to}), DP_MESH_MICRO);
     all = to;
   }
   return all;
@@ -192,7 +193,7 @@ std::string StagePlan::Join(int stage, const std::string &value, const Where &wh
 void StagePlan::Home(int stage, const std::string &value) {
   for (const auto &home : kHomes)
     if (value == home.name)
-      Make(stage, value, {"R", "R", 0, 0, DP__SPACE__PERSISTENT, static_cast<int64_t>(home.offset)});
+      Make(stage, value, {"R", "R", 0, 0, DP__SPACE__PERSISTENT, static_cast<int64_t>(home.offset), ""});
   On(stage).Found(static_cast<uint32_t>(dp_model_find_persistent(model, value.c_str())), Label(value, 0, 0));
 }
 
@@ -201,7 +202,7 @@ void StagePlan::Home(int stage, const std::string &value) {
 // x comes whole and is cut on the device, labels come by micro-batch; the rate is for both stages.
 void StagePlan::WriteBegin(int stage) {
   auto input = [&](const std::string &value, int64_t offset) {
-    Make(stage, value, {"R", "R", 0, 0, DP__SPACE__HOST_INPUT, offset});
+    Make(stage, value, {"R", "R", 0, 0, DP__SPACE__HOST_INPUT, offset, ""});
     On(stage).Input(value, value + "@host");
   };
   input("dp.lr", 192);
@@ -209,9 +210,10 @@ void StagePlan::WriteBegin(int stage) {
   Make(stage, "lr", {});
   Do(stage, "copy", "dp.Broadcast", "", {"dp.lr@host"}, {"dp.lr[0,0)"});
   Do(stage, "compute", "Cast", "lr", {"dp.lr[0,0)"}, {"lr[0,0)"});
+  const std::string send = micro_ * data_ > 1 ? "dp.Scatter" : "dp.Broadcast";
   if (stage) {
     input("label", 128);
-    for (int j = 0; j < micro_; j++) Do(1, "copy", "dp.Scatter", "", {"label@host"}, {Make(1, "label", Split(j))});
+    for (int j = 0; j < micro_; j++) Do(1, "copy", send, "", {"label@host"}, {Make(1, "label", Split(j))});
     return;
   }
   input("x", 0);
@@ -222,7 +224,7 @@ void StagePlan::WriteBegin(int stage) {
     if (whole)
       Over(Do(0, "compute", "dp.Slice", "", {"x[0,0)"}, {piece}), DP_MESH_MICRO);
     else
-      Do(0, "copy", "dp.Scatter", "", {"x@host"}, {piece});
+      Do(0, "copy", send, "", {"x@host"}, {piece});
   }
 }
 
@@ -246,34 +248,52 @@ void StagePlan::WriteBackward(int j) {
   Do(0, "compute", "Gemm", "dw1", {at("dh"), at("x")}, {Make(0, "dw1", Sum(j))});
 }
 
+std::string StagePlan::Collect(int stage, const std::string &op, const std::string &operand, const std::string &value,
+                               const Where &where) {
+  if (data_ == 1) return operand;
+  std::string to = Make(stage, value, where);
+  Over(Do(stage, "comm", op, "", {operand}, {to}), "data");
+  return to;
+}
+
 void StagePlan::WriteUpdate(int stage, const std::string &w, const std::string &m) {
+  // In place.
   auto reduce = [&](const std::string &value) {
     std::string part = Join(stage, value, Sum(0));
-    if (data_ == 1) return part;
-    std::string label = value + "@reduced";
-    On(stage).Tensor(label, value, micro_ > 1 ? "R,R,R" : "R,R", DP__SPACE__TRANSIENT,
-                     On(stage).At(part)->offset);  // in place
-    On(stage).At(label)->stage = static_cast<uint32_t>(stage);
-    Over(Do(stage, "comm", "dp.AllReduce", "", {part}, {label}), "data");
-    return label;
+    int64_t offset = static_cast<int64_t>(On(stage).At(part)->offset);
+    return Collect(stage, "dp.AllReduce", part, value, {"R", "R", 0, 0, DP__SPACE__TRANSIENT, offset, "@all"});
   };
   std::string dw = reduce("d" + w), one[] = {w + "n", m + "n"};
   for (const std::string &home : {w, m}) {
     int64_t offset = static_cast<int64_t>(On(stage).At(home + "[0,0)")->offset);
-    Make(stage, home + "n", {"R", "R", 0, 0, DP__SPACE__PERSISTENT, offset});
+    Make(stage, home + "n", {"R", "R", 0, 0, DP__SPACE__PERSISTENT, offset, ""});
     On(stage).Left(static_cast<uint32_t>(dp_model_find_persistent(model, home.c_str())), home + "n[0,0)");
   }
   Do(stage, "compute", "dp.SGD", one[0], {w + "[0,0)", m + "[0,0)", dw, "lr[0,0)"},
      {one[0] + "[0,0)", one[1] + "[0,0)"});
-  if (!stage) return;
-  auto output = [&](const std::string &value, const std::string &label, int64_t offset) {
-    Make(1, value, {"R", "R", 0, 0, DP__SPACE__HOST_OUTPUT, offset});
-    Do(1, "copy", "dp.Gather", "", {label}, {value + "@host"});
-    On(1).Output(value, value + "@host");
-  };
-  output("loss", reduce("loss"), 0);
-  // Samples that devices have of micro-batches are not those that they have of the whole batch.
-  if (data_ == 1) output("scores", Join(1, "scores", Split(0)), 64);
+}
+
+void StagePlan::WriteOutput(const std::string &value, const std::string &label, int64_t offset) {
+  Make(1, value, {"R", "R", 0, 0, DP__SPACE__HOST_OUTPUT, offset, ""});
+  Do(1, "copy", "dp.Gather", "", {label}, {value + "@host"});
+  On(1).Output(value, value + "@host");
+}
+
+// Samples that devices have of micro-batches are not those that they have of the whole batch, so each micro-batch's are
+// gathered before these are put together.
+void StagePlan::WriteOutputs() {
+  std::string loss = Join(1, "loss", Sum(0)), mark = data_ > 1 ? "@all" : "";
+  WriteOutput("loss", Collect(1, "dp.AllReduce", loss, "loss", {"R", "R", 0, 0, DP__SPACE__TRANSIENT, -1, "@all"}), 0);
+  for (int j = 0; j < micro_; j++) {
+    Where whole = Split(j);
+    whole.over = "R";
+    whole.mark = mark;
+    Collect(1, "dp.AllGather", Label("scores", j, micro_ > 1), "scores", whole);
+  }
+  Where first = Split(0);
+  first.over = data_ > 1 ? "R" : first.over;
+  first.mark = mark;
+  WriteOutput("scores", Join(1, "scores", first), 64);
 }
 
 void StagePlan::WriteTrain() {
@@ -284,12 +304,13 @@ void StagePlan::WriteTrain() {
   for (int j = 0; j < micro_; j++) WriteBackward(j);
   WriteUpdate(0, "w1", "m1");
   WriteUpdate(1, "w2", "m2");
+  WriteOutputs();
 }
 
 // Stage 1 has nothing to do.
 void StagePlan::WriteInit() {
   Open("init");
-  Make(0, "m0", {"R", "R", 0, 0, DP__SPACE__PERSISTENT, 128});
+  Make(0, "m0", {"R", "R", 0, 0, DP__SPACE__PERSISTENT, 128, ""});
   Do(0, "compute", "dp.Fill", "m0", {}, {"m0[0,0)"});
   On(0).Left(1, "m0[0,0)");
 }

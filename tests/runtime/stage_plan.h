@@ -42,6 +42,7 @@ class StagePlan {
     int first = 0, count = 0;          // micro-batches
     Dp__Space space = DP__SPACE__TRANSIENT;
     int64_t offset = -1;  // -1: bytes of its own
+    std::string mark;     // behind its label, where the rest is not enough
   };
   struct Made {
     std::string stream;
@@ -49,24 +50,30 @@ class StagePlan {
   };
   ProgramWriter &On(int stage) { return *writers_[stage]; }
   void Open(const std::string &program);
-  // A tensor; its label is the value's name and micro-batches: "h[0,1)".
+  // A tensor; its label is the value's name and micro-batches, "h[0,1)", and the mark.
   std::string Make(int stage, const std::string &value, const Where &where);
+  // The operand over all devices of the stage; the result's label.
+  std::string Collect(int stage, const std::string &op, const std::string &operand, const std::string &value,
+                      const Where &where);
   static std::string Label(const std::string &value, int first, int count);
-  // Micro-batch j of a value.
-  static std::string At(const std::string &value, int j) { return Label(value, j, 1); }
   Dp__Instruction *Do(int stage, const std::string &stream, const std::string &op, const std::string &node,
                       const std::vector<std::string> &operands, const std::vector<std::string> &results);
   void Over(Dp__Instruction *in, const std::string &axis, std::vector<dp_attr> attrs = {});
   void Transfer(int from, const std::string &value, int j);
-  // What the micro-batches have of a value, which is at `where` for one, together on all of the stage's devices.
+  // What the micro-batches have of a value, which is at `where` for the first, together.
   std::string Join(int stage, const std::string &value, const Where &where);
-  Where Split(int j) const { return {micro_ > 1 ? "S(0)" : "R", "S(0)", j, micro_ > 1}; }
-  Where Sum(int j) const { return {micro_ > 1 ? "P(sum)" : "R", "P(sum)", j, micro_ > 1}; }
+  Where PartOf(int j, const std::string &placement) const {
+    return {micro_ > 1 ? placement : "R", placement, j, micro_ > 1, DP__SPACE__TRANSIENT, -1, ""};
+  }
+  Where Split(int j) const { return PartOf(j, "S(0)"); }
+  Where Sum(int j) const { return PartOf(j, "P(sum)"); }
   void Home(int stage, const std::string &value);
   void WriteBegin(int stage);
   void WriteForward(int j);
   void WriteBackward(int j);
   void WriteUpdate(int stage, const std::string &w, const std::string &m);
+  void WriteOutput(const std::string &value, const std::string &label, int64_t offset);
+  void WriteOutputs();
   void WriteTrain();
   void WriteInit();
 

@@ -89,6 +89,7 @@ TEST(Stages, TheSameBitsWithAnyNumberOfWorkersAndOneDevicesLosses) {
     std::vector<char> bits;
     for (int workers : {1, 2, 3, 4}) {
       options.workers = workers;
+      options.unchecked = workers > 1;  // it was
       Session session(PlanOf(words), options);
       ASSERT_EQ(session.error, "");
       std::vector<double> losses = Train(&session);
