@@ -43,6 +43,12 @@ int32_t dp_model_add_persistent(dp_model *model, const dp_persistent *persistent
   return model->n_persistents - 1;
 }
 
+void dp_model_keep_persistents(dp_model *model, int32_t count) {
+  model->n_persistents = count;
+  dp_names_clear(model->persistent_names);
+  for (int32_t i = 0; i < count; i++) dp_names_add(model->persistent_names, model->persistents[i].name, i);
+}
+
 // ---- graph ----------------------------------------------------------------------------------------------------------
 
 dp_graph *dp_graph_create(dp_model *model, const char *name) {

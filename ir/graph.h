@@ -201,6 +201,7 @@ dp_model *dp_model_create(dp_arena *arena, const char *name);
 dp_graph *dp_model_find_graph(const dp_model *model, const char *name);             // NULL when there is none
 int32_t dp_model_find_persistent(const dp_model *model, const char *name);          // -1 when there is none
 int32_t dp_model_add_persistent(dp_model *model, const dp_persistent *persistent);  // the index
+void dp_model_keep_persistents(dp_model *model, int32_t count);  // takes out those added after the first `count`
 
 dp_graph *dp_graph_create(dp_model *model, const char *name);  // not yet one of the model's graphs
 void dp_model_add_graph(dp_model *model, dp_graph *graph);     // replaces the graph of that name

@@ -236,6 +236,7 @@ static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   int32_t **starts = dp_alloc_n(model->arena, (size_t)model->n_graphs, sizeof *starts);
   dp_graph **placed = dp_alloc_n(model->arena, (size_t)model->n_graphs, sizeof *placed);
+  const int32_t n_persistents = model->n_persistents;
   DP_TRY(place_all(compile, starts, placed));
   for (int i = 0; i < model->n_graphs; i++) {
     const dp_node *node = dp_place_whole_find(model->graphs[i], starts[i], placed[i]);
@@ -243,6 +244,7 @@ static dp_status run(dp_compile *compile) {
     dp_pipeline_note(compile, "node '%s' (%s) needs the whole batch at once: a step is one micro-batch", node->name,
                      node->op->name);
     dp_mesh_drop(&model->mesh, DP_MESH_MICRO);
+    dp_model_keep_persistents(model, n_persistents);  // constants that were stored on the way are stored anew
     DP_TRY(place_all(compile, starts, placed));
     break;
   }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cpu/target.h"
 #include "ir/plan.h"
 #include "ir/proto.h"
 #include "ir/verify/against.h"
@@ -68,7 +69,8 @@ static dp_status options_of(dp_arena *arena, const Dp__Plan *plan, const dp_mode
   bool trains = false, splits_parameters = false;
   const char **frozen = NULL;
   for (size_t p = 0; p < plan->roles[0]->n_programs; p++) trains |= !strcmp(plan->roles[0]->programs[p]->name, "train");
-  *o = (dp_options){.batch = plan->batch, .strategy = *plan->strategy ? plan->strategy : NULL};
+  *o =
+      (dp_options){.batch = plan->batch, .strategy = *plan->strategy ? plan->strategy : NULL, .target = &dp_target_cpu};
   DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &o->mesh));
   const int data = dp_mesh_find(&o->mesh, "data");
   o->microbatches = dp_mesh_microbatches(&o->mesh);
