@@ -16,10 +16,10 @@ typedef struct {
   int64_t nodes;                       // of the logical graph that it computes
   uint64_t parameters, state, others;  // homes: parameters, optimizer state, buffers and constants
   uint64_t persistent, transient;      // arenas
-  uint64_t sent, received;             // in a run of the program, by Send and Recv
-  int64_t collectives;                 // in a run, with other devices of the stage
-  int64_t in_flight;  // most micro-batches begun at once that it has not finished, forward and backward
-  double busy;        // its computation's share of the time, on the clock of plan_tasks.h
+  uint64_t sent, received;  // in a run of the program, by Send and Recv, each micro-batch as much as the largest
+  int64_t collectives;      // in a run, with other devices of the stage
+  int64_t in_flight;        // most micro-batches begun at once that it has not finished, forward and backward
+  double busy;              // its computation's share of the time, on the clock of plan_tasks.h
 } dp_plan_stage;
 
 typedef struct {

@@ -38,7 +38,7 @@ static void print_programs(const Dp__Plan *plan) {
   for (size_t r = 0; r < plan->n_roles; r++)
     for (size_t i = 0; i < plan->roles[r]->n_programs; i++) {
       const Dp__Program *p = plan->roles[r]->programs[i];
-      printf("program %s:", p->name);
+      printf("program %s%s%s:", p->name, plan->n_roles > 1 ? ", " : "", plan->n_roles > 1 ? plan->roles[r]->name : "");
       print_names(" from", p->n_inputs, p->inputs);
       print_names(p->n_inputs ? "; gives" : " gives", p->n_outputs, p->outputs);
       printf("%s updates %zu persistent values\n", p->n_inputs + p->n_outputs ? ";" : "", p->n_left);

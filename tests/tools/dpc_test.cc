@@ -81,10 +81,33 @@ TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
     EXPECT_NE(zero.find(line), std::string::npos) << line << zero;
 }
 
+// By hand: of 64 samples in 4 micro-batches, 16 x 64 float32 go to the second stage, where the last layer is, and back.
+TEST_F(Dpc, WhySaysWhatStagesDo) {
+  Result result = Must(Compile("--strategy=pipeline --devices=2 --microbatches=4 --why"));
+  for (const char *line : {"strategy pipeline on micro=4,pipe=2, batch 64\n",
+                           "train, by stage: a device of it holds and moves, 4 micro-batches\n",
+                           "idle 20.0 % = (p - 1) / (m + p - 1); in this plan 20.0 %", "\ntrain, stage0: ",
+                           "\neval, stage1: ", "  Send           pipe                 4 times     16.0 KiB\n"})
+    EXPECT_NE(result.out.find(line), std::string::npos) << line << result.out;
+  std::string shown = Must("dpc show " + File("plan.bin")).out;
+  for (const char *line : {", mesh micro=4 pipe=2 (2 devices)\n", "\nrole stage0: micro 0..3 pipe 0..0\n",
+                           "\nrole stage1: micro 0..3 pipe 1..1\n", "256 bytes, on stage 0\n", "    stream recv\n",
+                           ", over pipe, channel 1, with stage 1", ", over pipe, channel 1, with stage 0",
+                           " of micro-batch 3 transient +", "in this plan 20.0 %"})
+    EXPECT_NE(shown.find(line), std::string::npos) << line;
+  EXPECT_EQ(Must("dprun " + File("plan.bin") + " --explain").out, shown);
+  // Said when nobody asked for a count of micro-batches.
+  EXPECT_NE(Must(Compile("--strategy=pipeline --devices=2")).err.find("8 micro-batches for 2 stages"),
+            std::string::npos);
+}
+
 TEST_F(Dpc, AgainstAModel) {
   std::string plan = File("plan.bin"), other = Read(mlp);
-  for (const char *how : {"", "--strategy=data --devices=3 --precision=fp64 --optimizer=adam(lr=0.1,clip_norm=1)",
-                          "--strategy=zero --zero-stage=3 --devices=2 --freeze=hidden.*", "--mode=infer"}) {
+  for (const char *how :
+       {"", "--strategy=data --devices=3 --precision=fp64 --optimizer=adam(lr=0.1,clip_norm=1)",
+        "--strategy=zero --zero-stage=3 --devices=2 --freeze=hidden.*", "--mode=infer", "--microbatches=3",
+        "--strategy=pipeline --devices=3 --microbatches=5 --schedule=gpipe",
+        "--mesh=data=2,pipe=2,tensor=2 --microbatches=2", "--strategy=pipeline --devices=2 --mode=infer"}) {
     Must(Compile(how));
     std::string out = Must("dpc verify " + plan + " --against=" + mlp).out;
     EXPECT_NE(out.find(std::string("the same as ") + mlp), std::string::npos) << how << out;
