@@ -1,7 +1,5 @@
 // What the user wrote of stages: `stage=K` on a node, or `device=D`, which says the same where every stage is one device. See
 // cut.h.
-#include <string.h>
-
 #include "passes/cut.h"
 #include "passes/list.h"
 
@@ -87,7 +85,7 @@ static dp_status check_direction(const dp_compile *compile, const dp_graph *main
         node->name, stages[node->id], v->name, stages[v->producer->id]);
   dp_pipeline_note(compile, "node '%s' is on stage %d and needs '%s' of stage %d: one micro-batch", node->name,
                    stages[node->id], v->name, stages[v->producer->id]);
-  memmove(&mesh->axes[0], &mesh->axes[1], (size_t)--mesh->n_axes * sizeof mesh->axes[0]);
+  dp_mesh_drop(mesh, DP_MESH_MICRO);
   return DP_OK;
 }
 

@@ -1,14 +1,20 @@
-// See fit.h. What a plan takes grows with the batch and shrinks with the devices that share it, but not without exceptions
-// (where communication takes longer than computing gradients pile up): a first one that fits is looked for by halving and
-// doubling, the edge by bisection, and whatever is named in the end was compiled and found to fit.
+// See fit.h. What a plan takes grows with the batch and shrinks with the devices, stages and micro-batches that share it, but
+// not without exceptions (where communication takes longer than computing gradients pile up): a first one that fits is looked
+// for by halving and doubling, the edge by bisection, and whatever is named in the end was compiled and found to fit.
+//
+// A pipeline is cut by an estimate of what its stages take (cut.c). Where the plan takes more, that much less is asked of the
+// estimate, and the pipeline cut again.
 #include "passes/fit.h"
 
 #include <string.h>
 
-enum { MOST_DEVICES = 4096 };  // that are tried
-
-// The axes that grow, the first that there is.
-static const char *const axes[] = {"data", "tensor"};
+enum {
+  MOST_DEVICES = 4096,  // that are tried along an axis
+  MOST_STAGES = 64,
+  MOST_MICROBATCHES = 64,
+  MOST_COMPILES = 80,  // in all
+  CUTS = 4,            // of one pipeline
+};
 
 dp_fit_bytes dp_fit_measure(const Dp__Plan *plan) {
   dp_fit_bytes most = {0, 0};
@@ -25,80 +31,172 @@ dp_fit_bytes dp_fit_measure(const Dp__Plan *plan) {
   return most;
 }
 
-// ---- trying others --------------------------------------------------------------------------------------------------
+static uint64_t bytes_of(const Dp__Plan *plan) {
+  dp_fit_bytes takes = dp_fit_measure(plan);
+  return takes.persistent + takes.rest;
+}
+
+// ---- compiling ------------------------------------------------------------------------------------------------------
 
 typedef struct {
   const dp_options *options;  // as asked for
   dp_fit_read read;
   void *arg;
-  const char *axis;  // that grows; NULL: there is none
-  int64_t batch,
-      devices;   // of the plan that does not fit; devices: along `axis`, 0: there is none
-  bool by_mesh;  // the devices were asked for as a mesh
+  dp_arena *arena;       // for texts
+  const Dp__Plan *plan;  // that does not fit
+  int compiles;
 } fit;
 
-static bool takes_at_most(const Dp__Plan *plan, int64_t bytes) {
-  dp_fit_bytes takes = dp_fit_measure(plan);
-  return takes.persistent + takes.rest <= (uint64_t)bytes;
+static int64_t size_of(const fit *f, const char *axis) {
+  for (size_t a = 0; a < f->plan->n_mesh; a++)
+    if (!strcmp(f->plan->mesh[a]->name, axis)) return f->plan->mesh[a]->size;
+  return 0;
 }
 
-// The options with another batch or other devices, which may be as they were.
-static dp_options changed(const fit *f, int64_t batch, int64_t devices) {
-  dp_options o = *f->options;
-  o.print_after = o.stop_after = NULL;
-  o.notes_to = NULL;
-  if (batch != f->batch) o.batch = batch;
-  if (devices == f->devices) return o;
-  if (f->by_mesh)
-    o.mesh.axes[dp_mesh_find(&o.mesh, f->axis)].size = devices;
-  else
-    o.devices = devices;
-  if (!o.strategy || !strcmp(o.strategy, "single")) o.strategy = "data";
-  return o;
-}
-
-static dp_status compile(const fit *f, dp_arena *arena, const dp_options *options, Dp__Plan **plan) {
+static dp_status compile(fit *f, dp_arena *arena, const dp_options *options, Dp__Plan **plan) {
   dp_model *model;
+  f->compiles++;
   DP_TRY(f->read(f->arg, arena, &model));
   return dp_pipeline_run(model, options, plan);
 }
 
+// Cuts the pipeline that `*plan` is again, for less and less, until it fits; *plan is the last. The user's own cuts stay.
+static dp_status cut_again(fit *f, dp_arena *arena, dp_options o, Dp__Plan **plan) {
+  const double limit = (double)o.memory_bytes;
+  double asked = limit;
+  if (o.strategy && !strcmp(o.strategy, "manual")) return DP_OK;
+  for (int k = 1; k < CUTS && (*plan)->n_roles > 1 && bytes_of(*plan) > (uint64_t)limit; k++) {
+    const uint64_t before = bytes_of(*plan);
+    asked *= limit / (double)before;
+    o.stage_bytes = dp_max_i64(1, (int64_t)asked);
+    DP_TRY(compile(f, arena, &o, plan));
+    if (bytes_of(*plan) == before) break;  // there is no smaller cut
+  }
+  return DP_OK;
+}
+
+static dp_options quiet(const dp_options *asked) {
+  dp_options o = *asked;
+  o.print_after = o.stop_after = NULL;
+  o.notes_to = NULL;
+  return o;
+}
+
 // Whether it fits. What cannot be compiled does not.
-static bool fits(const fit *f, int64_t batch, int64_t devices) {
+static bool fits(fit *f, const dp_options *asked) {
+  if (f->compiles >= MOST_COMPILES) return false;
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return false;
-  dp_options options = changed(f, batch, devices);
+  dp_options o = quiet(asked);
   Dp__Plan *plan = NULL;
-  dp_status status = compile(f, arena, &options, &plan);
-  bool fit = !status && plan && takes_at_most(plan, f->options->memory_bytes);
+  dp_status status = compile(f, arena, &o, &plan);
+  if (!status) status = cut_again(f, arena, o, &plan);
+  const bool fit = !status && bytes_of(plan) <= (uint64_t)o.memory_bytes;
   dp_status_free(status);
   dp_arena_destroy(arena);
   return fit;
 }
 
-// A batch that fits though the next larger one does not; 0: none was found.
-static int64_t largest_batch(const fit *f) {
-  int64_t bad = f->batch, good = bad / 2;
-  while (good && !fits(f, good, f->devices)) bad = good, good /= 2;
-  while (good && bad - good > 1) {
-    int64_t middle = good + (bad - good) / 2;
-    *(fits(f, middle, f->devices) ? &good : &bad) = middle;
-  }
-  return good;
+// ---- trying others --------------------------------------------------------------------------------------------------
+
+static bool fits_with_batch(fit *f, int64_t batch) {
+  dp_options o = *f->options;
+  o.batch = batch;
+  return fits(f, &o);
 }
 
-// A count of devices that fits though one less does not; 0: none was found. More devices than samples would only wait.
-static int64_t fewest_devices(const fit *f) {
-  const int64_t most = dp_min_i64(f->batch, MOST_DEVICES);
-  int64_t bad = f->devices, good = dp_min_i64(2 * bad, most);
-  while (good > bad && !fits(f, f->batch, good)) bad = good, good = dp_min_i64(2 * good, most);
-  if (good <= bad) return 0;
+// A batch that fits though the next larger one does not.
+static const char *other_batch(fit *f) {
+  int64_t bad = f->plan->batch, good = bad / 2;
+  while (good && !fits_with_batch(f, good)) bad = good, good /= 2;
+  while (good && bad - good > 1) {
+    int64_t middle = good + (bad - good) / 2;
+    *(fits_with_batch(f, middle) ? &good : &bad) = middle;
+  }
+  return good ? dp_printf(f->arena, "--batch=%lld", (long long)good) : NULL;
+}
+
+// As many devices along an axis, which the options name or ask for as `devices`.
+static dp_options resized(const fit *f, const char *axis, int64_t size) {
+  dp_options o = *f->options;
+  int a = dp_mesh_find(&o.mesh, axis);
+  if (a >= 0)
+    o.mesh.axes[a].size = size;
+  else
+    o.devices = size;
+  if (!o.mesh.n_axes && (!o.strategy || !strcmp(o.strategy, "single"))) o.strategy = "data";
+  return o;
+}
+
+// "--mesh=data=4,tensor=2", "--strategy=data --devices=4"
+static const char *name_devices(const fit *f, const dp_options *o) {
+  const dp_options *asked = f->options;
+  const bool same = o->strategy == asked->strategy || (asked->strategy && !strcmp(asked->strategy, o->strategy));
+  const char *text = same ? "" : "--strategy=data ";
+  if (!o->mesh.n_axes) return dp_printf(f->arena, "%s--devices=%lld", text, (long long)o->devices);
+  text = dp_printf(f->arena, "%s--mesh=", text);
+  for (int a = 0; a < o->mesh.n_axes; a++)
+    text =
+        dp_printf(f->arena, "%s%s%s=%lld", text, a ? "," : "", o->mesh.axes[a].name, (long long)o->mesh.axes[a].size);
+  return text;
+}
+
+// A size of an axis that fits though one less does not.
+static const char *more_along(fit *f, const char *axis, int64_t most) {
+  int64_t bad = dp_max_i64(1, size_of(f, axis)), good = dp_min_i64(2 * bad, most);
+  dp_options o;
+  while (good > bad && (o = resized(f, axis, good), !fits(f, &o))) bad = good, good = dp_min_i64(2 * good, most);
+  if (good <= bad) return NULL;
   while (good - bad > 1) {
     int64_t middle = bad + (good - bad) / 2;
-    *(fits(f, f->batch, middle) ? &good : &bad) = middle;
+    o = resized(f, axis, middle);
+    *(fits(f, &o) ? &good : &bad) = middle;
   }
-  return good;
+  o = resized(f, axis, good);
+  return name_devices(f, &o);
 }
+
+// Along the first axis that shares samples or parameters; one device becomes several that share samples. More devices than
+// samples would only wait.
+static const char *more_devices(fit *f) {
+  const int64_t most = dp_min_i64(f->plan->batch, MOST_DEVICES);
+  if (size_of(f, "data")) return more_along(f, "data", most);
+  return size_of(f, "tensor") ? more_along(f, "tensor", most) : NULL;
+}
+
+static const char *more_stages(fit *f) {
+  return size_of(f, DP_MESH_PIPE) ? more_along(f, DP_MESH_PIPE, MOST_STAGES) : NULL;
+}
+
+// The fewest that fit, doubled.
+static const char *more_microbatches(fit *f) {
+  const int64_t most = dp_min_i64(f->plan->batch / dp_max_i64(1, size_of(f, "data")), MOST_MICROBATCHES);
+  dp_options o = *f->options;
+  for (o.microbatches = 2 * dp_max_i64(1, size_of(f, DP_MESH_MICRO)); o.microbatches <= most; o.microbatches *= 2)
+    if (fits(f, &o)) return dp_printf(f->arena, "--microbatches=%lld", (long long)o.microbatches);
+  return NULL;
+}
+
+static const char *other_schedule(fit *f) {
+  dp_options o = *f->options;
+  if (!o.schedule || strcmp(o.schedule, "gpipe")) return NULL;
+  o.schedule = "1f1b";
+  return fits(f, &o) ? "--schedule=1f1b" : NULL;
+}
+
+// Where samples are shared, state and parameters can be too. (Stages 1 and 2 take the same.)
+static const char *more_zero(fit *f) {
+  dp_options o = *f->options;
+  const bool zero = o.strategy && !strcmp(o.strategy, "zero");
+  if (size_of(f, "data") < 2 || (o.strategy && !strcmp(o.strategy, "manual"))) return NULL;
+  o.strategy = "zero";
+  for (o.zero_stage = zero ? 3 : 1; o.zero_stage <= 3 && o.zero_stage != f->options->zero_stage; o.zero_stage += 2)
+    if (fits(f, &o)) return dp_printf(f->arena, "--strategy=zero --zero-stage=%lld", (long long)o.zero_stage);
+  return NULL;
+}
+
+static const char *(*const proposals[])(fit *f) = {other_batch,       more_devices,   more_stages,
+                                                   more_microbatches, other_schedule, more_zero};
 
 // ---- the answer -----------------------------------------------------------------------------------------------------
 
@@ -106,40 +204,33 @@ static const char *megabytes(dp_arena *arena, uint64_t bytes) {
   return dp_printf(arena, "%llu bytes (%.1f MiB)", (unsigned long long)bytes, (double)bytes / (1 << 20));
 }
 
-// "--mesh=data=4,tensor=2", "--strategy=data --devices=4"
-static const char *name_devices(const fit *f, dp_arena *arena, int64_t devices) {
-  const dp_options *asked = f->options, o = changed(f, f->batch, devices);
-  const char *strategy = asked->strategy && !strcmp(asked->strategy, o.strategy) ? "" : "--strategy=data ";
-  if (!f->by_mesh) return dp_printf(arena, "%s--devices=%lld", strategy, (long long)devices);
-  const char *text = dp_printf(arena, "%s--mesh=", strategy);
-  for (int a = 0; a < o.mesh.n_axes; a++)
-    text = dp_printf(arena, "%s%s%s=%lld", text, a ? "," : "", o.mesh.axes[a].name, (long long)o.mesh.axes[a].size);
-  return text;
-}
-
-static dp_status refuse(dp_arena *arena, const fit *f, const Dp__Plan *plan) {
-  dp_fit_bytes takes = dp_fit_measure(plan);
-  int64_t batch = largest_batch(f), devices = fewest_devices(f);
+static dp_status refuse(fit *f) {
+  dp_fit_bytes takes = dp_fit_measure(f->plan);
   const char *fitting = "";
-  if (batch) fitting = dp_printf(arena, "--batch=%lld", (long long)batch);
-  if (devices) fitting = dp_printf(arena, "%s%s%s", fitting, batch ? ", or " : "", name_devices(f, arena, devices));
-  fitting = *fitting ? dp_printf(arena, "%s would fit", fitting) : "no smaller batch and no more devices would fit";
-  return dp_fail(EX_CONFIG,
-                 "the plan takes %s on each device, %s of it for parameters, buffers and optimizer state, and --memory "
-                 "allows %s: %s",
-                 megabytes(arena, takes.persistent + takes.rest), megabytes(arena, takes.persistent),
-                 megabytes(arena, (uint64_t)f->options->memory_bytes), fitting);
+  for (size_t k = 0; k < DP_COUNT(proposals); k++) {
+    const char *one = proposals[k](f);
+    if (one) fitting = dp_printf(f->arena, "%s%s%s", fitting, *fitting ? ", or " : "", one);
+  }
+  fitting = *fitting ? dp_printf(f->arena, "%s would fit", fitting)
+                     : "no smaller batch, no more devices or micro-batches would fit";
+  return dp_fail(
+      EX_CONFIG,
+      "the plan takes %s on %s, %s of it for parameters, buffers and optimizer state, and --memory allows %s: "
+      "%s",
+      megabytes(f->arena, takes.persistent + takes.rest),
+      f->plan->n_roles > 1 ? "the devices of a stage" : "each device", megabytes(f->arena, takes.persistent),
+      megabytes(f->arena, (uint64_t)f->options->memory_bytes), fitting);
 }
 
-dp_status dp_fit_check(const Dp__Plan *plan, const dp_options *options, dp_fit_read read, void *arg) {
-  if (!options->memory_bytes || takes_at_most(plan, options->memory_bytes)) return DP_OK;
-  fit f = {.options = options, .read = read, .arg = arg, .batch = plan->batch, .by_mesh = options->mesh.n_axes > 0};
-  for (size_t k = 0; k < DP_COUNT(axes) && !f.axis; k++)
-    for (size_t a = 0; a < plan->n_mesh; a++)
-      if (!strcmp(plan->mesh[a]->name, axes[k])) f.axis = axes[k], f.devices = plan->mesh[a]->size;
-  dp_arena *arena = dp_arena_create(0);
-  if (!arena) return dp_fail(DP_EX_MEMORY, "out of memory");
-  dp_status status = refuse(arena, &f, plan);
-  dp_arena_destroy(arena);
+dp_status dp_fit_check(dp_arena *arena, const dp_options *options, dp_fit_read read, void *arg, Dp__Plan **plan) {
+  if (!options->memory_bytes || bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
+  fit f = {.options = options, .read = read, .arg = arg};
+  DP_TRY(cut_again(&f, arena, quiet(options), plan));
+  if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
+  f.plan = *plan;
+  f.arena = dp_arena_create(0);
+  if (!f.arena) return dp_fail(DP_EX_MEMORY, "out of memory");
+  dp_status status = refuse(&f);
+  dp_arena_destroy(f.arena);
   return status;
 }

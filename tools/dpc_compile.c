@@ -40,7 +40,7 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
   if (dp_status_code(status) == EX_DATAERR) return dp_status_context(status, "%s", options.model);
   DP_TRY(status);
   if (!plan) return DP_OK;
-  DP_TRY(dp_fit_check(plan, &options.compile, read_again, (char *)(uintptr_t)options.model));
+  DP_TRY(dp_fit_check(arena, &options.compile, read_again, (char *)(uintptr_t)options.model, &plan));
   status = dp_verify_plan(plan, NULL);
   if (status)
     return dp_fail(EX_SOFTWARE, "%s: the plan that was made of it does not hold, which is our mistake: %s",
