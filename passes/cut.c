@@ -209,9 +209,11 @@ static dp_status search(cutting *c, int32_t *starts) {
   find_bounds(c, lowest, highest);
   dp_cut_task task = {p, lowest, highest, in_flight, limit ? (double)limit : INFINITY};
   dp_cut_score score;
-  if (dp_cut_search(c->arena, &line, &task, starts, &score)) return DP_OK;
-  return dp_fail(EX_CONFIG,
-                 "the stages that nodes are annotated with leave no node for one of the %d stages of the mesh", p);
+  if (!dp_cut_search(c->arena, &line, &task, starts, &score))
+    return dp_fail(EX_CONFIG,
+                   "the stages that nodes are annotated with leave no node for one of the %d stages of the mesh", p);
+  if (o->stage_counted) *o->stage_counted = score.memory;
+  return DP_OK;
 }
 
 // What is folded goes with the first of its users, what nothing depends on with the last of its operands.

@@ -12,8 +12,9 @@ enum {
   MOST_DEVICES = 4096,  // that are tried along an axis
   MOST_STAGES = 64,
   MOST_MICROBATCHES = 64,
-  MOST_COMPILES = 80,  // in all
-  CUTS = 4,            // of one pipeline
+  MOST_WORK = 64,  // all that is compiled, in plans of the size that was asked for
+  CUTS = 6,        // of the pipeline that was asked for
+  CUTS_OF_OTHERS = 4,
 };
 
 dp_fit_bytes dp_fit_measure(const Dp__Plan *plan) {
@@ -44,7 +45,7 @@ typedef struct {
   void *arg;
   dp_arena *arena;       // for texts
   const Dp__Plan *plan;  // that does not fit
-  int compiles;
+  size_t size, work;     // instructions of that, and of all that was compiled
 } fit;
 
 static int64_t size_of(const fit *f, const char *axis) {
@@ -53,24 +54,35 @@ static int64_t size_of(const fit *f, const char *axis) {
   return 0;
 }
 
-static dp_status compile(fit *f, dp_arena *arena, const dp_options *options, Dp__Plan **plan) {
-  dp_model *model;
-  f->compiles++;
-  DP_TRY(f->read(f->arg, arena, &model));
-  return dp_pipeline_run(model, options, plan);
+static size_t size_of_plan(const Dp__Plan *plan) {
+  size_t instructions = 0;
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t p = 0; p < plan->roles[r]->n_programs; p++) {
+      const Dp__Program *program = plan->roles[r]->programs[p];
+      for (size_t s = 0; s < program->n_streams; s++) instructions += program->streams[s]->n_instructions;
+    }
+  return instructions;
 }
 
-// Cuts the pipeline that `*plan` is again, for less and less, until it fits; *plan is the last. The user's own cuts stay.
-static dp_status cut_again(fit *f, dp_arena *arena, dp_options o, Dp__Plan **plan) {
+static dp_status compile(fit *f, dp_arena *arena, const dp_options *options, Dp__Plan **plan) {
+  dp_model *model;
+  dp_status status = f->read(f->arg, arena, &model);
+  if (!status) status = dp_pipeline_run(model, options, plan);
+  f->work += status ? f->size : size_of_plan(*plan);
+  return status;
+}
+
+// Compiles. A pipeline is cut for less and less, until it fits or there is no smaller cut; the user's own cuts stay.
+static dp_status compile_to_fit(fit *f, dp_arena *arena, dp_options o, int cuts, Dp__Plan **plan) {
   const double limit = (double)o.memory_bytes;
-  double asked = limit;
-  if (o.strategy && !strcmp(o.strategy, "manual")) return DP_OK;
-  for (int k = 1; k < CUTS && (*plan)->n_roles > 1 && bytes_of(*plan) > (uint64_t)limit; k++) {
-    const uint64_t before = bytes_of(*plan);
-    asked *= limit / (double)before;
-    o.stage_bytes = dp_max_i64(1, (int64_t)asked);
+  double counted = 0, before = 0;
+  o.stage_counted = &counted;
+  for (int k = 0; k < cuts; k++) {
     DP_TRY(compile(f, arena, &o, plan));
-    if (bytes_of(*plan) == before) break;  // there is no smaller cut
+    const double takes = (double)bytes_of(*plan);
+    if (takes <= limit || !counted || counted == before) break;
+    before = counted;
+    o.stage_bytes = dp_max_i64(1, (int64_t)(0.999 * counted * limit / takes));
   }
   return DP_OK;
 }
@@ -84,14 +96,12 @@ static dp_options quiet(const dp_options *asked) {
 
 // Whether it fits. What cannot be compiled does not.
 static bool fits(fit *f, const dp_options *asked) {
-  if (f->compiles >= MOST_COMPILES) return false;
+  if (f->work >= MOST_WORK * f->size) return false;
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return false;
-  dp_options o = quiet(asked);
   Dp__Plan *plan = NULL;
-  dp_status status = compile(f, arena, &o, &plan);
-  if (!status) status = cut_again(f, arena, o, &plan);
-  const bool fit = !status && bytes_of(plan) <= (uint64_t)o.memory_bytes;
+  dp_status status = compile_to_fit(f, arena, quiet(asked), CUTS_OF_OTHERS, &plan);
+  const bool fit = !status && bytes_of(plan) <= (uint64_t)asked->memory_bytes;
   dp_status_free(status);
   dp_arena_destroy(arena);
   return fit;
@@ -224,8 +234,8 @@ static dp_status refuse(fit *f) {
 
 dp_status dp_fit_check(dp_arena *arena, const dp_options *options, dp_fit_read read, void *arg, Dp__Plan **plan) {
   if (!options->memory_bytes || bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
-  fit f = {.options = options, .read = read, .arg = arg};
-  DP_TRY(cut_again(&f, arena, quiet(options), plan));
+  fit f = {.options = options, .read = read, .arg = arg, .size = size_of_plan(*plan)};
+  if ((*plan)->n_roles > 1) DP_TRY(compile_to_fit(&f, arena, quiet(options), CUTS, plan));
   if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
   f.plan = *plan;
   f.arena = dp_arena_create(0);

@@ -44,6 +44,7 @@ typedef struct {
   const dp_split *splits;
   int64_t zero_stage, memory_bytes;  // 0: not given; see fit.h
   int64_t stage_bytes;               // what a stage may take as `cut` counts it; 0: memory_bytes
+  double *stage_counted;             // where `cut` puts what the largest stage takes as it counts; NULL: nowhere
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
   bool why;
