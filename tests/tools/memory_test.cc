@@ -1,4 +1,5 @@
 // --memory: what does not fit is refused, and what is said to fit does.
+#include <algorithm>
 #include <cstdlib>
 
 #include "tests/tools/tool.h"
@@ -58,6 +59,50 @@ TEST_F(Memory, WithoutItTheAxisTensorGrows) {
   std::string devices = After(Answer(options + "2"), "--devices=");
   ASSERT_NE(devices, "");
   Fits(options + devices);
+}
+
+// What is said to fit, one after the other, and all that may be said of pipelines is said somewhere.
+TEST_F(Memory, WhatIsSaidToFitOfPipelinesDoes) {
+  std::string said;
+  for (const char *words : {
+           "vgg11.dpt --strategy=pipeline --devices=4 --microbatches=8 --batch=64 --memory=50M",
+           "vgg11.dpt --strategy=pipeline --devices=2 --microbatches=8 --schedule=gpipe --batch=256 --memory=150M",
+           "vgg11.dpt --strategy=pipeline --mesh=data=2,pipe=2 --batch=64 --memory=50M",
+           "mnist_cnn.dpt --strategy=data --devices=2 --batch=128 --memory=300M",
+       }) {
+    SCOPED_TRACE(words);
+    const std::string options = std::string("examples/") + words, answer = Answer(options);
+    size_t end = answer.find(" would fit"), at = answer.rfind("): ", end) + 3;
+    ASSERT_NE(end, std::string::npos) << answer;
+    while (at < end) {
+      size_t next = std::min(answer.find(", or ", at), end);
+      said += answer.substr(at, next - at) + " ";
+      Fits(options + " " + answer.substr(at, next - at));
+      at = next + (next < end ? 5 : 0);
+    }
+  }
+  for (const char *option : {"--batch=", "--devices=", "--mesh=data=2,pipe=", "--microbatches=", "--schedule=1f1b",
+                             "--strategy=zero --zero-stage="})
+    EXPECT_NE(said.find(option), std::string::npos) << option << " in " << said;
+}
+
+// The estimate that stages are cut by falls short of this plan, and so they are cut again.
+TEST_F(Memory, StagesAreCutAgain) {
+  const std::string options =
+      "examples/vgg11.dpt --strategy=pipeline --devices=4 --microbatches=8 --batch=64 --memory=";
+  std::string takes = After(Answer(options + "1M --microbatches=8"), "takes ");
+  const std::string least = std::to_string(atoll(takes.c_str()) * 105 / 100);
+  Must(Compile(options + least));
+  long long most = 0;
+  std::string text = Must("dpc show " + File("plan.bin")).out;
+  for (size_t at = 0; (at = text.find("role ", at)) != std::string::npos; at++) {
+    std::string role = text.substr(at, text.find("\nrole ", at + 1) - at);
+    most = std::max(most,
+                    atoll(After(role, "arena persistent: ").c_str()) + atoll(After(role, "arena transient: ").c_str()));
+  }
+  EXPECT_GT(most, 0);
+  EXPECT_LE(most, atoll(least.c_str()));
+  Must("dpc verify " + File("plan.bin"));
 }
 
 TEST_F(Memory, TheLimitIsToTheByte) {
