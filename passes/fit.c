@@ -10,8 +10,8 @@
 
 enum {
   MOST_DEVICES = 4096,  // that are tried along an axis
-  MOST_STAGES = 64,
-  MOST_MICROBATCHES = 64,
+  MOST_STAGES = 32,
+  MOST_MICROBATCHES = 16,
   MOST_WORK = 64,  // all that is compiled, in plans of the size that was asked for
   CUTS = 6,        // of the pipeline that was asked for
   CUTS_OF_OTHERS = 4,
