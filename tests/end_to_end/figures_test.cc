@@ -24,7 +24,8 @@ std::string Deep(int layers, int width) {
     text += "  g" + next + " = Gemm(h" + n + ", w" + n + ", b" + n + ") {transB=1}\n  h" + next + " = Tanh(g" + next +
             ")\n";
   }
-  return text + "  y = Identity(h" + std::to_string(layers) + ")\n  output y\n}\n";
+  return text + "  y = Identity(h" + std::to_string(layers) +
+         ")\n  each = ReduceMean(y) {axes=[1]}\n  output each\n}\n";
 }
 
 // ---- what is split --------------------------------------------------------------------------------------------------
@@ -159,6 +160,95 @@ TEST(Figures, StageThreeHoldsTwoLayersGathered) {
       EXPECT_LE(gathers.Most(), 2 * layer);
       EXPECT_GE(gathers.Most(), layer);
     }
+}
+
+// ---- pipelines ------------------------------------------------------------------------------------------------------
+
+Plan Pipeline(const std::string &text, int64_t batch, int stages, int count, const std::string &schedule) {
+  return Compile(text, "batch=" + std::to_string(batch) + " strategy=pipeline devices=" + std::to_string(stages) +
+                           " microbatches=" + std::to_string(count) + " schedule=" + schedule + kAdam);
+}
+
+// Of equal stages; micro-batches may be unequal, and more than there are samples.
+TEST(Figures, PipelinesAreIdleAsTheFormulaSays) {
+  printf("idle share of a pipeline by its plan / (p-1)/(m+p-1)\n");
+  for (const char *schedule : {"gpipe", "1f1b"})
+    for (int p : {2, 4, 8})
+      for (int m : {2, 3, 4, 7, 8, 16}) {
+        SCOPED_TRACE(std::string(schedule) + " p=" + std::to_string(p) + " m=" + std::to_string(m));
+        const PipelineWalk walk(Pipeline(Deep(8, 16), 13, p, m, schedule), "train");
+        const double formula = (p - 1.0) / (m + p - 1.0);
+        EXPECT_NEAR(walk.Idle(), formula, 1e-12);
+        printf("%-5s p=%d m=%-2d  %.4f / %.4f\n", schedule, p, m, walk.Idle(), formula);
+        for (int s = 0; s < p; s++) {
+          SCOPED_TRACE("stage " + std::to_string(s) + ": " + walk.Tasks(s));
+          const int most = schedule[0] == '1' ? std::min(m, p - s) : s < p - 1 ? m : 1;
+          EXPECT_EQ(walk.Begun(s), most);
+          EXPECT_LE(walk.Held(s), most);
+        }
+      }
+}
+
+// Skips over stages, an embedding that two stages use, a vocabulary that nothing divides.
+TEST(Figures, TransformersInStagesHoldNoMoreThanTheirPlace) {
+  for (const char *schedule : {"gpipe", "1f1b"})
+    for (int p : {2, 4, 8}) {
+      SCOPED_TRACE(std::string(schedule) + " p=" + std::to_string(p));
+      const int m = 6;
+      const PipelineWalk walk(Pipeline(Gpt(4, 16, 4, 97, 6, true), 13, p, m, schedule), "train");
+      EXPECT_NEAR(walk.Idle(), (p - 1.0) / (m + p - 1.0), 1e-12);
+      for (int s = 0; s < p; s++) {
+        SCOPED_TRACE("stage " + std::to_string(s) + ": " + walk.Tasks(s));
+        const int most = schedule[0] == '1' ? std::min(m, p - s) : s < p - 1 ? m : 1;
+        EXPECT_LE(walk.Begun(s), most);
+        EXPECT_LE(walk.Held(s), most);
+      }
+    }
+}
+
+uint64_t Arena(const Dp__Role *role, Dp__Space space) {
+  for (size_t i = 0; i < role->n_arenas; i++)
+    if (role->arenas[i]->space == space) return role->arenas[i]->bytes;
+  return 0;
+}
+
+// The same micro-batches, twice as many: under 1F1B a stage takes no more memory for it, under GPipe each but the last takes
+// its activations again. What is allocated is what the plan says.
+TEST(Figures, MoreMicroBatchesTakeNoMoreMemoryUnderOneForwardOneBackward) {
+  const int p = 4;
+  const std::string text = Deep(8, 64);
+  for (const char *schedule : {"gpipe", "1f1b"}) {
+    const Plan some = Pipeline(text, 8 * 16, p, 8, schedule), more = Pipeline(text, 16 * 16, p, 16, schedule);
+    uint64_t all = 0;
+    for (int s = 0; s < p; s++) {
+      SCOPED_TRACE(std::string(schedule) + ", stage " + std::to_string(s));
+      const uint64_t a = Arena(some->roles[s], DP__SPACE__TRANSIENT), b = Arena(more->roles[s], DP__SPACE__TRANSIENT);
+      if (schedule[0] == '1')
+        EXPECT_LE(b, a + a / 20);
+      else if (s < p - 1)
+        EXPECT_GE(b, a + a / 2);
+      all += b;
+    }
+    Training run(more);
+    EXPECT_EQ(run.Allocated(DP__SPACE__TRANSIENT), all);
+  }
+}
+
+// A stage holds its own parameters with their state, and no other's.
+TEST(Figures, StagesHoldTheirOwnParameters) {
+  const std::string text = Deep(8, 256);
+  const uint64_t layer = 3 * (256 * 256 + 256) * 8;  // Adam's two moments with them
+  for (int p : {2, 4, 8}) {
+    const Plan plan = Pipeline(text, 64, p, 4, "1f1b");
+    uint64_t all = 0;
+    for (int s = 0; s < p; s++) {
+      const uint64_t bytes = Arena(plan->roles[s], DP__SPACE__PERSISTENT);
+      EXPECT_GE(bytes, layer * 8 / uint64_t(p));
+      EXPECT_LE(bytes, layer * 8 / uint64_t(p) + 1024) << "stage " << s << " of " << p;
+      all += bytes;
+    }
+    EXPECT_EQ(Training(plan).Allocated(DP__SPACE__PERSISTENT), all);
+  }
 }
 
 }  // namespace

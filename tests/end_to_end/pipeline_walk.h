@@ -50,7 +50,7 @@ class PipelineWalk {
   void Time();
   int MicroOf(const Dp__Program *program, const Dp__Instruction *in) const;
   const Dp__Communication *Transfer(const Step &step) const;
-  bool Sends(const Step &step) const { return step.instruction->n_inputs > 0; }
+  bool Sends(const Step &step) const { return step.instruction->n_inputs && step.instruction->inputs[0]; }
 
   Plan plan_;
   int stages_ = 1, micro_axis_ = -1;

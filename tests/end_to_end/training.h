@@ -53,6 +53,7 @@ class Training {
   void SetNumbers(const std::string &persistent, const std::vector<double> &numbers);
   // Whether devices that hold the same part of a persistent value hold the same bytes: "" or where they do not.
   std::string Replicas() const;
+  uint64_t Allocated(Dp__Space space) const { return dp_session_bytes(session_, space); }
 
  private:
   void Fill(int program, int64_t first, int64_t n);
