@@ -223,10 +223,11 @@ TEST(Figures, MoreMicroBatchesTakeNoMoreMemoryUnderOneForwardOneBackward) {
     for (int s = 0; s < p; s++) {
       SCOPED_TRACE(std::string(schedule) + ", stage " + std::to_string(s));
       const uint64_t a = Arena(some->roles[s], DP__SPACE__TRANSIENT), b = Arena(more->roles[s], DP__SPACE__TRANSIENT);
-      if (schedule[0] == '1')
+      if (schedule[0] == '1') {
         EXPECT_LE(b, a + a / 20);
-      else if (s < p - 1)
+      } else if (s < p - 1) {
         EXPECT_GE(b, a + a / 2);
+      }
       all += b;
     }
     Training run(more);
