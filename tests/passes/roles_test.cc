@@ -126,21 +126,24 @@ void ExpectSound(const Compiled &c) {
 
 // ---- networks -------------------------------------------------------------------------------------------------------
 
-// As many equal layers as stages. skip: each layer's input goes to the layer after the next too.
-std::string Layers(int p, int width = 8, bool skip = false, bool tied = false) {
+// p equal layers, one a stage or as many as there are for each of `stages`. skip: each layer's input goes to the layer after
+// the next too. tied: the last has the first one's weights.
+std::string Layers(int p, bool skip = false, bool tied = false, int stages = 0) {
+  const int width = 8;
   std::string text =
       "model m {\n  loss \"mse(y,target)\"\n  optimizer \"sgd(lr=0.1,momentum=0.9,clip_norm=1)\"\n  input x0: "
       "float32[N," +
       std::to_string(width) + "]\n";
   for (int i = 0; i < p; i++) {
+    const std::string stage = " [stage=" + std::to_string(stages ? i * stages / p : i) + "]\n";
     const std::string n = std::to_string(i), w = "w" + (tied && i == p - 1 ? "0" : n);
     const std::string extents = std::to_string(width) + "," + std::to_string(width);
     if (w == "w" + n) text += "  parameter " + w + ": float32[" + extents + "] = uniform(-0.3,0.3)\n";
-    text += "  f" + n + " = Gemm(x" + n + ", " + w + ") [stage=" + n + "]\n";
-    text += "  g" + n + " = Tanh(f" + n + ") [stage=" + n + "]\n";
+    text += "  f" + n + " = Gemm(x" + n + ", " + w + ")" + stage;
+    text += "  g" + n + " = Tanh(f" + n + ")" + stage;
     const std::string next = i == p - 1 ? "y" : "x" + std::to_string(i + 1);
     const std::string from = skip && i > 0 ? "x" + std::to_string(i - 1) : "x" + n;
-    text += "  " + next + " = Add(g" + n + ", " + from + ") [stage=" + n + "]\n";
+    text += "  " + next + " = Add(g" + n + ", " + from + ")" + stage;
   }
   return text + "  output y\n}\n";
 }
@@ -235,7 +238,7 @@ int Held(const dp_graph *graph) {
 TEST_P(Schedule, HoldsNoMoreMicroBatchesThanItSays) {
   const auto [p, m, gpipe] = GetParam();
   for (bool skip : {false, true}) {
-    Compiled c(Layers(p, 8, skip), Words(GetParam(), 2 * m));
+    Compiled c(Layers(p, skip), Words(GetParam(), 2 * m));
     ExpectSound(c);
     if (m == 1) continue;
     for (const dp_graph *graph : c.Stages("train")) {
@@ -289,6 +292,63 @@ TEST(Memory, GrowsWithWhatIsHeld) {
   }
 }
 
+// What must be over before each node begins, on its own stage.
+std::vector<std::vector<bool>> Before(const dp_graph *graph) {
+  const size_t n = size_t(graph->n_nodes);
+  std::vector<std::vector<bool>> before(n, std::vector<bool>(n));
+  std::map<int, int32_t> last, signaller;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    std::vector<int32_t> edges;
+    if (last.count(node->stream)) edges.push_back(last[node->stream]);
+    for (int w = 0; w < node->n_waits; w++) edges.push_back(signaller.at(node->waits[w]));
+    for (int32_t e : edges) {
+      for (size_t k = 0; k < n; k++)
+        if (before[size_t(e)][k]) before[size_t(i)][k] = true;
+      before[size_t(i)][size_t(e)] = true;
+    }
+    last[node->stream] = i;
+    if (node->signal >= 0) signaller[node->signal] = i;
+  }
+  return before;
+}
+
+// Beside any node of computation: for how many others gathered parameters may be there.
+size_t GatheredAtOnce(const dp_graph *graph) {
+  std::vector<std::vector<bool>> before = Before(graph);
+  std::map<int32_t, std::vector<int32_t>> users;  // of gathers of parameters
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
+      const dp_value *x = graph->nodes[i]->inputs[k];
+      if (x && x->producer && Is(x->producer, "AllGather") && x->logical->kind == DP_VALUE_PERSISTENT)
+        users[x->producer->id].push_back(i);
+    }
+  EXPECT_GT(users.size(), 2u);
+  size_t most = 0;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    if (dp_op_is(graph->nodes[i]->op, DP_OP_COMMUNICATION)) continue;
+    std::set<int32_t> layers;
+    for (const auto &[gather, by] : users) {
+      bool over = true;
+      for (int32_t u : by) over &= before[size_t(i)][size_t(u)];
+      if (!over && !before[size_t(gather)][size_t(i)]) layers.insert(by[0]);
+    }
+    most = std::max(most, layers.size());
+  }
+  return most;
+}
+
+TEST(Memory, HoldsGatheredParametersOfTheLayerAtWorkAndTheNext) {
+  for (const std::string mesh : {"data:2", "data:2,pipe:2", "data:2,pipe:2,tensor:2"})
+    for (const std::string m : {"2", "8"}) {
+      SCOPED_TRACE(mesh + ", " + m);
+      Compiled c(Layers(8, false, false, mesh == "data:2" ? 1 : 2),
+                 "strategy=zero zero-stage=3 threads=1 batch=16 mesh=" + mesh + " microbatches=" + m);
+      ExpectSound(c);
+      for (const dp_graph *graph : c.Stages("train")) EXPECT_LE(GatheredAtOnce(graph), 2u) << graph->name;
+    }
+}
+
 // ---- all sorts ------------------------------------------------------------------------------------------------------
 
 TEST(Roles, TiedWeightsSkipsAndMoreMicroBatchesThanSamples) {
@@ -301,7 +361,7 @@ TEST(Roles, TiedWeightsSkipsAndMoreMicroBatchesThanSamples) {
           std::string words = Words({p, m, false}, batch);
           if (p == 1)
             words = "strategy=single threads=1 microbatches=" + std::to_string(m) + " batch=" + std::to_string(batch);
-          ExpectSound(Compiled(Layers(p, 8, skip, p > 2), words));
+          ExpectSound(Compiled(Layers(p, skip, p > 2), words));
           if (testing::Test::HasFailure()) return;
         }
 }
