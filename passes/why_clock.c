@@ -1,6 +1,7 @@
 // See why_clock.h.
 #include "passes/why_clock.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ir/plan.h"
@@ -17,7 +18,8 @@ typedef struct {
 } clocking;
 
 typedef struct {
-  double largest, whole, all;  // bytes: of the largest operand or result, of that one's whole, of all of them
+  double largest, all;  // bytes: of the largest operand or result, of all of them
+  double share;         // of the operand or result that is split or cut most, the part that a device has at a time
 } sizes;
 
 static void add(const clocking *c, const Dp__Program *program, size_t count, const uint32_t *operands, sizes *s) {
@@ -25,22 +27,21 @@ static void add(const clocking *c, const Dp__Program *program, size_t count, con
     if (!operands[k]) continue;
     const Dp__DeviceTensor *t = program->tensors[operands[k] - 1];
     const dp_type *type = &c->graph->values[t->value]->type;
+    const double whole = (double)dp_shape_count(&type->shape, c->model->batch) * (double)dp_type_bytes(type->dtype);
     s->all += (double)t->bytes;
-    if ((double)t->bytes <= s->largest) continue;
-    s->largest = (double)t->bytes;
-    s->whole = (double)dp_shape_count(&type->shape, c->model->batch) * (double)dp_type_bytes(type->dtype);
+    s->largest = fmax(s->largest, (double)t->bytes);
+    if (whole > 0) s->share = fmin(s->share, (double)t->bytes / whole);
   }
 }
 
-// As dp_clock_ns has it of a node.
+// Where a node's operations are divided, one of its operands or results is.
 static double step_ns(const clocking *c, const Dp__Program *program, const Dp__Instruction *in) {
-  sizes s = {0};
+  sizes s = {.share = 1};
   add(c, program, in->n_inputs, in->inputs, &s);
   add(c, program, in->n_outputs, in->outputs, &s);
   if (!in->communication) {
     dp_cost cost = dp_op_cost(c->graph->nodes[in->nodes[0]], c->model->batch);
-    double share = s.whole > 0 ? s.largest / s.whole : 0;
-    return dp_clock.start_ns + share * (cost.flops / dp_clock.flops_per_ns + cost.bytes / dp_clock.bytes_per_ns);
+    return dp_clock.start_ns + s.share * (cost.flops / dp_clock.flops_per_ns + cost.bytes / dp_clock.bytes_per_ns);
   }
   bool local = !in->communication->n_axes || !strcmp(in->op, "Slice") || !strcmp(in->op, "Accumulate");
   return local ? dp_clock.start_ns + s.all / dp_clock.bytes_per_ns : dp_clock_meet_ns(s.largest);
