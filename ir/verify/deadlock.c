@@ -123,46 +123,54 @@ static void complete(graph *g, uint32_t step, uint32_t *order) {
 
 // ---- a cycle --------------------------------------------------------------------------------------------------------
 
-// What one step waits for and is not done; UINT32_MAX: nothing.
-static uint32_t awaited(const graph *g, uint32_t step) {
+// Why a step does not begin: an event, the step before it in its stream, or that its other side does not.
+typedef enum { EVENT, STREAM, SIDE } reason;
+
+static uint32_t awaited(const graph *g, uint32_t step, reason *why) {
   const Dp__Instruction *in = claim(g, step);
   const uint32_t events = g->first_event[g->places[step].role];
+  *why = EVENT;
   for (size_t w = 0; w < in->n_waits; w++)
     if (!g->done[g->signaller[events + in->waits[w]]]) return g->signaller[events + in->waits[w]];
-  return g->places[step].instruction && !g->done[step - 1] ? step - 1 : UINT32_MAX;
+  *why = STREAM;
+  if (g->places[step].instruction && !g->done[step - 1]) return step - 1;
+  *why = SIDE;
+  return partner(g, step);
 }
 
-static size_t print(const graph *g, uint32_t step, const char *before, char *text, size_t bytes) {
-  char one[512], channel[32] = "";
-  if (g->transfer[step])
-    snprintf(channel, sizeof channel, " on channel %u", g->c->shared.transfers[g->transfer[step] - 1].channel);
-  return (size_t)snprintf(text, bytes, "%s%s%s", before, dp_checker_place_print(g->c, g->places[step], one, sizeof one),
-                          channel);
+// The steps that it waits for through others, until itself again. Of steps one after the other in a stream the last is
+// named.
+static void print_cycle(const graph *g, uint32_t start, char *text, size_t bytes) {
+  static const char *const words[] = {", which waits for ", ", which comes after ", ", whose other side is "};
+  size_t used = 0;
+  uint32_t step = start;
+  bool first = true;
+  do {
+    char one[512], channel[32] = "";
+    reason why, next_why;
+    step = awaited(g, step, &why);
+    if (why == STREAM && step != start && (awaited(g, step, &next_why), next_why == STREAM)) continue;
+    if (g->transfer[step])
+      snprintf(channel, sizeof channel, " on channel %u", g->c->shared.transfers[g->transfer[step] - 1].channel);
+    used += (size_t)snprintf(text + used, bytes - used, "%s%s%s", first ? words[why] + strlen(", which ") : words[why],
+                             dp_checker_place_print(g->c, g->places[step], one, sizeof one), channel);
+    first = false;
+  } while (step != start && used + 1 < bytes);
 }
 
-// Goes back from a step that never begins until one comes up again; then round once more, naming each.
+// Goes back from a step that never begins until one comes up again.
 static dp_status fail_cycle(const graph *g) {
   bool *seen = dp_alloc_n(g->c->shared.arena, g->n_steps, sizeof *seen);
-  uint32_t at = 0;
-  while (g->done[at]) at++;
   char text[900];
-  size_t used = 0;
-  for (uint32_t start = UINT32_MAX, n = 0; start == UINT32_MAX || at != start;) {
-    if (start == UINT32_MAX && seen[at]) start = at;
-    seen[at] = true;
-    uint32_t other = partner(g, at), next = awaited(g, at);
-    bool across = next == UINT32_MAX;  // it can begin, but its other side cannot
-    if (start != UINT32_MAX && n++ < 8 && used < sizeof text)
-      used += print(g, across ? other : next,
-                    n == 1   ? ""
-                    : across ? ", whose other side is "
-                             : ", which waits for ",
-                    text + used, sizeof text - used);
-    at = across ? other : next;
-  }
+  uint32_t at = 0;
+  reason why;
+  while (g->done[at]) at++;
+  for (; !seen[at]; at = awaited(g, at, &why)) seen[at] = true;
+  do at = awaited(g, at, &why);
+  while (why != SIDE);  // each stage by itself has none (flow.c)
+  print_cycle(g, at, text, sizeof text);
   return dp_checker_fail_place(g->c, g->places[at], DP_RULE_ORDER_CYCLE,
-                               "it waits for %s%s: no stage of them can go on, the pipeline deadlocks", text,
-                               used < sizeof text ? "" : " ...");
+                               "it %s: no stage can go on, the pipeline deadlocks", text);
 }
 
 dp_status dp_checker_deadlock(dp_checker *c) {

@@ -1,9 +1,9 @@
 // Deadlock across stages: what the checker says of small random programs against running them.
 #include <gtest/gtest.h>
-#include <string.h>
 
 #include <map>
 #include <random>
+#include <regex>
 
 #include "ir/proto.h"
 #include "ir/verify/checker.h"
@@ -105,6 +105,12 @@ class RandomStages {
     return true;
   }
 
+  Dp__Stream *Stream(size_t role, const std::string &name) const {
+    for (size_t s = 0; s < Program(role)->n_streams; s++)
+      if (name == Program(role)->streams[s]->name) return Program(role)->streams[s];
+    throw std::runtime_error("no stream " + name);
+  }
+
   std::string message;
 
  private:
@@ -169,28 +175,41 @@ TEST(Deadlock, AgreesWithRunning) {
   EXPECT_GT(across, 300);
 }
 
-// Each step named waits for the next, and the last for the first.
+// The message's head and its list of steps go round once, and every link of it is one of the program's.
 TEST(Deadlock, NamesACycle) {
+  const std::regex step("role stage(\\d+),(?: program train,)? stream (s\\d), instruction (\\d+)");
+  const std::regex link("(waits for|comes after|other side is) role");
   int named = 0;
-  for (unsigned seed = 0; seed < 300; seed++) {
+  for (unsigned seed = 0; seed < 600; seed++) {
     RandomStages stages(seed);
     stages.Check();
-    size_t at = stages.message.find("it waits for ");
-    if (stages.message.find("the pipeline deadlocks") == std::string::npos || stages.message.size() > 800) continue;
-    ASSERT_NE(at, std::string::npos);
-    // "role stage1, program train, stream s0, instruction 3 (...)" at its head is the step that the list ends with.
-    std::string head =
-        stages.message.substr(0, stages.message.find(" (dp.") == std::string::npos
-                                     ? stages.message.find(" (Ident")
-                                     : std::min(stages.message.find(" (dp."), stages.message.find(" (Ident")));
-    size_t program = head.find(", program train");
-    ASSERT_NE(program, std::string::npos) << stages.message;
-    head.erase(program, strlen(", program train"));
-    size_t last = stages.message.rfind("role stage");
-    EXPECT_EQ(stages.message.compare(last, head.size(), head), 0) << stages.message << " / " << head;
+    const std::string &m = stages.message;
+    if (m.find("the pipeline deadlocks") == std::string::npos || m.size() > 900) continue;
+    std::vector<Dp__Instruction *> steps;
+    std::vector<Dp__Stream *> streams;
+    std::vector<int> at;
+    for (std::sregex_iterator i(m.begin(), m.end(), step), end; i != end; ++i) {
+      streams.push_back(stages.Stream(std::stoul((*i)[1]), (*i)[2]));
+      at.push_back(std::stoi((*i)[3]));
+      steps.push_back(streams.back()->instructions[at.back()]);
+    }
+    std::vector<std::string> links;
+    for (std::sregex_iterator i(m.begin(), m.end(), link), end; i != end; ++i) links.push_back((*i)[1]);
+    ASSERT_EQ(steps.size(), links.size() + 1) << m;
+    EXPECT_EQ(steps.front(), steps.back()) << m;
+    for (size_t i = 0; i < links.size(); i++) {
+      const Dp__Instruction *a = steps[i], *b = steps[i + 1];
+      bool waits = false;
+      for (size_t w = 0; w < a->n_waits; w++) waits |= a->waits[w] + 1 == b->signal;
+      bool holds = links[i] == "waits for"     ? waits
+                   : links[i] == "comes after" ? streams[i] == streams[i + 1] && at[i] > at[i + 1]
+                                               : a->communication && b->communication && a != b &&
+                                                     a->communication->channel == b->communication->channel;
+      EXPECT_TRUE(holds) << m << ": link " << i;
+    }
     named++;
   }
-  EXPECT_GT(named, 20);
+  EXPECT_GT(named, 50);
 }
 
 }  // namespace
