@@ -41,7 +41,8 @@ static void print_programs(const Dp__Plan *plan) {
       printf("program %s%s%s:", p->name, plan->n_roles > 1 ? ", " : "", plan->n_roles > 1 ? plan->roles[r]->name : "");
       print_names(" from", p->n_inputs, p->inputs);
       print_names(p->n_inputs ? "; gives" : " gives", p->n_outputs, p->outputs);
-      printf("%s updates %zu persistent values\n", p->n_inputs + p->n_outputs ? ";" : "", p->n_left);
+      printf("%s updates %zu persistent value%s\n", p->n_inputs + p->n_outputs ? ";" : "", p->n_left,
+             p->n_left == 1 ? "" : "s");
     }
 }
 

@@ -1,5 +1,6 @@
 // See against.h. Values are compared by a hash of all that they are made from (XXH3 of 128 bits), computed in the order of
-// the nodes, so that time is linear in the graph.
+// the nodes, so that time is linear in the graph. An Identity is what it is of: where the compiler puts one depends on the
+// cut of a pipeline, of which the plan does not say how it came to be.
 #include "ir/verify/against.h"
 
 #include <stdlib.h>
@@ -70,6 +71,8 @@ static void add_source(XXH3_state_t *state, const dp_graph *graph, const dp_valu
   add(state, v->type.shape.dims, (size_t)v->type.shape.rank * sizeof *v->type.shape.dims);
 }
 
+static bool is_identity(const dp_node *node) { return !strcmp(node->op->name, "Identity") && !*node->op->domain; }
+
 static hashed hash_graph(dp_arena *arena, XXH3_state_t *state, const dp_graph *graph) {
   hashed h = {graph, dp_alloc_n(arena, (size_t)graph->n_values + 1, sizeof *h.values)};
   for (int32_t i = 0; i < graph->n_values; i++) {
@@ -80,6 +83,10 @@ static hashed hash_graph(dp_arena *arena, XXH3_state_t *state, const dp_graph *g
   }
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i];
+    if (is_identity(node)) {
+      h.values[node->outputs[0]->id] = h.values[node->inputs[0]->id];
+      continue;
+    }
     XXH3_128bits_reset(state);
     add_operator(arena, state, node);
     for (int k = 0; k < node->n_inputs; k++) {
@@ -119,17 +126,24 @@ static const char *text_of(dp_arena *arena, const dp_value *v) {
   return dp_printf(arena, "'%s' = %s%s%s", v->name, op->domain, *op->domain ? "." : "", op->name);
 }
 
+static const dp_value *behind_identities(const dp_value *v) {
+  while (v && v->kind == DP_VALUE_RESULT && is_identity(v->producer)) v = v->producer->inputs[0];
+  return v;
+}
+
 // Goes down to the first operands that differ, as long as the operators are the same.
 static dp_status part(dp_arena *arena, XXH3_state_t *state, const char *program, const char *what, const hashed *a,
                       const dp_value *x, const hashed *b, const dp_value *y) {
+  x = behind_identities(x);
+  y = behind_identities(y);
   while (x && y && x->kind == DP_VALUE_RESULT && y->kind == DP_VALUE_RESULT && x->result == y->result &&
          is_same_operator(arena, state, x->producer, y->producer)) {
     int k = 0;
     while (k < x->producer->n_inputs && is_same(a, x->producer->inputs[k], b, y->producer->inputs[k])) k++;
     if (k == x->producer->n_inputs) break;
     const dp_node *of_x = x->producer, *of_y = y->producer;
-    x = of_x->inputs[k];
-    y = of_y->inputs[k];
+    x = behind_identities(of_x->inputs[k]);
+    y = behind_identities(of_y->inputs[k]);
   }
   return dp_fail(EX_DATAERR, "program %s, %s: the plan has %s where the model has %s", program, what, text_of(arena, x),
                  text_of(arena, y));
@@ -216,7 +230,7 @@ dp_status dp_against_check(dp_arena *arena, const Dp__Plan *plan, const dp_model
   *report = (dp_against_report){0};
   DP_TRY(read_model(arena, plan, &own, &graphs));
   DP_TRY(check_persistents(own, model, report));
-  const Dp__Role *role = plan->roles[0];
+  const Dp__Role *role = plan->roles[0];  // the others have the same programs (ir/plan_check.c)
   for (int i = 0; i < model->n_graphs; i++) {
     const dp_graph *wanted = model->graphs[i]->logical ? model->graphs[i]->logical : model->graphs[i];
     size_t p = 0;
