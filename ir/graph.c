@@ -193,6 +193,8 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
                                     node->n_outputs, names, node->n_attrs, node->attrs);
   copy->device = node->device;
   copy->stage = node->stage;
+  copy->n_pins = node->n_pins;
+  copy->pins = node->pins;
   copy->logical = node->logical;
   copy->kernel = node->kernel;
   copy->stream = node->stream;

@@ -99,6 +99,12 @@ struct dp_value {
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
+// A user's wish where a persistent value, or the first result of a node, is on one named mesh axis.
+typedef struct {
+  const char *axis;
+  dp_placement placement;
+} dp_pin;
+
 struct dp_node {
   int32_t id;
   dp_graph *graph;
@@ -110,6 +116,8 @@ struct dp_node {
   int n_attrs;
   dp_attr *attrs;
   int device, stage;  // the user's annotations, -1 when absent
+  int n_pins;
+  dp_pin *pins;
   // Device form only.
   dp_node *logical;  // NULL for communication
   const char *kernel;
@@ -160,12 +168,6 @@ typedef struct {
   const dp_tensor *tensor;  // TENSOR
   double a, b;              // FILL: value; UNIFORM: [a, b); NORMAL: mean a, standard deviation b
 } dp_init;
-
-// A user's wish where a persistent value is on one named mesh axis.
-typedef struct {
-  const char *axis;
-  dp_placement placement;
-} dp_pin;
 
 typedef struct {
   const char *name;

@@ -83,6 +83,16 @@ dp_status dp_proto_to_mesh(size_t count, Dp__MeshAxis *const *messages, dp_mesh 
 
 // ---- persistent values ----------------------------------------------------------------------------------------------
 
+Dp__Pin **dp_proto_from_pins(dp_arena *arena, int count, const dp_pin *pins) {
+  Dp__Pin **messages = dp_alloc_n(arena, (size_t)count, sizeof *messages);
+  for (int i = 0; i < count; i++) {
+    messages[i] = DP_PROTO_NEW(arena, Dp__Pin, dp__pin);
+    messages[i]->axis = dp_proto_string(pins[i].axis);
+    messages[i]->placement = from_placement(arena, &pins[i].placement);
+  }
+  return messages;
+}
+
 Dp__Persistent *dp_proto_from_persistent(dp_arena *arena, const dp_persistent *p, int n_axes) {
   Dp__Persistent *message = DP_PROTO_NEW(arena, Dp__Persistent, dp__persistent);
   message->name = dp_proto_string(p->name);
@@ -97,12 +107,7 @@ Dp__Persistent *dp_proto_from_persistent(dp_arena *arena, const dp_persistent *p
     message->initial->b = p->init.b;
   }
   message->n_pins = (size_t)p->n_pins;
-  message->pins = dp_alloc_n(arena, message->n_pins, sizeof *message->pins);
-  for (int i = 0; i < p->n_pins; i++) {
-    message->pins[i] = DP_PROTO_NEW(arena, Dp__Pin, dp__pin);
-    message->pins[i]->axis = dp_proto_string(p->pins[i].axis);
-    message->pins[i]->placement = from_placement(arena, &p->pins[i].placement);
-  }
+  message->pins = dp_proto_from_pins(arena, p->n_pins, p->pins);
   message->frozen = p->frozen;
   if (!n_axes) return message;
   message->n_placements = (size_t)n_axes;
@@ -136,21 +141,22 @@ static dp_status to_initial(dp_arena *arena, const Dp__Initial *m, const dp_type
                  dp_type_print(&own, b, sizeof b));
 }
 
-static dp_status to_pins(dp_arena *arena, const Dp__Persistent *m, dp_persistent *p) {
-  if (m->n_pins > DP_MAX_MESH)
-    return dp_fail(EX_DATAERR, "%zu pins; a mesh has at most %d axes", m->n_pins, DP_MAX_MESH);
-  p->n_pins = (int)m->n_pins;
-  p->pins = dp_alloc_n(arena, m->n_pins, sizeof *p->pins);
-  for (int i = 0; i < p->n_pins; i++) {
-    dp_mesh one = {1, {{m->pins[i]->axis, 2}}};
+dp_status dp_proto_to_pins(dp_arena *arena, size_t count, Dp__Pin *const *messages, const dp_shape *shape, int *n_pins,
+                           dp_pin **pins) {
+  if (count > DP_MAX_MESH) return dp_fail(EX_DATAERR, "%zu pins; a mesh has at most %d axes", count, DP_MAX_MESH);
+  dp_pin *all = dp_alloc_n(arena, count, sizeof *all);
+  for (size_t i = 0; i < count; i++) {
+    dp_mesh one = {1, {{messages[i]->axis, 2}}};
     if (!*one.axes[0].name) return dp_fail(EX_DATAERR, "a pin names no axis");
-    for (int k = 0; k < i; k++)
-      if (!strcmp(p->pins[k].axis, one.axes[0].name))
+    for (size_t k = 0; k < i; k++)
+      if (!strcmp(all[k].axis, one.axes[0].name))
         return dp_fail(EX_DATAERR, "it is pinned twice on axis '%s'", one.axes[0].name);
-    p->pins[i].axis = one.axes[0].name;
-    DP_TRY(dp_proto_to_placement(m->pins[i]->placement, &p->pins[i].placement));
-    DP_TRY(dp_placement_check(&p->type.shape, &p->pins[i].placement, &one));
+    all[i].axis = one.axes[0].name;
+    DP_TRY(dp_proto_to_placement(messages[i]->placement, &all[i].placement));
+    DP_TRY(dp_placement_check(shape, &all[i].placement, &one));
   }
+  *n_pins = (int)count;
+  *pins = all;
   return DP_OK;
 }
 
@@ -178,7 +184,7 @@ static dp_status to_persistent(dp_arena *arena, const Dp__Persistent *m, const d
   if (dp_shape_is_symbolic(&p->type.shape))
     return dp_fail(EX_DATAERR, "it outlives a step, so its shape cannot depend on the batch");
   DP_TRY(to_initial(arena, m->initial, &p->type, &p->init));
-  DP_TRY(to_pins(arena, m, p));
+  DP_TRY(dp_proto_to_pins(arena, m->n_pins, m->pins, &p->type.shape, &p->n_pins, &p->pins));
   if (!mesh) {
     if (m->n_placements || m->offset || m->bytes || m->n_stages)
       return dp_fail(EX_DATAERR, "it has a place in memory, which only a plan gives");

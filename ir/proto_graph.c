@@ -36,6 +36,8 @@ static Dp__Node *from_node(dp_arena *arena, const dp_node *node) {
   dp_proto_from_attrs(arena, node->n_attrs, node->attrs, &message->n_attributes, &message->attributes);
   message->device = node->device + 1;
   message->stage = node->stage + 1;
+  message->n_pins = (size_t)node->n_pins;
+  message->pins = dp_proto_from_pins(arena, node->n_pins, node->pins);
   return message;
 }
 
@@ -177,7 +179,11 @@ static dp_status to_node(dp_graph *graph, const Dp__Node *message) {
   node->device = message->device - 1;
   node->stage = message->stage - 1;
   DP_TRY(take_results(node, message->n_outputs, results));
-  return infer(node);
+  DP_TRY(infer(node));
+  if (!message->n_pins) return DP_OK;
+  if (!node->n_outputs || !node->outputs[0]) return dp_fail(EX_DATAERR, "its first result is pinned, but left out");
+  return dp_proto_to_pins(graph->arena, message->n_pins, message->pins, &node->outputs[0]->type.shape, &node->n_pins,
+                          &node->pins);
 }
 
 // ---- from messages --------------------------------------------------------------------------------------------------

@@ -13,6 +13,11 @@ static inline void *dp_proto_new(dp_arena *arena, const ProtobufCMessageDescript
   return message;
 }
 
+// Annotations of where a value of that shape is.
+Dp__Pin **dp_proto_from_pins(dp_arena *arena, int count, const dp_pin *pins);
+dp_status dp_proto_to_pins(dp_arena *arena, size_t count, Dp__Pin *const *messages, const dp_shape *shape, int *n_pins,
+                           dp_pin **pins) DP_MUST_USE;
+
 // Messages hold char *, and are never written through.
 static inline char *dp_proto_string(const char *text) { return (char *)(uintptr_t)(text ? text : ""); }
 

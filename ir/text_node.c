@@ -129,6 +129,11 @@ static dp_status take_node_notes(const dp_text_lex *lex, dp_text_place place, co
   const dp_graph *graph = node->graph;
   node->device = (int)notes->device;
   node->stage = (int)notes->stage;
+  node->n_pins = notes->n_pins;
+  node->pins = notes->pins;
+  if (node->n_pins && !node->outputs[0])
+    return dp_text_lex_fail_at(lex, place, "'shard' is of the node's first result, which is left out");
+  if (node->n_pins) DP_TRY(dp_text_pins_check(lex, place, &node->outputs[0]->type.shape, node->n_pins, node->pins));
   node->kernel = notes->kernel;
   node->threads = (int)notes->threads;
   node->scratch_offset = notes->scratch_offset;

@@ -8,7 +8,7 @@
 
 const char *const dp_text_spaces[] = {"none", "persistent", "transient", "host_input", "host_output", NULL};
 
-typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, EVENTS, STAGES, MICRO } form;
+typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, EVENTS, STAGES, MICRO, PINS } form;
 
 // One table says which notes there are, what they follow and how they look.
 static const struct {
@@ -20,6 +20,7 @@ static const struct {
     {"name", DP_TEXT_OF_NODE, NAME, offsetof(dp_text_notes, name)},
     {"device", DP_TEXT_OF_NODE, NUMBER, offsetof(dp_text_notes, device)},
     {"stage", DP_TEXT_OF_NODE, NUMBER, offsetof(dp_text_notes, stage)},
+    {"shard", DP_TEXT_OF_NODE, PINS, 0},
     {"at", DP_TEXT_OF_VALUE | DP_TEXT_OF_PERSISTENT, PLACEMENTS, 0},
     {"stages", DP_TEXT_OF_PERSISTENT, STAGES, 0},
     {"micro", DP_TEXT_OF_VALUE, MICRO, 0},
@@ -117,6 +118,8 @@ static dp_status parse_note(dp_text_lex *lex, unsigned of, unsigned *seen, dp_te
       return parse_numbers(lex, "a stage", &notes->n_stages, &notes->stages);
     case MICRO:
       return parse_micro(lex, notes);
+    case PINS:
+      return dp_text_pins_parse(lex, NULL, &notes->n_pins, &notes->pins);
   }
   return DP_OK;
 }

@@ -142,33 +142,6 @@ static dp_status parse_initial(dp_text_lex *lex, const dp_type *type, dp_init *i
   }
 }
 
-// shard(tensor=0, data=S(1,4,2)): a bare number is a dim.
-static dp_status parse_pins(dp_text_lex *lex, dp_persistent *p) {
-  DP_TRY(dp_text_lex_take(lex, "("));
-  while (!dp_text_lex_is(lex, ")")) {
-    dp_pin pin = {NULL, dp_shard(0)};
-    if (p->n_pins) DP_TRY(dp_text_lex_take(lex, ","));
-    dp_text_place place = dp_text_lex_place(lex);
-    DP_TRY(dp_text_lex_take_name(lex, "the name of a mesh axis", &pin.axis));
-    DP_TRY(dp_text_lex_take(lex, "="));
-    if (lex->kind == DP_TEXT_NUMBER) {
-      int64_t dim;
-      DP_TRY(dp_text_lex_take_count(lex, "a dim", DP_MAX_RANK - 1, &dim));
-      pin.placement.dim = (int)dim;
-    } else {
-      DP_TRY(dp_text_type_parse_placement(lex, &pin.placement));
-    }
-    for (int i = 0; i < p->n_pins; i++)
-      if (!strcmp(p->pins[i].axis, pin.axis))
-        return dp_text_lex_fail_at(lex, place, "axis '%s' is given twice", pin.axis);
-    if (p->n_pins == DP_MAX_MESH) return dp_text_lex_fail_at(lex, place, "a mesh has at most %d axes", DP_MAX_MESH);
-    dp_mesh one = {1, {{pin.axis, 2}}};
-    DP_TRY(dp_text_lex_context(lex, place, dp_placement_check(&p->type.shape, &pin.placement, &one)));
-    DP_PUSH(lex->arena, p->pins, p->n_pins, pin);
-  }
-  return dp_text_lex_next(lex);
-}
-
 static dp_status parse_persistent(reader *r, dp_persistent_kind kind) {
   dp_text_lex *lex = &r->lex;
   dp_persistent p = {.kind = kind};
@@ -185,7 +158,7 @@ static dp_status parse_persistent(reader *r, dp_persistent_kind kind) {
   DP_TRY(parse_initial(lex, &p.type, &p.init));
   if (dp_text_lex_is(lex, "shard") && dp_text_lex_next_is(lex, '(')) {
     DP_TRY(dp_text_lex_next(lex));
-    DP_TRY(parse_pins(lex, &p));
+    DP_TRY(dp_text_pins_parse(lex, &p.type.shape, &p.n_pins, &p.pins));
   }
   if (dp_text_lex_is(lex, "frozen") && !dp_text_lex_next_is(lex, '=') && !dp_text_lex_next_is(lex, ',') &&
       !dp_text_lex_next_is(lex, ':')) {

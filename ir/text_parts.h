@@ -37,10 +37,17 @@ typedef struct {
   int n_stages;
   int *stages;
   int micro[2];  // the first and how many
+  int n_pins;
+  dp_pin *pins;
 } dp_text_notes;
 typedef enum { DP_TEXT_OF_VALUE = 1, DP_TEXT_OF_NODE = 2, DP_TEXT_OF_PERSISTENT = 4 } dp_text_of;
 dp_status dp_text_notes_parse(dp_text_lex *lex, dp_text_of of,
                               dp_text_notes *notes) DP_MUST_USE;  // nothing when no [ is there
+
+// (AXIS=PLACEMENT, ...), and whether a value of that shape can be so. shape: NULL: it is not known yet.
+dp_status dp_text_pins_parse(dp_text_lex *lex, const dp_shape *shape, int *count, dp_pin **pins) DP_MUST_USE;
+dp_status dp_text_pins_check(const dp_text_lex *lex, dp_text_place place, const dp_shape *shape, int count,
+                             const dp_pin *pins) DP_MUST_USE;
 
 // Puts the placements of notes at a value or persistent of that shape, all Replicate when there are none.
 dp_status dp_text_notes_place(const dp_text_lex *lex, dp_text_place place, const dp_text_notes *notes,
@@ -77,6 +84,7 @@ void dp_text_print_type(FILE *out, const dp_type *type, const char *symbol);
 void dp_text_data_print(FILE *out, const dp_tensor *tensor);
 void dp_text_print_placements(FILE *out, const dp_placement *placements, int count);  // [S(0),R]
 bool dp_text_print_are_placed(const dp_placement *placements, int count);             // whether one is not Replicate
+void dp_text_pins_print(FILE *out, int count, const dp_pin *pins);                    // nothing when there are none
 void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol);
 void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent);  // its statements
 extern const char *const dp_text_spaces[];                                       // dp_space's names, NULL-ended

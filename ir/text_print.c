@@ -142,20 +142,6 @@ static void print_initial(FILE *out, const dp_init *init) {
   fputc(')', out);
 }
 
-static void print_pins(FILE *out, const dp_persistent *p) {
-  char text[64];
-  for (int i = 0; i < p->n_pins; i++) {
-    const dp_placement *at = &p->pins[i].placement;
-    fputs(i ? ", " : " shard(", out);
-    dp_text_print_name(out, p->pins[i].axis);
-    if (dp_placement_equal(*at, dp_shard(at->dim)))
-      fprintf(out, "=%d", at->dim);
-    else
-      fprintf(out, "=%s", dp_placement_print(*at, text, sizeof text));
-  }
-  if (p->n_pins) fputc(')', out);
-}
-
 static void print_persistent(FILE *out, const dp_model *model, const dp_persistent *p) {
   static const char *const words[] = {"parameter", "buffer", "state", "stored"};
   fprintf(out, "  %s ", words[p->kind]);
@@ -164,7 +150,8 @@ static void print_persistent(FILE *out, const dp_model *model, const dp_persiste
   dp_text_print_type(out, &p->type, model->symbol);
   fputs(" = ", out);
   print_initial(out, &p->init);
-  print_pins(out, p);
+  if (p->n_pins) fputs(" shard", out);
+  dp_text_pins_print(out, p->n_pins, p->pins);
   if (p->frozen) fputs(" frozen", out);
   int n_axes = model->mesh.n_axes;
   bool placed = dp_text_print_are_placed(p->placements, n_axes);

@@ -48,6 +48,7 @@ static void print_node_notes(printer *p, const dp_node *n, const char *default_n
   if (!default_name || strcmp(n->name, default_name)) dp_text_print_name(note(p, "name"), n->name);
   if (n->device >= 0) fprintf(note(p, "device"), "%d", n->device);
   if (n->stage >= 0) fprintf(note(p, "stage"), "%d", n->stage);
+  if (n->n_pins) dp_text_pins_print(note(p, "shard"), n->n_pins, n->pins);
   if (n->stream < p->graph->n_streams) dp_text_print_name(note(p, "stream"), p->graph->streams[n->stream]);
   if (n->kernel) dp_text_print_name(note(p, "kernel"), n->kernel);
   if (n->threads) fprintf(note(p, "threads"), "%d", n->threads);

@@ -43,8 +43,11 @@ static uint64_t hash_node(const dp_node *node) {
 
 static bool is_equal_node(const dp_node *a, const dp_node *b) {
   if (a->op != b->op || a->n_inputs != b->n_inputs || a->n_attrs != b->n_attrs || a->device != b->device ||
-      a->stage != b->stage)
+      a->stage != b->stage || a->n_pins != b->n_pins)
     return false;
+  for (int i = 0; i < a->n_pins; i++)
+    if (strcmp(a->pins[i].axis, b->pins[i].axis) || !dp_placement_equal(a->pins[i].placement, b->pins[i].placement))
+      return false;
   for (int i = 0; i < a->n_inputs; i++)
     if (a->inputs[i] != b->inputs[i]) return false;
   for (int i = 0; i < a->n_attrs; i++) {

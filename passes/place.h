@@ -81,11 +81,14 @@ typedef struct {
   dp_value *in[DP_MAX_OPERANDS];              // logical
   const dp_placement *home[DP_MAX_OPERANDS];  // of results that a persistent value ends as; else NULL
   const dp_row *rows[DP_MAX_MESH];
-  bool lower;  // it would undo a split that no row of its operator can keep
+  bool lower;           // it would undo a split that no row of its operator can keep, or give no result as asked for
+  const dp_pin *unmet;  // an annotation of the node that no row fulfils; NULL: none
 } dp_place_choice;
 
 // Sets rows[axis]; those of earlier axes are set.
 dp_status dp_place_rows_choose(dp_place_choice *choice, int axis) DP_MUST_USE;
+// EX_CONFIG: says of the annotation that is not met what the operator can do.
+dp_status dp_place_rows_unmet(const dp_place_choice *choice) DP_MUST_USE;
 
 // ---- place_node.c: nodes --------------------------------------------------------------------------------------------
 

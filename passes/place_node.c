@@ -66,6 +66,10 @@ static dp_status lower(dp_place_choice *c, bool *done) {
       source.uses[out[k]->id] += c->source->uses[node->outputs[k]->id];
       source.update[out[k]->id] = c->source->update[node->outputs[k]->id];
     }
+  if (out[0] && out[0]->producer) {
+    out[0]->producer->n_pins = node->n_pins;
+    out[0]->producer->pins = node->pins;
+  }
   for (int32_t i = 0; i < pieces->n_nodes; i++) {
     pieces->nodes[i]->device = node->device;
     pieces->nodes[i]->stage = node->stage;
@@ -124,6 +128,18 @@ static dp_status check_update(const dp_place_choice *c) {
   return DP_OK;
 }
 
+static dp_status check_pins(const dp_place *place, const dp_node *node) {
+  for (int i = 0; i < node->n_pins; i++) {
+    const int axis = dp_mesh_find(&place->model->mesh, node->pins[i].axis);
+    if (axis < 0) continue;
+    const dp_mesh_axis *on = &place->model->mesh.axes[axis];
+    if (dp_mesh_is_staged(on) || dp_mesh_is_sequential(on))
+      return dp_fail(EX_CONFIG, "node '%s' is annotated for mesh axis '%s', over which no tensor is split", node->name,
+                     on->name);
+  }
+  return DP_OK;
+}
+
 static dp_status place_node(dp_place *place, dp_place_source *source, const dp_node *node) {
   dp_place_choice c = {.place = place, .source = source, .node = node};
   if (node->n_inputs > DP_MAX_OPERANDS || node->n_outputs > DP_MAX_OPERANDS)
@@ -132,6 +148,7 @@ static dp_status place_node(dp_place *place, dp_place_source *source, const dp_n
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i]) c.in[i] = dp_place_node_operand(place, source, node->inputs[i]);
   if (dp_op_is(node->op, DP_OP_UPDATE)) DP_TRY(check_update(&c));
+  DP_TRY(check_pins(place, node));
   for (int k = 0; k < node->n_outputs; k++) {
     int32_t p = node->outputs[k] ? source->update[node->outputs[k]->id] : -1;
     if (p >= 0) c.home[k] = place->model->persistents[p].placements;
@@ -139,6 +156,7 @@ static dp_status place_node(dp_place *place, dp_place_source *source, const dp_n
   for (int a = 0; a < place->model->mesh.n_axes; a++) DP_TRY(dp_place_rows_choose(&c, a));
   bool done = false;
   if (c.lower) DP_TRY(dp_status_context(lower(&c, &done), "node '%s' (%s), taken apart", node->name, node->op->name));
+  if (!done && c.unmet) return dp_place_rows_unmet(&c);
   if (!done) add_node(&c);
   return DP_OK;
 }

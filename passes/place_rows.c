@@ -2,6 +2,8 @@
 // fewest bytes are moved to have the operands placed as it takes them. Where rows cost the same, the one that moves least
 // now, then the one that splits most, then the one with fewest partial results, then the first. See place.h.
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "passes/place.h"
 
@@ -26,8 +28,18 @@ static bool goes_with(const dp_place_choice *c, int axis, dp_placement p, int op
   return true;
 }
 
+// What the user wants the first result to be on the axis; NULL: anything. One device splits nothing.
+static const dp_pin *pin_on(const dp_place_choice *c, int axis) {
+  const dp_mesh_axis *on = &c->place->model->mesh.axes[axis];
+  for (int i = 0; i < c->node->n_pins && on->size > 1; i++)
+    if (!strcmp(c->node->pins[i].axis, on->name)) return &c->node->pins[i];
+  return NULL;
+}
+
 static bool is_legal(const dp_place_choice *c, int axis, const dp_row *row) {
   const dp_node *node = c->node;
+  const dp_pin *pin = c->unmet ? NULL : pin_on(c, axis);
+  if (pin && !dp_placement_equal(row->out[0], pin->placement)) return false;
   if (!dp_row_holds_on(row, &c->place->model->mesh.axes[axis])) return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i] && !goes_with(c, axis, row->in[i], i, false)) return false;
@@ -126,20 +138,27 @@ static bool loses_split(const dp_place_choice *c, int axis, const dp_rows *rows)
   return false;
 }
 
-dp_status dp_place_rows_choose(dp_place_choice *c, int axis) {
-  dp_place *place = c->place;
+// Rows in all views that operands and results are placed in, or are wanted in.
+static dp_rows *list_rows(const dp_place_choice *c, int axis) {
   const dp_node *node = c->node;
+  dp_arena *scratch = c->place->scratch;
   dp_placement *given = NULL;
   int n_given = 0;
+  const dp_pin *pin = pin_on(c, axis);
   for (int i = 0; i < node->n_inputs; i++)
-    for (dp_place_copy *p = c->in[i] ? dp_place_copy_of(place, c->in[i])->copies : NULL; p; p = p->next)
-      DP_PUSH(place->scratch, given, n_given, p->value->placements[axis]);
+    for (dp_place_copy *p = c->in[i] ? dp_place_copy_of(c->place, c->in[i])->copies : NULL; p; p = p->next)
+      DP_PUSH(scratch, given, n_given, p->value->placements[axis]);
   for (int k = 0; k < node->n_outputs; k++)
-    if (c->home[k]) DP_PUSH(place->scratch, given, n_given, c->home[k][axis]);
-  dp_rows *rows = dp_alloc(place->scratch, sizeof *rows);
-  dp_op_rows_at(place->scratch, node, n_given, given, rows);
+    if (c->home[k]) DP_PUSH(scratch, given, n_given, c->home[k][axis]);
+  if (pin) DP_PUSH(scratch, given, n_given, pin->placement);
+  dp_rows *rows = dp_alloc(scratch, sizeof *rows);
+  dp_op_rows_at(scratch, node, n_given, given, rows);
+  return rows;
+}
+
+static void choose(dp_place_choice *c, int axis, const dp_rows *rows) {
   // With one device on the axis there is nothing to split, and between stages nothing is.
-  const dp_mesh_axis *on = &place->model->mesh.axes[axis];
+  const dp_mesh_axis *on = &c->place->model->mesh.axes[axis];
   int count = on->size > 1 && !dp_mesh_is_staged(on) ? rows->count : 1;
   score best = {.cost = INFINITY};
   for (int r = 0; r < count; r++) {
@@ -149,13 +168,42 @@ dp_status dp_place_rows_choose(dp_place_choice *c, int axis) {
     best = s;
     c->rows[axis] = &rows->rows[r];
   }
+}
+
+dp_status dp_place_rows_choose(dp_place_choice *c, int axis) {
+  const dp_node *node = c->node;
+  const dp_rows *rows = list_rows(c, axis);
+  choose(c, axis, rows);
+  if (!c->rows[axis] && pin_on(c, axis) && !c->unmet) {
+    // The pieces of which it consists may do it.
+    c->unmet = pin_on(c, axis);
+    c->lower = node->op->lower != NULL;
+    choose(c, axis, rows);
+  }
   if (!c->rows[axis]) {
     char text[64];
     return dp_fail(EX_DATAERR, "node '%s' (%s) cannot work on '%s' placed as %s on mesh axis '%s'", node->name,
                    node->op->name, c->in[0] ? c->in[0]->name : "",
                    c->home[0] ? dp_placement_print(c->home[0][axis], text, sizeof text) : "",
-                   place->model->mesh.axes[axis].name);
+                   c->place->model->mesh.axes[axis].name);
   }
   c->lower |= node->op->lower && loses_split(c, axis, rows);
   return DP_OK;
+}
+
+dp_status dp_place_rows_unmet(const dp_place_choice *c) {
+  const int axis = dp_mesh_find(&c->place->model->mesh, c->unmet->axis);
+  const dp_rows *rows = list_rows(c, axis);
+  char wanted[64], one[64], all[256] = "";
+  for (int r = 0, at = 0; r < rows->count && at < (int)sizeof all - 64; r++) {
+    bool known = false;
+    for (int k = 0; k < r; k++) known |= dp_placement_equal(rows->rows[k].out[0], rows->rows[r].out[0]);
+    if (known || !is_legal(c, axis, &rows->rows[r])) continue;
+    at += snprintf(all + at, sizeof all - (size_t)at, "%s%s", at ? ", " : "",
+                   dp_placement_print(rows->rows[r].out[0], one, sizeof one));
+  }
+  return dp_fail(EX_CONFIG,
+                 "node '%s' (%s) is annotated as %s on mesh axis '%s', which it cannot give; here it can: %s",
+                 c->node->name, c->node->op->name, dp_placement_print(c->unmet->placement, wanted, sizeof wanted),
+                 c->unmet->axis, all);
 }

@@ -26,6 +26,10 @@ static dp_status specialize(dp_graph *graph, const dp_node *node, bool training,
   }
   for (int i = 0; i < node->n_outputs; i++) {
     if (!node->outputs[i]) continue;
+    if (!i && out[0] && out[0]->producer && out[0]->producer->id >= first) {
+      out[0]->producer->n_pins = node->n_pins;
+      out[0]->producer->pins = node->pins;
+    }
     if (!out[i])
       return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): its result '%s' is not built for %s", node->name, node->op->name,
                      node->outputs[i]->name, graph->name);

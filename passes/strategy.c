@@ -62,6 +62,16 @@ static dp_status check_manual(const dp_model *model) {
       if (dp_mesh_find(&model->mesh, model->persistents[i].pins[k].axis) < 0)
         return dp_fail(EX_CONFIG, "'%s' is annotated for mesh axis '%s', which the mesh does not have; give --mesh",
                        model->persistents[i].name, model->persistents[i].pins[k].axis);
+  for (int g = 0; g < model->n_graphs; g++)
+    for (int32_t i = 0; i < model->graphs[g]->n_nodes; i++) {
+      const dp_node *node = model->graphs[g]->nodes[i];
+      for (int k = 0; k < node->n_pins; k++)
+        if (dp_mesh_find(&model->mesh, node->pins[k].axis) < 0)
+          return dp_fail(EX_CONFIG,
+                         "node '%s' is annotated for mesh axis '%s', which the mesh does not have; give "
+                         "--mesh",
+                         node->name, node->pins[k].axis);
+    }
   return DP_OK;
 }
 

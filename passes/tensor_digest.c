@@ -29,6 +29,15 @@ static uint64_t hash_type(const dp_type *type) {
   return hash;
 }
 
+static uint64_t hash_pins(uint64_t hash, int count, const dp_pin *pins) {
+  for (int i = 0; i < count; i++) {
+    dp_placement at = pins[i].placement;
+    uint64_t words[] = {(uint64_t)at.kind, (uint64_t)at.dim, (uint64_t)at.outer, (uint64_t)at.unit};
+    hash = mix(mix(hash, dp_hash_name(pins[i].axis)), dp_hash64(words, sizeof words));
+  }
+  return hash;
+}
+
 static uint64_t colour_of(const colours *c, const dp_value *v) {
   if (!v) return 0;
   return v->producer ? mix(c->nodes[v->producer->id], (uint64_t)v->result + 1) : c->leaves[v->id];
@@ -44,20 +53,14 @@ static uint64_t first_of_node(const dp_node *node) {
       attrs += dp_cse_hash_attr(&node->attrs[i]);
   for (int i = 0; i < node->n_inputs; i++) hash = mix(hash, node->inputs[i] ? hash_type(&node->inputs[i]->type) : 0);
   for (int k = 0; k < node->n_outputs; k++) hash = mix(hash, node->outputs[k] ? hash_type(&node->outputs[k]->type) : 0);
-  return mix(hash, attrs);
+  return hash_pins(mix(hash, attrs), node->n_pins, node->pins);
 }
 
 static uint64_t first_of_leaf(const dp_model *model, const dp_value *v) {
   uint64_t hash = mix(hash_type(&v->type), (uint64_t)v->kind);
   if (v->kind != DP_VALUE_PERSISTENT) return mix(hash, dp_hash_name(v->name));
   const dp_persistent *p = &model->persistents[v->persistent];
-  hash = mix(mix(hash, (uint64_t)p->kind), p->frozen);
-  for (int i = 0; i < p->n_pins; i++) {
-    dp_placement at = p->pins[i].placement;
-    uint64_t words[] = {(uint64_t)at.kind, (uint64_t)at.dim, (uint64_t)at.outer, (uint64_t)at.unit};
-    hash = mix(mix(hash, dp_hash_name(p->pins[i].axis)), dp_hash64(words, sizeof words));
-  }
-  return hash;
+  return hash_pins(mix(mix(hash, (uint64_t)p->kind), p->frozen), p->n_pins, p->pins);
 }
 
 static colours first_colours(dp_arena *arena, const dp_graph *g) {

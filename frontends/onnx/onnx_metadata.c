@@ -10,23 +10,35 @@ static const char *find(size_t count, Dp__Onnx__StringStringEntry *const *entrie
   return NULL;
 }
 
-static dp_status read_pin(dp_onnx_reader *reader, dp_persistent *p, const char *axis, const char *text) {
-  dp_pin pin = {.axis = dp_strdup(reader->arena, axis)};
+static const char pin_prefix[] = "dp.shard.";
+
+static dp_status read_pin(dp_arena *arena, const dp_shape *shape, const char *axis, const char *text, int *count,
+                          dp_pin **pins) {
+  dp_pin pin = {.axis = dp_strdup(arena, axis)};
   if (!*axis || !dp_placement_parse(text, &pin.placement))
     return dp_fail(EX_DATAERR, "its metadata 'dp.shard.%s' is '%s'; a placement such as S(0) is expected", axis, text);
-  DP_PUSH(reader->arena, p->pins, p->n_pins, pin);
+  for (int i = 0; i < *count; i++)
+    if (!strcmp((*pins)[i].axis, axis)) return dp_fail(EX_DATAERR, "it has metadata 'dp.shard.%s' twice", axis);
+  if (*count == DP_MAX_MESH) return dp_fail(EX_DATAERR, "it has metadata 'dp.shard' for more axes than meshes have");
+  dp_mesh one = {1, {{axis, 2}}};
+  DP_TRY(dp_placement_check(shape, &pin.placement, &one));
+  DP_PUSH(arena, *pins, *count, pin);
+  return DP_OK;
+}
+
+static dp_status read_pins(dp_arena *arena, size_t n, Dp__Onnx__StringStringEntry *const *entries,
+                           const dp_shape *shape, int *count, dp_pin **pins) {
+  for (size_t i = 0; i < n; i++)
+    if (!strncmp(entries[i]->key, pin_prefix, sizeof pin_prefix - 1))
+      DP_TRY(read_pin(arena, shape, entries[i]->key + sizeof pin_prefix - 1, entries[i]->value, count, pins));
   return DP_OK;
 }
 
 static dp_status read_tensor(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_persistent *p) {
-  static const char prefix[] = "dp.shard.";
   const char *kind = find(m->n_metadata_props, m->metadata_props, "dp.kind");
   if (kind && !strcmp(kind, "buffer")) p->kind = DP_BUFFER;
   p->frozen |= find(m->n_metadata_props, m->metadata_props, "dp.frozen") != NULL;
-  for (size_t i = 0; i < m->n_metadata_props; i++)
-    if (!strncmp(m->metadata_props[i]->key, prefix, sizeof prefix - 1))
-      DP_TRY(read_pin(reader, p, m->metadata_props[i]->key + sizeof prefix - 1, m->metadata_props[i]->value));
-  return DP_OK;
+  return read_pins(reader->arena, m->n_metadata_props, m->metadata_props, &p->type.shape, &p->n_pins, &p->pins);
 }
 
 dp_status dp_onnx_metadata_read(dp_onnx_reader *reader) {
@@ -53,6 +65,19 @@ dp_status dp_onnx_metadata_node(dp_onnx_node *node) {
     int64_t number = strtoll(text, &end, 10);
     if (end == text || *end) return dp_fail(EX_DATAERR, "its metadata '%s' is '%s'; a number is expected", key, text);
     dp_onnx_node_set(node, dp_attr_int(node->op->attrs[i].name, number));
+  }
+  return DP_OK;
+}
+
+dp_status dp_onnx_metadata_pin(const dp_onnx_reader *reader, const Dp__Onnx__Node *m, int32_t first) {
+  if (!m->n_metadata_props || !m->n_output) return DP_OK;
+  for (int32_t i = first; i < reader->graph->n_nodes; i++) {
+    dp_node *node = reader->graph->nodes[i];
+    const dp_value *y = node->n_outputs ? node->outputs[0] : NULL;
+    if (!y || strcmp(y->name, m->output[0])) continue;
+    return dp_status_context(
+        read_pins(reader->arena, m->n_metadata_props, m->metadata_props, &y->type.shape, &node->n_pins, &node->pins),
+        "node '%s'", node->name);
   }
   return DP_OK;
 }

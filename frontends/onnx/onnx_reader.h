@@ -94,6 +94,8 @@ void dp_onnx_devices_mark(const dp_onnx_reader *reader, const Dp__Onnx__Node *me
 dp_status dp_onnx_metadata_read(dp_onnx_reader *reader) DP_MUST_USE;
 // The same of a node: attributes that ONNX does not know.
 dp_status dp_onnx_metadata_node(dp_onnx_node *node) DP_MUST_USE;
+// And where its first result is, at that of the graph's nodes from `first` on that gives it.
+dp_status dp_onnx_metadata_pin(const dp_onnx_reader *reader, const Dp__Onnx__Node *message, int32_t first) DP_MUST_USE;
 
 // ---- onnx_input.c ---------------------------------------------------------------------------------------------------
 

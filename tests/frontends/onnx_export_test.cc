@@ -105,7 +105,7 @@ TEST(OnnxExportTest, AModelComesBackAsItWas) {
       "  n: float32[B,2], _, _ = BatchNormalization(h, scale, shift, mean, var) {training_mode=1, unbiased=0} "
       "[device=1, "
       "stage=2]\n"
-      "  r: float32[2*B] = Reshape(n) {shape=[2*B]}\n"
+      "  r: float32[2*B] = Reshape(n) {shape=[2*B]} [shard=(data=0, tensor=R)]\n"
       "  e: float32[B,2] = Expand(c) {shape=[B,2]}\n"
       "  y: float32[B,2] = Clip(e) {min=-1, max=0.5}\n"
       "  output r\n"
@@ -117,6 +117,7 @@ TEST(OnnxExportTest, AModelComesBackAsItWas) {
   EXPECT_NE(plain.find("parameter w: float32[2,3] = tensor [1, 2, 3, 4, 5, 6] shard(tensor=S(0,2,1))\n"),
             std::string::npos)
       << plain;
+  EXPECT_NE(plain.find("Reshape(n) {shape=[-1]} [shard=(data=0, tensor=R)]\n"), std::string::npos) << plain;
   std::string meshed = text;
   meshed.replace(meshed.find("\n\n  parameter"), 1, "\n  mesh data=2, tensor=2\n");
   std::string again = Again(meshed, "meshed.onnx");

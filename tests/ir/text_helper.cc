@@ -17,7 +17,7 @@ const char kSource[] = R"dpt(model digits {
   pixels: float32[N,1,8,8] = Cast(image) {to=float32}
   x: float32[N,1,8,8] = Div(pixels, scale)
   c: float32[N,4,8,8] = Conv(x, conv.weight, conv.bias) {pads=[1,1,1,1]} [name=conv1, device=1, stage=0]
-  r: float32[N,4,8,8] = Relu(c)
+  r: float32[N,4,8,8] = Relu(c) [shard=(data=0, tensor=S(1,2,2))]
   flat: float32[N,256] = Reshape(r) {shape=[N,256]}
   logits: float32[N,10] = Gemm(flat, fc.weight, fc.bias) {alpha=0.5, transB=1}
   output logits
