@@ -247,14 +247,15 @@ void Writer::Loss(const std::string &scores, int classes, int places) {
   loss_ = "mse(" + root + ",zeros)";
 }
 
+// eps: the true gradient of a bias before a normalization is zero, and Adam divides its rounding by that of its square.
 const char *const kOptimizers[] = {"sgd(lr=0.05)",
                                    "sgd(lr=0.03,momentum=0.9)",
                                    "sgd(lr=0.02,momentum=0.8,nesterov=1,weight_decay=1e-2)",
                                    "sgd(lr=0.05,momentum=0.9,clip_norm=0.3)",
-                                   "adam(lr=0.01)",
-                                   "adam(lr=0.01,clip_norm=0.5)",
-                                   "adamw(lr=0.01,weight_decay=0.05)",
-                                   "adamw(lr=0.01,clip_norm=0.4,schedule=cosine,total=12,warmup=2)"};
+                                   "adam(lr=0.01,eps=1e-6)",
+                                   "adam(lr=0.01,eps=1e-6,clip_norm=0.5)",
+                                   "adamw(lr=0.01,eps=1e-6,weight_decay=0.05)",
+                                   "adamw(lr=0.01,eps=1e-6,clip_norm=0.4,schedule=cosine,total=12,warmup=2)"};
 
 // Numbers that are nobody's neighbours: any element of any sample on its own.
 double Noise(int64_t sample, int64_t element, int64_t of) {
