@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/rule.h"
 #include "tests/verify/campaign/damage.h"
 #include "tests/verify/campaign/oracle_meaning.h"
 
@@ -22,10 +23,14 @@ struct Member {
 struct Family {
   std::string name;
   std::vector<Member> members;
+  const char *text;  // the model; NULL: its plans are written by hand
 };
 std::vector<Family> MakeFamilies();
 // words: of passes_helper.h. Throws when the model cannot be compiled.
 std::vector<uint8_t> CompilePacked(const std::string &text, const std::string &words);
+
+// A rule that the checker does not see; DP_RULE_NONE: it sees all. See blind.cc.
+extern dp_rule blind_to;
 
 // What the checker says of a plan, read back from a file with a right checksum: "" or its message.
 std::string CheckerSays(const std::string &packed);

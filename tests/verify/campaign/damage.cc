@@ -1,5 +1,5 @@
 // Damages of order: waits, signals, streams; and the table of all. See damage.h; those of memory and meaning are in
-// damage_memory.cc, damage_meaning.cc and damage_split.cc.
+// damage_memory.cc, damage_meaning.cc, damage_split.cc and damage_pipe.cc.
 #include "tests/verify/campaign/damage.h"
 
 #include "tests/verify/campaign/damage_kinds.h"
@@ -161,19 +161,34 @@ const std::vector<Damage> &Damages() {
   static const char kLifetime[] = "ORDER.CONFLICT ORDER.ALIAS MEANING.CONTENT MEANING.UNDEFINED";
   static const char kEarly[] = "ORDER.CONFLICT ORDER.CYCLE MEANING.CONTENT MEANING.UNDEFINED MEANING.STALE";
   static const char kGone[] = "MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.HOME";
+  static const char kStep[] = "MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.HOME MEANING.TRANSFER";
   static const char kNode[] = "MEANING.NODE MEANING.OPERANDS MEANING.KERNEL";
   static const char kRow[] =
-      "FORM.RANGE FORM.ALIGN TENSOR.PLACEMENT TENSOR.BYTES MEANING.ROW MEANING.CONVERSION MEANING.CONTENT "
+      "FORM.RANGE FORM.ALIGN TENSOR.PLACEMENT TENSOR.LAYOUT TENSOR.BYTES MEANING.ROW MEANING.CONVERSION "
+      "MEANING.CONTENT "
       "MEANING.UNDEFINED MEANING.HOME MEANING.INPUT MEANING.OUTPUT MEANING.UPDATE ORDER.CONFLICT ORDER.ALIAS";
   static const char kSplit[] =
-      "TENSOR.PLACEMENT TENSOR.BYTES MEANING.ROW MEANING.CONVERSION MEANING.CONTENT MEANING.HOME MEANING.STALE";
+      "TENSOR.PLACEMENT TENSOR.LAYOUT TENSOR.BYTES MEANING.ROW MEANING.CONVERSION MEANING.CONTENT MEANING.HOME "
+      "MEANING.STALE";
   static const char kPart[] =
-      "TENSOR.BYTES MEANING.ROW MEANING.CONVERSION MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.HOME "
+      "TENSOR.BYTES MEANING.MICRO MEANING.ROW MEANING.CONVERSION MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE "
+      "MEANING.HOME "
       "ORDER.CONFLICT ORDER.ALIAS";
   static const char kState[] =
       "MEANING.OPERANDS MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.HOME ORDER.CONFLICT";
   static const char kStaleGathered[] =
       "MEANING.STALE MEANING.CONTENT MEANING.UNDEFINED MEANING.CONVERSION MEANING.UPDATE ORDER.CONFLICT";
+  static const char kMicro[] =
+      "MEANING.MICRO MEANING.CONVERSION MEANING.ROW MEANING.CONTENT MEANING.UNDEFINED TENSOR.LAYOUT TENSOR.BYTES "
+      "ORDER.CONFLICT ORDER.ALIAS";
+  static const char kMicroSet[] =
+      "FORM.MICRO FORM.RANGE MEANING.MICRO MEANING.CONTENT MEANING.CONVERSION MEANING.ROW MEANING.TRANSFER "
+      "TENSOR.LAYOUT "
+      "TENSOR.BYTES";
+  static const char kTransfer[] = "MEANING.TRANSFER MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT";
+  static const char kTransferOrder[] = "ORDER.CYCLE ORDER.CONFLICT MEANING.TRANSFER MEANING.CONTENT MEANING.UNDEFINED";
+  static const char kStageUpdate[] =
+      "FORM.RANGE MEANING.UPDATE MEANING.HOME MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT TENSOR.VERSION";
   static const std::vector<Damage> damages = {
       {"wait.missing", WaitMissing, kRace},
       {"wait.swapped", WaitSwapped, kWait},
@@ -207,7 +222,7 @@ const std::vector<Damage> &Damages() {
       {"offset.home", OffsetHome, "FORM.RANGE MEANING.HOME", true},
       {"size.short", SizeShort, kSize},
       {"size.long", SizeLong, kSize},
-      {"size.arena", SizeArena, "FORM.RANGE", true},
+      {"size.arena", SizeArena, "FORM.RANGE FORM.ROLE", true},
       {"lifetime.tensor", LifetimeTensor, kLifetime},
       {"lifetime.scratch", LifetimeScratch, kLifetime},
       {"early.read", EarlyRead, kEarly},
@@ -227,11 +242,11 @@ const std::vector<Damage> &Damages() {
       {"node.operand", NodeOperand, kNode},
       {"node.swapped", NodeSwapped, kNode},
       {"node.kernel", NodeKernel, kNode},
-      {"step.missing", StepMissing, kGone},
+      {"step.missing", StepMissing, kStep},
       {"binding.input", BindingInput, "MEANING.INPUT TENSOR.SPACE"},
       {"binding.output", BindingOutput, "MEANING.OUTPUT"},
       {"axis.swapped", AxisSwapped, kSplit},
-      {"axis.twice", AxisTwice, "MEANING.CONVERSION MEANING.CONTENT MEANING.UPDATE"},
+      {"axis.twice", AxisTwice, "TENSOR.PLACEMENT TENSOR.LAYOUT MEANING.CONVERSION MEANING.CONTENT MEANING.UPDATE"},
       {"partial.taken", PartialTaken, kPart},
       {"partial.norm", NormPart, kPart},
       {"gather.dropped", GatherDropped, kPart},
@@ -241,6 +256,27 @@ const std::vector<Damage> &Damages() {
       {"shard.update", UpdateShard, kPlaced},
       {"shard.state", UpdateState, kState},
       {"stale.gathered", StaleGathered, kStaleGathered},
+      {"micro.dropped", MicroDropped, kMicro},
+      {"micro.chain", MicroChain, kMicro},
+      {"micro.doubled", MicroDoubled, kMicro},
+      {"micro.crossed", MicroCrossed, kMicro},
+      {"micro.early", MicroEarly, kEarly},
+      {"micro.set", MicroSet, kMicroSet},
+      {"micro.update", MicroUpdate, kMicro},
+      {"micro.whole", MicroWhole, kMicro},
+      {"transfer.value", TransferValue, kTransfer},
+      {"transfer.micro", TransferMicro, kTransfer},
+      {"transfer.crossed", TransferCrossed, "MEANING.TRANSFER ORDER.CYCLE"},
+      {"transfer.dropped", TransferDropped,
+       "MEANING.TRANSFER ORDER.CYCLE MEANING.UNDEFINED MEANING.CONTENT ORDER.CONFLICT"},
+      {"transfer.peer", TransferPeer, "FORM.RANGE FORM.PEER MEANING.TRANSFER"},
+      {"transfer.order", TransferOrder, kTransferOrder},
+      {"transfer.wait", TransferWait, kRace},
+      {"transfer.stale", TransferStale, "FORM.RANGE MEANING.HOME MEANING.UPDATE MEANING.STALE MEANING.CONTENT", true},
+      {"stage.home", StageHome, "FORM.RANGE FORM.ROLE MEANING.HOME MEANING.UPDATE MEANING.CONTENT", true},
+      {"stage.update", StageUpdate, kStageUpdate},
+      {"stage.input", StageInput, "MEANING.INPUT"},
+      {"stage.output", StageOutput, "MEANING.OUTPUT MEANING.UNDEFINED"},
   };
   return damages;
 }

@@ -65,6 +65,28 @@ bool UpdateShard(Edit &e);
 bool UpdateState(Edit &e);
 bool StaleGathered(Edit &e);
 
+// damage_pipe.cc
+bool MicroDropped(Edit &e);
+bool MicroChain(Edit &e);
+bool MicroDoubled(Edit &e);
+bool MicroCrossed(Edit &e);
+bool MicroEarly(Edit &e);
+bool MicroSet(Edit &e);
+bool MicroUpdate(Edit &e);
+bool MicroWhole(Edit &e);
+bool TransferValue(Edit &e);
+bool TransferMicro(Edit &e);
+bool TransferCrossed(Edit &e);
+bool TransferDropped(Edit &e);
+bool TransferPeer(Edit &e);
+bool TransferOrder(Edit &e);
+bool TransferWait(Edit &e);
+bool TransferStale(Edit &e);
+bool StageHome(Edit &e);
+bool StageUpdate(Edit &e);
+bool StageInput(Edit &e);
+bool StageOutput(Edit &e);
+
 }  // namespace dp_test
 
 #endif

@@ -73,7 +73,7 @@ Edit::Edit(const std::vector<uint8_t> &packed, unsigned seed) : random_(seed) {
       Message(dp_wire_unpack(arena, &dp__plan__descriptor, packed.data(), packed.size(), "plan", &message));
   if (!failure.empty()) throw std::runtime_error(failure);
   plan = reinterpret_cast<Dp__Plan *>(message);
-  role = plan->roles[0];
+  role = plan->roles[plan->n_roles > 1 ? UpTo(plan->n_roles) : 0];
   static const char *const names[] = {"train", "train", "train", "train", "train",
                                       "train", "train", "eval",  "infer", "init"};
   const std::string name = names[UpTo(10)];
@@ -86,6 +86,19 @@ std::string Edit::Pack() const {
   std::string bytes(dp__plan__get_packed_size(plan), 0);
   dp__plan__pack(plan, reinterpret_cast<uint8_t *>(&bytes[0]));
   return bytes;
+}
+
+size_t Edit::RoleIndex() const {
+  for (size_t r = 0; r < plan->n_roles; r++)
+    if (plan->roles[r] == role) return r;
+  throw std::logic_error("a role that is not the plan's");
+}
+
+void Edit::Enter(size_t role_index) {
+  const std::string name = program->name;
+  role = plan->roles[role_index];
+  for (size_t p = 0; p < role->n_programs; p++)
+    if (role->programs[p]->name == name) program = role->programs[p];
 }
 
 // ---- looking --------------------------------------------------------------------------------------------------------
@@ -167,6 +180,7 @@ uint32_t Edit::Clone(uint32_t operand) {
   auto *copy = static_cast<Dp__DeviceTensor *>(dp_memdup(arena, Tensor(operand), sizeof(Dp__DeviceTensor)));
   copy->placements =
       static_cast<Dp__Placement **>(dp_memdup(arena, copy->placements, copy->n_placements * sizeof *copy->placements));
+  if (copy->micro) copy->micro = static_cast<Dp__MicroSet *>(dp_memdup(arena, copy->micro, sizeof(Dp__MicroSet)));
   for (size_t a = 0; a < copy->n_placements; a++)
     copy->placements[a] = static_cast<Dp__Placement *>(dp_memdup(arena, copy->placements[a], sizeof(Dp__Placement)));
   Append(arena, &program->n_tensors, &program->tensors, copy);

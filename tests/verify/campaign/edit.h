@@ -22,9 +22,12 @@ struct Spot {
 
 class Edit {
  public:
-  // packed: a plan's bytes. Chooses the program that is to be damaged: mostly train.
+  // packed: a plan's bytes. Chooses the role and the program that is to be damaged: mostly train.
   Edit(const std::vector<uint8_t> &packed, unsigned seed);
   std::string Pack() const;
+  // The same program of that role.
+  void Enter(size_t role_index);
+  size_t RoleIndex() const;
 
   // ---- choices
   size_t UpTo(size_t n) { return random_() % n; }

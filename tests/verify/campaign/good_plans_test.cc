@@ -19,12 +19,24 @@ class Wish {
     static const char *const own[] = {kDense, kImages, kSkip, kSplit, kHeads};
     const bool made = seed % 2;
     text = made ? network.text : own[seed / 2 % 5];
-    static const char *const meshes[] = {"data:1",          "data:2",          "data:3",
-                                         "data:5",          "data:8",          "data:2,tensor:2",
-                                         "tensor:3,data:2", "data:2,tensor:3", "data:2,tensor:2,other:2",
-                                         "data:32"};
+    static const char *const meshes[] = {"data:1",
+                                         "data:2",
+                                         "data:3",
+                                         "data:5",
+                                         "data:8",
+                                         "data:2,tensor:2",
+                                         "tensor:3,data:2",
+                                         "data:2,tensor:3",
+                                         "data:2,tensor:2,other:2",
+                                         "data:32",
+                                         "pipe:2",
+                                         "data:2,pipe:3",
+                                         "pipe:2,tensor:2",
+                                         "data:2,pipe:2,tensor:2"};
+    static const char *const schedules[] = {"gpipe", "1f1b"};
     static const char *const strategies[] = {"data", "data", "zero zero-stage=1", "zero zero-stage=3"};
-    mesh = made ? network.mesh : Pick(meshes);
+    mesh = made ? network.mesh + (network.mesh.find("tensor") == std::string::npos && OneIn(2) ? ",pipe:2" : "")
+                : Pick(meshes);
     static const char *const optimizers[] = {"sgd(lr=0.05)",
                                              "sgd(lr=0.02,momentum=0.9,nesterov=1,weight_decay=1e-3)",
                                              "adam(lr=1e-3)",
@@ -38,15 +50,19 @@ class Wish {
     if (local) options += " batchnorm=local";
     if (OneIn(4) && !infer && made) options += " freeze=*1";
     if (OneIn(3)) options += " threads=2";
+    const bool staged = mesh.find("pipe:") != std::string::npos;
+    if (staged) micro = std::string(" schedule=") + Pick(schedules);
+    if (staged || OneIn(4)) micro += " microbatches=" + std::to_string(1 + UpTo(4));
     // What is split over `data` already is not for zero to split.
     if (!infer && text.find("data=") == std::string::npos) strategy = Pick(strategies);
+    if (mesh.find("data:") == std::string::npos) strategy = "pipeline";
     // Statistics of each device's own samples differ from those of one device, as they must.
     carried = seed % kCarried == 0 && !local && !infer;
     options += carried || OneIn(2) ? " precision=fp64" : " precision=fp32";
   }
-  std::string On(const std::string &axes) const { return options + " strategy=" + strategy + " mesh=" + axes; }
+  std::string All() const { return options + micro + " strategy=" + strategy + " mesh=" + mesh; }
 
-  std::string text, mesh, options, strategy = "data";
+  std::string text, mesh, options, micro, strategy = "data";
   bool carried;
 
  private:
@@ -59,30 +75,20 @@ class Wish {
   std::mt19937 random_;
 };
 
-// Every axis of size 1.
-std::string Alone(const std::string &mesh) {
-  std::string alone;
-  for (size_t i = 0; i < mesh.size(); i++) {
-    alone += isdigit(mesh[i]) ? '1' : mesh[i];
-    while (isdigit(mesh[i]) && i + 1 < mesh.size() && isdigit(mesh[i + 1])) i++;
-  }
-  return alone;
-}
-
 TEST(GoodPlans, RaiseNoAlarm) {
   size_t held = 0, carried = 0;
   for (unsigned seed = 0; seed < kPlans; seed++) {
     Wish wish(seed);
-    if (getenv("CAMPAIGN_VERBOSE")) printf("seed %u, %s\n", seed, wish.On(wish.mesh).c_str()), fflush(stdout);
-    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + wish.On(wish.mesh));
-    const std::vector<uint8_t> packed = CompilePacked(wish.text, wish.On(wish.mesh));
+    if (getenv("CAMPAIGN_VERBOSE")) printf("seed %u, %s\n", seed, wish.All().c_str()), fflush(stdout);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + wish.All());
+    const std::vector<uint8_t> packed = CompilePacked(wish.text, wish.All());
     Edit whole(packed, 0);
     std::string message = CheckerSays(std::string(packed.begin(), packed.end()));
     EXPECT_EQ(message, "");
-    for (size_t p = 0; p < whole.role->n_programs; p++) EXPECT_EQ(BruteOrder(whole.role->programs[p]), "");
+    for (size_t p = 0; p < whole.role->n_programs; p++) EXPECT_EQ(BruteOrder(whole.plan, p), "");
     held += message.empty();
     if (!wish.carried) continue;
-    const std::vector<uint8_t> one = CompilePacked(wish.text, wish.On(Alone(wish.mesh)));
+    const std::vector<uint8_t> one = CompilePacked(wish.text, wish.options);
     Edit single(one, 0);
     Logical many_logical(packed), one_logical(one);
     EXPECT_EQ(Differs(whole.plan, many_logical, Carry(single.plan, one_logical, seed), seed), "");

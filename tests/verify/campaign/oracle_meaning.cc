@@ -1,4 +1,5 @@
-// The machine: memory, order, kernels. See oracle_meaning.h; communication is in oracle_communication.cc.
+// The machine: memory, kernels, outcomes. See oracle_meaning.h; its runs are in oracle_run.cc, communication is in
+// oracle_communication.cc.
 #include "tests/verify/campaign/oracle_meaning.h"
 
 #include <cmath>
@@ -65,19 +66,24 @@ uint8_t *Machine::Buffer::Take(size_t bytes) {
 
 Machine::Machine(const Dp__Plan *plan, const Logical &logical)
     : plan_(plan), logical_(logical), in_(DP_MAX_OPERANDS), out_(DP_MAX_OPERANDS) {
-  Check(plan->n_roles == 1, "several roles");
   Need(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &mesh_));
-  for (size_t i = 0; i < plan->roles[0]->n_arenas; i++) {
-    Check(plan->roles[0]->arenas[i]->bytes <= kMostArena, "a huge arena");
-    arenas_[plan->roles[0]->arenas[i]->space] = plan->roles[0]->arenas[i]->bytes;
-  }
-  host_input_.resize(arenas_[DP__SPACE__HOST_INPUT]);
-  host_output_.resize(arenas_[DP__SPACE__HOST_OUTPUT]);
   devices_.resize(static_cast<size_t>(dp_mesh_devices(&mesh_)));
   for (size_t d = 0; d < devices_.size(); d++) {
-    devices_[d].persistent.assign(arenas_[DP__SPACE__PERSISTENT], kGarbage);
-    devices_[d].transient.resize(arenas_[DP__SPACE__TRANSIENT]);
     dp_mesh_coordinate(&mesh_, static_cast<int64_t>(d), devices_[d].coordinate);
+    devices_[d].role = RoleOf(devices_[d].coordinate);
+    const Dp__Role *role = plan->roles[devices_[d].role];
+    std::map<int, uint64_t> arenas;
+    for (size_t i = 0; i < role->n_arenas; i++) {
+      Check(role->arenas[i]->bytes <= kMostArena, "a huge arena");
+      arenas[role->arenas[i]->space] = role->arenas[i]->bytes;
+    }
+    devices_[d].persistent.assign(arenas[DP__SPACE__PERSISTENT], kGarbage);
+    devices_[d].transient.resize(arenas[DP__SPACE__TRANSIENT]);
+    // One host memory for all.
+    if (!d) host_input_.resize(arenas[DP__SPACE__HOST_INPUT]);
+    if (!d) host_output_.resize(arenas[DP__SPACE__HOST_OUTPUT]);
+    Check(host_input_.size() == arenas[DP__SPACE__HOST_INPUT], "two sizes of one host memory");
+    Check(host_output_.size() == arenas[DP__SPACE__HOST_OUTPUT], "two sizes of one host memory");
   }
   for (size_t p = 0; p < plan->n_persistents; p++) {
     const dp_persistent &is = logical.model->persistents[p];
@@ -87,6 +93,7 @@ Machine::Machine(const Dp__Plan *plan, const Logical &logical)
     dp_placement at[DP_MAX_MESH];
     Need(dp_proto_to_placements(home->n_placements, home->placements, &is.type.shape, &mesh_, at));
     for (size_t d = 0; d < devices_.size(); d++) {
+      if (!Has(home, d)) continue;
       dp_local local = dp_shard_range(&is.type.shape, at, &mesh_, devices_[d].coordinate, 0);
       size_t count = static_cast<size_t>(dp_local_count(&local));
       Check(count * size <= home->bytes, "a home without room for its data");
@@ -98,6 +105,28 @@ Machine::Machine(const Dp__Plan *plan, const Logical &logical)
                     size);
     }
   }
+}
+
+// The role whose ranges the coordinate is in.
+size_t Machine::RoleOf(const int64_t *coordinate) const {
+  for (size_t r = 0; r < plan_->n_roles; r++) {
+    const Dp__Role *role = plan_->roles[r];
+    bool in = role->n_devices == plan_->n_mesh;
+    for (size_t a = 0; in && a < role->n_devices; a++)
+      in =
+          coordinate[a] >= role->devices[a]->first && coordinate[a] < role->devices[a]->first + role->devices[a]->count;
+    if (in) return r;
+  }
+  throw Broken{"a device without a role"};
+}
+
+// Whether the device has a home for it: those of the stages named, or all.
+bool Machine::Has(const Dp__Persistent *home, size_t device) const {
+  int pipe = dp_mesh_find(&mesh_, "pipe");
+  bool has = !home->n_stages || pipe < 0;
+  for (size_t s = 0; s < home->n_stages && pipe >= 0; s++)
+    has |= static_cast<int64_t>(home->stages[s]) == devices_[device].coordinate[pipe];
+  return has;
 }
 
 uint8_t *Machine::At(size_t device, int space, uint64_t offset, uint64_t bytes) {
@@ -124,8 +153,19 @@ Machine::Operand Machine::Look(const Dp__DeviceTensor *t, size_t device) {
   Check(t->value < static_cast<uint32_t>(graph_->n_values), "no such value");
   const dp_type &type = graph_->values[t->value]->type;
   dp_placement at[DP_MAX_MESH];
+  int64_t coordinate[DP_MAX_MESH];
   Placements(t, &type.shape, at);
-  Operand x = {t, dp_shard_range(&type.shape, at, &mesh_, devices_[device].coordinate, batch_.n), 0};
+  std::copy(devices_[device].coordinate, devices_[device].coordinate + DP_MAX_MESH, coordinate);
+  int micro = dp_mesh_find(&mesh_, "micro");
+  if (micro >= 0) {
+    // A part of one micro-batch has its extents; parts put side by side have those of the whole.
+    uint32_t first = t->micro ? t->micro->first : 0, count = t->micro ? t->micro->count : 0;
+    Check(at[micro].kind == DP_REPLICATE || count, "a part of no micro-batch");
+    Check(static_cast<int64_t>(first) + count <= mesh_.axes[micro].size, "no such micro-batch");
+    coordinate[micro] = first;
+    if (count != 1) at[micro] = dp_replicate();
+  }
+  Operand x = {t, dp_shard_range(&type.shape, at, &mesh_, coordinate, batch_.n), 0};
   x.needed = static_cast<size_t>(dp_local_count(&x.local)) * dp_type_bytes(static_cast<dp_dtype>(t->dtype));
   return x;
 }
@@ -160,88 +200,6 @@ void Machine::SpoilResults(const Dp__Instruction *in, size_t device) {
       uint64_t begin = std::max(a->offset, b->offset), end = std::min(a->offset + a->bytes, b->offset + b->bytes);
       std::memset(At(device, a->space, begin, end - begin), kGarbage, end - begin);
     }
-}
-
-// ---- runs -----------------------------------------------------------------------------------------------------------
-
-namespace {
-
-// Inputs that depend on step, name and place alone; labels within their classes.
-double Number(const Batch &batch, const dp_value *value, int64_t index) {
-  if (value->kind == DP_VALUE_SCALAR) {
-    std::string name = value->name;
-    if (name == DP_SCALAR_N) return static_cast<double>(batch.n);
-    if (name == DP_SCALAR_STEP) return static_cast<double>(batch.step);
-    return name == DP_SCALAR_LR ? 0.05 : 7;
-  }
-  uint64_t mixed = (static_cast<uint64_t>(index) * 2654435761u + static_cast<uint64_t>(batch.step) * 40503u + 17) *
-                   UINT64_C(0x9e3779b97f4a7c15);
-  double part = static_cast<double>(mixed >> 40) / (1 << 24);
-  if (dp_type_is_float(value->type.dtype)) return 2 * part - 1;
-  return std::floor(part * (value->type.dtype == DP_INT64 ? 3 : 200));
-}
-
-}  // namespace
-
-void Machine::Feed() {
-  for (size_t i = 0; i < program_->n_inputs; i++) {
-    const Dp__DeviceTensor *t = Tensor(program_->inputs[i]->tensor);
-    const dp_value *value = dp_graph_find_value(graph_, program_->inputs[i]->name);
-    if (!value) continue;
-    size_t size = dp_type_bytes(value->type.dtype), count = 0;
-    Check(t->space == DP__SPACE__HOST_INPUT, "an input that is not in host memory");
-    std::vector<uint8_t> bytes(static_cast<size_t>(dp_shape_count(&value->type.shape, batch_.n)) * size);
-    for (; count * size < bytes.size(); count++)
-      dp_element_set(value->type.dtype, &bytes[count * size], Number(batch_, value, static_cast<int64_t>(count)));
-    size_t has = std::min<uint64_t>(bytes.size(), t->bytes);
-    std::memcpy(At(0, t->space, t->offset, has), bytes.data(), has);
-  }
-}
-
-void Machine::Run(const Batch &batch, unsigned seed) {
-  const Dp__Role *role = plan_->roles[0];
-  program_ = nullptr;
-  for (size_t p = 0; p < role->n_programs; p++)
-    if (role->programs[p]->name == batch.program) program_ = role->programs[p];
-  Check(program_, "no program " + batch.program);
-  graph_ = logical_.graphs[program_->graph];
-  batch_ = batch;
-  std::fill(host_input_.begin(), host_input_.end(), kGarbage);
-  std::fill(host_output_.begin(), host_output_.end(), kGarbage);
-  for (Device &d : devices_) std::fill(d.transient.begin(), d.transient.end(), kGarbage);
-  Feed();
-  std::mt19937 random(seed);
-  std::vector<size_t> at(program_->n_streams);
-  std::vector<bool> signalled(program_->events);
-  for (;;) {
-    std::vector<size_t> ready;
-    bool done = true;
-    for (size_t s = 0; s < at.size(); s++) {
-      if (at[s] == program_->streams[s]->n_instructions) continue;
-      done = false;
-      const Dp__Instruction *in = program_->streams[s]->instructions[at[s]];
-      bool waits = false;
-      for (size_t w = 0; w < in->n_waits; w++) {
-        Check(in->waits[w] < signalled.size(), "no such event");
-        waits |= !signalled[in->waits[w]];
-      }
-      if (!waits) ready.push_back(s);
-    }
-    if (done) return;
-    Check(!ready.empty(), "deadlock");
-    size_t s = ready[random() % ready.size()];
-    const Dp__Instruction *in = program_->streams[s]->instructions[at[s]++];
-    Step(in);
-    if (!in->signal) continue;
-    Check(in->signal <= signalled.size(), "no such event");
-    signalled[in->signal - 1] = true;
-  }
-}
-
-void Machine::Step(const Dp__Instruction *in) {
-  Check(in->n_inputs <= DP_MAX_OPERANDS && in->n_outputs <= DP_MAX_OPERANDS, "too many operands");
-  if (!*in->kernel) return Communicate(in);
-  for (size_t d = 0; d < devices_.size(); d++) Kernel(in, d);
 }
 
 // ---- kernels --------------------------------------------------------------------------------------------------------
@@ -330,19 +288,27 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
 
 std::map<std::string, std::vector<double>> Machine::Outputs() {
   std::map<std::string, std::vector<double>> outputs;
-  for (int o = 0; o < graph_->n_outputs; o++) {
-    const dp_output &output = graph_->outputs[o];
-    const Dp__DeviceTensor *t = nullptr;
-    for (size_t i = 0; i < program_->n_outputs; i++)
-      if (!strcmp(program_->outputs[i]->name, output.name)) t = Tensor(program_->outputs[i]->tensor);
-    Check(t, std::string("no output ") + output.name);
-    Check(t->space == DP__SPACE__HOST_OUTPUT, "an output that is not in host memory");
-    size_t size = dp_type_bytes(output.value->type.dtype);
-    size_t count = static_cast<size_t>(dp_shape_count(&output.value->type.shape, batch_.n));
-    const uint8_t *at = At(0, t->space, t->offset, count * size);
-    for (size_t i = 0; i < count; i++)
-      outputs[output.name].push_back(dp_element_get(output.value->type.dtype, at + i * size));
+  for (size_t r = 0; r < parts_.size(); r++) {
+    Enter(r);
+    for (size_t i = 0; i < program_->n_outputs; i++) {
+      const Dp__Binding *bound = program_->outputs[i];
+      const dp_output *output = nullptr;
+      for (int o = 0; o < graph_->n_outputs; o++)
+        if (!strcmp(bound->name, graph_->outputs[o].name)) output = &graph_->outputs[o];
+      Check(output, std::string("an output that is none: ") + bound->name);
+      const Dp__DeviceTensor *t = Tensor(bound->tensor);
+      Check(t->space == DP__SPACE__HOST_OUTPUT, "an output that is not in host memory");
+      size_t size = dp_type_bytes(output->value->type.dtype);
+      size_t count = static_cast<size_t>(dp_shape_count(&output->value->type.shape, batch_.n));
+      const uint8_t *at = At(0, t->space, t->offset, count * size);
+      std::vector<double> numbers;
+      for (size_t k = 0; k < count; k++) numbers.push_back(dp_element_get(output->value->type.dtype, at + k * size));
+      auto put = outputs.insert({output->name, numbers});
+      Check(put.second || put.first->second == numbers, std::string("two different ") + output->name);
+    }
   }
+  for (int o = 0; o < graph_->n_outputs; o++)
+    Check(outputs.count(graph_->outputs[o].name), std::string("no output ") + graph_->outputs[o].name);
   return outputs;
 }
 
@@ -356,6 +322,7 @@ std::map<std::string, std::vector<double>> Machine::Persistents() {
     std::vector<double> whole(static_cast<size_t>(dp_shape_count(&type.shape, 0)));
     std::vector<bool> known(whole.size());
     for (size_t d = 0; d < devices_.size(); d++) {
+      if (!Has(home, d)) continue;
       dp_local local = dp_shard_range(&type.shape, placed, &mesh_, devices_[d].coordinate, 0);
       size_t count = static_cast<size_t>(dp_local_count(&local)), size = dp_type_bytes(type.dtype);
       const uint8_t *at = At(d, DP__SPACE__PERSISTENT, home->offset, count * size);

@@ -1,7 +1,8 @@
 // What a plan computes, found out by doing it: a slow machine for plans, as an oracle for the checker.
 //
 // It shares no code with ir/verify and none with runtime/: instructions run one at a time, in an order that streams and
-// waits allow, on all devices; kernels are the reference kernels. It reads a plan as strictly as its schema: an
+// waits of all roles allow, on all devices of the role, a Send together with the Recv of its channel; kernels are the
+// reference kernels. It reads a plan as strictly as its schema: an
 // instruction has of a tensor exactly the bytes that the plan declares, a result's bytes beyond its extents and scratch
 // are garbage afterwards, transient and host memory is garbage at the start of a run, and what a kernel may not write
 // over its operand's place destroys the operand. Garbage is NaN in floating point. So a mistake shows in the numbers.
@@ -61,6 +62,17 @@ class Machine {
   struct Device {
     std::vector<uint8_t> persistent, transient;
     int64_t coordinate[DP_MAX_MESH];
+    size_t role;
+  };
+  struct Part {  // of a run: what one role does
+    const Dp__Program *program;
+    const dp_graph *graph;
+    std::vector<size_t> at;  // next instruction of each stream
+    std::vector<bool> signalled;
+  };
+  struct Head {  // the next instruction of a stream
+    size_t role, stream;
+    const Dp__Instruction *in;
   };
   struct Operand {  // of an instruction, on one device
     const Dp__DeviceTensor *claim;
@@ -72,6 +84,9 @@ class Machine {
     uint8_t *Take(size_t bytes);
   };
 
+  void Enter(size_t role);
+  size_t RoleOf(const int64_t *coordinate) const;
+  bool Has(const Dp__Persistent *home, size_t device) const;
   const Dp__DeviceTensor *Tensor(uint32_t index) const;
   Operand Look(const Dp__DeviceTensor *t, size_t device);
   uint8_t *At(size_t device, int space, uint64_t offset, uint64_t bytes);
@@ -79,11 +94,20 @@ class Machine {
   void Write(const Operand &x, size_t device, const uint8_t *from);
   void Spoil(const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy, size_t needed);
   void SpoilResults(const Dp__Instruction *in, size_t device);
+  void Begin(const Batch &batch);
   void Feed();
+  bool Waits(const Head &head) const;
+  std::vector<Head> Heads() const;
+  void Done(const Head &head);
+  bool Meet(const Head &send, const Head &recv);
+  void Transfer(const Head &send, const Head &recv);
+  size_t Peer(const Dp__Instruction *in, size_t device) const;
   void Step(const Dp__Instruction *in);
   void Kernel(const Dp__Instruction *in, size_t device);
   void Communicate(const Dp__Instruction *in);
   void Convert(const Dp__Instruction *in, size_t k, std::vector<std::vector<uint8_t>> *results);
+  void Accumulate(const Dp__Instruction *in);
+  std::vector<bool> Held(const Dp__DeviceTensor *t, size_t device) const;
   void FromHost(const Dp__Instruction *in);
   void ToHost(const Dp__Instruction *in);
   std::vector<size_t> Group(const Dp__Instruction *in, size_t device) const;
@@ -96,15 +120,17 @@ class Machine {
   Arena arena_;
   std::vector<Device> devices_;
   std::vector<uint8_t> host_input_, host_output_;
-  std::map<int, uint64_t> arenas_;
   dp_graph *holder_ = nullptr;  // of nodes that carry the instructions' attributes
   std::map<const Dp__Instruction *, dp_node *> nodes_;
   std::vector<Buffer> in_, out_;
   Buffer scratch_;
   // Of the run.
+  Batch batch_;
+  std::vector<Part> parts_;  // by role
+  // Of the role whose instruction it is at.
   const Dp__Program *program_ = nullptr;
   const dp_graph *graph_ = nullptr;
-  Batch batch_;
+  std::vector<size_t> here_;  // devices
 };
 
 // Two training steps, the second with a short batch, then an eval and an infer of other sizes; what the plan has of these.
