@@ -55,6 +55,15 @@ TEST(Zero, BesideAnotherAxis) {
                  std::string("strategy=zero ") + mesh + " zero-stage=" + std::to_string(stage));
 }
 
+TEST(Zero, WithMicroBatches) {
+  for (const char *text : {kMlp, kSquares})
+    for (int stage : {1, 2, 3})
+      for (int microbatches : {2, 5})
+        ExpectSame(text, kOptimizers[(stage + microbatches) % 3],
+                   "strategy=zero devices=3 zero-stage=" + std::to_string(stage) +
+                       " microbatches=" + std::to_string(microbatches));
+}
+
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 // The greatest share of a value of so many extents along its first dim, or along its longest where that is too short.
@@ -113,6 +122,28 @@ TEST(Zero, GathersTwoLayersAtATime) {
   // Twelve more layers keep their activations, 13 samples on 4 devices of 64 numbers each, and nothing of their parameters.
   EXPECT_LE(Transient(many), Transient(few) + 12 * 2 * 4 * 64 * 8 + layer / 2);
   EXPECT_LE(Transient(many), 4 * layer + 16 * 2 * 4 * 64 * 8);
+}
+
+// Most bytes that any sum over micro-batches takes on a device.
+uint64_t Accumulated(const Plan &plan) {
+  const Dp__Program *train = plan->roles[0]->programs[FindProgram(plan, "train")];
+  uint64_t most = 0;
+  for (const Place &place : Communications(plan, "train")) {
+    const Dp__Instruction *instruction = At(plan, place);
+    if (instruction->op == std::string("Accumulate"))
+      most = std::max(most, train->tensors[instruction->outputs[0] - 1]->bytes);
+  }
+  return most;
+}
+
+// The largest gradient is that of w1 [24,64] in float64: of 24 rows each of 5 devices has at most 5.
+TEST(Zero, AccumulatesPartsOfGradients) {
+  for (const char *optimizer : kOptimizers)
+    for (int stage : {1, 2, 3}) {
+      SCOPED_TRACE(std::string(optimizer) + ", stage " + std::to_string(stage));
+      Plan plan = With(kMlp, optimizer, "strategy=zero devices=5 microbatches=2 zero-stage=" + std::to_string(stage));
+      EXPECT_EQ(Accumulated(plan), uint64_t(stage == 1 ? 24 : 5) * 64 * 8);
+    }
 }
 
 }  // namespace
