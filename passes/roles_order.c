@@ -80,9 +80,9 @@ static bool push_missing(work *w, int32_t item, const int32_t *overwrites) {
   return missing;
 }
 
-// Whether the item brings partial results of a task together.
-static bool is_sum(const dp_roles_item *item) {
-  if (item->micro < 0 || !dp_op_is(item->node->op, DP_OP_COMMUNICATION)) return false;
+// Whether the item brings partial results of a task together, or of the one micro-batch.
+static bool is_sum(const dp_roles *r, const dp_roles_item *item) {
+  if ((item->micro < 0 && r->m > 1) || !dp_op_is(item->node->op, DP_OP_COMMUNICATION)) return false;
   bool partial = false;
   for (int a = 0; a < DP_MAX_MESH; a++) partial |= item->node->inputs[0]->placements[a].kind == DP_PARTIAL;
   return partial;
@@ -94,7 +94,7 @@ static void find_sums(work *w) {
   w->next_sum = dp_alloc_n(r->scratch, (size_t)r->n_items + 1, sizeof *w->next_sum);
   for (int32_t i = r->n_items; i-- > 0;) {
     const dp_node *node = r->items[i].node;
-    if (!is_sum(&r->items[i])) continue;
+    if (!is_sum(r, &r->items[i])) continue;
     // The last operand is the one that it waits for.
     const dp_value *x = node->inputs[node->n_inputs - 1];
     if (!x->producer) continue;
