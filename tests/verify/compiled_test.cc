@@ -1,6 +1,7 @@
 // The checker on plans that the compiler makes: they hold on any mesh; without one of their waits they hold exactly
 // when brute force finds nothing out of order; without one of their instructions they never hold.
 #include <gtest/gtest.h>
+#include <string.h>
 
 #include <map>
 
@@ -19,12 +20,16 @@ using dp_test::Arena;
 
 // The message of a failure, "" and the plan.
 std::string Compile(dp_arena *arena, const std::string &file, std::vector<dp_mesh_axis> mesh, const char *optimizer,
-                    Dp__Plan **plan) {
+                    Dp__Plan **plan, int64_t microbatches = 0, const char *schedule = nullptr) {
   dp_model *model;
   std::string message = dp_test::Message(dp_model_file_read(arena, ("examples/" + file).c_str(), &model));
   if (!message.empty()) return message;
   dp_options options = {};
   options.strategy = "data";
+  options.microbatches = microbatches;
+  options.schedule = schedule;
+  for (const dp_mesh_axis &axis : mesh)
+    if (!strcmp(axis.name, DP_MESH_PIPE)) options.strategy = "pipeline";
   for (const dp_mesh_axis &axis : mesh) options.mesh.axes[options.mesh.n_axes++] = axis;
   options.batch = 20;
   options.threads = 1;
@@ -118,6 +123,117 @@ TEST(Compiled, WithoutAnInstruction) {
   EXPECT_GT(rules["MEANING.UNDEFINED"], 10);
   EXPECT_GT(rules["MEANING.UPDATE"], 10);
 }
+
+// ---- stages and micro-batches ---------------------------------------------------------------------------------------
+
+struct Cut {
+  const char *file;
+  std::vector<dp_mesh_axis> mesh;
+  int64_t microbatches;
+  const char *schedule;
+};
+// mlp has no statistics of the whole batch, so it can be taken in micro-batches.
+const Cut kCuts[] = {
+    {"mlp.dpt", {{"pipe", 2}}, 1, nullptr}, {"mlp.dpt", {{"pipe", 2}}, 3, "1f1b"},
+    {"mlp.dpt", {{"pipe", 3}}, 4, "gpipe"}, {"mlp.dpt", {{"data", 2}, {"pipe", 2}}, 2, "1f1b"},
+    {"mlp.dpt", {{"data", 2}}, 3, nullptr}, {"digits_cnn.dpt", {{"pipe", 3}, {"tensor", 2}}, 0, nullptr},
+};
+
+class CompiledStages : public testing::TestWithParam<Cut> {
+ protected:
+  CompiledStages() {
+    const Cut &cut = GetParam();
+    EXPECT_EQ(Compile(arena_, cut.file, cut.mesh, "sgd(lr=0.05,momentum=0.9)", &plan_, cut.microbatches, cut.schedule),
+              "");
+  }
+  std::vector<uint8_t> Pack() const {
+    std::vector<uint8_t> packed(dp__plan__get_packed_size(plan_));
+    dp__plan__pack(plan_, packed.data());
+    return packed;
+  }
+  // visit(role, program, stream, index), as numbers.
+  template <typename Visit>
+  void EachStep(Visit visit) {
+    for (size_t r = 0; r < plan_->n_roles; r++)
+      for (size_t p = 0; p < plan_->roles[r]->n_programs; p++)
+        for (size_t s = 0; s < plan_->roles[r]->programs[p]->n_streams; s++)
+          for (size_t i = 0; i < plan_->roles[r]->programs[p]->streams[s]->n_instructions; i++) visit(r, p, s, i);
+  }
+  Arena arena_;
+  Dp__Plan *plan_ = nullptr;
+};
+
+TEST_P(CompiledStages, Holds) {
+  std::string message;
+  EXPECT_EQ(Verify(plan_, &message), "") << message;
+  for (size_t p = 0; p < plan_->roles[0]->n_programs; p++) EXPECT_EQ(dp_test::BruteOrder(plan_, p), "");
+}
+
+// The checker takes each stage's order from that stage alone, so it may refuse what another stage happens to order.
+TEST_P(CompiledStages, WithoutAWait) {
+  int stricter = 0;
+  std::map<std::string, int> rules;
+  EachStep([&](size_t r, size_t p, size_t s, size_t i) {
+    Dp__Program *program = plan_->roles[r]->programs[p];
+    Dp__Instruction *in = program->streams[s]->instructions[i];
+    for (size_t w = 0; w < in->n_waits; w++) {
+      uint32_t removed = in->waits[w];
+      in->waits[w] = in->waits[--in->n_waits];
+      std::string found = Verify(plan_), expected = dp_test::BruteOrder(plan_, p);
+      if (expected.empty() && found == "ORDER.CONFLICT")
+        stricter++;
+      else
+        EXPECT_EQ(found, expected) << plan_->roles[r]->name << " " << program->name << " " << s << " " << i;
+      rules[found]++;
+      in->waits[in->n_waits++] = in->waits[w];
+      in->waits[w] = removed;
+    }
+  });
+  EXPECT_GT(rules["ORDER.CONFLICT"], 10);
+  EXPECT_LT(stricter, rules["ORDER.CONFLICT"] / 2);
+}
+
+// Every instruction is there for something, and every transfer has two sides.
+TEST_P(CompiledStages, WithoutAnInstruction) {
+  const std::vector<uint8_t> packed = Pack();
+  std::map<std::string, int> rules;
+  EachStep([&](size_t r, size_t p, size_t s, size_t i) {
+    dp_test::Edit copy(packed, 0);
+    Dp__Program *program = copy.plan->roles[r]->programs[p];
+    std::string op = program->streams[s]->instructions[i]->op;
+    dp_test::TakeOut(copy.arena, program, {s, i});
+    std::string text, rule = Verify(copy.plan, &text);
+    EXPECT_EQ(rule.substr(0, 8), "MEANING.") << plan_->roles[r]->name << " " << program->name << " "
+                                             << program->streams[s]->name << " " << i << " (" << op << ") " << text;
+    EXPECT_TRUE(op != "Send" || rule == "MEANING.TRANSFER") << text;
+    rules[rule]++;
+  });
+  EXPECT_GT(rules["MEANING.UNDEFINED"], 10);
+}
+
+// Each step that is of a micro-batch, said to be of another.
+TEST_P(CompiledStages, OfAnotherMicroBatch) {
+  int damaged = 0;
+  for (size_t r = 0; r < plan_->n_roles; r++)
+    for (size_t p = 0; p < plan_->roles[r]->n_programs; p++) {
+      Dp__Program *program = plan_->roles[r]->programs[p];
+      for (size_t t = 0; t < program->n_tensors; t++) {
+        Dp__MicroSet *m = program->tensors[t]->micro;
+        if (!m) continue;
+        const uint32_t first = m->first;
+        m->first = first ? first - 1 : 1;
+        std::string text, rule = Verify(plan_, &text);
+        EXPECT_TRUE(rule.substr(0, 8) == "MEANING." || rule == "TENSOR.LAYOUT")
+            << "tensor " << t << " " << rule << text;
+        m->first = first;
+        damaged++;
+      }
+    }
+  EXPECT_EQ(Verify(plan_), "");
+  EXPECT_EQ(damaged > 20, GetParam().microbatches > 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(, CompiledStages, testing::ValuesIn(kCuts));
 
 // ---- infer ----------------------------------------------------------------------------------------------------------
 
