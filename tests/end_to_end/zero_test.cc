@@ -55,13 +55,35 @@ TEST(Zero, BesideAnotherAxis) {
                  std::string("strategy=zero ") + mesh + " zero-stage=" + std::to_string(stage));
 }
 
+// A weight that is used three times, one of them turned round.
+const char kTied[] = R"dpt(model tied {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1)"
+  input x: float32[N,64]
+  parameter w: float32[64,10] = kaiming_uniform()
+  parameter b: float32[10] = zeros
+  constant scale: float32[] = 255
+  s = Div(x, scale)
+  h = Gemm(s, w, b)
+  a = Tanh(h)
+  u = Gemm(a, w) {transB=1}
+  t = Tanh(u)
+  skip = Add(t, s)
+  logits = Gemm(skip, w, b)
+  output logits
+})dpt";
+
 TEST(Zero, WithMicroBatches) {
-  for (const char *text : {kMlp, kSquares})
+  for (const char *text : {kMlp, kSquares, kTied})
     for (int stage : {1, 2, 3})
       for (int microbatches : {2, 5})
         ExpectSame(text, kOptimizers[(stage + microbatches) % 3],
                    "strategy=zero devices=3 zero-stage=" + std::to_string(stage) +
                        " microbatches=" + std::to_string(microbatches));
+  for (const char *optimizer : kOptimizers)
+    for (int stage : {1, 2, 3})
+      ExpectSame(kTied, optimizer,
+                 "strategy=zero mesh=data:2,pipe:3 microbatches=4 zero-stage=" + std::to_string(stage));
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
@@ -143,6 +165,8 @@ TEST(Zero, AccumulatesPartsOfGradients) {
       SCOPED_TRACE(std::string(optimizer) + ", stage " + std::to_string(stage));
       Plan plan = With(kMlp, optimizer, "strategy=zero devices=5 microbatches=2 zero-stage=" + std::to_string(stage));
       EXPECT_EQ(Accumulated(plan), uint64_t(stage == 1 ? 24 : 5) * 64 * 8);
+      Plan tied = With(kTied, optimizer, "strategy=zero devices=5 microbatches=2 zero-stage=" + std::to_string(stage));
+      EXPECT_EQ(Accumulated(tied), uint64_t(stage == 1 ? 64 : 13) * 10 * 8);
     }
 }
 
