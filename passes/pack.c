@@ -2,8 +2,7 @@
 //
 // Blocks are placed one after the other at the lowest offset that is free of all they live beside, larger ones first, by
 // three notions of large. Then again a number of times with the block that reached highest moved to the front; the lowest
-// top wins. With very many blocks that would take too long: they are then placed in order of time, those that live long
-// from the bottom of the arena, as a stack almost, and the others from its top, in the smallest arena where they fit.
+// top wins. With very many blocks that would take too long: they are then placed in order of time (pack_time.c).
 #include "passes/pack.h"
 
 #include <stdlib.h>
@@ -14,13 +13,6 @@ enum {
   MOST_TRIES = 48,        // from each order that is begun with
   MOST_PAIRS = 16 << 20,  // looked at in those tries
 };
-
-static int32_t end_of(const dp_pack_block *b) {
-  int32_t end = b->start + 1;
-  for (int s = 0; s < DP_PACK_STREAMS; s++)
-    if (b->free[s] > end) end = b->free[s];
-  return end;
-}
 
 // ---- the bound ------------------------------------------------------------------------------------------------------
 
@@ -70,7 +62,7 @@ static int larger_first(const void *a, const void *b) {
 }
 
 static double size_by(const dp_pack_block *b, int notion) {
-  double bytes = (double)b->bytes, life = end_of(b) - b->start;
+  double bytes = (double)b->bytes, life = dp_pack_end(b) - b->start;
   return notion == 0 ? bytes : notion == 1 ? life : bytes * life;
 }
 
@@ -92,96 +84,6 @@ static uint64_t pack_by_size(int32_t count, const sized *order, dp_pack_block **
     placed[k] = b;
   }
   return top;
-}
-
-// ---- very many blocks -----------------------------------------------------------------------------------------------
-
-typedef struct {
-  uint64_t offset, bytes;
-} hole;
-
-typedef struct {
-  int32_t count;
-  hole *holes;  // by offset, none touches the next
-} holes;
-
-static void remove_hole(holes *h, int32_t i) {
-  memmove(&h->holes[i], &h->holes[i + 1], (size_t)(--h->count - i) * sizeof *h->holes);
-}
-
-static void give_back(holes *h, uint64_t offset, uint64_t bytes) {
-  int32_t low = 0, high = h->count;
-  while (low < high) {
-    int32_t middle = (low + high) / 2;
-    if (h->holes[middle].offset < offset)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low < h->count && offset + bytes == h->holes[low].offset) {
-    bytes += h->holes[low].bytes;
-    remove_hole(h, low);
-  }
-  if (low > 0 && h->holes[low - 1].offset + h->holes[low - 1].bytes == offset) {
-    h->holes[low - 1].bytes += bytes;
-    return;
-  }
-  memmove(&h->holes[low + 1], &h->holes[low], (size_t)(h->count++ - low) * sizeof *h->holes);
-  h->holes[low] = (hole){offset, bytes};
-}
-
-// The lowest or the highest place where it fits; false when there is none.
-static bool take(holes *h, uint64_t bytes, bool high, uint64_t *offset) {
-  int32_t i = high ? h->count - 1 : 0, step = high ? -1 : 1;
-  while (i >= 0 && i < h->count && h->holes[i].bytes < bytes) i += step;
-  if (i < 0 || i == h->count) return false;
-  hole *it = &h->holes[i];
-  *offset = high ? it->offset + it->bytes - bytes : it->offset;
-  it->bytes -= bytes;
-  if (!high) it->offset += bytes;
-  if (!it->bytes) remove_hole(h, i);
-  return true;
-}
-
-// starts, ends: the blocks by their first and by their last moment. What lives longer than `life` goes to the bottom of an
-// arena of so many bytes, the rest to its top.
-static bool fits(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends, holes *h, uint64_t bytes,
-                 int32_t life) {
-  h->count = 1;
-  h->holes[0] = (hole){0, bytes};
-  for (int32_t i = 0, done = 0; i < count; i++) {
-    for (; done < count && end_of(ends[done]) <= starts[i]->start; done++)
-      give_back(h, ends[done]->offset, ends[done]->bytes);
-    bool high = end_of(starts[i]) - starts[i]->start <= life;
-    if (!take(h, starts[i]->bytes, high, &starts[i]->offset)) return false;
-  }
-  return true;
-}
-
-static int by_start(const void *a, const void *b) {
-  const dp_pack_block *x = *(dp_pack_block *const *)a, *y = *(dp_pack_block *const *)b;
-  if (x->start != y->start) return x->start < y->start ? -1 : 1;
-  return (x > y) - (x < y);
-}
-
-static int by_end(const void *a, const void *b) {
-  const dp_pack_block *x = *(dp_pack_block *const *)a, *y = *(dp_pack_block *const *)b;
-  if (end_of(x) != end_of(y)) return end_of(x) < end_of(y) ? -1 : 1;
-  return (x > y) - (x < y);
-}
-
-static uint64_t pack_by_time(dp_arena *scratch, int32_t count, dp_pack_block *blocks, uint64_t bound) {
-  static const int32_t lives[] = {8, 64, 512};
-  size_t n = (size_t)count + 1;
-  dp_pack_block **starts = dp_alloc_n(scratch, n, sizeof *starts), **ends = dp_alloc_n(scratch, n, sizeof *ends);
-  holes h = {.holes = dp_alloc_n(scratch, n + 1, sizeof *h.holes)};
-  for (int32_t i = 0; i < count; i++) starts[i] = ends[i] = &blocks[i];
-  qsort(starts, (size_t)count, sizeof *starts, by_start);
-  qsort(ends, (size_t)count, sizeof *ends, by_end);
-  uint64_t room = 0;  // beyond the bound; when it is all bytes of all blocks they fit
-  for (;; room = room ? 2 * room : dp_align_up(bound / 256 + 1, DP_PACK_ALIGNMENT))
-    for (size_t k = 0; k < DP_COUNT(lives); k++)
-      if (fits(count, starts, ends, &h, bound + room, lives[k])) return bound + room;
 }
 
 // ---- the best of several --------------------------------------------------------------------------------------------
@@ -229,7 +131,7 @@ uint64_t dp_pack(dp_arena *scratch, int32_t count, dp_pack_block *blocks) {
   clamp(count, blocks);
   uint64_t bound = dp_pack_bound(scratch, count, blocks);
   if (!count) return 0;
-  if (count > MOST_BY_SIZE) return pack_by_time(scratch, count, blocks, bound);
+  if (count > MOST_BY_SIZE) return dp_pack_time(scratch, count, blocks, bound);
   s.order = dp_alloc_n(scratch, n, sizeof *s.order);
   s.offsets = dp_alloc_n(scratch, n, sizeof *s.offsets);
   s.placed = dp_alloc_n(scratch, n, sizeof *s.placed);

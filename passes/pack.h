@@ -31,6 +31,17 @@ uint64_t dp_pack(dp_arena *scratch, int32_t count, dp_pack_block *blocks);
 // written and that it does not come after all uses of.
 uint64_t dp_pack_bound(dp_arena *scratch, int32_t count, const dp_pack_block *blocks);
 
+// pack_time.c: the same for very many blocks. bound: what dp_pack_bound says.
+uint64_t dp_pack_time(dp_arena *scratch, int32_t count, dp_pack_block *blocks, uint64_t bound);
+
+// From which time on nothing comes before a use of the block.
+static inline int32_t dp_pack_end(const dp_pack_block *b) {
+  int32_t end = b->start + 1;
+  for (int s = 0; s < DP_PACK_STREAMS; s++)
+    if (b->free[s] > end) end = b->free[s];
+  return end;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -122,6 +122,22 @@ TEST(Pack, TrainingTakesLittleMoreThanTheBound) {
   }
 }
 
+// Blocks that live briefly, and a stream that is past their uses only a thousand places later, as one of transfers is.
+TEST(Pack, AStreamThatFollowsLateCostsNothing) {
+  std::vector<dp_pack_block> blocks;
+  for (int32_t i = 0; i < 8000; i++) {
+    blocks.push_back(Block(uint64_t(1 + i % 5) * 64, i, i + 3));
+    blocks.back().free[1] = (i / 1000 + 2) * 1000;
+    if (i % 1000) continue;
+    blocks.push_back(Block(128, i, i + 1500));
+    blocks.back().stream = 1;
+  }
+  std::vector<dp_pack_block> given = blocks;
+  uint64_t bound = Bound(given), top = Pack(&blocks);
+  EXPECT_LE(double(top), 1.05 * double(bound));
+  ExpectNoOverlap(given, blocks, top);
+}
+
 TEST(Pack, TimeIsNearLinear) {
   auto seconds = [](int layers) {
     std::vector<dp_pack_block> blocks = Training(layers);
