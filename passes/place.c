@@ -31,7 +31,7 @@ static dp_status place_persistent(const dp_model *model, dp_persistent *p) {
     int axis = dp_mesh_find(&model->mesh, p->pins[i].axis);
     if (axis < 0 || model->mesh.axes[axis].size == 1) continue;
     if (dp_mesh_is_staged(&model->mesh.axes[axis]) || dp_mesh_is_sequential(&model->mesh.axes[axis]))
-      return dp_fail(EX_DATAERR, "'%s' is annotated for mesh axis '%s', over which no tensor is split", p->name,
+      return dp_fail(EX_CONFIG, "'%s' is annotated for mesh axis '%s', over which no tensor is split", p->name,
                      p->pins[i].axis);
     if (p->pins[i].placement.kind == DP_PARTIAL)
       return dp_fail(EX_DATAERR, "'%s': the annotation on axis '%s' is Partial; Replicate or Shard is expected",
