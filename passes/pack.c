@@ -16,6 +16,15 @@ enum {
 
 // ---- the bound ------------------------------------------------------------------------------------------------------
 
+static int main_stream(int32_t count, const dp_pack_block *blocks) {
+  int32_t written[DP_PACK_STREAMS] = {0};
+  int most = 0;
+  for (int32_t i = 0; i < count; i++) written[blocks[i].stream]++;
+  for (int s = 0; s < DP_PACK_STREAMS; s++)
+    if (written[s] > written[most]) most = s;
+  return most;
+}
+
 typedef struct {
   int32_t time;
   int64_t change;  // bytes; those that end come first
@@ -28,22 +37,21 @@ static int by_time(const void *a, const void *b) {
   return (x->change > y->change) - (x->change < y->change);
 }
 
+// Other streams come after less, but what they do not come after need not lie beside each other.
 uint64_t dp_pack_bound(dp_arena *scratch, int32_t count, const dp_pack_block *blocks) {
   event *events = dp_alloc_n(scratch, 2 * (size_t)count + 1, sizeof *events);
-  int64_t most = 0;
-  for (int s = 0; s < DP_PACK_STREAMS; s++) {
-    int64_t alive = 0;
-    for (int32_t i = 0; i < count; i++) {
-      // As the nodes of stream s see it: alive from the first write on, until they come after every use.
-      int32_t end = blocks[i].free[s] > blocks[i].start ? blocks[i].free[s] : blocks[i].start;
-      events[2 * i] = (event){blocks[i].start, (int64_t)blocks[i].bytes, blocks[i].stream == s};
-      events[2 * i + 1] = (event){end, -(int64_t)blocks[i].bytes, false};
-    }
-    qsort(events, 2 * (size_t)count, sizeof *events, by_time);
-    for (int32_t e = 0; e < 2 * count; e++) {
-      alive += events[e].change;
-      if (events[e].here && alive > most) most = alive;
-    }
+  const int s = main_stream(count, blocks);
+  int64_t most = 0, alive = 0;
+  for (int32_t i = 0; i < count; i++) {
+    // As the nodes of stream s see it: alive from the first write on, until they come after every use.
+    int32_t end = blocks[i].free[s] > blocks[i].start ? blocks[i].free[s] : blocks[i].start;
+    events[2 * i] = (event){blocks[i].start, (int64_t)blocks[i].bytes, blocks[i].stream == s};
+    events[2 * i + 1] = (event){end, -(int64_t)blocks[i].bytes, false};
+  }
+  qsort(events, 2 * (size_t)count, sizeof *events, by_time);
+  for (int32_t e = 0; e < 2 * count; e++) {
+    alive += events[e].change;
+    if (events[e].here && alive > most) most = alive;
   }
   return (uint64_t)most;
 }
