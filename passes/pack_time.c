@@ -2,8 +2,8 @@
 //
 // Blocks are placed in order of time, those that live long from the bottom of the arena, as a stack almost, and the others
 // from its top, in the smallest arena where they fit. A block's bytes are free again when all streams are past its uses.
-// Where that is much too late, as streams of transfers are past them a task later only, each stream has a view of its own of
-// what is free, which takes more time.
+// Where that is much too late, as streams of transfers are past them a task later only, the blocks of each stream get an arena
+// of their own, or each stream has a view of its own of what is free, which takes more time.
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,7 +175,38 @@ static uint64_t pack_by_views(dp_arena *scratch, int32_t count, dp_pack_block *c
   return most;
 }
 
-// ---- both -------------------------------------------------------------------------------------------------------------
+// ---- an arena for each stream -----------------------------------------------------------------------------------------
+
+// One above the other; a block ends as the stream that writes it sees it. Offsets with a lower top than `most`, if that is
+// found; else those that there are.
+static uint64_t pack_by_streams(dp_arena *scratch, int32_t count, dp_pack_block *const *starts, holes *h,
+                                uint64_t most) {
+  size_t n = (size_t)count + 1;
+  dp_pack_block *copies = dp_alloc_n(scratch, n, sizeof *copies);
+  dp_pack_block **mine = dp_alloc_n(scratch, n, sizeof *mine), **ends = dp_alloc_n(scratch, n, sizeof *ends);
+  uint64_t top = 0, *offsets = dp_alloc_n(scratch, n, sizeof *offsets);
+  for (int s = 0; s < DP_PACK_STREAMS; s++) {
+    int32_t of_stream = 0;
+    for (int32_t i = 0; i < count; i++) {
+      if (starts[i]->stream != s) continue;
+      dp_pack_block *copy = mine[of_stream] = ends[of_stream] = &copies[of_stream];
+      *copy = *starts[i];
+      memset(copy->free, 0, sizeof copy->free);
+      copy->free[s] = starts[i]->free[s];
+      of_stream++;
+    }
+    if (!of_stream) continue;
+    qsort(ends, (size_t)of_stream, sizeof *ends, by_end);
+    const uint64_t base = top;
+    top += pack_by_ends(of_stream, mine, ends, h, dp_pack_bound(scratch, of_stream, copies));
+    for (int32_t i = 0, k = 0; i < count; i++)
+      if (starts[i]->stream == s) offsets[i] = base + copies[k++].offset;
+  }
+  for (int32_t i = 0; i < count && top < most; i++) starts[i]->offset = offsets[i];
+  return top < most ? top : most;
+}
+
+// ---- all of them ------------------------------------------------------------------------------------------------------
 
 uint64_t dp_pack_time(dp_arena *scratch, int32_t count, dp_pack_block *blocks, uint64_t bound) {
   size_t n = (size_t)count + 1;
@@ -185,5 +216,6 @@ uint64_t dp_pack_time(dp_arena *scratch, int32_t count, dp_pack_block *blocks, u
   qsort(starts, (size_t)count, sizeof *starts, by_start);
   qsort(ends, (size_t)count, sizeof *ends, by_end);
   uint64_t top = pack_by_ends(count, starts, ends, &h, bound);
+  if (top > bound + bound / 64) top = pack_by_streams(scratch, count, starts, &h, top);
   return top > bound + bound / 64 ? pack_by_views(scratch, count, starts, bound, top) : top;
 }
