@@ -123,13 +123,14 @@ void Model() {
 
 // ---- plans, weights -------------------------------------------------------------------------------------------------
 
-void Plan(const char *text, std::vector<dp_mesh_axis> mesh, const char *optimizer) {
+void Plan(const char *text, std::vector<dp_mesh_axis> mesh, const char *optimizer, int64_t microbatches = 1) {
   Arena arena;
   Dp__Plan *plan;
   dp_options options = {};
   options.strategy = "data";
   for (const dp_mesh_axis &axis : mesh) options.mesh.axes[options.mesh.n_axes++] = axis;
   options.batch = 5;
+  options.microbatches = microbatches;
   options.threads = 1;
   options.optimizer = optimizer;
   options.target = &dp_target_cpu;
@@ -146,6 +147,12 @@ void Plans() {
   Plan(mlp, {{"data", 1}}, "sgd(lr=0.1)");
   Plan(mlp, {{"data", 2}}, "adam(lr=0.1,clip_norm=1)");
   Plan(mlp, {{"data", 2}, {"tensor", 2}}, "sgd(lr=0.1,momentum=0.9)");
+  const char stages[] =
+      "model s {\n  loss \"softmax_cross_entropy(y,label)\"\n  parameter w: float32[4,3] = uniform(-1, 1)\n"
+      "  parameter v: float32[2,4] = uniform(-1, 1)\n  input x: float32[N,3]\n  h = Gemm(x, w) {transB=1}\n"
+      "  y = Gemm(h, v) {transB=1}\n  output y\n}\n";
+  Plan(stages, {{"pipe", 2}}, "sgd(lr=0.1)", 2);
+  Plan(stages, {{"data", 2}, {"pipe", 2}}, "sgd(lr=0.1,momentum=0.9)", 3);
 }
 
 void Weights() {
