@@ -105,7 +105,7 @@ std::string RunOn(const dp_backend *backend, const StagePlan &stages, bool unche
 TEST(Hostile, DamagedCommunicationRunsOrIsRefused) {
   dp_backend null = dp_backend_null(&dp_target_cpu);
   int formed = 0, passed = 0, ran = 0, refused = 0;
-  for (unsigned seed = 0; seed < 1500; seed++) {
+  for (unsigned seed = 0; seed < 600; seed++) {
     SCOPED_TRACE(seed);
     StagePlan stages(1 + seed % 3, 1 + seed % 2, seed % 5 != 0);
     Damage damage(seed);
@@ -121,10 +121,10 @@ TEST(Hostile, DamagedCommunicationRunsOrIsRefused) {
     (failure.empty() ? ran : refused)++;
     ASSERT_TRUE(failure.empty() || failure.substr(0, 4) == "65: ") << failure;
   }
-  printf("of 1500: %d have the form of plans, %d pass the checker and ran, %d others ran, %d were refused\n", formed,
+  printf("of 600: %d have the form of plans, %d pass the checker and ran, %d others ran, %d were refused\n", formed,
          passed, ran, refused);
   EXPECT_GT(passed, 50);
-  EXPECT_GT(refused, 300);
+  EXPECT_GT(refused, 150);
 }
 
 }  // namespace

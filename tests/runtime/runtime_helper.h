@@ -39,7 +39,8 @@ class Session {
   // Copies data to an input.
   template <typename T>
   void Feed(const std::string &program, const std::string &input, const std::vector<T> &data, int slot = 0) {
-    memcpy(InputOf(program, input, slot), data.data(), data.size() * sizeof(T));
+    void *at = InputOf(program, input, slot);
+    if (!data.empty()) memcpy(at, data.data(), data.size() * sizeof(T));
   }
   // "" or the failure.
   std::string Run(const std::string &program, int64_t n, int64_t step = 0, double lr = 0.1, int slot = 0);
