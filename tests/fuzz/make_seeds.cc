@@ -127,7 +127,6 @@ void Plan(const char *text, std::vector<dp_mesh_axis> mesh, const char *optimize
   Arena arena;
   Dp__Plan *plan;
   dp_options options = {};
-  options.strategy = "data";
   for (const dp_mesh_axis &axis : mesh) options.mesh.axes[options.mesh.n_axes++] = axis;
   options.batch = 5;
   options.microbatches = microbatches;
