@@ -212,6 +212,38 @@ TEST_P(Schedule, StandsIdleAsTheFormulaSays) {
   EXPECT_NEAR(idle, double(p - 1) / (m + p - 1), 1e-9);
 }
 
+// Forward and backward spread over their nodes; a transfer takes so much.
+double SpanWithTransfers(const std::vector<const dp_graph *> &stages, double transfer) {
+  std::map<const dp_node *, double> cost;
+  for (const dp_graph *graph : stages) {
+    std::map<std::pair<int, bool>, std::vector<const dp_node *>> tasks;
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+      const dp_node *node = graph->nodes[i];
+      if (Is(node, "Send")) cost[node] = transfer;
+      if (!dp_op_is(node->op, DP_OP_COMMUNICATION) && Micro(node) >= 0)
+        tasks[{Micro(node), IsForward(node)}].push_back(node);
+    }
+    for (const auto &[task, nodes] : tasks)
+      for (const dp_node *node : nodes) cost[node] = (task.second ? 1.0 : 2.0) / double(nodes.size());
+  }
+  return Merged(stages).Span(cost);
+}
+
+// Filling and draining take a transfer for each stage that is passed, and so does the norm of gradients; all others lie
+// beside computation. 1f1b holds too little for that: with p micro-batches on their way around p stages, each round of 3p has
+// 2(p-1) transfers.
+TEST(Transfers, LieBesideComputation) {
+  const int p = 4;
+  for (int m : {8, 32})
+    for (double transfer : {0.1, 0.3})
+      for (bool gpipe : {false, true}) {
+        Compiled c(Layers(4 * p, false, false, p), Words({p, m, gpipe}, 2 * m));
+        ExpectSound(c);
+        double fill = 4 * (p - 1) * transfer, round = gpipe ? 0 : 2.0 * (p - 1) / p * transfer;
+        EXPECT_LE(SpanWithTransfers(c.Stages("train"), transfer), 3 * (m + p - 1) + fill + m * round) << m << gpipe;
+      }
+}
+
 // The most micro-batches of which the stage has begun the forward and not done the backward, by the lives of what its own
 // forward nodes compute.
 int Held(const dp_graph *graph) {
