@@ -31,6 +31,17 @@ static void add_unit(making *w, const dp_unit *unit) {
   DP_PUSH(w->arena, w->bound->units, w->bound->schedule.n_units, *unit);
 }
 
+// Of what it takes or gives, the last that is of one.
+static int micro_of(const dp_bind *b, const Dp__Instruction *in) {
+  int micro = -1;
+  for (size_t i = 0; i < in->n_inputs + in->n_outputs; i++) {
+    uint32_t operand = i < in->n_inputs ? in->inputs[i] : in->outputs[i - in->n_inputs];
+    const Dp__MicroSet *set = operand ? dp_bind_tensor(b, operand)->micro : NULL;
+    if (set && set->count == 1) micro = (int)set->first;
+  }
+  return micro;
+}
+
 // A transfer's unit is made when the first of its two instructions comes.
 static dp_status make_between(making *w, const dp_step_at *at, int device) {
   const dp_channel_end *ends = dp_channels_find(&w->channels, at->instruction);
@@ -38,6 +49,7 @@ static dp_status make_between(making *w, const dp_step_at *at, int device) {
   int other;
   DP_TRY(dp_channel_meet(w->binding, ends, receives, device, &other));
   dp_unit unit = {.at = {ends[0].at, ends[1].at}, .between_two = true, .n_devices = 2};
+  unit.micro = micro_of(&w->parts[ends[0].role].bind, ends[0].at.instruction);
   unit.devices = dp_alloc_n(w->arena, 2, sizeof *unit.devices);
   unit.devices[receives] = device;
   unit.devices[!receives] = other;
@@ -52,7 +64,7 @@ static dp_status make_unit(making *w, making_part *p, const dp_step_at *at, size
   const Dp__Instruction *in = at->instruction;
   if (w->unit_of[device][flat] >= 0) return DP_OK;
   if (dp_channel_is(in)) return make_between(w, at, device);
-  dp_unit unit = {.at = {*at}};
+  dp_unit unit = {.at = {*at}, .micro = micro_of(&p->bind, in)};
   if (in->n_nodes) unit.name = p->bind.graph->nodes[in->nodes[0]]->name;
   if (dp_bind_is_communication(in)) {
     DP_TRY(dp_bind_group(&p->bind, device, &unit));

@@ -40,6 +40,7 @@ typedef struct {
   dp_step_at at[2];  // [1]: of a transfer's receiver
   bool between_two;
   const char *name;  // of the logical node that it computes, NULL for communication
+  int micro;         // the micro-batch that it is for; -1: no single one
   int n_devices;
   int *devices;
   // A kernel

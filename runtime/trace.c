@@ -81,6 +81,7 @@ typedef struct {
   dp_file_writer file;
   int64_t start_ns;
   const char *const *programs;
+  const dp_roles *roles;
 } writing;
 
 static dp_status put(writing *w, const char *text, int length) {
@@ -93,18 +94,23 @@ static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t
       snprintf(text, sizeof text,
                ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%.100s\",\"cat\":\"%.100s\","
                "\"args\":{"
-               "\"run\":%llu}}",
+               "\"run\":%llu",
                e->device, stream_of(e), (double)(begin_ns - w->start_ns) * 1e-3, (double)(end_ns - begin_ns) * 1e-3,
                name, w->programs[e->slice.program], (unsigned long long)e->slice.run);
-  return put(w, text, length);
+  DP_TRY(put(w, text, length));
+  if (e->slice.unit->micro >= 0)
+    DP_TRY(put(w, text, snprintf(text, sizeof text, ",\"micro\":%d", e->slice.unit->micro)));
+  return put(w, "}}", 2);
 }
 
 static dp_status put_track(writing *w, const entry *e, bool first) {
-  char text[512];
+  char text[512], stage[80] = "";
+  if (w->roles->n_roles > 1)
+    snprintf(stage, sizeof stage, " (%.60s)", w->roles->roles[w->roles->of_device[e->device]].role->name);
   int length = snprintf(text, sizeof text,
-                        "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d\"}},\n"
+                        "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d%s\"}},\n"
                         "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%.60s\"}}",
-                        first ? "" : ",\n", e->device, e->device, e->device, stream_of(e), e->at->stream);
+                        first ? "" : ",\n", e->device, e->device, stage, e->device, stream_of(e), e->at->stream);
   return put(w, text, length);
 }
 
@@ -128,7 +134,7 @@ static dp_status put_all(writing *w, const entry *entries, size_t count, size_t 
   return put(w, "\n]}\n", 4);
 }
 
-dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const char *path) {
+dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const dp_roles *roles, const char *path) {
   size_t parts = dp_trace_count(trace), left_out = atomic_load(&trace->count) - parts;
   size_t count = 0;
   for (size_t i = 0; i < parts; i++) count += (size_t)trace->slices[i].unit->n_devices;
@@ -140,7 +146,7 @@ dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, con
       entries[count++] =
           (entry){trace->slices[i].unit->devices[m], dp_unit_at(trace->slices[i].unit, m), trace->slices[i]};
   count = merge_parts(entries, count);
-  writing w = {.start_ns = trace->start_ns, .programs = programs};
+  writing w = {.start_ns = trace->start_ns, .programs = programs, .roles = roles};
   dp_status status = dp_file_writer_open(path, &w.file);
   if (!status) {
     status = put_all(&w, entries, count, left_out);

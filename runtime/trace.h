@@ -19,6 +19,7 @@ void dp_trace_destroy(dp_trace *trace);
 size_t dp_trace_count(const dp_trace *trace);  // slices
 void dp_trace_record(dp_trace *trace, const dp_unit *unit, const dp_bound *bound, int64_t begin_ns, int64_t end_ns);
 // programs: names, by dp_slice.program. EX_CANTCREAT, EX_IOERR.
-dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const char *path) DP_MUST_USE;
+dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const dp_roles *roles,
+                         const char *path) DP_MUST_USE;
 
 #endif

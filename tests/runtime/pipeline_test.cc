@@ -189,22 +189,37 @@ TEST(Pipeline, ATransferIsOnBothDevicesTracks) {
   std::string path = testing::TempDir() + "/pipeline.json", line;
   ASSERT_EQ(Failure(dp_session_trace_write(session.session, path.c_str())), "");
   std::map<std::pair<int, std::string>, int> seen;  // device, operator
+  std::map<std::pair<std::string, int>, int> of_micro;
+  int named = 0;  // tracks
   FILE *file = fopen(path.c_str(), "r");
   ASSERT_NE(file, nullptr);
   char text[1024];
   while (fgets(text, sizeof text, file)) {
-    int device, stream;
+    int device, stream, run, micro;
     double at, length;
     char name[64];
-    if (sscanf(text, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%lf,\"dur\":%lf,\"name\":\"%63[^\"]", &device, &stream,
-               &at, &length, name) == 5)
-      seen[{device, name}]++;
+    int fields =
+        sscanf(text,
+               "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%lf,\"dur\":%lf,\"name\":\"%63[^\"]\",\"cat\":\"train\","
+               "\"args\":{\"run\":%d,\"micro\":%d",
+               &device, &stream, &at, &length, name, &run, &micro);
+    if (fields >= 5) seen[{device, name}]++;
+    if (fields == 7) of_micro[{name, micro}]++;
+    for (int d = 0; d < 4; d++)
+      named += strstr(text, ("\"device " + std::to_string(d) + " (stage" + std::to_string(d / 2) + ")\"").c_str()) !=
+               nullptr;
   }
   fclose(file);
   for (int device = 0; device < 4; device++)
     for (const char *op : {"Send", "Recv"}) EXPECT_EQ((seen[{device, op}]), 2) << device << op;  // of two micro-batches
   for (int device : {0, 1}) EXPECT_EQ((seen[{device, "Gemm"}]), 4);
   for (int device : {2, 3}) EXPECT_EQ((seen[{device, "Gemm"}]), 6);
+  for (int j : {0, 1}) {
+    EXPECT_EQ((of_micro[{"Send", j}]), 4);   // two to each side, on two devices
+    EXPECT_EQ((of_micro[{"Gemm", j}]), 10);  // five on two devices
+  }
+  EXPECT_EQ((of_micro.count({"SGD", 0})), 0u);
+  EXPECT_GE(named, 4 * 5);  // streams of four devices
   dp_trace_shares shares;
   ASSERT_EQ(Failure(dp_session_trace_share(session.session, &shares)), "");
   EXPECT_GT(shares.collectives_ns, 0);  // transfers count
