@@ -123,6 +123,12 @@ static void look_at_operands(work *w) {
       if (!node->kernel && node->n_outputs > 1) w->joined_by[node->inputs[k]->id] = node;
     }
   }
+  // What is put together of micro-batches in the first one's place has that place in the bucket.
+  for (int32_t i = graph->n_nodes; i-- > 0;) {
+    const dp_node *node = graph->nodes[i];
+    if (node->kernel || node->n_inputs <= node->n_outputs || !works_in_place(w, node, 0)) continue;
+    w->joined_by[node->inputs[0]->id] = w->joined_by[node->outputs[0]->id];
+  }
 }
 
 static void add_result(work *w, dp_node *node, int k) {

@@ -6,7 +6,8 @@
 // and used by it or by anything that is not over before it: of two such tensors neither is done with before the other is
 // written. An instruction that works element by element, or sums over devices, may write in its operand's place, whether
 // the plan does so or not. Several values that are summed at once are one value, from the first write to any of them. The
-// bound is the largest sum over all instructions.
+// bound is the largest sum over all instructions; of stages of a pipeline over those that compute, since a transfer may begin
+// long before much else is over, and what it does not follow need not lie beside each other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,32 +78,40 @@ bool MayReplace(const Dp__Instruction *in) {
   return op && dp_op_is(op, DP_OP_ELEMENTWISE);
 }
 
+// Whether micro-batches' partial results are added up in the place of the first.
+bool AddsUp(const Dp__Program *program, const Dp__Instruction *in) {
+  if (std::string(in->op) != "Accumulate") return false;
+  const Dp__DeviceTensor *x = program->tensors[in->inputs[0] - 1], *y = program->tensors[in->outputs[0] - 1];
+  return x->bytes == y->bytes && (x->placements[0]->kind == DP_PARTIAL || x->micro->count > 1);
+}
+
 // Tensors that are one value have one life, that of the first: the operands and, as they are in place, the results of a sum
-// of several.
-std::vector<size_t> LifeOf(const Dp__Program *program) {
+// of several; what is added up over micro-batches.
+std::vector<size_t> LifeOf(const Dp__Program *program, const std::vector<Step> &steps) {
   std::vector<size_t> life_of(program->n_tensors);
   for (size_t t = 0; t < program->n_tensors; t++) life_of[t] = t;
-  for (size_t s = 0; s < program->n_streams; s++)
-    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
-      const Dp__Instruction *in = program->streams[s]->instructions[i];
-      uint64_t first = UINT64_MAX, end = 0, bytes = 0;
-      for (size_t k = 0; in->n_inputs > 1 && !*in->kernel && k < in->n_inputs; k++) {
-        const Dp__DeviceTensor *x = program->tensors[in->inputs[k] - 1], *y = program->tensors[in->outputs[k] - 1];
-        EXPECT_EQ(x->offset, y->offset) << in->op << " of several is not in place";
-        life_of[in->inputs[k] - 1] = life_of[in->outputs[k] - 1] = in->inputs[0] - 1;
-        first = std::min(first, x->offset);
-        end = std::max(end, x->offset + Padded(x->bytes));
-        bytes += Padded(x->bytes);
-      }
-      EXPECT_TRUE(!bytes || end - first == bytes) << "a bucket does not lie flat";
+  for (const Step &step : steps) {
+    const Dp__Instruction *in = step.in;
+    uint64_t first = UINT64_MAX, end = 0, bytes = 0;
+    for (size_t k = 0; in->n_outputs > 1 && !*in->kernel && k < in->n_inputs; k++) {
+      const Dp__DeviceTensor *x = program->tensors[in->inputs[k] - 1], *y = program->tensors[in->outputs[k] - 1];
+      EXPECT_EQ(x->offset, y->offset) << in->op << " of several is not in place";
+      life_of[in->inputs[k] - 1] = life_of[in->outputs[k] - 1] = in->inputs[0] - 1;
+      first = std::min(first, x->offset);
+      end = std::max(end, x->offset + Padded(x->bytes));
+      bytes += Padded(x->bytes);
     }
+    EXPECT_TRUE(!bytes || end - first == bytes) << "a bucket does not lie flat";
+  }
+  for (size_t i = steps.size(); i-- > 0;)
+    if (AddsUp(program, steps[i].in)) life_of[steps[i].in->inputs[0] - 1] = life_of[steps[i].in->outputs[0] - 1];
   return life_of;
 }
 
 uint64_t Bound(const Dp__Program *program) {
   std::vector<Step> steps = Steps(program);
   std::vector<Life> lives(program->n_tensors);
-  std::vector<size_t> life_of = LifeOf(program);
+  std::vector<size_t> life_of = LifeOf(program, steps);
   std::vector<bool> seen(program->n_tensors);  // its bytes count; of a sum and what it is the sum of once
   for (size_t i = 0; i < steps.size(); i++) {
     auto use = [&](const uint32_t *operands, size_t count, bool writes) {
@@ -111,7 +120,7 @@ uint64_t Bound(const Dp__Program *program) {
         size_t t = operands[k] - 1;
         Life &life = lives[life_of[t]];
         if (writes && life.first < 0) life.first = int(i);
-        bool sum = writes && steps[i].in->n_inputs > 1 && !*steps[i].in->kernel;
+        bool sum = writes && ((steps[i].in->n_outputs > 1 && !*steps[i].in->kernel) || AddsUp(program, steps[i].in));
         if (!seen[t] && !sum) life.bytes += Padded(program->tensors[t]->bytes);
         seen[t] = true;
         life.uses.set(i);
@@ -123,6 +132,7 @@ uint64_t Bound(const Dp__Program *program) {
   uint64_t most = 0;
   for (size_t i = 0; i < steps.size(); i++) {
     const Dp__Instruction *in = steps[i].in;
+    if (program->n_streams > 3 && steps[i].stream) continue;
     uint64_t alive = in->scratch ? Padded(in->scratch->bytes) : 0, replaced = 0;
     for (const Life &life : lives) {
       if (life.first < 0 || !(life.first == int(i) || steps[i].before.test(size_t(life.first)))) continue;
@@ -154,27 +164,28 @@ uint64_t Top(const Dp__Program *program) {
 
 struct Network {
   const char *name;
-  int devices;
+  std::string options;
 };
 
 class MemoryBound : public testing::TestWithParam<Network> {
  protected:
-  // The train program; the plan lives in the arena.
-  const Dp__Program *Compile(bool unscheduled) {
+  // The train program of each role; the plan lives in the arena.
+  std::vector<const Dp__Program *> Compile(bool unscheduled) {
     std::ifstream in(std::string("examples/") + GetParam().name + ".dpt");
     std::stringstream text;
     text << in.rdbuf();
     dp_model *model = nullptr;
     Options options;
-    options.Set("batch=64 strategy=data devices=" + std::to_string(GetParam().devices));
+    options.Set("batch=64 " + GetParam().options);
     options.options.unscheduled = unscheduled;
     Dp__Plan *plan = nullptr;
     EXPECT_EQ(Parse(arena_, text.str(), &model), "");
     EXPECT_EQ(Message(dp_pipeline_run(model, &options.options, &plan)), "");
-    for (size_t p = 0; plan && p < plan->roles[0]->n_programs; p++)
-      if (std::string(plan->roles[0]->programs[p]->name) == "train") return plan->roles[0]->programs[p];
-    ADD_FAILURE() << "no program train";
-    return nullptr;
+    std::vector<const Dp__Program *> programs;
+    for (size_t r = 0; plan && r < plan->n_roles; r++)
+      for (size_t p = 0; p < plan->roles[r]->n_programs; p++)
+        if (std::string(plan->roles[r]->programs[p]->name) == "train") programs.push_back(plan->roles[r]->programs[p]);
+    return programs;
   }
 
  private:
@@ -182,29 +193,42 @@ class MemoryBound : public testing::TestWithParam<Network> {
 };
 
 TEST_P(MemoryBound, TheArenaIsNearIt) {
-  const Dp__Program *train = Compile(false), *unscheduled = Compile(true);
-  ASSERT_TRUE(train && unscheduled);
-  uint64_t top = Top(train), bound = Bound(train), before = Top(unscheduled);
-  EXPECT_GE(top, bound);
-  EXPECT_LE(double(top), 1.05 * double(bound));
-  EXPECT_LE(top, before) << "scheduling made it larger";
-  RecordProperty("arena_bytes", std::to_string(top));
-  RecordProperty("bound_bytes", std::to_string(bound));
-  RecordProperty("unscheduled_bytes", std::to_string(before));
-  printf("%-10s on %d: arena %9.1f KiB, bound %9.1f KiB, ratio %.4f, unscheduled %9.1f KiB\n", GetParam().name,
-         GetParam().devices, double(top) / 1024, double(bound) / 1024, double(top) / double(bound),
-         double(before) / 1024);
+  std::vector<const Dp__Program *> trains = Compile(false), unscheduled = Compile(true);
+  ASSERT_GE(trains.size(), 1u);
+  ASSERT_EQ(trains.size(), unscheduled.size());
+  for (size_t r = 0; r < trains.size(); r++) {
+    uint64_t top = Top(trains[r]), bound = Bound(trains[r]), before = Top(unscheduled[r]);
+    EXPECT_GE(top, bound);
+    // On a stage a transfer that may come early lies beside what is not over by then, which the bound leaves out; and offsets are
+    // rounded, which shows where there is next to nothing.
+    EXPECT_LE(double(top), (trains.size() > 1 ? 1.06 : 1.05) * double(bound) + 512);
+    EXPECT_LE(top, before) << "scheduling made it larger";
+    RecordProperty("arena_bytes", std::to_string(top));
+    RecordProperty("bound_bytes", std::to_string(bound));
+    RecordProperty("unscheduled_bytes", std::to_string(before));
+    printf("%-10s %s, role %zu: arena %9.1f KiB, bound %9.1f KiB, ratio %.4f, unscheduled %9.1f KiB\n", GetParam().name,
+           GetParam().options.c_str(), r, double(top) / 1024, double(bound) / 1024, double(top) / double(bound),
+           double(before) / 1024);
+  }
 }
 
 std::vector<Network> Networks() {
   std::vector<Network> networks;
   for (const char *name : {"mnist_cnn", "vgg11", "resnet18"})
-    for (int devices : {1, 2, 3, 8}) networks.push_back({name, devices});
+    for (const char *devices : {"1", "2", "3", "8"})
+      networks.push_back({name, std::string("strategy=data devices=") + devices});
+  for (const char *options : {"strategy=pipeline devices=4 microbatches=8", "mesh=data:2,pipe:2 microbatches=4",
+                              "strategy=pipeline devices=3 schedule=gpipe", "microbatches=8"})
+    for (const char *name : {"mnist_cnn", "vgg11"}) networks.push_back({name, options});
+  networks.push_back({"resnet18", "strategy=pipeline devices=4"});
   return networks;
 }
 
 INSTANTIATE_TEST_SUITE_P(, MemoryBound, testing::ValuesIn(Networks()), [](const auto &info) {
-  return std::string(info.param.name) + "_on_" + std::to_string(info.param.devices);
+  std::string name = std::string(info.param.name) + "_" + info.param.options;
+  for (char &c : name)
+    if (!isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
 });
 
 }  // namespace
