@@ -2,8 +2,9 @@
 //
 // Tasks are gone through in their order, and the nodes of each as they stand in the graph; one that needs what is not there
 // yet has that made first, so what is of no micro-batch (weights made ready, denominators) comes right before its first
-// user; and partial results are brought together as soon as they are there, so that they are few. Last comes what is left, the updates, in the order of the graph; and everything does where there is nothing of single
-// micro-batches. What overwrites a persistent value comes after all who read it.
+// user; and partial results are brought together as soon as they are there, so that they are few. Last comes what is left,
+// the updates, in the order of the graph; and everything does where there is nothing of single micro-batches. What
+// overwrites a persistent value comes after all who read it.
 //
 // A stage's nodes fall into runs: a task is one, and of what is left a run ends before a node that takes a result of another
 // stage that was not there yet when the run began. A transfer belongs before its first user, but is put ahead of it: right
@@ -28,8 +29,8 @@ typedef struct {
   int32_t now;                      // the task at work
   int32_t stack_size;
   int32_t *stack;
-  int32_t *first_sum,
-      *next_sum;  // (items) plus 1: the first that brings an item's results together; the next of the same item
+  int32_t *first_sum;       // (items) plus 1: what brings the item's results together
+  int32_t *next_sum;        // (items) plus 1: another one that does so for the same item
   dp_roles_arrival **ends;  // (n_items + 1) the last of each list of arrivals
 } work;
 
