@@ -33,12 +33,16 @@ static void mark_dependent(differentiation *d) {
   }
 }
 
-// The sum of gradients of a value is annotated as what makes the value.
+static int stage_of(const dp_value *value) { return value->producer ? value->producer->stage : -1; }
+
+// Gradients of a value are summed up on the way back to what makes the value: on the lower stage of the two, so that as few
+// as can be are sent, but on none before it.
 static void add_gradient(differentiation *d, dp_builder *builder, const dp_value *of, dp_value *gradient) {
-  dp_value **sum = &d->gradient[of->id];
-  if (*sum && (gradient = dp_build2(builder, "Add", *sum, gradient)) && gradient->producer && of->producer) {
+  dp_value **sum = &d->gradient[of->id], *one = *sum, *other = gradient;
+  if (one && (gradient = dp_build2(builder, "Add", one, other)) && gradient->producer && of->producer) {
+    int lower = stage_of(one) < stage_of(other) ? stage_of(one) : stage_of(other);
     gradient->producer->device = of->producer->device;
-    gradient->producer->stage = of->producer->stage;
+    gradient->producer->stage = lower > of->producer->stage ? lower : of->producer->stage;
   }
   *sum = gradient;
 }

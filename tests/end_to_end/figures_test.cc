@@ -252,5 +252,31 @@ TEST(Figures, StagesHoldTheirOwnParameters) {
   }
 }
 
+// Where a transformer is cut between two blocks, one activation goes forward and one gradient comes back for each
+// micro-batch: what the skip and the block say of it is summed up before it is sent.
+TEST(Figures, ATransformersStagesSendOneValueEachWay) {
+  const int m = 4;
+  for (int p : {2, 4}) {
+    const Plan plan = Pipeline(Gpt(4, 32, 4), 16, p, m, "1f1b");
+    std::map<std::pair<int, int>, uint64_t> sent;  // from, to: bytes
+    for (int s = 0; s < p; s++) {
+      const Dp__Program *train = plan->roles[s]->programs[FindProgram(plan, "train")];
+      for (size_t k = 0; k < train->n_streams; k++)
+        for (size_t i = 0; i < train->streams[k]->n_instructions; i++) {
+          const Dp__Instruction *in = train->streams[k]->instructions[i];
+          if (!in->communication || !in->communication->channel || !in->n_inputs || !in->inputs[0]) continue;
+          const Dp__DeviceTensor *t = train->tensors[in->inputs[0] - 1];
+          if (t->micro) sent[{s, (s + int(in->communication->peer[0]->offset)) % p}] += t->bytes;
+        }
+    }
+    const uint64_t activation = 16 / m * 6 * 32 * 8;
+    for (int s = 0; s + 1 < p; s++) {
+      const uint64_t forward = sent[{s, s + 1}], back = sent[{s + 1, s}];
+      EXPECT_EQ(forward, m * activation) << s;
+      EXPECT_EQ(back, m * activation) << s;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dp_test
