@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <random>
 #include <sstream>
 
 #include "tests/end_to_end/gpt.h"
@@ -195,6 +196,64 @@ TEST(Cut, KeepsWithinMemory) {
   }
   // The parameters of the first stage and their gradient take 2 MiB.
   EXPECT_EQ(first, (std::vector<int>{4, 4, 3}));
+}
+
+// Random graphs with nodes that the user put on stages here and there: stages rise along every edge, none is empty of what a
+// step needs, what the user wrote holds; or it is refused, and only where something is written, or nodes are too few.
+TEST(Cut, OfRandomGraphs) {
+  int made = 0, refused = 0;
+  for (uint32_t seed = 0; seed < 600; seed++) {
+    SCOPED_TRACE(seed);
+    std::mt19937 rng(seed);
+    auto up_to = [&](int n) { return int(rng() % uint32_t(n)); };
+    const int n = 2 + up_to(10), stages = 2 + up_to(3), pins = up_to(2) ? up_to(3) : 0;
+    std::vector<int> pinned(size_t(n), -1);
+    for (int k = 0, node = up_to(n); k < pins; k++, node = up_to(n))
+      pinned[size_t(node)] = up_to(6) ? node * stages / n : up_to(stages);
+    std::string text = "model m {\n  loss \"mse(y,target)\"\n  input x: float32[N,4]\n  input keep: float32[N,4]\n";
+    std::vector<std::string> values = {"x", "keep"};
+    for (int i = 0; i < n; i++) {
+      const std::string name = "h" + std::to_string(i), w = "w" + std::to_string(i % 4);
+      const std::string from = up_to(3) ? values.back() : values[size_t(up_to(int(values.size())))];
+      if (i < 4) text += "  parameter " + w + ": float32[4,4] = ones\n";
+      text += "  " + name +
+              (up_to(2) ? " = MatMul(" + from + ", " + w + ")"
+                        : " = Add(" + from + ", " + values[size_t(up_to(int(values.size())))] + ")");
+      if (pinned[size_t(i)] >= 0) text += " [stage=" + std::to_string(pinned[size_t(i)]) + "]";
+      text += "\n";
+      values.push_back(name);
+    }
+    text += "  y = MatMul(" + values.back() + ", w0)\n  output y\n}\n";
+    Arena arena;
+    Options options;
+    options.Set("optimizer=sgd(lr=0.1) batch=8 strategy=pipeline devices=" + std::to_string(stages));
+    dp_model *model = nullptr;
+    ASSERT_EQ(Parse(arena, text, &model), "") << text;
+    const std::string failure = RunPasses(model, "options..cut", options.options);
+    if (!failure.empty()) {
+      refused++;
+      EXPECT_EQ(failure.substr(0, 4), "78: ") << text;
+      EXPECT_TRUE(pins || failure.find("each needs a node") != std::string::npos) << failure;
+      continue;
+    }
+    made++;
+    const dp_graph *main = dp_model_find_graph(model, "main");
+    std::vector<int> nodes(size_t(stages), 0);
+    for (int32_t i = 0; i < main->n_nodes; i++) {
+      const dp_node *node = main->nodes[i];
+      nodes[size_t(node->stage)]++;
+      const int pin = node->name[0] == 'h' ? pinned[size_t(atoi(node->name + 1))] : -1;
+      EXPECT_TRUE(pin < 0 || pin == node->stage) << node->name << "\n" << text;
+      for (int k = 0; k < node->n_inputs; k++) {
+        if (!node->inputs[k]->producer) continue;
+        EXPECT_LE(node->inputs[k]->producer->stage, node->stage) << node->name << "\n" << text;
+      }
+    }
+    for (int count : nodes) EXPECT_GT(count, 0) << text;
+  }
+  EXPECT_GT(made, 300);
+  EXPECT_GT(refused, 20);
+  printf("%d cut, %d refused\n", made, refused);
 }
 
 TEST(Cut, IsLinearInNodes) {
