@@ -22,10 +22,17 @@ static dp_status check_home(dp_checker *c, const Dp__Update *entry, const char *
                                 verb, p->name, entry->value);
 }
 
+// Its stages are in rising order.
 static bool is_at_home(const dp_checker *c, const dp_persistent *p) {
-  for (int i = 0; i < p->n_stages; i++)
-    if ((uint32_t)p->stages[i] == c->n_role) return true;
-  return !p->n_stages;
+  int low = 0, high = p->n_stages;
+  while (low < high) {
+    int middle = low + (high - low) / 2;
+    if ((uint32_t)p->stages[middle] < c->n_role)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return !p->n_stages || (low < p->n_stages && (uint32_t)p->stages[low] == c->n_role);
 }
 
 // A logical graph may know a persistent value by several of its own.
