@@ -9,6 +9,7 @@
 #include "backends/null/backend.h"
 #include "tests/runtime/runtime_helper.h"
 #include "tests/runtime/stage_plan.h"
+#include "tests/verify/pipe_plan.h"
 
 namespace {
 
@@ -140,6 +141,36 @@ TEST(Pipeline, TheSameBitsWithAnyNumberOfWorkers) {
       EXPECT_EQ(bits, expected) << workers << " workers";
     }
   }
+}
+
+// The plans that the checker's tests are about: a value on both stages, Relu, scores put side by side in infer.
+TEST(Pipeline, ThePlansOfTheCheckersTestsComputeTheSameInAnyNumberOfMicroBatches) {
+  std::vector<float> expected;
+  for (int micro : {1, 2, 3, 5, 8})
+    for (int data : {1, 2, 3}) {
+      SCOPED_TRACE(testing::Message() << micro << " micro-batches, " << data << " devices a stage");
+      PipePlan hand(micro, data);
+      Session session(hand.plan);
+      ASSERT_EQ(session.error, "");
+      std::vector<float> found;
+      int step = 0;
+      for (int n : {8, 5, 1, 7}) {
+        Feed(&session, n, step);
+        ASSERT_EQ(session.Run("train", n, step, 0.1, step % 2), "");
+        found.push_back(static_cast<float>(session.Number("train", "loss")));
+        step++;
+      }
+      session.Feed("infer", "x", Samples(6 * kIn, 9));
+      ASSERT_EQ(session.Run("infer", 6), "");
+      const float *scores = static_cast<const float *>(
+          dp_session_output(session.session, dp_session_find(session.session, "infer"), "scores", nullptr));
+      found.insert(found.end(), scores, scores + 6 * kClasses);
+      for (const char *name : {"w", "v"})
+        for (float x : session.Floats(name)) found.push_back(x);
+      if (expected.empty()) expected = found;
+      ASSERT_EQ(found.size(), expected.size());
+      for (size_t i = 0; i < found.size(); i++) EXPECT_NEAR(found[i], expected[i], 1e-5) << i;
+    }
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
