@@ -46,6 +46,7 @@ const char *const kPlans[] = {
     "strategy=pipeline devices=3 microbatches=5",
     "mesh=data:2,pipe:2 microbatches=3",
     "mesh=data:2,pipe:2,tensor:2 microbatches=2 threads=2",
+    "strategy=zero zero-stage=3 mesh=data:2,pipe:2 microbatches=2",
 };
 const int kSamples[] = {8, 5, 1, 0};
 
