@@ -100,7 +100,7 @@ static void print_communication(const printer *p, const Dp__Communication *c) {
   if (c->channel) fprintf(p->out, ", channel %u", c->channel);
   for (size_t i = 0; i < c->n_peer; i++) {
     const Dp__MeshAxis *axis = p->plan->mesh[c->peer[i]->axis];
-    int64_t other = (p->role->devices[c->peer[i]->axis]->first + c->peer[i]->offset) % axis->size;
+    int64_t other = (p->role->devices[c->peer[i]->axis]->first + c->peer[i]->offset % axis->size) % axis->size;
     fprintf(p->out, ", with %s %" PRId64, strcmp(axis->name, DP_MESH_PIPE) ? axis->name : "stage", other);
   }
 }

@@ -45,17 +45,16 @@ static uint64_t bytes_of(const Dp__Program *program, size_t count, const uint32_
 }
 
 static void measure_steps(dp_arena *arena, const dp_plan_steps *steps, dp_plan_stages *all) {
-  bool *seen = NULL;
+  uint32_t *seen =
+      dp_alloc_n(arena, steps->plan->graphs[steps->programs[0]->graph]->n_nodes, sizeof *seen);  // role, plus 1
   for (uint32_t i = 0; i < steps->n_steps; i++) {
     const dp_plan_step *step = &steps->steps[i];
     const Dp__Program *program = steps->programs[step->role];
     const Dp__Instruction *in = step->in;
     dp_plan_stage *stage = &all->stages[step->role];
-    if (!i || step[-1].role != step->role)
-      seen = dp_alloc_n(arena, steps->plan->graphs[program->graph]->n_nodes + 1, sizeof *seen);
     for (size_t k = 0; k < in->n_nodes; k++) {
-      stage->nodes += !seen[in->nodes[k]];
-      seen[in->nodes[k]] = true;
+      stage->nodes += seen[in->nodes[k]] != step->role + 1;
+      seen[in->nodes[k]] = step->role + 1;
     }
     const Dp__Communication *c = in->communication;
     if (!c || !c->n_axes) continue;
@@ -77,24 +76,25 @@ static bool is_task(const dp_plan_step *step, const dp_plan_stages *all) {
 // From a micro-batch's first step on a stage, in the order of the stage's computation, to its last.
 static void measure_flight(dp_arena *arena, const dp_plan_steps *steps, dp_plan_stages *all) {
   size_t m = (size_t)all->microbatches;
+  // Of the stage at hand, plus 1; 0: not met yet.
+  uint32_t *first = dp_alloc_n(arena, m, sizeof *first), *last = dp_alloc_n(arena, m, sizeof *last);
   for (uint32_t i = 0, end; i < steps->n_steps; i = end) {
-    uint32_t *first = dp_alloc_n(arena, m, sizeof *first), *last = dp_alloc_n(arena, m, sizeof *last);
+    dp_plan_stage *stage = &all->stages[steps->steps[i].role];
     for (end = i; end < steps->n_steps && steps->steps[end].role == steps->steps[i].role; end++) {
       const dp_plan_step *step = &steps->steps[end];
       if (!is_task(step, all)) continue;
       last[step->micro] = end + 1;
       if (!first[step->micro]) first[step->micro] = end + 1;
     }
-    int64_t *more = dp_alloc_n(arena, (size_t)(end - i) + 2, sizeof *more), there = 0;
-    for (size_t j = 0; j < m; j++) {
-      if (!last[j]) continue;
-      more[first[j] - 1 - i]++;
-      more[last[j] - i]--;
-    }
-    dp_plan_stage *stage = &all->stages[steps->steps[i].role];
-    for (uint32_t k = 0; k < end - i; k++) {
-      there += more[k];
+    int64_t there = 0;
+    for (uint32_t k = i; k < end; k++) {
+      const dp_plan_step *step = &steps->steps[k];
+      if (!is_task(step, all)) continue;
+      there += first[step->micro] == k + 1;
       if (there > stage->in_flight) stage->in_flight = there;
+      if (last[step->micro] != k + 1) continue;
+      there--;
+      first[step->micro] = 0;
     }
   }
 }

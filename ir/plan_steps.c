@@ -114,7 +114,7 @@ static bool from_later(const dp_plan_steps *s, const dp_plan_step *step) {
   const Dp__Communication *c = step->in->communication;
   for (size_t k = 0; k < c->n_peer; k++) {
     int64_t own = s->plan->roles[step->role]->devices[c->peer[k]->axis]->first;
-    if (own + c->peer[k]->offset < s->plan->mesh[c->peer[k]->axis]->size) return true;
+    if (c->peer[k]->offset < s->plan->mesh[c->peer[k]->axis]->size - own) return true;
   }
   return false;
 }

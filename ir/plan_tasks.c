@@ -12,6 +12,7 @@ typedef struct {
   double *ns;          // (units)
   uint32_t *missing;   // (units)
   double *begin;       // (units)
+  uint32_t *seen;      // (micro-batches, forward and backward) in which stream last, by the stream's first step plus 1
 } tasks;
 
 // There are no more micro-batches than steps in a plan that holds.
@@ -20,20 +21,15 @@ static bool is_of_task(const dp_plan_steps *s, const dp_plan_step *step) {
 }
 
 // The steps of one stream, from the first to the one before `end`.
-static void divide_stream(dp_arena *arena, tasks *t, uint32_t first, uint32_t end, bool stage_backs, bool trains,
-                          double *sum) {
+static void divide_stream(tasks *t, uint32_t first, uint32_t end, bool stage_backs, bool trains, double *sum) {
   const dp_plan_steps *s = t->steps;
-  int32_t most = -1;
-  for (uint32_t i = first; i < end; i++)
-    if (is_of_task(s, &s->steps[i]) && s->steps[i].micro > most) most = s->steps[i].micro;
-  bool *seen = dp_alloc_n(arena, 2 * ((size_t)most + 1) + 1, sizeof *seen);
   uint32_t open = end, done = first;  // the task at hand; steps before `done` are divided
   for (uint32_t i = first; i < end; i++) {
     const dp_plan_step *step = &s->steps[i];
     if (!is_of_task(s, step)) continue;
-    bool *known = &seen[2 * step->micro + step->backward];
-    if (!*known) {
-      *known = true;
+    uint32_t *seen = &t->seen[2 * (size_t)step->micro + step->backward];
+    if (*seen != first + 1) {
+      *seen = first + 1;
       open = done = i;
       t->begin_of[i] = i + 1;
       t->ns[i] = step->backward ? 2 : trains && !stage_backs ? 3 : 1;
@@ -57,7 +53,7 @@ static void divide(dp_arena *arena, tasks *t, double *sums) {
   for (uint32_t i = 0, end; i < s->n_steps; i = end) {
     const dp_plan_step *step = &s->steps[i];
     for (end = i; end < s->n_steps && s->steps[end].role == step->role && s->steps[end].stream == step->stream;) end++;
-    divide_stream(arena, t, i, end, backs[step->role], trains, &sums[step->role]);
+    divide_stream(t, i, end, backs[step->role], trains, &sums[step->role]);
   }
 }
 
@@ -112,7 +108,8 @@ double dp_plan_tasks_run(dp_arena *arena, const dp_plan_steps *steps, double *su
              dp_alloc_n(arena, n, sizeof *t.begin_of),
              dp_alloc_n(arena, n, sizeof *t.ns),
              dp_alloc_n(arena, n, sizeof *t.missing),
-             dp_alloc_n(arena, n, sizeof *t.begin)};
+             dp_alloc_n(arena, n, sizeof *t.begin),
+             dp_alloc_n(arena, 2 * n, sizeof *t.seen)};
   divide(arena, &t, sums);
   edges e = turn_round(arena, &t);
   uint32_t *ready = dp_alloc_n(arena, n, sizeof *ready), count = 0, units = 0;
