@@ -46,8 +46,8 @@ class Stages : public testing::Test {
 // p - s micro-batches that it has not finished, under GPipe all of them.
 TEST_F(Stages, WaitAsTheFormulaSays) {
   const std::string text = Perceptron(8);
-  for (int p : {2, 3, 4, 8})
-    for (int m : {2, 3, 4, 8, 13})
+  for (int p : {2, 3, 8})
+    for (int m : {2, 5, 8})
       for (const char *schedule : {"1f1b", "gpipe"}) {
         const bool all_forward_first = !strcmp(schedule, "gpipe");
         SCOPED_TRACE(std::string(schedule) + " " + std::to_string(p) + " stages, micro-batches " + std::to_string(m));
