@@ -11,7 +11,7 @@
 enum {
   MOST_DEVICES = 4096,  // that are tried along an axis
   MOST_STAGES = 32,
-  MOST_MICROBATCHES = 16,
+  MOST_TIMES = 8,  // as many micro-batches: plans grow with them
   MOST_WORK = 64,  // all that is compiled, in plans of the size that was asked for
   CUTS = 6,        // of the pipeline that was asked for
   CUTS_OF_OTHERS = 4,
@@ -180,9 +180,10 @@ static const char *more_stages(fit *f) {
 
 // The fewest that fit, doubled.
 static const char *more_microbatches(fit *f) {
-  const int64_t most = dp_min_i64(f->plan->batch / dp_max_i64(1, size_of(f, "data")), MOST_MICROBATCHES);
+  const int64_t now = dp_max_i64(1, size_of(f, DP_MESH_MICRO));
+  const int64_t most = dp_min_i64(f->plan->batch / dp_max_i64(1, size_of(f, "data")), MOST_TIMES * now);
   dp_options o = *f->options;
-  for (o.microbatches = 2 * dp_max_i64(1, size_of(f, DP_MESH_MICRO)); o.microbatches <= most; o.microbatches *= 2)
+  for (o.microbatches = 2 * now; o.microbatches <= most; o.microbatches *= 2)
     if (fits(f, &o)) return dp_printf(f->arena, "--microbatches=%lld", (long long)o.microbatches);
   return NULL;
 }
