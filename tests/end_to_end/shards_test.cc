@@ -1,4 +1,4 @@
-// Every device's samples count: NaN in one sample of any device makes the loss NaN and every parameter with it; another
+// Every device's samples count, and every micro-batch's: NaN in one sample of any makes the loss NaN and every parameter with it; another
 // sample in its place changes the loss.
 #include <cmath>
 #include <limits>
@@ -44,6 +44,26 @@ TEST(Shards, NanInOneMakesAllNan) {
         EXPECT_TRUE(std::isnan(run.Train(0, 9)));
         EXPECT_TRUE(std::isnan(run.Train(9, 9))) << "the update did not reach all";
         EXPECT_TRUE(std::isnan(run.Evaluate(9, 9)));
+      }
+    }
+}
+
+// Of every micro-batch and stage too, whichever the sample.
+TEST(Shards, NanInOneMicroBatchMakesAllNan) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const char *text : {kMlp, kPlaces})
+    for (const char *options : {"strategy=data devices=2 microbatches=3", "strategy=pipeline devices=3 microbatches=4",
+                                "strategy=pipeline devices=2 microbatches=12 schedule=gpipe",
+                                "strategy=zero zero-stage=3 mesh=data:2,pipe:2 microbatches=2"}) {
+      Plan plan = Compile(text, std::string("batch=9 precision=fp64 ") + options);
+      double loss = Training(plan).Train(0, 9);
+      for (int64_t sample = 0; sample < 9; sample++) {
+        SCOPED_TRACE(std::to_string(sample) + " " + options);
+        Training run(plan, With(WithPixels(sample, nan)));
+        EXPECT_TRUE(std::isnan(run.Train(0, 9)));
+        EXPECT_TRUE(std::isnan(run.Train(9, 9))) << "the update did not reach all";
+        EXPECT_TRUE(std::isnan(run.Evaluate(9, 9)));
+        EXPECT_GT(std::fabs(Training(plan, With(WithPixels(sample, 99))).Train(0, 9) - loss), 1e-9);
       }
     }
 }

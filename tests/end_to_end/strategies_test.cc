@@ -1,5 +1,5 @@
 // No strategy changes what is computed: networks drawn by seed, each trained for ten steps on one device and, under
-// strategies drawn for 2, 4 and 8 devices, on several. Losses, evaluation, weights, buffers and state are the same, copies
+// strategies drawn for 2, 4 and 8 devices, on several. Losses, evaluation, predictions, weights, buffers and state are the same, copies
 // have the same bits, each plan passes the checker (Compile sees to that) and, of three, one runs on the null backend.
 // The test prints the largest deviations by strategy, network and devices.
 //
@@ -18,18 +18,31 @@ using State = std::map<std::string, std::vector<double>>;
 struct Outcome {
   std::vector<double> losses;  // of ten steps and two evaluations
   State state;
+  std::vector<double> correct, inferred;
 };
 
 Outcome Train(const Plan &plan, const DrawnNetwork &network) {
   RunOptions options;
   options.feed = network.feed;
   Training run(plan, options);
-  Outcome outcome = {run.TrainAll(network.batches), {}};
-  for (int64_t n : {network.batches[0], network.batches.back()}) outcome.losses.push_back(run.Evaluate(300, n));
+  Outcome outcome = {run.TrainAll(network.batches), {}, {}, {}};
+  for (int64_t n : {network.batches[0], network.batches.back()}) {
+    outcome.losses.push_back(run.Evaluate(300, n));
+    if (plan->classes) outcome.correct.push_back(run.Correct());
+  }
+  outcome.inferred = run.Infer(400, network.batches.back());
   for (size_t i = 0; i < plan->n_persistents; i++)
     outcome.state[plan->persistents[i]->name] = run.Numbers(plan->persistents[i]->name);
   EXPECT_EQ(run.Replicas(), "");
   return outcome;
+}
+
+// The largest difference of any two, over what is large.
+double Distance(const std::vector<double> &found, const std::vector<double> &expected) {
+  double most = found.size() == expected.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < expected.size() && i < found.size(); i++)
+    Raise(&most, std::fabs(found[i] - expected[i]) / (1 + std::fabs(expected[i])));
+  return most;
 }
 
 // The largest difference of any element. Plans for several devices may store more: constants of their own.
@@ -67,6 +80,8 @@ TEST(Strategies, ComputeWhatOneDeviceComputes) {
       const double losses = Relative(several.losses, one.losses), state = Absolute(several.state, one.state);
       EXPECT_LE(losses, 1e-9);
       EXPECT_LE(state, 1e-8);
+      EXPECT_EQ(several.correct, one.correct);
+      EXPECT_LE(Distance(several.inferred, one.inferred), 1e-8);
       EXPECT_EQ(draw.OneIn(3) ? RunNull(plan, 4, {network.batches[0], 1}) : "", "");
       table.Note(drawn.name + ", " + network.kind, devices, losses, state);
       configurations++;

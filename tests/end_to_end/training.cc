@@ -169,6 +169,25 @@ double Training::Evaluate(int64_t first, int64_t n) {
 
 double Training::Correct() { return Number("eval", "correct"); }
 
+std::vector<double> Training::Infer(int64_t first, int64_t n) {
+  std::string failure = TryProgram("infer", first, n);
+  if (!failure.empty()) throw std::runtime_error(failure);
+  const int program = dp_session_find(session_, "infer");
+  std::set<std::string> outputs;
+  for (size_t r = 0; r < plan_->n_roles; r++) {
+    const Dp__Program *p = plan_->roles[r]->programs[program];
+    for (size_t i = 0; i < p->n_outputs; i++) outputs.insert(p->outputs[i]->name);
+  }
+  std::vector<double> numbers;
+  for (const std::string &name : outputs) {
+    dp_type type;
+    const char *at = static_cast<const char *>(dp_session_output(session_, program, name.c_str(), &type));
+    for (int64_t e = 0; e < dp_shape_count(&type.shape, n); e++, at += dp_type_bytes(type.dtype))
+      numbers.push_back(dp_element_get(type.dtype, at));
+  }
+  return numbers;
+}
+
 // ---- state ----------------------------------------------------------------------------------------------------------
 
 namespace {

@@ -45,6 +45,8 @@ class Training {
   std::vector<double> TrainAll(const std::vector<int64_t> &batches);
   double Evaluate(int64_t first, int64_t n);
   double Correct();  // of the last Evaluate
+  // The outputs of "infer", one after the other by name.
+  std::vector<double> Infer(int64_t first, int64_t n);
   // Runs a program once, in turns with either copy of the inputs; the failure, if any.
   std::string TryProgram(const std::string &program, int64_t first, int64_t n);
 
