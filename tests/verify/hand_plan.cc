@@ -99,9 +99,9 @@ ProgramWriter &ProgramWriter::Micro(uint32_t first, uint32_t count) {
   const dp_value *v = graph_->values[t->value];
   dp_mesh mesh;
   dp_placement placements[DP_MAX_MESH] = {};
-  if (dp_proto_to_mesh(plan_->n_mesh, plan_->mesh, &mesh) ||
-      dp_proto_to_placements(t->n_placements, t->placements, &v->type.shape, &mesh, placements))
-    throw std::runtime_error("placements");
+  if (dp_proto_to_mesh(plan_->n_mesh, plan_->mesh, &mesh)) throw std::runtime_error("mesh");
+  for (size_t i = 0; i < t->n_placements; i++)
+    if (dp_proto_to_placement(t->placements[i], &placements[i])) throw std::runtime_error("placement");
   t->micro = New(arena_, dp__micro_set__init);
   t->micro->first = first;
   t->micro->count = count;
