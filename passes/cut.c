@@ -33,8 +33,6 @@ typedef struct {
   int32_t *place;  // by node: in the line, -1: none
 } cutting;
 
-static const dp_value *operand(const dp_node *node, int k) { return node->inputs[k]; }
-
 static bool is_trained(const dp_model *model, const dp_value *v) {
   if (v->persistent < 0 || !dp_type_is_float(v->type.dtype)) return false;
   return model->persistents[v->persistent].kind == DP_PARAMETER && !model->persistents[v->persistent].frozen;
@@ -51,7 +49,7 @@ static void find_dependent(const cutting *c) {
     bool trains = false;
     c->depends[i] = c->stages[i] >= 0;
     for (int k = 0; k < node->n_inputs; k++) {
-      const dp_value *v = operand(node, k);
+      const dp_value *v = node->inputs[k];
       if (!v) continue;
       trains |= c->trains[v->id];
       c->depends[i] |= v->persistent >= 0 || (v->producer && c->depends[v->producer->id]);
@@ -69,7 +67,7 @@ static int32_t *find_anchors(const cutting *c) {
   for (int32_t i = n; i-- > 0;) {
     if (anchor[i] == n) anchor[i] = i;  // nobody of weight
     for (int k = 0; k < c->main->nodes[i]->n_inputs && c->weights.alive[i]; k++) {
-      const dp_value *v = operand(c->main->nodes[i], k);
+      const dp_value *v = c->main->nodes[i]->inputs[k];
       if (v && v->producer && !c->depends[v->producer->id] && anchor[i] < anchor[v->producer->id])
         anchor[v->producer->id] = anchor[i];
     }
@@ -83,7 +81,7 @@ static dp_status find_least(const cutting *c, int32_t *least) {
     const dp_node *node = c->main->nodes[i];
     least[i] = 0;
     for (int k = 0; k < node->n_inputs; k++) {
-      const dp_value *v = operand(node, k);
+      const dp_value *v = node->inputs[k];
       if (!v || !v->producer || least[v->producer->id] <= least[i]) continue;
       least[i] = least[v->producer->id];
       if (c->stages[i] < 0 || c->stages[i] >= least[i]) continue;
@@ -136,7 +134,7 @@ static void find_span(const cutting *c, int32_t *first, int32_t *last) {
   for (int32_t i = 0; i < c->n; i++) {
     const dp_node *node = c->main->nodes[c->line[i]];
     for (int k = 0; k < node->n_inputs; k++) {
-      const dp_value *v = operand(node, k);
+      const dp_value *v = node->inputs[k];
       if (!v) continue;
       if (first[v->id] < 0 && is_trained(c->main->model, v)) first[v->id] = i;
       last[v->id] = i;
@@ -187,16 +185,19 @@ static void find_bounds(const cutting *c, int32_t *lowest, int32_t *highest) {
   for (int s = 1; s <= c->n_stages; s++) lowest[s] = (int32_t)dp_max_i64(lowest[s], lowest[s - 1]);
 }
 
+static dp_status refuse_count(int stages, int32_t nodes) {
+  return dp_fail(EX_CONFIG,
+                 "the mesh has %d stages, and each needs a node; the model has %d, so that --mesh=pipe=%d would do",
+                 stages, nodes, nodes);
+}
+
 static dp_status search(cutting *c, int32_t *starts) {
   const int p = c->n_stages;
   const dp_options *o = c->compile->options;
   const int64_t m = dp_mesh_microbatches(&c->main->model->mesh),
                 limit = o->stage_bytes ? o->stage_bytes : o->memory_bytes;
   const bool all = o->schedule && !strcmp(o->schedule, "gpipe");
-  if (c->n < p)
-    return dp_fail(EX_CONFIG,
-                   "the mesh has %d stages, and each needs a node; the model has %d, so that --mesh=pipe=%d would do",
-                   p, c->n, c->n);
+  if (c->n < p) return refuse_count(p, c->n);
   dp_cut_line line = {.n = c->n,
                       .time = in_line(c, c->weights.time),
                       .kept = in_line(c, c->weights.kept),
@@ -221,7 +222,7 @@ static void place_rest(const cutting *c) {
   const dp_graph *main = c->main;
   for (int32_t i = main->n_nodes; i-- > 0;)
     for (int k = 0; k < main->nodes[i]->n_inputs && c->stages[i] >= 0; k++) {
-      const dp_value *v = operand(main->nodes[i], k);
+      const dp_value *v = main->nodes[i]->inputs[k];
       if (!v || !v->producer || !c->weights.folded[v->producer->id]) continue;
       int *stage = &c->stages[v->producer->id];
       if (*stage < 0 || *stage > c->stages[i]) *stage = c->stages[i];
@@ -230,7 +231,7 @@ static void place_rest(const cutting *c) {
     if (c->stages[i] >= 0) continue;
     c->stages[i] = 0;
     for (int k = 0; k < main->nodes[i]->n_inputs; k++) {
-      const dp_value *v = operand(main->nodes[i], k);
+      const dp_value *v = main->nodes[i]->inputs[k];
       if (v && v->producer && c->stages[v->producer->id] > c->stages[i]) c->stages[i] = c->stages[v->producer->id];
     }
   }
@@ -254,6 +255,7 @@ static dp_status cut(void *arg) {
 }
 
 static dp_status find_stages(cutting *c) {
+  if (c->main->n_nodes < c->n_stages) return refuse_count(c->n_stages, c->main->n_nodes);
   if (dp_strategy_is(c->compile->options, "manual")) return dp_cut_user_complete(c->compile, c->main, c->stages);
   DP_TRY(dp_cut_weigh(c->compile, c->main, c->stages, &c->weights));
   c->arena = dp_arena_create(0);

@@ -23,8 +23,8 @@ static dp_status read_node(const dp_mesh *mesh, const dp_node *node, int *stage)
   if (*stage < p) return DP_OK;
   return dp_fail(
       EX_CONFIG,
-      "node '%s' is annotated with %s=%d, but the mesh has %lld %s, counted from 0; an axis pipe=%d would do",
-      node->name, word, *stage, (long long)p, p == 1 ? "stage" : "stages", *stage + 1);
+      "node '%s' is annotated with %s=%d, but the mesh has %lld %s, counted from 0; an axis pipe=%lld would do",
+      node->name, word, *stage, (long long)p, p == 1 ? "stage" : "stages", *stage + 1LL);
 }
 
 dp_status dp_cut_user_read(const dp_compile *compile, const dp_graph *main, int *stages) {
