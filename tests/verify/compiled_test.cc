@@ -132,11 +132,11 @@ struct Cut {
   int64_t microbatches;
   const char *schedule;
 };
-// mlp has no statistics of the whole batch, so it can be taken in micro-batches.
+// mlp has no statistics of the whole batch: it can be taken in micro-batches.
 const Cut kCuts[] = {
     {"mlp.dpt", {{"pipe", 2}}, 1, nullptr}, {"mlp.dpt", {{"pipe", 2}}, 3, "1f1b"},
     {"mlp.dpt", {{"pipe", 3}}, 4, "gpipe"}, {"mlp.dpt", {{"data", 2}, {"pipe", 2}}, 2, "1f1b"},
-    {"mlp.dpt", {{"data", 2}}, 3, nullptr}, {"digits_cnn.dpt", {{"pipe", 3}, {"tensor", 2}}, 0, nullptr},
+    {"mlp.dpt", {{"data", 2}}, 3, nullptr}, {"mlp.dpt", {{"pipe", 2}, {"tensor", 2}}, 2, nullptr},
 };
 
 class CompiledStages : public testing::TestWithParam<Cut> {
