@@ -91,13 +91,22 @@ static bool same_operand(const dp_kernel_operand *a, const dp_kernel_operand *b)
          !memcmp(a->local.hi, b->local.hi, bytes);
 }
 
-// Of one instruction.
-static bool same_spec(const dp_kernel_spec *a, const dp_kernel_spec *b) {
+// Both are of one instruction.
+static bool same_spec(const dp_unit_spec *a, const dp_kernel_spec *b) {
   for (int i = 0; i < a->n_inputs; i++)
-    if (!same_operand(&a->inputs[i], &b->inputs[i])) return false;
+    if (!same_operand(&a->operands[i], &b->inputs[i])) return false;
   for (int i = 0; i < a->n_outputs; i++)
-    if (!same_operand(&a->outputs[i], &b->outputs[i])) return false;
+    if (!same_operand(&a->operands[a->n_inputs + i], &b->outputs[i])) return false;
   return true;
+}
+
+static const dp_unit_spec *keep_spec(dp_arena *arena, const dp_kernel_spec *spec) {
+  size_t n = (size_t)spec->n_inputs, m = (size_t)spec->n_outputs;
+  dp_kernel_operand *operands = dp_alloc_n(arena, n + m, sizeof *operands);
+  memcpy(operands, spec->inputs, n * sizeof *operands);
+  memcpy(operands + n, spec->outputs, m * sizeof *operands);
+  const dp_unit_spec kept = {spec->node, spec->n_inputs, spec->n_outputs, spec->threads, operands};
+  return dp_memdup(arena, &kept, sizeof kept);
 }
 
 dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
@@ -105,7 +114,7 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   DP_TRY(find_kernel(b, node, unit));
   dp_kernel_spec here = {.op = node->op, .node = node, .threads = in->threads ? (int)in->threads : 1}, *spec = &here;
   bind_operands(b, unit, spec);
-  if (!b->last || !same_spec(b->last, spec)) b->last = dp_memdup(b->arena, spec, sizeof *spec);
+  if (!b->last || !same_spec(b->last, spec)) b->last = keep_spec(b->arena, spec);
   unit->spec = b->last;
   if (!dp_kernel_takes(unit->kernel, spec) || (unit->kernel->match && !unit->kernel->match(spec)))
     return dp_fail(EX_DATAERR, "kernel %s does not take the operands that the plan gives it", in->kernel);

@@ -16,7 +16,7 @@ typedef struct {
   const Dp__Program *program;
   const dp_graph *graph;
   int64_t n;
-  const dp_kernel_spec *last;  // of the instruction at hand, on the device before; devices with equal parts share one
+  const dp_unit_spec *last;  // of the instruction at hand, on the device before; devices with equal parts share one
 } dp_bind;
 
 // Everything that follows takes for granted that this holds of the part's tensors: their micro-batches are of the mesh.

@@ -225,6 +225,29 @@ void dp_bound_release(dp_bound *bound) {
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
+// Of an operand that is absent no more is looked at than this.
+static void unpack(dp_kernel_operand *to, const dp_kernel_operand *from, int count) {
+  memcpy(to, from, (size_t)count * sizeof *to);
+  for (int i = count; i < DP_MAX_OPERANDS; i++) {
+    to[i].present = false;
+    to[i].dtype = DP_NO_TYPE;
+    to[i].local.rank = 0;
+  }
+}
+
+static dp_status run_kernel(const dp_unit *unit, int part, int parts) {
+  const dp_unit_spec *kept = unit->spec;
+  dp_kernel_spec spec;
+  spec.op = kept->node->op;
+  spec.node = kept->node;
+  spec.n_inputs = kept->n_inputs;
+  spec.n_outputs = kept->n_outputs;
+  spec.threads = kept->threads;
+  unpack(spec.inputs, kept->operands, kept->n_inputs);
+  unpack(spec.outputs, kept->operands + kept->n_inputs, kept->n_outputs);
+  return unit->kernel->run(&spec, unit->state, unit->in, unit->out, unit->scratch, part, parts);
+}
+
 dp_status dp_bound_run(void *context, int index, int part, int parts) {
   const dp_bound *bound = context;
   const dp_unit *unit = &bound->units[index];
@@ -234,7 +257,7 @@ dp_status dp_bound_run(void *context, int index, int part, int parts) {
   if (backend->enter) DP_TRY(backend->enter(binding->watch, unit->ranges, unit->n_ranges, parts));
   dp_status status = DP_OK;
   if (backend->computes && unit->kernel)
-    status = unit->kernel->run(unit->spec, unit->state, unit->in, unit->out, unit->scratch, part, parts);
+    status = run_kernel(unit, part, parts);
   else if (backend->computes && unit->transfer)
     dp_transfer_run(unit->transfer, bound->slot, part);
   if (backend->leave) backend->leave(binding->watch, unit->ranges, unit->n_ranges);

@@ -34,6 +34,13 @@ typedef struct {
   int stream_index;
 } dp_step_at;
 
+// A dp_kernel_spec without the operands that the instruction has not, which are most of one.
+typedef struct {
+  const dp_node *node;  // carries the attributes
+  int n_inputs, n_outputs, threads;
+  const dp_kernel_operand *operands;  // (n_inputs + n_outputs)
+} dp_unit_spec;
+
 // An instruction on one device, a collective on the devices of its group (in rank order), or a transfer between two
 // devices: the sender and the receiver, each with an instruction of its own.
 typedef struct {
@@ -45,7 +52,7 @@ typedef struct {
   int *devices;
   // A kernel
   const dp_kernel *kernel;
-  const dp_kernel_spec *spec;
+  const dp_unit_spec *spec;
   void *state;
   const void *in[DP_MAX_OPERANDS];
   void *out[DP_MAX_OPERANDS], *scratch;
