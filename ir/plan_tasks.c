@@ -111,6 +111,7 @@ double dp_plan_tasks_run(dp_arena *arena, const dp_plan_steps *steps, double *su
              dp_alloc_n(arena, n, sizeof *t.begin),
              dp_alloc_n(arena, 2 * n, sizeof *t.seen)};
   divide(arena, &t, sums);
+  if (steps->plan->n_roles == 1) return sums[0];  // one stage waits for no other, and its tasks may overlap
   edges e = turn_round(arena, &t);
   uint32_t *ready = dp_alloc_n(arena, n, sizeof *ready), count = 0, units = 0;
   double last = 0;

@@ -134,12 +134,24 @@ static void make_items(dp_roles *r) {
 
 // ---- the pass -------------------------------------------------------------------------------------------------------
 
-// One stage: the same nodes, in order. Transfers from the host come where they are first needed.
+void dp_roles_wait(dp_node *node, dp_node *before) {
+  dp_graph *graph = node->graph;
+  if (before->signal < 0) before->signal = graph->n_events++;
+  for (int i = 0; i < node->n_waits; i++)
+    if (node->waits[i] == before->signal) return;
+  DP_PUSH(graph->arena, node->waits, node->n_waits, before->signal);
+}
+
+// One stage: the same nodes, in order. Transfers from the host come where they are first needed, and wait for the first node
+// of the run before.
 static void reorder(const dp_roles *r) {
   dp_node **nodes = dp_alloc_n(r->graph->arena, (size_t)r->graph->n_nodes + 1, sizeof *nodes);
   int32_t n = 0;
   for (int32_t i = 0; i <= r->n_order; i++) {
-    for (const dp_roles_arrival *a = r->arrivals[i]; a; a = a->next) nodes[n++] = r->items[a->item].node;
+    for (const dp_roles_arrival *a = r->arrivals[i]; a; a = a->next) {
+      nodes[n++] = r->items[a->item].node;
+      if (a->run > 0) dp_roles_wait(nodes[n - 1], r->items[r->order[r->runs->places[a->run - 1]]].node);
+    }
     if (i < r->n_order) nodes[n++] = r->items[r->order[i]].node;
   }
   for (int32_t i = 0; i < r->n_items; i++)  // what nothing uses

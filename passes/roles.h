@@ -52,6 +52,8 @@ typedef struct {
 int32_t dp_roles_item_of(const dp_roles *roles, const dp_value *value, int stage);
 // The stage from which `stage` has an operand: itself, or another.
 int dp_roles_source(const dp_roles *roles, const dp_value *value, int stage);
+// Has a node wait for an event of one that comes before it.
+void dp_roles_wait(dp_node *node, dp_node *before);
 // Whether the stage has the persistent value.
 bool dp_roles_is_home(const dp_persistent *persistent, int stage);
 

@@ -61,20 +61,12 @@ static dp_value *operand(work *w, dp_value *v, int stage) {
 
 // ---- events ---------------------------------------------------------------------------------------------------------
 
-static void wait_for(dp_node *node, dp_node *before) {
-  dp_graph *graph = node->graph;
-  if (before->signal < 0) before->signal = graph->n_events++;
-  for (int i = 0; i < node->n_waits; i++)
-    if (node->waits[i] == before->signal) return;
-  DP_PUSH(graph->arena, node->waits, node->n_waits, before->signal);
-}
-
 static void wait_for_run(const work *w, dp_node *node, int stage, int run) {
-  if (run >= 0) wait_for(node, w->nodes[w->r->order[w->r->runs[stage].places[run]]]);
+  if (run >= 0) dp_roles_wait(node, w->nodes[w->r->order[w->r->runs[stage].places[run]]]);
 }
 
 static void wait_for_sends(const work *w, dp_node *node, int stage, int count) {
-  if (count > 0) wait_for(node, w->sends[stage].nodes[count - 1]);
+  if (count > 0) dp_roles_wait(node, w->sends[stage].nodes[count - 1]);
 }
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------

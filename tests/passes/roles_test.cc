@@ -370,6 +370,18 @@ size_t GatheredAtOnce(const dp_graph *graph) {
   return most;
 }
 
+TEST(Memory, OfOneStageIsThatOfOneMicroBatch) {
+  std::map<int, uint64_t> tops;
+  for (int m : {4, 8, 64}) {
+    Compiled c(Layers(12, false, false, 1),
+               "strategy=single threads=1 microbatches=" + std::to_string(m) + " batch=" + std::to_string(8 * m));
+    ExpectSound(c);
+    tops[m] = Transients(c.Stages("train")[0]);
+  }
+  EXPECT_EQ(tops[8], tops[4]);
+  EXPECT_LE(double(tops[64]), 1.05 * double(tops[4]));
+}
+
 TEST(Memory, HoldsGatheredParametersOfTheLayerAtWorkAndTheNext) {
   for (const std::string mesh : {"data:2", "data:2,pipe:2", "data:2,pipe:2,tensor:2"})
     for (const std::string m : {"2", "8"}) {
