@@ -2,7 +2,7 @@
 // do not find equivalent the checker must reject, naming the place and a rule that the table allows.
 //
 // CAMPAIGN_CASES in the environment: how many in place of 5,000 (with DP_FULL set 25,000). CAMPAIGN_VERBOSE: what each was
-// and what was said of it.
+// and what was said of it. CAMPAIGN_DAMAGE: only those whose name begins so. CAMPAIGN_FIRST: not those before.
 // CAMPAIGN_BLIND: that many damages for each rule, of a checker that does not see it: the oracles must find what passes.
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -97,8 +97,9 @@ size_t RunBatch(const Kinds &kinds, size_t first, size_t end, std::vector<Record
   waitpid(child, &status, 0);
   EXPECT_TRUE(!WIFEXITED(status) || !WEXITSTATUS(status));
   if (next == end) return end;
-  // The case that it fell at is one that cannot be carried out.
+  // The case that it fell at is one that cannot be carried out; or one before it left the process unfit: begin anew with it.
   Record &fell = (*records)[next];
+  if (!fell.made && next > first) return next;
   EXPECT_TRUE(fell.made || blind_to) << "case " << next << " ends its process before it is judged";
   snprintf(fell.detail + strlen(fell.detail), sizeof fell.detail - strlen(fell.detail), "; oracle: ended by signal %d",
            WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -108,7 +109,8 @@ size_t RunBatch(const Kinds &kinds, size_t first, size_t end, std::vector<Record
 std::vector<Record> RunAll(const Kinds &kinds, size_t cases) {
   std::vector<Record> records(cases);
   Families();
-  for (size_t at = 0; at < cases;) at = RunBatch(kinds, at, std::min(cases, at + kBatch), &records);
+  for (size_t at = Number("CAMPAIGN_FIRST", 0); at < cases;)
+    at = RunBatch(kinds, at, std::min(cases, at + kBatch), &records);
   return records;
 }
 
@@ -130,8 +132,10 @@ struct Figures {
 
 TEST(Campaign, WhatIsNotEquivalentIsRejected) {
   const size_t cases = Number("CAMPAIGN_CASES", getenv("DP_FULL") ? 5 * kCases : kCases);
+  const char *asked = getenv("CAMPAIGN_DAMAGE");
   Kinds kinds;
-  for (const Damage &damage : Damages()) kinds.push_back(&damage);
+  for (const Damage &damage : Damages())
+    if (!asked || !strncmp(damage.name, asked, strlen(asked))) kinds.push_back(&damage);
   const std::vector<Record> records = RunAll(kinds, cases);
   std::map<std::string, Figures> figures;
   Figures all;
@@ -159,10 +163,10 @@ TEST(Campaign, WhatIsNotEquivalentIsRejected) {
   printf("%-22s %6s %9s %9s %12s %12s\n", "damage", "made", "excluded", "rejected", "class right", "instruction");
   for (const auto &f : figures) f.second.Print(f.first);
   all.Print("all");
-  for (const Damage &damage : Damages())
-    EXPECT_TRUE(cases < 20 * Damages().size() || figures[damage.name].rejected) << damage.name;
+  for (const Damage *damage : kinds)
+    EXPECT_TRUE(cases < 20 * kinds.size() || figures[damage->name].rejected) << damage->name;
   EXPECT_GE(all.made, static_cast<int>(cases * 99 / 100));
-  EXPECT_LE(all.excluded * 5, all.made);
+  EXPECT_TRUE(asked || all.excluded * 5 <= all.made);
   EXPECT_GE(all.right * 100, all.rejected * 95);
 }
 

@@ -1,5 +1,6 @@
 // Damages of order: waits, signals, streams; and the table of all. See damage.h; those of memory and meaning are in
-// damage_memory.cc, damage_meaning.cc, damage_split.cc and damage_pipe.cc.
+// damage_memory.cc, damage_meaning.cc, damage_split.cc, damage_pipe.cc and
+// damage_field.cc.
 #include "tests/verify/campaign/damage.h"
 
 #include "tests/verify/campaign/damage_kinds.h"
@@ -277,6 +278,8 @@ const std::vector<Damage> &Damages() {
       {"stage.update", StageUpdate, kStageUpdate},
       {"stage.input", StageInput, "MEANING.INPUT"},
       {"stage.output", StageOutput, "MEANING.OUTPUT MEANING.UNDEFINED"},
+      {"field.other", FieldOther, "*", true},
+      {"field.swapped", FieldSwapped, "*", true},
   };
   return damages;
 }

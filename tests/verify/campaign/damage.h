@@ -12,7 +12,7 @@ namespace dp_test {
 struct Damage {
   const char *name;         // "wait.missing": class and kind
   bool (*make)(Edit &e);    // at a random place; false: the plan has none to damage so, and may be half changed
-  const char *rules;        // that it may break, apart by spaces
+  const char *rules;        // that it may break, apart by spaces; "*": any
   bool whole_plan = false;  // what it changes is not of one program
 };
 

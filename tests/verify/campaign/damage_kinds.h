@@ -87,6 +87,10 @@ bool StageUpdate(Edit &e);
 bool StageInput(Edit &e);
 bool StageOutput(Edit &e);
 
+// damage_field.cc
+bool FieldOther(Edit &e);
+bool FieldSwapped(Edit &e);
+
 }  // namespace dp_test
 
 #endif
