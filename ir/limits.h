@@ -6,11 +6,12 @@
 enum {
   DP_LIMIT_NODES = 4 << 20,    // of one graph
   DP_LIMIT_VALUES = 8 << 20,   // of one graph
-  DP_LIMIT_GRAPHS = 64,        // of one model
+  DP_LIMIT_GRAPHS = 1 << 14,   // of one model: after the pass roles, each program on each stage
   DP_LIMIT_OUTPUTS = 4096,     // of one graph
   DP_LIMIT_DEVICES = 1 << 24,  // of a mesh
   // Plans (docs/plan.md).
   DP_LIMIT_PERSISTENTS = 4 << 20,
+  DP_LIMIT_LOGICAL = 64,  // graphs of a plan
   DP_LIMIT_ROLES = 4096,
   DP_LIMIT_HOMES = 16 << 20,        // of persistent values, on each stage that has it
   DP_LIMIT_PROGRAMS = 64,           // of a role

@@ -40,9 +40,9 @@ static dp_status check_head(dp_fault *fault, const Dp__Plan *plan) {
                         INT32_MAX);
   if (plan->precision != DP_NO_TYPE && plan->precision != DP_FLOAT32 && plan->precision != DP_FLOAT64)
     return dp_rule_fail(fault, DP_RULE_FORM_NAME, "precision %d is unknown", plan->precision);
-  if (plan->n_graphs > DP_LIMIT_GRAPHS || plan->n_persistents > DP_LIMIT_PERSISTENTS)
+  if (plan->n_graphs > DP_LIMIT_LOGICAL || plan->n_persistents > DP_LIMIT_PERSISTENTS)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu graphs, %zu persistent values; at most %d and %d are taken",
-                        plan->n_graphs, plan->n_persistents, DP_LIMIT_GRAPHS, DP_LIMIT_PERSISTENTS);
+                        plan->n_graphs, plan->n_persistents, DP_LIMIT_LOGICAL, DP_LIMIT_PERSISTENTS);
   for (size_t i = 0; i < plan->n_graphs; i++)
     for (size_t k = 0; k < i; k++)
       if (!strcmp(plan->graphs[i]->name, plan->graphs[k]->name))

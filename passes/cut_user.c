@@ -89,6 +89,18 @@ static dp_status check_direction(const dp_compile *compile, const dp_graph *main
   return DP_OK;
 }
 
+// Says which stages have no node, neighbours together.
+static void note_unused(const dp_compile *compile, const bool *used, int64_t p) {
+  for (int64_t s = 0, end; s < p; s = end + 1) {
+    for (end = s; end < p && !used[end];) end++;
+    if (end == s + 1)
+      dp_pipeline_note(compile, "no node is on stage %lld: its devices have nothing to do", (long long)s);
+    else if (end > s)
+      dp_pipeline_note(compile, "no node is on stages %lld to %lld: their devices have nothing to do", (long long)s,
+                       (long long)end - 1);
+  }
+}
+
 dp_status dp_cut_user_complete(const dp_compile *compile, const dp_graph *main, int *stages) {
   const int64_t p = dp_mesh_stages(&main->model->mesh);
   bool *used = dp_alloc_n(main->arena, (size_t)p, sizeof *used), any = false;
@@ -101,7 +113,6 @@ dp_status dp_cut_user_complete(const dp_compile *compile, const dp_graph *main, 
         (long long)p);
   complete(main, stages);
   for (int32_t i = 0; i < main->n_nodes; i++) used[stages[i]] = true;
-  for (int64_t s = 0; s < p; s++)
-    if (!used[s]) dp_pipeline_note(compile, "no node is on stage %lld: its devices have nothing to do", (long long)s);
+  note_unused(compile, used, p);
   return check_direction(compile, main, stages);
 }

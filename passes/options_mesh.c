@@ -22,6 +22,9 @@ static dp_status check_axes(const dp_mesh *mesh, const char *whose, int code) {
     if (axis->size < 1 || axis->size > MAX_DEVICES || (devices *= axis->size) > MAX_DEVICES)
       return dp_fail(code, "%s: axis '%s' has size %lld; meshes of 1 to %d devices are supported", whose, axis->name,
                      (long long)axis->size, MAX_DEVICES);
+    if (dp_mesh_is_staged(axis) && axis->size > DP_LIMIT_ROLES)
+      return dp_fail(code, "%s: axis 'pipe' has size %lld; a pipeline has at most %d stages", whose,
+                     (long long)axis->size, DP_LIMIT_ROLES);
     for (int k = 0; k < i; k++)
       if (!strcmp(mesh->axes[k].name, axis->name))
         return dp_fail(code, "%s: axis '%s' is given twice", whose, axis->name);

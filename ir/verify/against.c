@@ -131,6 +131,23 @@ static const dp_value *behind_identities(const dp_value *v) {
   return v;
 }
 
+static const dp_attr *attr_of(const dp_node *node, const char *name) {
+  for (int i = 0; i < node->n_attrs; i++)
+    if (!strcmp(node->attrs[i].name, name)) return &node->attrs[i];
+  return NULL;
+}
+
+// The first attribute of x that y has not alike; NULL: none, or they are not results of one operator.
+static const char *other_attr(const dp_value *x, const dp_value *y) {
+  if (!x || !y || x->kind != DP_VALUE_RESULT || y->kind != DP_VALUE_RESULT) return NULL;
+  const dp_node *a = x->producer, *b = y->producer;
+  for (int i = 0; a->op == b->op && i < a->n_attrs; i++) {
+    const dp_attr *other = attr_of(b, a->attrs[i].name);
+    if (!other || !dp_attr_equal(&a->attrs[i], other)) return a->attrs[i].name;
+  }
+  return NULL;
+}
+
 // Goes down to the first operands that differ, as long as the operators are the same.
 static dp_status part(dp_arena *arena, XXH3_state_t *state, const char *program, const char *what, const hashed *a,
                       const dp_value *x, const hashed *b, const dp_value *y) {
@@ -145,8 +162,11 @@ static dp_status part(dp_arena *arena, XXH3_state_t *state, const char *program,
     x = behind_identities(of_x->inputs[k]);
     y = behind_identities(of_y->inputs[k]);
   }
-  return dp_fail(EX_DATAERR, "program %s, %s: the plan has %s where the model has %s", program, what, text_of(arena, x),
-                 text_of(arena, y));
+  const char *attr = other_attr(x, y);
+  if (!attr) attr = other_attr(y, x);
+  return dp_fail(EX_DATAERR, "program %s, %s: the plan has %s where the model has %s%s%s%s", program, what,
+                 text_of(arena, x), text_of(arena, y), attr ? " with another '" : "", attr ? attr : "",
+                 attr ? "'" : "");
 }
 
 // ---- programs -------------------------------------------------------------------------------------------------------

@@ -61,8 +61,43 @@ const char kMesh[] = R"dpt(model placed {
 }
 )dpt";
 
+// Stages with a skip, tied weights and an input that two of them use; its device forms have Send, Recv and Accumulate.
+const char kStages[] = R"dpt(model stages {
+  loss "softmax_cross_entropy(y,label)"
+  parameter w: float32[3,3] = uniform(-1,1)
+  parameter v: float32[2,3] = uniform(-1,1)
+  input x: float32[N,3]
+  h = MatMul(x, w) [stage=0]
+  r = Relu(h) [stage=0, shard=(data=0)]
+  s = MatMul(r, w) [stage=1]
+  t = Add(s, x) [stage=1]
+  u = Add(t, h) [stage=1]
+  y = Gemm(u, v) {transB=1} [stage=1]
+  output y
+  output r
+}
+)dpt";
+
+// kStages after the pass `stop`, on each device.
+std::string Staged(const char *stop) {
+  Arena arena;
+  Dp__Plan *plan;
+  dp_options options = {};
+  options.mesh = {2, {{"data", 2}, {"pipe", 2}}};
+  options.batch = 5;
+  options.microbatches = 2;
+  options.threads = 1;
+  options.optimizer = "sgd(lr=0.1,momentum=0.9)";
+  options.target = &dp_target_cpu;
+  options.stop_after = stop;
+  dp_model *model = Parsed(arena, kStages);
+  Must(dp_pipeline_run(model, &options, &plan));
+  return dp_test::Print(model);
+}
+
 std::vector<std::string> Texts() {
-  std::vector<std::string> texts = {kSmall, kMesh, dp_test::kSource, dp_test::kDeviceForm};
+  std::vector<std::string> texts = {kSmall, kMesh, kStages, dp_test::kSource, dp_test::kDeviceForm};
+  for (const char *stop : {"stages", "place", "unroll", "roles", "memory"}) texts.push_back(Staged(stop));
   for (const dp_test::Case &c : dp_test::AllCases(false)) {
     dp_test::Built built(c);
     for (int k = 0; k < built.node->n_outputs; k++)
@@ -152,6 +187,8 @@ void Plans() {
       "  y = Gemm(h, v) {transB=1}\n  output y\n}\n";
   Plan(stages, {{"pipe", 2}}, "sgd(lr=0.1)", 2);
   Plan(stages, {{"data", 2}, {"pipe", 2}}, "sgd(lr=0.1,momentum=0.9)", 3);
+  Plan(stages, {{"data", 1}}, "sgd(lr=0.1)", 5);
+  Plan(kStages, {{"data", 2}, {"pipe", 2}}, "adam(lr=0.1,clip_norm=1)", 2);
 }
 
 void Weights() {

@@ -428,6 +428,22 @@ TEST(Roles, RandomNetworksOnRandomMeshes) {
   }
 }
 
+// Each stage has its graphs, and what is printed is read back.
+TEST(Roles, ManyStagesAreReadBack) {
+  for (const char *last : {"40", "999"}) {
+    Compiled c(std::string("model m {\n  loss \"mse(y,t)\"\n  optimizer \"sgd(lr=0.1)\"\n  input x: float32[N,4]\n"
+                           "  parameter w: float32[4,4] = kaiming_uniform()\n  h = MatMul(x, w) [stage=0]\n"
+                           "  y = Tanh(h) [stage=") +
+                   last + "]\n  output y\n}\n",
+               "strategy=manual batch=8 threads=1");
+    ASSERT_EQ(c.failure, "") << last;
+    const std::string text = Print(c.model);
+    dp_model *again;
+    ASSERT_EQ(Parse(c.arena, text, &again), "") << last;
+    EXPECT_TRUE(Print(again) == text) << last;
+  }
+}
+
 TEST(Roles, ADeepTransformerIsQuick) {
   std::clock_t begin = std::clock();
   Compiled c(Gpt(96, 16, 2),

@@ -123,6 +123,11 @@ TEST_F(Dpc, AgainstAModel) {
   ASSERT_NE(at, std::string::npos);
   changed.replace(at, 16, "uniform(-1,1) // ");
   Refused("dpc verify " + plan + " --against=" + Write("first.dpt", changed), 65, {"first.dpt", "other values"});
+  changed = other;
+  at = changed.find("transB=1");
+  ASSERT_NE(at, std::string::npos);
+  changed.replace(at, 8, "transB=1, alpha=2");
+  Refused("dpc verify " + plan + " --against=" + Write("scaled.dpt", changed), 65, {"with another 'alpha'"});
   Refused("dpc verify " + plan + " --against=examples/digits_cnn.dpt", 65, {"digits_cnn.dpt"});
   Refused("dpc verify " + plan + " --against=" + File("absent.dpt"), 66, {"absent.dpt"});
 }
