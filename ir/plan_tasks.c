@@ -1,6 +1,7 @@
 // See plan_tasks.h. Steps of a task stand together on the stream that computes, with others between them that belong to no
-// micro-batch or to an earlier one; these are taken for steps of the task too. All other steps are by themselves and take no
-// time.
+// micro-batch or to an earlier one; these are taken for steps of the task too. So are collectives of the same micro-batch, and
+// those of none that a step of the task is the first to use, as gathers of parameters are; on their stream they need not wait
+// for each other, as they take no time. All other steps are by themselves.
 #include "ir/plan_tasks.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@ typedef struct {
   double *ns;          // (units)
   uint32_t *missing;   // (units)
   double *begin;       // (units)
-  uint32_t *seen;      // (micro-batches, forward and backward) in which stream last, by the stream's first step plus 1
+  uint32_t *task;      // (micro-batches, forward and backward) the task of the role at hand, by its first step, plus 1
 } tasks;
 
 // There are no more micro-batches than steps in a plan that holds.
@@ -27,15 +28,38 @@ static void divide_stream(tasks *t, uint32_t first, uint32_t end, bool stage_bac
   for (uint32_t i = first; i < end; i++) {
     const dp_plan_step *step = &s->steps[i];
     if (!is_of_task(s, step)) continue;
-    uint32_t *seen = &t->seen[2 * (size_t)step->micro + step->backward];
-    if (*seen != first + 1) {
-      *seen = first + 1;
+    uint32_t *task = &t->task[2 * (size_t)step->micro + step->backward];
+    if (*task <= first) {
+      *task = i + 1;
       open = done = i;
       t->begin_of[i] = i + 1;
       t->ns[i] = step->backward ? 2 : trains && !stage_backs ? 3 : 1;
       *sum += t->ns[i];
     }
     for (; done <= i; done++) t->unit[done] = open;
+  }
+}
+
+static bool is_collective(const dp_plan_step *step) {
+  const Dp__Communication *c = step->in->communication;
+  return c && c->n_axes && !c->n_peer && strcmp(step->in->op, "Slice") && strcmp(step->in->op, "Accumulate");
+}
+
+// The steps of one role, from the first to the one before `end`, whose tasks are known. user: (tensors) room.
+static void join_collectives(tasks *t, uint32_t first, uint32_t end, uint32_t *user) {
+  const dp_plan_steps *s = t->steps;
+  for (uint32_t i = end; i-- > first;)
+    for (size_t k = 0; k < s->steps[i].in->n_inputs; k++)
+      if (s->steps[i].in->inputs[k] && dp_plan_step_computes(&s->steps[i])) user[s->steps[i].in->inputs[k] - 1] = i + 1;
+  for (uint32_t i = first; i < end; i++) {
+    const dp_plan_step *step = &s->steps[i];
+    if (!is_collective(step) || t->unit[i] != i) continue;
+    uint32_t own = 0;
+    if (step->micro >= 0 && (uint32_t)step->micro < s->n_steps)
+      own = t->task[2 * (size_t)step->micro + step->backward];
+    else if (step->in->outputs[0] && user[step->in->outputs[0] - 1])
+      own = t->unit[user[step->in->outputs[0] - 1] - 1] + 1;
+    if (own > first && t->begin_of[own - 1]) t->unit[i] = own - 1;
   }
 }
 
@@ -50,10 +74,13 @@ static void divide(dp_arena *arena, tasks *t, double *sums) {
     trains |= s->steps[i].backward;
   }
   memset(sums, 0, n_roles * sizeof *sums);
-  for (uint32_t i = 0, end; i < s->n_steps; i = end) {
+  for (uint32_t i = 0, begin = 0, end; i < s->n_steps; i = end) {
     const dp_plan_step *step = &s->steps[i];
     for (end = i; end < s->n_steps && s->steps[end].role == step->role && s->steps[end].stream == step->stream;) end++;
     divide_stream(t, i, end, backs[step->role], trains, &sums[step->role]);
+    if (end < s->n_steps && s->steps[end].role == step->role) continue;
+    join_collectives(t, begin, end, dp_alloc_n(arena, s->programs[step->role]->n_tensors + 1, sizeof *t->unit));
+    begin = end;
   }
 }
 
@@ -77,6 +104,13 @@ typedef struct {
   uint32_t *first, *step, *after;  // by unit: edges from its steps to steps of other units
 } edges;
 
+// Whether the k-th step before step i is before it in time, too.
+static bool counts(const tasks *t, uint32_t i, uint32_t k) {
+  const dp_plan_step *step = &t->steps->steps[i], *before = &t->steps->steps[t->steps->before[k]];
+  bool same_stream = before->role == step->role && before->stream == step->stream;
+  return t->unit[t->steps->before[k]] != t->unit[i] && !(same_stream && is_collective(step) && is_collective(before));
+}
+
 static edges turn_round(dp_arena *arena, tasks *t) {
   const dp_plan_steps *s = t->steps;
   uint32_t n = s->n_steps;
@@ -87,7 +121,7 @@ static edges turn_round(dp_arena *arena, tasks *t) {
     for (uint32_t i = 0; i < n; i++)
       for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
         uint32_t from = t->unit[s->before[k]];
-        if (from == t->unit[i]) continue;
+        if (!counts(t, i, k)) continue;
         if (!fill) {
           e.first[from + 2]++;
           t->missing[t->unit[i]]++;
@@ -109,7 +143,7 @@ double dp_plan_tasks_run(dp_arena *arena, const dp_plan_steps *steps, double *su
              dp_alloc_n(arena, n, sizeof *t.ns),
              dp_alloc_n(arena, n, sizeof *t.missing),
              dp_alloc_n(arena, n, sizeof *t.begin),
-             dp_alloc_n(arena, 2 * n, sizeof *t.seen)};
+             dp_alloc_n(arena, 2 * n, sizeof *t.task)};
   divide(arena, &t, sums);
   if (steps->plan->n_roles == 1) return sums[0];  // one stage waits for no other, and its tasks may overlap
   edges e = turn_round(arena, &t);

@@ -64,6 +64,20 @@ TEST_F(Stages, WaitAsTheFormulaSays) {
       }
 }
 
+// With other axes too, whose collectives stand between the steps of a task.
+TEST_F(Stages, WaitAsTheFormulaSaysWithOtherAxes) {
+  const std::string text = Perceptron(8);
+  for (const char *how : {"mesh=data:2,pipe:4 microbatches=6", "mesh=pipe:4,tensor:2 microbatches=6",
+                          "strategy=zero zero-stage=3 mesh=data:2,pipe:4 microbatches=6",
+                          "strategy=zero zero-stage=2 mesh=pipe:4,data:2 microbatches=6 schedule=gpipe",
+                          "strategy=zero zero-stage=3 mesh=data:2,pipe:4,tensor:2 microbatches=6"}) {
+    SCOPED_TRACE(how);
+    dp_plan_stages s = Measure(text, std::string("batch=24 ") + how);
+    EXPECT_NEAR(s.idle, 1.0 / 3, 1e-12);
+    for (int i = 0; i < 4; i++) EXPECT_LE(s.stages[i].in_flight, strstr(how, "gpipe") ? 6 : 4 - i);
+  }
+}
+
 // Two stages of one layer each: 256 bytes of weights and as many of momentum; 20 samples of 8 float32 go one way and their
 // gradients come back, 640 bytes. Of three micro-batches the largest has 7 samples, and each counts as much.
 TEST_F(Stages, HoldAndMoveWhatHandsWorkOut) {
