@@ -44,8 +44,9 @@ static dp_status write_trace(const dp_dprun *run) {
   DP_TRY(dp_session_trace_write(run->session, o->trace));
   DP_TRY(dp_session_trace_share(run->session, &shares));
   if (shares.collectives_ns && !o->quiet)
-    fprintf(stderr, "%s: %.1f ms of work on communication between devices, %.0f %% of it beside computation\n", o->trace,
-            (double)shares.collectives_ns * 1e-6, 100 * (double)shares.hidden_ns / (double)shares.collectives_ns);
+    fprintf(stderr, "%s: %.1f ms of work on communication between devices, %.0f %% of it beside computation\n",
+            o->trace, (double)shares.collectives_ns * 1e-6,
+            100 * (double)shares.hidden_ns / (double)shares.collectives_ns);
   return DP_OK;
 }
 
