@@ -143,6 +143,25 @@ TEST(Pipeline, TheSameBitsWithAnyNumberOfWorkers) {
   }
 }
 
+// A label that is no class, in the last micro-batch on stage 1: the step ends with the reason, and the next one runs.
+TEST(Pipeline, AKernelsFailureOnOneStageEndsTheStepOnAll) {
+  for (int workers : {1, 4}) {
+    StagePlan stages(4, 2, true);
+    Session session(stages.plan, Options(workers));
+    ASSERT_EQ(session.error, "");
+    std::vector<int64_t> label = Labels(8, kClasses, 0);
+    label[7] = 12;
+    session.Feed("train", "x", Samples(8 * kIn, 0));
+    session.Feed("train", "label", label);
+    std::string message = session.Run("train", 8);
+    EXPECT_EQ(message.substr(0, 4), "65: ");
+    EXPECT_NE(message.find("SoftmaxCrossEntropyLoss"), std::string::npos) << message;
+    Feed(&session, 8, 0);
+    EXPECT_EQ(session.Run("train", 8), "");
+    EXPECT_TRUE(std::isfinite(session.Number("train", "loss")));
+  }
+}
+
 // The plans that the checker's tests are about: a value on both stages, Relu, scores put side by side in infer.
 TEST(Pipeline, ThePlansOfTheCheckersTestsComputeTheSameInAnyNumberOfMicroBatches) {
   std::vector<float> expected;
