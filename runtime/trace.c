@@ -88,15 +88,28 @@ static dp_status put(writing *w, const char *text, int length) {
   return dp_file_writer_write(&w->file, text, (size_t)length);
 }
 
+enum { NAME_BYTES = 64 };
+
+// A name of the plan, which may be anything, as the text of a JSON string: other than plain characters become '_'.
+static const char *plain(const char *name, char text[NAME_BYTES]) {
+  size_t i = 0;
+  for (; name[i] && i + 1 < NAME_BYTES; i++) {
+    bool good = name[i] >= ' ' && name[i] <= '~' && name[i] != '"' && name[i] != '\\';
+    text[i] = good ? name[i] : '_';
+  }
+  text[i] = 0;
+  return text;
+}
+
 static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t begin_ns, int64_t end_ns) {
-  char text[512];
+  char text[512], program[NAME_BYTES];
   int length =
       snprintf(text, sizeof text,
-               ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%.100s\",\"cat\":\"%.100s\","
+               ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%.100s\",\"cat\":\"%s\","
                "\"args\":{"
                "\"run\":%llu",
                e->device, stream_of(e), (double)(begin_ns - w->start_ns) * 1e-3, (double)(end_ns - begin_ns) * 1e-3,
-               name, w->programs[e->slice.program], (unsigned long long)e->slice.run);
+               name, plain(w->programs[e->slice.program], program), (unsigned long long)e->slice.run);
   DP_TRY(put(w, text, length));
   if (e->slice.unit->micro >= 0)
     DP_TRY(put(w, text, snprintf(text, sizeof text, ",\"micro\":%d", e->slice.unit->micro)));
@@ -104,13 +117,14 @@ static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t
 }
 
 static dp_status put_track(writing *w, const entry *e, bool first) {
-  char text[512], stage[80] = "";
+  char text[512], stage[NAME_BYTES + 8] = "", name[NAME_BYTES];
   if (w->roles->n_roles > 1)
-    snprintf(stage, sizeof stage, " (%.60s)", w->roles->roles[w->roles->of_device[e->device]].role->name);
-  int length = snprintf(text, sizeof text,
-                        "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d%s\"}},\n"
-                        "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%.60s\"}}",
-                        first ? "" : ",\n", e->device, e->device, stage, e->device, stream_of(e), e->at->stream);
+    snprintf(stage, sizeof stage, " (%s)", plain(w->roles->roles[w->roles->of_device[e->device]].role->name, name));
+  int length =
+      snprintf(text, sizeof text,
+               "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d%s\"}},\n"
+               "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
+               first ? "" : ",\n", e->device, e->device, stage, e->device, stream_of(e), plain(e->at->stream, name));
   return put(w, text, length);
 }
 

@@ -76,6 +76,27 @@ TEST(Trace, OneTrackADeviceAndStream) {
     }
 }
 
+// A plan may call its streams what it likes; the trace is JSON all the same.
+TEST(Trace, NamesOfAPlanStayInTheirPlace) {
+  CompiledPlan compiled(kNetwork, "batch=6");
+  std::string odd = "a\"b\\c\nd\xff" + std::string(300, 'x');
+  char *before = compiled.Program("init")->streams[0]->name;
+  compiled.Program("init")->streams[0]->name = odd.data();
+  dp_session_options options = {};
+  options.trace = true;
+  Session session(compiled.plan, options);
+  ASSERT_EQ(session.error, "");
+  TrainNetwork(&session, 1);
+  std::string path = testing::TempDir() + "/odd.json";
+  ASSERT_EQ(Failure(dp_session_trace_write(session.session, path.c_str())), "");
+  compiled.Program("init")->streams[0]->name = before;
+  std::string text = ReadText(path);
+  json_t *root = json_loads(text.c_str(), 0, nullptr);
+  EXPECT_TRUE(root);
+  json_decref(root);
+  EXPECT_NE(text.find("\"a_b_c_d_xxx"), std::string::npos);
+}
+
 TEST(Trace, OnlyWhenAskedFor) {
   CompiledPlan compiled(kNetwork, "batch=6");
   Session session(compiled.plan);
