@@ -40,15 +40,7 @@ const std::vector<int64_t> kBatches = {13, 13, 13, 13, 13, 13, 13, 13, 7, 2};
 size_t ExpectSame(const std::string &text, const std::string &options) {
   SCOPED_TRACE(options);
   Plan plan = Compile(text, "batch=13 precision=fp64 " + options);
-  Training one(Compile(Toy("", "", ""), "batch=13 precision=fp64")), many(plan);
-  ExpectClose(many.TrainAll(kBatches), one.TrainAll(kBatches), 1e-9);
-  for (const auto &entry : one.State()) {
-    std::vector<double> found = many.Numbers(entry.first), expected = one.Numbers(entry.first);
-    EXPECT_EQ(found.size(), expected.size()) << entry.first;
-    for (size_t i = 0; i < expected.size() && i < found.size(); i++)
-      EXPECT_NEAR(found[i], expected[i], 1e-8) << entry.first;
-  }
-  EXPECT_NEAR(many.Evaluate(0, 11), one.Evaluate(0, 11), 1e-9);
+  ExpectLikeOneDevice(plan, Compile(Toy("", "", ""), "batch=13 precision=fp64"), kBatches);
   return plan->n_roles;
 }
 

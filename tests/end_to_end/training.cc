@@ -292,4 +292,15 @@ void ExpectClose(const std::vector<double> &found, const std::vector<double> &ex
     EXPECT_NEAR(found[i], expected[i], tolerance * std::fabs(expected[i])) << "step " << i + 1;
 }
 
+void ExpectLikeOneDevice(const Plan &plan, const Plan &single, const std::vector<int64_t> &batches) {
+  Training one(single), many(plan);
+  ExpectClose(many.TrainAll(batches), one.TrainAll(batches), 1e-9);
+  for (const auto &entry : one.State()) {
+    std::vector<double> found = many.Numbers(entry.first), expected = one.Numbers(entry.first);
+    ASSERT_EQ(found.size(), expected.size()) << entry.first;
+    for (size_t i = 0; i < expected.size(); i++) EXPECT_NEAR(found[i], expected[i], 1e-8) << entry.first;
+  }
+  EXPECT_NEAR(many.Evaluate(0, 11), one.Evaluate(0, 11), 1e-9);
+}
+
 }  // namespace dp_test

@@ -78,6 +78,9 @@ std::string RunNull(const Plan &plan, int workers, const std::vector<int64_t> &b
 
 // Relative, each of them.
 void ExpectClose(const std::vector<double> &found, const std::vector<double> &expected, double tolerance);
+// Plans of one model in float64, the second for one device: the losses of steps of so many samples and an evaluation agree to
+// 1e-9, everything that outlives a step to 1e-8.
+void ExpectLikeOneDevice(const Plan &plan, const Plan &single, const std::vector<int64_t> &batches);
 
 }  // namespace dp_test
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "runtime/trace_share.h"
+#include "tests/runtime/plan_order.h"
 #include "tests/runtime/runtime_helper.h"
 
 namespace {
@@ -48,35 +49,6 @@ size_t StreamOf(const Dp__Program *program, const std::string &name) {
 }
 
 // ---- by the plan ----------------------------------------------------------------------------------------------------
-
-using Place = std::pair<size_t, size_t>;  // stream, instruction
-
-// What happens before each instruction.
-std::map<Place, std::set<Place>> Before(const Dp__Program *program) {
-  std::map<Place, std::set<Place>> before;
-  std::map<uint32_t, Place> signaller;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (size_t s = 0; s < program->n_streams; s++)
-      for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
-        const Dp__Instruction *in = program->streams[s]->instructions[i];
-        bool ready = !before.count({s, i}) && (!i || before.count({s, i - 1}));
-        for (size_t w = 0; w < in->n_waits && ready; w++) ready = signaller.count(in->waits[w]) > 0;
-        if (!ready) continue;
-        std::set<Place> all;
-        auto follow = [&](Place place) {
-          all.insert(place);
-          all.insert(before[place].begin(), before[place].end());
-        };
-        if (i) follow({s, i - 1});
-        for (size_t w = 0; w < in->n_waits; w++) follow(signaller[in->waits[w]]);
-        before[{s, i}] = all;
-        if (in->signal) signaller[in->signal - 1] = {s, i};
-        moved = true;
-      }
-  }
-  return before;
-}
 
 // The first bucket with a weight in it, and the products that nothing orders with it.
 struct Beside {

@@ -1,0 +1,20 @@
+// What a program's streams and events order, found by going through them until nothing moves; for tests of small programs.
+#ifndef DP_TESTS_RUNTIME_PLAN_ORDER_H
+#define DP_TESTS_RUNTIME_PLAN_ORDER_H
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "ir/plan.pb-c.h"
+
+namespace dp_test {
+
+using Place = std::pair<size_t, size_t>;  // stream, instruction
+
+// What happens before each instruction of one role's program, by its own streams and events alone.
+std::map<Place, std::set<Place>> Before(const Dp__Program *program);
+
+}  // namespace dp_test
+
+#endif
