@@ -1,4 +1,4 @@
-// The damages of the campaign: one table, written before the checker saw any of them.
+// The damages of the campaign: one table. Which of its rules were written before the checker saw any of them: docs/campaign.md.
 #ifndef DP_TESTS_VERIFY_CAMPAIGN_DAMAGE_H
 #define DP_TESTS_VERIFY_CAMPAIGN_DAMAGE_H
 
