@@ -9,6 +9,7 @@ enum {
   DP_LIMIT_GRAPHS = 1 << 14,   // of one model: after the pass roles, each program on each stage
   DP_LIMIT_OUTPUTS = 4096,     // of one graph
   DP_LIMIT_DEVICES = 1 << 24,  // of a mesh
+  DP_LIMIT_MICROBATCHES = 4096,
   // Plans (docs/plan.md).
   DP_LIMIT_PERSISTENTS = 4 << 20,
   DP_LIMIT_LOGICAL = 64,  // graphs of a plan

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/limits.h"
+
 bool dp_mesh_is_staged(const dp_mesh_axis *axis) { return !strcmp(axis->name, DP_MESH_PIPE); }
 
 bool dp_mesh_is_sequential(const dp_mesh_axis *axis) { return !strcmp(axis->name, DP_MESH_MICRO); }
@@ -37,6 +39,13 @@ void dp_mesh_drop(dp_mesh *mesh, const char *name) {
   if (axis < 0) return;
   mesh->n_axes--;
   memmove(&mesh->axes[axis], &mesh->axes[axis + 1], (size_t)(mesh->n_axes - axis) * sizeof *mesh->axes);
+}
+
+bool dp_mesh_add(dp_mesh *mesh, const dp_mesh_axis *axis) {
+  const int64_t most = dp_mesh_is_sequential(axis) ? DP_LIMIT_MICROBATCHES : DP_LIMIT_DEVICES / dp_mesh_devices(mesh);
+  if (mesh->n_axes == DP_MAX_MESH || axis->size < 1 || axis->size > most) return false;
+  mesh->axes[mesh->n_axes++] = *axis;
+  return true;
 }
 
 void dp_mesh_coordinate(const dp_mesh *mesh, int64_t device, int64_t coordinate[DP_MAX_MESH]) {

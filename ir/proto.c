@@ -65,17 +65,16 @@ Dp__MeshAxis **dp_proto_from_mesh(dp_arena *arena, const dp_mesh *mesh) {
 
 dp_status dp_proto_to_mesh(size_t count, Dp__MeshAxis *const *messages, dp_mesh *mesh) {
   dp_mesh m = {0};
-  int64_t devices = 1;
   if (count > DP_MAX_MESH)
     return dp_fail(EX_DATAERR, "a mesh of %zu axes; at most %d are supported", count, DP_MAX_MESH);
   for (size_t i = 0; i < count; i++) {
-    const Dp__MeshAxis *axis = messages[i];
-    if (!*axis->name || dp_mesh_find(&m, axis->name) >= 0)
+    const dp_mesh_axis axis = {messages[i]->name, messages[i]->size};
+    if (!*axis.name || dp_mesh_find(&m, axis.name) >= 0)
       return dp_fail(EX_DATAERR, "mesh axis %zu has no name of its own", i);
-    if (axis->size < 1 || __builtin_mul_overflow(devices, axis->size, &devices) || devices > DP_LIMIT_DEVICES)
-      return dp_fail(EX_DATAERR, "axis '%s' of size %lld makes a mesh of no devices, or of more than %d", axis->name,
-                     (long long)axis->size, DP_LIMIT_DEVICES);
-    m.axes[m.n_axes++] = (dp_mesh_axis){axis->name, axis->size};
+    if (!dp_mesh_add(&m, &axis))
+      return dp_fail(EX_DATAERR, "axis '%s' of size %lld makes a mesh of no %s, or of more than %d", axis.name,
+                     (long long)axis.size, dp_mesh_is_sequential(&axis) ? "micro-batches" : "devices",
+                     dp_mesh_is_sequential(&axis) ? DP_LIMIT_MICROBATCHES : DP_LIMIT_DEVICES);
   }
   *mesh = m;
   return DP_OK;

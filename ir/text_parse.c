@@ -33,7 +33,6 @@ static dp_status parse_symbol(reader *r) {
 static dp_status parse_mesh(reader *r) {
   dp_text_lex *lex = &r->lex;
   dp_mesh mesh = {0};
-  int64_t devices = 1;
   for (bool more = true; more;) {
     dp_text_place place = dp_text_lex_place(lex);
     if (mesh.n_axes == DP_MAX_MESH) return dp_text_lex_fail(lex, "a mesh has at most %d axes", DP_MAX_MESH);
@@ -43,10 +42,10 @@ static dp_status parse_mesh(reader *r) {
     DP_TRY(dp_text_lex_take_count(lex, "the size of a mesh axis", INT32_MAX, &axis.size));
     if (dp_mesh_find(&mesh, axis.name) >= 0)
       return dp_text_lex_fail_at(lex, place, "there are two mesh axes '%s'", axis.name);
-    if (axis.size < 1 || __builtin_mul_overflow(devices, axis.size, &devices) || devices > DP_LIMIT_DEVICES)
-      return dp_text_lex_fail_at(lex, place, "axis '%s' makes a mesh of no devices, or of more than %d", axis.name,
-                                 DP_LIMIT_DEVICES);
-    mesh.axes[mesh.n_axes++] = axis;
+    if (!dp_mesh_add(&mesh, &axis))
+      return dp_text_lex_fail_at(lex, place, "axis '%s' makes a mesh of no %s, or of more than %d", axis.name,
+                                 dp_mesh_is_sequential(&axis) ? "micro-batches" : "devices",
+                                 dp_mesh_is_sequential(&axis) ? DP_LIMIT_MICROBATCHES : DP_LIMIT_DEVICES);
     DP_TRY(dp_text_lex_try(lex, ",", &more));
   }
   r->model->mesh = mesh;

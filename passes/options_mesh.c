@@ -6,7 +6,7 @@
 #include "ir/limits.h"
 #include "passes/list.h"
 
-enum { MAX_DEVICES = DP_LIMIT_DEVICES, MAX_MICROBATCHES = 4096, MAX_AXES = DP_MAX_MESH - 1 };
+enum { MAX_DEVICES = DP_LIMIT_DEVICES, MAX_MICROBATCHES = DP_LIMIT_MICROBATCHES, MAX_AXES = DP_MAX_MESH - 1 };
 
 // ---- axes -----------------------------------------------------------------------------------------------------------
 

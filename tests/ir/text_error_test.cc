@@ -30,6 +30,7 @@ const Case kHead[] = {
     {"model m { symbol 3 }", "t.dpt:1:18: expected a word for the samples present, like N, found '3'"},
     {"model m { mesh data=0 }", "t.dpt:1:16: axis 'data' makes a mesh of no devices, or of more than 16777216"},
     {"model m { mesh a=65536, b=65536 }", "t.dpt:1:25: axis 'b' makes a mesh of no devices, or of more than 16777216"},
+    {"model m { mesh micro=4097 }", "t.dpt:1:16: axis 'micro' makes a mesh of no micro-batches, or of more than 4096"},
     {"model m { mesh a=2, a=2 }", "t.dpt:1:21: there are two mesh axes 'a'"},
     {"model m { frobnicate 3 }",
      "t.dpt:1:11: expected a statement, like 'y = Relu(x)' or 'output y', or '}', found 'frobnicate'"},
