@@ -185,4 +185,35 @@ TEST(OnnxExportTest, ADeviceFormIsWrittenWithItsUpdates) {
     EXPECT_NE(bytes.find(word), std::string::npos) << word;
 }
 
+// A mesh of two devices and three micro-batches: a value is split over the devices only.
+TEST(OnnxExportTest, MicroBatchesAreNoDevices) {
+  Arena arena;
+  dp_model *model = nullptr;
+  ASSERT_EQ(
+      dp_test::Parse(
+          arena,
+          "model m {\n  mesh micro=3, data=2\n  input x: float32[N,4] [at=[S(0),S(0)]]\n"
+          "  y: float32[N,4] [at=[S(0),S(0)]] = Relu(x)\n  z: float32[N,4] [at=[S(0),R]] = Relu(y)\n  output z\n}\n",
+          &model),
+      "");
+  std::string path = Path("micro.onnx");
+  ASSERT_EQ(Message(dp_onnx_export(arena, model, model->graphs[0], &model->mesh, false, path.c_str())), "");
+  std::string bytes = ReadAll(path);
+  Dp__Onnx__Model *m = dp__onnx__model__unpack(nullptr, bytes.size(), (const uint8_t *)bytes.data());
+  ASSERT_NE(m, nullptr);
+  EXPECT_EQ(m->configuration[0]->num_devices, 2);
+  int found = 0;
+  for (size_t n = 0; n < m->graph->n_node; n++)
+    for (size_t k = 0; k < m->graph->node[n]->n_device_configurations; k++) {
+      const auto *own = m->graph->node[n]->device_configurations[k];
+      for (size_t s = 0; s < own->n_sharding_spec; s++, found++) {
+        const auto *spec = own->sharding_spec[s];
+        EXPECT_STRNE(spec->tensor_name, "z") << "whole on each device";
+        EXPECT_EQ(std::vector<int64_t>(spec->device, spec->device + spec->n_device), (std::vector<int64_t>{0, 1}));
+      }
+    }
+  EXPECT_EQ(found, 3) << "x, y, and y of its user";
+  dp__onnx__model__free_unpacked(m, nullptr);
+}
+
 }  // namespace
