@@ -4,11 +4,26 @@
 #include "ir/names.h"
 #include "ir/op.h"
 
+static const char *value_name(const void *graph, int32_t i) { return ((const dp_graph *)graph)->values[i]->name; }
+
+static const char *node_name(const void *graph, int32_t i) { return ((const dp_graph *)graph)->nodes[i]->name; }
+
+// Each name finds its value or node, and there are no others.
+static dp_status check_names(const dp_graph *graph) {
+  if (!dp_names_are(graph->value_names, graph->n_values, value_name, graph))
+    for (int32_t i = 0; i < graph->n_values; i++)
+      if (dp_names_find(graph->value_names, graph->values[i]->name) != i)
+        return dp_fail(EX_DATAERR, "the name '%s' stands for two values", graph->values[i]->name);
+  if (!dp_names_are(graph->node_names, graph->n_nodes, node_name, graph))
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+      if (dp_names_find(graph->node_names, graph->nodes[i]->name) != i)
+        return dp_fail(EX_DATAERR, "the name '%s' stands for two nodes", graph->nodes[i]->name);
+  return DP_OK;
+}
+
 static dp_status check_value(const dp_graph *graph, int32_t i) {
   const dp_value *v = graph->values[i];
   if (v->id != i) return dp_fail(EX_DATAERR, "value '%s' has id %d at place %d", v->name, v->id, i);
-  if (dp_names_find(graph->value_names, v->name) != i)
-    return dp_fail(EX_DATAERR, "the name '%s' stands for two values", v->name);
   if (!dp_type_bytes(v->type.dtype)) return dp_fail(EX_DATAERR, "value '%s' has no type", v->name);
   if ((v->kind == DP_VALUE_RESULT) != (v->producer != NULL))
     return dp_fail(EX_DATAERR, "value '%s' has no producer", v->name);
@@ -29,8 +44,6 @@ static bool is_in(const dp_graph *graph, const dp_value *v) {
 static dp_status check_node(const dp_graph *graph, int32_t i) {
   dp_node *node = graph->nodes[i];
   if (node->id != i || node->graph != graph) return dp_fail(EX_DATAERR, "node '%s' is out of place", node->name);
-  if (dp_names_find(graph->node_names, node->name) != i)
-    return dp_fail(EX_DATAERR, "the name '%s' stands for two nodes", node->name);
   for (int k = 0; k < node->n_inputs; k++) {
     const dp_value *x = node->inputs[k];
     if (!x) continue;
@@ -79,6 +92,7 @@ static dp_status check_outputs(const dp_graph *graph) {
 }
 
 dp_status dp_graph_verify(const dp_graph *graph) {
+  DP_TRY(check_names(graph));
   for (int32_t i = 0; i < graph->n_values; i++) DP_TRY(check_value(graph, i));
   for (int32_t i = 0; i < graph->n_nodes; i++) DP_TRY(check_node(graph, i));
   DP_TRY(check_outputs(graph));

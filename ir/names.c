@@ -23,10 +23,14 @@ dp_names *dp_names_create(dp_arena *arena) {
   return names;
 }
 
+// Mostly the very string that was added is asked for, so that its bytes need not be looked at.
+static bool is(const slot *s, const char *name, uint64_t hash) {
+  return s->hash == hash && (s->name == name || !strcmp(s->name, name));
+}
+
 static slot *probe(const dp_names *names, const char *name, uint64_t hash) {
   size_t i = hash & (names->capacity - 1);
-  while (names->slots[i].name && (names->slots[i].hash != hash || strcmp(names->slots[i].name, name)))
-    i = (i + 1) & (names->capacity - 1);
+  while (names->slots[i].name && !is(&names->slots[i], name, hash)) i = (i + 1) & (names->capacity - 1);
   return &names->slots[i];
 }
 
@@ -49,6 +53,16 @@ void dp_names_add(dp_names *names, const char *name, int32_t number) {
   uint64_t hash = dp_hash64(name, strlen(name));
   *probe(names, name, hash) = (slot){name, hash, number, 0};
   names->count++;
+}
+
+bool dp_names_are(const dp_names *names, int32_t count, const char *(*name_of)(const void *context, int32_t number),
+                  const void *context) {
+  if (names->count != (size_t)count) return false;
+  for (size_t i = 0; i < names->capacity; i++) {
+    const slot *s = &names->slots[i];
+    if (s->name && (s->number < 0 || s->number >= count || name_of(context, s->number) != s->name)) return false;
+  }
+  return true;
 }
 
 void dp_names_clear(dp_names *names) {

@@ -96,7 +96,8 @@ enum {
 typedef struct {
   dp_model *model;
   const dp_options *options;
-  uint32_t has;  // DP_HAS_*
+  uint32_t has;    // DP_HAS_*
+  bool unchanged;  // set by a pass that found nothing to do: the graphs need not be verified again
   Dp__Plan *plan;
 } dp_compile;
 

@@ -69,8 +69,10 @@ dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) {
   if (pass->needs & ~compile->has)
     return dp_fail(EX_SOFTWARE, "pass '%s' is out of order: it lacks %#x of what it needs", pass->name,
                    (unsigned)(pass->needs & ~compile->has));
+  compile->unchanged = false;
   DP_TRY(pass->run(compile));
   compile->has |= pass->gives;
+  if (compile->unchanged) return DP_OK;
   const dp_model *model = compile->model;
   for (int i = 0; i < model->n_graphs; i++) {
     dp_status status = dp_graph_verify(model->graphs[i]);

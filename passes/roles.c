@@ -179,7 +179,8 @@ static dp_status run_graph(const dp_compile *compile, dp_graph *graph, int n_sta
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   int n_stages = (int)dp_mesh_stages(&model->mesh), n_programs = model->n_graphs;
-  if (n_stages == 1 && dp_mesh_microbatches(&model->mesh) == 1) return DP_OK;
+  compile->unchanged = n_stages == 1 && dp_mesh_microbatches(&model->mesh) == 1;
+  if (compile->unchanged) return DP_OK;
   dp_graph **programs = dp_memdup(model->arena, model->graphs, (size_t)n_programs * sizeof(dp_graph *));
   dp_graph **graphs = dp_alloc_n(model->arena, (size_t)n_stages, sizeof(dp_graph *));
   if (n_stages > 1) model->n_graphs = 0;

@@ -139,7 +139,8 @@ static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   const size_t n = (size_t)model->n_persistents;
   stages s = {.model = model, .n_stages = dp_mesh_stages(&model->mesh)};
-  if (s.n_stages == 1) return DP_OK;
+  compile->unchanged = s.n_stages == 1;
+  if (compile->unchanged) return DP_OK;
   s.home = dp_alloc_n(model->arena, n, sizeof *s.home);
   s.used = dp_alloc_n(model->arena, n * (size_t)s.n_stages, sizeof *s.used);
   s.written = dp_alloc_n(model->arena, n, sizeof *s.written);

@@ -173,6 +173,7 @@ static dp_status run_graph(const dp_compile *compile, int g, int micro) {
 
 static dp_status run(dp_compile *compile) {
   int micro = dp_mesh_find(&compile->model->mesh, DP_MESH_MICRO);
+  compile->unchanged = micro < 0;
   for (int g = 0; g < compile->model->n_graphs && micro >= 0; g++) DP_TRY(run_graph(compile, g, micro));
   return DP_OK;
 }
