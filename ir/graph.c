@@ -43,6 +43,14 @@ int32_t dp_model_add_persistent(dp_model *model, const dp_persistent *persistent
   return model->n_persistents - 1;
 }
 
+dp_status dp_persistent_check_stages(const dp_persistent *p, int64_t n_stages) {
+  for (int i = 0; i < p->n_stages; i++)
+    if (p->stages[i] < 0 || p->stages[i] >= n_stages || (i && p->stages[i] <= p->stages[i - 1]))
+      return dp_fail(EX_DATAERR, "its stages, each below %lld and in rising order, have %d at place %d",
+                     (long long)n_stages, p->stages[i], i);
+  return DP_OK;
+}
+
 void dp_model_keep_persistents(dp_model *model, int32_t count) {
   model->n_persistents = count;
   dp_names_clear(model->persistent_names);

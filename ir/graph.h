@@ -203,6 +203,8 @@ dp_model *dp_model_create(dp_arena *arena, const char *name);
 dp_graph *dp_model_find_graph(const dp_model *model, const char *name);             // NULL when there is none
 int32_t dp_model_find_persistent(const dp_model *model, const char *name);          // -1 when there is none
 int32_t dp_model_add_persistent(dp_model *model, const dp_persistent *persistent);  // the index
+// Its stages, of a mesh that has so many, are in range and in rising order. EX_DATAERR.
+dp_status dp_persistent_check_stages(const dp_persistent *persistent, int64_t n_stages) DP_MUST_USE;
 void dp_model_keep_persistents(dp_model *model, int32_t count);  // takes out those added after the first `count`
 
 dp_graph *dp_graph_create(dp_model *model, const char *name);  // not yet one of the model's graphs

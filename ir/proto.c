@@ -1,6 +1,7 @@
 // Models, persistent values, placements and meshes, to and from messages. See proto.h.
 #include "ir/proto.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -166,13 +167,8 @@ static dp_status to_stages(dp_arena *arena, const Dp__Persistent *m, const dp_me
     return dp_fail(EX_DATAERR, "it is on %zu stages of %lld", m->n_stages, (long long)stages);
   p->n_stages = (int)m->n_stages;
   p->stages = dp_alloc_n(arena, m->n_stages, sizeof *p->stages);
-  for (size_t i = 0; i < m->n_stages; i++) {
-    if (m->stages[i] >= stages || (i && m->stages[i] <= m->stages[i - 1]))
-      return dp_fail(EX_DATAERR, "its stages, each below %lld and in rising order, have %u at place %zu",
-                     (long long)stages, m->stages[i], i);
-    p->stages[i] = (int)m->stages[i];
-  }
-  return DP_OK;
+  for (size_t i = 0; i < m->n_stages; i++) p->stages[i] = m->stages[i] > INT_MAX ? INT_MAX : (int)m->stages[i];
+  return dp_persistent_check_stages(p, stages);
 }
 
 static dp_status to_persistent(dp_arena *arena, const Dp__Persistent *m, const dp_mesh *mesh, dp_persistent *p) {

@@ -170,6 +170,7 @@ static dp_status parse_persistent(reader *r, dp_persistent_kind kind) {
   DP_TRY(dp_text_notes_place(lex, place, &notes, &p.type, &r->model->mesh, p.placements));
   p.n_stages = notes.n_stages;
   p.stages = notes.stages;
+  DP_TRY(dp_text_lex_context(lex, place, dp_persistent_check_stages(&p, dp_mesh_stages(&r->model->mesh))));
   p.offset = notes.offset;
   p.bytes = notes.bytes;
   dp_model_add_persistent(r->model, &p);

@@ -1,6 +1,6 @@
 // stages: afterwards every node of every program, and every persistent value, has its stages of the pipeline. `cut` gave them to
 // the nodes of "main", and what was made of those has them; here the rest gets its own. Without a mesh axis `pipe`
-// nothing is done.
+// nothing is on a stage.
 //
 // What a program writes has one home, the lowest stage that an annotated node uses it on: a weight that is tied has one owner,
 // which sends it to the others. State lives with its parameter. What no program writes, constants above all, is on every
@@ -140,7 +140,11 @@ static dp_status run(dp_compile *compile) {
   const size_t n = (size_t)model->n_persistents;
   stages s = {.model = model, .n_stages = dp_mesh_stages(&model->mesh)};
   compile->unchanged = s.n_stages == 1;
-  if (compile->unchanged) return DP_OK;
+  if (compile->unchanged) {
+    // What the text of a model says of stages is of another mesh.
+    for (int32_t i = 0; i < model->n_persistents; i++) model->persistents[i].n_stages = 0;
+    return DP_OK;
+  }
   s.home = dp_alloc_n(model->arena, n, sizeof *s.home);
   s.used = dp_alloc_n(model->arena, n * (size_t)s.n_stages, sizeof *s.used);
   s.written = dp_alloc_n(model->arena, n, sizeof *s.written);

@@ -50,6 +50,12 @@ const Case kHead[] = {
 INSTANTIATE_TEST_SUITE_P(Head, TextError, testing::ValuesIn(kHead));
 
 const Case kPersistents[] = {
+    {"model m { mesh pipe=4 parameter w: float32[2] = ones [stages=[1,4]] }",
+     "t.dpt:1:54: its stages, each below 4 and in rising order, have 4 at place 1"},
+    {"model m { mesh pipe=4 parameter w: float32[2] = ones [stages=[2,2]] }",
+     "t.dpt:1:54: its stages, each below 4 and in rising order, have 2 at place 1"},
+    {"model m { parameter w: float32[2] = ones [stages=[900000000]] }",
+     "t.dpt:1:42: its stages, each below 1 and in rising order, have 900000000 at place 0"},
     {"model m { parameter w: float32[2] }", "t.dpt:1:35: expected '=', found '}'"},
     {"model m { parameter w: float32[N] = zeros }", "t.dpt:1:21: 'w' outlives a step, so its shape cannot depend on N"},
     {"model m { parameter w: float32[2] = random }",

@@ -132,6 +132,18 @@ TEST_F(Dpc, AgainstAModel) {
   Refused("dpc verify " + plan + " --against=" + File("absent.dpt"), 66, {"absent.dpt"});
 }
 
+// A note of stages is of the mesh that it stands with; whoever compiles may ask for another.
+TEST_F(Dpc, StagesOfAnotherMeshCountForNothing) {
+  std::string model = Write("st.dpt",
+                            "model st {\n  mesh pipe=8\n  loss \"mse(y,target)\"\n  optimizer \"sgd(lr=0.1)\"\n"
+                            "  input x: float32[N,4]\n  parameter w: float32[4,4] = kaiming_uniform() [stages=[5,7]]\n"
+                            "  h = MatMul(x, w)\n  y = Tanh(h)\n  output y\n}\n");
+  for (const char *how : {"--strategy=single", "--strategy=data --devices=2", "--strategy=pipeline --devices=2"}) {
+    Must("dpc compile " + model + " -o " + File("st.bin") + " --batch=4 " + how);
+    Must("dpc verify " + File("st.bin"));
+  }
+}
+
 TEST_F(Dpc, ContradictionsAreNamed) {
   Refused(Compile("--devices=2"), 78, {"2 devices", "--strategy"});
   Refused(Compile("--strategy=single --devices=2"), 78, {"single"});
