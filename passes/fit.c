@@ -2,18 +2,18 @@
 // not without exceptions (where communication takes longer than computing gradients pile up): a first one that fits is looked
 // for by halving and doubling, the edge by bisection, and whatever is named in the end was compiled and found to fit.
 //
-// A pipeline is cut by an estimate of what its stages take (cut.c). Where the plan takes more, that much less is asked of the
+// A pipeline is cut by an estimate of what its stages take (passes/pipeline/partition.c). Where the plan takes more, that much less is asked of the
 // estimate, and the pipeline cut again.
 #include "passes/fit.h"
 
 #include <string.h>
 
 enum {
-  MOST_DEVICES = 4096,  // that are tried along an axis
-  MOST_STAGES = 32,
-  MOST_TIMES = 8,  // as many micro-batches: plans grow with them
-  MOST_WORK = 64,  // all that is compiled, in plans of the size that was asked for
-  CUTS = 6,        // of the pipeline that was asked for
+  MAX_DEVICES = 4096,  // that are tried along an axis
+  MAX_STAGES = 32,
+  MAX_TIMES = 8,  // as many micro-batches: plans grow with them
+  MAX_WORK = 64,  // all that is compiled, in plans of the size that was asked for
+  CUTS = 6,       // of the pipeline that was asked for
   CUTS_OF_OTHERS = 4,
 };
 
@@ -73,11 +73,11 @@ static dp_status compile(fit *f, dp_arena *arena, const dp_options *options, Dp_
 }
 
 // Compiles. A pipeline is cut for less and less, until it fits or there is no smaller cut; the user's own cuts stay.
-static dp_status compile_to_fit(fit *f, dp_arena *arena, dp_options o, int cuts, Dp__Plan **plan) {
+static dp_status compile_to_fit(fit *f, dp_arena *arena, dp_options o, int partitions, Dp__Plan **plan) {
   const double limit = (double)o.memory_bytes;
   double counted = 0, before = 0;
   o.stage_counted = &counted;
-  for (int k = 0; k < cuts; k++) {
+  for (int k = 0; k < partitions; k++) {
     DP_TRY(compile(f, arena, &o, plan));
     const double takes = (double)bytes_of(*plan);
     if (takes <= limit || !counted || counted == before) break;
@@ -96,7 +96,7 @@ static dp_options quiet(const dp_options *asked) {
 
 // Whether it fits. What cannot be compiled does not.
 static bool fits(fit *f, const dp_options *asked) {
-  if (f->work >= MOST_WORK * f->size) return false;
+  if (f->work >= MAX_WORK * f->size) return false;
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return false;
   Dp__Plan *plan = NULL;
@@ -169,19 +169,19 @@ static const char *more_along(fit *f, const char *axis, int64_t most) {
 // Along the first axis that shares samples or parameters; one device becomes several that share samples. More devices than
 // samples would only wait.
 static const char *more_devices(fit *f) {
-  const int64_t most = dp_min_i64(f->plan->batch, MOST_DEVICES);
+  const int64_t most = dp_min_i64(f->plan->batch, MAX_DEVICES);
   if (size_of(f, "data")) return more_along(f, "data", most);
   return size_of(f, "tensor") ? more_along(f, "tensor", most) : NULL;
 }
 
 static const char *more_stages(fit *f) {
-  return size_of(f, DP_MESH_PIPE) ? more_along(f, DP_MESH_PIPE, MOST_STAGES) : NULL;
+  return size_of(f, DP_MESH_PIPE) ? more_along(f, DP_MESH_PIPE, MAX_STAGES) : NULL;
 }
 
 // The fewest that fit, doubled.
 static const char *more_microbatches(fit *f) {
   const int64_t now = dp_max_i64(1, size_of(f, DP_MESH_MICRO));
-  const int64_t most = dp_min_i64(f->plan->batch / dp_max_i64(1, size_of(f, "data")), MOST_TIMES * now);
+  const int64_t most = dp_min_i64(f->plan->batch / dp_max_i64(1, size_of(f, "data")), MAX_TIMES * now);
   dp_options o = *f->options;
   for (o.microbatches = 2 * now; o.microbatches <= most; o.microbatches *= 2)
     if (fits(f, &o)) return dp_printf(f->arena, "--microbatches=%lld", (long long)o.microbatches);

@@ -2,7 +2,7 @@
 #ifndef DP_PASSES_FIT_H
 #define DP_PASSES_FIT_H
 
-#include "passes/passes.h"
+#include "passes/base/pass.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/suggest.h"
+#include "ir/base/suggest.h"
 #include "passes/list.h"
-#include "passes/spec.h"
+#include "passes/spec/spec.h"
 
 enum { MAX_THREADS = 4096 };
 
@@ -81,8 +81,8 @@ static dp_status take_specs(dp_compile *compile) {
 static dp_status freeze(dp_model *model, const char *glob) {
   bool any = false;
   dp_suggest suggest = dp_suggest_begin(glob);
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    dp_persistent *p = &model->persistents[i];
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    dp_variable *p = &model->variables[i];
     if (p->kind != DP_PARAMETER) continue;
     dp_suggest_offer(&suggest, p->name);
     if (fnmatch(glob, p->name, 0)) continue;

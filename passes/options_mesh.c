@@ -3,7 +3,7 @@
 // list.h.
 #include <string.h>
 
-#include "ir/limits.h"
+#include "ir/base/limits.h"
 #include "passes/list.h"
 
 enum { MAX_DEVICES = DP_LIMIT_DEVICES, MAX_MICROBATCHES = DP_LIMIT_MICROBATCHES, MAX_AXES = DP_MAX_MESH - 1 };

@@ -1,9 +1,9 @@
-// The one list of passes, and what runs them. See passes.h.
+// The one list of passes, and what runs them. See passes/base/pass.h.
 #include <stdarg.h>
 #include <string.h>
 
-#include "ir/suggest.h"
-#include "ir/text.h"
+#include "ir/base/suggest.h"
+#include "ir/text/text.h"
 #include "passes/list.h"
 
 static const dp_pass *const passes[] = {
@@ -13,7 +13,7 @@ static const dp_pass *const passes[] = {
     &dp_pass_precision,
     &dp_pass_loss,
     // On the source's nodes, as whatever is made of one follows it.
-    &dp_pass_cut,
+    &dp_pass_partition,
     // The logical training graph.
     &dp_pass_programs,
     &dp_pass_autodiff,

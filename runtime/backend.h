@@ -2,7 +2,7 @@
 #ifndef DP_RUNTIME_BACKEND_H
 #define DP_RUNTIME_BACKEND_H
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,10 +24,10 @@ typedef struct {
   uint64_t (*resident)(const void *memory, uint64_t bytes);  // how many of them take up memory by now; NULL: all
   // Around every part of every step, by the worker that runs it; NULL: nothing. `watch`: of watch_create, one a session.
   // The parts of one step come with the same `ranges`.
-  void *(*watch_create)(void);
-  void (*watch_destroy)(void *watch);
-  dp_status (*enter)(void *watch, const dp_range *ranges, int count, int parts);
-  void (*leave)(void *watch, const dp_range *ranges, int count);
+  void *(*detector_create)(void);
+  void (*detector_destroy)(void *detector);
+  dp_status (*enter)(void *detector, const dp_range *ranges, int count, int parts);
+  void (*leave)(void *detector, const dp_range *ranges, int count);
 } dp_backend;
 
 #ifdef __cplusplus

@@ -6,17 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ir/plan.h"
-#include "ir/proto.h"
+#include "ir/file/proto.h"
+#include "ir/plan/plan.h"
 #include "ir/verify/verify.h"
-#include "runtime/program.h"
-#include "runtime/trace.h"
+#include "runtime/exec/program.h"
+#include "runtime/exec/trace.h"
 
 enum { TRACE_SLICES = 1 << 20 };
 
 // The programs of one name that the roles have, which are run as one.
 typedef struct {
-  dp_program_part *parts;  // (roles)
+  dp_role_program *parts;  // (roles)
   const dp_graph *graph;   // of the first that has one
   int n_bound;
   dp_bound **bound;  // by n, as they were asked for
@@ -25,7 +25,7 @@ typedef struct {
 struct dp_session {
   dp_arena *arena;
   const Dp__Plan *plan;
-  dp_roles roles;
+  dp_role_map roles;
   dp_model *model;
   uint64_t seed;
   dp_memory memory;
@@ -39,7 +39,7 @@ struct dp_session {
 
 // ---- loading --------------------------------------------------------------------------------------------------------
 
-static dp_status load_nodes(dp_session *s, dp_program_part *part) {
+static dp_status load_nodes(dp_session *s, dp_role_program *part) {
   const Dp__Program *p = part->program;
   dp_graph *holder = dp_graph_create(s->model, p->name);  // of nodes that carry the instructions' attributes
   dp_node ***nodes = dp_alloc_n(s->arena, p->n_streams, sizeof *nodes);
@@ -84,7 +84,7 @@ static dp_status load_programs(dp_session *s) {
       dp_graph **graph = &graphs[program->graph];
       if (!*graph) DP_TRY(dp_proto_to_graph(s->model, s->plan->graphs[program->graph], graph));
       if (!p->graph) p->graph = *graph;
-      p->parts[r] = (dp_program_part){program, *graph, NULL};
+      p->parts[r] = (dp_role_program){program, *graph, NULL};
       DP_TRY(load_nodes(s, &p->parts[r]));
     }
   }
@@ -92,8 +92,8 @@ static dp_status load_programs(dp_session *s) {
 }
 
 static dp_status load_weights(dp_session *s) {
-  for (int32_t i = 0; i < s->model->n_persistents && s->memory.backend->computes; i++) {
-    const dp_persistent *p = &s->model->persistents[i];
+  for (int32_t i = 0; i < s->model->n_variables && s->memory.backend->computes; i++) {
+    const dp_variable *p = &s->model->variables[i];
     if (p->init.kind == DP_INIT_TENSOR) DP_TRY(dp_memory_write(&s->memory, s->model, i, p->init.tensor->data));
   }
   int init = dp_session_find(s, "init");
@@ -111,10 +111,10 @@ static dp_status load_target(dp_session *s) {
   return *target->isa && backend->target->set_isa && backend->computes ? backend->target->set_isa(target->isa) : DP_OK;
 }
 
-static dp_status load_watch(dp_session *s) {
-  if (!s->memory.backend->watch_create) return DP_OK;
-  s->binding.watch = s->memory.backend->watch_create();
-  return s->binding.watch ? DP_OK : dp_fail(DP_EX_MEMORY, "no memory to watch the steps");
+static dp_status load_detector(dp_session *s) {
+  if (!s->memory.backend->detector_create) return DP_OK;
+  s->binding.detector = s->memory.backend->detector_create();
+  return s->binding.detector ? DP_OK : dp_fail(DP_EX_MEMORY, "no memory to watch the steps");
 }
 
 static dp_status load(void *arg) {
@@ -123,10 +123,10 @@ static dp_status load(void *arg) {
   DP_TRY(dp_plan_model(s->arena, s->plan, &s->model));
   s->binding.mesh = &s->model->mesh;
   s->binding.roles = &s->roles;
-  DP_TRY(dp_roles_make(s->arena, s->plan, &s->model->mesh, &s->roles));
+  DP_TRY(dp_role_map_make(s->arena, s->plan, &s->model->mesh, &s->roles));
   DP_TRY(load_programs(s));
   DP_TRY(dp_memory_make(s->arena, &s->roles, s->memory.backend, &s->memory));
-  DP_TRY(load_watch(s));
+  DP_TRY(load_detector(s));
   return load_weights(s);
 }
 
@@ -159,7 +159,7 @@ void dp_session_destroy(dp_session *s) {
   dp_pool_destroy(s->pool);
   for (int p = 0; p < s->n_programs; p++)
     for (int i = 0; i < s->programs[p].n_bound; i++) dp_bound_release(s->programs[p].bound[i]);
-  if (s->binding.watch) s->memory.backend->watch_destroy(s->binding.watch);
+  if (s->binding.detector) s->memory.backend->detector_destroy(s->binding.detector);
   dp_memory_release(&s->memory);
   dp_trace_destroy(s->binding.trace);
   dp_arena_destroy(s->arena);
@@ -260,14 +260,14 @@ double dp_session_number(dp_session *s, int program, const char *name) {
   return at ? dp_element_get(type.dtype, at) : 0;
 }
 
-// ---- persistent values ----------------------------------------------------------------------------------------------
+// ---- variables ----------------------------------------------------------------------------------------------
 
-dp_status dp_session_persistent_read(dp_session *s, int32_t persistent, void *whole) {
-  return dp_memory_read(&s->memory, s->model, persistent, whole);
+dp_status dp_session_variable_read(dp_session *s, int32_t variable, void *whole) {
+  return dp_memory_read(&s->memory, s->model, variable, whole);
 }
 
-dp_status dp_session_persistent_write(dp_session *s, int32_t persistent, const void *whole) {
-  return dp_memory_write(&s->memory, s->model, persistent, whole);
+dp_status dp_session_variable_write(dp_session *s, int32_t variable, const void *whole) {
+  return dp_memory_write(&s->memory, s->model, variable, whole);
 }
 
 // ---- looking --------------------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@
 #ifndef DP_RUNTIME_SESSION_H
 #define DP_RUNTIME_SESSION_H
 
-#include "ir/graph.h"
-#include "ir/plan.pb-c.h"
+#include "ir/graph/graph.h"
+#include "ir/plan/plan.pb-c.h"
 #include "runtime/backend.h"
 
 #ifdef __cplusplus
@@ -22,7 +22,7 @@ typedef struct {
   bool trace;      // record what ran when (dp_trace_write)
 } dp_session_options;
 
-// Checks the plan, allocates its arenas on every device, loads the persistent values that have data, runs "init" for the
+// Checks the plan, allocates its arenas on every device, loads the variables that have data, runs "init" for the
 // others. The plan must outlive the session. EX_DATAERR: the checker's; EX_UNAVAILABLE: a kernel or ISA that is not here.
 dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
                             dp_session **session) DP_MUST_USE;
@@ -47,10 +47,10 @@ typedef struct {
 // Runs a program once, on the inputs in copy `slot`. EX_DATAERR: data that an operator cannot take.
 dp_status dp_session_run(dp_session *session, int program, int slot, const dp_step *step) DP_MUST_USE;
 
-// A persistent value whole, from or to all devices by its placement. bytes: of dp_session_persistent_bytes.
-dp_status dp_session_persistent_read(dp_session *session, int32_t persistent, void *whole) DP_MUST_USE;
-dp_status dp_session_persistent_write(dp_session *session, int32_t persistent, const void *whole) DP_MUST_USE;
-// The model that the plan's logical graphs make: persistents with names and types, mesh, batch.
+// A variable whole, from or to all devices by its placement. bytes: of dp_session_variable_bytes.
+dp_status dp_session_variable_read(dp_session *session, int32_t variable, void *whole) DP_MUST_USE;
+dp_status dp_session_variable_write(dp_session *session, int32_t variable, const void *whole) DP_MUST_USE;
+// The model that the plan's logical graphs make: variables with names and types, mesh, batch.
 const dp_model *dp_session_model(const dp_session *session);
 const dp_graph *dp_session_graph(const dp_session *session, int program);
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ir/suggest.h"
+#include "ir/base/suggest.h"
 
 int dp_cli_finish(const char *program, dp_status status) {
   if (!status) return 0;

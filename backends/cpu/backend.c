@@ -40,8 +40,8 @@ static uint64_t resident(const void *memory, uint64_t bytes) {
 void __tsan_read_range(void *first, unsigned long bytes);
 void __tsan_write_range(void *first, unsigned long bytes);
 
-static dp_status announce(void *watch, const dp_range *ranges, int count, int parts) {
-  (void)watch;
+static dp_status announce(void *detector, const dp_range *ranges, int count, int parts) {
+  (void)detector;
   for (int i = 0; i < count && parts == 1; i++)
     (ranges[i].written ? __tsan_write_range : __tsan_read_range)((void *)(uintptr_t)ranges[i].first, ranges[i].bytes);
   return DP_OK;

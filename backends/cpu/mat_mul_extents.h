@@ -2,7 +2,7 @@
 #ifndef DP_BACKENDS_CPU_MAT_MUL_EXTENTS_H
 #define DP_BACKENDS_CPU_MAT_MUL_EXTENTS_H
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 // `batches` products of (m, k) by (k, n). Operands of rank 1 count as a row on the left, a column on the right.
 typedef struct {

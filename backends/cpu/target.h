@@ -1,8 +1,8 @@
-// The CPU as a target: its kernels, by name, and the instruction sets that oneDNN may use on it. See ir/kernel.h.
+// The CPU as a target: its kernels, by name, and the instruction sets that oneDNN may use on it. See ir/kernel/kernel.h.
 #ifndef DP_BACKENDS_CPU_TARGET_H
 #define DP_BACKENDS_CPU_TARGET_H
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_AT_ONCE = 1024 };
+enum { MAX_AT_ONCE = 1024 };
 
 typedef struct {
   const dp_range *ranges;
@@ -16,8 +16,8 @@ typedef struct {
 typedef struct {
   pthread_mutex_t lock;
   int count;
-  step_on on[MOST_AT_ONCE];
-} watch;
+  step_on on[MAX_AT_ONCE];
+} detector;
 
 // Addresses only: nothing but the host's memory is ever touched.
 static void *allocate(uint64_t bytes, uint64_t alignment) {
@@ -28,14 +28,14 @@ static void *allocate(uint64_t bytes, uint64_t alignment) {
 
 static void release(void *memory, uint64_t bytes) { munmap(memory, bytes); }
 
-static void *watch_create(void) {
-  watch *w = calloc(1, sizeof *w);
+static void *detector_create(void) {
+  detector *w = calloc(1, sizeof *w);
   if (w) pthread_mutex_init(&w->lock, NULL);
   return w;
 }
 
-static void watch_destroy(void *arg) {
-  watch *w = arg;
+static void detector_destroy(void *arg) {
+  detector *w = arg;
   pthread_mutex_destroy(&w->lock);
   free(w);
 }
@@ -51,7 +51,7 @@ static bool steps_conflict(const dp_range *a, int na, const dp_range *b, int nb)
   return false;
 }
 
-static dp_status enter_locked(watch *w, const dp_range *ranges, int count) {
+static dp_status enter_locked(detector *w, const dp_range *ranges, int count) {
   step_on *mine = NULL;
   for (int i = 0; i < w->count; i++) {
     if (w->on[i].ranges == ranges)
@@ -61,7 +61,7 @@ static dp_status enter_locked(watch *w, const dp_range *ranges, int count) {
                      "two steps that run at the same time use the same bytes, one writing them: the plan has a race");
   }
   if (!mine) {
-    if (w->count == MOST_AT_ONCE) return dp_fail(EX_SOFTWARE, "more than %d steps at once", MOST_AT_ONCE);
+    if (w->count == MAX_AT_ONCE) return dp_fail(EX_SOFTWARE, "more than %d steps at once", MAX_AT_ONCE);
     mine = &w->on[w->count++];
     *mine = (step_on){ranges, count, 0};
   }
@@ -71,7 +71,7 @@ static dp_status enter_locked(watch *w, const dp_range *ranges, int count) {
 
 static dp_status enter(void *arg, const dp_range *ranges, int count, int parts) {
   (void)parts;
-  watch *w = arg;
+  detector *w = arg;
   if (!count) return DP_OK;
   pthread_mutex_lock(&w->lock);
   dp_status status = enter_locked(w, ranges, count);
@@ -82,7 +82,7 @@ static dp_status enter(void *arg, const dp_range *ranges, int count, int parts) 
 }
 
 static void leave(void *arg, const dp_range *ranges, int count) {
-  watch *w = arg;
+  detector *w = arg;
   if (!count) return;
   pthread_mutex_lock(&w->lock);
   for (int i = 0; i < w->count; i++)
@@ -94,5 +94,5 @@ static void leave(void *arg, const dp_range *ranges, int count) {
 }
 
 dp_backend dp_backend_null(const dp_target *target) {
-  return (dp_backend){"null", target, false, allocate, release, NULL, watch_create, watch_destroy, enter, leave};
+  return (dp_backend){"null", target, false, allocate, release, NULL, detector_create, detector_destroy, enter, leave};
 }

@@ -5,8 +5,8 @@
 
 #include "frontends/onnx/onnx_reader.h"
 #include "ir/base/file.h"
-#include "ir/limits.h"
-#include "ir/wire.h"
+#include "ir/base/limits.h"
+#include "ir/file/wire.h"
 
 bool dp_onnx_is_path(const char *path) {
   size_t length = strlen(path);
@@ -58,7 +58,7 @@ static dp_status read_node(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
   int32_t first = reader->graph->n_nodes;
   DP_TRY(make_node(reader, scope, node));
   dp_onnx_devices_mark(reader, node, first);
-  return dp_onnx_metadata_pin(reader, node, first);
+  return dp_onnx_metadata_constraint(reader, node, first);
 }
 
 dp_status dp_onnx_walk(dp_onnx_reader *reader, dp_onnx_scope *scope, size_t count, Dp__Onnx__Node *const *nodes) {

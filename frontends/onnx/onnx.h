@@ -6,7 +6,7 @@
 #ifndef DP_FRONTENDS_ONNX_ONNX_H
 #define DP_FRONTENDS_ONNX_ONNX_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 #ifdef __cplusplus
 extern "C" {

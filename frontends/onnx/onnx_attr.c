@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
-#include "ir/utf8.h"
+#include "ir/base/utf8.h"
 
 // AttributeProto.AttributeType
 enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS };

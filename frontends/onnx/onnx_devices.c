@@ -28,11 +28,11 @@ Dp__Onnx__DeviceConfiguration *dp_onnx_devices_configuration(dp_arena *arena, co
 // Micro-batches are parts in time, of which a mesh of devices says nothing.
 static void placements_of(const dp_onnx_writer *w, const dp_value *value, dp_placement at[DP_MAX_MESH]) {
   memcpy(at, value->placements, sizeof value->placements);
-  const bool pinned = value->kind == DP_VALUE_PERSISTENT && value->space == DP_SPACE_NONE;
-  const dp_persistent *p = pinned ? &w->model->persistents[value->persistent] : NULL;
-  for (int i = 0; p && i < p->n_pins; i++) {
-    int axis = dp_mesh_find(w->mesh, p->pins[i].axis);
-    if (axis >= 0) at[axis] = p->pins[i].placement;
+  const bool constrained = value->kind == DP_VALUE_VARIABLE && value->space == DP_SPACE_NONE;
+  const dp_variable *p = constrained ? &w->model->variables[value->variable] : NULL;
+  for (int i = 0; p && i < p->n_constraints; i++) {
+    int axis = dp_mesh_find(w->mesh, p->constraints[i].axis);
+    if (axis >= 0) at[axis] = p->constraints[i].placement;
   }
   for (int a = 0; a < w->mesh->n_axes; a++)
     if (dp_mesh_is_sequential(&w->mesh->axes[a])) at[a] = dp_replicate();

@@ -1,5 +1,5 @@
 // ONNX's multi-device annotations (IR version 11) read into our placements: a mesh on which every annotated tensor's shards
-// lie as its devices are listed, pins of initializers on its axes, and the device and stage of nodes.
+// lie as its devices are listed, constraints of initializers on its axes, and the device and stage of nodes.
 //
 // A configuration is a list of devices. Where its device names are our writer's ("data=0,tensor=1") they are the mesh;
 // elsewhere the mesh with fewest axes is taken that explains all annotations, and its axes are called data and tensor.
@@ -187,25 +187,25 @@ typedef struct {
   dp_status status;
 } pinning;
 
-static void pin(dp_model *model, dp_persistent *p, int axis, dp_placement placement) {
-  for (int i = 0; i < p->n_pins; i++)
-    if (!strcmp(p->pins[i].axis, model->mesh.axes[axis].name)) return;
-  dp_pin wish = {model->mesh.axes[axis].name, placement};
-  DP_PUSH(model->arena, p->pins, p->n_pins, wish);
+static void constraint(dp_model *model, dp_variable *p, int axis, dp_placement placement) {
+  for (int i = 0; i < p->n_constraints; i++)
+    if (!strcmp(p->constraints[i].axis, model->mesh.axes[axis].name)) return;
+  dp_constraint wish = {model->mesh.axes[axis].name, placement};
+  DP_PUSH(model->arena, p->constraints, p->n_constraints, wish);
 }
 
-static bool pin_initializer(void *arg, const Dp__Onnx__ShardingSpec *spec) {
+static bool constraint_initializer(void *arg, const Dp__Onnx__ShardingSpec *spec) {
   pinning *p = arg;
-  int32_t i = dp_model_find_persistent(p->model, spec->tensor_name);
+  int32_t i = dp_model_find_variable(p->model, spec->tensor_name);
   if (i < 0) return true;  // an activation: where it lies follows from the parameters'
-  dp_persistent *persistent = &p->model->persistents[i];
+  dp_variable *variable = &p->model->variables[i];
   dp_placement at[DP_MAX_MESH];
-  if (!place(spec, &p->model->mesh, persistent->type.shape.rank, at)) {
+  if (!place(spec, &p->model->mesh, variable->type.shape.rank, at)) {
     p->status = dp_fail(EX_UNAVAILABLE, "it has no place on the mesh of its configuration");
   } else {
-    p->status = dp_placement_check(&persistent->type.shape, at, &p->model->mesh);
+    p->status = dp_placement_check(&variable->type.shape, at, &p->model->mesh);
     for (int a = 0; a < p->model->mesh.n_axes && !p->status; a++)
-      if (at[a].kind == DP_SHARD) pin(p->model, persistent, a, at[a]);
+      if (at[a].kind == DP_SHARD) constraint(p->model, variable, a, at[a]);
   }
   if (p->status) p->status = dp_status_context(p->status, "the sharding of '%s'", spec->tensor_name);
   return !p->status;
@@ -226,7 +226,7 @@ dp_status dp_onnx_devices_read(dp_onnx_reader *reader) {
                    c->name);
   reader->model->mesh = mesh;
   pinning p = {.model = reader->model};
-  visit_all(m->graph, c->name, pin_initializer, &p);
+  visit_all(m->graph, c->name, constraint_initializer, &p);
   return p.status;
 }
 

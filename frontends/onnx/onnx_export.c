@@ -6,8 +6,8 @@
 #include "frontends/onnx/onnx.h"
 #include "frontends/onnx/onnx_writer.h"
 #include "ir/base/file.h"
-#include "ir/philox.h"
-#include "ir/wire.h"
+#include "ir/base/philox.h"
+#include "ir/file/wire.h"
 
 enum {
   OLDEST_OPSET = 18,
@@ -19,7 +19,7 @@ enum {
 };
 
 const char *dp_onnx_export_name(const dp_onnx_writer *w, const dp_value *value) {
-  return value->kind == DP_VALUE_PERSISTENT ? w->model->persistents[value->persistent].name : value->name;
+  return value->kind == DP_VALUE_VARIABLE ? w->model->variables[value->variable].name : value->name;
 }
 
 Dp__Onnx__StringStringEntry *dp_onnx_export_entry(dp_arena *arena, const char *key, const char *value) {
@@ -48,7 +48,7 @@ void dp_onnx_export_initializer(dp_onnx_writer *w, Dp__Onnx__Tensor *tensor) {
 }
 
 // First values by rule, as `dprun --seed=0` would make them.
-static dp_tensor *make_values(dp_arena *arena, const dp_persistent *p) {
+static dp_tensor *make_values(dp_arena *arena, const dp_variable *p) {
   dp_tensor *t = dp_alloc(arena, sizeof *t);
   t->dtype = p->type.dtype;
   t->rank = p->type.shape.rank;
@@ -76,16 +76,16 @@ static void add_metadata(dp_onnx_writer *w, Dp__Onnx__Tensor *tensor, const char
   DP_PUSH(w->arena, tensor->metadata_props, tensor->n_metadata_props, entry);
 }
 
-static void write_persistent(dp_onnx_writer *w, const dp_persistent *p) {
+static void write_variable(dp_onnx_writer *w, const dp_variable *p) {
   static const char *const kinds[] = {"parameter", "buffer", "state", "stored"};
   const dp_tensor *t = p->init.kind == DP_INIT_TENSOR ? p->init.tensor : make_values(w->arena, p);
   Dp__Onnx__Tensor *m = dp_onnx_export_tensor(w->arena, p->name, t);
   if (p->kind != DP_PARAMETER) add_metadata(w, m, "dp.kind", kinds[p->kind]);
   if (p->frozen) add_metadata(w, m, "dp.frozen", "1");
-  for (int i = 0; i < p->n_pins; i++) {
+  for (int i = 0; i < p->n_constraints; i++) {
     char text[64];
-    dp_placement_print(p->pins[i].placement, text, sizeof text);
-    add_metadata(w, m, dp_printf(w->arena, "dp.shard.%s", p->pins[i].axis), dp_strdup(w->arena, text));
+    dp_placement_print(p->constraints[i].placement, text, sizeof text);
+    add_metadata(w, m, dp_printf(w->arena, "dp.shard.%s", p->constraints[i].axis), dp_strdup(w->arena, text));
   }
   dp_onnx_export_initializer(w, m);
 }
@@ -162,8 +162,8 @@ static void write_values(dp_onnx_writer *w) {
     } else if (v->kind == DP_VALUE_RESULT && !is_output(w->graph, v)) {
       Dp__Onnx__ValueInfo *info = value_info(w, name, &v->type);
       DP_PUSH(w->arena, g->value_info, g->n_value_info, info);
-    } else if (v->kind == DP_VALUE_PERSISTENT) {
-      write_persistent(w, &w->model->persistents[v->persistent]);
+    } else if (v->kind == DP_VALUE_VARIABLE) {
+      write_variable(w, &w->model->variables[v->variable]);
     } else if (v->kind == DP_VALUE_CONSTANT) {
       dp_onnx_export_constant(w, v);
     }
@@ -178,7 +178,7 @@ static dp_status write_graph(dp_onnx_writer *w) {
   for (int i = 0; i < w->graph->n_outputs; i++) write_output(w, w->graph->outputs[i].name, w->graph->outputs[i].value);
   for (int i = 0; i < w->graph->n_updates; i++) {
     const dp_update *u = &w->graph->updates[i];
-    write_output(w, dp_printf(w->arena, "dp.updated/%s", w->model->persistents[u->persistent].name), u->value);
+    write_output(w, dp_printf(w->arena, "dp.updated/%s", w->model->variables[u->variable].name), u->value);
   }
   return DP_OK;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "frontends/onnx/onnx_writer.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 
 // AttributeProto.AttributeType
 enum { FLOAT = 1, INT, STRING, TENSOR, FLOATS = 6, INTS, STRINGS };
@@ -144,11 +144,11 @@ static void write_attributes(dp_onnx_writer *w, Dp__Onnx__Node *message, const d
                              dp_printf(w->arena, "%lld", (long long)dp_node_int(node, attr->name, 0)));
     DP_PUSH(w->arena, message->metadata_props, message->n_metadata_props, entry);
   }
-  for (int i = 0; i < node->n_pins; i++) {
+  for (int i = 0; i < node->n_constraints; i++) {
     char text[64];
-    dp_placement_print(node->pins[i].placement, text, sizeof text);
+    dp_placement_print(node->constraints[i].placement, text, sizeof text);
     Dp__Onnx__StringStringEntry *entry = dp_onnx_export_entry(
-        w->arena, dp_printf(w->arena, "dp.shard.%s", node->pins[i].axis), dp_strdup(w->arena, text));
+        w->arena, dp_printf(w->arena, "dp.shard.%s", node->constraints[i].axis), dp_strdup(w->arena, text));
     DP_PUSH(w->arena, message->metadata_props, message->n_metadata_props, entry);
   }
 }

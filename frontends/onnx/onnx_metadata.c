@@ -10,35 +10,37 @@ static const char *find(size_t count, Dp__Onnx__StringStringEntry *const *entrie
   return NULL;
 }
 
-static const char pin_prefix[] = "dp.shard.";
+static const char constraint_prefix[] = "dp.shard.";
 
-static dp_status read_pin(dp_arena *arena, const dp_shape *shape, const char *axis, const char *text, int *count,
-                          dp_pin **pins) {
-  dp_pin pin = {.axis = dp_strdup(arena, axis)};
-  if (!*axis || !dp_placement_parse(text, &pin.placement))
+static dp_status read_constraint(dp_arena *arena, const dp_shape *shape, const char *axis, const char *text, int *count,
+                                 dp_constraint **constraints) {
+  dp_constraint constraint = {.axis = dp_strdup(arena, axis)};
+  if (!*axis || !dp_placement_parse(text, &constraint.placement))
     return dp_fail(EX_DATAERR, "its metadata 'dp.shard.%s' is '%s'; a placement such as S(0) is expected", axis, text);
   for (int i = 0; i < *count; i++)
-    if (!strcmp((*pins)[i].axis, axis)) return dp_fail(EX_DATAERR, "it has metadata 'dp.shard.%s' twice", axis);
+    if (!strcmp((*constraints)[i].axis, axis)) return dp_fail(EX_DATAERR, "it has metadata 'dp.shard.%s' twice", axis);
   if (*count == DP_MAX_MESH) return dp_fail(EX_DATAERR, "it has metadata 'dp.shard' for more axes than meshes have");
   dp_mesh one = {1, {{axis, 2}}};
-  DP_TRY(dp_placement_check(shape, &pin.placement, &one));
-  DP_PUSH(arena, *pins, *count, pin);
+  DP_TRY(dp_placement_check(shape, &constraint.placement, &one));
+  DP_PUSH(arena, *constraints, *count, constraint);
   return DP_OK;
 }
 
-static dp_status read_pins(dp_arena *arena, size_t n, Dp__Onnx__StringStringEntry *const *entries,
-                           const dp_shape *shape, int *count, dp_pin **pins) {
+static dp_status read_constraints(dp_arena *arena, size_t n, Dp__Onnx__StringStringEntry *const *entries,
+                                  const dp_shape *shape, int *count, dp_constraint **constraints) {
   for (size_t i = 0; i < n; i++)
-    if (!strncmp(entries[i]->key, pin_prefix, sizeof pin_prefix - 1))
-      DP_TRY(read_pin(arena, shape, entries[i]->key + sizeof pin_prefix - 1, entries[i]->value, count, pins));
+    if (!strncmp(entries[i]->key, constraint_prefix, sizeof constraint_prefix - 1))
+      DP_TRY(read_constraint(arena, shape, entries[i]->key + sizeof constraint_prefix - 1, entries[i]->value, count,
+                             constraints));
   return DP_OK;
 }
 
-static dp_status read_tensor(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_persistent *p) {
+static dp_status read_tensor(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_variable *p) {
   const char *kind = find(m->n_metadata_props, m->metadata_props, "dp.kind");
   if (kind && !strcmp(kind, "buffer")) p->kind = DP_BUFFER;
   p->frozen |= find(m->n_metadata_props, m->metadata_props, "dp.frozen") != NULL;
-  return read_pins(reader->arena, m->n_metadata_props, m->metadata_props, &p->type.shape, &p->n_pins, &p->pins);
+  return read_constraints(reader->arena, m->n_metadata_props, m->metadata_props, &p->type.shape, &p->n_constraints,
+                          &p->constraints);
 }
 
 dp_status dp_onnx_metadata_read(dp_onnx_reader *reader) {
@@ -47,9 +49,9 @@ dp_status dp_onnx_metadata_read(dp_onnx_reader *reader) {
   reader->model->optimizer = find(m->n_metadata_props, m->metadata_props, "dp.optimizer");
   for (size_t i = 0; i < m->graph->n_initializer; i++) {
     const Dp__Onnx__Tensor *t = m->graph->initializer[i];
-    int32_t at = t->n_metadata_props ? dp_model_find_persistent(reader->model, t->name) : -1;
+    int32_t at = t->n_metadata_props ? dp_model_find_variable(reader->model, t->name) : -1;
     if (at < 0) continue;
-    DP_TRY(dp_status_context(read_tensor(reader, t, &reader->model->persistents[at]), "initializer '%s'", t->name));
+    DP_TRY(dp_status_context(read_tensor(reader, t, &reader->model->variables[at]), "initializer '%s'", t->name));
   }
   return DP_OK;
 }
@@ -69,15 +71,15 @@ dp_status dp_onnx_metadata_node(dp_onnx_node *node) {
   return DP_OK;
 }
 
-dp_status dp_onnx_metadata_pin(const dp_onnx_reader *reader, const Dp__Onnx__Node *m, int32_t first) {
+dp_status dp_onnx_metadata_constraint(const dp_onnx_reader *reader, const Dp__Onnx__Node *m, int32_t first) {
   if (!m->n_metadata_props || !m->n_output) return DP_OK;
   for (int32_t i = first; i < reader->graph->n_nodes; i++) {
     dp_node *node = reader->graph->nodes[i];
     const dp_value *y = node->n_outputs ? node->outputs[0] : NULL;
     if (!y || strcmp(y->name, m->output[0])) continue;
-    return dp_status_context(
-        read_pins(reader->arena, m->n_metadata_props, m->metadata_props, &y->type.shape, &node->n_pins, &node->pins),
-        "node '%s'", node->name);
+    return dp_status_context(read_constraints(reader->arena, m->n_metadata_props, m->metadata_props, &y->type.shape,
+                                              &node->n_constraints, &node->constraints),
+                             "node '%s'", node->name);
   }
   return DP_OK;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 const dp_attr *dp_onnx_node_get(const dp_onnx_node *node, const char *name) {
   for (int i = 0; i < node->n_attrs; i++)
@@ -168,8 +168,8 @@ static dp_status take_attribute(dp_onnx_node *node, int i, const char *name) {
 
 // A parameter that the operator itself keeps up to date is a buffer.
 static void note_state(const dp_onnx_node *node, int i, const dp_value *value) {
-  if (value->kind == DP_VALUE_PERSISTENT && dp_onnx_opset_is_state(node->op->name, i))
-    node->reader->model->persistents[value->persistent].kind = DP_BUFFER;
+  if (value->kind == DP_VALUE_VARIABLE && dp_onnx_opset_is_state(node->op->name, i))
+    node->reader->model->variables[value->variable].kind = DP_BUFFER;
 }
 
 static dp_status take_operands(dp_onnx_node *node, dp_value **values) {

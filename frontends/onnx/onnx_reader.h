@@ -9,8 +9,8 @@
 #define DP_FRONTENDS_ONNX_ONNX_READER_H
 
 #include "frontends/onnx/onnx.pb-c.h"
-#include "ir/builder.h"
-#include "ir/names.h"
+#include "ir/base/names.h"
+#include "ir/graph/builder.h"
 
 enum {
   DP_ONNX_MIN_OPSET = 6,
@@ -86,16 +86,17 @@ dp_status dp_onnx_opset(size_t count, Dp__Onnx__OperatorSetId *const *ids, int64
 
 // ---- onnx_devices_read.c, onnx_metadata.c ---------------------------------------------------------------------------
 
-// The first device configuration as the model's mesh, and what it says of initializers as pins. The graph is read.
+// The first device configuration as the model's mesh, and what it says of initializers as constraints. The graph is read.
 dp_status dp_onnx_devices_read(dp_onnx_reader *reader) DP_MUST_USE;
 // Device and stage of the graph's nodes from `first` on, which the message became.
 void dp_onnx_devices_mark(const dp_onnx_reader *reader, const Dp__Onnx__Node *message, int32_t first);
-// What our writer left beside the model and its initializers: SPECs, kinds, frozen tensors, pins. The graph is read.
+// What our writer left beside the model and its initializers: SPECs, kinds, frozen tensors, constraints. The graph is read.
 dp_status dp_onnx_metadata_read(dp_onnx_reader *reader) DP_MUST_USE;
 // The same of a node: attributes that ONNX does not know.
 dp_status dp_onnx_metadata_node(dp_onnx_node *node) DP_MUST_USE;
 // And where its first result is, at that of the graph's nodes from `first` on that gives it.
-dp_status dp_onnx_metadata_pin(const dp_onnx_reader *reader, const Dp__Onnx__Node *message, int32_t first) DP_MUST_USE;
+dp_status dp_onnx_metadata_constraint(const dp_onnx_reader *reader, const Dp__Onnx__Node *message,
+                                      int32_t first) DP_MUST_USE;
 
 // ---- onnx_input.c ---------------------------------------------------------------------------------------------------
 

@@ -112,11 +112,11 @@ const dp_tensor *dp_onnx_scope_tensor(dp_onnx_reader *reader, dp_onnx_binding *b
 static dp_status make_parameter(dp_onnx_reader *reader, dp_onnx_binding *b) {
   if (!strncmp(b->name, "dp.", 3))
     return dp_fail(EX_DATAERR, "initializer '%s': names that begin with 'dp.' are the compiler's own", b->name);
-  dp_persistent p = {.name = b->name,
-                     .kind = DP_PARAMETER,
-                     .type = {b->tensor->dtype, dp_tensor_shape(b->tensor)},
-                     .init = {.kind = DP_INIT_TENSOR, .tensor = b->tensor}};
-  b->value = dp_graph_persistent(reader->graph, dp_model_add_persistent(reader->model, &p));
+  dp_variable p = {.name = b->name,
+                   .kind = DP_PARAMETER,
+                   .type = {b->tensor->dtype, dp_tensor_shape(b->tensor)},
+                   .init = {.kind = DP_INIT_TENSOR, .tensor = b->tensor}};
+  b->value = dp_graph_variable(reader->graph, dp_model_add_variable(reader->model, &p));
   return DP_OK;
 }
 

@@ -7,8 +7,8 @@
 #define DP_FRONTENDS_ONNX_ONNX_WRITER_H
 
 #include "frontends/onnx/onnx.pb-c.h"
-#include "ir/graph.h"
-#include "ir/names.h"
+#include "ir/base/names.h"
+#include "ir/graph/graph.h"
 
 typedef struct {
   dp_arena *arena;

@@ -36,10 +36,10 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *w = dp_common_shape(rows->node, 0);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *w = dp_common_shape(rules->node, 0);
   for (int d = 0; d < w->rank; d++)
-    dp_rows_split(rows, w->dims[d], (int[]){d, d, d, d, DP_WHOLE, DP_WHOLE}, (int[]){d, d, d});
+    dp_sharding_split(rules, w->dims[d], (int[]){d, d, d, d, DP_WHOLE, DP_WHOLE}, (int[]){d, d, d});
 }
 
 static dp_cost cost(const dp_node *node, int64_t n) {
@@ -71,7 +71,7 @@ const dp_op dp_op_Adam = {
               DP_FLOAT_ATTR("weight_decay", 0), DP_INT_ATTR("decoupled", 0)},
     .flags = DP_OP_UPDATE | DP_OP_ELEMENTWISE,
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .cost = cost,
     .samples = samples,
 };

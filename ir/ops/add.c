@@ -6,9 +6,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dp_elementwise_give(b, node, 1, dy[0], dx);
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  dp_rows_linear(rows, 3);
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  dp_sharding_linear(rules, 3);
 }
 
 static const dp_sample samples[] = {
@@ -33,7 +33,7 @@ const dp_op dp_op_Add = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_elementwise_infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

@@ -5,6 +5,6 @@
 #include "ir/ops/common.h"
 
 dp_status dp_arg_infer(dp_node *node) DP_MUST_USE;
-void dp_arg_placements(dp_rows *rows);
+void dp_arg_placements(dp_sharding_rules *rules);
 
 #endif

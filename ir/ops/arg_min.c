@@ -21,6 +21,6 @@ const dp_op dp_op_ArgMin = {
     .outputs = {DP_OPERAND("reduced", DP_BIT(DP_INT64), 0)},
     .attrs = {DP_INT_ATTR("axis", 0), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("select_last_index", 0)},
     .infer = dp_arg_infer,
-    .placements = dp_arg_placements,
+    .sharding = dp_arg_placements,
     .samples = samples,
 };

@@ -21,13 +21,13 @@ dp_status dp_arg_infer(dp_node *node) {
   return DP_OK;
 }
 
-void dp_arg_placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
-  int axis = (int)dp_node_int(rows->node, "axis", 0), out = 0;
+void dp_arg_placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
+  int axis = (int)dp_node_int(rules->node, "axis", 0), out = 0;
   if (axis < 0) axis += x->rank;
-  bool keep = dp_node_int(rows->node, "keepdims", 1) != 0;
+  bool keep = dp_node_int(rules->node, "keepdims", 1) != 0;
   for (int d = 0; d < x->rank; d++) {
-    if (d != axis) dp_rows_split(rows, x->dims[d], &d, &out);
+    if (d != axis) dp_sharding_split(rules, x->dims[d], &d, &out);
     out += d != axis || keep;
   }
 }

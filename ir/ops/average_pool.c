@@ -8,9 +8,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "dp.AveragePoolGrad", 1, dy, 1, node->n_attrs + 1, attrs);
 }
 
-static void placements(dp_rows *rows) {
-  dp_geometry_rows_pool(rows);
-  dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  dp_geometry_sharding_pool(rules);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -35,6 +35,6 @@ const dp_op dp_op_AveragePool = {
               DP_INTS_ATTR("dilations"), DP_INTS_ATTR("kernel_shape"), DP_INTS_ATTR("pads"), DP_INTS_ATTR("strides")},
     .infer = dp_geometry_infer_pool,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

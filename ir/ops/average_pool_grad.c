@@ -11,9 +11,9 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-static void placements(dp_rows *rows) {
-  dp_geometry_rows_pool(rows);
-  dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  dp_geometry_sharding_pool(rules);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -40,6 +40,6 @@ const dp_op dp_op_AveragePoolGrad = {
               DP_INTS_ATTR("dilations"), DP_INTS_ATTR("kernel_shape"), DP_INTS_ATTR("pads"), DP_INTS_ATTR("strides"),
               DP_SHAPE_ATTR("shape")},
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

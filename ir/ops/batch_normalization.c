@@ -67,7 +67,7 @@ static void frozen_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp
   dp_value *centred = dp_build2(b, "Sub", node->inputs[X], dp_batch_normalization_wide(b, mean, x));
   dp_value *sum = dp_build_reduce(b, "ReduceSum", dp_build2(b, "Mul", dy, centred), axes, n_axes, false);
   dx[SCALE] = dp_build2(b, "Mul", sum, invstd);
-  if (mean->kind == DP_VALUE_PERSISTENT && node->inputs[VAR]->kind == DP_VALUE_PERSISTENT) return;
+  if (mean->kind == DP_VALUE_VARIABLE && node->inputs[VAR]->kind == DP_VALUE_VARIABLE) return;
   dx[MEAN] = dp_build1(b, "Neg", dp_build2(b, "Mul", dx[BIAS], slope));
   // d invstd / d var = -invstd^3 / 2
   dp_value *cube = dp_build2(b, "Mul", dp_build2(b, "Mul", slope, invstd), dp_elementwise_with(b, "Mul", invstd, -0.5));
@@ -93,12 +93,12 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   for (int i = 0; i < 3; i++) dx[i] = first->producer->outputs[i];
 }
 
-static void placements(dp_rows *rows) {
-  const dp_node *node = rows->node;
+static void placements(dp_sharding_rules *rules) {
+  const dp_node *node = rules->node;
   const dp_shape *x = dp_common_shape(node, X);
-  dp_rows_split(rows, x->dims[1], (int[]){1, 0, 0, 0, 0}, (int[]){1, 0, 0, 0, 0});
+  dp_sharding_split(rules, x->dims[1], (int[]){1, 0, 0, 0, 0}, (int[]){1, 0, 0, 0, 0});
   for (int d = 0; d < x->rank && !trains(node); d++)
-    if (d != 1) dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE, DP_WHOLE, DP_WHOLE, DP_WHOLE}, (int[]){d});
+    if (d != 1) dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE, DP_WHOLE, DP_WHOLE, DP_WHOLE}, (int[]){d});
 }
 
 // How much of the batch's statistics goes into the running ones: 1 - momentum; 0 of a batch without samples.
@@ -112,7 +112,7 @@ static dp_value *running(dp_builder *b, dp_value *share, dp_value *old, dp_value
   return dp_build2(b, "Add", old, dp_build2(b, "Mul", dp_build2(b, "Sub", now, old), share));
 }
 
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   const dp_shape *x = &in[X]->type.shape, *channels = &in[SCALE]->type.shape;
   dp_dtype dtype = in[X]->type.dtype;
   int64_t axes[DP_MAX_RANK];
@@ -144,8 +144,8 @@ static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_va
 
 // A buffer goes on from what an earlier node of the step left of it: a module that is called twice keeps count twice.
 static dp_value *latest(const dp_graph *graph, dp_value *buffer) {
-  for (int i = 0; i < graph->n_updates && buffer->kind == DP_VALUE_PERSISTENT; i++)
-    if (graph->updates[i].persistent == buffer->persistent) return graph->updates[i].value;
+  for (int i = 0; i < graph->n_updates && buffer->kind == DP_VALUE_VARIABLE; i++)
+    if (graph->updates[i].variable == buffer->variable) return graph->updates[i].value;
   return buffer;
 }
 
@@ -155,10 +155,10 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     out[Y] = dp_build(b, "BatchNormalization", 5, operands, RESULTS, node->n_attrs, node->attrs);
     if (b->status) return;
     for (int i = RUNNING_MEAN; i < node->n_outputs; i++) out[i] = out[Y]->producer->outputs[i];
-    if (in[MEAN]->kind == DP_VALUE_PERSISTENT)
-      dp_graph_add_update(b->graph, in[MEAN]->persistent, out[Y]->producer->outputs[RUNNING_MEAN]);
-    if (in[VAR]->kind == DP_VALUE_PERSISTENT)
-      dp_graph_add_update(b->graph, in[VAR]->persistent, out[Y]->producer->outputs[RUNNING_VAR]);
+    if (in[MEAN]->kind == DP_VALUE_VARIABLE)
+      dp_graph_add_update(b->graph, in[MEAN]->variable, out[Y]->producer->outputs[RUNNING_MEAN]);
+    if (in[VAR]->kind == DP_VALUE_VARIABLE)
+      dp_graph_add_update(b->graph, in[VAR]->variable, out[Y]->producer->outputs[RUNNING_VAR]);
     return;
   }
   dp_attr attrs[] = {dp_attr_float("epsilon", dp_node_float(node, "epsilon", 1e-5))};
@@ -171,12 +171,12 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
 static void specialize_local(dp_builder *b, const dp_node *node, dp_value *const *in, int64_t groups, const char *axis,
                              dp_value **out) {
   const dp_shape *x = &in[X]->type.shape;
-  dp_dim rows = x->dims[0];
-  if (!trains(node) || groups == 1 || !rows.scale || rows.offset) {
+  dp_dim rules = x->dims[0];
+  if (!trains(node) || groups == 1 || !rules.scale || rules.offset) {
     specialize(b, node, in, true, out);
     return;
   }
-  dp_attr attrs[] = {dp_attr_int("groups", groups), dp_attr_int("unit", rows.scale), dp_attr_string("axis", axis),
+  dp_attr attrs[] = {dp_attr_int("groups", groups), dp_attr_int("unit", rules.scale), dp_attr_string("axis", axis),
                      dp_attr_float("epsilon", dp_node_float(node, "epsilon", 1e-5)),
                      dp_attr_int("unbiased", dp_node_int(node, "unbiased", 0))};
   out[Y] = dp_build(b, "dp.GroupedBatchNormalization", 3, in, 5, DP_COUNT(attrs), attrs);
@@ -187,7 +187,7 @@ static void specialize_local(dp_builder *b, const dp_node *node, dp_value *const
   for (int i = RUNNING_MEAN; i <= RUNNING_VAR; i++) {
     dp_value *old = in[MEAN + i - RUNNING_MEAN];
     out[i] = running(b, share, latest(b->graph, old), out[Y]->producer->outputs[3 + i - RUNNING_MEAN]);
-    if (old->kind == DP_VALUE_PERSISTENT && !b->status) dp_graph_add_update(b->graph, old->persistent, out[i]);
+    if (old->kind == DP_VALUE_VARIABLE && !b->status) dp_graph_add_update(b->graph, old->variable, out[i]);
   }
 }
 
@@ -229,8 +229,8 @@ const dp_op dp_op_BatchNormalization = {
               DP_INT_ATTR("unbiased", 0)},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .specialize = specialize,
     .specialize_local = specialize_local,
     .cost = cost,

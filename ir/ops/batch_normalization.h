@@ -27,7 +27,7 @@ dp_cost dp_batch_normalization_grad_cost(const dp_node *node, int64_t n);
 // saved: [groups, C]. Operand 0 is made of whole samples.
 dp_status dp_batch_normalization_groups(const dp_node *node, dp_shape *saved);
 // A row that holds on the node's axis alone.
-dp_row *dp_batch_normalization_group_row(dp_rows *rows);
+dp_sharding_rule *dp_batch_normalization_group_row(dp_sharding_rules *rules);
 
 #ifdef __cplusplus
 }

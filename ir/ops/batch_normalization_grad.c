@@ -23,12 +23,12 @@ static dp_status infer(dp_node *node) {
   return dp_batch_normalization_grad_infer(node, dp_common_shape(node, SCALE));
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, X);
-  dp_rows_split(rows, x->dims[1], (int[]){1, 0, 0, 0, 1}, (int[]){1, 0, 0});
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, X);
+  dp_sharding_split(rules, x->dims[1], (int[]){1, 0, 0, 0, 1}, (int[]){1, 0, 0});
 }
 
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   const dp_shape *x = &in[X]->type.shape;
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = dp_batch_normalization_axes(x, axes);
@@ -66,8 +66,8 @@ const dp_op dp_op_BatchNormalizationGrad = {
     .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T'), DP_OPTIONAL("dscale", DP_FLOATS, 'T'),
                 DP_OPTIONAL("dB", DP_FLOATS, 'T')},
     .infer = infer,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = dp_batch_normalization_grad_cost,
     .samples = samples,
 };

@@ -46,6 +46,6 @@ const dp_op dp_op_BitCast = {
     .attrs = {{.name = "to", .kind = DP_ATTR_INT, .required = true}},
     .flags = DP_OP_ELEMENTWISE,
     .infer = infer,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .samples = samples,
 };

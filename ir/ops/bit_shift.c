@@ -29,7 +29,7 @@ const dp_op dp_op_BitShift = {
     .attrs = {{.name = "direction", .kind = DP_ATTR_STRING, .required = true}},
     .flags = DP_OP_ELEMENTWISE,
     .infer = infer,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

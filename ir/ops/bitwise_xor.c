@@ -10,7 +10,7 @@ const dp_op dp_op_BitwiseXor = {
     .outputs = {DP_OPERAND("C", DP_INTS, 'T')},
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_elementwise_infer,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = dp_elementwise_bits,
 };

@@ -10,7 +10,7 @@ extern "C" {
 
 // Rows in which dim `dim` of the short tensors, of extent `extent`, is split, and in the long ones, `count` times as
 // long there, every block is split the same. Operands are long and results short, or the other way round.
-void dp_blocks_rows(dp_rows *rows, int dim, dp_dim extent, int64_t count, bool long_operands);
+void dp_blocks_sharding(dp_sharding_rules *rules, int dim, dp_dim extent, int64_t count, bool long_operands);
 
 #ifdef __cplusplus
 }

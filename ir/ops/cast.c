@@ -23,11 +23,11 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   if (dp_type_is_float(from) && dp_type_is_float(node->outputs[0]->type.dtype)) dx[0] = dp_build_cast(b, dy[0], from);
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  const dp_node *node = rows->node;
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  const dp_node *node = rules->node;
   if (dp_type_is_float(node->inputs[0]->type.dtype) && dp_type_is_float(node->outputs[0]->type.dtype))
-    dp_rows_linear(rows, 1);
+    dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -86,6 +86,6 @@ const dp_op dp_op_Cast = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -33,7 +33,7 @@ const dp_op dp_op_Clip = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_common_infer_same,
     .gradient = gradient,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

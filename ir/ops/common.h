@@ -2,8 +2,8 @@
 #ifndef DP_IR_OPS_COMMON_H
 #define DP_IR_OPS_COMMON_H
 
-#include "ir/builder.h"
-#include "ir/ops/rows.h"
+#include "ir/graph/builder.h"
+#include "ir/ops/sharding.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -43,21 +43,21 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   for (int i = 0; i < node->n_inputs && !b->status; i++) dx[i] = first->producer->outputs[i];
 }
 
-static void placements(dp_rows *rows) {
-  const dp_node *node = rows->node;
+static void placements(dp_sharding_rules *rules) {
+  const dp_node *node = rules->node;
   const dp_shape *y = &node->outputs[0]->type.shape;
   int axis = axis_of(node);
   for (int d = 0; d < y->rank; d++) {
     if (d == axis) continue;
     int in[DP_MAX_OPERANDS];
     for (int i = 0; i < DP_MAX_OPERANDS; i++) in[i] = d;
-    dp_rows_split(rows, y->dims[d], in, &d);
+    dp_sharding_split(rules, y->dims[d], in, &d);
   }
   dp_dim extent = dp_common_shape(node, 0)->dims[axis];
   bool equal = true;
   for (int i = 1; i < node->n_inputs; i++) equal = equal && dp_dim_equal(dp_common_shape(node, i)->dims[axis], extent);
-  if (equal) dp_blocks_rows(rows, axis, extent, node->n_inputs, false);
-  dp_rows_linear(rows, (1u << node->n_inputs) - 1);
+  if (equal) dp_blocks_sharding(rules, axis, extent, node->n_inputs, false);
+  dp_sharding_linear(rules, (1u << node->n_inputs) - 1);
 }
 
 static const dp_sample samples[] = {
@@ -83,6 +83,6 @@ const dp_op dp_op_Concat = {
     .attrs = {{.name = "axis", .kind = DP_ATTR_INT, .required = true}},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -33,10 +33,10 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[2] = dp_build_reduce(b, "ReduceSum", dy[0], axes, (size_t)rank - 1, false);
 }
 
-static void placements(dp_rows *rows) { dp_conv_rows(rows, (dp_conv_places){0, 1, DP_CONV_RESULT, 2}); }
+static void placements(dp_sharding_rules *rules) { dp_conv_sharding(rules, (dp_conv_places){0, 1, DP_CONV_RESULT, 2}); }
 
 // The bias on its own, so that a split over the input channels can leave it out of the partial sums.
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   if (node->n_inputs < 3 || !in[2]) return;
   dp_shape shape = {.rank = dp_common_shape(node, 0)->rank};
   for (int d = 0; d < shape.rank; d++) shape.dims[d] = d == 1 ? dp_common_shape(node, 2)->dims[0] : dp_dim_of(1);
@@ -73,8 +73,8 @@ const dp_op dp_op_Conv = {
     .attrs = {DP_CONV_ATTRS},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = cost,
     .samples = samples,
 };

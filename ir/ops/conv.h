@@ -21,7 +21,7 @@ typedef struct {
   int x, w, y, bias;
 } dp_conv_places;
 // Rows by sample, by groups, by output and by input channel.
-void dp_conv_rows(dp_rows *rows, dp_conv_places places);
+void dp_conv_sharding(dp_sharding_rules *rules, dp_conv_places places);
 // Two operations for each product, of the node that has these shapes.
 dp_cost dp_conv_cost(const dp_node *node, int64_t n, const dp_shape *w, const dp_shape *y);
 

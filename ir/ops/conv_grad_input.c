@@ -25,7 +25,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "dp.ConvGradWeight", 2, (dp_value *[]){dy[0], node->inputs[1]}, 1, n_attrs, attrs);
 }
 
-static void placements(dp_rows *rows) { dp_conv_rows(rows, (dp_conv_places){DP_CONV_RESULT, 0, 1, DP_CONV_ABSENT}); }
+static void placements(dp_sharding_rules *rules) {
+  dp_conv_sharding(rules, (dp_conv_places){DP_CONV_RESULT, 0, 1, DP_CONV_ABSENT});
+}
 
 static dp_cost cost(const dp_node *node, int64_t n) {
   return dp_conv_cost(node, n, dp_common_shape(node, 0), dp_common_shape(node, 1));
@@ -55,7 +57,7 @@ const dp_op dp_op_ConvGradInput = {
     .attrs = {DP_CONV_ATTRS, DP_SHAPE_ATTR("shape")},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = cost,
     .samples = samples,
 };

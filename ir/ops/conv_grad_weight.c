@@ -11,7 +11,9 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-static void placements(dp_rows *rows) { dp_conv_rows(rows, (dp_conv_places){0, DP_CONV_RESULT, 1, DP_CONV_ABSENT}); }
+static void placements(dp_sharding_rules *rules) {
+  dp_conv_sharding(rules, (dp_conv_places){0, DP_CONV_RESULT, 1, DP_CONV_ABSENT});
+}
 
 static dp_cost cost(const dp_node *node, int64_t n) {
   return dp_conv_cost(node, n, &node->outputs[0]->type.shape, dp_common_shape(node, 1));
@@ -40,7 +42,7 @@ const dp_op dp_op_ConvGradWeight = {
     .outputs = {DP_OPERAND("dW", DP_FLOATS, 'T')},
     .attrs = {DP_CONV_ATTRS, DP_SHAPE_ATTR("shape")},
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .cost = cost,
     .samples = samples,
 };

@@ -33,14 +33,14 @@ static void put(dp_placement *in, dp_placement *out, int place, dp_placement pla
     in[place] = placement;
 }
 
-static void add(dp_rows *rows, dp_conv_places at, quad q) {
+static void add(dp_sharding_rules *rules, dp_conv_places at, quad q) {
   dp_placement in[DP_MAX_OPERANDS] = {0}, out[DP_MAX_OPERANDS] = {0};
-  if (at.bias >= 0 && !dp_common_operand(rows->node, at.bias)) at.bias = DP_CONV_ABSENT;
+  if (at.bias >= 0 && !dp_common_operand(rules->node, at.bias)) at.bias = DP_CONV_ABSENT;
   put(in, out, at.x, q.x);
   put(in, out, at.w, q.w);
   put(in, out, at.y, q.y);
   put(in, out, at.bias, q.bias);
-  dp_rows_add_placed(rows, in, out);
+  dp_sharding_add_placed(rules, in, out);
 }
 
 // The one of x, w, y that is the result and lacks what is split is a sum of the parts'; a bias then is one too.
@@ -52,38 +52,38 @@ static const dp_shape *shape_at(const dp_node *node, int place) {
 
 // Channels: x has g blocks of c, y has g blocks of m; w is [g m, c]. A split runs over groups, over m within each
 // group, or over c within each group.
-static void split_channels(dp_rows *rows, dp_conv_places at, int64_t g, int64_t m, int64_t c) {
+static void split_channels(dp_sharding_rules *rules, dp_conv_places at, int64_t g, int64_t m, int64_t c) {
   dp_placement whole = dp_replicate();
   if (g > 1)
-    add(rows, at, (quad){dp_shard_in(1, 1, c), dp_shard_in(0, 1, m), dp_shard_in(1, 1, m), dp_shard_in(0, 1, m)});
-  for (int v = 0; v < rows->n_views; v++) {
-    dp_placement view = rows->views[v];
+    add(rules, at, (quad){dp_shard_in(1, 1, c), dp_shard_in(0, 1, m), dp_shard_in(1, 1, m), dp_shard_in(0, 1, m)});
+  for (int v = 0; v < rules->n_views; v++) {
+    dp_placement view = rules->views[v];
     if (g > 1 && (view.outer != 1 || view.unit != 1)) continue;
-    if (dp_rows_divides(view, dp_dim_of(m))) {
+    if (dp_sharding_divides(view, dp_dim_of(m))) {
       int64_t outer = g * view.outer;
-      add(rows, at,
+      add(rules, at,
           (quad){rest(at.x), dp_shard_in(0, outer, view.unit), dp_shard_in(1, outer, view.unit),
                  dp_shard_in(0, outer, view.unit)});
     }
-    if (dp_rows_divides(view, dp_dim_of(c)))
-      add(rows, at,
+    if (dp_sharding_divides(view, dp_dim_of(c)))
+      add(rules, at,
           (quad){dp_shard_in(1, g * view.outer, view.unit), dp_shard_in(1, view.outer, view.unit), rest(at.y),
                  at.y == DP_CONV_RESULT ? dp_partial(DP_SUM) : whole});
   }
 }
 
-void dp_conv_rows(dp_rows *rows, dp_conv_places at) {
-  const dp_node *node = rows->node;
+void dp_conv_sharding(dp_sharding_rules *rules, dp_conv_places at) {
+  const dp_node *node = rules->node;
   const dp_shape *x = shape_at(node, at.x), *w = shape_at(node, at.w);
   int64_t g = dp_node_int(node, "group", 1);
-  for (int v = 0; v < rows->n_views; v++) {
-    dp_placement n = dp_shard_in(0, rows->views[v].outer, rows->views[v].unit);
-    if (dp_rows_divides(n, x->dims[0])) add(rows, at, (quad){n, rest(at.w), n, dp_replicate()});
+  for (int v = 0; v < rules->n_views; v++) {
+    dp_placement n = dp_shard_in(0, rules->views[v].outer, rules->views[v].unit);
+    if (dp_sharding_divides(n, x->dims[0])) add(rules, at, (quad){n, rest(at.w), n, dp_replicate()});
   }
-  split_channels(rows, at, g, w->dims[0].offset / g, w->dims[1].offset);
+  split_channels(rules, at, g, w->dims[0].offset / g, w->dims[1].offset);
   unsigned bias = at.bias >= 0 && dp_common_operand(node, at.bias) ? 1u << at.bias : 0;
-  dp_rows_linear(rows, 1 | bias);
-  dp_rows_linear(rows, 2 | bias);
+  dp_sharding_linear(rules, 1 | bias);
+  dp_sharding_linear(rules, 2 | bias);
 }
 
 dp_cost dp_conv_cost(const dp_node *node, int64_t n, const dp_shape *w, const dp_shape *y) {

@@ -70,7 +70,7 @@ dp_cross_entropy_pieces dp_cross_entropy_take_apart(dp_builder *b, const dp_node
   return p;
 }
 
-void dp_cross_entropy_lower(dp_builder *b, const dp_node *node, dp_value *const *in, int scaled, dp_value **out) {
+void dp_cross_entropy_decompose(dp_builder *b, const dp_node *node, dp_value *const *in, int scaled, dp_value **out) {
   int last = node->op->n_inputs - 1;
   dp_value *operands[DP_MAX_OPERANDS] = {0}, *weights = dp_common_operand(node, last) ? in[last] : NULL;
   for (int i = 0; i < node->n_inputs; i++) operands[i] = in[i];

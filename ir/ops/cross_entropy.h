@@ -23,7 +23,8 @@ dp_value *dp_cross_entropy_weights(dp_builder *builder, const dp_node *node, dp_
                                    dp_dtype dtype);
 // The lowering of a mean over weighted labels, loss or gradient: the same operator's sum, with
 // operand `scaled` (-1: result 0) over the sum of what the labels count for. out: as many results as the node has.
-void dp_cross_entropy_lower(dp_builder *builder, const dp_node *node, dp_value *const *in, int scaled, dp_value **out);
+void dp_cross_entropy_decompose(dp_builder *builder, const dp_node *node, dp_value *const *in, int scaled,
+                                dp_value **out);
 
 // The softmax over the classes in pieces, each of which can have a part of the classes: largest and sum are reduced.
 typedef struct {

@@ -9,9 +9,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "CumSum", 1, dy, 1, 3, attrs);
 }
 
-static void placements(dp_rows *rows) {
-  dp_rows_split_but(rows, dp_cumulative_axis(rows->node));
-  dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  dp_sharding_split_but(rules, dp_cumulative_axis(rules->node));
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -34,6 +34,6 @@ const dp_op dp_op_CumSum = {
     .attrs = {DP_CUMULATIVE_ATTRS},
     .infer = dp_cumulative_infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

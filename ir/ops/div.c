@@ -10,9 +10,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[1] = dp_build1(b, "Neg", dp_build_reduce_to(b, scaled, dp_common_shape(node, 1)));
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  if (dp_type_is_float(rows->node->inputs[0]->type.dtype)) dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  if (dp_type_is_float(rules->node->inputs[0]->type.dtype)) dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -36,7 +36,7 @@ const dp_op dp_op_Div = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_elementwise_infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

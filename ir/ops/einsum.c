@@ -119,17 +119,17 @@ static labelled refuse(dp_builder *b, labelled x) {
 static labelled multiply(dp_builder *b, const dp_equation *e, labelled x, labelled y, int batch, int summed,
                          const dp_equation_term *out) {
   const dp_shape *xs = &x.x->type.shape, *ys = &y.x->type.shape;
-  dp_shape rows = {.rank = batch + 2}, columns = rows, shape = {.rank = out->count};
+  dp_shape rules = {.rank = batch + 2}, columns = rules, shape = {.rank = out->count};
   int left = xs->rank - batch - summed;
-  if (b->status || rows.rank > DP_MAX_RANK) return refuse(b, x);
-  for (int d = 0; d < batch; d++) rows.dims[d] = columns.dims[d] = xs->dims[d];
-  if (!dp_shape_product(xs, batch, batch + left, &rows.dims[batch]) ||
-      !dp_shape_product(xs, batch + left, xs->rank, &rows.dims[batch + 1]) ||
+  if (b->status || rules.rank > DP_MAX_RANK) return refuse(b, x);
+  for (int d = 0; d < batch; d++) rules.dims[d] = columns.dims[d] = xs->dims[d];
+  if (!dp_shape_product(xs, batch, batch + left, &rules.dims[batch]) ||
+      !dp_shape_product(xs, batch + left, xs->rank, &rules.dims[batch + 1]) ||
       !dp_shape_product(ys, batch + summed, ys->rank, &columns.dims[batch + 1]))
     return refuse(b, x);
-  columns.dims[batch] = rows.dims[batch + 1];
+  columns.dims[batch] = rules.dims[batch + 1];
   for (int d = 0; d < out->count; d++) shape.dims[d] = e->extents[out->labels[d]];
-  dp_value *product = dp_build2(b, "MatMul", dp_build_reshape(b, x.x, &rows), dp_build_reshape(b, y.x, &columns));
+  dp_value *product = dp_build2(b, "MatMul", dp_build_reshape(b, x.x, &rules), dp_build_reshape(b, y.x, &columns));
   return (labelled){dp_build_reshape(b, product, &shape), *out};
 }
 

@@ -22,12 +22,12 @@ dp_status dp_elements_check(const dp_node *node) {
                  dp_shape_print(x, b, sizeof b));
 }
 
-void dp_elements_rows(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0), *indices = dp_common_shape(rows->node, 1);
-  int axis = dp_elements_axis(rows->node, 0);
+void dp_elements_sharding(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0), *indices = dp_common_shape(rules->node, 1);
+  int axis = dp_elements_axis(rules->node, 0);
   for (int d = 0; d < x->rank; d++)
     if (d != axis && dp_dim_equal(x->dims[d], indices->dims[d]))
-      dp_rows_split(rows, x->dims[d], (int[]){d, d, d}, (int[]){d});
+      dp_sharding_split(rules, x->dims[d], (int[]){d, d, d}, (int[]){d});
 }
 
 dp_value *dp_elements_add(dp_builder *builder, const dp_node *node, const dp_shape *shape, dp_value *indices,

@@ -12,7 +12,7 @@ int dp_elements_axis(const dp_node *node, int64_t otherwise);  // the attribute 
 // Operand 1, the indices, has operand 0's rank and, but for the axis, no larger extents.
 dp_status dp_elements_check(const dp_node *node) DP_MUST_USE;
 // Every dim but the axis that is as long in the indices as in operand 0, split in all operands and the result.
-void dp_elements_rows(dp_rows *rows);
+void dp_elements_sharding(dp_sharding_rules *rules);
 // Zeros of that shape to which the updates are added where the indices say, along the node's axis.
 dp_value *dp_elements_add(dp_builder *builder, const dp_node *node, const dp_shape *shape, dp_value *indices,
                           dp_value *updates);

@@ -9,8 +9,8 @@ dp_status dp_elementwise_infer(dp_node *node) {
   return DP_OK;
 }
 
-void dp_elementwise_rows(dp_rows *rows) {
-  const dp_node *node = rows->node;
+void dp_elementwise_sharding(dp_sharding_rules *rules) {
+  const dp_node *node = rules->node;
   const dp_shape *result = &node->outputs[0]->type.shape;
   for (int d = 0; d < result->rank; d++) {
     int in[DP_MAX_OPERANDS], out[DP_MAX_OPERANDS] = {d};
@@ -21,7 +21,7 @@ void dp_elementwise_rows(dp_rows *rows) {
       int own = d - (result->rank - shape->rank);
       if (own >= 0 && dp_dim_equal(shape->dims[own], result->dims[d])) in[i] = own;
     }
-    dp_rows_split(rows, result->dims[d], in, out);
+    dp_sharding_split(rules, result->dims[d], in, out);
   }
 }
 

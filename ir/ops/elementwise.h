@@ -11,7 +11,7 @@ extern "C" {
 // Result 0 has the broadcast shape of all operands and operand 0's element type.
 dp_status dp_elementwise_infer(dp_node *node);
 // Each dim of the result split, and of the operands that are not repeated along it.
-void dp_elementwise_rows(dp_rows *rows);
+void dp_elementwise_sharding(dp_sharding_rules *rules);
 // One floating-point operation an element.
 dp_cost dp_elementwise_cost(const dp_node *node, int64_t n);
 // dx[operand] = the gradient g of the broadcast operand, summed to the operand's shape.

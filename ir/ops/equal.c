@@ -25,7 +25,7 @@ const dp_op dp_op_Equal = {
     .outputs = {DP_OPERAND("C", DP_BIT(DP_BOOL), 0)},
     .flags = DP_OP_ELEMENTWISE,
     .infer = infer,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

@@ -14,9 +14,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dp_elementwise_give(b, node, 0, dy[0], dx);
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -40,6 +40,6 @@ const dp_op dp_op_Expand = {
     .attrs = {{.name = "shape", .kind = DP_ATTR_DIMS}},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -38,6 +38,6 @@ const dp_op dp_op_Fill = {
     .outputs = {DP_OPERAND("output", DP_STORED, 0)},
     .attrs = {DP_FLOAT_ATTR("value", 0), DP_SHAPE_ATTR("shape"), DP_INT_ATTR("dtype", DP_FLOAT32)},
     .infer = infer,
-    .placements = dp_random_rows,
+    .sharding = dp_random_sharding,
     .samples = samples,
 };

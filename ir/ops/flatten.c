@@ -39,6 +39,6 @@ const dp_op dp_op_Flatten = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = infer,
     .gradient = dp_reshape_gradient,
-    .placements = dp_reshape_rows,
+    .sharding = dp_reshape_sharding,
     .samples = samples,
 };

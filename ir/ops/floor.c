@@ -17,7 +17,7 @@ const dp_op dp_op_Floor = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_common_infer_same,
     .gradient = dp_piecewise_no_slope,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

@@ -29,19 +29,19 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "dp.GatherGrad", 2, (dp_value *[]){dy[0], node->inputs[1]}, 1, 2, attrs);
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0), *indices = dp_common_shape(rows->node, 1);
-  int axis = axis_of(rows->node);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0), *indices = dp_common_shape(rules->node, 1);
+  int axis = axis_of(rules->node);
   for (int d = 0; d < x->rank; d++) {
     int out = d < axis ? d : d == axis ? DP_SUMMED : d - 1 + indices->rank;
-    if (d == axis && rows->node->inputs[0]->type.dtype == DP_BOOL) continue;
-    dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE}, &out);
+    if (d == axis && rules->node->inputs[0]->type.dtype == DP_BOOL) continue;
+    dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE}, &out);
   }
   for (int d = 0; d < indices->rank; d++) {
     int out = axis + d;
-    dp_rows_split(rows, indices->dims[d], (int[]){DP_WHOLE, d}, &out);
+    dp_sharding_split(rules, indices->dims[d], (int[]){DP_WHOLE, d}, &out);
   }
-  dp_rows_linear(rows, 1);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -66,6 +66,6 @@ const dp_op dp_op_Gather = {
     .attrs = {DP_INT_ATTR("axis", 0)},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -13,12 +13,12 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_elements_add(b, node, dp_common_shape(node, 0), node->inputs[1], dy[0]);
 }
 
-static void placements(dp_rows *rows) {
-  int axis = dp_elements_axis(rows->node, 0);
-  dp_elements_rows(rows);
-  if (rows->node->inputs[0]->type.dtype != DP_BOOL)
-    dp_rows_split(rows, dp_common_shape(rows->node, 0)->dims[axis], (int[]){axis, DP_WHOLE}, (int[]){DP_SUMMED});
-  dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  int axis = dp_elements_axis(rules->node, 0);
+  dp_elements_sharding(rules);
+  if (rules->node->inputs[0]->type.dtype != DP_BOOL)
+    dp_sharding_split(rules, dp_common_shape(rules->node, 0)->dims[axis], (int[]){axis, DP_WHOLE}, (int[]){DP_SUMMED});
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -42,6 +42,6 @@ const dp_op dp_op_GatherElements = {
     .attrs = {DP_INT_ATTR("axis", 0)},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -24,16 +24,16 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *dx = &rows->node->outputs[0]->type.shape, *indices = dp_common_shape(rows->node, 1);
-  int axis = axis_of(rows->node);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *dx = &rules->node->outputs[0]->type.shape, *indices = dp_common_shape(rules->node, 1);
+  int axis = axis_of(rules->node);
   for (int d = 0; d < dx->rank; d++) {
     int in = d < axis ? d : d == axis ? DP_WHOLE : d - 1 + indices->rank;
-    dp_rows_split(rows, dx->dims[d], (int[]){in, DP_WHOLE}, &d);
+    dp_sharding_split(rules, dx->dims[d], (int[]){in, DP_WHOLE}, &d);
   }
   for (int d = 0; d < indices->rank; d++)
-    dp_rows_split(rows, indices->dims[d], (int[]){axis + d, d}, (int[]){DP_SUMMED});
-  dp_rows_linear(rows, 1);
+    dp_sharding_split(rules, indices->dims[d], (int[]){axis + d, d}, (int[]){DP_SUMMED});
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -52,6 +52,6 @@ const dp_op dp_op_GatherGrad = {
     .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T')},
     .attrs = {DP_INT_ATTR("axis", 0), DP_SHAPE_ATTR("shape")},
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

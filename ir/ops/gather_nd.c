@@ -38,12 +38,12 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     out[0] = dp_compose_gather(b, dp_compose_merge(b, x, 0, depth), flat, 0);
     return;
   }
-  dp_dim block, rows;
+  dp_dim block, rules;
   bool plain = dp_shape_product(data, batch + depth, data->rank, &block) &&
-               dp_shape_product(&flat->type.shape, batch, flat->type.shape.rank, &rows);
+               dp_shape_product(&flat->type.shape, batch, flat->type.shape.rank, &rules);
   x = dp_compose_merge(b, dp_compose_merge(b, x, batch, batch + depth), 0, batch);
   dp_shape three = {3, {x->type.shape.dims[0], x->type.shape.dims[1], plain ? block : dp_dim_of(0)}};
-  dp_shape two = {2, {x->type.shape.dims[0], plain ? rows : dp_dim_of(0)}};  // refused by the reshape otherwise
+  dp_shape two = {2, {x->type.shape.dims[0], plain ? rules : dp_dim_of(0)}};  // refused by the reshape otherwise
   out[0] = dp_build_reshape(b, pick(b, dp_build_reshape(b, x, &three), dp_build_reshape(b, flat, &two)), y);
 }
 

@@ -80,19 +80,19 @@ static int along(const dp_node *node, int d) {
   return own >= 0 && dp_dim_equal(c->dims[own], node->outputs[0]->type.shape.dims[d]) ? own : DP_WHOLE;
 }
 
-static void placements(dp_rows *rows) {
-  const dp_node *node = rows->node;
+static void placements(dp_sharding_rules *rules) {
+  const dp_node *node = rules->node;
   extents e = extents_of(node);
   unsigned c = dp_common_operand(node, 2) ? 4 : 0;
-  dp_rows_split(rows, e.m, (int[]){e.a, DP_WHOLE, along(node, 0)}, (int[]){0});
-  dp_rows_split(rows, e.n, (int[]){DP_WHOLE, !e.b, along(node, 1)}, (int[]){1});
-  dp_rows_split(rows, e.k, (int[]){!e.a, e.b, DP_SUMMED}, (int[]){DP_SUMMED});
-  dp_rows_linear(rows, 1 | c);
-  dp_rows_linear(rows, 2 | c);
+  dp_sharding_split(rules, e.m, (int[]){e.a, DP_WHOLE, along(node, 0)}, (int[]){0});
+  dp_sharding_split(rules, e.n, (int[]){DP_WHOLE, !e.b, along(node, 1)}, (int[]){1});
+  dp_sharding_split(rules, e.k, (int[]){!e.a, e.b, DP_SUMMED}, (int[]){DP_SUMMED});
+  dp_sharding_linear(rules, 1 | c);
+  dp_sharding_linear(rules, 2 | c);
 }
 
 // With C: the product, then the sum. Without: transpositions and MatMul.
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   extents e = extents_of(node);
   double alpha = dp_node_float(node, "alpha", 1), beta = dp_node_float(node, "beta", 1);
   if (node->n_inputs > 2 && in[2]) {
@@ -139,8 +139,8 @@ const dp_op dp_op_Gemm = {
     .attrs = {DP_FLOAT_ATTR("alpha", 1), DP_FLOAT_ATTR("beta", 1), DP_INT_ATTR("transA", 0), DP_INT_ATTR("transB", 0)},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = cost,
     .samples = samples,
 };

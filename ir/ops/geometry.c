@@ -34,8 +34,8 @@ static void pad_to_same(dp_geometry *g, int i, bool upper) {
 static dp_status take_pads(const dp_node *node, dp_geometry *g) {
   int64_t pads[2 * DP_MAX_SPATIAL];
   const char *auto_pad = dp_node_string(node, "auto_pad", "NOTSET");
-  bool upper = !strcmp(auto_pad, "SAME_UPPER"), lower = !strcmp(auto_pad, "SAME_LOWER");
-  if (!upper && !lower && strcmp(auto_pad, "NOTSET") && strcmp(auto_pad, "VALID"))
+  bool upper = !strcmp(auto_pad, "SAME_UPPER"), decompose = !strcmp(auto_pad, "SAME_LOWER");
+  if (!upper && !decompose && strcmp(auto_pad, "NOTSET") && strcmp(auto_pad, "VALID"))
     return dp_fail(EX_DATAERR, "auto_pad is '%s' where NOTSET, VALID, SAME_UPPER or SAME_LOWER is expected", auto_pad);
   DP_TRY(take_ints(node, "pads", 2 * g->rank, 0, 0, pads));
   for (int i = 0; i < 2 * g->rank; i++)
@@ -44,7 +44,7 @@ static dp_status take_pads(const dp_node *node, dp_geometry *g) {
   for (int i = 0; i < g->rank; i++) {
     g->pad_begin[i] = pads[i];
     g->pad_end[i] = pads[g->rank + i];
-    if (upper || lower) pad_to_same(g, i, upper);
+    if (upper || decompose) pad_to_same(g, i, upper);
   }
   return DP_OK;
 }
@@ -129,7 +129,7 @@ dp_status dp_geometry_infer_pool(dp_node *node) {
   return DP_OK;
 }
 
-void dp_geometry_rows_pool(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
-  for (int d = 0; d < 2; d++) dp_rows_split(rows, x->dims[d], (int[]){d, d, d}, (int[]){d, d});
+void dp_geometry_sharding_pool(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
+  for (int d = 0; d < 2; d++) dp_sharding_split(rules, x->dims[d], (int[]){d, d, d}, (int[]){d, d});
 }

@@ -27,14 +27,14 @@ dp_status dp_geometry_make(const dp_node *node, int rank, const int64_t *x, cons
 dp_status dp_geometry_shapes(const dp_node *node, const dp_shape *x, const dp_shape *w, dp_dim channels,
                              dp_geometry *geometry, dp_shape *y);
 // Groups of channels that a device has: x_channels of the operand, w_channels = dim 1 of the weights, both local.
-// Placement rows split either whole groups or channels within each group.
+// Sharding rules split either whole groups or channels within each group.
 static inline int64_t dp_geometry_groups(int64_t group, int64_t x_channels, int64_t w_channels) {
   return w_channels ? x_channels / w_channels : group;
 }
 
 // Pooling: dims 0 and 1 split, nothing else. infer, and the attributes that all pooling operators take.
 dp_status dp_geometry_infer_pool(dp_node *node);
-void dp_geometry_rows_pool(dp_rows *rows);
+void dp_geometry_sharding_pool(dp_sharding_rules *rules);
 
 #ifdef __cplusplus
 }

@@ -12,13 +12,13 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "Expand", 1, &share, 1, 1, &shape);
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
   for (int d = 0; d < x->rank; d++) {
     int out = d < 2 ? d : DP_SUMMED;
-    dp_rows_split(rows, x->dims[d], &d, &out);
+    dp_sharding_split(rules, x->dims[d], &d, &out);
   }
-  dp_rows_linear(rows, 1);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -37,6 +37,6 @@ const dp_op dp_op_GlobalAveragePool = {
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
     .infer = dp_global_pool_infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -18,7 +18,7 @@ const dp_op dp_op_Greater = {
     .outputs = {DP_OPERAND("C", DP_BIT(DP_BOOL), 0)},
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_piecewise_infer_bool,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

@@ -25,11 +25,11 @@ dp_status dp_batch_normalization_groups(const dp_node *node, dp_shape *saved) {
   return DP_OK;
 }
 
-dp_row *dp_batch_normalization_group_row(dp_rows *rows) {
-  dp_row *row = dp_rows_add(rows);
-  row->axis = dp_node_string(rows->node, "axis", "");
-  row->parts = dp_node_int(rows->node, "groups", 1);
-  return row;
+dp_sharding_rule *dp_batch_normalization_group_row(dp_sharding_rules *rules) {
+  dp_sharding_rule *rule = dp_sharding_add(rules);
+  rule->axis = dp_node_string(rules->node, "axis", "");
+  rule->parts = dp_node_int(rules->node, "groups", 1);
+  return rule;
 }
 
 static dp_status infer(dp_node *node) {
@@ -57,16 +57,16 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   for (int i = 0; i < 3; i++) dx[i] = first->producer->outputs[i];
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, X);
-  dp_rows_split(rows, x->dims[1], (int[]){1, 0, 0}, (int[]){1, 1, 1, 0, 0});
-  dp_placement samples = dp_shard_in(0, 1, dp_node_int(rows->node, "unit", 1));
-  if (!dp_rows_divides(samples, x->dims[0])) return;
-  dp_row *row = dp_batch_normalization_group_row(rows);
-  row->in[X] = row->out[Y] = samples;
-  row->out[SAVED_MEAN] = row->out[SAVED_INVSTD] = dp_shard(0);
-  for (int i = BATCH_MEAN; i < rows->node->n_outputs; i++)
-    if (rows->node->outputs[i]) row->out[i] = dp_partial(DP_SUM);  // the others add 0
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, X);
+  dp_sharding_split(rules, x->dims[1], (int[]){1, 0, 0}, (int[]){1, 1, 1, 0, 0});
+  dp_placement samples = dp_shard_in(0, 1, dp_node_int(rules->node, "unit", 1));
+  if (!dp_sharding_divides(samples, x->dims[0])) return;
+  dp_sharding_rule *rule = dp_batch_normalization_group_row(rules);
+  rule->in[X] = rule->out[Y] = samples;
+  rule->out[SAVED_MEAN] = rule->out[SAVED_INVSTD] = dp_shard(0);
+  for (int i = BATCH_MEAN; i < rules->node->n_outputs; i++)
+    if (rules->node->outputs[i]) rule->out[i] = dp_partial(DP_SUM);  // the others add 0
 }
 
 static dp_cost cost(const dp_node *node, int64_t n) {
@@ -105,7 +105,7 @@ const dp_op dp_op_GroupedBatchNormalization = {
     .attrs = {DP_BATCH_NORMALIZATION_GROUPS, DP_FLOAT_ATTR("epsilon", 1e-5), DP_INT_ATTR("unbiased", 0)},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = cost,
     .samples = samples,
 };

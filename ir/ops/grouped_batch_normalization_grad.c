@@ -13,16 +13,16 @@ static dp_status infer(dp_node *node) {
   return dp_batch_normalization_grad_infer(node, &saved);
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, X);
-  dp_rows_split(rows, x->dims[1], (int[]){1, 0, 1, 1, 1}, (int[]){1, 0, 0});
-  dp_placement samples = dp_shard_in(0, 1, dp_node_int(rows->node, "unit", 1));
-  if (!dp_rows_divides(samples, x->dims[0])) return;
-  dp_row *row = dp_batch_normalization_group_row(rows);
-  row->in[X] = row->in[DY] = row->out[0] = samples;
-  row->in[MEAN] = row->in[INVSTD] = dp_shard(0);
-  for (int i = 1; i < rows->node->n_outputs; i++)
-    if (rows->node->outputs[i]) row->out[i] = dp_partial(DP_SUM);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, X);
+  dp_sharding_split(rules, x->dims[1], (int[]){1, 0, 1, 1, 1}, (int[]){1, 0, 0});
+  dp_placement samples = dp_shard_in(0, 1, dp_node_int(rules->node, "unit", 1));
+  if (!dp_sharding_divides(samples, x->dims[0])) return;
+  dp_sharding_rule *rule = dp_batch_normalization_group_row(rules);
+  rule->in[X] = rule->in[DY] = rule->out[0] = samples;
+  rule->in[MEAN] = rule->in[INVSTD] = dp_shard(0);
+  for (int i = 1; i < rules->node->n_outputs; i++)
+    if (rules->node->outputs[i]) rule->out[i] = dp_partial(DP_SUM);
 }
 
 static const dp_sample samples[] = {
@@ -50,7 +50,7 @@ const dp_op dp_op_GroupedBatchNormalizationGrad = {
                 DP_OPTIONAL("dB", DP_FLOATS, 'T')},
     .attrs = {DP_BATCH_NORMALIZATION_GROUPS},
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_batch_normalization_grad_cost,
     .samples = samples,
 };

@@ -7,11 +7,11 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dy[0];
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  dp_rows_linear(rows, 1);
-  dp_row *row = dp_rows_add(rows);
-  row->in[0] = row->out[0] = dp_partial(DP_MAX);
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  dp_sharding_linear(rules, 1);
+  dp_sharding_rule *rule = dp_sharding_add(rules);
+  rule->in[0] = rule->out[0] = dp_partial(DP_MAX);
 }
 
 static const dp_sample samples[] = {
@@ -30,6 +30,6 @@ const dp_op dp_op_Identity = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_common_infer_same,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

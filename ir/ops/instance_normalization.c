@@ -13,10 +13,10 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dp_normalization_groups_gradient(b, node, groups_of(node), dy[0], dx);
 }
 
-static void placements(dp_rows *rows) { dp_normalization_groups_rows(rows, groups_of(rows->node)); }
+static void placements(dp_sharding_rules *rules) { dp_normalization_groups_sharding(rules, groups_of(rules->node)); }
 
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
-  out[0] = dp_normalization_groups_lower(b, node, groups_of(node), in);
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+  out[0] = dp_normalization_groups_decompose(b, node, groups_of(node), in);
 }
 
 static const dp_sample samples[] = {
@@ -36,8 +36,8 @@ const dp_op dp_op_InstanceNormalization = {
     .attrs = {DP_FLOAT_ATTR("epsilon", 1e-5)},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = dp_normalization_cost,
     .samples = samples,
 };

@@ -18,7 +18,7 @@ const dp_op dp_op_IsInf = {
     .attrs = {DP_INT_ATTR("detect_negative", 1), DP_INT_ATTR("detect_positive", 1)},
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_piecewise_infer_bool,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

@@ -50,12 +50,12 @@ static dp_value *transposed(dp_builder *b, dp_value *x) {
 // Matrices against one matrix: all rows in one product, so that the weight's gradient is one product too.
 static bool flat_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp_value **dx) {
   const dp_shape *x = dp_common_shape(node, 0), *w = dp_common_shape(node, 1), *y = &dy->type.shape;
-  dp_shape rows_x = {.rank = 2}, rows_y = {.rank = 2};
-  if (w->rank != 2 || x->rank < 2 || !dp_shape_product(x, 0, x->rank - 1, &rows_x.dims[0])) return false;
-  rows_y.dims[0] = rows_x.dims[0];
-  rows_x.dims[1] = x->dims[x->rank - 1];
-  rows_y.dims[1] = y->dims[y->rank - 1];
-  dp_value *flat_x = dp_build_reshape(b, node->inputs[0], &rows_x), *flat_dy = dp_build_reshape(b, dy, &rows_y);
+  dp_shape sharding_x = {.rank = 2}, sharding_y = {.rank = 2};
+  if (w->rank != 2 || x->rank < 2 || !dp_shape_product(x, 0, x->rank - 1, &sharding_x.dims[0])) return false;
+  sharding_y.dims[0] = sharding_x.dims[0];
+  sharding_x.dims[1] = x->dims[x->rank - 1];
+  sharding_y.dims[1] = y->dims[y->rank - 1];
+  dp_value *flat_x = dp_build_reshape(b, node->inputs[0], &sharding_x), *flat_dy = dp_build_reshape(b, dy, &sharding_y);
   dx[0] = dp_build_reshape(b, gemm(b, flat_dy, node->inputs[1], "transB"), x);
   dx[1] = gemm(b, flat_x, flat_dy, "transA");
   return true;
@@ -80,8 +80,8 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dys, d
   dx[1] = dp_build_reshape(b, db, sb);
 }
 
-static void placements(dp_rows *rows) {
-  const dp_node *node = rows->node;
+static void placements(dp_sharding_rules *rules) {
+  const dp_node *node = rules->node;
   const dp_shape *a = dp_common_shape(node, 0), *b = dp_common_shape(node, 1), *y = &node->outputs[0]->type.shape;
   places p = places_of(a, b);
   int batch = y->rank - (p.a_m >= 0) - (p.b_n >= 0);
@@ -89,14 +89,14 @@ static void placements(dp_rows *rows) {
     int in_a = d - (batch - batch_of(a).rank), in_b = d - (batch - batch_of(b).rank);
     if (in_a >= 0 && !dp_dim_equal(a->dims[in_a], y->dims[d])) in_a = DP_WHOLE;
     if (in_b >= 0 && !dp_dim_equal(b->dims[in_b], y->dims[d])) in_b = DP_WHOLE;
-    dp_rows_split(rows, y->dims[d], (int[]){in_a < 0 ? DP_WHOLE : in_a, in_b < 0 ? DP_WHOLE : in_b}, &d);
+    dp_sharding_split(rules, y->dims[d], (int[]){in_a < 0 ? DP_WHOLE : in_a, in_b < 0 ? DP_WHOLE : in_b}, &d);
   }
-  if (p.a_m >= 0) dp_rows_split(rows, a->dims[p.a_m], (int[]){p.a_m, DP_WHOLE}, &batch);
+  if (p.a_m >= 0) dp_sharding_split(rules, a->dims[p.a_m], (int[]){p.a_m, DP_WHOLE}, &batch);
   int last = y->rank - 1;
-  if (p.b_n >= 0) dp_rows_split(rows, b->dims[p.b_n], (int[]){DP_WHOLE, p.b_n}, &last);
-  dp_rows_split(rows, a->dims[p.a_k], (int[]){p.a_k, p.b_k}, (int[]){DP_SUMMED});
-  dp_rows_linear(rows, 1);
-  dp_rows_linear(rows, 2);
+  if (p.b_n >= 0) dp_sharding_split(rules, b->dims[p.b_n], (int[]){DP_WHOLE, p.b_n}, &last);
+  dp_sharding_split(rules, a->dims[p.a_k], (int[]){p.a_k, p.b_k}, (int[]){DP_SUMMED});
+  dp_sharding_linear(rules, 1);
+  dp_sharding_linear(rules, 2);
 }
 
 static dp_cost cost(const dp_node *node, int64_t n) {
@@ -130,7 +130,7 @@ const dp_op dp_op_MatMul = {
     .outputs = {DP_OPERAND("Y", TYPES, 'T')},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = cost,
     .samples = samples,
 };

@@ -11,7 +11,7 @@ const dp_op dp_op_Max = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_elementwise_infer,
     .gradient = dp_elementwise_chosen,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = dp_elementwise_choices,
 };

@@ -48,6 +48,6 @@ const dp_op dp_op_MaxPool = {
               DP_INTS_ATTR("strides")},
     .infer = infer,
     .gradient = gradient,
-    .placements = dp_geometry_rows_pool,
+    .sharding = dp_geometry_sharding_pool,
     .samples = samples,
 };

@@ -11,9 +11,9 @@ static dp_status infer(dp_node *node) {
   return dp_common_infer_same(node);
 }
 
-static void placements(dp_rows *rows) {
-  dp_geometry_rows_pool(rows);
-  dp_rows_linear(rows, 2);
+static void placements(dp_sharding_rules *rules) {
+  dp_geometry_sharding_pool(rules);
+  dp_sharding_linear(rules, 2);
 }
 
 static const dp_sample samples[] = {
@@ -39,6 +39,6 @@ const dp_op dp_op_MaxPoolGrad = {
     .attrs = {DP_STRING_ATTR("auto_pad", "NOTSET"), DP_INT_ATTR("ceil_mode", 0), DP_INTS_ATTR("dilations"),
               DP_INTS_ATTR("kernel_shape"), DP_INTS_ATTR("pads"), DP_INTS_ATTR("strides")},
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -6,10 +6,10 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dp_elementwise_give(b, node, 1, dp_build2(b, "Mul", dy[0], node->inputs[0]), dx);
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  dp_rows_linear(rows, 1);
-  dp_rows_linear(rows, 2);
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  dp_sharding_linear(rules, 1);
+  dp_sharding_linear(rules, 2);
 }
 
 static const dp_sample samples[] = {
@@ -34,7 +34,7 @@ const dp_op dp_op_Mul = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_elementwise_infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

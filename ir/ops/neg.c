@@ -6,9 +6,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build1(b, "Neg", dy[0]);
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -29,7 +29,7 @@ const dp_op dp_op_Neg = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_common_infer_same,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

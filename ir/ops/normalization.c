@@ -81,21 +81,21 @@ void dp_normalization_groups_gradient(dp_builder *b, const dp_node *node, int64_
   dx[X] = dp_build_reshape(b, dp_normalization_back(b, &n, dp_build_reshape(b, dh, &shape)), x);
 }
 
-void dp_normalization_groups_rows(dp_rows *rows, int64_t groups) {
-  const dp_shape *x = dp_common_shape(rows->node, X);
+void dp_normalization_groups_sharding(dp_sharding_rules *rules, int64_t groups) {
+  const dp_shape *x = dp_common_shape(rules->node, X);
   int64_t channels = x->dims[1].offset, size = groups > 0 ? channels / groups : 0;
-  dp_rows_split(rows, x->dims[0], (int[]){0, DP_WHOLE, DP_WHOLE}, (int[]){0});
+  dp_sharding_split(rules, x->dims[0], (int[]){0, DP_WHOLE, DP_WHOLE}, (int[]){0});
   // Whole groups, whatever the view says of them.
-  for (int v = 0; v < rows->n_views && size > 0; v++) {
-    int64_t unit = rows->views[v].unit;
+  for (int v = 0; v < rules->n_views && size > 0; v++) {
+    int64_t unit = rules->views[v].unit;
     if (unit % size && __builtin_mul_overflow(unit, size, &unit)) continue;
-    dp_placement view = dp_shard_in(1, rows->views[v].outer, unit), own = dp_shard_in(0, view.outer, unit);
-    if (dp_rows_divides(view, dp_dim_of(channels)))
-      dp_rows_add_placed(rows, (dp_placement[]){view, own, own}, (dp_placement[]){view});
+    dp_placement view = dp_shard_in(1, rules->views[v].outer, unit), own = dp_shard_in(0, view.outer, unit);
+    if (dp_sharding_divides(view, dp_dim_of(channels)))
+      dp_sharding_add_placed(rules, (dp_placement[]){view, own, own}, (dp_placement[]){view});
   }
 }
 
-dp_value *dp_normalization_groups_lower(dp_builder *b, const dp_node *node, int64_t groups, dp_value *const *in) {
+dp_value *dp_normalization_groups_decompose(dp_builder *b, const dp_node *node, int64_t groups, dp_value *const *in) {
   const dp_shape *x = &in[X]->type.shape;
   dp_shape shape;
   dp_normalization n = normalize(b, node, in[X], &shape, groups);

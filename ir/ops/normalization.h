@@ -27,8 +27,9 @@ dp_status dp_normalization_check_epsilon(const dp_node *node) DP_MUST_USE;
 dp_status dp_normalization_groups_infer(dp_node *node, int64_t groups);
 void dp_normalization_groups_gradient(dp_builder *builder, const dp_node *node, int64_t groups, dp_value *dy,
                                       dp_value **dx);
-void dp_normalization_groups_rows(dp_rows *rows, int64_t groups);
-dp_value *dp_normalization_groups_lower(dp_builder *builder, const dp_node *node, int64_t groups, dp_value *const *in);
+void dp_normalization_groups_sharding(dp_sharding_rules *rules, int64_t groups);
+dp_value *dp_normalization_groups_decompose(dp_builder *builder, const dp_node *node, int64_t groups,
+                                            dp_value *const *in);
 dp_cost dp_normalization_cost(const dp_node *node, int64_t n);
 
 #ifdef __cplusplus

@@ -16,7 +16,7 @@ const dp_op dp_op_Not = {
     .outputs = {DP_OPERAND("Y", DP_BIT(DP_BOOL), 'T')},
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_common_infer_same,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

@@ -43,12 +43,12 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[2] = dp_build(b, "Concat", 2, pair, 1, 1, &axis);
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
-  int axis = axis_of(rows->node);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
+  int axis = axis_of(rules->node);
   for (int d = 0; d < x->rank; d++) {
     int out = d + (d >= axis);
-    dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE, DP_WHOLE}, &out);
+    dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE, DP_WHOLE}, &out);
   }
 }
 
@@ -73,6 +73,6 @@ const dp_op dp_op_OneHot = {
     .attrs = {DP_INT_ATTR("axis", -1), {.name = "depth", .kind = DP_ATTR_INT, .required = true}},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -36,7 +36,7 @@ const dp_op dp_op_PRelu = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = infer,
     .gradient = gradient,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

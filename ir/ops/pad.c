@@ -90,17 +90,17 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = p.mode == DP_PAD_CONSTANT ? dp_build(b, "Pad", 1, dy, 1, 1, &pads) : gather_back(b, &p, x, dy[0]);
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
   dp_pad p;
-  dp_status status = dp_pad_make(rows->node, x, &p);
+  dp_status status = dp_pad_make(rules->node, x, &p);
   if (status) {  // infer has refused the node
     dp_status_free(status);
     return;
   }
   for (int d = 0; d < x->rank; d++)
-    if (!pads_dim(&p, d)) dp_rows_split(rows, x->dims[d], &d, &d);
-  if (p.mode != DP_PAD_CONSTANT || dp_node_float(rows->node, "constant_value", 0) == 0) dp_rows_linear(rows, 1);
+    if (!pads_dim(&p, d)) dp_sharding_split(rules, x->dims[d], &d, &d);
+  if (p.mode != DP_PAD_CONSTANT || dp_node_float(rules->node, "constant_value", 0) == 0) dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -129,6 +129,6 @@ const dp_op dp_op_Pad = {
               DP_INTS_ATTR("axes")},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -38,7 +38,7 @@ const dp_op dp_op_Pow = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_elementwise_infer,
     .gradient = gradient,
-    .placements = dp_elementwise_rows,
+    .sharding = dp_elementwise_sharding,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

@@ -19,7 +19,7 @@ dp_status dp_random_infer_made(dp_node *node, uint32_t types) {
   return DP_OK;
 }
 
-void dp_random_rows(dp_rows *rows) {
-  const dp_shape *shape = &rows->node->outputs[0]->type.shape;
-  for (int d = 0; d < shape->rank; d++) dp_rows_split(rows, shape->dims[d], (int[]){DP_WHOLE}, &d);
+void dp_random_sharding(dp_sharding_rules *rules) {
+  const dp_shape *shape = &rules->node->outputs[0]->type.shape;
+  for (int d = 0; d < shape->rank; d++) dp_sharding_split(rules, shape->dims[d], (int[]){DP_WHOLE}, &d);
 }

@@ -18,9 +18,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "dp.Dropout", 3, in, 1, node->n_attrs, node->attrs);
 }
 
-static void placements(dp_rows *rows) {
-  dp_rows_split_but(rows, DP_WHOLE);
-  dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  dp_sharding_split_but(rules, DP_WHOLE);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -41,7 +41,7 @@ const dp_op dp_op_dp_Dropout = {
     .flags = DP_OP_RANDOM | DP_OP_ELEMENTWISE,
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

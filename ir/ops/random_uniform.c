@@ -30,6 +30,6 @@ const dp_op dp_op_RandomUniform = {
               DP_INT_ATTR("dtype", DP_FLOAT32)},
     .flags = DP_OP_RANDOM,
     .infer = infer,
-    .placements = dp_random_rows,
+    .sharding = dp_random_sharding,
     .samples = samples,
 };

@@ -30,10 +30,10 @@ dp_status dp_reduce_infer(dp_node *node) {
   return DP_OK;
 }
 
-void dp_reduce_rows(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
-  bool reduced[DP_MAX_RANK], keep = dp_node_int(rows->node, "keepdims", 1) != 0;
-  dp_status status = dp_reduce_axes(rows->node, x->rank, reduced);
+void dp_reduce_sharding(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
+  bool reduced[DP_MAX_RANK], keep = dp_node_int(rules->node, "keepdims", 1) != 0;
+  dp_status status = dp_reduce_axes(rules->node, x->rank, reduced);
   if (status) {  // infer has refused the node
     dp_status_free(status);
     return;
@@ -41,10 +41,10 @@ void dp_reduce_rows(dp_rows *rows) {
   int result = 0;
   for (int d = 0; d < x->rank; d++) {
     int in[DP_MAX_OPERANDS] = {d, DP_WHOLE}, out = reduced[d] ? DP_SUMMED : result;
-    dp_rows_split(rows, x->dims[d], in, &out);
+    dp_sharding_split(rules, x->dims[d], in, &out);
     result += !reduced[d] || keep;
   }
-  dp_rows_linear(rows, 1);
+  dp_sharding_linear(rules, 1);
 }
 
 dp_value *dp_reduce_expand(dp_builder *builder, const dp_node *node, dp_value *dy) {

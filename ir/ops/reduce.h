@@ -12,7 +12,7 @@ extern "C" {
 dp_status dp_reduce_axes(const dp_node *node, int rank, bool reduced[DP_MAX_RANK]);
 dp_status dp_reduce_infer(dp_node *node);
 // A kept dim stays split; a reduced one gives Partial(sum), also in a mean, for kernels divide by the whole count.
-void dp_reduce_rows(dp_rows *rows);
+void dp_reduce_sharding(dp_sharding_rules *rules);
 // dy repeated along the reduced dims: of operand 0's shape.
 dp_value *dp_reduce_expand(dp_builder *builder, const dp_node *node, dp_value *dy);
 dp_cost dp_reduce_cost(const dp_node *node, int64_t n);

@@ -1,20 +1,20 @@
 // Reductions other than sums and means. See reduce_fold.h.
 #include "ir/ops/reduce_fold.h"
 
-void dp_reduce_fold_rows(dp_rows *rows, dp_placement parts) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
-  bool reduced[DP_MAX_RANK], keep = dp_node_int(rows->node, "keepdims", 1) != 0;
-  dp_status status = dp_reduce_axes(rows->node, x->rank, reduced);
+void dp_reduce_fold_sharding(dp_sharding_rules *rules, dp_placement parts) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
+  bool reduced[DP_MAX_RANK], keep = dp_node_int(rules->node, "keepdims", 1) != 0;
+  dp_status status = dp_reduce_axes(rules->node, x->rank, reduced);
   if (status) {  // infer has refused the node
     dp_status_free(status);
     return;
   }
   int result = 0;
   for (int d = 0; d < x->rank; d++) {
-    if (!reduced[d]) dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE}, &result);
-    for (int v = 0; v < rows->n_views && reduced[d] && parts.kind == DP_PARTIAL; v++) {
-      dp_placement in[2] = {dp_shard_in(d, rows->views[v].outer, rows->views[v].unit), dp_replicate()};
-      if (dp_rows_divides(in[0], x->dims[d])) dp_rows_add_placed(rows, in, &parts);
+    if (!reduced[d]) dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE}, &result);
+    for (int v = 0; v < rules->n_views && reduced[d] && parts.kind == DP_PARTIAL; v++) {
+      dp_placement in[2] = {dp_shard_in(d, rules->views[v].outer, rules->views[v].unit), dp_replicate()};
+      if (dp_sharding_divides(in[0], x->dims[d])) dp_sharding_add_placed(rules, in, &parts);
     }
     result += !reduced[d] || keep;
   }

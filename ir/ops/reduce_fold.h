@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 // A kept dim stays split. A split of a reduced one gives `parts`; Replicate there means that it cannot be split.
-void dp_reduce_fold_rows(dp_rows *rows, dp_placement parts);
+void dp_reduce_fold_sharding(dp_sharding_rules *rules, dp_placement parts);
 // An operator with the node's attributes: the reduction `op` of x over the same axes.
 dp_value *dp_reduce_fold_same(dp_builder *builder, const char *op, const dp_node *node, dp_value *x);
 // The gradient of the largest, or the smallest: shared equally among the elements that are it.

@@ -5,7 +5,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build2(b, "Mul", dp_reduce_expand(b, node, dy[0]), dp_build1(b, "Sign", node->inputs[0]));
 }
 
-static void placements(dp_rows *rows) { dp_reduce_fold_rows(rows, dp_partial(DP_SUM)); }
+static void placements(dp_sharding_rules *rules) { dp_reduce_fold_sharding(rules, dp_partial(DP_SUM)); }
 
 static const dp_sample samples[] = {
     {.inputs = "float32[N,3]", .attrs = "axes=[0], keepdims=0", .n = 5},
@@ -27,7 +27,7 @@ const dp_op dp_op_ReduceL1 = {
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_reduce_cost,
     .samples = samples,
 };

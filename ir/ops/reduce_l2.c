@@ -7,9 +7,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build2(b, "Mul", dp_reduce_expand(b, node, part), node->inputs[0]);
 }
 
-static void placements(dp_rows *rows) { dp_reduce_fold_rows(rows, dp_replicate()); }
+static void placements(dp_sharding_rules *rules) { dp_reduce_fold_sharding(rules, dp_replicate()); }
 
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   out[0] = dp_build1(b, "Sqrt", dp_reduce_fold_same(b, "ReduceSumSquare", node, in[0]));
 }
 
@@ -31,8 +31,8 @@ const dp_op dp_op_ReduceL2 = {
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = gradient,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = dp_reduce_cost,
     .samples = samples,
 };

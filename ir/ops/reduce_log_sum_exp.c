@@ -6,9 +6,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build2(b, "Mul", dp_reduce_expand(b, node, dy[0]), dp_build1(b, "Exp", from));
 }
 
-static void placements(dp_rows *rows) { dp_reduce_fold_rows(rows, dp_replicate()); }
+static void placements(dp_sharding_rules *rules) { dp_reduce_fold_sharding(rules, dp_replicate()); }
 
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   dp_value *most = dp_reduce_fold_same(b, "ReduceMax", node, in[0]);
   dp_value *from = dp_build2(b, "Sub", in[0], dp_reduce_expand(b, node, most));
   dp_value *sum = dp_reduce_fold_same(b, "ReduceSum", node, dp_build1(b, "Exp", from));
@@ -33,8 +33,8 @@ const dp_op dp_op_ReduceLogSumExp = {
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = gradient,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = dp_reduce_cost,
     .samples = samples,
 };

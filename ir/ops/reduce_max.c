@@ -2,10 +2,10 @@
 // reduced dim gives the largest there: Partial(max).
 #include "ir/ops/reduce_fold.h"
 
-static void placements(dp_rows *rows) {
-  dp_reduce_fold_rows(rows, dp_partial(DP_MAX));
+static void placements(dp_sharding_rules *rules) {
+  dp_reduce_fold_sharding(rules, dp_partial(DP_MAX));
   dp_placement max = dp_partial(DP_MAX);
-  dp_rows_add_placed(rows, &max, &max);
+  dp_sharding_add_placed(rules, &max, &max);
 }
 
 static const dp_sample samples[] = {
@@ -30,7 +30,7 @@ const dp_op dp_op_ReduceMax = {
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = dp_reduce_fold_extreme,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_reduce_cost,
     .samples = samples,
 };

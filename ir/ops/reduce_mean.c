@@ -18,11 +18,11 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_reduce_expand(b, node, dp_build2(b, "Div", dy[0], count));
 }
 
-static void placements(dp_rows *rows) {
-  if (dp_type_is_float(rows->node->inputs[0]->type.dtype))
-    dp_reduce_rows(rows);
+static void placements(dp_sharding_rules *rules) {
+  if (dp_type_is_float(rules->node->inputs[0]->type.dtype))
+    dp_reduce_sharding(rules);
   else
-    dp_reduce_fold_rows(rows, dp_replicate());
+    dp_reduce_fold_sharding(rules, dp_replicate());
 }
 
 static const dp_sample samples[] = {
@@ -46,7 +46,7 @@ const dp_op dp_op_ReduceMean = {
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_reduce_cost,
     .samples = samples,
 };

@@ -1,9 +1,9 @@
 // ReduceMin over axes (all when none are named). The gradient is shared among equal ones, as in PyTorch.
 #include "ir/ops/reduce_fold.h"
 
-static void placements(dp_rows *rows) { dp_reduce_fold_rows(rows, dp_replicate()); }
+static void placements(dp_sharding_rules *rules) { dp_reduce_fold_sharding(rules, dp_replicate()); }
 
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   if (in[0]->type.dtype == DP_UINT8) return;  // has no negative numbers
   out[0] = dp_build1(b, "Neg", dp_reduce_fold_same(b, "ReduceMax", node, dp_build1(b, "Neg", in[0])));
 }
@@ -30,8 +30,8 @@ const dp_op dp_op_ReduceMin = {
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = dp_reduce_fold_extreme,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = dp_reduce_cost,
     .samples = samples,
 };

@@ -12,7 +12,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_piecewise_where(b, "Equal", dp_build2(b, "Sub", zeros, is_zero), 0, others, zero);
 }
 
-static void placements(dp_rows *rows) { dp_reduce_fold_rows(rows, dp_replicate()); }
+static void placements(dp_sharding_rules *rules) { dp_reduce_fold_sharding(rules, dp_replicate()); }
 
 static const dp_sample samples[] = {
     {.inputs = "float32[N,3]", .attrs = "axes=[0], keepdims=0", .n = 5},
@@ -34,7 +34,7 @@ const dp_op dp_op_ReduceProd = {
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_reduce_cost,
     .samples = samples,
 };

@@ -27,7 +27,7 @@ const dp_op dp_op_ReduceSum = {
     .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
     .infer = dp_reduce_infer,
     .gradient = gradient,
-    .placements = dp_reduce_rows,
+    .sharding = dp_reduce_sharding,
     .cost = dp_reduce_cost,
     .samples = samples,
 };

@@ -6,9 +6,9 @@ static dp_status infer(dp_node *node) {
   return dp_common_infer_same(node);
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -26,7 +26,7 @@ const dp_op dp_op_ReluGrad = {
     .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T')},
     .flags = DP_OP_ELEMENTWISE,
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

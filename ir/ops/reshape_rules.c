@@ -34,7 +34,7 @@ static bool carry(span from, dp_placement split, span to, dp_placement *result) 
     if (outer % before || unit % after) continue;
     dp_placement p = dp_shard_in(j, outer / before, unit / after);
     dp_dim whole = to.shape->dims[j];
-    if (!dp_rows_divides(p, whole)) continue;
+    if (!dp_sharding_divides(p, whole)) continue;
     block = p.outer * p.unit;
     if (!dp_dim_equal(k, (dp_dim){whole.scale / block, whole.offset / block})) continue;
     *result = p;
@@ -43,19 +43,19 @@ static bool carry(span from, dp_placement split, span to, dp_placement *result) 
   return false;
 }
 
-static void carry_all(dp_rows *rows, span from, span to, bool forward) {
+static void carry_all(dp_sharding_rules *rules, span from, span to, bool forward) {
   for (int d = from.first; d < from.end; d++) {
     dp_dim extent = from.shape->dims[d];
-    for (int v = 0; v < rows->n_views; v++) {
-      dp_placement here = dp_shard_in(d, rows->views[v].outer, rows->views[v].unit), there;
-      if (!dp_rows_divides(here, extent) || !carry(from, here, to, &there)) continue;
-      dp_rows_add_placed(rows, forward ? &here : &there, forward ? &there : &here);
+    for (int v = 0; v < rules->n_views; v++) {
+      dp_placement here = dp_shard_in(d, rules->views[v].outer, rules->views[v].unit), there;
+      if (!dp_sharding_divides(here, extent) || !carry(from, here, to, &there)) continue;
+      dp_sharding_add_placed(rules, forward ? &here : &there, forward ? &there : &here);
     }
   }
 }
 
-void dp_reshape_rows(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0), *y = &rows->node->outputs[0]->type.shape;
+void dp_reshape_sharding(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0), *y = &rules->node->outputs[0]->type.shape;
   span a = {x, 0, 0}, b = {y, 0, 0};
   while (a.first < x->rank || b.first < y->rank) {
     // Grow the side with the smaller product until both are equal.
@@ -71,14 +71,14 @@ void dp_reshape_rows(dp_rows *rows) {
         b.end++;
       if (!dp_shape_product(x, a.first, a.end, &pa) || !dp_shape_product(y, b.first, b.end, &pb)) return;
     } while (!dp_dim_equal(pa, pb) && (a.end < x->rank || b.end < y->rank));
-    carry_all(rows, a, b, true);
-    carry_all(rows, b, a, false);
+    carry_all(rules, a, b, true);
+    carry_all(rules, b, a, false);
     a.first = a.end;
     b.first = b.end;
   }
-  dp_rows_linear(rows, 1);
+  dp_sharding_linear(rules, 1);
   dp_placement max = dp_partial(DP_MAX);
-  dp_rows_add_placed(rows, &max, &max);
+  dp_sharding_add_placed(rules, &max, &max);
 }
 
 void dp_reshape_gradient(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx) {

@@ -56,7 +56,7 @@ static double kernel(const dp_resize *r, double x) {
 }
 
 // Adds the weights of the operand's elements for the result's element at `at` to row[in].
-static void weigh(const dp_resize *r, const dp_resize_dim *dim, double at, double *row) {
+static void weigh(const dp_resize *r, const dp_resize_dim *dim, double at, double *rule) {
   double shrink = r->antialias && dim->scale < 1 ? dim->scale : 1;
   double reach = (strcmp(r->mode, "linear") ? 2 : 1) / shrink, sum = 0, clamped = fmin(fmax(at, -1e9), 1e9);
   int64_t first = (int64_t)floor(clamped - reach), last = (int64_t)ceil(clamped + reach);
@@ -65,7 +65,7 @@ static void weigh(const dp_resize *r, const dp_resize_dim *dim, double at, doubl
       if (r->exclude_outside && (i < 0 || i >= dim->in)) continue;
       double weight = kernel(r, ((double)i - clamped) * shrink);
       if (pass)
-        row[dp_max_i64(0, dp_min_i64(i, dim->in - 1))] += sum ? weight / sum : 0;
+        rule[dp_max_i64(0, dp_min_i64(i, dim->in - 1))] += sum ? weight / sum : 0;
       else
         sum += weight;
     }

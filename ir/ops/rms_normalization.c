@@ -33,12 +33,12 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[SCALE] = dp_build_reduce_to(b, dp_build2(b, "Mul", dy[0], n.h), dp_common_shape(node, SCALE));
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, X);
-  for (int d = 0; d < axis_of(rows->node); d++) dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE}, &d);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, X);
+  for (int d = 0; d < axis_of(rules->node); d++) dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE}, &d);
 }
 
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   int64_t axes[DP_MAX_RANK];
   out[0] = dp_build2(b, "Mul", normalize(b, node, in[X], axes).h, in[SCALE]);
 }
@@ -59,8 +59,8 @@ const dp_op dp_op_RMSNormalization = {
     .attrs = {DP_INT_ATTR("axis", -1), DP_FLOAT_ATTR("epsilon", 1e-5), DP_INT_ATTR("stash_type", 1)},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = dp_normalization_cost,
     .samples = samples,
 };

@@ -89,15 +89,15 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   }
 }
 
-static void placements(dp_rows *rows) {
-  const dp_node *node = rows->node;
+static void placements(dp_sharding_rules *rules) {
+  const dp_node *node = rules->node;
   int axis = dp_elements_axis(node, 0);
-  dp_elements_rows(rows);
+  dp_elements_sharding(rules);
   // Whoever has the place puts the update there.
-  dp_rows_split(rows, dp_common_shape(node, DATA)->dims[axis], (int[]){axis, DP_WHOLE, DP_WHOLE}, &axis);
+  dp_sharding_split(rules, dp_common_shape(node, DATA)->dims[axis], (int[]){axis, DP_WHOLE, DP_WHOLE}, &axis);
   const char *reduction = dp_node_string(node, "reduction", "none");
   if (strcmp(reduction, "add") && strcmp(reduction, "none")) return;
-  dp_rows_linear(rows, 1u << DATA | 1u << UPDATES);
+  dp_sharding_linear(rules, 1u << DATA | 1u << UPDATES);
 }
 
 static const dp_sample samples[] = {
@@ -136,6 +136,6 @@ const dp_op dp_op_ScatterElements = {
     .attrs = {DP_INT_ATTR("axis", 0), DP_STRING_ATTR("reduction", "none")},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

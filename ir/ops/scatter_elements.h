@@ -2,7 +2,7 @@
 #ifndef DP_IR_OPS_SCATTER_ELEMENTS_H
 #define DP_IR_OPS_SCATTER_ELEMENTS_H
 
-#include "ir/op.h"
+#include "ir/graph/op.h"
 
 #ifdef __cplusplus
 extern "C" {

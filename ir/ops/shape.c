@@ -22,10 +22,10 @@ static dp_status infer(dp_node *node) {
 }
 
 // Wherever the operand lies: a part knows the whole's extents.
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
   int whole = DP_WHOLE;
-  for (int d = 0; d < x->rank; d++) dp_rows_split(rows, x->dims[d], &d, &whole);
+  for (int d = 0; d < x->rank; d++) dp_sharding_split(rules, x->dims[d], &d, &whole);
 }
 
 static const dp_sample samples[] = {
@@ -48,6 +48,6 @@ const dp_op dp_op_Shape = {
     .attrs = {DP_INT_ATTR("start", 0), {.name = "end", .kind = DP_ATTR_INT}},
     .flags = DP_OP_SHAPE_ONLY_0,
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

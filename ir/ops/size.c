@@ -8,10 +8,10 @@ static dp_status infer(dp_node *node) {
 }
 
 // Wherever the operand lies: a part knows the whole's extents.
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
   int whole = DP_WHOLE;
-  for (int d = 0; d < x->rank; d++) dp_rows_split(rows, x->dims[d], &d, &whole);
+  for (int d = 0; d < x->rank; d++) dp_sharding_split(rules, x->dims[d], &d, &whole);
 }
 
 static const dp_sample samples[] = {
@@ -33,6 +33,6 @@ const dp_op dp_op_Size = {
     .outputs = {DP_OPERAND("size", DP_BIT(DP_INT64), 0)},
     .flags = DP_OP_SHAPE_ONLY_0,
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

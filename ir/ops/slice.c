@@ -18,7 +18,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "dp.SliceGrad", 1, dy, 1, node->n_attrs + 1, attrs);
 }
 
-static void placements(dp_rows *rows) { dp_slice_rows(rows, dp_common_shape(rows->node, 0), true); }
+static void placements(dp_sharding_rules *rules) { dp_slice_sharding(rules, dp_common_shape(rules->node, 0), true); }
 
 static const dp_sample samples[] = {
     {.inputs = "float32[N,12]", .attrs = "starts=[4], ends=[8], axes=[1]", .n = 4},
@@ -47,6 +47,6 @@ const dp_op dp_op_Slice = {
     .attrs = {DP_INTS_ATTR("starts"), DP_INTS_ATTR("ends"), DP_INTS_ATTR("axes"), DP_INTS_ATTR("steps")},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -20,7 +20,7 @@ typedef struct {
 // taken whole.
 dp_status dp_slice_make(const dp_node *node, const dp_shape *x, dp_slice *slice) DP_MUST_USE;
 // Rows of the elements' ways through: the long shape x is the operand's, or, with long_operands false, the result's.
-void dp_slice_rows(dp_rows *rows, const dp_shape *x, bool long_operands);
+void dp_slice_sharding(dp_sharding_rules *rules, const dp_shape *x, bool long_operands);
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,9 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-static void placements(dp_rows *rows) { dp_slice_rows(rows, &rows->node->outputs[0]->type.shape, false); }
+static void placements(dp_sharding_rules *rules) {
+  dp_slice_sharding(rules, &rules->node->outputs[0]->type.shape, false);
+}
 
 static const dp_sample samples[] = {
     {.inputs = "float32[N,4]", .attrs = "shape=[N,12], starts=[4], ends=[8], axes=[1]", .n = 4},
@@ -34,6 +36,6 @@ const dp_op dp_op_SliceGrad = {
     .attrs = {DP_SHAPE_ATTR("shape"), DP_INTS_ATTR("starts"), DP_INTS_ATTR("ends"), DP_INTS_ATTR("axes"),
               DP_INTS_ATTR("steps")},
     .infer = infer,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

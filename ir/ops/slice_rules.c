@@ -53,22 +53,22 @@ dp_status dp_slice_make(const dp_node *node, const dp_shape *x, dp_slice *slice)
   return DP_OK;
 }
 
-void dp_slice_rows(dp_rows *rows, const dp_shape *x, bool long_operands) {
+void dp_slice_sharding(dp_sharding_rules *rules, const dp_shape *x, bool long_operands) {
   dp_slice s;
-  dp_status status = dp_slice_make(rows->node, x, &s);
+  dp_status status = dp_slice_make(rules->node, x, &s);
   if (status) {  // infer has refused the node
     dp_status_free(status);
     return;
   }
   for (int d = 0; d < x->rank; d++) {
     if (!s.cut[d]) {
-      dp_rows_split(rows, x->dims[d], &d, &d);
+      dp_sharding_split(rules, x->dims[d], &d, &d);
       continue;
     }
     // One of several equal blocks is split as all of them are.
     int64_t length = s.extent[d].offset;
     if (s.step[d] == 1 && length && x->dims[d].offset % length == 0 && s.start[d] % length == 0)
-      dp_blocks_rows(rows, d, s.extent[d], x->dims[d].offset / length, long_operands);
+      dp_blocks_sharding(rules, d, s.extent[d], x->dims[d].offset / length, long_operands);
   }
-  dp_rows_linear(rows, 1);
+  dp_sharding_linear(rules, 1);
 }

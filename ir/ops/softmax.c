@@ -24,7 +24,7 @@ const dp_op dp_op_Softmax = {
     .attrs = {DP_INT_ATTR("axis", -1)},
     .infer = dp_softmax_infer,
     .gradient = gradient,
-    .placements = dp_softmax_rows,
+    .sharding = dp_softmax_sharding,
     .cost = dp_softmax_cost,
     .samples = samples,
 };

@@ -32,21 +32,21 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   }
 }
 
-static void placements(dp_rows *rows) {
-  const dp_node *node = rows->node;
+static void placements(dp_sharding_rules *rules) {
+  const dp_node *node = rules->node;
   if (!dp_cross_entropy_splits(node)) return;
   const dp_shape *labels = dp_common_shape(node, 1);
   for (int d = 0; d < labels->rank; d++) {
     int scores = d ? d + 1 : 0, loss = dp_cross_entropy_per_label(node) ? d : DP_SUMMED;
-    dp_rows_split(rows, labels->dims[d], (int[]){scores, d, DP_WHOLE}, (int[]){loss, scores});
+    dp_sharding_split(rules, labels->dims[d], (int[]){scores, d, DP_WHOLE}, (int[]){loss, scores});
   }
 }
 
 // A split over classes: the largest score and the sum of the exponentials are reduced, and the one device that has a
 // label's class gives its score.
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   if (!dp_cross_entropy_splits(node)) {
-    dp_cross_entropy_lower(b, node, in, -1, out);
+    dp_cross_entropy_decompose(b, node, in, -1, out);
     return;
   }
   dp_cross_entropy_pieces p = dp_cross_entropy_take_apart(b, node, in[0], in[1]);
@@ -90,8 +90,8 @@ const dp_op dp_op_SoftmaxCrossEntropyLoss = {
     .attrs = {{.name = "ignore_index", .kind = DP_ATTR_INT}, DP_STRING_ATTR("reduction", "mean")},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = cost,
     .samples = samples,
 };

@@ -13,14 +13,14 @@ static dp_status infer(dp_node *node) {
   return dp_common_infer_same(node);
 }
 
-static void placements(dp_rows *rows) {
-  const dp_node *node = rows->node;
-  dp_rows_linear(rows, 4);
+static void placements(dp_sharding_rules *rules) {
+  const dp_node *node = rules->node;
+  dp_sharding_linear(rules, 4);
   if (!dp_cross_entropy_splits(node)) return;
   const dp_shape *labels = dp_common_shape(node, 1);
   for (int d = 0; d < labels->rank; d++) {
     int scores = d ? d + 1 : 0, loss = dp_cross_entropy_per_label(node) ? d : DP_WHOLE;
-    dp_rows_split(rows, labels->dims[d], (int[]){scores, d, loss, DP_WHOLE}, &scores);
+    dp_sharding_split(rules, labels->dims[d], (int[]){scores, d, loss, DP_WHOLE}, &scores);
   }
 }
 
@@ -37,9 +37,9 @@ static dp_value *scale_of(dp_builder *b, const dp_node *node, dp_value *const *i
 }
 
 // A split over classes, as in the loss.
-static void lower(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   if (!dp_cross_entropy_splits(node)) {
-    dp_cross_entropy_lower(b, node, in, 2, out);
+    dp_cross_entropy_decompose(b, node, in, 2, out);
     return;
   }
   dp_cross_entropy_pieces p = dp_cross_entropy_take_apart(b, node, in[0], in[1]);
@@ -75,8 +75,8 @@ const dp_op dp_op_SoftmaxCrossEntropyLossGrad = {
     .outputs = {DP_OPERAND("dscores", DP_FLOATS, 'T')},
     .attrs = {{.name = "ignore_index", .kind = DP_ATTR_INT}, DP_STRING_ATTR("reduction", "mean")},
     .infer = infer,
-    .placements = placements,
-    .lower = lower,
+    .sharding = placements,
+    .decompose = decompose,
     .cost = cost,
     .samples = samples,
 };

@@ -12,7 +12,7 @@ dp_status dp_softmax_infer(dp_node *node) {
   return dp_common_infer_same(node);
 }
 
-void dp_softmax_rows(dp_rows *rows) { dp_rows_split_but(rows, axis_of(rows->node)); }
+void dp_softmax_sharding(dp_sharding_rules *rules) { dp_sharding_split_but(rules, axis_of(rules->node)); }
 
 dp_value *dp_softmax_sum(dp_builder *builder, const dp_node *node, dp_value *x) {
   int64_t axis = axis_of(node);

@@ -78,8 +78,8 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "Concat", node->n_outputs, parts, 1, 1, &attr);
 }
 
-static void placements(dp_rows *rows) {
-  const dp_node *node = rows->node;
+static void placements(dp_sharding_rules *rules) {
+  const dp_node *node = rules->node;
   const dp_shape *x = dp_common_shape(node, 0);
   dp_dim sizes[DP_MAX_OPERANDS];
   int axis = axis_of(node);
@@ -88,12 +88,12 @@ static void placements(dp_rows *rows) {
     if (d == axis) continue;
     int out[DP_MAX_OPERANDS];
     for (int i = 0; i < DP_MAX_OPERANDS; i++) out[i] = d;
-    dp_rows_split(rows, x->dims[d], &d, out);
+    dp_sharding_split(rules, x->dims[d], &d, out);
   }
   bool equal = !status;
   for (int i = 1; i < node->n_outputs && equal; i++) equal = dp_dim_equal(sizes[i], sizes[0]);
-  if (equal) dp_blocks_rows(rows, axis, sizes[0], node->n_outputs, true);
-  dp_rows_linear(rows, 1);
+  if (equal) dp_blocks_sharding(rules, axis, sizes[0], node->n_outputs, true);
+  dp_sharding_linear(rules, 1);
   dp_status_free(status);
 }
 
@@ -123,6 +123,6 @@ const dp_op dp_op_Split = {
     .attrs = {DP_INT_ATTR("axis", 0), DP_INTS_ATTR("split"), DP_INT_ATTR("num_outputs", 0)},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -2,7 +2,7 @@
 #ifndef DP_IR_OPS_SPLIT_H
 #define DP_IR_OPS_SPLIT_H
 
-#include "ir/op.h"
+#include "ir/graph/op.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,9 +7,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[1] = dp_build1(b, "Neg", dp_build_reduce_to(b, dy[0], dp_common_shape(node, 1)));
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  dp_rows_linear(rows, 3);
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  dp_sharding_linear(rules, 3);
 }
 
 static const dp_sample samples[] = {
@@ -32,7 +32,7 @@ const dp_op dp_op_Sub = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = dp_elementwise_infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

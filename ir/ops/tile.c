@@ -40,12 +40,12 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   }
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
   size_t count;
-  const int64_t *repeats = dp_node_ints(rows->node, "repeats", &count);
-  for (int d = 0; d < x->rank; d++) dp_blocks_rows(rows, d, x->dims[d], repeats[d], false);
-  dp_rows_linear(rows, 1);
+  const int64_t *repeats = dp_node_ints(rules->node, "repeats", &count);
+  for (int d = 0; d < x->rank; d++) dp_blocks_sharding(rules, d, x->dims[d], repeats[d], false);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -69,6 +69,6 @@ const dp_op dp_op_Tile = {
     .attrs = {DP_INTS_ATTR("repeats")},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

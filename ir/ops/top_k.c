@@ -35,11 +35,11 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "ScatterElements", 3, in, 1, 1, &axis);
 }
 
-static void placements(dp_rows *rows) {
-  const dp_shape *x = dp_common_shape(rows->node, 0);
-  int axis = dp_elements_axis(rows->node, -1);
+static void placements(dp_sharding_rules *rules) {
+  const dp_shape *x = dp_common_shape(rules->node, 0);
+  int axis = dp_elements_axis(rules->node, -1);
   for (int d = 0; d < x->rank; d++)
-    if (d != axis) dp_rows_split(rows, x->dims[d], (int[]){d, DP_WHOLE}, (int[]){d, d});
+    if (d != axis) dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE}, (int[]){d, d});
 }
 
 static const dp_sample samples[] = {
@@ -64,6 +64,6 @@ const dp_op dp_op_TopK = {
               DP_INT_ATTR("sorted", 1)},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -43,18 +43,18 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "Transpose", 1, dy, 1, 1, &attr);
 }
 
-static void placements(dp_rows *rows) {
+static void placements(dp_sharding_rules *rules) {
   int perm[DP_MAX_RANK];
-  dp_status status = permutation(rows->node, perm);
+  dp_status status = permutation(rules->node, perm);
   if (status) {
     dp_status_free(status);
     return;
   }
-  const dp_shape *x = dp_common_shape(rows->node, 0);
-  for (int d = 0; d < x->rank; d++) dp_rows_split(rows, x->dims[perm[d]], &perm[d], &d);
-  dp_rows_linear(rows, 1);
+  const dp_shape *x = dp_common_shape(rules->node, 0);
+  for (int d = 0; d < x->rank; d++) dp_sharding_split(rules, x->dims[perm[d]], &perm[d], &d);
+  dp_sharding_linear(rules, 1);
   dp_placement max = dp_partial(DP_MAX);
-  dp_rows_add_placed(rows, &max, &max);
+  dp_sharding_add_placed(rules, &max, &max);
 }
 
 static const dp_sample samples[] = {
@@ -78,6 +78,6 @@ const dp_op dp_op_Transpose = {
     .attrs = {DP_INTS_ATTR("perm")},
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

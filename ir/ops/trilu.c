@@ -15,9 +15,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dp_build(b, "Trilu", 1, dy, 1, node->n_attrs, node->attrs);
 }
 
-static void placements(dp_rows *rows) {
-  dp_rows_split_but(rows, DP_WHOLE);
-  dp_rows_linear(rows, 1);
+static void placements(dp_sharding_rules *rules) {
+  dp_sharding_split_but(rules, DP_WHOLE);
+  dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {
@@ -42,6 +42,6 @@ const dp_op dp_op_Trilu = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .samples = samples,
 };

@@ -15,9 +15,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dp_elementwise_give(b, node, 2, to_y, dx);
 }
 
-static void placements(dp_rows *rows) {
-  dp_elementwise_rows(rows);
-  dp_rows_linear(rows, 6);
+static void placements(dp_sharding_rules *rules) {
+  dp_elementwise_sharding(rules);
+  dp_sharding_linear(rules, 6);
 }
 
 static const dp_sample samples[] = {
@@ -42,7 +42,7 @@ const dp_op dp_op_Where = {
     .flags = DP_OP_ELEMENTWISE,
     .infer = infer,
     .gradient = gradient,
-    .placements = placements,
+    .sharding = placements,
     .cost = dp_elementwise_cost,
     .samples = samples,
 };

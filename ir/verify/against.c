@@ -9,9 +9,9 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
-#include "ir/op.h"
-#include "ir/plan.h"
-#include "ir/proto.h"
+#include "ir/file/proto.h"
+#include "ir/graph/op.h"
+#include "ir/plan/plan.h"
 
 // A graph and what its values are made from, by id.
 typedef struct {
@@ -66,7 +66,7 @@ static void add_source(XXH3_state_t *state, const dp_graph *graph, const dp_valu
     add_tensor(state, v->constant);
     return;
   }
-  add_text(state, v->kind == DP_VALUE_PERSISTENT ? graph->model->persistents[v->persistent].name : v->name);
+  add_text(state, v->kind == DP_VALUE_VARIABLE ? graph->model->variables[v->variable].name : v->name);
   add_int(state, v->type.dtype);
   add(state, v->type.shape.dims, (size_t)v->type.shape.rank * sizeof *v->type.shape.dims);
 }
@@ -119,7 +119,7 @@ static bool is_same_operator(dp_arena *arena, XXH3_state_t *state, const dp_node
 }
 
 static const char *text_of(dp_arena *arena, const dp_value *v) {
-  static const char *const kinds[] = {"a result", "the input", "the scalar", "the constant", "the persistent value"};
+  static const char *const kinds[] = {"a result", "the input", "the scalar", "the constant", "the variable"};
   if (!v) return "nothing";
   if (v->kind != DP_VALUE_RESULT) return dp_printf(arena, "%s '%s'", kinds[v->kind], v->name);
   const dp_op *op = v->producer->op;
@@ -177,10 +177,9 @@ static const dp_value *output_of(const dp_graph *graph, const char *name) {
   return NULL;
 }
 
-static const dp_value *update_of(const dp_graph *graph, const char *persistent) {
+static const dp_value *update_of(const dp_graph *graph, const char *variable) {
   for (int i = 0; i < graph->n_updates; i++)
-    if (!strcmp(graph->model->persistents[graph->updates[i].persistent].name, persistent))
-      return graph->updates[i].value;
+    if (!strcmp(graph->model->variables[graph->updates[i].variable].name, variable)) return graph->updates[i].value;
   return NULL;
 }
 
@@ -197,7 +196,7 @@ static dp_status check_program(dp_arena *arena, const char *name, const dp_graph
       return part(arena, state, name, dp_printf(arena, "output '%s'", model->outputs[i].name), &a, x, &b, y);
   }
   for (int i = 0; i < model->n_updates; i++) {
-    const char *of = model->model->persistents[model->updates[i].persistent].name;
+    const char *of = model->model->variables[model->updates[i].variable].name;
     const dp_value *x = update_of(plan, of), *y = model->updates[i].value;
     if (!is_same(&a, x, &b, y)) return part(arena, state, name, dp_printf(arena, "update of '%s'", of), &a, x, &b, y);
   }
@@ -207,7 +206,7 @@ static dp_status check_program(dp_arena *arena, const char *name, const dp_graph
   return DP_OK;
 }
 
-// ---- persistent values ----------------------------------------------------------------------------------------------
+// ---- variables ----------------------------------------------------------------------------------------------
 
 static bool is_same_init(const dp_init *a, const dp_init *b) {
   if (a->kind != b->kind || a->a != b->a || a->b != b->b) return false;
@@ -215,14 +214,14 @@ static bool is_same_init(const dp_init *a, const dp_init *b) {
   return a->tensor->bytes == b->tensor->bytes && !memcmp(a->tensor->data, b->tensor->data, a->tensor->bytes);
 }
 
-static dp_status check_persistents(const dp_model *plan, const dp_model *model, dp_against_report *report) {
-  if (plan->n_persistents != model->n_persistents)
-    return dp_fail(EX_DATAERR, "the plan keeps %d values, the model %d", plan->n_persistents, model->n_persistents);
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    const dp_persistent *b = &model->persistents[i];
-    int32_t at = dp_model_find_persistent(plan, b->name);
+static dp_status check_variables(const dp_model *plan, const dp_model *model, dp_against_report *report) {
+  if (plan->n_variables != model->n_variables)
+    return dp_fail(EX_DATAERR, "the plan keeps %d values, the model %d", plan->n_variables, model->n_variables);
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    const dp_variable *b = &model->variables[i];
+    int32_t at = dp_model_find_variable(plan, b->name);
     if (at < 0) return dp_fail(EX_DATAERR, "the plan does not keep '%s', which the model has", b->name);
-    const dp_persistent *a = &plan->persistents[at];
+    const dp_variable *a = &plan->variables[at];
     char x[256], y[256];
     if (a->kind != b->kind || a->frozen != b->frozen || a->type.dtype != b->type.dtype ||
         !dp_shape_equal(&a->type.shape, &b->type.shape))
@@ -230,7 +229,7 @@ static dp_status check_persistents(const dp_model *plan, const dp_model *model, 
                      dp_type_print(&a->type, x, sizeof x), a->frozen ? " frozen" : "",
                      dp_type_print(&b->type, y, sizeof y), b->frozen ? " frozen" : "");
     if (!is_same_init(&a->init, &b->init)) return dp_fail(EX_DATAERR, "'%s' begins with other values", b->name);
-    report->persistents++;
+    report->variables++;
   }
   return DP_OK;
 }
@@ -249,8 +248,8 @@ dp_status dp_against_check(dp_arena *arena, const Dp__Plan *plan, const dp_model
   dp_graph **graphs;
   *report = (dp_against_report){0};
   DP_TRY(read_model(arena, plan, &own, &graphs));
-  DP_TRY(check_persistents(own, model, report));
-  const Dp__Role *role = plan->roles[0];  // the others have the same programs (ir/plan_check.c)
+  DP_TRY(check_variables(own, model, report));
+  const Dp__Role *role = plan->roles[0];  // the others have the same programs (ir/plan/form.c)
   for (int i = 0; i < model->n_graphs; i++) {
     const dp_graph *wanted = model->graphs[i]->logical ? model->graphs[i]->logical : model->graphs[i];
     size_t p = 0;

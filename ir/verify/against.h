@@ -2,20 +2,20 @@
 //
 // The plan's logical graphs are held against those that the compiler makes of the model (its programs after the pass `place`,
 // whose device forms have their logical graphs beside them). Two values are the same when they are made by the same operators
-// with the same attributes from the same inputs, persistent values and constants; names of results and the order of nodes do
+// with the same attributes from the same inputs, variables and constants; names of results and the order of nodes do
 // not count. How the graphs come of the model (autodiff, rewrites) is the compiler's word.
 #ifndef DP_IR_VERIFY_AGAINST_H
 #define DP_IR_VERIFY_AGAINST_H
 
-#include "ir/graph.h"
-#include "ir/plan.pb-c.h"
+#include "ir/graph/graph.h"
+#include "ir/plan/plan.pb-c.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct {
-  int32_t persistents, programs, outputs, updates;  // held against the model's and found the same
+  int32_t variables, programs, outputs, updates;  // held against the model's and found the same
 } dp_against_report;
 
 // The plan must have been checked (dp_verify_plan). EX_DATAERR names the first program and value that differ, and the nodes

@@ -1,13 +1,13 @@
 // What the parts of the checker share. Private to ir/verify.
 //
-// The parts run in this order, each relying on those before: model.c (logical graphs, homes); then of each program, role
+// The parts run in this order, each relying on those before: model.c (logical graphs, storage); then of each program, role
 // by role, tensors.c, flow.c (happens-before), ends.c (what a program finds, gets, gives and leaves), node.c, conversion.c,
 // micro.c and transfers.c (each instruction by itself), order.c (races), meaning.c (what the bytes hold); then, of its
 // roles together, transfers.c (Sends and their Recvs), roles.c (the host's memory) and deadlock.c.
 #ifndef DP_IR_VERIFY_CHECKER_H
 #define DP_IR_VERIFY_CHECKER_H
 
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include "ir/verify/spans.h"
 #include "ir/verify/verify.h"
 
@@ -24,7 +24,7 @@ typedef struct {
   dp_placement at[DP_MAX_MESH];
   uint32_t first, count;  // micro-batches; none where it is Replicate on the sequential axis
   uint64_t needed;        // bytes of the largest shard
-  int32_t left;           // the persistent value that the program leaves as this tensor; -1
+  int32_t left;           // the variable that the program leaves as this tensor; -1
 } dp_checker_tensor;
 
 typedef struct {
@@ -68,14 +68,14 @@ typedef struct {
   dp_verify_report *report;
   const Dp__Plan *plan;
   dp_arena *plan_arena;
-  dp_model *model;    // persistent values, mesh, batch
+  dp_model *model;    // variables, mesh, batch
   dp_graph **graphs;  // as in the plan
   int micro, pipe;    // the sequential and the staged axis; -1: none
   struct {
-    int32_t count, *persistents;
-  } * homes;              // (roles) what each has homes of
-  int32_t *found, *left;  // (persistents) tensor of the program; -1: none
-  uint32_t *writes;       // (persistents) how often its home was written
+    int32_t count, *variables;
+  } * storages;           // (roles) what each has storage of
+  int32_t *found, *left;  // (variables) tensor of the program; -1: none
+  uint32_t *writes;       // (variables) how often its storage was written
   // One program of all roles.
   uint32_t n_program;  // in each role's list
   dp_checker_shared shared;
@@ -95,10 +95,10 @@ typedef struct {
   dp_spans *spans[DP_CHECKER_SPACES];
 } dp_checker;
 
-// Homes of the role: for (const int32_t *p = dp_checker_homes(c); p < dp_checker_homes_end(c); p++).
-static inline const int32_t *dp_checker_homes(const dp_checker *c) { return c->homes[c->n_role].persistents; }
-static inline const int32_t *dp_checker_homes_end(const dp_checker *c) {
-  return c->homes[c->n_role].persistents + c->homes[c->n_role].count;
+// Homes of the role: for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++).
+static inline const int32_t *dp_checker_storages(const dp_checker *c) { return c->storages[c->n_role].variables; }
+static inline const int32_t *dp_checker_storages_end(const dp_checker *c) {
+  return c->storages[c->n_role].variables + c->storages[c->n_role].count;
 }
 static inline const Dp__Program *dp_checker_program(const dp_checker *c, uint32_t role) {
   return c->plan->roles[role]->programs[c->n_program];
@@ -189,7 +189,7 @@ dp_status dp_checker_transfer_step(dp_checker *c, uint32_t step) DP_MUST_USE;  /
 dp_status dp_checker_micro_tensor(dp_checker *c, size_t tensor) DP_MUST_USE;
 dp_status dp_checker_micro_node(dp_checker *c, uint32_t step) DP_MUST_USE;
 // Whether the tensor is parts of several micro-batches side by side, which Accumulate alone makes and takes.
-static inline bool dp_checker_is_joined(const dp_checker *c, const dp_checker_tensor *t) {
+static inline bool dp_checker_is_concatenated(const dp_checker *c, const dp_checker_tensor *t) {
   return t->count > 1 && t->at[c->micro].kind == DP_SHARD;
 }
 // The mesh axis of a conversion, named by attribute and communication alike.

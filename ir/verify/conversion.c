@@ -1,7 +1,7 @@
 // A step that communicates: it keeps each value and changes where it is, on one mesh axis, or between host and devices.
 #include <string.h>
 
-#include "ir/proto.h"
+#include "ir/file/proto.h"
 #include "ir/verify/checker.h"
 
 typedef struct {
@@ -95,7 +95,7 @@ static dp_status check_collective(dp_checker *c, uint32_t step, const conversion
     return FAIL("axis '%s' has no devices that could meet", name);
   if (axis != c->micro && (from->first != to->first || from->count != to->count))
     return FAIL("from %s to %s it changes the micro-batches", a, b);
-  if (dp_checker_is_joined(c, from) || dp_checker_is_joined(c, to))
+  if (dp_checker_is_concatenated(c, from) || dp_checker_is_concatenated(c, to))
     return FAIL("from %s to %s: parts of several micro-batches are for Accumulate alone", a, b);
   int32_t reduction = rule->from == DP_PARTIAL ? (int32_t)from->at[axis].reduction : 0;
   if (c->steps[step].claim->communication->reduction != reduction)

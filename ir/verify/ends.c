@@ -1,29 +1,29 @@
-// The ends of a program: what it finds in the homes of persistent values and leaves there, what the host gives and
+// The ends of a program: what it finds in the storage of variables and leaves there, what the host gives and
 // gets.
 //
-// Between two runs of programs every stream of every device is drained, so a run starts with the homes as the last left
+// Between two runs of programs every stream of every device is drained, so a run starts with the storage as the last left
 // them; the host writes inputs into the copy that no run uses, and reads outputs after the drain.
 #include <string.h>
 
 #include "ir/verify/checker.h"
 
-// ---- homes ----------------------------------------------------------------------------------------------------------
+// ---- storage ----------------------------------------------------------------------------------------------------------
 
-static bool is_home(const dp_checker *c, const dp_checker_tensor *t, const dp_persistent *p) {
+static bool is_storage(const dp_checker *c, const dp_checker_tensor *t, const dp_variable *p) {
   return t->claim->space == DP__SPACE__PERSISTENT && t->claim->offset == p->offset && t->claim->bytes == p->bytes &&
          dp_checker_placed_alike(c, t->at, p->placements);
 }
 
-static dp_status check_home(dp_checker *c, const Dp__Update *entry, const char *verb) {
-  const dp_persistent *p = &c->model->persistents[entry->persistent];
-  if (is_home(c, &c->tensors[entry->value], p)) return DP_OK;
-  return dp_checker_fail_tensor(c, entry->value, DP_RULE_MEANING_HOME,
-                                "it %s '%s' as tensor %u, which has not the place, bytes or placements of its home",
+static dp_status check_storage(dp_checker *c, const Dp__Update *entry, const char *verb) {
+  const dp_variable *p = &c->model->variables[entry->variable];
+  if (is_storage(c, &c->tensors[entry->value], p)) return DP_OK;
+  return dp_checker_fail_tensor(c, entry->value, DP_RULE_MEANING_STORAGE,
+                                "it %s '%s' as tensor %u, which has not the place, bytes or placements of its storage",
                                 verb, p->name, entry->value);
 }
 
 // Its stages are in rising order.
-static bool is_at_home(const dp_checker *c, const dp_persistent *p) {
+static bool is_at_storage(const dp_checker *c, const dp_variable *p) {
   int low = 0, high = p->n_stages;
   while (low < high) {
     int middle = low + (high - low) / 2;
@@ -35,39 +35,39 @@ static bool is_at_home(const dp_checker *c, const dp_persistent *p) {
   return !p->n_stages || (low < p->n_stages && (uint32_t)p->stages[low] == c->n_role);
 }
 
-// A logical graph may know a persistent value by several of its own.
-static dp_status check_found(dp_checker *c, const Dp__Update *entry) {
+// A logical graph may know a variable by several of its own.
+static dp_status check_entry(dp_checker *c, const Dp__Update *entry) {
   const dp_value *value = c->tensors[entry->value].value;
-  if (value->kind != DP_VALUE_PERSISTENT || value->persistent != (int32_t)entry->persistent)
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
-                           "it finds '%s' as '%s', which is something else",
-                           c->model->persistents[entry->persistent].name, value->name);
-  if (!is_at_home(c, &c->model->persistents[entry->persistent]))
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME, "it finds '%s', which is not on this stage",
-                           c->model->persistents[entry->persistent].name);
-  c->found[entry->persistent] = (int32_t)entry->value;
-  return check_home(c, entry, "finds");
+  if (value->kind != DP_VALUE_VARIABLE || value->variable != (int32_t)entry->variable)
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
+                           "it finds '%s' as '%s', which is something else", c->model->variables[entry->variable].name,
+                           value->name);
+  if (!is_at_storage(c, &c->model->variables[entry->variable]))
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE, "it finds '%s', which is not on this stage",
+                           c->model->variables[entry->variable].name);
+  c->entry[entry->variable] = (int32_t)entry->value;
+  return check_storage(c, entry, "finds");
 }
 
-static dp_status check_left(dp_checker *c) {
-  for (size_t i = 0; i < c->program->n_left; i++) {
-    const Dp__Update *entry = c->program->left[i];
-    if (!is_at_home(c, &c->model->persistents[entry->persistent]))
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME, "it leaves '%s', which is not on this stage",
-                             c->model->persistents[entry->persistent].name);
-    if (c->left[entry->persistent] >= 0)
+static dp_status check_exit(dp_checker *c) {
+  for (size_t i = 0; i < c->program->n_exit; i++) {
+    const Dp__Update *entry = c->program->exit[i];
+    if (!is_at_storage(c, &c->model->variables[entry->variable]))
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
+                             "it leaves '%s', which is not on this stage", c->model->variables[entry->variable].name);
+    if (c->exit[entry->variable] >= 0)
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "it leaves '%s' twice",
-                             c->model->persistents[entry->persistent].name);
-    DP_TRY(check_home(c, entry, "leaves"));
-    c->left[entry->persistent] = (int32_t)entry->value;
-    c->tensors[entry->value].left = (int32_t)entry->persistent;
+                             c->model->variables[entry->variable].name);
+    DP_TRY(check_storage(c, entry, "leaves"));
+    c->exit[entry->variable] = (int32_t)entry->value;
+    c->tensors[entry->value].exit = (int32_t)entry->variable;
   }
   uint64_t updates = 0;
   for (int u = 0; u < c->graph->n_updates; u++) {
     const dp_update *update = &c->graph->updates[u];
-    const dp_persistent *p = &c->model->persistents[update->persistent];
-    int32_t t = c->left[update->persistent];
-    if (!is_at_home(c, p)) continue;
+    const dp_variable *p = &c->model->variables[update->variable];
+    int32_t t = c->exit[update->variable];
+    if (!is_at_storage(c, p)) continue;
     if (t < 0)
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
                              "the logical graph updates '%s'; the program does not say where it leaves it", p->name);
@@ -81,21 +81,21 @@ static dp_status check_left(dp_checker *c) {
                                p->frozen ? "frozen" : "a constant");
     updates++;
   }
-  if (c->program->n_left > updates)
+  if (c->program->n_exit > updates)
     return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
-                           "it leaves %zu persistent values changed; its logical graph updates %llu of those here",
-                           c->program->n_left, (unsigned long long)updates);
+                           "it leaves %zu variables changed; its logical graph updates %llu of those here",
+                           c->program->n_exit, (unsigned long long)updates);
   c->report->updates += updates;
   return DP_OK;
 }
 
 static dp_status check_versions(dp_checker *c) {
   for (uint32_t i = 0; i < c->n_tensors; i++) {
-    uint32_t version = c->tensors[i].left >= 0;
+    uint32_t version = c->tensors[i].exit >= 0;
     if (c->tensors[i].claim->version != version)
       return dp_checker_fail_tensor(
           c, i, DP_RULE_TENSOR_VERSION,
-          "tensor %u ('%s') has version %u where %u is expected: 1 where a home is left updated, else 0", i,
+          "tensor %u ('%s') has version %u where %u is expected: 1 where a storage is left updated, else 0", i,
           c->tensors[i].value->name, c->tensors[i].claim->version, version);
   }
   return DP_OK;
@@ -163,12 +163,12 @@ static dp_status check_outputs(dp_checker *c) {
 
 dp_status dp_checker_ends(dp_checker *c) {
   for (int s = 0; s < DP_CHECKER_SPACES; s++) c->spans[s] = dp_spans_create(c->arena);
-  for (const int32_t *p = dp_checker_homes(c); p < dp_checker_homes_end(c); p++) {
-    c->found[*p] = c->left[*p] = -1;
+  for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++) {
+    c->entry[*p] = c->exit[*p] = -1;
     c->writes[*p] = 0;
   }
-  for (size_t i = 0; i < c->program->n_found; i++) DP_TRY(check_found(c, c->program->found[i]));
-  DP_TRY(check_left(c));
+  for (size_t i = 0; i < c->program->n_entry; i++) DP_TRY(check_entry(c, c->program->entry[i]));
+  DP_TRY(check_exit(c));
   DP_TRY(check_versions(c));
   DP_TRY(check_inputs(c));
   return check_outputs(c);

@@ -5,12 +5,10 @@
 
 #include "ir/verify/checker.h"
 
-// Contents are tensors of the program (index plus 1), or, above those, persistent values as the program finds them.
-static uint32_t found_content(const dp_checker *c, int32_t persistent) {
-  return c->n_tensors + 1 + (uint32_t)persistent;
-}
+// Contents are tensors of the program (index plus 1), or, above those, variables as the program finds them.
+static uint32_t entry_content(const dp_checker *c, int32_t variable) { return c->n_tensors + 1 + (uint32_t)variable; }
 
-static int32_t found_persistent(const dp_checker *c, uint32_t content) {
+static int32_t entry_variable(const dp_checker *c, uint32_t content) {
   return content > c->n_tensors ? (int32_t)(content - c->n_tensors - 1) : -1;
 }
 
@@ -22,43 +20,44 @@ static void put(dp_checker *c, Dp__Space space, uint64_t begin, uint64_t end, ui
 // Homes at the start: all that has a value, whether the program knows of it or not.
 static void put_found(dp_checker *c) {
   bool init = !strcmp(c->program->name, "init");
-  for (const int32_t *p = dp_checker_homes(c); p < dp_checker_homes_end(c); p++) {
-    const dp_persistent *home = &c->model->persistents[*p];
-    bool defined = !init || home->init.kind == DP_INIT_TENSOR;
-    put(c, DP__SPACE__PERSISTENT, home->offset, home->offset + home->bytes, defined ? found_content(c, *p) : 0);
+  for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++) {
+    const dp_variable *storage = &c->model->variables[*p];
+    bool defined = !init || storage->init.kind == DP_INIT_TENSOR;
+    put(c, DP__SPACE__PERSISTENT, storage->offset, storage->offset + storage->bytes,
+        defined ? entry_content(c, *p) : 0);
   }
 }
 
 // ---- looking up -----------------------------------------------------------------------------------------------------
 
 static bool matches(const dp_checker *c, uint32_t content, const dp_checker_tensor *t) {
-  int32_t p = found_persistent(c, content);
+  int32_t p = entry_variable(c, content);
   if (p >= 0)
-    return t->value->kind == DP_VALUE_PERSISTENT && t->value->persistent == p && !t->claim->version &&
-           dp_checker_placed_alike(c, t->at, c->model->persistents[p].placements);
+    return t->value->kind == DP_VALUE_VARIABLE && t->value->variable == p && !t->claim->version &&
+           dp_checker_placed_alike(c, t->at, c->model->variables[p].placements);
   const dp_checker_tensor *is = &c->tensors[content - 1];
   return is == t || (is->value == t->value && is->claim->version == t->claim->version && is->first == t->first &&
                      is->count == t->count && dp_checker_placed_alike(c, is->at, t->at));
 }
 
-// Of the persistent value that the tensor is a version of; -1: none.
+// Of the variable that the tensor is a version of; -1: none.
 static int32_t version_of(const dp_checker_tensor *t) {
-  return t->value->kind == DP_VALUE_PERSISTENT ? t->value->persistent : t->left;
+  return t->value->kind == DP_VALUE_VARIABLE ? t->value->variable : t->exit;
 }
 
 // Words the difference between what is there and what is said to be.
 static dp_status fail_content(dp_checker *c, uint32_t step, const char *what, uint32_t content,
                               const dp_checker_tensor *t) {
   char a[256], b[256];
-  int32_t p = found_persistent(c, content);
+  int32_t p = entry_variable(c, content);
   const dp_checker_tensor *is = p < 0 ? &c->tensors[content - 1] : NULL;
-  const char *name = is ? is->value->name : c->model->persistents[p].name;
-  const dp_placement *at = is ? is->at : c->model->persistents[p].placements;
+  const char *name = is ? is->value->name : c->model->variables[p].name;
+  const dp_placement *at = is ? is->at : c->model->variables[p].placements;
   int32_t has = is ? version_of(is) : p;
   if (has >= 0 && has == version_of(t) && dp_checker_placed_alike(c, at, t->at))
     return dp_checker_fail(c, step, DP_RULE_MEANING_STALE, "%s is '%s' as it %s; its bytes hold it as it %s", what,
-                           c->model->persistents[has].name, t->left >= 0 ? "is left" : "was found",
-                           t->left >= 0 ? "was found" : "is left");
+                           c->model->variables[has].name, t->exit >= 0 ? "is left" : "was found",
+                           t->exit >= 0 ? "was found" : "is left");
   return dp_checker_fail(
       c, step, DP_RULE_MEANING_CONTENT, "%s is said to be '%s' placed %s; its bytes hold '%s' placed %s", what,
       t->value->name, dp_checker_part_print(c, t, a, sizeof a), name,
@@ -102,10 +101,10 @@ static dp_status read_operands(dp_checker *c, uint32_t step) {
     if (!t) continue;
     snprintf(what, sizeof what, "operand %zu", k);
     DP_TRY(look_up(c, step, what, t));
-    if (t->value->kind == DP_VALUE_PERSISTENT && t->claim->space == DP__SPACE__PERSISTENT &&
-        c->found[t->value->persistent] < 0)
-      return dp_checker_fail(c, step, DP_RULE_MEANING_HOME, "%s is '%s', which the program does not say that it finds",
-                             what, t->value->name);
+    if (t->value->kind == DP_VALUE_VARIABLE && t->claim->space == DP__SPACE__PERSISTENT &&
+        c->entry[t->value->variable] < 0)
+      return dp_checker_fail(c, step, DP_RULE_MEANING_STORAGE,
+                             "%s is '%s', which the program does not say that it finds", what, t->value->name);
   }
   return DP_OK;
 }
@@ -117,12 +116,12 @@ static dp_status write_results(dp_checker *c, uint32_t step) {
     const dp_checker_tensor *t = dp_checker_output(c, in, k);
     if (!t) continue;
     if (t->claim->space == DP__SPACE__PERSISTENT) {
-      if (t->left < 0)
-        return dp_checker_fail(c, step, DP_RULE_MEANING_HOME,
+      if (t->exit < 0)
+        return dp_checker_fail(c, step, DP_RULE_MEANING_STORAGE,
                                "it writes '%s' to persistent memory, where only updates are written", t->value->name);
-      if (c->writes[t->left]++)
+      if (c->writes[t->exit]++)
         return dp_checker_fail(c, step, DP_RULE_MEANING_UPDATE, "it updates '%s' a second time",
-                               c->model->persistents[t->left].name);
+                               c->model->variables[t->exit].name);
     }
     put(c, t->claim->space, t->claim->offset, t->claim->offset + t->claim->bytes, in->outputs[k]);
   }
@@ -135,18 +134,19 @@ static dp_status check_end(dp_checker *c) {
     snprintf(what, sizeof what, "output '%.100s'", c->program->outputs[i]->name);
     DP_TRY(look_up(c, DP_CHECKER_PROGRAM, what, &c->tensors[c->program->outputs[i]->tensor]));
   }
-  for (const int32_t *at = dp_checker_homes(c); at < dp_checker_homes_end(c); at++) {
+  for (const int32_t *at = dp_checker_storages(c); at < dp_checker_storages_end(c); at++) {
     const int32_t p = *at;
-    const dp_persistent *home = &c->model->persistents[p];
-    if (c->left[p] >= 0 && !c->writes[p])
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "no instruction updates '%s'", home->name);
-    uint32_t expected = c->left[p] >= 0 ? (uint32_t)c->left[p] + 1 : found_content(c, p);
+    const dp_variable *storage = &c->model->variables[p];
+    if (c->exit[p] >= 0 && !c->writes[p])
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "no instruction updates '%s'",
+                             storage->name);
+    uint32_t expected = c->exit[p] >= 0 ? (uint32_t)c->exit[p] + 1 : entry_content(c, p);
     const dp_span *span =
-        dp_spans_get(c->spans[DP__SPACE__PERSISTENT], dp_spans_find(c->spans[DP__SPACE__PERSISTENT], home->offset));
-    if (home->bytes &&
-        (!span || span->begin != home->offset || span->end != home->offset + home->bytes || span->content != expected))
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
-                             "the home of '%s' does not end with its value", home->name);
+        dp_spans_get(c->spans[DP__SPACE__PERSISTENT], dp_spans_find(c->spans[DP__SPACE__PERSISTENT], storage->offset));
+    if (storage->bytes && (!span || span->begin != storage->offset || span->end != storage->offset + storage->bytes ||
+                           span->content != expected))
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
+                             "the storage of '%s' does not end with its value", storage->name);
   }
   return DP_OK;
 }

@@ -1,8 +1,8 @@
-// The plan as a whole: its roles, logical graphs, persistent values and their homes, and what init defines.
+// The plan as a whole: its roles, logical graphs, variables and their storage, and what init defines.
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/proto.h"
+#include "ir/file/proto.h"
 #include "ir/verify/checker.h"
 
 bool dp_checker_bytes(const dp_checker *c, const dp_type *type, const dp_placement *at, uint64_t *bytes) {
@@ -32,21 +32,21 @@ static dp_status read_graph(dp_checker *c, size_t i) {
   return DP_OK;
 }
 
-// ---- homes ----------------------------------------------------------------------------------------------------------
+// ---- storage ----------------------------------------------------------------------------------------------------------
 
-static dp_status check_home(dp_checker *c, const dp_persistent *p) {
+static dp_status check_storage(dp_checker *c, const dp_variable *p) {
   char text[256];
   uint64_t bytes;
   const int whole[] = {c->micro, c->pipe};
   for (size_t i = 0; i < DP_COUNT(whole); i++)
     if (whole[i] >= 0 && p->placements[whole[i]].kind != DP_REPLICATE)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
                              "'%s' lives as %s: on axis '%s', which is not one of devices, it must be whole", p->name,
                              dp_checker_placements_print(c, p->placements, text, sizeof text),
                              c->model->mesh.axes[whole[i]].name);
   for (int a = 0; a < c->model->mesh.n_axes; a++)
     if (p->placements[a].kind == DP_PARTIAL)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
                              "'%s' lives as %s: a partial value cannot be loaded or saved", p->name,
                              dp_checker_placements_print(c, p->placements, text, sizeof text));
   if (!dp_checker_bytes(c, &p->type, p->placements, &bytes))
@@ -54,37 +54,37 @@ static dp_status check_home(dp_checker *c, const dp_persistent *p) {
                            p->name);
   if (p->bytes < bytes)
     return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_BYTES,
-                           "the home of '%s' has %llu bytes; its largest shard takes %llu", p->name,
+                           "the storage of '%s' has %llu bytes; its largest shard takes %llu", p->name,
                            (unsigned long long)p->bytes, (unsigned long long)bytes);
   return DP_OK;
 }
 
 static int by_offset(const void *a, const void *b) {
-  const dp_persistent *x = *(dp_persistent *const *)a, *y = *(dp_persistent *const *)b;
+  const dp_variable *x = *(dp_variable *const *)a, *y = *(dp_variable *const *)b;
   if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
   return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-// Which persistent values each role has homes of.
-static void find_homes(dp_checker *c) {
-  c->homes = dp_alloc_n(c->plan_arena, c->plan->n_roles, sizeof *c->homes);
-  for (int32_t i = 0; i < c->model->n_persistents; i++) {
-    const dp_persistent *p = &c->model->persistents[i];
+// Which variables each role has storage of.
+static void find_storages(dp_checker *c) {
+  c->storages = dp_alloc_n(c->plan_arena, c->plan->n_roles, sizeof *c->storages);
+  for (int32_t i = 0; i < c->model->n_variables; i++) {
+    const dp_variable *p = &c->model->variables[i];
     size_t count = p->n_stages ? (size_t)p->n_stages : c->plan->n_roles;
     for (size_t k = 0; k < count; k++) {
       size_t role = p->n_stages ? (size_t)p->stages[k] : k;
-      DP_PUSH(c->plan_arena, c->homes[role].persistents, c->homes[role].count, i);
+      DP_PUSH(c->plan_arena, c->storages[role].variables, c->storages[role].count, i);
     }
   }
 }
 
-static dp_status check_homes(dp_checker *c, const int32_t *homes, size_t count) {
-  const dp_persistent **sorted = dp_alloc_n(c->plan_arena, count, sizeof *sorted);
-  for (size_t i = 0; i < count; i++) sorted[i] = &c->model->persistents[homes[i]];
+static dp_status check_storages(dp_checker *c, const int32_t *storages, size_t count) {
+  const dp_variable **sorted = dp_alloc_n(c->plan_arena, count, sizeof *sorted);
+  for (size_t i = 0; i < count; i++) sorted[i] = &c->model->variables[storages[i]];
   qsort(sorted, count, sizeof *sorted, by_offset);
   for (size_t i = 1; i < count; i++)
     if (sorted[i - 1]->offset + sorted[i - 1]->bytes > sorted[i]->offset)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME, "the homes of '%s' and '%s' overlap",
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE, "the storage of '%s' and '%s' overlap",
                              sorted[i - 1]->name, sorted[i]->name);
   return DP_OK;
 }
@@ -96,29 +96,28 @@ dp_status dp_checker_model(dp_checker *c) {
   DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &c->model->mesh));
   c->micro = dp_mesh_find(&c->model->mesh, DP_MESH_MICRO);
   c->pipe = dp_mesh_find(&c->model->mesh, DP_MESH_PIPE);
-  for (size_t i = 0; i < plan->n_persistents; i++) {
-    dp_persistent p;
+  for (size_t i = 0; i < plan->n_variables; i++) {
+    dp_variable p;
     DP_TRY(dp_rule_wrap(dp_checker_at(c, DP_CHECKER_PROGRAM), DP_RULE_FORM_GRAPH,
-                        dp_proto_to_persistent(c->plan_arena, plan->persistents[i], &c->model->mesh, &p)));
-    if (dp_model_find_persistent(c->model, p.name) >= 0)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_GRAPH, "two persistent values are called '%s'",
-                             p.name);
-    DP_TRY(check_home(c, &p));
-    dp_model_add_persistent(c->model, &p);
+                        dp_proto_to_variable(c->plan_arena, plan->variables[i], &c->model->mesh, &p)));
+    if (dp_model_find_variable(c->model, p.name) >= 0)
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_GRAPH, "two variables are called '%s'", p.name);
+    DP_TRY(check_storage(c, &p));
+    dp_model_add_variable(c->model, &p);
   }
-  find_homes(c);
-  c->found = dp_alloc_n(c->plan_arena, plan->n_persistents, sizeof *c->found);
-  c->left = dp_alloc_n(c->plan_arena, plan->n_persistents, sizeof *c->left);
-  c->writes = dp_alloc_n(c->plan_arena, plan->n_persistents, sizeof *c->writes);
+  find_storages(c);
+  c->entry = dp_alloc_n(c->plan_arena, plan->n_variables, sizeof *c->entry);
+  c->exit = dp_alloc_n(c->plan_arena, plan->n_variables, sizeof *c->exit);
+  c->writes = dp_alloc_n(c->plan_arena, plan->n_variables, sizeof *c->writes);
   for (size_t r = 0; r < plan->n_roles; r++) {
     c->role = plan->roles[r];
-    DP_TRY(check_homes(c, c->homes[r].persistents, (size_t)c->homes[r].count));
+    DP_TRY(check_storages(c, c->storages[r].variables, (size_t)c->storages[r].count));
   }
   c->role = NULL;
   c->graphs = dp_alloc_n(c->plan_arena, plan->n_graphs, sizeof *c->graphs);
   for (size_t i = 0; i < plan->n_graphs; i++) DP_TRY(read_graph(c, i));
   c->report->devices = (uint64_t)dp_mesh_devices(&c->model->mesh);
-  c->report->persistents = plan->n_persistents;
+  c->report->variables = plan->n_variables;
   c->report->stages = plan->n_roles;
   c->report->microbatches = (uint64_t)dp_mesh_microbatches(&c->model->mesh);
   return DP_OK;
@@ -126,7 +125,7 @@ dp_status dp_checker_model(dp_checker *c) {
 
 // ---- init -----------------------------------------------------------------------------------------------------------
 
-// All roles have the same programs (ir/plan_check.c).
+// All roles have the same programs (ir/plan/form.c).
 static const dp_graph *find_graph(const dp_checker *c, const char *program) {
   const Dp__Role *role = c->plan->roles[0];
   for (size_t i = 0; i < role->n_programs; i++)
@@ -146,7 +145,7 @@ static dp_status check_updates(dp_checker *c, const char *program) {
   if (!graph || !graph->n_updates) return DP_OK;
   return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
                          "program %s updates '%s'; only init and train may change what outlives them", program,
-                         c->model->persistents[graph->updates[0].persistent].name);
+                         c->model->variables[graph->updates[0].variable].name);
 }
 
 // What the runtime reads by name: the mean loss of train and eval, and how many labels were right.
@@ -182,10 +181,10 @@ static dp_status check_copies(dp_checker *c) {
     const dp_graph *graph = c->graphs[role->programs[i]->graph];
     if (!strcmp(role->programs[i]->name, "init")) continue;
     for (int u = 0; u < graph->n_updates; u++) {
-      const dp_persistent *p = &c->model->persistents[graph->updates[u].persistent];
+      const dp_variable *p = &c->model->variables[graph->updates[u].variable];
       size_t stages = p->n_stages ? (size_t)p->n_stages : c->plan->n_roles;
       if (stages > 1)
-        return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_HOME,
+        return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
                                "'%s' lives on %zu stages; program %s updates it, so it must live on one", p->name,
                                stages, role->programs[i]->name);
     }
@@ -195,15 +194,15 @@ static dp_status check_copies(dp_checker *c) {
 
 dp_status dp_checker_init(dp_checker *c) {
   const dp_graph *init = find_graph(c, "init");
-  bool *defined = dp_alloc_n(c->plan_arena, (size_t)c->model->n_persistents, sizeof *defined);
-  for (int u = 0; init && u < init->n_updates; u++) defined[init->updates[u].persistent] = true;
-  for (int32_t p = 0; p < c->model->n_persistents; p++) {
-    bool has_data = c->model->persistents[p].init.kind == DP_INIT_TENSOR;
+  bool *defined = dp_alloc_n(c->plan_arena, (size_t)c->model->n_variables, sizeof *defined);
+  for (int u = 0; init && u < init->n_updates; u++) defined[init->updates[u].variable] = true;
+  for (int32_t p = 0; p < c->model->n_variables; p++) {
+    bool has_data = c->model->variables[p].init.kind == DP_INIT_TENSOR;
     if (has_data != defined[p]) continue;
     return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_INIT,
                            has_data ? "'%s' has data, but program init writes it too"
                                     : "'%s' has no data, and no program init gives it a first value",
-                           c->model->persistents[p].name);
+                           c->model->variables[p].name);
   }
   DP_TRY(check_copies(c));
   return check_programs(c);

@@ -1,8 +1,8 @@
 // A step with a kernel: it computes one node of the logical graph, on that node's operands, with its attributes, by a
-// placement row of the operator on each mesh axis.
+// sharding rule of the operator on each mesh axis.
 #include <string.h>
 
-#include "ir/proto.h"
+#include "ir/file/proto.h"
 #include "ir/verify/checker.h"
 
 static dp_status check_attributes(dp_checker *c, dp_arena *arena, uint32_t step, const dp_node *node) {
@@ -66,7 +66,7 @@ static dp_status check_values(dp_checker *c, uint32_t step, const dp_node *node,
   return DP_OK;
 }
 
-// What takes a persistent value's place is written where that is.
+// What takes a variable's place is written where that is.
 static dp_status check_update(dp_checker *c, uint32_t step) {
   const Dp__Instruction *in = c->steps[step].claim;
   for (size_t i = 0; i < in->n_outputs; i++) {
@@ -86,16 +86,16 @@ static dp_status check_update(dp_checker *c, uint32_t step) {
 
 static dp_placement placed(const dp_checker_tensor *t, int axis) { return t ? t->at[axis] : dp_replicate(); }
 
-static bool fits(const dp_checker *c, const Dp__Instruction *in, const dp_row *row, int axis) {
-  if (!dp_row_holds_on(row, &c->model->mesh.axes[axis])) return false;
+static bool fits(const dp_checker *c, const Dp__Instruction *in, const dp_sharding_rule *rule, int axis) {
+  if (!dp_sharding_rule_holds_on(rule, &c->model->mesh.axes[axis])) return false;
   for (size_t i = 0; i < in->n_inputs; i++)
-    if (!dp_placement_equal(row->in[i], placed(dp_checker_input(c, in, i), axis))) return false;
+    if (!dp_placement_equal(rule->in[i], placed(dp_checker_input(c, in, i), axis))) return false;
   for (size_t i = 0; i < in->n_outputs; i++)
-    if (!dp_placement_equal(row->out[i], placed(dp_checker_output(c, in, i), axis))) return false;
+    if (!dp_placement_equal(rule->out[i], placed(dp_checker_output(c, in, i), axis))) return false;
   return true;
 }
 
-static dp_status fail_row(dp_checker *c, uint32_t step, int axis) {
+static dp_status fail_rule(dp_checker *c, uint32_t step, int axis) {
   const Dp__Instruction *in = c->steps[step].claim;
   char text[512];
   size_t used = 0;
@@ -114,7 +114,7 @@ static dp_status fail_row(dp_checker *c, uint32_t step, int axis) {
                          c->model->mesh.axes[axis].name, text);
 }
 
-static dp_status check_rows(dp_checker *c, dp_arena *arena, uint32_t step, const dp_node *node) {
+static dp_status check_rules(dp_checker *c, dp_arena *arena, uint32_t step, const dp_node *node) {
   const Dp__Instruction *in = c->steps[step].claim;
   dp_placement given[2 * DP_MAX_OPERANDS * DP_MAX_MESH];
   int n_given = 0, n_axes = c->model->mesh.n_axes;
@@ -127,17 +127,17 @@ static dp_status check_rows(dp_checker *c, dp_arena *arena, uint32_t step, const
       if (t->at[a].kind == DP_SHARD) given[n_given++] = t->at[a];
   }
   if (whole) return DP_OK;  // every operator's first row
-  dp_rows rows;
-  dp_op_rows_at(arena, node, n_given, given, &rows);
+  dp_sharding_rules rules;
+  dp_op_sharding_rules_at(arena, node, n_given, given, &rules);
   for (int a = 0; a < n_axes; a++) {
     bool found = false;
-    for (int r = 0; r < rows.count && !found; r++) found = fits(c, in, &rows.rows[r], a);
-    if (!found) return fail_row(c, step, a);
+    for (int r = 0; r < rules.count && !found; r++) found = fits(c, in, &rules.rules[r], a);
+    if (!found) return fail_rule(c, step, a);
   }
   return DP_OK;
 }
 
-dp_status dp_checker_node(dp_checker *c, dp_arena *rows, uint32_t step) {
+dp_status dp_checker_node(dp_checker *c, dp_arena *rules, uint32_t step) {
   const dp_checker_step *s = &c->steps[step];
   const Dp__Instruction *in = s->claim;
   if (in->n_nodes != 1 || in->communication)
@@ -148,7 +148,7 @@ dp_status dp_checker_node(dp_checker *c, dp_arena *rows, uint32_t step) {
   if (node->op != s->op)
     return dp_checker_fail(c, step, DP_RULE_MEANING_NODE, "node '%s' is %s%s%s", node->name, node->op->domain,
                            *node->op->domain ? "." : "", node->op->name);
-  DP_TRY(check_attributes(c, rows, step, node));
+  DP_TRY(check_attributes(c, rules, step, node));
   DP_TRY(check_values(c, step, node, "operand", in->n_inputs, in->inputs, node->n_inputs, node->inputs));
   DP_TRY(check_values(c, step, node, "result", in->n_outputs, in->outputs, node->n_outputs, node->outputs));
   if (!in->outputs[0]) return dp_checker_fail(c, step, DP_RULE_MEANING_OPERANDS, "its first result is left out");
@@ -156,5 +156,5 @@ dp_status dp_checker_node(dp_checker *c, dp_arena *rows, uint32_t step) {
   if (dp_op_is(s->op, DP_OP_UPDATE)) DP_TRY(check_update(c, step));
   c->report->nodes++;
   DP_TRY(dp_checker_micro_node(c, step));
-  return check_rows(c, rows, step, node);
+  return check_rules(c, rules, step, node);
 }

@@ -90,16 +90,16 @@ static dp_status follows(races *r, uint32_t before, uint32_t step, const dp_chec
 }
 
 // meaning.c refuses to read anything but one whole span, so of reads of more than so many no full account is kept.
-enum { MOST_SPANS_READ = 64 };
+enum { MAX_SPANS_READ = 64 };
 
 // Bytes that nobody touched before count too: who writes them later must come after the read.
 static dp_status read_bytes(races *r, uint32_t step, const dp_checker_access *a) {
   dp_spans *spans = r->spans[a->space];
   const dp_checker_step *s = &r->c->steps[step];
-  dp_span pieces[MOST_SPANS_READ];
+  dp_span pieces[MAX_SPANS_READ];
   int count = 0;
   dp_span_at at = dp_spans_find(spans, a->begin);
-  for (uint64_t begin = a->begin; begin < a->end && count < MOST_SPANS_READ; count++) {
+  for (uint64_t begin = a->begin; begin < a->end && count < MAX_SPANS_READ; count++) {
     dp_span *span = dp_spans_get(spans, at), *piece = &pieces[count];
     bool gap = !span || span->begin > begin;
     if (gap) {
@@ -179,10 +179,10 @@ dp_status dp_checker_order(dp_checker *c) {
   races r = {.c = c};
   for (int s = 0; s < DP_CHECKER_SPACES; s++) r.spans[s] = dp_spans_create(c->arena);
   // What a program finds is there before it starts, to be read before it is overwritten.
-  for (const int32_t *p = dp_checker_homes(c); p < dp_checker_homes_end(c); p++) {
-    const dp_persistent *home = &c->model->persistents[*p];
-    dp_span span = {.begin = home->offset, .end = home->offset + home->bytes};
-    if (home->bytes) dp_spans_put(r.spans[DP__SPACE__PERSISTENT], &span);
+  for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++) {
+    const dp_variable *storage = &c->model->variables[*p];
+    dp_span span = {.begin = storage->offset, .end = storage->offset + storage->bytes};
+    if (storage->bytes) dp_spans_put(r.spans[DP__SPACE__PERSISTENT], &span);
   }
   for (uint32_t i = 0; i < c->n_steps; i++) DP_TRY(visit(&r, c->order[i]));
   return check_collectives(c);

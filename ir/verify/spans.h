@@ -6,7 +6,7 @@
 #define DP_IR_VERIFY_SPANS_H
 
 #include "ir/base/base.h"
-#include "ir/limits.h"
+#include "ir/base/limits.h"
 
 #ifdef __cplusplus
 extern "C" {

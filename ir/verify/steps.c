@@ -1,7 +1,7 @@
 // Each step by itself: it computes a logical node (node.c) or converts a placement (conversion.c).
 #include "ir/verify/checker.h"
 
-// Placement rows are made anew for each step; their memory goes back after so many.
+// Sharding rules are made anew for each step; their memory goes back after so many.
 enum { STEPS_AN_ARENA = 1024 };
 
 typedef struct {

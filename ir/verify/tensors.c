@@ -1,7 +1,7 @@
 // A program's tensors: what each claims to be agrees with the logical value that it stands for.
 #include <string.h>
 
-#include "ir/proto.h"
+#include "ir/file/proto.h"
 #include "ir/verify/checker.h"
 
 static dp_status check_form(dp_checker *c, size_t i, const dp_checker_tensor *t) {
@@ -65,7 +65,7 @@ dp_status dp_checker_tensors(dp_checker *c) {
     dp_checker_tensor *t = &c->tensors[i];
     t->claim = c->program->tensors[i];
     t->value = c->graph->values[t->claim->value];
-    t->left = -1;
+    t->exit = -1;
     DP_TRY(check_form(c, i, t));
     DP_TRY(check_placements(c, i, t));
     DP_TRY(dp_checker_micro_tensor(c, i));

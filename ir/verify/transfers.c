@@ -55,7 +55,7 @@ dp_status dp_checker_transfer_step(dp_checker *c, uint32_t step) {
   if (!dp_checker_is_on_device(t))
     return dp_checker_fail(c, step, DP_RULE_TENSOR_SPACE, "'%s' is in %s memory; a device's is expected",
                            t->value->name, dp_checker_space(t->claim->space));
-  if (dp_checker_is_joined(c, t)) return FAIL("'%s' is parts of several micro-batches", t->value->name);
+  if (dp_checker_is_concatenated(c, t)) return FAIL("'%s' is parts of several micro-batches", t->value->name);
   if (in->compute_dtype && in->compute_dtype != t->claim->dtype)
     return FAIL("it computes in %s; the value is %s", dp_type_name((dp_dtype)in->compute_dtype),
                 dp_type_name((dp_dtype)t->claim->dtype));

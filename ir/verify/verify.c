@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/plan_check.h"
+#include "ir/plan/form.h"
 #include "ir/verify/checker.h"
 
 // ---- wording --------------------------------------------------------------------------------------------------------
@@ -24,7 +24,7 @@ dp_fault *dp_checker_at(dp_checker *c, uint32_t step) {
 
 dp_fault *dp_checker_at_tensor(dp_checker *c, size_t tensor) {
   dp_fault *fault = dp_checker_at(c, DP_CHECKER_PROGRAM);
-  dp_plan_check_user(fault, c->program, tensor);
+  dp_plan_form_user(fault, c->program, tensor);
   return fault;
 }
 
@@ -150,7 +150,7 @@ static dp_status check_program(void *arg) {
 
 static dp_status check_plan(void *arg) {
   dp_checker *c = arg;
-  DP_TRY(dp_plan_check(c->plan, &c->report->fault));
+  DP_TRY(dp_plan_form_check(c->plan, &c->report->fault));
   DP_TRY(dp_checker_model(c));
   DP_TRY(dp_checker_init(c));
   for (c->n_program = 0; c->n_program < c->plan->roles[0]->n_programs; c->n_program++) {
@@ -189,6 +189,6 @@ void dp_verify_print(const dp_verify_report *r, FILE *out) {
   fprintf(out,
           "  %llu convert a placement and keep the value; %llu inputs, %llu outputs, %llu updates of %llu persistent "
           "values\n",
-          N(conversions), N(inputs), N(outputs), N(updates), N(persistents));
+          N(conversions), N(inputs), N(outputs), N(updates), N(variables));
 #undef N
 }

@@ -3,15 +3,15 @@
 // batch.
 //
 // It believes nothing of a plan and knows nothing of how plans are made; dpc runs it when it has made one, dprun when
-// it has read one. What it takes as given: the logical graphs themselves, the operators' placement rows, and that a
+// it has read one. What it takes as given: the logical graphs themselves, the operators' sharding rules, and that a
 // kernel computes its operator. docs/plan.md has the rules. Time is near linear in instructions.
 #ifndef DP_IR_VERIFY_VERIFY_H
 #define DP_IR_VERIFY_VERIFY_H
 
 #include <stdio.h>
 
-#include "ir/plan.pb-c.h"
-#include "ir/rule.h"
+#include "ir/plan/plan.pb-c.h"
+#include "ir/plan/rule.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,7 +20,7 @@ extern "C" {
 // What was proved, counted; or the rule that was broken first, and where.
 typedef struct {
   dp_fault fault;
-  uint64_t devices, programs, persistents;
+  uint64_t devices, programs, variables;
   uint64_t stages, microbatches;  // 1: no pipeline, the batch as a whole
   uint64_t instructions, events;  // of all programs
   uint64_t accesses, conflicts;   // ranges of bytes read or written; pairs of them shown to be ordered

@@ -4,7 +4,7 @@
 #ifndef DP_RUNTIME_DATA_DATA_H
 #define DP_RUNTIME_DATA_DATA_H
 
-#include "ir/type.h"
+#include "ir/graph/type.h"
 
 #ifdef __cplusplus
 extern "C" {

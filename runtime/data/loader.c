@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/philox.h"
+#include "ir/base/philox.h"
 
 struct dp_loader {
   int n_inputs;

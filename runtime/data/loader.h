@@ -5,7 +5,7 @@
 #ifndef DP_RUNTIME_DATA_LOADER_H
 #define DP_RUNTIME_DATA_LOADER_H
 
-#include "ir/type.h"
+#include "ir/graph/type.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 #define DP_RUNTIME_DATA_NPY_H
 
 #include "ir/base/file.h"
-#include "ir/type.h"
+#include "ir/graph/type.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 
 #include <zlib.h>
 
-#include "ir/type.h"
+#include "ir/graph/type.h"
 
 typedef struct {
   const char *path;

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "backends/cpu/target.h"
-#include "tests/ops/samples.h"
+#include "tests/ir/ops/samples.h"
 
 namespace dp_test {
 namespace {

@@ -9,8 +9,8 @@
 #include <random>
 
 #include "backends/cpu/target.h"
-#include "ir/philox.h"
-#include "tests/ops/samples.h"
+#include "ir/base/philox.h"
+#include "tests/ir/ops/samples.h"
 
 namespace dp_test {
 namespace {

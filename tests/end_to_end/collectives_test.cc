@@ -30,8 +30,8 @@ class Numbers {
   // What the devices hold at the end: the same on all, and the values.
   std::vector<double> State() const {
     std::vector<double> state = {run_.Replicas().empty() ? 1.0 : 0.0};
-    for (size_t i = 0; i < plan_->n_persistents; i++)
-      for (double number : run_.Numbers(plan_->persistents[i]->name)) state.push_back(number);
+    for (size_t i = 0; i < plan_->n_variables; i++)
+      for (double number : run_.Numbers(plan_->variables[i]->name)) state.push_back(number);
     return state;
   }
 

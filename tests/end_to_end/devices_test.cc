@@ -39,8 +39,8 @@ Outcome Train(const Plan &plan, const std::vector<int64_t> &batches) {
     outcome.losses.push_back(run.Evaluate(200 + int64_t(outcome.correct.size()) * batch, n));
     outcome.correct.push_back(run.Correct());
   }
-  for (size_t i = 0; i < plan->n_persistents; i++)
-    outcome.state[plan->persistents[i]->name] = run.Numbers(plan->persistents[i]->name);
+  for (size_t i = 0; i < plan->n_variables; i++)
+    outcome.state[plan->variables[i]->name] = run.Numbers(plan->variables[i]->name);
   EXPECT_EQ(run.Replicas(), "");
   return outcome;
 }
@@ -184,8 +184,8 @@ Step FirstStep(const Plan &plan, int64_t n) {
   Training run(plan);
   Step step = {run.Train(0, n), {}};
   const std::string state = "dp.momentum/";
-  for (size_t i = 0; i < plan->n_persistents; i++) {
-    const std::string name = plan->persistents[i]->name;
+  for (size_t i = 0; i < plan->n_variables; i++) {
+    const std::string name = plan->variables[i]->name;
     if (name.rfind(state, 0) == 0) step.gradients[name.substr(state.size())] = run.Numbers(name);
   }
   EXPECT_FALSE(step.gradients.empty());

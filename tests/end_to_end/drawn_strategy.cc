@@ -95,16 +95,16 @@ std::string WithShards(Draw &draw, const std::string &text, const std::vector<st
   std::string out;
   for (std::string line; std::getline(in, line); out += line + "\n") {
     if (line.rfind("  parameter ", 0) != 0) continue;
-    std::string pins;
+    std::string constraints;
     std::vector<int> extents;
     std::istringstream shape(line.substr(line.find('[') + 1));
     for (int extent; shape >> extent; shape.ignore()) extents.push_back(extent);
     for (const std::string &axis : axes) {
       const int dim = draw.UpTo(int(extents.size()));
       if (extents[size_t(dim)] > 1 && draw.OneIn(2))
-        pins += (pins.empty() ? "" : ", ") + axis + "=" + std::to_string(dim);
+        constraints += (constraints.empty() ? "" : ", ") + axis + "=" + std::to_string(dim);
     }
-    if (!pins.empty()) line += " shard(" + pins + ")";
+    if (!constraints.empty()) line += " shard(" + constraints + ")";
   }
   return out;
 }

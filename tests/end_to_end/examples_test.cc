@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {
@@ -33,8 +33,8 @@ double Picture(const std::string &input, int64_t sample, int64_t element) {
 TEST_P(Examples, HasAsManyParametersAsInPyTorch) {
   Plan plan = Compile(ReadText(GetParam().file), "batch=2");
   int64_t parameters = 0, tensors = 0, buffers = 0;
-  for (size_t i = 0; i < plan->n_persistents; i++) {
-    const Dp__Persistent *p = plan->persistents[i];
+  for (size_t i = 0; i < plan->n_variables; i++) {
+    const Dp__Variable *p = plan->variables[i];
     int64_t count = 1;
     for (size_t d = 0; d < p->type->shape->n_dims; d++) count *= p->type->shape->dims[d]->offset;
     if (p->kind == DP_PARAMETER) parameters += count, tensors++;

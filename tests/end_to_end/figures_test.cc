@@ -30,15 +30,15 @@ std::string Deep(int layers, int width) {
 
 // ---- what is split --------------------------------------------------------------------------------------------------
 
-uint64_t WholeBytes(const Dp__Persistent *p) {
+uint64_t WholeBytes(const Dp__Variable *p) {
   uint64_t bytes = 8;
   for (size_t d = 0; d < p->type->shape->n_dims; d++) bytes *= uint64_t(p->type->shape->dims[d]->offset);
   return bytes;
 }
 
-// What the device that has most has of a persistent value, by its placements: of k parts over p devices the k/p that are
+// What the device that has most has of a variable, by its placements: of k parts over p devices the k/p that are
 // rounded up.
-uint64_t HeldBytes(const Plan &plan, const Dp__Persistent *p) {
+uint64_t HeldBytes(const Plan &plan, const Dp__Variable *p) {
   uint64_t bytes = WholeBytes(p);
   for (size_t a = 0; a < p->n_placements; a++) {
     const Dp__Placement *at = p->placements[a];
@@ -49,11 +49,11 @@ uint64_t HeldBytes(const Plan &plan, const Dp__Persistent *p) {
   return bytes;
 }
 
-// Names of the persistent values of a kind that are split. A device holds of each what its placements say, to the byte.
+// Names of the variables of a kind that are split. A device holds of each what its placements say, to the byte.
 std::set<std::string> Split(const Plan &plan, int kind) {
   std::set<std::string> split;
-  for (size_t i = 0; i < plan->n_persistents; i++) {
-    const Dp__Persistent *p = plan->persistents[i];
+  for (size_t i = 0; i < plan->n_variables; i++) {
+    const Dp__Variable *p = plan->variables[i];
     if (p->kind != kind) continue;
     EXPECT_EQ(p->bytes, HeldBytes(plan, p)) << p->name;
     if (p->bytes < WholeBytes(p)) split.insert(p->name);
@@ -63,7 +63,7 @@ std::set<std::string> Split(const Plan &plan, int kind) {
 
 size_t Count(const Plan &plan, int kind) {
   size_t count = 0;
-  for (size_t i = 0; i < plan->n_persistents; i++) count += plan->persistents[i]->kind == kind;
+  for (size_t i = 0; i < plan->n_variables; i++) count += plan->variables[i]->kind == kind;
   return count;
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "backends/cpu/backend.h"
-#include "ir/proto.h"
+#include "ir/file/proto.h"
 #include "tests/end_to_end/training.h"
-#include "tests/ir/text_helper.h"
+#include "tests/ir/text/text_helper.h"
 
 namespace dp_test {
 namespace {

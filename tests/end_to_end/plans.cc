@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "ir/verify/verify.h"
-#include "tests/ir/text_helper.h"
+#include "tests/ir/text/text_helper.h"
 #include "tests/passes/passes_helper.h"
 
 namespace dp_test {

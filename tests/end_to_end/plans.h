@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ir/base/base.h"
-#include "ir/plan.pb-c.h"
+#include "ir/plan/plan.pb-c.h"
 
 namespace dp_test {
 

@@ -29,9 +29,9 @@ TEST(Random, NetworksOnMeshesComputeWhatOneDeviceComputes) {
 
 // Whether no device has all of some parameter.
 bool IsSplit(const Plan &plan) {
-  for (size_t i = 0; i < plan->n_persistents; i++)
-    for (size_t a = 0; a < plan->persistents[i]->n_placements; a++)
-      if (plan->persistents[i]->placements[a]->kind == 1) return true;
+  for (size_t i = 0; i < plan->n_variables; i++)
+    for (size_t a = 0; a < plan->variables[i]->n_placements; a++)
+      if (plan->variables[i]->placements[a]->kind == 1) return true;
   return false;
 }
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/placement.h"
+#include "ir/graph/placement.h"
 #include "tests/end_to_end/models.h"
 #include "tests/end_to_end/training.h"
 

@@ -46,9 +46,9 @@ size_t ExpectSame(const std::string &text, const std::string &options) {
 
 // The stages that have a parameter.
 std::vector<int> StagesOf(const Plan &plan, const std::string &parameter) {
-  for (size_t i = 0; i < plan->n_persistents; i++)
-    if (plan->persistents[i]->name == parameter)
-      return {plan->persistents[i]->stages, plan->persistents[i]->stages + plan->persistents[i]->n_stages};
+  for (size_t i = 0; i < plan->n_variables; i++)
+    if (plan->variables[i]->name == parameter)
+      return {plan->variables[i]->stages, plan->variables[i]->stages + plan->variables[i]->n_stages};
   return {};
 }
 

@@ -32,8 +32,8 @@ Outcome Train(const Plan &plan, const DrawnNetwork &network, int workers) {
     if (plan->classes) outcome.correct.push_back(run.Correct());
   }
   outcome.inferred = run.Infer(400, network.batches.back());
-  for (size_t i = 0; i < plan->n_persistents; i++)
-    outcome.state[plan->persistents[i]->name] = run.Numbers(plan->persistents[i]->name);
+  for (size_t i = 0; i < plan->n_variables; i++)
+    outcome.state[plan->variables[i]->name] = run.Numbers(plan->variables[i]->name);
   EXPECT_EQ(run.Replicas(), "");
   return outcome;
 }

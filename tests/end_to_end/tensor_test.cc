@@ -39,8 +39,8 @@ RunOptions Tokens() {
 // Parameters of which no device has all.
 int Split(const Plan &plan) {
   int count = 0;
-  for (size_t i = 0; i < plan->n_persistents; i++) {
-    const Dp__Persistent *p = plan->persistents[i];
+  for (size_t i = 0; i < plan->n_variables; i++) {
+    const Dp__Variable *p = plan->variables[i];
     uint64_t whole = 8;
     for (size_t d = 0; d < p->type->shape->n_dims; d++) whole *= (uint64_t)p->type->shape->dims[d]->offset;
     count += p->kind == 0 && p->bytes < whole;
@@ -126,7 +126,7 @@ size_t Reduced(const Plan &plan) {
 
 uint64_t Held(const Plan &plan) {
   uint64_t bytes = 0;
-  for (size_t i = 0; i < plan->n_persistents; i++) bytes += plan->persistents[i]->bytes;
+  for (size_t i = 0; i < plan->n_variables; i++) bytes += plan->variables[i]->bytes;
   return bytes;
 }
 

@@ -8,7 +8,7 @@
 #include "backends/cpu/backend.h"
 #include "backends/cpu/target.h"
 #include "backends/null/backend.h"
-#include "runtime/schedule.h"
+#include "runtime/learning_rate.h"
 
 namespace dp_test {
 
@@ -45,7 +45,7 @@ size_t StageOf(const dp_mesh &mesh, int64_t device) {
   return 0;
 }
 
-bool IsOn(const dp_persistent &p, size_t stage) {
+bool IsOn(const dp_variable &p, size_t stage) {
   for (int i = 0; i < p.n_stages; i++)
     if (static_cast<size_t>(p.stages[i]) == stage) return true;
   return p.n_stages == 0;
@@ -104,7 +104,7 @@ Training::Training(Plan plan, RunOptions options)
   size_t block = 0;
   for (int64_t d = 0; d < dp_mesh_devices(&mesh); d++) {
     const Dp__Role *role = plan_->roles[StageOf(mesh, d)];
-    homes_.push_back(ArenaBytes(role, DP__SPACE__PERSISTENT) ? blocks.at(block++) : nullptr);
+    storages_.push_back(ArenaBytes(role, DP__SPACE__PERSISTENT) ? blocks.at(block++) : nullptr);
     if (ArenaBytes(role, DP__SPACE__TRANSIENT)) block++;
   }
 }
@@ -136,7 +136,7 @@ std::string Training::TryProgram(const std::string &name, int64_t first, int64_t
   if (program < 0) throw std::runtime_error("the plan has no program " + name);
   slot_ ^= 1;
   Fill(program, first, n);
-  dp_step step = {step_, n, dp_schedule_lr(plan_->schedule, step_)};
+  dp_step step = {step_, n, dp_learning_rate(plan_->schedule, step_)};
   return Failure(dp_session_run(session_, program, static_cast<int>(slot_), &step));
 }
 
@@ -192,7 +192,7 @@ std::vector<double> Training::Infer(int64_t first, int64_t n) {
 
 namespace {
 
-size_t WholeBytes(const dp_persistent &p) {
+size_t WholeBytes(const dp_variable &p) {
   return static_cast<size_t>(dp_shape_count(&p.type.shape, 0)) * dp_type_bytes(p.type.dtype);
 }
 
@@ -201,21 +201,21 @@ size_t WholeBytes(const dp_persistent &p) {
 std::map<std::string, Bytes> Training::State() const {
   std::map<std::string, Bytes> state;
   const dp_model *model = dp_session_model(session_);
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    Bytes bytes(WholeBytes(model->persistents[i]));
-    Must(dp_session_persistent_read(session_, i, bytes.data()));
-    state[model->persistents[i].name] = bytes;
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    Bytes bytes(WholeBytes(model->variables[i]));
+    Must(dp_session_variable_read(session_, i, bytes.data()));
+    state[model->variables[i].name] = bytes;
   }
   return state;
 }
 
 std::vector<double> Training::Numbers(const std::string &name) const {
   const dp_model *model = dp_session_model(session_);
-  int32_t i = dp_model_find_persistent(model, name.c_str());
-  if (i < 0) throw std::runtime_error("the plan has no persistent value " + name);
-  dp_dtype dtype = model->persistents[i].type.dtype;
-  Bytes bytes(WholeBytes(model->persistents[i]));
-  Must(dp_session_persistent_read(session_, i, bytes.data()));
+  int32_t i = dp_model_find_variable(model, name.c_str());
+  if (i < 0) throw std::runtime_error("the plan has no variable " + name);
+  dp_dtype dtype = model->variables[i].type.dtype;
+  Bytes bytes(WholeBytes(model->variables[i]));
+  Must(dp_session_variable_read(session_, i, bytes.data()));
   std::vector<double> numbers;
   for (size_t at = 0; at < bytes.size(); at += dp_type_bytes(dtype))
     numbers.push_back(dp_element_get(dtype, &bytes[at]));
@@ -224,31 +224,31 @@ std::vector<double> Training::Numbers(const std::string &name) const {
 
 void Training::SetNumbers(const std::string &name, const std::vector<double> &numbers) {
   const dp_model *model = dp_session_model(session_);
-  int32_t i = dp_model_find_persistent(model, name.c_str());
-  if (i < 0) throw std::runtime_error("the plan has no persistent value " + name);
-  dp_dtype dtype = model->persistents[i].type.dtype;
-  Bytes bytes(WholeBytes(model->persistents[i]));
+  int32_t i = dp_model_find_variable(model, name.c_str());
+  if (i < 0) throw std::runtime_error("the plan has no variable " + name);
+  dp_dtype dtype = model->variables[i].type.dtype;
+  Bytes bytes(WholeBytes(model->variables[i]));
   if (bytes.size() != numbers.size() * dp_type_bytes(dtype)) throw std::runtime_error(name + " has another size");
   for (size_t k = 0; k < numbers.size(); k++) dp_element_set(dtype, &bytes[k * dp_type_bytes(dtype)], numbers[k]);
-  Must(dp_session_persistent_write(session_, i, bytes.data()));
+  Must(dp_session_variable_write(session_, i, bytes.data()));
 }
 
 std::string Training::Replicas() const {
   const dp_model *model = dp_session_model(session_);
   std::map<std::string, Bytes> state = State();
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    const dp_persistent &p = model->persistents[i];
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    const dp_variable &p = model->variables[i];
     std::map<std::vector<int64_t>, Bytes> parts;  // by the coordinates that choose a part
     Bytes bytes;                                  // of the last device that has any
-    for (size_t d = 0; d < homes_.size(); d++) {
+    for (size_t d = 0; d < storages_.size(); d++) {
       if (!IsOn(p, StageOf(model->mesh, static_cast<int64_t>(d)))) continue;
       int64_t at[DP_MAX_MESH] = {};
       dp_mesh_coordinate(&model->mesh, static_cast<int64_t>(d), at);
       std::vector<int64_t> part;
       for (int a = 0; a < model->mesh.n_axes; a++) part.push_back(p.placements[a].kind == DP_SHARD ? at[a] : -1);
       dp_local local = dp_shard_range(&p.type.shape, p.placements, &model->mesh, at, 0);
-      const char *home = homes_[d] + p.offset;
-      bytes.assign(home, home + static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
+      const char *storage = storages_[d] + p.offset;
+      bytes.assign(storage, storage + static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
       auto found = parts.emplace(part, bytes);
       if (!found.second && found.first->second != bytes)
         return std::string(p.name) + " differs on device " + std::to_string(d);

@@ -50,10 +50,10 @@ class Training {
   // Runs a program once, in turns with either copy of the inputs; the failure, if any.
   std::string TryProgram(const std::string &program, int64_t first, int64_t n);
 
-  std::map<std::string, Bytes> State() const;  // every persistent value, whole
-  std::vector<double> Numbers(const std::string &persistent) const;
-  void SetNumbers(const std::string &persistent, const std::vector<double> &numbers);
-  // Whether devices that hold the same part of a persistent value hold the same bytes: "" or where they do not.
+  std::map<std::string, Bytes> State() const;  // every variable, whole
+  std::vector<double> Numbers(const std::string &variable) const;
+  void SetNumbers(const std::string &variable, const std::vector<double> &numbers);
+  // Whether devices that hold the same part of a variable hold the same bytes: "" or where they do not.
   std::string Replicas() const;
   uint64_t Allocated(Dp__Space space) const { return dp_session_bytes(session_, space); }
 
@@ -66,7 +66,7 @@ class Training {
   RunOptions options_;
   dp_backend backend_;
   dp_session *session_ = nullptr;
-  std::vector<char *> homes_;  // by device
+  std::vector<char *> storages_;  // by device
   int64_t step_ = 0, slot_;
 };
 

@@ -89,7 +89,7 @@ TEST(Zero, WithMicroBatches) {
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 // The greatest share of a value of so many extents along its first dim, or along its longest where that is too short.
-uint64_t Share(const Dp__Persistent *p, int64_t devices) {
+uint64_t Share(const Dp__Variable *p, int64_t devices) {
   uint64_t count = 1;
   int64_t split = 0;
   for (size_t d = 0; d < p->type->shape->n_dims; d++) {
@@ -106,8 +106,8 @@ TEST(Zero, HoldsItsShareOfWhatItSplits) {
     for (int stage : {1, 3}) {
       Plan plan = With(kCnn, "adam(lr=1e-2)",
                        "strategy=zero devices=" + std::to_string(devices) + " zero-stage=" + std::to_string(stage));
-      for (size_t i = 0; i < plan->n_persistents; i++) {
-        const Dp__Persistent *p = plan->persistents[i];
+      for (size_t i = 0; i < plan->n_variables; i++) {
+        const Dp__Variable *p = plan->variables[i];
         bool split = p->kind == 2 || (p->kind == 0 && stage == 3);
         uint64_t whole = Share(p, 1), held = split ? Share(p, devices) : whole;
         EXPECT_EQ(p->bytes, held * 8) << p->name << " on " << devices;

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "frontends/onnx/onnx.h"
-#include "ir/safetensors.h"
-#include "tests/ir/text_helper.h"
+#include "ir/file/safetensors.h"
+#include "tests/ir/text/text_helper.h"
 #include "tests/tools/array.h"
 #include "tests/tools/tool.h"
 
@@ -89,9 +89,9 @@ class Golden : public Tools {
   double Fading(const std::string &name, size_t i) const {
     bool mean = EndsWith(name, "running_mean"), var = EndsWith(name, "running_var");
     if (!mean && !var) return 0;
-    int32_t p = dp_model_find_persistent(model_, name.c_str());
-    EXPECT_EQ(model_->persistents[p].kind, DP_BUFFER) << name;
-    return std::pow(0.9, kSteps) * (dp_tensor_get(model_->persistents[p].init.tensor, (int64_t)i) - (var ? 1 : 0));
+    int32_t p = dp_model_find_variable(model_, name.c_str());
+    EXPECT_EQ(model_->variables[p].kind, DP_BUFFER) << name;
+    return std::pow(0.9, kSteps) * (dp_tensor_get(model_->variables[p].init.tensor, (int64_t)i) - (var ? 1 : 0));
   }
 
   void CompareLosses() {

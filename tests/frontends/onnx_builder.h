@@ -11,7 +11,7 @@
 
 #include "frontends/onnx/onnx.h"
 #include "frontends/onnx/onnx.pb-c.h"
-#include "tests/ir/text_helper.h"
+#include "tests/ir/text/text_helper.h"
 
 using Names = std::vector<std::string>;
 using Integers = std::vector<int64_t>;

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "tests/frontends/onnx_builder.h"
-#include "tests/ops/samples.h"
+#include "tests/ir/ops/samples.h"
 
 namespace {
 
@@ -111,7 +111,7 @@ TEST(OnnxExportTest, AModelComesBackAsItWas) {
       "  output r\n"
       "  output y\n"
       "}\n";
-  // Without a mesh there is nothing to say of devices; pins come back from metadata.
+  // Without a mesh there is nothing to say of devices; constraints come back from metadata.
   std::string plain = Again(text, "plain.onnx");
   EXPECT_EQ(plain.find("stage"), std::string::npos);
   EXPECT_NE(plain.find("parameter w: float32[2,3] = tensor [1, 2, 3, 4, 5, 6] shard(tensor=S(0,2,1))\n"),

@@ -5,7 +5,7 @@
 #ifndef DP_TESTS_FUZZ_FUZZ_H
 #define DP_TESTS_FUZZ_FUZZ_H
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 // The path of a file of this process that holds the bytes; the same file each time.
 const char *fuzz_file(const char *name, const void *data, size_t bytes);

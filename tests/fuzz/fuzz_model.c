@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/model_file.h"
-#include "ir/safetensors.h"
+#include "ir/file/model_file.h"
+#include "ir/file/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 
 static dp_status read_model(dp_arena *arena, const char *path) {

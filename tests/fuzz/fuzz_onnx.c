@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "frontends/onnx/onnx.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/fuzz/fuzz.h"
 
 static dp_status read_onnx(dp_arena *arena, const char *path) {

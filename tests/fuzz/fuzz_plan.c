@@ -4,7 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "ir/plan.h"
+#include "ir/plan/plan.h"
 #include "ir/verify/verify.h"
 #include "tests/fuzz/fuzz.h"
 

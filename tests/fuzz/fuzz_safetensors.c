@@ -1,7 +1,7 @@
 // The reader of weights. Every element of every tensor is looked at: it must lie in the file.
 #include <string.h>
 
-#include "ir/safetensors.h"
+#include "ir/file/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 
 static dp_status read_tensors(dp_arena *arena, const char *path) {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/fuzz/fuzz.h"
 
 static const uint8_t *input;

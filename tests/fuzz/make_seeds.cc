@@ -3,12 +3,12 @@
 #include <xxhash.h>
 
 #include "backends/cpu/target.h"
-#include "ir/model_file.h"
-#include "ir/plan.h"
-#include "ir/proto.h"
-#include "ir/safetensors.h"
-#include "ir/wire.h"
-#include "passes/passes.h"
+#include "ir/file/model_file.h"
+#include "ir/file/proto.h"
+#include "ir/file/safetensors.h"
+#include "ir/file/wire.h"
+#include "ir/plan/plan.h"
+#include "passes/base/pass.h"
 #include "tests/fuzz/seeds.h"
 
 namespace seeds {
@@ -141,7 +141,7 @@ void External() {
              "model m {\n  parameter w: float32[2,3] = tensor [1, 2, 3, 4, 5, 6]\n  input x: float32[N,3]\n"
              "  y = Gemm(x, w) {transB=1}\n  output y\n}\n");
   Dp__Model *message = dp_proto_from_model(arena, model);
-  Dp__Tensor *tensor = message->persistents[0]->initial->tensor;
+  Dp__Tensor *tensor = message->variables[0]->initial->tensor;
   tensor->xxh3 = XXH3_64bits(tensor->raw.data, tensor->raw.len);
   tensor->external = (char *)"w";
   tensor->raw.len = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/frontends/onnx_builder.h"
-#include "tests/ops/samples.h"
+#include "tests/ir/ops/samples.h"
 
 namespace seeds {
 

@@ -82,7 +82,7 @@ void ExpectOrder(const dp_graph *graph, const Reach &reach) {
       if (x && x->producer) {
         EXPECT_TRUE(reach.Before(x->producer->id, i)) << node->name << " before " << x->name;
       }
-      if (x && x->kind == DP_VALUE_PERSISTENT) readers[x->persistent].push_back(i);
+      if (x && x->kind == DP_VALUE_VARIABLE) readers[x->variable].push_back(i);
     }
     std::vector<int> waits(node->waits, node->waits + node->n_waits);
     for (int32_t k = 0; k < i; k++)
@@ -92,7 +92,7 @@ void ExpectOrder(const dp_graph *graph, const Reach &reach) {
         }
   }
   for (int u = 0; u < graph->n_updates; u++)
-    for (int32_t r : readers[graph->updates[u].persistent]) {
+    for (int32_t r : readers[graph->updates[u].variable]) {
       int32_t writer = graph->updates[u].value->producer->id;
       if (r != writer) {
         EXPECT_TRUE(reach.Before(r, writer)) << graph->nodes[r]->name << " reads what was overwritten";

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/ops/interpreter.h"
+#include "tests/ir/ops/interpreter.h"
 #include "tests/passes/passes_helper.h"
 
 namespace dp_test {
@@ -65,7 +65,7 @@ inline Network Shared() {
           false};
 }
 
-// A network compiled as far as `passes`, in float64, and what its persistent values hold.
+// A network compiled as far as `passes`, in float64, and what its variables hold.
 class Compiled {
  public:
   Compiled(const Network &network, const std::string &passes, const std::string &optimizer) : network_(network) {
@@ -73,8 +73,8 @@ class Compiled {
     options_.options.optimizer = optimizer.c_str();
     error = Parse(arena_, network.text, &model);
     if (error.empty()) error = RunPasses(model, passes, options_.options);
-    for (int32_t i = 0; error.empty() && i < model->n_persistents; i++) {
-      const dp_persistent &p = model->persistents[i];
+    for (int32_t i = 0; error.empty() && i < model->n_variables; i++) {
+      const dp_variable &p = model->variables[i];
       Tensor value = MakeWhole(p.type, 0);
       auto numbers = network.parameters.find(p.name);
       for (int64_t k = 0; k < value.Count(); k++) {
@@ -108,7 +108,7 @@ class Compiled {
 
   dp_model *model = nullptr;
   std::string error;
-  std::map<std::string, Tensor> values;  // persistent values by name
+  std::map<std::string, Tensor> values;  // variables by name
 
  private:
   Network network_;

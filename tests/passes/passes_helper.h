@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "passes/passes.h"
-#include "tests/ir/text_helper.h"
+#include "passes/base/pass.h"
+#include "tests/ir/text/text_helper.h"
 
 namespace dp_test {
 

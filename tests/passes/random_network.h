@@ -37,10 +37,10 @@ class RandomNetwork {
   std::string Pick(const std::vector<std::string> &of) { return of[size_t(UpTo(int(of.size())))]; }
   void Line(const std::string &line) { text += "  " + line + "\n"; }
   std::string Pin(int rank) {
-    std::string pins;
+    std::string constraints;
     for (const std::string &axis : axes_)
-      if (Sometimes(3)) pins += (pins.empty() ? "" : ", ") + axis + "=" + std::to_string(UpTo(rank));
-    return pins.empty() ? "" : " shard(" + pins + ")";
+      if (Sometimes(3)) constraints += (constraints.empty() ? "" : ", ") + axis + "=" + std::to_string(UpTo(rank));
+    return constraints.empty() ? "" : " shard(" + constraints + ")";
   }
 
   void Write() {

@@ -1,6 +1,6 @@
-// The plan written by hand (tests/verify/hand_plan.h), run: softmax regression with momentum on several devices against the
+// The plan written by hand (tests/ir/verify/hand_plan.h), run: softmax regression with momentum on several devices against the
 // same training written out here; on the null backend, with and without a race.
-#include "tests/verify/hand_plan.h"
+#include "tests/ir/verify/hand_plan.h"
 
 #include <gtest/gtest.h>
 

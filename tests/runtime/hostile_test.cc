@@ -1,5 +1,5 @@
 // Pipelines whose communication was damaged at random. What the checker passes runs; what only has the form of a plan
-// (dp_plan_check) is loaded without the checker too, and either runs or is refused: nothing is read outside of the plan's
+// (dp_plan_form_check) is loaded without the checker too, and either runs or is refused: nothing is read outside of the plan's
 // tables, and no step waits for ever.
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "backends/cpu/target.h"
 #include "backends/null/backend.h"
-#include "ir/plan_check.h"
+#include "ir/plan/form.h"
 #include "tests/runtime/runtime_helper.h"
 #include "tests/runtime/stage_plan.h"
 
@@ -110,7 +110,7 @@ TEST(Hostile, DamagedCommunicationRunsOrIsRefused) {
     StagePlan stages(1 + seed % 3, 1 + seed % 2, seed % 5 != 0);
     Damage damage(seed);
     for (unsigned k = 0; k <= seed % 2; k++) damage.Make(&stages);
-    if (!Message(dp_plan_check(stages.plan, nullptr)).empty()) continue;
+    if (!Message(dp_plan_form_check(stages.plan, nullptr)).empty()) continue;
     formed++;
     if (stages.Verify().empty()) {
       passed++;

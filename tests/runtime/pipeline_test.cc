@@ -7,9 +7,9 @@
 
 #include "backends/cpu/target.h"
 #include "backends/null/backend.h"
+#include "tests/ir/verify/pipe_plan.h"
 #include "tests/runtime/runtime_helper.h"
 #include "tests/runtime/stage_plan.h"
-#include "tests/verify/pipe_plan.h"
 
 namespace {
 
@@ -214,13 +214,13 @@ TEST(Pipeline, EachDeviceHasTheArenasOfItsStage) {
 }
 
 // Values of different stages lie at the same offsets of different devices.
-TEST(Pipeline, PersistentValuesAreReadAndWrittenOnTheirStage) {
+TEST(Pipeline, VariableValuesAreReadAndWrittenOnTheirStage) {
   StagePlan stages(1, 2, true);
   Session session(stages.plan, Options(1));
   ASSERT_EQ(session.error, "");
   std::vector<float> before = session.Floats("w1"), w2 = Samples(kClasses * kHidden, 5);
-  int32_t index = dp_model_find_persistent(dp_session_model(session.session), "w2");
-  ASSERT_EQ(Failure(dp_session_persistent_write(session.session, index, w2.data())), "");
+  int32_t index = dp_model_find_variable(dp_session_model(session.session), "w2");
+  ASSERT_EQ(Failure(dp_session_variable_write(session.session, index, w2.data())), "");
   EXPECT_EQ(session.Floats("w2"), w2);
   EXPECT_EQ(session.Floats("w1"), before);
 }

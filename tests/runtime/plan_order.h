@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "ir/plan.pb-c.h"
+#include "ir/plan/plan.pb-c.h"
 
 namespace dp_test {
 

@@ -75,11 +75,11 @@ double Session::Number(const std::string &program, const std::string &output) co
 
 std::vector<char> Session::Bytes(const std::string &name) const {
   const dp_model *model = dp_session_model(session);
-  int32_t index = dp_model_find_persistent(model, name.c_str());
-  if (index < 0) throw std::runtime_error("no persistent value " + name);
-  const dp_type &type = model->persistents[index].type;
+  int32_t index = dp_model_find_variable(model, name.c_str());
+  if (index < 0) throw std::runtime_error("no variable " + name);
+  const dp_type &type = model->variables[index].type;
   std::vector<char> bytes(static_cast<size_t>(dp_shape_count(&type.shape, 0)) * dp_type_bytes(type.dtype));
-  std::string failure = Failure(dp_session_persistent_read(session, index, bytes.data()));
+  std::string failure = Failure(dp_session_variable_read(session, index, bytes.data()));
   if (!failure.empty()) throw std::runtime_error(failure);
   return bytes;
 }
@@ -94,8 +94,8 @@ std::vector<float> Session::Floats(const std::string &name) const {
 std::vector<char> Session::Everything() const {
   std::vector<char> all;
   const dp_model *model = dp_session_model(session);
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    std::vector<char> bytes = Bytes(model->persistents[i].name);
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    std::vector<char> bytes = Bytes(model->variables[i].name);
     all.insert(all.end(), bytes.begin(), bytes.end());
   }
   return all;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "backends/cpu/backend.h"
-#include "passes/passes.h"
+#include "passes/base/pass.h"
 #include "runtime/session.h"
-#include "tests/ir/text_helper.h"
+#include "tests/ir/text/text_helper.h"
 
 namespace dp_test {
 
@@ -45,10 +45,10 @@ class Session {
   // "" or the failure.
   std::string Run(const std::string &program, int64_t n, int64_t step = 0, double lr = 0.1, int slot = 0);
   double Number(const std::string &program, const std::string &output) const;
-  // All bytes of a persistent value, whole.
-  std::vector<char> Bytes(const std::string &persistent) const;
-  std::vector<float> Floats(const std::string &persistent) const;
-  // Every persistent value, one after the other.
+  // All bytes of a variable, whole.
+  std::vector<char> Bytes(const std::string &variable) const;
+  std::vector<float> Floats(const std::string &variable) const;
+  // Every variable, one after the other.
   std::vector<char> Everything() const;
 
   dp_session *session = nullptr;

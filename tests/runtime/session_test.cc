@@ -84,7 +84,7 @@ TEST(Session, ABatchWithoutSamples) {
 // ---- weights --------------------------------------------------------------------------------------------------------
 
 // Parameters that are split: whole in, whole out, and the split of each device in between.
-TEST(Session, PersistentValuesWholeInAndOut) {
+TEST(Session, VariableValuesWholeInAndOut) {
   std::string text = kNetwork;
   const std::string weight = "parameter fc.weight: float32[3,16] = kaiming_uniform()";
   text.insert(text.find(weight) + weight.size(), " shard(tensor=0)");
@@ -92,13 +92,13 @@ TEST(Session, PersistentValuesWholeInAndOut) {
   Session session(compiled.plan);
   ASSERT_EQ(session.error, "");
   const dp_model *model = dp_session_model(session.session);
-  int32_t fc = dp_model_find_persistent(model, "fc.weight");
-  EXPECT_EQ(model->persistents[fc].placements[1].kind, DP_SHARD);
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    std::vector<char> bytes = session.Bytes(model->persistents[i].name);
+  int32_t fc = dp_model_find_variable(model, "fc.weight");
+  EXPECT_EQ(model->variables[fc].placements[1].kind, DP_SHARD);
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    std::vector<char> bytes = session.Bytes(model->variables[i].name);
     for (size_t k = 0; k < bytes.size(); k++) bytes[k] = static_cast<char>(k * 7 + static_cast<size_t>(i));
-    ASSERT_EQ(Failure(dp_session_persistent_write(session.session, i, bytes.data())), "");
-    EXPECT_EQ(session.Bytes(model->persistents[i].name), bytes) << model->persistents[i].name;
+    ASSERT_EQ(Failure(dp_session_variable_write(session.session, i, bytes.data())), "");
+    EXPECT_EQ(session.Bytes(model->variables[i].name), bytes) << model->variables[i].name;
   }
 }
 
@@ -113,11 +113,11 @@ TEST(Session, WeightsMoveBetweenPlans) {
   Session second(two.plan);
   ASSERT_EQ(second.error, "");
   const dp_model *model = dp_session_model(first.session);
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    const char *name = model->persistents[i].name;
-    int32_t there = dp_model_find_persistent(dp_session_model(second.session), name);
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    const char *name = model->variables[i].name;
+    int32_t there = dp_model_find_variable(dp_session_model(second.session), name);
     ASSERT_GE(there, 0) << name;
-    ASSERT_EQ(Failure(dp_session_persistent_write(second.session, there, first.Bytes(name).data())), "");
+    ASSERT_EQ(Failure(dp_session_variable_write(second.session, there, first.Bytes(name).data())), "");
   }
   for (Session *s : {&first, &second}) {
     s->Feed("eval", "x", Samples(6 * 32, 9));

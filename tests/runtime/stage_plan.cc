@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "ir/proto.h"
+#include "ir/file/proto.h"
 
 namespace dp_test {
 namespace {
@@ -39,7 +39,7 @@ const char kModel[] = R"dpt(model stages {
   }
 })dpt";
 
-// Where each persistent value is, in the order of the model. Stage 1's are larger together.
+// Where each variable is, in the order of the model. Stage 1's are larger together.
 const struct {
   const char *name;
   int stage;
@@ -62,12 +62,12 @@ StagePlan::StagePlan(int micro, int data, bool streams)
   plan->mesh = dp_proto_from_mesh(arena, &model->mesh);
   plan->target = New(arena, dp__target__init);
   plan->target->backend = dp_strdup(arena, "cpu");
-  for (int32_t i = 0; i < model->n_persistents; i++) {
-    Dp__Persistent *p = dp_proto_from_persistent(arena, &model->persistents[i], model->mesh.n_axes);
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    Dp__Variable *p = dp_proto_from_variable(arena, &model->variables[i], model->mesh.n_axes);
     p->offset = kHomes[i].offset;
     p->bytes = kHomes[i].bytes;
     Append(arena, &p->n_stages, &p->stages, static_cast<uint32_t>(kHomes[i].stage));
-    Append(arena, &plan->n_persistents, &plan->persistents, p);
+    Append(arena, &plan->n_variables, &plan->variables, p);
   }
   for (int i = 0; i < model->n_graphs; i++)
     Append(arena, &plan->n_graphs, &plan->graphs, dp_proto_from_graph(arena, model->graphs[i]));
@@ -191,10 +191,10 @@ std::string StagePlan::Join(int stage, const std::string &value, const Where &wh
 }
 
 void StagePlan::Home(int stage, const std::string &value) {
-  for (const auto &home : kHomes)
-    if (value == home.name)
-      Make(stage, value, {"R", "R", 0, 0, DP__SPACE__PERSISTENT, static_cast<int64_t>(home.offset), ""});
-  On(stage).Found(static_cast<uint32_t>(dp_model_find_persistent(model, value.c_str())), Label(value, 0, 0));
+  for (const auto &storage : kHomes)
+    if (value == storage.name)
+      Make(stage, value, {"R", "R", 0, 0, DP__SPACE__PERSISTENT, static_cast<int64_t>(storage.offset), ""});
+  On(stage).Found(static_cast<uint32_t>(dp_model_find_variable(model, value.c_str())), Label(value, 0, 0));
 }
 
 // ---- programs -------------------------------------------------------------------------------------------------------
@@ -264,10 +264,10 @@ void StagePlan::WriteUpdate(int stage, const std::string &w, const std::string &
     return Collect(stage, "dp.AllReduce", part, value, {"R", "R", 0, 0, DP__SPACE__TRANSIENT, offset, "@all"});
   };
   std::string dw = reduce("d" + w), one[] = {w + "n", m + "n"};
-  for (const std::string &home : {w, m}) {
-    int64_t offset = static_cast<int64_t>(On(stage).At(home + "[0,0)")->offset);
-    Make(stage, home + "n", {"R", "R", 0, 0, DP__SPACE__PERSISTENT, offset, ""});
-    On(stage).Left(static_cast<uint32_t>(dp_model_find_persistent(model, home.c_str())), home + "n[0,0)");
+  for (const std::string &storage : {w, m}) {
+    int64_t offset = static_cast<int64_t>(On(stage).At(storage + "[0,0)")->offset);
+    Make(stage, storage + "n", {"R", "R", 0, 0, DP__SPACE__PERSISTENT, offset, ""});
+    On(stage).Left(static_cast<uint32_t>(dp_model_find_variable(model, storage.c_str())), storage + "n[0,0)");
   }
   Do(stage, "compute", "dp.SGD", one[0], {w + "[0,0)", m + "[0,0)", dw, "lr[0,0)"},
      {one[0] + "[0,0)", one[1] + "[0,0)"});
@@ -298,7 +298,7 @@ void StagePlan::WriteOutputs() {
 
 void StagePlan::WriteTrain() {
   Open("train");
-  for (const auto &home : kHomes) Home(home.stage, home.name);
+  for (const auto &storage : kHomes) Home(storage.stage, storage.name);
   for (int stage = 0; stage < 2; stage++) WriteBegin(stage);
   for (int j = 0; j < micro_; j++) WriteForward(j);
   for (int j = 0; j < micro_; j++) WriteBackward(j);

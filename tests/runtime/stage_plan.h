@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/verify/hand_plan.h"
+#include "tests/ir/verify/hand_plan.h"
 
 namespace dp_test {
 

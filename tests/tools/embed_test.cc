@@ -1,5 +1,5 @@
-// tools/embed.h: models compiled and run in this process.
-#include "tools/embed.h"
+// tools/embed/embed.h: models compiled and run in this process.
+#include "tools/embed/embed.h"
 
 #include <gtest/gtest.h>
 #include <sysexits.h>

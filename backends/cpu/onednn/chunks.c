@@ -3,15 +3,15 @@
 
 #include <stdlib.h>
 
-enum { MOST_DOUBLINGS = 6 };  // chunks of 1 to 64 samples
+enum { MAX_DOUBLINGS = 6 };  // chunks of 1 to 64 samples
 
 // A chunk's x and y take about this much, or as much as the weights: measured best, or within 5 %, of all sizes.
 static const int64_t chunk_bytes = 4 << 20;
 
 struct dp_chunks {
-  int64_t samples, x_sample, y_sample;           // elements of a sample
-  int doublings;                                 // of the largest chunk
-  dp_primitive *primitives[MOST_DOUBLINGS + 1];  // for 2^i samples; NULL when not needed
+  int64_t samples, x_sample, y_sample;          // elements of a sample
+  int doublings;                                // of the largest chunk
+  dp_primitive *primitives[MAX_DOUBLINGS + 1];  // for 2^i samples; NULL when not needed
 };
 
 static int64_t sample_elements(const dp_primitive_spec *p, bool of_x) {
@@ -25,7 +25,7 @@ static int64_t sample_elements(const dp_primitive_spec *p, bool of_x) {
 static int doublings_of(const dp_primitive_spec *p) {
   int64_t sample = p->whole_sample * (int64_t)sizeof(float), weights = p->whole_weights * (int64_t)sizeof(float);
   int i = 0;
-  while (i < MOST_DOUBLINGS && ((sample << (i + 1)) <= dp_max_i64(chunk_bytes, weights) || (1 << i) < p->threads)) i++;
+  while (i < MAX_DOUBLINGS && ((sample << (i + 1)) <= dp_max_i64(chunk_bytes, weights) || (1 << i) < p->threads)) i++;
   return i;
 }
 
@@ -78,7 +78,7 @@ dp_status dp_chunks_create(const dp_primitive_spec *primitive, dp_chunks **resul
 }
 
 void dp_chunks_destroy(dp_chunks *c) {
-  for (int i = 0; c && i <= MOST_DOUBLINGS; i++) dp_primitive_destroy(c->primitives[i]);
+  for (int i = 0; c && i <= MAX_DOUBLINGS; i++) dp_primitive_destroy(c->primitives[i]);
   free(c);
 }
 

@@ -3,7 +3,7 @@
 
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 static bool match(const dp_kernel_spec *spec) { return spec->inputs[0].dtype == DP_FLOAT32; }
 

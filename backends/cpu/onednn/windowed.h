@@ -5,7 +5,7 @@
 #define DP_BACKENDS_CPU_ONEDNN_WINDOWED_H
 
 #include "backends/cpu/onednn/chunks.h"
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 // dp_kernel.match, scratch_bytes, prepare and release; the state is a dp_chunks.
 bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind);

@@ -15,7 +15,7 @@ dp_status dp_elementwise_unary(const dp_call *call, const dp_unary_row rows[DP_M
 // Result 0 = row(operand 0, operand 1), broadcast to result 0's shape.
 dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP_MAX_TYPE + 1]);
 
-// The types of numbers that are computed in (DP_WIDE): X(T, U) with U the type to compute in, in which integers wrap.
+// The types of numbers that are computed in (DP_UPCAST): X(T, U) with U the type to compute in, in which integers wrap.
 #define DP_EACH_FLOAT(X) X(float, float) X(double, double)
 #define DP_EACH_INTEGER(X) X(int64_t, uint64_t) X(uint64_t, uint64_t) X(int32_t, uint32_t)
 #define DP_EACH_NUMBER(X) DP_EACH_FLOAT(X) DP_EACH_INTEGER(X)

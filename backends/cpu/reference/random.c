@@ -1,7 +1,7 @@
 // Random numbers by place in the whole tensor. See random.h.
 #include "backends/cpu/reference/random.h"
 
-#include "ir/philox.h"
+#include "ir/base/philox.h"
 
 // Elements from `first` on that lie together in the whole tensor: their count, and the index there of the first.
 static int64_t run_of(const dp_local *local, int64_t first, int64_t *whole_index) {

@@ -11,7 +11,7 @@ const dp_kernel dp_kernel_reference_ReduceMin = {
     .name = "cpu.reference.ReduceMin",
     .op = "ReduceMin",
     .domain = "",
-    .types = DP_WIDE | DP_INTS,
+    .types = DP_UPCAST | DP_INTS,
     .parts = true,
     .run = run,
 };

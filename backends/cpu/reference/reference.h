@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 #define DP_PASTE_(a, b) a##_##b
 #define DP_PASTE(a, b) DP_PASTE_(a, b)

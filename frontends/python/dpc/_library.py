@@ -1,4 +1,4 @@
-"""libdpc.so by ctypes: tools/embed.h in Python's terms, and its failures as exceptions."""
+"""libdpc.so by ctypes: tools/embed/embed.h in Python's terms, and its failures as exceptions."""
 
 import ctypes
 import os

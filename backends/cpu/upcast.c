@@ -1,0 +1,157 @@
+// Any operator, of operands in types that its reference kernel does not compute in: these are converted to wider ones,
+// the kernel computes with them, and its results are rounded, floats to nearest even; integers keep their low bits, so that
+// they wrap as if they were computed in their own type. So one kernel an operator serves all types.
+#include <stdlib.h>
+
+#include "backends/cpu/reference/reference.h"
+
+extern const dp_kernel *const dp_kernel_table[];  // made by the build
+
+typedef struct {
+  dp_dtype wide;
+  void (*widen)(int64_t count, const void *x, void *y);
+  void (*narrow)(int64_t count, const void *x, void *y);
+} conversion;
+
+#define CONVERSION(NAME, T, W)                                              \
+  static void widen_##NAME(int64_t count, const void *x, void *y) {         \
+    for (int64_t i = 0; i < count; i++) ((W *)y)[i] = ((const T *)x)[i];    \
+  }                                                                         \
+  static void narrow_##NAME(int64_t count, const void *x, void *y) {        \
+    for (int64_t i = 0; i < count; i++) ((T *)y)[i] = (T)((const W *)x)[i]; \
+  }
+#define HALF_CONVERSION(NAME, DTYPE)                                                                                 \
+  static void widen_##NAME(int64_t count, const void *x, void *y) {                                                  \
+    for (int64_t i = 0; i < count; i++) ((float *)y)[i] = (float)dp_element_decode(DTYPE, ((const uint16_t *)x)[i]); \
+  }                                                                                                                  \
+  static void narrow_##NAME(int64_t count, const void *x, void *y) {                                                 \
+    for (int64_t i = 0; i < count; i++)                                                                              \
+      ((uint16_t *)y)[i] = dp_element_encode(DTYPE, (double)((const float *)x)[i], false);                           \
+  }
+CONVERSION(int8, int8_t, int32_t)
+CONVERSION(uint8, uint8_t, int32_t)
+CONVERSION(int16, int16_t, int32_t)
+CONVERSION(uint16, uint16_t, int32_t)
+CONVERSION(uint32, uint32_t, int64_t)
+HALF_CONVERSION(float16, DP_FLOAT16)
+HALF_CONVERSION(bfloat16, DP_BFLOAT16)
+
+static const conversion conversions[DP_MAX_TYPE + 1] = {
+    [DP_INT8] = {DP_INT32, widen_int8, narrow_int8},
+    [DP_UINT8] = {DP_INT32, widen_uint8, narrow_uint8},
+    [DP_INT16] = {DP_INT32, widen_int16, narrow_int16},
+    [DP_UINT16] = {DP_INT32, widen_uint16, narrow_uint16},
+    [DP_UINT32] = {DP_INT64, widen_uint32, narrow_uint32},
+    [DP_FLOAT16] = {DP_FLOAT32, widen_float16, narrow_float16},
+    [DP_BFLOAT16] = {DP_FLOAT32, widen_bfloat16, narrow_bfloat16},
+};
+
+// The same node with every operand and result in a wide type.
+static dp_kernel_spec widened(const dp_kernel_spec *spec) {
+  dp_kernel_spec wide = *spec;
+  for (int i = 0; i < spec->n_inputs + spec->n_outputs; i++) {
+    dp_kernel_operand *o = i < spec->n_inputs ? &wide.inputs[i] : &wide.outputs[i - spec->n_inputs];
+    dp_dtype dtype = o->present ? conversions[o->dtype].wide : DP_NO_TYPE;
+    if (dtype) o->dtype = dtype;
+  }
+  return wide;
+}
+
+// The reference kernel that computes in the wide types, when that of the types themselves is missing; NULL: none.
+static const dp_kernel *kernel_of(const dp_kernel_spec *spec, const dp_kernel_spec *wide) {
+  const dp_kernel *found = NULL;
+  for (const dp_kernel *const *k = dp_kernel_table; *k; k++) {
+    if (!(*k)->op || (*k)->priority > 0 || !dp_kernel_computes(*k, spec->op)) continue;
+    if (dp_kernel_takes(*k, spec)) return NULL;
+    if (dp_kernel_takes(*k, wide) && (!(*k)->match || (*k)->match(wide))) found = *k;
+  }
+  return found;
+}
+
+static bool match(const dp_kernel_spec *spec) {
+  dp_kernel_spec wide = widened(spec);
+  return kernel_of(spec, &wide) != NULL;
+}
+
+// Bytes that the operand takes in scratch. Of a result as well when its type is wide: a kernel writes there while it still
+// reads operands, and result 0 may lie where operand 0 lies.
+static uint64_t bytes_of(const dp_kernel_operand *wide, dp_dtype dtype, bool result) {
+  bool needed = wide->present && (result || wide->dtype != dtype);
+  return needed ? dp_align_up((uint64_t)dp_local_count(&wide->local) * dp_type_bytes(wide->dtype), 64) : 0;
+}
+
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+  dp_kernel_spec wide = widened(spec);
+  const dp_kernel *kernel = kernel_of(spec, &wide);
+  uint64_t bytes = kernel->scratch_bytes ? dp_align_up(kernel->scratch_bytes(&wide), 64) : 0;
+  for (int i = 0; i < spec->n_inputs; i++) bytes += bytes_of(&wide.inputs[i], spec->inputs[i].dtype, false);
+  for (int i = 0; i < spec->n_outputs; i++) bytes += bytes_of(&wide.outputs[i], spec->outputs[i].dtype, true);
+  return bytes;
+}
+
+typedef struct {
+  const dp_kernel *kernel;
+  dp_kernel_spec spec;
+  void *state;
+} wide_state;
+
+static void release(void *state) {
+  wide_state *s = state;
+  if (s && s->kernel->release) s->kernel->release(s->state);
+  free(s);
+}
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  wide_state *s = malloc(sizeof *s);
+  if (!s) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
+  *s = (wide_state){.spec = widened(spec)};
+  s->kernel = kernel_of(spec, &s->spec);
+  dp_status status = s->kernel->prepare ? s->kernel->prepare(&s->spec, &s->state) : DP_OK;
+  if (status)
+    free(s);
+  else
+    *state = s;
+  return status;
+}
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  (void)part, (void)parts;
+  wide_state *s = state;
+  const void *from[DP_MAX_OPERANDS];
+  void *to[DP_MAX_OPERANDS];
+  char *free_at = scratch;
+  for (int i = 0; i < spec->n_inputs; i++) {
+    dp_dtype dtype = spec->inputs[i].dtype;
+    uint64_t bytes = bytes_of(&s->spec.inputs[i], dtype, false);
+    from[i] = bytes ? free_at : in[i];
+    if (bytes) conversions[dtype].widen(dp_in_count(spec, i), in[i], free_at);
+    free_at += bytes;
+  }
+  for (int i = 0; i < spec->n_outputs; i++) {
+    uint64_t bytes = bytes_of(&s->spec.outputs[i], spec->outputs[i].dtype, true);
+    to[i] = bytes ? free_at : out[i];
+    free_at += bytes;
+  }
+  DP_TRY(s->kernel->run(&s->spec, s->state, from, to, free_at, 0, 1));
+  for (int i = 0; i < spec->n_outputs; i++) {
+    dp_dtype dtype = spec->outputs[i].dtype;
+    if (to[i] == out[i]) continue;
+    if (s->spec.outputs[i].dtype == dtype)
+      dp_copy(out[i], to[i], dp_out_count(spec, i) * (int64_t)dp_type_bytes(dtype));
+    else
+      conversions[dtype].narrow(dp_out_count(spec, i), to[i], out[i]);
+  }
+  return DP_OK;
+}
+
+const dp_kernel dp_kernel_upcast = {
+    .name = "cpu.wide",
+    .types = DP_ANY_TYPE,
+    .match = match,
+    .scratch_bytes = scratch_bytes,
+    .in_place = true,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+};

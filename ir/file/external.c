@@ -1,0 +1,162 @@
+// Tensors in the file beside a model or plan. See external.h.
+#include "ir/file/external.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/base/names.h"
+#include "ir/graph/type.h"
+
+// ---- search ---------------------------------------------------------------------------------------------------------
+
+typedef struct search search;
+struct search {
+  dp_arena *arena;
+  dp_status (*visit)(search *s, Dp__Tensor *tensor, const char *holder);
+  void *context;
+};
+
+// The name of what holds a tensor: the innermost `name` field on the way to it.
+static const char *name_in(const ProtobufCMessage *message, const char *holder) {
+  const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field_by_name(message->descriptor, "name");
+  if (!field || field->type != PROTOBUF_C_TYPE_STRING || field->label == PROTOBUF_C_LABEL_REPEATED) return holder;
+  const char *name = *(char *const *)((const char *)message + field->offset);
+  return name && *name ? name : holder;
+}
+
+// Messages nest as deep as their types do: model.proto's and ir/plan/plan.proto's do not contain themselves.
+static dp_status look(search *s, ProtobufCMessage *message, const char *holder) {
+  if (message->descriptor == &dp__tensor__descriptor) return s->visit(s, (Dp__Tensor *)message, holder);
+  holder = name_in(message, holder);
+  for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+    const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
+    if (field->type != PROTOBUF_C_TYPE_MESSAGE) continue;
+    void *at = (char *)message + field->offset;
+    bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+    size_t count = repeated ? *(size_t *)((char *)message + field->quantifier_offset) : 1;
+    ProtobufCMessage **inner = repeated ? *(ProtobufCMessage ***)at : (ProtobufCMessage **)at;
+    for (size_t k = 0; k < count; k++)
+      if (inner[k]) DP_TRY(look(s, inner[k], holder));
+  }
+  return DP_OK;
+}
+
+// ---- out ------------------------------------------------------------------------------------------------------------
+
+typedef struct {
+  dp_names *names;
+  dp_external external;
+} taking;
+
+static dp_status take_out(search *s, Dp__Tensor *m, const char *holder) {
+  taking *t = s->context;
+  if (m->raw.len <= DP_EXTERNAL_MIN_BYTES || m->n_extents > DP_MAX_RANK) return DP_OK;
+  const char *name = dp_names_unique(t->names, holder);
+  dp_names_add(t->names, name, 0);
+  dp_safetensor entry = {
+      name, {.dtype = (dp_dtype)m->dtype, .rank = (int)m->n_extents, .bytes = m->raw.len, .data = m->raw.data}};
+  memcpy(entry.tensor.extents, m->extents, m->n_extents * sizeof *m->extents);
+  m->external = (char *)(uintptr_t)name;
+  m->xxh3 = dp_hash64(m->raw.data, m->raw.len);
+  m->raw = (ProtobufCBinaryData){0};
+  size_t count = t->external.count;
+  DP_PUSH(s->arena, t->external.messages, count, m);
+  DP_PUSH(s->arena, t->external.tensors, t->external.count, entry);
+  return DP_OK;
+}
+
+dp_status dp_external_detach(dp_arena *arena, ProtobufCMessage *message, dp_external *external) {
+  taking t = {.names = dp_names_create(arena)};
+  search s = {arena, take_out, &t};
+  DP_TRY(look(&s, message, "tensor"));
+  *external = t.external;
+  return DP_OK;
+}
+
+void dp_external_attach(const dp_external *external) {
+  for (size_t i = 0; i < external->count; i++) {
+    Dp__Tensor *m = external->messages[i];
+    m->raw = (ProtobufCBinaryData){external->tensors[i].tensor.bytes,
+                                   (uint8_t *)(uintptr_t)external->tensors[i].tensor.data};
+    m->external = (char *)(uintptr_t)protobuf_c_empty_string;
+    m->xxh3 = 0;
+  }
+}
+
+static dp_status beside(const char *path, char *text, size_t bytes) {
+  int length = snprintf(text, bytes, "%s.safetensors", path);
+  return length < 0 || (size_t)length >= bytes ? dp_fail(EX_DATAERR, "%s: this path is too long", path) : DP_OK;
+}
+
+dp_status dp_external_write(const dp_external *external, const char *path) {
+  char file[4096];
+  if (!external->count) return DP_OK;
+  DP_TRY(beside(path, file, sizeof file));
+  return dp_safetensors_write(file, external->tensors, external->count);
+}
+
+// ---- in -------------------------------------------------------------------------------------------------------------
+
+typedef struct {
+  const char *path;
+  bool open;
+  dp_safetensors file;
+  uint8_t **copies;  // of each tensor of the file, made when first asked for
+} fetching;
+
+static dp_status open_file(search *s, fetching *f) {
+  char file[4096];
+  if (f->open) return DP_OK;
+  DP_TRY(beside(f->path, file, sizeof file));
+  DP_TRY(dp_status_context(dp_safetensors_open(s->arena, file, &f->file), "%s keeps its large tensors beside it",
+                           f->path));
+  f->open = true;
+  f->copies = dp_alloc_n(s->arena, f->file.count, sizeof *f->copies);
+  return DP_OK;
+}
+
+static bool agrees(const Dp__Tensor *m, const dp_tensor *tensor) {
+  return m->dtype == (int32_t)tensor->dtype && m->n_extents == (size_t)tensor->rank &&
+         !memcmp(m->extents, tensor->extents, m->n_extents * sizeof *m->extents);
+}
+
+static dp_status bring_in(search *s, Dp__Tensor *m, const char *holder) {
+  fetching *f = s->context;
+  if (!*m->external) return DP_OK;
+  if (m->raw.len) return dp_fail(EX_DATAERR, "%s: tensor '%s' has data both in place and beside it", f->path, holder);
+  DP_TRY(open_file(s, f));
+  const dp_tensor *tensor = dp_safetensors_find(&f->file, m->external);
+  if (!tensor) return dp_fail(EX_DATAERR, "%s.safetensors: there is no tensor '%s'", f->path, m->external);
+  if (!agrees(m, tensor))
+    return dp_fail(EX_DATAERR, "%s.safetensors: tensor '%s' has another type or shape than %s asks for", f->path,
+                   m->external, f->path);
+  size_t i =
+      (size_t)((const dp_safetensor *)((const char *)tensor - offsetof(dp_safetensor, tensor)) - f->file.tensors);
+  if (!f->copies[i]) f->copies[i] = dp_memdup(s->arena, tensor->data, tensor->bytes);
+  if (dp_hash64(f->copies[i], tensor->bytes) != m->xxh3)
+    return dp_fail(EX_DATAERR, "%s.safetensors: tensor '%s' is not the one that %s was written with (its XXH3 differs)",
+                   f->path, m->external, f->path);
+  m->raw = (ProtobufCBinaryData){tensor->bytes, f->copies[i]};
+  m->external = (char *)(uintptr_t)protobuf_c_empty_string;
+  m->xxh3 = 0;
+  return DP_OK;
+}
+
+typedef struct {
+  search s;
+  ProtobufCMessage *message;
+} looking;
+
+static dp_status look_inside(void *arg) {
+  looking *l = arg;
+  return look(&l->s, l->message, "tensor");
+}
+
+dp_status dp_external_read(dp_arena *arena, ProtobufCMessage *message, const char *path) {
+  fetching f = {.path = path};
+  looking l = {{arena, bring_in, &f}, message};
+  // The file is closed also when the arena is full.
+  dp_status status = dp_arena_run(arena, look_inside, &l);
+  if (f.open) dp_safetensors_close(&f.file);
+  return status;
+}

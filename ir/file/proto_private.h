@@ -1,0 +1,24 @@
+// Shared by ir/proto*.c.
+#ifndef DP_IR_FILE_PROTO_PRIVATE_H
+#define DP_IR_FILE_PROTO_PRIVATE_H
+
+#include "ir/file/proto.h"
+
+// A zeroed message of a type, initialised: DP_PROTO_NEW(arena, Dp__Node, dp__node).
+#define DP_PROTO_NEW(arena, Type, prefix) ((Type *)dp_proto_new((arena), &prefix##__descriptor))
+
+static inline void *dp_proto_new(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor) {
+  void *message = dp_alloc(arena, descriptor->sizeof_message);
+  protobuf_c_message_init(descriptor, message);
+  return message;
+}
+
+// Annotations of where a value of that shape is.
+Dp__Pin **dp_proto_from_constraints(dp_arena *arena, int count, const dp_constraint *constraints);
+dp_status dp_proto_to_constraints(dp_arena *arena, size_t count, Dp__Pin *const *messages, const dp_shape *shape,
+                                  int *n_constraints, dp_constraint **constraints) DP_MUST_USE;
+
+// Messages hold char *, and are never written through.
+static inline char *dp_proto_string(const char *text) { return (char *)(uintptr_t)(text ? text : ""); }
+
+#endif

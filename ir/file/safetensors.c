@@ -1,0 +1,192 @@
+// See safetensors.h.
+#include "ir/file/safetensors.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_HEADER_BYTES = 100 << 20, ALIGNMENT = 8 };
+
+static const struct {
+  const char *name;
+  dp_dtype dtype;
+} dtypes[] = {{"F32", DP_FLOAT32}, {"F64", DP_FLOAT64}, {"I64", DP_INT64},    {"I32", DP_INT32},  {"U8", DP_UINT8},
+              {"BOOL", DP_BOOL},   {"I8", DP_INT8},     {"I16", DP_INT16},    {"U16", DP_UINT16}, {"U32", DP_UINT32},
+              {"U64", DP_UINT64},  {"F16", DP_FLOAT16}, {"BF16", DP_BFLOAT16}};
+
+static dp_dtype dtype_of(const char *name) {
+  for (size_t i = 0; i < DP_COUNT(dtypes); i++)
+    if (!strcmp(dtypes[i].name, name)) return dtypes[i].dtype;
+  return DP_NO_TYPE;
+}
+
+static const char *name_of(dp_dtype dtype) {
+  for (size_t i = 0; i < DP_COUNT(dtypes); i++)
+    if (dtypes[i].dtype == dtype) return dtypes[i].name;
+  return "?";
+}
+
+// ---- reading --------------------------------------------------------------------------------------------------------
+
+static dp_status read_entry(const char *name, const json_t *entry, const uint8_t *data, uint64_t data_bytes,
+                            dp_tensor *tensor) {
+  const json_t *dtype = json_object_get(entry, "dtype"), *shape = json_object_get(entry, "shape"),
+               *offsets = json_object_get(entry, "data_offsets");
+  if (!json_is_string(dtype) || !json_is_array(shape) || json_array_size(offsets) != 2)
+    return dp_fail(EX_DATAERR, "tensor '%s' lacks dtype, shape or data_offsets", name);
+  dp_tensor t = {.dtype = dtype_of(json_string_value(dtype)), .rank = (int)json_array_size(shape)};
+  if (!t.dtype)
+    return dp_fail(EX_DATAERR, "tensor '%s' has type '%s', which is not known", name, json_string_value(dtype));
+  if (json_array_size(shape) > DP_MAX_RANK)
+    return dp_fail(EX_DATAERR, "tensor '%s' has rank %zu; at most %d is supported", name, json_array_size(shape),
+                   DP_MAX_RANK);
+  uint64_t bytes = dp_type_bytes(t.dtype);
+  for (int i = 0; i < t.rank; i++) {
+    const json_t *extent = json_array_get(shape, (size_t)i);
+    t.extents[i] = json_integer_value(extent);
+    if (!json_is_integer(extent) || t.extents[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)t.extents[i], &bytes))
+      return dp_fail(EX_DATAERR, "tensor '%s' has a shape that cannot be", name);
+  }
+  const json_t *first = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+  int64_t b = json_integer_value(first), e = json_integer_value(end);
+  if (!json_is_integer(first) || !json_is_integer(end) || b < 0 || e < b || (uint64_t)e > data_bytes ||
+      (uint64_t)(e - b) != bytes)
+    return dp_fail(EX_DATAERR, "tensor '%s' of %llu bytes lies at [%lld, %lld) of %llu", name,
+                   (unsigned long long)bytes, (long long)b, (long long)e, (unsigned long long)data_bytes);
+  t.bytes = bytes;
+  t.data = data + b;
+  *tensor = t;
+  return DP_OK;
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const dp_safetensor *)a)->name, ((const dp_safetensor *)b)->name);
+}
+
+static int by_place(const void *a, const void *b) {
+  const dp_safetensor *x = a, *y = b;
+  if (x->tensor.data != y->tensor.data) return x->tensor.data < y->tensor.data ? -1 : 1;
+  return (x->tensor.bytes > y->tensor.bytes) - (x->tensor.bytes < y->tensor.bytes);
+}
+
+static dp_status check_cover(dp_safetensor *tensors, size_t count, const uint8_t *data, uint64_t data_bytes) {
+  if (count) qsort(tensors, count, sizeof *tensors, by_place);
+  const uint8_t *at = data;
+  for (size_t i = 0; i < count; i++) {
+    if (tensors[i].tensor.data != at)
+      return dp_fail(EX_DATAERR, "tensor '%s' overlaps another one or leaves a gap before it", tensors[i].name);
+    at += tensors[i].tensor.bytes;
+  }
+  if (at != data + data_bytes)
+    return dp_fail(EX_DATAERR, "%zu bytes after the last tensor", (size_t)(data + data_bytes - at));
+  return DP_OK;
+}
+
+static dp_status read_header(dp_arena *arena, json_t *header, const uint8_t *data, uint64_t data_bytes,
+                             dp_safetensors *file) {
+  const char *name;
+  json_t *entry;
+  json_object_foreach(header, name, entry) {
+    if (!strcmp(name, "__metadata__")) continue;
+    dp_safetensor item = {.name = dp_strdup(arena, name)};
+    DP_TRY(read_entry(name, entry, data, data_bytes, &item.tensor));
+    DP_PUSH(arena, file->tensors, file->count, item);
+  }
+  DP_TRY(check_cover(file->tensors, file->count, data, data_bytes));
+  if (file->count) qsort(file->tensors, file->count, sizeof *file->tensors, by_name);
+  return DP_OK;
+}
+
+static dp_status open_mapped(dp_arena *arena, dp_safetensors *file) {
+  uint64_t header_bytes;
+  const dp_file_map *map = &file->map;
+  if (map->bytes < sizeof header_bytes) return dp_fail(EX_DATAERR, "%zu bytes are no safetensors file", map->bytes);
+  memcpy(&header_bytes, map->data, sizeof header_bytes);
+  uint64_t room = map->bytes - sizeof header_bytes;
+  if (header_bytes > room || header_bytes > MAX_HEADER_BYTES)
+    return dp_fail(EX_DATAERR, "header of %llu bytes in a file of %zu", (unsigned long long)header_bytes, map->bytes);
+  json_error_t error;
+  const char *text = (const char *)map->data + sizeof header_bytes;
+  json_t *header = json_loadb(text, (size_t)header_bytes, JSON_REJECT_DUPLICATES, &error);
+  if (!json_is_object(header)) {
+    json_decref(header);
+    return dp_fail(EX_DATAERR, "header: %s", header ? "not an object" : error.text);
+  }
+  dp_status status =
+      read_header(arena, header, map->data + sizeof header_bytes + header_bytes, room - header_bytes, file);
+  json_decref(header);
+  return status;
+}
+
+dp_status dp_safetensors_open(dp_arena *arena, const char *path, dp_safetensors *file) {
+  dp_safetensors f = {0};
+  DP_TRY(dp_file_map_read(path, &f.map));
+  dp_status status = open_mapped(arena, &f);
+  if (status) {
+    dp_safetensors_close(&f);
+    return dp_status_context(status, "%s", path);
+  }
+  *file = f;
+  return DP_OK;
+}
+
+const dp_tensor *dp_safetensors_find(const dp_safetensors *file, const char *name) {
+  dp_safetensor key = {.name = name};
+  dp_safetensor *found = file->count ? bsearch(&key, file->tensors, file->count, sizeof key, by_name) : NULL;
+  return found ? &found->tensor : NULL;
+}
+
+void dp_safetensors_close(dp_safetensors *file) {
+  dp_file_unmap(&file->map);
+  *file = (dp_safetensors){0};
+}
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+// The header as text, padded with spaces so that the data is aligned. NULL: out of memory.
+static char *make_header(const dp_safetensor *tensors, size_t count, size_t *bytes) {
+  json_t *header = json_object();
+  uint64_t at = 0;
+  for (size_t i = 0; header && i < count; i++) {
+    const dp_tensor *t = &tensors[i].tensor;
+    json_t *shape = json_array();
+    for (int d = 0; d < t->rank; d++) json_array_append_new(shape, json_integer(t->extents[d]));
+    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", name_of(t->dtype), "shape", shape, "data_offsets",
+                              (json_int_t)at, (json_int_t)(at + t->bytes));
+    json_object_set_new(header, tensors[i].name, entry);
+    at += t->bytes;
+  }
+  char *text = header ? json_dumps(header, JSON_COMPACT) : NULL;
+  json_decref(header);
+  if (!text) return NULL;
+  size_t length = strlen(text), padded = (size_t)dp_align_up(length, ALIGNMENT);
+  char *larger = realloc(text, padded + 1);
+  if (!larger) {
+    free(text);
+    return NULL;
+  }
+  memset(larger + length, ' ', padded - length);
+  *bytes = padded;
+  return larger;
+}
+
+dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, size_t count) {
+  size_t header_bytes = 0;
+  char *header = make_header(tensors, count, &header_bytes);
+  if (!header) return dp_fail(DP_EX_MEMORY, "%s: no memory for its header", path);
+  dp_file_writer writer;
+  dp_status status = dp_file_writer_open(path, &writer);
+  if (status) {
+    free(header);
+    return status;
+  }
+  uint64_t length = header_bytes;
+  status = dp_file_writer_write(&writer, &length, sizeof length);
+  if (!status) status = dp_file_writer_write(&writer, header, header_bytes);
+  for (size_t i = 0; !status && i < count; i++)
+    status = dp_file_writer_write(&writer, tensors[i].tensor.data, tensors[i].tensor.bytes);
+  free(header);
+  if (!status) return dp_file_writer_commit(&writer);
+  dp_file_writer_abandon(&writer);
+  return status;
+}

@@ -1,0 +1,336 @@
+// Checking and building protobuf messages by protobuf-c's descriptors. See wire.h.
+#include "ir/file/wire.h"
+
+#include <string.h>
+
+#include "ir/base/utf8.h"
+
+enum { MAX_FIELDS = 64 };  // of one message type
+
+typedef struct {
+  dp_arena *arena;
+  const char *what;
+  const uint8_t *data;  // the whole input, for places in messages
+  uint64_t memory, memory_limit;
+  bool tolerant;  // fields that the descriptor does not know are passed over
+} walker;
+
+// One field as it stands on the wire.
+typedef struct {
+  const ProtobufCFieldDescriptor *field;  // NULL: unknown, and tolerated
+  int wire;                               // 0 varint, 1 eight bytes, 2 a length and its bytes, 5 four bytes
+  uint64_t number;                        // of wire type 0
+  const uint8_t *bytes;                   // of the others
+  size_t length;
+} item;
+
+static dp_status bad(const walker *w, const uint8_t *at, const ProtobufCMessageDescriptor *type, const char *why) {
+  return dp_fail(EX_DATAERR, "%s: byte %zu of the %s: %s", w->what, (size_t)(at - w->data), type->short_name, why);
+}
+
+// ---- the wire -------------------------------------------------------------------------------------------------------
+
+// NULL: fine; else what is wrong.
+static const char *read_varint(const uint8_t **at, const uint8_t *end, uint64_t *number) {
+  uint64_t n = 0;
+  for (int i = 0; i < 10; i++) {
+    if (*at == end) return "a number is cut off";
+    uint8_t byte = *(*at)++;
+    if (i == 9 && byte > 1) return "a number is longer than 64 bits";
+    n |= (uint64_t)(byte & 0x7F) << (7 * i);
+    if (byte & 0x80) continue;
+    if (i && !byte) return "a number is longer than it needs to be";
+    *number = n;
+    return NULL;
+  }
+  return "a number is longer than 64 bits";
+}
+
+static const char *read_bytes(const uint8_t **at, const uint8_t *end, uint64_t length, item *it) {
+  if (length > (uint64_t)(end - *at)) return "a length goes past the end of what holds it";
+  it->bytes = *at;
+  it->length = (size_t)length;
+  *at += length;
+  return NULL;
+}
+
+static dp_status next_item(const walker *w, const ProtobufCMessageDescriptor *type, const uint8_t **at,
+                           const uint8_t *end, item *it) {
+  const uint8_t *start = *at;
+  uint64_t tag;
+  const char *why = read_varint(at, end, &tag);
+  if (!why && (tag > UINT32_MAX || !(tag >> 3))) why = "a field number is out of range";
+  if (why) return bad(w, start, type, why);
+  *it = (item){.wire = (int)(tag & 7)};
+  it->field = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+  if (!it->field && !w->tolerant)
+    return dp_fail(EX_DATAERR,
+                   "%s: byte %zu of the %s: unknown field %u; it was written by a newer version, or is damaged",
+                   w->what, (size_t)(start - w->data), type->short_name, (unsigned)(tag >> 3));
+  switch (it->wire) {
+    case 0:
+      why = read_varint(at, end, &it->number);
+      break;
+    case 1:
+      why = read_bytes(at, end, 8, it);
+      break;
+    case 2:
+      why = read_varint(at, end, &it->number);
+      if (!why) why = read_bytes(at, end, it->number, it);
+      break;
+    case 5:
+      why = read_bytes(at, end, 4, it);
+      break;
+    default:
+      why = "a wire type that is not used";
+      break;
+  }
+  return why ? bad(w, start, type, why) : DP_OK;
+}
+
+// ---- what a field may hold ------------------------------------------------------------------------------------------
+
+static int wire_of(ProtobufCType type) {
+  switch (type) {
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE:
+      return 2;
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+      return 5;
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+static size_t element_bytes(ProtobufCType type) {
+  switch (type) {
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_MESSAGE:
+      return sizeof(void *);
+    case PROTOBUF_C_TYPE_BYTES:
+      return sizeof(ProtobufCBinaryData);
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+static const char *check_number(const ProtobufCFieldDescriptor *field, uint64_t number) {
+  int64_t n = (int64_t)number;
+  bool fits = true;
+  switch (field->type) {
+    case PROTOBUF_C_TYPE_BOOL:
+      fits = number <= 1;
+      break;
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_SINT32:
+      fits = number <= UINT32_MAX;
+      break;
+    case PROTOBUF_C_TYPE_INT32:
+      fits = n >= INT32_MIN && n <= INT32_MAX;
+      break;
+    case PROTOBUF_C_TYPE_ENUM:
+      fits = n >= INT32_MIN && n <= INT32_MAX && protobuf_c_enum_descriptor_get_value(field->descriptor, (int)n);
+      break;
+    default:
+      break;
+  }
+  return fits ? NULL : "a number is out of its field's range";
+}
+
+static bool is_packed(const item *it) {
+  return it->field->label == PROTOBUF_C_LABEL_REPEATED && it->wire == 2 && wire_of(it->field->type) != 2;
+}
+
+// How many elements a packed field holds. The item was checked, or is: *why is set when it is wrong.
+static size_t packed_count(const item *it, const char **why) {
+  size_t count = 0, each = element_bytes(it->field->type);
+  if (wire_of(it->field->type)) {
+    if (it->length % each) *why = "a list of numbers ends within one";
+    return it->length / each;
+  }
+  const uint8_t *at = it->bytes, *end = at + it->length;
+  for (uint64_t number; at < end && !*why; count++) {
+    *why = read_varint(&at, end, &number);
+    if (!*why) *why = check_number(it->field, number);
+  }
+  return count;
+}
+
+// ---- the walk -------------------------------------------------------------------------------------------------------
+
+static uint64_t allocation(uint64_t bytes) { return (bytes + 15) & ~UINT64_C(15); }
+
+static dp_status walk(walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
+                      int depth);
+
+static dp_status walk_item(walker *w, const ProtobufCMessageDescriptor *type, const item *it, const uint8_t *start,
+                           int depth) {
+  const char *why = NULL;
+  size_t count = 1;
+  if (is_packed(it))
+    count = packed_count(it, &why);
+  else if (it->wire != wire_of(it->field->type))
+    why = "a field has another wire type than its own";
+  else if (it->wire == 0)
+    why = check_number(it->field, it->number);
+  else if (it->field->type == PROTOBUF_C_TYPE_STRING && dp_utf8_check(it->bytes, it->length) != it->length)
+    why = "a string is not UTF-8, or holds NUL";
+  if (why) return dp_status_context(bad(w, start, type, why), "field '%s'", it->field->name);
+  if (it->field->label == PROTOBUF_C_LABEL_REPEATED) w->memory += count * element_bytes(it->field->type);
+  if (it->field->type == PROTOBUF_C_TYPE_STRING || it->field->type == PROTOBUF_C_TYPE_BYTES)
+    w->memory += allocation(it->length + 1);
+  if (w->memory > w->memory_limit) return bad(w, start, type, "it would take memory out of proportion to its size");
+  if (it->field->type != PROTOBUF_C_TYPE_MESSAGE) return DP_OK;
+  return walk(w, it->field->descriptor, it->bytes, it->bytes + it->length, depth + 1);
+}
+
+static dp_status walk(walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
+                      int depth) {
+  if (type->n_fields > MAX_FIELDS) return dp_fail(EX_SOFTWARE, "%s has %u fields", type->name, type->n_fields);
+  if (depth > DP_WIRE_MAX_DEPTH) return bad(w, at, type, "messages are nested more than 64 deep");
+  // The arrays of repeated fields are counted element by element; each may round up to the arena's alignment.
+  w->memory += allocation(type->sizeof_message);
+  uint64_t seen = 0;
+  while (at < end) {
+    const uint8_t *start = at;
+    item it;
+    DP_TRY(next_item(w, type, &at, end, &it));
+    if (!it.field) continue;
+    uint64_t bit = UINT64_C(1) << (it.field - type->fields);
+    if (seen & bit && it.field->label != PROTOBUF_C_LABEL_REPEATED)
+      return dp_status_context(bad(w, start, type, "it stands there twice"), "field '%s'", it.field->name);
+    if (!(seen & bit)) w->memory += 16;
+    seen |= bit;
+    DP_TRY(walk_item(w, type, &it, start, depth));
+  }
+  return DP_OK;
+}
+
+// ---- building -------------------------------------------------------------------------------------------------------
+
+static dp_status build(const walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
+                       ProtobufCMessage **message);
+
+static void set_number(ProtobufCType type, uint64_t number, void *to) {
+  if (type == PROTOBUF_C_TYPE_SINT32 || type == PROTOBUF_C_TYPE_SINT64) number = (number >> 1) ^ (~(number & 1) + 1);
+  memcpy(to, &number, element_bytes(type));  // little-endian: the low bytes come first
+}
+
+static dp_status set_element(const walker *w, const item *it, void *to) {
+  switch (it->field->type) {
+    case PROTOBUF_C_TYPE_STRING:
+      *(char **)to = dp_strndup(w->arena, (const char *)it->bytes, it->length);
+      return DP_OK;
+    case PROTOBUF_C_TYPE_BYTES:
+      *(ProtobufCBinaryData *)to =
+          (ProtobufCBinaryData){it->length, it->length ? dp_memdup(w->arena, it->bytes, it->length) : NULL};
+      return DP_OK;
+    case PROTOBUF_C_TYPE_MESSAGE:
+      return build(w, it->field->descriptor, it->bytes, it->bytes + it->length, to);
+    default:
+      if (it->wire)
+        memcpy(to, it->bytes, it->length);
+      else
+        set_number(it->field->type, it->number, to);
+      return DP_OK;
+  }
+}
+
+// Adds what the item holds to the array of `*count` elements so far.
+static dp_status add_elements(const walker *w, const item *it, char *array, size_t *count) {
+  size_t each = element_bytes(it->field->type);
+  if (!is_packed(it)) return set_element(w, it, array + (*count)++ * each);
+  if (wire_of(it->field->type)) {
+    if (it->length) memcpy(array + *count * each, it->bytes, it->length);
+    *count += it->length / each;
+    return DP_OK;
+  }
+  const uint8_t *at = it->bytes, *end = at + it->length;
+  for (uint64_t number = 0; at < end && !read_varint(&at, end, &number);)
+    set_number(it->field->type, number, array + (*count)++ * each);
+  return DP_OK;
+}
+
+// Makes the arrays of repeated fields, with the count of elements that stand on the wire.
+static dp_status make_arrays(const walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at,
+                             const uint8_t *end, char *base) {
+  size_t counts[MAX_FIELDS] = {0};
+  while (at < end) {
+    item it;
+    const char *why = NULL;
+    DP_TRY(next_item(w, type, &at, end, &it));
+    if (!it.field) continue;
+    counts[it.field - type->fields] += is_packed(&it) ? packed_count(&it, &why) : 1;
+  }
+  for (unsigned i = 0; i < type->n_fields; i++) {
+    const ProtobufCFieldDescriptor *field = &type->fields[i];
+    if (field->label != PROTOBUF_C_LABEL_REPEATED || !counts[i]) continue;
+    *(void **)(base + field->offset) = dp_alloc_n(w->arena, counts[i], element_bytes(field->type));
+  }
+  return DP_OK;
+}
+
+static dp_status build(const walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
+                       ProtobufCMessage **message) {
+  char *base = dp_alloc(w->arena, type->sizeof_message);
+  protobuf_c_message_init(type, base);
+  DP_TRY(make_arrays(w, type, at, end, base));
+  while (at < end) {
+    item it;
+    DP_TRY(next_item(w, type, &at, end, &it));
+    if (!it.field) continue;
+    if (it.field->label == PROTOBUF_C_LABEL_REPEATED) {
+      DP_TRY(add_elements(w, &it, *(char **)(base + it.field->offset), (size_t *)(base + it.field->quantifier_offset)));
+      continue;
+    }
+    DP_TRY(set_element(w, &it, base + it.field->offset));
+    // proto2 says of a number whether it was given.
+    if (it.field->label == PROTOBUF_C_LABEL_OPTIONAL && it.field->quantifier_offset)
+      *(protobuf_c_boolean *)(base + it.field->quantifier_offset) = true;
+  }
+  *message = (ProtobufCMessage *)base;
+  return DP_OK;
+}
+
+static dp_status unpack(walker *w, const ProtobufCMessageDescriptor *descriptor, size_t bytes,
+                        ProtobufCMessage **message) {
+  if (!bytes) w->data = (const uint8_t *)"";
+  w->memory_limit = dp_wire_memory(bytes);
+  DP_TRY(walk(w, descriptor, w->data, w->data + bytes, 1));
+  return build(w, descriptor, w->data, w->data + bytes, message);
+}
+
+dp_status dp_wire_unpack(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                         size_t bytes, const char *what, ProtobufCMessage **message) {
+  walker w = {.arena = arena, .what = what, .data = data};
+  return unpack(&w, descriptor, bytes, message);
+}
+
+dp_status dp_wire_unpack_known(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                               size_t bytes, const char *what, ProtobufCMessage **message) {
+  walker w = {.arena = arena, .what = what, .data = data, .tolerant = true};
+  return unpack(&w, descriptor, bytes, message);
+}
+
+dp_status dp_wire_pack(dp_arena *arena, const ProtobufCMessage *message, const char *what, uint8_t **data,
+                       size_t *bytes) {
+  size_t size = protobuf_c_message_get_packed_size(message);
+  if (size > INT32_MAX) return dp_fail(EX_DATAERR, "%s: %zu bytes; a protobuf ends at 2 GiB", what, size);
+  *data = dp_alloc(arena, size + 1);
+  *bytes = protobuf_c_message_pack(message, *data);
+  return DP_OK;
+}

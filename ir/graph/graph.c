@@ -1,0 +1,222 @@
+// Making and copying graphs. See graph.h.
+#include "ir/graph/graph.h"
+
+#include <string.h>
+
+#include "ir/base/names.h"
+#include "ir/graph/op.h"
+
+// ---- model ----------------------------------------------------------------------------------------------------------
+
+dp_model *dp_model_create(dp_arena *arena, const char *name) {
+  dp_model *model = dp_alloc(arena, sizeof *model);
+  model->arena = arena;
+  model->name = dp_strdup(arena, name);
+  model->symbol = "N";
+  model->opset = 18;
+  model->variable_names = dp_names_create(arena);
+  return model;
+}
+
+dp_graph *dp_model_find_graph(const dp_model *model, const char *name) {
+  for (int i = 0; i < model->n_graphs; i++)
+    if (!strcmp(model->graphs[i]->name, name)) return model->graphs[i];
+  return NULL;
+}
+
+void dp_model_add_graph(dp_model *model, dp_graph *graph) {
+  for (int i = 0; i < model->n_graphs; i++)
+    if (!strcmp(model->graphs[i]->name, graph->name)) {
+      model->graphs[i] = graph;
+      return;
+    }
+  DP_PUSH(model->arena, model->graphs, model->n_graphs, graph);
+}
+
+int32_t dp_model_find_variable(const dp_model *model, const char *name) {
+  return dp_names_find(model->variable_names, name);
+}
+
+int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable) {
+  dp_names_add(model->variable_names, variable->name, model->n_variables);
+  DP_PUSH(model->arena, model->variables, model->n_variables, *variable);
+  return model->n_variables - 1;
+}
+
+dp_status dp_variable_check_stages(const dp_variable *p, int64_t n_stages) {
+  for (int i = 0; i < p->n_stages; i++)
+    if (p->stages[i] < 0 || p->stages[i] >= n_stages || (i && p->stages[i] <= p->stages[i - 1]))
+      return dp_fail(EX_DATAERR, "its stages, each below %lld and in rising order, have %d at place %d",
+                     (long long)n_stages, p->stages[i], i);
+  return DP_OK;
+}
+
+void dp_model_keep_variables(dp_model *model, int32_t count) {
+  model->n_variables = count;
+  dp_names_clear(model->variable_names);
+  for (int32_t i = 0; i < count; i++) dp_names_add(model->variable_names, model->variables[i].name, i);
+}
+
+// ---- graph ----------------------------------------------------------------------------------------------------------
+
+dp_graph *dp_graph_create(dp_model *model, const char *name) {
+  dp_graph *graph = dp_alloc(model->arena, sizeof *graph);
+  graph->model = model;
+  graph->arena = model->arena;
+  graph->stage = -1;
+  graph->name = dp_strdup(model->arena, name);
+  graph->value_names = dp_names_create(model->arena);
+  graph->node_names = dp_names_create(model->arena);
+  return graph;
+}
+
+dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type) {
+  dp_value *value = dp_alloc(graph->arena, sizeof *value);
+  value->id = graph->n_values;
+  value->kind = kind;
+  value->name = dp_names_unique(graph->value_names, name);
+  value->type = type;
+  value->variable = -1;
+  dp_names_add(graph->value_names, value->name, value->id);
+  DP_PUSH(graph->arena, graph->values, graph->n_values, value);
+  return value;
+}
+
+dp_value *dp_graph_find_value(const dp_graph *graph, const char *name) {
+  int32_t id = dp_names_find(graph->value_names, name);
+  return id < 0 ? NULL : graph->values[id];
+}
+
+dp_value *dp_graph_add_constant(dp_graph *graph, const char *name, const dp_tensor *tensor) {
+  dp_value *value =
+      dp_graph_add_value(graph, DP_VALUE_CONSTANT, name, (dp_type){tensor->dtype, dp_tensor_shape(tensor)});
+  value->constant = tensor;
+  return value;
+}
+
+dp_value *dp_graph_variable(dp_graph *graph, int32_t variable) {
+  const dp_variable *p = &graph->model->variables[variable];
+  dp_value *value = dp_graph_find_value(graph, p->name);
+  if (value && value->kind == DP_VALUE_VARIABLE && value->variable == variable) return value;
+  value = dp_graph_add_value(graph, DP_VALUE_VARIABLE, p->name, p->type);
+  value->variable = variable;
+  return value;
+}
+
+bool dp_graph_is_scalar(const char *name) {
+  static const char *const scalars[] = {DP_SCALAR_STEP, DP_SCALAR_N, DP_SCALAR_LR, DP_SCALAR_SEED};
+  for (size_t i = 0; i < DP_COUNT(scalars); i++)
+    if (!strcmp(scalars[i], name)) return true;
+  return false;
+}
+
+dp_value *dp_graph_scalar(dp_graph *graph, const char *name) {
+  dp_value *value = dp_graph_find_value(graph, name);
+  if (value && value->kind == DP_VALUE_SCALAR) return value;
+  dp_dtype dtype = strcmp(name, DP_SCALAR_LR) ? DP_INT64 : DP_FLOAT64;
+  return dp_graph_add_value(graph, DP_VALUE_SCALAR, name, (dp_type){dtype, {0}});
+}
+
+dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,
+                           int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs) {
+  dp_arena *arena = graph->arena;
+  dp_node *node = dp_alloc(arena, sizeof *node);
+  node->id = graph->n_nodes;
+  node->graph = graph;
+  node->op = op;
+  node->name = dp_names_unique(graph->node_names, name);
+  dp_names_add(graph->node_names, node->name, node->id);
+  node->n_inputs = n_inputs;
+  node->inputs = dp_memdup(arena, inputs, (size_t)n_inputs * sizeof *inputs);
+  node->n_outputs = n_outputs;
+  node->outputs = dp_alloc_n(arena, (size_t)n_outputs, sizeof *node->outputs);
+  node->n_attrs = n_attrs;
+  node->attrs = dp_memdup(arena, attrs, (size_t)n_attrs * sizeof *attrs);
+  node->device = node->stage = node->signal = -1;
+  DP_PUSH(arena, graph->nodes, graph->n_nodes, node);
+  for (int i = 0; i < n_outputs; i++) {
+    if (output_names && !output_names[i]) continue;
+    const char *wanted = output_names ? output_names[i] : i ? dp_printf(arena, "%s:%d", node->name, i) : node->name;
+    dp_value *value = dp_graph_add_value(graph, DP_VALUE_RESULT, wanted, (dp_type){0});
+    value->producer = node;
+    value->result = i;
+    node->outputs[i] = value;
+  }
+  return node;
+}
+
+void dp_graph_add_output(dp_graph *graph, const char *name, dp_value *value) {
+  dp_output output = {dp_strdup(graph->arena, name), value};
+  DP_PUSH(graph->arena, graph->outputs, graph->n_outputs, output);
+}
+
+void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value) {
+  for (int i = 0; i < graph->n_updates; i++)
+    if (graph->updates[i].variable == variable) {
+      graph->updates[i].value = value;
+      return;
+    }
+  dp_update update = {variable, value};
+  DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+}
+
+// ---- copying --------------------------------------------------------------------------------------------------------
+
+static void copy_device_form(dp_value *to, const dp_value *from) {
+  to->logical = from->logical;
+  memcpy(to->placements, from->placements, sizeof to->placements);
+  to->micro_first = from->micro_first;
+  to->micro_count = from->micro_count;
+  to->space = from->space;
+  to->offset = from->offset;
+  to->bytes = from->bytes;
+}
+
+dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map) {
+  if (map[value->id]) return map[value->id];
+  dp_value *copy = dp_graph_add_value(dst, value->kind, value->name, value->type);
+  copy->constant = value->constant;
+  copy->variable = value->variable;
+  copy_device_form(copy, value);
+  return map[value->id] = copy;
+}
+
+static const char *name_as(dp_arena *arena, const char *name, const char *suffix) {
+  return *suffix ? dp_printf(arena, "%s%s", name, suffix) : name;
+}
+
+dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map) {
+  return dp_graph_copy_node_as(dst, node, "", map);
+}
+
+dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *suffix, dp_value **map) {
+  dp_arena *arena = dst->arena;
+  dp_value **inputs = dp_alloc_n(arena, (size_t)node->n_inputs, sizeof *inputs);
+  for (int i = 0; i < node->n_inputs; i++)
+    if (node->inputs[i]) inputs[i] = dp_graph_copy_value(dst, node->inputs[i], map);
+  const char **names = dp_alloc_n(arena, (size_t)node->n_outputs, sizeof *names);
+  for (int i = 0; i < node->n_outputs; i++)
+    names[i] = node->outputs[i] ? name_as(arena, node->outputs[i]->name, suffix) : NULL;
+  dp_node *copy = dp_graph_add_node(dst, node->op, name_as(arena, node->name, suffix), node->n_inputs, inputs,
+                                    node->n_outputs, names, node->n_attrs, node->attrs);
+  copy->device = node->device;
+  copy->stage = node->stage;
+  copy->n_constraints = node->n_constraints;
+  copy->constraints = node->constraints;
+  copy->logical = node->logical;
+  copy->kernel = node->kernel;
+  copy->stream = node->stream;
+  copy->threads = node->threads;
+  copy->scratch_offset = node->scratch_offset;
+  copy->scratch_bytes = node->scratch_bytes;
+  copy->n_waits = node->n_waits;
+  copy->waits = dp_memdup(arena, node->waits, (size_t)node->n_waits * sizeof *node->waits);
+  copy->signal = node->signal;
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (!node->outputs[i]) continue;
+    copy->outputs[i]->type = node->outputs[i]->type;
+    copy_device_form(copy->outputs[i], node->outputs[i]);
+    map[node->outputs[i]->id] = copy->outputs[i];
+  }
+  return copy;
+}

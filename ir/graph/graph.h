@@ -1,0 +1,258 @@
+// The in-memory graph: operators on tensors in SSA form, and the model that holds graphs, variables and mesh.
+//
+// Nodes stand in topological order, always. Values and nodes have dense ids (their index), so side tables are arrays.
+// Everything lives in the model's arena. A pass makes a new graph or appends to one; it never leaves a dangling pointer:
+// dp_graph_verify holds between passes.
+//
+// A source model has one graph, "main". The pass `programs` makes "init", "train", "eval" out of it. Placement turns
+// each into device form: node and value point at the logical node and value that they stand for, communication nodes
+// stand between values of one logical value; the logical graph is kept beside it for the plan.
+#ifndef DP_IR_GRAPH_GRAPH_H
+#define DP_IR_GRAPH_GRAPH_H
+
+#include "ir/graph/placement.h"
+#include "ir/graph/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dp_op dp_op;
+typedef struct dp_node dp_node;
+typedef struct dp_value dp_value;
+typedef struct dp_graph dp_graph;
+typedef struct dp_model dp_model;
+
+// ---- attributes -----------------------------------------------------------------------------------------------------
+
+typedef enum {
+  DP_ATTR_INT = 1,
+  DP_ATTR_FLOAT,  // a double
+  DP_ATTR_STRING,
+  DP_ATTR_INTS,
+  DP_ATTR_FLOATS,
+  DP_ATTR_STRINGS,
+  DP_ATTR_DIMS,  // extents, possibly symbolic: [N,3]
+  DP_ATTR_TENSOR,
+} dp_attr_kind;
+
+typedef struct {
+  const char *name;
+  dp_attr_kind kind;
+  size_t count;  // elements of a list
+  union {
+    int64_t i;
+    double f;
+    const char *s;
+    const int64_t *ints;
+    const double *floats;
+    const char *const *strings;
+    const dp_dim *dims;
+    const dp_tensor *tensor;
+  };
+} dp_attr;
+
+// ---- values ---------------------------------------------------------------------------------------------------------
+
+typedef enum {
+  DP_VALUE_RESULT = 0,  // of a node
+  DP_VALUE_INPUT,       // fed from the host: samples, labels
+  DP_VALUE_SCALAR,      // written by the runtime before each step; the names are fixed, see DP_SCALAR_* below
+  DP_VALUE_CONSTANT,    // data known to the compiler
+  DP_VALUE_VARIABLE,    // parameter, buffer, optimizer state or stored constant, as the program finds it
+} dp_value_kind;
+
+// Per-step scalars: rank 0, in memory, so that a captured step replays.
+#define DP_SCALAR_STEP "dp.step"  // int64, from 0
+#define DP_SCALAR_N "dp.n"        // int64, samples present
+#define DP_SCALAR_LR "dp.lr"      // float64
+#define DP_SCALAR_SEED "dp.seed"  // int64 (the bits of the unsigned seed)
+
+// Memory of a device-form value.
+typedef enum {
+  DP_SPACE_NONE = 0,
+  DP_SPACE_PERSISTENT = 1,  // device: parameters, buffers, state, constants
+  DP_SPACE_TRANSIENT = 2,   // device: activations, gradients, scratch
+  DP_SPACE_HOST_INPUT = 3,  // host: one step's inputs and scalars (two copies, so that the next step can be prefetched)
+  DP_SPACE_HOST_OUTPUT = 4,  // host: losses, counts, predictions
+} dp_space;
+
+struct dp_value {
+  int32_t id;
+  dp_value_kind kind;
+  const char *name;   // unique in its graph
+  dp_type type;       // whole (logical) type, in device form too
+  dp_node *producer;  // of a RESULT
+  int result;         // which of its outputs
+  const dp_tensor *constant;
+  int32_t variable;  // index into the model's table, of a PERSISTENT; else -1
+  // Device form only.
+  dp_value *logical;
+  dp_placement placements[DP_MAX_MESH];
+  // Which micro-batches it is of: [micro_first, micro_first + micro_count); 0 of them where it is Replicate on the
+  // sequential axis. Shard: the one it holds, or, of several, those that have been put side by side in the whole tensor's
+  // extents so far. Partial: those that it is the partial result of.
+  int micro_first, micro_count;
+  dp_space space;
+  uint64_t offset, bytes;  // in its space; bytes of the largest shard
+};
+
+// ---- nodes ----------------------------------------------------------------------------------------------------------
+
+// A user's wish where a variable, or the first result of a node, is on one named mesh axis.
+typedef struct {
+  const char *axis;
+  dp_placement placement;
+} dp_constraint;
+
+struct dp_node {
+  int32_t id;
+  dp_graph *graph;
+  const dp_op *op;
+  const char *name;  // unique in its graph
+  int n_inputs, n_outputs;
+  dp_value **inputs;   // NULL: an optional input left out
+  dp_value **outputs;  // NULL: an optional output not asked for
+  int n_attrs;
+  dp_attr *attrs;
+  int device, stage;  // the user's annotations, -1 when absent
+  int n_constraints;
+  dp_constraint *constraints;
+  // Device form only.
+  dp_node *logical;  // NULL for communication
+  const char *kernel;
+  int stream, threads;
+  uint64_t scratch_offset, scratch_bytes;  // in DP_SPACE_TRANSIENT
+  int n_waits;
+  int *waits;  // events
+  int signal;  // event, -1: none
+};
+
+typedef struct {
+  const char *name;
+  dp_value *value;
+} dp_output;
+
+// The variable ends the program as `value`.
+typedef struct {
+  int32_t variable;
+  dp_value *value;
+} dp_update;
+
+struct dp_graph {
+  dp_model *model;
+  dp_arena *arena;   // the model's
+  const char *name;  // "main", "init", "train", "eval"
+  int32_t n_values, n_nodes;
+  dp_value **values;
+  dp_node **nodes;
+  int n_outputs, n_updates;
+  dp_output *outputs;
+  dp_update *updates;
+  // Device form only.
+  dp_graph *logical;  // what it was made from
+  int n_streams, n_events;
+  int stage;                                  // of a pipeline, the one that runs it; -1: it is run by all devices
+  const char **streams;                       // names: "compute", "comm", "copy"
+  struct dp_names *value_names, *node_names;  // private to graph.c
+};
+
+// ---- model ----------------------------------------------------------------------------------------------------------
+
+typedef enum { DP_PARAMETER = 0, DP_BUFFER = 1, DP_STATE = 2, DP_STORED_CONSTANT = 3 } dp_variable_kind;
+
+typedef enum { DP_INIT_TENSOR = 0, DP_INIT_FILL, DP_INIT_UNIFORM, DP_INIT_NORMAL } dp_init_kind;
+
+typedef struct {
+  dp_init_kind kind;
+  const dp_tensor *tensor;  // TENSOR
+  double a, b;              // FILL: value; UNIFORM: [a, b); NORMAL: mean a, standard deviation b
+} dp_init;
+
+typedef struct {
+  const char *name;
+  dp_variable_kind kind;
+  dp_type type;
+  dp_init init;
+  int n_constraints;
+  dp_constraint *constraints;
+  bool frozen;                           // gets no gradient and no update
+  dp_placement placements[DP_MAX_MESH];  // device form: its storage
+  int n_stages;                          // stages of a pipeline that have it, in rising order; 0 of them: all
+  int *stages;
+  uint64_t offset, bytes;  // device form: in DP_SPACE_PERSISTENT
+} dp_variable;
+
+struct dp_model {
+  dp_arena *arena;
+  const char *name;
+  int64_t opset;                 // of the ONNX domain
+  const char *symbol;            // how the batch extent is written: "N"
+  const char *loss, *optimizer;  // SPECs, NULL when absent
+  int32_t n_variables;
+  dp_variable *variables;
+  struct dp_names *variable_names;  // private to graph.c
+  int n_graphs;
+  dp_graph **graphs;
+  // Set by the compiler.
+  dp_mesh mesh;
+  int64_t batch;  // B, the largest n; 0: not known yet
+};
+
+dp_model *dp_model_create(dp_arena *arena, const char *name);
+dp_graph *dp_model_find_graph(const dp_model *model, const char *name);       // NULL when there is none
+int32_t dp_model_find_variable(const dp_model *model, const char *name);      // -1 when there is none
+int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable);  // the index
+// Its stages, of a mesh that has so many, are in range and in rising order. EX_DATAERR.
+dp_status dp_variable_check_stages(const dp_variable *variable, int64_t n_stages) DP_MUST_USE;
+void dp_model_keep_variables(dp_model *model, int32_t count);  // takes out those added after the first `count`
+
+dp_graph *dp_graph_create(dp_model *model, const char *name);  // not yet one of the model's graphs
+void dp_model_add_graph(dp_model *model, dp_graph *graph);     // replaces the graph of that name
+
+// Names are made unique by appending ".1", ".2" ... when taken.
+dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type);
+dp_value *dp_graph_add_constant(dp_graph *graph, const char *name, const dp_tensor *tensor);
+dp_value *dp_graph_variable(dp_graph *graph, int32_t variable);  // the one value for it, added when first asked for
+dp_value *dp_graph_scalar(dp_graph *graph, const char *name);    // likewise, for DP_SCALAR_*
+bool dp_graph_is_scalar(const char *name);                       // whether it is one of DP_SCALAR_*
+dp_value *dp_graph_find_value(const dp_graph *graph, const char *name);
+// Adds a node whose outputs are new values without type (types are set by dp_op_infer). output_names may be NULL.
+dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,
+                           int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs);
+void dp_graph_add_output(dp_graph *graph, const char *name, dp_value *value);
+void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value);  // a second one replaces the first
+// Copies a node into dst, its inputs taken from map[value id], and enters its outputs there. Values that have no producer
+// and are not in the map yet are copied on the way.
+dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map);
+// The same with `suffix` after the names of node and results.
+dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *suffix, dp_value **map);
+dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map);  // input, scalar, constant, persistent
+// Takes out the nodes and values whose flag (by id) is false, and gives the others new ids. What is kept must not use what
+// is not; a value that is not kept becomes a result that its node was not asked for.
+void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_value);
+// The same nodes in another order, which must be topological.
+void dp_graph_reorder(dp_graph *graph, dp_node **nodes);
+// The structure's invariants (order, ids, links, unique names, types equal to what dp_op_infer gives). EX_DATAERR.
+dp_status dp_graph_verify(const dp_graph *graph) DP_MUST_USE;
+
+// ---- attribute access -----------------------------------------------------------------------------------------------
+
+const dp_attr *dp_node_attr(const dp_node *node, const char *name);  // NULL when absent
+// The value, or what the operator's schema gives as default, or `otherwise`.
+int64_t dp_node_int(const dp_node *node, const char *name, int64_t otherwise);
+double dp_node_float(const dp_node *node, const char *name, double otherwise);
+const char *dp_node_string(const dp_node *node, const char *name, const char *otherwise);
+const int64_t *dp_node_ints(const dp_node *node, const char *name, size_t *count);  // NULL and 0 when absent
+bool dp_attr_equal(const dp_attr *a, const dp_attr *b);
+
+dp_attr dp_attr_int(const char *name, int64_t i);
+dp_attr dp_attr_float(const char *name, double f);
+dp_attr dp_attr_string(const char *name, const char *s);
+dp_attr dp_attr_ints(dp_arena *arena, const char *name, const int64_t *ints, size_t count);
+dp_attr dp_attr_dims(dp_arena *arena, const char *name, const dp_shape *shape);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

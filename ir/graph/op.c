@@ -1,0 +1,227 @@
+// The operators as a table: finding, schema checks, rows, cost. See op.h.
+#include "ir/graph/op.h"
+
+#include <string.h>
+
+const dp_op *dp_op_find(const char *domain, const char *name) {
+  if (!strcmp(domain, "ai.onnx")) domain = "";
+  for (const dp_op *const *op = dp_op_table; *op; op++)
+    if (!strcmp((*op)->name, name) && !strcmp((*op)->domain, domain)) return *op;
+  return NULL;
+}
+
+// ---- constant operands as attributes --------------------------------------------------------------------------------
+
+static bool attr_from_tensor(dp_arena *arena, const char *name, dp_attr_kind kind, const dp_tensor *t, dp_attr *attr) {
+  size_t count = (size_t)dp_tensor_count(t);
+  *attr = (dp_attr){.name = name, .kind = kind, .count = count};
+  if ((kind == DP_ATTR_INT || kind == DP_ATTR_FLOAT) && count != 1) return false;
+  if (kind == DP_ATTR_INT || kind == DP_ATTR_FLOAT) attr->count = 0;
+  if (kind == DP_ATTR_FLOAT) {
+    attr->f = dp_tensor_get(t, 0);
+    return true;
+  }
+  if (kind == DP_ATTR_FLOATS) {
+    double *floats = dp_alloc_n(arena, count + 1, sizeof *floats);
+    for (size_t i = 0; i < count; i++) floats[i] = dp_tensor_get(t, (int64_t)i);
+    attr->floats = floats;
+    return true;
+  }
+  bool flag = t->dtype == DP_BOOL && kind != DP_ATTR_DIMS;
+  if (t->dtype != DP_INT64 && t->dtype != DP_INT32 && !flag) return false;
+  if (kind == DP_ATTR_INT) {
+    attr->i = (int64_t)dp_tensor_get(t, 0);
+    return true;
+  }
+  int64_t *ints = dp_alloc_n(arena, count, sizeof *ints);
+  for (size_t i = 0; i < count; i++)
+    ints[i] = t->dtype == DP_INT64 ? ((const int64_t *)t->data)[i] : (int64_t)dp_tensor_get(t, (int64_t)i);
+  attr->ints = ints;
+  if (kind == DP_ATTR_INTS) return true;
+  if (kind != DP_ATTR_DIMS || count > DP_MAX_RANK) return false;
+  dp_dim *dims = dp_alloc_n(arena, count, sizeof *dims);
+  for (size_t i = 0; i < count; i++) dims[i] = dp_dim_of(ints[i]);
+  attr->dims = dims;
+  return true;
+}
+
+static const dp_attr_schema *find_attr(const dp_op *op, const char *name) {
+  for (int i = 0; i < DP_MAX_ATTRS && op->attrs[i].name; i++)
+    if (!strcmp(op->attrs[i].name, name)) return &op->attrs[i];
+  return NULL;
+}
+
+static dp_status take_constant_operands(dp_node *node) {
+  const dp_op *op = node->op;
+  for (int i = 0; i < node->n_inputs && i < op->n_inputs; i++) {
+    const dp_operand_schema *schema = &op->inputs[i];
+    dp_value *x = node->inputs[i];
+    if (!schema->attribute || !x) continue;
+    if (x->kind != DP_VALUE_CONSTANT)
+      return dp_fail(EX_DATAERR, "operand '%s' must be a constant, but '%s' is computed", schema->name, x->name);
+    dp_attr attr, *attrs = dp_alloc_n(node->graph->arena, (size_t)node->n_attrs + 1, sizeof *attrs);
+    if (dp_node_attr(node, schema->attribute))
+      return dp_fail(EX_DATAERR, "'%s' is given both as operand and as attribute", schema->attribute);
+    if (!attr_from_tensor(node->graph->arena, schema->attribute, find_attr(op, schema->attribute)->kind, x->constant,
+                          &attr))
+      return dp_fail(EX_DATAERR, "operand '%s' ('%s') has a type or size that does not fit", schema->name, x->name);
+    memcpy(attrs, node->attrs, (size_t)node->n_attrs * sizeof *attrs);
+    attrs[node->n_attrs++] = attr;
+    node->attrs = attrs;
+    node->inputs[i] = NULL;
+  }
+  while (node->n_inputs && !node->inputs[node->n_inputs - 1]) node->n_inputs--;
+  return DP_OK;
+}
+
+// ---- schema ---------------------------------------------------------------------------------------------------------
+
+static const dp_operand_schema *operand_schema(const dp_op *op, int i) {
+  return &op->inputs[i < op->n_inputs ? i : op->n_inputs - 1];
+}
+
+static dp_status check_operands(const dp_node *node) {
+  const dp_op *op = node->op;
+  if (node->n_inputs > op->n_inputs && !op->variadic)
+    return dp_fail(EX_DATAERR, "%d operands given, at most %d are taken", node->n_inputs, op->n_inputs);
+  if (node->n_outputs > op->n_outputs || node->n_outputs < 1)
+    return dp_fail(EX_DATAERR, "%d results asked for, there are 1 to %d", node->n_outputs, op->n_outputs);
+  for (int i = 0; i < op->n_outputs; i++)
+    if (!op->outputs[i].optional && (i >= node->n_outputs || !node->outputs[i]))
+      return dp_fail(EX_DATAERR, "result %d, '%s', must be asked for", i + 1, op->outputs[i].name);
+  dp_dtype same[128] = {0};
+  for (int i = 0; i < (node->n_inputs > op->n_inputs ? node->n_inputs : op->n_inputs); i++) {
+    const dp_operand_schema *schema = operand_schema(op, i);
+    const dp_value *x = i < node->n_inputs ? node->inputs[i] : NULL;
+    if (!x) {
+      if (!schema->optional && !schema->attribute)
+        return dp_fail(EX_DATAERR, "operand %d, '%s', is missing", i + 1, schema->name);
+      continue;
+    }
+    dp_dtype dtype = x->type.dtype;
+    if (!(schema->types & DP_BIT(dtype)))
+      return dp_fail(EX_DATAERR, "operand '%s' ('%s') has type %s, which is not taken here", schema->name, x->name,
+                     dp_type_name(dtype));
+    dp_dtype *letter = &same[(unsigned char)schema->same & 127];
+    if (schema->same && *letter && *letter != dtype)
+      return dp_fail(EX_DATAERR, "operand '%s' ('%s') has type %s where %s is expected", schema->name, x->name,
+                     dp_type_name(dtype), dp_type_name(*letter));
+    if (schema->same) *letter = dtype;
+  }
+  return DP_OK;
+}
+
+static bool is_hint(const dp_node *node, const dp_attr *attr) {
+  return !strcmp(attr->name, DP_ATTR_INPLACE) && !find_attr(node->op, attr->name);
+}
+
+// What may lie where its operand lies follows from who reads the operand and when.
+static dp_status drop_hints(dp_node *node) {
+  int kept = 0;
+  dp_attr *attrs = NULL;
+  for (int i = 0; i < node->n_attrs; i++) {
+    if (!is_hint(node, &node->attrs[i]))
+      DP_PUSH(node->graph->arena, attrs, kept, node->attrs[i]);
+    else if (node->attrs[i].kind != DP_ATTR_INT)
+      return dp_fail(EX_DATAERR, "attribute '%s' is 0 or 1", DP_ATTR_INPLACE);
+  }
+  if (kept == node->n_attrs) return DP_OK;
+  node->attrs = attrs;
+  node->n_attrs = kept;
+  return DP_OK;
+}
+
+static dp_status check_attrs(const dp_node *node) {
+  static const char *const kinds[] = {"?",
+                                      "an int",
+                                      "a float",
+                                      "a string",
+                                      "a list of ints",
+                                      "a list of floats",
+                                      "a list of strings",
+                                      "a list of extents",
+                                      "a tensor"};
+  for (int i = 0; i < node->n_attrs; i++) {
+    dp_attr *attr = &node->attrs[i];
+    const dp_attr_schema *schema = find_attr(node->op, attr->name);
+    if (!schema) return dp_fail(EX_DATAERR, "there is no attribute '%s'", attr->name);
+    if (dp_node_attr(node, attr->name) != attr) return dp_fail(EX_DATAERR, "attribute '%s' is given twice", attr->name);
+    if (attr->kind == schema->kind) continue;
+    if (attr->kind == DP_ATTR_INT && schema->kind == DP_ATTR_FLOAT) {
+      *attr = dp_attr_float(attr->name, (double)attr->i);
+    } else if (attr->kind == DP_ATTR_INTS && schema->kind == DP_ATTR_DIMS && attr->count <= DP_MAX_RANK) {
+      dp_shape shape = {.rank = (int)attr->count};
+      for (size_t k = 0; k < attr->count; k++) shape.dims[k] = dp_dim_of(attr->ints[k]);
+      *attr = dp_attr_dims(node->graph->arena, attr->name, &shape);
+    } else {
+      return dp_fail(EX_DATAERR, "attribute '%s' is %s where %s is expected", attr->name, kinds[attr->kind],
+                     kinds[schema->kind]);
+    }
+  }
+  for (int i = 0; i < DP_MAX_ATTRS && node->op->attrs[i].name; i++)
+    if (node->op->attrs[i].required && !dp_node_attr(node, node->op->attrs[i].name))
+      return dp_fail(EX_DATAERR, "attribute '%s' is missing", node->op->attrs[i].name);
+  return DP_OK;
+}
+
+static dp_status infer(dp_node *node) {
+  DP_TRY(take_constant_operands(node));
+  DP_TRY(check_operands(node));
+  DP_TRY(drop_hints(node));
+  DP_TRY(check_attrs(node));
+  DP_TRY(node->op->infer(node));
+  for (int i = 0; i < node->n_outputs; i++)
+    if (node->outputs[i])
+      DP_TRY(dp_shape_check(&node->outputs[i]->type.shape, dp_max_i64(node->graph->model->batch, 1)));
+  return DP_OK;
+}
+
+dp_status dp_op_infer(dp_node *node) {
+  const char *domain = node->op->domain;
+  return dp_status_context(infer(node), "node '%s' (%s%s%s)", node->name, domain, *domain ? "." : "", node->op->name);
+}
+
+// ---- rows and cost --------------------------------------------------------------------------------------------------
+
+dp_sharding_rule *dp_sharding_add(dp_sharding_rules *rules) {
+  dp_sharding_rule rule = {.in = dp_alloc_n(rules->arena, (size_t)rules->node->n_inputs, sizeof *rule.in),
+                           .out = dp_alloc_n(rules->arena, (size_t)rules->node->n_outputs, sizeof *rule.out)};
+  DP_PUSH(rules->arena, rules->rules, rules->count, rule);
+  return &rules->rules[rules->count - 1];
+}
+
+bool dp_sharding_rule_holds_on(const dp_sharding_rule *rule, const dp_mesh_axis *axis) {
+  return !rule->axis || (!strcmp(rule->axis, axis->name) && rule->parts % axis->size == 0);
+}
+
+static void add_view(dp_sharding_rules *rules, int64_t outer, int64_t unit) {
+  for (int i = 0; i < rules->n_views; i++)
+    if (rules->views[i].outer == outer && rules->views[i].unit == unit) return;
+  DP_PUSH(rules->arena, rules->views, rules->n_views, dp_shard_in(0, outer, unit));
+}
+
+void dp_op_sharding_rules_at(dp_arena *arena, const dp_node *node, int n_given, const dp_placement *given,
+                             dp_sharding_rules *rules) {
+  *rules = (dp_sharding_rules){.arena = arena, .node = node};
+  add_view(rules, 1, 1);
+  for (int i = 0; i < n_given; i++)
+    if (given[i].kind == DP_SHARD) add_view(rules, given[i].outer, given[i].unit);
+  dp_sharding_add(rules);
+  if (node->op->sharding) node->op->sharding(rules);
+}
+
+void dp_op_sharding_rules(dp_arena *arena, const dp_node *node, dp_sharding_rules *rules) {
+  dp_op_sharding_rules_at(arena, node, 0, NULL, rules);
+}
+
+static double value_bytes(const dp_value *value, int64_t n) {
+  return value ? (double)dp_shape_count(&value->type.shape, n) * (double)dp_type_bytes(value->type.dtype) : 0;
+}
+
+dp_cost dp_op_cost(const dp_node *node, int64_t n) {
+  if (node->op->cost) return node->op->cost(node, n);
+  dp_cost cost = {0};
+  for (int i = 0; i < node->n_inputs; i++) cost.bytes += value_bytes(node->inputs[i], n);
+  for (int i = 0; i < node->n_outputs; i++) cost.bytes += value_bytes(node->outputs[i], n);
+  return cost;
+}

@@ -1,0 +1,165 @@
+// Mesh coordinates and what each device holds of a tensor. See placement.h.
+#include "ir/graph/placement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/base/limits.h"
+
+bool dp_mesh_is_staged(const dp_mesh_axis *axis) { return !strcmp(axis->name, DP_MESH_PIPE); }
+
+bool dp_mesh_is_sequential(const dp_mesh_axis *axis) { return !strcmp(axis->name, DP_MESH_MICRO); }
+
+static int64_t size_of(const dp_mesh *mesh, const char *name) {
+  int axis = dp_mesh_find(mesh, name);
+  return axis < 0 ? 1 : mesh->axes[axis].size;
+}
+
+int64_t dp_mesh_stages(const dp_mesh *mesh) { return size_of(mesh, DP_MESH_PIPE); }
+
+int64_t dp_mesh_microbatches(const dp_mesh *mesh) { return size_of(mesh, DP_MESH_MICRO); }
+
+// Devices along an axis.
+static int64_t width(const dp_mesh_axis *axis) { return dp_mesh_is_sequential(axis) ? 1 : axis->size; }
+
+int64_t dp_mesh_devices(const dp_mesh *mesh) {
+  int64_t count = 1;
+  for (int a = 0; a < mesh->n_axes; a++) count *= width(&mesh->axes[a]);
+  return count;
+}
+
+int dp_mesh_find(const dp_mesh *mesh, const char *name) {
+  for (int a = 0; a < mesh->n_axes; a++)
+    if (!strcmp(mesh->axes[a].name, name)) return a;
+  return -1;
+}
+
+void dp_mesh_drop(dp_mesh *mesh, const char *name) {
+  const int axis = dp_mesh_find(mesh, name);
+  if (axis < 0) return;
+  mesh->n_axes--;
+  memmove(&mesh->axes[axis], &mesh->axes[axis + 1], (size_t)(mesh->n_axes - axis) * sizeof *mesh->axes);
+}
+
+bool dp_mesh_add(dp_mesh *mesh, const dp_mesh_axis *axis) {
+  const int64_t most = dp_mesh_is_sequential(axis) ? DP_LIMIT_MICROBATCHES : DP_LIMIT_DEVICES / dp_mesh_devices(mesh);
+  if (mesh->n_axes == DP_MAX_MESH || axis->size < 1 || axis->size > most) return false;
+  mesh->axes[mesh->n_axes++] = *axis;
+  return true;
+}
+
+void dp_mesh_coordinate(const dp_mesh *mesh, int64_t device, int64_t coordinate[DP_MAX_MESH]) {
+  for (int a = mesh->n_axes - 1; a >= 0; a--) {
+    coordinate[a] = device % width(&mesh->axes[a]);
+    device /= width(&mesh->axes[a]);
+  }
+}
+
+int64_t dp_mesh_device(const dp_mesh *mesh, const int64_t coordinate[DP_MAX_MESH]) {
+  int64_t device = 0;
+  for (int a = 0; a < mesh->n_axes; a++)
+    if (!dp_mesh_is_sequential(&mesh->axes[a])) device = device * mesh->axes[a].size + coordinate[a];
+  return device;
+}
+
+bool dp_placement_equal(dp_placement a, dp_placement b) {
+  if (a.kind != b.kind) return false;
+  if (a.kind == DP_SHARD) return a.dim == b.dim && a.outer == b.outer && a.unit == b.unit;
+  return a.kind != DP_PARTIAL || a.reduction == b.reduction;
+}
+
+char *dp_placement_print(dp_placement p, char *text, size_t bytes) {
+  if (p.kind == DP_REPLICATE)
+    snprintf(text, bytes, "R");
+  else if (p.kind == DP_PARTIAL)
+    snprintf(text, bytes, "P(%s)", p.reduction == DP_MAX ? "max" : "sum");
+  else if (p.outer == 1 && p.unit == 1)
+    snprintf(text, bytes, "S(%d)", p.dim);
+  else
+    snprintf(text, bytes, "S(%d,%lld,%lld)", p.dim, (long long)p.outer, (long long)p.unit);
+  return text;
+}
+
+bool dp_placement_parse(const char *text, dp_placement *placement) {
+  int dim, end = 0;
+  long long outer, unit;
+  if (!strcmp(text, "R"))
+    *placement = dp_replicate();
+  else if (!strcmp(text, "P(sum)"))
+    *placement = dp_partial(DP_SUM);
+  else if (!strcmp(text, "P(max)"))
+    *placement = dp_partial(DP_MAX);
+  else if (sscanf(text, "S(%3d)%n", &dim, &end) == 1 && end && !text[end] && dim >= 0)
+    *placement = dp_shard(dim);
+  else if (sscanf(text, "S(%3d,%18lld,%18lld)%n", &dim, &outer, &unit, &end) == 3 && end && !text[end] && dim >= 0 &&
+           outer > 0 && unit > 0)
+    *placement = dp_shard_in(dim, outer, unit);
+  else
+    return false;
+  return true;
+}
+
+dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh,
+                        const int64_t coordinate[DP_MAX_MESH], int64_t n) {
+  dp_local local = {.rank = shape->rank};
+  dp_shape_at(shape, n, local.whole);
+  for (int d = 0; d < shape->rank; d++) {
+    local.outer[d] = local.unit[d] = 1;
+    local.hi[d] = local.k[d] = local.whole[d];
+  }
+  for (int a = 0; a < mesh->n_axes; a++) {
+    dp_placement p = placements[a];
+    if (p.kind != DP_SHARD) continue;
+    int d = p.dim;
+    if (local.outer[d] != p.outer || local.unit[d] != p.unit) {  // the first axis that shards this dim
+      local.outer[d] = p.outer;
+      local.unit[d] = p.unit;
+      local.k[d] = local.whole[d] / (p.outer * p.unit);
+      local.lo[d] = 0;
+      local.hi[d] = local.k[d];
+    }
+    int64_t lo = local.lo[d], k = local.hi[d] - lo, size = mesh->axes[a].size, i = coordinate[a];
+    local.lo[d] = lo + i * k / size;
+    local.hi[d] = lo + (i + 1) * k / size;
+  }
+  for (int d = 0; d < shape->rank; d++) local.extents[d] = local.outer[d] * (local.hi[d] - local.lo[d]) * local.unit[d];
+  return local;
+}
+
+dp_status dp_placement_check(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh) {
+  char text[64], shape_text[256];
+  const dp_placement *view[DP_MAX_RANK] = {0};
+  for (int a = 0; a < mesh->n_axes; a++) {
+    const dp_placement *p = &placements[a];
+    if (p->kind != DP_SHARD) continue;
+    dp_placement_print(*p, text, sizeof text);
+    if (p->dim < 0 || p->dim >= shape->rank)
+      return dp_fail(EX_DATAERR, "placement %s on axis '%s' names a dim that shape %s does not have", text,
+                     mesh->axes[a].name, dp_shape_print(shape, shape_text, sizeof shape_text));
+    dp_dim dim = shape->dims[p->dim];
+    int64_t block;
+    if (p->outer < 1 || p->unit < 1 || __builtin_mul_overflow(p->outer, p->unit, &block) || dim.scale % block ||
+        dim.offset % block)
+      return dp_fail(EX_DATAERR, "placement %s on axis '%s' does not divide dim %d of shape %s", text,
+                     mesh->axes[a].name, p->dim, dp_shape_print(shape, shape_text, sizeof shape_text));
+    if (view[p->dim] && (view[p->dim]->outer != p->outer || view[p->dim]->unit != p->unit))
+      return dp_fail(EX_DATAERR, "placement %s on axis '%s' sees dim %d differently from an earlier axis", text,
+                     mesh->axes[a].name, p->dim);
+    view[p->dim] = p;
+  }
+  return DP_OK;
+}
+
+int64_t dp_local_count(const dp_local *local) {
+  int64_t count = 1;
+  for (int d = 0; d < local->rank; d++) count *= local->extents[d];
+  return count;
+}
+
+int64_t dp_local_max_count(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh, int64_t batch) {
+  // A part has at most ceil(k / p) of k, and the last device of each axis has exactly that, at the largest n.
+  int64_t last[DP_MAX_MESH];
+  for (int a = 0; a < mesh->n_axes; a++) last[a] = mesh->axes[a].size - 1;
+  dp_local local = dp_shard_range(shape, placements, mesh, last, batch);
+  return dp_local_count(&local);
+}

@@ -1,0 +1,100 @@
+// Where a tensor is: the mesh of devices, and per mesh axis Replicate, Shard or Partial (DTensor's terms).
+//
+// Shard(dim, outer, unit) sees the dim's extent as outer x k x unit and splits k: part i over p devices is
+// [floor(i*k/p), floor((i+1)*k/p)). Several axes that shard one dim split in mesh order, each the part the former left.
+// Real extents are derived with dp_local, never stored.
+//
+// Two axes are known by their names. `pipe` is staged: coordinate s is stage s of a pipeline, every placement on it is
+// Replicate and says nothing, as a value is where its program runs. `micro` is sequential: its coordinates are the
+// micro-batches, one after the other on the same devices; it comes first and is no axis of devices.
+#ifndef DP_IR_GRAPH_PLACEMENT_H
+#define DP_IR_GRAPH_PLACEMENT_H
+
+#include "ir/graph/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { DP_MAX_MESH = 8 };
+
+typedef struct {
+  const char *name;
+  int64_t size;
+} dp_mesh_axis;
+
+// Devices are numbered row-major over the axes, the last axis fastest; a sequential axis counts as one of size 1.
+typedef struct {
+  int n_axes;
+  dp_mesh_axis axes[DP_MAX_MESH];
+} dp_mesh;
+
+#define DP_MESH_PIPE "pipe"
+#define DP_MESH_MICRO "micro"
+bool dp_mesh_is_staged(const dp_mesh_axis *axis);
+bool dp_mesh_is_sequential(const dp_mesh_axis *axis);
+int64_t dp_mesh_stages(const dp_mesh *mesh);        // of the staged axis; 1 when there is none
+int64_t dp_mesh_microbatches(const dp_mesh *mesh);  // of the sequential axis; 1 when there is none
+
+int64_t dp_mesh_devices(const dp_mesh *mesh);
+int dp_mesh_find(const dp_mesh *mesh, const char *name);  // -1 when there is none
+void dp_mesh_drop(dp_mesh *mesh, const char *name);       // takes the axis out, if there is one
+// Puts an axis behind the others; false: it has no coordinates, or with it the mesh has more devices or micro-batches than
+// the limits (ir/base/limits.h) allow.
+bool dp_mesh_add(dp_mesh *mesh, const dp_mesh_axis *axis);
+// 0 on a sequential axis.
+void dp_mesh_coordinate(const dp_mesh *mesh, int64_t device, int64_t coordinate[DP_MAX_MESH]);
+int64_t dp_mesh_device(const dp_mesh *mesh, const int64_t coordinate[DP_MAX_MESH]);
+
+typedef enum { DP_REPLICATE = 0, DP_SHARD = 1, DP_PARTIAL = 2 } dp_placement_kind;
+typedef enum { DP_SUM = 0, DP_MAX = 1 } dp_reduction;
+
+// On one mesh axis. Unused fields are zero, so that placements compare field by field.
+typedef struct {
+  dp_placement_kind kind;
+  int dim;                 // Shard
+  dp_reduction reduction;  // Partial
+  int64_t outer, unit;     // Shard: both at least 1
+} dp_placement;
+
+static inline dp_placement dp_replicate(void) { return (dp_placement){DP_REPLICATE, 0, DP_SUM, 0, 0}; }
+static inline dp_placement dp_shard(int dim) { return (dp_placement){DP_SHARD, dim, DP_SUM, 1, 1}; }
+static inline dp_placement dp_shard_in(int dim, int64_t outer, int64_t unit) {
+  return (dp_placement){DP_SHARD, dim, DP_SUM, outer, unit};
+}
+static inline dp_placement dp_partial(dp_reduction reduction) { return (dp_placement){DP_PARTIAL, 0, reduction, 0, 0}; }
+bool dp_placement_equal(dp_placement a, dp_placement b);
+// "R", "S(1)", "S(1,outer,unit)", "P(sum)". Returns `text`.
+char *dp_placement_print(dp_placement placement, char *text, size_t bytes);
+bool dp_placement_parse(const char *text, dp_placement *placement);
+
+// What one device holds of a tensor: along each dim, `outer` blocks (of full_k * unit elements in the whole tensor), of
+// which it has k in [lo, hi), each `unit` elements long. Local extent of the dim: outer * (hi - lo) * unit.
+typedef struct {
+  int rank;
+  int64_t whole[DP_MAX_RANK];    // extents of the whole tensor at n
+  int64_t extents[DP_MAX_RANK];  // local extents
+  int64_t outer[DP_MAX_RANK], unit[DP_MAX_RANK], k[DP_MAX_RANK], lo[DP_MAX_RANK], hi[DP_MAX_RANK];
+} dp_local;
+
+// dp_shard_range of the design: derives what the device at `coordinate` holds of `shape` at n. placements: one per axis.
+// An unsharded dim has outer = unit = 1, k = extent, lo = 0, hi = k. Extents that outer * unit does not divide are refused
+// earlier by dp_placement_check.
+dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh,
+                        const int64_t coordinate[DP_MAX_MESH], int64_t n);
+// dim in range, outer and unit at least 1 and dividing the extent whatever n is, at most one (outer, unit) view a dim.
+dp_status dp_placement_check(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh) DP_MUST_USE;
+int64_t dp_local_count(const dp_local *local);
+// Most elements that any device holds at any n <= batch: the size that buffers are laid out for.
+int64_t dp_local_max_count(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh, int64_t batch);
+// Index along `dim` in the whole tensor of local index i.
+static inline int64_t dp_local_to_whole(const dp_local *local, int dim, int64_t i) {
+  int64_t unit = local->unit[dim], mine = local->hi[dim] - local->lo[dim];
+  int64_t u = i % unit, kk = (i / unit) % mine, o = i / unit / mine;
+  return (o * local->k[dim] + local->lo[dim] + kk) * unit + u;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,109 @@
+// dp_graph_verify: what holds of a graph between passes.
+#include <string.h>
+
+#include "ir/base/names.h"
+#include "ir/graph/op.h"
+
+static const char *value_name(const void *graph, int32_t i) { return ((const dp_graph *)graph)->values[i]->name; }
+
+static const char *node_name(const void *graph, int32_t i) { return ((const dp_graph *)graph)->nodes[i]->name; }
+
+// Each name finds its value or node, and there are no others.
+static dp_status check_names(const dp_graph *graph) {
+  if (!dp_names_are(graph->value_names, graph->n_values, value_name, graph))
+    for (int32_t i = 0; i < graph->n_values; i++)
+      if (dp_names_find(graph->value_names, graph->values[i]->name) != i)
+        return dp_fail(EX_DATAERR, "the name '%s' stands for two values", graph->values[i]->name);
+  if (!dp_names_are(graph->node_names, graph->n_nodes, node_name, graph))
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+      if (dp_names_find(graph->node_names, graph->nodes[i]->name) != i)
+        return dp_fail(EX_DATAERR, "the name '%s' stands for two nodes", graph->nodes[i]->name);
+  return DP_OK;
+}
+
+static dp_status check_value(const dp_graph *graph, int32_t i) {
+  const dp_value *v = graph->values[i];
+  if (v->id != i) return dp_fail(EX_DATAERR, "value '%s' has id %d at place %d", v->name, v->id, i);
+  if (!dp_type_bytes(v->type.dtype)) return dp_fail(EX_DATAERR, "value '%s' has no type", v->name);
+  if ((v->kind == DP_VALUE_RESULT) != (v->producer != NULL))
+    return dp_fail(EX_DATAERR, "value '%s' has no producer", v->name);
+  if (v->producer && (v->producer->id >= graph->n_nodes || graph->nodes[v->producer->id] != v->producer ||
+                      v->result >= v->producer->n_outputs || v->producer->outputs[v->result] != v))
+    return dp_fail(EX_DATAERR, "value '%s' is not the result of its producer", v->name);
+  if (v->kind == DP_VALUE_CONSTANT && !v->constant) return dp_fail(EX_DATAERR, "constant '%s' has no data", v->name);
+  if (v->kind == DP_VALUE_VARIABLE && (v->variable < 0 || v->variable >= graph->model->n_variables))
+    return dp_fail(EX_DATAERR, "value '%s' names variable %d of %d", v->name, v->variable, graph->model->n_variables);
+  return dp_status_context(dp_shape_check(&v->type.shape, dp_max_i64(graph->model->batch, 1)), "value '%s'", v->name);
+}
+
+static bool is_in(const dp_graph *graph, const dp_value *v) {
+  return v && v->id >= 0 && v->id < graph->n_values && graph->values[v->id] == v;
+}
+
+static dp_status check_node(const dp_graph *graph, int32_t i) {
+  dp_node *node = graph->nodes[i];
+  if (node->id != i || node->graph != graph) return dp_fail(EX_DATAERR, "node '%s' is out of place", node->name);
+  for (int k = 0; k < node->n_inputs; k++) {
+    const dp_value *x = node->inputs[k];
+    if (!x) continue;
+    if (!is_in(graph, x)) return dp_fail(EX_DATAERR, "node '%s' has an operand of another graph", node->name);
+    if (x->producer && x->producer->id >= i)
+      return dp_fail(EX_DATAERR, "node '%s' uses '%s' before it is computed: the graph has a cycle or is out of order",
+                     node->name, x->name);
+  }
+  dp_type before[DP_MAX_OPERANDS];
+  if (node->n_outputs > DP_MAX_OPERANDS) return dp_fail(EX_DATAERR, "node '%s' has too many results", node->name);
+  for (int k = 0; k < node->n_outputs; k++) {
+    if (!node->outputs[k]) continue;
+    if (!is_in(graph, node->outputs[k]) || node->outputs[k]->producer != node)
+      return dp_fail(EX_DATAERR, "node '%s' has a result of another node", node->name);
+    before[k] = node->outputs[k]->type;
+  }
+  DP_TRY(dp_op_infer(node));
+  for (int k = 0; k < node->n_outputs; k++) {
+    if (!node->outputs[k]) continue;
+    const dp_type *now = &node->outputs[k]->type;
+    if (now->dtype == before[k].dtype && dp_shape_equal(&now->shape, &before[k].shape)) continue;
+    char a[256], b[256];
+    return dp_fail(EX_DATAERR, "node '%s': result '%s' is said to be %s but is %s", node->name, node->outputs[k]->name,
+                   dp_type_print(&before[k], a, sizeof a), dp_type_print(now, b, sizeof b));
+  }
+  return DP_OK;
+}
+
+// Values of the graph, each name once.
+static dp_status check_outputs(const dp_graph *graph) {
+  dp_arena *scratch = dp_arena_create(0);
+  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+  dp_names *seen = dp_names_create(scratch);
+  dp_status status = DP_OK;
+  for (int i = 0; i < graph->n_outputs && !status; i++) {
+    const dp_output *output = &graph->outputs[i];
+    if (!is_in(graph, output->value))
+      status = dp_fail(EX_DATAERR, "output '%s' is not in the graph", output->name);
+    else if (dp_names_find(seen, output->name) >= 0)
+      status = dp_fail(EX_DATAERR, "two outputs are called '%s'", output->name);
+    else
+      dp_names_add(seen, output->name, i);
+  }
+  dp_arena_destroy(scratch);
+  return status;
+}
+
+dp_status dp_graph_verify(const dp_graph *graph) {
+  DP_TRY(check_names(graph));
+  for (int32_t i = 0; i < graph->n_values; i++) DP_TRY(check_value(graph, i));
+  for (int32_t i = 0; i < graph->n_nodes; i++) DP_TRY(check_node(graph, i));
+  DP_TRY(check_outputs(graph));
+  for (int i = 0; i < graph->n_updates; i++) {
+    const dp_update *u = &graph->updates[i];
+    if (u->variable < 0 || u->variable >= graph->model->n_variables || !is_in(graph, u->value))
+      return dp_fail(EX_DATAERR, "update %d names a value that does not exist", i);
+    const dp_variable *p = &graph->model->variables[u->variable];
+    char a[256], b[256];
+    if (u->value->type.dtype != p->type.dtype || !dp_shape_equal(&u->value->type.shape, &p->type.shape))
+      return dp_fail(EX_DATAERR, "'%s' is %s but its update '%s' is %s", p->name, dp_type_print(&p->type, a, sizeof a),
+                     u->value->name, dp_type_print(&u->value->type, b, sizeof b));
+  }
+  return DP_OK;
+}

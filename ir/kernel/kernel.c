@@ -1,0 +1,45 @@
+// Choosing and finding kernels. See kernel.h.
+#include "ir/kernel/kernel.h"
+
+#include <string.h>
+
+bool dp_kernel_computes(const dp_kernel *kernel, const dp_op *op) {
+  return !kernel->op || (!strcmp(kernel->op, op->name) && !strcmp(kernel->domain, op->domain));
+}
+
+bool dp_kernel_takes(const dp_kernel *kernel, const dp_kernel_spec *spec) {
+  uint32_t types = kernel->types ? kernel->types : DP_UPCAST;
+  for (int i = 0; i < spec->n_inputs; i++)
+    if (spec->inputs[i].present && !(DP_BIT(spec->inputs[i].dtype) & types)) return false;
+  for (int i = 0; i < spec->n_outputs; i++)
+    if (spec->outputs[i].present && !(DP_BIT(spec->outputs[i].dtype) & types)) return false;
+  return true;
+}
+
+const dp_kernel *dp_kernel_select(const dp_target *target, const dp_kernel_spec *spec, bool reference_only) {
+  const dp_kernel *best = NULL;
+  for (const dp_kernel *const *k = target->kernels; *k; k++) {
+    if (!dp_kernel_computes(*k, spec->op) || !dp_kernel_takes(*k, spec)) continue;
+    if (reference_only && (*k)->priority > 0) continue;
+    if (best && best->priority >= (*k)->priority) continue;
+    if (!(*k)->match || (*k)->match(spec)) best = *k;
+  }
+  return best;
+}
+
+// Whether it is the kernel of many operators that `name` names with one of them: "cpu.wide.Add".
+static bool serves(const dp_kernel *kernel, const char *name) {
+  size_t length = strlen(kernel->name);
+  return !strncmp(kernel->name, name, length) && name[length] == '.';
+}
+
+const dp_kernel *dp_kernel_find(const dp_target *target, const char *name) {
+  for (const dp_kernel *const *k = target->kernels; *k; k++)
+    if ((*k)->op ? !strcmp((*k)->name, name) : serves(*k, name)) return *k;
+  return NULL;
+}
+
+const char *dp_kernel_name(dp_arena *arena, const dp_kernel *kernel, const dp_op *op) {
+  return kernel->op ? kernel->name
+                    : dp_printf(arena, "%s.%s%s%s", kernel->name, op->domain, *op->domain ? "." : "", op->name);
+}

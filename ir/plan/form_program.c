@@ -1,0 +1,223 @@
+// The form of a plan's programs: tensors, streams, instructions, bindings. See form.h.
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/base/limits.h"
+#include "ir/graph/op.h"
+#include "ir/plan/form_private.h"
+
+typedef struct {
+  dp_fault *fault;
+  const Dp__Plan *plan;
+  const Dp__Role *role;
+  const Dp__Program *program;
+  const Dp__Graph *graph;
+} form;
+
+const char *dp_plan_form_space(Dp__Space space) {
+  static const char *const names[] = {NULL,          "persistent",  "transient", "host input",
+                                      "host output", "peer window", "offload"};
+  return (unsigned)space < DP_COUNT(names) ? names[space] : NULL;
+}
+
+dp_status dp_plan_form_range(dp_fault *fault, const Dp__Role *role, Dp__Space space, uint64_t offset, uint64_t bytes,
+                             const char *what) {
+  const Dp__Arena *arena = dp_plan_form_arena(role, space);
+  const char *name = dp_plan_form_space(space);
+  if (!name) return dp_rule_fail(fault, DP_RULE_FORM_NAME, "%s lies in no known memory", what);
+  if (!arena) return dp_rule_fail(fault, DP_RULE_FORM_RANGE, "%s lies in %s memory, which has no arena", what, name);
+  if (offset > arena->bytes || bytes > arena->bytes - offset)
+    return dp_rule_fail(fault, DP_RULE_FORM_RANGE, "%s: %llu bytes at %llu leave the %s arena of %llu bytes", what,
+                        (unsigned long long)bytes, (unsigned long long)offset, name, (unsigned long long)arena->bytes);
+  if (offset % arena->alignment)
+    return dp_rule_fail(fault, DP_RULE_FORM_ALIGN, "%s: offset %llu is not a multiple of the %s arena's alignment, %u",
+                        what, (unsigned long long)offset, name, arena->alignment);
+  return DP_OK;
+}
+
+static bool uses(size_t count, const uint32_t *indices, size_t tensor) {
+  for (size_t i = 0; i < count; i++)
+    if (indices[i] == tensor + 1) return true;
+  return false;
+}
+
+void dp_plan_form_user(dp_fault *fault, const Dp__Program *program, size_t tensor) {
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+      const Dp__Instruction *in = program->streams[s]->instructions[i];
+      if (!uses(in->n_inputs, in->inputs, tensor) && !uses(in->n_outputs, in->outputs, tensor)) continue;
+      fault->stream = program->streams[s]->name;
+      fault->instruction = i;
+      fault->op = in->op;
+      fault->op_domain = in->domain;
+      return;
+    }
+}
+
+// ---- tensors --------------------------------------------------------------------------------------------------------
+
+static dp_status check_tensor(const form *f, size_t i) {
+  const Dp__DeviceTensor *t = f->program->tensors[i];
+  char what[256];
+  if (t->value >= f->graph->n_values)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_INDEX, "tensor %zu is value %u of %zu", i, t->value, f->graph->n_values);
+  snprintf(what, sizeof what, "tensor %zu ('%.200s')", i, f->graph->values[t->value]->name);
+  if (t->n_placements != f->plan->n_mesh)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_INDEX, "%s has %zu placements on a mesh of %zu axes", what,
+                        t->n_placements, f->plan->n_mesh);
+  if (t->dtype < 0 || !dp_type_bytes((dp_dtype)t->dtype))
+    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has element type %d, which is unknown", what, t->dtype);
+  if (t->layout < DP__LAYOUT__PLAIN || t->layout > DP__LAYOUT__OIHW)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has no known layout", what);
+  return dp_plan_form_range(f->fault, f->role, t->space, t->offset, t->bytes, what);
+}
+
+// A fault is worded with the instruction that has the tensor.
+static dp_status check_tensors(const form *f) {
+  for (size_t i = 0; i < f->program->n_tensors; i++) {
+    dp_status status = check_tensor(f, i);
+    if (!status) continue;
+    dp_status_free(status);
+    dp_plan_form_user(f->fault, f->program, i);
+    return check_tensor(f, i);
+  }
+  return DP_OK;
+}
+
+// ---- instructions ---------------------------------------------------------------------------------------------------
+
+static dp_status check_indices(const form *f, const char *what, size_t count, const uint32_t *indices, size_t limit,
+                               uint32_t plus) {
+  for (size_t i = 0; i < count; i++)
+    if (indices[i] >= limit + plus)
+      return dp_rule_fail(f->fault, DP_RULE_FORM_INDEX, "%s %zu is number %u of %zu", what, i, indices[i] - plus,
+                          limit);
+  return DP_OK;
+}
+
+// "cpu.reference.Gemm", "cpu.onednn.dp.ConvGradInput": backend, library, operator.
+static bool is_kernel_name(const char *name) {
+  size_t part = 0, parts = 1;
+  for (const char *c = name; *c; c++) {
+    bool word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_';
+    if (!word && *c != '.') return false;
+    if (!word && !part) return false;
+    parts += !word;
+    part = word ? part + 1 : 0;
+  }
+  return part && parts >= 3;
+}
+
+static dp_status check_communication(const form *f, const Dp__Communication *c) {
+  DP_TRY(check_indices(f, "axis", c->n_axes, c->axes, f->plan->n_mesh, 0));
+  for (size_t i = 1; i < c->n_axes; i++)
+    if (c->axes[i] <= c->axes[i - 1])
+      return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "its axes are not in rising order");
+  if (c->reduction != DP_SUM && c->reduction != DP_MAX)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "reduction %d is unknown", c->reduction);
+  for (size_t i = 0; i < c->n_peer; i++)
+    DP_TRY(check_indices(f, "the axis of peer", 1, &c->peer[i]->axis, f->plan->n_mesh, 0));
+  return DP_OK;
+}
+
+static dp_status check_instruction(const form *f, const Dp__Instruction *in) {
+  const dp_op *op = dp_op_find(in->domain, in->op);
+  if (!op) return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "there is no such operator");
+  bool communication = dp_op_is(op, DP_OP_COMMUNICATION);
+  if (communication ? *in->kernel != 0 : !is_kernel_name(in->kernel))
+    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "its kernel is '%s' where %s is expected", in->kernel,
+                        communication ? "none" : "a name like cpu.reference.Gemm");
+  if (in->n_inputs > DP_MAX_OPERANDS || in->n_outputs > DP_MAX_OPERANDS || !in->n_outputs)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%zu operands and %zu results; at most %d each, and a result",
+                        in->n_inputs, in->n_outputs, DP_MAX_OPERANDS);
+  DP_TRY(check_indices(f, "node", in->n_nodes, in->nodes, f->graph->n_nodes, 0));
+  DP_TRY(check_indices(f, "operand", in->n_inputs, in->inputs, f->program->n_tensors, 1));
+  DP_TRY(check_indices(f, "result", in->n_outputs, in->outputs, f->program->n_tensors, 1));
+  DP_TRY(check_indices(f, "event waited for", in->n_waits, in->waits, f->program->events, 0));
+  DP_TRY(check_indices(f, "event signalled,", 1, &in->signal, f->program->events, 1));
+  if (in->threads > 1 && in->threads > f->plan->target->threads)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%u threads; the target has %u", in->threads,
+                        f->plan->target->threads);
+  if (in->compute_dtype && (in->compute_dtype < 0 || !dp_type_bytes((dp_dtype)in->compute_dtype)))
+    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "type %d, in which it computes, is unknown", in->compute_dtype);
+  if (in->scratch && (in->scratch->bytes || in->scratch->offset))
+    DP_TRY(dp_plan_form_range(f->fault, f->role, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes,
+                              "its scratch"));
+  return in->communication ? check_communication(f, in->communication) : DP_OK;
+}
+
+static dp_status check_stream(const form *f, const Dp__Stream *stream) {
+  f->fault->stream = stream->name;
+  for (size_t i = 0; i < stream->n_instructions; i++) {
+    f->fault->instruction = i;
+    f->fault->op = stream->instructions[i]->op;
+    f->fault->op_domain = stream->instructions[i]->domain;
+    DP_TRY(check_instruction(f, stream->instructions[i]));
+  }
+  f->fault->stream = NULL;
+  return DP_OK;
+}
+
+static dp_status check_streams(const form *f) {
+  const Dp__Program *p = f->program;
+  size_t instructions = 0;
+  if (p->n_streams > DP_LIMIT_STREAMS)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%zu streams; at most %d are taken", p->n_streams,
+                        DP_LIMIT_STREAMS);
+  for (size_t s = 0; s < p->n_streams; s++) {
+    instructions += p->streams[s]->n_instructions;
+    if (!*p->streams[s]->name) return dp_rule_fail(f->fault, DP_RULE_FORM_MISSING, "a stream has no name");
+    for (size_t k = 0; k < s; k++)
+      if (!strcmp(p->streams[k]->name, p->streams[s]->name))
+        return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "two streams are called '%s'", p->streams[s]->name);
+  }
+  if (instructions > DP_LIMIT_INSTRUCTIONS || p->events > instructions)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT,
+                        "%zu instructions and %u events; at most %d are taken, and an event each", instructions,
+                        p->events, DP_LIMIT_INSTRUCTIONS);
+  for (size_t s = 0; s < p->n_streams; s++) DP_TRY(check_stream(f, p->streams[s]));
+  return DP_OK;
+}
+
+// ---- ends -----------------------------------------------------------------------------------------------------------
+
+static dp_status check_bindings(const form *f, const char *what, size_t count, Dp__Binding *const *bindings) {
+  if (count > DP_LIMIT_BINDINGS)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%zu %ss; at most %d are taken", count, what, DP_LIMIT_BINDINGS);
+  for (size_t i = 0; i < count; i++) {
+    if (!*bindings[i]->name) return dp_rule_fail(f->fault, DP_RULE_FORM_MISSING, "%s %zu has no name", what, i);
+    for (size_t k = 0; k < i; k++)
+      if (!strcmp(bindings[k]->name, bindings[i]->name))
+        return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "two %ss are called '%s'", what, bindings[i]->name);
+    if (bindings[i]->tensor >= f->program->n_tensors)
+      return dp_rule_fail(f->fault, DP_RULE_FORM_INDEX, "%s '%s' is tensor %u of %zu", what, bindings[i]->name,
+                          bindings[i]->tensor, f->program->n_tensors);
+  }
+  return DP_OK;
+}
+
+static dp_status check_storages(const form *f, const char *what, size_t count, Dp__Update *const *storages) {
+  for (size_t i = 0; i < count; i++)
+    if (storages[i]->variable >= f->plan->n_variables || storages[i]->value >= f->program->n_tensors)
+      return dp_rule_fail(f->fault, DP_RULE_FORM_INDEX, "%s names variable %u of %zu, tensor %u of %zu", what,
+                          storages[i]->variable, f->plan->n_variables, storages[i]->value, f->program->n_tensors);
+  return DP_OK;
+}
+
+dp_status dp_plan_form_program(dp_fault *fault, const Dp__Plan *plan, const Dp__Role *role,
+                               const Dp__Program *program) {
+  if (!*program->name) return dp_rule_fail(fault, DP_RULE_FORM_MISSING, "a program has no name");
+  if (program->graph >= plan->n_graphs)
+    return dp_rule_fail(fault, DP_RULE_FORM_INDEX, "its logical graph is number %u of %zu", program->graph,
+                        plan->n_graphs);
+  form f = {fault, plan, role, program, plan->graphs[program->graph]};
+  if (program->n_tensors > DP_LIMIT_TENSORS)
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu tensors; at most %d are taken", program->n_tensors,
+                        DP_LIMIT_TENSORS);
+  DP_TRY(check_tensors(&f));
+  DP_TRY(check_streams(&f));
+  DP_TRY(check_bindings(&f, "input", program->n_inputs, program->inputs));
+  DP_TRY(check_bindings(&f, "output", program->n_outputs, program->outputs));
+  DP_TRY(check_storages(&f, "what it finds", program->n_entry, program->entry));
+  return check_storages(&f, "what it leaves", program->n_exit, program->exit);
+}

@@ -1,0 +1,87 @@
+// The rules' names and the wording of a breach. See rule.h.
+#include "ir/plan/rule.h"
+
+#include <stdio.h>
+
+static const struct {
+  const char *name, *what;
+} rules[DP_RULE_COUNT] = {
+    [DP_RULE_NONE] = {"", ""},
+    [DP_RULE_FORM_MISSING] = {"FORM.MISSING", "what must be there is there"},
+    [DP_RULE_FORM_NAME] = {"FORM.NAME", "names are known, well-formed and used once"},
+    [DP_RULE_FORM_INDEX] = {"FORM.INDEX", "indices lie within what they count in"},
+    [DP_RULE_FORM_RANGE] = {"FORM.RANGE", "bytes lie within their arena"},
+    [DP_RULE_FORM_ALIGN] = {"FORM.ALIGN", "offsets have their arena's alignment"},
+    [DP_RULE_FORM_LIMIT] = {"FORM.LIMIT", "numbers lie within their limits"},
+    [DP_RULE_FORM_GRAPH] = {"FORM.GRAPH", "logical graphs and variables are well-formed"},
+    [DP_RULE_FORM_ROLE] = {"FORM.ROLE",
+                           "roles are the stages of the mesh, in order, alike in programs and host memory"},
+    [DP_RULE_TENSOR_TYPE] = {"TENSOR.TYPE", "a tensor has its value's element type"},
+    [DP_RULE_TENSOR_PLACEMENT] = {"TENSOR.PLACEMENT", "a tensor's placements are legal for its value's shape"},
+    [DP_RULE_TENSOR_BYTES] = {"TENSOR.BYTES", "a tensor has room for the largest shard"},
+    [DP_RULE_TENSOR_LAYOUT] = {"TENSOR.LAYOUT", "layout, stage and micro-batches are ones that kernels know"},
+    [DP_RULE_TENSOR_VERSION] = {"TENSOR.VERSION", "a tensor's version is that of its value"},
+    [DP_RULE_TENSOR_SPACE] = {"TENSOR.SPACE", "an instruction works on memory that it reaches"},
+    [DP_RULE_ORDER_EVENT] = {"ORDER.EVENT", "each event is signalled by one instruction"},
+    [DP_RULE_ORDER_WAIT] = {"ORDER.WAIT", "an instruction waits for an event once"},
+    [DP_RULE_ORDER_CYCLE] = {"ORDER.CYCLE", "streams and waits have no cycle: nothing deadlocks"},
+    [DP_RULE_ORDER_COLLECTIVE] = {"ORDER.COLLECTIVE", "collectives come in one order"},
+    [DP_RULE_ORDER_ALIAS] = {"ORDER.ALIAS", "an instruction's results overlap nothing of it but what they may replace"},
+    [DP_RULE_ORDER_CONFLICT] = {"ORDER.CONFLICT", "two accesses to the same bytes, one of them a write, are ordered"},
+    [DP_RULE_MEANING_NODE] = {"MEANING.NODE", "operator and attributes are the logical node's"},
+    [DP_RULE_MEANING_KERNEL] = {"MEANING.KERNEL", "the kernel is one of that operator, backend and type"},
+    [DP_RULE_MEANING_OPERANDS] = {"MEANING.OPERANDS", "operands and results are the logical node's, in order"},
+    [DP_RULE_MEANING_ROW] = {"MEANING.ROW", "on each mesh axis the placements are a row of the operator"},
+    [DP_RULE_MEANING_CONVERSION] = {"MEANING.CONVERSION",
+                                    "communication keeps the value and converts one axis rightly"},
+    [DP_RULE_MEANING_MICRO] = {"MEANING.MICRO",
+                               "an instruction is of one micro-batch; adjacent sets are united, once each"},
+    [DP_RULE_MEANING_TRANSFER] = {"MEANING.TRANSFER",
+                                  "a Send and a Recv of another stage carry one value on a channel"},
+    [DP_RULE_MEANING_UNDEFINED] = {"MEANING.UNDEFINED", "what is read was written, whole, and not overwritten"},
+    [DP_RULE_MEANING_CONTENT] = {"MEANING.CONTENT", "what is read is the value, placed as said"},
+    [DP_RULE_MEANING_STALE] = {"MEANING.STALE", "what is read is of the version said"},
+    [DP_RULE_MEANING_INPUT] = {"MEANING.INPUT", "inputs and scalars come whole from the host, under their names"},
+    [DP_RULE_MEANING_OUTPUT] = {"MEANING.OUTPUT", "outputs end whole on the host, under their names"},
+    [DP_RULE_MEANING_UPDATE] = {"MEANING.UPDATE", "what the graph updates is updated once, in its storage"},
+    [DP_RULE_MEANING_STORAGE] = {"MEANING.STORAGE", "variables have storage that programs find and leave whole"},
+    [DP_RULE_PROGRAM_INIT] = {"PROGRAM.INIT", "init defines each variable that has no data, and no other"},
+    [DP_RULE_PROGRAM_OUTPUTS] = {"PROGRAM.OUTPUTS", "train, eval and infer give what the runtime reads of them"},
+};
+
+const char *dp_rule_name(dp_rule rule) { return rule < DP_RULE_COUNT ? rules[rule].name : ""; }
+
+const char *dp_rule_what(dp_rule rule) { return rule < DP_RULE_COUNT ? rules[rule].what : ""; }
+
+// "role stage1, program train, stream comm, instruction 3 (dp.AllReduce): "
+static void print_place(const dp_fault *fault, char *text, size_t bytes) {
+  const char *domain = fault->op_domain ? fault->op_domain : "";
+  char role[256] = "";
+  if (fault->role) snprintf(role, sizeof role, "role %s%s", fault->role, fault->program ? ", " : ": ");
+  if (!fault->program)
+    snprintf(text, bytes, "%s", role);
+  else if (!fault->stream)
+    snprintf(text, bytes, "%sprogram %s: ", role, fault->program);
+  else
+    snprintf(text, bytes, "%sprogram %s, stream %s, instruction %zu (%s%s%s): ", role, fault->program, fault->stream,
+             fault->instruction, domain, *domain ? "." : "", fault->op ? fault->op : "");
+}
+
+dp_status dp_rule_fail(dp_fault *fault, dp_rule rule, const char *format, ...) {
+  char place[768], text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  fault->rule = rule;
+  print_place(fault, place, sizeof place);
+  return dp_fail(EX_DATAERR, "%srule %s: %s", place, dp_rule_name(rule), text);
+}
+
+dp_status dp_rule_wrap(dp_fault *fault, dp_rule rule, dp_status status) {
+  if (!status || dp_status_code(status) == DP_EX_MEMORY) return status;
+  char place[768];
+  fault->rule = rule;
+  print_place(fault, place, sizeof place);
+  return dp_status_context(status, "%srule %s", place, dp_rule_name(rule));
+}

@@ -1,0 +1,226 @@
+// Nodes in the text form: `y: float32[N,10], _ = Op(a, _, c) {attributes} [notes]`.
+#include <string.h>
+
+#include "ir/base/limits.h"
+#include "ir/base/names.h"
+#include "ir/base/suggest.h"
+#include "ir/text/parts.h"
+
+// ---- names ----------------------------------------------------------------------------------------------------------
+
+dp_status dp_text_node_new_name(const dp_text_lex *lex, dp_text_place place, const dp_graph *graph, const char *name) {
+  if (dp_graph_find_value(graph, name))
+    return dp_text_lex_fail_at(lex, place, "the name '%s' stands for another value already", name);
+  if (!strcmp(graph->name, "main") && dp_model_find_variable(graph->model, name) >= 0)
+    return dp_text_lex_fail_at(lex, place, "the name '%s' stands for a parameter or buffer already", name);
+  return DP_OK;
+}
+
+static dp_status unknown_value(const dp_text_lex *lex, const dp_graph *graph, const char *name) {
+  char hint[96];
+  dp_suggest suggest = dp_suggest_begin(name);
+  for (int32_t i = 0; i < graph->n_values; i++) dp_suggest_offer(&suggest, graph->values[i]->name);
+  for (int32_t i = 0; i < graph->model->n_variables; i++) dp_suggest_offer(&suggest, graph->model->variables[i].name);
+  return dp_text_lex_fail(lex, "no value is called '%s' up to here%s", name,
+                          dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+dp_status dp_text_node_operand(dp_text_lex *lex, dp_graph *graph, dp_value **value) {
+  dp_text_lex before = *lex;
+  const char *name;
+  DP_TRY(dp_text_lex_take_name(lex, "the name of a value", &name));
+  dp_value *found = dp_graph_find_value(graph, name);
+  int32_t variable = dp_model_find_variable(graph->model, name);
+  if (!found && variable >= 0) found = dp_graph_variable(graph, variable);
+  if (!found && dp_graph_is_scalar(name)) found = dp_graph_scalar(graph, name);
+  if (!found) return unknown_value(&before, graph, name);
+  *value = found;
+  return DP_OK;
+}
+
+static dp_status parse_op(dp_text_lex *lex, const dp_op **op) {
+  dp_text_lex before = *lex;
+  const char *name;
+  DP_TRY(dp_text_lex_take_name(lex, "an operator", &name));
+  bool ours = !strncmp(name, "dp.", 3);
+  *op = dp_op_find(ours ? "dp" : "", ours ? name + 3 : name);
+  if (*op) return DP_OK;
+  char hint[96];
+  dp_suggest suggest = dp_suggest_begin(name);
+  for (const dp_op *const *o = dp_op_table; *o; o++)
+    dp_suggest_offer(&suggest, *(*o)->domain ? dp_printf(lex->arena, "%s.%s", (*o)->domain, (*o)->name) : (*o)->name);
+  return dp_text_lex_fail(&before, "there is no operator '%s'%s", name, dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+// ---- results --------------------------------------------------------------------------------------------------------
+
+typedef struct {
+  const char *name;  // NULL: `_`, not asked for
+  dp_text_place place;
+  dp_type type;  // dtype DP_NO_TYPE: not given
+  dp_text_notes notes;
+  dp_text_place notes_place;
+} result;
+
+static dp_status parse_result(dp_text_lex *lex, const dp_graph *graph, const result *before, int n_before, result *r) {
+  r->place = dp_text_lex_place(lex);
+  if (dp_text_lex_is(lex, "_")) {
+    r->notes.n_placements = -1;
+    return dp_text_lex_next(lex);
+  }
+  DP_TRY(dp_text_lex_take_name(lex, "the name of a result", &r->name));
+  DP_TRY(dp_text_node_new_name(lex, r->place, graph, r->name));
+  for (int i = 0; i < n_before; i++)
+    if (before[i].name && !strcmp(before[i].name, r->name))
+      return dp_text_lex_fail_at(lex, r->place, "two results of this node are called '%s'", r->name);
+  bool typed;
+  DP_TRY(dp_text_lex_try(lex, ":", &typed));
+  if (typed) DP_TRY(dp_text_type_parse(lex, &r->type));
+  r->notes_place = dp_text_lex_place(lex);
+  return dp_text_notes_parse(lex, DP_TEXT_OF_VALUE, &r->notes);
+}
+
+static dp_status check_type(const dp_text_lex *lex, const result *r, const dp_value *value) {
+  if (!r->type.dtype || (r->type.dtype == value->type.dtype && dp_shape_equal(&r->type.shape, &value->type.shape)))
+    return DP_OK;
+  char said[256], is[256];
+  return dp_text_lex_fail_at(lex, r->place, "'%s' is said to be %s but is %s", r->name,
+                             dp_type_print(&r->type, said, sizeof said), dp_type_print(&value->type, is, sizeof is));
+}
+
+static dp_status take_value_notes(const dp_text_lex *lex, dp_text_place place, const dp_text_notes *notes,
+                                  dp_value *value, const dp_graph *graph) {
+  DP_TRY(dp_text_notes_place(lex, place, notes, &value->type, &graph->model->mesh, value->placements));
+  value->micro_first = notes->micro[0];
+  value->micro_count = notes->micro[1];
+  value->space = (dp_space)notes->space;
+  value->offset = notes->offset;
+  value->bytes = notes->bytes;
+  if (!notes->logical) return DP_OK;
+  if (!graph->logical)
+    return dp_text_lex_fail_at(lex, place, "this graph has no logical graph that '%s' could be of", notes->logical);
+  value->logical = dp_graph_find_value(graph->logical, notes->logical);
+  return value->logical ? DP_OK
+                        : dp_text_lex_fail_at(lex, place, "the logical graph has no value '%s'", notes->logical);
+}
+
+dp_status dp_text_node_value_notes(dp_text_lex *lex, dp_value *value, const dp_graph *graph) {
+  dp_text_notes notes;
+  dp_text_place place = dp_text_lex_place(lex);
+  DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_VALUE, &notes));
+  return take_value_notes(lex, place, &notes, value, graph);
+}
+
+// ---- the node's own notes -------------------------------------------------------------------------------------------
+
+static dp_status find_stream(const dp_text_lex *lex, dp_text_place place, const dp_graph *graph, const char *name,
+                             int *stream) {
+  for (int i = 0; i < graph->n_streams; i++)
+    if (!strcmp(graph->streams[i], name)) {
+      *stream = i;
+      return DP_OK;
+    }
+  return dp_text_lex_fail_at(lex, place, "no stream of this graph is called '%s'", name);
+}
+
+static dp_status take_node_notes(const dp_text_lex *lex, dp_text_place place, const dp_text_notes *notes,
+                                 dp_node *node) {
+  const dp_graph *graph = node->graph;
+  node->device = (int)notes->device;
+  node->stage = (int)notes->stage;
+  node->n_constraints = notes->n_constraints;
+  node->constraints = notes->constraints;
+  if (node->n_constraints && !node->outputs[0])
+    return dp_text_lex_fail_at(lex, place, "'shard' is of the node's first result, which is left out");
+  if (node->n_constraints)
+    DP_TRY(
+        dp_text_constraints_check(lex, place, &node->outputs[0]->type.shape, node->n_constraints, node->constraints));
+  node->kernel = notes->kernel;
+  node->threads = (int)notes->threads;
+  node->scratch_offset = notes->scratch_offset;
+  node->scratch_bytes = notes->scratch_bytes;
+  node->n_waits = notes->n_waits;
+  node->waits = notes->waits;
+  node->signal = (int)notes->signal;
+  for (int i = -1; i < node->n_waits; i++) {
+    int event = i < 0 ? node->signal : node->waits[i];
+    if (event >= graph->n_events)
+      return dp_text_lex_fail_at(lex, place, "event %d is used, but this graph has %d events", event, graph->n_events);
+  }
+  if (notes->stream) DP_TRY(find_stream(lex, place, graph, notes->stream, &node->stream));
+  if (!notes->logical) return DP_OK;
+  int32_t logical = graph->logical ? dp_names_find(graph->logical->node_names, notes->logical) : -1;
+  if (logical < 0) return dp_text_lex_fail_at(lex, place, "there is no logical node '%s'", notes->logical);
+  node->logical = graph->logical->nodes[logical];
+  return DP_OK;
+}
+
+// ---- the node -------------------------------------------------------------------------------------------------------
+
+static dp_status parse_operands(dp_text_lex *lex, dp_graph *graph, int *count, dp_value **operands) {
+  int n = 0;
+  DP_TRY(dp_text_lex_take(lex, "("));
+  while (!dp_text_lex_is(lex, ")")) {
+    if (n == DP_MAX_OPERANDS) return dp_text_lex_fail(lex, "a node takes at most %d operands", DP_MAX_OPERANDS);
+    if (n) DP_TRY(dp_text_lex_take(lex, ","));
+    if (dp_text_lex_is(lex, "_")) {
+      operands[n++] = NULL;
+      DP_TRY(dp_text_lex_next(lex));
+    } else {
+      DP_TRY(dp_text_node_operand(lex, graph, &operands[n]));
+      n++;
+    }
+  }
+  *count = n;
+  return dp_text_lex_next(lex);
+}
+
+static dp_status name_node(const dp_text_lex *lex, const dp_graph *graph, dp_text_place place, const result *results,
+                           int n_results, const char **name) {
+  for (int i = 0; i < n_results && !*name; i++) *name = results[i].name;
+  if (!*name) return dp_text_lex_fail_at(lex, place, "a node without results needs a name: [name=...]");
+  if (dp_names_find(graph->node_names, *name) >= 0)
+    return dp_text_lex_fail_at(lex, place, "the name '%s' stands for another node already", *name);
+  return DP_OK;
+}
+
+static dp_status add_node(dp_text_lex *lex, dp_graph *graph, const result *results, int n_results) {
+  dp_value *operands[DP_MAX_OPERANDS];
+  const char *names[DP_MAX_OPERANDS];
+  const dp_op *op;
+  int n_operands = 0, n_attrs = 0;
+  dp_attr *attrs = NULL;
+  dp_text_notes notes;
+  dp_text_place place = dp_text_lex_place(lex);
+  DP_TRY(parse_op(lex, &op));
+  DP_TRY(parse_operands(lex, graph, &n_operands, operands));
+  bool braces;
+  DP_TRY(dp_text_lex_try(lex, "{", &braces));
+  if (braces) DP_TRY(dp_text_attr_parse(lex, op, "}", &n_attrs, &attrs));
+  DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_NODE, &notes));
+  DP_TRY(name_node(lex, graph, place, results, n_results, &notes.name));
+  if (graph->n_nodes >= DP_LIMIT_NODES)
+    return dp_text_lex_fail_at(lex, place, "a graph has at most %d nodes", DP_LIMIT_NODES);
+  for (int i = 0; i < n_results; i++) names[i] = results[i].name;
+  dp_node *node = dp_graph_add_node(graph, op, notes.name, n_operands, operands, n_results, names, n_attrs, attrs);
+  DP_TRY(dp_text_lex_context(lex, place, dp_op_infer(node)));
+  DP_TRY(take_node_notes(lex, place, &notes, node));
+  for (int i = 0; i < n_results; i++) {
+    if (!results[i].name) continue;
+    DP_TRY(check_type(lex, &results[i], node->outputs[i]));
+    DP_TRY(take_value_notes(lex, results[i].notes_place, &results[i].notes, node->outputs[i], graph));
+  }
+  return DP_OK;
+}
+
+dp_status dp_text_node_parse(dp_text_lex *lex, dp_graph *graph) {
+  result results[DP_MAX_OPERANDS] = {0};
+  int n = 0;
+  for (bool more = true; more; n++) {
+    if (n == DP_MAX_OPERANDS) return dp_text_lex_fail(lex, "a node has at most %d results", DP_MAX_OPERANDS);
+    DP_TRY(parse_result(lex, graph, results, n, &results[n]));
+    DP_TRY(dp_text_lex_try(lex, ",", &more));
+  }
+  DP_TRY(dp_text_lex_take(lex, "="));
+  return add_node(lex, graph, results, n);
+}

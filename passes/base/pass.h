@@ -1,0 +1,125 @@
+// The compiler: graph -> graph, one pass a file, the order in pipeline.c.
+//
+// A pass is a const struct in its own file. It works on the model in place: what it knows is in the model and in the
+// options, nowhere else, so any point of the pipeline can be printed, edited and read back. What it needs and gives is a
+// set of bits that the runner checks; after each pass every graph of the model verifies. Passes take time and memory linear
+// in the size of the graph, give or take a logarithm.
+#ifndef DP_PASSES_BASE_PASS_H
+#define DP_PASSES_BASE_PASS_H
+
+#include <stdio.h>
+
+#include "ir/kernel/kernel.h"
+#include "ir/plan/plan.pb-c.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- what was asked for ---------------------------------------------------------------------------------------------
+
+enum { DP_SPLIT_NONE = INT32_MIN };
+
+// --split NAME=AXIS|none
+typedef struct {
+  const char *input;
+  int axis;  // counted from the end when negative; DP_SPLIT_NONE: the input is not split
+} dp_split;
+
+// dpc compile's options; zeroed: all at their defaults.
+typedef struct {
+  const char *strategy;  // "single", "data", "zero", "tensor", "pipeline", "manual"; NULL: that of the mesh, or single
+  dp_mesh mesh;          // no axes: one axis of `devices`, named after the strategy; never names `micro`
+  int64_t devices;       // 0: as the mesh says, or 1
+  int64_t batch;         // B, of all devices together; 0: as the model says
+  const char *loss, *optimizer;  // SPECs; NULL: the model's
+  const char *mode;              // "train", "infer"; NULL: train
+  int n_freeze;
+  const char *const *freeze;  // globs
+  dp_dtype precision;         // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
+  const char *batchnorm;      // "sync", "local" (per device along the axis "data"); NULL: sync
+  int threads;                // most threads an instruction; 0: this machine's cores over the devices
+  const char *isa;            // NULL: this machine's
+  int n_splits;
+  const dp_split *splits;
+  int64_t zero_stage, memory_bytes;  // 0: not given; see fit.h
+  int64_t stage_bytes;               // what a stage may take as `cut` counts it; 0: memory_bytes
+  double *stage_counted;             // where `cut` puts what the largest stage takes as it counts; NULL: nowhere
+  int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
+  const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
+  bool why;
+  bool unscheduled;         // nodes keep the graph's order on their streams: what schedules are measured against
+  const dp_target *target;  // whose kernels; NULL: passes that need kernels cannot run
+  // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
+  const char *print_after, *stop_after;
+  FILE *print_to;  // NULL: stdout
+  FILE *notes_to;  // what the user should know of the compilation, a line each; NULL: nowhere
+} dp_options;
+
+// The split that was asked for of an input; NULL: none was.
+const dp_split *dp_options_split(const dp_options *options, const char *input);
+// --mode=infer: no loss, no optimizer, no training.
+bool dp_options_infers(const dp_options *options);
+
+// ---- passes ---------------------------------------------------------------------------------------------------------
+
+enum {
+  DP_HAS_MESH = 1 << 0,   // the options go together; model->mesh, model->loss, model->optimizer are what counts
+  DP_HAS_BATCH = 1 << 1,  // "main" is symbolic in the samples present; model->batch is known
+  DP_HAS_LOSS = 1 << 2,   // outputs of "main": "loss", "correct" if there are classes, DP_MODEL_OUTPUT + the model's
+  DP_HAS_PARTITION = 1 << 14,     // nodes of "main" have stages where the mesh has an axis of them, and no devices
+  DP_HAS_PROGRAMS = 1 << 3,       // the graphs are "train", "eval", "infer" (or the last alone), each as it is then
+  DP_HAS_GRADIENTS = 1 << 4,      // outputs DP_GRADIENT_OUTPUT + parameter of "train", for each parameter to be trained
+  DP_HAS_UPDATES = 1 << 5,        // "train" updates parameters and optimizer state; the gradients are outputs no more
+  DP_HAS_NO_CONSTANTS = 1 << 6,   // what was a constant is a stored constant
+  DP_HAS_INIT = 1 << 7,           // "init" gives first values to what has no tensor of them
+  DP_HAS_STAGES = 1 << 15,        // all nodes and variables are on their stages, where there are several
+  DP_HAS_STRATEGY = 1 << 13,      // variables are annotated as the strategy asks
+  DP_HAS_PLACEMENTS = 1 << 8,     // device form: every graph is placed and has its logical graph beside it
+  DP_HAS_MICROBATCHES = 1 << 16,  // device form: nodes and values are of one micro-batch, or of all
+  DP_HAS_ROLES = 1 << 17,         // device form: a graph for each program and stage, in order; transfers between stages
+  DP_HAS_STREAMS = 1 << 9,        // nodes stand in the order of their streams, with events
+  DP_HAS_KERNELS = 1 << 10,       // kernels, threads, bytes of scratch
+  DP_HAS_MEMORY = 1 << 11,        // every value and scratch has its place
+  DP_HAS_PLAN = 1 << 12,          // compile->plan
+};
+
+#define DP_GRADIENT_OUTPUT "dp.gradient/"
+#define DP_MOMENTUM_STATE "dp.momentum/"   // + parameter; sgd's buffer
+#define DP_MEAN_STATE "dp.exp_avg/"        // + parameter; adam's mean of gradients
+#define DP_SQUARE_STATE "dp.exp_avg_sq/"   // + parameter; adam's mean of their squares
+#define DP_CONSTANT_PREFIX "dp.constant/"  // + hash
+#define DP_LOSS_OUTPUT "loss"              // mean over the labels present
+#define DP_CORRECT_OUTPUT "correct"        // int64: labels that the scores got right
+#define DP_MODEL_OUTPUT "dp.output/"       // + output of the model; from the loss to the programs
+
+typedef struct {
+  dp_model *model;
+  const dp_options *options;
+  uint32_t has;    // DP_HAS_*
+  bool unchanged;  // set by a pass that found nothing to do: the graphs need not be verified again
+  Dp__Plan *plan;
+} dp_compile;
+
+typedef struct {
+  const char *name;
+  const char *what;  // one line
+  uint32_t needs, gives;
+  dp_status (*run)(dp_compile *compile);
+} dp_pass;
+
+// The list, in order; ends with NULL.
+const dp_pass *const *dp_pipeline_passes(void);
+const dp_pass *dp_pipeline_find(const char *name);  // NULL when there is none
+// Runs one pass: checks what it needs, runs it, verifies all graphs.
+dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) DP_MUST_USE;
+// Runs them all. The plan lives in the model's arena; NULL when stop_after ended it early. Failures have the exit codes of
+// the design: EX_USAGE, EX_CONFIG, EX_DATAERR, EX_UNAVAILABLE.
+dp_status dp_pipeline_run(dp_model *model, const dp_options *options, Dp__Plan **plan) DP_MUST_USE;
+// A line to options->notes_to.
+void dp_pipeline_note(const dp_compile *compile, const char *format, ...) DP_PRINTF(2, 3);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,56 @@
+// See cost_model.h.
+#include "passes/cost/cost_model.h"
+
+#include <string.h>
+
+#include "passes/cost/largest_shard.h"
+
+// A core of today computes some 20 GFLOP/s and reads 10 GB/s. The link is a slow one, as of a 4 Gbit/s network: a collective
+// that takes longer than was thought holds up computation, and one that is quicker does not.
+const dp_cost_figures dp_cost_model = {
+    .start_ns = 1e3, .flops_per_ns = 20, .bytes_per_ns = 10, .latency_ns = 20e3, .link_bytes_per_ns = 0.5};
+
+// Communication by its name: what it is between, if not the devices of an axis.
+static const struct {
+  const char *op;
+  int stream;
+} streams[] = {{"Scatter", DP_STREAM_COPY},  {"Broadcast", DP_STREAM_COPY},    {"Gather", DP_STREAM_COPY},
+               {"Send", DP_STREAM_SEND},     {"Recv", DP_STREAM_RECV},            // the devices of two stages
+               {"Slice", DP_STREAM_COMPUTE}, {"Accumulate", DP_STREAM_COMPUTE}};  // nobody is talked to
+
+int dp_cost_model_stream(const dp_node *node) {
+  if (!dp_op_is(node->op, DP_OP_COMMUNICATION)) return DP_STREAM_COMPUTE;
+  for (size_t i = 0; i < DP_COUNT(streams); i++)
+    if (!strcmp(streams[i].op, node->op->name)) return streams[i].stream;
+  return DP_STREAM_COMM;
+}
+
+double dp_cost_model_bytes(const dp_model *model, const dp_value *v) {
+  return (double)dp_largest_shard_bytes(model, v);
+}
+
+double dp_cost_model_ns(const dp_graph *graph, const dp_node *node) {
+  const dp_model *model = graph->model;
+  double largest = 0, share = 0, of_operands = 0;  // share: of the largest tensor's whole that a device has
+  for (int k = 0; k < node->n_inputs + node->n_outputs; k++) {
+    const dp_value *v = k < node->n_inputs ? node->inputs[k] : node->outputs[k - node->n_inputs];
+    double bytes = v ? dp_cost_model_bytes(model, v) : 0;
+    if (k < node->n_inputs) of_operands += bytes;
+    if (bytes <= largest) continue;
+    double whole = (double)dp_shape_count(&v->type.shape, model->batch) * (double)dp_type_bytes(v->type.dtype);
+    largest = bytes;
+    share = whole > 0 ? bytes / whole : 0;
+  }
+  switch (dp_cost_model_stream(node)) {
+    case DP_STREAM_COMM:
+    case DP_STREAM_SEND:
+    case DP_STREAM_RECV:
+      return dp_cost_model_latency_ns(node->n_inputs > 1 ? of_operands : largest);
+    case DP_STREAM_COPY:
+      return dp_cost_model.start_ns + largest / dp_cost_model.bytes_per_ns;
+    default:;
+  }
+  dp_cost cost = dp_op_cost(node, model->batch);
+  return dp_cost_model.start_ns +
+         share * (cost.flops / dp_cost_model.flops_per_ns + cost.bytes / dp_cost_model.bytes_per_ns);
+}

@@ -1,0 +1,314 @@
+// emit: writes the plan: the model's programs in device form as messages of ir/plan/plan.proto. Decides nothing.
+//
+// A plan has one role for all devices or, of a pipeline, one a stage; each has the same programs in the same order, of which a
+// stage's graph may be empty. Values without a space stand for what is on its way between stages: they are left out.
+#include <string.h>
+
+#include "ir/file/proto.h"
+#include "passes/list.h"
+#include "passes/memory/storage.h"
+#include "passes/spec/spec.h"
+
+enum { ARENA_ALIGNMENT = 64 };
+
+typedef struct {
+  dp_compile *compile;
+  dp_model *model;
+  dp_arena *arena;
+  const dp_graph *graph;  // at work on it
+  uint32_t *tensor_of;    // (its values) index plus 1; 0: left out
+} emitting;
+
+// A message, initialised.
+#define NEW(arena, variable, TYPE, INIT)                \
+  TYPE *variable = dp_alloc((arena), sizeof *variable); \
+  *variable = (TYPE)INIT
+
+static char *text(const char *s) { return (char *)(uintptr_t)(s ? s : ""); }  // protobuf-c's fields are not const
+
+// ---- tensors and instructions ---------------------------------------------------------------------------------------
+
+static Dp__DeviceTensor *emit_tensor(const emitting *e, const dp_value *value) {
+  NEW(e->arena, t, Dp__DeviceTensor, DP__DEVICE_TENSOR__INIT);
+  t->value = (uint32_t)value->logical->id;
+  t->n_placements = (size_t)e->model->mesh.n_axes;
+  t->placements = dp_proto_from_placements(e->arena, value->placements, e->model->mesh.n_axes);
+  t->stage = (uint32_t)dp_max_i64(0, e->graph->stage);
+  if (value->micro_count) {
+    NEW(e->arena, set, Dp__MicroSet, DP__MICRO_SET__INIT);
+    set->first = (uint32_t)value->micro_first;
+    set->count = (uint32_t)value->micro_count;
+    set->of = (uint32_t)dp_mesh_microbatches(&e->model->mesh);
+    t->micro = set;
+  }
+  t->layout = DP__LAYOUT__PLAIN;
+  t->dtype = (int32_t)value->type.dtype;
+  t->space = (Dp__Space)value->space;
+  t->offset = value->offset;
+  t->bytes = value->bytes;
+  return t;
+}
+
+static uint32_t *emit_operands(const emitting *e, int count, dp_value *const *values) {
+  uint32_t *indices = dp_alloc_n(e->arena, (size_t)count, sizeof *indices);
+  for (int i = 0; i < count; i++) indices[i] = values[i] ? e->tensor_of[values[i]->id] : 0;
+  return indices;
+}
+
+// The axis that a communication is over, none between host and devices, and the other side of a transfer between stages.
+static void emit_communication(const emitting *e, const dp_node *node, Dp__Instruction *instruction) {
+  NEW(e->arena, c, Dp__Communication, DP__COMMUNICATION__INIT);
+  const char *name = dp_node_string(node, "axis", NULL);
+  const int axis = name ? dp_mesh_find(&e->model->mesh, name) : -1;
+  const dp_attr *peer = dp_node_attr(node, "peer");
+  instruction->communication = c;
+  if (axis < 0) return;
+  c->axes = dp_alloc(e->arena, sizeof *c->axes);
+  c->axes[c->n_axes++] = (uint32_t)axis;
+  const dp_placement from = node->inputs[0]->placements[axis];
+  if (from.kind == DP_PARTIAL) c->reduction = (int32_t)from.reduction;
+  if (!peer) return;
+  int64_t size = e->model->mesh.axes[axis].size;
+  NEW(e->arena, other, Dp__PeerExpression, DP__PEER_EXPRESSION__INIT);
+  other->axis = (uint32_t)axis;
+  other->scale = 1;
+  other->offset = (peer->i - e->graph->stage + size) % size;
+  c->channel = (uint32_t)dp_node_int(node, "channel", 0);
+  DP_PUSH(e->arena, c->peer, c->n_peer, other);
+}
+
+static Dp__Instruction *emit_instruction(const emitting *e, const dp_node *node) {
+  NEW(e->arena, in, Dp__Instruction, DP__INSTRUCTION__INIT);
+  in->kernel = text(node->kernel);
+  in->op = text(node->op->name);
+  in->domain = text(node->op->domain);
+  dp_proto_from_attrs(e->arena, node->n_attrs, node->attrs, &in->n_attributes, &in->attributes);
+  if (node->logical) {
+    in->n_nodes = 1;
+    in->nodes = dp_alloc(e->arena, sizeof *in->nodes);
+    in->nodes[0] = (uint32_t)node->logical->id;
+  } else {
+    emit_communication(e, node, in);
+  }
+  in->n_inputs = (size_t)node->n_inputs;
+  in->inputs = emit_operands(e, node->n_inputs, node->inputs);
+  in->n_outputs = (size_t)node->n_outputs;
+  in->outputs = emit_operands(e, node->n_outputs, node->outputs);
+  in->n_waits = (size_t)node->n_waits;
+  in->waits = dp_alloc_n(e->arena, in->n_waits, sizeof *in->waits);
+  for (int i = 0; i < node->n_waits; i++) in->waits[i] = (uint32_t)node->waits[i];
+  in->signal = (uint32_t)(node->signal + 1);
+  in->threads = (uint32_t)node->threads;
+  if (node->scratch_bytes) {
+    NEW(e->arena, scratch, Dp__Scratch, DP__SCRATCH__INIT);
+    scratch->offset = node->scratch_offset;
+    scratch->bytes = node->scratch_bytes;
+    in->scratch = scratch;
+  }
+  return in;
+}
+
+// ---- programs -------------------------------------------------------------------------------------------------------
+
+static void emit_streams(const emitting *e, Dp__Program *program) {
+  const dp_graph *graph = e->graph;
+  program->n_streams = (size_t)graph->n_streams;
+  program->streams = dp_alloc_n(e->arena, program->n_streams, sizeof *program->streams);
+  for (int s = 0; s < graph->n_streams; s++) {
+    NEW(e->arena, stream, Dp__Stream, DP__STREAM__INIT);
+    stream->name = text(graph->streams[s]);
+    program->streams[s] = stream;
+  }
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    Dp__Stream *stream = program->streams[graph->nodes[i]->stream];
+    DP_PUSH(e->arena, stream->instructions, stream->n_instructions, emit_instruction(e, graph->nodes[i]));
+  }
+}
+
+static void emit_binding(const emitting *e, const char *name, const dp_value *value, size_t *count,
+                         Dp__Binding ***bindings) {
+  NEW(e->arena, b, Dp__Binding, DP__BINDING__INIT);
+  b->name = text(name);
+  b->tensor = e->tensor_of[value->id] - 1;
+  DP_PUSH(e->arena, *bindings, *count, b);
+}
+
+static void emit_update(const emitting *e, int32_t variable, const dp_value *value, size_t *count,
+                        Dp__Update ***updates) {
+  NEW(e->arena, u, Dp__Update, DP__UPDATE__INIT);
+  u->variable = (uint32_t)variable;
+  u->value = e->tensor_of[value->id] - 1;
+  DP_PUSH(e->arena, *updates, *count, u);
+}
+
+static Dp__Program *emit_program(emitting *e, const dp_graph *graph, uint32_t index) {
+  NEW(e->arena, p, Dp__Program, DP__PROGRAM__INIT);
+  p->name = text(graph->logical->name);
+  p->graph = index;
+  e->graph = graph;
+  e->tensor_of = dp_alloc_n(e->arena, (size_t)graph->n_values, sizeof *e->tensor_of);
+  for (int32_t i = 0; i < graph->n_values; i++) {
+    const dp_value *v = graph->values[i];
+    if (!v->space) continue;
+    DP_PUSH(e->arena, p->tensors, p->n_tensors, emit_tensor(e, v));
+    e->tensor_of[i] = (uint32_t)p->n_tensors;
+    if (v->space == DP_SPACE_HOST_INPUT) emit_binding(e, v->name, v, &p->n_inputs, &p->inputs);
+    if (v->kind == DP_VALUE_VARIABLE) emit_update(e, v->variable, v, &p->n_entry, &p->entry);
+  }
+  emit_streams(e, p);
+  p->events = (uint32_t)graph->n_events;
+  for (int i = 0; i < graph->n_outputs; i++)
+    emit_binding(e, graph->outputs[i].name, graph->outputs[i].value, &p->n_outputs, &p->outputs);
+  for (int i = 0; i < graph->n_updates; i++) {
+    emit_update(e, graph->updates[i].variable, graph->updates[i].value, &p->n_exit, &p->exit);
+    p->tensors[e->tensor_of[graph->updates[i].value->id] - 1]->version = 1;
+  }
+  return p;
+}
+
+// ---- role -----------------------------------------------------------------------------------------------------------
+
+static void raise(uint64_t tops[DP_SPACE_HOST_OUTPUT + 1], dp_space space, uint64_t offset, uint64_t bytes) {
+  uint64_t top = dp_align_up(offset + bytes, ARENA_ALIGNMENT);
+  if (tops[space] < top) tops[space] = top;
+}
+
+static bool is_of(const dp_graph *graph, int stage) { return graph->stage < 0 || graph->stage == stage; }
+
+static bool has_storage(const dp_variable *p, int stage) {
+  bool has = !p->n_stages;
+  for (int i = 0; i < p->n_stages; i++) has |= p->stages[i] == stage;
+  return has;
+}
+
+// Host memory is one for all roles.
+static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
+  uint64_t tops[DP_SPACE_HOST_OUTPUT + 1] = {0};
+  const dp_model *model = e->model;
+  for (int32_t i = 0; i < model->n_variables; i++)
+    if (has_storage(&model->variables[i], stage))
+      raise(tops, DP_SPACE_PERSISTENT, model->variables[i].offset, model->variables[i].bytes);
+  for (int g = 0; g < model->n_graphs; g++) {
+    const dp_graph *graph = model->graphs[g];
+    const bool own = is_of(graph, stage);
+    for (int32_t i = 0; i < graph->n_values; i++)
+      if (own || graph->values[i]->space > DP_SPACE_TRANSIENT)
+        raise(tops, graph->values[i]->space, graph->values[i]->offset, graph->values[i]->bytes);
+    for (int32_t i = 0; i < graph->n_nodes && own; i++)
+      if (graph->nodes[i]->scratch_bytes)
+        raise(tops, DP_SPACE_TRANSIENT, graph->nodes[i]->scratch_offset, graph->nodes[i]->scratch_bytes);
+  }
+  for (int s = DP_SPACE_PERSISTENT; s <= DP_SPACE_HOST_OUTPUT; s++) {
+    NEW(e->arena, arena, Dp__Arena, DP__ARENA__INIT);
+    arena->space = (Dp__Space)s;
+    arena->bytes = tops[s];
+    arena->copies = s == DP_SPACE_HOST_INPUT ? 2 : 1;
+    arena->alignment = ARENA_ALIGNMENT;
+    DP_PUSH(e->arena, role->arenas, role->n_arenas, arena);
+  }
+}
+
+// Whether the model's graph g is the first of its program: what stages do of one program stands together.
+static bool begins_program(const dp_model *model, int g) {
+  return !g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1]);
+}
+
+static Dp__Role *emit_role(emitting *e, int stage, bool staged) {
+  NEW(e->arena, role, Dp__Role, DP__ROLE__INIT);
+  role->name = staged ? dp_printf(e->arena, "stage%d", stage) : text("all");
+  for (int a = 0; a < e->model->mesh.n_axes; a++) {
+    bool pipe = staged && dp_mesh_is_staged(&e->model->mesh.axes[a]);
+    NEW(e->arena, range, Dp__AxisRange, DP__AXIS_RANGE__INIT);
+    range->first = pipe ? stage : 0;
+    range->count = pipe ? 1 : e->model->mesh.axes[a].size;
+    DP_PUSH(e->arena, role->devices, role->n_devices, range);
+  }
+  emit_arenas(e, stage, role);
+  uint32_t program = 0;
+  for (int g = 0; g < e->model->n_graphs; g++) {
+    program += g && begins_program(e->model, g);
+    if (is_of(e->model->graphs[g], stage))
+      DP_PUSH(e->arena, role->programs, role->n_programs, emit_program(e, e->model->graphs[g], program));
+  }
+  return role;
+}
+
+// ---- plan -----------------------------------------------------------------------------------------------------------
+
+static Dp__Target *emit_target(const emitting *e) {
+  NEW(e->arena, target, Dp__Target, DP__TARGET__INIT);
+  const dp_target *t = e->compile->options->target;
+  target->backend = text(t->name);
+  bool special = false;
+  uint32_t threads = 1;
+  for (int g = 0; g < e->model->n_graphs; g++)
+    for (int32_t i = 0; i < e->model->graphs[g]->n_nodes; i++) {
+      const dp_node *node = e->model->graphs[g]->nodes[i];
+      if (!node->kernel) continue;
+      special |= dp_kernel_find(t, node->kernel)->priority > 0;
+      if ((uint32_t)node->threads > threads) threads = (uint32_t)node->threads;
+    }
+  const char *isa = e->compile->options->isa ? e->compile->options->isa : t->isa ? t->isa() : NULL;
+  target->isa = text(special ? isa : NULL);
+  target->threads = threads;
+  return target;
+}
+
+static dp_status emit_schedule(const emitting *e, Dp__Plan *plan) {
+  NEW(e->arena, schedule, Dp__Schedule, DP__SCHEDULE__INIT);
+  schedule->kind = text("");
+  plan->schedule = schedule;
+  if (!e->model->optimizer) return DP_OK;
+  dp_optimizer_spec spec;
+  DP_TRY(dp_spec_optimizer(e->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, e->model->optimizer, &spec));
+  schedule->kind = text(spec.schedule.kind);
+  schedule->lr = spec.lr;
+  schedule->warmup = spec.schedule.warmup;
+  schedule->total = spec.schedule.total;
+  schedule->min_lr = spec.schedule.min_lr;
+  schedule->step_size = spec.schedule.step_size;
+  schedule->gamma = spec.schedule.gamma;
+  return DP_OK;
+}
+
+static dp_status run(dp_compile *compile) {
+  dp_model *model = compile->model;
+  emitting e = {compile, model, model->arena, NULL, NULL};
+  NEW(e.arena, plan, Dp__Plan, DP__PLAN__INIT);
+  plan->producer = text("dpc");
+  plan->name = text(model->name);
+  plan->symbol = text(model->symbol);
+  plan->batch = model->batch;
+  plan->opset = model->opset;
+  plan->n_mesh = (size_t)model->mesh.n_axes;
+  plan->mesh = dp_proto_from_mesh(e.arena, &model->mesh);
+  plan->loss = text(model->loss);
+  plan->optimizer = text(model->optimizer);
+  plan->strategy = text(dp_options_mesh_strategy(compile->options));
+  plan->precision = compile->options->precision == DP_FLOAT64 ? DP_FLOAT64 : 0;
+  plan->target = emit_target(&e);
+  DP_TRY(emit_schedule(&e, plan));
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    Dp__Variable *p = dp_proto_from_variable(e.arena, &model->variables[i], model->mesh.n_axes);
+    DP_PUSH(e.arena, plan->variables, plan->n_variables, p);
+  }
+  for (int g = 0; g < model->n_graphs; g++) {
+    if (begins_program(model, g))
+      DP_PUSH(e.arena, plan->graphs, plan->n_graphs, dp_proto_from_graph(e.arena, model->graphs[g]->logical));
+    for (int o = 0; o < model->graphs[g]->n_outputs; o++)
+      plan->classes |= !strcmp(model->graphs[g]->outputs[o].name, DP_CORRECT_OUTPUT);
+  }
+  bool staged = model->n_graphs && model->graphs[0]->stage >= 0;
+  for (int stage = 0; stage < (staged ? dp_mesh_stages(&model->mesh) : 1); stage++)
+    DP_PUSH(e.arena, plan->roles, plan->n_roles, emit_role(&e, stage, staged));
+  compile->plan = plan;
+  return DP_OK;
+}
+
+const dp_pass dp_pass_emit = {
+    .name = "emit",
+    .what = "the plan is written",
+    .needs = DP_HAS_MEMORY,
+    .gives = DP_HAS_PLAN,
+    .run = run,
+};

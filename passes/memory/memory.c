@@ -1,0 +1,247 @@
+// memory: gives every value and every node's scratch its bytes.
+//
+// Variables have storage for good (storage.c); an update is written into its storage. Host memory is laid out by
+// program, each beginning at 0, as one runs at a time. Transients of a device share one arena: two may have the same bytes only
+// when all uses of the one happen before the other is written, by streams and events that are there anyway; no event is
+// added for the sake of memory. Of a pipeline each stage has an arena of its own, by what happens before what on that stage
+// alone. A result takes its operand's bytes when the operator works element by element, the kernel allows it and the operand
+// dies there, and likewise a sum that is made whole, and what micro-batches are added to. Sums that are made whole at once
+// lie side by side: the bucket is one value from the first write to any of them. pack.c finds the offsets.
+#include <limits.h>
+#include <string.h>
+
+#include "passes/list.h"
+#include "passes/memory/order.h"
+#include "passes/memory/pack.h"
+#include "passes/memory/storage.h"
+
+// A value, with those that took its place one after the other, or a node's scratch, or a bucket of values.
+typedef struct {
+  uint64_t bytes;
+  const dp_node *first;      // writes it first
+  int end[DP_PACK_STREAMS];  // so many nodes of each stream are done when all uses are
+  dp_node *scratch_of;
+  int32_t bucket;  // the block of which it is a member, from `offset` on; -1: none
+  uint64_t offset;
+  int32_t packed;  // of the packed blocks, unless it is a member
+} block;
+
+typedef struct {
+  const dp_target *target;
+  dp_graph *graph;
+  dp_arena *scratch;
+  dp_order order;
+  int32_t n_blocks;
+  block *blocks;
+  int32_t *block_of;             // (values) -1: has a place already
+  int (*ends)[DP_PACK_STREAMS];  // (values) as in block, by reads
+  dp_node **joined_by;           // (values) the node that makes it whole together with others; NULL: none
+  int32_t *bucket_of;            // (nodes) the block of what it makes whole; -1: none yet
+} work;
+
+// ---- lifetimes ------------------------------------------------------------------------------------------------------
+
+static void use(const work *w, int end[DP_PACK_STREAMS], const dp_node *node) {
+  int done = w->order.place[node->id] + 1;
+  if (end[node->stream] < done) end[node->stream] = done;
+}
+
+static int32_t add_block(work *w, uint64_t bytes, const dp_node *first) {
+  block b = {.bytes = dp_memory_padded(bytes), .first = first, .bucket = -1};
+  use(w, b.end, first);
+  DP_PUSH(w->scratch, w->blocks, w->n_blocks, b);
+  return w->n_blocks - 1;
+}
+
+// Whether everything that uses a block is done before `node` begins, but for `node` itself.
+static bool dies_at(const work *w, const block *b, const dp_node *node) {
+  for (int s = 0; s < w->order.n_streams; s++) {
+    bool itself = s == node->stream && b->end[s] == w->order.place[node->id] + 1;
+    if (!itself && !dp_order_done(&w->order, node, s, b->end[s])) return false;
+  }
+  return true;
+}
+
+// Whether the operator and its kernel can put result k where operand k is.
+static bool works_in_place(const work *w, const dp_node *node, int k) {
+  const dp_value *x = node->inputs[k], *y = node->outputs[k];
+  if (!node->kernel) {
+    bool made_whole = false, more = node->n_inputs > node->n_outputs;
+    // More is put to what operand 0 has of some micro-batches, unless that is one of them by itself, laid out as such.
+    if (more) return !k && (x->placements[0].kind == DP_PARTIAL || x->micro_count > 1);
+    for (int a = 0; a < w->graph->model->mesh.n_axes; a++) {
+      if (dp_placement_equal(x->placements[a], y->placements[a])) continue;
+      if (x->placements[a].kind != DP_PARTIAL || y->placements[a].kind != DP_REPLICATE) return false;
+      made_whole = true;
+    }
+    return made_whole;
+  }
+  if (k || !dp_op_is(node->op, DP_OP_ELEMENTWISE)) return false;
+  const dp_kernel *kernel = dp_kernel_find(w->target, node->kernel);
+  return kernel && kernel->in_place;
+}
+
+// Whether result k takes its operand's bytes because the operator updates in place: a part of what has its storage elsewhere.
+static bool updates_part(const dp_node *node, int k) {
+  return dp_op_is(node->op, DP_OP_UPDATE) && k < node->n_inputs && node->inputs[k]->space == DP_SPACE_TRANSIENT;
+}
+
+static bool takes_over(const work *w, const dp_node *node, int k) {
+  const dp_value *x = k < node->n_inputs ? node->inputs[k] : NULL, *y = node->outputs[k];
+  if (!x || w->block_of[x->id] < 0 || x->type.dtype != y->type.dtype || x->bytes != y->bytes) return false;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (i != k && node->inputs[i] == x) return false;
+  if (node->kernel && w->joined_by[y->id]) return false;  // its place is in its bucket
+  return works_in_place(w, node, k) && dies_at(w, &w->blocks[w->block_of[x->id]], node);
+}
+
+// Room for value y in the bucket of those that are made whole with it; one more block when there is none. Who writes a
+// bucket must do so on one stream, so that the first of them comes first.
+static int32_t add_member(work *w, const dp_value *y, const dp_node *first) {
+  const dp_node *by = w->joined_by[y->id];
+  int32_t own = add_block(w, y->bytes, first), *bucket = by ? &w->bucket_of[by->id] : NULL;
+  if (!by) return own;
+  if (*bucket < 0) {
+    *bucket = add_block(w, 0, first);
+    w->blocks[*bucket].bytes = 0;
+  }
+  block *all = &w->blocks[*bucket], *one = &w->blocks[own];
+  if (all->first->stream != first->stream) return own;
+  one->bucket = *bucket;
+  one->offset = all->bytes;
+  all->bytes += one->bytes;
+  return own;
+}
+
+static void look_at_operands(work *w) {
+  const dp_graph *graph = w->graph;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    dp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (!node->inputs[k]) continue;
+      use(w, w->ends[node->inputs[k]->id], node);
+      if (!node->kernel && node->n_outputs > 1) w->joined_by[node->inputs[k]->id] = node;
+    }
+  }
+  // What is put together of micro-batches in the first one's place has that place in the bucket.
+  for (int32_t i = graph->n_nodes; i-- > 0;) {
+    const dp_node *node = graph->nodes[i];
+    if (node->kernel || node->n_inputs <= node->n_outputs || !works_in_place(w, node, 0)) continue;
+    w->joined_by[node->inputs[0]->id] = w->joined_by[node->outputs[0]->id];
+  }
+}
+
+static void add_result(work *w, dp_node *node, int k) {
+  const dp_value *y = node->outputs[k];
+  bool in_place = updates_part(node, k) || takes_over(w, node, k);
+  int32_t b = in_place ? w->block_of[node->inputs[k]->id] : add_member(w, y, node);
+  int *end = w->blocks[b].end;
+  w->block_of[y->id] = b;
+  use(w, end, node);
+  for (int s = 0; s < w->order.n_streams; s++)
+    if (w->ends[y->id][s] > end[s]) end[s] = w->ends[y->id][s];
+}
+
+static void make_blocks(work *w) {
+  const dp_graph *graph = w->graph;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    dp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->n_outputs; k++)
+      if (node->outputs[k] && node->outputs[k]->space == DP_SPACE_TRANSIENT) add_result(w, node, k);
+    if (!node->scratch_bytes) continue;
+    int32_t b = add_block(w, node->scratch_bytes, node);
+    w->blocks[b].scratch_of = node;
+  }
+  for (int32_t b = 0; b < w->n_blocks; b++)
+    for (int s = 0; s < w->order.n_streams && w->blocks[b].bucket >= 0; s++) {
+      int *end = w->blocks[w->blocks[b].bucket].end;
+      if (w->blocks[b].end[s] > end[s]) end[s] = w->blocks[b].end[s];
+    }
+}
+
+// ---- packing --------------------------------------------------------------------------------------------------------
+
+// The first node of a stream that comes after all uses of a block; past all when there is none. nodes: of the stream.
+static int32_t free_from(const work *w, const block *b, int count, dp_node *const *nodes) {
+  int low = 0, high = count;
+  while (low < high) {
+    int middle = (low + high) / 2;
+    bool after = true;
+    for (int s = 0; s < w->order.n_streams; s++) after &= dp_order_done(&w->order, nodes[middle], s, b->end[s]);
+    if (after)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low < count ? nodes[low]->id : INT32_MAX;
+}
+
+static dp_pack_block *lifetimes(work *w, int32_t *count) {
+  const dp_graph *graph = w->graph;
+  dp_pack_block *packed = dp_alloc_n(w->scratch, (size_t)w->n_blocks + 1, sizeof *packed);
+  *count = 0;
+  for (int32_t i = 0; i < w->n_blocks; i++) {
+    block *b = &w->blocks[i];
+    if (b->bucket >= 0) continue;
+    b->packed = (*count)++;
+    packed[b->packed] = (dp_pack_block){.bytes = b->bytes, .start = b->first->id, .stream = b->first->stream};
+  }
+  for (int s = 0; s < DP_PACK_STREAMS; s++) {
+    dp_node **nodes = dp_alloc_n(w->scratch, (size_t)graph->n_nodes + 1, sizeof *nodes);
+    int n = 0;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+      if (graph->nodes[i]->stream == s) nodes[n++] = graph->nodes[i];
+    for (int32_t i = 0; i < w->n_blocks; i++)
+      if (w->blocks[i].bucket < 0) packed[w->blocks[i].packed].free[s] = free_from(w, &w->blocks[i], n, nodes);
+  }
+  return packed;
+}
+
+static uint64_t offset_of(const work *w, const dp_pack_block *packed, const block *b) {
+  const block *outer = b->bucket < 0 ? b : &w->blocks[b->bucket];
+  return packed[outer->packed].offset + b->offset;
+}
+
+static dp_status place_transients(const dp_target *target, dp_graph *graph) {
+  if (graph->n_streams > DP_PACK_STREAMS)
+    return dp_fail(EX_SOFTWARE, "program '%s' has %d streams, at most %d are laid out", graph->name, graph->n_streams,
+                   DP_PACK_STREAMS);
+  dp_arena *scratch = dp_arena_create(0);
+  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+  work w = {.target = target, .graph = graph, .scratch = scratch, .order = dp_order_make(scratch, graph)};
+  size_t n = (size_t)graph->n_values + 1;
+  w.ends = dp_alloc_n(scratch, n, sizeof *w.ends);
+  w.block_of = dp_alloc_n(scratch, n, sizeof *w.block_of);
+  memset(w.block_of, 0xff, n * sizeof *w.block_of);
+  w.joined_by = dp_alloc_n(scratch, n, sizeof *w.joined_by);
+  w.bucket_of = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *w.bucket_of);
+  memset(w.bucket_of, 0xff, ((size_t)graph->n_nodes + 1) * sizeof *w.bucket_of);
+  look_at_operands(&w);
+  make_blocks(&w);
+  int32_t count;
+  dp_pack_block *packed = lifetimes(&w, &count);
+  dp_pack(scratch, count, packed);
+  for (int32_t i = 0; i < graph->n_values; i++)
+    if (w.block_of[i] >= 0) graph->values[i]->offset = offset_of(&w, packed, &w.blocks[w.block_of[i]]);
+  for (int32_t b = 0; b < w.n_blocks; b++)
+    if (w.blocks[b].scratch_of) w.blocks[b].scratch_of->scratch_offset = offset_of(&w, packed, &w.blocks[b]);
+  dp_arena_destroy(scratch);
+  return DP_OK;
+}
+
+// ---- the pass -------------------------------------------------------------------------------------------------------
+
+static dp_status run(dp_compile *compile) {
+  dp_model *model = compile->model;
+  dp_memory_place_storages(model);
+  for (int i = 0; i < model->n_graphs; i++) DP_TRY(place_transients(compile->options->target, model->graphs[i]));
+  return DP_OK;
+}
+
+const dp_pass dp_pass_memory = {
+    .name = "memory",
+    .what = "every value and scratch gets its bytes",
+    .needs = DP_HAS_KERNELS,
+    .gives = DP_HAS_MEMORY,
+    .run = run,
+};

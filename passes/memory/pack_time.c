@@ -1,0 +1,221 @@
+// Packing very many blocks. See pack.h.
+//
+// Blocks are placed in order of time, those that live long from the bottom of the arena, as a stack almost, and the others
+// from its top, in the smallest arena where they fit. A block's bytes are free again when all streams are past its uses.
+// Where that is much too late, as streams of transfers are past them a task later only, the blocks of each stream get an arena
+// of their own, or each stream has a view of its own of what is free, which takes more time.
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/memory/pack.h"
+
+enum { MAX_STEPS = 1 << 30 };  // of streams' own views
+
+static const int32_t lives[] = {8, 64, 512};  // what is long, one after the other
+
+// ---- one view for all streams -----------------------------------------------------------------------------------------
+
+typedef struct {
+  uint64_t offset, bytes;
+} hole;
+
+typedef struct {
+  int32_t count;
+  hole *holes;  // by offset, none touches the next
+} holes;
+
+static void remove_hole(holes *h, int32_t i) {
+  memmove(&h->holes[i], &h->holes[i + 1], (size_t)(--h->count - i) * sizeof *h->holes);
+}
+
+static void give_back(holes *h, uint64_t offset, uint64_t bytes) {
+  int32_t low = 0, high = h->count;
+  while (low < high) {
+    int32_t middle = (low + high) / 2;
+    if (h->holes[middle].offset < offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low < h->count && offset + bytes == h->holes[low].offset) {
+    bytes += h->holes[low].bytes;
+    remove_hole(h, low);
+  }
+  if (low > 0 && h->holes[low - 1].offset + h->holes[low - 1].bytes == offset) {
+    h->holes[low - 1].bytes += bytes;
+    return;
+  }
+  memmove(&h->holes[low + 1], &h->holes[low], (size_t)(h->count++ - low) * sizeof *h->holes);
+  h->holes[low] = (hole){offset, bytes};
+}
+
+// The lowest or the highest place where it fits; false when there is none.
+static bool take(holes *h, uint64_t bytes, bool high, uint64_t *offset) {
+  int32_t i = high ? h->count - 1 : 0, step = high ? -1 : 1;
+  while (i >= 0 && i < h->count && h->holes[i].bytes < bytes) i += step;
+  if (i < 0 || i == h->count) return false;
+  hole *it = &h->holes[i];
+  *offset = high ? it->offset + it->bytes - bytes : it->offset;
+  it->bytes -= bytes;
+  if (!high) it->offset += bytes;
+  if (!it->bytes) remove_hole(h, i);
+  return true;
+}
+
+// starts, ends: the blocks by their first and by their last moment. What lives longer than `life` goes to the bottom of an
+// arena of so many bytes, the rest to its top.
+static bool fits(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends, holes *h, uint64_t bytes,
+                 int32_t life) {
+  h->count = 1;
+  h->holes[0] = (hole){0, bytes};
+  for (int32_t i = 0, done = 0; i < count; i++) {
+    for (; done < count && dp_pack_end(ends[done]) <= starts[i]->start; done++)
+      give_back(h, ends[done]->offset, ends[done]->bytes);
+    bool high = dp_pack_end(starts[i]) - starts[i]->start <= life;
+    if (!take(h, starts[i]->bytes, high, &starts[i]->offset)) return false;
+  }
+  return true;
+}
+
+static int by_start(const void *a, const void *b) {
+  const dp_pack_block *x = *(dp_pack_block *const *)a, *y = *(dp_pack_block *const *)b;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  return (x > y) - (x < y);
+}
+
+static int by_end(const void *a, const void *b) {
+  const dp_pack_block *x = *(dp_pack_block *const *)a, *y = *(dp_pack_block *const *)b;
+  if (dp_pack_end(x) != dp_pack_end(y)) return dp_pack_end(x) < dp_pack_end(y) ? -1 : 1;
+  return (x > y) - (x < y);
+}
+
+static uint64_t pack_by_ends(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends, holes *h,
+                             uint64_t bound) {
+  uint64_t room = 0;  // beyond the bound; when it is all bytes of all blocks they fit
+  for (;; room = room ? 2 * room : dp_align_up(bound / 256 + 1, DP_PACK_ALIGNMENT))
+    for (size_t k = 0; k < DP_COUNT(lives); k++)
+      if (fits(count, starts, ends, h, bound + room, lives[k])) return bound + room;
+}
+
+// ---- a view for each stream -------------------------------------------------------------------------------------------
+
+// What a stream must keep off, by offset; some of it has been free since a while.
+typedef struct {
+  int32_t count, when_cleared;
+  dp_pack_block **blocks;
+} view;
+
+static void clear_view(view *v, int stream, int32_t now) {
+  int32_t n = 0;
+  for (int32_t i = 0; i < v->count; i++)
+    if (v->blocks[i]->free[stream] > now) v->blocks[n++] = v->blocks[i];
+  v->count = v->when_cleared = n;
+}
+
+// The lowest or the highest place where it fits below `top`; false when there is none.
+static bool find_place(const view *v, dp_pack_block *b, uint64_t top, bool high) {
+  uint64_t end = 0;
+  bool found = false;
+  for (int32_t i = 0; i <= v->count && !(found && !high); i++) {
+    uint64_t next = i < v->count ? v->blocks[i]->offset : top;
+    if (next >= end + b->bytes) {
+      b->offset = high ? next - b->bytes : end;
+      found = true;
+    }
+    if (i < v->count && v->blocks[i]->offset + v->blocks[i]->bytes > end)
+      end = v->blocks[i]->offset + v->blocks[i]->bytes;
+  }
+  return found;
+}
+
+static void enter(view *v, dp_pack_block *b) {
+  int32_t low = 0, high = v->count;
+  while (low < high) {
+    int32_t middle = (low + high) / 2;
+    if (v->blocks[middle]->offset < b->offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  memmove(&v->blocks[low + 1], &v->blocks[low], (size_t)(v->count++ - low) * sizeof *v->blocks);
+  v->blocks[low] = b;
+}
+
+// As `fits`, by the views of the streams.
+static bool fits_views(int32_t count, dp_pack_block *const *starts, view *views, uint64_t bytes, int32_t life,
+                       int64_t *steps) {
+  for (int s = 0; s < DP_PACK_STREAMS; s++) views[s].count = views[s].when_cleared = 0;
+  for (int32_t i = 0; i < count && *steps < MAX_STEPS; i++) {
+    dp_pack_block *b = starts[i];
+    clear_view(&views[b->stream], b->stream, b->start);
+    *steps += 2 * views[b->stream].count;
+    if (!find_place(&views[b->stream], b, bytes, b->free[b->stream] - b->start <= life)) return false;
+    for (int s = 0; s < DP_PACK_STREAMS; s++) {
+      if (views[s].count > 2 * views[s].when_cleared + 64) clear_view(&views[s], s, b->start);
+      if (b->free[s] > b->start) enter(&views[s], b);
+    }
+  }
+  return *steps < MAX_STEPS;
+}
+
+// Offsets with a lower top than `most`, if that is found; else those that there are.
+static uint64_t pack_by_views(dp_arena *scratch, int32_t count, dp_pack_block *const *starts, uint64_t bound,
+                              uint64_t most) {
+  size_t n = (size_t)count + 1;
+  view views[DP_PACK_STREAMS];
+  for (int s = 0; s < DP_PACK_STREAMS; s++) views[s].blocks = dp_alloc_n(scratch, n, sizeof *views[s].blocks);
+  uint64_t *before = dp_alloc_n(scratch, n, sizeof *before);
+  for (int32_t i = 0; i < count; i++) before[i] = starts[i]->offset;
+  int64_t steps = 0;
+  for (uint64_t room = 0; bound + room < most && steps < MAX_STEPS;
+       room = room ? 2 * room : dp_align_up(bound / 64 + 1, DP_PACK_ALIGNMENT))
+    for (size_t k = 0; k < DP_COUNT(lives); k++)
+      if (fits_views(count, starts, views, bound + room, lives[k], &steps)) return bound + room;
+  for (int32_t i = 0; i < count; i++) starts[i]->offset = before[i];
+  return most;
+}
+
+// ---- an arena for each stream -----------------------------------------------------------------------------------------
+
+// One above the other; a block ends as the stream that writes it sees it. Offsets with a lower top than `most`, if that is
+// found; else those that there are.
+static uint64_t pack_by_streams(dp_arena *scratch, int32_t count, dp_pack_block *const *starts, holes *h,
+                                uint64_t most) {
+  size_t n = (size_t)count + 1;
+  dp_pack_block *copies = dp_alloc_n(scratch, n, sizeof *copies);
+  dp_pack_block **mine = dp_alloc_n(scratch, n, sizeof *mine), **ends = dp_alloc_n(scratch, n, sizeof *ends);
+  uint64_t top = 0, *offsets = dp_alloc_n(scratch, n, sizeof *offsets);
+  for (int s = 0; s < DP_PACK_STREAMS; s++) {
+    int32_t of_stream = 0;
+    for (int32_t i = 0; i < count; i++) {
+      if (starts[i]->stream != s) continue;
+      dp_pack_block *copy = mine[of_stream] = ends[of_stream] = &copies[of_stream];
+      *copy = *starts[i];
+      memset(copy->free, 0, sizeof copy->free);
+      copy->free[s] = starts[i]->free[s];
+      of_stream++;
+    }
+    if (!of_stream) continue;
+    qsort(ends, (size_t)of_stream, sizeof *ends, by_end);
+    const uint64_t base = top;
+    top += pack_by_ends(of_stream, mine, ends, h, dp_pack_bound(scratch, of_stream, copies));
+    for (int32_t i = 0, k = 0; i < count; i++)
+      if (starts[i]->stream == s) offsets[i] = base + copies[k++].offset;
+  }
+  for (int32_t i = 0; i < count && top < most; i++) starts[i]->offset = offsets[i];
+  return top < most ? top : most;
+}
+
+// ---- all of them ------------------------------------------------------------------------------------------------------
+
+uint64_t dp_pack_time(dp_arena *scratch, int32_t count, dp_pack_block *blocks, uint64_t bound) {
+  size_t n = (size_t)count + 1;
+  dp_pack_block **starts = dp_alloc_n(scratch, n, sizeof *starts), **ends = dp_alloc_n(scratch, n, sizeof *ends);
+  holes h = {.holes = dp_alloc_n(scratch, n + 1, sizeof *h.holes)};
+  for (int32_t i = 0; i < count; i++) starts[i] = ends[i] = &blocks[i];
+  qsort(starts, (size_t)count, sizeof *starts, by_start);
+  qsort(ends, (size_t)count, sizeof *ends, by_end);
+  uint64_t top = pack_by_ends(count, starts, ends, &h, bound);
+  if (top > bound + bound / 64) top = pack_by_streams(scratch, count, starts, &h, top);
+  return top > bound + bound / 64 ? pack_by_views(scratch, count, starts, bound, top) : top;
+}

@@ -1,0 +1,78 @@
+// See storage.h.
+//
+// A variable that several stages of a pipeline have lies at the same place on all of them: those come first, one
+// after the other, and after them each stage's own. Host memory is one for all stages: what a program takes from the host
+// has one place whichever stage reads it, and each stage gives back at a place of its own.
+#include "passes/memory/storage.h"
+
+#include <string.h>
+
+#include "passes/cost/largest_shard.h"
+
+static uint64_t bytes_of_storage(const dp_model *model, const dp_variable *p) {
+  return (uint64_t)dp_local_max_count(&p->type.shape, p->placements, &model->mesh, model->batch) *
+         dp_type_bytes(p->type.dtype);
+}
+
+// top: of each stage's storage so far.
+static void place_storage(dp_variable *p, int64_t n_stages, uint64_t *top) {
+  p->offset = 0;
+  int64_t count = p->n_stages ? p->n_stages : n_stages;
+  for (int64_t i = 0; i < count; i++) {
+    uint64_t *at = &top[p->n_stages ? p->stages[i] : i];
+    if (p->offset < *at) p->offset = *at;
+  }
+  for (int64_t i = 0; i < count; i++) top[p->n_stages ? p->stages[i] : i] = p->offset + dp_memory_padded(p->bytes);
+}
+
+static void place_variables(dp_model *model) {
+  int64_t n_stages = dp_mesh_stages(&model->mesh);
+  uint64_t *top = dp_alloc_n(model->arena, (size_t)n_stages, sizeof *top);
+  for (int of_one = 0; of_one < 2; of_one++)
+    for (int32_t i = 0; i < model->n_variables; i++) {
+      dp_variable *p = &model->variables[i];
+      if ((p->n_stages == 1) != of_one) continue;
+      p->bytes = bytes_of_storage(model, p);
+      place_storage(p, n_stages, top);
+    }
+}
+
+bool dp_memory_same_program(const dp_graph *a, const dp_graph *b) {
+  return !strcmp(a->logical->name, b->logical->name);
+}
+
+// The stage graphs of one program, of which `first` is the first of the model: host memory by what it is of the logical graph,
+// which each has by itself when it was read from text.
+static void place_host(dp_model *model, int first) {
+  const dp_graph *logical = model->graphs[first]->logical;
+  uint64_t top[DP_SPACE_HOST_OUTPUT + 1] = {0};
+  uint64_t *place = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *place);  // of an input, plus 1
+  for (int g = first; g < model->n_graphs && dp_memory_same_program(model->graphs[g], model->graphs[first]); g++)
+    for (int32_t i = 0; i < model->graphs[g]->n_values; i++) {
+      dp_value *v = model->graphs[g]->values[i];
+      bool input = v->space == DP_SPACE_HOST_INPUT;
+      if (!input && v->space != DP_SPACE_HOST_OUTPUT) continue;
+      uint64_t *known = input ? &place[v->logical->id] : NULL;
+      v->offset = known && *known ? *known - 1 : top[v->space];
+      if (known && *known) continue;
+      if (known) *known = v->offset + 1;
+      top[v->space] += dp_memory_padded(v->bytes);
+    }
+}
+
+void dp_memory_place_storages(dp_model *model) {
+  place_variables(model);
+  for (int g = 0; g < model->n_graphs; g++) {
+    dp_graph *graph = model->graphs[g];
+    for (int32_t i = 0; i < graph->n_values; i++) {
+      dp_value *v = graph->values[i];
+      if (v->space) v->bytes = dp_largest_shard_bytes(model, v);
+      if (v->kind == DP_VALUE_VARIABLE) v->offset = model->variables[v->variable].offset;
+    }
+    for (int i = 0; i < graph->n_updates; i++)
+      graph->updates[i].value->offset = model->variables[graph->updates[i].variable].offset;
+  }
+  // The graphs of one program stand together.
+  for (int g = 0; g < model->n_graphs; g++)
+    if (!g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1])) place_host(model, g);
+}

@@ -1,0 +1,73 @@
+// precision: under --precision=fp64 every float32 of the model is a float64: inputs, constants, parameters, and the types
+// that attributes name (Cast's). Runs on the source graph, so that all that follows is built in float64.
+#include <string.h>
+
+#include "passes/list.h"
+
+static const dp_tensor *widen(dp_arena *arena, const dp_tensor *tensor) {
+  if (!tensor || tensor->dtype != DP_FLOAT32) return tensor;
+  int64_t count = dp_tensor_count(tensor);
+  dp_tensor *wide = dp_memdup(arena, tensor, sizeof *tensor);
+  double *data = dp_alloc_n(arena, (size_t)count, sizeof *data);
+  for (int64_t i = 0; i < count; i++) data[i] = dp_tensor_get(tensor, i);
+  wide->dtype = DP_FLOAT64;
+  wide->bytes = (size_t)count * sizeof *data;
+  wide->data = data;
+  return wide;
+}
+
+// Attributes that hold the number of a type, wherever ONNX has one.
+static bool names_type(const dp_attr *attr) {
+  return attr->kind == DP_ATTR_INT && (!strcmp(attr->name, "to") || !strcmp(attr->name, "dtype"));
+}
+
+// A schema's default counts as if it had been written.
+static void write_default_type(dp_node *node) {
+  for (int i = 0; i < DP_MAX_ATTRS && node->op->attrs[i].name; i++) {
+    const dp_attr_schema *schema = &node->op->attrs[i];
+    dp_attr attr = dp_attr_int(schema->name, (int64_t)schema->number);
+    if (schema->kind != DP_ATTR_INT || !schema->has_default || attr.i != DP_FLOAT32 || !names_type(&attr)) continue;
+    if (dp_node_attr(node, schema->name)) continue;
+    dp_attr *attrs = dp_alloc_n(node->graph->arena, (size_t)node->n_attrs + 1, sizeof *attrs);
+    if (node->n_attrs) memcpy(attrs, node->attrs, (size_t)node->n_attrs * sizeof *attrs);
+    attrs[node->n_attrs++] = attr;
+    node->attrs = attrs;
+  }
+}
+
+static dp_status widen_node(dp_node *node) {
+  write_default_type(node);
+  for (int i = 0; i < node->n_attrs; i++) {
+    dp_attr *attr = &node->attrs[i];
+    if (names_type(attr) && attr->i == DP_FLOAT32) attr->i = DP_FLOAT64;
+    if (attr->kind == DP_ATTR_TENSOR) attr->tensor = widen(node->graph->arena, attr->tensor);
+  }
+  return dp_op_infer(node);
+}
+
+static dp_status run(dp_compile *compile) {
+  if (compile->options->precision != DP_FLOAT64) return DP_OK;
+  dp_model *model = compile->model;
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    dp_variable *p = &model->variables[i];
+    if (p->type.dtype != DP_FLOAT32) continue;
+    p->type.dtype = DP_FLOAT64;
+    if (p->init.kind == DP_INIT_TENSOR) p->init.tensor = widen(model->arena, p->init.tensor);
+  }
+  dp_graph *main = dp_model_find_graph(model, "main");
+  for (int32_t i = 0; i < main->n_values; i++) {
+    dp_value *v = main->values[i];
+    if (v->kind == DP_VALUE_RESULT || v->type.dtype != DP_FLOAT32) continue;
+    v->type.dtype = DP_FLOAT64;
+    v->constant = widen(model->arena, v->constant);
+  }
+  for (int32_t i = 0; i < main->n_nodes; i++) DP_TRY(widen_node(main->nodes[i]));
+  return DP_OK;
+}
+
+const dp_pass dp_pass_precision = {
+    .name = "precision",
+    .what = "float32 becomes float64 when asked for",
+    .needs = DP_HAS_MESH,
+    .run = run,
+};

@@ -1,0 +1,211 @@
+// Choosing a sharding rule for each node, one mesh axis after the other: the cheapest, which is to say the one for which
+// fewest bytes are moved to have the operands placed as it takes them. Where rows cost the same, the one that moves least
+// now, then the one that splits most, then the one with fewest partial results, then the first. See place.h.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "passes/place/place.h"
+
+typedef struct {
+  double cost, moved, split;
+  int partial;
+} score;
+
+static bool is_better(score a, score b) {
+  if (a.cost != b.cost) return a.cost < b.cost;
+  if (a.moved != b.moved) return a.moved < b.moved;
+  if (a.split != b.split) return a.split > b.split;
+  return a.partial < b.partial;
+}
+
+// Whether a split goes with those of the axes before: one view a dim.
+static bool goes_with(const dp_place_choice *c, int axis, dp_placement p, int operand, bool result) {
+  for (int a = 0; a < axis && p.kind == DP_SHARD; a++) {
+    dp_placement q = result ? c->rules[a]->out[operand] : c->rules[a]->in[operand];
+    if (q.kind == DP_SHARD && q.dim == p.dim && (q.outer != p.outer || q.unit != p.unit)) return false;
+  }
+  return true;
+}
+
+// What the user wants the first result to be on the axis; NULL: anything. One device splits nothing.
+static const dp_constraint *constraint_on(const dp_place_choice *c, int axis) {
+  const dp_mesh_axis *on = &c->place->model->mesh.axes[axis];
+  for (int i = 0; i < c->node->n_constraints && on->size > 1; i++)
+    if (!strcmp(c->node->constraints[i].axis, on->name)) return &c->node->constraints[i];
+  return NULL;
+}
+
+static bool is_legal(const dp_place_choice *c, int axis, const dp_sharding_rule *rule) {
+  const dp_node *node = c->node;
+  const dp_constraint *constraint = c->unmet ? NULL : constraint_on(c, axis);
+  if (constraint && !dp_placement_equal(rule->out[0], constraint->placement)) return false;
+  if (!dp_sharding_rule_holds_on(rule, &c->place->model->mesh.axes[axis])) return false;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (node->inputs[i] && !goes_with(c, axis, rule->in[i], i, false)) return false;
+  for (int k = 0; k < node->n_outputs; k++) {
+    if (!node->outputs[k]) continue;
+    if (!goes_with(c, axis, rule->out[k], k, true)) return false;
+    if (!dp_op_is(node->op, DP_OP_UPDATE)) continue;
+    // It works where the variable is, or on parts of what every device has.
+    dp_placement storage = c->storage[k][axis];
+    if (!dp_placement_equal(rule->in[k], rule->out[k])) return false;
+    if (!dp_placement_equal(rule->in[k], storage) && storage.kind != DP_REPLICATE) return false;
+  }
+  return true;
+}
+
+// Whether a variable lies so and is updated with this one.
+static bool serves(const dp_place_choice *c, int axis, const dp_value *x, dp_placement p) {
+  int32_t served = c->source->serves ? c->source->serves[x->id] : -1;
+  return served >= 0 && dp_placement_equal(p, c->place->model->variables[served].placements[axis]);
+}
+
+// Whether a split that no operand brings is asked for: by the strategy, or by a variable that lies so and is updated
+// with the result, or with an operand that is wanted so anyway.
+static bool is_asked(const dp_place_choice *c, int axis, const dp_sharding_rule *rule, const dp_value *result,
+                     dp_placement p) {
+  if (serves(c, axis, result, p)) return true;
+  for (int i = 0; i < c->node->n_inputs && dp_op_is(c->node->op, DP_OP_ELEMENTWISE); i++)
+    if (c->node->inputs[i] && dp_placement_equal(rule->in[i], p) && serves(c, axis, c->node->inputs[i], p)) return true;
+  return (axis == c->place->data_axis || axis == c->place->micro_axis) &&
+         dp_dim_is_symbolic(result->type.shape.dims[p.dim]);
+}
+
+// Whether the row adds up gradients of micro-batches, of a parameter that is used several times, while they are parts: where
+// they are scattered before they are accumulated it takes no more bytes to have one sum.
+static bool adds_parts(const dp_place_choice *c, int axis, const dp_sharding_rule *rule) {
+  if (axis != c->place->micro_axis || !dp_place_copy_scatters_each(c->place) || c->node->n_inputs < 2) return false;
+  for (int i = 0; i < c->node->n_inputs; i++)
+    if (rule->in[i].kind != DP_PARTIAL) return false;
+  int32_t served = c->source->serves ? c->source->serves[c->node->outputs[0]->id] : -1;
+  return served >= 0 && c->place->model->variables[served].placements[c->place->data_axis].kind == DP_SHARD;
+}
+
+static score score_of(const dp_place_choice *c, int axis, const dp_sharding_rule *rule) {
+  dp_place *place = c->place;
+  const dp_node *node = c->node;
+  score s = {0};
+  bool split = false, partial = false;
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (!node->inputs[i]) continue;
+    dp_placement from;
+    double bytes = dp_place_copy_bytes(place, &node->inputs[i]->type);
+    double cost = dp_place_copy_cost(place, c->in[i], axis, rule->in[i], &from);
+    s.moved += cost;
+    // A sum that is made whole is whole for all who use it.
+    int uses = dp_place_copy_of(place, c->in[i])->uses;
+    s.cost += from.kind == DP_PARTIAL && rule->in[i].kind != DP_PARTIAL && uses > 1 ? cost / uses : cost;
+    split |= rule->in[i].kind == DP_SHARD && from.kind == DP_SHARD && cost == 0;
+    partial |= rule->in[i].kind == DP_PARTIAL;
+    if (rule->in[i].kind == DP_SHARD) s.split += bytes;
+  }
+  for (int k = 0; k < node->n_outputs; k++) {
+    const dp_value *y = node->outputs[k];
+    if (!y) continue;
+    dp_placement p = rule->out[k];
+    if (p.kind == DP_SHARD) s.split += dp_place_copy_bytes(place, &y->type);
+    s.partial += p.kind == DP_PARTIAL;
+    s.partial -= adds_parts(c, axis, rule) ? 2 : 0;
+    if (c->storage[k])
+      s.cost += dp_place_copy_price(place, &y->type, axis, p, c->storage[k][axis]);
+    else if ((p.kind == DP_PARTIAL && partial) || (p.kind == DP_SHARD && !split && !is_asked(c, axis, rule, y, p)))
+      // A sum that stays partial is still to be made whole; a split that nobody asked for is likely to be undone.
+      s.cost += dp_place_copy_price(place, &y->type, axis, p, dp_replicate());
+  }
+  return s;
+}
+
+// Whether some row takes operand i in the split that it has.
+static bool can_keep(const dp_place_choice *c, int axis, const dp_sharding_rules *rules, int i) {
+  for (int r = 0; r < rules->count; r++) {
+    dp_placement from, in = rules->rules[r].in[i];
+    if (in.kind != DP_SHARD || dp_place_copy_cost(c->place, c->in[i], axis, in, &from) > 0) continue;
+    if (from.kind == DP_SHARD && is_legal(c, axis, &rules->rules[r]) &&
+        isfinite(score_of(c, axis, &rules->rules[r]).cost))
+      return true;
+  }
+  return false;
+}
+
+// Whether the chosen row undoes the split of an operand that no row of this operator can keep.
+static bool loses_split(const dp_place_choice *c, int axis, const dp_sharding_rules *rules) {
+  for (int i = 0; i < c->node->n_inputs; i++) {
+    dp_placement from, to = c->rules[axis]->in[i];
+    if (!c->node->inputs[i]) continue;
+    if (dp_place_copy_cost(c->place, c->in[i], axis, to, &from) > 0 && from.kind == DP_SHARD &&
+        !can_keep(c, axis, rules, i))
+      return true;
+  }
+  return false;
+}
+
+// Rows in all views that operands and results are placed in, or are wanted in.
+static dp_sharding_rules *list_rules(const dp_place_choice *c, int axis) {
+  const dp_node *node = c->node;
+  dp_arena *scratch = c->place->scratch;
+  dp_placement *given = NULL;
+  int n_given = 0;
+  const dp_constraint *constraint = constraint_on(c, axis);
+  for (int i = 0; i < node->n_inputs; i++)
+    for (dp_place_copy *p = c->in[i] ? dp_place_copy_of(c->place, c->in[i])->copies : NULL; p; p = p->next)
+      DP_PUSH(scratch, given, n_given, p->value->placements[axis]);
+  for (int k = 0; k < node->n_outputs; k++)
+    if (c->storage[k]) DP_PUSH(scratch, given, n_given, c->storage[k][axis]);
+  if (constraint) DP_PUSH(scratch, given, n_given, constraint->placement);
+  dp_sharding_rules *rules = dp_alloc(scratch, sizeof *rules);
+  dp_op_sharding_rules_at(scratch, node, n_given, given, rules);
+  return rules;
+}
+
+static void choose(dp_place_choice *c, int axis, const dp_sharding_rules *rules) {
+  // With one device on the axis there is nothing to split, and between stages nothing is.
+  const dp_mesh_axis *on = &c->place->model->mesh.axes[axis];
+  int count = on->size > 1 && !dp_mesh_is_staged(on) ? rules->count : 1;
+  score best = {.cost = INFINITY};
+  for (int r = 0; r < count; r++) {
+    if (!is_legal(c, axis, &rules->rules[r])) continue;
+    score s = score_of(c, axis, &rules->rules[r]);
+    if (!is_better(s, best)) continue;
+    best = s;
+    c->rules[axis] = &rules->rules[r];
+  }
+}
+
+dp_status dp_place_rows_choose(dp_place_choice *c, int axis) {
+  const dp_node *node = c->node;
+  const dp_sharding_rules *rules = list_rules(c, axis);
+  choose(c, axis, rules);
+  if (!c->rules[axis] && constraint_on(c, axis) && !c->unmet) {
+    // The pieces of which it consists may do it.
+    c->unmet = constraint_on(c, axis);
+    c->decompose = node->op->decompose != NULL;
+    choose(c, axis, rules);
+  }
+  if (!c->rules[axis]) {
+    char text[64];
+    return dp_fail(EX_DATAERR, "node '%s' (%s) cannot work on '%s' placed as %s on mesh axis '%s'", node->name,
+                   node->op->name, c->in[0] ? c->in[0]->name : "",
+                   c->storage[0] ? dp_placement_print(c->storage[0][axis], text, sizeof text) : "",
+                   c->place->model->mesh.axes[axis].name);
+  }
+  c->decompose |= node->op->decompose && loses_split(c, axis, rules);
+  return DP_OK;
+}
+
+dp_status dp_place_rows_unmet(const dp_place_choice *c) {
+  const int axis = dp_mesh_find(&c->place->model->mesh, c->unmet->axis);
+  const dp_sharding_rules *rules = list_rules(c, axis);
+  char wanted[64], one[64], all[256] = "";
+  for (int r = 0, at = 0; r < rules->count && at < (int)sizeof all - 64; r++) {
+    bool known = false;
+    for (int k = 0; k < r; k++) known |= dp_placement_equal(rules->rules[k].out[0], rules->rules[r].out[0]);
+    if (known || !is_legal(c, axis, &rules->rules[r])) continue;
+    at += snprintf(all + at, sizeof all - (size_t)at, "%s%s", at ? ", " : "",
+                   dp_placement_print(rules->rules[r].out[0], one, sizeof one));
+  }
+  return dp_fail(EX_CONFIG,
+                 "node '%s' (%s) is annotated as %s on mesh axis '%s', which it cannot give; here it can: %s",
+                 c->node->name, c->node->op->name, dp_placement_print(c->unmet->placement, wanted, sizeof wanted),
+                 c->unmet->axis, all);
+}

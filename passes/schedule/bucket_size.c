@@ -1,0 +1,76 @@
+// Bucket sizes by cost. A bucket is reduced when its last member is ready and the bucket before it is done, and takes
+// meet_ns + bytes / link_bytes_per_ns (passes/cost/cost_model.h):
+//
+//   done(b) = max(done(b - 1), ready(last member of b)) + cost(b)
+//
+// Small buckets begin early but meet often, large ones the other way round; what counts is when the last is done, since all
+// before that lies beside computation. The earliest that any division allows follows from prefix to prefix. Then, back from
+// that end, the latest that the link may be free for each suffix. Between the two there is room where computation is long:
+// buckets are made as large as it allows, so that there are few, but for the first, which is small: as soon as it takes as
+// long to send as to meet it goes, since figures are rough and what has begun early cannot be late.
+#include "passes/schedule/bucket_size.h"
+
+#include <math.h>
+
+typedef struct {
+  int32_t count, most;
+  double most_bytes;
+  const dp_bucket_member *members;
+  double *bytes;   // (count + 1) of the members before
+  double *latest;  // (count + 1) the link must be free by then for the members from here on
+} sizing;
+
+static bool fits(const sizing *s, int32_t from, int32_t to) {
+  return to <= s->count && to - from <= s->most && (to - from == 1 || s->bytes[to] - s->bytes[from] <= s->most_bytes);
+}
+
+static double cost_ns(const sizing *s, int32_t from, int32_t to) {
+  return dp_cost_model_latency_ns(s->bytes[to] - s->bytes[from]);
+}
+
+static double done_ns(const sizing *s, double free_ns, int32_t from, int32_t to) {
+  return fmax(free_ns, s->members[to - 1].ready_ns) + cost_ns(s, from, to);
+}
+
+static double earliest_end(dp_arena *scratch, const sizing *s) {
+  double *done = dp_alloc_n(scratch, (size_t)s->count + 1, sizeof *done);
+  for (int32_t to = 1; to <= s->count; to++) {
+    done[to] = INFINITY;
+    for (int32_t from = to - 1; from >= 0 && fits(s, from, to); from--)
+      done[to] = fmin(done[to], done_ns(s, done[from], from, to));
+  }
+  return done[s->count];
+}
+
+static void set_latest(sizing *s, double end_ns) {
+  s->latest[s->count] = end_ns;
+  for (int32_t from = s->count; from-- > 0;) {
+    s->latest[from] = -INFINITY;
+    for (int32_t to = from + 1; fits(s, from, to); to++) {
+      double begin = s->latest[to] - cost_ns(s, from, to);
+      if (s->members[to - 1].ready_ns <= begin) s->latest[from] = fmax(s->latest[from], begin);
+    }
+  }
+}
+
+int32_t dp_bucket_size(dp_arena *scratch, int32_t count, const dp_bucket_member *members, int32_t most,
+                       double most_bytes, int32_t *ends) {
+  sizing s = {.count = count, .most = most, .most_bytes = most_bytes, .members = members};
+  s.bytes = dp_alloc_n(scratch, (size_t)count + 1, sizeof *s.bytes);
+  s.latest = dp_alloc_n(scratch, (size_t)count + 1, sizeof *s.latest);
+  for (int32_t i = 0; i < count; i++) s.bytes[i + 1] = s.bytes[i] + members[i].bytes;
+  // To end one meeting later is what a meeting less is worth.
+  set_latest(&s, earliest_end(scratch, &s) + dp_cost_model.latency_ns);
+  int32_t n = 0;
+  double free_ns = 0;
+  for (int32_t from = 0; from < count; from = ends[n++]) {
+    ends[n] = from + 1;
+    for (int32_t to = from + 1; fits(&s, from, to); to++) {
+      if (done_ns(&s, free_ns, from, to) > s.latest[to]) continue;
+      ends[n] = to;
+      if (!n && cost_ns(&s, from, to) >= 2 * dp_cost_model.latency_ns) break;
+    }
+    free_ns = done_ns(&s, free_ns, from, ends[n]);
+  }
+  return n;
+}

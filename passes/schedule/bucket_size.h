@@ -1,0 +1,25 @@
+// How gradients are divided into buckets, private to the pass `bucket`.
+#ifndef DP_PASSES_SCHEDULE_BUCKET_SIZE_H
+#define DP_PASSES_SCHEDULE_BUCKET_SIZE_H
+
+#include "passes/cost/cost_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  double ready_ns;  // computed, on the clock of computation
+  double bytes;     // of a device
+} dp_bucket_member;
+
+// Divides members, in the order in which they become ready, into buckets of at most `most`, and of at most `most_bytes` where
+// a member alone has no more. Sets ends[b], the member after bucket b's last; room for `count` of them. Returns how many
+// buckets.
+int32_t dp_bucket_size(dp_arena *scratch, int32_t count, const dp_bucket_member *members, int32_t most,
+                       double most_bytes, int32_t *ends);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

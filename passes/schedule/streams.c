@@ -1,0 +1,95 @@
+// streams: puts the nodes of each program on streams, in order, with the events that order needs.
+//
+// Three streams a device: "compute", "comm" (every collective, in one order), "copy" (from and to the host); and in a pipeline
+// "send" and "recv", to and from other stages. The order is issue_order.c's, but in a pipeline it is the graph's: what one stage
+// sends and another receives must come in one order on both. A node waits for an event where it takes a result of another
+// stream, or overwrites a variable that a node of another stream reads, or where it waited for an event before, unless
+// its stream or another of its waits implies that already.
+#include <string.h>
+
+#include "passes/list.h"
+#include "passes/schedule/issue_order.h"
+
+static const char *const stream_names[DP_STREAMS] = {"compute", "comm", "copy", "send", "recv"};
+
+// Happens-before, as far as it is known while nodes are visited in order.
+typedef struct {
+  int32_t *place;                // (nodes) in the node's stream
+  int32_t (*clock)[DP_STREAMS];  // (nodes) how many nodes of each stream are done when the node is, itself counted
+  const dp_node *last[DP_STREAMS];
+} progress;
+
+static void follow(int32_t clock[DP_STREAMS], const int32_t before[DP_STREAMS]) {
+  for (int s = 0; s < DP_STREAMS; s++)
+    if (before[s] > clock[s]) clock[s] = before[s];
+}
+
+// Sets the node's waits; latest: for each stream the last node of it that this one must follow, or NULL.
+static void wait_for(dp_graph *graph, progress *p, dp_node *node, dp_node *latest[DP_STREAMS]) {
+  int32_t *clock = p->clock[node->id];
+  for (int s = 0; s < DP_STREAMS; s++) {
+    if (latest[s] && clock[s] > p->place[latest[s]->id]) latest[s] = NULL;
+    for (int other = 0; other < DP_STREAMS && latest[s]; other++)
+      if (other != s && latest[other] && p->clock[latest[other]->id][s] > p->place[latest[s]->id]) latest[s] = NULL;
+  }
+  for (int s = 0; s < DP_STREAMS; s++) {
+    if (!latest[s]) continue;
+    if (latest[s]->signal < 0) latest[s]->signal = graph->n_events++;
+    DP_PUSH(graph->arena, node->waits, node->n_waits, latest[s]->signal);
+    follow(clock, p->clock[latest[s]->id]);
+  }
+}
+
+// Nodes keep their ids meanwhile: the graph is put in order afterwards.
+static void set_events(dp_graph *graph, dp_arena *scratch, dp_node *const *order, const dp_issue_order_edges *edges) {
+  progress p = {.place = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *p.place),
+                .clock = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *p.clock)};
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    dp_node *node = order[i], *latest[DP_STREAMS] = {0};
+    const dp_node *previous = p.last[node->stream];
+    p.place[node->id] = previous ? p.place[previous->id] + 1 : 0;
+    if (previous) follow(p.clock[node->id], p.clock[previous->id]);
+    for (int32_t e = edges->first[node->id]; e < edges->first[node->id + 1]; e++) {
+      dp_node *before = graph->nodes[edges->before[e]], **last = &latest[before->stream];
+      if (before->stream != node->stream && (!*last || p.place[(*last)->id] < p.place[before->id])) *last = before;
+    }
+    wait_for(graph, &p, node, latest);
+    p.clock[node->id][node->stream] = p.place[node->id] + 1;
+    p.last[node->stream] = node;
+  }
+}
+
+static dp_status run_graph(dp_graph *graph, bool unscheduled) {
+  dp_arena *scratch = dp_arena_create(0);
+  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+  for (int32_t i = 0; i < graph->n_nodes; i++) graph->nodes[i]->stream = dp_cost_model_stream(graph->nodes[i]);
+  bool pipelined = graph->stage >= 0;
+  graph->n_streams = pipelined ? DP_STREAMS : DP_STREAM_SEND;
+  graph->streams = dp_memdup(graph->arena, stream_names, sizeof stream_names);
+  dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
+  dp_node **order = (unscheduled || pipelined ? dp_issue_order_none : dp_issue_order_make)(scratch, graph, &edges);
+  graph->n_events = 0;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    graph->nodes[i]->signal = -1;
+    graph->nodes[i]->n_waits = 0;
+    graph->nodes[i]->waits = NULL;
+  }
+  set_events(graph, scratch, order, &edges);
+  dp_graph_reorder(graph, dp_memdup(graph->arena, order, (size_t)graph->n_nodes * sizeof(dp_node *)));
+  dp_arena_destroy(scratch);
+  return DP_OK;
+}
+
+static dp_status run(dp_compile *compile) {
+  for (int i = 0; i < compile->model->n_graphs; i++)
+    DP_TRY(run_graph(compile->model->graphs[i], compile->options->unscheduled));
+  return DP_OK;
+}
+
+const dp_pass dp_pass_streams = {
+    .name = "streams",
+    .what = "nodes are put on streams, in order, with the events that order needs",
+    .needs = DP_HAS_ROLES,
+    .gives = DP_HAS_STREAMS,
+    .run = run,
+};

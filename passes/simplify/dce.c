@@ -1,0 +1,38 @@
+// dce: takes out what no output and no update depends on: nodes, optional results, values, inputs too.
+#include "ir/graph/op.h"
+#include "passes/list.h"
+
+// An instruction gives its first result at least.
+static bool is_optional(const dp_node *node, int result) {
+  return result > 0 && result < node->op->n_outputs && node->op->outputs[result].optional;
+}
+
+static void sweep(dp_graph *graph) {
+  dp_arena *arena = graph->arena;
+  bool *used =
+      dp_alloc_n(arena, (size_t)graph->n_values, sizeof *used);  // by an output, an update or a node that stays
+  bool *keep = dp_alloc_n(arena, (size_t)graph->n_nodes, sizeof *keep);
+  for (int i = 0; i < graph->n_outputs; i++) used[graph->outputs[i].value->id] = true;
+  for (int i = 0; i < graph->n_updates; i++) used[graph->updates[i].value->id] = true;
+  for (int32_t i = graph->n_nodes; i-- > 0;) {
+    const dp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->n_outputs; k++) keep[i] |= node->outputs[k] && used[node->outputs[k]->id];
+    for (int k = 0; k < node->n_inputs && keep[i]; k++)
+      if (node->inputs[k]) used[node->inputs[k]->id] = true;
+    // A result that the operator always gives stays with its node.
+    for (int k = 0; k < node->n_outputs && keep[i]; k++)
+      if (node->outputs[k] && !is_optional(node, k)) used[node->outputs[k]->id] = true;
+  }
+  dp_graph_prune(graph, keep, used);
+}
+
+static dp_status run(dp_compile *compile) {
+  for (int i = 0; i < compile->model->n_graphs; i++) sweep(compile->model->graphs[i]);
+  return DP_OK;
+}
+
+const dp_pass dp_pass_dce = {
+    .name = "dce",
+    .what = "what nothing depends on is taken out",
+    .run = run,
+};

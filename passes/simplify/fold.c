@@ -1,0 +1,119 @@
+// fold: computes at compile time what depends on constants only, with the target's reference kernels. Small results only,
+// and not many of them: folding must not make a small model large. What a kernel refuses is left for the run to report.
+#include <stdlib.h>
+
+#include "passes/list.h"
+#include "passes/simplify/rewrite.h"
+
+enum { MAX_RESULT_BYTES = 1 << 20, MAX_TOTAL_BYTES = 64 << 20 };
+
+// Takes the bytes of a result out of what is left.
+static bool take_bytes(const dp_value *v, int64_t *left) {
+  if (dp_shape_is_symbolic(&v->type.shape)) return false;
+  int64_t bytes = dp_shape_count(&v->type.shape, 0) * (int64_t)dp_type_bytes(v->type.dtype);
+  if (bytes > MAX_RESULT_BYTES || bytes > *left) return false;
+  *left -= bytes;
+  return true;
+}
+
+static bool can_fold(const dp_node *node, int64_t *left) {
+  const dp_op *op = node->op;
+  if (dp_op_is(op, DP_OP_RANDOM) || dp_op_is(op, DP_OP_UPDATE) || dp_op_is(op, DP_OP_COMMUNICATION)) return false;
+  int operands = 0;
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (!node->inputs[i]) continue;
+    if (node->inputs[i]->kind != DP_VALUE_CONSTANT) return false;
+    operands++;
+  }
+  if (!operands || node->n_inputs > DP_MAX_OPERANDS || node->n_outputs > DP_MAX_OPERANDS) return false;
+  for (int i = 0; i < node->n_outputs; i++)
+    if (node->outputs[i] && !take_bytes(node->outputs[i], left)) return false;
+  return true;
+}
+
+static dp_kernel_operand operand_of(const dp_value *v) {
+  static const int64_t origin[DP_MAX_MESH];
+  dp_mesh none = {0};
+  dp_kernel_operand operand = {.dtype = v->type.dtype, .present = true};
+  operand.local = dp_shard_range(&v->type.shape, NULL, &none, origin, 0);
+  return operand;
+}
+
+static dp_tensor *new_tensor(dp_arena *arena, const dp_value *v) {
+  dp_tensor *t = dp_alloc(arena, sizeof *t);
+  t->dtype = v->type.dtype;
+  t->rank = v->type.shape.rank;
+  for (int d = 0; d < t->rank; d++) t->extents[d] = v->type.shape.dims[d].offset;
+  t->bytes = (size_t)dp_tensor_count(t) * dp_type_bytes(t->dtype);
+  t->data = dp_alloc(arena, t->bytes);
+  return t;
+}
+
+static bool run_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec, const void *const *in, void *const *out) {
+  void *state = NULL, *scratch = NULL;
+  uint64_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(spec) : 0;
+  if (bytes > MAX_RESULT_BYTES) return false;
+  if (bytes && !(scratch = aligned_alloc(64, dp_align_up(bytes, 64)))) return false;
+  dp_status status = kernel->prepare ? kernel->prepare(spec, &state) : DP_OK;
+  if (!status) {
+    status = kernel->run(spec, state, in, out, scratch, 0, 1);
+    if (kernel->release) kernel->release(state);
+  }
+  free(scratch);
+  bool done = !status;
+  dp_status_free(status);
+  return done;
+}
+
+// The results as tensors; false: they stay to be computed.
+static bool compute(const dp_target *target, const dp_node *node, dp_tensor *results[DP_MAX_OPERANDS]) {
+  dp_kernel_spec spec = {
+      .op = node->op, .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .threads = 1};
+  const void *in[DP_MAX_OPERANDS] = {0};
+  void *out[DP_MAX_OPERANDS] = {0};
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (!node->inputs[i]) continue;
+    spec.inputs[i] = operand_of(node->inputs[i]);
+    in[i] = node->inputs[i]->constant->data;
+  }
+  for (int i = 0; i < node->n_outputs; i++)
+    if (node->outputs[i]) spec.outputs[i] = operand_of(node->outputs[i]);
+  const dp_kernel *kernel = dp_kernel_select(target, &spec, true);
+  if (!kernel) return false;
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (!node->outputs[i]) continue;
+    results[i] = new_tensor(node->graph->arena, node->outputs[i]);
+    out[i] = (void *)results[i]->data;
+  }
+  return run_kernel(kernel, &spec, in, out);
+}
+
+static void fold(const dp_target *target, dp_graph *graph, int64_t *left) {
+  dp_rewrite rewrite = dp_rewrite_begin(graph);
+  int32_t n_nodes = graph->n_nodes;
+  for (int32_t i = 0; i < n_nodes; i++) {
+    dp_node *node = graph->nodes[i];
+    dp_tensor *results[DP_MAX_OPERANDS] = {0};
+    dp_rewrite_operands(&rewrite, node);
+    if (!can_fold(node, left) || !compute(target, node, results)) continue;
+    for (int k = 0; k < node->n_outputs; k++)
+      if (node->outputs[k])
+        dp_rewrite_replace(&rewrite, node->outputs[k],
+                           dp_graph_add_constant(graph, node->outputs[k]->name, results[k]));
+    dp_rewrite_drop(&rewrite, node);
+  }
+  dp_rewrite_end(&rewrite);
+}
+
+static dp_status run(dp_compile *compile) {
+  int64_t left = MAX_TOTAL_BYTES;
+  if (!compile->options->target) return DP_OK;
+  for (int i = 0; i < compile->model->n_graphs; i++) fold(compile->options->target, compile->model->graphs[i], &left);
+  return DP_OK;
+}
+
+const dp_pass dp_pass_fold = {
+    .name = "fold",
+    .what = "what depends on constants only is computed",
+    .run = run,
+};

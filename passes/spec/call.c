@@ -1,0 +1,56 @@
+// Reading a SPEC's syntax: name(arg, key=value, ...). See call.h.
+#include "passes/spec/call.h"
+
+#include <string.h>
+
+typedef struct {
+  dp_arena *arena;
+  dp_spec_origin origin;
+  const char *text, *at;
+} reader;
+
+static dp_status malformed(const reader *r, const char *expected) {
+  return dp_fail(r->origin.exit_code, "%s: '%s': %s is expected %s%s", r->origin.name, r->text, expected,
+                 *r->at ? "at " : "at its end", *r->at ? dp_printf(r->arena, "'%s'", r->at) : "");
+}
+
+static void skip_space(reader *r) { r->at += strspn(r->at, " \t\n\r"); }
+
+static bool take(reader *r, char c) {
+  skip_space(r);
+  if (*r->at != c) return false;
+  r->at++;
+  skip_space(r);
+  return true;
+}
+
+static dp_status take_word(reader *r, const char *what, const char **word) {
+  skip_space(r);
+  bool quoted = *r->at == '"';
+  const char *first = r->at + quoted;
+  size_t length = strcspn(first, quoted ? "\"" : " \t\n\r(),=\"");
+  if (!length || (quoted && !first[length])) return malformed(r, what);
+  *word = dp_strndup(r->arena, first, length);
+  r->at = first + length + quoted;
+  return DP_OK;
+}
+
+dp_status dp_spec_call_read(dp_arena *arena, dp_spec_origin origin, const char *text, dp_spec_call *call) {
+  reader reading = {arena, origin, text, text}, *r = &reading;
+  *call = (dp_spec_call){0};
+  DP_TRY(take_word(r, "a name", &call->name));
+  if (!take(r, '(')) return malformed(r, "'('");
+  for (bool first = true; !take(r, ')'); first = false) {
+    if (!first && !take(r, ',')) return malformed(r, "',' or ')'");
+    if (call->n_arguments == DP_SPEC_MAX_ARGUMENTS) return malformed(r, "')': that is more than any call takes, which");
+    dp_spec_argument a = {0};
+    DP_TRY(take_word(r, first ? "an argument or ')'" : "an argument", &a.text));
+    if (take(r, '=')) {
+      a.key = a.text;
+      DP_TRY(take_word(r, "a value", &a.text));
+    }
+    call->arguments[call->n_arguments++] = a;
+  }
+  skip_space(r);
+  return *r->at ? malformed(r, "nothing more") : DP_OK;
+}

@@ -1,0 +1,289 @@
+// What SPECs there are. One table says which calls, what arguments each takes, what they may be and where they go; the
+// few conditions between arguments stand below it. See spec.h.
+#include "passes/spec/spec.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/base/suggest.h"
+#include "passes/spec/call.h"
+
+// ---- what calls there are -------------------------------------------------------------------------------------------
+
+enum { MAX_PARAMETERS = 16 };
+
+// How an argument is written, and what it becomes: NAME, CHOICE const char *; NUMBER double; STEPS uint64_t; FLAG bool.
+typedef enum { NAME, NUMBER, STEPS, FLAG, CHOICE } form;
+
+typedef enum { NOT_NEGATIVE, POSITIVE, ANY_SIGN, BELOW_ONE } range;
+
+static const char *const schedules[] = {"constant", "step", "cosine", NULL};
+enum { CONSTANT = 1, STEP = 2, COSINE = 4 };  // sets of them
+
+typedef struct {
+  const char *key;
+  form form;
+  size_t at;         // in the loss or optimizer
+  double otherwise;  // of a NUMBER
+  range range;       // of a NUMBER
+  unsigned only;     // the schedules that it is for; 0: all
+} parameter;
+
+typedef struct {
+  const char *name;
+  int kind;
+  parameter parameters[MAX_PARAMETERS];  // those of NAME form come first and must be given
+} signature;
+
+#define IN_LOSS(FIELD) .at = offsetof(dp_loss_spec, FIELD)
+#define IN(FIELD) .at = offsetof(dp_optimizer_spec, FIELD)
+
+static const signature losses[] = {
+    {.name = "softmax_cross_entropy",
+     .kind = DP_LOSS_SOFTMAX_CROSS_ENTROPY,
+     .parameters = {{"logits", NAME, IN_LOSS(prediction)}, {"label", NAME, IN_LOSS(target)}}},
+    {.name = "mse",
+     .kind = DP_LOSS_MSE,
+     .parameters = {{"pred", NAME, IN_LOSS(prediction)}, {"target", NAME, IN_LOSS(target)}}},
+};
+
+// Adam's own, which AdamW has too.
+#define ADAM(DECAY)                                                                                              \
+  {"lr", NUMBER, IN(lr), .otherwise = 1e-3}, {"beta1", NUMBER, IN(beta1), .otherwise = 0.9, .range = BELOW_ONE}, \
+      {"beta2", NUMBER, IN(beta2), .otherwise = 0.999, .range = BELOW_ONE},                                      \
+      {"eps", NUMBER, IN(eps), .otherwise = 1e-8}, {                                                             \
+    "weight_decay", NUMBER, IN(weight_decay), .otherwise = DECAY                                                 \
+  }
+
+static const signature optimizers[] = {
+    {.name = "sgd",
+     .kind = DP_OPTIMIZER_SGD,
+     .parameters = {{"lr", NUMBER, IN(lr), .otherwise = 1e-3},
+                    {"momentum", NUMBER, IN(momentum)},
+                    {"dampening", NUMBER, IN(dampening), .range = ANY_SIGN},
+                    {"weight_decay", NUMBER, IN(weight_decay)},
+                    {"nesterov", FLAG, IN(nesterov)}}},
+    {.name = "adam", .kind = DP_OPTIMIZER_ADAM, .parameters = {ADAM(0)}},
+    {.name = "adamw", .kind = DP_OPTIMIZER_ADAMW, .parameters = {ADAM(0.01)}},
+};
+
+// What every optimizer takes after its own.
+static const parameter common[] = {
+    {"clip_norm", NUMBER, IN(clip_norm), .range = POSITIVE},
+    {"schedule", CHOICE, IN(schedule.kind)},
+    {"warmup", STEPS, IN(schedule.warmup)},
+    {"total", STEPS, IN(schedule.total)},
+    {"min_lr", NUMBER, IN(schedule.min_lr), .only = STEP | COSINE},
+    {"step_size", STEPS, IN(schedule.step_size), .only = STEP},
+    {"gamma", NUMBER, IN(schedule.gamma), .otherwise = 0.1, .only = STEP},
+};
+
+// ---- binding arguments to parameters --------------------------------------------------------------------------------
+
+typedef struct {
+  dp_arena *arena;
+  dp_spec_origin origin;
+  const char *callee;
+  int count;
+  parameter parameters[MAX_PARAMETERS];
+  const char *given[MAX_PARAMETERS];  // NULL: is not
+} binding;
+
+static dp_status find(dp_spec_origin origin, const char *what, const char *name, size_t count, const signature *known,
+                      const signature **found) {
+  dp_suggest suggest = dp_suggest_begin(name);
+  for (size_t i = 0; i < count; i++) {
+    dp_suggest_offer(&suggest, known[i].name);
+    if (strcmp(known[i].name, name)) continue;
+    *found = &known[i];
+    return DP_OK;
+  }
+  char hint[96];
+  return dp_fail(origin.exit_code, "%s: there is no %s '%s'%s", origin.name, what, name,
+                 dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+static dp_status unknown_key(const binding *b, const char *key) {
+  dp_suggest suggest = dp_suggest_begin(key);
+  char hint[96];
+  for (int i = 0; i < b->count; i++) dp_suggest_offer(&suggest, b->parameters[i].key);
+  return dp_fail(b->origin.exit_code, "%s: %s takes no '%s'%s", b->origin.name, b->callee, key,
+                 dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+// Puts each argument at its parameter's place.
+static dp_status bind(binding *b, const dp_spec_call *c) {
+  for (int i = 0; i < c->n_arguments; i++) {
+    int place = 0;
+    if (!c->arguments[i].key) {
+      place = i;
+      if (i && c->arguments[i - 1].key)
+        return dp_fail(b->origin.exit_code, "%s: '%s' stands after an argument with a name, and needs one too",
+                       b->origin.name, c->arguments[i].text);
+      if (i >= b->count)
+        return dp_fail(b->origin.exit_code, "%s: %s takes %d arguments", b->origin.name, b->callee, b->count);
+    } else {
+      while (place < b->count && strcmp(b->parameters[place].key, c->arguments[i].key)) place++;
+      if (place == b->count) return unknown_key(b, c->arguments[i].key);
+    }
+    if (b->given[place])
+      return dp_fail(b->origin.exit_code, "%s: '%s' is given twice", b->origin.name, b->parameters[place].key);
+    b->given[place] = c->arguments[i].text;
+  }
+  for (int i = 0; i < b->count; i++)
+    if (b->parameters[i].form == NAME && !b->given[i])
+      return dp_fail(b->origin.exit_code, "%s: %s needs its argument '%s'", b->origin.name, b->callee,
+                     b->parameters[i].key);
+  return DP_OK;
+}
+
+// ---- values ---------------------------------------------------------------------------------------------------------
+
+static dp_status expected(const binding *b, const parameter *p, const char *text, const char *what) {
+  return dp_fail(b->origin.exit_code, "%s: %s=%s: %s is expected", b->origin.name, p->key, text, what);
+}
+
+static dp_status take_number(const binding *b, const parameter *p, const char *text, double *number) {
+  char *end;
+  *number = strtod(text, &end);
+  if (*end || !isfinite(*number)) return expected(b, p, text, "a finite number");
+  if (p->range == POSITIVE && !(*number > 0)) return expected(b, p, text, "more than 0");
+  if (p->range == BELOW_ONE && !(*number >= 0 && *number < 1)) return expected(b, p, text, "0 or more, less than 1,");
+  if (p->range == NOT_NEGATIVE && *number < 0) return expected(b, p, text, "0 or more");
+  return DP_OK;
+}
+
+static dp_status take_steps(const binding *b, const parameter *p, const char *text, uint64_t *steps) {
+  const double most = 1e15;  // counts of steps are exact in a double
+  char *end;
+  double number = strtod(text, &end);
+  if (*end || !(number >= 0 && number <= most) || number != floor(number))
+    return expected(b, p, text, "a whole number of steps");
+  *steps = (uint64_t)number;
+  return DP_OK;
+}
+
+static dp_status take_flag(const binding *b, const parameter *p, const char *text, bool *flag) {
+  static const char *const words[] = {"0", "1", "false", "true", "False", "True"};
+  for (size_t i = 0; i < DP_COUNT(words); i++) {
+    if (strcmp(words[i], text)) continue;
+    *flag = i % 2;
+    return DP_OK;
+  }
+  return expected(b, p, text, "0 or 1");
+}
+
+static dp_status take_schedule(const binding *b, const char *text, const char **kind) {
+  dp_suggest suggest = dp_suggest_begin(text);
+  for (int k = 0; schedules[k]; k++) {
+    dp_suggest_offer(&suggest, schedules[k]);
+    if (strcmp(schedules[k], text)) continue;
+    *kind = schedules[k];
+    return DP_OK;
+  }
+  char hint[96];
+  return dp_fail(b->origin.exit_code, "%s: there is no schedule '%s'%s", b->origin.name, text,
+                 dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+// What was given, or the default, into the spec.
+static dp_status store(const binding *b, const parameter *p, const char *text, void *spec) {
+  void *at = (char *)spec + p->at;
+  switch (p->form) {
+    case NAME:
+      *(const char **)at = text;
+      return DP_OK;
+    case NUMBER:
+      *(double *)at = p->otherwise;
+      return text ? take_number(b, p, text, at) : DP_OK;
+    case STEPS:
+      return text ? take_steps(b, p, text, at) : DP_OK;
+    case FLAG:
+      return text ? take_flag(b, p, text, at) : DP_OK;
+    case CHOICE:
+      *(const char **)at = schedules[0];
+      return text ? take_schedule(b, text, at) : DP_OK;
+  }
+  return DP_OK;
+}
+
+// `spec` is zeroed.
+static dp_status read(binding *b, const signature *s, size_t n_more, const parameter *more, const dp_spec_call *call,
+                      void *spec) {
+  b->callee = s->name;
+  while (b->count < MAX_PARAMETERS && s->parameters[b->count].key) {
+    b->parameters[b->count] = s->parameters[b->count];
+    b->count++;
+  }
+  for (size_t i = 0; i < n_more; i++) b->parameters[b->count++] = more[i];
+  DP_TRY(bind(b, call));
+  for (int i = 0; i < b->count; i++) DP_TRY(store(b, &b->parameters[i], b->given[i], spec));
+  return DP_OK;
+}
+
+// ---- what goes together ---------------------------------------------------------------------------------------------
+
+static dp_status check_sgd(const binding *b, const dp_optimizer_spec *o) {
+  if (!o->nesterov || (o->momentum > 0 && o->dampening == 0)) return DP_OK;  // PyTorch's condition
+  return dp_fail(b->origin.exit_code, "%s: nesterov needs a momentum and no dampening; found momentum=%g, dampening=%g",
+                 b->origin.name, o->momentum, o->dampening);
+}
+
+static unsigned bit_of(const char *schedule) {
+  int k = 0;
+  while (strcmp(schedules[k], schedule)) k++;
+  return 1u << k;
+}
+
+// An argument that would change nothing is a mistake about the schedule.
+static dp_status check_use(const binding *b, const char *schedule) {
+  for (int i = 0; i < b->count; i++) {
+    const parameter *p = &b->parameters[i];
+    if (!b->given[i] || !p->only || (p->only & bit_of(schedule))) continue;
+    return dp_fail(b->origin.exit_code, "%s: %s=%s changes nothing with schedule=%s; it goes with schedule=%s",
+                   b->origin.name, p->key, b->given[i], schedule, p->only == STEP ? "step" : "step or schedule=cosine");
+  }
+  return DP_OK;
+}
+
+static dp_status check_schedule(const binding *b, const dp_optimizer_spec *o) {
+  const dp_issue_order_spec *s = &o->schedule;
+  unsigned kind = bit_of(s->kind);
+  int code = b->origin.exit_code;
+  const char *where = b->origin.name;
+  DP_TRY(check_use(b, s->kind));
+  if (kind == STEP && !s->step_size) return dp_fail(code, "%s: schedule=step needs step_size=STEPS, 1 or more", where);
+  if (kind == COSINE && !s->total)
+    return dp_fail(code, "%s: schedule=cosine needs total=STEPS, the steps until the rate is at its least", where);
+  if (s->total && s->warmup >= s->total)
+    return dp_fail(code, "%s: warmup=%llu leaves nothing of total=%llu steps", where, (unsigned long long)s->warmup,
+                   (unsigned long long)s->total);
+  if (s->min_lr > o->lr) return dp_fail(code, "%s: min_lr=%g is more than lr=%g", where, s->min_lr, o->lr);
+  return DP_OK;
+}
+
+// ---- what was asked for ---------------------------------------------------------------------------------------------
+
+dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) {
+  binding b = {.arena = arena, .origin = origin};
+  const signature *s = NULL;
+  dp_spec_call call;
+  DP_TRY(dp_spec_call_read(arena, origin, text, &call));
+  DP_TRY(find(origin, "loss", call.name, DP_COUNT(losses), losses, &s));
+  *loss = (dp_loss_spec){.kind = (dp_loss_kind)s->kind};
+  return read(&b, s, 0, NULL, &call, loss);
+}
+
+dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text, dp_optimizer_spec *optimizer) {
+  binding b = {.arena = arena, .origin = origin};
+  const signature *s = NULL;
+  dp_spec_call call;
+  DP_TRY(dp_spec_call_read(arena, origin, text, &call));
+  DP_TRY(find(origin, "optimizer", call.name, DP_COUNT(optimizers), optimizers, &s));
+  *optimizer = (dp_optimizer_spec){.kind = (dp_optimizer_kind)s->kind};
+  DP_TRY(read(&b, s, DP_COUNT(common), common, &call, optimizer));
+  DP_TRY(check_sgd(&b, optimizer));
+  return check_schedule(&b, optimizer);
+}

@@ -1,0 +1,53 @@
+// SPECs: `name(arg, key=value, ...)`, what is asked for as loss and optimizer, with PyTorch's meaning and defaults.
+// docs/optimizers.md lists the optimizers' arguments.
+#ifndef DP_PASSES_SPEC_SPEC_H
+#define DP_PASSES_SPEC_SPEC_H
+
+#include "ir/base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Where a SPEC was written, for messages and exit codes.
+typedef struct {
+  const char *name;  // "--loss", "the model's loss"
+  int exit_code;     // of what is wrong with it: EX_USAGE, EX_DATAERR
+} dp_spec_origin;
+
+typedef enum { DP_LOSS_SOFTMAX_CROSS_ENTROPY, DP_LOSS_MSE } dp_loss_kind;
+
+typedef struct {
+  dp_loss_kind kind;
+  const char *prediction, *target;  // names of values
+} dp_loss_spec;
+
+// Names in a SPEC are any letters but space and `(),="`, or stand in double quotes.
+dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) DP_MUST_USE;
+
+typedef enum { DP_OPTIMIZER_SGD, DP_OPTIMIZER_ADAM, DP_OPTIMIZER_ADAMW } dp_optimizer_kind;
+
+// What runtime/learning_rate.h computes with.
+typedef struct {
+  const char *kind;                   // "constant", "step", "cosine"
+  uint64_t warmup, total, step_size;  // in steps
+  double min_lr, gamma;
+} dp_issue_order_spec;
+
+typedef struct {
+  dp_optimizer_kind kind;
+  double lr, weight_decay;
+  double momentum, dampening;  // sgd
+  bool nesterov;
+  double beta1, beta2, eps;  // adam, adamw
+  double clip_norm;          // 0: gradients are not clipped
+  dp_issue_order_spec schedule;
+} dp_optimizer_spec;
+
+dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text,
+                            dp_optimizer_spec *optimizer) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

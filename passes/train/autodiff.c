@@ -1,0 +1,117 @@
+// autodiff: reverse-mode differentiation of "train". Appends the gradient nodes and makes the gradient of each parameter
+// that one reaches an output, DP_GRADIENT_OUTPUT + its name.
+//
+// A value takes part when it depends on a parameter to be trained through floating-point values, and the loss depends on
+// it. Nodes are visited from the last to the first, and where a value is used several times its gradients are added in that
+// order, so that the sum is the same however often the model is compiled.
+#include <string.h>
+
+#include "ir/graph/builder.h"
+#include "passes/list.h"
+
+typedef struct {
+  dp_graph *graph;
+  int32_t n_values;     // of the forward graph
+  bool *depends;        // by value: on a parameter to be trained
+  dp_value **gradient;  // by value: what has come in so far
+} differentiation;
+
+static bool trains(const dp_graph *graph, const dp_value *v) {
+  if (v->kind != DP_VALUE_VARIABLE || !dp_type_is_float(v->type.dtype)) return false;
+  const dp_variable *p = &graph->model->variables[v->variable];
+  return p->kind == DP_PARAMETER && !p->frozen;
+}
+
+static void mark_dependent(differentiation *d) {
+  for (int32_t i = 0; i < d->n_values; i++) d->depends[i] = trains(d->graph, d->graph->values[i]);
+  for (int32_t i = 0; i < d->graph->n_nodes; i++) {
+    const dp_node *node = d->graph->nodes[i];
+    bool any = false;
+    for (int k = 0; k < node->n_inputs; k++) any |= node->inputs[k] && d->depends[node->inputs[k]->id];
+    for (int k = 0; k < node->n_outputs && any; k++)
+      if (node->outputs[k] && dp_type_is_float(node->outputs[k]->type.dtype)) d->depends[node->outputs[k]->id] = true;
+  }
+}
+
+static int stage_of(const dp_value *value) { return value->producer ? value->producer->stage : -1; }
+
+// Gradients of a value are summed up on the way back to what makes the value: on the lower stage of the two, so that as few
+// as can be are sent, but on none before it.
+static void add_gradient(differentiation *d, dp_builder *builder, const dp_value *of, dp_value *gradient) {
+  dp_value **sum = &d->gradient[of->id], *one = *sum, *other = gradient;
+  if (one && (gradient = dp_build2(builder, "Add", one, other)) && gradient->producer && of->producer) {
+    int decompose = stage_of(one) < stage_of(other) ? stage_of(one) : stage_of(other);
+    gradient->producer->device = of->producer->device;
+    gradient->producer->stage = decompose > of->producer->stage ? decompose : of->producer->stage;
+  }
+  *sum = gradient;
+}
+
+static dp_status differentiate_node(differentiation *d, dp_node *node) {
+  dp_value *dy[DP_MAX_OPERANDS] = {0}, *dx[DP_MAX_OPERANDS] = {0};
+  bool reached = false, wanted = false;
+  for (int k = 0; k < node->n_outputs; k++)
+    if (node->outputs[k]) reached |= (dy[k] = d->gradient[node->outputs[k]->id]) != NULL;
+  for (int k = 0; k < node->n_inputs; k++) wanted |= node->inputs[k] && d->depends[node->inputs[k]->id];
+  if (!reached || !wanted) return DP_OK;
+  if (!node->op->gradient)
+    return dp_fail(EX_DATAERR,
+                   "node '%s' (%s%s%s) lies between a parameter and the loss, but has no gradient; freeze what lies "
+                   "before it",
+                   node->name, node->op->domain, *node->op->domain ? "." : "", node->op->name);
+  dp_builder builder = {.graph = d->graph, .prefix = dp_printf(d->graph->arena, "%s/grad", node->name)};
+  int32_t first = d->graph->n_nodes;
+  node->op->gradient(&builder, node, dy, dx);
+  // Annotations hold for the gradient of what they were put on.
+  for (int32_t i = first; i < d->graph->n_nodes; i++) {
+    d->graph->nodes[i]->device = node->device;
+    d->graph->nodes[i]->stage = node->stage;
+  }
+  for (int k = 0; k < node->n_inputs && !builder.status; k++)
+    if (dx[k] && node->inputs[k] && d->depends[node->inputs[k]->id]) add_gradient(d, &builder, node->inputs[k], dx[k]);
+  return dp_status_context(builder.status, "the gradient of node '%s' (%s)", node->name, node->op->name);
+}
+
+// Outputs for the parameters that a gradient reached; the others are said.
+static dp_status give_gradients(const dp_compile *compile, differentiation *d) {
+  dp_graph *graph = d->graph;
+  bool any = false;
+  for (int32_t i = 0; i < d->n_values; i++) {
+    const dp_value *v = graph->values[i];
+    if (!trains(graph, v)) continue;
+    const char *name = graph->model->variables[v->variable].name;
+    if (!d->gradient[i]) {
+      dp_pipeline_note(compile, "parameter '%s' is not trained: no gradient reaches it", name);
+      continue;
+    }
+    dp_graph_add_output(graph, dp_printf(graph->arena, DP_GRADIENT_OUTPUT "%s", name), d->gradient[i]);
+    any = true;
+  }
+  return any ? DP_OK : dp_fail(EX_DATAERR, "nothing to train: the loss depends on no parameter that is not frozen");
+}
+
+static dp_status run(dp_compile *compile) {
+  dp_graph *graph = dp_model_find_graph(compile->model, "train");
+  if (!graph) return DP_OK;  // a plan without training
+  differentiation d = {.graph = graph, .n_values = graph->n_values};
+  d.depends = dp_alloc_n(graph->arena, (size_t)d.n_values, sizeof *d.depends);
+  d.gradient = dp_alloc_n(graph->arena, (size_t)d.n_values, sizeof(dp_value *));
+  int32_t n_nodes = graph->n_nodes;
+  mark_dependent(&d);
+  for (int i = 0; i < graph->n_outputs; i++) {
+    dp_value *loss = graph->outputs[i].value;
+    if (strcmp(graph->outputs[i].name, DP_LOSS_OUTPUT) || !d.depends[loss->id]) continue;
+    dp_builder builder = {.graph = graph, .prefix = "loss/grad"};
+    d.gradient[loss->id] = dp_build_fill(&builder, loss->type.dtype, 1);
+  }
+  for (int32_t i = n_nodes; i-- > 0;) DP_TRY(differentiate_node(&d, graph->nodes[i]));
+  return give_gradients(compile, &d);
+}
+
+const dp_pass dp_pass_autodiff = {
+    .name = "autodiff",
+    .what = "gradients of the loss for the parameters that one reaches",
+    .needs = DP_HAS_PROGRAMS,
+    .gives = DP_HAS_GRADIENTS,
+    .run = run,
+};

@@ -1,0 +1,42 @@
+// Which operator an optimizer updates parameters with: its states and attributes. One function an optimizer.
+#include "passes/base/pass.h"
+#include "passes/train/optimizer.h"
+
+static void add_float(dp_optimizer_rule *rule, const char *name, double number) {
+  rule->attrs[rule->n_attrs++] = dp_attr_float(name, number);
+}
+
+static dp_optimizer_rule sgd(const dp_optimizer_spec *spec) {
+  bool momentum = spec->momentum > 0, damped = momentum && spec->dampening != 0;
+  dp_optimizer_rule rule = {.op = "dp.SGD", .n_places = 1, .step = damped};
+  if (momentum) rule.states[0] = DP_MOMENTUM_STATE;
+  if (momentum) add_float(&rule, "momentum", spec->momentum);
+  if (damped) add_float(&rule, "dampening", spec->dampening);
+  if (spec->nesterov) rule.attrs[rule.n_attrs++] = dp_attr_int("nesterov", 1);
+  if (spec->weight_decay > 0) add_float(&rule, "weight_decay", spec->weight_decay);
+  return rule;
+}
+
+static dp_optimizer_rule adam(const dp_optimizer_spec *spec) {
+  dp_optimizer_rule rule = {.op = "dp.Adam", .n_places = 2, .states = {DP_MEAN_STATE, DP_SQUARE_STATE}, .step = true};
+  add_float(&rule, "beta1", spec->beta1);
+  add_float(&rule, "beta2", spec->beta2);
+  add_float(&rule, "eps", spec->eps);
+  if (spec->weight_decay > 0) add_float(&rule, "weight_decay", spec->weight_decay);
+  return rule;
+}
+
+static dp_optimizer_rule adamw(const dp_optimizer_spec *spec) {
+  dp_optimizer_rule rule = adam(spec);
+  if (spec->weight_decay > 0) rule.attrs[rule.n_attrs++] = dp_attr_int("decoupled", 1);
+  return rule;
+}
+
+dp_optimizer_rule dp_optimizer_rule_of(const dp_optimizer_spec *spec) {
+  static dp_optimizer_rule (*const rules[])(const dp_optimizer_spec *) = {
+      [DP_OPTIMIZER_SGD] = sgd,
+      [DP_OPTIMIZER_ADAM] = adam,
+      [DP_OPTIMIZER_ADAMW] = adamw,
+  };
+  return rules[spec->kind](spec);
+}

@@ -1,0 +1,136 @@
+// See bind.h: operands and kernels.
+#include "runtime/bind/bind.h"
+
+#include <string.h>
+
+#include "ir/file/proto.h"
+
+// ---- operands -------------------------------------------------------------------------------------------------------
+
+static int micro_axis(const dp_bind *b) { return dp_mesh_find(b->binding->mesh, DP_MESH_MICRO); }
+
+dp_status dp_bind_check(const dp_bind *b) {
+  int64_t of = dp_mesh_microbatches(b->binding->mesh);
+  for (size_t i = 0; i < b->program->n_tensors; i++) {
+    const Dp__MicroSet *micro = b->program->tensors[i]->micro;
+    if (micro && (uint64_t)micro->first + micro->count > (uint64_t)of)
+      return dp_fail(EX_DATAERR, "tensor %zu is of micro-batches %u and %u more of %lld", i, micro->first, micro->count,
+                     (long long)of);
+  }
+  return DP_OK;
+}
+
+dp_local dp_bind_local_at(const dp_bind *b, const Dp__DeviceTensor *t, int device, int64_t micro) {
+  int axis = micro_axis(b);
+  dp_placement placements[DP_MAX_MESH] = {0};
+  for (size_t a = 0; a < t->n_placements; a++)
+    dp_status_free(dp_proto_to_placement(t->placements[a], &placements[a]));  // checked with the plan
+  int64_t coordinate[DP_MAX_MESH];
+  dp_mesh_coordinate(b->binding->mesh, device, coordinate);
+  if (axis >= 0 && micro < 0) placements[axis] = dp_replicate();
+  if (axis >= 0 && micro >= 0) coordinate[axis] = micro;
+  const dp_type *type = &b->graph->values[t->value]->type;
+  return dp_shard_range(&type->shape, placements, b->binding->mesh, coordinate, b->n);
+}
+
+dp_local dp_bind_local(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
+  bool one = t->micro && t->micro->count == 1;
+  return dp_bind_local_at(b, t, device, one ? (int64_t)t->micro->first : -1);
+}
+
+void dp_bind_use(const dp_bind *b, dp_unit *unit, const void *first, const dp_local *local, dp_dtype dtype,
+                 bool written) {
+  uint64_t bytes = (uint64_t)dp_local_count(local) * dp_type_bytes(dtype);
+  if (!bytes) return;
+  dp_range range = {first, bytes, written};
+  DP_PUSH(b->arena, unit->ranges, unit->n_ranges, range);
+}
+
+// ---- kernels --------------------------------------------------------------------------------------------------------
+
+static dp_status find_kernel(const dp_bind *b, const dp_node *node, dp_unit *unit) {
+  const char *backend = b->binding->memory->backend->name, *name = unit->at->instruction->kernel;
+  unit->kernel = dp_kernel_find(b->binding->memory->backend->target, name);
+  if (!unit->kernel)
+    return dp_fail(EX_UNAVAILABLE, "backend %s has no kernel '%s': compile the model again with this version of dpc",
+                   backend, name);
+  if (!dp_kernel_computes(unit->kernel, node->op))
+    return dp_fail(EX_DATAERR, "kernel %s computes %s, not %s", name, unit->kernel->op, node->op->name);
+  return DP_OK;
+}
+
+static char *bind_operand(const dp_bind *b, dp_unit *unit, uint32_t index, bool written, dp_kernel_operand *operand) {
+  const Dp__DeviceTensor *t = dp_bind_tensor(b, index);
+  char *at = dp_memory_address(b->binding->memory, t, unit->devices[0]);
+  *operand = (dp_kernel_operand){dp_bind_dtype(b, t), true, dp_bind_local(b, t, unit->devices[0])};
+  dp_bind_use(b, unit, at, &operand->local, operand->dtype, written);
+  return at;
+}
+
+static void bind_operands(const dp_bind *b, dp_unit *unit, dp_kernel_spec *spec) {
+  const Dp__Instruction *in = unit->at->instruction;
+  spec->n_inputs = (int)in->n_inputs;
+  spec->n_outputs = (int)in->n_outputs;
+  for (int i = 0; i < spec->n_inputs; i++)
+    if (in->inputs[i]) unit->in[i] = bind_operand(b, unit, in->inputs[i], false, &spec->inputs[i]);
+  for (int i = 0; i < spec->n_outputs; i++)
+    if (in->outputs[i]) unit->out[i] = bind_operand(b, unit, in->outputs[i], true, &spec->outputs[i]);
+  if (in->scratch && in->scratch->bytes) {
+    const dp_device_memory *device = &b->binding->memory->devices[unit->devices[0]];
+    dp_range range = {device->transient + in->scratch->offset, in->scratch->bytes, true};
+    unit->scratch = (void *)(uintptr_t)range.first;
+    DP_PUSH(b->arena, unit->ranges, unit->n_ranges, range);
+  }
+}
+
+static bool same_operand(const dp_kernel_operand *a, const dp_kernel_operand *b) {
+  if (a->present != b->present || a->dtype != b->dtype || a->local.rank != b->local.rank) return false;
+  size_t bytes = (size_t)a->local.rank * sizeof a->local.lo[0];
+  return !memcmp(a->local.whole, b->local.whole, bytes) && !memcmp(a->local.outer, b->local.outer, bytes) &&
+         !memcmp(a->local.unit, b->local.unit, bytes) && !memcmp(a->local.lo, b->local.lo, bytes) &&
+         !memcmp(a->local.hi, b->local.hi, bytes);
+}
+
+// Both are of one instruction.
+static bool same_spec(const dp_unit_spec *a, const dp_kernel_spec *b) {
+  for (int i = 0; i < a->n_inputs; i++)
+    if (!same_operand(&a->operands[i], &b->inputs[i])) return false;
+  for (int i = 0; i < a->n_outputs; i++)
+    if (!same_operand(&a->operands[a->n_inputs + i], &b->outputs[i])) return false;
+  return true;
+}
+
+static const dp_unit_spec *keep_spec(dp_arena *arena, const dp_kernel_spec *spec) {
+  size_t n = (size_t)spec->n_inputs, m = (size_t)spec->n_outputs;
+  dp_kernel_operand *operands = dp_alloc_n(arena, n + m, sizeof *operands);
+  memcpy(operands, spec->inputs, n * sizeof *operands);
+  memcpy(operands + n, spec->outputs, m * sizeof *operands);
+  const dp_unit_spec kept = {spec->node, spec->n_inputs, spec->n_outputs, spec->threads, operands};
+  return dp_memdup(arena, &kept, sizeof kept);
+}
+
+dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
+  const Dp__Instruction *in = unit->at->instruction;
+  DP_TRY(find_kernel(b, node, unit));
+  dp_kernel_spec here = {.op = node->op, .node = node, .threads = in->threads ? (int)in->threads : 1}, *spec = &here;
+  bind_operands(b, unit, spec);
+  if (!b->last || !same_spec(b->last, spec)) b->last = keep_spec(b->arena, spec);
+  unit->spec = b->last;
+  if (!dp_kernel_takes(unit->kernel, spec) || (unit->kernel->match && !unit->kernel->match(spec)))
+    return dp_fail(EX_DATAERR, "kernel %s does not take the operands that the plan gives it", in->kernel);
+  bool over = in->n_inputs && in->inputs[0] && in->outputs[0] && unit->in[0] == unit->out[0] &&
+              dp_bind_tensor(b, in->outputs[0])->bytes;
+  if (over && !unit->kernel->in_place && !dp_op_is(node->op, DP_OP_UPDATE))
+    return dp_fail(EX_DATAERR, "kernel %s cannot write its result over its operand, where the plan puts it",
+                   in->kernel);
+  uint64_t needed = unit->kernel->scratch_bytes ? unit->kernel->scratch_bytes(spec) : 0;
+  uint64_t given = in->scratch ? in->scratch->bytes : 0;
+  if (needed > given)
+    return dp_fail(
+        EX_UNAVAILABLE,
+        "kernel %s asks for %llu bytes of scratch on this machine, the plan has %llu: compile the model here (dpc "
+        "compile, with --isa and --threads as wanted)",
+        in->kernel, (unsigned long long)needed, (unsigned long long)given);
+  if (!unit->kernel->prepare || !b->binding->memory->backend->computes) return DP_OK;
+  return dp_status_context(unit->kernel->prepare(spec, &unit->state), "kernel %s", in->kernel);
+}

@@ -1,0 +1,245 @@
+// See bind.h: communication. What an instruction does is told by its operands, its axes and the placements on them, not by
+// its operator: two operands for one result are put together, an operand for a result is converted.
+#include "runtime/bind/bind.h"
+
+bool dp_bind_is_communication(const Dp__Instruction *in) { return !*in->kernel; }
+
+// Operand k and the result that it becomes.
+static const Dp__DeviceTensor *from_of(const dp_bind *b, const dp_unit *u, size_t k) {
+  return dp_bind_tensor(b, u->at->instruction->inputs[k]);
+}
+
+static const Dp__DeviceTensor *to_of(const dp_bind *b, const dp_unit *u, size_t k) {
+  return dp_bind_tensor(b, u->at->instruction->outputs[k]);
+}
+
+static bool concatenates(const Dp__Instruction *in) { return in->n_inputs == 2 && in->n_outputs == 1; }
+
+static dp_status check_operands(const Dp__Instruction *in) {
+  bool all = in->n_inputs && in->n_outputs && (concatenates(in) || in->n_inputs == in->n_outputs);
+  for (size_t i = 0; all && i < in->n_inputs; i++) all = in->inputs[i] != 0;
+  for (size_t i = 0; all && i < in->n_outputs; i++) all = in->outputs[i] != 0;
+  return all ? DP_OK : dp_fail(EX_DATAERR, "an operand for each result is expected");
+}
+
+static bool has(const Dp__DeviceTensor *t, dp_placement_kind kind) {
+  for (size_t a = 0; a < t->n_placements; a++)
+    if (t->placements[a]->kind == (int)kind) return true;
+  return false;
+}
+
+// Of copies that are equal, coordinate 0's goes to the host; a stage has copies on its own devices only.
+static bool speaks(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
+  const dp_mesh *mesh = b->binding->mesh;
+  int64_t coordinate[DP_MAX_MESH];
+  dp_mesh_coordinate(mesh, device, coordinate);
+  for (size_t a = 0; a < t->n_placements; a++)
+    if (t->placements[a]->kind == DP_REPLICATE && coordinate[a] && !dp_mesh_is_staged(&mesh->axes[a])) return false;
+  return true;
+}
+
+static dp_region_action action_of(const Dp__DeviceTensor *from, int axis) {
+  if (axis < 0 || from->placements[axis]->kind != DP_PARTIAL) return DP_REGION_COPY;
+  return from->placements[axis]->reduction == (int)DP_MAX ? DP_REGION_MAX : DP_REGION_SUM;
+}
+
+static dp_status check_action(const dp_unit *unit, dp_region_action action, dp_dtype dtype) {
+  if (dp_region_can(action, dtype)) return DP_OK;
+  return dp_fail(EX_UNAVAILABLE, "%s of %s is not supported", unit->at->instruction->op, dp_type_name(dtype));
+}
+
+static dp_shard_view view_of(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
+  return (dp_shard_view){dp_memory_address(b->binding->memory, t, device), dp_bind_local(b, t, device)};
+}
+
+// ---- collectives ----------------------------------------------------------------------------------------------------
+
+// The axis on which it converts; -1: none, as between host and devices, where each device moves its own part.
+static int reduced_axis(const Dp__DeviceTensor *from, const Dp__DeviceTensor *to) {
+  for (size_t a = 0; a < from->n_placements; a++)
+    if (from->placements[a]->kind == DP_PARTIAL && to->placements[a]->kind != DP_PARTIAL) return (int)a;
+  return -1;
+}
+
+// Host memory that several units use at once is left out: inputs, which are only read, and an output of which each device
+// writes its own part.
+static void use_views(const dp_bind *b, dp_unit *unit, size_t k, int device, const dp_shard_view *source,
+                      const dp_shard_view *target) {
+  const Dp__DeviceTensor *from = from_of(b, unit, k), *to = to_of(b, unit, k);
+  dp_dtype dtype = dp_bind_dtype(b, from);
+  if (from->space != DP__SPACE__HOST_INPUT) dp_bind_use(b, unit, source->data, &source->local, dtype, false);
+  if (to->space != DP__SPACE__HOST_OUTPUT || (!has(from, DP_SHARD) && speaks(b, from, device)))
+    dp_bind_use(b, unit, target->data, &target->local, dtype, true);
+}
+
+// Views are (pairs, devices of the unit).
+static void bind_views(const dp_bind *b, dp_unit *unit, dp_shard_view *sources, dp_shard_view *targets) {
+  for (size_t k = 0; k < unit->at->instruction->n_inputs; k++)
+    for (int m = 0; m < unit->n_devices; m++) {
+      int device = unit->devices[m];
+      *sources = view_of(b, from_of(b, unit, k), device);
+      *targets = view_of(b, to_of(b, unit, k), device);
+      use_views(b, unit, k, device, sources++, targets++);
+    }
+}
+
+static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
+  const Dp__Instruction *in = unit->at->instruction;
+  const Dp__DeviceTensor *from = from_of(b, unit, 0), *to = to_of(b, unit, 0);
+  const dp_memory *memory = b->binding->memory;
+  int n = unit->n_devices;
+  size_t views = in->n_inputs * (size_t)n;
+  dp_shard_view *sources = dp_alloc_n(b->arena, views, sizeof *sources);
+  dp_shard_view *targets = dp_alloc_n(b->arena, views, sizeof *targets);
+  bind_views(b, unit, sources, targets);
+  if (to->space == DP__SPACE__HOST_OUTPUT && !speaks(b, from, unit->devices[0])) return DP_OK;
+  dp_dtype dtype = dp_bind_dtype(b, from);
+  int axis = reduced_axis(from, to);
+  dp_region_action action = action_of(from, axis);
+  DP_TRY(check_action(unit, action, dtype));
+  if (!memory->backend->computes) return DP_OK;
+  if (axis >= 0 && to->placements[axis]->kind == DP_REPLICATE)
+    unit->transfer = dp_transfer_reduce(b->arena, dtype, action, (int)in->n_inputs, n, sources, n, targets);
+  else
+    unit->transfer = dp_transfer_shards(b->arena, dtype, action, n, sources, n, targets);
+  if (from->space == DP__SPACE__HOST_INPUT)
+    unit->transfer->host_copy_distance = (intptr_t)memory->host_input[1] - (intptr_t)memory->host_input[0];
+  return DP_OK;
+}
+
+// ---- several micro-batches ------------------------------------------------------------------------------------------
+
+// What of an operand is there of its micro-batches, of which there are several: they lie side by side in the extents of the
+// whole tensor, each a part of the one dim.
+static dp_local filled(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
+  dp_local first = dp_bind_local_at(b, t, device, t->micro->first);
+  dp_local last = dp_bind_local_at(b, t, device, (int64_t)t->micro->first + t->micro->count - 1);
+  for (int d = 0; d < first.rank; d++) {
+    first.hi[d] = last.hi[d];
+    first.extents[d] = first.outer[d] * (first.hi[d] - first.lo[d]) * first.unit[d];
+  }
+  return first;
+}
+
+static bool same_extents(const dp_local *a, const dp_local *b) {
+  for (int d = 0; d < a->rank; d++)
+    if (a->extents[d] != b->extents[d]) return false;
+  return a->rank == b->rank;
+}
+
+static dp_status check_concatenation(const dp_bind *b, const dp_unit *unit, int axis) {
+  const Dp__DeviceTensor *from = from_of(b, unit, 0), *more = from_of(b, unit, 1);
+  int kind = (int)from->placements[axis]->kind;
+  bool alike = kind != DP_REPLICATE && kind == (int)more->placements[axis]->kind && from->value == more->value &&
+               from->micro && more->micro && from->micro->count && more->micro->count;
+  if (!alike) return dp_fail(EX_DATAERR, "parts, or partial results, of micro-batches of one value are expected");
+  for (size_t a = 0; a < from->n_placements && kind == DP_SHARD; a++)
+    if ((int)a != axis && from->placements[a]->kind == DP_SHARD &&
+        from->placements[a]->dim == from->placements[axis]->dim)
+      return dp_fail(EX_DATAERR, "axis '%s' divides what the micro-batches have of dim %u",
+                     b->binding->mesh->axes[a].name, from->placements[a]->dim);
+  return DP_OK;
+}
+
+// Two operands of one value, on one device, to one result.
+static dp_status bind_concatenation(const dp_bind *b, dp_unit *unit) {
+  const Dp__Communication *c = unit->at->instruction->communication;
+  int device = unit->devices[0], axis = c && c->n_axes == 1 ? (int)c->axes[0] : -1;
+  if (axis < 0 || !dp_mesh_is_sequential(&b->binding->mesh->axes[axis]))
+    return dp_fail(EX_DATAERR, "two operands for one result, on no axis of micro-batches");
+  DP_TRY(check_concatenation(b, unit, axis));
+  const Dp__DeviceTensor *to = to_of(b, unit, 0);
+  dp_shard_view target = view_of(b, to, device), sources[2];
+  dp_dtype dtype = dp_bind_dtype(b, to);
+  dp_region_action action = action_of(from_of(b, unit, 0), axis);
+  DP_TRY(check_action(unit, action, dtype));
+  bool wide[2];
+  for (size_t k = 0; k < 2; k++) {
+    const Dp__DeviceTensor *from = from_of(b, unit, k);
+    sources[k] = view_of(b, from, device);
+    wide[k] = from->micro->count > 1;
+    if (dp_bind_dtype(b, from) != dtype || (action && !same_extents(&sources[k].local, &target.local)))
+      return dp_fail(EX_DATAERR, "operand %zu is not like the result", k);
+    dp_bind_use(b, unit, sources[k].data, &sources[k].local, dtype, false);
+    if (!action && wide[k]) sources[k].local = filled(b, from, device);
+  }
+  dp_bind_use(b, unit, target.data, &target.local, dtype, true);
+  if (!b->binding->memory->backend->computes) return DP_OK;
+  int kept = !action && sources[0].data == target.data;  // it is there
+  unit->transfer = action ? dp_transfer_reduce(b->arena, dtype, action, 1, 2, sources, 1, &target)
+                          : dp_transfer_concatenate(b->arena, dtype, 2 - kept, sources + kept, wide + kept, &target);
+  return DP_OK;
+}
+
+dp_status dp_bind_collective(const dp_bind *b, dp_unit *unit) {
+  return concatenates(unit->at->instruction) ? bind_concatenation(b, unit) : bind_conversion(b, unit);
+}
+
+// ---- between two devices --------------------------------------------------------------------------------------------
+
+dp_status dp_bind_between(const dp_bind *sender, const dp_bind *receiver, dp_unit *unit) {
+  const Dp__DeviceTensor *from = dp_bind_tensor(sender, unit->at[0].instruction->inputs[0]);
+  const Dp__DeviceTensor *to = dp_bind_tensor(receiver, unit->at[1].instruction->outputs[0]);
+  dp_shard_view source = view_of(sender, from, unit->devices[0]), target = view_of(receiver, to, unit->devices[1]);
+  dp_dtype dtype = dp_bind_dtype(sender, from);
+  if (dtype != dp_bind_dtype(receiver, to) || !same_extents(&source.local, &target.local))
+    return dp_fail(EX_DATAERR, "channel %u: what is sent is not what is received",
+                   unit->at[0].instruction->communication->channel);
+  dp_bind_use(sender, unit, source.data, &source.local, dtype, false);
+  dp_bind_use(receiver, unit, target.data, &target.local, dtype, true);
+  if (sender->binding->memory->backend->computes)
+    unit->transfer = dp_transfer_reduce(sender->arena, dtype, DP_REGION_COPY, 1, 1, &source, 1, &target);
+  return DP_OK;
+}
+
+// ---- who takes part -------------------------------------------------------------------------------------------------
+
+// A device that holds the operand whole along the axes cuts its part out of it, and meets nobody; nor does one that puts
+// micro-batches together.
+static bool meets_peers(const dp_bind *b, const dp_unit *unit) {
+  const Dp__Instruction *in = unit->at->instruction;
+  if (!in->communication || concatenates(in)) return false;
+  for (size_t i = 0; i < in->communication->n_axes; i++)
+    if (from_of(b, unit, 0)->placements[in->communication->axes[i]]->kind != DP_REPLICATE) return true;
+  return false;
+}
+
+// Along axes of devices of this role.
+static dp_status check_axes(const dp_bind *b, const Dp__Communication *c) {
+  const dp_mesh *mesh = b->binding->mesh;
+  for (size_t i = 0; i < c->n_axes; i++)
+    if (dp_mesh_is_sequential(&mesh->axes[c->axes[i]]) || dp_mesh_is_staged(&mesh->axes[c->axes[i]]))
+      return dp_fail(EX_DATAERR, "devices do not meet along axis '%s'", mesh->axes[c->axes[i]].name);
+  return DP_OK;
+}
+
+// Those whose coordinates differ on the instruction's axes only.
+dp_status dp_bind_group(const dp_bind *b, int device, dp_unit *unit) {
+  const dp_mesh *mesh = b->binding->mesh;
+  const dp_role_map *roles = b->binding->roles;
+  int64_t coordinate[DP_MAX_MESH], members = 1;
+  bool along[DP_MAX_MESH] = {0};
+  DP_TRY(check_operands(unit->at->instruction));
+  if (meets_peers(b, unit)) {
+    const Dp__Communication *c = unit->at->instruction->communication;
+    DP_TRY(check_axes(b, c));
+    for (size_t i = 0; i < c->n_axes; i++) along[c->axes[i]] = true;
+  }
+  dp_mesh_coordinate(mesh, device, coordinate);
+  for (int a = 0; a < mesh->n_axes; a++)
+    if (along[a]) members *= mesh->axes[a].size;
+  unit->devices = dp_alloc_n(b->arena, (size_t)members, sizeof *unit->devices);
+  for (int64_t m = 0; m < members; m++) {
+    int64_t rest = m;
+    for (int a = mesh->n_axes - 1; a >= 0; a--)
+      if (along[a]) {
+        coordinate[a] = rest % mesh->axes[a].size;
+        rest /= mesh->axes[a].size;
+      }
+    int other = (int)dp_mesh_device(mesh, coordinate);
+    if (roles->of_device[other] != roles->of_device[device])
+      return dp_fail(EX_DATAERR, "it meets device %d, which is of another role", other);
+    unit->devices[unit->n_devices++] = other;
+  }
+  return DP_OK;
+}

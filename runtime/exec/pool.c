@@ -1,0 +1,228 @@
+// See pool.h. The queue is an array with room for every part of the schedule: each is published once a run, so it never
+// wraps. An item counts as published when it carries the number of the run. A run is over when no unit is left to do and no
+// worker is inside, so the next one may begin by plain writes.
+#define _GNU_SOURCE
+#include "runtime/exec/pool.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { SPINS = 2000 };
+
+struct dp_pool_state {
+  _Atomic uint64_t *items;     // (parts of all units) run << 32 | code
+  uint32_t *unit_code;         // (n_units) code of its part 0
+  int *code_unit;              // (parts of all units)
+  atomic_int *before, *parts;  // (n_units) still to come in this run
+};
+
+struct dp_pool {
+  int n_threads;
+  pthread_t *threads;
+  // Of the run that is on.
+  const dp_task_graph *schedule;
+  dp_pool_state *state;
+  atomic_uint head, tail;
+  atomic_int to_do;  // units
+  _Atomic(dp_status) failure;
+  // Sleeping: changed whenever there may be something new.
+  atomic_uint news;
+  atomic_int sleepers;
+  atomic_int stop;
+  atomic_int inside;  // workers that may be touching the run's state
+  uint64_t run;
+};
+
+// ---- sleeping -------------------------------------------------------------------------------------------------------
+
+// Wakes up to `most` sleepers. Nobody who looked before falls asleep after.
+static void announce(dp_pool *pool, int most) {
+  atomic_fetch_add(&pool->news, 1);
+  if (most && atomic_load(&pool->sleepers)) syscall(SYS_futex, &pool->news, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+}
+
+static void sleep_until_news(dp_pool *pool, unsigned seen) {
+  atomic_fetch_add(&pool->sleepers, 1);
+  if (atomic_load(&pool->news) == seen) syscall(SYS_futex, &pool->news, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+  atomic_fetch_sub(&pool->sleepers, 1);
+}
+
+static void relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// ---- the queue ------------------------------------------------------------------------------------------------------
+
+// helpers: how many other workers have something to do because of it.
+static void publish(dp_pool *pool, int unit, int helpers) {
+  dp_pool_state *state = pool->state;
+  unsigned parts = (unsigned)pool->schedule->n_parts[unit], at = atomic_fetch_add(&pool->tail, parts);
+  for (unsigned p = 0; p < parts; p++)
+    atomic_store_explicit(&state->items[at + p], pool->run << 32 | (state->unit_code[unit] + p), memory_order_release);
+  announce(pool, helpers);
+}
+
+static bool take(dp_pool *pool, uint32_t *code) {
+  unsigned head = atomic_load(&pool->head);
+  while (head < atomic_load(&pool->tail)) {
+    uint64_t item = atomic_load_explicit(&pool->state->items[head], memory_order_acquire);
+    if (item >> 32 != pool->run) return false;  // its publisher is about to write it
+    if (atomic_compare_exchange_weak(&pool->head, &head, head + 1)) {
+      *code = (uint32_t)item;
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+// One part of what becomes ready is for the worker that is here, who goes on taking.
+static void finish(dp_pool *pool, int unit) {
+  const dp_task_graph *s = pool->schedule;
+  int mine = 1;
+  for (int i = s->first_after[unit]; i < s->first_after[unit + 1]; i++) {
+    int next = s->after[i];
+    if (atomic_fetch_sub(&pool->state->before[next], 1) != 1) continue;
+    publish(pool, next, s->n_parts[next] - mine);
+    mine = 0;
+  }
+  if (atomic_fetch_sub(&pool->to_do, 1) == 1) announce(pool, INT_MAX);
+}
+
+static void execute(dp_pool *pool, uint32_t code) {
+  int unit = pool->state->code_unit[code], part = (int)(code - pool->state->unit_code[unit]);
+  const dp_task_graph *s = pool->schedule;
+  if (!atomic_load_explicit(&pool->failure, memory_order_relaxed)) {
+    dp_status status = s->run(s->context, unit, part, s->n_parts[unit]), none = NULL;
+    if (status && !atomic_compare_exchange_strong(&pool->failure, &none, status)) dp_status_free(status);
+  }
+  if (atomic_fetch_sub(&pool->state->parts[unit], 1) == 1) finish(pool, unit);
+}
+
+// Takes what is there. False when there was nothing.
+static bool work(dp_pool *pool) {
+  uint32_t code;
+  bool any = false;
+  atomic_fetch_add(&pool->inside, 1);
+  while (atomic_load(&pool->to_do) && take(pool, &code)) {
+    execute(pool, code);
+    any = true;
+  }
+  atomic_fetch_sub(&pool->inside, 1);
+  return any;
+}
+
+// Works until *over (an atomic that another thread sets) equals `value`.
+static void work_until(dp_pool *pool, atomic_int *over, int value) {
+  for (int spins = 0;;) {
+    unsigned seen = atomic_load(&pool->news);
+    if (atomic_load(over) == value) return;
+    if (work(pool)) {
+      spins = 0;
+    } else if (++spins < SPINS) {
+      relax();
+    } else {
+      sleep_until_news(pool, seen);
+      spins = 0;
+    }
+  }
+}
+
+static void *worker(void *arg) {
+  dp_pool *pool = arg;
+  work_until(pool, &pool->stop, 1);
+  return NULL;
+}
+
+dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *schedule, dp_pool_state *state) {
+  if (!schedule->n_units) return DP_OK;
+  pool->schedule = schedule;
+  pool->state = state;
+  pool->run = (pool->run + 1) & UINT32_MAX;
+  if (!pool->run) pool->run = 1;  // 0 stands in items never published
+  atomic_store(&pool->head, 0);
+  atomic_store(&pool->tail, 0);
+  for (int u = 0; u < schedule->n_units; u++) {
+    atomic_store_explicit(&state->before[u], schedule->n_before[u], memory_order_relaxed);
+    atomic_store_explicit(&state->parts[u], schedule->n_parts[u], memory_order_relaxed);
+  }
+  atomic_store(&pool->failure, NULL);
+  atomic_store(&pool->to_do, schedule->n_units);
+  for (int u = 0; u < schedule->n_units; u++)
+    if (!schedule->n_before[u]) publish(pool, u, schedule->n_parts[u]);
+  work_until(pool, &pool->to_do, 0);
+  while (atomic_load(&pool->inside)) relax();
+  return atomic_load(&pool->failure);
+}
+
+// ---- making ---------------------------------------------------------------------------------------------------------
+
+dp_status dp_pool_prepare(const dp_task_graph *schedule, dp_pool_state **state) {
+  size_t n = (size_t)schedule->n_units, items = 0;
+  for (size_t u = 0; u < n; u++) items += (size_t)schedule->n_parts[u];
+  dp_pool_state *s = calloc(1, sizeof *s);
+  if (!s) return dp_fail(DP_EX_MEMORY, "no memory for a program of %zu steps", n);
+  s->items = calloc(items + 1, sizeof *s->items);
+  s->unit_code = calloc(n + 1, sizeof *s->unit_code);
+  s->code_unit = calloc(items + 1, sizeof *s->code_unit);
+  s->before = calloc(n + 1, sizeof *s->before);
+  s->parts = calloc(n + 1, sizeof *s->parts);
+  if (!s->items || !s->unit_code || !s->code_unit || !s->before || !s->parts) {
+    dp_pool_release(s);
+    return dp_fail(DP_EX_MEMORY, "no memory for a program of %zu steps", n);
+  }
+  uint32_t code = 0;
+  for (size_t u = 0; u < n; u++) {
+    s->unit_code[u] = code;
+    for (int p = 0; p < schedule->n_parts[u]; p++) s->code_unit[code++] = (int)u;
+  }
+  *state = s;
+  return DP_OK;
+}
+
+void dp_pool_release(dp_pool_state *state) {
+  if (!state) return;
+  free((void *)state->items);
+  free(state->unit_code);
+  free(state->code_unit);
+  free((void *)state->before);
+  free((void *)state->parts);
+  free(state);
+}
+
+dp_status dp_pool_create(int workers, dp_pool **pool) {
+  dp_pool *p = calloc(1, sizeof *p);
+  if (!p) return dp_fail(DP_EX_MEMORY, "no memory for the workers");
+  p->threads = calloc((size_t)workers, sizeof *p->threads);
+  if (!p->threads) {
+    free(p);
+    return dp_fail(DP_EX_MEMORY, "no memory for the workers");
+  }
+  for (; p->n_threads < workers - 1; p->n_threads++) {
+    int error = pthread_create(&p->threads[p->n_threads], NULL, worker, p);
+    if (!error) continue;
+    int made = p->n_threads;
+    dp_pool_destroy(p);
+    return dp_fail(DP_EX_MEMORY, "only %d of %d worker threads could be made: %s", made + 1, workers, strerror(error));
+  }
+  *pool = p;
+  return DP_OK;
+}
+
+void dp_pool_destroy(dp_pool *pool) {
+  if (!pool) return;
+  atomic_store(&pool->stop, 1);
+  announce(pool, INT_MAX);
+  for (int i = 0; i < pool->n_threads; i++) pthread_join(pool->threads[i], NULL);
+  free(pool->threads);
+  free(pool);
+}

@@ -1,0 +1,266 @@
+// Binding a program: its units and their order. See program.h; what a unit does is bound in runtime/bind/bind.c and runtime/bind/communication.c.
+#include "runtime/exec/program.h"
+
+#include <string.h>
+
+#include "runtime/bind/bind.h"
+#include "runtime/bind/channel.h"
+#include "runtime/exec/trace.h"
+
+// One role's part. An instruction's number counts over all streams.
+typedef struct {
+  dp_bind bind;
+  dp_node *const *const *nodes;
+  const dp_role_devices *devices;
+  int *first_of_stream;  // (streams + 1)
+  int *signaller;        // [event] instruction; -1: none
+} making_part;
+
+typedef struct {
+  dp_arena *arena;
+  const dp_binding *binding;
+  dp_bound *bound;
+  making_part *parts;  // (roles)
+  int **unit_of;       // [device][instruction of its role]; -1: not made yet
+  dp_channels channels;
+} making;
+
+// ---- units ----------------------------------------------------------------------------------------------------------
+
+static void add_unit(making *w, const dp_unit *unit) {
+  DP_PUSH(w->arena, w->bound->units, w->bound->schedule.n_units, *unit);
+}
+
+// Of what it takes or gives, the last that is of one.
+static int micro_of(const dp_bind *b, const Dp__Instruction *in) {
+  int micro = -1;
+  for (size_t i = 0; i < in->n_inputs + in->n_outputs; i++) {
+    uint32_t operand = i < in->n_inputs ? in->inputs[i] : in->outputs[i - in->n_inputs];
+    const Dp__MicroSet *set = operand ? dp_bind_tensor(b, operand)->micro : NULL;
+    if (set && set->count == 1) micro = (int)set->first;
+  }
+  return micro;
+}
+
+// A transfer's unit is made when the first of its two instructions comes.
+static dp_status make_between(making *w, const dp_step_at *at, int device) {
+  const dp_channel_end *ends = dp_channels_find(&w->channels, at->instruction);
+  bool receives = ends[1].at.instruction == at->instruction;
+  int other;
+  DP_TRY(dp_channel_meet(w->binding, ends, receives, device, &other));
+  dp_unit unit = {.at = {ends[0].at, ends[1].at}, .between_two = true, .n_devices = 2};
+  unit.micro = micro_of(&w->parts[ends[0].role].bind, ends[0].at.instruction);
+  unit.devices = dp_alloc_n(w->arena, 2, sizeof *unit.devices);
+  unit.devices[receives] = device;
+  unit.devices[!receives] = other;
+  DP_TRY(dp_bind_between(&w->parts[ends[0].role].bind, &w->parts[ends[1].role].bind, &unit));
+  for (int e = 0; e < 2; e++) w->unit_of[unit.devices[e]][ends[e].flat] = w->bound->schedule.n_units;
+  add_unit(w, &unit);
+  return DP_OK;
+}
+
+static dp_status make_unit(making *w, making_part *p, const dp_step_at *at, size_t i, int device) {
+  int flat = p->first_of_stream[at->stream_index] + (int)i;
+  const Dp__Instruction *in = at->instruction;
+  if (w->unit_of[device][flat] >= 0) return DP_OK;
+  if (dp_channel_is(in)) return make_between(w, at, device);
+  dp_unit unit = {.at = {*at}, .micro = micro_of(&p->bind, in)};
+  if (in->n_nodes) unit.name = p->bind.graph->nodes[in->nodes[0]]->name;
+  if (dp_bind_is_communication(in)) {
+    DP_TRY(dp_bind_group(&p->bind, device, &unit));
+    DP_TRY(dp_bind_collective(&p->bind, &unit));
+  } else {
+    unit.devices = dp_memdup(w->arena, &device, sizeof device);
+    unit.n_devices = 1;
+    DP_TRY(dp_bind_kernel(&p->bind, p->nodes[at->stream_index][i], &unit));
+  }
+  for (int m = 0; m < unit.n_devices; m++) w->unit_of[unit.devices[m]][flat] = w->bound->schedule.n_units;
+  add_unit(w, &unit);
+  return DP_OK;
+}
+
+static dp_status make_units(making *w, making_part *p) {
+  for (size_t s = 0; s < p->bind.program->n_streams; s++) {
+    const Dp__Stream *stream = p->bind.program->streams[s];
+    for (size_t i = 0; i < stream->n_instructions; i++) {
+      const dp_step_at at = {stream->instructions[i], stream->name, (int)s};
+      p->bind.last = NULL;
+      for (int d = 0; d < p->devices->n_devices; d++) {
+        dp_status status = make_unit(w, p, &at, i, p->devices->devices[d]);
+        if (status)
+          return dp_status_context(status, "stream %s, instruction %zu (%s)", stream->name, i, at.instruction->op);
+      }
+    }
+  }
+  return DP_OK;
+}
+
+// ---- order ----------------------------------------------------------------------------------------------------------
+
+typedef void visit(dp_task_graph *s, int before, int after);
+
+// What an instruction follows on each of its devices.
+static void each_edge_of(const making *w, const making_part *p, const Dp__Instruction *in, int flat, bool first,
+                         visit *visit) {
+  for (int k = 0; k < p->devices->n_devices; k++) {
+    const int *unit_of = w->unit_of[p->devices->devices[k]];
+    if (!first) visit(&w->bound->schedule, unit_of[flat - 1], unit_of[flat]);
+    for (size_t e = 0; e < in->n_waits; e++)
+      if (p->signaller[in->waits[e]] >= 0)
+        visit(&w->bound->schedule, unit_of[p->signaller[in->waits[e]]], unit_of[flat]);
+  }
+}
+
+static void each_edge(const making *w, visit *visit) {
+  for (int r = 0; r < w->binding->roles->n_roles; r++) {
+    const making_part *p = &w->parts[r];
+    for (size_t s = 0; p->bind.program && s < p->bind.program->n_streams; s++) {
+      const Dp__Stream *stream = p->bind.program->streams[s];
+      for (size_t i = 0; i < stream->n_instructions; i++)
+        each_edge_of(w, p, stream->instructions[i], p->first_of_stream[s] + (int)i, !i, visit);
+    }
+  }
+}
+
+static void count_edge(dp_task_graph *s, int before, int after) {
+  s->first_after[before + 1]++;
+  s->n_before[after]++;
+}
+
+static void enter_edge(dp_task_graph *s, int before, int after) { s->after[s->first_after[before]++] = after; }
+
+static int parts_of(const dp_unit *unit) {
+  if (unit->kernel && unit->kernel->parts) return unit->spec->threads;
+  return unit->transfer ? unit->transfer->n_parts : 1;
+}
+
+static void make_order(const making *w) {
+  dp_task_graph *s = &w->bound->schedule;
+  size_t n = (size_t)s->n_units;
+  s->n_parts = dp_alloc_n(w->arena, n + 1, sizeof *s->n_parts);
+  s->n_before = dp_alloc_n(w->arena, n + 1, sizeof *s->n_before);
+  s->first_after = dp_alloc_n(w->arena, n + 2, sizeof *s->first_after);
+  for (size_t u = 0; u < n; u++) s->n_parts[u] = parts_of(&w->bound->units[u]);
+  each_edge(w, count_edge);
+  for (size_t u = 0; u < n; u++) s->first_after[u + 1] += s->first_after[u];
+  s->after = dp_alloc_n(w->arena, (size_t)s->first_after[n] + 1, sizeof *s->after);
+  each_edge(w, enter_edge);  // leaves each first where the next one's is
+  memmove(s->first_after + 1, s->first_after, n * sizeof *s->first_after);
+  s->first_after[0] = 0;
+}
+
+// Every unit has its turn.
+static dp_status check_order(const making *w) {
+  const dp_task_graph *s = &w->bound->schedule;
+  int *before = dp_memdup(w->arena, s->n_before, ((size_t)s->n_units + 1) * sizeof *before), done = 0, ready = 0;
+  int *queue = dp_alloc_n(w->arena, (size_t)s->n_units + 1, sizeof *queue);
+  for (int u = 0; u < s->n_units; u++)
+    if (!before[u]) queue[ready++] = u;
+  while (done < ready) {
+    int u = queue[done++];
+    for (int i = s->first_after[u]; i < s->first_after[u + 1]; i++)
+      if (!--before[s->after[i]]) queue[ready++] = s->after[i];
+  }
+  if (done == s->n_units) return DP_OK;
+  int stuck = 0;
+  while (!before[stuck]) stuck++;
+  const dp_step_at *at = w->bound->units[stuck].at;
+  return dp_fail(EX_DATAERR, "stream %s: %s and others wait for each other", at->stream, at->instruction->op);
+}
+
+// ---- making ---------------------------------------------------------------------------------------------------------
+
+static dp_status open_part(making *w, const dp_role_program *part, int role, int64_t n) {
+  making_part *p = &w->parts[role];
+  const Dp__Program *program = part->program;
+  const dp_role_devices *devices = &w->binding->roles->roles[role];
+  *p = (making_part){{w->arena, w->binding, program, part->graph, n, NULL}, part->nodes, devices, NULL, NULL};
+  if (!program) return DP_OK;
+  DP_TRY(dp_bind_check(&p->bind));
+  p->first_of_stream = dp_alloc_n(w->arena, program->n_streams + 1, sizeof *p->first_of_stream);
+  p->signaller = dp_alloc_n(w->arena, program->events, sizeof *p->signaller);
+  memset(p->signaller, 0xff, program->events * sizeof *p->signaller);
+  int flat = 0;
+  for (size_t s = 0; s < program->n_streams; s++) {
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++, flat++)
+      if (program->streams[s]->instructions[i]->signal)
+        p->signaller[program->streams[s]->instructions[i]->signal - 1] = flat;
+    p->first_of_stream[s + 1] = flat;
+  }
+  for (int d = 0; d < devices->n_devices; d++) {
+    int *unit_of = dp_alloc_n(w->arena, (size_t)flat, sizeof *unit_of);
+    memset(unit_of, 0xff, (size_t)flat * sizeof *unit_of);
+    w->unit_of[devices->devices[d]] = unit_of;
+  }
+  return DP_OK;
+}
+
+dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_role_program *parts, int64_t n,
+                        dp_bound *bound) {
+  const int n_roles = binding->roles->n_roles;
+  making w = {.arena = arena, .binding = binding, .bound = bound};
+  bound->n = n;
+  bound->binding = binding;
+  bound->schedule.run = dp_bound_run;
+  bound->schedule.context = bound;
+  w.parts = dp_alloc_n(arena, (size_t)n_roles, sizeof *w.parts);
+  w.unit_of = dp_alloc_n(arena, (size_t)binding->roles->n_devices, sizeof *w.unit_of);
+  DP_TRY(dp_channels_make(arena, n_roles, parts, &w.channels));
+  for (int r = 0; r < n_roles; r++) DP_TRY(open_part(&w, &parts[r], r, n));
+  for (int r = 0; r < n_roles; r++) {
+    dp_status status = parts[r].program ? make_units(&w, &w.parts[r]) : DP_OK;
+    if (status) return n_roles > 1 ? dp_status_context(status, "role %s", binding->roles->roles[r].role->name) : status;
+  }
+  make_order(&w);
+  DP_TRY(check_order(&w));
+  return dp_pool_prepare(&bound->schedule, &bound->state);
+}
+
+void dp_bound_release(dp_bound *bound) {
+  for (int u = 0; u < bound->schedule.n_units; u++)
+    if (bound->units[u].kernel && bound->units[u].kernel->release && bound->units[u].state)
+      bound->units[u].kernel->release(bound->units[u].state);
+  dp_pool_release(bound->state);
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+// Of an operand that is absent no more is looked at than this.
+static void unpack(dp_kernel_operand *to, const dp_kernel_operand *from, int count) {
+  memcpy(to, from, (size_t)count * sizeof *to);
+  for (int i = count; i < DP_MAX_OPERANDS; i++) {
+    to[i].present = false;
+    to[i].dtype = DP_NO_TYPE;
+    to[i].local.rank = 0;
+  }
+}
+
+static dp_status run_kernel(const dp_unit *unit, int part, int parts) {
+  const dp_unit_spec *kept = unit->spec;
+  dp_kernel_spec spec;
+  spec.op = kept->node->op;
+  spec.node = kept->node;
+  spec.n_inputs = kept->n_inputs;
+  spec.n_outputs = kept->n_outputs;
+  spec.threads = kept->threads;
+  unpack(spec.inputs, kept->operands, kept->n_inputs);
+  unpack(spec.outputs, kept->operands + kept->n_inputs, kept->n_outputs);
+  return unit->kernel->run(&spec, unit->state, unit->in, unit->out, unit->scratch, part, parts);
+}
+
+dp_status dp_bound_run(void *context, int index, int part, int parts) {
+  const dp_bound *bound = context;
+  const dp_unit *unit = &bound->units[index];
+  const dp_binding *binding = bound->binding;
+  const dp_backend *backend = binding->memory->backend;
+  int64_t begin_ns = binding->trace ? dp_trace_now() : 0;
+  if (backend->enter) DP_TRY(backend->enter(binding->detector, unit->ranges, unit->n_ranges, parts));
+  dp_status status = DP_OK;
+  if (backend->computes && unit->kernel)
+    status = run_kernel(unit, part, parts);
+  else if (backend->computes && unit->transfer)
+    dp_transfer_run(unit->transfer, bound->slot, part);
+  if (backend->leave) backend->leave(binding->detector, unit->ranges, unit->n_ranges);
+  if (binding->trace) dp_trace_record(binding->trace, unit, bound, begin_ns, dp_trace_now());
+  return unit->name ? dp_status_context(status, "node '%s' (%s)", unit->name, unit->at->instruction->op) : status;
+}

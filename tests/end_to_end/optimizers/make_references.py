@@ -1,0 +1,118 @@
+"""Makes references.json: losses, learning rates and weights that PyTorch gives, in float64, for the network and the data of
+tests/tools/make_reference.py. Run by hand, from the top of the project:
+
+    python3 tests/end_to_end/optimizers/make_references.py
+
+Nothing of this project takes part: the file is what optimizers_test compares dpc and dprun with.
+
+conv1.bias is frozen: behind it a normalization takes the mean away, so its true gradient is zero, and what Adam makes of
+rounding errors alone is nobody's result.
+"""
+
+import json
+import sys
+
+import numpy as np
+import torch
+from torch.optim import SGD, Adam, AdamW
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, SequentialLR, StepLR
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, "tests/tools")
+from make_reference import Net, read_idx, tensors_of  # noqa: E402
+
+BATCH = 64
+STEPS = 23  # an epoch, with a short last batch
+
+
+def cosine(total, min_lr=0.0):
+    return lambda optimizer: CosineAnnealingLR(optimizer, total, min_lr)
+
+
+def step(step_size, gamma=0.1):
+    return lambda optimizer: StepLR(optimizer, step_size, gamma)
+
+
+def constant(optimizer):
+    return LambdaLR(optimizer, lambda _: 1.0)
+
+
+def warmup(steps, then):
+    def make(optimizer):
+        first = LambdaLR(optimizer, lambda s: (s + 1) / steps)
+        return SequentialLR(optimizer, [first, then(optimizer)], milestones=[steps])
+
+    return make
+
+
+# SPEC: optimizer, its options, schedule, the norm that gradients are clipped to.
+RUNS = {
+    "sgd(lr=0.05,momentum=0.9,dampening=0.5,weight_decay=0.01,schedule=step,step_size=5,gamma=0.7)": (
+        SGD, dict(lr=0.05, momentum=0.9, dampening=0.5, weight_decay=0.01), step(5, 0.7), None),
+    "sgd(lr=0.05,momentum=0.9,nesterov=1,schedule=cosine,total=23,warmup=4)": (
+        SGD, dict(lr=0.05, momentum=0.9, nesterov=True), warmup(4, cosine(19)), None),
+    "sgd(lr=0.1,clip_norm=0.575)": (SGD, dict(lr=0.1), None, 0.575),
+    "adam(lr=1e-2)": (Adam, dict(lr=1e-2), None, None),
+    "adam(lr=1e-2,beta1=0.8,beta2=0.99,eps=1e-6,weight_decay=0.02,clip_norm=0.65,schedule=step,step_size=6,warmup=3)": (
+        Adam, dict(lr=1e-2, betas=(0.8, 0.99), eps=1e-6, weight_decay=0.02), warmup(3, step(6)), 0.65),
+    "adam(lr=5e-3,schedule=cosine,total=30,min_lr=1e-3)": (Adam, dict(lr=5e-3), cosine(30, 1e-3), None),
+    "adamw(lr=1e-2)": (AdamW, dict(lr=1e-2), None, None),
+    "adamw(lr=1e-2,weight_decay=0.1,warmup=5)": (AdamW, dict(lr=1e-2, weight_decay=0.1), warmup(5, constant), None),
+    "adamw(lr=2e-2,beta2=0.95,clip_norm=1,schedule=cosine,warmup=2,total=40,min_lr=1e-4)": (
+        AdamW, dict(lr=2e-2, betas=(0.9, 0.95)), warmup(2, cosine(38, 1e-4)), 1.0),
+}
+
+
+def mix(values):
+    """A sum in which each place has a weight of its own."""
+    flat = values.reshape(-1)
+    return float(flat @ ((np.arange(flat.size) * 37 % 64) / 64 - 0.5))
+
+
+def train(initial, run, images, labels):
+    kind, options, schedule, clip = run
+    net = Net().double()
+    net.load_state_dict({k: torch.from_numpy(v).double() for k, v in initial.items()}, strict=False)
+    net.conv1.bias.requires_grad_(False)
+    optimizer = kind([p for p in net.parameters() if p.requires_grad], **options)
+    scheduler = schedule(optimizer) if schedule else None
+    losses, rates, clipped = [], [], 0
+    for s in range(STEPS):
+        at = slice(s * BATCH, (s + 1) * BATCH)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(net(images[at]), labels[at])
+        loss.backward()
+        if clip:
+            clipped += float(torch.nn.utils.clip_grad_norm_(net.parameters(), clip)) > clip
+        losses.append(loss.item())
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        if scheduler:
+            scheduler.step()
+    assert not clip or 0 < clipped < STEPS, (clip, clipped)  # both branches of the clipping
+    weights = {k: [float(np.linalg.norm(v)), mix(v)] for k, v in tensors_of(net).items()}
+    return {"losses": losses, "lr": rates, "weights": weights}
+
+
+def read_safetensors(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    at = lambda t: np.frombuffer(data[end:][slice(*t["data_offsets"])], "<f4").reshape(t["shape"]).copy()
+    return {name: at(t) for name, t in header.items() if name != "__metadata__"}
+
+
+def main():
+    torch.set_num_threads(1)
+    images = torch.from_numpy(read_idx("train-images-idx3-ubyte").copy())
+    labels = torch.from_numpy(read_idx("train-labels-idx1-ubyte").copy()).long()
+    initial = read_safetensors("tests/tools/reference.safetensors")
+    runs = {spec: train(initial, run, images, labels) for spec, run in RUNS.items()}
+    with open("tests/end_to_end/optimizers/references.json", "w") as f:
+        json.dump({"torch": torch.__version__, "runs": runs}, f, indent=1)
+        f.write("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+// Base: statuses carry their message, arenas unwind when full, files are read bounded and replaced whole.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "ir/base/base.h"
+#include "ir/base/file.h"
+#include "ir/base/names.h"
+
+namespace {
+
+std::string Temporary(const char *name) { return std::string(getenv("TEST_TMPDIR")) + "/" + name; }
+
+int CodeOf(dp_status status) {
+  int code = dp_status_code(status);
+  dp_status_free(status);
+  return code;
+}
+
+TEST(Status, ContextStandsBefore) {
+  dp_status s = dp_status_context(dp_fail(EX_DATAERR, "extent %d", 3), "node '%s'", "conv");
+  EXPECT_EQ(dp_status_code(s), EX_DATAERR);
+  EXPECT_STREQ(dp_status_message(s), "node 'conv': extent 3");
+  dp_status_free(s);
+  EXPECT_EQ(dp_status_context(DP_OK, "x"), DP_OK);
+}
+
+TEST(Status, LongMessagesAreCut) {
+  std::string longer(10000, 'x');
+  dp_status s = dp_status_context(dp_fail(EX_DATAERR, "%s", longer.c_str()), "%s", longer.c_str());
+  EXPECT_LT(strlen(dp_status_message(s)), 5000u);
+  dp_status_free(s);
+}
+
+dp_status TakeTooMuch(void *arg) {
+  auto *arena = static_cast<dp_arena *>(arg);
+  for (int i = 0; i < 1000; i++) dp_alloc(arena, 10000);
+  return DP_OK;
+}
+
+dp_status TakeAWrongProduct(void *arg) {
+  dp_alloc_n(static_cast<dp_arena *>(arg), SIZE_MAX / 2, 8);
+  return DP_OK;
+}
+
+TEST(Arena, CapUnwindsToRun) {
+  dp_arena *arena = dp_arena_create(1 << 20);
+  EXPECT_EQ(CodeOf(dp_arena_run(arena, TakeTooMuch, arena)), DP_EX_MEMORY);
+  EXPECT_LE(dp_arena_bytes(arena), size_t{1} << 20);
+  dp_arena_destroy(arena);
+}
+
+TEST(Arena, OverflowCountsAsOutOfMemory) {
+  dp_arena *arena = dp_arena_create(0);
+  EXPECT_EQ(CodeOf(dp_arena_run(arena, TakeAWrongProduct, arena)), DP_EX_MEMORY);
+  dp_arena_destroy(arena);
+}
+
+TEST(Arena, GrownArraysKeepTheirElements) {
+  dp_arena *arena = dp_arena_create(0);
+  int *numbers = nullptr, count = 0;
+  for (int i = 0; i < 1000; i++) {
+    numbers = static_cast<int *>(dp_grow(arena, numbers, count, sizeof(int)));
+    numbers[count++] = i;
+  }
+  for (int i = 0; i < 1000; i++) ASSERT_EQ(numbers[i], i);
+  char *zero = static_cast<char *>(dp_alloc(arena, 100));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(zero) % 16, 0u);
+  for (int i = 0; i < 100; i++) ASSERT_EQ(zero[i], 0);
+  dp_arena_destroy(arena);
+}
+
+TEST(Names, StayUniqueAndAreFound) {
+  dp_arena *arena = dp_arena_create(0);
+  dp_names *names = dp_names_create(arena);
+  for (int i = 0; i < 500; i++) dp_names_add(names, dp_names_unique(names, "x"), i);
+  EXPECT_EQ(dp_names_find(names, "x"), 0);
+  EXPECT_EQ(dp_names_find(names, "x.499"), 499);
+  EXPECT_EQ(dp_names_find(names, "x.500"), -1);
+  EXPECT_EQ(dp_names_find(names, "y"), -1);
+  dp_arena_destroy(arena);
+}
+
+TEST(File, ReadsWhatWasWritten) {
+  std::string path = Temporary("a");
+  ASSERT_EQ(dp_file_write(path.c_str(), "hello", 5), DP_OK);
+  dp_arena *arena = dp_arena_create(0);
+  uint8_t *data;
+  size_t bytes;
+  ASSERT_EQ(dp_file_read(arena, path.c_str(), 0, &data, &bytes), DP_OK);
+  EXPECT_EQ(std::string(reinterpret_cast<char *>(data), bytes), "hello");
+  EXPECT_EQ(data[5], 0);
+  EXPECT_EQ(CodeOf(dp_file_read(arena, path.c_str(), 4, &data, &bytes)), EX_DATAERR);
+  dp_arena_destroy(arena);
+}
+
+TEST(File, RefusesWhatIsNoRegularFile) {
+  dp_arena *arena = dp_arena_create(0);
+  uint8_t *data;
+  size_t bytes;
+  std::string fifo = Temporary("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(CodeOf(dp_file_read(arena, fifo.c_str(), 0, &data, &bytes)), EX_DATAERR);
+  EXPECT_EQ(CodeOf(dp_file_read(arena, "/dev/zero", 0, &data, &bytes)), EX_DATAERR);
+  EXPECT_EQ(CodeOf(dp_file_read(arena, getenv("TEST_TMPDIR"), 0, &data, &bytes)), EX_DATAERR);
+  EXPECT_EQ(CodeOf(dp_file_read(arena, Temporary("absent").c_str(), 0, &data, &bytes)), EX_NOINPUT);
+  EXPECT_EQ(CodeOf(dp_file_write("/dev/full", "x", 1)), EX_CANTCREAT);
+  EXPECT_EQ(CodeOf(dp_file_write(Temporary("absent/x").c_str(), "x", 1)), EX_CANTCREAT);
+  dp_arena_destroy(arena);
+}
+
+TEST(File, AbandonedWritingLeavesTheOldContent) {
+  std::string path = Temporary("b");
+  ASSERT_EQ(dp_file_write(path.c_str(), "old", 3), DP_OK);
+  dp_file_writer writer;
+  ASSERT_EQ(dp_file_writer_open(path.c_str(), &writer), DP_OK);
+  ASSERT_EQ(dp_file_writer_write(&writer, "new", 3), DP_OK);
+  std::string aside = writer.temporary;
+  dp_file_writer_abandon(&writer);
+  EXPECT_NE(access(aside.c_str(), F_OK), 0);
+  dp_file_map map;
+  ASSERT_EQ(dp_file_map_read(path.c_str(), &map), DP_OK);
+  EXPECT_EQ(std::string(reinterpret_cast<const char *>(map.data), map.bytes), "old");
+  dp_file_unmap(&map);
+}
+
+}  // namespace

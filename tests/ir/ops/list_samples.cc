@@ -1,0 +1,8 @@
+// Prints every sample's heading: what make_references.py makes references for.
+#include <cstdio>
+
+#include "tests/ir/ops/samples.h"
+
+int main() {
+  for (const dp_test::Case &c : dp_test::AllCases(false)) std::printf("%s\n", c.Heading().c_str());
+}

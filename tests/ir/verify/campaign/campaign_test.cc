@@ -1,0 +1,224 @@
+// The campaign. Each damage of the table, at places chosen by seed, in plans of several networks and meshes: what the oracles
+// do not find equivalent the checker must reject, naming the place and a rule that the table allows.
+//
+// CAMPAIGN_CASES in the environment: how many in place of 5,000 (with DP_FULL set 15,000). CAMPAIGN_VERBOSE: what each was
+// and what was said of it. CAMPAIGN_DAMAGE: only those whose name begins so. CAMPAIGN_FIRST: not those before.
+// CAMPAIGN_BLIND: that many damages for each rule, of a checker that does not see it: the oracles must find what passes.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/ir/verify/campaign/campaign.h"
+
+namespace dp_test {
+namespace {
+
+enum { kCases = 5000, kBatch = 100, kSecondsACase = 30, kTries = 100 };
+
+size_t Number(const char *name, size_t otherwise) {
+  const char *asked = getenv(name);
+  return asked ? strtoul(asked, nullptr, 10) : otherwise;
+}
+
+size_t First() { return Number("CAMPAIGN_FIRST", 0); }
+
+const std::vector<Family> &Families() {
+  static const std::vector<Family> families = MakeFamilies();
+  return families;
+}
+
+// ---- cases in a process of their own --------------------------------------------------------------------------------
+
+// A damaged plan may send a kernel anywhere, so batches of cases run in a child, which says what it knows before each run.
+struct Record {
+  size_t number;
+  bool done, made, equivalent, accepted, class_right, program_named, instruction_named, program_right;
+  char rule[32], detail[1024];
+};
+
+using Kinds = std::vector<const Damage *>;
+
+struct Place {
+  int pipe;
+  size_t number;
+};
+
+void Send(const Verdict &v, const Place &to, bool done) {
+  Record r = {
+      to.number,       done, v.made, v.equivalent, v.accepted, v.class_right, v.program_named, v.instruction_named,
+      v.program_right, "",   ""};
+  snprintf(r.rule, sizeof r.rule, "%s", v.rule.c_str());
+  snprintf(r.detail, sizeof r.detail, "%s", v.detail.c_str());
+  if (write(to.pipe, &r, sizeof r) != sizeof r) _exit(3);
+}
+
+void RunCase(const Kinds &kinds, const Place &place) {
+  const Damage &damage = *kinds[place.number % kinds.size()];
+  Verdict v;
+  alarm(kSecondsACase);
+  for (unsigned attempt = 0; attempt < kTries && !v.made; attempt++) {
+    unsigned seed = static_cast<unsigned>(place.number * kTries + attempt) * 2654435761u + 12345;
+    const Family &family = Families()[(seed >> 8) % Families().size()];
+    v = Judge(
+        family, damage, seed,
+        [](const Verdict &known, void *to) { Send(known, *static_cast<const Place *>(to), false); },
+        const_cast<Place *>(&place));
+  }
+  Send(v, place, true);
+}
+
+// What is known of cases [first, end): the last record of each. Ends early when the child does.
+size_t RunBatch(const Kinds &kinds, size_t first, size_t end, std::vector<Record> *records) {
+  int ends[2];
+  if (pipe(ends)) abort();
+  fflush(stdout);
+  pid_t child = fork();
+  if (!child) {
+    close(ends[0]);
+    if (!freopen("/dev/null", "w", stderr)) _exit(3);
+    for (size_t i = first; i < end; i++) RunCase(kinds, {ends[1], i});
+    _exit(0);
+  }
+  close(ends[1]);
+  Record r;
+  size_t has = 0, next = first;
+  for (ssize_t got; (got = read(ends[0], reinterpret_cast<char *>(&r) + has, sizeof r - has)) > 0;) {
+    has += static_cast<size_t>(got);
+    if (has < sizeof r) continue;
+    has = 0;
+    (*records)[r.number] = r;
+    if (r.done) next = r.number + 1;
+  }
+  close(ends[0]);
+  int status;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(!WIFEXITED(status) || !WEXITSTATUS(status));
+  if (next == end) return end;
+  // The case that it fell at is one that cannot be carried out; or one before it left the process unfit: begin anew with it.
+  Record &fell = (*records)[next];
+  if (!fell.made && next > first) return next;
+  EXPECT_TRUE(fell.made || blind_to) << "case " << next << " ends its process before it is judged";
+  snprintf(fell.detail + strlen(fell.detail), sizeof fell.detail - strlen(fell.detail), "; oracle: ended by signal %d",
+           WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  return next + 1;
+}
+
+std::vector<Record> RunAll(const Kinds &kinds, size_t cases) {
+  std::vector<Record> records(cases);
+  Families();
+  for (size_t at = Number("CAMPAIGN_FIRST", 0); at < cases;)
+    at = RunBatch(kinds, at, std::min(cases, at + kBatch), &records);
+  return records;
+}
+
+// ---- figures --------------------------------------------------------------------------------------------------------
+
+struct Figures {
+  int made = 0, excluded = 0, rejected = 0, right = 0, instruction = 0;
+  void Add(const Figures &o) {
+    made += o.made;
+    excluded += o.excluded;
+    rejected += o.rejected;
+    right += o.right;
+    instruction += o.instruction;
+  }
+  void Print(const std::string &name) const {
+    printf("%-22s %6d %9d %9d %12d %12d\n", name.c_str(), made, excluded, rejected, right, instruction);
+  }
+};
+
+TEST(Campaign, WhatIsNotEquivalentIsRejected) {
+  const size_t cases = Number("CAMPAIGN_CASES", getenv("DP_FULL") ? 3 * kCases : kCases);
+  const char *asked = getenv("CAMPAIGN_DAMAGE");
+  Kinds kinds;
+  for (const Damage &damage : Damages())
+    if (!asked || !strncmp(damage.name, asked, strlen(asked))) kinds.push_back(&damage);
+  const std::vector<Record> records = RunAll(kinds, cases);
+  std::map<std::string, Figures> figures;
+  Figures all;
+  const bool verbose = getenv("CAMPAIGN_VERBOSE");
+  for (size_t i = 0; i < cases; i++) {
+    const Record &r = records[i];
+    const Damage &damage = *kinds[i % kinds.size()];
+    Figures one;
+    one.made = r.made;
+    one.excluded = r.made && r.equivalent;
+    bool wrong = r.made && !r.equivalent;
+    one.rejected = wrong && !r.accepted;
+    one.right = one.rejected && r.class_right;
+    one.instruction = one.rejected && r.instruction_named;
+    figures[damage.name].Add(one);
+    all.Add(one);
+    if (wrong) {
+      EXPECT_FALSE(r.accepted) << "case " << i << ", " << damage.name << ": " << r.detail;
+      EXPECT_TRUE(r.accepted || r.program_right) << "case " << i << ", " << damage.name << ": " << r.detail;
+    }
+    if (verbose && r.made)
+      printf("case %zu %s %s%s: %s\n", i, damage.name, r.equivalent ? "EXCLUDED " : "",
+             wrong && !r.class_right ? "CLASS" : "", r.detail);
+  }
+  printf("%-22s %6s %9s %9s %12s %12s\n", "damage", "made", "excluded", "rejected", "class right", "instruction");
+  for (const auto &f : figures) f.second.Print(f.first);
+  all.Print("all");
+  for (const Damage *damage : kinds)
+    EXPECT_TRUE(cases < 20 * kinds.size() || figures[damage->name].rejected) << damage->name;
+  EXPECT_GE(all.made, static_cast<int>((cases - First()) * 99 / 100));
+  EXPECT_TRUE(asked || all.excluded * 5 <= all.made);
+  EXPECT_GE(all.right * 100, all.rejected * 95);
+}
+
+// What no other rule refuses.
+const char *const kAlone[] = {"ORDER.CONFLICT",    "ORDER.CYCLE",      "ORDER.EVENT",      "ORDER.ALIAS",
+                              "MEANING.NODE",      "MEANING.OPERANDS", "MEANING.ROW",      "MEANING.CONVERSION",
+                              "MEANING.UNDEFINED", "MEANING.CONTENT",  "MEANING.UPDATE",   "MEANING.OUTPUT",
+                              "MEANING.MICRO",     "MEANING.TRANSFER", "ORDER.COLLECTIVE", "TENSOR.TYPE",
+                              "TENSOR.BYTES"};
+
+// Damages that may break a rule, before a checker that does not see it: how many wrong plans it lets pass. Rules of which
+// another one refuses whatever they do are counted too, but nothing is expected of them.
+TEST(Campaign, WhatABlindCheckerLetsPassTheOraclesFind) {
+  const size_t cases = Number("CAMPAIGN_BLIND", getenv("DP_FULL") ? 400 : 0);
+  if (!cases) GTEST_SKIP() << "CAMPAIGN_BLIND or DP_FULL asks for it";
+  for (int rule = DP_RULE_NONE + 1; rule < DP_RULE_COUNT; rule++) {
+    Kinds kinds;
+    const std::string name = dp_rule_name(static_cast<dp_rule>(rule));
+    for (const Damage &damage : Damages())
+      if ((" " + std::string(damage.rules) + " ").find(" " + name + " ") != std::string::npos) kinds.push_back(&damage);
+    if (kinds.empty() || name.compare(0, 5, "FORM.") == 0) continue;
+    blind_to = static_cast<dp_rule>(rule);
+    const std::vector<Record> records = RunAll(kinds, cases);
+    blind_to = DP_RULE_NONE;
+    size_t passed = 0;
+    for (const Record &r : records) passed += r.made && !r.equivalent && r.accepted;
+    printf("%-22s %6zu wrong plans pass\n", name.c_str(), passed);
+    for (const char *alone : kAlone) EXPECT_TRUE(name != alone || passed) << name;
+  }
+}
+
+// ---- the oracles themselves -----------------------------------------------------------------------------------------
+
+// The machine finds on every mesh, in every order, what it finds on one device, and the checker and brute force find nothing.
+TEST(Oracle, UndamagedPlansAgree) {
+  for (const Family &family : Families())
+    for (const Member &m : family.members) {
+      SCOPED_TRACE(family.name + ", " + m.options);
+      Edit whole(m.packed, 0);
+      EXPECT_EQ(CheckerSays(whole.Pack()), "");
+      for (unsigned seed = 10; seed < 13; seed++) EXPECT_EQ(OraclesSay(whole.plan, m, seed), "");
+      // Statistics of each device's samples are others on another mesh, as they must.
+      if (!family.text || m.options.find("batchnorm=local") != std::string::npos) continue;
+      const std::string batch = m.options.substr(0, m.options.find(' '));
+      const std::vector<uint8_t> packed = CompilePacked(family.text, batch + " precision=fp64");
+      Edit one(packed, 0);
+      Logical logical(packed);
+      EXPECT_EQ(Differs(whole.plan, *m.logical, Carry(one.plan, logical, 5), 5), "");
+    }
+}
+
+}  // namespace
+}  // namespace dp_test

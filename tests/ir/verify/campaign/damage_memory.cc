@@ -1,0 +1,238 @@
+// Damages of memory: where tensors lie, how large they are, which rows they hold.
+#include <algorithm>
+#include <cstring>
+
+#include "tests/ir/verify/campaign/damage_kinds.h"
+
+namespace dp_test {
+
+namespace {
+
+enum { kAlignment = 64 };
+
+bool Any(const Dp__Instruction *) { return true; }
+bool HasScratch(const Dp__Instruction *in) { return in->scratch && in->scratch->bytes; }
+
+// Elsewhere in its arena, aligned and within it.
+bool Displace(Edit &e, Dp__DeviceTensor *t) {
+  uint64_t room = e.ArenaBytes(t->space);
+  if (room < t->bytes + kAlignment) return false;
+  uint64_t offset = e.UpTo((room - t->bytes) / kAlignment + 1) * kAlignment;
+  if (offset == t->offset) return false;
+  t->offset = offset;
+  return true;
+}
+
+// An operand or result of an instruction: where its index stands.
+uint32_t *ChooseOperand(Edit &e, Dp__Instruction *in) {
+  size_t k = e.UpTo(in->n_inputs + in->n_outputs);
+  uint32_t *at = k < in->n_inputs ? &in->inputs[k] : &in->outputs[k - in->n_inputs];
+  return *at ? at : nullptr;
+}
+
+// First and last instruction of the stream that touch it; false: another stream does, or nobody writes or reads it.
+bool Lives(const Edit &e, uint32_t operand, size_t stream, size_t *first, size_t *last) {
+  bool any = false, read = false;
+  for (const Spot &s : e.Where(Any)) {
+    bool reads = e.Reads(e.At(s), operand);
+    if (!reads && !e.Writes(e.At(s), operand)) continue;
+    if (s.stream != stream) return false;
+    if (!any) *first = s.at;
+    *last = s.at;
+    any = true;
+    read |= reads;
+  }
+  return read && *first < *last;
+}
+
+uint64_t RowBytes(const Edit &e, const Dp__DeviceTensor *t) {
+  const Dp__TensorType *type = e.Value(t)->type;
+  int64_t bytes = 8;
+  for (size_t i = 1; i < type->shape->n_dims; i++)
+    bytes *= std::max<int64_t>(type->shape->dims[i]->offset + type->shape->dims[i]->scale * e.plan->batch, 1);
+  return static_cast<uint64_t>(bytes);
+}
+
+}  // namespace
+
+// ---- offsets --------------------------------------------------------------------------------------------------------
+
+bool OffsetTensor(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(Any, &in)) return false;
+  uint32_t *operand = ChooseOperand(e, in);
+  return operand && Displace(e, e.Tensor(*operand));
+}
+
+// As one of its instructions has it.
+bool OffsetOperand(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(Any, &in)) return false;
+  uint32_t *operand = ChooseOperand(e, in);
+  if (!operand) return false;
+  *operand = e.Clone(*operand);
+  return Displace(e, e.Tensor(*operand));
+}
+
+// Onto bytes that the instruction or another one uses.
+bool OffsetScratch(Edit &e) {
+  Dp__Instruction *in, *other;
+  if (!e.ChooseWhere(HasScratch, &in) || !e.ChooseWhere(Any, &other)) return false;
+  uint32_t *operand = ChooseOperand(e, e.OneIn(2) ? in : other);
+  if (!operand || e.Tensor(*operand)->space != DP__SPACE__TRANSIENT) return false;
+  uint64_t offset = e.Tensor(*operand)->offset;
+  if (offset == in->scratch->offset || offset + in->scratch->bytes > e.ArenaBytes(DP__SPACE__TRANSIENT)) return false;
+  in->scratch->offset = offset;
+  return true;
+}
+
+bool OffsetOutside(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(Any, &in)) return false;
+  uint32_t *operand = ChooseOperand(e, in);
+  if (!operand) return false;
+  Dp__DeviceTensor *t = e.Tensor(*operand);
+  uint64_t room = e.ArenaBytes(t->space) / kAlignment * kAlignment;
+  t->offset = room - std::min<uint64_t>(room, (t->bytes - 1) / kAlignment * kAlignment) + kAlignment;
+  if (e.OneIn(4)) t->offset = UINT64_MAX - kAlignment + 1;  // its end wraps round
+  return true;
+}
+
+bool OffsetHome(Edit &e) {
+  Dp__Variable *p = e.plan->variables[e.UpTo(e.plan->n_variables)];
+  uint64_t room = e.ArenaBytes(DP__SPACE__PERSISTENT);
+  uint64_t offset = e.UpTo(room / kAlignment + 1) * kAlignment;
+  if (offset == p->offset) return false;
+  p->offset = offset;
+  return true;
+}
+
+// ---- sizes ----------------------------------------------------------------------------------------------------------
+
+bool SizeShort(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(Any, &in)) return false;
+  uint32_t *operand = ChooseOperand(e, in);
+  if (!operand || !e.Tensor(*operand)->bytes) return false;
+  Dp__DeviceTensor *t = e.Tensor(*operand);
+  t->bytes -= std::min<uint64_t>(t->bytes, 8 * (1 + e.UpTo(t->bytes / 8 + 1)));
+  return true;
+}
+
+// So far that it covers the next.
+bool SizeLong(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(Any, &in)) return false;
+  uint32_t *operand = ChooseOperand(e, in);
+  if (!operand) return false;
+  Dp__DeviceTensor *t = e.Tensor(*operand);
+  uint64_t room = e.ArenaBytes(t->space) - t->offset;
+  t->bytes = (t->bytes + kAlignment) / kAlignment * kAlignment + kAlignment * e.UpTo(8) + 8;
+  if (t->bytes > room) t->bytes = room + (e.OneIn(2) ? 8 : 0);
+  return true;
+}
+
+bool SizeArena(Edit &e) {
+  Dp__Arena *arena = e.role->arenas[e.UpTo(e.role->n_arenas)];
+  if (arena->bytes < kAlignment) return false;
+  arena->bytes -= kAlignment * (1 + e.UpTo(arena->bytes / kAlignment));
+  return true;
+}
+
+// ---- lifetimes ------------------------------------------------------------------------------------------------------
+
+// Written between the first write and the last read of another, on its bytes.
+bool LifetimeTensor(Edit &e) {
+  Dp__Instruction *in, *other;
+  Spot spot;
+  if (!e.ChooseWhere(Any, &in, &spot) || !in->n_outputs || !in->outputs[0]) return false;
+  uint32_t live = in->outputs[0];
+  size_t first = 0, last = 0;
+  if (e.Tensor(live)->space != DP__SPACE__TRANSIENT || !Lives(e, live, spot.stream, &first, &last)) return false;
+  if (first + 1 >= last) return false;
+  other = e.At({spot.stream, first + 1 + e.UpTo(last - first - 1)});
+  if (!other->outputs[0] || other->outputs[0] == live) return false;
+  Dp__DeviceTensor *t = e.Tensor(other->outputs[0]), *victim = e.Tensor(live);
+  if (t->space != DP__SPACE__TRANSIENT || t->offset == victim->offset) return false;
+  if (victim->offset + t->bytes > e.ArenaBytes(DP__SPACE__TRANSIENT)) return false;
+  t->offset = victim->offset;
+  return true;
+}
+
+// Scratch used while another tensor lives, on its bytes.
+bool LifetimeScratch(Edit &e) {
+  Dp__Instruction *in, *other;
+  Spot spot;
+  if (!e.ChooseWhere(Any, &in, &spot) || !in->outputs[0]) return false;
+  uint32_t live = in->outputs[0];
+  size_t first = 0, last = 0;
+  if (e.Tensor(live)->space != DP__SPACE__TRANSIENT || !Lives(e, live, spot.stream, &first, &last)) return false;
+  other = e.At({spot.stream, first + 1 + e.UpTo(last - first)});
+  if (!*other->kernel || HasScratch(other)) return false;
+  other->scratch = e.New(dp__scratch__init);
+  other->scratch->offset = e.Tensor(live)->offset;
+  other->scratch->bytes = e.Tensor(live)->bytes;
+  return true;
+}
+
+// ---- rows -----------------------------------------------------------------------------------------------------------
+
+// One instruction has a tensor one row further on, or back.
+bool RowOperand(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(Any, &in)) return false;
+  uint32_t *operand = ChooseOperand(e, in);
+  if (!operand) return false;
+  uint64_t row = RowBytes(e, e.Tensor(*operand));
+  *operand = e.Clone(*operand);
+  Dp__DeviceTensor *t = e.Tensor(*operand);
+  if (e.OneIn(2) && t->offset >= row)
+    t->offset -= row;
+  else
+    t->offset += row;
+  return true;
+}
+
+// A split that cuts elsewhere: another dim, another view of it.
+bool RowPlacement(Edit &e) {
+  Dp__Instruction *in;
+  auto sharded = [&](const Dp__Instruction *is) {
+    for (size_t k = 0; k < is->n_outputs; k++)
+      for (size_t a = 0; is->outputs[k] && a < e.plan->n_mesh; a++)
+        if (e.Tensor(is->outputs[k])->placements[a]->kind == 1) return true;
+    return false;
+  };
+  if (!e.ChooseWhere(sharded, &in)) return false;
+  for (size_t k = 0; k < in->n_outputs; k++)
+    for (size_t a = 0; in->outputs[k] && a < e.plan->n_mesh; a++) {
+      Dp__Placement *p = e.Tensor(in->outputs[k])->placements[a];
+      if (p->kind != 1) continue;
+      const Dp__TensorType *type = e.Value(e.Tensor(in->outputs[k]))->type;
+      switch (e.UpTo(4)) {
+        case 0:
+          p->unit = 2;
+          break;
+        case 1:
+          p->outer = 2;
+          break;
+        case 2:
+          p->dim = static_cast<uint32_t>((p->dim + 1) % std::max<size_t>(type->shape->n_dims, 1));
+          break;
+        default:
+          p->kind = 0, p->dim = 0, p->outer = p->unit = 0;
+      }
+      return true;
+    }
+  return false;
+}
+
+// The storage of a variable one row further on.
+bool RowHome(Edit &e) {
+  Dp__Variable *p = e.plan->variables[e.UpTo(e.plan->n_variables)];
+  int64_t row = 8;
+  for (size_t i = 1; i < p->type->shape->n_dims; i++) row *= p->type->shape->dims[i]->offset;
+  p->offset += static_cast<uint64_t>(row);
+  return true;
+}
+
+}  // namespace dp_test

@@ -1,0 +1,115 @@
+// Small networks for the campaign: between them they have what plans have. At least three classes: labels are 0 to 2. Smaller
+// than those of tests/end_to_end/models.h, as an oracle carries out plan after damaged plan.
+#ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_MODELS_H
+#define DP_TESTS_IR_VERIFY_CAMPAIGN_MODELS_H
+
+namespace dp_test {
+
+inline const char kDense[] = R"dpt(model dense {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1,momentum=0.9,weight_decay=1e-2)"
+  input x: float32[N,8]
+  parameter w1: float32[6,8] = kaiming_uniform()
+  parameter b1: float32[6] = kaiming_uniform(8)
+  parameter w2: float32[5,6] = kaiming_uniform()
+  parameter b2: float32[5] = kaiming_uniform(6)
+  constant scale: float32[] = 3
+  s = Div(x, scale)
+  h = Gemm(s, w1, b1) {transB=1}
+  a = Tanh(h)
+  logits = Gemm(a, w2, b2) {transB=1}
+  output logits
+})dpt";
+
+// The same with weights split over axis `tensor`.
+inline const char kSplit[] = R"dpt(model split {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "adam(lr=0.02,clip_norm=0.3)"
+  input x: float32[N,8]
+  parameter w1: float32[6,8] = kaiming_uniform() shard(tensor=0)
+  parameter b1: float32[6] = kaiming_uniform(8) shard(tensor=0)
+  parameter w2: float32[5,6] = kaiming_uniform() shard(tensor=1)
+  parameter b2: float32[5] = kaiming_uniform(6)
+  h = Gemm(x, w1, b1) {transB=1}
+  a = Sigmoid(h)
+  logits = Gemm(a, w2, b2) {transB=1}
+  output logits
+})dpt";
+
+// Attention on three places: heads of fused projections, three of them so that two devices have one and two, and classes split.
+inline const char kHeads[] = R"dpt(model heads {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1,momentum=0.9)"
+  input x: float32[N,3,4]
+  parameter qkv.w: float32[4,18] = kaiming_uniform() shard(tensor=S(1,3,2))
+  parameter qkv.b: float32[18] = kaiming_uniform(4) shard(tensor=S(0,3,2))
+  parameter o.w: float32[6,4] = kaiming_uniform() shard(tensor=S(0,1,2))
+  parameter out.w: float32[5,4] = kaiming_uniform() shard(tensor=0)
+  parameter out.b: float32[5] = kaiming_uniform(4) shard(tensor=0)
+  m = MatMul(x, qkv.w)
+  qkv = Add(m, qkv.b)
+  q1, k1, v1 = Split(qkv) {axis=2, split=[6,6,6]}
+  q2 = Reshape(q1) {shape=[N,3,3,2]}
+  k2 = Reshape(k1) {shape=[N,3,3,2]}
+  v2 = Reshape(v1) {shape=[N,3,3,2]}
+  q = Transpose(q2) {perm=[0,2,1,3]}
+  k = Transpose(k2) {perm=[0,2,3,1]}
+  v = Transpose(v2) {perm=[0,2,1,3]}
+  dots = MatMul(q, k)
+  p = Softmax(dots)
+  mixed = MatMul(p, v)
+  t = Transpose(mixed) {perm=[0,2,1,3]}
+  joined = Reshape(t) {shape=[N,3,6]}
+  o = MatMul(joined, o.w)
+  h = Add(x, o)
+  mean = ReduceMean(h) {axes=[1], keepdims=0}
+  logits = Gemm(mean, out.w, out.b) {transB=1}
+  output logits
+})dpt";
+
+// Whole-batch normalization, dropout, both poolings, clipping.
+inline const char kImages[] = R"dpt(model images {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "adamw(lr=0.05,clip_norm=0.5)"
+  input x: float32[N,1,4,4]
+  parameter c1.w: float32[4,1,3,3] = kaiming_uniform()
+  parameter n1.w: float32[4] = ones
+  parameter n1.b: float32[4] = zeros
+  buffer n1.mean: float32[4] = zeros
+  buffer n1.var: float32[4] = ones
+  parameter fc.w: float32[3,4] = kaiming_uniform()
+  parameter fc.b: float32[3] = zeros
+  c1 = Conv(x, c1.w) {pads=[1,1,1,1]}
+  n1, m1, v1 = BatchNormalization(c1, n1.w, n1.b, n1.mean, n1.var) {training_mode=1, unbiased=1}
+  r1 = Relu(n1)
+  d1 = Dropout(r1) {ratio=0.3, training_mode=1}
+  p1 = MaxPool(d1) {kernel_shape=[2,2], strides=[2,2]}
+  g = GlobalAveragePool(p1)
+  f = Flatten(g)
+  logits = Gemm(f, fc.w, fc.b) {transB=1}
+  output logits
+})dpt";
+
+// A loss without classes; a skip; a parameter used twice; uint8 pixels.
+inline const char kSkip[] = R"dpt(model squares {
+  loss "mse(y,target)"
+  optimizer "sgd(lr=0.02,momentum=0.8,nesterov=1)"
+  input pixels: uint8[N,2,4]
+  parameter w: float32[4,4] = kaiming_uniform()
+  parameter b: float32[4] = kaiming_uniform(4)
+  parameter v: float32[4,3] = kaiming_uniform()
+  constant scale: float32[] = 255
+  c = Cast(pixels) {to="float32"}
+  s = Div(c, scale)
+  u = MatMul(s, w)
+  t = Tanh(u)
+  k = MatMul(t, w)
+  o = Add(k, b)
+  z = Add(o, s)
+  y = MatMul(z, v)
+  output y
+})dpt";
+
+}  // namespace dp_test
+
+#endif

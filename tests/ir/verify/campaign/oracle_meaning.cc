@@ -1,0 +1,395 @@
+// The machine: memory, kernels, outcomes. See oracle_meaning.h; its runs are in oracle_run.cc, communication is in
+// oracle_communication.cc.
+#include "tests/ir/verify/campaign/oracle_meaning.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "backends/cpu/target.h"
+#include "ir/file/proto.h"
+#include "ir/file/wire.h"
+#include "tests/ir/ops/interpreter.h"
+
+namespace dp_test {
+
+namespace {
+
+enum { kGarbage = 0xff, kSlack = 4096, kMostArena = 1 << 26 };
+
+void Need(dp_status status) {
+  std::string message = Message(status);
+  if (!message.empty()) throw Broken{message};
+}
+
+void Check(bool good, const std::string &why) {
+  if (!good) throw Broken{why};
+}
+
+bool Overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
+  return a_bytes && b_bytes && a < b + b_bytes && b < a + a_bytes;
+}
+
+}  // namespace
+
+// ---- the logical side -----------------------------------------------------------------------------------------------
+
+// The tensors' data stays in the message, which lives in the arena.
+Logical::Logical(const std::vector<uint8_t> &packed) {
+  ProtobufCMessage *message;
+  Need(dp_wire_unpack(arena, &dp__plan__descriptor, packed.data(), packed.size(), "plan", &message));
+  const Dp__Plan *plan = reinterpret_cast<const Dp__Plan *>(message);
+  model = dp_model_create(arena, plan->name);
+  model->batch = plan->batch;
+  if (*plan->symbol) model->symbol = plan->symbol;
+  Need(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &model->mesh));
+  for (size_t i = 0; i < plan->n_variables; i++) {
+    dp_variable p;
+    Need(dp_proto_to_variable(arena, plan->variables[i], &model->mesh, &p));
+    dp_model_add_variable(model, &p);
+  }
+  for (size_t i = 0; i < plan->n_graphs; i++) {
+    dp_graph *graph;
+    Need(dp_proto_to_graph(model, plan->graphs[i], &graph));
+    graphs.push_back(graph);
+  }
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+uint8_t *Machine::Buffer::Take(size_t bytes) {
+  // What was used before is garbage again; kernels that go astray a little meet garbage on both sides.
+  if (memory.size() < bytes + 2 * kSlack) memory.resize(bytes + 2 * kSlack);
+  std::memset(memory.data(), kGarbage, std::min(memory.size(), bytes + kSlack + 512));
+  return memory.data() + kSlack;
+}
+
+Machine::Machine(const Dp__Plan *plan, const Logical &logical)
+    : plan_(plan), logical_(logical), in_(DP_MAX_OPERANDS), out_(DP_MAX_OPERANDS) {
+  Need(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &mesh_));
+  devices_.resize(static_cast<size_t>(dp_mesh_devices(&mesh_)));
+  for (size_t d = 0; d < devices_.size(); d++) {
+    dp_mesh_coordinate(&mesh_, static_cast<int64_t>(d), devices_[d].coordinate);
+    devices_[d].role = RoleOf(devices_[d].coordinate);
+    const Dp__Role *role = plan->roles[devices_[d].role];
+    std::map<int, uint64_t> arenas;
+    for (size_t i = 0; i < role->n_arenas; i++) {
+      Check(role->arenas[i]->bytes <= kMostArena, "a huge arena");
+      arenas[role->arenas[i]->space] = role->arenas[i]->bytes;
+    }
+    devices_[d].variable.assign(arenas[DP__SPACE__PERSISTENT], kGarbage);
+    devices_[d].transient.resize(arenas[DP__SPACE__TRANSIENT]);
+    // One host memory for all.
+    if (!d) host_input_.resize(arenas[DP__SPACE__HOST_INPUT]);
+    if (!d) host_output_.resize(arenas[DP__SPACE__HOST_OUTPUT]);
+    Check(host_input_.size() == arenas[DP__SPACE__HOST_INPUT], "two sizes of one host memory");
+    Check(host_output_.size() == arenas[DP__SPACE__HOST_OUTPUT], "two sizes of one host memory");
+  }
+  for (size_t p = 0; p < plan->n_variables; p++) {
+    const dp_variable &is = logical.model->variables[p];
+    if (is.init.kind != DP_INIT_TENSOR) continue;
+    const Dp__Variable *storage = plan->variables[p];
+    size_t size = dp_type_bytes(is.type.dtype);
+    dp_placement at[DP_MAX_MESH];
+    Need(dp_proto_to_placements(storage->n_placements, storage->placements, &is.type.shape, &mesh_, at));
+    for (size_t d = 0; d < devices_.size(); d++) {
+      if (!Has(storage, d)) continue;
+      dp_local local = dp_shard_range(&is.type.shape, at, &mesh_, devices_[d].coordinate, 0);
+      size_t count = static_cast<size_t>(dp_local_count(&local));
+      Check(count * size <= storage->bytes, "a storage without room for its data");
+      uint8_t *to = At(d, DP__SPACE__PERSISTENT, storage->offset, count * size);
+      for (size_t i = 0; i < count; i++)
+        std::memcpy(to + i * size,
+                    static_cast<const uint8_t *>(is.init.tensor->data) +
+                        static_cast<size_t>(WholeIndex(local, static_cast<int64_t>(i))) * size,
+                    size);
+    }
+  }
+}
+
+// The role whose ranges the coordinate is in.
+size_t Machine::RoleOf(const int64_t *coordinate) const {
+  for (size_t r = 0; r < plan_->n_roles; r++) {
+    const Dp__Role *role = plan_->roles[r];
+    bool in = role->n_devices == plan_->n_mesh;
+    for (size_t a = 0; in && a < role->n_devices; a++)
+      in =
+          coordinate[a] >= role->devices[a]->first && coordinate[a] < role->devices[a]->first + role->devices[a]->count;
+    if (in) return r;
+  }
+  throw Broken{"a device without a role"};
+}
+
+// Whether the device has a storage for it: those of the stages named, or all.
+bool Machine::Has(const Dp__Variable *storage, size_t device) const {
+  int pipe = dp_mesh_find(&mesh_, "pipe");
+  bool has = !storage->n_stages || pipe < 0;
+  for (size_t s = 0; s < storage->n_stages && pipe >= 0; s++)
+    has |= static_cast<int64_t>(storage->stages[s]) == devices_[device].coordinate[pipe];
+  return has;
+}
+
+uint8_t *Machine::At(size_t device, int space, uint64_t offset, uint64_t bytes) {
+  std::vector<uint8_t> *memory = nullptr;
+  if (space == DP__SPACE__PERSISTENT) memory = &devices_[device].variable;
+  if (space == DP__SPACE__TRANSIENT) memory = &devices_[device].transient;
+  if (space == DP__SPACE__HOST_INPUT) memory = &host_input_;
+  if (space == DP__SPACE__HOST_OUTPUT) memory = &host_output_;
+  Check(memory, "no such memory");
+  Check(offset <= memory->size() && bytes <= memory->size() - offset, "bytes outside their arena");
+  return memory->data() + offset;
+}
+
+const Dp__DeviceTensor *Machine::Tensor(uint32_t index) const {
+  Check(index < program_->n_tensors, "no such tensor");
+  return program_->tensors[index];
+}
+
+void Machine::Placements(const Dp__DeviceTensor *t, const dp_shape *shape, dp_placement *at) const {
+  Need(dp_proto_to_placements(t->n_placements, t->placements, shape, &mesh_, at));
+}
+
+Machine::Operand Machine::Look(const Dp__DeviceTensor *t, size_t device) {
+  Check(t->value < static_cast<uint32_t>(graph_->n_values), "no such value");
+  const dp_type &type = graph_->values[t->value]->type;
+  dp_placement at[DP_MAX_MESH];
+  int64_t coordinate[DP_MAX_MESH];
+  Placements(t, &type.shape, at);
+  std::copy(devices_[device].coordinate, devices_[device].coordinate + DP_MAX_MESH, coordinate);
+  int micro = dp_mesh_find(&mesh_, "micro");
+  if (micro >= 0) {
+    // A part of one micro-batch has its extents; parts put side by side have those of the whole.
+    uint32_t first = t->micro ? t->micro->first : 0, count = t->micro ? t->micro->count : 0;
+    Check(at[micro].kind == DP_REPLICATE || count, "a part of no micro-batch");
+    Check(static_cast<int64_t>(first) + count <= mesh_.axes[micro].size, "no such micro-batch");
+    coordinate[micro] = first;
+    if (count != 1) at[micro] = dp_replicate();
+  }
+  Operand x = {t, dp_shard_range(&type.shape, at, &mesh_, coordinate, batch_.n), 0};
+  x.needed = static_cast<size_t>(dp_local_count(&x.local)) * dp_type_bytes(static_cast<dp_dtype>(t->dtype));
+  return x;
+}
+
+// `to` is garbage before.
+void Machine::Read(const Operand &x, size_t device, uint8_t *to) {
+  const uint8_t *from = At(device, x.claim->space, x.claim->offset, x.claim->bytes);
+  std::memcpy(to, from, std::min<uint64_t>(x.needed, x.claim->bytes));
+}
+
+void Machine::Write(const Operand &x, size_t device, const uint8_t *from) {
+  uint8_t *to = At(device, x.claim->space, x.claim->offset, x.claim->bytes);
+  size_t has = std::min<uint64_t>(x.needed, x.claim->bytes);
+  std::memcpy(to, from, has);
+  std::memset(to + has, kGarbage, x.claim->bytes - has);
+}
+
+// What of the operand's copy lies on those bytes becomes garbage: they may be written before it is read.
+void Machine::Spoil(const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy, size_t needed) {
+  if (!Overlap(from->offset, from->bytes, offset, bytes)) return;
+  for (uint64_t b = std::max(offset, from->offset); b < std::min(offset + bytes, from->offset + from->bytes); b++)
+    if (b - from->offset < needed) copy[b - from->offset] = kGarbage;
+}
+
+// What two results of an instruction both cover is garbage: which of them stays is nobody's word.
+void Machine::SpoilResults(const Dp__Instruction *in, size_t device) {
+  for (size_t k = 0; k < in->n_outputs; k++)
+    for (size_t r = 0; r < k; r++) {
+      if (!in->outputs[k] || !in->outputs[r]) continue;
+      const Dp__DeviceTensor *a = Tensor(in->outputs[k] - 1), *b = Tensor(in->outputs[r] - 1);
+      if (a->space != b->space || !Overlap(a->offset, a->bytes, b->offset, b->bytes)) continue;
+      uint64_t begin = std::max(a->offset, b->offset), end = std::min(a->offset + a->bytes, b->offset + b->bytes);
+      std::memset(At(device, a->space, begin, end - begin), kGarbage, end - begin);
+    }
+}
+
+// ---- kernels --------------------------------------------------------------------------------------------------------
+
+// Carries the attributes.
+dp_node *Machine::Node(const Dp__Instruction *in) {
+  dp_node *&node = nodes_[in];
+  if (node) return node;
+  const dp_op *op = dp_op_find(in->domain, in->op);
+  Check(op, "no such operator");
+  int n_attrs;
+  dp_attr *attrs;
+  Need(dp_proto_to_attrs(arena_, in->n_attributes, in->attributes, &n_attrs, &attrs));
+  if (!holder_) holder_ = dp_graph_create(dp_model_create(arena_, "holder"), "holder");
+  std::vector<const char *> unnamed(in->n_outputs);
+  node = dp_graph_add_node(holder_, op, "node", 0, nullptr, static_cast<int>(in->n_outputs), unnamed.data(), n_attrs,
+                           attrs);
+  return node;
+}
+
+namespace {
+
+// Whether the result may lie exactly on the operand.
+bool MayReplace(const dp_kernel *kernel, const dp_op *op, size_t result, size_t operand) {
+  return dp_op_is(op, DP_OP_UPDATE) ? result == operand : kernel->in_place && !result && !operand;
+}
+
+}  // namespace
+
+void Machine::Kernel(const Dp__Instruction *in, size_t d) {
+  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, in->kernel);
+  Check(kernel, "no such kernel");
+  dp_node *node = Node(in);
+  Check(!strcmp(kernel->op, node->op->name) && !strcmp(kernel->domain, node->op->domain), "another operator's kernel");
+  dp_kernel_spec spec{};
+  spec.op = node->op;
+  spec.node = node;
+  spec.threads = 1;
+  spec.n_inputs = static_cast<int>(in->n_inputs);
+  spec.n_outputs = static_cast<int>(in->n_outputs);
+  std::vector<Operand> operands(in->n_inputs), results(in->n_outputs);
+  const void *from[DP_MAX_OPERANDS] = {};
+  void *to[DP_MAX_OPERANDS] = {};
+  for (size_t i = 0; i < in->n_inputs; i++) {
+    if (!in->inputs[i]) continue;
+    Operand &x = operands[i] = Look(Tensor(in->inputs[i] - 1), d);
+    spec.inputs[i] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
+    uint8_t *copy = in_[i].Take(x.needed);
+    Read(x, d, copy);
+    from[i] = copy;
+    for (size_t k = 0; k < in->n_outputs; k++) {
+      if (!in->outputs[k]) continue;
+      const Dp__DeviceTensor *r = Tensor(in->outputs[k] - 1);
+      bool same = r->offset == x.claim->offset && r->bytes == x.claim->bytes;
+      // An operand that lies exactly where one lies that may be replaced is read together with it.
+      bool may = false;
+      for (size_t o = 0; same && o < in->n_inputs; o++)
+        may |= in->inputs[o] == in->inputs[i] && MayReplace(kernel, node->op, k, o);
+      if (r->space == x.claim->space && !may) Spoil(x.claim, r->offset, r->bytes, copy, x.needed);
+    }
+    if (in->scratch && x.claim->space == DP__SPACE__TRANSIENT)
+      Spoil(x.claim, in->scratch->offset, in->scratch->bytes, copy, x.needed);
+  }
+  for (size_t k = 0; k < in->n_outputs; k++) {
+    if (!in->outputs[k]) continue;
+    Operand &x = results[k] = Look(Tensor(in->outputs[k] - 1), d);
+    spec.outputs[k] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
+    to[k] = out_[k].Take(x.needed);
+  }
+  Check(!kernel->match || kernel->match(&spec), "a kernel that does not take its operands");
+  uint64_t scratch = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
+  Check(scratch <= kMostArena, "huge scratch");
+  void *state = nullptr;
+  dp_status status = kernel->prepare ? kernel->prepare(&spec, &state) : DP_OK;
+  if (!status) status = kernel->run(&spec, state, from, to, scratch_.Take(scratch), 0, 1);
+  if (kernel->release && state) kernel->release(state);
+  Need(status);
+  for (size_t k = 0; k < in->n_outputs; k++)
+    if (to[k]) Write(results[k], d, static_cast<const uint8_t *>(to[k]));
+  SpoilResults(in, d);
+  if (in->scratch && in->scratch->bytes)
+    std::memset(At(d, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes), kGarbage, in->scratch->bytes);
+}
+
+// ---- outcomes -------------------------------------------------------------------------------------------------------
+
+std::map<std::string, std::vector<double>> Machine::Outputs() {
+  std::map<std::string, std::vector<double>> outputs;
+  for (size_t r = 0; r < parts_.size(); r++) {
+    Enter(r);
+    for (size_t i = 0; i < program_->n_outputs; i++) {
+      const Dp__Binding *bound = program_->outputs[i];
+      const dp_output *output = nullptr;
+      for (int o = 0; o < graph_->n_outputs; o++)
+        if (!strcmp(bound->name, graph_->outputs[o].name)) output = &graph_->outputs[o];
+      Check(output, std::string("an output that is none: ") + bound->name);
+      const Dp__DeviceTensor *t = Tensor(bound->tensor);
+      Check(t->space == DP__SPACE__HOST_OUTPUT, "an output that is not in host memory");
+      size_t size = dp_type_bytes(output->value->type.dtype);
+      size_t count = static_cast<size_t>(dp_shape_count(&output->value->type.shape, batch_.n));
+      const uint8_t *at = At(0, t->space, t->offset, count * size);
+      std::vector<double> numbers;
+      for (size_t k = 0; k < count; k++) numbers.push_back(dp_element_get(output->value->type.dtype, at + k * size));
+      auto put = outputs.insert({output->name, numbers});
+      Check(put.second || put.first->second == numbers, std::string("two different ") + output->name);
+    }
+  }
+  for (int o = 0; o < graph_->n_outputs; o++)
+    Check(outputs.count(graph_->outputs[o].name), std::string("no output ") + graph_->outputs[o].name);
+  return outputs;
+}
+
+std::map<std::string, std::vector<double>> Machine::Variables() {
+  std::map<std::string, std::vector<double>> all;
+  for (size_t p = 0; p < plan_->n_variables; p++) {
+    const dp_type &type = logical_.model->variables[p].type;
+    const Dp__Variable *storage = plan_->variables[p];
+    dp_placement placed[DP_MAX_MESH];
+    Need(dp_proto_to_placements(storage->n_placements, storage->placements, &type.shape, &mesh_, placed));
+    std::vector<double> whole(static_cast<size_t>(dp_shape_count(&type.shape, 0)));
+    std::vector<bool> known(whole.size());
+    for (size_t d = 0; d < devices_.size(); d++) {
+      if (!Has(storage, d)) continue;
+      dp_local local = dp_shard_range(&type.shape, placed, &mesh_, devices_[d].coordinate, 0);
+      size_t count = static_cast<size_t>(dp_local_count(&local)), size = dp_type_bytes(type.dtype);
+      const uint8_t *at = At(d, DP__SPACE__PERSISTENT, storage->offset, count * size);
+      for (size_t i = 0; i < count; i++) {
+        size_t w = static_cast<size_t>(WholeIndex(local, static_cast<int64_t>(i)));
+        double number = dp_element_get(type.dtype, at + i * size);
+        Check(!known[w] || number == whole[w], std::string("copies that differ of ") + storage->name);
+        whole[w] = number;
+        known[w] = true;
+      }
+    }
+    for (bool is : known) Check(is, std::string("nobody holds a part of ") + storage->name);
+    if (logical_.model->variables[p].kind != DP_STORED_CONSTANT) all[storage->name] = whole;
+  }
+  return all;
+}
+
+std::vector<Batch> Batches(const Dp__Plan *plan) {
+  const int64_t most = plan->batch;
+  std::vector<Batch> batches;
+  for (const Batch &batch : std::vector<Batch>{
+           {"init", 0, 0}, {"train", most, 0}, {"train", most / 2, 1}, {"eval", most - 1, 2}, {"infer", most - 1, 3}})
+    for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+      if (plan->roles[0]->programs[p]->name == batch.program) batches.push_back(batch);
+  return batches;
+}
+
+Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed) {
+  Machine machine(plan, logical);
+  Outcome outcome;
+  for (const Batch &batch : Batches(plan)) {
+    machine.Run(batch, seed++);
+    outcome.outputs.push_back(machine.Outputs());
+  }
+  outcome.variables = machine.Variables();
+  return outcome;
+}
+
+namespace {
+
+bool Alike(const std::vector<double> &a, const std::vector<double> &b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); i++)
+    if (!(std::fabs(a[i] - b[i]) <= 1e-9 * std::fabs(b[i]) + 1e-15)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string Differs(const Dp__Plan *plan, const Logical &logical, const Outcome &expected, unsigned seed) {
+  try {
+    Machine machine(plan, logical);
+    std::vector<Batch> batches = Batches(plan);
+    for (size_t i = 0; i < batches.size(); i++) {
+      machine.Run(batches[i], seed + static_cast<unsigned>(i));
+      auto outputs = machine.Outputs();
+      for (const auto &output : expected.outputs[i])
+        if (!Alike(outputs[output.first], output.second))
+          return batches[i].program + " " + std::to_string(i) + " gives another " + output.first;
+    }
+    auto variables = machine.Variables();
+    for (const auto &variable : expected.variables)
+      if (!Alike(variables[variable.first], variable.second)) return "another " + variable.first;
+  } catch (const Broken &broken) {
+    return broken.why;
+  }
+  return "";
+}
+
+}  // namespace dp_test

@@ -1,8 +1,0 @@
-// Prints every sample's heading: what make_references.py makes references for.
-#include <cstdio>
-
-#include "tests/ops/samples.h"
-
-int main() {
-  for (const dp_test::Case &c : dp_test::AllCases(false)) std::printf("%s\n", c.Heading().c_str());
-}

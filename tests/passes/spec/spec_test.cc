@@ -1,0 +1,201 @@
+// SPECs: what is read, and what is said of those that cannot be.
+#include "passes/spec/spec.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/ir/text/text_helper.h"
+
+namespace dp_test {
+namespace {
+
+const dp_spec_origin kOption{"--optimizer", EX_USAGE};
+
+std::string Failure(dp_status status) {
+  int code = dp_status_code(status);
+  return code ? std::to_string(code) + ": " + Message(status) : "";
+}
+
+std::string OptimizerFailure(const char *text) {
+  Arena arena;
+  dp_optimizer_spec spec;
+  return Failure(dp_spec_optimizer(arena, kOption, text, &spec));
+}
+
+std::string LossFailure(const char *text) {
+  Arena arena;
+  dp_loss_spec spec;
+  return Failure(dp_spec_loss(arena, {"the model's loss", EX_DATAERR}, text, &spec));
+}
+
+TEST(Spec, SgdHasPyTorchsDefaults) {
+  Arena arena;
+  dp_optimizer_spec spec;
+  ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, "sgd()", &spec)), "");
+  EXPECT_EQ(spec.lr, 1e-3);
+  EXPECT_EQ(spec.momentum, 0);
+  EXPECT_EQ(spec.dampening, 0);
+  EXPECT_EQ(spec.weight_decay, 0);
+  EXPECT_FALSE(spec.nesterov);
+}
+
+TEST(Spec, SgdTakesArgumentsByPlaceAndByName) {
+  Arena arena;
+  dp_optimizer_spec spec;
+  ASSERT_EQ(
+      Failure(dp_spec_optimizer(arena, kOption, " sgd ( 0.05 , 0.9, nesterov = true, weight_decay=1e-3) ", &spec)), "");
+  EXPECT_EQ(spec.lr, 0.05);
+  EXPECT_EQ(spec.momentum, 0.9);
+  EXPECT_EQ(spec.weight_decay, 1e-3);
+  EXPECT_TRUE(spec.nesterov);
+  ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, "sgd(schedule=constant,momentum=0.5,dampening=-0.25)", &spec)),
+            "");
+  EXPECT_EQ(spec.dampening, -0.25);
+  EXPECT_FALSE(spec.nesterov);
+}
+
+TEST(Spec, AdamAndAdamWHavePyTorchsDefaults) {
+  Arena arena;
+  dp_optimizer_spec spec;
+  for (bool decoupled : {false, true}) {
+    ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, decoupled ? "adamw()" : "adam()", &spec)), "");
+    EXPECT_EQ(spec.kind, decoupled ? DP_OPTIMIZER_ADAMW : DP_OPTIMIZER_ADAM);
+    EXPECT_EQ(spec.lr, 1e-3);
+    EXPECT_EQ(spec.beta1, 0.9);
+    EXPECT_EQ(spec.beta2, 0.999);
+    EXPECT_EQ(spec.eps, 1e-8);
+    EXPECT_EQ(spec.weight_decay, decoupled ? 0.01 : 0);
+    EXPECT_EQ(spec.clip_norm, 0);
+    EXPECT_STREQ(spec.schedule.kind, "constant");
+  }
+  ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, "adamw(0.1,0.5,beta2=0,eps=0,weight_decay=0)", &spec)), "");
+  EXPECT_EQ(spec.beta1, 0.5);
+  EXPECT_EQ(spec.beta2, 0);
+  EXPECT_EQ(spec.eps, 0);
+  EXPECT_EQ(spec.weight_decay, 0);
+}
+
+TEST(Spec, EveryOptimizerTakesClippingAndASchedule) {
+  Arena arena;
+  dp_optimizer_spec spec;
+  for (std::string name : {"sgd", "adam", "adamw"}) {
+    std::string text = name + "(clip_norm=2.5,schedule=step,warmup=10,total=1e3,min_lr=1e-5,step_size=30,gamma=0.5)";
+    ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, text.c_str(), &spec)), "");
+    EXPECT_EQ(spec.clip_norm, 2.5);
+    EXPECT_STREQ(spec.schedule.kind, "step");
+    EXPECT_EQ(spec.schedule.warmup, 10u);
+    EXPECT_EQ(spec.schedule.total, 1000u);
+    EXPECT_EQ(spec.schedule.min_lr, 1e-5);
+    EXPECT_EQ(spec.schedule.step_size, 30u);
+    EXPECT_EQ(spec.schedule.gamma, 0.5);
+    text = name + "(schedule=cosine,total=7)";
+    ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, text.c_str(), &spec)), "");
+    EXPECT_STREQ(spec.schedule.kind, "cosine");
+    EXPECT_EQ(spec.schedule.warmup, 0u);
+    EXPECT_EQ(spec.schedule.min_lr, 0);
+    EXPECT_EQ(spec.schedule.gamma, 0.1);
+  }
+}
+
+TEST(Spec, LossesNameTwoValues) {
+  Arena arena;
+  dp_loss_spec spec;
+  const dp_spec_origin origin{"--loss", EX_USAGE};
+  ASSERT_EQ(Failure(dp_spec_loss(arena, origin, "softmax_cross_entropy(/fc/Gemm_output_0:1,label)", &spec)), "");
+  EXPECT_EQ(spec.kind, DP_LOSS_SOFTMAX_CROSS_ENTROPY);
+  EXPECT_STREQ(spec.prediction, "/fc/Gemm_output_0:1");
+  EXPECT_STREQ(spec.target, "label");
+  ASSERT_EQ(Failure(dp_spec_loss(arena, origin, "mse(target=\"a, b\",pred=\"(=)\")", &spec)), "");
+  EXPECT_EQ(spec.kind, DP_LOSS_MSE);
+  EXPECT_STREQ(spec.prediction, "(=)");
+  EXPECT_STREQ(spec.target, "a, b");
+}
+
+TEST(Spec, WhatIsMalformedIsSaid) {
+  EXPECT_EQ(OptimizerFailure(""), "64: --optimizer: '': a name is expected at its end");
+  EXPECT_EQ(OptimizerFailure("sgd"), "64: --optimizer: 'sgd': '(' is expected at its end");
+  EXPECT_EQ(OptimizerFailure("sgd(lr=0.1"), "64: --optimizer: 'sgd(lr=0.1': ',' or ')' is expected at its end");
+  EXPECT_EQ(OptimizerFailure("sgd(lr=)"), "64: --optimizer: 'sgd(lr=)': a value is expected at ')'");
+  EXPECT_EQ(OptimizerFailure("sgd(,)"), "64: --optimizer: 'sgd(,)': an argument or ')' is expected at ',)'");
+  EXPECT_EQ(OptimizerFailure("sgd() adam()"), "64: --optimizer: 'sgd() adam()': nothing more is expected at 'adam()'");
+  EXPECT_EQ(LossFailure("mse(\"a,b)"),
+            "65: the model's loss: 'mse(\"a,b)': an argument or ')' is expected at '\"a,b)'");
+}
+
+TEST(Spec, WhatIsUnknownIsSaidWithTheNearest) {
+  EXPECT_EQ(OptimizerFailure("sgb(lr=1)"), "64: --optimizer: there is no optimizer 'sgb'; did you mean 'sgd'?");
+  EXPECT_EQ(OptimizerFailure("sgd(momentom=1)"), "64: --optimizer: sgd takes no 'momentom'; did you mean 'momentum'?");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=cosin)"),
+            "64: --optimizer: there is no schedule 'cosin'; did you mean 'cosine'?");
+  EXPECT_EQ(LossFailure("mes(a,b)"), "65: the model's loss: there is no loss 'mes'; did you mean 'mse'?");
+  EXPECT_EQ(LossFailure("sgd(a,b)"), "65: the model's loss: there is no loss 'sgd'");
+}
+
+TEST(Spec, ArgumentsAreChecked) {
+  EXPECT_EQ(OptimizerFailure("sgd(lr=fast)"), "64: --optimizer: lr=fast: a finite number is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(lr=nan)"), "64: --optimizer: lr=nan: a finite number is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(lr=1e999)"), "64: --optimizer: lr=1e999: a finite number is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(lr=-1)"), "64: --optimizer: lr=-1: 0 or more is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(nesterov=2)"), "64: --optimizer: nesterov=2: 0 or 1 is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(0.1,lr=0.2)"), "64: --optimizer: 'lr' is given twice");
+  EXPECT_EQ(OptimizerFailure("sgd(lr=0.1,0.9)"),
+            "64: --optimizer: '0.9' stands after an argument with a name, and needs one too");
+  EXPECT_EQ(OptimizerFailure("sgd(nesterov=1)"),
+            "64: --optimizer: nesterov needs a momentum and no dampening; found momentum=0, dampening=0");
+  EXPECT_EQ(LossFailure("mse(a)"), "65: the model's loss: mse needs its argument 'target'");
+  EXPECT_EQ(LossFailure("mse(a,b,c)"), "65: the model's loss: mse takes 2 arguments");
+}
+
+TEST(Spec, AdamsArgumentsAreNamedAndHaveRanges) {
+  EXPECT_EQ(OptimizerFailure("adma()"), "64: --optimizer: there is no optimizer 'adma'; did you mean 'adam'?");
+  EXPECT_EQ(OptimizerFailure("adamw(beta_2=0.9)"), "64: --optimizer: adamw takes no 'beta_2'; did you mean 'beta2'?");
+  EXPECT_EQ(OptimizerFailure("adam(weight_decy=1)"),
+            "64: --optimizer: adam takes no 'weight_decy'; did you mean 'weight_decay'?");
+  EXPECT_EQ(OptimizerFailure("adam(momentum=0.9)"), "64: --optimizer: adam takes no 'momentum'");
+  EXPECT_EQ(OptimizerFailure("adam(beta1=1)"), "64: --optimizer: beta1=1: 0 or more, less than 1, is expected");
+  EXPECT_EQ(OptimizerFailure("adam(beta2=-0.1)"), "64: --optimizer: beta2=-0.1: 0 or more, less than 1, is expected");
+  EXPECT_EQ(OptimizerFailure("adamw(eps=-1e-8)"), "64: --optimizer: eps=-1e-8: 0 or more is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(clip_norm=0)"), "64: --optimizer: clip_norm=0: more than 0 is expected");
+}
+
+TEST(Spec, SchedulesThatDoNotGoTogetherAreRefused) {
+  EXPECT_EQ(OptimizerFailure("adam(schedul=cosine)"),
+            "64: --optimizer: adam takes no 'schedul'; did you mean 'schedule'?");
+  EXPECT_EQ(OptimizerFailure("adam(schedule=cosine)"),
+            "64: --optimizer: schedule=cosine needs total=STEPS, the steps until the rate is at its least");
+  EXPECT_EQ(OptimizerFailure("adam(schedule=step)"), "64: --optimizer: schedule=step needs step_size=STEPS, 1 or more");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=step,step_size=2.5)"),
+            "64: --optimizer: step_size=2.5: a whole number of steps is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(warmup=-1)"), "64: --optimizer: warmup=-1: a whole number of steps is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(warmup=nan)"), "64: --optimizer: warmup=nan: a whole number of steps is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(warmup=1e300)"),
+            "64: --optimizer: warmup=1e300: a whole number of steps is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=cosine,total=10,warmup=10)"),
+            "64: --optimizer: warmup=10 leaves nothing of total=10 steps");
+  EXPECT_EQ(OptimizerFailure("sgd(lr=0.1,schedule=cosine,total=10,min_lr=1)"),
+            "64: --optimizer: min_lr=1 is more than lr=0.1");
+  EXPECT_EQ(OptimizerFailure("sgd(step_size=3)"),
+            "64: --optimizer: step_size=3 changes nothing with schedule=constant; it goes with schedule=step");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=cosine,total=9,gamma=0.5)"),
+            "64: --optimizer: gamma=0.5 changes nothing with schedule=cosine; it goes with schedule=step");
+  EXPECT_EQ(OptimizerFailure("sgd(min_lr=0)"),
+            "64: --optimizer: min_lr=0 changes nothing with schedule=constant; it goes with schedule=step or "
+            "schedule=cosine");
+}
+
+TEST(Spec, AnyTextDoesNoHarm) {
+  const std::string letters = "sgd(lr=0.1,\" )=mse";
+  uint32_t state = 1;
+  for (int i = 0; i < 20000; i++) {
+    std::string text;
+    for (uint32_t k = 0; k < (state >> 7) % 40; k++) {
+      state = state * 1664525 + 1013904223;
+      text += letters[(state >> 16) % letters.size()];
+    }
+    state = state * 1664525 + 1013904223;
+    OptimizerFailure(text.c_str());
+    LossFailure(text.c_str());
+  }
+}
+
+}  // namespace
+}  // namespace dp_test

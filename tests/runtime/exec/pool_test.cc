@@ -1,0 +1,176 @@
+// The workers' contract: each unit once, after everything before it, by any number of workers, again and again.
+#include "runtime/exec/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "tests/ir/text/text_helper.h"
+
+namespace {
+
+using dp_test::Message;
+
+// A schedule whose edges go from lower to higher units; running it records order and counts.
+class Graph {
+ public:
+  Graph(int units, int edges, int most_parts, unsigned seed) : runs_(units), parts_left_(units) {
+    std::mt19937 random(seed);
+    std::vector<std::vector<int>> after(units);
+    n_before_.resize(units);
+    for (int e = 0; e < edges; e++) {
+      int a = static_cast<int>(random() % units), b = static_cast<int>(random() % units);
+      if (a == b) continue;
+      after[std::min(a, b)].push_back(std::max(a, b));
+      n_before_[std::max(a, b)]++;
+    }
+    before_.resize(units);
+    for (int u = 0; u < units; u++) {
+      first_.push_back(static_cast<int>(after_.size()));
+      for (int v : after[u]) {
+        after_.push_back(v);
+        before_[v].push_back(u);
+      }
+      n_parts_.push_back(1 + static_cast<int>(random() % most_parts));
+    }
+    first_.push_back(static_cast<int>(after_.size()));
+    after_.push_back(0);
+    schedule = {units, n_parts_.data(), n_before_.data(), first_.data(), after_.data(), Run, this};
+    EXPECT_EQ(Message(dp_pool_prepare(&schedule, &state)), "");
+  }
+  ~Graph() { dp_pool_release(state); }
+
+  void Begin() {
+    for (size_t u = 0; u < runs_.size(); u++) {
+      runs_[u] = 0;
+      parts_left_[u] = n_parts_[u];
+    }
+    early = 0;
+  }
+  bool AllRan() const {
+    for (size_t u = 0; u < runs_.size(); u++)
+      if (runs_[u] != n_parts_[u]) return false;
+    return true;
+  }
+
+  dp_task_graph schedule;
+  dp_pool_state *state = nullptr;
+  std::atomic<int> early{0};  // units that ran before something that stands before them was done
+  int failing = -1;
+
+ private:
+  static dp_status Run(void *context, int unit, int part, int parts) {
+    Graph *g = static_cast<Graph *>(context);
+    EXPECT_EQ(parts, g->n_parts_[unit]);
+    EXPECT_LT(part, parts);
+    for (int b : g->before_[unit])
+      if (g->parts_left_[b]) g->early++;
+    g->runs_[unit]++;
+    g->parts_left_[unit]--;
+    return unit == g->failing ? dp_fail(EX_DATAERR, "unit %d", unit) : DP_OK;
+  }
+
+  std::vector<int> n_parts_, n_before_, first_, after_;
+  std::vector<std::vector<int>> before_;
+  std::vector<std::atomic<int>> runs_, parts_left_;
+};
+
+class Pool {
+ public:
+  explicit Pool(int workers) { EXPECT_EQ(Message(dp_pool_create(workers, &pool)), ""); }
+  ~Pool() { dp_pool_destroy(pool); }
+  dp_pool *pool = nullptr;
+};
+
+TEST(Pool, EveryUnitOnceInOrder) {
+  for (int workers : {1, 2, 3, 8}) {
+    Pool pool(workers);
+    std::vector<std::unique_ptr<Graph>> graphs;
+    for (unsigned seed = 0; seed < 8; seed++)
+      graphs.emplace_back(new Graph(1 + 30 * seed, 60 * seed, 1 + seed % 4, seed));
+    for (int round = 0; round < 20; round++)
+      for (auto &g : graphs) {
+        g->Begin();
+        ASSERT_EQ(Message(dp_pool_run(pool.pool, &g->schedule, g->state)), "");
+        ASSERT_TRUE(g->AllRan());
+        ASSERT_EQ(g->early, 0);
+      }
+  }
+}
+
+TEST(Pool, AChainAndAFan) {
+  Pool pool(4);
+  Graph chain(500, 0, 1, 1), fan(1, 0, 4000, 3);
+  for (int round = 0; round < 10; round++) {
+    chain.Begin();
+    ASSERT_EQ(Message(dp_pool_run(pool.pool, &chain.schedule, chain.state)), "");
+    ASSERT_TRUE(chain.AllRan());
+    fan.Begin();
+    ASSERT_EQ(Message(dp_pool_run(pool.pool, &fan.schedule, fan.state)), "");
+    ASSERT_TRUE(fan.AllRan());
+  }
+}
+
+TEST(Pool, NothingToDo) {
+  Pool pool(2);
+  Graph empty(0, 0, 1, 1);
+  EXPECT_EQ(Message(dp_pool_run(pool.pool, &empty.schedule, empty.state)), "");
+}
+
+TEST(Pool, AFailureEndsTheRunAndNothingElse) {
+  for (int workers : {1, 4}) {
+    Pool pool(workers);
+    Graph g(200, 600, 3, 5);
+    for (int failing : {0, 57, 199}) {
+      g.failing = failing;
+      g.Begin();
+      EXPECT_EQ(Message(dp_pool_run(pool.pool, &g.schedule, g.state)), "unit " + std::to_string(failing));
+      g.failing = -1;
+      g.Begin();
+      EXPECT_EQ(Message(dp_pool_run(pool.pool, &g.schedule, g.state)), "");
+      EXPECT_TRUE(g.AllRan());
+    }
+  }
+}
+
+// A worker sees what the units before its own wrote by plain stores: ThreadSanitizer and the sums watch.
+TEST(Pool, PlainMemoryIsHandedOn) {
+  constexpr int kUnits = 300;
+  struct Chain {
+    long cells[kUnits];
+  } chain = {};
+  int n_parts[kUnits], n_before[kUnits], first[kUnits + 1], after[2 * kUnits], edges = 0;
+  for (int u = 0; u < kUnits; u++) {  // u before u + 1 and u + 2
+    n_parts[u] = 1;
+    n_before[u] = std::min(u, 2);
+    first[u] = edges;
+    for (int v = u + 1; v <= u + 2 && v < kUnits; v++) after[edges++] = v;
+  }
+  first[kUnits] = edges;
+  auto run = [](void *context, int u, int, int) -> dp_status {
+    long *cells = static_cast<Chain *>(context)->cells;
+    cells[u] = u < 2 ? u + 1 : (cells[u - 1] + cells[u - 2]) % 1000003;
+    return DP_OK;
+  };
+  dp_task_graph schedule = {kUnits, n_parts, n_before, first, after, run, &chain};
+  dp_pool_state *state = nullptr;
+  ASSERT_EQ(Message(dp_pool_prepare(&schedule, &state)), "");
+  Pool pool(3);
+  long a = 1, b = 2;
+  for (int u = 2; u < kUnits; u++) {
+    long c = (a + b) % 1000003;
+    a = b;
+    b = c;
+  }
+  for (int round = 0; round < 50; round++) {
+    chain = {};
+    ASSERT_EQ(Message(dp_pool_run(pool.pool, &schedule, state)), "");
+    ASSERT_EQ(chain.cells[kUnits - 1], b);
+  }
+  dp_pool_release(state);
+}
+
+}  // namespace

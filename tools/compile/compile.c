@@ -1,0 +1,52 @@
+// dpc compile: reads a model, runs the passes, checks the plan with the same checker that dprun runs, writes it.
+#include <stdio.h>
+
+#include "ir/plan/plan.h"
+#include "ir/verify/verify.h"
+#include "passes/fit.h"
+#include "passes/report/why.h"
+#include "tools/compile/dpc.h"
+#include "tools/compile/options.h"
+
+static void print_summary(const char *path, const Dp__Plan *plan) {
+  fprintf(stderr, "%s: ", path);
+  for (size_t i = 0; i < plan->n_mesh; i++)
+    fprintf(stderr, "%s%s=%lld", i ? "," : "", plan->mesh[i]->name, (long long)plan->mesh[i]->size);
+  size_t instructions = 0;
+  for (size_t r = 0; r < plan->n_roles; r++) {
+    const Dp__Role *role = plan->roles[r];
+    for (size_t p = 0; p < role->n_programs; p++)
+      for (size_t s = 0; s < role->programs[p]->n_streams; s++)
+        instructions += role->programs[p]->streams[s]->n_instructions;
+  }
+  dp_fit_bytes device = dp_fit_measure(plan);
+  fprintf(stderr, ", batch %lld, %zu instructions, %.1f KiB a device, checked\n", (long long)plan->batch, instructions,
+          (double)(device.variable + device.rest) / 1024);
+}
+
+static dp_status read_again(void *path, dp_arena *arena, dp_model **model) {
+  return dp_dpc_import_read(arena, path, model);
+}
+
+dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
+  dp_dpc_options options;
+  DP_TRY(dp_dpc_options_parse(arena, argc, argv, &options));
+  options.compile.notes_to = stderr;
+  dp_model *model;
+  DP_TRY(dp_dpc_import_read(arena, options.model, &model));
+  Dp__Plan *plan = NULL;
+  dp_status status = dp_pipeline_run(model, &options.compile, &plan);
+  // What is wrong with the model names it; what is wrong with the options does not come from there.
+  if (dp_status_code(status) == EX_DATAERR) return dp_status_context(status, "%s", options.model);
+  DP_TRY(status);
+  if (!plan) return DP_OK;
+  DP_TRY(dp_fit_check(arena, &options.compile, read_again, (char *)(uintptr_t)options.model, &plan));
+  status = dp_verify_plan(plan, NULL);
+  if (status)
+    return dp_fail(EX_SOFTWARE, "%s: the plan that was made of it does not hold, which is our mistake: %s",
+                   options.model, dp_status_message(status));
+  DP_TRY(dp_plan_write(plan, options.output));
+  if (options.compile.why) DP_TRY(dp_why_print(plan, stdout));
+  print_summary(options.output, plan);
+  return DP_OK;
+}

@@ -1,0 +1,80 @@
+// dpc: models become plans; models and plans are shown and checked. Here the subcommand is found.
+#include "tools/compile/dpc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/base/suggest.h"
+
+static const struct {
+  const char *name, *summary;
+  dp_status (*run)(dp_arena *arena, int argc, char **argv);
+} commands[] = {
+    {"compile", "make a plan of a model", dp_dpc_compile_run},
+    {"show", "print a model or a plan as text", dp_dpc_show_run},
+    {"verify", "check a plan and say what was proved", dp_dpc_verify_run},
+    {"ops", "list the operators", dp_dpc_ops_run},
+    {"import", "ONNX to model.pb", dp_dpc_import_run},
+    {"export", "model to ONNX", dp_dpc_export_run},
+};
+
+static void print_help(void) {
+  puts("Usage: dpc COMMAND [ARGUMENT...]\nThe compiler: a model becomes a plan for many devices.\n");
+  for (size_t i = 0; i < DP_COUNT(commands); i++) printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+  puts(
+      "\n`dpc COMMAND --help` tells more.\n\n"
+      "Examples:\n"
+      "  dpc compile digits.dpt --strategy=data --devices=4 --batch=64 -o plan.bin\n"
+      "  dpc show plan.bin\n"
+      "  dpc verify plan.bin\n"
+      "  dpc ops Conv\n"
+      "  dpc export model.pb -o model.onnx");
+}
+
+static dp_status run(dp_arena *arena, int argc, char **argv) {
+  if (argc < 2)
+    return dp_fail(EX_USAGE, "no command is given: compile, show, verify, ops, import or export (see dpc --help)");
+  const char *name = argv[1];
+  if (!strcmp(name, "--help") || !strcmp(name, "-?") || !strcmp(name, "help")) {
+    print_help();
+    return DP_OK;
+  }
+  if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+    puts("dpc " DP_VERSION);
+    return DP_OK;
+  }
+  dp_suggest suggest = dp_suggest_begin(name);
+  for (size_t i = 0; i < DP_COUNT(commands); i++) {
+    if (strcmp(name, commands[i].name)) {
+      dp_suggest_offer(&suggest, commands[i].name);
+      continue;
+    }
+    argv[1] = dp_printf(arena, "dpc %s", name);
+    return commands[i].run(arena, argc - 1, argv + 1);
+  }
+  char hint[128];
+  return dp_fail(EX_USAGE, "there is no command '%s'%s (see dpc --help)", name,
+                 dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+typedef struct {
+  dp_arena *arena;
+  int argc;
+  char **argv;
+} invocation;
+
+static dp_status run_invocation(void *arg) {
+  invocation *i = arg;
+  return run(i->arena, i->argc, i->argv);
+}
+
+int main(int argc, char **argv) {
+  dp_arena *arena = dp_arena_create(0);
+  argp_program_version = "dpc " DP_VERSION;
+  if (!arena) return dp_cli_finish("dpc", dp_fail(DP_EX_MEMORY, "no memory to start"));
+  dp_status status = dp_arena_run(arena, run_invocation, &(invocation){arena, argc, argv});
+  if (fflush(stdout) && !status) status = dp_fail(EX_IOERR, "the output cannot be written");
+  int code = dp_cli_finish("dpc", status);
+  dp_arena_destroy(arena);
+  return code;
+}

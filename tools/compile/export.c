@@ -1,0 +1,93 @@
+// dpc export: a model as an ONNX file.
+#include <string.h>
+
+#include "frontends/onnx/onnx.h"
+#include "tools/compile/dpc.h"
+#include "tools/compile/options.h"
+
+enum { KEY_GRAPH = 256, KEY_MESH, KEY_EXTERNAL };
+
+typedef struct {
+  dp_arena *arena;
+  const char *model, *output, *graph, *mesh;
+  bool external_data;
+} request;
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  request *r = state->input;
+  switch (key) {
+    case 'o':
+      r->output = text;
+      return 0;
+    case KEY_GRAPH:
+      r->graph = text;
+      return 0;
+    case KEY_MESH:
+      r->mesh = text;
+      return 0;
+    case KEY_EXTERNAL:
+      r->external_data = true;
+      return 0;
+    case ARGP_KEY_ARG:
+      if (r->model) argp_error(state, "one model is exported at a time");
+      r->model = text;
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_option options[] = {
+    {"output", 'o', "MODEL.onnx", 0, "where it goes (default: MODEL with .onnx)", 0},
+    {"graph", KEY_GRAPH, "NAME", 0, "which of the model's graphs (default: main, or else train)", 0},
+    {"mesh", KEY_MESH, "AXIS=N,...", 0,
+     "write where things are on this mesh as ONNX's device annotations (default: the model's mesh)", 0},
+    {"external-data", KEY_EXTERNAL, NULL, 0,
+     "tensors above 1 MiB go into MODEL.onnx.data (above 1 GiB they do so anyway)", 0},
+    {0}};
+
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "MODEL",
+    .doc =
+        "Writes a model (.dpt, .pb) as ONNX, which Netron shows and other programs run. Our own operators, "
+        "communication "
+        "among them, are in domain dp.\v"
+        "Examples:\n"
+        "  dpc export model.pb -o model.onnx\n"
+        "  dpc compile digits.dpt --strategy=data --devices=2 --batch=64 --print-after=place --stop-after=place > "
+        "placed.dpt\n"
+        "  dpc export placed.dpt --graph=train -o placed.onnx",
+};
+
+static const char *default_output(dp_arena *arena, const char *model) {
+  const char *slash = strrchr(model, '/'), *dot = strrchr(model, '.');
+  size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - model) : strlen(model);
+  return dp_printf(arena, "%.*s.onnx", (int)stem, model);
+}
+
+static dp_status find_graph(const dp_model *model, const char *name, const dp_graph **graph) {
+  *graph = dp_model_find_graph(model, name ? name : "main");
+  if (!*graph && !name) *graph = dp_model_find_graph(model, "train");
+  if (*graph) return DP_OK;
+  return dp_fail(EX_DATAERR, "model '%s' has no graph '%s'; `dpc show` lists those that it has", model->name,
+                 name ? name : "main");
+}
+
+dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) {
+  request r = {.arena = arena};
+  dp_model *model;
+  const dp_graph *graph;
+  DP_TRY(dp_cli_parse(&argp, argc, argv, &r));
+  if (!r.model) return dp_fail(EX_USAGE, "no model is given: dpc export MODEL [-o MODEL.onnx]");
+  if (dp_onnx_is_path(r.model) && (!r.output || !strcmp(r.output, r.model)))
+    return dp_fail(EX_CONFIG, "%s is an ONNX file already; name another with -o to have it written anew", r.model);
+  if (!r.output) r.output = default_output(arena, r.model);
+  if (!dp_onnx_is_path(r.output)) return dp_fail(EX_USAGE, "-o %s: a name that ends with .onnx is expected", r.output);
+  DP_TRY(dp_dpc_import_read(arena, r.model, &model));
+  DP_TRY(find_graph(model, r.graph, &graph));
+  dp_mesh mesh = model->mesh;
+  if (r.mesh) DP_TRY(dp_dpc_options_mesh(arena, r.mesh, &mesh));
+  return dp_status_context(dp_onnx_export(arena, model, graph, &mesh, r.external_data, r.output), "%s", r.model);
+}

@@ -1,0 +1,50 @@
+// dpc show: a model as text that reads back to the same model, or a plan as a listing. Which of the two a file is, its
+// first bytes say.
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/base/file.h"
+#include "ir/plan/plan.h"
+#include "ir/text/text.h"
+#include "tools/compile/dpc.h"
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  const char **path = state->input;
+  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+  if (*path) argp_error(state, "one file is shown at a time");
+  *path = text;
+  return 0;
+}
+
+static dp_status is_plan(const char *path, bool *plan) {
+  dp_file_map map;
+  DP_TRY(dp_file_map_read(path, &map));
+  *plan = map.bytes >= 6 && !memcmp(map.data, "DPPLAN", 6);
+  dp_file_unmap(&map);
+  return DP_OK;
+}
+
+dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {
+  static const struct argp argp = {
+      .parser = parse,
+      .args_doc = "FILE",
+      .doc =
+          "Prints a model as text (.dpt), or a plan as a listing of what it holds and does.\v"
+          "Examples:\n  dpc show model.pb > model.dpt\n  dpc show plan.bin",
+  };
+  const char *path = NULL;
+  DP_TRY(dp_cli_parse(&argp, argc, argv, &path));
+  if (!path) return dp_fail(EX_USAGE, "no file is given: dpc show FILE");
+  bool plan_file;
+  DP_TRY(is_plan(path, &plan_file));
+  if (plan_file) {
+    Dp__Plan *plan;
+    DP_TRY(dp_plan_read(arena, path, &plan));
+    dp_plan_print(plan, stdout);
+  } else {
+    dp_model *model;
+    DP_TRY(dp_dpc_import_read(arena, path, &model));
+    dp_text_print(model, stdout);
+  }
+  return DP_OK;
+}

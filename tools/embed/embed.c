@@ -1,0 +1,177 @@
+// See embed.h. Here the layers meet as they do in dpc and dprun, with the plan in memory.
+#include "tools/embed/embed.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cpu/backend.h"
+#include "backends/cpu/target.h"
+#include "frontends/onnx/onnx.h"
+#include "passes/base/pass.h"
+#include "runtime/session.h"
+
+_Static_assert((int)DP_EMBED_MAX_RANK == (int)DP_MAX_RANK, "a tensor of any rank fits");
+
+static const char program_name[] = "infer";
+
+struct dp_embed {
+  dp_arena *arena;
+  dp_session *session;
+  int program;
+  int64_t n;
+  size_t n_inputs, n_outputs;
+  dp_embed_tensor *inputs, *outputs;
+};
+
+// A status as code and message.
+static int finish(dp_status status, char *message, size_t room) {
+  int code = dp_status_code(status);
+  if (room) snprintf(message, room, "%s", dp_status_message(status));
+  dp_status_free(status);
+  return code;
+}
+
+// ---- what must be known ---------------------------------------------------------------------------------------------
+
+bool dp_embed_knows(const char *domain, const char *op, int64_t opset) { return dp_onnx_knows(domain, op, opset); }
+
+typedef struct {
+  dp_arena *arena;
+  const void *model;
+  size_t bytes, n_inputs;
+  const char *path;
+  bool *needed;
+} needs_call;
+
+static dp_status find_needs(void *arg) {
+  needs_call *c = arg;
+  size_t count;
+  bool *needed;
+  DP_TRY(dp_onnx_needs(c->arena, c->path, c->model, c->bytes, &count, &needed));
+  if (count != c->n_inputs)
+    return dp_fail(EX_USAGE, "the model has %zu inputs, room is given for %zu", count, c->n_inputs);
+  memcpy(c->needed, needed, count * sizeof *needed);
+  return DP_OK;
+}
+
+int dp_embed_needs(const void *model, size_t bytes, const char *path, size_t n_inputs, bool *needed, char *message,
+                   size_t room) {
+  needs_call call = {dp_arena_create(0), model, bytes, n_inputs, path, needed};
+  if (!call.arena) return finish(dp_fail(DP_EX_MEMORY, "no memory to start"), message, room);
+  int code = finish(dp_arena_run(call.arena, find_needs, &call), message, room);
+  dp_arena_destroy(call.arena);
+  return code;
+}
+
+// ---- compiling ------------------------------------------------------------------------------------------------------
+
+typedef struct {
+  dp_embed *embed;
+  const void *model;
+  size_t bytes;
+  const char *path;
+  int threads;
+} compile_call;
+
+static dp_embed_tensor describe(const char *name, const dp_type *type, int64_t n, void *data) {
+  dp_embed_tensor tensor = {.name = name, .dtype = (int32_t)type->dtype, .rank = type->shape.rank, .data = data};
+  dp_shape_at(&type->shape, n, tensor.extents);
+  tensor.bytes = (uint64_t)dp_shape_count(&type->shape, n) * dp_type_bytes(type->dtype);
+  return tensor;
+}
+
+// The passes rename and reorder outputs in between.
+static const char **list_outputs(dp_arena *arena, const dp_graph *source) {
+  const char **names = dp_alloc_n(arena, (size_t)source->n_outputs, sizeof *names);
+  for (int i = 0; i < source->n_outputs; i++) names[i] = source->outputs[i].name;
+  return names;
+}
+
+static void list_tensors(dp_embed *e, int n_outputs, const char *const *outputs) {
+  const dp_graph *graph = dp_session_graph(e->session, e->program);
+  e->inputs = dp_alloc_n(e->arena, (size_t)graph->n_values + 1, sizeof *e->inputs);
+  for (int32_t i = 0; i < graph->n_values; i++) {
+    const dp_value *value = graph->values[i];
+    if (value->kind != DP_VALUE_INPUT) continue;
+    void *data = dp_session_input(e->session, e->program, value->name, 0);
+    e->inputs[e->n_inputs++] = describe(value->name, &value->type, e->n, data);
+  }
+  e->outputs = dp_alloc_n(e->arena, (size_t)n_outputs + 1, sizeof *e->outputs);
+  for (int i = 0; i < n_outputs; i++) {
+    dp_type type = {0};
+    void *data = (void *)dp_session_output(e->session, e->program, outputs[i], &type);
+    e->outputs[e->n_outputs++] = describe(outputs[i], &type, e->n, data);
+  }
+}
+
+// What is written in its training form would be run in the other.
+static dp_status refuse_training(const dp_graph *source) {
+  for (int32_t i = 0; i < source->n_nodes; i++) {
+    const dp_node *node = source->nodes[i];
+    if (node->op->specialize && dp_node_int(node, "training_mode", 0))
+      return dp_fail(EX_UNAVAILABLE, "node '%s' (%s) has training_mode=1, which is not supported without training",
+                     node->name, node->op->name);
+  }
+  return DP_OK;
+}
+
+static dp_status compile(void *arg) {
+  compile_call *c = arg;
+  dp_embed *e = c->embed;
+  dp_model *model;
+  Dp__Plan *plan;
+  DP_TRY(dp_onnx_import_bytes(e->arena, c->path, c->model, c->bytes, &model));
+  const dp_graph *source = dp_model_find_graph(model, "main");
+  const int n_outputs = source->n_outputs;
+  const char **outputs = list_outputs(e->arena, source);
+  DP_TRY(refuse_training(source));
+  dp_options options = {.mode = "infer", .threads = c->threads, .target = &dp_target_cpu};
+  DP_TRY(dp_pipeline_run(model, &options, &plan));
+  dp_session_options session = {.workers = c->threads};
+  DP_TRY(dp_session_create(plan, &dp_backend_cpu, &session, &e->session));
+  e->program = dp_session_find(e->session, program_name);
+  e->n = plan->batch;
+  DP_TRY(dp_session_prepare(e->session, e->program, e->n));
+  list_tensors(e, n_outputs, outputs);
+  return DP_OK;
+}
+
+int dp_embed_compile(const void *model, size_t bytes, const char *path, int threads, dp_embed **embed, char *message,
+                     size_t room) {
+  dp_arena *arena = dp_arena_create(0);
+  if (!arena) return finish(dp_fail(DP_EX_MEMORY, "no memory to start"), message, room);
+  dp_embed *e = dp_alloc(arena, sizeof *e);
+  e->arena = arena;
+  compile_call call = {e, model, bytes, path, threads};
+  int code = finish(dp_arena_run(arena, compile, &call), message, room);
+  if (code)
+    dp_embed_destroy(e);
+  else
+    *embed = e;
+  return code;
+}
+
+void dp_embed_destroy(dp_embed *embed) {
+  if (!embed) return;
+  dp_session_destroy(embed->session);
+  dp_arena_destroy(embed->arena);
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+bool dp_embed_input(const dp_embed *embed, size_t i, dp_embed_tensor *tensor) {
+  if (i >= embed->n_inputs) return false;
+  *tensor = embed->inputs[i];
+  return true;
+}
+
+bool dp_embed_output(const dp_embed *embed, size_t i, dp_embed_tensor *tensor) {
+  if (i >= embed->n_outputs) return false;
+  *tensor = embed->outputs[i];
+  return true;
+}
+
+int dp_embed_run(dp_embed *embed, char *message, size_t room) {
+  dp_step step = {.n = embed->n};
+  return finish(dp_session_run(embed->session, embed->program, 0, &step), message, room);
+}

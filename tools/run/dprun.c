@@ -1,0 +1,112 @@
+// dprun: checks a plan and executes it. Everything is read, checked and allocated before the first step.
+#include "tools/run/dprun.h"
+
+#include <stdio.h>
+
+#include "backends/cpu/backend.h"
+#include "ir/plan/plan.h"
+#include "ir/verify/verify.h"
+#include "tools/run/weights.h"
+
+static dp_status explain(const Dp__Plan *plan) {
+  DP_TRY(dp_verify_plan(plan, NULL));
+  dp_plan_print(plan, stdout);
+  return DP_OK;
+}
+
+static dp_status open_session(dp_dprun *run) {
+  const dp_dprun_options *o = run->options;
+  const dp_session_options options = {.workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL};
+  DP_TRY(dp_session_create(run->plan, &dp_backend_cpu, &options, &run->session));
+  return o->init ? dp_dprun_weights_load(run->arena, run->session, o->init) : DP_OK;
+}
+
+static dp_status open_feeds(dp_dprun *run) {
+  const dp_dprun_options *o = run->options;
+  const dp_loader_options train = {run->plan->batch, o->shuffle, o->drop_last, o->seed};
+  const dp_loader_options eval = {.batch = run->plan->batch};
+  if (o->infer)
+    return dp_dprun_feed_open(run->arena, run->plan, run->session, "infer", "data", o->data, o->n_data, &eval,
+                              &run->infer);
+  if (o->n_data)
+    DP_TRY(dp_dprun_feed_open(run->arena, run->plan, run->session, "train", "data", o->data, o->n_data, &train,
+                              &run->train));
+  if (o->n_eval_data)
+    DP_TRY(dp_dprun_feed_open(run->arena, run->plan, run->session, "eval", "eval-data", o->eval_data, o->n_eval_data,
+                              &eval, &run->eval));
+  return DP_OK;
+}
+
+static dp_status write_trace(const dp_dprun *run) {
+  const dp_dprun_options *o = run->options;
+  dp_trace_shares shares;
+  if (!o->trace) return DP_OK;
+  DP_TRY(dp_session_trace_write(run->session, o->trace));
+  DP_TRY(dp_session_trace_share(run->session, &shares));
+  if (shares.collectives_ns && !o->quiet)
+    fprintf(stderr, "%s: %.1f ms of work on communication between devices, %.0f %% of it beside computation\n",
+            o->trace, (double)shares.collectives_ns * 1e-6,
+            100 * (double)shares.hidden_ns / (double)shares.collectives_ns);
+  return DP_OK;
+}
+
+// What a run leaves behind, when it was interrupted too.
+static dp_status finish(dp_dprun *run) {
+  const dp_dprun_options *o = run->options;
+  if (o->save) DP_TRY(dp_dprun_weights_save(run->session, o->save));
+  dp_dprun_memory_report(run);
+  DP_TRY(write_trace(run));
+  if (dp_dprun_signal_came()) {
+    const char *kept = o->save ? dp_printf(run->arena, "; the weights are in %s", o->save) : "";
+    return dp_fail(EX_TEMPFAIL, "interrupted after step %lld%s", (long long)run->steps, kept);
+  }
+  if (run->accuracy >= 0)
+    printf("accuracy %.1f %%\n", 100 * run->accuracy);
+  else if (run->measured)
+    printf("loss %.9g\n", run->loss);
+  return DP_OK;
+}
+
+static dp_status execute(void *arg) {
+  dp_dprun *run = arg;
+  const dp_dprun_options *o = run->options;
+  DP_TRY(dp_plan_read(run->arena, o->plan, &run->plan));
+  if (o->explain) return explain(run->plan);
+  if (o->save) DP_TRY(dp_cli_check_writable(o->save));
+  if (o->trace) DP_TRY(dp_cli_check_writable(o->trace));
+  for (int i = 0; i < o->n_outputs; i++) DP_TRY(dp_cli_check_writable(o->outputs[i].file));
+  DP_TRY(dp_metrics_open(o->metrics, run->plan->precision == DP_FLOAT64 ? 17 : 9, &run->metrics));
+  DP_TRY(open_session(run));
+  DP_TRY(open_feeds(run));
+  if (o->infer) {
+    DP_TRY(dp_dprun_infer_run(run));
+    dp_dprun_memory_report(run);
+    return write_trace(run);
+  }
+  DP_TRY(dp_dprun_train_run(run));
+  return finish(run);
+}
+
+int main(int argc, char **argv) {
+  dp_dprun_signal_catch();
+  dp_arena *arena = dp_arena_create(0);
+  if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "no memory to start"));
+  dp_dprun_options options;
+  dp_dprun run = {.arena = arena, .options = &options, .accuracy = -1};
+  dp_status status = dp_dprun_options_parse(arena, argc, argv, &options);
+  if (!status) status = dp_arena_run(arena, execute, &run);
+  dp_dprun_feed_close(&run.train);
+  dp_dprun_feed_close(&run.eval);
+  dp_dprun_feed_close(&run.infer);
+  dp_dprun_output_close(&run.outputs);
+  dp_session_destroy(run.session);
+  dp_status closed = dp_metrics_close(&run.metrics);
+  if (!status)
+    status = closed;
+  else
+    dp_status_free(closed);
+  if (fflush(stdout) && !status) status = dp_fail(EX_IOERR, "the output cannot be written");
+  int code = dp_cli_finish("dprun", status);
+  dp_arena_destroy(arena);
+  return code;
+}

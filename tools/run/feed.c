@@ -1,0 +1,117 @@
+// See feed.h.
+#include "tools/run/feed.h"
+
+#include <string.h>
+
+#include "ir/base/suggest.h"
+#include "passes/spec/spec.h"
+#include "runtime/data/data.h"
+
+static const dp_value *find_input(const dp_graph *graph, const char *name) {
+  const dp_value *value = dp_graph_find_value(graph, name);
+  return value && value->kind == DP_VALUE_INPUT ? value : NULL;
+}
+
+static dp_status check_names(const dp_graph *graph, const char *option, const dp_cli_pair *pairs, int n_pairs) {
+  for (int i = 0; i < n_pairs; i++) {
+    if (find_input(graph, pairs[i].name)) continue;
+    dp_suggest suggest = dp_suggest_begin(pairs[i].name);
+    for (int32_t v = 0; v < graph->n_values; v++)
+      if (graph->values[v]->kind == DP_VALUE_INPUT) dp_suggest_offer(&suggest, graph->values[v]->name);
+    char hint[128];
+    return dp_fail(EX_USAGE, "--%s %s=...: program %s of the model takes no input of that name%s", option,
+                   pairs[i].name, graph->name, dp_suggest_print(&suggest, hint, sizeof hint));
+  }
+  for (int32_t v = 0; v < graph->n_values; v++) {
+    const dp_value *value = graph->values[v];
+    bool given = value->kind != DP_VALUE_INPUT;
+    for (int i = 0; i < n_pairs; i++) given |= !strcmp(value->name, pairs[i].name);
+    if (!given)
+      return dp_fail(EX_USAGE, "the model's input '%s' gets no data: --%s %s=FILE", value->name, option, value->name);
+  }
+  return DP_OK;
+}
+
+// The dim that samples lie along, -1: none.
+static dp_status find_batch_dim(const char *name, const dp_type *type, int *batch_dim) {
+  *batch_dim = -1;
+  for (int d = 0; d < type->shape.rank; d++) {
+    dp_dim dim = type->shape.dims[d];
+    if (!dp_dim_is_symbolic(dim)) continue;
+    char text[256];
+    if (*batch_dim >= 0 || !dp_dim_equal(dim, dp_dim_batch()))
+      return dp_fail(EX_UNAVAILABLE, "input '%s' is %s: data is fed to one axis of exactly the samples present", name,
+                     dp_type_print(type, text, sizeof text));
+    *batch_dim = d;
+  }
+  return DP_OK;
+}
+
+static dp_status read_input(dp_arena *arena, const dp_cli_pair *pair, const dp_type *type, dp_loader_input *input) {
+  dp_loader_input in = {.name = pair->name};
+  DP_TRY(find_batch_dim(pair->name, type, &in.batch_dim));
+  dp_tensor file;
+  DP_TRY(dp_data_read(arena, pair->file, &file));
+  DP_TRY(dp_data_fit(arena, dp_printf(arena, "%s for input '%s'", pair->file, pair->name), type, in.batch_dim, &file,
+                     &in.tensor));
+  *input = in;
+  return DP_OK;
+}
+
+// How many labels a batch has: the elements of the loss's second argument, when that is an input.
+static void count_labels(dp_arena *arena, const char *loss_spec, const dp_graph *graph, dp_dprun_feed *feed) {
+  feed->labels = 1;
+  dp_loss_spec loss;
+  dp_status status = dp_spec_loss(arena, (dp_spec_origin){"the plan's loss", EX_DATAERR}, loss_spec, &loss);
+  const dp_value *target = status ? NULL : find_input(graph, loss.target);
+  dp_dim count;
+  if (target && dp_shape_product(&target->type.shape, 0, target->type.shape.rank, &count)) {
+    feed->labels = count.scale;
+    feed->fixed_labels = count.offset;
+  }
+  dp_status_free(status);
+}
+
+static dp_status prepare(dp_session *session, const dp_dprun_feed *feed, int64_t batch) {
+  int64_t tail = feed->samples % batch;
+  if (feed->samples >= batch) DP_TRY(dp_session_prepare(session, feed->program, batch));
+  return feed->steps * batch > feed->samples ? dp_session_prepare(session, feed->program, tail) : DP_OK;
+}
+
+dp_status dp_dprun_feed_open(dp_arena *arena, const Dp__Plan *plan, dp_session *session, const char *program,
+                             const char *option, const dp_cli_pair *pairs, int n_pairs,
+                             const dp_loader_options *options, dp_dprun_feed *feed) {
+  dp_dprun_feed f = {.program = dp_session_find(session, program), .n_inputs = n_pairs};
+  if (f.program < 0) return dp_fail(EX_DATAERR, "--%s is given, but the plan has no program '%s'", option, program);
+  const dp_graph *graph = dp_session_graph(session, f.program);
+  DP_TRY(check_names(graph, option, pairs, n_pairs));
+  dp_loader_input *inputs = dp_alloc_n(arena, (size_t)n_pairs, sizeof *inputs);
+  f.targets = dp_alloc_n(arena, 2 * (size_t)n_pairs, sizeof *f.targets);
+  for (int i = 0; i < n_pairs; i++) {
+    DP_TRY(read_input(arena, &pairs[i], &find_input(graph, pairs[i].name)->type, &inputs[i]));
+    for (int slot = 0; slot < 2; slot++)
+      f.targets[slot * n_pairs + i] = dp_session_input(session, f.program, pairs[i].name, slot);
+  }
+  count_labels(arena, plan->loss, graph, &f);
+  dp_status status = dp_loader_create(inputs, n_pairs, options, &f.loader);
+  if (status) return dp_status_context(status, "--%s", option);
+  f.samples = dp_loader_samples(f.loader);
+  f.steps = dp_loader_steps(f.loader);
+  *feed = f;
+  return prepare(session, feed, options->batch);
+}
+
+dp_status dp_dprun_feed_begin(dp_dprun_feed *feed, int64_t first, int64_t end) {
+  return dp_prefetch_create(feed->loader, feed->targets, first, end, &feed->prefetch);
+}
+
+void dp_dprun_feed_end(dp_dprun_feed *feed) {
+  dp_prefetch_destroy(feed->prefetch);
+  feed->prefetch = NULL;
+}
+
+void dp_dprun_feed_close(dp_dprun_feed *feed) {
+  dp_dprun_feed_end(feed);
+  dp_loader_destroy(feed->loader);
+  feed->loader = NULL;
+}

@@ -1,0 +1,52 @@
+// dprun --infer: the program infer over the whole data set, in file order, and its outputs into files.
+#include <stdio.h>
+
+#include "tools/run/dprun.h"
+
+static dp_status run_batches(dp_dprun *run) {
+  int64_t n;
+  int slot;
+  dp_status status = DP_OK;
+  while (!status && !dp_dprun_signal_came() && dp_prefetch_next(run->infer.prefetch, &slot, &n)) {
+    const dp_step step = {run->steps, n, 0};
+    status = dp_session_run(run->session, run->infer.program, slot, &step);
+    dp_prefetch_release(run->infer.prefetch);
+    if (status) return dp_status_context(status, "batch %lld", (long long)run->steps + 1);
+    status = dp_dprun_output_take(&run->outputs, run->steps++, n);
+  }
+  return status;
+}
+
+// Predictions of a network that nobody trained are rarely what was meant.
+static void note_untrained(const dp_dprun *run) {
+  size_t drawn = 0;
+  for (size_t i = 0; i < run->plan->n_variables; i++) {
+    const Dp__Variable *p = run->plan->variables[i];
+    drawn += p->kind == DP_PARAMETER && (!p->initial || p->initial->kind != DP_INIT_TENSOR);
+  }
+  if (drawn && !run->options->init && !run->options->quiet)
+    fprintf(stderr, "%zu parameters have their first, untrained values; --init=W.safetensors loads trained ones\n",
+            drawn);
+}
+
+dp_status dp_dprun_infer_run(dp_dprun *run) {
+  const dp_dprun_options *o = run->options;
+  note_untrained(run);
+  const double begun = dp_progress_now();
+  DP_TRY(dp_dprun_output_open(run->arena, run->session, &run->infer, run->plan->batch, o->outputs, o->n_outputs,
+                              &run->outputs));
+  DP_TRY(dp_dprun_feed_begin(&run->infer, 0, run->infer.steps));
+  dp_status status = run_batches(run);
+  dp_dprun_feed_end(&run->infer);
+  DP_TRY(status);
+  if (run->steps < run->infer.steps)
+    return dp_fail(EX_TEMPFAIL, "interrupted after batch %lld of %lld; no output was written", (long long)run->steps,
+                   (long long)run->infer.steps);
+  DP_TRY(dp_dprun_output_commit(&run->outputs));
+  double seconds = dp_progress_now() - begun;
+  dp_metrics_infer(&run->metrics, run->infer.samples, seconds * 1e3);
+  if (!o->quiet)
+    fprintf(stderr, "%lld samples  %.0f samples/s\n", (long long)run->infer.samples,
+            (double)run->infer.samples / seconds);
+  return DP_OK;
+}

@@ -1,0 +1,71 @@
+// What memory a run took: the arenas, which are the plan's figures to the byte, and apart from them everything else that
+// the process held at its peak.
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/run/dprun.h"
+
+// The most that was resident since this program began (a new program begins anew, which getrusage does not say); 0: the
+// system does not say.
+static uint64_t peak_resident(void) {
+  char line[256];
+  unsigned long long kib = 0;
+  FILE *status = fopen("/proc/self/status", "re");
+  while (status && fgets(line, sizeof line, status))
+    if (sscanf(line, "VmHWM: %llu kB", &kib) == 1) break;
+  if (status) fclose(status);
+  return kib << 10;
+}
+
+static uint64_t arena_of(const Dp__Role *role, Dp__Space space) {
+  for (size_t i = 0; i < role->n_arenas; i++)
+    if (role->arenas[i]->space == space) return role->arenas[i]->bytes;
+  return 0;
+}
+
+static double mib(uint64_t bytes) { return (double)bytes / (1 << 20); }
+
+// What a device of each stage has, and in *b that of the one that has most.
+static void measure_stages(dp_dprun *run, dp_metrics_bytes *b) {
+  size_t count = run->plan->n_roles;
+  dp_metrics_stage *stages = dp_alloc_n(run->arena, count, sizeof *stages);
+  for (size_t r = 0; r < count; r++) {
+    const Dp__Role *role = run->plan->roles[r];
+    stages[r] = (dp_metrics_stage){arena_of(role, DP__SPACE__PERSISTENT), arena_of(role, DP__SPACE__TRANSIENT)};
+    if (stages[r].persistent + stages[r].transient < b->persistent + b->transient) continue;
+    b->persistent = stages[r].persistent;
+    b->transient = stages[r].transient;
+  }
+  if (count < 2) return;
+  b->n_stages = count;
+  b->stages = stages;
+}
+
+static void say(const dp_metrics_bytes *b, uint64_t host) {
+  fprintf(stderr, "memory: %.1f MiB of arenas (%llu device%s with ", mib(b->arenas), (unsigned long long)b->devices,
+          b->devices == 1 ? "" : "s");
+  if (!b->n_stages) fprintf(stderr, "%.1f", mib(b->persistent + b->transient));
+  for (size_t r = 0; r < b->n_stages; r++)
+    fprintf(stderr, "%s%.1f", r ? " | " : "", mib(b->stages[r].persistent + b->stages[r].transient));
+  fprintf(stderr, "%s, host %.1f), %.1f touched; peak resident %.1f, of it %.1f libraries, data and tables\n",
+          b->n_stages ? " by stage" : "", mib(host), mib(b->arenas_resident), mib(b->peak_resident), mib(b->other));
+}
+
+void dp_dprun_memory_report(dp_dprun *run) {
+  const Dp__Role *any = run->plan->roles[0];  // the host's arenas are those of all
+  uint64_t host =
+      dp_session_bytes(run->session, DP__SPACE__HOST_INPUT) + dp_session_bytes(run->session, DP__SPACE__HOST_OUTPUT);
+  dp_metrics_bytes b = {
+      .devices = (uint64_t)dp_mesh_devices(&dp_session_model(run->session)->mesh),
+      .host_input = arena_of(any, DP__SPACE__HOST_INPUT),
+      .host_output = arena_of(any, DP__SPACE__HOST_OUTPUT),
+      .arenas_resident = dp_session_resident(run->session),
+      .peak_resident = peak_resident(),
+  };
+  measure_stages(run, &b);
+  for (int space = DP__SPACE__PERSISTENT; space <= DP__SPACE__HOST_OUTPUT; space++)
+    b.arenas += dp_session_bytes(run->session, (Dp__Space)space);
+  if (b.peak_resident > b.arenas_resident) b.other = b.peak_resident - b.arenas_resident;
+  dp_metrics_memory(&run->metrics, &b);
+  if (!run->options->quiet) say(&b, host);
+}

@@ -1,0 +1,255 @@
+// See options.h.
+#include "tools/run/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  KEY_DATA = 256,
+  KEY_EVAL_DATA,
+  KEY_EPOCHS,
+  KEY_STEPS,
+  KEY_SHUFFLE,
+  KEY_SEED,
+  KEY_DROP_LAST,
+  KEY_INIT,
+  KEY_SAVE,
+  KEY_METRICS,
+  KEY_TRACE,
+  KEY_THREADS,
+  KEY_EXPLAIN,
+  KEY_QUIET,
+  KEY_STOP_ON_NAN,
+  KEY_DEVICE,
+  KEY_INFER,
+  KEY_OUTPUT,
+  // Of the contract, and not built.
+  KEY_SAVE_EVERY,
+  KEY_RESUME,
+};
+
+static const struct argp_option table[] = {
+    {0, 0, 0, 0, "Data", 1},
+    {"data", KEY_DATA, "NAME=FILE", 0,
+     "Samples of the input NAME, to train on or to infer from: IDX or .npy, gzipped or not; once an input. An input "
+     "without samples takes its whole tensor from the file",
+     0},
+    {"eval-data", KEY_EVAL_DATA, "NAME=FILE", 0, "Likewise for the evaluation after each epoch", 0},
+    {"shuffle", KEY_SHUFFLE, 0, 0, "Another order each epoch, by seed and epoch; without it file order", 0},
+    {"drop-last", KEY_DROP_LAST, 0, 0, "Leave out a last batch that is short; without it it counts exactly", 0},
+    {0, 0, 0, 0, "Training", 2},
+    {"epochs", KEY_EPOCHS, "E", 0, "Train E times over the data (default 1)", 0},
+    {"steps", KEY_STEPS, "S", 0, "Train S steps, going round the data as often as that takes", 0},
+    {"seed", KEY_SEED, "K", 0, "Seed of initial values, Dropout and order (default 0)", 0},
+    {"init", KEY_INIT, "W.safetensors", 0, "Begin with the weights of this file", 0},
+    {"save", KEY_SAVE, "W.safetensors", 0, "Write the weights there at the end, and when interrupted", 0},
+    {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "End with 65 at the first loss that is not finite", 0},
+    {0, 0, 0, 0, "Inferring", 3},
+    {"infer", KEY_INFER, 0, 0, "Run the network over the data, in file order, instead of training it", 0},
+    {"output", KEY_OUTPUT, "NAME=FILE.npy", 0, "Write the output NAME there, samples first; once an output", 0},
+    {0, 0, 0, 0, "Running", 4},
+    {"threads", KEY_THREADS, "C", 0, "Worker threads (default: one a core); the results do not depend on it", 0},
+    {"device", KEY_DEVICE, "cpu", 0, "Where the plan's devices are", 0},
+    {0, 0, 0, 0, "Telling", 5},
+    {"metrics", KEY_METRICS, "FILE.jsonl", 0, "A line of JSON for each step and evaluation", 0},
+    {"trace", KEY_TRACE, "FILE.json", 0,
+     "What ran when on each device and stream, for Perfetto or chrome://tracing; says how much communication was "
+     "hidden",
+     0},
+    {"explain", KEY_EXPLAIN, 0, 0, "Print each step of the plan with stream, waits and bytes, and end", 0},
+    {"quiet", KEY_QUIET, 0, 0, "No progress, only the last line", 0},
+    {"save-every", KEY_SAVE_EVERY, "STEPS", OPTION_HIDDEN, 0, 0},
+    {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL | OPTION_HIDDEN, 0, 0},
+    {0},
+};
+
+typedef struct {
+  dp_arena *arena;
+  dp_dprun_options *options;
+  dp_status status;
+} parsing;
+
+static dp_status not_built(const char *what) {
+  return dp_fail(EX_UNAVAILABLE,
+                 "%s is not built: dprun trains, evaluates and infers, and writes weights to one .safetensors file",
+                 what);
+}
+
+static dp_status take_pair(parsing *p, const char *option, const char *text, dp_cli_pair **pairs, int *count) {
+  dp_cli_pair pair;
+  DP_TRY(dp_cli_pair_parse(p->arena, option, text, &pair));
+  for (int i = 0; i < *count; i++)
+    if (!strcmp((*pairs)[i].name, pair.name))
+      return dp_fail(EX_USAGE, "--%s is given twice for '%s'", option, pair.name);
+  DP_PUSH(p->arena, *pairs, *count, pair);
+  return DP_OK;
+}
+
+static dp_status take_seed(const char *text, uint64_t *seed) {
+  char *end;
+  errno = 0;
+  *seed = strtoull(text, &end, 0);
+  if (end == text || *end || errno || strchr(text, '-'))
+    return dp_fail(EX_USAGE, "--seed=%s: expected a whole number from 0 to 2^64 - 1", text);
+  return DP_OK;
+}
+
+static dp_status take(parsing *p, int key, char *text) {
+  dp_dprun_options *o = p->options;
+  switch (key) {
+    case KEY_DATA:
+      return take_pair(p, "data", text, &o->data, &o->n_data);
+    case KEY_EVAL_DATA:
+      return take_pair(p, "eval-data", text, &o->eval_data, &o->n_eval_data);
+    case KEY_OUTPUT:
+      return take_pair(p, "output", text, &o->outputs, &o->n_outputs);
+    case KEY_INFER:
+      o->infer = true;
+      return DP_OK;
+    case KEY_EPOCHS:
+      return dp_cli_int("epochs", text, 0, INT32_MAX, &o->epochs);
+    case KEY_STEPS:
+      return dp_cli_int("steps", text, 0, INT64_MAX / 2, &o->steps);
+    case KEY_SEED:
+      return take_seed(text, &o->seed);
+    case KEY_THREADS:
+      return dp_cli_int("threads", text, 1, 1024, &o->threads);
+    case KEY_SHUFFLE:
+      o->shuffle = true;
+      return DP_OK;
+    case KEY_DROP_LAST:
+      o->drop_last = true;
+      return DP_OK;
+    case KEY_INIT:
+      o->init = text;
+      return DP_OK;
+    case KEY_SAVE:
+      o->save = text;
+      return DP_OK;
+    case KEY_METRICS:
+      o->metrics = text;
+      return DP_OK;
+    case KEY_TRACE:
+      o->trace = text;
+      return DP_OK;
+    case KEY_EXPLAIN:
+      o->explain = true;
+      return DP_OK;
+    case KEY_QUIET:
+      o->quiet = true;
+      return DP_OK;
+    case KEY_STOP_ON_NAN:
+      o->stop_on_nan = true;
+      return DP_OK;
+    case KEY_DEVICE:
+      if (!strcmp(text, "cpu")) return DP_OK;
+      if (!strcmp(text, "cuda")) return not_built("--device=cuda");
+      return dp_fail(EX_USAGE, "--device=%s: expected cpu or cuda", text);
+    case KEY_SAVE_EVERY:
+      return not_built("--save-every");
+    case KEY_RESUME:
+      return not_built("--resume");
+    case ARGP_KEY_ARG:
+      if (o->plan) return dp_fail(EX_USAGE, "one plan is run at a time: '%s' and '%s' are given", o->plan, text);
+      o->plan = text;
+      return DP_OK;
+    default:
+      return DP_OK;
+  }
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  parsing *p = state->input;
+  if (key >= ARGP_KEY_END) return ARGP_ERR_UNKNOWN;
+  if (!p->status) p->status = take(p, key, text);
+  return 0;
+}
+
+// Nothing that is read may be written over: the plan, the tensors beside it, weights, data.
+static dp_status check_written(dp_arena *arena, const dp_dprun_options *o, const char *option, const char *path) {
+  if (!path) return DP_OK;
+  bool input = dp_cli_same_file(path, o->plan) || dp_cli_same_file(path, dp_printf(arena, "%s.safetensors", o->plan)) ||
+               (o->init && dp_cli_same_file(path, o->init));
+  for (int i = 0; i < o->n_data; i++) input |= dp_cli_same_file(path, o->data[i].file);
+  for (int i = 0; i < o->n_eval_data; i++) input |= dp_cli_same_file(path, o->eval_data[i].file);
+  return input ? dp_fail(EX_CONFIG, "--%s=%s would overwrite an input: name another file", option, path) : DP_OK;
+}
+
+static dp_status check_outputs(dp_arena *arena, const dp_dprun_options *o) {
+  if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output is for --infer");
+  for (int i = 0; i < o->n_outputs; i++) {
+    const char *file = o->outputs[i].file;
+    DP_TRY(check_written(arena, o, dp_printf(arena, "output %s", o->outputs[i].name), file));
+    bool twice = (o->metrics && dp_cli_same_file(file, o->metrics)) || (o->trace && dp_cli_same_file(file, o->trace));
+    for (int k = 0; k < i; k++) twice |= dp_cli_same_file(file, o->outputs[k].file);
+    if (twice) return dp_fail(EX_CONFIG, "--output %s=%s: two things would be written there", o->outputs[i].name, file);
+  }
+  return DP_OK;
+}
+
+// What is about training says nothing of inference.
+static dp_status check_infer(const dp_dprun_options *o) {
+  const struct {
+    bool given;
+    const char *option;
+  } training[] = {
+      {o->n_eval_data, "eval-data"},   {o->epochs >= 0, "epochs"},  {o->steps >= 0, "steps"},
+      {o->shuffle, "shuffle"},         {o->drop_last, "drop-last"}, {o->save, "save"},
+      {o->stop_on_nan, "stop-on-nan"},
+  };
+  for (size_t i = 0; o->infer && i < DP_COUNT(training); i++)
+    if (training[i].given)
+      return dp_fail(EX_CONFIG, "--%s is about training, and --infer runs over all the data once, in file order",
+                     training[i].option);
+  return DP_OK;
+}
+
+static dp_status check(dp_arena *arena, const dp_dprun_options *o) {
+  if (!o->plan) return dp_fail(EX_USAGE, "no plan is given: dprun PLAN --data NAME=FILE ... (see --help)");
+  if (o->epochs >= 0 && o->steps >= 0) return dp_fail(EX_CONFIG, "--epochs and --steps exclude each other");
+  DP_TRY(check_infer(o));
+  DP_TRY(check_outputs(arena, o));
+  if (!o->n_data && !o->n_eval_data && !o->infer && !o->explain)
+    return dp_fail(EX_USAGE, "no data is given: --data NAME=FILE for each input of the model");
+  if (o->save) {
+    const char *dot = strrchr(o->save, '.');
+    if (!dot || strcmp(dot, ".safetensors"))
+      return not_built(dp_printf(
+          arena, "--save=%s, which is a directory of checkpoints as it does not end with .safetensors,", o->save));
+    if (o->metrics && dp_cli_same_file(o->save, o->metrics))
+      return dp_fail(EX_CONFIG, "--save and --metrics name the same file");
+  }
+  DP_TRY(check_written(arena, o, "save", o->save));
+  DP_TRY(check_written(arena, o, "metrics", o->metrics));
+  return check_written(arena, o, "trace", o->trace);
+}
+
+dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) {
+  static const struct argp argp = {
+      .options = table,
+      .parser = parse,
+      .args_doc = "PLAN",
+      .doc =
+          "Checks a plan, then executes it: trains, evaluates, writes the weights; or infers, and writes the outputs.\v"
+          "Examples:\n"
+          "  dprun plan.bin --data image=images.gz --data label=labels.gz --epochs=10\n"
+          "  dprun plan.bin --data x=x.npy --data label=y.npy --save=out.safetensors\n"
+          "  dprun plan.bin --infer --init=out.safetensors --data x=new.npy --output logits=logits.npy\n"
+          "  dprun plan.bin --explain\n"
+          "\n"
+          "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "
+          "here, 71 out of memory, 73 and 74 cannot write, 75 interrupted (what --save asks for is written), 78 "
+          "contradiction.",
+  };
+  argp_program_version = "dprun " DP_VERSION;
+  *options = (dp_dprun_options){.epochs = -1, .steps = -1};
+  parsing p = {arena, options, DP_OK};
+  dp_status status = dp_cli_parse(&argp, argc, argv, &p);
+  if (p.status) {
+    dp_status_free(status);
+    return p.status;
+  }
+  DP_TRY(status);
+  return check(arena, options);
+}

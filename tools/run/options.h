@@ -1,0 +1,22 @@
+// dprun's command line.
+#ifndef DP_TOOLS_RUN_OPTIONS_H
+#define DP_TOOLS_RUN_OPTIONS_H
+
+#include "tools/cli.h"
+
+typedef struct {
+  const char *plan;
+  int n_data, n_eval_data, n_outputs;
+  dp_cli_pair *data, *eval_data, *outputs;
+  int64_t epochs, steps;  // -1: not given
+  bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;
+  uint64_t seed;
+  const char *init, *save, *metrics, *trace;  // NULL: not given
+  int64_t threads;                            // workers; 0: one a core
+} dp_dprun_options;
+
+// Lists live in `arena`, texts are argv's. EX_USAGE, EX_CONFIG for what contradicts itself, EX_UNAVAILABLE for what is not
+// built. --help and --version print and end the process.
+dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) DP_MUST_USE;
+
+#endif

@@ -1,0 +1,133 @@
+// Training and evaluation: batches from the feed, steps by the session, what they give into metrics and progress. Epochs
+// and evaluations share the session's input memory, so the prefetching thread of one ends before the other begins.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/learning_rate.h"
+#include "tools/run/dprun.h"
+
+// A loss that is not a number ends training only when that was asked for.
+static dp_status check_loss(dp_dprun *run, dp_progress *progress, double loss) {
+  if (isfinite(loss) || run->reported_not_finite) return DP_OK;
+  run->reported_not_finite = true;
+  dp_progress_clear(progress);
+  if (run->options->stop_on_nan)
+    return dp_fail(EX_DATAERR, "the loss of step %lld is not finite: %g", (long long)run->steps, loss);
+  fprintf(stderr, "dprun: the loss of step %lld is not finite: %g (said once; --stop-on-nan ends training there)\n",
+          (long long)run->steps, loss);
+  return DP_OK;
+}
+
+typedef struct {
+  double loss;  // sum over samples
+  int64_t samples;
+  double begun_s;
+} tally;
+
+static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progress *progress, tally *t) {
+  int slot;
+  int64_t n;
+  while (!dp_dprun_signal_came() && dp_prefetch_next(run->train.prefetch, &slot, &n)) {
+    double before = dp_progress_now();
+    const dp_step step = {run->steps, n, dp_learning_rate(run->plan->schedule, run->steps)};
+    dp_status status = dp_session_run(run->session, run->train.program, slot, &step);
+    if (status) return dp_status_context(status, "step %lld", (long long)run->steps + 1);
+    dp_prefetch_release(run->train.prefetch);
+    run->steps++;
+    double now = dp_progress_now(), loss = dp_session_number(run->session, run->train.program, "loss");
+    dp_metrics_step(&run->metrics, run->steps, epoch, loss, step.lr, n, (now - before) * 1e3);
+    t->loss += loss * (double)n;
+    t->samples += n;
+    DP_TRY(check_loss(run, progress, loss));
+    dp_progress_draw(progress, epoch + 1, progress->steps - (end - run->steps), loss,
+                     (double)t->samples / (now - t->begun_s));
+  }
+  return DP_OK;
+}
+
+static dp_status evaluate(dp_dprun *run, int64_t epoch) {
+  int program = run->eval.program;
+  bool classes = run->plan->classes;
+  double loss = 0, correct = 0;
+  int64_t labels = 0, position = 0, n;
+  int slot;
+  DP_TRY(dp_dprun_feed_begin(&run->eval, 0, run->eval.steps));
+  dp_status status = DP_OK;
+  while (!status && !dp_dprun_signal_came() && dp_prefetch_next(run->eval.prefetch, &slot, &n)) {
+    const dp_step step = {position++, n, 0};
+    status = dp_session_run(run->session, program, slot, &step);
+    dp_prefetch_release(run->eval.prefetch);
+    if (status) break;
+    int64_t present = run->eval.labels * n + run->eval.fixed_labels;
+    loss += dp_session_number(run->session, program, "loss") * (double)present;
+    if (classes) correct += dp_session_number(run->session, program, "correct");
+    labels += present;
+  }
+  dp_dprun_feed_end(&run->eval);
+  if (status) return dp_status_context(status, "evaluation, batch %lld", (long long)position);
+  if (position < run->eval.steps) return DP_OK;  // a signal came
+  run->loss = loss / (double)labels;
+  run->accuracy = classes ? correct / (double)labels : -1;
+  run->measured = true;
+  dp_metrics_eval(&run->metrics, epoch, run->loss, run->accuracy, run->eval.samples);
+  return DP_OK;
+}
+
+static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, const tally *t, double seconds) {
+  if (run->options->quiet) return;
+  fprintf(stderr, "epoch %lld/%lld  loss %.4f  %.0f samples/s", (long long)epoch + 1, (long long)epochs,
+          t->loss / (double)t->samples, (double)t->samples / seconds);
+  if (run->eval.loader) {
+    fprintf(stderr, "  eval loss %.4f", run->loss);
+    if (run->accuracy >= 0) fprintf(stderr, "  accuracy %.1f %%", 100 * run->accuracy);
+  }
+  fputc('\n', stderr);
+}
+
+// Steps from run->steps to before `end`, all of one epoch, and the evaluation.
+static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t epochs) {
+  dp_progress progress = dp_progress_begin(run->options->quiet, run->train.steps);
+  progress.steps = dp_min_i64(run->train.steps, end - run->steps);
+  tally t = {.begun_s = dp_progress_now()};
+  DP_TRY(dp_dprun_feed_begin(&run->train, run->steps, end));
+  dp_status status = train_steps(run, epoch, end, &progress, &t);
+  dp_dprun_feed_end(&run->train);
+  double seconds = dp_progress_now() - t.begun_s;
+  dp_progress_clear(&progress);
+  DP_TRY(status);
+  if (dp_dprun_signal_came()) return DP_OK;
+  run->loss = t.loss / (double)t.samples;
+  run->measured = true;
+  if (run->eval.loader) DP_TRY(evaluate(run, epoch));
+  if (!dp_dprun_signal_came()) print_epoch(run, epoch, epochs, &t, seconds);
+  return DP_OK;
+}
+
+static dp_status count_steps(const dp_dprun *run, int64_t *total) {
+  const dp_dprun_options *o = run->options;
+  *total = 0;
+  if (!run->train.loader) return DP_OK;
+  if (!run->train.steps)
+    return dp_fail(EX_CONFIG, "--drop-last leaves nothing of %lld samples in batches of %lld",
+                   (long long)run->train.samples, (long long)run->plan->batch);
+  int64_t epochs = o->epochs >= 0 ? o->epochs : 1;
+  if (o->steps >= 0)
+    *total = o->steps;
+  else if (__builtin_mul_overflow(epochs, run->train.steps, total))
+    return dp_fail(EX_USAGE, "--epochs=%lld is too many", (long long)epochs);
+  return DP_OK;
+}
+
+dp_status dp_dprun_train_run(dp_dprun *run) {
+  int64_t total, a_round = run->train.steps;
+  DP_TRY(count_steps(run, &total));
+  int64_t epochs = a_round ? (total + a_round - 1) / a_round : 0;
+  run->accuracy = -1;
+  while (run->steps < total && !dp_dprun_signal_came()) {
+    int64_t epoch = run->steps / a_round;
+    DP_TRY(run_epoch(run, epoch, dp_min_i64(total, (epoch + 1) * a_round), epochs));
+  }
+  if (!total && run->eval.loader && !dp_dprun_signal_came()) return evaluate(run, 0);
+  return DP_OK;
+}
