@@ -5,6 +5,7 @@
 // A pipeline is cut by an estimate of what its stages take (passes/pipeline/partition.c). Where the plan takes more, that much less is asked of the
 // estimate, and the pipeline cut again.
 #include "passes/fit.h"
+#include "passes/pipeline.h"
 
 #include <string.h>
 

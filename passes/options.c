@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ir/base/suggest.h"
-#include "passes/list.h"
+#include "passes/options_mesh.h"
 #include "passes/spec/spec.h"
 
 enum { MAX_THREADS = 4096 };

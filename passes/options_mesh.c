@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ir/base/limits.h"
-#include "passes/list.h"
+#include "passes/options_mesh.h"
 
 enum { MAX_DEVICES = DP_LIMIT_DEVICES, MAX_MICROBATCHES = DP_LIMIT_MICROBATCHES, MAX_AXES = DP_MAX_MESH - 1 };
 
@@ -40,16 +40,6 @@ static const char *axis_of(const char *strategy) {
   for (size_t i = 0; i < DP_COUNT(table); i++)
     if (!strcmp(table[i].strategy, strategy)) return table[i].axis;
   return "data";
-}
-
-const char *dp_options_mesh_strategy(const dp_options *o) {
-  static const struct {
-    const char *axis, *strategy;
-  } table[] = {{"data", "data"}, {DP_MESH_PIPE, "pipeline"}, {"tensor", "tensor"}};
-  if (o->strategy) return o->strategy;
-  for (size_t i = 0; i < DP_COUNT(table) && dp_mesh_devices(&o->mesh) > 1; i++)
-    if (dp_mesh_find(&o->mesh, table[i].axis) >= 0) return table[i].strategy;
-  return "single";
 }
 
 // As many stages as annotations of nodes name; 0: none does.
@@ -114,7 +104,7 @@ static dp_status take_mesh(dp_compile *compile, const char *axis, bool single) {
 dp_status dp_options_mesh_make(dp_compile *compile) {
   const dp_options *o = compile->options;
   dp_model *model = compile->model;
-  const char *strategy = dp_options_mesh_strategy(o), *axis = axis_of(strategy);
+  const char *strategy = dp_strategy_name(o), *axis = axis_of(strategy);
   bool single = !strcmp(strategy, "single");
   if (o->devices < 0 || o->devices > MAX_DEVICES)
     return dp_fail(EX_USAGE, "--devices=%lld: 1 to %d are expected", (long long)o->devices, MAX_DEVICES);
@@ -136,38 +126,5 @@ dp_status dp_options_mesh_make(dp_compile *compile) {
                    o->schedule);
   if (o->microbatches < 0 || o->microbatches > MAX_MICROBATCHES)
     return dp_fail(EX_USAGE, "--microbatches=%lld: 1 to %d are expected", (long long)o->microbatches, MAX_MICROBATCHES);
-  return DP_OK;
-}
-
-// ---- micro-batches --------------------------------------------------------------------------------------------------
-
-static int64_t size_of(const dp_mesh *mesh, const char *name) {
-  int a = dp_mesh_find(mesh, name);
-  return a < 0 ? 1 : mesh->axes[a].size;
-}
-
-// Four for each stage, which leaves a stage idle for less than a fifth of the time, but none without a sample.
-static int64_t default_count(const dp_compile *compile, bool samples) {
-  const dp_model *model = compile->model;
-  int64_t stages = dp_mesh_stages(&model->mesh);
-  if (stages == 1 || !samples) return 1;
-  int64_t count = dp_max_i64(1, dp_min_i64(4 * stages, model->batch / size_of(&model->mesh, "data")));
-  dp_pipeline_note(compile, "%lld micro-batch%s for %lld stages; --microbatches=M says otherwise", (long long)count,
-                   count == 1 ? "" : "es", (long long)stages);
-  return count;
-}
-
-dp_status dp_options_mesh_add_micro(dp_compile *compile, bool samples) {
-  dp_mesh *mesh = &compile->model->mesh;
-  int64_t count = compile->options->microbatches;
-  if (count > 1 && !samples)
-    return dp_fail(EX_CONFIG,
-                   "--microbatches=%lld, but no input has an axis of samples: name them with --split NAME=AXIS",
-                   (long long)count);
-  if (!count) count = default_count(compile, samples);
-  if (count == 1) return DP_OK;
-  memmove(&mesh->axes[1], &mesh->axes[0], (size_t)mesh->n_axes * sizeof mesh->axes[0]);
-  mesh->axes[0] = (dp_mesh_axis){DP_MESH_MICRO, count};
-  mesh->n_axes++;
   return DP_OK;
 }

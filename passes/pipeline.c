@@ -1,44 +1,21 @@
-// The one list of passes, and what runs them. See passes/base/pass.h.
-#include <stdarg.h>
+// Runs the passes of list.h in their order. See pipeline.h.
+#include "passes/pipeline.h"
+
 #include <string.h>
 
 #include "ir/base/suggest.h"
 #include "ir/text/text.h"
-#include "passes/list.h"
 
+#define DP_PASS(name) extern const dp_pass dp_pass_##name;
+#include "passes/list.h"
+#undef DP_PASS
+
+#define DP_PASS(name) &dp_pass_##name,
 static const dp_pass *const passes[] = {
-    // The source model. Precision comes before anything is built, so that what is built has the right types.
-    &dp_pass_options,
-    &dp_pass_batch,
-    &dp_pass_precision,
-    &dp_pass_loss,
-    // On the source's nodes, as whatever is made of one follows it.
-    &dp_pass_partition,
-    // The logical training graph.
-    &dp_pass_programs,
-    &dp_pass_autodiff,
-    &dp_pass_optimizer,
-    // Folding first: what it computes can be merged, and what only the folded used is dead then.
-    &dp_pass_fold,
-    &dp_pass_cse,
-    &dp_pass_dce,
-    // Only constants that survived are stored, and only then is it known what needs a first value.
-    &dp_pass_constants,
-    &dp_pass_init,
-    // Everything that is computed is there, and stands in one place of the pipeline.
-    &dp_pass_stages,
-    // Device form: where, in which order, by which kernel, in which bytes.
-    &dp_pass_strategy,
-    &dp_pass_place,
-    &dp_pass_unroll,
-    &dp_pass_roles,
-    &dp_pass_bucket,
-    &dp_pass_streams,
-    &dp_pass_kernels,
-    &dp_pass_memory,
-    &dp_pass_emit,
+#include "passes/list.h"
     NULL,
 };
+#undef DP_PASS
 
 const dp_pass *const *dp_pipeline_passes(void) { return passes; }
 
@@ -46,23 +23,6 @@ const dp_pass *dp_pipeline_find(const char *name) {
   for (const dp_pass *const *p = passes; *p; p++)
     if (!strcmp((*p)->name, name)) return *p;
   return NULL;
-}
-
-const dp_split *dp_options_split(const dp_options *options, const char *input) {
-  for (int i = 0; i < options->n_splits; i++)
-    if (!strcmp(options->splits[i].input, input)) return &options->splits[i];
-  return NULL;
-}
-
-bool dp_options_infers(const dp_options *options) { return options->mode && !strcmp(options->mode, "infer"); }
-
-void dp_pipeline_note(const dp_compile *compile, const char *format, ...) {
-  if (!compile->options->notes_to) return;
-  va_list args;
-  va_start(args, format);
-  vfprintf(compile->options->notes_to, format, args);
-  va_end(args);
-  fputc('\n', compile->options->notes_to);
 }
 
 dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) {

@@ -7,7 +7,8 @@
 
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.pb-c.h"
-#include "runtime/backend.h"
+#include "runtime/base/backend.h"
+#include "runtime/exec/shares.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,10 +64,6 @@ uint64_t dp_session_resident(const dp_session *session);
 // itself, waiting as slices of its own. EX_CANTCREAT, EX_IOERR.
 dp_status dp_session_trace_write(const dp_session *session, const char *path) DP_MUST_USE;
 // Of what was recorded.
-typedef struct {
-  int64_t collectives_ns;  // work on collectives and transfers between devices, of all workers
-  int64_t hidden_ns;       // of that, while some worker computed
-} dp_trace_shares;
 dp_status dp_session_trace_share(const dp_session *session, dp_trace_shares *shares) DP_MUST_USE;
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
 #ifndef DP_BACKENDS_CPU_BACKEND_H
 #define DP_BACKENDS_CPU_BACKEND_H
 
-#include "runtime/backend.h"
+#include "runtime/base/backend.h"
 
 #ifdef __cplusplus
 extern "C" {

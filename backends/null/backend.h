@@ -3,7 +3,7 @@
 #ifndef DP_BACKENDS_NULL_BACKEND_H
 #define DP_BACKENDS_NULL_BACKEND_H
 
-#include "runtime/backend.h"
+#include "runtime/base/backend.h"
 
 #ifdef __cplusplus
 extern "C" {

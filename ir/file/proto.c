@@ -83,10 +83,10 @@ dp_status dp_proto_to_mesh(size_t count, Dp__MeshAxis *const *messages, dp_mesh 
 
 // ---- variables ----------------------------------------------------------------------------------------------
 
-Dp__Pin **dp_proto_from_constraints(dp_arena *arena, int count, const dp_constraint *constraints) {
-  Dp__Pin **messages = dp_alloc_n(arena, (size_t)count, sizeof *messages);
+Dp__Constraint **dp_proto_from_constraints(dp_arena *arena, int count, const dp_constraint *constraints) {
+  Dp__Constraint **messages = dp_alloc_n(arena, (size_t)count, sizeof *messages);
   for (int i = 0; i < count; i++) {
-    messages[i] = DP_PROTO_NEW(arena, Dp__Pin, dp__constraint);
+    messages[i] = DP_PROTO_NEW(arena, Dp__Constraint, dp__constraint);
     messages[i]->axis = dp_proto_string(constraints[i].axis);
     messages[i]->placement = from_placement(arena, &constraints[i].placement);
   }
@@ -141,7 +141,7 @@ static dp_status to_initial(dp_arena *arena, const Dp__Initial *m, const dp_type
                  dp_type_print(&own, b, sizeof b));
 }
 
-dp_status dp_proto_to_constraints(dp_arena *arena, size_t count, Dp__Pin *const *messages, const dp_shape *shape,
+dp_status dp_proto_to_constraints(dp_arena *arena, size_t count, Dp__Constraint *const *messages, const dp_shape *shape,
                                   int *n_constraints, dp_constraint **constraints) {
   if (count > DP_MAX_MESH) return dp_fail(EX_DATAERR, "%zu pins; a mesh has at most %d axes", count, DP_MAX_MESH);
   dp_constraint *all = dp_alloc_n(arena, count, sizeof *all);

@@ -14,8 +14,8 @@ static inline void *dp_proto_new(dp_arena *arena, const ProtobufCMessageDescript
 }
 
 // Annotations of where a value of that shape is.
-Dp__Pin **dp_proto_from_constraints(dp_arena *arena, int count, const dp_constraint *constraints);
-dp_status dp_proto_to_constraints(dp_arena *arena, size_t count, Dp__Pin *const *messages, const dp_shape *shape,
+Dp__Constraint **dp_proto_from_constraints(dp_arena *arena, int count, const dp_constraint *constraints);
+dp_status dp_proto_to_constraints(dp_arena *arena, size_t count, Dp__Constraint *const *messages, const dp_shape *shape,
                                   int *n_constraints, dp_constraint **constraints) DP_MUST_USE;
 
 // Messages hold char *, and are never written through.

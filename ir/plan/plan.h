@@ -1,11 +1,9 @@
-// Plans as files, and as a listing for people.
+// Plans as files.
 //
 // A file is the magic DPPLAN\r\n, then little-endian u32 format version, u32 flags (0), u64 payload length, u64 XXH3 of
 // the payload, then the payload, a dp.Plan of ir/plan/plan.proto. Tensors above 1 MiB lie beside it (ir/file/external.h).
 #ifndef DP_IR_PLAN_PLAN_H
 #define DP_IR_PLAN_PLAN_H
-
-#include <stdio.h>
 
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.pb-c.h"
@@ -25,11 +23,6 @@ dp_status dp_plan_write(const Dp__Plan *plan, const char *path) DP_MUST_USE;
 // The plan's variables, mesh, batch and symbol as a model without graphs, to read its graphs into. Data is shared
 // with the plan. EX_DATAERR.
 dp_status dp_plan_model(dp_arena *arena, const Dp__Plan *plan, dp_model **model) DP_MUST_USE;
-
-// Mesh, arenas, variables; for each program its instructions by stream with waits, signals, operands, offsets; what
-// the stages of a pipeline do and hold (ir/plan/report/stages.h).
-// The plan's form must have been checked.
-void dp_plan_print(const Dp__Plan *plan, FILE *out);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@ typedef struct {
   dp_placement at[DP_MAX_MESH];
   uint32_t first, count;  // micro-batches; none where it is Replicate on the sequential axis
   uint64_t needed;        // bytes of the largest shard
-  int32_t left;           // the variable that the program leaves as this tensor; -1
+  int32_t exit;           // the variable that the program leaves as this tensor; -1
 } dp_checker_tensor;
 
 typedef struct {
@@ -74,7 +74,7 @@ typedef struct {
   struct {
     int32_t count, *variables;
   } * storages;           // (roles) what each has storage of
-  int32_t *found, *left;  // (variables) tensor of the program; -1: none
+  int32_t *entry, *exit;  // (variables) tensor of the program; -1: none
   uint32_t *writes;       // (variables) how often its storage was written
   // One program of all roles.
   uint32_t n_program;  // in each role's list

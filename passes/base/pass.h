@@ -1,4 +1,5 @@
-// The compiler: graph -> graph, one pass a file, the order in pipeline.c.
+// What a pass is, and what it works on: graph -> graph, one pass a file. passes/list.h has their order, passes/pipeline.c
+// runs them.
 //
 // A pass is a const struct in its own file. It works on the model in place: what it knows is in the model and in the
 // options, nowhere else, so any point of the pipeline can be printed, edited and read back. What it needs and gives is a
@@ -108,16 +109,15 @@ typedef struct {
   dp_status (*run)(dp_compile *compile);
 } dp_pass;
 
-// The list, in order; ends with NULL.
-const dp_pass *const *dp_pipeline_passes(void);
-const dp_pass *dp_pipeline_find(const char *name);  // NULL when there is none
-// Runs one pass: checks what it needs, runs it, verifies all graphs.
-dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) DP_MUST_USE;
-// Runs them all. The plan lives in the model's arena; NULL when stop_after ended it early. Failures have the exit codes of
-// the design: EX_USAGE, EX_CONFIG, EX_DATAERR, EX_UNAVAILABLE.
-dp_status dp_pipeline_run(dp_model *model, const dp_options *options, Dp__Plan **plan) DP_MUST_USE;
 // A line to options->notes_to.
-void dp_pipeline_note(const dp_compile *compile, const char *format, ...) DP_PRINTF(2, 3);
+void dp_pass_note(const dp_compile *compile, const char *format, ...) DP_PRINTF(2, 3);
+
+// The strategy that was asked for; --mesh alone asks for that of its first of data, pipe, tensor.
+const char *dp_strategy_name(const dp_options *options);
+// Whether the strategy was asked for by this name.
+bool dp_strategy_is(const dp_options *options, const char *name);
+// Whether what is gathered of a variable is gathered anew for each use, and freed after it.
+bool dp_strategy_gathers_again(const dp_options *options);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/memory/order.h"
 #include "passes/memory/pack.h"
 #include "passes/memory/storage.h"

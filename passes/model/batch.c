@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "ir/base/suggest.h"
-#include "passes/list.h"
+#include "passes/base/pass.h"
+#include "passes/model/micro.h"
 
 enum { MAX_BATCH = 1 << 30 };
 
@@ -168,7 +169,7 @@ static dp_status run(dp_compile *compile) {
                    model->symbol);
   if (batch.first) DP_TRY(infer_again(main, &batch));
   DP_TRY(dp_status_context(dp_graph_verify(main), "at a batch of %lld", (long long)model->batch));
-  return dp_options_mesh_add_micro(compile, !whole);
+  return dp_micro_add(compile, !whole);
 }
 
 const dp_pass dp_pass_batch = {

@@ -5,7 +5,7 @@
 
 #include "ir/base/suggest.h"
 #include "ir/graph/builder.h"
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/spec/spec.h"
 
 // An output of the model by that name, or any value.

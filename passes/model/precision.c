@@ -2,7 +2,7 @@
 // that attributes name (Cast's). Runs on the source graph, so that all that follows is built in float64.
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 
 static const dp_tensor *widen(dp_arena *arena, const dp_tensor *tensor) {
   if (!tensor || tensor->dtype != DP_FLOAT32) return tensor;

@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 
 typedef struct {
   const dp_compile *compile;

@@ -1,6 +1,6 @@
 // What the user wrote of stages: `stage=K` on a node, or `device=D`, which says the same where every stage is one device. See
 // partition.h.
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/pipeline/partition.h"
 
 // Whether every stage is one device.
@@ -83,7 +83,7 @@ static dp_status check_direction(const dp_compile *compile, const dp_graph *main
         "node '%s' is on stage %d and needs '%s' of stage %d: several micro-batches pass the stages in rising "
         "order only; with --microbatches=1 they may go back",
         node->name, stages[node->id], v->name, stages[v->producer->id]);
-  dp_pipeline_note(compile, "node '%s' is on stage %d and needs '%s' of stage %d: one micro-batch", node->name,
+  dp_pass_note(compile, "node '%s' is on stage %d and needs '%s' of stage %d: one micro-batch", node->name,
                    stages[node->id], v->name, stages[v->producer->id]);
   dp_mesh_drop(mesh, DP_MESH_MICRO);
   return DP_OK;
@@ -94,9 +94,9 @@ static void note_unused(const dp_compile *compile, const bool *used, int64_t p) 
   for (int64_t s = 0, end; s < p; s = end + 1) {
     for (end = s; end < p && !used[end];) end++;
     if (end == s + 1)
-      dp_pipeline_note(compile, "no node is on stage %lld: its devices have nothing to do", (long long)s);
+      dp_pass_note(compile, "no node is on stage %lld: its devices have nothing to do", (long long)s);
     else if (end > s)
-      dp_pipeline_note(compile, "no node is on stages %lld to %lld: their devices have nothing to do", (long long)s,
+      dp_pass_note(compile, "no node is on stages %lld to %lld: their devices have nothing to do", (long long)s,
                        (long long)end - 1);
   }
 }

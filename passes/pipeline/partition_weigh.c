@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "passes/cost/cost_model.h"
-#include "passes/list.h"
 #include "passes/pipeline/partition.h"
 #include "passes/train/optimizer.h"
+#include "passes/train/train.h"
 
 typedef struct {
   const dp_compile *compile;

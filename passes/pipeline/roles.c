@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 
 // ---- where nodes are ------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@
 // nothing is there earlier; what comes from none, on the lowest that uses it.
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/place/place.h"
 
 typedef struct {

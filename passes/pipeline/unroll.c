@@ -13,7 +13,7 @@
 // graph as it was, the m of one side by side: the pass `roles` puts them in the order of a schedule. Without an axis `micro`
 // nothing is done.
 #include "ir/graph/op.h"
-#include "passes/list.h"
+#include "passes/base/pass.h"
 
 enum { WHOLE = -1 };  // in place of a micro-batch
 

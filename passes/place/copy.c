@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/place/place.h"
 
 // Cutting a replicated value moves no bytes between devices, but it is work that a row without it does not have.

@@ -19,7 +19,7 @@
 // Results that end the program as a variable are in its storage, and on its stage.
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/place/place.h"
 
 // ---- storage ----------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ static dp_status run(dp_compile *compile) {
   for (int i = 0; i < model->n_graphs; i++) {
     const dp_node *node = dp_place_whole_find(model->graphs[i], starts[i], placed[i]);
     if (!node) continue;
-    dp_pipeline_note(compile, "node '%s' (%s) needs the whole batch at once: a step is one micro-batch", node->name,
+    dp_pass_note(compile, "node '%s' (%s) needs the whole batch at once: a step is one micro-batch", node->name,
                      node->op->name);
     dp_mesh_drop(&model->mesh, DP_MESH_MICRO);
     dp_model_keep_variables(model, n_variables);  // constants that were stored on the way are stored anew

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/schedule/bucket_size.h"
 #include "passes/schedule/issue_order.h"
 

@@ -7,7 +7,7 @@
 // its stream or another of its waits implies that already.
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/schedule/issue_order.h"
 
 static const char *const stream_names[DP_STREAMS] = {"compute", "comm", "copy", "send", "recv"};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ir/graph/op.h"
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/simplify/rewrite.h"
 
 static bool is_equal(const dp_tensor *a, const dp_tensor *b) {

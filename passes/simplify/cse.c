@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "ir/graph/op.h"
-#include "passes/list.h"
+#include "passes/base/pass.h"
+#include "passes/simplify/cse.h"
 #include "passes/simplify/rewrite.h"
 
 // ---- equality of nodes ----------------------------------------------------------------------------------------------

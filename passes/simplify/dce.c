@@ -1,6 +1,6 @@
 // dce: takes out what no output and no update depends on: nodes, optional results, values, inputs too.
 #include "ir/graph/op.h"
-#include "passes/list.h"
+#include "passes/base/pass.h"
 
 // An instruction gives its first result at least.
 static bool is_optional(const dp_node *node, int result) {

@@ -2,7 +2,7 @@
 // and not many of them: folding must not make a small model large. What a kernel refuses is left for the run to report.
 #include <stdlib.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/simplify/rewrite.h"
 
 enum { MAX_RESULT_BYTES = 1 << 20, MAX_TOTAL_BYTES = 64 << 20 };

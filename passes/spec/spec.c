@@ -249,7 +249,7 @@ static dp_status check_use(const binding *b, const char *schedule) {
 }
 
 static dp_status check_schedule(const binding *b, const dp_optimizer_spec *o) {
-  const dp_issue_order_spec *s = &o->schedule;
+  const dp_learning_rate_spec *s = &o->schedule;
   unsigned kind = bit_of(s->kind);
   int code = b->origin.exit_code;
   const char *where = b->origin.name;

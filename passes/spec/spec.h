@@ -32,7 +32,7 @@ typedef struct {
   const char *kind;                   // "constant", "step", "cosine"
   uint64_t warmup, total, step_size;  // in steps
   double min_lr, gamma;
-} dp_issue_order_spec;
+} dp_learning_rate_spec;
 
 typedef struct {
   dp_optimizer_kind kind;
@@ -41,7 +41,7 @@ typedef struct {
   bool nesterov;
   double beta1, beta2, eps;  // adam, adamw
   double clip_norm;          // 0: gradients are not clipped
-  dp_issue_order_spec schedule;
+  dp_learning_rate_spec schedule;
 } dp_optimizer_spec;
 
 dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text,

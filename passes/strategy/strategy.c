@@ -14,11 +14,8 @@
 // devices, else along its longest; scalars are not.
 #include <string.h>
 
-#include "passes/list.h"
-
-bool dp_strategy_is(const dp_options *o, const char *name) { return o->strategy && !strcmp(o->strategy, name); }
-
-bool dp_strategy_gathers_again(const dp_options *o) { return dp_strategy_is(o, "zero") && o->zero_stage == 3; }
+#include "passes/base/pass.h"
+#include "passes/strategy/tensor/tensor.h"
 
 static const dp_constraint *constraint_of(const dp_variable *p, const char *axis) {
   for (int i = 0; i < p->n_constraints; i++)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ir/graph/builder.h"
-#include "passes/list.h"
+#include "passes/base/pass.h"
 
 typedef struct {
   dp_graph *graph;
@@ -81,7 +81,7 @@ static dp_status give_gradients(const dp_compile *compile, differentiation *d) {
     if (!trains(graph, v)) continue;
     const char *name = graph->model->variables[v->variable].name;
     if (!d->gradient[i]) {
-      dp_pipeline_note(compile, "parameter '%s' is not trained: no gradient reaches it", name);
+      dp_pass_note(compile, "parameter '%s' is not trained: no gradient reaches it", name);
       continue;
     }
     dp_graph_add_output(graph, dp_printf(graph->arena, DP_GRADIENT_OUTPUT "%s", name), d->gradient[i]);

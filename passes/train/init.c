@@ -1,7 +1,7 @@
 // init: the program that gives variables their first values, where the model states them as a rule (filled,
 // uniform, normal). What has a tensor is put in place by the runtime. Random numbers are keyed by the value's name.
 #include "ir/graph/builder.h"
-#include "passes/list.h"
+#include "passes/base/pass.h"
 
 static dp_value *first_value(dp_builder *b, const dp_variable *p) {
   dp_arena *arena = b->graph->arena;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 
 typedef struct {
   dp_builder builder;

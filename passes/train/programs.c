@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ir/graph/builder.h"
-#include "passes/list.h"
+#include "passes/base/pass.h"
 
 // The node as its operator wants it, into map.
 static dp_status specialize(dp_graph *graph, const dp_node *node, bool training, const dp_mesh_axis *local,
@@ -91,7 +91,7 @@ static void note_frozen_statistics(const dp_compile *compile, const dp_graph *ma
   for (int32_t i = 0; i < main->n_nodes; i++) {
     const dp_node *node = main->nodes[i];
     if (node->op->specialize && !dp_node_int(node, "training_mode", 1))
-      dp_pipeline_note(compile, "node '%s' (%s) has training_mode=0: it trains as it infers, what it keeps is frozen",
+      dp_pass_note(compile, "node '%s' (%s) has training_mode=0: it trains as it infers, what it keeps is frozen",
                        node->name, node->op->name);
   }
 }

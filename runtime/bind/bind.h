@@ -3,7 +3,7 @@
 #ifndef DP_RUNTIME_BIND_BIND_H
 #define DP_RUNTIME_BIND_BIND_H
 
-#include "runtime/exec/program.h"
+#include "runtime/bind/unit.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.pb-c.h"
-#include "runtime/backend.h"
+#include "runtime/base/backend.h"
 #include "runtime/bind/role_map.h"
 
 #ifdef __cplusplus

@@ -3,67 +3,12 @@
 #ifndef DP_RUNTIME_EXEC_PROGRAM_H
 #define DP_RUNTIME_EXEC_PROGRAM_H
 
-#include "runtime/bind/memory.h"
-#include "runtime/comm/transfer.h"
+#include "runtime/bind/unit.h"
 #include "runtime/exec/pool.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-// What all programs of a session share.
-typedef struct {
-  const dp_memory *memory;
-  const dp_mesh *mesh;
-  const dp_role_map *roles;
-  void *detector;          // the backend's
-  struct dp_trace *trace;  // NULL: nothing is recorded
-} dp_binding;
-
-// What the devices of one role do of a program.
-typedef struct {
-  const Dp__Program *program;  // NULL: nothing
-  const dp_graph *graph;
-  dp_node *const *const *nodes;  // [stream][instruction] carry the attributes
-} dp_role_program;
-
-// An instruction and the stream of its program that it is in.
-typedef struct {
-  const Dp__Instruction *instruction;
-  const char *stream;
-  int stream_index;
-} dp_step_at;
-
-// A dp_kernel_spec without the operands that the instruction has not, which are most of one.
-typedef struct {
-  const dp_node *node;  // carries the attributes
-  int n_inputs, n_outputs, threads;
-  const dp_kernel_operand *operands;  // (n_inputs + n_outputs)
-} dp_unit_spec;
-
-// An instruction on one device, a collective on the devices of its group (in rank order), or a transfer between two
-// devices: the sender and the receiver, each with an instruction of its own.
-typedef struct {
-  dp_step_at at[2];  // [1]: of a transfer's receiver
-  bool between_two;
-  const char *name;  // of the logical node that it computes, NULL for communication
-  int micro;         // the micro-batch that it is for; -1: no single one
-  int n_devices;
-  int *devices;
-  // A kernel
-  const dp_kernel *kernel;
-  const dp_unit_spec *spec;
-  void *state;
-  const void *in[DP_MAX_OPERANDS];
-  void *out[DP_MAX_OPERANDS], *scratch;
-  // or communication; NULL: this device has nothing to move.
-  dp_transfer *transfer;
-  int n_ranges;
-  dp_range *ranges;
-} dp_unit;
-
-// Of member m: [0, n_devices).
-static inline const dp_step_at *dp_unit_at(const dp_unit *unit, int m) { return &unit->at[unit->between_two && m]; }
 
 typedef struct {
   int64_t n;

@@ -3,7 +3,7 @@
 #define DP_RUNTIME_EXEC_TRACE_SHARE_H
 
 #include "runtime/exec/program.h"
-#include "runtime/session.h"
+#include "runtime/exec/shares.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,6 +9,7 @@
 #include "ir/verify/verify.h"
 #include "tests/ir/text/text_helper.h"
 #include "tests/passes/passes_helper.h"
+#include "passes/pipeline.h"
 
 namespace dp_test {
 

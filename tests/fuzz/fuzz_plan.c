@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "ir/plan/plan.h"
+#include "ir/plan/report/print.h"
 #include "ir/verify/verify.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -8,7 +8,7 @@
 #include "ir/file/safetensors.h"
 #include "ir/file/wire.h"
 #include "ir/plan/plan.h"
-#include "passes/base/pass.h"
+#include "passes/pipeline.h"
 #include "tests/fuzz/seeds.h"
 
 namespace seeds {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "ir/verify/verify.h"
-#include "passes/list.h"
+#include "passes/pipeline.h"
 #include "tests/passes/passes_helper.h"
 #include "tests/passes/random_network.h"
 

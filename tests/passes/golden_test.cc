@@ -1,8 +1,8 @@
-// Text -> pass -> text: every case of every .golden file of this folder.
-#include <dirent.h>
+// Text -> pass -> text: every case of every .golden file of this folder and those below it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tests/passes/passes_helper.h"
 
@@ -10,14 +10,10 @@ namespace dp_test {
 namespace {
 
 std::vector<GoldenCase> AllGoldens() {
-  const std::string folder = "tests/passes";
+  namespace fs = std::filesystem;
   std::vector<std::string> files;
-  DIR *dir = opendir(folder.c_str());
-  for (dirent *e; dir && (e = readdir(dir));) {
-    std::string name = e->d_name;
-    if (name.size() > 7 && name.substr(name.size() - 7) == ".golden") files.push_back(folder + "/" + name);
-  }
-  if (dir) closedir(dir);
+  for (const auto &entry : fs::recursive_directory_iterator("tests/passes"))
+    if (entry.path().extension() == ".golden") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   std::vector<GoldenCase> all;
   for (const std::string &file : files) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "backends/cpu/target.h"
+#include "passes/pipeline.h"
 
 namespace dp_test {
 

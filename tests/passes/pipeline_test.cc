@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "tests/passes/passes_helper.h"
+#include "passes/pipeline.h"
 
 namespace dp_test {
 namespace {

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "tests/passes/passes_helper.h"
+#include "passes/pipeline.h"
 
 namespace dp_test {
 

@@ -7,6 +7,7 @@
 #include "passes/report/why.h"
 #include "tools/compile/dpc.h"
 #include "tools/compile/options.h"
+#include "passes/pipeline.h"
 
 static void print_summary(const char *path, const Dp__Plan *plan) {
   fprintf(stderr, "%s: ", path);
@@ -21,7 +22,7 @@ static void print_summary(const char *path, const Dp__Plan *plan) {
   }
   dp_fit_bytes device = dp_fit_measure(plan);
   fprintf(stderr, ", batch %lld, %zu instructions, %.1f KiB a device, checked\n", (long long)plan->batch, instructions,
-          (double)(device.variable + device.rest) / 1024);
+          (double)(device.persistent + device.rest) / 1024);
 }
 
 static dp_status read_again(void *path, dp_arena *arena, dp_model **model) {

@@ -59,14 +59,14 @@ static dp_node *sample_node(dp_arena *arena, const dp_op *op, const dp_sample *s
 }
 
 // "S(0) R -> S(0)"
-static const char *print_row(dp_arena *arena, const dp_node *node, const dp_sharding_rule *row) {
+static const char *print_row(dp_arena *arena, const dp_node *node, const dp_sharding_rule *rule) {
   char text[64];
   const char *line = "";
   for (int i = 0; i < node->n_inputs; i++)
-    line = dp_printf(arena, "%s%s ", line, node->inputs[i] ? dp_placement_print(row->in[i], text, sizeof text) : "-");
+    line = dp_printf(arena, "%s%s ", line, node->inputs[i] ? dp_placement_print(rule->in[i], text, sizeof text) : "-");
   line = dp_printf(arena, "%s->", line);
   for (int i = 0; i < node->n_outputs; i++)
-    line = dp_printf(arena, "%s %s", line, dp_placement_print(row->out[i], text, sizeof text));
+    line = dp_printf(arena, "%s %s", line, dp_placement_print(rule->out[i], text, sizeof text));
   return line;
 }
 
@@ -75,10 +75,10 @@ static json_t *list_rows(dp_arena *arena, const dp_op *op) {
   for (const dp_sample *s = op->samples; s && s->inputs; s++) {
     dp_node *node = sample_node(arena, op, s);
     if (!node) continue;
-    dp_sharding_rules rows = {0};
-    dp_op_sharding_rules(arena, node, &rows);
-    for (int i = 0; i < rows.count; i++) {
-      const char *line = print_row(arena, node, &rows.rows[i]);
+    dp_sharding_rules rules = {0};
+    dp_op_sharding_rules(arena, node, &rules);
+    for (int i = 0; i < rules.count; i++) {
+      const char *line = print_row(arena, node, &rules.rules[i]);
       bool known = false;
       for (size_t k = 0; k < json_array_size(list); k++)
         known |= !strcmp(json_string_value(json_array_get(list, k)), line);

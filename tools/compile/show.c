@@ -5,6 +5,7 @@
 
 #include "ir/base/file.h"
 #include "ir/plan/plan.h"
+#include "ir/plan/report/print.h"
 #include "ir/text/text.h"
 #include "tools/compile/dpc.h"
 

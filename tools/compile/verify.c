@@ -7,7 +7,7 @@
 #include "ir/plan/plan.h"
 #include "ir/verify/against.h"
 #include "ir/verify/verify.h"
-#include "passes/base/pass.h"
+#include "passes/pipeline.h"
 #include "tools/compile/dpc.h"
 
 typedef struct {

@@ -7,7 +7,7 @@
 #include "backends/cpu/backend.h"
 #include "backends/cpu/target.h"
 #include "frontends/onnx/onnx.h"
-#include "passes/base/pass.h"
+#include "passes/pipeline.h"
 #include "runtime/session.h"
 
 _Static_assert((int)DP_EMBED_MAX_RANK == (int)DP_MAX_RANK, "a tensor of any rank fits");

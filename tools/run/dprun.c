@@ -5,6 +5,7 @@
 
 #include "backends/cpu/backend.h"
 #include "ir/plan/plan.h"
+#include "ir/plan/report/print.h"
 #include "ir/verify/verify.h"
 #include "tools/run/weights.h"
 

@@ -1,4 +1,6 @@
-// A plan as a listing: what it is for, the memory it takes, and each step of its programs. See ir/plan/plan.h.
+// A plan as a listing: what it is for, the memory it takes, and each step of its programs. See print.h.
+#include "ir/plan/report/print.h"
+
 #include <inttypes.h>
 #include <string.h>
 

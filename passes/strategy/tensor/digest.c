@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ir/graph/op.h"
-#include "passes/list.h"
+#include "passes/simplify/cse.h"
 #include "passes/strategy/tensor/tensor.h"
 
 // Rounds: a node's neighbourhood, and the smaller one of a group.

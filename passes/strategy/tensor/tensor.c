@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/list.h"
+#include "passes/base/pass.h"
 #include "passes/strategy/tensor/tensor.h"
 
 // NODES: as many may be placed in all; groups that are not tried by then stay whole, or are drawn.

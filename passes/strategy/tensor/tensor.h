@@ -6,6 +6,9 @@
 
 #define DP_TENSOR_AXIS "tensor"
 
+// Splits parameters over mesh axis `tensor`, where there is one, by annotations.
+dp_status dp_tensor_choose(dp_compile *compile) DP_MUST_USE;
+
 // ---- digest.c: a program with its repetitions left out ----------------------------------------------------------
 
 // One node for each kind of node of a program, and one variable for each kind of those. What has the same operator,

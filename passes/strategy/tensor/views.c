@@ -1,7 +1,7 @@
 // Ways to split variables, carried along sharding rules. See tensor.h.
 //
-// Each value has a few views of its dims, none at first but the plain ones. A row that some operand or result of a node has a
-// view of gives its other operands and results theirs; the rows that are listed for plain views, Reshape's say, are where
+// Each value has a few views of its dims, none at first but the plain ones. A rule that some operand or result of a node has a
+// view of gives its other operands and results theirs; the rules that are listed for plain views, Reshape's say, are where
 // views begin. Two sweeps each way bring the heads of an attention to the weights of its projections, and the channels before
 // a Flatten to those of the product after it.
 #include "ir/graph/op.h"
@@ -27,37 +27,37 @@ static void add(dp_arena *arena, dp_tensor_ways *ways, dp_placement p) {
   if (p.kind == DP_SHARD && ways->count < MAX_VIEWS && !has(ways, p)) DP_PUSH(arena, ways->ways, ways->count, p);
 }
 
-// Whether the row follows from what is known: it has a view that a value has, or a plain split.
-static bool is_known(const work *w, const dp_node *node, const dp_sharding_rule *row) {
+// Whether the rule follows from what is known: it has a view that a value has, or a plain split.
+static bool is_known(const work *w, const dp_node *node, const dp_sharding_rule *rule) {
   for (int i = 0; i < node->n_inputs + node->n_outputs; i++) {
     const dp_value *v = i < node->n_inputs ? node->inputs[i] : node->outputs[i - node->n_inputs];
-    dp_placement p = i < node->n_inputs ? row->in[i] : row->out[i - node->n_inputs];
+    dp_placement p = i < node->n_inputs ? rule->in[i] : rule->out[i - node->n_inputs];
     if (v && p.kind == DP_SHARD && (is_plain(p) || has(&w->views[v->id], p))) return true;
   }
   return false;
 }
 
-static void rows_of(const work *w, dp_arena *scratch, const dp_node *node, dp_sharding_rules *rows) {
+static void rules_of(const work *w, dp_arena *scratch, const dp_node *node, dp_sharding_rules *rules) {
   dp_placement *given = NULL;
   int n_given = 0;
   for (int i = 0; i < node->n_inputs + node->n_outputs; i++) {
     const dp_value *v = i < node->n_inputs ? node->inputs[i] : node->outputs[i - node->n_inputs];
     for (int k = 0; v && k < w->views[v->id].count; k++) DP_PUSH(scratch, given, n_given, w->views[v->id].ways[k]);
   }
-  dp_op_sharding_rules_at(scratch, node, n_given, given, rows);
+  dp_op_sharding_rules_at(scratch, node, n_given, given, rules);
 }
 
 static void visit(work *w, const dp_node *node) {
   dp_arena *scratch = w->arena;
-  dp_sharding_rules rows;
-  rows_of(w, scratch, node, &rows);
-  for (int r = 0; r < rows.count; r++) {
-    const dp_sharding_rule *row = &rows.rows[r];
-    if (!is_known(w, node, row)) continue;
+  dp_sharding_rules rules;
+  rules_of(w, scratch, node, &rules);
+  for (int r = 0; r < rules.count; r++) {
+    const dp_sharding_rule *rule = &rules.rules[r];
+    if (!is_known(w, node, rule)) continue;
     for (int i = 0; i < node->n_inputs; i++)
-      if (node->inputs[i] && !is_plain(row->in[i])) add(w->arena, &w->views[node->inputs[i]->id], row->in[i]);
+      if (node->inputs[i] && !is_plain(rule->in[i])) add(w->arena, &w->views[node->inputs[i]->id], rule->in[i]);
     for (int k = 0; k < node->n_outputs; k++)
-      if (node->outputs[k] && !is_plain(row->out[k])) add(w->arena, &w->views[node->outputs[k]->id], row->out[k]);
+      if (node->outputs[k] && !is_plain(rule->out[k])) add(w->arena, &w->views[node->outputs[k]->id], rule->out[k]);
   }
 }
 
@@ -71,12 +71,12 @@ dp_tensor_ways *dp_tensor_views_find(dp_arena *arena, const dp_graph *graph) {
   dp_tensor_ways *ways = dp_alloc_n(arena, (size_t)graph->model->n_variables, sizeof *ways);
   for (int32_t n = 0; n < graph->n_nodes; n++) {
     const dp_node *node = graph->nodes[n];
-    dp_sharding_rules rows;
-    rows_of(&w, arena, node, &rows);
+    dp_sharding_rules rules;
+    rules_of(&w, arena, node, &rules);
     for (int i = 0; i < node->n_inputs; i++)
-      for (int r = 0; node->inputs[i] && node->inputs[i]->variable >= 0 && r < rows.count; r++)
-        if (is_plain(rows.rows[r].in[i]) || has(&w.views[node->inputs[i]->id], rows.rows[r].in[i]))
-          add(arena, &ways[node->inputs[i]->variable], rows.rows[r].in[i]);
+      for (int r = 0; node->inputs[i] && node->inputs[i]->variable >= 0 && r < rules.count; r++)
+        if (is_plain(rules.rules[r].in[i]) || has(&w.views[node->inputs[i]->id], rules.rules[r].in[i]))
+          add(arena, &ways[node->inputs[i]->variable], rules.rules[r].in[i]);
   }
   return ways;
 }

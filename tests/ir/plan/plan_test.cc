@@ -1,5 +1,6 @@
 // Plans as files: written and read back, and whatever is not one refused.
 #include "ir/plan/plan.h"
+#include "ir/plan/report/print.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/cpu/target.h"
-#include "passes/base/pass.h"
+#include "passes/pipeline.h"
 #include "tests/ir/text/text_helper.h"
 
 namespace {

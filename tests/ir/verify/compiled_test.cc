@@ -8,7 +8,7 @@
 #include "backends/cpu/target.h"
 #include "ir/file/model_file.h"
 #include "ir/verify/verify.h"
-#include "passes/base/pass.h"
+#include "passes/pipeline.h"
 #include "tests/ir/text/text_helper.h"
 #include "tests/ir/verify/brute_order.h"
 #include "tests/ir/verify/campaign/edit.h"

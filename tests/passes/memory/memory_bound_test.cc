@@ -18,6 +18,7 @@
 
 #include "ir/graph/op.h"
 #include "tests/passes/passes_helper.h"
+#include "passes/pipeline.h"
 
 namespace dp_test {
 namespace {

@@ -13,6 +13,7 @@
 #include "tests/end_to_end/gpt.h"
 #include "tests/passes/passes_helper.h"
 #include "tests/passes/random_network.h"
+#include "passes/pipeline.h"
 
 namespace dp_test {
 namespace {

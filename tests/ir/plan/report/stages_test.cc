@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/passes/passes_helper.h"
+#include "passes/pipeline.h"
 
 namespace dp_test {
 namespace {

@@ -16,6 +16,7 @@
 #include "tests/ir/verify/campaign/models.h"
 #include "tests/ir/verify/pipe_plan.h"
 #include "tests/passes/passes_helper.h"
+#include "passes/pipeline.h"
 
 namespace dp_test {
 

@@ -1,6 +1,6 @@
 // What the runtime asks of a backend: memory, kernels, and a look at each step's bytes.
-#ifndef DP_RUNTIME_BACKEND_H
-#define DP_RUNTIME_BACKEND_H
+#ifndef DP_RUNTIME_BASE_BACKEND_H
+#define DP_RUNTIME_BASE_BACKEND_H
 
 #include "ir/kernel/kernel.h"
 

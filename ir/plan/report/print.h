@@ -1,0 +1,21 @@
+// A plan as a listing for people.
+#ifndef DP_IR_PLAN_REPORT_PRINT_H
+#define DP_IR_PLAN_REPORT_PRINT_H
+
+#include <stdio.h>
+
+#include "ir/plan/plan.pb-c.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Mesh, arenas, variables; for each program its instructions by stream with waits, signals, operands, offsets; what
+// the stages of a pipeline do and hold (ir/plan/report/stages.h).
+// The plan's form must have been checked.
+void dp_plan_print(const Dp__Plan *plan, FILE *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
