@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "passes/cost/largest_shard.h"
 #include "passes/base/pass.h"
+#include "passes/cost/largest_shard.h"
 
 static dp_kernel_operand operand_of(const dp_model *model, const dp_value *value) {
   return (dp_kernel_operand){value->type.dtype, true, dp_largest_shard_of(model, value)};

@@ -15,7 +15,7 @@ static int64_t default_count(const dp_compile *compile, bool samples) {
   if (stages == 1 || !samples) return 1;
   int64_t count = dp_max_i64(1, dp_min_i64(4 * stages, model->batch / size_of(&model->mesh, "data")));
   dp_pass_note(compile, "%lld micro-batch%s for %lld stages; --microbatches=M says otherwise", (long long)count,
-                   count == 1 ? "" : "es", (long long)stages);
+               count == 1 ? "" : "es", (long long)stages);
   return count;
 }
 

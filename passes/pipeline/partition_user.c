@@ -84,7 +84,7 @@ static dp_status check_direction(const dp_compile *compile, const dp_graph *main
         "order only; with --microbatches=1 they may go back",
         node->name, stages[node->id], v->name, stages[v->producer->id]);
   dp_pass_note(compile, "node '%s' is on stage %d and needs '%s' of stage %d: one micro-batch", node->name,
-                   stages[node->id], v->name, stages[v->producer->id]);
+               stages[node->id], v->name, stages[v->producer->id]);
   dp_mesh_drop(mesh, DP_MESH_MICRO);
   return DP_OK;
 }
@@ -97,7 +97,7 @@ static void note_unused(const dp_compile *compile, const bool *used, int64_t p) 
       dp_pass_note(compile, "no node is on stage %lld: its devices have nothing to do", (long long)s);
     else if (end > s)
       dp_pass_note(compile, "no node is on stages %lld to %lld: their devices have nothing to do", (long long)s,
-                       (long long)end - 1);
+                   (long long)end - 1);
   }
 }
 

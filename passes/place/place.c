@@ -242,7 +242,7 @@ static dp_status run(dp_compile *compile) {
     const dp_node *node = dp_place_whole_find(model->graphs[i], starts[i], placed[i]);
     if (!node) continue;
     dp_pass_note(compile, "node '%s' (%s) needs the whole batch at once: a step is one micro-batch", node->name,
-                     node->op->name);
+                 node->op->name);
     dp_mesh_drop(&model->mesh, DP_MESH_MICRO);
     dp_model_keep_variables(model, n_variables);  // constants that were stored on the way are stored anew
     DP_TRY(place_all(compile, starts, placed));

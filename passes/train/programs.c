@@ -92,7 +92,7 @@ static void note_frozen_statistics(const dp_compile *compile, const dp_graph *ma
     const dp_node *node = main->nodes[i];
     if (node->op->specialize && !dp_node_int(node, "training_mode", 1))
       dp_pass_note(compile, "node '%s' (%s) has training_mode=0: it trains as it infers, what it keeps is frozen",
-                       node->name, node->op->name);
+                   node->name, node->op->name);
   }
 }
 

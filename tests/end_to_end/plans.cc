@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "ir/verify/verify.h"
+#include "passes/pipeline.h"
 #include "tests/ir/text/text_helper.h"
 #include "tests/passes/passes_helper.h"
-#include "passes/pipeline.h"
 
 namespace dp_test {
 

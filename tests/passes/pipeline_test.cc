@@ -3,8 +3,8 @@
 
 #include <chrono>
 
-#include "tests/passes/passes_helper.h"
 #include "passes/pipeline.h"
+#include "tests/passes/passes_helper.h"
 
 namespace dp_test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <stdexcept>
 
-#include "tests/passes/passes_helper.h"
 #include "passes/pipeline.h"
+#include "tests/passes/passes_helper.h"
 
 namespace dp_test {
 

@@ -4,10 +4,10 @@
 #include "ir/plan/plan.h"
 #include "ir/verify/verify.h"
 #include "passes/fit.h"
+#include "passes/pipeline.h"
 #include "passes/report/why.h"
 #include "tools/compile/dpc.h"
 #include "tools/compile/options.h"
-#include "passes/pipeline.h"
 
 static void print_summary(const char *path, const Dp__Plan *plan) {
   fprintf(stderr, "%s: ", path);

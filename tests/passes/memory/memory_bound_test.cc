@@ -17,8 +17,8 @@
 #include <sstream>
 
 #include "ir/graph/op.h"
-#include "tests/passes/passes_helper.h"
 #include "passes/pipeline.h"
+#include "tests/passes/passes_helper.h"
 
 namespace dp_test {
 namespace {

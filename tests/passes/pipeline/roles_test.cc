@@ -10,10 +10,10 @@
 
 #include "ir/verify/verify.h"
 #include "passes/cost/cost_model.h"
+#include "passes/pipeline.h"
 #include "tests/end_to_end/gpt.h"
 #include "tests/passes/passes_helper.h"
 #include "tests/passes/random_network.h"
-#include "passes/pipeline.h"
 
 namespace dp_test {
 namespace {

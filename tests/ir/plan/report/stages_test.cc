@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "tests/passes/passes_helper.h"
 #include "passes/pipeline.h"
+#include "tests/passes/passes_helper.h"
 
 namespace dp_test {
 namespace {

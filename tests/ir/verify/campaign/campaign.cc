@@ -12,11 +12,11 @@
 
 #include "ir/plan/plan.h"
 #include "ir/verify/verify.h"
+#include "passes/pipeline.h"
 #include "tests/ir/verify/brute_order.h"
 #include "tests/ir/verify/campaign/models.h"
 #include "tests/ir/verify/pipe_plan.h"
 #include "tests/passes/passes_helper.h"
-#include "passes/pipeline.h"
 
 namespace dp_test {
 
