@@ -1,50 +1,17 @@
-// Where a tensor is: the mesh of devices, and per mesh axis Replicate, Shard or Partial (DTensor's terms).
+// Where a tensor is: per axis of the mesh Replicate, Shard or Partial (DTensor's terms).
 //
 // Shard(dim, outer, unit) sees the dim's extent as outer x k x unit and splits k: part i over p devices is
 // [floor(i*k/p), floor((i+1)*k/p)). Several axes that shard one dim split in mesh order, each the part the former left.
 // Real extents are derived with dp_local, never stored.
-//
-// Two axes are known by their names. `pipe` is staged: coordinate s is stage s of a pipeline, every placement on it is
-// Replicate and says nothing, as a value is where its program runs. `micro` is sequential: its coordinates are the
-// micro-batches, one after the other on the same devices; it comes first and is no axis of devices.
 #ifndef DP_IR_GRAPH_PLACEMENT_H
 #define DP_IR_GRAPH_PLACEMENT_H
 
+#include "ir/graph/mesh.h"
 #include "ir/graph/type.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum { DP_MAX_MESH = 8 };
-
-typedef struct {
-  const char *name;
-  int64_t size;
-} dp_mesh_axis;
-
-// Devices are numbered row-major over the axes, the last axis fastest; a sequential axis counts as one of size 1.
-typedef struct {
-  int n_axes;
-  dp_mesh_axis axes[DP_MAX_MESH];
-} dp_mesh;
-
-#define DP_MESH_PIPE "pipe"
-#define DP_MESH_MICRO "micro"
-bool dp_mesh_is_staged(const dp_mesh_axis *axis);
-bool dp_mesh_is_sequential(const dp_mesh_axis *axis);
-int64_t dp_mesh_stages(const dp_mesh *mesh);        // of the staged axis; 1 when there is none
-int64_t dp_mesh_microbatches(const dp_mesh *mesh);  // of the sequential axis; 1 when there is none
-
-int64_t dp_mesh_devices(const dp_mesh *mesh);
-int dp_mesh_find(const dp_mesh *mesh, const char *name);  // -1 when there is none
-void dp_mesh_drop(dp_mesh *mesh, const char *name);       // takes the axis out, if there is one
-// Puts an axis behind the others; false: it has no coordinates, or with it the mesh has more devices or micro-batches than
-// the limits (ir/base/limits.h) allow.
-bool dp_mesh_add(dp_mesh *mesh, const dp_mesh_axis *axis);
-// 0 on a sequential axis.
-void dp_mesh_coordinate(const dp_mesh *mesh, int64_t device, int64_t coordinate[DP_MAX_MESH]);
-int64_t dp_mesh_device(const dp_mesh *mesh, const int64_t coordinate[DP_MAX_MESH]);
 
 typedef enum { DP_REPLICATE = 0, DP_SHARD = 1, DP_PARTIAL = 2 } dp_placement_kind;
 typedef enum { DP_SUM = 0, DP_MAX = 1 } dp_reduction;
