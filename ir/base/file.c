@@ -112,7 +112,7 @@ dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) {
   return DP_OK;
 }
 
-static dp_status put(dp_file_writer *writer, const uint8_t *data, size_t bytes) {
+static dp_status write_fully(dp_file_writer *writer, const uint8_t *data, size_t bytes) {
   while (bytes) {
     ssize_t r = write(writer->fd, data, bytes);
     if (r < 0 && errno == EINTR) continue;
@@ -126,12 +126,12 @@ static dp_status put(dp_file_writer *writer, const uint8_t *data, size_t bytes) 
 static dp_status flush(dp_file_writer *writer) {
   size_t bytes = writer->buffered;
   writer->buffered = 0;
-  return put(writer, writer->buffer, bytes);
+  return write_fully(writer, writer->buffer, bytes);
 }
 
 dp_status dp_file_writer_write(dp_file_writer *writer, const void *data, size_t bytes) {
   if (writer->buffered + bytes > BUFFER_BYTES) DP_TRY(flush(writer));
-  if (bytes > BUFFER_BYTES) return put(writer, data, bytes);
+  if (bytes > BUFFER_BYTES) return write_fully(writer, data, bytes);
   if (bytes) memcpy(writer->buffer + writer->buffered, data, bytes);
   writer->buffered += bytes;
   return DP_OK;

@@ -25,7 +25,7 @@ static const char *name_in(const ProtobufCMessage *message, const char *holder) 
 }
 
 // Messages nest as deep as their types do: model.proto's and ir/plan/plan.proto's do not contain themselves.
-static dp_status look(search *s, ProtobufCMessage *message, const char *holder) {
+static dp_status visit_tensors(search *s, ProtobufCMessage *message, const char *holder) {
   if (message->descriptor == &dp__tensor__descriptor) return s->visit(s, (Dp__Tensor *)message, holder);
   holder = name_in(message, holder);
   for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
@@ -36,7 +36,7 @@ static dp_status look(search *s, ProtobufCMessage *message, const char *holder) 
     size_t count = repeated ? *(size_t *)((char *)message + field->quantifier_offset) : 1;
     ProtobufCMessage **inner = repeated ? *(ProtobufCMessage ***)at : (ProtobufCMessage **)at;
     for (size_t k = 0; k < count; k++)
-      if (inner[k]) DP_TRY(look(s, inner[k], holder));
+      if (inner[k]) DP_TRY(visit_tensors(s, inner[k], holder));
   }
   return DP_OK;
 }
@@ -68,7 +68,7 @@ static dp_status take_out(search *s, Dp__Tensor *m, const char *holder) {
 dp_status dp_external_detach(dp_arena *arena, ProtobufCMessage *message, dp_external *external) {
   taking t = {.names = dp_names_create(arena)};
   search s = {arena, take_out, &t};
-  DP_TRY(look(&s, message, "tensor"));
+  DP_TRY(visit_tensors(&s, message, "tensor"));
   *external = t.external;
   return DP_OK;
 }
@@ -149,7 +149,7 @@ typedef struct {
 
 static dp_status look_inside(void *arg) {
   looking *l = arg;
-  return look(&l->s, l->message, "tensor");
+  return visit_tensors(&l->s, l->message, "tensor");
 }
 
 dp_status dp_external_read(dp_arena *arena, ProtobufCMessage *message, const char *path) {

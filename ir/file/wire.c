@@ -174,8 +174,8 @@ static size_t packed_count(const item *it, const char **why) {
 
 static uint64_t allocation(uint64_t bytes) { return (bytes + 15) & ~UINT64_C(15); }
 
-static dp_status walk(walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
-                      int depth);
+static dp_status walk_message(walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
+                              int depth);
 
 static dp_status walk_item(walker *w, const ProtobufCMessageDescriptor *type, const item *it, const uint8_t *start,
                            int depth) {
@@ -195,11 +195,11 @@ static dp_status walk_item(walker *w, const ProtobufCMessageDescriptor *type, co
     w->memory += allocation(it->length + 1);
   if (w->memory > w->memory_limit) return bad(w, start, type, "it would take memory out of proportion to its size");
   if (it->field->type != PROTOBUF_C_TYPE_MESSAGE) return DP_OK;
-  return walk(w, it->field->descriptor, it->bytes, it->bytes + it->length, depth + 1);
+  return walk_message(w, it->field->descriptor, it->bytes, it->bytes + it->length, depth + 1);
 }
 
-static dp_status walk(walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
-                      int depth) {
+static dp_status walk_message(walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
+                              int depth) {
   if (type->n_fields > MAX_FIELDS) return dp_fail(EX_SOFTWARE, "%s has %u fields", type->name, type->n_fields);
   if (depth > DP_WIRE_MAX_DEPTH) return bad(w, at, type, "messages are nested more than 64 deep");
   // The arrays of repeated fields are counted element by element; each may round up to the arena's alignment.
@@ -310,7 +310,7 @@ static dp_status unpack(walker *w, const ProtobufCMessageDescriptor *descriptor,
                         ProtobufCMessage **message) {
   if (!bytes) w->data = (const uint8_t *)"";
   w->memory_limit = dp_wire_memory(bytes);
-  DP_TRY(walk(w, descriptor, w->data, w->data + bytes, 1));
+  DP_TRY(walk_message(w, descriptor, w->data, w->data + bytes, 1));
   return build(w, descriptor, w->data, w->data + bytes, message);
 }
 

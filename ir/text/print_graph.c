@@ -13,7 +13,7 @@ typedef struct {
 
 // ---- notes ----------------------------------------------------------------------------------------------------------
 
-static FILE *note(printer *p, const char *key) {
+static FILE *begin_note(printer *p, const char *key) {
   fprintf(p->out, "%s%s=", p->notes++ ? ", " : " [", key);
   return p->out;
 }
@@ -24,7 +24,7 @@ static void close_notes(printer *p) {
 }
 
 static void note_bytes(printer *p, const char *key, uint64_t bytes) {
-  if (bytes) fprintf(note(p, key), "%llu", (unsigned long long)bytes);
+  if (bytes) fprintf(begin_note(p, key), "%llu", (unsigned long long)bytes);
 }
 
 static bool has_notes(const printer *p, const dp_value *v) {
@@ -35,32 +35,32 @@ static bool has_notes(const printer *p, const dp_value *v) {
 static void print_value_notes(printer *p, const dp_value *v) {
   int n_axes = p->graph->model->mesh.n_axes;
   if (n_axes && ((v->logical && p->graph->logical) || dp_text_print_are_placed(v->placements, n_axes)))
-    dp_text_print_placements(note(p, "at"), v->placements, n_axes);
-  if (v->micro_count) fprintf(note(p, "micro"), "[%d,%d]", v->micro_first, v->micro_count);
-  if (v->space) fputs(dp_text_spaces[v->space], note(p, "space"));
+    dp_text_print_placements(begin_note(p, "at"), v->placements, n_axes);
+  if (v->micro_count) fprintf(begin_note(p, "micro"), "[%d,%d]", v->micro_first, v->micro_count);
+  if (v->space) fputs(dp_text_spaces[v->space], begin_note(p, "space"));
   note_bytes(p, "offset", v->offset);
   note_bytes(p, "bytes", v->bytes);
-  if (v->logical && p->graph->logical) dp_text_print_name(note(p, "logical"), v->logical->name);
+  if (v->logical && p->graph->logical) dp_text_print_name(begin_note(p, "logical"), v->logical->name);
   close_notes(p);
 }
 
 static void print_node_notes(printer *p, const dp_node *n, const char *default_name) {
-  if (!default_name || strcmp(n->name, default_name)) dp_text_print_name(note(p, "name"), n->name);
-  if (n->device >= 0) fprintf(note(p, "device"), "%d", n->device);
-  if (n->stage >= 0) fprintf(note(p, "stage"), "%d", n->stage);
-  if (n->n_constraints) dp_text_constraints_print(note(p, "shard"), n->n_constraints, n->constraints);
-  if (n->stream < p->graph->n_streams) dp_text_print_name(note(p, "stream"), p->graph->streams[n->stream]);
-  if (n->kernel) dp_text_print_name(note(p, "kernel"), n->kernel);
-  if (n->threads) fprintf(note(p, "threads"), "%d", n->threads);
+  if (!default_name || strcmp(n->name, default_name)) dp_text_print_name(begin_note(p, "name"), n->name);
+  if (n->device >= 0) fprintf(begin_note(p, "device"), "%d", n->device);
+  if (n->stage >= 0) fprintf(begin_note(p, "stage"), "%d", n->stage);
+  if (n->n_constraints) dp_text_constraints_print(begin_note(p, "shard"), n->n_constraints, n->constraints);
+  if (n->stream < p->graph->n_streams) dp_text_print_name(begin_note(p, "stream"), p->graph->streams[n->stream]);
+  if (n->kernel) dp_text_print_name(begin_note(p, "kernel"), n->kernel);
+  if (n->threads) fprintf(begin_note(p, "threads"), "%d", n->threads);
   note_bytes(p, "scratch_offset", n->scratch_offset);
   note_bytes(p, "scratch_bytes", n->scratch_bytes);
   if (n->n_waits) {
-    note(p, "waits");
+    begin_note(p, "waits");
     for (int i = 0; i < n->n_waits; i++) fprintf(p->out, "%s%d", i ? "," : "[", n->waits[i]);
     fputc(']', p->out);
   }
-  if (n->signal >= 0) fprintf(note(p, "signal"), "%d", n->signal);
-  if (n->logical && p->graph->logical) dp_text_print_name(note(p, "logical"), n->logical->name);
+  if (n->signal >= 0) fprintf(begin_note(p, "signal"), "%d", n->signal);
+  if (n->logical && p->graph->logical) dp_text_print_name(begin_note(p, "logical"), n->logical->name);
   close_notes(p);
 }
 

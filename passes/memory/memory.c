@@ -41,14 +41,14 @@ typedef struct {
 
 // ---- lifetimes ------------------------------------------------------------------------------------------------------
 
-static void use(const work *w, int end[DP_PACK_STREAMS], const dp_node *node) {
+static void extend_life(const work *w, int end[DP_PACK_STREAMS], const dp_node *node) {
   int done = w->order.place[node->id] + 1;
   if (end[node->stream] < done) end[node->stream] = done;
 }
 
 static int32_t add_block(work *w, uint64_t bytes, const dp_node *first) {
   block b = {.bytes = dp_memory_padded(bytes), .first = first, .bucket = -1};
-  use(w, b.end, first);
+  extend_life(w, b.end, first);
   DP_PUSH(w->scratch, w->blocks, w->n_blocks, b);
   return w->n_blocks - 1;
 }
@@ -119,7 +119,7 @@ static void look_at_operands(work *w) {
     dp_node *node = graph->nodes[i];
     for (int k = 0; k < node->n_inputs; k++) {
       if (!node->inputs[k]) continue;
-      use(w, w->ends[node->inputs[k]->id], node);
+      extend_life(w, w->ends[node->inputs[k]->id], node);
       if (!node->kernel && node->n_outputs > 1) w->joined_by[node->inputs[k]->id] = node;
     }
   }
@@ -137,7 +137,7 @@ static void add_result(work *w, dp_node *node, int k) {
   int32_t b = in_place ? w->block_of[node->inputs[k]->id] : add_member(w, y, node);
   int *end = w->blocks[b].end;
   w->block_of[y->id] = b;
-  use(w, end, node);
+  extend_life(w, end, node);
   for (int s = 0; s < w->order.n_streams; s++)
     if (w->ends[y->id][s] > end[s]) end[s] = w->ends[y->id][s];
 }

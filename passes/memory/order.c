@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void follow(int *clock, const int *before, int n_streams, int stream, int place) {
+static void order_after(int *clock, const int *before, int n_streams, int stream, int place) {
   for (int s = 0; s < n_streams; s++)
     if (before[s] > clock[s]) clock[s] = before[s];
   if (place + 1 > clock[stream]) clock[stream] = place + 1;
@@ -19,10 +19,10 @@ dp_order dp_order_make(dp_arena *arena, const dp_graph *graph) {
     const dp_node *node = graph->nodes[i], *before = last[node->stream];
     int *clock = order.clock + i * n;
     order.place[i] = before ? order.place[before->id] + 1 : 0;
-    if (before) follow(clock, order.clock + before->id * n, n, before->stream, order.place[before->id]);
+    if (before) order_after(clock, order.clock + before->id * n, n, before->stream, order.place[before->id]);
     for (int w = 0; w < node->n_waits; w++) {
       const dp_node *from = signaller[node->waits[w]];
-      if (from) follow(clock, order.clock + from->id * n, n, from->stream, order.place[from->id]);
+      if (from) order_after(clock, order.clock + from->id * n, n, from->stream, order.place[from->id]);
     }
     if (node->signal >= 0) signaller[node->signal] = node;
     last[node->stream] = node;

@@ -50,7 +50,7 @@ static void give_back(holes *h, uint64_t offset, uint64_t bytes) {
 }
 
 // The lowest or the highest place where it fits; false when there is none.
-static bool take(holes *h, uint64_t bytes, bool high, uint64_t *offset) {
+static bool take_hole(holes *h, uint64_t bytes, bool high, uint64_t *offset) {
   int32_t i = high ? h->count - 1 : 0, step = high ? -1 : 1;
   while (i >= 0 && i < h->count && h->holes[i].bytes < bytes) i += step;
   if (i < 0 || i == h->count) return false;
@@ -72,7 +72,7 @@ static bool fits(int32_t count, dp_pack_block *const *starts, dp_pack_block *con
     for (; done < count && dp_pack_end(ends[done]) <= starts[i]->start; done++)
       give_back(h, ends[done]->offset, ends[done]->bytes);
     bool high = dp_pack_end(starts[i]) - starts[i]->start <= life;
-    if (!take(h, starts[i]->bytes, high, &starts[i]->offset)) return false;
+    if (!take_hole(h, starts[i]->bytes, high, &starts[i]->offset)) return false;
   }
   return true;
 }

@@ -122,7 +122,7 @@ static dp_status split_leading(const dp_options *options, dp_graph *main, fixed_
 // ---- the rest of the graph ------------------------------------------------------------------------------------------
 
 // Extents that the node states and that begin with (a multiple of) the batch, where its first operand now does.
-static void follow(dp_node *node, int64_t extent) {
+static void rescale_attrs(dp_node *node, int64_t extent) {
   const dp_value *x = node->n_inputs ? node->inputs[0] : NULL;
   if (!x || !x->type.shape.rank || !dp_dim_is_symbolic(x->type.shape.dims[0])) return;
   for (int i = 0; i < node->n_attrs; i++) {
@@ -137,7 +137,7 @@ static void follow(dp_node *node, int64_t extent) {
 
 static dp_status infer_again(dp_graph *main, const fixed_batch *batch) {
   for (int32_t i = 0; i < main->n_nodes; i++) {
-    follow(main->nodes[i], batch->extent);
+    rescale_attrs(main->nodes[i], batch->extent);
     DP_TRY(dp_status_context(dp_op_infer(main->nodes[i]),
                              "with the %lld samples of input '%s' as a batch of any size (--split says otherwise)",
                              (long long)batch->extent, batch->first->name));

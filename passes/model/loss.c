@@ -9,14 +9,14 @@
 #include "passes/spec/spec.h"
 
 // An output of the model by that name, or any value.
-static dp_value *find(const dp_graph *graph, const char *name) {
+static dp_value *find_value(const dp_graph *graph, const char *name) {
   for (int i = 0; i < graph->n_outputs; i++)
     if (!strcmp(graph->outputs[i].name, name)) return graph->outputs[i].value;
   return dp_graph_find_value(graph, name);
 }
 
 static dp_status find_prediction(const dp_graph *graph, const char *name, dp_value **value) {
-  *value = find(graph, name);
+  *value = find_value(graph, name);
   if (*value && dp_type_is_float((*value)->type.dtype)) return DP_OK;
   char text[256];
   if (*value)
@@ -47,7 +47,7 @@ static dp_status find_labels(dp_graph *graph, const dp_value *scores, const char
                    scores->name, dp_shape_print(s, a, sizeof a), graph->model->symbol);
   dp_shape last = without_axis(s, s->rank - 1), first = without_axis(s, 1);
   *axis = s->rank - 1;
-  *labels = find(graph, name);
+  *labels = find_value(graph, name);
   if (!*labels) {
     *labels = dp_graph_add_value(graph, DP_VALUE_INPUT, name, (dp_type){DP_INT64, last});
     return DP_OK;
@@ -106,7 +106,7 @@ static dp_status softmax_cross_entropy(dp_builder *b, dp_value *scores, const ch
 // ---- mse ------------------------------------------------------------------------------------------------------------
 
 static dp_status mse(dp_builder *b, dp_value *prediction, const char *target, dp_value **loss) {
-  dp_value *wanted = find(b->graph, target);
+  dp_value *wanted = find_value(b->graph, target);
   char p[256], t[256];
   if (!wanted) wanted = dp_graph_add_value(b->graph, DP_VALUE_INPUT, target, prediction->type);
   if (!dp_shape_equal(&wanted->type.shape, &prediction->type.shape))

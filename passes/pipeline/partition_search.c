@@ -77,7 +77,7 @@ static int32_t reach_back(const search *s, limit l, int stage, int32_t to, int32
 }
 
 // The last place that each cut can be at. Where that fails, *next is the least time that gets any stage farther.
-static bool walk(const search *s, limit l, int32_t *ends, double *next) {
+static bool cut_as_late_as_possible(const search *s, limit l, int32_t *ends, double *next) {
   const int p = s->task->stages;
   *next = INFINITY;
   ends[0] = 0;
@@ -94,7 +94,7 @@ static bool walk(const search *s, limit l, int32_t *ends, double *next) {
 
 static bool can(const search *s, limit l) {
   double next;
-  return walk(s, l, s->starts, &next);
+  return cut_as_late_as_possible(s, l, s->starts, &next);
 }
 
 // Likewise the first places, from the end; `last` was found.
@@ -124,7 +124,7 @@ static double least_time(const search *s, double memory) {
   double low = 0, high = time_of(s, 0, s->line->n), next;
   while (low < high) {
     limit l = {low + (high - low) / 2, memory};
-    if (walk(s, l, s->starts, &next))
+    if (cut_as_late_as_possible(s, l, s->starts, &next))
       high = fmin(l.time, score_of(s, s->starts).time);
     else
       low = next;
@@ -175,7 +175,7 @@ static void extend(const search *s, limit l, int k) {
 static dp_partition_score fewest_bytes(search *s, limit l) {
   const int p = s->task->stages;
   double next;
-  if (!walk(s, l, s->last, &next)) return (dp_partition_score){INFINITY, INFINITY, INFINITY};
+  if (!cut_as_late_as_possible(s, l, s->last, &next)) return (dp_partition_score){INFINITY, INFINITY, INFINITY};
   walk_back(s, l);
   if (!s->columns) make_columns(s);
   for (int k = 1; k <= p; k++) extend(s, l, k);

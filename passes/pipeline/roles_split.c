@@ -39,13 +39,13 @@ typedef struct {
 
 // ---- values ---------------------------------------------------------------------------------------------------------
 
-static copy *find(const work *w, const dp_value *v, int stage) {
+static copy *find_copy(const work *w, const dp_value *v, int stage) {
   copy *c = w->copies[v->id];
   while (c && c->stage != stage) c = c->next;
   return c;
 }
 
-static copy *add(work *w, const dp_value *v, int stage, dp_value *value) {
+static copy *add_copy(work *w, const dp_value *v, int stage, dp_value *value) {
   copy *c = dp_alloc(w->scratch, sizeof *c);
   *c = (copy){stage, value, -1, 0, w->copies[v->id]};
   return w->copies[v->id] = c;
@@ -53,10 +53,10 @@ static copy *add(work *w, const dp_value *v, int stage, dp_value *value) {
 
 // What stands for an operand on a stage; a value without producer is entered there.
 static dp_value *operand(work *w, dp_value *v, int stage) {
-  copy *c = find(w, v, stage);
+  copy *c = find_copy(w, v, stage);
   if (c) return c->value;
   w->map[v->id] = NULL;
-  return add(w, v, stage, dp_graph_copy_value(w->graphs[stage], v, w->map))->value;
+  return add_copy(w, v, stage, dp_graph_copy_value(w->graphs[stage], v, w->map))->value;
 }
 
 // ---- events ---------------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ static dp_node *add_node(work *w, int32_t index) {
     if (!x) continue;
     dp_value *in = operand(w, x, item->stage);
     w->map[x->id] = in;
-    const copy *c = find(w, x, item->stage);
+    const copy *c = find_copy(w, x, item->stage);
     if (x->producer) {
       const int *of_operand = sent_of(w, dp_roles_item_of(w->r, x, item->stage));
       for (int s = 0; s < w->r->n_stages; s++) raise(sent, s, of_operand[s]);
@@ -96,7 +96,7 @@ static dp_node *add_node(work *w, int32_t index) {
   dp_node *added = w->nodes[index] = dp_graph_copy_node(w->graphs[item->stage], node, w->map);
   added->stage = item->stage;
   for (int k = 0; k < node->n_outputs; k++)
-    if (node->outputs[k]) add(w, node->outputs[k], item->stage, added->outputs[k]);
+    if (node->outputs[k]) add_copy(w, node->outputs[k], item->stage, added->outputs[k]);
   return added;
 }
 
@@ -131,7 +131,7 @@ static dp_node *add_pair(work *w, const dp_roles_arrival *a) {
   place_as(recv->outputs[0], x, DP_SPACE_TRANSIENT);
   node_list *sends = &w->sends[a->from];
   DP_PUSH(w->scratch, sends->nodes, sends->count, send);
-  copy *c = add(w, a->value, a->stage, recv->outputs[0]);
+  copy *c = add_copy(w, a->value, a->stage, recv->outputs[0]);
   c->from = a->from;
   c->n_sent = sends->count;
   if (a->item >= 0) wait_for_sends(w, recv, a->stage, sent_of(w, a->item)[a->stage]);
@@ -174,14 +174,14 @@ static dp_status add_ends(work *w) {
   for (int i = 0; i < graph->n_outputs; i++) {
     const dp_value *v = graph->outputs[i].value;
     int stage = w->r->items[dp_roles_item_of(w->r, v, 0)].stage;
-    dp_graph_add_output(w->graphs[stage], graph->outputs[i].name, find(w, v, stage)->value);
+    dp_graph_add_output(w->graphs[stage], graph->outputs[i].name, find_copy(w, v, stage)->value);
   }
   for (int i = 0; i < graph->n_updates; i++) {
     const dp_update *u = &graph->updates[i];
     const dp_variable *p = &graph->model->variables[u->variable];
     for (int s = 0; s < w->r->n_stages; s++) {
       if (!dp_roles_is_storage(p, s)) continue;
-      const copy *c = find(w, u->value, s);
+      const copy *c = find_copy(w, u->value, s);
       if (!c)
         return dp_fail(EX_SOFTWARE, "'%s' is on stage %d, but '%s' is not computed there", p->name, s, u->value->name);
       dp_update update = {u->variable, c->value};

@@ -30,7 +30,7 @@ static mark mark_of_node(const dp_node *node, const mark *marks, int micro, bool
 }
 
 // A node of the device form that makes whole what a part of the batch needs; -1: there is none.
-static int32_t find(const dp_graph *placed, int micro, mark *marks) {
+static int32_t find_gathered(const dp_graph *placed, int micro, mark *marks) {
   for (int32_t i = 0; i < placed->n_values; i++) marks[i] = mark_of_source(placed->model, placed->values[i]);
   for (int32_t i = 0; i < placed->n_nodes; i++) {
     const dp_node *node = placed->nodes[i];
@@ -52,7 +52,7 @@ const dp_node *dp_place_whole_find(const dp_graph *program, const int32_t *start
   const dp_mesh *mesh = &placed->model->mesh;
   if (dp_mesh_microbatches(mesh) == 1) return NULL;
   mark *marks = dp_alloc_n(placed->arena, (size_t)placed->n_values, sizeof *marks);
-  const int32_t found = find(placed, dp_mesh_find(mesh, DP_MESH_MICRO), marks);
+  const int32_t found = find_gathered(placed, dp_mesh_find(mesh, DP_MESH_MICRO), marks);
   if (found < 0) return NULL;
   int32_t i = 0;
   while (i + 1 < program->n_nodes && starts[i + 1] <= found) i++;

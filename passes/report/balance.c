@@ -22,7 +22,7 @@ typedef struct {
   double share;         // of the operand or result that is split or cut most, the part that a device has at a time
 } sizes;
 
-static void add(const clocking *c, const Dp__Program *program, size_t count, const uint32_t *operands, sizes *s) {
+static void add_sizes(const clocking *c, const Dp__Program *program, size_t count, const uint32_t *operands, sizes *s) {
   for (size_t k = 0; k < count; k++) {
     if (!operands[k]) continue;
     const Dp__DeviceTensor *t = program->tensors[operands[k] - 1];
@@ -37,8 +37,8 @@ static void add(const clocking *c, const Dp__Program *program, size_t count, con
 // Where a node's operations are divided, one of its operands or results is.
 static double step_ns(const clocking *c, const Dp__Program *program, const Dp__Instruction *in) {
   sizes s = {.share = 1};
-  add(c, program, in->n_inputs, in->inputs, &s);
-  add(c, program, in->n_outputs, in->outputs, &s);
+  add_sizes(c, program, in->n_inputs, in->inputs, &s);
+  add_sizes(c, program, in->n_outputs, in->outputs, &s);
   if (!in->communication) {
     dp_cost cost = dp_op_cost(c->graph->nodes[in->nodes[0]], c->model->batch);
     return dp_cost_model.start_ns +

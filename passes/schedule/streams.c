@@ -19,7 +19,7 @@ typedef struct {
   const dp_node *last[DP_STREAMS];
 } progress;
 
-static void follow(int32_t clock[DP_STREAMS], const int32_t before[DP_STREAMS]) {
+static void order_after(int32_t clock[DP_STREAMS], const int32_t before[DP_STREAMS]) {
   for (int s = 0; s < DP_STREAMS; s++)
     if (before[s] > clock[s]) clock[s] = before[s];
 }
@@ -36,7 +36,7 @@ static void wait_for(dp_graph *graph, progress *p, dp_node *node, dp_node *lates
     if (!latest[s]) continue;
     if (latest[s]->signal < 0) latest[s]->signal = graph->n_events++;
     DP_PUSH(graph->arena, node->waits, node->n_waits, latest[s]->signal);
-    follow(clock, p->clock[latest[s]->id]);
+    order_after(clock, p->clock[latest[s]->id]);
   }
 }
 
@@ -48,7 +48,7 @@ static void set_events(dp_graph *graph, dp_arena *scratch, dp_node *const *order
     dp_node *node = order[i], *latest[DP_STREAMS] = {0};
     const dp_node *previous = p.last[node->stream];
     p.place[node->id] = previous ? p.place[previous->id] + 1 : 0;
-    if (previous) follow(p.clock[node->id], p.clock[previous->id]);
+    if (previous) order_after(p.clock[node->id], p.clock[previous->id]);
     for (int32_t e = edges->first[node->id]; e < edges->first[node->id + 1]; e++) {
       dp_node *before = graph->nodes[edges->before[e]], **last = &latest[before->stream];
       if (before->stream != node->stream && (!*last || p.place[(*last)->id] < p.place[before->id])) *last = before;

@@ -16,7 +16,7 @@ static dp_status malformed(const reader *r, const char *expected) {
 
 static void skip_space(reader *r) { r->at += strspn(r->at, " \t\n\r"); }
 
-static bool take(reader *r, char c) {
+static bool take_char(reader *r, char c) {
   skip_space(r);
   if (*r->at != c) return false;
   r->at++;
@@ -39,13 +39,13 @@ dp_status dp_spec_call_read(dp_arena *arena, dp_spec_origin origin, const char *
   reader reading = {arena, origin, text, text}, *r = &reading;
   *call = (dp_spec_call){0};
   DP_TRY(take_word(r, "a name", &call->name));
-  if (!take(r, '(')) return malformed(r, "'('");
-  for (bool first = true; !take(r, ')'); first = false) {
-    if (!first && !take(r, ',')) return malformed(r, "',' or ')'");
+  if (!take_char(r, '(')) return malformed(r, "'('");
+  for (bool first = true; !take_char(r, ')'); first = false) {
+    if (!first && !take_char(r, ',')) return malformed(r, "',' or ')'");
     if (call->n_arguments == DP_SPEC_MAX_ARGUMENTS) return malformed(r, "')': that is more than any call takes, which");
     dp_spec_argument a = {0};
     DP_TRY(take_word(r, first ? "an argument or ')'" : "an argument", &a.text));
-    if (take(r, '=')) {
+    if (take_char(r, '=')) {
       a.key = a.text;
       DP_TRY(take_word(r, "a value", &a.text));
     }

@@ -91,8 +91,8 @@ typedef struct {
   const char *given[MAX_PARAMETERS];  // NULL: is not
 } binding;
 
-static dp_status find(dp_spec_origin origin, const char *what, const char *name, size_t count, const signature *known,
-                      const signature **found) {
+static dp_status find_signature(dp_spec_origin origin, const char *what, const char *name, size_t count,
+                                const signature *known, const signature **found) {
   dp_suggest suggest = dp_suggest_begin(name);
   for (size_t i = 0; i < count; i++) {
     dp_suggest_offer(&suggest, known[i].name);
@@ -210,8 +210,8 @@ static dp_status store(const binding *b, const parameter *p, const char *text, v
 }
 
 // `spec` is zeroed.
-static dp_status read(binding *b, const signature *s, size_t n_more, const parameter *more, const dp_spec_call *call,
-                      void *spec) {
+static dp_status bind_arguments(binding *b, const signature *s, size_t n_more, const parameter *more,
+                                const dp_spec_call *call, void *spec) {
   b->callee = s->name;
   while (b->count < MAX_PARAMETERS && s->parameters[b->count].key) {
     b->parameters[b->count] = s->parameters[b->count];
@@ -271,9 +271,9 @@ dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text,
   const signature *s = NULL;
   dp_spec_call call;
   DP_TRY(dp_spec_call_read(arena, origin, text, &call));
-  DP_TRY(find(origin, "loss", call.name, DP_COUNT(losses), losses, &s));
+  DP_TRY(find_signature(origin, "loss", call.name, DP_COUNT(losses), losses, &s));
   *loss = (dp_loss_spec){.kind = (dp_loss_kind)s->kind};
-  return read(&b, s, 0, NULL, &call, loss);
+  return bind_arguments(&b, s, 0, NULL, &call, loss);
 }
 
 dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text, dp_optimizer_spec *optimizer) {
@@ -281,9 +281,9 @@ dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *
   const signature *s = NULL;
   dp_spec_call call;
   DP_TRY(dp_spec_call_read(arena, origin, text, &call));
-  DP_TRY(find(origin, "optimizer", call.name, DP_COUNT(optimizers), optimizers, &s));
+  DP_TRY(find_signature(origin, "optimizer", call.name, DP_COUNT(optimizers), optimizers, &s));
   *optimizer = (dp_optimizer_spec){.kind = (dp_optimizer_kind)s->kind};
-  DP_TRY(read(&b, s, DP_COUNT(common), common, &call, optimizer));
+  DP_TRY(bind_arguments(&b, s, DP_COUNT(common), common, &call, optimizer));
   DP_TRY(check_sgd(&b, optimizer));
   return check_schedule(&b, optimizer);
 }

@@ -18,7 +18,7 @@ static const struct {
              {"<u8", DP_UINT64},  {"<i8", DP_INT64},   {"|b1", DP_BOOL},   {"<f2", DP_FLOAT16}};
 
 // The text after `'key':` and spaces, NULL when the key is not there.
-static const char *find(const char *header, const char *key) {
+static const char *find_key(const char *header, const char *key) {
   char quoted[32];
   snprintf(quoted, sizeof quoted, "'%s'", key);
   const char *at = strstr(header, quoted);
@@ -30,7 +30,7 @@ static const char *find(const char *header, const char *key) {
 }
 
 static dp_status parse_type(const dp_source *source, const char *header, dp_tensor *t) {
-  const char *descr = find(header, "descr");
+  const char *descr = find_key(header, "descr");
   if (!descr || (*descr != '\'' && *descr != '"'))
     return dp_fail(EX_DATAERR, "%s: .npy of records is not supported", source->path);
   for (size_t i = 0; i < DP_COUNT(types); i++)
@@ -45,7 +45,7 @@ static dp_status parse_type(const dp_source *source, const char *header, dp_tens
 }
 
 static dp_status parse_shape(const dp_source *source, const char *header, dp_tensor *t) {
-  const char *at = find(header, "shape");
+  const char *at = find_key(header, "shape");
   if (!at || *at++ != '(') return dp_fail(EX_DATAERR, "%s: .npy header without shape", source->path);
   for (;;) {
     at += strspn(at, " ");
@@ -78,7 +78,7 @@ dp_status dp_npy_read(dp_source *source, dp_arena *arena, const uint8_t magic[4]
   dp_tensor t = {0};
   DP_TRY(parse_type(source, header, &t));
   DP_TRY(parse_shape(source, header, &t));
-  const char *order = find(header, "fortran_order");
+  const char *order = find_key(header, "fortran_order");
   if (!order || (strncmp(order, "False", 5) && t.rank > 1))
     return dp_fail(EX_DATAERR, "%s: in Fortran order: save it with numpy.ascontiguousarray", source->path);
   DP_TRY(dp_source_size(source, &t));

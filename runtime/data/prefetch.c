@@ -21,14 +21,14 @@ struct dp_prefetch {
   pthread_t thread;
 };
 
-static void take(sem_t *semaphore) {
+static void wait_for(sem_t *semaphore) {
   while (sem_wait(semaphore) && errno == EINTR) continue;
 }
 
 static void *produce(void *arg) {
   dp_prefetch *p = arg;
   for (int64_t position = p->first; position < p->end; position++) {
-    take(&p->free);
+    wait_for(&p->free);
     if (atomic_load(&p->stop)) break;
     int slot = (int)(position % SLOTS);
     p->n[slot] = dp_loader_fill(p->loader, position, p->targets[slot]);
@@ -60,7 +60,7 @@ dp_status dp_prefetch_create(dp_loader *loader, void *const *targets, int64_t fi
 
 bool dp_prefetch_next(dp_prefetch *p, int *slot, int64_t *n) {
   if (p->next >= p->end) return false;
-  take(&p->filled);
+  wait_for(&p->filled);
   *slot = (int)(p->next % SLOTS);
   *n = p->n[*slot];
   return true;

@@ -70,7 +70,7 @@ static void publish(dp_pool *pool, int unit, int helpers) {
   announce(pool, helpers);
 }
 
-static bool take(dp_pool *pool, uint32_t *code) {
+static bool take_part(dp_pool *pool, uint32_t *code) {
   unsigned head = atomic_load(&pool->head);
   while (head < atomic_load(&pool->tail)) {
     uint64_t item = atomic_load_explicit(&pool->state->items[head], memory_order_acquire);
@@ -109,11 +109,11 @@ static void execute(dp_pool *pool, uint32_t code) {
 }
 
 // Takes what is there. False when there was nothing.
-static bool work(dp_pool *pool) {
+static bool run_one_part(dp_pool *pool) {
   uint32_t code;
   bool any = false;
   atomic_fetch_add(&pool->inside, 1);
-  while (atomic_load(&pool->to_do) && take(pool, &code)) {
+  while (atomic_load(&pool->to_do) && take_part(pool, &code)) {
     execute(pool, code);
     any = true;
   }
@@ -126,7 +126,7 @@ static void work_until(dp_pool *pool, atomic_int *over, int value) {
   for (int spins = 0;;) {
     unsigned seen = atomic_load(&pool->news);
     if (atomic_load(over) == value) return;
-    if (work(pool)) {
+    if (run_one_part(pool)) {
       spins = 0;
     } else if (++spins < SPINS) {
       relax();

@@ -84,7 +84,7 @@ typedef struct {
   const dp_role_map *roles;
 } writing;
 
-static dp_status put(writing *w, const char *text, int length) {
+static dp_status put_text(writing *w, const char *text, int length) {
   return dp_file_writer_write(&w->file, text, (size_t)length);
 }
 
@@ -110,10 +110,10 @@ static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t
                "\"run\":%llu",
                e->device, stream_of(e), (double)(begin_ns - w->start_ns) * 1e-3, (double)(end_ns - begin_ns) * 1e-3,
                name, plain(w->programs[e->slice.program], program), (unsigned long long)e->slice.run);
-  DP_TRY(put(w, text, length));
+  DP_TRY(put_text(w, text, length));
   if (e->slice.unit->micro >= 0)
-    DP_TRY(put(w, text, snprintf(text, sizeof text, ",\"micro\":%d", e->slice.unit->micro)));
-  return put(w, "}}", 2);
+    DP_TRY(put_text(w, text, snprintf(text, sizeof text, ",\"micro\":%d", e->slice.unit->micro)));
+  return put_text(w, "}}", 2);
 }
 
 static dp_status put_track(writing *w, const entry *e, bool first) {
@@ -125,7 +125,7 @@ static dp_status put_track(writing *w, const entry *e, bool first) {
                "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d%s\"}},\n"
                "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
                first ? "" : ",\n", e->device, e->device, stage, e->device, stream_of(e), plain(e->at->stream, name));
-  return put(w, text, length);
+  return put_text(w, text, length);
 }
 
 static dp_status put_entries(writing *w, const entry *entries, size_t count) {
@@ -142,10 +142,10 @@ static dp_status put_entries(writing *w, const entry *entries, size_t count) {
 
 static dp_status put_all(writing *w, const entry *entries, size_t count, size_t left_out) {
   char text[128];
-  DP_TRY(put(w, text,
-             snprintf(text, sizeof text, "{\"otherData\":{\"parts_left_out\":%zu},\"traceEvents\":[\n", left_out)));
+  DP_TRY(put_text(
+      w, text, snprintf(text, sizeof text, "{\"otherData\":{\"parts_left_out\":%zu},\"traceEvents\":[\n", left_out)));
   DP_TRY(put_entries(w, entries, count));
-  return put(w, "\n]}\n", 4);
+  return put_text(w, "\n]}\n", 4);
 }
 
 dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const dp_role_map *roles,

@@ -215,7 +215,7 @@ static dp_status make_memory(dp_primitive *p, const dnnl_memory_desc_t *desc, dn
   return DP_OK;
 }
 
-static dp_status make(dp_primitive *p, const dp_primitive_spec *spec) {
+static dp_status make_primitive(dp_primitive *p, const dp_primitive_spec *spec) {
   CALL(dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags));
   CALL(dnnl_primitive_create(&p->primitive, p->desc));
   for (int i = 0; i < SLOTS; i++) {
@@ -268,7 +268,7 @@ static dp_status create(const dp_primitive_spec *spec, bool whole, dp_primitive 
   dp_isa_hold_default();
   omp_set_num_threads(spec->threads);
   dp_status status = describe(p, spec);
-  if (!status && whole) status = make(p, spec);
+  if (!status && whole) status = make_primitive(p, spec);
   if (status) {
     dp_primitive_destroy(p);
     return status;

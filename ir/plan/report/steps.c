@@ -120,7 +120,7 @@ static bool from_later(const dp_plan_steps *s, const dp_plan_step *step) {
 }
 
 // Follows what results are made of, not what merely came before them. backward: (roles, tensors).
-static void follow(const dp_plan_steps *s, dp_plan_step *step, bool **backward) {
+static void follow_results(const dp_plan_steps *s, dp_plan_step *step, bool **backward) {
   const Dp__Instruction *in = step->in;
   bool *of = backward[step->role];
   step->backward |= is(in, "Recv") && from_later(s, step);
@@ -142,11 +142,11 @@ static void find_tasks(dp_arena *arena, dp_plan_steps *s) {
   }
   for (uint32_t k = 0; k < s->n_ordered; k++) {
     dp_plan_step *step = &s->steps[s->order[k]];
-    follow(s, step, backward);
+    follow_results(s, step, backward);
     if (!s->receiver[s->order[k]]) continue;
     dp_plan_step *other = &s->steps[s->receiver[s->order[k]] - 1];
     other->backward = step->backward;
-    follow(s, other, backward);
+    follow_results(s, other, backward);
   }
 }
 

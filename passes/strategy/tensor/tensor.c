@@ -57,7 +57,7 @@ static dp_placement *copy_of(const search *s, const dp_placement *placements) {
 }
 
 // Puts all of a group, with its state, where `to` says.
-static void put(const search *s, int number, dp_placement to, dp_placement *placements) {
+static void place_group(const search *s, int number, dp_placement to, dp_placement *placements) {
   for (int32_t p = 0; p < s->n; p++)
     if (s->open[p] && s->digest.group[s->digest.follows[p]] == number && fits(s, p, to)) placements[p] = to;
 }
@@ -84,13 +84,13 @@ static bool draw(const search *s, int only, const dp_placement *sliced, dp_place
   for (int i = 0; i < s->n_groups; i++) {
     int32_t member = member_of(s, s->groups[i].number);
     if ((only >= 0 && only != i) || placements[member].kind == DP_SHARD || sliced[member].kind != DP_SHARD) continue;
-    put(s, s->groups[i].number, sliced[member], placements);
+    place_group(s, s->groups[i].number, sliced[member], placements);
     any = true;
   }
   return any;
 }
 
-static bool take(search *s, double cost, const dp_placement *placements, const dp_placement *sliced) {
+static bool keep_if_cheaper(search *s, double cost, const dp_placement *placements, const dp_placement *sliced) {
   if (!(cost < s->cost * enough)) return false;
   s->cost = cost;
   memcpy(s->chosen, placements, (size_t)s->n * sizeof *placements);
@@ -102,10 +102,10 @@ static bool take(search *s, double cost, const dp_placement *placements, const d
 static bool try(search *s, const dp_placement *placements) {
   dp_placement *sliced = dp_alloc_n(s->arena, (size_t)s->n, sizeof *sliced), *drawn = copy_of(s, placements);
   double cost = cost_of(s, placements, sliced);
-  bool better = take(s, cost, placements, sliced);
+  bool better = keep_if_cheaper(s, cost, placements, sliced);
   if (!isfinite(cost) || !draw(s, -1, sliced, drawn)) return better;
   cost = cost_of(s, drawn, sliced);
-  return take(s, cost, drawn, sliced) || better;
+  return keep_if_cheaper(s, cost, drawn, sliced) || better;
 }
 
 // What was only drawn after others is drawn anew.
@@ -116,8 +116,8 @@ static bool try_group(search *s, const group *g) {
     if (dp_placement_equal(s->chosen[member_of(s, g->number)], to)) continue;
     dp_placement *placements = copy_of(s, s->chosen);
     for (int k = 0; k < s->n_groups; k++)
-      if (!s->groups[k].tried) put(s, s->groups[k].number, dp_replicate(), placements);
-    put(s, g->number, to, placements);
+      if (!s->groups[k].tried) place_group(s, s->groups[k].number, dp_replicate(), placements);
+    place_group(s, g->number, to, placements);
     better |= try(s, placements);
   }
   return better;

@@ -23,7 +23,7 @@ static bool has(const dp_tensor_ways *ways, dp_placement p) {
   return false;
 }
 
-static void add(dp_arena *arena, dp_tensor_ways *ways, dp_placement p) {
+static void add_way(dp_arena *arena, dp_tensor_ways *ways, dp_placement p) {
   if (p.kind == DP_SHARD && ways->count < MAX_VIEWS && !has(ways, p)) DP_PUSH(arena, ways->ways, ways->count, p);
 }
 
@@ -55,9 +55,9 @@ static void visit(work *w, const dp_node *node) {
     const dp_sharding_rule *rule = &rules.rules[r];
     if (!is_known(w, node, rule)) continue;
     for (int i = 0; i < node->n_inputs; i++)
-      if (node->inputs[i] && !is_plain(rule->in[i])) add(w->arena, &w->views[node->inputs[i]->id], rule->in[i]);
+      if (node->inputs[i] && !is_plain(rule->in[i])) add_way(w->arena, &w->views[node->inputs[i]->id], rule->in[i]);
     for (int k = 0; k < node->n_outputs; k++)
-      if (node->outputs[k] && !is_plain(rule->out[k])) add(w->arena, &w->views[node->outputs[k]->id], rule->out[k]);
+      if (node->outputs[k] && !is_plain(rule->out[k])) add_way(w->arena, &w->views[node->outputs[k]->id], rule->out[k]);
   }
 }
 
@@ -76,7 +76,7 @@ dp_tensor_ways *dp_tensor_views_find(dp_arena *arena, const dp_graph *graph) {
     for (int i = 0; i < node->n_inputs; i++)
       for (int r = 0; node->inputs[i] && node->inputs[i]->variable >= 0 && r < rules.count; r++)
         if (is_plain(rules.rules[r].in[i]) || has(&w.views[node->inputs[i]->id], rules.rules[r].in[i]))
-          add(arena, &ways[node->inputs[i]->variable], rules.rules[r].in[i]);
+          add_way(arena, &ways[node->inputs[i]->variable], rules.rules[r].in[i]);
   }
   return ways;
 }
