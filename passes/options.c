@@ -58,7 +58,12 @@ static dp_status choose(dp_arena *arena, const char *what, const char *asked, co
 // A plan without training: what the model says of it is left aside, what the command line says contradicts.
 static dp_status leave_training(dp_compile *compile) {
   const dp_options *o = compile->options;
-  const char *asked = o->loss ? "--loss" : o->optimizer ? "--optimizer" : o->n_freeze ? "--freeze" : NULL;
+  const char *asked = o->loss          ? "--loss"
+                      : o->optimizer   ? "--optimizer"
+                      : o->n_freeze    ? "--freeze"
+                      : o->n_train     ? "--train"
+                      : o->as_exported ? "--as-exported"
+                                       : NULL;
   if (asked) return dp_fail(EX_CONFIG, "%s is about training; --mode=infer makes a plan without it", asked);
   compile->model->loss = compile->model->optimizer = NULL;
   return DP_OK;
@@ -78,7 +83,8 @@ static dp_status take_specs(dp_compile *compile) {
 
 // ---- frozen parameters ----------------------------------------------------------------------------------------------
 
-static dp_status freeze(dp_model *model, const char *glob) {
+// Parameters whose name the glob of an option fits become frozen, or not.
+static dp_status freeze(dp_model *model, const char *option, const char *glob, bool frozen) {
   bool any = false;
   dp_suggest suggest = dp_suggest_begin(glob);
   for (int32_t i = 0; i < model->n_variables; i++) {
@@ -86,12 +92,28 @@ static dp_status freeze(dp_model *model, const char *glob) {
     if (p->kind != DP_PARAMETER) continue;
     dp_suggest_offer(&suggest, p->name);
     if (fnmatch(glob, p->name, 0)) continue;
-    any = p->frozen = true;
+    p->frozen = frozen;
+    any = true;
   }
   char hint[96];
   return any ? DP_OK
-             : dp_fail(EX_USAGE, "--freeze=%s: no parameter has such a name%s", glob,
+             : dp_fail(EX_USAGE, "--%s=%s: no parameter has such a name%s", option, glob,
                        dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+// What is to be trained, and whether that is what the model's author trains.
+static dp_status take_parameters(dp_compile *compile) {
+  const dp_options *o = compile->options;
+  dp_model *model = compile->model;
+  for (int i = 0; i < o->n_freeze; i++) DP_TRY(freeze(model, "freeze", o->freeze[i], true));
+  for (int i = 0; i < o->n_train; i++) DP_TRY(freeze(model, "train", o->train[i], false));
+  if (dp_options_infers(o)) return DP_OK;
+  if (model->caveat && !o->as_exported)
+    return dp_fail(EX_DATAERR, "%s; or take --as-exported to train what the file holds", model->caveat);
+  if (model->caveat) dp_pass_note(compile, "trained as it was exported: %s", model->caveat);
+  model->caveat = NULL;
+  for (int i = 0; i < model->n_notes; i++) dp_pass_note(compile, "%s", model->notes[i]);
+  return DP_OK;
 }
 
 static dp_status run(dp_compile *compile) {
@@ -101,8 +123,7 @@ static dp_status run(dp_compile *compile) {
   if (!dp_model_find_graph(compile->model, "main"))
     return dp_fail(EX_DATAERR, "model '%s' has no graph 'main': it is not a source model", compile->model->name);
   DP_TRY(take_specs(compile));
-  for (int i = 0; i < o->n_freeze; i++) DP_TRY(freeze(compile->model, o->freeze[i]));
-  return DP_OK;
+  return take_parameters(compile);
 }
 
 const dp_pass dp_pass_options = {

@@ -113,6 +113,7 @@ static dp_status read_graph(dp_onnx_reader *reader) {
   dp_onnx_scope *scope = dp_onnx_scope_create(reader, "", opset);
   DP_TRY(read_initializers(reader, scope, graph));
   DP_TRY(dp_onnx_input_add(reader, scope, graph));
+  DP_TRY(dp_onnx_parameters_decide(reader, scope));
   DP_TRY(dp_onnx_walk(reader, scope, graph->n_node, graph->node));
   DP_TRY(read_outputs(reader, scope, graph));
   dp_model_add_graph(reader->model, reader->graph);
@@ -130,20 +131,33 @@ static dp_status unpack(dp_arena *arena, const char *path, const void *data, siz
   return DP_OK;
 }
 
-dp_status dp_onnx_import_bytes(dp_arena *arena, const char *path, const void *data, size_t bytes, dp_model **model) {
-  dp_onnx_reader reader = {
-      .arena = arena, .path = path, .max_work = DP_ONNX_BASE_WORK + DP_ONNX_BYTE_WORK * (int64_t)bytes};
+static dp_status import(dp_arena *arena, const char *path, const void *data, size_t bytes,
+                        const dp_onnx_options *options, dp_model **model) {
+  dp_onnx_reader reader = {.arena = arena,
+                           .path = path,
+                           .options = options,
+                           .max_work = DP_ONNX_BASE_WORK + DP_ONNX_BYTE_WORK * (int64_t)bytes};
   DP_TRY(unpack(arena, path, data, bytes, &reader.message));
   DP_TRY(dp_status_context(read_graph(&reader), "%s", path));
   *model = reader.model;
   return DP_OK;
 }
 
-dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) {
+static const dp_onnx_options no_options;
+
+dp_status dp_onnx_import_bytes(dp_arena *arena, const char *path, const void *data, size_t bytes, dp_model **model) {
+  return import(arena, path, data, bytes, &no_options, model);
+}
+
+dp_status dp_onnx_import_with(dp_arena *arena, const char *path, const dp_onnx_options *options, dp_model **model) {
   uint8_t *data;
   size_t bytes;
   DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
-  return dp_onnx_import_bytes(arena, path, data, bytes, model);
+  return import(arena, path, data, bytes, options, model);
+}
+
+dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) {
+  return dp_onnx_import_with(arena, path, &no_options, model);
 }
 
 dp_status dp_onnx_needs(dp_arena *arena, const char *path, const void *data, size_t bytes, size_t *n_inputs,

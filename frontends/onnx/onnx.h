@@ -18,6 +18,13 @@ bool dp_onnx_is_path(const char *path);
 // beneath its own folder only. EX_NOINPUT: missing; EX_DATAERR: no legal model; EX_UNAVAILABLE: legal, with something in it
 // that is not supported; the message names it.
 dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
+// What its user says of a file. train: globs of float initializers that are parameters whatever the file says.
+typedef struct {
+  int n_train;
+  const char *const *train;
+} dp_onnx_options;
+dp_status dp_onnx_import_with(dp_arena *arena, const char *path, const dp_onnx_options *options,
+                              dp_model **model) DP_MUST_USE;
 // The same from memory. path: the file that the bytes could be, for messages and for what they name beside it.
 dp_status dp_onnx_import_bytes(dp_arena *arena, const char *path, const void *data, size_t bytes,
                                dp_model **model) DP_MUST_USE;

@@ -206,6 +206,7 @@ static dp_status write_model(dp_onnx_writer *w, Dp__Onnx__Model *m) {
   add_opset(w, m, "", w->opset);
   if (w->own) add_opset(w, m, "dp", 1);
   add_property(w, m, "dp.loss", w->model->loss);
+  add_property(w, m, "dp.caveat", w->model->caveat);
   add_property(w, m, "dp.optimizer", w->model->optimizer);
   if (!w->mesh->n_axes) return DP_OK;
   m->ir_version = IR_VERSION_OF_DEVICES;

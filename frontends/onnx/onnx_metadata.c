@@ -47,6 +47,8 @@ dp_status dp_onnx_metadata_read(dp_onnx_reader *reader) {
   const Dp__Onnx__Model *m = reader->message;
   reader->model->loss = find(m->n_metadata_props, m->metadata_props, "dp.loss");
   reader->model->optimizer = find(m->n_metadata_props, m->metadata_props, "dp.optimizer");
+  const char *caveat = find(m->n_metadata_props, m->metadata_props, "dp.caveat");
+  if (caveat) reader->model->caveat = caveat;
   for (size_t i = 0; i < m->graph->n_initializer; i++) {
     const Dp__Onnx__Tensor *t = m->graph->initializer[i];
     int32_t at = t->n_metadata_props ? dp_model_find_variable(reader->model, t->name) : -1;

@@ -8,6 +8,7 @@
 #ifndef DP_FRONTENDS_ONNX_ONNX_READER_H
 #define DP_FRONTENDS_ONNX_ONNX_READER_H
 
+#include "frontends/onnx/onnx.h"
 #include "frontends/onnx/onnx.pb-c.h"
 #include "ir/base/names.h"
 #include "ir/graph/builder.h"
@@ -40,13 +41,20 @@ typedef struct {
   dp_onnx_number *numbers;
 } dp_onnx_known;
 
-// What a name stands for: at first one of value, tensor, known; the others follow when they are asked for.
-typedef struct {
+// What a float initializer is; what an operator itself keeps up to date becomes a buffer in any case.
+typedef enum { DP_ONNX_TRAINED = 0, DP_ONNX_KEPT, DP_ONNX_FIXED } dp_onnx_role;  // parameter, buffer, constant
+
+// What a name stands for: at first one of value, tensor, known, source; the others follow when they are asked for.
+typedef struct dp_onnx_binding {
   const char *name;  // unique in the graph
   dp_value *value;
   const dp_tensor *tensor;
   const dp_onnx_known *known;
-  bool initializer;  // a float one is a parameter or buffer
+  bool initializer;  // a float one is a parameter, buffer or constant, as its role says
+  dp_onnx_role role;
+  struct dp_onnx_binding
+      *source;  // the parameter that it is another form of: its transpose, or it reshaped; NULL: none
+  bool transposed;
 } dp_onnx_binding;
 
 // The names of the graph, of one call of a function, or of one round of a body, which sees those around it.
@@ -67,6 +75,7 @@ typedef struct {
   dp_arena *arena;
   const char *path;
   const Dp__Onnx__Model *message;
+  const dp_onnx_options *options;
   dp_model *model;
   dp_graph *graph;
   dp_onnx_files *files;    // external ones
@@ -97,6 +106,13 @@ dp_status dp_onnx_metadata_node(dp_onnx_node *node) DP_MUST_USE;
 // And where its first result is, at that of the graph's nodes from `first` on that gives it.
 dp_status dp_onnx_metadata_constraint(const dp_onnx_reader *reader, const Dp__Onnx__Node *message,
                                       int32_t first) DP_MUST_USE;
+
+// ---- onnx_parameters.c (with onnx_signature.c, onnx_undo.c, onnx_mode.c, onnx_guess.c) --------------------------------
+
+// Which of the graph's initializers are trained, by what the file says or, where it says nothing, by shape and use. What
+// PyTorch's exporter merged or folded is taken apart again where that is certain; where it is not, and where the network was
+// not exported as it trains, the model gets a caveat. Before the nodes are read, some of which it changes.
+dp_status dp_onnx_parameters_decide(dp_onnx_reader *reader, dp_onnx_scope *scope) DP_MUST_USE;
 
 // ---- onnx_input.c ---------------------------------------------------------------------------------------------------
 

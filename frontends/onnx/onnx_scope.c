@@ -71,8 +71,8 @@ const dp_onnx_known *dp_onnx_scope_known(dp_onnx_reader *reader, dp_onnx_binding
   const dp_tensor *t = b->tensor;
   if (b->known || !t) return b->known;
   bool is_float = DP_BIT(t->dtype) & DP_FLOATS;
-  // A float initializer will be trained: what it holds now says nothing.
-  if (is_float ? b->initializer : !(DP_BIT(t->dtype) & KNOWN_INTS)) return NULL;
+  // What a float initializer holds now says nothing when it will be trained.
+  if (is_float ? b->initializer && b->role != DP_ONNX_FIXED : !(DP_BIT(t->dtype) & KNOWN_INTS)) return NULL;
   dp_onnx_known *known = dp_onnx_fold_make(reader, t->dtype, t->rank, t->extents);
   for (int64_t i = 0; known && i < known->count; i++) {
     if (is_float)
@@ -110,14 +110,25 @@ const dp_tensor *dp_onnx_scope_tensor(dp_onnx_reader *reader, dp_onnx_binding *b
 // ---- values ---------------------------------------------------------------------------------------------------------
 
 static dp_status make_parameter(dp_onnx_reader *reader, dp_onnx_binding *b) {
-  if (!strncmp(b->name, "dp.", 3))
-    return dp_fail(EX_DATAERR, "initializer '%s': names that begin with 'dp.' are the compiler's own", b->name);
   dp_variable p = {.name = b->name,
-                   .kind = DP_PARAMETER,
+                   .kind = b->role == DP_ONNX_KEPT ? DP_BUFFER : DP_PARAMETER,
                    .type = {b->tensor->dtype, dp_tensor_shape(b->tensor)},
                    .init = {.kind = DP_INIT_TENSOR, .tensor = b->tensor}};
   b->value = dp_graph_variable(reader->graph, dp_model_add_variable(reader->model, &p));
   return DP_OK;
+}
+
+// A parameter in another form.
+static dp_status make_form(dp_onnx_reader *reader, dp_onnx_binding *b) {
+  dp_value *x;
+  DP_TRY(dp_onnx_scope_value(reader, b->source, &x));
+  dp_builder builder = {.graph = reader->graph, .prefix = b->name};
+  const dp_shape shape = dp_tensor_shape(b->tensor);
+  const int64_t swapped[] = {1, 0};
+  const dp_attr perm = dp_attr_ints(reader->arena, "perm", swapped, 2);
+  b->value =
+      b->transposed ? dp_build(&builder, "Transpose", 1, &x, 1, 1, &perm) : dp_build_reshape(&builder, x, &shape);
+  return builder.status;
 }
 
 // Elements a * n + b: two constant tensors, and the samples present.
@@ -144,10 +155,14 @@ static dp_status make_symbolic(dp_onnx_reader *reader, dp_onnx_binding *b) {
 
 dp_status dp_onnx_scope_value(dp_onnx_reader *reader, dp_onnx_binding *b, dp_value **value) {
   if (!b->value) {
+    if (b->initializer && !strncmp(b->name, "dp.", 3))
+      return dp_fail(EX_DATAERR, "initializer '%s': names that begin with 'dp.' are the compiler's own", b->name);
     const dp_tensor *tensor = dp_onnx_scope_tensor(reader, b);
-    if (!tensor)
+    if (b->source)
+      DP_TRY(make_form(reader, b));
+    else if (!tensor)
       DP_TRY(make_symbolic(reader, b));
-    else if (b->initializer && dp_type_is_float(tensor->dtype))
+    else if (b->initializer && b->role != DP_ONNX_FIXED && dp_type_is_float(tensor->dtype))
       DP_TRY(make_parameter(reader, b));
     else
       b->value = dp_graph_add_constant(reader->graph, b->name, tensor);

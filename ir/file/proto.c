@@ -208,6 +208,7 @@ Dp__Model *dp_proto_from_model(dp_arena *arena, const dp_model *model) {
   message->symbol = dp_proto_string(model->symbol);
   message->loss = dp_proto_string(model->loss);
   message->optimizer = dp_proto_string(model->optimizer);
+  message->caveat = dp_proto_string(model->caveat);
   message->n_variables = (size_t)model->n_variables;
   message->variables = dp_alloc_n(arena, message->n_variables, sizeof *message->variables);
   for (int32_t i = 0; i < model->n_variables; i++)
@@ -229,6 +230,7 @@ static dp_status to_head(const Dp__Model *m, dp_model *model) {
     return dp_fail(EX_DATAERR, "'%s' cannot stand for the batch; a word like N can", model->symbol);
   if (*m->loss) model->loss = m->loss;
   if (*m->optimizer) model->optimizer = m->optimizer;
+  if (*m->caveat) model->caveat = m->caveat;
   if (!m->n_graphs || m->n_graphs > DP_LIMIT_GRAPHS)
     return dp_fail(EX_DATAERR, "%zu graphs; a model has 1 to %d", m->n_graphs, DP_LIMIT_GRAPHS);
   return DP_OK;

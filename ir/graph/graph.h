@@ -189,6 +189,11 @@ struct dp_model {
   int64_t opset;                 // of the ONNX domain
   const char *symbol;            // how the batch extent is written: "N"
   const char *loss, *optimizer;  // SPECs, NULL when absent
+  // Why training it would not be training the network that it was exported from, and how to export that; NULL: nothing is
+  // known against it.
+  const char *caveat;
+  int n_notes;  // what its reader found worth saying before it is trained; no file keeps them
+  const char **notes;
   int32_t n_variables;
   dp_variable *variables;
   struct dp_names *variable_names;  // private to graph.c

@@ -18,8 +18,8 @@ static dp_status parse_statement(reader *r);
 
 // ---- head -----------------------------------------------------------------------------------------------------------
 
-typedef enum { OPSET, SYMBOL, BATCH, MESH, LOSS, OPTIMIZER, N_HEADS } head;
-static const char *const heads[] = {"opset", "symbol", "batch", "mesh", "loss", "optimizer"};
+typedef enum { OPSET, SYMBOL, BATCH, MESH, LOSS, OPTIMIZER, CAVEAT, N_HEADS } head;
+static const char *const heads[] = {"opset", "symbol", "batch", "mesh", "loss", "optimizer", "caveat"};
 
 static dp_status parse_symbol(reader *r) {
   const char *symbol;
@@ -69,6 +69,8 @@ static dp_status parse_head(reader *r, head which) {
       return dp_text_lex_take_string(&r->lex, "a \"loss(...)\"", &model->loss);
     case OPTIMIZER:
       return dp_text_lex_take_string(&r->lex, "an \"optimizer(...)\"", &model->optimizer);
+    case CAVEAT:
+      return dp_text_lex_take_string(&r->lex, "a sentence in quotes", &model->caveat);
     case N_HEADS:
       break;
   }

@@ -179,11 +179,13 @@ static void print_head(FILE *out, const dp_model *model) {
     fprintf(out, "=%lld", (long long)model->mesh.axes[i].size);
   }
   if (model->mesh.n_axes) fputc('\n', out);
-  const char *specs[] = {model->loss, model->optimizer};
-  for (int i = 0; i < 2; i++) {
-    if (!specs[i]) continue;
-    fputs(i ? "  optimizer " : "  loss ", out);
-    dp_text_print_string(out, specs[i]);
+  const struct {
+    const char *head, *text;
+  } strings[] = {{"loss", model->loss}, {"optimizer", model->optimizer}, {"caveat", model->caveat}};
+  for (size_t i = 0; i < DP_COUNT(strings); i++) {
+    if (!strings[i].text) continue;
+    fprintf(out, "  %s ", strings[i].head);
+    dp_text_print_string(out, strings[i].text);
     fputc('\n', out);
   }
 }

@@ -37,10 +37,13 @@ typedef struct {
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;
   const char *const *freeze;  // globs
-  dp_dtype precision;         // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
-  const char *batchnorm;      // "sync", "local" (per device along the axis "data"); NULL: sync
-  int threads;                // most threads an instruction; 0: this machine's cores over the devices
-  const char *isa;            // NULL: this machine's
+  int n_train;
+  const char *const *train;  // globs; what they name is trained, frozen or not
+  bool as_exported;          // the model is trained although it has a caveat
+  dp_dtype precision;        // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
+  const char *batchnorm;     // "sync", "local" (per device along the axis "data"); NULL: sync
+  int threads;               // most threads an instruction; 0: this machine's cores over the devices
+  const char *isa;           // NULL: this machine's
   int n_splits;
   const dp_split *splits;
   int64_t zero_stage, memory_bytes;  // 0: not given; see fit.h

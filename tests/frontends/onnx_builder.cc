@@ -120,6 +120,33 @@ Dp__Onnx__Tensor *Onnx::External(const std::string &name, const Integers &dims,
   return tensor;
 }
 
+Dp__Onnx__StringStringEntry *Onnx::Entry(const std::string &key, const std::string &text) const {
+  Dp__Onnx__StringStringEntry *entry = New(arena_, dp__onnx__string_string_entry__init);
+  entry->key = Copy(key);
+  entry->value = Copy(text);
+  return entry;
+}
+
+void Onnx::About(const std::string &value, const std::string &key, const std::string &text) {
+  Dp__Onnx__ValueInfo *info = nullptr;
+  for (size_t i = 0; i < graph->n_value_info; i++)
+    if (graph->value_info[i]->name == value) info = graph->value_info[i];
+  if (!info) {
+    info = New(arena_, dp__onnx__value_info__init);
+    info->name = Copy(value);
+    Push(arena_, graph->value_info, graph->n_value_info, info);
+  }
+  Push(arena_, info->metadata_props, info->n_metadata_props, Entry(key, text));
+}
+
+void Onnx::About(Dp__Onnx__Node *node, const std::string &key, const std::string &text) {
+  Push(arena_, node->metadata_props, node->n_metadata_props, Entry(key, text));
+}
+
+void Onnx::About(const std::string &key, const std::string &text) {
+  Push(arena_, graph->metadata_props, graph->n_metadata_props, Entry(key, text));
+}
+
 Dp__Onnx__Node *Onnx::MakeNode(const std::string &op, const Names &inputs, const Names &outputs,
                                const Attributes &attributes) {
   Dp__Onnx__Node *node = New(arena_, dp__onnx__node__init);

@@ -31,6 +31,10 @@ class Onnx {
   Dp__Onnx__Tensor *Raw(const std::string &name, int type, const Integers &dims, const std::string &bytes);
   Dp__Onnx__Tensor *External(const std::string &name, const Integers &dims,
                              const std::vector<std::pair<std::string, std::string>> &entries);
+  // Metadata of an initializer (in value_info), a node, the graph.
+  void About(const std::string &value, const std::string &key, const std::string &text);
+  void About(Dp__Onnx__Node *node, const std::string &key, const std::string &text);
+  void About(const std::string &key, const std::string &text);
   // A node called after its first result: "y" is made by node "n_y".
   Dp__Onnx__Node *Node(const std::string &op, const Names &inputs, const Names &outputs,
                        const Attributes &attributes = {});
@@ -60,6 +64,7 @@ class Onnx {
  private:
   Dp__Onnx__Node *MakeNode(const std::string &op, const Names &inputs, const Names &outputs,
                            const Attributes &attributes);
+  Dp__Onnx__StringStringEntry *Entry(const std::string &key, const std::string &text) const;
   char *Copy(const std::string &text) const { return dp_strdup(arena_, text.c_str()); }
 
  public:

@@ -25,8 +25,9 @@ static void print_summary(const char *path, const Dp__Plan *plan) {
           (double)(device.persistent + device.rest) / 1024);
 }
 
-static dp_status read_again(void *path, dp_arena *arena, dp_model **model) {
-  return dp_dpc_import_read(arena, path, model);
+static dp_status read_model(void *context, dp_arena *arena, dp_model **model) {
+  const dp_dpc_options *o = context;
+  return dp_dpc_import_read_trained(arena, o->model, o->compile.n_train, o->compile.train, model);
 }
 
 dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
@@ -34,14 +35,14 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
   DP_TRY(dp_dpc_options_parse(arena, argc, argv, &options));
   options.compile.notes_to = stderr;
   dp_model *model;
-  DP_TRY(dp_dpc_import_read(arena, options.model, &model));
+  DP_TRY(read_model(&options, arena, &model));
   Dp__Plan *plan = NULL;
   dp_status status = dp_pipeline_run(model, &options.compile, &plan);
   // What is wrong with the model names it; what is wrong with the options does not come from there.
   if (dp_status_code(status) == EX_DATAERR) return dp_status_context(status, "%s", options.model);
   DP_TRY(status);
   if (!plan) return DP_OK;
-  DP_TRY(dp_fit_check(arena, &options.compile, read_again, (char *)(uintptr_t)options.model, &plan));
+  DP_TRY(dp_fit_check(arena, &options.compile, read_model, &options, &plan));
   status = dp_verify_plan(plan, NULL);
   if (status)
     return dp_fail(EX_SOFTWARE, "%s: the plan that was made of it does not hold, which is our mistake: %s",

@@ -14,5 +14,8 @@ dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 // A model of any form: .onnx by its name, the others by content.
 dp_status dp_dpc_import_read(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
+// The same; globs: float initializers of an ONNX file that are parameters whatever the file says.
+dp_status dp_dpc_import_read_trained(dp_arena *arena, const char *path, int n_globs, const char *const *globs,
+                                     dp_model **model) DP_MUST_USE;
 
 #endif

@@ -18,6 +18,8 @@ enum {
   KEY_OPTIMIZER,
   KEY_MODE,
   KEY_FREEZE,
+  KEY_TRAIN,
+  KEY_AS_EXPORTED,
   KEY_PRECISION,
   KEY_BATCHNORM,
   KEY_THREADS,
@@ -70,6 +72,13 @@ static const struct argp_option table[] = {
     {"mode", KEY_MODE, "train|infer", 0,
      "train (the default): to train, evaluate and infer; infer: only that, without loss and optimizer", 0},
     {"freeze", KEY_FREEZE, "GLOB", 0, "Parameters that stay as they are; may be repeated", 0},
+    {"train", KEY_TRAIN, "GLOB", 0,
+     "Parameters that are trained although --freeze or the model says otherwise, of an ONNX file any float "
+     "initializer; may "
+     "be repeated",
+     0},
+    {"as-exported", KEY_AS_EXPORTED, 0, 0,
+     "Train what an ONNX file holds, also where that is not the network that it was exported from (docs/onnx.md)", 0},
     {"split", KEY_SPLIT, "NAME=AXIS|none", 0,
      "The axis along which the input NAME is split over the devices (default: that of its samples; without samples: "
      "none); "
@@ -88,8 +97,8 @@ static const struct argp_option table[] = {
 typedef struct {
   dp_arena *arena;
   dp_dpc_options *options;
-  int n_freeze, n_splits;
-  const char **freeze;
+  int n_freeze, n_train, n_splits;
+  const char **freeze, **train;
   dp_split *splits;
   dp_status status;
 } parsing;
@@ -159,6 +168,12 @@ static dp_status take_training(parsing *p, int key, char *text) {
       return DP_OK;
     case KEY_FREEZE:
       DP_PUSH(p->arena, p->freeze, p->n_freeze, text);
+      return DP_OK;
+    case KEY_TRAIN:
+      DP_PUSH(p->arena, p->train, p->n_train, text);
+      return DP_OK;
+    case KEY_AS_EXPORTED:
+      o->as_exported = true;
       return DP_OK;
     case KEY_PRECISION:
       DP_TRY(choose("precision", text, WORDS("fp32", "fp64"), &word));
@@ -277,6 +292,8 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
   DP_TRY(status);
   options->compile.freeze = p.freeze;
   options->compile.n_freeze = p.n_freeze;
+  options->compile.train = p.train;
+  options->compile.n_train = p.n_train;
   options->compile.splits = p.splits;
   options->compile.n_splits = p.n_splits;
   return check(arena, options);

@@ -1,0 +1,134 @@
+// Which float initializers are parameters where the file does not say: what a layer has as weights, and what nothing speaks
+// against. Single numbers, and operands that are constants wherever they stand, are none.
+#include <string.h>
+
+#include "frontends/onnx/onnx_signature.h"
+
+enum { MAX_OPERANDS = 16 };
+
+typedef struct {
+  const char *op;
+  unsigned operands;  // bits
+} place;
+
+#define BIT(i) (1u << (i))
+
+// Operands that are a layer's own.
+static const place weights[] = {{"Conv", BIT(1) | BIT(2)},
+                                {"ConvTranspose", BIT(1) | BIT(2)},
+                                {"DeformConv", BIT(1) | BIT(3)},
+                                {"Gemm", BIT(0) | BIT(1) | BIT(2)},
+                                {"MatMul", BIT(0) | BIT(1)},
+                                {"Einsum", BIT(0) | BIT(1) | BIT(2)},
+                                {"BatchNormalization", BIT(1) | BIT(2) | BIT(3) | BIT(4)},
+                                {"LayerNormalization", BIT(1) | BIT(2)},
+                                {"InstanceNormalization", BIT(1) | BIT(2)},
+                                {"GroupNormalization", BIT(1) | BIT(2)},
+                                {"RMSNormalization", BIT(1)},
+                                {"LSTM", BIT(1) | BIT(2) | BIT(3) | BIT(7)},
+                                {"GRU", BIT(1) | BIT(2) | BIT(3)},
+                                {"RNN", BIT(1) | BIT(2) | BIT(3)},
+                                {"PRelu", BIT(1)},
+                                {"Gather", BIT(0)},
+                                {"Transpose", BIT(0)}};
+
+// Operands that say what to do, not with what.
+static const place constants[] = {{"Where", BIT(1) | BIT(2)},
+                                  {"Greater", BIT(0) | BIT(1)},
+                                  {"GreaterOrEqual", BIT(0) | BIT(1)},
+                                  {"Less", BIT(0) | BIT(1)},
+                                  {"LessOrEqual", BIT(0) | BIT(1)},
+                                  {"Equal", BIT(0) | BIT(1)},
+                                  {"Clip", BIT(1) | BIT(2)},
+                                  {"Pow", BIT(1)},
+                                  {"Mod", BIT(1)},
+                                  {"Range", BIT(0) | BIT(1) | BIT(2)},
+                                  {"Pad", BIT(2)},
+                                  {"OneHot", BIT(1) | BIT(2)},
+                                  {"Dropout", BIT(1)}};
+
+// An initializer's uses.
+typedef struct {
+  bool weight, constant, other, added;
+} uses;
+
+typedef struct {
+  dp_onnx_reader *reader;
+  dp_onnx_scope *scope;
+  uses *uses;  // by binding
+} guess;
+
+static bool is_place(const place *table, size_t count, const char *op, size_t operand) {
+  for (size_t i = 0; i < count; i++)
+    if (operand < MAX_OPERANDS && table[i].operands & BIT(operand) && !strcmp(table[i].op, op)) return true;
+  return false;
+}
+
+static dp_status look_at(guess *g, const Dp__Onnx__Graph *graph, int32_t n) {
+  for (size_t i = 0; i < graph->n_node; i++) {
+    const Dp__Onnx__Node *node = graph->node[i];
+    DP_TRY(dp_onnx_count_work(g->reader, 1 + node->n_input));
+    for (size_t k = 0; k < node->n_input; k++) {
+      int32_t at = dp_names_find(g->scope->names, node->input[k]);
+      if (at < 0 || at >= n) continue;
+      uses *u = &g->uses[at];
+      if (is_place(weights, DP_COUNT(weights), node->op_type, k))
+        u->weight = true;
+      else if (is_place(constants, DP_COUNT(constants), node->op_type, k))
+        u->constant = true;
+      else
+        u->other = true;
+      u->added |= !strcmp(node->op_type, "Add");
+    }
+    for (size_t a = 0; a < node->n_attribute; a++)
+      if (node->attribute[a]->g) DP_TRY(look_at(g, node->attribute[a]->g, n));
+  }
+  return DP_OK;
+}
+
+// Added to scores, such numbers take places out.
+static bool is_mask(const dp_tensor *t) {
+  for (int64_t i = 0, count = dp_tensor_count(t); i < count; i++)
+    if (dp_tensor_get(t, i) <= -1e4) return true;
+  return false;
+}
+
+// "fc.weight", "in_proj_bias", "weight_ih_l0"
+static bool is_named_weight(const char *name) {
+  const char *dot = strrchr(name, '.'), *leaf = dot ? dot + 1 : name;
+  return strstr(leaf, "weight") || strstr(leaf, "bias");
+}
+
+static bool is_constant(const dp_onnx_binding *b, const uses *u) {
+  if (u->weight || is_named_weight(b->name)) return false;
+  if (u->constant && !u->other) return true;
+  return dp_tensor_count(b->tensor) == 1 || (u->added && is_mask(b->tensor));
+}
+
+static void note(dp_onnx_reader *reader, const dp_onnx_list *list, const char *what) {
+  if (!list->count) return;
+  const char *text = dp_printf(reader->arena, "%s: %s", what, dp_onnx_list_print(reader->arena, list));
+  DP_PUSH(reader->arena, reader->model->notes, reader->model->n_notes, text);
+}
+
+dp_status dp_onnx_guess(dp_onnx_reader *reader, dp_onnx_scope *scope) {
+  guess g = {.reader = reader, .scope = scope};
+  dp_onnx_list trained = {0}, fixed = {0};
+  g.uses = dp_alloc_n(reader->arena, (size_t)scope->count, sizeof *g.uses);
+  DP_TRY(look_at(&g, reader->message->graph, scope->count));
+  for (int32_t i = 0; i < scope->count; i++) {
+    dp_onnx_binding *b = scope->bindings[i];
+    const uses *u = &g.uses[i];
+    if (!b->initializer || !dp_type_is_float(b->tensor->dtype) || !(u->weight || u->constant || u->other)) continue;
+    if (is_constant(b, u)) {
+      b->role = DP_ONNX_FIXED;
+      dp_onnx_list_add(reader->arena, &fixed, b->name);
+    } else if (!u->weight && !is_named_weight(b->name)) {
+      dp_onnx_list_add(reader->arena, &trained, b->name);
+    }
+  }
+  note(reader, &trained,
+       "the file does not say which initializers are parameters; of no layer, but trained (--freeze=NAME if not)");
+  note(reader, &fixed, "taken for constants by their shape or use (--train=NAME if they are not)");
+  return DP_OK;
+}

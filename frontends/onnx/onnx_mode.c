@@ -1,0 +1,91 @@
+// Whether a network was exported as it trains. PyTorch's exporters write BatchNormalization and Dropout as inference has
+// them unless they are told otherwise, the newer one BatchNormalization even then.
+#include <string.h>
+
+#include "frontends/onnx/onnx_signature.h"
+
+typedef struct {
+  int training, inferring;  // BatchNormalizations
+  int dropouts;             // that are there
+  const char *dropped;      // a value where one was left out; NULL: none known
+  const char *folded;       // a convolution's weight that a BatchNormalization was folded into; NULL
+} modes;
+
+static bool is_op(const Dp__Onnx__Node *node, const char *op) {
+  return !strcmp(node->op_type, op) && (!*node->domain || !strcmp(node->domain, "ai.onnx"));
+}
+
+static void set_training(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
+  Dp__Onnx__Attribute *attribute = dp_alloc(reader->arena, sizeof *attribute);
+  *attribute = (Dp__Onnx__Attribute)DP__ONNX__ATTRIBUTE__INIT;
+  attribute->name = (char *)(uintptr_t) "training_mode";
+  attribute->has_type = attribute->has_i = true;
+  attribute->type = 2;
+  attribute->i = 1;
+  Dp__Onnx__Attribute **all = dp_alloc_n(reader->arena, node->n_attribute + 1, sizeof(Dp__Onnx__Attribute *));
+  for (size_t i = 0; i < node->n_attribute; i++) all[i] = node->attribute[i];
+  all[node->n_attribute++] = attribute;
+  node->attribute = all;
+}
+
+// The traced program's operation says whether it normalizes by the batch.
+static void look_at_norm(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *m) {
+  const char *fx = dp_onnx_signature_of_node(node);
+  const bool as_traced = fx && strstr(fx, "_native_batch_norm_legit_functional") && strstr(fx, ", True, ");
+  if (as_traced && !dp_onnx_attr_find(node, "training_mode")) set_training(reader, node);
+  const bool trains = dp_onnx_attr_int(node, "training_mode", 0) || node->n_output > 1;
+  m->training += trains;
+  m->inferring += !trains;
+}
+
+// A copy stands where Dropout did: it says of which module or line it is. Where the optimizer took it out, others still take
+// it; what only looks at a tensor differently takes copies of its own.
+static void look_for_dropout(dp_onnx_reader *reader, const dp_onnx_signature *s, const Dp__Onnx__Node *node, modes *m) {
+  static const char *const views[] = {"view", "_unsafe_view", "reshape", "transpose", "permute", "t"};
+  const char *fx = dp_onnx_signature_of_node(node), *at = NULL, *name;
+  if (!fx) return;
+  const char *op = dp_onnx_signature_op(reader->arena, fx);
+  const char *modules = dp_onnx_signature_find(node->n_metadata_props, node->metadata_props, "class_hierarchy");
+  const char *lines = dp_onnx_signature_find(node->n_metadata_props, node->metadata_props, "stack_trace");
+  if (!strcmp(op, "clone") && ((modules && strstr(modules, "ropout")) || (lines && strstr(lines, "ropout"))))
+    m->dropped = node->n_output ? node->output[0] : "";
+  for (size_t i = 0; i < DP_COUNT(views); i++)
+    if (!strcmp(op, views[i])) return;
+  while ((name = dp_onnx_signature_next(reader->arena, fx, &at)))
+    if (!strncmp(name, "clone", 5) && (!name[5] || name[5] == '_') && dp_names_find(s->defined, name) < 0)
+      m->dropped = name;
+}
+
+// The older exporter names what it computed of initializers after the operand: of a convolution that is what
+// normalization was folded into.
+static void look_at_convolution(const Dp__Onnx__Node *node, modes *m) {
+  for (size_t k = 1; k < node->n_input; k++)
+    if (!strncmp(node->input[k], "onnx::Conv", 10)) m->folded = node->input[k];
+}
+
+dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *s, dp_onnx_reasons *reasons) {
+  const Dp__Onnx__Graph *graph = reader->message->graph;
+  modes m = {0};
+  if (!s && !dp_onnx_is_from_torch(reader)) return DP_OK;
+  for (size_t i = 0; i < graph->n_node; i++) {
+    Dp__Onnx__Node *node = graph->node[i];
+    if (is_op(node, "BatchNormalization")) look_at_norm(reader, node, &m);
+    if (is_op(node, "Dropout")) m.dropouts++;
+    if (s)
+      look_for_dropout(reader, s, node, &m);
+    else if (is_op(node, "Conv") || is_op(node, "ConvTranspose"))
+      look_at_convolution(node, &m);
+  }
+  // Some that train and some that do not were meant so.
+  if (m.inferring && !m.training)
+    dp_onnx_reasons_add(reasons, "BatchNormalization is as in inference, with statistics that stay as they are");
+  if (m.folded) dp_onnx_reasons_add(reasons, "'%s' is a convolution and what follows it in one", m.folded);
+  if (m.dropped && !m.dropouts)
+    dp_onnx_reasons_add(reasons, "Dropout was left out, as in inference, or as its probability is 0 (at '%s')",
+                        m.dropped);
+  if (!s && !m.dropouts && !m.training && !m.inferring)
+    DP_PUSH(reader->arena, reader->model->notes, reader->model->n_notes,
+            "Dropout, if the network has it, is not in the file: PyTorch's TorchScript exporter keeps it only with "
+            "training=TrainingMode.TRAINING");
+  return DP_OK;
+}

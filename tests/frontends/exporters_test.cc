@@ -1,0 +1,125 @@
+// Files as PyTorch 2.11's exporters write them, of networks as tests/torch/exported.py has them: they train for ten steps in
+// float64 as PyTorch did, or are refused with the export that works. tests/torch/exporters.py made them, and compares many
+// more where PyTorch is.
+#include <jansson.h>
+
+#include <cmath>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+const int kSteps = 10;
+
+class Exporters : public Tools {
+ protected:
+  std::string Folder(const std::string &name) const { return "tests/frontends/exporters/" + name + "/"; }
+
+  std::string Compile(const std::string &name, const std::string &more = "") const {
+    return "dpc compile " + Folder(name) +
+           "model.onnx --loss=softmax_cross_entropy(y,label) --optimizer=adamw(lr=0.003,weight_decay=0.05) "
+           "--precision=fp64 --batch=4 " +
+           more + " -o " + File("plan.bin");
+  }
+
+  // Trains what Compile gave.
+  std::vector<double> Train(const std::string &name) {
+    Must("dprun " + File("plan.bin") + " --data x=" + Folder(name) + "x.npy --data label=" + Folder(name) +
+         "y.npy --quiet --steps=10 --metrics=" + File("metrics") + " --save=" + File("w.safetensors"));
+    return Losses(File("metrics"));
+  }
+
+  void TrainsAsPyTorchDoes(const std::string &name, const std::string &more = "") {
+    json_error_t error;
+    json_t *about = json_load_file((Folder(name) + "case.json").c_str(), 0, &error);
+    ASSERT_NE(about, nullptr) << error.text;
+    Must(Compile(name, more));
+    std::vector<double> found = Train(name);
+    ASSERT_EQ(found.size(), (size_t)kSteps);
+    for (size_t i = 0; i < found.size(); i++) {
+      double expected = json_number_value(json_array_get(json_object_get(about, "losses"), i));
+      EXPECT_NEAR(found[i], expected, 1e-9 * expected) << name << ", step " << i + 1;
+    }
+    json_decref(about);
+  }
+};
+
+// Fresh norms merged, weights transposed, the head tied to the embedding, an exponent and a mask among the initializers.
+TEST_F(Exporters, TheOptimizedLlama) {
+  TrainsAsPyTorchDoes("llama-tied.optimized");
+  std::string saved = Read(File("w.safetensors"));
+  for (const char *name :
+       {"\"blocks.1.norm1.weight\"", "\"blocks.0.attention.qkv.weight\"", "\"blocks.0.attention.mask\""})
+    EXPECT_NE(saved.find(name), std::string::npos) << name;
+  EXPECT_EQ(saved.find("val_"), std::string::npos);
+}
+
+TEST_F(Exporters, OnSeveralDevices) {
+  TrainsAsPyTorchDoes("llama-tied.optimized", "--strategy=data --devices=3");
+  TrainsAsPyTorchDoes("llama-tied.optimized", "--strategy=tensor --devices=2");
+}
+
+TEST_F(Exporters, NormalizationAsItTrains) {
+  TrainsAsPyTorchDoes("cnn-norm.plain");
+  TrainsAsPyTorchDoes("norm-first.optimized");
+  TrainsAsPyTorchDoes("cnn-norm.script");
+}
+
+TEST_F(Exporters, WhatIsNoParameter) {
+  TrainsAsPyTorchDoes("constants.optimized");
+  // Nothing tells buffers from parameters in such a file: what has no layer is named.
+  EXPECT_NE(
+      Must(Compile("constants.script")).err.find("of no layer, but trained (--freeze=NAME if not): mean, std, keep"),
+      std::string::npos);
+  TrainsAsPyTorchDoes("constants.script", "--freeze=mean --freeze=std --freeze=keep");
+}
+
+TEST_F(Exporters, NumbersThatAreParameters) {
+  EXPECT_NE(Must(Compile("scales.script")).err.find("(--train=NAME if they are not): temperature, gate, power"),
+            std::string::npos);
+  TrainsAsPyTorchDoes("scales.script", "--train=temperature --train=gate --train=power");
+  Must("dpc import " + Folder("scales.script") + "model.onnx --train=temp* --train=gate --train=power -o " +
+       File("m.pb"));
+  Must(
+      "dpc compile " + File("m.pb") +
+      " --loss=softmax_cross_entropy(y,label) --optimizer=adamw(lr=0.003,weight_decay=0.05) --precision=fp64 --batch=4 "
+      "-o " +
+      File("plan.bin"));
+  Train("scales.script");
+  EXPECT_NE(Read(File("w.safetensors")).find("\"temperature\""), std::string::npos);
+}
+
+TEST_F(Exporters, RefusedWithTheExportThatWorks) {
+  for (const char *name : {"cnn-norm.optimized", "scales.optimized"}) {
+    Refused(Compile(name), 65,
+            {"torch.onnx.export(model.train(), args, \"model.onnx\", dynamo=True, optimize=False)", "--as-exported"});
+    Must("dpc compile " + Folder(name) + "model.onnx --mode=infer --batch=4 -o " + File("plan.bin"));
+  }
+}
+
+// The refusal is the model's, in whatever form it is.
+TEST_F(Exporters, ACaveatStaysWithTheModel) {
+  for (const char *form : {"m.pb", "m.dpt"}) {
+    Must("dpc import " + Folder("scales.optimized") + "model.onnx -o " + File(form));
+    const std::string compile = "dpc compile " + File(form) +
+                                " --loss=softmax_cross_entropy(y,label) --optimizer=sgd(lr=0.1) --batch=4 -o " +
+                                File("plan.bin");
+    Refused(compile, 65, {"folded into something: temperature"});
+    Must(compile + " --as-exported");
+    Must("dpc compile " + File(form) + " --mode=infer --batch=4 -o " + File("plan.bin"));
+    Must("dpc export " + File(form) + " -o " + File("again.onnx"));
+    Refused("dpc compile " + File("again.onnx") +
+                " --loss=softmax_cross_entropy(y,label) --optimizer=sgd(lr=0.1) --batch=4 -o " + File("plan.bin"),
+            65, {"temperature"});
+  }
+}
+
+TEST_F(Exporters, TrainOverrulesFreeze) {
+  Must(Compile("constants.optimized", "--freeze=* --train=fc2.*"));
+  std::string shown = Must("dpc show " + Folder("constants.optimized") + "model.onnx").out;
+  EXPECT_NE(shown.find("buffer mean"), std::string::npos);
+  EXPECT_NE(shown.find("parameter fc1.weight"), std::string::npos);
+  Refused(Compile("constants.optimized", "--train=fc3.*"), 64, {"--train=fc3.*", "no parameter has such a name"});
+}
+
+}  // namespace
