@@ -62,9 +62,9 @@ def export(network, description, x, path):
         with silence():
             common = dict(input_names=["x"], output_names=["y"], opset_version=description["opset"])
             if description["exporter"] == "dynamo":
-                # It writes normalization as inference has it; parameters keep their names where nothing is optimized.
+                # Parameters stay what they are where nothing is optimized.
                 batch = torch.export.Dim("N", min=2, max=4096)
-                torch.onnx.export(network.eval(), (x,), path, dynamo=True, optimize=False, external_data=False,
+                torch.onnx.export(network, (x,), path, dynamo=True, optimize=False, external_data=False,
                                   dynamic_shapes=({0: batch},), verbose=False, **common)  # fmt: skip
             else:
                 torch.onnx.export(network, (x,), path, dynamo=False, training=torch.onnx.TrainingMode.TRAINING,
@@ -140,7 +140,8 @@ def run(command):
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if result.returncode:
         kind = {69: "unsupported"}.get(result.returncode, "refused" if 64 <= result.returncode <= 78 else "crash")
-        raise Failure(kind, f"{os.path.basename(command[0])} exit {result.returncode}: {result.stderr.strip()[-400:]}")
+        raise Failure(kind, f"{os.path.basename(command[0])} exit {result.returncode}: {result.stderr.strip()[-1500:]}")
+    return result.stderr
 
 
 def compile_and_train(tools, description, folder):
@@ -150,13 +151,18 @@ def compile_and_train(tools, description, folder):
     loss = "mse(y,target)" if description["loss"] == "squares" else "softmax_cross_entropy(y,label)"
     label = "target" if description["loss"] == "squares" else "label"
     strategy = ["--strategy=data", f"--devices={description['devices']}"] if description["devices"] > 1 else []
+    if description["exporter"] == "dynamo" and '"dropout"' in json.dumps(description["layers"]):
+        strategy.append("--as-exported")  # of probability 0, it looks as if it had been left out
     run([f"{tools}/dpc", "compile", f"{folder}/model.onnx", f"--loss={loss}", f"--optimizer={optimizer}", "--precision=fp64",
          f"--batch={description['batch']}", "--threads=1", "-o", f"{folder}/plan.bin"] + strategy)  # fmt: skip
     run([f"{tools}/dprun", f"{folder}/plan.bin", "--data", f"x={folder}/x.npy", "--data", f"{label}={folder}/y.npy",
          f"--steps={STEPS}", f"--metrics={folder}/metrics", f"--save={folder}/w.safetensors", "--quiet", "--threads=1"])  # fmt: skip
-    with open(f"{folder}/metrics") as lines:
-        losses = [e["loss"] for e in map(json.loads, lines) if e["event"] == "step"]
-    return losses, read_safetensors(f"{folder}/w.safetensors")
+    return read_losses(f"{folder}/metrics"), read_safetensors(f"{folder}/w.safetensors")
+
+
+def read_losses(path):
+    with open(path) as lines:
+        return [e["loss"] for e in map(json.loads, lines) if e["event"] == "step"]
 
 
 def read_safetensors(path):

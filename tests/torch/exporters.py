@@ -1,0 +1,237 @@
+"""The networks of exported.py, exported in PyTorch's three ways, and trained for ten steps by PyTorch and by dpc and dprun in
+float64: either losses and parameters are the same to 1e-9, under the names of state_dict, or dpc refuses the file and names
+the export that works. Which is expected stands in REFUSED: a file refused without need fails too.
+
+    exporters.py [--tools=bazel-bin/tools] [--keep=FOLDER] [--way=WAY] [NAME ...]
+    exporters.py --store=tests/frontends/exporters NAME.WAY ...
+
+The second makes the files of tests/frontends/exporters_test.cc: the model, data, and PyTorch's losses.
+"""
+
+import argparse
+import copy
+import json
+import os
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+from torch.nn import functional as F
+
+import compare
+from compare import Failure
+from exported import NETWORKS
+
+STEPS, BATCH, SAMPLES = 10, 4, 13
+TOLERANCE = 1e-9
+WAYS = ("optimized", "plain", "script")
+
+# What the newer exporter's optimizer folds away: normalization, embedded positions, zero biases, gates in another order,
+# single numbers that are computed, layers that are equal at first.
+REFUSED = {("optimized", name) for name in ("cnn-norm", "resnet", "gpt", "gpt-mask", "gpt-tied", "encoder", "lstm", "gru", "scales",
+                                            "equal", "weight-norm")}  # fmt: skip
+
+# What dpc asks for, by a word of its note or refusal: the older exporter's files do not tell parameters from buffers, those of
+# the newer one not Dropout with probability 0 from Dropout as in inference.
+SAY = {
+    "constants": {"script": {"mean": "--freeze=mean", "std": "--freeze=std", "keep": "--freeze=keep"}},
+    "scales": {"script": {"temperature": "--train=temperature", "power": "--train=power", "gate": "--train=gate"}},
+    "mlp-dropout": dict.fromkeys(("optimized", "plain"), {"Dropout was left out": "--as-exported"}),
+    "encoder": {"plain": {"Dropout was left out": "--as-exported"}},
+}
+# No file says what is frozen.
+FROZEN = {"frozen": ["--freeze=body.*"]}
+
+
+# ---- exports ---------------------------------------------------------------------------------------------------------
+
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "README.md")
+
+
+def read_calls():
+    """The calls of torch.onnx.export that README shows, by way."""
+    with open(README) as file:
+        section = file.read().split("\n## From PyTorch\n")[1].split("\n## ")[0]
+    lines = [line[4:] for line in section.split("\n") if line.startswith("    ")]
+    calls = "\n".join(lines).split("torch.onnx.export(")[1:]
+    assert len(calls) == len(WAYS), calls
+    return {way: "torch.onnx.export(" + call.strip() for way, call in zip(WAYS, calls)}
+
+
+def export(network, x, path, way):
+    call = read_calls()[way].replace('"model.onnx"', "path")
+    with compare.silence():
+        exec(call, {"torch": torch, "model": network, "x": x, "path": path})
+
+
+def make(name):
+    torch.manual_seed(3)
+    return NETWORKS[name][0]().train()
+
+
+def make_data(name):
+    kind, shape, words = NETWORKS[name][1]
+    generator = torch.Generator().manual_seed(1)
+    shape = [SAMPLES] + shape
+    x = torch.randint(words, shape, generator=generator) if words else torch.rand(shape, generator=generator) * 2 - 1
+    return x, generator
+
+
+# ---- PyTorch's side --------------------------------------------------------------------------------------------------
+
+
+def train(network, x, y):
+    parameters = [p for p in network.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(parameters, lr=0.003, weight_decay=0.05)
+    losses, first = [], 0
+    for _ in range(STEPS):
+        xs, ys = x[first : first + BATCH], y[first : first + BATCH]
+        first = 0 if first + BATCH >= len(x) else first + BATCH
+        out = network(xs if xs.dtype == torch.int64 else xs.double())
+        loss = F.cross_entropy(out.flatten(0, -2), ys.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def take_statistics(network, path):
+    """The older exporter runs the network once, in training: running statistics are those of the file."""
+    found = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
+    with torch.no_grad():
+        for name, value in network.named_buffers():
+            if "running_" in name and name in found:
+                value.copy_(torch.tensor(found[name]))
+
+
+# ---- both ------------------------------------------------------------------------------------------------------------
+
+
+def compile_ours(tools, folder, more):
+    """What dpc says on stderr."""
+    return compare.run([f"{tools}/dpc", "compile", f"{folder}/model.onnx", "--loss=softmax_cross_entropy(y,label)",
+                        "--optimizer=adamw(lr=0.003,weight_decay=0.05)", "--precision=fp64", f"--batch={BATCH}", "--threads=1",
+                        "-o", f"{folder}/plan.bin", *more])  # fmt: skip
+
+
+def run_ours(tools, name, way, folder):
+    say = SAY.get(name, {}).get(way, {})
+    more = FROZEN.get(name, [])
+    try:
+        said = compile_ours(tools, folder, more)
+    except Failure as failure:
+        # The option takes whatever is said: here it must be this alone.
+        if failure.kind != "refused" or "--as-exported" not in say.values() or "parameters that" in str(failure):
+            raise
+        said = str(failure)
+    for words, option in say.items():
+        if words not in said:
+            raise Failure("refused", f"nothing asks for {option}: {said}")
+        more = more + [option]
+    if say:
+        compile_ours(tools, folder, more)
+    compare.run([f"{tools}/dprun", f"{folder}/plan.bin", "--data", f"x={folder}/x.npy", "--data", f"label={folder}/y.npy",
+                 f"--steps={STEPS}", f"--metrics={folder}/metrics", f"--save={folder}/w.safetensors", "--quiet", "--threads=1"])  # fmt: skip
+    return compare.read_losses(f"{folder}/metrics"), compare.read_safetensors(f"{folder}/w.safetensors")
+
+
+def check(network, expected, losses, found):
+    worst = max(abs(a - b) / abs(b) for a, b in zip(losses, expected))
+    if len(losses) != STEPS or not worst <= TOLERANCE:
+        raise Failure("loss", f"deviates by {worst:.2g}: {losses}, of PyTorch {expected}")
+    there = {}  # by tensor: one that is tied has several names, of which one is enough
+    for name, p in network.state_dict().items():
+        there[p.data_ptr()] = there.get(p.data_ptr(), False) or name in found
+        if name in found:
+            difference = np.linalg.norm(found[name] - p.numpy()) / max(np.linalg.norm(p.numpy()), 1)
+            if not difference <= TOLERANCE:
+                raise Failure("weight", f"{name} deviates by {difference:.2g}")
+    missing = [name for name, p in network.named_parameters() if not there[p.data_ptr()]]
+    strange = set(found) - set(network.state_dict())
+    if missing or strange:
+        raise Failure("weight", f"not in the file: {missing}; not in state_dict: {strange}")
+    return {"loss": worst, "weight": 0.0, "buffer": 0.0}
+
+
+def prepare(name, way, folder):
+    """The file and its data in the folder; the network, with what else it is to be trained on."""
+    x, generator = make_data(name)
+    network = make(name)
+    y = torch.randint(NETWORKS[name][2], [SAMPLES] + list(copy.deepcopy(network)(x[:2]).shape[1:-1]), generator=generator)
+    export(copy.deepcopy(network), x[:BATCH], f"{folder}/model.onnx", way)
+    np.save(f"{folder}/x.npy", x.numpy())
+    np.save(f"{folder}/y.npy", y.numpy())
+    if way == "script":
+        take_statistics(network, f"{folder}/model.onnx")
+    return network.double(), x, y
+
+
+def compare_way(tools, name, way, folder):
+    network, x, y = prepare(name, way, folder)
+    try:
+        losses, found = run_ours(tools, name, way, folder)
+    except Failure as failure:
+        # A refusal names the export that works: the plain one.
+        if (way, name) in REFUSED and "exit 65" in str(failure) and "optimize=False)" in str(failure):
+            return {"loss": 0.0, "weight": 0.0, "buffer": 0.0}
+        raise
+    if (way, name) in REFUSED:
+        raise Failure("refused", "was expected, but it trained")
+    return check(network, train(network, x, y), losses, found)
+
+
+def store(folder, name, way):
+    """Without the lines of code that each node is from: they name files of the machine."""
+    folder = f"{folder}/{name}.{way}"
+    os.makedirs(folder, exist_ok=True)
+    network, x, y = prepare(name, way, folder)
+    model = onnx.load(f"{folder}/model.onnx")
+    for node in model.graph.node:
+        kept = [p for p in node.metadata_props if not p.key.endswith("stack_trace")]
+        del node.metadata_props[:]
+        node.metadata_props.extend(kept)
+    onnx.save(model, f"{folder}/model.onnx")
+    if os.path.exists(f"{folder}/model.onnx.data"):
+        os.remove(f"{folder}/model.onnx.data")
+    with open(f"{folder}/case.json", "w") as file:
+        json.dump({"batch": BATCH, "losses": train(network, x, y)}, file, indent=1)
+
+
+def one(tools, name, way, keep=None):
+    with tempfile.TemporaryDirectory() as folder:
+        if keep:
+            folder = f"{keep}/{name}.{way}"
+            os.makedirs(folder, exist_ok=True)
+        return compare_way(tools, name, way, folder)
+
+
+TESTS = {f"{name}, {way}": (lambda tools, name=name, way=way: one(tools, name, way)) for name in NETWORKS for way in WAYS}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tools", default="bazel-bin/tools")
+    parser.add_argument("--keep")
+    parser.add_argument("--way")
+    parser.add_argument("--store")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if options.store:
+        for name in options.names:
+            store(options.store, *name.rsplit(".", 1))
+        sys.exit()
+    failed = False
+    for name in options.names or NETWORKS:
+        for way in [options.way] if options.way else WAYS:
+            try:
+                worst = one(os.path.abspath(options.tools), name, way, options.keep)
+                print(f"{name}, {way}: {worst['loss']:.1e}", flush=True)
+            except Failure as failure:
+                failed = True
+                print(f"{name}, {way}: {failure}", flush=True)
+    sys.exit(failed)
