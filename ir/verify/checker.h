@@ -3,7 +3,7 @@
 // The parts run in this order, each relying on those before: model.c (logical graphs, storage); then of each program, role
 // by role, tensors.c, flow.c (happens-before), ends.c (what a program finds, gets, gives and leaves), node.c, conversion.c,
 // micro.c and transfers.c (each instruction by itself), order.c (races), meaning.c (what the bytes hold); then, of its
-// roles together, transfers.c (Sends and their Recvs), roles.c (the host's memory) and deadlock.c.
+// roles together, transfers.c (Sends and their Recvs), host.c (the host's memory) and deadlock.c.
 #ifndef DP_IR_VERIFY_CHECKER_H
 #define DP_IR_VERIFY_CHECKER_H
 
@@ -120,7 +120,7 @@ dp_fault *dp_checker_at_tensor(dp_checker *c, size_t tensor);
 // Of a step of any role.
 dp_status dp_checker_fail_place(dp_checker *c, dp_checker_place place, dp_rule rule, const char *format, ...)
     DP_PRINTF(4, 5) DP_MUST_USE;
-// "role stage1, stream comm, instruction 3 (dp.AllReduce)". Returns `text`.
+// "role stage1, stream comm, instruction 3 (dp.AllReduce)", the role where there are several. Returns `text`.
 char *dp_checker_place_print(const dp_checker *c, dp_checker_place place, char *text, size_t bytes);
 dp_checker_place dp_checker_place_of(const dp_checker *c, uint32_t step);
 
@@ -150,6 +150,9 @@ static inline bool dp_checker_placed_alike(const dp_checker *c, const dp_placeme
 static inline bool dp_checker_is_on_device(const dp_checker_tensor *t) {
   return t->claim->space == DP__SPACE__PERSISTENT || t->claim->space == DP__SPACE__TRANSIENT;
 }
+static inline bool dp_checker_is_on_host(Dp__Space space) {
+  return space == DP__SPACE__HOST_INPUT || space == DP__SPACE__HOST_OUTPUT;
+}
 static inline bool dp_checker_is_whole(const dp_checker *c, const dp_placement *at) {
   for (int i = 0; i < c->model->mesh.n_axes; i++)
     if (at[i].kind != DP_REPLICATE) return false;
@@ -177,7 +180,7 @@ dp_status dp_checker_steps(dp_checker *c) DP_MUST_USE;  // the four below, on ev
 dp_status dp_checker_order(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_meaning(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_transfers(dp_checker *c) DP_MUST_USE;  // from here on: a program of all roles
-dp_status dp_checker_roles(dp_checker *c) DP_MUST_USE;
+dp_status dp_checker_host(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_deadlock(dp_checker *c) DP_MUST_USE;
 
 dp_status dp_checker_node(dp_checker *c, dp_arena *rows, uint32_t step) DP_MUST_USE;

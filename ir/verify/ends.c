@@ -139,7 +139,7 @@ static dp_status check_inputs(dp_checker *c) {
   return DP_OK;
 }
 
-// Each output is given by one role; that none is missing is seen when all have been (roles.c).
+// Each output is given by one role; that none is missing is seen when all have been (host.c).
 static dp_status check_outputs(dp_checker *c) {
   for (size_t i = 0; i < c->program->n_outputs; i++) {
     const Dp__Binding *b = c->program->outputs[i];

@@ -1,10 +1,10 @@
 // Happens-before: what streams (first in, first out) and events order, as a vector clock a step.
 //
-// One program stands for every device. A collective completes on a device once every member has arrived, so what
-// happens before it on one device happens before it on all, and the order of steps on one device is the order on all of
-// them. Nothing deadlocks when this order has no cycle: of the steps not yet done anywhere, the earliest can go on. What a
-// role waits for in others is left out here: to know less of what is ordered is to be stricter, and deadlock.c looks at
-// all roles together.
+// One program stands for every device: that a step is before another means that each device does the one before the other.
+// It does not mean that some device does it before another device does the other; only a collective of which both are
+// members, or a transfer between them, puts that in order. Nothing deadlocks when this order has no cycle: of the steps not
+// yet done anywhere, the earliest can go on. What a role waits for in others is left out here: to know less of what is
+// ordered is to be stricter, and deadlock.c looks at all roles together.
 #include <string.h>
 
 #include "ir/verify/checker.h"

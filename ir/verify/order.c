@@ -1,5 +1,8 @@
-// Races: whatever touches the same bytes, one of them writing, is ordered; collectives come in one order; a step's
-// results lie on nothing of its own but what they may replace.
+// Races: whatever touches the same bytes of a device, one of them writing, is ordered; collectives come in one order; a
+// step's results lie on nothing of its own but what they may replace.
+//
+// A device's bytes are touched by its own steps, and by its peers' within a collective or transfer of which it is a member,
+// so that order on the device is all that there is to it. The host's bytes any device touches: host.c.
 //
 // Steps are visited in an order that happens-before allows. Of each span of bytes it is known who wrote it last and
 // which step of each stream read it last since then: to come after those is to come after all before them.
@@ -139,8 +142,10 @@ static dp_status visit(races *r, uint32_t step) {
   dp_checker_access accesses[DP_CHECKER_ACCESSES];
   int count = dp_checker_accesses(r->c, step, accesses);
   DP_TRY(check_alias(r->c, step, accesses, count));
-  for (int i = 0; i < count; i++)
+  for (int i = 0; i < count; i++) {
+    if (dp_checker_is_on_host(accesses[i].space)) continue;
     DP_TRY(accesses[i].operand >= 0 ? read_bytes(r, step, &accesses[i]) : write_bytes(r, step, &accesses[i]));
+  }
   r->c->report->accesses += (uint64_t)count;
   return DP_OK;
 }

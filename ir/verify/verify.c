@@ -66,8 +66,10 @@ dp_status dp_checker_fail_place(dp_checker *c, dp_checker_place place, dp_rule r
 char *dp_checker_place_print(const dp_checker *c, dp_checker_place place, char *text, size_t bytes) {
   const Dp__Program *program = dp_checker_program(c, place.role);
   const Dp__Instruction *in = dp_checker_instruction(c, place);
-  snprintf(text, bytes, "role %s, stream %s, instruction %u (%s%s%s)", c->plan->roles[place.role]->name,
-           program->streams[place.stream]->name, place.instruction, in->domain, *in->domain ? "." : "", in->op);
+  const bool several = c->plan->n_roles > 1;
+  snprintf(text, bytes, "%s%s%sstream %s, instruction %u (%s%s%s)", several ? "role " : "",
+           several ? c->plan->roles[place.role]->name : "", several ? ", " : "", program->streams[place.stream]->name,
+           place.instruction, in->domain, *in->domain ? "." : "", in->op);
   return text;
 }
 
@@ -141,7 +143,7 @@ static dp_status check_program(void *arg) {
   }
   c->role = NULL;
   DP_TRY(dp_checker_transfers(c));
-  DP_TRY(dp_checker_roles(c));
+  DP_TRY(dp_checker_host(c));
   DP_TRY(dp_checker_deadlock(c));
   c->program = NULL;
   c->report->programs++;

@@ -249,7 +249,7 @@ const Damage kHost[] = {
      {"MEANING.OUTPUT"},
      [](PipePlan &h) { h.Writer(1, "train").program->outputs[0]->name = Text(h, "mean"); }},
     {"written_over_by_another_stage",
-     {"MEANING.OUTPUT"},
+     {"ORDER.CONFLICT"},
      [](PipePlan &h) {
        h.Writer(0, "train").Tensor("rate@host", "rate", "R,R", DP__SPACE__HOST_OUTPUT, 0);
        h.Writer(0, "train").Add("compute", "dp.Gather", "", {"rate"}, {"rate@host"});
