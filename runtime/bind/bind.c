@@ -46,6 +46,28 @@ void dp_bind_use(const dp_bind *b, dp_unit *unit, const void *first, const dp_lo
   DP_PUSH(b->arena, unit->ranges, unit->n_ranges, range);
 }
 
+typedef struct {
+  const dp_bind *bind;
+  dp_unit *unit;
+  const char *first;
+  size_t element_bytes;
+  bool written;
+} part_use;
+
+static void use_run(void *context, int64_t first, int64_t count) {
+  const part_use *u = context;
+  dp_range range = {u->first + (size_t)first * u->element_bytes, (uint64_t)count * u->element_bytes, u->written};
+  DP_PUSH(u->bind->arena, u->unit->ranges, u->unit->n_ranges, range);
+}
+
+void dp_bind_use_part(const dp_bind *b, dp_unit *unit, const void *first, const dp_local *there, const dp_local *part,
+                      dp_dtype dtype, bool written) {
+  if (!b->binding->memory->backend->enter) return;
+  part_use use = {b, unit, first, dp_type_bytes(dtype), written};
+  dp_region region = dp_region_make(b->arena, there, part);
+  dp_region_each_run(&region, use_run, &use);
+}
+
 // ---- kernels --------------------------------------------------------------------------------------------------------
 
 static dp_status find_kernel(const dp_bind *b, const dp_node *node, dp_unit *unit) {

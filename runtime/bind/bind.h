@@ -39,6 +39,11 @@ dp_local dp_bind_local_at(const dp_bind *bind, const Dp__DeviceTensor *tensor, i
 void dp_bind_use(const dp_bind *bind, dp_unit *unit, const void *first, const dp_local *local, dp_dtype dtype,
                  bool written);
 
+// The same of a part of it: what a device has, of a tensor that lies at `first` in the extents `there`. A range for each run
+// of bytes, and so only where a backend watches.
+void dp_bind_use_part(const dp_bind *bind, dp_unit *unit, const void *first, const dp_local *there,
+                      const dp_local *part, dp_dtype dtype, bool written);
+
 bool dp_bind_is_communication(const Dp__Instruction *instruction);
 // node: carries the attributes.
 dp_status dp_bind_kernel(dp_bind *bind, const dp_node *node, dp_unit *unit) DP_MUST_USE;

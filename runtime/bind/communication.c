@@ -22,12 +22,6 @@ static dp_status check_operands(const Dp__Instruction *in) {
   return all ? DP_OK : dp_fail(EX_DATAERR, "an operand for each result is expected");
 }
 
-static bool has(const Dp__DeviceTensor *t, dp_placement_kind kind) {
-  for (size_t a = 0; a < t->n_placements; a++)
-    if (t->placements[a]->kind == (int)kind) return true;
-  return false;
-}
-
 // Of copies that are equal, coordinate 0's goes to the host; a stage has copies on its own devices only.
 static bool speaks(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
   const dp_mesh *mesh = b->binding->mesh;
@@ -61,14 +55,23 @@ static int reduced_axis(const Dp__DeviceTensor *from, const Dp__DeviceTensor *to
   return -1;
 }
 
-// Host memory that several units use at once is left out: inputs, which are only read, and an output of which each device
-// writes its own part.
+static bool is_on_host(const Dp__DeviceTensor *t) {
+  return t->space == DP__SPACE__HOST_INPUT || t->space == DP__SPACE__HOST_OUTPUT;
+}
+
+// On the host each device uses a part of its own, while others use theirs.
 static void use_views(const dp_bind *b, dp_unit *unit, size_t k, int device, const dp_shard_view *source,
                       const dp_shard_view *target) {
   const Dp__DeviceTensor *from = from_of(b, unit, k), *to = to_of(b, unit, k);
   dp_dtype dtype = dp_bind_dtype(b, from);
-  if (from->space != DP__SPACE__HOST_INPUT) dp_bind_use(b, unit, source->data, &source->local, dtype, false);
-  if (to->space != DP__SPACE__HOST_OUTPUT || (!has(from, DP_SHARD) && speaks(b, from, device)))
+  if (to->space == DP__SPACE__HOST_OUTPUT && !speaks(b, from, device)) return;
+  if (is_on_host(from))
+    dp_bind_use_part(b, unit, source->data, &source->local, &target->local, dtype, false);
+  else
+    dp_bind_use(b, unit, source->data, &source->local, dtype, false);
+  if (is_on_host(to))
+    dp_bind_use_part(b, unit, target->data, &target->local, &source->local, dtype, true);
+  else
     dp_bind_use(b, unit, target->data, &target->local, dtype, true);
 }
 

@@ -162,3 +162,22 @@ void dp_region_apply(const dp_region *region, dp_region_action action, dp_dtype 
   else
     apply(region, 0, action, dtype, target, source);
 }
+
+static void each_run(const dp_region *r, int d, int64_t at, dp_region_visit *visit, void *context) {
+  for (int i = 0; i < r->n_segments[d]; i++) {
+    const dp_segment *s = &r->segments[d][i];
+    if (d == r->rank - 1) {
+      visit(context, at + s->target, s->length);
+      continue;
+    }
+    for (int64_t k = 0; k < s->length; k++)
+      each_run(r, d + 1, at + (s->target + k) * r->target_stride[d], visit, context);
+  }
+}
+
+void dp_region_each_run(const dp_region *region, dp_region_visit *visit, void *context) {
+  if (!region->rank)
+    visit(context, 0, 1);
+  else
+    each_run(region, 0, 0, visit, context);
+}

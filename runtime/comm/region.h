@@ -32,6 +32,9 @@ void dp_region_apply(const dp_region *region, dp_region_action action, dp_dtype 
                      const void *source);
 // The same on `count` elements in a row.
 void dp_region_run(dp_region_action action, dp_dtype dtype, void *target, const void *source, int64_t count);
+// Calls visit with each run of elements of the target that it covers.
+typedef void dp_region_visit(void *context, int64_t first, int64_t count);
+void dp_region_each_run(const dp_region *region, dp_region_visit *visit, void *context);
 bool dp_region_can(dp_region_action action, dp_dtype dtype);
 
 #ifdef __cplusplus
