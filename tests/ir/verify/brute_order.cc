@@ -3,156 +3,280 @@
 #include <string.h>
 
 #include <algorithm>
-#include <bitset>
+#include <map>
 #include <stdexcept>
-#include <vector>
+
+#include "ir/file/proto.h"
+#include "ir/graph/placement.h"
+#include "tests/ir/ops/interpreter.h"
+#include "tests/ir/text/text_helper.h"
+#include "tests/ir/verify/brute_step.h"
 
 namespace dp_test {
 namespace {
 
-enum { kMostSteps = 1024 };
+using namespace brute;
 
-struct Range {
-  int space;
-  uint64_t begin, end;
+enum { kMostUnits = 1 << 15, kMostDevices = 1 << 10 };
+
+struct Device {
+  size_t role;
+  int64_t at[DP_MAX_MESH];
 };
 
-void Add(std::vector<Range> *ranges, int space, uint64_t offset, uint64_t bytes) {
-  if (bytes) ranges->push_back({space, offset, offset + bytes});
-}
+// ---- the order ------------------------------------------------------------------------------------------------------
 
-bool Overlap(const std::vector<Range> &a, const std::vector<Range> &b) {
-  for (const Range &x : a)
-    for (const Range &y : b)
-      if (x.space == y.space && x.begin < y.end && y.begin < x.end) return true;
-  return false;
-}
-
-struct Step {
-  const Dp__Instruction *instruction;
-  size_t role, unit;  // unit: a Send and its Recv are one
-  std::vector<Range> reads, writes;
-  bool collective;
-};
-
-Step MakeStep(const Dp__Program *p, const Dp__Instruction *in, size_t role, size_t unit) {
-  Step step = {in, role, unit, {}, {}, false};
-  for (size_t i = 0; i < in->n_inputs; i++) {
-    if (!in->inputs[i]) continue;
-    const Dp__DeviceTensor *t = p->tensors[in->inputs[i] - 1];
-    Add(&step.reads, t->space, t->offset, t->bytes);
-  }
-  for (size_t i = 0; i < in->n_outputs; i++) {
-    if (!in->outputs[i]) continue;
-    const Dp__DeviceTensor *t = p->tensors[in->outputs[i] - 1];
-    Add(&step.writes, t->space, t->offset, t->bytes);
-  }
-  if (in->scratch) Add(&step.writes, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes);
-  static const char *const alone[] = {"Slice", "Accumulate", "Send", "Recv"};
-  step.collective = in->communication && in->communication->n_axes;
-  for (const char *op : alone) step.collective &= strcmp(in->op, op) != 0;
-  return step;
-}
-
-using Set = std::bitset<kMostSteps>;
-
-// Makes one unit of each Send and Recv that alone have a channel. *stuck: one has no other end.
-void Pair(std::vector<Step> *steps, bool *stuck) {
-  for (Step &send : *steps) {
-    const bool sends = !strcmp(send.instruction->op, "Send");
-    if (!sends && strcmp(send.instruction->op, "Recv")) continue;
-    size_t ends = 0, alike = 0;
-    Step *other = nullptr;
-    for (Step &end : *steps) {
-      const bool is_send = !strcmp(end.instruction->op, "Send");
-      if (!is_send && strcmp(end.instruction->op, "Recv")) continue;
-      if (!end.instruction->communication || !send.instruction->communication ||
-          end.instruction->communication->channel != send.instruction->communication->channel)
-        continue;
-      (is_send == sends ? alike : ends)++;
-      if (is_send != sends) other = &end;
+// A unit is what one device does for one instruction. Collectives are one unit of all members of a group, a Send and its Recv
+// one of the two devices. Nothing else is common to two devices.
+class Order {
+ public:
+  Order(const std::vector<const Dp__Program *> &programs, const Dp__Plan *plan) : plan_(plan) {
+    for (const Dp__Program *p : programs) {
+      steps_.emplace_back();
+      first_.emplace_back();
+      for (size_t s = 0; s < p->n_streams; s++) {
+        first_.back().push_back(steps_.back().size());
+        for (size_t i = 0; i < p->streams[s]->n_instructions; i++)
+          steps_.back().push_back(MakeStep(p, p->streams[s]->instructions[i]));
+      }
     }
-    *stuck |= !ends;
-    if (sends && ends == 1 && alike == 1) other->unit = send.unit;
+    MakeDevices();
+    MakeUnits();
+    MeetOnChannels();
+    for (size_t d = 0; d < devices_.size(); d++) Relate(d);
   }
-}
 
-// What each unit comes after. An event that nobody or more than one signals orders nothing: a wait for it may be over too
-// early. A wait for what nobody signals never ends, which is as good as a cycle: *stuck.
-std::vector<Set> Reach(const std::vector<const Dp__Program *> &programs, const std::vector<Step> &steps, bool *stuck) {
-  const size_t n = steps.size();
-  std::vector<Set> after(n);
-  for (size_t r = 0, at = 0; r < programs.size(); r++) {
-    const Dp__Program *p = programs[r];
-    const size_t first = at;
-    std::vector<std::vector<size_t>> signallers(p->events);
-    for (size_t s = 0; s < p->n_streams; s++)
-      for (size_t i = 0; i < p->streams[s]->n_instructions; i++, at++) {
-        if (i) after[steps[at].unit].set(steps[at - 1].unit);
-        if (steps[at].instruction->signal) signallers[steps[at].instruction->signal - 1].push_back(steps[at].unit);
-      }
-    for (size_t i = first; i < at; i++)
-      for (size_t w = 0; w < steps[i].instruction->n_waits; w++) {
-        const std::vector<size_t> &from = signallers[steps[i].instruction->waits[w]];
-        *stuck |= from.empty();
-        if (from.size() == 1) after[steps[i].unit].set(from[0]);
-      }
+  std::string Judge() {
+    if (stuck_ || !Close()) return "ORDER.CYCLE";
+    if (HostConflicts()) return "ORDER.CONFLICT";
+    bool unordered = false;
+    for (size_t r = 0; r < steps_.size(); r++)
+      for (size_t i = 0; i < steps_[r].size(); i++)
+        for (size_t j = 0; j < i; j++) {
+          const Step &a = steps_[r][i], &b = steps_[r][j];
+          const bool conflict = Conflict(a, b), meet = a.collective && b.collective;
+          for (size_t d = 0; (conflict || meet) && d < devices_.size(); d++) {
+            if (devices_[d].role != r || Ordered(unit_[d][i], unit_[d][j])) continue;
+            if (conflict) return "ORDER.CONFLICT";
+            unordered = true;
+          }
+        }
+    return unordered ? "ORDER.COLLECTIVE" : "";
   }
-  for (size_t k = 0; k < n; k++)
-    for (size_t i = 0; i < n; i++)
-      if (after[i][k]) after[i] |= after[k];
-  return after;
-}
 
-bool OnHost(int space) { return space == DP__SPACE__HOST_INPUT || space == DP__SPACE__HOST_OUTPUT; }
+ private:
+  // Those of the plan's mesh; without a plan, or one that can be made sense of, one a role.
+  void MakeDevices() {
+    if (plan_ && Message(dp_proto_to_mesh(plan_->n_mesh, plan_->mesh, &mesh_)).empty()) {
+      if (dp_mesh_devices(&mesh_) > kMostDevices) throw std::length_error("too many devices for brute force");
+      for (int64_t d = 0; d < dp_mesh_devices(&mesh_); d++) AddDevice(d);
+    }
+    if (!devices_.empty()) return;
+    plan_ = nullptr;
+    for (size_t r = 0; r < steps_.size(); r++) devices_.push_back({r, {}});
+  }
 
-// Of two roles: only the host's memory is common to them.
-std::vector<Range> Common(const std::vector<Range> &ranges) {
-  std::vector<Range> common;
-  for (const Range &r : ranges)
-    if (OnHost(r.space)) common.push_back(r);
-  return common;
-}
+  void AddDevice(int64_t number) {
+    Device device = {steps_.size(), {}};
+    dp_mesh_coordinate(&mesh_, number, device.at);
+    for (size_t r = 0; r < plan_->n_roles && device.role == steps_.size(); r++) {
+      const Dp__Role *role = plan_->roles[r];
+      bool in = role->n_devices == plan_->n_mesh;
+      for (size_t a = 0; in && a < role->n_devices; a++)
+        in =
+            device.at[a] >= role->devices[a]->first && device.at[a] < role->devices[a]->first + role->devices[a]->count;
+      if (in) device.role = r;
+    }
+    if (device.role < steps_.size()) devices_.push_back(device);
+  }
 
-bool Conflict(const Step &a, const Step &b) {
-  if (a.role == b.role) return Overlap(a.writes, b.writes) || Overlap(a.writes, b.reads) || Overlap(a.reads, b.writes);
-  const std::vector<Range> writes = Common(a.writes), others = Common(b.writes);
-  return Overlap(writes, others) || Overlap(writes, b.reads) || Overlap(a.reads, others);
-}
+  bool SameGroup(const Step &step, const Device &x, const Device &y) const {
+    const Dp__Communication *c = step.in->communication;
+    bool along[DP_MAX_MESH] = {};
+    if (x.role != y.role) return false;
+    for (size_t i = 0; i < c->n_axes; i++)
+      if (c->axes[i] < DP_MAX_MESH) along[c->axes[i]] = true;
+    for (int a = 0; a < mesh_.n_axes && !c->n_peer; a++)
+      if (!along[a] && x.at[a] != y.at[a]) return false;
+    return true;
+  }
+
+  void MakeUnits() {
+    for (size_t d = 0; d < devices_.size(); d++) {
+      unit_.emplace_back();
+      for (size_t i = 0; i < steps_[devices_[d].role].size(); i++) {
+        const Step &step = steps_[devices_[d].role][i];
+        size_t leader = 0;
+        while (leader < d && !(step.collective && SameGroup(step, devices_[leader], devices_[d]))) leader++;
+        unit_[d].push_back(leader < d ? unit_[leader][i] : n_units_++);
+      }
+    }
+    if (n_units_ > kMostUnits) throw std::length_error("a program too long for brute force");
+  }
+
+  // Makes one unit of each Send and Recv that alone have a channel, device by device. One without another end is stuck.
+  void MeetOnChannels() {
+    struct End {
+      size_t role, step;
+    };
+    std::map<uint32_t, std::vector<End>> ends[2];
+    for (size_t r = 0; r < steps_.size(); r++)
+      for (size_t i = 0; i < steps_[r].size(); i++)
+        for (int sends : {0, 1})
+          if (Is(steps_[r][i], sends ? "Send" : "Recv")) {
+            const Dp__Communication *c = steps_[r][i].in->communication;
+            stuck_ |= !c;
+            if (c) ends[sends][c->channel].push_back({r, i});
+          }
+    for (const auto &recvs : ends[0]) stuck_ |= !ends[1].count(recvs.first);
+    for (const auto &sends : ends[1]) {
+      const std::vector<End> &recvs = ends[0][sends.first];
+      stuck_ |= recvs.empty();
+      if (sends.second.size() != 1 || recvs.size() != 1) continue;
+      std::vector<size_t> from = DevicesOf(sends.second[0].role), to = DevicesOf(recvs[0].role);
+      for (size_t k = 0; k < from.size() && k < to.size(); k++)
+        unit_[to[k]][recvs[0].step] = unit_[from[k]][sends.second[0].step];
+    }
+  }
+
+  std::vector<size_t> DevicesOf(size_t role) const {
+    std::vector<size_t> of;
+    for (size_t d = 0; d < devices_.size(); d++)
+      if (devices_[d].role == role) of.push_back(d);
+    return of;
+  }
+
+  // What the device does one after the other. An event that nobody or more than one signals orders nothing: a wait for it may
+  // be over too early. A wait for what nobody signals never ends, which is as good as a cycle.
+  void Relate(size_t d) {
+    const size_t role = devices_[d].role;
+    const std::vector<Step> &steps = steps_[role];
+    if (before_.empty()) before_.resize(n_units_);
+    std::map<uint32_t, std::vector<size_t>> signallers;
+    for (size_t i = 0; i < steps.size(); i++)
+      if (steps[i].in->signal) signallers[steps[i].in->signal - 1].push_back(unit_[d][i]);
+    for (size_t i = 0; i < steps.size(); i++) {
+      bool first = std::count(first_[role].begin(), first_[role].end(), i) > 0;
+      if (!first) before_[unit_[d][i]].push_back(unit_[d][i - 1]);
+      for (size_t w = 0; w < steps[i].in->n_waits; w++) {
+        const std::vector<size_t> &from = signallers[steps[i].in->waits[w]];
+        stuck_ |= from.empty();
+        if (from.size() == 1) before_[unit_[d][i]].push_back(from[0]);
+      }
+    }
+  }
+
+  // What each unit comes after, through others too. False: there is a cycle.
+  bool Close() {
+    before_.resize(n_units_);
+    words_ = (n_units_ + 63) / 64;
+    after_.assign(n_units_ * words_, 0);
+    std::vector<std::vector<size_t>> next(n_units_);
+    std::vector<size_t> open(n_units_), ready;
+    for (size_t u = 0; u < n_units_; u++)
+      for (size_t b : before_[u]) next[b].push_back(u), open[u]++;
+    for (size_t u = 0; u < n_units_; u++)
+      if (!open[u]) ready.push_back(u);
+    for (size_t k = 0; k < ready.size(); k++)
+      for (size_t u : next[ready[k]]) {
+        uint64_t *to = &after_[u * words_];
+        const uint64_t *from = &after_[ready[k] * words_];
+        for (size_t w = 0; w < words_; w++) to[w] |= from[w];
+        to[ready[k] / 64] |= UINT64_C(1) << ready[k] % 64;
+        if (!--open[u]) ready.push_back(u);
+      }
+    return ready.size() == n_units_;
+  }
+
+  bool After(size_t a, size_t b) const { return after_[a * words_ + b / 64] >> b % 64 & 1; }
+  bool Ordered(size_t a, size_t b) const { return a == b || After(a, b) || After(b, a); }
+
+  // ---- the host -----------------------------------------------------------------------------------------------------
+
+  struct Touch {  // of one device
+    size_t device, unit;
+    const Step *step;
+    Range range;
+    bool writes;
+  };
+
+  // Whether two of them, one writing, may touch the same byte at the same time.
+  bool HostConflicts() const {
+    std::vector<Touch> all;
+    for (size_t d = 0; d < devices_.size(); d++)
+      for (size_t i = 0; i < unit_[d].size(); i++) {
+        const Step &step = steps_[devices_[d].role][i];
+        for (const Range &r : step.reads)
+          if (OnHost(r.space)) all.push_back({d, unit_[d][i], &step, r, false});
+        for (const Range &r : step.writes)
+          if (OnHost(r.space)) all.push_back({d, unit_[d][i], &step, r, true});
+      }
+    for (size_t i = 0; i < all.size(); i++)
+      for (size_t j = 0; j < i; j++) {
+        if (!(all[i].writes || all[j].writes) || !Overlap(all[i].range, all[j].range)) continue;
+        if (!Ordered(all[i].unit, all[j].unit) && Meet(all[i], all[j])) return true;
+      }
+    return false;
+  }
+
+  // At some number of samples.
+  bool Meet(const Touch &a, const Touch &b) const {
+    for (int64_t n = plan_ ? plan_->batch : 0; n >= 0; n--)
+      for (const Range &x : Bytes(a, n))
+        for (const Range &y : Bytes(b, n))
+          if (Overlap(x, y)) return true;
+    return false;
+  }
+
+  // A Gather writes what the device has, where it is in the whole. Of others, or what cannot be made sense of: all.
+  std::vector<Range> Bytes(const Touch &t, int64_t n) const {
+    const Dp__Instruction *in = t.step->in;
+    if (!plan_ || !t.writes || !Is(*t.step, "Gather") || in->n_inputs != 1 || !in->inputs[0]) return {t.range};
+    const Dp__DeviceTensor *part = t.step->program->tensors[in->inputs[0] - 1];
+    const Dp__Graph *graph = plan_->graphs[t.step->program->graph];
+    dp_type type;
+    dp_placement at[DP_MAX_MESH];
+    if (part->value >= graph->n_values || part->micro || !graph->values[part->value]->type ||
+        !Message(dp_proto_to_type(graph->values[part->value]->type, &type)).empty() ||
+        !Message(dp_proto_to_placements(part->n_placements, part->placements, &type.shape, &mesh_, at)).empty())
+      return {t.range};
+    for (int a = 0; a < mesh_.n_axes; a++)
+      if (at[a].kind == DP_REPLICATE && devices_[t.device].at[a] && strcmp(mesh_.axes[a].name, "pipe")) return {};
+    const dp_local local = dp_shard_range(&type.shape, at, &mesh_, devices_[t.device].at, n);
+    const uint64_t size = dp_type_bytes(type.dtype);
+    std::vector<Range> bytes;
+    for (int64_t i = 0; i < dp_local_count(&local); i++) {
+      uint64_t begin = t.range.begin + static_cast<uint64_t>(WholeIndex(local, i)) * size;
+      if (!bytes.empty() && bytes.back().end == begin)
+        bytes.back().end += size;
+      else
+        bytes.push_back({t.range.space, begin, begin + size});
+    }
+    return bytes;
+  }
+
+  const Dp__Plan *plan_;  // NULL: no mesh is known
+  dp_mesh mesh_{};
+  std::vector<std::vector<Step>> steps_;    // [role]
+  std::vector<std::vector<size_t>> first_;  // [role][stream] step
+  std::vector<Device> devices_;
+  std::vector<std::vector<size_t>> unit_;  // [device][step of its role]
+  size_t n_units_ = 0, words_ = 0;
+  bool stuck_ = false;
+  std::vector<std::vector<size_t>> before_;  // [unit]
+  std::vector<uint64_t> after_;              // [unit] a bit for each unit
+};
 
 }  // namespace
 
-std::string BruteOrder(const std::vector<const Dp__Program *> &programs) {
-  std::vector<Step> steps;
-  for (size_t r = 0; r < programs.size(); r++)
-    for (size_t s = 0; s < programs[r]->n_streams; s++)
-      for (size_t i = 0; i < programs[r]->streams[s]->n_instructions; i++)
-        steps.push_back(MakeStep(programs[r], programs[r]->streams[s]->instructions[i], r, steps.size()));
-  const size_t n = steps.size();
-  if (n > kMostSteps) throw std::length_error("a program too long for brute force");
-  bool stuck = false;
-  Pair(&steps, &stuck);
-  const std::vector<Set> after = Reach(programs, steps, &stuck);
-  if (stuck) return "ORDER.CYCLE";
-  for (size_t i = 0; i < n; i++)
-    if (after[i][i]) return "ORDER.CYCLE";
-  std::string found;
-  for (size_t i = 0; i < n; i++)
-    for (size_t j = 0; j < i; j++) {
-      const Step &a = steps[i], &b = steps[j];
-      if (a.unit == b.unit || after[a.unit][b.unit] || after[b.unit][a.unit]) continue;
-      if (Conflict(a, b)) return "ORDER.CONFLICT";
-      if (a.collective && b.collective && a.role == b.role) found = "ORDER.COLLECTIVE";
-    }
-  return found;
-}
+std::string BruteOrder(const std::vector<const Dp__Program *> &programs) { return Order(programs, nullptr).Judge(); }
 
 std::string BruteOrder(const Dp__Program *program) { return BruteOrder(std::vector<const Dp__Program *>{program}); }
 
 std::string BruteOrder(const Dp__Plan *plan, size_t program) {
   std::vector<const Dp__Program *> programs;
   for (size_t r = 0; r < plan->n_roles; r++) programs.push_back(plan->roles[r]->programs[program]);
-  return BruteOrder(programs);
+  return Order(programs, plan).Judge();
 }
 
 }  // namespace dp_test

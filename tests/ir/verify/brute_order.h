@@ -1,5 +1,6 @@
-// Order of a program by brute force, as an oracle: reachability by closing the relation, conflicts by comparing all
-// pairs of instructions. A Send and the Recv of its channel are one step, of two roles. Shares nothing with the checker.
+// Order of a program by brute force, as an oracle: what each device does for each instruction is a unit of its own, but that
+// all members of a collective, and the two ends of a channel, are one; reachability by closing that relation, conflicts by
+// comparing all pairs, on the host between all devices, byte by byte. Shares nothing with the checker.
 #ifndef DP_TESTS_IR_VERIFY_BRUTE_ORDER_H
 #define DP_TESTS_IR_VERIFY_BRUTE_ORDER_H
 
@@ -10,12 +11,12 @@
 
 namespace dp_test {
 
-// "": fine; else "ORDER.CYCLE", "ORDER.CONFLICT" or "ORDER.COLLECTIVE", in this order.
-std::string BruteOrder(const Dp__Program *program);
-// A program of all roles together: role r does programs[r].
-std::string BruteOrder(const std::vector<const Dp__Program *> &programs);
-// The plan's program of that index, in all roles.
+// The plan's program of that index, of all roles, on all devices. "": fine; else "ORDER.CYCLE", "ORDER.CONFLICT" or
+// "ORDER.COLLECTIVE", in this order.
 std::string BruteOrder(const Dp__Plan *plan, size_t program);
+// The same without a mesh, on one device of each role: role r does programs[r].
+std::string BruteOrder(const std::vector<const Dp__Program *> &programs);
+std::string BruteOrder(const Dp__Program *program);
 
 }  // namespace dp_test
 

@@ -1,6 +1,5 @@
 // Damages of order: waits, signals, streams; and the table of all. See damage.h; those of memory and meaning are in
-// damage_memory.cc, damage_meaning.cc, damage_split.cc, damage_pipe.cc and
-// damage_field.cc.
+// damage_memory.cc, damage_meaning.cc, damage_split.cc, damage_pipe.cc, damage_host.cc and damage_field.cc.
 #include "tests/ir/verify/campaign/damage.h"
 
 #include "tests/ir/verify/campaign/damage_kinds.h"
@@ -190,6 +189,7 @@ const std::vector<Damage> &Damages() {
       "TENSOR.BYTES";
   static const char kTransfer[] = "MEANING.TRANSFER MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT";
   static const char kTransferOrder[] = "ORDER.CYCLE ORDER.CONFLICT MEANING.TRANSFER MEANING.CONTENT MEANING.UNDEFINED";
+  static const char kHost[] = "ORDER.CONFLICT MEANING.CONTENT MEANING.UNDEFINED";
   static const char kStageUpdate[] =
       "FORM.RANGE MEANING.UPDATE MEANING.STORAGE MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT TENSOR.VERSION";
   static const std::vector<Damage> damages = {
@@ -281,6 +281,9 @@ const std::vector<Damage> &Damages() {
       {"stage.update", StageUpdate, kStageUpdate},
       {"stage.input", StageInput, "MEANING.INPUT"},
       {"stage.output", StageOutput, "MEANING.OUTPUT MEANING.UNDEFINED"},
+      {"host.before", HostBefore, kHost},
+      {"host.stage", HostStage, kHost},
+      {"host.space", HostSpace, "TENSOR.SPACE MEANING.OUTPUT MEANING.INPUT"},
       {"field.other", FieldOther, "*", true},
       {"field.swapped", FieldSwapped, "*", true},
   };

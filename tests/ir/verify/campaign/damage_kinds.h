@@ -87,6 +87,11 @@ bool StageUpdate(Edit &e);
 bool StageInput(Edit &e);
 bool StageOutput(Edit &e);
 
+// damage_host.cc
+bool HostBefore(Edit &e);
+bool HostStage(Edit &e);
+bool HostSpace(Edit &e);
+
 // damage_field.cc
 bool FieldOther(Edit &e);
 bool FieldSwapped(Edit &e);

@@ -209,7 +209,7 @@ void Machine::FromHost(const Dp__Instruction *in) {
   }
 }
 
-// Each device that holds the first of equal copies writes its part.
+// Each device that holds the first of equal copies writes its part and nothing else.
 void Machine::ToHost(const Dp__Instruction *in) {
   Check(in->n_inputs == 1, "one at a time");
   const Dp__DeviceTensor *from = Tensor(in->inputs[0] - 1), *to = Tensor(in->outputs[0] - 1);
@@ -217,8 +217,6 @@ void Machine::ToHost(const Dp__Instruction *in) {
   Check(from->space == DP__SPACE__PERSISTENT || from->space == DP__SPACE__TRANSIENT, "not from a device");
   Check(from->dtype == to->dtype, "two types");
   const size_t size = dp_type_bytes(static_cast<dp_dtype>(from->dtype));
-  Operand target = Look(to, here_[0]);
-  std::vector<uint8_t> result(target.needed + 1, kGarbage);
   for (size_t d : here_) {
     bool speaks = true;
     for (size_t a = 0; a < from->n_placements; a++) {
@@ -226,15 +224,21 @@ void Machine::ToHost(const Dp__Instruction *in) {
       speaks &= staged || from->placements[a]->kind != DP_REPLICATE || !devices_[d].coordinate[a];
     }
     if (!speaks) continue;
-    Operand source = Look(from, d);
+    Operand source = Look(from, d), target = Look(to, d);
     std::vector<uint8_t> copy(source.needed + 1, kGarbage);
     Read(source, d, copy.data());
+    uint8_t *whole = At(d, to->space, to->offset, to->bytes);
     for (int64_t i = 0; i < dp_local_count(&source.local); i++) {
-      size_t w = static_cast<size_t>(WholeIndex(source.local, i));
-      if ((w + 1) * size <= target.needed) std::memcpy(&result[w * size], &copy[static_cast<size_t>(i) * size], size);
+      const size_t w = static_cast<size_t>(WholeIndex(source.local, i)) * size;
+      if (w + size > std::min<uint64_t>(target.needed, to->bytes)) continue;
+      const uint8_t *element = &copy[static_cast<size_t>(i) * size];
+      std::vector<Bytes> &results = unit_->results;
+      if (!results.empty() && results.back().to + results.back().bytes.size() == whole + w)
+        results.back().bytes.insert(results.back().bytes.end(), element, element + size);
+      else
+        Put(whole + w, std::vector<uint8_t>(element, element + size));
     }
   }
-  Write(target, 0, result.data());
 }
 
 }  // namespace dp_test

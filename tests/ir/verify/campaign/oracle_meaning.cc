@@ -178,10 +178,13 @@ void Machine::Read(const Operand &x, size_t device, uint8_t *to) {
 
 void Machine::Write(const Operand &x, size_t device, const uint8_t *from) {
   uint8_t *to = At(device, x.claim->space, x.claim->offset, x.claim->bytes);
-  size_t has = std::min<uint64_t>(x.needed, x.claim->bytes);
-  std::memcpy(to, from, has);
-  std::memset(to + has, kGarbage, x.claim->bytes - has);
+  std::vector<uint8_t> bytes(x.claim->bytes, kGarbage);
+  std::copy(from, from + std::min<uint64_t>(x.needed, x.claim->bytes), bytes.begin());
+  Put(to, std::move(bytes));
 }
+
+// Will be there when the unit ends.
+void Machine::Put(uint8_t *to, std::vector<uint8_t> bytes) { unit_->results.push_back({to, std::move(bytes)}); }
 
 // What of the operand's copy lies on those bytes becomes garbage: they may be written before it is read.
 void Machine::Spoil(const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy, size_t needed) {
@@ -198,7 +201,7 @@ void Machine::SpoilResults(const Dp__Instruction *in, size_t device) {
       const Dp__DeviceTensor *a = Tensor(in->outputs[k] - 1), *b = Tensor(in->outputs[r] - 1);
       if (a->space != b->space || !Overlap(a->offset, a->bytes, b->offset, b->bytes)) continue;
       uint64_t begin = std::max(a->offset, b->offset), end = std::min(a->offset + a->bytes, b->offset + b->bytes);
-      std::memset(At(device, a->space, begin, end - begin), kGarbage, end - begin);
+      Put(At(device, a->space, begin, end - begin), std::vector<uint8_t>(end - begin, kGarbage));
     }
 }
 
@@ -280,8 +283,11 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   for (size_t k = 0; k < in->n_outputs; k++)
     if (to[k]) Write(results[k], d, static_cast<const uint8_t *>(to[k]));
   SpoilResults(in, d);
-  if (in->scratch && in->scratch->bytes)
-    std::memset(At(d, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes), kGarbage, in->scratch->bytes);
+  if (!in->scratch || !in->scratch->bytes) return;
+  std::vector<uint8_t> mark(in->scratch->bytes);
+  uint32_t pattern = ++marks_ * 2654435761u;
+  for (uint8_t &byte : mark) byte = static_cast<uint8_t>((pattern = pattern * 1664525 + 1013904223) >> 24);
+  unit_->scratch.push_back({At(d, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes), mark});
 }
 
 // ---- outcomes -------------------------------------------------------------------------------------------------------
@@ -354,7 +360,8 @@ Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed) {
   Machine machine(plan, logical);
   Outcome outcome;
   for (const Batch &batch : Batches(plan)) {
-    machine.Run(batch, seed++);
+    RandomOrder order(seed++);
+    machine.Run(batch, &order);
     outcome.outputs.push_back(machine.Outputs());
   }
   outcome.variables = machine.Variables();
@@ -377,7 +384,8 @@ std::string Differs(const Dp__Plan *plan, const Logical &logical, const Outcome 
     Machine machine(plan, logical);
     std::vector<Batch> batches = Batches(plan);
     for (size_t i = 0; i < batches.size(); i++) {
-      machine.Run(batches[i], seed + static_cast<unsigned>(i));
+      RandomOrder order(seed + static_cast<unsigned>(i));
+      machine.Run(batches[i], &order);
       auto outputs = machine.Outputs();
       for (const auto &output : expected.outputs[i])
         if (!Alike(outputs[output.first], output.second))

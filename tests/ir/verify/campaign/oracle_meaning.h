@@ -1,11 +1,15 @@
 // What a plan computes, found out by doing it: a slow machine for plans, as an oracle for the checker.
 //
-// It shares no code with ir/verify and none with runtime/: instructions run one at a time, in an order that streams and
-// waits of all roles allow, on all devices of the role, a Send together with the Recv of its channel; kernels are the
-// reference kernels. It reads a plan as strictly as its schema: an
-// instruction has of a tensor exactly the bytes that the plan declares, a result's bytes beyond its extents and scratch
-// are garbage afterwards, transient and host memory is garbage at the start of a run, and what a kernel may not write
-// over its operand's place destroys the operand. Garbage is NaN in floating point. So a mistake shows in the numbers.
+// It shares no code with ir/verify and none with runtime/. It has the freedom that a runtime has: each device goes on by
+// itself as far as its streams and waits let it, the members of a collective meet in it, a Send meets the Recv of its channel,
+// and nothing else holds two devices together. What a device does for an instruction begins and ends, others between:
+// operands are read at the beginning, results are there at the end, and from the beginning on their bytes are garbage.
+// Whatever is not ordered happens in an order that is chosen (Chooser).
+//
+// Kernels are the reference kernels. A plan is read as strictly as its schema: an instruction has of a tensor exactly the
+// bytes that the plan declares, a result's bytes beyond its extents and scratch are garbage afterwards, transient and host
+// memory is garbage at the start of a run, and what a kernel may not write over its operand's place destroys the operand.
+// Garbage is NaN in floating point. So a mistake shows in the numbers.
 #ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_ORACLE_MEANING_H
 #define DP_TESTS_IR_VERIFY_CAMPAIGN_ORACLE_MEANING_H
 
@@ -47,12 +51,44 @@ struct Outcome {
   std::map<std::string, std::vector<double>> variables;
 };
 
+// What can happen next: a device (of several, the first) begins an instruction, or ends it.
+struct Choice {
+  size_t device;
+  bool ends;
+};
+class Chooser {
+ public:
+  virtual ~Chooser() = default;
+  virtual size_t Choose(const std::vector<Choice> &choices) = 0;  // its index; there is at least one
+};
+// By seed: all alike; or one device as far ahead of the others as it comes; or as much at the same time as can be.
+class RandomOrder : public Chooser {
+ public:
+  explicit RandomOrder(unsigned seed) : random_(seed), kind_(seed % 3) {}
+  size_t Choose(const std::vector<Choice> &choices) override;
+
+ private:
+  std::mt19937 random_;
+  unsigned kind_;
+  std::map<size_t, unsigned> rank_;  // of a device
+};
+// Every order there is, one after the other: for (EveryOrder order; ...; ) until !order.Next().
+class EveryOrder : public Chooser {
+ public:
+  size_t Choose(const std::vector<Choice> &choices) override;
+  bool Next();  // false: that was the last
+
+ private:
+  std::vector<std::pair<size_t, size_t>> path_;  // what was chosen, of how many
+  size_t depth_ = 0;
+};
+
 class Machine {
  public:
   // The plan must outlive it. Throws Broken, as the other functions do.
   Machine(const Dp__Plan *plan, const Logical &logical);
-  // The batch's inputs depend on its step alone. seed: which of the orders that are allowed.
-  void Run(const Batch &batch, unsigned seed);
+  // The batch's inputs depend on its step alone.
+  void Run(const Batch &batch, Chooser *chooser);
   // Of the last run.
   std::map<std::string, std::vector<double>> Outputs();
   // Stored constants are left out: they show in what is computed with them. Copies on all devices must agree.
@@ -67,12 +103,25 @@ class Machine {
   struct Part {  // of a run: what one role does
     const Dp__Program *program;
     const dp_graph *graph;
-    std::vector<size_t> at;  // next instruction of each stream
+  };
+  struct Lane {                 // of a run: how far one device is
+    std::vector<size_t> at;     // next instruction of each stream
+    std::vector<bool> waiting;  // of each stream: that one is among what can begin, or has begun
     std::vector<bool> signalled;
   };
-  struct Head {  // the next instruction of a stream
-    size_t role, stream;
+  struct Head {  // the next instruction of a stream of a device
+    size_t device, stream;
     const Dp__Instruction *in;
+  };
+  struct Bytes {
+    uint8_t *to;
+    std::vector<uint8_t> bytes;
+  };
+  // What one device does for an instruction, or several for a collective, or two for a Send and its Recv.
+  struct Unit {
+    std::vector<Head> heads;
+    std::vector<Bytes> results;  // once it has begun
+    std::vector<Bytes> scratch;  // what marks it
   };
   struct Operand {  // of an instruction, on one device
     const Dp__DeviceTensor *claim;
@@ -85,6 +134,7 @@ class Machine {
   };
 
   void Enter(size_t role);
+  void Enter(const Unit &unit);
   size_t RoleOf(const int64_t *coordinate) const;
   bool Has(const Dp__Variable *storage, size_t device) const;
   const Dp__DeviceTensor *Tensor(uint32_t index) const;
@@ -96,10 +146,15 @@ class Machine {
   void SpoilResults(const Dp__Instruction *in, size_t device);
   void Begin(const Batch &batch);
   void Feed();
+  bool HeadOf(size_t device, size_t stream, Head *head) const;
   bool Waits(const Head &head) const;
-  std::vector<Head> Heads() const;
-  void Done(const Head &head);
-  bool Meet(const Head &send, const Head &recv);
+  bool Ready(const Head &head, Unit *unit) const;
+  bool OtherEnd(const Head &head, Head *other) const;
+  const std::vector<size_t> &Members(const Head &head) const;
+  void Consider(size_t device);
+  void Start(Unit *unit);
+  void End(Unit *unit);
+  void Put(uint8_t *to, std::vector<uint8_t> bytes);
   void Transfer(const Head &send, const Head &recv);
   size_t Peer(const Dp__Instruction *in, size_t device) const;
   void Step(const Dp__Instruction *in);
@@ -127,10 +182,15 @@ class Machine {
   // Of the run.
   Batch batch_;
   std::vector<Part> parts_;  // by role
-  // Of the role whose instruction it is at.
+  std::vector<Lane> lanes_;  // by device
+  std::vector<Unit> ready_, begun_;
+  mutable std::map<std::pair<const Dp__Instruction *, size_t>, std::vector<size_t>> members_;
+  unsigned marks_ = 0;
+  // Of the unit that it is at.
+  Unit *unit_ = nullptr;
   const Dp__Program *program_ = nullptr;
   const dp_graph *graph_ = nullptr;
-  std::vector<size_t> here_;  // devices
+  std::vector<size_t> here_;  // its devices
 };
 
 // Two training steps, the second with a short batch, then an eval and an infer of other sizes; what the plan has of these.

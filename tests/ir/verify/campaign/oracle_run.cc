@@ -58,17 +58,24 @@ void Machine::Feed() {
   }
 }
 
-// ---- order ----------------------------------------------------------------------------------------------------------
+// ---- a run ----------------------------------------------------------------------------------------------------------
 
 void Machine::Begin(const Batch &batch) {
   batch_ = batch;
   parts_.clear();
+  lanes_.clear();
+  ready_.clear();
+  begun_.clear();
   for (size_t r = 0; r < plan_->n_roles; r++) {
     const Dp__Program *program = nullptr;
     for (size_t p = 0; p < plan_->roles[r]->n_programs; p++)
       if (plan_->roles[r]->programs[p]->name == batch.program) program = plan_->roles[r]->programs[p];
     Check(program, "no program " + batch.program);
-    parts_.push_back({program, logical_.graphs[program->graph], std::vector<size_t>(program->n_streams),
+    parts_.push_back({program, logical_.graphs[program->graph]});
+  }
+  for (const Device &d : devices_) {
+    const Dp__Program *program = parts_[d.role].program;
+    lanes_.push_back({std::vector<size_t>(program->n_streams), std::vector<bool>(program->n_streams),
                       std::vector<bool>(program->events)});
   }
   std::fill(host_input_.begin(), host_input_.end(), kGarbage);
@@ -79,13 +86,83 @@ void Machine::Begin(const Batch &batch) {
 void Machine::Enter(size_t role) {
   program_ = parts_[role].program;
   graph_ = parts_[role].graph;
+}
+
+void Machine::Enter(const Unit &unit) {
+  Enter(devices_[unit.heads[0].device].role);
   here_.clear();
+  for (const Head &head : unit.heads) here_.push_back(head.device);
+}
+
+void Machine::Run(const Batch &batch, Chooser *chooser) {
+  Begin(batch);
+  Feed();
+  for (size_t d = 0; d < devices_.size(); d++) Consider(d);
+  std::vector<Choice> choices;
+  while (!ready_.empty() || !begun_.empty()) {
+    choices.clear();
+    for (const Unit &unit : ready_) choices.push_back({unit.heads[0].device, false});
+    for (const Unit &unit : begun_) choices.push_back({unit.heads[0].device, true});
+    const size_t chosen = chooser->Choose(choices);
+    const bool ends = choices[chosen].ends;
+    std::vector<Unit> &from = ends ? begun_ : ready_;
+    const size_t at = ends ? chosen - ready_.size() : chosen;
+    Unit unit = std::move(from[at]);
+    from.erase(from.begin() + static_cast<std::ptrdiff_t>(at));
+    if (ends) {
+      End(&unit);
+    } else {
+      Start(&unit);
+      begun_.push_back(std::move(unit));
+    }
+  }
+  Head head;
   for (size_t d = 0; d < devices_.size(); d++)
-    if (devices_[d].role == role) here_.push_back(d);
+    for (size_t s = 0; s < lanes_[d].at.size(); s++) Check(!HeadOf(d, s, &head), "deadlock");
+}
+
+// Operands are read; until the end results are garbage, and scratch is for this alone.
+void Machine::Start(Unit *unit) {
+  unit_ = unit;
+  if (Is(unit->heads[0].in, "Send")) {
+    Transfer(unit->heads[0], unit->heads[1]);
+  } else {
+    Enter(*unit);
+    Step(unit->heads[0].in);
+  }
+  for (const Bytes &mark : unit->scratch) std::copy(mark.bytes.begin(), mark.bytes.end(), mark.to);
+  for (const Bytes &result : unit->results) std::memset(result.to, kGarbage, result.bytes.size());
+}
+
+void Machine::End(Unit *unit) {
+  for (const Bytes &mark : unit->scratch) {
+    Check(std::equal(mark.bytes.begin(), mark.bytes.end(), mark.to), "scratch that something else writes to");
+    std::memset(mark.to, kGarbage, mark.bytes.size());
+  }
+  for (const Bytes &result : unit->results) std::copy(result.bytes.begin(), result.bytes.end(), result.to);
+  for (const Head &head : unit->heads) {
+    Lane &lane = lanes_[head.device];
+    lane.at[head.stream]++;
+    lane.waiting[head.stream] = false;
+    if (!head.in->signal) continue;
+    Check(head.in->signal <= lane.signalled.size(), "no such event");
+    lane.signalled[head.in->signal - 1] = true;
+  }
+  for (const Head &head : unit->heads) Consider(head.device);
+}
+
+// ---- order ----------------------------------------------------------------------------------------------------------
+
+bool Machine::HeadOf(size_t device, size_t stream, Head *head) const {
+  const Dp__Stream *all = parts_[devices_[device].role].program->streams[stream];
+  const size_t at = lanes_[device].at[stream];
+  if (at == all->n_instructions) return false;
+  *head = {device, stream, all->instructions[at]};
+  return true;
 }
 
 bool Machine::Waits(const Head &head) const {
-  const std::vector<bool> &signalled = parts_[head.role].signalled;
+  const std::vector<bool> &signalled = lanes_[head.device].signalled;
   for (size_t w = 0; w < head.in->n_waits; w++) {
     Check(head.in->waits[w] < signalled.size(), "no such event");
     if (!signalled[head.in->waits[w]]) return true;
@@ -93,46 +170,51 @@ bool Machine::Waits(const Head &head) const {
   return false;
 }
 
-std::vector<Machine::Head> Machine::Heads() const {
-  std::vector<Head> heads;
-  for (size_t r = 0; r < parts_.size(); r++)
-    for (size_t s = 0; s < parts_[r].at.size(); s++)
-      if (parts_[r].at[s] < parts_[r].program->streams[s]->n_instructions)
-        heads.push_back({r, s, parts_[r].program->streams[s]->instructions[parts_[r].at[s]]});
-  return heads;
+// Who meets in it; of most instructions the device alone.
+const std::vector<size_t> &Machine::Members(const Head &head) const {
+  std::vector<size_t> &members = members_[{head.in, head.device}];
+  if (!members.empty()) return members;
+  static const char *const alone[] = {"Slice", "Accumulate", "Scatter", "Broadcast", "Gather"};
+  bool meets = !*head.in->kernel && head.in->communication;
+  for (const char *op : alone) meets &= !Is(head.in, op);
+  if (!meets) {
+    members = {head.device};
+  } else if (head.in->communication->n_peer) {
+    for (size_t d = 0; d < devices_.size(); d++)
+      if (devices_[d].role == devices_[head.device].role) members.push_back(d);
+  } else {
+    members = Group(head.in, head.device);
+  }
+  return members;
 }
 
-void Machine::Done(const Head &head) {
-  Part &part = parts_[head.role];
-  part.at[head.stream]++;
-  if (!head.in->signal) return;
-  Check(head.in->signal <= part.signalled.size(), "no such event");
-  part.signalled[head.in->signal - 1] = true;
+// Whether all that take part have come to it.
+bool Machine::Ready(const Head &head, Unit *unit) const {
+  unit->heads = {head};
+  if (Waits(head)) return false;
+  if (Is(head.in, "Send") || Is(head.in, "Recv")) {
+    Head other;
+    if (!OtherEnd(head, &other)) return false;
+    unit->heads = Is(head.in, "Send") ? std::vector<Head>{head, other} : std::vector<Head>{other, head};
+    return true;
+  }
+  unit->heads.clear();
+  for (size_t d : Members(head)) {
+    Head one;
+    if (!HeadOf(d, head.stream, &one) || one.in != head.in || Waits(one)) return false;
+    unit->heads.push_back(one);
+  }
+  return true;
 }
 
-void Machine::Run(const Batch &batch, unsigned seed) {
-  Begin(batch);
-  Feed();
-  std::mt19937 random(seed);
-  for (std::vector<Head> heads = Heads(); !heads.empty(); heads = Heads()) {
-    std::vector<std::pair<Head, Head>> ready;  // what can be done now; a Send with its Recv
-    for (const Head &head : heads) {
-      if (Waits(head) || Is(head.in, "Recv")) continue;
-      if (!Is(head.in, "Send")) ready.push_back({head, head});
-      for (const Head &other : heads)
-        if (Is(head.in, "Send") && Is(other.in, "Recv") && !Waits(other) && Meet(head, other))
-          ready.push_back({head, other});
-    }
-    Check(!ready.empty(), "deadlock");
-    const auto &next = ready[random() % ready.size()];
-    if (Is(next.first.in, "Send")) {
-      Transfer(next.first, next.second);
-      Done(next.second);
-    } else {
-      Enter(next.first.role);
-      Step(next.first.in);
-    }
-    Done(next.first);
+// Puts what the device can begin now among what is ready.
+void Machine::Consider(size_t device) {
+  for (size_t s = 0; s < lanes_[device].at.size(); s++) {
+    Head head;
+    Unit unit;
+    if (lanes_[device].waiting[s] || !HeadOf(device, s, &head) || !Ready(head, &unit)) continue;
+    for (const Head &one : unit.heads) lanes_[one.device].waiting[one.stream] = true;
+    ready_.push_back(std::move(unit));
   }
 }
 
@@ -159,42 +241,35 @@ size_t Machine::Peer(const Dp__Instruction *in, size_t device) const {
   return static_cast<size_t>(dp_mesh_device(&mesh_, at));
 }
 
-// Whether they are the two ends of one channel: each device of the one has its peer among those of the other, and the other
-// way round.
-bool Machine::Meet(const Head &send, const Head &recv) {
-  if (!send.in->communication || !recv.in->communication) return false;
-  if (send.in->communication->channel != recv.in->communication->channel || send.role == recv.role) return false;
-  size_t met = 0, takers = 0;
-  for (size_t d = 0; d < devices_.size(); d++) {
-    takers += devices_[d].role == recv.role;
-    if (devices_[d].role != send.role) continue;
-    size_t to = Peer(send.in, d);
-    if (devices_[to].role != recv.role || Peer(recv.in, to) != d) return false;
-    met++;
+// The other end of the channel, when that device has come to it: the two name each other.
+bool Machine::OtherEnd(const Head &head, Head *other) const {
+  const size_t there = Peer(head.in, head.device);
+  const char *op = Is(head.in, "Send") ? "Recv" : "Send";
+  if (devices_[there].role == devices_[head.device].role) return false;
+  for (size_t s = 0; s < lanes_[there].at.size(); s++) {
+    if (lanes_[there].waiting[s] || !HeadOf(there, s, other) || !Is(other->in, op) || Waits(*other)) continue;
+    if (!other->in->communication || other->in->communication->channel != head.in->communication->channel) continue;
+    if (Peer(other->in, there) == head.device) return true;
   }
-  return met == takers;
+  return false;
 }
 
 // What a device sends its peer has as it is, byte by byte.
 void Machine::Transfer(const Head &send, const Head &recv) {
   Check(send.in->n_inputs == 1 && send.in->inputs[0], "a Send of nothing");
   Check(recv.in->n_outputs == 1 && recv.in->outputs[0], "a Recv of nothing");
-  for (size_t d = 0; d < devices_.size(); d++) {
-    if (devices_[d].role != send.role) continue;
-    Enter(send.role);
-    const Dp__DeviceTensor *from = Tensor(send.in->inputs[0] - 1);
-    Operand source = Look(from, d);
-    std::vector<uint8_t> copy(source.needed + 1, kGarbage);
-    Read(source, d, copy.data());
-    Enter(recv.role);
-    const size_t peer = Peer(send.in, d);
-    const Dp__DeviceTensor *to = Tensor(recv.in->outputs[0] - 1);
-    Operand target = Look(to, peer);
-    Check(from->dtype == to->dtype && source.needed == target.needed, "a transfer between unlike tensors");
-    for (const Dp__DeviceTensor *t : {from, to})
-      Check(t->space == DP__SPACE__PERSISTENT || t->space == DP__SPACE__TRANSIENT, "not in a device's memory");
-    Write(target, peer, copy.data());
-  }
+  Enter(devices_[send.device].role);
+  const Dp__DeviceTensor *from = Tensor(send.in->inputs[0] - 1);
+  Operand source = Look(from, send.device);
+  std::vector<uint8_t> copy(source.needed + 1, kGarbage);
+  Read(source, send.device, copy.data());
+  Enter(devices_[recv.device].role);
+  const Dp__DeviceTensor *to = Tensor(recv.in->outputs[0] - 1);
+  Operand target = Look(to, recv.device);
+  Check(from->dtype == to->dtype && source.needed == target.needed, "a transfer between unlike tensors");
+  for (const Dp__DeviceTensor *t : {from, to})
+    Check(t->space == DP__SPACE__PERSISTENT || t->space == DP__SPACE__TRANSIENT, "not in a device's memory");
+  Write(target, recv.device, copy.data());
 }
 
 }  // namespace dp_test
