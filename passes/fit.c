@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "passes/strategy/table.h"
+
 enum {
   MAX_DEVICES = 4096,  // that are tried along an axis
   MAX_STAGES = 32,
@@ -42,6 +44,7 @@ static uint64_t bytes_of(const Dp__Plan *plan) {
 
 typedef struct {
   const dp_options *options;  // as asked for
+  const dp_strategy *strategy;
   dp_fit_read read;
   void *arg;
   dp_arena *arena;       // for texts
@@ -135,15 +138,13 @@ static dp_options resized(const fit *f, const char *axis, int64_t size) {
     o.mesh.axes[a].size = size;
   else
     o.devices = size;
-  if (!o.mesh.n_axes && (!o.strategy || !strcmp(o.strategy, "single"))) o.strategy = "data";
+  if (!o.mesh.n_axes && f->strategy->several) o.strategy = f->strategy->several->name;
   return o;
 }
 
 // "--mesh=data=4,tensor=2", "--strategy=data --devices=4"
 static const char *name_devices(const fit *f, const dp_options *o) {
-  const dp_options *asked = f->options;
-  const bool same = o->strategy == asked->strategy || (asked->strategy && !strcmp(asked->strategy, o->strategy));
-  const char *text = same ? "" : "--strategy=data ";
+  const char *text = o->strategy == f->options->strategy ? "" : dp_printf(f->arena, "--strategy=%s ", o->strategy);
   if (!o->mesh.n_axes) return dp_printf(f->arena, "%s--devices=%lld", text, (long long)o->devices);
   text = dp_printf(f->arena, "%s--mesh=", text);
   for (int a = 0; a < o->mesh.n_axes; a++)
@@ -196,19 +197,36 @@ static const char *other_schedule(fit *f) {
   return fits(f, &o) ? "--schedule=1f1b" : NULL;
 }
 
-// Where samples are shared, state and parameters can be too. (Stages 1 and 2 take the same.)
-static const char *more_zero(fit *f) {
+// What lies in parts from one step to the next: a stage that shares gradients alone takes as much as the one before.
+static unsigned kept(const dp_shares *shares) { return shares->splits & (DP_SHARES_PARAMETERS | DP_SHARES_STATE); }
+
+// The first stage of a strategy that shares more than is shared now and fits.
+static const char *more_of(fit *f, const dp_strategy *strategy) {
   dp_options o = *f->options;
-  const bool zero = o.strategy && !strcmp(o.strategy, "zero");
-  if (size_of(f, "data") < 2 || (o.strategy && !strcmp(o.strategy, "manual"))) return NULL;
-  o.strategy = "zero";
-  for (o.zero_stage = zero ? 3 : 1; o.zero_stage <= 3 && o.zero_stage != f->options->zero_stage; o.zero_stage += 2)
-    if (fits(f, &o)) return dp_printf(f->arena, "--strategy=zero --zero-stage=%lld", (long long)o.zero_stage);
+  const dp_shares now = dp_strategy_shares(f->strategy, f->options);
+  unsigned before = kept(&now);
+  o.strategy = strategy->name;
+  for (o.zero_stage = 1; o.zero_stage <= strategy->n_stages; o.zero_stage++) {
+    const unsigned here = kept(&strategy->stages[o.zero_stage - 1]);
+    if (!(here & ~before)) continue;
+    before = here;
+    if (fits(f, &o))
+      return dp_printf(f->arena, "--strategy=%s --zero-stage=%lld", strategy->name, (long long)o.zero_stage);
+  }
   return NULL;
 }
 
+// Where samples are shared, state and parameters can be too.
+static const char *more_shared(fit *f) {
+  const char *found = NULL;
+  if (!f->strategy->splits_samples) return NULL;
+  for (const dp_strategy *const *s = dp_strategies; *s && !found; s++)
+    if ((*s)->n_stages && size_of(f, (*s)->axis) > 1) found = more_of(f, *s);
+  return found;
+}
+
 static const char *(*const proposals[])(fit *f) = {other_batch,       more_devices,   more_stages,
-                                                   more_microbatches, other_schedule, more_zero};
+                                                   more_microbatches, other_schedule, more_shared};
 
 // ---- the answer -----------------------------------------------------------------------------------------------------
 
@@ -240,6 +258,7 @@ dp_status dp_fit_check(dp_arena *arena, const dp_options *options, dp_fit_read r
   if ((*plan)->n_roles > 1) DP_TRY(compile_to_fit(&f, arena, quiet(options), CUTS, plan));
   if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
   f.plan = *plan;
+  DP_TRY(dp_strategy_choose(options, &f.strategy));
   f.arena = dp_arena_create(0);
   if (!f.arena) return dp_fail(DP_EX_MEMORY, "out of memory");
   dp_status status = refuse(&f);

@@ -7,6 +7,7 @@
 #include "ir/base/suggest.h"
 #include "passes/options_mesh.h"
 #include "passes/spec/spec.h"
+#include "passes/strategy/table.h"
 
 enum { MAX_THREADS = 4096 };
 
@@ -27,17 +28,24 @@ static dp_status check_choice(const char *option, const char *given, const char 
   return dp_fail(EX_USAGE, "%s=%s: there is no such choice; expected one of %s", option, given, words);
 }
 
-static dp_status check_choices(const dp_options *o) {
-  static const char *const strategies[] = {"single", "data", "zero", "tensor", "pipeline", "manual", "auto", NULL};
+static dp_status refuse_stage(void) {
+  const dp_strategy *const *s = dp_strategies;
+  while (*s && !(*s)->n_stages) s++;
+  return dp_fail(EX_CONFIG, "--zero-stage goes with --strategy=%s", *s ? (*s)->name : "none");
+}
+
+static dp_status check_choices(const dp_compile *compile) {
+  const dp_options *o = compile->options;
   static const char *const modes[] = {"train", "infer", NULL};
   static const char *const norms[] = {"sync", "local", NULL};
   static const char *const schedules[] = {"1f1b", "gpipe", NULL};
-  if (o->strategy) DP_TRY(check_choice("--strategy", o->strategy, strategies, 6));
   if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes, 2));
   if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms, 2));
   if (o->schedule) DP_TRY(check_choice("--schedule", o->schedule, schedules, 2));
-  if (o->zero_stage && (!o->strategy || strcmp(o->strategy, "zero")))
-    return dp_fail(EX_CONFIG, "--zero-stage goes with --strategy=zero");
+  if (o->zero_stage && !compile->strategy->n_stages) return refuse_stage();
+  if (o->zero_stage < 0 || o->zero_stage > compile->strategy->n_stages)
+    return dp_fail(EX_USAGE, "--zero-stage=%lld: 1 to %d are expected", (long long)o->zero_stage,
+                   compile->strategy->n_stages);
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
     return dp_fail(EX_USAGE, "--precision: fp32 or fp64 is expected");
   if (o->threads < 0 || o->threads > MAX_THREADS)
@@ -117,8 +125,7 @@ static dp_status take_parameters(dp_compile *compile) {
 }
 
 static dp_status run(dp_compile *compile) {
-  const dp_options *o = compile->options;
-  DP_TRY(check_choices(o));
+  DP_TRY(check_choices(compile));
   DP_TRY(dp_options_mesh_make(compile));
   if (!dp_model_find_graph(compile->model, "main"))
     return dp_fail(EX_DATAERR, "model '%s' has no graph 'main': it is not a source model", compile->model->name);

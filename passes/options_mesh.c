@@ -1,9 +1,10 @@
 // The mesh that the options ask for: --mesh, or one axis of --devices named after the strategy, or the model's own. Axis
 // `micro` comes first and last: it is nobody's to name, and --microbatches adds it in front once the batch is known. See
-// list.h.
+// options_mesh.h.
 #include <string.h>
 
 #include "ir/base/limits.h"
+#include "passes/base/strategy.h"
 #include "passes/options_mesh.h"
 
 enum { MAX_DEVICES = DP_LIMIT_DEVICES, MAX_MICROBATCHES = DP_LIMIT_MICROBATCHES, MAX_AXES = DP_MAX_MESH - 1 };
@@ -30,16 +31,6 @@ static dp_status check_axes(const dp_mesh *mesh, const char *whose, int code) {
         return dp_fail(code, "%s: axis '%s' is given twice", whose, axis->name);
   }
   return DP_OK;
-}
-
-// The axis that a strategy cannot do without; NULL: whichever the mesh has.
-static const char *axis_of(const char *strategy) {
-  static const struct {
-    const char *strategy, *axis;
-  } table[] = {{"manual", NULL}, {"tensor", "tensor"}, {"pipeline", DP_MESH_PIPE}};
-  for (size_t i = 0; i < DP_COUNT(table); i++)
-    if (!strcmp(table[i].strategy, strategy)) return table[i].axis;
-  return "data";
 }
 
 // As many stages as annotations of nodes name; 0: none does.
@@ -83,19 +74,19 @@ static const char *meshes_of(dp_arena *arena, const dp_mesh *asked, int64_t devi
 
 // ---- the mesh -------------------------------------------------------------------------------------------------------
 
-static dp_status take_mesh(dp_compile *compile, const char *axis, bool single) {
+static dp_status take_mesh(dp_compile *compile, const dp_strategy *strategy) {
   const dp_options *o = compile->options;
   dp_model *model = compile->model;
   if (o->mesh.n_axes) {
     DP_TRY(check_axes(&o->mesh, "--mesh", EX_USAGE));
     model->mesh = o->mesh;
     for (int i = 0; i < o->mesh.n_axes; i++) model->mesh.axes[i].name = dp_strdup(model->arena, o->mesh.axes[i].name);
-  } else if (axis && (o->devices || !model->mesh.n_axes || single)) {
+  } else if (strategy->axis && (o->devices || !model->mesh.n_axes || strategy->several)) {
     // A model's own mesh is for those who ask for several devices.
-    model->mesh = (dp_mesh){1, {{axis, o->devices ? o->devices : 1}}};
+    model->mesh = (dp_mesh){1, {{strategy->axis, o->devices ? o->devices : 1}}};
   } else if (!model->mesh.n_axes) {
     int64_t stages = annotated_stages(model);
-    if (!stages) return dp_fail(EX_CONFIG, "--strategy=manual needs a mesh, of the model or by --mesh");
+    if (!stages) return dp_fail(EX_CONFIG, "--strategy=%s needs a mesh, of the model or by --mesh", strategy->name);
     model->mesh = (dp_mesh){1, {{DP_MESH_PIPE, o->devices ? o->devices : stages}}};
   }
   return check_axes(&model->mesh, "the model's mesh", EX_DATAERR);
@@ -104,21 +95,21 @@ static dp_status take_mesh(dp_compile *compile, const char *axis, bool single) {
 dp_status dp_options_mesh_make(dp_compile *compile) {
   const dp_options *o = compile->options;
   dp_model *model = compile->model;
-  const char *strategy = dp_strategy_name(o), *axis = axis_of(strategy);
-  bool single = !strcmp(strategy, "single");
+  const dp_strategy *strategy = compile->strategy;
   if (o->devices < 0 || o->devices > MAX_DEVICES)
     return dp_fail(EX_USAGE, "--devices=%lld: 1 to %d are expected", (long long)o->devices, MAX_DEVICES);
-  DP_TRY(take_mesh(compile, axis, single));
-  if (!single && axis && dp_mesh_find(&model->mesh, axis) < 0)
-    return dp_fail(EX_CONFIG, "--strategy=%s splits over an axis '%s', which the mesh does not have", strategy, axis);
+  DP_TRY(take_mesh(compile, strategy));
+  if (!strategy->several && strategy->axis && dp_mesh_find(&model->mesh, strategy->axis) < 0)
+    return dp_fail(EX_CONFIG, "--strategy=%s splits over an axis '%s', which the mesh does not have", strategy->name,
+                   strategy->axis);
   int64_t devices = dp_mesh_devices(&model->mesh);
   if (o->devices && o->devices != devices)
     return dp_fail(EX_CONFIG, "--devices=%lld, but the mesh has %lld device%s; %s would go with it",
                    (long long)o->devices, (long long)devices, devices == 1 ? "" : "s",
                    meshes_of(model->arena, &model->mesh, o->devices));
-  if (single && devices > 1)
-    return dp_fail(EX_CONFIG, "%lld devices, but --strategy=%s is for one; ask for --strategy=data", (long long)devices,
-                   o->strategy ? o->strategy : "single (the default)");
+  if (strategy->several && devices > 1)
+    return dp_fail(EX_CONFIG, "%lld devices, but --strategy=%s%s is for one; ask for --strategy=%s", (long long)devices,
+                   strategy->name, o->strategy ? "" : " (the default)", strategy->several->name);
   if (o->schedule && dp_mesh_find(&model->mesh, DP_MESH_PIPE) < 0)
     return dp_fail(EX_CONFIG,
                    "--schedule=%s is the order of a pipeline's stages, and the mesh has no axis 'pipe': ask for "

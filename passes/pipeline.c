@@ -5,6 +5,7 @@
 
 #include "ir/base/suggest.h"
 #include "ir/text/text.h"
+#include "passes/strategy/table.h"
 
 #define DP_PASS(name) extern const dp_pass dp_pass_##name;
 #include "passes/list.h"
@@ -30,6 +31,7 @@ dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) {
     return dp_fail(EX_SOFTWARE, "pass '%s' is out of order: it lacks %#x of what it needs", pass->name,
                    (unsigned)(pass->needs & ~compile->has));
   compile->unchanged = false;
+  if (!compile->strategy) DP_TRY(dp_strategy_choose(compile->options, &compile->strategy));
   DP_TRY(pass->run(compile));
   compile->has |= pass->gives;
   if (compile->unchanged) return DP_OK;

@@ -20,17 +20,3 @@ void dp_pass_note(const dp_compile *compile, const char *format, ...) {
   va_end(args);
   fputc('\n', compile->options->notes_to);
 }
-
-bool dp_strategy_is(const dp_options *o, const char *name) { return o->strategy && !strcmp(o->strategy, name); }
-
-bool dp_strategy_gathers_again(const dp_options *o) { return dp_strategy_is(o, "zero") && o->zero_stage == 3; }
-
-const char *dp_strategy_name(const dp_options *o) {
-  static const struct {
-    const char *axis, *strategy;
-  } table[] = {{"data", "data"}, {DP_MESH_PIPE, "pipeline"}, {"tensor", "tensor"}};
-  if (o->strategy) return o->strategy;
-  for (size_t i = 0; i < DP_COUNT(table) && dp_mesh_devices(&o->mesh) > 1; i++)
-    if (dp_mesh_find(&o->mesh, table[i].axis) >= 0) return table[i].strategy;
-  return "single";
-}

@@ -29,10 +29,10 @@ typedef struct {
 
 // dpc compile's options; zeroed: all at their defaults.
 typedef struct {
-  const char *strategy;  // "single", "data", "zero", "tensor", "pipeline", "manual"; NULL: that of the mesh, or single
-  dp_mesh mesh;          // no axes: one axis of `devices`, named after the strategy; never names `micro`
-  int64_t devices;       // 0: as the mesh says, or 1
-  int64_t batch;         // B, of all devices together; 0: as the model says
+  const char *strategy;          // by name (passes/strategy/list.h); NULL: that of the mesh, or the first
+  dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy; never names `micro`
+  int64_t devices;               // 0: as the mesh says, or 1
+  int64_t batch;                 // B, of all devices together; 0: as the model says
   const char *loss, *optimizer;  // SPECs; NULL: the model's
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;
@@ -47,17 +47,17 @@ typedef struct {
   int n_splits;
   const dp_split *splits;
   int64_t zero_stage, memory_bytes;  // 0: not given; see fit.h
-  int64_t stage_bytes;               // what a stage may take as `cut` counts it; 0: memory_bytes
-  double *stage_counted;             // where `cut` puts what the largest stage takes as it counts; NULL: nowhere
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
+  const dp_target *target;           // whose kernels; NULL: passes that need kernels cannot run
+  int64_t stage_bytes;    // what a stage may take as `cut` counts it; 0: memory_bytes
+  double *stage_counted;  // where `cut` puts what the largest stage takes as it counts; NULL: nowhere
+  bool unscheduled;  // nodes keep the graph's order on their streams: what schedules are measured against, in tests
   bool why;
-  bool unscheduled;         // nodes keep the graph's order on their streams: what schedules are measured against
-  const dp_target *target;  // whose kernels; NULL: passes that need kernels cannot run
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
   const char *print_after, *stop_after;
-  FILE *print_to;  // NULL: stdout
-  FILE *notes_to;  // what the user should know of the compilation, a line each; NULL: nowhere
+  FILE *print_to;        // NULL: stdout
+  FILE *notes_to;        // what the user should know of the compilation, a line each; NULL: nowhere
 } dp_options;
 
 // The split that was asked for of an input; NULL: none was.
@@ -97,12 +97,15 @@ enum {
 #define DP_CORRECT_OUTPUT "correct"        // int64: labels that the scores got right
 #define DP_MODEL_OUTPUT "dp.output/"       // + output of the model; from the loss to the programs
 
+typedef struct dp_strategy dp_strategy;  // passes/base/strategy.h
+
 typedef struct {
   dp_model *model;
   const dp_options *options;
   uint32_t has;    // DP_HAS_*
   bool unchanged;  // set by a pass that found nothing to do: the graphs need not be verified again
   Dp__Plan *plan;
+  const dp_strategy *strategy;  // set by the runner
 } dp_compile;
 
 typedef struct {
@@ -114,13 +117,6 @@ typedef struct {
 
 // A line to options->notes_to.
 void dp_pass_note(const dp_compile *compile, const char *format, ...) DP_PRINTF(2, 3);
-
-// The strategy that was asked for; --mesh alone asks for that of its first of data, pipe, tensor.
-const char *dp_strategy_name(const dp_options *options);
-// Whether the strategy was asked for by this name.
-bool dp_strategy_is(const dp_options *options, const char *name);
-// Whether what is gathered of a variable is gathered anew for each use, and freed after it.
-bool dp_strategy_gathers_again(const dp_options *options);
 
 #ifdef __cplusplus
 }

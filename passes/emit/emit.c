@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ir/file/proto.h"
-#include "passes/base/pass.h"
+#include "passes/base/strategy.h"
 #include "passes/memory/storage.h"
 #include "passes/spec/spec.h"
 
@@ -284,7 +284,7 @@ static dp_status run(dp_compile *compile) {
   plan->mesh = dp_proto_from_mesh(e.arena, &model->mesh);
   plan->loss = text(model->loss);
   plan->optimizer = text(model->optimizer);
-  plan->strategy = text(dp_strategy_name(compile->options));
+  plan->strategy = text(compile->strategy->name);
   plan->precision = compile->options->precision == DP_FLOAT64 ? DP_FLOAT64 : 0;
   plan->target = emit_target(&e);
   DP_TRY(emit_schedule(&e, plan));

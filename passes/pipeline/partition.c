@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/base/pass.h"
+#include "passes/base/strategy.h"
 
 typedef struct {
   const dp_compile *compile;
@@ -256,7 +256,7 @@ static dp_status partition(void *arg) {
 
 static dp_status find_stages(cutting *c) {
   if (c->main->n_nodes < c->n_stages) return refuse_count(c->n_stages, c->main->n_nodes);
-  if (dp_strategy_is(c->compile->options, "manual")) return dp_partition_user_complete(c->compile, c->main, c->stages);
+  if (!c->compile->strategy->finds_stages) return dp_partition_user_complete(c->compile, c->main, c->stages);
   DP_TRY(dp_partition_weigh(c->compile, c->main, c->stages, &c->weights));
   c->arena = dp_arena_create(0);
   if (!c->arena) return dp_fail(DP_EX_MEMORY, "out of memory");

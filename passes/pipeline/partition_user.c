@@ -1,6 +1,6 @@
 // What the user wrote of stages: `stage=K` on a node, or `device=D`, which says the same where every stage is one device. See
 // partition.h.
-#include "passes/base/pass.h"
+#include "passes/base/strategy.h"
 #include "passes/pipeline/partition.h"
 
 // Whether every stage is one device.
@@ -30,7 +30,7 @@ static dp_status read_node(const dp_mesh *mesh, const dp_node *node, int *stage)
 dp_status dp_partition_user_read(const dp_compile *compile, const dp_graph *main, int *stages) {
   const dp_mesh *mesh = &main->model->mesh;
   // Stages are for those who ask for a pipeline, and for those who wrote all of it themselves.
-  const bool read = dp_mesh_stages(mesh) > 1 || dp_strategy_is(compile->options, "manual");
+  const bool read = dp_mesh_stages(mesh) > 1 || !compile->strategy->finds_stages;
   for (int32_t i = 0; i < main->n_nodes; i++) {
     stages[i] = -1;
     if (read) DP_TRY(read_node(mesh, main->nodes[i], &stages[i]));

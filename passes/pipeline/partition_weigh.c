@@ -5,6 +5,7 @@
 // from, and in the copy each node is a stage of its own. What comes out is counted up by it. No operator is known by name.
 #include <string.h>
 
+#include "passes/base/strategy.h"
 #include "passes/cost/cost_model.h"
 #include "passes/pipeline/partition.h"
 #include "passes/train/optimizer.h"
@@ -46,7 +47,7 @@ static dp_model *copy_model(dp_arena *arena, const dp_graph *main) {
 static dp_status differentiate(weighing *w) {
   dp_options quiet = *w->compile->options;
   quiet.notes_to = NULL;
-  dp_compile copy = {.model = copy_model(w->arena, w->main), .options = &quiet};
+  dp_compile copy = {.model = copy_model(w->arena, w->main), .options = &quiet, .strategy = w->compile->strategy};
   DP_TRY(dp_pass_programs.run(&copy));
   w->graph = dp_model_find_graph(copy.model, dp_options_infers(&quiet) ? "infer" : "train");
   w->n_forward = w->graph->n_nodes;
@@ -100,19 +101,21 @@ static void count_nodes(const weighing *w) {
   }
 }
 
-// How many times a parameter's bytes are held: by itself, its gradient and the optimizer's state. ZeRO divides what it splits.
+// How many times a parameter's bytes are held: by itself, its gradient and the optimizer's state. What the strategy splits is divided.
 static dp_status count_copies(const weighing *w, double *copies) {
   const dp_options *o = w->compile->options;
   const dp_model *model = w->main->model;
-  const int data = dp_strategy_is(o, "zero") ? dp_mesh_find(&model->mesh, "data") : -1;
-  const double parts = data < 0 ? 1 : (double)model->mesh.axes[data].size;
+  const int axis = dp_strategy_shared_axis(w->compile);
+  const double parts = axis < 0 ? 1 : (double)model->mesh.axes[axis].size;
+  const unsigned splits = dp_strategy_shares(w->compile->strategy, o).splits;
   dp_optimizer_spec spec;
   *copies = 1;
   if (dp_options_infers(o) || !model->optimizer) return DP_OK;
   DP_TRY(dp_spec_optimizer(w->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &spec));
   const dp_optimizer_rule rule = dp_optimizer_rule_of(&spec);
-  *copies = (dp_strategy_gathers_again(o) ? 1 / parts : 1) + 1 / parts;
-  for (int s = 0; s < rule.n_places; s++) *copies += rule.states[s] ? 1 / parts : 0;
+  const double state = splits & DP_SHARES_STATE ? 1 / parts : 1;  // so are gradients
+  *copies = (splits & DP_SHARES_PARAMETERS ? 1 / parts : 1) + state;
+  for (int s = 0; s < rule.n_places; s++) *copies += rule.states[s] ? state : 0;
   return DP_OK;
 }
 

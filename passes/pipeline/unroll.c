@@ -13,7 +13,7 @@
 // graph as it was, the m of one side by side: the pass `roles` puts them in the order of a schedule. Without an axis `micro`
 // nothing is done.
 #include "ir/graph/op.h"
-#include "passes/base/pass.h"
+#include "passes/base/strategy.h"
 
 enum { WHOLE = -1 };  // in place of a micro-batch
 
@@ -163,7 +163,8 @@ static dp_status run_graph(const dp_compile *compile, int g, int micro) {
   w.to = dp_graph_create(model, w.from->name);
   w.to->logical = w.from->logical;
   w.again = dp_alloc_n(w.scratch, (size_t)w.from->n_nodes + 1, sizeof *w.again);
-  for (int32_t i = 0; i < w.from->n_nodes && dp_strategy_gathers_again(compile->options); i++)
+  const unsigned again = dp_strategy_shares(compile->strategy, compile->options).gathers_again;
+  for (int32_t i = 0; i < w.from->n_nodes && again & DP_SHARES_PARAMETERS; i++)
     w.again[i] = is_gathered_again(&w, w.from->nodes[i]);
   dp_status status = unroll(&w);
   dp_arena_destroy(w.scratch);

@@ -68,7 +68,7 @@ static double parts_of(const dp_place *place, const dp_value *device, int but) {
 // Where a strategy has variables gathered at each use, they are gathered rather than what they meet.
 static bool is_gathered(const dp_place *place, const dp_value *logical, int axis, dp_placement to) {
   return axis == place->data_axis && logical->kind == DP_VALUE_VARIABLE && to.kind == DP_REPLICATE &&
-         dp_strategy_gathers_again(place->options);
+         place->shares.gathers_again & DP_SHARES_PARAMETERS;
 }
 
 double dp_place_copy_cost(dp_place *place, const dp_value *logical, int axis, dp_placement to, dp_placement *from) {
@@ -151,8 +151,7 @@ static dp_value *convert_axis(dp_place *place, dp_value *logical, dp_value *from
 static bool splits(dp_placement p, int dim) { return p.kind == DP_SHARD && p.dim == dim; }
 
 bool dp_place_copy_scatters_each(const dp_place *place) {
-  return place->data_axis >= 0 && place->micro_axis >= 0 && dp_strategy_is(place->options, "zero") &&
-         place->options->zero_stage >= 2;
+  return place->data_axis >= 0 && place->micro_axis >= 0 && place->shares.splits & DP_SHARES_GRADIENTS;
 }
 
 // Not where other axes that split the dim would have to be converted first.
@@ -204,8 +203,7 @@ static void ask_for(const dp_place *place, const dp_value *input, dp_placement *
   while (!split && dim < shape->rank && !dp_dim_is_symbolic(shape->dims[dim])) dim++;
   if (dim >= shape->rank) return;
   if (place->micro_axis >= 0) placements[place->micro_axis] = dp_shard(dim);
-  if (place->data_axis >= 0 && (split || !dp_strategy_is(place->options, "manual")))
-    placements[place->data_axis] = dp_shard(dim);
+  if (place->data_axis >= 0 && (split || place->splits_samples)) placements[place->data_axis] = dp_shard(dim);
 }
 
 void dp_place_copy_source(dp_place *place, dp_value *logical) {

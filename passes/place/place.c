@@ -182,17 +182,22 @@ static void enter_source(dp_place *place, dp_place_source *source, const dp_valu
   if (value && value->kind != DP_VALUE_RESULT) dp_place_node_operand(place, source, value);
 }
 
-// The mesh axis on which samples are split; -1: none. A manual strategy splits what --split names.
+// The mesh axis on which samples are split; -1: none.
 static int data_axis_of(const dp_compile *compile) {
   const dp_mesh *mesh = &compile->model->mesh;
   int axis = dp_mesh_find(mesh, "data");
-  if (dp_strategy_is(compile->options, "manual") && !compile->options->n_splits) return -1;
+  if (!compile->strategy->splits_samples && !compile->options->n_splits) return -1;
   return axis >= 0 && mesh->axes[axis].size > 1 ? axis : -1;
 }
 
 dp_status dp_place_program(const dp_compile *compile, const dp_graph *program, int32_t *starts, dp_graph **placed) {
   dp_model *model = compile->model;
-  dp_place place = {.model = model, .options = compile->options, .data_axis = data_axis_of(compile), .starts = starts};
+  dp_place place = {.model = model,
+                    .options = compile->options,
+                    .splits_samples = compile->strategy->splits_samples,
+                    .shares = dp_strategy_shares(compile->strategy, compile->options),
+                    .data_axis = data_axis_of(compile),
+                    .starts = starts};
   place.micro_axis = dp_mesh_microbatches(&model->mesh) > 1 ? dp_mesh_find(&model->mesh, DP_MESH_MICRO) : -1;
   place.logical = dp_graph_create(model, program->name);
   place.device = *placed = dp_graph_create(model, program->name);

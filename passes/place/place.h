@@ -7,7 +7,7 @@
 #define DP_PASSES_PLACE_PLACE_H
 
 #include "ir/graph/op.h"
-#include "passes/base/pass.h"
+#include "passes/base/strategy.h"
 
 // A value of the device graph, and the next one that stands for the same logical value.
 typedef struct dp_place_copy {
@@ -23,6 +23,8 @@ typedef struct {
 typedef struct {
   dp_model *model;
   const dp_options *options;
+  bool splits_samples;  // of inputs that --split does not name
+  dp_shares shares;     // on the axis of the strategy
   dp_graph *logical, *device;
   int data_axis;           // the mesh axis on which samples are split; -1: none
   int micro_axis;          // that of micro-batches; -1: there is one

@@ -150,7 +150,7 @@ static void print_program(const Dp__Plan *plan, const Dp__Role *role, const Dp__
 }
 
 dp_status dp_why_print(const Dp__Plan *plan, FILE *out) {
-  fprintf(out, "strategy %s on", plan->strategy && *plan->strategy ? plan->strategy : "single");
+  fprintf(out, "strategy %s on", *plan->strategy ? plan->strategy : "that it does not name");
   for (size_t a = 0; a < plan->n_mesh; a++)
     fprintf(out, "%s%s=%" PRId64, a ? "," : " ", plan->mesh[a]->name, plan->mesh[a]->size);
   fprintf(out, ", batch %" PRId64 "%s\n", plan->batch,

@@ -100,7 +100,7 @@ std::string Failure(dp_status status) {
 }  // namespace
 
 std::string RunPasses(dp_model *model, const std::string &passes, const dp_options &options) {
-  Run run{{model, &options, ~0u, false, nullptr}, FindPasses(passes)};
+  Run run{{model, &options, ~0u, false, nullptr, nullptr}, FindPasses(passes)};
   return Failure(dp_arena_run(model->arena, RunAll, &run));
 }
 

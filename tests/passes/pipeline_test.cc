@@ -55,7 +55,7 @@ TEST(Pipeline, APassOutOfOrderIsRefused) {
   dp_model *model;
   ASSERT_EQ(Parse(arena, kMlp, &model), "");
   Options options;
-  dp_compile compile{model, &options.options, DP_HAS_MESH, false, nullptr};
+  dp_compile compile{model, &options.options, DP_HAS_MESH, false, nullptr, nullptr};
   dp_status status = dp_pipeline_run_pass(&compile, dp_pipeline_find("autodiff"));
   EXPECT_EQ(dp_status_code(status), EX_SOFTWARE);
   EXPECT_EQ(Message(status), "pass 'autodiff' is out of order: it lacks 0x8 of what it needs");
@@ -72,7 +72,7 @@ TEST(Pipeline, AGraphThatDoesNotVerifyIsRefused) {
   dp_model *model;
   ASSERT_EQ(Parse(arena, kMlp, &model), "");
   Options options;
-  dp_compile compile{model, &options.options, 0, false, nullptr};
+  dp_compile compile{model, &options.options, 0, false, nullptr, nullptr};
   const dp_pass pass{"spoil", "spoils the graph", 0, 0, Spoil};
   dp_status status = dp_pipeline_run_pass(&compile, &pass);
   EXPECT_EQ(dp_status_code(status), EX_SOFTWARE);

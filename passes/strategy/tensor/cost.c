@@ -137,7 +137,7 @@ typedef struct {
 static dp_status run(void *arg) {
   work *w = arg;
   dp_model *model = make_model(w->arena, w->digest, w->axis, w->placements);
-  dp_compile compile = {.model = model, .options = w->compile->options};
+  dp_compile compile = {.model = model, .options = w->compile->options, .strategy = w->compile->strategy};
   int32_t *starts = dp_alloc_n(w->arena, (size_t)w->digest->graph->n_nodes, sizeof *starts);
   dp_graph *device;
   DP_TRY(dp_place_storages(model));
