@@ -95,6 +95,7 @@ static dp_options quiet(const dp_options *asked) {
   dp_options o = *asked;
   o.print_after = o.stop_after = NULL;
   o.notes_to = NULL;
+  o.record = NULL;
   return o;
 }
 

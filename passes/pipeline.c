@@ -5,6 +5,7 @@
 
 #include "ir/base/suggest.h"
 #include "ir/text/text.h"
+#include "passes/options_record.h"
 #include "passes/strategy/table.h"
 
 #define DP_PASS(name) extern const dp_pass dp_pass_##name;
@@ -75,6 +76,9 @@ static dp_status run_all(void *arg) {
     }
     if (options->stop_after && !strcmp(options->stop_after, (*p)->name)) break;
   }
+  Dp__Options *record = dp_options_record(compile);
+  if (compile->plan) compile->plan->options = record;
+  if (options->record) *options->record = record;
   return DP_OK;
 }
 

@@ -19,32 +19,43 @@ int dp_cli_finish(const char *program, dp_status status) {
   return code;
 }
 
-// Whether `word` is an option of the table or the unambiguous beginning of one.
-static bool is_known(const struct argp_option *options, const char *word, size_t length) {
-  static const char *const built_in[] = {"help", "usage", "version"};
-  for (size_t i = 0; i < DP_COUNT(built_in); i++)
-    if (!strncmp(built_in[i], word, length)) return true;
-  for (; options && (options->name || options->key || options->doc); options++)
-    if (options->name && !strncmp(options->name, word, length)) return true;
+// Whether `word` is an option of the parser or its children, or the beginning of one.
+static bool has_option(const struct argp *argp, const char *word, size_t length) {
+  for (const struct argp_option *o = argp->options; o && (o->name || o->key || o->doc); o++)
+    if (o->name && !strncmp(o->name, word, length)) return true;
+  for (const struct argp_child *c = argp->children; c && c->argp; c++)
+    if (has_option(c->argp, word, length)) return true;
   return false;
 }
 
-static dp_status check_option(const struct argp_option *options, const char *argument) {
+static bool is_known(const struct argp *argp, const char *word, size_t length) {
+  static const char *const built_in[] = {"help", "usage", "version"};
+  for (size_t i = 0; i < DP_COUNT(built_in); i++)
+    if (!strncmp(built_in[i], word, length)) return true;
+  return has_option(argp, word, length);
+}
+
+static void offer(const struct argp *argp, dp_suggest *suggest) {
+  for (const struct argp_option *o = argp->options; o && (o->name || o->key || o->doc); o++)
+    if (o->name) dp_suggest_offer(suggest, o->name);
+  for (const struct argp_child *c = argp->children; c && c->argp; c++) offer(c->argp, suggest);
+}
+
+static dp_status check_option(const struct argp *argp, const char *argument) {
   const char *word = argument + 2;
   size_t length = strcspn(word, "=");
-  if (!length || is_known(options, word, length)) return DP_OK;
+  if (!length || is_known(argp, word, length)) return DP_OK;
   char typed[64], hint[128];
   snprintf(typed, sizeof typed, "%.*s", (int)length, word);
   dp_suggest suggest = dp_suggest_begin(typed);
-  for (const struct argp_option *o = options; o && (o->name || o->key || o->doc); o++)
-    if (o->name) dp_suggest_offer(&suggest, o->name);
+  offer(argp, &suggest);
   return dp_fail(EX_USAGE, "there is no option --%s%s (see --help)", typed,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
 dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
   for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
-    if (!strncmp(argv[i], "--", 2)) DP_TRY(check_option(argp->options, argv[i]));
+    if (!strncmp(argv[i], "--", 2)) DP_TRY(check_option(argp, argv[i]));
   error_t error = argp_parse(argp, argc, argv, 0, NULL, input);
   return error ? dp_fail(EX_USAGE, "%s", strerror(error)) : DP_OK;
 }

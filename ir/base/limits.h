@@ -20,6 +20,7 @@ enum {
   DP_LIMIT_INSTRUCTIONS = 4 << 20,  // of a program
   DP_LIMIT_TENSORS = 16 << 20,      // of a program
   DP_LIMIT_BINDINGS = 4096,         // inputs or outputs of a program
+  DP_LIMIT_OPTIONS = 4096,          // given of one that may be given several times
   DP_LIMIT_THREADS = 4096,          // of an instruction
   DP_LIMIT_ALIGNMENT = 1 << 20,     // bytes
 };

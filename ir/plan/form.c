@@ -186,6 +186,7 @@ dp_status dp_plan_form_check(const Dp__Plan *plan, dp_fault *fault) {
   *fault = (dp_fault){0};
   DP_TRY(check_head(fault, plan));
   DP_TRY(check_roles(fault, plan));
+  if (plan->options) DP_TRY(dp_plan_form_options(fault, plan));
   for (size_t i = 0; i < plan->n_roles; i++) {
     fault->role = plan->n_roles > 1 ? plan->roles[i]->name : NULL;
     DP_TRY(check_role(fault, plan, plan->roles[i]));

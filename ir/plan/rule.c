@@ -16,6 +16,7 @@ static const struct {
     [DP_RULE_FORM_GRAPH] = {"FORM.GRAPH", "logical graphs and variables are well-formed"},
     [DP_RULE_FORM_ROLE] = {"FORM.ROLE",
                            "roles are the stages of the mesh, in order, alike in programs and host memory"},
+    [DP_RULE_FORM_OPTIONS] = {"FORM.OPTIONS", "the options that a plan records go with what it is"},
     [DP_RULE_TENSOR_TYPE] = {"TENSOR.TYPE", "a tensor has its value's element type"},
     [DP_RULE_TENSOR_PLACEMENT] = {"TENSOR.PLACEMENT", "a tensor's placements are legal for its value's shape"},
     [DP_RULE_TENSOR_BYTES] = {"TENSOR.BYTES", "a tensor has room for the largest shard"},

@@ -27,7 +27,8 @@ typedef struct {
   int axis;  // counted from the end when negative; DP_SPLIT_NONE: the input is not split
 } dp_split;
 
-// dpc compile's options; zeroed: all at their defaults.
+// dpc compile's options; zeroed: all at their defaults. Those that decide what a plan is come first, and the plan records each
+// of them (passes/options_record.c).
 typedef struct {
   const char *strategy;          // by name (passes/strategy/list.h); NULL: that of the mesh, or the first
   dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy; never names `micro`
@@ -50,6 +51,7 @@ typedef struct {
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
   const dp_target *target;           // whose kernels; NULL: passes that need kernels cannot run
+  // What follows is not recorded. The first two follow from memory_bytes.
   int64_t stage_bytes;    // what a stage may take as `cut` counts it; 0: memory_bytes
   double *stage_counted;  // where `cut` puts what the largest stage takes as it counts; NULL: nowhere
   bool unscheduled;  // nodes keep the graph's order on their streams: what schedules are measured against, in tests
@@ -57,6 +59,7 @@ typedef struct {
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
   const char *print_after, *stop_after;
   FILE *print_to;        // NULL: stdout
+  Dp__Options **record;  // where the options go as the plan records them, a plan or none; NULL: nowhere
   FILE *notes_to;        // what the user should know of the compilation, a line each; NULL: nowhere
 } dp_options;
 

@@ -5,12 +5,13 @@
 
 #include "passes/base/pass.h"
 #include "passes/cost/largest_shard.h"
+#include "passes/emit/kernels.h"
 
 static dp_kernel_operand operand_of(const dp_model *model, const dp_value *value) {
   return (dp_kernel_operand){value->type.dtype, true, dp_largest_shard_of(model, value)};
 }
 
-static int most_threads(const dp_compile *compile) {
+int dp_kernels_threads(const dp_compile *compile) {
   if (compile->options->threads > 0) return compile->options->threads;
   int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
   return (int)dp_max_i64(1, cores / dp_mesh_devices(&compile->model->mesh));
@@ -39,7 +40,7 @@ static dp_status choose(dp_compile *compile, dp_node *node) {
                          .node = node,
                          .n_inputs = node->n_inputs,
                          .n_outputs = node->n_outputs,
-                         .threads = most_threads(compile)};
+                         .threads = dp_kernels_threads(compile)};
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i]) spec.inputs[i] = operand_of(model, node->inputs[i]);
   for (int i = 0; i < node->n_outputs; i++)

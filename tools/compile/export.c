@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "frontends/onnx/onnx.h"
+#include "tools/compile/decide.h"
 #include "tools/compile/dpc.h"
 #include "tools/compile/options.h"
 
@@ -88,6 +89,6 @@ dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) {
   DP_TRY(dp_dpc_import_read(arena, r.model, &model));
   DP_TRY(find_graph(model, r.graph, &graph));
   dp_mesh mesh = model->mesh;
-  if (r.mesh) DP_TRY(dp_dpc_options_mesh(arena, r.mesh, &mesh));
+  if (r.mesh) DP_TRY(dp_dpc_decide_mesh(arena, r.mesh, &mesh));
   return dp_status_context(dp_onnx_export(arena, model, graph, &mesh, r.external_data, r.output), "%s", r.model);
 }

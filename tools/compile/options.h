@@ -13,7 +13,5 @@ typedef struct {
 // Lists live in `arena`. EX_USAGE for what cannot be understood, EX_CONFIG when the plan would overwrite the model; whether
 // the options go together and are built, the pass `options` says.
 dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_options *options) DP_MUST_USE;
-// "data=2,tensor=4". EX_USAGE.
-dp_status dp_dpc_options_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) DP_MUST_USE;
 
 #endif

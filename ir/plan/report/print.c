@@ -6,6 +6,7 @@
 
 #include "ir/file/proto.h"
 #include "ir/graph/op.h"
+#include "ir/plan/options.h"
 #include "ir/plan/plan.h"
 #include "ir/plan/report/stages.h"
 #include "ir/text/parts.h"
@@ -200,6 +201,15 @@ static void print_schedule(const printer *p, const Dp__Schedule *s) {
   fputc('\n', p->out);
 }
 
+static void print_options(const printer *p) {
+  if (!p->plan->options) return;
+  fputs("  compiled with", p->out);
+  dp_plan_options_print(p->arena, p->plan->options, false, NULL, p->out);
+  fputs("\n  by default", p->out);
+  dp_plan_options_print(p->arena, p->plan->options, true, NULL, p->out);
+  fputc('\n', p->out);
+}
+
 static void print_head(const printer *p) {
   const Dp__Plan *plan = p->plan;
   int64_t devices = 1;
@@ -213,6 +223,7 @@ static void print_head(const printer *p) {
   }
   fprintf(p->out, " (%" PRId64 " device%s)\n", devices, devices == 1 ? "" : "s");
   print_text(p, "made by", plan->producer);
+  print_options(p);
   print_text(p, "strategy", plan->strategy);
   print_text(p, "loss", plan->loss);
   print_text(p, "optimizer", plan->optimizer);

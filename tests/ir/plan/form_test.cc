@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 
 #include "tests/ir/verify/hand_plan.h"
 
@@ -98,6 +99,101 @@ const Break kHead[] = {
     {"programs_of_one_name", "FORM.NAME", [](HandPlan &h) { h.Eval().program->name = Text(h, "train"); }},
 };
 INSTANTIATE_TEST_SUITE_P(Head, Form, testing::ValuesIn(kHead), [](const auto &i) { return i.param.name; });
+
+// Options that go with the plan.
+Dp__Options *Recorded(HandPlan &h) {
+  if (h.plan->options) return h.plan->options;
+  Dp__Options *o = h.plan->options = dp_test::New(h.arena, dp__options__init);
+  o->devices = 2;
+  o->mesh = Text(h, "data=2");
+  o->microbatches = o->threads = 2;
+  o->target = Text(h, "cpu");
+  o->batch = 8;
+  o->mode = Text(h, "train");
+  o->precision = Text(h, "fp32");
+  o->batchnorm = Text(h, "sync");
+  Append(h.arena, &o->n_defaulted, &o->defaulted, Text(h, "zero-stage"));
+  return o;
+}
+
+TEST(Form, OptionsHold) {
+  HandPlan hand;
+  Recorded(hand);
+  EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+  hand.plan->options->microbatches = 1;
+  EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+  hand.plan->target->isa = hand.plan->options->isa = Text(hand, "avx2");
+  EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+  hand.plan->precision = DP_FLOAT64;
+  hand.plan->options->precision = Text(hand, "fp64");
+  EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+}
+
+// Every field of the message, by its descriptor: set to what the plan is not, it is refused, or nothing in the plan tells.
+TEST(Form, OptionsAreHeldFieldByField) {
+  const std::set<std::string> untold = {"zero_stage", "memory", "freeze", "split", "train", "as_exported"};
+  for (unsigned f = 0; f < dp__options__descriptor.n_fields; f++) {
+    const ProtobufCFieldDescriptor &field = dp__options__descriptor.fields[f];
+    HandPlan hand;
+    char *at = reinterpret_cast<char *>(Recorded(hand)) + field.offset, *odd = Text(hand, "odd");
+    if (field.label == PROTOBUF_C_LABEL_REPEATED) {
+      auto *count = reinterpret_cast<size_t *>(reinterpret_cast<char *>(hand.plan->options) + field.quantifier_offset);
+      *count = 1;
+      *reinterpret_cast<char ***>(at) = static_cast<char **>(dp_memdup(hand.arena, &odd, sizeof odd));
+    } else if (field.type == PROTOBUF_C_TYPE_STRING) {
+      hand.plan->target->isa = Text(hand, "avx2");
+      hand.plan->options->isa = Text(hand, "avx2");
+      *reinterpret_cast<char **>(at) = odd;
+    } else if (field.type == PROTOBUF_C_TYPE_BOOL) {
+      *reinterpret_cast<protobuf_c_boolean *>(at) = 1;
+    } else {
+      ASSERT_EQ(field.type, PROTOBUF_C_TYPE_INT64) << field.name;
+      *reinterpret_cast<int64_t *>(at) = 5000;
+    }
+    dp_fault fault;
+    std::string message = dp_test::Message(dp_plan_form_check(hand.plan, &fault));
+    if (untold.count(field.name))
+      EXPECT_EQ(message, "") << field.name;
+    else
+      EXPECT_STREQ(dp_rule_name(fault.rule), "FORM.OPTIONS") << field.name << ": " << message;
+  }
+}
+
+void Mesh(HandPlan &h, const char *text) { Recorded(h)->mesh = Text(h, text); }
+
+const Break kOptions[] = {
+    {"another_strategy", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->strategy = Text(h, "data"); }},
+    {"mesh_is_longer", "FORM.OPTIONS", [](HandPlan &h) { Mesh(h, "data=2,x=1"); }},
+    {"mesh_is_shorter", "FORM.OPTIONS", [](HandPlan &h) { Mesh(h, "data="); }},
+    {"mesh_of_digits", "FORM.OPTIONS", [](HandPlan &h) { Mesh(h, "data=22"); }},
+    {"mesh_begins_with_a_comma", "FORM.OPTIONS", [](HandPlan &h) { Mesh(h, ",data=2"); }},
+    {"other_devices", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->devices = 4; }},
+    {"no_micro_batches", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->microbatches = 0; }},
+    {"schedule_without_stages", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->schedule = Text(h, "1f1b"); }},
+    {"negative_stage", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->zero_stage = -1; }},
+    {"huge_stage", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->zero_stage = INT64_MAX; }},
+    {"negative_memory", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->memory = INT64_MIN; }},
+    {"fewer_threads", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->threads = 1; }},
+    {"more_threads_than_are_taken", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->threads = INT64_MAX; }},
+    {"loss_of_none", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->loss = Text(h, "mse(y,t)"); }},
+    {"inference_that_trains", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->mode = Text(h, "infer"); }},
+    {"too_many_globs", "FORM.OPTIONS",
+     [](HandPlan &h) {
+       for (int i = 0; i < 4097; i++) Append(h.arena, &Recorded(h)->n_freeze, &Recorded(h)->freeze, Text(h, "*"));
+     }},
+    {"not_given_is_no_option", "FORM.OPTIONS",
+     [](HandPlan &h) { Append(h.arena, &Recorded(h)->n_defaulted, &Recorded(h)->defaulted, Text(h, "zero_stage")); }},
+    {"not_given_is_itself", "FORM.OPTIONS",
+     [](HandPlan &h) { Append(h.arena, &Recorded(h)->n_defaulted, &Recorded(h)->defaulted, Text(h, "defaulted")); }},
+    {"not_given_twice", "FORM.OPTIONS",
+     [](HandPlan &h) { Append(h.arena, &Recorded(h)->n_defaulted, &Recorded(h)->defaulted, Text(h, "zero-stage")); }},
+    {"not_given_many_times", "FORM.OPTIONS",
+     [](HandPlan &h) {
+       for (int i = 0; i < 100; i++)
+         Append(h.arena, &Recorded(h)->n_defaulted, &Recorded(h)->defaulted, Text(h, "mesh"));
+     }},
+};
+INSTANTIATE_TEST_SUITE_P(Options, Form, testing::ValuesIn(kOptions), [](const auto &i) { return i.param.name; });
 
 const Break kMemory[] = {
     {"unknown_memory", "FORM.NAME",

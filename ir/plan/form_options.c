@@ -1,0 +1,140 @@
+// The form of the options that a plan records: words that are known, numbers within their limits, and nothing that the rest of
+// the plan denies. What the rest does not tell (--freeze, --split, --batchnorm, --schedule, --zero-stage, --memory), nothing
+// but `dpc verify --against` reads. See form.h.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/base/limits.h"
+#include "ir/file/proto.h"
+#include "ir/graph/placement.h"
+#include "ir/plan/form_private.h"
+
+typedef struct {
+  dp_fault *fault;
+  const Dp__Plan *plan;
+  const Dp__Options *o;
+} form;
+
+static dp_status refuse(const form *f, const char *option, const char *says, const char *is) {
+  return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "option --%s is recorded as '%s', where the plan has %s%s%s",
+                      option, says, *is ? "'" : "none", is, *is ? "'" : "");
+}
+
+static dp_status check_text(const form *f, const char *option, const char *says, const char *is) {
+  return strcmp(says, is) ? refuse(f, option, says, is) : DP_OK;
+}
+
+static dp_status check_number(const form *f, const char *option, int64_t says, int64_t is) {
+  char a[24], b[24];
+  snprintf(a, sizeof a, "%" PRId64, says);
+  snprintf(b, sizeof b, "%" PRId64, is);
+  return check_text(f, option, a, b);
+}
+
+static dp_status check_limit(const form *f, const char *option, int64_t says, int64_t low, int64_t high) {
+  if (says >= low && says <= high) return DP_OK;
+  return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "option --%s is recorded as %lld; %lld to %lld are taken", option,
+                      (long long)says, (long long)low, (long long)high);
+}
+
+static dp_status check_choice(const form *f, const char *option, const char *says, const char *a, const char *b) {
+  if (!strcmp(says, a) || !strcmp(says, b)) return DP_OK;
+  return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "option --%s is recorded as '%s'; '%s' or '%s' is expected",
+                      option, says, a, b);
+}
+
+// Whether the text is "data=2,pipe=2", the plan's axes but `micro`.
+static bool is_mesh(const char *text, const dp_mesh *mesh) {
+  const char *begin = text;
+  for (int a = 0; a < mesh->n_axes; a++) {
+    const dp_mesh_axis *axis = &mesh->axes[a];
+    const size_t length = strlen(axis->name);
+    char size[24];
+    if (dp_mesh_is_sequential(axis)) continue;
+    const int digits = snprintf(size, sizeof size, "=%" PRId64, axis->size);
+    if (text != begin && *text++ != ',') return false;
+    if (strncmp(text, axis->name, length)) return false;
+    text += length;
+    if (strncmp(text, size, (size_t)digits)) return false;
+    text += digits;
+  }
+  return !*text;
+}
+
+static dp_status check_devices(const form *f) {
+  dp_mesh mesh;
+  DP_TRY(dp_rule_wrap(f->fault, DP_RULE_FORM_LIMIT, dp_proto_to_mesh(f->plan->n_mesh, f->plan->mesh, &mesh)));
+  DP_TRY(check_text(f, "strategy", f->o->strategy, f->plan->strategy));
+  if (!is_mesh(f->o->mesh, &mesh)) return refuse(f, "mesh", f->o->mesh, "another");
+  DP_TRY(check_number(f, "devices", f->o->devices, dp_mesh_devices(&mesh)));
+  DP_TRY(check_limit(f, "microbatches", f->o->microbatches, 1, DP_LIMIT_MICROBATCHES));
+  // Where something needs the whole batch at once there is one, however many were asked for.
+  const int64_t micro = dp_mesh_microbatches(&mesh);
+  if (micro > 1) DP_TRY(check_number(f, "microbatches", f->o->microbatches, micro));
+  DP_TRY(check_limit(f, "zero-stage", f->o->zero_stage, 0, INT32_MAX));
+  DP_TRY(check_limit(f, "memory", f->o->memory, 0, INT64_MAX));
+  const bool staged = dp_mesh_find(&mesh, DP_MESH_PIPE) >= 0;
+  return staged ? check_choice(f, "schedule", f->o->schedule, "1f1b", "gpipe")
+                : check_text(f, "schedule", f->o->schedule, "");
+}
+
+static dp_status check_target(const form *f) {
+  const Dp__Target *target = f->plan->target;
+  DP_TRY(check_text(f, "target", f->o->target, target->backend));
+  if (*target->isa) DP_TRY(check_text(f, "isa", f->o->isa, target->isa));
+  return check_limit(f, "threads", f->o->threads, target->threads > 1 ? target->threads : 1, DP_LIMIT_THREADS);
+}
+
+static bool trains(const Dp__Plan *plan) {
+  for (size_t i = 0; i < plan->roles[0]->n_programs; i++)
+    if (!strcmp(plan->roles[0]->programs[i]->name, "train")) return true;
+  return false;
+}
+
+static dp_status check_training(const form *f) {
+  const Dp__Options *o = f->o;
+  if (o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_split > DP_LIMIT_OPTIONS)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS,
+                        "%zu times --freeze, %zu times --train, %zu times --split; at most %d are taken", o->n_freeze,
+                        o->n_train, o->n_split, DP_LIMIT_OPTIONS);
+  DP_TRY(check_number(f, "batch", o->batch, f->plan->batch));
+  DP_TRY(check_text(f, "loss", o->loss, f->plan->loss));
+  DP_TRY(check_text(f, "optimizer", o->optimizer, f->plan->optimizer));
+  DP_TRY(check_text(f, "mode", o->mode, trains(f->plan) ? "train" : "infer"));
+  DP_TRY(check_text(f, "precision", o->precision, f->plan->precision == DP_FLOAT64 ? "fp64" : "fp32"));
+  return check_choice(f, "batchnorm", o->batchnorm, "sync", "local");
+}
+
+// Names of fields, with - for _.
+static bool is_option(const char *name) {
+  for (unsigned i = 0; i < dp__options__descriptor.n_fields; i++) {
+    const char *field = dp__options__descriptor.fields[i].name, *n = name;
+    while (*field && (*field == '_' ? '-' : *field) == *n) field++, n++;
+    if (!*field && !*n) return strcmp(name, "defaulted") != 0;
+  }
+  return false;
+}
+
+static dp_status check_defaulted(const form *f) {
+  if (f->o->n_defaulted >= dp__options__descriptor.n_fields)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "%zu options are said not to be given; there are %u",
+                        f->o->n_defaulted, dp__options__descriptor.n_fields - 1);
+  for (size_t i = 0; i < f->o->n_defaulted; i++) {
+    if (!is_option(f->o->defaulted[i]))
+      return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "'%s' is said not to be given, and is no option",
+                          f->o->defaulted[i]);
+    for (size_t k = 0; k < i; k++)
+      if (!strcmp(f->o->defaulted[i], f->o->defaulted[k]))
+        return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "'%s' is said twice not to be given", f->o->defaulted[i]);
+  }
+  return DP_OK;
+}
+
+dp_status dp_plan_form_options(dp_fault *fault, const Dp__Plan *plan) {
+  const form f = {fault, plan, plan->options};
+  DP_TRY(check_devices(&f));
+  DP_TRY(check_target(&f));
+  DP_TRY(check_training(&f));
+  return check_defaulted(&f);
+}

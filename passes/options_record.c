@@ -1,0 +1,96 @@
+// See options_record.h.
+#include "passes/options_record.h"
+
+#include <string.h>
+
+#include "ir/plan/options.h"
+#include "passes/base/strategy.h"
+#include "passes/emit/kernels.h"
+
+static char *text(const char *s) { return (char *)(uintptr_t)(s ? s : ""); }  // protobuf-c's fields are not const
+
+static char **globs_of(dp_arena *arena, int count, const char *const *globs) {
+  char **texts = dp_alloc_n(arena, (size_t)count + 1, sizeof *texts);
+  for (int i = 0; i < count; i++) texts[i] = text(globs[i]);
+  return texts;
+}
+
+static char **splits_of(dp_arena *arena, const dp_options *o) {
+  char **texts = dp_alloc_n(arena, (size_t)o->n_splits + 1, sizeof *texts);
+  for (int i = 0; i < o->n_splits; i++) {
+    const dp_split *s = &o->splits[i];
+    texts[i] =
+        s->axis == DP_SPLIT_NONE ? dp_printf(arena, "%s=none", s->input) : dp_printf(arena, "%s=%d", s->input, s->axis);
+  }
+  return texts;
+}
+
+static const char *precision_of(const dp_options *o) {
+  return o->precision == DP_FLOAT64 ? "fp64" : o->precision == DP_FLOAT32 ? "fp32" : "";
+}
+
+Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
+  Dp__Options *m = dp_alloc(arena, sizeof *m);
+  dp__options__init(m);
+  m->strategy = text(o->strategy);
+  m->devices = o->devices;
+  m->mesh = text(dp_plan_options_mesh(arena, &o->mesh));
+  m->microbatches = o->microbatches;
+  m->schedule = text(o->schedule);
+  m->zero_stage = o->zero_stage;
+  m->target = text(o->target ? o->target->name : NULL);
+  m->memory = o->memory_bytes;
+  m->threads = o->threads;
+  m->isa = text(o->isa);
+  m->batch = o->batch;
+  m->loss = text(o->loss);
+  m->optimizer = text(o->optimizer);
+  m->mode = text(o->mode);
+  m->n_freeze = (size_t)o->n_freeze;
+  m->freeze = globs_of(arena, o->n_freeze, o->freeze);
+  m->n_train = (size_t)o->n_train;
+  m->train = globs_of(arena, o->n_train, o->train);
+  m->as_exported = o->as_exported;
+  m->n_split = (size_t)o->n_splits;
+  m->split = splits_of(arena, o);
+  m->precision = text(precision_of(o));
+  m->batchnorm = text(o->batchnorm);
+  return m;
+}
+
+// ---- what was taken where nothing was given -----------------------------------------------------------------------------
+
+static void take_text(char **field, const char *taken) {
+  if (!**field) *field = text(taken);
+}
+
+static void take_number(int64_t *field, int64_t taken) {
+  if (!*field) *field = taken;
+}
+
+// Where the plan has no kernel that depends on an ISA, none was taken.
+static void take_target(const dp_compile *compile, Dp__Options *m) {
+  if (compile->plan) take_text(&m->isa, compile->plan->target->isa);
+  if (compile->options->target) take_number(&m->threads, dp_kernels_threads(compile));
+}
+
+Dp__Options *dp_options_record(const dp_compile *compile) {
+  const dp_model *model = compile->model;
+  Dp__Options *given = dp_options_message(model->arena, compile->options),
+              *m = dp_memdup(model->arena, given, sizeof *m);
+  m->mesh = text(dp_plan_options_mesh(model->arena, &model->mesh));
+  take_text(&m->strategy, compile->strategy->name);
+  take_number(&m->devices, dp_mesh_devices(&model->mesh));
+  take_number(&m->microbatches, dp_mesh_microbatches(&model->mesh));
+  if (dp_mesh_find(&model->mesh, DP_MESH_PIPE) >= 0) take_text(&m->schedule, "1f1b");
+  if (compile->strategy->n_stages) take_number(&m->zero_stage, 1);
+  take_target(compile, m);
+  take_number(&m->batch, model->batch);
+  take_text(&m->loss, model->loss);
+  take_text(&m->optimizer, model->optimizer);
+  take_text(&m->mode, "train");
+  take_text(&m->precision, "fp32");
+  take_text(&m->batchnorm, "sync");
+  dp_plan_options_set_defaulted(model->arena, given, m);
+  return m;
+}

@@ -1,0 +1,125 @@
+// See against.h.
+#include "tools/compile/against.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cpu/target.h"
+#include "ir/plan/form.h"
+#include "ir/plan/options.h"
+#include "ir/verify/against.h"
+#include "passes/options_record.h"
+#include "passes/pipeline.h"
+#include "tools/compile/decide.h"
+#include "tools/compile/dpc.h"
+
+// ---- the options that the plan records ------------------------------------------------------------------------------
+
+// What dpc takes of the machine when it is not given: it stays what it was, whatever this machine has.
+static bool is_of_machine(const char *option) { return !strcmp(option, "threads") || !strcmp(option, "isa"); }
+
+// The command line that made the plan, as argv has it. What was not given is left to dpc again.
+static char **words_of(dp_arena *arena, const Dp__Options *record, int *count) {
+  dp_plan_option *options;
+  const size_t n = dp_plan_options_list(arena, record, &options);
+  char **words = dp_alloc_n(arena, n + 2, sizeof *words);
+  *count = 0;
+  words[(*count)++] = dp_strdup(arena, "dpc");
+  for (size_t i = 0; i < n; i++)
+    if (!options[i].defaulted || is_of_machine(options[i].name))
+      words[(*count)++] = options[i].flag ? dp_printf(arena, "--%s", options[i].name)
+                                          : dp_printf(arena, "--%s=%s", options[i].name, options[i].value);
+  words[*count] = NULL;
+  return words;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  (void)text;
+  if (key == ARGP_KEY_INIT) state->child_inputs[0] = state->input;
+  return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
+}
+
+static dp_status read_record(dp_arena *arena, const Dp__Options *record, dp_options *options) {
+  static const struct argp_child children[] = {{&dp_dpc_decide_argp, 0, NULL, 0}, {0}};
+  static const struct argp argp = {.children = children, .parser = parse};
+  dp_dpc_decide decide = {.arena = arena};
+  int count;
+  char **words = words_of(arena, record, &count);
+  dp_status status = dp_cli_parse(&argp, count, words, &decide);
+  if (decide.status) {
+    dp_status_free(status);
+    status = decide.status;
+  }
+  *options = decide.options;
+  if (!status) return DP_OK;
+  dp_status wrong =
+      dp_fail(EX_DATAERR, "the plan records options that dpc compile does not take: %s", dp_status_message(status));
+  dp_status_free(status);
+  return wrong;
+}
+
+// ---- comparing options ----------------------------------------------------------------------------------------------
+
+static dp_status check_given(dp_arena *arena, const Dp__Options *given, const Dp__Options *record) {
+  const char *wanted, *found, *name = dp_plan_options_differ(arena, given, record, &wanted, &found);
+  if (!name) return DP_OK;
+  return dp_fail(EX_DATAERR, "--%s=%s is given, and the plan was compiled with %s", name, wanted, found);
+}
+
+// What compiling again has taken for what was not given, the plan must record, and nothing else.
+static dp_status check_taken(dp_arena *arena, const char *path, const Dp__Options *taken, const Dp__Options *record) {
+  const char *here, *there, *name = dp_plan_options_differ(arena, taken, record, &here, &there);
+  if (!name) name = dp_plan_options_differ(arena, record, taken, &there, &here);
+  if (!name) return DP_OK;
+  return dp_fail(EX_DATAERR, "%s, compiled with the options that the plan records, is of --%s=%s, and the plan of %s",
+                 path, name, here, there);
+}
+
+// A plan that records nothing: what was taken must go with it as if it were recorded, but for the machine.
+static dp_status check_unrecorded(const Dp__Plan *plan, const char *path, Dp__Options *taken) {
+  Dp__Plan recorded = *plan;
+  recorded.options = taken;
+  if (!*taken->isa) taken->isa = plan->target->isa;
+  if (taken->threads < plan->target->threads) taken->threads = plan->target->threads;
+  return dp_status_context(dp_plan_form_check(&recorded, NULL), "%s, compiled with the options that are given", path);
+}
+
+static void print_options(dp_arena *arena, const Dp__Options *given, const Dp__Options *record) {
+  if (!record) {
+    puts("options: the plan records none; those that are given are taken, and defaults");
+    return;
+  }
+  fputs("options taken from the plan:", stdout);
+  if (!dp_plan_options_print(arena, record, false, given, stdout)) fputs(" none", stdout);
+  fputs("\noptions given, and recorded alike:", stdout);
+  if (!dp_plan_options_print(arena, given, false, NULL, stdout)) fputs(" none", stdout);
+  putchar('\n');
+}
+
+// ---- compiling again ------------------------------------------------------------------------------------------------
+
+dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char *path, const dp_options *given) {
+  dp_model *model;
+  dp_options options = *given;
+  dp_against_report report;
+  Dp__Plan *none;
+  Dp__Options *taken = NULL, *asked = dp_options_message(arena, given);
+  if (plan->options) {
+    DP_TRY(check_given(arena, asked, plan->options));
+    DP_TRY(read_record(arena, plan->options, &options));
+  }
+  if (!options.target) options.target = &dp_target_cpu;
+  options.stop_after = "place";
+  options.record = &taken;
+  DP_TRY(dp_dpc_import_read_trained(arena, path, options.n_train, options.train, &model));
+  DP_TRY(dp_status_context(dp_pipeline_run(model, &options, &none), "%s, compiled as the plan was", path));
+  DP_TRY(plan->options ? check_taken(arena, path, taken, plan->options) : check_unrecorded(plan, path, taken));
+  DP_TRY(dp_status_context(dp_against_check(arena, plan, model, &report), "%s", path));
+  print_options(arena, asked, plan->options);
+  printf(
+      "the same as %s, compiled again by the passes of this dpc: %d variables; in %d programs %d outputs and "
+      "%d "
+      "updates (what the passes do wrong both times does not show)\n",
+      path, report.variables, report.programs, report.outputs, report.updates);
+  return DP_OK;
+}

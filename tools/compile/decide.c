@@ -1,0 +1,236 @@
+// The options that decide what a plan is. See decide.h.
+#include "tools/compile/decide.h"
+
+#include <string.h>
+
+#include "backends/cpu/target.h"
+#include "ir/base/suggest.h"
+#include "passes/strategy/table.h"
+#include "tools/cli.h"
+
+enum {
+  KEY_STRATEGY = 512,
+  KEY_DEVICES,
+  KEY_MESH,
+  KEY_TARGET,
+  KEY_BATCH,
+  KEY_LOSS,
+  KEY_OPTIMIZER,
+  KEY_MODE,
+  KEY_FREEZE,
+  KEY_TRAIN,
+  KEY_AS_EXPORTED,
+  KEY_PRECISION,
+  KEY_BATCHNORM,
+  KEY_THREADS,
+  KEY_ISA,
+  KEY_SPLIT,
+  KEY_MICROBATCHES,
+  KEY_SCHEDULE,
+  KEY_ZERO_STAGE,
+  KEY_MEMORY,
+};
+
+static const struct argp_option table[] = {
+    {0, 0, 0, 0, "Devices", 1},
+    {"strategy", KEY_STRATEGY, "NAME", 0, "see docs/strategies.md", 0},
+    {"devices", KEY_DEVICES, "N", 0, "That many devices, along one mesh axis named after the strategy", 0},
+    {"mesh", KEY_MESH, "AXIS=N,...", 0,
+     "Devices along several axes: 'data' splits samples, 'tensor' parameters, 'pipe' the network into stages, others "
+     "what "
+     "annotations name",
+     0},
+    {"microbatches", KEY_MICROBATCHES, "M", 0,
+     "Each batch in M parts, one after the other, gradients summed up; results stay those of the whole batch (default: "
+     "4 "
+     "for each stage of a pipeline, else 1)",
+     0},
+    {"schedule", KEY_SCHEDULE, "1f1b|gpipe", 0,
+     "Order of a pipeline's stages: backward as soon as possible (default), or after all forward", 0},
+    {"zero-stage", KEY_ZERO_STAGE, "1|2|3", 0,
+     "Under --strategy=zero: split optimizer state (1), gradients too (2), parameters too (3); default 1", 0},
+    {"target", KEY_TARGET, "cpu", 0, "What the devices are", 0},
+    {"memory", KEY_MEMORY, "BYTES", 0,
+     "Memory of each device; K, M, G and T multiply by 1024. A plan that takes more is refused, with what would fit",
+     0},
+    {"threads", KEY_THREADS, "T", 0,
+     "Most threads that one instruction is split over (default: this machine's cores, shared by the devices)", 0},
+    {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set that kernels are chosen for (default: this machine's)", 0},
+    {0, 0, 0, 0, "Training", 2},
+    {"batch", KEY_BATCH, "B", 0, "Samples a step, over all devices", 0},
+    {"loss", KEY_LOSS, "SPEC", 0, "softmax_cross_entropy(logits,label) or mse(pred,target); default: the model's", 0},
+    {"optimizer", KEY_OPTIMIZER, "SPEC", 0,
+     "sgd(...), adam(...) or adamw(...), as docs/optimizers.md says; default: the model's", 0},
+    {"mode", KEY_MODE, "train|infer", 0,
+     "train (the default): to train, evaluate and infer; infer: only that, without loss and optimizer", 0},
+    {"freeze", KEY_FREEZE, "GLOB", 0, "Parameters that stay as they are; may be repeated", 0},
+    {"train", KEY_TRAIN, "GLOB", 0,
+     "Parameters that are trained although --freeze or the model says otherwise, of an ONNX file any float "
+     "initializer; may "
+     "be repeated",
+     0},
+    {"as-exported", KEY_AS_EXPORTED, 0, 0,
+     "Train what an ONNX file holds, also where that is not the network that it was exported from (docs/onnx.md)", 0},
+    {"split", KEY_SPLIT, "NAME=AXIS|none", 0,
+     "The axis along which the input NAME is split over the devices (default: that of its samples; without samples: "
+     "none); "
+     "in a model of fixed shapes the axis of its samples; may be repeated",
+     0},
+    {"precision", KEY_PRECISION, "fp32|fp64", 0, "fp64: every float of the model as float64", 0},
+    {"batchnorm", KEY_BATCHNORM, "sync|local", 0,
+     "Statistics of BatchNormalization: of the whole batch (default), or of each device's samples", 0},
+    {0},
+};
+
+// Sets *chosen to the one of `words` (ends with NULL) that `text` is.
+static dp_status choose(const char *option, const char *text, const char *const *words, const char **chosen) {
+  dp_suggest suggest = dp_suggest_begin(text);
+  for (; *words; words++) {
+    if (!strcmp(text, *words)) {
+      *chosen = *words;
+      return DP_OK;
+    }
+    dp_suggest_offer(&suggest, *words);
+  }
+  char hint[128];
+  return dp_fail(EX_USAGE, "--%s=%s: there is no such choice%s (see --help)", option, text,
+                 dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+dp_status dp_dpc_decide_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) {
+  dp_mesh m = {0};
+  for (const char *at = text;;) {
+    size_t item = strcspn(at, ","), name = strcspn(at, "=");
+    if (!name || name >= item || m.n_axes == DP_MAX_MESH - 1)
+      return dp_fail(EX_USAGE, "--mesh=%s: expected AXIS=N, at most %d of them, commas between", text, DP_MAX_MESH - 1);
+    dp_mesh_axis axis = {.name = dp_strndup(arena, at, name)};
+    DP_TRY(dp_cli_int("mesh", dp_strndup(arena, at + name + 1, item - name - 1), 1, INT32_MAX, &axis.size));
+    m.axes[m.n_axes++] = axis;
+    if (!at[item]) break;
+    at += item + 1;
+  }
+  *mesh = m;
+  return DP_OK;
+}
+
+static dp_status take_split(dp_dpc_decide *p, const char *text) {
+  const char *equals = strrchr(text, '=');
+  if (!equals || equals == text)
+    return dp_fail(EX_USAGE, "--split=%s: expected NAME=AXIS or NAME=none, for example --split tokens=1", text);
+  dp_split split = {dp_strndup(p->arena, text, (size_t)(equals - text)), DP_SPLIT_NONE};
+  if (strcmp(equals + 1, "none")) {
+    int64_t axis;
+    DP_TRY(dp_cli_int("split", equals + 1, -DP_MAX_RANK, DP_MAX_RANK - 1, &axis));
+    split.axis = (int)axis;
+  }
+  DP_PUSH(p->arena, p->splits, p->options.n_splits, split);
+  p->options.splits = p->splits;
+  return DP_OK;
+}
+
+// The options that say what the plan is for.
+static dp_status take_training(dp_dpc_decide *p, int key, char *text) {
+  dp_options *o = &p->options;
+  const char *word = NULL;
+  switch (key) {
+    case KEY_BATCH:
+      return dp_cli_int("batch", text, 1, INT32_MAX, &o->batch);
+    case KEY_LOSS:
+      o->loss = text;
+      return DP_OK;
+    case KEY_OPTIMIZER:
+      o->optimizer = text;
+      return DP_OK;
+    case KEY_MODE:
+      o->mode = text;
+      return DP_OK;
+    case KEY_FREEZE:
+      DP_PUSH(p->arena, p->freeze, p->options.n_freeze, text);
+      p->options.freeze = p->freeze;
+      return DP_OK;
+    case KEY_TRAIN:
+      DP_PUSH(p->arena, p->train, p->options.n_train, text);
+      p->options.train = p->train;
+      return DP_OK;
+    case KEY_AS_EXPORTED:
+      o->as_exported = true;
+      return DP_OK;
+    case KEY_PRECISION:
+      DP_TRY(choose("precision", text, WORDS("fp32", "fp64"), &word));
+      o->precision = !strcmp(word, "fp64") ? DP_FLOAT64 : DP_FLOAT32;
+      return DP_OK;
+    case KEY_BATCHNORM:
+      o->batchnorm = text;
+      return DP_OK;
+    case KEY_SPLIT:
+      return take_split(p, text);
+    case KEY_MICROBATCHES:
+      return dp_cli_int("microbatches", text, 1, INT32_MAX, &o->microbatches);
+    case KEY_SCHEDULE:
+      o->schedule = text;
+      return DP_OK;
+    case KEY_ZERO_STAGE:
+      return dp_cli_int("zero-stage", text, 1, 3, &o->zero_stage);
+    default:
+      return DP_OK;
+  }
+}
+
+static dp_status take(dp_dpc_decide *p, int key, char *text) {
+  dp_options *o = &p->options;
+  int64_t number;
+  const char *word;
+  switch (key) {
+    case KEY_STRATEGY:
+      o->strategy = text;
+      return DP_OK;
+    case KEY_DEVICES:
+      return dp_cli_int("devices", text, 1, INT32_MAX, &o->devices);
+    case KEY_MESH:
+      return dp_dpc_decide_mesh(p->arena, text, &o->mesh);
+    case KEY_TARGET:
+      DP_TRY(choose("target", text, WORDS("cpu", "cuda"), &word));
+      if (strcmp(word, "cpu")) return dp_fail(EX_UNAVAILABLE, "--target=cuda is not built: plans are for CPUs");
+      o->target = &dp_target_cpu;
+      return DP_OK;
+    case KEY_THREADS:
+      DP_TRY(dp_cli_int("threads", text, 1, 256, &number));
+      o->threads = (int)number;
+      return DP_OK;
+    case KEY_ISA:
+      return choose("isa", text, WORDS("avx2", "avx512"), &o->isa);
+    case KEY_MEMORY:
+      return dp_cli_bytes("memory", text, &o->memory_bytes);
+    default:
+      return take_training(p, key, text);
+  }
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  dp_dpc_decide *p = state->input;
+  if (key < KEY_STRATEGY || key > KEY_MEMORY) return ARGP_ERR_UNKNOWN;
+  if (!p->status) p->status = take(p, key, text);
+  return 0;
+}
+
+// "single: one device; data: replicas that share each batch; ..."
+static char *describe_strategies(const char *text) {
+  char *doc = NULL;
+  size_t bytes;
+  FILE *out = open_memstream(&doc, &bytes);
+  if (!out) return NULL;
+  for (const dp_strategy *const *s = dp_strategies; *s; s++)
+    if (!(*s)->planned) fprintf(out, "%s: %s; ", (*s)->name, (*s)->what);
+  fputs(text, out);
+  fclose(out);
+  return doc;
+}
+
+static char *help(int key, const char *text, void *input) {
+  (void)input;
+  return key == KEY_STRATEGY ? describe_strategies(text) : (char *)(uintptr_t)text;
+}
+
+const struct argp dp_dpc_decide_argp = {.options = table, .parser = parse, .help_filter = help};
