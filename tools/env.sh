@@ -1,7 +1,7 @@
 # Sourced by quickstart and test, from the root of the project: the packages are there and Bazel can be called.
 
 # Ends the caller with its status (69) when packages are missing and cannot be installed.
-tools/setup
+tools/setup || exit
 
 # Bazel keeps its outputs under the home folder; where there is none to write to, under build/.
 if [ ! -d "${HOME:-}" ] || [ ! -w "$HOME" ]; then

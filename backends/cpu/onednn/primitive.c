@@ -4,13 +4,16 @@
 // layout in the primitive is not plain lies in scratch, and a reorder joins it with the caller's memory.
 #include "backends/cpu/onednn/primitive.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/onednn/isa.h"
 #include "dnnl.h"
 #include "dnnl_debug.h"
+
+// As OpenMP declares it. <omp.h> belongs to each compiler, and clang has one only where libomp is installed; what runs is
+// libgomp whoever compiles, since oneDNN is linked with it.
+extern void omp_set_num_threads(int threads);
 
 enum { X, W, Y, SLOTS };
 enum { SCRATCH_ALIGNMENT = 64 };
