@@ -37,15 +37,19 @@ bool dp_placement_parse(const char *text, dp_placement *placement);
 
 // What one device holds of a tensor: along each dim, `outer` blocks (of full_k * unit elements in the whole tensor), of
 // which it has k in [lo, hi), each `unit` elements long. Local extent of the dim: outer * (hi - lo) * unit.
+//
+// All axes together split k over `parts` devices: each has k / parts of it, rounded down or up, and the last has most.
 typedef struct {
   int rank;
+  uint32_t symbolic;             // bit d: the extent of dim d depends on n
   int64_t whole[DP_MAX_RANK];    // extents of the whole tensor at n
   int64_t extents[DP_MAX_RANK];  // local extents
   int64_t outer[DP_MAX_RANK], unit[DP_MAX_RANK], k[DP_MAX_RANK], lo[DP_MAX_RANK], hi[DP_MAX_RANK];
+  int64_t parts[DP_MAX_RANK];
 } dp_local;
 
 // dp_shard_range of the design: derives what the device at `coordinate` holds of `shape` at n. placements: one per axis.
-// An unsharded dim has outer = unit = 1, k = extent, lo = 0, hi = k. Extents that outer * unit does not divide are refused
+// An unsharded dim has outer = unit = parts = 1, k = extent, lo = 0, hi = k. Extents that outer * unit does not divide are refused
 // earlier by dp_placement_check.
 dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh,
                         const int64_t coordinate[DP_MAX_MESH], int64_t n);
@@ -54,6 +58,13 @@ dp_status dp_placement_check(const dp_shape *shape, const dp_placement *placemen
 int64_t dp_local_count(const dp_local *local);
 // Most elements that any device holds at any n <= batch: the size that buffers are laid out for.
 int64_t dp_local_max_count(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh, int64_t batch);
+// Local extent of dim d of the part with most of it, or of one with least; the same whichever part `local` is.
+static inline int64_t dp_local_most(const dp_local *local, int d) {
+  return local->outer[d] * ((local->k[d] + local->parts[d] - 1) / local->parts[d]) * local->unit[d];
+}
+static inline int64_t dp_local_least(const dp_local *local, int d) {
+  return local->outer[d] * (local->k[d] / local->parts[d]) * local->unit[d];
+}
 // Index along `dim` in the whole tensor of local index i.
 static inline int64_t dp_local_to_whole(const dp_local *local, int dim, int64_t i) {
   int64_t unit = local->unit[dim], mine = local->hi[dim] - local->lo[dim];

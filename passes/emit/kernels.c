@@ -45,12 +45,14 @@ static dp_status choose(dp_compile *compile, dp_node *node) {
     if (node->inputs[i]) spec.inputs[i] = operand_of(model, node->inputs[i]);
   for (int i = 0; i < node->n_outputs; i++)
     if (node->outputs[i]) spec.outputs[i] = operand_of(model, node->outputs[i]);
-  const dp_kernel *kernel = dp_kernel_select(compile->options->target, &spec, false);
+  const dp_target *target = compile->options->target;
+  const bool reference_only = target->isa && !target->isa();  // no instruction set that its libraries may use
+  const dp_kernel *kernel = dp_kernel_select(target, &spec, reference_only);
   if (!kernel) {
     char text[256];
     const dp_value *x = node->inputs && node->n_inputs && node->inputs[0] ? node->inputs[0] : node->outputs[0];
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): backend %s has no kernel for it (first operand: %s)", node->name,
-                   node->op->name, compile->options->target->name, dp_type_print(&x->type, text, sizeof text));
+                   node->op->name, target->name, dp_type_print(&x->type, text, sizeof text));
   }
   bool divides = kernel->parts || kernel->priority > 0;  // its own parts, or a library's threads
   spec.threads = divides ? threads_worth(model, node, &spec) : 1;

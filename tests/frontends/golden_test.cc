@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/cpu/target.h"
 #include "ir/file/safetensors.h"
 #include "tests/ir/text/text_helper.h"
 #include "tests/tools/array.h"
@@ -39,7 +40,7 @@ class Golden : public Tools {
       if (file->tensors) dp_safetensors_close(file);
   }
 
-  void Repeat(const std::string &name, const std::string &optimizer) {
+  void Repeat(const std::string &name, const std::string &optimizer, const std::string &more = "") {
     folder_ = kFolder + name + "/";
     json_error_t error;
     case_ = json_load_file((folder_ + "case.json").c_str(), 0, &error);
@@ -60,7 +61,7 @@ class Golden : public Tools {
       // Its statistics are of whole batches, so that it has one micro-batch whatever is asked for.
       if (name == "resnet18_silu-sgd" && strstr(devices, "--microbatches") && !strstr(devices, "gpipe")) continue;
       SCOPED_TRACE(name + " " + devices);
-      Train(batch, optimizer, devices, "--steps=6 --save=" + File("w.safetensors"));
+      Train(batch, optimizer, devices + more, "--steps=6 --save=" + File("w.safetensors"));
       CompareLosses();
       if (found_.tensors) dp_safetensors_close(&found_);
       Open(File("w.safetensors"), &found_);
@@ -136,6 +137,10 @@ TEST_F(Golden, Rand1Adam) { Repeat("rand1-adam", "adam(lr=2e-3)"); }
 TEST_F(Golden, Rand2Nesterov) { Repeat("rand2-nesterov", "sgd(lr=0.02,momentum=0.9,nesterov=1)"); }
 TEST_F(Golden, Rand3Sgd) { Repeat("rand3-sgd", "sgd(lr=0.05)"); }
 TEST_F(Golden, Rand4Sgd) { Repeat("rand4-sgd", "sgd(lr=0.05)"); }
+TEST_F(Golden, Rand4SgdByAvx2) {
+  if (!dp_target_cpu.isa()) GTEST_SKIP() << "this machine has no AVX2";
+  Repeat("rand4-sgd", "sgd(lr=0.05)", " --isa=avx2");
+}
 TEST_F(Golden, GptSgd) { Repeat("gpt-sgd", "sgd(lr=0.05)"); }
 TEST_F(Golden, GptAdamw) { Repeat("gpt-adamw", "adamw(lr=2e-3,weight_decay=0.05)"); }
 TEST_F(Golden, Resnet18SiluSgd) { Repeat("resnet18_silu-sgd", "sgd(lr=0.05)"); }

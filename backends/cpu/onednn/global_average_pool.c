@@ -2,47 +2,19 @@
 // reference kernel.
 #include "backends/cpu/onednn/windowed.h"
 
-// The spec of the primitive; *empty: an extent is 0.
-static dp_primitive_spec spec_of(const dp_kernel_spec *spec, bool *empty) {
+static bool match(const dp_kernel_spec *spec) {
   const dp_local *x = &spec->inputs[0].local;
-  dp_primitive_spec p = {.kind = DP_PRIMITIVE_AVERAGE_POOL,
-                         .samples = x->extents[0],
-                         .x_channels = x->extents[1],
-                         .y_channels = x->extents[1],
-                         .groups = 1,
-                         .threads = spec->threads};
-  p.window.rank = x->rank - 2;
-  for (int i = 0; i < p.window.rank; i++) {
-    p.window.x[i] = p.window.kernel[i] = x->extents[2 + i];
-    p.window.y[i] = p.window.stride[i] = p.window.dilation[i] = 1;
-  }
-  *empty = dp_local_count(x) == 0;
-  p.whole_sample = *empty ? 0 : dp_local_count(x) / x->extents[0] / x->extents[1] * x->whole[1];
-  return p;
+  for (int d = 2; d < x->rank; d++)
+    if (x->parts[d] > 1) return false;
+  return dp_windowed_match(spec, DP_PRIMITIVE_GLOBAL_AVERAGE_POOL);
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
-  bool empty;
-  dp_primitive_spec p = spec_of(spec, &empty);
-  return empty ? 0 : dp_chunks_scratch_bytes(&p);
-}
-
-static bool match(const dp_kernel_spec *spec) {
-  const dp_local *x = &spec->inputs[0].local;
-  bool empty, found = spec->inputs[0].dtype == DP_FLOAT32 && x->rank >= 3 && x->rank <= 2 + DP_MAX_SPATIAL;
-  if (!found) return false;
-  dp_primitive_spec p = spec_of(spec, &empty);
-  for (int d = 2; d < x->rank; d++) found &= x->extents[d] == x->whole[d];
-  return empty || (found && dp_chunks_exist(&p));
+  return dp_windowed_scratch_bytes(spec, DP_PRIMITIVE_GLOBAL_AVERAGE_POOL);
 }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  bool empty;
-  dp_chunks *chunks = NULL;
-  dp_primitive_spec p = spec_of(spec, &empty);
-  if (!empty) DP_TRY(dp_chunks_create(&p, &chunks));
-  *state = chunks;
-  return DP_OK;
+  return dp_windowed_prepare(spec, DP_PRIMITIVE_GLOBAL_AVERAGE_POOL, state);
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -2,15 +2,28 @@
 #include "backends/cpu/onednn/isa.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "dnnl.h"
 
-static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+// What the user leaves of the machine: oneDNN's own variable, which dnnl_set_max_cpu_isa would overrule. Words that oneDNN
+// does not know it ignores.
+static bool allows(bool avx512) {
+  const char *most = getenv("ONEDNN_MAX_CPU_ISA");
+  if (!most) most = getenv("DNNL_MAX_CPU_ISA");
+  if (!most) return true;
+  const bool none = !strcasecmp(most, "SSE41") || !strcasecmp(most, "AVX"), avx2 = !strncasecmp(most, "AVX2", 4);
+  return !none && !(avx512 && avx2);
+}
+
+static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && allows(false); }
 
 static bool has_avx512(void) {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && allows(true);
 }
 
 const char *dp_isa_of_machine(void) { return has_avx512() ? "avx512" : has_avx2() ? "avx2" : NULL; }

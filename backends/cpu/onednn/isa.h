@@ -9,7 +9,8 @@ extern "C" {
 #endif
 
 // "avx512", "avx2", or NULL when the machine has neither: then only reference kernels are used. Under "avx512" oneDNN may
-// use AVX-512 core (F, BW, CD, DQ, VL) and no extension, so that a plan means the same on every such machine.
+// use AVX-512 core (F, BW, CD, DQ, VL) and no extension, so that a plan means the same on every such machine. What
+// ONEDNN_MAX_CPU_ISA or DNNL_MAX_CPU_ISA hides the machine does not have.
 const char *dp_isa_of_machine(void);
 // Holds oneDNN to `isa` for the rest of the process. EX_UNAVAILABLE when the machine lacks it, EX_CONFIG when it is held to
 // another one already, EX_USAGE for a name that is none of these.

@@ -137,7 +137,7 @@ static dp_status describe_pool(dp_primitive *p, const dp_primitive_spec *s, cons
     end[i] = dp_max_i64(reach, g->pad_end[i]);
   }
   dnnl_alg_kind_t algorithm =
-      s->kind == DP_PRIMITIVE_AVERAGE_POOL ? dnnl_pooling_avg_exclude_padding : dnnl_pooling_avg_include_padding;
+      s->kind == DP_PRIMITIVE_AVERAGE_POOL_PADDED ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
   dnnl_pooling_v2_desc_t desc;
   CALL(dnnl_pooling_v2_forward_desc_init(&desc, dnnl_forward_inference, algorithm, &p->slots[X].plain,
                                          &p->slots[Y].plain, stride, kernel, dilation, begin, end));

@@ -15,6 +15,7 @@ typedef enum {
   DP_PRIMITIVE_CONV_GRAD_WEIGHT,     // x, dy -> dw
   DP_PRIMITIVE_AVERAGE_POOL,         // over the elements inside
   DP_PRIMITIVE_AVERAGE_POOL_PADDED,  // over those in the padding too
+  DP_PRIMITIVE_GLOBAL_AVERAGE_POOL,  // one window over all; the window's geometry says so
 } dp_primitive_kind;
 
 typedef struct {

@@ -12,6 +12,7 @@ static const struct {
     [DP_PRIMITIVE_CONV_GRAD_WEIGHT] = {0, RESULT},
     [DP_PRIMITIVE_AVERAGE_POOL] = {0, ABSENT},
     [DP_PRIMITIVE_AVERAGE_POOL_PADDED] = {0, ABSENT},
+    [DP_PRIMITIVE_GLOBAL_AVERAGE_POOL] = {0, ABSENT},
 };
 
 static const dp_local *local_at(const dp_kernel_spec *spec, int place) {
@@ -24,6 +25,8 @@ static int64_t whole_count(const dp_local *local) {
   return count;
 }
 
+static uint64_t max_bytes(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 // Elements of one sample of x and of y, of so many channels.
 static int64_t plane_sum(const dp_geometry *window, int64_t x_channels, int64_t y_channels) {
   for (int i = 0; i < window->rank; i++) {
@@ -31,6 +34,16 @@ static int64_t plane_sum(const dp_geometry *window, int64_t x_channels, int64_t 
     y_channels *= window->y[i];
   }
   return x_channels + y_channels;
+}
+
+// One window over all of a plane.
+static dp_geometry whole_plane(const dp_local *x) {
+  dp_geometry g = {.rank = x->rank - 2};
+  for (int i = 0; i < g.rank; i++) {
+    g.x[i] = g.kernel[i] = x->extents[2 + i];
+    g.y[i] = g.stride[i] = g.dilation[i] = 1;
+  }
+  return g;
 }
 
 static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_primitive_spec *primitive,
@@ -42,7 +55,9 @@ static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_
   p.groups = w ? dp_geometry_groups(dp_node_int(spec->node, "group", 1), x->extents[1], w->extents[1]) : 1;
   p.y_channels = w ? w->extents[0] : x->extents[1];
   p.bias = kind == DP_PRIMITIVE_CONV && spec->n_inputs > 2 && spec->inputs[2].present;
-  DP_TRY(dp_geometry_make(spec->node, x->rank - 2, x->extents + 2, w ? w->extents + 2 : NULL, &p.window));
+  p.window = whole_plane(x);
+  if (kind != DP_PRIMITIVE_GLOBAL_AVERAGE_POOL)
+    DP_TRY(dp_geometry_make(spec->node, x->rank - 2, x->extents + 2, w ? w->extents + 2 : NULL, &p.window));
   p.whole_sample = plane_sum(&p.window, x->whole[1], w ? w->whole[0] : x->whole[1]);
   p.whole_weights = w ? whole_count(w) : 0;
   *primitive = p;
@@ -52,6 +67,7 @@ static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_
 bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   const dp_local *x = local_at(spec, places[kind].x);
   if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
+  if (x->symbolic & ~1u) return false;  // what scratch they take at every n is not known
   dp_primitive_spec p;
   bool empty;
   dp_status status = spec_of(spec, kind, &p, &empty);
@@ -60,13 +76,49 @@ bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   return found;
 }
 
+// The counts of channels that parts have: as x's differ, which are split by groups (y's with them) or within each group (w's
+// dim 1 with them), and as y's differ that are split within each group (ir/ops/conv_rules.c).
+typedef struct {
+  bool by_groups;
+  int of_x, of_y;  // 1: every part has as many; 2: some have fewer
+} channel_counts;
+
+static channel_counts count_channels(const dp_local *x, const dp_local *w) {
+  channel_counts c = {.of_x = x->k[1] % x->parts[1] ? 2 : 1, .of_y = 1};
+  c.by_groups = w && x->parts[1] > 1 && w->parts[1] == 1;
+  if (w && !c.by_groups && w->k[0] % w->parts[0]) c.of_y = 2;
+  return c;
+}
+
+static int64_t extent_of(const dp_local *local, int d, bool least) {
+  return least ? dp_local_least(local, d) : dp_local_most(local, d);
+}
+
+// The primitive for one of these counts; false: of a part that has no channel.
+static bool take_channels(const dp_kernel_spec *spec, dp_primitive_kind kind, const channel_counts *counts, int which,
+                          dp_primitive_spec *p) {
+  const dp_local *x = local_at(spec, places[kind].x), *w = local_at(spec, places[kind].w);
+  const bool least_x = which % counts->of_x != 0, least_y = which / counts->of_x != 0;
+  p->x_channels = p->y_channels = extent_of(x, 1, least_x);
+  if (!w) return p->x_channels;
+  const int64_t in_group = extent_of(w, 1, least_x);
+  p->y_channels = extent_of(w, 0, counts->by_groups ? least_x : least_y);
+  p->groups = dp_geometry_groups(dp_node_int(spec->node, "group", 1), p->x_channels, in_group);
+  return in_group && p->x_channels && p->y_channels;
+}
+
 uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   dp_primitive_spec p;
   bool empty;
+  uint64_t most = 0;
   dp_status status = spec_of(spec, kind, &p, &empty);
-  uint64_t bytes = status || empty ? 0 : dp_chunks_scratch_bytes(&p);
+  if (!status && !empty) {
+    const channel_counts counts = count_channels(local_at(spec, places[kind].x), local_at(spec, places[kind].w));
+    for (int i = 0; i < counts.of_x * counts.of_y; i++)
+      if (take_channels(spec, kind, &counts, i, &p)) most = max_bytes(most, dp_chunks_scratch_bytes(&p));
+  }
   dp_status_free(status);
-  return bytes;
+  return most;
 }
 
 dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind, void **state) {

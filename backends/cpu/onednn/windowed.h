@@ -7,7 +7,9 @@
 #include "backends/cpu/onednn/chunks.h"
 #include "ir/kernel/kernel.h"
 
-// dp_kernel.match, scratch_bytes, prepare and release; the state is a dp_chunks.
+// dp_kernel.match, scratch_bytes, prepare and release; the state is a dp_chunks. Scratch does for every part that any device
+// has, at the same n and at smaller ones: oneDNN may take more for fewer channels, so it is asked for each count of them
+// that there is, of which an even split has one for each dim and any other two.
 bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind);
 uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind kind);
 dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind, void **state);

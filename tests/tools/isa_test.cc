@@ -1,0 +1,76 @@
+// Instruction sets: what --isa asks for, what a machine without AVX-512 (DNNL_MAX_CPU_ISA hides it) makes of its own, and
+// plans that are brought to another machine.
+#include <cstdlib>
+
+#include "backends/cpu/target.h"
+#include "tests/tools/tool.h"
+
+namespace {
+
+class Isa : public Tools {
+ protected:
+  void SetUp() override {
+    const char *isa = dp_target_cpu.isa();
+    if (!isa) GTEST_SKIP() << "this machine has neither AVX2 nor AVX-512";
+    machine_ = isa;
+  }
+  ~Isa() override { unsetenv("ONEDNN_MAX_CPU_ISA"); }
+
+  // What the programs see of the machine from here on.
+  static void Hide(const char *most) { setenv("ONEDNN_MAX_CPU_ISA", most, 1); }
+
+  std::string Compile(const std::string &options) const {
+    return "dpc compile examples/digits_cnn.dpt --batch=60 --strategy=tensor --devices=3 -o " + File("plan.bin") + " " +
+           options;
+  }
+  // The plan's bytes.
+  std::string Plan(const std::string &options) {
+    Must(Compile(options));
+    return Read(File("plan.bin"));
+  }
+  std::string Train() const {
+    return "dprun " + File("plan.bin") + " " + digits + " --steps=3 --quiet --metrics=" + File("metrics");
+  }
+
+  std::string machine_;
+};
+
+TEST_F(Isa, OfTheMachineIsTheDefault) { EXPECT_EQ(Plan(""), Plan("--isa=" + machine_)); }
+
+TEST_F(Isa, Avx2IsTheSameOnEitherMachine) {
+  const std::string asked = Plan("--isa=avx2");
+  Must(Train());
+  const std::vector<double> losses = Losses(File("metrics"));
+  Hide("AVX2");
+  EXPECT_EQ(Plan(""), asked);
+  Must(Train());
+  EXPECT_EQ(Losses(File("metrics")), losses);
+  Refused(Compile("--isa=avx512"), 69, {"lacks avx512", "--isa=avx2"});
+}
+
+TEST_F(Isa, APlanOfAnotherMachineIsRefused) {
+  if (machine_ != "avx512") GTEST_SKIP() << "this machine has no AVX-512";
+  Plan("");
+  Must(Train());
+  Hide("avx2");
+  Refused(Train(), 69, {"lacks avx512", "--isa=avx2"});
+  Hide("ALL");
+  Must(Train());
+}
+
+TEST_F(Isa, WithoutAnyThereAreReferenceKernels) {
+  Hide("SSE41");
+  Plan("");
+  const std::string text = Must("dpc show " + File("plan.bin")).out;
+  EXPECT_NE(text.find("cpu.reference.Conv"), std::string::npos);
+  EXPECT_EQ(text.find("cpu.onednn"), std::string::npos);
+  Must(Train());
+  const std::vector<double> losses = Losses(File("metrics"));
+  Refused(Compile("--isa=avx2"), 69, {"lacks avx2"});
+  // Anywhere else it does the same, to the bit.
+  Hide("ALL");
+  Must(Train());
+  EXPECT_EQ(Losses(File("metrics")), losses);
+}
+
+}  // namespace
