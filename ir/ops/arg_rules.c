@@ -31,3 +31,13 @@ void dp_arg_placements(dp_sharding_rules *rules) {
     out += d != axis || keep;
   }
 }
+
+const dp_sample dp_arg_samples[] = {
+    {.inputs = "float32[N,7]", .attrs = "axis=1, keepdims=0", .n = 5},
+    {.inputs = "float32[3,N,2]", .attrs = "axis=-3, keepdims=0", .n = 4},
+    {.inputs = "float32[6]", .attrs = "keepdims=0"},
+    {.inputs = "int32[N,9]", .attrs = "axis=1", .n = 4, .low = 0, .high = 2},
+    {.inputs = "int64[N,9]", .attrs = "axis=1, select_last_index=1", .n = 4, .low = 0, .high = 2},
+    {.inputs = "uint8[2,9]", .attrs = "axis=1", .low = 0, .high = 4},
+    {0},
+};

@@ -20,3 +20,11 @@ dp_status dp_piecewise_infer_bool(dp_node *node) {
 void dp_piecewise_no_slope(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   (void)builder, (void)node, (void)dy, (void)dx;
 }
+
+const dp_sample dp_piecewise_comparison_samples[] = {
+    {.inputs = "float32[N,3], float32[1,3]", .n = 5},
+    {.inputs = "int32[N,3], int32[3]", .n = 8, .low = 0, .high = 2},
+    {.inputs = "int64[N], int64[N]", .n = 9, .low = -1, .high = 2},
+    {.inputs = "uint8[2,4], uint8[2,4]", .low = 0, .high = 3},
+    {0},
+};

@@ -1,4 +1,4 @@
-// Reductions over axes: ReduceSum, ReduceMean.
+// Reductions over axes.
 #ifndef DP_IR_OPS_REDUCE_H
 #define DP_IR_OPS_REDUCE_H
 
@@ -16,6 +16,14 @@ void dp_reduce_sharding(dp_sharding_rules *rules);
 // dy repeated along the reduced dims: of operand 0's shape.
 dp_value *dp_reduce_expand(dp_builder *builder, const dp_node *node, dp_value *dy);
 dp_cost dp_reduce_cost(const dp_node *node, int64_t n);
+
+// What all of them have in common, in the struct of an operator on these types.
+#define DP_REDUCE_SCHEMA(TYPES)                                                                        \
+  .n_inputs = 2, .n_outputs = 1,                                                                       \
+  .inputs = {DP_OPERAND("data", TYPES, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},              \
+  .outputs = {DP_OPERAND("reduced", TYPES, 'T')},                                                      \
+  .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)}, \
+  .infer = dp_reduce_infer, .cost = dp_reduce_cost
 
 #ifdef __cplusplus
 }

@@ -31,3 +31,25 @@ void dp_reduce_fold_extreme(dp_builder *builder, const dp_node *node, dp_value *
   dp_value *share = dp_build2(builder, "Div", dy[0], dp_reduce_fold_same(builder, "ReduceSum", node, is));
   dx[0] = dp_build2(builder, "Mul", is, dp_reduce_expand(builder, node, share));
 }
+
+const dp_sample dp_reduce_fold_samples[] = {
+    {.inputs = "float32[N,3]", .attrs = "axes=[0], keepdims=0", .n = 5},
+    {.inputs = "float32[N,3,4]", .attrs = "axes=[-1,0]", .n = 4},
+    {.inputs = "float32[N,3,2]", .attrs = "keepdims=0", .n = 3},
+    {.inputs = "float32[N,3]", .attrs = "noop_with_empty_axes=1", .n = 4},
+    {.inputs = "int32[N,3]", .attrs = "axes=[1]", .n = 4, .low = -9, .high = 9},
+    {.inputs = "int64[N]", .attrs = "axes=[0], keepdims=0", .n = 8, .low = -9, .high = 9},
+    {0},
+};
+
+const dp_sample dp_reduce_fold_any_samples[] = {
+    {.inputs = "float32[N,3]", .attrs = "axes=[0], keepdims=0", .n = 5},
+    {.inputs = "float32[N,3,4]", .attrs = "axes=[-1,0]", .n = 4},
+    {.inputs = "float32[N,3,2]", .attrs = "keepdims=0", .n = 3},
+    {.inputs = "float32[N,3]", .attrs = "noop_with_empty_axes=1", .n = 4},
+    {.inputs = "int32[N,3]", .attrs = "axes=[1]", .n = 4, .low = -9, .high = 9},
+    {.inputs = "int64[N]", .attrs = "axes=[0], keepdims=0", .n = 8, .low = -9, .high = 9},
+    {.inputs = "uint8[3,4]", .attrs = "axes=[1]", .low = 0, .high = 255},
+    {.inputs = "bool[N,3]", .attrs = "axes=[1]", .n = 4, .low = 0, .high = 1},
+    {0},
+};

@@ -15,6 +15,8 @@ void dp_reduce_fold_sharding(dp_sharding_rules *rules, dp_placement parts);
 dp_value *dp_reduce_fold_same(dp_builder *builder, const char *op, const dp_node *node, dp_value *x);
 // The gradient of the largest, or the smallest: shared equally among the elements that are it.
 void dp_reduce_fold_extreme(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx);
+// Of numbers; of any type.
+extern const dp_sample dp_reduce_fold_samples[], dp_reduce_fold_any_samples[];
 
 #ifdef __cplusplus
 }

@@ -26,15 +26,9 @@ static const dp_sample samples[] = {
 const dp_op dp_op_ReduceLogSumExp = {
     .name = "ReduceLogSumExp",
     .domain = "",
-    .n_inputs = 2,
-    .n_outputs = 1,
-    .inputs = {DP_OPERAND("data", DP_FLOATS, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
-    .outputs = {DP_OPERAND("reduced", DP_FLOATS, 'T')},
-    .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
-    .infer = dp_reduce_infer,
+    DP_REDUCE_SCHEMA(DP_FLOATS),
     .gradient = gradient,
     .sharding = placements,
     .decompose = decompose,
-    .cost = dp_reduce_cost,
     .samples = samples,
 };

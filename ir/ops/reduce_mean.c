@@ -39,14 +39,8 @@ static const dp_sample samples[] = {
 const dp_op dp_op_ReduceMean = {
     .name = "ReduceMean",
     .domain = "",
-    .n_inputs = 2,
-    .n_outputs = 1,
-    .inputs = {DP_OPERAND("data", DP_NUMBERS, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},
-    .outputs = {DP_OPERAND("reduced", DP_NUMBERS, 'T')},
-    .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)},
-    .infer = dp_reduce_infer,
+    DP_REDUCE_SCHEMA(DP_NUMBERS),
     .gradient = gradient,
     .sharding = placements,
-    .cost = dp_reduce_cost,
     .samples = samples,
 };

@@ -1,19 +1,12 @@
 // Conv by oneDNN.
-#include "backends/cpu/onednn/windowed.h"
+#define KIND DP_PRIMITIVE_CONV
+#include "backends/cpu/onednn/windowed_kernel.h"
 
 // What Conv gives when no input channel is here.
 static void fill_with_bias(const dp_local *y, const float *bias, float *to) {
   int64_t channels = y->extents[1], count = dp_local_count(y);
   int64_t plane = count ? count / y->extents[0] / channels : 0;
   for (int64_t i = 0; i < count; i++) to[i] = bias ? bias[i / plane % channels] : 0;
-}
-
-static bool match(const dp_kernel_spec *spec) { return dp_windowed_match(spec, DP_PRIMITIVE_CONV); }
-
-static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return dp_windowed_scratch_bytes(spec, DP_PRIMITIVE_CONV); }
-
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_windowed_prepare(spec, DP_PRIMITIVE_CONV, state);
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

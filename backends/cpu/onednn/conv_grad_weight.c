@@ -1,25 +1,11 @@
 // dp.ConvGradWeight(x, dy) by oneDNN.
-#include "backends/cpu/onednn/windowed.h"
-
-#include <string.h>
-
-static bool match(const dp_kernel_spec *spec) { return dp_windowed_match(spec, DP_PRIMITIVE_CONV_GRAD_WEIGHT); }
-
-static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
-  return dp_windowed_scratch_bytes(spec, DP_PRIMITIVE_CONV_GRAD_WEIGHT);
-}
-
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_windowed_prepare(spec, DP_PRIMITIVE_CONV_GRAD_WEIGHT, state);
-}
+#define KIND DP_PRIMITIVE_CONV_GRAD_WEIGHT
+#include "backends/cpu/onednn/windowed_kernel.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)part, (void)parts;
-  if (state) return dp_chunks_run(state, &(dp_primitive_data){in[0], out[0], NULL, in[1]}, scratch);
-  int64_t bytes = dp_local_count(&spec->outputs[0].local) * (int64_t)sizeof(float);
-  if (bytes) memset(out[0], 0, (size_t)bytes);
-  return DP_OK;
+  return dp_windowed_run(spec, state, &(dp_primitive_data){in[0], out[0], NULL, in[1]}, out[0], scratch);
 }
 
 const dp_kernel dp_kernel_onednn_dp_ConvGradWeight = {

@@ -1,6 +1,8 @@
 // Kernels of convolution and pooling by oneDNN. See windowed.h.
 #include "backends/cpu/onednn/windowed.h"
 
+#include <string.h>
+
 enum { RESULT = -1, ABSENT = -2 };
 
 // Where x and w stand in the operators: an operand's number, RESULT or ABSENT.
@@ -68,6 +70,8 @@ bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   const dp_local *x = local_at(spec, places[kind].x);
   if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
   if (x->symbolic & ~1u) return false;  // what scratch they take at every n is not known
+  for (int d = 2; d < x->rank; d++)
+    if (x->parts[d] > 1) return false;
   dp_primitive_spec p;
   bool empty;
   dp_status status = spec_of(spec, kind, &p, &empty);
@@ -132,3 +136,11 @@ dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind
 }
 
 void dp_windowed_release(void *state) { dp_chunks_destroy(state); }
+
+dp_status dp_windowed_run(const dp_kernel_spec *spec, void *state, const dp_primitive_data *data, void *result,
+                          void *scratch) {
+  if (state) return dp_chunks_run(state, data, scratch);
+  const int64_t bytes = dp_local_count(&spec->outputs[0].local) * (int64_t)sizeof(float);
+  if (bytes) memset(result, 0, (size_t)bytes);
+  return DP_OK;
+}

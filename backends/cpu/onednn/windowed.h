@@ -14,5 +14,9 @@ bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind);
 uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind kind);
 dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind, void **state);
 void dp_windowed_release(void *state);
+// The primitive on that data; where there is none, as an extent is 0, result 0, at `result`, is filled with zeros: a sum of
+// nothing.
+dp_status dp_windowed_run(const dp_kernel_spec *spec, void *state, const dp_primitive_data *data, void *result,
+                          void *scratch);
 
 #endif

@@ -1,4 +1,4 @@
-// AveragePool and its gradient: by how many elements a window divides.
+// AveragePool and its gradient: by how many elements a window divides, and the planes one by one.
 #ifndef DP_BACKENDS_CPU_REFERENCE_AVERAGE_POOL_H
 #define DP_BACKENDS_CPU_REFERENCE_AVERAGE_POOL_H
 
@@ -14,6 +14,21 @@ static inline double dp_average_count(const dp_window *w, const dp_pool_box *box
     index /= w->y[d];
   }
   return count;
+}
+
+// Of plane number `plane`: from x to y, or from dy to dx.
+typedef void dp_average_plane(const dp_window *window, int64_t plane, bool padding, const void *from, void *to);
+
+// Runs `of_float` or `of_double` over the planes of this part; x: what is here of AveragePool's operand, or of its gradient.
+static inline dp_status dp_average_pool_run(const dp_call *call, const dp_local *x, dp_average_plane *of_float,
+                                            dp_average_plane *of_double) {
+  const bool padding = dp_node_int(call->spec->node, "count_include_pad", 0) != 0;
+  dp_average_plane *run = call->spec->inputs[0].dtype == DP_FLOAT32 ? of_float : of_double;
+  dp_window window;
+  int64_t lo, hi;
+  DP_TRY(dp_pool_begin(call, x, &window, &lo, &hi));
+  for (int64_t plane = lo; plane < hi; plane++) run(&window, plane, padding, call->in[0], call->out[0]);
+  return DP_OK;
 }
 
 #endif

@@ -10,17 +10,8 @@
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)state;
-  bool padding = dp_node_int(spec->node, "count_include_pad", 0) != 0;
-  dp_window window;
-  int64_t lo, hi;
-  DP_TRY(dp_pool_begin(&(dp_call){spec, in, out, scratch, part, parts}, &spec->outputs[0].local, &window, &lo, &hi));
-  for (int64_t plane = lo; plane < hi; plane++) {
-    if (spec->inputs[0].dtype == DP_FLOAT32)
-      plane_float(&window, plane, padding, in[0], out[0]);
-    else
-      plane_double(&window, plane, padding, in[0], out[0]);
-  }
-  return DP_OK;
+  return dp_average_pool_run(&(dp_call){spec, in, out, scratch, part, parts}, &spec->outputs[0].local, plane_float,
+                             plane_double);
 }
 
 const dp_kernel dp_kernel_reference_dp_AveragePoolGrad = {
@@ -33,9 +24,9 @@ const dp_kernel dp_kernel_reference_dp_AveragePoolGrad = {
 
 #else
 
-static void FN(plane)(const dp_window *window, int64_t plane, bool padding, const T *dy, T *dx) {
-  dx += plane * window->x_plane;
-  dy += plane * window->y_plane;
+static void FN(plane)(const dp_window *window, int64_t plane, bool padding, const void *from, void *to) {
+  const T *dy = (const T *)from + plane * window->y_plane;
+  T *dx = (T *)to + plane * window->x_plane;
   for (int64_t i = 0; i < window->x_plane; i++) dx[i] = 0;
   for (int64_t i = 0; i < window->y_plane; i++) {
     dp_pool_box box = dp_pool_box_of(window, i);

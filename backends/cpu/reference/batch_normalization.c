@@ -5,50 +5,43 @@
 #ifndef T
 #include "backends/cpu/reference/batch_normalization.h"
 
-typedef struct {
-  dp_channels extents;
-  bool training, unbiased;
-  double epsilon, momentum;
-  const void *x, *scale, *bias, *mean, *variance;
-  void *y, *running_mean, *running_variance, *saved_mean, *saved_invstd;  // NULL: not asked for
-} normalization;
-
 #define T float
 #include __FILE__
 #define T double
 #include __FILE__
 
-static void *result(const dp_kernel_spec *spec, void *const *out, int i) { return dp_has_out(spec, i) ? out[i] : NULL; }
+dp_status dp_batch_normalization_run(const dp_call *call, const dp_sample_groups *groups,
+                                     const dp_batch_normalization *b) {
+  const dp_kernel_spec *spec = call->spec;
+  const dp_channels extents = dp_channels_of(&spec->inputs[0].local);
+  int64_t lo, hi;
+  dp_part_range(extents.channels, call->part, call->parts, &lo, &hi);
+  for (int64_t channel = lo; channel < hi; channel++) {
+    if (spec->inputs[0].dtype == DP_FLOAT32)
+      channel_float(call, extents, groups, b, channel);
+    else
+      channel_double(call, extents, groups, b, channel);
+  }
+  return DP_OK;
+}
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
-  (void)state, (void)scratch;
-  normalization b = {
-      .extents = dp_channels_of(&spec->inputs[0].local),
+  (void)state;
+  const dp_sample_groups groups = dp_sample_groups_whole(&spec->inputs[0].local);
+  const dp_batch_normalization b = {
       .training = dp_node_int(spec->node, "training_mode", 0) != 0,
       .unbiased = dp_node_int(spec->node, "unbiased", 0) != 0,
       .epsilon = dp_node_float(spec->node, "epsilon", 1e-5),
       .momentum = dp_node_float(spec->node, "momentum", 0.9),
-      .x = in[0],
-      .scale = in[1],
-      .bias = in[2],
       .mean = in[3],
       .variance = in[4],
-      .y = out[0],
-      .running_mean = result(spec, out, 1),
-      .running_variance = result(spec, out, 2),
-      .saved_mean = result(spec, out, 3),
-      .saved_invstd = result(spec, out, 4),
+      .running_mean = dp_has_out(spec, 1) ? out[1] : NULL,
+      .running_variance = dp_has_out(spec, 2) ? out[2] : NULL,
+      .saved_mean = dp_has_out(spec, 3) ? out[3] : NULL,
+      .saved_invstd = dp_has_out(spec, 4) ? out[4] : NULL,
   };
-  int64_t lo, hi;
-  dp_part_range(b.extents.channels, part, parts, &lo, &hi);
-  for (int64_t channel = lo; channel < hi; channel++) {
-    if (spec->inputs[0].dtype == DP_FLOAT32)
-      normalize_float(&b, channel);
-    else
-      normalize_double(&b, channel);
-  }
-  return DP_OK;
+  return dp_batch_normalization_run(&(dp_call){spec, in, out, scratch, part, parts}, &groups, &b);
 }
 
 const dp_kernel dp_kernel_reference_BatchNormalization = {
@@ -62,24 +55,44 @@ const dp_kernel dp_kernel_reference_BatchNormalization = {
 #else
 #include "backends/cpu/reference/batch_normalization_channel.h"
 
-static void FN(normalize)(const normalization *b, int64_t c) {
-  const dp_channels *e = &b->extents;
-  const T *x = (const T *)b->x + c * e->inner, *scale = b->scale, *bias = b->bias, *old_mean = b->mean,
-          *old_variance = b->variance;
-  T *y = (T *)b->y + c * e->inner, *running_mean = b->running_mean, *running_variance = b->running_variance;
-  T *saved_mean = b->saved_mean, *saved_invstd = b->saved_invstd;
-  double mean = (double)old_mean[c], variance = (double)old_variance[c], count = (double)(e->samples * e->inner);
-  if (b->training) {
-    FN(statistics)(e, x, &mean, &variance);
-    double of_running = b->unbiased ? variance * count / (count > 1 ? count - 1 : 1) : variance;
-    double kept = count > 0 ? b->momentum : 1;  // no samples, nothing learnt
-    if (running_mean) running_mean[c] = (T)((double)old_mean[c] * kept + mean * (1 - kept));
-    if (running_variance) running_variance[c] = (T)((double)old_variance[c] * kept + of_running * (1 - kept));
+static double FN(unbiased)(double variance, double count) { return variance * count / (count > 1 ? count - 1 : 1); }
+
+// The running buffers after a batch of so many elements with that mean and variance.
+static void FN(learn)(const dp_batch_normalization *b, int64_t c, double mean, double variance, double count) {
+  const T *old_mean = b->mean, *old_variance = b->variance;
+  T *running_mean = b->running_mean, *running_variance = b->running_variance;
+  double kept = count > 0 ? b->momentum : 1;  // no samples, nothing learnt
+  if (running_mean) running_mean[c] = (T)((double)old_mean[c] * kept + mean * (1 - kept));
+  if (running_variance) running_variance[c] = (T)((double)old_variance[c] * kept + variance * (1 - kept));
+}
+
+static void FN(channel)(const dp_call *call, dp_channels e, const dp_sample_groups *groups,
+                        const dp_batch_normalization *b, int64_t c) {
+  const T *x = (const T *)call->in[0] + c * e.inner, *scale = call->in[1], *bias = call->in[2];
+  const T *old_mean = b->mean, *old_variance = b->variance;
+  T *y = (T *)call->out[0] + c * e.inner, *saved_mean = b->saved_mean, *saved_invstd = b->saved_invstd;
+  T *first_mean = b->first_mean, *first_variance = b->first_variance;
+  if (first_mean) first_mean[c] = 0;
+  if (first_variance) first_variance[c] = 0;
+  for (int64_t g = groups->lo; g < groups->hi; g++) {
+    int64_t first, at = (g - groups->lo) * e.channels + c;
+    e.samples = dp_sample_groups_rows(groups, g, &first);
+    const int64_t skipped = first * e.channels * e.inner;
+    double mean, variance, count = (double)(e.samples * e.inner);
+    if (b->training)
+      FN(statistics)(&e, x + skipped, &mean, &variance);
+    else
+      mean = (double)old_mean[c], variance = (double)old_variance[c];
+    const double kept_variance = b->unbiased ? FN(unbiased)(variance, count) : variance;
+    if (b->training) FN(learn)(b, c, mean, kept_variance, count);
+    const double invstd = 1 / sqrt(variance + b->epsilon);
+    if (saved_mean) saved_mean[at] = (T)mean;
+    if (saved_invstd) saved_invstd[at] = (T)invstd;
+    FN(apply)(&e, x + skipped, mean, invstd * (double)scale[c], (double)bias[c], y + skipped);
+    if (!e.samples || first + groups->first) continue;  // not the first sample's
+    if (first_mean) first_mean[c] = (T)mean;
+    if (first_variance) first_variance[c] = (T)kept_variance;
   }
-  double invstd = 1 / sqrt(variance + b->epsilon);
-  if (saved_mean) saved_mean[c] = (T)mean;
-  if (saved_invstd) saved_invstd[c] = (T)invstd;
-  FN(apply)(e, x, mean, invstd * (double)scale[c], (double)bias[c], y);
 }
 #undef T
 #endif

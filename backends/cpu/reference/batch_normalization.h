@@ -38,6 +38,21 @@ static inline int64_t dp_sample_groups_rows(const dp_sample_groups *g, int64_t g
   return (group + 1) * g->samples / g->count * g->unit - begin;
 }
 
+// What is to be computed, and of what; NULL: not given, not asked for.
+typedef struct {
+  bool training;                // by the statistics of each group; else by mean and variance
+  bool unbiased;                // of a variance that is kept
+  double epsilon, momentum;     // momentum: of the running buffers
+  const void *mean, *variance;  // the running buffers before
+  void *running_mean, *running_variance;
+  void *saved_mean, *saved_invstd;    // of each group, for the gradient
+  void *first_mean, *first_variance;  // of the group that holds the first sample; 0 where it is not
+} dp_batch_normalization;
+
+// Normalises operand 0 by scale and bias, operands 1 and 2, into result 0.
+dp_status dp_batch_normalization_run(const dp_call *call, const dp_sample_groups *groups,
+                                     const dp_batch_normalization *b);
+
 // run of the gradients, by the statistics of each group.
 dp_status dp_batch_normalization_grad(const dp_call *call, const dp_sample_groups *groups);
 

@@ -10,7 +10,7 @@
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)state, (void)scratch, (void)part, (void)parts;
-  dp_slice_walk w;
+  dp_strided_rows w;
   dp_dtype dtype = spec->inputs[0].dtype;
   DP_TRY(dp_slice_walk_make(spec->node, &spec->outputs[0].local, &spec->inputs[0].local, &w));
   dp_zero(out[0], dp_out_count(spec, 0) * (int64_t)dp_type_bytes(dtype));
@@ -32,10 +32,10 @@ const dp_kernel dp_kernel_reference_SliceGrad = {
 
 #else
 
-static void FN(put_rows)(const dp_slice_walk *w, const T *dy, T *dx, int64_t rows) {
+static void FN(put_rows)(const dp_strided_rows *w, const T *dy, T *dx, int64_t rows) {
   int64_t inner = w->extents[w->rank - 1], step = w->steps[w->rank - 1];
   for (int64_t row = 0; row < rows; row++) {
-    T *to = dx + dp_slice_walk_row(w, row);
+    T *to = dx + dp_strided_rows_at(w, row);
     for (int64_t i = 0; i < inner; i++) to[i * step] = dy[row * inner + i];
   }
 }

@@ -3,12 +3,12 @@
 
 #include "ir/ops/slice.h"
 
-dp_status dp_slice_walk_make(const dp_node *node, const dp_local *large, const dp_local *small, dp_slice_walk *walk) {
+dp_status dp_slice_walk_make(const dp_node *node, const dp_local *large, const dp_local *small, dp_strided_rows *walk) {
   dp_shape whole = {.rank = large->rank};
   dp_slice s;
   for (int d = 0; d < large->rank; d++) whole.dims[d] = dp_dim_of(large->whole[d]);
   DP_TRY(dp_slice_make(node, &whole, &s));
-  *walk = (dp_slice_walk){.rank = large->rank};
+  *walk = (dp_strided_rows){.rank = large->rank};
   int64_t step = 1;
   for (int d = large->rank - 1; d >= 0; d--) {
     int64_t start = s.cut[d] ? s.start[d] : 0, length = s.extent[d].offset;
@@ -19,6 +19,6 @@ dp_status dp_slice_walk_make(const dp_node *node, const dp_local *large, const d
     walk->start += start * step;
     step *= large->extents[d];
   }
-  if (!walk->rank) *walk = (dp_slice_walk){1, {1}, {0}, 0};
+  if (!walk->rank) *walk = dp_strided_rows_scalar();
   return DP_OK;
 }
