@@ -1,6 +1,6 @@
 """dp_test: a GoogleTest.
 
-`dp_test(name = "graph_test", deps = ["//ir:graph"])` compiles graph_test.cc, with GoogleTest and its main() linked. The
+`dp_test(name = "split_test", deps = ["//ir"])` compiles split_test.cc, with GoogleTest and its main() linked. The
 tag "san" puts a test into the short set that tools/test also runs under the address, undefined-behaviour and thread
 sanitizers; it belongs on tests that take no more than a few seconds there.
 """

@@ -94,7 +94,7 @@ static inline uint64_t dp_align_up(uint64_t x, uint64_t alignment) {
 }
 
 uint64_t dp_hash64(const void *data, size_t bytes);  // XXH3, 64 bits
-uint32_t dp_hash_name(const char *name);             // low 32 bits of XXH3_64 of the name: the key of design.md 2.3
+uint32_t dp_hash_name(const char *name);             // low 32 bits of XXH3_64 of the name: a counter word of philox.h
 
 #ifdef __cplusplus
 }

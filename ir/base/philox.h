@@ -1,4 +1,4 @@
-// Philox4x32-10 and its use of design.md 2.3: the one source of masks and initial values, the same under any sharding.
+// Philox4x32-10 and how it is used: the one source of masks and initial values, the same under any sharding.
 //
 // Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. Element i (row-major, in the
 // whole tensor) is lane i mod 4 of the block of index i / 4.

@@ -47,7 +47,7 @@ typedef struct {
   const char *isa;           // NULL: this machine's
   int n_splits;
   const dp_split *splits;
-  int64_t zero_stage, memory_bytes;  // 0: not given; see fit.h
+  int64_t zero_stage, memory_bytes;  // 0: not given; see passes/fit.h
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
   const dp_target *target;           // whose kernels; NULL: passes that need kernels cannot run

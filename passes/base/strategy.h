@@ -1,4 +1,4 @@
-// What a strategy is: one const struct in one file of passes/strategy/, and one line of its list.h.
+// What a strategy is: one const struct in one file of passes/strategy/, and one line of passes/strategy/list.h.
 //
 // A strategy decides where values are and nothing of what is computed. What it decides is data: passes read the fields of
 // compile->strategy, and no pass and no tool knows a strategy by its name.

@@ -6,7 +6,7 @@
 // cuts that take about as long (DP_CUT_SLACK), those that fewest bytes cross in a step, activations and their gradients: a
 // value that is needed two stages on crosses two cuts. --memory bounds what a stage may take, by an estimate: parameters with
 // their gradients and optimizer state, and what waits for its backward for as many micro-batches as are under way. When no
-// cuts keep within it, the ones that take least are made, for fit.c to judge of the plan itself.
+// cuts keep within it, the ones that take least are made, for passes/fit.c to judge of the plan itself.
 //
 // What the user wrote of stages (partition_user.c) holds; under --strategy=manual there is nothing else.
 //

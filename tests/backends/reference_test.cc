@@ -64,7 +64,7 @@ struct Node {
   }
 };
 
-// The definition of design.md 2.3, by hand: counter, key, lane.
+// What ir/base/philox.h defines, by hand: counter, key, lane.
 double Uniform(uint64_t seed, uint32_t step, uint32_t name, uint64_t index) {
   uint32_t counter[4] = {step, name, uint32_t(index / 4), uint32_t((index / 4) >> 32)};
   uint32_t key[2] = {uint32_t(seed), uint32_t(seed >> 32)}, out[4];

@@ -18,7 +18,7 @@ namespace dp_test {
 
 using Plan = std::shared_ptr<Dp__Plan>;
 
-// The plan of a model, as it comes back from its bytes. options: words of passes_helper.h, "batch=8 devices=2 strategy=data".
+// The plan of a model, as it comes back from its bytes. options: words of tests/passes/passes_helper.h, "batch=8 devices=2 strategy=data".
 // Every plan is held against the checker here.
 Plan Compile(const std::string &text, const std::string &options);
 std::string ReadText(const std::string &path);

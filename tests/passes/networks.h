@@ -1,5 +1,5 @@
 // Two small networks in text, their data, and the numbers that stand in both, for tests of whole compilations. The same as
-// in make_references.py.
+// in tests/passes/train/make_references.py.
 #ifndef DP_TESTS_PASSES_NETWORKS_H
 #define DP_TESTS_PASSES_NETWORKS_H
 

@@ -1,4 +1,4 @@
-// Random numbers of design.md 2.3 for the elements that a device holds: they depend on an element's place in the whole
+// The random numbers of ir/base/philox.h for the elements that a device holds: they depend on an element's place in the whole
 // tensor, never on how it is split.
 #ifndef DP_BACKENDS_CPU_REFERENCE_RANDOM_H
 #define DP_BACKENDS_CPU_REFERENCE_RANDOM_H

@@ -97,7 +97,7 @@ TEST(Specialize, DropoutDropsByTheNodesNameInTraining) {
   Tensor x = DrawOperand(s.c, 0, s.built.operands[0]->type, s.built.n);
   int dropped = 0;
   for (int64_t i = 0; i < x.Count(); i++) {
-    // seed 5, step 2: the numbers of design.md 2.3, from the name "node".
+    // seed 5, step 2: the numbers of ir/base/philox.h, from the name "node".
     double u = dp_philox_uniform(dp_philox_at(5, 2, dp_hash_name("node"), uint64_t(i)));
     EXPECT_NEAR(s.Out(0).Get(i), u >= 0.25 ? x.Get(i) / 0.75 : 0, 1e-15);
     EXPECT_EQ(s.Out(1).Get(i), u >= 0.25);

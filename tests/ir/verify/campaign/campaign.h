@@ -26,7 +26,7 @@ struct Family {
   const char *text;  // the model; NULL: its plans are written by hand
 };
 std::vector<Family> MakeFamilies();
-// words: of passes_helper.h. Throws when the model cannot be compiled.
+// words: of tests/passes/passes_helper.h. Throws when the model cannot be compiled.
 std::vector<uint8_t> CompilePacked(const std::string &text, const std::string &words);
 
 // A rule that the checker does not see; DP_RULE_NONE: it sees all. See blind.cc.
