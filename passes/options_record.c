@@ -9,9 +9,9 @@
 
 static char *text(const char *s) { return (char *)(uintptr_t)(s ? s : ""); }  // protobuf-c's fields are not const
 
-static char **globs_of(dp_arena *arena, int count, const char *const *globs) {
+static char **texts_of(dp_arena *arena, int count, const char *const *words) {
   char **texts = dp_alloc_n(arena, (size_t)count + 1, sizeof *texts);
-  for (int i = 0; i < count; i++) texts[i] = text(globs[i]);
+  for (int i = 0; i < count; i++) texts[i] = text(words[i]);
   return texts;
 }
 
@@ -47,10 +47,12 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->optimizer = text(o->optimizer);
   m->mode = text(o->mode);
   m->n_freeze = (size_t)o->n_freeze;
-  m->freeze = globs_of(arena, o->n_freeze, o->freeze);
+  m->freeze = texts_of(arena, o->n_freeze, o->freeze);
   m->n_train = (size_t)o->n_train;
-  m->train = globs_of(arena, o->n_train, o->train);
+  m->train = texts_of(arena, o->n_train, o->train);
   m->as_exported = o->as_exported;
+  m->n_dim = (size_t)o->n_dims;
+  m->dim = texts_of(arena, o->n_dims, o->dims);
   m->n_split = (size_t)o->n_splits;
   m->split = splits_of(arena, o);
   m->precision = text(precision_of(o));

@@ -18,10 +18,18 @@ bool dp_onnx_is_path(const char *path);
 // beneath its own folder only. EX_NOINPUT: missing; EX_DATAERR: no legal model; EX_UNAVAILABLE: legal, with something in it
 // that is not supported; the message names it.
 dp_status dp_onnx_import(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
-// What its user says of a file. train: globs of float initializers that are parameters whatever the file says.
+// An open dim of inputs, by its name in the file, and what it is.
+typedef struct {
+  const char *name;
+  int64_t extent;  // at least 1
+} dp_onnx_dim;
+// What its user says of a file. train: globs of float initializers that are parameters whatever the file says. dims:
+// EX_USAGE when no input has such a dim.
 typedef struct {
   int n_train;
   const char *const *train;
+  int n_dims;
+  const dp_onnx_dim *dims;
 } dp_onnx_options;
 dp_status dp_onnx_import_with(dp_arena *arena, const char *path, const dp_onnx_options *options,
                               dp_model **model) DP_MUST_USE;

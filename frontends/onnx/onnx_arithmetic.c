@@ -201,6 +201,7 @@ static dp_onnx_known *combine(dp_onnx_evaluation *e, size_t row, const dp_onnx_k
   for (int64_t i = 0; y && i < y->count; i++) {
     const dp_onnx_number *m = at(a, rank, extents, i), *n = at(b, rank, extents, i);
     dp_onnx_number *r = &y->numbers[i];
+    if (floats && (dp_dim_is_symbolic(m->i) || dp_dim_is_symbolic(n->i))) return NULL;
     bool known = floats ? table[row].floats(m->f, n->f, &r->f) : table[row].ints(m->i, n->i, &r->i);
     if (floats && table[row].compares) *r = (dp_onnx_number){.i = dp_dim_of(r->f != 0)};
     if (!known || !settle(dtype, r)) return NULL;
@@ -241,10 +242,13 @@ static dp_status where(dp_onnx_evaluation *e) {
 }
 
 static bool cast_number(dp_dtype from, dp_dtype to, dp_onnx_number x, dp_onnx_number *y) {
-  bool floats = is_float(from);
+  bool floats = is_float(from) && !dp_dim_is_symbolic(x.i);
   *y = (dp_onnx_number){0};
   if (is_float(to)) {
-    if (!floats && x.i.scale) return false;
+    if (dp_dim_is_symbolic(x.i)) {
+      *y = (dp_onnx_number){x.i, NAN};
+      return true;
+    }
     y->f = floats ? x.f : (double)x.i.offset;
     return settle(to, y);
   }
@@ -260,6 +264,9 @@ static bool cast_number(dp_dtype from, dp_dtype to, dp_onnx_number x, dp_onnx_nu
 
 const dp_onnx_known *dp_onnx_arithmetic_cast(dp_onnx_reader *reader, const dp_onnx_known *x, int64_t to) {
   if (to != DP_INT64 && to != DP_INT32 && to != DP_BOOL && to != DP_FLOAT32 && to != DP_FLOAT64) return NULL;
+  // Floats that depend on the batch are followed one at a time, for a Range's limit.
+  for (int64_t i = 0; x->count > 1 && is_float((dp_dtype)to) && i < x->count; i++)
+    if (dp_dim_is_symbolic(x->numbers[i].i)) return NULL;
   dp_onnx_known *y = dp_onnx_fold_make(reader, (dp_dtype)to, x->rank, x->extents);
   for (int64_t i = 0; y && i < y->count; i++)
     if (!cast_number(x->dtype, (dp_dtype)to, x->numbers[i], &y->numbers[i])) return NULL;

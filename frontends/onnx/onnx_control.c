@@ -83,7 +83,9 @@ dp_status dp_onnx_control_if(dp_onnx_reader *reader, dp_onnx_scope *scope, const
   DP_TRY(dp_onnx_scope_find(scope, m->input[0], &condition));
   if (!condition) return dp_fail(EX_DATAERR, "its condition is missing");
   DP_TRY(read_number(reader, condition, &number, &known));
-  if (!known) return dp_fail(EX_UNAVAILABLE, "its condition is computed from data, which is not supported");
+  if (!known)
+    return dp_fail(EX_UNAVAILABLE,
+                   "its condition is computed from data, or depends on the batch, which is not supported");
   DP_TRY(find_body(m, number ? "then_branch" : "else_branch", &body));
   if (body->n_output < m->n_output)
     return dp_fail(EX_DATAERR, "%zu results are asked for; its graph has %zu", m->n_output, body->n_output);
@@ -210,7 +212,11 @@ static dp_status finish(rounds *r) {
 static dp_status decide(dp_onnx_reader *reader, dp_onnx_binding *x, const char *what, int64_t *number) {
   bool known = true;
   if (x) DP_TRY(read_number(reader, x, number, &known));
-  return known ? DP_OK : dp_fail(EX_UNAVAILABLE, "%s is computed from data, which is not supported", what);
+  return known ? DP_OK
+               : dp_fail(EX_UNAVAILABLE,
+                         "%s is computed from data, or depends on the batch, which is not supported; an EmbeddingBag "
+                         "is taken as torch.onnx.export(..., dynamo=False) writes it",
+                         what);
 }
 
 dp_status dp_onnx_control_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m, bool *done) {
@@ -226,6 +232,13 @@ dp_status dp_onnx_control_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, con
   int64_t most = INT64_MAX, goes_on = 1;
   DP_TRY(dp_onnx_scope_find(scope, m->input[0], &count));
   DP_TRY(dp_onnx_scope_find(scope, m->input[1], &condition));
+  const dp_onnx_known *rounds_known = count ? dp_onnx_scope_known(reader, count) : NULL;
+  if (rounds_known && rounds_known->count == 1 && dp_dim_is_symbolic(rounds_known->numbers[0].i)) {
+    DP_TRY(decide(reader, condition, "its condition", &goes_on));
+    if (!goes_on) return dp_fail(EX_UNAVAILABLE, "it has no round, which is not supported");
+    *done = true;
+    return dp_onnx_rounds_run(reader, scope, m, r.body, rounds_known->numbers[0].i);
+  }
   DP_TRY(decide(reader, count, "the count of its rounds", &most));
   DP_TRY(decide(reader, condition, "its condition", &goes_on));
   for (int64_t i = 0; i < most && goes_on; i++) {
@@ -265,7 +278,7 @@ static dp_status scan_rounds(rounds *r, size_t n_scanned) {
   dp_onnx_binding **scanned = dp_alloc_n(r->reader->arena, n_scanned, sizeof *scanned);
   int64_t n = -1, *axes = dp_alloc_n(r->reader->arena, n_scanned, sizeof *axes);
   for (size_t k = 0; k < n_scanned; k++) {
-    DP_TRY(dp_onnx_scope_find(r->scope, r->m->input[r->n_states + k], &scanned[k]));
+    DP_TRY(dp_onnx_scope_find_tensor(r->scope, r->m->input[r->n_states + k], &scanned[k]));
     if (!scanned[k]) return dp_fail(EX_DATAERR, "operand %zu is missing", r->n_states + k + 1);
     const dp_shape shape = dp_onnx_scope_type(scanned[k]).shape;
     axes[k] = list_at(r->m, "scan_input_axes", k);

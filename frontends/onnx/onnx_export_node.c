@@ -25,6 +25,15 @@ static const struct {
 // Constant operands of one element that ONNX wants as a list of one.
 static const struct { const char *op, *operand; } lists_of_one[] = {{"TopK", "K"}};
 
+// Operators whose constant operands are single numbers, all of them there, of the type that this attribute of ours names.
+static const struct { const char *op, *attribute; } numbers_of_type[] = {{"Range", "dtype"}};
+
+static const char *type_attribute(const dp_op *op) {
+  for (size_t i = 0; i < DP_COUNT(numbers_of_type) && !*op->domain; i++)
+    if (!strcmp(numbers_of_type[i].op, op->name)) return numbers_of_type[i].attribute;
+  return NULL;
+}
+
 static char *text_of(const char *text) { return (char *)(text ? text : ""); }
 
 static Dp__Onnx__Node *add_node(dp_onnx_writer *w, const char *op, const char *name) {
@@ -134,7 +143,8 @@ static bool is_operand(const dp_op *op, const char *attribute) {
 static void write_attributes(dp_onnx_writer *w, Dp__Onnx__Node *message, const dp_node *node) {
   for (int i = 0; i < node->n_attrs; i++) {
     const dp_attr *attr = &node->attrs[i];
-    if (is_operand(node->op, attr->name)) continue;
+    const char *implied = type_attribute(node->op);
+    if (is_operand(node->op, attr->name) || (implied && !strcmp(implied, attr->name))) continue;
     if (!is_own(node, attr->name)) {
       write_attribute(w, message, attr);
       continue;
@@ -201,22 +211,21 @@ static const char *combine(dp_onnx_writer *w, const char *op, const char *a, con
   return add_result(w, node, wanted);
 }
 
+// One extent, int64[1]. n: the samples present, where it depends on them.
+static const char *add_extent(dp_onnx_writer *w, const char *wanted, dp_dim d, const char *n) {
+  int64_t *numbers = dp_alloc_n(w->arena, 2, sizeof *numbers);
+  numbers[0] = d.scale;
+  numbers[1] = d.offset;
+  if (!d.scale) return add_ints(w, wanted, 1, 1, numbers + 1);
+  const char *name = d.scale == 1 ? n : combine(w, "Mul", n, add_ints(w, wanted, 1, 1, numbers), wanted);
+  return d.offset ? combine(w, "Add", name, add_ints(w, wanted, 1, 1, numbers + 1), wanted) : name;
+}
+
 // Extents with the batch in them, joined piece by piece.
 static dp_status add_symbolic(dp_onnx_writer *w, const char *wanted, const dp_attr *attr, const char **name) {
   const char *n, **parts = dp_alloc_n(w->arena, attr->count, sizeof *parts);
   DP_TRY(samples(w, &n));
-  for (size_t i = 0; i < attr->count; i++) {
-    dp_dim d = attr->dims[i];
-    int64_t *numbers = dp_alloc_n(w->arena, 2, sizeof *numbers);
-    numbers[0] = d.scale;
-    numbers[1] = d.offset;
-    if (!d.scale) {
-      parts[i] = add_ints(w, wanted, 1, 1, numbers + 1);
-      continue;
-    }
-    parts[i] = d.scale == 1 ? n : combine(w, "Mul", n, add_ints(w, wanted, 1, 1, numbers), wanted);
-    if (d.offset) parts[i] = combine(w, "Add", parts[i], add_ints(w, wanted, 1, 1, numbers + 1), wanted);
-  }
+  for (size_t i = 0; i < attr->count; i++) parts[i] = add_extent(w, wanted, attr->dims[i], n);
   Dp__Onnx__Node *join = add_node(w, "Concat", wanted);
   for (size_t i = 0; i < attr->count; i++) add_input(w, join, parts[i]);
   dp_attr axis = dp_attr_int("axis", 0);
@@ -274,12 +283,49 @@ static const char *add_numbers(dp_onnx_writer *w, const char *wanted, const dp_n
   return add_initializer(w, wanted, &t);
 }
 
+static double default_of(const dp_op *op, const char *attribute) {
+  for (int i = 0; i < DP_MAX_ATTRS && op->attrs[i].name; i++)
+    if (!strcmp(op->attrs[i].name, attribute)) return op->attrs[i].number;
+  return 0;
+}
+
+// A single number of the type that the node names: given, the schema's default, or computed from the samples present.
+static dp_status add_typed(dp_onnx_writer *w, const char *wanted, const dp_node *node, const char *attribute,
+                           const char **name) {
+  const dp_attr *attr = dp_node_attr(node, attribute);
+  const dp_dtype dtype = (dp_dtype)dp_node_int(node, type_attribute(node->op), DP_INT64);
+  dp_dim number = dp_dim_of(attr ? attr->i : (int64_t)default_of(node->op, attribute));
+  if (attr && attr->kind == DP_ATTR_DIMS) number = attr->dims[0];
+  if (!dp_dim_is_symbolic(number)) {
+    dp_tensor t = {.dtype = dtype, .bytes = dp_type_bytes(dtype), .data = dp_alloc(w->arena, 8)};
+    if (dp_type_is_float(dtype))
+      dp_element_set(dtype, (void *)(uintptr_t)t.data, (double)number.offset);
+    else
+      memcpy((void *)(uintptr_t)t.data, &number.offset, t.bytes);
+    *name = add_initializer(w, wanted, &t);
+    return DP_OK;
+  }
+  const char *n;
+  DP_TRY(samples(w, &n));
+  Dp__Onnx__Node *scalar = add_node(w, "Squeeze", wanted);
+  add_input(w, scalar, add_extent(w, wanted, number, n));
+  *name = add_result(w, scalar, wanted);
+  if (dtype == DP_INT64) return DP_OK;
+  Dp__Onnx__Node *cast = add_node(w, "Cast", wanted);
+  add_input(w, cast, *name);
+  dp_attr to = dp_attr_int("to", dtype);
+  write_attribute(w, cast, &to);
+  *name = add_result(w, cast, wanted);
+  return DP_OK;
+}
+
 static dp_status operand_of(dp_onnx_writer *w, const dp_node *node, int i, const char **name) {
   const dp_operand_schema *schema = &node->op->inputs[i < node->op->n_inputs ? i : node->op->n_inputs - 1];
   *name = i < node->n_inputs && node->inputs[i] ? dp_onnx_export_name(w, node->inputs[i]) : NULL;
+  const char *wanted = dp_printf(w->arena, "%s/%s", node->name, schema->name);
+  if (type_attribute(node->op)) return add_typed(w, wanted, node, schema->attribute, name);
   const dp_attr *attr = !*name && schema->attribute ? dp_node_attr(node, schema->attribute) : NULL;
   if (!attr) return DP_OK;
-  const char *wanted = dp_printf(w->arena, "%s/%s", node->name, schema->name);
   if (attr->kind == DP_ATTR_TENSOR)
     *name = add_initializer(w, wanted, attr->tensor);
   else if (attr->kind != DP_ATTR_DIMS)

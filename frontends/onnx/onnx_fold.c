@@ -98,7 +98,7 @@ static dp_status shape_of(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
   if (node->n_input != 1 || node->n_output != 1)
     return dp_fail(EX_DATAERR, "one operand and one result are expected; here are %zu and %zu", node->n_input,
                    node->n_output);
-  DP_TRY(dp_onnx_scope_find(scope, node->input[0], &x));
+  DP_TRY(dp_onnx_scope_find_tensor(scope, node->input[0], &x));
   if (!x) return dp_fail(EX_DATAERR, "its operand is missing");
   dp_type type = dp_onnx_scope_type(x);
   int64_t rank = type.shape.rank;
@@ -188,6 +188,8 @@ dp_status dp_onnx_fold(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__O
     return is_constant ? constant(reader, scope, node) : identity(reader, scope, node);
   }
   if (!strcmp(op, "Shape") || !strcmp(op, "Size")) return shape_of(reader, scope, node, folded);
+  DP_TRY(dp_onnx_progression_fold(reader, scope, node, folded));
+  if (*folded) return DP_OK;
   dp_onnx_evaluate function = dp_onnx_arithmetic_find(op);
   if (!function) function = dp_onnx_move_find(op);
   return function && node->n_output ? evaluate(reader, scope, node, function, folded) : DP_OK;

@@ -1,27 +1,22 @@
 // Inputs of an ONNX graph. One symbol may stand for the batch: what the leading dims of inputs are called there, or, when
-// none of them is symbolic, the one name that inputs have elsewhere. It becomes our N; every other extent must be a number.
+// none of them is symbolic, the one name that inputs have elsewhere. It becomes our N; every other extent must be a number,
+// in the file or in what its user says.
 #include <stdlib.h>
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
+#include "ir/base/suggest.h"
 
 typedef struct {
   dp_onnx_reader *reader;
   const Dp__Onnx__Graph *graph;
   bool leading;        // some input's leading dim is symbolic
   const char *symbol;  // NULL: not met yet
+  bool *used;          // of the dims that are given
 } symbols;
 
 static const Dp__Onnx__TensorShape *shape_of(const Dp__Onnx__ValueInfo *input) {
   return input->type && input->type->tensor_type ? input->type->tensor_type->shape : NULL;
-}
-
-static bool is_open(const Dp__Onnx__Dimension *d) { return !d->has_dim_value; }
-
-// Whether the dim called `param` (it may be nameless) at axis `axis` is the batch.
-static bool is_batch(const symbols *s, const char *param, size_t axis) {
-  if (s->leading && !axis) return true;
-  return s->symbol && *param && !strcmp(param, s->symbol);
 }
 
 static bool is_word(const char *text) {
@@ -46,15 +41,38 @@ static const char *read_multiple(dp_arena *arena, const char *param, dp_dim *dim
   return symbol;
 }
 
+// The extent of the dim, when it is a number in the file or its name is given one.
+static bool is_fixed(const symbols *s, const Dp__Onnx__Dimension *d, int64_t *extent) {
+  *extent = d->dim_value;
+  if (d->has_dim_value) return true;
+  dp_dim multiple;
+  const char *name = read_multiple(s->reader->arena, d->dim_param, &multiple);
+  const dp_onnx_options *options = s->reader->options;
+  for (int i = 0; options && i < options->n_dims; i++) {
+    if (strcmp(options->dims[i].name, name)) continue;
+    s->used[i] = true;
+    return !__builtin_mul_overflow(multiple.scale, options->dims[i].extent, extent) &&
+           !__builtin_add_overflow(*extent, multiple.offset, extent);
+  }
+  return false;
+}
+
+// Whether the dim called `param` (it may be nameless) at axis `axis` is the batch.
+static bool is_batch(const symbols *s, const char *param, size_t axis) {
+  if (s->leading && !axis) return true;
+  return s->symbol && *param && !strcmp(param, s->symbol);
+}
+
 static void find_symbol(symbols *s, const dp_onnx_scope *scope) {
   for (int pass = 0; pass < 2 && !s->leading; pass++) {
     for (size_t i = 0; i < s->graph->n_input; i++) {
       const Dp__Onnx__TensorShape *shape = shape_of(s->graph->input[i]);
       if (!shape || dp_names_find(scope->names, s->graph->input[i]->name) >= 0) continue;
       for (size_t d = 0; d < (pass ? shape->n_dim : shape->n_dim > 0); d++) {
-        if (!is_open(shape->dim[d])) continue;
-        s->leading |= !pass;
+        int64_t extent;
         dp_dim multiple;
+        if (is_fixed(s, shape->dim[d], &extent)) continue;
+        s->leading |= !pass;
         if (!s->symbol && *shape->dim[d]->dim_param)
           s->symbol = read_multiple(s->reader->arena, shape->dim[d]->dim_param, &multiple);
       }
@@ -70,16 +88,20 @@ static dp_status read_shape(const symbols *s, const Dp__Onnx__TensorShape *m, dp
   *shape = (dp_shape){.rank = (int)m->n_dim};
   for (size_t d = 0; d < m->n_dim; d++) {
     dp_dim open;
-    if (!is_open(m->dim[d]))
-      shape->dims[d] = dp_dim_of(m->dim[d]->dim_value);
+    int64_t extent;
+    if (is_fixed(s, m->dim[d], &extent))
+      shape->dims[d] = dp_dim_of(extent);
     else if (is_batch(s, read_multiple(s->reader->arena, m->dim[d]->dim_param, &open), d))
       shape->dims[d] = open;
     else
       return dp_fail(
           EX_UNAVAILABLE,
-          "its extent along axis %zu is left open ('%s'); only the batch%s%s may be: export the model with a "
+          "its extent along axis %zu is left open ('%s'); only the batch%s%s may be: %sexport the model with a "
           "number there",
-          d, m->dim[d]->dim_param, s->symbol ? ", here " : "", s->symbol ? s->symbol : "");
+          d, m->dim[d]->dim_param, s->symbol ? ", here " : "", s->symbol ? s->symbol : "",
+          *m->dim[d]->dim_param
+              ? dp_printf(s->reader->arena, "say what it is with --dim %s=NUMBER, or ", m->dim[d]->dim_param)
+              : "");
   }
   return dp_shape_check(shape, 1);
 }
@@ -97,8 +119,27 @@ static dp_status read_type(const symbols *s, const Dp__Onnx__ValueInfo *m, dp_ty
   return read_shape(s, m->type->tensor_type->shape, &type->shape);
 }
 
+// Every dim that is given was met.
+static dp_status check_used(const symbols *s) {
+  const dp_onnx_options *options = s->reader->options;
+  for (int k = 0; options && k < options->n_dims; k++) {
+    if (s->used[k]) continue;
+    dp_suggest suggest = dp_suggest_begin(options->dims[k].name);
+    for (size_t i = 0; i < s->graph->n_input; i++) {
+      const Dp__Onnx__TensorShape *shape = shape_of(s->graph->input[i]);
+      for (size_t d = 0; shape && d < shape->n_dim; d++)
+        if (*shape->dim[d]->dim_param) dp_suggest_offer(&suggest, shape->dim[d]->dim_param);
+    }
+    char hint[96];
+    return dp_fail(EX_USAGE, "--dim %s=%lld: no input has an open dim of that name%s", options->dims[k].name,
+                   (long long)options->dims[k].extent, dp_suggest_print(&suggest, hint, sizeof hint));
+  }
+  return DP_OK;
+}
+
 dp_status dp_onnx_input_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Graph *graph) {
-  symbols s = {.reader = reader, .graph = graph};
+  const size_t n_dims = reader->options ? (size_t)reader->options->n_dims : 0;
+  symbols s = {.reader = reader, .graph = graph, .used = dp_alloc_n(reader->arena, n_dims + 1, sizeof(bool))};
   find_symbol(&s, scope);
   if (s.symbol && is_word(s.symbol)) reader->model->symbol = dp_strdup(reader->arena, s.symbol);
   dp_names *seen = dp_names_create(reader->arena);
@@ -116,5 +157,5 @@ dp_status dp_onnx_input_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const 
         dp_onnx_scope_bind(reader, scope, name,
                            (dp_onnx_binding){.value = dp_graph_add_value(reader->graph, DP_VALUE_INPUT, name, type)}));
   }
-  return DP_OK;
+  return check_used(&s);
 }

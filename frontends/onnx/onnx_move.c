@@ -283,6 +283,7 @@ static dp_status float_range(dp_onnx_evaluation *e) {
   double values[3];
   for (int i = 0; i < 3; i++) {
     if (!e->inputs[i] || e->inputs[i]->count != 1 || e->inputs[i]->dtype != e->inputs[0]->dtype) return DP_OK;
+    if (dp_dim_is_symbolic(e->inputs[i]->numbers[0].i)) return DP_OK;
     values[i] = e->inputs[i]->numbers[0].f;
   }
   double count = ceil((values[1] - values[0]) / values[2]);

@@ -37,7 +37,7 @@ bool dp_onnx_knows(const char *domain, const char *op, int64_t opset) {
   if (*plain_domain(domain)) return dp_op_find(domain, op);
   const char *name = dp_onnx_opset_name(op, opset);
   return dp_op_find("", name) || is_evaluated(name) || dp_onnx_opset_chain(name) || dp_onnx_special_knows(name) ||
-         !strcmp(name, "Constant");
+         dp_onnx_sequence_knows(name) || !strcmp(name, "Constant");
 }
 
 // If, Loop, Scan: what decides is needed; what a body needs of its inputs is needed of the node's, and of what a round gives

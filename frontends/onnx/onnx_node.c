@@ -112,13 +112,13 @@ static const dp_onnx_known *elements(dp_onnx_node *node, dp_onnx_binding *x) {
 
 static double widened(const dp_onnx_known *x, int64_t i) {
   if (!dp_type_is_float(x->dtype)) return (double)x->numbers[i].i.offset;
-  return x->dtype == DP_FLOAT32 ? dp_onnx_attr_widen((float)x->numbers[i].f) : x->numbers[i].f;
+  return x->dtype == DP_FLOAT32 ? dp_element_decimal((float)x->numbers[i].f) : x->numbers[i].f;
 }
 
 // A whole number, which floats may hold too (OneHot's depth).
 static dp_status whole(const dp_onnx_known *x, int64_t i, dp_dim *number) {
   *number = x->numbers[i].i;
-  if (!dp_type_is_float(x->dtype)) return DP_OK;
+  if (!dp_type_is_float(x->dtype) || dp_dim_is_symbolic(*number)) return DP_OK;
   double f = x->numbers[i].f;
   if (!(f >= -0x1p62 && f <= 0x1p62) || (double)(int64_t)f != f)
     return dp_fail(EX_DATAERR, "it is %s, and %g where integers are expected", dp_type_name(x->dtype), f);
@@ -225,7 +225,7 @@ static dp_status read_operands(dp_onnx_node *node) {
   const Dp__Onnx__Node *m = node->message;
   for (size_t i = 0; i < m->n_input; i++) {
     dp_onnx_binding *binding;
-    DP_TRY(dp_onnx_scope_find(node->scope, m->input[i], &binding));
+    DP_TRY(dp_onnx_scope_find_tensor(node->scope, m->input[i], &binding));
     DP_PUSH(node->reader->arena, node->inputs, node->n_inputs, binding);  // there may come more of attributes
   }
   while (node->n_inputs && !node->inputs[node->n_inputs - 1]) node->n_inputs--;
@@ -292,6 +292,7 @@ dp_status dp_onnx_node_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
   if (!node.op) {
     bool done = false;
     if (!*domain) DP_TRY(dp_onnx_special_missing(reader, scope, message, &done));
+    if (!*domain && !done) DP_TRY(dp_onnx_sequence_read(reader, scope, message, &done));
     if (done) return DP_OK;
     return dp_fail(EX_UNAVAILABLE, "the operator %s%s%s (opset %lld) is not supported; `dpc ops` lists those that are",
                    domain, *domain ? "." : "", message->op_type, (long long)scope->opset);

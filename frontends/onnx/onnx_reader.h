@@ -26,7 +26,8 @@ enum {
   DP_ONNX_MAX_PATH_BYTES = 4096,
 };
 
-// One element that is known: an integer or bool, possibly symbolic in the batch, or a float.
+// One element that is known: an integer or bool, possibly symbolic in the batch, or a float. A float that is an integer of
+// the batch, cast, has that in i and no f.
 typedef struct {
   dp_dim i;
   double f;
@@ -44,12 +45,25 @@ typedef struct {
 // What a float initializer is; what an operator itself keeps up to date becomes a buffer in any case.
 typedef enum { DP_ONNX_TRAINED = 0, DP_ONNX_KEPT, DP_ONNX_FIXED } dp_onnx_role;  // parameter, buffer, constant
 
-// What a name stands for: at first one of value, tensor, known, source; the others follow when they are asked for.
+typedef struct dp_onnx_sequence dp_onnx_sequence;  // private to onnx_sequence.c
+
+// start, start + step, ... of rank 1; the count depends on the batch.
+typedef struct {
+  dp_dtype dtype;  // of integers
+  dp_dim start;
+  int64_t step;
+  dp_dim count;
+} dp_onnx_progression;
+
+// What a name stands for: a sequence, or a tensor: at first one of value, tensor, known, progression, source; the others
+// follow when they are asked for.
 typedef struct dp_onnx_binding {
   const char *name;  // unique in the graph
   dp_value *value;
   const dp_tensor *tensor;
   const dp_onnx_known *known;
+  const dp_onnx_progression *progression;
+  const dp_onnx_sequence *sequence;
   bool initializer;  // a float one is a parameter, buffer or constant, as its role says
   dp_onnx_role role;
   struct dp_onnx_binding
@@ -75,7 +89,7 @@ typedef struct {
   dp_arena *arena;
   const char *path;
   const Dp__Onnx__Model *message;
-  const dp_onnx_options *options;
+  const dp_onnx_options *options;  // NULL: none
   dp_model *model;
   dp_graph *graph;
   dp_onnx_files *files;    // external ones
@@ -137,9 +151,13 @@ dp_status dp_onnx_scope_bind(dp_onnx_reader *reader, dp_onnx_scope *scope, const
                              dp_onnx_binding binding) DP_MUST_USE;
 // What operand `name` stands for; NULL for "" (left out). Unknown names are refused.
 dp_status dp_onnx_scope_find(const dp_onnx_scope *scope, const char *name, dp_onnx_binding **binding) DP_MUST_USE;
+// The same where a tensor is expected: sequences are refused.
+dp_status dp_onnx_scope_find_tensor(const dp_onnx_scope *scope, const char *name,
+                                    dp_onnx_binding **binding) DP_MUST_USE;
 // Makes the name point to another's binding.
 dp_status dp_onnx_scope_alias(dp_onnx_reader *reader, dp_onnx_scope *scope, const char *name,
                               dp_onnx_binding *binding) DP_MUST_USE;
+// Of a tensor.
 dp_type dp_onnx_scope_type(const dp_onnx_binding *binding);
 // Its elements; NULL when they are not known.
 const dp_onnx_known *dp_onnx_scope_known(dp_onnx_reader *reader, dp_onnx_binding *binding);
@@ -179,6 +197,34 @@ dp_onnx_evaluate dp_onnx_move_find(const char *op);
 // x as another type; NULL when that cannot be known.
 const dp_onnx_known *dp_onnx_arithmetic_cast(dp_onnx_reader *reader, const dp_onnx_known *x, int64_t to);
 
+// ---- onnx_affine.c --------------------------------------------------------------------------------------------------
+
+// A Range and a Tile that the batch makes longer; *done says whether the results are bound.
+dp_status dp_onnx_affine_range(dp_onnx_node *node, bool *done) DP_MUST_USE;
+dp_status dp_onnx_affine_tile(dp_onnx_node *node, bool *done) DP_MUST_USE;
+
+// ---- onnx_sequence.c ------------------------------------------------------------------------------------------------
+
+bool dp_onnx_sequence_knows(const char *op);
+// Binds the results of an operator on sequences; *done: it is one.
+dp_status dp_onnx_sequence_read(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
+                                bool *done) DP_MUST_USE;
+
+// ---- onnx_progression.c, onnx_rounds.c ------------------------------------------------------------------------------
+
+const dp_onnx_progression *dp_onnx_progression_make(dp_onnx_reader *reader, dp_dtype dtype, dp_dim start, int64_t step,
+                                                    dp_dim count);
+// Binds the result of a Concat or a Slice of such numbers when it is of that kind again.
+dp_status dp_onnx_progression_fold(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node,
+                                   bool *folded) DP_MUST_USE;
+dp_type dp_onnx_progression_type(const dp_onnx_progression *progression);
+// Computes them in the graph; name: of the nodes.
+dp_status dp_onnx_progression_value(dp_onnx_reader *reader, const char *name, const dp_onnx_progression *progression,
+                                    dp_value **value) DP_MUST_USE;
+// A Loop of `count` rounds, a multiple of the samples present, all at once: binds its results.
+dp_status dp_onnx_rounds_run(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
+                             const Dp__Onnx__Graph *body, dp_dim count) DP_MUST_USE;
+
 // ---- onnx_needs.c ---------------------------------------------------------------------------------------------------
 
 // needed: a flag for each of the graph's inputs, all false.
@@ -193,8 +239,6 @@ dp_attr_kind dp_onnx_attr_kind(const Dp__Onnx__Attribute *message);
 // Refuses what would take more work, or copy more elements, than the file's size allows: bodies are read at every round.
 dp_status dp_onnx_count_work(dp_onnx_reader *reader, size_t work) DP_MUST_USE;
 dp_status dp_onnx_attr_read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *message, dp_attr *attr) DP_MUST_USE;
-// The number that people wrote: the shortest decimal that rounds to the float.
-double dp_onnx_attr_widen(float number);
 
 // ---- onnx_opset.c ---------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,12 @@ dp_status dp_onnx_scope_find(const dp_onnx_scope *scope, const char *name, dp_on
   return DP_OK;
 }
 
+dp_status dp_onnx_scope_find_tensor(const dp_onnx_scope *scope, const char *name, dp_onnx_binding **binding) {
+  DP_TRY(dp_onnx_scope_find(scope, name, binding));
+  if (!*binding || !(*binding)->sequence) return DP_OK;
+  return dp_fail(EX_DATAERR, "'%s' is a sequence where a tensor is expected", name);
+}
+
 // ---- forms ----------------------------------------------------------------------------------------------------------
 
 static dp_type type_of_extents(dp_dtype dtype, int rank, const int64_t *extents) {
@@ -52,6 +58,7 @@ static dp_type type_of_extents(dp_dtype dtype, int rank, const int64_t *extents)
 
 dp_type dp_onnx_scope_type(const dp_onnx_binding *b) {
   if (b->value) return b->value->type;
+  if (b->progression) return dp_onnx_progression_type(b->progression);
   if (b->tensor) return type_of_extents(b->tensor->dtype, b->tensor->rank, b->tensor->extents);
   return type_of_extents(b->known->dtype, b->known->rank, b->known->extents);
 }
@@ -131,15 +138,19 @@ static dp_status make_form(dp_onnx_reader *reader, dp_onnx_binding *b) {
   return builder.status;
 }
 
-// Elements a * n + b: two constant tensors, and the samples present.
+// Elements a * n + b: two constant tensors, and the samples present. Those that do not depend on them may be fractions.
 static dp_status make_symbolic(dp_onnx_reader *reader, dp_onnx_binding *b) {
   dp_onnx_known scale = *b->known, offset = *b->known;
-  scale.dtype = offset.dtype = DP_INT64;
+  bool floats = dp_type_is_float(b->known->dtype);
+  scale.dtype = offset.dtype = floats ? DP_FLOAT64 : DP_INT64;
   scale.numbers = dp_alloc_n(reader->arena, (size_t)scale.count, sizeof *scale.numbers);
   offset.numbers = dp_alloc_n(reader->arena, (size_t)scale.count, sizeof *scale.numbers);
   for (int64_t i = 0; i < scale.count; i++) {
     scale.numbers[i].i = dp_dim_of(b->known->numbers[i].i.scale);
     offset.numbers[i].i = dp_dim_of(b->known->numbers[i].i.offset);
+    scale.numbers[i].f = (double)b->known->numbers[i].i.scale;
+    offset.numbers[i].f =
+        dp_dim_is_symbolic(b->known->numbers[i].i) ? (double)b->known->numbers[i].i.offset : b->known->numbers[i].f;
   }
   dp_onnx_binding parts[] = {{.name = b->name, .known = &scale}, {.name = b->name, .known = &offset}};
   dp_value *factor = dp_graph_add_constant(reader->graph, dp_printf(reader->arena, "%s/scale", b->name),
@@ -147,14 +158,19 @@ static dp_status make_symbolic(dp_onnx_reader *reader, dp_onnx_binding *b) {
   dp_value *term = dp_graph_add_constant(reader->graph, dp_printf(reader->arena, "%s/offset", b->name),
                                          dp_onnx_scope_tensor(reader, &parts[1]));
   dp_builder builder = {.graph = reader->graph, .prefix = b->name};
-  dp_value *n = dp_build_scalar(&builder, DP_SCALAR_N, DP_INT64);
+  dp_value *n = dp_build_scalar(&builder, DP_SCALAR_N, scale.dtype);
   dp_value *sum = dp_build2(&builder, "Add", dp_build2(&builder, "Mul", factor, n), term);
   b->value = dp_build_cast(&builder, sum, b->known->dtype);
   return builder.status;
 }
 
 dp_status dp_onnx_scope_value(dp_onnx_reader *reader, dp_onnx_binding *b, dp_value **value) {
-  if (!b->value) {
+  if (b->sequence)
+    return dp_fail(EX_UNAVAILABLE, "'%s' is a sequence of tensors, which is supported as an intermediate step only",
+                   b->name);
+  if (!b->value && b->progression) {
+    DP_TRY(dp_onnx_progression_value(reader, b->name, b->progression, &b->value));
+  } else if (!b->value) {
     if (b->initializer && !strncmp(b->name, "dp.", 3))
       return dp_fail(EX_DATAERR, "initializer '%s': names that begin with 'dp.' are the compiler's own", b->name);
     const dp_tensor *tensor = dp_onnx_scope_tensor(reader, b);

@@ -115,16 +115,28 @@ dp_status dp_onnx_special(dp_onnx_node *node, bool *done) {
   static const struct {
     const char *op;
     dp_status (*function)(dp_onnx_node *node, bool *done);
-  } table[] = {{"Softmax", along_rows}, {"LogSoftmax", along_rows},
-               {"Hardmax", along_rows}, {"DFT", transform},
-               {"Resize", resize},      {"BatchNormalization", normalization},
-               {"Cast", cast},          {"Mod", modulo},
-               {"Add", broadcast},      {"Sub", broadcast},
-               {"Mul", broadcast},      {"Div", broadcast},
-               {"Pow", broadcast},      {"And", broadcast},
-               {"Or", broadcast},       {"Xor", broadcast},
-               {"Equal", broadcast},    {"Less", broadcast},
-               {"Greater", broadcast},  {"PRelu", broadcast}};
+  } table[] = {{"Softmax", along_rows},
+               {"LogSoftmax", along_rows},
+               {"Hardmax", along_rows},
+               {"DFT", transform},
+               {"Resize", resize},
+               {"BatchNormalization", normalization},
+               {"Cast", cast},
+               {"Mod", modulo},
+               {"Range", dp_onnx_affine_range},
+               {"Tile", dp_onnx_affine_tile},
+               {"Add", broadcast},
+               {"Sub", broadcast},
+               {"Mul", broadcast},
+               {"Div", broadcast},
+               {"Pow", broadcast},
+               {"And", broadcast},
+               {"Or", broadcast},
+               {"Xor", broadcast},
+               {"Equal", broadcast},
+               {"Less", broadcast},
+               {"Greater", broadcast},
+               {"PRelu", broadcast}};
   for (size_t i = 0; i < DP_COUNT(table); i++)
     if (!*node->op->domain && !strcmp(node->op->name, table[i].op)) return table[i].function(node, done);
   return DP_OK;
@@ -169,8 +181,8 @@ static dp_status constant_of_shape(dp_onnx_reader *reader, dp_onnx_scope *scope,
 static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m, bool *done) {
   dp_onnx_binding *x, *like;
   if (m->n_input != 2 || m->n_output != 1) return dp_fail(EX_DATAERR, "two operands and one result are expected");
-  DP_TRY(dp_onnx_scope_find(scope, m->input[0], &x));
-  DP_TRY(dp_onnx_scope_find(scope, m->input[1], &like));
+  DP_TRY(dp_onnx_scope_find_tensor(scope, m->input[0], &x));
+  DP_TRY(dp_onnx_scope_find_tensor(scope, m->input[1], &like));
   if (!x || !like) return dp_fail(EX_DATAERR, "an operand is missing");
   const dp_dtype to = dp_onnx_scope_type(like).dtype;
   const dp_onnx_known *known = dp_onnx_scope_known(reader, x);

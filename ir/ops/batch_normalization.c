@@ -5,8 +5,12 @@
 // (PyTorch; ONNX takes the biased one). The two saved results are ours, for the gradient. The kernel needs the whole
 // batch; over a split batch `lower` gives the same in pieces: the mean first, then the centred squares.
 // With --batchnorm=local dp.GroupedBatchNormalization takes its place in training.
-// training_mode=0: y is normalised by the operands mean and var, element by element.
+// training_mode=0: y is normalised by the operands mean and var, element by element. A program that does not train gives that
+// form to nodes whose statistics the model keeps. One whose statistics are given or computed means its own x's wherever it
+// stands (weight standardisation).
 #include "ir/ops/batch_normalization.h"
+
+#include <string.h>
 
 enum { X, SCALE, BIAS, MEAN, VAR };
 enum { Y, RUNNING_MEAN, RUNNING_VAR, SAVED_MEAN, SAVED_INVSTD, RESULTS };
@@ -149,15 +153,22 @@ static dp_value *latest(const dp_graph *graph, dp_value *buffer) {
   return buffer;
 }
 
+// Whether the model keeps it, in whichever type.
+static bool is_kept(const dp_value *v) {
+  while (v->kind == DP_VALUE_RESULT && !*v->producer->op->domain && !strcmp(v->producer->op->name, "Cast"))
+    v = v->producer->inputs[0];
+  return v->kind == DP_VALUE_VARIABLE;
+}
+
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
-  if (training && trains(node)) {
+  if (trains(node) && (training || !is_kept(in[MEAN]) || !is_kept(in[VAR]))) {
     dp_value *operands[] = {in[X], in[SCALE], in[BIAS], latest(b->graph, in[MEAN]), latest(b->graph, in[VAR])};
     out[Y] = dp_build(b, "BatchNormalization", 5, operands, RESULTS, node->n_attrs, node->attrs);
     if (b->status) return;
     for (int i = RUNNING_MEAN; i < node->n_outputs; i++) out[i] = out[Y]->producer->outputs[i];
-    if (in[MEAN]->kind == DP_VALUE_VARIABLE)
+    if (training && in[MEAN]->kind == DP_VALUE_VARIABLE)
       dp_graph_add_update(b->graph, in[MEAN]->variable, out[Y]->producer->outputs[RUNNING_MEAN]);
-    if (in[VAR]->kind == DP_VALUE_VARIABLE)
+    if (training && in[VAR]->kind == DP_VALUE_VARIABLE)
       dp_graph_add_update(b->graph, in[VAR]->variable, out[Y]->producer->outputs[RUNNING_VAR]);
     return;
   }

@@ -22,7 +22,7 @@ dp_status dp_cross_entropy_check(const dp_node *node, int weights) {
   char text[256];
   if (strcmp(reduction, "mean") && strcmp(reduction, "sum") && strcmp(reduction, "none"))
     return dp_fail(EX_DATAERR, "reduction is '%s' where mean, sum or none is expected", reduction);
-  if (scores->rank < 2 || dp_dim_is_symbolic(scores->dims[1]))
+  if (scores->rank < 2)
     return dp_fail(EX_DATAERR, "the scores have shape %s; [N, classes, ...] is expected",
                    dp_shape_print(scores, text, sizeof text));
   dp_shape expected = {.rank = scores->rank - 1, .dims = {scores->dims[0]}};

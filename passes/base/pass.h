@@ -41,6 +41,8 @@ typedef struct {
   int n_train;
   const char *const *train;  // globs; what they name is trained, frozen or not
   bool as_exported;          // the model is trained although it has a caveat
+  int n_dims;
+  const char *const *dims;  // "NAME=N": open dims of the model's file; whoever reads the file has heeded them
   dp_dtype precision;        // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
   const char *batchnorm;     // "sync", "local" (per device along the axis "data"); NULL: sync
   int threads;               // most threads an instruction; 0: this machine's cores over the devices

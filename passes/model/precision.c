@@ -1,5 +1,8 @@
 // precision: under --precision=fp64 every float32 of the model is a float64: inputs, constants, parameters, and the types
 // that attributes name (Cast's). Runs on the source graph, so that all that follows is built in float64.
+//
+// A constant of one element is a number that someone wrote (an epsilon, a slope): it becomes the decimal that was meant, as
+// attributes do. What was computed, and parameters, keep their value.
 #include <string.h>
 
 #include "passes/base/pass.h"
@@ -35,12 +38,22 @@ static void write_default_type(dp_node *node) {
   }
 }
 
+// Of a constant.
+static const dp_tensor *widen_constant(dp_arena *arena, const dp_tensor *tensor) {
+  const dp_tensor *wide = widen(arena, tensor);
+  if (wide != tensor && dp_tensor_count(tensor) == 1) {
+    double *number = (double *)wide->data;
+    *number = dp_element_decimal((float)*number);
+  }
+  return wide;
+}
+
 static dp_status widen_node(dp_node *node) {
   write_default_type(node);
   for (int i = 0; i < node->n_attrs; i++) {
     dp_attr *attr = &node->attrs[i];
     if (names_type(attr) && attr->i == DP_FLOAT32) attr->i = DP_FLOAT64;
-    if (attr->kind == DP_ATTR_TENSOR) attr->tensor = widen(node->graph->arena, attr->tensor);
+    if (attr->kind == DP_ATTR_TENSOR) attr->tensor = widen_constant(node->graph->arena, attr->tensor);
   }
   return dp_op_infer(node);
 }
@@ -59,7 +72,7 @@ static dp_status run(dp_compile *compile) {
     dp_value *v = main->values[i];
     if (v->kind == DP_VALUE_RESULT || v->type.dtype != DP_FLOAT32) continue;
     v->type.dtype = DP_FLOAT64;
-    v->constant = widen(model->arena, v->constant);
+    v->constant = widen_constant(model->arena, v->constant);
   }
   for (int32_t i = 0; i < main->n_nodes; i++) DP_TRY(widen_node(main->nodes[i]));
   return DP_OK;

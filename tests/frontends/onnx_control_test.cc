@@ -34,7 +34,9 @@ TEST(OnnxControlTest, AConditionOfDataIsRefused) {
   m.Node("If", {"c"}, {"z"},
          {m.Graph("then_branch", {}, {"x"}, {}), m.Graph("else_branch", {}, {"e"}, {m.Loose("Neg", {"x"}, {"e"})})});
   m.Output("z");
-  EXPECT_EQ(m.Import(), "69: node 'n_z' (If): its condition is computed from data, which is not supported");
+  EXPECT_EQ(
+      m.Import(),
+      "69: node 'n_z' (If): its condition is computed from data, or depends on the batch, which is not supported");
 }
 
 // A constant whose elements are unpacked at every round: no more of them than the file's size allows.

@@ -46,7 +46,8 @@ TEST_P(Sample, IsTheSameNodeAgain) {
   dp_test::Built built(GetParam());
   ASSERT_EQ(built.error, "");
   const std::string op = built.node->op->name;
-  if (IsReplaced(op)) GTEST_SKIP() << "the reader puts something else in its place";
+  bool known = op == "Range" && !dp_shape_is_symbolic(&built.node->outputs[0]->type.shape);
+  if (IsReplaced(op) || known) GTEST_SKIP() << "the reader puts something else in its place";
   for (int k = 0; k < built.node->n_outputs; k++)
     if (built.node->outputs[k]) dp_graph_add_output(built.graph, built.node->outputs[k]->name, built.node->outputs[k]);
   dp_mesh mesh = {};

@@ -68,8 +68,8 @@ TEST(OnnxTest, MultiplesOfTheBatch) {
 
 TEST(OnnxTest, OtherOpenExtentsAreRefused) {
   EXPECT_EQ(Inputs({{"N", "time"}}),
-            "69: input 'x0': its extent along axis 1 is left open ('time'); only the batch, here N may be: export the "
-            "model with a number there");
+            "69: input 'x0': its extent along axis 1 is left open ('time'); only the batch, here N may be: say what "
+            "it is with --dim time=NUMBER, or export the model with a number there");
   EXPECT_NE(Inputs({{"5", "B", "C"}}).find("69: input 'x0': its extent along axis 2"), std::string::npos);
   EXPECT_NE(Inputs({{"5", ""}}).find("69: input 'x0': its extent along axis 1"), std::string::npos);
   EXPECT_NE(Inputs({{"N", "-3"}}).find("65: input 'x0': "), std::string::npos);

@@ -21,6 +21,7 @@ const char mlp[] = "examples/mlp.dpt";
 // An option with a value that is not its default, another, and what must be given with it.
 struct Sample {
   const char *value, *other, *with;
+  const char *model = mlp;
 };
 const std::map<std::string, Sample> kSamples = {
     {"strategy", {"zero", "data", "--devices=2"}},
@@ -41,6 +42,8 @@ const std::map<std::string, Sample> kSamples = {
     {"split", {"image=none", "image=0", "--strategy=data --devices=2"}},
     {"train", {"hidden.*", "hidden.weight", "--freeze=hidden.weight"}},
     {"as-exported", {"yes", "", ""}},
+    {"dim",
+     {"seq=4", "seq=5", "--loss=softmax_cross_entropy(logits,label) --optimizer=sgd(lr=0.1)", "tests/tools/open_dim.onnx"}},
     {"precision", {"fp64", "fp32", ""}},
     {"batchnorm", {"local", "sync", ""}},
 };
@@ -103,7 +106,7 @@ TEST_F(Options, EachIsRecordedAndHeld) {
     const Sample &s = kSamples.at(name);
     const bool flag = dp__options__descriptor.fields[f].type == PROTOBUF_C_TYPE_BOOL;
     const std::string given = "--" + name + (flag ? "" : "=" + std::string(s.value));
-    const std::string plan = Compile(mlp, (name == "batch" ? "" : "--batch=64 ") + given + " " + s.with);
+    const std::string plan = Compile(s.model, (name == "batch" ? "" : "--batch=64 ") + given + " " + s.with);
     dp_plan_option *options;
     size_t n = dp_plan_options_list(arena_, Open(plan)->options, &options), found = 0;
     for (size_t i = 0; i < n; i++)
@@ -113,13 +116,13 @@ TEST_F(Options, EachIsRecordedAndHeld) {
         found++;
       }
     EXPECT_EQ(found, 1u);
-    const std::string verify = "dpc verify " + plan + " --against=" + mlp;
+    const std::string verify = "dpc verify " + plan + " --against=" + s.model;
     EXPECT_NE(Must(verify).out.find(" " + given.substr(0, given.find('*')).substr(0, name.size() + 2)),
               std::string::npos)
         << "it is taken from the plan";
     Must(verify + " " + given);
     if (*s.other) Refused(verify + " --" + name + "=" + s.other, 65, {"--" + name + "=" + s.other, s.value});
-    if (name == "target" || name == "batch" || name == "strategy") continue;  // there is no plan without
+    if (name == "target" || name == "batch" || name == "strategy" || name == "dim") continue;  // there is no plan without
     const std::string without = Compile(mlp, std::string("--batch=64 ") + s.with, "without.bin");
     Refused("dpc verify " + without + " --against=" + mlp + " " + given, 65, {given});
   }

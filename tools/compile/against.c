@@ -111,7 +111,7 @@ dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char
   if (!options.target) options.target = &dp_target_cpu;
   options.stop_after = "place";
   options.record = &taken;
-  DP_TRY(dp_dpc_import_read_trained(arena, path, options.n_train, options.train, &model));
+  DP_TRY(dp_dpc_import_read_asked(arena, path, &options, &model));
   DP_TRY(dp_status_context(dp_pipeline_run(model, &options, &none), "%s, compiled as the plan was", path));
   DP_TRY(plan->options ? check_taken(arena, path, taken, plan->options) : check_unrecorded(plan, path, taken));
   DP_TRY(dp_status_context(dp_against_check(arena, plan, model, &report), "%s", path));

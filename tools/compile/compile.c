@@ -27,7 +27,7 @@ static void print_summary(const char *path, const Dp__Plan *plan) {
 
 static dp_status read_model(void *context, dp_arena *arena, dp_model **model) {
   const dp_dpc_options *o = context;
-  return dp_dpc_import_read_trained(arena, o->model, o->compile.n_train, o->compile.train, model);
+  return dp_dpc_import_read_asked(arena, o->model, &o->compile, model);
 }
 
 dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {

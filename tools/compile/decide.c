@@ -7,6 +7,7 @@
 #include "ir/base/suggest.h"
 #include "passes/strategy/table.h"
 #include "tools/cli.h"
+#include "tools/compile/dpc.h"
 
 enum {
   KEY_STRATEGY = 512,
@@ -14,6 +15,7 @@ enum {
   KEY_MESH,
   KEY_TARGET,
   KEY_BATCH,
+  KEY_DIM,
   KEY_LOSS,
   KEY_OPTIMIZER,
   KEY_MODE,
@@ -58,6 +60,7 @@ static const struct argp_option table[] = {
     {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set that kernels are chosen for (default: this machine's)", 0},
     {0, 0, 0, 0, "Training", 2},
     {"batch", KEY_BATCH, "B", 0, "Samples a step, over all devices", 0},
+    {"dim", KEY_DIM, "NAME=N", 0, "What an open dim of an ONNX file is, other than the batch; may be repeated", 0},
     {"loss", KEY_LOSS, "SPEC", 0, "softmax_cross_entropy(logits,label) or mse(pred,target); default: the model's", 0},
     {"optimizer", KEY_OPTIMIZER, "SPEC", 0,
      "sgd(...), adam(...) or adamw(...), as docs/optimizers.md says; default: the model's", 0},
@@ -137,6 +140,11 @@ static dp_status take_training(dp_dpc_decide *p, int key, char *text) {
   switch (key) {
     case KEY_BATCH:
       return dp_cli_int("batch", text, 1, INT32_MAX, &o->batch);
+    case KEY_DIM:
+      DP_TRY(dp_dpc_import_dim(p->arena, text, &p->onnx));
+      DP_PUSH(p->arena, p->dims, p->options.n_dims, text);
+      p->options.dims = p->dims;
+      return DP_OK;
     case KEY_LOSS:
       o->loss = text;
       return DP_OK;

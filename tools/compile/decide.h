@@ -5,6 +5,7 @@
 
 #include <argp.h>
 
+#include "frontends/onnx/onnx.h"
 #include "passes/base/pass.h"
 
 // The input of the parser; zeroed but for the arena, in which lists live. options: those that are given, no defaults; status: of
@@ -12,8 +13,9 @@
 typedef struct {
   dp_arena *arena;
   dp_options options;
-  const char **freeze, **train;
+  const char **freeze, **train, **dims;
   dp_split *splits;
+  dp_onnx_options onnx;  // the dims among the options, as the reader of ONNX takes them
   dp_status status;
 } dp_dpc_decide;
 

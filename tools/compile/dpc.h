@@ -3,7 +3,9 @@
 #ifndef DP_TOOLS_COMPILE_DPC_H
 #define DP_TOOLS_COMPILE_DPC_H
 
+#include "frontends/onnx/onnx.h"
 #include "ir/graph/graph.h"
+#include "passes/base/pass.h"
 #include "tools/cli.h"
 
 dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
@@ -14,8 +16,13 @@ dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 // A model of any form: .onnx by its name, the others by content.
 dp_status dp_dpc_import_read(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
-// The same; globs: float initializers of an ONNX file that are parameters whatever the file says.
-dp_status dp_dpc_import_read_trained(dp_arena *arena, const char *path, int n_globs, const char *const *globs,
-                                     dp_model **model) DP_MUST_USE;
+// The same; EX_USAGE when something is said of a file that is no ONNX.
+dp_status dp_dpc_import_read_with(dp_arena *arena, const char *path, const dp_onnx_options *options,
+                                  dp_model **model) DP_MUST_USE;
+// As dp_dpc_import_read_with what the options say of the file.
+dp_status dp_dpc_import_read_asked(dp_arena *arena, const char *path, const dp_options *options,
+                                   dp_model **model) DP_MUST_USE;
+// "NAME=N" of --dim, and one dim more. EX_USAGE.
+dp_status dp_dpc_import_dim(dp_arena *arena, const char *text, dp_onnx_options *options) DP_MUST_USE;
 
 #endif

@@ -19,7 +19,7 @@ from references_draw import HALVES, ML_TYPES, TYPES, attribute, draw, extent, op
 from references_numbers import (bit_cast, bit_shift, cast, centred, dequantize, dropout, dynamic_quantize,
                                 q_linear_conv, q_linear_mat_mul, quantize, random_normal, random_uniform)
 from references_recurrent import gru_step, lstm_step, recurrent, rnn_step
-from references_rules import (adam, arg_max, batch_norm, batch_norm_grad, cross_entropy, cum_sum, depth_to_space,
+from references_rules import (adam, arange, arg_max, batch_norm, batch_norm_grad, cross_entropy, cum_sum, depth_to_space,
                               divide, fill, flatten, gather, gather_back, gemm, grouped_batch_norm,
                               grouped_batch_norm_grad, inner_norm, instance_norm, one_hot, pad, reduction, reshape,
                               rms_norm, scatter_elements, selu, sgd, shrink, slice_back, slices, space_to_depth,
@@ -229,6 +229,7 @@ OPS = {
     "dp.RandomUniform": random_uniform,
     "dp.RandomNormal": random_normal,
     "dp.Fill": fill,
+    "Range": arange,
 }
 
 

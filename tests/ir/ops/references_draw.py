@@ -40,8 +40,8 @@ def split(text):
 
 
 def extent(text, n):
-    match = re.fullmatch(r"(?:(\d+)\*)?N", text)
-    return int(match[1] or 1) * n if match else int(text)
+    match = re.fullmatch(r"(?:(-?\d+)\*)?N([+-]\d+)?", text)
+    return int(match[1] or 1) * n + int(match[2] or 0) if match else int(text)
 
 
 def attribute(text, n):

@@ -168,6 +168,13 @@ def fill(a):
     return np.full(a["shape"], a.get("value", 0), "float64").astype("float64" if dtype == 1 else dtype_of(TYPES[dtype]))
 
 
+def arange(a):
+    dtype = a.get("dtype", 7)
+    limit, = a["limit"]
+    numbers = np.arange(a.get("start", 0), limit, a.get("delta", 1))
+    return numbers.astype("float64" if dtype == 1 else dtype_of(TYPES[dtype]))
+
+
 def cum_sum(a, x):
     axis = a["axis"]
     y = np.flip(x, axis) if a.get("reverse") else x
