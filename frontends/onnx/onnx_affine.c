@@ -60,15 +60,14 @@ dp_status dp_onnx_affine_range(dp_onnx_node *node, bool *done) {
   if (dp_dim_is_symbolic(numbers[2]))
     return dp_fail(EX_UNAVAILABLE, "its step, '%s', depends on the batch, which is not supported",
                    node->inputs[2]->name);
-  if (dp_dim_is_symbolic(numbers[1]) && numbers[2].offset && numbers[2].offset != -1 &&
-      numbers[1].scale % numbers[2].offset)
-    return dp_fail(EX_UNAVAILABLE, "its steps of %lld do not go into the %lld numbers for each sample",
-                   (long long)numbers[2].offset, (long long)numbers[1].scale);
   bool shifted = dp_dim_is_symbolic(numbers[0]);
   dp_dim limit = numbers[1];
   if (shifted && (__builtin_sub_overflow(limit.scale, numbers[0].scale, &limit.scale) ||
                   __builtin_sub_overflow(limit.offset, numbers[0].offset, &limit.offset)))
     return dp_fail(EX_DATAERR, "the range is longer than any tensor");
+  if (limit.scale && numbers[2].offset && numbers[2].offset != -1 && limit.scale % numbers[2].offset)
+    return dp_fail(EX_UNAVAILABLE, "its steps of %lld do not go into the %lld numbers for each sample",
+                   (long long)numbers[2].offset, (long long)limit.scale);
   dp_shape one = {1, {limit}};
   dp_attr attrs[] = {dp_attr_int("start", shifted ? 0 : numbers[0].offset),
                      dp_attr_dims(node->reader->arena, "limit", &one), dp_attr_int("delta", numbers[2].offset),

@@ -1,6 +1,8 @@
 // Attributes of ONNX nodes. Floats are single precision in the file; the hyperparameters that people write are decimal
 // (1e-5, 0.1), so each is widened to the shortest decimal that gives that float: the same in single precision, and what
 // was meant in double.
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -34,6 +36,15 @@ dp_attr_kind dp_onnx_attr_kind(const Dp__Onnx__Attribute *m) {
   return m->n_strings ? DP_ATTR_STRINGS : (dp_attr_kind)0;
 }
 
+double dp_onnx_attr_widen(float number) {
+  char text[32];
+  for (int digits = 6; digits <= 9; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, (double)number);
+    if (strtof(text, NULL) == number) return strtod(text, NULL);
+  }
+  return (double)number;  // not a number
+}
+
 static dp_status read_string(dp_onnx_reader *reader, const ProtobufCBinaryData *bytes, const char **string) {
   if (dp_utf8_check(bytes->data, bytes->len) != bytes->len)
     return dp_fail(EX_DATAERR, "it is a string that is not UTF-8, or holds NUL");
@@ -49,7 +60,7 @@ static dp_status read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *m, dp_a
       attr->i = m->i;
       return DP_OK;
     case DP_ATTR_FLOAT:
-      attr->f = dp_element_decimal(m->f);
+      attr->f = dp_onnx_attr_widen(m->f);
       return DP_OK;
     case DP_ATTR_STRING:
       return read_string(reader, &m->s, &attr->s);
@@ -60,7 +71,7 @@ static dp_status read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *m, dp_a
     case DP_ATTR_FLOATS: {
       DP_TRY(dp_onnx_count_work(reader, m->n_floats));
       double *floats = dp_alloc_n(reader->arena, m->n_floats, sizeof *floats);
-      for (size_t i = 0; i < m->n_floats; i++) floats[i] = dp_element_decimal(m->floats[i]);
+      for (size_t i = 0; i < m->n_floats; i++) floats[i] = dp_onnx_attr_widen(m->floats[i]);
       attr->count = m->n_floats;
       attr->floats = floats;
       return DP_OK;

@@ -119,9 +119,14 @@ static dp_status read_type(const symbols *s, const Dp__Onnx__ValueInfo *m, dp_ty
   return read_shape(s, m->type->tensor_type->shape, &type->shape);
 }
 
-// Every dim that is given was met.
-static dp_status check_used(const symbols *s) {
+// Every dim that is given is one of some input.
+static dp_status check_given(const symbols *s) {
   const dp_onnx_options *options = s->reader->options;
+  for (size_t i = 0; options && i < s->graph->n_input; i++) {
+    const Dp__Onnx__TensorShape *shape = shape_of(s->graph->input[i]);
+    int64_t extent;
+    for (size_t d = 0; shape && d < shape->n_dim; d++) (void)is_fixed(s, shape->dim[d], &extent);
+  }
   for (int k = 0; options && k < options->n_dims; k++) {
     if (s->used[k]) continue;
     dp_suggest suggest = dp_suggest_begin(options->dims[k].name);
@@ -140,6 +145,7 @@ static dp_status check_used(const symbols *s) {
 dp_status dp_onnx_input_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Graph *graph) {
   const size_t n_dims = reader->options ? (size_t)reader->options->n_dims : 0;
   symbols s = {.reader = reader, .graph = graph, .used = dp_alloc_n(reader->arena, n_dims + 1, sizeof(bool))};
+  DP_TRY(check_given(&s));
   find_symbol(&s, scope);
   if (s.symbol && is_word(s.symbol)) reader->model->symbol = dp_strdup(reader->arena, s.symbol);
   dp_names *seen = dp_names_create(reader->arena);
@@ -157,5 +163,5 @@ dp_status dp_onnx_input_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const 
         dp_onnx_scope_bind(reader, scope, name,
                            (dp_onnx_binding){.value = dp_graph_add_value(reader->graph, DP_VALUE_INPUT, name, type)}));
   }
-  return check_used(&s);
+  return DP_OK;
 }

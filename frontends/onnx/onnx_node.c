@@ -112,7 +112,7 @@ static const dp_onnx_known *elements(dp_onnx_node *node, dp_onnx_binding *x) {
 
 static double widened(const dp_onnx_known *x, int64_t i) {
   if (!dp_type_is_float(x->dtype)) return (double)x->numbers[i].i.offset;
-  return x->dtype == DP_FLOAT32 ? dp_element_decimal((float)x->numbers[i].f) : x->numbers[i].f;
+  return x->dtype == DP_FLOAT32 ? dp_onnx_attr_widen((float)x->numbers[i].f) : x->numbers[i].f;
 }
 
 // A whole number, which floats may hold too (OneHot's depth).

@@ -239,6 +239,8 @@ dp_attr_kind dp_onnx_attr_kind(const Dp__Onnx__Attribute *message);
 // Refuses what would take more work, or copy more elements, than the file's size allows: bodies are read at every round.
 dp_status dp_onnx_count_work(dp_onnx_reader *reader, size_t work) DP_MUST_USE;
 dp_status dp_onnx_attr_read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *message, dp_attr *attr) DP_MUST_USE;
+// The number that people wrote: the shortest decimal that rounds to the float.
+double dp_onnx_attr_widen(float number);
 
 // ---- onnx_opset.c ---------------------------------------------------------------------------------------------------
 

@@ -2,8 +2,6 @@
 #include "ir/graph/element.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // ---- floats of at most 16 bits --------------------------------------------------------------------------------------
@@ -174,13 +172,4 @@ void dp_element_set(dp_dtype dtype, void *element, double value) {
     default:
       set_float(dtype, element, value);
   }
-}
-
-double dp_element_decimal(float number) {
-  char text[32];
-  for (int digits = 6; digits <= 9; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, (double)number);
-    if (strtof(text, NULL) == number) return strtod(text, NULL);
-  }
-  return (double)number;  // not a number
 }

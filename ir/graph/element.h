@@ -44,9 +44,6 @@ double dp_element_get(dp_dtype dtype, const void *element);
 // int64, or uint64 for itself) becomes the nearest such number, NaN 0; of what is left the low bits are stored. bool: whether it is not 0.
 void dp_element_set(dp_dtype dtype, void *element, double value);
 
-// The number that people wrote: the shortest decimal that rounds to the float (0.1, not 0.100000001).
-double dp_element_decimal(float number);
-
 // The bits of a float of at most 16 bits (1 byte or 2), from float16 to float4e2m1. Beyond its range: the largest number
 // when saturated, else infinity, or NaN where there is no infinity. float8e8m0: the nearest power of two, halves up.
 uint16_t dp_element_encode(dp_dtype dtype, double value, bool saturate);

@@ -7,20 +7,21 @@
 // How many numbers there are: ceil((limit - start) / delta), which is a * N + b where delta divides what N is multiplied by.
 static dp_status count_of(const dp_node *node, dp_dim *count) {
   dp_shape limit;
-  int64_t start = dp_node_int(node, "start", 0), delta = dp_node_int(node, "delta", 1), last, span;
+  int64_t start = dp_node_int(node, "start", 0), delta = dp_node_int(node, "delta", 1), span;
   DP_TRY(dp_common_dims(node, "limit", &limit));
   if (limit.rank != 1) return dp_fail(EX_DATAERR, "limit has %d numbers where one is expected", limit.rank);
   if (!delta) return dp_fail(EX_DATAERR, "delta is 0: the range would not end");
-  if (delta < -INT32_MAX || delta > INT32_MAX || limit.dims[0].scale == INT64_MIN || limit.dims[0].scale % delta)
+  if (__builtin_sub_overflow(limit.dims[0].offset, start, &span) || span == INT64_MIN ||
+      limit.dims[0].scale == INT64_MIN)
+    return dp_fail(EX_DATAERR, "the range is longer than any tensor");
+  if (limit.dims[0].scale % delta)
     return dp_fail(EX_DATAERR, "steps of %lld do not go into a limit of %lld for each sample", (long long)delta,
                    (long long)limit.dims[0].scale);
-  if (__builtin_sub_overflow(limit.dims[0].offset, start, &span) ||
-      __builtin_add_overflow(span, delta + (delta > 0 ? -1 : 1), &last) || last == INT64_MIN)
-    return dp_fail(EX_DATAERR, "the range is longer than any tensor");
-  // Rounded towards zero the quotient is one too large where there is nothing to count.
-  *count = (dp_dim){limit.dims[0].scale / delta, (last < 0) == (delta < 0) ? last / delta : 0};
-  if (count->scale < 0 || (count->scale && (span < 0) != (delta < 0) && span))
-    return dp_fail(EX_DATAERR, "from %lld in steps of %lld a limit of that many samples may lie behind the start",
+  int64_t rest = span % delta;
+  *count = (dp_dim){limit.dims[0].scale / delta, span / delta + (rest && (rest > 0) == (delta > 0))};
+  if (!count->scale && count->offset < 0) count->offset = 0;
+  if (count->scale < 0 || count->offset < 0)
+    return dp_fail(EX_DATAERR, "from %lld in steps of %lld the limit lies behind the start for some numbers of samples",
                    (long long)start, (long long)delta);
   return DP_OK;
 }
@@ -44,6 +45,8 @@ static const dp_sample samples[] = {
     {.inputs = "", .attrs = "start=10, limit=[1], delta=-4, dtype=11"},
     {.inputs = "", .attrs = "start=3, limit=[3], dtype=6"},
     {.inputs = "", .attrs = "start=3, limit=[-5]"},
+    {.inputs = "", .attrs = "start=3, limit=[7*N], delta=7", .n = 3},
+    {.inputs = "", .attrs = "start=9, limit=[-4], delta=-5"},
     {.inputs = "", .attrs = "limit=[7], delta=2, dtype=5"},
     {.inputs = "", .attrs = "limit=[4], dtype=float16"},
     {.inputs = "", .attrs = "limit=[N], dtype=bfloat16", .n = 4},

@@ -35,6 +35,13 @@ static dp_status resolve(const dp_node *node, dp_shape *y, int *open) {
   return DP_OK;
 }
 
+// Makes 1 of extents with N in them that stand in both: what is left has N once at most, where [N,N] meets [1,N,N].
+static void cancel(dp_shape *a, dp_shape *b) {
+  for (int i = 0; i < a->rank; i++)
+    for (int k = 0; k < b->rank && dp_dim_is_symbolic(a->dims[i]); k++)
+      if (dp_dim_equal(a->dims[i], b->dims[k])) a->dims[i] = b->dims[k] = dp_dim_of(1);
+}
+
 static dp_status infer(dp_node *node) {
   const dp_shape *x = dp_common_shape(node, 0);
   dp_shape y, known;
@@ -47,7 +54,9 @@ static dp_status infer(dp_node *node) {
   DP_TRY(resolve(node, &y, &open));
   known = y;
   if (open >= 0) known.dims[open] = dp_dim_of(1);
-  if (!dp_shape_product(x, 0, x->rank, &total) || !dp_shape_product(&known, 0, known.rank, &rest))
+  dp_shape had = *x;
+  cancel(&had, &known);
+  if (!dp_shape_product(&had, 0, had.rank, &total) || !dp_shape_product(&known, 0, known.rank, &rest))
     return dp_fail(EX_DATAERR, "the count of elements of %s or %s is not of the form a * N + b",
                    dp_shape_print(x, tx, sizeof tx), ty);
   if (open >= 0 ? !divide(total, rest, &y.dims[open]) : !dp_dim_equal(total, rest))
@@ -63,6 +72,7 @@ static const dp_sample samples[] = {
     {.inputs = "float32[N,4,6]", .attrs = "shape=[-1,6]", .n = 3},
     {.inputs = "float32[4,6]", .attrs = "shape=[0,2,-1]"},
     {.inputs = "float32[N,4,6]", .attrs = "shape=[N,8,3]", .n = 3},
+    {.inputs = "float32[N,N,4]", .attrs = "shape=[N,2,-1,2]", .n = 3},
     {.inputs = "float32[N,0,2]", .attrs = "shape=[N,4,0], allowzero=1", .n = 3},
     {.inputs = "int32[N,2]", .attrs = "shape=[2*N]", .n = 3, .low = -9, .high = 9},
     {.inputs = "int64[6]", .attrs = "shape=[2,3]", .low = -9, .high = 9},

@@ -33,10 +33,19 @@ int dp_checker_accesses(const dp_checker *c, uint32_t step, dp_checker_access ac
 
 // ---- within a step --------------------------------------------------------------------------------------------------
 
+// Makes 1 of extents with N in them that stand in both: what is left has N once at most, where [N,N] meets [1,N,N].
+static void cancel(dp_shape *a, dp_shape *b) {
+  for (int i = 0; i < a->rank; i++)
+    for (int k = 0; k < b->rank && dp_dim_is_symbolic(a->dims[i]); k++)
+      if (dp_dim_equal(a->dims[i], b->dims[k])) a->dims[i] = b->dims[k] = dp_dim_of(1);
+}
+
 static bool same_count(const dp_shape *a, const dp_shape *b) {
   dp_dim x, y;
   if (dp_shape_equal(a, b)) return true;
-  return dp_shape_product(a, 0, a->rank, &x) && dp_shape_product(b, 0, b->rank, &y) && dp_dim_equal(x, y);
+  dp_shape p = *a, q = *b;
+  cancel(&p, &q);
+  return dp_shape_product(&p, 0, p.rank, &x) && dp_shape_product(&q, 0, q.rank, &y) && dp_dim_equal(x, y);
 }
 
 // Whether result r may lie exactly where operand o lies.

@@ -3,6 +3,8 @@
 //
 // A constant of one element is a number that someone wrote (an epsilon, a slope): it becomes the decimal that was meant, as
 // attributes do. What was computed, and parameters, keep their value.
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "passes/base/pass.h"
@@ -38,12 +40,22 @@ static void write_default_type(dp_node *node) {
   }
 }
 
+// The number that people wrote: the shortest decimal that rounds to the float (0.1, not 0.100000001).
+static double decimal(float number) {
+  char text[32];
+  for (int digits = 6; digits <= 9; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, (double)number);
+    if (strtof(text, NULL) == number) return strtod(text, NULL);
+  }
+  return (double)number;  // not a number
+}
+
 // Of a constant.
 static const dp_tensor *widen_constant(dp_arena *arena, const dp_tensor *tensor) {
   const dp_tensor *wide = widen(arena, tensor);
   if (wide != tensor && dp_tensor_count(tensor) == 1) {
     double *number = (double *)wide->data;
-    *number = dp_element_decimal((float)*number);
+    *number = decimal((float)*number);
   }
   return wide;
 }

@@ -83,6 +83,9 @@ class _Form:
 
     def __init__(self, model, path):
         graph, given = model.graph, {tensor.name for tensor in model.graph.initializer}
+        for value in graph.input:
+            if value.type.WhichOneof("value") not in (None, "tensor_type"):
+                raise Unsupported(f"input '{value.name}' is no tensor")
         flags = _refusing(_library.needs, model.SerializeToString(), path, len(graph.input))
         needed = {value.name for value, flag in zip(graph.input, flags) if flag}
         tensors = [value for value in graph.input if value.name not in given and value.type.HasField("tensor_type")]
