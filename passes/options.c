@@ -51,8 +51,9 @@ static dp_status check_choices(const dp_compile *compile) {
     return dp_fail(EX_USAGE, "--precision: fp32 or fp64 is expected");
   if (o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_splits > DP_LIMIT_OPTIONS ||
       o->n_dims > DP_LIMIT_OPTIONS)
-    return dp_fail(EX_USAGE, "%d times --freeze, %d times --train, %d times --split, %d times --dim; at most %d are taken", o->n_freeze,
-                   o->n_train, o->n_splits, o->n_dims, DP_LIMIT_OPTIONS);
+    return dp_fail(EX_USAGE,
+                   "%d times --freeze, %d times --train, %d times --split, %d times --dim; at most %d are taken",
+                   o->n_freeze, o->n_train, o->n_splits, o->n_dims, DP_LIMIT_OPTIONS);
   if (o->threads < 0 || o->threads > MAX_THREADS)
     return dp_fail(EX_USAGE, "--threads=%d: 1 to %d are expected", o->threads, MAX_THREADS);
   return DP_OK;

@@ -96,9 +96,10 @@ static dp_status check_training(const form *f) {
   const Dp__Options *o = f->o;
   if (o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_split > DP_LIMIT_OPTIONS ||
       o->n_dim > DP_LIMIT_OPTIONS)
-    return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS,
-                        "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim; at most %d are taken", o->n_freeze,
-                        o->n_train, o->n_split, o->n_dim, DP_LIMIT_OPTIONS);
+    return dp_rule_fail(
+        f->fault, DP_RULE_FORM_OPTIONS,
+        "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim; at most %d are taken", o->n_freeze,
+        o->n_train, o->n_split, o->n_dim, DP_LIMIT_OPTIONS);
   DP_TRY(check_number(f, "batch", o->batch, f->plan->batch));
   DP_TRY(check_text(f, "loss", o->loss, f->plan->loss));
   DP_TRY(check_text(f, "optimizer", o->optimizer, f->plan->optimizer));

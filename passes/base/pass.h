@@ -43,10 +43,10 @@ typedef struct {
   bool as_exported;          // the model is trained although it has a caveat
   int n_dims;
   const char *const *dims;  // "NAME=N": open dims of the model's file; whoever reads the file has heeded them
-  dp_dtype precision;        // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
-  const char *batchnorm;     // "sync", "local" (per device along the axis "data"); NULL: sync
-  int threads;               // most threads an instruction; 0: this machine's cores over the devices
-  const char *isa;           // NULL: this machine's
+  dp_dtype precision;       // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
+  const char *batchnorm;    // "sync", "local" (per device along the axis "data"); NULL: sync
+  int threads;              // most threads an instruction; 0: this machine's cores over the devices
+  const char *isa;          // NULL: this machine's
   int n_splits;
   const dp_split *splits;
   int64_t zero_stage, memory_bytes;  // 0: not given; see passes/fit.h

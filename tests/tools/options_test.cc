@@ -43,7 +43,8 @@ const std::map<std::string, Sample> kSamples = {
     {"train", {"hidden.*", "hidden.weight", "--freeze=hidden.weight"}},
     {"as-exported", {"yes", "", ""}},
     {"dim",
-     {"seq=4", "seq=5", "--loss=softmax_cross_entropy(logits,label) --optimizer=sgd(lr=0.1)", "tests/tools/open_dim.onnx"}},
+     {"seq=4", "seq=5", "--loss=softmax_cross_entropy(logits,label) --optimizer=sgd(lr=0.1)",
+      "tests/tools/open_dim.onnx"}},
     {"precision", {"fp64", "fp32", ""}},
     {"batchnorm", {"local", "sync", ""}},
 };
@@ -122,7 +123,8 @@ TEST_F(Options, EachIsRecordedAndHeld) {
         << "it is taken from the plan";
     Must(verify + " " + given);
     if (*s.other) Refused(verify + " --" + name + "=" + s.other, 65, {"--" + name + "=" + s.other, s.value});
-    if (name == "target" || name == "batch" || name == "strategy" || name == "dim") continue;  // there is no plan without
+    if (name == "target" || name == "batch" || name == "strategy" || name == "dim")
+      continue;  // there is no plan without
     const std::string without = Compile(mlp, std::string("--batch=64 ") + s.with, "without.bin");
     Refused("dpc verify " + without + " --against=" + mlp + " " + given, 65, {given});
   }

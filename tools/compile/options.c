@@ -91,7 +91,7 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
           "  dpc compile net.pb --batch=64 --loss='mse(y,t)' --optimizer='sgd(lr=0.1)'\n"
           "  dpc compile net.pb --batch=64 --optimizer='adamw(lr=1e-3,clip_norm=1)'\n"
           "  dpc compile net.onnx --batch=64 --mode=infer\n"
-           "  dpc compile gpt.onnx --batch=64 --dim seq=128\n"
+          "  dpc compile gpt.onnx --batch=64 --dim seq=128\n"
           "  dpc compile net.pb --batch=64 --print-after=place --stop-after=place",
   };
   *options = (dp_dpc_options){0};
