@@ -28,7 +28,9 @@ static const struct {
     [DP_RULE_ORDER_CYCLE] = {"ORDER.CYCLE", "streams and waits have no cycle: nothing deadlocks"},
     [DP_RULE_ORDER_COLLECTIVE] = {"ORDER.COLLECTIVE", "collectives come in one order"},
     [DP_RULE_ORDER_ALIAS] = {"ORDER.ALIAS", "an instruction's results overlap nothing of it but what they may replace"},
-    [DP_RULE_ORDER_CONFLICT] = {"ORDER.CONFLICT", "two accesses to the same bytes, one of them a write, are ordered"},
+    [DP_RULE_ORDER_CONFLICT] =
+        {"ORDER.CONFLICT",
+         "two accesses to the same bytes of a device, one of them a write, are ordered; of the host no two meet"},
     [DP_RULE_MEANING_NODE] = {"MEANING.NODE", "operator and attributes are the logical node's"},
     [DP_RULE_MEANING_KERNEL] = {"MEANING.KERNEL", "the kernel is one of that operator, backend and type"},
     [DP_RULE_MEANING_OPERANDS] = {"MEANING.OPERANDS", "operands and results are the logical node's, in order"},

@@ -146,9 +146,11 @@ def export(path, form, model, inputs):
         torch.onnx.export(model, inputs, path, dynamo=True, input_names=names, optimize=False, external_data=False,
                           dynamic_shapes=tuple({0: batch} for _ in inputs))
     file = onnx.load(path)
-    for node in file.graph.node:  # where in Python's source it stood
+    for node in file.graph.node:
         node.doc_string = ""
-        del node.metadata_props[:]
+        for i in reversed(range(len(node.metadata_props))):
+            if node.metadata_props[i].key == "pkg.torch.onnx.stack_trace":  # where in Python's source it stood
+                del node.metadata_props[i]
     onnx.save(file, path)
     return [output.name for output in file.graph.output]
 

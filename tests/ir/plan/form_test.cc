@@ -131,7 +131,7 @@ TEST(Form, OptionsHold) {
 
 // Every field of the message, by its descriptor: set to what the plan is not, it is refused, or nothing in the plan tells.
 TEST(Form, OptionsAreHeldFieldByField) {
-  const std::set<std::string> untold = {"zero_stage", "memory", "freeze", "split", "train", "as_exported"};
+  const std::set<std::string> untold = {"zero_stage", "memory", "freeze", "split", "train", "as_exported", "dim"};
   for (unsigned f = 0; f < dp__options__descriptor.n_fields; f++) {
     const ProtobufCFieldDescriptor &field = dp__options__descriptor.fields[f];
     HandPlan hand;

@@ -286,6 +286,7 @@ TEST_F(CompiledInfer, TakesNoLabelsAndSharesHomes) {
 
 TEST_F(CompiledInfer, UpdatesNothing) {
   Dp__Program *train = Program("train");
+  plan_->options = nullptr;  // which says what programs there are
   infer_->name = dp_strdup(arena_, "other");
   train->name = dp_strdup(arena_, "infer");
   Refused("MEANING.UPDATE", "only init and train");
