@@ -121,6 +121,7 @@ static dp_status make_parameter(dp_onnx_reader *reader, dp_onnx_binding *b) {
                    .kind = b->role == DP_ONNX_KEPT ? DP_BUFFER : DP_PARAMETER,
                    .type = {b->tensor->dtype, dp_tensor_shape(b->tensor)},
                    .init = {.kind = DP_INIT_TENSOR, .tensor = b->tensor}};
+  DP_TRY(dp_status_context(dp_variable_check_name(&p), "initializer '%s'", b->name));
   b->value = dp_graph_variable(reader->graph, dp_model_add_variable(reader->model, &p));
   return DP_OK;
 }

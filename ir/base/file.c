@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,21 +60,36 @@ dp_status dp_file_read(dp_arena *arena, const char *path, size_t max_bytes, uint
   return DP_OK;
 }
 
-dp_status dp_file_map_read(const char *path, dp_file_map *map) {
-  int fd;
-  size_t size;
-  DP_TRY(open_regular(path, &fd, &size));
-  void *data = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-  int error = errno;
-  close(fd);
-  if (data == MAP_FAILED) return dp_fail(EX_IOERR, "%s: cannot be mapped: %s", path, strerror(error));
-  *map = (dp_file_map){data, size};
+dp_status dp_file_reader_open(const char *path, dp_file_reader *reader) {
+  dp_file_reader r = {.fd = -1};
+  DP_TRY(open_regular(path, &r.fd, &r.bytes));
+  r.path = strdup(path);
+  if (!r.path) {
+    close(r.fd);
+    return dp_fail(DP_EX_MEMORY, "%s: no memory to read it", path);
+  }
+  *reader = r;
   return DP_OK;
 }
 
-void dp_file_unmap(dp_file_map *map) {
-  if (map->data) munmap((void *)map->data, map->bytes);
-  *map = (dp_file_map){0};
+dp_status dp_file_reader_read(const dp_file_reader *reader, uint64_t at, void *data, size_t bytes) {
+  size_t got = 0;
+  while (got < bytes) {
+    ssize_t r = pread(reader->fd, (char *)data + got, bytes - got, (off_t)(at + got));
+    if (r < 0 && errno == EINTR) continue;
+    if (r < 0) return dp_fail(EX_IOERR, "%s: cannot be read: %s", reader->path, strerror(errno));
+    if (!r)
+      return dp_fail(EX_IOERR, "%s: ends after %llu of %zu bytes: it was cut off while it was read", reader->path,
+                     (unsigned long long)(at + got), reader->bytes);
+    got += (size_t)r;
+  }
+  return DP_OK;
+}
+
+void dp_file_reader_close(dp_file_reader *reader) {
+  if (reader->path) close(reader->fd);
+  free(reader->path);
+  *reader = (dp_file_reader){.fd = -1};
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------

@@ -16,13 +16,17 @@ extern "C" {
 // *data is followed by a zero byte.
 dp_status dp_file_read(dp_arena *arena, const char *path, size_t max_bytes, uint8_t **data, size_t *bytes) DP_MUST_USE;
 
-// Maps a regular file for reading; an empty file gives NULL and 0. Unmap with dp_file_unmap.
+// A regular file, read where it is asked for. Nothing is mapped: what is cut off a mapped file while it is read ends the
+// process by a signal.
 typedef struct {
-  const uint8_t *data;
-  size_t bytes;
-} dp_file_map;
-dp_status dp_file_map_read(const char *path, dp_file_map *map) DP_MUST_USE;
-void dp_file_unmap(dp_file_map *map);
+  int fd;
+  char *path;
+  size_t bytes;  // when it was opened
+} dp_file_reader;
+dp_status dp_file_reader_open(const char *path, dp_file_reader *reader) DP_MUST_USE;  // as dp_file_read
+// EX_IOERR: it cannot be read, or has become shorter. at + bytes must lie within the bytes that it had.
+dp_status dp_file_reader_read(const dp_file_reader *reader, uint64_t at, void *data, size_t bytes) DP_MUST_USE;
+void dp_file_reader_close(dp_file_reader *reader);
 
 // A file being written aside. Usage: open, write ..., then commit or abandon (exactly one of them, once open succeeded).
 typedef struct {

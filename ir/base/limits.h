@@ -22,6 +22,7 @@ enum {
   DP_LIMIT_BINDINGS = 4096,         // inputs or outputs of a program
   DP_LIMIT_OPTIONS = 4096,          // given of one that may be given several times
   DP_LIMIT_THREADS = 4096,          // of an instruction
+  DP_LIMIT_LEAST_ALIGNMENT = 64,    // bytes: a cache line, and the widest vector register
   DP_LIMIT_ALIGNMENT = 1 << 20,     // bytes
 };
 

@@ -54,7 +54,7 @@ static dp_status take_out(search *s, Dp__Tensor *m, const char *holder) {
   const char *name = dp_names_unique(t->names, holder);
   dp_names_add(t->names, name, 0);
   dp_safetensor entry = {
-      name, {.dtype = (dp_dtype)m->dtype, .rank = (int)m->n_extents, .bytes = m->raw.len, .data = m->raw.data}};
+      name, {.dtype = (dp_dtype)m->dtype, .rank = (int)m->n_extents, .bytes = m->raw.len, .data = m->raw.data}, 0};
   memcpy(entry.tensor.extents, m->extents, m->n_extents * sizeof *m->extents);
   m->external = (char *)(uintptr_t)name;
   m->xxh3 = dp_hash64(m->raw.data, m->raw.len);
@@ -67,6 +67,7 @@ static dp_status take_out(search *s, Dp__Tensor *m, const char *holder) {
 
 dp_status dp_external_detach(dp_arena *arena, ProtobufCMessage *message, dp_external *external) {
   taking t = {.names = dp_names_create(arena)};
+  dp_names_add(t.names, DP_SAFETENSORS_METADATA, 0);  // a value may be called so, a tensor of the file may not
   search s = {arena, take_out, &t};
   DP_TRY(visit_tensors(&s, message, "tensor"));
   *external = t.external;
@@ -122,17 +123,24 @@ static bool agrees(const Dp__Tensor *m, const dp_tensor *tensor) {
 
 static dp_status bring_in(search *s, Dp__Tensor *m, const char *holder) {
   fetching *f = s->context;
-  if (!*m->external) return DP_OK;
+  if (!*m->external) {
+    if (m->xxh3)
+      return dp_fail(EX_DATAERR, "%s: tensor '%s' has the hash of data beside it, and none is", f->path, holder);
+    return DP_OK;
+  }
   if (m->raw.len) return dp_fail(EX_DATAERR, "%s: tensor '%s' has data both in place and beside it", f->path, holder);
   DP_TRY(open_file(s, f));
-  const dp_tensor *tensor = dp_safetensors_find(&f->file, m->external);
-  if (!tensor) return dp_fail(EX_DATAERR, "%s.safetensors: there is no tensor '%s'", f->path, m->external);
+  const dp_safetensor *found = dp_safetensors_find(&f->file, m->external);
+  if (!found) return dp_fail(EX_DATAERR, "%s.safetensors: there is no tensor '%s'", f->path, m->external);
+  const dp_tensor *tensor = &found->tensor;
   if (!agrees(m, tensor))
     return dp_fail(EX_DATAERR, "%s.safetensors: tensor '%s' has another type or shape than %s asks for", f->path,
                    m->external, f->path);
-  size_t i =
-      (size_t)((const dp_safetensor *)((const char *)tensor - offsetof(dp_safetensor, tensor)) - f->file.tensors);
-  if (!f->copies[i]) f->copies[i] = dp_memdup(s->arena, tensor->data, tensor->bytes);
+  const size_t i = (size_t)(found - f->file.tensors);
+  if (!f->copies[i]) {
+    f->copies[i] = dp_alloc(s->arena, tensor->bytes);
+    DP_TRY(dp_safetensors_read(&f->file, found, f->copies[i]));
+  }
   if (dp_hash64(f->copies[i], tensor->bytes) != m->xxh3)
     return dp_fail(EX_DATAERR, "%s.safetensors: tensor '%s' is not the one that %s was written with (its XXH3 differs)",
                    f->path, m->external, f->path);

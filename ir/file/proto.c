@@ -173,8 +173,8 @@ static dp_status to_stages(dp_arena *arena, const Dp__Variable *m, const dp_mesh
 
 static dp_status to_variable(dp_arena *arena, const Dp__Variable *m, const dp_mesh *mesh, dp_variable *p) {
   *p = (dp_variable){.name = m->name, .kind = (dp_variable_kind)m->kind, .frozen = m->frozen};
-  if (!*m->name) return dp_fail(EX_DATAERR, "its name is empty");
   if (m->kind < DP_PARAMETER || m->kind > DP_STORED_CONSTANT) return dp_fail(EX_DATAERR, "kind %d is unknown", m->kind);
+  DP_TRY(dp_variable_check_name(p));
   DP_TRY(dp_proto_to_type(m->type, &p->type));
   if (dp_shape_is_symbolic(&p->type.shape))
     return dp_fail(EX_DATAERR, "it outlives a step, so its shape cannot depend on the batch");

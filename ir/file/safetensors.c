@@ -28,8 +28,8 @@ static const char *name_of(dp_dtype dtype) {
 
 // ---- reading --------------------------------------------------------------------------------------------------------
 
-static dp_status read_entry(const char *name, const json_t *entry, const uint8_t *data, uint64_t data_bytes,
-                            dp_tensor *tensor) {
+// offset: from where the data begins.
+static dp_status read_entry(const char *name, const json_t *entry, uint64_t data_bytes, dp_safetensor *item) {
   const json_t *dtype = json_object_get(entry, "dtype"), *shape = json_object_get(entry, "shape"),
                *offsets = json_object_get(entry, "data_offsets");
   if (!json_is_string(dtype) || !json_is_array(shape) || json_array_size(offsets) != 2)
@@ -54,8 +54,8 @@ static dp_status read_entry(const char *name, const json_t *entry, const uint8_t
     return dp_fail(EX_DATAERR, "tensor '%s' of %llu bytes lies at [%lld, %lld) of %llu", name,
                    (unsigned long long)bytes, (long long)b, (long long)e, (unsigned long long)data_bytes);
   t.bytes = bytes;
-  t.data = data + b;
-  *tensor = t;
+  item->tensor = t;
+  item->offset = (uint64_t)b;
   return DP_OK;
 }
 
@@ -65,63 +65,73 @@ static int by_name(const void *a, const void *b) {
 
 static int by_place(const void *a, const void *b) {
   const dp_safetensor *x = a, *y = b;
-  if (x->tensor.data != y->tensor.data) return x->tensor.data < y->tensor.data ? -1 : 1;
+  if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
   return (x->tensor.bytes > y->tensor.bytes) - (x->tensor.bytes < y->tensor.bytes);
 }
 
-static dp_status check_cover(dp_safetensor *tensors, size_t count, const uint8_t *data, uint64_t data_bytes) {
+static dp_status check_cover(dp_safetensor *tensors, size_t count, uint64_t data_bytes) {
   if (count) qsort(tensors, count, sizeof *tensors, by_place);
-  const uint8_t *at = data;
+  uint64_t at = 0;
   for (size_t i = 0; i < count; i++) {
-    if (tensors[i].tensor.data != at)
+    if (tensors[i].offset != at)
       return dp_fail(EX_DATAERR, "tensor '%s' overlaps another one or leaves a gap before it", tensors[i].name);
     at += tensors[i].tensor.bytes;
   }
-  if (at != data + data_bytes)
-    return dp_fail(EX_DATAERR, "%zu bytes after the last tensor", (size_t)(data + data_bytes - at));
+  if (at != data_bytes)
+    return dp_fail(EX_DATAERR, "%llu bytes after the last tensor", (unsigned long long)(data_bytes - at));
   return DP_OK;
 }
 
-static dp_status read_header(dp_arena *arena, json_t *header, const uint8_t *data, uint64_t data_bytes,
-                             dp_safetensors *file) {
+static dp_status read_entries(dp_arena *arena, json_t *header, uint64_t data_at, dp_safetensors *file) {
   const char *name;
   json_t *entry;
+  const uint64_t data_bytes = file->reader.bytes - data_at;
   json_object_foreach(header, name, entry) {
-    if (!strcmp(name, "__metadata__")) continue;
+    if (!strcmp(name, DP_SAFETENSORS_METADATA)) continue;
     dp_safetensor item = {.name = dp_strdup(arena, name)};
-    DP_TRY(read_entry(name, entry, data, data_bytes, &item.tensor));
+    DP_TRY(read_entry(name, entry, data_bytes, &item));
     DP_PUSH(arena, file->tensors, file->count, item);
   }
-  DP_TRY(check_cover(file->tensors, file->count, data, data_bytes));
+  DP_TRY(check_cover(file->tensors, file->count, data_bytes));
+  for (size_t i = 0; i < file->count; i++) file->tensors[i].offset += data_at;
   if (file->count) qsort(file->tensors, file->count, sizeof *file->tensors, by_name);
   return DP_OK;
 }
 
-static dp_status open_mapped(dp_arena *arena, dp_safetensors *file) {
-  uint64_t header_bytes;
-  const dp_file_map *map = &file->map;
-  if (map->bytes < sizeof header_bytes) return dp_fail(EX_DATAERR, "%zu bytes are no safetensors file", map->bytes);
-  memcpy(&header_bytes, map->data, sizeof header_bytes);
-  uint64_t room = map->bytes - sizeof header_bytes;
-  if (header_bytes > room || header_bytes > MAX_HEADER_BYTES)
-    return dp_fail(EX_DATAERR, "header of %llu bytes in a file of %zu", (unsigned long long)header_bytes, map->bytes);
+static dp_status read_text(const dp_file_reader *reader, uint64_t header_bytes, char *text, json_t **header) {
   json_error_t error;
-  const char *text = (const char *)map->data + sizeof header_bytes;
-  json_t *header = json_loadb(text, (size_t)header_bytes, JSON_REJECT_DUPLICATES, &error);
-  if (!json_is_object(header)) {
-    json_decref(header);
-    return dp_fail(EX_DATAERR, "header: %s", header ? "not an object" : error.text);
-  }
-  dp_status status =
-      read_header(arena, header, map->data + sizeof header_bytes + header_bytes, room - header_bytes, file);
+  DP_TRY(dp_file_reader_read(reader, sizeof header_bytes, text, (size_t)header_bytes));
+  *header = json_loadb(text, (size_t)header_bytes, JSON_REJECT_DUPLICATES, &error);
+  if (json_is_object(*header)) return DP_OK;
+  dp_status status = dp_fail(EX_DATAERR, "header: %s", *header ? "not an object" : error.text);
+  json_decref(*header);
+  return status;
+}
+
+static dp_status read_header(dp_arena *arena, dp_safetensors *file) {
+  uint64_t header_bytes;
+  const dp_file_reader *reader = &file->reader;
+  if (reader->bytes < sizeof header_bytes)
+    return dp_fail(EX_DATAERR, "%zu bytes are no safetensors file", reader->bytes);
+  DP_TRY(dp_file_reader_read(reader, 0, &header_bytes, sizeof header_bytes));
+  if (header_bytes > reader->bytes - sizeof header_bytes || header_bytes > MAX_HEADER_BYTES)
+    return dp_fail(EX_DATAERR, "header of %llu bytes in a file of %zu", (unsigned long long)header_bytes,
+                   reader->bytes);
+  char *text = malloc((size_t)header_bytes + 1);
+  if (!text) return dp_fail(DP_EX_MEMORY, "no memory for a header of %llu bytes", (unsigned long long)header_bytes);
+  json_t *header;
+  dp_status status = read_text(reader, header_bytes, text, &header);
+  free(text);
+  if (status) return status;
+  status = read_entries(arena, header, sizeof header_bytes + header_bytes, file);
   json_decref(header);
   return status;
 }
 
 dp_status dp_safetensors_open(dp_arena *arena, const char *path, dp_safetensors *file) {
   dp_safetensors f = {0};
-  DP_TRY(dp_file_map_read(path, &f.map));
-  dp_status status = open_mapped(arena, &f);
+  DP_TRY(dp_file_reader_open(path, &f.reader));
+  dp_status status = read_header(arena, &f);
   if (status) {
     dp_safetensors_close(&f);
     return dp_status_context(status, "%s", path);
@@ -130,14 +140,17 @@ dp_status dp_safetensors_open(dp_arena *arena, const char *path, dp_safetensors 
   return DP_OK;
 }
 
-const dp_tensor *dp_safetensors_find(const dp_safetensors *file, const char *name) {
+const dp_safetensor *dp_safetensors_find(const dp_safetensors *file, const char *name) {
   dp_safetensor key = {.name = name};
-  dp_safetensor *found = file->count ? bsearch(&key, file->tensors, file->count, sizeof key, by_name) : NULL;
-  return found ? &found->tensor : NULL;
+  return file->count ? bsearch(&key, file->tensors, file->count, sizeof key, by_name) : NULL;
+}
+
+dp_status dp_safetensors_read(const dp_safetensors *file, const dp_safetensor *tensor, void *data) {
+  return dp_file_reader_read(&file->reader, tensor->offset, data, tensor->tensor.bytes);
 }
 
 void dp_safetensors_close(dp_safetensors *file) {
-  dp_file_unmap(&file->map);
+  dp_file_reader_close(&file->reader);
   *file = (dp_safetensors){0};
 }
 
@@ -170,7 +183,25 @@ static char *make_header(const dp_safetensor *tensors, size_t count, size_t *byt
   return larger;
 }
 
+// Two tensors of one name would be one entry of the header, the format's own name none.
+static dp_status check_names(const char *path, const dp_safetensor *tensors, size_t count) {
+  json_t *seen = json_object();
+  dp_status status = DP_OK;
+  for (size_t i = 0; i < count && !status; i++) {
+    const char *name = tensors[i].name;
+    if (!strcmp(name, DP_SAFETENSORS_METADATA))
+      status = dp_fail(EX_DATAERR, "%s: no tensor can be called '%s', which the format keeps for itself", path, name);
+    else if (json_object_get(seen, name))
+      status = dp_fail(EX_DATAERR, "%s: two tensors are called '%s'", path, name);
+    else if (json_object_set_new(seen, name, json_true()))
+      status = dp_fail(EX_DATAERR, "%s: the name of tensor %zu is no UTF-8", path, i);
+  }
+  json_decref(seen);
+  return status;
+}
+
 dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, size_t count) {
+  DP_TRY(check_names(path, tensors, count));
   size_t header_bytes = 0;
   char *header = make_header(tensors, count, &header_bytes);
   if (!header) return dp_fail(DP_EX_MEMORY, "%s: no memory for its header", path);

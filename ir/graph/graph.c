@@ -51,6 +51,16 @@ dp_status dp_variable_check_stages(const dp_variable *p, int64_t n_stages) {
   return DP_OK;
 }
 
+dp_status dp_variable_check_name(const dp_variable *p) {
+  if (!*p->name) return dp_fail(EX_DATAERR, "its name is empty");
+  if (!strcmp(p->name, "__metadata__"))
+    return dp_fail(EX_DATAERR, "it cannot be called '%s': files of weights (safetensors) keep that name for themselves",
+                   p->name);
+  if ((p->kind == DP_PARAMETER || p->kind == DP_BUFFER) && !strncmp(p->name, "dp.", 3))
+    return dp_fail(EX_DATAERR, "'%s': names that begin with 'dp.' are the compiler's own", p->name);
+  return DP_OK;
+}
+
 void dp_model_keep_variables(dp_model *model, int32_t count) {
   model->n_variables = count;
   dp_names_clear(model->variable_names);

@@ -210,6 +210,9 @@ int32_t dp_model_find_variable(const dp_model *model, const char *name);      //
 int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable);  // the index
 // Its stages, of a mesh that has so many, are in range and in rising order. EX_DATAERR.
 dp_status dp_variable_check_stages(const dp_variable *variable, int64_t n_stages) DP_MUST_USE;
+// Its name is one that weights can be saved under: not what safetensors keeps for itself, and of a parameter or buffer not
+// one of the compiler's own, which begin with "dp.". EX_DATAERR.
+dp_status dp_variable_check_name(const dp_variable *variable) DP_MUST_USE;
 void dp_model_keep_variables(dp_model *model, int32_t count);  // takes out those added after the first `count`
 
 dp_graph *dp_graph_create(dp_model *model, const char *name);  // not yet one of the model's graphs

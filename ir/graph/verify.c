@@ -24,6 +24,9 @@ static dp_status check_names(const dp_graph *graph) {
 static dp_status check_value(const dp_graph *graph, int32_t i) {
   const dp_value *v = graph->values[i];
   if (v->id != i) return dp_fail(EX_DATAERR, "value '%s' has id %d at place %d", v->name, v->id, i);
+  if (v->kind != DP_VALUE_SCALAR && dp_graph_is_scalar(v->name))
+    return dp_fail(EX_DATAERR, "'%s' is the name of a number that the runtime gives; no other value may have it",
+                   v->name);
   if (!dp_type_bytes(v->type.dtype)) return dp_fail(EX_DATAERR, "value '%s' has no type", v->name);
   if ((v->kind == DP_VALUE_RESULT) != (v->producer != NULL))
     return dp_fail(EX_DATAERR, "value '%s' has no producer", v->name);

@@ -35,10 +35,10 @@ static dp_status check_head(dp_fault *fault, const Dp__Plan *plan) {
   if (plan->target->threads > DP_LIMIT_THREADS)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%u threads an instruction; at most %d are taken",
                         plan->target->threads, DP_LIMIT_THREADS);
-  if (plan->batch < 0 || plan->batch > INT32_MAX)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "a batch of %lld; 0 to %d is taken", (long long)plan->batch,
+  if (plan->batch < 1 || plan->batch > INT32_MAX)
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "a batch of %lld; 1 to %d is taken", (long long)plan->batch,
                         INT32_MAX);
-  if (plan->precision != DP_NO_TYPE && plan->precision != DP_FLOAT32 && plan->precision != DP_FLOAT64)
+  if (plan->precision != DP_NO_TYPE && plan->precision != DP_FLOAT64)
     return dp_rule_fail(fault, DP_RULE_FORM_NAME, "precision %d is unknown", plan->precision);
   if (plan->n_graphs > DP_LIMIT_LOGICAL || plan->n_variables > DP_LIMIT_VARIABLES)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu graphs, %zu variables; at most %d and %d are taken",
@@ -81,7 +81,7 @@ static dp_status check_arena(dp_fault *fault, const Dp__Role *role, const Dp__Ar
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the arena of %s has %llu bytes", name,
                         (unsigned long long)arena->bytes);
   bool two = arena->space == DP__SPACE__HOST_INPUT;
-  if (two ? arena->copies != 2 : arena->copies > 1)
+  if (arena->copies != (two ? 2 : 1))
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the arena of %s has %u copies where %s", name, arena->copies,
                         two ? "2 are expected: one is filled while the other is read" : "1 is expected");
   return DP_OK;

@@ -50,6 +50,7 @@ static const struct {
     [DP_RULE_MEANING_STORAGE] = {"MEANING.STORAGE", "variables have storage that programs find and leave whole"},
     [DP_RULE_PROGRAM_INIT] = {"PROGRAM.INIT", "init defines each variable that has no data, and no other"},
     [DP_RULE_PROGRAM_OUTPUTS] = {"PROGRAM.OUTPUTS", "train, eval and infer give what the runtime reads of them"},
+    [DP_RULE_PLAN_CLAIM] = {"PLAN.CLAIM", "what a plan says of itself as a whole is what its programs are"},
 };
 
 const char *dp_rule_name(dp_rule rule) { return rule < DP_RULE_COUNT ? rules[rule].name : ""; }

@@ -150,6 +150,7 @@ static dp_status parse_variable(reader *r, dp_variable_kind kind) {
   DP_TRY(dp_text_lex_take_name(lex, "a name", &p.name));
   if (dp_model_find_variable(r->model, p.name) >= 0 || (r->flat.graph && dp_graph_find_value(r->flat.graph, p.name)))
     return dp_text_lex_fail_at(lex, place, "the name '%s' is taken already", p.name);
+  DP_TRY(dp_text_lex_context(lex, place, dp_variable_check_name(&p)));
   DP_TRY(dp_text_lex_take(lex, ":"));
   DP_TRY(dp_text_type_parse(lex, &p.type));
   if (dp_shape_is_symbolic(&p.type.shape))

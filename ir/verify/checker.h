@@ -3,7 +3,8 @@
 // The parts run in this order, each relying on those before: model.c (logical graphs, storage); then of each program, role
 // by role, tensors.c, flow.c (happens-before), ends.c (what a program finds, gets, gives and leaves), node.c, conversion.c,
 // micro.c and transfers.c (each instruction by itself), order.c (races), meaning.c (what the bytes hold); then, of its
-// roles together, transfers.c (Sends and their Recvs), host.c (the host's memory) and deadlock.c.
+// roles together, transfers.c (Sends and their Recvs), host.c (the host's memory) and deadlock.c; last of the plan as a
+// whole, claims.c (what it says of itself).
 #ifndef DP_IR_VERIFY_CHECKER_H
 #define DP_IR_VERIFY_CHECKER_H
 
@@ -182,6 +183,7 @@ dp_status dp_checker_meaning(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_transfers(dp_checker *c) DP_MUST_USE;  // from here on: a program of all roles
 dp_status dp_checker_host(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_deadlock(dp_checker *c) DP_MUST_USE;
+dp_status dp_checker_claims(dp_checker *c) DP_MUST_USE;  // the plan, when all its programs have been checked
 
 dp_status dp_checker_node(dp_checker *c, dp_arena *rows, uint32_t step) DP_MUST_USE;
 dp_status dp_checker_conversion(dp_checker *c, uint32_t step) DP_MUST_USE;

@@ -43,8 +43,8 @@ static dp_status check_transfer(dp_checker *c, uint32_t step, const dp_checker_t
   if (!gather && has(c, device, DP_SHARD) != !strcmp(in->op, "Scatter"))
     return FAIL("Scatter gives each device its part, Broadcast gives each the whole");
   const Dp__Communication *m = in->communication;
-  if (in->n_attributes || (m && (m->n_axes || m->reduction)))
-    return FAIL("between host and devices there is neither axis nor reduction");
+  if (in->n_attributes || (m && (m->n_axes || m->reduction || m->n_peer || m->channel)))
+    return FAIL("between host and devices there is no axis, reduction, channel or peer");
   return DP_OK;
 }
 

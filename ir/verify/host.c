@@ -134,11 +134,26 @@ static dp_status check_writers(dp_checker *c) {
   return DP_OK;
 }
 
+// What the graph takes is given to some role: the runtime would have no place to put it.
+static dp_status check_bound(dp_checker *c) {
+  bool *bound = dp_alloc_n(c->shared.arena, (size_t)c->graph->n_values, sizeof *bound);
+  for (uint32_t r = 0; r < c->plan->n_roles; r++) {
+    const Dp__Program *p = dp_checker_program(c, r);
+    for (size_t i = 0; i < p->n_inputs; i++) bound[p->tensors[p->inputs[i]->tensor]->value] = true;
+  }
+  for (int32_t i = 0; i < c->graph->n_values; i++)
+    if (c->graph->values[i]->kind == DP_VALUE_INPUT && !bound[i])
+      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_INPUT,
+                             "its logical graph takes '%s', and no role has a place for it", c->graph->values[i]->name);
+  return DP_OK;
+}
+
 dp_status dp_checker_host(dp_checker *c) {
   for (int o = 0; o < c->graph->n_outputs; o++)
     if (!c->shared.given[o])
       return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_OUTPUT, "it does not give output '%s'",
                              c->graph->outputs[o].name);
+  DP_TRY(check_bound(c));
   if (c->plan->n_roles > 1) DP_TRY(check_inputs(c));
   return check_writers(c);
 }

@@ -1,4 +1,5 @@
 // Each step by itself: it computes a logical node (node.c) or converts a placement (conversion.c).
+#include "ir/file/proto.h"
 #include "ir/verify/checker.h"
 
 // Sharding rules are made anew for each step; their memory goes back after so many.
@@ -10,10 +11,20 @@ typedef struct {
   uint32_t first, end;
 } stretch;
 
+// What its attributes say beside the values that are looked at is nothing.
+static dp_status check_communication(const stretch *s, uint32_t step) {
+  const Dp__Instruction *in = s->c->steps[step].claim;
+  int n_attrs;
+  dp_attr *attrs;
+  DP_TRY(dp_rule_wrap(dp_checker_at(s->c, step), DP_RULE_MEANING_CONVERSION,
+                      dp_proto_to_attrs(s->arena, in->n_attributes, in->attributes, &n_attrs, &attrs)));
+  return dp_checker_conversion(s->c, step);
+}
+
 static dp_status check_stretch(void *arg) {
   const stretch *s = arg;
   for (uint32_t i = s->first; i < s->end; i++)
-    DP_TRY(dp_op_is(s->c->steps[i].op, DP_OP_COMMUNICATION) ? dp_checker_conversion(s->c, i)
+    DP_TRY(dp_op_is(s->c->steps[i].op, DP_OP_COMMUNICATION) ? check_communication(s, i)
                                                             : dp_checker_node(s->c, s->arena, i));
   return DP_OK;
 }

@@ -159,7 +159,7 @@ static dp_status check_plan(void *arg) {
     c->shared = (dp_checker_shared){0};
     DP_TRY(with_arena(c, &c->shared.arena, check_program));
   }
-  return DP_OK;
+  return dp_checker_claims(c);
 }
 
 dp_status dp_verify_plan(const Dp__Plan *plan, dp_verify_report *report) {

@@ -6,8 +6,8 @@
 
 #include "ir/file/proto.h"
 #include "passes/base/strategy.h"
+#include "passes/emit/learning_rate.h"
 #include "passes/memory/storage.h"
-#include "passes/spec/spec.h"
 
 enum { ARENA_ALIGNMENT = 64 };
 
@@ -233,6 +233,16 @@ static Dp__Role *emit_role(emitting *e, int stage, bool staged) {
   return role;
 }
 
+// A logical graph without the user's wishes: the plan says where things are.
+static Dp__Graph *emit_graph(const emitting *e, const dp_graph *graph) {
+  Dp__Graph *message = dp_proto_from_graph(e->arena, graph);
+  for (size_t i = 0; i < message->n_nodes; i++) {
+    message->nodes[i]->device = message->nodes[i]->stage = 0;
+    message->nodes[i]->n_constraints = 0;
+  }
+  return message;
+}
+
 // ---- plan -----------------------------------------------------------------------------------------------------------
 
 static Dp__Target *emit_target(const emitting *e) {
@@ -254,23 +264,6 @@ static Dp__Target *emit_target(const emitting *e) {
   return target;
 }
 
-static dp_status emit_schedule(const emitting *e, Dp__Plan *plan) {
-  NEW(e->arena, schedule, Dp__Schedule, DP__SCHEDULE__INIT);
-  schedule->kind = text("");
-  plan->schedule = schedule;
-  if (!e->model->optimizer) return DP_OK;
-  dp_optimizer_spec spec;
-  DP_TRY(dp_spec_optimizer(e->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, e->model->optimizer, &spec));
-  schedule->kind = text(spec.schedule.kind);
-  schedule->lr = spec.lr;
-  schedule->warmup = spec.schedule.warmup;
-  schedule->total = spec.schedule.total;
-  schedule->min_lr = spec.schedule.min_lr;
-  schedule->step_size = spec.schedule.step_size;
-  schedule->gamma = spec.schedule.gamma;
-  return DP_OK;
-}
-
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   emitting e = {compile, model, model->arena, NULL, NULL};
@@ -287,14 +280,15 @@ static dp_status run(dp_compile *compile) {
   plan->strategy = text(compile->strategy->name);
   plan->precision = compile->options->precision == DP_FLOAT64 ? DP_FLOAT64 : 0;
   plan->target = emit_target(&e);
-  DP_TRY(emit_schedule(&e, plan));
+  DP_TRY(dp_emit_schedule(e.arena, model->optimizer, &plan->schedule));
   for (int32_t i = 0; i < model->n_variables; i++) {
     Dp__Variable *p = dp_proto_from_variable(e.arena, &model->variables[i], model->mesh.n_axes);
+    p->n_constraints = 0;
     DP_PUSH(e.arena, plan->variables, plan->n_variables, p);
   }
   for (int g = 0; g < model->n_graphs; g++) {
     if (begins_program(model, g))
-      DP_PUSH(e.arena, plan->graphs, plan->n_graphs, dp_proto_from_graph(e.arena, model->graphs[g]->logical));
+      DP_PUSH(e.arena, plan->graphs, plan->n_graphs, emit_graph(&e, model->graphs[g]->logical));
     for (int o = 0; o < model->graphs[g]->n_outputs; o++)
       plan->classes |= !strcmp(model->graphs[g]->outputs[o].name, DP_CORRECT_OUTPUT);
   }

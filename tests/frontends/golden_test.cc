@@ -93,6 +93,17 @@ class Golden : public Tools {
     }
   }
 
+  // With its data; NULL when absent.
+  const dp_tensor *Read(const dp_safetensors &file, const char *name) {
+    const dp_safetensor *found = dp_safetensors_find(&file, name);
+    if (!found) return nullptr;
+    auto *tensor = static_cast<dp_tensor *>(dp_memdup(arena_, &found->tensor, sizeof found->tensor));
+    void *data = dp_alloc(arena_, tensor->bytes);
+    EXPECT_EQ(dp_test::Message(dp_safetensors_read(&file, found, data)), "");
+    tensor->data = data;
+    return tensor;
+  }
+
   bool HasNoGradient(const std::string &name) const {
     size_t i;
     json_t *other;
@@ -107,7 +118,7 @@ class Golden : public Tools {
     EXPECT_EQ(found_.count, expected_.count);
     json_object_foreach(json_object_get(case_, "weight_tolerance"), name, tolerance) {
       if (HasNoGradient(name)) continue;
-      const dp_tensor *a = dp_safetensors_find(&found_, name), *b = dp_safetensors_find(&expected_, name);
+      const dp_tensor *a = Read(found_, name), *b = Read(expected_, name);
       ASSERT_NE(a, nullptr) << name;
       ASSERT_NE(b, nullptr) << name;
       std::vector<double> found = Numbers(a), expected = Numbers(b);

@@ -30,8 +30,8 @@ static void write_tensors(void) {
   static const float numbers[6] = {1, 2, 3, 4, 5, 6};
   static const int64_t counts[2] = {7, 8};
   const dp_safetensor tensors[] = {
-      {"v", {.dtype = DP_INT64, .rank = 1, .extents = {2}, .bytes = sizeof counts, .data = counts}},
-      {"w", {.dtype = DP_FLOAT32, .rank = 2, .extents = {2, 3}, .bytes = sizeof numbers, .data = numbers}},
+      {"v", {.dtype = DP_INT64, .rank = 1, .extents = {2}, .bytes = sizeof counts, .data = counts}, 0},
+      {"w", {.dtype = DP_FLOAT32, .rank = 2, .extents = {2, 3}, .bytes = sizeof numbers, .data = numbers}, 0},
   };
   const char *path = fuzz_file("model.pb.safetensors", "", 0);
   if (dp_safetensors_write(path, tensors, DP_COUNT(tensors))) fuzz_die("the tensors cannot be written");

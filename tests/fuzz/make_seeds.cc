@@ -194,9 +194,9 @@ void Plans() {
 void Weights() {
   static const float numbers[4] = {1, 2, 3, 4};
   static const uint8_t bytes[3] = {1, 2, 3};
-  const dp_safetensor tensors[] = {{"a", {DP_FLOAT32, 2, {2, 2}, sizeof numbers, numbers}},
-                                   {"b", {DP_UINT8, 1, {3}, 3, bytes}},
-                                   {"c", {DP_FLOAT64, 1, {0}, 0, numbers}}};
+  const dp_safetensor tensors[] = {{"a", {DP_FLOAT32, 2, {2, 2}, sizeof numbers, numbers}, 0},
+                                   {"b", {DP_UINT8, 1, {3}, 3, bytes}, 0},
+                                   {"c", {DP_FLOAT64, 1, {0}, 0, numbers}, 0}};
   for (size_t n = 0; n <= DP_COUNT(tensors); n++) {
     std::string path = folder + "/weights";
     Must(dp_safetensors_write(path.c_str(), tensors, n));

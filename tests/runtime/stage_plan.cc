@@ -62,6 +62,9 @@ StagePlan::StagePlan(int micro, int data, bool streams)
   plan->mesh = dp_proto_from_mesh(arena, &model->mesh);
   plan->target = New(arena, dp__target__init);
   plan->target->backend = dp_strdup(arena, "cpu");
+  plan->schedule = New(arena, dp__schedule__init);
+  plan->schedule->kind = dp_strdup(arena, "constant");
+  plan->schedule->lr = 0.1;
   for (int32_t i = 0; i < model->n_variables; i++) {
     Dp__Variable *p = dp_proto_from_variable(arena, &model->variables[i], model->mesh.n_axes);
     p->offset = kHomes[i].offset;

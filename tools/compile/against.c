@@ -8,6 +8,8 @@
 #include "ir/plan/form.h"
 #include "ir/plan/options.h"
 #include "ir/verify/against.h"
+#include "ir/verify/against_schedule.h"
+#include "passes/emit/learning_rate.h"
 #include "passes/options_record.h"
 #include "passes/pipeline.h"
 #include "tools/compile/decide.h"
@@ -103,6 +105,7 @@ dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char
   dp_options options = *given;
   dp_against_report report;
   Dp__Plan *none;
+  Dp__Schedule *schedule;
   Dp__Options *taken = NULL, *asked = dp_options_message(arena, given);
   if (plan->options) {
     DP_TRY(check_given(arena, asked, plan->options));
@@ -115,6 +118,8 @@ dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char
   DP_TRY(dp_status_context(dp_pipeline_run(model, &options, &none), "%s, compiled as the plan was", path));
   DP_TRY(plan->options ? check_taken(arena, path, taken, plan->options) : check_unrecorded(plan, path, taken));
   DP_TRY(dp_status_context(dp_against_check(arena, plan, model, &report), "%s", path));
+  DP_TRY(dp_emit_schedule(arena, model->optimizer, &schedule));
+  DP_TRY(dp_status_context(dp_against_schedule_check(plan->schedule, schedule), "%s", path));
   print_options(arena, asked, plan->options);
   printf(
       "the same as %s, compiled again by the passes of this dpc: %d variables; in %d programs %d outputs and "

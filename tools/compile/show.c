@@ -31,11 +31,13 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 static dp_status is_plan(const char *path, bool *plan) {
-  dp_file_map map;
-  DP_TRY(dp_file_map_read(path, &map));
-  *plan = map.bytes >= 6 && !memcmp(map.data, "DPPLAN", 6);
-  dp_file_unmap(&map);
-  return DP_OK;
+  dp_file_reader reader;
+  char magic[6] = "";
+  DP_TRY(dp_file_reader_open(path, &reader));
+  dp_status status = reader.bytes < sizeof magic ? DP_OK : dp_file_reader_read(&reader, 0, magic, sizeof magic);
+  dp_file_reader_close(&reader);
+  *plan = !memcmp(magic, "DPPLAN", sizeof magic);
+  return status;
 }
 
 dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {

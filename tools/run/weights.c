@@ -40,8 +40,9 @@ static dp_status check_extra(const dp_model *model, const dp_safetensors *file) 
 // The file's tensor for p, converted to the plan's type.
 static dp_status fit(dp_arena *arena, const dp_variable *p, const dp_safetensors *file, const void **data) {
   const dp_tensor wanted = tensor_of(p);
-  const dp_tensor *found = dp_safetensors_find(file, p->name);
-  if (!found) return dp_fail(EX_DATAERR, "there is no tensor '%s', which the model has", p->name);
+  const dp_safetensor *entry = dp_safetensors_find(file, p->name);
+  if (!entry) return dp_fail(EX_DATAERR, "there is no tensor '%s', which the model has", p->name);
+  const dp_tensor *found = &entry->tensor;
   bool floats = (DP_BIT(found->dtype) & DP_FLOATS) && (DP_BIT(wanted.dtype) & DP_FLOATS);
   if (found->rank != wanted.rank ||
       memcmp(found->extents, wanted.extents, (size_t)wanted.rank * sizeof *wanted.extents) ||
@@ -51,13 +52,13 @@ static dp_status fit(dp_arena *arena, const dp_variable *p, const dp_safetensors
     return dp_fail(EX_DATAERR, "tensor '%s' is %s where the model has %s", p->name,
                    dp_type_print(&in_file, a, sizeof a), dp_type_print(&in_plan, b, sizeof b));
   }
-  char *converted = dp_alloc(arena, wanted.bytes);
-  size_t from = dp_type_bytes(found->dtype), to = dp_type_bytes(wanted.dtype);
-  if (found->dtype == wanted.dtype && wanted.bytes) memcpy(converted, found->data, wanted.bytes);
-  for (size_t i = 0; found->dtype != wanted.dtype && i < wanted.bytes / to; i++) {
-    char element[8];  // the file's data need not be aligned
-    memcpy(element, (const char *)found->data + i * from, from);
-    dp_element_set(wanted.dtype, converted + i * to, dp_element_get(found->dtype, element));
+  char *raw = dp_alloc(arena, found->bytes), *converted = raw;
+  DP_TRY(dp_safetensors_read(file, entry, raw));
+  if (found->dtype != wanted.dtype) {
+    size_t from = dp_type_bytes(found->dtype), to = dp_type_bytes(wanted.dtype);
+    converted = dp_alloc(arena, wanted.bytes);
+    for (size_t i = 0; i < wanted.bytes / to; i++)
+      dp_element_set(wanted.dtype, converted + i * to, dp_element_get(found->dtype, raw + i * from));
   }
   *data = converted;
   return DP_OK;
@@ -88,7 +89,7 @@ static dp_status gather(dp_arena *arena, dp_session *session, dp_safetensor **te
   const dp_model *model = dp_session_model(session);
   for (int32_t i = 0; i < model->n_variables; i++) {
     if (!is_weight(&model->variables[i])) continue;
-    dp_safetensor item = {model->variables[i].name, tensor_of(&model->variables[i])};
+    dp_safetensor item = {.name = model->variables[i].name, .tensor = tensor_of(&model->variables[i])};
     void *data = dp_alloc(arena, item.tensor.bytes);
     DP_TRY(dp_session_variable_read(session, i, data));
     item.tensor.data = data;

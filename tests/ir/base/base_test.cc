@@ -121,10 +121,12 @@ TEST(File, AbandonedWritingLeavesTheOldContent) {
   std::string aside = writer.temporary;
   dp_file_writer_abandon(&writer);
   EXPECT_NE(access(aside.c_str(), F_OK), 0);
-  dp_file_map map;
-  ASSERT_EQ(dp_file_map_read(path.c_str(), &map), DP_OK);
-  EXPECT_EQ(std::string(reinterpret_cast<const char *>(map.data), map.bytes), "old");
-  dp_file_unmap(&map);
+  dp_file_reader reader;
+  ASSERT_EQ(dp_file_reader_open(path.c_str(), &reader), DP_OK);
+  std::string content(reader.bytes, 0);
+  ASSERT_EQ(dp_file_reader_read(&reader, 0, &content[0], content.size()), DP_OK);
+  EXPECT_EQ(content, "old");
+  dp_file_reader_close(&reader);
 }
 
 }  // namespace

@@ -50,6 +50,17 @@ class Safetensors : public testing::Test {
     return code;
   }
 
+  // With its data; NULL when absent.
+  const dp_tensor *Tensor(const dp_safetensors &file, const char *name) {
+    const dp_safetensor *found = dp_safetensors_find(&file, name);
+    if (!found) return nullptr;
+    void *data = dp_alloc(arena_, found->tensor.bytes);
+    EXPECT_EQ(dp_safetensors_read(&file, found, data), DP_OK) << name;
+    auto *tensor = static_cast<dp_tensor *>(dp_memdup(arena_, &found->tensor, sizeof found->tensor));
+    tensor->data = data;
+    return tensor;
+  }
+
   std::string message_;
   size_t count_ = 0;
 };
@@ -74,8 +85,8 @@ TEST_F(Safetensors, ReadsAFileOfTheFormatsLibrary) {
   dp_safetensors file;
   ASSERT_EQ(dp_safetensors_open(arena_, path.c_str(), &file), DP_OK);
   EXPECT_EQ(file.count, 5u);
-  const dp_tensor *b = dp_safetensors_find(&file, "b"), *a = dp_safetensors_find(&file, "a"),
-                  *none = dp_safetensors_find(&file, "none"), *scalar = dp_safetensors_find(&file, "scalar");
+  const dp_tensor *b = Tensor(file, "b"), *a = Tensor(file, "a"), *none = Tensor(file, "none"),
+                  *scalar = Tensor(file, "scalar");
   ASSERT_TRUE(a && b && none && scalar);
   EXPECT_EQ(dp_safetensors_find(&file, "c"), nullptr);
   EXPECT_EQ(b->dtype, DP_FLOAT32);
@@ -95,15 +106,47 @@ TEST_F(Safetensors, ReadsAFileOfTheFormatsLibrary) {
   dp_safetensors_close(&file);
 }
 
+// Cut off after it was opened, as by who copies a new file over it: an error, and no signal.
+TEST_F(Safetensors, AFileThatShrinksWhileItIsRead) {
+  const std::string path = Path("shrinks.safetensors"), data(1 << 16, 'x');
+  std::ofstream(path, std::ios::binary) << Framed(R"({"a":{"dtype":"U8","shape":[65536],"data_offsets":[0,65536]}})",
+                                                  data);
+  dp_safetensors file;
+  ASSERT_EQ(dp_safetensors_open(arena_, path.c_str(), &file), DP_OK);
+  ASSERT_EQ(truncate(path.c_str(), 100), 0);
+  std::vector<char> read(data.size());
+  dp_status status = dp_safetensors_read(&file, dp_safetensors_find(&file, "a"), read.data());
+  EXPECT_EQ(dp_status_code(status), EX_IOERR);
+  EXPECT_NE(std::string(dp_status_message(status)).find("it was cut off while it was read"), std::string::npos);
+  dp_status_free(status);
+  dp_safetensors_close(&file);
+}
+
+// The header is an object by name: two of one name would be one, and one name is the format's.
+TEST_F(Safetensors, NamesThatTheFormatCannotHoldAreNotWritten) {
+  const float x = 1;
+  const dp_safetensor same[] = {{"a", {DP_FLOAT32, 0, {0}, 4, &x}, 0}, {"a", {DP_FLOAT32, 0, {0}, 4, &x}, 0}},
+                      reserved = {"__metadata__", {DP_FLOAT32, 0, {0}, 4, &x}, 0},
+                      latin = {"\xe9", {DP_FLOAT32, 0, {0}, 4, &x}, 0};
+  const std::vector<std::pair<const dp_safetensor *, size_t>> files = {{same, 2}, {&reserved, 1}, {&latin, 1}};
+  for (const auto &file : files) {
+    const std::string path = Path("never.safetensors");
+    dp_status status = dp_safetensors_write(path.c_str(), file.first, file.second);
+    EXPECT_EQ(dp_status_code(status), EX_DATAERR) << file.first->name;
+    dp_status_free(status);
+    EXPECT_NE(access(path.c_str(), F_OK), 0);
+  }
+}
+
 TEST_F(Safetensors, WhatIsWrittenReadsBack) {
   const float weights[] = {1, 2, 3, 4, 5, 6};
   const double number = -0.5;
   const uint8_t bytes[] = {1, 0, 255};
   std::vector<dp_safetensor> tensors = {
-      {"layer.weight", {DP_FLOAT32, 2, {3, 2}, sizeof weights, weights}},
-      {"\xc3\xa9\"quoted\\", {DP_FLOAT64, 0, {0}, sizeof number, &number}},
-      {"bytes", {DP_UINT8, 3, {1, 3, 1}, sizeof bytes, bytes}},
-      {"empty", {DP_INT32, 1, {0}, 0, nullptr}},
+      {"layer.weight", {DP_FLOAT32, 2, {3, 2}, sizeof weights, weights}, 0},
+      {"\xc3\xa9\"quoted\\", {DP_FLOAT64, 0, {0}, sizeof number, &number}, 0},
+      {"bytes", {DP_UINT8, 3, {1, 3, 1}, sizeof bytes, bytes}, 0},
+      {"empty", {DP_INT32, 1, {0}, 0, nullptr}, 0},
   };
   std::string path = Path("written.safetensors");
   ASSERT_EQ(dp_safetensors_write(path.c_str(), tensors.data(), tensors.size()), DP_OK);
@@ -118,7 +161,7 @@ TEST_F(Safetensors, WhatIsWrittenReadsBack) {
   ASSERT_EQ(dp_safetensors_open(arena_, path.c_str(), &file), DP_OK);
   EXPECT_EQ(file.count, tensors.size());
   for (const dp_safetensor &wanted : tensors) {
-    const dp_tensor *found = dp_safetensors_find(&file, wanted.name);
+    const dp_tensor *found = Tensor(file, wanted.name);
     ASSERT_NE(found, nullptr) << wanted.name;
     EXPECT_EQ(found->dtype, wanted.tensor.dtype);
     ASSERT_EQ(found->rank, wanted.tensor.rank);
@@ -202,7 +245,7 @@ TEST_F(Safetensors, OnlyRegularFiles) {
 TEST_F(Safetensors, AFailedWriteLeavesTheOldFile) {
   std::string path = Path("kept.safetensors");
   const float x = 1;
-  dp_safetensor tensor = {"x", {DP_FLOAT32, 0, {0}, sizeof x, &x}};
+  dp_safetensor tensor = {"x", {DP_FLOAT32, 0, {0}, sizeof x, &x}, 0};
   ASSERT_EQ(dp_safetensors_write(path.c_str(), &tensor, 1), DP_OK);
   std::string before = Content(path);
   dp_status status = dp_safetensors_write(Path("no/such/folder").c_str(), &tensor, 1);

@@ -31,12 +31,7 @@ TEST_P(Form, IsRefused) {
   EXPECT_EQ(hand.Verify(), GetParam().rule);
 }
 
-TEST(Form, Holds) {
-  EXPECT_EQ(dp_test::Message(dp_plan_form_check(HandPlan().plan, nullptr)), "");
-  HandPlan unbatched;  // nothing of the form depends on a batch
-  unbatched.plan->batch = 0;
-  EXPECT_EQ(dp_test::Message(dp_plan_form_check(unbatched.plan, nullptr)), "");
-}
+TEST(Form, Holds) { EXPECT_EQ(dp_test::Message(dp_plan_form_check(HandPlan().plan, nullptr)), ""); }
 
 TEST(Form, NamesThePlace) {
   HandPlan hand;

@@ -1,5 +1,6 @@
 #include "tests/ir/verify/hand_plan.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "ir/file/proto.h"
@@ -233,6 +234,46 @@ std::string Verify(const Dp__Plan *plan, std::string *message, dp_verify_report 
   return good ? "" : dp_rule_name(report->fault.rule);
 }
 
+namespace {
+
+bool IsOfHost(int space) { return space == DP__SPACE__HOST_INPUT || space == DP__SPACE__HOST_OUTPUT; }
+
+// The end of what lies in a space of a role; of the host's spaces, in all roles.
+uint64_t End(const Dp__Plan *plan, size_t role, int space) {
+  uint64_t end = 0;
+  for (size_t i = 0; space == DP__SPACE__PERSISTENT && i < plan->n_variables; i++) {
+    const Dp__Variable *p = plan->variables[i];
+    bool here = !p->n_stages;
+    for (size_t s = 0; s < p->n_stages; s++) here |= p->stages[s] == role;
+    if (here) end = std::max(end, p->offset + p->bytes);
+  }
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t k = 0; k < plan->roles[r]->n_programs && (r == role || IsOfHost(space)); k++) {
+      const Dp__Program *p = plan->roles[r]->programs[k];
+      for (size_t i = 0; i < p->n_tensors; i++)
+        if (static_cast<int>(p->tensors[i]->space) == space)
+          end = std::max(end, p->tensors[i]->offset + p->tensors[i]->bytes);
+      for (size_t s = 0; s < p->n_streams; s++)
+        for (size_t i = 0; i < p->streams[s]->n_instructions && space == DP__SPACE__TRANSIENT; i++)
+          if (const Dp__Scratch *scratch = p->streams[s]->instructions[i]->scratch)
+            end = std::max(end, scratch->offset + scratch->bytes);
+    }
+  return end;
+}
+
+}  // namespace
+
+void ArenaFit::Fit(Dp__Plan *plan) {
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t a = 0; a < plan->roles[r]->n_arenas; a++) {
+      Dp__Arena *arena = plan->roles[r]->arenas[a];
+      auto known = fitted_.find(arena);
+      if (known != fitted_.end() && known->second != arena->bytes) continue;
+      if (arena->alignment) arena->bytes = dp_align_up(End(plan, r, arena->space), arena->alignment);
+      fitted_[arena] = arena->bytes;
+    }
+}
+
 // ---- HandPlan -------------------------------------------------------------------------------------------------------
 
 Dp__Role *AddRole(dp_arena *arena, Dp__Plan *plan, const std::string &name, const std::vector<Dp__AxisRange> &devices,
@@ -266,7 +307,9 @@ HandPlan::HandPlan(int64_t devices) : plan(New(arena, dp__plan__init)) {
   plan->mesh = dp_proto_from_mesh(arena, &model->mesh);
   plan->target = New(arena, dp__target__init);
   plan->target->backend = dp_strdup(arena, "cpu");
-  plan->target->threads = 2;
+  plan->schedule = New(arena, dp__schedule__init);
+  plan->schedule->kind = dp_strdup(arena, "constant");
+  plan->schedule->lr = 0.1;
   // Homes: w, m 48 bytes each, one 4.
   for (int32_t i = 0; i < model->n_variables; i++) {
     dp_variable *p = &model->variables[i];
@@ -286,6 +329,7 @@ HandPlan::HandPlan(int64_t devices) : plan(New(arena, dp__plan__init)) {
   WriteTrain();
   WriteEval();
   WriteInit();
+  fit_.Fit(plan);
 }
 
 ProgramWriter &HandPlan::Open(const std::string &name) {

@@ -92,6 +92,16 @@ struct HandArena {
 Dp__Role *AddRole(dp_arena *arena, Dp__Plan *plan, const std::string &name, const std::vector<Dp__AxisRange> &devices,
                   const std::vector<HandArena> &arenas);
 
+// Makes arenas end where the last that lies in them ends, as a plan must: again and again while a test adds to a plan, but
+// not those whose size the test has set.
+class ArenaFit {
+ public:
+  void Fit(Dp__Plan *plan);
+
+ private:
+  std::map<const Dp__Arena *, uint64_t> fitted_;
+};
+
 // "" when it holds, else the rule's name; `message` gets the whole text.
 std::string Verify(const Dp__Plan *plan, std::string *message = nullptr, dp_verify_report *report = nullptr);
 
@@ -108,12 +118,15 @@ class HandPlan {
   Dp__Instruction *Step(const std::string &program, const std::string &stream, size_t index);
   Dp__Stream *Stream(const std::string &program, const std::string &stream);
   Dp__Arena *ArenaOf(Dp__Space space);
+  // After a test has added to it.
+  void Fit() { fit_.Fit(plan); }
 
   Arena arena;
   dp_model *model = nullptr;
   Dp__Plan *plan;
 
  private:
+  ArenaFit fit_;
   void WriteTrain();
   void WriteEval();
   void WriteInit();

@@ -200,7 +200,10 @@ PipePlan::PipePlan(int microbatches, int data) : plan(New(arena, dp__plan__init)
   plan->mesh = dp_proto_from_mesh(arena, mesh);
   plan->target = New(arena, dp__target__init);
   plan->target->backend = dp_strdup(arena, "cpu");
-  plan->target->threads = 2;
+  plan->target->threads = 1;
+  plan->schedule = New(arena, dp__schedule__init);
+  plan->schedule->kind = dp_strdup(arena, "constant");
+  plan->schedule->lr = 0.1;
   static int stages[][2] = {{0, 0}, {1, 0}, {0, 1}};
   for (int32_t i = 0; i < model->n_variables; i++) {
     dp_variable *p = &model->variables[i];
@@ -226,6 +229,7 @@ PipePlan::PipePlan(int microbatches, int data) : plan(New(arena, dp__plan__init)
   WriteTrain();
   WriteInfer();
   WriteInit();
+  fit_.Fit(plan);
 }
 
 // Of each micro-batch: h on the first stage, from x that is there, and the scores of it on the second.
@@ -311,6 +315,7 @@ void PipePlan::WriteInit() {
 // ---- looking --------------------------------------------------------------------------------------------------------
 
 std::string PipePlan::Verify(std::string *message, dp_verify_report *report) const {
+  fit_.Fit(plan);
   return dp_test::Verify(plan, message, report);
 }
 

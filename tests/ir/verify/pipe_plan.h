@@ -44,6 +44,7 @@ class PipePlan {
   void WriteInit();
   void WriteForward(Part *first, Part *second);
   const int micro_, data_;
+  mutable ArenaFit fit_;
   std::map<std::pair<int, std::string>, std::unique_ptr<ProgramWriter>> writers_;
 };
 

@@ -38,8 +38,7 @@ class SmallPlan {
       Append(arena, &plan.n_variables, &plan.variables,
              dp_proto_from_variable(arena, &model->variables[i], model->mesh.n_axes));
     }
-    for (int g = 0; g < model->n_graphs; g++)
-      Append(arena, &plan.n_graphs, &plan.graphs, dp_proto_from_graph(arena, model->graphs[g]));
+    Append(arena, &plan.n_graphs, &plan.graphs, dp_proto_from_graph(arena, model->graphs[0]));
     std::vector<Dp__AxisRange> ranges(mesh.size(), DP__AXIS_RANGE__INIT);
     for (size_t a = 0; a < mesh.size(); a++) ranges[a].count = mesh[a].size;
     std::vector<HandArena> arenas;
@@ -53,6 +52,7 @@ class SmallPlan {
   SmallPlan(const SmallPlan &) = delete;
   SmallPlan &operator=(const SmallPlan &) = delete;
   std::string Verify(std::string *message = nullptr, dp_verify_report *report = nullptr) {
+    fit_.Fit(&plan);
     return dp_test::Verify(&plan, message, report);
   }
 
@@ -60,6 +60,9 @@ class SmallPlan {
   dp_model *model = nullptr;
   Dp__Plan plan;
   std::unique_ptr<ProgramWriter> writer;
+
+ private:
+  ArenaFit fit_;
 };
 
 }  // namespace dp_test

@@ -100,6 +100,7 @@ class Damaged : public testing::TestWithParam<Damage> {};
 TEST_P(Damaged, IsRejected) {
   HandPlan hand;
   GetParam().make(hand);
+  hand.Fit();
   std::string message, rule = hand.Verify(&message);
   EXPECT_TRUE(GetParam().rules.count(rule)) << "rule '" << rule << "', " << message;
 }
@@ -533,6 +534,7 @@ TEST_P(DamagedBucket, IsRejected) {
   HandPlan hand;
   Join(hand);
   GetParam().make(hand);
+  hand.Fit();
   std::string message, rule = hand.Verify(&message);
   EXPECT_TRUE(GetParam().rules.count(rule)) << "rule '" << rule << "', " << message;
 }

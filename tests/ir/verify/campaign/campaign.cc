@@ -14,6 +14,7 @@
 #include "ir/verify/verify.h"
 #include "passes/pipeline.h"
 #include "tests/ir/verify/brute_order.h"
+#include "tests/ir/verify/campaign/damage_kinds.h"
 #include "tests/ir/verify/campaign/models.h"
 #include "tests/ir/verify/pipe_plan.h"
 #include "tests/passes/passes_helper.h"
@@ -124,6 +125,8 @@ std::vector<Family> MakeFamilies() {
     families.push_back({"two stages by hand", {}, nullptr});
     AddMember(&families.back(), "data=" + std::to_string(data), Packed(PipePlan(2 + data, data).plan));
   }
+  for (const Family &family : families)
+    for (const Member &member : family.members) OtherPlans().push_back(member.packed);
   return families;
 }
 

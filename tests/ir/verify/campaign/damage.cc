@@ -286,6 +286,11 @@ const std::vector<Damage> &Damages() {
       {"host.space", HostSpace, "TENSOR.SPACE MEANING.OUTPUT MEANING.INPUT"},
       {"field.other", FieldOther, "*", true},
       {"field.swapped", FieldSwapped, "*", true},
+      {"schema.other", SchemaOther, "*", true},
+      {"schema.doubled", SchemaDoubled, "*", true},
+      {"schema.dropped", SchemaDropped, "*", true},
+      {"schema.swapped", SchemaSwapped, "*", true},
+      {"schema.crossed", SchemaCrossed, "*", true},
   };
   return damages;
 }

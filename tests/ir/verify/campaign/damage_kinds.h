@@ -91,6 +91,14 @@ bool StageOutput(Edit &e);
 bool HostBefore(Edit &e);
 bool HostStage(Edit &e);
 bool HostSpace(Edit &e);
+// damage_schema.cc
+bool SchemaOther(Edit &e);
+bool SchemaDoubled(Edit &e);
+bool SchemaDropped(Edit &e);
+bool SchemaSwapped(Edit &e);
+bool SchemaCrossed(Edit &e);
+// Packed, for what is taken from one: set before any damage is made.
+std::vector<std::vector<uint8_t>> &OtherPlans();
 
 // damage_field.cc
 bool FieldOther(Edit &e);

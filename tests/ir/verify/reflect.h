@@ -1,0 +1,56 @@
+// Fields of a message and of all that it holds, found by protobuf-c's descriptors and not by what they mean: so that a new
+// field is damaged as soon as the schema has it.
+#ifndef DP_TESTS_IR_VERIFY_REFLECT_H
+#define DP_TESTS_IR_VERIFY_REFLECT_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/ir/text/text_helper.h"
+
+namespace dp_test {
+
+// One field of one message; a repeated one as a whole.
+struct Field {
+  ProtobufCMessage *message;
+  const ProtobufCFieldDescriptor *is;
+  std::string Name() const;  // "Plan.batch"
+  bool Repeated() const { return is->label == PROTOBUF_C_LABEL_REPEATED; }
+  size_t Count() const;  // of a repeated one
+  void SetCount(size_t count) const;
+  size_t Bytes() const;  // of one item
+  bool Empty() const;    // none of several, no message, zero
+  // Where item i is; of a singular field, 0.
+  char *Item(size_t i) const;
+};
+using Fields = std::map<std::string, std::vector<Field>>;  // by name
+
+// Of the message and what it holds, in the order of the schema.
+Fields FieldsOf(ProtobufCMessage *root);
+// "Plan.batch", of every message type that one of this type can hold.
+std::set<std::string> SchemaOf(const ProtobufCMessageDescriptor *root);
+
+// Ways to damage a field. Apply returns false where the field has no such damage, or would not change.
+//   of a number, a string, a message: zero or absent, one more, one less, negative, largest, smallest, that of another field
+//   of the same name, infinite or reserved;
+//   of several: none, without the last, one twice, two swapped, one damaged, one of another, without the first, empty one.
+enum { kDamageKinds = 8 };
+enum {
+  kOfAnother = 6,        // of one
+  kItemLastDropped = 1,  // of several
+  kItemTwice = 2,
+  kItemsSwapped = 3,
+  kItemOfAnother = 5,
+  kItemFirstDropped = 6,
+};
+bool DamageField(dp_arena *arena, const Field &field, const std::vector<Field> &alike, size_t kind,
+                 std::mt19937 *random);
+
+}  // namespace dp_test
+
+#endif
