@@ -31,6 +31,7 @@ dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) {
   if (pass->needs & ~compile->has)
     return dp_fail(EX_SOFTWARE, "pass '%s' is out of order: it lacks %#x of what it needs", pass->name,
                    (unsigned)(pass->needs & ~compile->has));
+  if (!compile->options->target) return dp_fail(EX_SOFTWARE, "no target was given to compile for");
   compile->unchanged = false;
   if (!compile->strategy) DP_TRY(dp_strategy_choose(compile->options, &compile->strategy));
   DP_TRY(pass->run(compile));

@@ -9,6 +9,7 @@ extern "C" {
 #endif
 
 extern const dp_target dp_target_cpu;
+extern const dp_kernel *const dp_cpu_kernels[];  // made by the build; ends with NULL
 
 #ifdef __cplusplus
 }

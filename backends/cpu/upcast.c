@@ -3,9 +3,9 @@
 // they wrap as if they were computed in their own type. So one kernel an operator serves all types.
 #include <stdlib.h>
 
+#include "backends/cpu/alignment.h"
 #include "backends/cpu/reference/reference.h"
-
-extern const dp_kernel *const dp_kernel_table[];  // made by the build
+#include "backends/cpu/target.h"
 
 typedef struct {
   dp_dtype wide;
@@ -60,8 +60,8 @@ static dp_kernel_spec widened(const dp_kernel_spec *spec) {
 // The reference kernel that computes in the wide types, when that of the types themselves is missing; NULL: none.
 static const dp_kernel *kernel_of(const dp_kernel_spec *spec, const dp_kernel_spec *wide) {
   const dp_kernel *found = NULL;
-  for (const dp_kernel *const *k = dp_kernel_table; *k; k++) {
-    if (!(*k)->op || (*k)->priority > 0 || !dp_kernel_computes(*k, spec->op)) continue;
+  for (const dp_kernel *const *k = dp_cpu_kernels; *k; k++) {
+    if (!(*k)->op || (*k)->library || !dp_kernel_computes(*k, spec->op)) continue;
     if (dp_kernel_takes(*k, spec)) return NULL;
     if (dp_kernel_takes(*k, wide) && (!(*k)->match || (*k)->match(wide))) found = *k;
   }
@@ -77,13 +77,14 @@ static bool match(const dp_kernel_spec *spec) {
 // reads operands, and result 0 may lie where operand 0 lies.
 static uint64_t bytes_of(const dp_kernel_operand *wide, dp_dtype dtype, bool result) {
   bool needed = wide->present && (result || wide->dtype != dtype);
-  return needed ? dp_align_up((uint64_t)dp_local_count(&wide->local) * dp_type_bytes(wide->dtype), 64) : 0;
+  return needed ? dp_align_up((uint64_t)dp_local_count(&wide->local) * dp_type_bytes(wide->dtype), DP_CPU_ALIGNMENT)
+                : 0;
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   dp_kernel_spec wide = widened(spec);
   const dp_kernel *kernel = kernel_of(spec, &wide);
-  uint64_t bytes = kernel->scratch_bytes ? dp_align_up(kernel->scratch_bytes(&wide), 64) : 0;
+  uint64_t bytes = kernel->scratch_bytes ? dp_align_up(kernel->scratch_bytes(&wide), DP_CPU_ALIGNMENT) : 0;
   for (int i = 0; i < spec->n_inputs; i++) bytes += bytes_of(&wide.inputs[i], spec->inputs[i].dtype, false);
   for (int i = 0; i < spec->n_outputs; i++) bytes += bytes_of(&wide.outputs[i], spec->outputs[i].dtype, true);
   return bytes;

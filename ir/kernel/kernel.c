@@ -20,7 +20,7 @@ const dp_kernel *dp_kernel_select(const dp_target *target, const dp_kernel_spec 
   const dp_kernel *best = NULL;
   for (const dp_kernel *const *k = target->kernels; *k; k++) {
     if (!dp_kernel_computes(*k, spec->op) || !dp_kernel_takes(*k, spec)) continue;
-    if (reference_only && (*k)->priority > 0) continue;
+    if (reference_only && (*k)->library) continue;
     if (best && best->priority >= (*k)->priority) continue;
     if (!(*k)->match || (*k)->match(spec)) best = *k;
   }

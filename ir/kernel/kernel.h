@@ -29,7 +29,10 @@ typedef struct {
 typedef struct dp_kernel {
   const char *name;         // "cpu.reference.Gemm"; without op "cpu.wide", which plans call "cpu.wide.Gemm"
   const char *op, *domain;  // op NULL: of any operator for which it matches
-  int priority;             // of several that match the highest is taken; reference kernels have 0
+  int priority;             // of several that match the highest is taken
+  // Whether it is a library's, not plain code of ours. Reference kernels serve all types (backends/cpu/upcast.c), fold constants
+  // and are what others are tested against.
+  bool library;
   // The element types that it takes of operands and results. 0: DP_UPCAST, and whatever else an operator has comes to it
   // through these (backends/cpu/upcast.c).
   uint32_t types;
@@ -40,6 +43,11 @@ typedef struct dp_kernel {
   uint64_t (*scratch_bytes)(const dp_kernel_spec *spec);
   // Whether run may be called for parts 0 .. threads-1 at the same time, by several threads. False: one call, one part.
   bool parts;
+  // Whether the one call divides its work over spec->threads by itself, as libraries do.
+  bool own_threads;
+  // Whether what it computes and the scratch it takes depend on the instruction set that the target is held to: a plan with
+  // such a kernel says which one it was made for.
+  bool isa;
   // Whether result 0 may lie where operand 0 lies.
   bool in_place;
   // At load: whatever makes run quick (oneDNN primitives). *state is passed to run. NULL: nothing to prepare.
@@ -51,13 +59,26 @@ typedef struct dp_kernel {
                    int part, int parts);
 } dp_kernel;
 
-// The kernels of a backend, as dpc sees them.
+// What the steps of a device take, roughly, for the passes that put them in order and divide communication. Only proportions
+// matter.
+typedef struct {
+  double start_ns;                       // of any step
+  double flops_per_ns, bytes_per_ns;     // of computation; copies from and to the host go by bytes
+  double latency_ns, link_bytes_per_ns;  // of collectives: until all are there, and then
+} dp_target_costs;
+
+// A backend as dpc sees it: its kernels, and the facts that a plan for it goes by.
 typedef struct {
   const char *name;                 // "cpu"
   const dp_kernel *const *kernels;  // ends with NULL
   const char *(*isa)(void);         // this machine's: "avx512", "avx2"; NULL: only reference kernels
   // Holds its libraries to an ISA, before any kernel is matched or prepared. 69 when the machine lacks it.
   dp_status (*set_isa)(const char *isa);
+  uint32_t alignment;  // bytes, a power of two: of arenas, and of every value and scratch in them
+  dp_target_costs costs;
+  // Most threads of one instruction, where nobody says how many, when there are so many devices; 1 or more.
+  int (*threads)(int64_t devices);
+  double thread_work;  // operations or bytes that must be there for each thread, so that it is worth starting
 } dp_target;
 
 // Whether the kernel computes that operator; whether it takes the types of these operands and results.

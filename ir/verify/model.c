@@ -148,16 +148,23 @@ static dp_status check_updates(dp_checker *c, const char *program) {
                          c->model->variables[graph->updates[0].variable].name);
 }
 
-// What the runtime reads by name: the mean loss of train and eval, and how many labels were right.
+static bool is_count(const dp_output *output) {
+  return output && !output->value->type.shape.rank && output->value->type.dtype == DP_INT64;
+}
+
+// What the runtime reads by name: the mean loss of train and eval, over how many labels it is, and how many were right.
 static dp_status check_measures(dp_checker *c, const char *program) {
   const dp_graph *graph = find_graph(c, program);
   if (!graph) return DP_OK;
-  const dp_output *loss = find_output(graph, "loss"), *correct = find_output(graph, "correct");
+  const dp_output *loss = find_output(graph, "loss");
   if (!loss || loss->value->type.shape.rank || !dp_type_is_float(loss->value->type.dtype))
     return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS,
                            "program %s gives no output 'loss' that is one number", program);
-  bool wanted = c->plan->classes && !strcmp(program, "eval");
-  if (wanted && (!correct || correct->value->type.shape.rank || correct->value->type.dtype != DP_INT64))
+  if (!is_count(find_output(graph, "count")))
+    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS,
+                           "program %s gives no output 'count' that is one int64: over how many labels its loss is",
+                           program);
+  if (c->plan->classes && !strcmp(program, "eval") && !is_count(find_output(graph, "correct")))
     return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS,
                            "program %s gives no output 'correct' that is one int64, though the loss has classes",
                            program);

@@ -52,7 +52,7 @@ typedef struct {
   int64_t zero_stage, memory_bytes;  // 0: not given; see passes/fit.h
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
-  const dp_target *target;           // whose kernels; NULL: passes that need kernels cannot run
+  const dp_target *target;           // whose kernels and figures; must be given
   // What follows is not recorded. The first two follow from memory_bytes.
   int64_t stage_bytes;    // what a stage may take as `cut` counts it; 0: memory_bytes
   double *stage_counted;  // where `cut` puts what the largest stage takes as it counts; NULL: nowhere
@@ -75,7 +75,8 @@ bool dp_options_infers(const dp_options *options);
 enum {
   DP_HAS_MESH = 1 << 0,   // the options go together; model->mesh, model->loss, model->optimizer are what counts
   DP_HAS_BATCH = 1 << 1,  // "main" is symbolic in the samples present; model->batch is known
-  DP_HAS_LOSS = 1 << 2,   // outputs of "main": "loss", "correct" if there are classes, DP_MODEL_OUTPUT + the model's
+  DP_HAS_LOSS =
+      1 << 2,  // outputs of "main": "loss", "count", "correct" if there are classes, DP_MODEL_OUTPUT + its own
   DP_HAS_PARTITION = 1 << 14,     // nodes of "main" have stages where the mesh has an axis of them, and no devices
   DP_HAS_PROGRAMS = 1 << 3,       // the graphs are "train", "eval", "infer" (or the last alone), each as it is then
   DP_HAS_GRADIENTS = 1 << 4,      // outputs DP_GRADIENT_OUTPUT + parameter of "train", for each parameter to be trained
@@ -99,6 +100,7 @@ enum {
 #define DP_SQUARE_STATE "dp.exp_avg_sq/"   // + parameter; adam's mean of their squares
 #define DP_CONSTANT_PREFIX "dp.constant/"  // + hash
 #define DP_LOSS_OUTPUT "loss"              // mean over the labels present
+#define DP_COUNT_OUTPUT "count"            // int64: labels present, those that the mean is over
 #define DP_CORRECT_OUTPUT "correct"        // int64: labels that the scores got right
 #define DP_MODEL_OUTPUT "dp.output/"       // + output of the model; from the loss to the programs
 

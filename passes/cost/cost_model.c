@@ -5,11 +5,6 @@
 
 #include "passes/cost/largest_shard.h"
 
-// A core of today computes some 20 GFLOP/s and reads 10 GB/s. The link is a slow one, as of a 4 Gbit/s network: a collective
-// that takes longer than was thought holds up computation, and one that is quicker does not.
-const dp_cost_figures dp_cost_model = {
-    .start_ns = 1e3, .flops_per_ns = 20, .bytes_per_ns = 10, .latency_ns = 20e3, .link_bytes_per_ns = 0.5};
-
 // Communication by its name: what it is between, if not the devices of an axis.
 static const struct {
   const char *op;
@@ -29,7 +24,7 @@ double dp_cost_model_bytes(const dp_model *model, const dp_value *v) {
   return (double)dp_largest_shard_bytes(model, v);
 }
 
-double dp_cost_model_ns(const dp_graph *graph, const dp_node *node) {
+double dp_cost_model_ns(const dp_target_costs *costs, const dp_graph *graph, const dp_node *node) {
   const dp_model *model = graph->model;
   double largest = 0, share = 0, of_operands = 0;  // share: of the largest tensor's whole that a device has
   for (int k = 0; k < node->n_inputs + node->n_outputs; k++) {
@@ -45,12 +40,10 @@ double dp_cost_model_ns(const dp_graph *graph, const dp_node *node) {
     case DP_STREAM_COMM:
     case DP_STREAM_SEND:
     case DP_STREAM_RECV:
-      return dp_cost_model_latency_ns(node->n_inputs > 1 ? of_operands : largest);
+      return dp_cost_model_latency_ns(costs, node->n_inputs > 1 ? of_operands : largest);
     case DP_STREAM_COPY:
-      return dp_cost_model.start_ns + largest / dp_cost_model.bytes_per_ns;
+      return costs->start_ns + largest / costs->bytes_per_ns;
     default:;
   }
-  dp_cost cost = dp_op_cost(node, model->batch);
-  return dp_cost_model.start_ns +
-         share * (cost.flops / dp_cost_model.flops_per_ns + cost.bytes / dp_cost_model.bytes_per_ns);
+  return dp_cost_model_compute_ns(costs, dp_op_cost(node, model->batch), share);
 }

@@ -1,27 +1,23 @@
-// A rough clock for the passes that put nodes in order and divide communication: which stream a node of a device form is for,
-// and how long it takes there. Only proportions matter, so one table of figures serves all machines.
+// A rough cost model for the passes that put nodes in order and divide communication: which stream a node of a device form is for,
+// and how long it takes there by the target's figures.
 #ifndef DP_PASSES_COST_COST_MODEL_H
 #define DP_PASSES_COST_COST_MODEL_H
 
-#include "ir/graph/op.h"
+#include "ir/kernel/kernel.h"
 
 // The last two are of stages of a pipeline.
 enum { DP_STREAM_COMPUTE, DP_STREAM_COMM, DP_STREAM_COPY, DP_STREAM_SEND, DP_STREAM_RECV, DP_STREAMS };
 
-typedef struct {
-  double start_ns;                       // of any node
-  double flops_per_ns, bytes_per_ns;     // of computation; copies from and to the host go by bytes
-  double latency_ns, link_bytes_per_ns;  // of collectives: until all are there, and then
-} dp_cost_figures;
-
-extern const dp_cost_figures dp_cost_model;
-
 int dp_cost_model_stream(const dp_node *node);
 // For a device's part, at the largest n.
-double dp_cost_model_ns(const dp_graph *graph, const dp_node *node);
+double dp_cost_model_ns(const dp_target_costs *costs, const dp_graph *graph, const dp_node *node);
+// For computation, or its share of it.
+static inline double dp_cost_model_compute_ns(const dp_target_costs *costs, dp_cost cost, double share) {
+  return costs->start_ns + share * (cost.flops / costs->flops_per_ns + cost.bytes / costs->bytes_per_ns);
+}
 // For a collective of so many bytes on each device.
-static inline double dp_cost_model_latency_ns(double bytes) {
-  return dp_cost_model.latency_ns + bytes / dp_cost_model.link_bytes_per_ns;
+static inline double dp_cost_model_latency_ns(const dp_target_costs *costs, double bytes) {
+  return costs->latency_ns + bytes / costs->link_bytes_per_ns;
 }
 // Bytes of a device's part of a value.
 double dp_cost_model_bytes(const dp_model *model, const dp_value *value);

@@ -9,8 +9,6 @@
 #include "passes/emit/learning_rate.h"
 #include "passes/memory/storage.h"
 
-enum { ARENA_ALIGNMENT = 64 };
-
 typedef struct {
   dp_compile *compile;
   dp_model *model;
@@ -169,8 +167,7 @@ static Dp__Program *emit_program(emitting *e, const dp_graph *graph, uint32_t in
 // ---- role -----------------------------------------------------------------------------------------------------------
 
 static void raise(uint64_t tops[DP_SPACE_HOST_OUTPUT + 1], dp_space space, uint64_t offset, uint64_t bytes) {
-  uint64_t top = dp_align_up(offset + bytes, ARENA_ALIGNMENT);
-  if (tops[space] < top) tops[space] = top;
+  if (tops[space] < offset + bytes) tops[space] = offset + bytes;
 }
 
 static bool is_of(const dp_graph *graph, int stage) { return graph->stage < 0 || graph->stage == stage; }
@@ -201,9 +198,9 @@ static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
   for (int s = DP_SPACE_PERSISTENT; s <= DP_SPACE_HOST_OUTPUT; s++) {
     NEW(e->arena, arena, Dp__Arena, DP__ARENA__INIT);
     arena->space = (Dp__Space)s;
-    arena->bytes = tops[s];
+    arena->alignment = e->compile->options->target->alignment;
+    arena->bytes = dp_align_up(tops[s], arena->alignment);
     arena->copies = s == DP_SPACE_HOST_INPUT ? 2 : 1;
-    arena->alignment = ARENA_ALIGNMENT;
     DP_PUSH(e->arena, role->arenas, role->n_arenas, arena);
   }
 }
@@ -249,17 +246,17 @@ static Dp__Target *emit_target(const emitting *e) {
   NEW(e->arena, target, Dp__Target, DP__TARGET__INIT);
   const dp_target *t = e->compile->options->target;
   target->backend = text(t->name);
-  bool special = false;
+  bool isa = false;  // some kernel depends on it
   uint32_t threads = 1;
   for (int g = 0; g < e->model->n_graphs; g++)
     for (int32_t i = 0; i < e->model->graphs[g]->n_nodes; i++) {
       const dp_node *node = e->model->graphs[g]->nodes[i];
       if (!node->kernel) continue;
-      special |= dp_kernel_find(t, node->kernel)->priority > 0;
+      isa |= dp_kernel_find(t, node->kernel)->isa;
       if ((uint32_t)node->threads > threads) threads = (uint32_t)node->threads;
     }
-  const char *isa = e->compile->options->isa ? e->compile->options->isa : t->isa ? t->isa() : NULL;
-  target->isa = text(special ? isa : NULL);
+  const char *held = e->compile->options->isa ? e->compile->options->isa : t->isa ? t->isa() : NULL;
+  target->isa = text(isa ? held : NULL);
   target->threads = threads;
   return target;
 }

@@ -1,7 +1,6 @@
 // kernels: chooses each compute node's kernel, its threads and the scratch it takes, for the largest part of any device
 // and micro-batch.
 #include <string.h>
-#include <unistd.h>
 
 #include "passes/base/pass.h"
 #include "passes/cost/largest_shard.h"
@@ -13,13 +12,11 @@ static dp_kernel_operand operand_of(const dp_model *model, const dp_value *value
 
 int dp_kernels_threads(const dp_compile *compile) {
   if (compile->options->threads > 0) return compile->options->threads;
-  int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return (int)dp_max_i64(1, cores / dp_mesh_devices(&compile->model->mesh));
+  return compile->options->target->threads(dp_mesh_devices(&compile->model->mesh));
 }
 
-// What a device's part of the node is worth in threads: starting one costs as much as this many operations or bytes.
-static int threads_worth(const dp_model *model, const dp_node *node, const dp_kernel_spec *spec) {
-  enum { PER_THREAD = 1 << 15 };
+// What a device's part of the node is worth in threads.
+static int threads_worth(const dp_compile *compile, const dp_node *node, const dp_kernel_spec *spec) {
   double whole = 1, local = 1;  // elements of the largest operand or result
   for (int k = 0; k < spec->n_inputs + spec->n_outputs; k++) {
     const dp_kernel_operand *o = k < spec->n_inputs ? &spec->inputs[k] : &spec->outputs[k - spec->n_inputs];
@@ -29,8 +26,9 @@ static int threads_worth(const dp_model *model, const dp_node *node, const dp_ke
     whole = elements;
     local = (double)dp_local_count(&o->local);
   }
-  dp_cost cost = dp_op_cost(node, model->batch);
-  double work = (cost.flops > cost.bytes ? cost.flops : cost.bytes) * local / whole / PER_THREAD;
+  dp_cost cost = dp_op_cost(node, compile->model->batch);
+  double work = (cost.flops > cost.bytes ? cost.flops : cost.bytes) * local / whole;
+  work /= compile->options->target->thread_work;
   return work < spec->threads ? (int)dp_max_i64(1, (int64_t)work) : spec->threads;
 }
 
@@ -54,8 +52,7 @@ static dp_status choose(dp_compile *compile, dp_node *node) {
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): backend %s has no kernel for it (first operand: %s)", node->name,
                    node->op->name, target->name, dp_type_print(&x->type, text, sizeof text));
   }
-  bool divides = kernel->parts || kernel->priority > 0;  // its own parts, or a library's threads
-  spec.threads = divides ? threads_worth(model, node, &spec) : 1;
+  spec.threads = kernel->parts || kernel->own_threads ? threads_worth(compile, node, &spec) : 1;
   node->kernel = dp_kernel_name(node->graph->arena, kernel, node->op);
   node->threads = spec.threads;
   node->scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
@@ -64,7 +61,6 @@ static dp_status choose(dp_compile *compile, dp_node *node) {
 
 static dp_status run(dp_compile *compile) {
   const dp_options *options = compile->options;
-  if (!options->target) return dp_fail(EX_SOFTWARE, "no target was given to choose kernels of");
   if (options->isa) {
     if (!options->target->set_isa)
       return dp_fail(EX_USAGE, "--isa=%s: backend %s has no choice of it", options->isa, options->target->name);

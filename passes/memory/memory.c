@@ -47,7 +47,7 @@ static void extend_life(const work *w, int end[DP_PACK_STREAMS], const dp_node *
 }
 
 static int32_t add_block(work *w, uint64_t bytes, const dp_node *first) {
-  block b = {.bytes = dp_memory_padded(bytes), .first = first, .bucket = -1};
+  block b = {.bytes = dp_memory_padded(bytes, w->target->alignment), .first = first, .bucket = -1};
   extend_life(w, b.end, first);
   DP_PUSH(w->scratch, w->blocks, w->n_blocks, b);
   return w->n_blocks - 1;
@@ -220,7 +220,7 @@ static dp_status place_transients(const dp_target *target, dp_graph *graph) {
   make_blocks(&w);
   int32_t count;
   dp_pack_block *packed = lifetimes(&w, &count);
-  dp_pack(scratch, count, packed);
+  dp_pack(scratch, target->alignment, count, packed);
   for (int32_t i = 0; i < graph->n_values; i++)
     if (w.block_of[i] >= 0) graph->values[i]->offset = offset_of(&w, packed, &w.blocks[w.block_of[i]]);
   for (int32_t b = 0; b < w.n_blocks; b++)
@@ -233,7 +233,7 @@ static dp_status place_transients(const dp_target *target, dp_graph *graph) {
 
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
-  dp_memory_place_storages(model);
+  dp_memory_place_storages(model, compile->options->target->alignment);
   for (int i = 0; i < model->n_graphs; i++) DP_TRY(place_transients(compile->options->target, model->graphs[i]));
   return DP_OK;
 }

@@ -133,13 +133,13 @@ static void clamp(int32_t count, dp_pack_block *blocks) {
       if (blocks[i].free[s] > past[s]) blocks[i].free[s] = past[s];
 }
 
-uint64_t dp_pack(dp_arena *scratch, int32_t count, dp_pack_block *blocks) {
+uint64_t dp_pack(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *blocks) {
   size_t n = (size_t)count + 1;
   search s = {.count = count, .blocks = blocks, .top = UINT64_MAX};
   clamp(count, blocks);
   uint64_t bound = dp_pack_bound(scratch, count, blocks);
   if (!count) return 0;
-  if (count > MAX_BY_SIZE) return dp_pack_time(scratch, count, blocks, bound);
+  if (count > MAX_BY_SIZE) return dp_pack_time(scratch, alignment, count, blocks, bound);
   s.order = dp_alloc_n(scratch, n, sizeof *s.order);
   s.offsets = dp_alloc_n(scratch, n, sizeof *s.offsets);
   s.placed = dp_alloc_n(scratch, n, sizeof *s.placed);

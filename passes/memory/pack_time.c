@@ -89,10 +89,10 @@ static int by_end(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static uint64_t pack_by_ends(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends, holes *h,
-                             uint64_t bound) {
+static uint64_t pack_by_ends(uint32_t alignment, int32_t count, dp_pack_block *const *starts,
+                             dp_pack_block *const *ends, holes *h, uint64_t bound) {
   uint64_t room = 0;  // beyond the bound; when it is all bytes of all blocks they fit
-  for (;; room = room ? 2 * room : dp_align_up(bound / 256 + 1, DP_PACK_ALIGNMENT))
+  for (;; room = room ? 2 * room : dp_align_up(bound / 256 + 1, alignment))
     for (size_t k = 0; k < DP_COUNT(lives); k++)
       if (fits(count, starts, ends, h, bound + room, lives[k])) return bound + room;
 }
@@ -159,8 +159,8 @@ static bool fits_views(int32_t count, dp_pack_block *const *starts, view *views,
 }
 
 // Offsets with a lower top than `most`, if that is found; else those that there are.
-static uint64_t pack_by_views(dp_arena *scratch, int32_t count, dp_pack_block *const *starts, uint64_t bound,
-                              uint64_t most) {
+static uint64_t pack_by_views(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *const *starts,
+                              uint64_t bound, uint64_t most) {
   size_t n = (size_t)count + 1;
   view views[DP_PACK_STREAMS];
   for (int s = 0; s < DP_PACK_STREAMS; s++) views[s].blocks = dp_alloc_n(scratch, n, sizeof *views[s].blocks);
@@ -168,7 +168,7 @@ static uint64_t pack_by_views(dp_arena *scratch, int32_t count, dp_pack_block *c
   for (int32_t i = 0; i < count; i++) before[i] = starts[i]->offset;
   int64_t steps = 0;
   for (uint64_t room = 0; bound + room < most && steps < MAX_STEPS;
-       room = room ? 2 * room : dp_align_up(bound / 64 + 1, DP_PACK_ALIGNMENT))
+       room = room ? 2 * room : dp_align_up(bound / 64 + 1, alignment))
     for (size_t k = 0; k < DP_COUNT(lives); k++)
       if (fits_views(count, starts, views, bound + room, lives[k], &steps)) return bound + room;
   for (int32_t i = 0; i < count; i++) starts[i]->offset = before[i];
@@ -179,8 +179,8 @@ static uint64_t pack_by_views(dp_arena *scratch, int32_t count, dp_pack_block *c
 
 // One above the other; a block ends as the stream that writes it sees it. Offsets with a lower top than `most`, if that is
 // found; else those that there are.
-static uint64_t pack_by_streams(dp_arena *scratch, int32_t count, dp_pack_block *const *starts, holes *h,
-                                uint64_t most) {
+static uint64_t pack_by_streams(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *const *starts,
+                                holes *h, uint64_t most) {
   size_t n = (size_t)count + 1;
   dp_pack_block *copies = dp_alloc_n(scratch, n, sizeof *copies);
   dp_pack_block **mine = dp_alloc_n(scratch, n, sizeof *mine), **ends = dp_alloc_n(scratch, n, sizeof *ends);
@@ -198,7 +198,7 @@ static uint64_t pack_by_streams(dp_arena *scratch, int32_t count, dp_pack_block 
     if (!of_stream) continue;
     qsort(ends, (size_t)of_stream, sizeof *ends, by_end);
     const uint64_t base = top;
-    top += pack_by_ends(of_stream, mine, ends, h, dp_pack_bound(scratch, of_stream, copies));
+    top += pack_by_ends(alignment, of_stream, mine, ends, h, dp_pack_bound(scratch, of_stream, copies));
     for (int32_t i = 0, k = 0; i < count; i++)
       if (starts[i]->stream == s) offsets[i] = base + copies[k++].offset;
   }
@@ -208,14 +208,14 @@ static uint64_t pack_by_streams(dp_arena *scratch, int32_t count, dp_pack_block 
 
 // ---- all of them ------------------------------------------------------------------------------------------------------
 
-uint64_t dp_pack_time(dp_arena *scratch, int32_t count, dp_pack_block *blocks, uint64_t bound) {
+uint64_t dp_pack_time(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *blocks, uint64_t bound) {
   size_t n = (size_t)count + 1;
   dp_pack_block **starts = dp_alloc_n(scratch, n, sizeof *starts), **ends = dp_alloc_n(scratch, n, sizeof *ends);
   holes h = {.holes = dp_alloc_n(scratch, n + 1, sizeof *h.holes)};
   for (int32_t i = 0; i < count; i++) starts[i] = ends[i] = &blocks[i];
   qsort(starts, (size_t)count, sizeof *starts, by_start);
   qsort(ends, (size_t)count, sizeof *ends, by_end);
-  uint64_t top = pack_by_ends(count, starts, ends, &h, bound);
-  if (top > bound + bound / 64) top = pack_by_streams(scratch, count, starts, &h, top);
-  return top > bound + bound / 64 ? pack_by_views(scratch, count, starts, bound, top) : top;
+  uint64_t top = pack_by_ends(alignment, count, starts, ends, &h, bound);
+  if (top > bound + bound / 64) top = pack_by_streams(scratch, alignment, count, starts, &h, top);
+  return top > bound + bound / 64 ? pack_by_views(scratch, alignment, count, starts, bound, top) : top;
 }

@@ -15,17 +15,18 @@ static uint64_t bytes_of_storage(const dp_model *model, const dp_variable *p) {
 }
 
 // top: of each stage's storage so far.
-static void place_storage(dp_variable *p, int64_t n_stages, uint64_t *top) {
+static void place_storage(dp_variable *p, int64_t n_stages, uint32_t alignment, uint64_t *top) {
   p->offset = 0;
   int64_t count = p->n_stages ? p->n_stages : n_stages;
   for (int64_t i = 0; i < count; i++) {
     uint64_t *at = &top[p->n_stages ? p->stages[i] : i];
     if (p->offset < *at) p->offset = *at;
   }
-  for (int64_t i = 0; i < count; i++) top[p->n_stages ? p->stages[i] : i] = p->offset + dp_memory_padded(p->bytes);
+  const uint64_t end = p->offset + dp_memory_padded(p->bytes, alignment);
+  for (int64_t i = 0; i < count; i++) top[p->n_stages ? p->stages[i] : i] = end;
 }
 
-static void place_variables(dp_model *model) {
+static void place_variables(dp_model *model, uint32_t alignment) {
   int64_t n_stages = dp_mesh_stages(&model->mesh);
   uint64_t *top = dp_alloc_n(model->arena, (size_t)n_stages, sizeof *top);
   for (int of_one = 0; of_one < 2; of_one++)
@@ -33,7 +34,7 @@ static void place_variables(dp_model *model) {
       dp_variable *p = &model->variables[i];
       if ((p->n_stages == 1) != of_one) continue;
       p->bytes = bytes_of_storage(model, p);
-      place_storage(p, n_stages, top);
+      place_storage(p, n_stages, alignment, top);
     }
 }
 
@@ -43,7 +44,7 @@ bool dp_memory_same_program(const dp_graph *a, const dp_graph *b) {
 
 // The stage graphs of one program, of which `first` is the first of the model: host memory by what it is of the logical graph,
 // which each has by itself when it was read from text.
-static void place_host(dp_model *model, int first) {
+static void place_host(dp_model *model, int first, uint32_t alignment) {
   const dp_graph *logical = model->graphs[first]->logical;
   uint64_t top[DP_SPACE_HOST_OUTPUT + 1] = {0};
   uint64_t *place = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *place);  // of an input, plus 1
@@ -56,12 +57,12 @@ static void place_host(dp_model *model, int first) {
       v->offset = known && *known ? *known - 1 : top[v->space];
       if (known && *known) continue;
       if (known) *known = v->offset + 1;
-      top[v->space] += dp_memory_padded(v->bytes);
+      top[v->space] += dp_memory_padded(v->bytes, alignment);
     }
 }
 
-void dp_memory_place_storages(dp_model *model) {
-  place_variables(model);
+void dp_memory_place_storages(dp_model *model, uint32_t alignment) {
+  place_variables(model, alignment);
   for (int g = 0; g < model->n_graphs; g++) {
     dp_graph *graph = model->graphs[g];
     for (int32_t i = 0; i < graph->n_values; i++) {
@@ -74,5 +75,5 @@ void dp_memory_place_storages(dp_model *model) {
   }
   // The graphs of one program stand together.
   for (int g = 0; g < model->n_graphs; g++)
-    if (!g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1])) place_host(model, g);
+    if (!g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1])) place_host(model, g, alignment);
 }

@@ -3,13 +3,14 @@
 #define DP_PASSES_MEMORY_STORAGE_H
 
 #include "ir/graph/graph.h"
-#include "passes/memory/pack.h"
 
 // Every range is at least a byte long, so that no two have the same place.
-static inline uint64_t dp_memory_padded(uint64_t bytes) { return dp_align_up(bytes ? bytes : 1, DP_PACK_ALIGNMENT); }
+static inline uint64_t dp_memory_padded(uint64_t bytes, uint32_t alignment) {
+  return dp_align_up(bytes ? bytes : 1, alignment);
+}
 
 // Gives every value of every graph its bytes, and offsets to variables, their updates, and values in host memory.
-void dp_memory_place_storages(dp_model *model);
+void dp_memory_place_storages(dp_model *model, uint32_t alignment);
 
 // Whether they are what two stages do of one program; such graphs stand together.
 bool dp_memory_same_program(const dp_graph *a, const dp_graph *b);

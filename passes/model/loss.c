@@ -1,6 +1,6 @@
-// loss: builds the loss at the end of "main" and makes it, and the count of correct labels where there are classes,
-// outputs. The mean is over all labels present. The model's own outputs stay, under DP_MODEL_OUTPUT. Where a plan is only
-// to infer there is no loss.
+// loss: builds the loss at the end of "main" and makes it an output, with how many labels its mean is over and, where there
+// are classes, how many of them are right. The mean is over all labels present. The model's own outputs stay, under
+// DP_MODEL_OUTPUT. Where a plan is only to infer there is no loss.
 #include <string.h>
 
 #include "ir/base/suggest.h"
@@ -28,6 +28,13 @@ static dp_status find_prediction(const dp_graph *graph, const char *name, dp_val
   return dp_fail(EX_DATAERR, "the loss is taken of '%s', but the model has no such value%s", name,
                  dp_suggest_print(&suggest, text, sizeof text));
 }
+
+// What a loss comes to.
+typedef struct {
+  dp_value *loss;     // the mean
+  dp_value *over;     // what has an element for each term of it
+  dp_value *correct;  // NULL: there are no classes
+} measures;
 
 // ---- softmax_cross_entropy ------------------------------------------------------------------------------------------
 
@@ -91,21 +98,20 @@ static dp_value *count_correct(dp_builder *b, dp_value *scores, dp_value *labels
   return dp_build_reduce(b, "ReduceSum", right, axes, n_axes, false);
 }
 
-static dp_status softmax_cross_entropy(dp_builder *b, dp_value *scores, const char *label, dp_value **loss,
-                                       dp_value **correct) {
+static dp_status softmax_cross_entropy(dp_builder *b, dp_value *scores, const char *label, measures *m) {
   dp_value *labels;
   int axis;
   DP_TRY(find_labels(b->graph, scores, label, &labels, &axis));
-  labels = dp_build_cast(b, labels, DP_INT64);
+  labels = m->over = dp_build_cast(b, labels, DP_INT64);
   scores = classes_first(b, scores, axis);
-  *loss = dp_build2(b, "SoftmaxCrossEntropyLoss", scores, labels);
-  *correct = count_correct(b, scores, labels);
+  m->loss = dp_build2(b, "SoftmaxCrossEntropyLoss", scores, labels);
+  m->correct = count_correct(b, scores, labels);
   return DP_OK;
 }
 
 // ---- mse ------------------------------------------------------------------------------------------------------------
 
-static dp_status mse(dp_builder *b, dp_value *prediction, const char *target, dp_value **loss) {
+static dp_status mse(dp_builder *b, dp_value *prediction, const char *target, measures *m) {
   dp_value *wanted = find_value(b->graph, target);
   char p[256], t[256];
   if (!wanted) wanted = dp_graph_add_value(b->graph, DP_VALUE_INPUT, target, prediction->type);
@@ -116,24 +122,28 @@ static dp_status mse(dp_builder *b, dp_value *prediction, const char *target, dp
   dp_value *error = dp_build2(b, "Sub", prediction, dp_build_cast(b, wanted, prediction->type.dtype));
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = all_axes(error, axes);
-  *loss = dp_build_reduce(b, "ReduceMean", dp_build2(b, "Mul", error, error), axes, n_axes, false);
+  m->loss = dp_build_reduce(b, "ReduceMean", dp_build2(b, "Mul", error, error), axes, n_axes, false);
+  m->over = error;  // which is kept for the gradient anyway, as the target is not
   return DP_OK;
 }
 
 static dp_status add_loss(dp_model *model, dp_graph *main) {
   dp_loss_spec spec;
-  dp_value *prediction, *loss = NULL, *correct = NULL;
+  measures m = {0};
+  dp_value *prediction;
   if (!model->loss) return dp_fail(EX_USAGE, "the model names no loss: give one with --loss=...");
   DP_TRY(dp_spec_loss(model->arena, (dp_spec_origin){"the loss", EX_DATAERR}, model->loss, &spec));
   DP_TRY(find_prediction(main, spec.prediction, &prediction));
   dp_builder builder = {.graph = main, .prefix = "loss"};
   if (spec.kind == DP_LOSS_MSE)
-    DP_TRY(mse(&builder, prediction, spec.target, &loss));
+    DP_TRY(mse(&builder, prediction, spec.target, &m));
   else
-    DP_TRY(softmax_cross_entropy(&builder, prediction, spec.target, &loss, &correct));
+    DP_TRY(softmax_cross_entropy(&builder, prediction, spec.target, &m));
+  dp_value *count = dp_build(&builder, "Size", 1, &m.over, 1, 0, NULL);
   if (builder.status) return dp_status_context(builder.status, "the loss %s", model->loss);
-  dp_graph_add_output(main, DP_LOSS_OUTPUT, loss);
-  if (correct) dp_graph_add_output(main, DP_CORRECT_OUTPUT, correct);
+  dp_graph_add_output(main, DP_LOSS_OUTPUT, m.loss);
+  dp_graph_add_output(main, DP_COUNT_OUTPUT, count);
+  if (m.correct) dp_graph_add_output(main, DP_CORRECT_OUTPUT, m.correct);
   return DP_OK;
 }
 
@@ -153,7 +163,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_loss = {
     .name = "loss",
-    .what = "the loss and the count of correct labels are outputs beside the model's own",
+    .what = "the loss and the counts of all and of correct labels are outputs beside the model's own",
     .needs = DP_HAS_MESH | DP_HAS_BATCH,
     .gives = DP_HAS_LOSS,
     .run = run,

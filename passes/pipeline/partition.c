@@ -217,6 +217,17 @@ static dp_status search(cutting *c, int32_t *starts) {
   return DP_OK;
 }
 
+int *dp_partition_fed(const dp_graph *main, const int *stages) {
+  int *fed = dp_alloc_n(main->arena, (size_t)main->n_values, sizeof *fed);
+  for (int32_t i = main->n_nodes; i-- > 0;)
+    for (int k = 0; k < main->nodes[i]->n_inputs && stages[i] >= 0; k++) {
+      const dp_value *v = main->nodes[i]->inputs[k];
+      if (v && v->kind == DP_VALUE_INPUT && (!fed[v->id] || stages[i] + 1 < fed[v->id])) fed[v->id] = stages[i] + 1;
+    }
+  for (int32_t v = 0; v < main->n_values; v++) fed[v] -= fed[v] > 0;
+  return fed;
+}
+
 // What is folded goes with the first of its users, what nothing depends on with the last of its operands.
 static void place_rest(const cutting *c) {
   const dp_graph *main = c->main;
@@ -227,12 +238,14 @@ static void place_rest(const cutting *c) {
       int *stage = &c->stages[v->producer->id];
       if (*stage < 0 || *stage > c->stages[i]) *stage = c->stages[i];
     }
+  const int *fed = dp_partition_fed(main, c->stages);
   for (int32_t i = 0; i < main->n_nodes; i++) {
     if (c->stages[i] >= 0) continue;
     c->stages[i] = 0;
     for (int k = 0; k < main->nodes[i]->n_inputs; k++) {
       const dp_value *v = main->nodes[i]->inputs[k];
-      if (v && v->producer && c->stages[v->producer->id] > c->stages[i]) c->stages[i] = c->stages[v->producer->id];
+      const int at = !v ? 0 : v->producer ? c->stages[v->producer->id] : fed[v->id];
+      if (at > c->stages[i]) c->stages[i] = at;
     }
   }
 }

@@ -56,6 +56,12 @@ typedef struct {
 dp_status dp_partition_weigh(const dp_compile *compile, const dp_graph *main, const int *stages,
                              dp_partition_weights *weights) DP_MUST_USE;
 
+// ---- partition.c -------------------------------------------------------------------------------------------------------------
+
+// By value that the host feeds, the first stage that a node of takes it, as far as nodes have stages (stages: by node, -1:
+// none); 0: no stage does. What nothing depends on goes there too, so that the host feeds it to no other stage for its sake.
+int *dp_partition_fed(const dp_graph *main, const int *stages);
+
 // ---- partition_user.c: what the user wrote ------------------------------------------------------------------------------------
 
 // By node of "main", the stage that `stage` or `device` puts it on; -1: none.

@@ -41,7 +41,7 @@ dp_status dp_partition_user_read(const dp_compile *compile, const dp_graph *main
 // ---- the rest of a model ------------------------------------------------------------------------------------------------
 
 // What has no annotation goes where the last of its operands is; what none of its operands says it of, to the first of its
-// users.
+// users; what has none, where the host feeds its operands to anyway.
 static void complete(const dp_graph *main, int *stages) {
   for (int32_t i = 0; i < main->n_nodes; i++)
     for (int k = 0; k < main->nodes[i]->n_inputs && main->nodes[i]->stage < 0 && main->nodes[i]->device < 0; k++) {
@@ -50,10 +50,13 @@ static void complete(const dp_graph *main, int *stages) {
     }
   bool *leading = dp_alloc_n(main->arena, (size_t)main->n_nodes, sizeof *leading);
   for (int32_t i = 0; i < main->n_nodes; i++) leading[i] = stages[i] < 0;
+  const int *fed = dp_partition_fed(main, stages);
   for (int32_t i = main->n_nodes; i-- > 0;) {
-    if (stages[i] < 0) stages[i] = 0;
+    const bool unused = stages[i] < 0;
+    if (unused) stages[i] = 0;
     for (int k = 0; k < main->nodes[i]->n_inputs; k++) {
       const dp_value *v = main->nodes[i]->inputs[k];
+      if (unused && v && !v->producer && fed[v->id] > stages[i]) stages[i] = fed[v->id];
       if (!v || !v->producer || !leading[v->producer->id]) continue;
       int *before = &stages[v->producer->id];
       if (*before < 0 || *before > stages[i]) *before = stages[i];

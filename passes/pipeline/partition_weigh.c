@@ -94,9 +94,8 @@ static void count_nodes(const weighing *w) {
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i];
     if (!alive[i] || node->stage < 0 || w->weights->folded[node->stage]) continue;
-    dp_cost cost = dp_op_cost(node, w->n);
     w->weights->time[node->stage] +=
-        dp_cost_model.start_ns + cost.flops / dp_cost_model.flops_per_ns + cost.bytes / dp_cost_model.bytes_per_ns;
+        dp_cost_model_compute_ns(&w->compile->options->target->costs, dp_op_cost(node, w->n), 1);
     if (i >= w->n_forward) count_kept(w, node, counted);
   }
 }

@@ -11,6 +11,7 @@
 
 typedef struct {
   const Dp__Plan *plan;
+  const dp_target_costs *costs;
   FILE *out;
   dp_arena *arena;
   dp_model *model;
@@ -39,13 +40,10 @@ static double step_ns(const clocking *c, const Dp__Program *program, const Dp__I
   sizes s = {.share = 1};
   add_sizes(c, program, in->n_inputs, in->inputs, &s);
   add_sizes(c, program, in->n_outputs, in->outputs, &s);
-  if (!in->communication) {
-    dp_cost cost = dp_op_cost(c->graph->nodes[in->nodes[0]], c->model->batch);
-    return dp_cost_model.start_ns +
-           s.share * (cost.flops / dp_cost_model.flops_per_ns + cost.bytes / dp_cost_model.bytes_per_ns);
-  }
+  if (!in->communication)
+    return dp_cost_model_compute_ns(c->costs, dp_op_cost(c->graph->nodes[in->nodes[0]], c->model->batch), s.share);
   bool local = !in->communication->n_axes || !strcmp(in->op, "Slice") || !strcmp(in->op, "Accumulate");
-  return local ? dp_cost_model.start_ns + s.all / dp_cost_model.bytes_per_ns : dp_cost_model_latency_ns(s.largest);
+  return local ? c->costs->start_ns + s.all / c->costs->bytes_per_ns : dp_cost_model_latency_ns(c->costs, s.largest);
 }
 
 static dp_status print(void *arg) {
@@ -70,9 +68,9 @@ static dp_status print(void *arg) {
   return DP_OK;
 }
 
-dp_status dp_why_balance_print(const Dp__Plan *plan, FILE *out) {
+dp_status dp_why_balance_print(const Dp__Plan *plan, const dp_target_costs *costs, FILE *out) {
   if (plan->n_roles == 1) return DP_OK;
-  clocking c = {.plan = plan, .out = out, .arena = dp_arena_create(0)};
+  clocking c = {.plan = plan, .costs = costs, .out = out, .arena = dp_arena_create(0)};
   if (!c.arena) return dp_fail(DP_EX_MEMORY, "out of memory");
   dp_status status = dp_arena_run(c.arena, print, &c);
   dp_arena_destroy(c.arena);

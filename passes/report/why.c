@@ -149,7 +149,7 @@ static void print_program(const Dp__Plan *plan, const Dp__Role *role, const Dp__
   }
 }
 
-dp_status dp_why_print(const Dp__Plan *plan, FILE *out) {
+dp_status dp_why_print(const Dp__Plan *plan, const dp_target *target, FILE *out) {
   fprintf(out, "strategy %s on", *plan->strategy ? plan->strategy : "that it does not name");
   for (size_t a = 0; a < plan->n_mesh; a++)
     fprintf(out, "%s%s=%" PRId64, a ? "," : " ", plan->mesh[a]->name, plan->mesh[a]->size);
@@ -158,7 +158,7 @@ dp_status dp_why_print(const Dp__Plan *plan, FILE *out) {
   print_variables(plan, out);
   print_held(plan, out);
   dp_plan_stages_print(plan, out);
-  DP_TRY(dp_why_balance_print(plan, out));
+  DP_TRY(dp_why_balance_print(plan, &target->costs, out));
   for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
     for (size_t r = 0; r < plan->n_roles; r++) print_program(plan, plan->roles[r], plan->roles[r]->programs[p], out);
   return DP_OK;

@@ -4,15 +4,15 @@
 
 #include <stdio.h>
 
-#include "ir/base/base.h"
+#include "ir/kernel/kernel.h"
 #include "ir/plan/plan.pb-c.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// The plan must have been checked. Bytes are those of the device that has most, at the largest batch.
-dp_status dp_why_print(const Dp__Plan *plan, FILE *out) DP_MUST_USE;
+// target: what the plan is for. The plan must have been checked. Bytes are those of the device that has most, at the largest batch.
+dp_status dp_why_print(const Dp__Plan *plan, const dp_target *target, FILE *out) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

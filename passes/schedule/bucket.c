@@ -27,6 +27,7 @@ typedef struct {
 } member;
 
 typedef struct {
+  const dp_target_costs *costs;
   dp_graph *graph;
   dp_arena *scratch;
   int *after;           // (nodes) the longest chain of collectives downstream
@@ -56,7 +57,7 @@ static void look_downstream(work *w, const dp_issue_order_edges *edges) {
   for (int32_t i = 0; i < w->graph->n_nodes; i++) {
     const dp_node *node = w->graph->nodes[i];
     bool computes = dp_cost_model_stream(node) == DP_STREAM_COMPUTE;
-    w->ready_ns[i + 1] = w->ready_ns[i] + (computes ? dp_cost_model_ns(w->graph, node) : 0);
+    w->ready_ns[i + 1] = w->ready_ns[i] + (computes ? dp_cost_model_ns(w->costs, w->graph, node) : 0);
   }
 }
 
@@ -141,7 +142,7 @@ static void divide(work *w, const member *members, int32_t count) {
       largest = fmax(largest, bytes);
     }
     // A collective that computation waits for stands behind no more than it would behind a single one.
-    n = dp_bucket_size(w->scratch, count, sized, DP_MAX_REPEATED, w->any_holds_up ? largest : INFINITY, ends);
+    n = dp_bucket_size(w->scratch, w->costs, count, sized, DP_MAX_REPEATED, w->any_holds_up ? largest : INFINITY, ends);
   }
   for (int32_t b = 0, first = 0; b < n; first = ends[b++])
     for (int32_t at = first, count_now; at < ends[b]; at += count_now) {
@@ -167,11 +168,11 @@ static void take_out_empty(work *w) {
 
 // ---- the pass -------------------------------------------------------------------------------------------------------
 
-static dp_status run_graph(dp_graph *graph) {
+static dp_status run_graph(const dp_target_costs *costs, dp_graph *graph) {
   dp_arena *scratch = dp_arena_create(0);
   if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
   size_t n = (size_t)graph->n_nodes + 1;
-  work w = {.graph = graph, .scratch = scratch};
+  work w = {.costs = costs, .graph = graph, .scratch = scratch};
   w.after = dp_alloc_n(scratch, n, sizeof *w.after);
   w.holds_up = dp_alloc_n(scratch, n, sizeof *w.holds_up);
   w.first_user = dp_alloc_n(scratch, n, sizeof *w.first_user);
@@ -193,7 +194,8 @@ static dp_status run_graph(dp_graph *graph) {
 }
 
 static dp_status run(dp_compile *compile) {
-  for (int i = 0; i < compile->model->n_graphs; i++) DP_TRY(run_graph(compile->model->graphs[i]));
+  for (int i = 0; i < compile->model->n_graphs; i++)
+    DP_TRY(run_graph(&compile->options->target->costs, compile->model->graphs[i]));
   return DP_OK;
 }
 

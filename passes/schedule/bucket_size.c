@@ -13,6 +13,7 @@
 #include <math.h>
 
 typedef struct {
+  const dp_target_costs *costs;
   int32_t count, most;
   double most_bytes;
   const dp_bucket_member *members;
@@ -25,7 +26,7 @@ static bool fits(const sizing *s, int32_t from, int32_t to) {
 }
 
 static double cost_ns(const sizing *s, int32_t from, int32_t to) {
-  return dp_cost_model_latency_ns(s->bytes[to] - s->bytes[from]);
+  return dp_cost_model_latency_ns(s->costs, s->bytes[to] - s->bytes[from]);
 }
 
 static double done_ns(const sizing *s, double free_ns, int32_t from, int32_t to) {
@@ -53,14 +54,14 @@ static void set_latest(sizing *s, double end_ns) {
   }
 }
 
-int32_t dp_bucket_size(dp_arena *scratch, int32_t count, const dp_bucket_member *members, int32_t most,
-                       double most_bytes, int32_t *ends) {
-  sizing s = {.count = count, .most = most, .most_bytes = most_bytes, .members = members};
+int32_t dp_bucket_size(dp_arena *scratch, const dp_target_costs *costs, int32_t count, const dp_bucket_member *members,
+                       int32_t most, double most_bytes, int32_t *ends) {
+  sizing s = {.costs = costs, .count = count, .most = most, .most_bytes = most_bytes, .members = members};
   s.bytes = dp_alloc_n(scratch, (size_t)count + 1, sizeof *s.bytes);
   s.latest = dp_alloc_n(scratch, (size_t)count + 1, sizeof *s.latest);
   for (int32_t i = 0; i < count; i++) s.bytes[i + 1] = s.bytes[i] + members[i].bytes;
   // To end one meeting later is what a meeting less is worth.
-  set_latest(&s, earliest_end(scratch, &s) + dp_cost_model.latency_ns);
+  set_latest(&s, earliest_end(scratch, &s) + costs->latency_ns);
   int32_t n = 0;
   double free_ns = 0;
   for (int32_t from = 0; from < count; from = ends[n++]) {
@@ -68,7 +69,7 @@ int32_t dp_bucket_size(dp_arena *scratch, int32_t count, const dp_bucket_member 
     for (int32_t to = from + 1; fits(&s, from, to); to++) {
       if (done_ns(&s, free_ns, from, to) > s.latest[to]) continue;
       ends[n] = to;
-      if (!n && cost_ns(&s, from, to) >= 2 * dp_cost_model.latency_ns) break;
+      if (!n && cost_ns(&s, from, to) >= 2 * costs->latency_ns) break;
     }
     free_ns = done_ns(&s, free_ns, from, ends[n]);
   }

@@ -16,6 +16,7 @@ enum { AHEAD = 16 };  // places
 
 typedef struct {
   dp_arena *arena;
+  const dp_target_costs *costs;
   const dp_graph *graph;
   const dp_issue_order_edges *edges;
   dp_issue_order_edges after;  // the edges turned round
@@ -235,7 +236,7 @@ static int32_t issue(schedule *s) {
   }
   int32_t i = dp_heap_pop(&s->available[q]).node;
   s->issued[i] = true;
-  double done_ns = s->free_ns[q] = start_ns + dp_cost_model_ns(s->graph, s->graph->nodes[i]);
+  double done_ns = s->free_ns[q] = start_ns + dp_cost_model_ns(s->costs, s->graph, s->graph->nodes[i]);
   for (int32_t e = s->after.first[i]; e < s->after.first[i + 1]; e++) {
     int32_t next = s->after.before[e];
     if (s->ready_ns[next] < done_ns) s->ready_ns[next] = done_ns;
@@ -246,9 +247,10 @@ static int32_t issue(schedule *s) {
   return i;
 }
 
-dp_node **dp_issue_order_make(dp_arena *arena, const dp_graph *graph, const dp_issue_order_edges *edges) {
+dp_node **dp_issue_order_make(dp_arena *arena, const dp_target_costs *costs, const dp_graph *graph,
+                              const dp_issue_order_edges *edges) {
   int32_t n = graph->n_nodes;
-  schedule s = {.arena = arena, .graph = graph, .edges = edges, .after = turn(arena, edges, n)};
+  schedule s = {.arena = arena, .costs = costs, .graph = graph, .edges = edges, .after = turn(arena, edges, n)};
   s.late = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.late);
   s.rank = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.rank);
   s.ready_ns = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.ready_ns);

@@ -12,7 +12,8 @@ typedef struct {
 
 dp_issue_order_edges dp_issue_order_edges_make(dp_arena *arena, const dp_graph *graph);
 // The nodes, whose streams are set, in the order in which they are to be issued. The graph itself stays as it is.
-dp_node **dp_issue_order_make(dp_arena *arena, const dp_graph *graph, const dp_issue_order_edges *edges);
+dp_node **dp_issue_order_make(dp_arena *arena, const dp_target_costs *costs, const dp_graph *graph,
+                              const dp_issue_order_edges *edges);
 // The graph's own order, but for what must follow a later node: what schedules are measured against.
 dp_node **dp_issue_order_none(dp_arena *arena, const dp_graph *graph, const dp_issue_order_edges *edges);
 

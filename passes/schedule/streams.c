@@ -59,7 +59,7 @@ static void set_events(dp_graph *graph, dp_arena *scratch, dp_node *const *order
   }
 }
 
-static dp_status run_graph(dp_graph *graph, bool unscheduled) {
+static dp_status run_graph(const dp_options *options, dp_graph *graph) {
   dp_arena *scratch = dp_arena_create(0);
   if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
   for (int32_t i = 0; i < graph->n_nodes; i++) graph->nodes[i]->stream = dp_cost_model_stream(graph->nodes[i]);
@@ -67,7 +67,9 @@ static dp_status run_graph(dp_graph *graph, bool unscheduled) {
   graph->n_streams = pipelined ? DP_STREAMS : DP_STREAM_SEND;
   graph->streams = dp_memdup(graph->arena, stream_names, sizeof stream_names);
   dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
-  dp_node **order = (unscheduled || pipelined ? dp_issue_order_none : dp_issue_order_make)(scratch, graph, &edges);
+  dp_node **order = options->unscheduled || pipelined
+                        ? dp_issue_order_none(scratch, graph, &edges)
+                        : dp_issue_order_make(scratch, &options->target->costs, graph, &edges);
   graph->n_events = 0;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     graph->nodes[i]->signal = -1;
@@ -81,8 +83,7 @@ static dp_status run_graph(dp_graph *graph, bool unscheduled) {
 }
 
 static dp_status run(dp_compile *compile) {
-  for (int i = 0; i < compile->model->n_graphs; i++)
-    DP_TRY(run_graph(compile->model->graphs[i], compile->options->unscheduled));
+  for (int i = 0; i < compile->model->n_graphs; i++) DP_TRY(run_graph(compile->options, compile->model->graphs[i]));
   return DP_OK;
 }
 

@@ -49,11 +49,12 @@ static dp_tensor *new_tensor(dp_arena *arena, const dp_value *v) {
   return t;
 }
 
-static bool run_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec, const void *const *in, void *const *out) {
+static bool run_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec, uint32_t alignment, const void *const *in,
+                       void *const *out) {
   void *state = NULL, *scratch = NULL;
   uint64_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(spec) : 0;
   if (bytes > MAX_RESULT_BYTES) return false;
-  if (bytes && !(scratch = aligned_alloc(64, dp_align_up(bytes, 64)))) return false;
+  if (bytes && !(scratch = aligned_alloc(alignment, dp_align_up(bytes, alignment)))) return false;
   dp_status status = kernel->prepare ? kernel->prepare(spec, &state) : DP_OK;
   if (!status) {
     status = kernel->run(spec, state, in, out, scratch, 0, 1);
@@ -85,7 +86,7 @@ static bool compute(const dp_target *target, const dp_node *node, dp_tensor *res
     results[i] = new_tensor(node->graph->arena, node->outputs[i]);
     out[i] = (void *)results[i]->data;
   }
-  return run_kernel(kernel, &spec, in, out);
+  return run_kernel(kernel, &spec, target->alignment, in, out);
 }
 
 static void fold(const dp_target *target, dp_graph *graph, int64_t *left) {
@@ -107,7 +108,6 @@ static void fold(const dp_target *target, dp_graph *graph, int64_t *left) {
 
 static dp_status run(dp_compile *compile) {
   int64_t left = MAX_TOTAL_BYTES;
-  if (!compile->options->target) return DP_OK;
   for (int i = 0; i < compile->model->n_graphs; i++) fold(compile->options->target, compile->model->graphs[i], &left);
   return DP_OK;
 }

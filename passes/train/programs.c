@@ -1,6 +1,6 @@
 // programs: makes "train", "eval" and "infer" out of "main". Each node stands in them as its operator says it does in
 // training or not; buffers that training changes are updates of "train", the others change nothing. "train" gives the
-// loss, "eval" the count of correct labels too, "infer" the model's own outputs. Where a plan is only to infer, so is all
+// loss and over how many labels it is, "eval" the count of correct ones too, "infer" the model's own outputs. Where a plan is only to infer, so is all
 // that is made.
 #include <string.h>
 
@@ -47,7 +47,9 @@ static void drop_frozen_updates(dp_graph *graph) {
 }
 
 // By which name the program gives an output of "main"; NULL: it does not.
-static const char *gives_loss(const char *output) { return strcmp(output, DP_LOSS_OUTPUT) ? NULL : output; }
+static const char *gives_loss(const char *output) {
+  return !strcmp(output, DP_LOSS_OUTPUT) || !strcmp(output, DP_COUNT_OUTPUT) ? output : NULL;
+}
 
 static const char *gives_model(const char *output) {
   const size_t prefix = strlen(DP_MODEL_OUTPUT);

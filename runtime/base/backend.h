@@ -15,7 +15,7 @@ typedef struct {
   bool written;
 } dp_range;
 
-typedef struct {
+typedef struct dp_backend {
   const char *name;                                       // "cpu"
   const dp_target *target;                                // its kernels, by the names that plans use
   bool computes;                                          // false: kernels, copies and reductions are passed over

@@ -6,8 +6,6 @@
 #include "ir/plan/form.h"
 #include "runtime/comm/region.h"
 
-enum { LEAST_ALIGNMENT = 64 };
-
 // ---- arenas ---------------------------------------------------------------------------------------------------------
 
 static uint64_t bytes_of(const Dp__Role *role, Dp__Space space) {
@@ -65,8 +63,8 @@ static dp_status check_room(const dp_memory *m) {
 static dp_status allocate(dp_memory *m, const Dp__Role *role, Dp__Space space, uint64_t bytes, char **memory) {
   if (!bytes) return DP_OK;
   const Dp__Arena *arena = dp_plan_form_arena(role, space);
-  uint32_t alignment = arena ? arena->alignment : 0;
-  *memory = m->backend->allocate(bytes, alignment > LEAST_ALIGNMENT ? alignment : LEAST_ALIGNMENT);
+  const uint32_t least = m->backend->target->alignment, asked = arena ? arena->alignment : 0;
+  *memory = m->backend->allocate(bytes, asked > least ? asked : least);
   if (*memory) {
     m->allocated[space] += bytes;
     return DP_OK;

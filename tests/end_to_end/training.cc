@@ -126,6 +126,7 @@ void Training::FillInput(int program, const char *name, uint32_t value, int64_t 
   const dp_type &type = dp_session_graph(session_, program)->values[value]->type;
   char *at = static_cast<char *>(dp_session_input(session_, program, name, static_cast<int>(slot_)));
   int64_t each = n ? dp_shape_count(&type.shape, n) / n : 0;
+  if (name == Target()) labels_ = n * each;
   for (int64_t s = 0; s < n; s++)
     for (int64_t e = 0; e < each; e++, at += dp_type_bytes(type.dtype))
       dp_element_set(type.dtype, at, options_.feed(name, first + s, e));
@@ -137,7 +138,23 @@ std::string Training::TryProgram(const std::string &name, int64_t first, int64_t
   slot_ ^= 1;
   Fill(program, first, n);
   dp_step step = {step_, n, dp_learning_rate(plan_->schedule, step_)};
-  return Failure(dp_session_run(session_, program, static_cast<int>(slot_), &step));
+  std::string failure = Failure(dp_session_run(session_, program, static_cast<int>(slot_), &step));
+  if (failure.empty() && name != "infer" && !options_.null_backend) CheckCount(name);
+  return failure;
+}
+
+// The loss's second argument.
+std::string Training::Target() const {
+  std::string loss = plan_->loss;
+  const size_t begin = loss.find_first_not_of(' ', loss.find(',') + 1), end = loss.rfind(')');
+  return loss.substr(begin, end - begin);
+}
+
+// That the loss is over as many labels as were fed.
+void Training::CheckCount(const std::string &program) {
+  const double count = Number(program.c_str(), "count");
+  if (labels_ >= 0 && count != static_cast<double>(labels_))
+    throw std::runtime_error(program + " counts " + std::to_string(count) + " labels of " + std::to_string(labels_));
 }
 
 double Training::Number(const char *program, const char *output) {

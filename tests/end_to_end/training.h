@@ -39,7 +39,7 @@ class Training {
   Training(const Training &) = delete;
   Training &operator=(const Training &) = delete;
 
-  // Trains on samples [first, first + n); the loss.
+  // Trains on samples [first, first + n); the loss, which must be over as many labels as those have.
   double Train(int64_t first, int64_t n);
   // Losses of one step for each of `batches`, samples in order.
   std::vector<double> TrainAll(const std::vector<int64_t> &batches);
@@ -61,6 +61,8 @@ class Training {
   void Fill(int program, int64_t first, int64_t n);
   void FillInput(int program, const char *name, uint32_t value, int64_t first, int64_t n);
   double Number(const char *program, const char *output);
+  std::string Target() const;
+  void CheckCount(const std::string &program);
 
   Plan plan_;
   RunOptions options_;
@@ -68,6 +70,7 @@ class Training {
   dp_session *session_ = nullptr;
   std::vector<char *> storages_;  // by device
   int64_t step_ = 0, slot_;
+  int64_t labels_ = -1;  // that were fed last; -1: they are computed
 };
 
 // The failure to load, "65: message"; "" when there is none.

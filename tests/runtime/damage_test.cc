@@ -13,9 +13,11 @@ using namespace dp_test;
 constexpr int kDevices = 3, kSteps = 4, kBatch = 6;
 
 struct Outcome {
-  std::vector<double> losses;
+  std::vector<double> losses, counts;
   double correct;
-  bool operator==(const Outcome &other) const { return losses == other.losses && correct == other.correct; }
+  bool operator==(const Outcome &other) const {
+    return losses == other.losses && counts == other.counts && correct == other.correct;
+  }
 };
 
 Outcome Train(const Dp__Plan *plan) {
@@ -26,7 +28,7 @@ Outcome Train(const Dp__Plan *plan) {
   if (!session.error.empty()) throw std::runtime_error(session.error);
   Outcome outcome = {};
   try {
-    outcome.losses = TrainNetwork(&session, kSteps, kBatch);
+    outcome.losses = TrainNetwork(&session, kSteps, kBatch, &outcome.counts);
   } catch (const std::runtime_error &) {  // labels that nobody sent are refused
     return outcome;
   }

@@ -111,6 +111,7 @@ TEST(Pipeline, TrainsAsWrittenOut) {
       ASSERT_EQ(session.Run("train", n, step, 0.02, step % 2), "");
       double loss = n ? session.Number("train", "loss") : expected;  // of no samples there is none
       EXPECT_NEAR(loss, expected, 2e-5 * std::fabs(expected) + 2e-5);
+      EXPECT_EQ(session.Number("train", "count"), n);
       const float *scores = static_cast<const float *>(
           dp_session_output(session.session, dp_session_find(session.session, "train"), "scores", nullptr));
       for (size_t i = 0; i < layers.scores.size(); i++)
@@ -209,7 +210,7 @@ TEST(Pipeline, EachDeviceHasTheArenasOfItsStage) {
     }
     // One memory of the host, not one a stage.
     EXPECT_EQ(dp_session_bytes(session.session, DP__SPACE__HOST_INPUT), 2u * 256);
-    EXPECT_EQ(dp_session_bytes(session.session, DP__SPACE__HOST_OUTPUT), 192u);
+    EXPECT_EQ(dp_session_bytes(session.session, DP__SPACE__HOST_OUTPUT), 256u);
   }
 }
 

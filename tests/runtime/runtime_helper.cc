@@ -114,7 +114,7 @@ std::vector<int64_t> Labels(int64_t count, int classes, int seed) {
   return labels;
 }
 
-std::vector<double> TrainNetwork(Session *session, int steps, int64_t batch) {
+std::vector<double> TrainNetwork(Session *session, int steps, int64_t batch, std::vector<double> *counts) {
   std::vector<double> losses;
   for (int step = 0; step <= steps; step++) {
     bool last = step == steps;  // the evaluation
@@ -125,6 +125,7 @@ std::vector<double> TrainNetwork(Session *session, int steps, int64_t batch) {
     std::string failure = session->Run(program, n, step, 0.1, step % 2);
     if (!failure.empty()) throw std::runtime_error(failure);
     losses.push_back(session->Number(program, "loss"));
+    if (counts) counts->push_back(session->Number(program, "count"));
   }
   return losses;
 }

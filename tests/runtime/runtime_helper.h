@@ -64,8 +64,9 @@ std::string Failure(dp_status status);  // "65: message"; frees it
 std::vector<float> Samples(int64_t count, int seed);
 std::vector<int64_t> Labels(int64_t count, int classes, int seed);
 
-// Losses of `steps` steps of kNetwork, the last of them short, then the loss of an evaluation.
-std::vector<double> TrainNetwork(Session *session, int steps, int64_t batch = 6);
+// Losses of `steps` steps of kNetwork, the last of them short, then the loss of an evaluation; and over how many labels each
+// is, where counts are wanted.
+std::vector<double> TrainNetwork(Session *session, int steps, int64_t batch = 6, std::vector<double> *counts = nullptr);
 
 }  // namespace dp_test
 

@@ -19,6 +19,7 @@ const char kModel[] = R"dpt(model stages {
     h = Gemm(x, w1) {transB=1}
     scores = Gemm(h, w2) {transB=1}
     loss = SoftmaxCrossEntropyLoss(scores, label)
+    count = Size(label)
     ds = dp.SoftmaxCrossEntropyLossGrad(scores, label, one)
     dw2 = Gemm(ds, h) {transA=1}
     dh = Gemm(ds, w2)
@@ -27,6 +28,7 @@ const char kModel[] = R"dpt(model stages {
     w1n, m1n = dp.SGD(w1, m1, dw1, lr) {momentum=0.9}
     w2n, m2n = dp.SGD(w2, m2, dw2, lr) {momentum=0.9}
     output loss
+    output count
     output scores
     update w1 = w1n
     update m1 = m1n
@@ -92,7 +94,7 @@ StagePlan::StagePlan(int micro, int data, bool streams)
     const std::pair<Dp__Space, int64_t> arenas[] = {{DP__SPACE__PERSISTENT, stage ? 320 : 256},
                                                     {DP__SPACE__TRANSIENT, used_[stage]},
                                                     {DP__SPACE__HOST_INPUT, 256},
-                                                    {DP__SPACE__HOST_OUTPUT, 192}};
+                                                    {DP__SPACE__HOST_OUTPUT, 256}};
     for (const auto &a : arenas) {
       Dp__Arena *m = New(arena, dp__arena__init);
       m->space = a.first;
@@ -297,6 +299,8 @@ void StagePlan::WriteOutputs() {
   first.over = data_ > 1 ? "R" : first.over;
   first.mark = mark;
   WriteOutput("scores", Join(1, "scores", first), 64);
+  Do(1, "compute", "Size", "count", {Label("label", 0, micro_ > 1)}, {Make(1, "count", {})});
+  WriteOutput("count", Label("count", 0, 0), 192);
 }
 
 void StagePlan::WriteTrain() {

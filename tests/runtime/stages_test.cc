@@ -74,9 +74,11 @@ std::vector<double> Train(Session *session) {
   for (int n : kSamples) {
     EXPECT_EQ(Step(session, "train", n, step++), "");
     losses.push_back(n ? session->Number("train", "loss") : 0);
+    EXPECT_EQ(session->Number("train", "count"), n * kWidth);
   }
   EXPECT_EQ(Step(session, "eval", kBatch, 0), "");
   losses.push_back(session->Number("eval", "loss"));
+  EXPECT_EQ(session->Number("eval", "count"), kBatch * kWidth);
   return losses;
 }
 

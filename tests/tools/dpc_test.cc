@@ -53,6 +53,8 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
   Refused(Compile("--mesh=a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1"), 64, {"--mesh", "at most 7"});
   Refused(Compile("--strategy=pipeline --devices=2 --schedule=gpip"), 64, {"did you mean 'gpipe'"});
   Refused(Compile("--microbatches=0"), 64, {"--microbatches=0"});
+  Refused(Compile("--target=cpx"), 64, {"--target=cpx", "did you mean 'cpu'"});
+  Refused(Compile("--target=cpu:2"), 64, {"give --target=cpu"});
   Refused("dpc ops Convv", 64, {"did you mean 'Conv'"});
   Refused("dpc compile", 64, {"no model"});
   Refused("dpc compile a.dpt b.dpt", 64, {"a.dpt", "b.dpt"});
@@ -61,7 +63,8 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
 }
 
 TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
-  for (const char *option : {"--strategy=auto", "--target=cuda"}) Refused(Compile(option), 69, {"not built"});
+  for (const char *option : {"--strategy=auto", "--target=cuda", "--target=cuda:sm_80"})
+    Refused(Compile(option), 69, {"not built"});
   EXPECT_FALSE(Exists(File("plan.bin")));
 }
 

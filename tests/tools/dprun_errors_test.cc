@@ -37,12 +37,14 @@ TEST_F(DprunErrors, Options) {
   Refused(plan_ + images + labels + "--seed=18446744073709551616", 64, {"--seed"});
   Refused(plan_ + images + labels + "--shufle", 64, {"did you mean 'shuffle'"});
   Refused(plan_ + images + labels + "--threads=0", 64, {"--threads=0"});
+  Refused(plan_ + images + labels + "--device=cpx", 64, {"--device=cpx", "did you mean 'cpu'"});
+  Refused(plan_ + images + labels + "--device=cpu:2", 64, {"give --device=cpu"});
   Refused(plan_ + images + images, 64, {"twice", "image"});
   Refused(plan_ + "--data image", 64, {"NAME=FILE"});
   Refused(plan_ + images, 64, {"'label'", "--data label=FILE"});
   Refused(plan_ + images + labels + "--data lable=x", 64, {"lable", "did you mean 'label'"});
   Refused(plan_ + images + labels + "--eval-data image=x", 64, {"'label'", "--eval-data"});
-  for (const char *option : {"--resume", "--save-every=10", "--device=cuda"})
+  for (const char *option : {"--resume", "--save-every=10", "--device=cuda", "--device=cuda:0,2"})
     Refused(plan_ + images + labels + option, 69, {"not built"});
   Refused(plan_ + images + labels + "--save=" + File("folder"), 69, {"not built"});
 }

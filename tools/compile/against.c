@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cpu/target.h"
+#include "backends/registry.h"
 #include "ir/plan/form.h"
 #include "ir/plan/options.h"
 #include "ir/verify/against.h"
@@ -111,7 +111,8 @@ dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char
     DP_TRY(check_given(arena, asked, plan->options));
     DP_TRY(read_record(arena, plan->options, &options));
   }
-  if (!options.target) options.target = &dp_target_cpu;
+  const dp_backend_entry *entry = plan->target ? dp_backend_find(plan->target->backend) : NULL;
+  if (!options.target) options.target = (entry ? entry : dp_backend_default())->target;
   options.stop_after = "place";
   options.record = &taken;
   DP_TRY(dp_dpc_import_read_asked(arena, path, &options, &model));

@@ -48,7 +48,7 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
     return dp_fail(EX_SOFTWARE, "%s: the plan that was made of it does not hold, which is our mistake: %s",
                    options.model, dp_status_message(status));
   DP_TRY(dp_plan_write(plan, options.output));
-  if (options.compile.why) DP_TRY(dp_why_print(plan, stdout));
+  if (options.compile.why) DP_TRY(dp_why_print(plan, options.compile.target, stdout));
   print_summary(options.output, plan);
   return DP_OK;
 }

@@ -1,11 +1,12 @@
 // The options that decide what a plan is. See decide.h.
 #include "tools/compile/decide.h"
+#include "tools/backends.h"
 
 #include <string.h>
 
-#include "backends/cpu/target.h"
 #include "ir/base/suggest.h"
 #include "passes/strategy/table.h"
+#include "tools/backends.h"
 #include "tools/cli.h"
 #include "tools/compile/dpc.h"
 
@@ -51,7 +52,7 @@ static const struct argp_option table[] = {
      "Order of a pipeline's stages: backward as soon as possible (default), or after all forward", 0},
     {"zero-stage", KEY_ZERO_STAGE, "1|2|3", 0,
      "Under --strategy=zero: split optimizer state (1), gradients too (2), parameters too (3); default 1", 0},
-    {"target", KEY_TARGET, "cpu", 0, "What the devices are", 0},
+    {"target", KEY_TARGET, "BACKEND", 0, "What the devices are", 0},
     {"memory", KEY_MEMORY, "BYTES", 0,
      "Memory of each device; K, M, G and T multiply by 1024. A plan that takes more is refused, with what would fit",
      0},
@@ -186,10 +187,20 @@ static dp_status take_training(dp_dpc_decide *p, int key, char *text) {
   }
 }
 
+static dp_status take_target(dp_dpc_decide *p, const char *text) {
+  const dp_backend_entry *entry;
+  const char *kinds;
+  DP_TRY(dp_cli_backend(p->arena, "target", text, &entry, &kinds));
+  if (kinds)
+    return dp_fail(EX_USAGE, "--target=%s: backend %s has no kinds of devices to choose from; give --target=%s", text,
+                   entry->name, entry->name);
+  p->options.target = entry->target;
+  return DP_OK;
+}
+
 static dp_status take(dp_dpc_decide *p, int key, char *text) {
   dp_options *o = &p->options;
   int64_t number;
-  const char *word;
   switch (key) {
     case KEY_STRATEGY:
       o->strategy = text;
@@ -199,10 +210,7 @@ static dp_status take(dp_dpc_decide *p, int key, char *text) {
     case KEY_MESH:
       return dp_dpc_decide_mesh(p->arena, text, &o->mesh);
     case KEY_TARGET:
-      DP_TRY(choose("target", text, WORDS("cpu", "cuda"), &word));
-      if (strcmp(word, "cpu")) return dp_fail(EX_UNAVAILABLE, "--target=cuda is not built: plans are for CPUs");
-      o->target = &dp_target_cpu;
-      return DP_OK;
+      return take_target(p, text);
     case KEY_THREADS:
       DP_TRY(dp_cli_int("threads", text, 1, 256, &number));
       o->threads = (int)number;
@@ -238,6 +246,7 @@ static char *describe_strategies(const char *text) {
 
 static char *help(int key, const char *text, void *input) {
   (void)input;
+  if (key == KEY_TARGET) return dp_cli_backend_help(text);
   return key == KEY_STRATEGY ? describe_strategies(text) : (char *)(uintptr_t)text;
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cpu/target.h"
+#include "backends/registry.h"
 #include "ir/base/suggest.h"
 #include "ir/graph/builder.h"
 #include "ir/text/text.h"
@@ -128,16 +128,23 @@ static json_t *list_kernels(const dp_target *target, const dp_op *op) {
   return list;
 }
 
+// By backend.
+static json_t *list_backends(const dp_op *op) {
+  json_t *kernels = json_object();
+  for (const dp_backend_entry *const *e = dp_backend_entries; *e; e++)
+    json_object_set_new(kernels, (*e)->name, list_kernels((*e)->target, op));
+  return kernels;
+}
+
 // In programs other operators stand in its place, with their gradients, placements and kernels.
 static bool is_composed(const dp_op *op) { return op->specialize && !op->gradient; }
 
 static json_t *describe(dp_arena *arena, const dp_op *op) {
-  return json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:o, s:{s:o}}", "name", full_name(arena, op), "inputs",
+  return json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:o, s:o}", "name", full_name(arena, op), "inputs",
                    list_operands(op->inputs, op->n_inputs), "outputs", list_operands(op->outputs, op->n_outputs),
                    "attributes", list_attrs(op->attrs), "gradient", op->gradient != NULL, "lower",
                    op->decompose != NULL, "composed", is_composed(op), "communication",
-                   dp_op_is(op, DP_OP_COMMUNICATION), "placements", list_rows(arena, op), "kernels", "cpu",
-                   list_kernels(&dp_target_cpu, op));
+                   dp_op_is(op, DP_OP_COMMUNICATION), "placements", list_rows(arena, op), "kernels", list_backends(op));
 }
 
 // ---- as text --------------------------------------------------------------------------------------------------------
@@ -184,7 +191,8 @@ static void print_op(const json_t *op) {
   printf("  %-12s %s\n", "gradient", json_is_true(json_object_get(op, "gradient")) ? "yes" : "no");
   if (json_is_true(json_object_get(op, "lower"))) printf("  %-12s yes\n", "lower");
   print_strings("placements", json_object_get(op, "placements"));
-  print_strings("kernels", json_object_get(json_object_get(op, "kernels"), "cpu"));
+  for (const dp_backend_entry *const *e = dp_backend_entries; *e; e++)
+    print_strings("kernels", json_object_get(json_object_get(op, "kernels"), (*e)->name));
 }
 
 static dp_status check_name(dp_arena *arena, const char *name) {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backends/cpu/target.h"
+#include "backends/registry.h"
 #include "tools/compile/decide.h"
 
 enum { KEY_PRINT_AFTER = 256, KEY_STOP_AFTER, KEY_WHY };
@@ -103,6 +103,6 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
   }
   DP_TRY(status);
   options->compile = p.decide.options;
-  if (!options->compile.target) options->compile.target = &dp_target_cpu;
+  if (!options->compile.target) options->compile.target = dp_backend_default()->target;
   return check(arena, options);
 }

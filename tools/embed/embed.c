@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cpu/backend.h"
-#include "backends/cpu/target.h"
+#include "backends/registry.h"
 #include "frontends/onnx/onnx.h"
 #include "passes/pipeline.h"
 #include "runtime/session.h"
@@ -135,10 +134,13 @@ static dp_status compile(void *arg) {
   const int n_outputs = source->n_outputs;
   const char **outputs = list_outputs(e->arena, source);
   DP_TRY(refuse_training(model, source));
-  dp_options options = {.mode = "infer", .threads = c->threads, .target = &dp_target_cpu};
+  const dp_backend_entry *entry = dp_backend_default();
+  const dp_backend *backend;
+  dp_options options = {.mode = "infer", .threads = c->threads, .target = entry->target};
   DP_TRY(dp_pipeline_run(model, &options, &plan));
   dp_session_options session = {.workers = c->threads};
-  DP_TRY(dp_session_create(plan, &dp_backend_cpu, &session, &e->session));
+  DP_TRY(entry->open(NULL, &backend));
+  DP_TRY(dp_session_create(plan, backend, &session, &e->session));
   e->program = dp_session_find(e->session, program_name);
   e->n = plan->batch;
   DP_TRY(dp_session_prepare(e->session, e->program, e->n));

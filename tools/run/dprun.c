@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "backends/cpu/backend.h"
 #include "ir/plan/plan.h"
 #include "ir/plan/report/print.h"
 #include "ir/verify/verify.h"
@@ -15,10 +14,20 @@ static dp_status explain(const Dp__Plan *plan) {
   return DP_OK;
 }
 
+// What was asked for, else what the plan is for; where that is not here, the session says so.
+static const dp_backend_entry *choose_backend(const dp_dprun *run) {
+  const Dp__Target *target = run->plan->target;
+  const dp_backend_entry *entry = run->options->device;
+  if (!entry && target) entry = dp_backend_find(target->backend);
+  return entry ? entry : dp_backend_default();
+}
+
 static dp_status open_session(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   const dp_session_options options = {.workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL};
-  DP_TRY(dp_session_create(run->plan, &dp_backend_cpu, &options, &run->session));
+  const dp_backend *backend;
+  DP_TRY(choose_backend(run)->open(o->devices, &backend));
+  DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
   return o->init ? dp_dprun_weights_load(run->arena, run->session, o->init) : DP_OK;
 }
 
@@ -27,14 +36,12 @@ static dp_status open_feeds(dp_dprun *run) {
   const dp_loader_options train = {run->plan->batch, o->shuffle, o->drop_last, o->seed};
   const dp_loader_options eval = {.batch = run->plan->batch};
   if (o->infer)
-    return dp_dprun_feed_open(run->arena, run->plan, run->session, "infer", "data", o->data, o->n_data, &eval,
-                              &run->infer);
+    return dp_dprun_feed_open(run->arena, run->session, "infer", "data", o->data, o->n_data, &eval, &run->infer);
   if (o->n_data)
-    DP_TRY(dp_dprun_feed_open(run->arena, run->plan, run->session, "train", "data", o->data, o->n_data, &train,
-                              &run->train));
+    DP_TRY(dp_dprun_feed_open(run->arena, run->session, "train", "data", o->data, o->n_data, &train, &run->train));
   if (o->n_eval_data)
-    DP_TRY(dp_dprun_feed_open(run->arena, run->plan, run->session, "eval", "eval-data", o->eval_data, o->n_eval_data,
-                              &eval, &run->eval));
+    DP_TRY(dp_dprun_feed_open(run->arena, run->session, "eval", "eval-data", o->eval_data, o->n_eval_data, &eval,
+                              &run->eval));
   return DP_OK;
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ir/base/suggest.h"
-#include "passes/spec/spec.h"
 #include "runtime/data/data.h"
 
 static const dp_value *find_input(const dp_graph *graph, const char *name) {
@@ -58,29 +57,15 @@ static dp_status read_input(dp_arena *arena, const dp_cli_pair *pair, const dp_t
   return DP_OK;
 }
 
-// How many labels a batch has: the elements of the loss's second argument, when that is an input.
-static void count_labels(dp_arena *arena, const char *loss_spec, const dp_graph *graph, dp_dprun_feed *feed) {
-  feed->labels = 1;
-  dp_loss_spec loss;
-  dp_status status = dp_spec_loss(arena, (dp_spec_origin){"the plan's loss", EX_DATAERR}, loss_spec, &loss);
-  const dp_value *target = status ? NULL : find_input(graph, loss.target);
-  dp_dim count;
-  if (target && dp_shape_product(&target->type.shape, 0, target->type.shape.rank, &count)) {
-    feed->labels = count.scale;
-    feed->fixed_labels = count.offset;
-  }
-  dp_status_free(status);
-}
-
 static dp_status prepare(dp_session *session, const dp_dprun_feed *feed, int64_t batch) {
   int64_t tail = feed->samples % batch;
   if (feed->samples >= batch) DP_TRY(dp_session_prepare(session, feed->program, batch));
   return feed->steps * batch > feed->samples ? dp_session_prepare(session, feed->program, tail) : DP_OK;
 }
 
-dp_status dp_dprun_feed_open(dp_arena *arena, const Dp__Plan *plan, dp_session *session, const char *program,
-                             const char *option, const dp_cli_pair *pairs, int n_pairs,
-                             const dp_loader_options *options, dp_dprun_feed *feed) {
+dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const char *program, const char *option,
+                             const dp_cli_pair *pairs, int n_pairs, const dp_loader_options *options,
+                             dp_dprun_feed *feed) {
   dp_dprun_feed f = {.program = dp_session_find(session, program), .n_inputs = n_pairs};
   if (f.program < 0) return dp_fail(EX_DATAERR, "--%s is given, but the plan has no program '%s'", option, program);
   const dp_graph *graph = dp_session_graph(session, f.program);
@@ -92,7 +77,6 @@ dp_status dp_dprun_feed_open(dp_arena *arena, const Dp__Plan *plan, dp_session *
     for (int slot = 0; slot < 2; slot++)
       f.targets[slot * n_pairs + i] = dp_session_input(session, f.program, pairs[i].name, slot);
   }
-  count_labels(arena, plan->loss, graph, &f);
   dp_status status = dp_loader_create(inputs, n_pairs, options, &f.loader);
   if (status) return dp_status_context(status, "--%s", option);
   f.samples = dp_loader_samples(f.loader);

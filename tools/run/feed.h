@@ -3,7 +3,6 @@
 #ifndef DP_TOOLS_RUN_FEED_H
 #define DP_TOOLS_RUN_FEED_H
 
-#include "ir/plan/plan.pb-c.h"
 #include "runtime/data/loader.h"
 #include "runtime/session.h"
 #include "tools/cli.h"
@@ -13,16 +12,15 @@ typedef struct {
   dp_loader *loader;
   dp_prefetch *prefetch;  // NULL: none under way
   int n_inputs;
-  void **targets;                // (2, n_inputs): of both slots
-  int64_t samples, steps;        // steps: an epoch
-  int64_t labels, fixed_labels;  // labels a batch of n has: labels * n + fixed_labels
+  void **targets;          // (2, n_inputs): of both slots
+  int64_t samples, steps;  // steps: an epoch
 } dp_dprun_feed;
 
 // Reads the files and prepares the session for every n that they will give. option: "data" or "eval-data", for messages.
 // EX_USAGE when names and inputs do not match.
-dp_status dp_dprun_feed_open(dp_arena *arena, const Dp__Plan *plan, dp_session *session, const char *program,
-                             const char *option, const dp_cli_pair *pairs, int n_pairs,
-                             const dp_loader_options *options, dp_dprun_feed *feed) DP_MUST_USE;
+dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const char *program, const char *option,
+                             const dp_cli_pair *pairs, int n_pairs, const dp_loader_options *options,
+                             dp_dprun_feed *feed) DP_MUST_USE;
 // Batches from position `first` to before `end`; one such run at a time in a session, whose programs share the memory.
 dp_status dp_dprun_feed_begin(dp_dprun_feed *feed, int64_t first, int64_t end) DP_MUST_USE;
 void dp_dprun_feed_end(dp_dprun_feed *feed);

@@ -50,7 +50,7 @@ static const struct argp_option table[] = {
     {"output", KEY_OUTPUT, "NAME=FILE.npy", 0, "Write the output NAME there, samples first; once an output", 0},
     {0, 0, 0, 0, "Running", 4},
     {"threads", KEY_THREADS, "C", 0, "Worker threads (default: one a core); the results do not depend on it", 0},
-    {"device", KEY_DEVICE, "cpu", 0, "Where the plan's devices are", 0},
+    {"device", KEY_DEVICE, "BACKEND", 0, "Where the plan's devices are (default: what it was compiled for)", 0},
     {0, 0, 0, 0, "Telling", 5},
     {"metrics", KEY_METRICS, "FILE.jsonl", 0, "A line of JSON for each step and evaluation", 0},
     {"trace", KEY_TRACE, "FILE.json", 0,
@@ -143,9 +143,7 @@ static dp_status take(parsing *p, int key, char *text) {
       o->stop_on_nan = true;
       return DP_OK;
     case KEY_DEVICE:
-      if (!strcmp(text, "cpu")) return DP_OK;
-      if (!strcmp(text, "cuda")) return not_built("--device=cuda");
-      return dp_fail(EX_USAGE, "--device=%s: expected cpu or cuda", text);
+      return dp_cli_backend(p->arena, "device", text, &o->device, &o->devices);
     case KEY_SAVE_EVERY:
       return not_built("--save-every");
     case KEY_RESUME:
@@ -157,6 +155,11 @@ static dp_status take(parsing *p, int key, char *text) {
     default:
       return DP_OK;
   }
+}
+
+static char *help(int key, const char *text, void *input) {
+  (void)input;
+  return key == KEY_DEVICE ? dp_cli_backend_help(text) : (char *)(uintptr_t)text;
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -229,6 +232,7 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
   static const struct argp argp = {
       .options = table,
       .parser = parse,
+      .help_filter = help,
       .args_doc = "PLAN",
       .doc =
           "Checks a plan, then executes it: trains, evaluates, writes the weights; or infers, and writes the outputs.\v"

@@ -2,6 +2,7 @@
 #ifndef DP_TOOLS_RUN_OPTIONS_H
 #define DP_TOOLS_RUN_OPTIONS_H
 
+#include "tools/backends.h"
 #include "tools/cli.h"
 
 typedef struct {
@@ -12,6 +13,8 @@ typedef struct {
   bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;
   uint64_t seed;
   const char *init, *save, *metrics, *trace;  // NULL: not given
+  const dp_backend_entry *device;             // NULL: not given
+  const char *devices;                        // of the backend, as it names them; NULL: not given
   int64_t threads;                            // workers; 0: one a core
 } dp_dprun_options;
 

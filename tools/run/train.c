@@ -19,11 +19,23 @@ static dp_status check_loss(dp_dprun *run, dp_progress *progress, double loss) {
   return DP_OK;
 }
 
+// Of several batches.
 typedef struct {
-  double loss;  // sum over samples
+  double loss;     // sum over labels
+  int64_t labels;  // present, as the programs count them
   int64_t samples;
   double begun_s;
 } tally;
+
+// Adds what a program gave for n samples. Over no labels a mean is nothing, and counts for nothing.
+static void tally_add(tally *t, const dp_dprun *run, int program, int64_t n) {
+  const int64_t labels = (int64_t)dp_session_number(run->session, program, "count");
+  if (labels) t->loss += dp_session_number(run->session, program, "loss") * (double)labels;
+  t->labels += labels;
+  t->samples += n;
+}
+
+static double tally_mean(const tally *t) { return t->loss / (double)t->labels; }
 
 static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progress *progress, tally *t) {
   int slot;
@@ -37,8 +49,7 @@ static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progr
     run->steps++;
     double now = dp_progress_now(), loss = dp_session_number(run->session, run->train.program, "loss");
     dp_metrics_step(&run->metrics, run->steps, epoch, loss, step.lr, n, (now - before) * 1e3);
-    t->loss += loss * (double)n;
-    t->samples += n;
+    tally_add(t, run, run->train.program, n);
     DP_TRY(check_loss(run, progress, loss));
     dp_progress_draw(progress, epoch + 1, progress->steps - (end - run->steps), loss,
                      (double)t->samples / (now - t->begun_s));
@@ -49,8 +60,9 @@ static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progr
 static dp_status evaluate(dp_dprun *run, int64_t epoch) {
   int program = run->eval.program;
   bool classes = run->plan->classes;
-  double loss = 0, correct = 0;
-  int64_t labels = 0, position = 0, n;
+  double correct = 0;
+  int64_t position = 0, n;
+  tally t = {0};
   int slot;
   DP_TRY(dp_dprun_feed_begin(&run->eval, 0, run->eval.steps));
   dp_status status = DP_OK;
@@ -59,16 +71,14 @@ static dp_status evaluate(dp_dprun *run, int64_t epoch) {
     status = dp_session_run(run->session, program, slot, &step);
     dp_prefetch_release(run->eval.prefetch);
     if (status) break;
-    int64_t present = run->eval.labels * n + run->eval.fixed_labels;
-    loss += dp_session_number(run->session, program, "loss") * (double)present;
+    tally_add(&t, run, program, n);
     if (classes) correct += dp_session_number(run->session, program, "correct");
-    labels += present;
   }
   dp_dprun_feed_end(&run->eval);
   if (status) return dp_status_context(status, "evaluation, batch %lld", (long long)position);
   if (position < run->eval.steps) return DP_OK;  // a signal came
-  run->loss = loss / (double)labels;
-  run->accuracy = classes ? correct / (double)labels : -1;
+  run->loss = tally_mean(&t);
+  run->accuracy = classes ? correct / (double)t.labels : -1;
   run->measured = true;
   dp_metrics_eval(&run->metrics, epoch, run->loss, run->accuracy, run->eval.samples);
   return DP_OK;
@@ -76,8 +86,8 @@ static dp_status evaluate(dp_dprun *run, int64_t epoch) {
 
 static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, const tally *t, double seconds) {
   if (run->options->quiet) return;
-  fprintf(stderr, "epoch %lld/%lld  loss %.4f  %.0f samples/s", (long long)epoch + 1, (long long)epochs,
-          t->loss / (double)t->samples, (double)t->samples / seconds);
+  fprintf(stderr, "epoch %lld/%lld  loss %.4f  %.0f samples/s", (long long)epoch + 1, (long long)epochs, tally_mean(t),
+          (double)t->samples / seconds);
   if (run->eval.loader) {
     fprintf(stderr, "  eval loss %.4f", run->loss);
     if (run->accuracy >= 0) fprintf(stderr, "  accuracy %.1f %%", 100 * run->accuracy);
@@ -97,7 +107,7 @@ static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t ep
   dp_progress_clear(&progress);
   DP_TRY(status);
   if (dp_dprun_signal_came()) return DP_OK;
-  run->loss = t.loss / (double)t.samples;
+  run->loss = tally_mean(&t);
   run->measured = true;
   if (run->eval.loader) DP_TRY(evaluate(run, epoch));
   if (!dp_dprun_signal_came()) print_epoch(run, epoch, epochs, &t, seconds);

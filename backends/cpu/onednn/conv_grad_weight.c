@@ -13,9 +13,12 @@ const dp_kernel dp_kernel_onednn_dp_ConvGradWeight = {
     .op = "ConvGradWeight",
     .domain = "dp",
     .priority = 10,
+    .library = true,
     .match = match,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,
     .release = dp_windowed_release,
+    .own_threads = true,
+    .isa = true,
     .run = run,
 };

@@ -55,7 +55,10 @@ const dp_kernel dp_kernel_onednn_Gemm = {
     .op = "Gemm",
     .domain = "",
     .priority = 10,
+    .library = true,
     .match = match,
     .prepare = prepare,
+    .own_threads = true,
+    .isa = true,
     .run = run,
 };

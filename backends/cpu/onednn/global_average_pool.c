@@ -14,9 +14,12 @@ const dp_kernel dp_kernel_onednn_GlobalAveragePool = {
     .op = "GlobalAveragePool",
     .domain = "",
     .priority = 10,
+    .library = true,
     .match = match,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,
     .release = dp_windowed_release,
+    .own_threads = true,
+    .isa = true,
     .run = run,
 };

@@ -41,7 +41,10 @@ const dp_kernel dp_kernel_onednn_MatMul = {
     .op = "MatMul",
     .domain = "",
     .priority = 10,
+    .library = true,
     .match = match,
     .prepare = prepare,
+    .own_threads = true,
+    .isa = true,
     .run = run,
 };

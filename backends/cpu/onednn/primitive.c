@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/isa.h"
 #include "dnnl.h"
 #include "dnnl_debug.h"
@@ -16,7 +17,6 @@
 extern void omp_set_num_threads(int threads);
 
 enum { X, W, Y, SLOTS };
-enum { SCRATCH_ALIGNMENT = 64 };
 
 typedef struct {
   bool present, result, reordered;
@@ -191,7 +191,7 @@ static dp_status lay_out(dp_primitive *p, const_dnnl_primitive_attr_t attr) {
       scratchpad = max_bytes(scratchpad, scratchpad_bytes(s->add_desc));
     }
     s->offset = p->scratch_bytes;
-    p->scratch_bytes = dp_align_up(p->scratch_bytes + dnnl_memory_desc_get_size(&s->chosen), SCRATCH_ALIGNMENT);
+    p->scratch_bytes = dp_align_up(p->scratch_bytes + dnnl_memory_desc_get_size(&s->chosen), DP_CPU_ALIGNMENT);
   }
   p->scratchpad_offset = p->scratch_bytes;
   p->scratch_bytes += scratchpad;

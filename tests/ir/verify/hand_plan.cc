@@ -18,11 +18,13 @@ const char kModel[] = R"dpt(model hand {
     input label: int64[N]
     scores = Gemm(x, w) {transB=1}
     loss = SoftmaxCrossEntropyLoss(scores, label)
+    count = Size(label)
     ds = dp.SoftmaxCrossEntropyLossGrad(scores, label, one)
     dw = Gemm(ds, x) {transA=1}
     lr = Cast(dp.lr) {to=float32}
     w1, m1 = dp.SGD(w, m, dw, lr) {momentum=0.9}
     output loss
+    output count
     update w = w1
     update m = m1
   }
@@ -31,7 +33,9 @@ const char kModel[] = R"dpt(model hand {
     input label: int64[N]
     scores = Gemm(x, w) {transB=1}
     loss = SoftmaxCrossEntropyLoss(scores, label)
+    count = Size(label)
     output loss
+    output count
   }
   graph init {
     m0 = dp.Fill() {shape=[3,4], value=0}
@@ -325,7 +329,7 @@ HandPlan::HandPlan(int64_t devices) : plan(New(arena, dp__plan__init)) {
           {{DP__SPACE__PERSISTENT, 192},
            {DP__SPACE__TRANSIENT, 704},
            {DP__SPACE__HOST_INPUT, 256},
-           {DP__SPACE__HOST_OUTPUT, 64}});
+           {DP__SPACE__HOST_OUTPUT, 128}});
   WriteTrain();
   WriteEval();
   WriteInit();
@@ -362,6 +366,8 @@ void HandPlan::WriteTrain() {
   p.Tensor("w1", "w1", "R", DP__SPACE__PERSISTENT, 0);
   p.Tensor("m1", "m1", "R", DP__SPACE__PERSISTENT, 64);
   p.Tensor("loss@host", "loss", "R", DP__SPACE__HOST_OUTPUT, 0);
+  p.Tensor("count", "count", "R", DP__SPACE__TRANSIENT, 576);  // 8
+  p.Tensor("count@host", "count", "R", DP__SPACE__HOST_OUTPUT, 64);
   p.Add("copy", "dp.Scatter", "", {"x@host"}, {"x"}, {}, 0);
   p.Add("copy", "dp.Scatter", "", {"label@host"}, {"label"}, {}, 1);
   p.Add("copy", "dp.Broadcast", "", {"lr@host"}, {"lr64"}, {}, 2);
@@ -371,13 +377,16 @@ void HandPlan::WriteTrain() {
   p.Add("compute", "Gemm", "dw", {"ds", "x"}, {"dw@part"}, {}, 4);
   p.Add("compute", "Cast", "lr", {"lr64"}, {"lr"}, {2});
   p.Add("compute", "dp.SGD", "w1", {"w", "m", "dw", "lr"}, {"w1", "m1"}, {5});
+  p.Add("compute", "Size", "count", {"label"}, {"count"}, {}, 7);
   p.AddOver("data", "comm", "dp.AllReduce", "loss@part", "loss", {3}, 6);
   p.AddOver("data", "comm", "dp.AllReduce", "dw@part", "dw", {4}, 5);
   p.Add("copy", "dp.Gather", "", {"loss"}, {"loss@host"}, {6});
+  p.Add("copy", "dp.Gather", "", {"count"}, {"count@host"}, {7});
   p.Input("x", "x@host");
   p.Input("label", "label@host");
   p.Input("dp.lr", "lr@host");
   p.Output("loss", "loss@host");
+  p.Output("count", "count@host");
   p.Found(kW, "w");
   p.Found(kM, "m");
   p.Found(kOne, "one");
@@ -397,15 +406,20 @@ void HandPlan::WriteEval() {
   p.Tensor("loss@part", "loss", "P(sum)", DP__SPACE__TRANSIENT, 0);  // x is done with
   p.Tensor("loss", "loss", "R", DP__SPACE__TRANSIENT, 192);
   p.Tensor("loss@host", "loss", "R", DP__SPACE__HOST_OUTPUT, 0);
+  p.Tensor("count", "count", "R", DP__SPACE__TRANSIENT, 256);
+  p.Tensor("count@host", "count", "R", DP__SPACE__HOST_OUTPUT, 64);
   p.Add("compute", "dp.Scatter", "", {"x@host"}, {"x"});
   p.Add("compute", "dp.Scatter", "", {"label@host"}, {"label"});
   p.Add("compute", "Gemm", "scores", {"x", "w"}, {"scores"});
   p.Add("compute", "SoftmaxCrossEntropyLoss", "loss", {"scores", "label"}, {"loss@part"});
   p.AddOver("data", "compute", "dp.AllReduce", "loss@part", "loss");
   p.Add("compute", "dp.Gather", "", {"loss"}, {"loss@host"});
+  p.Add("compute", "Size", "count", {"label"}, {"count"});
+  p.Add("compute", "dp.Gather", "", {"count"}, {"count@host"});
   p.Input("x", "x@host");
   p.Input("label", "label@host");
   p.Output("loss", "loss@host");
+  p.Output("count", "count@host");
   p.Found(kW, "w");
 }
 

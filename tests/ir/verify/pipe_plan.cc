@@ -18,6 +18,7 @@ const char kModel[] = R"dpt(model pipe {
     h = Relu(g)
     scores = Gemm(h, v) {transB=1}
     loss = SoftmaxCrossEntropyLoss(scores, label)
+    count = Size(label)
     ds = dp.SoftmaxCrossEntropyLossGrad(scores, label, one)
     dv = Gemm(ds, h) {transA=1}
     dh = Gemm(ds, v)
@@ -28,6 +29,7 @@ const char kModel[] = R"dpt(model pipe {
     w1 = dp.SGD(w, _, dw, rate)
     v1 = dp.SGD(v, _, dv, rate)
     output loss
+    output count
     update w = w1
     update v = v1
   }
@@ -281,6 +283,11 @@ void PipePlan::WriteTrain() {
   second.Host("loss", DP__SPACE__HOST_OUTPUT, 0);
   second.Add("copy", "dp.Gather", "", {second.Sum("loss")}, {"loss@host"});
   second.w->Output("loss", "loss@host");
+  second.Make("count");
+  second.Add("compute", "Size", "count", {Of("label", 0)}, {"count"});
+  second.Host("count", DP__SPACE__HOST_OUTPUT, 64);
+  second.Add("copy", "dp.Gather", "", {"count"}, {"count@host"});
+  second.w->Output("count", "count@host");
 }
 
 // The scores are joined over data first: of several splits of the samples, the last.

@@ -13,6 +13,8 @@
 namespace dp_test {
 namespace {
 
+constexpr uint32_t kAlignment = 64;
+
 // Alive on [start, end) of stream 0; the other streams write nothing.
 dp_pack_block Block(uint64_t bytes, int32_t start, int32_t end) {
   dp_pack_block b{};
@@ -24,7 +26,7 @@ dp_pack_block Block(uint64_t bytes, int32_t start, int32_t end) {
 
 uint64_t Pack(std::vector<dp_pack_block> *blocks) {
   Arena scratch;
-  return dp_pack(scratch, int32_t(blocks->size()), blocks->data());
+  return dp_pack(scratch, kAlignment, int32_t(blocks->size()), blocks->data());
 }
 
 uint64_t Bound(const std::vector<dp_pack_block> &blocks) {
@@ -36,7 +38,7 @@ uint64_t Bound(const std::vector<dp_pack_block> &blocks) {
 void ExpectNoOverlap(const std::vector<dp_pack_block> &given, const std::vector<dp_pack_block> &packed, uint64_t top) {
   for (size_t i = 0; i < given.size(); i++) {
     const dp_pack_block &a = given[i];
-    ASSERT_EQ(packed[i].offset % DP_PACK_ALIGNMENT, 0u);
+    ASSERT_EQ(packed[i].offset % kAlignment, 0u);
     ASSERT_LE(packed[i].offset + a.bytes, top);
     for (size_t k = 0; k < i; k++) {
       const dp_pack_block &b = given[k];

@@ -13,6 +13,8 @@ namespace {
 using dp_test::Arena;
 using Members = std::vector<dp_bucket_member>;
 
+const dp_target_costs kCosts = {1e3, 20, 10, 20e3, 0.5};
+
 // When the last bucket is done; the link is free from 0 on.
 double End(const Members &members, const std::vector<int32_t> &ends) {
   double free_ns = 0;
@@ -27,7 +29,7 @@ double End(const Members &members, const std::vector<int32_t> &ends) {
 std::vector<int32_t> Divide(const Members &members, int32_t most, double most_bytes = INFINITY) {
   Arena arena;
   std::vector<int32_t> ends(members.size());
-  int32_t n = dp_bucket_size(arena, int32_t(members.size()), members.data(), most, most_bytes, ends.data());
+  int32_t n = dp_bucket_size(arena, &kCosts, int32_t(members.size()), members.data(), most, most_bytes, ends.data());
   ends.resize(size_t(n));
   return ends;
 }

@@ -102,7 +102,8 @@ TEST_P(Training, IsPyTorchs) {
   std::vector<Tensor> values;
   ASSERT_EQ(RunGraph(dp_target_cpu, eval, 5, compiled.Bind(7, 5, 0), &values), "");
   EXPECT_NEAR(OutputOf(eval, values, DP_LOSS_OUTPUT).Get(0), r.eval_loss, 1e-12);
-  EXPECT_EQ(eval->n_outputs, r.network == "cnn" ? 2 : 1);
+  EXPECT_EQ(eval->n_outputs, r.network == "cnn" ? 3 : 2);
+  EXPECT_EQ(OutputOf(eval, values, DP_COUNT_OUTPUT).Get(0), r.network == "cnn" ? 5 : 5 * 4);
   if (r.network == "cnn") {
     EXPECT_EQ(OutputOf(eval, values, DP_CORRECT_OUTPUT).Get(0), r.eval_correct);
   }

@@ -1,0 +1,140 @@
+// What a plan goes by of its target is asked of the target: alignment, threads, clock, and what kernels say of themselves.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "backends/cpu/target.h"
+#include "passes/pipeline.h"
+#include "tests/passes/passes_helper.h"
+
+namespace dp_test {
+namespace {
+
+std::string ReadText(const std::string &path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// A copy of the CPU with kernels that may be changed.
+struct Target {
+  Target() : target(dp_target_cpu) {
+    for (const dp_kernel *const *k = dp_target_cpu.kernels; *k; k++) kernels.push_back(**k);
+    for (const dp_kernel &kernel : kernels) table.push_back(&kernel);
+    table.push_back(nullptr);
+    target.kernels = table.data();
+  }
+  Target(const Target &) = delete;
+  Target &operator=(const Target &) = delete;
+  std::vector<dp_kernel> kernels;
+  std::vector<const dp_kernel *> table;
+  dp_target target;
+};
+
+class TargetTest : public ::testing::Test {
+ protected:
+  const Dp__Plan *Compile(const std::string &model, const std::string &words) {
+    dp_model *parsed;
+    Dp__Plan *plan = nullptr;
+    EXPECT_EQ(Parse(arena_, ReadText(model), &parsed), "");
+    Options options;
+    options.Set(words);
+    options.options.target = &mine_.target;
+    EXPECT_EQ(Message(dp_pipeline_run(parsed, &options.options, &plan)), "");
+    return plan;
+  }
+  Arena arena_;
+  Target mine_;
+};
+
+int Threads(int64_t devices) { return devices == 2 ? 5 : 3; }
+
+TEST_F(TargetTest, EverythingLiesAtItsAlignment) {
+  mine_.target.alignment = 512;
+  for (const char *words : {"batch=64", "batch=16 strategy=data devices=2", "batch=16 strategy=pipeline devices=2"}) {
+    const Dp__Plan *plan = Compile("examples/digits_cnn.dpt", words);
+    ASSERT_NE(plan, nullptr);
+    size_t seen = 0;
+    for (size_t r = 0; r < plan->n_roles; r++) {
+      for (size_t a = 0; a < plan->roles[r]->n_arenas; a++) {
+        EXPECT_EQ(plan->roles[r]->arenas[a]->alignment, 512u);
+        EXPECT_EQ(plan->roles[r]->arenas[a]->bytes % 512, 0u);
+      }
+      for (size_t p = 0; p < plan->roles[r]->n_programs; p++) {
+        const Dp__Program *program = plan->roles[r]->programs[p];
+        for (size_t t = 0; t < program->n_tensors; t++) EXPECT_EQ(program->tensors[t]->offset % 512, 0u);
+        seen += program->n_tensors;
+      }
+    }
+    for (size_t p = 0; p < plan->n_variables; p++) EXPECT_EQ(plan->variables[p]->offset % 512, 0u);
+    EXPECT_GT(seen, 20u);
+  }
+}
+
+TEST_F(TargetTest, ItsThreadsAreTheMostOfAnInstruction) {
+  mine_.target.threads = Threads;
+  EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64")->target->threads, 3u);
+  EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64 strategy=data devices=2")->target->threads, 5u);
+  EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64 threads=2")->target->threads, 2u) << "what is asked for goes first";
+  mine_.target.thread_work = 1e18;
+  EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64")->target->threads, 1u) << "nothing is worth a thread";
+}
+
+// How many gradients each collective reduces, in order.
+std::vector<size_t> Buckets(const Dp__Plan *plan) {
+  std::vector<size_t> sizes;
+  for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+    for (size_t s = 0; s < plan->roles[0]->programs[p]->n_streams; s++)
+      for (size_t i = 0; i < plan->roles[0]->programs[p]->streams[s]->n_instructions; i++) {
+        const Dp__Instruction *in = plan->roles[0]->programs[p]->streams[s]->instructions[i];
+        if (!strcmp(in->op, "AllReduce")) sizes.push_back(in->n_inputs);
+      }
+  return sizes;
+}
+
+// The first bucket goes as soon as it takes as long to send as to meet: where devices meet at once, with a single gradient;
+// where it takes a second, with as many as a bucket holds.
+TEST_F(TargetTest, ItsCostsDividesCommunication) {
+  const char *words = "batch=64 strategy=data devices=2";
+  mine_.target.costs.latency_ns = 1e9;
+  const std::vector<size_t> dear = Buckets(Compile("examples/vgg11.dpt", words));
+  mine_.target.costs.latency_ns = 1;
+  const std::vector<size_t> cheap = Buckets(Compile("examples/vgg11.dpt", words));
+  EXPECT_EQ(*std::max_element(dear.begin(), dear.end()), size_t(DP_MAX_REPEATED));
+  EXPECT_GT(std::count(cheap.begin(), cheap.end(), 1u), std::count(dear.begin(), dear.end(), 1u));
+}
+
+// A kernel can be preferred and have neither threads of its own nor an instruction set, and the other way round.
+TEST_F(TargetTest, KernelsSayWhatTheyAreByFieldsOfTheirOwn) {
+  mine_.target.threads = Threads;
+  for (dp_kernel &kernel : mine_.kernels)
+    if (kernel.library) kernel.isa = kernel.own_threads = false;
+  for (dp_kernel &kernel : mine_.kernels) kernel.parts = false;
+  const Dp__Plan *plan = Compile("examples/vgg11.dpt", "batch=64");
+  EXPECT_STREQ(plan->target->isa, "");
+  EXPECT_EQ(plan->target->threads, 1u);
+  for (dp_kernel &kernel : mine_.kernels) kernel.priority = -kernel.priority;
+  for (dp_kernel &kernel : mine_.kernels)
+    if (std::string(kernel.name) == "cpu.reference.Conv") kernel.isa = kernel.own_threads = true;
+  plan = Compile("examples/vgg11.dpt", "batch=64");
+  EXPECT_STREQ(plan->target->isa, dp_target_cpu.isa() ? dp_target_cpu.isa() : "");
+  EXPECT_EQ(plan->target->threads, 3u);
+}
+
+TEST_F(TargetTest, IsAsked) {
+  dp_model *parsed;
+  Dp__Plan *plan = nullptr;
+  ASSERT_EQ(Parse(arena_, ReadText("examples/mlp.dpt"), &parsed), "");
+  Options options;
+  options.Set("batch=8");
+  options.options.target = nullptr;
+  dp_status status = dp_pipeline_run(parsed, &options.options, &plan);
+  EXPECT_EQ(dp_status_code(status), EX_SOFTWARE);
+  EXPECT_NE(Message(status).find("no target"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dp_test
