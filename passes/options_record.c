@@ -9,9 +9,12 @@
 
 static char *text(const char *s) { return (char *)(uintptr_t)(s ? s : ""); }  // protobuf-c's fields are not const
 
+// The record outlives the options.
+static char *copy(dp_arena *arena, const char *s) { return dp_strdup(arena, s ? s : ""); }
+
 static char **texts_of(dp_arena *arena, int count, const char *const *words) {
   char **texts = dp_alloc_n(arena, (size_t)count + 1, sizeof *texts);
-  for (int i = 0; i < count; i++) texts[i] = text(words[i]);
+  for (int i = 0; i < count; i++) texts[i] = copy(arena, words[i]);
   return texts;
 }
 
@@ -32,20 +35,20 @@ static const char *precision_of(const dp_options *o) {
 Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   Dp__Options *m = dp_alloc(arena, sizeof *m);
   dp__options__init(m);
-  m->strategy = text(o->strategy);
+  m->strategy = copy(arena, o->strategy);
   m->devices = o->devices;
-  m->mesh = text(dp_plan_options_mesh(arena, &o->mesh));
+  m->mesh = copy(arena, dp_plan_options_mesh(arena, &o->mesh));
   m->microbatches = o->microbatches;
-  m->schedule = text(o->schedule);
+  m->schedule = copy(arena, o->schedule);
   m->zero_stage = o->zero_stage;
-  m->target = text(o->target ? o->target->name : NULL);
+  m->target = copy(arena, o->target ? o->target->name : NULL);
   m->memory = o->memory_bytes;
   m->threads = o->threads;
-  m->isa = text(o->isa);
+  m->isa = copy(arena, o->isa);
   m->batch = o->batch;
-  m->loss = text(o->loss);
-  m->optimizer = text(o->optimizer);
-  m->mode = text(o->mode);
+  m->loss = copy(arena, o->loss);
+  m->optimizer = copy(arena, o->optimizer);
+  m->mode = copy(arena, o->mode);
   m->n_freeze = (size_t)o->n_freeze;
   m->freeze = texts_of(arena, o->n_freeze, o->freeze);
   m->n_train = (size_t)o->n_train;
@@ -55,8 +58,8 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->dim = texts_of(arena, o->n_dims, o->dims);
   m->n_split = (size_t)o->n_splits;
   m->split = splits_of(arena, o);
-  m->precision = text(precision_of(o));
-  m->batchnorm = text(o->batchnorm);
+  m->precision = copy(arena, precision_of(o));
+  m->batchnorm = copy(arena, o->batchnorm);
   return m;
 }
 

@@ -131,7 +131,7 @@ def pieces():
 
 
 # How each is exported: TorchScript, or dynamo without its optimizer.
-NETWORKS = {gpt2: "dynamo", bloom: "torchscript", swin: "torchscript", clip: "torchscript", dlrm: "torchscript",
+NETWORKS = {gpt2: "torchscript", bloom: "torchscript", swin: "torchscript", clip: "torchscript", dlrm: "torchscript",
             pieces: "dynamo"}
 
 

@@ -168,7 +168,7 @@ const Break kOptions[] = {
     {"negative_stage", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->zero_stage = -1; }},
     {"huge_stage", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->zero_stage = INT64_MAX; }},
     {"negative_memory", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->memory = INT64_MIN; }},
-    {"fewer_threads", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->threads = 1; }},
+    {"fewer_threads", "FORM.OPTIONS", [](HandPlan &h) { h.plan->target->threads = 2, Recorded(h)->threads = 1; }},
     {"more_threads_than_are_taken", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->threads = INT64_MAX; }},
     {"loss_of_none", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->loss = Text(h, "mse(y,t)"); }},
     {"inference_that_trains", "FORM.OPTIONS", [](HandPlan &h) { Recorded(h)->mode = Text(h, "infer"); }},
