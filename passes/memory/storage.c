@@ -42,23 +42,37 @@ bool dp_memory_same_program(const dp_graph *a, const dp_graph *b) {
   return !strcmp(a->logical->name, b->logical->name);
 }
 
-// The stage graphs of one program, of which `first` is the first of the model: host memory by what it is of the logical graph,
-// which each has by itself when it was read from text.
-static void place_host(dp_model *model, int first, uint32_t alignment) {
+// The stage graphs of one program, of which `first` is the first of the model. An input of several stages has one place: that
+// of the logical graph's value, which each stage has by itself when it was read from text.
+static void place_host_inputs(dp_model *model, int first, uint32_t alignment) {
   const dp_graph *logical = model->graphs[first]->logical;
-  uint64_t top[DP_SPACE_HOST_OUTPUT + 1] = {0};
-  uint64_t *place = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *place);  // of an input, plus 1
+  uint64_t top = 0, *place = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *place);  // plus 1
   for (int g = first; g < model->n_graphs && dp_memory_same_program(model->graphs[g], model->graphs[first]); g++)
     for (int32_t i = 0; i < model->graphs[g]->n_values; i++) {
       dp_value *v = model->graphs[g]->values[i];
-      bool input = v->space == DP_SPACE_HOST_INPUT;
-      if (!input && v->space != DP_SPACE_HOST_OUTPUT) continue;
-      uint64_t *known = input ? &place[v->logical->id] : NULL;
-      v->offset = known && *known ? *known - 1 : top[v->space];
-      if (known && *known) continue;
-      if (known) *known = v->offset + 1;
-      top[v->space] += dp_memory_padded(v->bytes, alignment);
+      if (v->space != DP_SPACE_HOST_INPUT) continue;
+      uint64_t *known = &place[v->logical->id];
+      v->offset = *known ? *known - 1 : top;
+      if (*known) continue;
+      *known = v->offset + 1;
+      top += dp_memory_padded(v->bytes, alignment);
     }
+}
+
+// In the order of the outputs, which a text keeps; that of values it does not.
+static void place_host_outputs(dp_model *model, int first, uint32_t alignment) {
+  uint64_t top = 0;
+  for (int g = first; g < model->n_graphs && dp_memory_same_program(model->graphs[g], model->graphs[first]); g++) {
+    const dp_graph *graph = model->graphs[g];
+    bool *placed = dp_alloc_n(model->arena, (size_t)graph->n_values + 1, sizeof *placed);
+    for (int o = 0; o < graph->n_outputs; o++) {
+      dp_value *v = graph->outputs[o].value;
+      if (v->space != DP_SPACE_HOST_OUTPUT || placed[v->id]) continue;
+      placed[v->id] = true;
+      v->offset = top;
+      top += dp_memory_padded(v->bytes, alignment);
+    }
+  }
 }
 
 void dp_memory_place_storages(dp_model *model, uint32_t alignment) {
@@ -75,5 +89,8 @@ void dp_memory_place_storages(dp_model *model, uint32_t alignment) {
   }
   // The graphs of one program stand together.
   for (int g = 0; g < model->n_graphs; g++)
-    if (!g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1])) place_host(model, g, alignment);
+    if (!g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1])) {
+      place_host_inputs(model, g, alignment);
+      place_host_outputs(model, g, alignment);
+    }
 }

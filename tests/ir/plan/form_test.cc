@@ -35,10 +35,10 @@ TEST(Form, Holds) { EXPECT_EQ(dp_test::Message(dp_plan_form_check(HandPlan().pla
 
 TEST(Form, NamesThePlace) {
   HandPlan hand;
-  hand.Step("train", "comm", 1)->waits[0] = 7;
+  hand.Step("train", "comm", 1)->waits[0] = 8;
   EXPECT_EQ(
       dp_test::Message(dp_plan_form_check(hand.plan, nullptr)),
-      "program train, stream comm, instruction 1 (dp.AllReduce): rule FORM.INDEX: event waited for 0 is number 7 of 7");
+      "program train, stream comm, instruction 1 (dp.AllReduce): rule FORM.INDEX: event waited for 0 is number 8 of 8");
 }
 
 char *Text(HandPlan &h, const char *text) { return dp_strdup(h.arena, text); }
@@ -254,11 +254,11 @@ const Break kPrograms[] = {
        Dp__Instruction *in = h.Step("train", "compute", 0);
        for (int i = 0; i < 8; i++) Append(h.arena, &in->n_inputs, &in->inputs, 1u);
      }},
-    {"node", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->nodes[0] = 6; }},
-    {"operand", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->inputs[0] = 20; }},
+    {"node", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->nodes[0] = 7; }},
+    {"operand", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->inputs[0] = 22; }},
     {"result", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->outputs[0] = UINT32_MAX; }},
     {"wait", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->waits[0] = UINT32_MAX; }},
-    {"signal", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->signal = 8; }},
+    {"signal", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->signal = 9; }},
     {"more_threads_than_the_target", "FORM.LIMIT", [](HandPlan &h) { h.Step("train", "compute", 0)->threads = 3; }},
     {"compute_type", "FORM.NAME", [](HandPlan &h) { h.Step("train", "compute", 0)->compute_dtype = 99; }},
     {"axis", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "comm", 0)->communication->axes[0] = 1; }},
@@ -270,10 +270,10 @@ const Break kPrograms[] = {
     {"reduction", "FORM.NAME", [](HandPlan &h) { h.Step("train", "comm", 0)->communication->reduction = 2; }},
     {"input_without_name", "FORM.MISSING", [](HandPlan &h) { h.Train().program->inputs[0]->name = Text(h, ""); }},
     {"inputs_of_one_name", "FORM.NAME", [](HandPlan &h) { h.Train().program->inputs[0]->name = Text(h, "label"); }},
-    {"input_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->inputs[0]->tensor = 19; }},
+    {"input_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->inputs[0]->tensor = 21; }},
     {"output_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->outputs[0]->tensor = UINT32_MAX; }},
     {"found_value", "FORM.INDEX", [](HandPlan &h) { h.Train().program->entry[0]->variable = 3; }},
-    {"left_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->exit[0]->value = 19; }},
+    {"left_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->exit[0]->value = 21; }},
 };
 INSTANTIATE_TEST_SUITE_P(Programs, Form, testing::ValuesIn(kPrograms), [](const auto &i) { return i.param.name; });
 

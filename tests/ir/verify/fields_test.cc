@@ -176,9 +176,11 @@ std::string Feed(dp_session *session, int program, int64_t n, int64_t step) {
 
 void Take(dp_session *session, int program, int64_t n, std::vector<double> *numbers) {
   const dp_graph *graph = dp_session_graph(session, program);
-  for (int o = 0; o < graph->n_outputs; o++) {
+  std::set<std::string> names;  // their order says nothing
+  for (int o = 0; o < graph->n_outputs; o++) names.insert(graph->outputs[o].name);
+  for (const std::string &name : names) {
     dp_type type;
-    const char *at = static_cast<const char *>(dp_session_output(session, program, graph->outputs[o].name, &type));
+    const char *at = static_cast<const char *>(dp_session_output(session, program, name.c_str(), &type));
     for (int64_t k = 0; k < dp_shape_count(&type.shape, n); k++)
       numbers->push_back(dp_element_get(type.dtype, at + static_cast<size_t>(k) * dp_type_bytes(type.dtype)));
   }
