@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-struct dp_backend;  // runtime/backend.h
+struct dp_backend;  // runtime/base/backend.h
 
 typedef struct {
   const char *name;         // of --target and --device; the target's too
