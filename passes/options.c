@@ -20,13 +20,11 @@ static dp_status check_choice(const char *option, const char *given, const char 
     if (strcmp(known[i], given)) continue;
     return i < built ? DP_OK : dp_fail(EX_UNAVAILABLE, "%s=%s is not built yet", option, given);
   }
-  char hint[96];
+  char hint[96], words[96] = "";
   dp_suggest_print(&suggest, hint, sizeof hint);
-  if (*hint) return dp_fail(EX_USAGE, "%s=%s: there is no such choice%s", option, given, hint);
-  char words[96] = "";
   for (int i = 0, at = 0; i < built; i++)
     at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", known[i]);
-  return dp_fail(EX_USAGE, "%s=%s: there is no such choice; expected one of %s", option, given, words);
+  return dp_fail(EX_USAGE, "%s=%s: there is no such choice; known are %s%s", option, given, words, hint);
 }
 
 static dp_status refuse_stage(void) {

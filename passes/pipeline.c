@@ -50,12 +50,15 @@ dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) {
 }
 
 // Refuses the name of a pass that there is none of.
-static dp_status check_name(const char *option, const char *name, bool all) {
+static dp_status check_name(dp_arena *arena, const char *option, const char *name, bool all) {
   if (!name || (all && !strcmp(name, "all")) || dp_pipeline_find(name)) return DP_OK;
   dp_suggest suggest = dp_suggest_begin(name);
   for (const dp_pass *const *p = passes; *p; p++) dp_suggest_offer(&suggest, (*p)->name);
   char hint[96];
-  return dp_fail(EX_USAGE, "%s=%s: there is no such pass%s", option, name,
+  const char *names = all ? "all" : "";
+  for (const dp_pass *const *p = passes; *p; p++)
+    names = dp_printf(arena, "%s%s%s", names, *names ? ", " : "", (*p)->name);
+  return dp_fail(EX_USAGE, "%s=%s: there is no such pass; known are %s%s", option, name, names,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
@@ -84,8 +87,8 @@ static dp_status run_all(void *arg) {
 }
 
 dp_status dp_pipeline_run(dp_model *model, const dp_options *options, Dp__Plan **plan) {
-  DP_TRY(check_name("--print-after", options->print_after, true));
-  DP_TRY(check_name("--stop-after", options->stop_after, false));
+  DP_TRY(check_name(model->arena, "--print-after", options->print_after, true));
+  DP_TRY(check_name(model->arena, "--stop-after", options->stop_after, false));
   run r = {.compile = {.model = model, .options = options}};
   DP_TRY(dp_arena_run(model->arena, run_all, &r));
   *plan = options->stop_after ? NULL : r.compile.plan;

@@ -3,10 +3,18 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
+#include <stdio_ext.h>
 #include <string.h>
+#include <unistd.h>
 
-dp_status dp_metrics_open(const char *path, int loss_digits, dp_metrics *metrics) {
-  dp_metrics m = {path, path ? fopen(path, "we") : NULL, loss_digits};
+#include "ir/base/file.h"
+
+enum { POLL_MS = 100 };
+
+dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(void), dp_metrics *metrics) {
+  FILE *file = !path ? NULL : dp_file_is_standard(path) ? stdout : fopen(path, "we");
+  dp_metrics m = {.path = path, .file = file, .loss_digits = loss_digits, .stopped = stopped};
   if (path && !m.file) return dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(errno));
   *metrics = m;
   return DP_OK;
@@ -19,31 +27,51 @@ static void put_number(dp_metrics *metrics, const char *name, int digits, double
     fprintf(metrics->file, ",\"%s\":null", name);
 }
 
+// Whether a line can be written. Whoever reads standard output may be slow, or read no more: once the run is stopped, nothing
+// waits for him. What a pipe says it has room for is more than a line.
+static bool can_write(dp_metrics *metrics) {
+  if (!metrics->file || metrics->failed) return false;
+  if (metrics->file != stdout) return true;
+  struct pollfd output = {STDOUT_FILENO, POLLOUT, 0};
+  while (poll(&output, 1, POLL_MS) <= 0)
+    if (metrics->stopped && metrics->stopped()) return !(metrics->failed = true);
+  return true;
+}
+
+static void end_line(dp_metrics *metrics, const char *end) {
+  fputs(end, metrics->file);
+  if (metrics->file != stdout) return;
+  metrics->failed |= fflush(stdout) != 0;
+}
+
 void dp_metrics_step(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double lr, int64_t samples,
                      double ms) {
-  if (!metrics->file) return;
+  if (!can_write(metrics)) return;
   fprintf(metrics->file, "{\"event\":\"step\",\"step\":%lld,\"epoch\":%lld", (long long)step, (long long)epoch);
   put_number(metrics, "loss", metrics->loss_digits, loss);
   put_number(metrics, "lr", 9, lr);
-  fprintf(metrics->file, ",\"samples\":%lld,\"ms\":%.3f}\n", (long long)samples, ms);
+  fprintf(metrics->file, ",\"samples\":%lld,\"ms\":%.3f", (long long)samples, ms);
+  end_line(metrics, "}\n");
 }
 
-void dp_metrics_eval(dp_metrics *metrics, int64_t epoch, double loss, double accuracy, int64_t samples) {
-  if (!metrics->file) return;
-  fprintf(metrics->file, "{\"event\":\"eval\",\"epoch\":%lld", (long long)epoch);
+void dp_metrics_eval(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double accuracy, int64_t samples) {
+  if (!can_write(metrics)) return;
+  fprintf(metrics->file, "{\"event\":\"eval\",\"step\":%lld,\"epoch\":%lld", (long long)step, (long long)epoch);
   put_number(metrics, "loss", metrics->loss_digits, loss);
   if (accuracy >= 0) put_number(metrics, "accuracy", 9, accuracy);
-  fprintf(metrics->file, ",\"samples\":%lld}\n", (long long)samples);
-  fflush(metrics->file);
+  fprintf(metrics->file, ",\"samples\":%lld", (long long)samples);
+  end_line(metrics, "}\n");
+  if (metrics->file != stdout) fflush(metrics->file);
 }
 
 void dp_metrics_infer(dp_metrics *metrics, int64_t samples, double ms) {
-  if (metrics->file)
-    fprintf(metrics->file, "{\"event\":\"infer\",\"samples\":%lld,\"ms\":%.3f}\n", (long long)samples, ms);
+  if (!can_write(metrics)) return;
+  fprintf(metrics->file, "{\"event\":\"infer\",\"samples\":%lld,\"ms\":%.3f", (long long)samples, ms);
+  end_line(metrics, "}\n");
 }
 
 void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *b) {
-  if (!metrics->file) return;
+  if (!can_write(metrics)) return;
   const struct {
     const char *name;
     uint64_t number;
@@ -64,13 +92,16 @@ void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *b) {
   for (size_t i = 0; i < b->n_stages; i++)
     fprintf(metrics->file, "%s{\"persistent_bytes\":%llu,\"transient_bytes\":%llu}", i ? "," : ",\"stages\":[",
             (unsigned long long)b->stages[i].persistent, (unsigned long long)b->stages[i].transient);
-  fputs(b->n_stages ? "]}\n" : "}\n", metrics->file);
+  end_line(metrics, b->n_stages ? "]}\n" : "}\n");
 }
 
 dp_status dp_metrics_close(dp_metrics *metrics) {
   if (!metrics->file) return DP_OK;
-  bool failed = ferror(metrics->file) != 0;
-  failed |= fclose(metrics->file) != 0;
+  bool failed = ferror(metrics->file) != 0 || metrics->failed;
+  if (metrics->file == stdout && failed)
+    __fpurge(stdout);  // or the end of the process would try again
+  else
+    failed |= (metrics->file == stdout ? fflush(stdout) : fclose(metrics->file)) != 0;
   metrics->file = NULL;
-  return failed ? dp_fail(EX_IOERR, "%s: cannot be written: %s", metrics->path, strerror(errno)) : DP_OK;
+  return failed ? dp_fail(EX_IOERR, "--metrics=%s: cannot be written: %s", metrics->path, strerror(errno)) : DP_OK;
 }

@@ -14,15 +14,19 @@ typedef struct {
   const char *path;
   FILE *file;       // NULL: no metrics are wanted, and the functions do nothing
   int loss_digits;  // 9, or 17 for float64
+  bool (*stopped)(void);
+  bool failed;  // standard output took no more
 } dp_metrics;
 
-// path NULL: none. EX_CANTCREAT.
-dp_status dp_metrics_open(const char *path, int loss_digits, dp_metrics *metrics) DP_MUST_USE;
-// step from 1, epoch from 0, milliseconds of this step.
+// path NULL: none; "-": standard output. stopped says whether the run has been told to end: then nothing waits for whoever
+// reads standard output; NULL: it never is. EX_CANTCREAT.
+dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(void), dp_metrics *metrics) DP_MUST_USE;
+// step and epoch count from 1; milliseconds of this step.
 void dp_metrics_step(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double lr, int64_t samples,
                      double ms);
-// accuracy below 0: the loss has no classes, the field is left out.
-void dp_metrics_eval(dp_metrics *metrics, int64_t epoch, double loss, double accuracy, int64_t samples);
+// step: trained so far; epoch: that of the last of these steps; both 0 before any. accuracy below 0: the
+// loss has no classes, the field is left out.
+void dp_metrics_eval(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double accuracy, int64_t samples);
 // All samples and the milliseconds that they took.
 void dp_metrics_infer(dp_metrics *metrics, int64_t samples, double ms);
 // Bytes; see docs/running.md.

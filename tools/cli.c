@@ -2,22 +2,35 @@
 #include "tools/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ir/base/suggest.h"
 
+void dp_cli_begin(void) {
+  // Reading from the one and writing to the others fails, as it does on what is closed.
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+}
+
 int dp_cli_finish(const char *program, dp_status status) {
+  // A write that failed long ago leaves its mark, not an error of the last flush.
+  errno = 0;
+  bool written = !(fflush(stdout) | ferror(stdout));
+  if (!status && !written)
+    status =
+        dp_fail(EX_IOERR, "standard output cannot be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
   if (!status) return 0;
   int code = dp_status_code(status);
-  fflush(stdout);
   fprintf(stderr, "%s: %s\n", program, dp_status_message(status));
   dp_status_free(status);
   return code;
 }
+
+// What argp adds to every table.
+static const char *const built_in[] = {"help", "usage", "version"};
 
 // Whether `word` is an option of the parser or its children, or the beginning of one.
 static bool has_option(const struct argp *argp, const char *word, size_t length) {
@@ -29,7 +42,6 @@ static bool has_option(const struct argp *argp, const char *word, size_t length)
 }
 
 static bool is_known(const struct argp *argp, const char *word, size_t length) {
-  static const char *const built_in[] = {"help", "usage", "version"};
   for (size_t i = 0; i < DP_COUNT(built_in); i++)
     if (!strncmp(built_in[i], word, length)) return true;
   return has_option(argp, word, length);
@@ -37,7 +49,7 @@ static bool is_known(const struct argp *argp, const char *word, size_t length) {
 
 static void offer(const struct argp *argp, dp_suggest *suggest) {
   for (const struct argp_option *o = argp->options; o && (o->name || o->key || o->doc); o++)
-    if (o->name) dp_suggest_offer(suggest, o->name);
+    if (o->name && !(o->flags & OPTION_HIDDEN)) dp_suggest_offer(suggest, o->name);
   for (const struct argp_child *c = argp->children; c && c->argp; c++) offer(c->argp, suggest);
 }
 
@@ -49,14 +61,27 @@ static dp_status check_option(const struct argp *argp, const char *argument) {
   snprintf(typed, sizeof typed, "%.*s", (int)length, word);
   dp_suggest suggest = dp_suggest_begin(typed);
   offer(argp, &suggest);
+  for (size_t i = 0; i < DP_COUNT(built_in); i++) dp_suggest_offer(&suggest, built_in[i]);
   return dp_fail(EX_USAGE, "there is no option --%s%s (see --help)", typed,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
+// -h is --help, which argp leaves to the program. Everything else goes to the table's own parser.
+static error_t parse_outer(int key, char *text, struct argp_state *state) {
+  (void)text;
+  if (key == ARGP_KEY_INIT) state->child_inputs[0] = state->input;
+  if (key != 'h') return ARGP_ERR_UNKNOWN;
+  argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+  return 0;
+}
+
 dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
+  static const struct argp_option options[] = {{"h", 'h', 0, OPTION_HIDDEN, 0, 0}, {0}};
+  const struct argp_child children[] = {{argp, 0, NULL, 0}, {0}};
+  const struct argp outer = {.options = options, .parser = parse_outer, .children = children};
   for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
     if (!strncmp(argv[i], "--", 2)) DP_TRY(check_option(argp, argv[i]));
-  error_t error = argp_parse(argp, argc, argv, 0, NULL, input);
+  error_t error = argp_parse(&outer, argc, argv, 0, NULL, input);
   return error ? dp_fail(EX_USAGE, "%s", strerror(error)) : DP_OK;
 }
 
@@ -93,20 +118,4 @@ dp_status dp_cli_bytes(const char *option, const char *text, int64_t *bytes) {
                    option, text);
   *bytes = value;
   return DP_OK;
-}
-
-bool dp_cli_same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return !strcmp(a, b) || (!stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
-}
-
-dp_status dp_cli_check_writable(const char *path) {
-  struct stat st;
-  if (!stat(path, &st) && !S_ISREG(st.st_mode)) return dp_fail(EX_CANTCREAT, "%s: is there, and is no file", path);
-  const char *slash = strrchr(path, '/');
-  char *folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-  if (!folder) return dp_fail(DP_EX_MEMORY, "no memory to start");
-  int error = access(folder, W_OK | X_OK) ? errno : 0;
-  free(folder);
-  return error ? dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(error)) : DP_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "frontends/onnx/onnx_reader.h"
 #include "ir/base/file.h"
+#include "ir/base/kind.h"
 #include "ir/base/limits.h"
 #include "ir/file/wire.h"
 
@@ -153,6 +154,9 @@ dp_status dp_onnx_import_with(dp_arena *arena, const char *path, const dp_onnx_o
   uint8_t *data;
   size_t bytes;
   DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
+  const dp_file_kind *kind = dp_file_kind_of(data, bytes);
+  // ONNX begins in so many ways that only what is known to be something else is refused by its beginning.
+  if (!bytes || (kind && data[0] != 8)) return dp_file_kind_refuse(path, data, bytes, "a model in ONNX");
   return import(arena, path, data, bytes, options, model);
 }
 

@@ -280,7 +280,7 @@ dp_status dp_onnx_export(dp_arena *arena, const dp_model *model, const dp_graph 
   uint8_t *data;
   size_t bytes;
   DP_TRY(write_model(&writer, message));
-  if (external_data || is_large(inside)) DP_TRY(move_outside(arena, inside, path));
+  if (external_data || (is_large(inside) && !dp_file_is_standard(path))) DP_TRY(move_outside(arena, inside, path));
   DP_TRY(dp_wire_pack(arena, &message->base, path, &data, &bytes));
   return dp_file_write(path, data, bytes);
 }

@@ -11,10 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ir/base/standard.h"
+
 enum { BUFFER_BYTES = 1 << 16 };
 
+bool dp_file_is_standard(const char *path) { return !strcmp(path, "-"); }
+
 // Opens without blocking on a FIFO, and looks at what was opened rather than at the name.
-static dp_status open_regular(const char *path, int *fd, size_t *bytes) {
+dp_status dp_file_open(const char *path, int *fd, size_t *bytes) {
+  if (dp_file_is_standard(path)) return dp_file_open_input(fd, bytes);
   int f = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (f < 0) return dp_fail(EX_NOINPUT, "%s: cannot be read: %s", path, strerror(errno));
   struct stat st;
@@ -30,7 +35,7 @@ static dp_status open_regular(const char *path, int *fd, size_t *bytes) {
 dp_status dp_file_read(dp_arena *arena, const char *path, size_t max_bytes, uint8_t **data, size_t *bytes) {
   int fd;
   size_t size, limit = max_bytes ? max_bytes : (size_t)1 << 31;
-  DP_TRY(open_regular(path, &fd, &size));
+  DP_TRY(dp_file_open(path, &fd, &size));
   if (size > limit) {
     close(fd);
     return dp_fail(EX_DATAERR, "%s: %zu bytes; at most %zu are taken", path, size, limit);
@@ -62,7 +67,7 @@ dp_status dp_file_read(dp_arena *arena, const char *path, size_t max_bytes, uint
 
 dp_status dp_file_reader_open(const char *path, dp_file_reader *reader) {
   dp_file_reader r = {.fd = -1};
-  DP_TRY(open_regular(path, &r.fd, &r.bytes));
+  DP_TRY(dp_file_open(path, &r.fd, &r.bytes));
   r.path = strdup(path);
   if (!r.path) {
     close(r.fd);
@@ -94,14 +99,29 @@ void dp_file_reader_close(dp_file_reader *reader) {
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
+static dp_status open_output(dp_file_writer *w) {
+  fflush(stdout);  // what was printed comes first
+  w->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (w->fd >= 0) return DP_OK;
+  free(w->path);
+  free(w->buffer);
+  return dp_fail(EX_CANTCREAT, "standard output cannot be written: %s", strerror(errno));
+}
+
 dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) {
   dp_file_writer w = {.fd = -1};
   w.path = strdup(path);
   w.buffer = malloc(BUFFER_BYTES);
-  if (!w.path || !w.buffer || asprintf(&w.temporary, "%s.XXXXXX", path) < 0) {
+  bool standard = dp_file_is_standard(path);
+  if (!w.path || !w.buffer || (!standard && asprintf(&w.temporary, "%s.XXXXXX", path) < 0)) {
     free(w.path);
     free(w.buffer);
     return dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
+  }
+  if (standard) {
+    DP_TRY(open_output(&w));
+    *writer = w;
+    return DP_OK;
   }
   w.fd = mkostemp(w.temporary, O_CLOEXEC);
   struct stat st;
@@ -129,6 +149,8 @@ dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) {
 static dp_status write_fully(dp_file_writer *writer, const uint8_t *data, size_t bytes) {
   while (bytes) {
     ssize_t r = write(writer->fd, data, bytes);
+    if (r < 0 && errno == EINTR && !writer->temporary)
+      return dp_fail(EX_TEMPFAIL, "interrupted while standard output was waited for");
     if (r < 0 && errno == EINTR) continue;
     if (r <= 0) return dp_fail(EX_IOERR, "%s: cannot be written: %s", writer->path, strerror(errno));
     data += r;
@@ -160,7 +182,7 @@ static void forget(dp_file_writer *writer) {
 
 void dp_file_writer_abandon(dp_file_writer *writer) {
   close(writer->fd);
-  unlink(writer->temporary);
+  if (writer->temporary) unlink(writer->temporary);
   forget(writer);
 }
 
@@ -174,16 +196,23 @@ static void sync_folder(const char *path) {
   free(copy);
 }
 
+static int sync_file(int fd) {
+  int r;
+  do r = fsync(fd);
+  while (r && errno == EINTR);
+  return r;
+}
+
 dp_status dp_file_writer_commit(dp_file_writer *writer) {
   dp_status status = flush(writer);
-  if (!status && (fsync(writer->fd) || rename(writer->temporary, writer->path)))
+  if (!status && writer->temporary && (sync_file(writer->fd) || rename(writer->temporary, writer->path)))
     status = dp_fail(EX_IOERR, "%s: cannot be written: %s", writer->path, strerror(errno));
   if (status) {
     dp_file_writer_abandon(writer);
     return status;
   }
   close(writer->fd);
-  sync_folder(writer->path);
+  if (writer->temporary) sync_folder(writer->path);
   forget(writer);
   return DP_OK;
 }

@@ -3,6 +3,10 @@
 // Reading takes regular files only: a FIFO, a directory or a device is refused before a byte is read, a file that grows
 // while it is read is cut at the size it had. Writing goes to a new file beside the target, is flushed to the disk and then
 // renamed over it, so that whatever happens either the old or the new content is there whole.
+//
+// The path "-" is standard input where a file is read, standard output where one is written. Standard input may be a pipe: it
+// is kept in a file without a name, so that it can be read more than once. What goes to standard output comes in order and
+// ends where an error did; a signal ends waiting for either (EX_TEMPFAIL).
 #ifndef DP_IR_BASE_FILE_H
 #define DP_IR_BASE_FILE_H
 
@@ -11,6 +15,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// Whether the path is standard input or output.
+bool dp_file_is_standard(const char *path);
+
+// Opens a regular file, and says its size. EX_NOINPUT: missing or not readable; EX_DATAERR: not a regular file.
+dp_status dp_file_open(const char *path, int *fd, size_t *bytes) DP_MUST_USE;
 
 // The whole file. EX_NOINPUT: missing or not readable; EX_DATAERR: not a regular file or above max_bytes (0: 2 GiB).
 // *data is followed by a zero byte.
@@ -31,7 +41,7 @@ void dp_file_reader_close(dp_file_reader *reader);
 // A file being written aside. Usage: open, write ..., then commit or abandon (exactly one of them, once open succeeded).
 typedef struct {
   int fd;
-  char *path, *temporary;
+  char *path, *temporary;  // temporary NULL: standard output
   size_t buffered;
   uint8_t *buffer;
 } dp_file_writer;

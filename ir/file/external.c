@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/base/file.h"
 #include "ir/base/names.h"
 #include "ir/graph/type.h"
 
@@ -85,6 +86,8 @@ void dp_external_attach(const dp_external *external) {
 }
 
 static dp_status beside(const char *path, char *text, size_t bytes) {
+  if (dp_file_is_standard(path))
+    return dp_fail(EX_DATAERR, "it keeps its large tensors in a file beside it, which - is not: name it");
   int length = snprintf(text, bytes, "%s.safetensors", path);
   return length < 0 || (size_t)length >= bytes ? dp_fail(EX_DATAERR, "%s: this path is too long", path) : DP_OK;
 }

@@ -6,35 +6,44 @@
 #include <string.h>
 
 #include "ir/base/file.h"
+#include "ir/base/kind.h"
 #include "ir/file/external.h"
 #include "ir/file/proto.h"
+#include "ir/file/sources.h"
 #include "ir/file/wire.h"
 #include "ir/text/text.h"
 
 // Text begins with a word, a comment or white space; a dp.Model with the tag of its version (0x08), or of a later field.
 static bool is_text(const uint8_t *data, size_t bytes) {
-  size_t i = 0;
+  size_t i = bytes >= 3 && !memcmp(data, "\xef\xbb\xbf", 3) ? 3 : 0;  // a byte order mark
   while (i < bytes && (data[i] == ' ' || data[i] == '\t' || data[i] == '\r' || data[i] == '\n')) i++;
   size_t left = bytes - i;
   return left &&
          (data[i] == '#' || (left >= 2 && !memcmp(data + i, "//", 2)) || (left >= 5 && !memcmp(data + i, "model", 5)));
 }
 
-static dp_status refuse_others(const char *path, const uint8_t *data, size_t bytes) {
-  if (!bytes)
-    return dp_fail(EX_DATAERR, "%s: the file is empty; expected a model as text (.dpt) or protobuf (model.pb)", path);
-  if (bytes >= 8 && !memcmp(data, "DPPLAN\r\n", 8))
-    return dp_fail(EX_DATAERR, "%s: this is a plan, which dpc has compiled already; expected a model", path);
-  return DP_OK;
+// A protobuf may begin with any field, so only what is known to be something else is refused by its beginning.
+static bool is_other(const uint8_t *data, size_t bytes) {
+  return !bytes || (dp_file_kind_of(data, bytes) && (bytes < 2 || memcmp(data, "\x08\x01", 2)));
 }
 
 dp_status dp_model_file_read(dp_arena *arena, const char *path, dp_model **model) {
+  return dp_model_file_read_from(arena, path, NULL, 0, model);
+}
+
+dp_status dp_model_file_read_from(dp_arena *arena, const char *path, dp_model_source_reader *read_source, int depth,
+                                  dp_model **model) {
   uint8_t *data;
   size_t bytes;
   ProtobufCMessage *message;
   DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
-  DP_TRY(refuse_others(path, data, bytes));
-  if (is_text(data, bytes)) return dp_text_parse(arena, path, (const char *)data, bytes, model);
+  if (is_text(data, bytes)) {
+    const dp_text_sources sources = {dp_sources_create(arena, path, read_source, depth), dp_sources_find};
+    return dp_text_parse_with(arena, path, (const char *)data, bytes, read_source && depth > 0 ? &sources : NULL,
+                              model);
+  }
+  if (is_other(data, bytes))
+    return dp_file_kind_refuse(path, data, bytes, "a model as text (.dpt), protobuf (.pb) or ONNX (.onnx)");
   const char *what =
       dp_printf(arena, "%s: neither a model's text, which begins with 'model', nor a whole protobuf", path);
   DP_TRY(dp_wire_unpack(arena, &dp__model__descriptor, data, bytes, what, &message));
@@ -60,7 +69,10 @@ static dp_status write_proto(dp_arena *arena, const dp_model *model, const char 
   size_t bytes;
   dp_external external;
   Dp__Model *message = dp_proto_from_model(arena, model);
-  DP_TRY(dp_external_detach(arena, &message->base, &external));
+  if (dp_file_is_standard(path))  // there is nothing beside it
+    external = (dp_external){0};
+  else
+    DP_TRY(dp_external_detach(arena, &message->base, &external));
   DP_TRY(dp_wire_pack(arena, &message->base, path, &data, &bytes));
   DP_TRY(dp_external_write(&external, path));
   return dp_file_write(path, data, bytes);

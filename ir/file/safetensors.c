@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/base/kind.h"
+
 enum { MAX_HEADER_BYTES = 100 << 20, ALIGNMENT = 8 };
 
 static const struct {
@@ -128,13 +130,26 @@ static dp_status read_header(dp_arena *arena, dp_safetensors *file) {
   return status;
 }
 
+// What has no header, and is known, is called by its name; of what has one, `status` says what is wrong.
+static dp_status describe(const char *path, const dp_file_reader *reader, dp_status status) {
+  uint8_t head[4096];
+  size_t bytes = reader->bytes < sizeof head ? reader->bytes : sizeof head;
+  dp_status unread = dp_file_reader_read(reader, 0, head, bytes);
+  bool named = !unread && dp_file_kind_of(head, bytes) && (bytes <= 8 || head[8] != '{');
+  dp_status_free(unread);
+  if (!named) return dp_status_context(status, "%s", path);
+  dp_status_free(status);
+  return dp_file_kind_refuse(path, head, bytes, "weights (.safetensors)");
+}
+
 dp_status dp_safetensors_open(dp_arena *arena, const char *path, dp_safetensors *file) {
   dp_safetensors f = {0};
   DP_TRY(dp_file_reader_open(path, &f.reader));
   dp_status status = read_header(arena, &f);
   if (status) {
+    status = describe(path, &f.reader, status);
     dp_safetensors_close(&f);
-    return dp_status_context(status, "%s", path);
+    return status;
   }
   *file = f;
   return DP_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/base/file.h"
+#include "ir/base/kind.h"
 #include "ir/file/external.h"
 #include "ir/file/proto.h"
 #include "ir/file/wire.h"
@@ -24,7 +25,7 @@ static dp_status check_magic(const char *path, const uint8_t *data, size_t bytes
     return dp_fail(EX_DATAERR, "%s: this plan was cut off, or its line ends were converted: copy it as a binary file",
                    path);
   if (bytes < 8 || memcmp(data, magic, 8))
-    return dp_fail(EX_DATAERR, "%s: this is no plan; 'dpc compile MODEL' makes one", path);
+    return dp_file_kind_refuse(path, data, bytes, "a plan, which dpc compile makes");
   if (bytes < DP_PLAN_HEADER_BYTES)
     return dp_fail(EX_DATAERR, "%s: the file ends within the header, after %zu of %d bytes", path, bytes,
                    DP_PLAN_HEADER_BYTES);
@@ -89,6 +90,7 @@ typedef struct {
 
 static dp_status detach(void *arg) {
   writing *w = arg;
+  if (dp_file_is_standard(w->path)) return DP_OK;  // there is nothing beside it
   return dp_external_detach(w->arena, &w->plan->base, &w->external);
 }
 

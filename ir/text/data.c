@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/text/parts.h"
+#include "ir/text/text.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tensors are stored little-endian, and this code copies them as they are"
@@ -143,9 +144,29 @@ static dp_status parse_digits(dp_text_lex *lex, bool base64, dp_tensor *tensor) 
   return dp_text_lex_next(lex);
 }
 
+// elided "XXH3" of "FILE", the word gone past.
+static dp_status parse_elided(dp_text_lex *lex, const dp_type *type, const dp_tensor **tensor) {
+  const char *digits, *file = "";
+  bool of;
+  dp_text_place place = dp_text_lex_place(lex);
+  DP_TRY(dp_text_lex_take_string(lex, "the XXH3 of the data that is left out, 16 digits in quotes", &digits));
+  char *end;
+  uint64_t xxh3 = strtoull(digits, &end, 16);
+  if (strspn(digits, "0123456789abcdef") != 16 || *end)
+    return dp_text_lex_fail_at(lex, place, "an XXH3 is 16 digits of 0-9 and a-f");
+  DP_TRY(dp_text_lex_try(lex, "of", &of));
+  if (of) DP_TRY(dp_text_lex_take_string(lex, "the file that the data is in, in quotes", &file));
+  if (!lex->sources)
+    return dp_text_lex_fail_at(lex, place, "the data is left out of this text, and not looked for elsewhere here");
+  return dp_text_lex_context(lex, place, lex->sources->find(lex->sources->context, file, xxh3, type, tensor));
+}
+
 dp_status dp_text_data_parse(dp_text_lex *lex, const dp_type *type, const dp_tensor **tensor) {
   if (dp_shape_is_symbolic(&type->shape))
     return dp_text_lex_fail(lex, "data cannot have a shape with %s, the samples present", lex->symbol);
+  bool elided;
+  DP_TRY(dp_text_lex_try(lex, "elided", &elided));
+  if (elided) return parse_elided(lex, type, tensor);
   dp_tensor *t = dp_alloc(lex->arena, sizeof *t);
   t->dtype = type->dtype;
   t->rank = type->shape.rank;
@@ -236,7 +257,22 @@ static void print_base64(FILE *out, const unsigned char *data, size_t bytes) {
   fputc('"', out);
 }
 
-void dp_text_data_print(FILE *out, const dp_tensor *tensor) {
+bool dp_text_data_is_elided(const dp_tensor *tensor, dp_text_elision elision) {
+  return elision.on && dp_tensor_count(tensor) > LISTED;
+}
+
+static void print_elided(FILE *out, const dp_tensor *tensor, const char *source) {
+  fprintf(out, "elided \"%016llx\"", (unsigned long long)dp_hash64(tensor->data, tensor->bytes));
+  if (!source) return;
+  fputs(" of ", out);
+  dp_text_print_string(out, source);
+}
+
+void dp_text_data_print(FILE *out, const dp_tensor *tensor, dp_text_elision elision) {
+  if (dp_text_data_is_elided(tensor, elision)) {
+    print_elided(out, tensor, elision.source);
+    return;
+  }
   size_t count = (size_t)dp_tensor_count(tensor), each = dp_type_bytes(tensor->dtype);
   if (count > LISTED || is_narrow_float(tensor->dtype) || has_odd_nan(tensor)) {
     print_base64(out, tensor->data, tensor->bytes);

@@ -81,6 +81,10 @@ static size_t number_length(const char *at, const char *end) {
 // ---- tokens ---------------------------------------------------------------------------------------------------------
 
 dp_status dp_text_lex_open(dp_text_lex *lex, dp_arena *arena, const char *file, const char *text, size_t bytes) {
+  if (bytes >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) {  // a byte order mark
+    text += 3;
+    bytes -= 3;
+  }
   *lex = (dp_text_lex){
       .arena = arena, .file = file, .symbol = "N", .at = text, .end = text + bytes, .line_start = text, .line = 1};
   size_t good = dp_utf8_check(text, bytes), i = 0;

@@ -21,8 +21,9 @@ typedef enum {
 typedef struct {
   dp_arena *arena;
   const char *file;
-  const char *symbol;    // how the batch extent is written
-  const char *at, *end;  // what was not read yet
+  const char *symbol;                     // how the batch extent is written
+  const struct dp_text_sources *sources;  // NULL: none
+  const char *at, *end;                   // what was not read yet
   const char *line_start;
   int line;
   dp_text_kind kind;

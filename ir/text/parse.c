@@ -226,10 +226,16 @@ static dp_status parse_statement(reader *r) {
 }
 
 dp_status dp_text_parse(dp_arena *arena, const char *file_name, const char *text, size_t bytes, dp_model **model) {
+  return dp_text_parse_with(arena, file_name, text, bytes, NULL, model);
+}
+
+dp_status dp_text_parse_with(dp_arena *arena, const char *file_name, const char *text, size_t bytes,
+                             const dp_text_sources *sources, dp_model **model) {
   reader r = {0};
   const char *name = "";
   if (bytes > DP_TEXT_MAX_BYTES) return dp_fail(EX_DATAERR, "%s: a text form longer than 1 GiB is not read", file_name);
   DP_TRY(dp_text_lex_open(&r.lex, arena, file_name, text, bytes));
+  r.lex.sources = sources;
   dp_text_place place = dp_text_lex_place(&r.lex);
   DP_TRY(dp_text_lex_take(&r.lex, "model"));
   if (!dp_text_lex_is(&r.lex, "{")) {

@@ -17,7 +17,8 @@ dp_status dp_text_type_parse(dp_text_lex *lex, dp_type *type) DP_MUST_USE;    //
 dp_status dp_text_type_parse_dim(dp_text_lex *lex, dp_dim *dim) DP_MUST_USE;  // 3, N, 2*N, 2*N+1
 dp_status dp_text_type_parse_placement(dp_text_lex *lex,
                                        dp_placement *placement) DP_MUST_USE;  // R, S(1), S(1,4,2), P(sum)
-// What stands for a tensor of that type: a number (rank 0), [1, 2, 3] (row-major), base64 "..." or hex "...".
+// What stands for a tensor of that type: a number (rank 0), [1, 2, 3] (row-major), base64 "..." or hex "...", or
+// elided "XXH3" of "FILE".
 dp_status dp_text_data_parse(dp_text_lex *lex, const dp_type *type, const dp_tensor **tensor) DP_MUST_USE;
 // name=value, ... up to `close`, which it goes past; op: whose schema settles kinds, NULL: none. close: "" for the end.
 dp_status dp_text_attr_parse(dp_text_lex *lex, const dp_op *op, const char *close, int *count,
@@ -82,13 +83,20 @@ void dp_text_print_string(FILE *out, const char *string);              // always
 void dp_text_print_number(FILE *out, double number, bool with_point);  // digits enough to read back
 void dp_text_print_dim(FILE *out, dp_dim dim, const char *symbol);
 void dp_text_print_type(FILE *out, const dp_type *type, const char *symbol);
-void dp_text_data_print(FILE *out, const dp_tensor *tensor);
+// How large tensors are printed: with their data, or with the file that it is in.
+typedef struct {
+  bool on;
+  const char *source;  // NULL: no file
+} dp_text_elision;
+bool dp_text_data_is_elided(const dp_tensor *tensor, dp_text_elision elision);
+void dp_text_data_print(FILE *out, const dp_tensor *tensor, dp_text_elision elision);
 void dp_text_print_placements(FILE *out, const dp_placement *placements, int count);     // [S(0),R]
 bool dp_text_print_are_placed(const dp_placement *placements, int count);                // whether one is not Replicate
 void dp_text_constraints_print(FILE *out, int count, const dp_constraint *constraints);  // nothing when there are none
 void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol);
-void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent);  // its statements
-extern const char *const dp_text_spaces[];                                       // dp_space's names, NULL-ended
+void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent,
+                         dp_text_elision elision);  // its statements
+extern const char *const dp_text_spaces[];          // dp_space's names, NULL-ended
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@ typedef struct {
   FILE *out;
   const dp_graph *graph;
   const char *indent;
+  dp_text_elision elision;
   int notes;  // printed so far in the bracket that is open
 } printer;
 
@@ -97,7 +98,7 @@ static void print_value(printer *p, const dp_value *v) {
   }
   if (v->kind == DP_VALUE_CONSTANT) {
     fputs(" = ", p->out);
-    dp_text_data_print(p->out, v->constant);
+    dp_text_data_print(p->out, v->constant, p->elision);
   }
   print_value_notes(p, v);
   fputc('\n', p->out);
@@ -160,8 +161,8 @@ static void print_ends(printer *p) {
   }
 }
 
-void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent) {
-  printer p = {out, graph, indent, 0};
+void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent, dp_text_elision elision) {
+  printer p = {out, graph, indent, elision, 0};
   dp_arena *scratch = dp_arena_create(0);
   if (graph->logical) {
     fprintf(out, "%slogical ", indent);
@@ -169,7 +170,7 @@ void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent) {
     fputs(" {\n", out);
     dp_graph inner = *graph->logical;
     inner.logical = NULL;  // one level is enough to say what a graph was made from
-    dp_text_print_graph(out, &inner, dp_printf(scratch, "%s  ", indent));
+    dp_text_print_graph(out, &inner, dp_printf(scratch, "%s  ", indent), elision);
     fprintf(out, "%s}\n", indent);
   }
   if (graph->stage >= 0) fprintf(out, "%sstage %d\n", indent, graph->stage);

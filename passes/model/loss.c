@@ -25,7 +25,11 @@ static dp_status find_prediction(const dp_graph *graph, const char *name, dp_val
   dp_suggest suggest = dp_suggest_begin(name);
   for (int i = 0; i < graph->n_outputs; i++) dp_suggest_offer(&suggest, graph->outputs[i].name);
   for (int32_t i = 0; i < graph->n_values; i++) dp_suggest_offer(&suggest, graph->values[i]->name);
-  return dp_fail(EX_DATAERR, "the loss is taken of '%s', but the model has no such value%s", name,
+  const char *outputs = "";
+  for (int i = 0; i < graph->n_outputs; i++)
+    outputs = dp_printf(graph->arena, "%s%s'%s'", outputs, i ? ", " : "", graph->outputs[i].name);
+  return dp_fail(EX_DATAERR, "the loss is taken of '%s', but the model has no such value; its output%s: %s%s", name,
+                 graph->n_outputs == 1 ? " is" : "s are", *outputs ? outputs : "none",
                  dp_suggest_print(&suggest, text, sizeof text));
 }
 

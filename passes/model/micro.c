@@ -14,8 +14,9 @@ static int64_t default_count(const dp_compile *compile, bool samples) {
   int64_t stages = dp_mesh_stages(&model->mesh);
   if (stages == 1 || !samples) return 1;
   int64_t count = dp_max_i64(1, dp_min_i64(4 * stages, model->batch / size_of(&model->mesh, "data")));
-  dp_pass_note(compile, "%lld micro-batch%s for %lld stages; --microbatches=M says otherwise", (long long)count,
-               count == 1 ? "" : "es", (long long)stages);
+  // Several may still become one, where a node needs the whole batch: `place` says what it came to.
+  if (count == 1)
+    dp_pass_note(compile, "1 micro-batch for %lld stages; --microbatches=M says otherwise", (long long)stages);
   return count;
 }
 

@@ -237,6 +237,14 @@ static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **pla
   return DP_OK;
 }
 
+// Where nobody asked for a count of micro-batches.
+static void note_micro(const dp_compile *compile) {
+  const dp_mesh *mesh = &compile->model->mesh;
+  if (!compile->options->microbatches && dp_mesh_microbatches(mesh) > 1)
+    dp_pass_note(compile, "%lld micro-batches for %lld stages; --microbatches=M says otherwise",
+                 (long long)dp_mesh_microbatches(mesh), (long long)dp_mesh_stages(mesh));
+}
+
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   int32_t **starts = dp_alloc_n(model->arena, (size_t)model->n_graphs, sizeof *starts);
@@ -254,6 +262,7 @@ static dp_status run(dp_compile *compile) {
     break;
   }
   for (int i = 0; i < model->n_graphs; i++) dp_model_add_graph(model, placed[i]);
+  note_micro(compile);
   return DP_OK;
 }
 

@@ -91,8 +91,17 @@ typedef struct {
   const char *given[MAX_PARAMETERS];  // NULL: is not
 } binding;
 
-static dp_status find_signature(dp_spec_origin origin, const char *what, const char *name, size_t count,
-                                const signature *known, const signature **found) {
+// "a, b, c" of `count` names, each `stride` bytes after the one before.
+static const char *list_names(dp_arena *arena, size_t count, const char *const *first, size_t stride) {
+  const char *text = "";
+  for (size_t i = 0; i < count; i++)
+    text = dp_printf(arena, "%s%s%s", text, i ? ", " : "",
+                     *(const char *const *)(const void *)((const char *)first + i * stride));
+  return text;
+}
+
+static dp_status find_signature(dp_arena *arena, dp_spec_origin origin, const char *what, const char *name,
+                                size_t count, const signature *known, const signature **found) {
   dp_suggest suggest = dp_suggest_begin(name);
   for (size_t i = 0; i < count; i++) {
     dp_suggest_offer(&suggest, known[i].name);
@@ -101,7 +110,8 @@ static dp_status find_signature(dp_spec_origin origin, const char *what, const c
     return DP_OK;
   }
   char hint[96];
-  return dp_fail(origin.exit_code, "%s: there is no %s '%s'%s", origin.name, what, name,
+  return dp_fail(origin.exit_code, "%s: there is no %s '%s'; known are %s%s", origin.name, what, name,
+                 list_names(arena, count, &known[0].name, sizeof *known),
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
@@ -109,7 +119,8 @@ static dp_status unknown_key(const binding *b, const char *key) {
   dp_suggest suggest = dp_suggest_begin(key);
   char hint[96];
   for (int i = 0; i < b->count; i++) dp_suggest_offer(&suggest, b->parameters[i].key);
-  return dp_fail(b->origin.exit_code, "%s: %s takes no '%s'%s", b->origin.name, b->callee, key,
+  return dp_fail(b->origin.exit_code, "%s: %s takes no '%s'; known are %s%s", b->origin.name, b->callee, key,
+                 list_names(b->arena, (size_t)b->count, &b->parameters[0].key, sizeof b->parameters[0]),
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
@@ -184,7 +195,8 @@ static dp_status take_schedule(const binding *b, const char *text, const char **
     return DP_OK;
   }
   char hint[96];
-  return dp_fail(b->origin.exit_code, "%s: there is no schedule '%s'%s", b->origin.name, text,
+  return dp_fail(b->origin.exit_code, "%s: there is no schedule '%s'; known are %s%s", b->origin.name, text,
+                 list_names(b->arena, DP_COUNT(schedules) - 1, schedules, sizeof *schedules),
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
@@ -271,7 +283,7 @@ dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text,
   const signature *s = NULL;
   dp_spec_call call;
   DP_TRY(dp_spec_call_read(arena, origin, text, &call));
-  DP_TRY(find_signature(origin, "loss", call.name, DP_COUNT(losses), losses, &s));
+  DP_TRY(find_signature(arena, origin, "loss", call.name, DP_COUNT(losses), losses, &s));
   *loss = (dp_loss_spec){.kind = (dp_loss_kind)s->kind};
   return bind_arguments(&b, s, 0, NULL, &call, loss);
 }
@@ -281,7 +293,7 @@ dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *
   const signature *s = NULL;
   dp_spec_call call;
   DP_TRY(dp_spec_call_read(arena, origin, text, &call));
-  DP_TRY(find_signature(origin, "optimizer", call.name, DP_COUNT(optimizers), optimizers, &s));
+  DP_TRY(find_signature(arena, origin, "optimizer", call.name, DP_COUNT(optimizers), optimizers, &s));
   *optimizer = (dp_optimizer_spec){.kind = (dp_optimizer_kind)s->kind};
   DP_TRY(bind_arguments(&b, s, DP_COUNT(common), common, &call, optimizer));
   DP_TRY(check_sgd(&b, optimizer));

@@ -45,8 +45,9 @@ typedef struct {
 typedef struct {
   dp_step_at at[2];  // [1]: of a transfer's receiver
   bool between_two;
-  const char *name;  // of the logical node that it computes, NULL for communication
-  int micro;         // the micro-batch that it is for; -1: no single one
+  const char *name;   // of the logical node that it computes, NULL for communication
+  const char *moved;  // of the logical value that communication moves (the first, of several); NULL for a node
+  int micro;          // the micro-batch that it is for; -1: no single one
   int n_devices;
   int *devices;
   // A kernel

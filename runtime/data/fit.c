@@ -1,4 +1,5 @@
 // Making a file's tensor fit a graph input. See data.h.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,23 +27,29 @@ static bool shapes_agree(const dp_tensor *file, const int64_t *wanted, int rank,
   return na == nb && !memcmp(a, b, (size_t)na * sizeof *a);
 }
 
-static dp_status convert(dp_arena *arena, const char *what, dp_dtype to, const dp_tensor *from, dp_tensor *fitted) {
+// Whether the element came over: the way back gives the same number (NaN counts as itself), or it was a float and is one
+// still, rounded. Integers are compared by bits, since the largest do not fit a double.
+static bool is_kept(const dp_tensor *from, const char *source, dp_dtype to, const char *target, bool *rounded) {
+  uint64_t back_bits = 0;
+  double x = dp_element_get(from->dtype, source), back = dp_element_get(to, target);
+  dp_element_set(from->dtype, &back_bits, back);
+  if (!dp_type_is_float(from->dtype)) return !memcmp(&back_bits, source, dp_type_bytes(from->dtype));
+  if (back == x || (back != back && x != x)) return true;
+  *rounded = true;
+  return dp_type_is_float(to) && isfinite(back) && isfinite(x);
+}
+
+static dp_status convert(dp_arena *arena, const char *what, dp_dtype to, const dp_tensor *from, dp_tensor *fitted,
+                         bool *rounded) {
   int64_t count = dp_tensor_count(from);
   size_t from_bytes = dp_type_bytes(from->dtype), to_bytes = dp_type_bytes(to);
   char *data = dp_alloc_n(arena, (size_t)count, to_bytes);
-  uint64_t back_bits = 0;
   for (int64_t i = 0; i < count; i++) {
     const char *source = (const char *)from->data + (size_t)i * from_bytes;
     char *target = data + (size_t)i * to_bytes;
     double x = dp_element_get(from->dtype, source);
     dp_element_set(to, target, x);
-    // Nothing is lost when the way back gives the same number (NaN counts as itself); integers are compared by bits, since
-    // the largest do not fit a double.
-    double back = dp_element_get(to, target);
-    dp_element_set(from->dtype, &back_bits, back);
-    bool kept =
-        dp_type_is_float(from->dtype) ? back == x || (back != back && x != x) : !memcmp(&back_bits, source, from_bytes);
-    if (!kept)
+    if (!is_kept(from, source, to, target, rounded))
       return dp_fail(EX_DATAERR, "%s: element %lld, %.17g, cannot be held by the input's type %s", what, (long long)i,
                      x, dp_type_name(to));
   }
@@ -53,7 +60,8 @@ static dp_status convert(dp_arena *arena, const char *what, dp_dtype to, const d
 }
 
 dp_status dp_data_fit(dp_arena *arena, const char *what, const dp_type *input, int batch_dim, const dp_tensor *file,
-                      dp_tensor *fitted) {
+                      dp_tensor *fitted, bool *rounded) {
+  *rounded = false;
   int keep = batch_dim >= 0 ? 0 : -1;
   if (batch_dim >= 0 && !file->rank) return dp_fail(EX_DATAERR, "%s: a single number where samples are expected", what);
   int64_t wanted[DP_MAX_RANK] = {0};
@@ -65,7 +73,7 @@ dp_status dp_data_fit(dp_arena *arena, const char *what, const dp_type *input, i
                    dp_type_print(&in_file, found, sizeof found), dp_type_print(input, expected, sizeof expected));
   }
   dp_tensor result = *file;
-  if (file->dtype != input->dtype) DP_TRY(convert(arena, what, input->dtype, file, &result));
+  if (file->dtype != input->dtype) DP_TRY(convert(arena, what, input->dtype, file, &result, rounded));
   result.rank = input->shape.rank;
   memcpy(result.extents, wanted, sizeof wanted);
   *fitted = result;

@@ -2,22 +2,18 @@
 #include "runtime/data/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "ir/base/file.h"
+#include "ir/base/kind.h"
 #include "runtime/data/data.h"
 
 dp_status dp_source_open(const char *path, dp_source *source) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return dp_fail(EX_NOINPUT, "%s: cannot be read: %s", path, strerror(errno));
-  struct stat st;
-  if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-    close(fd);
-    return dp_fail(EX_DATAERR, "%s: not a regular file", path);
-  }
+  int fd;
+  size_t bytes;
+  DP_TRY(dp_file_open(path, &fd, &bytes));
   gzFile file = gzdopen(fd, "rb");
   if (!file) {
     close(fd);
@@ -102,6 +98,14 @@ dp_status dp_source_size(const dp_source *source, dp_tensor *tensor) {
   return DP_OK;
 }
 
+static dp_status refuse(dp_source *source, const uint8_t magic[4]) {
+  uint8_t head[4096];
+  size_t more = 0;
+  memcpy(head, magic, 4);
+  DP_TRY(read_some(source, head + 4, sizeof head - 4, &more));
+  return dp_file_kind_refuse(source->path, head, 4 + more, "data as IDX or .npy, gzipped or not");
+}
+
 dp_status dp_data_read(dp_arena *arena, const char *path, dp_tensor *tensor) {
   dp_source source;
   DP_TRY(dp_source_open(path, &source));
@@ -113,7 +117,7 @@ dp_status dp_data_read(dp_arena *arena, const char *path, dp_tensor *tensor) {
     else if (!magic[0] && !magic[1])
       status = dp_idx_read(&source, arena, magic, tensor);
     else
-      status = dp_fail(EX_DATAERR, "%s: neither IDX nor .npy (nor one of them gzipped)", path);
+      status = refuse(&source, magic);
   }
   dp_source_close(&source);
   return status;

@@ -42,6 +42,12 @@ static int micro_of(const dp_bind *b, const Dp__Instruction *in) {
   return micro;
 }
 
+// The name of what communication moves.
+static const char *moved_by(const dp_bind *b, const Dp__Instruction *in) {
+  uint32_t tensor = in->n_inputs ? in->inputs[0] : in->n_outputs ? in->outputs[0] : 0;
+  return tensor ? b->graph->values[b->program->tensors[tensor - 1]->value]->name : NULL;
+}
+
 // A transfer's unit is made when the first of its two instructions comes.
 static dp_status make_between(making *w, const dp_step_at *at, int device) {
   const dp_channel_end *ends = dp_channels_find(&w->channels, at->instruction);
@@ -50,6 +56,7 @@ static dp_status make_between(making *w, const dp_step_at *at, int device) {
   DP_TRY(dp_channel_meet(w->binding, ends, receives, device, &other));
   dp_unit unit = {.at = {ends[0].at, ends[1].at}, .between_two = true, .n_devices = 2};
   unit.micro = micro_of(&w->parts[ends[0].role].bind, ends[0].at.instruction);
+  unit.moved = moved_by(&w->parts[ends[0].role].bind, ends[0].at.instruction);
   unit.devices = dp_alloc_n(w->arena, 2, sizeof *unit.devices);
   unit.devices[receives] = device;
   unit.devices[!receives] = other;
@@ -67,6 +74,7 @@ static dp_status make_unit(making *w, making_part *p, const dp_step_at *at, size
   dp_unit unit = {.at = {*at}, .micro = micro_of(&p->bind, in)};
   if (in->n_nodes) unit.name = p->bind.graph->nodes[in->nodes[0]]->name;
   if (dp_bind_is_communication(in)) {
+    unit.moved = moved_by(&p->bind, in);
     DP_TRY(dp_bind_group(&p->bind, device, &unit));
     DP_TRY(dp_bind_collective(&p->bind, &unit));
   } else {

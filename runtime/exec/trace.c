@@ -88,7 +88,7 @@ static dp_status put_text(writing *w, const char *text, int length) {
   return dp_file_writer_write(&w->file, text, (size_t)length);
 }
 
-enum { NAME_BYTES = 64 };
+enum { NAME_BYTES = 160, LINE_BYTES = 1024 };
 
 // A name of the plan, which may be anything, as the text of a JSON string: other than plain characters become '_'.
 static const char *plain(const char *name, char text[NAME_BYTES]) {
@@ -102,10 +102,10 @@ static const char *plain(const char *name, char text[NAME_BYTES]) {
 }
 
 static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t begin_ns, int64_t end_ns) {
-  char text[512], program[NAME_BYTES];
+  char text[LINE_BYTES], program[NAME_BYTES];
   int length =
       snprintf(text, sizeof text,
-               ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%.100s\",\"cat\":\"%s\","
+               ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"%s\",\"cat\":\"%s\","
                "\"args\":{"
                "\"run\":%llu",
                e->device, stream_of(e), (double)(begin_ns - w->start_ns) * 1e-3, (double)(end_ns - begin_ns) * 1e-3,
@@ -116,8 +116,16 @@ static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t
   return put_text(w, "}}", 2);
 }
 
+// The operator, and the node that it computes or the value that it moves: "Gemm fc1", "AllReduce dp.gradient/fc1.weight".
+static const char *title(const entry *e, char text[2 * NAME_BYTES]) {
+  const char *of = e->slice.unit->name ? e->slice.unit->name : e->slice.unit->moved;
+  char op[NAME_BYTES], name[NAME_BYTES];
+  snprintf(text, 2 * NAME_BYTES, "%s%s%s", plain(e->at->instruction->op, op), of ? " " : "", of ? plain(of, name) : "");
+  return text;
+}
+
 static dp_status put_track(writing *w, const entry *e, bool first) {
-  char text[512], stage[NAME_BYTES + 8] = "", name[NAME_BYTES];
+  char text[LINE_BYTES], stage[NAME_BYTES + 8] = "", name[NAME_BYTES];
   if (w->roles->n_roles > 1)
     snprintf(stage, sizeof stage, " (%s)", plain(w->roles->roles[w->roles->of_device[e->device]].role->name, name));
   int length =
@@ -135,7 +143,8 @@ static dp_status put_entries(writing *w, const entry *entries, size_t count) {
     if (!same) DP_TRY(put_track(w, e, i == 0));
     if (same && before->slice.end_ns < e->slice.begin_ns)
       DP_TRY(put_slice(w, e, "wait", before->slice.end_ns, e->slice.begin_ns));
-    DP_TRY(put_slice(w, e, e->at->instruction->op, e->slice.begin_ns, e->slice.end_ns));
+    char text[2 * NAME_BYTES];
+    DP_TRY(put_slice(w, e, title(e, text), e->slice.begin_ns, e->slice.end_ns));
   }
   return DP_OK;
 }

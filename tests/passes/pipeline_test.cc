@@ -127,11 +127,14 @@ TEST(Pipeline, UnknownPassesAreRefusedAtOnce) {
   Arena arena;
   Options options;
   options.options.print_after = "autodif";
-  EXPECT_EQ(Pipeline(arena, kMlp, &options).failure,
-            "64: --print-after=autodif: there is no such pass; did you mean 'autodiff'?");
+  const std::string known = "; known are ", passes = "options, batch, precision, ";
+  std::string failure = Pipeline(arena, kMlp, &options).failure;
+  EXPECT_EQ(failure.find("64: --print-after=autodif: there is no such pass" + known + "all, " + passes), 0u) << failure;
+  EXPECT_NE(failure.find(", emit; did you mean 'autodiff'?"), std::string::npos) << failure;
   Options others;
   others.options.stop_after = "all";
-  EXPECT_EQ(Pipeline(arena, kMlp, &others).failure, "64: --stop-after=all: there is no such pass");
+  failure = Pipeline(arena, kMlp, &others).failure;
+  EXPECT_EQ(failure.find("64: --stop-after=all: there is no such pass" + known + passes), 0u) << failure;
 }
 
 // Any point of the pipeline can be printed and resumed: the rest does not depend on what is not in the text.

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/tools/array.h"
 #include "tests/tools/tool.h"
 
 namespace {
@@ -60,6 +61,73 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
   Refused("dpc compile a.dpt b.dpt", 64, {"a.dpt", "b.dpt"});
   Refused("dpc verify", 64, {"no plan"});
   EXPECT_FALSE(Exists(File("plan.bin")));
+}
+
+TEST_F(Dpc, WhatThereIsIsListed) {
+  Refused(Compile("--strategy=fast"), 64, {"single, data, zero, tensor, pipeline, manual"});
+  Refused(Compile("--loss=hinge(logits,label)"), 64, {"no loss 'hinge'", "known are softmax_cross_entropy, mse"});
+  Refused(Compile("--optimizer=lion(lr=1)"), 64, {"no optimizer 'lion'", "known are sgd, adam, adamw"});
+  Refused(Compile("--optimizer=sgd(rate=1)"), 64, {"sgd takes no 'rate'", "known are lr, momentum,"});
+  Refused(Compile("--optimizer=sgd(schedule=linear)"), 64, {"known are constant, step, cosine"});
+  Refused(Compile("--precision=fp8"), 64, {"known are fp32, fp64"});
+  Refused(Compile("--loss=mse(prediction,target)"), 65, {"no such value", "its output is: 'logits'"});
+  Refused(Compile("--stop-after=everything"), 64, {"known are options, batch,", "place,", "emit"});
+  Refused("dpc show --verison x", 64, {"did you mean 'version'"});
+}
+
+// What people give in a model's place.
+TEST_F(Dpc, FilesThatAreNoModelsAreCalledByTheirName) {
+  const std::string zip("PK\3\4\0\0", 6), expected = "expected a model";
+  const struct {
+    const char *name;
+    std::string content;
+    std::vector<std::string> says;
+  } cases[] = {
+      {"w.safetensors",
+       std::string("\x10\0\0\0\0\0\0\0{\"a\":{}}       ", 24),
+       {"weights (.safetensors)", "dprun --init"}},
+      {"x.npy", Npy({1}, {1}), {"NumPy (.npy)", "--data NAME=FILE"}},
+      {"x.npz", zip + "arr_0.npy", {".npz"}},
+      {"net.pt", zip + "archive/data.pkl", {"PyTorch", "torch.onnx.export"}},
+      {"old.pth", "\x80\2\x8a\nl\xfc\x9c", {"PyTorch"}},
+      {"net.h5", "\x89HDF\r\n\x1a\n", {"HDF5"}},
+      {"net.bin", std::string("\x08\x0a\x12\x07pytorch", 11), {"ONNX", "ends with .onnx"}},
+      {"utf16.dpt", std::string("\xff\xfem\0o\0", 6), {"UTF-16", "UTF-8"}},
+      {"net.gz", "\x1f\x8b\x08", {"gzipped"}},
+      {"net.json", "{}", {"JSON"}},
+  };
+  for (const auto &c : cases) {
+    std::vector<std::string> words = c.says;
+    words.insert(words.end(), {c.name, expected});
+    for (const char *command : {"dpc compile ", "dpc show "}) Refused(command + Write(c.name, c.content), 65, words);
+  }
+  Refused("dpc show " + Write("w.onnx", cases[0].content), 65, {"expected a model in ONNX", "weights (.safetensors)"});
+  // Of what begins like nothing known, the reader says where it stopped.
+  Refused("dpc show " + Write("x.pb", "<html>"), 65,
+          {"neither a model's text, which begins with 'model', nor a whole"});
+}
+
+TEST_F(Dpc, AByteOrderMarkMayBeginAText) {
+  const std::string bom = "\xef\xbb\xbf";
+  EXPECT_EQ(Must("dpc show " + Write("bom.dpt", bom + Read(mlp))).out, Must(std::string("dpc show ") + mlp).out);
+  Refused("dpc show " + Write("error.dpt", bom + "model m { y }"), 65, {"error.dpt:1:11"});
+  Refused("dpc show " + Write("inside.dpt", "model m {" + bom + "}"), 65, {"inside.dpt:1:10"});
+}
+
+TEST_F(Dpc, OneWordForOneCountOfMicroBatches) {
+  // BatchNormalization's statistics need the whole batch, so the four for each stage come to one.
+  const std::string model = Write("bn.dpt",
+                                  "model bn {\n  loss \"mse(y,target)\"\n  optimizer \"sgd(lr=0.1)\"\n"
+                                  "  input x: float32[N,4]\n  parameter w: float32[4,4] = kaiming_uniform()\n"
+                                  "  parameter s: float32[4] = ones\n  parameter b: float32[4] = zeros\n"
+                                  "  buffer m: float32[4] = zeros\n  buffer v: float32[4] = ones\n"
+                                  "  h = MatMul(x, w)\n"
+                                  "  n, _, _ = BatchNormalization(h, s, b, m, v) {training_mode=1}\n"
+                                  "  y = Tanh(n)\n  output y\n}\n");
+  Result result = Must("dpc compile " + model + " --batch=64 --strategy=pipeline --devices=2 -o " + File("plan.bin"));
+  EXPECT_NE(result.err.find("needs the whole batch at once: a step is one micro-batch"), std::string::npos)
+      << result.err;
+  EXPECT_EQ(result.err.find("8 micro-batches"), std::string::npos) << result.err;
 }
 
 TEST_F(Dpc, WhatIsNotBuiltSaysSo) {

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/tools/array.h"
 #include "tests/tools/tool.h"
 
 namespace {
@@ -29,7 +30,7 @@ class DprunErrors : public Tools {
 
 TEST_F(DprunErrors, Options) {
   Refused("dprun", 64, {"no plan"});
-  Refused(plan_, 64, {"no data"});
+  Refused(plan_, 64, {"no data", "--data image=FILE --data label=FILE"});
   Refused(plan_ + images + labels + "--epoch=3 --steps=2", 78, {"--epochs", "--steps"});
   Refused(plan_ + images + labels + "--epochs=-1", 64, {"--epochs=-1"});
   Refused(plan_ + images + labels + "--steps=two", 64, {"--steps=two"});
@@ -44,12 +45,55 @@ TEST_F(DprunErrors, Options) {
   Refused(plan_ + images, 64, {"'label'", "--data label=FILE"});
   Refused(plan_ + images + labels + "--data lable=x", 64, {"lable", "did you mean 'label'"});
   Refused(plan_ + images + labels + "--eval-data image=x", 64, {"'label'", "--eval-data"});
+  Refused(plan_ + images + labels + "--device=gpu", 64, {"--device=gpu", "there is cpu", "cuda is not built"});
   for (const char *option : {"--resume", "--save-every=10", "--device=cuda", "--device=cuda:0,2"})
     Refused(plan_ + images + labels + option, 69, {"not built"});
   Refused(plan_ + images + labels + "--save=" + File("folder"), 69, {"not built"});
 }
 
+// What an option of dprun is not.
+TEST_F(DprunErrors, FilesOfAnotherFormAreCalledByTheirName) {
+  const std::string npy = Write("x.npy", Npy({1}, {1})),
+                    zip = Write("x.pt", std::string("PK\3\4") + "archive/data.pkl");
+  Refused("dprun " + npy, 65, {"x.npy", "expected a plan", "NumPy"});
+  Refused("dprun examples/mlp.dpt", 65, {"mlp.dpt", "expected a plan", "model's text", "dpc compile"});
+  Refused(plan_ + images + labels + "--init=" + zip, 65, {"x.pt", "expected weights (.safetensors)", "PyTorch"});
+  Refused(plan_ + images + "--data label=" + zip, 65, {"x.pt", "expected data as IDX or .npy", "PyTorch"});
+  Refused(plan_ + images + "--data label=" + Write("x.csv", "1,2\n"), 65, {"x.csv", "expected data as IDX or .npy"});
+}
+
+TEST_F(DprunErrors, WhatIsWrittenHasTheFormThatItsNamePromises) {
+  const std::string infer = plan_ + "--infer " + images;
+  for (const char *name : {"x.csv", "x.txt", "x.npz", "x.whatever"})
+    Refused(infer + "--output logits=" + File(name), 64, {name, "an array of NumPy", ".npy"});
+  Refused(plan_ + images + labels + "--metrics=" + File("m.csv"), 64, {"m.csv", "lines of JSON", ".jsonl"});
+  Refused(plan_ + images + labels + "--trace=" + File("t.html"), 64, {"t.html", "JSON", ".json"});
+  mkdir(File("a.b").c_str(), 0700);
+  Must(infer + "--output logits=" + File("a.b/no_ending") + " --device=cpu");
+}
+
+TEST_F(DprunErrors, EachOptionWritesAFileOfItsOwn) {
+  const std::string train = plan_ + images + labels, infer = plan_ + "--infer " + images;
+  mkdir(File("folder").c_str(), 0700);
+  const std::string m = File("m.json"), again = File("folder/../m.json"), y = File("y.npy");
+  Refused(train + "--metrics=" + m + " --trace=" + again, 78, {"--metrics", "--trace", "m.json"});
+  Refused(infer + "--output logits=" + y + " --output scores=" + y, 78, {"--output logits", "--output scores"});
+  Refused(train + "--save=" + File("m.safetensors") + " --metrics=" + File("m.safetensors"), 78,
+          {"--metrics", "--save"});
+  Refused(train + "--metrics=- --trace=-", 78, {"--metrics", "--trace", "standard output"});
+  Refused(infer + "--metrics=- --output logits=-", 78, {"--metrics", "--output logits", "standard output"});
+  Refused("dprun " + File("plan.bin") + " --data image=- --data label=-", 78,
+          {"--data image", "--data label", "standard input"});
+  Refused("dprun - --data image=- " + labels, 78, {"the plan", "--data image", "standard input"});
+  Refused(train + "--save=-", 64, {"--save=-"});
+  ASSERT_EQ(symlink(m.c_str(), File("link.json").c_str()), 0);
+  Write("m.json", "");
+  Refused(train + "--metrics=" + m + " --trace=" + File("link.json"), 78, {"--metrics", "--trace"});
+  EXPECT_FALSE(Exists(y));
+}
+
 TEST_F(DprunErrors, FilesThatAreMissingOrCannotBeWritten) {
+  Refused("dprun " + File("absent.bin"), 66, {"absent.bin"});
   Refused("dprun " + File("absent.bin") + " " + images + labels, 66, {"absent.bin"});
   Refused(plan_ + labels + "--data image=" + File("absent"), 66, {File("absent")});
   Refused(plan_ + images + labels + "--init=" + File("absent.safetensors"), 66, {"absent.safetensors"});

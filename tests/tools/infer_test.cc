@@ -324,7 +324,7 @@ TEST_F(Infer, NothingThatIsReadIsWrittenOver) {
   Refused(infer + " --output logits=" + plan_, 78, {"overwrite"});
   ASSERT_EQ(link(copy.c_str(), File("linked").c_str()), 0);
   Refused(infer + " --output logits=" + File("linked"), 78, {"overwrite"});
-  Refused(infer + " --output logits=" + File("m") + " --metrics=" + File("m"), 78, {"two things"});
+  Refused(infer + " --output logits=" + File("m") + " --metrics=" + File("m"), 78, {"both to be written"});
   EXPECT_EQ(Read(copy), Read(images));
 }
 

@@ -130,6 +130,16 @@ TEST_F(Options, EachIsRecordedAndHeld) {
   }
 }
 
+TEST_F(Options, DimsAreGivenToStandardInputToo) {
+  const std::string model = "tests/tools/open_dim.onnx";
+  const std::string shown = Must("dpc show " + model + " --dim seq=4").out;
+  EXPECT_EQ(Shell("dpc show - --dim seq=4 < " + model).out, shown);
+  EXPECT_EQ(Must("dpc show " + Write("shown.dpt", shown)).out, shown);
+  const Result refused = Shell(std::string("dpc show - --dim seq=4 < ") + mlp);
+  EXPECT_EQ(refused.code, 64);
+  EXPECT_NE(refused.err.find("--dim seq=4: - is no ONNX file"), std::string::npos) << refused.err;
+}
+
 TEST_F(Options, NoneOfTheCommandLineIsForgotten) {
   const std::string help = Must("dpc compile --help").out;
   std::set<std::string> fields, found;

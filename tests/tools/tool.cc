@@ -46,8 +46,25 @@ void Tools::Start(const std::string &command) {
   std::istringstream in(command);
   std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
   words[0] = "tools/" + words[0];
+  Spawn(words);
+}
+
+Result Tools::Shell(const std::string &script, const std::string &folder) {
+  StartShell(script, folder);
+  return Wait();
+}
+
+void Tools::StartShell(const std::string &script, const std::string &folder) {
+  char here[4096];
+  EXPECT_NE(getcwd(here, sizeof here), nullptr);
+  std::string setup =
+      std::string("PATH=") + here + "/tools:$PATH; cd \"" + (folder.empty() ? here : folder) + "\" || exit 99\n";
+  Spawn({"/bin/sh", "-c", setup + script});
+}
+
+void Tools::Spawn(const std::vector<std::string> &words) {
   std::vector<char *> argv;
-  for (std::string &word : words) argv.push_back(word.data());
+  for (const std::string &word : words) argv.push_back(const_cast<char *>(word.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);

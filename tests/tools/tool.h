@@ -32,6 +32,9 @@ class Tools : public testing::Test {
   void Start(const std::string &command);
   void Signal(int number);
   Result Wait();
+  // A script of sh in a folder, where dpc and dprun are found as they are; stdin is empty unless the script says otherwise.
+  Result Shell(const std::string &script, const std::string &folder = "");
+  void StartShell(const std::string &script, const std::string &folder = "");
   // Runs, and fails the test when the exit code is not 0.
   Result Must(const std::string &command);
   // Runs, expects the exit code and, on stderr, each of the words, on at most a few lines.
@@ -46,6 +49,8 @@ class Tools : public testing::Test {
   static std::vector<double> Losses(const std::string &path);  // of the steps
 
  private:
+  void Spawn(const std::vector<std::string> &words);
+
   std::string folder_;
   int pid_ = 0;
 };

@@ -36,6 +36,7 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
   options.compile.notes_to = stderr;
   dp_model *model;
   DP_TRY(read_model(&options, arena, &model));
+  DP_TRY(dp_dpc_check_files(arena, options.model, options.output));
   Dp__Plan *plan = NULL;
   dp_status status = dp_pipeline_run(model, &options.compile, &plan);
   // What is wrong with the model names it; what is wrong with the options does not come from there.

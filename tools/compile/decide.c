@@ -1,7 +1,7 @@
 // The options that decide what a plan is. See decide.h.
 #include "tools/compile/decide.h"
-#include "tools/backends.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/base/suggest.h"
@@ -60,8 +60,9 @@ static const struct argp_option table[] = {
      "Most threads that one instruction is split over (default: this machine's cores, shared by the devices)", 0},
     {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set that kernels are chosen for (default: this machine's)", 0},
     {0, 0, 0, 0, "Training", 2},
-    {"batch", KEY_BATCH, "B", 0, "Samples a step, over all devices", 0},
-    {"dim", KEY_DIM, "NAME=N", 0, "What an open dim of an ONNX file is, other than the batch; may be repeated", 0},
+    {"batch", KEY_BATCH, "B", 0, "Samples a step, over all devices; needed where the model leaves it open", 0},
+    {"dim", KEY_DIM, "NAME=N", 0,
+     "What an open dim of an ONNX file is, other than the batch, for example seq=128; may be repeated", 0},
     {"loss", KEY_LOSS, "SPEC", 0, "softmax_cross_entropy(logits,label) or mse(pred,target); default: the model's", 0},
     {"optimizer", KEY_OPTIMIZER, "SPEC", 0,
      "sgd(...), adam(...) or adamw(...), as docs/optimizers.md says; default: the model's", 0},
@@ -89,15 +90,16 @@ static const struct argp_option table[] = {
 // Sets *chosen to the one of `words` (ends with NULL) that `text` is.
 static dp_status choose(const char *option, const char *text, const char *const *words, const char **chosen) {
   dp_suggest suggest = dp_suggest_begin(text);
-  for (; *words; words++) {
+  char hint[128], all[128] = "";
+  for (size_t at = 0; *words; words++) {
     if (!strcmp(text, *words)) {
       *chosen = *words;
       return DP_OK;
     }
     dp_suggest_offer(&suggest, *words);
+    at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", at ? ", " : "", *words);
   }
-  char hint[128];
-  return dp_fail(EX_USAGE, "--%s=%s: there is no such choice%s (see --help)", option, text,
+  return dp_fail(EX_USAGE, "--%s=%s: there is no such choice; known are %s%s", option, text, all,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 

@@ -24,18 +24,29 @@ static void print_help(void) {
   puts(
       "\n`dpc COMMAND --help` tells more.\n\n"
       "Examples:\n"
-      "  dpc compile digits.dpt --strategy=data --devices=4 --batch=64 -o plan.bin\n"
+      "  dpc compile examples/mlp.dpt --strategy=data --devices=4 --batch=64 -o plan.bin\n"
       "  dpc show plan.bin\n"
-      "  dpc verify plan.bin\n"
+      "  dpc verify plan.bin --against=examples/mlp.dpt\n"
       "  dpc ops Conv\n"
-      "  dpc export model.pb -o model.onnx");
+      "  dpc export examples/mlp.dpt -o mlp.onnx");
+}
+
+static bool is_word(const char *word, const char *const *words) {
+  while (*words && strcmp(word, *words)) words++;
+  return *words;
 }
 
 static dp_status run(dp_arena *arena, int argc, char **argv) {
+  static const char *const help_words[] = {"--help", "-h", "-?", "--usage", "help", NULL};
   if (argc < 2)
     return dp_fail(EX_USAGE, "no command is given: compile, show, verify, ops, import or export (see dpc --help)");
   const char *name = argv[1];
-  if (!strcmp(name, "--help") || !strcmp(name, "-?") || !strcmp(name, "help")) {
+  if (!strcmp(name, "help") && argc > 2) {  // of that command
+    argv[1] = argv[2];
+    argv[2] = (char[]){"--help"};
+    return run(arena, 3, argv);
+  }
+  if (is_word(name, help_words)) {
     print_help();
     return DP_OK;
   }
@@ -69,11 +80,11 @@ static dp_status run_invocation(void *arg) {
 }
 
 int main(int argc, char **argv) {
+  dp_cli_begin();
   dp_arena *arena = dp_arena_create(0);
   argp_program_version = "dpc " DP_VERSION;
   if (!arena) return dp_cli_finish("dpc", dp_fail(DP_EX_MEMORY, "no memory to start"));
   dp_status status = dp_arena_run(arena, run_invocation, &(invocation){arena, argc, argv});
-  if (fflush(stdout) && !status) status = dp_fail(EX_IOERR, "the output cannot be written");
   int code = dp_cli_finish("dpc", status);
   dp_arena_destroy(arena);
   return code;

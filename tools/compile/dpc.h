@@ -14,7 +14,7 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_ops_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
-// A model of any form: .onnx by its name, the others by content.
+// A model of any form: ONNX by its name, which ends with .onnx, the others by content; of standard input all by content.
 dp_status dp_dpc_import_read(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
 // The same; EX_USAGE when something is said of a file that is no ONNX.
 dp_status dp_dpc_import_read_with(dp_arena *arena, const char *path, const dp_onnx_options *options,
@@ -24,5 +24,7 @@ dp_status dp_dpc_import_read_asked(dp_arena *arena, const char *path, const dp_o
                                    dp_model **model) DP_MUST_USE;
 // "NAME=N" of --dim, and one dim more. EX_USAGE.
 dp_status dp_dpc_import_dim(dp_arena *arena, const char *text, dp_onnx_options *options) DP_MUST_USE;
+// Whether the output, and the tensors that go beside it, would replace the model or what lies beside that. EX_CONFIG.
+dp_status dp_dpc_check_files(dp_arena *arena, const char *model, const char *output) DP_MUST_USE;
 
 #endif

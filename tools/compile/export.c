@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "frontends/onnx/onnx.h"
+#include "ir/base/file.h"
 #include "tools/compile/decide.h"
 #include "tools/compile/dpc.h"
 #include "tools/compile/options.h"
@@ -39,12 +40,12 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 static const struct argp_option options[] = {
-    {"output", 'o', "MODEL.onnx", 0, "where it goes (default: MODEL with .onnx)", 0},
-    {"graph", KEY_GRAPH, "NAME", 0, "which of the model's graphs (default: main, or else train)", 0},
+    {"output", 'o', "MODEL.onnx", 0, "Where it goes (default: MODEL with .onnx)", 0},
+    {"graph", KEY_GRAPH, "NAME", 0, "Which of the model's graphs (default: main, or else train)", 0},
     {"mesh", KEY_MESH, "AXIS=N,...", 0,
-     "write where things are on this mesh as ONNX's device annotations (default: the model's mesh)", 0},
+     "Write where things are on this mesh as ONNX's device annotations (default: the model's mesh)", 0},
     {"external-data", KEY_EXTERNAL, NULL, 0,
-     "tensors above 1 MiB go into MODEL.onnx.data (above 1 GiB they do so anyway)", 0},
+     "Tensors above 1 MiB go into MODEL.onnx.data (above 1 GiB they do so anyway)", 0},
     {0}};
 
 static const struct argp argp = {
@@ -56,9 +57,9 @@ static const struct argp argp = {
         "communication "
         "among them, are in domain dp.\v"
         "Examples:\n"
-        "  dpc export model.pb -o model.onnx\n"
-        "  dpc compile digits.dpt --strategy=data --devices=2 --batch=64 --print-after=place --stop-after=place > "
-        "placed.dpt\n"
+        "  dpc export examples/mlp.dpt -o mlp.onnx\n"
+        "  dpc compile examples/mlp.dpt --strategy=data --devices=2 --batch=64 \\\n"
+        "    --print-after=place --stop-after=place > placed.dpt\n"
         "  dpc export placed.dpt --graph=train -o placed.onnx",
 };
 
@@ -84,8 +85,16 @@ dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) {
   if (!r.model) return dp_fail(EX_USAGE, "no model is given: dpc export MODEL [-o MODEL.onnx]");
   if (dp_onnx_is_path(r.model) && (!r.output || !strcmp(r.output, r.model)))
     return dp_fail(EX_CONFIG, "%s is an ONNX file already; name another with -o to have it written anew", r.model);
+  if (!r.output && dp_file_is_standard(r.model))
+    return dp_fail(EX_USAGE, "the model comes from standard input: say with -o where it goes");
   if (!r.output) r.output = default_output(arena, r.model);
-  if (!dp_onnx_is_path(r.output)) return dp_fail(EX_USAGE, "-o %s: a name that ends with .onnx is expected", r.output);
+  const bool standard = dp_file_is_standard(r.output);
+  if (!standard && !dp_onnx_is_path(r.output))
+    return dp_fail(EX_USAGE, "-o %s: a name that ends with .onnx is expected", r.output);
+  if (standard && r.external_data)
+    return dp_fail(EX_CONFIG, "--external-data writes a file beside the model, and -o - has nothing beside it");
+  DP_TRY(dp_dpc_check_files(arena, r.model, r.output));
+  DP_TRY(dp_cli_check_writable("-o", r.output, false));
   DP_TRY(dp_dpc_import_read(arena, r.model, &model));
   DP_TRY(find_graph(model, r.graph, &graph));
   dp_mesh mesh = model->mesh;

@@ -3,15 +3,49 @@
 #include <string.h>
 
 #include "frontends/onnx/onnx.h"
+#include "ir/base/file.h"
 #include "ir/file/model_file.h"
 #include "tools/compile/dpc.h"
 
+// Standard input has no name that would tell. Field 1 of both is a version: ours is 1, ONNX's has long been more.
+static dp_status is_onnx(dp_arena *arena, const char *path, bool *onnx) {
+  uint8_t *data;
+  size_t bytes;
+  *onnx = dp_onnx_is_path(path);
+  if (!dp_file_is_standard(path)) return DP_OK;
+  DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
+  *onnx = bytes > 1 && data[0] == 8 && data[1] > 1;
+  return DP_OK;
+}
+
+enum { MAX_SOURCES = 4 };  // texts that leave their data in one another
+
+static dp_status read_source(dp_arena *arena, const char *path, int depth, dp_model **model) {
+  return dp_onnx_is_path(path) ? dp_onnx_import(arena, path, model)
+                               : dp_model_file_read_from(arena, path, read_source, depth, model);
+}
+
 dp_status dp_dpc_import_read_with(dp_arena *arena, const char *path, const dp_onnx_options *options, dp_model **model) {
-  if (dp_onnx_is_path(path)) return dp_onnx_import_with(arena, path, options, model);
+  bool onnx;
+  DP_TRY(is_onnx(arena, path, &onnx));
+  if (onnx) return dp_onnx_import_with(arena, path, options, model);
   if (options->n_dims)
     return dp_fail(EX_USAGE, "--dim %s=%lld: %s is no ONNX file, and leaves no dim open but the batch",
                    options->dims[0].name, (long long)options->dims[0].extent, path);
-  return dp_model_file_read(arena, path, model);
+  return read_source(arena, path, MAX_SOURCES, model);
+}
+
+dp_status dp_dpc_check_files(dp_arena *arena, const char *model, const char *output) {
+  const bool standard = dp_file_is_standard(output);
+  const dp_cli_file files[] = {
+      {"the model", model, false},
+      {"the model's tensors", dp_printf(arena, "%s.safetensors", model), false},
+      {"the model's data", dp_printf(arena, "%s.data", model), false},
+      {"the output", output, true},
+      {"the file beside it", standard ? NULL : dp_printf(arena, "%s.safetensors", output), true},
+      {"the data beside it", standard ? NULL : dp_printf(arena, "%s.data", output), true},
+  };
+  return dp_cli_files_check(files, (int)DP_COUNT(files));
 }
 
 dp_status dp_dpc_import_read(dp_arena *arena, const char *path, dp_model **model) {
@@ -69,10 +103,11 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 
 dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) {
   static const struct argp_option table[] = {
-      {"output", 'o', "MODEL.pb", 0, "where the model goes; text when it ends with .dpt (default: MODEL with .pb)", 0},
+      {"output", 'o', "MODEL.pb", 0, "Where the model goes; text when it ends with .dpt (default: MODEL with .pb)", 0},
       {"train", KEY_TRAIN, "GLOB", 0,
-       "float initializers that are parameters whatever the file says (docs/onnx.md); may be repeated", 0},
-      {"dim", KEY_DIM, "NAME=N", 0, "what an open dim of the inputs is, other than the batch; may be repeated", 0},
+       "Float initializers that are parameters whatever the file says (docs/onnx.md); may be repeated", 0},
+      {"dim", KEY_DIM, "NAME=N", 0,
+       "What an open dim of the inputs is, other than the batch, for example seq=128; may be repeated", 0},
       {0}};
   static const struct argp argp = {
       .options = table,
@@ -80,22 +115,27 @@ dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) {
       .args_doc = "MODEL.onnx",
       .doc =
           "Reads an ONNX model and writes it as model.pb; `dpc compile` and `dpc show` take .onnx as it is.\v"
-          "Examples:\n  dpc import model.onnx -o model.pb\n  dpc import model.onnx -o model.dpt\n"
-          "  dpc import gpt.onnx --dim seq=128",
+          "Examples:\n"
+          "  dpc export examples/mlp.dpt -o mlp.onnx\n"
+          "  dpc import mlp.onnx -o mlp.pb\n"
+          "  dpc import mlp.onnx -o mlp.dpt",
   };
   request p = {.arena = arena};
   dp_model *model;
   DP_TRY(dp_cli_parse(&argp, argc, argv, &p));
   DP_TRY(p.status);
   if (!p.model) return dp_fail(EX_USAGE, "no model is given: dpc import MODEL.onnx [-o MODEL.pb]");
-  if (!dp_onnx_is_path(p.model)) return dp_fail(EX_USAGE, "%s: a file that ends with .onnx is expected", p.model);
+  const bool standard = dp_file_is_standard(p.model);
+  if (!standard && !dp_onnx_is_path(p.model))
+    return dp_fail(EX_USAGE, "%s: a file that ends with .onnx is expected", p.model);
+  if (standard && !p.output) return dp_fail(EX_USAGE, "the model comes from standard input: say with -o where it goes");
   if (!p.output) p.output = dp_printf(arena, "%.*s.pb", (int)(strlen(p.model) - 5), p.model);
-  if (dp_onnx_is_path(p.output))
-    return dp_fail(EX_USAGE, "-o %s: import writes our own form; a name that ends with .pb or .dpt is expected",
-                   p.output);
+  DP_TRY(dp_cli_check_ending("-o", p.output, "a model of our own form", ".pb .dpt", false));
+  DP_TRY(dp_cli_check_writable("-o", p.output, false));
   p.onnx.n_train = p.n_train;
   p.onnx.train = p.train;
-  DP_TRY(dp_onnx_import_with(arena, p.model, &p.onnx, &model));
+  DP_TRY(dp_dpc_import_read_with(arena, p.model, &p.onnx, &model));
   if (model->caveat) fprintf(stderr, "%s: %s\n", p.model, model->caveat);
+  DP_TRY(dp_dpc_check_files(arena, p.model, p.output));
   return dp_model_file_write(model, p.output);
 }

@@ -1,19 +1,23 @@
 // See options.h.
 #include "tools/compile/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "backends/registry.h"
+#include "ir/base/file.h"
 #include "tools/compile/decide.h"
+#include "tools/compile/dpc.h"
 
 enum { KEY_PRINT_AFTER = 256, KEY_STOP_AFTER, KEY_WHY };
 
 static const struct argp_option table[] = {
-    {"output", 'o', "PLAN", 0, "Where the plan goes (default: MODEL with .bin)", 0},
+    {"output", 'o', "PLAN", 0, "Where the plan goes (default: MODEL with .bin; - is standard output)", 0},
     {0, 0, 0, 0, "Looking inside", 3},
-    {"print-after", KEY_PRINT_AFTER, "PASS|all", 0, "Print the model as text after this pass", 0},
+    {"print-after", KEY_PRINT_AFTER, "PASS|all", 0,
+     "Print the model as text after this pass, or after each: options, batch, ... place, ... memory, emit", 0},
     {"stop-after", KEY_STOP_AFTER, "PASS", 0, "End after this pass, without a plan", 0},
     {"why", KEY_WHY, 0, 0, "Say what lies where, what a device holds and what it moves", 0},
     {0},
@@ -66,10 +70,15 @@ static const char *default_output(dp_arena *arena, const char *model) {
 
 static dp_status check(dp_arena *arena, dp_dpc_options *options) {
   if (!options->model) return dp_fail(EX_USAGE, "no model is given: dpc compile MODEL [-o PLAN] (see --help)");
+  if (!options->output && dp_file_is_standard(options->model))
+    return dp_fail(EX_USAGE, "the model comes from standard input, so its name gives the plan none: add -o PLAN");
   if (!options->output) options->output = default_output(arena, options->model);
-  if (dp_cli_same_file(options->output, options->model))
-    return dp_fail(EX_CONFIG, "the plan %s would overwrite the model: name another file with -o", options->output);
-  return DP_OK;
+  const dp_options *o = &options->compile;
+  if (dp_file_is_standard(options->output) && !o->stop_after && (o->why || o->print_after))
+    return dp_fail(EX_CONFIG, "-o - puts the plan on standard output, where %s prints: name a file",
+                   o->why ? "--why" : "--print-after");
+  DP_TRY(dp_cli_check_ending("-o", options->output, "a plan", ".bin", false));
+  return o->stop_after ? DP_OK : dp_cli_check_writable("-o", options->output, false);
 }
 
 dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_options *options) {
@@ -83,16 +92,21 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
           "Makes a plan of a model: its training, evaluation and inference on one device or many, every step and every "
           "byte.\v"
           "Examples:\n"
-          "  dpc compile digits.dpt --batch=64 -o plan.bin\n"
-          "  dpc compile digits.dpt --strategy=data --devices=4 --batch=64\n"
-          "  dpc compile digits.dpt --strategy=pipeline --devices=4 --microbatches=8 --batch=64 --why\n"
-          "  dpc compile digits.dpt --mesh=data=2,pipe=2,tensor=2 --batch=64\n"
-          "  dpc compile digits.dpt --batch=64 --memory=512M\n"
-          "  dpc compile net.pb --batch=64 --loss='mse(y,t)' --optimizer='sgd(lr=0.1)'\n"
-          "  dpc compile net.pb --batch=64 --optimizer='adamw(lr=1e-3,clip_norm=1)'\n"
-          "  dpc compile net.onnx --batch=64 --mode=infer\n"
-          "  dpc compile gpt.onnx --batch=64 --dim seq=128\n"
-          "  dpc compile net.pb --batch=64 --print-after=place --stop-after=place",
+          "  dpc compile examples/mlp.dpt --batch=64 -o plan.bin\n"
+          "  dpc compile examples/mlp.dpt --strategy=data --devices=4 --batch=64\n"
+          "  dpc compile examples/vgg11.dpt --strategy=pipeline --devices=4 \\\n"
+          "    --microbatches=8 --batch=64 --why -o plan.bin\n"
+          "  dpc compile examples/gpt.dpt --mesh=data=2,pipe=2,tensor=2 --batch=64\n"
+          "  dpc compile examples/mlp.dpt --batch=64 --memory=512M\n"
+          "  dpc compile examples/mlp.dpt --batch=64 --loss='mse(logits,wanted)' \\\n"
+          "    --optimizer='adamw(lr=1e-3,clip_norm=1)'\n"
+          "  dpc compile examples/mlp.dpt --batch=64 --mode=infer -o - > plan.bin\n"
+          "  dpc compile examples/mlp.dpt --batch=64 --print-after=place \\\n"
+          "    --stop-after=place\n"
+          "\n"
+          "MODEL is a text (.dpt), a protobuf (.pb) or ONNX (.onnx); - is standard input, and standard output for -o. "
+          "Exit codes are those of <sysexits.h>: 64 usage, 65 bad model, 66 input missing, 69 not available, 71 out of "
+          "memory, 73 and 74 cannot write, 78 contradiction.",
   };
   *options = (dp_dpc_options){0};
   parsing p = {.options = options, .decide = {.arena = arena}};

@@ -9,24 +9,28 @@
 #include "ir/text/text.h"
 #include "tools/compile/dpc.h"
 
-enum { KEY_DIM = 256 };
+enum { KEY_DATA = 256, KEY_DIM };
 
 typedef struct {
   dp_arena *arena;
   const char *path;
+  bool data;
   dp_onnx_options onnx;
   dp_status status;
 } request;
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   request *r = state->input;
-  if (key == KEY_DIM) {
+  if (key == KEY_DATA) {
+    r->data = true;
+  } else if (key == KEY_DIM) {
     if (!r->status) r->status = dp_dpc_import_dim(r->arena, text, &r->onnx);
-    return 0;
+  } else if (key == ARGP_KEY_ARG) {
+    if (r->path) argp_error(state, "one file is shown at a time");
+    r->path = text;
+  } else {
+    return ARGP_ERR_UNKNOWN;
   }
-  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
-  if (r->path) argp_error(state, "one file is shown at a time");
-  r->path = text;
   return 0;
 }
 
@@ -40,33 +44,52 @@ static dp_status is_plan(const char *path, bool *plan) {
   return status;
 }
 
+static dp_status show_model(const request *r) {
+  dp_model *model;
+  DP_TRY(dp_dpc_import_read_with(r->arena, r->path, &r->onnx, &model));
+  const char *slash = strrchr(r->path, '/'), *name = slash ? slash + 1 : r->path;
+  // A text says nothing of the dims that the file which it names leaves open, and could not be read back.
+  if (r->data || r->onnx.n_dims)
+    dp_text_print(model, stdout);
+  else
+    dp_text_print_elided(model, dp_file_is_standard(r->path) ? NULL : name, stdout);
+  return DP_OK;
+}
+
 dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {
   static const struct argp_option table[] = {
-      {"dim", KEY_DIM, "NAME=N", 0, "what an open dim of an ONNX file is, other than the batch; may be repeated", 0},
+      {"data", KEY_DATA, 0, 0,
+       "Print the data of large tensors too, so that the text stands alone; without it the text names the file that "
+       "they are in, and reads back beside that",
+       0},
+      {"dim", KEY_DIM, "NAME=N", 0,
+       "What an open dim of an ONNX file is, other than the batch, for example seq=128; the data is printed then; may "
+       "be repeated",
+       0},
       {0}};
   static const struct argp argp = {
       .options = table,
       .parser = parse,
       .args_doc = "FILE",
       .doc =
-          "Prints a model as text (.dpt), or a plan as a listing of what it holds and does.\v"
-          "Examples:\n  dpc show model.pb > model.dpt\n  dpc show plan.bin",
+          "Prints a model as text (.dpt), or a plan as a listing of what it holds and does. FILE - is standard input.\v"
+          "Examples:\n"
+          "  dpc show examples/mlp.dpt\n"
+          "  dpc export examples/mlp.dpt -o mlp.onnx\n"
+          "  dpc show mlp.onnx\n"
+          "  dpc show mlp.onnx --data > mlp.dpt\n"
+          "  dpc compile mlp.dpt --batch=64 --optimizer='sgd(lr=0.1)' -o plan.bin\n"
+          "  dpc show plan.bin",
   };
   request r = {.arena = arena};
+  bool plan_file;
   DP_TRY(dp_cli_parse(&argp, argc, argv, &r));
   DP_TRY(r.status);
-  const char *path = r.path;
-  if (!path) return dp_fail(EX_USAGE, "no file is given: dpc show FILE");
-  bool plan_file;
-  DP_TRY(is_plan(path, &plan_file));
-  if (plan_file) {
-    Dp__Plan *plan;
-    DP_TRY(dp_plan_read(arena, path, &plan));
-    dp_plan_print(plan, stdout);
-  } else {
-    dp_model *model;
-    DP_TRY(dp_dpc_import_read_with(arena, path, &r.onnx, &model));
-    dp_text_print(model, stdout);
-  }
+  if (!r.path) return dp_fail(EX_USAGE, "no file is given: dpc show FILE");
+  DP_TRY(is_plan(r.path, &plan_file));
+  if (!plan_file) return show_model(&r);
+  Dp__Plan *plan;
+  DP_TRY(dp_plan_read(arena, r.path, &plan));
+  dp_plan_print(plan, stdout);
   return DP_OK;
 }

@@ -77,8 +77,11 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
           "Checks a plan: that it has no race, no deadlock and no overlap of what is needed together, and that it "
           "computes "
           "what its logical graph says. Prints what was proved, or the first rule that does not hold and exits 65.\v"
-          "Examples:\n  dpc verify plan.bin\n  dpc verify plan.bin --against=model.onnx\n"
-          "  dpc verify plan.bin --against=model.onnx --batch=64 --optimizer='sgd(lr=0.1)'",
+          "Examples:\n"
+          "  dpc compile examples/mlp.dpt --batch=64 -o plan.bin\n"
+          "  dpc verify plan.bin\n"
+          "  dpc verify plan.bin --against=examples/mlp.dpt\n"
+          "  dpc verify plan.bin --against=examples/mlp.dpt --batch=64",
   };
   verify_options o = {.given = {.arena = arena}};
   dp_status status = dp_cli_parse(&argp, argc, argv, &o);

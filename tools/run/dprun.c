@@ -37,12 +37,22 @@ static dp_status open_feeds(dp_dprun *run) {
   const dp_loader_options eval = {.batch = run->plan->batch};
   if (o->infer)
     return dp_dprun_feed_open(run->arena, run->session, "infer", "data", o->data, o->n_data, &eval, &run->infer);
-  if (o->n_data)
+  if (o->n_data || !o->n_eval_data)
     DP_TRY(dp_dprun_feed_open(run->arena, run->session, "train", "data", o->data, o->n_data, &train, &run->train));
   if (o->n_eval_data)
     DP_TRY(dp_dprun_feed_open(run->arena, run->session, "eval", "eval-data", o->eval_data, o->n_eval_data, &eval,
                               &run->eval));
   return DP_OK;
+}
+
+// Said once: what holds of one file is likely to hold of the others.
+static void note_rounding(const dp_dprun *run) {
+  const dp_dprun_feed *feeds[] = {&run->train, &run->eval, &run->infer};
+  for (size_t i = 0; i < DP_COUNT(feeds) && !run->options->quiet; i++)
+    if (feeds[i]->rounded) {
+      fprintf(stderr, "%s (said once)\n", feeds[i]->rounded);
+      return;
+    }
 }
 
 static dp_status write_trace(const dp_dprun *run) {
@@ -58,6 +68,17 @@ static dp_status write_trace(const dp_dprun *run) {
   return DP_OK;
 }
 
+// The last line: what came of it.
+static void say_result(const dp_dprun *run, FILE *out) {
+  if (run->accuracy >= 0)
+    fprintf(out, "accuracy %.1f %%\n", 100 * run->accuracy);
+  else if (run->measured && !run->first_step)
+    fprintf(out, "loss %.9g (evaluation)\n", run->loss);
+  else if (run->measured)
+    fprintf(out, "loss %.9g (training, mean of steps %lld to %lld)\n", run->loss, (long long)run->first_step,
+            (long long)run->steps);
+}
+
 // What a run leaves behind, when it was interrupted too.
 static dp_status finish(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
@@ -68,10 +89,7 @@ static dp_status finish(dp_dprun *run) {
     const char *kept = o->save ? dp_printf(run->arena, "; the weights are in %s", o->save) : "";
     return dp_fail(EX_TEMPFAIL, "interrupted after step %lld%s", (long long)run->steps, kept);
   }
-  if (run->accuracy >= 0)
-    printf("accuracy %.1f %%\n", 100 * run->accuracy);
-  else if (run->measured)
-    printf("loss %.9g\n", run->loss);
+  say_result(run, dp_dprun_options_use_stdout(o) ? stderr : stdout);
   return DP_OK;
 }
 
@@ -80,12 +98,13 @@ static dp_status execute(void *arg) {
   const dp_dprun_options *o = run->options;
   DP_TRY(dp_plan_read(run->arena, o->plan, &run->plan));
   if (o->explain) return explain(run->plan);
-  if (o->save) DP_TRY(dp_cli_check_writable(o->save));
-  if (o->trace) DP_TRY(dp_cli_check_writable(o->trace));
-  for (int i = 0; i < o->n_outputs; i++) DP_TRY(dp_cli_check_writable(o->outputs[i].file));
-  DP_TRY(dp_metrics_open(o->metrics, run->plan->precision == DP_FLOAT64 ? 17 : 9, &run->metrics));
+  if (o->save) DP_TRY(dp_cli_check_writable("--save", o->save, false));
+  if (o->trace) DP_TRY(dp_cli_check_writable("--trace", o->trace, true));
+  for (int i = 0; i < o->n_outputs; i++) DP_TRY(dp_cli_check_writable("--output", o->outputs[i].file, false));
+  DP_TRY(dp_metrics_open(o->metrics, run->plan->precision == DP_FLOAT64 ? 17 : 9, dp_dprun_signal_came, &run->metrics));
   DP_TRY(open_session(run));
   DP_TRY(open_feeds(run));
+  note_rounding(run);
   if (o->infer) {
     DP_TRY(dp_dprun_infer_run(run));
     dp_dprun_memory_report(run);
@@ -96,6 +115,7 @@ static dp_status execute(void *arg) {
 }
 
 int main(int argc, char **argv) {
+  dp_cli_begin();
   dp_dprun_signal_catch();
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "no memory to start"));
@@ -113,7 +133,6 @@ int main(int argc, char **argv) {
     status = closed;
   else
     dp_status_free(closed);
-  if (fflush(stdout) && !status) status = dp_fail(EX_IOERR, "the output cannot be written");
   int code = dp_cli_finish("dprun", status);
   dp_arena_destroy(arena);
   return code;

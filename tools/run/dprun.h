@@ -18,7 +18,8 @@ typedef struct {
   dp_metrics metrics;
   // What the loop finds out.
   int64_t steps;             // done
-  double loss;               // mean over the last epoch, or over the evaluation when there is one
+  double loss;               // of the evaluation when there is one, else the mean over the steps from first_step on
+  int64_t first_step;        // from 1; 0: the loss is an evaluation's
   double accuracy;           // of the last evaluation; below 0: none, or the loss has no classes
   bool measured;             // loss and accuracy say something
   bool reported_not_finite;  // once is enough
@@ -33,7 +34,8 @@ dp_status dp_dprun_infer_run(dp_dprun *run) DP_MUST_USE;
 // The memory that the run took, in the metrics and, unless --quiet, on stderr.
 void dp_dprun_memory_report(dp_dprun *run);
 
-// Whether SIGINT or SIGTERM came. Further ones change nothing: the step ends and what is asked for is saved.
+// Whether SIGINT, SIGTERM, SIGHUP or SIGUSR1 came. Further ones change nothing: the step ends and what is asked for is
+// saved. One that was ignored when the program began (nohup) stays ignored.
 void dp_dprun_signal_catch(void);
 bool dp_dprun_signal_came(void);
 

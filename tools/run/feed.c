@@ -11,7 +11,8 @@ static const dp_value *find_input(const dp_graph *graph, const char *name) {
   return value && value->kind == DP_VALUE_INPUT ? value : NULL;
 }
 
-static dp_status check_names(const dp_graph *graph, const char *option, const dp_cli_pair *pairs, int n_pairs) {
+static dp_status check_names(dp_arena *arena, const dp_graph *graph, const char *option, const dp_cli_pair *pairs,
+                             int n_pairs) {
   for (int i = 0; i < n_pairs; i++) {
     if (find_input(graph, pairs[i].name)) continue;
     dp_suggest suggest = dp_suggest_begin(pairs[i].name);
@@ -21,14 +22,16 @@ static dp_status check_names(const dp_graph *graph, const char *option, const dp
     return dp_fail(EX_USAGE, "--%s %s=...: program %s of the model takes no input of that name%s", option,
                    pairs[i].name, graph->name, dp_suggest_print(&suggest, hint, sizeof hint));
   }
+  const char *missing = "", *names = "";
   for (int32_t v = 0; v < graph->n_values; v++) {
     const dp_value *value = graph->values[v];
     bool given = value->kind != DP_VALUE_INPUT;
     for (int i = 0; i < n_pairs; i++) given |= !strcmp(value->name, pairs[i].name);
-    if (!given)
-      return dp_fail(EX_USAGE, "the model's input '%s' gets no data: --%s %s=FILE", value->name, option, value->name);
+    if (given) continue;
+    names = dp_printf(arena, "%s%s'%s'", names, *names ? ", " : "", value->name);
+    missing = dp_printf(arena, "%s --%s %s=FILE", missing, option, value->name);
   }
-  return DP_OK;
+  return *missing ? dp_fail(EX_USAGE, "no data is given for %s, which the model takes: add%s", names, missing) : DP_OK;
 }
 
 // The dim that samples lie along, -1: none.
@@ -46,13 +49,19 @@ static dp_status find_batch_dim(const char *name, const dp_type *type, int *batc
   return DP_OK;
 }
 
-static dp_status read_input(dp_arena *arena, const dp_cli_pair *pair, const dp_type *type, dp_loader_input *input) {
+// *rounded: what is to be said of rounding, the first time.
+static dp_status read_input(dp_arena *arena, const dp_cli_pair *pair, const dp_type *type, dp_loader_input *input,
+                            const char **rounded) {
   dp_loader_input in = {.name = pair->name};
   DP_TRY(find_batch_dim(pair->name, type, &in.batch_dim));
   dp_tensor file;
+  bool rounds;
   DP_TRY(dp_data_read(arena, pair->file, &file));
   DP_TRY(dp_data_fit(arena, dp_printf(arena, "%s for input '%s'", pair->file, pair->name), type, in.batch_dim, &file,
-                     &in.tensor));
+                     &in.tensor, &rounds));
+  if (rounds && !*rounded)
+    *rounded = dp_printf(arena, "%s: numbers of %s are rounded to the %s of input '%s'", pair->file,
+                         dp_type_name(file.dtype), dp_type_name(type->dtype), pair->name);
   *input = in;
   return DP_OK;
 }
@@ -69,11 +78,11 @@ dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const char *p
   dp_dprun_feed f = {.program = dp_session_find(session, program), .n_inputs = n_pairs};
   if (f.program < 0) return dp_fail(EX_DATAERR, "--%s is given, but the plan has no program '%s'", option, program);
   const dp_graph *graph = dp_session_graph(session, f.program);
-  DP_TRY(check_names(graph, option, pairs, n_pairs));
+  DP_TRY(check_names(arena, graph, option, pairs, n_pairs));
   dp_loader_input *inputs = dp_alloc_n(arena, (size_t)n_pairs, sizeof *inputs);
   f.targets = dp_alloc_n(arena, 2 * (size_t)n_pairs, sizeof *f.targets);
   for (int i = 0; i < n_pairs; i++) {
-    DP_TRY(read_input(arena, &pairs[i], &find_input(graph, pairs[i].name)->type, &inputs[i]));
+    DP_TRY(read_input(arena, &pairs[i], &find_input(graph, pairs[i].name)->type, &inputs[i], &f.rounded));
     for (int slot = 0; slot < 2; slot++)
       f.targets[slot * n_pairs + i] = dp_session_input(session, f.program, pairs[i].name, slot);
   }

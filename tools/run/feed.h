@@ -14,6 +14,7 @@ typedef struct {
   int n_inputs;
   void **targets;          // (2, n_inputs): of both slots
   int64_t samples, steps;  // steps: an epoch
+  const char *rounded;     // says which file's numbers were rounded; NULL: none's were
 } dp_dprun_feed;
 
 // Reads the files and prepares the session for every n that they will give. option: "data" or "eval-data", for messages.

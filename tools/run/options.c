@@ -42,7 +42,7 @@ static const struct argp_option table[] = {
     {"epochs", KEY_EPOCHS, "E", 0, "Train E times over the data (default 1)", 0},
     {"steps", KEY_STEPS, "S", 0, "Train S steps, going round the data as often as that takes", 0},
     {"seed", KEY_SEED, "K", 0, "Seed of initial values, Dropout and order (default 0)", 0},
-    {"init", KEY_INIT, "W.safetensors", 0, "Begin with the weights of this file", 0},
+    {"init", KEY_INIT, "W.safetensors", 0, "Begin with the weights of this file, as --save writes them", 0},
     {"save", KEY_SAVE, "W.safetensors", 0, "Write the weights there at the end, and when interrupted", 0},
     {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "End with 65 at the first loss that is not finite", 0},
     {0, 0, 0, 0, "Inferring", 3},
@@ -169,26 +169,44 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   return 0;
 }
 
-// Nothing that is read may be written over: the plan, the tensors beside it, weights, data.
-static dp_status check_written(dp_arena *arena, const dp_dprun_options *o, const char *option, const char *path) {
-  if (!path) return DP_OK;
-  bool input = dp_cli_same_file(path, o->plan) || dp_cli_same_file(path, dp_printf(arena, "%s.safetensors", o->plan)) ||
-               (o->init && dp_cli_same_file(path, o->init));
-  for (int i = 0; i < o->n_data; i++) input |= dp_cli_same_file(path, o->data[i].file);
-  for (int i = 0; i < o->n_eval_data; i++) input |= dp_cli_same_file(path, o->eval_data[i].file);
-  return input ? dp_fail(EX_CONFIG, "--%s=%s would overwrite an input: name another file", option, path) : DP_OK;
+// Everything that is read or written, each under its own name.
+static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
+  int n = 0;
+  dp_cli_file *files = dp_alloc_n(arena, (size_t)(o->n_data + o->n_eval_data + o->n_outputs) + 6, sizeof *files);
+  files[n++] = (dp_cli_file){"the plan", o->plan, false};
+  files[n++] = (dp_cli_file){"the plan's tensors", dp_printf(arena, "%s.safetensors", o->plan), false};
+  files[n++] = (dp_cli_file){"--init", o->init, false};
+  for (int i = 0; i < o->n_data; i++)
+    files[n++] = (dp_cli_file){dp_printf(arena, "--data %s", o->data[i].name), o->data[i].file, false};
+  for (int i = 0; i < o->n_eval_data; i++)
+    files[n++] = (dp_cli_file){dp_printf(arena, "--eval-data %s", o->eval_data[i].name), o->eval_data[i].file, false};
+  for (int i = 0; i < o->n_outputs; i++)
+    files[n++] = (dp_cli_file){dp_printf(arena, "--output %s", o->outputs[i].name), o->outputs[i].file, true};
+  files[n++] = (dp_cli_file){"--save", o->save, true};
+  files[n++] = (dp_cli_file){"--metrics", o->metrics, true};
+  files[n++] = (dp_cli_file){"--trace", o->trace, true};
+  return dp_cli_files_check(files, n);
 }
 
-static dp_status check_outputs(dp_arena *arena, const dp_dprun_options *o) {
-  if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output is for --infer");
-  for (int i = 0; i < o->n_outputs; i++) {
-    const char *file = o->outputs[i].file;
-    DP_TRY(check_written(arena, o, dp_printf(arena, "output %s", o->outputs[i].name), file));
-    bool twice = (o->metrics && dp_cli_same_file(file, o->metrics)) || (o->trace && dp_cli_same_file(file, o->trace));
-    for (int k = 0; k < i; k++) twice |= dp_cli_same_file(file, o->outputs[k].file);
-    if (twice) return dp_fail(EX_CONFIG, "--output %s=%s: two things would be written there", o->outputs[i].name, file);
-  }
-  return DP_OK;
+// What is written has the form that its name promises.
+static dp_status check_endings(dp_arena *arena, const dp_dprun_options *o) {
+  for (int i = 0; i < o->n_outputs; i++)
+    DP_TRY(dp_cli_check_ending(dp_printf(arena, "--output %s", o->outputs[i].name), o->outputs[i].file,
+                               "an array of NumPy", ".npy", true));
+  if (o->metrics) DP_TRY(dp_cli_check_ending("--metrics", o->metrics, "lines of JSON", ".jsonl .json .txt", false));
+  return o->trace ? dp_cli_check_ending("--trace", o->trace, "JSON", ".json .txt", false) : DP_OK;
+}
+
+static dp_status check_save(dp_arena *arena, const char *save) {
+  if (!strcmp(save, "-")) return dp_fail(EX_USAGE, "--save=-: weights go to a file, which is replaced whole: name one");
+  const char *dot = strrchr(save, '.');
+  if (dot && !strcmp(dot, ".safetensors")) return DP_OK;
+  return not_built(
+      dp_printf(arena, "--save=%s, which is a directory of checkpoints as it does not end with .safetensors,", save));
+}
+
+bool dp_dprun_options_use_stdout(const dp_dprun_options *o) {
+  return (o->metrics && !strcmp(o->metrics, "-")) || (o->trace && !strcmp(o->trace, "-"));
 }
 
 // What is about training says nothing of inference.
@@ -212,20 +230,10 @@ static dp_status check(dp_arena *arena, const dp_dprun_options *o) {
   if (!o->plan) return dp_fail(EX_USAGE, "no plan is given: dprun PLAN --data NAME=FILE ... (see --help)");
   if (o->epochs >= 0 && o->steps >= 0) return dp_fail(EX_CONFIG, "--epochs and --steps exclude each other");
   DP_TRY(check_infer(o));
-  DP_TRY(check_outputs(arena, o));
-  if (!o->n_data && !o->n_eval_data && !o->infer && !o->explain)
-    return dp_fail(EX_USAGE, "no data is given: --data NAME=FILE for each input of the model");
-  if (o->save) {
-    const char *dot = strrchr(o->save, '.');
-    if (!dot || strcmp(dot, ".safetensors"))
-      return not_built(dp_printf(
-          arena, "--save=%s, which is a directory of checkpoints as it does not end with .safetensors,", o->save));
-    if (o->metrics && dp_cli_same_file(o->save, o->metrics))
-      return dp_fail(EX_CONFIG, "--save and --metrics name the same file");
-  }
-  DP_TRY(check_written(arena, o, "save", o->save));
-  DP_TRY(check_written(arena, o, "metrics", o->metrics));
-  return check_written(arena, o, "trace", o->trace);
+  if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output is for --infer");
+  if (o->save) DP_TRY(check_save(arena, o->save));
+  DP_TRY(check_files(arena, o));
+  return check_endings(arena, o);
 }
 
 dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) {
@@ -237,10 +245,17 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
       .doc =
           "Checks a plan, then executes it: trains, evaluates, writes the weights; or infers, and writes the outputs.\v"
           "Examples:\n"
-          "  dprun plan.bin --data image=images.gz --data label=labels.gz --epochs=10\n"
-          "  dprun plan.bin --data x=x.npy --data label=y.npy --save=out.safetensors\n"
-          "  dprun plan.bin --infer --init=out.safetensors --data x=new.npy --output logits=logits.npy\n"
+          "  dpc compile examples/mlp.dpt --batch=64 -o plan.bin\n"
+          "  digits=examples/data/digits\n"
+          "  dprun plan.bin --data image=$digits/train-images-idx3-ubyte \\\n"
+          "    --data label=$digits/train-labels-idx1-ubyte --epochs=3 --shuffle \\\n"
+          "    --save=mlp.safetensors --metrics=mlp.jsonl\n"
+          "  dprun plan.bin --infer --init=mlp.safetensors \\\n"
+          "    --data image=$digits/test-images-idx3-ubyte --output logits=logits.npy\n"
           "  dprun plan.bin --explain\n"
+          "\n"
+          "In place of a file - is standard input where it is read, standard output where it is written. SIGINT, "
+          "SIGTERM, SIGHUP and SIGUSR1 end training after the step under way.\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "
           "here, 71 out of memory, 73 and 74 cannot write, 75 interrupted (what --save asks for is written), 78 "

@@ -21,5 +21,7 @@ typedef struct {
 // Lists live in `arena`, texts are argv's. EX_USAGE, EX_CONFIG for what contradicts itself, EX_UNAVAILABLE for what is not
 // built. --help and --version print and end the process.
 dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) DP_MUST_USE;
+// Whether metrics or a trace go to standard output, where nothing else belongs then.
+bool dp_dprun_options_use_stdout(const dp_dprun_options *options);
 
 #endif

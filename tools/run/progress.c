@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { WIDTH = 30 };
+enum { BAR = 30, LEAST_BAR = 8, LINE = 160 };  // columns
 
 double dp_progress_now(void) {
   struct timespec t;
@@ -21,17 +22,38 @@ dp_progress dp_progress_begin(bool quiet, int64_t steps) {
   return (dp_progress){.shown = shown, .steps = steps > 0 ? steps : 1};
 }
 
+static int columns(void) {
+  struct winsize size;
+  return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+}
+
+// The line with its first `parts` parts beside the count of steps (loss, epoch, speed), and as much of a bar as there is
+// room for. Returns its length.
+static int compose(const dp_progress *progress, int64_t epoch, int64_t done, double loss, double samples_per_s,
+                   int parts, int room, char line[LINE]) {
+  char begin[32] = "", end[96], bar[BAR + 4] = "";
+  int at = snprintf(end, sizeof end, "%lld/%lld", (long long)done, (long long)progress->steps);
+  if (parts > 0) at += snprintf(end + at, sizeof end - (size_t)at, "  loss %.4g", loss);
+  if (parts > 1) at += snprintf(begin, sizeof begin, "epoch %lld ", (long long)epoch);
+  if (parts > 2) at += snprintf(end + strlen(end), sizeof end - strlen(end), "  %.0f samples/s", samples_per_s);
+  int width = room - at - 3 < BAR ? room - at - 3 : BAR;
+  if (width >= LEAST_BAR) {
+    snprintf(bar, sizeof bar, "[%*s] ", width, "");
+    for (int i = 0; i < width; i++) bar[1 + i] = i < done * width / progress->steps ? '#' : '.';
+  }
+  return snprintf(line, LINE, "%s%s%s", begin, bar, end);
+}
+
 void dp_progress_draw(dp_progress *progress, int64_t epoch, int64_t done, double loss, double samples_per_s) {
   if (!progress->shown) return;
   double now = dp_progress_now();
   if (done < progress->steps && now - progress->last_s < 0.1) return;
   progress->last_s = now;
-  char bar[WIDTH + 1];
-  int filled = (int)(done * WIDTH / progress->steps);
-  for (int i = 0; i < WIDTH; i++) bar[i] = i < filled ? '#' : '.';
-  bar[WIDTH] = 0;
-  fprintf(stderr, "\repoch %lld [%s] %lld/%lld  loss %.4f  %.0f samples/s \033[K", (long long)epoch, bar,
-          (long long)done, (long long)progress->steps, loss, samples_per_s);
+  char line[LINE];
+  const int room = columns() - 1;  // in the last one some terminals go on to the next line
+  for (int parts = 3; parts >= 0; parts--)
+    if (compose(progress, epoch, done, loss, samples_per_s, parts, room, line) <= room) break;
+  fprintf(stderr, "\r%.*s\033[K", room, line);
   fflush(stderr);
 }
 

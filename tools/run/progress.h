@@ -1,4 +1,5 @@
-// A progress bar with loss and samples a second, on stderr when that is a terminal; elsewhere nothing.
+// A progress bar with loss and samples a second, on stderr when that is a terminal; elsewhere nothing. It keeps to one line
+// of the terminal, however narrow: speed, epoch and loss give way in that order.
 #ifndef DP_TOOLS_RUN_PROGRESS_H
 #define DP_TOOLS_RUN_PROGRESS_H
 

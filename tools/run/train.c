@@ -51,7 +51,7 @@ static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progr
     dp_metrics_step(&run->metrics, run->steps, epoch, loss, step.lr, n, (now - before) * 1e3);
     tally_add(t, run, run->train.program, n);
     DP_TRY(check_loss(run, progress, loss));
-    dp_progress_draw(progress, epoch + 1, progress->steps - (end - run->steps), loss,
+    dp_progress_draw(progress, epoch, progress->steps - (end - run->steps), loss,
                      (double)t->samples / (now - t->begun_s));
   }
   return DP_OK;
@@ -78,15 +78,16 @@ static dp_status evaluate(dp_dprun *run, int64_t epoch) {
   if (status) return dp_status_context(status, "evaluation, batch %lld", (long long)position);
   if (position < run->eval.steps) return DP_OK;  // a signal came
   run->loss = tally_mean(&t);
+  run->first_step = 0;
   run->accuracy = classes ? correct / (double)t.labels : -1;
   run->measured = true;
-  dp_metrics_eval(&run->metrics, epoch, run->loss, run->accuracy, run->eval.samples);
+  dp_metrics_eval(&run->metrics, run->steps, epoch, run->loss, run->accuracy, run->eval.samples);
   return DP_OK;
 }
 
 static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, const tally *t, double seconds) {
   if (run->options->quiet) return;
-  fprintf(stderr, "epoch %lld/%lld  loss %.4f  %.0f samples/s", (long long)epoch + 1, (long long)epochs, tally_mean(t),
+  fprintf(stderr, "epoch %lld/%lld  loss %.4f  %.0f samples/s", (long long)epoch, (long long)epochs, tally_mean(t),
           (double)t->samples / seconds);
   if (run->eval.loader) {
     fprintf(stderr, "  eval loss %.4f", run->loss);
@@ -95,10 +96,11 @@ static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, cons
   fputc('\n', stderr);
 }
 
-// Steps from run->steps to before `end`, all of one epoch, and the evaluation.
+// Steps from run->steps to before `end`, all of one epoch (from 1), and the evaluation.
 static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t epochs) {
   dp_progress progress = dp_progress_begin(run->options->quiet, run->train.steps);
   progress.steps = dp_min_i64(run->train.steps, end - run->steps);
+  const int64_t first = run->steps + 1;
   tally t = {.begun_s = dp_progress_now()};
   DP_TRY(dp_dprun_feed_begin(&run->train, run->steps, end));
   dp_status status = train_steps(run, epoch, end, &progress, &t);
@@ -108,6 +110,7 @@ static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t ep
   DP_TRY(status);
   if (dp_dprun_signal_came()) return DP_OK;
   run->loss = tally_mean(&t);
+  run->first_step = first;
   run->measured = true;
   if (run->eval.loader) DP_TRY(evaluate(run, epoch));
   if (!dp_dprun_signal_came()) print_epoch(run, epoch, epochs, &t, seconds);
@@ -135,8 +138,8 @@ dp_status dp_dprun_train_run(dp_dprun *run) {
   int64_t epochs = a_round ? (total + a_round - 1) / a_round : 0;
   run->accuracy = -1;
   while (run->steps < total && !dp_dprun_signal_came()) {
-    int64_t epoch = run->steps / a_round;
-    DP_TRY(run_epoch(run, epoch, dp_min_i64(total, (epoch + 1) * a_round), epochs));
+    int64_t epoch = run->steps / a_round + 1;
+    DP_TRY(run_epoch(run, epoch, dp_min_i64(total, epoch * a_round), epochs));
   }
   if (!total && run->eval.loader && !dp_dprun_signal_came()) return evaluate(run, 0);
   return DP_OK;

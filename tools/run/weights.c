@@ -1,6 +1,7 @@
 // See weights.h.
 #include "tools/run/weights.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ir/base/suggest.h"
@@ -57,8 +58,13 @@ static dp_status fit(dp_arena *arena, const dp_variable *p, const dp_safetensors
   if (found->dtype != wanted.dtype) {
     size_t from = dp_type_bytes(found->dtype), to = dp_type_bytes(wanted.dtype);
     converted = dp_alloc(arena, wanted.bytes);
-    for (size_t i = 0; i < wanted.bytes / to; i++)
-      dp_element_set(wanted.dtype, converted + i * to, dp_element_get(found->dtype, raw + i * from));
+    for (size_t i = 0; i < wanted.bytes / to; i++) {
+      double x = dp_element_get(found->dtype, raw + i * from);
+      dp_element_set(wanted.dtype, converted + i * to, x);
+      if (isfinite(x) && !isfinite(dp_element_get(wanted.dtype, converted + i * to)))
+        return dp_fail(EX_DATAERR, "tensor '%s': element %zu, %.9g, is beyond the range of the plan's %s", p->name, i,
+                       x, dp_type_name(wanted.dtype));
+    }
   }
   *data = converted;
   return DP_OK;

@@ -127,10 +127,14 @@ TEST_F(ModelFile, WhatIsNoModel) {
     EXPECT_EQ(code, EX_DATAERR);
   }
   Put("empty", "");
-  EXPECT_EQ(Read("empty", &code), "empty: the file is empty; expected a model as text (.dpt) or protobuf (model.pb)");
+  EXPECT_EQ(Read("empty", &code),
+            "empty: expected a model as text (.dpt), protobuf (.pb) or ONNX (.onnx), but the file is empty");
   EXPECT_EQ(code, EX_DATAERR);
   Put("plan.bin", "DPPLAN\r\n and so on");
-  EXPECT_EQ(Read("plan.bin", &code), "plan.bin: this is a plan, which dpc has compiled already; expected a model");
+  EXPECT_EQ(
+      Read("plan.bin", &code),
+      "plan.bin: expected a model as text (.dpt), protobuf (.pb) or ONNX (.onnx), but this is a plan, which dpc has "
+      "compiled already; dprun executes it, dpc show prints it");
   EXPECT_EQ(code, EX_DATAERR);
   Put("page.html", "<!DOCTYPE html>");
   EXPECT_EQ(Read("page.html", &code).substr(0, 93),

@@ -189,9 +189,11 @@ TEST_F(PlanFile, Messages) {
       "came with it");
   EXPECT_EQ(Read("old"), "old: plan format version 0; this program reads version 1: compile the model again");
   EXPECT_EQ(Read("flags"), "flags: flags 0x4 are not known to this version");
-  EXPECT_EQ(Read("model.pb"), "model.pb: this is no plan; 'dpc compile MODEL' makes one");
+  EXPECT_EQ(
+      Read("model.pb"),
+      "model.pb: expected a plan, which dpc compile makes, but this is a model (.pb); dpc compile makes a plan of it");
   EXPECT_EQ(Read("unix"), "unix: this plan was cut off, or its line ends were converted: copy it as a binary file");
-  EXPECT_EQ(Read("empty"), "empty: this is no plan; 'dpc compile MODEL' makes one");
+  EXPECT_EQ(Read("empty"), "empty: expected a plan, which dpc compile makes, but the file is empty");
   EXPECT_EQ(Read("flipped"), "flipped: the checksum differs: the file is damaged");
   EXPECT_NE(Read("field").find("unknown field 127"), std::string::npos) << Read("field");
   int code;

@@ -122,12 +122,17 @@ TEST(Spec, WhatIsMalformedIsSaid) {
 }
 
 TEST(Spec, WhatIsUnknownIsSaidWithTheNearest) {
-  EXPECT_EQ(OptimizerFailure("sgb(lr=1)"), "64: --optimizer: there is no optimizer 'sgb'; did you mean 'sgd'?");
-  EXPECT_EQ(OptimizerFailure("sgd(momentom=1)"), "64: --optimizer: sgd takes no 'momentom'; did you mean 'momentum'?");
+  EXPECT_EQ(OptimizerFailure("sgb(lr=1)"),
+            "64: --optimizer: there is no optimizer 'sgb'; known are sgd, adam, adamw; did you mean 'sgd'?");
+  EXPECT_EQ(OptimizerFailure("sgd(momentom=1)"),
+            "64: --optimizer: sgd takes no 'momentom'; known are lr, momentum, dampening, weight_decay, nesterov, "
+            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'momentum'?");
   EXPECT_EQ(OptimizerFailure("sgd(schedule=cosin)"),
-            "64: --optimizer: there is no schedule 'cosin'; did you mean 'cosine'?");
-  EXPECT_EQ(LossFailure("mes(a,b)"), "65: the model's loss: there is no loss 'mes'; did you mean 'mse'?");
-  EXPECT_EQ(LossFailure("sgd(a,b)"), "65: the model's loss: there is no loss 'sgd'");
+            "64: --optimizer: there is no schedule 'cosin'; known are constant, step, cosine; did you mean 'cosine'?");
+  EXPECT_EQ(LossFailure("mes(a,b)"),
+            "65: the model's loss: there is no loss 'mes'; known are softmax_cross_entropy, mse; did you mean 'mse'?");
+  EXPECT_EQ(LossFailure("sgd(a,b)"),
+            "65: the model's loss: there is no loss 'sgd'; known are softmax_cross_entropy, mse");
 }
 
 TEST(Spec, ArgumentsAreChecked) {
@@ -146,11 +151,17 @@ TEST(Spec, ArgumentsAreChecked) {
 }
 
 TEST(Spec, AdamsArgumentsAreNamedAndHaveRanges) {
-  EXPECT_EQ(OptimizerFailure("adma()"), "64: --optimizer: there is no optimizer 'adma'; did you mean 'adam'?");
-  EXPECT_EQ(OptimizerFailure("adamw(beta_2=0.9)"), "64: --optimizer: adamw takes no 'beta_2'; did you mean 'beta2'?");
+  EXPECT_EQ(OptimizerFailure("adma()"),
+            "64: --optimizer: there is no optimizer 'adma'; known are sgd, adam, adamw; did you mean 'adam'?");
+  EXPECT_EQ(OptimizerFailure("adamw(beta_2=0.9)"),
+            "64: --optimizer: adamw takes no 'beta_2'; known are lr, beta1, beta2, eps, weight_decay, "
+            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'beta2'?");
   EXPECT_EQ(OptimizerFailure("adam(weight_decy=1)"),
-            "64: --optimizer: adam takes no 'weight_decy'; did you mean 'weight_decay'?");
-  EXPECT_EQ(OptimizerFailure("adam(momentum=0.9)"), "64: --optimizer: adam takes no 'momentum'");
+            "64: --optimizer: adam takes no 'weight_decy'; known are lr, beta1, beta2, eps, weight_decay, "
+            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'weight_decay'?");
+  EXPECT_EQ(OptimizerFailure("adam(momentum=0.9)"),
+            "64: --optimizer: adam takes no 'momentum'; known are lr, beta1, beta2, eps, weight_decay, "
+            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma");
   EXPECT_EQ(OptimizerFailure("adam(beta1=1)"), "64: --optimizer: beta1=1: 0 or more, less than 1, is expected");
   EXPECT_EQ(OptimizerFailure("adam(beta2=-0.1)"), "64: --optimizer: beta2=-0.1: 0 or more, less than 1, is expected");
   EXPECT_EQ(OptimizerFailure("adamw(eps=-1e-8)"), "64: --optimizer: eps=-1e-8: 0 or more is expected");
@@ -159,7 +170,8 @@ TEST(Spec, AdamsArgumentsAreNamedAndHaveRanges) {
 
 TEST(Spec, SchedulesThatDoNotGoTogetherAreRefused) {
   EXPECT_EQ(OptimizerFailure("adam(schedul=cosine)"),
-            "64: --optimizer: adam takes no 'schedul'; did you mean 'schedule'?");
+            "64: --optimizer: adam takes no 'schedul'; known are lr, beta1, beta2, eps, weight_decay, "
+            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'schedule'?");
   EXPECT_EQ(OptimizerFailure("adam(schedule=cosine)"),
             "64: --optimizer: schedule=cosine needs total=STEPS, the steps until the rate is at its least");
   EXPECT_EQ(OptimizerFailure("adam(schedule=step)"), "64: --optimizer: schedule=step needs step_size=STEPS, 1 or more");

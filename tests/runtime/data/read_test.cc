@@ -40,7 +40,7 @@ class Data : public testing::Test {
   }
 
   int Fit(dp_type input, int batch_dim, const dp_tensor &file, dp_tensor *fitted) {
-    dp_status status = dp_data_fit(arena_, "x (file)", &input, batch_dim, &file, fitted);
+    dp_status status = dp_data_fit(arena_, "x (file)", &input, batch_dim, &file, fitted, &rounded_);
     int code = dp_status_code(status);
     message_ = dp_status_message(status);
     dp_status_free(status);
@@ -48,6 +48,7 @@ class Data : public testing::Test {
   }
 
   std::string message_;
+  bool rounded_ = false;
   int count_ = 0;
 };
 
@@ -172,7 +173,7 @@ TEST_F(Data, AxesOfOneMayBeMissing) {
   EXPECT_EQ(Fit(row, 0, t, &fitted), 0);
 }
 
-TEST_F(Data, ConvertsOnlyWithoutLoss) {
+TEST_F(Data, IntegersAreConvertedWithoutLossFloatsAreRounded) {
   dp_tensor t, fitted;
   dp_type labels = {DP_INT64, {1, {{1, 0}}}};
   ASSERT_EQ(Read(Idx(0x08, {3}, std::string("\1\2\xff", 3)), &t), 0);
@@ -183,8 +184,20 @@ TEST_F(Data, ConvertsOnlyWithoutLoss) {
   EXPECT_NE(message_.find("element 1, 4.5"), std::string::npos) << message_;
   dp_type floats = {DP_FLOAT32, {1, {{1, 0}}}};
   EXPECT_EQ(Fit(floats, 0, t, &fitted), 0);
-  ASSERT_EQ(Read(Npy("<f8", "(1,)", Bytes<double>({0.1})), &t), 0);
-  EXPECT_EQ(Fit(floats, 0, t, &fitted), EX_DATAERR);
+  EXPECT_FALSE(rounded_);
+  ASSERT_EQ(Read(Npy("<f8", "(3,)", Bytes<double>({0.1, 1e-300, -2})), &t), 0);
+  EXPECT_EQ(Fit(floats, 0, t, &fitted), 0);
+  EXPECT_TRUE(rounded_);
+  const float *rounded = static_cast<const float *>(fitted.data);
+  EXPECT_EQ(std::vector<float>(rounded, rounded + 3), std::vector<float>({0.1f, 0, -2}));
+  EXPECT_EQ(Fit({DP_FLOAT16, {1, {{1, 0}}}}, 0, t, &fitted), 0);
+  for (double beyond : {1e300, -1e39}) {
+    ASSERT_EQ(Read(Npy("<f8", "(1,)", Bytes<double>({beyond})), &t), 0);
+    EXPECT_EQ(Fit(floats, 0, t, &fitted), EX_DATAERR);
+    EXPECT_NE(message_.find("cannot be held by the input's type float32"), std::string::npos) << message_;
+  }
+  ASSERT_EQ(Read(Npy("<f8", "(1,)", Bytes<double>({INFINITY})), &t), 0);
+  EXPECT_EQ(Fit(floats, 0, t, &fitted), 0);
   ASSERT_EQ(Read(Npy("<f8", "(1,)", Bytes<double>({NAN})), &t), 0);
   EXPECT_EQ(Fit(floats, 0, t, &fitted), 0);
   EXPECT_EQ(Fit(labels, 0, t, &fitted), EX_DATAERR);

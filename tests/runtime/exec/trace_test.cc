@@ -54,7 +54,14 @@ TEST(Trace, OneTrackADeviceAndStream) {
   }
   json_decref(root);
 
+  // Each slice by its operator and its node; what is communicated by the operator and the value.
   Dp__Program *train = compiled.Program("train");
+  const Dp__Graph *graph = compiled.plan->graphs[train->graph];
+  auto title = [&](const Dp__Instruction *in) {
+    const char *of =
+        in->n_nodes ? graph->nodes[in->nodes[0]]->name : graph->values[train->tensors[in->inputs[0] - 1]->value]->name;
+    return std::string(in->op) + " " + of;
+  };
   for (int device = 0; device < 2; device++)
     for (size_t s = 0; s < train->n_streams; s++) {
       const Dp__Stream *stream = train->streams[s];
@@ -62,7 +69,7 @@ TEST(Trace, OneTrackADeviceAndStream) {
       EXPECT_EQ(names[track], stream->name);
       std::vector<std::string> expected, found;
       for (int run = 0; run < 3; run++)
-        for (size_t i = 0; i < stream->n_instructions; i++) expected.push_back(stream->instructions[i]->op);
+        for (size_t i = 0; i < stream->n_instructions; i++) expected.push_back(title(stream->instructions[i]));
       double end = 0;
       for (const Slice &slice : tracks[track]) {
         EXPECT_LE(end, slice.begin + 0.0015);  // written with three digits

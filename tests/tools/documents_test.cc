@@ -1,0 +1,184 @@
+// Every command that README.md, docs/*.md and --help show is run as it stands there, in the order of its document. A command
+// that is written tomorrow is run tomorrow: they are found in the text.
+//
+// In a document a command is a line of an indented block that begins with dpc or dprun (by whatever path; a backslash goes on
+// in the next line); models that stand there in full, below a line `// NAME.dpt`, are files. In a help it is a line below
+// "Examples:". Other commands of a block (tools/..., bazel, python3) are held against what there is: the script with
+// its options; labels and Python have tests of their own (tests/documented_labels, tests/frontends).
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <regex>
+#include <sstream>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+std::vector<std::string> Lines(const std::string &text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (!lines.empty() && !lines.back().empty() && lines.back().back() == '\\')
+      lines.back() += "\n" + line;
+    else
+      lines.push_back(line);
+  }
+  return lines;
+}
+
+// The program that a line calls, without its folder; "" for none. Assignments may stand before it.
+std::string Program(const std::string &line) {
+  std::smatch match;
+  static const std::regex program("^(?:[A-Z_]+=\\S* +)*((?:[a-z_-]+/)*)([a-z_0-9]+)(?: [\\s\\S]*)?$");
+  return std::regex_match(line, match, program) ? match[2].str() : "";
+}
+
+bool IsOurs(const std::string &line) { return Program(line) == "dpc" || Program(line) == "dprun"; }
+
+class Documents : public Tools {
+ protected:
+  // A folder like the project's, with copies of the examples.
+  std::string Folder(const std::string &name) {
+    std::string folder = File(name);
+    char here[4096];
+    EXPECT_NE(getcwd(here, sizeof here), nullptr);
+    const std::string from = here;
+    EXPECT_EQ(Shell("mkdir -p " + folder + "/bazel-bin && ln -s " + from + "/tools " + folder +
+                    "/bazel-bin/tools && cp -rL " + from + "/examples " + folder + "/ && chmod -R u+w " + folder +
+                    "/examples")
+                  .code,
+              0);
+    return folder;
+  }
+
+  // Runs them one after the other in one shell, so that what one sets or writes is there for the next.
+  int RunAll(const std::string &document, const std::vector<std::string> &commands) {
+    std::string script;
+    for (const std::string &command : commands) {
+      std::string quoted = std::regex_replace(command, std::regex("'"), "'\\''");
+      script += "echo '>>> " + quoted + "' >&2\n" + command + " || { echo \"status $?\" >&2; exit 1; }\n";
+    }
+    Result result = Shell(script, Folder(std::regex_replace(document, std::regex("[^a-z]"), "_")));
+    EXPECT_EQ(result.code, 0) << document << "\n" << result.err.substr(result.err.rfind(">>>") + 1);
+    EXPECT_EQ(result.err.find("not found"), std::string::npos) << result.err;
+    return static_cast<int>(commands.size());
+  }
+
+  static std::vector<std::string> FilesOf(const std::string &folder, const std::string &ending) {
+    std::vector<std::string> files;
+    DIR *dir = opendir(folder.c_str());
+    for (dirent *e; dir && (e = readdir(dir));) {
+      const std::string name = e->d_name;
+      if (name.size() > ending.size() && name.substr(name.size() - ending.size()) == ending) files.push_back(name);
+    }
+    if (dir) closedir(dir);
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+
+  // tools/NAME with the options that its own --help knows.
+  void CheckScript(const std::string &line) {
+    std::istringstream words(line);
+    std::string script, word;
+    words >> script;
+    Result help = Shell(script + " --help");
+    EXPECT_EQ(help.code, 0) << line << help.err;
+    while (words >> word && word[0] != '#') {
+      const bool known = word.rfind("--", 0) != 0 || help.out.find(word.substr(0, word.find('='))) != std::string::npos;
+      EXPECT_TRUE(known) << line << "\n" << help.out;
+    }
+  }
+
+  // The commands of a document, its models ahead of them.
+  std::vector<std::string> CommandsOf(const std::string &path) {
+    std::vector<std::string> commands, models;
+    const std::vector<std::string> lines = Lines(Read(path));
+    for (size_t i = 0; i < lines.size(); i++) {
+      if (lines[i].rfind("    ", 0) != 0) continue;
+      const std::string line = lines[i].substr(4);
+      std::smatch model;
+      if (std::regex_match(line, model, std::regex("// ([a-z_]+\\.dpt)"))) {
+        std::string text;
+        while (i + 1 < lines.size() && lines[i + 1].rfind("    ", 0) == 0) text += lines[++i].substr(4) + "\n";
+        models.push_back("cat > " + model[1].str() + " <<'END'\n" + text + "END\ntrue");
+      } else if (IsOurs(line)) {
+        commands.push_back(line);
+      } else if (line.rfind("tools/", 0) == 0) {
+        CheckScript(line);
+      }
+    }
+    models.insert(models.end(), commands.begin(), commands.end());
+    return commands.empty() ? commands : models;
+  }
+
+  // The lines below "Examples:", up to one that is not indented.
+  static std::vector<std::string> ExamplesOf(const std::string &help) {
+    std::vector<std::string> commands;
+    bool on = false;
+    for (const std::string &line : Lines(help)) {
+      if (on && line.rfind("  ", 0) == 0) commands.push_back(line.substr(2));
+      on = line == "Examples:" || (on && line.rfind("  ", 0) == 0);
+    }
+    return commands;
+  }
+
+  void Help(const std::string &command, size_t at_least) {
+    SCOPED_TRACE(command);
+    const std::string text = Must(command + " --help").out;
+    EXPECT_EQ(Must(command + " -h").out, text);
+    std::vector<std::string> commands = ExamplesOf(text);
+    EXPECT_GE(commands.size(), at_least);
+    for (const std::string &line : commands)
+      EXPECT_TRUE(IsOurs(line) || std::regex_match(line, std::regex("[a-z]+=\\S+"))) << "no command: " << line;
+    RunAll(command, commands);
+  }
+};
+
+TEST_F(Documents, Readme) { EXPECT_GE(RunAll("README.md", CommandsOf("README.md")), 10); }
+
+TEST_F(Documents, Docs) {
+  int count = 0;
+  for (const std::string &name : FilesOf("docs", ".md")) {
+    SCOPED_TRACE(name);
+    count += RunAll(name, CommandsOf("docs/" + name));
+  }
+  EXPECT_GE(count, 7);
+}
+
+TEST_F(Documents, HelpOfDpc) {
+  const std::string overview = Must("dpc --help").out;
+  Help("dpc", 5);
+  int commands = 0;
+  for (const std::string &line : Lines(overview)) {
+    std::smatch match;
+    if (!std::regex_match(line, match, std::regex("  ([a-z]+) +.*")) || match[1] == "dpc") continue;
+    Help("dpc " + match[1].str(), 2);
+    commands++;
+  }
+  EXPECT_GE(commands, 6);
+}
+
+TEST_F(Documents, HelpOfDprun) { Help("dprun", 4); }
+
+// Of a command in the middle of a sentence, `dpc compile --batchnorm`, the options are ones that there are.
+TEST_F(Documents, OptionsInSentences) {
+  std::vector<std::string> paths = {"README.md"};
+  for (const std::string &name : FilesOf("docs", ".md")) paths.push_back("docs/" + name);
+  int count = 0;
+  for (const std::string &path : paths) {
+    const std::string text = Read(path);
+    const std::regex command("`(dpc [a-z]+|dprun)((?: [^`]*)?)`"), option("--([a-z-]+)");
+    for (std::sregex_iterator at(text.begin(), text.end(), command), end; at != end; at++) {
+      const std::string program = (*at)[1], rest = (*at)[2];
+      const std::string help = Must(program + " --help").out;
+      for (std::sregex_iterator o(rest.begin(), rest.end(), option); o != end; o++, count++)
+        EXPECT_NE(help.find((*o)[0].str()), std::string::npos) << path << ": " << (*at)[0];
+    }
+  }
+  EXPECT_GE(count, 5);
+}
+
+}  // namespace

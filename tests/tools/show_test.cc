@@ -1,0 +1,75 @@
+// dpc show leaves large data out: the text names the file that has it, and reads back beside that.
+#include <unistd.h>
+
+#include <regex>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+class Show : public Tools {
+ protected:
+  void SetUp() override {
+    Must("dpc export examples/digits_cnn.dpt -o " + onnx_);
+    whole_ = Must("dpc show " + onnx_ + " --data").out;
+    short_ = Must("dpc show " + onnx_).out;
+  }
+  std::string Shown(const std::string &name, const std::string &text, const std::string &options = "") {
+    return Must("dpc show " + Write(name, text) + " " + options).out;
+  }
+  std::string onnx_ = File("net.onnx"), whole_, short_;
+};
+
+TEST_F(Show, TextWithoutDataReadsBackBesideItsFile) {
+  EXPECT_GT(whole_.size(), 100000u);
+  EXPECT_LT(short_.size(), 10000u);
+  EXPECT_TRUE(std::regex_search(
+      short_, std::regex("^// The data of [0-9]+ tensors, [0-9]+ bytes, is left out\\. This text reads "
+                         "it from \"net\\.onnx\"")))
+      << short_.substr(0, 300);
+  EXPECT_NE(short_.find("\" of \"net.onnx\""), std::string::npos);
+  EXPECT_EQ(whole_.find("elided"), std::string::npos);
+  EXPECT_EQ(Shown("net.dpt", short_, "--data"), whole_);
+  // A text of a text, and one that is edited.
+  EXPECT_EQ(Shown("again.dpt", Must("dpc show " + File("net.dpt")).out, "--data"), whole_);
+  std::string edited = short_;
+  edited.replace(edited.find("Relu("), 5, "Tanh(");
+  Must("dpc compile " + Write("edited.dpt", edited) + " --batch=64 --mode=infer -o " + File("plan.bin"));
+  // The text that stands alone does so anywhere.
+  EXPECT_EQ(Shell("mkdir " + File("folder")).code, 0);
+  EXPECT_EQ(Shown("folder/alone.dpt", whole_, "--data"), whole_);
+  // What the examples have, rules and small numbers, is printed as it is.
+  EXPECT_EQ(Must("dpc show examples/mlp.dpt").out, Must("dpc show examples/mlp.dpt --data").out);
+}
+
+TEST_F(Show, DataThatIsNotThereIsSaidInASentence) {
+  const std::string text = Write("net.dpt", short_);
+  ASSERT_EQ(rename(onnx_.c_str(), File("moved.onnx").c_str()), 0);
+  Refused("dpc show " + text, 66, {"net.dpt:", "the data was left in", "net.onnx", "put it beside the text"});
+  Must("dpc export examples/mlp.dpt -o " + onnx_);
+  Refused("dpc show " + text, 65, {"net.dpt:", "net.onnx has no float32", "XXH3", "not the file"});
+  Shell("cat " + File("moved.onnx") + " | dpc show - > " + File("piped.dpt"));
+  EXPECT_NE(Read(File("piped.dpt")).find("No file has it, so this text does not read back"), std::string::npos);
+  Refused("dpc show " + File("piped.dpt"), 65, {"no file has it", "--data"});
+}
+
+TEST_F(Show, NamesStayBesideTheText) {
+  auto named = [&](const std::string &file) {
+    return Write("named.dpt", std::regex_replace(short_, std::regex("of \"net.onnx\""), "of \"" + file + "\""));
+  };
+  EXPECT_EQ(Shell("mkdir " + File("folder") + " && cp " + onnx_ + " " + File("folder")).code, 0);
+  for (const std::string &file :
+       {std::string("folder/net.onnx"), std::string("../net.onnx"), onnx_, std::string(".."), std::string("-")})
+    Refused("dpc show " + named(file), 65, {"the name of a file beside the text is expected"});
+  ASSERT_EQ(symlink(onnx_.c_str(), File("link.onnx").c_str()), 0);
+  Refused("dpc show " + named("link.onnx"), 65, {"symbolic links are not followed"});
+  Refused("dpc show " + named("folder"), 65, {"folder"});
+  // A text that leaves its data in itself, and no end to that.
+  Refused("dpc show " + named("named.dpt"), 65, {"named.dpt", "which is this text"});
+  for (const char *hash : {"\"12\"", "\"123456789abcdefg\"", "12", "\"123456789ABCDEF0\""})
+    Refused(
+        "dpc show " + Write("hash.dpt", "model m {\n  constant c: float32[2] = elided " + std::string(hash) + "\n}\n"),
+        65, {"hash.dpt:2:", "16 digits"});
+}
+
+}  // namespace
