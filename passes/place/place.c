@@ -240,7 +240,7 @@ static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **pla
 // Where nobody asked for a count of micro-batches.
 static void note_micro(const dp_compile *compile) {
   const dp_mesh *mesh = &compile->model->mesh;
-  if (!compile->options->microbatches && dp_mesh_microbatches(mesh) > 1)
+  if (!compile->options->microbatches && dp_mesh_microbatches(mesh) > 1 && dp_mesh_stages(mesh) > 1)
     dp_pass_note(compile, "%lld micro-batches for %lld stages; --microbatches=M says otherwise",
                  (long long)dp_mesh_microbatches(mesh), (long long)dp_mesh_stages(mesh));
 }
