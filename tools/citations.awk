@@ -25,7 +25,8 @@ FNR == 1 {
 
 # The part of the line that people read: all of a document, comments of the rest, docstrings.
 function prose(line,  quotes) {
-  if (FILENAME ~ /\.md$/) return line
+  # What opens a block may name a file that the reader is to write.
+  if (FILENAME ~ /\.md$/) return line ~ /^```/ ? "" : line
   if (FILENAME ~ /\.(c|h|cc|cu|proto)$/) return match(line, /(^|[ \t])\/\/[ \t]/) ? substr(line, RSTART) : ""
   quotes = gsub(/"""/, "\"\"\"", line)
   if (quotes % 2) quoted = !quoted
