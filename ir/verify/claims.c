@@ -55,11 +55,10 @@ typedef struct {
   bool special;      // whether a kernel is of another library than the reference
 } used;
 
-// "cpu.reference.Gemm": the part between the first two dots.
+// "cpu.reference.Gemm", "cpu.wide.Gemm": the part between the first two dots. Wide kernels compute by the reference's.
 static bool is_reference(const char *kernel) {
-  static const char library[] = "reference.";
   const char *dot = strchr(kernel, '.');
-  return dot && !strncmp(dot + 1, library, sizeof library - 1);
+  return dot && (!strncmp(dot, ".reference.", 11) || !strncmp(dot, ".wide.", 6));
 }
 
 static void look_at(const Dp__Program *program, used *u) {
