@@ -39,7 +39,10 @@ fenced || /^ *$/ || /^ ? ? ?[#|<]/ || /^    / { flush(); print; next }
   next
 }
 {
-  if (text == "") first = rest = ""
+  if (text == "") {
+    match($0, /^ */)
+    first = rest = substr($0, 1, RLENGTH)
+  }
   text = text " " $0
 }
 END { flush() }

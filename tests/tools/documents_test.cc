@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <regex>
 #include <sstream>
 
@@ -162,6 +163,27 @@ TEST_F(Documents, HelpOfDpc) {
 }
 
 TEST_F(Documents, HelpOfDprun) { Help("dprun", 4); }
+
+// The bytes per device that docs/strategies.md gives for a pipeline are those of its plans.
+TEST_F(Documents, MemoryOfSchedules) {
+  const std::regex space("\\s+");
+  const std::string text = std::regex_replace(Read("docs/strategies.md"), space, " ");
+  std::smatch said;
+  ASSERT_TRUE(std::regex_search(
+      text, said,
+      std::regex("`(examples/\\S+)` on (\\d+) stages with (\\d+) micro-batches of (\\d+) samples takes (\\d+) MiB per "
+                 "device under `1f1b` and (\\d+) MiB under `gpipe`")));
+  const std::string batch = std::to_string(std::stol(said[3]) * std::stol(said[4]));
+  for (int i = 0; i < 2; i++) {
+    const std::string err = Must("dpc compile " + said[1].str() + " --strategy=pipeline --devices=" + said[2].str() +
+                                 " --microbatches=" + said[3].str() + " --batch=" + batch +
+                                 (i ? " --schedule=gpipe" : " --schedule=1f1b") + " -o " + File("plan.bin"))
+                                .err;
+    std::smatch kib;
+    ASSERT_TRUE(std::regex_search(err, kib, std::regex("([0-9.]+) KiB"))) << err;
+    EXPECT_EQ(std::to_string(std::lround(std::stod(kib[1]) / 1024)), said[5 + i].str()) << err;
+  }
+}
 
 // Of a command in the middle of a sentence, `dpc compile --batchnorm`, the options are ones that there are.
 TEST_F(Documents, OptionsInSentences) {

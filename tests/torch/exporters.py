@@ -12,6 +12,7 @@ import argparse
 import copy
 import json
 import os
+import re
 import sys
 import tempfile
 
@@ -228,9 +229,20 @@ def refused_in_inference(tools, name, way):
         raise Failure("refused", f"was expected: {said}")
 
 
+def documents_count(tools):
+    """README.md and docs/onnx.md give the number of these networks."""
+    for path in (README, os.path.join(os.path.dirname(README), "docs", "onnx.md")):
+        with open(path) as file:
+            said = re.findall(r"exporters\.py` [a-z ]*?(\d+) networks", " ".join(file.read().split()))
+        if said != [str(len(NETWORKS))]:
+            raise Failure("documents", f"{path} gives {said} networks, and there are {len(NETWORKS)}")
+    return {"loss": 0.0, "weight": 0.0, "buffer": 0.0}
+
+
 TESTS = {f"{name}, {way}": (lambda tools, name=name, way=way: one(tools, name, way)) for name in NETWORKS for way in WAYS}
 TESTS.update({f"{name} in inference, {way}": (lambda tools, name=name, way=way: refused_in_inference(tools, name, way))
               for name in ("mlp-dropout", "cnn-norm", "norm-first", "resnet") for way in WAYS})  # fmt: skip
+TESTS["the number of networks in the documents"] = documents_count
 
 
 if __name__ == "__main__":
