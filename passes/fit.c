@@ -1,9 +1,10 @@
-// See fit.h. What a plan takes grows with the batch and shrinks with the devices, stages and micro-batches that share it, but
-// not without exceptions (where communication takes longer than computing gradients pile up): a first one that fits is looked
-// for by halving and doubling, the edge by bisection, and whatever is named in the end was compiled and found to fit.
+// See fit.h. What a plan takes grows with the batch and shrinks with the devices, stages and micro-batches that share
+// it, but not without exceptions (where communication takes longer than computing gradients pile up): a first one that
+// fits is looked for by halving and doubling, the edge by bisection, and whatever is named in the end was compiled and
+// found to fit.
 //
-// A pipeline is cut by an estimate of what its stages take (passes/pipeline/partition.c). Where the plan takes more, that much less is asked of the
-// estimate, and the pipeline cut again.
+// A pipeline is cut by an estimate of what its stages take (passes/pipeline/partition.c). Where the plan takes more,
+// that much less is asked of the estimate, and the pipeline cut again.
 #include "passes/fit.h"
 #include "passes/pipeline.h"
 
@@ -169,8 +170,8 @@ static const char *more_along(fit *f, const char *axis, int64_t most) {
   return name_devices(f, &o);
 }
 
-// Along the first axis that shares samples or parameters; one device becomes several that share samples. More devices than
-// samples would only wait.
+// Along the first axis that shares samples or parameters; one device becomes several that share samples. More devices
+// than samples would only wait.
 static const char *more_devices(fit *f) {
   const int64_t most = dp_min_i64(f->plan->batch, MAX_DEVICES);
   if (size_of(f, "data")) return more_along(f, "data", most);

@@ -1,5 +1,5 @@
-// options: checks that the options go together, and puts what they say of the model into it: mesh (options_mesh.c), SPECs,
-// what is frozen.
+// options: checks that the options go together, and puts what they say of the model into it: mesh (options_mesh.c),
+// SPECs, what is frozen.
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-// The mesh that the options ask for: --mesh, or one axis of --devices named after the strategy, or the model's own. Axis
-// `micro` comes first and last: it is nobody's to name, and --microbatches adds it in front once the batch is known. See
-// options_mesh.h.
+// The mesh that the options ask for: --mesh, or one axis of --devices named after the strategy, or the model's own.
+// Axis `micro` comes first and last: it is nobody's to name, and --microbatches adds it in front once the batch is
+// known. See options_mesh.h.
 #include <string.h>
 
 #include "ir/base/limits.h"
@@ -51,8 +51,8 @@ static const char *mesh_text(dp_arena *arena, const dp_mesh *mesh) {
   return text;
 }
 
-// The axes with sizes that multiply to the devices: one axis changed, wherever one alone does; else each as much of its size as
-// divides, and the first the rest.
+// The axes with sizes that multiply to the devices: one axis changed, wherever one alone does; else each as much of its
+// size as divides, and the first the rest.
 static const char *meshes_of(dp_arena *arena, const dp_mesh *asked, int64_t devices) {
   int64_t all = dp_mesh_devices(asked);
   const char *text = "";

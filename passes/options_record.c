@@ -63,7 +63,7 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   return m;
 }
 
-// ---- what was taken where nothing was given -----------------------------------------------------------------------------
+// ---- what was taken where nothing was given -------------------------------------------------------------------------
 
 static void take_text(char **field, const char *taken) {
   if (!**field) *field = text(taken);

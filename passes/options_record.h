@@ -11,8 +11,8 @@ extern "C" {
 // The options that are given, as texts and numbers; what is not given is not set. Lives in the arena.
 Dp__Options *dp_options_message(dp_arena *arena, const dp_options *options);
 
-// What the model was compiled with, after the pass `batch` or any later one: what was given, and what was taken where nothing
-// was. Lives in the model's arena.
+// What the model was compiled with, after the pass `batch` or any later one: what was given, and what was taken where
+// nothing was. Lives in the model's arena.
 Dp__Options *dp_options_record(const dp_compile *compile);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 // The rules that hold everywhere, stated once; other headers state only departures.
 //
-// Errors. A function that can fail because of something outside our control returns dp_status; NULL is success. The first
-// function that detects a fault words the message for the person who made the model, the plan or the data: where, what was
-// expected, what was found, what to do. Callers pass it on with DP_TRY and may put a line of context before it. Outputs
-// come last and are set only on success. Exit codes are those of <sysexits.h> plus DP_EX_PEER_LOST.
+// Errors. A function that can fail because of something outside our control returns dp_status; NULL is success. The
+// first function that detects a fault words the message for the person who made the model, the plan or the data: where,
+// what was expected, what was found, what to do. Callers pass it on with DP_TRY and may put a line of context before
+// it. Outputs come last and are set only on success. Exit codes are those of <sysexits.h> plus DP_EX_PEER_LOST.
 //
 // Memory. The compiler allocates from one dp_arena for a compilation and frees it once; dp_alloc never returns NULL:
 // when memory or the arena's cap is used up it unwinds to dp_arena_run, which returns a status with DP_EX_MEMORY.

@@ -1,12 +1,12 @@
 // Files as untrusted input and as precious output.
 //
 // Reading takes regular files only: a FIFO, a directory or a device is refused before a byte is read, a file that grows
-// while it is read is cut at the size it had. Writing goes to a new file beside the target, is flushed to the disk and then
-// renamed over it, so that whatever happens either the old or the new content is there whole.
+// while it is read is cut at the size it had. Writing goes to a new file beside the target, is flushed to the disk and
+// then renamed over it, so that whatever happens either the old or the new content is there whole.
 //
-// The path "-" is standard input where a file is read, standard output where one is written. Standard input may be a pipe: it
-// is kept in a file without a name, so that it can be read more than once. What goes to standard output comes in order and
-// ends where an error did; a signal ends waiting for either (EX_TEMPFAIL).
+// The path "-" is standard input where a file is read, standard output where one is written. Standard input may be a
+// pipe: it is kept in a file without a name, so that it can be read more than once. What goes to standard output comes
+// in order and ends where an error did; a signal ends waiting for either (EX_TEMPFAIL).
 #ifndef DP_IR_BASE_FILE_H
 #define DP_IR_BASE_FILE_H
 
@@ -26,8 +26,8 @@ dp_status dp_file_open(const char *path, int *fd, size_t *bytes) DP_MUST_USE;
 // *data is followed by a zero byte.
 dp_status dp_file_read(dp_arena *arena, const char *path, size_t max_bytes, uint8_t **data, size_t *bytes) DP_MUST_USE;
 
-// A regular file, read where it is asked for. Nothing is mapped: what is cut off a mapped file while it is read ends the
-// process by a signal.
+// A regular file, read where it is asked for. Nothing is mapped: what is cut off a mapped file while it is read ends
+// the process by a signal.
 typedef struct {
   int fd;
   char *path;
@@ -38,7 +38,8 @@ dp_status dp_file_reader_open(const char *path, dp_file_reader *reader) DP_MUST_
 dp_status dp_file_reader_read(const dp_file_reader *reader, uint64_t at, void *data, size_t bytes) DP_MUST_USE;
 void dp_file_reader_close(dp_file_reader *reader);
 
-// A file being written aside. Usage: open, write ..., then commit or abandon (exactly one of them, once open succeeded).
+// A file being written aside. Usage: open, write ..., then commit or abandon (exactly one of them, once open
+// succeeded).
 typedef struct {
   int fd;
   char *path, *temporary;  // temporary NULL: standard output
@@ -48,7 +49,8 @@ typedef struct {
 dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) DP_MUST_USE;  // EX_CANTCREAT
 // After a failure (EX_IOERR) only abandon may follow.
 dp_status dp_file_writer_write(dp_file_writer *writer, const void *data, size_t bytes) DP_MUST_USE;
-// Flushes, syncs, renames, syncs the folder. The writer is closed whatever the result; on failure the target is untouched.
+// Flushes, syncs, renames, syncs the folder. The writer is closed whatever the result; on failure the target is
+// untouched.
 dp_status dp_file_writer_commit(dp_file_writer *writer) DP_MUST_USE;
 void dp_file_writer_abandon(dp_file_writer *writer);
 // All in one.

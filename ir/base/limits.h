@@ -1,5 +1,5 @@
-// What readers of models and plans take, whatever the form, so that a small or odd file cannot ask for much. docs/model.md
-// and docs/plan.md list them.
+// What readers of models and plans take, whatever the form, so that a small or odd file cannot ask for much.
+// docs/model.md and docs/plan.md list them.
 #ifndef DP_IR_BASE_LIMITS_H
 #define DP_IR_BASE_LIMITS_H
 

@@ -1,4 +1,5 @@
-// See names.h. Each base name that was ever made unique remembers its last suffix, so that many equal names stay linear.
+// See names.h. Each base name that was ever made unique remembers its last suffix, so that many equal names stay
+// linear.
 #include "ir/base/names.h"
 
 #include <string.h>

@@ -13,8 +13,8 @@ typedef struct dp_names dp_names;
 dp_names *dp_names_create(dp_arena *arena);
 int32_t dp_names_find(const dp_names *names, const char *name);        // -1 when absent
 void dp_names_add(dp_names *names, const char *name, int32_t number);  // the name must be absent; it is not copied
-// Whether the names are those of items 0 .. count - 1 and nothing else, each the very string that `name_of` gives. Quicker than
-// finding each; false does not say that they differ in their letters.
+// Whether the names are those of items 0 .. count - 1 and nothing else, each the very string that `name_of` gives.
+// Quicker than finding each; false does not say that they differ in their letters.
 bool dp_names_are(const dp_names *names, int32_t count, const char *(*name_of)(const void *context, int32_t number),
                   const void *context);
 void dp_names_clear(dp_names *names);  // the memory stays, for other names

@@ -29,8 +29,8 @@ dp_status dp_external_write(const dp_external *external, const char *path) DP_MU
 // Makes the message whole again.
 void dp_external_attach(const dp_external *external);
 
-// Fetches into the arena what the message keeps in FILE.safetensors, checked by type, shape and XXH3. Opens no file when
-// the message is whole. EX_NOINPUT: the file is missing; EX_DATAERR: it holds something else.
+// Fetches into the arena what the message keeps in FILE.safetensors, checked by type, shape and XXH3. Opens no file
+// when the message is whole. EX_NOINPUT: the file is missing; EX_DATAERR: it holds something else.
 dp_status dp_external_read(dp_arena *arena, ProtobufCMessage *message, const char *path) DP_MUST_USE;
 
 #ifdef __cplusplus

@@ -13,7 +13,8 @@
 #include "ir/file/wire.h"
 #include "ir/text/text.h"
 
-// Text begins with a word, a comment or white space; a dp.Model with the tag of its version (0x08), or of a later field.
+// Text begins with a word, a comment or white space; a dp.Model with the tag of its version (0x08), or of a later
+// field.
 static bool is_text(const uint8_t *data, size_t bytes) {
   size_t i = bytes >= 3 && !memcmp(data, "\xef\xbb\xbf", 3) ? 3 : 0;  // a byte order mark
   while (i < bytes && (data[i] == ' ' || data[i] == '\t' || data[i] == '\r' || data[i] == '\n')) i++;

@@ -1,4 +1,5 @@
-// Models as files: the text form (.dpt) or a bare dp.Model (model.pb), told apart by content. docs/model.md describes both.
+// Models as files: the text form (.dpt) or a bare dp.Model (model.pb), told apart by content. docs/model.md describes
+// both.
 #ifndef DP_IR_FILE_MODEL_FILE_H
 #define DP_IR_FILE_MODEL_FILE_H
 
@@ -13,9 +14,9 @@ extern "C" {
 dp_status dp_model_file_read(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
 // Reads a model that a text leaves its data in, of any form; depth goes to dp_model_file_read_from.
 typedef dp_status dp_model_source_reader(dp_arena *arena, const char *path, int depth, dp_model **model);
-// The same of a text that leaves data out: it is taken from the model that the text names, beside it, by its XXH3. That may be
-// such a text in turn, `depth` times. EX_NOINPUT: the model is missing; EX_DATAERR: it has no such data, or the name leaves
-// the text's folder.
+// The same of a text that leaves data out: it is taken from the model that the text names, beside it, by its XXH3. That
+// may be such a text in turn, `depth` times. EX_NOINPUT: the model is missing; EX_DATAERR: it has no such data, or the
+// name leaves the text's folder.
 dp_status dp_model_file_read_from(dp_arena *arena, const char *path, dp_model_source_reader *read_source, int depth,
                                   dp_model **model) DP_MUST_USE;
 // A path that ends with .dpt gets text, any other protobuf with tensors above 1 MiB in PATH.safetensors. A file that is

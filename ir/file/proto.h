@@ -1,9 +1,9 @@
 // Between the in-memory model and ir/file/model.proto's messages; plans embed the same messages.
 //
 // To messages: nothing fails; strings and data are shared with the model, so the messages live as long as both. From
-// messages: what dp_wire_unpack gave is well-formed protobuf and nothing more, and every index, type, name, kind and size
-// is checked here; data is shared with the message. Tensors must be in place (external.h fetches those that are not).
-// Failures are EX_DATAERR and name the part of the model that is at fault.
+// messages: what dp_wire_unpack gave is well-formed protobuf and nothing more, and every index, type, name, kind and
+// size is checked here; data is shared with the message. Tensors must be in place (external.h fetches those that are
+// not). Failures are EX_DATAERR and name the part of the model that is at fault.
 #ifndef DP_IR_FILE_PROTO_H
 #define DP_IR_FILE_PROTO_H
 
@@ -21,8 +21,8 @@ dp_status dp_proto_to_model(dp_arena *arena, const Dp__Model *message, dp_model 
 
 // Values and nodes keep their ids. Device form is left out.
 Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph);
-// The model's variables, symbol and batch must be there. The graph is not added to the model's. Nodes get their types by
-// dp_op_infer (a type given in the message must agree); dp_graph_verify holds.
+// The model's variables, symbol and batch must be there. The graph is not added to the model's. Nodes get their types
+// by dp_op_infer (a type given in the message must agree); dp_graph_verify holds.
 dp_status dp_proto_to_graph(dp_model *model, const Dp__Graph *message, dp_graph **graph) DP_MUST_USE;
 
 // n_axes: of the mesh; its storage is written when that is not 0.

@@ -1,7 +1,8 @@
 // safetensors: tensors by name in one file: u64 header length, JSON header, data. Format of huggingface/safetensors.
 //
-// Reading takes the header first, then each tensor's data when it is asked for; nothing of the file is believed before it was checked: header length, JSON, duplicate names, element
-// types, shapes (products may not overflow), and offsets that must cover the data exactly, without gap or overlap.
+// Reading takes the header first, then each tensor's data when it is asked for; nothing of the file is believed before
+// it was checked: header length, JSON, duplicate names, element types, shapes (products may not overflow), and offsets
+// that must cover the data exactly, without gap or overlap.
 #ifndef DP_IR_FILE_SAFETENSORS_H
 #define DP_IR_FILE_SAFETENSORS_H
 

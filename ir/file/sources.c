@@ -1,7 +1,7 @@
 // Data that a text leaves in another model. See sources.h.
 //
-// A text may come from anyone, so the name in it is that of a regular file in the text's own folder: no path, no symbolic link.
-// Each such model is read once, and its tensors are found by the XXH3 of their bytes.
+// A text may come from anyone, so the name in it is that of a regular file in the text's own folder: no path, no
+// symbolic link. Each such model is read once, and its tensors are found by the XXH3 of their bytes.
 #include "ir/file/sources.h"
 
 #include <errno.h>

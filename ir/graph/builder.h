@@ -1,7 +1,8 @@
 // Building nodes in a graph, for gradients, lowerings and passes. Types are inferred as nodes are added.
 //
 // A failure (a mistake in what is built, or in the model) is kept in builder->status, the first one; from then on the
-// functions return a value of the failing node so that callers need no checks, and whoever made the builder looks at status.
+// functions return a value of the failing node so that callers need no checks, and whoever made the builder looks at
+// status.
 #ifndef DP_IR_GRAPH_BUILDER_H
 #define DP_IR_GRAPH_BUILDER_H
 

@@ -40,12 +40,14 @@ typedef enum {
 // The element as a double: exact but for integers beyond 2^53. 0 for an unknown type.
 double dp_element_get(dp_dtype dtype, const void *element);
 // A float type rounds to the nearest, halves to even, from the double at once; beyond its range it gives what
-// dp_element_encode gives without saturation. An integer type truncates; a double beyond 64 bits (of
-// int64, or uint64 for itself) becomes the nearest such number, NaN 0; of what is left the low bits are stored. bool: whether it is not 0.
+// dp_element_encode gives without saturation. An integer type truncates; a double beyond 64 bits (of int64, or uint64
+// for itself) becomes the nearest such number, NaN 0; of what is left the low bits are stored. bool: whether it is not
+// 0.
 void dp_element_set(dp_dtype dtype, void *element, double value);
 
-// The bits of a float of at most 16 bits (1 byte or 2), from float16 to float4e2m1. Beyond its range: the largest number
-// when saturated, else infinity, or NaN where there is no infinity. float8e8m0: the nearest power of two, halves up.
+// The bits of a float of at most 16 bits (1 byte or 2), from float16 to float4e2m1. Beyond its range: the largest
+// number when saturated, else infinity, or NaN where there is no infinity. float8e8m0: the nearest power of two, halves
+// up.
 uint16_t dp_element_encode(dp_dtype dtype, double value, bool saturate);
 double dp_element_decode(dp_dtype dtype, uint16_t bits);
 

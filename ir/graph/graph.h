@@ -1,8 +1,8 @@
 // The in-memory graph: operators on tensors in SSA form, and the model that holds graphs, variables and mesh.
 //
 // Nodes stand in topological order, always. Values and nodes have dense ids (their index), so side tables are arrays.
-// Everything lives in the model's arena. A pass makes a new graph or appends to one; it never leaves a dangling pointer:
-// dp_graph_verify holds between passes.
+// Everything lives in the model's arena. A pass makes a new graph or appends to one; it never leaves a dangling
+// pointer: dp_graph_verify holds between passes.
 //
 // A source model has one graph, "main". The pass `programs` makes "init", "train", "eval" out of it. Placement turns
 // each into device form: node and value point at the logical node and value that they stand for, communication nodes
@@ -90,8 +90,8 @@ struct dp_value {
   dp_value *logical;
   dp_placement placements[DP_MAX_MESH];
   // Which micro-batches it is of: [micro_first, micro_first + micro_count); 0 of them where it is Replicate on the
-  // sequential axis. Shard: the one it holds, or, of several, those that have been put side by side in the whole tensor's
-  // extents so far. Partial: those that it is the partial result of.
+  // sequential axis. Shard: the one it holds, or, of several, those that have been put side by side in the whole
+  // tensor's extents so far. Partial: those that it is the partial result of.
   int micro_first, micro_count;
   dp_space space;
   uint64_t offset, bytes;  // in its space; bytes of the largest shard
@@ -189,8 +189,8 @@ struct dp_model {
   int64_t opset;                 // of the ONNX domain
   const char *symbol;            // how the batch extent is written: "N"
   const char *loss, *optimizer;  // SPECs, NULL when absent
-  // Why training it would not be training the network that it was exported from, and how to export that; NULL: nothing is
-  // known against it.
+  // Why training it would not be training the network that it was exported from, and how to export that; NULL: nothing
+  // is known against it.
   const char *caveat;
   int n_notes;  // what its reader found worth saying before it is trained; no file keeps them
   const char **notes;
@@ -210,8 +210,8 @@ int32_t dp_model_find_variable(const dp_model *model, const char *name);      //
 int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable);  // the index
 // Its stages, of a mesh that has so many, are in range and in rising order. EX_DATAERR.
 dp_status dp_variable_check_stages(const dp_variable *variable, int64_t n_stages) DP_MUST_USE;
-// Its name is one that weights can be saved under: not what safetensors keeps for itself, and of a parameter or buffer not
-// one of the compiler's own, which begin with "dp.". EX_DATAERR.
+// Its name is one that weights can be saved under: not what safetensors keeps for itself, and of a parameter or buffer
+// not one of the compiler's own, which begin with "dp.". EX_DATAERR.
 dp_status dp_variable_check_name(const dp_variable *variable) DP_MUST_USE;
 void dp_model_keep_variables(dp_model *model, int32_t count);  // takes out those added after the first `count`
 
@@ -230,14 +230,14 @@ dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, i
                            int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs);
 void dp_graph_add_output(dp_graph *graph, const char *name, dp_value *value);
 void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value);  // a second one replaces the first
-// Copies a node into dst, its inputs taken from map[value id], and enters its outputs there. Values that have no producer
-// and are not in the map yet are copied on the way.
+// Copies a node into dst, its inputs taken from map[value id], and enters its outputs there. Values that have no
+// producer and are not in the map yet are copied on the way.
 dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map);
 // The same with `suffix` after the names of node and results.
 dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *suffix, dp_value **map);
 dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map);  // input, scalar, constant, persistent
-// Takes out the nodes and values whose flag (by id) is false, and gives the others new ids. What is kept must not use what
-// is not; a value that is not kept becomes a result that its node was not asked for.
+// Takes out the nodes and values whose flag (by id) is false, and gives the others new ids. What is kept must not use
+// what is not; a value that is not kept becomes a result that its node was not asked for.
 void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_value);
 // The same nodes in another order, which must be topological.
 void dp_graph_reorder(dp_graph *graph, dp_node **nodes);

@@ -35,8 +35,8 @@ int64_t dp_mesh_microbatches(const dp_mesh *mesh);  // of the sequential axis; 1
 int64_t dp_mesh_devices(const dp_mesh *mesh);
 int dp_mesh_find(const dp_mesh *mesh, const char *name);  // -1 when there is none
 void dp_mesh_drop(dp_mesh *mesh, const char *name);       // takes the axis out, if there is one
-// Puts an axis behind the others; false: it has no coordinates, or with it the mesh has more devices or micro-batches than
-// the limits (ir/base/limits.h) allow.
+// Puts an axis behind the others; false: it has no coordinates, or with it the mesh has more devices or micro-batches
+// than the limits (ir/base/limits.h) allow.
 bool dp_mesh_add(dp_mesh *mesh, const dp_mesh_axis *axis);
 // 0 on a sequential axis.
 void dp_mesh_coordinate(const dp_mesh *mesh, int64_t device, int64_t coordinate[DP_MAX_MESH]);

@@ -3,9 +3,9 @@
 // A file of ir/ops/ holds `const dp_op dp_op_<Name> = {...}`; the build lists them all in dp_op_table. ONNX's operators
 // have domain "" and ONNX's meaning; training and communication operators have domain "dp".
 //
-// Meaning over shards. An operator is defined on whole tensors. A sharding rule says: if on one mesh axis the operands are
-// placed so, the kernel on each device's parts gives results placed so. Kernels know the whole extents too, so a mean over
-// a sharded dim divides by the whole count and yields Partial(sum).
+// Meaning over shards. An operator is defined on whole tensors. A sharding rule says: if on one mesh axis the operands
+// are placed so, the kernel on each device's parts gives results placed so. Kernels know the whole extents too, so a
+// mean over a sharded dim divides by the whole count and yields Partial(sum).
 #ifndef DP_IR_GRAPH_OP_H
 #define DP_IR_GRAPH_OP_H
 
@@ -105,19 +105,20 @@ struct dp_op {
   uint32_t flags;
   // Sets outputs[i]->type from inputs' types and attributes. The schema was checked before. Required.
   dp_status (*infer)(dp_node *node);
-  // Given dy[i], the gradient of result i (NULL: none reaches it), sets dx[i], the gradient of operand i, building nodes;
-  // leaves NULL where there is none. Required of a differentiable operator.
+  // Given dy[i], the gradient of result i (NULL: none reaches it), sets dx[i], the gradient of operand i, building
+  // nodes; leaves NULL where there is none. Required of a differentiable operator.
   void (*gradient)(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx);
   // Adds the rows beyond all-Replicate, whatever the mesh. NULL: none.
   void (*sharding)(dp_sharding_rules *rules);
-  // Builds the equivalent graph of simpler operators from in[] and sets out[]. NULL: none. Used when no row lets the node
-  // keep its operands' shards. out[0] stays NULL when this very node has no simpler form.
+  // Builds the equivalent graph of simpler operators from in[] and sets out[]. NULL: none. Used when no row lets the
+  // node keep its operands' shards. out[0] stays NULL when this very node has no simpler form.
   void (*decompose)(dp_builder *builder, const dp_node *node, dp_value *const *in, dp_value **out);
-  // How the node stands in a program: training or not. Builds what replaces it, from in[], and sets out[]; NULL: the same
-  // node. (Dropout is the identity in eval; BatchNormalization in training updates its running buffers.)
+  // How the node stands in a program: training or not. Builds what replaces it, from in[], and sets out[]; NULL: the
+  // same node. (Dropout is the identity in eval; BatchNormalization in training updates its running buffers.)
   void (*specialize)(dp_builder *builder, const dp_node *node, dp_value *const *in, bool training, dp_value **out);
   // The same for training with --batchnorm=local: what is computed of the batch as a whole is computed of each of the
-  // `groups` parts that mesh axis `axis` makes of its samples. NULL: there is nothing of the kind, `specialize` says all.
+  // `groups` parts that mesh axis `axis` makes of its samples. NULL: there is nothing of the kind, `specialize` says
+  // all.
   void (*specialize_local)(dp_builder *builder, const dp_node *node, dp_value *const *in, int64_t groups,
                            const char *axis, dp_value **out);
   // NULL: 0 flops and every operand and result moved once.
@@ -127,8 +128,8 @@ struct dp_op {
 
 extern const dp_op *const dp_op_table[];                        // ends with NULL; made by the build
 const dp_op *dp_op_find(const char *domain, const char *name);  // NULL when unknown
-// Makes attributes of constant operands whose schema says so (the operand becomes NULL), checks the schema (operand count,
-// types, attributes) and sets the results' types. The message names node and operator.
+// Makes attributes of constant operands whose schema says so (the operand becomes NULL), checks the schema (operand
+// count, types, attributes) and sets the results' types. The message names node and operator.
 dp_status dp_op_infer(dp_node *node) DP_MUST_USE;
 dp_cost dp_op_cost(const dp_node *node, int64_t n);
 static inline bool dp_op_is(const dp_op *op, dp_op_flags flag) { return (op->flags & (uint32_t)flag) != 0; }

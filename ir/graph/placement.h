@@ -48,9 +48,9 @@ typedef struct {
   int64_t parts[DP_MAX_RANK];
 } dp_local;
 
-// dp_shard_range of the design: derives what the device at `coordinate` holds of `shape` at n. placements: one per axis.
-// An unsharded dim has outer = unit = parts = 1, k = extent, lo = 0, hi = k. Extents that outer * unit does not divide are refused
-// earlier by dp_placement_check.
+// dp_shard_range of the design: derives what the device at `coordinate` holds of `shape` at n. placements: one per
+// axis. An unsharded dim has outer = unit = parts = 1, k = extent, lo = 0, hi = k. Extents that outer * unit does not
+// divide are refused earlier by dp_placement_check.
 dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh,
                         const int64_t coordinate[DP_MAX_MESH], int64_t n);
 // dim in range, outer and unit at least 1 and dividing the extent whatever n is, at most one (outer, unit) view a dim.

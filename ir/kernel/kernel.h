@@ -1,8 +1,8 @@
 // What a kernel is: one const struct in one file of a backend, plain C, so that dpc can choose and size it anywhere.
 //
 // dpc asks `match` and `scratch_bytes` when it emits a plan and writes the kernel's name there; dprun finds it by name,
-// prepares it at load for every n that the data will give, and runs it. run touches nothing but its operands, its results
-// and its scratch, and allocates nothing.
+// prepares it at load for every n that the data will give, and runs it. run touches nothing but its operands, its
+// results and its scratch, and allocates nothing.
 #ifndef DP_IR_KERNEL_KERNEL_H
 #define DP_IR_KERNEL_KERNEL_H
 
@@ -30,14 +30,14 @@ typedef struct dp_kernel {
   const char *name;         // "cpu.reference.Gemm"; without op "cpu.wide", which plans call "cpu.wide.Gemm"
   const char *op, *domain;  // op NULL: of any operator for which it matches
   int priority;             // of several that match the highest is taken
-  // Whether it is a library's, not plain code of ours. Reference kernels serve all types (backends/cpu/upcast.c), fold constants
-  // and are what others are tested against.
+  // Whether it is a library's, not plain code of ours. Reference kernels serve all types (backends/cpu/upcast.c), fold
+  // constants and are what others are tested against.
   bool library;
-  // The element types that it takes of operands and results. 0: DP_UPCAST, and whatever else an operator has comes to it
-  // through these (backends/cpu/upcast.c).
+  // The element types that it takes of operands and results. 0: DP_UPCAST, and whatever else an operator has comes to
+  // it through these (backends/cpu/upcast.c).
   uint32_t types;
-  // Whether it can run the node: types, attributes, ranks, layouts. The extents are those of the largest shard. NULL: always.
-  // What matches the largest matches every smaller part, the empty one too; so a plan's reader can ask again.
+  // Whether it can run the node: types, attributes, ranks, layouts. The extents are those of the largest shard. NULL:
+  // always. What matches the largest matches every smaller part, the empty one too; so a plan's reader can ask again.
   bool (*match)(const dp_kernel_spec *spec);
   // Most scratch that run takes for these extents. NULL: none.
   uint64_t (*scratch_bytes)(const dp_kernel_spec *spec);
@@ -45,8 +45,8 @@ typedef struct dp_kernel {
   bool parts;
   // Whether the one call divides its work over spec->threads by itself, as libraries do.
   bool own_threads;
-  // Whether what it computes and the scratch it takes depend on the instruction set that the target is held to: a plan with
-  // such a kernel says which one it was made for.
+  // Whether what it computes and the scratch it takes depend on the instruction set that the target is held to: a plan
+  // with such a kernel says which one it was made for.
   bool isa;
   // Whether result 0 may lie where operand 0 lies.
   bool in_place;
@@ -59,8 +59,8 @@ typedef struct dp_kernel {
                    int part, int parts);
 } dp_kernel;
 
-// What the steps of a device take, roughly, for the passes that put them in order and divide communication. Only proportions
-// matter.
+// What the steps of a device take, roughly, for the passes that put them in order and divide communication. Only
+// proportions matter.
 typedef struct {
   double start_ns;                       // of any step
   double flops_per_ns, bytes_per_ns;     // of computation; copies from and to the host go by bytes

@@ -1,5 +1,5 @@
-// AffineGrid(theta [N, r, r + 1]) {size [N, C, d...]} -> [N, d..., r]: where each element of a tensor of that size comes
-// from, in coordinates of -1 to 1. Every program holds a product with a table of all places in its place.
+// AffineGrid(theta [N, r, r + 1]) {size [N, C, d...]} -> [N, d..., r]: where each element of a tensor of that size
+// comes from, in coordinates of -1 to 1. Every program holds a product with a table of all places in its place.
 #include "ir/ops/compose.h"
 
 static dp_status read(const dp_node *node, dp_shape *size) {

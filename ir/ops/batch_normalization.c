@@ -3,11 +3,11 @@
 // training_mode=1: y is normalised by the batch's own mean and variance, over all samples present wherever they are;
 // the running values are momentum * old + (1 - momentum) * batch's, with the unbiased variance when `unbiased`
 // (PyTorch; ONNX takes the biased one). The two saved results are ours, for the gradient. The kernel needs the whole
-// batch; over a split batch `lower` gives the same in pieces: the mean first, then the centred squares.
-// With --batchnorm=local dp.GroupedBatchNormalization takes its place in training.
-// training_mode=0: y is normalised by the operands mean and var, element by element. A program that does not train gives that
-// form to nodes whose statistics the model keeps. One whose statistics are given or computed means its own x's wherever it
-// stands (weight standardisation).
+// batch; over a split batch `lower` gives the same in pieces: the mean first, then the centred squares. With
+// --batchnorm=local dp.GroupedBatchNormalization takes its place in training. training_mode=0: y is normalised by the
+// operands mean and var, element by element. A program that does not train gives that form to nodes whose statistics
+// the model keeps. One whose statistics are given or computed means its own x's wherever it stands (weight
+// standardisation).
 #include "ir/ops/batch_normalization.h"
 
 #include <string.h>
@@ -178,7 +178,8 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   if (dp_common_result(node, RUNNING_VAR)) out[RUNNING_VAR] = in[VAR];
 }
 
-// As specialize, with each group's own statistics; the running ones learn from those of the group with the first sample.
+// As specialize, with each group's own statistics; the running ones learn from those of the group with the first
+// sample.
 static void specialize_local(dp_builder *b, const dp_node *node, dp_value *const *in, int64_t groups, const char *axis,
                              dp_value **out) {
   const dp_shape *x = &in[X]->type.shape;

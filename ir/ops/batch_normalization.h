@@ -19,7 +19,8 @@ dp_status dp_batch_normalization_check(const dp_node *node, int first, int count
 dp_status dp_batch_normalization_grad_infer(dp_node *node, const dp_shape *saved);
 dp_cost dp_batch_normalization_grad_cost(const dp_node *node, int64_t n);
 
-// With statistics of groups of samples: see grouped_batch_normalization.c. `axis` is the mesh axis that splits the batch.
+// With statistics of groups of samples: see grouped_batch_normalization.c. `axis` is the mesh axis that splits the
+// batch.
 #define DP_BATCH_NORMALIZATION_GROUPS                                                  \
   {.name = "groups", .kind = DP_ATTR_INT, .required = true}, DP_INT_ATTR("unit", 1), { \
     .name = "axis", .kind = DP_ATTR_STRING, .required = true                           \

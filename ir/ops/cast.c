@@ -1,6 +1,6 @@
 // Cast among all types. A float becomes an integer by truncation towards zero, anything but zero becomes true.
-// `saturate` says what becomes of what is beyond a float of 8 bits, `round_mode` how a float8e8m0, a power of two, is found.
-// Linear between floats, up to rounding.
+// `saturate` says what becomes of what is beyond a float of 8 bits, `round_mode` how a float8e8m0, a power of two, is
+// found. Linear between floats, up to rounding.
 #include <string.h>
 
 #include "ir/ops/elementwise.h"

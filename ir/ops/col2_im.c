@@ -1,5 +1,6 @@
-// Col2Im {image_shape, block_shape}: columns [N, C * block, places] put back where they were taken from, [N, C, image...],
-// overlapping elements added. Every program holds the gradient of a convolution that takes the columns in its place.
+// Col2Im {image_shape, block_shape}: columns [N, C * block, places] put back where they were taken from, [N, C,
+// image...], overlapping elements added. Every program holds the gradient of a convolution that takes the columns in
+// its place.
 #include "ir/ops/geometry.h"
 
 #include "ir/ops/compose.h"

@@ -1,4 +1,5 @@
-// What many operators share: schema shorthands, setting results' types, axes, cost. See ir/graph/op.h for the operator's struct.
+// What many operators share: schema shorthands, setting results' types, axes, cost. See ir/graph/op.h for the
+// operator's struct.
 #ifndef DP_IR_OPS_COMMON_H
 #define DP_IR_OPS_COMMON_H
 

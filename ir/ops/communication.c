@@ -1,6 +1,6 @@
 // The communication operators: conversions of where a value is, never of what it is. Result i has operand i's value and
-// type; from and to are the placements of the two. `axis` names the mesh axis that is converted. All have one operand but
-// AllReduce, which takes several at once, and Accumulate.
+// type; from and to are the placements of the two. `axis` names the mesh axis that is converted. All have one operand
+// but AllReduce, which takes several at once, and Accumulate.
 #include "ir/ops/common.h"
 
 #define SAME_VALUE                                                                \
@@ -46,8 +46,8 @@ static dp_status infer_each(dp_node *node) {
 
 #define ALSO DP_OPTIONAL("outputs", DP_ANY_TYPE, 'T')
 
-// Partial to Replicate on one mesh axis: of one value, or of a bucket of them in one rendezvous, of one element type and
-// one reduction.
+// Partial to Replicate on one mesh axis: of one value, or of a bucket of them in one rendezvous, of one element type
+// and one reduction.
 const dp_op dp_op_AllReduce = {
     .name = "AllReduce",
     .domain = "dp",
@@ -93,8 +93,8 @@ const dp_op dp_op_dp_Slice = {
     .attrs = {AXIS},
 };
 
-// Partial results of two adjacent sets of micro-batches to that of both, or parts of a tensor that two such sets have to one
-// tensor: on the device itself. Result and operands are of one value.
+// Partial results of two adjacent sets of micro-batches to that of both, or parts of a tensor that two such sets have
+// to one tensor: on the device itself. Result and operands are of one value.
 const dp_op dp_op_Accumulate = {
     .name = "Accumulate",
     .domain = "dp",

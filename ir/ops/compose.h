@@ -1,7 +1,8 @@
 // Building blocks for operators that are put together from others (`lower`, `specialize`): constants whose numbers the
 // compiler works out, and one-line forms of the operators that rearrange elements.
 //
-// Errors are the builder's (ir/graph/builder.h). A constant of more elements than a network should carry is refused there.
+// Errors are the builder's (ir/graph/builder.h). A constant of more elements than a network should carry is refused
+// there.
 #ifndef DP_IR_OPS_COMPOSE_H
 #define DP_IR_OPS_COMPOSE_H
 

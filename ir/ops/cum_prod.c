@@ -1,5 +1,5 @@
-// CumProd: products along `axis` of all elements up to each one; exclusive: without itself; reverse: from the end. Every
-// program holds doubling steps in its place: y times y moved by 1, 2, 4 ... places.
+// CumProd: products along `axis` of all elements up to each one; exclusive: without itself; reverse: from the end.
+// Every program holds doubling steps in its place: y times y moved by 1, 2, 4 ... places.
 #include "ir/ops/compose.h"
 #include "ir/ops/cumulative.h"
 

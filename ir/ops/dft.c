@@ -1,6 +1,7 @@
-// DFT {dft_length, axis, inverse, onesided}: the discrete Fourier transform along `axis` of numbers that are real (last dim
-// 1) or complex (2); the operand is cut or filled with 0 to dft_length. onesided gives the first half of the frequencies,
-// and takes it when inverse, giving real numbers. Every program holds a product with the table of cosines and sines.
+// DFT {dft_length, axis, inverse, onesided}: the discrete Fourier transform along `axis` of numbers that are real (last
+// dim 1) or complex (2); the operand is cut or filled with 0 to dft_length. onesided gives the first half of the
+// frequencies, and takes it when inverse, giving real numbers. Every program holds a product with the table of cosines
+// and sines.
 #include <math.h>
 
 #include "ir/ops/compose.h"

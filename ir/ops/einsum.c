@@ -1,7 +1,7 @@
-// Einsum {equation}: products of the operands' elements, summed over the labels that the result does not have. Labels are
-// letters; "..." stands for dims that broadcast; without "->" the result has, after those of "...", the labels that occur
-// once, in alphabetical order. A label twice in a term is a diagonal. Every program holds MatMul, Mul and ReduceSum in its
-// place, two operands at a time from the left.
+// Einsum {equation}: products of the operands' elements, summed over the labels that the result does not have. Labels
+// are letters; "..." stands for dims that broadcast; without "->" the result has, after those of "...", the labels that
+// occur once, in alphabetical order. A label twice in a term is a diagonal. Every program holds MatMul, Mul and
+// ReduceSum in its place, two operands at a time from the left.
 #include "ir/ops/compose.h"
 #include "ir/ops/equation.h"
 

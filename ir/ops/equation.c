@@ -10,8 +10,8 @@ static dp_status add_label(dp_equation_term *t, int label) {
   return DP_OK;
 }
 
-// A term from *text on, up to a comma, an arrow or the end. rank: of the operand, -1: the result, whose "..." has as many
-// dims as there are.
+// A term from *text on, up to a comma, an arrow or the end. rank: of the operand, -1: the result, whose "..." has as
+// many dims as there are.
 static dp_status read_term(const char **text, int rank, int broadcast, dp_equation_term *t) {
   int letters = 0;
   bool dots = false;

@@ -1,5 +1,5 @@
-// EyeLike: 1 on diagonal k of a matrix of the operand's shape, 0 elsewhere, of type dtype (the operand's without). Every
-// program holds dp.Fill cut by Trilu from both sides in its place.
+// EyeLike: 1 on diagonal k of a matrix of the operand's shape, 0 elsewhere, of type dtype (the operand's without).
+// Every program holds dp.Fill cut by Trilu from both sides in its place.
 #include "ir/ops/compose.h"
 
 static dp_status infer(dp_node *node) {

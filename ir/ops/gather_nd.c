@@ -1,5 +1,6 @@
-// GatherND: the elements, or blocks of the trailing dims, of data that each row of the indices names; the first batch_dims
-// dims of both go side by side. Every program holds Gather or GatherElements with one index for each row in its place.
+// GatherND: the elements, or blocks of the trailing dims, of data that each row of the indices names; the first
+// batch_dims dims of both go side by side. Every program holds Gather or GatherElements with one index for each row in
+// its place.
 #include "ir/ops/nd.h"
 
 static dp_status infer(dp_node *node) {

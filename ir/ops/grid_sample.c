@@ -1,6 +1,6 @@
-// GridSample(X [N, C, d...], grid [N, e..., r]) -> Y [N, C, e...]: X at coordinates from -1 to 1, last dim first, between
-// the elements by `mode`. What lies outside is 0, the border's, or mirrored; cubic treats each neighbour so, as PyTorch
-// does. Every program holds GatherElements of all neighbours and a weighted sum in its place.
+// GridSample(X [N, C, d...], grid [N, e..., r]) -> Y [N, C, e...]: X at coordinates from -1 to 1, last dim first,
+// between the elements by `mode`. What lies outside is 0, the border's, or mirrored; cubic treats each neighbour so, as
+// PyTorch does. Every program holds GatherElements of all neighbours and a weighted sum in its place.
 #include <string.h>
 
 #include "ir/ops/compose.h"

@@ -1,11 +1,12 @@
 // dp.GroupedBatchNormalization(x, scale, bias) {groups, unit, axis} -> y, saved_mean, saved_invstd [, mean, var]: batch
 // normalization as each of several devices does it alone, as one operator on the whole batch.
 //
-// A sample is `unit` rows of x (dim 0). Of n samples group g has [floor(g n / groups), floor((g + 1) n / groups)), and is
-// normalised by its own mean and variance, which have a row each in the saved results [groups, C]. mean and var [C] are
-// those of the group that holds the first sample, what PyTorch's DataParallel and DistributedDataParallel keep of them; the
-// variance is the unbiased one when `unbiased`; both are 0 of a batch without samples. A group of a single element a
-// channel has variance 0, so y is the bias; PyTorch refuses it. An empty group has mean and variance 0, which nobody uses.
+// A sample is `unit` rows of x (dim 0). Of n samples group g has [floor(g n / groups), floor((g + 1) n / groups)), and
+// is normalised by its own mean and variance, which have a row each in the saved results [groups, C]. mean and var [C]
+// are those of the group that holds the first sample, what PyTorch's DataParallel and DistributedDataParallel keep of
+// them; the variance is the unbiased one when `unbiased`; both are 0 of a batch without samples. A group of a single
+// element a channel has variance 0, so y is the bias; PyTorch refuses it. An empty group has mean and variance 0, which
+// nobody uses.
 //
 // Mesh axis `axis` splits samples where groups end when its size divides their count, and another axis need not.
 #include "ir/ops/batch_normalization.h"

@@ -1,7 +1,8 @@
-// dp.GroupedBatchNormalizationGrad(x, scale, mean, invstd, dy) {groups, unit, axis} -> dx, dscale, dbias: the gradient of
-// dp.GroupedBatchNormalization through each group's own statistics, which are rows of mean and invstd [groups, C].
+// dp.GroupedBatchNormalizationGrad(x, scale, mean, invstd, dy) {groups, unit, axis} -> dx, dscale, dbias: the gradient
+// of dp.GroupedBatchNormalization through each group's own statistics, which are rows of mean and invstd [groups, C].
 //
-// As in batch_normalization_grad.c, with the sums and the count of the group; dscale and dbias are sums over all groups.
+// As in batch_normalization_grad.c, with the sums and the count of the group; dscale and dbias are sums over all
+// groups.
 #include "ir/ops/batch_normalization.h"
 
 enum { X, SCALE, MEAN, INVSTD, DY };

@@ -1,5 +1,6 @@
-// MaxUnpool(X, I) {kernel_shape, strides, pads, output_shape}: X put at the places I, counted over the whole tensor that
-// was pooled, 0 elsewhere. A larger output_shape has more 0 at the ends. Every program holds ScatterElements in its place.
+// MaxUnpool(X, I) {kernel_shape, strides, pads, output_shape}: X put at the places I, counted over the whole tensor
+// that was pooled, 0 elsewhere. A larger output_shape has more 0 at the ends. Every program holds ScatterElements in
+// its place.
 #include "ir/ops/compose.h"
 #include "ir/ops/geometry.h"
 

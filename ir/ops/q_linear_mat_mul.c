@@ -1,5 +1,5 @@
-// QLinearMatMul: MatMul of quantized matrices (a's scale and zero point one a row, b's one a column), quantized again. Summed
-// in int32, scaled in float32. Every program holds elementary operators in its place.
+// QLinearMatMul: MatMul of quantized matrices (a's scale and zero point one a row, b's one a column), quantized again.
+// Summed in int32, scaled in float32. Every program holds elementary operators in its place.
 #include "ir/ops/quantize.h"
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO };

@@ -1,6 +1,6 @@
-// QuantizeLinear: x / y_scale, rounded to the nearest, half to even, and moved by y_zero_point; held to the range of the
-// result's type, which is that of y_zero_point, else output_dtype, else uint8. The quotient has the precision of y_scale
-// unless `precision` names another. Every program holds elementary operators in its place.
+// QuantizeLinear: x / y_scale, rounded to the nearest, half to even, and moved by y_zero_point; held to the range of
+// the result's type, which is that of y_zero_point, else output_dtype, else uint8. The quotient has the precision of
+// y_scale unless `precision` names another. Every program holds elementary operators in its place.
 #include "ir/ops/quantize.h"
 
 static dp_dtype type_of(const dp_node *node, const dp_value *zero) {

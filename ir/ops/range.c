@@ -1,10 +1,12 @@
-// Range: start, start + delta, ... below limit (above it when delta is negative), whole numbers in a tensor of rank 1 and
-// of type dtype. The limit may hold the batch: [N] counts the samples present. A part knows where in the whole it is.
+// Range: start, start + delta, ... below limit (above it when delta is negative), whole numbers in a tensor of rank 1
+// and of type dtype. The limit may hold the batch: [N] counts the samples present. A part knows where in the whole it
+// is.
 #include "ir/ops/random.h"
 
 #define RANGE_TYPES (DP_FLOATS | DP_BIT(DP_INT16) | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
 
-// How many numbers there are: ceil((limit - start) / delta), which is a * N + b where delta divides what N is multiplied by.
+// How many numbers there are: ceil((limit - start) / delta), which is a * N + b where delta divides what N is
+// multiplied by.
 static dp_status count_of(const dp_node *node, dp_dim *count) {
   dp_shape limit;
   int64_t start = dp_node_int(node, "start", 0), delta = dp_node_int(node, "delta", 1), span;

@@ -109,7 +109,8 @@ static dp_status check_activations(const dp_node *node, const dp_recurrent_cell 
   return DP_OK;
 }
 
-// The number that the list gives activation i, or the usual one: the list has numbers for those that take one, in order.
+// The number that the list gives activation i, or the usual one: the list has numbers for those that take one, in
+// order.
 static double parameter(const dp_node *node, const dp_recurrent_cell *cell, const char *list, int i) {
   const dp_attr *given = dp_node_attr(node, list);
   bool alpha = !strcmp(list, "activation_alpha");

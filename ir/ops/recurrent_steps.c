@@ -1,5 +1,5 @@
-// Recurrent layers: the graph of all steps. X W' is one product for all of them. Sequences are taken apart and joined by
-// halves, so that the gradient too moves every element a few times only, however long they are.
+// Recurrent layers: the graph of all steps. X W' is one product for all of them. Sequences are taken apart and joined
+// by halves, so that the gradient too moves every element a few times only, however long they are.
 #include <string.h>
 
 #include "ir/ops/recurrent.h"

@@ -1,6 +1,6 @@
-// Resize: dims resampled, each to its scale or size. nearest takes one element; linear and cubic weigh neighbours, more of
-// them with antialias where a dim shrinks. Every program holds a Gather (nearest) or a product with a table of weights for
-// each dim in its place.
+// Resize: dims resampled, each to its scale or size. nearest takes one element; linear and cubic weigh neighbours, more
+// of them with antialias where a dim shrinks. Every program holds a Gather (nearest) or a product with a table of
+// weights for each dim in its place.
 #include "ir/ops/resize.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-// Resampling along one dim after another: how long each dim becomes, and which elements make each element of the result.
-// Resize, Upsample. The formulas are those of ONNX's Resize.
+// Resampling along one dim after another: how long each dim becomes, and which elements make each element of the
+// result. Resize, Upsample. The formulas are those of ONNX's Resize.
 #ifndef DP_IR_OPS_RESIZE_H
 #define DP_IR_OPS_RESIZE_H
 

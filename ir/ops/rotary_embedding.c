@@ -1,8 +1,8 @@
 // RotaryEmbedding(X, cos, sin [, position_ids]): the first rotary_embedding_dim elements of each head (all when 0) are
 // pairs, turned by the angle whose cosine and sine the caches hold for the place: elements i and i + half, or, with
-// interleaved, 2 i and 2 i + 1. X is [batch, heads, length, size] or [batch, length, heads * size]; the caches are [places,
-// half] with position_ids [batch, length], [batch, length, half] without. Every program holds products and sums in its
-// place.
+// interleaved, 2 i and 2 i + 1. X is [batch, heads, length, size] or [batch, length, heads * size]; the caches are
+// [places, half] with position_ids [batch, length], [batch, length, half] without. Every program holds products and
+// sums in its place.
 #include "ir/ops/compose.h"
 
 enum { X, COS, SIN, PLACES };

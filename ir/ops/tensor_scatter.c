@@ -1,6 +1,6 @@
-// TensorScatter(past_cache, update [, write_indices]) {axis, mode}: the cache with the update written along `axis` from the
-// place that write_indices has for each element of dim 0 (0 without); circular goes round at the end. Every program holds
-// ScatterElements in its place.
+// TensorScatter(past_cache, update [, write_indices]) {axis, mode}: the cache with the update written along `axis` from
+// the place that write_indices has for each element of dim 0 (0 without); circular goes round at the end. Every program
+// holds ScatterElements in its place.
 #include <string.h>
 
 #include "ir/ops/compose.h"

@@ -1,5 +1,5 @@
-// Upsample (ONNX until opset 9): each dim resampled to its scale, place i of the result lying at i / scale. Every program
-// holds a Gather (nearest) or a product with a table of weights for each dim in its place.
+// Upsample (ONNX until opset 9): each dim resampled to its scale, place i of the result lying at i / scale. Every
+// program holds a Gather (nearest) or a product with a table of weights for each dim in its place.
 #include <string.h>
 
 #include "ir/ops/resize.h"

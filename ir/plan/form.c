@@ -104,7 +104,8 @@ static dp_status check_role(dp_fault *fault, const Dp__Plan *plan, const Dp__Rol
   return DP_OK;
 }
 
-// Role r is stage r of the pipeline: its coordinate on the staged axis, all of every other. Without one there is one role.
+// Role r is stage r of the pipeline: its coordinate on the staged axis, all of every other. Without one there is one
+// role.
 static dp_status check_stage(dp_fault *fault, const Dp__Plan *plan, size_t r, const dp_mesh *mesh) {
   const Dp__Role *role = plan->roles[r];
   for (int a = 0; a < mesh->n_axes; a++) {

@@ -15,8 +15,8 @@ extern "C" {
 // fault: may be NULL; set when it fails.
 dp_status dp_plan_form_check(const Dp__Plan *plan, dp_fault *fault) DP_MUST_USE;
 
-// Names in *fault the first instruction that has the tensor as operand or result, if any: a fault of the tensor is found
-// there.
+// Names in *fault the first instruction that has the tensor as operand or result, if any: a fault of the tensor is
+// found there.
 void dp_plan_form_user(dp_fault *fault, const Dp__Program *program, size_t tensor);
 
 // The role's arena of a space; NULL: it has none.

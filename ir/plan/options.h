@@ -1,6 +1,6 @@
 // The options that a plan was compiled with, as words of dpc compile's command line. dp.Options has a field for each, a
-// text or a whole number, and all that is here goes over its descriptor: an option that is added there is listed, printed
-// and compared.
+// text or a whole number, and all that is here goes over its descriptor: an option that is added there is listed,
+// printed and compared.
 #ifndef DP_IR_PLAN_OPTIONS_H
 #define DP_IR_PLAN_OPTIONS_H
 
@@ -20,12 +20,12 @@ typedef struct {
   bool flag;          // the word is its name alone
 } dp_plan_option;
 
-// Those that are set, in the order of the fields; what was given several times stands several times. *options lives in the
-// arena, texts may be the record's.
+// Those that are set, in the order of the fields; what was given several times stands several times. *options lives in
+// the arena, texts may be the record's.
 size_t dp_plan_options_list(dp_arena *arena, const Dp__Options *record, dp_plan_option **options);
 
-// The first option that `asked` has set and `record` not alike: its name; NULL: there is none. The order of what was given
-// several times does not count. *wanted, *found: the values, as texts for a message.
+// The first option that `asked` has set and `record` not alike: its name; NULL: there is none. The order of what was
+// given several times does not count. *wanted, *found: the values, as texts for a message.
 const char *dp_plan_options_differ(dp_arena *arena, const Dp__Options *asked, const Dp__Options *record,
                                    const char **wanted, const char **found);
 
@@ -35,8 +35,8 @@ void dp_plan_options_set_defaulted(dp_arena *arena, const Dp__Options *given, Dp
 // "data=2,pipe=2": the axes but `micro`.
 const char *dp_plan_options_mesh(dp_arena *arena, const dp_mesh *mesh);
 
-// " --batch=64 --loss='mse(y,t)'": those that were given, or those that were not, quoted for a shell. but: without those that
-// this has set; NULL: all. Returns how many there are.
+// " --batch=64 --loss='mse(y,t)'": those that were given, or those that were not, quoted for a shell. but: without
+// those that this has set; NULL: all. Returns how many there are.
 size_t dp_plan_options_print(dp_arena *arena, const Dp__Options *record, bool defaulted, const Dp__Options *but,
                              FILE *out);
 

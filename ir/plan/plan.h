@@ -1,7 +1,8 @@
 // Plans as files.
 //
 // A file is the magic DPPLAN\r\n, then little-endian u32 format version, u32 flags (0), u64 payload length, u64 XXH3 of
-// the payload, then the payload, a dp.Plan of ir/plan/plan.proto. Tensors above 1 MiB lie beside it (ir/file/external.h).
+// the payload, then the payload, a dp.Plan of ir/plan/plan.proto. Tensors above 1 MiB lie beside it
+// (ir/file/external.h).
 #ifndef DP_IR_PLAN_PLAN_H
 #define DP_IR_PLAN_PLAN_H
 

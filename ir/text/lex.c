@@ -54,7 +54,8 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool starts_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 static bool goes_on(char c) { return starts_word(c) || is_digit(c) || c == '.' || c == '$'; }
 
-// Length of the word at `at`. A slash belongs to it when a letter or digit follows, so that `//` opens a comment always.
+// Length of the word at `at`. A slash belongs to it when a letter or digit follows, so that `//` opens a comment
+// always.
 static size_t word_length(const char *at, const char *end) {
   const char *p = at;
   if (p < end && starts_word(*p))

@@ -1,10 +1,10 @@
-// What a pass is, and what it works on: graph -> graph, one pass a file. passes/list.h has their order, passes/pipeline.c
-// runs them.
+// What a pass is, and what it works on: graph -> graph, one pass a file. passes/list.h has their order,
+// passes/pipeline.c runs them.
 //
 // A pass is a const struct in its own file. It works on the model in place: what it knows is in the model and in the
-// options, nowhere else, so any point of the pipeline can be printed, edited and read back. What it needs and gives is a
-// set of bits that the runner checks; after each pass every graph of the model verifies. Passes take time and memory linear
-// in the size of the graph, give or take a logarithm.
+// options, nowhere else, so any point of the pipeline can be printed, edited and read back. What it needs and gives is
+// a set of bits that the runner checks; after each pass every graph of the model verifies. Passes take time and memory
+// linear in the size of the graph, give or take a logarithm.
 #ifndef DP_PASSES_BASE_PASS_H
 #define DP_PASSES_BASE_PASS_H
 
@@ -27,8 +27,8 @@ typedef struct {
   int axis;  // counted from the end when negative; DP_SPLIT_NONE: the input is not split
 } dp_split;
 
-// dpc compile's options; zeroed: all at their defaults. Those that decide what a plan is come first, and the plan records each
-// of them (passes/options_record.c).
+// dpc compile's options; zeroed: all at their defaults. Those that decide what a plan is come first, and the plan
+// records each of them (passes/options_record.c).
 typedef struct {
   const char *strategy;          // by name (passes/strategy/list.h); NULL: that of the mesh, or the first
   dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy; never names `micro`

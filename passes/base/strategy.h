@@ -1,7 +1,7 @@
 // What a strategy is: one const struct in one file of passes/strategy/, and one line of passes/strategy/list.h.
 //
-// A strategy decides where values are and nothing of what is computed. What it decides is data: passes read the fields of
-// compile->strategy, and no pass and no tool knows a strategy by its name.
+// A strategy decides where values are and nothing of what is computed. What it decides is data: passes read the fields
+// of compile->strategy, and no pass and no tool knows a strategy by its name.
 #ifndef DP_PASSES_BASE_STRATEGY_H
 #define DP_PASSES_BASE_STRATEGY_H
 
@@ -31,7 +31,8 @@ struct dp_strategy {
   bool planned;      // not built yet: who asks for it is told so, with EX_UNAVAILABLE
   // The mesh axis that it splits over, which --devices=N alone makes; NULL: it takes the mesh as it is.
   const char *axis;
-  int implied;  // --mesh alone asks for it when the mesh has its axis; of several the one of the lowest number. 0: never
+  // --mesh alone asks for it when the mesh has its axis; of several the one of the lowest number. 0: never
+  int implied;
   // What takes its place on several devices, as it is for one; NULL: it is for any number.
   const struct dp_strategy *several;
   bool splits_samples;  // inputs are split along their samples on axis `data`; else only those that --split names

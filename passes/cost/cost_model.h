@@ -1,5 +1,5 @@
-// A rough cost model for the passes that put nodes in order and divide communication: which stream a node of a device form is for,
-// and how long it takes there by the target's figures.
+// A rough cost model for the passes that put nodes in order and divide communication: which stream a node of a device
+// form is for, and how long it takes there by the target's figures.
 #ifndef DP_PASSES_COST_COST_MODEL_H
 #define DP_PASSES_COST_COST_MODEL_H
 

@@ -1,7 +1,8 @@
 // emit: writes the plan: the model's programs in device form as messages of ir/plan/plan.proto. Decides nothing.
 //
-// A plan has one role for all devices or, of a pipeline, one a stage; each has the same programs in the same order, of which a
-// stage's graph may be empty. Values without a space stand for what is on its way between stages: they are left out.
+// A plan has one role for all devices or, of a pipeline, one a stage; each has the same programs in the same order, of
+// which a stage's graph may be empty. Values without a space stand for what is on its way between stages: they are left
+// out.
 #include <string.h>
 
 #include "ir/file/proto.h"
@@ -53,7 +54,8 @@ static uint32_t *emit_operands(const emitting *e, int count, dp_value *const *va
   return indices;
 }
 
-// The axis that a communication is over, none between host and devices, and the other side of a transfer between stages.
+// The axis that a communication is over, none between host and devices, and the other side of a transfer between
+// stages.
 static void emit_communication(const emitting *e, const dp_node *node, Dp__Instruction *instruction) {
   NEW(e->arena, c, Dp__Communication, DP__COMMUNICATION__INIT);
   const char *name = dp_node_string(node, "axis", NULL);

@@ -1,12 +1,13 @@
 // memory: gives every value and every node's scratch its bytes.
 //
 // Variables have storage for good (storage.c); an update is written into its storage. Host memory is laid out by
-// program, each beginning at 0, as one runs at a time. Transients of a device share one arena: two may have the same bytes only
-// when all uses of the one happen before the other is written, by streams and events that are there anyway; no event is
-// added for the sake of memory. Of a pipeline each stage has an arena of its own, by what happens before what on that stage
-// alone. A result takes its operand's bytes when the operator works element by element, the kernel allows it and the operand
-// dies there, and likewise a sum that is made whole, and what micro-batches are added to. Sums that are made whole at once
-// lie side by side: the bucket is one value from the first write to any of them. pack.c finds the offsets.
+// program, each beginning at 0, as one runs at a time. Transients of a device share one arena: two may have the same
+// bytes only when all uses of the one happen before the other is written, by streams and events that are there anyway;
+// no event is added for the sake of memory. Of a pipeline each stage has an arena of its own, by what happens before
+// what on that stage alone. A result takes its operand's bytes when the operator works element by element, the kernel
+// allows it and the operand dies there, and likewise a sum that is made whole, and what micro-batches are added to.
+// Sums that are made whole at once lie side by side: the bucket is one value from the first write to any of them.
+// pack.c finds the offsets.
 #include <limits.h>
 #include <string.h>
 
@@ -81,7 +82,8 @@ static bool works_in_place(const work *w, const dp_node *node, int k) {
   return kernel && kernel->in_place;
 }
 
-// Whether result k takes its operand's bytes because the operator updates in place: a part of what has its storage elsewhere.
+// Whether result k takes its operand's bytes because the operator updates in place: a part of what has its storage
+// elsewhere.
 static bool updates_part(const dp_node *node, int k) {
   return dp_op_is(node->op, DP_OP_UPDATE) && k < node->n_inputs && node->inputs[k]->space == DP_SPACE_TRANSIENT;
 }

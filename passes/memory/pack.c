@@ -1,8 +1,8 @@
 // Packing blocks. See pack.h.
 //
-// Blocks are placed one after the other at the lowest offset that is free of all they live beside, larger ones first, by
-// three notions of large. Then again a number of times with the block that reached highest moved to the front; the lowest
-// top wins. With very many blocks that would take too long: they are then placed in order of time (pack_time.c).
+// Blocks are placed one after the other at the lowest offset that is free of all they live beside, larger ones first,
+// by three notions of large. Then again a number of times with the block that reached highest moved to the front; the
+// lowest top wins. With very many blocks that would take too long: they are then placed in order of time (pack_time.c).
 #include "passes/memory/pack.h"
 
 #include <stdlib.h>

@@ -27,8 +27,8 @@ static inline bool dp_pack_apart(const dp_pack_block *a, const dp_pack_block *b)
 // Sets offsets so that blocks which are not apart do not overlap; the top of them all. In time that grows little faster
 // than the count.
 uint64_t dp_pack(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *blocks);
-// What packing is measured against: the most bytes that are alive at once, for a node that writes a block, of the stream that
-// writes most: those that were written and that it does not come after all uses of.
+// What packing is measured against: the most bytes that are alive at once, for a node that writes a block, of the
+// stream that writes most: those that were written and that it does not come after all uses of.
 uint64_t dp_pack_bound(dp_arena *scratch, int32_t count, const dp_pack_block *blocks);
 
 // pack_time.c: the same for very many blocks. bound: what dp_pack_bound says.

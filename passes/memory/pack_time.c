@@ -1,9 +1,9 @@
 // Packing very many blocks. See pack.h.
 //
-// Blocks are placed in order of time, those that live long from the bottom of the arena, as a stack almost, and the others
-// from its top, in the smallest arena where they fit. A block's bytes are free again when all streams are past its uses.
-// Where that is much too late, as streams of transfers are past them a task later only, the blocks of each stream get an arena
-// of their own, or each stream has a view of its own of what is free, which takes more time.
+// Blocks are placed in order of time, those that live long from the bottom of the arena, as a stack almost, and the
+// others from its top, in the smallest arena where they fit. A block's bytes are free again when all streams are past
+// its uses. Where that is much too late, as streams of transfers are past them a task later only, the blocks of each
+// stream get an arena of their own, or each stream has a view of its own of what is free, which takes more time.
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,8 +62,8 @@ static bool take_hole(holes *h, uint64_t bytes, bool high, uint64_t *offset) {
   return true;
 }
 
-// starts, ends: the blocks by their first and by their last moment. What lives longer than `life` goes to the bottom of an
-// arena of so many bytes, the rest to its top.
+// starts, ends: the blocks by their first and by their last moment. What lives longer than `life` goes to the bottom of
+// an arena of so many bytes, the rest to its top.
 static bool fits(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends, holes *h, uint64_t bytes,
                  int32_t life) {
   h->count = 1;
@@ -177,8 +177,8 @@ static uint64_t pack_by_views(dp_arena *scratch, uint32_t alignment, int32_t cou
 
 // ---- an arena for each stream -----------------------------------------------------------------------------------------
 
-// One above the other; a block ends as the stream that writes it sees it. Offsets with a lower top than `most`, if that is
-// found; else those that there are.
+// One above the other; a block ends as the stream that writes it sees it. Offsets with a lower top than `most`, if that
+// is found; else those that there are.
 static uint64_t pack_by_streams(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *const *starts,
                                 holes *h, uint64_t most) {
   size_t n = (size_t)count + 1;

@@ -1,8 +1,8 @@
 // See storage.h.
 //
-// A variable that several stages of a pipeline have lies at the same place on all of them: those come first, one
-// after the other, and after them each stage's own. Host memory is one for all stages: what a program takes from the host
-// has one place whichever stage reads it, and each stage gives back at a place of its own.
+// A variable that several stages of a pipeline have lies at the same place on all of them: those come first, one after
+// the other, and after them each stage's own. Host memory is one for all stages: what a program takes from the host has
+// one place whichever stage reads it, and each stage gives back at a place of its own.
 #include "passes/memory/storage.h"
 
 #include <string.h>
@@ -42,8 +42,8 @@ bool dp_memory_same_program(const dp_graph *a, const dp_graph *b) {
   return !strcmp(a->logical->name, b->logical->name);
 }
 
-// The stage graphs of one program, of which `first` is the first of the model. An input of several stages has one place: that
-// of the logical graph's value, which each stage has by itself when it was read from text.
+// The stage graphs of one program, of which `first` is the first of the model. An input of several stages has one
+// place: that of the logical graph's value, which each stage has by itself when it was read from text.
 static void place_host_inputs(dp_model *model, int first, uint32_t alignment) {
   const dp_graph *logical = model->graphs[first]->logical;
   uint64_t top = 0, *place = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *place);  // plus 1

@@ -1,10 +1,10 @@
 // batch: makes "main" symbolic in the samples present, and finds B, the most there are; the mesh gets its axis `micro`.
 //
-// A model whose inputs have a symbolic dim is so already; --split then only says where its inputs go (passes/place/place.c). One of
-// fixed shapes is batched along the axes that --split names or, without any, when it is to be trained, along the leading
-// dim that all its inputs have in common; its extent is then the batch unless --batch says otherwise. Shapes that the model
-// states as numbers (Reshape's) follow where they begin with the batch. To infer with a model of fixed shapes needs no
-// batch: every run takes the inputs whole, and B is 1.
+// A model whose inputs have a symbolic dim is so already; --split then only says where its inputs go
+// (passes/place/place.c). One of fixed shapes is batched along the axes that --split names or, without any, when it is
+// to be trained, along the leading dim that all its inputs have in common; its extent is then the batch unless --batch
+// says otherwise. Shapes that the model states as numbers (Reshape's) follow where they begin with the batch. To infer
+// with a model of fixed shapes needs no batch: every run takes the inputs whole, and B is 1.
 #include <string.h>
 
 #include "ir/base/suggest.h"

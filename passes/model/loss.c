@@ -1,6 +1,6 @@
-// loss: builds the loss at the end of "main" and makes it an output, with how many labels its mean is over and, where there
-// are classes, how many of them are right. The mean is over all labels present. The model's own outputs stay, under
-// DP_MODEL_OUTPUT. Where a plan is only to infer there is no loss.
+// loss: builds the loss at the end of "main" and makes it an output, with how many labels its mean is over and, where
+// there are classes, how many of them are right. The mean is over all labels present. The model's own outputs stay,
+// under DP_MODEL_OUTPUT. Where a plan is only to infer there is no loss.
 #include <string.h>
 
 #include "ir/base/suggest.h"

@@ -1,8 +1,8 @@
-// precision: under --precision=fp64 every float32 of the model is a float64: inputs, constants, parameters, and the types
-// that attributes name (Cast's). Runs on the source graph, so that all that follows is built in float64.
+// precision: under --precision=fp64 every float32 of the model is a float64: inputs, constants, parameters, and the
+// types that attributes name (Cast's). Runs on the source graph, so that all that follows is built in float64.
 //
-// A constant of one element is a number that someone wrote (an epsilon, a slope): it becomes the decimal that was meant, as
-// attributes do. What was computed, and parameters, keep their value.
+// A constant of one element is a number that someone wrote (an epsilon, a slope): it becomes the decimal that was
+// meant, as attributes do. What was computed, and parameters, keep their value.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,17 +1,18 @@
-// cut: which stage of the pipeline each node of "main" is on, where the mesh has an axis `pipe`. What is made of a node later
-// (its gradient, its update, what it is lowered to) follows it.
+// cut: which stage of the pipeline each node of "main" is on, where the mesh has an axis `pipe`. What is made of a node
+// later (its gradient, its update, what it is lowered to) follows it.
 //
-// The nodes are put in a line, which is the model's own order but for what depends on no parameter (masks, positions): that
-// goes with its first user. The line is cut so that the stage that takes longest takes least time, forward and backward; of
-// cuts that take about as long (DP_CUT_SLACK), those that fewest bytes cross in a step, activations and their gradients: a
-// value that is needed two stages on crosses two cuts. --memory bounds what a stage may take, by an estimate: parameters with
-// their gradients and optimizer state, and what waits for its backward for as many micro-batches as are under way. When no
-// cuts keep within it, the ones that take least are made, for passes/fit.c to judge of the plan itself.
+// The nodes are put in a line, which is the model's own order but for what depends on no parameter (masks, positions):
+// that goes with its first user. The line is cut so that the stage that takes longest takes least time, forward and
+// backward; of cuts that take about as long (DP_CUT_SLACK), those that fewest bytes cross in a step, activations and
+// their gradients: a value that is needed two stages on crosses two cuts. --memory bounds what a stage may take, by an
+// estimate: parameters with their gradients and optimizer state, and what waits for its backward for as many
+// micro-batches as are under way. When no cuts keep within it, the ones that take least are made, for passes/fit.c to
+// judge of the plan itself.
 //
 // What the user wrote of stages (partition_user.c) holds; under --strategy=manual there is nothing else.
 //
-// Gives: nodes with stages of the mesh, and along every edge they rise, but under --strategy=manual; without axis `pipe`, nodes
-// without stages. No node has a device any more.
+// Gives: nodes with stages of the mesh, and along every edge they rise, but under --strategy=manual; without axis
+// `pipe`, nodes without stages. No node has a device any more.
 #include "passes/pipeline/partition.h"
 
 #include <math.h>
@@ -142,8 +143,8 @@ static void find_span(const cutting *c, int32_t *first, int32_t *last) {
   }
 }
 
-// Bytes of a step across each place of the line, there and, as gradients, back. What the host feeds and what nothing updates
-// is on every stage that uses it.
+// Bytes of a step across each place of the line, there and, as gradients, back. What the host feeds and what nothing
+// updates is on every stage that uses it.
 static double *find_crossing(const cutting *c) {
   const dp_model *model = c->main->model;
   const int data = dp_mesh_find(&model->mesh, "data");

@@ -1,10 +1,11 @@
 // The best cuts of a line of nodes into stages; see partition.h.
 //
-// A stage takes time and memory that grow with its nodes, so to take as many nodes as are allowed, stage after stage, gets
-// as far as any cuts get: one walk says whether a time is possible. The least possible time is bisected; each try moves one
-// end of the interval to a sum of times that really occurs, so that the end is exact (Pinar and Aykanat, "Fast optimal load
-// balancing algorithms for 1D partitioning", 2004). The same walk from both ends bounds where each cut may fall within the
-// slack; over those places the bytes are summed up by dynamic programming, with a queue of the best former cuts.
+// A stage takes time and memory that grow with its nodes, so to take as many nodes as are allowed, stage after stage,
+// gets as far as any cuts get: one walk says whether a time is possible. The least possible time is bisected; each try
+// moves one end of the interval to a sum of times that really occurs, so that the end is exact (Pinar and Aykanat,
+// "Fast optimal load balancing algorithms for 1D partitioning", 2004). The same walk from both ends bounds where each
+// cut may fall within the slack; over those places the bytes are summed up by dynamic programming, with a queue of the
+// best former cuts.
 #include <math.h>
 #include <string.h>
 
@@ -153,8 +154,8 @@ static void make_columns(search *s) {
   s->queue = dp_alloc_n(s->arena, (size_t)widest, sizeof *s->queue);
 }
 
-// Of the places of cut k, by the best places of cut k - 1. The former places that a stage may begin at move forward with its
-// end; `queue` has those among them that no later one beats.
+// Of the places of cut k, by the best places of cut k - 1. The former places that a stage may begin at move forward
+// with its end; `queue` has those among them that no later one beats.
 static void extend(const search *s, limit l, int k) {
   const struct column *c = &s->columns[k], *former = &s->columns[k - 1];
   const int32_t base = s->first[k], before = s->first[k - 1], n_former = s->last[k - 1] - before + 1;
@@ -184,7 +185,8 @@ static dp_partition_score fewest_bytes(search *s, limit l) {
   return score_of(s, s->starts);
 }
 
-// Lessens the time, or the memory, of the cuts in `starts` as far as no more bytes cross; what is not lessened stays within l.
+// Lessens the time, or the memory, of the cuts in `starts` as far as no more bytes cross; what is not lessened stays
+// within l.
 static dp_partition_score lessen(search *s, limit l, bool of_time, double low, dp_partition_score best,
                                  int32_t *starts) {
   const size_t bytes = ((size_t)s->task->stages + 1) * sizeof *starts;

@@ -1,5 +1,5 @@
-// What the user wrote of stages: `stage=K` on a node, or `device=D`, which says the same where every stage is one device. See
-// partition.h.
+// What the user wrote of stages: `stage=K` on a node, or `device=D`, which says the same where every stage is one
+// device. See partition.h.
 #include "passes/base/strategy.h"
 #include "passes/pipeline/partition.h"
 
@@ -38,10 +38,10 @@ dp_status dp_partition_user_read(const dp_compile *compile, const dp_graph *main
   return DP_OK;
 }
 
-// ---- the rest of a model ------------------------------------------------------------------------------------------------
+// ---- the rest of a model --------------------------------------------------------------------------------------------
 
-// What has no annotation goes where the last of its operands is; what none of its operands says it of, to the first of its
-// users; what has none, where the host feeds its operands to anyway.
+// What has no annotation goes where the last of its operands is; what none of its operands says it of, to the first of
+// its users; what has none, where the host feeds its operands to anyway.
 static void complete(const dp_graph *main, int *stages) {
   for (int32_t i = 0; i < main->n_nodes; i++)
     for (int k = 0; k < main->nodes[i]->n_inputs && main->nodes[i]->stage < 0 && main->nodes[i]->device < 0; k++) {

@@ -1,8 +1,9 @@
 // What each node of "main" weighs as part of a pipeline's stage: see partition.h.
 //
-// What a node costs shows only once it is taken apart for training and differentiated, so that is done, to a copy of the
-// model: the passes `programs` and `autodiff` leave on everything that they make the stage of the node of "main" that it comes
-// from, and in the copy each node is a stage of its own. What comes out is counted up by it. No operator is known by name.
+// What a node costs shows only once it is taken apart for training and differentiated, so that is done, to a copy of
+// the model: the passes `programs` and `autodiff` leave on everything that they make the stage of the node of "main"
+// that it comes from, and in the copy each node is a stage of its own. What comes out is counted up by it. No operator
+// is known by name.
 #include <string.h>
 
 #include "passes/base/strategy.h"
@@ -100,7 +101,8 @@ static void count_nodes(const weighing *w) {
   }
 }
 
-// How many times a parameter's bytes are held: by itself, its gradient and the optimizer's state. What the strategy splits is divided.
+// How many times a parameter's bytes are held: by itself, its gradient and the optimizer's state. What the strategy
+// splits is divided.
 static dp_status count_copies(const weighing *w, double *copies) {
   const dp_options *o = w->compile->options;
   const dp_model *model = w->main->model;
@@ -150,8 +152,8 @@ static void find_folded(const dp_graph *main, bool *folded) {
   }
 }
 
-// A step of training needs what the loss depends on: what it takes to count the right labels, or to give the model's other
-// outputs, is no reason for a stage.
+// A step of training needs what the loss depends on: what it takes to count the right labels, or to give the model's
+// other outputs, is no reason for a stage.
 static void find_needed(const dp_compile *compile, const dp_graph *main, const int *stages,
                         const dp_partition_weights *weights) {
   const bool training = !dp_options_infers(compile->options);

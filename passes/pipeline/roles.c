@@ -1,4 +1,5 @@
-// roles: one graph for each program and stage, in the order of the pipeline's schedule, with the transfers between stages.
+// roles: one graph for each program and stage, in the order of the pipeline's schedule, with the transfers between
+// stages.
 //
 // Every node is on a stage (pass `stages`), but for transfers from the host and conversions of variables, which are
 // made on each stage that uses them. A value that another stage has is sent once to each stage that uses it.
@@ -8,8 +9,9 @@
 //   roles_order.c  that order becomes one of all nodes of all stages, and each transfer gets its place in it
 //   roles_split.c  the graphs, "train/0" ..., with Send and Recv
 //
-// Everything rests on there being one order of all nodes, in which a Send and its Recv are one: each stage's nodes, each of
-// its streams and each event keep it, so no stage waits in a ring. Without an axis `pipe` there is one graph, put in order.
+// Everything rests on there being one order of all nodes, in which a Send and its Recv are one: each stage's nodes,
+// each of its streams and each event keep it, so no stage waits in a ring. Without an axis `pipe` there is one graph,
+// put in order.
 #include "passes/pipeline/roles.h"
 
 #include <stdlib.h>
@@ -142,8 +144,8 @@ void dp_roles_wait(dp_node *node, dp_node *before) {
   DP_PUSH(graph->arena, node->waits, node->n_waits, before->signal);
 }
 
-// One stage: the same nodes, in order. Transfers from the host come where they are first needed, and wait for the first node
-// of the run before.
+// One stage: the same nodes, in order. Transfers from the host come where they are first needed, and wait for the first
+// node of the run before.
 static void reorder(const dp_roles *r) {
   dp_node **nodes = dp_alloc_n(r->graph->arena, (size_t)r->graph->n_nodes + 1, sizeof *nodes);
   int32_t n = 0;

@@ -68,8 +68,8 @@ typedef struct {
 
 // Says of each item which task it is of.
 void dp_roles_tasks_find(dp_roles *roles);
-// The tasks in an order in which all stages can work: those of the schedule. 0 of them when the stages depend on each other
-// in ways that it has no place for, or there is nothing of single micro-batches.
+// The tasks in an order in which all stages can work: those of the schedule. 0 of them when the stages depend on each
+// other in ways that it has no place for, or there is nothing of single micro-batches.
 int32_t dp_roles_tasks_order(const dp_roles *roles, bool gpipe, dp_roles_task **tasks);
 
 // ---- roles_order.c --------------------------------------------------------------------------------------------------

@@ -1,15 +1,15 @@
 // One order of all nodes of all stages. See roles.h.
 //
-// Tasks are gone through in their order, and the nodes of each as they stand in the graph; one that needs what is not there
-// yet has that made first, so what is of no micro-batch (weights made ready, denominators) comes right before its first
-// user; and partial results are brought together as soon as they are there, so that they are few. Last comes what is left,
-// the updates, in the order of the graph; and everything does where there is nothing of single micro-batches. What
-// overwrites a variable comes after all who read it.
+// Tasks are gone through in their order, and the nodes of each as they stand in the graph; one that needs what is not
+// there yet has that made first, so what is of no micro-batch (weights made ready, denominators) comes right before its
+// first user; and partial results are brought together as soon as they are there, so that they are few. Last comes what
+// is left, the updates, in the order of the graph; and everything does where there is nothing of single micro-batches.
+// What overwrites a variable comes after all who read it.
 //
-// A stage's nodes fall into runs: a task is one, and of what is left a run ends before a node that takes a result of another
-// stage that was not there yet when the run began. A transfer belongs before its first user, but is put ahead of it: right
-// after what it carries was made and the run before the user's began, no earlier, so that a stage holds what the run at work
-// and the next one need.
+// A stage's nodes fall into runs: a task is one, and of what is left a run ends before a node that takes a result of
+// another stage that was not there yet when the run began. A transfer belongs before its first user, but is put ahead
+// of it: right after what it carries was made and the run before the user's began, no earlier, so that a stage holds
+// what the run at work and the next one need.
 #include <string.h>
 
 #include "passes/pipeline/roles.h"

@@ -1,7 +1,8 @@
 // A graph for each stage, with transfers. See roles.h.
 //
-// The order of all nodes is walked once; each goes to the end of its stage's graph. A Send and its Recv are entered together.
-// Between them stands a value without memory: the Send's result, and in the other graph an input that the Recv takes.
+// The order of all nodes is walked once; each goes to the end of its stage's graph. A Send and its Recv are entered
+// together. Between them stands a value without memory: the Send's result, and in the other graph an input that the
+// Recv takes.
 //
 // Streams of a stage run side by side, so that what its memory may be used for again must follow from events:
 //   - an arrival waits for the first node of the run before its user's: then it lies there for one run and a bit;

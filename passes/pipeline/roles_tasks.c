@@ -1,15 +1,15 @@
 // Tasks and their schedule. See roles.h.
 //
-// A task is what a stage does of one micro-batch, forward or backward; backward is what comes after the work of a higher
-// stage, so the last stage does both at once. Each stage goes through a list of its tasks:
+// A task is what a stage does of one micro-batch, forward or backward; backward is what comes after the work of a
+// higher stage, so the last stage does both at once. Each stage goes through a list of its tasks:
 //
 //   gpipe  F0 F1 ... B0 B1 ...
 //   1f1b   min(m, p-1-s) forward tasks, then one forward and one backward in turn, then the backward ones that are left: never
 //          more than p-s micro-batches are begun and not done. Narayanan et al.: "PipeDream-Flush", of "Memory-Efficient
 //          Pipeline-Parallel DNN Training", ICML 2021.
 //
-// and begins one when those that it needs are done. Forward takes 1, backward 2, transfers nothing. When tasks begin in this
-// simulation is their order.
+// and begins one when those that it needs are done. Forward takes 1, backward 2, transfers nothing. When tasks begin in
+// this simulation is their order.
 #include <stdlib.h>
 
 #include "passes/pipeline/roles.h"

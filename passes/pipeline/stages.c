@@ -1,12 +1,12 @@
-// stages: afterwards every node of every program, and every variable, has its stages of the pipeline. `cut` gave them to
-// the nodes of "main", and what was made of those has them; here the rest gets its own. Without a mesh axis `pipe`
+// stages: afterwards every node of every program, and every variable, has its stages of the pipeline. `cut` gave them
+// to the nodes of "main", and what was made of those has them; here the rest gets its own. Without a mesh axis `pipe`
 // nothing is on a stage.
 //
-// What a program writes has one storage, the lowest stage that an annotated node uses it on: a weight that is tied has one owner,
-// which sends it to the others. State lives with its parameter. What no program writes, constants above all, is on every
-// stage that uses it. Of nodes, an update is where its variable is, and so is what a gradient goes through element by
-// element before it, sums of several gradients and clipping; others are on the highest stage that an operand comes from, since
-// nothing is there earlier; what comes from none, on the lowest that uses it.
+// What a program writes has one storage, the lowest stage that an annotated node uses it on: a weight that is tied has
+// one owner, which sends it to the others. State lives with its parameter. What no program writes, constants above all,
+// is on every stage that uses it. Of nodes, an update is where its variable is, and so is what a gradient goes through
+// element by element before it, sums of several gradients and clipping; others are on the highest stage that an operand
+// comes from, since nothing is there earlier; what comes from none, on the lowest that uses it.
 #include <string.h>
 
 #include "passes/base/pass.h"

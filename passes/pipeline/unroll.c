@@ -1,17 +1,17 @@
 // unroll: the micro-batches of a step become nodes of their own.
 //
-// Before it, mesh axis `micro` is an axis like others: values are Shard, Partial or Replicate on it. Afterwards a node with
-// such a Shard or Partial result is m nodes, "name#0" to "name#m-1", each on values of its own micro-batch, and what is
-// Replicate on `micro` is there once, for all of them. A conversion on `micro` talks to nobody:
+// Before it, mesh axis `micro` is an axis like others: values are Shard, Partial or Replicate on it. Afterwards a node
+// with such a Shard or Partial result is m nodes, "name#0" to "name#m-1", each on values of its own micro-batch, and
+// what is Replicate on `micro` is there once, for all of them. A conversion on `micro` talks to nobody:
 //
 //   Replicate to Shard (Slice)       m slices, one a micro-batch
 //   Partial to Replicate (AllReduce) m - 1 times dp.Accumulate: {0} and {1} to {0,1}, and {2} to {0,1,2} ...
 //   Shard to Replicate (AllGather)   the same, parts side by side
 //
 // Where a strategy gathers variables anew for each use, each micro-batch is a use. Nodes keep the logical node that
-// they compute, so random numbers are the same for a sample in whichever micro-batch it is. Nodes stand in the order of the
-// graph as it was, the m of one side by side: the pass `roles` puts them in the order of a schedule. Without an axis `micro`
-// nothing is done.
+// they compute, so random numbers are the same for a sample in whichever micro-batch it is. Nodes stand in the order of
+// the graph as it was, the m of one side by side: the pass `roles` puts them in the order of a schedule. Without an
+// axis `micro` nothing is done.
 #include "ir/graph/op.h"
 #include "passes/base/strategy.h"
 

@@ -1,13 +1,14 @@
-// The copies of logical values in the device form: what converting one into another costs, and the communication that does
-// it. See place.h.
+// The copies of logical values in the device form: what converting one into another costs, and the communication that
+// does it. See place.h.
 //
-// A conversion changes one mesh axis. Where two axes split one dim the later one splits the parts that the earlier left, so
-// an axis can be converted from or to a split of a dim only while no later axis splits that dim: later ones are gathered
-// first and cut again afterwards.
+// A conversion changes one mesh axis. Where two axes split one dim the later one splits the parts that the earlier
+// left, so an axis can be converted from or to a split of a dim only while no later axis splits that dim: later ones
+// are gathered first and cut again afterwards.
 //
-// On the axis of micro-batches nothing moves between devices. A sum over them is made whole as soon as it is wanted, at no
-// price, before it is reduced on other axes, which is once then; under zero stage 2 its parts are scattered first, so that
-// no device accumulates more than its part. To put micro-batches together holds a whole batch where a part would do.
+// On the axis of micro-batches nothing moves between devices. A sum over them is made whole as soon as it is wanted, at
+// no price, before it is reduced on other axes, which is once then; under zero stage 2 its parts are scattered first,
+// so that no device accumulates more than its part. To put micro-batches together holds a whole batch where a part
+// would do.
 #include <math.h>
 #include <string.h>
 
@@ -56,7 +57,8 @@ double dp_place_copy_price(const dp_place *place, const dp_type *type, int axis,
   return (p - 1) / p * bytes / (to.kind == DP_SHARD ? p : 1);
 }
 
-// How many parts the axes other than `but` cut the value into. Micro-batches do not count: what is moved of each adds up.
+// How many parts the axes other than `but` cut the value into. Micro-batches do not count: what is moved of each adds
+// up.
 static double parts_of(const dp_place *place, const dp_value *device, int but) {
   double parts = 1;
   for (int a = 0; a < place->model->mesh.n_axes; a++)
@@ -193,8 +195,8 @@ dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_pla
 
 // ---- values without producer ----------------------------------------------------------------------------------------
 
-// What the strategy asks for: inputs are split on the data axis, along their samples unless the user names another axis or
-// none. Micro-batches split them likewise, whatever the strategy.
+// What the strategy asks for: inputs are split on the data axis, along their samples unless the user names another axis
+// or none. Micro-batches split them likewise, whatever the strategy.
 static void ask_for(const dp_place *place, const dp_value *input, dp_placement *placements) {
   const dp_shape *shape = &input->type.shape;
   const dp_split *split = dp_options_split(place->options, input->name);

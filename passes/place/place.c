@@ -8,10 +8,10 @@
 //   manual: inputs are split as --split says and no other way.
 //   What else strategies ask for are annotations too (passes/strategy/strategy.c).
 //
-// Micro-batches are one more mesh axis, `micro`, on which inputs are split along their samples, so that activations are of
-// one micro-batch each, and sums over them, gradients above all, are made whole before they are used. Conversions on that axis
-// stand here as the communication that they would be between devices; the pass `unroll` makes of them what is done. Where
-// training needs the whole batch at once there is one micro-batch, and the user is told (whole.c).
+// Micro-batches are one more mesh axis, `micro`, on which inputs are split along their samples, so that activations are
+// of one micro-batch each, and sums over them, gradients above all, are made whole before they are used. Conversions on
+// that axis stand here as the communication that they would be between devices; the pass `unroll` makes of them what is
+// done. Where training needs the whole batch at once there is one micro-batch, and the user is told (whole.c).
 //
 // Nodes are visited in order; each takes the cheapest of its operator's rows (node.c), operands are converted when
 // needed, and sums stay partial as long as rows allow. A node that would have to give up a split that it could keep in
@@ -55,7 +55,8 @@ static int stage_of(const dp_place *place, const dp_value *device) {
 
 // ---- ends of a program ----------------------------------------------------------------------------------------------
 
-// How the host takes a value: it puts parts together by itself, but those of one batch, and sums no other than whole ones.
+// How the host takes a value: it puts parts together by itself, but those of one batch, and sums no other than whole
+// ones.
 static void place_output(const dp_place *place, dp_placement *to) {
   const dp_placement micro = place->micro_axis < 0 ? dp_replicate() : to[place->micro_axis];
   for (int a = 0; a < place->model->mesh.n_axes; a++)

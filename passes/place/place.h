@@ -1,8 +1,8 @@
 // Placement, the parts of passes/place*.c. See place.c.
 //
 // While a program is placed two graphs grow side by side: the logical one, in which nodes that have no fitting row are
-// replaced by their lowering, and the device form. A logical value has one or more copies in the device form, each placed
-// in its own way; they are made when first asked for and used again.
+// replaced by their lowering, and the device form. A logical value has one or more copies in the device form, each
+// placed in its own way; they are made when first asked for and used again.
 #ifndef DP_PASSES_PLACE_PLACE_H
 #define DP_PASSES_PLACE_PLACE_H
 
@@ -49,7 +49,8 @@ typedef struct {
 int32_t *dp_place_serving(const dp_graph *program);
 // The storage of variables, as they are annotated.
 dp_status dp_place_storages(dp_model *model) DP_MUST_USE;
-// The device form of a program; the model that it is for is compile->model, whose storage are set. starts: see dp_place.
+// The device form of a program; the model that it is for is compile->model, whose storage are set. starts: see
+// dp_place.
 dp_status dp_place_program(const dp_compile *compile, const dp_graph *program, int32_t *starts,
                            dp_graph **placed) DP_MUST_USE;
 
@@ -102,8 +103,8 @@ dp_value *dp_place_node_identity(dp_place *place, dp_value *device, int stage);
 
 // ---- whole.c: what needs the whole batch ----------------------------------------------------------------------
 
-// The first node of the program of which a micro-batch cannot be computed before another one; NULL: none, or there are no
-// micro-batches.
+// The first node of the program of which a micro-batch cannot be computed before another one; NULL: none, or there are
+// no micro-batches.
 const dp_node *dp_place_whole_find(const dp_graph *program, const int32_t *starts, const dp_graph *placed);
 
 #endif

@@ -1,6 +1,7 @@
-// Choosing a sharding rule for each node, one mesh axis after the other: the cheapest, which is to say the one for which
-// fewest bytes are moved to have the operands placed as it takes them. Where rows cost the same, the one that moves least
-// now, then the one that splits most, then the one with fewest partial results, then the first. See place.h.
+// Choosing a sharding rule for each node, one mesh axis after the other: the cheapest, which is to say the one for
+// which fewest bytes are moved to have the operands placed as it takes them. Where rows cost the same, the one that
+// moves least now, then the one that splits most, then the one with fewest partial results, then the first. See
+// place.h.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,8 +73,8 @@ static bool is_asked(const dp_place_choice *c, int axis, const dp_sharding_rule 
          dp_dim_is_symbolic(result->type.shape.dims[p.dim]);
 }
 
-// Whether the row adds up gradients of micro-batches, of a parameter that is used several times, while they are parts: where
-// they are scattered before they are accumulated it takes no more bytes to have one sum.
+// Whether the row adds up gradients of micro-batches, of a parameter that is used several times, while they are parts:
+// where they are scattered before they are accumulated it takes no more bytes to have one sum.
 static bool adds_parts(const dp_place_choice *c, int axis, const dp_sharding_rule *rule) {
   if (axis != c->place->micro_axis || !dp_place_copy_scatters_each(c->place) || c->node->n_inputs < 2) return false;
   for (int i = 0; i < c->node->n_inputs; i++)

@@ -1,7 +1,7 @@
-// Whether a placed program needs the whole batch at once: whether something that was made of all micro-batches, by way of a
-// parameter or buffer, is used to compute one of them. Statistics of the batch are (BatchNormalization in training), and a
-// micro-batch could not leave the first stage before the last has come; the count of labels is not, since it depends on
-// inputs alone and is there before anything else. See place.h.
+// Whether a placed program needs the whole batch at once: whether something that was made of all micro-batches, by way
+// of a parameter or buffer, is used to compute one of them. Statistics of the batch are (BatchNormalization in
+// training), and a micro-batch could not leave the first stage before the last has come; the count of labels is not,
+// since it depends on inputs alone and is there before anything else. See place.h.
 #include "passes/place/place.h"
 
 // What a value is made of. origin: the node that made whole what is whole; -1: what uses it will be.

@@ -1,5 +1,6 @@
-// See why.h. What a device moves follows from the operator: an all-reduce over p devices sends and receives 2 (p - 1) / p of
-// its bytes, half of that to scatter and half to gather (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009).
+// See why.h. What a device moves follows from the operator: an all-reduce over p devices sends and receives 2 (p - 1) /
+// p of its bytes, half of that to scatter and half to gather (Patarasuk and Yuan, "Bandwidth optimal all-reduce
+// algorithms", 2009).
 #include "passes/report/why.h"
 
 #include <inttypes.h>

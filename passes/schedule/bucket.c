@@ -1,15 +1,15 @@
-// bucket: sums that all devices need whole are made so several at once: one node AllReduce for a bucket of them. The pass
-// `memory` lays a bucket's operands side by side.
+// bucket: sums that all devices need whole are made so several at once: one node AllReduce for a bucket of them. The
+// pass `memory` lays a bucket's operands side by side.
 //
 // Together go all-reduces over the same axis, by the same reduction, of the same element type, that
 //   - nothing but their own ends waits for: gradients on their way to updates, with clipping or without, and the loss. They
 //     are divided in the order in which computation makes them ready, by cost (bucket_size.c); or
 //   - computation does wait for, but for none of them before the last is ready. Such are the gradients of a normalization's
 //     scale and bias, which the gradient of its operand needs.
-// None of them may depend on another. How many collectives follow one another downstream of each is what tells: where it is
-// the same for two, neither is downstream of the other, and when only such are joined, no cycle comes about. In a pipeline no
-// other node is to change its place, least of all a transfer between stages: there nothing may wait for one of them before the
-// last is ready.
+// None of them may depend on another. How many collectives follow one another downstream of each is what tells: where
+// it is the same for two, neither is downstream of the other, and when only such are joined, no cycle comes about. In a
+// pipeline no other node is to change its place, least of all a transfer between stages: there nothing may wait for one
+// of them before the last is ready.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,11 +3,12 @@
 //
 //   done(b) = max(done(b - 1), ready(last member of b)) + cost(b)
 //
-// Small buckets begin early but meet often, large ones the other way round; what counts is when the last is done, since all
-// before that lies beside computation. The earliest that any division allows follows from prefix to prefix. Then, back from
-// that end, the latest that the link may be free for each suffix. Between the two there is room where computation is long:
-// buckets are made as large as it allows, so that there are few, but for the first, which is small: as soon as it takes as
-// long to send as to meet it goes, since figures are rough and what has begun early cannot be late.
+// Small buckets begin early but meet often, large ones the other way round; what counts is when the last is done, since
+// all before that lies beside computation. The earliest that any division allows follows from prefix to prefix. Then,
+// back from that end, the latest that the link may be free for each suffix. Between the two there is room where
+// computation is long: buckets are made as large as it allows, so that there are few, but for the first, which is
+// small: as soon as it takes as long to send as to meet it goes, since figures are rough and what has begun early
+// cannot be late.
 #include "passes/schedule/bucket_size.h"
 
 #include <math.h>

@@ -13,9 +13,9 @@ typedef struct {
   double bytes;     // of a device
 } dp_bucket_member;
 
-// Divides members, in the order in which they become ready, into buckets of at most `most`, and of at most `most_bytes` where
-// a member alone has no more. Sets ends[b], the member after bucket b's last; room for `count` of them. Returns how many
-// buckets.
+// Divides members, in the order in which they become ready, into buckets of at most `most`, and of at most `most_bytes`
+// where a member alone has no more. Sets ends[b], the member after bucket b's last; room for `count` of them. Returns
+// how many buckets.
 int32_t dp_bucket_size(dp_arena *scratch, const dp_target_costs *costs, int32_t count, const dp_bucket_member *members,
                        int32_t most, double most_bytes, int32_t *ends);
 

@@ -4,8 +4,9 @@
 //   - what updates a variable, and the communication for nothing else: it ranks right after what it needs, so that
 //     gradients are used up as early as their reduction allows and no backward node waits for one;
 //   - what depends on weights and per-step scalars alone, and transfers: right before their first use.
-// Computation goes ahead of a node that waits by a few places only: what is computed early is kept in memory for longer.
-// On the stream of collectives those that a later forward or backward node waits for go before those of updates.
+// Computation goes ahead of a node that waits by a few places only: what is computed early is kept in memory for
+// longer. On the stream of collectives those that a later forward or backward node waits for go before those of
+// updates.
 #include "passes/schedule/issue_order.h"
 
 #include <string.h>

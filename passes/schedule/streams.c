@@ -1,10 +1,10 @@
 // streams: puts the nodes of each program on streams, in order, with the events that order needs.
 //
-// Three streams a device: "compute", "comm" (every collective, in one order), "copy" (from and to the host); and in a pipeline
-// "send" and "recv", to and from other stages. The order is issue_order.c's, but in a pipeline it is the graph's: what one stage
-// sends and another receives must come in one order on both. A node waits for an event where it takes a result of another
-// stream, or overwrites a variable that a node of another stream reads, or where it waited for an event before, unless
-// its stream or another of its waits implies that already.
+// Three streams a device: "compute", "comm" (every collective, in one order), "copy" (from and to the host); and in a
+// pipeline "send" and "recv", to and from other stages. The order is issue_order.c's, but in a pipeline it is the
+// graph's: what one stage sends and another receives must come in one order on both. A node waits for an event where it
+// takes a result of another stream, or overwrites a variable that a node of another stream reads, or where it waited
+// for an event before, unless its stream or another of its waits implies that already.
 #include <string.h>
 
 #include "passes/base/pass.h"

@@ -1,5 +1,5 @@
-// cse: of nodes that compute the same thing the first one stays; likewise of equal constants. Random nodes and updates are
-// never merged, and nodes only when the user's annotations of them are equal.
+// cse: of nodes that compute the same thing the first one stays; likewise of equal constants. Random nodes and updates
+// are never merged, and nodes only when the user's annotations of them are equal.
 #include <string.h>
 
 #include "ir/graph/op.h"

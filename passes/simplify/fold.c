@@ -1,5 +1,6 @@
-// fold: computes at compile time what depends on constants only, with the target's reference kernels. Small results only,
-// and not many of them: folding must not make a small model large. What a kernel refuses is left for the run to report.
+// fold: computes at compile time what depends on constants only, with the target's reference kernels. Small results
+// only, and not many of them: folding must not make a small model large. What a kernel refuses is left for the run to
+// report.
 #include <stdlib.h>
 
 #include "passes/base/pass.h"

@@ -1,4 +1,5 @@
-// tensor: parameters, with their state, are split as costs least; so they are under any strategy whose mesh has the axis.
+// tensor: parameters, with their state, are split as costs least; so they are under any strategy whose mesh has the
+// axis.
 #include "passes/strategy/tensor/tensor.h"
 #include "passes/strategy/table.h"
 

@@ -1,10 +1,11 @@
-// zero: on axis `data`, optimizer state is split (stage 1), so that each device updates its part of a parameter and the parts are
-// gathered. Gradients are summed up only where they are used; at stage 2 those of each micro-batch are, too. At stage 3
-// parameters are split as well: what needs one whole gathers it, each time anew (passes/place/copy.c), the next ahead of its use
-// (passes/schedule/issue_order.c). Rajbhandari, Rasley, Ruwase, He: "ZeRO: Memory Optimizations Toward Training Trillion
-// Parameter Models", SC 2020.
+// zero: on axis `data`, optimizer state is split (stage 1), so that each device updates its part of a parameter and the
+// parts are gathered. Gradients are summed up only where they are used; at stage 2 those of each micro-batch are, too.
+// At stage 3 parameters are split as well: what needs one whole gathers it, each time anew (passes/place/copy.c), the
+// next ahead of its use (passes/schedule/issue_order.c). Rajbhandari, Rasley, Ruwase, He: "ZeRO: Memory Optimizations
+// Toward Training Trillion Parameter Models", SC 2020.
 //
-// A tensor is split along its first dim of as many extents as the axis has devices, else along its longest; scalars are not.
+// A tensor is split along its first dim of as many extents as the axis has devices, else along its longest; scalars are
+// not.
 #include <string.h>
 
 #include "passes/strategy/table.h"

@@ -1,9 +1,9 @@
-// autodiff: reverse-mode differentiation of "train". Appends the gradient nodes and makes the gradient of each parameter
-// that one reaches an output, DP_GRADIENT_OUTPUT + its name.
+// autodiff: reverse-mode differentiation of "train". Appends the gradient nodes and makes the gradient of each
+// parameter that one reaches an output, DP_GRADIENT_OUTPUT + its name.
 //
-// A value takes part when it depends on a parameter to be trained through floating-point values, and the loss depends on
-// it. Nodes are visited from the last to the first, and where a value is used several times its gradients are added in that
-// order, so that the sum is the same however often the model is compiled.
+// A value takes part when it depends on a parameter to be trained through floating-point values, and the loss depends
+// on it. Nodes are visited from the last to the first, and where a value is used several times its gradients are added
+// in that order, so that the sum is the same however often the model is compiled.
 #include <string.h>
 
 #include "ir/graph/builder.h"
@@ -35,8 +35,8 @@ static void mark_dependent(differentiation *d) {
 
 static int stage_of(const dp_value *value) { return value->producer ? value->producer->stage : -1; }
 
-// Gradients of a value are summed up on the way back to what makes the value: on the lower stage of the two, so that as few
-// as can be are sent, but on none before it.
+// Gradients of a value are summed up on the way back to what makes the value: on the lower stage of the two, so that as
+// few as can be are sent, but on none before it.
 static void add_gradient(differentiation *d, dp_builder *builder, const dp_value *of, dp_value *gradient) {
   dp_value **sum = &d->gradient[of->id], *one = *sum, *other = gradient;
   if (one && (gradient = dp_build2(builder, "Add", one, other)) && gradient->producer && of->producer) {

@@ -1,6 +1,6 @@
-// optimizer: turns the gradients of "train" into updates of parameters and of the optimizer's state, which it adds to the
-// model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr. Gradients
-// are clipped before (optimizer_clip.c); optimizer_rule.c says which operator does the update.
+// optimizer: turns the gradients of "train" into updates of parameters and of the optimizer's state, which it adds to
+// the model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr.
+// Gradients are clipped before (optimizer_clip.c); optimizer_rule.c says which operator does the update.
 #include "passes/train/optimizer.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// Clipping by the global norm, in elementary operators: where the gradients are placed decides what the sums of squares are
-// partial over, so the norm is that of the reduced gradients on any mesh. See optimizer.h.
+// Clipping by the global norm, in elementary operators: where the gradients are placed decides what the sums of squares
+// are partial over, so the norm is that of the reduced gradients on any mesh. See optimizer.h.
 #include "passes/train/optimizer.h"
 
 static const double epsilon = 1e-6;  // PyTorch's

@@ -1,7 +1,7 @@
 // programs: makes "train", "eval" and "infer" out of "main". Each node stands in them as its operator says it does in
 // training or not; buffers that training changes are updates of "train", the others change nothing. "train" gives the
-// loss and over how many labels it is, "eval" the count of correct ones too, "infer" the model's own outputs. Where a plan is only to infer, so is all
-// that is made.
+// loss and over how many labels it is, "eval" the count of correct ones too, "infer" the model's own outputs. Where a
+// plan is only to infer, so is all that is made.
 #include <string.h>
 
 #include "ir/graph/builder.h"

@@ -32,8 +32,8 @@ typedef struct {
 
 // Of the program of that name; its last run of an unverified plan may be missing. false: no role has such a program.
 bool dp_plan_stages_measure(dp_arena *arena, const Dp__Plan *plan, const char *program, dp_plan_stages *stages);
-// The mean share of the steps' makespan in which a role does not compute, after dp_plan_steps_run. busy: (roles) the shares in
-// which it does.
+// The mean share of the steps' makespan in which a role does not compute, after dp_plan_steps_run. busy: (roles) the
+// shares in which it does.
 double dp_plan_stages_idle(const dp_plan_steps *steps, double makespan, double *busy);
 // A table, a line a stage. Nothing for a plan of one stage without micro-batches.
 void dp_plan_stages_print(const Dp__Plan *plan, FILE *out);

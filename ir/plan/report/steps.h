@@ -1,5 +1,5 @@
-// A program of a plan as steps over all its roles: what comes before what, which micro-batch a step is of, and when it is
-// done on a clock. For figures of pipelines; the plan's form must have been checked.
+// A program of a plan as steps over all its roles: what comes before what, which micro-batch a step is of, and when it
+// is done on a clock. For figures of pipelines; the plan's form must have been checked.
 #ifndef DP_IR_PLAN_REPORT_STEPS_H
 #define DP_IR_PLAN_REPORT_STEPS_H
 
@@ -24,7 +24,8 @@ typedef struct {
   const Dp__Program *const *programs;  // (roles)
   uint32_t n_steps;
   dp_plan_step *steps;  // role by role, stream by stream, in order
-  // A Send and its Recv happen as one: by step the one that stands for both, which is the Send; and the Recv of a Send, plus 1.
+  // A Send and its Recv happen as one: by step the one that stands for both, which is the Send; and the Recv of a Send,
+  // plus 1.
   uint32_t *one, *receiver;
   uint32_t *order;     // (n_ordered) steps that stand for themselves, each after all before it
   uint32_t n_ordered;  // fewer than there are when steps wait for each other in a circle

@@ -1,7 +1,7 @@
 // See tasks.h. Steps of a task stand together on the stream that computes, with others between them that belong to no
-// micro-batch or to an earlier one; these are taken for steps of the task too. So are collectives of the same micro-batch, and
-// those of none that a step of the task is the first to use, as gathers of parameters are; on their stream they need not wait
-// for each other, as they take no time. All other steps are by themselves.
+// micro-batch or to an earlier one; these are taken for steps of the task too. So are collectives of the same
+// micro-batch, and those of none that a step of the task is the first to use, as gathers of parameters are; on their
+// stream they need not wait for each other, as they take no time. All other steps are by themselves.
 #include "ir/plan/report/tasks.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 // What a way to place a program costs: the program is placed so, and the device form counted up. See tensor.h.
 //
-// The figures are those of a machine on which, while one byte passes between devices, eight pass between a device and its
-// memory and 32 operations are done: a processor's cores over shared memory, and not far from accelerators over their links.
-// Four bytes held all the time count as one moved each step: who splits parameters wants them to take less. A message takes as
-// long as 4 KiB do.
+// The figures are those of a machine on which, while one byte passes between devices, eight pass between a device and
+// its memory and 32 operations are done: a processor's cores over shared memory, and not far from accelerators over
+// their links. Four bytes held all the time count as one moved each step: who splits parameters wants them to take
+// less. A message takes as long as 4 KiB do.
 #include <math.h>
 #include <string.h>
 

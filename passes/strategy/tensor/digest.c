@@ -1,9 +1,9 @@
 // A program with its repetitions left out: of all nodes of a kind the first one. See tensor.h.
 //
-// Kinds are colours, refined a few rounds as Weisfeiler and Lehman do: a node's next colour is made of its own, those of its
-// operands and those of what uses its results. An operand is replaced by the first of its kind, which stands earlier, so the
-// order stays topological; types are equal because they are part of the first colour. What updates variables in place
-// comes last, as nothing may read them afterwards.
+// Kinds are colours, refined a few rounds as Weisfeiler and Lehman do: a node's next colour is made of its own, those
+// of its operands and those of what uses its results. An operand is replaced by the first of its kind, which stands
+// earlier, so the order stays topological; types are equal because they are part of the first colour. What updates
+// variables in place comes last, as nothing may read them afterwards.
 #include <string.h>
 
 #include "ir/graph/op.h"
@@ -75,7 +75,7 @@ static colours first_colours(dp_arena *arena, const dp_graph *g) {
   return c;
 }
 
-// ---- rounds --------------------------------------------------------------------------------------------------------------
+// ---- rounds ---------------------------------------------------------------------------------------------------------
 
 static void note_uses(colours *c) {
   const dp_graph *g = c->graph;
@@ -126,7 +126,7 @@ static colours colour(dp_arena *arena, const dp_graph *g) {
   return c;
 }
 
-// ---- kinds ---------------------------------------------------------------------------------------------------------------
+// ---- kinds ----------------------------------------------------------------------------------------------------------
 
 typedef struct {
   size_t capacity;  // a power of two

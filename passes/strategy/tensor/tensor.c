@@ -2,11 +2,12 @@
 //
 // Nothing is known here of layers or operators. A parameter's choices are what the sharding rules of its users list
 // (views.c); what a choice costs is found by placing the program so and counting what is moved, computed and held
-// (cost.c), and the program is one without repetitions (digest.c), so that a hundred equal layers cost as much
-// time as one. Groups of parameters are decided one after the other, each given the others, until a round changes nothing: once
-// the largest first, once the smallest first, and the better end is taken. A split is judged by itself and with what it draws
-// after it: what is whole and is cut by its users is split where they cut it, the bias of a product and the next product's
-// weight. Vectors are split in no other way. State follows its parameter. A user's annotation of the axis stands.
+// (cost.c), and the program is one without repetitions (digest.c), so that a hundred equal layers cost as much time as
+// one. Groups of parameters are decided one after the other, each given the others, until a round changes nothing: once
+// the largest first, once the smallest first, and the better end is taken. A split is judged by itself and with what it
+// draws after it: what is whole and is cut by its users is split where they cut it, the bias of a product and the next
+// product's weight. Vectors are split in no other way. State follows its parameter. A user's annotation of the axis
+// stands.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // Ways to split variables, carried along sharding rules. See tensor.h.
 //
-// Each value has a few views of its dims, none at first but the plain ones. A rule that some operand or result of a node has a
-// view of gives its other operands and results theirs; the rules that are listed for plain views, Reshape's say, are where
-// views begin. Two sweeps each way bring the heads of an attention to the weights of its projections, and the channels before
-// a Flatten to those of the product after it.
+// Each value has a few views of its dims, none at first but the plain ones. A rule that some operand or result of a
+// node has a view of gives its other operands and results theirs; the rules that are listed for plain views, Reshape's
+// say, are where views begin. Two sweeps each way bring the heads of an attention to the weights of its projections,
+// and the channels before a Flatten to those of the product after it.
 #include "ir/graph/op.h"
 #include "passes/strategy/tensor/tensor.h"
 
