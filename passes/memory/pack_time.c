@@ -13,7 +13,7 @@ enum { MAX_STEPS = 1 << 30 };  // of streams' own views
 
 static const int32_t lives[] = {8, 64, 512};  // what is long, one after the other
 
-// ---- one view for all streams -----------------------------------------------------------------------------------------
+// ---- one view for all streams ---------------------------------------------------------------------------------------
 
 typedef struct {
   uint64_t offset, bytes;
@@ -97,7 +97,7 @@ static uint64_t pack_by_ends(uint32_t alignment, int32_t count, dp_pack_block *c
       if (fits(count, starts, ends, h, bound + room, lives[k])) return bound + room;
 }
 
-// ---- a view for each stream -------------------------------------------------------------------------------------------
+// ---- a view for each stream -----------------------------------------------------------------------------------------
 
 // What a stream must keep off, by offset; some of it has been free since a while.
 typedef struct {
@@ -175,7 +175,7 @@ static uint64_t pack_by_views(dp_arena *scratch, uint32_t alignment, int32_t cou
   return most;
 }
 
-// ---- an arena for each stream -----------------------------------------------------------------------------------------
+// ---- an arena for each stream ---------------------------------------------------------------------------------------
 
 // One above the other; a block ends as the stream that writes it sees it. Offsets with a lower top than `most`, if that
 // is found; else those that there are.
@@ -206,7 +206,7 @@ static uint64_t pack_by_streams(dp_arena *scratch, uint32_t alignment, int32_t c
   return top < most ? top : most;
 }
 
-// ---- all of them ------------------------------------------------------------------------------------------------------
+// ---- all of them ----------------------------------------------------------------------------------------------------
 
 uint64_t dp_pack_time(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *blocks, uint64_t bound) {
   size_t n = (size_t)count + 1;

@@ -139,7 +139,7 @@ static dp_status count_held(const weighing *w) {
   return DP_OK;
 }
 
-// ---- what is needed ----------------------------------------------------------------------------------------------------
+// ---- what is needed -------------------------------------------------------------------------------------------------
 
 static void find_folded(const dp_graph *main, bool *folded) {
   for (int32_t i = 0; i < main->n_nodes; i++) {

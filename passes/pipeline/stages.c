@@ -20,7 +20,7 @@ typedef struct {
   bool *written;  // by variable
 } stages;
 
-// ---- storage ----------------------------------------------------------------------------------------------------------
+// ---- storage --------------------------------------------------------------------------------------------------------
 
 static dp_status note_annotated(stages *s, const dp_graph *program) {
   for (int32_t i = 0; i < program->n_nodes; i++) {

@@ -22,7 +22,7 @@
 #include "passes/base/pass.h"
 #include "passes/place/place.h"
 
-// ---- storage ----------------------------------------------------------------------------------------------------------
+// ---- storage --------------------------------------------------------------------------------------------------------
 
 static dp_status place_variable(const dp_model *model, dp_variable *p) {
   memset(p->placements, 0, sizeof p->placements);

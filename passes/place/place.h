@@ -43,7 +43,7 @@ typedef struct {
   int32_t *serves;  // see dp_place_serving; NULL: none do
 } dp_place_source;
 
-// ---- place.c: programs -----------------------------------------------------------------------------------------------
+// ---- place.c: programs ----------------------------------------------------------------------------------------------
 
 // By value: the variable that is updated with it element by element, as with its gradient; -1: none.
 int32_t *dp_place_serving(const dp_graph *program);

@@ -12,7 +12,7 @@
 
 static const double per_memory_byte = 1.0 / 8, per_operation = 1.0 / 32, per_byte_held = 1.0 / 4, per_message = 4096;
 
-// ---- nodes -----------------------------------------------------------------------------------------------------------
+// ---- nodes ----------------------------------------------------------------------------------------------------------
 
 // The largest part of a split over p devices.
 static double largest_part(const dp_model *model, const dp_value *v, dp_placement p, int axis) {
@@ -72,7 +72,7 @@ static double cost_of_node(const dp_model *model, const dp_node *node) {
          bytes * per_memory_byte;
 }
 
-// ---- programs --------------------------------------------------------------------------------------------------------
+// ---- programs -------------------------------------------------------------------------------------------------------
 
 void dp_tensor_cost_constraint(dp_arena *arena, dp_variable *p, const char *axis, dp_placement placement) {
   dp_constraint *constraints = dp_alloc_n(arena, (size_t)p->n_constraints + 1, sizeof *constraints);

@@ -43,7 +43,7 @@ static uint64_t colour_of(const colours *c, const dp_value *v) {
   return v->producer ? mix(c->nodes[v->producer->id], (uint64_t)v->result + 1) : c->leaves[v->id];
 }
 
-// ---- first colours -----------------------------------------------------------------------------------------------------
+// ---- first colours --------------------------------------------------------------------------------------------------
 
 // Of a random node the key says which numbers it draws, and nothing of where.
 static uint64_t first_of_node(const dp_node *node) {

@@ -43,7 +43,7 @@ typedef struct {
   int64_t nodes;  // that may still be placed
 } search;
 
-// ---- trying ------------------------------------------------------------------------------------------------------------
+// ---- trying ---------------------------------------------------------------------------------------------------------
 
 // Whether this member can be split so: its extent divides, and it has something to split.
 static bool fits(const search *s, int32_t p, dp_placement to) {
@@ -134,7 +134,7 @@ static bool try_partition(search *s) {
   return better;
 }
 
-// ---- groups ------------------------------------------------------------------------------------------------------------
+// ---- groups ---------------------------------------------------------------------------------------------------------
 
 static bool is_constrained(const dp_variable *p) {
   for (int i = 0; i < p->n_constraints; i++)
@@ -186,7 +186,7 @@ static void make_groups(search *s) {
   if (s->n_groups) qsort(s->groups, (size_t)s->n_groups, sizeof *s->groups, is_smaller);
 }
 
-// ---- the pass's part ---------------------------------------------------------------------------------------------------
+// ---- the pass's part ------------------------------------------------------------------------------------------------
 
 static void annotate(const search *s) {
   dp_model *model = s->compile->model;
