@@ -1,13 +1,13 @@
-// The rules that hold everywhere, stated once; other headers state only departures.
+// The rules that hold everywhere, stated once. Other headers state only what departs from them.
 //
-// Errors. A function that can fail because of something outside our control returns dp_status; NULL is success. The
-// first function that detects a fault words the message for the person who made the model, the plan or the data: where,
-// what was expected, what was found, what to do. Callers pass it on with DP_TRY and may put a line of context before
-// it. Outputs come last and are set only on success. Exit codes are those of <sysexits.h> plus DP_EX_PEER_LOST.
+// Errors. A function that can fail for a reason outside our control returns dp_status; NULL is success. The function
+// that first detects a fault words the message for the person who made the model, the plan or the data: where, what was
+// expected, what was found, what to do. Callers propagate it with DP_TRY and may prefix a line of context. Outputs come
+// last and are set only on success. Exit codes are those of <sysexits.h> plus DP_EX_PEER_LOST.
 //
-// Memory. The compiler allocates from one dp_arena for a compilation and frees it once; dp_alloc never returns NULL:
-// when memory or the arena's cap is used up it unwinds to dp_arena_run, which returns a status with DP_EX_MEMORY.
-// Pointers handed to a function stay the caller's; what a function returns lives in the arena it was given.
+// Memory. The compiler allocates from one dp_arena per compilation and frees it once. dp_alloc never returns NULL: when
+// memory or the arena's cap is exhausted, it unwinds to dp_arena_run, which returns a status with DP_EX_MEMORY. Callers
+// keep ownership of the pointers they pass in; what a function returns lives in the arena it was given.
 //
 // Threads. Nothing here locks. An object may be used by one thread at a time; const objects by many.
 #ifndef DP_IR_BASE_BASE_H
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-// Exit codes that <sysexits.h> lacks, or names after other things.
+// Exit codes that <sysexits.h> lacks or names after something else.
 enum {
   DP_EX_MEMORY = 71,     // out of memory (EX_OSERR)
   DP_EX_PEER_LOST = 76,  // a peer process was lost (EX_PROTOCOL)
@@ -55,28 +55,29 @@ void dp_status_free(dp_status status);            // NULL is allowed
 
 typedef struct dp_arena dp_arena;
 
-// cap_bytes: the most it will hold, 0 for no cap. Returns NULL when not even the arena itself can be had.
+// cap_bytes: the most it will hold; 0 for no cap. Returns NULL when there is no memory for the arena itself.
 dp_arena *dp_arena_create(size_t cap_bytes);
 void dp_arena_destroy(dp_arena *arena);  // NULL is allowed
 size_t dp_arena_bytes(const dp_arena *arena);
 
-// Runs fn(arg); when an allocation in `arena` fails meanwhile, unwinds to here and returns a failure with DP_EX_MEMORY.
-// Calls may nest: the innermost catches. Without a surrounding run, a failing allocation ends the process with 71.
+// Runs fn(arg). When an allocation in `arena` fails meanwhile, unwinds to here and returns a failure with DP_EX_MEMORY.
+// Calls may nest: the innermost catches. Without a surrounding run, a failing allocation ends the process with exit
+// code 71.
 dp_status dp_arena_run(dp_arena *arena, dp_status (*fn)(void *arg), void *arg) DP_MUST_USE;
 
 // Zeroed memory, aligned to 16 bytes.
 void *dp_alloc(dp_arena *arena, size_t bytes);
 void *dp_alloc_n(dp_arena *arena, size_t count, size_t size);  // overflow counts as out of memory
 void *dp_memdup(dp_arena *arena, const void *data, size_t bytes);
-// Makes the arena the owner of a block from malloc, which it frees with the rest. Returns the block.
+// Makes the arena own a block from malloc: it is freed with the arena. Returns the block.
 void *dp_arena_adopt(dp_arena *arena, void *block);
 char *dp_strdup(dp_arena *arena, const char *text);
 char *dp_strndup(dp_arena *arena, const char *text, size_t length);
 char *dp_printf(dp_arena *arena, const char *format, ...) DP_PRINTF(2, 3);
 
-// Makes room for one more element in a growing array whose capacity follows from its count (powers of two, at least 4).
+// Makes room for one more element in a growing array. The capacity follows from the count: powers of two, at least 4.
 void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size);
-// Appends *item_ptr to array (of count elements) and counts it.
+// Appends `item` to `array`, which has `count` elements, and increments the count.
 #define DP_PUSH(arena, array, count, item)                                 \
   do {                                                                     \
     (array) = dp_grow((arena), (array), (size_t)(count), sizeof *(array)); \

@@ -17,7 +17,7 @@ enum { BUFFER_BYTES = 1 << 16 };
 
 bool dp_file_is_standard(const char *path) { return !strcmp(path, "-"); }
 
-// Opens without blocking on a FIFO, and looks at what was opened rather than at the name.
+// Opens without blocking on a FIFO, and examines the open file rather than its name.
 dp_status dp_file_open(const char *path, int *fd, size_t *bytes) {
   if (dp_file_is_standard(path)) return dp_file_open_input(fd, bytes);
   int f = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -38,13 +38,13 @@ dp_status dp_file_read(dp_arena *arena, const char *path, size_t max_bytes, uint
   DP_TRY(dp_file_open(path, &fd, &size));
   if (size > limit) {
     close(fd);
-    return dp_fail(EX_DATAERR, "%s: %zu bytes; at most %zu are taken", path, size, limit);
+    return dp_fail(EX_DATAERR, "%s: too large: %zu bytes, the limit is %zu", path, size, limit);
   }
-  // malloc first: an arena that gives up would leave the descriptor open.
+  // malloc first: an arena allocation that fails would leak the descriptor.
   uint8_t *buffer = malloc(size + 1);
   if (!buffer) {
     close(fd);
-    return dp_fail(DP_EX_MEMORY, "%s: no memory for its %zu bytes", path, size);
+    return dp_fail(DP_EX_MEMORY, "%s: out of memory: cannot hold its %zu bytes", path, size);
   }
   size_t got = 0;
   while (got < size) {
@@ -71,7 +71,7 @@ dp_status dp_file_reader_open(const char *path, dp_file_reader *reader) {
   r.path = strdup(path);
   if (!r.path) {
     close(r.fd);
-    return dp_fail(DP_EX_MEMORY, "%s: no memory to read it", path);
+    return dp_fail(DP_EX_MEMORY, "%s: out of memory while it was read", path);
   }
   *reader = r;
   return DP_OK;
@@ -84,7 +84,7 @@ dp_status dp_file_reader_read(const dp_file_reader *reader, uint64_t at, void *d
     if (r < 0 && errno == EINTR) continue;
     if (r < 0) return dp_fail(EX_IOERR, "%s: cannot be read: %s", reader->path, strerror(errno));
     if (!r)
-      return dp_fail(EX_IOERR, "%s: ends after %llu of %zu bytes: it was cut off while it was read", reader->path,
+      return dp_fail(EX_IOERR, "%s: ends after %llu of %zu bytes: it was truncated while it was read", reader->path,
                      (unsigned long long)(at + got), reader->bytes);
     got += (size_t)r;
   }
@@ -100,7 +100,7 @@ void dp_file_reader_close(dp_file_reader *reader) {
 // ---- writing --------------------------------------------------------------------------------------------------------
 
 static dp_status open_output(dp_file_writer *w) {
-  fflush(stdout);  // what was printed comes first
+  fflush(stdout);  // + what was printed comes first
   w->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
   if (w->fd >= 0) return DP_OK;
   free(w->path);
@@ -116,7 +116,7 @@ dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) {
   if (!w.path || !w.buffer || (!standard && asprintf(&w.temporary, "%s.XXXXXX", path) < 0)) {
     free(w.path);
     free(w.buffer);
-    return dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
+    return dp_fail(DP_EX_MEMORY, "%s: out of memory while it was written", path);
   }
   if (standard) {
     DP_TRY(open_output(&w));
@@ -125,7 +125,7 @@ dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) {
   }
   w.fd = mkostemp(w.temporary, O_CLOEXEC);
   struct stat st;
-  // A target that is there and is no regular file (a device, a folder) would be replaced by the rename.
+  // The rename would replace a target that is not a regular file (a device, a directory).
   bool odd = !stat(path, &st) && !S_ISREG(st.st_mode);
   if (w.fd < 0 || odd) {
     dp_status status =
@@ -150,7 +150,7 @@ static dp_status write_fully(dp_file_writer *writer, const uint8_t *data, size_t
   while (bytes) {
     ssize_t r = write(writer->fd, data, bytes);
     if (r < 0 && errno == EINTR && !writer->temporary)
-      return dp_fail(EX_TEMPFAIL, "interrupted while standard output was waited for");
+      return dp_fail(EX_TEMPFAIL, "interrupted while waiting for standard output");
     if (r < 0 && errno == EINTR) continue;
     if (r <= 0) return dp_fail(EX_IOERR, "%s: cannot be written: %s", writer->path, strerror(errno));
     data += r;

@@ -1,12 +1,13 @@
-// Files as untrusted input and as precious output.
+// Files as untrusted input and as valuable output.
 //
-// Reading takes regular files only: a FIFO, a directory or a device is refused before a byte is read, a file that grows
-// while it is read is cut at the size it had. Writing goes to a new file beside the target, is flushed to the disk and
-// then renamed over it, so that whatever happens either the old or the new content is there whole.
+// Reading accepts regular files only: a FIFO, a directory or a device is refused before a byte is read. A file that
+// grows while it is read is read up to the size it had when it was opened. Writing goes to a new file beside the
+// target, which is flushed to disk and then renamed over the target, so that either the old or the new content is there
+// whole, whatever happens.
 //
-// The path "-" is standard input where a file is read, standard output where one is written. Standard input may be a
-// pipe: it is kept in a file without a name, so that it can be read more than once. What goes to standard output comes
-// in order and ends where an error did; a signal ends waiting for either (EX_TEMPFAIL).
+// The path "-" is standard input where a file is read and standard output where one is written. Standard input may be a
+// pipe: it is spooled to an unnamed temporary file so that it can be read more than once. Standard output is written in
+// order and ends where an error occurred. A signal interrupts waiting for either (EX_TEMPFAIL).
 #ifndef DP_IR_BASE_FILE_H
 #define DP_IR_BASE_FILE_H
 
@@ -19,27 +20,27 @@ extern "C" {
 // Whether the path is standard input or output.
 bool dp_file_is_standard(const char *path);
 
-// Opens a regular file, and says its size. EX_NOINPUT: missing or not readable; EX_DATAERR: not a regular file.
+// Opens a regular file and gets its size. EX_NOINPUT: missing or not readable; EX_DATAERR: not a regular file.
 dp_status dp_file_open(const char *path, int *fd, size_t *bytes) DP_MUST_USE;
 
-// The whole file. EX_NOINPUT: missing or not readable; EX_DATAERR: not a regular file or above max_bytes (0: 2 GiB).
-// *data is followed by a zero byte.
+// Reads the whole file. EX_NOINPUT: missing or not readable; EX_DATAERR: not a regular file or above max_bytes (0: 2
+// GiB). *data is followed by a zero byte.
 dp_status dp_file_read(dp_arena *arena, const char *path, size_t max_bytes, uint8_t **data, size_t *bytes) DP_MUST_USE;
 
-// A regular file, read where it is asked for. Nothing is mapped: what is cut off a mapped file while it is read ends
-// the process by a signal.
+// A regular file, read on demand. Nothing is mapped: truncating a mapped file while it is read would kill the process
+// by a signal.
 typedef struct {
   int fd;
   char *path;
   size_t bytes;  // when it was opened
 } dp_file_reader;
-dp_status dp_file_reader_open(const char *path, dp_file_reader *reader) DP_MUST_USE;  // as dp_file_read
-// EX_IOERR: it cannot be read, or has become shorter. at + bytes must lie within the bytes that it had.
+dp_status dp_file_reader_open(const char *path, dp_file_reader *reader) DP_MUST_USE;  // fails as dp_file_read does
+// EX_IOERR: it cannot be read, or has been truncated. at + bytes must lie within the size that it had when opened.
 dp_status dp_file_reader_read(const dp_file_reader *reader, uint64_t at, void *data, size_t bytes) DP_MUST_USE;
 void dp_file_reader_close(dp_file_reader *reader);
 
-// A file being written aside. Usage: open, write ..., then commit or abandon (exactly one of them, once open
-// succeeded).
+// A file being written beside its target. Usage: open, write ..., then either commit or abandon, once, if open
+// succeeded.
 typedef struct {
   int fd;
   char *path, *temporary;  // temporary NULL: standard output
@@ -49,11 +50,11 @@ typedef struct {
 dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) DP_MUST_USE;  // EX_CANTCREAT
 // After a failure (EX_IOERR) only abandon may follow.
 dp_status dp_file_writer_write(dp_file_writer *writer, const void *data, size_t bytes) DP_MUST_USE;
-// Flushes, syncs, renames, syncs the folder. The writer is closed whatever the result; on failure the target is
+// Flushes, syncs, renames, syncs the directory. The writer is closed whatever the result; on failure the target is
 // untouched.
 dp_status dp_file_writer_commit(dp_file_writer *writer) DP_MUST_USE;
 void dp_file_writer_abandon(dp_file_writer *writer);
-// All in one.
+// Opens, writes and commits.
 dp_status dp_file_write(const char *path, const void *data, size_t bytes) DP_MUST_USE;
 
 #ifdef __cplusplus

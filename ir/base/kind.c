@@ -1,4 +1,4 @@
-// One line a kind. See kind.h.
+// One row per kind of file. See kind.h.
 #define _GNU_SOURCE
 #include "ir/base/kind.h"
 
@@ -37,7 +37,7 @@ static bool is_text_model(head h) {
   return BEGINS(h, "model") || BEGINS(h, "//");
 }
 
-// u64 bytes of the header, little-endian, then the header in JSON.
+// u64 header length, little-endian, then the header in JSON.
 static bool is_safetensors(head h) {
   uint64_t length = 0;
   for (int i = 7; i >= 0 && h.bytes > 8; i--) length = length << 8 | h.data[i];
@@ -50,22 +50,22 @@ static bool is_idx(head h) {
          h.data[3] <= 8;
 }
 
-// Field 1 of both is a version: ours is 1, ONNX's have been 3 and more since it was released.
+// Field 1 of both is a version: ours is 1; ONNX has used 3 and higher since its release.
 static bool is_onnx(head h) { return h.bytes > 2 && h.data[0] == 8 && h.data[1] >= 3 && h.data[1] < 64; }
 static bool is_model(head h) { return BEGINS(h, "\x08\x01"); }
 
-// The first that holds counts.
+// The first that matches wins.
 static const struct {
   bool (*is)(head h);
   dp_file_kind kind;
 } kinds[] = {
-    {is_plan, {"a plan, which dpc has compiled already", "dprun executes it, dpc show prints it"}},
+    {is_plan, {"a plan, which is already compiled", "dprun executes it, dpc show prints it"}},
     {is_npy, {"an array of NumPy (.npy)", "data is given by dprun --data NAME=FILE"}},
     {is_torch,
      {"a file of PyTorch (.pt, .pth)", "torch.onnx.export writes a network, safetensors.torch.save_file weights"}},
     {is_npz, {"a zip of NumPy arrays (.npz)", "numpy.save writes one array to a file"}},
     {is_zip, {"a zip archive", NULL}},
-    {is_gzip, {"gzipped", "only files of data may be; gunzip it"}},
+    {is_gzip, {"gzipped", "decompress it first: only data files may be compressed"}},
     {is_hdf5, {"HDF5 (.h5)", NULL}},
     {is_picture, {"a picture", NULL}},
     {is_gguf, {"weights for llama.cpp (.gguf)", NULL}},
@@ -88,7 +88,7 @@ const dp_file_kind *dp_file_kind_of(const uint8_t *data, size_t bytes) {
 dp_status dp_file_kind_refuse(const char *path, const uint8_t *data, size_t bytes, const char *expected) {
   const dp_file_kind *kind = dp_file_kind_of(data, bytes);
   if (!bytes) return dp_fail(EX_DATAERR, "%s: expected %s, but the file is empty", path, expected);
-  if (!kind) return dp_fail(EX_DATAERR, "%s: expected %s, and this is none", path, expected);
+  if (!kind) return dp_fail(EX_DATAERR, "%s: expected %s, but the file is of an unknown kind", path, expected);
   return dp_fail(EX_DATAERR, "%s: expected %s, but this is %s%s%s", path, expected, kind->what,
                  kind->advice ? "; " : "", kind->advice ? kind->advice : "");
 }

@@ -1,5 +1,5 @@
-// See names.h. Each base name that was ever made unique remembers its last suffix, so that many equal names stay
-// linear.
+// See names.h. Each base name that was ever made unique remembers its last suffix, so that many equal names take linear
+// time.
 #include "ir/base/names.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ dp_names *dp_names_create(dp_arena *arena) {
   return names;
 }
 
-// Mostly the very string that was added is asked for, so that its bytes need not be looked at.
+// Lookups mostly pass the very string that was added, so the pointers are compared first.
 static bool is(const slot *s, const char *name, uint64_t hash) {
   return s->hash == hash && (s->name == name || !strcmp(s->name, name));
 }

@@ -1,4 +1,4 @@
-// A set of names with a number each: finding values and nodes by name, and keeping names unique. Open addressing.
+// A map from names to numbers, by open addressing: finds values and nodes by name, and keeps names unique.
 #ifndef DP_IR_BASE_NAMES_H
 #define DP_IR_BASE_NAMES_H
 
@@ -13,12 +13,12 @@ typedef struct dp_names dp_names;
 dp_names *dp_names_create(dp_arena *arena);
 int32_t dp_names_find(const dp_names *names, const char *name);        // -1 when absent
 void dp_names_add(dp_names *names, const char *name, int32_t number);  // the name must be absent; it is not copied
-// Whether the names are those of items 0 .. count - 1 and nothing else, each the very string that `name_of` gives.
-// Quicker than finding each; false does not say that they differ in their letters.
+// Whether the names are exactly those of items 0 .. count - 1, each the very string that `name_of` returns. Faster than
+// finding each. False does not mean that the spelling differs.
 bool dp_names_are(const dp_names *names, int32_t count, const char *(*name_of)(const void *context, int32_t number),
                   const void *context);
-void dp_names_clear(dp_names *names);  // the memory stays, for other names
-// `wanted`, or, when that is taken, it with ".1", ".2" ... appended; in the arena.
+void dp_names_clear(dp_names *names);  // keeps the memory for other names
+// `wanted`, or, if that is taken, `wanted` with ".1", ".2" ... appended; in the arena.
 const char *dp_names_unique(dp_names *names, const char *wanted);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// Philox4x32-10 and how it is used: the one source of masks and initial values, the same under any sharding.
+// Philox4x32-10 and its use here: the one source of masks and initial values, the same under any sharding.
 //
 // Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. Element i (row-major, in the
 // whole tensor) is lane i mod 4 of the block of index i / 4.
@@ -47,7 +47,8 @@ static inline uint32_t dp_philox_at(uint64_t seed, uint32_t step, uint32_t name,
 // In [0, 1), a multiple of 2^-24, exact in float32.
 static inline double dp_philox_uniform(uint32_t word) { return (double)(word >> 8) * 0x1p-24; }
 
-// Standard normal by Box and Muller: an even lane and the odd one after it are the cosine and the sine of one pair.
+// Standard normal by the Box-Muller transform: an even lane and the odd lane after it are the cosine and the sine of
+// one pair.
 static inline double dp_philox_normal(const uint32_t block[4], int lane) {
   double radius = sqrt(-2 * log(1 - dp_philox_uniform(block[lane & 2])));
   double angle = 6.283185307179586476925 * dp_philox_uniform(block[(lane & 2) + 1]);

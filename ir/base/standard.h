@@ -4,9 +4,9 @@
 
 #include "ir/base/base.h"
 
-// A descriptor of its own, at the beginning of all that came; every call reads the same. EX_NOINPUT: closed;
-// EX_DATAERR: a terminal, a folder, or too much; EX_TEMPFAIL: a signal came while it was waited for; EX_IOERR. Not for
-// several threads.
+// Returns a new descriptor at the beginning of all the input; every call reads the same bytes. EX_NOINPUT: closed;
+// EX_DATAERR: a terminal, a directory, or too large; EX_TEMPFAIL: interrupted by a signal while waiting; EX_IOERR. Not
+// thread-safe.
 dp_status dp_file_open_input(int *fd, size_t *bytes) DP_MUST_USE;
 
 #endif

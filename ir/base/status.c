@@ -1,4 +1,4 @@
-// dp_status: an exit code and a message, made where a fault is first seen.
+// dp_status: an exit code and a message, made where a fault is first detected.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ struct dp_error {
   char message[MESSAGE_BYTES];
 };
 
-// Stands in when there is no memory for an error of its own.
+// Used when there is no memory to allocate an error.
 static dp_error out_of_memory = {DP_EX_MEMORY, "out of memory"};
 
 dp_status dp_fail(int exit_code, const char *format, ...) {

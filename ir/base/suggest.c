@@ -1,4 +1,4 @@
-// Nearest words by edit distance (insertion, deletion, change, swap of neighbours). See suggest.h.
+// Nearest words by edit distance (insertion, deletion, substitution, transposition). See suggest.h.
 #include "ir/base/suggest.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-// "Did you mean ...?": the nearest of a set of known words to a mistyped one.
+// "Did you mean ...?": the known word nearest to a mistyped one.
 #ifndef DP_IR_BASE_SUGGEST_H
 #define DP_IR_BASE_SUGGEST_H
 
@@ -15,8 +15,8 @@ typedef struct {
 } dp_suggest;
 
 static inline dp_suggest dp_suggest_begin(const char *word) { return (dp_suggest){word, NULL, 0}; }
-// Considers a candidate, which must outlive the suggestion. Near: at most a third of the word's letters are wrong,
-// letters in the other case do not count as wrong.
+// Considers a candidate, which must outlive the suggestion. Near means that at most a third of the word's letters are
+// wrong; a difference in case does not count.
 void dp_suggest_offer(dp_suggest *suggest, const char *candidate);
 // "; did you mean 'Relu'?", or "" when nothing is near. Returns `text`.
 char *dp_suggest_print(const dp_suggest *suggest, char *text, size_t bytes);

@@ -1,7 +1,7 @@
-// Well-formed UTF-8 as table 3-7 of the Unicode standard has it. See utf8.h.
+// Well-formed UTF-8 as defined by table 3-7 of the Unicode standard. See utf8.h.
 #include "ir/base/utf8.h"
 
-// Length of the well-formed sequence at s, of which `room` bytes are there; 0 when it is none.
+// Length of the well-formed sequence at s, which has `room` bytes; 0 when it is malformed.
 static size_t sequence(const unsigned char *s, size_t room) {
   unsigned char c = s[0], low = 0x80, high = 0xBF;
   if (c < 0x80) return c != 0;

@@ -1,4 +1,4 @@
-// Checking text that came from outside.
+// Validates text from outside.
 #ifndef DP_IR_BASE_UTF8_H
 #define DP_IR_BASE_UTF8_H
 
@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-// How many bytes from the start are well-formed UTF-8 (shortest forms, no surrogates, at most U+10FFFF) without NUL:
-// `bytes` when all are.
+// Length of the longest prefix that is well-formed UTF-8 (shortest forms, no surrogates, at most U+10FFFF) without NUL;
+// `bytes` when all of it is.
 size_t dp_utf8_check(const void *text, size_t bytes);
 
 #ifdef __cplusplus

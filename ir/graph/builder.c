@@ -8,7 +8,7 @@ static dp_value *failed(dp_builder *builder, dp_status status) {
     dp_status_free(status);
   else
     builder->status = status;
-  // Something to go on with; the graph is thrown away.
+  // A placeholder to go on with; the graph is discarded.
   return dp_graph_add_value(builder->graph, DP_VALUE_RESULT, "failed", (dp_type){DP_FLOAT32, {0}});
 }
 
@@ -61,7 +61,7 @@ dp_value *dp_build_scalar(dp_builder *builder, const char *name, dp_dtype to) {
 
 dp_value *dp_build_reshape(dp_builder *builder, dp_value *x, const dp_shape *shape) {
   if (dp_shape_equal(&x->type.shape, shape)) return x;
-  // An extent of 0 is meant, not "as the operand has".
+  // allowzero: an extent of 0 means 0, not "as in the operand".
   dp_attr attrs[] = {dp_attr_dims(builder->graph->arena, "shape", shape), dp_attr_int("allowzero", 1)};
   int n_attrs = 1;
   for (int d = 0; d < shape->rank; d++)
@@ -91,7 +91,7 @@ dp_value *dp_build_count(dp_builder *builder, const dp_shape *shape, const int64
   for (size_t i = 0; i < n_axes; i++) counted.dims[counted.rank++] = shape->dims[axes[i]];
   dp_dim product;
   if (!dp_shape_product(&counted, 0, counted.rank, &product))
-    return failed(builder, dp_fail(EX_DATAERR, "a count of elements is not of the form a * N + b"));
+    return failed(builder, dp_fail(EX_DATAERR, "the number of elements is not of the form a * N + b"));
   if (!product.scale) return dp_build_fill(builder, dtype, (double)product.offset);
   dp_value *count = dp_build_scalar(builder, DP_SCALAR_N, dtype);
   if (product.scale != 1)

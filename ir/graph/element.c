@@ -6,13 +6,13 @@
 
 // ---- floats of at most 16 bits --------------------------------------------------------------------------------------
 
-// The code of a magnitude: exponent field above `mantissa` bits. bias 0: no such float.
+// The encoding of a magnitude: an exponent field above `mantissa` bits. bias 0: not such a float.
 typedef struct {
   int mantissa, bias;
-  uint16_t sign;      // the bit; 0: numbers have none
+  uint16_t sign;      // the bit; 0: unsigned
   uint16_t most;      // the largest number
   uint16_t infinity;  // 0: there is none
-  uint16_t nan;       // 0: there is none, and -0 stands for it
+  uint16_t nan;       // 0: there is none; the code of -0 stands for it
 } format;
 
 static const format formats[DP_MAX_TYPE + 1] = {
@@ -26,7 +26,7 @@ static const format formats[DP_MAX_TYPE + 1] = {
     [DP_FLOAT8E8M0] = {0, 127, 0, 0xfe, 0, 0xff},
 };
 
-// A power of two: 0 and what is below the least become that.
+// A power of two: 0 and everything below the smallest become the smallest.
 static uint16_t encode_scale(double value) {
   int exponent;
   if (value != value || value < 0) return 0xff;
@@ -47,7 +47,7 @@ uint16_t dp_element_encode(dp_dtype dtype, double value, bool saturate) {
   if (magnitude <= 0x1p128) {
     int exponent = magnitude > 0 ? ilogb(magnitude) : 1 - f->bias, least = 1 - f->bias;
     if (exponent < least) exponent = least;
-    // In units of the last place, which hold the leading bit of normal numbers: it adds 1 to the exponent field.
+    // In units in the last place. They include the leading bit of a normal number, which adds 1 to the exponent field.
     double units = nearbyint(ldexp(magnitude, f->mantissa - exponent));
     uint64_t wide = ((uint64_t)(exponent - least) << f->mantissa) + (uint64_t)units;
     code = wide > f->most ? f->most + 1u : (uint32_t)wide;
@@ -92,7 +92,7 @@ double dp_element_decode(dp_dtype dtype, uint16_t bits) {
   CASE(DP_UINT64, uint64_t) \
   CASE(DP_BOOL, bool)
 
-// An integer of `bits` bits, whatever the rest of its byte holds.
+// An integer of `bits` bits; the other bits of its byte are ignored.
 static double small_integer(uint8_t byte, int bits, bool has_sign) {
   int low = byte & ((1 << bits) - 1);
   return has_sign && low >> (bits - 1) ? low - (1 << bits) : low;
@@ -126,7 +126,7 @@ double dp_element_get(dp_dtype dtype, const void *element) {
   }
 }
 
-// A double beyond 64 bits becomes the nearest number of these, NaN 0; a negative one keeps its bits.
+// A double beyond the 64-bit range becomes the nearest integer in it, NaN becomes 0; a negative one keeps its bits.
 static uint64_t to_integer(double value, bool has_sign) {
   if (value != value) return 0;
   if (has_sign && value >= 0x1p63) return INT64_MAX;

@@ -1,4 +1,4 @@
-// One element of a tensor: the types by ONNX's numbers, and conversions between each type and a double.
+// One element of a tensor: the types with ONNX's numbers, and conversions between each type and a double.
 #ifndef DP_IR_GRAPH_ELEMENT_H
 #define DP_IR_GRAPH_ELEMENT_H
 
@@ -28,26 +28,24 @@ typedef enum {
   DP_FLOAT8E4M3FNUZ = 18,
   DP_FLOAT8E5M2 = 19,
   DP_FLOAT8E5M2FNUZ = 20,
-  DP_UINT4 = 21,  // these and what follows but float8e8m0 take a byte an element
+  DP_UINT4 = 21,  // these and all that follow, except float8e8m0, are stored one element a byte
   DP_INT4 = 22,
   DP_FLOAT4E2M1 = 23,
-  DP_FLOAT8E8M0 = 24,  // a power of two, without sign
+  DP_FLOAT8E8M0 = 24,  // a power of two, unsigned
   DP_UINT2 = 25,
   DP_INT2 = 26,
   DP_MAX_TYPE = 26,
 } dp_dtype;
 
-// The element as a double: exact but for integers beyond 2^53. 0 for an unknown type.
+// The element as a double: exact except for integers beyond 2^53. 0 for an unknown type.
 double dp_element_get(dp_dtype dtype, const void *element);
-// A float type rounds to the nearest, halves to even, from the double at once; beyond its range it gives what
-// dp_element_encode gives without saturation. An integer type truncates; a double beyond 64 bits (of int64, or uint64
-// for itself) becomes the nearest such number, NaN 0; of what is left the low bits are stored. bool: whether it is not
-// 0.
+// Float types: rounds once, from the double, to nearest, ties to even; out of range as dp_element_encode without
+// saturation. Integer types: truncates; a double beyond the 64-bit range (int64's, or uint64's for uint64) becomes the
+// nearest integer in it, NaN becomes 0; then the low bits are stored. bool: whether the value is not 0.
 void dp_element_set(dp_dtype dtype, void *element, double value);
 
-// The bits of a float of at most 16 bits (1 byte or 2), from float16 to float4e2m1. Beyond its range: the largest
-// number when saturated, else infinity, or NaN where there is no infinity. float8e8m0: the nearest power of two, halves
-// up.
+// The bits of a float of 8 or 16 bits or fewer, from float16 to float4e2m1. Out of range: the largest number when
+// saturated, else infinity, or NaN where the type has no infinity. float8e8m0: the nearest power of two, ties up.
 uint16_t dp_element_encode(dp_dtype dtype, double value, bool saturate);
 double dp_element_decode(dp_dtype dtype, uint16_t bits);
 

@@ -46,7 +46,7 @@ int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable) {
 dp_status dp_variable_check_stages(const dp_variable *p, int64_t n_stages) {
   for (int i = 0; i < p->n_stages; i++)
     if (p->stages[i] < 0 || p->stages[i] >= n_stages || (i && p->stages[i] <= p->stages[i - 1]))
-      return dp_fail(EX_DATAERR, "its stages, each below %lld and in rising order, have %d at place %d",
+      return dp_fail(EX_DATAERR, "its stages must rise and lie below %lld; stage %d at index %d does not",
                      (long long)n_stages, p->stages[i], i);
   return DP_OK;
 }
@@ -54,10 +54,9 @@ dp_status dp_variable_check_stages(const dp_variable *p, int64_t n_stages) {
 dp_status dp_variable_check_name(const dp_variable *p) {
   if (!*p->name) return dp_fail(EX_DATAERR, "its name is empty");
   if (!strcmp(p->name, "__metadata__"))
-    return dp_fail(EX_DATAERR, "it cannot be called '%s': files of weights (safetensors) keep that name for themselves",
-                   p->name);
+    return dp_fail(EX_DATAERR, "it cannot be called '%s': weights files (safetensors) reserve that name", p->name);
   if ((p->kind == DP_PARAMETER || p->kind == DP_BUFFER) && !strncmp(p->name, "dp.", 3))
-    return dp_fail(EX_DATAERR, "'%s': names that begin with 'dp.' are the compiler's own", p->name);
+    return dp_fail(EX_DATAERR, "'%s': names that begin with 'dp.' are reserved for the compiler", p->name);
   return DP_OK;
 }
 

@@ -1,12 +1,12 @@
 // The in-memory graph: operators on tensors in SSA form, and the model that holds graphs, variables and mesh.
 //
-// Nodes stand in topological order, always. Values and nodes have dense ids (their index), so side tables are arrays.
-// Everything lives in the model's arena. A pass makes a new graph or appends to one; it never leaves a dangling
+// Nodes are always in topological order. Values and nodes have dense ids (their index), so side tables are arrays.
+// Everything lives in the model's arena. A pass makes a new graph or appends to one and never leaves a dangling
 // pointer: dp_graph_verify holds between passes.
 //
-// A source model has one graph, "main". The pass `programs` makes "init", "train", "eval" out of it. Placement turns
-// each into device form: node and value point at the logical node and value that they stand for, communication nodes
-// stand between values of one logical value; the logical graph is kept beside it for the plan.
+// A source model has one graph, "main". The pass `programs` makes "init", "train" and "eval" from it. Placement turns
+// each into device form: nodes and values point to the logical ones that they stand for, and communication nodes stand
+// between values of one logical value. The logical graph is kept beside it for the plan.
 #ifndef DP_IR_GRAPH_GRAPH_H
 #define DP_IR_GRAPH_GRAPH_H
 
@@ -59,10 +59,10 @@ typedef enum {
   DP_VALUE_INPUT,       // fed from the host: samples, labels
   DP_VALUE_SCALAR,      // written by the runtime before each step; the names are fixed, see DP_SCALAR_* below
   DP_VALUE_CONSTANT,    // data known to the compiler
-  DP_VALUE_VARIABLE,    // parameter, buffer, optimizer state or stored constant, as the program finds it
+  DP_VALUE_VARIABLE,    // the value of a parameter, buffer, optimizer state or stored constant when the program starts
 } dp_value_kind;
 
-// Per-step scalars: rank 0, in memory, so that a captured step replays.
+// Per-step scalars: rank 0, in memory, so that a captured step can be replayed.
 #define DP_SCALAR_STEP "dp.step"  // int64, from 0
 #define DP_SCALAR_N "dp.n"        // int64, samples present
 #define DP_SCALAR_LR "dp.lr"      // float64
@@ -89,17 +89,17 @@ struct dp_value {
   // Device form only.
   dp_value *logical;
   dp_placement placements[DP_MAX_MESH];
-  // Which micro-batches it is of: [micro_first, micro_first + micro_count); 0 of them where it is Replicate on the
-  // sequential axis. Shard: the one it holds, or, of several, those that have been put side by side in the whole
-  // tensor's extents so far. Partial: those that it is the partial result of.
+  // The micro-batches it belongs to: [micro_first, micro_first + micro_count); none when it is Replicate on the
+  // sequential axis. Shard: the micro-batch it holds, or, when several have been concatenated in the whole tensor's
+  // extents, those so far. Partial: those that it is the partial result of.
   int micro_first, micro_count;
   dp_space space;
-  uint64_t offset, bytes;  // in its space; bytes of the largest shard
+  uint64_t offset, bytes;  // in its space; the size of the largest shard
 };
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-// A user's wish where a variable, or the first result of a node, is on one named mesh axis.
+// A sharding constraint: where the user wants a variable, or the first result of a node, on one named mesh axis.
 typedef struct {
   const char *axis;
   dp_placement placement;
@@ -112,7 +112,7 @@ struct dp_node {
   const char *name;  // unique in its graph
   int n_inputs, n_outputs;
   dp_value **inputs;   // NULL: an optional input left out
-  dp_value **outputs;  // NULL: an optional output not asked for
+  dp_value **outputs;  // NULL: an optional output not requested
   int n_attrs;
   dp_attr *attrs;
   int device, stage;  // the user's annotations, -1 when absent
@@ -133,7 +133,7 @@ typedef struct {
   dp_value *value;
 } dp_output;
 
-// The variable ends the program as `value`.
+// The value that the variable has when the program ends.
 typedef struct {
   int32_t variable;
   dp_value *value;
@@ -152,7 +152,7 @@ struct dp_graph {
   // Device form only.
   dp_graph *logical;  // what it was made from
   int n_streams, n_events;
-  int stage;                                  // of a pipeline, the one that runs it; -1: it is run by all devices
+  int stage;                                  // the pipeline stage that runs it; -1: all devices run it
   const char **streams;                       // names: "compute", "comm", "copy"
   struct dp_names *value_names, *node_names;  // private to graph.c
 };
@@ -178,7 +178,7 @@ typedef struct {
   dp_constraint *constraints;
   bool frozen;                           // gets no gradient and no update
   dp_placement placements[DP_MAX_MESH];  // device form: its storage
-  int n_stages;                          // stages of a pipeline that have it, in rising order; 0 of them: all
+  int n_stages;                          // pipeline stages that have it, in rising order; 0 of them: all
   int *stages;
   uint64_t offset, bytes;  // device form: in DP_SPACE_PERSISTENT
 } dp_variable;
@@ -189,10 +189,10 @@ struct dp_model {
   int64_t opset;                 // of the ONNX domain
   const char *symbol;            // how the batch extent is written: "N"
   const char *loss, *optimizer;  // SPECs, NULL when absent
-  // Why training it would not be training the network that it was exported from, and how to export that; NULL: nothing
-  // is known against it.
+  // Why training this model would differ from training the network it was exported from, and how to export that
+  // network; NULL: no known reason.
   const char *caveat;
-  int n_notes;  // what its reader found worth saying before it is trained; no file keeps them
+  int n_notes;  // what the reader noticed that matters for training; not saved in files
   const char **notes;
   int32_t n_variables;
   dp_variable *variables;
@@ -208,12 +208,12 @@ dp_model *dp_model_create(dp_arena *arena, const char *name);
 dp_graph *dp_model_find_graph(const dp_model *model, const char *name);       // NULL when there is none
 int32_t dp_model_find_variable(const dp_model *model, const char *name);      // -1 when there is none
 int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable);  // the index
-// Its stages, of a mesh that has so many, are in range and in rising order. EX_DATAERR.
+// Its stages are in range for a mesh of n_stages stages and rise. EX_DATAERR.
 dp_status dp_variable_check_stages(const dp_variable *variable, int64_t n_stages) DP_MUST_USE;
-// Its name is one that weights can be saved under: not what safetensors keeps for itself, and of a parameter or buffer
-// not one of the compiler's own, which begin with "dp.". EX_DATAERR.
+// Weights can be saved under its name: safetensors does not reserve it, and a parameter or buffer does not begin with
+// "dp.", which is reserved for the compiler. EX_DATAERR.
 dp_status dp_variable_check_name(const dp_variable *variable) DP_MUST_USE;
-void dp_model_keep_variables(dp_model *model, int32_t count);  // takes out those added after the first `count`
+void dp_model_keep_variables(dp_model *model, int32_t count);  // removes all variables after the first `count`
 
 dp_graph *dp_graph_create(dp_model *model, const char *name);  // not yet one of the model's graphs
 void dp_model_add_graph(dp_model *model, dp_graph *graph);     // replaces the graph of that name
@@ -221,7 +221,7 @@ void dp_model_add_graph(dp_model *model, dp_graph *graph);     // replaces the g
 // Names are made unique by appending ".1", ".2" ... when taken.
 dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type);
 dp_value *dp_graph_add_constant(dp_graph *graph, const char *name, const dp_tensor *tensor);
-dp_value *dp_graph_variable(dp_graph *graph, int32_t variable);  // the one value for it, added when first asked for
+dp_value *dp_graph_variable(dp_graph *graph, int32_t variable);  // the one value for it, added on first use
 dp_value *dp_graph_scalar(dp_graph *graph, const char *name);    // likewise, for DP_SCALAR_*
 bool dp_graph_is_scalar(const char *name);                       // whether it is one of DP_SCALAR_*
 dp_value *dp_graph_find_value(const dp_graph *graph, const char *name);
@@ -236,18 +236,19 @@ dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map);
 // The same with `suffix` after the names of node and results.
 dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *suffix, dp_value **map);
 dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map);  // input, scalar, constant, persistent
-// Takes out the nodes and values whose flag (by id) is false, and gives the others new ids. What is kept must not use
-// what is not; a value that is not kept becomes a result that its node was not asked for.
+// Removes the nodes and values whose flag (by id) is false, and renumbers the others. What is kept must not use what is
+// removed; a removed result of a kept node becomes one that was not requested.
 void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_value);
 // The same nodes in another order, which must be topological.
 void dp_graph_reorder(dp_graph *graph, dp_node **nodes);
-// The structure's invariants (order, ids, links, unique names, types equal to what dp_op_infer gives). EX_DATAERR.
+// Checks the structure's invariants: order, ids, links, unique names, types equal to what dp_op_infer gives.
+// EX_DATAERR.
 dp_status dp_graph_verify(const dp_graph *graph) DP_MUST_USE;
 
 // ---- attribute access -----------------------------------------------------------------------------------------------
 
 const dp_attr *dp_node_attr(const dp_node *node, const char *name);  // NULL when absent
-// The value, or what the operator's schema gives as default, or `otherwise`.
+// The value, or the default in the operator's schema, or `otherwise`.
 int64_t dp_node_int(const dp_node *node, const char *name, int64_t otherwise);
 double dp_node_float(const dp_node *node, const char *name, double otherwise);
 const char *dp_node_string(const dp_node *node, const char *name, const char *otherwise);

@@ -1,8 +1,8 @@
 // The mesh of devices: named axes with sizes.
 //
-// Two axes are known by their names. `pipe` is staged: coordinate s is stage s of a pipeline, every placement on it is
-// Replicate and says nothing, as a value is where its program runs. `micro` is sequential: its coordinates are the
-// micro-batches, one after the other on the same devices; it comes first and is no axis of devices.
+// Two axes are known by name. `pipe` is staged: coordinate s is stage s of a pipeline. A value exists where its program
+// runs, so every placement on this axis is Replicate and means nothing. `micro` is sequential: its coordinates are the
+// micro-batches, one after the other on the same devices. It comes first and spans no devices.
 #ifndef DP_IR_GRAPH_MESH_H
 #define DP_IR_GRAPH_MESH_H
 
@@ -34,9 +34,9 @@ int64_t dp_mesh_microbatches(const dp_mesh *mesh);  // of the sequential axis; 1
 
 int64_t dp_mesh_devices(const dp_mesh *mesh);
 int dp_mesh_find(const dp_mesh *mesh, const char *name);  // -1 when there is none
-void dp_mesh_drop(dp_mesh *mesh, const char *name);       // takes the axis out, if there is one
-// Puts an axis behind the others; false: it has no coordinates, or with it the mesh has more devices or micro-batches
-// than the limits (ir/base/limits.h) allow.
+void dp_mesh_drop(dp_mesh *mesh, const char *name);       // removes the axis, if present
+// Appends an axis. False: it has no coordinates, or the mesh would exceed the limits on devices or micro-batches
+// (ir/base/limits.h).
 bool dp_mesh_add(dp_mesh *mesh, const dp_mesh_axis *axis);
 // 0 on a sequential axis.
 void dp_mesh_coordinate(const dp_mesh *mesh, int64_t device, int64_t coordinate[DP_MAX_MESH]);

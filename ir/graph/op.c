@@ -1,4 +1,4 @@
-// The operators as a table: finding, schema checks, rows, cost. See op.h.
+// The operators as a table: lookup, schema checks, sharding rules, cost. See op.h.
 #include "ir/graph/op.h"
 
 #include <string.h>
@@ -61,10 +61,11 @@ static dp_status take_constant_operands(dp_node *node) {
       return dp_fail(EX_DATAERR, "operand '%s' must be a constant, but '%s' is computed", schema->name, x->name);
     dp_attr attr, *attrs = dp_alloc_n(node->graph->arena, (size_t)node->n_attrs + 1, sizeof *attrs);
     if (dp_node_attr(node, schema->attribute))
-      return dp_fail(EX_DATAERR, "'%s' is given both as operand and as attribute", schema->attribute);
+      return dp_fail(EX_DATAERR, "'%s' is given both as an operand and as an attribute", schema->attribute);
     if (!attr_from_tensor(node->graph->arena, schema->attribute, find_attr(op, schema->attribute)->kind, x->constant,
                           &attr))
-      return dp_fail(EX_DATAERR, "operand '%s' ('%s') has a type or size that does not fit", schema->name, x->name);
+      return dp_fail(EX_DATAERR, "operand '%s' ('%s') does not have the type or size that the attribute needs",
+                     schema->name, x->name);
     memcpy(attrs, node->attrs, (size_t)node->n_attrs * sizeof *attrs);
     attrs[node->n_attrs++] = attr;
     node->attrs = attrs;
@@ -83,12 +84,12 @@ static const dp_operand_schema *operand_schema(const dp_op *op, int i) {
 static dp_status check_operands(const dp_node *node) {
   const dp_op *op = node->op;
   if (node->n_inputs > op->n_inputs && !op->variadic)
-    return dp_fail(EX_DATAERR, "%d operands given, at most %d are taken", node->n_inputs, op->n_inputs);
+    return dp_fail(EX_DATAERR, "%d operands are given; the operator has at most %d", node->n_inputs, op->n_inputs);
   if (node->n_outputs > op->n_outputs || node->n_outputs < 1)
-    return dp_fail(EX_DATAERR, "%d results asked for, there are 1 to %d", node->n_outputs, op->n_outputs);
+    return dp_fail(EX_DATAERR, "%d results are requested; the operator has 1 to %d", node->n_outputs, op->n_outputs);
   for (int i = 0; i < op->n_outputs; i++)
     if (!op->outputs[i].optional && (i >= node->n_outputs || !node->outputs[i]))
-      return dp_fail(EX_DATAERR, "result %d, '%s', must be asked for", i + 1, op->outputs[i].name);
+      return dp_fail(EX_DATAERR, "result %d, '%s', is required", i + 1, op->outputs[i].name);
   dp_dtype same[128] = {0};
   for (int i = 0; i < (node->n_inputs > op->n_inputs ? node->n_inputs : op->n_inputs); i++) {
     const dp_operand_schema *schema = operand_schema(op, i);
@@ -100,8 +101,8 @@ static dp_status check_operands(const dp_node *node) {
     }
     dp_dtype dtype = x->type.dtype;
     if (!(schema->types & DP_BIT(dtype)))
-      return dp_fail(EX_DATAERR, "operand '%s' ('%s') has type %s, which is not taken here", schema->name, x->name,
-                     dp_type_name(dtype));
+      return dp_fail(EX_DATAERR, "operand '%s' ('%s') has type %s, which this operator does not support", schema->name,
+                     x->name, dp_type_name(dtype));
     dp_dtype *letter = &same[(unsigned char)schema->same & 127];
     if (schema->same && *letter && *letter != dtype)
       return dp_fail(EX_DATAERR, "operand '%s' ('%s') has type %s where %s is expected", schema->name, x->name,
@@ -115,7 +116,7 @@ static bool is_hint(const dp_node *node, const dp_attr *attr) {
   return !strcmp(attr->name, DP_ATTR_INPLACE) && !find_attr(node->op, attr->name);
 }
 
-// What may lie where its operand lies follows from who reads the operand and when.
+// Whether a result may share its operand's memory follows from who reads the operand and when.
 static dp_status drop_hints(dp_node *node) {
   int kept = 0;
   dp_attr *attrs = NULL;
@@ -123,7 +124,7 @@ static dp_status drop_hints(dp_node *node) {
     if (!is_hint(node, &node->attrs[i]))
       DP_PUSH(node->graph->arena, attrs, kept, node->attrs[i]);
     else if (node->attrs[i].kind != DP_ATTR_INT)
-      return dp_fail(EX_DATAERR, "attribute '%s' is 0 or 1", DP_ATTR_INPLACE);
+      return dp_fail(EX_DATAERR, "attribute '%s' must be 0 or 1", DP_ATTR_INPLACE);
   }
   if (kept == node->n_attrs) return DP_OK;
   node->attrs = attrs;

@@ -1,11 +1,11 @@
 // What an operator is: one const struct in one file of ir/ops/, found by the build.
 //
 // A file of ir/ops/ holds `const dp_op dp_op_<Name> = {...}`; the build lists them all in dp_op_table. ONNX's operators
-// have domain "" and ONNX's meaning; training and communication operators have domain "dp".
+// have domain "" and ONNX's semantics; training and communication operators have domain "dp".
 //
-// Meaning over shards. An operator is defined on whole tensors. A sharding rule says: if on one mesh axis the operands
-// are placed so, the kernel on each device's parts gives results placed so. Kernels know the whole extents too, so a
-// mean over a sharded dim divides by the whole count and yields Partial(sum).
+// Semantics over shards. An operator is defined on whole tensors. A sharding rule says: if the operands have these
+// placements on one mesh axis, the kernel on each device's parts gives results with those placements. Kernels know the
+// whole extents too, so a mean over a sharded dim divides by the whole count and yields Partial(sum).
 #ifndef DP_IR_GRAPH_OP_H
 #define DP_IR_GRAPH_OP_H
 
@@ -30,20 +30,20 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  uint32_t types;  // DP_BIT set
-  char same;       // operands and results with the same letter have one element type; 0: on its own
+  uint32_t types;  // set of DP_BIT
+  char same;       // operands and results with the same letter share one element type; 0: independent
   bool optional;
-  const char *attribute;  // the operand is a constant that the compiler takes as this attribute (Reshape's shape)
+  const char *attribute;  // the operand is a constant that the compiler turns into this attribute (Reshape's shape)
 } dp_operand_schema;
 
-// DP_MAX_REPEATED: operands or results of an operator that takes or gives as many as one likes.
+// DP_MAX_REPEATED: operands or results of an operator with a variable number of them.
 enum { DP_MAX_OPERANDS = 9, DP_MAX_REPEATED = 8, DP_MAX_ATTRS = 12 };
 
-// What exporters leave on a node that overwrote its operand. Any node may have it; it is a hint that dp_op_infer drops.
+// A hint that exporters leave on a node that overwrote its operand. Any node may have it; dp_op_infer drops it.
 #define DP_ATTR_INPLACE "inplace"
 
 typedef enum {
-  DP_OP_RANDOM = 1,         // uses the counter-based generator: kept apart by its "key", never merged by CSE
+  DP_OP_RANDOM = 1,         // uses the counter-based generator: identified by its "key", never merged by CSE
   DP_OP_UPDATE = 2,         // result i replaces operand i (a variable): must run in place
   DP_OP_ELEMENTWISE = 4,    // result element j depends on operand elements j only (after broadcasting)
   DP_OP_COMMUNICATION = 8,  // a conversion of placement: value and type of result i are operand i's
@@ -60,22 +60,23 @@ typedef struct {
 
 bool dp_sharding_rule_holds_on(const dp_sharding_rule *rule, const dp_mesh_axis *axis);
 
-// `views` are the (outer, unit) pairs of Shard that rows are listed for, the plain (1, 1) first.
+// `views` are the (outer, unit) pairs of Shard that rows are listed for; the plain (1, 1) comes first.
 typedef struct {
   dp_arena *arena;
   const dp_node *node;
   int count;
   dp_sharding_rule *rules;
   int n_views;
-  dp_placement *views;  // Shards; their dim says nothing
+  dp_placement *views;  // Shards; their dim is ignored
 } dp_sharding_rules;
 
 // Adds a row with everything Replicate, to be filled in.
 dp_sharding_rule *dp_sharding_add(dp_sharding_rules *rules);
-// Every row of the node, the all-Replicate rule (which every operator has) first.
+// Every row of the node. The all-Replicate rule, which every operator has, comes first.
 void dp_op_sharding_rules(dp_arena *arena, const dp_node *node, dp_sharding_rules *rules);
-// The same, with rows for the views of the Shards among `given` too: what operands are placed as, or results are wanted
-// as. A row whose placements are all plain, or follow from plain ones, is listed by dp_op_sharding_rules already.
+// The same, with rows also for the views of the Shards among `given`: placements that operands have or results should
+// have. Rows with plain placements, or placements that follow from plain ones, are already listed by
+// dp_op_sharding_rules.
 void dp_op_sharding_rules_at(dp_arena *arena, const dp_node *node, int n_given, const dp_placement *given,
                              dp_sharding_rules *rules);
 
@@ -85,12 +86,12 @@ typedef struct {
   double flops, bytes;  // of the whole node at n
 } dp_cost;
 
-// A case from which tests are derived: forward against the reference, gradient by differences, split equals whole.
+// A case that tests are derived from: forward against the reference, gradient by differences, split equals whole.
 typedef struct {
   const char *inputs;  // types in .dpt syntax, a comma between: "float32[N,3], float32[3]"; "" for an absent one
   const char *attrs;   // attributes in .dpt syntax: "axis=1, keepdims=0"
   int64_t n;           // N
-  double low, high;    // range of the random operand values, low == high: -1 .. 1
+  double low, high;    // range of the random operand values; low == high: -1 .. 1
   bool no_gradient;    // kinks or ties: no finite differences
 } dp_sample;
 
@@ -98,38 +99,37 @@ typedef struct {
 
 struct dp_op {
   const char *name, *domain;
-  int n_inputs, n_outputs;  // as in the lists below
+  int n_inputs, n_outputs;  // lengths of the lists below
   bool variadic;            // the last operand may be repeated (Concat)
   dp_operand_schema inputs[DP_MAX_OPERANDS], outputs[DP_MAX_OPERANDS];
   dp_attr_schema attrs[DP_MAX_ATTRS];  // ends with name NULL
   uint32_t flags;
   // Sets outputs[i]->type from inputs' types and attributes. The schema was checked before. Required.
   dp_status (*infer)(dp_node *node);
-  // Given dy[i], the gradient of result i (NULL: none reaches it), sets dx[i], the gradient of operand i, building
-  // nodes; leaves NULL where there is none. Required of a differentiable operator.
+  // Given dy[i], the gradient of result i (NULL: none reaches it), builds nodes and sets dx[i], the gradient of operand
+  // i; leaves NULL where there is none. Required for a differentiable operator.
   void (*gradient)(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx);
   // Adds the rows beyond all-Replicate, whatever the mesh. NULL: none.
   void (*sharding)(dp_sharding_rules *rules);
   // Builds the equivalent graph of simpler operators from in[] and sets out[]. NULL: none. Used when no row lets the
-  // node keep its operands' shards. out[0] stays NULL when this very node has no simpler form.
+  // node keep its operands' shards. out[0] stays NULL when this particular node has no simpler form.
   void (*decompose)(dp_builder *builder, const dp_node *node, dp_value *const *in, dp_value **out);
-  // How the node stands in a program: training or not. Builds what replaces it, from in[], and sets out[]; NULL: the
-  // same node. (Dropout is the identity in eval; BatchNormalization in training updates its running buffers.)
+  // Specializes the node for a program, training or not. Builds its replacement from in[] and sets out[]. NULL: the
+  // node stays as it is. (Dropout is the identity in eval; BatchNormalization in training updates its running buffers.)
   void (*specialize)(dp_builder *builder, const dp_node *node, dp_value *const *in, bool training, dp_value **out);
-  // The same for training with --batchnorm=local: what is computed of the batch as a whole is computed of each of the
-  // `groups` parts that mesh axis `axis` makes of its samples. NULL: there is nothing of the kind, `specialize` says
-  // all.
+  // The same for training with --batchnorm=local: statistics of the whole batch are computed instead for each of the
+  // `groups` parts into which mesh axis `axis` splits its samples. NULL: the node has none, so `specialize` applies.
   void (*specialize_local)(dp_builder *builder, const dp_node *node, dp_value *const *in, int64_t groups,
                            const char *axis, dp_value **out);
-  // NULL: 0 flops and every operand and result moved once.
+  // NULL: 0 flops, and every operand and result moved once.
   dp_cost (*cost)(const dp_node *node, int64_t n);
   const dp_sample *samples;  // ends with inputs NULL
 };
 
 extern const dp_op *const dp_op_table[];                        // ends with NULL; made by the build
 const dp_op *dp_op_find(const char *domain, const char *name);  // NULL when unknown
-// Makes attributes of constant operands whose schema says so (the operand becomes NULL), checks the schema (operand
-// count, types, attributes) and sets the results' types. The message names node and operator.
+// Turns constant operands into attributes where the schema says so (the operand becomes NULL), checks the schema
+// (operand count, types, attributes) and sets the results' types. The message names node and operator.
 dp_status dp_op_infer(dp_node *node) DP_MUST_USE;
 dp_cost dp_op_cost(const dp_node *node, int64_t n);
 static inline bool dp_op_is(const dp_op *op, dp_op_flags flag) { return (op->flags & (uint32_t)flag) != 0; }

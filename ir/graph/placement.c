@@ -101,7 +101,7 @@ int64_t dp_local_count(const dp_local *local) {
 }
 
 int64_t dp_local_max_count(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh, int64_t batch) {
-  // A part has at most ceil(k / p) of k, and the last device of each axis has exactly that, at the largest n.
+  // A part has at most ceil(k / p) of k, and at the largest n the last device of each axis has exactly that.
   int64_t last[DP_MAX_MESH];
   for (int a = 0; a < mesh->n_axes; a++) last[a] = mesh->axes[a].size - 1;
   dp_local local = dp_shard_range(shape, placements, mesh, last, batch);

@@ -1,8 +1,8 @@
-// Where a tensor is: per axis of the mesh Replicate, Shard or Partial (DTensor's terms).
+// Where a tensor is: for each mesh axis Replicate, Shard or Partial (DTensor's terms).
 //
-// Shard(dim, outer, unit) sees the dim's extent as outer x k x unit and splits k: part i over p devices is
-// [floor(i*k/p), floor((i+1)*k/p)). Several axes that shard one dim split in mesh order, each the part the former left.
-// Real extents are derived with dp_local, never stored.
+// Shard(dim, outer, unit) views the dim's extent as outer x k x unit and splits k: part i over p devices is
+// [floor(i*k/p), floor((i+1)*k/p)). Several axes that shard one dim split it in mesh order, each splitting what the
+// axis before it left. Concrete extents are derived with dp_shard_range, never stored.
 #ifndef DP_IR_GRAPH_PLACEMENT_H
 #define DP_IR_GRAPH_PLACEMENT_H
 
@@ -35,10 +35,11 @@ bool dp_placement_equal(dp_placement a, dp_placement b);
 char *dp_placement_print(dp_placement placement, char *text, size_t bytes);
 bool dp_placement_parse(const char *text, dp_placement *placement);
 
-// What one device holds of a tensor: along each dim, `outer` blocks (of full_k * unit elements in the whole tensor), of
-// which it has k in [lo, hi), each `unit` elements long. Local extent of the dim: outer * (hi - lo) * unit.
+// The part of a tensor on one device: along each dim, `outer` blocks (of full_k * unit elements in the whole tensor),
+// of which it has k in [lo, hi), each `unit` elements long. Local extent of the dim: outer * (hi - lo) * unit.
 //
-// All axes together split k over `parts` devices: each has k / parts of it, rounded down or up, and the last has most.
+// All axes together split k over `parts` devices: each has k / parts of it, rounded down or up, and the last device has
+// the most.
 typedef struct {
   int rank;
   uint32_t symbolic;             // bit d: the extent of dim d depends on n
@@ -48,17 +49,18 @@ typedef struct {
   int64_t parts[DP_MAX_RANK];
 } dp_local;
 
-// dp_shard_range of the design: derives what the device at `coordinate` holds of `shape` at n. placements: one per
-// axis. An unsharded dim has outer = unit = parts = 1, k = extent, lo = 0, hi = k. Extents that outer * unit does not
-// divide are refused earlier by dp_placement_check.
+// The part of `shape` on the device at `coordinate`, at n. placements: one per axis. An unsharded dim has outer = unit
+// = parts = 1, k = extent, lo = 0, hi = k. dp_placement_check must have accepted the placements: it refuses extents
+// that outer * unit does not divide.
 dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh,
                         const int64_t coordinate[DP_MAX_MESH], int64_t n);
-// dim in range, outer and unit at least 1 and dividing the extent whatever n is, at most one (outer, unit) view a dim.
+// dim in range, outer and unit at least 1 and dividing the extent for every n, and at most one (outer, unit) view a
+// dim. EX_DATAERR.
 dp_status dp_placement_check(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh) DP_MUST_USE;
 int64_t dp_local_count(const dp_local *local);
-// Most elements that any device holds at any n <= batch: the size that buffers are laid out for.
+// The most elements that any device has at any n <= batch: buffers are sized for it.
 int64_t dp_local_max_count(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh, int64_t batch);
-// Local extent of dim d of the part with most of it, or of one with least; the same whichever part `local` is.
+// Local extent of dim d in the largest part, or in the smallest; the same whichever part `local` is.
 static inline int64_t dp_local_most(const dp_local *local, int d) {
   return local->outer[d] * ((local->k[d] + local->parts[d] - 1) / local->parts[d]) * local->unit[d];
 }

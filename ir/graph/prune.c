@@ -1,4 +1,4 @@
-// dp_graph_prune and dp_graph_reorder: taking nodes and values out of a graph, putting nodes into another order.
+// dp_graph_prune and dp_graph_reorder: remove nodes and values from a graph; put nodes in another order.
 #include "ir/base/names.h"
 #include "ir/graph/graph.h"
 
@@ -28,7 +28,8 @@ void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_val
   if (n_nodes == graph->n_nodes && n_values == graph->n_values) return;
   graph->n_nodes = n_nodes;
   graph->n_values = n_values;
-  // Arrays grow by their count (dp_grow), so they need the room that the smaller count stands for, and have more.
+  // dp_grow derives an array's capacity from its count, and these arrays have at least the capacity of the smaller
+  // count.
   rename_all(graph);
 }
 

@@ -92,7 +92,7 @@ dp_status dp_shape_check(const dp_shape *shape, int64_t n) {
   char text[256];
   if (shape->rank < 0 || shape->rank > DP_MAX_RANK)
     return dp_fail(EX_DATAERR, "a tensor has rank %d; at most %d is supported", shape->rank, DP_MAX_RANK);
-  // Zero extents must not hide an overflow of the others, which strides would meet.
+  // An extent of 0 must not hide an overflow of the others: strides would overflow.
   int64_t count = 16;
   for (int i = 0; i < shape->rank; i++) {
     int64_t extent;

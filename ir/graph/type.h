@@ -1,4 +1,5 @@
-// Types of tensors: element types by ONNX's numbers, extents symbolic in n (samples present), shapes, constant tensors.
+// Types of tensors: element types with ONNX's numbers, extents symbolic in n (samples present), shapes, constant
+// tensors.
 #ifndef DP_IR_GRAPH_TYPE_H
 #define DP_IR_GRAPH_TYPE_H
 
@@ -8,8 +9,8 @@
 extern "C" {
 #endif
 
-// Sets of types, for schemas: one bit a type. What is narrower than a byte, or a float of one, is stored, cast and
-// quantized; nothing is computed in it.
+// Sets of types for schemas, one bit a type. Types narrower than a byte and one-byte floats are only stored, cast and
+// quantized; nothing computes in them.
 #define DP_BIT(dtype) (1u << (dtype))
 #define DP_FLOATS (DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64) | DP_BIT(DP_FLOAT16) | DP_BIT(DP_BFLOAT16))
 #define DP_SIGNED (DP_BIT(DP_INT8) | DP_BIT(DP_INT16) | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
@@ -22,13 +23,13 @@ extern "C" {
 #define DP_SMALL_INTS (DP_BIT(DP_UINT4) | DP_BIT(DP_INT4) | DP_BIT(DP_UINT2) | DP_BIT(DP_INT2))
 #define DP_SMALL (DP_FLOAT8S | DP_SMALL_INTS | DP_BIT(DP_FLOAT4E2M1) | DP_BIT(DP_FLOAT8E8M0))
 #define DP_STORED (DP_ANY_TYPE | DP_SMALL)
-// What reference kernels compute in: the other types of DP_ANY_TYPE come to them through these (ir/kernel/kernel.h).
+// The types that reference kernels compute in. The other types of DP_ANY_TYPE are upcast to these (ir/kernel/kernel.h).
 #define DP_UPCAST \
   (DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64) | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT64) | DP_BIT(DP_BOOL))
 
 const char *dp_type_name(dp_dtype dtype);      // "float32"; "?" when unknown
-dp_dtype dp_type_from_name(const char *name);  // DP_NO_TYPE when unknown; takes "float" and "double" too
-size_t dp_type_bytes(dp_dtype dtype);          // bytes an element; 0 when unknown
+dp_dtype dp_type_from_name(const char *name);  // DP_NO_TYPE when unknown; accepts "float" and "double" too
+size_t dp_type_bytes(dp_dtype dtype);          // bytes per element; 0 when unknown
 static inline bool dp_type_is_float(dp_dtype dtype) { return (DP_BIT(dtype) & DP_FLOATS) != 0; }
 
 // An extent: scale * n + offset, n = samples present in the batch, 0 <= n <= B. A plain number has scale 0.
@@ -57,17 +58,17 @@ static inline int64_t dp_dim_at(dp_dim d, int64_t n) { return d.scale * n + d.of
 
 bool dp_shape_equal(const dp_shape *a, const dp_shape *b);
 bool dp_shape_is_symbolic(const dp_shape *shape);
-// Extents at n. The count of elements is their product; both were checked against overflow when the shape was made.
+// Extents at n. The number of elements is their product; both were checked for overflow when the shape was made.
 void dp_shape_at(const dp_shape *shape, int64_t n, int64_t extents[DP_MAX_RANK]);
 int64_t dp_shape_count(const dp_shape *shape, int64_t n);
-// The product as scale * n + offset; false when it is not of that form (n squared) or overflows.
+// The product as scale * n + offset; false when it does not have that form (n squared) or overflows.
 bool dp_shape_product(const dp_shape *shape, int first, int end, dp_dim *product);
 // Refuses negative extents, products (times 16 bytes) beyond 2^62 at n, and ranks above DP_MAX_RANK.
 dp_status dp_shape_check(const dp_shape *shape, int64_t n) DP_MUST_USE;
 // "[N,3,2*N+1]". Returns `text`.
 char *dp_shape_print(const dp_shape *shape, char *text, size_t bytes);
 char *dp_type_print(const dp_type *type, char *text, size_t bytes);  // "float32[N,10]"
-// ONNX's multidirectional broadcasting; EX_DATAERR names both shapes when they do not go together.
+// ONNX's multidirectional broadcasting; EX_DATAERR names both shapes when they are incompatible.
 dp_status dp_shape_broadcast(const dp_shape *a, const dp_shape *b, dp_shape *result) DP_MUST_USE;
 
 // A tensor whose data is known: dense, row-major, native byte order.

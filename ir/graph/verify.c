@@ -1,4 +1,4 @@
-// dp_graph_verify: what holds of a graph between passes.
+// dp_graph_verify: the invariants of a graph between passes.
 #include <string.h>
 
 #include "ir/base/names.h"
@@ -23,9 +23,9 @@ static dp_status check_names(const dp_graph *graph) {
 
 static dp_status check_value(const dp_graph *graph, int32_t i) {
   const dp_value *v = graph->values[i];
-  if (v->id != i) return dp_fail(EX_DATAERR, "value '%s' has id %d at place %d", v->name, v->id, i);
+  if (v->id != i) return dp_fail(EX_DATAERR, "value '%s' has id %d at index %d", v->name, v->id, i);
   if (v->kind != DP_VALUE_SCALAR && dp_graph_is_scalar(v->name))
-    return dp_fail(EX_DATAERR, "'%s' is the name of a number that the runtime gives; no other value may have it",
+    return dp_fail(EX_DATAERR, "'%s' is the name of a scalar that the runtime provides; no other value may have it",
                    v->name);
   if (!dp_type_bytes(v->type.dtype)) return dp_fail(EX_DATAERR, "value '%s' has no type", v->name);
   if ((v->kind == DP_VALUE_RESULT) != (v->producer != NULL))
@@ -45,7 +45,8 @@ static bool is_in(const dp_graph *graph, const dp_value *v) {
 
 static dp_status check_node(const dp_graph *graph, int32_t i) {
   dp_node *node = graph->nodes[i];
-  if (node->id != i || node->graph != graph) return dp_fail(EX_DATAERR, "node '%s' is out of place", node->name);
+  if (node->id != i || node->graph != graph)
+    return dp_fail(EX_DATAERR, "node '%s' is not at the index that its id says", node->name);
   for (int k = 0; k < node->n_inputs; k++) {
     const dp_value *x = node->inputs[k];
     if (!x) continue;
@@ -68,7 +69,7 @@ static dp_status check_node(const dp_graph *graph, int32_t i) {
     const dp_type *now = &node->outputs[k]->type;
     if (now->dtype == before[k].dtype && dp_shape_equal(&now->shape, &before[k].shape)) continue;
     char a[256], b[256];
-    return dp_fail(EX_DATAERR, "node '%s': result '%s' is said to be %s but is %s", node->name, node->outputs[k]->name,
+    return dp_fail(EX_DATAERR, "node '%s': result '%s' is declared %s but is %s", node->name, node->outputs[k]->name,
                    dp_type_print(&before[k], a, sizeof a), dp_type_print(now, b, sizeof b));
   }
   return DP_OK;

@@ -1,4 +1,4 @@
-// Choosing and finding kernels. See kernel.h.
+// Selecting and finding kernels. See kernel.h.
 #include "ir/kernel/kernel.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ const dp_kernel *dp_kernel_select(const dp_target *target, const dp_kernel_spec 
   return best;
 }
 
-// Whether it is the kernel of many operators that `name` names with one of them: "cpu.wide.Add".
+// Whether a kernel for many operators matches a `name` that ends with one of them: "cpu.wide.Add".
 static bool serves(const dp_kernel *kernel, const char *name) {
   size_t length = strlen(kernel->name);
   return !strncmp(kernel->name, name, length) && name[length] == '.';
