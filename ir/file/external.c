@@ -25,7 +25,7 @@ static const char *name_in(const ProtobufCMessage *message, const char *holder) 
   return name && *name ? name : holder;
 }
 
-// Messages nest as deep as their types do: model.proto's and ir/plan/plan.proto's do not contain themselves.
+// Bounded recursion: the message types of model.proto and ir/plan/plan.proto do not contain themselves.
 static dp_status visit_tensors(search *s, ProtobufCMessage *message, const char *holder) {
   if (message->descriptor == &dp__tensor__descriptor) return s->visit(s, (Dp__Tensor *)message, holder);
   holder = name_in(message, holder);
@@ -68,7 +68,7 @@ static dp_status take_out(search *s, Dp__Tensor *m, const char *holder) {
 
 dp_status dp_external_detach(dp_arena *arena, ProtobufCMessage *message, dp_external *external) {
   taking t = {.names = dp_names_create(arena)};
-  dp_names_add(t.names, DP_SAFETENSORS_METADATA, 0);  // a value may be called so, a tensor of the file may not
+  dp_names_add(t.names, DP_SAFETENSORS_METADATA, 0);  // a value may have this name, a tensor of the file may not
   search s = {arena, take_out, &t};
   DP_TRY(visit_tensors(&s, message, "tensor"));
   *external = t.external;
@@ -87,7 +87,8 @@ void dp_external_attach(const dp_external *external) {
 
 static dp_status beside(const char *path, char *text, size_t bytes) {
   if (dp_file_is_standard(path))
-    return dp_fail(EX_DATAERR, "it keeps its large tensors in a file beside it, which - is not: name it");
+    return dp_fail(EX_DATAERR,
+                   "its large tensors are stored in a file beside it, which - does not have: give it a file name");
   int length = snprintf(text, bytes, "%s.safetensors", path);
   return length < 0 || (size_t)length >= bytes ? dp_fail(EX_DATAERR, "%s: this path is too long", path) : DP_OK;
 }
@@ -112,8 +113,8 @@ static dp_status open_file(search *s, fetching *f) {
   char file[4096];
   if (f->open) return DP_OK;
   DP_TRY(beside(f->path, file, sizeof file));
-  DP_TRY(dp_status_context(dp_safetensors_open(s->arena, file, &f->file), "%s keeps its large tensors beside it",
-                           f->path));
+  DP_TRY(dp_status_context(dp_safetensors_open(s->arena, file, &f->file),
+                           "%s keeps its large tensors in a file beside it", f->path));
   f->open = true;
   f->copies = dp_alloc_n(s->arena, f->file.count, sizeof *f->copies);
   return DP_OK;
@@ -128,16 +129,17 @@ static dp_status bring_in(search *s, Dp__Tensor *m, const char *holder) {
   fetching *f = s->context;
   if (!*m->external) {
     if (m->xxh3)
-      return dp_fail(EX_DATAERR, "%s: tensor '%s' has the hash of data beside it, and none is", f->path, holder);
+      return dp_fail(EX_DATAERR, "%s: tensor '%s' has the hash of external data, but no external data", f->path,
+                     holder);
     return DP_OK;
   }
-  if (m->raw.len) return dp_fail(EX_DATAERR, "%s: tensor '%s' has data both in place and beside it", f->path, holder);
+  if (m->raw.len) return dp_fail(EX_DATAERR, "%s: tensor '%s' has both embedded and external data", f->path, holder);
   DP_TRY(open_file(s, f));
   const dp_safetensor *found = dp_safetensors_find(&f->file, m->external);
   if (!found) return dp_fail(EX_DATAERR, "%s.safetensors: there is no tensor '%s'", f->path, m->external);
   const dp_tensor *tensor = &found->tensor;
   if (!agrees(m, tensor))
-    return dp_fail(EX_DATAERR, "%s.safetensors: tensor '%s' has another type or shape than %s asks for", f->path,
+    return dp_fail(EX_DATAERR, "%s.safetensors: tensor '%s' does not have the type and shape that %s expects", f->path,
                    m->external, f->path);
   const size_t i = (size_t)(found - f->file.tensors);
   if (!f->copies[i]) {
@@ -166,7 +168,7 @@ static dp_status look_inside(void *arg) {
 dp_status dp_external_read(dp_arena *arena, ProtobufCMessage *message, const char *path) {
   fetching f = {.path = path};
   looking l = {{arena, bring_in, &f}, message};
-  // The file is closed also when the arena is full.
+  // dp_arena_run, so that the file is closed even when the arena is full.
   dp_status status = dp_arena_run(arena, look_inside, &l);
   if (f.open) dp_safetensors_close(&f.file);
   return status;

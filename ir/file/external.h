@@ -1,7 +1,7 @@
 // Large tensors of a model or plan, kept in a safetensors file beside it: FILE.safetensors beside FILE.
 //
-// A message is searched for dp.Tensor wherever it holds them. Names inside files choose a tensor of that one file and
-// never a path.
+// Every dp.Tensor is found, wherever the message holds it. Names inside files select a tensor of that one file, never a
+// path.
 #ifndef DP_IR_FILE_EXTERNAL_H
 #define DP_IR_FILE_EXTERNAL_H
 
@@ -12,25 +12,25 @@
 extern "C" {
 #endif
 
-enum { DP_EXTERNAL_MIN_BYTES = 1 << 20 };  // tensors above this go out
+enum { DP_EXTERNAL_MIN_BYTES = 1 << 20 };  // larger tensors are stored externally
 
-// What was taken out of a message, to be written and to be put back.
+// What was detached from a message: to be written, and to be attached again.
 typedef struct {
   size_t count;
   dp_safetensor *tensors;
   Dp__Tensor **messages;
 } dp_external;
 
-// Takes the data of every tensor above DP_EXTERNAL_MIN_BYTES out of the message, leaving its name and XXH3. The name is
-// that of what holds the tensor, made unique.
+// Detaches the data of every tensor above DP_EXTERNAL_MIN_BYTES from the message, leaving its name and XXH3. The name
+// is that of the tensor's holder, made unique.
 dp_status dp_external_detach(dp_arena *arena, ProtobufCMessage *message, dp_external *external) DP_MUST_USE;
-// Writes FILE.safetensors; nothing when nothing was taken out.
+// Writes FILE.safetensors, or nothing when nothing was detached.
 dp_status dp_external_write(const dp_external *external, const char *path) DP_MUST_USE;
-// Makes the message whole again.
+// Restores the message.
 void dp_external_attach(const dp_external *external);
 
-// Fetches into the arena what the message keeps in FILE.safetensors, checked by type, shape and XXH3. Opens no file
-// when the message is whole. EX_NOINPUT: the file is missing; EX_DATAERR: it holds something else.
+// Loads the message's external data from FILE.safetensors into the arena, checked by type, shape and XXH3. Opens no
+// file when the message has none. EX_NOINPUT: the file is missing; EX_DATAERR: its content differs.
 dp_status dp_external_read(dp_arena *arena, ProtobufCMessage *message, const char *path) DP_MUST_USE;
 
 #ifdef __cplusplus

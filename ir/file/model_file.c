@@ -1,4 +1,4 @@
-// Reading and writing files of models. See model_file.h.
+// Reading and writing model files. See model_file.h.
 #include "ir/file/model_file.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "ir/file/wire.h"
 #include "ir/text/text.h"
 
-// Text begins with a word, a comment or white space; a dp.Model with the tag of its version (0x08), or of a later
+// Text begins with a word, a comment or white space; a dp.Model begins with the tag of its version (0x08) or of a later
 // field.
 static bool is_text(const uint8_t *data, size_t bytes) {
   size_t i = bytes >= 3 && !memcmp(data, "\xef\xbb\xbf", 3) ? 3 : 0;  // a byte order mark
@@ -23,7 +23,8 @@ static bool is_text(const uint8_t *data, size_t bytes) {
          (data[i] == '#' || (left >= 2 && !memcmp(data + i, "//", 2)) || (left >= 5 && !memcmp(data + i, "model", 5)));
 }
 
-// A protobuf may begin with any field, so only what is known to be something else is refused by its beginning.
+// A protobuf may begin with any field, so a file is refused by its first bytes only when they belong to another known
+// kind.
 static bool is_other(const uint8_t *data, size_t bytes) {
   return !bytes || (dp_file_kind_of(data, bytes) && (bytes < 2 || memcmp(data, "\x08\x01", 2)));
 }
@@ -46,7 +47,7 @@ dp_status dp_model_file_read_from(dp_arena *arena, const char *path, dp_model_so
   if (is_other(data, bytes))
     return dp_file_kind_refuse(path, data, bytes, "a model as text (.dpt), protobuf (.pb) or ONNX (.onnx)");
   const char *what =
-      dp_printf(arena, "%s: neither a model's text, which begins with 'model', nor a whole protobuf", path);
+      dp_printf(arena, "%s: neither a model's text, which begins with 'model', nor a complete protobuf", path);
   DP_TRY(dp_wire_unpack(arena, &dp__model__descriptor, data, bytes, what, &message));
   DP_TRY(dp_external_read(arena, message, path));
   return dp_status_context(dp_proto_to_model(arena, (const Dp__Model *)message, model), "%s", path);
@@ -56,11 +57,12 @@ static dp_status write_text(const dp_model *model, const char *path) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
-  if (!out) return dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
+  if (!out) return dp_fail(DP_EX_MEMORY, "%s: out of memory while it was written", path);
   dp_text_print(model, out);
   bool good = !ferror(out);
   good &= !fclose(out);
-  dp_status status = good ? dp_file_write(path, text, bytes) : dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
+  dp_status status =
+      good ? dp_file_write(path, text, bytes) : dp_fail(DP_EX_MEMORY, "%s: out of memory while it was written", path);
   free(text);
   return status;
 }
@@ -70,7 +72,7 @@ static dp_status write_proto(dp_arena *arena, const dp_model *model, const char 
   size_t bytes;
   dp_external external;
   Dp__Model *message = dp_proto_from_model(arena, model);
-  if (dp_file_is_standard(path))  // there is nothing beside it
+  if (dp_file_is_standard(path))  // there is no file beside it
     external = (dp_external){0};
   else
     DP_TRY(dp_external_detach(arena, &message->base, &external));
@@ -94,7 +96,7 @@ dp_status dp_model_file_write(const dp_model *model, const char *path) {
   size_t length = strlen(path);
   if (length >= 4 && !strcmp(path + length - 4, ".dpt")) return write_text(model, path);
   writing w = {dp_arena_create(0), model, path};
-  if (!w.arena) return dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
+  if (!w.arena) return dp_fail(DP_EX_MEMORY, "%s: out of memory while it was written", path);
   dp_status status = dp_arena_run(w.arena, write_in, &w);
   dp_arena_destroy(w.arena);
   return status;

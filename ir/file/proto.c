@@ -1,4 +1,4 @@
-// Models, variables, placements and meshes, to and from messages. See proto.h.
+// Converts models, variables, placements and meshes to and from messages. See proto.h.
 #include "ir/file/proto.h"
 
 #include <limits.h>
@@ -37,8 +37,8 @@ dp_status dp_proto_to_placement(const Dp__Placement *m, dp_placement *placement)
   if (!shard && (m->dim || m->outer || m->unit)) return dp_fail(EX_DATAERR, "only a Shard has dim, outer and unit");
   if (!partial && m->reduction) return dp_fail(EX_DATAERR, "only a Partial has a reduction");
   if (shard && (m->dim >= DP_MAX_RANK || m->outer < 1 || m->unit < 1))
-    return dp_fail(EX_DATAERR, "a Shard has dim %u, outer %lld and unit %lld; the latter are at least 1", m->dim,
-                   (long long)m->outer, (long long)m->unit);
+    return dp_fail(EX_DATAERR, "a Shard has dim %u, outer %lld and unit %lld; outer and unit must be at least 1",
+                   m->dim, (long long)m->outer, (long long)m->unit);
   *placement = (dp_placement){(dp_placement_kind)m->kind, (int)m->dim, (dp_reduction)m->reduction, m->outer, m->unit};
   return DP_OK;
 }
@@ -71,7 +71,7 @@ dp_status dp_proto_to_mesh(size_t count, Dp__MeshAxis *const *messages, dp_mesh 
   for (size_t i = 0; i < count; i++) {
     const dp_mesh_axis axis = {messages[i]->name, messages[i]->size};
     if (!*axis.name || dp_mesh_find(&m, axis.name) >= 0)
-      return dp_fail(EX_DATAERR, "mesh axis %zu has no name of its own", i);
+      return dp_fail(EX_DATAERR, "mesh axis %zu has an empty or repeated name", i);
     if (!dp_mesh_add(&m, &axis))
       return dp_fail(EX_DATAERR, "axis '%s' of size %lld makes a mesh of no %s, or of more than %d", axis.name,
                      (long long)axis.size, dp_mesh_is_sequential(&axis) ? "micro-batches" : "devices",
@@ -130,7 +130,10 @@ static dp_status to_initial(dp_arena *arena, const Dp__Initial *m, const dp_type
     bool finite = isfinite(m->a) && isfinite(m->b);
     if ((m->kind == DP_INIT_UNIFORM && !(finite && m->a <= m->b)) ||
         (m->kind == DP_INIT_NORMAL && !(finite && m->b >= 0)))
-      return dp_fail(EX_DATAERR, "its initial distribution, (%g, %g), is none", m->a, m->b);
+      return dp_fail(EX_DATAERR,
+                     "its initial distribution (%g, %g) is invalid: bounds must rise, a deviation must not be "
+                     "negative, all must be finite",
+                     m->a, m->b);
     return DP_OK;
   }
   DP_TRY(dp_proto_to_tensor(arena, m->tensor, &init->tensor));
@@ -160,7 +163,7 @@ dp_status dp_proto_to_constraints(dp_arena *arena, size_t count, Dp__Constraint 
   return DP_OK;
 }
 
-// Stages of the mesh, in rising order.
+// The stages must be in range for the mesh and rise.
 static dp_status to_stages(dp_arena *arena, const Dp__Variable *m, const dp_mesh *mesh, dp_variable *p) {
   int64_t stages = dp_mesh_stages(mesh);
   if (m->n_stages > (size_t)stages)
@@ -183,7 +186,7 @@ static dp_status to_variable(dp_arena *arena, const Dp__Variable *m, const dp_me
                                  &p->constraints));
   if (!mesh) {
     if (m->n_placements || m->offset || m->bytes || m->n_stages)
-      return dp_fail(EX_DATAERR, "it has a place in memory, which only a plan gives");
+      return dp_fail(EX_DATAERR, "it has an address in memory, which only a plan gives");
     return DP_OK;
   }
   DP_TRY(dp_proto_to_placements(m->n_placements, m->placements, &p->type.shape, mesh, p->placements));
@@ -221,13 +224,14 @@ Dp__Model *dp_proto_from_model(dp_arena *arena, const dp_model *model) {
 
 static dp_status to_head(const Dp__Model *m, dp_model *model) {
   if (m->version != DP_PROTO_VERSION)
-    return dp_fail(EX_DATAERR, "version %u of the model's form; this program reads version %d", m->version,
+    return dp_fail(EX_DATAERR, "version %u of the model's format; this program reads version %d", m->version,
                    DP_PROTO_VERSION);
-  if (m->opset < 0 || m->opset > INT32_MAX) return dp_fail(EX_DATAERR, "opset %lld is none", (long long)m->opset);
+  if (m->opset < 0 || m->opset > INT32_MAX)
+    return dp_fail(EX_DATAERR, "opset %lld is invalid: it must be 1 or more", (long long)m->opset);
   model->opset = m->opset;
   if (*m->symbol) model->symbol = m->symbol;
   if (!dp_text_lex_is_word(model->symbol) || !strcmp(model->symbol, "inf") || !strcmp(model->symbol, "nan"))
-    return dp_fail(EX_DATAERR, "'%s' cannot stand for the batch; a word like N can", model->symbol);
+    return dp_fail(EX_DATAERR, "'%s' cannot stand for the batch: use a word such as N", model->symbol);
   if (*m->loss) model->loss = m->loss;
   if (*m->optimizer) model->optimizer = m->optimizer;
   if (*m->caveat) model->caveat = m->caveat;

@@ -1,9 +1,9 @@
-// Between the in-memory model and ir/file/model.proto's messages; plans embed the same messages.
+// Converts between the in-memory model and ir/file/model.proto's messages. Plans embed the same messages.
 //
-// To messages: nothing fails; strings and data are shared with the model, so the messages live as long as both. From
-// messages: what dp_wire_unpack gave is well-formed protobuf and nothing more, and every index, type, name, kind and
-// size is checked here; data is shared with the message. Tensors must be in place (external.h fetches those that are
-// not). Failures are EX_DATAERR and name the part of the model that is at fault.
+// To messages: nothing fails. Strings and data are shared with the model, so the messages are valid only while both the
+// model and the arena live. From messages: dp_wire_unpack guarantees well-formed protobuf and nothing more, so every
+// index, type, name, kind and size is checked here. Data is shared with the message. Tensors must be in the message
+// (external.h loads external ones). Failures are EX_DATAERR and name the part of the model that is at fault.
 #ifndef DP_IR_FILE_PROTO_H
 #define DP_IR_FILE_PROTO_H
 
@@ -21,13 +21,13 @@ dp_status dp_proto_to_model(dp_arena *arena, const Dp__Model *message, dp_model 
 
 // Values and nodes keep their ids. Device form is left out.
 Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph);
-// The model's variables, symbol and batch must be there. The graph is not added to the model's. Nodes get their types
-// by dp_op_infer (a type given in the message must agree); dp_graph_verify holds.
+// The model's variables, symbol and batch must be set. The graph is not added to the model's. Nodes get their types
+// from dp_op_infer (a type given in the message must agree); dp_graph_verify holds.
 dp_status dp_proto_to_graph(dp_model *model, const Dp__Graph *message, dp_graph **graph) DP_MUST_USE;
 
-// n_axes: of the mesh; its storage is written when that is not 0.
+// n_axes: of the mesh; the variable's storage is written unless this is 0.
 Dp__Variable *dp_proto_from_variable(dp_arena *arena, const dp_variable *variable, int n_axes);
-// mesh: of the plan whose placements are read, NULL for a model (which has no storage).
+// mesh: of the plan whose placements are read; NULL for a model, which has no storage.
 dp_status dp_proto_to_variable(dp_arena *arena, const Dp__Variable *message, const dp_mesh *mesh,
                                dp_variable *variable) DP_MUST_USE;
 
@@ -40,10 +40,10 @@ dp_status dp_proto_to_type(const Dp__TensorType *message, dp_type *type) DP_MUST
 Dp__Tensor *dp_proto_from_tensor(dp_arena *arena, const dp_tensor *tensor);
 dp_status dp_proto_to_tensor(dp_arena *arena, const Dp__Tensor *message, const dp_tensor **tensor) DP_MUST_USE;
 
-// One placement a mesh axis.
+// One placement per mesh axis.
 Dp__Placement **dp_proto_from_placements(dp_arena *arena, const dp_placement *placements, int count);
 dp_status dp_proto_to_placement(const Dp__Placement *message, dp_placement *placement) DP_MUST_USE;
-// As many as the mesh has axes, and legal for the shape.
+// There must be as many as the mesh has axes, and they must be legal for the shape. EX_DATAERR.
 dp_status dp_proto_to_placements(size_t count, Dp__Placement *const *messages, const dp_shape *shape,
                                  const dp_mesh *mesh, dp_placement placements[DP_MAX_MESH]) DP_MUST_USE;
 Dp__MeshAxis **dp_proto_from_mesh(dp_arena *arena, const dp_mesh *mesh);

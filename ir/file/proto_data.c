@@ -1,4 +1,4 @@
-// Types, tensors and attributes, to and from messages. See proto.h.
+// Converts types, tensors and attributes to and from messages. See proto.h.
 #include <string.h>
 
 #include "ir/file/proto_private.h"
@@ -64,7 +64,7 @@ dp_status dp_proto_to_tensor(dp_arena *arena, const Dp__Tensor *message, const d
   dp_tensor *t = dp_alloc(arena, sizeof *t);
   if (!message) return dp_fail(EX_DATAERR, "the tensor is missing");
   if (*message->external)
-    return dp_fail(EX_DATAERR, "the tensor lies in another file, as '%s', and was not fetched", message->external);
+    return dp_fail(EX_DATAERR, "the tensor is in another file, as '%s', and was not loaded", message->external);
   DP_TRY(to_dtype(message->dtype, &t->dtype));
   DP_TRY(check_rank(message->n_extents));
   t->rank = (int)message->n_extents;
@@ -72,9 +72,9 @@ dp_status dp_proto_to_tensor(dp_arena *arena, const Dp__Tensor *message, const d
   dp_shape shape = dp_tensor_shape(t);
   DP_TRY(dp_shape_check(&shape, 1));
   t->bytes = (size_t)dp_tensor_count(t) * dp_type_bytes(t->dtype);
-  t->data = message->raw.data ? message->raw.data : (const uint8_t *)"";  // never NULL, also when it is empty
+  t->data = message->raw.data ? message->raw.data : (const uint8_t *)"";  // never NULL, even when empty
   if (message->raw.len != t->bytes)
-    return dp_fail(EX_DATAERR, "the tensor has %zu bytes where its shape and type ask for %zu", message->raw.len,
+    return dp_fail(EX_DATAERR, "the tensor has %zu bytes where its shape and type need %zu", message->raw.len,
                    t->bytes);
   for (size_t i = 0; t->dtype == DP_BOOL && i < t->bytes; i++)
     if (message->raw.data[i] > 1)
@@ -128,7 +128,7 @@ void dp_proto_from_attrs(dp_arena *arena, int n_attrs, const dp_attr *attrs, siz
   for (int i = 0; i < n_attrs; i++) (*messages)[i] = from_attr(arena, &attrs[i]);
 }
 
-// A field that another kind uses would be lost in silence.
+// A field that belongs to another kind would be silently lost.
 static bool has_other_fields(const Dp__Attribute *m) {
   uint64_t zero = 0;
   return (m->i && m->kind != DP_ATTR_INT) || (memcmp(&m->f, &zero, sizeof zero) && m->kind != DP_ATTR_FLOAT) ||
@@ -153,7 +153,7 @@ static dp_status to_attr(dp_arena *arena, const Dp__Attribute *message, dp_attr 
   if (message->kind < DP_ATTR_INT || message->kind > DP_ATTR_TENSOR)
     return dp_fail(EX_DATAERR, "kind %d is unknown", message->kind);
   if (has_other_fields(message))
-    return dp_fail(EX_DATAERR, "it holds a value of another kind than the %d it says", message->kind);
+    return dp_fail(EX_DATAERR, "its value is not of the kind %d that it declares", message->kind);
   switch (attr->kind) {
     case DP_ATTR_INT:
       attr->i = message->i;

@@ -1,4 +1,4 @@
-// Graphs, to and from messages. See proto.h.
+// Converts graphs to and from messages. See proto.h.
 #include <string.h>
 
 #include "ir/base/limits.h"
@@ -77,12 +77,12 @@ static bool same_type(const dp_type *a, const dp_type *b) {
   return a->dtype == b->dtype && dp_shape_equal(&a->shape, &b->shape);
 }
 
-// What the kind of a value asks for beyond its type.
+// The fields that a value needs for its kind, beyond its type.
 static dp_status complete_value(dp_graph *graph, const Dp__Value *message, dp_value *value) {
   dp_type own = value->type;
   if (message->constant && value->kind != DP_VALUE_CONSTANT) return dp_fail(EX_DATAERR, "only a constant has data");
   if (message->variable && value->kind != DP_VALUE_VARIABLE)
-    return dp_fail(EX_DATAERR, "it is no variable but names one");
+    return dp_fail(EX_DATAERR, "it is not a variable but names one");
   if (value->kind == DP_VALUE_CONSTANT) {
     DP_TRY(dp_proto_to_tensor(graph->arena, message->constant, &value->constant));
     own = (dp_type){value->constant->dtype, dp_tensor_shape(value->constant)};
@@ -97,7 +97,7 @@ static dp_status complete_value(dp_graph *graph, const Dp__Value *message, dp_va
   }
   char said[256], is[256];
   if (same_type(&own, &value->type)) return DP_OK;
-  return dp_fail(EX_DATAERR, "it is said to be %s but is %s", dp_type_print(&value->type, said, sizeof said),
+  return dp_fail(EX_DATAERR, "it is declared %s but is %s", dp_type_print(&value->type, said, sizeof said),
                  dp_type_print(&own, is, sizeof is));
 }
 
@@ -133,15 +133,15 @@ static dp_status take_results(dp_node *node, size_t count, dp_value *const *resu
   for (size_t i = 0; i < count; i++) {
     dp_value *v = results[i];
     if (!v) continue;
-    if (v->kind != DP_VALUE_RESULT) return dp_fail(EX_DATAERR, "'%s' is no result of a node", v->name);
-    if (v->producer) return dp_fail(EX_DATAERR, "'%s' is a result of node '%s' already", v->name, v->producer->name);
+    if (v->kind != DP_VALUE_RESULT) return dp_fail(EX_DATAERR, "'%s' is not the result of a node", v->name);
+    if (v->producer) return dp_fail(EX_DATAERR, "'%s' is already a result of node '%s'", v->name, v->producer->name);
     v->producer = node;
     v->result = (int)i;
   }
   return DP_OK;
 }
 
-// Infers the results' types and holds them against those that the message gave.
+// Infers the results' types and compares them with those that the message gives.
 static dp_status infer(dp_node *node) {
   dp_type said[DP_MAX_OPERANDS] = {0};
   for (int i = 0; i < node->n_outputs; i++)
@@ -150,7 +150,7 @@ static dp_status infer(dp_node *node) {
   for (int i = 0; i < node->n_outputs; i++) {
     if (!node->outputs[i] || !said[i].dtype || same_type(&said[i], &node->outputs[i]->type)) continue;
     char a[256], b[256];
-    return dp_fail(EX_DATAERR, "'%s' is said to be %s but is %s", node->outputs[i]->name,
+    return dp_fail(EX_DATAERR, "'%s' is declared %s but is %s", node->outputs[i]->name,
                    dp_type_print(&said[i], a, sizeof a), dp_type_print(&node->outputs[i]->type, b, sizeof b));
   }
   return DP_OK;
@@ -181,7 +181,7 @@ static dp_status to_node(dp_graph *graph, const Dp__Node *message) {
   DP_TRY(take_results(node, message->n_outputs, results));
   DP_TRY(infer(node));
   if (!message->n_constraints) return DP_OK;
-  if (!node->n_outputs || !node->outputs[0]) return dp_fail(EX_DATAERR, "its first result is pinned, but left out");
+  if (!node->n_outputs || !node->outputs[0]) return dp_fail(EX_DATAERR, "its first result is pinned, but omitted");
   return dp_proto_to_constraints(graph->arena, message->n_constraints, message->constraints,
                                  &node->outputs[0]->type.shape, &node->n_constraints, &node->constraints);
 }
@@ -213,7 +213,7 @@ static dp_status to_ends(dp_graph *graph, const Dp__Graph *message) {
 
 static dp_status fill_graph(dp_graph *graph, const Dp__Graph *message) {
   if (message->n_values > DP_LIMIT_VALUES || message->n_nodes > DP_LIMIT_NODES || message->n_outputs > DP_LIMIT_OUTPUTS)
-    return dp_fail(EX_DATAERR, "%zu values, %zu nodes, %zu outputs; at most %d, %d and %d are taken", message->n_values,
+    return dp_fail(EX_DATAERR, "%zu values, %zu nodes, %zu outputs; the limits are %d, %d and %d", message->n_values,
                    message->n_nodes, message->n_outputs, DP_LIMIT_VALUES, DP_LIMIT_NODES, DP_LIMIT_OUTPUTS);
   for (size_t i = 0; i < message->n_values; i++)
     DP_TRY(dp_status_context(to_value(graph, message->values[i]), "value %zu '%s'", i, message->values[i]->name));

@@ -1,4 +1,4 @@
-// Shared by ir/proto*.c.
+// Shared by ir/file/proto*.c.
 #ifndef DP_IR_FILE_PROTO_PRIVATE_H
 #define DP_IR_FILE_PROTO_PRIVATE_H
 
@@ -13,12 +13,12 @@ static inline void *dp_proto_new(dp_arena *arena, const ProtobufCMessageDescript
   return message;
 }
 
-// Annotations of where a value of that shape is.
+// Sharding constraints on a value of that shape.
 Dp__Constraint **dp_proto_from_constraints(dp_arena *arena, int count, const dp_constraint *constraints);
 dp_status dp_proto_to_constraints(dp_arena *arena, size_t count, Dp__Constraint *const *messages, const dp_shape *shape,
                                   int *n_constraints, dp_constraint **constraints) DP_MUST_USE;
 
-// Messages hold char *, and are never written through.
+// Messages hold char *, but nothing writes through it.
 static inline char *dp_proto_string(const char *text) { return (char *)(uintptr_t)(text ? text : ""); }
 
 #endif

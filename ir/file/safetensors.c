@@ -30,7 +30,7 @@ static const char *name_of(dp_dtype dtype) {
 
 // ---- reading --------------------------------------------------------------------------------------------------------
 
-// offset: from where the data begins.
+// offset: from the start of the data.
 static dp_status read_entry(const char *name, const json_t *entry, uint64_t data_bytes, dp_safetensor *item) {
   const json_t *dtype = json_object_get(entry, "dtype"), *shape = json_object_get(entry, "shape"),
                *offsets = json_object_get(entry, "data_offsets");
@@ -38,7 +38,7 @@ static dp_status read_entry(const char *name, const json_t *entry, uint64_t data
     return dp_fail(EX_DATAERR, "tensor '%s' lacks dtype, shape or data_offsets", name);
   dp_tensor t = {.dtype = dtype_of(json_string_value(dtype)), .rank = (int)json_array_size(shape)};
   if (!t.dtype)
-    return dp_fail(EX_DATAERR, "tensor '%s' has type '%s', which is not known", name, json_string_value(dtype));
+    return dp_fail(EX_DATAERR, "tensor '%s' has type '%s', which is unknown", name, json_string_value(dtype));
   if (json_array_size(shape) > DP_MAX_RANK)
     return dp_fail(EX_DATAERR, "tensor '%s' has rank %zu; at most %d is supported", name, json_array_size(shape),
                    DP_MAX_RANK);
@@ -47,7 +47,7 @@ static dp_status read_entry(const char *name, const json_t *entry, uint64_t data
     const json_t *extent = json_array_get(shape, (size_t)i);
     t.extents[i] = json_integer_value(extent);
     if (!json_is_integer(extent) || t.extents[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)t.extents[i], &bytes))
-      return dp_fail(EX_DATAERR, "tensor '%s' has a shape that cannot be", name);
+      return dp_fail(EX_DATAERR, "tensor '%s' has an invalid shape", name);
   }
   const json_t *first = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
   int64_t b = json_integer_value(first), e = json_integer_value(end);
@@ -114,13 +114,14 @@ static dp_status read_header(dp_arena *arena, dp_safetensors *file) {
   uint64_t header_bytes;
   const dp_file_reader *reader = &file->reader;
   if (reader->bytes < sizeof header_bytes)
-    return dp_fail(EX_DATAERR, "%zu bytes are no safetensors file", reader->bytes);
+    return dp_fail(EX_DATAERR, "%zu bytes are too few for a safetensors file", reader->bytes);
   DP_TRY(dp_file_reader_read(reader, 0, &header_bytes, sizeof header_bytes));
   if (header_bytes > reader->bytes - sizeof header_bytes || header_bytes > MAX_HEADER_BYTES)
     return dp_fail(EX_DATAERR, "header of %llu bytes in a file of %zu", (unsigned long long)header_bytes,
                    reader->bytes);
   char *text = malloc((size_t)header_bytes + 1);
-  if (!text) return dp_fail(DP_EX_MEMORY, "no memory for a header of %llu bytes", (unsigned long long)header_bytes);
+  if (!text)
+    return dp_fail(DP_EX_MEMORY, "out of memory: cannot hold a header of %llu bytes", (unsigned long long)header_bytes);
   json_t *header;
   dp_status status = read_text(reader, header_bytes, text, &header);
   free(text);
@@ -130,7 +131,7 @@ static dp_status read_header(dp_arena *arena, dp_safetensors *file) {
   return status;
 }
 
-// What has no header, and is known, is called by its name; of what has one, `status` says what is wrong.
+// Names the file's kind when it has no header and its kind is known; otherwise `status` says what is wrong.
 static dp_status describe(const char *path, const dp_file_reader *reader, dp_status status) {
   uint8_t head[4096];
   size_t bytes = reader->bytes < sizeof head ? reader->bytes : sizeof head;
@@ -171,7 +172,7 @@ void dp_safetensors_close(dp_safetensors *file) {
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-// The header as text, padded with spaces so that the data is aligned. NULL: out of memory.
+// The header as text, padded with spaces to align the data. NULL: out of memory.
 static char *make_header(const dp_safetensor *tensors, size_t count, size_t *bytes) {
   json_t *header = json_object();
   uint64_t at = 0;
@@ -198,18 +199,18 @@ static char *make_header(const dp_safetensor *tensors, size_t count, size_t *byt
   return larger;
 }
 
-// Two tensors of one name would be one entry of the header, the format's own name none.
+// Two tensors of one name would share one entry of the header; the reserved name is not a tensor's.
 static dp_status check_names(const char *path, const dp_safetensor *tensors, size_t count) {
   json_t *seen = json_object();
   dp_status status = DP_OK;
   for (size_t i = 0; i < count && !status; i++) {
     const char *name = tensors[i].name;
     if (!strcmp(name, DP_SAFETENSORS_METADATA))
-      status = dp_fail(EX_DATAERR, "%s: no tensor can be called '%s', which the format keeps for itself", path, name);
+      status = dp_fail(EX_DATAERR, "%s: no tensor can be called '%s', which the format reserves", path, name);
     else if (json_object_get(seen, name))
       status = dp_fail(EX_DATAERR, "%s: two tensors are called '%s'", path, name);
     else if (json_object_set_new(seen, name, json_true()))
-      status = dp_fail(EX_DATAERR, "%s: the name of tensor %zu is no UTF-8", path, i);
+      status = dp_fail(EX_DATAERR, "%s: the name of tensor %zu is not UTF-8", path, i);
   }
   json_decref(seen);
   return status;
@@ -219,7 +220,7 @@ dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, s
   DP_TRY(check_names(path, tensors, count));
   size_t header_bytes = 0;
   char *header = make_header(tensors, count, &header_bytes);
-  if (!header) return dp_fail(DP_EX_MEMORY, "%s: no memory for its header", path);
+  if (!header) return dp_fail(DP_EX_MEMORY, "%s: out of memory: cannot hold its header", path);
   dp_file_writer writer;
   dp_status status = dp_file_writer_open(path, &writer);
   if (status) {

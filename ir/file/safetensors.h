@@ -1,8 +1,8 @@
 // safetensors: tensors by name in one file: u64 header length, JSON header, data. Format of huggingface/safetensors.
 //
-// Reading takes the header first, then each tensor's data when it is asked for; nothing of the file is believed before
-// it was checked: header length, JSON, duplicate names, element types, shapes (products may not overflow), and offsets
-// that must cover the data exactly, without gap or overlap.
+// Reading takes the header first, and each tensor's data on demand. Nothing in the file is trusted before it was
+// checked: header length, JSON, duplicate names, element types, shapes (products may not overflow), and offsets, which
+// must cover the data exactly, without gap or overlap.
 #ifndef DP_IR_FILE_SAFETENSORS_H
 #define DP_IR_FILE_SAFETENSORS_H
 
@@ -25,16 +25,16 @@ typedef struct {
   dp_safetensor *tensors;  // sorted by name
 } dp_safetensors;
 
-// Names and table live in `arena`.
+// Names and table live in `arena`. EX_NOINPUT: missing; EX_DATAERR: not a valid file.
 dp_status dp_safetensors_open(dp_arena *arena, const char *path, dp_safetensors *file) DP_MUST_USE;
 const dp_safetensor *dp_safetensors_find(const dp_safetensors *file, const char *name);  // NULL when absent
-// The tensor's bytes into `data`. EX_IOERR: the file has become shorter since it was opened.
+// Copies the tensor's bytes to `data`. EX_IOERR: the file was truncated since it was opened.
 dp_status dp_safetensors_read(const dp_safetensors *file, const dp_safetensor *tensor, void *data) DP_MUST_USE;
 void dp_safetensors_close(dp_safetensors *file);
 
-// The name that the format keeps for what is no tensor.
+// The name that the format reserves for metadata.
 #define DP_SAFETENSORS_METADATA "__metadata__"
-// Replaces `path` whole. EX_DATAERR: two tensors of one name, or one of the format's own.
+// Replaces `path` whole. EX_DATAERR: two tensors of one name, or the reserved name.
 dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, size_t count) DP_MUST_USE;
 
 #ifdef __cplusplus

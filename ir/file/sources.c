@@ -1,7 +1,7 @@
 // Data that a text leaves in another model. See sources.h.
 //
-// A text may come from anyone, so the name in it is that of a regular file in the text's own folder: no path, no
-// symbolic link. Each such model is read once, and its tensors are found by the XXH3 of their bytes.
+// A text may come from anyone, so it may name only a regular file in its own directory: no path, no symbolic link. Each
+// such model is read once, and its tensors are found by the XXH3 of their bytes.
 #include "ir/file/sources.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ typedef struct {
 typedef struct {
   const char *file;
   int n_tensors;
-  known_tensor *tensors;  // by xxh3
+  known_tensor *tensors;  // sorted by xxh3
 } source;
 
 struct dp_sources {
@@ -39,10 +39,9 @@ dp_sources *dp_sources_create(dp_arena *arena, const char *text_path, dp_model_s
 
 static dp_status find_path(const dp_sources *s, const char *file, const char **path) {
   if (!*file)
-    return dp_fail(EX_DATAERR, "the data was left out of this text, and no file has it: `dpc show --data` prints it");
+    return dp_fail(EX_DATAERR, "the data was omitted from this text, and no file has it: `dpc show --data` prints it");
   if (strchr(file, '/') || !strcmp(file, "..") || !strcmp(file, ".") || dp_file_is_standard(file))
-    return dp_fail(EX_DATAERR, "the data is said to be in '%s', where the name of a file beside the text is expected",
-                   file);
+    return dp_fail(EX_DATAERR, "the data is said to be in '%s'; expected the name of a file beside the text", file);
   const char *slash = strrchr(s->text_path, '/');
   if (!strcmp(file, slash ? slash + 1 : s->text_path))
     return dp_fail(EX_DATAERR, "the data is said to be in '%s', which is this text", file);
@@ -105,13 +104,13 @@ dp_status dp_sources_find(void *sources, const char *file, uint64_t xxh3, const 
     else
       high = middle;
   }
-  // Equal bytes may be of several types.
+  // Equal bytes may have several types.
   for (; low < from->n_tensors && from->tensors[low].xxh3 == xxh3; low++)
     if (is_of_type(from->tensors[low].tensor, type)) {
       *tensor = from->tensors[low].tensor;
       return DP_OK;
     }
   char text[256];
-  return dp_fail(EX_DATAERR, "%s has no %s with the XXH3 %016llx: it is not the file that this text was printed of",
+  return dp_fail(EX_DATAERR, "%s has no %s with the XXH3 %016llx: it is not the file that this text was printed from",
                  file, dp_type_print(type, text, sizeof text), (unsigned long long)xxh3);
 }

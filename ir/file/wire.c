@@ -5,22 +5,22 @@
 
 #include "ir/base/utf8.h"
 
-enum { MAX_FIELDS = 64 };  // of one message type
+enum { MAX_FIELDS = 64 };  // per message type
 
 typedef struct {
   dp_arena *arena;
   const char *what;
-  const uint8_t *data;  // the whole input, for places in messages
+  const uint8_t *data;  // the whole input; messages give positions in it
   uint64_t memory, memory_limit;
-  bool tolerant;  // fields that the descriptor does not know are passed over
+  bool tolerant;  // fields that the descriptor does not know are skipped
 } walker;
 
-// One field as it stands on the wire.
+// One field on the wire.
 typedef struct {
   const ProtobufCFieldDescriptor *field;  // NULL: unknown, and tolerated
-  int wire;                               // 0 varint, 1 eight bytes, 2 a length and its bytes, 5 four bytes
-  uint64_t number;                        // of wire type 0
-  const uint8_t *bytes;                   // of the others
+  int wire;                               // 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes
+  uint64_t number;                        // for wire type 0
+  const uint8_t *bytes;                   // for the others
   size_t length;
 } item;
 
@@ -30,16 +30,16 @@ static dp_status bad(const walker *w, const uint8_t *at, const ProtobufCMessageD
 
 // ---- the wire -------------------------------------------------------------------------------------------------------
 
-// NULL: fine; else what is wrong.
+// Returns NULL on success, else what is wrong.
 static const char *read_varint(const uint8_t **at, const uint8_t *end, uint64_t *number) {
   uint64_t n = 0;
   for (int i = 0; i < 10; i++) {
-    if (*at == end) return "a number is cut off";
+    if (*at == end) return "a number is truncated";
     uint8_t byte = *(*at)++;
     if (i == 9 && byte > 1) return "a number is longer than 64 bits";
     n |= (uint64_t)(byte & 0x7F) << (7 * i);
     if (byte & 0x80) continue;
-    if (i && !byte) return "a number is longer than it needs to be";
+    if (i && !byte) return "a number is longer than necessary";
     *number = n;
     return NULL;
   }
@@ -47,7 +47,7 @@ static const char *read_varint(const uint8_t **at, const uint8_t *end, uint64_t 
 }
 
 static const char *read_bytes(const uint8_t **at, const uint8_t *end, uint64_t length, item *it) {
-  if (length > (uint64_t)(end - *at)) return "a length goes past the end of what holds it";
+  if (length > (uint64_t)(end - *at)) return "a length extends past the end of its message";
   it->bytes = *at;
   it->length = (size_t)length;
   *at += length;
@@ -155,11 +155,11 @@ static bool is_packed(const item *it) {
   return it->field->label == PROTOBUF_C_LABEL_REPEATED && it->wire == 2 && wire_of(it->field->type) != 2;
 }
 
-// How many elements a packed field holds. The item was checked, or is: *why is set when it is wrong.
+// The number of elements in a packed field. *why is set when the field is malformed.
 static size_t packed_count(const item *it, const char **why) {
   size_t count = 0, each = element_bytes(it->field->type);
   if (wire_of(it->field->type)) {
-    if (it->length % each) *why = "a list of numbers ends within one";
+    if (it->length % each) *why = "a list of numbers ends inside a number";
     return it->length / each;
   }
   const uint8_t *at = it->bytes, *end = at + it->length;
@@ -184,7 +184,7 @@ static dp_status walk_item(walker *w, const ProtobufCMessageDescriptor *type, co
   if (is_packed(it))
     count = packed_count(it, &why);
   else if (it->wire != wire_of(it->field->type))
-    why = "a field has another wire type than its own";
+    why = "a field has the wrong wire type";
   else if (it->wire == 0)
     why = check_number(it->field, it->number);
   else if (it->field->type == PROTOBUF_C_TYPE_STRING && dp_utf8_check(it->bytes, it->length) != it->length)
@@ -193,7 +193,7 @@ static dp_status walk_item(walker *w, const ProtobufCMessageDescriptor *type, co
   if (it->field->label == PROTOBUF_C_LABEL_REPEATED) w->memory += count * element_bytes(it->field->type);
   if (it->field->type == PROTOBUF_C_TYPE_STRING || it->field->type == PROTOBUF_C_TYPE_BYTES)
     w->memory += allocation(it->length + 1);
-  if (w->memory > w->memory_limit) return bad(w, start, type, "it would take memory out of proportion to its size");
+  if (w->memory > w->memory_limit) return bad(w, start, type, "it would need memory out of proportion to its size");
   if (it->field->type != PROTOBUF_C_TYPE_MESSAGE) return DP_OK;
   return walk_message(w, it->field->descriptor, it->bytes, it->bytes + it->length, depth + 1);
 }
@@ -212,7 +212,7 @@ static dp_status walk_message(walker *w, const ProtobufCMessageDescriptor *type,
     if (!it.field) continue;
     uint64_t bit = UINT64_C(1) << (it.field - type->fields);
     if (seen & bit && it.field->label != PROTOBUF_C_LABEL_REPEATED)
-      return dp_status_context(bad(w, start, type, "it stands there twice"), "field '%s'", it.field->name);
+      return dp_status_context(bad(w, start, type, "it occurs twice"), "field '%s'", it.field->name);
     if (!(seen & bit)) w->memory += 16;
     seen |= bit;
     DP_TRY(walk_item(w, type, &it, start, depth));
@@ -250,7 +250,7 @@ static dp_status set_element(const walker *w, const item *it, void *to) {
   }
 }
 
-// Adds what the item holds to the array of `*count` elements so far.
+// Appends the item's elements to the array, which has `*count` elements so far.
 static dp_status add_elements(const walker *w, const item *it, char *array, size_t *count) {
   size_t each = element_bytes(it->field->type);
   if (!is_packed(it)) return set_element(w, it, array + (*count)++ * each);
@@ -265,7 +265,7 @@ static dp_status add_elements(const walker *w, const item *it, char *array, size
   return DP_OK;
 }
 
-// Makes the arrays of repeated fields, with the count of elements that stand on the wire.
+// Allocates the arrays of repeated fields, sized by the number of elements on the wire.
 static dp_status make_arrays(const walker *w, const ProtobufCMessageDescriptor *type, const uint8_t *at,
                              const uint8_t *end, char *base) {
   size_t counts[MAX_FIELDS] = {0};
@@ -298,7 +298,7 @@ static dp_status build(const walker *w, const ProtobufCMessageDescriptor *type, 
       continue;
     }
     DP_TRY(set_element(w, &it, base + it.field->offset));
-    // proto2 says of a number whether it was given.
+    // proto2 records whether a number was given.
     if (it.field->label == PROTOBUF_C_LABEL_OPTIONAL && it.field->quantifier_offset)
       *(protobuf_c_boolean *)(base + it.field->quantifier_offset) = true;
   }
@@ -329,7 +329,7 @@ dp_status dp_wire_unpack_known(dp_arena *arena, const ProtobufCMessageDescriptor
 dp_status dp_wire_pack(dp_arena *arena, const ProtobufCMessage *message, const char *what, uint8_t **data,
                        size_t *bytes) {
   size_t size = protobuf_c_message_get_packed_size(message);
-  if (size > INT32_MAX) return dp_fail(EX_DATAERR, "%s: %zu bytes; a protobuf ends at 2 GiB", what, size);
+  if (size > INT32_MAX) return dp_fail(EX_DATAERR, "%s: %zu bytes: a protobuf is limited to 2 GiB", what, size);
   *data = dp_alloc(arena, size + 1);
   *bytes = protobuf_c_message_pack(message, *data);
   return DP_OK;

@@ -25,7 +25,7 @@ static dp_status check_schedule(dp_fault *fault, const Dp__Schedule *s) {
   if (!isfinite(s->lr) || !isfinite(s->min_lr) || !isfinite(s->gamma))
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the schedule has a number that is not finite");
   if (!strcmp(s->kind, "step") && !s->step_size)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the schedule takes steps of size 0");
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the schedule has a step size of 0; it must be 1 or more");
   return DP_OK;
 }
 
@@ -33,15 +33,15 @@ static dp_status check_head(dp_fault *fault, const Dp__Plan *plan) {
   if (!plan->target || !*plan->target->backend)
     return dp_rule_fail(fault, DP_RULE_FORM_MISSING, "the target has no backend");
   if (plan->target->threads > DP_LIMIT_THREADS)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%u threads an instruction; at most %d are taken",
-                        plan->target->threads, DP_LIMIT_THREADS);
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%u threads per instruction; the limit is %d", plan->target->threads,
+                        DP_LIMIT_THREADS);
   if (plan->batch < 1 || plan->batch > INT32_MAX)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "a batch of %lld; 1 to %d is taken", (long long)plan->batch,
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "a batch of %lld; it must be 1 to %d", (long long)plan->batch,
                         INT32_MAX);
   if (plan->precision != DP_NO_TYPE && plan->precision != DP_FLOAT64)
     return dp_rule_fail(fault, DP_RULE_FORM_NAME, "precision %d is unknown", plan->precision);
   if (plan->n_graphs > DP_LIMIT_LOGICAL || plan->n_variables > DP_LIMIT_VARIABLES)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu graphs, %zu variables; at most %d and %d are taken",
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu graphs, %zu variables; the limits are %d and %d",
                         plan->n_graphs, plan->n_variables, DP_LIMIT_LOGICAL, DP_LIMIT_VARIABLES);
   for (size_t i = 0; i < plan->n_graphs; i++)
     for (size_t k = 0; k < i; k++)
@@ -70,7 +70,7 @@ static dp_status check_devices(dp_fault *fault, const Dp__Plan *plan, const Dp__
 
 static dp_status check_arena(dp_fault *fault, const Dp__Role *role, const Dp__Arena *arena) {
   const char *name = dp_plan_form_space(arena->space);
-  if (!name) return dp_rule_fail(fault, DP_RULE_FORM_NAME, "role '%s' has an arena of no known memory", role->name);
+  if (!name) return dp_rule_fail(fault, DP_RULE_FORM_NAME, "role '%s' has an arena of an unknown memory", role->name);
   if (dp_plan_form_arena(role, arena->space) != arena)
     return dp_rule_fail(fault, DP_RULE_FORM_NAME, "role '%s' has two arenas of %s", role->name, name);
   if (!arena->alignment || arena->alignment & (arena->alignment - 1) || arena->alignment > DP_LIMIT_ALIGNMENT)
@@ -89,8 +89,9 @@ static dp_status check_arena(dp_fault *fault, const Dp__Role *role, const Dp__Ar
 
 static dp_status check_role(dp_fault *fault, const Dp__Plan *plan, const Dp__Role *role) {
   if (role->n_arenas > DP__SPACE__OFFLOAD || role->n_programs > DP_LIMIT_PROGRAMS)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "role '%s' has %zu arenas and %zu programs; at most %d and %d",
-                        role->name, role->n_arenas, role->n_programs, DP__SPACE__OFFLOAD, DP_LIMIT_PROGRAMS);
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT,
+                        "role '%s' has %zu arenas and %zu programs; the limits are %d and %d", role->name,
+                        role->n_arenas, role->n_programs, DP__SPACE__OFFLOAD, DP_LIMIT_PROGRAMS);
   for (size_t i = 0; i < role->n_arenas; i++) DP_TRY(check_arena(fault, role, role->arenas[i]));
   for (size_t i = 0; i < role->n_programs; i++) {
     for (size_t k = 0; k < i; k++)
@@ -104,8 +105,8 @@ static dp_status check_role(dp_fault *fault, const Dp__Plan *plan, const Dp__Rol
   return DP_OK;
 }
 
-// Role r is stage r of the pipeline: its coordinate on the staged axis, all of every other. Without one there is one
-// role.
+// Role r is stage r of the pipeline: its coordinate on the staged axis and all coordinates on every other axis. Without
+// a staged axis there is one role.
 static dp_status check_stage(dp_fault *fault, const Dp__Plan *plan, size_t r, const dp_mesh *mesh) {
   const Dp__Role *role = plan->roles[r];
   for (int a = 0; a < mesh->n_axes; a++) {
@@ -124,7 +125,7 @@ static dp_status check_stage(dp_fault *fault, const Dp__Plan *plan, size_t r, co
   return DP_OK;
 }
 
-// All roles are one program by its name, with one host.
+// All roles have the same programs by name, and share one host.
 static dp_status check_alike(dp_fault *fault, const Dp__Role *first, const Dp__Role *role) {
   bool alike = first->n_programs == role->n_programs;
   for (size_t i = 0; i < role->n_programs && alike; i++)
@@ -132,7 +133,7 @@ static dp_status check_alike(dp_fault *fault, const Dp__Role *first, const Dp__R
             first->programs[i]->graph == role->programs[i]->graph;
   if (!alike)
     return dp_rule_fail(fault, DP_RULE_FORM_ROLE,
-                        "roles '%s' and '%s' have not the same programs, of the same graphs, in the same order",
+                        "roles '%s' and '%s' differ in their programs, in the programs' graphs or in their order",
                         first->name, role->name);
   static const Dp__Space host[] = {DP__SPACE__HOST_INPUT, DP__SPACE__HOST_OUTPUT, DP__SPACE__OFFLOAD};
   for (size_t i = 0; i < DP_COUNT(host); i++) {
@@ -140,8 +141,8 @@ static dp_status check_alike(dp_fault *fault, const Dp__Role *first, const Dp__R
     if (!a && !b) continue;
     if (!a || !b || a->bytes != b->bytes || a->alignment != b->alignment)
       return dp_rule_fail(fault, DP_RULE_FORM_ROLE,
-                          "roles '%s' and '%s' differ in their arenas of %s; the host has one", first->name, role->name,
-                          dp_plan_form_space(host[i]));
+                          "roles '%s' and '%s' differ in their arenas of %s, but there is one host", first->name,
+                          role->name, dp_plan_form_space(host[i]));
   }
   return DP_OK;
 }
@@ -149,20 +150,20 @@ static dp_status check_alike(dp_fault *fault, const Dp__Role *first, const Dp__R
 static dp_status check_roles(dp_fault *fault, const Dp__Plan *plan) {
   dp_mesh mesh;
   if (!plan->n_roles || plan->n_roles > DP_LIMIT_ROLES)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu roles; 1 to %d are taken", plan->n_roles, DP_LIMIT_ROLES);
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu roles; there must be 1 to %d", plan->n_roles, DP_LIMIT_ROLES);
   DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &mesh));
   for (size_t r = 0; r < plan->n_roles; r++) {
     if (!*plan->roles[r]->name) return dp_rule_fail(fault, DP_RULE_FORM_MISSING, "a role has no name");
     DP_TRY(check_devices(fault, plan, plan->roles[r]));
   }
   if ((int64_t)plan->n_roles != dp_mesh_stages(&mesh))
-    return dp_rule_fail(fault, DP_RULE_FORM_ROLE, "%zu roles; one a stage is expected: %lld", plan->n_roles,
+    return dp_rule_fail(fault, DP_RULE_FORM_ROLE, "%zu roles; there must be one per stage: %lld", plan->n_roles,
                         (long long)dp_mesh_stages(&mesh));
   for (size_t r = 0; r < plan->n_roles; r++) DP_TRY(check_stage(fault, plan, r, &mesh));
   return DP_OK;
 }
 
-// Each storage lies in the arenas of the stages that have it.
+// Each variable's storage lies within the arenas of the stages that have it.
 static dp_status check_storages(dp_fault *fault, const Dp__Plan *plan) {
   size_t storages = 0;
   for (size_t i = 0; i < plan->n_variables; i++) {
@@ -170,7 +171,7 @@ static dp_status check_storages(dp_fault *fault, const Dp__Plan *plan) {
     size_t count = p->n_stages ? p->n_stages : plan->n_roles;
     storages += count;
     if (storages > DP_LIMIT_STORAGES)
-      return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "more than %d storage of variables", DP_LIMIT_STORAGES);
+      return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "storages of variables exceed the limit of %d", DP_LIMIT_STORAGES);
     for (size_t k = 0; k < count; k++) {
       size_t stage = p->n_stages ? p->stages[k] : k;
       if (stage >= plan->n_roles)

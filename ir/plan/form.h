@@ -1,6 +1,6 @@
-// The form of a plan: everything that later code takes for granted when it follows an index, a name or an offset.
+// The form of a plan: what later code relies on when it follows an index, a name or an offset.
 //
-// What a plan does is ir/verify's matter; the logical graphs and attributes inside are checked where they are converted
+// ir/verify checks what a plan does. The embedded graphs and attributes are checked when they are converted
 // (ir/file/proto.h).
 #ifndef DP_IR_PLAN_FORM_H
 #define DP_IR_PLAN_FORM_H
@@ -12,14 +12,14 @@
 extern "C" {
 #endif
 
-// fault: may be NULL; set when it fails.
+// Returns EX_DATAERR and sets *fault when the form is broken. fault may be NULL.
 dp_status dp_plan_form_check(const Dp__Plan *plan, dp_fault *fault) DP_MUST_USE;
 
-// Names in *fault the first instruction that has the tensor as operand or result, if any: a fault of the tensor is
-// found there.
+// Sets *fault to the first instruction, if any, with the tensor as operand or result: a fault of the tensor is reported
+// there.
 void dp_plan_form_user(dp_fault *fault, const Dp__Program *program, size_t tensor);
 
-// The role's arena of a space; NULL: it has none.
+// The role's arena for a space; NULL: it has none.
 const Dp__Arena *dp_plan_form_arena(const Dp__Role *role, Dp__Space space);
 
 #ifdef __cplusplus

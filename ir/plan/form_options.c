@@ -1,6 +1,6 @@
-// The form of the options that a plan records: words that are known, numbers within their limits, and nothing that the
-// rest of the plan denies. What the rest does not tell (--freeze, --split, --batchnorm, --schedule, --zero-stage,
-// --memory), nothing but `dpc verify --against` reads. See form.h.
+// The form of the options that a plan records: known words, numbers within their limits, and nothing that contradicts
+// the rest of the plan. The rest of a plan says nothing of --freeze, --split, --batchnorm, --schedule, --zero-stage and
+// --memory; only `dpc verify --against` reads those. See form.h.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct {
 } form;
 
 static dp_status refuse(const form *f, const char *option, const char *says, const char *is) {
-  return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "option --%s is recorded as '%s', where the plan has %s%s%s",
+  return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "option --%s is recorded as '%s', but the plan has %s%s%s",
                       option, says, *is ? "'" : "none", is, *is ? "'" : "");
 }
 
@@ -34,8 +34,8 @@ static dp_status check_number(const form *f, const char *option, int64_t says, i
 
 static dp_status check_limit(const form *f, const char *option, int64_t says, int64_t low, int64_t high) {
   if (says >= low && says <= high) return DP_OK;
-  return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "option --%s is recorded as %lld; %lld to %lld are taken", option,
-                      (long long)says, (long long)low, (long long)high);
+  return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "option --%s is recorded as %lld; it must be %lld to %lld",
+                      option, (long long)says, (long long)low, (long long)high);
 }
 
 static dp_status check_choice(const form *f, const char *option, const char *says, const char *a, const char *b) {
@@ -44,7 +44,7 @@ static dp_status check_choice(const form *f, const char *option, const char *say
                       option, says, a, b);
 }
 
-// Whether the text is "data=2,pipe=2", the plan's axes but `micro`.
+// Whether the text is "data=2,pipe=2": the plan's axes except `micro`.
 static bool is_mesh(const char *text, const dp_mesh *mesh) {
   const char *begin = text;
   for (int a = 0; a < mesh->n_axes; a++) {
@@ -69,7 +69,7 @@ static dp_status check_devices(const form *f) {
   if (!is_mesh(f->o->mesh, &mesh)) return refuse(f, "mesh", f->o->mesh, "another");
   DP_TRY(check_number(f, "devices", f->o->devices, dp_mesh_devices(&mesh)));
   DP_TRY(check_limit(f, "microbatches", f->o->microbatches, 1, DP_LIMIT_MICROBATCHES));
-  // Where something needs the whole batch at once there is one, however many were asked for.
+  // Where something needs the whole batch at once, there is one micro-batch, whatever was requested.
   const int64_t micro = dp_mesh_microbatches(&mesh);
   if (micro > 1) DP_TRY(check_number(f, "microbatches", f->o->microbatches, micro));
   DP_TRY(check_limit(f, "zero-stage", f->o->zero_stage, 0, INT32_MAX));
@@ -98,7 +98,7 @@ static dp_status check_training(const form *f) {
       o->n_dim > DP_LIMIT_OPTIONS)
     return dp_rule_fail(
         f->fault, DP_RULE_FORM_OPTIONS,
-        "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim; at most %d are taken", o->n_freeze,
+        "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim; the limit is %d each", o->n_freeze,
         o->n_train, o->n_split, o->n_dim, DP_LIMIT_OPTIONS);
   DP_TRY(check_number(f, "batch", o->batch, f->plan->batch));
   DP_TRY(check_text(f, "loss", o->loss, f->plan->loss));
@@ -108,7 +108,7 @@ static dp_status check_training(const form *f) {
   return check_choice(f, "batchnorm", o->batchnorm, "sync", "local");
 }
 
-// Names of fields, with - for _.
+// Options are named after fields, with - for _.
 static bool is_option(const char *name) {
   for (unsigned i = 0; i < dp__options__descriptor.n_fields; i++) {
     const char *field = dp__options__descriptor.fields[i].name, *n = name;
@@ -120,15 +120,15 @@ static bool is_option(const char *name) {
 
 static dp_status check_defaulted(const form *f) {
   if (f->o->n_defaulted >= dp__options__descriptor.n_fields)
-    return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "%zu options are said not to be given; there are %u",
+    return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "%zu options are recorded as not given; there are only %u",
                         f->o->n_defaulted, dp__options__descriptor.n_fields - 1);
   for (size_t i = 0; i < f->o->n_defaulted; i++) {
     if (!is_option(f->o->defaulted[i]))
-      return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "'%s' is said not to be given, and is no option",
-                          f->o->defaulted[i]);
+      return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS,
+                          "'%s' is recorded as an option not given, but there is no such option", f->o->defaulted[i]);
     for (size_t k = 0; k < i; k++)
       if (!strcmp(f->o->defaulted[i], f->o->defaulted[k]))
-        return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "'%s' is said twice not to be given", f->o->defaulted[i]);
+        return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "'%s' is recorded twice as not given", f->o->defaulted[i]);
   }
   return DP_OK;
 }

@@ -4,12 +4,13 @@
 
 #include "ir/plan/form.h"
 
-// "the transient arena"'s middle word: "transient"; NULL: no memory that is known.
+// The middle word of "the transient arena": "transient"; NULL: unknown memory.
 const char *dp_plan_form_space(Dp__Space space);
-// Bytes [offset, offset + bytes) lie in the role's arena of the space, aligned. what: whose they are, for the message.
+// Bytes [offset, offset + bytes) must lie in the role's arena of the space, aligned. what: whose bytes, for the
+// message.
 dp_status dp_plan_form_range(dp_fault *fault, const Dp__Role *role, Dp__Space space, uint64_t offset, uint64_t bytes,
                              const char *what) DP_MUST_USE;
-// The options that the plan records; it has some.
+// The options that the plan records; there must be some.
 dp_status dp_plan_form_options(dp_fault *fault, const Dp__Plan *plan) DP_MUST_USE;
 // fault->program is set.
 dp_status dp_plan_form_program(dp_fault *fault, const Dp__Plan *plan, const Dp__Role *role,

@@ -24,7 +24,7 @@ dp_status dp_plan_form_range(dp_fault *fault, const Dp__Role *role, Dp__Space sp
                              const char *what) {
   const Dp__Arena *arena = dp_plan_form_arena(role, space);
   const char *name = dp_plan_form_space(space);
-  if (!name) return dp_rule_fail(fault, DP_RULE_FORM_NAME, "%s lies in no known memory", what);
+  if (!name) return dp_rule_fail(fault, DP_RULE_FORM_NAME, "%s lies in an unknown memory", what);
   if (!arena) return dp_rule_fail(fault, DP_RULE_FORM_RANGE, "%s lies in %s memory, which has no arena", what, name);
   if (offset > arena->bytes || bytes > arena->bytes - offset)
     return dp_rule_fail(fault, DP_RULE_FORM_RANGE, "%s: %llu bytes at %llu leave the %s arena of %llu bytes", what,
@@ -68,11 +68,11 @@ static dp_status check_tensor(const form *f, size_t i) {
   if (t->dtype < 0 || !dp_type_bytes((dp_dtype)t->dtype))
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has element type %d, which is unknown", what, t->dtype);
   if (t->layout < DP__LAYOUT__PLAIN || t->layout > DP__LAYOUT__OIHW)
-    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has no known layout", what);
+    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has an unknown layout", what);
   return dp_plan_form_range(f->fault, f->role, t->space, t->offset, t->bytes, what);
 }
 
-// A fault is worded with the instruction that has the tensor.
+// A fault is reported with the instruction that has the tensor.
 static dp_status check_tensors(const form *f) {
   for (size_t i = 0; i < f->program->n_tensors; i++) {
     dp_status status = check_tensor(f, i);
@@ -128,8 +128,9 @@ static dp_status check_instruction(const form *f, const Dp__Instruction *in) {
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "its kernel is '%s' where %s is expected", in->kernel,
                         communication ? "none" : "a name like cpu.reference.Gemm");
   if (in->n_inputs > DP_MAX_OPERANDS || in->n_outputs > DP_MAX_OPERANDS || !in->n_outputs)
-    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%zu operands and %zu results; at most %d each, and a result",
-                        in->n_inputs, in->n_outputs, DP_MAX_OPERANDS);
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT,
+                        "%zu operands and %zu results; at most %d of each, and at least one result", in->n_inputs,
+                        in->n_outputs, DP_MAX_OPERANDS);
   DP_TRY(check_indices(f, "node", in->n_nodes, in->nodes, f->graph->n_nodes, 0));
   DP_TRY(check_indices(f, "operand", in->n_inputs, in->inputs, f->program->n_tensors, 1));
   DP_TRY(check_indices(f, "result", in->n_outputs, in->outputs, f->program->n_tensors, 1));
@@ -139,7 +140,7 @@ static dp_status check_instruction(const form *f, const Dp__Instruction *in) {
     return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%u threads; the target has %u", in->threads,
                         f->plan->target->threads);
   if (in->compute_dtype && (in->compute_dtype < 0 || !dp_type_bytes((dp_dtype)in->compute_dtype)))
-    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "type %d, in which it computes, is unknown", in->compute_dtype);
+    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "its compute type, %d, is unknown", in->compute_dtype);
   if (in->scratch && (in->scratch->bytes || in->scratch->offset))
     DP_TRY(dp_plan_form_range(f->fault, f->role, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes,
                               "its scratch"));
@@ -162,8 +163,7 @@ static dp_status check_streams(const form *f) {
   const Dp__Program *p = f->program;
   size_t instructions = 0;
   if (p->n_streams > DP_LIMIT_STREAMS)
-    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%zu streams; at most %d are taken", p->n_streams,
-                        DP_LIMIT_STREAMS);
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%zu streams; the limit is %d", p->n_streams, DP_LIMIT_STREAMS);
   for (size_t s = 0; s < p->n_streams; s++) {
     instructions += p->streams[s]->n_instructions;
     if (!*p->streams[s]->name) return dp_rule_fail(f->fault, DP_RULE_FORM_MISSING, "a stream has no name");
@@ -173,7 +173,7 @@ static dp_status check_streams(const form *f) {
   }
   if (instructions > DP_LIMIT_INSTRUCTIONS || p->events > instructions)
     return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT,
-                        "%zu instructions and %u events; at most %d are taken, and an event each", instructions,
+                        "%zu instructions and %u events; the limit is %d instructions and one event each", instructions,
                         p->events, DP_LIMIT_INSTRUCTIONS);
   for (size_t s = 0; s < p->n_streams; s++) DP_TRY(check_stream(f, p->streams[s]));
   return DP_OK;
@@ -183,7 +183,7 @@ static dp_status check_streams(const form *f) {
 
 static dp_status check_bindings(const form *f, const char *what, size_t count, Dp__Binding *const *bindings) {
   if (count > DP_LIMIT_BINDINGS)
-    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%zu %ss; at most %d are taken", count, what, DP_LIMIT_BINDINGS);
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT, "%zu %ss; the limit is %d", count, what, DP_LIMIT_BINDINGS);
   for (size_t i = 0; i < count; i++) {
     if (!*bindings[i]->name) return dp_rule_fail(f->fault, DP_RULE_FORM_MISSING, "%s %zu has no name", what, i);
     for (size_t k = 0; k < i; k++)
@@ -212,7 +212,7 @@ dp_status dp_plan_form_program(dp_fault *fault, const Dp__Plan *plan, const Dp__
                         plan->n_graphs);
   form f = {fault, plan, role, program, plan->graphs[program->graph]};
   if (program->n_tensors > DP_LIMIT_TENSORS)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu tensors; at most %d are taken", program->n_tensors,
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu tensors; the limit is %d", program->n_tensors,
                         DP_LIMIT_TENSORS);
   DP_TRY(check_tensors(&f));
   DP_TRY(check_streams(&f));

@@ -8,7 +8,7 @@ static const char defaulted_field[] = "defaulted";
 
 // ---- fields ---------------------------------------------------------------------------------------------------------
 
-// The values of a field of options, as texts: of a number or text that is not set, none.
+// The values of a field of options, as text; a number or string that is not set has none.
 typedef struct {
   size_t count;
   const char *const *texts;
@@ -122,7 +122,7 @@ const char *dp_plan_options_mesh(dp_arena *arena, const dp_mesh *mesh) {
   return text;
 }
 
-// What a shell would take apart stands in quotes; what is no text to a terminal is shown, and not sent to it.
+// Quotes what a shell would split or expand; escapes what would be a control sequence to a terminal.
 static void print_word(const char *text, FILE *out) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=.,:/+-@%^";
   const bool quoted = text[strspn(text, plain)] != 0;

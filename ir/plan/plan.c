@@ -22,7 +22,7 @@ static uint64_t read_number(const uint8_t *at, int bytes) {
 
 static dp_status check_magic(const char *path, const uint8_t *data, size_t bytes) {
   if (bytes >= 6 && !memcmp(data, magic, 6) && (bytes < 8 || memcmp(data, magic, 8)))
-    return dp_fail(EX_DATAERR, "%s: this plan was cut off, or its line ends were converted: copy it as a binary file",
+    return dp_fail(EX_DATAERR, "%s: this plan was truncated, or its line ends were converted: copy it as a binary file",
                    path);
   if (bytes < 8 || memcmp(data, magic, 8))
     return dp_file_kind_refuse(path, data, bytes, "a plan, which dpc compile makes");
@@ -44,7 +44,7 @@ static dp_status check_header(const char *path, const uint8_t *data, size_t byte
   if (flags) return dp_fail(EX_DATAERR, "%s: flags %#x are not known to this version", path, flags);
   if (length != bytes - DP_PLAN_HEADER_BYTES)
     return dp_fail(EX_DATAERR,
-                   "%s: %zu bytes follow the header where it announces %llu: the file was cut off or added to", path,
+                   "%s: %zu bytes follow the header, which announces %llu: the file was truncated or appended to", path,
                    bytes - DP_PLAN_HEADER_BYTES, (unsigned long long)length);
   if (dp_hash64(data + DP_PLAN_HEADER_BYTES, bytes - DP_PLAN_HEADER_BYTES) != hash)
     return dp_fail(EX_DATAERR, "%s: the checksum differs: the file is damaged", path);
@@ -85,12 +85,12 @@ typedef struct {
   dp_arena *arena;
   Dp__Plan *plan;
   const char *path;
-  dp_external external;  // what is out of the plan while it is packed
+  dp_external external;  // detached while the plan is packed
 } writing;
 
 static dp_status detach(void *arg) {
   writing *w = arg;
-  if (dp_file_is_standard(w->path)) return DP_OK;  // there is nothing beside it
+  if (dp_file_is_standard(w->path)) return DP_OK;  // there is no file beside it
   return dp_external_detach(w->arena, &w->plan->base, &w->external);
 }
 
@@ -109,9 +109,9 @@ static dp_status write_detached(void *arg) {
 }
 
 dp_status dp_plan_write(const Dp__Plan *plan, const char *path) {
-  // Large tensors leave the plan while it is packed and are back when this returns.
+  // Large tensors are detached while the plan is packed and attached again before this returns.
   writing w = {dp_arena_create(0), (Dp__Plan *)(uintptr_t)plan, path, {0}};
-  if (!w.arena) return dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
+  if (!w.arena) return dp_fail(DP_EX_MEMORY, "%s: out of memory while it was written", path);
   dp_status status = dp_arena_run(w.arena, detach, &w);
   if (!status) status = dp_arena_run(w.arena, write_detached, &w);
   dp_external_attach(&w.external);

@@ -15,13 +15,13 @@ extern "C" {
 
 enum { DP_PLAN_VERSION = 1, DP_PLAN_HEADER_BYTES = 32 };
 
-// The plan, its tensors fetched, its form checked (form.h), in the arena. EX_NOINPUT: missing; EX_DATAERR:
-// anything that is not a whole plan of this version.
+// Returns the plan in the arena, with its external tensors loaded and its form checked (form.h). EX_NOINPUT: missing;
+// EX_DATAERR: not a complete plan of this version.
 dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) DP_MUST_USE;
-// Replaces the file whole. EX_CANTCREAT, EX_IOERR.
+// Replaces the file atomically. EX_CANTCREAT, EX_IOERR.
 dp_status dp_plan_write(const Dp__Plan *plan, const char *path) DP_MUST_USE;
 
-// The plan's variables, mesh, batch and symbol as a model without graphs, to read its graphs into. Data is shared
+// The plan's variables, mesh, batch and symbol as a model without graphs, to convert its graphs into. Data is shared
 // with the plan. EX_DATAERR.
 dp_status dp_plan_model(dp_arena *arena, const Dp__Plan *plan, dp_model **model) DP_MUST_USE;
 

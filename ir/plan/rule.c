@@ -1,4 +1,4 @@
-// The rules' names and the wording of a breach. See rule.h.
+// The rules' names and the wording of a violation. See rule.h.
 #include "ir/plan/rule.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@ static const struct {
   const char *name, *what;
 } rules[DP_RULE_COUNT] = {
     [DP_RULE_NONE] = {"", ""},
-    [DP_RULE_FORM_MISSING] = {"FORM.MISSING", "what must be there is there"},
+    [DP_RULE_FORM_MISSING] = {"FORM.MISSING", "what must be present is present"},
     [DP_RULE_FORM_NAME] = {"FORM.NAME", "names are known, well-formed and used once"},
     [DP_RULE_FORM_INDEX] = {"FORM.INDEX", "indices lie within what they count in"},
     [DP_RULE_FORM_RANGE] = {"FORM.RANGE", "bytes lie within their arena"},
@@ -30,27 +30,28 @@ static const struct {
     [DP_RULE_ORDER_ALIAS] = {"ORDER.ALIAS", "an instruction's results overlap nothing of it but what they may replace"},
     [DP_RULE_ORDER_CONFLICT] =
         {"ORDER.CONFLICT",
-         "two accesses to the same bytes of a device, one of them a write, are ordered; of the host no two meet"},
+         "conflicting accesses to the same bytes of a device are ordered; accesses to host memory never conflict"},
     [DP_RULE_MEANING_NODE] = {"MEANING.NODE", "operator and attributes are the logical node's"},
     [DP_RULE_MEANING_KERNEL] = {"MEANING.KERNEL", "the kernel is one of that operator, backend and type"},
     [DP_RULE_MEANING_OPERANDS] = {"MEANING.OPERANDS", "operands and results are the logical node's, in order"},
-    [DP_RULE_MEANING_ROW] = {"MEANING.ROW", "on each mesh axis the placements are a row of the operator"},
+    [DP_RULE_MEANING_ROW] = {"MEANING.ROW",
+                             "on each mesh axis the placements are a row of the operator's sharding rules"},
     [DP_RULE_MEANING_CONVERSION] = {"MEANING.CONVERSION",
-                                    "communication keeps the value and converts one axis rightly"},
+                                    "communication keeps the value and converts one axis correctly"},
     [DP_RULE_MEANING_MICRO] = {"MEANING.MICRO",
-                               "an instruction is of one micro-batch; adjacent sets are united, once each"},
+                               "an instruction belongs to one micro-batch; adjacent sets are united, once each"},
     [DP_RULE_MEANING_TRANSFER] = {"MEANING.TRANSFER",
                                   "a Send and a Recv of another stage carry one value on a channel"},
     [DP_RULE_MEANING_UNDEFINED] = {"MEANING.UNDEFINED", "what is read was written, whole, and not overwritten"},
-    [DP_RULE_MEANING_CONTENT] = {"MEANING.CONTENT", "what is read is the value, placed as said"},
-    [DP_RULE_MEANING_STALE] = {"MEANING.STALE", "what is read is of the version said"},
+    [DP_RULE_MEANING_CONTENT] = {"MEANING.CONTENT", "what is read is the declared value, with the declared placement"},
+    [DP_RULE_MEANING_STALE] = {"MEANING.STALE", "what is read has the declared version"},
     [DP_RULE_MEANING_INPUT] = {"MEANING.INPUT", "inputs and scalars come whole from the host, under their names"},
     [DP_RULE_MEANING_OUTPUT] = {"MEANING.OUTPUT", "outputs end whole on the host, under their names"},
     [DP_RULE_MEANING_UPDATE] = {"MEANING.UPDATE", "what the graph updates is updated once, in its storage"},
     [DP_RULE_MEANING_STORAGE] = {"MEANING.STORAGE", "variables have storage that programs find and leave whole"},
     [DP_RULE_PROGRAM_INIT] = {"PROGRAM.INIT", "init defines each variable that has no data, and no other"},
-    [DP_RULE_PROGRAM_OUTPUTS] = {"PROGRAM.OUTPUTS", "train, eval and infer give what the runtime reads of them"},
-    [DP_RULE_PLAN_CLAIM] = {"PLAN.CLAIM", "what a plan says of itself as a whole is what its programs are"},
+    [DP_RULE_PROGRAM_OUTPUTS] = {"PROGRAM.OUTPUTS", "train, eval and infer have the outputs that the runtime reads"},
+    [DP_RULE_PLAN_CLAIM] = {"PLAN.CLAIM", "what a plan declares of itself as a whole matches its programs"},
 };
 
 const char *dp_rule_name(dp_rule rule) { return rule < DP_RULE_COUNT ? rules[rule].name : ""; }

@@ -1,6 +1,6 @@
-// The rules that a plan must keep, by stable names, and the wording of a breach: where, which rule, what was found.
+// The rules that a plan must keep, by stable names, and the wording of a violation: where, which rule, what was found.
 //
-// docs/plan.md lists them. A breach is EX_DATAERR; its message reads "program train, stream comm, instruction 3
+// docs/plan.md lists them. A violation is EX_DATAERR; its message reads "program train, stream comm, instruction 3
 // (dp.AllReduce): rule ORDER.CONFLICT: ...".
 #ifndef DP_IR_PLAN_RULE_H
 #define DP_IR_PLAN_RULE_H
@@ -55,21 +55,21 @@ typedef enum {
 } dp_rule;
 
 const char *dp_rule_name(dp_rule rule);  // "ORDER.CONFLICT"
-const char *dp_rule_what(dp_rule rule);  // what it demands, in one line
+const char *dp_rule_what(dp_rule rule);  // what it requires, in one line
 
-// A breach and its place. The strings are the plan's.
+// A violation and its location. The strings are the plan's.
 typedef struct {
   dp_rule rule;
-  const char *role;            // NULL: the plan has one
+  const char *role;            // NULL: the plan has one role
   const char *program;         // NULL: the plan as a whole
   const char *stream;          // NULL: the program as a whole
   size_t instruction;          // of the stream, from 0
   const char *op, *op_domain;  // of the instruction
 } dp_fault;
 
-// Sets fault->rule; the other fields say where and are set by the caller before.
+// Sets fault->rule. The caller has set the other fields, which say where.
 dp_status dp_rule_fail(dp_fault *fault, dp_rule rule, const char *format, ...) DP_PRINTF(3, 4) DP_MUST_USE;
-// A failure of something else as a breach of the rule; NULL stays NULL. Running out of memory is no breach.
+// Reports another failure as a violation of the rule; NULL stays NULL. Running out of memory is not a violation.
 dp_status dp_rule_wrap(dp_fault *fault, dp_rule rule, dp_status status) DP_MUST_USE;
 
 #ifdef __cplusplus

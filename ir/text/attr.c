@@ -1,4 +1,4 @@
-// Attributes in the text form: name=value, where the value's look gives its kind (docs/text-form.md).
+// Attributes in the text form: name=value, where the syntax of the value gives its kind (docs/text-form.md).
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,14 +11,14 @@ static const dp_attr_schema *schema_of(const dp_op *op, const char *name) {
   return NULL;
 }
 
-// What a list holds while it is read: numbers are kept both as extents and as doubles.
+// The contents of a list while it is read: numbers are kept both as extents and as doubles.
 typedef struct {
   int count;  // of numbers
   dp_dim *dims;
   double *floats;
   int n_strings;
   const char **strings;
-  bool symbolic, pointed;  // holds an extent with the symbol, a number with a point
+  bool symbolic, pointed;  // has an extent with the symbol; has a number with a decimal point
 } list;
 
 static dp_status parse_element(dp_text_lex *lex, list *l) {
@@ -86,7 +86,7 @@ static dp_status parse_number(dp_text_lex *lex, dp_attr_kind wanted, dp_attr *at
   return dp_text_lex_take_double(lex, "a number", &attr->f);
 }
 
-// ONNX keeps element types in ints of these two names.
+// ONNX stores element types in ints with these two names.
 static bool holds_dtype(const char *name) { return !strcmp(name, "to") || !strcmp(name, "dtype"); }
 
 static dp_status parse_word(dp_text_lex *lex, dp_attr *attr) {

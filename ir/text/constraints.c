@@ -1,4 +1,4 @@
-// Annotations of where a value is, axis by axis: (tensor=0, data=S(1,4,2)); a bare number is a dim.
+// Sharding constraints of a value, axis by axis: (tensor=0, data=S(1,4,2)); a bare number is a dim.
 #include <string.h>
 
 #include "ir/text/parts.h"

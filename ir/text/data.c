@@ -1,7 +1,7 @@
 // Tensor data in the text form: lists of numbers, base64, hex; read and printed.
 //
-// Memory asked for never exceeds what the text's own length justifies: the number of elements that the type promises is
-// held against the text before anything is allocated.
+// Memory never exceeds what the text's own length justifies: the number of elements that the type declares is compared
+// with the text before anything is allocated.
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #error "tensors are stored little-endian, and this code copies them as they are"
 #endif
 
-enum { LISTED = 64 };  // tensors of more elements are printed as base64
+enum { LISTED = 64 };  // tensors with more elements are printed as base64
 
 static bool is_narrow_float(dp_dtype dtype) {
   return (DP_BIT(dtype) & (DP_FLOATS | (DP_SMALL & ~DP_SMALL_INTS))) && dtype != DP_FLOAT32 && dtype != DP_FLOAT64;
@@ -56,7 +56,7 @@ static dp_status parse_float32(dp_text_lex *lex, void *element) {
   dp_text_lex before = *lex;
   double number;
   DP_TRY(dp_text_lex_take_double(lex, "a number", &number));
-  // Rounded once, from the decimal digits: by way of float64 could differ in the last place.
+  // Rounded once, from the decimal digits: going through float64 could change the last place.
   char text[160] = {0};
   memcpy(text, before.start, before.length < sizeof text ? before.length : sizeof text - 1);
   float rounded = strtof(text, NULL);
@@ -91,7 +91,7 @@ static dp_status parse_numbers(dp_text_lex *lex, size_t count, dp_tensor *tensor
   DP_TRY(dp_text_lex_try(lex, "[", &in_list));
   if (!in_list && tensor->rank) return dp_text_lex_expected(lex, "data: [1, 2, ...], base64 \"...\" or hex \"...\"");
   if (count > (size_t)(lex->end - lex->start))
-    return dp_text_lex_fail_at(lex, place, "%zu numbers are expected, more than stand here", count);
+    return dp_text_lex_fail_at(lex, place, "%zu numbers are expected, more than this text holds", count);
   size_t each = dp_type_bytes(tensor->dtype);
   char *data = dp_alloc_n(lex->arena, count, each);
   tensor->data = data;
@@ -114,13 +114,14 @@ static int digit_of(char c, bool base64) {
   return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-// `bits` a digit, the first digit highest. Bits left over at the end must be zero, so that each datum has one spelling.
+// Each digit has `bits` bits, the first digit highest. Bits left over at the end must be zero, so that each datum has
+// one spelling.
 static dp_status parse_digits(dp_text_lex *lex, bool base64, dp_tensor *tensor) {
   if (lex->kind != DP_TEXT_STRING) return dp_text_lex_expected(lex, "a string with the data");
   size_t bits = base64 ? 6 : 4, n_digits = (tensor->bytes * 8 + bits - 1) / bits;
   size_t padding = base64 ? (4 - n_digits % 4) % 4 : 0;
   if (tensor->bytes > lex->length || n_digits + padding != lex->length)
-    return dp_text_lex_fail(lex, "%zu bytes of data are %zu characters, but %zu stand here", tensor->bytes,
+    return dp_text_lex_fail(lex, "%zu bytes of data are %zu characters, but there are %zu", tensor->bytes,
                             n_digits + padding, lex->length);
   unsigned char *data = dp_alloc(lex->arena, tensor->bytes);
   uint32_t held = 0;
@@ -137,19 +138,19 @@ static dp_status parse_digits(dp_text_lex *lex, bool base64, dp_tensor *tensor) 
   }
   bool clean = !(held & ((1u << n_held) - 1));
   for (size_t i = 0; i < padding; i++) clean &= lex->start[n_digits + i] == '=';
-  if (!clean) return dp_text_lex_fail(lex, "this data does not end as base64 does");
+  if (!clean) return dp_text_lex_fail(lex, "this data does not end as base64 must");
   for (size_t i = 0; tensor->dtype == DP_BOOL && i < tensor->bytes; i++)
     if (data[i] > 1) return dp_text_lex_fail(lex, "element %zu of this bool data is %d, neither 0 nor 1", i, data[i]);
   tensor->data = data;
   return dp_text_lex_next(lex);
 }
 
-// elided "XXH3" of "FILE", the word gone past.
+// elided "XXH3" of "FILE", after the word `elided`.
 static dp_status parse_elided(dp_text_lex *lex, const dp_type *type, const dp_tensor **tensor) {
   const char *digits, *file = "";
   bool of;
   dp_text_place place = dp_text_lex_place(lex);
-  DP_TRY(dp_text_lex_take_string(lex, "the XXH3 of the data that is left out, 16 digits in quotes", &digits));
+  DP_TRY(dp_text_lex_take_string(lex, "the XXH3 of the omitted data, 16 digits in quotes", &digits));
   char *end;
   uint64_t xxh3 = strtoull(digits, &end, 16);
   if (strspn(digits, "0123456789abcdef") != 16 || *end)
@@ -157,7 +158,8 @@ static dp_status parse_elided(dp_text_lex *lex, const dp_type *type, const dp_te
   DP_TRY(dp_text_lex_try(lex, "of", &of));
   if (of) DP_TRY(dp_text_lex_take_string(lex, "the file that the data is in, in quotes", &file));
   if (!lex->sources)
-    return dp_text_lex_fail_at(lex, place, "the data is left out of this text, and not looked for elsewhere here");
+    return dp_text_lex_fail_at(lex, place,
+                               "the data is omitted from this text, and cannot be looked up elsewhere here");
   return dp_text_lex_context(lex, place, lex->sources->find(lex->sources->context, file, xxh3, type, tensor));
 }
 
@@ -226,7 +228,7 @@ static void print_element(FILE *out, dp_dtype dtype, const void *element) {
   }
 }
 
-// A NaN reads back from its name only when it is the default one, of either sign.
+// A NaN can be read back from its name only when it is the default one, of either sign.
 static bool has_odd_nan(const dp_tensor *tensor) {
   const char *data = tensor->data;
   for (size_t i = 0; tensor->dtype == DP_FLOAT32 && i < tensor->bytes; i += 4) {

@@ -71,14 +71,14 @@ static dp_status parse_known_variable(dp_text_lex *lex, const dp_graph *graph, i
              : DP_OK;
 }
 
-// `persistent w = w`: the value by which the graph finds one; needed where notes follow or the names differ.
+// `persistent w = w`: the value that stands for a variable in the graph; needed where notes follow or the names differ.
 static dp_status parse_variable(dp_text_lex *lex, dp_graph *graph) {
   const char *name, *of;
   int32_t variable;
   dp_text_place place = dp_text_lex_place(lex);
   DP_TRY(dp_text_lex_take_name(lex, "a name", &name));
   if (dp_graph_find_value(graph, name))
-    return dp_text_lex_fail_at(lex, place, "the name '%s' stands for another value already", name);
+    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used by another value", name);
   DP_TRY(dp_text_lex_take(lex, "="));
   DP_TRY(parse_known_variable(lex, graph, &variable, &of));
   dp_value *value = dp_graph_add_value(graph, DP_VALUE_VARIABLE, name, graph->model->variables[variable].type);
@@ -96,7 +96,7 @@ static dp_status parse_output(dp_text_lex *lex, dp_text_graph *reader) {
   bool other;
   DP_TRY(dp_text_lex_take_name(lex, "the name of an output", &name));
   if (dp_names_find(reader->outputs, name) >= 0)
-    return dp_text_lex_fail(&before, "there is another output '%s' already", name);
+    return dp_text_lex_fail(&before, "there is already an output '%s'", name);
   if (graph->n_outputs == DP_LIMIT_OUTPUTS)
     return dp_text_lex_fail(&before, "a graph has at most %d outputs", DP_LIMIT_OUTPUTS);
   DP_TRY(dp_text_lex_try(lex, "=", &other));
@@ -152,7 +152,7 @@ static dp_status parse_stage(dp_text_lex *lex, dp_graph *graph) {
 static dp_status parse_logical(dp_text_lex *lex, dp_text_graph *reader) {
   dp_graph *graph = reader->graph;
   if (reader->nested || graph->logical || graph->n_values || graph->n_nodes)
-    return dp_text_lex_fail(lex, "a logical graph stands once, at the start of the graph that was made from it");
+    return dp_text_lex_fail(lex, "a graph has one logical graph, at its start");
   const char *name;
   DP_TRY(dp_text_lex_take_name(lex, "the name of the logical graph", &name));
   dp_text_graph inner = dp_text_graph_begin(dp_graph_create(graph->model, name));
@@ -164,7 +164,7 @@ static dp_status parse_logical(dp_text_lex *lex, dp_text_graph *reader) {
 
 // ---- statements -----------------------------------------------------------------------------------------------------
 
-// A word opens a statement of its own unless what follows shows that it names a result.
+// A word opens its own statement unless what follows shows that it names a result.
 static bool names_result(const dp_text_lex *lex) {
   return lex->kind == DP_TEXT_STRING || dp_text_lex_next_is(lex, '=') || dp_text_lex_next_is(lex, ',') ||
          dp_text_lex_next_is(lex, ':') || dp_text_lex_next_is(lex, '[');

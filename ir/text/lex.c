@@ -54,8 +54,8 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool starts_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 static bool goes_on(char c) { return starts_word(c) || is_digit(c) || c == '.' || c == '$'; }
 
-// Length of the word at `at`. A slash belongs to it when a letter or digit follows, so that `//` opens a comment
-// always.
+// Length of the word at `at`. A slash belongs to it only when a letter or digit follows, so that `//` always opens a
+// comment.
 static size_t word_length(const char *at, const char *end) {
   const char *p = at;
   if (p < end && starts_word(*p))
@@ -96,7 +96,7 @@ dp_status dp_text_lex_open(dp_text_lex *lex, dp_arena *arena, const char *file, 
   dp_text_place place = {1, 1};
   for (size_t k = 0; k < i; k++)
     place = text[k] == '\n' ? (dp_text_place){place.line + 1, 1} : (dp_text_place){place.line, place.column + 1};
-  return dp_text_lex_fail_at(lex, place, "byte 0x%02x does not belong into UTF-8 text", (unsigned char)text[i]);
+  return dp_text_lex_fail_at(lex, place, "byte 0x%02x is not valid in UTF-8 text", (unsigned char)text[i]);
 }
 
 static void skip_space(dp_text_lex *lex) {
@@ -205,8 +205,7 @@ static dp_status decode(const dp_text_lex *lex, const char **string) {
     text[n++] = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
     p += 2;
   }
-  if (dp_utf8_check(text, n) != n)
-    return dp_text_lex_fail(lex, "the escapes of this string do not give UTF-8 text, or NUL");
+  if (dp_utf8_check(text, n) != n) return dp_text_lex_fail(lex, "the escapes of this string give NUL or invalid UTF-8");
   *string = text;
   return DP_OK;
 }

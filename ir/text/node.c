@@ -10,9 +10,9 @@
 
 dp_status dp_text_node_new_name(const dp_text_lex *lex, dp_text_place place, const dp_graph *graph, const char *name) {
   if (dp_graph_find_value(graph, name))
-    return dp_text_lex_fail_at(lex, place, "the name '%s' stands for another value already", name);
+    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used by another value", name);
   if (!strcmp(graph->name, "main") && dp_model_find_variable(graph->model, name) >= 0)
-    return dp_text_lex_fail_at(lex, place, "the name '%s' stands for a parameter or buffer already", name);
+    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used by a parameter or buffer", name);
   return DP_OK;
 }
 
@@ -21,7 +21,7 @@ static dp_status unknown_value(const dp_text_lex *lex, const dp_graph *graph, co
   dp_suggest suggest = dp_suggest_begin(name);
   for (int32_t i = 0; i < graph->n_values; i++) dp_suggest_offer(&suggest, graph->values[i]->name);
   for (int32_t i = 0; i < graph->model->n_variables; i++) dp_suggest_offer(&suggest, graph->model->variables[i].name);
-  return dp_text_lex_fail(lex, "no value is called '%s' up to here%s", name,
+  return dp_text_lex_fail(lex, "no value is called '%s' at this point%s", name,
                           dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
@@ -55,7 +55,7 @@ static dp_status parse_op(dp_text_lex *lex, const dp_op **op) {
 // ---- results --------------------------------------------------------------------------------------------------------
 
 typedef struct {
-  const char *name;  // NULL: `_`, not asked for
+  const char *name;  // NULL: `_`, not requested
   dp_text_place place;
   dp_type type;  // dtype DP_NO_TYPE: not given
   dp_text_notes notes;
@@ -84,7 +84,7 @@ static dp_status check_type(const dp_text_lex *lex, const result *r, const dp_va
   if (!r->type.dtype || (r->type.dtype == value->type.dtype && dp_shape_equal(&r->type.shape, &value->type.shape)))
     return DP_OK;
   char said[256], is[256];
-  return dp_text_lex_fail_at(lex, r->place, "'%s' is said to be %s but is %s", r->name,
+  return dp_text_lex_fail_at(lex, r->place, "'%s' is declared %s but is %s", r->name,
                              dp_type_print(&r->type, said, sizeof said), dp_type_print(&value->type, is, sizeof is));
 }
 
@@ -98,7 +98,7 @@ static dp_status take_value_notes(const dp_text_lex *lex, dp_text_place place, c
   value->bytes = notes->bytes;
   if (!notes->logical) return DP_OK;
   if (!graph->logical)
-    return dp_text_lex_fail_at(lex, place, "this graph has no logical graph that '%s' could be of", notes->logical);
+    return dp_text_lex_fail_at(lex, place, "this graph has no logical graph that '%s' could belong to", notes->logical);
   value->logical = dp_graph_find_value(graph->logical, notes->logical);
   return value->logical ? DP_OK
                         : dp_text_lex_fail_at(lex, place, "the logical graph has no value '%s'", notes->logical);
@@ -131,7 +131,7 @@ static dp_status take_node_notes(const dp_text_lex *lex, dp_text_place place, co
   node->n_constraints = notes->n_constraints;
   node->constraints = notes->constraints;
   if (node->n_constraints && !node->outputs[0])
-    return dp_text_lex_fail_at(lex, place, "'shard' is of the node's first result, which is left out");
+    return dp_text_lex_fail_at(lex, place, "'shard' applies to the node's first result, which is omitted");
   if (node->n_constraints)
     DP_TRY(
         dp_text_constraints_check(lex, place, &node->outputs[0]->type.shape, node->n_constraints, node->constraints));
@@ -180,7 +180,7 @@ static dp_status name_node(const dp_text_lex *lex, const dp_graph *graph, dp_tex
   for (int i = 0; i < n_results && !*name; i++) *name = results[i].name;
   if (!*name) return dp_text_lex_fail_at(lex, place, "a node without results needs a name: [name=...]");
   if (dp_names_find(graph->node_names, *name) >= 0)
-    return dp_text_lex_fail_at(lex, place, "the name '%s' stands for another node already", *name);
+    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used by another node", *name);
   return DP_OK;
 }
 

@@ -10,12 +10,12 @@ const char *const dp_text_spaces[] = {"none", "persistent", "transient", "host_i
 
 typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, EVENTS, STAGES, MICRO, CONSTRAINTS } form;
 
-// One table says which notes there are, what they follow and how they look.
+// One table says which notes there are, what they may follow and their syntax.
 static const struct {
   const char *key;
   unsigned of;
   form form;
-  size_t at;  // in dp_text_notes
+  size_t at;  // offset in dp_text_notes
 } keys[] = {
     {"name", DP_TEXT_OF_NODE, NAME, offsetof(dp_text_notes, name)},
     {"device", DP_TEXT_OF_NODE, NUMBER, offsetof(dp_text_notes, device)},
@@ -77,7 +77,7 @@ static dp_status parse_micro(dp_text_lex *lex, dp_text_notes *notes) {
   int count = 0, *numbers = NULL;
   DP_TRY(parse_numbers(lex, "a micro-batch", &count, &numbers));
   if (count != 2 || !numbers[1] || numbers[0] > INT_MAX - numbers[1])
-    return dp_text_lex_fail(&before, "the first micro-batch and how many are expected, as in micro=[2,1]");
+    return dp_text_lex_fail(&before, "expected the first micro-batch and the number of them, as in micro=[2,1]");
   memcpy(notes->micro, numbers, sizeof notes->micro);
   return DP_OK;
 }
@@ -97,7 +97,7 @@ static dp_status parse_note(dp_text_lex *lex, unsigned of, unsigned *seen, dp_te
   size_t i = 0;
   while (i < DP_COUNT(keys) && (!(keys[i].of & of) || strcmp(keys[i].key, key))) i++;
   if (i == DP_COUNT(keys)) return unknown_key(&before, key, of);
-  if (*seen & 1u << i) return dp_text_lex_fail(&before, "the note '%s' stands here twice", key);
+  if (*seen & 1u << i) return dp_text_lex_fail(&before, "the note '%s' is given twice", key);
   *seen |= 1u << i;
   DP_TRY(dp_text_lex_take(lex, "="));
   void *field = (char *)notes + keys[i].at;

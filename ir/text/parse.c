@@ -54,7 +54,7 @@ static dp_status parse_mesh(reader *r) {
 
 static dp_status parse_head(reader *r, head which) {
   dp_model *model = r->model;
-  if (r->seen & 1u << which) return dp_text_lex_fail(&r->lex, "'%s' stands here twice", heads[which]);
+  if (r->seen & 1u << which) return dp_text_lex_fail(&r->lex, "'%s' is given twice", heads[which]);
   r->seen |= 1u << which;
   switch (which) {
     case OPSET:
@@ -90,7 +90,7 @@ static dp_status parse_kaiming(dp_text_lex *lex, const dp_type *type, dp_init *i
   if (!dp_text_lex_is(lex, ")"))
     DP_TRY(dp_text_lex_take_double(lex, "the fan-in", &fan_in));
   else if (type->shape.rank < 2)
-    return dp_text_lex_fail_at(lex, place, "the fan-in does not follow from this shape: write kaiming_uniform(64)");
+    return dp_text_lex_fail_at(lex, place, "the fan-in cannot be derived from this shape: write kaiming_uniform(64)");
   if (!(fan_in >= 1) || fan_in > 1e18) return dp_text_lex_fail_at(lex, place, "the fan-in must be at least 1");
   double bound = 1 / sqrt(fan_in);
   *init = (dp_init){.kind = DP_INIT_UNIFORM, .a = -bound, .b = bound};
@@ -149,7 +149,7 @@ static dp_status parse_variable(reader *r, dp_variable_kind kind) {
   dp_text_place place = dp_text_lex_place(lex);
   DP_TRY(dp_text_lex_take_name(lex, "a name", &p.name));
   if (dp_model_find_variable(r->model, p.name) >= 0 || (r->flat.graph && dp_graph_find_value(r->flat.graph, p.name)))
-    return dp_text_lex_fail_at(lex, place, "the name '%s' is taken already", p.name);
+    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used", p.name);
   DP_TRY(dp_text_lex_context(lex, place, dp_variable_check_name(&p)));
   DP_TRY(dp_text_lex_take(lex, ":"));
   DP_TRY(dp_text_type_parse(lex, &p.type));
@@ -186,9 +186,8 @@ static dp_status parse_graph(reader *r) {
   dp_text_lex before = r->lex;
   const char *name;
   DP_TRY(dp_text_lex_take_name(&r->lex, "the name of a graph", &name));
-  if (r->flat.graph) return dp_text_lex_fail(&before, "statements of a graph stand outside the graph blocks");
-  if (dp_model_find_graph(r->model, name))
-    return dp_text_lex_fail(&before, "there is another graph '%s' already", name);
+  if (r->flat.graph) return dp_text_lex_fail(&before, "a graph's statements must be inside its graph block");
+  if (dp_model_find_graph(r->model, name)) return dp_text_lex_fail(&before, "there is already a graph '%s'", name);
   if (r->model->n_graphs == DP_LIMIT_GRAPHS)
     return dp_text_lex_fail(&before, "a model has at most %d graphs", DP_LIMIT_GRAPHS);
   dp_text_graph graph = dp_text_graph_begin(dp_graph_create(r->model, name));
@@ -199,7 +198,7 @@ static dp_status parse_graph(reader *r) {
 
 static dp_status parse_flat(reader *r) {
   if (r->model->n_graphs && !r->flat.graph)
-    return dp_text_lex_expected(&r->lex, "'graph' or '}' (the model's graphs stand in blocks)");
+    return dp_text_lex_expected(&r->lex, "'graph' or '}' (the model's graphs are blocks)");
   if (!r->flat.graph) r->flat = dp_text_graph_begin(dp_graph_create(r->model, "main"));
   return dp_text_graph_statement(&r->lex, &r->flat);
 }
@@ -233,7 +232,8 @@ dp_status dp_text_parse_with(dp_arena *arena, const char *file_name, const char 
                              const dp_text_sources *sources, dp_model **model) {
   reader r = {0};
   const char *name = "";
-  if (bytes > DP_TEXT_MAX_BYTES) return dp_fail(EX_DATAERR, "%s: a text form longer than 1 GiB is not read", file_name);
+  if (bytes > DP_TEXT_MAX_BYTES)
+    return dp_fail(EX_DATAERR, "%s: the text is longer than the limit of 1 GiB", file_name);
   DP_TRY(dp_text_lex_open(&r.lex, arena, file_name, text, bytes));
   r.lex.sources = sources;
   dp_text_place place = dp_text_lex_place(&r.lex);

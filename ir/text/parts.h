@@ -1,4 +1,4 @@
-// The parts of the text form's reader and printer. Private to ir/text_*.c.
+// The parts of the text form's reader and printer. Private to ir/text.
 #ifndef DP_IR_TEXT_PARTS_H
 #define DP_IR_TEXT_PARTS_H
 
@@ -17,15 +17,14 @@ dp_status dp_text_type_parse(dp_text_lex *lex, dp_type *type) DP_MUST_USE;    //
 dp_status dp_text_type_parse_dim(dp_text_lex *lex, dp_dim *dim) DP_MUST_USE;  // 3, N, 2*N, 2*N+1
 dp_status dp_text_type_parse_placement(dp_text_lex *lex,
                                        dp_placement *placement) DP_MUST_USE;  // R, S(1), S(1,4,2), P(sum)
-// What stands for a tensor of that type: a number (rank 0), [1, 2, 3] (row-major), base64 "..." or hex "...", or
-// elided "XXH3" of "FILE".
+// A tensor of that type: a number (rank 0), [1, 2, 3] (row-major), base64 "...", hex "...", or elided "XXH3" of "FILE".
 dp_status dp_text_data_parse(dp_text_lex *lex, const dp_type *type, const dp_tensor **tensor) DP_MUST_USE;
-// name=value, ... up to `close`, which it goes past; op: whose schema settles kinds, NULL: none. close: "" for the end.
+// name=value, ... up to and including `close`. op: its schema settles kinds; NULL: none. close "": the end of the text.
 dp_status dp_text_attr_parse(dp_text_lex *lex, const dp_op *op, const char *close, int *count,
                              dp_attr **attrs) DP_MUST_USE;
 
-// Notes in brackets, [at=..., offset=...], after values, nodes and variables. Not given: NULL, 0, or -1 where 0 means
-// something (device, stage, signal, n_placements).
+// Notes in brackets, [at=..., offset=...], after values, nodes and variables. Absent ones are NULL, 0, or -1 where 0
+// has a meaning (device, stage, signal, n_placements).
 typedef struct {
   const char *name, *kernel, *logical, *stream;
   int64_t device, stage, signal, threads;
@@ -43,23 +42,23 @@ typedef struct {
 } dp_text_notes;
 typedef enum { DP_TEXT_OF_VALUE = 1, DP_TEXT_OF_NODE = 2, DP_TEXT_OF_VARIABLE = 4 } dp_text_of;
 dp_status dp_text_notes_parse(dp_text_lex *lex, dp_text_of of,
-                              dp_text_notes *notes) DP_MUST_USE;  // nothing when no [ is there
+                              dp_text_notes *notes) DP_MUST_USE;  // reads nothing when there is no [
 
-// (AXIS=PLACEMENT, ...), and whether a value of that shape can be so. shape: NULL: it is not known yet.
+// (AXIS=PLACEMENT, ...), checked against the value's shape. shape NULL: not known yet.
 dp_status dp_text_constraints_parse(dp_text_lex *lex, const dp_shape *shape, int *count,
                                     dp_constraint **constraints) DP_MUST_USE;
 dp_status dp_text_constraints_check(const dp_text_lex *lex, dp_text_place place, const dp_shape *shape, int count,
                                     const dp_constraint *constraints) DP_MUST_USE;
 
-// Puts the placements of notes at a value or persistent of that shape, all Replicate when there are none.
+// Copies the notes' placements to a value or variable of that shape, all Replicate when there are none.
 dp_status dp_text_notes_place(const dp_text_lex *lex, dp_text_place place, const dp_text_notes *notes,
                               const dp_type *type, const dp_mesh *mesh,
                               dp_placement placements[DP_MAX_MESH]) DP_MUST_USE;
 
-// A graph while its statements are read.
+// The state of a graph while its statements are read.
 typedef struct {
   dp_graph *graph;
-  struct dp_names *outputs, *updates;  // names that were given
+  struct dp_names *outputs, *updates;  // names already given
   bool nested;                         // it is the logical graph of another
 } dp_text_graph;
 dp_text_graph dp_text_graph_begin(dp_graph *graph);
@@ -68,9 +67,9 @@ dp_status dp_text_graph_block(dp_text_lex *lex,
                               dp_text_graph *reader) DP_MUST_USE;  // { statements }; then dp_graph_verify
 // A node: results = operator(operands) {attributes} [notes].
 dp_status dp_text_node_parse(dp_text_lex *lex, dp_graph *graph) DP_MUST_USE;
-// The value of that name; variables and per-step scalars enter the graph when they are first named.
+// The value of that name; variables and per-step scalars are added to the graph on first use.
 dp_status dp_text_node_operand(dp_text_lex *lex, dp_graph *graph, dp_value **value) DP_MUST_USE;
-// Refuses a name that a value of the graph has, or in "main" a variable.
+// Refuses a name that is used by a value of the graph or, in "main", by a variable.
 dp_status dp_text_node_new_name(const dp_text_lex *lex, dp_text_place place, const dp_graph *graph,
                                 const char *name) DP_MUST_USE;
 // Notes after a value.
@@ -78,12 +77,12 @@ dp_status dp_text_node_value_notes(dp_text_lex *lex, dp_value *value, const dp_g
 
 // ---- printing -------------------------------------------------------------------------------------------------------
 
-void dp_text_print_name(FILE *out, const char *name);                  // with quotes where they are needed
-void dp_text_print_string(FILE *out, const char *string);              // always with quotes
-void dp_text_print_number(FILE *out, double number, bool with_point);  // digits enough to read back
+void dp_text_print_name(FILE *out, const char *name);                  // quoted where necessary
+void dp_text_print_string(FILE *out, const char *string);              // always quoted
+void dp_text_print_number(FILE *out, double number, bool with_point);  // with enough digits to read back exactly
 void dp_text_print_dim(FILE *out, dp_dim dim, const char *symbol);
 void dp_text_print_type(FILE *out, const dp_type *type, const char *symbol);
-// How large tensors are printed: with their data, or with the file that it is in.
+// How large tensors are printed: with their data, or with the file that has it.
 typedef struct {
   bool on;
   const char *source;  // NULL: no file
@@ -91,7 +90,7 @@ typedef struct {
 bool dp_text_data_is_elided(const dp_tensor *tensor, dp_text_elision elision);
 void dp_text_data_print(FILE *out, const dp_tensor *tensor, dp_text_elision elision);
 void dp_text_print_placements(FILE *out, const dp_placement *placements, int count);     // [S(0),R]
-bool dp_text_print_are_placed(const dp_placement *placements, int count);                // whether one is not Replicate
+bool dp_text_print_are_placed(const dp_placement *placements, int count);                // whether any is not Replicate
 void dp_text_constraints_print(FILE *out, int count, const dp_constraint *constraints);  // nothing when there are none
 void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol);
 void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent,

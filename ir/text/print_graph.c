@@ -9,7 +9,7 @@ typedef struct {
   const dp_graph *graph;
   const char *indent;
   dp_text_elision elision;
-  int notes;  // printed so far in the bracket that is open
+  int notes;  // printed so far in the open bracket
 } printer;
 
 // ---- notes ----------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ static void mark_used(const dp_graph *graph, bool *used) {
   for (int i = 0; i < graph->n_updates; i++) used[graph->updates[i].value->id] = true;
 }
 
-// Variables and per-step scalars enter a graph by being named, so most need no line.
+// Variables and per-step scalars are added to a graph when they are named, so most need no line.
 static bool needs_line(const printer *p, const dp_value *v, bool used) {
   if (v->kind == DP_VALUE_RESULT) return false;
   if (v->kind == DP_VALUE_VARIABLE)
@@ -169,7 +169,7 @@ void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent, d
     dp_text_print_name(out, graph->logical->name);
     fputs(" {\n", out);
     dp_graph inner = *graph->logical;
-    inner.logical = NULL;  // one level is enough to say what a graph was made from
+    inner.logical = NULL;  // one level shows what a graph was made from
     dp_text_print_graph(out, &inner, dp_printf(scratch, "%s  ", indent), elision);
     fprintf(out, "%s}\n", indent);
   }

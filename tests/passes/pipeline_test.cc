@@ -77,7 +77,7 @@ TEST(Pipeline, AGraphThatDoesNotVerifyIsRefused) {
   dp_status status = dp_pipeline_run_pass(&compile, &pass);
   EXPECT_EQ(dp_status_code(status), EX_SOFTWARE);
   EXPECT_EQ(Message(status),
-            "pass 'spoil' left graph 'main' in a bad state: node 'y': result 'y' is said to be float64[N,3] but is "
+            "pass 'spoil' left graph 'main' in a bad state: node 'y': result 'y' is declared float64[N,3] but is "
             "float32[N,3]");
 }
 

@@ -1,4 +1,4 @@
-// A plan as a listing: what it is for, the memory it takes, and each step of its programs. See print.h.
+// A plan as a listing: head, memory, and each step of its programs. See print.h.
 #include "ir/plan/report/print.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ typedef struct {
   const Dp__Program *program;
 } printer;
 
-// The plan's form was checked (ir/plan/form.h), its models' parts not: those print as ? when they are wrong.
+// The plan's form was checked (ir/plan/form.h), its embedded models were not: invalid parts print as ?.
 static const char *const spaces[] = {"none",        "persistent",  "transient", "host input",
                                      "host output", "peer window", "offload"};
 
@@ -218,7 +218,7 @@ static void print_head(const printer *p) {
   fprintf(p->out, ": batch %" PRId64 ", mesh", plan->batch);
   for (size_t a = 0; a < plan->n_mesh; a++) {
     fprintf(p->out, " %s=%" PRId64, plan->mesh[a]->name, plan->mesh[a]->size);
-    // Micro-batches are one after the other on the same devices.
+    // Micro-batches run one after the other on the same devices.
     if (strcmp(plan->mesh[a]->name, DP_MESH_MICRO)) devices *= plan->mesh[a]->size;
   }
   fprintf(p->out, " (%" PRId64 " device%s)\n", devices, devices == 1 ? "" : "s");

@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-// Mesh, arenas, variables; for each program its instructions by stream with waits, signals, operands, offsets; what
-// the stages of a pipeline do and hold (ir/plan/report/stages.h).
-// The plan's form must have been checked.
+// Prints mesh, arenas and variables; for each program its instructions by stream with waits, signals, operands and
+// offsets; and what the stages of a pipeline do and hold (ir/plan/report/stages.h). The plan's form must have been
+// checked.
 void dp_plan_print(const Dp__Plan *plan, FILE *out);
 
 #ifdef __cplusplus

@@ -45,8 +45,8 @@ static uint64_t bytes_of(const Dp__Program *program, size_t count, const uint32_
 }
 
 static void measure_steps(dp_arena *arena, const dp_plan_steps *steps, dp_plan_stages *all) {
-  uint32_t *seen =
-      dp_alloc_n(arena, steps->plan->graphs[steps->programs[0]->graph]->n_nodes, sizeof *seen);  // role, plus 1
+  uint32_t *seen = dp_alloc_n(arena, steps->plan->graphs[steps->programs[0]->graph]->n_nodes,
+                              sizeof *seen);  // index of the role, plus 1
   for (uint32_t i = 0; i < steps->n_steps; i++) {
     const dp_plan_step *step = &steps->steps[i];
     const Dp__Program *program = steps->programs[step->role];
@@ -58,7 +58,7 @@ static void measure_steps(dp_arena *arena, const dp_plan_steps *steps, dp_plan_s
     }
     const Dp__Communication *c = in->communication;
     if (!c || !c->n_axes) continue;
-    bool own = !strcmp(in->op, "Slice") || !strcmp(in->op, "Accumulate");  // of the device by itself
+    bool own = !strcmp(in->op, "Slice") || !strcmp(in->op, "Accumulate");  // local to the device
     if (c->n_peer)
       *(in->n_inputs && in->inputs[0] ? &stage->sent : &stage->received) +=
           bytes_of(program, in->n_inputs, in->inputs) + bytes_of(program, in->n_outputs, in->outputs);
@@ -73,10 +73,10 @@ static bool is_task(const dp_plan_step *step, const dp_plan_stages *all) {
   return dp_plan_step_computes(step) && step->micro >= 0 && step->micro < all->microbatches;
 }
 
-// From a micro-batch's first step on a stage, in the order of the stage's computation, to its last.
+// From a micro-batch's first step on a stage to its last, in the order of the stage's computation.
 static void measure_flight(dp_arena *arena, const dp_plan_steps *steps, dp_plan_stages *all) {
   size_t m = (size_t)all->microbatches;
-  // Of the stage at hand, plus 1; 0: not met yet.
+  // For the current stage, plus 1; 0: not seen yet.
   uint32_t *first = dp_alloc_n(arena, m, sizeof *first), *last = dp_alloc_n(arena, m, sizeof *last);
   for (uint32_t i = 0, end; i < steps->n_steps; i = end) {
     dp_plan_stage *stage = &all->stages[steps->steps[i].role];

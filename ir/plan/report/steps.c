@@ -55,7 +55,7 @@ static void pair_transfers(dp_arena *arena, dp_plan_steps *s) {
   }
 }
 
-// By streams and events.
+// Predecessors by streams and events.
 static void find_before(dp_arena *arena, dp_plan_steps *s) {
   uint32_t *signaller = NULL;  // by event, plus 1
   uint32_t n = 0;
@@ -80,7 +80,7 @@ static void find_before(dp_arena *arena, dp_plan_steps *s) {
 static void put_in_order(dp_arena *arena, dp_plan_steps *s) {
   uint32_t n = s->n_steps, n_edges = s->first[n];
   uint32_t *missing = dp_alloc_n(arena, (size_t)n + 1, sizeof *missing);
-  uint32_t *from = dp_alloc_n(arena, (size_t)n + 2, sizeof *from);  // edges turned round
+  uint32_t *from = dp_alloc_n(arena, (size_t)n + 2, sizeof *from);  // edges reversed
   uint32_t *after = dp_alloc_n(arena, (size_t)n_edges + 1, sizeof *after);
   for (uint32_t e = 0; e < n_edges; e++) from[s->one[s->before[e]] + 2]++;
   for (uint32_t i = 0; i < n; i++) from[i + 2] += from[i + 1];
@@ -109,7 +109,7 @@ static int32_t micro_of(const Dp__Program *program, size_t count, const uint32_t
   return last;
 }
 
-// Whether the peer of a receiver is a later stage.
+// Whether the receiver's peer is a later stage.
 static bool from_later(const dp_plan_steps *s, const dp_plan_step *step) {
   const Dp__Communication *c = step->in->communication;
   for (size_t k = 0; k < c->n_peer; k++) {
@@ -119,7 +119,7 @@ static bool from_later(const dp_plan_steps *s, const dp_plan_step *step) {
   return false;
 }
 
-// Follows what results are made of, not what merely came before them. backward: (roles, tensors).
+// Follows what results are computed from, not merely what came before them. backward: (roles, tensors).
 static void follow_results(const dp_plan_steps *s, dp_plan_step *step, bool **backward) {
   const Dp__Instruction *in = step->in;
   bool *of = backward[step->role];

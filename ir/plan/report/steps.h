@@ -1,5 +1,5 @@
-// A program of a plan as steps over all its roles: what comes before what, which micro-batch a step is of, and when it
-// is done on a clock. For figures of pipelines; the plan's form must have been checked.
+// A program of a plan as steps over all its roles: the order between them, the micro-batch of each, and when each ends
+// by a cost model. Used for figures of pipelines. The plan's form must have been checked.
 #ifndef DP_IR_PLAN_REPORT_STEPS_H
 #define DP_IR_PLAN_REPORT_STEPS_H
 
@@ -13,10 +13,10 @@ extern "C" {
 typedef struct {
   const Dp__Instruction *in;
   uint32_t role, stream;
-  int32_t micro;  // the micro-batch that it is of, the last of its operands' and results'; -1: none
-  bool backward;  // what it works on came from a later stage
-  double ns;      // how long it takes, set by whoever calls dp_plan_steps_run; 0 at first
-  double end_ns;  // set by it
+  int32_t micro;  // its micro-batch: the last of its operands' and results'; -1: none
+  bool backward;  // its operands derive from a later stage
+  double ns;      // duration, set by the caller of dp_plan_steps_run; 0 at first
+  double end_ns;  // set by dp_plan_steps_run
 } dp_plan_step;
 
 typedef struct {
@@ -24,18 +24,18 @@ typedef struct {
   const Dp__Program *const *programs;  // (roles)
   uint32_t n_steps;
   dp_plan_step *steps;  // role by role, stream by stream, in order
-  // A Send and its Recv happen as one: by step the one that stands for both, which is the Send; and the Recv of a Send,
-  // plus 1.
+  // A Send and its Recv happen as one. By step: the one that stands for both, which is the Send; and the Recv of a
+  // Send, plus 1.
   uint32_t *one, *receiver;
-  uint32_t *order;     // (n_ordered) steps that stand for themselves, each after all before it
-  uint32_t n_ordered;  // fewer than there are when steps wait for each other in a circle
+  uint32_t *order;     // (n_ordered) steps that stand for themselves, in topological order
+  uint32_t n_ordered;  // fewer than there are when the waits have a cycle
   uint32_t *first,
-      *before;  // by step: the steps before it, by streams and events, are before[first[i]] to first[i + 1]
+      *before;  // by step: its predecessors, by streams and events, are before[first[i]] to before[first[i + 1] - 1]
 } dp_plan_steps;
 
-// program: its index in each role.
+// program: its index in each role. Everything lives in the arena.
 dp_plan_steps dp_plan_steps_make(dp_arena *arena, const Dp__Plan *plan, size_t program);
-// Every step begins when all before it are done; returns when the last is done.
+// Each step begins when all its predecessors have ended; returns when the last ends, in ns.
 double dp_plan_steps_run(dp_plan_steps *steps);
 
 static inline bool dp_plan_step_computes(const dp_plan_step *step) { return !step->in->communication; }

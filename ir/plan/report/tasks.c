@@ -1,30 +1,30 @@
-// See tasks.h. Steps of a task stand together on the stream that computes, with others between them that belong to no
-// micro-batch or to an earlier one; these are taken for steps of the task too. So are collectives of the same
-// micro-batch, and those of none that a step of the task is the first to use, as gathers of parameters are; on their
-// stream they need not wait for each other, as they take no time. All other steps are by themselves.
+// See tasks.h. A task's steps are adjacent on the compute stream. Steps between them that belong to no micro-batch, or
+// to an earlier one, count as part of the task too. So do collectives of the same micro-batch, and collectives of no
+// micro-batch whose first user is a step of the task, such as gathers of parameters: they take no time, so they need
+// not wait for each other on their stream. Every other step is a unit of its own.
 #include "ir/plan/report/tasks.h"
 
 #include <string.h>
 
 typedef struct {
   const dp_plan_steps *steps;
-  uint32_t *unit;      // (steps) the first step of the task it is of, or the one that stands for it
-  uint32_t *begin_of;  // (steps) of a task, its first step that computes, plus 1; 0: it is no task
+  uint32_t *unit;      // (steps) the first step of its task, or the step that stands for it
+  uint32_t *begin_of;  // (steps) for a task, its first computing step, plus 1; 0: not a task
   double *ns;          // (units)
   uint32_t *missing;   // (units)
   double *begin;       // (units)
-  uint32_t *task;      // (micro-batches, forward and backward) the task of the role at hand, by its first step, plus 1
+  uint32_t *task;      // (micro-batches, forward and backward) the current role's task by its first step, plus 1
 } tasks;
 
-// There are no more micro-batches than steps in a plan that holds.
+// A valid plan has no more micro-batches than steps.
 static bool is_of_task(const dp_plan_steps *s, const dp_plan_step *step) {
   return dp_plan_step_computes(step) && step->micro >= 0 && (uint32_t)step->micro < s->n_steps;
 }
 
-// The steps of one stream, from the first to the one before `end`.
+// The steps of one stream, from `first` to before `end`.
 static void divide_stream(tasks *t, uint32_t first, uint32_t end, bool stage_backs, bool trains, double *sum) {
   const dp_plan_steps *s = t->steps;
-  uint32_t open = end, done = first;  // the task at hand; steps before `done` are divided
+  uint32_t open = end, done = first;  // the current task; steps before `done` are divided
   for (uint32_t i = first; i < end; i++) {
     const dp_plan_step *step = &s->steps[i];
     if (!is_of_task(s, step)) continue;
@@ -45,7 +45,7 @@ static bool is_collective(const dp_plan_step *step) {
   return c && c->n_axes && !c->n_peer && strcmp(step->in->op, "Slice") && strcmp(step->in->op, "Accumulate");
 }
 
-// The steps of one role, from the first to the one before `end`, whose tasks are known. user: (tensors) room.
+// The steps of one role, from `first` to before `end`, whose tasks are known. user: (tensors) scratch.
 static void join_collectives(tasks *t, uint32_t first, uint32_t end, uint32_t *user) {
   const dp_plan_steps *s = t->steps;
   for (uint32_t i = end; i-- > first;)
@@ -91,7 +91,7 @@ static bool uses(const dp_plan_step *user, const dp_plan_step *maker) {
   return false;
 }
 
-// When a step lets the one after it, of another unit, begin.
+// When the first step allows the second, in another unit, to begin.
 static double lets_begin(const tasks *t, uint32_t before, uint32_t after) {
   uint32_t unit = t->unit[before];
   bool at_once = t->begin_of[unit] == before + 1 && !uses(&t->steps->steps[after], &t->steps->steps[before]);
@@ -104,7 +104,7 @@ typedef struct {
   uint32_t *first, *step, *after;  // by unit: edges from its steps to steps of other units
 } edges;
 
-// Whether the k-th step before step i is before it in time, too.
+// Whether the k-th predecessor of step i must also precede it in time.
 static bool counts(const tasks *t, uint32_t i, uint32_t k) {
   const dp_plan_step *step = &t->steps->steps[i], *before = &t->steps->steps[t->steps->before[k]];
   bool same_stream = before->role == step->role && before->stream == step->stream;
@@ -145,7 +145,7 @@ double dp_plan_tasks_run(dp_arena *arena, const dp_plan_steps *steps, double *su
              dp_alloc_n(arena, n, sizeof *t.begin),
              dp_alloc_n(arena, 2 * n, sizeof *t.task)};
   divide(arena, &t, sums);
-  if (steps->plan->n_roles == 1) return sums[0];  // one stage waits for no other, and its tasks may overlap
+  if (steps->plan->n_roles == 1) return sums[0];  // a single stage waits for no other, and its tasks may overlap
   edges e = turn_round(arena, &t);
   uint32_t *ready = dp_alloc_n(arena, n, sizeof *ready), count = 0, units = 0;
   double last = 0;

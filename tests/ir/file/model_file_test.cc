@@ -100,7 +100,7 @@ TEST_F(ModelFile, LargeTensorsThatAreNotTheModels) {
             std::string::npos);
   EXPECT_EQ(code, EX_DATAERR);
   unlink(Path("a.pb.safetensors").c_str());
-  EXPECT_NE(Read("a.pb", &code).find("a.pb keeps its large tensors beside it: a.pb.safetensors"), std::string::npos);
+  EXPECT_NE(Read("a.pb", &code).find("a.pb keeps its large tensors in a file beside it: a.pb.safetensors"), std::string::npos);
   EXPECT_EQ(code, EX_NOINPUT);
   Write(WithWeights((1 << 18) + 2), "b.pb");
   Put("a.pb.safetensors", Get("b.pb.safetensors"));
@@ -138,7 +138,7 @@ TEST_F(ModelFile, WhatIsNoModel) {
   EXPECT_EQ(code, EX_DATAERR);
   Put("page.html", "<!DOCTYPE html>");
   EXPECT_EQ(Read("page.html", &code).substr(0, 93),
-            "page.html: neither a model's text, which begins with 'model', nor a whole protobuf: byte 0 of");
+            "page.html: neither a model's text, which begins with 'model', nor a complete protobuf: byte 0 of");
   EXPECT_EQ(code, EX_DATAERR);
 }
 

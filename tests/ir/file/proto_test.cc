@@ -177,7 +177,7 @@ const Damage kModel[] = {
      }},
     {"its initial value has data, but", [](Dp__Model *m) { P(m, 1)->initial->kind = 1; }},
     {"the tensor is missing", [](Dp__Model *m) { P(m, 1)->initial->tensor = nullptr; }},
-    {"has 7 bytes where its shape and type ask for 8", [](Dp__Model *m) { P(m, 1)->initial->tensor->raw.len = 7; }},
+    {"has 7 bytes where its shape and type need 8", [](Dp__Model *m) { P(m, 1)->initial->tensor->raw.len = 7; }},
     {"was not fetched", [](Dp__Model *m) { P(m, 1)->initial->tensor->external = S("t"); }},
     {"it is float32[2] but its initial value is int32[2]",
      [](Dp__Model *m) { P(m, 1)->initial->tensor->dtype = DP_INT32; }},
@@ -201,7 +201,7 @@ const Damage kGraph[] = {
     {"only a constant has data", [](Dp__Model *m) { V(m, 0)->constant = V(m, 1)->constant; }},
     {"value 1 'k': the tensor is missing", [](Dp__Model *m) { V(m, 1)->constant = nullptr; }},
     {"it is declared float32[3] but is float32[2]", [](Dp__Model *m) { V(m, 1)->type->shape->dims[0]->offset = 3; }},
-    {"it is no variable but names one", [](Dp__Model *m) { V(m, 0)->variable = 1; }},
+    {"it is not a variable but names one", [](Dp__Model *m) { V(m, 0)->variable = 1; }},
     {"variable 2 of 2", [](Dp__Model *m) { V(m, 2)->variable = 2; }},
     {"there is no per-step scalar of this name", [](Dp__Model *m) { V(m, 3)->name = S("dp.m"); }},
     {"it is declared float64[] but is int64[]", [](Dp__Model *m) { V(m, 3)->type->dtype = DP_FLOAT64; }},
@@ -214,8 +214,8 @@ const Damage kGraph[] = {
     {"it names value 4294967294 of 6", [](Dp__Model *m) { N(m, 0)->outputs[0] = UINT32_MAX; }},
     {"it uses 'y' before it is computed", [](Dp__Model *m) { N(m, 0)->inputs[0] = 5; }},
     {"it uses 'z' before it is computed", [](Dp__Model *m) { N(m, 0)->inputs[0] = 6; }},
-    {"'x' is no result of a node", [](Dp__Model *m) { N(m, 0)->outputs[0] = 1; }},
-    {"'y' is a result of node 'y' already", [](Dp__Model *m) { N(m, 1)->outputs[0] = 5; }},
+    {"'x' is not the result of a node", [](Dp__Model *m) { N(m, 0)->outputs[0] = 1; }},
+    {"'y' is already a result of node 'y'", [](Dp__Model *m) { N(m, 1)->outputs[0] = 5; }},
     {"value 'z' has no producer", [](Dp__Model *m) { G(m)->n_nodes = 1; }},
     {"is missing", [](Dp__Model *m) { N(m, 0)->inputs[0] = 0; }},
     {"'z' is declared float64[N,2] but is float32[N,2]", [](Dp__Model *m) { V(m, 5)->type->dtype = DP_FLOAT64; }},
@@ -243,7 +243,7 @@ TEST(ProtoAttributes, IllegalOnesAreRefused) {
   EXPECT_EQ(refuse([](Dp__Attribute *a) { a->kind = 9; }), "attribute 'axis': kind 9 is unknown");
   EXPECT_EQ(refuse([](Dp__Attribute *a) { a->name = S(""); }), "attribute '': its name is empty");
   EXPECT_EQ(refuse([](Dp__Attribute *a) { a->kind = 2; }),
-            "attribute 'axis': it holds a value of another kind than the 2 it says");
+            "attribute 'axis': its value is not of the kind 2 that it declares");
   EXPECT_EQ(refuse([](Dp__Attribute *a) {
               a->kind = 8;
               a->i = 0;

@@ -117,7 +117,7 @@ TEST_F(Safetensors, AFileThatShrinksWhileItIsRead) {
   std::vector<char> read(data.size());
   dp_status status = dp_safetensors_read(&file, dp_safetensors_find(&file, "a"), read.data());
   EXPECT_EQ(dp_status_code(status), EX_IOERR);
-  EXPECT_NE(std::string(dp_status_message(status)).find("it was cut off while it was read"), std::string::npos);
+  EXPECT_NE(std::string(dp_status_message(status)).find("it was truncated while it was read"), std::string::npos);
   dp_status_free(status);
   dp_safetensors_close(&file);
 }

@@ -177,13 +177,13 @@ TEST(Wire, ValuesArriveAsTheyAre) {
 // ---- what is not ----------------------------------------------------------------------------------------------------
 
 TEST(Wire, NumbersThatAreWrong) {
-  EXPECT_EQ(Refused(std::string(1, '\x80')), "w: byte 0 of the All: a number is cut off");
+  EXPECT_EQ(Refused(std::string(1, '\x80')), "w: byte 0 of the All: a number is truncated");
   EXPECT_EQ(Refused(Tag(2, 0) + std::string(10, '\x80') + '\1'),
             "w: byte 0 of the All: a number is longer than 64 bits");
   EXPECT_EQ(Refused(Tag(2, 0) + std::string(9, '\xFF') + '\2'),
             "w: byte 0 of the All: a number is longer than 64 bits");
   EXPECT_EQ(Refused(Tag(2, 0) + std::string("\x81\x80\0", 3)),
-            "w: byte 0 of the All: a number is longer than it needs to be");
+            "w: byte 0 of the All: a number is longer than necessary");
   EXPECT_EQ(Refused(Tag(2, 0) + Varint(UINT64_MAX)), "");
   EXPECT_EQ(Refused(Number(1, UINT64_C(1) << 31)),
             "field 'i32': w: byte 0 of the All: a number is out of its field's range");
@@ -192,8 +192,8 @@ TEST(Wire, NumbersThatAreWrong) {
   EXPECT_EQ(Refused(Number(11, 2)), "field 'b': w: byte 0 of the All: a number is out of its field's range");
   EXPECT_EQ(Refused(Number(12, 3)), "field 'colour': w: byte 0 of the All: a number is out of its field's range");
   EXPECT_EQ(Refused(Bytes(22, "\1\2")), "field 'bs': w: byte 0 of the All: a number is out of its field's range");
-  EXPECT_EQ(Refused(Bytes(17, "\x80")), "field 'i64s': w: byte 0 of the All: a number is cut off");
-  EXPECT_EQ(Refused(Bytes(21, "1234567")), "field 'ds': w: byte 0 of the All: a list of numbers ends within one");
+  EXPECT_EQ(Refused(Bytes(17, "\x80")), "field 'i64s': w: byte 0 of the All: a number is truncated");
+  EXPECT_EQ(Refused(Bytes(21, "1234567")), "field 'ds': w: byte 0 of the All: a list of numbers ends inside a number");
 }
 
 TEST(Wire, FieldsThatAreWrong) {
@@ -204,15 +204,15 @@ TEST(Wire, FieldsThatAreWrong) {
   for (int wire : {3, 4, 6, 7}) EXPECT_EQ(Refused(Tag(2, wire)), "w: byte 0 of the All: a wire type that is not used");
   for (int wire : {1, 2, 5})
     EXPECT_EQ(Refused(Tag(2, wire) + std::string(9, '\0')).substr(0, 12), "field 'i64':") << wire;
-  EXPECT_EQ(Refused(Number(13, 1)), "field 's': w: byte 0 of the All: a field has another wire type than its own");
-  EXPECT_EQ(Refused(Number(15, 1)), "field 'one': w: byte 0 of the All: a field has another wire type than its own");
-  EXPECT_EQ(Refused(Number(24, 1)), "field 'ss': w: byte 0 of the All: a field has another wire type than its own");
-  EXPECT_EQ(Refused(Number(2, 1) + Number(2, 1)), "field 'i64': w: byte 2 of the All: it stands there twice");
-  EXPECT_EQ(Refused(Bytes(15, "") + Bytes(15, "")), "field 'one': w: byte 2 of the All: it stands there twice");
+  EXPECT_EQ(Refused(Number(13, 1)), "field 's': w: byte 0 of the All: a field has the wrong wire type");
+  EXPECT_EQ(Refused(Number(15, 1)), "field 'one': w: byte 0 of the All: a field has the wrong wire type");
+  EXPECT_EQ(Refused(Number(24, 1)), "field 'ss': w: byte 0 of the All: a field has the wrong wire type");
+  EXPECT_EQ(Refused(Number(2, 1) + Number(2, 1)), "field 'i64': w: byte 2 of the All: it occurs twice");
+  EXPECT_EQ(Refused(Bytes(15, "") + Bytes(15, "")), "field 'one': w: byte 2 of the All: it occurs twice");
 }
 
 TEST(Wire, LengthsThatAreWrong) {
-  const std::string past = "w: byte 0 of the All: a length goes past the end of what holds it";
+  const std::string past = "w: byte 0 of the All: a length extends past the end of its message";
   for (uint64_t length : {UINT64_C(1), UINT64_C(0x7FFFFFFF), UINT64_C(0x80000000), UINT64_C(0xFFFFFFFF),
                           UINT64_C(0x100000000), UINT64_C(0x7FFFFFFFFFFFFFFF), UINT64_MAX - 5, UINT64_MAX})
     for (unsigned field : {13, 14, 15, 17, 21, 24, 25, 26}) EXPECT_EQ(Refused(Tag(field, 2) + Varint(length)), past);
@@ -220,7 +220,7 @@ TEST(Wire, LengthsThatAreWrong) {
   EXPECT_EQ(Refused(Tag(7, 5) + "123"), past);
   // An inner length that stays inside the file but leaves the message that holds it.
   EXPECT_EQ(Refused(Bytes(15, Tag(13, 2) + Varint(3)) + "abc"),
-            "w: byte 2 of the All: a length goes past the end of what holds it");
+            "w: byte 2 of the All: a length extends past the end of its message");
 }
 
 TEST(Wire, StringsThatAreWrong) {
@@ -253,13 +253,13 @@ TEST(Wire, UnknownFieldsWhereTheyAreTolerated) {
   EXPECT_STREQ(all->one->s, "s");
   EXPECT_EQ(all->base.n_unknown_fields, 0u);
   EXPECT_EQ(Packed(result), Number(2, 5) + Bytes(15, Bytes(13, "s")));
-  const std::string past = "w: byte 0 of the All: a length goes past the end of what holds it";
+  const std::string past = "w: byte 0 of the All: a length extends past the end of its message";
   EXPECT_EQ(take(Tag(102, 2) + Varint(9) + "12345678", &result), past);
   EXPECT_EQ(take(Tag(101, 1) + "1234567", &result), past);
-  EXPECT_EQ(take(Tag(100, 0) + "\x80", &result), "w: byte 0 of the All: a number is cut off");
+  EXPECT_EQ(take(Tag(100, 0) + "\x80", &result), "w: byte 0 of the All: a number is truncated");
   for (int wire : {3, 4, 6, 7})
     EXPECT_EQ(take(Tag(100, wire), &result), "w: byte 0 of the All: a wire type that is not used");
-  EXPECT_EQ(take(Number(2, 1) + Number(2, 1), &result), "field 'i64': w: byte 2 of the All: it stands there twice");
+  EXPECT_EQ(take(Number(2, 1) + Number(2, 1), &result), "field 'i64': w: byte 2 of the All: it occurs twice");
   EXPECT_EQ(take(Bytes(13, "\xFF"), &result), "field 's': w: byte 0 of the All: a string is not UTF-8, or holds NUL");
 }
 
@@ -278,7 +278,7 @@ TEST(Wire, EmptyMessageBombs) {
   // Two bytes each on the wire, some 300 each in memory.
   std::string wire;
   for (int i = 0; i < 1 << 20; i++) wire += std::string("\xD2\x01\0", 3);
-  EXPECT_NE(Refused(wire).find("it would take memory out of proportion to its size"), std::string::npos);
+  EXPECT_NE(Refused(wire).find("it would need memory out of proportion to its size"), std::string::npos);
   // A plan's own messages: streams of empty instructions.
   std::string instructions, message;
   for (int i = 0; i < 1 << 20; i++) instructions += std::string("\x12\0", 2);
@@ -287,7 +287,7 @@ TEST(Wire, EmptyMessageBombs) {
   ProtobufCMessage *result;
   message =
       Message(dp_wire_unpack(arena, &dp__plan__descriptor, (const uint8_t *)plan.data(), plan.size(), "p", &result));
-  EXPECT_NE(message.find("it would take memory out of proportion to its size"), std::string::npos);
+  EXPECT_NE(message.find("it would need memory out of proportion to its size"), std::string::npos);
   EXPECT_LT(dp_arena_bytes(arena), 1u << 20);
 }
 

@@ -109,8 +109,8 @@ TEST_F(PlanFile, CutAnywhere) {
   }
   Put("more", whole + '\0');
   EXPECT_EQ(Read("more"), "more: " + std::to_string(whole.size() - 31) +
-                              " bytes follow the header where it announces " + std::to_string(whole.size() - 32) +
-                              ": the file was cut off or added to");
+                              " bytes follow the header, which announces " + std::to_string(whole.size() - 32) +
+                              ": the file was truncated or appended to");
 }
 
 // Also under a checksum that fits: the payload alone, cut, never makes a plan nor harm.
@@ -192,7 +192,7 @@ TEST_F(PlanFile, Messages) {
   EXPECT_EQ(
       Read("model.pb"),
       "model.pb: expected a plan, which dpc compile makes, but this is a model (.pb); dpc compile makes a plan of it");
-  EXPECT_EQ(Read("unix"), "unix: this plan was cut off, or its line ends were converted: copy it as a binary file");
+  EXPECT_EQ(Read("unix"), "unix: this plan was truncated, or its line ends were converted: copy it as a binary file");
   EXPECT_EQ(Read("empty"), "empty: expected a plan, which dpc compile makes, but the file is empty");
   EXPECT_EQ(Read("flipped"), "flipped: the checksum differs: the file is damaged");
   EXPECT_NE(Read("field").find("unknown field 127"), std::string::npos) << Read("field");
