@@ -1,10 +1,9 @@
-// See fit.h. What a plan takes grows with the batch and shrinks with the devices, stages and micro-batches that share
-// it, but not without exceptions (where communication takes longer than computing gradients pile up): a first one that
-// fits is looked for by halving and doubling, the edge by bisection, and whatever is named in the end was compiled and
-// found to fit.
+// See fit.h. A plan's memory grows with the batch and shrinks with the devices, stages and micro-batches that share it,
+// with exceptions (gradients pile up where communication is slower than computation). So the search doubles or halves
+// until a plan fits, then bisects. Every answer it gives was compiled and found to fit.
 //
-// A pipeline is cut by an estimate of what its stages take (passes/pipeline/partition.c). Where the plan takes more,
-// that much less is asked of the estimate, and the pipeline cut again.
+// A pipeline is partitioned by an estimate of its stages' memory (passes/pipeline/partition.c). Where the plan takes
+// more than the estimate, the limit for the estimate is lowered by the excess and the pipeline is partitioned again.
 #include "passes/fit.h"
 #include "passes/pipeline.h"
 
@@ -13,11 +12,11 @@
 #include "passes/strategy/table.h"
 
 enum {
-  MAX_DEVICES = 4096,  // that are tried along an axis
+  MAX_DEVICES = 4096,  // tried along an axis
   MAX_STAGES = 32,
-  MAX_TIMES = 8,  // as many micro-batches: plans grow with them
-  MAX_WORK = 64,  // all that is compiled, in plans of the size that was asked for
-  CUTS = 6,       // of the pipeline that was asked for
+  MAX_TIMES = 8,  // the largest multiple of micro-batches that is tried: plans grow with them
+  MAX_WORK = 64,  // limit on all compilation, in plans of the requested size
+  CUTS = 6,       // attempts to partition the requested pipeline
   CUTS_OF_OTHERS = 4,
 };
 
@@ -44,13 +43,13 @@ static uint64_t bytes_of(const Dp__Plan *plan) {
 // ---- compiling ------------------------------------------------------------------------------------------------------
 
 typedef struct {
-  const dp_options *options;  // as asked for
+  const dp_options *options;  // as requested
   const dp_strategy *strategy;
   dp_fit_read read;
   void *arg;
-  dp_arena *arena;       // for texts
-  const Dp__Plan *plan;  // that does not fit
-  size_t size, work;     // instructions of that, and of all that was compiled
+  dp_arena *arena;       // for strings
+  const Dp__Plan *plan;  // the plan that does not fit
+  size_t size, work;     // instructions of that plan, and of all that was compiled
 } fit;
 
 static int64_t size_of(const fit *f, const char *axis) {
@@ -77,7 +76,8 @@ static dp_status compile(fit *f, dp_arena *arena, const dp_options *options, Dp_
   return status;
 }
 
-// Compiles. A pipeline is cut for less and less, until it fits or there is no smaller cut; the user's own cuts stay.
+// Compiles. A pipeline is partitioned for ever smaller limits until it fits or no smaller partition exists. Stages that
+// the user chose stay.
 static dp_status compile_to_fit(fit *f, dp_arena *arena, dp_options o, int partitions, Dp__Plan **plan) {
   const double limit = (double)o.memory_bytes;
   double counted = 0, before = 0;
@@ -100,7 +100,7 @@ static dp_options quiet(const dp_options *asked) {
   return o;
 }
 
-// Whether it fits. What cannot be compiled does not.
+// Whether it fits; what cannot be compiled does not.
 static bool fits(fit *f, const dp_options *asked) {
   if (f->work >= MAX_WORK * f->size) return false;
   dp_arena *arena = dp_arena_create(0);
@@ -121,7 +121,7 @@ static bool fits_with_batch(fit *f, int64_t batch) {
   return fits(f, &o);
 }
 
-// A batch that fits though the next larger one does not.
+// The largest batch found that fits.
 static const char *other_batch(fit *f) {
   int64_t bad = f->plan->batch, good = bad / 2;
   while (good && !fits_with_batch(f, good)) bad = good, good /= 2;
@@ -132,7 +132,7 @@ static const char *other_batch(fit *f) {
   return good ? dp_printf(f->arena, "--batch=%lld", (long long)good) : NULL;
 }
 
-// As many devices along an axis, which the options name or ask for as `devices`.
+// The options with so many devices along an axis, which the options name or imply by `devices`.
 static dp_options resized(const fit *f, const char *axis, int64_t size) {
   dp_options o = *f->options;
   int a = dp_mesh_find(&o.mesh, axis);
@@ -155,7 +155,7 @@ static const char *name_devices(const fit *f, const dp_options *o) {
   return text;
 }
 
-// A size of an axis that fits though one less does not.
+// The smallest size of an axis found that fits.
 static const char *more_along(fit *f, const char *axis, int64_t most) {
   int64_t bad = dp_max_i64(1, size_of(f, axis)), good = dp_min_i64(2 * bad, most);
   dp_options o;
@@ -171,7 +171,7 @@ static const char *more_along(fit *f, const char *axis, int64_t most) {
 }
 
 // Along the first axis that shares samples or parameters; one device becomes several that share samples. More devices
-// than samples would only wait.
+// than samples would be idle.
 static const char *more_devices(fit *f) {
   const int64_t most = dp_min_i64(f->plan->batch, MAX_DEVICES);
   if (size_of(f, "data")) return more_along(f, "data", most);
@@ -182,7 +182,7 @@ static const char *more_stages(fit *f) {
   return size_of(f, DP_MESH_PIPE) ? more_along(f, DP_MESH_PIPE, MAX_STAGES) : NULL;
 }
 
-// The fewest that fit, doubled.
+// The fewest that fit, by doubling.
 static const char *more_microbatches(fit *f) {
   const int64_t now = dp_max_i64(1, size_of(f, DP_MESH_MICRO));
   const int64_t most = dp_min_i64(f->plan->batch / dp_max_i64(1, size_of(f, "data")), MAX_TIMES * now);
@@ -199,10 +199,10 @@ static const char *other_schedule(fit *f) {
   return fits(f, &o) ? "--schedule=1f1b" : NULL;
 }
 
-// What lies in parts from one step to the next: a stage that shares gradients alone takes as much as the one before.
+// What is held in parts from one step to the next: sharing gradients alone saves none of it.
 static unsigned kept(const dp_shares *shares) { return shares->splits & (DP_SHARES_PARAMETERS | DP_SHARES_STATE); }
 
-// The first stage of a strategy that shares more than is shared now and fits.
+// The lowest stage of a strategy that shares more than now and fits.
 static const char *more_of(fit *f, const dp_strategy *strategy) {
   dp_options o = *f->options;
   const dp_shares now = dp_strategy_shares(f->strategy, f->options);
@@ -218,7 +218,7 @@ static const char *more_of(fit *f, const dp_strategy *strategy) {
   return NULL;
 }
 
-// Where samples are shared, state and parameters can be too.
+// Where samples are shared, state and parameters can be shared too.
 static const char *more_shared(fit *f) {
   const char *found = NULL;
   if (!f->strategy->splits_samples) return NULL;
@@ -244,11 +244,10 @@ static dp_status refuse(fit *f) {
     if (one) fitting = dp_printf(f->arena, "%s%s%s", fitting, *fitting ? ", or " : "", one);
   }
   fitting = *fitting ? dp_printf(f->arena, "%s would fit", fitting)
-                     : "no smaller batch, no more devices or micro-batches would fit";
+                     : "no smaller batch and no more devices or micro-batches would fit";
   return dp_fail(
       EX_CONFIG,
-      "the plan takes %s on %s, %s of it for parameters, buffers and optimizer state, and --memory allows %s: "
-      "%s",
+      "the plan takes %s on %s, %s of it for parameters, buffers and optimizer state, but --memory allows %s: %s",
       megabytes(f->arena, takes.persistent + takes.rest),
       f->plan->n_roles > 1 ? "the devices of a stage" : "each device", megabytes(f->arena, takes.persistent),
       megabytes(f->arena, (uint64_t)f->options->memory_bytes), fitting);

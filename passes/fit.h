@@ -1,4 +1,4 @@
-// Whether a plan fits into the memory of its devices (--memory), and what would if it does not.
+// Whether a plan fits into its devices' memory (--memory), and if not, which options would.
 #ifndef DP_PASSES_FIT_H
 #define DP_PASSES_FIT_H
 
@@ -8,20 +8,20 @@
 extern "C" {
 #endif
 
-// What a plan takes of each device's memory: all its arenas there, in bytes. Of several roles that with the most.
+// The plan's memory on each device: all its arenas there, in bytes. If there are several roles, the largest.
 typedef struct {
   uint64_t persistent;  // parameters, buffers, optimizer state, constants
-  uint64_t rest;        // activations, gradients, scratch, what peers map
+  uint64_t rest;        // activations, gradients, scratch, peer windows
 } dp_fit_bytes;
 dp_fit_bytes dp_fit_measure(const Dp__Plan *plan);
 
-// Reads the source model again, afresh, into an arena.
+// Reads the source model again into an arena.
 typedef dp_status (*dp_fit_read)(void *arg, dp_arena *arena, dp_model **model);
 
-// EX_CONFIG when the plan, made with these options, takes more than options->memory_bytes (0: no limit) on a device. A
-// pipeline whose stages can be cut so that it does not becomes that one, in the arena. The message names what does fit:
-// a smaller batch, more devices, stages or micro-batches, another schedule, a stage of ZeRO; all of them were found by
-// compiling, a few dozen times at most.
+// EX_CONFIG when the plan made with these options takes more than options->memory_bytes (0: no limit) on a device. If
+// the stages of a pipeline can be partitioned to fit, *plan becomes that plan, in the arena. The message names options
+// that fit: a smaller batch, more devices, stages or micro-batches, another schedule, a stage of ZeRO. Each was found
+// by compiling, at most a few dozen times.
 dp_status dp_fit_check(dp_arena *arena, const dp_options *options, dp_fit_read read, void *arg,
                        Dp__Plan **plan) DP_MUST_USE;
 

@@ -1,5 +1,5 @@
-// options: checks that the options go together, and puts what they say of the model into it: mesh (options_mesh.c),
-// SPECs, what is frozen.
+// options: checks that the options are consistent and applies them to the model: mesh (options_mesh.c), SPECs, frozen
+// parameters.
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +12,13 @@
 
 enum { MAX_THREADS = 4096 };
 
-// One of `known`, of which the first `built` work.
+// Must be one of `known`; only the first `built` are implemented.
 static dp_status check_choice(const char *option, const char *given, const char *const *known, int built) {
   dp_suggest suggest = dp_suggest_begin(given);
   for (int i = 0; known[i]; i++) {
     dp_suggest_offer(&suggest, known[i]);
     if (strcmp(known[i], given)) continue;
-    return i < built ? DP_OK : dp_fail(EX_UNAVAILABLE, "%s=%s is not built yet", option, given);
+    return i < built ? DP_OK : dp_fail(EX_UNAVAILABLE, "%s=%s is not implemented yet", option, given);
   }
   char hint[96], words[96] = "";
   dp_suggest_print(&suggest, hint, sizeof hint);
@@ -43,17 +43,17 @@ static dp_status check_choices(const dp_compile *compile) {
   if (o->schedule) DP_TRY(check_choice("--schedule", o->schedule, schedules, 2));
   if (o->zero_stage && !compile->strategy->n_stages) return refuse_stage();
   if (o->zero_stage < 0 || o->zero_stage > compile->strategy->n_stages)
-    return dp_fail(EX_USAGE, "--zero-stage=%lld: 1 to %d are expected", (long long)o->zero_stage,
+    return dp_fail(EX_USAGE, "--zero-stage=%lld: it must be 1 to %d", (long long)o->zero_stage,
                    compile->strategy->n_stages);
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
-    return dp_fail(EX_USAGE, "--precision: fp32 or fp64 is expected");
+    return dp_fail(EX_USAGE, "--precision must be fp32 or fp64");
   if (o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_splits > DP_LIMIT_OPTIONS ||
       o->n_dims > DP_LIMIT_OPTIONS)
     return dp_fail(EX_USAGE,
-                   "%d times --freeze, %d times --train, %d times --split, %d times --dim; at most %d are taken",
+                   "%d times --freeze, %d times --train, %d times --split, %d times --dim; the limit is %d each",
                    o->n_freeze, o->n_train, o->n_splits, o->n_dims, DP_LIMIT_OPTIONS);
   if (o->threads < 0 || o->threads > MAX_THREADS)
-    return dp_fail(EX_USAGE, "--threads=%d: 1 to %d are expected", o->threads, MAX_THREADS);
+    return dp_fail(EX_USAGE, "--threads=%d: it must be 1 to %d", o->threads, MAX_THREADS);
   return DP_OK;
 }
 
@@ -67,7 +67,7 @@ static dp_status choose(dp_arena *arena, const char *what, const char *asked, co
   return *spec ? DP_OK : dp_fail(EX_USAGE, "the model names no %s: give one with --%s=...", what, what);
 }
 
-// A plan without training: what the model says of it is left aside, what the command line says contradicts.
+// A plan without training: ignores the model's loss and optimizer, refuses those of the command line.
 static dp_status leave_training(dp_compile *compile) {
   const dp_options *o = compile->options;
   const char *asked = o->loss          ? "--loss"
@@ -76,7 +76,7 @@ static dp_status leave_training(dp_compile *compile) {
                       : o->n_train     ? "--train"
                       : o->as_exported ? "--as-exported"
                                        : NULL;
-  if (asked) return dp_fail(EX_CONFIG, "%s is about training; --mode=infer makes a plan without it", asked);
+  if (asked) return dp_fail(EX_CONFIG, "%s is for training, but --mode=infer makes a plan without training", asked);
   compile->model->loss = compile->model->optimizer = NULL;
   return DP_OK;
 }
@@ -95,7 +95,7 @@ static dp_status take_specs(dp_compile *compile) {
 
 // ---- frozen parameters ----------------------------------------------------------------------------------------------
 
-// Parameters whose name the glob of an option fits become frozen, or not.
+// Parameters whose name matches an option's glob are frozen, or not.
 static dp_status freeze(dp_model *model, const char *option, const char *glob, bool frozen) {
   bool any = false;
   dp_suggest suggest = dp_suggest_begin(glob);
@@ -109,11 +109,11 @@ static dp_status freeze(dp_model *model, const char *option, const char *glob, b
   }
   char hint[96];
   return any ? DP_OK
-             : dp_fail(EX_USAGE, "--%s=%s: no parameter has such a name%s", option, glob,
+             : dp_fail(EX_USAGE, "--%s=%s: no parameter has a name that matches%s", option, glob,
                        dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
-// What is to be trained, and whether that is what the model's author trains.
+// Which parameters are trained, and whether training them is what the model's author intended.
 static dp_status take_parameters(dp_compile *compile) {
   const dp_options *o = compile->options;
   dp_model *model = compile->model;
@@ -121,7 +121,7 @@ static dp_status take_parameters(dp_compile *compile) {
   for (int i = 0; i < o->n_train; i++) DP_TRY(freeze(model, "train", o->train[i], false));
   if (dp_options_infers(o)) return DP_OK;
   if (model->caveat && !o->as_exported)
-    return dp_fail(EX_DATAERR, "%s; or take --as-exported to train what the file holds", model->caveat);
+    return dp_fail(EX_DATAERR, "%s; or use --as-exported to train what the file holds", model->caveat);
   if (model->caveat) dp_pass_note(compile, "trained as it was exported: %s", model->caveat);
   model->caveat = NULL;
   for (int i = 0; i < model->n_notes; i++) dp_pass_note(compile, "%s", model->notes[i]);
@@ -139,7 +139,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_options = {
     .name = "options",
-    .what = "checks the options; mesh, loss, optimizer and frozen parameters go into the model",
+    .what = "checks the options; sets the model's mesh, loss, optimizer and frozen parameters",
     .gives = DP_HAS_MESH,
     .run = run,
 };

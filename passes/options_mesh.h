@@ -1,10 +1,10 @@
-// The mesh that was asked for; private to the pass `options`.
+// The requested mesh; private to the pass `options`.
 #ifndef DP_PASSES_OPTIONS_MESH_H
 #define DP_PASSES_OPTIONS_MESH_H
 
 #include "passes/base/pass.h"
 
-// The mesh that was asked for goes into the model.
+// Sets the model's mesh to the requested one. EX_CONFIG, EX_USAGE.
 dp_status dp_options_mesh_make(dp_compile *compile) DP_MUST_USE;
 
 #endif

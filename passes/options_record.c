@@ -73,7 +73,7 @@ static void take_number(int64_t *field, int64_t taken) {
   if (!*field) *field = taken;
 }
 
-// Where the plan has no kernel that depends on an ISA, none was taken.
+// The ISA is left unset when no kernel of the plan depends on it.
 static void take_target(const dp_compile *compile, Dp__Options *m) {
   if (compile->plan) take_text(&m->isa, compile->plan->target->isa);
   if (compile->options->target) take_number(&m->threads, dp_kernels_threads(compile));

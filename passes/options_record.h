@@ -8,11 +8,11 @@
 extern "C" {
 #endif
 
-// The options that are given, as texts and numbers; what is not given is not set. Lives in the arena.
+// The given options as text and numbers; the others are not set. Lives in the arena.
 Dp__Options *dp_options_message(dp_arena *arena, const dp_options *options);
 
-// What the model was compiled with, after the pass `batch` or any later one: what was given, and what was taken where
-// nothing was. Lives in the model's arena.
+// The options that the model was compiled with, given or defaulted. Call it after the pass `batch` or a later one.
+// Lives in the model's arena.
 Dp__Options *dp_options_record(const dp_compile *compile);
 
 #ifdef __cplusplus

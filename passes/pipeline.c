@@ -31,7 +31,7 @@ dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) {
   if (pass->needs & ~compile->has)
     return dp_fail(EX_SOFTWARE, "pass '%s' is out of order: it lacks %#x of what it needs", pass->name,
                    (unsigned)(pass->needs & ~compile->has));
-  if (!compile->options->target) return dp_fail(EX_SOFTWARE, "no target was given to compile for");
+  if (!compile->options->target) return dp_fail(EX_SOFTWARE, "no target to compile for was given");
   compile->unchanged = false;
   if (!compile->strategy) DP_TRY(dp_strategy_choose(compile->options, &compile->strategy));
   DP_TRY(pass->run(compile));
@@ -49,7 +49,7 @@ dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) {
   return DP_OK;
 }
 
-// Refuses the name of a pass that there is none of.
+// Refuses an unknown pass name.
 static dp_status check_name(dp_arena *arena, const char *option, const char *name, bool all) {
   if (!name || (all && !strcmp(name, "all")) || dp_pipeline_find(name)) return DP_OK;
   dp_suggest suggest = dp_suggest_begin(name);

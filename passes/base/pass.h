@@ -1,10 +1,10 @@
-// What a pass is, and what it works on: graph -> graph, one pass a file. passes/list.h has their order,
+// What a pass is and what it works on: graph -> graph, one file per pass. passes/list.h has their order;
 // passes/pipeline.c runs them.
 //
-// A pass is a const struct in its own file. It works on the model in place: what it knows is in the model and in the
-// options, nowhere else, so any point of the pipeline can be printed, edited and read back. What it needs and gives is
-// a set of bits that the runner checks; after each pass every graph of the model verifies. Passes take time and memory
-// linear in the size of the graph, give or take a logarithm.
+// A pass is a const struct in its own file. It works on the model in place. All its knowledge is in the model and in
+// the options, so any point of the pipeline can be printed, edited and read back. A set of bits says what it needs and
+// gives; the runner checks them. After each pass every graph of the model verifies. Passes take time and memory linear
+// in the size of the graph, up to a logarithmic factor.
 #ifndef DP_PASSES_BASE_PASS_H
 #define DP_PASSES_BASE_PASS_H
 
@@ -27,45 +27,45 @@ typedef struct {
   int axis;  // counted from the end when negative; DP_SPLIT_NONE: the input is not split
 } dp_split;
 
-// dpc compile's options; zeroed: all at their defaults. Those that decide what a plan is come first, and the plan
-// records each of them (passes/options_record.c).
+// dpc compile's options; all zero means all defaults. The options that affect the plan come first, and the plan records
+// each of them (passes/options_record.c).
 typedef struct {
-  const char *strategy;          // by name (passes/strategy/list.h); NULL: that of the mesh, or the first
-  dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy; never names `micro`
-  int64_t devices;               // 0: as the mesh says, or 1
-  int64_t batch;                 // B, of all devices together; 0: as the model says
+  const char *strategy;          // by name (passes/strategy/list.h); NULL: the one the mesh implies, or the first
+  dp_mesh mesh;                  // no axes: one axis of `devices`, named after the strategy; never has `micro`
+  int64_t devices;               // 0: from the mesh, or 1
+  int64_t batch;                 // B, over all devices; 0: from the model
   const char *loss, *optimizer;  // SPECs; NULL: the model's
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;
   const char *const *freeze;  // globs
   int n_train;
-  const char *const *train;  // globs; what they name is trained, frozen or not
-  bool as_exported;          // the model is trained although it has a caveat
+  const char *const *train;  // globs; parameters that match are trained, frozen or not
+  bool as_exported;          // train the model although it has a caveat
   int n_dims;
-  const char *const *dims;  // "NAME=N": open dims of the model's file; whoever reads the file has heeded them
-  dp_dtype precision;       // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
+  const char *const *dims;  // "NAME=N": open dims of the model's file; the file's reader has already applied them
+  dp_dtype precision;       // DP_NO_TYPE or DP_FLOAT32: as in the model; DP_FLOAT64
   const char *batchnorm;    // "sync", "local" (per device along the axis "data"); NULL: sync
-  int threads;              // most threads an instruction; 0: this machine's cores over the devices
+  int threads;              // maximum per instruction; 0: this machine's cores divided by the devices
   const char *isa;          // NULL: this machine's
   int n_splits;
   const dp_split *splits;
   int64_t zero_stage, memory_bytes;  // 0: not given; see passes/fit.h
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
-  const dp_target *target;           // whose kernels and figures; must be given
-  // What follows is not recorded. The first two follow from memory_bytes.
-  int64_t stage_bytes;    // what a stage may take as `cut` counts it; 0: memory_bytes
-  double *stage_counted;  // where `cut` puts what the largest stage takes as it counts; NULL: nowhere
-  bool unscheduled;  // nodes keep the graph's order on their streams: what schedules are measured against, in tests
+  const dp_target *target;           // provides kernels and cost figures; required
+  // The fields below are not recorded. The first two follow from memory_bytes.
+  int64_t stage_bytes;    // limit for a stage as `partition` estimates it; 0: memory_bytes
+  double *stage_counted;  // out: `partition`'s estimate for the largest stage; NULL: not wanted
+  bool unscheduled;       // nodes keep the graph's order on their streams: the baseline for schedules, in tests
   bool why;
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
   const char *print_after, *stop_after;
   FILE *print_to;        // NULL: stdout
-  Dp__Options **record;  // where the options go as the plan records them, a plan or none; NULL: nowhere
-  FILE *notes_to;        // what the user should know of the compilation, a line each; NULL: nowhere
+  Dp__Options **record;  // out: the options as the plan records them, even when there is no plan; NULL: not wanted
+  FILE *notes_to;        // notes for the user about the compilation, one per line; NULL: none
 } dp_options;
 
-// The split that was asked for of an input; NULL: none was.
+// The split requested for an input; NULL: none.
 const dp_split *dp_options_split(const dp_options *options, const char *input);
 // --mode=infer: no loss, no optimizer, no training.
 bool dp_options_infers(const dp_options *options);
@@ -73,24 +73,25 @@ bool dp_options_infers(const dp_options *options);
 // ---- passes ---------------------------------------------------------------------------------------------------------
 
 enum {
-  DP_HAS_MESH = 1 << 0,   // the options go together; model->mesh, model->loss, model->optimizer are what counts
+  DP_HAS_MESH = 1 << 0,   // the options are consistent; model->mesh, model->loss and model->optimizer are final
   DP_HAS_BATCH = 1 << 1,  // "main" is symbolic in the samples present; model->batch is known
   DP_HAS_LOSS =
       1 << 2,  // outputs of "main": "loss", "count", "correct" if there are classes, DP_MODEL_OUTPUT + its own
-  DP_HAS_PARTITION = 1 << 14,     // nodes of "main" have stages where the mesh has an axis of them, and no devices
-  DP_HAS_PROGRAMS = 1 << 3,       // the graphs are "train", "eval", "infer" (or the last alone), each as it is then
-  DP_HAS_GRADIENTS = 1 << 4,      // outputs DP_GRADIENT_OUTPUT + parameter of "train", for each parameter to be trained
-  DP_HAS_UPDATES = 1 << 5,        // "train" updates parameters and optimizer state; the gradients are outputs no more
-  DP_HAS_NO_CONSTANTS = 1 << 6,   // what was a constant is a stored constant
-  DP_HAS_INIT = 1 << 7,           // "init" gives first values to what has no tensor of them
-  DP_HAS_STAGES = 1 << 15,        // all nodes and variables are on their stages, where there are several
-  DP_HAS_STRATEGY = 1 << 13,      // variables are annotated as the strategy asks
+  DP_HAS_PARTITION = 1 << 14,     // nodes of "main" have stages if the mesh has an axis for them, and no devices
+  DP_HAS_PROGRAMS = 1 << 3,       // the graphs are "train", "eval" and "infer" (or just "infer"), each specialized
+  DP_HAS_GRADIENTS = 1 << 4,      // "train" has outputs DP_GRADIENT_OUTPUT + parameter, for each parameter to be
+                                  // trained
+  DP_HAS_UPDATES = 1 << 5,        // "train" updates parameters and optimizer state; gradients are no longer outputs
+  DP_HAS_NO_CONSTANTS = 1 << 6,   // constants are stored constants
+  DP_HAS_INIT = 1 << 7,           // "init" computes first values for variables without a tensor
+  DP_HAS_STAGES = 1 << 15,        // all nodes and variables have their stages, if there are several
+  DP_HAS_STRATEGY = 1 << 13,      // variables are annotated as the strategy needs
   DP_HAS_PLACEMENTS = 1 << 8,     // device form: every graph is placed and has its logical graph beside it
-  DP_HAS_MICROBATCHES = 1 << 16,  // device form: nodes and values are of one micro-batch, or of all
+  DP_HAS_MICROBATCHES = 1 << 16,  // device form: nodes and values belong to one micro-batch, or to all
   DP_HAS_ROLES = 1 << 17,         // device form: a graph for each program and stage, in order; transfers between stages
-  DP_HAS_STREAMS = 1 << 9,        // nodes stand in the order of their streams, with events
+  DP_HAS_STREAMS = 1 << 9,        // nodes are in the order of their streams, with events
   DP_HAS_KERNELS = 1 << 10,       // kernels, threads, bytes of scratch
-  DP_HAS_MEMORY = 1 << 11,        // every value and scratch has its place
+  DP_HAS_MEMORY = 1 << 11,        // every value and scratch has its offset
   DP_HAS_PLAN = 1 << 12,          // compile->plan
 };
 
@@ -100,8 +101,8 @@ enum {
 #define DP_SQUARE_STATE "dp.exp_avg_sq/"   // + parameter; adam's mean of their squares
 #define DP_CONSTANT_PREFIX "dp.constant/"  // + hash
 #define DP_LOSS_OUTPUT "loss"              // mean over the labels present
-#define DP_COUNT_OUTPUT "count"            // int64: labels present, those that the mean is over
-#define DP_CORRECT_OUTPUT "correct"        // int64: labels that the scores got right
+#define DP_COUNT_OUTPUT "count"            // int64: labels present, over which the mean is taken
+#define DP_CORRECT_OUTPUT "correct"        // int64: labels that the scores predict correctly
 #define DP_MODEL_OUTPUT "dp.output/"       // + output of the model; from the loss to the programs
 
 typedef struct dp_strategy dp_strategy;  // passes/base/strategy.h
@@ -110,7 +111,7 @@ typedef struct {
   dp_model *model;
   const dp_options *options;
   uint32_t has;    // DP_HAS_*
-  bool unchanged;  // set by a pass that found nothing to do: the graphs need not be verified again
+  bool unchanged;  // set by a pass that found nothing to do, so the graphs need not be verified again
   Dp__Plan *plan;
   const dp_strategy *strategy;  // set by the runner
 } dp_compile;
@@ -122,7 +123,7 @@ typedef struct {
   dp_status (*run)(dp_compile *compile);
 } dp_pass;
 
-// A line to options->notes_to.
+// Writes a line to options->notes_to.
 void dp_pass_note(const dp_compile *compile, const char *format, ...) DP_PRINTF(2, 3);
 
 #ifdef __cplusplus

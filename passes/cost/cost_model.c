@@ -5,13 +5,13 @@
 
 #include "passes/cost/largest_shard.h"
 
-// Communication by its name: what it is between, if not the devices of an axis.
+// Communication by operator: the streams it uses, and whom it involves if not the devices of an axis.
 static const struct {
   const char *op;
   int stream;
 } streams[] = {{"Scatter", DP_STREAM_COPY},  {"Broadcast", DP_STREAM_COPY},    {"Gather", DP_STREAM_COPY},
                {"Send", DP_STREAM_SEND},     {"Recv", DP_STREAM_RECV},            // the devices of two stages
-               {"Slice", DP_STREAM_COMPUTE}, {"Accumulate", DP_STREAM_COMPUTE}};  // nobody is talked to
+               {"Slice", DP_STREAM_COMPUTE}, {"Accumulate", DP_STREAM_COMPUTE}};  // no communication
 
 int dp_cost_model_stream(const dp_node *node) {
   if (!dp_op_is(node->op, DP_OP_COMMUNICATION)) return DP_STREAM_COMPUTE;
@@ -26,7 +26,7 @@ double dp_cost_model_bytes(const dp_model *model, const dp_value *v) {
 
 double dp_cost_model_ns(const dp_target_costs *costs, const dp_graph *graph, const dp_node *node) {
   const dp_model *model = graph->model;
-  double largest = 0, share = 0, of_operands = 0;  // share: of the largest tensor's whole that a device has
+  double largest = 0, share = 0, of_operands = 0;  // share: the largest part of any tensor's whole that a device has
   for (int k = 0; k < node->n_inputs + node->n_outputs; k++) {
     const dp_value *v = k < node->n_inputs ? node->inputs[k] : node->outputs[k - node->n_inputs];
     double bytes = v ? dp_cost_model_bytes(model, v) : 0;

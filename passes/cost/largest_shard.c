@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// The last device of every axis has the largest part of everything, and so has the last micro-batch.
+// The last device on every axis, and the last micro-batch, have the largest part of everything.
 dp_local dp_largest_shard_of(const dp_model *model, const dp_value *value) {
   const dp_mesh *mesh = &model->mesh;
   dp_placement placements[DP_MAX_MESH];

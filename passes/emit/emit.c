@@ -1,7 +1,7 @@
-// emit: writes the plan: the model's programs in device form as messages of ir/plan/plan.proto. Decides nothing.
+// emit: writes the plan: the model's programs in device form as messages of ir/plan/plan.proto. It decides nothing.
 //
-// A plan has one role for all devices or, of a pipeline, one a stage; each has the same programs in the same order, of
-// which a stage's graph may be empty. Values without a space stand for what is on its way between stages: they are left
+// A plan has one role for all devices or, for a pipeline, one role per stage. Each has the same programs in the same
+// order; a stage's graph may be empty. Values without a space stand for data in transit between stages and are left
 // out.
 #include <string.h>
 
@@ -14,7 +14,7 @@ typedef struct {
   dp_compile *compile;
   dp_model *model;
   dp_arena *arena;
-  const dp_graph *graph;  // at work on it
+  const dp_graph *graph;  // the current graph
   uint32_t *tensor_of;    // (its values) index plus 1; 0: left out
 } emitting;
 
@@ -54,8 +54,7 @@ static uint32_t *emit_operands(const emitting *e, int count, dp_value *const *va
   return indices;
 }
 
-// The axis that a communication is over, none between host and devices, and the other side of a transfer between
-// stages.
+// The axis of a communication (none between host and devices), and the other side of a transfer between stages.
 static void emit_communication(const emitting *e, const dp_node *node, Dp__Instruction *instruction) {
   NEW(e->arena, c, Dp__Communication, DP__COMMUNICATION__INIT);
   const char *name = dp_node_string(node, "axis", NULL);
@@ -180,7 +179,7 @@ static bool has_storage(const dp_variable *p, int stage) {
   return has;
 }
 
-// Host memory is one for all roles.
+// All roles share host memory.
 static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
   uint64_t tops[DP_SPACE_HOST_OUTPUT + 1] = {0};
   const dp_model *model = e->model;
@@ -207,7 +206,7 @@ static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
   }
 }
 
-// Whether the model's graph g is the first of its program: what stages do of one program stands together.
+// Whether the model's graph g is the first of its program: the graphs of all stages for one program are adjacent.
 static bool begins_program(const dp_model *model, int g) {
   return !g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1]);
 }
@@ -232,7 +231,7 @@ static Dp__Role *emit_role(emitting *e, int stage, bool staged) {
   return role;
 }
 
-// A logical graph without the user's wishes: the plan says where things are.
+// A logical graph without the user's annotations: the plan itself says where values are.
 static Dp__Graph *emit_graph(const emitting *e, const dp_graph *graph) {
   Dp__Graph *message = dp_proto_from_graph(e->arena, graph);
   for (size_t i = 0; i < message->n_nodes; i++) {
@@ -248,7 +247,7 @@ static Dp__Target *emit_target(const emitting *e) {
   NEW(e->arena, target, Dp__Target, DP__TARGET__INIT);
   const dp_target *t = e->compile->options->target;
   target->backend = text(t->name);
-  bool isa = false;  // some kernel depends on it
+  bool isa = false;  // some kernel depends on the ISA
   uint32_t threads = 1;
   for (int g = 0; g < e->model->n_graphs; g++)
     for (int32_t i = 0; i < e->model->graphs[g]->n_nodes; i++) {
@@ -300,7 +299,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_emit = {
     .name = "emit",
-    .what = "the plan is written",
+    .what = "writes the plan",
     .needs = DP_HAS_MEMORY,
     .gives = DP_HAS_PLAN,
     .run = run,

@@ -1,5 +1,5 @@
-// kernels: chooses each compute node's kernel, its threads and the scratch it takes, for the largest part of any device
-// and micro-batch.
+// kernels: chooses each compute node's kernel, threads and scratch size, for the largest part on any device and in any
+// micro-batch.
 #include <string.h>
 
 #include "passes/base/pass.h"
@@ -15,7 +15,7 @@ int dp_kernels_threads(const dp_compile *compile) {
   return compile->options->target->threads(dp_mesh_devices(&compile->model->mesh));
 }
 
-// What a device's part of the node is worth in threads.
+// How many threads a device's part of the node is worth.
 static int threads_worth(const dp_compile *compile, const dp_node *node, const dp_kernel_spec *spec) {
   double whole = 1, local = 1;  // elements of the largest operand or result
   for (int k = 0; k < spec->n_inputs + spec->n_outputs; k++) {
@@ -44,7 +44,7 @@ static dp_status choose(dp_compile *compile, dp_node *node) {
   for (int i = 0; i < node->n_outputs; i++)
     if (node->outputs[i]) spec.outputs[i] = operand_of(model, node->outputs[i]);
   const dp_target *target = compile->options->target;
-  const bool reference_only = target->isa && !target->isa();  // no instruction set that its libraries may use
+  const bool reference_only = target->isa && !target->isa();  // no instruction set that its libraries support
   const dp_kernel *kernel = dp_kernel_select(target, &spec, reference_only);
   if (!kernel) {
     char text[256];
@@ -63,7 +63,8 @@ static dp_status run(dp_compile *compile) {
   const dp_options *options = compile->options;
   if (options->isa) {
     if (!options->target->set_isa)
-      return dp_fail(EX_USAGE, "--isa=%s: backend %s has no choice of it", options->isa, options->target->name);
+      return dp_fail(EX_USAGE, "--isa=%s: backend %s does not support a choice of instruction set", options->isa,
+                     options->target->name);
     DP_TRY(options->target->set_isa(options->isa));
   }
   for (int g = 0; g < compile->model->n_graphs; g++) {
@@ -76,7 +77,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_kernels = {
     .name = "kernels",
-    .what = "kernels are chosen, with threads and scratch",
+    .what = "chooses kernels, with threads and scratch",
     .needs = DP_HAS_STREAMS,
     .gives = DP_HAS_KERNELS,
     .run = run,

@@ -1,4 +1,4 @@
-// The schedule of the learning rate as a plan holds it.
+// The learning-rate schedule as a plan holds it.
 #ifndef DP_PASSES_EMIT_LEARNING_RATE_H
 #define DP_PASSES_EMIT_LEARNING_RATE_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-// Of an optimizer's SPEC, whose text it may share; NULL: no training, and a schedule of no kind.
+// From an optimizer's SPEC, whose text the result may share. NULL: no training; the schedule then has no kind.
 dp_status dp_emit_schedule(dp_arena *arena, const char *optimizer, Dp__Schedule **schedule) DP_MUST_USE;
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
-// memory: gives every value and every node's scratch its bytes.
+// memory: assigns bytes to every value and every node's scratch.
 //
-// Variables have storage for good (storage.c); an update is written into its storage. Host memory is laid out by
-// program, each beginning at 0, as one runs at a time. Transients of a device share one arena: two may have the same
-// bytes only when all uses of the one happen before the other is written, by streams and events that are there anyway;
-// no event is added for the sake of memory. Of a pipeline each stage has an arena of its own, by what happens before
-// what on that stage alone. A result takes its operand's bytes when the operator works element by element, the kernel
-// allows it and the operand dies there, and likewise a sum that is made whole, and what micro-batches are added to.
-// Sums that are made whole at once lie side by side: the bucket is one value from the first write to any of them.
-// pack.c finds the offsets.
+// Variables have permanent storage (storage.c), and an update is written in place. Host memory is laid out per program,
+// each from 0, as one program runs at a time. Transients of a device share one arena. Two may share bytes only when all
+// uses of one happen before the other is written, by the streams and events that exist anyway: no event is added to
+// save memory. In a pipeline each stage has its own arena, by the order of events on that stage alone.
+//
+// A result reuses its operand's bytes when the operator is elementwise, the kernel allows it and the operand dies
+// there; likewise a reduced sum, and the value that micro-batches are accumulated into. Sums that are reduced together
+// are adjacent: the bucket is one value from the first write to any member on. pack.c finds the offsets.
 #include <limits.h>
 #include <string.h>
 
@@ -16,15 +16,15 @@
 #include "passes/memory/pack.h"
 #include "passes/memory/storage.h"
 
-// A value, with those that took its place one after the other, or a node's scratch, or a bucket of values.
+// A value together with those that later reuse its bytes, or a node's scratch, or a bucket of values.
 typedef struct {
   uint64_t bytes;
   const dp_node *first;      // writes it first
-  int end[DP_PACK_STREAMS];  // so many nodes of each stream are done when all uses are
+  int end[DP_PACK_STREAMS];  // all uses are done once this many nodes of each stream are
   dp_node *scratch_of;
-  int32_t bucket;  // the block of which it is a member, from `offset` on; -1: none
+  int32_t bucket;  // the block that it is a member of, from `offset` on; -1: none
   uint64_t offset;
-  int32_t packed;  // of the packed blocks, unless it is a member
+  int32_t packed;  // index among the packed blocks, unless it is a member
 } block;
 
 typedef struct {
@@ -34,10 +34,10 @@ typedef struct {
   dp_order order;
   int32_t n_blocks;
   block *blocks;
-  int32_t *block_of;             // (values) -1: has a place already
+  int32_t *block_of;             // (values) -1: already has its bytes
   int (*ends)[DP_PACK_STREAMS];  // (values) as in block, by reads
-  dp_node **joined_by;           // (values) the node that makes it whole together with others; NULL: none
-  int32_t *bucket_of;            // (nodes) the block of what it makes whole; -1: none yet
+  dp_node **joined_by;           // (values) the node that reduces it together with others; NULL: none
+  int32_t *bucket_of;            // (nodes) the block of what it reduces; -1: none yet
 } work;
 
 // ---- lifetimes ------------------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ static int32_t add_block(work *w, uint64_t bytes, const dp_node *first) {
   return w->n_blocks - 1;
 }
 
-// Whether everything that uses a block is done before `node` begins, but for `node` itself.
+// Whether everything that uses a block, except `node` itself, is done before `node` begins.
 static bool dies_at(const work *w, const block *b, const dp_node *node) {
   for (int s = 0; s < w->order.n_streams; s++) {
     bool itself = s == node->stream && b->end[s] == w->order.place[node->id] + 1;
@@ -63,12 +63,12 @@ static bool dies_at(const work *w, const block *b, const dp_node *node) {
   return true;
 }
 
-// Whether the operator and its kernel can put result k where operand k is.
+// Whether the operator and its kernel can write result k over operand k.
 static bool works_in_place(const work *w, const dp_node *node, int k) {
   const dp_value *x = node->inputs[k], *y = node->outputs[k];
   if (!node->kernel) {
     bool made_whole = false, more = node->n_inputs > node->n_outputs;
-    // More is put to what operand 0 has of some micro-batches, unless that is one of them by itself, laid out as such.
+    // More micro-batches are accumulated into operand 0, unless it has a single one, laid out for that one alone.
     if (more) return !k && (x->placements[0].kind == DP_PARTIAL || x->micro_count > 1);
     for (int a = 0; a < w->graph->model->mesh.n_axes; a++) {
       if (dp_placement_equal(x->placements[a], y->placements[a])) continue;
@@ -82,8 +82,8 @@ static bool works_in_place(const work *w, const dp_node *node, int k) {
   return kernel && kernel->in_place;
 }
 
-// Whether result k takes its operand's bytes because the operator updates in place: a part of what has its storage
-// elsewhere.
+// Whether result k reuses its operand's bytes because the operator updates in place a part of something whose storage
+// is elsewhere.
 static bool updates_part(const dp_node *node, int k) {
   return dp_op_is(node->op, DP_OP_UPDATE) && k < node->n_inputs && node->inputs[k]->space == DP_SPACE_TRANSIENT;
 }
@@ -93,12 +93,12 @@ static bool takes_over(const work *w, const dp_node *node, int k) {
   if (!x || w->block_of[x->id] < 0 || x->type.dtype != y->type.dtype || x->bytes != y->bytes) return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (i != k && node->inputs[i] == x) return false;
-  if (node->kernel && w->joined_by[y->id]) return false;  // its place is in its bucket
+  if (node->kernel && w->joined_by[y->id]) return false;  // its offset is in its bucket
   return works_in_place(w, node, k) && dies_at(w, &w->blocks[w->block_of[x->id]], node);
 }
 
-// Room for value y in the bucket of those that are made whole with it; one more block when there is none. Who writes a
-// bucket must do so on one stream, so that the first of them comes first.
+// Adds value y to the bucket of those that are reduced together; allocates a block on first use. All writers of a
+// bucket must be on one stream, so that the first member's writer comes first.
 static int32_t add_member(work *w, const dp_value *y, const dp_node *first) {
   const dp_node *by = w->joined_by[y->id];
   int32_t own = add_block(w, y->bytes, first), *bucket = by ? &w->bucket_of[by->id] : NULL;
@@ -125,7 +125,7 @@ static void look_at_operands(work *w) {
       if (!node->kernel && node->n_outputs > 1) w->joined_by[node->inputs[k]->id] = node;
     }
   }
-  // What is put together of micro-batches in the first one's place has that place in the bucket.
+  // Micro-batches accumulated in the bytes of the first one have their offset in the bucket.
   for (int32_t i = graph->n_nodes; i-- > 0;) {
     const dp_node *node = graph->nodes[i];
     if (node->kernel || node->n_inputs <= node->n_outputs || !works_in_place(w, node, 0)) continue;
@@ -163,7 +163,8 @@ static void make_blocks(work *w) {
 
 // ---- packing --------------------------------------------------------------------------------------------------------
 
-// The first node of a stream that comes after all uses of a block; past all when there is none. nodes: of the stream.
+// The first node of a stream that runs after all uses of a block; one past the last when there is none. nodes: of the
+// stream.
 static int32_t free_from(const work *w, const block *b, int count, dp_node *const *nodes) {
   int low = 0, high = count;
   while (low < high) {
@@ -206,7 +207,7 @@ static uint64_t offset_of(const work *w, const dp_pack_block *packed, const bloc
 
 static dp_status place_transients(const dp_target *target, dp_graph *graph) {
   if (graph->n_streams > DP_PACK_STREAMS)
-    return dp_fail(EX_SOFTWARE, "program '%s' has %d streams, at most %d are laid out", graph->name, graph->n_streams,
+    return dp_fail(EX_SOFTWARE, "program '%s' has %d streams; at most %d are supported", graph->name, graph->n_streams,
                    DP_PACK_STREAMS);
   dp_arena *scratch = dp_arena_create(0);
   if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
@@ -242,7 +243,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_memory = {
     .name = "memory",
-    .what = "every value and scratch gets its bytes",
+    .what = "assigns bytes to every value and scratch",
     .needs = DP_HAS_KERNELS,
     .gives = DP_HAS_MEMORY,
     .run = run,

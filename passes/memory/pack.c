@@ -1,17 +1,18 @@
 // Packing blocks. See pack.h.
 //
-// Blocks are placed one after the other at the lowest offset that is free of all they live beside, larger ones first,
-// by three notions of large. Then again a number of times with the block that reached highest moved to the front; the
-// lowest top wins. With very many blocks that would take too long: they are then placed in order of time (pack_time.c).
+// Blocks are placed one by one at the lowest offset that is free of all blocks they overlap in time, larger ones first,
+// by three measures of size. This is repeated a number of times with the highest-reaching block moved to the front; the
+// lowest top wins. For very many blocks this would take too long: they are placed in order of time instead
+// (pack_time.c).
 #include "passes/memory/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-  MAX_BY_SIZE = 4096,    // blocks for which pairs are looked at
-  MAX_TRIES = 48,        // from each order that is begun with
-  MAX_PAIRS = 16 << 20,  // looked at in those tries
+  MAX_BY_SIZE = 4096,    // blocks for which all pairs are compared
+  MAX_TRIES = 48,        // from each initial order
+  MAX_PAIRS = 16 << 20,  // compared in those tries
 };
 
 // ---- the bound ------------------------------------------------------------------------------------------------------
@@ -27,8 +28,8 @@ static int main_stream(int32_t count, const dp_pack_block *blocks) {
 
 typedef struct {
   int32_t time;
-  int64_t change;  // bytes; those that end come first
-  bool here;       // a block that the stream in question writes
+  int64_t change;  // bytes; blocks that end come first
+  bool here;       // a block written by the current stream
 } event;
 
 static int by_time(const void *a, const void *b) {
@@ -37,13 +38,13 @@ static int by_time(const void *a, const void *b) {
   return (x->change > y->change) - (x->change < y->change);
 }
 
-// Other streams come after less, but what they do not come after need not lie beside each other.
+// Other streams wait for fewer uses, but blocks whose uses they do not wait for need not overlap.
 uint64_t dp_pack_bound(dp_arena *scratch, int32_t count, const dp_pack_block *blocks) {
   event *events = dp_alloc_n(scratch, 2 * (size_t)count + 1, sizeof *events);
   const int s = main_stream(count, blocks);
   int64_t most = 0, alive = 0;
   for (int32_t i = 0; i < count; i++) {
-    // As the nodes of stream s see it: alive from the first write on, until they come after every use.
+    // As the nodes of stream s see it: alive from the first write until they run after every use.
     int32_t end = blocks[i].free[s] > blocks[i].start ? blocks[i].free[s] : blocks[i].start;
     events[2 * i] = (event){blocks[i].start, (int64_t)blocks[i].bytes, blocks[i].stream == s};
     events[2 * i + 1] = (event){end, -(int64_t)blocks[i].bytes, false};
@@ -74,7 +75,7 @@ static double size_by(const dp_pack_block *b, int notion) {
   return notion == 0 ? bytes : notion == 1 ? life : bytes * life;
 }
 
-// placed: room for all of them, kept in order of offset.
+// placed: scratch for all of them, kept in order of offset.
 static uint64_t pack_by_size(int32_t count, const sized *order, dp_pack_block **placed) {
   uint64_t top = 0;
   for (int32_t i = 0; i < count; i++) {
@@ -103,7 +104,7 @@ typedef struct {
   uint64_t top, *offsets;  // the best so far
 } search;
 
-// Packs in the search's order and keeps the offsets when they are better than those before.
+// Packs in the search's order and keeps the offsets if they are the best so far.
 static void try_order(search *s) {
   uint64_t top = pack_by_size(s->count, s->order, s->placed);
   if (top >= s->top) return;
@@ -111,7 +112,7 @@ static void try_order(search *s) {
   for (int32_t i = 0; i < s->count; i++) s->offsets[i] = s->blocks[i].offset;
 }
 
-// Lets the block that reaches highest choose before all those that it came after.
+// Moves the highest-reaching block ahead of all the blocks before it.
 static void promote_highest(search *s) {
   int32_t highest = 0;
   for (int32_t i = 1; i < s->count; i++) {
@@ -123,7 +124,7 @@ static void promote_highest(search *s) {
   s->order[0] = it;
 }
 
-// Blocks that no later one can meet on some stream are done with, as far as that stream goes.
+// A block that no later block overlaps on some stream is finished as far as that stream goes.
 static void clamp(int32_t count, dp_pack_block *blocks) {
   int32_t past[DP_PACK_STREAMS] = {0};
   for (int32_t i = 0; i < count; i++)

@@ -1,17 +1,17 @@
 // Packing very many blocks. See pack.h.
 //
-// Blocks are placed in order of time, those that live long from the bottom of the arena, as a stack almost, and the
-// others from its top, in the smallest arena where they fit. A block's bytes are free again when all streams are past
-// its uses. Where that is much too late, as streams of transfers are past them a task later only, the blocks of each
-// stream get an arena of their own, or each stream has a view of its own of what is free, which takes more time.
+// Blocks are placed in order of time, in the smallest arena that fits them: long-lived ones from the bottom, almost as
+// on a stack, the others from the top. A block's bytes are free again when all streams are past its uses. Where that is
+// much too late, as with streams of transfers that are past them only a task later, either each stream's blocks get an
+// arena of their own, or each stream has its own view of what is free, which takes more time.
 #include <stdlib.h>
 #include <string.h>
 
 #include "passes/memory/pack.h"
 
-enum { MAX_STEPS = 1 << 30 };  // of streams' own views
+enum { MAX_STEPS = 1 << 30 };  // of the streams' own views
 
-static const int32_t lives[] = {8, 64, 512};  // what is long, one after the other
+static const int32_t lives[] = {8, 64, 512};  // what counts as long-lived; tried in turn
 
 // ---- one view for all streams ---------------------------------------------------------------------------------------
 
@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
   int32_t count;
-  hole *holes;  // by offset, none touches the next
+  hole *holes;  // by offset; no two are adjacent
 } holes;
 
 static void remove_hole(holes *h, int32_t i) {
@@ -49,7 +49,7 @@ static void give_back(holes *h, uint64_t offset, uint64_t bytes) {
   h->holes[low] = (hole){offset, bytes};
 }
 
-// The lowest or the highest place where it fits; false when there is none.
+// The lowest or highest hole that fits; false when there is none.
 static bool take_hole(holes *h, uint64_t bytes, bool high, uint64_t *offset) {
   int32_t i = high ? h->count - 1 : 0, step = high ? -1 : 1;
   while (i >= 0 && i < h->count && h->holes[i].bytes < bytes) i += step;
@@ -62,8 +62,8 @@ static bool take_hole(holes *h, uint64_t bytes, bool high, uint64_t *offset) {
   return true;
 }
 
-// starts, ends: the blocks by their first and by their last moment. What lives longer than `life` goes to the bottom of
-// an arena of so many bytes, the rest to its top.
+// starts, ends: the blocks by their first and by their last time. Those that live longer than `life` go to the bottom
+// of an arena of so many bytes, the rest to its top.
 static bool fits(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends, holes *h, uint64_t bytes,
                  int32_t life) {
   h->count = 1;
@@ -91,7 +91,7 @@ static int by_end(const void *a, const void *b) {
 
 static uint64_t pack_by_ends(uint32_t alignment, int32_t count, dp_pack_block *const *starts,
                              dp_pack_block *const *ends, holes *h, uint64_t bound) {
-  uint64_t room = 0;  // beyond the bound; when it is all bytes of all blocks they fit
+  uint64_t room = 0;  // beyond the bound; at the sum of all blocks they must fit
   for (;; room = room ? 2 * room : dp_align_up(bound / 256 + 1, alignment))
     for (size_t k = 0; k < DP_COUNT(lives); k++)
       if (fits(count, starts, ends, h, bound + room, lives[k])) return bound + room;
@@ -99,7 +99,7 @@ static uint64_t pack_by_ends(uint32_t alignment, int32_t count, dp_pack_block *c
 
 // ---- a view for each stream -----------------------------------------------------------------------------------------
 
-// What a stream must keep off, by offset; some of it has been free since a while.
+// The ranges that a stream must avoid, by offset; some have become free meanwhile.
 typedef struct {
   int32_t count, when_cleared;
   dp_pack_block **blocks;
@@ -112,7 +112,7 @@ static void clear_view(view *v, int stream, int32_t now) {
   v->count = v->when_cleared = n;
 }
 
-// The lowest or the highest place where it fits below `top`; false when there is none.
+// The lowest or highest offset where it fits below `top`; false when there is none.
 static bool find_place(const view *v, dp_pack_block *b, uint64_t top, bool high) {
   uint64_t end = 0;
   bool found = false;
@@ -141,7 +141,7 @@ static void enter(view *v, dp_pack_block *b) {
   v->blocks[low] = b;
 }
 
-// As `fits`, by the views of the streams.
+// Like `fits`, with the streams' views.
 static bool fits_views(int32_t count, dp_pack_block *const *starts, view *views, uint64_t bytes, int32_t life,
                        int64_t *steps) {
   for (int s = 0; s < DP_PACK_STREAMS; s++) views[s].count = views[s].when_cleared = 0;
@@ -158,7 +158,7 @@ static bool fits_views(int32_t count, dp_pack_block *const *starts, view *views,
   return *steps < MAX_STEPS;
 }
 
-// Offsets with a lower top than `most`, if that is found; else those that there are.
+// Sets offsets with a lower top than `most` if it finds them; otherwise leaves the offsets as they are.
 static uint64_t pack_by_views(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *const *starts,
                               uint64_t bound, uint64_t most) {
   size_t n = (size_t)count + 1;
@@ -177,8 +177,8 @@ static uint64_t pack_by_views(dp_arena *scratch, uint32_t alignment, int32_t cou
 
 // ---- an arena for each stream ---------------------------------------------------------------------------------------
 
-// One above the other; a block ends as the stream that writes it sees it. Offsets with a lower top than `most`, if that
-// is found; else those that there are.
+// One arena above the other; a block ends as the stream that writes it sees it. Sets offsets with a lower top than
+// `most` if it finds them; otherwise leaves the offsets as they are.
 static uint64_t pack_by_streams(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *const *starts,
                                 holes *h, uint64_t most) {
   size_t n = (size_t)count + 1;

@@ -1,8 +1,8 @@
 // See storage.h.
 //
-// A variable that several stages of a pipeline have lies at the same place on all of them: those come first, one after
-// the other, and after them each stage's own. Host memory is one for all stages: what a program takes from the host has
-// one place whichever stage reads it, and each stage gives back at a place of its own.
+// A variable that several stages of a pipeline have is at the same offset on all of them: those variables come first,
+// one after the other, followed by each stage's own. All stages share host memory: a program's input has one offset
+// whichever stage reads it, and each stage writes its outputs at offsets of its own.
 #include "passes/memory/storage.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static uint64_t bytes_of_storage(const dp_model *model, const dp_variable *p) {
          dp_type_bytes(p->type.dtype);
 }
 
-// top: of each stage's storage so far.
+// top: the end of each stage's storage so far.
 static void place_storage(dp_variable *p, int64_t n_stages, uint32_t alignment, uint64_t *top) {
   p->offset = 0;
   int64_t count = p->n_stages ? p->n_stages : n_stages;
@@ -42,8 +42,8 @@ bool dp_memory_same_program(const dp_graph *a, const dp_graph *b) {
   return !strcmp(a->logical->name, b->logical->name);
 }
 
-// The stage graphs of one program, of which `first` is the first of the model. An input of several stages has one
-// place: that of the logical graph's value, which each stage has by itself when it was read from text.
+// The stage graphs of one program; `first` is the first of them in the model. An input of several stages has one
+// offset, that of the logical graph's value. A graph that was read from text has its own copy of that value.
 static void place_host_inputs(dp_model *model, int first, uint32_t alignment) {
   const dp_graph *logical = model->graphs[first]->logical;
   uint64_t top = 0, *place = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *place);  // plus 1
@@ -59,7 +59,7 @@ static void place_host_inputs(dp_model *model, int first, uint32_t alignment) {
     }
 }
 
-// In the order of the outputs, which a text keeps; that of values it does not.
+// In the order of the outputs, which the text form keeps; it does not keep the order of values.
 static void place_host_outputs(dp_model *model, int first, uint32_t alignment) {
   uint64_t top = 0;
   for (int g = first; g < model->n_graphs && dp_memory_same_program(model->graphs[g], model->graphs[first]); g++) {
@@ -87,7 +87,7 @@ void dp_memory_place_storages(dp_model *model, uint32_t alignment) {
     for (int i = 0; i < graph->n_updates; i++)
       graph->updates[i].value->offset = model->variables[graph->updates[i].variable].offset;
   }
-  // The graphs of one program stand together.
+  // The graphs of one program are adjacent.
   for (int g = 0; g < model->n_graphs; g++)
     if (!g || !dp_memory_same_program(model->graphs[g], model->graphs[g - 1])) {
       place_host_inputs(model, g, alignment);

@@ -1,10 +1,10 @@
-// batch: makes "main" symbolic in the samples present, and finds B, the most there are; the mesh gets its axis `micro`.
+// batch: makes "main" symbolic in the samples present and finds B, their maximum; adds the axis `micro` to the mesh.
 //
-// A model whose inputs have a symbolic dim is so already; --split then only says where its inputs go
-// (passes/place/place.c). One of fixed shapes is batched along the axes that --split names or, without any, when it is
-// to be trained, along the leading dim that all its inputs have in common; its extent is then the batch unless --batch
-// says otherwise. Shapes that the model states as numbers (Reshape's) follow where they begin with the batch. To infer
-// with a model of fixed shapes needs no batch: every run takes the inputs whole, and B is 1.
+// A model whose inputs have a symbolic dim is already symbolic; --split then only says where its inputs go
+// (passes/place/place.c). A model of fixed shapes is batched along the axes that --split names. Without --split, if it
+// is to be trained, it is batched along the leading dim that all its inputs share, and that extent is the batch unless
+// --batch says otherwise. Shapes that the model states as numbers (Reshape's) become symbolic where they begin with the
+// batch. Inference with a model of fixed shapes needs no batch: every run takes whole inputs, and B is 1.
 #include <string.h>
 
 #include "ir/base/suggest.h"
@@ -21,7 +21,7 @@ static int symbolic_axis(const dp_shape *shape) {
 
 // ---- --split --------------------------------------------------------------------------------------------------------
 
-// The axis that was asked for; -1: none was, or not to split.
+// The requested axis; -1: none was requested, or "none" was.
 static dp_status asked_axis(const dp_split *split, const dp_value *input, int *axis) {
   int rank = input->type.shape.rank;
   *axis = -1;
@@ -60,12 +60,13 @@ typedef struct {
 static dp_status make_symbolic(dp_value *input, int axis, fixed_batch *batch) {
   int64_t extent = input->type.shape.dims[axis].offset;
   if (extent < 1)
-    return dp_fail(EX_USAGE, "input '%s' has extent %lld along axis %d: nothing to split", input->name,
+    return dp_fail(EX_USAGE, "input '%s' has extent %lld along axis %d: there is nothing to split", input->name,
                    (long long)extent, axis);
   if (batch->first && batch->extent != extent)
-    return dp_fail(EX_USAGE,
-                   "input '%s' has extent %lld along axis %d, input '%s' has %lld along its: both would be the batch",
-                   input->name, (long long)extent, axis, batch->first->name, (long long)batch->extent);
+    return dp_fail(
+        EX_USAGE,
+        "input '%s' has extent %lld along axis %d, but input '%s' has %lld along its axis: both must be the batch",
+        input->name, (long long)extent, axis, batch->first->name, (long long)batch->extent);
   *batch = (fixed_batch){batch->first ? batch->first : input, extent};
   input->type.shape.dims[axis] = dp_dim_batch();
   return DP_OK;
@@ -78,7 +79,7 @@ static bool is_symbolic(const dp_graph *main) {
   return false;
 }
 
-// Inputs as asked for, in a model of fixed shapes; *any: one has samples along an axis.
+// Splits inputs as requested, in a model of fixed shapes; *any: some input has an axis of samples.
 static dp_status split_as_asked(const dp_options *options, dp_graph *main, fixed_batch *batch, bool *any) {
   bool fixed = !is_symbolic(main);
   *any = !fixed;
@@ -94,7 +95,7 @@ static dp_status split_as_asked(const dp_options *options, dp_graph *main, fixed
   return DP_OK;
 }
 
-// Nothing is symbolic and nothing was asked for: the leading dim that all inputs share.
+// Nothing is symbolic and nothing was requested: takes the leading dim that all inputs share.
 static dp_status split_leading(const dp_options *options, dp_graph *main, fixed_batch *batch) {
   const dp_value *first = NULL;
   for (int32_t i = 0; i < main->n_values; i++) {
@@ -121,7 +122,7 @@ static dp_status split_leading(const dp_options *options, dp_graph *main, fixed_
 
 // ---- the rest of the graph ------------------------------------------------------------------------------------------
 
-// Extents that the node states and that begin with (a multiple of) the batch, where its first operand now does.
+// Extents stated by the node that begin with (a multiple of) the batch, where its first operand now does.
 static void rescale_attrs(dp_node *node, int64_t extent) {
   const dp_value *x = node->n_inputs ? node->inputs[0] : NULL;
   if (!x || !x->type.shape.rank || !dp_dim_is_symbolic(x->type.shape.dims[0])) return;
@@ -153,11 +154,11 @@ static dp_status run(dp_compile *compile) {
   bool any;
   DP_TRY(check_splits(options, main));
   if (options->batch < 0 || options->batch > MAX_BATCH)
-    return dp_fail(EX_USAGE, "--batch=%lld: 1 to %d are expected", (long long)options->batch, MAX_BATCH);
+    return dp_fail(EX_USAGE, "--batch=%lld: it must be 1 to %d", (long long)options->batch, MAX_BATCH);
   DP_TRY(split_as_asked(options, main, &batch, &any));
   bool whole = !any && dp_options_infers(options);
   if (whole && options->batch)
-    return dp_fail(EX_CONFIG, "--batch=%lld, but no input has an axis of samples: name them with --split NAME=AXIS",
+    return dp_fail(EX_CONFIG, "--batch=%lld, but no input has an axis of samples: name one with --split NAME=AXIS",
                    (long long)options->batch);
   if (whole) model->batch = 1;
   if (!any && !whole) DP_TRY(split_leading(options, main, &batch));
@@ -174,7 +175,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_batch = {
     .name = "batch",
-    .what = "fixed shapes become symbolic in the samples present; the batch is known, and its micro-batches",
+    .what = "makes fixed shapes symbolic in the samples present; finds the batch and its micro-batches",
     .needs = DP_HAS_MESH,
     .gives = DP_HAS_BATCH,
     .run = run,

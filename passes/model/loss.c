@@ -1,6 +1,6 @@
-// loss: builds the loss at the end of "main" and makes it an output, with how many labels its mean is over and, where
-// there are classes, how many of them are right. The mean is over all labels present. The model's own outputs stay,
-// under DP_MODEL_OUTPUT. Where a plan is only to infer there is no loss.
+// loss: builds the loss at the end of "main" and makes it an output, together with the number of labels in its mean
+// and, where there are classes, how many are predicted correctly. The mean is over all labels present. The model's own
+// outputs stay, under DP_MODEL_OUTPUT. A plan for inference has no loss.
 #include <string.h>
 
 #include "ir/base/suggest.h"
@@ -8,7 +8,7 @@
 #include "passes/base/pass.h"
 #include "passes/spec/spec.h"
 
-// An output of the model by that name, or any value.
+// The model's output with that name, or any value with it.
 static dp_value *find_value(const dp_graph *graph, const char *name) {
   for (int i = 0; i < graph->n_outputs; i++)
     if (!strcmp(graph->outputs[i].name, name)) return graph->outputs[i].value;
@@ -20,7 +20,7 @@ static dp_status find_prediction(const dp_graph *graph, const char *name, dp_val
   if (*value && dp_type_is_float((*value)->type.dtype)) return DP_OK;
   char text[256];
   if (*value)
-    return dp_fail(EX_DATAERR, "the loss is taken of '%s', which is %s; floating-point numbers are expected", name,
+    return dp_fail(EX_DATAERR, "the loss is taken of '%s', which is %s, but must be of a floating-point type", name,
                    dp_type_print(&(*value)->type, text, sizeof text));
   dp_suggest suggest = dp_suggest_begin(name);
   for (int i = 0; i < graph->n_outputs; i++) dp_suggest_offer(&suggest, graph->outputs[i].name);
@@ -33,10 +33,10 @@ static dp_status find_prediction(const dp_graph *graph, const char *name, dp_val
                  dp_suggest_print(&suggest, text, sizeof text));
 }
 
-// What a loss comes to.
+// The parts of a loss.
 typedef struct {
   dp_value *loss;     // the mean
-  dp_value *over;     // what has an element for each term of it
+  dp_value *over;     // has one element for each term of the mean
   dp_value *correct;  // NULL: there are no classes
 } measures;
 
@@ -49,12 +49,13 @@ static dp_shape without_axis(const dp_shape *shape, int axis) {
   return rest;
 }
 
-// The labels, and the axis of the scores along which the classes lie: the last one, or ONNX's axis 1.
+// The labels, and the scores' axis of classes: the last one, or ONNX's axis 1.
 static dp_status find_labels(dp_graph *graph, const dp_value *scores, const char *name, dp_value **labels, int *axis) {
   const dp_shape *s = &scores->type.shape;
   char a[256], b[256];
   if (s->rank < 2)
-    return dp_fail(EX_DATAERR, "softmax_cross_entropy: the scores '%s' have shape %s; [%s, classes] is expected",
+    return dp_fail(EX_DATAERR,
+                   "softmax_cross_entropy: the scores '%s' have shape %s, but must have shape [%s, classes]",
                    scores->name, dp_shape_print(s, a, sizeof a), graph->model->symbol);
   dp_shape last = without_axis(s, s->rank - 1), first = without_axis(s, 1);
   *axis = s->rank - 1;
@@ -66,19 +67,18 @@ static dp_status find_labels(dp_graph *graph, const dp_value *scores, const char
   const dp_type *type = &(*labels)->type;
   if (dp_type_is_float(type->dtype) || type->dtype == DP_BOOL)
     return dp_fail(EX_DATAERR,
-                   "softmax_cross_entropy: the labels '%s' are %s; integers, the numbers of classes, are "
-                   "expected",
-                   name, dp_type_name(type->dtype));
+                   "softmax_cross_entropy: the labels '%s' are %s, but must be integers, the numbers of classes", name,
+                   dp_type_name(type->dtype));
   if (dp_shape_equal(&type->shape, &last)) return DP_OK;
   *axis = 1;
   if (dp_shape_equal(&type->shape, &first)) return DP_OK;
   return dp_fail(EX_DATAERR,
-                 "softmax_cross_entropy: labels '%s' %s do not go with scores '%s' %s; the scores' shape "
-                 "without the axis of the classes, the last one or axis 1, is expected",
+                 "softmax_cross_entropy: labels '%s' %s do not match scores '%s' %s: the labels must have the scores' "
+                 "shape without the axis of the classes, the last one or axis 1",
                  name, dp_shape_print(&type->shape, a, sizeof a), scores->name, dp_shape_print(s, b, sizeof b));
 }
 
-// The classes to axis 1, as the operator wants them.
+// Moves the classes to axis 1, as the operator requires.
 static dp_value *classes_first(dp_builder *b, dp_value *scores, int axis) {
   int rank = scores->type.shape.rank;
   if (axis == 1) return scores;
@@ -127,7 +127,7 @@ static dp_status mse(dp_builder *b, dp_value *prediction, const char *target, me
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = all_axes(error, axes);
   m->loss = dp_build_reduce(b, "ReduceMean", dp_build2(b, "Mul", error, error), axes, n_axes, false);
-  m->over = error;  // which is kept for the gradient anyway, as the target is not
+  m->over = error;  // kept for the gradient anyway, unlike the target
   return DP_OK;
 }
 
@@ -167,7 +167,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_loss = {
     .name = "loss",
-    .what = "the loss and the counts of all and of correct labels are outputs beside the model's own",
+    .what = "makes the loss and the counts of all and of correct labels outputs beside the model's own",
     .needs = DP_HAS_MESH | DP_HAS_BATCH,
     .gives = DP_HAS_LOSS,
     .run = run,

@@ -4,8 +4,8 @@
 
 #include "passes/base/pass.h"
 
-// Puts axis `micro` in front of the model's mesh, of as many micro-batches as were asked for or suit the stages.
-// samples: some input has an axis of them. EX_CONFIG: several were asked for and nothing has samples.
+// Puts axis `micro` first in the model's mesh, with the number of micro-batches that was requested or that suits the
+// stages. samples: some input has an axis of them. EX_CONFIG: several were requested and no input has samples.
 dp_status dp_micro_add(dp_compile *compile, bool samples) DP_MUST_USE;
 
 #endif

@@ -1,8 +1,8 @@
-// precision: under --precision=fp64 every float32 of the model is a float64: inputs, constants, parameters, and the
-// types that attributes name (Cast's). Runs on the source graph, so that all that follows is built in float64.
+// precision: with --precision=fp64, every float32 in the model becomes a float64: inputs, constants, parameters, and
+// the types that attributes name (Cast's). Runs on the source graph, so that everything after it is built in float64.
 //
 // A constant of one element is a number that someone wrote (an epsilon, a slope): it becomes the decimal that was
-// meant, as attributes do. What was computed, and parameters, keep their value.
+// meant, as attributes do. Computed constants and parameters keep their value.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +21,12 @@ static const dp_tensor *widen(dp_arena *arena, const dp_tensor *tensor) {
   return wide;
 }
 
-// Attributes that hold the number of a type, wherever ONNX has one.
+// Attributes whose value is an element type, wherever ONNX has one.
 static bool names_type(const dp_attr *attr) {
   return attr->kind == DP_ATTR_INT && (!strcmp(attr->name, "to") || !strcmp(attr->name, "dtype"));
 }
 
-// A schema's default counts as if it had been written.
+// A schema's default counts as if it were written.
 static void write_default_type(dp_node *node) {
   for (int i = 0; i < DP_MAX_ATTRS && node->op->attrs[i].name; i++) {
     const dp_attr_schema *schema = &node->op->attrs[i];
@@ -47,10 +47,10 @@ static double decimal(float number) {
     snprintf(text, sizeof text, "%.*g", digits, (double)number);
     if (strtof(text, NULL) == number) return strtod(text, NULL);
   }
-  return (double)number;  // not a number
+  return (double)number;  // not finite
 }
 
-// Of a constant.
+// Widens a constant's data.
 static const dp_tensor *widen_constant(dp_arena *arena, const dp_tensor *tensor) {
   const dp_tensor *wide = widen(arena, tensor);
   if (wide != tensor && dp_tensor_count(tensor) == 1) {
@@ -92,7 +92,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_precision = {
     .name = "precision",
-    .what = "float32 becomes float64 when asked for",
+    .what = "turns float32 into float64 when requested",
     .needs = DP_HAS_MESH,
     .run = run,
 };

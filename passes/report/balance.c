@@ -19,8 +19,8 @@ typedef struct {
 } clocking;
 
 typedef struct {
-  double largest, all;  // bytes: of the largest operand or result, of all of them
-  double share;         // of the operand or result that is split or cut most, the part that a device has at a time
+  double largest, all;  // bytes: of the largest operand or result, and of all
+  double share;         // the part that a device has at a time of the operand or result that is divided most
 } sizes;
 
 static void add_sizes(const clocking *c, const Dp__Program *program, size_t count, const uint32_t *operands, sizes *s) {
@@ -35,7 +35,7 @@ static void add_sizes(const clocking *c, const Dp__Program *program, size_t coun
   }
 }
 
-// Where a node's operations are divided, one of its operands or results is.
+// When a node's operations are divided, one of its operands or results is divided too.
 static double step_ns(const clocking *c, const Dp__Program *program, const Dp__Instruction *in) {
   sizes s = {.share = 1};
   add_sizes(c, program, in->n_inputs, in->inputs, &s);
@@ -64,7 +64,8 @@ static dp_status print(void *arg) {
   for (size_t r = 0; r < c->plan->n_roles; r++) all += busy[r];
   fputs("  computation by stage:", c->out);
   for (size_t r = 0; r < c->plan->n_roles; r++) fprintf(c->out, " %.1f %%", all > 0 ? 100 * busy[r] / all : 0);
-  fprintf(c->out, "; on dpc's rough clock, transfers and all, a stage is idle for %.1f %% of a step\n", 100 * idle);
+  fprintf(c->out, "; by dpc's rough cost model, transfers included, a stage is idle for %.1f %% of a step\n",
+          100 * idle);
   return DP_OK;
 }
 

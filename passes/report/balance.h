@@ -7,8 +7,8 @@
 #include "ir/kernel/kernel.h"
 #include "ir/plan/plan.pb-c.h"
 
-// Each stage's share of the computation, and how long stages wait, by the costs of the target. Nothing for a plan of
-// one stage. The plan must have been checked.
+// Prints each stage's share of the computation and how long stages wait, by the target's costs. Prints nothing for a
+// plan of one stage. The plan must have been checked.
 dp_status dp_why_balance_print(const Dp__Plan *plan, const dp_target_costs *costs, FILE *out) DP_MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
-// See why.h. What a device moves follows from the operator: an all-reduce over p devices sends and receives 2 (p - 1) /
-// p of its bytes, half of that to scatter and half to gather (Patarasuk and Yuan, "Bandwidth optimal all-reduce
-// algorithms", 2009).
+// See why.h. The bytes that a device moves follow from the operator: an all-reduce over p devices sends and receives 2
+// (p - 1) / p of its bytes, half of that to scatter and half to gather (Patarasuk and Yuan, "Bandwidth optimal
+// all-reduce algorithms", 2009).
 #include "passes/report/why.h"
 
 #include <inttypes.h>
@@ -53,7 +53,7 @@ static bool has(const Dp__Variable *p, size_t stage) {
   return found;
 }
 
-// Of each kind what a device has of that stage which has most.
+// For each kind, what a device holds, on the stage that holds the most.
 static void print_held(const Dp__Plan *plan, FILE *out) {
   char a[32], b[32];
   uint64_t transient = 0;
@@ -83,9 +83,9 @@ static void print_held(const Dp__Plan *plan, FILE *out) {
 // ---- what is moved --------------------------------------------------------------------------------------------------
 
 typedef enum {
-  AMONG,  // p devices: passes over the link times (p - 1) / p, of the larger of operand and result
+  AMONG,  // p devices: moves (p - 1) / p of the larger of operand and result
   PEER,   // one other device: the whole
-  HOST,   // host and device: what the device has of it
+  HOST,   // host and device: the device's part
 } moves_between;
 
 static const struct {

@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-// target: what the plan is for. The plan must have been checked. Bytes are those of the device that has most, at the
-// largest batch.
+// target: what the plan was compiled for. The plan must have been checked. Bytes are those of the device with the most,
+// at the largest batch.
 dp_status dp_why_print(const Dp__Plan *plan, const dp_target *target, FILE *out) DP_MUST_USE;
 
 #ifdef __cplusplus

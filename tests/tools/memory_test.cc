@@ -165,7 +165,8 @@ TEST_F(Memory, TheLimitIsToTheByte) {
 
 TEST_F(Memory, NothingWouldFit) {
   std::string answer = Answer("examples/mlp.dpt --batch=64 --memory=10K");
-  EXPECT_NE(answer.find("no smaller batch, no more devices or micro-batches would fit"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("no smaller batch and no more devices or micro-batches would fit"), std::string::npos)
+      << answer;
   EXPECT_NE(answer.find("10240 bytes"), std::string::npos) << answer;
 }
 

@@ -100,7 +100,8 @@ TEST_F(ModelFile, LargeTensorsThatAreNotTheModels) {
             std::string::npos);
   EXPECT_EQ(code, EX_DATAERR);
   unlink(Path("a.pb.safetensors").c_str());
-  EXPECT_NE(Read("a.pb", &code).find("a.pb keeps its large tensors in a file beside it: a.pb.safetensors"), std::string::npos);
+  EXPECT_NE(Read("a.pb", &code).find("a.pb keeps its large tensors in a file beside it: a.pb.safetensors"),
+            std::string::npos);
   EXPECT_EQ(code, EX_NOINPUT);
   Write(WithWeights((1 << 18) + 2), "b.pb");
   Put("a.pb.safetensors", Get("b.pb.safetensors"));

@@ -108,9 +108,8 @@ TEST_F(PlanFile, CutAnywhere) {
     EXPECT_EQ(code, 65) << bytes;
   }
   Put("more", whole + '\0');
-  EXPECT_EQ(Read("more"), "more: " + std::to_string(whole.size() - 31) +
-                              " bytes follow the header, which announces " + std::to_string(whole.size() - 32) +
-                              ": the file was truncated or appended to");
+  EXPECT_EQ(Read("more"), "more: " + std::to_string(whole.size() - 31) + " bytes follow the header, which announces " +
+                              std::to_string(whole.size() - 32) + ": the file was truncated or appended to");
 }
 
 // Also under a checksum that fits: the payload alone, cut, never makes a plan nor harm.

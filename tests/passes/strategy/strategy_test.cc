@@ -45,7 +45,7 @@ TEST(Strategies, AreWellFormed) {
     const dp_strategy *found = nullptr;
     options.strategy = s.name;
     EXPECT_EQ(Message(dp_strategy_choose(&options, &found)),
-              s.planned ? "--strategy=" + std::string(s.name) + " is not built yet" : "");
+              s.planned ? "--strategy=" + std::string(s.name) + " is not implemented yet" : "");
     EXPECT_EQ(found, &s);
   }
 }
@@ -187,7 +187,7 @@ TEST_F(OfOnesOwn, ForOneDevice) {
   dp_compile compile = {nullptr, &options.options, 0, false, nullptr, &toy};
   ASSERT_EQ(Parse(arena, kModel, &compile.model), "");
   EXPECT_EQ(Message(dp_pipeline_run_pass(&compile, dp_pipeline_find("options"))),
-            "3 devices, but --strategy=toy (the default) is for one; ask for --strategy=tensor");
+            "3 devices, but --strategy=toy (the default) is for one; use --strategy=tensor");
 }
 
 }  // namespace
