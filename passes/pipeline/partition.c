@@ -1,18 +1,18 @@
-// cut: which stage of the pipeline each node of "main" is on, where the mesh has an axis `pipe`. What is made of a node
-// later (its gradient, its update, what it is lowered to) follows it.
+// partition: assigns each node of "main" to a stage of the pipeline, if the mesh has an axis `pipe`. What is later made
+// from a node (its gradient, its update, its decomposition) follows it.
 //
-// The nodes are put in a line, which is the model's own order but for what depends on no parameter (masks, positions):
-// that goes with its first user. The line is cut so that the stage that takes longest takes least time, forward and
-// backward; of cuts that take about as long (DP_CUT_SLACK), those that fewest bytes cross in a step, activations and
-// their gradients: a value that is needed two stages on crosses two cuts. --memory bounds what a stage may take, by an
-// estimate: parameters with their gradients and optimizer state, and what waits for its backward for as many
-// micro-batches as are under way. When no cuts keep within it, the ones that take least are made, for passes/fit.c to
-// judge of the plan itself.
+// The nodes are put in a line: the model's own order, except that nodes which depend on no parameter (masks, positions)
+// go with their first user. The line is cut so that the slowest stage takes the least time, forward and backward. Among
+// cuts that take about as long (DP_CUT_SLACK), those with the fewest bytes crossing in a step win. Activations and
+// their gradients count, and a value needed two stages later crosses two cuts. --memory bounds what a stage may take,
+// by an estimate: parameters with their gradients and optimizer state, and what waits for its backward pass, for as
+// many micro-batches as are in flight. When no cuts stay within the bound, those that take the least memory are made,
+// and passes/fit.c judges the plan itself.
 //
-// What the user wrote of stages (partition_user.c) holds; under --strategy=manual there is nothing else.
+// Stages that the user annotated (partition_user.c) are kept; under --strategy=manual there are no others.
 //
-// Gives: nodes with stages of the mesh, and along every edge they rise, but under --strategy=manual; without axis
-// `pipe`, nodes without stages. No node has a device any more.
+// Gives: nodes with stages of the mesh, rising along every edge except under --strategy=manual; without axis `pipe`,
+// nodes without stages. No node has a device afterwards.
 #include "passes/pipeline/partition.h"
 
 #include <math.h>
@@ -25,13 +25,14 @@ typedef struct {
   dp_graph *main;
   dp_arena *arena;
   int n_stages;
-  int *stages;  // by node: at first what the user wrote, -1: nothing
+  int *stages;  // by node: at first the user's annotation, -1: none
   dp_partition_weights weights;
-  bool *depends;   // by node: on a parameter, buffer or state, or pinned: it is no node that goes with its users
-  bool *trains;    // by value: a gradient comes back for it
-  int32_t n;       // in the line
+  bool *depends;   // by node: it depends on a parameter, buffer or state, or is pinned, so it does not move to its
+                   // users
+  bool *trains;    // by value: it receives a gradient
+  int32_t n;       // nodes in the line
   int32_t *line;   // nodes
-  int32_t *place;  // by node: in the line, -1: none
+  int32_t *place;  // by node: position in the line, -1: none
 } cutting;
 
 static bool is_trained(const dp_model *model, const dp_value *v) {
@@ -60,13 +61,13 @@ static void find_dependent(const cutting *c) {
   }
 }
 
-// By node, the first node of weight that needs it: itself when it depends on a parameter.
+// By node, the first anchored node that needs it: itself when it depends on a parameter.
 static int32_t *find_anchors(const cutting *c) {
   const int32_t n = c->main->n_nodes;
   int32_t *anchor = dp_alloc_n(c->arena, (size_t)n, sizeof *anchor);
   for (int32_t i = 0; i < n; i++) anchor[i] = c->depends[i] ? i : n;
   for (int32_t i = n; i-- > 0;) {
-    if (anchor[i] == n) anchor[i] = i;  // nobody of weight
+    if (anchor[i] == n) anchor[i] = i;  // no anchored node needs it
     for (int k = 0; k < c->main->nodes[i]->n_inputs && c->weights.alive[i]; k++) {
       const dp_value *v = c->main->nodes[i]->inputs[k];
       if (v && v->producer && !c->depends[v->producer->id] && anchor[i] < anchor[v->producer->id])
@@ -76,7 +77,7 @@ static int32_t *find_anchors(const cutting *c) {
   return anchor;
 }
 
-// By node, the lowest stage that what the user wrote of it and of what it needs leaves.
+// By node, the lowest stage that the annotations of the node and of what it needs allow.
 static dp_status find_least(const cutting *c, int32_t *least) {
   for (int32_t i = 0; i < c->main->n_nodes; i++) {
     const dp_node *node = c->main->nodes[i];
@@ -86,18 +87,17 @@ static dp_status find_least(const cutting *c, int32_t *least) {
       if (!v || !v->producer || least[v->producer->id] <= least[i]) continue;
       least[i] = least[v->producer->id];
       if (c->stages[i] < 0 || c->stages[i] >= least[i]) continue;
-      return dp_fail(
-          EX_CONFIG,
-          "node '%s' is annotated with stage %d, but needs '%s', which is on stage %d at least: stages rise; "
-          "--strategy=manual with one micro-batch may go back",
-          node->name, c->stages[i], v->name, least[i]);
+      return dp_fail(EX_CONFIG,
+                     "node '%s' is annotated with stage %d, but needs '%s', which is on stage %d or later: stages must "
+                     "rise, except with --strategy=manual and one micro-batch",
+                     node->name, c->stages[i], v->name, least[i]);
     }
     if (c->stages[i] > least[i]) least[i] = c->stages[i];
   }
   return DP_OK;
 }
 
-// Stable, by keys from 0 up to, without, n_keys.
+// Stable sort by keys from 0 to n_keys - 1.
 static void sort(const cutting *c, int32_t *line, const int32_t *key, int32_t n_keys) {
   int32_t *end = dp_alloc_n(c->arena, (size_t)n_keys + 1, sizeof *end);
   for (int32_t i = 0; i < c->n; i++) end[key[line[i]] + 1]++;
@@ -125,7 +125,7 @@ static dp_status make_line(cutting *c) {
 
 // ---- what crosses ---------------------------------------------------------------------------------------------------
 
-// By value, the last place in the line that it is used at; -1: none. A parameter is there from its first user on.
+// By value, the last position in the line where it is used; -1: none. A parameter is live from its first user on.
 static void find_span(const cutting *c, int32_t *first, int32_t *last) {
   for (int32_t i = 0; i < c->main->n_values; i++) {
     const dp_value *v = c->main->values[i];
@@ -143,8 +143,8 @@ static void find_span(const cutting *c, int32_t *first, int32_t *last) {
   }
 }
 
-// Bytes of a step across each place of the line, there and, as gradients, back. What the host feeds and what nothing
-// updates is on every stage that uses it.
+// The bytes of a step that cross each position of the line, forward and, as gradients, backward. What the host feeds,
+// and what nothing updates, is on every stage that uses it.
 static double *find_crossing(const cutting *c) {
   const dp_model *model = c->main->model;
   const int data = dp_mesh_find(&model->mesh, "data");
@@ -173,7 +173,7 @@ static double *in_line(const cutting *c, const double *weight) {
   return sorted;
 }
 
-// Where the stages may begin by what the user wrote.
+// Where the stages may begin, given the annotations.
 static void find_bounds(const cutting *c, int32_t *lowest, int32_t *highest) {
   for (int s = 0; s <= c->n_stages; s++) lowest[s] = 0, highest[s] = c->n;
   for (int32_t i = 0; i < c->n; i++) {
@@ -187,8 +187,7 @@ static void find_bounds(const cutting *c, int32_t *lowest, int32_t *highest) {
 }
 
 static dp_status refuse_count(int stages, int32_t nodes) {
-  return dp_fail(EX_CONFIG,
-                 "the mesh has %d stages, and each needs a node; the model has %d, so that --mesh=pipe=%d would do",
+  return dp_fail(EX_CONFIG, "the mesh has %d stages, and each needs a node, but the model has %d: use --mesh=pipe=%d",
                  stages, nodes, nodes);
 }
 
@@ -212,8 +211,7 @@ static dp_status search(cutting *c, int32_t *starts) {
   dp_partition_task task = {p, lowest, highest, in_flight, limit ? (double)limit : INFINITY};
   dp_partition_score score;
   if (!dp_partition_search(c->arena, &line, &task, starts, &score))
-    return dp_fail(EX_CONFIG,
-                   "the stages that nodes are annotated with leave no node for one of the %d stages of the mesh", p);
+    return dp_fail(EX_CONFIG, "the annotated stages leave no node for one of the mesh's %d stages", p);
   if (o->stage_counted) *o->stage_counted = score.memory;
   return DP_OK;
 }
@@ -229,7 +227,7 @@ int *dp_partition_fed(const dp_graph *main, const int *stages) {
   return fed;
 }
 
-// What is folded goes with the first of its users, what nothing depends on with the last of its operands.
+// Folded nodes go with the first of their users; nodes that nothing depends on with the last of their operands.
 static void place_rest(const cutting *c) {
   const dp_graph *main = c->main;
   for (int32_t i = main->n_nodes; i-- > 0;)
@@ -294,7 +292,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_partition = {
     .name = "cut",
-    .what = "each node is on a stage of the pipeline, where the mesh has one",
+    .what = "assigns each node to a stage of the pipeline, if the mesh has one",
     .needs = DP_HAS_LOSS,
     .gives = DP_HAS_PARTITION,
     .run = run,

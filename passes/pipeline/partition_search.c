@@ -1,11 +1,11 @@
 // The best cuts of a line of nodes into stages; see partition.h.
 //
-// A stage takes time and memory that grow with its nodes, so to take as many nodes as are allowed, stage after stage,
-// gets as far as any cuts get: one walk says whether a time is possible. The least possible time is bisected; each try
-// moves one end of the interval to a sum of times that really occurs, so that the end is exact (Pinar and Aykanat,
+// A stage's time and memory grow with its nodes, so greedily taking as many nodes as allowed, stage after stage, gets
+// as far as any cuts do: one walk decides whether a time is feasible. The least feasible time is bisected; each try
+// moves one end of the interval to a sum of times that actually occurs, so the result is exact (Pinar and Aykanat,
 // "Fast optimal load balancing algorithms for 1D partitioning", 2004). The same walk from both ends bounds where each
-// cut may fall within the slack; over those places the bytes are summed up by dynamic programming, with a queue of the
-// best former cuts.
+// cut may fall within the slack. Over those positions, dynamic programming minimises the bytes, with a queue of the
+// best previous cuts.
 #include <math.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ typedef struct {
   const dp_partition_line *line;
   const dp_partition_task *task;
   dp_arena *arena;
-  double *time, *kept, *held;  // (n + 1) sums over the nodes before
-  int32_t *lowest, *highest;   // (stages + 1) the task's bounds, with a node left for each stage
+  double *time, *kept, *held;  // (n + 1) prefix sums over the nodes
+  int32_t *lowest, *highest;   // (stages + 1) the task's bounds, leaving a node for each stage
   int32_t *first, *last;       // (stages + 1) where a cut may fall within a limit
   int32_t *starts;
   struct column *columns;  // (stages + 1)
@@ -57,7 +57,7 @@ static dp_partition_score score_of(const search *s, const int32_t *starts) {
 
 // ---- how far a stage gets -------------------------------------------------------------------------------------------
 
-// The last place where a stage that begins at `from` may end, at most `most`.
+// The last position, at most `most`, where a stage that begins at `from` may end.
 static int32_t reach(const search *s, limit l, int stage, int32_t from, int32_t most) {
   int32_t good = from, bad = most + 1;
   while (bad - good > 1) {
@@ -67,7 +67,7 @@ static int32_t reach(const search *s, limit l, int stage, int32_t from, int32_t 
   return good;
 }
 
-// The first place where a stage that ends at `to` may begin, at least `least`.
+// The first position, at least `least`, where a stage that ends at `to` may begin.
 static int32_t reach_back(const search *s, limit l, int stage, int32_t to, int32_t least) {
   int32_t good = to, bad = least - 1;
   while (good - bad > 1) {
@@ -77,7 +77,7 @@ static int32_t reach_back(const search *s, limit l, int stage, int32_t to, int32
   return good;
 }
 
-// The last place that each cut can be at. Where that fails, *next is the least time that gets any stage farther.
+// The last position of each cut. On failure, *next is the least time that lets any stage reach farther.
 static bool cut_as_late_as_possible(const search *s, limit l, int32_t *ends, double *next) {
   const int p = s->task->stages;
   *next = INFINITY;
@@ -98,7 +98,7 @@ static bool can(const search *s, limit l) {
   return cut_as_late_as_possible(s, l, s->starts, &next);
 }
 
-// Likewise the first places, from the end; `last` was found.
+// Likewise the first positions, from the end; `last` is already known.
 static void walk_back(const search *s, limit l) {
   const int p = s->task->stages;
   s->first[p] = s->line->n;
@@ -108,7 +108,7 @@ static void walk_back(const search *s, limit l) {
 
 // ---- time and memory ------------------------------------------------------------------------------------------------
 
-// The least memory of the largest stage, to a millionth.
+// The least possible memory of the largest stage, to a millionth.
 static double least_memory(const search *s) {
   limit l = {INFINITY, 0};
   double low = 0, high = 0;
@@ -120,7 +120,7 @@ static double least_memory(const search *s) {
   return high;
 }
 
-// The least time of the longest stage within a memory that is possible.
+// The least time of the slowest stage within a feasible memory.
 static double least_time(const search *s, double memory) {
   double low = 0, high = time_of(s, 0, s->line->n), next;
   while (low < high) {
@@ -136,11 +136,11 @@ static double least_time(const search *s, double memory) {
 // ---- bytes ----------------------------------------------------------------------------------------------------------
 
 struct column {
-  double *bytes;  // by place from first[k] on
-  int32_t *from;  // the former cut
+  double *bytes;  // by position, from first[k] on
+  int32_t *from;  // the previous cut
 };
 
-// Room for what the widest limit needs, which is asked first.
+// Allocates for the widest limit, which is used first.
 static void make_columns(search *s) {
   const int p = s->task->stages;
   int32_t widest = 1;
@@ -154,8 +154,8 @@ static void make_columns(search *s) {
   s->queue = dp_alloc_n(s->arena, (size_t)widest, sizeof *s->queue);
 }
 
-// Of the places of cut k, by the best places of cut k - 1. The former places that a stage may begin at move forward
-// with its end; `queue` has those among them that no later one beats.
+// Scores the positions of cut k from the best positions of cut k - 1. The previous positions at which a stage may begin
+// move forward with its end; `queue` holds those that no later one beats.
 static void extend(const search *s, limit l, int k) {
   const struct column *c = &s->columns[k], *former = &s->columns[k - 1];
   const int32_t base = s->first[k], before = s->first[k - 1], n_former = s->last[k - 1] - before + 1;
@@ -172,7 +172,7 @@ static void extend(const search *s, limit l, int k) {
   }
 }
 
-// Sets s->starts to the cuts within a limit that fewest bytes cross; the limit is possible.
+// Sets s->starts to the cuts within a feasible limit with the fewest bytes crossing.
 static dp_partition_score fewest_bytes(search *s, limit l) {
   const int p = s->task->stages;
   double next;
@@ -185,7 +185,7 @@ static dp_partition_score fewest_bytes(search *s, limit l) {
   return score_of(s, s->starts);
 }
 
-// Lessens the time, or the memory, of the cuts in `starts` as far as no more bytes cross; what is not lessened stays
+// Reduces the time, or the memory, of the cuts in `starts` as far as no more bytes cross. The other quantity stays
 // within l.
 static dp_partition_score lessen(search *s, limit l, bool of_time, double low, dp_partition_score best,
                                  int32_t *starts) {
@@ -209,7 +209,7 @@ static dp_partition_score lessen(search *s, limit l, bool of_time, double low, d
 
 // ---- the whole ------------------------------------------------------------------------------------------------------
 
-// Bounds that leave a node for each stage; false: there are none.
+// Bounds that leave a node for each stage; false: impossible.
 static bool bound(const search *s) {
   const int p = s->task->stages;
   for (int k = 0; k <= p; k++) {

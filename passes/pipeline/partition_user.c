@@ -1,4 +1,4 @@
-// What the user wrote of stages: `stage=K` on a node, or `device=D`, which says the same where every stage is one
+// The user's annotations of stages: `stage=K` on a node, or `device=D`, which is equivalent where every stage is one
 // device. See partition.h.
 #include "passes/base/strategy.h"
 #include "passes/pipeline/partition.h"
@@ -21,15 +21,14 @@ static dp_status read_node(const dp_mesh *mesh, const dp_node *node, int *stage)
     return dp_fail(EX_CONFIG, "node '%s' is annotated with stage=%d and with device=%d, which is another stage",
                    node->name, node->stage, node->device);
   if (*stage < p) return DP_OK;
-  return dp_fail(
-      EX_CONFIG,
-      "node '%s' is annotated with %s=%d, but the mesh has %lld %s, counted from 0; an axis pipe=%lld would do",
-      node->name, word, *stage, (long long)p, p == 1 ? "stage" : "stages", *stage + 1LL);
+  return dp_fail(EX_CONFIG,
+                 "node '%s' is annotated with %s=%d, but the mesh has %lld %s, counted from 0: use an axis pipe=%lld",
+                 node->name, word, *stage, (long long)p, p == 1 ? "stage" : "stages", *stage + 1LL);
 }
 
 dp_status dp_partition_user_read(const dp_compile *compile, const dp_graph *main, int *stages) {
   const dp_mesh *mesh = &main->model->mesh;
-  // Stages are for those who ask for a pipeline, and for those who wrote all of it themselves.
+  // Annotations count only when a pipeline is requested, or when the user writes all stages.
   const bool read = dp_mesh_stages(mesh) > 1 || !compile->strategy->finds_stages;
   for (int32_t i = 0; i < main->n_nodes; i++) {
     stages[i] = -1;
@@ -40,8 +39,8 @@ dp_status dp_partition_user_read(const dp_compile *compile, const dp_graph *main
 
 // ---- the rest of a model --------------------------------------------------------------------------------------------
 
-// What has no annotation goes where the last of its operands is; what none of its operands says it of, to the first of
-// its users; what has none, where the host feeds its operands to anyway.
+// A node without annotation goes to the stage of its last operand; failing that, to that of its first user; failing
+// that, to the stage that the host feeds its operands to anyway.
 static void complete(const dp_graph *main, int *stages) {
   for (int32_t i = 0; i < main->n_nodes; i++)
     for (int k = 0; k < main->nodes[i]->n_inputs && main->nodes[i]->stage < 0 && main->nodes[i]->device < 0; k++) {
@@ -64,7 +63,7 @@ static void complete(const dp_graph *main, int *stages) {
   }
 }
 
-// A node that needs what a later stage gives; NULL: there is none. *needs: what it is.
+// A node that needs a result of a later stage; NULL: none. *needs: that result.
 static const dp_node *find_back(const dp_graph *main, const int *stages, const dp_value **needs) {
   for (int32_t i = 0; i < main->n_nodes; i++)
     for (int k = 0; k < main->nodes[i]->n_inputs; k++) {
@@ -74,32 +73,31 @@ static const dp_node *find_back(const dp_graph *main, const int *stages, const d
   return NULL;
 }
 
-// Micro-batches pass the stages in rising order. Where nobody asked for several, there is one.
+// Micro-batches pass the stages in rising order. If no count was requested, there is one micro-batch.
 static dp_status check_direction(const dp_compile *compile, const dp_graph *main, const int *stages) {
   dp_mesh *mesh = &compile->model->mesh;
   const dp_value *v;
   const dp_node *node = find_back(main, stages, &v);
   if (!node || dp_mesh_microbatches(mesh) == 1) return DP_OK;
   if (compile->options->microbatches)
-    return dp_fail(
-        EX_CONFIG,
-        "node '%s' is on stage %d and needs '%s' of stage %d: several micro-batches pass the stages in rising "
-        "order only; with --microbatches=1 they may go back",
-        node->name, stages[node->id], v->name, stages[v->producer->id]);
-  dp_pass_note(compile, "node '%s' is on stage %d and needs '%s' of stage %d: one micro-batch", node->name,
+    return dp_fail(EX_CONFIG,
+                   "node '%s' is on stage %d and needs '%s' of stage %d: several micro-batches pass the stages in "
+                   "rising order only; use --microbatches=1 to go back",
+                   node->name, stages[node->id], v->name, stages[v->producer->id]);
+  dp_pass_note(compile, "node '%s' is on stage %d and needs '%s' of stage %d: a step is one micro-batch", node->name,
                stages[node->id], v->name, stages[v->producer->id]);
   dp_mesh_drop(mesh, DP_MESH_MICRO);
   return DP_OK;
 }
 
-// Says which stages have no node, neighbours together.
+// Reports the stages without a node, adjacent ones together.
 static void note_unused(const dp_compile *compile, const bool *used, int64_t p) {
   for (int64_t s = 0, end; s < p; s = end + 1) {
     for (end = s; end < p && !used[end];) end++;
     if (end == s + 1)
-      dp_pass_note(compile, "no node is on stage %lld: its devices have nothing to do", (long long)s);
+      dp_pass_note(compile, "no node is on stage %lld: its devices are idle", (long long)s);
     else if (end > s)
-      dp_pass_note(compile, "no node is on stages %lld to %lld: their devices have nothing to do", (long long)s,
+      dp_pass_note(compile, "no node is on stages %lld to %lld: their devices are idle", (long long)s,
                    (long long)end - 1);
   }
 }
@@ -109,11 +107,10 @@ dp_status dp_partition_user_complete(const dp_compile *compile, const dp_graph *
   bool *used = dp_alloc_n(main->arena, (size_t)p, sizeof *used), any = false;
   for (int32_t i = 0; i < main->n_nodes; i++) any |= stages[i] >= 0;
   if (!any)
-    return dp_fail(
-        EX_CONFIG,
-        "the mesh has %lld stages, and no node is annotated with one, nor with a device; --strategy=pipeline "
-        "finds them by itself",
-        (long long)p);
+    return dp_fail(EX_CONFIG,
+                   "the mesh has %lld stages, but no node is annotated with a stage or a device; --strategy=pipeline "
+                   "assigns stages by itself",
+                   (long long)p);
   complete(main, stages);
   for (int32_t i = 0; i < main->n_nodes; i++) used[stages[i]] = true;
   note_unused(compile, used, p);

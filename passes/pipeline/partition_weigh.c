@@ -1,9 +1,8 @@
-// What each node of "main" weighs as part of a pipeline's stage: see partition.h.
+// The weight of each node of "main" in a pipeline stage; see partition.h.
 //
-// What a node costs shows only once it is taken apart for training and differentiated, so that is done, to a copy of
-// the model: the passes `programs` and `autodiff` leave on everything that they make the stage of the node of "main"
-// that it comes from, and in the copy each node is a stage of its own. What comes out is counted up by it. No operator
-// is known by name.
+// A node's cost is known only after specialization and differentiation, so these are done on a copy of the model in
+// which each node is its own stage. The passes `programs` and `autodiff` give everything they make the stage of the
+// node it comes from, and the costs are summed by stage. No operator is known by name.
 #include <string.h>
 
 #include "passes/base/strategy.h"
@@ -16,9 +15,9 @@ typedef struct {
   const dp_compile *compile;
   const dp_graph *main;
   dp_partition_weights *weights;
-  dp_arena *arena;        // of the copy
-  const dp_graph *graph;  // "train", or "infer": what is counted up
-  int32_t n_forward;      // its nodes before it was differentiated
+  dp_arena *arena;        // the copy's
+  const dp_graph *graph;  // "train" or "infer", which is measured
+  int32_t n_forward;      // its nodes before differentiation
   int64_t n;              // samples of a micro-batch on a device
 } weighing;
 
@@ -76,7 +75,7 @@ static bool *find_alive(const weighing *w) {
   return alive;
 }
 
-// A value of the forward part, or an input, waits for the backward part if that uses it.
+// A value of the forward pass, or an input, is kept for the backward pass if that uses it.
 static void count_kept(const weighing *w, const dp_node *node, bool *counted) {
   for (int k = 0; k < node->n_inputs; k++) {
     const dp_value *v = node->inputs[k];
@@ -114,13 +113,13 @@ static dp_status count_copies(const weighing *w, double *copies) {
   if (dp_options_infers(o) || !model->optimizer) return DP_OK;
   DP_TRY(dp_spec_optimizer(w->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &spec));
   const dp_optimizer_rule rule = dp_optimizer_rule_of(&spec);
-  const double state = splits & DP_SHARES_STATE ? 1 / parts : 1;  // so are gradients
+  const double state = splits & DP_SHARES_STATE ? 1 / parts : 1;  // also for gradients
   *copies = (splits & DP_SHARES_PARAMETERS ? 1 / parts : 1) + state;
   for (int s = 0; s < rule.n_places; s++) *copies += rule.states[s] ? state : 0;
   return DP_OK;
 }
 
-// Each at the first node that uses it. An axis `tensor` is taken to divide them all.
+// Counts each at the first node that uses it. Assumes that an axis `tensor` divides them all.
 static dp_status count_held(const weighing *w) {
   const dp_model *model = w->main->model;
   const int tensor = dp_mesh_find(&model->mesh, "tensor");
@@ -152,8 +151,8 @@ static void find_folded(const dp_graph *main, bool *folded) {
   }
 }
 
-// A step of training needs what the loss depends on: what it takes to count the right labels, or to give the model's
-// other outputs, is no reason for a stage.
+// A training step needs what the loss depends on. Counting correct labels, or computing the model's other outputs, does
+// not put a node on a stage.
 static void find_needed(const dp_compile *compile, const dp_graph *main, const int *stages,
                         const dp_partition_weights *weights) {
   const bool training = !dp_options_infers(compile->options);

@@ -1,17 +1,17 @@
-// roles: one graph for each program and stage, in the order of the pipeline's schedule, with the transfers between
-// stages.
+// roles: makes one graph for each program and stage, in the order of the pipeline's schedule, with the transfers
+// between stages.
 //
-// Every node is on a stage (pass `stages`), but for transfers from the host and conversions of variables, which are
-// made on each stage that uses them. A value that another stage has is sent once to each stage that uses it.
+// Every node is on a stage (pass `stages`), except transfers from the host and conversions of variables, which are made
+// on each stage that uses them. A value of another stage is sent once to each stage that uses it.
 //
-//   roles_tasks.c  what a stage does of one micro-batch is a task, forward or backward; a simulation of --schedule puts them
-//                  in order
-//   roles_order.c  that order becomes one of all nodes of all stages, and each transfer gets its place in it
+//   roles_tasks.c  a task is what a stage does for one micro-batch, forward or backward; a simulation of --schedule
+//                  orders the tasks
+//   roles_order.c  the tasks' order becomes one order of all nodes of all stages, with a position for each transfer
 //   roles_split.c  the graphs, "train/0" ..., with Send and Recv
 //
-// Everything rests on there being one order of all nodes, in which a Send and its Recv are one: each stage's nodes,
-// each of its streams and each event keep it, so no stage waits in a ring. Without an axis `pipe` there is one graph,
-// put in order.
+// Deadlock freedom rests on that one order of all nodes, in which a Send and its Recv are one node: each stage's nodes,
+// each of its streams and each event keep it, so no stages wait for each other in a cycle. Without an axis `pipe` there
+// is one graph, in order.
 #include "passes/pipeline/roles.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ int dp_roles_source(const dp_roles *r, const dp_value *value, int stage) {
   return dp_roles_is_storage(p, stage) ? stage : p->stages[0];
 }
 
-// What an update that several stages have is made of is made on each of them.
+// An update of a variable that several stages have needs its operands on each of them.
 static void add_updates(const dp_roles *r, stage_set *sets, bool *everywhere) {
   for (int i = 0; i < r->graph->n_updates; i++) {
     const dp_update *u = &r->graph->updates[i];
@@ -65,7 +65,7 @@ static void add_updates(const dp_roles *r, stage_set *sets, bool *everywhere) {
   }
 }
 
-// Where a node is that nothing uses: where its operand is.
+// The stage of a node that nothing uses: its operand's.
 static int stage_by_operand(const dp_roles *r, const dp_node *node) {
   const dp_value *x = node->n_inputs ? node->inputs[0] : NULL;
   if (!x) return 0;
@@ -76,7 +76,7 @@ static int stage_by_operand(const dp_roles *r, const dp_node *node) {
   return x->producer && x->producer->stage >= 0 ? x->producer->stage : 0;
 }
 
-// What is computed of per-step scalars alone is computed on each stage that uses it: that is less than to send it.
+// What is computed from per-step scalars alone is computed on each stage that uses it: that is cheaper than sending it.
 static bool is_of_scalars(const dp_node *node, const bool *of_scalars) {
   bool any = false;
   for (int k = 0; k < node->n_inputs; k++) {
@@ -145,7 +145,7 @@ void dp_roles_wait(dp_node *node, dp_node *before) {
 }
 
 // One stage: the same nodes, in order. Transfers from the host come where they are first needed, and wait for the first
-// node of the run before.
+// node of the previous run.
 static void reorder(const dp_roles *r) {
   dp_node **nodes = dp_alloc_n(r->graph->arena, (size_t)r->graph->n_nodes + 1, sizeof *nodes);
   int32_t n = 0;
@@ -156,7 +156,7 @@ static void reorder(const dp_roles *r) {
     }
     if (i < r->n_order) nodes[n++] = r->items[r->order[i]].node;
   }
-  for (int32_t i = 0; i < r->n_items; i++)  // what nothing uses
+  for (int32_t i = 0; i < r->n_items; i++)  // nodes that nothing uses
     if (r->items[i].from_host && r->items[i].place < 0) nodes[n++] = r->items[i].node;
   dp_graph_reorder(r->graph, nodes);
 }
@@ -195,7 +195,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_roles = {
     .name = "roles",
-    .what = "a graph for each stage, in the order of the schedule; transfers between stages",
+    .what = "makes a graph for each stage, in the order of the schedule, with transfers between stages",
     .needs = DP_HAS_MICROBATCHES,
     .gives = DP_HAS_ROLES,
     .run = run,

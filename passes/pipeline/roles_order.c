@@ -1,15 +1,15 @@
 // One order of all nodes of all stages. See roles.h.
 //
-// Tasks are gone through in their order, and the nodes of each as they stand in the graph; one that needs what is not
-// there yet has that made first, so what is of no micro-batch (weights made ready, denominators) comes right before its
-// first user; and partial results are brought together as soon as they are there, so that they are few. Last comes what
-// is left, the updates, in the order of the graph; and everything does where there is nothing of single micro-batches.
-// What overwrites a variable comes after all who read it.
+// Tasks are visited in their order, and the nodes of each in the order of the graph. What a node needs and is not there
+// yet is made first, so nodes of no micro-batch (prepared weights, denominators) come right before their first user.
+// Partial results are combined as soon as they are available, so that few are live. The rest, the updates, comes last
+// in the order of the graph; everything does when nothing belongs to a single micro-batch. A node that overwrites a
+// variable comes after all that read it.
 //
-// A stage's nodes fall into runs: a task is one, and of what is left a run ends before a node that takes a result of
-// another stage that was not there yet when the run began. A transfer belongs before its first user, but is put ahead
-// of it: right after what it carries was made and the run before the user's began, no earlier, so that a stage holds
-// what the run at work and the next one need.
+// A stage's nodes form runs. A task is one run. The rest is divided: a run ends before a node that takes a result of
+// another stage which was not available when the run began. A transfer must precede its first user, but is moved ahead
+// of it, to right after its value was made and the run before the user's began. It goes no earlier, so that a stage
+// holds only what the current run and the next one need.
 #include <string.h>
 
 #include "passes/pipeline/roles.h"
@@ -24,19 +24,19 @@ typedef struct crossing {
 typedef struct {
   dp_roles *r;
   int32_t *first_reader, *readers;  // (variables + 1) items that read each
-  int32_t *task_of;                 // (stages) the one at work, by number
+  int32_t *task_of;                 // (stages) the current task, by number
   crossing **crossings;             // (values) the stages to which it is transferred
-  int32_t now;                      // the task at work
+  int32_t now;                      // the current task
   int32_t stack_size;
   int32_t *stack;
-  int32_t *first_sum;       // (items) plus 1: what brings the item's results together
-  int32_t *next_sum;        // (items) plus 1: another one that does so for the same item
+  int32_t *first_sum;       // (items) plus 1: what combines the item's results
+  int32_t *next_sum;        // (items) plus 1: the next one that does so for the same item
   dp_roles_arrival **ends;  // (n_items + 1) the last of each list of arrivals
 } work;
 
 // ---- what comes first -----------------------------------------------------------------------------------------------
 
-// As `readers` of variables: items that are not from the host.
+// Fills the variables' `readers`: items that are not from the host.
 static void find_readers(work *w) {
   const dp_roles *r = w->r;
   int32_t n = r->graph->model->n_variables;
@@ -64,12 +64,12 @@ static bool push(work *w, int32_t item) {
   return true;
 }
 
-// Pushes what must come before the item and is not there yet. False when there is nothing.
+// Pushes the missing predecessors of an item; false when there are none.
 static bool push_missing(work *w, int32_t item, const int32_t *overwrites) {
   const dp_roles *r = w->r;
   const dp_node *node = r->items[item].node;
   bool missing = false;
-  // The last is looked at first.
+  // Pushed last, visited first.
   for (int k = node->n_inputs; k-- > 0;)
     if (node->inputs[k] && node->inputs[k]->producer)
       missing |= push(w, dp_roles_item_of(r, node->inputs[k], r->items[item].stage));
@@ -81,7 +81,7 @@ static bool push_missing(work *w, int32_t item, const int32_t *overwrites) {
   return missing;
 }
 
-// Whether the item brings partial results of a task together, or of the one micro-batch.
+// Whether the item combines partial results of a task, or those of the only micro-batch.
 static bool is_sum(const dp_roles *r, const dp_roles_item *item) {
   if ((item->micro < 0 && r->m > 1) || !dp_op_is(item->node->op, DP_OP_COMMUNICATION)) return false;
   bool partial = false;
@@ -114,7 +114,7 @@ static bool is_there(const work *w, const dp_roles_item *item) {
   return there;
 }
 
-// Pushes what brings the item's results together and has all that it takes.
+// Pushes what combines the item's results, if all its operands are available.
 static void push_sums(work *w, int32_t item) {
   for (int32_t i = w->first_sum[item] - 1; i >= 0; i = w->next_sum[i] - 1) {
     const dp_roles_item *sum = &w->r->items[i];
@@ -126,7 +126,7 @@ static void push_sums(work *w, int32_t item) {
 
 static bool has_begun(const dp_roles_runs *runs, int run) { return runs->count > run; }
 
-// Whether an operand comes from another stage, was not there when the run began, and is not on its way already.
+// Whether an operand comes from another stage, was not available when the run began, and is not already in transit.
 static bool is_late(const work *w, const dp_roles_item *item, int32_t began) {
   for (int k = 0; k < item->node->n_inputs; k++) {
     const dp_value *x = item->node->inputs[k];
@@ -150,7 +150,7 @@ static void enter_run(work *w, dp_roles_item *item, int *run) {
 
 // ---- transfers ------------------------------------------------------------------------------------------------------
 
-// after: a place, or -1.
+// after: a position, or -1.
 static void add_arrival(work *w, dp_roles_arrival arrival, int32_t after) {
   dp_roles *r = w->r;
   const dp_roles_runs *runs = &r->runs[arrival.stage];
@@ -172,7 +172,7 @@ static bool is_on_its_way(work *w, const dp_value *x, int stage) {
   return false;
 }
 
-// The transfers of which the item is the first user.
+// The transfers whose first user is the item.
 static void add_arrivals(work *w, const dp_roles_item *item) {
   dp_roles *r = w->r;
   for (int k = 0; k < item->node->n_inputs; k++) {
@@ -207,7 +207,7 @@ static void enter(work *w, int32_t index, int *run) {
     DP_PUSH(r->scratch, runs->places, runs->count, item->place);
 }
 
-// The item, and before it what it needs.
+// The item, preceded by what it needs.
 static void pull(work *w, int32_t item, const int32_t *overwrites, int *runs) {
   if (!push(w, item)) return;
   while (w->stack_size) {
@@ -222,7 +222,7 @@ static void pull(work *w, int32_t item, const int32_t *overwrites, int *runs) {
   }
 }
 
-// The items of each task, in the graph's order: those of task (kind, micro) are from first[kind * m + micro] on.
+// The items of each task, in the graph's order: those of task (kind, micro) start at first[kind * m + micro].
 static int32_t *by_task(const dp_roles *r, int32_t **first) {
   size_t n = 2 * (size_t)r->n_stages * (size_t)r->m;
   int32_t *at = *first = dp_alloc_n(r->scratch, n + 2, sizeof *at), *items;
@@ -242,7 +242,7 @@ static int32_t *by_task(const dp_roles *r, int32_t **first) {
   return items;
 }
 
-// One micro-batch after the other, where the stages need each other in other ways than a schedule has.
+// One micro-batch after the other, when the stages depend on each other in ways that no schedule supports.
 static void go_by_micro(work *w, const int32_t *overwrites, int *runs) {
   for (int j = 0; j < w->r->m; j++)
     for (int32_t i = 0; i < w->r->n_items; i++)

@@ -1,13 +1,13 @@
 // A graph for each stage, with transfers. See roles.h.
 //
-// The order of all nodes is walked once; each goes to the end of its stage's graph. A Send and its Recv are entered
-// together. Between them stands a value without memory: the Send's result, and in the other graph an input that the
+// The order of all nodes is walked once; each node is appended to its stage's graph. A Send and its Recv are added
+// together. Between them is a value without memory: the Send's result, which in the other graph is an input that the
 // Recv takes.
 //
-// Streams of a stage run side by side, so that what its memory may be used for again must follow from events:
-//   - an arrival waits for the first node of the run before its user's: then it lies there for one run and a bit;
-//   - the first node of a run waits for what the stage sent before the run before it began: what was sent lies no longer;
-//   - a Recv waits for the last Send of its own stage that its data come of, as it cannot be done before.
+// A stage's streams run concurrently, so events must show when its memory may be reused:
+//   - an arrival waits for the first node of the run before its user's: it occupies memory for little more than a run;
+//   - the first node of a run waits for what its stage sent before the previous run began: sent values are freed then;
+//   - a Recv waits for the last Send of its own stage that its data derives from: it cannot complete before it anyway.
 #include <string.h>
 
 #include "passes/pipeline/roles.h"
@@ -16,7 +16,7 @@
 typedef struct copy {
   int stage;
   dp_value *value;
-  int from, n_sent;  // received: the stage that sent it, and how many that had sent then; -1
+  int from, n_sent;  // received: the stage that sent it, and how many that stage had sent by then; -1
   struct copy *next;
 } copy;
 
@@ -29,10 +29,10 @@ typedef struct {
   const dp_roles *r;
   dp_graph **graphs;  // (stages)
   dp_arena *scratch;
-  dp_value **map;    // (values) for the node that is being copied
+  dp_value **map;    // (values) for the node being copied
   copy **copies;     // (values)
   dp_node **nodes;   // (items)
-  int *sent;         // (items, stages) how many of each stage's Sends it comes of, if those are counted in order
+  int *sent;         // (items, stages) how many of each stage's Sends it derives from, counted in order
   node_list *sends;  // (stages)
   int *sent_before;  // (stages) how many it had sent when its last run began
   int channels;
@@ -52,7 +52,7 @@ static copy *add_copy(work *w, const dp_value *v, int stage, dp_value *value) {
   return w->copies[v->id] = c;
 }
 
-// What stands for an operand on a stage; a value without producer is entered there.
+// What stands for an operand on a stage; a value without producer is added there.
 static dp_value *operand(work *w, dp_value *v, int stage) {
   copy *c = find_copy(w, v, stage);
   if (c) return c->value;

@@ -1,15 +1,15 @@
 // Tasks and their schedule. See roles.h.
 //
-// A task is what a stage does of one micro-batch, forward or backward; backward is what comes after the work of a
-// higher stage, so the last stage does both at once. Each stage goes through a list of its tasks:
+// A task is what a stage does for one micro-batch, forward or backward. Backward is what depends on a higher stage's
+// work, so the last stage does both at once. Each stage has a list of tasks:
 //
 //   gpipe  F0 F1 ... B0 B1 ...
-//   1f1b   min(m, p-1-s) forward tasks, then one forward and one backward in turn, then the backward ones that are left: never
-//          more than p-s micro-batches are begun and not done. Narayanan et al.: "PipeDream-Flush", of "Memory-Efficient
+//   1f1b   min(m, p-1-s) forward tasks, then one forward and one backward in turn, then the remaining backward tasks:
+//          never more than p-s micro-batches are in flight. Narayanan et al.: "PipeDream-Flush", of "Memory-Efficient
 //          Pipeline-Parallel DNN Training", ICML 2021.
 //
-// and begins one when those that it needs are done. Forward takes 1, backward 2, transfers nothing. When tasks begin in
-// this simulation is their order.
+// A task begins when those it needs are done. Forward takes 1, backward 2, transfers nothing. The tasks are ordered by
+// when they begin in this simulation.
 #include <stdlib.h>
 
 #include "passes/pipeline/roles.h"
@@ -36,7 +36,7 @@ void dp_roles_tasks_find(dp_roles *r) {
     }
     for (int k = 0; k < node->n_outputs; k++) count_in(item, node->outputs[k]);
     item->backward = top[i] > item->stage;
-    // What is brought together of a task's result is brought together at once.
+    // A task's results are combined as soon as they are available.
     const dp_value *x = node->n_inputs ? node->inputs[0] : NULL;
     if (item->micro >= 0 || !x || !x->producer || !dp_op_is(node->op, DP_OP_COMMUNICATION)) continue;
     const dp_roles_item *before = &r->items[dp_roles_item_of(r, x, item->stage)];
@@ -50,7 +50,7 @@ void dp_roles_tasks_find(dp_roles *r) {
 typedef struct {
   int n_kinds, m;
   bool *present;  // (kinds)
-  bool *needs;    // (kinds, kinds) of one micro-batch
+  bool *needs;    // (kinds, kinds) for one micro-batch
   double *end;    // (kinds, m) when it is done; negative: not yet
 } simulation;
 
@@ -85,7 +85,7 @@ static int list_tasks(const dp_roles *r, const simulation *s, int stage, bool gp
   return n;
 }
 
-// Whether the task can begin, all that it needs being done; no earlier than `start`, which is raised.
+// Whether all tasks that it needs are done. Raises *start to the time when the last of them ends.
 static bool is_ready(const simulation *s, const dp_roles_task *task, double *start) {
   const bool *needs = &s->needs[(2 * task->stage + task->backward) * s->n_kinds];
   for (int k = 0; k < s->n_kinds; k++) {
@@ -104,7 +104,7 @@ static int by_start(const void *a, const void *b) {
   return (x->micro > y->micro) - (x->micro < y->micro);
 }
 
-// Goes through the lists as far as it can. lists: (stages, 2 * m)
+// Goes through the lists as far as possible. lists: (stages, 2 * m)
 static void simulate(const dp_roles *r, simulation *s, dp_roles_task *lists, const int *counts) {
   int *next = dp_alloc_n(r->scratch, (size_t)r->n_stages, sizeof *next);
   double *idle = dp_alloc_n(r->scratch, (size_t)r->n_stages, sizeof *idle);

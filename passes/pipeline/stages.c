@@ -1,12 +1,13 @@
-// stages: afterwards every node of every program, and every variable, has its stages of the pipeline. `cut` gave them
-// to the nodes of "main", and what was made of those has them; here the rest gets its own. Without a mesh axis `pipe`
-// nothing is on a stage.
+// stages: gives every node of every program, and every variable, its pipeline stages. The pass `partition` assigned the
+// nodes of "main", and nodes made from those inherit their stage; this pass assigns the rest. Without a mesh axis
+// `pipe` nothing is on a stage.
 //
-// What a program writes has one storage, the lowest stage that an annotated node uses it on: a weight that is tied has
-// one owner, which sends it to the others. State lives with its parameter. What no program writes, constants above all,
-// is on every stage that uses it. Of nodes, an update is where its variable is, and so is what a gradient goes through
-// element by element before it, sums of several gradients and clipping; others are on the highest stage that an operand
-// comes from, since nothing is there earlier; what comes from none, on the lowest that uses it.
+// A variable that a program writes has one storage, on the lowest stage where an annotated node uses it: a tied weight
+// has one owner, which sends it to the others. State is on its parameter's stage. Variables that no program writes,
+// constants above all, are on every stage that uses them. An update is on its variable's stage, and so are the
+// elementwise nodes that its gradient passes through before it, sums of several gradients, and clipping. Other nodes
+// are on the highest stage among their operands', since they cannot run earlier; those without such operands on the
+// lowest stage that uses them.
 #include <string.h>
 
 #include "passes/base/pass.h"
@@ -15,7 +16,7 @@
 typedef struct {
   dp_model *model;
   int64_t n_stages;
-  int *storage;   // by variable: the stage of what is written; -1 of what is not
+  int *storage;   // by variable: the stage of one that is written; -1: it is not
   bool *used;     // by variable and stage
   bool *written;  // by variable
 } stages;
@@ -39,7 +40,8 @@ static dp_status note_annotated(stages *s, const dp_graph *program) {
   return DP_OK;
 }
 
-// What is written where no annotated node uses it is where its value is made, or on the first stage.
+// A variable that is written but used by no annotated node is on the stage that computes its new value, or on the
+// first.
 static void follow_updates(stages *s, const dp_graph *program) {
   for (int i = 0; i < program->n_updates; i++) {
     const dp_node *producer = program->updates[i].value->producer;
@@ -69,7 +71,7 @@ static dp_status find_storages(stages *s) {
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-// The highest stage that an operand comes from; -1: all come from anywhere.
+// The highest stage among its operands; -1: none has a stage.
 static int highest(const stages *s, const dp_node *node) {
   int stage = -1;
   for (int k = 0; k < node->n_inputs; k++) {
@@ -81,7 +83,7 @@ static int highest(const stages *s, const dp_node *node) {
   return stage;
 }
 
-// Nodes that something comes to from a stage, in order.
+// Nodes with operands from a stage, in order.
 static void assign_forward(const stages *s, dp_graph *program) {
   const int32_t *serves = dp_place_serving(program);
   for (int32_t i = 0; i < program->n_nodes; i++) {
@@ -93,7 +95,7 @@ static void assign_forward(const stages *s, dp_graph *program) {
   }
 }
 
-// The others, from the last: the lowest stage that wants a result.
+// The other nodes, from the last: the lowest stage that uses a result.
 static void assign_backward(const stages *s, dp_graph *program) {
   int *lowest = dp_alloc_n(program->arena, (size_t)program->n_values, sizeof *lowest);
   for (int32_t i = 0; i < program->n_values; i++) lowest[i] = INT_MAX;
@@ -141,7 +143,7 @@ static dp_status run(dp_compile *compile) {
   stages s = {.model = model, .n_stages = dp_mesh_stages(&model->mesh)};
   compile->unchanged = s.n_stages == 1;
   if (compile->unchanged) {
-    // What the text of a model says of stages is of another mesh.
+    // Stages in the text of a model are for another mesh.
     for (int32_t i = 0; i < model->n_variables; i++) model->variables[i].n_stages = 0;
     return DP_OK;
   }
@@ -160,7 +162,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_stages = {
     .name = "stages",
-    .what = "the stage of every node and variable",
+    .what = "assigns a stage to every node and variable",
     .needs = DP_HAS_MESH | DP_HAS_UPDATES | DP_HAS_NO_CONSTANTS | DP_HAS_INIT,
     .gives = DP_HAS_STAGES,
     .run = run,

@@ -1,29 +1,29 @@
-// unroll: the micro-batches of a step become nodes of their own.
+// unroll: gives each micro-batch of a step nodes of its own.
 //
-// Before it, mesh axis `micro` is an axis like others: values are Shard, Partial or Replicate on it. Afterwards a node
-// with such a Shard or Partial result is m nodes, "name#0" to "name#m-1", each on values of its own micro-batch, and
-// what is Replicate on `micro` is there once, for all of them. A conversion on `micro` talks to nobody:
+// Before it, mesh axis `micro` is an axis like any other: values are Shard, Partial or Replicate on it. Afterwards a
+// node with such a Shard or Partial result is m nodes, "name#0" to "name#m-1", each on values of its own micro-batch.
+// Nodes that are Replicate on `micro` exist once, for all. A conversion on `micro` needs no communication:
 //
-//   Replicate to Shard (Slice)       m slices, one a micro-batch
+//   Replicate to Shard (Slice)       m slices, one per micro-batch
 //   Partial to Replicate (AllReduce) m - 1 times dp.Accumulate: {0} and {1} to {0,1}, and {2} to {0,1,2} ...
-//   Shard to Replicate (AllGather)   the same, parts side by side
+//   Shard to Replicate (AllGather)   the same, parts concatenated
 //
 // Where a strategy gathers variables anew for each use, each micro-batch is a use. Nodes keep the logical node that
-// they compute, so random numbers are the same for a sample in whichever micro-batch it is. Nodes stand in the order of
-// the graph as it was, the m of one side by side: the pass `roles` puts them in the order of a schedule. Without an
-// axis `micro` nothing is done.
+// they compute, so a sample's random numbers do not depend on its micro-batch. Nodes keep the order of the original
+// graph, the m of one adjacent; the pass `roles` orders them by a schedule. Without an axis `micro` this pass does
+// nothing.
 #include "ir/graph/op.h"
 #include "passes/base/strategy.h"
 
-enum { WHOLE = -1 };  // in place of a micro-batch
+enum { WHOLE = -1 };  // instead of a micro-batch
 
 typedef struct {
   dp_graph *from, *to;
   int micro, m;  // the mesh axis, its size
   dp_arena *scratch;
   bool *again;       // (nodes) gathers a variable for one use
-  dp_value **map;    // (values) of `from`: for the node that is being copied
-  dp_value ***copy;  // (values) (1 + m) what it is as a whole, and of each micro-batch; NULL: nothing yet
+  dp_value **map;    // (values) of `from`: for the node being copied
+  dp_value ***copy;  // (values) (1 + m) its copy as a whole, and for each micro-batch; NULL: none yet
 } work;
 
 static bool is_whole(const work *w, const dp_value *v) { return v->placements[w->micro].kind == DP_REPLICATE; }
@@ -38,7 +38,7 @@ static dp_value **copy_of(work *w, const dp_value *v, int j) {
 
 static dp_node *add_node(work *w, const dp_node *node, int j);
 
-// What a node of micro-batch j takes for operand x.
+// What a node of micro-batch j uses for operand x.
 static dp_value *operand(work *w, const dp_value *x, int j) {
   bool again = x->producer && w->again[x->producer->id];
   if (!again) return *copy_of(w, x, is_whole(w, x) ? WHOLE : dp_max_i64(j, 0));
@@ -94,7 +94,7 @@ static void accumulate(work *w, const dp_node *node) {
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-// Gathers a variable on some axis, or goes on with one that is gathered.
+// It gathers a variable on some axis, or continues from one being gathered.
 static bool is_gathered_again(const work *w, const dp_node *node) {
   if (!dp_op_is(node->op, DP_OP_COMMUNICATION) || node->n_inputs != 1) return false;
   const dp_value *x = node->inputs[0], *y = node->outputs[0];
@@ -114,14 +114,14 @@ static dp_status unroll_node(work *w, const dp_node *node) {
     bool whole = to.kind == DP_REPLICATE;
     if ((!whole && !dp_placement_equal(from, to)) || node->outputs[0]->space == DP_SPACE_HOST_OUTPUT ||
         (whole && node->n_inputs != 1))
-      return dp_fail(EX_SOFTWARE, "node '%s' (%s): micro-batches are not brought together so", node->name,
+      return dp_fail(EX_SOFTWARE, "node '%s' (%s): cannot combine micro-batches in this way", node->name,
                      node->op->name);
     if (whole) {
       accumulate(w, node);
       return DP_OK;
     }
   }
-  // What is whole though an operand is not is the same from any of its micro-batches.
+  // A whole result of a partial operand is the same from any micro-batch.
   if (!split_result) add_node(w, node, WHOLE);
   for (int j = 0; j < w->m && split_result; j++) add_node(w, node, j);
   return DP_OK;
@@ -181,7 +181,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_unroll = {
     .name = "unroll",
-    .what = "each micro-batch has nodes of its own",
+    .what = "gives each micro-batch nodes of its own",
     .needs = DP_HAS_PLACEMENTS,
     .gives = DP_HAS_MICROBATCHES,
     .run = run,

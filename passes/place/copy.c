@@ -1,21 +1,21 @@
-// The copies of logical values in the device form: what converting one into another costs, and the communication that
+// The copies of logical values in the device form: the cost of converting one into another, and the communication that
 // does it. See place.h.
 //
-// A conversion changes one mesh axis. Where two axes split one dim the later one splits the parts that the earlier
-// left, so an axis can be converted from or to a split of a dim only while no later axis splits that dim: later ones
-// are gathered first and cut again afterwards.
+// A conversion changes one mesh axis. Where two axes split one dim, the later one splits the parts that the earlier one
+// left. So an axis can be converted from or to a split of a dim only while no later axis splits that dim: later ones
+// are gathered first and split again afterwards.
 //
-// On the axis of micro-batches nothing moves between devices. A sum over them is made whole as soon as it is wanted, at
-// no price, before it is reduced on other axes, which is once then; under zero stage 2 its parts are scattered first,
-// so that no device accumulates more than its part. To put micro-batches together holds a whole batch where a part
-// would do.
+// On the axis of micro-batches nothing moves between devices. A sum over them is reduced as soon as it is needed, at no
+// cost, before it is reduced on other axes, which then happens once. Under ZeRO stage 2 each part is scattered first,
+// so that no device accumulates more than its part. Concatenating micro-batches holds a whole batch where a part would
+// do.
 #include <math.h>
 #include <string.h>
 
 #include "passes/base/pass.h"
 #include "passes/place/place.h"
 
-// Cutting a replicated value moves no bytes between devices, but it is work that a row without it does not have.
+// Slicing a replicated value moves no bytes between devices, but is work that a row without it avoids.
 static const double slice_price = 0.1;
 
 dp_place_value *dp_place_copy_of(dp_place *place, const dp_value *logical) {
@@ -40,7 +40,7 @@ double dp_place_copy_bytes(const dp_place *place, const dp_type *type) {
 
 // ---- cost -----------------------------------------------------------------------------------------------------------
 
-// On the axis of micro-batches, of which every conversion goes by way of the whole batch's value.
+// On the axis of micro-batches, where every conversion goes through the whole batch's value.
 static double sequential_price(double m, double bytes, dp_placement from, dp_placement to) {
   double whole = from.kind == DP_SHARD ? m * bytes : 0;
   return to.kind == DP_SHARD ? whole + slice_price * bytes / m : whole;
@@ -52,12 +52,12 @@ double dp_place_copy_price(const dp_place *place, const dp_type *type, int axis,
   double p = (double)place->model->mesh.axes[axis].size, bytes = dp_place_copy_bytes(place, type);
   if (axis == place->micro_axis) return sequential_price(p, bytes, from, to);
   if (from.kind == DP_REPLICATE) return slice_price * bytes / p;
-  // A sum that is split at once is mostly wanted whole later, so it counts as much as one that is not.
+  // A sum that is split immediately is usually needed whole later, so it costs as much as one that is not.
   if (from.kind == DP_PARTIAL) return 2 * (p - 1) / p * bytes;
   return (p - 1) / p * bytes / (to.kind == DP_SHARD ? p : 1);
 }
 
-// How many parts the axes other than `but` cut the value into. Micro-batches do not count: what is moved of each adds
+// The number of parts into which the axes other than `but` split the value. Micro-batches do not count: their costs add
 // up.
 static double parts_of(const dp_place *place, const dp_value *device, int but) {
   double parts = 1;
@@ -67,7 +67,7 @@ static double parts_of(const dp_place *place, const dp_value *device, int but) {
   return parts;
 }
 
-// Where a strategy has variables gathered at each use, they are gathered rather than what they meet.
+// Where a strategy gathers variables at each use, the variable is gathered rather than the other operand.
 static bool is_gathered(const dp_place *place, const dp_value *logical, int axis, dp_placement to) {
   return axis == place->data_axis && logical->kind == DP_VALUE_VARIABLE && to.kind == DP_REPLICATE &&
          place->shares.gathers_again & DP_SHARES_PARAMETERS;
@@ -123,7 +123,7 @@ static dp_value *add_communication(dp_place *place, const char *name, dp_value *
   dp_node *node = dp_graph_add_node(place->device, dp_op_find("dp", name),
                                     dp_printf(place->model->arena, "%s/%s", logical->name, name), 1, &operand, 1, NULL,
                                     n_attrs, attrs);
-  // What is made of a variable or for the device of an input is where it is used.
+  // A copy of a variable, or of an input for the devices, is made where it is used.
   node->stage = operand->producer ? operand->producer->stage : -1;
   dp_value *result = node->outputs[0];
   result->type = operand->type;
@@ -132,7 +132,7 @@ static dp_value *add_communication(dp_place *place, const char *name, dp_value *
   return result;
 }
 
-// One axis of a copy; the copy that is placed so already when there is one.
+// Converts one axis of a copy; returns an existing copy with that placement if there is one.
 static dp_value *convert_axis(dp_place *place, dp_value *logical, dp_value *from, int axis, dp_placement to) {
   dp_placement placements[DP_MAX_MESH];
   if (dp_placement_equal(from->placements[axis], to)) return from;
@@ -168,7 +168,7 @@ static bool is_scattered_first(const dp_place *place, const dp_value *now, const
   return true;
 }
 
-// The sum over all micro-batches of what is partial on their axis.
+// The sum over all micro-batches of a value that is partial on their axis.
 static dp_value *sum_up(dp_place *place, dp_value *logical, dp_value *now, const dp_placement *to) {
   const int micro = place->micro_axis, data = place->data_axis;
   if (micro < 0 || now->placements[micro].kind != DP_PARTIAL || to[micro].kind == DP_PARTIAL) return now;
@@ -195,8 +195,8 @@ dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_pla
 
 // ---- values without producer ----------------------------------------------------------------------------------------
 
-// What the strategy asks for: inputs are split on the data axis, along their samples unless the user names another axis
-// or none. Micro-batches split them likewise, whatever the strategy.
+// The strategy's placement of inputs: split on the data axis, along their samples unless the user names another axis or
+// none. Micro-batches split them the same way, under every strategy.
 static void ask_for(const dp_place *place, const dp_value *input, dp_placement *placements) {
   const dp_shape *shape = &input->type.shape;
   const dp_split *split = dp_options_split(place->options, input->name);

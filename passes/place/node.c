@@ -1,4 +1,4 @@
-// Nodes into both graphs: by the rows that were chosen, or taken apart where no row fits. See place.h.
+// Adds nodes to both graphs: by the chosen rows, or decomposed where no row fits. See place.h.
 #include <string.h>
 
 #include "ir/graph/builder.h"
@@ -36,7 +36,7 @@ static int *count_uses(dp_arena *arena, const dp_graph *graph) {
   return uses;
 }
 
-// Places the node's lowering in its stead. *done is false when it has none.
+// Places the node's decomposition in its stead. *done is false when it has none.
 static dp_status decompose(dp_place_choice *c, bool *done) {
   dp_place *place = c->place;
   const dp_node *node = c->node;
@@ -82,7 +82,7 @@ static dp_status decompose(dp_place_choice *c, bool *done) {
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-// Adds the node to both graphs, by the rows that were chosen.
+// Adds the node to both graphs, by the chosen rows.
 static void add_node(dp_place_choice *c) {
   dp_place *place = c->place;
   const dp_node *node = c->node;
@@ -112,7 +112,7 @@ static void add_node(dp_place_choice *c) {
   }
 }
 
-// An operator that updates in place must do so to the variable that ends as its result.
+// An operator that updates in place must update the variable whose new value is its result.
 static dp_status check_update(const dp_place_choice *c) {
   const dp_node *node = c->node;
   for (int k = 0; k < node->n_outputs; k++) {
@@ -121,8 +121,8 @@ static dp_status check_update(const dp_place_choice *c) {
     const dp_value *x = k < node->n_inputs ? c->in[k] : NULL;
     if (p < 0 || !x || x->kind != DP_VALUE_VARIABLE || x->variable != p)
       return dp_fail(EX_DATAERR,
-                     "node '%s' (%s): result '%s' takes the place of operand %d, which must be the parameter or state "
-                     "that the program updates with it",
+                     "node '%s' (%s): result '%s' overwrites operand %d, which must be the parameter or state that the "
+                     "program updates with it",
                      node->name, node->op->name, node->outputs[k]->name, k + 1);
   }
   return DP_OK;
@@ -156,7 +156,7 @@ static dp_status place_node(dp_place *place, dp_place_source *source, const dp_n
   for (int a = 0; a < place->model->mesh.n_axes; a++) DP_TRY(dp_place_rows_choose(&c, a));
   bool done = false;
   if (c.decompose)
-    DP_TRY(dp_status_context(decompose(&c, &done), "node '%s' (%s), taken apart", node->name, node->op->name));
+    DP_TRY(dp_status_context(decompose(&c, &done), "node '%s' (%s), decomposed", node->name, node->op->name));
   if (!done && c.unmet) return dp_place_rows_unmet(&c);
   if (!done) add_node(&c);
   return DP_OK;

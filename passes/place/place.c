@@ -1,22 +1,22 @@
-// place: device form. Says for every value where on the mesh it is, and puts communication where producer and consumer
-// differ. Placement of the whole training graph is one mechanism; a strategy is nothing but what it asks for:
+// place: makes the device form. Decides where on the mesh every value is, and inserts communication where producer and
+// consumer differ. One mechanism places the whole training graph; a strategy only contributes annotations:
 //
 //   data: inputs are split on mesh axis `data`, along their samples or as --split says; those without samples are
-//         replicated. So are variables, but for the user's `shard` annotations, which hold on any axis. Optimizer
-//         state goes with its parameter.
-//   single: the same on one device, where nothing is to be split.
+//         replicated. So are variables, except for the user's `shard` annotations, which apply on any axis.
+//         Optimizer state follows its parameter.
+//   single: the same on one device, where there is nothing to split.
 //   manual: inputs are split as --split says and no other way.
-//   What else strategies ask for are annotations too (passes/strategy/strategy.c).
+// Whatever else strategies ask for is an annotation too (passes/strategy/strategy.c).
 //
-// Micro-batches are one more mesh axis, `micro`, on which inputs are split along their samples, so that activations are
-// of one micro-batch each, and sums over them, gradients above all, are made whole before they are used. Conversions on
-// that axis stand here as the communication that they would be between devices; the pass `unroll` makes of them what is
-// done. Where training needs the whole batch at once there is one micro-batch, and the user is told (whole.c).
+// Micro-batches are another mesh axis, `micro`, on which inputs are split along their samples. So each activation
+// belongs to one micro-batch, and sums over them, gradients above all, are completed before they are used. Conversions
+// on that axis appear here as the communication that they would be between devices; the pass `unroll` replaces them.
+// Where training needs the whole batch at once there is one micro-batch, and the user is told (whole.c).
 //
-// Nodes are visited in order; each takes the cheapest of its operator's rows (node.c), operands are converted when
-// needed, and sums stay partial as long as rows allow. A node that would have to give up a split that it could keep in
-// pieces is lowered. Afterwards every graph is a device form and has its logical graph, with lowered nodes, beside it.
-// Results that end the program as a variable are in its storage, and on its stage.
+// Nodes are visited in order. Each takes the cheapest of its operator's rows (node.c), operands are converted when
+// needed, and sums stay partial as long as rows allow. A node that would lose a split which its decomposition could
+// keep is decomposed. Afterwards every graph is in device form, with its logical graph, including the decomposed nodes,
+// beside it. A variable's new value is in its storage, and on its stage.
 #include <string.h>
 
 #include "passes/base/pass.h"
@@ -27,25 +27,25 @@
 static dp_status place_variable(const dp_model *model, dp_variable *p) {
   memset(p->placements, 0, sizeof p->placements);
   for (int i = 0; i < p->n_constraints; i++) {
-    // An axis that this mesh does not have, or has one device on, splits nothing.
+    // An axis that this mesh lacks, or that has one device, splits nothing.
     int axis = dp_mesh_find(&model->mesh, p->constraints[i].axis);
     if (axis < 0 || model->mesh.axes[axis].size == 1) continue;
     if (dp_mesh_is_staged(&model->mesh.axes[axis]) || dp_mesh_is_sequential(&model->mesh.axes[axis]))
       return dp_fail(EX_CONFIG, "'%s' is annotated for mesh axis '%s', over which no tensor is split", p->name,
                      p->constraints[i].axis);
     if (p->constraints[i].placement.kind == DP_PARTIAL)
-      return dp_fail(EX_DATAERR, "'%s': the annotation on axis '%s' is Partial; Replicate or Shard is expected",
-                     p->name, p->constraints[i].axis);
+      return dp_fail(EX_DATAERR, "'%s': the annotation on axis '%s' is Partial; it must be Replicate or Shard", p->name,
+                     p->constraints[i].axis);
     p->placements[axis] = p->constraints[i].placement;
   }
   return dp_status_context(dp_placement_check(&p->type.shape, p->placements, &model->mesh), "'%s', its annotations",
                            p->name);
 }
 
-// The stage on which a variable is, the first if there are several; -1: there are no stages.
+// The stage of a variable, the first if there are several; -1: there are no stages.
 static int storage_stage(const dp_variable *p) { return p->n_stages ? p->stages[0] : -1; }
 
-// That of what makes a value. What every stage can have is taken from the first that has it.
+// The stage of a value's producer. A value available on every stage is taken from the first that has it.
 static int stage_of(const dp_place *place, const dp_value *device) {
   if (device->producer && device->producer->stage >= 0) return device->producer->stage;
   const dp_value *logical = device->logical;
@@ -55,8 +55,8 @@ static int stage_of(const dp_place *place, const dp_value *device) {
 
 // ---- ends of a program ----------------------------------------------------------------------------------------------
 
-// How the host takes a value: it puts parts together by itself, but those of one batch, and sums no other than whole
-// ones.
+// The placement in which the host takes a value. It assembles parts, but only those of one batch, and needs complete
+// sums.
 static void place_output(const dp_place *place, dp_placement *to) {
   const dp_placement micro = place->micro_axis < 0 ? dp_replicate() : to[place->micro_axis];
   for (int a = 0; a < place->model->mesh.n_axes; a++)
@@ -80,7 +80,7 @@ static void output(dp_place *place, const char *name, dp_value *logical) {
   dp_graph_add_output(place->device, name, host);
 }
 
-// The last node that reads the variable as the program finds it; -1: none does.
+// The last node that reads the variable's old value; -1: none does.
 static void mark_readers(const dp_graph *device, int32_t *last) {
   for (int32_t i = 0; i < device->n_nodes; i++)
     for (int k = 0; k < device->nodes[i]->n_inputs; k++) {
@@ -89,8 +89,8 @@ static void mark_readers(const dp_graph *device, int32_t *last) {
     }
 }
 
-// Puts what the variable ends as into its storage: directly where the old value is not read any more by then, or
-// through a copy at the end of the program.
+// Stores the variable's new value: directly where nothing reads the old value any more, or by a copy at the end of the
+// program.
 static dp_status update(dp_place *place, int32_t variable, dp_value *logical, int32_t last_reader) {
   const dp_variable *p = &place->model->variables[variable];
   dp_value *device = dp_place_copy_convert(place, logical, p->placements);
@@ -117,7 +117,7 @@ static dp_status update_all(dp_place *place, dp_place_source *source) {
   for (int i = 0; i < program->n_updates; i++) {
     const dp_update *u = &program->updates[i];
     dp_value *logical = dp_place_node_operand(place, source, u->value);
-    // A variable that ends as itself is not updated.
+    // A variable whose final value is its old one is not updated.
     if (logical->kind == DP_VALUE_VARIABLE && logical->variable == u->variable) continue;
     dp_value *device = dp_place_copy_convert(place, logical, place->model->variables[u->variable].placements);
     const int stage = storage_stage(&place->model->variables[u->variable]);
@@ -133,7 +133,7 @@ static dp_status update_all(dp_place *place, dp_place_source *source) {
 
 // ---- programs -------------------------------------------------------------------------------------------------------
 
-// State, which a strategy may split where it does not split the parameter; else that.
+// The state, which a strategy may split without the parameter; if there is none, the parameter.
 static int32_t last_updated(const dp_node *node) {
   int32_t last = -1;
   for (int k = 0; k < node->n_outputs && k < node->n_inputs; k++)
@@ -141,7 +141,8 @@ static int32_t last_updated(const dp_node *node) {
   return last;
 }
 
-// What an operator takes to update a variable serves it, and so does what that is made of element by element.
+// A value that an operator takes to update a variable serves the variable, and so do values that it is computed from
+// elementwise.
 int32_t *dp_place_serving(const dp_graph *program) {
   int32_t *serves = dp_alloc_n(program->arena, (size_t)program->n_values, sizeof *serves);
   memset(serves, 0xff, (size_t)program->n_values * sizeof *serves);
@@ -204,12 +205,12 @@ dp_status dp_place_program(const dp_compile *compile, const dp_graph *program, i
   place.device = *placed = dp_graph_create(model, program->name);
   place.device->logical = place.logical;
   dp_place_source source = source_of(model->arena, program);
-  // In the order of their first use, which printing and reading back does not change.
+  // In the order of first use, which survives printing and reading back.
   for (int32_t i = 0; i < program->n_nodes; i++)
     for (int k = 0; k < program->nodes[i]->n_inputs; k++) enter_source(&place, &source, program->nodes[i]->inputs[k]);
   for (int i = 0; i < program->n_outputs; i++) enter_source(&place, &source, program->outputs[i].value);
   for (int i = 0; i < program->n_updates; i++) enter_source(&place, &source, program->updates[i].value);
-  // What is not computed goes out first, before an update takes its place.
+  // Outputs that are not computed come first, before an update overwrites them.
   for (int i = 0; i < program->n_outputs; i++)
     if (program->outputs[i].value->kind != DP_VALUE_RESULT)
       output(&place, program->outputs[i].name, source.map[program->outputs[i].value->id]);
@@ -225,7 +226,7 @@ dp_status dp_place_storages(dp_model *model) {
   return DP_OK;
 }
 
-// All programs; afterwards they are as before, and placed[] is what they become.
+// Places all programs. They stay as before; placed[] has their device forms.
 static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **placed) {
   dp_model *model = compile->model;
   DP_TRY(dp_place_storages(model));
@@ -238,7 +239,7 @@ static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **pla
   return DP_OK;
 }
 
-// Where nobody asked for a count of micro-batches.
+// Only where the user requested no count of micro-batches.
 static void note_micro(const dp_compile *compile) {
   const dp_mesh *mesh = &compile->model->mesh;
   if (!compile->options->microbatches && dp_mesh_microbatches(mesh) > 1 && dp_mesh_stages(mesh) > 1)
@@ -258,7 +259,7 @@ static dp_status run(dp_compile *compile) {
     dp_pass_note(compile, "node '%s' (%s) needs the whole batch at once: a step is one micro-batch", node->name,
                  node->op->name);
     dp_mesh_drop(&model->mesh, DP_MESH_MICRO);
-    dp_model_keep_variables(model, n_variables);  // constants that were stored on the way are stored anew
+    dp_model_keep_variables(model, n_variables);  // constants stored by a failed attempt are stored again
     DP_TRY(place_all(compile, starts, placed));
     break;
   }
@@ -269,7 +270,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_place = {
     .name = "place",
-    .what = "where every value is; communication",
+    .what = "decides where every value is; inserts communication",
     .needs = DP_HAS_MESH | DP_HAS_BATCH | DP_HAS_UPDATES | DP_HAS_NO_CONSTANTS | DP_HAS_STAGES | DP_HAS_STRATEGY,
     .gives = DP_HAS_PLACEMENTS,
     .run = run,

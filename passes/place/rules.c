@@ -1,7 +1,6 @@
-// Choosing a sharding rule for each node, one mesh axis after the other: the cheapest, which is to say the one for
-// which fewest bytes are moved to have the operands placed as it takes them. Where rows cost the same, the one that
-// moves least now, then the one that splits most, then the one with fewest partial results, then the first. See
-// place.h.
+// Chooses a sharding rule for each node, one mesh axis after the other: the cheapest one, which moves the fewest bytes
+// to bring the operands into its placements. Ties go to the row that moves least now, then splits most, then has the
+// fewest partial results, then comes first. See place.h.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +19,7 @@ static bool is_better(score a, score b) {
   return a.partial < b.partial;
 }
 
-// Whether a split goes with those of the axes before: one view a dim.
+// Whether a split is compatible with those of earlier axes: one view a dim.
 static bool goes_with(const dp_place_choice *c, int axis, dp_placement p, int operand, bool result) {
   for (int a = 0; a < axis && p.kind == DP_SHARD; a++) {
     dp_placement q = result ? c->rules[a]->out[operand] : c->rules[a]->in[operand];
@@ -29,7 +28,7 @@ static bool goes_with(const dp_place_choice *c, int axis, dp_placement p, int op
   return true;
 }
 
-// What the user wants the first result to be on the axis; NULL: anything. One device splits nothing.
+// The user's constraint on the first result on the axis; NULL: none. One device splits nothing.
 static const dp_constraint *constraint_on(const dp_place_choice *c, int axis) {
   const dp_mesh_axis *on = &c->place->model->mesh.axes[axis];
   for (int i = 0; i < c->node->n_constraints && on->size > 1; i++)
@@ -48,7 +47,7 @@ static bool is_legal(const dp_place_choice *c, int axis, const dp_sharding_rule 
     if (!node->outputs[k]) continue;
     if (!goes_with(c, axis, rule->out[k], k, true)) return false;
     if (!dp_op_is(node->op, DP_OP_UPDATE)) continue;
-    // It works where the variable is, or on parts of what every device has.
+    // The update runs where the variable is, or on parts of what every device has.
     dp_placement storage = c->storage[k][axis];
     if (!dp_placement_equal(rule->in[k], rule->out[k])) return false;
     if (!dp_placement_equal(rule->in[k], storage) && storage.kind != DP_REPLICATE) return false;
@@ -56,14 +55,14 @@ static bool is_legal(const dp_place_choice *c, int axis, const dp_sharding_rule 
   return true;
 }
 
-// Whether a variable lies so and is updated with this one.
+// Whether a variable with that placement is updated with this value.
 static bool serves(const dp_place_choice *c, int axis, const dp_value *x, dp_placement p) {
   int32_t served = c->source->serves ? c->source->serves[x->id] : -1;
   return served >= 0 && dp_placement_equal(p, c->place->model->variables[served].placements[axis]);
 }
 
-// Whether a split that no operand brings is asked for: by the strategy, or by a variable that lies so and is updated
-// with the result, or with an operand that is wanted so anyway.
+// Whether a split that no operand brings is requested: by the strategy, or by a variable with that placement that is
+// updated with the result, or with an operand that is needed with it anyway.
 static bool is_asked(const dp_place_choice *c, int axis, const dp_sharding_rule *rule, const dp_value *result,
                      dp_placement p) {
   if (serves(c, axis, result, p)) return true;
@@ -73,8 +72,8 @@ static bool is_asked(const dp_place_choice *c, int axis, const dp_sharding_rule 
          dp_dim_is_symbolic(result->type.shape.dims[p.dim]);
 }
 
-// Whether the row adds up gradients of micro-batches, of a parameter that is used several times, while they are parts:
-// where they are scattered before they are accumulated it takes no more bytes to have one sum.
+// Whether the row adds gradients of micro-batches, of a parameter used several times, while they are parts. If they are
+// scattered before they are accumulated, adding them first moves no more bytes.
 static bool adds_parts(const dp_place_choice *c, int axis, const dp_sharding_rule *rule) {
   if (axis != c->place->micro_axis || !dp_place_copy_scatters_each(c->place) || c->node->n_inputs < 2) return false;
   for (int i = 0; i < c->node->n_inputs; i++)
@@ -94,7 +93,7 @@ static score score_of(const dp_place_choice *c, int axis, const dp_sharding_rule
     double bytes = dp_place_copy_bytes(place, &node->inputs[i]->type);
     double cost = dp_place_copy_cost(place, c->in[i], axis, rule->in[i], &from);
     s.moved += cost;
-    // A sum that is made whole is whole for all who use it.
+    // A sum that is reduced is reduced for all its users.
     int uses = dp_place_copy_of(place, c->in[i])->uses;
     s.cost += from.kind == DP_PARTIAL && rule->in[i].kind != DP_PARTIAL && uses > 1 ? cost / uses : cost;
     split |= rule->in[i].kind == DP_SHARD && from.kind == DP_SHARD && cost == 0;
@@ -111,13 +110,13 @@ static score score_of(const dp_place_choice *c, int axis, const dp_sharding_rule
     if (c->storage[k])
       s.cost += dp_place_copy_price(place, &y->type, axis, p, c->storage[k][axis]);
     else if ((p.kind == DP_PARTIAL && partial) || (p.kind == DP_SHARD && !split && !is_asked(c, axis, rule, y, p)))
-      // A sum that stays partial is still to be made whole; a split that nobody asked for is likely to be undone.
+      // A partial sum must still be reduced later; a split that was not requested will likely be undone.
       s.cost += dp_place_copy_price(place, &y->type, axis, p, dp_replicate());
   }
   return s;
 }
 
-// Whether some row takes operand i in the split that it has.
+// Whether some row takes operand i with its current split.
 static bool can_keep(const dp_place_choice *c, int axis, const dp_sharding_rules *rules, int i) {
   for (int r = 0; r < rules->count; r++) {
     dp_placement from, in = rules->rules[r].in[i];
@@ -141,7 +140,7 @@ static bool loses_split(const dp_place_choice *c, int axis, const dp_sharding_ru
   return false;
 }
 
-// Rows in all views that operands and results are placed in, or are wanted in.
+// Rows in all views in which operands and results are placed, or are wanted.
 static dp_sharding_rules *list_rules(const dp_place_choice *c, int axis) {
   const dp_node *node = c->node;
   dp_arena *scratch = c->place->scratch;
@@ -160,7 +159,7 @@ static dp_sharding_rules *list_rules(const dp_place_choice *c, int axis) {
 }
 
 static void choose(dp_place_choice *c, int axis, const dp_sharding_rules *rules) {
-  // With one device on the axis there is nothing to split, and between stages nothing is.
+  // With one device on the axis, or between stages, there is nothing to split.
   const dp_mesh_axis *on = &c->place->model->mesh.axes[axis];
   int count = on->size > 1 && !dp_mesh_is_staged(on) ? rules->count : 1;
   score best = {.cost = INFINITY};
@@ -178,14 +177,14 @@ dp_status dp_place_rows_choose(dp_place_choice *c, int axis) {
   const dp_sharding_rules *rules = list_rules(c, axis);
   choose(c, axis, rules);
   if (!c->rules[axis] && constraint_on(c, axis) && !c->unmet) {
-    // The pieces of which it consists may do it.
+    // The nodes of its decomposition may satisfy it.
     c->unmet = constraint_on(c, axis);
     c->decompose = node->op->decompose != NULL;
     choose(c, axis, rules);
   }
   if (!c->rules[axis]) {
     char text[64];
-    return dp_fail(EX_DATAERR, "node '%s' (%s) cannot work on '%s' placed as %s on mesh axis '%s'", node->name,
+    return dp_fail(EX_DATAERR, "node '%s' (%s) does not support '%s' placed as %s on mesh axis '%s'", node->name,
                    node->op->name, c->in[0] ? c->in[0]->name : "",
                    c->storage[0] ? dp_placement_print(c->storage[0][axis], text, sizeof text) : "",
                    c->place->model->mesh.axes[axis].name);
@@ -206,7 +205,7 @@ dp_status dp_place_rows_unmet(const dp_place_choice *c) {
                    dp_placement_print(rules->rules[r].out[0], one, sizeof one));
   }
   return dp_fail(EX_CONFIG,
-                 "node '%s' (%s) is annotated as %s on mesh axis '%s', which it cannot give; here it can: %s",
+                 "node '%s' (%s) is annotated as %s on mesh axis '%s', which it does not support; it supports %s",
                  c->node->name, c->node->op->name, dp_placement_print(c->unmet->placement, wanted, sizeof wanted),
                  c->unmet->axis, all);
 }

@@ -1,10 +1,10 @@
-// Whether a placed program needs the whole batch at once: whether something that was made of all micro-batches, by way
-// of a parameter or buffer, is used to compute one of them. Statistics of the batch are (BatchNormalization in
-// training), and a micro-batch could not leave the first stage before the last has come; the count of labels is not,
-// since it depends on inputs alone and is there before anything else. See place.h.
+// Whether a placed program needs the whole batch at once: whether a value made from all micro-batches, through a
+// parameter or buffer, is used to compute one of them. Statistics of the batch are such values (BatchNormalization in
+// training): a micro-batch could not leave the first stage before the last one arrives. The count of labels is not: it
+// depends on inputs alone and is available first. See place.h.
 #include "passes/place/place.h"
 
-// What a value is made of. origin: the node that made whole what is whole; -1: what uses it will be.
+// What a value depends on. origin: the node that completed it, if it is complete; -1: its users will.
 typedef struct {
   enum { INPUTS = 0, PARAMETERS, WHOLE_BATCH } of;
   int32_t origin;
@@ -15,7 +15,7 @@ static mark mark_of_source(const dp_model *model, const dp_value *v) {
   return (mark){kind == DP_PARAMETER || kind == DP_BUFFER ? PARAMETERS : INPUTS, -1};
 }
 
-// Of the operands the one that depends on most.
+// The mark of the operand that depends on the most.
 static mark mark_of_node(const dp_node *node, const mark *marks, int micro, bool *parts, int32_t *sum) {
   mark most = {INPUTS, -1};
   for (int k = 0; k < node->n_inputs; k++) {
@@ -29,7 +29,7 @@ static mark mark_of_node(const dp_node *node, const mark *marks, int micro, bool
   return most;
 }
 
-// A node of the device form that makes whole what a part of the batch needs; -1: there is none.
+// A node of the device form that completes what a part of the batch needs; -1: none.
 static int32_t find_gathered(const dp_graph *placed, int micro, mark *marks) {
   for (int32_t i = 0; i < placed->n_values; i++) marks[i] = mark_of_source(placed->model, placed->values[i]);
   for (int32_t i = 0; i < placed->n_nodes; i++) {

@@ -1,15 +1,14 @@
-// bucket: sums that all devices need whole are made so several at once: one node AllReduce for a bucket of them. The
-// pass `memory` lays a bucket's operands side by side.
+// bucket: reduces several sums at once: one AllReduce node for each bucket of them. The pass `memory` makes a bucket's
+// operands adjacent.
 //
-// Together go all-reduces over the same axis, by the same reduction, of the same element type, that
-//   - nothing but their own ends waits for: gradients on their way to updates, with clipping or without, and the loss. They
+// A bucket joins all-reduces over the same axis, by the same reduction, with the same element type, which are either
+//   - awaited only by their own ends: gradients on their way to updates, with clipping or without, and the loss. They
 //     are divided in the order in which computation makes them ready, by cost (bucket_size.c); or
-//   - computation does wait for, but for none of them before the last is ready. Such are the gradients of a normalization's
+//   - awaited by computation, but none of them before the last is ready. Such are the gradients of a normalization's
 //     scale and bias, which the gradient of its operand needs.
-// None of them may depend on another. How many collectives follow one another downstream of each is what tells: where
-// it is the same for two, neither is downstream of the other, and when only such are joined, no cycle comes about. In a
-// pipeline no other node is to change its place, least of all a transfer between stages: there nothing may wait for one
-// of them before the last is ready.
+// None of them may depend on another. The longest chain of collectives downstream of each decides: when it is equal for
+// two, neither is downstream of the other, so joining only such nodes makes no cycle. In a pipeline no other node may
+// move, least of all a transfer between stages: there nothing may wait for a member before the last one is ready.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +19,8 @@
 
 typedef struct {
   dp_node *node;
-  int axis, after;     // mesh axis; collectives one after the other downstream
-  bool holds_up;       // computation of what another one sums
+  int axis, after;     // mesh axis; length of the longest chain of collectives downstream
+  bool holds_up;       // delays computation whose result another collective reduces
   int32_t first_user;  // node
   int32_t ready;       // the node that computes the operand
 } member;
@@ -33,8 +32,8 @@ typedef struct {
   int *after;           // (nodes) the longest chain of collectives downstream
   bool *holds_up;       // (nodes) computation downstream leads to a collective
   int32_t *first_user;  // (nodes)
-  double *ready_ns;     // (nodes + 1) computation of the nodes before
-  bool any_holds_up;    // of all collectives
+  double *ready_ns;     // (nodes + 1) computation time of all nodes before
+  bool any_holds_up;    // any of all collectives does
   int32_t n_members;
   member *members;
 } work;
@@ -98,7 +97,7 @@ static int by_kind_and_time(const void *a, const void *b) {
 
 // ---- joining --------------------------------------------------------------------------------------------------------
 
-// The node that stands first does it for all, which is in its place once the last is ready; the others are left without
+// The first member's node reduces them all, and moves to where the last is ready; the other nodes are left without
 // operands and results.
 static void join(work *w, const member *members, int32_t count) {
   if (count < 2) return;
@@ -120,7 +119,7 @@ static void join(work *w, const member *members, int32_t count) {
   node->n_inputs = node->n_outputs = count;
 }
 
-// How many from the first on are ready before anything waits for one of them.
+// How many, from the first on, are ready before anything waits for one of them.
 static int32_t count_at_once(const member *members, int32_t count) {
   int32_t n = 1, needed = members[0].first_user;
   while (n < count && n < DP_MAX_REPEATED && members[n].ready < needed)
@@ -141,7 +140,7 @@ static void divide(work *w, const member *members, int32_t count) {
       sized[i] = (dp_bucket_member){w->ready_ns[members[i].ready + 1], bytes};
       largest = fmax(largest, bytes);
     }
-    // A collective that computation waits for stands behind no more than it would behind a single one.
+    // A collective that computation waits for must not queue behind more than a single member would put before it.
     n = dp_bucket_size(w->scratch, w->costs, count, sized, DP_MAX_REPEATED, w->any_holds_up ? largest : INFINITY, ends);
   }
   for (int32_t b = 0, first = 0; b < n; first = ends[b++])
@@ -201,7 +200,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_bucket = {
     .name = "bucket",
-    .what = "gradients are reduced several at once, in buckets sized by cost",
+    .what = "reduces gradients several at once, in buckets sized by cost",
     .needs = DP_HAS_ROLES,
     .run = run,
 };

@@ -1,14 +1,13 @@
-// Bucket sizes by cost. A bucket is reduced when its last member is ready and the bucket before it is done, and takes
-// meet_ns + bytes / link_bytes_per_ns (passes/cost/cost_model.h):
+// Bucket sizes by cost. A bucket's reduction starts when its last member is ready and the previous bucket is done, and
+// costs latency_ns + bytes / link_bytes_per_ns (passes/cost/cost_model.h):
 //
 //   done(b) = max(done(b - 1), ready(last member of b)) + cost(b)
 //
-// Small buckets begin early but meet often, large ones the other way round; what counts is when the last is done, since
-// all before that lies beside computation. The earliest that any division allows follows from prefix to prefix. Then,
-// back from that end, the latest that the link may be free for each suffix. Between the two there is room where
-// computation is long: buckets are made as large as it allows, so that there are few, but for the first, which is
-// small: as soon as it takes as long to send as to meet it goes, since figures are rough and what has begun early
-// cannot be late.
+// Small buckets start early but pay the latency often, large ones the reverse. Only the end of the last counts, since
+// everything before it overlaps computation. The earliest possible end follows from prefix to prefix. Then, backwards
+// from that end, follows the latest time at which each suffix needs the link. Where computation is long, there is slack
+// between the two: buckets are made as large as it allows, so that there are few. The first is an exception: it is sent
+// as soon as its transfer takes as long as the latency, since cost figures are rough and an early start is safe.
 #include "passes/schedule/bucket_size.h"
 
 #include <math.h>
@@ -19,7 +18,7 @@ typedef struct {
   double most_bytes;
   const dp_bucket_member *members;
   double *bytes;   // (count + 1) of the members before
-  double *latest;  // (count + 1) the link must be free by then for the members from here on
+  double *latest;  // (count + 1) the link must be free by then for the remaining members
 } sizing;
 
 static bool fits(const sizing *s, int32_t from, int32_t to) {
@@ -61,7 +60,7 @@ int32_t dp_bucket_size(dp_arena *scratch, const dp_target_costs *costs, int32_t 
   s.bytes = dp_alloc_n(scratch, (size_t)count + 1, sizeof *s.bytes);
   s.latest = dp_alloc_n(scratch, (size_t)count + 1, sizeof *s.latest);
   for (int32_t i = 0; i < count; i++) s.bytes[i + 1] = s.bytes[i] + members[i].bytes;
-  // To end one meeting later is what a meeting less is worth.
+  // One collective less is worth ending one latency later.
   set_latest(&s, earliest_end(scratch, &s) + costs->latency_ns);
   int32_t n = 0;
   double free_ns = 0;

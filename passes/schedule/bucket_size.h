@@ -1,4 +1,4 @@
-// How gradients are divided into buckets, private to the pass `bucket`.
+// Divides gradients into buckets; private to the pass `bucket`.
 #ifndef DP_PASSES_SCHEDULE_BUCKET_SIZE_H
 #define DP_PASSES_SCHEDULE_BUCKET_SIZE_H
 
@@ -9,13 +9,13 @@ extern "C" {
 #endif
 
 typedef struct {
-  double ready_ns;  // computed, on the clock of computation
-  double bytes;     // of a device
+  double ready_ns;  // when it is computed, by the computation's clock
+  double bytes;     // on a device
 } dp_bucket_member;
 
-// Divides members, in the order in which they become ready, into buckets of at most `most`, and of at most `most_bytes`
-// where a member alone has no more. Sets ends[b], the member after bucket b's last; room for `count` of them. Returns
-// how many buckets.
+// Divides members, in the order in which they become ready, into buckets of at most `most` members and `most_bytes`
+// bytes (unless a single member has more). Sets ends[b] to the member after bucket b's last; room for `count` of them.
+// Returns the number of buckets.
 int32_t dp_bucket_size(dp_arena *scratch, const dp_target_costs *costs, int32_t count, const dp_bucket_member *members,
                        int32_t most, double most_bytes, int32_t *ends);
 

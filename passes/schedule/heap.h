@@ -1,10 +1,10 @@
-// A heap of nodes, private to the passes that put nodes in order: what is to come first is on top.
+// A heap of nodes, private to the passes that order nodes: the next node is on top.
 #ifndef DP_PASSES_SCHEDULE_HEAP_H
 #define DP_PASSES_SCHEDULE_HEAP_H
 
 #include "ir/base/base.h"
 
-// By late, then key, then node.
+// Ordered by late, then key, then node.
 typedef struct {
   double key;
   int32_t late, node;

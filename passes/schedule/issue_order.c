@@ -1,33 +1,34 @@
-// List scheduling of one device's streams on a rough clock: what is ready and comes first by rank is issued first.
+// List scheduling of one device's streams with a rough cost model: of the nodes that can start first, the one with the
+// lowest rank is issued.
 //
-// Rank is the node's place in the graph, which is the order of the forward and then the backward pass, but for
-//   - what updates a variable, and the communication for nothing else: it ranks right after what it needs, so that
-//     gradients are used up as early as their reduction allows and no backward node waits for one;
-//   - what depends on weights and per-step scalars alone, and transfers: right before their first use.
-// Computation goes ahead of a node that waits by a few places only: what is computed early is kept in memory for
-// longer. On the stream of collectives those that a later forward or backward node waits for go before those of
-// updates.
+// Rank is the node's position in the graph, which is the order of the forward and then the backward pass, with two
+// exceptions:
+//   - nodes that only serve the update of a variable, including communication, rank right after what they need, so that
+//     gradients are consumed as early as their reduction allows and no backward node waits for one;
+//   - nodes that depend on weights and per-step scalars alone, and transfers, rank right before their first use.
+// Computation overtakes a waiting node by only a few positions: what is computed early occupies memory for longer. On
+// the stream of collectives, those that a later forward or backward node waits for precede those of updates.
 #include "passes/schedule/issue_order.h"
 
 #include <string.h>
 
 #include "passes/schedule/heap.h"
 
-enum { AHEAD = 16 };  // places
+enum { AHEAD = 16 };  // positions
 
 typedef struct {
   dp_arena *arena;
   const dp_target_costs *costs;
   const dp_graph *graph;
   const dp_issue_order_edges *edges;
-  dp_issue_order_edges after;  // the edges turned round
+  dp_issue_order_edges after;  // the edges reversed
   bool *late;                  // by node: serves an update and nothing else
   int32_t *rank;
   double *ready_ns;
-  int32_t *missing;  // how many of those before it were not issued yet
+  int32_t *missing;  // how many predecessors were not issued yet
   bool *issued;
   int32_t *by_rank;          // nodes, in order of rank
-  int32_t frontier, opened;  // of by_rank: the first that was not issued; the first that is too far ahead of it
+  int32_t frontier, opened;  // indices into by_rank: the first not issued; the first too far ahead of it
   dp_heap waiting[DP_STREAMS], available[DP_STREAMS];
   double free_ns[DP_STREAMS];
 } schedule;
@@ -45,7 +46,7 @@ static dp_issue_order_edges turn(dp_arena *arena, const dp_issue_order_edges *ed
   return turned;
 }
 
-// The nodes that read each variable as the program finds it.
+// The nodes that read each variable's old value.
 static dp_issue_order_edges readers_of(dp_arena *arena, const dp_graph *graph) {
   int32_t n = graph->model->n_variables;
   dp_issue_order_edges readers = {dp_alloc_n(arena, (size_t)n + 2, sizeof(int32_t)), NULL};
@@ -74,11 +75,11 @@ static bool is_gather(const dp_node *node) {
          (x->producer->stream == DP_STREAM_RECV && x->logical->kind == DP_VALUE_VARIABLE);
 }
 
-// What is gathered of variables is gathered one user ahead and no more: memory holds what the user at work needs and
-// what the next one does. before[i]: the node that gather i waits for, plus 1; 0: none.
+// Variables are gathered one user ahead and no more, so that memory holds what the current user and the next one need.
+// before[i]: the node that gather i waits for, plus 1; 0: none.
 static int32_t *gather_ahead(dp_arena *arena, const dp_graph *graph) {
   int32_t *before = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *before);
-  int32_t *user = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *user);  // the first, plus 1, by gather
+  int32_t *user = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *user);  // by gather: its first user, plus 1
   for (int32_t i = graph->n_nodes; i-- > 0;)
     for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
       const dp_value *x = graph->nodes[i]->inputs[k];
@@ -192,7 +193,7 @@ static void open_next(schedule *s) {
   if (s->graph->nodes[i]->stream == DP_STREAM_COMPUTE && !s->issued[i]) make_ready(s, i);
 }
 
-// Lets in the nodes that are not too far ahead any more.
+// Admits the nodes that are no longer too far ahead.
 static void open_more(schedule *s) {
   int32_t n = s->graph->n_nodes;
   while (s->frontier < n && s->issued[s->by_rank[s->frontier]]) s->frontier++;
@@ -201,7 +202,7 @@ static void open_more(schedule *s) {
     open_next(s);
 }
 
-// Nodes by rank, then by place: counted out, as ranks are places.
+// Nodes by rank, then by position: a counting sort, as ranks are positions.
 static void sort_by_rank(schedule *s) {
   int32_t n = s->graph->n_nodes, *first = dp_alloc_n(s->arena, (size_t)n + 2, sizeof *first);
   for (int32_t i = 0; i < n; i++) first[s->rank[i] + 1]++;
@@ -209,7 +210,7 @@ static void sort_by_rank(schedule *s) {
   for (int32_t i = 0; i < n; i++) s->by_rank[first[s->rank[i]]++] = i;
 }
 
-// The stream on which the next node can begin first.
+// The stream on which the next node can start first.
 static int next_stream(const schedule *s, double *start_ns) {
   static const int order[DP_STREAMS] = {DP_STREAM_COPY, DP_STREAM_RECV, DP_STREAM_SEND, DP_STREAM_COMM,
                                         DP_STREAM_COMPUTE};
@@ -229,7 +230,7 @@ static int next_stream(const schedule *s, double *start_ns) {
 static int32_t issue(schedule *s) {
   double start_ns = 0;
   int q = next_stream(s, &start_ns);
-  // A gather for an update waits for the user of the one before it, which may come by rank long after it.
+  // A gather for an update waits for the previous gather's user, whose rank may be much higher.
   for (; q < 0; q = next_stream(s, &start_ns)) open_next(s);
   while (s->waiting[q].count && s->waiting[q].entries[0].key <= start_ns) {
     int32_t i = dp_heap_pop(&s->waiting[q]).node;

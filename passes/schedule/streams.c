@@ -1,10 +1,10 @@
-// streams: puts the nodes of each program on streams, in order, with the events that order needs.
+// streams: assigns each program's nodes to streams, in order, with the events that the order needs.
 //
-// Three streams a device: "compute", "comm" (every collective, in one order), "copy" (from and to the host); and in a
-// pipeline "send" and "recv", to and from other stages. The order is issue_order.c's, but in a pipeline it is the
-// graph's: what one stage sends and another receives must come in one order on both. A node waits for an event where it
-// takes a result of another stream, or overwrites a variable that a node of another stream reads, or where it waited
-// for an event before, unless its stream or another of its waits implies that already.
+// A device has three streams: "compute", "comm" (every collective, in one order), "copy" (from and to the host); in a
+// pipeline also "send" and "recv", to and from other stages. The order is issue_order.c's, except in a pipeline, where
+// it is the graph's: what one stage sends and another receives must have the same order on both. A node waits for an
+// event where it takes a result of another stream, overwrites a variable that a node of another stream reads, or
+// already waited for an event, unless its stream or another of its waits implies it.
 #include <string.h>
 
 #include "passes/base/pass.h"
@@ -12,10 +12,10 @@
 
 static const char *const stream_names[DP_STREAMS] = {"compute", "comm", "copy", "send", "recv"};
 
-// Happens-before, as far as it is known while nodes are visited in order.
+// Happens-before, as known while nodes are visited in order.
 typedef struct {
-  int32_t *place;                // (nodes) in the node's stream
-  int32_t (*clock)[DP_STREAMS];  // (nodes) how many nodes of each stream are done when the node is, itself counted
+  int32_t *place;                // (nodes) position in the node's stream
+  int32_t (*clock)[DP_STREAMS];  // (nodes) how many nodes of each stream are done when the node is, including itself
   const dp_node *last[DP_STREAMS];
 } progress;
 
@@ -24,7 +24,7 @@ static void order_after(int32_t clock[DP_STREAMS], const int32_t before[DP_STREA
     if (before[s] > clock[s]) clock[s] = before[s];
 }
 
-// Sets the node's waits; latest: for each stream the last node of it that this one must follow, or NULL.
+// Sets the node's waits; latest: by stream, the last node that this one must follow, or NULL.
 static void wait_for(dp_graph *graph, progress *p, dp_node *node, dp_node *latest[DP_STREAMS]) {
   int32_t *clock = p->clock[node->id];
   for (int s = 0; s < DP_STREAMS; s++) {
@@ -40,7 +40,7 @@ static void wait_for(dp_graph *graph, progress *p, dp_node *node, dp_node *lates
   }
 }
 
-// Nodes keep their ids meanwhile: the graph is put in order afterwards.
+// Nodes keep their ids here: the graph is reordered afterwards.
 static void set_events(dp_graph *graph, dp_arena *scratch, dp_node *const *order, const dp_issue_order_edges *edges) {
   progress p = {.place = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *p.place),
                 .clock = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *p.clock)};
@@ -89,7 +89,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_streams = {
     .name = "streams",
-    .what = "nodes are put on streams, in order, with the events that order needs",
+    .what = "assigns nodes to streams, in order, with the events that the order needs",
     .needs = DP_HAS_ROLES,
     .gives = DP_HAS_STREAMS,
     .run = run,

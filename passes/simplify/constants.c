@@ -1,4 +1,4 @@
-// constants: constants that are left become stored constants, variables of the model named after their content, so
+// constants: turns the remaining constants into stored constants, variables of the model named after their content, so
 // that each is in memory once, whichever programs use it.
 #include "passes/simplify/constants.h"
 
@@ -57,7 +57,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_constants = {
     .name = "constants",
-    .what = "constants become variables",
+    .what = "turns constants into variables",
     .needs = DP_HAS_PROGRAMS,
     .gives = DP_HAS_NO_CONSTANTS,
     .run = run,

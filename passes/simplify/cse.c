@@ -1,5 +1,5 @@
-// cse: of nodes that compute the same thing the first one stays; likewise of equal constants. Random nodes and updates
-// are never merged, and nodes only when the user's annotations of them are equal.
+// cse: merges nodes that compute the same thing, and equal constants; the first stays. Random nodes and updates are
+// never merged, and nodes only when the user's annotations of them are equal.
 #include <string.h>
 
 #include "ir/graph/op.h"
@@ -33,7 +33,7 @@ uint64_t dp_cse_hash_attr(const dp_attr *attr) {
   }
 }
 
-// Attributes count as a set: their order says nothing.
+// Attributes are hashed as a set: their order has no meaning.
 static uint64_t hash_node(const dp_node *node) {
   uint64_t hash = dp_cse_mix((uint64_t)(uintptr_t)node->op, (uint64_t)node->n_inputs), attrs = 0;
   for (int i = 0; i < node->n_inputs; i++)
@@ -64,7 +64,7 @@ static bool is_equal_node(const dp_node *a, const dp_node *b) {
 
 // ---- a table of what stays ------------------------------------------------------------------------------------------
 
-// Of nodes or of constants: entries are compared by the caller.
+// For nodes or constants; the caller compares entries.
 typedef struct {
   uint64_t hash;
   const void *what;
@@ -82,7 +82,7 @@ static table make_table(dp_arena *scratch, int32_t most) {
   return t;
 }
 
-// What equals `what`, or `what` itself, which is then entered.
+// An entry that equals `what`, or `what` itself after adding it.
 static const void *find_or_add(table *t, uint64_t hash, const void *what, bool (*equal)(const void *, const void *)) {
   size_t i = hash & (t->capacity - 1);
   for (; t->entries[i].what; i = (i + 1) & (t->capacity - 1))
@@ -143,6 +143,6 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_cse = {
     .name = "cse",
-    .what = "equal nodes and constants are merged",
+    .what = "merges equal nodes and constants",
     .run = run,
 };

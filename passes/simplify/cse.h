@@ -1,4 +1,4 @@
-// Hashes of nodes, for what else tells equal ones from others.
+// Hashes of nodes, also for other passes that look for equal ones.
 #ifndef DP_PASSES_SIMPLIFY_CSE_H
 #define DP_PASSES_SIMPLIFY_CSE_H
 

@@ -1,8 +1,8 @@
-// dce: takes out what no output and no update depends on: nodes, optional results, values, inputs too.
+// dce: removes what no output and no update depends on: nodes, optional results, values, inputs too.
 #include "ir/graph/op.h"
 #include "passes/base/pass.h"
 
-// An instruction gives its first result at least.
+// An instruction always gives its first result.
 static bool is_optional(const dp_node *node, int result) {
   return result > 0 && result < node->op->n_outputs && node->op->outputs[result].optional;
 }
@@ -33,6 +33,6 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_dce = {
     .name = "dce",
-    .what = "what nothing depends on is taken out",
+    .what = "removes what nothing depends on",
     .run = run,
 };

@@ -1,6 +1,5 @@
-// fold: computes at compile time what depends on constants only, with the target's reference kernels. Small results
-// only, and not many of them: folding must not make a small model large. What a kernel refuses is left for the run to
-// report.
+// fold: computes what depends on constants only, with the target's reference kernels. Only small results, and a limited
+// total: folding must not make a small model large. A kernel's failure is left for run time to report.
 #include <stdlib.h>
 
 #include "passes/base/pass.h"
@@ -8,7 +7,7 @@
 
 enum { MAX_RESULT_BYTES = 1 << 20, MAX_TOTAL_BYTES = 64 << 20 };
 
-// Takes the bytes of a result out of what is left.
+// Takes the bytes of a result from the remaining budget.
 static bool take_bytes(const dp_value *v, int64_t *left) {
   if (dp_shape_is_symbolic(&v->type.shape)) return false;
   int64_t bytes = dp_shape_count(&v->type.shape, 0) * (int64_t)dp_type_bytes(v->type.dtype);
@@ -67,7 +66,7 @@ static bool run_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec, uint
   return done;
 }
 
-// The results as tensors; false: they stay to be computed.
+// Computes the results as tensors; false: they stay to be computed at run time.
 static bool compute(const dp_target *target, const dp_node *node, dp_tensor *results[DP_MAX_OPERANDS]) {
   dp_kernel_spec spec = {
       .op = node->op, .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .threads = 1};
@@ -115,6 +114,6 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_fold = {
     .name = "fold",
-    .what = "what depends on constants only is computed",
+    .what = "computes what depends on constants only",
     .run = run,
 };

@@ -34,7 +34,7 @@ void dp_rewrite_drop_value(dp_rewrite *rewrite, const dp_value *value) {
   rewrite->keep_value[value->id] = false;
 }
 
-// The flags, for values and nodes that were added on the way too.
+// Extends the flags to values and nodes added since.
 static bool *extend(dp_arena *arena, const bool *flags, int32_t count, int32_t now) {
   bool *all = dp_alloc_n(arena, (size_t)now, sizeof *all);
   for (int32_t i = 0; i < now; i++) all[i] = i >= count || flags[i];

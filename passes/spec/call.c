@@ -1,4 +1,4 @@
-// Reading a SPEC's syntax: name(arg, key=value, ...). See call.h.
+// Parses a SPEC's syntax: name(arg, key=value, ...). See call.h.
 #include "passes/spec/call.h"
 
 #include <string.h>

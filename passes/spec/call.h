@@ -7,7 +7,7 @@
 enum { DP_SPEC_MAX_ARGUMENTS = 16 };
 
 typedef struct {
-  const char *key;   // NULL: by place
+  const char *key;   // NULL: positional
   const char *text;  // the value
 } dp_spec_argument;
 

@@ -1,5 +1,5 @@
-// What SPECs there are. One table says which calls, what arguments each takes, what they may be and where they go; the
-// few conditions between arguments stand below it. See spec.h.
+// The known SPECs. One table lists the calls, the arguments of each, their allowed values and where they are stored;
+// the few conditions between arguments are below it. See spec.h.
 #include "passes/spec/spec.h"
 
 #include <math.h>
@@ -14,27 +14,28 @@
 
 enum { MAX_PARAMETERS = 16 };
 
-// How an argument is written, and what it becomes: NAME, CHOICE const char *; NUMBER double; STEPS uint64_t; FLAG bool.
+// How an argument is written, and what it is stored as: NAME, CHOICE const char *; NUMBER double; STEPS uint64_t; FLAG
+// bool.
 typedef enum { NAME, NUMBER, STEPS, FLAG, CHOICE } form;
 
 typedef enum { NOT_NEGATIVE, POSITIVE, ANY_SIGN, BELOW_ONE } range;
 
 static const char *const schedules[] = {"constant", "step", "cosine", NULL};
-enum { CONSTANT = 1, STEP = 2, COSINE = 4 };  // sets of them
+enum { CONSTANT = 1, STEP = 2, COSINE = 4 };  // sets of schedules
 
 typedef struct {
   const char *key;
   form form;
-  size_t at;         // in the loss or optimizer
-  double otherwise;  // of a NUMBER
+  size_t at;         // offset in the loss or optimizer
+  double otherwise;  // default of a NUMBER
   range range;       // of a NUMBER
-  unsigned only;     // the schedules that it is for; 0: all
+  unsigned only;     // the schedules it applies to; 0: all
 } parameter;
 
 typedef struct {
   const char *name;
   int kind;
-  parameter parameters[MAX_PARAMETERS];  // those of NAME form come first and must be given
+  parameter parameters[MAX_PARAMETERS];  // those of NAME form come first and are required
 } signature;
 
 #define IN_LOSS(FIELD) .at = offsetof(dp_loss_spec, FIELD)
@@ -49,7 +50,7 @@ static const signature losses[] = {
      .parameters = {{"pred", NAME, IN_LOSS(prediction)}, {"target", NAME, IN_LOSS(target)}}},
 };
 
-// Adam's own, which AdamW has too.
+// Adam's own parameters, shared by AdamW.
 #define ADAM(DECAY)                                                                                              \
   {"lr", NUMBER, IN(lr), .otherwise = 1e-3}, {"beta1", NUMBER, IN(beta1), .otherwise = 0.9, .range = BELOW_ONE}, \
       {"beta2", NUMBER, IN(beta2), .otherwise = 0.999, .range = BELOW_ONE},                                      \
@@ -69,7 +70,7 @@ static const signature optimizers[] = {
     {.name = "adamw", .kind = DP_OPTIMIZER_ADAMW, .parameters = {ADAM(0.01)}},
 };
 
-// What every optimizer takes after its own.
+// Parameters that every optimizer takes after its own.
 static const parameter common[] = {
     {"clip_norm", NUMBER, IN(clip_norm), .range = POSITIVE},
     {"schedule", CHOICE, IN(schedule.kind)},
@@ -88,10 +89,10 @@ typedef struct {
   const char *callee;
   int count;
   parameter parameters[MAX_PARAMETERS];
-  const char *given[MAX_PARAMETERS];  // NULL: is not
+  const char *given[MAX_PARAMETERS];  // NULL: not given
 } binding;
 
-// "a, b, c" of `count` names, each `stride` bytes after the one before.
+// "a, b, c" of `count` names, each `stride` bytes after the previous one.
 static const char *list_names(dp_arena *arena, size_t count, const char *const *first, size_t stride) {
   const char *text = "";
   for (size_t i = 0; i < count; i++)
@@ -124,14 +125,14 @@ static dp_status unknown_key(const binding *b, const char *key) {
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
-// Puts each argument at its parameter's place.
+// Binds each argument to its parameter.
 static dp_status bind(binding *b, const dp_spec_call *c) {
   for (int i = 0; i < c->n_arguments; i++) {
     int place = 0;
     if (!c->arguments[i].key) {
       place = i;
       if (i && c->arguments[i - 1].key)
-        return dp_fail(b->origin.exit_code, "%s: '%s' stands after an argument with a name, and needs one too",
+        return dp_fail(b->origin.exit_code, "%s: '%s' follows an argument with a name, so it needs a name too",
                        b->origin.name, c->arguments[i].text);
       if (i >= b->count)
         return dp_fail(b->origin.exit_code, "%s: %s takes %d arguments", b->origin.name, b->callee, b->count);
@@ -200,7 +201,7 @@ static dp_status take_schedule(const binding *b, const char *text, const char **
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
-// What was given, or the default, into the spec.
+// Stores the given value, or the default, in the spec.
 static dp_status store(const binding *b, const parameter *p, const char *text, void *spec) {
   void *at = (char *)spec + p->at;
   switch (p->form) {
@@ -249,12 +250,12 @@ static unsigned bit_of(const char *schedule) {
   return 1u << k;
 }
 
-// An argument that would change nothing is a mistake about the schedule.
+// An argument without effect is a mistake about the schedule.
 static dp_status check_use(const binding *b, const char *schedule) {
   for (int i = 0; i < b->count; i++) {
     const parameter *p = &b->parameters[i];
     if (!b->given[i] || !p->only || (p->only & bit_of(schedule))) continue;
-    return dp_fail(b->origin.exit_code, "%s: %s=%s changes nothing with schedule=%s; it goes with schedule=%s",
+    return dp_fail(b->origin.exit_code, "%s: %s=%s has no effect with schedule=%s; it needs schedule=%s",
                    b->origin.name, p->key, b->given[i], schedule, p->only == STEP ? "step" : "step or schedule=cosine");
   }
   return DP_OK;
@@ -268,9 +269,9 @@ static dp_status check_schedule(const binding *b, const dp_optimizer_spec *o) {
   DP_TRY(check_use(b, s->kind));
   if (kind == STEP && !s->step_size) return dp_fail(code, "%s: schedule=step needs step_size=STEPS, 1 or more", where);
   if (kind == COSINE && !s->total)
-    return dp_fail(code, "%s: schedule=cosine needs total=STEPS, the steps until the rate is at its least", where);
+    return dp_fail(code, "%s: schedule=cosine needs total=STEPS, the steps until the rate reaches its minimum", where);
   if (s->total && s->warmup >= s->total)
-    return dp_fail(code, "%s: warmup=%llu leaves nothing of total=%llu steps", where, (unsigned long long)s->warmup,
+    return dp_fail(code, "%s: warmup=%llu leaves no steps of total=%llu", where, (unsigned long long)s->warmup,
                    (unsigned long long)s->total);
   if (s->min_lr > o->lr) return dp_fail(code, "%s: min_lr=%g is more than lr=%g", where, s->min_lr, o->lr);
   return DP_OK;

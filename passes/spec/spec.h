@@ -1,4 +1,4 @@
-// SPECs: `name(arg, key=value, ...)`, what is asked for as loss and optimizer, with PyTorch's meaning and defaults.
+// SPECs: `name(arg, key=value, ...)`, the requested loss and optimizer, with PyTorch's meaning and defaults.
 // docs/optimizers.md lists the optimizers' arguments.
 #ifndef DP_PASSES_SPEC_SPEC_H
 #define DP_PASSES_SPEC_SPEC_H
@@ -12,7 +12,7 @@ extern "C" {
 // Where a SPEC was written, for messages and exit codes.
 typedef struct {
   const char *name;  // "--loss", "the model's loss"
-  int exit_code;     // of what is wrong with it: EX_USAGE, EX_DATAERR
+  int exit_code;     // of errors in it: EX_USAGE, EX_DATAERR
 } dp_spec_origin;
 
 typedef enum { DP_LOSS_SOFTMAX_CROSS_ENTROPY, DP_LOSS_MSE } dp_loss_kind;
@@ -22,12 +22,13 @@ typedef struct {
   const char *prediction, *target;  // names of values
 } dp_loss_spec;
 
-// Names in a SPEC are any letters but space and `(),="`, or stand in double quotes.
+// Names in a SPEC consist of any characters except space and `(),="`, or are in double quotes. Fails with
+// origin.exit_code.
 dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) DP_MUST_USE;
 
 typedef enum { DP_OPTIMIZER_SGD, DP_OPTIMIZER_ADAM, DP_OPTIMIZER_ADAMW } dp_optimizer_kind;
 
-// What runtime/learning_rate.h computes with.
+// The learning-rate schedule that runtime/learning_rate.h computes.
 typedef struct {
   const char *kind;                   // "constant", "step", "cosine"
   uint64_t warmup, total, step_size;  // in steps

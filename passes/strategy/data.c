@@ -1,4 +1,4 @@
-// data: samples are split, parameters are whole on each device.
+// data: samples are split; each device has all parameters.
 #include "passes/strategy/table.h"
 #include "passes/strategy/tensor/tensor.h"
 

@@ -1,5 +1,4 @@
-// The strategies, in the order of --help: a line each. Included with DP_STRATEGY defined. The first is taken when
-// nothing is asked for.
+// The strategies, in the order of --help, one per line. Included with DP_STRATEGY defined. The first is the default.
 DP_STRATEGY(single)
 DP_STRATEGY(data)
 DP_STRATEGY(zero)

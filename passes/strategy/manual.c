@@ -1,11 +1,11 @@
-// manual: nothing is asked for. What is written in the model holds, and it must all be possible.
+// manual: adds nothing to the model's annotations, all of which must be satisfiable.
 #include "passes/strategy/table.h"
 
 static dp_status check_axis(const dp_model *model, const char *what, const char *name,
                             const dp_constraint *constraint) {
   if (dp_mesh_find(&model->mesh, constraint->axis) >= 0) return DP_OK;
-  return dp_fail(EX_CONFIG, "%s'%s' is annotated for mesh axis '%s', which the mesh does not have; give --mesh", what,
-                 name, constraint->axis);
+  return dp_fail(EX_CONFIG, "%s'%s' is annotated for mesh axis '%s', which the mesh does not have: add it with --mesh",
+                 what, name, constraint->axis);
 }
 
 static dp_status check(dp_compile *compile) {

@@ -1,5 +1,6 @@
-// pipeline: the network is cut into stages of about the same time, which micro-batches pass one after the other. The
-// pass `cut` (passes/pipeline/partition.c) finds the stages, under any strategy whose mesh has the axis.
+// pipeline: the network is partitioned into stages of about equal time; micro-batches pass through them one after the
+// other. The pass `partition` (passes/pipeline/partition.c) finds the stages, under any strategy whose mesh has the
+// axis.
 #include "passes/strategy/table.h"
 #include "passes/strategy/tensor/tensor.h"
 

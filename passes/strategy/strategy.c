@@ -1,8 +1,9 @@
-// strategy: what the strategy asks for beyond splitting samples and finding stages, as annotations of variables that
-// passes/place/place.c honours. Each strategy has a file of its own beside this one; here its struct's function runs.
+// strategy: annotates variables with what the strategy needs beyond splitting samples and finding stages;
+// passes/place/place.c applies the annotations. Each strategy is a file beside this one; this pass calls its struct's
+// function.
 #include "passes/base/strategy.h"
 
-// A dim of one element cannot be split: operators take it for one that spreads over all others' elements.
+// A dim of one element cannot be split: operators would treat it as broadcast over the others' elements.
 static dp_status check_constraints(const dp_model *model) {
   for (int32_t i = 0; i < model->n_variables; i++)
     for (int k = 0; k < model->variables[i].n_constraints; k++) {
@@ -12,8 +13,8 @@ static dp_status check_constraints(const dp_model *model) {
       if (axis < 0 || model->mesh.axes[axis].size == 1 || constraint->placement.kind != DP_SHARD) continue;
       if (p->type.shape.dims[constraint->placement.dim].offset == 1)
         return dp_fail(EX_CONFIG,
-                       "'%s' is to be split along dim %d on mesh axis '%s', but that dim has one element; annotate "
-                       "a longer one, or none",
+                       "'%s' is to be split along dim %d on mesh axis '%s', but that dim has one element: annotate a "
+                       "longer dim, or none",
                        p->name, constraint->placement.dim, constraint->axis);
     }
   return DP_OK;
@@ -26,7 +27,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_strategy = {
     .name = "strategy",
-    .what = "what the strategy asks for, as annotations of parameters and state",
+    .what = "annotates parameters and state as the strategy needs",
     .needs = DP_HAS_MESH | DP_HAS_UPDATES | DP_HAS_INIT,
     .gives = DP_HAS_STRATEGY,
     .run = run,

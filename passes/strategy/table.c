@@ -31,7 +31,7 @@ static dp_status find(const char *name, const dp_strategy **strategy) {
   for (const dp_strategy *const *s = dp_strategies; *s; s++) {
     if (strcmp((*s)->name, name)) continue;
     *strategy = *s;
-    return (*s)->planned ? dp_fail(EX_UNAVAILABLE, "--strategy=%s is not built yet", name) : DP_OK;
+    return (*s)->planned ? dp_fail(EX_UNAVAILABLE, "--strategy=%s is not implemented yet", name) : DP_OK;
   }
   return refuse(name);
 }

@@ -1,11 +1,11 @@
-// tensor: parameters, with their state, are split as costs least; so they are under any strategy whose mesh has the
-// axis.
+// tensor: parameters, with their state, are split in the cheapest way; so they are under any strategy whose mesh has
+// the axis.
 #include "passes/strategy/tensor/tensor.h"
 #include "passes/strategy/table.h"
 
 const dp_strategy dp_strategy_tensor = {
     .name = "tensor",
-    .what = "parameters split as costs least",
+    .what = "parameters split in the cheapest way",
     .axis = "tensor",
     .implied = 3,
     .splits_samples = true,

@@ -1,11 +1,11 @@
 // zero: on axis `data`, optimizer state is split (stage 1), so that each device updates its part of a parameter and the
-// parts are gathered. Gradients are summed up only where they are used; at stage 2 those of each micro-batch are, too.
-// At stage 3 parameters are split as well: what needs one whole gathers it, each time anew (passes/place/copy.c), the
-// next ahead of its use (passes/schedule/issue_order.c). Rajbhandari, Rasley, Ruwase, He: "ZeRO: Memory Optimizations
-// Toward Training Trillion Parameter Models", SC 2020.
+// parts are gathered. Gradients are reduced only onto the devices that use them; from stage 2 on, those of each
+// micro-batch too. At stage 3 parameters are split as well: each use gathers the whole parameter anew
+// (passes/place/copy.c), one use ahead (passes/schedule/issue_order.c). Rajbhandari, Rasley, Ruwase, He: "ZeRO: Memory
+// Optimizations Toward Training Trillion Parameter Models", SC 2020.
 //
-// A tensor is split along its first dim of as many extents as the axis has devices, else along its longest; scalars are
-// not.
+// A tensor is split along its first dim whose extent is at least the number of devices on the axis, else along its
+// longest. Scalars are not split.
 #include <string.h>
 
 #include "passes/strategy/table.h"
@@ -28,7 +28,7 @@ static int dim_of(const dp_shape *shape, int64_t devices) {
   return longest;
 }
 
-// A dim that is split already keeps its view: dims have one.
+// A dim that is already split keeps its view: a dim has one.
 static dp_placement split_of(const dp_variable *p, int dim) {
   for (int i = 0; i < p->n_constraints; i++)
     if (p->constraints[i].placement.kind == DP_SHARD && p->constraints[i].placement.dim == dim)
@@ -63,7 +63,7 @@ static dp_status annotate(dp_compile *compile) {
 
 const dp_strategy dp_strategy_zero = {
     .name = "zero",
-    .what = "the same with optimizer state, gradients, parameters split",
+    .what = "data, with optimizer state, gradients and parameters split",
     .axis = "data",
     .splits_samples = true,
     .finds_stages = true,

@@ -1,9 +1,9 @@
-// autodiff: reverse-mode differentiation of "train". Appends the gradient nodes and makes the gradient of each
-// parameter that one reaches an output, DP_GRADIENT_OUTPUT + its name.
+// autodiff: reverse-mode differentiation of "train". Appends the gradient nodes. Each parameter that a gradient reaches
+// gets an output DP_GRADIENT_OUTPUT + its name.
 //
-// A value takes part when it depends on a parameter to be trained through floating-point values, and the loss depends
-// on it. Nodes are visited from the last to the first, and where a value is used several times its gradients are added
-// in that order, so that the sum is the same however often the model is compiled.
+// A value takes part when it depends on a trained parameter through floating-point values and the loss depends on it.
+// Nodes are visited from the last to the first, and the gradients of a value used several times are added in that
+// order, so that the sum is the same in every compilation.
 #include <string.h>
 
 #include "ir/graph/builder.h"
@@ -11,9 +11,9 @@
 
 typedef struct {
   dp_graph *graph;
-  int32_t n_values;     // of the forward graph
-  bool *depends;        // by value: on a parameter to be trained
-  dp_value **gradient;  // by value: what has come in so far
+  int32_t n_values;     // in the forward graph
+  bool *depends;        // by value: on a trained parameter
+  dp_value **gradient;  // by value: the sum so far
 } differentiation;
 
 static bool trains(const dp_graph *graph, const dp_value *v) {
@@ -35,8 +35,8 @@ static void mark_dependent(differentiation *d) {
 
 static int stage_of(const dp_value *value) { return value->producer ? value->producer->stage : -1; }
 
-// Gradients of a value are summed up on the way back to what makes the value: on the lower stage of the two, so that as
-// few as can be are sent, but on none before it.
+// A value's gradients are summed on the way back to its producer: on the lower of the two stages, so that as few as
+// possible are sent, but not before the producer's stage.
 static void add_gradient(differentiation *d, dp_builder *builder, const dp_value *of, dp_value *gradient) {
   dp_value **sum = &d->gradient[of->id], *one = *sum, *other = gradient;
   if (one && (gradient = dp_build2(builder, "Add", one, other)) && gradient->producer && of->producer) {
@@ -55,14 +55,14 @@ static dp_status differentiate_node(differentiation *d, dp_node *node) {
   for (int k = 0; k < node->n_inputs; k++) wanted |= node->inputs[k] && d->depends[node->inputs[k]->id];
   if (!reached || !wanted) return DP_OK;
   if (!node->op->gradient)
-    return dp_fail(EX_DATAERR,
-                   "node '%s' (%s%s%s) lies between a parameter and the loss, but has no gradient; freeze what lies "
-                   "before it",
-                   node->name, node->op->domain, *node->op->domain ? "." : "", node->op->name);
+    return dp_fail(
+        EX_DATAERR,
+        "node '%s' (%s%s%s) lies between a parameter and the loss, but has no gradient; freeze what lies before it",
+        node->name, node->op->domain, *node->op->domain ? "." : "", node->op->name);
   dp_builder builder = {.graph = d->graph, .prefix = dp_printf(d->graph->arena, "%s/grad", node->name)};
   int32_t first = d->graph->n_nodes;
   node->op->gradient(&builder, node, dy, dx);
-  // Annotations hold for the gradient of what they were put on.
+  // Annotations also apply to the gradients of the annotated node.
   for (int32_t i = first; i < d->graph->n_nodes; i++) {
     d->graph->nodes[i]->device = node->device;
     d->graph->nodes[i]->stage = node->stage;
@@ -72,7 +72,7 @@ static dp_status differentiate_node(differentiation *d, dp_node *node) {
   return dp_status_context(builder.status, "the gradient of node '%s' (%s)", node->name, node->op->name);
 }
 
-// Outputs for the parameters that a gradient reached; the others are said.
+// Outputs for the parameters that a gradient reached; a note for each of the others.
 static dp_status give_gradients(const dp_compile *compile, differentiation *d) {
   dp_graph *graph = d->graph;
   bool any = false;
@@ -110,7 +110,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_autodiff = {
     .name = "autodiff",
-    .what = "gradients of the loss for the parameters that one reaches",
+    .what = "computes gradients of the loss for the parameters that it depends on",
     .needs = DP_HAS_PROGRAMS,
     .gives = DP_HAS_GRADIENTS,
     .run = run,

@@ -1,5 +1,5 @@
-// init: the program that gives variables their first values, where the model states them as a rule (filled,
-// uniform, normal). What has a tensor is put in place by the runtime. Random numbers are keyed by the value's name.
+// init: makes the program that computes variables' first values, where the model gives them as a rule (filled, uniform,
+// normal). The runtime copies first values that are tensors. Random numbers are keyed by the value's name.
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
 
@@ -38,7 +38,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_init = {
     .name = "init",
-    .what = "the program that makes first values",
+    .what = "makes the program for first values",
     .needs = DP_HAS_UPDATES | DP_HAS_NO_CONSTANTS,
     .gives = DP_HAS_INIT,
     .run = run,

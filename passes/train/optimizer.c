@@ -1,6 +1,6 @@
 // optimizer: turns the gradients of "train" into updates of parameters and of the optimizer's state, which it adds to
 // the model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr.
-// Gradients are clipped before (optimizer_clip.c); optimizer_rule.c says which operator does the update.
+// optimizer_clip.c clips gradients first; optimizer_rule.c names the operator that does the update.
 #include "passes/train/optimizer.h"
 
 #include <string.h>
@@ -19,8 +19,7 @@ static dp_status add_state(dp_model *model, const char *prefix, int32_t paramete
   dp_variable state = model->variables[parameter];
   state.name = dp_printf(model->arena, "%s%s", prefix, state.name);
   if (dp_model_find_variable(model, state.name) >= 0)
-    return dp_fail(EX_DATAERR, "'%s' is the name of the optimizer's state; the model has something of that name",
-                   state.name);
+    return dp_fail(EX_DATAERR, "'%s' is the name of the optimizer's state, but the model already uses it", state.name);
   state.kind = DP_STATE;
   state.init = (dp_init){.kind = DP_INIT_FILL};
   *added = dp_model_add_variable(model, &state);
@@ -60,7 +59,7 @@ static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
   return DP_OK;
 }
 
-// The gradients among the graph's outputs, which they are no longer.
+// Takes the gradients out of the graph's outputs.
 static dp_status take_gradients(updating *u) {
   dp_graph *graph = u->builder.graph;
   const size_t prefix = strlen(DP_GRADIENT_OUTPUT);
@@ -96,7 +95,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_optimizer = {
     .name = "optimizer",
-    .what = "gradients become updates",
+    .what = "turns gradients into updates",
     .needs = DP_HAS_GRADIENTS,
     .gives = DP_HAS_UPDATES,
     .run = run,

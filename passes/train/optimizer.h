@@ -10,8 +10,8 @@ typedef struct {
   dp_value *gradient;
 } dp_optimizer_item;
 
-// optimizer_clip.c: scales all gradients by min(1, max_norm / (norm + 1e-6)), norm being that of all of them together,
-// as torch.nn.utils.clip_grad_norm_ does. Failures are in the builder's status.
+// optimizer_clip.c: scales all gradients by min(1, max_norm / (norm + 1e-6)), where norm is that of all of them
+// together, as torch.nn.utils.clip_grad_norm_ does. Failures are in the builder's status.
 void dp_optimizer_clip(dp_builder *builder, int n_items, dp_optimizer_item *items, double max_norm);
 
 enum { DP_OPTIMIZER_MAX_STATES = 2, DP_OPTIMIZER_MAX_ATTRS = 6 };
@@ -20,7 +20,7 @@ enum { DP_OPTIMIZER_MAX_STATES = 2, DP_OPTIMIZER_MAX_ATTRS = 6 };
 typedef struct {
   const char *op;
   int n_places;                                 // operands for states
-  const char *states[DP_OPTIMIZER_MAX_STATES];  // the prefix of each state's name; NULL: it is left out
+  const char *states[DP_OPTIMIZER_MAX_STATES];  // the prefix of each state's name; NULL: it is omitted
   bool step;                                    // takes dp.step
   int n_attrs;
   dp_attr attrs[DP_OPTIMIZER_MAX_ATTRS];

@@ -1,10 +1,10 @@
-// Clipping by the global norm, in elementary operators: where the gradients are placed decides what the sums of squares
-// are partial over, so the norm is that of the reduced gradients on any mesh. See optimizer.h.
+// Clipping by the global norm, in elementary operators: the gradients' placements decide what the sums of squares are
+// partial over, so the norm is that of the reduced gradients on any mesh. See optimizer.h.
 #include "passes/train/optimizer.h"
 
 static const double epsilon = 1e-6;  // PyTorch's
 
-// Each gradient's in its own type; they are added up in float64.
+// Each gradient's sum is in its own type; they are added in float64.
 static dp_value *sum_of_squares(dp_builder *b, const dp_value *gradient, dp_value *square) {
   int64_t axes[DP_MAX_RANK];
   int rank = gradient->type.shape.rank;
@@ -22,7 +22,7 @@ void dp_optimizer_clip(dp_builder *b, int n_items, dp_optimizer_item *items, dou
   }
   if (!total) return;
   dp_value *norm = dp_build2(b, "Add", dp_build1(b, "Sqrt", total), dp_build_fill(b, DP_FLOAT64, epsilon));
-  // min(1, max / norm) is max / max(norm, max), to the bit.
+  // min(1, max / norm) is bitwise equal to max / max(norm, max).
   dp_value *max = dp_build_fill(b, DP_FLOAT64, max_norm);
   dp_value *factor = dp_build2(b, "Div", max, dp_build2(b, "Max", norm, max));
   for (int i = 0; i < n_items; i++) {

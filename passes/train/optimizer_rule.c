@@ -1,4 +1,4 @@
-// Which operator an optimizer updates parameters with: its states and attributes. One function an optimizer.
+// The operator that each optimizer updates parameters with: its states and attributes. One function per optimizer.
 #include "passes/base/pass.h"
 #include "passes/train/optimizer.h"
 

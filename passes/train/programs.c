@@ -1,13 +1,13 @@
-// programs: makes "train", "eval" and "infer" out of "main". Each node stands in them as its operator says it does in
-// training or not; buffers that training changes are updates of "train", the others change nothing. "train" gives the
-// loss and over how many labels it is, "eval" the count of correct ones too, "infer" the model's own outputs. Where a
-// plan is only to infer, so is all that is made.
+// programs: makes "train", "eval" and "infer" from "main". Each operator specializes its nodes for training or
+// inference. Buffers that training changes are updates of "train"; the other programs change nothing. "train" outputs
+// the loss and its number of labels, "eval" also the count of correct ones, "infer" the model's own outputs. A plan for
+// inference has only "infer".
 #include <string.h>
 
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
 
-// The node as its operator wants it, into map.
+// Adds the operator's specialization of the node, and enters its results in map.
 static dp_status specialize(dp_graph *graph, const dp_node *node, bool training, const dp_mesh_axis *local,
                             dp_value **map) {
   dp_builder builder = {.graph = graph, .prefix = node->name};
@@ -31,14 +31,14 @@ static dp_status specialize(dp_graph *graph, const dp_node *node, bool training,
       out[0]->producer->constraints = node->constraints;
     }
     if (!out[i])
-      return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): its result '%s' is not built for %s", node->name, node->op->name,
-                     node->outputs[i]->name, graph->name);
+      return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): its result '%s' is not implemented for %s", node->name,
+                     node->op->name, node->outputs[i]->name, graph->name);
     map[node->outputs[i]->id] = out[i];
   }
   return DP_OK;
 }
 
-// What is frozen keeps its value whatever an operator asks for.
+// A frozen variable keeps its value whatever an operator updates.
 static void drop_frozen_updates(dp_graph *graph) {
   int kept = 0;
   for (int i = 0; i < graph->n_updates; i++)
@@ -46,7 +46,7 @@ static void drop_frozen_updates(dp_graph *graph) {
   graph->n_updates = kept;
 }
 
-// By which name the program gives an output of "main"; NULL: it does not.
+// The name under which the program outputs a value of "main"; NULL: it does not.
 static const char *gives_loss(const char *output) {
   return !strcmp(output, DP_LOSS_OUTPUT) || !strcmp(output, DP_COUNT_OUTPUT) ? output : NULL;
 }
@@ -60,13 +60,13 @@ static const char *gives_measures(const char *output) { return gives_model(outpu
 
 static const struct {
   const char *name;
-  bool training;  // operators stand in it as in training
+  bool training;  // operators are specialized for training
   const char *(*gives)(const char *output);
 } programs[] = {{"train", true, gives_loss}, {"eval", false, gives_measures}, {"infer", false, gives_model}};
 
 enum { N_PROGRAMS = DP_COUNT(programs), INFER = N_PROGRAMS - 1 };
 
-// local: the axis whose devices each have statistics of their own; NULL: they have them in common.
+// local: the axis on which each device has its own statistics; NULL: devices share them.
 static dp_status make_program(const dp_graph *main, int which, const dp_mesh_axis *local, dp_graph **program) {
   const bool training = programs[which].training;
   dp_graph *graph = dp_graph_create(main->model, programs[which].name);
@@ -88,13 +88,15 @@ static dp_status make_program(const dp_graph *main, int which, const dp_mesh_axi
   return DP_OK;
 }
 
-// An operator that behaves as in inference although the model is trained: allowed, and said.
+// Notes operators that behave as in inference although the model is trained, which is allowed.
 static void note_frozen_statistics(const dp_compile *compile, const dp_graph *main) {
   for (int32_t i = 0; i < main->n_nodes; i++) {
     const dp_node *node = main->nodes[i];
     if (node->op->specialize && !dp_node_int(node, "training_mode", 1))
-      dp_pass_note(compile, "node '%s' (%s) has training_mode=0: it trains as it infers, what it keeps is frozen",
-                   node->name, node->op->name);
+      dp_pass_note(
+          compile,
+          "node '%s' (%s) has training_mode=0: it behaves in training as in inference, and its statistics are frozen",
+          node->name, node->op->name);
   }
 }
 
@@ -118,7 +120,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_programs = {
     .name = "programs",
-    .what = "'main' becomes 'train', 'eval' and 'infer'",
+    .what = "makes 'train', 'eval' and 'infer' from 'main'",
     .needs = DP_HAS_LOSS | DP_HAS_PARTITION,
     .gives = DP_HAS_PROGRAMS,
     .run = run,

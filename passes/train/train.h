@@ -1,4 +1,4 @@
-// Passes that others run on a copy of a model, to see what training will compute.
+// Passes that others run on a copy of a model, to find out what training will compute.
 #ifndef DP_PASSES_TRAIN_TRAIN_H
 #define DP_PASSES_TRAIN_TRAIN_H
 

@@ -1,9 +1,9 @@
-// What a way to place a program costs: the program is placed so, and the device form counted up. See tensor.h.
+// The cost of placing a program in one way: the program is placed and its device form measured. See tensor.h.
 //
-// The figures are those of a machine on which, while one byte passes between devices, eight pass between a device and
-// its memory and 32 operations are done: a processor's cores over shared memory, and not far from accelerators over
-// their links. Four bytes held all the time count as one moved each step: who splits parameters wants them to take
-// less. A message takes as long as 4 KiB do.
+// The figures assume a machine which, in the time to move one byte between devices, moves eight between a device and
+// its memory and does 32 operations. That fits a processor's cores over shared memory, and is not far from accelerators
+// over their links. Four bytes held permanently cost as much as one moved each step: splitting parameters is meant to
+// save memory. A message costs as much as 4 KiB.
 #include <math.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static double local_bytes(const dp_model *model, const dp_value *v) {
   return v ? bytes_of(model, v) * share_of_value(model, v, -1) : 0;
 }
 
-// Operations are shared out by any axis that splits an operand or a result.
+// Operations are divided by any axis that splits an operand or a result.
 static double share_of_node(const dp_model *model, const dp_node *node) {
   double share = 1;
   for (int a = 0; a < model->mesh.n_axes; a++) {

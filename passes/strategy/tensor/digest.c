@@ -1,22 +1,22 @@
-// A program with its repetitions left out: of all nodes of a kind the first one. See tensor.h.
+// A program without its repetitions: the first node of each kind. See tensor.h.
 //
-// Kinds are colours, refined a few rounds as Weisfeiler and Lehman do: a node's next colour is made of its own, those
-// of its operands and those of what uses its results. An operand is replaced by the first of its kind, which stands
-// earlier, so the order stays topological; types are equal because they are part of the first colour. What updates
-// variables in place comes last, as nothing may read them afterwards.
+// Kinds are colours, refined for a few rounds by the Weisfeiler-Lehman method: a node's next colour combines its own,
+// those of its operands and those of its results' users. An operand is replaced by the first of its kind, which comes
+// earlier, so the order stays topological. Types are part of the first colour, so they are equal. Nodes that update
+// variables in place come last, as nothing may read those variables afterwards.
 #include <string.h>
 
 #include "ir/graph/op.h"
 #include "passes/simplify/cse.h"
 #include "passes/strategy/tensor/tensor.h"
 
-// Rounds: a node's neighbourhood, and the smaller one of a group.
+// Rounds: for a node's neighbourhood, and for the smaller one of a group.
 enum { ROUNDS = 4, GROUP_ROUNDS = 2 };
 
 typedef struct {
   const dp_graph *graph;
-  uint64_t *nodes, *leaves;  // colours by node; by value without producer
-  uint64_t *uses;            // by value: of what uses it, in any order
+  uint64_t *nodes, *leaves;  // colours by node, and by value without producer
+  uint64_t *uses;            // by value: the combined colours of its users, in any order
   uint64_t *groups;          // by value: the leaf's colour after GROUP_ROUNDS
 } colours;
 
@@ -45,7 +45,7 @@ static uint64_t colour_of(const colours *c, const dp_value *v) {
 
 // ---- first colours --------------------------------------------------------------------------------------------------
 
-// Of a random node the key says which numbers it draws, and nothing of where.
+// A random node's key says which numbers it draws, and nothing about placement.
 static uint64_t first_of_node(const dp_node *node) {
   uint64_t hash = mix((uint64_t)(uintptr_t)node->op, (uint64_t)node->n_inputs), attrs = 0;
   for (int i = 0; i < node->n_attrs; i++)
@@ -104,7 +104,7 @@ static void refine(dp_arena *arena, colours *c) {
   c->nodes = next;
 }
 
-// Variables of one kind are updated by nodes of one kind, so that the digest has one update for them.
+// Gives variables of one kind updates of one kind, so that the digest has one update for them.
 static void join_updates(dp_arena *arena, colours *c) {
   const dp_graph *g = c->graph;
   int32_t *leaf = dp_alloc_n(arena, (size_t)g->model->n_variables, sizeof *leaf);
@@ -143,7 +143,7 @@ static table make_table(dp_arena *arena, int32_t most) {
   return t;
 }
 
-// The number entered under the hash; `number`, which is entered then, when there is none.
+// The number stored under the hash; if there is none, stores and returns `number`.
 static int32_t number_of(table *t, uint64_t hash, int32_t number) {
   size_t i = hash & (t->capacity - 1);
   for (; t->entries[i].number; i = (i + 1) & (t->capacity - 1))
@@ -160,7 +160,7 @@ typedef struct {
   dp_tensor_digest digest;
   int32_t *first;  // by node: the first of its kind
   dp_value **map;  // by value of the program: in the digest
-  int n_nodes;     // of digest.times
+  int n_nodes;     // the number of digest.times
 } work;
 
 static void add_variable(work *w, dp_value *v, table *leaves, table *groups) {
@@ -264,7 +264,7 @@ dp_tensor_digest dp_tensor_digest_make(dp_arena *arena, const dp_graph *program)
   model->opset = whole->opset;
   model->symbol = whole->symbol;
   model->mesh = whole->mesh;
-  // Where a value is on these says nothing of how devices share it.
+  // Placements on these axes say nothing about how devices share a value.
   dp_mesh_drop(&model->mesh, DP_MESH_MICRO);
   dp_mesh_drop(&model->mesh, DP_MESH_PIPE);
   model->batch = whole->batch;

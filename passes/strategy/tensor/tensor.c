@@ -1,13 +1,13 @@
 // Tensor parallelism: which parameters are split over mesh axis `tensor`, along which dim and in which view.
 //
-// Nothing is known here of layers or operators. A parameter's choices are what the sharding rules of its users list
-// (views.c); what a choice costs is found by placing the program so and counting what is moved, computed and held
-// (cost.c), and the program is one without repetitions (digest.c), so that a hundred equal layers cost as much time as
-// one. Groups of parameters are decided one after the other, each given the others, until a round changes nothing: once
-// the largest first, once the smallest first, and the better end is taken. A split is judged by itself and with what it
-// draws after it: what is whole and is cut by its users is split where they cut it, the bias of a product and the next
-// product's weight. Vectors are split in no other way. State follows its parameter. A user's annotation of the axis
-// stands.
+// This code knows no layers or operators. A parameter's choices are those that its users' sharding rules list
+// (views.c). The cost of a choice is found by placing the program and counting what is moved, computed and held
+// (cost.c). The program is placed without repetitions (digest.c), so a hundred equal layers take as much time as one.
+// Groups of parameters are decided one after the other, each given the others, until a round changes nothing: once
+// starting with the largest, once with the smallest; the better result wins. A split is judged both alone and with the
+// splits that it induces: a replicated variable that its users slice is split where they slice it, such as the bias of
+// a product and the next product's weight. Vectors are split only by induction. State follows its parameter. A user's
+// annotation of the axis is kept.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +15,16 @@
 #include "passes/base/pass.h"
 #include "passes/strategy/tensor/tensor.h"
 
-// NODES: as many may be placed in all; groups that are not tried by then stay whole, or are drawn.
+// NODES: the most that are placed in total. Groups not tried by then stay whole, or are induced.
 enum { ROUNDS = 4, NODES = 200000 };
 
-// What counts as better: less would be a matter of rounding.
+// What counts as an improvement: a smaller one could be rounding.
 static const double enough = 1 - 1e-9;
 
 typedef struct {
   int number;
   double bytes;  // of all its members
-  bool tried;    // in each of its ways; else it is only drawn after others
+  bool tried;    // in each of its ways; else it is only induced by others
   dp_tensor_ways ways;
 } group;
 
@@ -36,7 +36,7 @@ typedef struct {
   int32_t n;             // variables of the digest
   bool *open;            // by variable: to be decided
   dp_placement *chosen;  // by variable, on the axis
-  dp_placement *sliced;  // by variable, of the best way so far
+  dp_placement *sliced;  // by variable, for the best way so far
   double cost;           // of the best way so far
   int n_groups;
   group *groups;  // the largest first
@@ -45,7 +45,7 @@ typedef struct {
 
 // ---- trying ---------------------------------------------------------------------------------------------------------
 
-// Whether this member can be split so: its extent divides, and it has something to split.
+// Whether this member can be split so: its extent divides, and there is something to split.
 static bool fits(const search *s, int32_t p, dp_placement to) {
   const dp_shape *shape = &s->digest.graph->model->variables[p].type.shape;
   if (to.kind != DP_SHARD) return true;
@@ -57,7 +57,7 @@ static dp_placement *copy_of(const search *s, const dp_placement *placements) {
   return dp_memdup(s->arena, placements, (size_t)s->n * sizeof *placements);
 }
 
-// Puts all of a group, with its state, where `to` says.
+// Gives all of a group, with its state, the placement `to`.
 static void place_group(const search *s, int number, dp_placement to, dp_placement *placements) {
   for (int32_t p = 0; p < s->n; p++)
     if (s->open[p] && s->digest.group[s->digest.follows[p]] == number && fits(s, p, to)) placements[p] = to;
@@ -69,7 +69,7 @@ static int32_t member_of(const search *s, int number) {
   return -1;
 }
 
-// What the placements cost, and where they have replicated values cut; infinite when the program cannot be placed so.
+// The cost of the placements, and where they slice replicated values; infinite when the program cannot be placed so.
 static double cost_of(search *s, const dp_placement *placements, dp_placement *sliced) {
   double cost = 0;
   dp_status status = dp_tensor_cost_of(s->compile, &s->digest, s->axis, placements, &cost, sliced);
@@ -79,7 +79,8 @@ static double cost_of(search *s, const dp_placement *placements, dp_placement *s
   return cost;
 }
 
-// Puts groups that are whole where they are cut anyway; -1: all of them, else that one. Whether there is any.
+// Induces splits: splits whole groups where their users slice them anyway; `only`: that group, -1: all. Returns whether
+// there was any.
 static bool draw(const search *s, int only, const dp_placement *sliced, dp_placement *placements) {
   bool any = false;
   for (int i = 0; i < s->n_groups; i++) {
@@ -99,7 +100,7 @@ static bool keep_if_cheaper(search *s, double cost, const dp_placement *placemen
   return true;
 }
 
-// Takes the placements when they are better than what was chosen, by themselves or with what they draw after them.
+// Keeps the placements if they are better than those chosen so far, alone or with the splits that they induce.
 static bool try(search *s, const dp_placement *placements) {
   dp_placement *sliced = dp_alloc_n(s->arena, (size_t)s->n, sizeof *sliced), *drawn = copy_of(s, placements);
   double cost = cost_of(s, placements, sliced);
@@ -109,7 +110,7 @@ static bool try(search *s, const dp_placement *placements) {
   return keep_if_cheaper(s, cost, drawn, sliced) || better;
 }
 
-// What was only drawn after others is drawn anew.
+// A group that was only induced by others is decided again.
 static bool try_group(search *s, const group *g) {
   bool better = false;
   for (int i = -1; i < g->ways.count && s->nodes > 0; i++) {
@@ -124,7 +125,7 @@ static bool try_group(search *s, const group *g) {
   return better;
 }
 
-// What is cut anyway and did not pay to be split with all the others.
+// Tries the induced splits one by one that did not pay off together.
 static bool try_partition(search *s) {
   bool better = false;
   for (int i = 0; i < s->n_groups && s->nodes > 0; i++) {
@@ -224,7 +225,7 @@ static dp_status run(void *arg) {
   s->cost = INFINITY;
   find_open(s);
   make_groups(s);
-  if (!try(s, copy_of(s, s->chosen))) return DP_OK;  // place says why it cannot be done
+  if (!try(s, copy_of(s, s->chosen))) return DP_OK;  // place reports why it is impossible
   descend(s, false);
   search again = *s;
   again.chosen = dp_alloc_n(s->arena, (size_t)s->n, sizeof *s->chosen);

@@ -1,9 +1,9 @@
-// Ways to split variables, carried along sharding rules. See tensor.h.
+// Ways to split variables, propagated along sharding rules. See tensor.h.
 //
-// Each value has a few views of its dims, none at first but the plain ones. A rule that some operand or result of a
-// node has a view of gives its other operands and results theirs; the rules that are listed for plain views, Reshape's
-// say, are where views begin. Two sweeps each way bring the heads of an attention to the weights of its projections,
-// and the channels before a Flatten to those of the product after it.
+// Each value has a few views of its dims, at first only the plain ones. When an operand or result of a node has a view
+// that a rule uses, the rule gives its other operands and results theirs. Views originate from rules that are listed
+// for plain views, Reshape's for example. Two sweeps each way carry the heads of an attention to the weights of its
+// projections, and the channels before a Flatten to those of the product after it.
 #include "ir/graph/op.h"
 #include "passes/strategy/tensor/tensor.h"
 
@@ -27,7 +27,7 @@ static void add_way(dp_arena *arena, dp_tensor_ways *ways, dp_placement p) {
   if (p.kind == DP_SHARD && ways->count < MAX_VIEWS && !has(ways, p)) DP_PUSH(arena, ways->ways, ways->count, p);
 }
 
-// Whether the rule follows from what is known: it has a view that a value has, or a plain split.
+// Whether the rule follows from known views: it uses a view that a value has, or a plain split.
 static bool is_known(const work *w, const dp_node *node, const dp_sharding_rule *rule) {
   for (int i = 0; i < node->n_inputs + node->n_outputs; i++) {
     const dp_value *v = i < node->n_inputs ? node->inputs[i] : node->outputs[i - node->n_inputs];

@@ -143,7 +143,7 @@ TEST(Spec, ArgumentsAreChecked) {
   EXPECT_EQ(OptimizerFailure("sgd(nesterov=2)"), "64: --optimizer: nesterov=2: 0 or 1 is expected");
   EXPECT_EQ(OptimizerFailure("sgd(0.1,lr=0.2)"), "64: --optimizer: 'lr' is given twice");
   EXPECT_EQ(OptimizerFailure("sgd(lr=0.1,0.9)"),
-            "64: --optimizer: '0.9' stands after an argument with a name, and needs one too");
+            "64: --optimizer: '0.9' follows an argument with a name, so it needs a name too");
   EXPECT_EQ(OptimizerFailure("sgd(nesterov=1)"),
             "64: --optimizer: nesterov needs a momentum and no dampening; found momentum=0, dampening=0");
   EXPECT_EQ(LossFailure("mse(a)"), "65: the model's loss: mse needs its argument 'target'");
@@ -173,7 +173,7 @@ TEST(Spec, SchedulesThatDoNotGoTogetherAreRefused) {
             "64: --optimizer: adam takes no 'schedul'; known are lr, beta1, beta2, eps, weight_decay, "
             "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'schedule'?");
   EXPECT_EQ(OptimizerFailure("adam(schedule=cosine)"),
-            "64: --optimizer: schedule=cosine needs total=STEPS, the steps until the rate is at its least");
+            "64: --optimizer: schedule=cosine needs total=STEPS, the steps until the rate reaches its minimum");
   EXPECT_EQ(OptimizerFailure("adam(schedule=step)"), "64: --optimizer: schedule=step needs step_size=STEPS, 1 or more");
   EXPECT_EQ(OptimizerFailure("sgd(schedule=step,step_size=2.5)"),
             "64: --optimizer: step_size=2.5: a whole number of steps is expected");
@@ -182,15 +182,15 @@ TEST(Spec, SchedulesThatDoNotGoTogetherAreRefused) {
   EXPECT_EQ(OptimizerFailure("sgd(warmup=1e300)"),
             "64: --optimizer: warmup=1e300: a whole number of steps is expected");
   EXPECT_EQ(OptimizerFailure("sgd(schedule=cosine,total=10,warmup=10)"),
-            "64: --optimizer: warmup=10 leaves nothing of total=10 steps");
+            "64: --optimizer: warmup=10 leaves no steps of total=10");
   EXPECT_EQ(OptimizerFailure("sgd(lr=0.1,schedule=cosine,total=10,min_lr=1)"),
             "64: --optimizer: min_lr=1 is more than lr=0.1");
   EXPECT_EQ(OptimizerFailure("sgd(step_size=3)"),
-            "64: --optimizer: step_size=3 changes nothing with schedule=constant; it goes with schedule=step");
+            "64: --optimizer: step_size=3 has no effect with schedule=constant; it needs schedule=step");
   EXPECT_EQ(OptimizerFailure("sgd(schedule=cosine,total=9,gamma=0.5)"),
-            "64: --optimizer: gamma=0.5 changes nothing with schedule=cosine; it goes with schedule=step");
+            "64: --optimizer: gamma=0.5 has no effect with schedule=cosine; it needs schedule=step");
   EXPECT_EQ(OptimizerFailure("sgd(min_lr=0)"),
-            "64: --optimizer: min_lr=0 changes nothing with schedule=constant; it goes with schedule=step or "
+            "64: --optimizer: min_lr=0 has no effect with schedule=constant; it needs schedule=step or "
             "schedule=cosine");
 }
 
