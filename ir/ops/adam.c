@@ -48,7 +48,7 @@ static dp_cost cost(const dp_node *node, int64_t n) {
 
 #define OPERANDS(SHAPE) "float32" SHAPE ", float32" SHAPE ", float32" SHAPE ", float32" SHAPE ", float32[], int64[]"
 
-// v is a mean of squares, hence no sample draws below 0. A range within 0 .. 1 makes it step 0.
+// v is a mean of squares, so no sample draws below 0. A range within 0 .. 1 makes the step 0.
 static const dp_sample samples[] = {
     {.inputs = OPERANDS("[4,3]"), .low = 0.01, .high = 1},
     {.inputs = OPERANDS("[7]"), .attrs = "beta1=0.5, beta2=0.75, eps=0.125", .low = 0, .high = 0.5},

@@ -1,5 +1,5 @@
-// AffineGrid(theta [N, r, r + 1]) {size [N, C, d...]} -> [N, d..., r]: where each element of a tensor of that size
-// comes from, in coordinates of -1 to 1. Every program holds a product with a table of all places in its place.
+// AffineGrid(theta [N, r, r + 1]) {size [N, C, d...]} -> [N, d..., r]: the source of each element of a tensor of that
+// size, in coordinates of -1 to 1. Specialized into a product with a table of all positions.
 #include "ir/ops/compose.h"
 
 static dp_status read(const dp_node *node, dp_shape *size) {
@@ -13,8 +13,7 @@ static dp_status read(const dp_node *node, dp_shape *size) {
   for (int i = 0; fits && i < r; i++) fits = !dp_dim_is_symbolic(size->dims[2 + i]);
   if (!fits)
     return dp_fail(EX_DATAERR,
-                   "theta has shape %s and size is %s; [N, r, r + 1] and [N, C, d...] of 2 or 3 dims are "
-                   "expected",
+                   "theta has shape %s and size is %s; [N, r, r + 1] and [N, C, d...] of 2 or 3 dims are expected",
                    dp_shape_print(theta, a, sizeof a), dp_shape_print(size, b, sizeof b));
   return DP_OK;
 }
@@ -34,7 +33,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// [places, r + 1]: the coordinates of every place, last dim first, and 1.
+// [positions, r + 1]: the coordinates of every position, last dim first, and 1.
 static dp_value *places(dp_builder *b, dp_dtype dtype, const dp_shape *size, bool align) {
   int r = size->rank - 2;
   dp_dim total;

@@ -1,4 +1,4 @@
-// What ArgMax and ArgMin share: shape, and rows for every dim but the one that is searched.
+// Shared by ArgMax and ArgMin: shape, and rows for every dim except the one searched.
 #ifndef DP_IR_OPS_ARG_H
 #define DP_IR_OPS_ARG_H
 
@@ -7,7 +7,7 @@
 dp_status dp_arg_infer(dp_node *node) DP_MUST_USE;
 void dp_arg_placements(dp_sharding_rules *rules);
 
-// All but the name, in the struct of the operator.
+// Everything in the operator's struct except the name.
 extern const dp_sample dp_arg_samples[];
 #define DP_ARG_SCHEMA                                                                                 \
   .n_inputs = 1, .n_outputs = 1, .inputs = {DP_OPERAND("data", DP_NUMBERS, 0)},                       \

@@ -1,13 +1,13 @@
 // Attention(Q, K, V [, mask, past_key, past_value, nonpad_kv_seqlen]) -> Y [, present_key, present_value, qk]:
-// softmax(scale Q K' + bias) V for every head. Every program holds the products, masks and Softmax in its place.
+// softmax(scale Q K' + bias) V for every head. Specialized into products, masks and Softmax.
 //
-//   rank 4: [batch, heads, length, size]; rank 3: [batch, length, heads * size], heads by the attributes.
-//   A key may serve several query heads, in groups of neighbours. The past comes before K and V along the length.
-//   A query at place i of its block stands at i + past, or i + nonpad - length where nonpad_kv_seqlen counts the keys of
-//   each batch element; causal and windowed masks go by that place. A row that may see no key gives 0.
+//   rank 4: [batch, heads, length, size]; rank 3: [batch, length, heads * size], with heads from the attributes.
+//   A key may serve several adjacent query heads. The past comes before K and V along the length.
+//   Query i of a block is at position i + past, or i + nonpad - length where nonpad_kv_seqlen counts the keys of each
+//   batch element; causal and windowed masks use that position. A row in which every key is masked gives 0.
 //
-// The scale's root is applied to Q and to K, which rounds as ONNX's definition does. The softmax is taken in
-// softmax_precision, in Q's type without it.
+// The square root of the scale is applied to both Q and K, which rounds as ONNX's definition does. The softmax is
+// computed in softmax_precision, or in Q's type without it.
 #include <math.h>
 
 #include "ir/ops/compose.h"
@@ -20,7 +20,7 @@ typedef struct {
   int64_t heads, kv_heads, size, v_size, length, new_keys, past, keys;
 } extents;
 
-// The operand as heads, length and size.
+// The operand's heads, length and size.
 static dp_status split_heads(const dp_node *node, int operand, const char *attribute, int64_t *heads, int64_t *length,
                              int64_t *size) {
   const dp_shape *x = dp_common_shape(node, operand);
@@ -31,11 +31,11 @@ static dp_status split_heads(const dp_node *node, int operand, const char *attri
   *heads = flat ? given : x->rank == 4 ? dp_compose_fixed(x->dims[1]) : -1;
   if (width < 0 || *length < 0 || (!flat && *heads < 0) || x->rank > 4)
     return dp_fail(EX_DATAERR,
-                   "%s has shape %s; [batch, heads, length, size] or [batch, length, heads * size] of plain "
-                   "numbers but for the batch is expected",
+                   "%s has shape %s; [batch, heads, length, size] or [batch, length, heads * size] is expected, with "
+                   "only the batch symbolic",
                    node->op->inputs[operand].name, dp_shape_print(x, text, sizeof text));
   if (*heads < 1 || (flat && width % *heads) || (!flat && given && given != *heads))
-    return dp_fail(EX_DATAERR, "%s is %lld, which does not go with %s of shape %s", attribute, (long long)given,
+    return dp_fail(EX_DATAERR, "%s is %lld, which does not match %s of shape %s", attribute, (long long)given,
                    node->op->inputs[operand].name, dp_shape_print(x, text, sizeof text));
   *size = flat ? width / *heads : width;
   return DP_OK;
@@ -43,14 +43,14 @@ static dp_status split_heads(const dp_node *node, int operand, const char *attri
 
 static dp_status check_past(const dp_node *node, const extents *e) {
   const dp_value *k = dp_common_operand(node, PAST_K), *v = dp_common_operand(node, PAST_V);
-  if (!k != !v) return dp_fail(EX_DATAERR, "past_key and past_value go together");
+  if (!k != !v) return dp_fail(EX_DATAERR, "past_key and past_value must be given together");
   if (!k) return DP_OK;
   dp_shape keys = {4, {e->batch, dp_dim_of(e->kv_heads), dp_dim_of(e->past), dp_dim_of(e->size)}}, values = keys;
   values.dims[3] = dp_dim_of(e->v_size);
   DP_TRY(dp_common_expect("past_key", &k->type.shape, &keys));
   DP_TRY(dp_common_expect("past_value", &v->type.shape, &values));
   return dp_common_operand(node, NONPAD)
-             ? dp_fail(EX_DATAERR, "nonpad_kv_seqlen does not go with past_key and past_value")
+             ? dp_fail(EX_DATAERR, "nonpad_kv_seqlen cannot be combined with past_key and past_value")
              : DP_OK;
 }
 
@@ -69,11 +69,10 @@ static dp_status extents_of(const dp_node *node, extents *e) {
     fits &= dp_common_shape(node, i)->rank == dp_common_shape(node, Q)->rank &&
             dp_dim_equal(dp_common_shape(node, i)->dims[0], e->batch);
   if (!fits)
-    return dp_fail(EX_DATAERR,
-                   "Q, K and V do not go together: %lld query heads, %lld and %lld of keys and values of "
-                   "length %lld and %lld",
-                   (long long)e->heads, (long long)e->kv_heads, (long long)v_heads, (long long)e->new_keys,
-                   (long long)v_length);
+    return dp_fail(
+        EX_DATAERR,
+        "Q, K and V do not match: %lld query heads, %lld and %lld of keys and values of length %lld and %lld",
+        (long long)e->heads, (long long)e->kv_heads, (long long)v_heads, (long long)e->new_keys, (long long)v_length);
   if (dp_common_operand(node, PAST_K)) {
     const dp_shape *past = dp_common_shape(node, PAST_K);
     e->past = past->rank == 4 ? dp_compose_fixed(past->dims[2]) : -1;
@@ -97,7 +96,7 @@ static dp_status check_mask(const dp_node *node, const extents *e) {
   if (last < 0 || last > e->keys || wide.rank > 4)
     return dp_fail(EX_DATAERR, "attn_mask has shape %s where %lld keys are to be masked",
                    dp_shape_print(&mask->type.shape, text, sizeof text), (long long)e->keys);
-  wide.dims[wide.rank - 1] = dp_dim_of(e->keys);  // what it does not reach is masked
+  wide.dims[wide.rank - 1] = dp_dim_of(e->keys);  // keys beyond its end are masked
   DP_TRY(dp_shape_broadcast(&wide, &scores, &both));
   return dp_common_expect("the mask with the scores", &both, &scores);
 }
@@ -108,11 +107,12 @@ static dp_status check_attrs(const dp_node *node) {
   if (mode < 0 || mode > 3)
     return dp_fail(EX_DATAERR, "qk_matmul_output_mode is %lld where 0 to 3 is expected", (long long)mode);
   if (precision && (precision < 0 || precision > DP_MAX_TYPE || !dp_type_is_float((dp_dtype)precision)))
-    return dp_fail(EX_DATAERR, "softmax_precision is %lld, which is no type of floats", (long long)precision);
+    return dp_fail(EX_DATAERR, "softmax_precision is %lld, which is not a float type", (long long)precision);
   for (size_t i = 0; i < DP_COUNT(windows); i++) {
     int64_t size = dp_node_int(node, windows[i], -1);
     if (size < -1 || size > INT32_MAX)
-      return dp_fail(EX_DATAERR, "%s is %lld where -1 or a number of places is expected", windows[i], (long long)size);
+      return dp_fail(EX_DATAERR, "%s is %lld where -1 or a number of positions is expected", windows[i],
+                     (long long)size);
   }
   return DP_OK;
 }
@@ -137,7 +137,7 @@ static dp_status infer(dp_node *node) {
 
 // ---- which keys a query may see -------------------------------------------------------------------------------------
 
-// How many keys before and after its place a query sees, -1: all of them.
+// How many keys before and after its position a query sees; -1: all of them.
 typedef struct {
   int64_t left, right;
 } window;
@@ -152,12 +152,13 @@ static dp_value *both(dp_builder *b, dp_value *x, dp_value *y) {
   return x && y ? dp_build2(b, "And", x, y) : x ? x : y;
 }
 
-// from, from + 1 ... one for each query, [length, 1].
+// from, from + 1 ..., one for each query, [length, 1].
 static dp_value *queries_from(dp_builder *b, const extents *e, int64_t from) {
   return dp_compose_unsqueeze(b, dp_compose_range(b, DP_INT64, (double)from, 1, e->length), 1);
 }
 
-// Whether a key is within the window of the query at `place` ([length, 1] or [batch, 1, length, 1]). NULL: all are.
+// Whether a key is within the window of the query at position `place` ([length, 1] or [batch, 1, length, 1]). NULL: all
+// are.
 static dp_value *within(dp_builder *b, window w, dp_value *place, dp_value *keys) {
   dp_value *seen = NULL;
   if (w.right >= 0) seen = dp_build2(b, "LessOrEqual", keys, dp_elementwise_with(b, "Add", place, (double)w.right));
@@ -166,14 +167,14 @@ static dp_value *within(dp_builder *b, window w, dp_value *place, dp_value *keys
   return both(b, seen, dp_build2(b, "GreaterOrEqual", keys, first));
 }
 
-// [length, keys], where the places of queries are known.
+// [length, keys], where the queries' positions are known.
 static dp_value *fixed_window(dp_builder *b, const dp_node *node, const extents *e) {
   window w = window_of(node);
   if (w.left < 0 && w.right < 0) return NULL;
   return within(b, w, queries_from(b, e, e->past), dp_compose_range(b, DP_INT64, 0, 1, e->keys));
 }
 
-// [batch, 1, 1 or length, keys], where the place of a query is i + nonpad - length; keys from nonpad on are padding.
+// [batch, 1, 1 or length, keys], where a query's position is i + nonpad - length; keys from nonpad on are padding.
 static dp_value *counted_window(dp_builder *b, const dp_node *node, const extents *e, dp_value *nonpad) {
   dp_shape shape = {4, {e->batch, dp_dim_of(1), dp_dim_of(1), dp_dim_of(1)}};
   dp_value *keys = dp_compose_range(b, DP_INT64, 0, 1, e->keys);
@@ -182,7 +183,7 @@ static dp_value *counted_window(dp_builder *b, const dp_node *node, const extent
   return both(b, dp_build2(b, "Less", keys, nonpad), within(b, window_of(node), place, keys));
 }
 
-// The mask with as many keys as there are: those beyond it are not seen.
+// The mask extended to all keys: those beyond its end are masked.
 static dp_value *whole_mask(dp_builder *b, dp_value *mask, const extents *e) {
   dp_shape rest = mask->type.shape;
   int axis = rest.rank - 1;
@@ -192,7 +193,7 @@ static dp_value *whole_mask(dp_builder *b, dp_value *mask, const extents *e) {
   return dp_compose_concat(b, mask, dp_compose_filled(b, mask->type.dtype, &rest, hidden), axis);
 }
 
-// What is added to the scores: 0, the mask's numbers, -infinity where a key is not seen. NULL: nothing.
+// The term added to the scores: 0, the mask's numbers, or -infinity where a key is masked. NULL: nothing.
 static dp_value *bias_of(dp_builder *b, const dp_node *node, const extents *e, dp_value *const *in) {
   dp_dtype dtype = in[Q]->type.dtype;
   dp_value *mask = dp_common_operand(node, MASK) ? whole_mask(b, in[MASK], e) : NULL, *added = NULL;
@@ -216,7 +217,7 @@ static dp_value *by_heads(dp_builder *b, dp_value *x, int64_t heads) {
   return dp_compose_swap(b, dp_build_reshape(b, x, &shape), 1, 2);
 }
 
-// Each head of keys or values as often as query heads share it.
+// Repeats each head of keys or values for the query heads that share it.
 static dp_value *repeat_heads(dp_builder *b, dp_value *x, int64_t times) {
   const dp_dim *d = x->type.shape.dims;
   if (times == 1) return x;
@@ -224,7 +225,7 @@ static dp_value *repeat_heads(dp_builder *b, dp_value *x, int64_t times) {
   return dp_compose_merge(b, dp_compose_expand(b, dp_compose_unsqueeze(b, x, 2), &wide), 1, 3);
 }
 
-// The probabilities: a row without a key that is seen is 0, and takes part in no gradient.
+// The probabilities. A row in which every key is masked is 0 and has no gradient.
 static dp_value *probabilities(dp_builder *b, const dp_node *node, dp_value *scores, dp_value *bias, dp_value **with) {
   dp_dtype dtype = scores->type.dtype, precise = (dp_dtype)dp_node_int(node, "softmax_precision", dtype);
   dp_value *zero = dp_build_fill(b, dtype, 0), *blind = NULL;

@@ -1,5 +1,5 @@
 // AveragePool over 1 to 3 spatial dims: the mean of a window, over the elements that are not padding unless
-// count_include_pad (what ceil_mode reaches beyond the padding never counts). Linear.
+// count_include_pad (elements beyond the padding, from ceil_mode, never count). Linear.
 #include "ir/ops/geometry.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

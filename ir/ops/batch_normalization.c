@@ -1,12 +1,12 @@
 // BatchNormalization(x, scale, bias, mean, var) -> y [, running_mean, running_var, saved_mean, saved_invstd].
 //
-// training_mode=1: y is normalised by the batch's own mean and variance, over all samples present wherever they are;
-// the running values are momentum * old + (1 - momentum) * batch's, with the unbiased variance when `unbiased`
-// (PyTorch; ONNX takes the biased one). The two saved results are ours, for the gradient. The kernel needs the whole
-// batch; over a split batch `lower` gives the same in pieces: the mean first, then the centred squares. With
-// --batchnorm=local dp.GroupedBatchNormalization takes its place in training. training_mode=0: y is normalised by the
-// operands mean and var, element by element. A program that does not train gives that form to nodes whose statistics
-// the model keeps. One whose statistics are given or computed means its own x's wherever it stands (weight
+// training_mode=1: y is normalised by the batch's own mean and variance, over all samples present on all devices. The
+// running values become momentum * old + (1 - momentum) * the batch's, with the unbiased variance if `unbiased`
+// (PyTorch's choice; ONNX uses the biased one). The two saved results are ours, for the gradient. The kernel needs the
+// whole batch; over a split batch `decompose` computes the same from simpler operators: first the mean, then the
+// centred squares. With --batchnorm=local, training uses dp.GroupedBatchNormalization instead. training_mode=0: y is
+// normalised elementwise by the operands mean and var. Programs that do not train use this form for nodes whose
+// statistics the model keeps. A node whose statistics are given or computed uses its own x's in every program (weight
 // standardisation).
 #include "ir/ops/batch_normalization.h"
 
@@ -47,7 +47,7 @@ static dp_status infer(dp_node *node) {
   double epsilon = dp_node_float(node, "epsilon", 1e-5);
   if (!(epsilon >= 0)) return dp_fail(EX_DATAERR, "epsilon is %g where 0 or more is expected", epsilon);
   if (!trains(node) && node->n_outputs > 1)
-    return dp_fail(EX_DATAERR, "%d results are asked for, but training_mode=0 gives one", node->n_outputs);
+    return dp_fail(EX_DATAERR, "%d results are requested, but training_mode=0 gives one", node->n_outputs);
   dp_dtype dtype = node->inputs[X]->type.dtype;
   dp_common_set(node, Y, dtype, dp_common_shape(node, X));
   for (int i = RUNNING_MEAN; i < RESULTS; i++) dp_common_set(node, i, dtype, dp_common_shape(node, SCALE));
@@ -105,7 +105,7 @@ static void placements(dp_sharding_rules *rules) {
     if (d != 1) dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE, DP_WHOLE, DP_WHOLE, DP_WHOLE}, (int[]){d});
 }
 
-// How much of the batch's statistics goes into the running ones: 1 - momentum; 0 of a batch without samples.
+// The weight of the batch's statistics in the running ones: 1 - momentum; 0 for a batch without samples.
 static dp_value *learnt(dp_builder *b, const dp_node *node, dp_value *count) {
   dp_value *present = dp_build2(b, "Div", count, dp_elementwise_with(b, "Max", count, 1));
   return dp_elementwise_with(b, "Mul", present, 1 - dp_node_float(node, "momentum", 0.9));
@@ -146,14 +146,14 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, d
   if (dp_common_result(node, SAVED_INVSTD)) out[SAVED_INVSTD] = invstd;
 }
 
-// A buffer goes on from what an earlier node of the step left of it: a module that is called twice keeps count twice.
+// A buffer continues from the value that an earlier node of the step gave it: a module called twice updates it twice.
 static dp_value *latest(const dp_graph *graph, dp_value *buffer) {
   for (int i = 0; i < graph->n_updates && buffer->kind == DP_VALUE_VARIABLE; i++)
     if (graph->updates[i].variable == buffer->variable) return graph->updates[i].value;
   return buffer;
 }
 
-// Whether the model keeps it, in whichever type.
+// Whether the model keeps it, in any type.
 static bool is_kept(const dp_value *v) {
   while (v->kind == DP_VALUE_RESULT && !*v->producer->op->domain && !strcmp(v->producer->op->name, "Cast"))
     v = v->producer->inputs[0];
@@ -178,8 +178,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   if (dp_common_result(node, RUNNING_VAR)) out[RUNNING_VAR] = in[VAR];
 }
 
-// As specialize, with each group's own statistics; the running ones learn from those of the group with the first
-// sample.
+// Like specialize, with each group's own statistics; the running ones are updated from the group with the first sample.
 static void specialize_local(dp_builder *b, const dp_node *node, dp_value *const *in, int64_t groups, const char *axis,
                              dp_value **out) {
   const dp_shape *x = &in[X]->type.shape;

@@ -1,4 +1,4 @@
-// What BatchNormalization and its gradient share: sums over every dim but the channels (dim 1).
+// Shared by BatchNormalization and its gradient: sums over every dim except the channels (dim 1).
 #ifndef DP_IR_OPS_BATCH_NORMALIZATION_H
 #define DP_IR_OPS_BATCH_NORMALIZATION_H
 
@@ -15,7 +15,7 @@ dp_value *dp_batch_normalization_wide(dp_builder *builder, dp_value *v, const dp
 // x is [N, C, ...] and operands first .. first + count - 1 are [C].
 dp_status dp_batch_normalization_check(const dp_node *node, int first, int count);
 
-// What infer has left to do for a gradient whose x and scale are checked: its statistics have shape `saved`.
+// The rest of infer for a gradient whose x and scale are already checked: its statistics must have shape `saved`.
 dp_status dp_batch_normalization_grad_infer(dp_node *node, const dp_shape *saved);
 dp_cost dp_batch_normalization_grad_cost(const dp_node *node, int64_t n);
 
@@ -25,7 +25,7 @@ dp_cost dp_batch_normalization_grad_cost(const dp_node *node, int64_t n);
   {.name = "groups", .kind = DP_ATTR_INT, .required = true}, DP_INT_ATTR("unit", 1), { \
     .name = "axis", .kind = DP_ATTR_STRING, .required = true                           \
   }
-// saved: [groups, C]. Operand 0 is made of whole samples.
+// saved: [groups, C]. Operand 0 consists of whole samples.
 dp_status dp_batch_normalization_groups(const dp_node *node, dp_shape *saved);
 // A row that holds on the node's axis alone.
 dp_sharding_rule *dp_batch_normalization_group_row(dp_sharding_rules *rules);

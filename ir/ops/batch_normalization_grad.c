@@ -1,8 +1,8 @@
 // dp.BatchNormalizationGrad(x, scale, mean, invstd, dy) -> dx, dscale, dbias, through the batch's own statistics.
 //
-// With h = (x - mean) invstd and n the count of elements of a channel, of the whole batch:
+// With h = (x - mean) invstd and n the number of elements of a channel in the whole batch:
 //   dbias = sum dy, dscale = sum dy h, dx = scale invstd (dy - dbias / n - h dscale / n).
-// The kernel needs the whole batch; over a split batch `lower` gives the same in pieces.
+// The kernel needs the whole batch; over a split batch `decompose` computes the same from simpler operators.
 #include "ir/ops/batch_normalization.h"
 
 enum { X, SCALE, MEAN, INVSTD, DY };

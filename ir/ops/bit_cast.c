@@ -1,4 +1,4 @@
-// BitCast: the same bytes as another type of that size.
+// BitCast: reinterprets the bytes as another type of the same size.
 #include "ir/ops/elementwise.h"
 
 #define TYPES DP_ANY_TYPE
@@ -7,7 +7,7 @@ static dp_status infer(dp_node *node) {
   int64_t to = dp_node_int(node, "to", 0);
   dp_dtype from = node->inputs[0]->type.dtype;
   if (to < 0 || to > DP_MAX_TYPE || !(DP_BIT(to) & TYPES))
-    return dp_fail(EX_DATAERR, "attribute 'to' is %lld, which is no type of whole bytes (TensorProto.DataType)",
+    return dp_fail(EX_DATAERR, "attribute 'to' is %lld, which is not a type of whole bytes (TensorProto.DataType)",
                    (long long)to);
   if (dp_type_bytes(from) != dp_type_bytes((dp_dtype)to))
     return dp_fail(EX_DATAERR, "an element of %s has %zu bytes, one of %s has %zu", dp_type_name(from),

@@ -1,5 +1,5 @@
-// BitShift: the bits of X moved by Y places, with broadcasting. To the right the sign goes with them. By a negative
-// number or past all bits leaves 0, and -1 of what is negative to the right.
+// BitShift: shifts the bits of X by Y, with broadcasting. Right shifts are arithmetic. A negative or too large shift
+// gives 0, or -1 when shifting a negative number to the right.
 #include <string.h>
 
 #include "ir/ops/elementwise.h"

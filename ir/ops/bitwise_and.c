@@ -1,4 +1,4 @@
-// BitwiseAnd of integers: the bits that both have, with broadcasting.
+// BitwiseAnd of integers, with broadcasting.
 #include "ir/ops/elementwise.h"
 
 const dp_op dp_op_BitwiseAnd = {

@@ -1,4 +1,4 @@
-// BitwiseNot of integers: every bit the other way.
+// BitwiseNot of integers: flips every bit.
 #include "ir/ops/elementwise.h"
 
 static const dp_sample samples[] = {

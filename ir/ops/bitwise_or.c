@@ -1,4 +1,4 @@
-// BitwiseOr of integers: the bits that either has, with broadcasting.
+// BitwiseOr of integers, with broadcasting.
 #include "ir/ops/elementwise.h"
 
 const dp_op dp_op_BitwiseOr = {

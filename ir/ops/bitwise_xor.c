@@ -1,4 +1,4 @@
-// BitwiseXor of integers: the bits that one of the two has, with broadcasting.
+// BitwiseXor of integers, with broadcasting.
 #include "ir/ops/elementwise.h"
 
 const dp_op dp_op_BitwiseXor = {

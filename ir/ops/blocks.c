@@ -1,4 +1,4 @@
-// Rows for a dim that is several equal blocks. See blocks.h.
+// Rows for a dim that consists of several equal blocks. See blocks.h.
 #include "ir/ops/blocks.h"
 
 static void add(dp_sharding_rules *rules, dp_placement small, dp_placement large, dp_dim extent, bool long_operands) {

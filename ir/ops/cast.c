@@ -1,6 +1,6 @@
-// Cast among all types. A float becomes an integer by truncation towards zero, anything but zero becomes true.
-// `saturate` says what becomes of what is beyond a float of 8 bits, `round_mode` how a float8e8m0, a power of two, is
-// found. Linear between floats, up to rounding.
+// Cast among all types. A float becomes an integer by truncation towards zero; anything but zero becomes true.
+// `saturate` says what happens to values beyond the range of an 8-bit float, `round_mode` how a value becomes a
+// float8e8m0, a power of two. Linear between floats, up to rounding.
 #include <string.h>
 
 #include "ir/ops/elementwise.h"
@@ -9,7 +9,7 @@ static dp_status infer(dp_node *node) {
   int64_t to = dp_node_int(node, "to", 0);
   if (to < 0 || to > DP_MAX_TYPE || !(DP_BIT(to) & DP_STORED))
     return dp_fail(EX_DATAERR,
-                   "attribute 'to' is %lld, which is no type of numbers or truth values (TensorProto.DataType)",
+                   "attribute 'to' is %lld, which is not a type of numbers or truth values (TensorProto.DataType)",
                    (long long)to);
   const char *mode = dp_node_string(node, "round_mode", "up");
   if (strcmp(mode, "up") && strcmp(mode, "down") && strcmp(mode, "nearest"))

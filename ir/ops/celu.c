@@ -1,4 +1,4 @@
-// Celu: x, but alpha (e^(x / alpha) - 1) where x is negative. There dx = dy (y / alpha + 1).
+// Celu: x, or alpha (e^(x / alpha) - 1) where x is negative; there dx = dy (y / alpha + 1).
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

@@ -1,5 +1,5 @@
-// CenterCropPad {shape, axes}: each dim cropped, or padded with 0, to its extent, as much before as after; of an odd
-// number the larger half is after. Every program holds Slice and Concat in its place.
+// CenterCropPad {shape, axes}: crops each dim, or pads it with 0, to its extent, equally at both ends; an odd number
+// puts the larger half at the end. Specialized into Slice and Concat.
 #include "ir/ops/compose.h"
 
 static dp_status read(const dp_node *node, dp_shape *y) {

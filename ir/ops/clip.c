@@ -1,4 +1,4 @@
-// Clip: x held to [min, max]; the bounds may be left out. dx = dy where x is within them, as in PyTorch.
+// Clip: x limited to [min, max]; either bound may be omitted. dx = dy where x is within them, as in PyTorch.
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

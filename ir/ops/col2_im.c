@@ -1,6 +1,5 @@
-// Col2Im {image_shape, block_shape}: columns [N, C * block, places] put back where they were taken from, [N, C,
-// image...], overlapping elements added. Every program holds the gradient of a convolution that takes the columns in
-// its place.
+// Col2Im {image_shape, block_shape}: puts columns [N, C * block, positions] back where they were taken from, [N, C,
+// image...], adding overlapping elements. Specialized into the gradient of a convolution that extracts the columns.
 #include "ir/ops/geometry.h"
 
 #include "ir/ops/compose.h"
@@ -77,7 +76,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     dp_status_free(status);
     return;
   }
-  // A weight for each place of the block: 1 there, 0 elsewhere.
+  // A weight for each position in the block: 1 there, 0 elsewhere.
   dp_shape w = {.rank = 2 + c.rank, .dims = {dp_dim_of(c.block), dp_dim_of(1)}}, seen = w;
   dp_dim n = in[0]->type.shape.dims[0];
   seen.dims[0] = (dp_dim){n.scale * c.channels, n.offset * c.channels};

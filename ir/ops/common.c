@@ -1,4 +1,4 @@
-// What many operators share. See common.h.
+// Helpers shared by many operators. See common.h.
 #include "ir/ops/common.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-// The communication operators: conversions of where a value is, never of what it is. Result i has operand i's value and
-// type; from and to are the placements of the two. `axis` names the mesh axis that is converted. All have one operand
-// but AllReduce, which takes several at once, and Accumulate.
+// The communication operators convert placements, never values. Result i has operand i's value and type; `from` and
+// `to` are their placements. `axis` names the mesh axis that is converted. All have one operand except AllReduce, which
+// takes several at once, and Accumulate.
 #include "ir/ops/common.h"
 
 #define SAME_VALUE                                                                \
@@ -24,7 +24,7 @@ const dp_op dp_op_Broadcast = {
     SAME_VALUE,
 };
 
-// Devices to host: each part is written into its place; of equal copies coordinate 0's is.
+// Devices to host: each part is written to its position; of equal copies, the one at coordinate 0 is used.
 const dp_op dp_op_dp_Gather = {
     .name = "Gather",
     .domain = "dp",
@@ -35,10 +35,10 @@ static dp_status infer_each(dp_node *node) {
   if (node->n_inputs > DP_MAX_REPEATED)
     return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported", node->n_inputs, DP_MAX_REPEATED);
   if (node->n_outputs != node->n_inputs)
-    return dp_fail(EX_DATAERR, "%d results asked for; each of the %d operands has one", node->n_outputs,
+    return dp_fail(EX_DATAERR, "%d results are requested; each of the %d operands has one", node->n_outputs,
                    node->n_inputs);
   for (int i = 0; i < node->n_inputs; i++) {
-    if (!node->outputs[i]) return dp_fail(EX_DATAERR, "result %d must be asked for", i + 1);
+    if (!node->outputs[i]) return dp_fail(EX_DATAERR, "result %d is required", i + 1);
     dp_common_set(node, i, node->inputs[i]->type.dtype, dp_common_shape(node, i));
   }
   return DP_OK;
@@ -46,7 +46,7 @@ static dp_status infer_each(dp_node *node) {
 
 #define ALSO DP_OPTIONAL("outputs", DP_ANY_TYPE, 'T')
 
-// Partial to Replicate on one mesh axis: of one value, or of a bucket of them in one rendezvous, of one element type
+// Partial to Replicate on one mesh axis: of one value, or in one rendezvous of a bucket of them with one element type
 // and one reduction.
 const dp_op dp_op_AllReduce = {
     .name = "AllReduce",
@@ -85,7 +85,7 @@ const dp_op dp_op_AllToAll = {
     .attrs = {AXIS},
 };
 
-// Replicate to Shard on one mesh axis, without talking to anyone.
+// Replicate to Shard on one mesh axis, without communication.
 const dp_op dp_op_dp_Slice = {
     .name = "Slice",
     .domain = "dp",
@@ -93,8 +93,8 @@ const dp_op dp_op_dp_Slice = {
     .attrs = {AXIS},
 };
 
-// Partial results of two adjacent sets of micro-batches to that of both, or parts of a tensor that two such sets have
-// to one tensor: on the device itself. Result and operands are of one value.
+// Combines, on the device itself, partial results of two adjacent sets of micro-batches, or the parts of a tensor that
+// two such sets have. Result and operands belong to one value.
 const dp_op dp_op_Accumulate = {
     .name = "Accumulate",
     .domain = "dp",
@@ -107,13 +107,13 @@ const dp_op dp_op_Accumulate = {
     .infer = dp_common_infer_same,
 };
 
-// Of a transfer between two stages: its number, and the coordinate of the other side.
+// For a transfer between two stages: its number, and the coordinate of the other side.
 #define CHANNEL \
   { .name = "channel", .kind = DP_ATTR_INT, .required = true }
 #define PEER \
   { .name = "peer", .kind = DP_ATTR_INT, .required = true }
 
-// To the devices at another coordinate of a mesh axis; each pair of Send and Recv has a channel of its own.
+// To the devices at another coordinate of a mesh axis; each pair of Send and Recv has its own channel.
 const dp_op dp_op_Send = {
     .name = "Send",
     .domain = "dp",
@@ -121,7 +121,7 @@ const dp_op dp_op_Send = {
     .attrs = {AXIS, CHANNEL, PEER},
 };
 
-// What the Send of the same channel gives.
+// Receives what the Send on the same channel gives.
 const dp_op dp_op_Recv = {
     .name = "Recv",
     .domain = "dp",

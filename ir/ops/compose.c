@@ -1,4 +1,4 @@
-// Building blocks for operators that are put together from others. See compose.h.
+// Building blocks for operators composed of others. See compose.h.
 #include "ir/ops/compose.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ double *dp_compose_room(dp_builder *b, const dp_shape *shape, int64_t *count) {
   char text[256];
   if (b->status) return NULL;
   if (counts(shape, count)) return dp_alloc_n(b->graph->arena, (size_t)*count + 1, sizeof(double));
-  b->status = dp_fail(EX_UNAVAILABLE, "%s: a table of shape %s, which is too large or depends on the batch, is needed",
+  b->status = dp_fail(EX_UNAVAILABLE, "%s: it needs a table of shape %s, which is too large or depends on the batch",
                       b->prefix ? b->prefix : "an operator", dp_shape_print(shape, text, sizeof text));
   return NULL;
 }
@@ -117,7 +117,7 @@ dp_value *dp_compose_merge(dp_builder *b, dp_value *x, int first, int end) {
   dp_shape shape = x->type.shape;
   if (end - first < 2 || b->status) return x;
   if (!dp_shape_product(&x->type.shape, first, end, &shape.dims[first])) {
-    b->status = dp_fail(EX_UNAVAILABLE, "%s: a count of elements is not of the form a * N + b",
+    b->status = dp_fail(EX_UNAVAILABLE, "%s: the number of elements is not of the form a * N + b",
                         b->prefix ? b->prefix : "an operator");
     return x;
   }

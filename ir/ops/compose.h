@@ -1,8 +1,7 @@
-// Building blocks for operators that are put together from others (`lower`, `specialize`): constants whose numbers the
-// compiler works out, and one-line forms of the operators that rearrange elements.
+// Building blocks for operators composed of others (`decompose`, `specialize`): constants computed by the compiler, and
+// one-line forms of the operators that rearrange elements.
 //
-// Errors are the builder's (ir/graph/builder.h). A constant of more elements than a network should carry is refused
-// there.
+// Errors are the builder's (ir/graph/builder.h). It refuses constants that are too large for a network to carry.
 #ifndef DP_IR_OPS_COMPOSE_H
 #define DP_IR_OPS_COMPOSE_H
 
@@ -12,11 +11,11 @@
 extern "C" {
 #endif
 
-// The extent, when it is known and one that pieces can be made for; else -1.
+// The extent, if it is a number that fits an int32; else -1.
 static inline int64_t dp_compose_fixed(dp_dim dim) {
   return dp_dim_is_symbolic(dim) || dim.offset > INT32_MAX ? -1 : dim.offset;
 }
-// Room for the numbers of a constant of this shape, all 0, and their count; NULL, with the builder failed, when its
+// Room for the numbers of a constant of this shape, all 0, and their count. NULL, with the builder failed, when its
 // extents depend on the batch or are too large.
 double *dp_compose_room(dp_builder *builder, const dp_shape *shape, int64_t *count);
 // A constant of type dtype and this shape with these numbers, each exactly representable for integers below 2^53.
@@ -28,7 +27,8 @@ dp_value *dp_compose_filled(dp_builder *builder, dp_dtype dtype, const dp_shape 
 
 dp_value *dp_compose_transpose(dp_builder *builder, dp_value *x, const int64_t *perm);  // perm: rank of x
 dp_value *dp_compose_swap(dp_builder *builder, dp_value *x, int d, int e);              // two dims of x
-dp_value *dp_compose_expand(dp_builder *builder, dp_value *x, const dp_shape *shape);   // x itself when it has it
+dp_value *dp_compose_expand(dp_builder *builder, dp_value *x, const dp_shape *shape);   // x itself when it has that
+                                                                                        // shape
 dp_value *dp_compose_gather(dp_builder *builder, dp_value *x, dp_value *indices, int axis);
 dp_value *dp_compose_pick(dp_builder *builder, dp_value *x, dp_value *indices, int axis);  // GatherElements
 dp_value *dp_compose_slice(dp_builder *builder, dp_value *x, int axis, int64_t start, int64_t end);
@@ -36,9 +36,9 @@ dp_value *dp_compose_concat(dp_builder *builder, dp_value *a, dp_value *b, int a
 // Elements with index i along the axis only, without that dim.
 dp_value *dp_compose_take(dp_builder *builder, dp_value *x, int axis, int64_t i);
 dp_value *dp_compose_where(dp_builder *builder, dp_value *condition, dp_value *x, dp_value *y);
-// x with a dim of 1 put in at `axis`.
+// x with a dim of extent 1 inserted at `axis`.
 dp_value *dp_compose_unsqueeze(dp_builder *builder, dp_value *x, int axis);
-// x with dims [first, end) made one.
+// x with dims [first, end) merged into one.
 dp_value *dp_compose_merge(dp_builder *builder, dp_value *x, int first, int end);
 
 #ifdef __cplusplus

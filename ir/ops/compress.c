@@ -1,5 +1,5 @@
-// Compress {condition, axis}: the elements along `axis` where the condition, known beforehand, is not 0; without axis,
-// of all elements in order. Every program holds Gather in its place.
+// Compress {condition, axis}: the elements along `axis` where the constant condition is not 0; without axis, of all
+// elements in order. Specialized into Gather.
 #include "ir/ops/compose.h"
 
 static dp_status read(const dp_node *node, int *axis, dp_dim *extent, int64_t *kept) {
@@ -11,9 +11,9 @@ static dp_status read(const dp_node *node, int *axis, dp_dim *extent, int64_t *k
   if (dp_node_attr(node, "axis")) DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", 0), x->rank, axis));
   if (*axis >= 0) *extent = x->dims[*axis];
   if (*axis < 0 && !dp_shape_product(x, 0, x->rank, extent))
-    return dp_fail(EX_DATAERR, "the count of elements is not of the form a * N + b");
+    return dp_fail(EX_DATAERR, "the number of elements is not of the form a * N + b");
   if (dp_dim_is_symbolic(*extent) || count > (size_t)dp_max_i64(extent->offset, 0))
-    return dp_fail(EX_DATAERR, "the condition is about %zu elements; there are %lld, or as many as samples", count,
+    return dp_fail(EX_DATAERR, "the condition has %zu elements; there are %lld, or as many as samples", count,
                    (long long)extent->offset);
   *kept = 0;
   for (size_t i = 0; i < count; i++) *kept += condition[i] != 0;

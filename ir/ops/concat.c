@@ -1,4 +1,4 @@
-// Concat: the operands one after another along `axis`; the other extents are the same. Linear in all together.
+// Concat: the operands in sequence along `axis`; the other extents are the same. Linear in all of them together.
 #include "ir/ops/blocks.h"
 
 static int axis_of(const dp_node *node) {
@@ -11,7 +11,7 @@ static dp_status infer(dp_node *node) {
   int axis;
   DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", 0), y.rank, &axis));
   if (node->n_inputs > DP_MAX_REPEATED)
-    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported, join some of them first", node->n_inputs,
+    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported: join some of them first", node->n_inputs,
                    DP_MAX_REPEATED);
   for (int i = 1; i < node->n_inputs; i++) {
     const dp_shape *x = dp_common_shape(node, i);
@@ -33,7 +33,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   for (int i = 0; i < node->n_inputs; i++) {
     dp_dim extent = dp_common_shape(node, i)->dims[axis];
     if (dp_dim_is_symbolic(extent) && !b->status) {
-      b->status = dp_fail(EX_DATAERR, "Concat along the batch has no gradient; join along another dim");
+      b->status = dp_fail(EX_DATAERR, "Concat along the batch has no gradient: join along another dim");
       return;
     }
     sizes[i] = extent.offset;

@@ -1,7 +1,6 @@
 // Conv: cross-correlation over 1 to 3 spatial dims. X [N, C, ...], W [M, C/group, ...], B [M].
 //
-// A part of the channels is computed by the kernel as it stands: the groups that a device has follow from its own
-// extents (dp_geometry_groups).
+// The same kernel computes a part of the channels: a device's groups follow from its own extents (dp_geometry_groups).
 #include "ir/ops/conv.h"
 
 static dp_status infer(dp_node *node) {
@@ -35,7 +34,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 
 static void placements(dp_sharding_rules *rules) { dp_conv_sharding(rules, (dp_conv_places){0, 1, DP_CONV_RESULT, 2}); }
 
-// The bias on its own, so that a split over the input channels can leave it out of the partial sums.
+// The bias separately, so that a split over the input channels can leave it out of the partial sums.
 static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   if (node->n_inputs < 3 || !in[2]) return;
   dp_shape shape = {.rank = dp_common_shape(node, 0)->rank};

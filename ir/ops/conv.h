@@ -1,4 +1,4 @@
-// Convolution and its two gradients: one set of rules for the three, as each takes two of x, w, y and gives the third.
+// Convolution and its two gradients share one set of rules: each takes two of x, w, y and gives the third.
 #ifndef DP_IR_OPS_CONV_H
 #define DP_IR_OPS_CONV_H
 
@@ -15,14 +15,15 @@ extern "C" {
 // The shape of y from those of x [N, C, ...] and w [M, C/group, ...].
 dp_status dp_conv_result(const dp_node *node, const dp_shape *x, const dp_shape *w, dp_geometry *geometry, dp_shape *y);
 
-// Where x, w, y (and the bias, an operand) stand in a node: operand i >= 0, result 0: DP_CONV_RESULT; DP_CONV_ABSENT.
+// The positions of x, w, y (and the bias, an operand) in a node: operand i >= 0, result 0: DP_CONV_RESULT;
+// DP_CONV_ABSENT.
 enum { DP_CONV_RESULT = -1, DP_CONV_ABSENT = -2 };
 typedef struct {
   int x, w, y, bias;
 } dp_conv_places;
-// Rows by sample, by groups, by output and by input channel.
+// Rows by sample, by groups, by output channel and by input channel.
 void dp_conv_sharding(dp_sharding_rules *rules, dp_conv_places places);
-// Two operations for each product, of the node that has these shapes.
+// Two operations per product, for the node with these shapes.
 dp_cost dp_conv_cost(const dp_node *node, int64_t n, const dp_shape *w, const dp_shape *y);
 
 #ifdef __cplusplus

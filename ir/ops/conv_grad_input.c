@@ -13,7 +13,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// Linear in both: as a convolution of dX's gradient, and with it.
+// Linear in both: dX's gradient is convolved in its turn.
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   dp_arena *arena = b->graph->arena;
   dp_attr *attrs = dp_alloc_n(arena, (size_t)node->n_attrs + 1, sizeof *attrs);

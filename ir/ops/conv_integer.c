@@ -1,6 +1,5 @@
-// ConvInteger: Conv of integers of 8 bits less their zero points (w's one for each output channel), in int32. The
-// padding is x's zero point. Summed in float64, which holds every such sum. Every program holds elementary operators in
-// its place.
+// ConvInteger: Conv of 8-bit integers minus their zero points (w's has one per output channel), in int32. The padding
+// is x's zero point. Summed in float64, which holds every such sum. Specialized into elementary operators.
 #include "ir/ops/conv.h"
 #include "ir/ops/quantize.h"
 

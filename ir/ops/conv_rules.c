@@ -15,7 +15,7 @@ dp_status dp_conv_result(const dp_node *node, const dp_shape *x, const dp_shape 
                    "group is %lld, which must divide the channels of x %s and the first extent of the weights %s",
                    (long long)group, dp_shape_print(x, tx, sizeof tx), dp_shape_print(w, tw, sizeof tw));
   if (__builtin_mul_overflow(w->dims[1].offset, group, &channels) || channels != x->dims[1].offset)
-    return dp_fail(EX_DATAERR, "x %s has %lld channels but the weights %s with group %lld take %lld",
+    return dp_fail(EX_DATAERR, "x %s has %lld channels but the weights %s with group %lld expect %lld",
                    dp_shape_print(x, tx, sizeof tx), (long long)x->dims[1].offset, dp_shape_print(w, tw, sizeof tw),
                    (long long)group, (long long)channels);
   return dp_geometry_shapes(node, x, w, w->dims[0], geometry, y);
@@ -43,15 +43,15 @@ static void add(dp_sharding_rules *rules, dp_conv_places at, quad q) {
   dp_sharding_add_placed(rules, in, out);
 }
 
-// The one of x, w, y that is the result and lacks what is split is a sum of the parts'; a bias then is one too.
+// When the result, among x, w, y, lacks the split dim, it is a sum over the parts; the bias must then be one too.
 static dp_placement rest(int place) { return place == DP_CONV_RESULT ? dp_partial(DP_SUM) : dp_replicate(); }
 
 static const dp_shape *shape_at(const dp_node *node, int place) {
   return place == DP_CONV_RESULT ? &node->outputs[0]->type.shape : dp_common_shape(node, place);
 }
 
-// Channels: x has g blocks of c, y has g blocks of m; w is [g m, c]. A split runs over groups, over m within each
-// group, or over c within each group.
+// Channels: x has g blocks of c, y has g blocks of m; w is [g m, c]. A split covers groups, m within each group, or c
+// within each group.
 static void split_channels(dp_sharding_rules *rules, dp_conv_places at, int64_t g, int64_t m, int64_t c) {
   dp_placement whole = dp_replicate();
   if (g > 1)

@@ -1,6 +1,6 @@
-// ConvTranspose: X [N, C, ...], W [C, M/group, ...], B [M] -> Y [N, M, ...]: what a convolution with these weights
-// makes of Y has X's shape, and Y is the gradient of that convolution's operand when X is its result's. Every program
-// holds dp.ConvGradInput in its place, with the pads written out, and an Add for B.
+// ConvTranspose: X [N, C, ...], W [C, M/group, ...], B [M] -> Y [N, M, ...]. It is the gradient of a convolution with
+// these weights: X is the gradient of its result, Y that of its operand. Specialized into dp.ConvGradInput, with
+// explicit pads, and an Add for B.
 #include "ir/ops/conv.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static dp_status extents_of(const dp_node *node, extents *e) {
     int64_t full = stride[i] * (in - 1) + more[i] + reach;
     if (same && !wanted) shape[i] = in * stride[i];
     e->y[i] = full - e->pads[i] - e->pads[i + rank];
-    if (same || wanted) {  // the pads follow from the shape; what it has beyond the last window stays 0
+    if (same || wanted) {  // the pads follow from the shape; elements beyond the last window stay 0
       int64_t total = dp_max_i64(full - shape[i], 0), less = total / 2;
       e->pads[i] = upper ? less : total - less;
       e->pads[i + rank] = total - e->pads[i];
@@ -69,7 +69,7 @@ static dp_status extents_of(const dp_node *node, extents *e) {
     }
     int64_t room = e->y[i] + e->pads[i] + e->pads[i + rank] - reach;
     if (e->y[i] < 1 || !stride[i] || room < 0 || room / stride[i] + 1 != in)
-      return dp_fail(EX_DATAERR, "a result of extent %lld does not go with an operand of %lld (spatial dim %d)",
+      return dp_fail(EX_DATAERR, "a result of extent %lld does not match an operand of extent %lld (spatial dim %d)",
                      (long long)e->y[i], (long long)in, i);
   }
   return DP_OK;

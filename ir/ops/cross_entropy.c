@@ -1,4 +1,4 @@
-// What SoftmaxCrossEntropyLoss and its gradient share. See cross_entropy.h.
+// Shared by SoftmaxCrossEntropyLoss and its gradient. See cross_entropy.h.
 #include "ir/ops/cross_entropy.h"
 
 #include <string.h>

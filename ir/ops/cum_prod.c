@@ -1,5 +1,5 @@
 // CumProd: products along `axis` of all elements up to each one; exclusive: without itself; reverse: from the end.
-// Every program holds doubling steps in its place: y times y moved by 1, 2, 4 ... places.
+// Specialized into doubling steps: y times y shifted by 1, 2, 4 ... positions.
 #include "ir/ops/compose.h"
 #include "ir/ops/cumulative.h"
 
@@ -10,7 +10,7 @@ static dp_status infer(dp_node *node) {
   return dp_fail(EX_DATAERR, "dim %d depends on the number of samples", axis);
 }
 
-// x moved by `count` places, away from where the products begin; 1 where nothing came from.
+// x shifted by `count` positions away from where the products begin, filled with 1.
 static dp_value *moved(dp_builder *b, dp_value *x, int axis, int64_t count, bool reverse) {
   dp_shape ones = x->type.shape;
   int64_t extent = ones.dims[axis].offset;

@@ -1,5 +1,5 @@
-// CumSum: each element the sum of those up to it along `axis`; without itself when exclusive, from the end when
-// reverse. Linear; its gradient is the same in the other direction.
+// CumSum: each element is the sum of those up to it along `axis`; exclusive: without itself; reverse: from the end.
+// Linear; its gradient is the same in the other direction.
 #include "ir/ops/cumulative.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

@@ -1,4 +1,4 @@
-// What CumSum and CumProd share. See cumulative.h.
+// Shared by CumSum and CumProd. See cumulative.h.
 #include "ir/ops/cumulative.h"
 
 int dp_cumulative_axis(const dp_node *node) {

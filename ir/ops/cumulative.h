@@ -1,4 +1,4 @@
-// What CumSum and CumProd share: the axis that they go along.
+// Shared by CumSum and CumProd: the axis.
 #ifndef DP_IR_OPS_CUMULATIVE_H
 #define DP_IR_OPS_CUMULATIVE_H
 
@@ -10,7 +10,7 @@ extern "C" {
 
 // The attribute axis, counted from the front, of a node that passed dp_cumulative_infer.
 int dp_cumulative_axis(const dp_node *node);
-// The axis is there; the result is as the operand.
+// Checks that the axis is given; the result has the operand's type.
 dp_status dp_cumulative_infer(dp_node *node);
 
 // For dp_op.inputs and dp_op.attrs.

@@ -1,5 +1,5 @@
-// DepthToSpace: blocks of channels become blocks of H and W: channel (by, bx, c), or (c, by, bx) in mode CRD, goes to
-// (y * blocksize + by, x * blocksize + bx) of channel c. Every program holds Reshape and Transpose in its place.
+// DepthToSpace: turns blocks of channels into blocks of H and W: channel (by, bx, c), or (c, by, bx) in mode CRD, goes
+// to (y * blocksize + by, x * blocksize + bx) of channel c. Specialized into Reshape and Transpose.
 #include <string.h>
 
 #include "ir/ops/space_blocks.h"
@@ -12,7 +12,7 @@ static dp_status infer(dp_node *node) {
     return dp_fail(EX_DATAERR, "mode is '%s' where DCR or CRD is expected", mode);
   dp_shape y = *dp_common_shape(node, 0);
   if (y.dims[1].offset % (block * block))
-    return dp_fail(EX_DATAERR, "%lld channels are not blocks of %lld x %lld", (long long)y.dims[1].offset,
+    return dp_fail(EX_DATAERR, "%lld channels do not form blocks of %lld x %lld", (long long)y.dims[1].offset,
                    (long long)block, (long long)block);
   y.dims[1].offset /= block * block;
   for (int d = 2; d < 4; d++) y.dims[d].offset *= block;

@@ -1,5 +1,5 @@
 // DequantizeLinear: (x - x_zero_point) * x_scale, in the type of x_scale or in output_dtype. Computed in float32, or in
-// float64 when that is the scale's. Every program holds elementary operators in its place.
+// float64 when that is the scale's type. Specialized into elementary operators.
 #include "ir/ops/quantize.h"
 
 static dp_status infer(dp_node *node) {
@@ -9,10 +9,9 @@ static dp_status infer(dp_node *node) {
   int64_t named = dp_node_int(node, "output_dtype", 0);
   dp_dtype scale = node->inputs[1]->type.dtype;
   if (named && (named < 0 || named > DP_MAX_TYPE || !(DP_BIT(named) & DP_FLOATS)))
-    return dp_fail(EX_DATAERR, "output_dtype is %lld, which is no float type", (long long)named);
+    return dp_fail(EX_DATAERR, "output_dtype is %lld, which is not a float type", (long long)named);
   if (!named && !dp_type_is_float(scale))
-    return dp_fail(EX_DATAERR, "x_scale has type %s: output_dtype must say which type the result has",
-                   dp_type_name(scale));
+    return dp_fail(EX_DATAERR, "x_scale has type %s: output_dtype must give the result's type", dp_type_name(scale));
   DP_TRY(dp_quantize_check("x_scale", dp_common_shape(node, 1), x, axis, block));
   if (zero) DP_TRY(dp_quantize_check("x_zero_point", &zero->type.shape, x, axis, block));
   dp_common_set(node, 0, named ? (dp_dtype)named : scale, x);

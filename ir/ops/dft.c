@@ -1,7 +1,7 @@
 // DFT {dft_length, axis, inverse, onesided}: the discrete Fourier transform along `axis` of numbers that are real (last
-// dim 1) or complex (2); the operand is cut or filled with 0 to dft_length. onesided gives the first half of the
-// frequencies, and takes it when inverse, giving real numbers. Every program holds a product with the table of cosines
-// and sines.
+// dim 1) or complex (2). The operand is truncated or zero-padded to dft_length. onesided gives the first half of the
+// frequencies; with inverse it takes that half and gives real numbers. Specialized into a product with the table of
+// cosines and sines.
 #include <math.h>
 
 #include "ir/ops/compose.h"
@@ -44,7 +44,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// [in, parts, out, parts]: what each part of each number adds to each part of each result.
+// [in, parts, out, parts]: the contribution of each part of each number to each part of each result.
 static dp_value *table(dp_builder *b, dp_dtype dtype, const transform *t) {
   dp_shape shape = {2, {dp_dim_of(t->in * t->in_parts), dp_dim_of(t->out * t->out_parts)}};
   int64_t count, half = t->length / 2, last = dp_min_i64(t->in, t->onesided && t->inverse ? half + 1 : t->length);
@@ -53,7 +53,7 @@ static dp_value *table(dp_builder *b, dp_dtype dtype, const transform *t) {
     for (int64_t k = 0; k < t->out; k++) {
       double angle = 2 * M_PI * (double)(i * k % t->length) / (double)t->length, turn = t->inverse ? 1 : -1;
       double weight =
-          t->out_parts == 1 && i > 0 && 2 * i != t->length ? 2 * scale : scale;  // stands for its mirror too
+          t->out_parts == 1 && i > 0 && 2 * i != t->length ? 2 * scale : scale;  // stands for its mirror image too
       double *at = numbers + i * t->in_parts * t->out * t->out_parts + k * t->out_parts;
       double re = weight * cos(angle), im = weight * turn * sin(angle);
       at[0] = re;

@@ -1,5 +1,5 @@
-// Div, with broadcasting; integers are truncated towards zero, and division of one by zero is an error of the data.
-// Linear in the dividend, of floats.
+// Div, with broadcasting. Integers are truncated towards zero, and dividing them by zero is an error of the data. For
+// floats, linear in the dividend.
 #include "ir/ops/elementwise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

@@ -1,6 +1,6 @@
-// Dropout(x, ratio, training_mode) -> y [, mask]. No program holds it: `specialize` makes the identity of it or, in
-// training, dp.Dropout with the node's name as key. training_mode given as 0 keeps it the identity under training too.
-// `seed` is taken and not looked at: what is dropped follows from the run's seed.
+// Dropout(x, ratio, training_mode) -> y [, mask]. Specialized into the identity or, in training, dp.Dropout with the
+// node's name as key. An explicit training_mode=0 makes it the identity in training too. `seed` is accepted and
+// ignored: the run's seed determines what is dropped.
 #include "ir/ops/elementwise.h"
 
 static dp_status infer(dp_node *node) {
@@ -42,7 +42,7 @@ const dp_op dp_op_Dropout = {
     .inputs = {DP_OPERAND("data", DP_FLOATS, 'T'), DP_AS_ATTR("ratio", DP_FLOATS, true),
                DP_AS_ATTR("training_mode", DP_BIT(DP_BOOL), true)},
     .outputs = {DP_OPERAND("output", DP_FLOATS, 'T'), DP_OPTIONAL("mask", DP_BIT(DP_BOOL), 0)},
-    // training_mode has no default here: to leave it out is not to say 0.
+    // training_mode has no default here: omitting it differs from 0.
     .attrs = {DP_FLOAT_ATTR("ratio", 0.5), {.name = "training_mode", .kind = DP_ATTR_INT}, DP_INT_ATTR("seed", 0)},
     .infer = infer,
     .specialize = specialize,

@@ -1,5 +1,5 @@
-// DynamicQuantizeLinear: uint8 by the range of x itself, 0 always in it; results are the numbers, the scale and the
-// zero point. Every program holds elementary operators in its place.
+// DynamicQuantizeLinear: quantizes to uint8 by x's own range, extended to include 0; the results are the numbers, the
+// scale and the zero point. Specialized into elementary operators.
 #include "ir/ops/quantize.h"
 
 static dp_status infer(dp_node *node) {

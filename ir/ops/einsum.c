@@ -1,7 +1,7 @@
-// Einsum {equation}: products of the operands' elements, summed over the labels that the result does not have. Labels
-// are letters; "..." stands for dims that broadcast; without "->" the result has, after those of "...", the labels that
-// occur once, in alphabetical order. A label twice in a term is a diagonal. Every program holds MatMul, Mul and
-// ReduceSum in its place, two operands at a time from the left.
+// Einsum {equation}: products of the operands' elements, summed over the labels that the result lacks. Labels are
+// letters; "..." stands for dims that broadcast. Without "->" the result has the dims of "...", then the labels that
+// occur once, in alphabetical order. A label twice in a term is a diagonal. Specialized into MatMul, Mul and ReduceSum,
+// two operands at a time from the left.
 #include "ir/ops/compose.h"
 #include "ir/ops/equation.h"
 
@@ -40,7 +40,7 @@ static labelled reduce(dp_builder *b, labelled a, const bool *drop) {
   return (labelled){dp_build_reduce(b, "ReduceSum", a.x, axes, n_axes, false), kept};
 }
 
-// Labels in the order of `order`, those that it does not have last.
+// Labels in the order of `order`; those that it lacks come last.
 static labelled arrange(dp_builder *b, labelled a, const dp_equation_term *order) {
   int64_t perm[DP_MAX_RANK];
   dp_equation_term t = {0};
@@ -74,7 +74,7 @@ static labelled diagonal(dp_builder *b, labelled a, int first, int second) {
   return (labelled){x, t};
 }
 
-// The operand with each label once, and without dims of 1 that are longer elsewhere.
+// The operand with each label once, and without dims of extent 1 that are longer elsewhere.
 static labelled prepare(dp_builder *b, const dp_equation *e, dp_value *x, dp_equation_term t) {
   labelled whole = {x, t}, a = {0};
   for (int d = 1; d < whole.t.count; d++) {

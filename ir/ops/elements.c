@@ -1,4 +1,4 @@
-// Elements picked along one axis. See elements.h.
+// Elements selected along one axis. See elements.h.
 #include "ir/ops/elements.h"
 
 int dp_elements_axis(const dp_node *node, int64_t otherwise) {

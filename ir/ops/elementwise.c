@@ -1,4 +1,4 @@
-// Operators that work element by element. See elementwise.h.
+// Elementwise operators. See elementwise.h.
 #include "ir/ops/elementwise.h"
 
 dp_status dp_elementwise_infer(dp_node *node) {

@@ -1,4 +1,4 @@
-// Elu: x, but alpha (e^x - 1) where x is negative. There dx = dy (y + alpha).
+// Elu: x, or alpha (e^x - 1) where x is negative; there dx = dy (y + alpha).
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

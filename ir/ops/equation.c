@@ -10,8 +10,8 @@ static dp_status add_label(dp_equation_term *t, int label) {
   return DP_OK;
 }
 
-// A term from *text on, up to a comma, an arrow or the end. rank: of the operand, -1: the result, whose "..." has as
-// many dims as there are.
+// A term from *text on, up to a comma, an arrow or the end. rank: the operand's; -1: the result, whose "..." has as
+// many dims as are known.
 static dp_status read_term(const char **text, int rank, int broadcast, dp_equation_term *t) {
   int letters = 0;
   bool dots = false;
@@ -44,14 +44,16 @@ static dp_status take_extents(const dp_shape *x, const dp_equation_term *t, dp_e
     if (!e->uses[t->labels[d]]++ || dp_dim_is(*extent, 1))
       *extent = x->dims[d];
     else if (!dp_dim_equal(*extent, x->dims[d]) && !dp_dim_is(x->dims[d], 1))
-      return dp_fail(EX_DATAERR, "dim %d of an operand of shape %s has another extent than its label has elsewhere", d,
-                     dp_shape_print(x, text, sizeof text));
+      return dp_fail(EX_DATAERR, "dim %d of an operand of shape %s has a different extent than its label has elsewhere",
+                     d, dp_shape_print(x, text, sizeof text));
   }
   for (int d = 0; d < t->count; d++)
     for (int f = 0; f < d; f++)
       if (t->labels[d] == t->labels[f] && (!dp_dim_equal(x->dims[d], x->dims[f]) || dp_dim_is_symbolic(x->dims[d])))
-        return dp_fail(EX_DATAERR, "the diagonal of dims %d and %d of an operand of shape %s is asked for", f, d,
-                       dp_shape_print(x, text, sizeof text));
+        return dp_fail(EX_DATAERR,
+                       "the diagonal of dims %d and %d of an operand of shape %s is requested, but their extents "
+                       "differ or depend on the batch",
+                       f, d, dp_shape_print(x, text, sizeof text));
   return DP_OK;
 }
 
@@ -59,7 +61,7 @@ static dp_status read_result(const char *text, dp_equation *e) {
   if (*text == '-') {
     text += 2;
     DP_TRY(read_term(&text, -1, e->broadcast, &e->result));
-    if (*text) return dp_fail(EX_DATAERR, "the equation goes on after its result with '%.8s'", text);
+    if (*text) return dp_fail(EX_DATAERR, "the equation continues after its result with '%.8s'", text);
   } else {
     for (int i = 0; i < e->broadcast; i++) DP_TRY(add_label(&e->result, DP_EQUATION_LABELS - e->broadcast + i));
     for (int label = 0; label < DP_EQUATION_DOTS; label++)
@@ -69,7 +71,7 @@ static dp_status read_result(const char *text, dp_equation *e) {
     bool twice = false;
     for (int f = 0; f < d; f++) twice |= e->result.labels[f] == e->result.labels[d];
     if (twice || !e->uses[e->result.labels[d]])
-      return dp_fail(EX_DATAERR, "label %d of the equation's result is there twice or in no operand", d);
+      return dp_fail(EX_DATAERR, "label %d of the equation's result occurs twice or in no operand", d);
   }
   return DP_OK;
 }
@@ -89,6 +91,6 @@ dp_status dp_equation_read(const dp_node *node, dp_equation *e) {
     DP_TRY(take_extents(dp_common_shape(node, i), &e->terms[i], e));
   }
   if (*text && (text[0] != '-' || text[1] != '>'))
-    return dp_fail(EX_DATAERR, "the equation goes on with '%.8s' where -> or its end is expected", text);
+    return dp_fail(EX_DATAERR, "the equation continues with '%.8s' where -> or its end is expected", text);
   return read_result(text, e);
 }

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-// Label ids: letters by their code, then the dims of "...", which are aligned to the right.
+// Label ids: letters by their code, then the dims of "...", which are right-aligned.
 enum { DP_EQUATION_DOTS = 128, DP_EQUATION_LABELS = DP_EQUATION_DOTS + DP_MAX_RANK };
 
 typedef struct {

@@ -1,4 +1,4 @@
-// Expand: the operand broadcast with `shape` (both ways, as ONNX says).
+// Expand: the operand broadcast with `shape` (in both directions, as ONNX defines).
 #include "ir/ops/elementwise.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,5 +1,5 @@
-// EyeLike: 1 on diagonal k of a matrix of the operand's shape, 0 elsewhere, of type dtype (the operand's without).
-// Every program holds dp.Fill cut by Trilu from both sides in its place.
+// EyeLike: 1 on diagonal k of a matrix of the operand's shape, 0 elsewhere, of type dtype (by default the operand's).
+// Specialized into dp.Fill, with Trilu applied from both sides.
 #include "ir/ops/compose.h"
 
 static dp_status infer(dp_node *node) {
@@ -10,7 +10,7 @@ static dp_status infer(dp_node *node) {
     return dp_fail(EX_DATAERR, "the operand has shape %s where a matrix is expected",
                    dp_shape_print(x, text, sizeof text));
   if (dtype < 1 || dtype > DP_MAX_TYPE || !(DP_BIT(dtype) & DP_ANY_TYPE))
-    return dp_fail(EX_DATAERR, "dtype is %lld, which is not computed with", (long long)dtype);
+    return dp_fail(EX_DATAERR, "dtype is %lld, which is not supported", (long long)dtype);
   dp_common_set(node, 0, (dp_dtype)dtype, x);
   return DP_OK;
 }

@@ -1,4 +1,4 @@
-// Flatten: a matrix of the dims before `axis` and those from it on. The elements stay where they are.
+// Flatten: a matrix of the dims before `axis` and those from it on. The elements keep their order.
 #include "ir/ops/reshape.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,6 +1,6 @@
-// Gather: the slices of data along `axis` that the indices name; a negative index counts from the end, one out of range
-// is an error of the data. The result's dims are data's before the axis, the indices', data's after it. Linear in data.
-// A part of data along the axis gives zeros for what others hold, so that the sum over the parts is the result.
+// Gather: the slices of data along `axis` at the indices. A negative index counts from the end; one out of range is an
+// error of the data. The result's dims are data's before the axis, the indices', data's after it. Linear in data. A
+// part of data along the axis gives zeros for slices of other parts, so that the sum over the parts is the result.
 #include "ir/ops/common.h"
 
 static int axis_of(const dp_node *node) {

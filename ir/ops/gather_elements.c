@@ -1,6 +1,6 @@
-// GatherElements: for each place of the indices the element of data at that place but for `axis`, where the index says;
-// a negative index counts from the end. Linear in data. A part of data along the axis gives zeros for what others hold,
-// so that the sum over the parts is the result.
+// GatherElements: for each position of the indices, the element of data at that position, except that the index
+// replaces the coordinate along `axis`; a negative index counts from the end. Linear in data. A part of data along the
+// axis gives zeros for elements of other parts, so that the sum over the parts is the result.
 #include "ir/ops/elements.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,5 +1,5 @@
-// dp.GatherGrad(dy, indices) {axis, shape}: zeros of that shape, to whose slices along the axis the slices of dy are
-// added that the indices name. Of a split result each device makes its own part; split indices give partial sums.
+// dp.GatherGrad(dy, indices) {axis, shape}: zeros of that shape, with the slices of dy added to the slices along the
+// axis at the indices. If the result is split, each device makes its own part; split indices give partial sums.
 #include "ir/ops/common.h"
 
 static int axis_of(const dp_node *node) {

@@ -1,6 +1,5 @@
-// GatherND: the elements, or blocks of the trailing dims, of data that each row of the indices names; the first
-// batch_dims dims of both go side by side. Every program holds Gather or GatherElements with one index for each row in
-// its place.
+// GatherND: the elements of data, or blocks of its trailing dims, at each row of the indices; the first batch_dims dims
+// of both are paired. Specialized into Gather or GatherElements with one index per row.
 #include "ir/ops/nd.h"
 
 static dp_status infer(dp_node *node) {
@@ -9,7 +8,7 @@ static dp_status infer(dp_node *node) {
   dp_shape y = {.rank = indices->rank - 1};
   int depth;
   if (batch < 0 || batch >= DP_MAX_RANK)
-    return dp_fail(EX_DATAERR, "batch_dims is %lld, which is no number of dims", (long long)batch);
+    return dp_fail(EX_DATAERR, "batch_dims is %lld, which is not a valid number of dims", (long long)batch);
   DP_TRY(dp_nd_depth(node, (int)batch, &depth));
   for (int d = 0; d < y.rank; d++) y.dims[d] = indices->dims[d];
   if (y.rank + data->rank - batch - depth > DP_MAX_RANK)
@@ -19,7 +18,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// data [batch, places, block] and flat [batch, rows] -> [batch, rows, block]
+// data [batch, positions, block] and flat [batch, rows] -> [batch, rows, block]
 static dp_value *pick(dp_builder *b, dp_value *data, dp_value *flat) {
   dp_shape wide = {3, {flat->type.shape.dims[0], flat->type.shape.dims[1], data->type.shape.dims[2]}};
   return dp_compose_pick(b, data, dp_compose_expand(b, dp_compose_unsqueeze(b, flat, 2), &wide), 1);

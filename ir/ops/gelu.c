@@ -1,5 +1,5 @@
-// Gelu: x times the normal distribution up to x; approximate="tanh": x (1 + tanh(u)) / 2 with
-// u = sqrt(2 / pi) (x + 0.044715 x^3).
+// Gelu: x times the normal distribution function of x; approximate="tanh": x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x
+// + 0.044715 x^3).
 #include <string.h>
 
 #include "ir/ops/piecewise.h"

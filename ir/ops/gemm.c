@@ -1,6 +1,8 @@
-// Gemm: Y = alpha op(A) op(B) + beta C, op a transposition or nothing; C is broadcast to Y's shape and may be left out.
+// Gemm: Y = alpha op(A) op(B) + beta C, where op is a transposition or nothing; C is broadcast to Y's shape and may be
+// omitted.
 //
-// Rows by m, n and k. By k each part yields Partial(sum), and C must be Partial too; a whole C is taken out by `lower`.
+// Rows by m, n and k. Split by k, each part yields Partial(sum), and C must be Partial too; `decompose` separates a
+// whole C.
 #include <math.h>
 
 #include "ir/ops/common.h"
@@ -19,7 +21,7 @@ static extents extents_of(const dp_node *node) {
   return e;
 }
 
-// Integers are multiplied by whole numbers only: sums of parts are then the sum.
+// Integers are multiplied by whole numbers only, so that sums of parts give the sum.
 static dp_status check_factors(const dp_node *node) {
   static const char *const names[] = {"alpha", "beta"};
   for (int i = 0; i < 2 && !dp_type_is_float(node->inputs[0]->type.dtype); i++) {
@@ -72,7 +74,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   if (dp_common_operand(node, 2)) dx[2] = scaled(b, dp_build_reduce_to(b, dy[0], dp_common_shape(node, 2)), beta);
 }
 
-// C's dim that runs along dim d of Y, DP_WHOLE when it is repeated along it.
+// C's dim along dim d of Y; DP_WHOLE when C is broadcast there.
 static int along(const dp_node *node, int d) {
   if (!dp_common_operand(node, 2)) return DP_WHOLE;
   const dp_shape *c = dp_common_shape(node, 2);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Beyond any sensible use, and far from where products overflow.
+// Beyond any sensible use, and small enough that products do not overflow.
 enum { LARGEST = 1 << 30 };
 
 // list[0..count) from an INTS attribute, `otherwise` when absent, each within [low, LARGEST].
@@ -40,7 +40,7 @@ static dp_status take_pads(const dp_node *node, dp_geometry *g) {
   DP_TRY(take_ints(node, "pads", 2 * g->rank, 0, 0, pads));
   for (int i = 0; i < 2 * g->rank; i++)
     if (pads[i] && strcmp(auto_pad, "NOTSET"))
-      return dp_fail(EX_DATAERR, "attribute 'pads' goes with auto_pad=\"NOTSET\" only, found \"%s\"", auto_pad);
+      return dp_fail(EX_DATAERR, "attribute 'pads' requires auto_pad=\"NOTSET\", found \"%s\"", auto_pad);
   for (int i = 0; i < g->rank; i++) {
     g->pad_begin[i] = pads[i];
     g->pad_end[i] = pads[g->rank + i];
@@ -99,7 +99,7 @@ dp_status dp_geometry_shapes(const dp_node *node, const dp_shape *x, const dp_sh
                    "the operand has shape %s; [N, C, spatial extents...] with 1 to %d spatial extents is expected",
                    dp_shape_print(x, text, sizeof text), DP_MAX_SPATIAL);
   if (w && w->rank != x->rank)
-    return dp_fail(EX_DATAERR, "the weights have shape %s; rank %d is expected, as the operand has",
+    return dp_fail(EX_DATAERR, "the weights have shape %s; rank %d is expected, like the operand's",
                    dp_shape_print(w, text, sizeof text), x->rank);
   for (int i = 0; i < rank; i++) {
     if (dp_dim_is_symbolic(x->dims[2 + i]) || (w && dp_dim_is_symbolic(w->dims[2 + i])))
@@ -122,9 +122,9 @@ dp_status dp_geometry_infer_pool(dp_node *node) {
   for (int i = 0; i < g.rank; i++)
     if (g.pad_begin[i] >= (g.kernel[i] - 1) * g.dilation[i] + 1 ||
         g.pad_end[i] >= (g.kernel[i] - 1) * g.dilation[i] + 1)
-      return dp_fail(EX_DATAERR, "pads of %lld and %lld leave a window of %lld nothing but padding (spatial dim %d)",
-                     (long long)g.pad_begin[i], (long long)g.pad_end[i],
-                     (long long)((g.kernel[i] - 1) * g.dilation[i] + 1), i);
+      return dp_fail(
+          EX_DATAERR, "pads of %lld and %lld leave a window of %lld with nothing but padding (spatial dim %d)",
+          (long long)g.pad_begin[i], (long long)g.pad_end[i], (long long)((g.kernel[i] - 1) * g.dilation[i] + 1), i);
   dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
   return DP_OK;
 }

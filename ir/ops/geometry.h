@@ -1,4 +1,5 @@
-// Windows that slide over spatial dims: extents and pads of convolutions and pooling. Plain numbers, for kernels too.
+// Windows that slide over spatial dims: extents and pads of convolutions and pooling, as plain numbers; kernels use
+// them too.
 #ifndef DP_IR_OPS_GEOMETRY_H
 #define DP_IR_OPS_GEOMETRY_H
 
@@ -19,20 +20,20 @@ typedef struct {
 } dp_geometry;
 
 // From the attributes auto_pad, ceil_mode, dilations, kernel_shape, pads, strides. x: spatial extents of the operand;
-// kernel: of the weights, NULL: attribute kernel_shape. EX_DATAERR for what cannot be.
+// kernel: those of the weights; NULL: attribute kernel_shape. EX_DATAERR for impossible geometries.
 dp_status dp_geometry_make(const dp_node *node, int rank, const int64_t *x, const int64_t *kernel,
                            dp_geometry *geometry);
 // The same from whole shapes [N, C, spatial...] of x and w (NULL: attribute kernel_shape), whose spatial extents must
 // be numbers; y: x's first dim, `channels`, the spatial extents of the result.
 dp_status dp_geometry_shapes(const dp_node *node, const dp_shape *x, const dp_shape *w, dp_dim channels,
                              dp_geometry *geometry, dp_shape *y);
-// Groups of channels that a device has: x_channels of the operand, w_channels = dim 1 of the weights, both local.
-// Sharding rules split either whole groups or channels within each group.
+// A device's groups of channels: x_channels of the operand, w_channels = dim 1 of the weights, both local. Sharding
+// rules split either whole groups or channels within each group.
 static inline int64_t dp_geometry_groups(int64_t group, int64_t x_channels, int64_t w_channels) {
   return w_channels ? x_channels / w_channels : group;
 }
 
-// Pooling: dims 0 and 1 split, nothing else. infer, and the attributes that all pooling operators take.
+// Pooling: dims 0 and 1 may be split, no others. infer, and the attributes of all pooling operators.
 dp_status dp_geometry_infer_pool(dp_node *node);
 void dp_geometry_sharding_pool(dp_sharding_rules *rules);
 

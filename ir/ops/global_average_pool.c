@@ -1,5 +1,5 @@
-// GlobalAveragePool: the mean over all spatial dims, which stay with extent 1. Kernels divide by the whole count, so a
-// split of a spatial dim gives partial sums. Linear.
+// GlobalAveragePool: the mean over all spatial dims, which are kept with extent 1. Kernels divide by the whole count,
+// so a split of a spatial dim gives partial sums. Linear.
 #include "ir/ops/global_pool.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

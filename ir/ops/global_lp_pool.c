@@ -1,5 +1,5 @@
-// GlobalLpPool: the p-norm over all spatial dims of [N, C, ...], which become 1. Every program holds powers, their sum
-// and its root in its place.
+// GlobalLpPool: the p-norm over all spatial dims of [N, C, ...], which become 1. Specialized into powers, their sum and
+// its root.
 #include "ir/ops/global_pool.h"
 #include "ir/ops/p_norm.h"
 

@@ -1,5 +1,4 @@
-// GlobalMaxPool: the largest element over all spatial dims, which stay with extent 1. Every program holds ReduceMax in
-// its place.
+// GlobalMaxPool: the largest element over all spatial dims, which are kept with extent 1. Specialized into ReduceMax.
 #include "ir/ops/global_pool.h"
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {

@@ -1,4 +1,4 @@
-// Greater, with broadcasting: bool. As in IEEE 754, no order holds for NaN.
+// Greater, with broadcasting: bool. As in IEEE 754, every comparison with NaN is false.
 #include "ir/ops/piecewise.h"
 
 const dp_op dp_op_Greater = {

@@ -1,6 +1,6 @@
 // GridSample(X [N, C, d...], grid [N, e..., r]) -> Y [N, C, e...]: X at coordinates from -1 to 1, last dim first,
-// between the elements by `mode`. What lies outside is 0, the border's, or mirrored; cubic treats each neighbour so, as
-// PyTorch does. Every program holds GatherElements of all neighbours and a weighted sum in its place.
+// interpolated by `mode`. Elements outside are 0, the border's, or mirrored; cubic applies this to each neighbour, as
+// PyTorch does. Specialized into GatherElements of all neighbours and a weighted sum.
 #include <string.h>
 
 #include "ir/ops/compose.h"
@@ -15,10 +15,10 @@ typedef struct {
   bool align;
   const char *padding;  // zeros, border, reflection
   int rank;
-  dp_dim batch, places;  // of [N, places]
+  dp_dim batch, places;  // of [N, positions]
 } sampling;
 
-// The neighbours along one spatial dim: [N, places] each.
+// The neighbours along one spatial dim: [N, positions] each.
 typedef struct {
   int count;
   dp_value *index[MAX_TAPS], *weight[MAX_TAPS];  // weight NULL: 1
@@ -56,8 +56,8 @@ static dp_status infer(dp_node *node) {
   }
   if (!fits)
     return dp_fail(EX_DATAERR,
-                   "X has shape %s and the grid %s; [N, C, d...] and [N, e..., dims] with 1 to %d spatial "
-                   "dims of plain numbers are expected",
+                   "X has shape %s and the grid %s; [N, C, d...] and [N, e..., dims] with 1 to %d spatial dims of "
+                   "plain numbers are expected",
                    dp_shape_print(x, a, sizeof a), dp_shape_print(grid, b, sizeof b), MAX_SPATIAL);
   dp_common_set(node, 0, node->inputs[X]->type.dtype, &y);
   return DP_OK;
@@ -72,7 +72,7 @@ static dp_value *held(const sampling *s, dp_value *x, int64_t extent) {
   return dp_build(s->b, "Clip", 1, &x, 1, 2, bounds);
 }
 
-// Mirrored at the ends: of the first and last element, or at half an element beyond.
+// Mirrors at the ends: at the first and last element, or half an element beyond.
 static dp_value *mirrored(const sampling *s, dp_value *x, int64_t extent) {
   double low = s->align ? 0 : -0.5, span = s->align ? (double)extent - 1 : (double)extent;
   if (span == 0) return with(s, "Mul", x, 0);
@@ -83,7 +83,7 @@ static dp_value *mirrored(const sampling *s, dp_value *x, int64_t extent) {
   return dp_piecewise_of(s->b, "Sub", low + span, back);
 }
 
-// A place that may lie outside, to one that does not but for padding with zeros.
+// Moves a position that may lie outside to one inside, except for padding with zeros.
 static dp_value *inside(const sampling *s, dp_value *x, int64_t extent) {
   if (!strcmp(s->padding, "zeros")) return x;
   return held(s, strcmp(s->padding, "reflection") ? x : mirrored(s, x, extent), extent);
@@ -110,7 +110,7 @@ static void weigh(const sampling *s, dp_value *rest, taps *t) {
   }
 }
 
-// From coordinates g [N, places] of -1 to 1 along a dim of this extent.
+// From coordinates g [N, positions] of -1 to 1 along a dim of this extent.
 static taps taps_of(const sampling *s, dp_value *g, int64_t extent) {
   dp_builder *b = s->b;
   taps t = {0};
@@ -133,7 +133,8 @@ static taps taps_of(const sampling *s, dp_value *g, int64_t extent) {
   return t;
 }
 
-// The sum over the neighbours along dims d on, beginning with one place and weight (NULL: 0 and 1) of the dims before.
+// The sum over the neighbours along dims d on, starting with one position and weight (NULL: 0 and 1) for the dims
+// before.
 static dp_value *sum_up(const sampling *s, dp_value *x, const taps *t, const dp_shape *extents, int d, dp_value *index,
                         dp_value *weight, dp_value *sum) {
   dp_builder *b = s->b;
@@ -164,7 +165,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   }
   taps t[MAX_SPATIAL] = {0};
   dp_value *points = dp_compose_merge(b, in[GRID], 1, grid->rank - 1);
-  // A place in X beyond a few thousand is no float16.
+  // float16 cannot represent a position in X beyond a few thousand.
   if (points->type.dtype != DP_FLOAT64) points = dp_build_cast(b, points, DP_FLOAT32);
   s.places = points->type.shape.dims[1];
   for (int d = 0; d < s.rank && !b->status; d++)

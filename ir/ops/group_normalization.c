@@ -1,6 +1,6 @@
-// GroupNormalization(x, scale, bias) {num_groups}: each group of channels of each sample has mean 0 and variance 1 over
-// its channels and spatial dims before scale and bias, which are one a channel (ONNX since opset 21).
-// Statistics are taken in float64 whatever stash_type asks for.
+// GroupNormalization(x, scale, bias) {num_groups}: gives each group of channels of each sample mean 0 and variance 1
+// over its channels and spatial dims, before scale and bias, which have one value per channel (ONNX since opset 21).
+// Statistics are computed in float64 regardless of stash_type.
 #include "ir/ops/normalization.h"
 
 static int64_t groups_of(const dp_node *node) { return dp_node_int(node, "num_groups", 1); }

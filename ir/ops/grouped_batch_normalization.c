@@ -1,14 +1,13 @@
 // dp.GroupedBatchNormalization(x, scale, bias) {groups, unit, axis} -> y, saved_mean, saved_invstd [, mean, var]: batch
 // normalization as each of several devices does it alone, as one operator on the whole batch.
 //
-// A sample is `unit` rows of x (dim 0). Of n samples group g has [floor(g n / groups), floor((g + 1) n / groups)), and
-// is normalised by its own mean and variance, which have a row each in the saved results [groups, C]. mean and var [C]
-// are those of the group that holds the first sample, what PyTorch's DataParallel and DistributedDataParallel keep of
-// them; the variance is the unbiased one when `unbiased`; both are 0 of a batch without samples. A group of a single
-// element a channel has variance 0, so y is the bias; PyTorch refuses it. An empty group has mean and variance 0, which
-// nobody uses.
+// A sample is `unit` rows of x (dim 0). Of n samples, group g has [floor(g n / groups), floor((g + 1) n / groups)). It
+// is normalised by its own mean and variance, one row each in the saved results [groups, C]. mean and var [C] are those
+// of the group with the first sample, which PyTorch's DataParallel and DistributedDataParallel keep. The variance is
+// unbiased if `unbiased`; both are 0 for a batch without samples. A group of a single element per channel has variance
+// 0, so y is the bias; PyTorch refuses it. An empty group has mean and variance 0, which nothing uses.
 //
-// Mesh axis `axis` splits samples where groups end when its size divides their count, and another axis need not.
+// Mesh axis `axis` splits samples at group boundaries if its size divides the number of groups; other axes need not.
 #include "ir/ops/batch_normalization.h"
 
 enum { X, SCALE, BIAS };
@@ -21,7 +20,7 @@ dp_status dp_batch_normalization_groups(const dp_node *node, dp_shape *saved) {
     return dp_fail(EX_DATAERR, "groups is %lld and unit %lld where 1 or more is expected", (long long)groups,
                    (long long)unit);
   if (x->dims[0].scale % unit || x->dims[0].offset % unit)
-    return dp_fail(EX_DATAERR, "the first dim is not made of units of %lld rows", (long long)unit);
+    return dp_fail(EX_DATAERR, "the first dim does not consist of units of %lld rows", (long long)unit);
   *saved = (dp_shape){.rank = 2, .dims = {dp_dim_of(groups), x->dims[1]}};
   return DP_OK;
 }

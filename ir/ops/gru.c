@@ -1,5 +1,5 @@
-// GRU: z, r = sigmoid of x W' + H R' + biases; h = tanh of x Wh' + (r H) Rh' + biases, or, with linear_before_reset,
-// x Wh' + r (H Rh' + bias); H = (1 - z) h + z H. Every program holds the steps in its place (ir/ops/recurrent.h).
+// GRU: z, r = sigmoid of x W' + H R' + biases; h = tanh of x Wh' + (r H) Rh' + biases, or, with linear_before_reset, x
+// Wh' + r (H Rh' + bias); H = (1 - z) h + z H. Specialized into its steps (ir/ops/recurrent.h).
 #include "ir/ops/recurrent.h"
 
 static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);

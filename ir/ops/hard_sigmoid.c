@@ -1,4 +1,4 @@
-// HardSigmoid: alpha x + beta held to [0, 1]. dx = alpha dy where the result is neither.
+// HardSigmoid: alpha x + beta limited to [0, 1]. dx = alpha dy where the result is neither bound.
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

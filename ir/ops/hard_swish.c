@@ -1,4 +1,4 @@
-// HardSwish: x times x / 6 + 1/2 held to [0, 1]. dx = dy times 0 up to -3, x / 3 + 1/2, 1 from 3 on.
+// HardSwish: x times x / 6 + 1/2 limited to [0, 1]. dx = dy times 0 up to -3, x / 3 + 1/2 in between, 1 from 3 on.
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

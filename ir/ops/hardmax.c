@@ -1,5 +1,5 @@
-// Hardmax: 1 at the first largest element along `axis`, 0 elsewhere. Every program holds ArgMax and a comparison with
-// the places in its place.
+// Hardmax: 1 at the first largest element along `axis`, 0 elsewhere. Specialized into ArgMax and a comparison with the
+// positions.
 #include "ir/ops/compose.h"
 
 static dp_status infer(dp_node *node) {
@@ -7,7 +7,8 @@ static dp_status infer(dp_node *node) {
   int axis;
   DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", -1), x->rank, &axis));
   if (dp_dim_is_symbolic(x->dims[axis]) || x->dims[axis].offset < 1)
-    return dp_fail(EX_DATAERR, "dim %d, which depends on the batch or is empty, has no largest element here", axis);
+    return dp_fail(EX_DATAERR, "dim %d has no largest element that can be found: it depends on the batch or is empty",
+                   axis);
   return dp_common_infer_same(node);
 }
 

@@ -1,4 +1,4 @@
-// Identity: whatever the placement, it is kept.
+// Identity. Keeps any placement.
 #include "ir/ops/elementwise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

@@ -1,4 +1,4 @@
-// InstanceNormalization(x, scale, bias): each channel of each sample has mean 0 and variance 1 over its spatial dims
+// InstanceNormalization(x, scale, bias): gives each channel of each sample mean 0 and variance 1 over its spatial dims,
 // before scale and bias.
 #include "ir/ops/normalization.h"
 

@@ -1,4 +1,4 @@
-// IsInf: bool; of one sign only on request.
+// IsInf: bool; optionally of one sign only.
 #include "ir/ops/piecewise.h"
 
 static const dp_sample samples[] = {

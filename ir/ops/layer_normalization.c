@@ -1,6 +1,6 @@
 // LayerNormalization(x, scale [, bias]) {axis} -> y [, mean, invstd]: mean 0 and variance 1 over the dims from `axis`
-// on, before scale and bias, which have the shape of these dims. Statistics are taken in float64 whatever stash_type
-// asks for, and given in x's type.
+// on, before scale and bias, which have the shape of these dims. Statistics are computed in float64 regardless of
+// stash_type, and returned in x's type.
 #include "ir/ops/normalization.h"
 
 enum { X, SCALE, BIAS };

@@ -1,4 +1,4 @@
-// LeakyRelu: x, but alpha x where x is negative.
+// LeakyRelu: x, or alpha x where x is negative.
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

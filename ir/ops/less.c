@@ -1,4 +1,4 @@
-// Less, with broadcasting: bool. As in IEEE 754, no order holds for NaN.
+// Less, with broadcasting: bool. As in IEEE 754, every comparison with NaN is false.
 #include "ir/ops/piecewise.h"
 
 const dp_op dp_op_Less = {

@@ -1,5 +1,5 @@
-// LpNormalization: x over its norm along `axis`, the sum of absolute values (p=1) or the root of the sum of squares
-// (p=2). Where the norm is 0 the result is 0, as in ONNX. Every program holds the elementary operators in its place.
+// LpNormalization: x divided by its norm along `axis`: the sum of absolute values (p=1) or the root of the sum of
+// squares (p=2). Where the norm is 0 the result is 0, as in ONNX. Specialized into elementary operators.
 #include "ir/ops/piecewise.h"
 
 static dp_status infer(dp_node *node) {

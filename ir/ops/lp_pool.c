@@ -1,5 +1,5 @@
-// LpPool: the p-norm of each window; padding counts as 0. Every program holds an AveragePool of the powers, over all
-// places of the window, and its root in its place.
+// LpPool: the p-norm of each window; padding counts as 0. Specialized into an AveragePool of the powers, over all
+// positions of the window, and its root.
 #include "ir/ops/compose.h"
 #include "ir/ops/geometry.h"
 #include "ir/ops/p_norm.h"
@@ -21,7 +21,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     return;
   }
   int64_t pads[2 * DP_MAX_SPATIAL], places = 1, p = dp_node_int(node, "p", 2);
-  for (int i = 0; i < g.rank; i++) {  // what ceil_mode reaches beyond becomes padding, so that every window is whole
+  for (int i = 0; i < g.rank; i++) {  // the excess from ceil_mode becomes padding, so that every window is whole
     int64_t reach = (g.y[i] - 1) * g.stride[i] + (g.kernel[i] - 1) * g.dilation[i] + 1;
     pads[i] = g.pad_begin[i];
     pads[g.rank + i] = dp_max_i64(reach - g.x[i] - g.pad_begin[i], 0);

@@ -1,5 +1,5 @@
-// LRN: x over (bias + alpha times the mean square of `size` neighbouring channels)^beta; channels beyond the ends count
-// as 0. x is [N, C, ...]. Every program holds an AveragePool over the channels, products and a power in its place.
+// LRN: x divided by (bias + alpha times the mean square of `size` neighbouring channels)^beta; channels beyond the ends
+// count as 0. x is [N, C, ...]. Specialized into an AveragePool over the channels, products and a power.
 #include "ir/ops/compose.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,5 +1,5 @@
-// LSTM: i, o, f = sigmoid, c = tanh of x W' + H R' + biases (+ peepholes times C); C = f C + i c; H = o tanh(C). Every
-// program holds the steps in its place (ir/ops/recurrent.h).
+// LSTM: i, o, f = sigmoid, c = tanh of x W' + H R' + biases (+ peepholes times C); C = f C + i c; H = o tanh(C).
+// Specialized into its steps (ir/ops/recurrent.h).
 #include "ir/ops/recurrent.h"
 
 static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);

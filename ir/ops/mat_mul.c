@@ -1,8 +1,8 @@
 // MatMul, as numpy.matmul: the last two dims are matrices, the others are broadcast; a vector is a row on the left, a
-// column on the right, and its dim is taken out of the result.
+// column on the right, and its dim is dropped from the result.
 #include "ir/ops/common.h"
 
-// Places of the extents in an operand's dims; -1: it has none (a vector).
+// Indices of the extents in an operand's dims; -1: absent (a vector).
 typedef struct {
   int a_m, a_k, b_k, b_n;
 } places;
@@ -47,7 +47,7 @@ static dp_value *transposed(dp_builder *b, dp_value *x) {
   return dp_build(b, "Transpose", 1, &x, 1, 1, &attr);
 }
 
-// Matrices against one matrix: all rows in one product, so that the weight's gradient is one product too.
+// Several matrices times one: all rows in one product, so that the weight's gradient is one product too.
 static bool flat_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp_value **dx) {
   const dp_shape *x = dp_common_shape(node, 0), *w = dp_common_shape(node, 1), *y = &dy->type.shape;
   dp_shape sharding_x = {.rank = 2}, sharding_y = {.rank = 2};

@@ -1,5 +1,5 @@
-// MatMulInteger: MatMul of integers of 8 bits less their zero points (A's one a row, B's one a column), in int32. Every
-// program holds elementary operators in its place.
+// MatMulInteger: MatMul of 8-bit integers minus their zero points (A's has one per row, B's one per column), in int32.
+// Specialized into elementary operators.
 #include "ir/ops/quantize.h"
 
 static dp_status infer(dp_node *node) {

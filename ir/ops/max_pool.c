@@ -1,6 +1,6 @@
-// MaxPool over 1 to 3 spatial dims. Padding is never the largest. Indices, when asked for, are where the largest
-// elements lie, counted over the whole operand in row-major order (storage_order=1: the spatial dims in column-major
-// order).
+// MaxPool over 1 to 3 spatial dims. Padding is never the largest. The optional Indices give the positions of the
+// largest elements, counted over the whole operand in row-major order (storage_order=1: the spatial dims in
+// column-major order).
 #include <string.h>
 
 #include "ir/ops/geometry.h"

@@ -1,5 +1,5 @@
-// dp.MaxPoolGrad(x, dy): each dy goes to the largest element of its window, the first in row-major order among equal
-// ones; where windows overlap they add up. The maximum is searched again rather than kept.
+// dp.MaxPoolGrad(x, dy): each dy goes to the largest element of its window, the first in row-major order among equals;
+// overlapping windows add up. The maximum is searched again rather than kept.
 #include "ir/ops/geometry.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,6 +1,5 @@
-// MaxUnpool(X, I) {kernel_shape, strides, pads, output_shape}: X put at the places I, counted over the whole tensor
-// that was pooled, 0 elsewhere. A larger output_shape has more 0 at the ends. Every program holds ScatterElements in
-// its place.
+// MaxUnpool(X, I) {kernel_shape, strides, pads, output_shape}: X at the positions I, counted over the whole tensor that
+// was pooled, 0 elsewhere. A larger output_shape has more 0 at the ends. Specialized into ScatterElements.
 #include "ir/ops/compose.h"
 #include "ir/ops/geometry.h"
 
@@ -77,7 +76,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   out[0] = made;
 }
 
-// Of ranges whose draws are places that differ.
+// Samples with ranges that draw distinct positions.
 static const dp_sample samples[] = {
     {.inputs = "float32[1,1,3,1], int64[1,1,3,1]", .attrs = "kernel_shape=[2,2], strides=[2,2]", .low = 0, .high = 4},
     {.inputs = "float32[N,2,2], int64[N,2,2]",

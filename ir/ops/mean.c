@@ -1,4 +1,4 @@
-// Mean: the mean of all operands, with broadcasting. Every program holds Adds in its place.
+// Mean: the mean of all operands, with broadcasting. Specialized into Adds.
 #include "ir/ops/elementwise.h"
 
 static dp_status infer(dp_node *node) {

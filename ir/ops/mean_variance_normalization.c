@@ -1,5 +1,5 @@
-// MeanVarianceNormalization: (x - mean) / (standard deviation + 1e-9) over `axes` ([0, 2, 3] without), the deviation
-// being that of all elements together. Every program holds means, differences and products in its place.
+// MeanVarianceNormalization: (x - mean) / (standard deviation + 1e-9) over `axes` (default [0, 2, 3]), where the
+// deviation is that of all elements together. Specialized into means, differences and products.
 #include "ir/ops/compose.h"
 
 static dp_status axes_of(const dp_node *node, int64_t *axes, size_t *count) {

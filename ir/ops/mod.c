@@ -1,10 +1,10 @@
-// Mod, with broadcasting: what is left of A when multiples of B are taken off, with the sign of B; with fmod=1 that of
-// A, which floats must ask for. An integer modulo 0 is an error of the data. C = A - k B with a whole k.
+// Mod, with broadcasting: C = A - k B with an integer k. The result has the sign of B, or with fmod=1 that of A; floats
+// require fmod=1. An integer modulo 0 is an error of the data.
 #include "ir/ops/elementwise.h"
 
 static dp_status infer(dp_node *node) {
   if (dp_type_is_float(node->inputs[0]->type.dtype) && !dp_node_int(node, "fmod", 0))
-    return dp_fail(EX_DATAERR, "fmod is 0 where floats need 1");
+    return dp_fail(EX_DATAERR, "fmod is 0, but floats need 1");
   return dp_elementwise_infer(node);
 }
 

@@ -1,6 +1,6 @@
 // NegativeLogLikelihoodLoss(log_probs [N, C, d...], target [N, d...] [, weights [C]]): minus the entry of each target,
-// times its class's weight; ignore_index counts for nothing. mean divides by the sum of the weights that count, over
-// the whole batch. Every program holds GatherElements, products and sums in its place.
+// times its class's weight; ignore_index has weight 0. mean divides by the total weight over the whole batch.
+// Specialized into GatherElements, products and sums.
 #include <string.h>
 
 #include "ir/ops/compose.h"

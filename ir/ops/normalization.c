@@ -1,4 +1,4 @@
-// Normalising over axes, and over groups of channels. See normalization.h.
+// Normalization over axes, and over groups of channels. See normalization.h.
 #include "ir/ops/normalization.h"
 
 static dp_value *mean_of(dp_builder *b, const dp_normalization *n, dp_value *x) {
@@ -36,7 +36,7 @@ dp_status dp_normalization_check_epsilon(const dp_node *node) {
 // ---- groups of channels ---------------------------------------------------------------------------------------------
 
 enum { X, SCALE, BIAS };
-static const int64_t kInside[] = {2};  // the axis of what one group has, in [N, groups, inside]
+static const int64_t kInside[] = {2};  // the axis within a group, in [N, groups, inside]
 
 // x as [N, groups, inside].
 static bool grouped(const dp_shape *x, int64_t groups, dp_shape *shape) {
@@ -58,7 +58,7 @@ dp_status dp_normalization_groups_infer(dp_node *node, int64_t groups) {
     return dp_fail(EX_DATAERR, "num_groups is %lld, which must divide the %lld channels", (long long)groups,
                    (long long)channels);
   if (!grouped(x, groups, &shape))
-    return dp_fail(EX_DATAERR, "the count of elements of a group is not of the form a * N + b");
+    return dp_fail(EX_DATAERR, "the number of elements of a group is not of the form a * N + b");
   return dp_common_infer_same(node);
 }
 
@@ -85,7 +85,7 @@ void dp_normalization_groups_sharding(dp_sharding_rules *rules, int64_t groups) 
   const dp_shape *x = dp_common_shape(rules->node, X);
   int64_t channels = x->dims[1].offset, size = groups > 0 ? channels / groups : 0;
   dp_sharding_split(rules, x->dims[0], (int[]){0, DP_WHOLE, DP_WHOLE}, (int[]){0});
-  // Whole groups, whatever the view says of them.
+  // Whole groups, whatever the view says about them.
   for (int v = 0; v < rules->n_views && size > 0; v++) {
     int64_t unit = rules->views[v].unit;
     if (unit % size && __builtin_mul_overflow(unit, size, &unit)) continue;

@@ -1,5 +1,5 @@
-// Normalising over axes: h = (x - mean) / sqrt(variance + epsilon), and how a gradient goes through it. In elementary
-// operators, whose means are those of the whole tensor wherever it lies.
+// Normalization over axes: h = (x - mean) / sqrt(variance + epsilon), and its gradient. In elementary operators, whose
+// means are those of the whole tensor however it is placed.
 #ifndef DP_IR_OPS_NORMALIZATION_H
 #define DP_IR_OPS_NORMALIZATION_H
 
@@ -12,18 +12,18 @@ extern "C" {
 typedef struct {
   const int64_t *axes;  // ascending; must outlive this
   size_t n_axes;
-  dp_value *mean, *invstd, *h;  // mean and invstd keep the axes with extent 1; mean NULL: nothing is taken off
+  dp_value *mean, *invstd, *h;  // mean and invstd keep the axes with extent 1; mean NULL: nothing is subtracted
 } dp_normalization;
 
-// about_mean false: the root of the mean square, as RMSNormalization has it. mean, invstd: known already, or NULL.
+// about_mean false: the root of the mean square, as in RMSNormalization. mean, invstd: known already, or NULL.
 dp_normalization dp_normalization_make(dp_builder *builder, dp_value *x, const int64_t *axes, size_t n_axes,
                                        double epsilon, bool about_mean, dp_value *mean, dp_value *invstd);
 // The gradient of x when that of h is dh.
 dp_value *dp_normalization_back(dp_builder *builder, const dp_normalization *n, dp_value *dh);
 dp_status dp_normalization_check_epsilon(const dp_node *node) DP_MUST_USE;
 
-// Channels (dim 1) in groups, as GroupNormalization and InstanceNormalization have them: operands x [N, C, ...], scale
-// [C], bias [C], attribute epsilon. Their infer, gradient, rows and lowering.
+// Channels (dim 1) in groups, as in GroupNormalization and InstanceNormalization: operands x [N, C, ...], scale [C],
+// bias [C], attribute epsilon. Their infer, gradient, rows and decomposition.
 dp_status dp_normalization_groups_infer(dp_node *node, int64_t groups);
 void dp_normalization_groups_gradient(dp_builder *builder, const dp_node *node, int64_t groups, dp_value *dy,
                                       dp_value **dx);

@@ -1,5 +1,5 @@
-// OneHot(indices, depth, values): a new dim of extent depth at `axis`, with values[1] where the index says and
-// values[0] elsewhere. A negative index counts from the end; one out of range is nowhere.
+// OneHot(indices, depth, values): a new dim of extent depth at `axis`, with values[1] at the index and values[0]
+// elsewhere. A negative index counts from the end; one out of range sets no element.
 #include "ir/ops/common.h"
 
 static int axis_of(const dp_node *node) {
@@ -22,7 +22,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// The values' gradients: dy summed over the places that are hot, and over the others.
+// The values' gradients: dy summed over the hot positions, and over the others.
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   static const double bits[] = {0, 1};
   dp_dtype dtype = dy[0]->type.dtype;

@@ -1,4 +1,4 @@
-// The p-norm of many elements: what is summed, and the root of the sum. LpPool, GlobalLpPool.
+// The p-norm of many elements: the terms, and the root of their sum. Used by LpPool and GlobalLpPool.
 #ifndef DP_IR_OPS_P_NORM_H
 #define DP_IR_OPS_P_NORM_H
 

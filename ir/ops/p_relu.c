@@ -1,4 +1,4 @@
-// PRelu(x, slope): x, but slope x where x is negative; slope broadcasts to x.
+// PRelu(x, slope): x, or slope x where x is negative; slope broadcasts to x.
 #include "ir/ops/piecewise.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,5 +1,5 @@
-// Pad: elements put before and after each dim: a constant, the edge's, those mirrored at it, or those of the other end.
-// Negative pads take elements off. Linear, unless the constant is not 0.
+// Pad: adds elements before and after each dim: a constant, the edge's, mirrored ones, or those of the other end.
+// Negative pads remove elements. Linear, unless the constant is not 0.
 #include "ir/ops/pad.h"
 
 #include <string.h>
@@ -40,8 +40,8 @@ static dp_status infer(dp_node *node) {
     int64_t sum, extent = x->dims[d].offset;
     if (p.begin[d] < -extent || p.end[d] < -extent || __builtin_add_overflow(p.begin[d], p.end[d], &sum) ||
         __builtin_add_overflow(sum, extent, &sum) || sum < 0)
-      return dp_fail(EX_DATAERR, "pads of %lld and %lld do not go with an extent of %lld (dim %d)",
-                     (long long)p.begin[d], (long long)p.end[d], (long long)extent, d);
+      return dp_fail(EX_DATAERR, "pads of %lld and %lld do not match an extent of %lld (dim %d)", (long long)p.begin[d],
+                     (long long)p.end[d], (long long)extent, d);
     if (p.mode != DP_PAD_CONSTANT && !extent && sum)
       return dp_fail(EX_DATAERR, "dim %d is empty: there is nothing to pad it with", d);
     y.dims[d] = dp_dim_of(sum);
@@ -50,7 +50,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// The gradient of elements shown several times: those of dy summed, along one dim after another.
+// The gradient of elements that appear several times: those of dy summed, along one dim after another.
 static dp_value *gather_back(dp_builder *b, const dp_pad *p, const dp_shape *x, dp_value *dy) {
   dp_arena *arena = b->graph->arena;
   for (int d = 0; d < x->rank; d++) {

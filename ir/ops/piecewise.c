@@ -1,4 +1,4 @@
-// Functions in pieces. See piecewise.h.
+// Piecewise functions. See piecewise.h.
 #include "ir/ops/piecewise.h"
 
 dp_value *dp_piecewise_where(dp_builder *builder, const char *comparison, dp_value *x, double number, dp_value *yes,

@@ -1,5 +1,5 @@
-// Pow, with broadcasting: X to the power of Y, in X's type; Y may be of another. As PyTorch has it, X's gradient is 0
-// where Y is 0, and Y's where X is 0.
+// Pow, with broadcasting: X to the power of Y, in X's type; Y may have another. As in PyTorch, X's gradient is 0 where
+// Y is 0, and Y's is 0 where X is.
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

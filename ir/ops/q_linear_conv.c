@@ -1,6 +1,6 @@
-// QLinearConv: Conv of quantized tensors (w's scale and zero point one for each output channel), a bias of int32 added
-// in units of x_scale w_scale, quantized again. Summed in float64, which holds every such sum, scaled in float32. Every
-// program holds elementary operators in its place.
+// QLinearConv: Conv of quantized tensors (w's scale and zero point have one value per output channel), plus an int32
+// bias in units of x_scale w_scale, quantized again. Summed in float64, which holds every such sum, scaled in float32.
+// Specialized into elementary operators.
 #include "ir/ops/conv.h"
 #include "ir/ops/quantize.h"
 

@@ -1,11 +1,11 @@
-// QLinearMatMul: MatMul of quantized matrices (a's scale and zero point one a row, b's one a column), quantized again.
-// Summed in int32, scaled in float32. Every program holds elementary operators in its place.
+// QLinearMatMul: MatMul of quantized matrices (a's scale and zero point have one value per row, b's one per column),
+// quantized again. Summed in int32, scaled in float32. Specialized into elementary operators.
 #include "ir/ops/quantize.h"
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO };
 
-// What scales of a factor of this shape may say: nothing along dim `summed`, along which they would not come out of the
-// sum, and nothing at all where a factor is a vector, whose place in the result another dim has.
+// The scales of a factor of this shape may not vary along dim `summed`, since they would not factor out of the sum, and
+// not at all where a factor is a vector, whose position in the result another dim has.
 static dp_shape scaled(const dp_shape *x, int summed, bool matrices) {
   dp_shape shape = {0};
   if (!matrices) return shape;

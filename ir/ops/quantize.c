@@ -20,7 +20,7 @@ dp_status dp_quantize_check(const char *what, const dp_shape *scale, const dp_sh
   dp_shape expected = {.rank = 1, .dims = {x->dims[at]}};
   if (block_size) {
     if (dp_dim_is_symbolic(x->dims[at]))
-      return dp_fail(EX_DATAERR, "dim %d depends on the batch: it cannot be cut into blocks", at);
+      return dp_fail(EX_DATAERR, "dim %d depends on the batch: it cannot be divided into blocks", at);
     expected = *x;
     expected.dims[at] = dp_dim_of((x->dims[at].offset - 1) / block_size + 1);
   }
@@ -36,7 +36,7 @@ dp_value *dp_quantize_along(dp_builder *builder, dp_value *v, int dim, int rank)
   return dp_build_reshape(builder, v, &wide);
 }
 
-// Every element along `axis` as often as its block is long, up to `extent`.
+// Repeats every element along `axis` for the length of its block, up to `extent`.
 static dp_value *repeat(dp_builder *builder, dp_value *v, int axis, int64_t extent, int64_t block) {
   dp_shape shape = {1, {dp_dim_of(extent)}};
   double *indices = dp_compose_room(builder, &shape, &extent);
@@ -69,7 +69,7 @@ dp_value *dp_quantize_round(dp_builder *builder, dp_value *v, dp_value *zero, dp
       [DP_INT2] = {-2, 1},
       [DP_UINT2] = {0, 3},
   };
-  // A half has not all integers of 16 bits.
+  // float16 cannot represent all 16-bit integers.
   dp_dtype wide = v->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
   v = dp_build_cast(builder, dp_build1(builder, "Round", v), wide);
   if (zero) v = dp_build2(builder, "Add", v, dp_build_cast(builder, zero, wide));
@@ -100,7 +100,7 @@ dp_status dp_quantize_check_side(const dp_node *node, int operand, const dp_shap
   for (int d = 0; d < s->rank && s->rank > 1 && fits; d++)
     fits = dp_dim_is(s->dims[d], 1) || dp_dim_equal(s->dims[d], x->dims[d]);
   if (fits) return DP_OK;
-  return dp_fail(EX_DATAERR, "%s has shape %s, which says nothing of each place along dim %d of %s",
+  return dp_fail(EX_DATAERR, "%s has shape %s, which does not have one value for each position along dim %d of %s",
                  node->op->inputs[operand].name, dp_shape_print(s, a, sizeof a), dim, dp_shape_print(x, b, sizeof b));
 }
 

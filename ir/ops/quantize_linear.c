@@ -1,6 +1,6 @@
-// QuantizeLinear: x / y_scale, rounded to the nearest, half to even, and moved by y_zero_point; held to the range of
-// the result's type, which is that of y_zero_point, else output_dtype, else uint8. The quotient has the precision of
-// y_scale unless `precision` names another. Every program holds elementary operators in its place.
+// QuantizeLinear: x / y_scale, rounded to the nearest, ties to even, plus y_zero_point, limited to the range of the
+// result's type: y_zero_point's, else output_dtype, else uint8. The quotient has the precision of y_scale unless
+// `precision` names another. Specialized into elementary operators.
 #include "ir/ops/quantize.h"
 
 static dp_dtype type_of(const dp_node *node, const dp_value *zero) {
@@ -14,19 +14,19 @@ static dp_status infer(dp_node *node) {
   int64_t axis = dp_node_int(node, "axis", 1), block = dp_node_int(node, "block_size", 0);
   int64_t named = dp_node_int(node, "output_dtype", 0), precision = dp_node_int(node, "precision", 0);
   if (named && (named < 0 || named > DP_MAX_TYPE || !(DP_BIT(named) & DP_QUANTIZED)))
-    return dp_fail(EX_DATAERR, "output_dtype is %lld, to which nothing is quantized", (long long)named);
+    return dp_fail(EX_DATAERR, "output_dtype is %lld, which cannot be quantized to", (long long)named);
   if (named && zero && (int64_t)zero->type.dtype != named)
-    return dp_fail(EX_DATAERR, "output_dtype is %s where y_zero_point has type %s", dp_type_name((dp_dtype)named),
+    return dp_fail(EX_DATAERR, "output_dtype is %s, but y_zero_point has type %s", dp_type_name((dp_dtype)named),
                    dp_type_name(zero->type.dtype));
   if (precision && (precision < 0 || precision > DP_MAX_TYPE || !(DP_BIT(precision) & DP_FLOATS)))
-    return dp_fail(EX_DATAERR, "precision is %lld, which is no float type", (long long)precision);
+    return dp_fail(EX_DATAERR, "precision is %lld, which is not a float type", (long long)precision);
   DP_TRY(dp_quantize_check("y_scale", dp_common_shape(node, 1), x, axis, block));
   if (zero) DP_TRY(dp_quantize_check("y_zero_point", &zero->type.shape, x, axis, block));
   dp_common_set(node, 0, type_of(node, zero), x);
   return DP_OK;
 }
 
-// The type to divide in: a scale that is no float that can be computed in leaves it to x.
+// The type to divide in: the scale's, or x's when nothing computes in the scale's.
 static dp_dtype precision_of(const dp_node *node, const dp_value *x, const dp_value *scale) {
   int64_t named = dp_node_int(node, "precision", 0);
   if (named) return (dp_dtype)named;

@@ -1,4 +1,4 @@
-// What the operators that draw numbers share. See random.h.
+// Shared by the operators that draw random numbers. See random.h.
 #include "ir/ops/random.h"
 
 dp_status dp_random_check(const dp_node *node, int seed) {
@@ -13,7 +13,7 @@ dp_status dp_random_infer_made(dp_node *node, uint32_t types) {
   dp_shape shape;
   int64_t dtype = dp_node_int(node, "dtype", DP_FLOAT32);
   if (dtype < 0 || dtype > DP_MAX_TYPE || !(DP_BIT(dtype) & types))
-    return dp_fail(EX_DATAERR, "dtype is %lld, which is not a type that can be made here", (long long)dtype);
+    return dp_fail(EX_DATAERR, "dtype is %lld, which is not supported here", (long long)dtype);
   DP_TRY(dp_common_shape_attr(node, "shape", &shape));
   dp_common_set(node, 0, (dp_dtype)dtype, &shape);
   return DP_OK;

@@ -1,4 +1,5 @@
-// What the operators that draw numbers share, and those that make a tensor from attributes alone. See ir/base/philox.h.
+// Shared by the operators that draw random numbers, and those that make a tensor from attributes alone. See
+// ir/base/philox.h.
 #ifndef DP_IR_OPS_RANDOM_H
 #define DP_IR_OPS_RANDOM_H
 
@@ -12,7 +13,7 @@ extern "C" {
 dp_status dp_random_check(const dp_node *node, int seed);
 // Result 0 from the attributes shape and dtype (ONNX's number).
 dp_status dp_random_infer_made(dp_node *node, uint32_t types);
-// Result 0 split along each of its dims; the operands stay whole.
+// Rows that split result 0 along each of its dims; the operands stay whole.
 void dp_random_sharding(dp_sharding_rules *rules);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 // dp.Dropout(x, seed, step) {ratio, key}: x / (1 - ratio) where the element's number u (ir/base/philox.h) is at least
-// ratio, else 0. The number belongs to the element of the whole tensor, so any split drops the same. Linear; its
-// gradient is itself.
+// ratio, else 0. The number depends on the element's position in the whole tensor, so any split drops the same. Linear;
+// its gradient is itself.
 #include "ir/ops/random.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,12 +1,11 @@
-// Range: start, start + delta, ... below limit (above it when delta is negative), whole numbers in a tensor of rank 1
-// and of type dtype. The limit may hold the batch: [N] counts the samples present. A part knows where in the whole it
-// is.
+// Range: start, start + delta, ... below limit (above it when delta is negative): integers in a tensor of rank 1 and
+// type dtype. The limit may depend on the batch: [N] counts the samples present. A part knows its position in the
+// whole.
 #include "ir/ops/random.h"
 
 #define RANGE_TYPES (DP_FLOATS | DP_BIT(DP_INT16) | DP_BIT(DP_INT32) | DP_BIT(DP_INT64))
 
-// How many numbers there are: ceil((limit - start) / delta), which is a * N + b where delta divides what N is
-// multiplied by.
+// How many numbers there are: ceil((limit - start) / delta), which is a * N + b where delta divides N's factor.
 static dp_status count_of(const dp_node *node, dp_dim *count) {
   dp_shape limit;
   int64_t start = dp_node_int(node, "start", 0), delta = dp_node_int(node, "delta", 1), span;
@@ -17,7 +16,7 @@ static dp_status count_of(const dp_node *node, dp_dim *count) {
       limit.dims[0].scale == INT64_MIN)
     return dp_fail(EX_DATAERR, "the range is longer than any tensor");
   if (limit.dims[0].scale % delta)
-    return dp_fail(EX_DATAERR, "steps of %lld do not go into a limit of %lld for each sample", (long long)delta,
+    return dp_fail(EX_DATAERR, "steps of %lld do not divide a limit of %lld for each sample", (long long)delta,
                    (long long)limit.dims[0].scale);
   int64_t rest = span % delta;
   *count = (dp_dim){limit.dims[0].scale / delta, span / delta + (rest && (rest > 0) == (delta > 0))};
@@ -32,7 +31,7 @@ static dp_status infer(dp_node *node) {
   dp_shape shape = {.rank = 1};
   int64_t dtype = dp_node_int(node, "dtype", DP_INT64);
   if (dtype < 1 || dtype > DP_MAX_TYPE || !(DP_BIT(dtype) & RANGE_TYPES))
-    return dp_fail(EX_DATAERR, "dtype is %lld, which ranges do not have", (long long)dtype);
+    return dp_fail(EX_DATAERR, "dtype is %lld, which ranges do not support", (long long)dtype);
   DP_TRY(count_of(node, &shape.dims[0]));
   DP_TRY(dp_shape_check(&shape, 1));
   dp_common_set(node, 0, (dp_dtype)dtype, &shape);

@@ -1,4 +1,4 @@
-// Recurrent layers, a step after another. See recurrent.h.
+// Recurrent layers, step by step. See recurrent.h.
 #include "ir/ops/recurrent.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static dp_status check_words(const dp_node *node) {
   return DP_OK;
 }
 
-// X's dims: the batch, the length, the input. EX_DATAERR when it is no sequence of known length.
+// X's dims: batch, length, input. EX_DATAERR when it is not a sequence of known length.
 static dp_status read_x(const dp_node *node, dp_dim *batch, int64_t *length, dp_dim *input) {
   const dp_shape *x = dp_common_shape(node, DP_RECURRENT_X);
   bool first = dp_node_int(node, "layout", 0) != 0;
@@ -67,7 +67,7 @@ static dp_status check_weights(const dp_node *node, const dp_recurrent_cell *cel
 
 typedef enum { PLAIN, SCALED_TANH, AFFINE } form;
 
-// By our operator, with its attributes alpha and beta. NAN: it has none.
+// By ONNX's name: our operator, and its attributes alpha and beta. NAN: it has none.
 static const struct {
   const char *name, *op;
   double alpha, beta;
@@ -109,8 +109,8 @@ static dp_status check_activations(const dp_node *node, const dp_recurrent_cell 
   return DP_OK;
 }
 
-// The number that the list gives activation i, or the usual one: the list has numbers for those that take one, in
-// order.
+// The number that the list gives activation i, or the default: the list has numbers, in order, for the activations that
+// take one.
 static double parameter(const dp_node *node, const dp_recurrent_cell *cell, const char *list, int i) {
   const dp_attr *given = dp_node_attr(node, list);
   bool alpha = !strcmp(list, "activation_alpha");

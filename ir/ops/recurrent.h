@@ -1,9 +1,9 @@
-// Recurrent layers, a step after another along a sequence of known length: what LSTM, GRU and RNN share. See ONNX.
+// Recurrent layers, step by step along a sequence of known length: what LSTM, GRU and RNN share. See ONNX.
 //
-//   X [length, batch, input]; for each direction W [gates * hidden, input], R [gates * hidden, hidden], B [2 * gates *
-//   hidden]; sequence_lens [batch]; initial states [directions, batch, hidden]. Y [length, directions, batch, hidden], last
-//   states [directions, batch, hidden]. With layout=1 the batch comes first in X, Y and the states. Beyond the end of a
-//   sequence Y is 0 and the state stays.
+//   X [length, batch, input]; for each direction W [gates * hidden, input], R [gates * hidden, hidden],
+//   B [2 * gates * hidden]; sequence_lens [batch]; initial states [directions, batch, hidden].
+//   Y [length, directions, batch, hidden], last states [directions, batch, hidden]. With layout=1 the batch comes
+//   first in X, Y and the states. Beyond the end of a sequence Y is 0 and the state is kept.
 #ifndef DP_IR_OPS_RECURRENT_H
 #define DP_IR_OPS_RECURRENT_H
 
@@ -16,7 +16,7 @@ extern "C" {
 enum { DP_RECURRENT_X, DP_RECURRENT_W, DP_RECURRENT_R, DP_RECURRENT_B, DP_RECURRENT_LENGTHS, DP_RECURRENT_STATE };
 enum { DP_RECURRENT_STATES = 2, DP_RECURRENT_ACTIVATIONS = 3 };
 
-// What one direction computes with while it is put together.
+// The state of one direction while its graph is built.
 typedef struct {
   dp_builder *builder;
   const dp_node *node;
@@ -32,20 +32,20 @@ typedef struct {
   int gates, states;                                  // states: H, and C of an LSTM
   int n_activations;                                  // of a direction
   const char *activations[DP_RECURRENT_ACTIVATIONS];  // by default
-  // The states after a step: from those before and x = X W' of the step, [batch, gates * hidden], biases not added.
+  // The states after a step: from those before and x = X W' of the step, [batch, gates * hidden], biases not yet added.
   void (*step)(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
 } dp_recurrent_cell;
 
 dp_status dp_recurrent_infer(dp_node *node, const dp_recurrent_cell *cell) DP_MUST_USE;
 void dp_recurrent_specialize(dp_builder *builder, const dp_node *node, const dp_recurrent_cell *cell,
                              dp_value *const *in, dp_value **out);
-// Activation `which` of the direction, of x held within the attribute clip.
+// Activation `which` of the direction, applied to x limited by the attribute clip.
 dp_value *dp_recurrent_activate(const dp_recurrent *r, const dp_recurrent_cell *cell, int which, dp_value *x);
 // Columns [gate, gate + count) * hidden of x, or elements of a bias.
 dp_value *dp_recurrent_gate(const dp_recurrent *r, dp_value *x, int gate, int count);
 dp_value *dp_recurrent_add(dp_builder *builder, dp_value *x, dp_value *y);  // y NULL: x
 
-// The operands, results and attributes that all have, for dp_op.
+// The operands, results and attributes that all of them have, for dp_op.
 #define DP_RECURRENT_INPUTS                                                                          \
   DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("W", DP_FLOATS, 'T'), DP_OPERAND("R", DP_FLOATS, 'T'), \
       DP_OPTIONAL("B", DP_FLOATS, 'T'), DP_OPTIONAL("sequence_lens", DP_BIT(DP_INT32), 0),           \

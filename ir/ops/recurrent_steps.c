@@ -1,5 +1,5 @@
-// Recurrent layers: the graph of all steps. X W' is one product for all of them. Sequences are taken apart and joined
-// by halves, so that the gradient too moves every element a few times only, however long they are.
+// Recurrent layers: the graph of all steps. X W' is one product for all of them. Sequences are split and concatenated
+// by halves, so that the gradient too moves every element only a few times, however long they are.
 #include <string.h>
 
 #include "ir/ops/recurrent.h"
@@ -11,7 +11,7 @@ dp_value *dp_recurrent_gate(const dp_recurrent *r, dp_value *x, int gate, int co
   return dp_compose_slice(r->builder, x, x->type.shape.rank - 1, gate * r->hidden, (gate + count) * r->hidden);
 }
 
-// Elements [from, to) along dim 0 of x, which has these, each without the dim.
+// Elements [from, to) along dim 0 of x, which has them, each without the dim.
 static void take_apart(dp_builder *b, dp_value *x, int64_t from, int64_t to, dp_value **steps) {
   if (to - from == 1) {
     steps[from] = dp_compose_merge(b, x, 0, 2);
@@ -31,7 +31,7 @@ static dp_value *join(dp_builder *b, dp_value **steps, int64_t from, int64_t to)
   return dp_compose_concat(b, join(b, steps, from, middle), join(b, steps, middle, to), 0);
 }
 
-// Part d of an operand that has one for each direction, without that dim.
+// Part d, without that dim, of an operand with one part per direction.
 static dp_value *of_direction(dp_builder *b, const dp_node *node, dp_value *const *in, int operand, int d) {
   if (operand >= node->op->n_inputs || !dp_common_operand(node, operand)) return NULL;
   return dp_compose_take(b, in[operand], 0, d);
@@ -64,7 +64,7 @@ static dp_recurrent begin(dp_builder *b, const dp_node *node, const dp_recurrent
   return r;
 }
 
-// The steps of one direction: Y [length, batch, hidden], and states is left as they end.
+// The steps of one direction. Returns Y [length, batch, hidden]; `states` holds the last states.
 static dp_value *run(const dp_recurrent *r, const dp_recurrent_cell *cell, dp_value *const *in, bool reverse,
                      dp_value *states[DP_RECURRENT_STATES]) {
   dp_builder *b = r->builder;
@@ -101,7 +101,8 @@ void dp_recurrent_specialize(dp_builder *b, const dp_node *node, const dp_recurr
     dp_recurrent r = begin(b, node, cell, in, d);
     dp_value *states[DP_RECURRENT_STATES] = {0};
     dp_value *y = run(&r, cell, in, d || !strcmp(direction, "reverse"), states);
-    for (int i = 0; i <= cell->states && !b->status; i++) {  // Y as it will be with its dim of directions, and states
+    for (int i = 0; i <= cell->states && !b->status; i++) {  // Y in its final form, with its dim of directions; and
+                                                             // states
       dp_value *part = i ? states[i - 1] : first ? dp_compose_swap(b, y, 0, 1) : y;
       int axis = i ? (first ? 1 : 0) : (first ? 2 : 1);
       part = dp_compose_unsqueeze(b, part, axis);

@@ -11,13 +11,13 @@ extern "C" {
 // Which dims of an operand of that rank are reduced, by the attributes axes and noop_with_empty_axes. For kernels too.
 dp_status dp_reduce_axes(const dp_node *node, int rank, bool reduced[DP_MAX_RANK]);
 dp_status dp_reduce_infer(dp_node *node);
-// A kept dim stays split; a reduced one gives Partial(sum), also in a mean, for kernels divide by the whole count.
+// A kept dim stays split; a reduced one gives Partial(sum), also for a mean, since kernels divide by the whole count.
 void dp_reduce_sharding(dp_sharding_rules *rules);
 // dy repeated along the reduced dims: of operand 0's shape.
 dp_value *dp_reduce_expand(dp_builder *builder, const dp_node *node, dp_value *dy);
 dp_cost dp_reduce_cost(const dp_node *node, int64_t n);
 
-// What all of them have in common, in the struct of an operator on these types.
+// What all of them share in the struct of an operator on these types.
 #define DP_REDUCE_SCHEMA(TYPES)                                                                        \
   .n_inputs = 2, .n_outputs = 1,                                                                       \
   .inputs = {DP_OPERAND("data", TYPES, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},              \

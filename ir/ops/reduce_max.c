@@ -1,5 +1,5 @@
-// ReduceMax over axes (all when none are named). The gradient is shared among equal ones, as in PyTorch. A part of a
-// reduced dim gives the largest there: Partial(max).
+// ReduceMax over axes (all when none are named). The gradient is shared among equal elements, as in PyTorch. A part of
+// a reduced dim gives the part's maximum: Partial(max).
 #include "ir/ops/reduce_fold.h"
 
 static void placements(dp_sharding_rules *rules) {

@@ -1,5 +1,5 @@
-// ReduceMean over axes (all when none are named): the sum over the whole count, also of a part. Linear, but of
-// integers, whose means are truncated.
+// ReduceMean over axes (all when none are named): the sum divided by the whole count, also for a part. Linear, except
+// for integers, whose means are truncated.
 #include "ir/ops/reduce_fold.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

@@ -1,4 +1,4 @@
-// ReduceMin over axes (all when none are named). The gradient is shared among equal ones, as in PyTorch.
+// ReduceMin over axes (all when none are named). The gradient is shared among equal elements, as in PyTorch.
 #include "ir/ops/reduce_fold.h"
 
 static void placements(dp_sharding_rules *rules) { dp_reduce_fold_sharding(rules, dp_replicate()); }

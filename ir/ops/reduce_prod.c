@@ -1,5 +1,5 @@
-// ReduceProd over axes (all when none are named). An element's gradient is dy times the product of the others, which is
-// found without dividing by 0.
+// ReduceProd over axes (all when none are named). An element's gradient is dy times the product of the others, computed
+// without division, which could be by 0.
 #include "ir/ops/reduce_fold.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

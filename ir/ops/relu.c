@@ -1,4 +1,4 @@
-// Relu. Its gradient looks at the result, which the next layer keeps anyway, not at the operand.
+// Relu. Its gradient uses the result, which the next layer keeps anyway, rather than the operand.
 #include "ir/ops/elementwise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

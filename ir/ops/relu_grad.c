@@ -1,4 +1,4 @@
-// dp.ReluGrad(dy, y): 0 where y <= 0, dy elsewhere. y is Relu's result; dy comes first so that dx may take its place.
+// dp.ReluGrad(dy, y): 0 where y <= 0, dy elsewhere. y is Relu's result; dy comes first so that dx may reuse its memory.
 #include "ir/ops/elementwise.h"
 
 static dp_status infer(dp_node *node) {

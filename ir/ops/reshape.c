@@ -1,4 +1,4 @@
-// Reshape: 0 keeps the operand's extent (unless allowzero), -1 is what is left. The elements stay where they are.
+// Reshape: 0 keeps the operand's extent (unless allowzero), -1 takes the rest. The elements keep their order.
 #include "ir/ops/reshape.h"
 
 // The quotient of two extents, a number or a multiple of N.
@@ -14,28 +14,28 @@ static bool divide(dp_dim a, dp_dim b, dp_dim *quotient) {
   return true;
 }
 
-// Resolves 0; *open: the place of -1, or -1.
+// Resolves 0; *open: the index of -1, or -1.
 static dp_status resolve(const dp_node *node, dp_shape *y, int *open) {
   const dp_shape *x = dp_common_shape(node, 0);
   bool keep_zero = dp_node_int(node, "allowzero", 0) != 0;
   *open = -1;
   for (int d = 0; d < y->rank; d++) {
     if (dp_dim_is(y->dims[d], -1)) {
-      if (*open >= 0) return dp_fail(EX_DATAERR, "shape has two extents of -1; only one can be found out");
+      if (*open >= 0) return dp_fail(EX_DATAERR, "shape has two extents of -1; only one can be inferred");
       *open = d;
     } else if (dp_dim_is(y->dims[d], 0) && !keep_zero) {
       if (d >= x->rank)
-        return dp_fail(EX_DATAERR, "shape has 0 at place %d, but the operand has no dim %d whose extent could be kept",
+        return dp_fail(EX_DATAERR, "shape has 0 at index %d, but the operand has no dim %d whose extent could be kept",
                        d, d);
       y->dims[d] = x->dims[d];
     } else if (y->dims[d].offset < 0 || y->dims[d].scale < 0) {
-      return dp_fail(EX_DATAERR, "shape has a negative extent at place %d; -1 is the only one that means something", d);
+      return dp_fail(EX_DATAERR, "shape has a negative extent at index %d; only -1 is allowed", d);
     }
   }
   return DP_OK;
 }
 
-// Makes 1 of extents with N in them that stand in both: what is left has N once at most, where [N,N] meets [1,N,N].
+// Replaces by 1 the symbolic extents that both shapes have, so that N remains at most once, where [N,N] meets [1,N,N].
 static void cancel(dp_shape *a, dp_shape *b) {
   for (int i = 0; i < a->rank; i++)
     for (int k = 0; k < b->rank && dp_dim_is_symbolic(a->dims[i]); k++)
@@ -57,10 +57,10 @@ static dp_status infer(dp_node *node) {
   dp_shape had = *x;
   cancel(&had, &known);
   if (!dp_shape_product(&had, 0, had.rank, &total) || !dp_shape_product(&known, 0, known.rank, &rest))
-    return dp_fail(EX_DATAERR, "the count of elements of %s or %s is not of the form a * N + b",
+    return dp_fail(EX_DATAERR, "the number of elements of %s or %s is not of the form a * N + b",
                    dp_shape_print(x, tx, sizeof tx), ty);
   if (open >= 0 ? !divide(total, rest, &y.dims[open]) : !dp_dim_equal(total, rest))
-    return dp_fail(EX_DATAERR, "an operand of shape %s cannot take the shape %s: the counts of elements differ",
+    return dp_fail(EX_DATAERR, "an operand of shape %s cannot take the shape %s: the numbers of elements differ",
                    dp_shape_print(x, tx, sizeof tx), ty);
   dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
   return DP_OK;

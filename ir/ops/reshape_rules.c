@@ -1,9 +1,10 @@
 // Placements through Reshape and Flatten. See reshape.h.
 //
-// The dims of both shapes fall into groups of equal product, cut as early as possible: [N,64,7,7] -> [N,3136] has the
-// groups N -> N and 64,7,7 -> 3136. Within a group a split of dim d sees the group's elements as outer x k x unit with
-// outer the extents before d times the view's, unit those after. It is a split of dim j of the other shape when the
-// extents before j divide outer, those after j divide unit, and what is left makes up dim j.
+// The dims of both shapes are divided into groups of equal product, each as short as possible: [N,64,7,7] -> [N,3136]
+// has the groups N -> N and 64,7,7 -> 3136. Within a group, a split of dim d views the group's elements as outer x k x
+// unit, where outer is the extents before d times the view's outer, and unit the view's unit times the extents after d.
+// It is a split of dim j of the other shape when the extents before j divide outer, those after j divide unit, and the
+// rest makes up dim j.
 #include "ir/ops/reshape.h"
 
 typedef struct {
@@ -58,7 +59,7 @@ void dp_reshape_sharding(dp_sharding_rules *rules) {
   const dp_shape *x = dp_common_shape(rules->node, 0), *y = &rules->node->outputs[0]->type.shape;
   span a = {x, 0, 0}, b = {y, 0, 0};
   while (a.first < x->rank || b.first < y->rank) {
-    // Grow the side with the smaller product until both are equal.
+    // Extends the side with the smaller product until both are equal.
     dp_dim pa = dp_dim_of(1), pb = dp_dim_of(1);
     a.end = a.first;
     b.end = b.first;

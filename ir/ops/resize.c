@@ -1,6 +1,6 @@
-// Resize: dims resampled, each to its scale or size. nearest takes one element; linear and cubic weigh neighbours, more
-// of them with antialias where a dim shrinks. Every program holds a Gather (nearest) or a product with a table of
-// weights for each dim in its place.
+// Resize: resamples each dim to its scale or size. nearest takes one element; linear and cubic weigh neighbours, with
+// antialias more of them where a dim shrinks. Specialized into a Gather (nearest) or a product with a table of weights
+// for each dim.
 #include "ir/ops/resize.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static dp_status check_word(const dp_node *node, const char *name, const char *o
   *found = dp_node_string(node, name, otherwise);
   for (; *words; words++)
     if (!strcmp(*words, *found)) return DP_OK;
-  return dp_fail(EX_DATAERR, "%s is '%s', which is none of ONNX's", name, *found);
+  return dp_fail(EX_DATAERR, "%s is '%s', which ONNX does not define", name, *found);
 }
 
 static dp_status check_words(const dp_node *node, dp_resize *r, const char **policy) {
@@ -30,11 +30,11 @@ static dp_status check_words(const dp_node *node, dp_resize *r, const char **pol
   r->exclude_outside = dp_node_int(node, "exclude_outside", 0) != 0;
   r->antialias = dp_node_int(node, "antialias", 0) != 0;
   if (r->antialias && !strcmp(r->mode, "nearest"))
-    return dp_fail(EX_DATAERR, "antialias does not go with mode nearest");
+    return dp_fail(EX_DATAERR, "antialias does not support mode nearest");
   return DP_OK;
 }
 
-// The dims that scales, sizes and roi are about.
+// The dims that scales, sizes and roi apply to.
 static dp_status axes_of(const dp_node *node, int rank, int axes[DP_MAX_RANK], size_t *count) {
   const int64_t *given = dp_node_ints(node, "axes", count);
   bool taken[DP_MAX_RANK] = {0};
@@ -56,7 +56,8 @@ static dp_status by_sizes(const dp_shape *x, const dp_attr *sizes, const int *ax
     bool same = dp_dim_equal(from, to), symbolic = dp_dim_is_symbolic(from) || dp_dim_is_symbolic(to);
     if (symbolic && same && stretch) continue;
     if (symbolic || from.offset < 1 || from.offset > INT32_MAX || to.offset < 0 || to.offset > INT32_MAX)
-      return dp_fail(EX_DATAERR, "dim %d cannot be resized: it depends on the batch, is empty, or its size cannot be",
+      return dp_fail(EX_DATAERR,
+                     "dim %d cannot be resized: it depends on the batch, is empty, or its new size is invalid",
                      axes[i]);
     double scale = (double)to.offset / (double)from.offset;
     common = larger ? fmax(common, scale) : fmin(common, scale);
@@ -88,7 +89,7 @@ static dp_status make(const dp_node *node, dp_resize *r) {
     return dp_fail(EX_DATAERR, "one of scales and sizes is expected, with %zu numbers", n_axes);
   bool crops = !strcmp(r->coordinates, "tf_crop_and_resize");
   if (crops && (!roi || roi->count != 2 * n_axes))
-    return dp_fail(EX_DATAERR, "tf_crop_and_resize goes by roi, of %zu numbers", 2 * n_axes);
+    return dp_fail(EX_DATAERR, "tf_crop_and_resize needs roi, with %zu numbers", 2 * n_axes);
   for (size_t i = 0; crops && i < n_axes; i++) {
     r->dims[axes[i]].roi_start = roi->floats[i];
     r->dims[axes[i]].roi_end = roi->floats[n_axes + i];

@@ -9,14 +9,14 @@ dp_status dp_resize_by_scale(dp_dim extent, double scale, dp_resize_dim *dim) {
   if (dp_dim_is_symbolic(extent)) return dp_fail(EX_DATAERR, "a dim that depends on the batch cannot be resized");
   double out = floor((double)extent.offset * scale);
   if (!(scale > 0) || !(out >= 0 && out <= INT32_MAX) || extent.offset > INT32_MAX)
-    return dp_fail(EX_DATAERR, "a scale of %g does not go with an extent of %lld", scale, (long long)extent.offset);
+    return dp_fail(EX_DATAERR, "a scale of %g does not match an extent of %lld", scale, (long long)extent.offset);
   *dim = (dp_resize_dim){true, extent.offset, (int64_t)out, scale, dim->roi_start, dim->roi_end};
   return DP_OK;
 }
 
 static dp_status check_type(const dp_resize *resize, dp_dtype dtype) {
   if (!strcmp(resize->mode, "nearest") || dp_type_is_float(dtype)) return DP_OK;
-  return dp_fail(EX_DATAERR, "mode %s does not go with %s", resize->mode, dp_type_name(dtype));
+  return dp_fail(EX_DATAERR, "mode %s cannot be combined with %s", resize->mode, dp_type_name(dtype));
 }
 
 static dp_shape shape_of(const dp_resize *resize, const dp_shape *x) {
@@ -28,7 +28,7 @@ static dp_shape shape_of(const dp_resize *resize, const dp_shape *x) {
 
 // ---- coordinates and weights ----------------------------------------------------------------------------------------
 
-// Where in the operand place i of the result lies.
+// Where position i of the result lies in the operand.
 static double origin(const dp_resize *r, const dp_resize_dim *dim, double i) {
   double in = (double)dim->in, width = dim->scale * in, half = (i + 0.5) / dim->scale - 0.5;
   if (!strcmp(r->coordinates, "align_corners")) return width == 1 ? 0 : i * (in - 1) / (width - 1);
@@ -46,7 +46,7 @@ static bool outside(const dp_resize *r, const dp_resize_dim *dim, double at) {
   return !strcmp(r->coordinates, "tf_crop_and_resize") && (at < 0 || at > (double)dim->in - 1);
 }
 
-// The weight of an element at this distance, of a kernel that is 1 (linear) or 2 (cubic) wide to each side.
+// The weight of an element at this distance, for a kernel that extends 1 (linear) or 2 (cubic) to each side.
 static double kernel(const dp_resize *r, double x) {
   double a = r->cubic_a;
   x = fabs(x);
@@ -106,7 +106,7 @@ static dp_value *along(dp_builder *b, const dp_resize *r, dp_value *x, int d) {
   return dp_build_reshape(b, last ? dp_build2(b, "MatMul", seen, weights) : dp_build2(b, "MatMul", weights, seen), &y);
 }
 
-// The extrapolation value where a coordinate lies outside of the operand.
+// Inserts the extrapolation value where a coordinate lies outside of the operand.
 static dp_value *extrapolate(dp_builder *b, const dp_resize *r, dp_value *y, int d) {
   const dp_resize_dim *dim = &r->dims[d];
   dp_shape shape = {.rank = r->rank};

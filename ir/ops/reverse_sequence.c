@@ -1,5 +1,5 @@
-// ReverseSequence: of each sequence along time_axis, one for each place of batch_axis, the first sequence_lens elements
-// in reverse; the rest stays. Every program holds GatherElements with indices worked out from the lengths in its place.
+// ReverseSequence: for each position of batch_axis, reverses the first sequence_lens elements along time_axis and keeps
+// the rest. Specialized into GatherElements with indices computed from the lengths.
 #include "ir/ops/compose.h"
 
 static dp_status axes_of(const dp_node *node, int *time, int *batch) {
@@ -9,8 +9,8 @@ static dp_status axes_of(const dp_node *node, int *time, int *batch) {
   DP_TRY(dp_common_axis("batch_axis", dp_node_int(node, "batch_axis", 1), x->rank, batch));
   if (*time == *batch || dp_dim_is_symbolic(x->dims[*time]))
     return dp_fail(EX_DATAERR,
-                   "time_axis is %d and batch_axis %d, of shape %s: two dims are expected, that of time not "
-                   "depending on the batch",
+                   "time_axis is %d and batch_axis %d, of shape %s: they must be two dims, and the time must not "
+                   "depend on the batch",
                    *time, *batch, dp_shape_print(x, text, sizeof text));
   return DP_OK;
 }

@@ -1,5 +1,5 @@
-// RMSNormalization(x, scale) {axis}: x over the root of its mean square over the dims from `axis` on, times scale,
-// which has the shape of these dims. The mean is taken in float64 whatever stash_type asks for.
+// RMSNormalization(x, scale) {axis}: x divided by the root of its mean square over the dims from `axis` on, times
+// scale, which has the shape of these dims. The mean is computed in float64 regardless of stash_type.
 #include "ir/ops/normalization.h"
 
 enum { X, SCALE };

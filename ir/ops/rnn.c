@@ -1,4 +1,4 @@
-// RNN: H = tanh(x W' + H R' + biases). Every program holds the steps in its place (ir/ops/recurrent.h).
+// RNN: H = tanh(x W' + H R' + biases). Specialized into its steps (ir/ops/recurrent.h).
 #include "ir/ops/recurrent.h"
 
 static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);

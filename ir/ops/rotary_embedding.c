@@ -1,8 +1,8 @@
-// RotaryEmbedding(X, cos, sin [, position_ids]): the first rotary_embedding_dim elements of each head (all when 0) are
-// pairs, turned by the angle whose cosine and sine the caches hold for the place: elements i and i + half, or, with
-// interleaved, 2 i and 2 i + 1. X is [batch, heads, length, size] or [batch, length, heads * size]; the caches are
-// [places, half] with position_ids [batch, length], [batch, length, half] without. Every program holds products and
-// sums in its place.
+// RotaryEmbedding(X, cos, sin [, position_ids]): the first rotary_embedding_dim elements of each head (all when 0) form
+// pairs, each rotated by the angle whose cosine and sine the caches hold for the position. Pairs are elements i and i +
+// half, or, with interleaved, 2 i and 2 i + 1. X is [batch, heads, length, size] or [batch, length, heads * size]; the
+// caches are [positions, half] with position_ids [batch, length], else [batch, length, half]. Specialized into products
+// and sums.
 #include "ir/ops/compose.h"
 
 enum { X, COS, SIN, PLACES };
@@ -25,7 +25,7 @@ static dp_status extents_of(const dp_node *node, extents *e) {
       .batch = x->dims[0], .length = x->dims[x->rank - 2], .heads = flat ? heads : dp_compose_fixed(x->dims[1])};
   int64_t width = dp_compose_fixed(x->dims[x->rank - 1]);
   if (e->heads < 1 || width < 1 || (flat && width % e->heads) || (!flat && heads && heads != e->heads))
-    return dp_fail(EX_DATAERR, "num_heads is %lld, which does not go with X of shape %s", (long long)heads,
+    return dp_fail(EX_DATAERR, "num_heads is %lld, which does not match X of shape %s", (long long)heads,
                    dp_shape_print(x, text, sizeof text));
   e->size = flat ? width / e->heads : width;
   if (part < 0 || part > e->size || (part ? part : e->size) % 2)
@@ -55,7 +55,7 @@ static dp_value *angles(dp_builder *b, const dp_node *node, dp_value *cache, dp_
   return dp_compose_unsqueeze(b, cache, 2);
 }
 
-// x1, x2 [batch, length, heads, half] turned, as they lay in the operand.
+// x1, x2 [batch, length, heads, half] rotated, in the operand's layout.
 static dp_value *turned(dp_builder *b, const dp_node *node, dp_value *const *in, const extents *e, dp_value *x) {
   bool woven = dp_node_int(node, "interleaved", 0) != 0;
   dp_dim two = dp_dim_of(2), half = dp_dim_of(e->half);

@@ -1,4 +1,4 @@
-// Round: to the nearest integer, halves to the even one. Its gradient is zero.
+// Round: to the nearest integer, ties to even. Its gradient is zero.
 #include "ir/ops/piecewise.h"
 
 static const dp_sample samples[] = {

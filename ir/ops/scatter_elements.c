@@ -1,5 +1,5 @@
-// ScatterElements: data, but at each place of the indices the update, put at that place but for `axis`, where the index
-// says; with reduction, combined with what is there. Places named twice without a reduction hold one of the updates.
+// ScatterElements: data with each update at its position, except that the index replaces the coordinate along `axis`;
+// with reduction, combined with the element there. Positions named twice without a reduction hold one of the updates.
 #include "ir/ops/scatter_elements.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_common_expect("updates", dp_common_shape(node, UPDATES), dp_common_shape(node, INDICES)));
   DP_TRY(dp_scatter_elements_mode(node, &mode));
   if (mode != DP_SCATTER_PUT && node->inputs[DATA]->type.dtype == DP_BOOL)
-    return dp_fail(EX_DATAERR, "truth values are not combined: reduction none is expected");
+    return dp_fail(EX_DATAERR, "truth values cannot be combined: reduction must be none");
   return dp_common_infer_same(node);
 }
 
@@ -39,7 +39,7 @@ static dp_value *gather(dp_builder *b, const dp_node *node, dp_value *x) {
   return dp_compose_pick(b, x, node->inputs[INDICES], (int)dp_node_int(node, "axis", 0));
 }
 
-// The largest, or least, of several equal ones share the gradient, as in PyTorch.
+// Several equal maxima or minima share the gradient, as in PyTorch.
 static void extreme_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp_value **dx) {
   dp_dtype dtype = dy->type.dtype;
   dp_value *y = node->outputs[0];
@@ -50,7 +50,7 @@ static void extreme_gradient(dp_builder *b, const dp_node *node, dp_value *dy, d
   dx[UPDATES] = dp_build2(b, "Mul", gather(b, node, share), put);
 }
 
-// dy times the product of all others at the place: of those that are not 0, and 0 where another one is.
+// dy times the product of all others at the position: of those that are not 0, and 0 where another one is.
 static dp_value *others(dp_builder *b, dp_value *x, dp_value *product, dp_value *zeros) {
   dp_value *one = dp_build_fill(b, x->type.dtype, 1), *none = dp_build_fill(b, x->type.dtype, 0);
   dp_value *safe = dp_piecewise_where(b, "Equal", x, 0, one, x),
@@ -93,7 +93,7 @@ static void placements(dp_sharding_rules *rules) {
   const dp_node *node = rules->node;
   int axis = dp_elements_axis(node, 0);
   dp_elements_sharding(rules);
-  // Whoever has the place puts the update there.
+  // The device with the position stores the update there.
   dp_sharding_split(rules, dp_common_shape(node, DATA)->dims[axis], (int[]){axis, DP_WHOLE, DP_WHOLE}, &axis);
   const char *reduction = dp_node_string(node, "reduction", "none");
   if (strcmp(reduction, "add") && strcmp(reduction, "none")) return;

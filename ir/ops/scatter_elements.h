@@ -1,4 +1,4 @@
-// How ScatterElements combines an update with what is there. For kernels too.
+// How ScatterElements combines an update with the element there. For kernels too.
 #ifndef DP_IR_OPS_SCATTER_ELEMENTS_H
 #define DP_IR_OPS_SCATTER_ELEMENTS_H
 

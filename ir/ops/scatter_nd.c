@@ -1,6 +1,5 @@
-// ScatterND: data, but at the elements, or blocks of the trailing dims, that each row of the indices names the updates,
-// put there or combined with what is there (reduction). Every program holds ScatterElements with one index for each row
-// in its place.
+// ScatterND: data, with the updates stored at, or combined with (reduction), the elements or blocks of trailing dims at
+// each row of the indices. Specialized into ScatterElements with one index per row.
 #include "ir/ops/nd.h"
 
 enum { DATA, INDICES, UPDATES };
@@ -31,7 +30,8 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   dp_dim places, rules, block;
   if (!dp_shape_product(data, 0, depth, &places) || !dp_shape_product(data, depth, data->rank, &block) ||
       !dp_shape_product(&flat->type.shape, 0, flat->type.shape.rank, &rules)) {
-    if (!b->status) b->status = dp_fail(EX_UNAVAILABLE, "ScatterND: a count of elements is not of the form a * N + b");
+    if (!b->status)
+      b->status = dp_fail(EX_UNAVAILABLE, "ScatterND: the number of elements is not of the form a * N + b");
     return;
   }
   dp_shape wide = {2, {rules, block}}, narrow = {2, {rules, dp_dim_of(1)}}, table = {2, {places, block}};

@@ -1,4 +1,4 @@
-// Selu: gamma x, but gamma alpha (e^x - 1) where x is negative. There dx = dy (y + gamma alpha).
+// Selu: gamma x, or gamma alpha (e^x - 1) where x is negative; there dx = dy (y + gamma alpha).
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

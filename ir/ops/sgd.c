@@ -1,10 +1,10 @@
 // dp.SGD(w, m, g, lr [, step]) -> w' [, m']: one step of gradient descent, with PyTorch's momentum.
 //
 //   g += weight_decay * w
-//   m' = momentum * m + (1 - dampening) * g, but g at step 0: PyTorch does not damp its first step; m absent: m' = g
+//   m' = momentum * m + (1 - dampening) * g, or g at step 0: PyTorch does not damp its first step; without m: m' = g
 //   w' = w - lr * (nesterov ? g + momentum * m' : m')
-// step (dp.step) is needed when there is dampening; without it, and with m 0 at first, step 0 comes out the same.
-// Result 0 takes w's place, result 1 m's.
+// step (dp.step) is needed with dampening; without dampening, and with m initially 0, step 0 needs no special case.
+// Result 0 overwrites w, result 1 m.
 #include "ir/ops/elementwise.h"
 
 static dp_status infer(dp_node *node) {
@@ -19,7 +19,7 @@ static dp_status infer(dp_node *node) {
   bool nesterov = dp_node_int(node, "nesterov", 0) != 0;
   if (!(momentum >= 0)) return dp_fail(EX_DATAERR, "momentum is %g where 0 or more is expected", momentum);
   if ((momentum > 0) != has_m || has_m != (dp_common_result(node, 1) != NULL))
-    return dp_fail(EX_DATAERR, "momentum is %g, %s m: they go together, as do m and its update", momentum,
+    return dp_fail(EX_DATAERR, "momentum is %g, %s m: they must be given together, as must m and its update", momentum,
                    has_m ? "with" : "without");
   if (nesterov && (!has_m || dampening != 0))
     return dp_fail(EX_DATAERR, "nesterov needs momentum and no dampening, found momentum=%g, dampening=%g", momentum,

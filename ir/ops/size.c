@@ -1,4 +1,4 @@
-// Size: the count of elements of the operand.
+// Size: the number of elements of the operand.
 #include "ir/ops/common.h"
 
 static dp_status infer(dp_node *node) {
@@ -7,7 +7,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// Wherever the operand lies: a part knows the whole's extents.
+// Any placement of the operand works: a part knows the whole's extents.
 static void placements(dp_sharding_rules *rules) {
   const dp_shape *x = dp_common_shape(rules->node, 0);
   int whole = DP_WHOLE;

@@ -1,4 +1,4 @@
-// Slice: along each of `axes` every steps-th element from starts to before ends, backwards when the step is negative;
+// Slice: along each of `axes`, every steps-th element from starts to before ends, backwards when the step is negative;
 // negative positions count from the end, those beyond it mean the end. Linear.
 #include "ir/ops/slice.h"
 

@@ -16,10 +16,10 @@ typedef struct {
   bool cut[DP_MAX_RANK];  // false: all elements in order
 } dp_slice;
 
-// From the attributes starts, ends, axes, steps, of a tensor of shape x. An extent that depends on the batch can only
-// be taken whole.
+// From the attributes starts, ends, axes, steps, for a tensor of shape x. An extent that depends on the batch must be
+// taken whole.
 dp_status dp_slice_make(const dp_node *node, const dp_shape *x, dp_slice *slice) DP_MUST_USE;
-// Rows of the elements' ways through: the long shape x is the operand's, or, with long_operands false, the result's.
+// Rows of the elements' ways through: the long shape x is the operand's or, with long_operands false, the result's.
 void dp_slice_sharding(dp_sharding_rules *rules, const dp_shape *x, bool long_operands);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// dp.SliceGrad(dy) {shape, starts, ends, axes, steps}: zeros of that shape but for dy where Slice takes its elements.
+// dp.SliceGrad(dy) {shape, starts, ends, axes, steps}: zeros of that shape, with dy where Slice takes its elements.
 // Linear.
 #include "ir/ops/slice.h"
 

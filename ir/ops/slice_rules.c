@@ -1,4 +1,4 @@
-// Which elements Slice takes along each dim, and where they may be. See slice.h.
+// Which elements Slice takes along each dim, and which placements it allows. See slice.h.
 #include "ir/ops/slice.h"
 
 enum { FAR = INT32_MAX };  // exporters write this, or more, for "to the end"
@@ -9,7 +9,7 @@ static dp_status cut_dim(dp_slice *s, int d, dp_dim extent, int64_t start, int64
   if (!step) return dp_fail(EX_DATAERR, "the step along dim %d is 0", d);
   if (dp_dim_is_symbolic(extent)) {
     if (step != 1 || start != 0 || end < FAR)
-      return dp_fail(EX_DATAERR, "dim %d depends on the number of samples: it can only be taken whole, not cut", d);
+      return dp_fail(EX_DATAERR, "dim %d depends on the number of samples: it must be taken whole", d);
     return DP_OK;
   }
   int64_t length = extent.offset, last = step > 0 ? length : length - 1, first = step > 0 ? 0 : -1;
@@ -65,7 +65,7 @@ void dp_slice_sharding(dp_sharding_rules *rules, const dp_shape *x, bool long_op
       dp_sharding_split(rules, x->dims[d], &d, &d);
       continue;
     }
-    // One of several equal blocks is split as all of them are.
+    // Each of several equal blocks is split as all of them are.
     int64_t length = s.extent[d].offset;
     if (s.step[d] == 1 && length && x->dims[d].offset % length == 0 && s.start[d] % length == 0)
       dp_blocks_sharding(rules, d, s.extent[d], x->dims[d].offset / length, long_operands);

@@ -1,9 +1,9 @@
 // SoftmaxCrossEntropyLoss(scores [N, C, d...], labels [N, d...] [, weights [C]]) -> loss [, log_prob [N, C, d...]].
 //
-// mean divides by the count of labels, or by the sum of their weights when there are weights or an ignore_index. The
-// former is the whole count also on a part, so that a split over labels gives partial sums; the latter is known to no
-// part: there the sum of the losses over the sum of the weights takes the node's place. A split over classes is for the
-// pieces of which it consists.
+// mean divides by the number of labels, or by their total weight when there are weights or an ignore_index. The number
+// of labels is known to every part, so a split over labels gives partial sums. The total weight is not: the node is
+// then decomposed into the sum of the losses divided by the sum of the weights. A split over classes needs the
+// decomposition.
 #include <string.h>
 
 #include "ir/ops/compose.h"

@@ -24,7 +24,7 @@ static void placements(dp_sharding_rules *rules) {
   }
 }
 
-// What each label's difference is multiplied with, [N, 1, d...] or rank 0.
+// The factor of each label's difference, [N, 1, d...] or rank 0.
 static dp_value *scale_of(dp_builder *b, const dp_node *node, dp_value *const *in) {
   const dp_shape *labels = &in[1]->type.shape;
   dp_value *scale = in[2], *weights = dp_common_operand(node, 3) ? in[3] : NULL;

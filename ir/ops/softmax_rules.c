@@ -1,4 +1,4 @@
-// What Softmax and LogSoftmax share. See softmax.h.
+// Shared by Softmax and LogSoftmax. See softmax.h.
 #include "ir/ops/softmax.h"
 
 static int axis_of(const dp_node *node) {

@@ -1,4 +1,4 @@
-// Blocks of H and W as channels and back. See space_blocks.h.
+// Blocks of H and W to channels and back. See space_blocks.h.
 #include "ir/ops/space_blocks.h"
 
 dp_status dp_space_blocks_check(const dp_node *node, int64_t *block) {

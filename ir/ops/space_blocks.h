@@ -1,4 +1,4 @@
-// Blocks of H and W as channels and back: what DepthToSpace and SpaceToDepth share.
+// Blocks of H and W to channels and back: shared by DepthToSpace and SpaceToDepth.
 #ifndef DP_IR_OPS_SPACE_BLOCKS_H
 #define DP_IR_OPS_SPACE_BLOCKS_H
 
@@ -10,7 +10,7 @@ extern "C" {
 
 // The block size; the operand must be [N, C, H, W], H and W plain numbers.
 dp_status dp_space_blocks_check(const dp_node *node, int64_t *block);
-// x read as `wide`, its dims in the order perm, read as y.
+// x reshaped to `wide`, its dims permuted by perm, reshaped to y.
 dp_value *dp_space_blocks_rearrange(dp_builder *b, dp_value *x, const dp_shape *wide, const int64_t perm[6],
                                     const dp_shape *y);
 

@@ -1,5 +1,5 @@
-// SpaceToDepth: blocks of H and W become channels: (y * blocksize + by, x * blocksize + bx) of channel c goes to
-// channel (by, bx, c). Every program holds Reshape and Transpose in its place.
+// SpaceToDepth: turns blocks of H and W into channels: (y * blocksize + by, x * blocksize + bx) of channel c goes to
+// channel (by, bx, c). Specialized into Reshape and Transpose.
 #include "ir/ops/space_blocks.h"
 
 static dp_status infer(dp_node *node) {
@@ -8,8 +8,8 @@ static dp_status infer(dp_node *node) {
   dp_shape y = *dp_common_shape(node, 0);
   for (int d = 2; d < 4; d++) {
     if (y.dims[d].offset % block)
-      return dp_fail(EX_DATAERR, "extent %lld of dim %d is not made of blocks of %lld", (long long)y.dims[d].offset, d,
-                     (long long)block);
+      return dp_fail(EX_DATAERR, "extent %lld of dim %d does not consist of blocks of %lld",
+                     (long long)y.dims[d].offset, d, (long long)block);
     y.dims[d].offset /= block;
   }
   y.dims[1].offset *= block * block;

@@ -1,5 +1,5 @@
-// Split: the operand cut along `axis` into parts of the sizes `split`; or into num_outputs equal parts, of which the
-// last may be smaller; or into as many equal parts as results are asked for. Linear.
+// Split: divides the operand along `axis` into parts of the sizes `split`; or into num_outputs equal parts, the last of
+// which may be smaller; or into as many equal parts as there are results. Linear.
 #include "ir/ops/split.h"
 
 #include "ir/ops/blocks.h"
@@ -11,11 +11,11 @@ dp_status dp_split_sizes(const dp_node *node, dp_dim extent, dp_dim sizes[DP_MAX
                   : dp_node_attr(node, "num_outputs") ? dp_node_int(node, "num_outputs", 0)
                                                       : node->n_outputs;
   if (parts != node->n_outputs)
-    return dp_fail(EX_DATAERR, "%lld parts are asked for, but there are %d results (up to %d are supported)",
+    return dp_fail(EX_DATAERR, "%lld parts are requested, but there are %d results (up to %d are supported)",
                    (long long)parts, node->n_outputs, node->op->n_outputs);
   int64_t left = extent.offset;
   if (given && dp_dim_is_symbolic(extent))
-    return dp_fail(EX_DATAERR, "the extent to be cut depends on the batch: it can only be cut into equal parts");
+    return dp_fail(EX_DATAERR, "the extent depends on the batch: it can only be divided into equal parts");
   for (int i = 0; given && i < parts; i++) {
     if (given[i] < 0 || given[i] > left)
       return dp_fail(EX_DATAERR, "part %d has size %lld where 0 to %lld are left", i, (long long)given[i],
@@ -28,7 +28,7 @@ dp_status dp_split_sizes(const dp_node *node, dp_dim extent, dp_dim sizes[DP_MAX
   if (given) return DP_OK;
   bool even = extent.offset % parts == 0 && extent.scale % parts == 0;
   if (!even && (dp_dim_is_symbolic(extent) || !dp_node_attr(node, "num_outputs")))
-    return dp_fail(EX_DATAERR, "an extent of %lld%s cannot be cut into %lld equal parts", (long long)extent.offset,
+    return dp_fail(EX_DATAERR, "an extent of %lld%s cannot be divided into %lld equal parts", (long long)extent.offset,
                    extent.scale ? " (and samples)" : "", (long long)parts);
   int64_t size = left / parts + (left % parts != 0);
   for (int i = 0; i < parts; i++) {

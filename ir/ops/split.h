@@ -1,4 +1,4 @@
-// Where Split cuts. For kernels too.
+// Where Split divides. For kernels too.
 #ifndef DP_IR_OPS_SPLIT_H
 #define DP_IR_OPS_SPLIT_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-// The extents of the node's results along the dim that is cut, whose extent is `extent`.
+// The extents of the node's results along the divided dim, whose extent is `extent`.
 dp_status dp_split_sizes(const dp_node *node, dp_dim extent, dp_dim sizes[DP_MAX_OPERANDS]) DP_MUST_USE;
 
 #ifdef __cplusplus

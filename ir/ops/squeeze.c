@@ -1,5 +1,5 @@
-// Squeeze: the dims `axes`, of extent 1, taken out; all dims of extent 1 when none are named. Elements stay where they
-// are.
+// Squeeze: removes the dims `axes`, of extent 1, or all dims of extent 1 when none are named. Elements keep their
+// order.
 #include "ir/ops/reshape.h"
 
 static dp_status infer(dp_node *node) {
@@ -11,7 +11,7 @@ static dp_status infer(dp_node *node) {
     int axis;
     DP_TRY(dp_common_axis("axis", axes[i], x->rank, &axis));
     if (out[axis]) return dp_fail(EX_DATAERR, "axes names dim %d twice", axis);
-    if (!dp_dim_is(x->dims[axis], 1)) return dp_fail(EX_DATAERR, "dim %d is taken out, but its extent is not 1", axis);
+    if (!dp_dim_is(x->dims[axis], 1)) return dp_fail(EX_DATAERR, "dim %d is removed, but its extent is not 1", axis);
     out[axis] = true;
   }
   dp_shape y = {0};

@@ -3,7 +3,7 @@
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   dp_elementwise_give(b, node, 0, dy[0], dx);
-  // Negated after the sum, where there is least to negate.
+  // Negated after the sum, where the tensor is smallest.
   dx[1] = dp_build1(b, "Neg", dp_build_reduce_to(b, dy[0], dp_common_shape(node, 1)));
 }
 

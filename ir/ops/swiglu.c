@@ -1,4 +1,4 @@
-// SwiGLU: a * sigmoid(alpha a) * b. Every program holds Swish and Mul in its place.
+// SwiGLU: a * sigmoid(alpha a) * b. Specialized into Swish and Mul.
 #include "ir/ops/elementwise.h"
 
 static dp_status infer(dp_node *node) {

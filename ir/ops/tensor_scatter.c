@@ -1,6 +1,6 @@
-// TensorScatter(past_cache, update [, write_indices]) {axis, mode}: the cache with the update written along `axis` from
-// the place that write_indices has for each element of dim 0 (0 without); circular goes round at the end. Every program
-// holds ScatterElements in its place.
+// TensorScatter(past_cache, update [, write_indices]) {axis, mode}: the cache with the update written along `axis`,
+// from the position that write_indices gives for each element of dim 0 (default 0); circular wraps around at the end.
+// Specialized into ScatterElements.
 #include <string.h>
 
 #include "ir/ops/compose.h"
@@ -18,8 +18,10 @@ static dp_status infer(dp_node *node) {
   bool plain = axis > 0 && update->rank == x->rank && !dp_dim_is_symbolic(x->dims[axis]) &&
                !dp_dim_is_symbolic(update->dims[axis]) && update->dims[axis].offset <= x->dims[axis].offset;
   if (!plain)
-    return dp_fail(EX_DATAERR,
-                   "axis %d: a dim behind the first, of plain numbers, no longer in the update, is expected", axis);
+    return dp_fail(
+        EX_DATAERR,
+        "axis %d: it must be a dim after the first, of plain numbers, and no longer in the update than in the cache",
+        axis);
   expected.dims[axis] = update->dims[axis];
   DP_TRY(dp_common_expect("update", update, &expected));
   if (dp_common_operand(node, PLACES)) DP_TRY(dp_common_expect("write_indices", dp_common_shape(node, PLACES), &each));

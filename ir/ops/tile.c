@@ -18,7 +18,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// One dim after another: dy seen with a dim for the repetitions, summed over it.
+// One dim after another: dy gets a dim for the repetitions, which is summed.
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   const dp_shape *x = dp_common_shape(node, 0);
   size_t count;
@@ -29,7 +29,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
     dp_shape shape = dx[0]->type.shape;
     if (shape.rank == DP_MAX_RANK) {
       if (!b->status)
-        b->status = dp_fail(EX_DATAERR, "the gradient of Tile takes tensors of up to %d dims", DP_MAX_RANK - 1);
+        b->status = dp_fail(EX_DATAERR, "the gradient of Tile supports tensors of up to %d dims", DP_MAX_RANK - 1);
       return;
     }
     for (int i = shape.rank++; i > d; i--) shape.dims[i] = shape.dims[i - 1];

@@ -1,5 +1,5 @@
-// TopK: along `axis` the k largest elements (smallest when largest=0), best first, and their indices; of equal ones the
-// first. They come in order whatever `sorted` says. The gradient goes to the elements chosen.
+// TopK: the k largest elements along `axis` (smallest when largest=0), best first, and their indices; among equals the
+// first. They are sorted whatever `sorted` says. The gradient goes to the selected elements.
 #include "ir/ops/elements.h"
 
 enum { VALUES, INDICES };
@@ -12,7 +12,7 @@ static dp_status infer(dp_node *node) {
   if (!dp_node_attr(node, "K")) return dp_fail(EX_DATAERR, "K is missing");
   DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", -1), y.rank, &axis));
   if (dp_dim_is_symbolic(y.dims[axis]) || k < 0 || k > y.dims[axis].offset)
-    return dp_fail(EX_DATAERR, "%lld elements are asked for along dim %d of shape %s", (long long)k, axis,
+    return dp_fail(EX_DATAERR, "%lld elements are requested along dim %d of shape %s", (long long)k, axis,
                    dp_shape_print(&y, text, sizeof text));
   y.dims[axis] = dp_dim_of(k);
   dp_common_set(node, VALUES, node->inputs[0]->type.dtype, &y);

@@ -11,7 +11,7 @@ static dp_status permutation(const dp_node *node, int perm[DP_MAX_RANK]) {
   for (int d = 0; d < rank; d++) {
     int64_t p = named ? given[d] : rank - 1 - d;
     if (p < 0 || p >= rank || taken[p])
-      return dp_fail(EX_DATAERR, "perm has %lld at place %d; each of 0 to %d is expected once", (long long)p, d,
+      return dp_fail(EX_DATAERR, "perm has %lld at index %d; each of 0 to %d is expected once", (long long)p, d,
                      rank - 1);
     taken[p] = true;
     perm[d] = (int)p;

@@ -1,5 +1,5 @@
-// Trilu: of the matrices that the last two dims are, the part on and above (upper, else below) the diagonal k, zeros
-// elsewhere. A part of a matrix knows where in the whole it is. Linear.
+// Trilu: the part on and above (upper, else below) the diagonal k of the matrices in the last two dims, zeros
+// elsewhere. A part of a matrix knows its position in the whole. Linear.
 #include "ir/ops/common.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,4 +1,4 @@
-// Unsqueeze: dims of extent 1 put in, so that they are the result's dims `axes`. Elements stay where they are.
+// Unsqueeze: inserts dims of extent 1, which become the result's dims `axes`. Elements keep their order.
 #include "ir/ops/reshape.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,5 +1,5 @@
-// Upsample (ONNX until opset 9): each dim resampled to its scale, place i of the result lying at i / scale. Every
-// program holds a Gather (nearest) or a product with a table of weights for each dim in its place.
+// Upsample (ONNX until opset 9): resamples each dim to its scale; position i of the result lies at i / scale.
+// Specialized into a Gather (nearest) or a product with a table of weights for each dim.
 #include <string.h>
 
 #include "ir/ops/resize.h"
@@ -13,8 +13,7 @@ static dp_status make(const dp_node *node, dp_resize *r) {
                    .rank = x->rank};
   if (strcmp(r->mode, "nearest") && strcmp(r->mode, "linear"))
     return dp_fail(EX_DATAERR, "mode is '%s' where nearest or linear is expected", r->mode);
-  if (!scales || scales->count != (size_t)x->rank)
-    return dp_fail(EX_DATAERR, "scales is expected, with %d numbers", x->rank);
+  if (!scales || scales->count != (size_t)x->rank) return dp_fail(EX_DATAERR, "scales must have %d numbers", x->rank);
   for (int d = 0; d < x->rank; d++) {
     if (!(scales->floats[d] >= 1))
       return dp_fail(EX_DATAERR, "scales has %g where 1 or more is expected", scales->floats[d]);

@@ -26,7 +26,7 @@ dp_value *dp_place_node_operand(dp_place *place, dp_place_source *source, const 
   return *mapped = logical;
 }
 
-// ---- lowering -------------------------------------------------------------------------------------------------------
+// ---- decomposition --------------------------------------------------------------------------------------------------
 
 static int *count_uses(dp_arena *arena, const dp_graph *graph) {
   int *uses = dp_alloc_n(arena, (size_t)graph->n_values, sizeof *uses);
