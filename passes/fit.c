@@ -101,7 +101,7 @@ static dp_options quiet(const dp_options *asked) {
 }
 
 // Whether it fits; what cannot be compiled does not.
-static bool fits(fit *f, const dp_options *asked) {
+static bool options_fit(fit *f, const dp_options *asked) {
   if (f->work >= MAX_WORK * f->size) return false;
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return false;
@@ -118,7 +118,7 @@ static bool fits(fit *f, const dp_options *asked) {
 static bool fits_with_batch(fit *f, int64_t batch) {
   dp_options o = *f->options;
   o.batch = batch;
-  return fits(f, &o);
+  return options_fit(f, &o);
 }
 
 // The largest batch found that fits.
@@ -133,7 +133,7 @@ static const char *other_batch(fit *f) {
 }
 
 // The options with so many devices along an axis, which the options name or imply by `devices`.
-static dp_options resized(const fit *f, const char *axis, int64_t size) {
+static dp_options with_axis_size(const fit *f, const char *axis, int64_t size) {
   dp_options o = *f->options;
   int a = dp_mesh_find(&o.mesh, axis);
   if (a >= 0)
@@ -159,14 +159,15 @@ static const char *name_devices(const fit *f, const dp_options *o) {
 static const char *more_along(fit *f, const char *axis, int64_t most) {
   int64_t bad = dp_max_i64(1, size_of(f, axis)), good = dp_min_i64(2 * bad, most);
   dp_options o;
-  while (good > bad && (o = resized(f, axis, good), !fits(f, &o))) bad = good, good = dp_min_i64(2 * good, most);
+  while (good > bad && (o = with_axis_size(f, axis, good), !options_fit(f, &o)))
+    bad = good, good = dp_min_i64(2 * good, most);
   if (good <= bad) return NULL;
   while (good - bad > 1) {
     int64_t middle = bad + (good - bad) / 2;
-    o = resized(f, axis, middle);
-    *(fits(f, &o) ? &good : &bad) = middle;
+    o = with_axis_size(f, axis, middle);
+    *(options_fit(f, &o) ? &good : &bad) = middle;
   }
-  o = resized(f, axis, good);
+  o = with_axis_size(f, axis, good);
   return name_devices(f, &o);
 }
 
@@ -188,7 +189,7 @@ static const char *more_microbatches(fit *f) {
   const int64_t most = dp_min_i64(f->plan->batch / dp_max_i64(1, size_of(f, "data")), MAX_TIMES * now);
   dp_options o = *f->options;
   for (o.microbatches = 2 * now; o.microbatches <= most; o.microbatches *= 2)
-    if (fits(f, &o)) return dp_printf(f->arena, "--microbatches=%lld", (long long)o.microbatches);
+    if (options_fit(f, &o)) return dp_printf(f->arena, "--microbatches=%lld", (long long)o.microbatches);
   return NULL;
 }
 
@@ -196,23 +197,25 @@ static const char *other_schedule(fit *f) {
   dp_options o = *f->options;
   if (!o.schedule || strcmp(o.schedule, "gpipe")) return NULL;
   o.schedule = "1f1b";
-  return fits(f, &o) ? "--schedule=1f1b" : NULL;
+  return options_fit(f, &o) ? "--schedule=1f1b" : NULL;
 }
 
 // What is held in parts from one step to the next: sharing gradients alone saves none of it.
-static unsigned kept(const dp_shares *shares) { return shares->splits & (DP_SHARES_PARAMETERS | DP_SHARES_STATE); }
+static unsigned kept_shares(const dp_shares *shares) {
+  return shares->splits & (DP_SHARES_PARAMETERS | DP_SHARES_STATE);
+}
 
 // The lowest stage of a strategy that shares more than now and fits.
 static const char *more_of(fit *f, const dp_strategy *strategy) {
   dp_options o = *f->options;
   const dp_shares now = dp_strategy_shares(f->strategy, f->options);
-  unsigned before = kept(&now);
+  unsigned before = kept_shares(&now);
   o.strategy = strategy->name;
   for (o.zero_stage = 1; o.zero_stage <= strategy->n_stages; o.zero_stage++) {
-    const unsigned here = kept(&strategy->stages[o.zero_stage - 1]);
+    const unsigned here = kept_shares(&strategy->stages[o.zero_stage - 1]);
     if (!(here & ~before)) continue;
     before = here;
-    if (fits(f, &o))
+    if (options_fit(f, &o))
       return dp_printf(f->arena, "--strategy=%s --zero-stage=%lld", strategy->name, (long long)o.zero_stage);
   }
   return NULL;

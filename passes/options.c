@@ -60,8 +60,8 @@ static dp_status check_choices(const dp_compile *compile) {
 // ---- SPECs ----------------------------------------------------------------------------------------------------------
 
 // The command line overrides the model.
-static dp_status choose(dp_arena *arena, const char *what, const char *asked, const char **spec,
-                        dp_spec_origin *origin) {
+static dp_status choose_spec(dp_arena *arena, const char *what, const char *asked, const char **spec,
+                             dp_spec_origin *origin) {
   *origin = (dp_spec_origin){dp_printf(arena, asked ? "--%s" : "the model's %s", what), asked ? EX_USAGE : EX_DATAERR};
   if (asked) *spec = dp_strdup(arena, asked);
   return *spec ? DP_OK : dp_fail(EX_USAGE, "the model names no %s: give one with --%s=...", what, what);
@@ -87,16 +87,16 @@ static dp_status take_specs(dp_compile *compile) {
   dp_spec_origin origin;
   dp_loss_spec loss;
   dp_optimizer_spec optimizer;
-  DP_TRY(choose(model->arena, "loss", compile->options->loss, &model->loss, &origin));
+  DP_TRY(choose_spec(model->arena, "loss", compile->options->loss, &model->loss, &origin));
   DP_TRY(dp_spec_loss(model->arena, origin, model->loss, &loss));
-  DP_TRY(choose(model->arena, "optimizer", compile->options->optimizer, &model->optimizer, &origin));
+  DP_TRY(choose_spec(model->arena, "optimizer", compile->options->optimizer, &model->optimizer, &origin));
   return dp_spec_optimizer(model->arena, origin, model->optimizer, &optimizer);
 }
 
 // ---- frozen parameters ----------------------------------------------------------------------------------------------
 
 // Parameters whose name matches an option's glob are frozen, or not.
-static dp_status freeze(dp_model *model, const char *option, const char *glob, bool frozen) {
+static dp_status set_frozen(dp_model *model, const char *option, const char *glob, bool frozen) {
   bool any = false;
   dp_suggest suggest = dp_suggest_begin(glob);
   for (int32_t i = 0; i < model->n_variables; i++) {
@@ -117,8 +117,8 @@ static dp_status freeze(dp_model *model, const char *option, const char *glob, b
 static dp_status take_parameters(dp_compile *compile) {
   const dp_options *o = compile->options;
   dp_model *model = compile->model;
-  for (int i = 0; i < o->n_freeze; i++) DP_TRY(freeze(model, "freeze", o->freeze[i], true));
-  for (int i = 0; i < o->n_train; i++) DP_TRY(freeze(model, "train", o->train[i], false));
+  for (int i = 0; i < o->n_freeze; i++) DP_TRY(set_frozen(model, "freeze", o->freeze[i], true));
+  for (int i = 0; i < o->n_train; i++) DP_TRY(set_frozen(model, "train", o->train[i], false));
   if (dp_options_infers(o)) return DP_OK;
   if (model->caveat && !o->as_exported)
     return dp_fail(EX_DATAERR, "%s; or use --as-exported to train what the file holds", model->caveat);

@@ -3,18 +3,17 @@
 
 #include <string.h>
 
+#include "ir/file/proto.h"
 #include "ir/plan/options.h"
 #include "passes/base/strategy.h"
 #include "passes/emit/kernels.h"
 
-static char *text(const char *s) { return (char *)(uintptr_t)(s ? s : ""); }  // protobuf-c's fields are not const
-
 // The record outlives the options.
-static char *copy(dp_arena *arena, const char *s) { return dp_strdup(arena, s ? s : ""); }
+static char *copy_string(dp_arena *arena, const char *s) { return dp_strdup(arena, s ? s : ""); }
 
 static char **texts_of(dp_arena *arena, int count, const char *const *words) {
   char **texts = dp_alloc_n(arena, (size_t)count + 1, sizeof *texts);
-  for (int i = 0; i < count; i++) texts[i] = copy(arena, words[i]);
+  for (int i = 0; i < count; i++) texts[i] = copy_string(arena, words[i]);
   return texts;
 }
 
@@ -35,20 +34,20 @@ static const char *precision_of(const dp_options *o) {
 Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   Dp__Options *m = dp_alloc(arena, sizeof *m);
   dp__options__init(m);
-  m->strategy = copy(arena, o->strategy);
+  m->strategy = copy_string(arena, o->strategy);
   m->devices = o->devices;
-  m->mesh = copy(arena, dp_plan_options_mesh(arena, &o->mesh));
+  m->mesh = copy_string(arena, dp_plan_options_mesh(arena, &o->mesh));
   m->microbatches = o->microbatches;
-  m->schedule = copy(arena, o->schedule);
+  m->schedule = copy_string(arena, o->schedule);
   m->zero_stage = o->zero_stage;
-  m->target = copy(arena, o->target ? o->target->name : NULL);
+  m->target = copy_string(arena, o->target ? o->target->name : NULL);
   m->memory = o->memory_bytes;
   m->threads = o->threads;
-  m->isa = copy(arena, o->isa);
+  m->isa = copy_string(arena, o->isa);
   m->batch = o->batch;
-  m->loss = copy(arena, o->loss);
-  m->optimizer = copy(arena, o->optimizer);
-  m->mode = copy(arena, o->mode);
+  m->loss = copy_string(arena, o->loss);
+  m->optimizer = copy_string(arena, o->optimizer);
+  m->mode = copy_string(arena, o->mode);
   m->n_freeze = (size_t)o->n_freeze;
   m->freeze = texts_of(arena, o->n_freeze, o->freeze);
   m->n_train = (size_t)o->n_train;
@@ -58,15 +57,15 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->dim = texts_of(arena, o->n_dims, o->dims);
   m->n_split = (size_t)o->n_splits;
   m->split = splits_of(arena, o);
-  m->precision = copy(arena, precision_of(o));
-  m->batchnorm = copy(arena, o->batchnorm);
+  m->precision = copy_string(arena, precision_of(o));
+  m->batchnorm = copy_string(arena, o->batchnorm);
   return m;
 }
 
 // ---- what was taken where nothing was given -------------------------------------------------------------------------
 
 static void take_text(char **field, const char *taken) {
-  if (!**field) *field = text(taken);
+  if (!**field) *field = dp_proto_string(taken);
 }
 
 static void take_number(int64_t *field, int64_t taken) {
@@ -83,7 +82,7 @@ Dp__Options *dp_options_record(const dp_compile *compile) {
   const dp_model *model = compile->model;
   Dp__Options *given = dp_options_message(model->arena, compile->options),
               *m = dp_memdup(model->arena, given, sizeof *m);
-  m->mesh = text(dp_plan_options_mesh(model->arena, &model->mesh));
+  m->mesh = dp_proto_string(dp_plan_options_mesh(model->arena, &model->mesh));
   take_text(&m->strategy, compile->strategy->name);
   take_number(&m->devices, dp_mesh_devices(&model->mesh));
   take_number(&m->microbatches, dp_mesh_microbatches(&model->mesh));

@@ -62,7 +62,9 @@ static dp_status check_name(dp_arena *arena, const char *option, const char *nam
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
-static bool is(const char *asked, const char *name) { return asked && (!strcmp(asked, name) || !strcmp(asked, "all")); }
+static bool names_pass(const char *asked, const char *name) {
+  return asked && (!strcmp(asked, name) || !strcmp(asked, "all"));
+}
 
 typedef struct {
   dp_compile compile;
@@ -74,7 +76,7 @@ static dp_status run_all(void *arg) {
   FILE *out = options->print_to ? options->print_to : stdout;
   for (const dp_pass *const *p = passes; *p; p++) {
     DP_TRY(dp_pipeline_run_pass(compile, *p));
-    if (is(options->print_after, (*p)->name)) {
+    if (names_pass(options->print_after, (*p)->name)) {
       fprintf(out, "// after %s\n", (*p)->name);
       dp_text_print(compile->model, out);
     }

@@ -25,13 +25,13 @@ dp_names *dp_names_create(dp_arena *arena) {
 }
 
 // Lookups mostly pass the very string that was added, so the pointers are compared first.
-static bool is(const slot *s, const char *name, uint64_t hash) {
+static bool slot_has_name(const slot *s, const char *name, uint64_t hash) {
   return s->hash == hash && (s->name == name || !strcmp(s->name, name));
 }
 
 static slot *probe(const dp_names *names, const char *name, uint64_t hash) {
   size_t i = hash & (names->capacity - 1);
-  while (names->slots[i].name && !is(&names->slots[i], name, hash)) i = (i + 1) & (names->capacity - 1);
+  while (names->slots[i].name && !slot_has_name(&names->slots[i], name, hash)) i = (i + 1) & (names->capacity - 1);
   return &names->slots[i];
 }
 

@@ -14,7 +14,7 @@ enum { CHUNK_BYTES = 1 << 16 };
 static const size_t MAX_BYTES = (size_t)16 << 30;  // of a pipe, which may have no end
 
 // All bytes are written, or it fails.
-static dp_status keep(int to, const char *data, size_t bytes) {
+static dp_status write_spool(int to, const char *data, size_t bytes) {
   for (size_t done = 0; done < bytes;) {
     ssize_t r = write(to, data + done, bytes - done);
     if (r < 0 && errno == EINTR) continue;
@@ -24,7 +24,7 @@ static dp_status keep(int to, const char *data, size_t bytes) {
   return DP_OK;
 }
 
-static dp_status copy(int to) {
+static dp_status spool_input(int to) {
   static char chunk[CHUNK_BYTES];
   size_t total = 0;
   for (;;) {
@@ -35,14 +35,14 @@ static dp_status copy(int to) {
     total += (size_t)r;
     if (total > MAX_BYTES)
       return dp_fail(EX_DATAERR, "standard input has more than %zu bytes: put it in a file", MAX_BYTES);
-    DP_TRY(keep(to, chunk, (size_t)r));
+    DP_TRY(write_spool(to, chunk, (size_t)r));
   }
 }
 
 static dp_status spool(FILE **file) {
   FILE *f = tmpfile();
   if (!f) return dp_fail(EX_CANTCREAT, "standard input cannot be spooled to a temporary file: %s", strerror(errno));
-  dp_status status = copy(fileno(f));
+  dp_status status = spool_input(fileno(f));
   if (status)
     fclose(f);
   else

@@ -52,4 +52,9 @@ dp_status dp_proto_to_mesh(size_t count, Dp__MeshAxis *const *messages, dp_mesh 
 #ifdef __cplusplus
 }
 #endif
+
+// A string for a message: NULL becomes "". Messages hold char *, but nothing writes through it, so it stays the
+// caller's.
+static inline char *dp_proto_string(const char *text) { return (char *)(uintptr_t)(text ? text : ""); }
+
 #endif

@@ -18,7 +18,4 @@ Dp__Constraint **dp_proto_from_constraints(dp_arena *arena, int count, const dp_
 dp_status dp_proto_to_constraints(dp_arena *arena, size_t count, Dp__Constraint *const *messages, const dp_shape *shape,
                                   int *n_constraints, dp_constraint **constraints) DP_MUST_USE;
 
-// Messages hold char *, but nothing writes through it.
-static inline char *dp_proto_string(const char *text) { return (char *)(uintptr_t)(text ? text : ""); }
-
 #endif

@@ -59,7 +59,7 @@ static int by_xxh3(const void *a, const void *b) {
   return (x->xxh3 > y->xxh3) - (x->xxh3 < y->xxh3);
 }
 
-static void add(dp_sources *s, source *from, const dp_tensor *tensor) {
+static void add_tensor(dp_sources *s, source *from, const dp_tensor *tensor) {
   known_tensor known = {dp_hash64(tensor->data, tensor->bytes), tensor};
   DP_PUSH(s->arena, from->tensors, from->n_tensors, known);
 }
@@ -76,10 +76,10 @@ static dp_status open_source(dp_sources *s, const char *file, const source **ope
   DP_TRY(find_path(s, file, &path));
   DP_TRY(s->read(s->arena, path, s->depth - 1, &model));
   for (int32_t i = 0; i < model->n_variables; i++)
-    if (model->variables[i].init.kind == DP_INIT_TENSOR) add(s, &from, model->variables[i].init.tensor);
+    if (model->variables[i].init.kind == DP_INIT_TENSOR) add_tensor(s, &from, model->variables[i].init.tensor);
   for (int g = 0; g < model->n_graphs; g++)
     for (int32_t i = 0; i < model->graphs[g]->n_values; i++)
-      if (model->graphs[g]->values[i]->constant) add(s, &from, model->graphs[g]->values[i]->constant);
+      if (model->graphs[g]->values[i]->constant) add_tensor(s, &from, model->graphs[g]->values[i]->constant);
   if (from.n_tensors) qsort(from.tensors, (size_t)from.n_tensors, sizeof *from.tensors, by_xxh3);
   DP_PUSH(s->arena, s->sources, s->n_sources, from);
   *opened = &s->sources[s->n_sources - 1];

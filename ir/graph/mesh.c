@@ -19,11 +19,11 @@ int64_t dp_mesh_stages(const dp_mesh *mesh) { return size_of(mesh, DP_MESH_PIPE)
 int64_t dp_mesh_microbatches(const dp_mesh *mesh) { return size_of(mesh, DP_MESH_MICRO); }
 
 // Devices along an axis.
-static int64_t width(const dp_mesh_axis *axis) { return dp_mesh_is_sequential(axis) ? 1 : axis->size; }
+static int64_t devices_along(const dp_mesh_axis *axis) { return dp_mesh_is_sequential(axis) ? 1 : axis->size; }
 
 int64_t dp_mesh_devices(const dp_mesh *mesh) {
   int64_t count = 1;
-  for (int a = 0; a < mesh->n_axes; a++) count *= width(&mesh->axes[a]);
+  for (int a = 0; a < mesh->n_axes; a++) count *= devices_along(&mesh->axes[a]);
   return count;
 }
 
@@ -49,8 +49,8 @@ bool dp_mesh_add(dp_mesh *mesh, const dp_mesh_axis *axis) {
 
 void dp_mesh_coordinate(const dp_mesh *mesh, int64_t device, int64_t coordinate[DP_MAX_MESH]) {
   for (int a = mesh->n_axes - 1; a >= 0; a--) {
-    coordinate[a] = device % width(&mesh->axes[a]);
-    device /= width(&mesh->axes[a]);
+    coordinate[a] = device % devices_along(&mesh->axes[a]);
+    device /= devices_along(&mesh->axes[a]);
   }
 }
 

@@ -2,7 +2,7 @@
 // size, in coordinates of -1 to 1. Specialized into a product with a table of all positions.
 #include "ir/ops/compose.h"
 
-static dp_status read(const dp_node *node, dp_shape *size) {
+static dp_status read_attributes(const dp_node *node, dp_shape *size) {
   const dp_shape *theta = dp_common_shape(node, 0);
   char a[256], b[256];
   if (!dp_node_attr(node, "size")) return dp_fail(EX_DATAERR, "size is missing");
@@ -27,14 +27,14 @@ static dp_shape result(const dp_shape *size) {
 
 static dp_status infer(dp_node *node) {
   dp_shape size;
-  DP_TRY(read(node, &size));
+  DP_TRY(read_attributes(node, &size));
   dp_shape y = result(&size);
   dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
   return DP_OK;
 }
 
 // [positions, r + 1]: the coordinates of every position, last dim first, and 1.
-static dp_value *places(dp_builder *b, dp_dtype dtype, const dp_shape *size, bool align) {
+static dp_value *make_coordinates(dp_builder *b, dp_dtype dtype, const dp_shape *size, bool align) {
   int r = size->rank - 2;
   dp_dim total;
   if (!dp_shape_product(size, 2, size->rank, &total)) total = dp_dim_of(-1);  // refused as a table
@@ -57,13 +57,13 @@ static dp_value *places(dp_builder *b, dp_dtype dtype, const dp_shape *size, boo
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
   dp_shape size;
-  dp_status status = read(node, &size);
+  dp_status status = read_attributes(node, &size);
   if (status) {  // infer has refused the node
     dp_status_free(status);
     return;
   }
   dp_shape y = result(&size);
-  dp_value *table = places(b, in[0]->type.dtype, &size, dp_node_int(node, "align_corners", 0) != 0);
+  dp_value *table = make_coordinates(b, in[0]->type.dtype, &size, dp_node_int(node, "align_corners", 0) != 0);
   out[0] = dp_build_reshape(b, dp_build2(b, "MatMul", table, dp_compose_swap(b, in[0], 1, 2)), &y);
 }
 

@@ -1,7 +1,8 @@
 // Rows for a dim that consists of several equal blocks. See blocks.h.
 #include "ir/ops/blocks.h"
 
-static void add(dp_sharding_rules *rules, dp_placement small, dp_placement large, dp_dim extent, bool long_operands) {
+static void add_block_row(dp_sharding_rules *rules, dp_placement small, dp_placement large, dp_dim extent,
+                          bool long_operands) {
   if (!dp_sharding_divides(small, extent)) return;
   const dp_node *node = rules->node;
   dp_placement *in = dp_alloc_n(rules->arena, (size_t)node->n_inputs, sizeof *in);
@@ -15,8 +16,8 @@ void dp_blocks_sharding(dp_sharding_rules *rules, int dim, dp_dim extent, int64_
   for (int v = 0; v < rules->n_views && count > 0; v++) {
     int64_t outer = rules->views[v].outer, unit = rules->views[v].unit, blocks;
     if (!__builtin_mul_overflow(outer, count, &blocks))
-      add(rules, dp_shard_in(dim, outer, unit), dp_shard_in(dim, blocks, unit), extent, long_operands);
+      add_block_row(rules, dp_shard_in(dim, outer, unit), dp_shard_in(dim, blocks, unit), extent, long_operands);
     if (outer % count == 0)
-      add(rules, dp_shard_in(dim, outer / count, unit), dp_shard_in(dim, outer, unit), extent, long_operands);
+      add_block_row(rules, dp_shard_in(dim, outer / count, unit), dp_shard_in(dim, outer, unit), extent, long_operands);
   }
 }

@@ -2,7 +2,7 @@
 // puts the larger half at the end. Specialized into Slice and Concat.
 #include "ir/ops/compose.h"
 
-static dp_status read(const dp_node *node, dp_shape *y) {
+static dp_status read_attributes(const dp_node *node, dp_shape *y) {
   const dp_shape *x = dp_common_shape(node, 0);
   const dp_attr *wanted = dp_node_attr(node, "shape");
   size_t count;
@@ -29,7 +29,7 @@ static dp_status read(const dp_node *node, dp_shape *y) {
 
 static dp_status infer(dp_node *node) {
   dp_shape y;
-  DP_TRY(read(node, &y));
+  DP_TRY(read_attributes(node, &y));
   dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
   return DP_OK;
 }

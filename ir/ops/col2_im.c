@@ -22,7 +22,7 @@ static dp_status list_of(const dp_node *node, const char *name, size_t expected,
   return DP_OK;
 }
 
-static dp_status read(const dp_node *node, columns *c) {
+static dp_status read_attributes(const dp_node *node, columns *c) {
   const dp_shape *x = dp_common_shape(node, 0);
   char text[256];
   size_t rank;
@@ -61,7 +61,7 @@ static dp_shape image_of(const columns *c, dp_dim first, int64_t second) {
 
 static dp_status infer(dp_node *node) {
   columns c;
-  DP_TRY(read(node, &c));
+  DP_TRY(read_attributes(node, &c));
   dp_shape y = image_of(&c, dp_common_shape(node, 0)->dims[0], c.channels);
   dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
   return DP_OK;
@@ -71,7 +71,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   (void)training;
   dp_arena *arena = b->graph->arena;
   columns c;
-  dp_status status = read(node, &c);
+  dp_status status = read_attributes(node, &c);
   if (status) {  // infer has refused the node
     dp_status_free(status);
     return;

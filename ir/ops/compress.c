@@ -2,7 +2,7 @@
 // elements in order. Specialized into Gather.
 #include "ir/ops/compose.h"
 
-static dp_status read(const dp_node *node, int *axis, dp_dim *extent, int64_t *kept) {
+static dp_status read_attributes(const dp_node *node, int *axis, dp_dim *extent, int64_t *kept) {
   const dp_shape *x = dp_common_shape(node, 0);
   size_t count;
   const int64_t *condition = dp_node_ints(node, "condition", &count);
@@ -24,7 +24,7 @@ static dp_status infer(dp_node *node) {
   int axis;
   int64_t kept;
   dp_dim extent;
-  DP_TRY(read(node, &axis, &extent, &kept));
+  DP_TRY(read_attributes(node, &axis, &extent, &kept));
   dp_shape y = {.rank = 1};
   if (axis >= 0) y = *dp_common_shape(node, 0);
   y.dims[axis < 0 ? 0 : axis] = dp_dim_of(kept);
@@ -39,7 +39,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   dp_dim extent;
   size_t count;
   const int64_t *condition = dp_node_ints(node, "condition", &count);
-  dp_status status = read(node, &axis, &extent, &kept);
+  dp_status status = read_attributes(node, &axis, &extent, &kept);
   if (status) {  // infer has refused the node
     dp_status_free(status);
     return;

@@ -32,7 +32,9 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[2] = dp_build_reduce(b, "ReduceSum", dy[0], axes, (size_t)rank - 1, false);
 }
 
-static void placements(dp_sharding_rules *rules) { dp_conv_sharding(rules, (dp_conv_places){0, 1, DP_CONV_RESULT, 2}); }
+static void placements(dp_sharding_rules *rules) {
+  dp_conv_sharding(rules, (dp_conv_positions){0, 1, DP_CONV_RESULT, 2});
+}
 
 // The bias separately, so that a split over the input channels can leave it out of the partial sums.
 static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {

@@ -20,9 +20,9 @@ dp_status dp_conv_result(const dp_node *node, const dp_shape *x, const dp_shape 
 enum { DP_CONV_RESULT = -1, DP_CONV_ABSENT = -2 };
 typedef struct {
   int x, w, y, bias;
-} dp_conv_places;
+} dp_conv_positions;
 // Rows by sample, by groups, by output channel and by input channel.
-void dp_conv_sharding(dp_sharding_rules *rules, dp_conv_places places);
+void dp_conv_sharding(dp_sharding_rules *rules, dp_conv_positions positions);
 // Two operations per product, for the node with these shapes.
 dp_cost dp_conv_cost(const dp_node *node, int64_t n, const dp_shape *w, const dp_shape *y);
 

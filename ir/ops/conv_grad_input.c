@@ -26,7 +26,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 }
 
 static void placements(dp_sharding_rules *rules) {
-  dp_conv_sharding(rules, (dp_conv_places){DP_CONV_RESULT, 0, 1, DP_CONV_ABSENT});
+  dp_conv_sharding(rules, (dp_conv_positions){DP_CONV_RESULT, 0, 1, DP_CONV_ABSENT});
 }
 
 static dp_cost cost(const dp_node *node, int64_t n) {

@@ -12,7 +12,7 @@ static dp_status infer(dp_node *node) {
 }
 
 static void placements(dp_sharding_rules *rules) {
-  dp_conv_sharding(rules, (dp_conv_places){0, DP_CONV_RESULT, 1, DP_CONV_ABSENT});
+  dp_conv_sharding(rules, (dp_conv_positions){0, DP_CONV_RESULT, 1, DP_CONV_ABSENT});
 }
 
 static dp_cost cost(const dp_node *node, int64_t n) {

@@ -26,59 +26,59 @@ typedef struct {
   dp_placement x, w, y, bias;
 } quad;
 
-static void put(dp_placement *in, dp_placement *out, int place, dp_placement placement) {
-  if (place == DP_CONV_RESULT)
+static void set_placement(dp_placement *in, dp_placement *out, int position, dp_placement placement) {
+  if (position == DP_CONV_RESULT)
     out[0] = placement;
-  else if (place >= 0)
-    in[place] = placement;
+  else if (position >= 0)
+    in[position] = placement;
 }
 
-static void add(dp_sharding_rules *rules, dp_conv_places at, quad q) {
+static void add_row(dp_sharding_rules *rules, dp_conv_positions at, quad q) {
   dp_placement in[DP_MAX_OPERANDS] = {0}, out[DP_MAX_OPERANDS] = {0};
   if (at.bias >= 0 && !dp_common_operand(rules->node, at.bias)) at.bias = DP_CONV_ABSENT;
-  put(in, out, at.x, q.x);
-  put(in, out, at.w, q.w);
-  put(in, out, at.y, q.y);
-  put(in, out, at.bias, q.bias);
+  set_placement(in, out, at.x, q.x);
+  set_placement(in, out, at.w, q.w);
+  set_placement(in, out, at.y, q.y);
+  set_placement(in, out, at.bias, q.bias);
   dp_sharding_add_placed(rules, in, out);
 }
 
 // When the result, among x, w, y, lacks the split dim, it is a sum over the parts; the bias must then be one too.
-static dp_placement rest(int place) { return place == DP_CONV_RESULT ? dp_partial(DP_SUM) : dp_replicate(); }
+static dp_placement rest(int position) { return position == DP_CONV_RESULT ? dp_partial(DP_SUM) : dp_replicate(); }
 
-static const dp_shape *shape_at(const dp_node *node, int place) {
-  return place == DP_CONV_RESULT ? &node->outputs[0]->type.shape : dp_common_shape(node, place);
+static const dp_shape *shape_at(const dp_node *node, int position) {
+  return position == DP_CONV_RESULT ? &node->outputs[0]->type.shape : dp_common_shape(node, position);
 }
 
 // Channels: x has g blocks of c, y has g blocks of m; w is [g m, c]. A split covers groups, m within each group, or c
 // within each group.
-static void split_channels(dp_sharding_rules *rules, dp_conv_places at, int64_t g, int64_t m, int64_t c) {
+static void split_channels(dp_sharding_rules *rules, dp_conv_positions at, int64_t g, int64_t m, int64_t c) {
   dp_placement whole = dp_replicate();
   if (g > 1)
-    add(rules, at, (quad){dp_shard_in(1, 1, c), dp_shard_in(0, 1, m), dp_shard_in(1, 1, m), dp_shard_in(0, 1, m)});
+    add_row(rules, at, (quad){dp_shard_in(1, 1, c), dp_shard_in(0, 1, m), dp_shard_in(1, 1, m), dp_shard_in(0, 1, m)});
   for (int v = 0; v < rules->n_views; v++) {
     dp_placement view = rules->views[v];
     if (g > 1 && (view.outer != 1 || view.unit != 1)) continue;
     if (dp_sharding_divides(view, dp_dim_of(m))) {
       int64_t outer = g * view.outer;
-      add(rules, at,
-          (quad){rest(at.x), dp_shard_in(0, outer, view.unit), dp_shard_in(1, outer, view.unit),
-                 dp_shard_in(0, outer, view.unit)});
+      add_row(rules, at,
+              (quad){rest(at.x), dp_shard_in(0, outer, view.unit), dp_shard_in(1, outer, view.unit),
+                     dp_shard_in(0, outer, view.unit)});
     }
     if (dp_sharding_divides(view, dp_dim_of(c)))
-      add(rules, at,
-          (quad){dp_shard_in(1, g * view.outer, view.unit), dp_shard_in(1, view.outer, view.unit), rest(at.y),
-                 at.y == DP_CONV_RESULT ? dp_partial(DP_SUM) : whole});
+      add_row(rules, at,
+              (quad){dp_shard_in(1, g * view.outer, view.unit), dp_shard_in(1, view.outer, view.unit), rest(at.y),
+                     at.y == DP_CONV_RESULT ? dp_partial(DP_SUM) : whole});
   }
 }
 
-void dp_conv_sharding(dp_sharding_rules *rules, dp_conv_places at) {
+void dp_conv_sharding(dp_sharding_rules *rules, dp_conv_positions at) {
   const dp_node *node = rules->node;
   const dp_shape *x = shape_at(node, at.x), *w = shape_at(node, at.w);
   int64_t g = dp_node_int(node, "group", 1);
   for (int v = 0; v < rules->n_views; v++) {
     dp_placement n = dp_shard_in(0, rules->views[v].outer, rules->views[v].unit);
-    if (dp_sharding_divides(n, x->dims[0])) add(rules, at, (quad){n, rest(at.w), n, dp_replicate()});
+    if (dp_sharding_divides(n, x->dims[0])) add_row(rules, at, (quad){n, rest(at.w), n, dp_replicate()});
   }
   split_channels(rules, at, g, w->dims[0].offset / g, w->dims[1].offset);
   unsigned bias = at.bias >= 0 && dp_common_operand(node, at.bias) ? 1u << at.bias : 0;

@@ -66,7 +66,7 @@ dp_cross_entropy_pieces dp_cross_entropy_take_apart(dp_builder *b, const dp_node
   p.shifted = dp_build2(b, "Sub", scores, dp_build_reduce(b, "ReduceMax", scores, &classes, 1, true));
   p.exp = dp_build1(b, "Exp", p.shifted);
   p.sum = dp_build_reduce(b, "ReduceSum", p.exp, &classes, 1, true);
-  p.place = dp_compose_unsqueeze(b, dp_cross_entropy_known(b, node, labels), 1);
+  p.class_index = dp_compose_unsqueeze(b, dp_cross_entropy_known(b, node, labels), 1);
   return p;
 }
 

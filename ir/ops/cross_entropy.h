@@ -29,10 +29,10 @@ void dp_cross_entropy_decompose(dp_builder *builder, const dp_node *node, dp_val
 // The softmax over the classes in simpler operators, each of which can have a part of the classes: maximum and sum are
 // reduced.
 typedef struct {
-  dp_value *shifted;  // [N, C, d...]: the scores minus the maximum
-  dp_value *exp;      // [N, C, d...]: its exponentials
-  dp_value *sum;      // [N, 1, d...]: their sum
-  dp_value *place;    // [N, 1, d...]: the class of each label
+  dp_value *shifted;      // [N, C, d...]: the scores minus the maximum
+  dp_value *exp;          // [N, C, d...]: its exponentials
+  dp_value *sum;          // [N, 1, d...]: their sum
+  dp_value *class_index;  // [N, 1, d...]: the class of each label
 } dp_cross_entropy_pieces;
 dp_cross_entropy_pieces dp_cross_entropy_take_apart(dp_builder *builder, const dp_node *node, dp_value *scores,
                                                     dp_value *labels);

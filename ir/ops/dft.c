@@ -12,7 +12,7 @@ typedef struct {
   bool inverse, onesided;
 } transform;
 
-static dp_status read(const dp_node *node, transform *t) {
+static dp_status read_attributes(const dp_node *node, transform *t) {
   const dp_shape *x = dp_common_shape(node, 0);
   char text[256];
   DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", -2), x->rank, &t->axis));
@@ -36,7 +36,7 @@ static dp_status read(const dp_node *node, transform *t) {
 
 static dp_status infer(dp_node *node) {
   transform t;
-  DP_TRY(read(node, &t));
+  DP_TRY(read_attributes(node, &t));
   dp_shape y = *dp_common_shape(node, 0);
   y.dims[t.axis] = dp_dim_of(t.out);
   y.dims[y.rank - 1] = dp_dim_of(t.out_parts);
@@ -45,7 +45,7 @@ static dp_status infer(dp_node *node) {
 }
 
 // [in, parts, out, parts]: the contribution of each part of each number to each part of each result.
-static dp_value *table(dp_builder *b, dp_dtype dtype, const transform *t) {
+static dp_value *make_table(dp_builder *b, dp_dtype dtype, const transform *t) {
   dp_shape shape = {2, {dp_dim_of(t->in * t->in_parts), dp_dim_of(t->out * t->out_parts)}};
   int64_t count, half = t->length / 2, last = dp_min_i64(t->in, t->onesided && t->inverse ? half + 1 : t->length);
   double *numbers = dp_compose_room(b, &shape, &count), scale = t->inverse ? 1 / (double)t->length : 1;
@@ -69,7 +69,7 @@ static dp_value *table(dp_builder *b, dp_dtype dtype, const transform *t) {
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
   transform t;
-  dp_status status = read(node, &t);
+  dp_status status = read_attributes(node, &t);
   if (status) {  // infer has refused the node
     dp_status_free(status);
     return;
@@ -81,7 +81,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   y.dims[rank - 1] = dp_dim_of(t.out_parts);
   x = dp_compose_merge(b, x, rank - 2, rank);
   if (rank == 2) x = dp_compose_unsqueeze(b, x, 0);
-  dp_value *product = dp_build2(b, "MatMul", x, table(b, x->type.dtype, &t));
+  dp_value *product = dp_build2(b, "MatMul", x, make_table(b, x->type.dtype, &t));
   out[0] = dp_compose_swap(b, dp_build_reshape(b, product, &y), t.axis, rank - 2);
 }
 

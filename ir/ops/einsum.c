@@ -21,7 +21,7 @@ typedef struct {
   dp_equation_term t;  // the labels of its dims, each once
 } labelled;
 
-static int place(const dp_equation_term *t, int label) {
+static int position_of(const dp_equation_term *t, int label) {
   for (int d = 0; d < t->count; d++)
     if (t->labels[d] == label) return d;
   return -1;
@@ -47,8 +47,8 @@ static labelled arrange(dp_builder *b, labelled a, const dp_equation_term *order
   bool same = true;
   for (int pass = 0; pass < 2; pass++)
     for (int i = 0; i < (pass ? a.t.count : order->count); i++) {
-      int label = pass ? a.t.labels[i] : order->labels[i], d = place(&a.t, label);
-      if (d < 0 || (pass && place(order, label) >= 0)) continue;
+      int label = pass ? a.t.labels[i] : order->labels[i], d = position_of(&a.t, label);
+      if (d < 0 || (pass && position_of(order, label) >= 0)) continue;
       same &= d == t.count;
       perm[t.count] = d;
       t.labels[t.count++] = label;
@@ -78,7 +78,7 @@ static labelled diagonal(dp_builder *b, labelled a, int first, int second) {
 static labelled prepare(dp_builder *b, const dp_equation *e, dp_value *x, dp_equation_term t) {
   labelled whole = {x, t}, a = {0};
   for (int d = 1; d < whole.t.count; d++) {
-    int first = place(&whole.t, whole.t.labels[d]);
+    int first = position_of(&whole.t, whole.t.labels[d]);
     if (first == d) continue;
     whole = diagonal(b, whole, first, d);
     d = 0;
@@ -98,7 +98,7 @@ static labelled prepare(dp_builder *b, const dp_equation *e, dp_value *x, dp_equ
 static dp_value *spread(dp_builder *b, const dp_equation *e, labelled a, const dp_equation_term *order) {
   dp_shape shape = {.rank = order->count};
   for (int d = 0; d < order->count; d++)
-    shape.dims[d] = place(&a.t, order->labels[d]) >= 0 ? e->extents[order->labels[d]] : dp_dim_of(1);
+    shape.dims[d] = position_of(&a.t, order->labels[d]) >= 0 ? e->extents[order->labels[d]] : dp_dim_of(1);
   return dp_build_reshape(b, arrange(b, a, order).x, &shape);
 }
 
@@ -136,7 +136,7 @@ static labelled multiply(dp_builder *b, const dp_equation *e, labelled x, labell
 // Without the labels that neither y nor the rest of the equation has.
 static labelled trim(dp_builder *b, labelled x, const labelled *y, const bool *needed) {
   bool drop[DP_MAX_RANK];
-  for (int d = 0; d < x.t.count; d++) drop[d] = !needed[x.t.labels[d]] && place(&y->t, x.t.labels[d]) < 0;
+  for (int d = 0; d < x.t.count; d++) drop[d] = !needed[x.t.labels[d]] && position_of(&y->t, x.t.labels[d]) < 0;
   return reduce(b, x, drop);
 }
 
@@ -147,11 +147,11 @@ static labelled contract(dp_builder *b, const dp_equation *e, labelled x, labell
   y = trim(b, y, &x, needed);
   for (int d = 0; d < x.t.count; d++) {
     int label = x.t.labels[d];
-    dp_equation_term *to = place(&y.t, label) < 0 ? &left : needed[label] ? &batch : &summed;
+    dp_equation_term *to = position_of(&y.t, label) < 0 ? &left : needed[label] ? &batch : &summed;
     to->labels[to->count++] = label;
   }
   for (int d = 0; d < y.t.count; d++)
-    if (place(&x.t, y.t.labels[d]) < 0) right.labels[right.count++] = y.t.labels[d];
+    if (position_of(&x.t, y.t.labels[d]) < 0) right.labels[right.count++] = y.t.labels[d];
   if (batch.count + left.count + right.count > DP_MAX_RANK) return refuse(b, x);
   dp_equation_term out = batch, before = batch, after = batch;
   append(&out, &left), append(&out, &right);
@@ -178,7 +178,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     x = contract(b, &e, x, prepare(b, &e, in[i], e.terms[i]), needed);
   }
   bool drop[DP_MAX_RANK];
-  for (int d = 0; d < x.t.count; d++) drop[d] = place(&e.result, x.t.labels[d]) < 0;
+  for (int d = 0; d < x.t.count; d++) drop[d] = position_of(&e.result, x.t.labels[d]) < 0;
   x = arrange(b, reduce(b, x, drop), &e.result);
   out[0] = dp_build1(b, "Identity", x.x);
 }

@@ -19,7 +19,7 @@ static dp_status infer(dp_node *node) {
 }
 
 // data [batch, positions, block] and flat [batch, rows] -> [batch, rows, block]
-static dp_value *pick(dp_builder *b, dp_value *data, dp_value *flat) {
+static dp_value *gather_rows(dp_builder *b, dp_value *data, dp_value *flat) {
   dp_shape wide = {3, {flat->type.shape.dims[0], flat->type.shape.dims[1], data->type.shape.dims[2]}};
   return dp_compose_pick(b, data, dp_compose_expand(b, dp_compose_unsqueeze(b, flat, 2), &wide), 1);
 }
@@ -44,7 +44,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   x = dp_compose_merge(b, dp_compose_merge(b, x, batch, batch + depth), 0, batch);
   dp_shape three = {3, {x->type.shape.dims[0], x->type.shape.dims[1], plain ? block : dp_dim_of(0)}};
   dp_shape two = {2, {x->type.shape.dims[0], plain ? rules : dp_dim_of(0)}};  // refused by the reshape otherwise
-  out[0] = dp_build_reshape(b, pick(b, dp_build_reshape(b, x, &three), dp_build_reshape(b, flat, &two)), y);
+  out[0] = dp_build_reshape(b, gather_rows(b, dp_build_reshape(b, x, &three), dp_build_reshape(b, flat, &two)), y);
 }
 
 static const dp_sample samples[] = {

@@ -2,17 +2,17 @@
 // Wh' + r (H Rh' + bias); H = (1 - z) h + z H. Specialized into its steps (ir/ops/recurrent.h).
 #include "ir/ops/recurrent.h"
 
-static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
+static void gru_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
 
 static const dp_recurrent_cell cell = {
-    .gates = 3, .states = 1, .n_activations = 2, .activations = {"Sigmoid", "Tanh"}, .step = step};
+    .gates = 3, .states = 1, .n_activations = 2, .activations = {"Sigmoid", "Tanh"}, .step = gru_step};
 
 // y, of these gates, with its bias.
 static dp_value *biased(const dp_recurrent *r, dp_value *y, dp_value *bias, int gate, int count) {
   return bias ? dp_build2(r->builder, "Add", y, dp_recurrent_gate(r, bias, gate, count)) : y;
 }
 
-static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
+static void gru_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
   dp_builder *b = r->builder;
   bool linear = dp_node_int(r->node, "linear_before_reset", 0) != 0;
   dp_value *h = states[0], *fresh = dp_recurrent_gate(r, x, 2, 1);

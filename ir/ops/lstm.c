@@ -2,10 +2,10 @@
 // Specialized into its steps (ir/ops/recurrent.h).
 #include "ir/ops/recurrent.h"
 
-static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
+static void lstm_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
 
 static const dp_recurrent_cell cell = {
-    .gates = 4, .states = 2, .n_activations = 3, .activations = {"Sigmoid", "Tanh", "Tanh"}, .step = step};
+    .gates = 4, .states = 2, .n_activations = 3, .activations = {"Sigmoid", "Tanh", "Tanh"}, .step = lstm_step};
 
 // x + peephole `which` (i, o, f) times c.
 static dp_value *peep(const dp_recurrent *r, dp_value *x, int which, dp_value *c) {
@@ -15,7 +15,7 @@ static dp_value *peep(const dp_recurrent *r, dp_value *x, int which, dp_value *c
   return dp_build2(b, "Add", x, dp_build2(b, "Mul", p, c));
 }
 
-static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
+static void lstm_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
   dp_builder *b = r->builder;
   dp_value *c = states[1], *sum = dp_build2(b, "Add", x, dp_build2(b, "MatMul", states[0], r->recurrent));
   sum = dp_recurrent_add(b, dp_recurrent_add(b, sum, r->bias_w), r->bias_r);

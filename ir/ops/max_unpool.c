@@ -15,7 +15,7 @@ static dp_status list_of(const dp_node *node, const char *name, int rank, int64_
 }
 
 // The shape that was pooled, and that of the result.
-static dp_status read(const dp_node *node, dp_shape *pooled, dp_shape *y) {
+static dp_status read_attributes(const dp_node *node, dp_shape *pooled, dp_shape *y) {
   const dp_shape *x = dp_common_shape(node, 0);
   int64_t kernel[DP_MAX_SPATIAL], stride[DP_MAX_SPATIAL], pads[2 * DP_MAX_SPATIAL];
   int rank = x->rank - 2;
@@ -46,7 +46,7 @@ static dp_status read(const dp_node *node, dp_shape *pooled, dp_shape *y) {
 
 static dp_status infer(dp_node *node) {
   dp_shape pooled, y;
-  DP_TRY(read(node, &pooled, &y));
+  DP_TRY(read_attributes(node, &pooled, &y));
   dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
   return DP_OK;
 }
@@ -54,7 +54,7 @@ static dp_status infer(dp_node *node) {
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
   dp_shape pooled, y;
-  dp_status status = read(node, &pooled, &y);
+  dp_status status = read_attributes(node, &pooled, &y);
   if (status) {  // infer has refused the node
     dp_status_free(status);
     return;

@@ -25,10 +25,10 @@ static void take_apart(dp_builder *b, dp_value *x, int64_t from, int64_t to, dp_
   take_apart(b, first->producer->outputs[1], middle, to, steps);
 }
 
-static dp_value *join(dp_builder *b, dp_value **steps, int64_t from, int64_t to) {
+static dp_value *concat_steps(dp_builder *b, dp_value **steps, int64_t from, int64_t to) {
   if (to - from == 1) return dp_compose_unsqueeze(b, steps[from], 0);
   int64_t middle = (from + to) / 2;
-  return dp_compose_concat(b, join(b, steps, from, middle), join(b, steps, middle, to), 0);
+  return dp_compose_concat(b, concat_steps(b, steps, from, middle), concat_steps(b, steps, middle, to), 0);
 }
 
 // Part d, without that dim, of an operand with one part per direction.
@@ -65,8 +65,8 @@ static dp_recurrent begin(dp_builder *b, const dp_node *node, const dp_recurrent
 }
 
 // The steps of one direction. Returns Y [length, batch, hidden]; `states` holds the last states.
-static dp_value *run(const dp_recurrent *r, const dp_recurrent_cell *cell, dp_value *const *in, bool reverse,
-                     dp_value *states[DP_RECURRENT_STATES]) {
+static dp_value *run_direction(const dp_recurrent *r, const dp_recurrent_cell *cell, dp_value *const *in, bool reverse,
+                               dp_value *states[DP_RECURRENT_STATES]) {
   dp_builder *b = r->builder;
   dp_value **x = dp_alloc_n(b->graph->arena, (size_t)r->length, sizeof *x), *zero = NULL, *lengths = NULL;
   dp_value **y = dp_alloc_n(b->graph->arena, (size_t)r->length, sizeof *y), *sequence = in[DP_RECURRENT_X];
@@ -88,7 +88,7 @@ static dp_value *run(const dp_recurrent *r, const dp_recurrent_cell *cell, dp_va
     y[t] = dp_compose_where(b, there, states[0], zero);
     for (int i = 0; i < cell->states; i++) states[i] = dp_compose_where(b, there, states[i], before[i]);
   }
-  return b->status ? in[DP_RECURRENT_X] : join(b, y, 0, r->length);
+  return b->status ? in[DP_RECURRENT_X] : concat_steps(b, y, 0, r->length);
 }
 
 void dp_recurrent_specialize(dp_builder *b, const dp_node *node, const dp_recurrent_cell *cell, dp_value *const *in,
@@ -100,7 +100,7 @@ void dp_recurrent_specialize(dp_builder *b, const dp_node *node, const dp_recurr
   for (int d = 0; d < directions && !b->status; d++) {
     dp_recurrent r = begin(b, node, cell, in, d);
     dp_value *states[DP_RECURRENT_STATES] = {0};
-    dp_value *y = run(&r, cell, in, d || !strcmp(direction, "reverse"), states);
+    dp_value *y = run_direction(&r, cell, in, d || !strcmp(direction, "reverse"), states);
     for (int i = 0; i <= cell->states && !b->status; i++) {  // Y in its final form, with its dim of directions; and
                                                              // states
       dp_value *part = i ? states[i - 1] : first ? dp_compose_swap(b, y, 0, 1) : y;

@@ -2,7 +2,7 @@
 #include "ir/ops/reshape.h"
 
 // The quotient of two extents, a number or a multiple of N.
-static bool divide(dp_dim a, dp_dim b, dp_dim *quotient) {
+static bool divide_dims(dp_dim a, dp_dim b, dp_dim *quotient) {
   if (b.scale) {
     if (a.scale % b.scale || b.scale * (a.scale / b.scale) != a.scale || b.offset * (a.scale / b.scale) != a.offset)
       return false;
@@ -59,7 +59,7 @@ static dp_status infer(dp_node *node) {
   if (!dp_shape_product(&had, 0, had.rank, &total) || !dp_shape_product(&known, 0, known.rank, &rest))
     return dp_fail(EX_DATAERR, "the number of elements of %s or %s is not of the form a * N + b",
                    dp_shape_print(x, tx, sizeof tx), ty);
-  if (open >= 0 ? !divide(total, rest, &y.dims[open]) : !dp_dim_equal(total, rest))
+  if (open >= 0 ? !divide_dims(total, rest, &y.dims[open]) : !dp_dim_equal(total, rest))
     return dp_fail(EX_DATAERR, "an operand of shape %s cannot take the shape %s: the numbers of elements differ",
                    dp_shape_print(x, tx, sizeof tx), ty);
   dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);

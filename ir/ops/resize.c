@@ -73,7 +73,7 @@ static dp_status by_sizes(const dp_shape *x, const dp_attr *sizes, const int *ax
   return DP_OK;
 }
 
-static dp_status make(const dp_node *node, dp_resize *r) {
+static dp_status read_attributes(const dp_node *node, dp_resize *r) {
   const dp_shape *x = dp_common_shape(node, 0);
   const dp_attr *roi = dp_node_attr(node, "roi"), *scales = dp_node_attr(node, "scales");
   const dp_attr *sizes = dp_node_attr(node, "sizes");
@@ -108,11 +108,11 @@ static dp_status make(const dp_node *node, dp_resize *r) {
   return DP_OK;
 }
 
-static dp_status infer(dp_node *node) { return dp_resize_infer(node, make); }
+static dp_status infer(dp_node *node) { return dp_resize_infer(node, read_attributes); }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  dp_resize_specialize(b, node, make, in, out);
+  dp_resize_specialize(b, node, read_attributes, in, out);
 }
 
 static const dp_sample samples[] = {

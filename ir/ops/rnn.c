@@ -1,12 +1,12 @@
 // RNN: H = tanh(x W' + H R' + biases). Specialized into its steps (ir/ops/recurrent.h).
 #include "ir/ops/recurrent.h"
 
-static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
+static void rnn_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
 
 static const dp_recurrent_cell cell = {
-    .gates = 1, .states = 1, .n_activations = 1, .activations = {"Tanh"}, .step = step};
+    .gates = 1, .states = 1, .n_activations = 1, .activations = {"Tanh"}, .step = rnn_step};
 
-static void step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
+static void rnn_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
   dp_builder *b = r->builder;
   dp_value *sum = dp_build2(b, "Add", x, dp_build2(b, "MatMul", states[0], r->recurrent));
   sum = dp_recurrent_add(b, dp_recurrent_add(b, sum, r->bias_w), r->bias_r);

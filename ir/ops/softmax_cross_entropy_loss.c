@@ -52,7 +52,7 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, d
   dp_cross_entropy_pieces p = dp_cross_entropy_take_apart(b, node, in[0], in[1]);
   dp_value *log = dp_build1(b, "Log", p.sum), *weights = dp_common_operand(node, 2) ? in[2] : NULL;
   if (node->n_outputs > 1 && node->outputs[1]) out[1] = dp_build2(b, "Sub", p.shifted, log);
-  dp_value *each = dp_build2(b, "Sub", log, dp_compose_pick(b, p.shifted, p.place, 1));
+  dp_value *each = dp_build2(b, "Sub", log, dp_compose_pick(b, p.shifted, p.class_index, 1));
   each = dp_build_reshape(b, each, &in[1]->type.shape);
   dp_value *factor = dp_cross_entropy_factor(b, node, in[1], weights, each->type.dtype);
   if (factor) each = dp_build2(b, "Mul", each, factor);

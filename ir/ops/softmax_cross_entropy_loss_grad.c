@@ -45,7 +45,7 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, d
   dp_cross_entropy_pieces p = dp_cross_entropy_take_apart(b, node, in[0], in[1]);
   dp_dtype dtype = in[0]->type.dtype;
   dp_value *softmax = dp_build2(b, "Div", p.exp, p.sum);
-  dp_value *taken[] = {softmax, p.place, dp_compose_filled(b, dtype, &p.place->type.shape, -1)};
+  dp_value *taken[] = {softmax, p.class_index, dp_compose_filled(b, dtype, &p.class_index->type.shape, -1)};
   dp_attr attrs[] = {dp_attr_int("axis", 1), dp_attr_string("reduction", "add")};
   dp_value *difference = dp_build(b, "ScatterElements", 3, taken, 1, 2, attrs);
   out[0] = dp_build2(b, "Mul", difference, scale_of(b, node, in));

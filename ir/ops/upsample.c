@@ -4,7 +4,7 @@
 
 #include "ir/ops/resize.h"
 
-static dp_status make(const dp_node *node, dp_resize *r) {
+static dp_status read_attributes(const dp_node *node, dp_resize *r) {
   const dp_shape *x = dp_common_shape(node, 0);
   const dp_attr *scales = dp_node_attr(node, "scales");
   *r = (dp_resize){.mode = dp_node_string(node, "mode", "nearest"),
@@ -22,11 +22,11 @@ static dp_status make(const dp_node *node, dp_resize *r) {
   return DP_OK;
 }
 
-static dp_status infer(dp_node *node) { return dp_resize_infer(node, make); }
+static dp_status infer(dp_node *node) { return dp_resize_infer(node, read_attributes); }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  dp_resize_specialize(b, node, make, in, out);
+  dp_resize_specialize(b, node, read_attributes, in, out);
 }
 
 static const dp_sample samples[] = {

@@ -23,7 +23,7 @@ static const char *name_of(dp_arena *arena, const ProtobufCFieldDescriptor *fiel
   return name;
 }
 
-static values one(dp_arena *arena, const char *text) {
+static values single_value(dp_arena *arena, const char *text) {
   const char **texts = dp_alloc(arena, sizeof *texts);
   texts[0] = text;
   return (values){*text != 0, texts};
@@ -39,12 +39,12 @@ static values values_of(dp_arena *arena, const Dp__Options *record, const Protob
   if (field->type == PROTOBUF_C_TYPE_BOOL) {
     protobuf_c_boolean set;
     memcpy(&set, at, sizeof set);
-    return one(arena, set ? "yes" : "");
+    return single_value(arena, set ? "yes" : "");
   }
-  if (field->type == PROTOBUF_C_TYPE_STRING) return one(arena, *(const char *const *)(const void *)at);
+  if (field->type == PROTOBUF_C_TYPE_STRING) return single_value(arena, *(const char *const *)(const void *)at);
   int64_t number;
   memcpy(&number, at, sizeof number);
-  return one(arena, number ? dp_printf(arena, "%" PRId64, number) : "");
+  return single_value(arena, number ? dp_printf(arena, "%" PRId64, number) : "");
 }
 
 static bool is_defaulted(const Dp__Options *record, const char *name) {

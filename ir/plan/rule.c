@@ -59,7 +59,7 @@ const char *dp_rule_name(dp_rule rule) { return rule < DP_RULE_COUNT ? rules[rul
 const char *dp_rule_what(dp_rule rule) { return rule < DP_RULE_COUNT ? rules[rule].what : ""; }
 
 // "role stage1, program train, stream comm, instruction 3 (dp.AllReduce): "
-static void print_place(const dp_fault *fault, char *text, size_t bytes) {
+static void print_location(const dp_fault *fault, char *text, size_t bytes) {
   const char *domain = fault->op_domain ? fault->op_domain : "";
   char role[256] = "";
   if (fault->role) snprintf(role, sizeof role, "role %s%s", fault->role, fault->program ? ", " : ": ");
@@ -79,7 +79,7 @@ dp_status dp_rule_fail(dp_fault *fault, dp_rule rule, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   fault->rule = rule;
-  print_place(fault, place, sizeof place);
+  print_location(fault, place, sizeof place);
   return dp_fail(EX_DATAERR, "%srule %s: %s", place, dp_rule_name(rule), text);
 }
 
@@ -87,6 +87,6 @@ dp_status dp_rule_wrap(dp_fault *fault, dp_rule rule, dp_status status) {
   if (!status || dp_status_code(status) == DP_EX_MEMORY) return status;
   char place[768];
   fault->rule = rule;
-  print_place(fault, place, sizeof place);
+  print_location(fault, place, sizeof place);
   return dp_status_context(status, "%srule %s", place, dp_rule_name(rule));
 }

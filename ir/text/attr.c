@@ -22,7 +22,7 @@ typedef struct {
 } list;
 
 static dp_status parse_element(dp_text_lex *lex, list *l) {
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   dp_dim dim = {0, 0};
   double number = 0;
   if (lex->kind == DP_TEXT_STRING) {
@@ -43,12 +43,12 @@ static dp_status parse_element(dp_text_lex *lex, list *l) {
     DP_PUSH(lex->arena, l->floats, l->count, number);
   }
   if ((l->n_strings && l->count) || (l->symbolic && l->pointed))
-    return dp_text_lex_fail_at(lex, place, "this list mixes numbers, extents or strings");
+    return dp_text_lex_fail_at(lex, location, "this list mixes numbers, extents or strings");
   return DP_OK;
 }
 
 static dp_status parse_list(dp_text_lex *lex, dp_attr_kind wanted, dp_attr *attr) {
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   list l = {0};
   DP_TRY(dp_text_lex_take(lex, "["));
   while (!dp_text_lex_is(lex, "]")) {
@@ -65,7 +65,7 @@ static dp_status parse_list(dp_text_lex *lex, dp_attr_kind wanted, dp_attr *attr
     attr->floats = l.floats;
   } else if (l.symbolic || wanted == DP_ATTR_DIMS) {
     if (l.count > DP_MAX_RANK)
-      return dp_text_lex_fail_at(lex, place, "this shape has more than %d extents", DP_MAX_RANK);
+      return dp_text_lex_fail_at(lex, location, "this shape has more than %d extents", DP_MAX_RANK);
     attr->kind = DP_ATTR_DIMS;
     attr->dims = l.dims;
   } else {

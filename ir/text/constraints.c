@@ -14,11 +14,11 @@ static dp_status parse_constraint(dp_text_lex *lex, dp_constraint *constraint) {
   return DP_OK;
 }
 
-dp_status dp_text_constraints_check(const dp_text_lex *lex, dp_text_place place, const dp_shape *shape, int count,
+dp_status dp_text_constraints_check(const dp_text_lex *lex, dp_text_location location, const dp_shape *shape, int count,
                                     const dp_constraint *constraints) {
   for (int i = 0; i < count; i++) {
     dp_mesh one = {1, {{constraints[i].axis, 2}}};
-    DP_TRY(dp_text_lex_context(lex, place, dp_placement_check(shape, &constraints[i].placement, &one)));
+    DP_TRY(dp_text_lex_context(lex, location, dp_placement_check(shape, &constraints[i].placement, &one)));
   }
   return DP_OK;
 }
@@ -28,13 +28,13 @@ dp_status dp_text_constraints_parse(dp_text_lex *lex, const dp_shape *shape, int
   while (!dp_text_lex_is(lex, ")")) {
     dp_constraint constraint;
     if (*count) DP_TRY(dp_text_lex_take(lex, ","));
-    dp_text_place place = dp_text_lex_place(lex);
+    dp_text_location location = dp_text_lex_location(lex);
     DP_TRY(parse_constraint(lex, &constraint));
     for (int i = 0; i < *count; i++)
       if (!strcmp((*constraints)[i].axis, constraint.axis))
-        return dp_text_lex_fail_at(lex, place, "axis '%s' is given twice", constraint.axis);
-    if (*count == DP_MAX_MESH) return dp_text_lex_fail_at(lex, place, "a mesh has at most %d axes", DP_MAX_MESH);
-    if (shape) DP_TRY(dp_text_constraints_check(lex, place, shape, 1, &constraint));
+        return dp_text_lex_fail_at(lex, location, "axis '%s' is given twice", constraint.axis);
+    if (*count == DP_MAX_MESH) return dp_text_lex_fail_at(lex, location, "a mesh has at most %d axes", DP_MAX_MESH);
+    if (shape) DP_TRY(dp_text_constraints_check(lex, location, shape, 1, &constraint));
     DP_PUSH(lex->arena, *constraints, *count, constraint);
   }
   return dp_text_lex_next(lex);

@@ -56,7 +56,7 @@ static dp_status parse_float32(dp_text_lex *lex, void *element) {
   dp_text_lex before = *lex;
   double number;
   DP_TRY(dp_text_lex_take_double(lex, "a number", &number));
-  // Rounded once, from the decimal digits: going through float64 could change the last place.
+  // Rounded once, from the decimal digits: going through float64 could change the last digit.
   char text[160] = {0};
   memcpy(text, before.start, before.length < sizeof text ? before.length : sizeof text - 1);
   float rounded = strtof(text, NULL);
@@ -86,12 +86,12 @@ static dp_status parse_element(dp_text_lex *lex, dp_dtype dtype, void *element) 
 // ---- whole tensors --------------------------------------------------------------------------------------------------
 
 static dp_status parse_numbers(dp_text_lex *lex, size_t count, dp_tensor *tensor) {
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   bool in_list;
   DP_TRY(dp_text_lex_try(lex, "[", &in_list));
   if (!in_list && tensor->rank) return dp_text_lex_expected(lex, "data: [1, 2, ...], base64 \"...\" or hex \"...\"");
   if (count > (size_t)(lex->end - lex->start))
-    return dp_text_lex_fail_at(lex, place, "%zu numbers are expected, more than this text holds", count);
+    return dp_text_lex_fail_at(lex, location, "%zu numbers are expected, more than this text holds", count);
   size_t each = dp_type_bytes(tensor->dtype);
   char *data = dp_alloc_n(lex->arena, count, each);
   tensor->data = data;
@@ -149,18 +149,18 @@ static dp_status parse_digits(dp_text_lex *lex, bool base64, dp_tensor *tensor) 
 static dp_status parse_elided(dp_text_lex *lex, const dp_type *type, const dp_tensor **tensor) {
   const char *digits, *file = "";
   bool of;
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_lex_take_string(lex, "the XXH3 of the omitted data, 16 digits in quotes", &digits));
   char *end;
   uint64_t xxh3 = strtoull(digits, &end, 16);
   if (strspn(digits, "0123456789abcdef") != 16 || *end)
-    return dp_text_lex_fail_at(lex, place, "an XXH3 is 16 digits of 0-9 and a-f");
+    return dp_text_lex_fail_at(lex, location, "an XXH3 is 16 digits of 0-9 and a-f");
   DP_TRY(dp_text_lex_try(lex, "of", &of));
   if (of) DP_TRY(dp_text_lex_take_string(lex, "the file that the data is in, in quotes", &file));
   if (!lex->sources)
-    return dp_text_lex_fail_at(lex, place,
+    return dp_text_lex_fail_at(lex, location,
                                "the data is omitted from this text, and cannot be looked up elsewhere here");
-  return dp_text_lex_context(lex, place, lex->sources->find(lex->sources->context, file, xxh3, type, tensor));
+  return dp_text_lex_context(lex, location, lex->sources->find(lex->sources->context, file, xxh3, type, tensor));
 }
 
 dp_status dp_text_data_parse(dp_text_lex *lex, const dp_type *type, const dp_tensor **tensor) {

@@ -16,9 +16,9 @@ dp_text_graph dp_text_graph_begin(dp_graph *graph) {
 // ---- values without producer ----------------------------------------------------------------------------------------
 
 static dp_status parse_new_name(dp_text_lex *lex, const dp_graph *graph, const char **name) {
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_lex_take_name(lex, "a name", name));
-  return dp_text_node_new_name(lex, place, graph, *name);
+  return dp_text_node_new_name(lex, location, graph, *name);
 }
 
 static dp_status parse_input(dp_text_lex *lex, dp_graph *graph) {
@@ -75,10 +75,10 @@ static dp_status parse_known_variable(dp_text_lex *lex, const dp_graph *graph, i
 static dp_status parse_variable(dp_text_lex *lex, dp_graph *graph) {
   const char *name, *of;
   int32_t variable;
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_lex_take_name(lex, "a name", &name));
   if (dp_graph_find_value(graph, name))
-    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used by another value", name);
+    return dp_text_lex_fail_at(lex, location, "the name '%s' is already used by another value", name);
   DP_TRY(dp_text_lex_take(lex, "="));
   DP_TRY(parse_known_variable(lex, graph, &variable, &of));
   dp_value *value = dp_graph_add_value(graph, DP_VALUE_VARIABLE, name, graph->model->variables[variable].type);
@@ -206,9 +206,9 @@ dp_status dp_text_graph_statement(dp_text_lex *lex, dp_text_graph *reader) {
 }
 
 dp_status dp_text_graph_block(dp_text_lex *lex, dp_text_graph *reader) {
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_lex_take(lex, "{"));
   while (!dp_text_lex_is(lex, "}")) DP_TRY(dp_text_graph_statement(lex, reader));
   DP_TRY(dp_text_lex_next(lex));
-  return dp_text_lex_context(lex, place, dp_graph_verify(reader->graph));
+  return dp_text_lex_context(lex, location, dp_graph_verify(reader->graph));
 }

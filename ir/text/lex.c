@@ -13,16 +13,16 @@ enum { NUMBER_BYTES = 128, SHOWN_BYTES = 60 };
 
 // ---- messages -------------------------------------------------------------------------------------------------------
 
-static dp_status fail_at(const dp_text_lex *lex, dp_text_place place, const char *format, va_list args) {
+static dp_status fail_at(const dp_text_lex *lex, dp_text_location location, const char *format, va_list args) {
   char message[2048];
   vsnprintf(message, sizeof message, format, args);
-  return dp_fail(EX_DATAERR, "%s:%d:%d: %s", lex->file, place.line, place.column, message);
+  return dp_fail(EX_DATAERR, "%s:%d:%d: %s", lex->file, location.line, location.column, message);
 }
 
-dp_status dp_text_lex_fail_at(const dp_text_lex *lex, dp_text_place place, const char *format, ...) {
+dp_status dp_text_lex_fail_at(const dp_text_lex *lex, dp_text_location location, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  dp_status status = fail_at(lex, place, format, args);
+  dp_status status = fail_at(lex, location, format, args);
   va_end(args);
   return status;
 }
@@ -30,13 +30,13 @@ dp_status dp_text_lex_fail_at(const dp_text_lex *lex, dp_text_place place, const
 dp_status dp_text_lex_fail(const dp_text_lex *lex, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  dp_status status = fail_at(lex, dp_text_lex_place(lex), format, args);
+  dp_status status = fail_at(lex, dp_text_lex_location(lex), format, args);
   va_end(args);
   return status;
 }
 
-dp_status dp_text_lex_context(const dp_text_lex *lex, dp_text_place place, dp_status status) {
-  return dp_status_context(status, "%s:%d:%d", lex->file, place.line, place.column);
+dp_status dp_text_lex_context(const dp_text_lex *lex, dp_text_location location, dp_status status) {
+  return dp_status_context(status, "%s:%d:%d", lex->file, location.line, location.column);
 }
 
 dp_status dp_text_lex_expected(const dp_text_lex *lex, const char *what) {
@@ -93,10 +93,11 @@ dp_status dp_text_lex_open(dp_text_lex *lex, dp_arena *arena, const char *file, 
          text[i] != 0x7F)
     i++;
   if (i == bytes) return dp_text_lex_next(lex);
-  dp_text_place place = {1, 1};
+  dp_text_location location = {1, 1};
   for (size_t k = 0; k < i; k++)
-    place = text[k] == '\n' ? (dp_text_place){place.line + 1, 1} : (dp_text_place){place.line, place.column + 1};
-  return dp_text_lex_fail_at(lex, place, "byte 0x%02x is not valid in UTF-8 text", (unsigned char)text[i]);
+    location = text[k] == '\n' ? (dp_text_location){location.line + 1, 1}
+                               : (dp_text_location){location.line, location.column + 1};
+  return dp_text_lex_fail_at(lex, location, "byte 0x%02x is not valid in UTF-8 text", (unsigned char)text[i]);
 }
 
 static void skip_space(dp_text_lex *lex) {

@@ -44,14 +44,14 @@ dp_status dp_text_lex_expected(const dp_text_lex *lex, const char *what) DP_MUST
 // The position of a token, for later messages.
 typedef struct {
   int line, column;
-} dp_text_place;
-static inline dp_text_place dp_text_lex_place(const dp_text_lex *lex) {
-  return (dp_text_place){lex->token_line, lex->token_column};
+} dp_text_location;
+static inline dp_text_location dp_text_lex_location(const dp_text_lex *lex) {
+  return (dp_text_location){lex->token_line, lex->token_column};
 }
-dp_status dp_text_lex_fail_at(const dp_text_lex *lex, dp_text_place place, const char *format, ...)
+dp_status dp_text_lex_fail_at(const dp_text_lex *lex, dp_text_location location, const char *format, ...)
     DP_PRINTF(3, 4) DP_MUST_USE;
 // Prefixes file:line:column to the message of a failure; NULL stays NULL.
-dp_status dp_text_lex_context(const dp_text_lex *lex, dp_text_place place, dp_status status) DP_MUST_USE;
+dp_status dp_text_lex_context(const dp_text_lex *lex, dp_text_location location, dp_status status) DP_MUST_USE;
 
 // Whether the current token is the word or punctuation `what`.
 bool dp_text_lex_is(const dp_text_lex *lex, const char *what);

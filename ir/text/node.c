@@ -8,11 +8,12 @@
 
 // ---- names ----------------------------------------------------------------------------------------------------------
 
-dp_status dp_text_node_new_name(const dp_text_lex *lex, dp_text_place place, const dp_graph *graph, const char *name) {
+dp_status dp_text_node_new_name(const dp_text_lex *lex, dp_text_location location, const dp_graph *graph,
+                                const char *name) {
   if (dp_graph_find_value(graph, name))
-    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used by another value", name);
+    return dp_text_lex_fail_at(lex, location, "the name '%s' is already used by another value", name);
   if (!strcmp(graph->name, "main") && dp_model_find_variable(graph->model, name) >= 0)
-    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used by a parameter or buffer", name);
+    return dp_text_lex_fail_at(lex, location, "the name '%s' is already used by a parameter or buffer", name);
   return DP_OK;
 }
 
@@ -56,27 +57,27 @@ static dp_status parse_op(dp_text_lex *lex, const dp_op **op) {
 
 typedef struct {
   const char *name;  // NULL: `_`, not requested
-  dp_text_place place;
+  dp_text_location location;
   dp_type type;  // dtype DP_NO_TYPE: not given
   dp_text_notes notes;
-  dp_text_place notes_place;
+  dp_text_location notes_place;
 } result;
 
 static dp_status parse_result(dp_text_lex *lex, const dp_graph *graph, const result *before, int n_before, result *r) {
-  r->place = dp_text_lex_place(lex);
+  r->location = dp_text_lex_location(lex);
   if (dp_text_lex_is(lex, "_")) {
     r->notes.n_placements = -1;
     return dp_text_lex_next(lex);
   }
   DP_TRY(dp_text_lex_take_name(lex, "the name of a result", &r->name));
-  DP_TRY(dp_text_node_new_name(lex, r->place, graph, r->name));
+  DP_TRY(dp_text_node_new_name(lex, r->location, graph, r->name));
   for (int i = 0; i < n_before; i++)
     if (before[i].name && !strcmp(before[i].name, r->name))
-      return dp_text_lex_fail_at(lex, r->place, "two results of this node are called '%s'", r->name);
+      return dp_text_lex_fail_at(lex, r->location, "two results of this node are called '%s'", r->name);
   bool typed;
   DP_TRY(dp_text_lex_try(lex, ":", &typed));
   if (typed) DP_TRY(dp_text_type_parse(lex, &r->type));
-  r->notes_place = dp_text_lex_place(lex);
+  r->notes_place = dp_text_lex_location(lex);
   return dp_text_notes_parse(lex, DP_TEXT_OF_VALUE, &r->notes);
 }
 
@@ -84,13 +85,13 @@ static dp_status check_type(const dp_text_lex *lex, const result *r, const dp_va
   if (!r->type.dtype || (r->type.dtype == value->type.dtype && dp_shape_equal(&r->type.shape, &value->type.shape)))
     return DP_OK;
   char said[256], is[256];
-  return dp_text_lex_fail_at(lex, r->place, "'%s' is declared %s but is %s", r->name,
+  return dp_text_lex_fail_at(lex, r->location, "'%s' is declared %s but is %s", r->name,
                              dp_type_print(&r->type, said, sizeof said), dp_type_print(&value->type, is, sizeof is));
 }
 
-static dp_status take_value_notes(const dp_text_lex *lex, dp_text_place place, const dp_text_notes *notes,
+static dp_status take_value_notes(const dp_text_lex *lex, dp_text_location location, const dp_text_notes *notes,
                                   dp_value *value, const dp_graph *graph) {
-  DP_TRY(dp_text_notes_place(lex, place, notes, &value->type, &graph->model->mesh, value->placements));
+  DP_TRY(dp_text_notes_set_placements(lex, location, notes, &value->type, &graph->model->mesh, value->placements));
   value->micro_first = notes->micro[0];
   value->micro_count = notes->micro[1];
   value->space = (dp_space)notes->space;
@@ -98,32 +99,33 @@ static dp_status take_value_notes(const dp_text_lex *lex, dp_text_place place, c
   value->bytes = notes->bytes;
   if (!notes->logical) return DP_OK;
   if (!graph->logical)
-    return dp_text_lex_fail_at(lex, place, "this graph has no logical graph that '%s' could belong to", notes->logical);
+    return dp_text_lex_fail_at(lex, location, "this graph has no logical graph that '%s' could belong to",
+                               notes->logical);
   value->logical = dp_graph_find_value(graph->logical, notes->logical);
   return value->logical ? DP_OK
-                        : dp_text_lex_fail_at(lex, place, "the logical graph has no value '%s'", notes->logical);
+                        : dp_text_lex_fail_at(lex, location, "the logical graph has no value '%s'", notes->logical);
 }
 
 dp_status dp_text_node_value_notes(dp_text_lex *lex, dp_value *value, const dp_graph *graph) {
   dp_text_notes notes;
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_VALUE, &notes));
-  return take_value_notes(lex, place, &notes, value, graph);
+  return take_value_notes(lex, location, &notes, value, graph);
 }
 
 // ---- the node's own notes -------------------------------------------------------------------------------------------
 
-static dp_status find_stream(const dp_text_lex *lex, dp_text_place place, const dp_graph *graph, const char *name,
+static dp_status find_stream(const dp_text_lex *lex, dp_text_location location, const dp_graph *graph, const char *name,
                              int *stream) {
   for (int i = 0; i < graph->n_streams; i++)
     if (!strcmp(graph->streams[i], name)) {
       *stream = i;
       return DP_OK;
     }
-  return dp_text_lex_fail_at(lex, place, "no stream of this graph is called '%s'", name);
+  return dp_text_lex_fail_at(lex, location, "no stream of this graph is called '%s'", name);
 }
 
-static dp_status take_node_notes(const dp_text_lex *lex, dp_text_place place, const dp_text_notes *notes,
+static dp_status take_node_notes(const dp_text_lex *lex, dp_text_location location, const dp_text_notes *notes,
                                  dp_node *node) {
   const dp_graph *graph = node->graph;
   node->device = (int)notes->device;
@@ -131,10 +133,10 @@ static dp_status take_node_notes(const dp_text_lex *lex, dp_text_place place, co
   node->n_constraints = notes->n_constraints;
   node->constraints = notes->constraints;
   if (node->n_constraints && !node->outputs[0])
-    return dp_text_lex_fail_at(lex, place, "'shard' applies to the node's first result, which is omitted");
+    return dp_text_lex_fail_at(lex, location, "'shard' applies to the node's first result, which is omitted");
   if (node->n_constraints)
-    DP_TRY(
-        dp_text_constraints_check(lex, place, &node->outputs[0]->type.shape, node->n_constraints, node->constraints));
+    DP_TRY(dp_text_constraints_check(lex, location, &node->outputs[0]->type.shape, node->n_constraints,
+                                     node->constraints));
   node->kernel = notes->kernel;
   node->threads = (int)notes->threads;
   node->scratch_offset = notes->scratch_offset;
@@ -145,12 +147,13 @@ static dp_status take_node_notes(const dp_text_lex *lex, dp_text_place place, co
   for (int i = -1; i < node->n_waits; i++) {
     int event = i < 0 ? node->signal : node->waits[i];
     if (event >= graph->n_events)
-      return dp_text_lex_fail_at(lex, place, "event %d is used, but this graph has %d events", event, graph->n_events);
+      return dp_text_lex_fail_at(lex, location, "event %d is used, but this graph has %d events", event,
+                                 graph->n_events);
   }
-  if (notes->stream) DP_TRY(find_stream(lex, place, graph, notes->stream, &node->stream));
+  if (notes->stream) DP_TRY(find_stream(lex, location, graph, notes->stream, &node->stream));
   if (!notes->logical) return DP_OK;
   int32_t logical = graph->logical ? dp_names_find(graph->logical->node_names, notes->logical) : -1;
-  if (logical < 0) return dp_text_lex_fail_at(lex, place, "there is no logical node '%s'", notes->logical);
+  if (logical < 0) return dp_text_lex_fail_at(lex, location, "there is no logical node '%s'", notes->logical);
   node->logical = graph->logical->nodes[logical];
   return DP_OK;
 }
@@ -175,12 +178,12 @@ static dp_status parse_operands(dp_text_lex *lex, dp_graph *graph, int *count, d
   return dp_text_lex_next(lex);
 }
 
-static dp_status name_node(const dp_text_lex *lex, const dp_graph *graph, dp_text_place place, const result *results,
-                           int n_results, const char **name) {
+static dp_status name_node(const dp_text_lex *lex, const dp_graph *graph, dp_text_location location,
+                           const result *results, int n_results, const char **name) {
   for (int i = 0; i < n_results && !*name; i++) *name = results[i].name;
-  if (!*name) return dp_text_lex_fail_at(lex, place, "a node without results needs a name: [name=...]");
+  if (!*name) return dp_text_lex_fail_at(lex, location, "a node without results needs a name: [name=...]");
   if (dp_names_find(graph->node_names, *name) >= 0)
-    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used by another node", *name);
+    return dp_text_lex_fail_at(lex, location, "the name '%s' is already used by another node", *name);
   return DP_OK;
 }
 
@@ -191,20 +194,20 @@ static dp_status add_node(dp_text_lex *lex, dp_graph *graph, const result *resul
   int n_operands = 0, n_attrs = 0;
   dp_attr *attrs = NULL;
   dp_text_notes notes;
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(parse_op(lex, &op));
   DP_TRY(parse_operands(lex, graph, &n_operands, operands));
   bool braces;
   DP_TRY(dp_text_lex_try(lex, "{", &braces));
   if (braces) DP_TRY(dp_text_attr_parse(lex, op, "}", &n_attrs, &attrs));
   DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_NODE, &notes));
-  DP_TRY(name_node(lex, graph, place, results, n_results, &notes.name));
+  DP_TRY(name_node(lex, graph, location, results, n_results, &notes.name));
   if (graph->n_nodes >= DP_LIMIT_NODES)
-    return dp_text_lex_fail_at(lex, place, "a graph has at most %d nodes", DP_LIMIT_NODES);
+    return dp_text_lex_fail_at(lex, location, "a graph has at most %d nodes", DP_LIMIT_NODES);
   for (int i = 0; i < n_results; i++) names[i] = results[i].name;
   dp_node *node = dp_graph_add_node(graph, op, notes.name, n_operands, operands, n_results, names, n_attrs, attrs);
-  DP_TRY(dp_text_lex_context(lex, place, dp_op_infer(node)));
-  DP_TRY(take_node_notes(lex, place, &notes, node));
+  DP_TRY(dp_text_lex_context(lex, location, dp_op_infer(node)));
+  DP_TRY(take_node_notes(lex, location, &notes, node));
   for (int i = 0; i < n_results; i++) {
     if (!results[i].name) continue;
     DP_TRY(check_type(lex, &results[i], node->outputs[i]));

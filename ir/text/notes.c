@@ -137,13 +137,13 @@ dp_status dp_text_notes_parse(dp_text_lex *lex, dp_text_of of, dp_text_notes *no
   return dp_text_lex_next(lex);
 }
 
-dp_status dp_text_notes_place(const dp_text_lex *lex, dp_text_place place, const dp_text_notes *notes,
-                              const dp_type *type, const dp_mesh *mesh, dp_placement placements[DP_MAX_MESH]) {
+dp_status dp_text_notes_set_placements(const dp_text_lex *lex, dp_text_location location, const dp_text_notes *notes,
+                                       const dp_type *type, const dp_mesh *mesh, dp_placement placements[DP_MAX_MESH]) {
   if (notes->n_placements < 0) return DP_OK;
   if (notes->n_placements != mesh->n_axes)
-    return dp_text_lex_fail_at(lex, place, "%d placements are given, but the mesh has %d axes",
+    return dp_text_lex_fail_at(lex, location, "%d placements are given, but the mesh has %d axes",
                                (int)notes->n_placements, mesh->n_axes);
-  DP_TRY(dp_text_lex_context(lex, place, dp_placement_check(&type->shape, notes->placements, mesh)));
+  DP_TRY(dp_text_lex_context(lex, location, dp_placement_check(&type->shape, notes->placements, mesh)));
   memcpy(placements, notes->placements, (size_t)notes->n_placements * sizeof *placements);
   return DP_OK;
 }

@@ -34,16 +34,16 @@ static dp_status parse_mesh(reader *r) {
   dp_text_lex *lex = &r->lex;
   dp_mesh mesh = {0};
   for (bool more = true; more;) {
-    dp_text_place place = dp_text_lex_place(lex);
+    dp_text_location location = dp_text_lex_location(lex);
     if (mesh.n_axes == DP_MAX_MESH) return dp_text_lex_fail(lex, "a mesh has at most %d axes", DP_MAX_MESH);
     dp_mesh_axis axis;
     DP_TRY(dp_text_lex_take_name(lex, "the name of a mesh axis", &axis.name));
     DP_TRY(dp_text_lex_take(lex, "="));
     DP_TRY(dp_text_lex_take_count(lex, "the size of a mesh axis", INT32_MAX, &axis.size));
     if (dp_mesh_find(&mesh, axis.name) >= 0)
-      return dp_text_lex_fail_at(lex, place, "there are two mesh axes '%s'", axis.name);
+      return dp_text_lex_fail_at(lex, location, "there are two mesh axes '%s'", axis.name);
     if (!dp_mesh_add(&mesh, &axis))
-      return dp_text_lex_fail_at(lex, place, "axis '%s' makes a mesh of no %s, or of more than %d", axis.name,
+      return dp_text_lex_fail_at(lex, location, "axis '%s' makes a mesh of no %s, or of more than %d", axis.name,
                                  dp_mesh_is_sequential(&axis) ? "micro-batches" : "devices",
                                  dp_mesh_is_sequential(&axis) ? DP_LIMIT_MICROBATCHES : DP_LIMIT_DEVICES);
     DP_TRY(dp_text_lex_try(lex, ",", &more));
@@ -85,20 +85,21 @@ static const char *const kinds[] = {"parameter", "buffer", "state", "stored"};  
 static dp_status parse_kaiming(dp_text_lex *lex, const dp_type *type, dp_init *init) {
   double fan_in = 1;
   for (int i = 1; i < type->shape.rank; i++) fan_in *= (double)type->shape.dims[i].offset;
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_lex_take(lex, "("));
   if (!dp_text_lex_is(lex, ")"))
     DP_TRY(dp_text_lex_take_double(lex, "the fan-in", &fan_in));
   else if (type->shape.rank < 2)
-    return dp_text_lex_fail_at(lex, place, "the fan-in cannot be derived from this shape: write kaiming_uniform(64)");
-  if (!(fan_in >= 1) || fan_in > 1e18) return dp_text_lex_fail_at(lex, place, "the fan-in must be at least 1");
+    return dp_text_lex_fail_at(lex, location,
+                               "the fan-in cannot be derived from this shape: write kaiming_uniform(64)");
+  if (!(fan_in >= 1) || fan_in > 1e18) return dp_text_lex_fail_at(lex, location, "the fan-in must be at least 1");
   double bound = 1 / sqrt(fan_in);
   *init = (dp_init){.kind = DP_INIT_UNIFORM, .a = -bound, .b = bound};
   return dp_text_lex_take(lex, ")");
 }
 
 static dp_status parse_arguments(dp_text_lex *lex, int count, dp_init *init) {
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_lex_take(lex, "("));
   DP_TRY(dp_text_lex_take_double(lex, "a number", &init->a));
   if (count == 2) {
@@ -106,9 +107,10 @@ static dp_status parse_arguments(dp_text_lex *lex, int count, dp_init *init) {
     DP_TRY(dp_text_lex_take_double(lex, "a number", &init->b));
   }
   if (init->kind == DP_INIT_UNIFORM && !(init->a <= init->b && isfinite(init->a) && isfinite(init->b)))
-    return dp_text_lex_fail_at(lex, place, "uniform(low, high) needs low <= high, both finite");
+    return dp_text_lex_fail_at(lex, location, "uniform(low, high) needs low <= high, both finite");
   if (init->kind == DP_INIT_NORMAL && !(init->b >= 0 && isfinite(init->a) && isfinite(init->b)))
-    return dp_text_lex_fail_at(lex, place, "normal(mean, deviation) needs finite numbers and a deviation of 0 or more");
+    return dp_text_lex_fail_at(lex, location,
+                               "normal(mean, deviation) needs finite numbers and a deviation of 0 or more");
   return dp_text_lex_take(lex, ")");
 }
 
@@ -146,15 +148,15 @@ static dp_status parse_initial(dp_text_lex *lex, const dp_type *type, dp_init *i
 static dp_status parse_variable(reader *r, dp_variable_kind kind) {
   dp_text_lex *lex = &r->lex;
   dp_variable p = {.kind = kind};
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_lex_take_name(lex, "a name", &p.name));
   if (dp_model_find_variable(r->model, p.name) >= 0 || (r->flat.graph && dp_graph_find_value(r->flat.graph, p.name)))
-    return dp_text_lex_fail_at(lex, place, "the name '%s' is already used", p.name);
-  DP_TRY(dp_text_lex_context(lex, place, dp_variable_check_name(&p)));
+    return dp_text_lex_fail_at(lex, location, "the name '%s' is already used", p.name);
+  DP_TRY(dp_text_lex_context(lex, location, dp_variable_check_name(&p)));
   DP_TRY(dp_text_lex_take(lex, ":"));
   DP_TRY(dp_text_type_parse(lex, &p.type));
   if (dp_shape_is_symbolic(&p.type.shape))
-    return dp_text_lex_fail_at(lex, place, "'%s' outlives a step, so its shape cannot depend on %s", p.name,
+    return dp_text_lex_fail_at(lex, location, "'%s' outlives a step, so its shape cannot depend on %s", p.name,
                                lex->symbol);
   DP_TRY(dp_text_lex_take(lex, "="));
   DP_TRY(parse_initial(lex, &p.type, &p.init));
@@ -168,12 +170,12 @@ static dp_status parse_variable(reader *r, dp_variable_kind kind) {
     DP_TRY(dp_text_lex_next(lex));
   }
   dp_text_notes notes;
-  place = dp_text_lex_place(lex);
+  location = dp_text_lex_location(lex);
   DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_VARIABLE, &notes));
-  DP_TRY(dp_text_notes_place(lex, place, &notes, &p.type, &r->model->mesh, p.placements));
+  DP_TRY(dp_text_notes_set_placements(lex, location, &notes, &p.type, &r->model->mesh, p.placements));
   p.n_stages = notes.n_stages;
   p.stages = notes.stages;
-  DP_TRY(dp_text_lex_context(lex, place, dp_variable_check_stages(&p, dp_mesh_stages(&r->model->mesh))));
+  DP_TRY(dp_text_lex_context(lex, location, dp_variable_check_stages(&p, dp_mesh_stages(&r->model->mesh))));
   p.offset = notes.offset;
   p.bytes = notes.bytes;
   dp_model_add_variable(r->model, &p);
@@ -236,7 +238,7 @@ dp_status dp_text_parse_with(dp_arena *arena, const char *file_name, const char 
     return dp_fail(EX_DATAERR, "%s: the text is longer than the limit of 1 GiB", file_name);
   DP_TRY(dp_text_lex_open(&r.lex, arena, file_name, text, bytes));
   r.lex.sources = sources;
-  dp_text_place place = dp_text_lex_place(&r.lex);
+  dp_text_location location = dp_text_lex_location(&r.lex);
   DP_TRY(dp_text_lex_take(&r.lex, "model"));
   if (!dp_text_lex_is(&r.lex, "{")) {
     if (r.lex.kind == DP_TEXT_STRING)  // a model may have no name
@@ -249,7 +251,7 @@ dp_status dp_text_parse_with(dp_arena *arena, const char *file_name, const char 
   while (!dp_text_lex_is(&r.lex, "}")) DP_TRY(parse_statement(&r));
   DP_TRY(dp_text_lex_next(&r.lex));
   if (r.lex.kind != DP_TEXT_END) return dp_text_lex_expected(&r.lex, "the end of the text after the model's '}'");
-  if (r.flat.graph) DP_TRY(dp_text_lex_context(&r.lex, place, dp_graph_verify(r.flat.graph)));
+  if (r.flat.graph) DP_TRY(dp_text_lex_context(&r.lex, location, dp_graph_verify(r.flat.graph)));
   if (!r.flat.graph && !r.model->n_graphs) r.flat = dp_text_graph_begin(dp_graph_create(r.model, "main"));
   if (r.flat.graph) dp_model_add_graph(r.model, r.flat.graph);
   *model = r.model;

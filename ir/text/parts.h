@@ -47,13 +47,13 @@ dp_status dp_text_notes_parse(dp_text_lex *lex, dp_text_of of,
 // (AXIS=PLACEMENT, ...), checked against the value's shape. shape NULL: not known yet.
 dp_status dp_text_constraints_parse(dp_text_lex *lex, const dp_shape *shape, int *count,
                                     dp_constraint **constraints) DP_MUST_USE;
-dp_status dp_text_constraints_check(const dp_text_lex *lex, dp_text_place place, const dp_shape *shape, int count,
+dp_status dp_text_constraints_check(const dp_text_lex *lex, dp_text_location location, const dp_shape *shape, int count,
                                     const dp_constraint *constraints) DP_MUST_USE;
 
 // Copies the notes' placements to a value or variable of that shape, all Replicate when there are none.
-dp_status dp_text_notes_place(const dp_text_lex *lex, dp_text_place place, const dp_text_notes *notes,
-                              const dp_type *type, const dp_mesh *mesh,
-                              dp_placement placements[DP_MAX_MESH]) DP_MUST_USE;
+dp_status dp_text_notes_set_placements(const dp_text_lex *lex, dp_text_location location, const dp_text_notes *notes,
+                                       const dp_type *type, const dp_mesh *mesh,
+                                       dp_placement placements[DP_MAX_MESH]) DP_MUST_USE;
 
 // The state of a graph while its statements are read.
 typedef struct {
@@ -70,7 +70,7 @@ dp_status dp_text_node_parse(dp_text_lex *lex, dp_graph *graph) DP_MUST_USE;
 // The value of that name; variables and per-step scalars are added to the graph on first use.
 dp_status dp_text_node_operand(dp_text_lex *lex, dp_graph *graph, dp_value **value) DP_MUST_USE;
 // Refuses a name that is used by a value of the graph or, in "main", by a variable.
-dp_status dp_text_node_new_name(const dp_text_lex *lex, dp_text_place place, const dp_graph *graph,
+dp_status dp_text_node_new_name(const dp_text_lex *lex, dp_text_location location, const dp_graph *graph,
                                 const char *name) DP_MUST_USE;
 // Notes after a value.
 dp_status dp_text_node_value_notes(dp_text_lex *lex, dp_value *value, const dp_graph *graph) DP_MUST_USE;

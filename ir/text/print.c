@@ -217,7 +217,7 @@ typedef struct {
   size_t tensors, bytes;
 } left_out;
 
-static void count(const dp_tensor *tensor, dp_text_elision elision, left_out *left) {
+static void count_left_out(const dp_tensor *tensor, dp_text_elision elision, left_out *left) {
   if (!dp_text_data_is_elided(tensor, elision)) return;
   left->tensors++;
   left->bytes += tensor->bytes;
@@ -227,10 +227,11 @@ void dp_text_print_elided(const dp_model *model, const char *source, FILE *out) 
   const dp_text_elision elision = {true, source};
   left_out left = {0};
   for (int32_t i = 0; i < model->n_variables; i++)
-    if (model->variables[i].init.kind == DP_INIT_TENSOR) count(model->variables[i].init.tensor, elision, &left);
+    if (model->variables[i].init.kind == DP_INIT_TENSOR)
+      count_left_out(model->variables[i].init.tensor, elision, &left);
   for (int g = 0; g < model->n_graphs; g++)
     for (int32_t i = 0; i < model->graphs[g]->n_values; i++)
-      if (model->graphs[g]->values[i]->constant) count(model->graphs[g]->values[i]->constant, elision, &left);
+      if (model->graphs[g]->values[i]->constant) count_left_out(model->graphs[g]->values[i]->constant, elision, &left);
   if (left.tensors) {
     fprintf(out, "// The data of %zu tensor%s, %zu bytes, is left out. ", left.tensors, left.tensors == 1 ? "" : "s",
             left.bytes);

@@ -58,7 +58,7 @@ dp_status dp_text_type_parse(dp_text_lex *lex, dp_type *type) {
   dp_type t = {dtype_here(lex), {0}};
   if (!t.dtype) return unknown_type(lex);
   DP_TRY(dp_text_lex_next(lex));
-  dp_text_place place = dp_text_lex_place(lex);
+  dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_lex_take(lex, "["));
   while (!dp_text_lex_is(lex, "]")) {
     if (t.shape.rank) DP_TRY(dp_text_lex_take(lex, ","));
@@ -67,7 +67,7 @@ dp_status dp_text_type_parse(dp_text_lex *lex, dp_type *type) {
     t.shape.rank++;
   }
   DP_TRY(dp_text_lex_next(lex));
-  DP_TRY(dp_text_lex_context(lex, place, dp_shape_check(&t.shape, 1)));
+  DP_TRY(dp_text_lex_context(lex, location, dp_shape_check(&t.shape, 1)));
   *type = t;
   return DP_OK;
 }

@@ -23,8 +23,6 @@ typedef struct {
   TYPE *variable = dp_alloc((arena), sizeof *variable); \
   *variable = (TYPE)INIT
 
-static char *text(const char *s) { return (char *)(uintptr_t)(s ? s : ""); }  // protobuf-c's fields are not const
-
 // ---- tensors and instructions ---------------------------------------------------------------------------------------
 
 static Dp__DeviceTensor *emit_tensor(const emitting *e, const dp_value *value) {
@@ -78,9 +76,9 @@ static void emit_communication(const emitting *e, const dp_node *node, Dp__Instr
 
 static Dp__Instruction *emit_instruction(const emitting *e, const dp_node *node) {
   NEW(e->arena, in, Dp__Instruction, DP__INSTRUCTION__INIT);
-  in->kernel = text(node->kernel);
-  in->op = text(node->op->name);
-  in->domain = text(node->op->domain);
+  in->kernel = dp_proto_string(node->kernel);
+  in->op = dp_proto_string(node->op->name);
+  in->domain = dp_proto_string(node->op->domain);
   dp_proto_from_attrs(e->arena, node->n_attrs, node->attrs, &in->n_attributes, &in->attributes);
   if (node->logical) {
     in->n_nodes = 1;
@@ -115,7 +113,7 @@ static void emit_streams(const emitting *e, Dp__Program *program) {
   program->streams = dp_alloc_n(e->arena, program->n_streams, sizeof *program->streams);
   for (int s = 0; s < graph->n_streams; s++) {
     NEW(e->arena, stream, Dp__Stream, DP__STREAM__INIT);
-    stream->name = text(graph->streams[s]);
+    stream->name = dp_proto_string(graph->streams[s]);
     program->streams[s] = stream;
   }
   for (int32_t i = 0; i < graph->n_nodes; i++) {
@@ -127,7 +125,7 @@ static void emit_streams(const emitting *e, Dp__Program *program) {
 static void emit_binding(const emitting *e, const char *name, const dp_value *value, size_t *count,
                          Dp__Binding ***bindings) {
   NEW(e->arena, b, Dp__Binding, DP__BINDING__INIT);
-  b->name = text(name);
+  b->name = dp_proto_string(name);
   b->tensor = e->tensor_of[value->id] - 1;
   DP_PUSH(e->arena, *bindings, *count, b);
 }
@@ -142,7 +140,7 @@ static void emit_update(const emitting *e, int32_t variable, const dp_value *val
 
 static Dp__Program *emit_program(emitting *e, const dp_graph *graph, uint32_t index) {
   NEW(e->arena, p, Dp__Program, DP__PROGRAM__INIT);
-  p->name = text(graph->logical->name);
+  p->name = dp_proto_string(graph->logical->name);
   p->graph = index;
   e->graph = graph;
   e->tensor_of = dp_alloc_n(e->arena, (size_t)graph->n_values, sizeof *e->tensor_of);
@@ -213,7 +211,7 @@ static bool begins_program(const dp_model *model, int g) {
 
 static Dp__Role *emit_role(emitting *e, int stage, bool staged) {
   NEW(e->arena, role, Dp__Role, DP__ROLE__INIT);
-  role->name = staged ? dp_printf(e->arena, "stage%d", stage) : text("all");
+  role->name = staged ? dp_printf(e->arena, "stage%d", stage) : dp_proto_string("all");
   for (int a = 0; a < e->model->mesh.n_axes; a++) {
     bool pipe = staged && dp_mesh_is_staged(&e->model->mesh.axes[a]);
     NEW(e->arena, range, Dp__AxisRange, DP__AXIS_RANGE__INIT);
@@ -246,7 +244,7 @@ static Dp__Graph *emit_graph(const emitting *e, const dp_graph *graph) {
 static Dp__Target *emit_target(const emitting *e) {
   NEW(e->arena, target, Dp__Target, DP__TARGET__INIT);
   const dp_target *t = e->compile->options->target;
-  target->backend = text(t->name);
+  target->backend = dp_proto_string(t->name);
   bool isa = false;  // some kernel depends on the ISA
   uint32_t threads = 1;
   for (int g = 0; g < e->model->n_graphs; g++)
@@ -257,7 +255,7 @@ static Dp__Target *emit_target(const emitting *e) {
       if ((uint32_t)node->threads > threads) threads = (uint32_t)node->threads;
     }
   const char *held = e->compile->options->isa ? e->compile->options->isa : t->isa ? t->isa() : NULL;
-  target->isa = text(isa ? held : NULL);
+  target->isa = dp_proto_string(isa ? held : NULL);
   target->threads = threads;
   return target;
 }
@@ -266,16 +264,16 @@ static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   emitting e = {compile, model, model->arena, NULL, NULL};
   NEW(e.arena, plan, Dp__Plan, DP__PLAN__INIT);
-  plan->producer = text("dpc");
-  plan->name = text(model->name);
-  plan->symbol = text(model->symbol);
+  plan->producer = dp_proto_string("dpc");
+  plan->name = dp_proto_string(model->name);
+  plan->symbol = dp_proto_string(model->symbol);
   plan->batch = model->batch;
   plan->opset = model->opset;
   plan->n_mesh = (size_t)model->mesh.n_axes;
   plan->mesh = dp_proto_from_mesh(e.arena, &model->mesh);
-  plan->loss = text(model->loss);
-  plan->optimizer = text(model->optimizer);
-  plan->strategy = text(compile->strategy->name);
+  plan->loss = dp_proto_string(model->loss);
+  plan->optimizer = dp_proto_string(model->optimizer);
+  plan->strategy = dp_proto_string(compile->strategy->name);
   plan->precision = compile->options->precision == DP_FLOAT64 ? DP_FLOAT64 : 0;
   plan->target = emit_target(&e);
   DP_TRY(dp_emit_schedule(e.arena, model->optimizer, &plan->schedule));

@@ -32,7 +32,7 @@ static int threads_worth(const dp_compile *compile, const dp_node *node, const d
   return work < spec->threads ? (int)dp_max_i64(1, (int64_t)work) : spec->threads;
 }
 
-static dp_status choose(dp_compile *compile, dp_node *node) {
+static dp_status choose_kernel(dp_compile *compile, dp_node *node) {
   const dp_model *model = compile->model;
   dp_kernel_spec spec = {.op = node->op,
                          .node = node,
@@ -70,7 +70,7 @@ static dp_status run(dp_compile *compile) {
   for (int g = 0; g < compile->model->n_graphs; g++) {
     const dp_graph *graph = compile->model->graphs[g];
     for (int32_t i = 0; i < graph->n_nodes; i++)
-      if (!dp_op_is(graph->nodes[i]->op, DP_OP_COMMUNICATION)) DP_TRY(choose(compile, graph->nodes[i]));
+      if (!dp_op_is(graph->nodes[i]->op, DP_OP_COMMUNICATION)) DP_TRY(choose_kernel(compile, graph->nodes[i]));
   }
   return DP_OK;
 }

@@ -43,7 +43,7 @@ typedef struct {
 // ---- lifetimes ------------------------------------------------------------------------------------------------------
 
 static void extend_life(const work *w, int end[DP_PACK_STREAMS], const dp_node *node) {
-  int done = w->order.place[node->id] + 1;
+  int done = w->order.position[node->id] + 1;
   if (end[node->stream] < done) end[node->stream] = done;
 }
 
@@ -57,7 +57,7 @@ static int32_t add_block(work *w, uint64_t bytes, const dp_node *first) {
 // Whether everything that uses a block, except `node` itself, is done before `node` begins.
 static bool dies_at(const work *w, const block *b, const dp_node *node) {
   for (int s = 0; s < w->order.n_streams; s++) {
-    bool itself = s == node->stream && b->end[s] == w->order.place[node->id] + 1;
+    bool itself = s == node->stream && b->end[s] == w->order.position[node->id] + 1;
     if (!itself && !dp_order_done(&w->order, node, s, b->end[s])) return false;
   }
   return true;

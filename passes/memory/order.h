@@ -6,8 +6,8 @@
 
 typedef struct {
   int n_streams;
-  int *place;  // (nodes) position in the node's stream
-  int *clock;  // (nodes, streams) how many nodes of each stream are done before the node begins
+  int *position;  // (nodes) position in the node's stream
+  int *clock;     // (nodes, streams) how many nodes of each stream are done before the node begins
 } dp_order;
 
 dp_order dp_order_make(dp_arena *arena, const dp_graph *graph);

@@ -64,8 +64,8 @@ static bool take_hole(holes *h, uint64_t bytes, bool high, uint64_t *offset) {
 
 // starts, ends: the blocks by their first and by their last time. Those that live longer than `life` go to the bottom
 // of an arena of so many bytes, the rest to its top.
-static bool fits(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends, holes *h, uint64_t bytes,
-                 int32_t life) {
+static bool place_by_time(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends, holes *h,
+                          uint64_t bytes, int32_t life) {
   h->count = 1;
   h->holes[0] = (hole){0, bytes};
   for (int32_t i = 0, done = 0; i < count; i++) {
@@ -94,7 +94,7 @@ static uint64_t pack_by_ends(uint32_t alignment, int32_t count, dp_pack_block *c
   uint64_t room = 0;  // beyond the bound; at the sum of all blocks they must fit
   for (;; room = room ? 2 * room : dp_align_up(bound / 256 + 1, alignment))
     for (size_t k = 0; k < DP_COUNT(lives); k++)
-      if (fits(count, starts, ends, h, bound + room, lives[k])) return bound + room;
+      if (place_by_time(count, starts, ends, h, bound + room, lives[k])) return bound + room;
 }
 
 // ---- a view for each stream -----------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ static bool find_place(const view *v, dp_pack_block *b, uint64_t top, bool high)
   return found;
 }
 
-static void enter(view *v, dp_pack_block *b) {
+static void insert_block(view *v, dp_pack_block *b) {
   int32_t low = 0, high = v->count;
   while (low < high) {
     int32_t middle = (low + high) / 2;
@@ -142,8 +142,8 @@ static void enter(view *v, dp_pack_block *b) {
 }
 
 // Like `fits`, with the streams' views.
-static bool fits_views(int32_t count, dp_pack_block *const *starts, view *views, uint64_t bytes, int32_t life,
-                       int64_t *steps) {
+static bool place_by_views(int32_t count, dp_pack_block *const *starts, view *views, uint64_t bytes, int32_t life,
+                           int64_t *steps) {
   for (int s = 0; s < DP_PACK_STREAMS; s++) views[s].count = views[s].when_cleared = 0;
   for (int32_t i = 0; i < count && *steps < MAX_STEPS; i++) {
     dp_pack_block *b = starts[i];
@@ -152,7 +152,7 @@ static bool fits_views(int32_t count, dp_pack_block *const *starts, view *views,
     if (!find_place(&views[b->stream], b, bytes, b->free[b->stream] - b->start <= life)) return false;
     for (int s = 0; s < DP_PACK_STREAMS; s++) {
       if (views[s].count > 2 * views[s].when_cleared + 64) clear_view(&views[s], s, b->start);
-      if (b->free[s] > b->start) enter(&views[s], b);
+      if (b->free[s] > b->start) insert_block(&views[s], b);
     }
   }
   return *steps < MAX_STEPS;
@@ -170,7 +170,7 @@ static uint64_t pack_by_views(dp_arena *scratch, uint32_t alignment, int32_t cou
   for (uint64_t room = 0; bound + room < most && steps < MAX_STEPS;
        room = room ? 2 * room : dp_align_up(bound / 64 + 1, alignment))
     for (size_t k = 0; k < DP_COUNT(lives); k++)
-      if (fits_views(count, starts, views, bound + room, lives[k], &steps)) return bound + room;
+      if (place_by_views(count, starts, views, bound + room, lives[k], &steps)) return bound + room;
   for (int32_t i = 0; i < count; i++) starts[i]->offset = before[i];
   return most;
 }

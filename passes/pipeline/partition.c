@@ -27,12 +27,12 @@ typedef struct {
   int n_stages;
   int *stages;  // by node: at first the user's annotation, -1: none
   dp_partition_weights weights;
-  bool *depends;   // by node: it depends on a parameter, buffer or state, or is pinned, so it does not move to its
-                   // users
-  bool *trains;    // by value: it receives a gradient
-  int32_t n;       // nodes in the line
-  int32_t *line;   // nodes
-  int32_t *place;  // by node: position in the line, -1: none
+  bool *depends;      // by node: it depends on a parameter, buffer or state, or is pinned, so it does not move to its
+                      // users
+  bool *trains;       // by value: it receives a gradient
+  int32_t n;          // nodes in the line
+  int32_t *line;      // nodes
+  int32_t *position;  // by node: position in the line, -1: none
 } cutting;
 
 static bool is_trained(const dp_model *model, const dp_value *v) {
@@ -98,7 +98,7 @@ static dp_status find_least(const cutting *c, int32_t *least) {
 }
 
 // Stable sort by keys from 0 to n_keys - 1.
-static void sort(const cutting *c, int32_t *line, const int32_t *key, int32_t n_keys) {
+static void sort_line(const cutting *c, int32_t *line, const int32_t *key, int32_t n_keys) {
   int32_t *end = dp_alloc_n(c->arena, (size_t)n_keys + 1, sizeof *end);
   for (int32_t i = 0; i < c->n; i++) end[key[line[i]] + 1]++;
   for (int32_t k = 0; k < n_keys; k++) end[k + 1] += end[k];
@@ -114,12 +114,12 @@ static dp_status make_line(cutting *c) {
   const int32_t *anchor = find_anchors(c);
   for (int32_t i = 0; i < n; i++) {
     least[i] = least[anchor[i]];
-    c->place[i] = -1;
+    c->position[i] = -1;
     if (c->weights.alive[i]) c->line[c->n++] = i;
   }
-  sort(c, c->line, anchor, n);
-  sort(c, c->line, least, c->n_stages);
-  for (int32_t i = 0; i < c->n; i++) c->place[c->line[i]] = i;
+  sort_line(c, c->line, anchor, n);
+  sort_line(c, c->line, least, c->n_stages);
+  for (int32_t i = 0; i < c->n; i++) c->position[c->line[i]] = i;
   return DP_OK;
 }
 
@@ -129,7 +129,7 @@ static dp_status make_line(cutting *c) {
 static void find_span(const cutting *c, int32_t *first, int32_t *last) {
   for (int32_t i = 0; i < c->main->n_values; i++) {
     const dp_value *v = c->main->values[i];
-    first[i] = v->producer ? c->place[v->producer->id] : -1;
+    first[i] = v->producer ? c->position[v->producer->id] : -1;
     last[i] = -1;
   }
   for (int32_t i = 0; i < c->n; i++) {
@@ -191,7 +191,7 @@ static dp_status refuse_count(int stages, int32_t nodes) {
                  stages, nodes, nodes);
 }
 
-static dp_status search(cutting *c, int32_t *starts) {
+static dp_status search_cuts(cutting *c, int32_t *starts) {
   const int p = c->n_stages;
   const dp_options *o = c->compile->options;
   const int64_t m = dp_mesh_microbatches(&c->main->model->mesh),
@@ -255,10 +255,10 @@ static dp_status partition(void *arg) {
   c->depends = dp_alloc_n(c->arena, n, sizeof *c->depends);
   c->trains = dp_alloc_n(c->arena, (size_t)c->main->n_values, sizeof *c->trains);
   c->line = dp_alloc_n(c->arena, n, sizeof *c->line);
-  c->place = dp_alloc_n(c->arena, n, sizeof *c->place);
+  c->position = dp_alloc_n(c->arena, n, sizeof *c->position);
   int32_t *starts = dp_alloc_n(c->arena, (size_t)c->n_stages + 1, sizeof *starts);
   DP_TRY(make_line(c));
-  DP_TRY(search(c, starts));
+  DP_TRY(search_cuts(c, starts));
   for (int32_t i = 0; i < c->main->n_nodes; i++) c->stages[i] = -1;
   for (int s = 0; s < c->n_stages; s++)
     for (int32_t i = starts[s]; i < starts[s + 1]; i++) c->stages[c->line[i]] = s;

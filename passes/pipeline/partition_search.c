@@ -35,7 +35,7 @@ static double memory_of(const search *s, int stage, int32_t from, int32_t to) {
   return s->held[to] - s->held[from] + s->task->in_flight[stage] * (s->kept[to] - s->kept[from]);
 }
 
-static bool fits(const search *s, limit l, int stage, int32_t from, int32_t to) {
+static bool stage_fits(const search *s, limit l, int stage, int32_t from, int32_t to) {
   return time_of(s, from, to) <= l.time && memory_of(s, stage, from, to) <= l.memory;
 }
 
@@ -62,7 +62,7 @@ static int32_t reach(const search *s, limit l, int stage, int32_t from, int32_t 
   int32_t good = from, bad = most + 1;
   while (bad - good > 1) {
     int32_t middle = good + (bad - good) / 2;
-    *(fits(s, l, stage, from, middle) ? &good : &bad) = middle;
+    *(stage_fits(s, l, stage, from, middle) ? &good : &bad) = middle;
   }
   return good;
 }
@@ -72,7 +72,7 @@ static int32_t reach_back(const search *s, limit l, int stage, int32_t to, int32
   int32_t good = to, bad = least - 1;
   while (good - bad > 1) {
     int32_t middle = bad + (good - bad) / 2;
-    *(fits(s, l, stage, middle, to) ? &good : &bad) = middle;
+    *(stage_fits(s, l, stage, middle, to) ? &good : &bad) = middle;
   }
   return good;
 }
@@ -156,7 +156,7 @@ static void make_columns(search *s) {
 
 // Scores the positions of cut k from the best positions of cut k - 1. The previous positions at which a stage may begin
 // move forward with its end; `queue` holds those that no later one beats.
-static void extend(const search *s, limit l, int k) {
+static void extend_column(const search *s, limit l, int k) {
   const struct column *c = &s->columns[k], *former = &s->columns[k - 1];
   const int32_t base = s->first[k], before = s->first[k - 1], n_former = s->last[k - 1] - before + 1;
   int32_t *queue = s->queue, head = 0, tail = 0, next = 0;
@@ -165,7 +165,7 @@ static void extend(const search *s, limit l, int k) {
       while (tail > head && former->bytes[queue[tail - 1]] >= former->bytes[next]) tail--;
       queue[tail++] = next;
     }
-    while (head < tail && !fits(s, l, k - 1, before + queue[head], j)) head++;
+    while (head < tail && !stage_fits(s, l, k - 1, before + queue[head], j)) head++;
     double crossing = k < s->task->stages ? s->line->crossing[j] : 0;
     c->bytes[j - base] = head < tail ? former->bytes[queue[head]] + crossing : INFINITY;
     c->from[j - base] = head < tail ? before + queue[head] : -1;
@@ -179,7 +179,7 @@ static dp_partition_score fewest_bytes(search *s, limit l) {
   if (!cut_as_late_as_possible(s, l, s->last, &next)) return (dp_partition_score){INFINITY, INFINITY, INFINITY};
   walk_back(s, l);
   if (!s->columns) make_columns(s);
-  for (int k = 1; k <= p; k++) extend(s, l, k);
+  for (int k = 1; k <= p; k++) extend_column(s, l, k);
   s->starts[p] = s->line->n;
   for (int k = p; k > 0; k--) s->starts[k - 1] = s->columns[k].from[s->starts[k] - s->first[k]];
   return score_of(s, s->starts);
@@ -187,8 +187,8 @@ static dp_partition_score fewest_bytes(search *s, limit l) {
 
 // Reduces the time, or the memory, of the cuts in `starts` as far as no more bytes cross. The other quantity stays
 // within l.
-static dp_partition_score lessen(search *s, limit l, bool of_time, double low, dp_partition_score best,
-                                 int32_t *starts) {
+static dp_partition_score reduce_within_bytes(search *s, limit l, bool of_time, double low, dp_partition_score best,
+                                              int32_t *starts) {
   const size_t bytes = ((size_t)s->task->stages + 1) * sizeof *starts;
   double high = of_time ? best.time : best.memory;
   const double close = 1e-3 * (high - low);
@@ -210,7 +210,7 @@ static dp_partition_score lessen(search *s, limit l, bool of_time, double low, d
 // ---- the whole ------------------------------------------------------------------------------------------------------
 
 // Bounds that leave a node for each stage; false: impossible.
-static bool bound(const search *s) {
+static bool bound_starts(const search *s) {
   const int p = s->task->stages;
   for (int k = 0; k <= p; k++) {
     s->lowest[k] = k ? (int32_t)dp_max_i64(s->task->lowest[k], s->lowest[k - 1] + 1) : 0;
@@ -233,15 +233,15 @@ bool dp_partition_search(dp_arena *arena, const dp_partition_line *line, const d
   s.held = sums(&s, line->held);
   int32_t **const places[] = {&s.lowest, &s.highest, &s.first, &s.last, &s.starts};
   for (size_t i = 0; i < DP_COUNT(places); i++) *places[i] = dp_alloc(arena, bytes);
-  if (!bound(&s)) return false;
+  if (!bound_starts(&s)) return false;
   limit l = {INFINITY, task->memory};
   if (!can(&s, l)) l.memory = least_memory(&s);
   const double least = least_time(&s, l.memory);
   l.time = least * DP_CUT_SLACK;
   dp_partition_score best = fewest_bytes(&s, l);
   memcpy(starts, s.starts, bytes);
-  best = lessen(&s, l, true, least, best, starts);
+  best = reduce_within_bytes(&s, l, true, least, best, starts);
   l.time = best.time;
-  *score = lessen(&s, l, false, 0, best, starts);
+  *score = reduce_within_bytes(&s, l, false, 0, best, starts);
   return true;
 }

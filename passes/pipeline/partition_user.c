@@ -41,7 +41,7 @@ dp_status dp_partition_user_read(const dp_compile *compile, const dp_graph *main
 
 // A node without annotation goes to the stage of its last operand; failing that, to that of its first user; failing
 // that, to the stage that the host feeds its operands to anyway.
-static void complete(const dp_graph *main, int *stages) {
+static void complete_stages(const dp_graph *main, int *stages) {
   for (int32_t i = 0; i < main->n_nodes; i++)
     for (int k = 0; k < main->nodes[i]->n_inputs && main->nodes[i]->stage < 0 && main->nodes[i]->device < 0; k++) {
       const dp_value *v = main->nodes[i]->inputs[k];
@@ -111,7 +111,7 @@ dp_status dp_partition_user_complete(const dp_compile *compile, const dp_graph *
                    "the mesh has %lld stages, but no node is annotated with a stage or a device; --strategy=pipeline "
                    "assigns stages by itself",
                    (long long)p);
-  complete(main, stages);
+  complete_stages(main, stages);
   for (int32_t i = 0; i < main->n_nodes; i++) used[stages[i]] = true;
   note_unused(compile, used, p);
   return check_direction(compile, main, stages);

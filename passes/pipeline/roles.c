@@ -129,8 +129,8 @@ static void make_items(dp_roles *r) {
     for (int s = 0; s < sets[i].count; s++) {
       dp_node *node = graph->nodes[i];
       bool from_host = node->n_inputs && node->inputs[0] && node->inputs[0]->space == DP_SPACE_HOST_INPUT;
-      r->items[r->n_items++] =
-          (dp_roles_item){.node = node, .stage = sets[i].stages[s], .from_host = from_host, .micro = -1, .place = -1};
+      r->items[r->n_items++] = (dp_roles_item){
+          .node = node, .stage = sets[i].stages[s], .from_host = from_host, .micro = -1, .position = -1};
     }
 }
 
@@ -152,12 +152,12 @@ static void reorder(const dp_roles *r) {
   for (int32_t i = 0; i <= r->n_order; i++) {
     for (const dp_roles_arrival *a = r->arrivals[i]; a; a = a->next) {
       nodes[n++] = r->items[a->item].node;
-      if (a->run > 0) dp_roles_wait(nodes[n - 1], r->items[r->order[r->runs->places[a->run - 1]]].node);
+      if (a->run > 0) dp_roles_wait(nodes[n - 1], r->items[r->order[r->runs->positions[a->run - 1]]].node);
     }
     if (i < r->n_order) nodes[n++] = r->items[r->order[i]].node;
   }
   for (int32_t i = 0; i < r->n_items; i++)  // nodes that nothing uses
-    if (r->items[i].from_host && r->items[i].place < 0) nodes[n++] = r->items[i].node;
+    if (r->items[i].from_host && r->items[i].position < 0) nodes[n++] = r->items[i].node;
   dp_graph_reorder(r->graph, nodes);
 }
 

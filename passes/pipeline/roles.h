@@ -12,8 +12,9 @@ typedef struct {
   bool from_host;  // a transfer; it goes where its first user needs it
   bool backward;   // depends on a higher stage's computation
   int micro;       // its micro-batch, the last if several; -1: all of them
-  int32_t place;   // position in the order of all stages; for a transfer from the host, its first user's; -1: none yet
-  int run;         // the number of its stage's runs (roles_order.c) before its own
+  int32_t
+      position;  // position in the order of all stages; for a transfer from the host, its first user's; -1: none yet
+  int run;       // the number of its stage's runs (roles_order.c) before its own
 } dp_roles_item;
 
 // A value that a stage receives from another one or from the host, once, before its first user.
@@ -27,10 +28,10 @@ typedef struct dp_roles_arrival {
   struct dp_roles_arrival *next;  // at the same position of the order
 } dp_roles_arrival;
 
-// By run of a stage: its first computing item. `places` has run r's position in the order of all stages.
+// By run of a stage: its first computing item. `positions` has run r's position in the order of all stages.
 typedef struct {
   int count;
-  int32_t *places;
+  int32_t *positions;
 } dp_roles_runs;
 
 typedef struct {

@@ -57,9 +57,9 @@ static void find_readers(work *w) {
   }
 }
 
-static bool push(work *w, int32_t item) {
+static bool push_item(work *w, int32_t item) {
   const dp_roles_item *i = &w->r->items[item];
-  if (i->from_host || i->place >= 0) return false;
+  if (i->from_host || i->position >= 0) return false;
   DP_PUSH(w->r->scratch, w->stack, w->stack_size, item);
   return true;
 }
@@ -72,11 +72,11 @@ static bool push_missing(work *w, int32_t item, const int32_t *overwrites) {
   // Pushed last, visited first.
   for (int k = node->n_inputs; k-- > 0;)
     if (node->inputs[k] && node->inputs[k]->producer)
-      missing |= push(w, dp_roles_item_of(r, node->inputs[k], r->items[item].stage));
+      missing |= push_item(w, dp_roles_item_of(r, node->inputs[k], r->items[item].stage));
   for (int k = 0; k < node->n_outputs; k++) {
     int32_t p = node->outputs[k] ? overwrites[node->outputs[k]->id] - 1 : -1;
     for (int32_t i = p < 0 ? 0 : w->first_reader[p]; p >= 0 && i < w->first_reader[p + 1]; i++)
-      if (r->items[w->readers[i]].node != node) missing |= push(w, w->readers[i]);
+      if (r->items[w->readers[i]].node != node) missing |= push_item(w, w->readers[i]);
   }
   return missing;
 }
@@ -109,7 +109,7 @@ static bool is_there(const work *w, const dp_roles_item *item) {
   bool there = true;
   for (int k = 0; k < item->node->n_inputs; k++) {
     const dp_value *x = item->node->inputs[k];
-    there &= !x->producer || w->r->items[dp_roles_item_of(w->r, x, item->stage)].place >= 0;
+    there &= !x->producer || w->r->items[dp_roles_item_of(w->r, x, item->stage)].position >= 0;
   }
   return there;
 }
@@ -118,7 +118,7 @@ static bool is_there(const work *w, const dp_roles_item *item) {
 static void push_sums(work *w, int32_t item) {
   for (int32_t i = w->first_sum[item] - 1; i >= 0; i = w->next_sum[i] - 1) {
     const dp_roles_item *sum = &w->r->items[i];
-    if (sum->stage == w->r->items[item].stage && is_there(w, sum)) push(w, i);
+    if (sum->stage == w->r->items[item].stage && is_there(w, sum)) push_item(w, i);
   }
 }
 
@@ -132,7 +132,7 @@ static bool is_late(const work *w, const dp_roles_item *item, int32_t began) {
     const dp_value *x = item->node->inputs[k];
     if (!x || !x->producer) continue;
     const dp_roles_item *before = &w->r->items[dp_roles_item_of(w->r, x, item->stage)];
-    if (before->stage != item->stage && before->place > began) return true;
+    if (before->stage != item->stage && before->position > began) return true;
   }
   return false;
 }
@@ -144,7 +144,7 @@ static void enter_run(work *w, dp_roles_item *item, int *run) {
   bool own = w->now == REST || w->r->items[w->stack[0]].stage == item->stage;
   bool next = own && *task != w->now;
   if (own) *task = w->now;
-  if (has_begun(runs, *run) && (next || is_late(w, item, runs->places[*run]))) ++*run;
+  if (has_begun(runs, *run) && (next || is_late(w, item, runs->positions[*run]))) ++*run;
   item->run = *run;
 }
 
@@ -154,7 +154,7 @@ static void enter_run(work *w, dp_roles_item *item, int *run) {
 static void add_arrival(work *w, dp_roles_arrival arrival, int32_t after) {
   dp_roles *r = w->r;
   const dp_roles_runs *runs = &r->runs[arrival.stage];
-  if (arrival.run > 0 && runs->places[arrival.run - 1] > after) after = runs->places[arrival.run - 1];
+  if (arrival.run > 0 && runs->positions[arrival.run - 1] > after) after = runs->positions[arrival.run - 1];
   dp_roles_arrival *a = dp_memdup(r->scratch, &arrival, sizeof arrival), **end = &w->ends[after + 1];
   if (*end)
     (*end)->next = a;
@@ -183,39 +183,39 @@ static void add_arrivals(work *w, const dp_roles_item *item) {
     if (x->producer) arrival.item = dp_roles_item_of(r, x, item->stage);
     dp_roles_item *before = arrival.item < 0 ? NULL : &r->items[arrival.item];
     if (before && before->from_host) {
-      if (before->place >= 0) continue;
-      before->place = item->place;
+      if (before->position >= 0) continue;
+      before->position = item->position;
       arrival.from = -1;
       add_arrival(w, arrival, -1);
     } else if (from != item->stage && !is_on_its_way(w, x, item->stage)) {
-      add_arrival(w, arrival, before ? before->place : -1);
+      add_arrival(w, arrival, before ? before->position : -1);
     }
   }
 }
 
 // ---- order ----------------------------------------------------------------------------------------------------------
 
-static void enter(work *w, int32_t index, int *run) {
+static void append_item(work *w, int32_t index, int *run) {
   dp_roles *r = w->r;
   dp_roles_item *item = &r->items[index];
   enter_run(w, item, run);
-  item->place = r->n_order;
+  item->position = r->n_order;
   r->order[r->n_order++] = index;
   add_arrivals(w, item);
   dp_roles_runs *runs = &r->runs[item->stage];
   if (!has_begun(runs, *run) && !dp_op_is(item->node->op, DP_OP_COMMUNICATION))
-    DP_PUSH(r->scratch, runs->places, runs->count, item->place);
+    DP_PUSH(r->scratch, runs->positions, runs->count, item->position);
 }
 
 // The item, preceded by what it needs.
-static void pull(work *w, int32_t item, const int32_t *overwrites, int *runs) {
-  if (!push(w, item)) return;
+static void order_item(work *w, int32_t item, const int32_t *overwrites, int *runs) {
+  if (!push_item(w, item)) return;
   while (w->stack_size) {
     int32_t top = w->stack[w->stack_size - 1];
-    if (w->r->items[top].place >= 0) {
+    if (w->r->items[top].position >= 0) {
       w->stack_size--;
     } else if (!push_missing(w, top, overwrites)) {
-      enter(w, top, &runs[w->r->items[top].stage]);
+      append_item(w, top, &runs[w->r->items[top].stage]);
       w->stack_size--;
       push_sums(w, top);
     }
@@ -246,7 +246,7 @@ static int32_t *by_task(const dp_roles *r, int32_t **first) {
 static void go_by_micro(work *w, const int32_t *overwrites, int *runs) {
   for (int j = 0; j < w->r->m; j++)
     for (int32_t i = 0; i < w->r->n_items; i++)
-      if (w->r->items[i].micro == j) pull(w, i, overwrites, runs);
+      if (w->r->items[i].micro == j) order_item(w, i, overwrites, runs);
 }
 
 void dp_roles_order_make(dp_roles *r, bool gpipe) {
@@ -271,9 +271,9 @@ void dp_roles_order_make(dp_roles *r, bool gpipe) {
   for (w.now = 0; w.now < n_tasks; w.now++) {
     const dp_roles_task *t = &tasks[w.now];
     int32_t task = (2 * t->stage + t->backward) * r->m + t->micro;
-    for (int32_t i = first[task]; i < first[task + 1]; i++) pull(&w, items[i], overwrites, runs);
+    for (int32_t i = first[task]; i < first[task + 1]; i++) order_item(&w, items[i], overwrites, runs);
   }
   w.now = REST;
   if (!n_tasks) go_by_micro(&w, overwrites, runs);
-  for (int32_t i = 0; i < r->n_items; i++) pull(&w, i, overwrites, runs);
+  for (int32_t i = 0; i < r->n_items; i++) order_item(&w, i, overwrites, runs);
 }

@@ -53,7 +53,7 @@ static copy *add_copy(work *w, const dp_value *v, int stage, dp_value *value) {
 }
 
 // What stands for an operand on a stage; a value without producer is added there.
-static dp_value *operand(work *w, dp_value *v, int stage) {
+static dp_value *operand_on_stage(work *w, dp_value *v, int stage) {
   copy *c = find_copy(w, v, stage);
   if (c) return c->value;
   w->map[v->id] = NULL;
@@ -63,7 +63,7 @@ static dp_value *operand(work *w, dp_value *v, int stage) {
 // ---- events ---------------------------------------------------------------------------------------------------------
 
 static void wait_for_run(const work *w, dp_node *node, int stage, int run) {
-  if (run >= 0) dp_roles_wait(node, w->nodes[w->r->order[w->r->runs[stage].places[run]]]);
+  if (run >= 0) dp_roles_wait(node, w->nodes[w->r->order[w->r->runs[stage].positions[run]]]);
 }
 
 static void wait_for_sends(const work *w, dp_node *node, int stage, int count) {
@@ -85,7 +85,7 @@ static dp_node *add_node(work *w, int32_t index) {
   for (int k = 0; k < node->n_inputs; k++) {
     dp_value *x = node->inputs[k];
     if (!x) continue;
-    dp_value *in = operand(w, x, item->stage);
+    dp_value *in = operand_on_stage(w, x, item->stage);
     w->map[x->id] = in;
     const copy *c = find_copy(w, x, item->stage);
     if (x->producer) {
@@ -120,7 +120,7 @@ static void place_as(dp_value *v, const dp_value *x, dp_space space) {
 }
 
 static dp_node *add_pair(work *w, const dp_roles_arrival *a) {
-  dp_value *x = operand(w, (dp_value *)(uintptr_t)a->value, a->from);
+  dp_value *x = operand_on_stage(w, (dp_value *)(uintptr_t)a->value, a->from);
   dp_arena *arena = w->r->graph->arena;
   w->channels++;
   const char *name = dp_printf(arena, "%s/Send%d", a->value->name, a->stage);
@@ -157,7 +157,7 @@ static void add_all(work *w) {
     const dp_roles_runs *runs = &r->runs[item->stage];
     add_arrivals(w, place);
     dp_node *node = add_node(w, r->order[place]);
-    if (item->run < runs->count && runs->places[item->run] == place) begin_run(w, item->stage, node);
+    if (item->run < runs->count && runs->positions[item->run] == place) begin_run(w, item->stage, node);
   }
   add_arrivals(w, r->n_order);
 }
@@ -167,7 +167,7 @@ static void add_all(work *w) {
 static void add_unread(work *w) {
   const dp_graph *graph = w->r->graph;
   for (int32_t i = 0; i < graph->n_values; i++)
-    if (graph->values[i]->kind == DP_VALUE_INPUT && !w->copies[i]) operand(w, graph->values[i], 0);
+    if (graph->values[i]->kind == DP_VALUE_INPUT && !w->copies[i]) operand_on_stage(w, graph->values[i], 0);
 }
 
 static dp_status add_ends(work *w) {

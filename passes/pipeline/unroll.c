@@ -39,7 +39,7 @@ static dp_value **copy_of(work *w, const dp_value *v, int j) {
 static dp_node *add_node(work *w, const dp_node *node, int j);
 
 // What a node of micro-batch j uses for operand x.
-static dp_value *operand(work *w, const dp_value *x, int j) {
+static dp_value *operand_of_micro(work *w, const dp_value *x, int j) {
   bool again = x->producer && w->again[x->producer->id];
   if (!again) return *copy_of(w, x, is_whole(w, x) ? WHOLE : dp_max_i64(j, 0));
   if (!*copy_of(w, x, j)) add_node(w, x->producer, j);
@@ -50,7 +50,7 @@ static dp_value *operand(work *w, const dp_value *x, int j) {
 static dp_node *add_node(work *w, const dp_node *node, int j) {
   dp_value *in[DP_MAX_OPERANDS] = {0};
   for (int i = 0; i < node->n_inputs; i++)
-    if (node->inputs[i]) in[i] = operand(w, node->inputs[i], j);
+    if (node->inputs[i]) in[i] = operand_of_micro(w, node->inputs[i], j);
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i]) w->map[node->inputs[i]->id] = in[i];
   const char *suffix = j == WHOLE ? "" : dp_printf(w->scratch, "#%d", j);
@@ -73,9 +73,9 @@ static dp_node *add_node(work *w, const dp_node *node, int j) {
 
 static void accumulate(work *w, const dp_node *node) {
   const dp_value *x = node->inputs[0], *y = node->outputs[0];
-  dp_value *all = operand(w, x, 0);
+  dp_value *all = operand_of_micro(w, x, 0);
   for (int j = 1; j < w->m; j++) {
-    dp_value *in[] = {all, operand(w, x, j)};
+    dp_value *in[] = {all, operand_of_micro(w, x, j)};
     dp_node *added = dp_graph_add_node(w->to, dp_op_find("dp", "Accumulate"),
                                        dp_printf(w->scratch, "%s/Accumulate#%d", x->logical->name, j), 2, in, 1, NULL,
                                        node->n_attrs, node->attrs);
@@ -138,9 +138,9 @@ static dp_status unroll(work *w) {
   for (int32_t i = 0; i < from->n_nodes; i++)
     if (!w->again[i]) DP_TRY(unroll_node(w, from->nodes[i]));
   for (int i = 0; i < from->n_outputs; i++)
-    dp_graph_add_output(w->to, from->outputs[i].name, operand(w, from->outputs[i].value, WHOLE));
+    dp_graph_add_output(w->to, from->outputs[i].name, operand_of_micro(w, from->outputs[i].value, WHOLE));
   for (int i = 0; i < from->n_updates; i++) {
-    dp_update update = {from->updates[i].variable, operand(w, from->updates[i].value, WHOLE)};
+    dp_update update = {from->updates[i].variable, operand_of_micro(w, from->updates[i].value, WHOLE)};
     DP_PUSH(w->to->arena, w->to->updates, w->to->n_updates, update);
   }
   return DP_OK;

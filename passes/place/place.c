@@ -91,7 +91,7 @@ static void mark_readers(const dp_graph *device, int32_t *last) {
 
 // Stores the variable's new value: directly where nothing reads the old value any more, or by a copy at the end of the
 // program.
-static dp_status update(dp_place *place, int32_t variable, dp_value *logical, int32_t last_reader) {
+static dp_status store_update(dp_place *place, int32_t variable, dp_value *logical, int32_t last_reader) {
   const dp_variable *p = &place->model->variables[variable];
   dp_value *device = dp_place_copy_convert(place, logical, p->placements);
   const dp_node *producer = device->producer;
@@ -127,7 +127,7 @@ static dp_status update_all(dp_place *place, dp_place_source *source) {
   memset(last, 0xff, (size_t)place->model->n_variables * sizeof *last);
   mark_readers(place->device, last);
   for (int i = 0; i < program->n_updates; i++)
-    if (ends[i]) DP_TRY(update(place, program->updates[i].variable, ends[i], last[program->updates[i].variable]));
+    if (ends[i]) DP_TRY(store_update(place, program->updates[i].variable, ends[i], last[program->updates[i].variable]));
   return DP_OK;
 }
 

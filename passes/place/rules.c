@@ -158,7 +158,7 @@ static dp_sharding_rules *list_rules(const dp_place_choice *c, int axis) {
   return rules;
 }
 
-static void choose(dp_place_choice *c, int axis, const dp_sharding_rules *rules) {
+static void choose_rule(dp_place_choice *c, int axis, const dp_sharding_rules *rules) {
   // With one device on the axis, or between stages, there is nothing to split.
   const dp_mesh_axis *on = &c->place->model->mesh.axes[axis];
   int count = on->size > 1 && !dp_mesh_is_staged(on) ? rules->count : 1;
@@ -175,12 +175,12 @@ static void choose(dp_place_choice *c, int axis, const dp_sharding_rules *rules)
 dp_status dp_place_rows_choose(dp_place_choice *c, int axis) {
   const dp_node *node = c->node;
   const dp_sharding_rules *rules = list_rules(c, axis);
-  choose(c, axis, rules);
+  choose_rule(c, axis, rules);
   if (!c->rules[axis] && constraint_on(c, axis) && !c->unmet) {
     // The nodes of its decomposition may satisfy it.
     c->unmet = constraint_on(c, axis);
     c->decompose = node->op->decompose != NULL;
-    choose(c, axis, rules);
+    choose_rule(c, axis, rules);
   }
   if (!c->rules[axis]) {
     char text[64];

@@ -115,7 +115,7 @@ static double bytes_of(const Dp__Program *program, const Dp__Instruction *in, mo
   return bytes;
 }
 
-static void count(const Dp__Plan *plan, const Dp__Program *program, const Dp__Instruction *in, moved *table) {
+static void count_moved(const Dp__Plan *plan, const Dp__Program *program, const Dp__Instruction *in, moved *table) {
   size_t axis = in->communication->n_axes ? in->communication->axes[0] : 0;
   for (size_t m = 0; m < DP_COUNT(moves); m++) {
     if (strcmp(moves[m].op, in->op)) continue;
@@ -135,7 +135,7 @@ static void print_program(const Dp__Plan *plan, const Dp__Role *role, const Dp__
     for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
       const Dp__Instruction *in = program->streams[s]->instructions[i];
       if (in->communication)
-        count(plan, program, in, table);
+        count_moved(plan, program, in, table);
       else
         computations++;
     }

@@ -99,7 +99,7 @@ static int by_kind_and_time(const void *a, const void *b) {
 
 // The first member's node reduces them all, and moves to where the last is ready; the other nodes are left without
 // operands and results.
-static void join(work *w, const member *members, int32_t count) {
+static void join_members(work *w, const member *members, int32_t count) {
   if (count < 2) return;
   dp_node *node = members[0].node;
   for (int32_t i = 1; i < count; i++)
@@ -128,7 +128,7 @@ static int32_t count_at_once(const member *members, int32_t count) {
 }
 
 // Members of one kind, in order of time.
-static void divide(work *w, const member *members, int32_t count) {
+static void divide_members(work *w, const member *members, int32_t count) {
   int32_t *ends = dp_alloc_n(w->scratch, (size_t)count, sizeof *ends), n = 0;
   if (members->holds_up) {
     for (int32_t at = 0; at < count; at = ends[n++]) ends[n] = at + count_at_once(&members[at], count - at);
@@ -146,7 +146,7 @@ static void divide(work *w, const member *members, int32_t count) {
   for (int32_t b = 0, first = 0; b < n; first = ends[b++])
     for (int32_t at = first, count_now; at < ends[b]; at += count_now) {
       count_now = w->graph->stage < 0 ? ends[b] - at : count_at_once(&members[at], ends[b] - at);
-      join(w, &members[at], count_now);
+      join_members(w, &members[at], count_now);
     }
 }
 
@@ -183,7 +183,7 @@ static dp_status run_graph(const dp_target_costs *costs, dp_graph *graph) {
     qsort(w.members, (size_t)w.n_members, sizeof *w.members, by_kind_and_time);
     for (int32_t from = 0, to; from < w.n_members; from = to) {
       for (to = from + 1; to < w.n_members && !kind_order(&w.members[from], &w.members[to]);) to++;
-      divide(&w, &w.members[from], to - from);
+      divide_members(&w, &w.members[from], to - from);
     }
     put_in_order(&w);
     take_out_empty(&w);

@@ -21,7 +21,7 @@ typedef struct {
   double *latest;  // (count + 1) the link must be free by then for the remaining members
 } sizing;
 
-static bool fits(const sizing *s, int32_t from, int32_t to) {
+static bool bucket_fits(const sizing *s, int32_t from, int32_t to) {
   return to <= s->count && to - from <= s->most && (to - from == 1 || s->bytes[to] - s->bytes[from] <= s->most_bytes);
 }
 
@@ -37,7 +37,7 @@ static double earliest_end(dp_arena *scratch, const sizing *s) {
   double *done = dp_alloc_n(scratch, (size_t)s->count + 1, sizeof *done);
   for (int32_t to = 1; to <= s->count; to++) {
     done[to] = INFINITY;
-    for (int32_t from = to - 1; from >= 0 && fits(s, from, to); from--)
+    for (int32_t from = to - 1; from >= 0 && bucket_fits(s, from, to); from--)
       done[to] = fmin(done[to], done_ns(s, done[from], from, to));
   }
   return done[s->count];
@@ -47,7 +47,7 @@ static void set_latest(sizing *s, double end_ns) {
   s->latest[s->count] = end_ns;
   for (int32_t from = s->count; from-- > 0;) {
     s->latest[from] = -INFINITY;
-    for (int32_t to = from + 1; fits(s, from, to); to++) {
+    for (int32_t to = from + 1; bucket_fits(s, from, to); to++) {
       double begin = s->latest[to] - cost_ns(s, from, to);
       if (s->members[to - 1].ready_ns <= begin) s->latest[from] = fmax(s->latest[from], begin);
     }
@@ -66,7 +66,7 @@ int32_t dp_bucket_size(dp_arena *scratch, const dp_target_costs *costs, int32_t 
   double free_ns = 0;
   for (int32_t from = 0; from < count; from = ends[n++]) {
     ends[n] = from + 1;
-    for (int32_t to = from + 1; fits(&s, from, to); to++) {
+    for (int32_t to = from + 1; bucket_fits(&s, from, to); to++) {
       if (done_ns(&s, free_ns, from, to) > s.latest[to]) continue;
       ends[n] = to;
       if (!n && cost_ns(&s, from, to) >= 2 * costs->latency_ns) break;

@@ -14,7 +14,7 @@ static const char *const stream_names[DP_STREAMS] = {"compute", "comm", "copy", 
 
 // Happens-before, as known while nodes are visited in order.
 typedef struct {
-  int32_t *place;                // (nodes) position in the node's stream
+  int32_t *position;             // (nodes) position in the node's stream
   int32_t (*clock)[DP_STREAMS];  // (nodes) how many nodes of each stream are done when the node is, including itself
   const dp_node *last[DP_STREAMS];
 } progress;
@@ -28,9 +28,9 @@ static void order_after(int32_t clock[DP_STREAMS], const int32_t before[DP_STREA
 static void wait_for(dp_graph *graph, progress *p, dp_node *node, dp_node *latest[DP_STREAMS]) {
   int32_t *clock = p->clock[node->id];
   for (int s = 0; s < DP_STREAMS; s++) {
-    if (latest[s] && clock[s] > p->place[latest[s]->id]) latest[s] = NULL;
+    if (latest[s] && clock[s] > p->position[latest[s]->id]) latest[s] = NULL;
     for (int other = 0; other < DP_STREAMS && latest[s]; other++)
-      if (other != s && latest[other] && p->clock[latest[other]->id][s] > p->place[latest[s]->id]) latest[s] = NULL;
+      if (other != s && latest[other] && p->clock[latest[other]->id][s] > p->position[latest[s]->id]) latest[s] = NULL;
   }
   for (int s = 0; s < DP_STREAMS; s++) {
     if (!latest[s]) continue;
@@ -42,19 +42,20 @@ static void wait_for(dp_graph *graph, progress *p, dp_node *node, dp_node *lates
 
 // Nodes keep their ids here: the graph is reordered afterwards.
 static void set_events(dp_graph *graph, dp_arena *scratch, dp_node *const *order, const dp_issue_order_edges *edges) {
-  progress p = {.place = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *p.place),
+  progress p = {.position = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *p.position),
                 .clock = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *p.clock)};
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     dp_node *node = order[i], *latest[DP_STREAMS] = {0};
     const dp_node *previous = p.last[node->stream];
-    p.place[node->id] = previous ? p.place[previous->id] + 1 : 0;
+    p.position[node->id] = previous ? p.position[previous->id] + 1 : 0;
     if (previous) order_after(p.clock[node->id], p.clock[previous->id]);
     for (int32_t e = edges->first[node->id]; e < edges->first[node->id + 1]; e++) {
       dp_node *before = graph->nodes[edges->before[e]], **last = &latest[before->stream];
-      if (before->stream != node->stream && (!*last || p.place[(*last)->id] < p.place[before->id])) *last = before;
+      if (before->stream != node->stream && (!*last || p.position[(*last)->id] < p.position[before->id]))
+        *last = before;
     }
     wait_for(graph, &p, node, latest);
-    p.clock[node->id][node->stream] = p.place[node->id] + 1;
+    p.clock[node->id][node->stream] = p.position[node->id] + 1;
     p.last[node->stream] = node;
   }
 }

@@ -38,7 +38,7 @@ int32_t dp_constants_store(dp_model *model, const dp_tensor *tensor) {
   }
 }
 
-static void store(dp_graph *graph) {
+static void store_constants(dp_graph *graph) {
   dp_rewrite rewrite = dp_rewrite_begin(graph);
   for (int32_t i = 0; i < rewrite.n_values; i++) {
     dp_value *v = graph->values[i];
@@ -51,7 +51,7 @@ static void store(dp_graph *graph) {
 }
 
 static dp_status run(dp_compile *compile) {
-  for (int i = 0; i < compile->model->n_graphs; i++) store(compile->model->graphs[i]);
+  for (int i = 0; i < compile->model->n_graphs; i++) store_constants(compile->model->graphs[i]);
   return DP_OK;
 }
 

@@ -67,7 +67,7 @@ static bool run_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec, uint
 }
 
 // Computes the results as tensors; false: they stay to be computed at run time.
-static bool compute(const dp_target *target, const dp_node *node, dp_tensor *results[DP_MAX_OPERANDS]) {
+static bool compute_node(const dp_target *target, const dp_node *node, dp_tensor *results[DP_MAX_OPERANDS]) {
   dp_kernel_spec spec = {
       .op = node->op, .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .threads = 1};
   const void *in[DP_MAX_OPERANDS] = {0};
@@ -96,7 +96,7 @@ static void fold(const dp_target *target, dp_graph *graph, int64_t *left) {
     dp_node *node = graph->nodes[i];
     dp_tensor *results[DP_MAX_OPERANDS] = {0};
     dp_rewrite_operands(&rewrite, node);
-    if (!can_fold(node, left) || !compute(target, node, results)) continue;
+    if (!can_fold(node, left) || !compute_node(target, node, results)) continue;
     for (int k = 0; k < node->n_outputs; k++)
       if (node->outputs[k])
         dp_rewrite_replace(&rewrite, node->outputs[k],

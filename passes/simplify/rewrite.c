@@ -35,7 +35,7 @@ void dp_rewrite_drop_value(dp_rewrite *rewrite, const dp_value *value) {
 }
 
 // Extends the flags to values and nodes added since.
-static bool *extend(dp_arena *arena, const bool *flags, int32_t count, int32_t now) {
+static bool *extend_flags(dp_arena *arena, const bool *flags, int32_t count, int32_t now) {
   bool *all = dp_alloc_n(arena, (size_t)now, sizeof *all);
   for (int32_t i = 0; i < now; i++) all[i] = i >= count || flags[i];
   return all;
@@ -48,6 +48,6 @@ void dp_rewrite_end(dp_rewrite *rewrite) {
   for (int i = 0; i < graph->n_updates; i++)
     graph->updates[i].value = dp_rewrite_find(rewrite, graph->updates[i].value);
   if (!rewrite->dropped) return;
-  dp_graph_prune(graph, extend(graph->arena, rewrite->keep_node, rewrite->n_nodes, graph->n_nodes),
-                 extend(graph->arena, rewrite->keep_value, rewrite->n_values, graph->n_values));
+  dp_graph_prune(graph, extend_flags(graph->arena, rewrite->keep_node, rewrite->n_nodes, graph->n_nodes),
+                 extend_flags(graph->arena, rewrite->keep_value, rewrite->n_values, graph->n_values));
 }

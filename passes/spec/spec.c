@@ -126,7 +126,7 @@ static dp_status unknown_key(const binding *b, const char *key) {
 }
 
 // Binds each argument to its parameter.
-static dp_status bind(binding *b, const dp_spec_call *c) {
+static dp_status bind_positions(binding *b, const dp_spec_call *c) {
   for (int i = 0; i < c->n_arguments; i++) {
     int place = 0;
     if (!c->arguments[i].key) {
@@ -202,7 +202,7 @@ static dp_status take_schedule(const binding *b, const char *text, const char **
 }
 
 // Stores the given value, or the default, in the spec.
-static dp_status store(const binding *b, const parameter *p, const char *text, void *spec) {
+static dp_status store_value(const binding *b, const parameter *p, const char *text, void *spec) {
   void *at = (char *)spec + p->at;
   switch (p->form) {
     case NAME:
@@ -231,8 +231,8 @@ static dp_status bind_arguments(binding *b, const signature *s, size_t n_more, c
     b->count++;
   }
   for (size_t i = 0; i < n_more; i++) b->parameters[b->count++] = more[i];
-  DP_TRY(bind(b, call));
-  for (int i = 0; i < b->count; i++) DP_TRY(store(b, &b->parameters[i], b->given[i], spec));
+  DP_TRY(bind_positions(b, call));
+  for (int i = 0; i < b->count; i++) DP_TRY(store_value(b, &b->parameters[i], b->given[i], spec));
   return DP_OK;
 }
 

@@ -8,7 +8,7 @@ static dp_status check_axis(const dp_model *model, const char *what, const char 
                  what, name, constraint->axis);
 }
 
-static dp_status check(dp_compile *compile) {
+static dp_status check_annotations(dp_compile *compile) {
   const dp_model *model = compile->model;
   for (int32_t i = 0; i < model->n_variables; i++) {
     const dp_variable *p = &model->variables[i];
@@ -26,5 +26,5 @@ static dp_status check(dp_compile *compile) {
 const dp_strategy dp_strategy_manual = {
     .name = "manual",
     .what = "as annotated and no other way",
-    .annotate = check,
+    .annotate = check_annotations,
 };

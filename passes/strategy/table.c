@@ -27,7 +27,7 @@ static dp_status refuse(const char *name) {
   return dp_fail(EX_USAGE, "--strategy=%s: there is no such choice; expected one of %s", name, words);
 }
 
-static dp_status find(const char *name, const dp_strategy **strategy) {
+static dp_status find_strategy(const char *name, const dp_strategy **strategy) {
   for (const dp_strategy *const *s = dp_strategies; *s; s++) {
     if (strcmp((*s)->name, name)) continue;
     *strategy = *s;
@@ -37,7 +37,7 @@ static dp_status find(const char *name, const dp_strategy **strategy) {
 }
 
 dp_status dp_strategy_choose(const dp_options *options, const dp_strategy **strategy) {
-  if (options->strategy) return find(options->strategy, strategy);
+  if (options->strategy) return find_strategy(options->strategy, strategy);
   *strategy = dp_strategies[0];
   if (dp_mesh_devices(&options->mesh) < 2) return DP_OK;
   for (const dp_strategy *const *s = dp_strategies; *s; s++) {

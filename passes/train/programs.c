@@ -8,8 +8,8 @@
 #include "passes/base/pass.h"
 
 // Adds the operator's specialization of the node, and enters its results in map.
-static dp_status specialize(dp_graph *graph, const dp_node *node, bool training, const dp_mesh_axis *local,
-                            dp_value **map) {
+static dp_status specialize_node(dp_graph *graph, const dp_node *node, bool training, const dp_mesh_axis *local,
+                                 dp_value **map) {
   dp_builder builder = {.graph = graph, .prefix = node->name};
   dp_value *in[DP_MAX_OPERANDS] = {0}, *out[DP_MAX_OPERANDS] = {0};
   for (int i = 0; i < node->n_inputs && i < DP_MAX_OPERANDS; i++)
@@ -75,7 +75,7 @@ static dp_status make_program(const dp_graph *main, int which, const dp_mesh_axi
     if (main->values[i]->kind != DP_VALUE_RESULT) dp_graph_copy_value(graph, main->values[i], map);
   for (int32_t i = 0; i < main->n_nodes; i++) {
     if (main->nodes[i]->op->specialize)
-      DP_TRY(specialize(graph, main->nodes[i], training, local, map));
+      DP_TRY(specialize_node(graph, main->nodes[i], training, local, map));
     else
       dp_graph_copy_node(graph, main->nodes[i], map);
   }

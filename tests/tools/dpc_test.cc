@@ -104,7 +104,7 @@ TEST_F(Dpc, FilesThatAreNoModelsAreCalledByTheirName) {
   Refused("dpc show " + Write("w.onnx", cases[0].content), 65, {"expected a model in ONNX", "weights (.safetensors)"});
   // Of what begins like nothing known, the reader says where it stopped.
   Refused("dpc show " + Write("x.pb", "<html>"), 65,
-          {"neither a model's text, which begins with 'model', nor a whole"});
+          {"neither a model's text, which begins with 'model', nor a complete"});
 }
 
 TEST_F(Dpc, AByteOrderMarkMayBeginAText) {

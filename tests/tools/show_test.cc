@@ -60,7 +60,7 @@ TEST_F(Show, NamesStayBesideTheText) {
   EXPECT_EQ(Shell("mkdir " + File("folder") + " && cp " + onnx_ + " " + File("folder")).code, 0);
   for (const std::string &file :
        {std::string("folder/net.onnx"), std::string("../net.onnx"), onnx_, std::string(".."), std::string("-")})
-    Refused("dpc show " + named(file), 65, {"the name of a file beside the text is expected"});
+    Refused("dpc show " + named(file), 65, {"expected the name of a file beside the text"});
   ASSERT_EQ(symlink(onnx_.c_str(), File("link.onnx").c_str()), 0);
   Refused("dpc show " + named("link.onnx"), 65, {"symbolic links are not followed"});
   Refused("dpc show " + named("folder"), 65, {"folder"});

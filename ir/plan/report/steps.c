@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is(const Dp__Instruction *in, const char *op) { return in->communication && !strcmp(in->op, op); }
+static bool is_communication(const Dp__Instruction *in, const char *op) {
+  return in->communication && !strcmp(in->op, op);
+}
 
 // ---- steps and what is before them ----------------------------------------------------------------------------------
 
@@ -44,8 +46,9 @@ static void pair_transfers(dp_arena *arena, dp_plan_steps *s) {
   for (uint32_t i = 0; i < s->n_steps; i++) {
     const Dp__Instruction *in = s->steps[i].in;
     s->one[i] = i;
-    bool receives = is(in, "Recv");
-    if (receives || is(in, "Send")) DP_PUSH(arena, ends, n, ((end){in->communication->channel, i, receives}));
+    bool receives = is_communication(in, "Recv");
+    if (receives || is_communication(in, "Send"))
+      DP_PUSH(arena, ends, n, ((end){in->communication->channel, i, receives}));
   }
   if (n) qsort(ends, n, sizeof *ends, by_channel);
   for (size_t k = 1; k < n; k++) {
@@ -123,7 +126,7 @@ static bool from_later(const dp_plan_steps *s, const dp_plan_step *step) {
 static void follow_results(const dp_plan_steps *s, dp_plan_step *step, bool **backward) {
   const Dp__Instruction *in = step->in;
   bool *of = backward[step->role];
-  step->backward |= is(in, "Recv") && from_later(s, step);
+  step->backward |= is_communication(in, "Recv") && from_later(s, step);
   for (size_t k = 0; k < in->n_inputs; k++) step->backward |= in->inputs[k] && of[in->inputs[k] - 1];
   for (size_t k = 0; k < in->n_outputs; k++)
     if (in->outputs[k]) of[in->outputs[k] - 1] = step->backward;

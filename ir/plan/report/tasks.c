@@ -63,7 +63,7 @@ static void join_collectives(tasks *t, uint32_t first, uint32_t end, uint32_t *u
   }
 }
 
-static void divide(dp_arena *arena, tasks *t, double *sums) {
+static void divide_into_tasks(dp_arena *arena, tasks *t, double *sums) {
   const dp_plan_steps *s = t->steps;
   const size_t n_roles = s->plan->n_roles;
   bool *backs = dp_alloc_n(arena, n_roles, sizeof *backs), trains = n_roles == 1;
@@ -144,7 +144,7 @@ double dp_plan_tasks_run(dp_arena *arena, const dp_plan_steps *steps, double *su
              dp_alloc_n(arena, n, sizeof *t.missing),
              dp_alloc_n(arena, n, sizeof *t.begin),
              dp_alloc_n(arena, 2 * n, sizeof *t.task)};
-  divide(arena, &t, sums);
+  divide_into_tasks(arena, &t, sums);
   if (steps->plan->n_roles == 1) return sums[0];  // a single stage waits for no other, and its tasks may overlap
   edges e = turn_round(arena, &t);
   uint32_t *ready = dp_alloc_n(arena, n, sizeof *ready), count = 0, units = 0;

@@ -134,7 +134,7 @@ typedef struct {
   dp_placement *sliced;
 } work;
 
-static dp_status run(void *arg) {
+static dp_status measure_placed(void *arg) {
   work *w = arg;
   dp_model *model = make_model(w->arena, w->digest, w->axis, w->placements);
   dp_compile compile = {.model = model, .options = w->compile->options, .strategy = w->compile->strategy};
@@ -151,7 +151,7 @@ dp_status dp_tensor_cost_of(const dp_compile *compile, const dp_tensor_digest *d
                             const dp_placement *placements, double *cost, dp_placement *sliced) {
   work w = {compile, digest, axis, placements, dp_arena_create(0), 0, sliced};
   if (!w.arena) return dp_fail(DP_EX_MEMORY, "out of memory");
-  dp_status status = dp_arena_run(w.arena, run, &w);
+  dp_status status = dp_arena_run(w.arena, measure_placed, &w);
   *cost = w.cost;
   dp_arena_destroy(w.arena);
   return status;

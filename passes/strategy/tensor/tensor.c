@@ -46,7 +46,7 @@ typedef struct {
 // ---- trying ---------------------------------------------------------------------------------------------------------
 
 // Whether this member can be split so: its extent divides, and there is something to split.
-static bool fits(const search *s, int32_t p, dp_placement to) {
+static bool can_split(const search *s, int32_t p, dp_placement to) {
   const dp_shape *shape = &s->digest.graph->model->variables[p].type.shape;
   if (to.kind != DP_SHARD) return true;
   return to.dim < shape->rank && shape->dims[to.dim].offset % (to.outer * to.unit) == 0 &&
@@ -60,7 +60,7 @@ static dp_placement *copy_of(const search *s, const dp_placement *placements) {
 // Gives all of a group, with its state, the placement `to`.
 static void place_group(const search *s, int number, dp_placement to, dp_placement *placements) {
   for (int32_t p = 0; p < s->n; p++)
-    if (s->open[p] && s->digest.group[s->digest.follows[p]] == number && fits(s, p, to)) placements[p] = to;
+    if (s->open[p] && s->digest.group[s->digest.follows[p]] == number && can_split(s, p, to)) placements[p] = to;
 }
 
 static int32_t member_of(const search *s, int number) {
@@ -81,7 +81,7 @@ static double cost_of(search *s, const dp_placement *placements, dp_placement *s
 
 // Induces splits: splits whole groups where their users slice them anyway; `only`: that group, -1: all. Returns whether
 // there was any.
-static bool draw(const search *s, int only, const dp_placement *sliced, dp_placement *placements) {
+static bool induce_splits(const search *s, int only, const dp_placement *sliced, dp_placement *placements) {
   bool any = false;
   for (int i = 0; i < s->n_groups; i++) {
     int32_t member = member_of(s, s->groups[i].number);
@@ -101,11 +101,11 @@ static bool keep_if_cheaper(search *s, double cost, const dp_placement *placemen
 }
 
 // Keeps the placements if they are better than those chosen so far, alone or with the splits that they induce.
-static bool try(search *s, const dp_placement *placements) {
+static bool try_placements(search *s, const dp_placement *placements) {
   dp_placement *sliced = dp_alloc_n(s->arena, (size_t)s->n, sizeof *sliced), *drawn = copy_of(s, placements);
   double cost = cost_of(s, placements, sliced);
   bool better = keep_if_cheaper(s, cost, placements, sliced);
-  if (!isfinite(cost) || !draw(s, -1, sliced, drawn)) return better;
+  if (!isfinite(cost) || !induce_splits(s, -1, sliced, drawn)) return better;
   cost = cost_of(s, drawn, sliced);
   return keep_if_cheaper(s, cost, drawn, sliced) || better;
 }
@@ -120,7 +120,7 @@ static bool try_group(search *s, const group *g) {
     for (int k = 0; k < s->n_groups; k++)
       if (!s->groups[k].tried) place_group(s, s->groups[k].number, dp_replicate(), placements);
     place_group(s, g->number, to, placements);
-    better |= try(s, placements);
+    better |= try_placements(s, placements);
   }
   return better;
 }
@@ -130,7 +130,7 @@ static bool try_partition(search *s) {
   bool better = false;
   for (int i = 0; i < s->n_groups && s->nodes > 0; i++) {
     dp_placement *one = copy_of(s, s->chosen);
-    if (draw(s, i, s->sliced, one)) better |= try(s, one);
+    if (induce_splits(s, i, s->sliced, one)) better |= try_placements(s, one);
   }
   return better;
 }
@@ -211,7 +211,7 @@ static void descend(search *s, bool reverse) {
   }
 }
 
-static dp_status run(void *arg) {
+static dp_status choose_splits(void *arg) {
   search *s = arg;
   const dp_graph *program = dp_model_find_graph(s->compile->model, "train");
   if (!program) program = dp_model_find_graph(s->compile->model, "infer");
@@ -225,7 +225,7 @@ static dp_status run(void *arg) {
   s->cost = INFINITY;
   find_open(s);
   make_groups(s);
-  if (!try(s, copy_of(s, s->chosen))) return DP_OK;  // place reports why it is impossible
+  if (!try_placements(s, copy_of(s, s->chosen))) return DP_OK;  // place reports why it is impossible
   descend(s, false);
   search again = *s;
   again.chosen = dp_alloc_n(s->arena, (size_t)s->n, sizeof *s->chosen);
@@ -242,7 +242,7 @@ dp_status dp_tensor_choose(dp_compile *compile) {
   if (axis < 0 || compile->model->mesh.axes[axis].size == 1) return DP_OK;
   s.arena = dp_arena_create(0);
   if (!s.arena) return dp_fail(DP_EX_MEMORY, "out of memory");
-  dp_status status = dp_arena_run(s.arena, run, &s);
+  dp_status status = dp_arena_run(s.arena, choose_splits, &s);
   dp_arena_destroy(s.arena);
   return status;
 }

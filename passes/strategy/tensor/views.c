@@ -47,7 +47,7 @@ static void rules_of(const work *w, dp_arena *scratch, const dp_node *node, dp_s
   dp_op_sharding_rules_at(scratch, node, n_given, given, rules);
 }
 
-static void visit(work *w, const dp_node *node) {
+static void visit_node(work *w, const dp_node *node) {
   dp_arena *scratch = w->arena;
   dp_sharding_rules rules;
   rules_of(w, scratch, node, &rules);
@@ -65,8 +65,8 @@ dp_tensor_ways *dp_tensor_views_find(dp_arena *arena, const dp_graph *graph) {
   work w = {.arena = arena, .graph = graph};
   w.views = dp_alloc_n(arena, (size_t)graph->n_values, sizeof *w.views);
   for (int sweep = 0; sweep < SWEEPS; sweep++) {
-    for (int32_t i = 0; i < graph->n_nodes; i++) visit(&w, graph->nodes[i]);
-    for (int32_t i = graph->n_nodes; i-- > 0;) visit(&w, graph->nodes[i]);
+    for (int32_t i = 0; i < graph->n_nodes; i++) visit_node(&w, graph->nodes[i]);
+    for (int32_t i = graph->n_nodes; i-- > 0;) visit_node(&w, graph->nodes[i]);
   }
   dp_tensor_ways *ways = dp_alloc_n(arena, (size_t)graph->model->n_variables, sizeof *ways);
   for (int32_t n = 0; n < graph->n_nodes; n++) {

@@ -105,7 +105,7 @@ TEST_F(ModelFile, LargeTensorsThatAreNotTheModels) {
   EXPECT_EQ(code, EX_NOINPUT);
   Write(WithWeights((1 << 18) + 2), "b.pb");
   Put("a.pb.safetensors", Get("b.pb.safetensors"));
-  EXPECT_NE(Read("a.pb", &code).find("has another type or shape"), std::string::npos);
+  EXPECT_NE(Read("a.pb", &code).find("does not have the type and shape"), std::string::npos);
   EXPECT_EQ(code, EX_DATAERR);
   Put("a.pb.safetensors", weights.substr(0, weights.size() - 1));
   EXPECT_NE(Read("a.pb", &code).substr(0, 6), "model ");
@@ -134,11 +134,11 @@ TEST_F(ModelFile, WhatIsNoModel) {
   Put("plan.bin", "DPPLAN\r\n and so on");
   EXPECT_EQ(
       Read("plan.bin", &code),
-      "plan.bin: expected a model as text (.dpt), protobuf (.pb) or ONNX (.onnx), but this is a plan, which dpc has "
-      "compiled already; dprun executes it, dpc show prints it");
+      "plan.bin: expected a model as text (.dpt), protobuf (.pb) or ONNX (.onnx), but this is a plan, which is "
+      "already compiled; dprun executes it, dpc show prints it");
   EXPECT_EQ(code, EX_DATAERR);
   Put("page.html", "<!DOCTYPE html>");
-  EXPECT_EQ(Read("page.html", &code).substr(0, 93),
+  EXPECT_EQ(Read("page.html", &code).substr(0, 96),
             "page.html: neither a model's text, which begins with 'model', nor a complete protobuf: byte 0 of");
   EXPECT_EQ(code, EX_DATAERR);
 }

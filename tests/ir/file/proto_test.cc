@@ -178,7 +178,7 @@ const Damage kModel[] = {
     {"its initial value has data, but", [](Dp__Model *m) { P(m, 1)->initial->kind = 1; }},
     {"the tensor is missing", [](Dp__Model *m) { P(m, 1)->initial->tensor = nullptr; }},
     {"has 7 bytes where its shape and type need 8", [](Dp__Model *m) { P(m, 1)->initial->tensor->raw.len = 7; }},
-    {"was not fetched", [](Dp__Model *m) { P(m, 1)->initial->tensor->external = S("t"); }},
+    {"was not loaded", [](Dp__Model *m) { P(m, 1)->initial->tensor->external = S("t"); }},
     {"it is float32[2] but its initial value is int32[2]",
      [](Dp__Model *m) { P(m, 1)->initial->tensor->dtype = DP_INT32; }},
     {"element 0 of a bool tensor",
@@ -187,7 +187,7 @@ const Damage kModel[] = {
        P(m, 1)->initial->tensor->extents[0] = P(m, 1)->type->shape->dims[0]->offset = 8;
        memset(P(m, 1)->initial->tensor->raw.data, 2, 8);
      }},
-    {"a place in memory", [](Dp__Model *m) { P(m, 0)->bytes = 8; }},
+    {"an address in memory", [](Dp__Model *m) { P(m, 0)->bytes = 8; }},
 };
 INSTANTIATE_TEST_SUITE_P(Model, ProtoDamage, testing::ValuesIn(kModel));
 

@@ -177,7 +177,7 @@ TEST_F(Safetensors, BrokenHeadersAreRefused) {
   ASSERT_EQ(Open(Framed("{\"a\":{" + entry + "}}", data)), 0) << message_;
   const std::vector<std::pair<std::string, std::string>> broken = {
       {"", "file"},
-      {"1234567", "no safetensors"},
+      {"1234567", "too few for a safetensors file"},
       {U64(100) + "{}", "header of 100 bytes"},
       {U64(UINT64_MAX) + "{}", "header of"},
       {U64(UINT64_MAX - 7) + "{}", "header of"},

@@ -60,12 +60,12 @@ const Lie kLies[] = {
      }},
     {"wish_for_a_device", "PLAN.CLAIM", "a plan has no use for", [](HandPlan &h) { Node(h)->device = 2; }},
     {"wish_for_a_stage", "PLAN.CLAIM", "a plan has no use for", [](HandPlan &h) { Node(h)->stage = 1; }},
-    {"reserved_name", "FORM.GRAPH", "files of weights",
+    {"reserved_name", "FORM.GRAPH", "weights files",
      [](HandPlan &h) { h.plan->variables[0]->name = dp_strdup(h.arena, "__metadata__"); }},
     {"name_of_the_compilers_own", "FORM.GRAPH", "names that begin with 'dp.'",
      [](HandPlan &h) { h.plan->variables[0]->name = dp_strdup(h.arena, "dp.w"); }},
     // The runtime would write eight bytes there, whatever the input has.
-    {"input_with_the_name_of_a_scalar", "FORM.GRAPH", "a number that the runtime gives",
+    {"input_with_the_name_of_a_scalar", "FORM.GRAPH", "a scalar that the runtime provides",
      [](HandPlan &h) { h.plan->graphs[0]->values[0]->name = dp_strdup(h.arena, "dp.step"); }},
 };
 
