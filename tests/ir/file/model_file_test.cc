@@ -132,10 +132,9 @@ TEST_F(ModelFile, WhatIsNoModel) {
             "empty: expected a model as text (.dpt), protobuf (.pb) or ONNX (.onnx), but the file is empty");
   EXPECT_EQ(code, EX_DATAERR);
   Put("plan.bin", "DPPLAN\r\n and so on");
-  EXPECT_EQ(
-      Read("plan.bin", &code),
-      "plan.bin: expected a model as text (.dpt), protobuf (.pb) or ONNX (.onnx), but this is a plan, which is "
-      "already compiled; dprun executes it, dpc show prints it");
+  EXPECT_EQ(Read("plan.bin", &code),
+            "plan.bin: expected a model as text (.dpt), protobuf (.pb) or ONNX (.onnx), but this is a plan, which is "
+            "already compiled; dprun executes it, dpc show prints it");
   EXPECT_EQ(code, EX_DATAERR);
   Put("page.html", "<!DOCTYPE html>");
   EXPECT_EQ(Read("page.html", &code).substr(0, 96),

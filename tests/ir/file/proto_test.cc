@@ -169,7 +169,7 @@ const Damage kModel[] = {
      [](Dp__Model *m) { P(m, 0)->type->shape->dims[0]->offset = INT64_MAX / 16; }},
     {"its initial value is missing", [](Dp__Model *m) { P(m, 0)->initial = nullptr; }},
     {"kind 9 of its initial value", [](Dp__Model *m) { P(m, 0)->initial->kind = 9; }},
-    {"(1, -1), is none",
+    {"(1, -1) is invalid",
      [](Dp__Model *m) {
        P(m, 0)->initial->kind = 2;
        P(m, 0)->initial->a = 1;
