@@ -11,6 +11,7 @@
 #include "ir/verify/verify.h"
 #include "runtime/exec/program.h"
 #include "runtime/exec/trace.h"
+#include "runtime/target.h"
 
 enum { TRACE_SLICES = 1 << 20 };
 
@@ -101,16 +102,6 @@ static dp_status load_weights(dp_session *s) {
   return init < 0 ? DP_OK : dp_session_run(s, init, 0, &step);
 }
 
-static dp_status load_target(dp_session *s) {
-  const Dp__Target *target = s->plan->target;
-  const dp_backend *backend = s->memory.backend;
-  if (!target) return DP_OK;
-  if (*target->backend && strcmp(target->backend, backend->target->name))
-    return dp_fail(EX_UNAVAILABLE, "the plan is for '%s', not for '%s': compile the model with --target=%s",
-                   target->backend, backend->target->name, backend->target->name);
-  return *target->isa && backend->target->set_isa && backend->computes ? backend->target->set_isa(target->isa) : DP_OK;
-}
-
 static dp_status load_detector(dp_session *s) {
   if (!s->memory.backend->detector_create) return DP_OK;
   s->binding.detector = s->memory.backend->detector_create();
@@ -119,7 +110,7 @@ static dp_status load_detector(dp_session *s) {
 
 static dp_status load(void *arg) {
   dp_session *s = arg;
-  DP_TRY(load_target(s));
+  DP_TRY(dp_target_hold(s->plan, s->memory.backend));
   DP_TRY(dp_plan_model(s->arena, s->plan, &s->model));
   s->binding.mesh = &s->model->mesh;
   s->binding.roles = &s->roles;

@@ -4,8 +4,6 @@
 
 #include "ir/plan/form.h"
 
-// The middle word of "the transient arena": "transient"; NULL: unknown memory.
-const char *dp_plan_form_space(Dp__Space space);
 // Bytes [offset, offset + bytes) must lie in the role's arena of the space, aligned. what: whose bytes, for the
 // message.
 dp_status dp_plan_form_range(dp_fault *fault, const Dp__Role *role, Dp__Space space, uint64_t offset, uint64_t bytes,

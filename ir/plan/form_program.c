@@ -41,17 +41,24 @@ static bool uses(size_t count, const uint32_t *indices, size_t tensor) {
   return false;
 }
 
-void dp_plan_form_user(dp_fault *fault, const Dp__Program *program, size_t tensor) {
-  for (size_t s = 0; s < program->n_streams; s++)
-    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+bool dp_plan_form_user(const Dp__Program *program, size_t tensor, uint32_t *stream, uint32_t *instruction) {
+  for (uint32_t s = 0; s < program->n_streams; s++)
+    for (uint32_t i = 0; i < program->streams[s]->n_instructions; i++) {
       const Dp__Instruction *in = program->streams[s]->instructions[i];
       if (!uses(in->n_inputs, in->inputs, tensor) && !uses(in->n_outputs, in->outputs, tensor)) continue;
-      fault->stream = program->streams[s]->name;
-      fault->instruction = i;
-      fault->op = in->op;
-      fault->op_domain = in->domain;
-      return;
+      *stream = s;
+      *instruction = i;
+      return true;
     }
+  return false;
+}
+
+void dp_plan_form_fault_at(dp_fault *fault, const Dp__Program *program, uint32_t stream, uint32_t instruction) {
+  const Dp__Instruction *in = program->streams[stream]->instructions[instruction];
+  fault->stream = program->streams[stream]->name;
+  fault->instruction = instruction;
+  fault->op = in->op;
+  fault->op_domain = in->domain;
 }
 
 // ---- tensors --------------------------------------------------------------------------------------------------------
@@ -78,7 +85,9 @@ static dp_status check_tensors(const form *f) {
     dp_status status = check_tensor(f, i);
     if (!status) continue;
     dp_status_free(status);
-    dp_plan_form_user(f->fault, f->program, i);
+    uint32_t stream, instruction;
+    if (dp_plan_form_user(f->program, i, &stream, &instruction))
+      dp_plan_form_fault_at(f->fault, f->program, stream, instruction);
     return check_tensor(f, i);
   }
   return DP_OK;

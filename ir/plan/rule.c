@@ -35,7 +35,7 @@ static const struct {
     [DP_RULE_MEANING_KERNEL] = {"MEANING.KERNEL", "the kernel is one of that operator, backend and type"},
     [DP_RULE_MEANING_OPERANDS] = {"MEANING.OPERANDS", "operands and results are the logical node's, in order"},
     [DP_RULE_MEANING_ROW] = {"MEANING.ROW",
-                             "on each mesh axis the placements are a row of the operator's sharding rules"},
+                             "on each mesh axis the placements are one of the operator's sharding rules"},
     [DP_RULE_MEANING_CONVERSION] = {"MEANING.CONVERSION",
                                     "communication keeps the value and converts one axis correctly"},
     [DP_RULE_MEANING_MICRO] = {"MEANING.MICRO",

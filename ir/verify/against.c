@@ -1,6 +1,6 @@
-// See against.h. Values are compared by a hash of all that they are made from (XXH3 of 128 bits), computed in the order of
-// the nodes, so that time is linear in the graph. An Identity is what it is of: where the compiler puts one depends on the
-// cut of a pipeline, of which the plan does not say how it came to be.
+// See against.h. Values are compared by a hash of all that they are made from (XXH3 of 128 bits), computed in the order
+// of the nodes, so time is linear in the graph. An Identity counts as its operand: where the compiler puts one depends
+// on how it cut the pipeline, which a plan does not say.
 #include "ir/verify/against.h"
 
 #include <stdlib.h>
@@ -19,31 +19,31 @@ typedef struct {
   XXH128_hash_t *values;
 } hashed;
 
-static void add(XXH3_state_t *state, const void *data, size_t bytes) { XXH3_128bits_update(state, data, bytes); }
-static void add_int(XXH3_state_t *state, int64_t number) { add(state, &number, sizeof number); }
-static void add_text(XXH3_state_t *state, const char *text) { add(state, text, strlen(text) + 1); }
+static void hash_bytes(XXH3_state_t *state, const void *data, size_t bytes) { XXH3_128bits_update(state, data, bytes); }
+static void hash_int(XXH3_state_t *state, int64_t number) { hash_bytes(state, &number, sizeof number); }
+static void hash_text(XXH3_state_t *state, const char *text) { hash_bytes(state, text, strlen(text) + 1); }
 
-static void add_tensor(XXH3_state_t *state, const dp_tensor *t) {
-  add_int(state, t->dtype);
-  add_int(state, t->rank);
-  add(state, t->extents, (size_t)t->rank * sizeof *t->extents);
-  add(state, t->data, t->bytes);
+static void hash_tensor(XXH3_state_t *state, const dp_tensor *t) {
+  hash_int(state, t->dtype);
+  hash_int(state, t->rank);
+  hash_bytes(state, t->extents, (size_t)t->rank * sizeof *t->extents);
+  hash_bytes(state, t->data, t->bytes);
 }
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-static void add_attr(XXH3_state_t *state, const dp_attr *a) {
-  add_text(state, a->name);
-  add_int(state, a->kind);
-  add_int(state, (int64_t)a->count);
-  if (a->kind == DP_ATTR_INT) add_int(state, a->i);
-  if (a->kind == DP_ATTR_FLOAT) add(state, &a->f, sizeof a->f);
-  if (a->kind == DP_ATTR_STRING) add_text(state, a->s);
-  if (a->kind == DP_ATTR_INTS) add(state, a->ints, a->count * sizeof *a->ints);
-  if (a->kind == DP_ATTR_FLOATS) add(state, a->floats, a->count * sizeof *a->floats);
-  if (a->kind == DP_ATTR_DIMS) add(state, a->dims, a->count * sizeof *a->dims);
-  if (a->kind == DP_ATTR_TENSOR) add_tensor(state, a->tensor);
-  for (size_t i = 0; a->kind == DP_ATTR_STRINGS && i < a->count; i++) add_text(state, a->strings[i]);
+static void hash_attr(XXH3_state_t *state, const dp_attr *a) {
+  hash_text(state, a->name);
+  hash_int(state, a->kind);
+  hash_int(state, (int64_t)a->count);
+  if (a->kind == DP_ATTR_INT) hash_int(state, a->i);
+  if (a->kind == DP_ATTR_FLOAT) hash_bytes(state, &a->f, sizeof a->f);
+  if (a->kind == DP_ATTR_STRING) hash_text(state, a->s);
+  if (a->kind == DP_ATTR_INTS) hash_bytes(state, a->ints, a->count * sizeof *a->ints);
+  if (a->kind == DP_ATTR_FLOATS) hash_bytes(state, a->floats, a->count * sizeof *a->floats);
+  if (a->kind == DP_ATTR_DIMS) hash_bytes(state, a->dims, a->count * sizeof *a->dims);
+  if (a->kind == DP_ATTR_TENSOR) hash_tensor(state, a->tensor);
+  for (size_t i = 0; a->kind == DP_ATTR_STRINGS && i < a->count; i++) hash_text(state, a->strings[i]);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -51,24 +51,24 @@ static int by_name(const void *a, const void *b) {
 }
 
 // Operator and attributes, in the order of their names.
-static void add_operator(dp_arena *arena, XXH3_state_t *state, const dp_node *node) {
+static void hash_operator(dp_arena *arena, XXH3_state_t *state, const dp_node *node) {
   const dp_attr **attrs = dp_alloc_n(arena, (size_t)node->n_attrs + 1, sizeof *attrs);
   for (int i = 0; i < node->n_attrs; i++) attrs[i] = &node->attrs[i];
   qsort(attrs, (size_t)node->n_attrs, sizeof *attrs, by_name);
-  add_text(state, node->op->domain);
-  add_text(state, node->op->name);
-  for (int i = 0; i < node->n_attrs; i++) add_attr(state, attrs[i]);
+  hash_text(state, node->op->domain);
+  hash_text(state, node->op->name);
+  for (int i = 0; i < node->n_attrs; i++) hash_attr(state, attrs[i]);
 }
 
-static void add_source(XXH3_state_t *state, const dp_graph *graph, const dp_value *v) {
-  add_int(state, v->kind);
+static void hash_source(XXH3_state_t *state, const dp_graph *graph, const dp_value *v) {
+  hash_int(state, v->kind);
   if (v->kind == DP_VALUE_CONSTANT) {
-    add_tensor(state, v->constant);
+    hash_tensor(state, v->constant);
     return;
   }
-  add_text(state, v->kind == DP_VALUE_VARIABLE ? graph->model->variables[v->variable].name : v->name);
-  add_int(state, v->type.dtype);
-  add(state, v->type.shape.dims, (size_t)v->type.shape.rank * sizeof *v->type.shape.dims);
+  hash_text(state, v->kind == DP_VALUE_VARIABLE ? graph->model->variables[v->variable].name : v->name);
+  hash_int(state, v->type.dtype);
+  hash_bytes(state, v->type.shape.dims, (size_t)v->type.shape.rank * sizeof *v->type.shape.dims);
 }
 
 static bool is_identity(const dp_node *node) { return !strcmp(node->op->name, "Identity") && !*node->op->domain; }
@@ -78,7 +78,7 @@ static hashed hash_graph(dp_arena *arena, XXH3_state_t *state, const dp_graph *g
   for (int32_t i = 0; i < graph->n_values; i++) {
     if (graph->values[i]->kind == DP_VALUE_RESULT) continue;
     XXH3_128bits_reset(state);
-    add_source(state, graph, graph->values[i]);
+    hash_source(state, graph, graph->values[i]);
     h.values[i] = XXH3_128bits_digest(state);
   }
   for (int32_t i = 0; i < graph->n_nodes; i++) {
@@ -88,21 +88,21 @@ static hashed hash_graph(dp_arena *arena, XXH3_state_t *state, const dp_graph *g
       continue;
     }
     XXH3_128bits_reset(state);
-    add_operator(arena, state, node);
+    hash_operator(arena, state, node);
     for (int k = 0; k < node->n_inputs; k++) {
       static const XXH128_hash_t none = {0, 0};
-      add(state, node->inputs[k] ? &h.values[node->inputs[k]->id] : &none, sizeof none);
+      hash_bytes(state, node->inputs[k] ? &h.values[node->inputs[k]->id] : &none, sizeof none);
     }
     for (int k = 0; k < node->n_outputs; k++) {
       if (!node->outputs[k]) continue;
-      add_int(state, k);
+      hash_int(state, k);
       h.values[node->outputs[k]->id] = XXH3_128bits_digest(state);
     }
   }
   return h;
 }
 
-// ---- where two values part ------------------------------------------------------------------------------------------
+// ---- where two values differ ----------------------------------------------------------------------------------------
 
 static bool is_same(const hashed *a, const dp_value *x, const hashed *b, const dp_value *y) {
   if (!x || !y) return x == y;
@@ -111,14 +111,14 @@ static bool is_same(const hashed *a, const dp_value *x, const hashed *b, const d
 
 static bool is_same_operator(dp_arena *arena, XXH3_state_t *state, const dp_node *x, const dp_node *y) {
   XXH3_128bits_reset(state);
-  add_operator(arena, state, x);
+  hash_operator(arena, state, x);
   XXH128_hash_t of_x = XXH3_128bits_digest(state);
   XXH3_128bits_reset(state);
-  add_operator(arena, state, y);
+  hash_operator(arena, state, y);
   return XXH128_isEqual(of_x, XXH3_128bits_digest(state)) && x->n_inputs == y->n_inputs;
 }
 
-static const char *text_of(dp_arena *arena, const dp_value *v) {
+static const char *describe(dp_arena *arena, const dp_value *v) {
   static const char *const kinds[] = {"a result", "the input", "the scalar", "the constant", "the variable"};
   if (!v) return "nothing";
   if (v->kind != DP_VALUE_RESULT) return dp_printf(arena, "%s '%s'", kinds[v->kind], v->name);
@@ -137,8 +137,9 @@ static const dp_attr *attr_of(const dp_node *node, const char *name) {
   return NULL;
 }
 
-// The first attribute of x that y has not alike; NULL: none, or they are not results of one operator.
-static const char *other_attr(const dp_value *x, const dp_value *y) {
+// The first attribute of x that y does not have, or has with another value; NULL: none, or x and y come of two
+// operators.
+static const char *differing_attr(const dp_value *x, const dp_value *y) {
   if (!x || !y || x->kind != DP_VALUE_RESULT || y->kind != DP_VALUE_RESULT) return NULL;
   const dp_node *a = x->producer, *b = y->producer;
   for (int i = 0; a->op == b->op && i < a->n_attrs; i++) {
@@ -148,9 +149,9 @@ static const char *other_attr(const dp_value *x, const dp_value *y) {
   return NULL;
 }
 
-// Goes down to the first operands that differ, as long as the operators are the same.
-static dp_status part(dp_arena *arena, XXH3_state_t *state, const char *program, const char *what, const hashed *a,
-                      const dp_value *x, const hashed *b, const dp_value *y) {
+// Goes from operand to differing operand for as long as the operators are the same, and reports where they are not.
+static dp_status fail_at_difference(dp_arena *arena, XXH3_state_t *state, const char *program, const char *what,
+                                    const hashed *a, const dp_value *x, const hashed *b, const dp_value *y) {
   x = behind_identities(x);
   y = behind_identities(y);
   while (x && y && x->kind == DP_VALUE_RESULT && y->kind == DP_VALUE_RESULT && x->result == y->result &&
@@ -162,10 +163,10 @@ static dp_status part(dp_arena *arena, XXH3_state_t *state, const char *program,
     x = behind_identities(of_x->inputs[k]);
     y = behind_identities(of_y->inputs[k]);
   }
-  const char *attr = other_attr(x, y);
-  if (!attr) attr = other_attr(y, x);
+  const char *attr = differing_attr(x, y);
+  if (!attr) attr = differing_attr(y, x);
   return dp_fail(EX_DATAERR, "program %s, %s: the plan has %s where the model has %s%s%s%s", program, what,
-                 text_of(arena, x), text_of(arena, y), attr ? " with another '" : "", attr ? attr : "",
+                 describe(arena, x), describe(arena, y), attr ? " with another '" : "", attr ? attr : "",
                  attr ? "'" : "");
 }
 
@@ -193,12 +194,14 @@ static dp_status check_program(dp_arena *arena, const char *name, const dp_graph
   for (int i = 0; i < model->n_outputs; i++) {
     const dp_value *x = output_of(plan, model->outputs[i].name), *y = model->outputs[i].value;
     if (!is_same(&a, x, &b, y))
-      return part(arena, state, name, dp_printf(arena, "output '%s'", model->outputs[i].name), &a, x, &b, y);
+      return fail_at_difference(arena, state, name, dp_printf(arena, "output '%s'", model->outputs[i].name), &a, x, &b,
+                                y);
   }
   for (int i = 0; i < model->n_updates; i++) {
     const char *of = model->model->variables[model->updates[i].variable].name;
     const dp_value *x = update_of(plan, of), *y = model->updates[i].value;
-    if (!is_same(&a, x, &b, y)) return part(arena, state, name, dp_printf(arena, "update of '%s'", of), &a, x, &b, y);
+    if (!is_same(&a, x, &b, y))
+      return fail_at_difference(arena, state, name, dp_printf(arena, "update of '%s'", of), &a, x, &b, y);
   }
   report->programs++;
   report->outputs += model->n_outputs;
@@ -206,7 +209,7 @@ static dp_status check_program(dp_arena *arena, const char *name, const dp_graph
   return DP_OK;
 }
 
-// ---- variables ----------------------------------------------------------------------------------------------
+// ---- variables ------------------------------------------------------------------------------------------------------
 
 static bool is_same_init(const dp_init *a, const dp_init *b) {
   if (a->kind != b->kind || a->a != b->a || a->b != b->b) return false;
@@ -228,7 +231,8 @@ static dp_status check_variables(const dp_model *plan, const dp_model *model, dp
       return dp_fail(EX_DATAERR, "'%s' is %s%s in the plan, %s%s in the model, or of another kind", b->name,
                      dp_type_print(&a->type, x, sizeof x), a->frozen ? " frozen" : "",
                      dp_type_print(&b->type, y, sizeof y), b->frozen ? " frozen" : "");
-    if (!is_same_init(&a->init, &b->init)) return dp_fail(EX_DATAERR, "'%s' begins with other values", b->name);
+    if (!is_same_init(&a->init, &b->init))
+      return dp_fail(EX_DATAERR, "'%s' begins with other values in the plan than in the model", b->name);
     report->variables++;
   }
   return DP_OK;

@@ -1,9 +1,9 @@
 // Whether a plan computes what a model says: `dpc verify --against`.
 //
-// The plan's logical graphs are held against those that the compiler makes of the model (its programs after the pass `place`,
-// whose device forms have their logical graphs beside them). Two values are the same when they are made by the same operators
-// with the same attributes from the same inputs, variables and constants; names of results and the order of nodes do
-// not count. How the graphs come of the model (autodiff, rewrites) is the compiler's word.
+// The plan's logical graphs are compared with those that the compiler makes of the model (its programs after the pass
+// `place`, whose device forms keep their logical graphs beside them). Two values are the same when the same operators
+// with the same attributes make them from the same inputs, variables and constants; names of results and the order of
+// nodes do not count. How the graphs come from the model (autodiff, rewrites) is the compiler's word.
 #ifndef DP_IR_VERIFY_AGAINST_H
 #define DP_IR_VERIFY_AGAINST_H
 
@@ -15,11 +15,11 @@ extern "C" {
 #endif
 
 typedef struct {
-  int32_t variables, programs, outputs, updates;  // held against the model's and found the same
+  int32_t variables, programs, outputs, updates;  // compared with the model's and found the same
 } dp_against_report;
 
-// The plan must have been checked (dp_verify_plan). EX_DATAERR names the first program and value that differ, and the nodes
-// where they part.
+// The plan must have been checked (dp_verify_plan). EX_DATAERR names the first program and value that differ, and the
+// nodes at which the difference begins.
 dp_status dp_against_check(dp_arena *arena, const Dp__Plan *plan, const dp_model *model,
                            dp_against_report *report) DP_MUST_USE;
 

@@ -1,5 +1,5 @@
-// Whether a plan's learning rate is that of an optimizer: part of `dpc verify --against`. The logical graphs take the rate
-// as a number that the runtime computes from the schedule, so that they do not show it.
+// Whether a plan's learning rate is that of an optimizer, for `dpc verify --against`. The logical graphs take the rate
+// as a number that the runtime computes from the schedule, so they do not show it.
 #ifndef DP_IR_VERIFY_AGAINST_SCHEDULE_H
 #define DP_IR_VERIFY_AGAINST_SCHEDULE_H
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-// Either may be NULL, which is a schedule of no kind. EX_DATAERR names the first field that differs.
+// Either may be NULL: no schedule. EX_DATAERR names the first field that differs.
 dp_status dp_against_schedule_check(const Dp__Schedule *plan, const Dp__Schedule *model) DP_MUST_USE;
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-// A step that communicates: it keeps each value and changes where it is, on one mesh axis, or between host and devices.
+// An instruction that communicates: it keeps each value and changes where it is, on one mesh axis or between host and
+// devices.
 #include <string.h>
 
 #include "ir/file/proto.h"
@@ -15,32 +16,33 @@ static const conversion conversions[] = {
     {"Slice", DP_REPLICATE, DP_SHARD},
 };
 
-#define FAIL(...) dp_checker_fail(c, step, DP_RULE_MEANING_CONVERSION, __VA_ARGS__)
+#define FAIL(...) dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_CONVERSION, __VA_ARGS__)
 
 // ---- host and devices -----------------------------------------------------------------------------------------------
 
-static bool has(const dp_checker *c, const dp_checker_tensor *t, dp_placement_kind kind) {
+static bool has_placement(const dp_checker *c, const dp_checker_tensor *t, dp_placement_kind kind) {
   for (int a = 0; a < c->model->mesh.n_axes; a++)
     if (t->at[a].kind == kind) return true;
   return false;
 }
 
-static dp_status check_transfer(dp_checker *c, uint32_t step, const dp_checker_tensor *from,
-                                const dp_checker_tensor *to) {
-  const Dp__Instruction *in = c->steps[step].claim;
+static dp_status check_host_transfer(dp_checker *c, uint32_t instruction, const dp_checker_tensor *from,
+                                     const dp_checker_tensor *to) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   bool gather = !strcmp(in->op, "Gather");
   const dp_checker_tensor *host = gather ? to : from, *device = gather ? from : to;
   Dp__Space space = gather ? DP__SPACE__HOST_OUTPUT : DP__SPACE__HOST_INPUT;
   if (host->claim->space != space || !dp_checker_is_on_device(device))
-    return dp_checker_fail(c, step, DP_RULE_TENSOR_SPACE, "it goes from %s to %s memory; %s expected",
-                           dp_checker_space(from->claim->space), dp_checker_space(to->claim->space),
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_TENSOR_SPACE,
+                           "it goes from %s to %s memory; %s expected", dp_plan_form_space(from->claim->space),
+                           dp_plan_form_space(to->claim->space),
                            gather ? "a device's to host output is" : "host input to a device's is");
   if (!dp_checker_is_whole(c, host->at)) return FAIL("the host's '%s' is not whole", host->value->name);
-  if (has(c, device, DP_PARTIAL)) return FAIL("the devices' '%s' is a partial result", device->value->name);
+  if (has_placement(c, device, DP_PARTIAL)) return FAIL("the devices' '%s' is a partial result", device->value->name);
   if (device->count > !gather)
-    return FAIL("'%s' is of micro-batches [%u,%u); the host gets what is of all and gives what is of one or all",
+    return FAIL("'%s' is of micro-batches [%u,%u); the host gets what is of all and gives what is of one or of all",
                 device->value->name, device->first, device->first + device->count);
-  if (!gather && has(c, device, DP_SHARD) != !strcmp(in->op, "Scatter"))
+  if (!gather && has_placement(c, device, DP_SHARD) != !strcmp(in->op, "Scatter"))
     return FAIL("Scatter gives each device its part, Broadcast gives each the whole");
   const Dp__Communication *m = in->communication;
   if (in->n_attributes || (m && (m->n_axes || m->reduction || m->n_peer || m->channel)))
@@ -50,8 +52,8 @@ static dp_status check_transfer(dp_checker *c, uint32_t step, const dp_checker_t
 
 // ---- devices --------------------------------------------------------------------------------------------------------
 
-dp_status dp_checker_axis(dp_checker *c, uint32_t step, int *axis) {
-  const Dp__Instruction *in = c->steps[step].claim;
+dp_status dp_checker_axis(dp_checker *c, uint32_t instruction, int *axis) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   const Dp__Attribute *a = in->n_attributes == 1 ? in->attributes[0] : NULL;
   if (!a || strcmp(a->name, "axis") || a->kind != DP_ATTR_STRING)
     return FAIL("one attribute, 'axis', is expected: the name of a mesh axis");
@@ -71,26 +73,27 @@ bool dp_checker_is_innermost(const dp_checker *c, const dp_placement *at, int ax
   return true;
 }
 
-static dp_status check_collective(dp_checker *c, uint32_t step, const conversion *rule, const dp_checker_tensor *from,
-                                  const dp_checker_tensor *to) {
+static dp_status check_collective(dp_checker *c, uint32_t instruction, const conversion *rule,
+                                  const dp_checker_tensor *from, const dp_checker_tensor *to) {
   int axis = -1;
   char a[256], b[256];
-  DP_TRY(dp_checker_axis(c, step, &axis));
+  DP_TRY(dp_checker_axis(c, instruction, &axis));
   const char *name = c->model->mesh.axes[axis].name;
-  dp_checker_part_print(c, from, a, sizeof a);
-  dp_checker_part_print(c, to, b, sizeof b);
+  dp_checker_tensor_print(c, from, a, sizeof a);
+  dp_checker_tensor_print(c, to, b, sizeof b);
   if (!dp_checker_is_on_device(from) || !dp_checker_is_on_device(to))
-    return dp_checker_fail(c, step, DP_RULE_TENSOR_SPACE, "it goes from %s to %s memory; devices' is expected",
-                           dp_checker_space(from->claim->space), dp_checker_space(to->claim->space));
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_TENSOR_SPACE,
+                           "it goes from %s to %s memory; devices' is expected", dp_plan_form_space(from->claim->space),
+                           dp_plan_form_space(to->claim->space));
   for (int i = 0; i < c->model->mesh.n_axes; i++)
     if (i != axis && !dp_placement_equal(from->at[i], to->at[i]))
       return FAIL("from %s to %s it changes more than axis '%s'", a, b, name);
   if (from->at[axis].kind != rule->from || to->at[axis].kind != rule->to ||
       dp_placement_equal(from->at[axis], to->at[axis]))
-    return FAIL("from %s to %s on axis '%s' is not what it does", a, b, name);
+    return FAIL("it does not convert from %s to %s on axis '%s'", a, b, name);
   if (!dp_checker_is_innermost(c, from->at, axis) || !dp_checker_is_innermost(c, to->at, axis))
-    return FAIL("from %s to %s on axis '%s': a later axis splits the same dim and has to be joined first", a, b, name);
-  // On the sequential axis there is nobody to meet: a device takes a part of what it has, by itself.
+    return FAIL("from %s to %s on axis '%s': a later axis splits the same dim and must be joined first", a, b, name);
+  // The sequential axis has no devices that meet: a device takes a part of what it has, by itself.
   if (axis == c->pipe || (axis == c->micro && strcmp(rule->op, "Slice")))
     return FAIL("axis '%s' has no devices that could meet", name);
   if (axis != c->micro && (from->first != to->first || from->count != to->count))
@@ -98,15 +101,15 @@ static dp_status check_collective(dp_checker *c, uint32_t step, const conversion
   if (dp_checker_is_concatenated(c, from) || dp_checker_is_concatenated(c, to))
     return FAIL("from %s to %s: parts of several micro-batches are for Accumulate alone", a, b);
   int32_t reduction = rule->from == DP_PARTIAL ? (int32_t)from->at[axis].reduction : 0;
-  if (c->steps[step].claim->communication->reduction != reduction)
+  if (c->instructions[instruction].claim->communication->reduction != reduction)
     return FAIL("it reduces by %s; '%s' is partial by %s", reduction ? "sum" : "maximum", from->value->name,
                 reduction ? "maximum" : "sum");
   return DP_OK;
 }
 
-// One operand and the result that it becomes.
-static dp_status check_pair(dp_checker *c, uint32_t step, size_t k) {
-  const Dp__Instruction *in = c->steps[step].claim;
+// One operand and its result.
+static dp_status check_pair(dp_checker *c, uint32_t instruction, size_t k) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   const dp_checker_tensor *from = dp_checker_input(c, in, k), *to = dp_checker_output(c, in, k);
   if (from->value != to->value) return FAIL("it makes '%s' of '%s'", to->value->name, from->value->name);
   if (in->compute_dtype && in->compute_dtype != to->claim->dtype)
@@ -114,16 +117,16 @@ static dp_status check_pair(dp_checker *c, uint32_t step, size_t k) {
                 dp_type_name((dp_dtype)to->claim->dtype));
   c->report->conversions++;
   if (!strcmp(in->op, "Scatter") || !strcmp(in->op, "Broadcast") || !strcmp(in->op, "Gather"))
-    return check_transfer(c, step, from, to);
+    return check_host_transfer(c, instruction, from, to);
   for (size_t i = 0; i < DP_COUNT(conversions); i++)
-    if (!strcmp(in->op, conversions[i].op)) return check_collective(c, step, &conversions[i], from, to);
-  return FAIL("this checker cannot follow a value from one device to another with it");
+    if (!strcmp(in->op, conversions[i].op)) return check_collective(c, instruction, &conversions[i], from, to);
+  return FAIL("this checker cannot follow a value through it");
 }
 
-dp_status dp_checker_conversion(dp_checker *c, uint32_t step) {
-  const Dp__Instruction *in = c->steps[step].claim;
-  if (!strcmp(in->op, "Accumulate")) return dp_checker_accumulate(c, step);
-  if (!strcmp(in->op, "Send") || !strcmp(in->op, "Recv")) return dp_checker_transfer_step(c, step);
+dp_status dp_checker_conversion(dp_checker *c, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  if (!strcmp(in->op, "Accumulate")) return dp_checker_accumulate(c, instruction);
+  if (!strcmp(in->op, "Send") || !strcmp(in->op, "Recv")) return dp_checker_send_or_recv(c, instruction);
   bool bucket = !strcmp(in->op, "AllReduce");
   if (in->n_nodes || !in->n_inputs || in->n_inputs != in->n_outputs || (in->n_inputs > 1 && !bucket))
     return FAIL("communication has %s and no logical node",
@@ -138,6 +141,6 @@ dp_status dp_checker_conversion(dp_checker *c, uint32_t step) {
   }
   if (in->communication && (in->communication->n_peer || in->communication->channel))
     return FAIL("it has a channel or peers, which only Send and Recv have");
-  for (size_t k = 0; k < in->n_inputs; k++) DP_TRY(check_pair(c, step, k));
+  for (size_t k = 0; k < in->n_inputs; k++) DP_TRY(check_pair(c, instruction, k));
   return DP_OK;
 }

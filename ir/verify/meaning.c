@@ -1,36 +1,36 @@
-// What the bytes hold. In an order that happens-before allows, each step's operands are looked up in the map from bytes
-// to content and must be there exactly as the step says; its results replace what was there. As conflicting accesses
-// are ordered (order.c), any such order gives the same.
+// What the bytes hold. Instructions are visited in an order that happens-before allows, with a map from bytes to
+// content. Each operand must be there exactly as its tensor claims; each result replaces what was there. As conflicting
+// accesses are ordered (order.c), every such order gives the same.
 #include <string.h>
 
 #include "ir/verify/checker.h"
 
-// Contents are tensors of the program (index plus 1), or, above those, variables as the program finds them.
+// A content is a tensor of the program (index plus 1) or, above those, a variable as the program finds it.
 static uint32_t entry_content(const dp_checker *c, int32_t variable) { return c->n_tensors + 1 + (uint32_t)variable; }
 
 static int32_t entry_variable(const dp_checker *c, uint32_t content) {
   return content > c->n_tensors ? (int32_t)(content - c->n_tensors - 1) : -1;
 }
 
-static void put(dp_checker *c, Dp__Space space, uint64_t begin, uint64_t end, uint32_t content) {
+static void set_content(dp_checker *c, Dp__Space space, uint64_t begin, uint64_t end, uint32_t content) {
   dp_span span = {.begin = begin, .end = end, .content = content};
   if (begin < end) dp_spans_put(c->spans[space], &span);
 }
 
-// Homes at the start: all that has a value, whether the program knows of it or not.
-static void put_found(dp_checker *c) {
+// Storage at the start: every variable that has a value, whether the program uses it or not.
+static void set_stored_variables(dp_checker *c) {
   bool init = !strcmp(c->program->name, "init");
   for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++) {
     const dp_variable *storage = &c->model->variables[*p];
     bool defined = !init || storage->init.kind == DP_INIT_TENSOR;
-    put(c, DP__SPACE__PERSISTENT, storage->offset, storage->offset + storage->bytes,
-        defined ? entry_content(c, *p) : 0);
+    set_content(c, DP__SPACE__PERSISTENT, storage->offset, storage->offset + storage->bytes,
+                defined ? entry_content(c, *p) : 0);
   }
 }
 
 // ---- looking up -----------------------------------------------------------------------------------------------------
 
-static bool matches(const dp_checker *c, uint32_t content, const dp_checker_tensor *t) {
+static bool is_content(const dp_checker *c, uint32_t content, const dp_checker_tensor *t) {
   int32_t p = entry_variable(c, content);
   if (p >= 0)
     return t->value->kind == DP_VALUE_VARIABLE && t->value->variable == p && !t->claim->version &&
@@ -40,90 +40,90 @@ static bool matches(const dp_checker *c, uint32_t content, const dp_checker_tens
                      is->count == t->count && dp_checker_placed_alike(c, is->at, t->at));
 }
 
-// Of the variable that the tensor is a version of; -1: none.
-static int32_t version_of(const dp_checker_tensor *t) {
+// The variable that the tensor is a version of; -1: none.
+static int32_t variable_of(const dp_checker_tensor *t) {
   return t->value->kind == DP_VALUE_VARIABLE ? t->value->variable : t->exit;
 }
 
-// Words the difference between what is there and what is said to be.
-static dp_status fail_content(dp_checker *c, uint32_t step, const char *what, uint32_t content,
+static dp_status fail_content(dp_checker *c, dp_checker_location where, const char *what, uint32_t content,
                               const dp_checker_tensor *t) {
   char a[256], b[256];
   int32_t p = entry_variable(c, content);
   const dp_checker_tensor *is = p < 0 ? &c->tensors[content - 1] : NULL;
   const char *name = is ? is->value->name : c->model->variables[p].name;
   const dp_placement *at = is ? is->at : c->model->variables[p].placements;
-  int32_t has = is ? version_of(is) : p;
-  if (has >= 0 && has == version_of(t) && dp_checker_placed_alike(c, at, t->at))
-    return dp_checker_fail(c, step, DP_RULE_MEANING_STALE, "%s is '%s' as it %s; its bytes hold it as it %s", what,
+  int32_t has = is ? variable_of(is) : p;
+  if (has >= 0 && has == variable_of(t) && dp_checker_placed_alike(c, at, t->at))
+    return dp_checker_fail(c, where, DP_RULE_MEANING_STALE, "%s is '%s' as it %s; its bytes hold it as it %s", what,
                            c->model->variables[has].name, t->exit >= 0 ? "is left" : "was found",
                            t->exit >= 0 ? "was found" : "is left");
   return dp_checker_fail(
-      c, step, DP_RULE_MEANING_CONTENT, "%s is said to be '%s' placed %s; its bytes hold '%s' placed %s", what,
-      t->value->name, dp_checker_part_print(c, t, a, sizeof a), name,
-      is ? dp_checker_part_print(c, is, b, sizeof b) : dp_checker_placements_print(c, at, b, sizeof b));
+      c, where, DP_RULE_MEANING_CONTENT, "%s is said to be '%s' placed %s; its bytes hold '%s' placed %s", what,
+      t->value->name, dp_checker_tensor_print(c, t, a, sizeof a), name,
+      is ? dp_checker_tensor_print(c, is, b, sizeof b) : dp_checker_placements_print(c, at, b, sizeof b));
 }
 
-static dp_status fail_missing(dp_checker *c, uint32_t step, const char *what, const dp_span *span,
+static dp_status fail_missing(dp_checker *c, dp_checker_location where, const char *what, const dp_span *span,
                               const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   unsigned long long begin = m->offset, end = m->offset + m->bytes;
-  const char *space = dp_checker_space(m->space);
+  const char *space = dp_plan_form_space(m->space);
   if (!span || span->begin >= m->offset + m->bytes)
-    return dp_checker_fail(c, step, DP_RULE_MEANING_UNDEFINED,
+    return dp_checker_fail(c, where, DP_RULE_MEANING_UNDEFINED,
                            "%s, '%s': nothing was written to bytes [%llu,%llu) of %s memory", what, t->value->name,
                            begin, end, space);
   return dp_checker_fail(
-      c, step, DP_RULE_MEANING_UNDEFINED,
+      c, where, DP_RULE_MEANING_UNDEFINED,
       "%s, '%s': bytes [%llu,%llu) of %s memory hold no whole value: they were overwritten or not written "
       "whole",
       what, t->value->name, begin, end, space);
 }
 
-static dp_status look_up(dp_checker *c, uint32_t step, const char *what, const dp_checker_tensor *t) {
+static dp_status check_content(dp_checker *c, dp_checker_location where, const char *what, const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   if (!m->bytes) return DP_OK;
   const dp_span *span = dp_spans_get(c->spans[m->space], dp_spans_find(c->spans[m->space], m->offset));
   bool exact = span && span->begin == m->offset && span->end == m->offset + m->bytes;
-  if (!exact || !span->content) return fail_missing(c, step, what, span, t);
-  if (!matches(c, span->content, t)) return fail_content(c, step, what, span->content, t);
+  if (!exact || !span->content) return fail_missing(c, where, what, span, t);
+  if (!is_content(c, span->content, t)) return fail_content(c, where, what, span->content, t);
   c->report->operands++;
   return DP_OK;
 }
 
-// ---- steps ----------------------------------------------------------------------------------------------------------
+// ---- instructions ---------------------------------------------------------------------------------------------------
 
-static dp_status read_operands(dp_checker *c, uint32_t step) {
-  const Dp__Instruction *in = c->steps[step].claim;
+static dp_status read_operands(dp_checker *c, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   for (size_t k = 0; k < in->n_inputs; k++) {
     const dp_checker_tensor *t = dp_checker_input(c, in, k);
     char what[32];
     if (!t) continue;
     snprintf(what, sizeof what, "operand %zu", k);
-    DP_TRY(look_up(c, step, what, t));
+    DP_TRY(check_content(c, dp_checker_at_instruction(c, instruction), what, t));
     if (t->value->kind == DP_VALUE_VARIABLE && t->claim->space == DP__SPACE__PERSISTENT &&
         c->entry[t->value->variable] < 0)
-      return dp_checker_fail(c, step, DP_RULE_MEANING_STORAGE,
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_STORAGE,
                              "%s is '%s', which the program does not say that it finds", what, t->value->name);
   }
   return DP_OK;
 }
 
-static dp_status write_results(dp_checker *c, uint32_t step) {
-  const Dp__Instruction *in = c->steps[step].claim;
-  if (in->scratch) put(c, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->offset + in->scratch->bytes, 0);
+static dp_status write_results(dp_checker *c, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  if (in->scratch)
+    set_content(c, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->offset + in->scratch->bytes, 0);
   for (size_t k = 0; k < in->n_outputs; k++) {
     const dp_checker_tensor *t = dp_checker_output(c, in, k);
     if (!t) continue;
     if (t->claim->space == DP__SPACE__PERSISTENT) {
       if (t->exit < 0)
-        return dp_checker_fail(c, step, DP_RULE_MEANING_STORAGE,
+        return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_STORAGE,
                                "it writes '%s' to persistent memory, where only updates are written", t->value->name);
       if (c->writes[t->exit]++)
-        return dp_checker_fail(c, step, DP_RULE_MEANING_UPDATE, "it updates '%s' a second time",
-                               c->model->variables[t->exit].name);
+        return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_UPDATE,
+                               "it updates '%s' a second time", c->model->variables[t->exit].name);
     }
-    put(c, t->claim->space, t->claim->offset, t->claim->offset + t->claim->bytes, in->outputs[k]);
+    set_content(c, t->claim->space, t->claim->offset, t->claim->offset + t->claim->bytes, in->outputs[k]);
   }
   return DP_OK;
 }
@@ -132,28 +132,28 @@ static dp_status check_end(dp_checker *c) {
   for (size_t i = 0; i < c->program->n_outputs; i++) {
     char what[128];
     snprintf(what, sizeof what, "output '%.100s'", c->program->outputs[i]->name);
-    DP_TRY(look_up(c, DP_CHECKER_PROGRAM, what, &c->tensors[c->program->outputs[i]->tensor]));
+    DP_TRY(check_content(c, dp_checker_at_whole(c), what, &c->tensors[c->program->outputs[i]->tensor]));
   }
   for (const int32_t *at = dp_checker_storages(c); at < dp_checker_storages_end(c); at++) {
     const int32_t p = *at;
     const dp_variable *storage = &c->model->variables[p];
     if (c->exit[p] >= 0 && !c->writes[p])
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE, "no instruction updates '%s'",
+      return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_UPDATE, "no instruction updates '%s'",
                              storage->name);
     uint32_t expected = c->exit[p] >= 0 ? (uint32_t)c->exit[p] + 1 : entry_content(c, p);
     const dp_span *span =
         dp_spans_get(c->spans[DP__SPACE__PERSISTENT], dp_spans_find(c->spans[DP__SPACE__PERSISTENT], storage->offset));
     if (storage->bytes && (!span || span->begin != storage->offset || span->end != storage->offset + storage->bytes ||
                            span->content != expected))
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
+      return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE,
                              "the storage of '%s' does not end with its value", storage->name);
   }
   return DP_OK;
 }
 
 dp_status dp_checker_meaning(dp_checker *c) {
-  put_found(c);
-  for (uint32_t i = 0; i < c->n_steps; i++) {
+  set_stored_variables(c);
+  for (uint32_t i = 0; i < c->n_instructions; i++) {
     DP_TRY(read_operands(c, c->order[i]));
     DP_TRY(write_results(c, c->order[i]));
   }

@@ -21,18 +21,18 @@ bool dp_checker_bytes(const dp_checker *c, const dp_type *type, const dp_placeme
 
 static dp_status read_graph(dp_checker *c, size_t i) {
   dp_graph *graph;
-  DP_TRY(dp_rule_wrap(dp_checker_at(c, DP_CHECKER_PROGRAM), DP_RULE_FORM_GRAPH,
-                      dp_proto_to_graph(c->model, c->plan->graphs[i], &graph)));
+  DP_TRY(dp_checker_wrap(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH,
+                         dp_proto_to_graph(c->model, c->plan->graphs[i], &graph)));
   for (int32_t k = 0; k < graph->n_nodes; k++)
     if (dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION))
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_GRAPH,
-                             "graph '%s': node '%s' is communication, which a logical graph has none of", graph->name,
+      return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH,
+                             "graph '%s': node '%s' is communication, which a logical graph must not have", graph->name,
                              graph->nodes[k]->name);
   c->graphs[i] = graph;
   return DP_OK;
 }
 
-// ---- storage ----------------------------------------------------------------------------------------------------------
+// ---- storage --------------------------------------------------------------------------------------------------------
 
 static dp_status check_storage(dp_checker *c, const dp_variable *p) {
   char text[256];
@@ -40,20 +40,20 @@ static dp_status check_storage(dp_checker *c, const dp_variable *p) {
   const int whole[] = {c->micro, c->pipe};
   for (size_t i = 0; i < DP_COUNT(whole); i++)
     if (whole[i] >= 0 && p->placements[whole[i]].kind != DP_REPLICATE)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
-                             "'%s' lives as %s: on axis '%s', which is not one of devices, it must be whole", p->name,
-                             dp_checker_placements_print(c, p->placements, text, sizeof text),
+      return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE,
+                             "'%s' is stored as %s: on axis '%s', which is not an axis of devices, it must be whole",
+                             p->name, dp_checker_placements_print(c, p->placements, text, sizeof text),
                              c->model->mesh.axes[whole[i]].name);
   for (int a = 0; a < c->model->mesh.n_axes; a++)
     if (p->placements[a].kind == DP_PARTIAL)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
-                             "'%s' lives as %s: a partial value cannot be loaded or saved", p->name,
+      return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE,
+                             "'%s' is stored as %s: a partial value cannot be loaded or saved", p->name,
                              dp_checker_placements_print(c, p->placements, text, sizeof text));
   if (!dp_checker_bytes(c, &p->type, p->placements, &bytes))
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_LIMIT, "'%s' is too large to be split over the mesh",
+    return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_FORM_LIMIT, "'%s' is too large to be split over the mesh",
                            p->name);
   if (p->bytes < bytes)
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_TENSOR_BYTES,
+    return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_TENSOR_BYTES,
                            "the storage of '%s' has %llu bytes; its largest shard takes %llu", p->name,
                            (unsigned long long)p->bytes, (unsigned long long)bytes);
   return DP_OK;
@@ -65,7 +65,7 @@ static int by_offset(const void *a, const void *b) {
   return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-// Which variables each role has storage of.
+// The variables that each role stores.
 static void find_storages(dp_checker *c) {
   c->storages = dp_alloc_n(c->plan_arena, c->plan->n_roles, sizeof *c->storages);
   for (int32_t i = 0; i < c->model->n_variables; i++) {
@@ -84,7 +84,7 @@ static dp_status check_storages(dp_checker *c, const int32_t *storages, size_t c
   qsort(sorted, count, sizeof *sorted, by_offset);
   for (size_t i = 1; i < count; i++)
     if (sorted[i - 1]->offset + sorted[i - 1]->bytes > sorted[i]->offset)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE, "the storage of '%s' and '%s' overlap",
+      return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE, "the storage of '%s' and '%s' overlap",
                              sorted[i - 1]->name, sorted[i]->name);
   return DP_OK;
 }
@@ -98,10 +98,10 @@ dp_status dp_checker_model(dp_checker *c) {
   c->pipe = dp_mesh_find(&c->model->mesh, DP_MESH_PIPE);
   for (size_t i = 0; i < plan->n_variables; i++) {
     dp_variable p;
-    DP_TRY(dp_rule_wrap(dp_checker_at(c, DP_CHECKER_PROGRAM), DP_RULE_FORM_GRAPH,
-                        dp_proto_to_variable(c->plan_arena, plan->variables[i], &c->model->mesh, &p)));
+    DP_TRY(dp_checker_wrap(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH,
+                           dp_proto_to_variable(c->plan_arena, plan->variables[i], &c->model->mesh, &p)));
     if (dp_model_find_variable(c->model, p.name) >= 0)
-      return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_FORM_GRAPH, "two variables are called '%s'", p.name);
+      return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH, "two variables are called '%s'", p.name);
     DP_TRY(check_storage(c, &p));
     dp_model_add_variable(c->model, &p);
   }
@@ -110,6 +110,7 @@ dp_status dp_checker_model(dp_checker *c) {
   c->exit = dp_alloc_n(c->plan_arena, plan->n_variables, sizeof *c->exit);
   c->writes = dp_alloc_n(c->plan_arena, plan->n_variables, sizeof *c->writes);
   for (size_t r = 0; r < plan->n_roles; r++) {
+    c->role_index = (uint32_t)r;
     c->role = plan->roles[r];
     DP_TRY(check_storages(c, c->storages[r].variables, (size_t)c->storages[r].count));
   }
@@ -139,12 +140,12 @@ static const dp_output *find_output(const dp_graph *graph, const char *name) {
   return NULL;
 }
 
-// Only init and train change what outlives them.
+// Only init and train update variables.
 static dp_status check_updates(dp_checker *c, const char *program) {
   const dp_graph *graph = find_graph(c, program);
   if (!graph || !graph->n_updates) return DP_OK;
-  return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_UPDATE,
-                         "program %s updates '%s'; only init and train may change what outlives them", program,
+  return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_UPDATE,
+                         "program %s updates '%s'; only init and train may update variables", program,
                          c->model->variables[graph->updates[0].variable].name);
 }
 
@@ -152,20 +153,20 @@ static bool is_count(const dp_output *output) {
   return output && !output->value->type.shape.rank && output->value->type.dtype == DP_INT64;
 }
 
-// What the runtime reads by name: the mean loss of train and eval, over how many labels it is, and how many were right.
+// What the runtime reads by name: the mean loss of train and eval, how many labels it is over, and how many were right.
 static dp_status check_measures(dp_checker *c, const char *program) {
   const dp_graph *graph = find_graph(c, program);
   if (!graph) return DP_OK;
   const dp_output *loss = find_output(graph, "loss");
   if (!loss || loss->value->type.shape.rank || !dp_type_is_float(loss->value->type.dtype))
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS,
+    return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PROGRAM_OUTPUTS,
                            "program %s gives no output 'loss' that is one number", program);
   if (!is_count(find_output(graph, "count")))
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS,
-                           "program %s gives no output 'count' that is one int64: over how many labels its loss is",
+    return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PROGRAM_OUTPUTS,
+                           "program %s gives no output 'count' that is one int64: how many labels its loss is over",
                            program);
   if (c->plan->classes && !strcmp(program, "eval") && !is_count(find_output(graph, "correct")))
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS,
+    return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PROGRAM_OUTPUTS,
                            "program %s gives no output 'correct' that is one int64, though the loss has classes",
                            program);
   return DP_OK;
@@ -176,12 +177,12 @@ static dp_status check_programs(dp_checker *c) {
   DP_TRY(check_measures(c, "train"));
   DP_TRY(check_measures(c, "eval"));
   if (infer && !infer->n_outputs)
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_OUTPUTS, "program infer gives no output");
+    return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PROGRAM_OUTPUTS, "program infer gives no output");
   DP_TRY(check_updates(c, "eval"));
   return check_updates(c, "infer");
 }
 
-// Values on several stages are copies of one: nothing may change them apart.
+// A variable on several stages is stored as copies: nothing may change one of them alone.
 static dp_status check_copies(dp_checker *c) {
   const Dp__Role *role = c->plan->roles[0];
   for (size_t i = 0; i < role->n_programs; i++) {
@@ -191,9 +192,9 @@ static dp_status check_copies(dp_checker *c) {
       const dp_variable *p = &c->model->variables[graph->updates[u].variable];
       size_t stages = p->n_stages ? (size_t)p->n_stages : c->plan->n_roles;
       if (stages > 1)
-        return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_MEANING_STORAGE,
-                               "'%s' lives on %zu stages; program %s updates it, so it must live on one", p->name,
-                               stages, role->programs[i]->name);
+        return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE,
+                               "'%s' is stored on %zu stages; program %s updates it, so one stage must have it",
+                               p->name, stages, role->programs[i]->name);
     }
   }
   return DP_OK;
@@ -206,7 +207,7 @@ dp_status dp_checker_init(dp_checker *c) {
   for (int32_t p = 0; p < c->model->n_variables; p++) {
     bool has_data = c->model->variables[p].init.kind == DP_INIT_TENSOR;
     if (has_data != defined[p]) continue;
-    return dp_checker_fail(c, DP_CHECKER_PROGRAM, DP_RULE_PROGRAM_INIT,
+    return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PROGRAM_INIT,
                            has_data ? "'%s' has data, but program init writes it too"
                                     : "'%s' has no data, and no program init gives it a first value",
                            c->model->variables[p].name);

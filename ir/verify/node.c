@@ -1,102 +1,104 @@
-// A step with a kernel: it computes one node of the logical graph, on that node's operands, with its attributes, by a
-// sharding rule of the operator on each mesh axis.
+// An instruction with a kernel: it computes one node of the logical graph, on the node's operands and with its
+// attributes, by a sharding rule of the operator on each mesh axis.
 #include <string.h>
 
 #include "ir/file/proto.h"
 #include "ir/verify/checker.h"
 
-static dp_status check_attributes(dp_checker *c, dp_arena *arena, uint32_t step, const dp_node *node) {
-  const Dp__Instruction *in = c->steps[step].claim;
+static dp_status check_attributes(dp_checker *c, dp_arena *arena, uint32_t instruction, const dp_node *node) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   dp_node mine = {.op = node->op};
-  DP_TRY(dp_rule_wrap(dp_checker_at(c, step), DP_RULE_MEANING_NODE,
-                      dp_proto_to_attrs(arena, in->n_attributes, in->attributes, &mine.n_attrs, &mine.attrs)));
+  DP_TRY(dp_checker_wrap(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_NODE,
+                         dp_proto_to_attrs(arena, in->n_attributes, in->attributes, &mine.n_attrs, &mine.attrs)));
   for (int i = 0; i < node->n_attrs; i++) {
     const dp_attr *attr = dp_node_attr(&mine, node->attrs[i].name);
     if (!attr || !dp_attr_equal(attr, &node->attrs[i]))
-      return dp_checker_fail(c, step, DP_RULE_MEANING_NODE, "attribute '%s' %s that of node '%s'", node->attrs[i].name,
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_NODE,
+                             "attribute '%s' %s that of node '%s'", node->attrs[i].name,
                              attr ? "differs from" : "is missing; it must be", node->name);
   }
   if (mine.n_attrs != node->n_attrs)
-    return dp_checker_fail(c, step, DP_RULE_MEANING_NODE, "it has %d attributes; node '%s' has %d", mine.n_attrs,
-                           node->name, node->n_attrs);
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_NODE,
+                           "it has %d attributes; node '%s' has %d", mine.n_attrs, node->name, node->n_attrs);
   return DP_OK;
 }
 
 static bool begins_with(const char *text, const char *start) { return !strncmp(text, start, strlen(start)); }
 
 // "cpu.onednn.dp.ConvGradInput" is a kernel of backend cpu for dp.ConvGradInput.
-static dp_status check_kernel(dp_checker *c, uint32_t step, const dp_node *node) {
-  const Dp__Instruction *in = c->steps[step].claim;
+static dp_status check_kernel(dp_checker *c, uint32_t instruction, const dp_node *node) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   char op[256];
   const char *backend = c->plan->target->backend, *domain = node->op->domain;
   snprintf(op, sizeof op, ".%s%s%s", domain, *domain ? "." : "", node->op->name);
   size_t name = strlen(in->kernel), end = strlen(op), start = strlen(backend);
-  // Between the two there is the library's name alone, so that cpu.reference.dp.Conv is no kernel of Conv.
+  // Only the library's name lies between the two, so that cpu.reference.dp.Conv is no kernel of Conv.
   bool good = name > start + end + 1 && begins_with(in->kernel, backend) && in->kernel[start] == '.' &&
               !strcmp(in->kernel + name - end, op) && !memchr(in->kernel + start + 1, '.', name - end - start - 1);
   if (!good)
-    return dp_checker_fail(c, step, DP_RULE_MEANING_KERNEL, "kernel '%s' is not one of backend %s for this operator",
-                           in->kernel, backend);
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_KERNEL,
+                           "kernel '%s' is not one of backend %s for this operator", in->kernel, backend);
   if (in->compute_dtype && in->compute_dtype != dp_checker_output(c, in, 0)->claim->dtype)
-    return dp_checker_fail(c, step, DP_RULE_MEANING_KERNEL, "it computes in %s; its result is %s",
-                           dp_type_name((dp_dtype)in->compute_dtype),
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_KERNEL,
+                           "it computes in %s; its result is %s", dp_type_name((dp_dtype)in->compute_dtype),
                            dp_type_name((dp_dtype)dp_checker_output(c, in, 0)->claim->dtype));
   return DP_OK;
 }
 
 // ---- operands -------------------------------------------------------------------------------------------------------
 
-static dp_status check_values(dp_checker *c, uint32_t step, const dp_node *node, const char *what, size_t count,
+static dp_status check_values(dp_checker *c, uint32_t instruction, const dp_node *node, const char *what, size_t count,
                               const uint32_t *indices, int expected, dp_value *const *values) {
   if (count != (size_t)expected)
-    return dp_checker_fail(c, step, DP_RULE_MEANING_OPERANDS, "it has %zu %ss; node '%s' has %d", count, what,
-                           node->name, expected);
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_OPERANDS,
+                           "it has %zu %ss; node '%s' has %d", count, what, node->name, expected);
   for (size_t i = 0; i < count; i++) {
     const dp_checker_tensor *t = indices[i] ? &c->tensors[indices[i] - 1] : NULL;
     const dp_value *is = t ? t->value : NULL;
     if (is != values[i])
-      return dp_checker_fail(c, step, DP_RULE_MEANING_OPERANDS, "%s %zu is %s%s%s; node '%s' has %s%s%s there", what, i,
-                             is ? "'" : "", is ? is->name : "left out", is ? "'" : "", node->name, values[i] ? "'" : "",
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_OPERANDS,
+                             "%s %zu is %s%s%s; node '%s' has %s%s%s there", what, i, is ? "'" : "",
+                             is ? is->name : "left out", is ? "'" : "", node->name, values[i] ? "'" : "",
                              values[i] ? values[i]->name : "none", values[i] ? "'" : "");
     if (t && t->claim->space != DP__SPACE__PERSISTENT && t->claim->space != DP__SPACE__TRANSIENT)
-      return dp_checker_fail(c, step, DP_RULE_TENSOR_SPACE,
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_TENSOR_SPACE,
                              "%s %zu, '%s', is in %s memory; kernels work in the device's", what, i, is->name,
-                             dp_checker_space(t->claim->space));
+                             dp_plan_form_space(t->claim->space));
   }
   return DP_OK;
 }
 
-// What takes a variable's place is written where that is.
-static dp_status check_update(dp_checker *c, uint32_t step) {
-  const Dp__Instruction *in = c->steps[step].claim;
+// An update is written where the variable lies.
+static dp_status check_update(dp_checker *c, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   for (size_t i = 0; i < in->n_outputs; i++) {
     const dp_checker_tensor *result = dp_checker_output(c, in, i);
     const dp_checker_tensor *operand = i < in->n_inputs ? dp_checker_input(c, in, i) : NULL;
     if (!result) continue;
     if (!operand || operand->claim->space != result->claim->space || operand->claim->offset != result->claim->offset ||
         operand->claim->bytes != result->claim->bytes)
-      return dp_checker_fail(c, step, DP_RULE_MEANING_UPDATE,
-                             "result %zu, '%s', does not lie where operand %zu lies, which it takes the place of", i,
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_UPDATE,
+                             "result %zu, '%s', does not lie where operand %zu lies, which it replaces", i,
                              result->value->name, i);
   }
   return DP_OK;
 }
 
-// ---- rows -----------------------------------------------------------------------------------------------------------
+// ---- sharding rules -------------------------------------------------------------------------------------------------
 
-static dp_placement placed(const dp_checker_tensor *t, int axis) { return t ? t->at[axis] : dp_replicate(); }
+static dp_placement placement_on(const dp_checker_tensor *t, int axis) { return t ? t->at[axis] : dp_replicate(); }
 
-static bool fits(const dp_checker *c, const Dp__Instruction *in, const dp_sharding_rule *rule, int axis) {
+static bool rule_applies(const dp_checker *c, const Dp__Instruction *in, const dp_sharding_rule *rule, int axis) {
   if (!dp_sharding_rule_holds_on(rule, &c->model->mesh.axes[axis])) return false;
   for (size_t i = 0; i < in->n_inputs; i++)
-    if (!dp_placement_equal(rule->in[i], placed(dp_checker_input(c, in, i), axis))) return false;
+    if (!dp_placement_equal(rule->in[i], placement_on(dp_checker_input(c, in, i), axis))) return false;
   for (size_t i = 0; i < in->n_outputs; i++)
-    if (!dp_placement_equal(rule->out[i], placed(dp_checker_output(c, in, i), axis))) return false;
+    if (!dp_placement_equal(rule->out[i], placement_on(dp_checker_output(c, in, i), axis))) return false;
   return true;
 }
 
-static dp_status fail_rule(dp_checker *c, uint32_t step, int axis) {
-  const Dp__Instruction *in = c->steps[step].claim;
+static dp_status fail_rules(dp_checker *c, uint32_t instruction, int axis) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   char text[512];
   size_t used = 0;
   for (size_t i = 0; i < in->n_inputs + in->n_outputs && used < sizeof text; i++) {
@@ -107,15 +109,15 @@ static dp_status fail_rule(dp_checker *c, uint32_t step, int axis) {
                              i == in->n_inputs ? " -> "
                              : i               ? ","
                                                : "",
-                             dp_placement_print(placed(t, axis), one, sizeof one));
+                             dp_placement_print(placement_on(t, axis), one, sizeof one));
   }
-  return dp_checker_fail(c, step, DP_RULE_MEANING_ROW,
-                         "on axis '%s' its placements are %s, which the operator has no row for",
+  return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_ROW,
+                         "on axis '%s' its placements are %s, which no sharding rule of the operator allows",
                          c->model->mesh.axes[axis].name, text);
 }
 
-static dp_status check_rules(dp_checker *c, dp_arena *arena, uint32_t step, const dp_node *node) {
-  const Dp__Instruction *in = c->steps[step].claim;
+static dp_status check_rules(dp_checker *c, dp_arena *arena, uint32_t instruction, const dp_node *node) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   dp_placement given[2 * DP_MAX_OPERANDS * DP_MAX_MESH];
   int n_given = 0, n_axes = c->model->mesh.n_axes;
   bool whole = true;
@@ -126,35 +128,37 @@ static dp_status check_rules(dp_checker *c, dp_arena *arena, uint32_t step, cons
     for (int a = 0; t && a < n_axes; a++)
       if (t->at[a].kind == DP_SHARD) given[n_given++] = t->at[a];
   }
-  if (whole) return DP_OK;  // every operator's first row
+  if (whole) return DP_OK;  // every operator's first rule
   dp_sharding_rules rules;
   dp_op_sharding_rules_at(arena, node, n_given, given, &rules);
   for (int a = 0; a < n_axes; a++) {
     bool found = false;
-    for (int r = 0; r < rules.count && !found; r++) found = fits(c, in, &rules.rules[r], a);
-    if (!found) return fail_rule(c, step, a);
+    for (int r = 0; r < rules.count && !found; r++) found = rule_applies(c, in, &rules.rules[r], a);
+    if (!found) return fail_rules(c, instruction, a);
   }
   return DP_OK;
 }
 
-dp_status dp_checker_node(dp_checker *c, dp_arena *rules, uint32_t step) {
-  const dp_checker_step *s = &c->steps[step];
+dp_status dp_checker_node(dp_checker *c, dp_arena *rules, uint32_t instruction) {
+  const dp_checker_instruction *s = &c->instructions[instruction];
   const Dp__Instruction *in = s->claim;
   if (in->n_nodes != 1 || in->communication)
-    return dp_checker_fail(c, step, DP_RULE_MEANING_NODE,
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_NODE,
                            "it names %zu logical nodes%s; an instruction with a kernel has one", in->n_nodes,
                            in->communication ? " and a communication" : "");
   const dp_node *node = c->graph->nodes[in->nodes[0]];
   if (node->op != s->op)
-    return dp_checker_fail(c, step, DP_RULE_MEANING_NODE, "node '%s' is %s%s%s", node->name, node->op->domain,
-                           *node->op->domain ? "." : "", node->op->name);
-  DP_TRY(check_attributes(c, rules, step, node));
-  DP_TRY(check_values(c, step, node, "operand", in->n_inputs, in->inputs, node->n_inputs, node->inputs));
-  DP_TRY(check_values(c, step, node, "result", in->n_outputs, in->outputs, node->n_outputs, node->outputs));
-  if (!in->outputs[0]) return dp_checker_fail(c, step, DP_RULE_MEANING_OPERANDS, "its first result is left out");
-  DP_TRY(check_kernel(c, step, node));
-  if (dp_op_is(s->op, DP_OP_UPDATE)) DP_TRY(check_update(c, step));
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_NODE, "node '%s' is %s%s%s",
+                           node->name, node->op->domain, *node->op->domain ? "." : "", node->op->name);
+  DP_TRY(check_attributes(c, rules, instruction, node));
+  DP_TRY(check_values(c, instruction, node, "operand", in->n_inputs, in->inputs, node->n_inputs, node->inputs));
+  DP_TRY(check_values(c, instruction, node, "result", in->n_outputs, in->outputs, node->n_outputs, node->outputs));
+  if (!in->outputs[0])
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_OPERANDS,
+                           "its first result is left out");
+  DP_TRY(check_kernel(c, instruction, node));
+  if (dp_op_is(s->op, DP_OP_UPDATE)) DP_TRY(check_update(c, instruction));
   c->report->nodes++;
-  DP_TRY(dp_checker_micro_node(c, step));
-  return check_rules(c, rules, step, node);
+  DP_TRY(dp_checker_micro_node(c, instruction));
+  return check_rules(c, rules, instruction, node);
 }

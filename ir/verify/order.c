@@ -1,17 +1,17 @@
-// Races: whatever touches the same bytes of a device, one of them writing, is ordered; collectives come in one order; a
-// step's results lie on nothing of its own but what they may replace.
+// Races. Two instructions that touch the same bytes of a device, one of them writing, are ordered. Collectives come in
+// one order. An instruction's results overlap nothing of its own but what they may replace.
 //
-// A device's bytes are touched by its own steps, and by its peers' within a collective or transfer of which it is a member,
-// so that order on the device is all that there is to it. The host's bytes any device touches: host.c.
+// A device's bytes are touched by its own instructions, and by its peers within a collective or transfer in which it
+// takes part, so the order on the device is all that matters. The host's bytes are touched by any device: host.c.
 //
-// Steps are visited in an order that happens-before allows. Of each span of bytes it is known who wrote it last and
-// which step of each stream read it last since then: to come after those is to come after all before them.
+// Instructions are visited in an order that happens-before allows. For each span of bytes the last writer is known, and
+// the last reader of each stream since then: what comes after those comes after all that came before them.
 #include <string.h>
 
 #include "ir/verify/checker.h"
 
-int dp_checker_accesses(const dp_checker *c, uint32_t step, dp_checker_access accesses[DP_CHECKER_ACCESSES]) {
-  const Dp__Instruction *in = c->steps[step].claim;
+int dp_checker_accesses(const dp_checker *c, uint32_t instruction, dp_checker_access accesses[DP_CHECKER_ACCESSES]) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
   int count = 0;
   for (size_t k = 0; k < in->n_inputs; k++) {
     const dp_checker_tensor *t = dp_checker_input(c, in, k);
@@ -31,43 +31,44 @@ int dp_checker_accesses(const dp_checker *c, uint32_t step, dp_checker_access ac
   return count;
 }
 
-// ---- within a step --------------------------------------------------------------------------------------------------
+// ---- within an instruction ------------------------------------------------------------------------------------------
 
-// Makes 1 of extents with N in them that stand in both: what is left has N once at most, where [N,N] meets [1,N,N].
-static void cancel(dp_shape *a, dp_shape *b) {
+// Replaces by 1 the symbolic extents that both shapes have. Products of what is left have N once at most, as when [N,N]
+// meets [1,N,N].
+static void cancel_symbolic(dp_shape *a, dp_shape *b) {
   for (int i = 0; i < a->rank; i++)
     for (int k = 0; k < b->rank && dp_dim_is_symbolic(a->dims[i]); k++)
       if (dp_dim_equal(a->dims[i], b->dims[k])) a->dims[i] = b->dims[k] = dp_dim_of(1);
 }
 
-static bool same_count(const dp_shape *a, const dp_shape *b) {
+static bool is_same_count(const dp_shape *a, const dp_shape *b) {
   dp_dim x, y;
   if (dp_shape_equal(a, b)) return true;
   dp_shape p = *a, q = *b;
-  cancel(&p, &q);
+  cancel_symbolic(&p, &q);
   return dp_shape_product(&p, 0, p.rank, &x) && dp_shape_product(&q, 0, q.rank, &y) && dp_dim_equal(x, y);
 }
 
 // Whether result r may lie exactly where operand o lies.
-static bool may_replace(const dp_checker *c, uint32_t step, int32_t r, int32_t o) {
-  const dp_checker_step *s = &c->steps[step];
+static bool may_replace(const dp_checker *c, uint32_t instruction, int32_t r, int32_t o) {
+  const dp_checker_instruction *s = &c->instructions[instruction];
   if (dp_op_is(s->op, DP_OP_UPDATE)) return r == o;
-  // What several micro-batches have made so far lies as the whole tensor does; one micro-batch's part alone does not.
+  // The parts of several micro-batches lie as the whole tensor does; the part of a single one does not.
   if (!strcmp(s->op->domain, "dp") && !strcmp(s->op->name, "Accumulate"))
     return !o && dp_checker_input(c, s->claim, 0)->needed == dp_checker_output(c, s->claim, 0)->needed;
   if (dp_op_is(s->op, DP_OP_COMMUNICATION)) return r == o && !strcmp(s->op->name, "AllReduce");
   if (!dp_op_is(s->op, DP_OP_ELEMENTWISE) || r || o) return false;
   const dp_type *result = &dp_checker_output(c, s->claim, 0)->value->type;
   const dp_type *operand = &dp_checker_input(c, s->claim, 0)->value->type;
-  // Kernels promise no more: those that turn one type into another read and write through pointers of both.
-  return result->dtype == operand->dtype && same_count(&result->shape, &operand->shape);
+  // Kernels promise no more: one that converts types reads and writes through pointers to different types.
+  return result->dtype == operand->dtype && is_same_count(&result->shape, &operand->shape);
 }
 
 static const char *access_name(const dp_checker_access *a) {
   return a->operand >= 0 ? "operand" : a->result >= 0 ? "result" : "scratch";
 }
 
-static dp_status check_alias(dp_checker *c, uint32_t step, const dp_checker_access *accesses, int count) {
+static dp_status check_alias(dp_checker *c, uint32_t instruction, const dp_checker_access *accesses, int count) {
   for (int i = 0; i < count; i++) {
     const dp_checker_access *w = &accesses[i];
     if (w->operand >= 0) continue;
@@ -75,39 +76,42 @@ static dp_status check_alias(dp_checker *c, uint32_t step, const dp_checker_acce
       const dp_checker_access *x = &accesses[k];
       if (x->space != w->space || x->begin >= w->end || w->begin >= x->end) continue;
       bool same = x->begin == w->begin && x->end == w->end;
-      if (same && w->result >= 0 && x->operand >= 0 && may_replace(c, step, w->result, x->operand)) continue;
-      return dp_checker_fail(c, step, DP_RULE_ORDER_ALIAS, "its %s at %llu and its %s at %llu of %s memory overlap",
-                             access_name(w), (unsigned long long)w->begin, access_name(x), (unsigned long long)x->begin,
-                             dp_checker_space(w->space));
+      if (same && w->result >= 0 && x->operand >= 0 && may_replace(c, instruction, w->result, x->operand)) continue;
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_ORDER_ALIAS,
+                             "its %s at %llu and its %s at %llu of %s memory overlap", access_name(w),
+                             (unsigned long long)w->begin, access_name(x), (unsigned long long)x->begin,
+                             dp_plan_form_space(w->space));
     }
   }
   return DP_OK;
 }
 
-// ---- between steps --------------------------------------------------------------------------------------------------
+// ---- between instructions -------------------------------------------------------------------------------------------
 
 typedef struct {
   dp_checker *c;
   dp_spans *spans[DP_CHECKER_SPACES];
 } races;
 
-static dp_status follows(races *r, uint32_t before, uint32_t step, const dp_checker_access *a, const char *did) {
+static dp_status check_ordered(races *r, uint32_t before, uint32_t instruction, const dp_checker_access *a,
+                               const char *did) {
   char text[512];
-  r->c->report->conflicts += before != step;
-  if (dp_checker_before(r->c, before, step)) return DP_OK;
-  return dp_checker_fail(r->c, step, DP_RULE_ORDER_CONFLICT,
+  r->c->report->conflicts += before != instruction;
+  if (dp_checker_before(r->c, before, instruction)) return DP_OK;
+  return dp_checker_fail(r->c, dp_checker_at_instruction(r->c, instruction), DP_RULE_ORDER_CONFLICT,
                          "it %s bytes [%llu,%llu) of %s memory, which %s %s: nothing orders the two",
                          a->operand >= 0 ? "reads" : "writes", (unsigned long long)a->begin, (unsigned long long)a->end,
-                         dp_checker_space(a->space), dp_checker_step_print(r->c, before, text, sizeof text), did);
+                         dp_plan_form_space(a->space), dp_checker_instruction_print(r->c, before, text, sizeof text),
+                         did);
 }
 
-// meaning.c refuses to read anything but one whole span, so of reads of more than so many no full account is kept.
+// A read of more spans than this is not recorded in full. meaning.c refuses to read anything but one whole span anyway.
 enum { MAX_SPANS_READ = 64 };
 
-// Bytes that nobody touched before count too: who writes them later must come after the read.
-static dp_status read_bytes(races *r, uint32_t step, const dp_checker_access *a) {
+// Bytes that nothing touched before are recorded too: what writes them later must come after the read.
+static dp_status read_bytes(races *r, uint32_t instruction, const dp_checker_access *a) {
   dp_spans *spans = r->spans[a->space];
-  const dp_checker_step *s = &r->c->steps[step];
+  const dp_checker_instruction *s = &r->c->instructions[instruction];
   dp_span pieces[MAX_SPANS_READ];
   int count = 0;
   dp_span_at at = dp_spans_find(spans, a->begin);
@@ -117,9 +121,9 @@ static dp_status read_bytes(races *r, uint32_t step, const dp_checker_access *a)
     if (gap) {
       *piece = (dp_span){.begin = begin, .end = span && span->begin < a->end ? span->begin : a->end};
     } else {
-      if (span->writer) DP_TRY(follows(r, span->writer - 1, step, a, "writes"));
+      if (span->writer) DP_TRY(check_ordered(r, span->writer - 1, instruction, a, "writes"));
       if (span->begin == a->begin && span->end == a->end) {
-        span->reads[s->stream] = s->place;
+        span->reads[s->stream] = s->position;
         return DP_OK;
       }
       *piece = *span;
@@ -127,33 +131,34 @@ static dp_status read_bytes(races *r, uint32_t step, const dp_checker_access *a)
       if (piece->end > a->end) piece->end = a->end;
       at = dp_spans_next(spans, at);
     }
-    piece->reads[s->stream] = s->place;
+    piece->reads[s->stream] = s->position;
     begin = piece->end;
   }
   for (int i = 0; i < count; i++) dp_spans_put(spans, &pieces[i]);
   return DP_OK;
 }
 
-static dp_status write_bytes(races *r, uint32_t step, const dp_checker_access *a) {
+static dp_status write_bytes(races *r, uint32_t instruction, const dp_checker_access *a) {
   dp_spans *spans = r->spans[a->space];
   dp_span_at at = dp_spans_find(spans, a->begin);
   for (const dp_span *span; (span = dp_spans_get(spans, at)) && span->begin < a->end; at = dp_spans_next(spans, at)) {
-    if (span->writer) DP_TRY(follows(r, span->writer - 1, step, a, "writes"));
+    if (span->writer) DP_TRY(check_ordered(r, span->writer - 1, instruction, a, "writes"));
     for (uint32_t s = 0; s < r->c->n_streams; s++)
-      if (span->reads[s]) DP_TRY(follows(r, r->c->first[s] + span->reads[s] - 1, step, a, "reads"));
+      if (span->reads[s]) DP_TRY(check_ordered(r, r->c->first[s] + span->reads[s] - 1, instruction, a, "reads"));
   }
-  dp_span mine = {.begin = a->begin, .end = a->end, .writer = step + 1};
+  dp_span mine = {.begin = a->begin, .end = a->end, .writer = instruction + 1};
   dp_spans_put(spans, &mine);
   return DP_OK;
 }
 
-static dp_status visit(races *r, uint32_t step) {
+static dp_status check_accesses(races *r, uint32_t instruction) {
   dp_checker_access accesses[DP_CHECKER_ACCESSES];
-  int count = dp_checker_accesses(r->c, step, accesses);
-  DP_TRY(check_alias(r->c, step, accesses, count));
+  int count = dp_checker_accesses(r->c, instruction, accesses);
+  DP_TRY(check_alias(r->c, instruction, accesses, count));
   for (int i = 0; i < count; i++) {
     if (dp_checker_is_on_host(accesses[i].space)) continue;
-    DP_TRY(accesses[i].operand >= 0 ? read_bytes(r, step, &accesses[i]) : write_bytes(r, step, &accesses[i]));
+    DP_TRY(accesses[i].operand >= 0 ? read_bytes(r, instruction, &accesses[i])
+                                    : write_bytes(r, instruction, &accesses[i]));
   }
   r->c->report->accesses += (uint64_t)count;
   return DP_OK;
@@ -161,7 +166,7 @@ static dp_status visit(races *r, uint32_t step) {
 
 // ---- collectives ----------------------------------------------------------------------------------------------------
 
-// Those in which devices wait for one another: between devices, and not each by itself.
+// Those in which devices wait for one another.
 static bool is_collective(const dp_op *op) {
   static const char *const names[] = {"AllReduce", "ReduceScatter", "AllGather", "AllToAll"};
   if (!dp_op_is(op, DP_OP_COMMUNICATION)) return false;
@@ -170,20 +175,19 @@ static bool is_collective(const dp_op *op) {
   return false;
 }
 
-// Whatever group they are of: every device of the role is in one group of each axis, so any two collectives share devices.
-// Those of two roles share none. A Send and its Recv meet nobody else, and wait on streams where nothing hinders what is
-// ready; that they get there deadlock.c shows.
+// This holds whatever the axes are: every device of the role is in one group of each axis, so any two collectives share
+// devices. Those of two roles share none. A Send and its Recv meet nobody else; deadlock.c shows that both get there.
 static dp_status check_collectives(dp_checker *c) {
   uint32_t last = UINT32_MAX;
   char text[512];
-  for (uint32_t i = 0; i < c->n_steps; i++) {
-    uint32_t step = c->order[i];
-    if (!is_collective(c->steps[step].op)) continue;
-    if (last != UINT32_MAX && !dp_checker_before(c, last, step))
-      return dp_checker_fail(c, step, DP_RULE_ORDER_COLLECTIVE,
-                             "nothing orders it and %s: devices may meet them in different order and wait for ever",
-                             dp_checker_step_print(c, last, text, sizeof text));
-    last = step;
+  for (uint32_t i = 0; i < c->n_instructions; i++) {
+    uint32_t instruction = c->order[i];
+    if (!is_collective(c->instructions[instruction].op)) continue;
+    if (last != UINT32_MAX && !dp_checker_before(c, last, instruction))
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_ORDER_COLLECTIVE,
+                             "nothing orders it and %s: devices may come to them in different orders and wait for ever",
+                             dp_checker_instruction_print(c, last, text, sizeof text));
+    last = instruction;
     c->report->collectives++;
   }
   return DP_OK;
@@ -192,12 +196,12 @@ static dp_status check_collectives(dp_checker *c) {
 dp_status dp_checker_order(dp_checker *c) {
   races r = {.c = c};
   for (int s = 0; s < DP_CHECKER_SPACES; s++) r.spans[s] = dp_spans_create(c->arena);
-  // What a program finds is there before it starts, to be read before it is overwritten.
+  // What a program finds in storage is there before it starts.
   for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++) {
     const dp_variable *storage = &c->model->variables[*p];
     dp_span span = {.begin = storage->offset, .end = storage->offset + storage->bytes};
     if (storage->bytes) dp_spans_put(r.spans[DP__SPACE__PERSISTENT], &span);
   }
-  for (uint32_t i = 0; i < c->n_steps; i++) DP_TRY(visit(&r, c->order[i]));
+  for (uint32_t i = 0; i < c->n_instructions; i++) DP_TRY(check_accesses(&r, c->order[i]));
   return check_collectives(c);
 }

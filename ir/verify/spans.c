@@ -75,7 +75,7 @@ static chunk *new_chunk(dp_spans *spans) {
   return c;
 }
 
-// Before the span at `at`; returns where it came to be.
+// Inserts before the span at `at`; returns where the new span is.
 static dp_span_at insert(dp_spans *spans, dp_span_at at, const dp_span *span) {
   if (at.chunk == spans->count) {
     if (!spans->count || spans->chunks[spans->count - 1]->count == CHUNK)
@@ -102,7 +102,7 @@ static dp_span_at insert(dp_spans *spans, dp_span_at at, const dp_span *span) {
   return at;
 }
 
-// Returns where the next span came to be.
+// Returns where the next span is.
 static dp_span_at erase(dp_spans *spans, dp_span_at at) {
   chunk *c = spans->chunks[at.chunk];
   c->count--;

@@ -1,7 +1,6 @@
 // A map from bytes to what is known of them: disjoint spans in order of their bytes. Private to the checker.
 //
-// Kept in chunks of a bounded number of spans, so that any sequence of operations takes near linear time, whoever chose
-// it.
+// Spans are kept in chunks of bounded size, so any sequence of operations, however chosen, takes near linear time.
 #ifndef DP_IR_VERIFY_SPANS_H
 #define DP_IR_VERIFY_SPANS_H
 
@@ -14,9 +13,9 @@ extern "C" {
 
 typedef struct {
   uint64_t begin, end;
-  uint32_t content;                  // what is there whole; 0: nothing, or the rest of what was cut
+  uint32_t content;                  // what is there whole; 0: nothing, or what is left of a span that was cut
   uint32_t writer;                   // the instruction that wrote it last, plus 1; 0: none
-  uint32_t reads[DP_LIMIT_STREAMS];  // since then: of each stream the place, from 1, of the last that reads; 0: none
+  uint32_t reads[DP_LIMIT_STREAMS];  // since then: position, from 1, of the last reader in each stream; 0: none
 } dp_span;
 
 typedef struct dp_spans dp_spans;
@@ -32,8 +31,8 @@ dp_spans *dp_spans_create(dp_arena *arena);
 dp_span_at dp_spans_find(const dp_spans *spans, uint64_t byte);
 dp_span *dp_spans_get(const dp_spans *spans, dp_span_at at);
 dp_span_at dp_spans_next(const dp_spans *spans, dp_span_at at);
-// Enters a span, not empty; others lose what they have in common with it. What is left of one that is cut keeps its
-// writer and reads but has no content.
+// Enters a span, which must not be empty. Others lose what they share with it: what is left of one that is cut keeps
+// its writer and its readers and loses its content.
 void dp_spans_put(dp_spans *spans, const dp_span *span);
 
 #ifdef __cplusplus

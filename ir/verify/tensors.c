@@ -1,4 +1,4 @@
-// A program's tensors: what each claims to be agrees with the logical value that it stands for.
+// A program's tensors: what each claims agrees with the logical value that it stands for.
 #include <string.h>
 
 #include "ir/file/proto.h"
@@ -7,13 +7,13 @@
 static dp_status check_form(dp_checker *c, size_t i, const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   if (m->dtype != (int32_t)t->value->type.dtype)
-    return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_TYPE, "tensor %zu is %s, its value '%s' is %s", i,
-                                  dp_type_name((dp_dtype)m->dtype), t->value->name, dp_type_name(t->value->type.dtype));
-  if (m->layout != DP__LAYOUT__PLAIN || m->stage != c->n_role)
-    return dp_checker_fail_tensor(
-        c, i, DP_RULE_TENSOR_LAYOUT,
-        "tensor %zu ('%s') has layout %d and stage %u; kernels know the plain layout, and this is stage %u", i,
-        t->value->name, m->layout, m->stage, c->n_role);
+    return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_TYPE, "tensor %zu is %s, its value '%s' is %s",
+                           i, dp_type_name((dp_dtype)m->dtype), t->value->name, dp_type_name(t->value->type.dtype));
+  if (m->layout != DP__LAYOUT__PLAIN || m->stage != c->role_index)
+    return dp_checker_fail(
+        c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
+        "tensor %zu ('%s') has layout %d and stage %u; kernels know only the plain layout, and this is stage %u", i,
+        t->value->name, m->layout, m->stage, c->role_index);
   return DP_OK;
 }
 
@@ -22,39 +22,40 @@ static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t)
   dp_status status =
       dp_proto_to_placements(m->n_placements, m->placements, &t->value->type.shape, &c->model->mesh, t->at);
   if (status)
-    return dp_rule_wrap(dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,
-                        dp_status_context(status, "tensor %zu ('%s')", i, t->value->name));
+    return dp_checker_wrap(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,
+                           dp_status_context(status, "tensor %zu ('%s')", i, t->value->name));
   if (c->pipe >= 0 && t->at[c->pipe].kind != DP_REPLICATE)
-    return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_PLACEMENT,
-                                  "tensor %zu ('%s') is not Replicate on axis '%s': a stage has a tensor whole, or not",
-                                  i, t->value->name, c->model->mesh.axes[c->pipe].name);
+    return dp_checker_fail(
+        c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,
+        "tensor %zu ('%s') is not Replicate on axis '%s': a stage has all of a tensor or nothing of it", i,
+        t->value->name, c->model->mesh.axes[c->pipe].name);
   const dp_placement *partial = NULL;
   for (int a = 0; a < c->model->mesh.n_axes; a++) {
     if (t->at[a].kind != DP_PARTIAL) continue;
-    // A sum of maxima is not a maximum of sums, and nothing says which it is.
+    // A sum of maxima is not a maximum of sums, and nothing says which of them it is.
     if (partial && partial->reduction != t->at[a].reduction)
-      return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_PLACEMENT,
-                                    "tensor %zu ('%s') is a partial sum on one axis and a partial maximum on another",
-                                    i, t->value->name);
+      return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,
+                             "tensor %zu ('%s') is a partial sum on one axis and a partial maximum on another", i,
+                             t->value->name);
     partial = &t->at[a];
   }
   return DP_OK;
 }
 
-// Parts of several micro-batches lie in the extents of all.
+// The parts of several micro-batches lie in the extents of the whole tensor.
 static dp_status check_bytes(dp_checker *c, size_t i, dp_checker_tensor *t) {
   char text[256];
   dp_placement at[DP_MAX_MESH];
   memcpy(at, t->at, sizeof at);
   if (t->count > 1) at[c->micro] = dp_replicate();
   if (!dp_checker_bytes(c, &t->value->type, at, &t->needed))
-    return dp_checker_fail_tensor(c, i, DP_RULE_FORM_LIMIT, "tensor %zu ('%s') is too large to be split over the mesh",
-                                  i, t->value->name);
+    return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_FORM_LIMIT,
+                           "tensor %zu ('%s') is too large to be split over the mesh", i, t->value->name);
   if (t->claim->bytes < t->needed)
-    return dp_checker_fail_tensor(c, i, DP_RULE_TENSOR_BYTES,
-                                  "tensor %zu ('%s', placed %s) has %llu bytes; its largest shard takes %llu", i,
-                                  t->value->name, dp_checker_part_print(c, t, text, sizeof text),
-                                  (unsigned long long)t->claim->bytes, (unsigned long long)t->needed);
+    return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_BYTES,
+                           "tensor %zu ('%s', placed %s) has %llu bytes; its largest shard takes %llu", i,
+                           t->value->name, dp_checker_tensor_print(c, t, text, sizeof text),
+                           (unsigned long long)t->claim->bytes, (unsigned long long)t->needed);
   return DP_OK;
 }
 

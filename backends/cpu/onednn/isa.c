@@ -45,7 +45,7 @@ static dp_status hold(const char *isa) {
 dp_status dp_isa_hold(const char *isa) {
   bool avx512 = !strcmp(isa, "avx512");
   if (!avx512 && strcmp(isa, "avx2"))
-    return dp_fail(EX_USAGE, "there is no instruction set '%s' here; avx2 and avx512 are known", isa);
+    return dp_fail(EX_DATAERR, "the instruction set '%s' is unknown; this program knows avx2 and avx512", isa);
   if (avx512 ? !has_avx512() : !has_avx2())
     return dp_fail(EX_UNAVAILABLE, "this machine lacks %s: compile the plan for it (dpc compile MODEL%s)", isa,
                    has_avx2() ? " --isa=avx2" : ", here");

@@ -13,7 +13,7 @@ extern "C" {
 // ONEDNN_MAX_CPU_ISA or DNNL_MAX_CPU_ISA hides the machine does not have.
 const char *dp_isa_of_machine(void);
 // Holds oneDNN to `isa` for the rest of the process. EX_UNAVAILABLE when the machine lacks it, EX_CONFIG when it is held to
-// another one already, EX_USAGE for a name that is none of these.
+// another one already, EX_DATAERR for a name that is none of these.
 dp_status dp_isa_hold(const char *isa) DP_MUST_USE;
 // Holds oneDNN to the machine's, unless it is held already: before any use of oneDNN. May be called by several threads.
 void dp_isa_hold_default(void);

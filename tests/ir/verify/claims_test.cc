@@ -31,9 +31,9 @@ void AddInput(HandPlan &h) {
 const Lie kLies[] = {
     {"unbound_input", "MEANING.INPUT", "takes 'unbound', and no role has a place for it", AddInput},
     {"no_batch", "FORM.LIMIT", "a batch of 0", [](HandPlan &h) { h.plan->batch = 0; }},
-    {"alignment_1", "FORM.ALIGN", "kernels count on at least 64",
+    {"alignment_1", "FORM.ALIGN", "kernels rely on at least 64",
      [](HandPlan &h) { h.ArenaOf(DP__SPACE__TRANSIENT)->alignment = 1; }},
-    {"alignment_32", "FORM.ALIGN", "kernels count on at least 64",
+    {"alignment_32", "FORM.ALIGN", "kernels rely on at least 64",
      [](HandPlan &h) { h.ArenaOf(DP__SPACE__PERSISTENT)->alignment = 32; }},
     {"larger_arena", "PLAN.CLAIM", "the transient arena has",
      [](HandPlan &h) { h.ArenaOf(DP__SPACE__TRANSIENT)->bytes += 64; }},
@@ -45,12 +45,8 @@ const Lie kLies[] = {
      [](HandPlan &h) { h.plan->schedule->kind = dp_strdup(h.arena, ""); }},
     {"classes", "PROGRAM.OUTPUTS", "though the loss has classes", [](HandPlan &h) { h.plan->classes = 1; }},
     {"precision", "PLAN.CLAIM", "its precision is float64", [](HandPlan &h) { h.plan->precision = DP_FLOAT64; }},
-    {"isa_of_nothing", "PLAN.CLAIM", "all kernels are the reference's",
-     [](HandPlan &h) { h.plan->target->isa = dp_strdup(h.arena, "avx2"); }},
-    {"no_isa", "PLAN.CLAIM", "kernels of a library depend on it",
-     [](HandPlan &h) { h.Step("eval", "compute", 2)->kernel = dp_strdup(h.arena, "cpu.onednn.Gemm"); }},
     {"threads", "PLAN.CLAIM", "the most that one has is 1", [](HandPlan &h) { h.plan->target->threads = 8; }},
-    {"graph_of_another_name", "PLAN.CLAIM", "it must be of the one of its name",
+    {"graph_of_another_name", "PLAN.CLAIM", "it must have the one of its own name",
      [](HandPlan &h) { h.plan->graphs[0]->name = dp_strdup(h.arena, "other"); }},
     {"graph_of_nothing", "PLAN.CLAIM", "4 logical graphs for 3 programs",
      [](HandPlan &h) {
@@ -58,8 +54,8 @@ const Lie kLies[] = {
        graph->name = dp_strdup(h.arena, "other");
        dp_test::Append(h.arena, &h.plan->n_graphs, &h.plan->graphs, graph);
      }},
-    {"wish_for_a_device", "PLAN.CLAIM", "a plan has no use for", [](HandPlan &h) { Node(h)->device = 2; }},
-    {"wish_for_a_stage", "PLAN.CLAIM", "a plan has no use for", [](HandPlan &h) { Node(h)->stage = 1; }},
+    {"wish_for_a_device", "PLAN.CLAIM", "of no use in a plan", [](HandPlan &h) { Node(h)->device = 2; }},
+    {"wish_for_a_stage", "PLAN.CLAIM", "of no use in a plan", [](HandPlan &h) { Node(h)->stage = 1; }},
     {"reserved_name", "FORM.GRAPH", "weights files",
      [](HandPlan &h) { h.plan->variables[0]->name = dp_strdup(h.arena, "__metadata__"); }},
     {"name_of_the_compilers_own", "FORM.GRAPH", "names that begin with 'dp.'",

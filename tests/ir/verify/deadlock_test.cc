@@ -51,13 +51,13 @@ class RandomStages {
     c.micro = -1;
     c.storages = static_cast<decltype(c.storages)>(dp_alloc_n(arena, plan.n_roles, sizeof *c.storages));
     dp_status status = nullptr;
-    for (c.n_role = 0; c.n_role < plan.n_roles && !status; c.n_role++) {
-      c.role = plan.roles[c.n_role];
+    for (c.role_index = 0; c.role_index < plan.n_roles && !status; c.role_index++) {
+      c.role = plan.roles[c.role_index];
       c.program = c.role->programs[0];
       status = dp_checker_tensors(&c);
       if (!status) status = dp_checker_flow(&c);
-      for (uint32_t i = 0; i < c.n_steps && !status; i++)
-        if (c.steps[i].claim->communication) status = dp_checker_transfer_step(&c, i);
+      for (uint32_t i = 0; i < c.n_instructions && !status; i++)
+        if (c.instructions[i].claim->communication) status = dp_checker_send_or_recv(&c, i);
     }
     if (!status) status = dp_checker_transfers(&c);
     if (!status) status = dp_checker_deadlock(&c);

@@ -198,7 +198,7 @@ TEST(Micro, PiecesOfASumAreOfOneWay) {
   EXPECT_EQ(Sum(true, true, &message), "") << message;
   EXPECT_EQ(Sum(false, false, &message), "") << message;
   EXPECT_EQ(Sum(true, false, &message), "MEANING.MICRO");
-  EXPECT_NE(message.find("would not be of one sum"), std::string::npos) << message;
+  EXPECT_NE(message.find("would not add up to one sum"), std::string::npos) << message;
   EXPECT_EQ(Sum(false, true, &message), "MEANING.MICRO");
 }
 

@@ -84,6 +84,13 @@ class RandomProgram {
     c.plan = &plan;
     c.model = model;
     c.arena = arena;
+    Dp__Program *programs[] = {writer_->program};
+    Dp__Role role = DP__ROLE__INIT, *roles[] = {&role};
+    role.n_programs = 1;
+    role.programs = programs;
+    plan.n_roles = 1;
+    plan.roles = roles;
+    c.role = &role;
     c.program = writer_->program;
     c.graph = model->graphs[0];
     c.micro = c.pipe = -1;

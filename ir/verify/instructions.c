@@ -1,0 +1,42 @@
+// Each instruction by itself: it computes a logical node (node.c) or converts a placement (conversion.c).
+#include "ir/file/proto.h"
+#include "ir/verify/checker.h"
+
+// Sharding rules are made anew for each instruction. Their memory is freed after this many.
+enum { INSTRUCTIONS_AN_ARENA = 1024 };
+
+typedef struct {
+  dp_checker *c;
+  dp_arena *arena;
+  uint32_t first, end;
+} stretch;
+
+// Its attributes must be well-formed; those that matter are looked at with the conversion.
+static dp_status check_communication(const stretch *s, uint32_t instruction) {
+  const Dp__Instruction *in = s->c->instructions[instruction].claim;
+  int n_attrs;
+  dp_attr *attrs;
+  DP_TRY(dp_checker_wrap(s->c, dp_checker_at_instruction(s->c, instruction), DP_RULE_MEANING_CONVERSION,
+                         dp_proto_to_attrs(s->arena, in->n_attributes, in->attributes, &n_attrs, &attrs)));
+  return dp_checker_conversion(s->c, instruction);
+}
+
+static dp_status check_stretch(void *arg) {
+  const stretch *s = arg;
+  for (uint32_t i = s->first; i < s->end; i++)
+    DP_TRY(dp_op_is(s->c->instructions[i].op, DP_OP_COMMUNICATION) ? check_communication(s, i)
+                                                                   : dp_checker_node(s->c, s->arena, i));
+  return DP_OK;
+}
+
+dp_status dp_checker_instructions(dp_checker *c) {
+  for (uint32_t i = 0; i < c->n_instructions; i += INSTRUCTIONS_AN_ARENA) {
+    uint32_t end = c->n_instructions - i < INSTRUCTIONS_AN_ARENA ? c->n_instructions : i + INSTRUCTIONS_AN_ARENA;
+    stretch s = {c, dp_arena_create(0), i, end};
+    if (!s.arena) return dp_fail(DP_EX_MEMORY, "no memory to check program %s", c->program->name);
+    dp_status status = dp_arena_run(s.arena, check_stretch, &s);
+    dp_arena_destroy(s.arena);
+    if (status) return status;
+  }
+  return DP_OK;
+}
