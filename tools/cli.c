@@ -8,11 +8,50 @@
 #include <string.h>
 
 #include "ir/base/suggest.h"
+#include "ir/base/utf8.h"
 
 void dp_cli_begin(void) {
   // Reading from the one and writing to the others fails, as it does on what is closed.
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+}
+
+// Names in messages come from files and may hold anything: what is no printable UTF-8 is escaped, so that no terminal obeys
+// it, and of a word that is longer than any name the middle is left out.
+enum { MAX_WORD_BYTES = 400, WORD_HEAD_BYTES = 200, WORD_TAIL_BYTES = 100 };
+
+static size_t print_character(const char *text, size_t bytes) {
+  const unsigned char c = (unsigned char)*text;
+  const size_t good = dp_utf8_check(text, bytes < 4 ? bytes : 4);
+  size_t length = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+  // U+0080 to U+009F are controls too.
+  const bool control = c < 0x20 || c == 0x7F || (c == 0xC2 && bytes > 1 && (unsigned char)text[1] < 0xA0);
+  if (length > good || control) {
+    fprintf(stderr, "\\x%02X", c);
+    return 1;
+  }
+  fwrite(text, 1, length, stderr);
+  return length;
+}
+
+static void print_characters(const char *text, size_t bytes) {
+  for (size_t i = 0; i < bytes;) i += print_character(text + i, bytes - i);
+}
+
+static void print_message(const char *text) {
+  while (*text) {
+    const size_t space = strspn(text, " \n\t"), word = strcspn(text + space, " \n\t");
+    fwrite(text, 1, space, stderr);
+    text += space;
+    if (word > MAX_WORD_BYTES) {
+      print_characters(text, WORD_HEAD_BYTES);
+      fputs("...", stderr);
+      print_characters(text + word - WORD_TAIL_BYTES, WORD_TAIL_BYTES);
+    } else {
+      print_characters(text, word);
+    }
+    text += word;
+  }
 }
 
 int dp_cli_finish(const char *program, dp_status status) {
@@ -24,7 +63,9 @@ int dp_cli_finish(const char *program, dp_status status) {
         dp_fail(EX_IOERR, "standard output cannot be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
   if (!status) return 0;
   int code = dp_status_code(status);
-  fprintf(stderr, "%s: %s\n", program, dp_status_message(status));
+  fprintf(stderr, "%s: ", program);
+  print_message(dp_status_message(status));
+  fputc('\n', stderr);
   dp_status_free(status);
   return code;
 }

@@ -186,18 +186,12 @@ static void find_bounds(const cutting *c, int32_t *lowest, int32_t *highest) {
   for (int s = 1; s <= c->n_stages; s++) lowest[s] = (int32_t)dp_max_i64(lowest[s], lowest[s - 1]);
 }
 
-static dp_status refuse_count(int stages, int32_t nodes) {
-  return dp_fail(EX_CONFIG, "the mesh has %d stages, and each needs a node, but the model has %d: use --mesh=pipe=%d",
-                 stages, nodes, nodes);
-}
-
 static dp_status search_cuts(cutting *c, int32_t *starts) {
   const int p = c->n_stages;
   const dp_options *o = c->compile->options;
   const int64_t m = dp_mesh_microbatches(&c->main->model->mesh),
                 limit = o->stage_bytes ? o->stage_bytes : o->memory_bytes;
   const bool all = o->schedule && !strcmp(o->schedule, "gpipe");
-  if (c->n < p) return refuse_count(p, c->n);
   dp_partition_line line = {.n = c->n,
                             .time = in_line(c, c->weights.time),
                             .kept = in_line(c, c->weights.kept),
@@ -267,7 +261,11 @@ static dp_status partition(void *arg) {
 }
 
 static dp_status find_stages(cutting *c) {
-  if (c->main->n_nodes < c->n_stages) return refuse_count(c->n_stages, c->main->n_nodes);
+  const int32_t needed = dp_partition_count(c->compile, c->main, c->stages);
+  if (needed < c->n_stages)
+    return dp_fail(EX_CONFIG,
+                   "the mesh has %d stages, and each needs a node, but a step of the model has %d: use --mesh=pipe=%d",
+                   c->n_stages, needed, needed);
   if (!c->compile->strategy->finds_stages) return dp_partition_user_complete(c->compile, c->main, c->stages);
   DP_TRY(dp_partition_weigh(c->compile, c->main, c->stages, &c->weights));
   c->arena = dp_arena_create(0);

@@ -55,6 +55,8 @@ typedef struct {
 // stages: by node, the user's annotation; -1: none. Sets `weights`, in the arena.
 dp_status dp_partition_weigh(const dp_compile *compile, const dp_graph *main, const int *stages,
                              dp_partition_weights *weights) DP_MUST_USE;
+// How many nodes are alive. No more stages than that can have work.
+int32_t dp_partition_count(const dp_compile *compile, const dp_graph *main, const int *stages);
 
 // ---- partition.c ----------------------------------------------------------------------------------------------------
 

@@ -170,6 +170,17 @@ static void find_needed(const dp_compile *compile, const dp_graph *main, const i
   }
 }
 
+int32_t dp_partition_count(const dp_compile *compile, const dp_graph *main, const int *stages) {
+  const size_t n = (size_t)main->n_nodes;
+  const dp_partition_weights needed = {.folded = dp_alloc_n(main->arena, n, sizeof(bool)),
+                                       .alive = dp_alloc_n(main->arena, n, sizeof(bool))};
+  int32_t count = 0;
+  find_folded(main, needed.folded);
+  find_needed(compile, main, stages, &needed);
+  for (int32_t i = 0; i < main->n_nodes; i++) count += needed.alive[i];
+  return count;
+}
+
 static dp_status weigh(void *arg) {
   weighing *w = arg;
   DP_TRY(differentiate(w));
