@@ -48,9 +48,9 @@ TEST_F(Names, OfStoredValues) {
   for (const char *ending : kEndings)
     for (const std::string &stored : {parameter, buffer}) {
       Refused(With(ending, stored, "__metadata__"), 65,
-              {std::string("other") + ending, "cannot be called '__metadata__'", "files of weights (safetensors)"});
+              {std::string("other") + ending, "cannot be called '__metadata__'", "weights files (safetensors)"});
       Refused(With(ending, stored, "dp.something"), 65,
-              {std::string("other") + ending, "'dp.something'", "names that begin with 'dp.' are the compiler's own"});
+              {std::string("other") + ending, "'dp.something'", "names that begin with 'dp.'"});
     }
 }
 
