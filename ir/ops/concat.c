@@ -27,20 +27,39 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
+// Parts of which one has N in its extent, which Split cuts into equal parts only: each is gathered by its places.
+static void gather_parts(dp_builder *b, const dp_node *node, int axis, dp_value *dy, dp_value **dx) {
+  dp_shape before = {.rank = 1};  // dy's extent up to the part
+  for (int i = 0; i < node->n_inputs; i++) {
+    dp_shape limit = {.rank = 1, .dims = {dp_common_shape(node, i)->dims[axis]}};
+    dp_attr range = dp_attr_dims(b->graph->arena, "limit", &limit), along = dp_attr_int("axis", axis);
+    dp_value *places = dp_build(b, "Range", 0, NULL, 1, 1, &range);
+    if (i) places = dp_build2(b, "Add", places, dp_build_count(b, &before, (int64_t[]){0}, 1, DP_INT64));
+    dx[i] = dp_build(b, "Gather", 2, (dp_value *[]){dy, places}, 1, 1, &along);
+    before.dims[0].scale += limit.dims[0].scale;
+    before.dims[0].offset += limit.dims[0].offset;
+  }
+}
+
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  int axis = axis_of(node);
+  const int axis = axis_of(node);
+  const dp_dim first = dp_common_shape(node, 0)->dims[axis];
   int64_t sizes[DP_MAX_OPERANDS];
+  bool equal = true, fixed = true;
   for (int i = 0; i < node->n_inputs; i++) {
     dp_dim extent = dp_common_shape(node, i)->dims[axis];
-    if (dp_dim_is_symbolic(extent) && !b->status) {
-      b->status = dp_fail(EX_DATAERR, "Concat along the batch has no gradient: join along another dim");
-      return;
-    }
+    equal = equal && dp_dim_equal(extent, first);
+    fixed = fixed && !dp_dim_is_symbolic(extent);
     sizes[i] = extent.offset;
   }
+  if (!equal && !fixed) {
+    gather_parts(b, node, axis, dy[0], dx);
+    return;
+  }
+  // Without sizes the parts are equal.
   dp_attr attrs[] = {dp_attr_int("axis", axis), dp_attr_ints(b->graph->arena, "split", sizes, (size_t)node->n_inputs)};
-  dp_value *first = dp_build(b, "Split", 1, dy, node->n_inputs, 2, attrs);
-  for (int i = 0; i < node->n_inputs && !b->status; i++) dx[i] = first->producer->outputs[i];
+  dp_value *split = dp_build(b, "Split", 1, dy, node->n_inputs, fixed ? 2 : 1, attrs);
+  for (int i = 0; i < node->n_inputs && !b->status; i++) dx[i] = split->producer->outputs[i];
 }
 
 static void placements(dp_sharding_rules *rules) {
@@ -64,6 +83,8 @@ static const dp_sample samples[] = {
     {.inputs = "float32[N,3], float32[N,5]", .attrs = "axis=1", .n = 5},
     {.inputs = "float32[N,2,4], float32[N,2,4], float32[N,2,4]", .attrs = "axis=-2", .n = 3},
     {.inputs = "float32[2,N], float32[1,N]", .attrs = "axis=0", .n = 4},
+    {.inputs = "float32[N,3], float32[N,3]", .attrs = "axis=0", .n = 5},
+    {.inputs = "float32[2,N], float32[2,3], float32[2,2*N+1]", .attrs = "axis=1", .n = 3},
     {.inputs = "float32[N,3]", .attrs = "axis=1", .n = 4},
     {.inputs = "int32[N,2], int32[N,6]", .attrs = "axis=1", .n = 3, .low = -9, .high = 9},
     {.inputs = "int64[4], int64[4]", .attrs = "axis=0", .low = -9, .high = 9},
