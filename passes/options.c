@@ -37,9 +37,11 @@ static dp_status check_choices(const dp_compile *compile) {
   const dp_options *o = compile->options;
   static const char *const modes[] = {"train", "infer", NULL};
   static const char *const norms[] = {"sync", "local", NULL};
+  static const char *const bounds[] = {"pass", "zero", NULL};
   static const char *const schedules[] = {"1f1b", "gpipe", NULL};
   if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes, 2));
   if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms, 2));
+  if (o->clip_grad_at_bound) DP_TRY(check_choice("--clip-grad-at-bound", o->clip_grad_at_bound, bounds, 2));
   if (o->schedule) DP_TRY(check_choice("--schedule", o->schedule, schedules, 2));
   if (o->zero_stage && !compile->strategy->n_stages) return refuse_stage();
   if (o->zero_stage < 0 || o->zero_stage > compile->strategy->n_stages)
@@ -128,11 +130,35 @@ static dp_status take_parameters(dp_compile *compile) {
   return DP_OK;
 }
 
+// ---- gradients at bounds --------------------------------------------------------------------------------------------
+
+static bool may_say(const dp_op *op, const char *attr) {
+  for (const dp_attr_schema *a = op->attrs; a->name; a++)
+    if (!strcmp(a->name, attr)) return true;
+  return false;
+}
+
+// Nodes that could say it and do not.
+static void take_grad_at_bound(dp_compile *compile) {
+  const char *given = compile->options->clip_grad_at_bound;
+  if (!given || strcmp(given, "zero")) return;
+  const dp_graph *graph = dp_model_find_graph(compile->model, "main");
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    dp_node *node = graph->nodes[i];
+    if (!may_say(node->op, DP_ATTR_GRAD_AT_BOUND) || dp_node_attr(node, DP_ATTR_GRAD_AT_BOUND)) continue;
+    dp_attr *attrs = dp_alloc_n(graph->arena, (size_t)node->n_attrs + 1, sizeof *attrs);
+    for (int k = 0; k < node->n_attrs; k++) attrs[k] = node->attrs[k];
+    attrs[node->n_attrs++] = dp_attr_int(DP_ATTR_GRAD_AT_BOUND, 0);
+    node->attrs = attrs;
+  }
+}
+
 static dp_status run(dp_compile *compile) {
   DP_TRY(check_choices(compile));
   DP_TRY(dp_options_mesh_make(compile));
   if (!dp_model_find_graph(compile->model, "main"))
     return dp_fail(EX_DATAERR, "model '%s' has no graph 'main': it is not a source model", compile->model->name);
+  take_grad_at_bound(compile);
   DP_TRY(take_specs(compile));
   return take_parameters(compile);
 }

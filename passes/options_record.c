@@ -57,8 +57,9 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->dim = texts_of(arena, o->n_dims, o->dims);
   m->n_split = (size_t)o->n_splits;
   m->split = splits_of(arena, o);
-  m->precision = copy_string(arena, precision_of(o));
-  m->batchnorm = copy_string(arena, o->batchnorm);
+  m->precision = copy(arena, precision_of(o));
+  m->batchnorm = copy(arena, o->batchnorm);
+  m->clip_grad_at_bound = copy(arena, o->clip_grad_at_bound);
   return m;
 }
 
@@ -95,6 +96,7 @@ Dp__Options *dp_options_record(const dp_compile *compile) {
   take_text(&m->mode, "train");
   take_text(&m->precision, "fp32");
   take_text(&m->batchnorm, "sync");
+  take_text(&m->clip_grad_at_bound, "pass");
   dp_plan_options_set_defaulted(model->arena, given, m);
   return m;
 }

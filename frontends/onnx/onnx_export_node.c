@@ -20,7 +20,7 @@ static const struct {
 // Attributes of ONNX's operators that are our own: metadata of the node, where they are read again.
 static const struct {
   const char *op, *attribute;
-} own[] = {{"BatchNormalization", "unbiased"}, {"BatchNormalization", "groups"}};
+} own[] = {{"BatchNormalization", "unbiased"}, {"BatchNormalization", "groups"}, {"Clip", DP_ATTR_GRAD_AT_BOUND}};
 
 // Constant operands of one element that ONNX wants as a list of one.
 static const struct { const char *op, *operand; } lists_of_one[] = {{"TopK", "K"}};

@@ -1,8 +1,9 @@
 // Whether a network was exported as it trains. PyTorch's exporters write BatchNormalization and Dropout as inference has
-// them unless they are told otherwise, the newer one BatchNormalization even then.
+// them unless they are told otherwise, the newer one BatchNormalization even then. And of which operation a Clip is.
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"
+#include "ir/graph/op.h"
 
 typedef struct {
   int training, inferring;  // BatchNormalizations
@@ -15,13 +16,13 @@ static bool is_op(const Dp__Onnx__Node *node, const char *op) {
   return !strcmp(node->op_type, op) && (!*node->domain || !strcmp(node->domain, "ai.onnx"));
 }
 
-static void set_training(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
+static void set_int(dp_onnx_reader *reader, Dp__Onnx__Node *node, const char *name, int64_t i) {
   Dp__Onnx__Attribute *attribute = dp_alloc(reader->arena, sizeof *attribute);
   *attribute = (Dp__Onnx__Attribute)DP__ONNX__ATTRIBUTE__INIT;
-  attribute->name = (char *)(uintptr_t) "training_mode";
+  attribute->name = (char *)(uintptr_t)name;
   attribute->has_type = attribute->has_i = true;
   attribute->type = 2;
-  attribute->i = 1;
+  attribute->i = i;
   Dp__Onnx__Attribute **all = dp_alloc_n(reader->arena, node->n_attribute + 1, sizeof(Dp__Onnx__Attribute *));
   for (size_t i = 0; i < node->n_attribute; i++) all[i] = node->attribute[i];
   all[node->n_attribute++] = attribute;
@@ -32,10 +33,17 @@ static void set_training(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
 static void look_at_norm(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *m) {
   const char *fx = dp_onnx_signature_of_node(node);
   const bool as_traced = fx && strstr(fx, "_native_batch_norm_legit_functional") && strstr(fx, ", True, ");
-  if (as_traced && !dp_onnx_attr_find(node, "training_mode")) set_training(reader, node);
+  if (as_traced && !dp_onnx_attr_find(node, "training_mode")) set_int(reader, node, "training_mode", 1);
   const bool trains = dp_onnx_attr_int(node, "training_mode", 0) || node->n_output > 1;
   m->training += trains;
   m->inferring += !trains;
+}
+
+// ReLU6 is a hardtanh too.
+static void look_at_clip(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
+  const char *fx = dp_onnx_signature_of_node(node);
+  if (fx && !strcmp(dp_onnx_signature_op(reader->arena, fx), "hardtanh"))
+    set_int(reader, node, DP_ATTR_GRAD_AT_BOUND, 0);
 }
 
 // A copy stands where Dropout did: it says of which module or line it is. Where the optimizer took it out, others still take
@@ -71,6 +79,7 @@ dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *s, dp_on
     Dp__Onnx__Node *node = graph->node[i];
     if (is_op(node, "BatchNormalization")) look_at_norm(reader, node, &m);
     if (is_op(node, "Dropout")) m.dropouts++;
+    if (s && is_op(node, "Clip")) look_at_clip(reader, node);
     if (s)
       look_for_dropout(reader, s, node, &m);
     else if (is_op(node, "Conv") || is_op(node, "ConvTranspose"))
@@ -80,8 +89,11 @@ dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *s, dp_on
   if (m.inferring && !m.training)
     dp_onnx_reasons_add(reasons, "BatchNormalization is as in inference, with statistics that stay as they are");
   if (m.folded) dp_onnx_reasons_add(reasons, "'%s' is a convolution and what follows it in one", m.folded);
-  if (m.dropped && !m.dropouts)
-    dp_onnx_reasons_add(reasons, "Dropout was left out, as in inference, or as its probability is 0 (at '%s')",
+  // Beside what is as it trains, it has probability 0.
+  if (m.dropped && !m.dropouts && !m.training)
+    dp_onnx_reasons_add(reasons,
+                        "Dropout is not in the file (at '%s'): it was exported as for inference, or its probability is "
+                        "0, where nothing is lost and --as-exported is right",
                         m.dropped);
   if (!s && !m.dropouts && !m.training && !m.inferring)
     DP_PUSH(reader->arena, reader->model->notes, reader->model->n_notes,

@@ -41,6 +41,9 @@ enum { DP_MAX_OPERANDS = 9, DP_MAX_REPEATED = 8, DP_MAX_ATTRS = 12 };
 
 // A hint that exporters leave on a node that overwrote its operand. Any node may have it; dp_op_infer drops it.
 #define DP_ATTR_INPLACE "inplace"
+// Of an operator that holds its operand to bounds: whether the gradient passes where the operand is a bound (1) or is 0
+// there. `dpc compile --clip-grad-at-bound` decides for nodes that do not say it.
+#define DP_ATTR_GRAD_AT_BOUND "grad_at_bound"
 
 typedef enum {
   DP_OP_RANDOM = 1,         // uses the counter-based generator: identified by its "key", never merged by CSE

@@ -1,6 +1,6 @@
-// The form of the options that a plan records: known words, numbers within their limits, and nothing that contradicts
-// the rest of the plan. The rest of a plan says nothing of --freeze, --split, --batchnorm, --schedule, --zero-stage and
-// --memory; only `dpc verify --against` reads those. See form.h.
+// The form of the options that a plan records: words that are known, numbers within their limits, and nothing that the rest of
+// the plan denies. What the rest does not tell (--freeze, --split, --batchnorm, --clip-grad-at-bound, --schedule, --zero-stage, --memory), nothing
+// but `dpc verify --against` reads. See form.h.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,7 +105,8 @@ static dp_status check_training(const form *f) {
   DP_TRY(check_text(f, "optimizer", o->optimizer, f->plan->optimizer));
   DP_TRY(check_text(f, "mode", o->mode, trains(f->plan) ? "train" : "infer"));
   DP_TRY(check_text(f, "precision", o->precision, f->plan->precision == DP_FLOAT64 ? "fp64" : "fp32"));
-  return check_choice(f, "batchnorm", o->batchnorm, "sync", "local");
+  DP_TRY(check_choice(f, "batchnorm", o->batchnorm, "sync", "local"));
+  return check_choice(f, "clip-grad-at-bound", o->clip_grad_at_bound, "pass", "zero");
 }
 
 // Options are named after fields, with - for _.

@@ -42,11 +42,12 @@ typedef struct {
   const char *const *train;  // globs; parameters that match are trained, frozen or not
   bool as_exported;          // train the model although it has a caveat
   int n_dims;
-  const char *const *dims;  // "NAME=N": open dims of the model's file; the file's reader has already applied them
-  dp_dtype precision;       // DP_NO_TYPE or DP_FLOAT32: as in the model; DP_FLOAT64
-  const char *batchnorm;    // "sync", "local" (per device along the axis "data"); NULL: sync
-  int threads;              // maximum per instruction; 0: this machine's cores divided by the devices
-  const char *isa;          // NULL: this machine's
+  const char *const *dims;         // "NAME=N": open dims of the model's file; whoever reads the file has heeded them
+  dp_dtype precision;              // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
+  const char *batchnorm;           // "sync", "local" (per device along the axis "data"); NULL: sync
+  const char *clip_grad_at_bound;  // "pass", "zero", of operators that hold to bounds and do not say it; NULL: pass
+  int threads;                     // most threads an instruction; 0: this machine's cores over the devices
+  const char *isa;                 // NULL: this machine's
   int n_splits;
   const dp_split *splits;
   int64_t zero_stage, memory_bytes;  // 0: not given; see passes/fit.h

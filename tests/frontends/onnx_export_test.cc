@@ -108,7 +108,7 @@ TEST(OnnxExportTest, AModelComesBackAsItWas) {
       "stage=2]\n"
       "  r: float32[2*B] = Reshape(n) {shape=[2*B]} [shard=(data=0, tensor=R)]\n"
       "  e: float32[B,2] = Expand(c) {shape=[B,2]}\n"
-      "  y: float32[B,2] = Clip(e) {min=-1, max=0.5}\n"
+      "  y: float32[B,2] = Clip(e) {min=-1, max=0.5, grad_at_bound=0}\n"
       "  output r\n"
       "  output y\n"
       "}\n";
@@ -126,7 +126,8 @@ TEST(OnnxExportTest, AModelComesBackAsItWas) {
        {"  symbol B\n", "  mesh data=2, tensor=2\n", "  loss \"mse(y,target)\"\n", "  optimizer \"sgd(lr=0.5)\"\n",
         " shard(tensor=S(0,2,1))\n", "  parameter b: float32[2] = tensor [0.5, -0.5] frozen\n",
         "  buffer mean: float32[2] = tensor [0, 0]\n", "{transB=1} [stage=1]\n", "training_mode=1, unbiased=0",
-        "device=1, stage=2]\n", "Expand(c) {shape=[B,2]}\n", "Clip(e) {min=-1.0, max=0.5}\n", "  output r\n"})
+        "device=1, stage=2]\n", "Expand(c) {shape=[B,2]}\n", "Clip(e) {grad_at_bound=0, min=-1.0, max=0.5}\n",
+        "  output r\n"})
     EXPECT_NE(again.find(line), std::string::npos) << line << again;
 }
 

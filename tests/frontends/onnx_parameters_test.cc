@@ -247,20 +247,53 @@ TEST(OnnxParametersTest, BatchNormalizationTrainsAsItWasTraced) {
             "BatchNormalization is as in inference, with statistics that stay as they are");
 }
 
+// ReLU6 and hardtanh have no gradient at their bounds, clamp has.
+TEST(OnnxParametersTest, AClipIsOfWhatWasTraced) {
+  auto clip = [](const std::string &op) {
+    Exported m;
+    m.Parameter("unused");
+    m.ConstantFloat("six", 6);
+    m.Of(m.Node("Clip", {"x", "", "six"}, {"y"}), "y", op, "%x, 0.0, 6.0");
+    return m.Text();
+  };
+  EXPECT_NE(clip("hardtanh").find("Clip(x) {grad_at_bound=0, max=6.0}"), std::string::npos) << clip("hardtanh");
+  EXPECT_NE(clip("clamp").find("Clip(x) {max=6.0}"), std::string::npos) << clip("clamp");
+}
+
 TEST(OnnxParametersTest, DropoutThatWasLeftOut) {
-  const char left_out[] = "Dropout was left out, as in inference, or as its probability is 0 (at '";
+  const std::string left_out = "Dropout is not in the file (at '", why =
+                                                                       "'): it was exported as for inference, or its "
+                                                                       "probability is 0, where nothing is lost and "
+                                                                       "--as-exported is right";
   Exported plain, optimized, copy;
   plain.About(plain.Of(plain.Node("Identity", {"x"}, {"clone"}), "clone", "clone", "%x"),
               "pkg.torch.onnx.class_hierarchy", "['torch.nn.modules.dropout.Dropout', 'aten.clone.default']");
   plain.Of(plain.Node("Relu", {"clone"}, {"y"}), "y", "relu", "%clone");
   plain.Parameter("unused");
-  EXPECT_EQ(Caveat(plain.Text()), left_out + std::string("clone')"));
+  EXPECT_EQ(Caveat(plain.Text()), left_out + "clone" + why);
   optimized.Of(optimized.Node("Relu", {"x"}, {"y"}), "y", "relu", "%clone_1");
   optimized.Buffer("unused", true);
-  EXPECT_EQ(Caveat(optimized.Text()), left_out + std::string("clone_1')"));
+  EXPECT_EQ(Caveat(optimized.Text()), left_out + "clone_1" + why);
   copy.Of(copy.Node("Relu", {"x"}, {"y"}), "y", "view", "%clone_1");
   copy.Buffer("unused", true);
   EXPECT_EQ(Caveat(copy.Text()), "");
+}
+
+// What normalizes by the batch was exported as it trains: a Dropout that is not there has probability 0.
+TEST(OnnxParametersTest, DropoutBesideWhatTrains) {
+  for (bool training : {true, false}) {
+    Exported m;
+    for (const char *name : {"n.weight", "n.bias"}) m.Parameter(name, {2}, {1, 2});
+    for (const char *name : {"n.running_mean", "n.running_var"}) m.Buffer(name, true, {2}, {1, 3});
+    m.Of(m.Node("BatchNormalization", {"x", "n.weight", "n.bias", "n.running_mean", "n.running_var"}, {"n"}), "n",
+         training ? "_native_batch_norm_legit_functional" : "_native_batch_norm_legit_no_training",
+         "%x, %p_n_weight, %p_n_bias, %b_n_running_mean, %b_n_running_var, " + std::string(training ? "True, " : "") +
+             "0.1, 1e-05");
+    m.About(m.Of(m.Node("Identity", {"n"}, {"clone"}), "clone", "clone", "%n"), "pkg.torch.onnx.class_hierarchy",
+            "['torch.nn.modules.dropout.Dropout', 'aten.clone.default']");
+    m.Of(m.Node("Relu", {"clone"}, {"y"}), "y", "relu", "%clone");
+    EXPECT_EQ(Caveat(m.Text()).find("Dropout") == std::string::npos, training);
+  }
 }
 
 TEST(OnnxParametersTest, TheOlderExporterInInference) {

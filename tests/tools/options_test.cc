@@ -47,6 +47,7 @@ const std::map<std::string, Sample> kSamples = {
       "tests/tools/open_dim.onnx"}},
     {"precision", {"fp64", "fp32", ""}},
     {"batchnorm", {"local", "sync", ""}},
+    {"clip-grad-at-bound", {"zero", "pass", ""}},
 };
 // What says nothing of the plan itself.
 const std::set<std::string> kOther = {"output", "print-after", "stop-after", "why", "help", "usage", "version"};

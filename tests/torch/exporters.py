@@ -40,8 +40,8 @@ REFUSED = {("optimized", name) for name in ("cnn-norm", "resnet", "gpt", "gpt-ma
 SAY = {
     "constants": {"script": {"mean": "--freeze=mean", "std": "--freeze=std", "keep": "--freeze=keep"}},
     "scales": {"script": {"temperature": "--train=temperature", "power": "--train=power", "gate": "--train=gate"}},
-    "mlp-dropout": dict.fromkeys(("optimized", "plain"), {"Dropout was left out": "--as-exported"}),
-    "encoder": {"plain": {"Dropout was left out": "--as-exported"}},
+    "mlp-dropout": dict.fromkeys(("optimized", "plain"), {"Dropout is not in the file": "--as-exported"}),
+    "encoder": {"plain": {"Dropout is not in the file": "--as-exported"}},
 }
 # No file says what is frozen.
 FROZEN = {"frozen": ["--freeze=body.*"]}

@@ -25,6 +25,7 @@ enum {
   KEY_AS_EXPORTED,
   KEY_PRECISION,
   KEY_BATCHNORM,
+  KEY_CLIP_GRAD_AT_BOUND,
   KEY_THREADS,
   KEY_ISA,
   KEY_SPLIT,
@@ -84,6 +85,10 @@ static const struct argp_option table[] = {
     {"precision", KEY_PRECISION, "fp32|fp64", 0, "fp64: every float of the model as float64", 0},
     {"batchnorm", KEY_BATCHNORM, "sync|local", 0,
      "Statistics of BatchNormalization: of the whole batch (default), or of each device's samples", 0},
+    {"clip-grad-at-bound", KEY_CLIP_GRAD_AT_BOUND, "pass|zero", 0,
+     "Gradient of Clip where its operand is a bound: passed on, as by PyTorch's clamp (default), or 0, as by its ReLU6 "
+     "and hardtanh",
+     0},
     {0},
 };
 
@@ -174,6 +179,9 @@ static dp_status take_training(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_BATCHNORM:
       o->batchnorm = text;
+      return DP_OK;
+    case KEY_CLIP_GRAD_AT_BOUND:
+      o->clip_grad_at_bound = text;
       return DP_OK;
     case KEY_SPLIT:
       return take_split(p, text);
