@@ -9,11 +9,11 @@
 extern "C" {
 #endif
 
-// The attribute key is a 32 bit number and operand `seed` is of rank 0.
-dp_status dp_random_check(const dp_node *node, int seed);
+// The attribute key is a 32 bit number and operands `seed` and `step`, where it is given, are of rank 0.
+dp_status dp_random_check(const dp_node *node, int seed, int step);
 // Result 0 from the attributes shape and dtype (ONNX's number).
 dp_status dp_random_infer_made(dp_node *node, uint32_t types);
-// Rows that split result 0 along each of its dims; the operands stay whole.
+// Result 0 split along each of its dims; the operands, two at most, stay whole.
 void dp_random_sharding(dp_sharding_rules *rules);
 
 #ifdef __cplusplus

@@ -4,9 +4,7 @@
 #include "ir/ops/random.h"
 
 static dp_status infer(dp_node *node) {
-  DP_TRY(dp_random_check(node, 1));
-  dp_shape scalar = {0};
-  DP_TRY(dp_common_expect("step", dp_common_shape(node, 2), &scalar));
+  DP_TRY(dp_random_check(node, 1, 2));
   double ratio = dp_node_float(node, "ratio", 0.5);
   if (!(ratio >= 0 && ratio < 1))
     return dp_fail(EX_DATAERR, "ratio is %g where 0 or more and less than 1 is expected", ratio);

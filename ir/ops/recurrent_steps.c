@@ -1,5 +1,4 @@
-// Recurrent layers: the graph of all steps. X W' is one product for all of them. Sequences are split and concatenated
-// by halves, so that the gradient too moves every element only a few times, however long they are.
+// Recurrent layers: the graph of all steps. X W' is one product for all of them.
 #include <string.h>
 
 #include "ir/ops/recurrent.h"
@@ -11,27 +10,7 @@ dp_value *dp_recurrent_gate(const dp_recurrent *r, dp_value *x, int gate, int co
   return dp_compose_slice(r->builder, x, x->type.shape.rank - 1, gate * r->hidden, (gate + count) * r->hidden);
 }
 
-// Elements [from, to) along dim 0 of x, which has them, each without the dim.
-static void take_apart(dp_builder *b, dp_value *x, int64_t from, int64_t to, dp_value **steps) {
-  if (to - from == 1) {
-    steps[from] = dp_compose_merge(b, x, 0, 2);
-    return;
-  }
-  int64_t middle = (from + to) / 2, sizes[] = {middle - from, to - middle};
-  dp_attr attrs[] = {dp_attr_int("axis", 0), dp_attr_ints(b->graph->arena, "split", sizes, 2)};
-  dp_value *first = dp_build(b, "Split", 1, &x, 2, 2, attrs);
-  if (b->status) return;
-  take_apart(b, first, from, middle, steps);
-  take_apart(b, first->producer->outputs[1], middle, to, steps);
-}
-
-static dp_value *concat_steps(dp_builder *b, dp_value **steps, int64_t from, int64_t to) {
-  if (to - from == 1) return dp_compose_unsqueeze(b, steps[from], 0);
-  int64_t middle = (from + to) / 2;
-  return dp_compose_concat(b, concat_steps(b, steps, from, middle), concat_steps(b, steps, middle, to), 0);
-}
-
-// Part d, without that dim, of an operand with one part per direction.
+// Part d of an operand that has one for each direction, without that dim.
 static dp_value *of_direction(dp_builder *b, const dp_node *node, dp_value *const *in, int operand, int d) {
   if (operand >= node->op->n_inputs || !dp_common_operand(node, operand)) return NULL;
   return dp_compose_take(b, in[operand], 0, d);
@@ -72,7 +51,7 @@ static dp_value *run_direction(const dp_recurrent *r, const dp_recurrent_cell *c
   dp_value **y = dp_alloc_n(b->graph->arena, (size_t)r->length, sizeof *y), *sequence = in[DP_RECURRENT_X];
   dp_value *weights = dp_compose_swap(b, of_direction(b, r->node, in, DP_RECURRENT_W, r->direction), 0, 1);
   if (dp_node_int(r->node, "layout", 0)) sequence = dp_compose_swap(b, sequence, 0, 1);
-  take_apart(b, dp_build2(b, "MatMul", sequence, weights), 0, r->length, x);
+  dp_compose_take_apart(b, dp_build2(b, "MatMul", sequence, weights), 0, r->length, x);
   if (dp_common_operand(r->node, DP_RECURRENT_LENGTHS)) {
     lengths = dp_compose_unsqueeze(b, in[DP_RECURRENT_LENGTHS], 1);
     zero = dp_build_fill(b, sequence->type.dtype, 0);
@@ -88,7 +67,7 @@ static dp_value *run_direction(const dp_recurrent *r, const dp_recurrent_cell *c
     y[t] = dp_compose_where(b, there, states[0], zero);
     for (int i = 0; i < cell->states; i++) states[i] = dp_compose_where(b, there, states[i], before[i]);
   }
-  return b->status ? in[DP_RECURRENT_X] : concat_steps(b, y, 0, r->length);
+  return b->status ? in[DP_RECURRENT_X] : dp_compose_join(b, y, 0, r->length);
 }
 
 void dp_recurrent_specialize(dp_builder *b, const dp_node *node, const dp_recurrent_cell *cell, dp_value *const *in,

@@ -11,6 +11,7 @@ dp_status dp_random_numbers(const dp_call *call, bool normal, double shift, doub
   const dp_kernel_spec *spec = call->spec;
   dp_random random = {.local = &spec->outputs[0].local,
                       .seed = (uint64_t)dp_scalar_i64(spec, call->in, 0),
+                      .step = spec->node->n_inputs > 1 ? (uint32_t)dp_scalar_i64(spec, call->in, 1) : 0,
                       .name = (uint32_t)dp_node_int(spec->node, "key", 0),
                       .normal = normal};
   int64_t lo, hi;

@@ -116,6 +116,46 @@ TEST(Specialize, DropoutIsTheIdentityInEvaluationAndWhereTrainingModeIs0) {
   }
 }
 
+// By the numbers of ir/base/philox.h of seed 5, step 2 and the name "node", in every program.
+double Uniform(int64_t i) { return dp_philox_uniform(dp_philox_at(5, 2, dp_hash_name("node"), uint64_t(i))); }
+
+double Normal(int64_t i) {
+  uint32_t block[4];
+  dp_philox_block(5, 2, dp_hash_name("node"), uint64_t(i) / 4, block);
+  return dp_philox_normal(block, int(i % 4));
+}
+
+TEST(Specialize, BernoulliIsOneWithTheProbabilityThatItIsGiven) {
+  for (bool training : {false, true}) {
+    Special s("Bernoulli", "float32[N,50]", training ? "dtype=7" : "seed=3.0", training);
+    Tensor p = DrawOperand(s.c, 0, s.built.operands[0]->type, s.built.n);  // 0.2 .. 2: above 1 always drawn
+    double wanted = 0, ones = 0;
+    EXPECT_EQ(s.Out(0).dtype, training ? DP_INT64 : DP_FLOAT64);
+    for (int64_t i = 0; i < p.Count(); i++) {
+      EXPECT_EQ(s.Out(0).Get(i), Uniform(i) < p.Get(i)) << i;
+      wanted += std::min(1.0, p.Get(i)), ones += s.Out(0).Get(i);
+    }
+    EXPECT_NEAR(ones, wanted, 80) << "of 2000; the standard deviation is below 15";
+  }
+}
+
+TEST(Specialize, RandomNumbersFollowTheNodesNameAndTheStep) {
+  for (bool training : {false, true}) {
+    Special uniform("RandomUniform", "", "shape=[7,3], low=-1.0, high=2.0", training);
+    Special normal("RandomNormal", "", "shape=[7,3], mean=-1.0, scale=2.0", training);
+    Special like("RandomUniformLike", "int64[7,3]", "dtype=11, low=-1.0, high=2.0", training);
+    Special normal_like("RandomNormalLike", "float32[7,3]", "mean=-1.0, scale=2.0", training);
+    EXPECT_EQ(uniform.Out(0).dtype, DP_FLOAT32);
+    EXPECT_EQ(like.Out(0).dtype, DP_FLOAT64);
+    for (int64_t i = 0; i < 21; i++) {
+      EXPECT_FLOAT_EQ(float(uniform.Out(0).Get(i)), float(-1 + 3 * Uniform(i)));
+      EXPECT_DOUBLE_EQ(like.Out(0).Get(i), -1 + 3 * Uniform(i));
+      EXPECT_FLOAT_EQ(float(normal.Out(0).Get(i)), float(-1 + 2 * Normal(i)));
+      EXPECT_FLOAT_EQ(float(normal_like.Out(0).Get(i)), float(-1 + 2 * Normal(i)));
+    }
+  }
+}
+
 const char kNorm[] = "float32[N,3], float32[3], float32[3], float32[3], float32[3]";
 
 // Statistics that the model does not keep are no running ones: training_mode=1 means x's own, wherever the node stands.

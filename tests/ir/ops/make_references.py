@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from references_draw import HALVES, ML_TYPES, TYPES, attribute, draw, extent, operand_types, split, t
 from references_numbers import (bit_cast, bit_shift, cast, centred, dequantize, dropout, dynamic_quantize,
                                 q_linear_conv, q_linear_mat_mul, quantize, random_normal, random_uniform)
-from references_recurrent import gru_step, lstm_step, recurrent, rnn_step
+from references_recurrent import causal_conv, gru_step, linear_attention, lstm_step, recurrent, rnn_step
 from references_rules import (adam, arange, arg_max, batch_norm, batch_norm_grad, cross_entropy, cum_sum, depth_to_space,
                               divide, fill, flatten, gather, gather_back, gemm, grouped_batch_norm,
                               grouped_batch_norm_grad, inner_norm, instance_norm, one_hot, pad, reduction, reshape,
@@ -192,6 +192,8 @@ OPS = {
     "Shape": lambda a, x: np.array(x.shape[a.get("start", 0):a.get("end")], np.int64),
     "Size": lambda a, x: np.array(x.size, np.int64),
     "Attention": by_onnx("Attention", 4),
+    "CausalConvWithState": causal_conv,
+    "LinearAttention": linear_attention,
     "RotaryEmbedding": by_onnx("RotaryEmbedding", 1, 24),
     "NegativeLogLikelihoodLoss": lambda a, x, l, w=None: F.nll_loss(
         t(x), t(l).long(), None if w is None else t(w), reduction=a.get("reduction", "mean"),
@@ -233,10 +235,13 @@ OPS = {
 }
 
 
+DRAWN = ("Dropout", "Bernoulli", "RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike")
+
+
 def main():
     for heading in sys.stdin.read().splitlines():
         op, inputs, attrs, n, low, high = heading.split("|")
-        if op == "Dropout":  # in no program
+        if op in DRAWN:  # in no program; by the node's name
             continue
         n, low, high, operands, has_float64, half = int(n), float(low), float(high), [], False, None
         for i, text in enumerate(split(inputs)):

@@ -120,15 +120,15 @@ def dropout(a, x, seed, step):
     return np.where(u >= ratio, x / (1 - ratio), 0)
 
 
-def random_uniform(a, seed):
+def random_uniform(a, seed, step=0):
     count = math.prod(a["shape"])
-    u = numbers(seed, 0, a["key"], count)[:count]
+    u = numbers(seed, int(step), a["key"], count)[:count]
     return (a.get("low", 0) + (a.get("high", 1) - a.get("low", 0)) * u).reshape(a["shape"])
 
 
-def random_normal(a, seed):
+def random_normal(a, seed, step=0):
     count = math.prod(a["shape"])
-    pairs = numbers(seed, 0, a["key"], count).reshape(-1, 2)
+    pairs = numbers(seed, int(step), a["key"], count).reshape(-1, 2)
     radius, angle = np.sqrt(-2 * np.log(1 - pairs[:, 0])), 2 * np.pi * pairs[:, 1]
     z = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)[:count]
     return (a.get("mean", 0) + a.get("scale", 1) * z).reshape(a["shape"])

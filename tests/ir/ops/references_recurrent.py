@@ -1,4 +1,4 @@
-"""References of recurrent layers, from ONNX's formulas."""
+"""References of what goes along a sequence, from ONNX's formulas."""
 import math
 
 import numpy as np
@@ -74,3 +74,34 @@ def recurrent(step, usual, states):
         y = y.transpose(2, 0, 1, 3) if a.get("layout") else y
         return [y, swap(hs), swap(cs)][:1 + states]
     return run
+
+
+def linear_attention(a, query, key, value, past=None, decay=None, beta=None):
+    """By head, place and element, as the operator's description writes the recurrence."""
+    (batch, length, width), heads, q_heads = query.shape, a["kv_num_heads"], a["q_num_heads"]
+    d_k, d_v = width // q_heads, value.shape[2] // heads
+    scale = a.get("scale", 0) or 1 / math.sqrt(d_k)
+    output, states = np.zeros((batch, length, q_heads * d_v)), np.zeros((batch, heads, d_k, d_v))
+    for b in range(batch):
+        for h in range(heads):
+            state = np.zeros((d_k, d_v)) if past is None else past[b, h].copy()
+            for t in range(length):
+                k, v = key[b, t].reshape(heads, d_k)[h], value[b, t].reshape(heads, d_v)[h]
+                if decay is not None:
+                    state *= np.exp(decay[b, t].reshape(heads, -1)[h])[:, None]
+                if beta is not None:
+                    v = beta[b, t][h if beta.shape[2] > 1 else 0] * (v - state.T @ k)
+                state += np.outer(k, v)
+                for q in range(h * q_heads // heads, (h + 1) * q_heads // heads):
+                    output[b, t, q * d_v:(q + 1) * d_v] = scale * state.T @ query[b, t, q * d_k:(q + 1) * d_k]
+            states[b, h] = state
+    return [output, states]
+
+
+def causal_conv(a, x, w, bias=None, past=None):
+    batch, channels, length = x.shape
+    before = w.shape[2] - 1
+    padded = np.concatenate([np.zeros((batch, channels, before)) if past is None else past, x], 2)
+    y = sum(padded[:, :, i:i + length] * w[:, 0, i][:, None] for i in range(before + 1))
+    y = y if bias is None else y + bias[:, None]
+    return [y if a.get("activation", "none") == "none" else y * sigmoid(y), padded[:, :, length:]]

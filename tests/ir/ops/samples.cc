@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "ir/graph/builder.h"
 #include "ir/text/text.h"
@@ -54,6 +55,12 @@ std::vector<Case> AllCases(bool float64) {
 
 // BatchNormalization stands in programs too, changed; it is differentiated there, which the others never are.
 bool IsReplaced(const dp_op *op) { return op->specialize && !op->gradient; }
+
+bool IsDrawn(const dp_op *op) {
+  static const std::set<std::string> kNames = {"Dropout",      "Bernoulli",         "RandomUniform",
+                                               "RandomNormal", "RandomUniformLike", "RandomNormalLike"};
+  return IsReplaced(op) && kNames.count(op->name);
+}
 
 bool IsReplacedType(const Case &c, int i, dp_dtype dtype) {
   const dp_operand_schema &schema = c.op->inputs[i < c.op->n_inputs ? i : c.op->n_inputs - 1];

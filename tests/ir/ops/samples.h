@@ -31,6 +31,8 @@ bool IsReplacedType(const Case &c, int i, dp_dtype dtype);
 
 // Whether the operator is in no program: others take its place, and it has no kernel.
 bool IsReplaced(const dp_op *op);
+// Of those, whether it draws numbers, which follow from the name of its node: no reference has them.
+bool IsDrawn(const dp_op *op);
 
 // The case as a graph: operands are inputs x0, x1 ..., one node with as many results as the operator gives here.
 // Lives as long as the object.
