@@ -7,7 +7,7 @@
 
 #include "frontends/onnx/onnx_reader.h"
 
-static dp_status find_body(const Dp__Onnx__Node *m, const char *name, const Dp__Onnx__Graph **body) {
+dp_status dp_onnx_control_graph(const Dp__Onnx__Node *m, const char *name, const Dp__Onnx__Graph **body) {
   const Dp__Onnx__Attribute *a = dp_onnx_attr_find(m, name);
   if (!a || !a->g) return dp_fail(EX_DATAERR, "attribute '%s' with its graph is missing", name);
   *body = a->g;
@@ -33,10 +33,9 @@ static dp_status walk_body(dp_onnx_reader *reader, dp_onnx_scope *inner, const D
   return DP_OK;
 }
 
-// Puts the body in once. part: of the names of its nodes. results: (body->n_output)
-static dp_status run_body(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
-                          const Dp__Onnx__Graph *body, const char *part, size_t n_inputs,
-                          dp_onnx_binding *const *inputs, dp_onnx_binding **results) {
+dp_status dp_onnx_control_run(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
+                              const Dp__Onnx__Graph *body, const char *part, size_t n_inputs,
+                              dp_onnx_binding *const *inputs, dp_onnx_binding **results) {
   if (reader->calls >= DP_ONNX_MAX_CALLS || (reader->work += DP_ONNX_ROUND_WORK) > reader->max_work)
     return dp_fail(EX_DATAERR, "its graphs are nested deeper, or run more often, than is taken");
   const char *prefix = dp_printf(reader->arena, "%s/%s/", dp_onnx_name(reader, scope, m), part);
@@ -86,11 +85,11 @@ dp_status dp_onnx_control_if(dp_onnx_reader *reader, dp_onnx_scope *scope, const
   if (!known)
     return dp_fail(EX_UNAVAILABLE,
                    "its condition is computed from data, or depends on the batch, which is not supported");
-  DP_TRY(find_body(m, number ? "then_branch" : "else_branch", &body));
+  DP_TRY(dp_onnx_control_graph(m, number ? "then_branch" : "else_branch", &body));
   if (body->n_output < m->n_output)
     return dp_fail(EX_DATAERR, "%zu results are asked for; its graph has %zu", m->n_output, body->n_output);
   dp_onnx_binding **results = dp_alloc_n(reader->arena, body->n_output, sizeof *results);
-  DP_TRY(run_body(reader, scope, m, body, number ? "then" : "else", 0, NULL, results));
+  DP_TRY(dp_onnx_control_run(reader, scope, m, body, number ? "then" : "else", 0, NULL, results));
   *done = true;
   return bind_results(reader, scope, m, 0, body->n_output, results);
 }
@@ -189,7 +188,7 @@ static dp_status begin_states(rounds *r, size_t first_operand) {
 
 static dp_status run_round(rounds *r, int64_t round, size_t skip_results) {
   const char *part = dp_printf(r->reader->arena, "%lld", (long long)round);
-  DP_TRY(run_body(r->reader, r->scope, r->m, r->body, part, r->body->n_input, r->inputs, r->results));
+  DP_TRY(dp_onnx_control_run(r->reader, r->scope, r->m, r->body, part, r->body->n_input, r->inputs, r->results));
   memcpy(r->inputs + r->skip, r->results + skip_results, r->n_states * sizeof *r->inputs);
   for (size_t i = 0; i < r->n_stacks; i++)
     DP_PUSH(r->reader->arena, r->stacks[i].parts, r->stacks[i].n, r->results[skip_results + r->n_states + i]);
@@ -221,7 +220,7 @@ static dp_status decide(dp_onnx_reader *reader, dp_onnx_binding *x, const char *
 
 dp_status dp_onnx_control_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m, bool *done) {
   rounds r = {.reader = reader, .scope = scope, .m = m, .skip = 2};
-  DP_TRY(find_body(m, "body", &r.body));
+  DP_TRY(dp_onnx_control_graph(m, "body", &r.body));
   if (m->n_input < 2 || r.body->n_input != m->n_input)
     return dp_fail(EX_DATAERR, "it has %zu operands, its graph %zu inputs; 2 at least and as many are expected",
                    m->n_input, r.body->n_input);
@@ -306,7 +305,7 @@ dp_status dp_onnx_control_scan(dp_onnx_reader *reader, dp_onnx_scope *scope, con
   rounds r = {.reader = reader, .scope = scope, .m = m};
   int64_t scanned = dp_onnx_attr_int(m, "num_scan_inputs", 0);
   if (scope->opset < 9) return dp_fail(EX_UNAVAILABLE, "Scan before opset 9 is not supported");
-  DP_TRY(find_body(m, "body", &r.body));
+  DP_TRY(dp_onnx_control_graph(m, "body", &r.body));
   if (scanned < 1 || (uint64_t)scanned > m->n_input || r.body->n_input != m->n_input)
     return dp_fail(EX_DATAERR, "num_scan_inputs is %lld, with %zu operands and %zu inputs of its graph",
                    (long long)scanned, m->n_input, r.body->n_input);

@@ -34,17 +34,37 @@ static const char *plain_domain(const char *domain) { return strcmp(domain, "ai.
 static bool is_evaluated(const char *name) { return dp_onnx_arithmetic_find(name) || dp_onnx_move_find(name); }
 
 bool dp_onnx_knows(const char *domain, const char *op, int64_t opset) {
-  if (*plain_domain(domain)) return dp_op_find(domain, op);
+  if (*plain_domain(domain)) return dp_op_find(domain, op) || dp_onnx_special_knows(domain, op);
   const char *name = dp_onnx_opset_name(op, opset);
-  return dp_op_find("", name) || is_evaluated(name) || dp_onnx_opset_chain(name) || dp_onnx_special_knows(name) ||
+  return dp_op_find("", name) || is_evaluated(name) || dp_onnx_opset_chain(name) || dp_onnx_special_knows("", name) ||
          dp_onnx_sequence_knows(name) || !strcmp(name, "Constant");
 }
 
-// If, Loop, Scan: what decides is needed; what a body needs of its inputs is needed of the node's, and of what a round gives
+// Operands that must be known, of operators that ours do not stand for; -1: all of them.
+static const struct {
+  const char *op;
+  int operand;
+} told[] = {{"HannWindow", -1},     {"HammingWindow", -1}, {"BlackmanWindow", -1}, {"MelWeightMatrix", -1},
+            {"SplitToSequence", 1}, {"SequenceAt", 1},     {"SequenceErase", 1},   {"SequenceInsert", 2}};
+
+static bool is_told(const char *op, size_t operand) {
+  for (size_t i = 0; i < DP_COUNT(told); i++)
+    if (!strcmp(op, told[i].op) && (told[i].operand < 0 || (size_t)told[i].operand == operand)) return true;
+  return false;
+}
+
+static bool has_bodies(const char *domain, const char *op) {
+  static const char *const names[] = {"If", "Loop", "Scan", "SequenceMap"};
+  for (size_t i = 0; i < DP_COUNT(names); i++)
+    if (!*domain && !strcmp(op, names[i])) return true;
+  return *domain && dp_onnx_special_knows(domain, op);
+}
+
+// If, Loop, Scan, SequenceMap, FlexAttention: what decides is needed; what a body needs of its inputs is needed of the node's, and of what a round gives
 // for the next (the states: inputs from `skip` on, results from `given` on), so bodies are looked at twice.
 static dp_status look_at_bodies(needs *n, const Dp__Onnx__Node *node, bool all) {
   bool loop = !strcmp(node->op_type, "Loop"), scan = !strcmp(node->op_type, "Scan");
-  size_t skip = loop ? 2 : 0, given = loop, deciding = scan ? 0 : loop ? 2 : 1;
+  size_t skip = loop ? 2 : 0, given = loop, deciding = !strcmp(node->op_type, "If") ? 1 : 2 * loop;
   size_t scanned = scan ? (size_t)dp_onnx_attr_int(node, "num_scan_inputs", 0) : 0;
   for (size_t i = 0; i < node->n_input && (all || i < deciding); i++) need(n, node->input[i]);
   for (size_t a = 0; a < node->n_attribute; a++) {
@@ -69,8 +89,7 @@ static dp_status look_at(needs *n, const Dp__Onnx__Node *node) {
   const dp_op *op = dp_op_find(domain, name);
   bool all = is_result_needed(n, node);
   if (++n->reader->work > n->reader->max_work) return dp_fail(EX_DATAERR, "its graphs are nested deeper than is taken");
-  if (!*domain && (!strcmp(name, "If") || !strcmp(name, "Loop") || !strcmp(name, "Scan")))
-    return look_at_bodies(n, node, all);
+  if (has_bodies(domain, name)) return look_at_bodies(n, node, all);
   if (!*domain && (!strcmp(name, "Shape") || !strcmp(name, "Size"))) return DP_OK;
   if (!op && !dp_onnx_function_find(n->reader, node)) {
     if (!dp_onnx_knows(domain, node->op_type, n->opset))
@@ -80,7 +99,8 @@ static dp_status look_at(needs *n, const Dp__Onnx__Node *node) {
     all |= is_evaluated(name) && !dp_onnx_opset_chain(name);
   }
   for (size_t i = 0; i < node->n_input; i++)
-    if (all || (op && i < (size_t)op->n_inputs && op->inputs[i].attribute)) need(n, node->input[i]);
+    if (all || (op ? i < (size_t)op->n_inputs && op->inputs[i].attribute : !*domain && is_told(name, i)))
+      need(n, node->input[i]);
   return DP_OK;
 }
 

@@ -291,7 +291,7 @@ dp_status dp_onnx_node_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
                        .op = dp_op_find(domain, chain ? chain : wanted)};
   if (!node.op) {
     bool done = false;
-    if (!*domain) DP_TRY(dp_onnx_special_missing(reader, scope, message, &done));
+    DP_TRY(dp_onnx_special_missing(reader, scope, domain, message, &done));
     if (!*domain && !done) DP_TRY(dp_onnx_sequence_read(reader, scope, message, &done));
     if (done) return DP_OK;
     return dp_fail(EX_UNAVAILABLE, "the operator %s%s%s (opset %lld) is not supported; `dpc ops` lists those that are",

@@ -4,7 +4,7 @@
 // tensors; onnx_scope.c keeps names; onnx_fold.c (with onnx_arithmetic.c, onnx_move.c) computes what is known already;
 // onnx_node.c (with onnx_attr.c, onnx_opset.c, onnx_special.c) makes nodes of the rest; onnx_function.c inlines functions;
 // onnx_devices_read.c and onnx_metadata.c read what is said about the graph, onnx_needs.c says which inputs must be known
-// beforehand, onnx_control.c unrolls.
+// beforehand, onnx_control.c unrolls, onnx_signal.c computes windows, onnx_flex_attention.c is one operator.
 #ifndef DP_FRONTENDS_ONNX_ONNX_READER_H
 #define DP_FRONTENDS_ONNX_ONNX_READER_H
 
@@ -277,12 +277,18 @@ const dp_attr *dp_onnx_node_get(const dp_onnx_node *node, const char *name);  //
 dp_status dp_onnx_node_emit(dp_onnx_node *node) DP_MUST_USE;
 // What an operator needs beyond tables, in its own way; *done: nothing is left to emit.
 dp_status dp_onnx_special(dp_onnx_node *node, bool *done) DP_MUST_USE;
-// The same for one that has no operator of ours.
-dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
-                                  bool *done) DP_MUST_USE;
+// The same for one that has no operator of ours. domain: "" for ONNX's own.
+dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, const char *domain,
+                                  const Dp__Onnx__Node *message, bool *done) DP_MUST_USE;
 // Whether it makes something of an operator of that name.
-bool dp_onnx_special_knows(const char *op);
+bool dp_onnx_special_knows(const char *domain, const char *op);
 
+// The graph that is the node's attribute of that name.
+dp_status dp_onnx_control_graph(const Dp__Onnx__Node *m, const char *name, const Dp__Onnx__Graph **body) DP_MUST_USE;
+// Puts it in once. part: of the names of its nodes. results: (body->n_output)
+dp_status dp_onnx_control_run(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
+                              const Dp__Onnx__Graph *body, const char *part, size_t n_inputs,
+                              dp_onnx_binding *const *inputs, dp_onnx_binding **results) DP_MUST_USE;
 // If, Loop and Scan.
 dp_status dp_onnx_control_if(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
                              bool *done) DP_MUST_USE;
@@ -290,6 +296,15 @@ dp_status dp_onnx_control_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, con
                                bool *done) DP_MUST_USE;
 dp_status dp_onnx_control_scan(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
                                bool *done) DP_MUST_USE;
+
+// HannWindow and its kin, MelWeightMatrix (onnx_signal.c).
+dp_status dp_onnx_signal_window(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
+                                bool *done) DP_MUST_USE;
+dp_status dp_onnx_signal_mel(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
+                             bool *done) DP_MUST_USE;
+
+dp_status dp_onnx_flex_attention(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
+                                 bool *done) DP_MUST_USE;
 
 // The model's own function that the node calls; NULL when it is none.
 const Dp__Onnx__Function *dp_onnx_function_find(const dp_onnx_reader *reader, const Dp__Onnx__Node *node);

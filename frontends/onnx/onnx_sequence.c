@@ -270,6 +270,46 @@ static dp_status length(call *c) {
   return dp_onnx_scope_bind(c->reader, c->scope, c->m->output[0], (dp_onnx_binding){.known = known});
 }
 
+// ---- SequenceMap ----------------------------------------------------------------------------------------------------
+
+// Item i of the operands that are sequences, and the other operands as they are.
+static dp_status find_round(const call *c, int64_t n, int64_t i, dp_onnx_binding **inputs) {
+  for (size_t k = 0; k < c->m->n_input; k++) {
+    DP_TRY(dp_onnx_scope_find(c->scope, c->m->input[k], &inputs[k]));
+    if (!inputs[k]) return dp_fail(EX_DATAERR, "operand %zu is missing", k + 1);
+    const dp_onnx_sequence *s = inputs[k]->sequence;
+    if (s && s->n != n)
+      return dp_fail(EX_DATAERR, "its sequences have %lld and %lld tensors", (long long)n, (long long)s->n);
+    if (s) inputs[k] = s->items[i];
+  }
+  return DP_OK;
+}
+
+static dp_status map(call *c) {
+  dp_arena *arena = c->reader->arena;
+  const dp_onnx_sequence *s = NULL;
+  const Dp__Onnx__Graph *body = NULL;
+  DP_TRY(find_sequence(c, 0, &s));
+  DP_TRY(dp_onnx_control_graph(c->m, "body", &body));
+  if (body->n_output != c->m->n_output)
+    return dp_fail(EX_DATAERR, "%zu results are asked for; its graph has %zu", c->m->n_output, body->n_output);
+  DP_TRY(dp_onnx_count_work(c->reader, (size_t)s->n * (1 + body->n_output)));
+  dp_onnx_binding **inputs = dp_alloc_n(arena, c->m->n_input, sizeof *inputs);
+  dp_onnx_binding **results = dp_alloc_n(arena, body->n_output, sizeof *results);
+  dp_onnx_sequence *made = dp_alloc_n(arena, body->n_output, sizeof *made);
+  for (size_t k = 0; k < body->n_output; k++)
+    made[k] = (dp_onnx_sequence){s->n, dp_alloc_n(arena, (size_t)s->n + 1, sizeof(dp_onnx_binding *))};
+  for (int64_t i = 0; i < s->n; i++) {
+    DP_TRY(find_round(c, s->n, i, inputs));
+    DP_TRY(dp_onnx_control_run(c->reader, c->scope, c->m, body, item_name(c, "", i), c->m->n_input, inputs, results));
+    for (size_t k = 0; k < body->n_output; k++) made[k].items[i] = results[k];
+  }
+  for (size_t k = 0; k < body->n_output; k++)
+    if (*c->m->output[k])
+      DP_TRY(dp_onnx_scope_bind(c->reader, c->scope, c->m->output[k], (dp_onnx_binding){.sequence = &made[k]}));
+  return DP_OK;
+}
+
 static const struct {
   const char *op;
   dp_status (*function)(call *c);
@@ -280,7 +320,8 @@ static const struct {
              {"SequenceInsert", insert},
              {"SequenceErase", erase},
              {"SequenceAt", at},
-             {"SequenceLength", length}};
+             {"SequenceLength", length},
+             {"SequenceMap", map}};
 
 bool dp_onnx_sequence_knows(const char *op) {
   for (size_t i = 0; i < DP_COUNT(table); i++)

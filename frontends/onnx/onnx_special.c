@@ -82,13 +82,36 @@ static dp_status cast(dp_onnx_node *node, bool *done) {
   return node->n_inputs == 1 ? check_cast(dp_onnx_scope_type(node->inputs[0]).dtype, to) : DP_OK;
 }
 
-// Of floats with the divisor's sign.
+// Of floats with the divisor's sign: the remainder with the dividend's, and the divisor more where the signs differ.
 static dp_status modulo(dp_onnx_node *node, bool *done) {
-  (void)done;
-  if (!node->n_inputs || !node->inputs[0] || !dp_type_is_float(dp_onnx_scope_type(node->inputs[0]).dtype) ||
-      dp_onnx_attr_int(node->message, "fmod", 0))
+  if (node->n_inputs != 2 || node->n_outputs != 1 || !node->inputs[0] || !node->inputs[1] || !node->outputs[0] ||
+      !dp_type_is_float(dp_onnx_scope_type(node->inputs[0]).dtype) || dp_onnx_attr_int(node->message, "fmod", 0))
     return DP_OK;
-  return dp_fail(EX_UNAVAILABLE, "attribute 'fmod' of Mod (0) is not supported for floats");
+  dp_builder b = {.graph = node->reader->graph, .prefix = node->name};
+  dp_value *in[2];
+  for (int i = 0; i < 2; i++) DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[i], &in[i]));
+  dp_attr fmod = dp_attr_int("fmod", 1);
+  dp_value *zero = dp_build_fill(&b, in[1]->type.dtype, 0), *rest = dp_build(&b, "Mod", 2, in, 1, 1, &fmod);
+  // Opposite signs, and not 0: the product could be 0 of numbers that are not.
+  dp_value *above = dp_build2(&b, "And", dp_build2(&b, "Greater", rest, zero), dp_build2(&b, "Less", in[1], zero));
+  dp_value *below = dp_build2(&b, "And", dp_build2(&b, "Less", rest, zero), dp_build2(&b, "Greater", in[1], zero));
+  dp_value *more[] = {dp_build2(&b, "Or", above, below), dp_build2(&b, "Add", rest, in[1]), rest};
+  dp_value *y = dp_build(&b, "Where", 3, more, 1, 0, NULL);
+  DP_TRY(b.status);
+  *done = true;
+  return dp_onnx_scope_bind(node->reader, node->scope, node->outputs[0], (dp_onnx_binding){.value = y});
+}
+
+// Indices may be floats that are whole numbers.
+static dp_status one_hot(dp_onnx_node *node, bool *done) {
+  (void)done;
+  if (!node->n_inputs || !node->inputs[0] || !dp_type_is_float(dp_onnx_scope_type(node->inputs[0]).dtype)) return DP_OK;
+  dp_builder b = {.graph = node->reader->graph, .prefix = node->name};
+  dp_value *x;
+  DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[0], &x));
+  dp_onnx_binding binding = {.name = node->inputs[0]->name, .value = dp_build_cast(&b, x, DP_INT64)};
+  node->inputs[0] = dp_memdup(node->reader->arena, &binding, sizeof binding);
+  return b.status;
 }
 
 // Until opset 20 the axis is 1 when not given.
@@ -123,6 +146,7 @@ dp_status dp_onnx_special(dp_onnx_node *node, bool *done) {
                {"BatchNormalization", normalization},
                {"Cast", cast},
                {"Mod", modulo},
+               {"OneHot", one_hot},
                {"Range", dp_onnx_affine_range},
                {"Tile", dp_onnx_affine_tile},
                {"Add", broadcast},
@@ -201,24 +225,51 @@ static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
   return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.value = y});
 }
 
+// What is there or not is known: an optional is its element.
+static dp_status optional(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m, bool *done) {
+  dp_onnx_binding *x = NULL;
+  bool asks = !strcmp(m->op_type, "OptionalHasElement");
+  if (m->n_output != 1) return dp_fail(EX_DATAERR, "one result is expected");
+  if (m->n_input) DP_TRY(dp_onnx_scope_find(scope, m->input[0], &x));
+  *done = true;
+  if (!asks && !x) return dp_fail(EX_UNAVAILABLE, "it has no element, which is not supported");
+  if (!asks) return dp_onnx_scope_alias(reader, scope, m->output[0], x);
+  dp_onnx_known *has = dp_onnx_fold_make(reader, DP_BOOL, 0, NULL);
+  if (!has) return dp_fail(EX_DATAERR, "more numbers are known than are taken");
+  has->numbers[0].i = dp_dim_of(x != NULL);
+  return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.known = has});
+}
+
 static const struct {
   const char *op;
   dp_status (*function)(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message, bool *done);
-} missing[] = {{"ConstantOfShape", constant_of_shape},
-               {"CastLike", cast_like},
-               {"If", dp_onnx_control_if},
-               {"Loop", dp_onnx_control_loop},
-               {"Scan", dp_onnx_control_scan}};
+  const char *domain;  // NULL: ONNX's own
+} missing[] = {{"ConstantOfShape", constant_of_shape, NULL},
+               {"CastLike", cast_like, NULL},
+               {"Optional", optional, NULL},
+               {"OptionalGetElement", optional, NULL},
+               {"OptionalHasElement", optional, NULL},
+               {"HannWindow", dp_onnx_signal_window, NULL},
+               {"HammingWindow", dp_onnx_signal_window, NULL},
+               {"BlackmanWindow", dp_onnx_signal_window, NULL},
+               {"MelWeightMatrix", dp_onnx_signal_mel, NULL},
+               {"FlexAttention", dp_onnx_flex_attention, "ai.onnx.preview"},
+               {"If", dp_onnx_control_if, NULL},
+               {"Loop", dp_onnx_control_loop, NULL},
+               {"Scan", dp_onnx_control_scan, NULL}};
 
-dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
-                                  bool *done) {
-  for (size_t i = 0; i < DP_COUNT(missing); i++)
-    if (!strcmp(message->op_type, missing[i].op)) return missing[i].function(reader, scope, message, done);
-  return DP_OK;
+static size_t find_missing(const char *domain, const char *op) {
+  size_t i = 0;
+  while (i < DP_COUNT(missing) &&
+         (strcmp(missing[i].op, op) || strcmp(missing[i].domain ? missing[i].domain : "", domain)))
+    i++;
+  return i;
 }
 
-bool dp_onnx_special_knows(const char *op) {
-  for (size_t i = 0; i < DP_COUNT(missing); i++)
-    if (!strcmp(op, missing[i].op)) return true;
-  return false;
+dp_status dp_onnx_special_missing(dp_onnx_reader *reader, dp_onnx_scope *scope, const char *domain,
+                                  const Dp__Onnx__Node *message, bool *done) {
+  size_t i = find_missing(domain, message->op_type);
+  return i < DP_COUNT(missing) ? missing[i].function(reader, scope, message, done) : DP_OK;
 }
+
+bool dp_onnx_special_knows(const char *domain, const char *op) { return find_missing(domain, op) < DP_COUNT(missing); }

@@ -23,6 +23,9 @@ import warnings
 
 # Expected numbers made by NumPy in complex64 that are 1.9e-7 where 0 is exact; ONNX's tolerance there is 1e-7.
 TOLERANCES = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse_opset19")}
+# Random: the expected numbers are one draw of many. What is 0 or 1, of the right shape and type, passes.
+TOLERANCES |= {f"test_bernoulli{kind}{form}": {"atol": 1} for kind in ("", "_double", "_seed")
+               for form in ("", "_expanded")}
 
 TEST_SECONDS = 120  # after which a test counts as hung
 

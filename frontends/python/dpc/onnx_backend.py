@@ -17,7 +17,6 @@ import ctypes
 import numpy
 import onnx
 import onnx.backend.base
-import onnx.inliner
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
 from dpc import _library
@@ -49,33 +48,6 @@ def _close(value_info, shape):
     del dims[:]
     for extent in shape:
         dims.add().dim_value = extent
-
-
-def _state_defaults(model):
-    """Writes out the attributes that nodes leave at their defaults, which function bodies refer to."""
-    versions = {opset.domain: opset.version for opset in model.opset_import}
-    for node in model.graph.node:
-        version = versions.get(node.domain, 0)
-        if not onnx.defs.has(node.op_type, version, node.domain):
-            continue
-        given = {attribute.name for attribute in node.attribute}
-        for name, attribute in onnx.defs.get_schema(node.op_type, version, node.domain).attributes.items():
-            if name not in given and attribute.default_value.type:
-                node.attribute.add().CopyFrom(attribute.default_value)
-
-
-def _expand(model):
-    """The model with every operator that is not ours, and that ONNX defines by others, replaced by these."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    _state_defaults(copy)
-    versions = {opset.domain: opset.version for opset in model.opset_import}
-    ours = [(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()
-            if _library.knows(schema.domain, schema.name, versions.get(schema.domain, 0))]
-    try:
-        return onnx.inliner.inline_selected_functions(copy, ours, exclude=True, inline_schema_functions=True)
-    except (RuntimeError, ValueError) as error:
-        raise Unsupported(f"its operators' function bodies cannot be put in: {error}") from None
 
 
 class _Form:
@@ -125,32 +97,14 @@ class Rep(onnx.backend.base.BackendRep):
         self._inputs = [value.name for value in model.graph.input if value.name not in given]
         self._output = onnx.backend.base.namedtupledict("Outputs", [value.name for value in model.graph.output])
         self._programs = collections.OrderedDict()
-        self._model, self._form = model, None
-        self._try_forms(self._prepare)
+        self._form = _Form(model, path)
+        if not self._form.constants and not self._form.open:
+            self._compile({})
 
-    def _try_forms(self, function):
-        """function(form) of the model as it is or, when that is refused, of what its operators' function bodies make."""
-        try:
-            self._form = self._form or _Form(self._model, self._path)
-            return function(self._form)
-        except Unsupported as refusal:
-            if self._model is None:
-                raise
-            model, self._model = _expand(self._model), None
-            try:
-                self._form = _Form(model, self._path)
-                return function(self._form)
-            except Unsupported:
-                raise refusal from None
-
-    def _prepare(self, form):
-        if not form.constants and not form.open:
-            self._compile(form, {})
-
-    def _compile(self, form, arrays):
-        key = form.key(arrays)
+    def _compile(self, arrays):
+        key = self._form.key(arrays)
         if key not in self._programs:
-            program = _refusing(_library.Program, form.specialize(arrays), self._path, self._threads)
+            program = _refusing(_library.Program, self._form.specialize(arrays), self._path, self._threads)
             while len(self._programs) >= KEPT_PROGRAMS:
                 self._programs.popitem(last=False)
             self._programs[key] = program
@@ -173,7 +127,7 @@ class Rep(onnx.backend.base.BackendRep):
 
     def run(self, inputs, **kwargs):
         arrays = self._name(inputs)
-        program = self._try_forms(lambda form: self._compile(form, arrays))
+        program = self._compile(arrays)
         for name, tensor in program.inputs.items():
             _write(name, tensor, arrays[name])
         program.run()

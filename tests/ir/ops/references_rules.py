@@ -234,7 +234,9 @@ def space_to_depth(a, x):
     s = a["blocksize"]
     y = np.zeros((n, c * s * s, h // s, w // s), x.dtype)
     for c_, i, j in np.ndindex(c, h, w):
-        y[:, (i % s * s + j % s) * c + c_, i // s, j // s] = x[:, c_, i, j]
+        by, bx = i % s, j % s
+        depth = (by * s + bx) * c + c_ if a.get("mode", "DCR") == "DCR" else (c_ * s + by) * s + bx
+        y[:, depth, i // s, j // s] = x[:, c_, i, j]
     return y
 
 
