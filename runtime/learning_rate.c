@@ -1,4 +1,4 @@
-// The formulas of schedules, one function a kind. See learning_rate.h.
+// The formulas of the schedules, a function for each kind. See learning_rate.h.
 #include "runtime/learning_rate.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// The learning rate of a step, by a plan's schedule.
+// The learning rate of a step under a plan's schedule.
 #ifndef DP_RUNTIME_LEARNING_RATE_H
 #define DP_RUNTIME_LEARNING_RATE_H
 
@@ -9,12 +9,13 @@
 extern "C" {
 #endif
 
-// step counts from 0. While it is less than `warmup` the rate is lr * (step + 1) / warmup, so that the last step of the
-// warm-up has all of it. After that, with t = step - warmup:
+// `step` counts from 0. During warm-up (step < warmup) the rate is lr * (step + 1) / warmup, so it reaches lr in the
+// last warm-up step. After that, with t = step - warmup:
 //   constant  lr
-//   step      lr * gamma^floor(t / step_size), but min_lr at least (PyTorch's StepLR)
-//   cosine    min_lr + (lr - min_lr) * (1 + cos(pi * t / (total - warmup))) / 2 (CosineAnnealingLR); from `total` on min_lr
-// 0 without a schedule.
+//   step      max(min_lr, lr * gamma^floor(t / step_size)) (PyTorch's StepLR)
+//   cosine    min_lr + (lr - min_lr) * (1 + cos(pi * t / (total - warmup))) / 2 (CosineAnnealingLR); min_lr from step
+//   `total` on
+// Without a schedule it returns 0.
 double dp_learning_rate(const Dp__Schedule *schedule, int64_t step);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// See metrics.h. A loss that is not finite is written as null: JSON has no word for it.
+// See metrics.h. A loss that is not finite is written as null, since JSON has no such numbers.
 #include "runtime/metrics.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@ static void put_number(dp_metrics *metrics, const char *name, int digits, double
     fprintf(metrics->file, ",\"%s\":null", name);
 }
 
-// Whether a line can be written. Whoever reads standard output may be slow, or read no more: once the run is stopped, nothing
-// waits for him. What a pipe says it has room for is more than a line.
+// Whether a line can be written. The reader of standard output may be slow or gone: once the run is told to stop, do
+// not wait for it. A pipe that reports room has room for more than a line.
 static bool can_write(dp_metrics *metrics) {
   if (!metrics->file || metrics->failed) return false;
   if (metrics->file != stdout) return true;
@@ -99,7 +99,7 @@ dp_status dp_metrics_close(dp_metrics *metrics) {
   if (!metrics->file) return DP_OK;
   bool failed = ferror(metrics->file) != 0 || metrics->failed;
   if (metrics->file == stdout && failed)
-    __fpurge(stdout);  // or the end of the process would try again
+    __fpurge(stdout);  // else exit would try to write it again
   else
     failed |= (metrics->file == stdout ? fflush(stdout) : fclose(metrics->file)) != 0;
   metrics->file = NULL;

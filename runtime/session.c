@@ -15,12 +15,12 @@
 
 enum { TRACE_SLICES = 1 << 20 };
 
-// The programs of one name that the roles have, which are run as one.
+// The programs of one name. All roles run theirs together.
 typedef struct {
   dp_role_program *parts;  // (roles)
-  const dp_graph *graph;   // of the first that has one
+  const dp_graph *graph;   // of the first role that has one
   int n_bound;
-  dp_bound **bound;  // by n, as they were asked for
+  dp_bound **bound;  // one for each n, in the order of their first use
 } loaded_program;
 
 struct dp_session {
@@ -42,7 +42,7 @@ struct dp_session {
 
 static dp_status load_nodes(dp_session *s, dp_role_program *part) {
   const Dp__Program *p = part->program;
-  dp_graph *holder = dp_graph_create(s->model, p->name);  // of nodes that carry the instructions' attributes
+  dp_graph *holder = dp_graph_create(s->model, p->name);  // holds nodes that carry the instructions' attributes
   dp_node ***nodes = dp_alloc_n(s->arena, p->n_streams, sizeof *nodes);
   for (size_t i = 0; i < p->n_streams; i++) {
     const Dp__Stream *stream = p->streams[i];
@@ -50,12 +50,12 @@ static dp_status load_nodes(dp_session *s, dp_role_program *part) {
     for (size_t k = 0; k < stream->n_instructions; k++) {
       const Dp__Instruction *in = stream->instructions[k];
       const dp_op *op = dp_op_find(in->domain, in->op);
-      if (!op) return dp_fail(EX_DATAERR, "there is no operator '%s'", in->op);
+      if (!op) return dp_fail(EX_DATAERR, "unknown operator '%s'", in->op);
       int n_attrs;
       dp_attr *attrs;
       DP_TRY(dp_proto_to_attrs(s->arena, in->n_attributes, in->attributes, &n_attrs, &attrs));
       const char *name = dp_printf(s->arena, "%zu.%zu", i, k);
-      // Operators may go by how many results are asked for (Split does).
+      // Some operators depend on the number of results (Split does).
       const char **unnamed = dp_alloc_n(s->arena, in->n_outputs, sizeof *unnamed);
       nodes[i][k] = dp_graph_add_node(holder, op, name, 0, NULL, (int)in->n_outputs, unnamed, n_attrs, attrs);
     }
@@ -64,7 +64,7 @@ static dp_status load_nodes(dp_session *s, dp_role_program *part) {
   return DP_OK;
 }
 
-// The program of that name, made at its first role.
+// Finds a program by name, or adds it.
 static loaded_program *open_program(dp_session *s, const char *name) {
   int at = dp_session_find(s, name);
   if (at >= 0) return &s->programs[at];
@@ -124,7 +124,7 @@ static dp_status load(void *arg) {
 dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
                             dp_session **session) {
   if (!options->unchecked) DP_TRY(dp_verify_plan(plan, NULL));
-  // The tables of a plan, whatever it says, take no more than half of the machine.
+  // Bound memory by half of the machine's, since the plan's tables may claim anything.
   dp_arena *arena = dp_arena_create((size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE));
   if (!arena) return dp_fail(DP_EX_MEMORY, "no memory for a session");
   dp_session *s = dp_alloc(arena, sizeof *s);
@@ -189,7 +189,7 @@ static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound
       return DP_OK;
     }
   if (n < 0 || n > s->plan->batch)
-    return dp_fail(EX_DATAERR, "a batch of %lld samples; the plan takes up to %lld", (long long)n,
+    return dp_fail(EX_DATAERR, "the batch has %lld samples, but the plan takes at most %lld", (long long)n,
                    (long long)s->plan->batch);
   preparing work = {s, program, n, NULL};
   DP_TRY(dp_status_context(dp_arena_run(s->arena, make_bound, &work), "program %s", s->names[program]));
@@ -221,7 +221,7 @@ dp_status dp_session_run(dp_session *s, int program, int slot, const dp_step *st
 
 // ---- host memory ----------------------------------------------------------------------------------------------------
 
-// Of the first role that has it: all that have it have it at the same bytes.
+// All roles that bind an input or output bind it to the same bytes, so the first one will do.
 static const Dp__DeviceTensor *find_binding(const dp_session *s, int program, bool output, const char *name) {
   for (int r = 0; r < s->roles.n_roles; r++) {
     const Dp__Program *p = s->programs[program].parts[r].program;
@@ -261,7 +261,7 @@ dp_status dp_session_variable_write(dp_session *s, int32_t variable, const void 
   return dp_memory_write(&s->memory, s->model, variable, whole);
 }
 
-// ---- looking --------------------------------------------------------------------------------------------------------
+// ---- inspecting -----------------------------------------------------------------------------------------------------
 
 const dp_model *dp_session_model(const dp_session *s) { return s->model; }
 

@@ -1,4 +1,4 @@
-// What a backend tells the programs: one const struct in its folder's entry.c. See backends/registry.h.
+// What a backend tells the programs: one const struct in the entry.c of its folder. See backends/registry.h.
 #ifndef DP_BACKENDS_BASE_ENTRY_H
 #define DP_BACKENDS_BASE_ENTRY_H
 
@@ -11,11 +11,11 @@ extern "C" {
 struct dp_backend;  // runtime/base/backend.h
 
 typedef struct {
-  const char *name;         // of --target and --device; the target's too
-  const dp_target *target;  // what dpc makes plans for
-  bool everywhere;          // every machine has it: what plans are for where nobody says
-  // Opens what dprun runs them on, which lives as long as the process. devices: which ones, as --device=NAME:DEVICES says;
-  // NULL: nobody does. EX_USAGE for devices of which there can be none, EX_UNAVAILABLE for what this machine lacks.
+  const char *name;         // for --target and --device; equals target->name
+  const dp_target *target;  // what dpc compiles plans for
+  bool everywhere;          // every machine has it, so it is the default
+  // Opens the backend for dprun. It lives as long as the process. devices: which devices, from --device=NAME:DEVICES;
+  // NULL: not given. EX_USAGE: devices that cannot exist; EX_UNAVAILABLE: this machine lacks them.
   dp_status (*open)(const char *devices, const struct dp_backend **backend);
 } dp_backend_entry;
 

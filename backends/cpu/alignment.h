@@ -1,4 +1,4 @@
-// How values and scratch lie in memory, as kernels like it: at the start of a line of the cache.
+// The alignment of values and scratch memory: the start of a cache line.
 #ifndef DP_BACKENDS_CPU_ALIGNMENT_H
 #define DP_BACKENDS_CPU_ALIGNMENT_H
 

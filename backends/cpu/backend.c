@@ -8,9 +8,9 @@
 
 #include "backends/cpu/target.h"
 
-// Straight from the kernel: zeroed, and what a plan never touches costs nothing.
+// Mapped straight from the operating system: zeroed, and memory that a plan never touches costs nothing.
 static void *allocate(uint64_t bytes, uint64_t alignment) {
-  (void)alignment;  // pages are aligned to more than any kernel asks
+  (void)alignment;  // pages are aligned more than any kernel needs
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? NULL : memory;
 }
@@ -19,7 +19,7 @@ static void release(void *memory, uint64_t bytes) {
   if (memory) munmap(memory, bytes);
 }
 
-// By whole pages, less what of the last one is beyond the end.
+// Counts whole pages, less the part of the last page that lies beyond the end.
 static uint64_t resident(const void *memory, uint64_t bytes) {
   enum { PAGES = 4096 };
   const int64_t page = sysconf(_SC_PAGESIZE), all = (int64_t)bytes;
@@ -34,8 +34,8 @@ static uint64_t resident(const void *memory, uint64_t bytes) {
   return (uint64_t)found;
 }
 
-// oneDNN is not instrumented, so the thread sanitizer is told what each step reads and writes. A step in several parts is
-// our own code, which it sees.
+// oneDNN is not instrumented, so tell ThreadSanitizer what each step reads and writes. A step in several parts is our
+// own code, which it sees.
 #if defined(__SANITIZE_THREAD__)
 void __tsan_read_range(void *first, unsigned long bytes);
 void __tsan_write_range(void *first, unsigned long bytes);

@@ -1,4 +1,4 @@
-// The CPU backend: virtual devices in this process's memory, the kernels of dp_target_cpu.
+// The CPU backend: virtual devices in the memory of this process, with the kernels of dp_target_cpu.
 #ifndef DP_BACKENDS_CPU_BACKEND_H
 #define DP_BACKENDS_CPU_BACKEND_H
 

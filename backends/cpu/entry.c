@@ -6,8 +6,8 @@
 
 static dp_status open(const char *devices, const dp_backend **backend) {
   if (devices)
-    return dp_fail(EX_USAGE, "--device=cpu:%s: a CPU's devices are virtual, as many as the plan has; give --device=cpu",
-                   devices);
+    return dp_fail(
+        EX_USAGE, "--device=cpu:%s: the CPU has as many virtual devices as the plan needs; give --device=cpu", devices);
   *backend = &dp_backend_cpu;
   return DP_OK;
 }

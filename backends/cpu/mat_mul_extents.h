@@ -1,10 +1,10 @@
-// MatMul's extents: NumPy's rules, for every kernel of it.
+// The extents of MatMul by NumPy's rules, for all its kernels.
 #ifndef DP_BACKENDS_CPU_MAT_MUL_EXTENTS_H
 #define DP_BACKENDS_CPU_MAT_MUL_EXTENTS_H
 
 #include "ir/kernel/kernel.h"
 
-// `batches` products of (m, k) by (k, n). Operands of rank 1 count as a row on the left, a column on the right.
+// `batches` products of (m, k) by (k, n). An operand of rank 1 is a row on the left, a column on the right.
 typedef struct {
   int64_t m, n, k, batches;
   int rank;                                          // of the leading dims
@@ -13,7 +13,7 @@ typedef struct {
 } dp_mat_mul;
 
 dp_mat_mul dp_mat_mul_extents(const dp_local *a, const dp_local *b);
-// Elements before the matrices of product `batch`.
+// The element offsets of the matrices of product `batch`.
 void dp_mat_mul_offsets(const dp_mat_mul *extents, int64_t batch, int64_t *a, int64_t *b);
 
 #endif

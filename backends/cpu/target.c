@@ -6,7 +6,7 @@
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/isa.h"
 
-// All devices are threads of one machine.
+// All devices are threads of one machine, which share its cores.
 static int threads(int64_t devices) { return (int)dp_max_i64(1, sysconf(_SC_NPROCESSORS_ONLN) / devices); }
 
 const dp_target dp_target_cpu = {
@@ -15,8 +15,8 @@ const dp_target dp_target_cpu = {
     .isa = dp_isa_of_machine,
     .set_isa = dp_isa_hold,
     .alignment = DP_CPU_ALIGNMENT,
-    // A core of today computes some 20 GFLOP/s and reads 10 GB/s. The link is a slow one, as of a 4 Gbit/s network: a
-    // collective that takes longer than was thought holds up computation, and one that is quicker does not.
+    // A core computes about 20 GFLOP/s and reads 10 GB/s. The link is slow, like a 4 Gbit/s network, because
+    // overestimating a collective is harmless while underestimating one stalls computation.
     .costs = {.start_ns = 1e3, .flops_per_ns = 20, .bytes_per_ns = 10, .latency_ns = 20e3, .link_bytes_per_ns = 0.5},
     .threads = threads,
     .thread_work = 1 << 15,

@@ -1,6 +1,6 @@
-// Any operator, of operands in types that its reference kernel does not compute in: these are converted to wider ones,
-// the kernel computes with them, and its results are rounded, floats to nearest even; integers keep their low bits, so that
-// they wrap as if they were computed in their own type. So one kernel an operator serves all types.
+// Runs any operator on types that its reference kernel does not compute in. Operands are converted to wider types, the
+// kernel computes with them, and the results are rounded: floats to nearest even, integers to their low bits, so that
+// they wrap as in their own type. One kernel for each operator thus serves all types.
 #include <stdlib.h>
 
 #include "backends/cpu/alignment.h"
@@ -57,7 +57,7 @@ static dp_kernel_spec widened(const dp_kernel_spec *spec) {
   return wide;
 }
 
-// The reference kernel that computes in the wide types, when that of the types themselves is missing; NULL: none.
+// The reference kernel for the wide types, if there is none for the types themselves; NULL: none.
 static const dp_kernel *kernel_of(const dp_kernel_spec *spec, const dp_kernel_spec *wide) {
   const dp_kernel *found = NULL;
   for (const dp_kernel *const *k = dp_cpu_kernels; *k; k++) {
@@ -73,8 +73,8 @@ static bool match(const dp_kernel_spec *spec) {
   return kernel_of(spec, &wide) != NULL;
 }
 
-// Bytes that the operand takes in scratch. Of a result as well when its type is wide: a kernel writes there while it still
-// reads operands, and result 0 may lie where operand 0 lies.
+// The scratch bytes of a converted operand or result. A result of a wide type needs them too: a kernel writes it while
+// it still reads operands, and result 0 may overwrite operand 0.
 static uint64_t bytes_of(const dp_kernel_operand *wide, dp_dtype dtype, bool result) {
   bool needed = wide->present && (result || wide->dtype != dtype);
   return needed ? dp_align_up((uint64_t)dp_local_count(&wide->local) * dp_type_bytes(wide->dtype), DP_CPU_ALIGNMENT)

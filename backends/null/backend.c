@@ -1,4 +1,4 @@
-// See backend.h. Steps that are on are kept in a list under a lock: this backend is for finding faults, not for speed.
+// See backend.h. The active steps are in a list under a lock: this backend finds faults and need not be fast.
 #include "backends/null/backend.h"
 
 #include <pthread.h>
@@ -19,9 +19,9 @@ typedef struct {
   step_on on[MAX_AT_ONCE];
 } detector;
 
-// Addresses only: nothing but the host's memory is ever touched.
+// The device memory is only addresses; nothing but the host's memory is ever touched.
 static void *allocate(uint64_t bytes, uint64_t alignment) {
-  (void)alignment;  // a page's is more than any plan asks
+  (void)alignment;  // pages are aligned more than any plan needs
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? NULL : memory;
 }
@@ -57,8 +57,9 @@ static dp_status enter_locked(detector *w, const dp_range *ranges, int count) {
     if (w->on[i].ranges == ranges)
       mine = &w->on[i];
     else if (steps_conflict(ranges, count, w->on[i].ranges, w->on[i].count))
-      return dp_fail(EX_DATAERR,
-                     "two steps that run at the same time use the same bytes, one writing them: the plan has a race");
+      return dp_fail(
+          EX_DATAERR,
+          "the plan has a race: two steps that run at the same time use the same bytes, and one writes them");
   }
   if (!mine) {
     if (w->count == MAX_AT_ONCE) return dp_fail(EX_SOFTWARE, "more than %d steps at once", MAX_AT_ONCE);
@@ -76,7 +77,7 @@ static dp_status enter(void *arg, const dp_range *ranges, int count, int parts) 
   pthread_mutex_lock(&w->lock);
   dp_status status = enter_locked(w, ranges, count);
   pthread_mutex_unlock(&w->lock);
-  // A moment in which other steps can come in, as they would beside real work.
+  // Gives other steps time to enter, as real work would.
   usleep(20);
   return status;
 }

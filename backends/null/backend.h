@@ -1,5 +1,5 @@
-// The null backend: runs any plan without arithmetic, on any machine, and checks as it runs that no two steps that are on at
-// the same time touch the same bytes, one of them writing. It shows hazards that happen; the checker proves there are none.
+// The null backend runs any plan on any machine without arithmetic. As it runs, it checks that no two simultaneous
+// steps touch the same bytes while one of them writes. It shows hazards that happen; the checker proves that none can.
 #ifndef DP_BACKENDS_NULL_BACKEND_H
 #define DP_BACKENDS_NULL_BACKEND_H
 
@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-// A backend that plays `target`: it knows its kernels by name and runs none of them. The result lives as long as `target`.
+// A backend in place of `target`'s: it knows the target's kernels by name and runs none of them. `target` must outlive
+// it.
 dp_backend dp_backend_null(const dp_target *target);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// What the runtime asks of a backend: memory, kernels, and a look at each step's bytes.
+// What the runtime needs from a backend: memory, kernels, and optionally a detector that watches each step's bytes.
 #ifndef DP_RUNTIME_BASE_BACKEND_H
 #define DP_RUNTIME_BASE_BACKEND_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-// Bytes that a step reads or writes.
+// A range of bytes that a step reads or writes.
 typedef struct {
   const char *first;
   uint64_t bytes;
@@ -18,12 +18,13 @@ typedef struct {
 typedef struct dp_backend {
   const char *name;                                       // "cpu"
   const dp_target *target;                                // its kernels, by the names that plans use
-  bool computes;                                          // false: kernels, copies and reductions are passed over
-  void *(*allocate)(uint64_t bytes, uint64_t alignment);  // zeroed; NULL: out of memory
+  bool computes;                                          // false: kernels, copies and reductions are skipped
+  void *(*allocate)(uint64_t bytes, uint64_t alignment);  // zeroed; NULL when out of memory
   void (*release)(void *memory, uint64_t bytes);
-  uint64_t (*resident)(const void *memory, uint64_t bytes);  // how many of them take up memory by now; NULL: all
-  // Around every part of every step, by the worker that runs it; NULL: nothing. `watch`: of watch_create, one a session.
-  // The parts of one step come with the same `ranges`.
+  uint64_t (*resident)(const void *memory,
+                       uint64_t bytes);  // how many bytes occupy physical memory now; NULL: all of them
+  // Called around every part of every step, by the worker that runs it; NULL: nothing to call. `detector` comes from
+  // detector_create, one for each session. All parts of a step pass the same `ranges`.
   void *(*detector_create)(void);
   void (*detector_destroy)(void *detector);
   dp_status (*enter)(void *detector, const dp_range *ranges, int count, int parts);

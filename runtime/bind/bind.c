@@ -14,8 +14,8 @@ dp_status dp_bind_check(const dp_bind *b) {
   for (size_t i = 0; i < b->program->n_tensors; i++) {
     const Dp__MicroSet *micro = b->program->tensors[i]->micro;
     if (micro && (uint64_t)micro->first + micro->count > (uint64_t)of)
-      return dp_fail(EX_DATAERR, "tensor %zu is of micro-batches %u and %u more of %lld", i, micro->first, micro->count,
-                     (long long)of);
+      return dp_fail(EX_DATAERR, "tensor %zu holds %u micro-batches from %u on, but the plan has %lld", i, micro->count,
+                     micro->first, (long long)of);
   }
   return DP_OK;
 }
@@ -24,7 +24,7 @@ dp_local dp_bind_local_at(const dp_bind *b, const Dp__DeviceTensor *t, int devic
   int axis = micro_axis(b);
   dp_placement placements[DP_MAX_MESH] = {0};
   for (size_t a = 0; a < t->n_placements; a++)
-    dp_status_free(dp_proto_to_placement(t->placements[a], &placements[a]));  // checked with the plan
+    dp_status_free(dp_proto_to_placement(t->placements[a], &placements[a]));  // checked when the plan was loaded
   int64_t coordinate[DP_MAX_MESH];
   dp_mesh_coordinate(b->binding->mesh, device, coordinate);
   if (axis >= 0 && micro < 0) placements[axis] = dp_replicate();
@@ -113,7 +113,7 @@ static bool same_operand(const dp_kernel_operand *a, const dp_kernel_operand *b)
          !memcmp(a->local.hi, b->local.hi, bytes);
 }
 
-// Both are of one instruction.
+// Both specs belong to the same instruction.
 static bool same_spec(const dp_unit_spec *a, const dp_kernel_spec *b) {
   for (int i = 0; i < a->n_inputs; i++)
     if (!same_operand(&a->operands[i], &b->inputs[i])) return false;
@@ -139,19 +139,18 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   if (!b->last || !same_spec(b->last, spec)) b->last = keep_spec(b->arena, spec);
   unit->spec = b->last;
   if (!dp_kernel_takes(unit->kernel, spec) || (unit->kernel->match && !unit->kernel->match(spec)))
-    return dp_fail(EX_DATAERR, "kernel %s does not take the operands that the plan gives it", in->kernel);
+    return dp_fail(EX_DATAERR, "kernel %s cannot take the operands that the plan gives it", in->kernel);
   bool over = in->n_inputs && in->inputs[0] && in->outputs[0] && unit->in[0] == unit->out[0] &&
               dp_bind_tensor(b, in->outputs[0])->bytes;
   if (over && !unit->kernel->in_place && !dp_op_is(node->op, DP_OP_UPDATE))
-    return dp_fail(EX_DATAERR, "kernel %s cannot write its result over its operand, where the plan puts it",
-                   in->kernel);
+    return dp_fail(EX_DATAERR, "kernel %s cannot write its result over its operand, as the plan asks", in->kernel);
   uint64_t needed = unit->kernel->scratch_bytes ? unit->kernel->scratch_bytes(spec) : 0;
   uint64_t given = in->scratch ? in->scratch->bytes : 0;
   if (needed > given)
     return dp_fail(
         EX_UNAVAILABLE,
-        "kernel %s asks for %llu bytes of scratch on this machine, the plan has %llu: compile the model here (dpc "
-        "compile, with --isa and --threads as wanted)",
+        "kernel %s needs %llu bytes of scratch memory on this machine, but the plan reserves %llu: compile the model "
+        "on this machine",
         in->kernel, (unsigned long long)needed, (unsigned long long)given);
   if (!unit->kernel->prepare || !b->binding->memory->backend->computes) return DP_OK;
   return dp_status_context(unit->kernel->prepare(spec, &unit->state), "kernel %s", in->kernel);

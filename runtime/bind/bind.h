@@ -1,5 +1,5 @@
-// What one unit of a program does: its operands' addresses and extents at n, its kernel (bind.c) or what it moves
-// (communication.c). Private to the runtime.
+// Binds one unit of a program: the addresses and extents of its operands for n samples, and either its kernel (bind.c)
+// or the data it moves (communication.c). Private to the runtime.
 #ifndef DP_RUNTIME_BIND_BIND_H
 #define DP_RUNTIME_BIND_BIND_H
 
@@ -9,20 +9,20 @@
 extern "C" {
 #endif
 
-// Of one role's part of a program.
+// The state of binding one role's part of a program.
 typedef struct {
   dp_arena *arena;
   const dp_binding *binding;
   const Dp__Program *program;
   const dp_graph *graph;
   int64_t n;
-  const dp_unit_spec *last;  // of the instruction at hand, on the device before; devices with equal parts share one
+  const dp_unit_spec *last;  // the same instruction's on the previous device; devices with equal shards share it
 } dp_bind;
 
-// Everything that follows takes for granted that this holds of the part's tensors: their micro-batches are of the mesh.
+// Checks that the tensors' micro-batches exist in the mesh. The functions below rely on it. EX_DATAERR.
 dp_status dp_bind_check(const dp_bind *bind) DP_MUST_USE;
 
-// The tensor of an operand or result (an index plus 1).
+// The tensor of an operand or result; `operand` is its index plus 1.
 static inline const Dp__DeviceTensor *dp_bind_tensor(const dp_bind *b, uint32_t operand) {
   return b->program->tensors[operand - 1];
 }
@@ -30,28 +30,30 @@ static inline dp_dtype dp_bind_dtype(const dp_bind *b, const Dp__DeviceTensor *t
   return b->graph->values[t->value]->type.dtype;
 }
 
-// What a device holds of a tensor: of the one micro-batch that the tensor is of, or in the whole tensor's extents.
+// The shard that a device holds: of a single micro-batch if the tensor holds just one, else in the extents of the whole
+// tensor.
 dp_local dp_bind_local(const dp_bind *bind, const Dp__DeviceTensor *tensor, int device);
-// What of it belongs to a micro-batch; -1: to all of them.
+// The part of the tensor that belongs to micro-batch `micro`; -1: to all micro-batches.
 dp_local dp_bind_local_at(const dp_bind *bind, const Dp__DeviceTensor *tensor, int device, int64_t micro);
 
-// The unit reads (or writes) what a tensor has at `first`.
+// Records that the unit reads (or writes) the shard `local`, which starts at `first`.
 void dp_bind_use(const dp_bind *bind, dp_unit *unit, const void *first, const dp_local *local, dp_dtype dtype,
                  bool written);
 
-// The same of a part of it: what a device has, of a tensor that lies at `first` in the extents `there`. A range for each run
-// of bytes, and so only where a backend watches.
+// Records that the unit reads (or writes) only `part` of a tensor that starts at `first` and has the extents `there`.
+// It adds a range for each run of bytes, so it does nothing unless the backend watches the ranges.
 void dp_bind_use_part(const dp_bind *bind, dp_unit *unit, const void *first, const dp_local *there,
                       const dp_local *part, dp_dtype dtype, bool written);
 
 bool dp_bind_is_communication(const Dp__Instruction *instruction);
-// node: carries the attributes.
+// Binds a kernel; `node` carries the instruction's attributes. EX_UNAVAILABLE: the backend has no such kernel, or it
+// needs more scratch than the plan reserves; EX_DATAERR: the kernel does not fit the instruction.
 dp_status dp_bind_kernel(dp_bind *bind, const dp_node *node, dp_unit *unit) DP_MUST_USE;
-// The devices that take part in a communication with `device`, itself among them, in rank order.
+// Sets the devices that communicate with `device`, including itself, in rank order. EX_DATAERR.
 dp_status dp_bind_group(const dp_bind *bind, int device, dp_unit *unit) DP_MUST_USE;
-// Between devices of one role, or between one and the host.
+// Binds communication among devices of one role, or between a device and the host. EX_DATAERR, EX_UNAVAILABLE.
 dp_status dp_bind_collective(const dp_bind *bind, dp_unit *unit) DP_MUST_USE;
-// From one device to another. The unit's devices and steps are set.
+// Binds a transfer from one device to another. The caller has set the unit's devices and steps. EX_DATAERR.
 dp_status dp_bind_between(const dp_bind *sender, const dp_bind *receiver, dp_unit *unit) DP_MUST_USE;
 
 #ifdef __cplusplus

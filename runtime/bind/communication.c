@@ -1,10 +1,10 @@
-// See bind.h: communication. What an instruction does is told by its operands, its axes and the placements on them, not by
-// its operator: two operands for one result are put together, an operand for a result is converted.
+// Communication of bind.h. The operands, the axes and the placements along them determine what an instruction does, not
+// its operator: two operands with one result are concatenated or reduced, one operand for each result is converted.
 #include "runtime/bind/bind.h"
 
 bool dp_bind_is_communication(const Dp__Instruction *in) { return !*in->kernel; }
 
-// Operand k and the result that it becomes.
+// The tensor of operand k, and below that of result k, which it is converted to.
 static const Dp__DeviceTensor *from_of(const dp_bind *b, const dp_unit *u, size_t k) {
   return dp_bind_tensor(b, u->at->instruction->inputs[k]);
 }
@@ -19,11 +19,12 @@ static dp_status check_operands(const Dp__Instruction *in) {
   bool all = in->n_inputs && in->n_outputs && (concatenates(in) || in->n_inputs == in->n_outputs);
   for (size_t i = 0; all && i < in->n_inputs; i++) all = in->inputs[i] != 0;
   for (size_t i = 0; all && i < in->n_outputs; i++) all = in->outputs[i] != 0;
-  return all ? DP_OK : dp_fail(EX_DATAERR, "an operand for each result is expected");
+  return all ? DP_OK : dp_fail(EX_DATAERR, "communication needs one operand for each result");
 }
 
-// Of copies that are equal, coordinate 0's goes to the host; a stage has copies on its own devices only.
-static bool speaks(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
+// Whether this device copies the tensor to the host. Among equal copies, the one at coordinate 0 does; along a staged
+// axis every stage has only its own tensors.
+static bool copies_to_host(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
   const dp_mesh *mesh = b->binding->mesh;
   int64_t coordinate[DP_MAX_MESH];
   dp_mesh_coordinate(mesh, device, coordinate);
@@ -39,7 +40,8 @@ static dp_region_action action_of(const Dp__DeviceTensor *from, int axis) {
 
 static dp_status check_action(const dp_unit *unit, dp_region_action action, dp_dtype dtype) {
   if (dp_region_can(action, dtype)) return DP_OK;
-  return dp_fail(EX_UNAVAILABLE, "%s of %s is not supported", unit->at->instruction->op, dp_type_name(dtype));
+  return dp_fail(EX_UNAVAILABLE, "%s cannot reduce elements of type %s", unit->at->instruction->op,
+                 dp_type_name(dtype));
 }
 
 static dp_shard_view view_of(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
@@ -48,7 +50,7 @@ static dp_shard_view view_of(const dp_bind *b, const Dp__DeviceTensor *t, int de
 
 // ---- collectives ----------------------------------------------------------------------------------------------------
 
-// The axis on which it converts; -1: none, as between host and devices, where each device moves its own part.
+// The axis whose partial values are reduced; -1: there is none.
 static int reduced_axis(const Dp__DeviceTensor *from, const Dp__DeviceTensor *to) {
   for (size_t a = 0; a < from->n_placements; a++)
     if (from->placements[a]->kind == DP_PARTIAL && to->placements[a]->kind != DP_PARTIAL) return (int)a;
@@ -59,12 +61,12 @@ static bool is_on_host(const Dp__DeviceTensor *t) {
   return t->space == DP__SPACE__HOST_INPUT || t->space == DP__SPACE__HOST_OUTPUT;
 }
 
-// On the host each device uses a part of its own, while others use theirs.
+// On the host, each device touches only its own part of the tensor, since other devices use the rest concurrently.
 static void use_views(const dp_bind *b, dp_unit *unit, size_t k, int device, const dp_shard_view *source,
                       const dp_shard_view *target) {
   const Dp__DeviceTensor *from = from_of(b, unit, k), *to = to_of(b, unit, k);
   dp_dtype dtype = dp_bind_dtype(b, from);
-  if (to->space == DP__SPACE__HOST_OUTPUT && !speaks(b, from, device)) return;
+  if (to->space == DP__SPACE__HOST_OUTPUT && !copies_to_host(b, from, device)) return;
   if (is_on_host(from))
     dp_bind_use_part(b, unit, source->data, &source->local, &target->local, dtype, false);
   else
@@ -75,7 +77,7 @@ static void use_views(const dp_bind *b, dp_unit *unit, size_t k, int device, con
     dp_bind_use(b, unit, target->data, &target->local, dtype, true);
 }
 
-// Views are (pairs, devices of the unit).
+// Fills sources and targets, which are (operands, devices of the unit).
 static void bind_views(const dp_bind *b, dp_unit *unit, dp_shard_view *sources, dp_shard_view *targets) {
   for (size_t k = 0; k < unit->at->instruction->n_inputs; k++)
     for (int m = 0; m < unit->n_devices; m++) {
@@ -95,7 +97,7 @@ static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
   dp_shard_view *sources = dp_alloc_n(b->arena, views, sizeof *sources);
   dp_shard_view *targets = dp_alloc_n(b->arena, views, sizeof *targets);
   bind_views(b, unit, sources, targets);
-  if (to->space == DP__SPACE__HOST_OUTPUT && !speaks(b, from, unit->devices[0])) return DP_OK;
+  if (to->space == DP__SPACE__HOST_OUTPUT && !copies_to_host(b, from, unit->devices[0])) return DP_OK;
   dp_dtype dtype = dp_bind_dtype(b, from);
   int axis = reduced_axis(from, to);
   dp_region_action action = action_of(from, axis);
@@ -110,10 +112,10 @@ static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
   return DP_OK;
 }
 
-// ---- several micro-batches ------------------------------------------------------------------------------------------
+// ---- concatenating micro-batches ------------------------------------------------------------------------------------
 
-// What of an operand is there of its micro-batches, of which there are several: they lie side by side in the extents of the
-// whole tensor, each a part of the one dim.
+// The part of an operand that its micro-batches fill. They lie side by side along one dim, in the extents of the whole
+// tensor.
 static dp_local filled(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
   dp_local first = dp_bind_local_at(b, t, device, t->micro->first);
   dp_local last = dp_bind_local_at(b, t, device, (int64_t)t->micro->first + t->micro->count - 1);
@@ -135,21 +137,21 @@ static dp_status check_concatenation(const dp_bind *b, const dp_unit *unit, int 
   int kind = (int)from->placements[axis]->kind;
   bool alike = kind != DP_REPLICATE && kind == (int)more->placements[axis]->kind && from->value == more->value &&
                from->micro && more->micro && from->micro->count && more->micro->count;
-  if (!alike) return dp_fail(EX_DATAERR, "parts, or partial results, of micro-batches of one value are expected");
+  if (!alike) return dp_fail(EX_DATAERR, "both operands must hold micro-batches of one value");
   for (size_t a = 0; a < from->n_placements && kind == DP_SHARD; a++)
     if ((int)a != axis && from->placements[a]->kind == DP_SHARD &&
         from->placements[a]->dim == from->placements[axis]->dim)
-      return dp_fail(EX_DATAERR, "axis '%s' divides what the micro-batches have of dim %u",
+      return dp_fail(EX_DATAERR, "axis '%s' splits dim %u, which the micro-batches split already",
                      b->binding->mesh->axes[a].name, from->placements[a]->dim);
   return DP_OK;
 }
 
-// Two operands of one value, on one device, to one result.
+// Concatenates or reduces two operands of one value on one device.
 static dp_status bind_concatenation(const dp_bind *b, dp_unit *unit) {
   const Dp__Communication *c = unit->at->instruction->communication;
   int device = unit->devices[0], axis = c && c->n_axes == 1 ? (int)c->axes[0] : -1;
   if (axis < 0 || !dp_mesh_is_sequential(&b->binding->mesh->axes[axis]))
-    return dp_fail(EX_DATAERR, "two operands for one result, on no axis of micro-batches");
+    return dp_fail(EX_DATAERR, "two operands with one result need an axis of micro-batches");
   DP_TRY(check_concatenation(b, unit, axis));
   const Dp__DeviceTensor *to = to_of(b, unit, 0);
   dp_shard_view target = view_of(b, to, device), sources[2];
@@ -162,13 +164,13 @@ static dp_status bind_concatenation(const dp_bind *b, dp_unit *unit) {
     sources[k] = view_of(b, from, device);
     wide[k] = from->micro->count > 1;
     if (dp_bind_dtype(b, from) != dtype || (action && !same_extents(&sources[k].local, &target.local)))
-      return dp_fail(EX_DATAERR, "operand %zu is not like the result", k);
+      return dp_fail(EX_DATAERR, "operand %zu differs from the result in type or extents", k);
     dp_bind_use(b, unit, sources[k].data, &sources[k].local, dtype, false);
     if (!action && wide[k]) sources[k].local = filled(b, from, device);
   }
   dp_bind_use(b, unit, target.data, &target.local, dtype, true);
   if (!b->binding->memory->backend->computes) return DP_OK;
-  int kept = !action && sources[0].data == target.data;  // it is there
+  int kept = !action && sources[0].data == target.data;  // the first operand is in place already
   unit->transfer = action ? dp_transfer_reduce(b->arena, dtype, action, 1, 2, sources, 1, &target)
                           : dp_transfer_concatenate(b->arena, dtype, 2 - kept, sources + kept, wide + kept, &target);
   return DP_OK;
@@ -186,7 +188,7 @@ dp_status dp_bind_between(const dp_bind *sender, const dp_bind *receiver, dp_uni
   dp_shard_view source = view_of(sender, from, unit->devices[0]), target = view_of(receiver, to, unit->devices[1]);
   dp_dtype dtype = dp_bind_dtype(sender, from);
   if (dtype != dp_bind_dtype(receiver, to) || !same_extents(&source.local, &target.local))
-    return dp_fail(EX_DATAERR, "channel %u: what is sent is not what is received",
+    return dp_fail(EX_DATAERR, "channel %u: the tensors sent and received differ in type or extents",
                    unit->at[0].instruction->communication->channel);
   dp_bind_use(sender, unit, source.data, &source.local, dtype, false);
   dp_bind_use(receiver, unit, target.data, &target.local, dtype, true);
@@ -197,8 +199,8 @@ dp_status dp_bind_between(const dp_bind *sender, const dp_bind *receiver, dp_uni
 
 // ---- who takes part -------------------------------------------------------------------------------------------------
 
-// A device that holds the operand whole along the axes cuts its part out of it, and meets nobody; nor does one that puts
-// micro-batches together.
+// Whether the instruction involves other devices. A device that holds the whole operand along the axes cuts its part
+// out locally, and micro-batches are concatenated locally.
 static bool meets_peers(const dp_bind *b, const dp_unit *unit) {
   const Dp__Instruction *in = unit->at->instruction;
   if (!in->communication || concatenates(in)) return false;
@@ -207,16 +209,16 @@ static bool meets_peers(const dp_bind *b, const dp_unit *unit) {
   return false;
 }
 
-// Along axes of devices of this role.
+// Devices communicate only along axes whose coordinates are devices of one role.
 static dp_status check_axes(const dp_bind *b, const Dp__Communication *c) {
   const dp_mesh *mesh = b->binding->mesh;
   for (size_t i = 0; i < c->n_axes; i++)
     if (dp_mesh_is_sequential(&mesh->axes[c->axes[i]]) || dp_mesh_is_staged(&mesh->axes[c->axes[i]]))
-      return dp_fail(EX_DATAERR, "devices do not meet along axis '%s'", mesh->axes[c->axes[i]].name);
+      return dp_fail(EX_DATAERR, "no communication is possible along axis '%s'", mesh->axes[c->axes[i]].name);
   return DP_OK;
 }
 
-// Those whose coordinates differ on the instruction's axes only.
+// The group consists of the devices whose coordinates differ only along the instruction's axes.
 dp_status dp_bind_group(const dp_bind *b, int device, dp_unit *unit) {
   const dp_mesh *mesh = b->binding->mesh;
   const dp_role_map *roles = b->binding->roles;
@@ -241,7 +243,7 @@ dp_status dp_bind_group(const dp_bind *b, int device, dp_unit *unit) {
       }
     int other = (int)dp_mesh_device(mesh, coordinate);
     if (roles->of_device[other] != roles->of_device[device])
-      return dp_fail(EX_DATAERR, "it meets device %d, which is of another role", other);
+      return dp_fail(EX_DATAERR, "its group includes device %d, which has another role", other);
     unit->devices[unit->n_devices++] = other;
   }
   return DP_OK;

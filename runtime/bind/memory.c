@@ -23,8 +23,8 @@ static dp_status check_spaces(const dp_memory *m, const Dp__Role *role) {
   for (size_t i = 0; i < role->n_arenas; i++) {
     const Dp__Arena *arena = role->arenas[i];
     if ((unsigned)arena->space >= DP_MEMORY_SPACES || !known[arena->space])
-      return dp_fail(EX_UNAVAILABLE, "backend %s has no memory of kind %d, which the plan asks for", m->backend->name,
-                     (int)arena->space);
+      return dp_fail(EX_UNAVAILABLE, "the plan uses memory of kind %d, which backend %s does not have",
+                     (int)arena->space, m->backend->name);
   }
   return DP_OK;
 }
@@ -39,7 +39,8 @@ static void measure(dp_memory *m, const dp_role_devices *r) {
   }
 }
 
-// What does not fit is refused before anything starts: memory that is taken page by page would fail in the middle of a step.
+// Refuses up front what cannot fit: the system commits memory page by page, so the run would otherwise fail in the
+// middle of a step.
 static dp_status check_room(const dp_memory *m) {
   uint64_t most = 0, total = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
   bool over = false;
@@ -55,7 +56,7 @@ static dp_status check_room(const dp_memory *m) {
   if (!over && (total <= room || !m->backend->computes)) return DP_OK;
   return dp_fail(
       DP_EX_MEMORY,
-      "the plan takes %llu bytes on each of %d devices, and this machine has %llu in all: compile for a smaller "
+      "the plan needs %llu bytes on each of %d devices, but this machine has only %llu in total: compile for a smaller "
       "batch (dpc compile --batch) or run on a larger machine",
       (unsigned long long)most, m->n_devices, (unsigned long long)room);
 }
@@ -94,7 +95,7 @@ dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_bac
   return allocate(m, first, DP__SPACE__HOST_OUTPUT, m->host_output_bytes, &m->host_output);
 }
 
-// Calls visit for every arena that was allocated; the sum of what it says.
+// Calls visit for every allocated arena and returns the sum of its results.
 static uint64_t each_arena(const dp_memory *m,
                            uint64_t (*visit)(const dp_backend *backend, char *memory, uint64_t bytes)) {
   uint64_t sum = 0;
@@ -141,8 +142,8 @@ typedef struct {
   bool write;
 } moving;
 
-// Each device's shard and the whole tensor, one way or the other. Devices that hold the same part hold the same bytes, so
-// that the last one read stands for all.
+// Copies between each device's shard and the whole tensor. Devices with the same shard hold the same bytes, so it does
+// not matter which of them is read last.
 static dp_status move_shards(void *arg) {
   const moving *m = arg;
   const dp_variable *p = &m->model->variables[m->variable];

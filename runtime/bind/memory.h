@@ -1,5 +1,5 @@
-// The memory that a plan asks for: on every device the arenas of its role, on the host one memory that all roles use; and
-// variables in it as whole tensors. Private to the runtime.
+// The memory that a plan needs: on every device the arenas of its role, on the host one block that all roles share.
+// Also reads and writes variables as whole tensors. Private to the runtime.
 #ifndef DP_RUNTIME_BIND_MEMORY_H
 #define DP_RUNTIME_BIND_MEMORY_H
 
@@ -16,30 +16,30 @@ enum { DP_MEMORY_HOST_COPIES = 2, DP_MEMORY_SPACES = 8 };
 
 typedef struct {
   char *variable, *transient;
-  uint64_t persistent_bytes, transient_bytes;  // of its role's arenas
+  uint64_t persistent_bytes, transient_bytes;  // of the arenas of its role
 } dp_device_memory;
 
 typedef struct {
   const dp_backend *backend;
   int n_devices;
   dp_device_memory *devices;                              // (n_devices)
-  char *host_input[DP_MEMORY_HOST_COPIES], *host_output;  // a copy of the inputs for each of two steps
+  char *host_input[DP_MEMORY_HOST_COPIES], *host_output;  // inputs have a copy for each of two steps
   uint64_t host_input_bytes, host_output_bytes;           // of one copy
-  uint64_t allocated[DP_MEMORY_SPACES];                   // asked of the backend: for all devices and copies
+  uint64_t allocated[DP_MEMORY_SPACES];                   // from the backend, for all devices and copies
 } dp_memory;
 
-// Allocates the roles' arenas, exactly as large as they say, zeroed. 71 when the machine has not so much memory; what was
-// allocated before a failure is released by dp_memory_release too.
+// Allocates the roles' arenas, zeroed and exactly as large as the plan says. DP_EX_MEMORY: the machine does not have
+// enough memory. Call dp_memory_release after a failure too.
 dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_backend *backend,
                          dp_memory *memory) DP_MUST_USE;
 void dp_memory_release(dp_memory *memory);
-// Bytes of the arenas that are in the machine's memory by now.
+// Bytes of the arenas that occupy physical memory now.
 uint64_t dp_memory_resident(const dp_memory *memory);
 
-// Where a tensor of the plan is on a device (host input: in copy 0).
+// The address of a tensor on a device; host inputs: in copy 0.
 char *dp_memory_address(const dp_memory *memory, const Dp__DeviceTensor *tensor, int device);
 
-// A variable, dense and whole, from (or to) the devices of its stages by its placement.
+// Copies a variable, dense and whole, from (or to) the devices that hold it. DP_EX_MEMORY.
 dp_status dp_memory_read(const dp_memory *memory, const dp_model *model, int32_t variable, void *whole) DP_MUST_USE;
 dp_status dp_memory_write(const dp_memory *memory, const dp_model *model, int32_t variable,
                           const void *whole) DP_MUST_USE;

@@ -1,4 +1,4 @@
-// See role_map.h. A sequential axis is no axis of devices, so what a role says of it decides nothing.
+// See role_map.h. A sequential axis has no devices, so a role's range along it is ignored.
 #include "runtime/bind/role_map.h"
 
 enum { MAX_DEVICES = 4096 };
@@ -19,7 +19,7 @@ static dp_status take_devices(dp_arena *arena, const dp_mesh *mesh, int index, d
   for (int d = 0; d < roles->n_devices; d++) {
     if (!is_of(r->role, mesh, d)) continue;
     if (roles->of_device[d] >= 0)
-      return dp_fail(EX_DATAERR, "device %d is of the roles '%s' and '%s'", d,
+      return dp_fail(EX_DATAERR, "device %d has two roles, '%s' and '%s'", d,
                      roles->roles[roles->of_device[d]].role->name, r->role->name);
     roles->of_device[d] = index;
     DP_PUSH(arena, r->devices, r->n_devices, d);
@@ -30,7 +30,7 @@ static dp_status take_devices(dp_arena *arena, const dp_mesh *mesh, int index, d
 dp_status dp_role_map_make(dp_arena *arena, const Dp__Plan *plan, const dp_mesh *mesh, dp_role_map *roles) {
   int64_t devices = dp_mesh_devices(mesh);
   if (devices > MAX_DEVICES)
-    return dp_fail(EX_UNAVAILABLE, "the plan is for %lld devices; at most %d are played here", (long long)devices,
+    return dp_fail(EX_UNAVAILABLE, "the plan is for %lld devices, but dprun simulates at most %d", (long long)devices,
                    MAX_DEVICES);
   *roles = (dp_role_map){.n_roles = (int)plan->n_roles, .n_devices = (int)devices};
   roles->roles = dp_alloc_n(arena, plan->n_roles, sizeof *roles->roles);
@@ -41,7 +41,7 @@ dp_status dp_role_map_make(dp_arena *arena, const Dp__Plan *plan, const dp_mesh 
     DP_TRY(take_devices(arena, mesh, i, roles));
   }
   for (int d = 0; d < roles->n_devices; d++)
-    if (roles->of_device[d] < 0) return dp_fail(EX_DATAERR, "no role is for device %d", d);
+    if (roles->of_device[d] < 0) return dp_fail(EX_DATAERR, "device %d has no role", d);
   return DP_OK;
 }
 

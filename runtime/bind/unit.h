@@ -1,5 +1,5 @@
-// What a program of a plan consists of once it is bound: units, each an instruction on one device, a collective or a
-// transfer. Private to the runtime.
+// A bound program consists of units. A unit is an instruction on one device, a collective, or a transfer. Private to
+// the runtime.
 #ifndef DP_RUNTIME_BIND_UNIT_H
 #define DP_RUNTIME_BIND_UNIT_H
 
@@ -19,21 +19,21 @@ typedef struct {
   struct dp_trace *trace;  // NULL: nothing is recorded
 } dp_binding;
 
-// What the devices of one role do of a program.
+// One role's part of a program.
 typedef struct {
-  const Dp__Program *program;  // NULL: nothing
+  const Dp__Program *program;  // NULL: this role has no part in it
   const dp_graph *graph;
-  dp_node *const *const *nodes;  // [stream][instruction] carry the attributes
+  dp_node *const *const *nodes;  // [stream][instruction], carry the attributes
 } dp_role_program;
 
-// An instruction and the stream of its program that it is in.
+// An instruction and its stream.
 typedef struct {
   const Dp__Instruction *instruction;
   const char *stream;
   int stream_index;
 } dp_step_at;
 
-// A dp_kernel_spec without the operands that the instruction has not, which are most of one.
+// A dp_kernel_spec without the absent operands, which take up most of a spec.
 typedef struct {
   const dp_node *node;  // carries the attributes
   int n_inputs, n_outputs, threads;
@@ -41,28 +41,28 @@ typedef struct {
 } dp_unit_spec;
 
 // An instruction on one device, a collective on the devices of its group (in rank order), or a transfer between two
-// devices: the sender and the receiver, each with an instruction of its own.
+// devices, the sender and the receiver, each of which has its own instruction.
 typedef struct {
-  dp_step_at at[2];  // [1]: of a transfer's receiver
+  dp_step_at at[2];  // [1]: the receiver's, for a transfer
   bool between_two;
-  const char *name;   // of the logical node that it computes, NULL for communication
-  const char *moved;  // of the logical value that communication moves (the first, of several); NULL for a node
-  int micro;          // the micro-batch that it is for; -1: no single one
+  const char *name;   // of the logical node it computes; NULL for communication
+  const char *moved;  // the (first) logical value that communication moves; NULL for a node
+  int micro;          // the micro-batch it works on; -1: not a single one
   int n_devices;
   int *devices;
-  // A kernel
+  // For a node:
   const dp_kernel *kernel;
   const dp_unit_spec *spec;
   void *state;
   const void *in[DP_MAX_OPERANDS];
   void *out[DP_MAX_OPERANDS], *scratch;
-  // or communication; NULL: this device has nothing to move.
+  // For communication; NULL: this device has nothing to move.
   dp_transfer *transfer;
   int n_ranges;
   dp_range *ranges;
 } dp_unit;
 
-// Of member m: [0, n_devices).
+// The step of member m, 0 <= m < n_devices.
 static inline const dp_step_at *dp_unit_at(const dp_unit *unit, int m) { return &unit->at[unit->between_two && m]; }
 
 #ifdef __cplusplus

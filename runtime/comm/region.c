@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Segments of one dim: the blocks of both, in order of whole indices, cut against each other.
+// The segments of one dim: the intersections of both sides' blocks, in order of whole indices.
 static int intersect(dp_arena *arena, const dp_local *t, const dp_local *s, int d, dp_segment **segments) {
   int64_t t_mine = (t->hi[d] - t->lo[d]) * t->unit[d], s_mine = (s->hi[d] - s->lo[d]) * s->unit[d];
   int64_t t_block = t->k[d] * t->unit[d], s_block = s->k[d] * s->unit[d];
@@ -40,7 +40,7 @@ dp_region dp_region_make(dp_arena *arena, const dp_local *target, const dp_local
     t_stride *= target->extents[d];
     s_stride *= source->extents[d];
   }
-  // Dims that both hold whole are one run with the dim before.
+  // Merge trailing dims that both sides hold whole into the dim before them, so that runs are long.
   while (region.rank > 1) {
     int d = region.rank - 1;
     bool whole = region.n_segments[d] == 1 && region.segments[d][0].length == target->extents[d] &&
@@ -97,7 +97,7 @@ bool dp_region_can(dp_region_action action, dp_dtype dtype) {
   return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16;
 }
 
-// Each sum of two rounded, as in the other types.
+// Rounds after each addition, as the other types do.
 static void run_half(dp_region_action action, dp_dtype dtype, uint16_t *target, const uint16_t *source, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     double t = dp_element_decode(dtype, target[i]), s = dp_element_decode(dtype, source[i]);
@@ -106,7 +106,7 @@ static void run_half(dp_region_action action, dp_dtype dtype, uint16_t *target, 
   }
 }
 
-// The thread sanitizer is run without its interceptors, as oneDNN is not instrumented, and so sees no memcpy: it is told.
+// oneDNN is not instrumented, so ThreadSanitizer runs without interceptors and does not see memcpy: tell it.
 #if defined(__SANITIZE_THREAD__)
 void __tsan_read_range(void *first, unsigned long bytes);
 void __tsan_write_range(void *first, unsigned long bytes);

@@ -61,7 +61,7 @@ dp_transfer *dp_transfer_shards(dp_arena *arena, dp_dtype dtype, dp_region_actio
   return t;
 }
 
-// The same bytes of both.
+// Gives the source the layout of the target.
 static void widen(dp_region *region) {
   for (int d = 0; d < region->rank; d++) {
     region->source_stride[d] = region->target_stride[d];
@@ -69,7 +69,7 @@ static void widen(dp_region *region) {
   }
 }
 
-// Each part does its share of every copy.
+// Every part does its share of each copy.
 dp_transfer *dp_transfer_concatenate(dp_arena *arena, dp_dtype dtype, int n_from, const dp_shard_view *from,
                                      const bool *wide, const dp_shard_view *to) {
   int64_t elements = 0;
@@ -87,7 +87,7 @@ dp_transfer *dp_transfer_concatenate(dp_arena *arena, dp_dtype dtype, int n_from
   return t;
 }
 
-// Elements [at, end) of one tensor; from, to: the members'. A single target holds the result so far itself.
+// Reduces elements [at, end) of one tensor; from and to are its members' bytes. A single target accumulates in place.
 static void reduce_range(const dp_transfer *t, char *const *from, char *const *to, int64_t at, int64_t end) {
   _Alignas(64) char block[BLOCK_BYTES];
   size_t bytes = dp_type_bytes(t->dtype);

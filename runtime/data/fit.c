@@ -1,11 +1,11 @@
-// Making a file's tensor fit a graph input. See data.h.
+// Fits a file's tensor to a graph input. See data.h.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "runtime/data/data.h"
 
-// The extents without those of 1, the sample axis kept; returns how many.
+// Drops extents of 1, but keeps the axis `keep`. Returns how many remain.
 static int squeeze(const int64_t *extents, int rank, int keep, int64_t *squeezed) {
   int count = 0;
   for (int i = 0; i < rank; i++)
@@ -13,7 +13,7 @@ static int squeeze(const int64_t *extents, int rank, int keep, int64_t *squeezed
   return count;
 }
 
-// The input's extents with the sample axis first, as the file should have them.
+// The input's extents as the file should have them, samples first.
 static void wanted_extents(const dp_type *input, int batch_dim, int64_t samples, int64_t *wanted) {
   int at = 0;
   if (batch_dim >= 0) wanted[at++] = samples;
@@ -27,8 +27,8 @@ static bool shapes_agree(const dp_tensor *file, const int64_t *wanted, int rank,
   return na == nb && !memcmp(a, b, (size_t)na * sizeof *a);
 }
 
-// Whether the element came over: the way back gives the same number (NaN counts as itself), or it was a float and is one
-// still, rounded. Integers are compared by bits, since the largest do not fit a double.
+// Whether the conversion is acceptable: converting back gives the same number (NaN matches NaN), or both types are
+// float and the number was rounded. Integers are compared by bits, because a double cannot hold the largest.
 static bool is_kept(const dp_tensor *from, const char *source, dp_dtype to, const char *target, bool *rounded) {
   uint64_t back_bits = 0;
   double x = dp_element_get(from->dtype, source), back = dp_element_get(to, target);
@@ -50,7 +50,7 @@ static dp_status convert(dp_arena *arena, const char *what, dp_dtype to, const d
     double x = dp_element_get(from->dtype, source);
     dp_element_set(to, target, x);
     if (!is_kept(from, source, to, target, rounded))
-      return dp_fail(EX_DATAERR, "%s: element %lld, %.17g, cannot be held by the input's type %s", what, (long long)i,
+      return dp_fail(EX_DATAERR, "%s: element %lld is %.17g, which the input's type %s cannot hold", what, (long long)i,
                      x, dp_type_name(to));
   }
   fitted->dtype = to;
@@ -63,13 +63,14 @@ dp_status dp_data_fit(dp_arena *arena, const char *what, const dp_type *input, i
                       dp_tensor *fitted, bool *rounded) {
   *rounded = false;
   int keep = batch_dim >= 0 ? 0 : -1;
-  if (batch_dim >= 0 && !file->rank) return dp_fail(EX_DATAERR, "%s: a single number where samples are expected", what);
+  if (batch_dim >= 0 && !file->rank)
+    return dp_fail(EX_DATAERR, "%s: the file holds a single number, not samples", what);
   int64_t wanted[DP_MAX_RANK] = {0};
   wanted_extents(input, batch_dim, batch_dim >= 0 ? file->extents[0] : 0, wanted);
   if (!shapes_agree(file, wanted, input->shape.rank, keep)) {
     char expected[256], found[256];
     dp_type in_file = {file->dtype, dp_tensor_shape(file)};
-    return dp_fail(EX_DATAERR, "%s: the file holds %s, the input is %s", what,
+    return dp_fail(EX_DATAERR, "%s: the file holds %s, but the input is %s", what,
                    dp_type_print(&in_file, found, sizeof found), dp_type_print(input, expected, sizeof expected));
   }
   dp_tensor result = *file;

@@ -1,5 +1,5 @@
-// See loader.h. The permutation is Fisher and Yates's, its random numbers counter-based (Philox), so that it is the same
-// whoever asks and whenever.
+// See loader.h. The permutation is a Fisher-Yates shuffle with counter-based random numbers (Philox), so it does not
+// depend on who asks for it, or when.
 #include "runtime/data/loader.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct dp_loader {
   dp_loader_input *inputs;
   dp_loader_options options;
   int64_t samples, steps;
-  int64_t shuffled_epoch;  // of which `order` is the permutation, -1: none
+  int64_t shuffled_epoch;  // the epoch of `order`; -1: none yet
   int64_t *order;          // (samples)
 };
 
@@ -86,7 +86,7 @@ static void shuffle(dp_loader *loader, int64_t epoch) {
   loader->shuffled_epoch = epoch;
 }
 
-// One sample: `outer` runs of `inner` bytes, which lie n runs apart in the batch.
+// Copies one sample: `outer` runs of `inner` bytes, which are n runs apart in the batch.
 static void put_sample(const dp_loader_input *input, int64_t sample, int64_t at, int64_t n, char *target) {
   const dp_tensor *t = &input->tensor;
   size_t outer = 1, inner = dp_type_bytes(t->dtype);

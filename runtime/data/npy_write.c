@@ -1,5 +1,5 @@
-// See npy.h. numpy.lib.format: magic, version 1.0, u16 length of the header, the header as a Python literal. NumPy leaves
-// room for the first extent to grow to 21 digits and ends the header at a multiple of 64 bytes.
+// See npy.h. The format is numpy.lib.format's: magic, version 1.0, u16 length of the header, the header as a Python
+// literal. NumPy leaves room for the first extent to grow to 21 digits and pads the header to a multiple of 64 bytes.
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { ALIGNMENT = 64, GROWTH_DIGITS = 21, PREFIX_BYTES = 10, HEADER_BYTES = 512, CHUNK = 1024 };
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are written as they lie in memory");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are written in memory order");
 
 static const char *const descr[DP_MAX_TYPE + 1] = {
     [DP_FLOAT32] = "<f4", [DP_FLOAT64] = "<f8", [DP_FLOAT16] = "<f2", [DP_BFLOAT16] = "<f4", [DP_UINT8] = "|u1",
@@ -15,7 +15,8 @@ static const char *const descr[DP_MAX_TYPE + 1] = {
     [DP_UINT64] = "<u8",  [DP_INT64] = "<i8",   [DP_BOOL] = "|b1",
 };
 
-// Everything before the data; returns its bytes. With DP_MAX_RANK extents of 19 digits it stays below HEADER_BYTES.
+// Prints everything before the data and returns its length. It fits HEADER_BYTES even with DP_MAX_RANK extents of 19
+// digits.
 static size_t print_header(dp_dtype dtype, int rank, const int64_t *extents, char header[HEADER_BYTES]) {
   size_t at = PREFIX_BYTES;
 #define PUT(...) at += (size_t)snprintf(header + at, HEADER_BYTES - at, __VA_ARGS__)
@@ -36,11 +37,11 @@ dp_status dp_npy_writer_open(const char *path, dp_dtype dtype, int rank, const i
                              dp_npy_writer *writer) {
   char header[HEADER_BYTES];
   if ((unsigned)dtype > DP_MAX_TYPE || !descr[dtype])
-    return dp_fail(EX_UNAVAILABLE, "%s: .npy has no element type for %s", path, dp_type_name(dtype));
+    return dp_fail(EX_UNAVAILABLE, "%s: .npy cannot hold elements of type %s", path, dp_type_name(dtype));
   dp_npy_writer w = {.dtype = dtype, .left = 1};
   for (int i = 0; i < rank; i++)
     if (extents[i] < 0 || __builtin_mul_overflow(w.left, extents[i], &w.left))
-      return dp_fail(EX_DATAERR, "%s: the array has a size that cannot be", path);
+      return dp_fail(EX_DATAERR, "%s: the array is too large", path);
   size_t bytes = print_header(dtype, rank, extents, header);
   DP_TRY(dp_file_writer_open(path, &w.file));
   dp_status status = dp_file_writer_write(&w.file, header, bytes);

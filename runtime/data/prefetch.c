@@ -1,4 +1,4 @@
-// The loader on a thread of its own: a ring of two slots between one producer and one consumer.
+// Runs the loader on its own thread: a ring of two slots between one producer and one consumer.
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -52,7 +52,7 @@ dp_status dp_prefetch_create(dp_loader *loader, void *const *targets, int64_t fi
     sem_destroy(&p->filled);
     sem_destroy(&p->free);
     free(p);
-    return dp_fail(DP_EX_MEMORY, "no thread for prefetching: %s", strerror(error));
+    return dp_fail(DP_EX_MEMORY, "cannot start the prefetching thread: %s", strerror(error));
   }
   *prefetch = p;
   return DP_OK;

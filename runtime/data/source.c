@@ -17,7 +17,7 @@ dp_status dp_source_open(const char *path, dp_source *source) {
   gzFile file = gzdopen(fd, "rb");
   if (!file) {
     close(fd);
-    return dp_fail(DP_EX_MEMORY, "%s: no memory to read it", path);
+    return dp_fail(DP_EX_MEMORY, "%s: out of memory", path);
   }
   gzbuffer(file, 1 << 17);
   *source = (dp_source){path, file};
@@ -26,7 +26,7 @@ dp_status dp_source_open(const char *path, dp_source *source) {
 
 void dp_source_close(dp_source *source) { gzclose(source->file); }
 
-// As many bytes as there are, up to `bytes`.
+// Reads up to `bytes` bytes, fewer only at the end of the file.
 static dp_status read_some(dp_source *source, void *data, size_t bytes, size_t *got) {
   size_t total = 0;
   while (total < bytes) {
@@ -48,7 +48,7 @@ static dp_status read_some(dp_source *source, void *data, size_t bytes, size_t *
 dp_status dp_source_exactly(dp_source *source, void *data, size_t bytes) {
   size_t got;
   DP_TRY(read_some(source, data, bytes, &got));
-  return got == bytes ? DP_OK : dp_fail(EX_DATAERR, "%s: ends within its header", source->path);
+  return got == bytes ? DP_OK : dp_fail(EX_DATAERR, "%s: the file ends within its header", source->path);
 }
 
 static dp_status read_rest(dp_source *source, size_t bytes, uint8_t **buffer) {
@@ -63,14 +63,17 @@ static dp_status read_rest(dp_source *source, size_t bytes, uint8_t **buffer) {
     DP_TRY(read_some(source, grown + total, larger - total, &got));
     total += got;
     if (total < larger)
-      return dp_fail(EX_DATAERR, "%s: has %zu bytes of data where its header promises %zu", source->path, total, bytes);
+      return dp_fail(EX_DATAERR, "%s: the file has %zu bytes of data, but its header promises %zu", source->path, total,
+                     bytes);
     capacity = larger;
     if (total == bytes) break;
   }
   uint8_t extra;
   size_t more;
   DP_TRY(read_some(source, &extra, 1, &more));
-  if (more) return dp_fail(EX_DATAERR, "%s: has more data than the %zu bytes its header promises", source->path, bytes);
+  if (more)
+    return dp_fail(EX_DATAERR, "%s: the file has more data than the %zu bytes that its header promises", source->path,
+                   bytes);
   return DP_OK;
 }
 
@@ -88,10 +91,10 @@ dp_status dp_source_rest(dp_source *source, dp_arena *arena, size_t bytes, void 
 dp_status dp_source_size(const dp_source *source, dp_tensor *tensor) {
   size_t bytes = dp_type_bytes(tensor->dtype), whole = bytes;
   for (int i = 0; i < tensor->rank; i++) {
-    // Zero extents must not hide a product of the others that overflows.
+    // Check the product without zero extents, which would hide its overflow.
     size_t extent = (size_t)tensor->extents[i];
     if (tensor->extents[i] < 0 || __builtin_mul_overflow(whole, extent ? extent : 1, &whole) || whole > SIZE_MAX / 4)
-      return dp_fail(EX_DATAERR, "%s: its header gives a size that cannot be", source->path);
+      return dp_fail(EX_DATAERR, "%s: the header gives an impossible size", source->path);
     bytes *= extent;
   }
   tensor->bytes = bytes;

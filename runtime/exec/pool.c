@@ -1,6 +1,6 @@
-// See pool.h. The queue is an array with room for every part of the schedule: each is published once a run, so it never
-// wraps. An item counts as published when it carries the number of the run. A run is over when no unit is left to do and no
-// worker is inside, so the next one may begin by plain writes.
+// See pool.h. The queue is an array with room for every part of the schedule: each part is published once in a run, so
+// the queue never wraps. An item is published when it carries the number of the run. A run is over when no units remain
+// and no worker is inside, so the next run may start with plain writes.
 #define _GNU_SOURCE
 #include "runtime/exec/pool.h"
 
@@ -17,31 +17,31 @@ enum { SPINS = 2000 };
 
 struct dp_pool_state {
   _Atomic uint64_t *items;     // (parts of all units) run << 32 | code
-  uint32_t *unit_code;         // (n_units) code of its part 0
+  uint32_t *unit_code;         // (n_units) the code of part 0
   int *code_unit;              // (parts of all units)
-  atomic_int *before, *parts;  // (n_units) still to come in this run
+  atomic_int *before, *parts;  // (n_units) how many remain in this run
 };
 
 struct dp_pool {
   int n_threads;
   pthread_t *threads;
-  // Of the run that is on.
+  // The current run's.
   const dp_task_graph *schedule;
   dp_pool_state *state;
   atomic_uint head, tail;
   atomic_int to_do;  // units
   _Atomic(dp_status) failure;
-  // Sleeping: changed whenever there may be something new.
+  // For sleeping: changes whenever there may be new work.
   atomic_uint news;
   atomic_int sleepers;
   atomic_int stop;
-  atomic_int inside;  // workers that may be touching the run's state
+  atomic_int inside;  // workers that may touch the run's state
   uint64_t run;
 };
 
 // ---- sleeping -------------------------------------------------------------------------------------------------------
 
-// Wakes up to `most` sleepers. Nobody who looked before falls asleep after.
+// Wakes up to `most` sleepers. A worker that read `news` before this call does not fall asleep.
 static void announce(dp_pool *pool, int most) {
   atomic_fetch_add(&pool->news, 1);
   if (most && atomic_load(&pool->sleepers)) syscall(SYS_futex, &pool->news, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
@@ -61,7 +61,7 @@ static void relax(void) {
 
 // ---- the queue ------------------------------------------------------------------------------------------------------
 
-// helpers: how many other workers have something to do because of it.
+// helpers: how many other workers get something to do.
 static void publish(dp_pool *pool, int unit, int helpers) {
   dp_pool_state *state = pool->state;
   unsigned parts = (unsigned)pool->schedule->n_parts[unit], at = atomic_fetch_add(&pool->tail, parts);
@@ -74,7 +74,7 @@ static bool take_part(dp_pool *pool, uint32_t *code) {
   unsigned head = atomic_load(&pool->head);
   while (head < atomic_load(&pool->tail)) {
     uint64_t item = atomic_load_explicit(&pool->state->items[head], memory_order_acquire);
-    if (item >> 32 != pool->run) return false;  // its publisher is about to write it
+    if (item >> 32 != pool->run) return false;  // another worker is about to write it
     if (atomic_compare_exchange_weak(&pool->head, &head, head + 1)) {
       *code = (uint32_t)item;
       return true;
@@ -85,7 +85,7 @@ static bool take_part(dp_pool *pool, uint32_t *code) {
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
-// One part of what becomes ready is for the worker that is here, who goes on taking.
+// This worker runs one part of what becomes ready itself, so it need not wake another one for that part.
 static void finish(dp_pool *pool, int unit) {
   const dp_task_graph *s = pool->schedule;
   int mine = 1;
@@ -108,7 +108,7 @@ static void execute(dp_pool *pool, uint32_t code) {
   if (atomic_fetch_sub(&pool->state->parts[unit], 1) == 1) finish(pool, unit);
 }
 
-// Takes what is there. False when there was nothing.
+// Runs parts until none are ready. Returns whether it ran any.
 static bool run_one_part(dp_pool *pool) {
   uint32_t code;
   bool any = false;
@@ -121,7 +121,7 @@ static bool run_one_part(dp_pool *pool) {
   return any;
 }
 
-// Works until *over (an atomic that another thread sets) equals `value`.
+// Works until *over, which another thread sets, equals `value`.
 static void work_until(dp_pool *pool, atomic_int *over, int value) {
   for (int spins = 0;;) {
     unsigned seen = atomic_load(&pool->news);
@@ -148,7 +148,7 @@ dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *schedule, dp_pool_stat
   pool->schedule = schedule;
   pool->state = state;
   pool->run = (pool->run + 1) & UINT32_MAX;
-  if (!pool->run) pool->run = 1;  // 0 stands in items never published
+  if (!pool->run) pool->run = 1;  // 0 marks items that were never published
   atomic_store(&pool->head, 0);
   atomic_store(&pool->tail, 0);
   for (int u = 0; u < schedule->n_units; u++) {
@@ -212,7 +212,8 @@ dp_status dp_pool_create(int workers, dp_pool **pool) {
     if (!error) continue;
     int made = p->n_threads;
     dp_pool_destroy(p);
-    return dp_fail(DP_EX_MEMORY, "only %d of %d worker threads could be made: %s", made + 1, workers, strerror(error));
+    return dp_fail(DP_EX_MEMORY, "only %d of %d worker threads could be started: %s", made + 1, workers,
+                   strerror(error));
   }
   *pool = p;
   return DP_OK;

@@ -1,4 +1,5 @@
-// Binding a program: its units and their order. See program.h; what a unit does is bound in runtime/bind/bind.c and runtime/bind/communication.c.
+// Binds a program: its units and their order. See program.h. runtime/bind/bind.c and runtime/bind/communication.c bind
+// each unit.
 #include "runtime/exec/program.h"
 
 #include <string.h>
@@ -7,13 +8,13 @@
 #include "runtime/bind/channel.h"
 #include "runtime/exec/trace.h"
 
-// One role's part. An instruction's number counts over all streams.
+// One role's part. Instructions are numbered over all streams.
 typedef struct {
   dp_bind bind;
   dp_node *const *const *nodes;
   const dp_role_devices *devices;
   int *first_of_stream;  // (streams + 1)
-  int *signaller;        // [event] instruction; -1: none
+  int *signaller;        // [event] the instruction that signals it; -1: none
 } making_part;
 
 typedef struct {
@@ -31,7 +32,7 @@ static void add_unit(making *w, const dp_unit *unit) {
   DP_PUSH(w->arena, w->bound->units, w->bound->schedule.n_units, *unit);
 }
 
-// Of what it takes or gives, the last that is of one.
+// The micro-batch of its operands and results; -1: they have none, or several at once.
 static int micro_of(const dp_bind *b, const Dp__Instruction *in) {
   int micro = -1;
   for (size_t i = 0; i < in->n_inputs + in->n_outputs; i++) {
@@ -42,13 +43,13 @@ static int micro_of(const dp_bind *b, const Dp__Instruction *in) {
   return micro;
 }
 
-// The name of what communication moves.
+// The name of the value that a communication moves.
 static const char *moved_by(const dp_bind *b, const Dp__Instruction *in) {
   uint32_t tensor = in->n_inputs ? in->inputs[0] : in->n_outputs ? in->outputs[0] : 0;
   return tensor ? b->graph->values[b->program->tensors[tensor - 1]->value]->name : NULL;
 }
 
-// A transfer's unit is made when the first of its two instructions comes.
+// A transfer has one unit, made at the first of its two instructions.
 static dp_status make_between(making *w, const dp_step_at *at, int device) {
   const dp_channel_end *ends = dp_channels_find(&w->channels, at->instruction);
   bool receives = ends[1].at.instruction == at->instruction;
@@ -107,7 +108,7 @@ static dp_status make_units(making *w, making_part *p) {
 
 typedef void visit(dp_task_graph *s, int before, int after);
 
-// What an instruction follows on each of its devices.
+// Visits the edges into an instruction, on each of its devices.
 static void each_edge_of(const making *w, const making_part *p, const Dp__Instruction *in, int flat, bool first,
                          visit *visit) {
   for (int k = 0; k < p->devices->n_devices; k++) {
@@ -152,12 +153,12 @@ static void make_order(const making *w) {
   each_edge(w, count_edge);
   for (size_t u = 0; u < n; u++) s->first_after[u + 1] += s->first_after[u];
   s->after = dp_alloc_n(w->arena, (size_t)s->first_after[n] + 1, sizeof *s->after);
-  each_edge(w, enter_edge);  // leaves each first where the next one's is
+  each_edge(w, enter_edge);  // leaves first_after[i] where that of i + 1 starts
   memmove(s->first_after + 1, s->first_after, n * sizeof *s->first_after);
   s->first_after[0] = 0;
 }
 
-// Every unit has its turn.
+// Fails unless every unit can run eventually.
 static dp_status check_order(const making *w) {
   const dp_task_graph *s = &w->bound->schedule;
   int *before = dp_memdup(w->arena, s->n_before, ((size_t)s->n_units + 1) * sizeof *before), done = 0, ready = 0;
@@ -173,7 +174,8 @@ static dp_status check_order(const making *w) {
   int stuck = 0;
   while (!before[stuck]) stuck++;
   const dp_step_at *at = w->bound->units[stuck].at;
-  return dp_fail(EX_DATAERR, "stream %s: %s and others wait for each other", at->stream, at->instruction->op);
+  return dp_fail(EX_DATAERR, "stream %s: %s never runs, because steps wait for each other in a cycle", at->stream,
+                 at->instruction->op);
 }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
@@ -233,7 +235,7 @@ void dp_bound_release(dp_bound *bound) {
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
-// Of an operand that is absent no more is looked at than this.
+// Resets as much of an absent operand as kernels read.
 static void unpack(dp_kernel_operand *to, const dp_kernel_operand *from, int count) {
   memcpy(to, from, (size_t)count * sizeof *to);
   for (int i = count; i < DP_MAX_OPERANDS; i++) {

@@ -1,12 +1,12 @@
-// How much communication lay beside computation, in numbers.
+// How much communication overlapped computation.
 #ifndef DP_RUNTIME_EXEC_SHARES_H
 #define DP_RUNTIME_EXEC_SHARES_H
 
 #include <stdint.h>
 
 typedef struct {
-  int64_t collectives_ns;  // work on collectives and transfers between devices, of all workers
-  int64_t hidden_ns;       // of that, while some worker computed
+  int64_t collectives_ns;  // spent on collectives and transfers between devices, summed over workers
+  int64_t hidden_ns;       // the part of it during which some worker computed
 } dp_trace_shares;
 
 #endif

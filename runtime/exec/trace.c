@@ -1,5 +1,6 @@
-// See trace.h. The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event
-// Format), "complete" events with microseconds. A process is a device, a thread one of its streams.
+// See trace.h. The format is the Trace Event Format
+// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): "complete" events in microseconds.
+// A process is a device, a thread is one of its streams.
 #include "runtime/exec/trace.h"
 
 #include <stdio.h>
@@ -43,9 +44,9 @@ size_t dp_trace_count(const dp_trace *trace) {
   return recorded < trace->capacity ? recorded : trace->capacity;
 }
 
-// ---- from parts to work on a track ----------------------------------------------------------------------------------
+// ---- from parts to slices -------------------------------------------------------------------------------------------
 
-// What one device's stream was at: all parts of one unit in one run, from the first's begin to the last's end.
+// One slice on a device's stream: all parts of one unit in one run, from the first begin to the last end.
 typedef struct {
   int device;
   const dp_step_at *at;
@@ -61,7 +62,8 @@ static int by_track_and_time(const void *a, const void *b) {
   return (x->slice.begin_ns > y->slice.begin_ns) - (x->slice.begin_ns < y->slice.begin_ns);
 }
 
-// Sorts and merges the parts; a stream is in order, so parts of one unit stand together. Returns how many are left.
+// Sorts and merges the parts. A stream runs in order, so the parts of a unit are adjacent. Returns how many slices
+// remain.
 static size_t merge_parts(entry *entries, size_t count) {
   qsort(entries, count, sizeof *entries, by_track_and_time);
   size_t kept = 0;
@@ -90,7 +92,7 @@ static dp_status put_text(writing *w, const char *text, int length) {
 
 enum { NAME_BYTES = 160, LINE_BYTES = 1024 };
 
-// A name of the plan, which may be anything, as the text of a JSON string: other than plain characters become '_'.
+// A name from the plan, which may contain anything, as a JSON string: unprintable and special characters become '_'.
 static const char *plain(const char *name, char text[NAME_BYTES]) {
   size_t i = 0;
   for (; name[i] && i + 1 < NAME_BYTES; i++) {
@@ -116,7 +118,7 @@ static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t
   return put_text(w, "}}", 2);
 }
 
-// The operator, and the node that it computes or the value that it moves: "Gemm fc1", "AllReduce dp.gradient/fc1.weight".
+// The operator and the node it computes or the value it moves: "Gemm fc1", "AllReduce dp.gradient/fc1.weight".
 static const char *title(const entry *e, char text[2 * NAME_BYTES]) {
   const char *of = e->slice.unit->name ? e->slice.unit->name : e->slice.unit->moved;
   char op[NAME_BYTES], name[NAME_BYTES];

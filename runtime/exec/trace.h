@@ -1,4 +1,5 @@
-// What ran when, recorded into memory taken at load and written as Chrome trace events at the end. Private to the runtime.
+// Records what ran when, in memory allocated at load, and writes it as Chrome trace events at the end. Private to the
+// runtime.
 #ifndef DP_RUNTIME_EXEC_TRACE_H
 #define DP_RUNTIME_EXEC_TRACE_H
 
@@ -8,7 +9,7 @@
 
 typedef struct dp_trace {
   int64_t start_ns;
-  atomic_size_t count;  // may pass capacity: what came later is not recorded
+  atomic_size_t count;  // may exceed capacity: later slices are not recorded
   size_t capacity;
   dp_slice *slices;
 } dp_trace;
@@ -18,7 +19,7 @@ dp_status dp_trace_create(size_t capacity, dp_trace **trace) DP_MUST_USE;
 void dp_trace_destroy(dp_trace *trace);
 size_t dp_trace_count(const dp_trace *trace);  // slices
 void dp_trace_record(dp_trace *trace, const dp_unit *unit, const dp_bound *bound, int64_t begin_ns, int64_t end_ns);
-// programs: names, by dp_slice.program. EX_CANTCREAT, EX_IOERR.
+// programs: names, indexed by dp_slice.program. EX_CANTCREAT, EX_IOERR.
 dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const dp_role_map *roles,
                          const char *path) DP_MUST_USE;
 

@@ -12,7 +12,7 @@ static int by_begin(const void *a, const void *b) {
   return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-// Of the parts that are, or are not, of several devices; in order. Returns how many.
+// Collects, in order of time, the spans of communication between devices, or those of kernels. Returns how many.
 static size_t collect(const dp_slice *slices, size_t n, bool collective, span *spans) {
   size_t count = 0;
   for (size_t i = 0; i < n; i++) {
@@ -24,7 +24,7 @@ static size_t collect(const dp_slice *slices, size_t n, bool collective, span *s
   return count;
 }
 
-// Makes spans that touch one. Returns how many are left.
+// Merges spans that touch. Returns how many remain.
 static size_t unite(span *spans, size_t count) {
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ static size_t unite(span *spans, size_t count) {
 dp_status dp_trace_share(const dp_slice *slices, size_t n, dp_trace_shares *shares) {
   *shares = (dp_trace_shares){0};
   span *spans = malloc((2 * n + 1) * sizeof *spans);
-  if (!spans) return dp_fail(DP_EX_MEMORY, "no memory to look at the trace");
+  if (!spans) return dp_fail(DP_EX_MEMORY, "no memory to analyse the trace");
   span *computing = spans + n;
   size_t meetings = collect(slices, n, true, spans), count = unite(computing, collect(slices, n, false, computing));
   for (size_t i = 0, first = 0; i < meetings; i++) {

@@ -1,4 +1,4 @@
-// How much of what collectives and transfers between devices did lay beside computation. Private to the runtime.
+// Computes how much communication between devices overlapped computation. Private to the runtime.
 #ifndef DP_RUNTIME_EXEC_TRACE_SHARE_H
 #define DP_RUNTIME_EXEC_TRACE_SHARE_H
 

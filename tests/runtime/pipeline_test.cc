@@ -367,9 +367,9 @@ TEST(Pipeline, WhatCannotBePutTogetherIsRefused) {
 TEST(Pipeline, RolesCoverTheDevices) {
   StagePlan both(1, 2, true), none(1, 2, true);
   both.plan->roles[0]->devices[0]->count = 2;
-  EXPECT_NE(Refusal(both).find("of the roles 'stage0' and 'stage1'"), std::string::npos) << Refusal(both);
+  EXPECT_NE(Refusal(both).find("has two roles, 'stage0' and 'stage1'"), std::string::npos) << Refusal(both);
   none.plan->roles[1]->devices[1]->count = 1;
-  EXPECT_NE(Refusal(none).find("no role is for device"), std::string::npos) << Refusal(none);
+  EXPECT_NE(Refusal(none).find("has no role"), std::string::npos) << Refusal(none);
 }
 
 // Both send first: with one stream each, no one receives.

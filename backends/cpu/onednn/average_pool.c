@@ -1,5 +1,5 @@
-// AveragePool by oneDNN, but for what it counts otherwise than ONNX: windows that ceil_mode lets reach beyond the padding when
-// the padding counts, windows with holes.
+// AveragePool by oneDNN, except where oneDNN counts differently from ONNX: counted padding with windows that ceil_mode
+// lets reach beyond it, and dilated windows.
 #include "backends/cpu/onednn/windowed.h"
 
 static dp_primitive_kind kind_of(const dp_kernel_spec *spec) {

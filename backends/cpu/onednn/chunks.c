@@ -1,16 +1,16 @@
-// A primitive over many samples, in chunks. See chunks.h.
+// Runs a primitive over many samples in chunks. See chunks.h.
 #include "backends/cpu/onednn/chunks.h"
 
 #include <stdlib.h>
 
 enum { MAX_DOUBLINGS = 6 };  // chunks of 1 to 64 samples
 
-// A chunk's x and y take about this much, or as much as the weights: measured best, or within 5 %, of all sizes.
+// The bytes of a chunk's x and y, unless the weights have more. Measured to be the best size, or within 5 % of it.
 static const int64_t chunk_bytes = 4 << 20;
 
 struct dp_chunks {
   int64_t samples, x_sample, y_sample;          // elements of a sample
-  int doublings;                                // of the largest chunk
+  int doublings;                                // the largest chunk has 1 << doublings samples
   dp_primitive *primitives[MAX_DOUBLINGS + 1];  // for 2^i samples; NULL when not needed
 };
 
@@ -20,8 +20,8 @@ static int64_t sample_elements(const dp_primitive_spec *p, bool of_x) {
   return count;
 }
 
-// The largest chunk: the same for any count of samples and any part of the channels, as scratch declared for the largest
-// part must do for all.
+// The largest chunk. It is the same for any number of samples and any split of the channels, because the scratch
+// declared for the largest shard must suffice for all.
 static int doublings_of(const dp_primitive_spec *p) {
   int64_t sample = p->whole_sample * (int64_t)sizeof(float), weights = p->whole_weights * (int64_t)sizeof(float);
   int i = 0;
@@ -50,7 +50,7 @@ uint64_t dp_chunks_scratch_bytes(const dp_primitive_spec *primitive) {
   for (int i = 0; i <= last && ((int64_t)1 << i) <= primitive->samples; i++) {
     uint64_t bytes = 0;
     dp_primitive_spec chunk = chunk_spec(primitive, i);
-    dp_status_free(dp_primitive_scratch_bytes(&chunk, &bytes));  // what cannot be made is refused by prepare
+    dp_status_free(dp_primitive_scratch_bytes(&chunk, &bytes));  // prepare reports a primitive that cannot be made
     if (bytes > most) most = bytes;
   }
   return most;

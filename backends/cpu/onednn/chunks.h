@@ -1,6 +1,6 @@
-// A primitive over many samples, computed in chunks, so that the copies in oneDNN's layouts stay in the caches and in little
-// scratch. A chunk has a power of two samples: few primitives make up any count, and the scratch for a count and every
-// smaller one is known, the most that the powers of two up to it take.
+// Runs a primitive over many samples in chunks, so that copies in oneDNN's layouts stay in the cache and need little
+// scratch. The number of samples in a chunk is a power of two: a few primitives then make up any number, and the
+// scratch that suffices for a number and all smaller ones is the maximum over the powers of two up to it.
 #ifndef DP_BACKENDS_CPU_ONEDNN_CHUNKS_H
 #define DP_BACKENDS_CPU_ONEDNN_CHUNKS_H
 
@@ -8,7 +8,7 @@
 
 typedef struct dp_chunks dp_chunks;
 
-// Whether oneDNN has the primitive.
+// Whether oneDNN supports the primitive.
 bool dp_chunks_exist(const dp_primitive_spec *primitive);
 uint64_t dp_chunks_scratch_bytes(const dp_primitive_spec *primitive);
 dp_status dp_chunks_create(const dp_primitive_spec *primitive, dp_chunks **chunks) DP_MUST_USE;

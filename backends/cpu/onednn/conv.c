@@ -2,7 +2,7 @@
 #define KIND DP_PRIMITIVE_CONV
 #include "backends/cpu/onednn/windowed_kernel.h"
 
-// What Conv gives when no input channel is here.
+// The result of Conv when this device has no input channels.
 static void fill_with_bias(const dp_local *y, const float *bias, float *to) {
   int64_t channels = y->extents[1], count = dp_local_count(y);
   int64_t plane = count ? count / y->extents[0] / channels : 0;

@@ -1,4 +1,4 @@
-// Gemm by oneDNN's sgemm. C is written into the result first, so that the product adds to it.
+// Gemm by oneDNN's sgemm, which adds the product to C: C is copied to the result first.
 #include <string.h>
 
 #include "backends/cpu/onednn/isa.h"
@@ -7,8 +7,8 @@
 
 static bool match(const dp_kernel_spec *spec) { return spec->inputs[0].dtype == DP_FLOAT32; }
 
-// y (m, n) = C, broadcast; returns whether there is one.
-static bool put_bias(const dp_kernel_spec *spec, const float *c, int64_t m, int64_t n, float *y) {
+// Writes C to y (m, n), broadcast. Returns whether there is a C.
+static bool copy_bias(const dp_kernel_spec *spec, const float *c, int64_t m, int64_t n, float *y) {
   if (spec->n_inputs < 3 || !spec->inputs[2].present) return false;
   const dp_local *local = &spec->inputs[2].local;
   int64_t columns = local->rank > 0 ? local->extents[local->rank - 1] : 1;
@@ -38,7 +38,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   float *y = out[0], beta = (float)dp_node_float(spec->node, "beta", 1),
         alpha = (float)dp_node_float(spec->node, "alpha", 1);
   if (m == 0 || n == 0) return DP_OK;
-  if (!put_bias(spec, spec->n_inputs > 2 ? in[2] : NULL, m, n, y)) {
+  if (!copy_bias(spec, spec->n_inputs > 2 ? in[2] : NULL, m, n, y)) {
     beta = 0;
     memset(y, 0, k == 0 ? (size_t)(m * n) * sizeof *y : 0);
   }

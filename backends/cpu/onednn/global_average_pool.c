@@ -1,5 +1,5 @@
-// GlobalAveragePool by oneDNN: an AveragePool with one window. Split spatial dims, which give partial sums, are left to the
-// reference kernel.
+// GlobalAveragePool by oneDNN: an AveragePool with one window. The reference kernel computes split spatial dims, which
+// give partial sums.
 #define KIND DP_PRIMITIVE_GLOBAL_AVERAGE_POOL
 #include "backends/cpu/onednn/windowed_kernel.h"
 

@@ -1,4 +1,4 @@
-// The instruction sets for oneDNN. See isa.h.
+// The instruction sets that oneDNN may use. See isa.h.
 #include "backends/cpu/onednn/isa.h"
 
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 #include "dnnl.h"
 
-// What the user leaves of the machine: oneDNN's own variable, which dnnl_set_max_cpu_isa would overrule. Words that oneDNN
-// does not know it ignores.
+// Whether the user allows the ISA through oneDNN's own variable, which dnnl_set_max_cpu_isa would override. Like
+// oneDNN, it ignores unknown values.
 static bool allows(bool avx512) {
   const char *most = getenv("ONEDNN_MAX_CPU_ISA");
   if (!most) most = getenv("DNNL_MAX_CPU_ISA");
@@ -29,15 +29,17 @@ static bool has_avx512(void) {
 const char *dp_isa_of_machine(void) { return has_avx512() ? "avx512" : has_avx2() ? "avx2" : NULL; }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *held;  // under lock
+static const char *held;  // guarded by lock
 
-// oneDNN takes a limit only before its first use, which dp_isa_hold_default precedes.
+// oneDNN accepts a limit only before its first use, and dp_isa_hold_default comes before that.
 static dp_status hold(const char *isa) {
   bool avx512 = !strcmp(isa, "avx512");
   if (held && strcmp(held, isa))
-    return dp_fail(EX_CONFIG, "kernels were chosen for %s in this process already, not for %s", held, isa);
+    return dp_fail(EX_CONFIG,
+                   "this process already runs kernels for %s, so it cannot run a plan for %s: start another process",
+                   held, isa);
   if (!held && dnnl_set_max_cpu_isa(avx512 ? dnnl_cpu_isa_avx512_core : dnnl_cpu_isa_avx2) != dnnl_success)
-    return dp_fail(EX_SOFTWARE, "oneDNN was used before it was held to an instruction set");
+    return dp_fail(EX_SOFTWARE, "oneDNN was used before its instruction set was chosen");
   held = avx512 ? "avx512" : "avx2";
   return DP_OK;
 }

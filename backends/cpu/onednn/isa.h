@@ -1,4 +1,4 @@
-// The instruction sets for which oneDNN's kernels and their scratch are chosen.
+// The instruction sets that oneDNN's kernels and their scratch are chosen for.
 #ifndef DP_BACKENDS_CPU_ONEDNN_ISA_H
 #define DP_BACKENDS_CPU_ONEDNN_ISA_H
 
@@ -8,14 +8,15 @@
 extern "C" {
 #endif
 
-// "avx512", "avx2", or NULL when the machine has neither: then only reference kernels are used. Under "avx512" oneDNN may
-// use AVX-512 core (F, BW, CD, DQ, VL) and no extension, so that a plan means the same on every such machine. What
-// ONEDNN_MAX_CPU_ISA or DNNL_MAX_CPU_ISA hides the machine does not have.
+// "avx512", "avx2", or NULL when the machine has neither and only reference kernels can run. With "avx512", oneDNN may
+// use the AVX-512 core (F, BW, CD, DQ, VL) without extensions, so that a plan means the same on every such machine.
+// ONEDNN_MAX_CPU_ISA and DNNL_MAX_CPU_ISA can hide instruction sets.
 const char *dp_isa_of_machine(void);
 // Holds oneDNN to `isa` for the rest of the process. EX_UNAVAILABLE when the machine lacks it, EX_CONFIG when it is held to
 // another one already, EX_DATAERR for a name that is none of these.
 dp_status dp_isa_hold(const char *isa) DP_MUST_USE;
-// Holds oneDNN to the machine's, unless it is held already: before any use of oneDNN. May be called by several threads.
+// Limits oneDNN to the machine's instruction set, unless it is limited already. Call it before any use of oneDNN.
+// Thread-safe.
 void dp_isa_hold_default(void);
 
 #ifdef __cplusplus

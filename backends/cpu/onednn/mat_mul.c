@@ -17,7 +17,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
                      int part, int parts) {
   (void)state, (void)scratch, (void)part, (void)parts;
   dp_mat_mul e = dp_mat_mul_extents(&spec->inputs[0].local, &spec->inputs[1].local);
-  if (spec->inputs[1].local.rank <= 2) {  // the rows of all left matrices lie together
+  if (spec->inputs[1].local.rank <= 2) {  // the rows of all left matrices are contiguous
     e.m *= e.batches;
     e.batches = 1;
     e.rank = 0;

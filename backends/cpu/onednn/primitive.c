@@ -1,7 +1,8 @@
 // oneDNN primitives on plain layouts. See primitive.h.
 //
-// Up to three operands take part: slot 0 is x, slot 1 is w, slot 2 is y (or their gradients); pooling has no w. A slot whose
-// layout in the primitive is not plain lies in scratch, and a reorder joins it with the caller's memory.
+// A primitive has up to three operands: slot 0 is x, slot 1 is w, slot 2 is y (or their gradients); pooling has no w. A
+// slot whose layout in the primitive is not plain has a copy in scratch, and a reorder converts between it and the
+// caller's memory.
 #include "backends/cpu/onednn/primitive.h"
 
 #include <stdlib.h>
@@ -12,20 +13,20 @@
 #include "dnnl.h"
 #include "dnnl_debug.h"
 
-// As OpenMP declares it. <omp.h> belongs to each compiler, and clang has one only where libomp is installed; what runs is
-// libgomp whoever compiles, since oneDNN is linked with it.
+// OpenMP's declaration. <omp.h> belongs to the compiler, and clang has it only with libomp. The library at run time is
+// libgomp in any case, because oneDNN is linked with it.
 extern void omp_set_num_threads(int threads);
 
 enum { X, W, Y, SLOTS };
 
 typedef struct {
   bool present, result, reordered;
-  int argument;  // oneDNN's name for it
+  int argument;  // its argument number in oneDNN
   dnnl_memory_desc_t plain, chosen;
   dnnl_primitive_desc_t reorder_desc, add_desc;
-  dnnl_primitive_t reorder, add;  // add: to what the caller's memory holds; of dw
-  dnnl_memory_t user, own;        // own: in scratch, when reordered
-  uint64_t offset;                // of own in scratch
+  dnnl_primitive_t reorder, add;  // add: accumulates dw into the caller's memory
+  dnnl_memory_t user, own;        // own: in scratch, if reordered
+  uint64_t offset;                // of own, in scratch
 } slot;
 
 struct dp_primitive {
@@ -61,7 +62,7 @@ static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *d
   return DP_OK;
 }
 
-// Lets oneDNN choose the layout, or keeps it plain.
+// Lets oneDNN choose the layout, or keeps it plain if `keep`.
 static dp_status loose_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *plain, bool keep) {
   *desc = *plain;
   if (keep) return DP_OK;
@@ -104,7 +105,7 @@ static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, cons
     begin[i] = s->window.pad_begin[i];
     end[i] = s->window.pad_end[i];
   }
-  // Blocks of 16 channels are mostly padding in the gradient of a few: measured 2 to 4 times slower than plain for 1 and 3.
+  // For a few channels, blocks of 16 are mostly padding: measured 2 to 4 times slower than plain for 1 and 3 channels.
   bool keep = s->kind == DP_PRIMITIVE_CONV_GRAD_INPUT && s->groups == 1 && s->x_channels < 8;
   DP_TRY(loose_desc(&x, &p->slots[X].plain, keep));
   DP_TRY(loose_desc(&w, &p->slots[W].plain, keep));
@@ -132,7 +133,7 @@ static dp_status describe_pool(dp_primitive *p, const dp_primitive_spec *s, cons
     kernel[i] = g->kernel[i];
     dilation[i] = g->dilation[i] - 1;
     begin[i] = g->pad_begin[i];
-    // ceil_mode's last window may reach beyond the padding.
+    // With ceil_mode the last window may reach beyond the padding.
     int64_t reach = (g->y[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i] + 1 - g->x[i] - g->pad_begin[i];
     end[i] = dp_max_i64(reach, g->pad_end[i]);
   }
@@ -161,7 +162,7 @@ static dp_status describe_reorder(dp_primitive *p, slot *s, const_dnnl_primitive
   return DP_OK;
 }
 
-// A reorder that adds: `attr` with a sum after it.
+// Describes a reorder that accumulates: `attr` with a sum after it.
 static dp_status describe_add(dp_primitive *p, slot *s, const_dnnl_primitive_attr_t attr) {
   dnnl_primitive_attr_t with_sum;
   dnnl_post_ops_t sum = NULL;
@@ -211,7 +212,7 @@ static dp_status describe(dp_primitive *p, const dp_primitive_spec *spec) {
   return status;
 }
 
-// ---- making, destroying ---------------------------------------------------------------------------------------------
+// ---- creating, destroying -------------------------------------------------------------------------------------------
 
 static dp_status make_memory(dp_primitive *p, const dnnl_memory_desc_t *desc, dnnl_memory_t *memory) {
   CALL(dnnl_memory_create(memory, desc, p->engine, DNNL_MEMORY_NONE));
@@ -235,7 +236,7 @@ static dp_status make_primitive(dp_primitive *p, const dp_primitive_spec *spec) 
     DP_TRY(plain_desc(&bias, 1, &spec->y_channels));
     DP_TRY(make_memory(p, &bias, &p->bias));
   }
-  // One scratchpad for all steps, as they follow one another: described by its size.
+  // All steps share one scratchpad, since they run one after another. Only its size matters.
   dnnl_dims_t bytes = {(int64_t)(p->scratch_bytes - p->scratchpad_offset)};
   if (!bytes[0]) return DP_OK;
   dnnl_memory_desc_t scratchpad;
@@ -263,7 +264,7 @@ void dp_primitive_destroy(dp_primitive *p) {
   free(p);
 }
 
-// Makes the description and, if `whole`, what runs it.
+// Makes the description and, if `whole`, the primitives that run it.
 static dp_status create(const dp_primitive_spec *spec, bool whole, dp_primitive **primitive) {
   dp_primitive *p = calloc(1, sizeof *p);
   if (!p) return dp_fail(DP_EX_MEMORY, "out of memory");
@@ -306,7 +307,7 @@ static dp_status point(dp_primitive *p, const dp_primitive_data *data, char *scr
   const void *users[SLOTS] = {data->x, data->w, data->y};
   for (int i = 0; i < SLOTS; i++) {
     slot *s = &p->slots[i];
-    // oneDNN's interface has no const; operands are only read.
+    // oneDNN's interface has no const, but it only reads operands.
     if (s->present) CALL(dnnl_memory_set_data_handle(s->user, (void *)(uintptr_t)users[i]));
     if (s->reordered) CALL(dnnl_memory_set_data_handle(s->own, scratch + s->offset));
   }

@@ -1,9 +1,9 @@
-// A oneDNN primitive between operands in plain layouts: the one place, with isa.c, that calls oneDNN 2.6 (version 3 has
-// another interface).
+// A oneDNN primitive whose operands have plain layouts. Only this file's functions and isa.c call oneDNN 2.6 (version 3
+// has a different interface).
 //
-// oneDNN chooses the layouts in which it computes; where these are not plain, operands are copied into scratch before and
-// the result out of it after. All memory but the primitive itself is the caller's. A primitive is made for a number of
-// threads, is run by one thread at a time, and starts the others by OpenMP on its own.
+// oneDNN chooses the layouts it computes in. If one is not plain, the operand is copied to scratch before the
+// computation, or the result from scratch after it. The caller owns all memory except the primitive itself. A primitive
+// is made for a fixed number of threads; one thread at a time may run it, and it starts the others through OpenMP.
 #ifndef DP_BACKENDS_CPU_ONEDNN_PRIMITIVE_H
 #define DP_BACKENDS_CPU_ONEDNN_PRIMITIVE_H
 
@@ -13,43 +13,44 @@ typedef enum {
   DP_PRIMITIVE_CONV,
   DP_PRIMITIVE_CONV_GRAD_INPUT,      // w, dy -> dx
   DP_PRIMITIVE_CONV_GRAD_WEIGHT,     // x, dy -> dw
-  DP_PRIMITIVE_AVERAGE_POOL,         // over the elements inside
-  DP_PRIMITIVE_AVERAGE_POOL_PADDED,  // over those in the padding too
-  DP_PRIMITIVE_GLOBAL_AVERAGE_POOL,  // one window over all; the window's geometry says so
+  DP_PRIMITIVE_AVERAGE_POOL,         // padding does not count
+  DP_PRIMITIVE_AVERAGE_POOL_PADDED,  // padding counts
+  DP_PRIMITIVE_GLOBAL_AVERAGE_POOL,  // one window over everything; `window` must say so
 } dp_primitive_kind;
 
 typedef struct {
   dp_primitive_kind kind;
-  int64_t samples, x_channels, y_channels, groups;  // none is 0; groups: 1 for pooling
-  dp_geometry window;                               // as dp_geometry_make gives it
-  bool bias;                                        // of DP_PRIMITIVE_CONV
+  int64_t samples, x_channels, y_channels, groups;  // all > 0; groups: 1 for pooling
+  dp_geometry window;                               // from dp_geometry_make
+  bool bias;                                        // for DP_PRIMITIVE_CONV
   int threads;
-  // Of the whole tensors, before any split: elements of x and y of one sample, and of w. Chunks (chunks.h) are chosen by
-  // these, the same on all devices.
+  // Elements of the whole tensors before any split: of one sample of x and y, and of w. Chunks (chunks.h) depend on
+  // these, so they are the same on all devices.
   int64_t whole_sample, whole_weights;
 } dp_primitive_spec;
 
-// What a primitive works on: x (N, C, ...), w (M, C/groups, ...), bias (M), y (N, M, ...), or their gradients.
+// The data of one run: x (N, C, ...), w (M, C/groups, ...), bias (M), y (N, M, ...), or their gradients.
 typedef struct {
   const void *x, *w, *bias, *y;
 } dp_primitive_data;
 
 typedef struct dp_primitive dp_primitive;
 
-// Most scratch that the primitive takes. EX_SOFTWARE when oneDNN has none for this spec.
+// The most scratch that the primitive needs. EX_SOFTWARE: oneDNN has no primitive for this spec.
 dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *bytes) DP_MUST_USE;
 dp_status dp_primitive_create(const dp_primitive_spec *spec, dp_primitive **primitive) DP_MUST_USE;
 void dp_primitive_destroy(dp_primitive *primitive);  // NULL is allowed
-// Writes what the kind gives (y, dx as x, dw as w); reads the rest. scratch: as dp_primitive_scratch_bytes says, aligned to 64.
-// add: dw is added to (dx and y are written all the same). again: the call before was of the same primitive, with the same w
-// and scratch, so that w need not be copied once more.
+// Writes the result of the kind (y, dx as x, or dw as w) and reads the other operands. scratch: of
+// dp_primitive_scratch_bytes, aligned to 64 bytes. add: accumulate dw instead of writing it (dx and y are always
+// written). again: the previous run used the same primitive, w and scratch, so w need not be copied again.
 dp_status dp_primitive_run(dp_primitive *primitive, const dp_primitive_data *data, void *scratch, bool add,
                            bool again) DP_MUST_USE;
 
-// oneDNN writes the code of its matrix products at the first of them; done here, at load, so that no step waits for it.
+// Lets oneDNN generate the code of its matrix products, which it does at the first of them. Called at load so that no
+// step waits for it.
 dp_status dp_primitive_sgemm_prepare(int threads) DP_MUST_USE;
-// y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * y; row-major, a' and b' transposed as said; lda, ldb, ldy: elements
-// between rows as stored. No extent is 0.
+// y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * y; row-major, a' and b' optionally transposed; lda, ldb, ldy:
+// elements between rows as stored. No extent is 0.
 dp_status dp_primitive_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                              int64_t lda, const float *b, int64_t ldb, float beta, float *y, int64_t ldy,
                              int threads) DP_MUST_USE;

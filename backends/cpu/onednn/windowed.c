@@ -5,7 +5,7 @@
 
 enum { RESULT = -1, ABSENT = -2 };
 
-// Where x and w stand in the operators: an operand's number, RESULT or ABSENT.
+// The operand number of x and w for each operator, or RESULT or ABSENT.
 static const struct {
   int x, w;
 } places[] = {
@@ -29,7 +29,7 @@ static int64_t whole_count(const dp_local *local) {
 
 static uint64_t max_bytes(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-// Elements of one sample of x and of y, of so many channels.
+// Elements of one sample of x and y together, for the given numbers of channels.
 static int64_t plane_sum(const dp_geometry *window, int64_t x_channels, int64_t y_channels) {
   for (int i = 0; i < window->rank; i++) {
     x_channels *= window->x[i];
@@ -38,7 +38,7 @@ static int64_t plane_sum(const dp_geometry *window, int64_t x_channels, int64_t 
   return x_channels + y_channels;
 }
 
-// One window over all of a plane.
+// One window that covers the whole plane.
 static dp_geometry whole_plane(const dp_local *x) {
   dp_geometry g = {.rank = x->rank - 2};
   for (int i = 0; i < g.rank; i++) {
@@ -69,7 +69,7 @@ static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_
 bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   const dp_local *x = local_at(spec, places[kind].x);
   if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
-  if (x->symbolic & ~1u) return false;  // what scratch they take at every n is not known
+  if (x->symbolic & ~1u) return false;  // the scratch for every n is unknown
   for (int d = 2; d < x->rank; d++)
     if (x->parts[d] > 1) return false;
   dp_primitive_spec p;
@@ -80,11 +80,11 @@ bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   return found;
 }
 
-// The counts of channels that parts have: as x's differ, which are split by groups (y's with them) or within each group (w's
-// dim 1 with them), and as y's differ that are split within each group (ir/ops/conv_rules.c).
+// The numbers of channels that shards can have. x's differ when channels are split by groups (y's with them) or within
+// each group (w's dim 1 with them), y's when they are split within each group (ir/ops/conv_rules.c).
 typedef struct {
   bool by_groups;
-  int of_x, of_y;  // 1: every part has as many; 2: some have fewer
+  int of_x, of_y;  // 1: all shards have equally many; 2: some have fewer
 } channel_counts;
 
 static channel_counts count_channels(const dp_local *x, const dp_local *w) {
@@ -98,9 +98,9 @@ static int64_t extent_of(const dp_local *local, int d, bool least) {
   return least ? dp_local_least(local, d) : dp_local_most(local, d);
 }
 
-// The primitive for one of these counts; false: of a part that has no channel.
-static bool take_channels(const dp_kernel_spec *spec, dp_primitive_kind kind, const channel_counts *counts, int which,
-                          dp_primitive_spec *p) {
+// Makes the primitive for one of these combinations; false: such a shard has no channels.
+static bool set_channels(const dp_kernel_spec *spec, dp_primitive_kind kind, const channel_counts *counts, int which,
+                         dp_primitive_spec *p) {
   const dp_local *x = local_at(spec, places[kind].x), *w = local_at(spec, places[kind].w);
   const bool least_x = which % counts->of_x != 0, least_y = which / counts->of_x != 0;
   p->x_channels = p->y_channels = extent_of(x, 1, least_x);
@@ -119,7 +119,7 @@ uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind
   if (!status && !empty) {
     const channel_counts counts = count_channels(local_at(spec, places[kind].x), local_at(spec, places[kind].w));
     for (int i = 0; i < counts.of_x * counts.of_y; i++)
-      if (take_channels(spec, kind, &counts, i, &p)) most = max_bytes(most, dp_chunks_scratch_bytes(&p));
+      if (set_channels(spec, kind, &counts, i, &p)) most = max_bytes(most, dp_chunks_scratch_bytes(&p));
   }
   dp_status_free(status);
   return most;

@@ -1,4 +1,4 @@
-// match, scratch_bytes and prepare of a kernel by the primitive KIND, which the file that includes this has defined.
+// match, scratch_bytes and prepare of a kernel that uses the primitive KIND, which the including file has defined.
 #include "backends/cpu/onednn/windowed.h"
 
 static bool match(const dp_kernel_spec *spec) { return dp_windowed_match(spec, KIND); }

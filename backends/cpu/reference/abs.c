@@ -1,4 +1,4 @@
-// Abs: |x|. The one negative integer without a counterpart stays.
+// Abs: |x|. The most negative integer has no counterpart and stays as it is.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(abs_##T, T, x > 0 ? (U)x : (U)0 - (U)x)

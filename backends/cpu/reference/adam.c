@@ -4,12 +4,12 @@
 //   m' = m + (1 - beta1) * (d - m);  v' = beta2 * v + (1 - beta2) * d * d
 //   w' = kept - lr / (1 - beta1^t) * m' / (sqrt(v') / sqrt(1 - beta2^t) + eps), t = step + 1
 //
-// w' takes m' and v' as they are before rounding. Results lie in the places of w, m and v.
+// w' uses m' and v' before they are rounded. The results overwrite w, m and v.
 #ifndef T
 #include "backends/cpu/reference/reference.h"
 
 typedef struct {
-  double keep, decay;  // of w: its factor, and its share of the gradient
+  double keep, decay;  // keep: factor of w; decay: w's share of the gradient
   double beta1, beta2, eps;
   double rate, scale;  // lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t)
 } rule;

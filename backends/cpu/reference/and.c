@@ -1,4 +1,4 @@
-// And: of truth values, broadcast.
+// And: logical and, broadcast.
 #include "backends/cpu/reference/elementwise.h"
 
 DP_BINARY_ROW(and_bool, bool, bool, a &&b)

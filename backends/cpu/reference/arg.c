@@ -1,5 +1,5 @@
-// ArgMax and ArgMin: index of the largest (smallest) element along `axis`, the first of equal ones (the last when
-// select_last_index is 1). A NaN counts as the most extreme, as in NumPy and PyTorch.
+// ArgMax and ArgMin: the index of the largest (smallest) element along `axis`; of equal elements the first, or the last
+// when select_last_index is 1. A NaN counts as the most extreme, as in NumPy and PyTorch.
 #ifndef T
 #include <string.h>
 
@@ -26,19 +26,19 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   dp_part_range(dp_out_count(spec, 0), part, parts, &lo, &hi);
   switch (spec->inputs[0].dtype) {
     case DP_FLOAT32:
-      find_float(in[0], length, inner, last, largest, out[0], lo, hi);
+      find_indices_float(in[0], length, inner, last, largest, out[0], lo, hi);
       break;
     case DP_FLOAT64:
-      find_double(in[0], length, inner, last, largest, out[0], lo, hi);
+      find_indices_double(in[0], length, inner, last, largest, out[0], lo, hi);
       break;
     case DP_INT64:
-      find_int64_t(in[0], length, inner, last, largest, out[0], lo, hi);
+      find_indices_int64_t(in[0], length, inner, last, largest, out[0], lo, hi);
       break;
     case DP_INT32:
-      find_int32_t(in[0], length, inner, last, largest, out[0], lo, hi);
+      find_indices_int32_t(in[0], length, inner, last, largest, out[0], lo, hi);
       break;
     case DP_UINT64:
-      find_uint64_t(in[0], length, inner, last, largest, out[0], lo, hi);
+      find_indices_uint64_t(in[0], length, inner, last, largest, out[0], lo, hi);
       break;
     default:
       return dp_fail(EX_SOFTWARE, "no %s of type %s", spec->op->name, dp_type_name(spec->inputs[0].dtype));
@@ -64,9 +64,9 @@ const dp_kernel dp_kernel_reference_ArgMin = {
 
 #else
 
-// x (outer, length, inner), y (outer, inner) from lo to hi.
-static void FN(find)(const T *x, int64_t length, int64_t inner, bool last, bool largest, int64_t *y, int64_t lo,
-                     int64_t hi) {
+// Finds the indices of y (outer, inner), elements lo to hi, in x (outer, length, inner).
+static void FN(find_indices)(const T *x, int64_t length, int64_t inner, bool last, bool largest, int64_t *y, int64_t lo,
+                             int64_t hi) {
   for (int64_t i = lo; i < hi; i++) {
     const T *from = x + i / inner * length * inner + i % inner;
     int64_t best = 0;

@@ -1,4 +1,4 @@
-// AveragePool: the mean of each window's elements, those in the padding left out unless count_include_pad.
+// AveragePool: the mean of each window's elements. Padding does not count unless count_include_pad is set.
 #ifndef T
 #include "backends/cpu/reference/average_pool.h"
 

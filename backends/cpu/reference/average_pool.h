@@ -1,10 +1,11 @@
-// AveragePool and its gradient: by how many elements a window divides, and the planes one by one.
+// What AveragePool and its gradient share: the divisor of a window, and a loop over planes.
 #ifndef DP_BACKENDS_CPU_REFERENCE_AVERAGE_POOL_H
 #define DP_BACKENDS_CPU_REFERENCE_AVERAGE_POOL_H
 
 #include "backends/cpu/reference/pool.h"
 
-// The elements of window `index` inside x; with `padding` also those in the padding, but not what ceil_mode reaches beyond.
+// The number of x's elements in window `index`; with `padding`, padding counts too, but not what ceil_mode adds beyond
+// it.
 static inline double dp_average_count(const dp_window *w, const dp_pool_box *box, int64_t index, bool padding) {
   if (!padding) return (double)dp_product(box->count, 0, 3);
   double count = 1;
@@ -16,10 +17,10 @@ static inline double dp_average_count(const dp_window *w, const dp_pool_box *box
   return count;
 }
 
-// Of plane number `plane`: from x to y, or from dy to dx.
+// Computes plane number `plane`: from x to y, or from dy to dx.
 typedef void dp_average_plane(const dp_window *window, int64_t plane, bool padding, const void *from, void *to);
 
-// Runs `of_float` or `of_double` over the planes of this part; x: what is here of AveragePool's operand, or of its gradient.
+// Runs `of_float` or `of_double` on the planes of this part; x: the shard of AveragePool's operand, or of its gradient.
 static inline dp_status dp_average_pool_run(const dp_call *call, const dp_local *x, dp_average_plane *of_float,
                                             dp_average_plane *of_double) {
   const bool padding = dp_node_int(call->spec->node, "count_include_pad", 0) != 0;

@@ -1,4 +1,4 @@
-// dp.AveragePoolGrad(dy): each window's gradient divided among the elements that AveragePool averaged.
+// dp.AveragePoolGrad(dy): divides each window's gradient among the elements that AveragePool averaged.
 #ifndef T
 #include "backends/cpu/reference/average_pool.h"
 

@@ -1,6 +1,8 @@
-// BatchNormalization. With training_mode = 0: (x - mean) / sqrt(variance + epsilon) * scale + bias from operands 3 and 4.
-// With training_mode = 1 mean and variance are those of the batch, the variance from centred squares; results 1 and 2 are the
-// running buffers (old * momentum + new * (1 - momentum); the variance biased as ONNX says, unless `unbiased`), 3 and 4 the
+// BatchNormalization. With training_mode = 0: (x - mean) / sqrt(variance + epsilon) * scale + bias, with mean and
+// variance from operands 3 and 4. With training_mode = 1: mean and variance are the batch's, the variance from centred
+// squares; results 1 and 2 are the running buffers, old * momentum + new * (1 - momentum), where the variance is biased
+// as in ONNX unless `unbiased`; results 3 and 4 are the mean and 1 / sqrt(variance + epsilon) for the gradient.
+// Channels may be split, but this device must have all samples.
 // mean and 1 / sqrt(variance + epsilon) for the gradient. All samples must be here: channels may be split, samples not.
 #ifndef T
 #include "backends/cpu/reference/batch_normalization.h"
@@ -57,11 +59,11 @@ const dp_kernel dp_kernel_reference_BatchNormalization = {
 
 static double FN(unbiased)(double variance, double count) { return variance * count / (count > 1 ? count - 1 : 1); }
 
-// The running buffers after a batch of so many elements with that mean and variance.
-static void FN(learn)(const dp_batch_normalization *b, int64_t c, double mean, double variance, double count) {
+// Updates the running buffers after a batch of `count` elements with this mean and variance.
+static void FN(update_running)(const dp_batch_normalization *b, int64_t c, double mean, double variance, double count) {
   const T *old_mean = b->mean, *old_variance = b->variance;
   T *running_mean = b->running_mean, *running_variance = b->running_variance;
-  double kept = count > 0 ? b->momentum : 1;  // no samples, nothing learnt
+  double kept = count > 0 ? b->momentum : 1;  // no samples: keep the buffers
   if (running_mean) running_mean[c] = (T)((double)old_mean[c] * kept + mean * (1 - kept));
   if (running_variance) running_variance[c] = (T)((double)old_variance[c] * kept + variance * (1 - kept));
 }
@@ -84,12 +86,12 @@ static void FN(channel)(const dp_call *call, dp_channels e, const dp_sample_grou
     else
       mean = (double)old_mean[c], variance = (double)old_variance[c];
     const double kept_variance = b->unbiased ? FN(unbiased)(variance, count) : variance;
-    if (b->training) FN(learn)(b, c, mean, kept_variance, count);
+    if (b->training) FN(update_running)(b, c, mean, kept_variance, count);
     const double invstd = 1 / sqrt(variance + b->epsilon);
     if (saved_mean) saved_mean[at] = (T)mean;
     if (saved_invstd) saved_invstd[at] = (T)invstd;
     FN(apply)(&e, x + skipped, mean, invstd * (double)scale[c], (double)bias[c], y + skipped);
-    if (!e.samples || first + groups->first) continue;  // not the first sample's
+    if (!e.samples || first + groups->first) continue;  // not the first sample's group
     if (first_mean) first_mean[c] = (T)mean;
     if (first_variance) first_variance[c] = (T)kept_variance;
   }

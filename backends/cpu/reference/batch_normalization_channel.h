@@ -1,9 +1,9 @@
-// What batch normalization and its gradient compute of one channel of one batch, or of a group of its samples, for element
-// type T; included by files that include themselves once a type. x, y, dy and dx point at the channel's first element.
+// Batch normalization of one channel, and its gradient, over a batch or a group of its samples, for element type T.
+// Included by files that include themselves once for each type. x, y, dy and dx point at the channel's first element.
 //
 //   dx = scale * invstd * (dy - sum(dy) / count - z * sum(dy * z) / count),  z = (x - mean) * invstd
 
-// An element of the channel as `at`, for all of them.
+// Executes a statement for each element of the channel; `at` is its index.
 #define EACH(e, at)                             \
   for (int64_t n_ = 0; n_ < (e)->samples; n_++) \
     for (int64_t i_ = 0, at = n_ * (e)->channels * (e)->inner; i_ < (e)->inner; i_++, at++)

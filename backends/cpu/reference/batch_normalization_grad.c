@@ -1,5 +1,5 @@
-// dp.BatchNormalizationGrad(x, scale, saved_mean, saved_invstd, dy) -> dx, dscale, dbias, through the batch's statistics,
-// or those of each group of samples: dbias = sum(dy), dscale = sum(dy * z), dx as in batch_normalization_channel.h.
+// dp.BatchNormalizationGrad(x, scale, saved_mean, saved_invstd, dy) -> dx, dscale, dbias, with the statistics of the
+// batch or of each group of samples: dbias = sum(dy), dscale = sum(dy * z), dx as in batch_normalization_channel.h.
 #ifndef T
 #include "backends/cpu/reference/batch_normalization.h"
 

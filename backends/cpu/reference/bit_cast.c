@@ -1,4 +1,4 @@
-// BitCast: the bytes of operand 0 as they are; as bool, whether they are not 0.
+// BitCast: copies the bytes of operand 0; to bool, whether they are not 0.
 #include "backends/cpu/reference/copy.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,5 +1,5 @@
-// BitShift: by a negative number of places as by all of them. Narrow integers come here wide: the bits that they lack are
-// cut off again.
+// BitShift: a negative shift counts as a shift by all bits. Narrow integers are computed in a wider type, so the bits
+// beyond their width are cut off.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U)                                                     \

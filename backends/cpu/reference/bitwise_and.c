@@ -1,4 +1,4 @@
-// BitwiseAnd: the bits that both have, broadcast.
+// BitwiseAnd: bitwise and, broadcast.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_BINARY_ROW(bitwise_and_##T, T, T, a &b)

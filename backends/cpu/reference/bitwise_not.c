@@ -1,4 +1,4 @@
-// BitwiseNot: every bit the other way.
+// BitwiseNot: bitwise complement.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(bitwise_not_##T, T, ~x)

@@ -1,4 +1,4 @@
-// BitwiseOr: the bits that either has, broadcast.
+// BitwiseOr: bitwise or, broadcast.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_BINARY_ROW(bitwise_or_##T, T, T, a | b)

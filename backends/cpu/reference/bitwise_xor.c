@@ -1,4 +1,4 @@
-// BitwiseXor: the bits that one of the two has, broadcast.
+// BitwiseXor: bitwise exclusive or, broadcast.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_BINARY_ROW(bitwise_xor_##T, T, T, a ^ b)

@@ -1,4 +1,4 @@
-// Walking any number of operands that broadcast to result 0, row by row: a row is the result's last dim.
+// Iterates over operands that broadcast to result 0, row by row. A row is the result's last dim.
 #ifndef DP_BACKENDS_CPU_REFERENCE_BROADCAST_H
 #define DP_BACKENDS_CPU_REFERENCE_BROADCAST_H
 
@@ -25,7 +25,7 @@ static inline dp_broadcast dp_broadcast_make(const dp_kernel_spec *spec) {
   return w;
 }
 
-// Elements of operand i before the row.
+// The element offset of the row in operand i.
 static inline int64_t dp_broadcast_row(const dp_broadcast *w, int i, int64_t row) {
   int64_t at = 0;
   for (int d = w->rank - 2; d >= 0; d--) {

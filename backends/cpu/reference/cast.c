@@ -1,10 +1,11 @@
-// Cast: every type to every type. Floats become integers by truncation, held to 64 bits first, NaN to 0, then wrapped to
-// the narrower type; anything but 0 becomes true. Narrow floats are rounded to nearest even from the exact value.
+// Cast: between any two types. Floats become integers by truncation, saturated to 64 bits (NaN becomes 0), then wrapped
+// to the narrower type. As bool, anything but 0 is true. Narrow floats are rounded to nearest even from the exact
+// value.
 #include "backends/cpu/reference/reference.h"
 
-// ---- rows of the types that are wide, and of bytes ------------------------------------------------------------------
+// ---- rows of wide types and of bytes --------------------------------------------------------------------------------
 
-typedef bool boolean;  // a name that macros may paste
+typedef bool boolean;  // a name that macros can paste
 
 static int64_t signed_of(double x) {
   if (x != x) return 0;
@@ -32,7 +33,7 @@ FLOAT_CONVERSIONS(double)
 
 typedef void (*cast_row)(int64_t count, const void *x, void *y);
 
-// A row function for a pair of types: VALUE is x made ready for the conversion that C does.
+// Defines a row function for a pair of types; VALUE is x, prepared for C's conversion.
 #define ROW(T, R, VALUE)                                            \
   static void T##_to_##R(int64_t count, const void *px, void *py) { \
     const T *xs = px;                                               \
@@ -73,8 +74,8 @@ static const cast_row rows[DP_MAX_TYPE + 1][DP_MAX_TYPE + 1] = {
 
 // ---- any pair of types ----------------------------------------------------------------------------------------------
 
-// 64 bits as a double that has the same low 32 bits, or, for a float, rounds to narrower floats as they themselves would:
-// a bit of the double's last place stands for all that it has no room for.
+// A double that stands for a 64-bit integer: with the same low 32 bits, or, for a float target, with the same rounding
+// to narrower floats. For that, the double's last bit is set if any bits did not fit.
 static double from_64_bits(dp_dtype from, uint64_t bits, bool to_float) {
   if (!to_float) return (double)(bits & UINT32_MAX);
   bool minus = from == DP_INT64 && (int64_t)bits < 0;
@@ -90,7 +91,7 @@ static double value_of(dp_dtype from, const void *x, dp_dtype to) {
   return from_64_bits(from, bits, !(DP_BIT(to) & (DP_INTS | DP_SMALL_INTS)));
 }
 
-// A scale, which is a power of two, from a number between two of them.
+// Rounds x to a scale, which is a power of two.
 static double scale_of(double x, const char *mode) {
   int exponent;
   if (!(x > 0) || isinf(x)) return x;

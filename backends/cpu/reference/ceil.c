@@ -1,4 +1,4 @@
-// Ceil: the smallest integer that is not smaller.
+// Ceil: the smallest integer >= x.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(ceil_##T, T, ceil((double)x))

@@ -1,4 +1,4 @@
-// Celu: x, but p[0] (e^(x / p[0]) - 1) where x is negative; p[0] is alpha.
+// Celu: x, or p[0] (e^(x / p[0]) - 1) where x is negative; p[0] is alpha.
 #include "backends/cpu/reference/parametric.h"
 
 #define ROW(T, U) DP_PARAMETRIC_ROW(celu_##T, T, x < 0 ? p[0] * expm1((double)x / p[0]) : (double)x)

@@ -1,9 +1,9 @@
-// Clip: x held to [p[0], p[1]], min and max; where min is greater, everything is max; NaN stays NaN.
+// Clip: x clamped to [p[0], p[1]], min and max. If min > max, everything is max. NaN stays NaN.
 #include "backends/cpu/reference/parametric.h"
 
 #define ROW(T, U) DP_PARAMETRIC_ROW(clip_##T, T, (double)x > p[1] ? p[1] : (double)x < p[0] ? p[0] : (double)x)
 DP_EACH_FLOAT(ROW)
-// Bounds beyond the type's range hold nothing back.
+// Bounds beyond the type's range have no effect.
 #define INTEGER_ROW(T, U) DP_PARAMETRIC_ROW(clip_##T, T, (double)x > p[1] ? (T)p[1] : (double)x < p[0] ? (T)p[0] : x)
 DP_EACH_INTEGER(INTEGER_ROW)
 

@@ -1,4 +1,4 @@
-// Concat: the operands one after another along `axis`, row by row of the dims before it.
+// Concat: copies the operands one after another along `axis`, for each row of the dims before it.
 #include "backends/cpu/reference/reference.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,4 +1,5 @@
-// Conv: y[n, m] = bias[m] + the sum over the group's channels c and kernel taps t of w[m, c, t] * x[n, c, window + t].
+// Conv: y[n, m] = bias[m] + the sum over the group's channels c and the kernel's taps t of w[m, c, t] * x[n, c, window
+// + t].
 #ifndef T
 #include "backends/cpu/reference/conv.h"
 
@@ -23,9 +24,9 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   dp_part_range(conv.samples * conv.groups * dp_conv_blocks(conv.y_group), part, parts, &lo, &hi);
   for (int64_t block = lo; block < hi; block++) {
     if (spec->inputs[0].dtype == DP_FLOAT32)
-      block_float(&conv, block, in[0], in[1], bias, sums, out[0]);
+      compute_block_float(&conv, block, in[0], in[1], bias, sums, out[0]);
     else
-      block_double(&conv, block, in[0], in[1], bias, sums, out[0]);
+      compute_block_double(&conv, block, in[0], in[1], bias, sums, out[0]);
   }
   return DP_OK;
 }
@@ -41,9 +42,9 @@ const dp_kernel dp_kernel_reference_Conv = {
 
 #else
 
-// Row b of sums, of `plane` elements, += weights[b] * x[i * step].
-static void FN(add)(double *sums, int64_t plane, const double weights[DP_CONV_BLOCK], const T *restrict x, int64_t step,
-                    int64_t count) {
+// Adds weights[b] * x[i * step] to row b of the sums, which has `plane` elements.
+static void FN(accumulate_row)(double *sums, int64_t plane, const double weights[DP_CONV_BLOCK], const T *restrict x,
+                               int64_t step, int64_t count) {
   double *restrict s0 = sums, *restrict s1 = sums + plane, *restrict s2 = sums + 2 * plane,
                    *restrict s3 = sums + 3 * plane;
   double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
@@ -56,8 +57,9 @@ static void FN(add)(double *sums, int64_t plane, const double weights[DP_CONV_BL
   }
 }
 
-// A block of y's channels of one sample and group: number (n, group, block), row-major.
-static void FN(block)(const dp_conv *conv, int64_t number, const T *x, const T *w, const T *bias, double *sums, T *y) {
+// Computes a block of y's channels for one sample and group; `number` is (n, group, block), row-major.
+static void FN(compute_block)(const dp_conv *conv, int64_t number, const T *x, const T *w, const T *bias, double *sums,
+                              T *y) {
   const dp_window *window = &conv->window;
   int64_t blocks = dp_conv_blocks(conv->y_group), taps = window->kernel_plane, plane = window->y_plane, first;
   int64_t group = number / blocks % conv->groups, n = number / blocks / conv->groups;
@@ -71,7 +73,7 @@ static void FN(block)(const dp_conv *conv, int64_t number, const T *x, const T *
       double weights[DP_CONV_BLOCK] = {0};
       for (int b = 0; b < channels; b++) weights[b] = (double)w[((m + b) * conv->x_group + c) * taps + tap];
       dp_window_runs r = dp_window_runs_of(window, tap);
-      while (dp_window_next(&r)) FN(add)(sums + r.y, plane, weights, from + r.x, window->stride[2], r.count);
+      while (dp_window_next(&r)) FN(accumulate_row)(sums + r.y, plane, weights, from + r.x, window->stride[2], r.count);
     }
   }
   for (int64_t i = 0; i < channels * plane; i++) y[(n * conv->y_channels + m) * plane + i] = (T)sums[i];

@@ -1,7 +1,8 @@
-// What the reference kernels of Conv and its two gradients share: extents, groups, sums in float64.
+// What the reference kernels of Conv and its two gradients share: extents, groups, float64 sums.
 //
-// Channels are computed DP_CONV_BLOCK at a time, so that what they share is read once. Each part of a kernel sums into planes
-// of float64 of its own in scratch, then rounds once; the order of each sum does not depend on blocks or parts.
+// They compute DP_CONV_BLOCK channels at a time, so that shared operands are read once. Each part of a kernel
+// accumulates in its own float64 planes in scratch and rounds once. The order of each sum does not depend on blocks or
+// parts.
 #ifndef DP_BACKENDS_CPU_REFERENCE_CONV_H
 #define DP_BACKENDS_CPU_REFERENCE_CONV_H
 
@@ -12,20 +13,21 @@ enum { DP_CONV_BLOCK = 4 };
 typedef struct {
   dp_window window;
   int64_t samples;
-  int64_t groups;                  // that this device has
-  int64_t x_channels, y_channels;  // here
-  int64_t x_group, y_group;        // channels of a group
+  int64_t groups;                  // on this device
+  int64_t x_channels, y_channels;  // on this device
+  int64_t x_group, y_group;        // channels in a group
 } dp_conv;
 
-// x (N, C, ...), w (M, C/group, ...): an operand or the result each.
+// x (N, C, ...), w (M, C/group, ...): operands or results.
 dp_status dp_conv_make(const dp_kernel_spec *spec, const dp_local *x, const dp_local *w, dp_conv *conv);
 
-// Scratch for a block of planes of `elements` for each thread.
+// Scratch for a block of planes of `elements` elements for each thread.
 static inline uint64_t dp_conv_scratch(const dp_kernel_spec *spec, int64_t elements) {
   return (uint64_t)spec->threads * (uint64_t)elements * DP_CONV_BLOCK * sizeof(double);
 }
 
-// Blocks in a group of so many channels; block `i` of them: its first channel, and how many it has.
+// The number of blocks in a group of `channels` channels. dp_conv_block finds the first channel of block i and returns
+// its number of channels.
 static inline int64_t dp_conv_blocks(int64_t channels) { return (channels + DP_CONV_BLOCK - 1) / DP_CONV_BLOCK; }
 static inline int dp_conv_block(int64_t channels, int64_t i, int64_t *first) {
   *first = i * DP_CONV_BLOCK;

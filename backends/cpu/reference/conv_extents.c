@@ -1,4 +1,4 @@
-// Extents of a convolution. See conv.h.
+// The extents of a convolution. See conv.h.
 #include "backends/cpu/reference/conv.h"
 
 #include "ir/ops/geometry.h"

@@ -1,4 +1,5 @@
-// dp.ConvGradInput(w, dy): dx[n, c, window + t] is the sum over the group's m and the taps t of w[m, c, t] * dy[n, m, window].
+// dp.ConvGradInput(w, dy): dx[n, c, window + t] is the sum over the group's m and taps t of w[m, c, t] * dy[n, m,
+// window].
 #ifndef T
 #include "backends/cpu/reference/conv.h"
 
@@ -22,9 +23,9 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   dp_part_range(conv.samples * conv.groups * dp_conv_blocks(conv.x_group), part, parts, &lo, &hi);
   for (int64_t block = lo; block < hi; block++) {
     if (spec->inputs[0].dtype == DP_FLOAT32)
-      block_float(&conv, block, in[0], in[1], sums, out[0]);
+      compute_block_float(&conv, block, in[0], in[1], sums, out[0]);
     else
-      block_double(&conv, block, in[0], in[1], sums, out[0]);
+      compute_block_double(&conv, block, in[0], in[1], sums, out[0]);
   }
   return DP_OK;
 }
@@ -40,7 +41,7 @@ const dp_kernel dp_kernel_reference_dp_ConvGradInput = {
 
 #else
 
-// Row b of sums, of `plane` elements, at i * step += weights[b] * dy[i].
+// Adds weights[b] * dy[i] to element i * step of row b of the sums, which has `plane` elements.
 static void FN(scatter)(double *sums, int64_t plane, const double weights[DP_CONV_BLOCK], const T *restrict dy,
                         int64_t step, int64_t count) {
   double *restrict s0 = sums, *restrict s1 = sums + plane, *restrict s2 = sums + 2 * plane,
@@ -56,8 +57,8 @@ static void FN(scatter)(double *sums, int64_t plane, const double weights[DP_CON
   }
 }
 
-// A block of x's channels of one sample and group: number (n, group, block), row-major.
-static void FN(block)(const dp_conv *conv, int64_t number, const T *w, const T *dy, double *sums, T *dx) {
+// Computes a block of x's channels for one sample and group; `number` is (n, group, block), row-major.
+static void FN(compute_block)(const dp_conv *conv, int64_t number, const T *w, const T *dy, double *sums, T *dx) {
   const dp_window *window = &conv->window;
   int64_t blocks = dp_conv_blocks(conv->x_group), taps = window->kernel_plane, plane = window->x_plane, first;
   int64_t group = number / blocks % conv->groups, n = number / blocks / conv->groups;

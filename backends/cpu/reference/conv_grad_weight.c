@@ -1,4 +1,5 @@
-// dp.ConvGradWeight(x, dy): dw[m, c, t] is the sum over samples n and windows of dy[n, m, window] * x[n, c, window + t].
+// dp.ConvGradWeight(x, dy): dw[m, c, t] is the sum over samples n and windows of
+// dy[n, m, window] * x[n, c, window + t].
 #ifndef T
 #include "backends/cpu/reference/conv.h"
 
@@ -7,7 +8,7 @@
 #define T double
 #include __FILE__
 
-// Rows of windows.
+// Holds rows of windows.
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   const dp_local *dy = &spec->inputs[1].local;
   return dp_conv_scratch(spec, dy->extents[dy->rank - 1]);
@@ -23,9 +24,9 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   dp_part_range(conv.groups * dp_conv_blocks(conv.y_group) * conv.x_group, part, parts, &lo, &hi);
   for (int64_t block = lo; block < hi; block++) {
     if (spec->inputs[0].dtype == DP_FLOAT32)
-      block_float(&conv, block, in[0], in[1], sums, out[0]);
+      compute_block_float(&conv, block, in[0], in[1], sums, out[0]);
     else
-      block_double(&conv, block, in[0], in[1], sums, out[0]);
+      compute_block_double(&conv, block, in[0], in[1], sums, out[0]);
   }
   return DP_OK;
 }
@@ -41,7 +42,7 @@ const dp_kernel dp_kernel_reference_dp_ConvGradWeight = {
 
 #else
 
-// Row b of sums, of `row` elements, += dy[b][i] * x[i * step].
+// Adds dy[b][i] * x[i * step] to row b of the sums, which has `row` elements.
 static void FN(add_products)(double *sums, int64_t row, const T *const dy[DP_CONV_BLOCK], const T *restrict x,
                              int64_t step, int64_t count) {
   double *restrict s0 = sums, *restrict s1 = sums + row, *restrict s2 = sums + 2 * row, *restrict s3 = sums + 3 * row;
@@ -55,8 +56,8 @@ static void FN(add_products)(double *sums, int64_t row, const T *const dy[DP_CON
   }
 }
 
-// A block of y's channels with one of x's: number (group, block, c), row-major.
-static void FN(block)(const dp_conv *conv, int64_t number, const T *x, const T *dy, double *sums, T *dw) {
+// Computes a block of y's channels with one of x's; `number` is (group, block, c), row-major.
+static void FN(compute_block)(const dp_conv *conv, int64_t number, const T *x, const T *dy, double *sums, T *dw) {
   const dp_window *window = &conv->window;
   int64_t blocks = dp_conv_blocks(conv->y_group), c = number % conv->x_group, row = window->y[2], first;
   int64_t block = number / conv->x_group, group = block / blocks;
@@ -69,7 +70,7 @@ static void FN(block)(const dp_conv *conv, int64_t number, const T *x, const T *
       const T *of_y = dy + (n * conv->y_channels + m) * window->y_plane;
       dp_window_runs r = dp_window_runs_of(window, tap);
       while (dp_window_next(&r)) {
-        const T *rows[DP_CONV_BLOCK];  // what lacks in the block is computed from its first, for nothing
+        const T *rows[DP_CONV_BLOCK];  // a short block repeats its first channel; those sums are ignored
         for (int b = 0; b < DP_CONV_BLOCK; b++) rows[b] = of_y + (b < channels ? b : 0) * window->y_plane + r.y;
         FN(add_products)(sums, row, rows, of_x + r.x, window->stride[2], r.count);
       }

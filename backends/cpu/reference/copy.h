@@ -1,4 +1,4 @@
-// Kernels that only copy their operand 0 to result 0.
+// Kernels that copy operand 0 to result 0 unchanged.
 #ifndef DP_BACKENDS_CPU_REFERENCE_COPY_H
 #define DP_BACKENDS_CPU_REFERENCE_COPY_H
 

@@ -1,4 +1,4 @@
-// Labels, weights and divisors of the cross entropy. See cross_entropy.h.
+// Labels, weights and the divisor of the cross entropy. See cross_entropy.h.
 #include "backends/cpu/reference/cross_entropy.h"
 
 static dp_status bad_label(const dp_kernel_spec *spec, int64_t index, int64_t label, int64_t classes) {
@@ -37,7 +37,7 @@ dp_status dp_cross_entropy_make(const dp_call *call, int weights, dp_cross_entro
     if (!ignored && (label < 0 || label >= l.classes)) return bad_label(spec, i, label, l.classes);
     sum += dp_cross_entropy_weight(&l, label);
   }
-  if (!strcmp(reduction, "mean"))  // over the whole batch, which only the plain mean can know of from a part
+  if (!strcmp(reduction, "mean"))  // over the whole batch; only the plain mean can know its count from a shard
     l.divisor = l.weights || l.has_ignored ? sum : (double)dp_whole_count(&spec->inputs[1].local);
   if (l.divisor == 0) l.divisor = 1;
   *loss = l;

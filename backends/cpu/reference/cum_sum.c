@@ -1,4 +1,4 @@
-// CumSum: running sums along `axis`. Sums of float32 are taken in float64; integers wrap.
+// CumSum: running sums along `axis`. Floats are summed in float64; integers wrap.
 #ifndef T
 #include "backends/cpu/reference/reference.h"
 

@@ -1,4 +1,5 @@
-// Div: a / b, broadcast. Floats as IEEE says; integers truncate, the one overflowing quotient wraps, division by 0 is an error.
+// Div: a / b, broadcast. Floats follow IEEE 754; integers truncate, the one quotient that overflows wraps, and division
+// by 0 is an error.
 #include "backends/cpu/reference/elementwise.h"
 
 DP_BINARY_ROW(div_float, float, float, a / b)

@@ -1,5 +1,5 @@
-// dp.Dropout(x, seed, step): x / (1 - ratio) where the element's random number is at least ratio, else 0. The same node on
-// the gradient drops the same elements.
+// dp.Dropout(x, seed, step): x / (1 - ratio) where the element's random number is at least ratio, else 0. The same node
+// applied to the gradient drops the same elements.
 #ifndef T
 #include "backends/cpu/reference/random.h"
 

@@ -1,10 +1,10 @@
-// Where the elements of GatherElements and ScatterElements are in the data.
+// Locates the data elements that GatherElements and ScatterElements address.
 #ifndef DP_BACKENDS_CPU_REFERENCE_ELEMENT_WALK_H
 #define DP_BACKENDS_CPU_REFERENCE_ELEMENT_WALK_H
 
 #include "backends/cpu/reference/index.h"
 
-// Offset in operand 0 of the element that element i of the indices (operand 1) names; -1: another device has it.
+// Finds the offset in operand 0 that element i of the indices (operand 1) names; -1: another device has it.
 static inline dp_status dp_element_walk_at(const dp_kernel_spec *spec, const void *const *in, int64_t i,
                                            int64_t *offset) {
   const dp_local *x = &spec->inputs[0].local, *indices = &spec->inputs[1].local;

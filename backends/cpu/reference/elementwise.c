@@ -1,7 +1,7 @@
-// Walks broadcasting operands in rows as long as can be: dims that lie together in all of them are merged first.
+// Iterates over broadcasting operands in the longest rows possible: dims that are contiguous in all of them are merged.
 #include "backends/cpu/reference/elementwise.h"
 
-// The schema lets only types through that the tables have.
+// The schema admits only types that the tables have.
 static dp_status no_rows(const dp_kernel_spec *spec) {
   return dp_fail(EX_SOFTWARE, "the reference kernel of %s lacks type %s", spec->op->name,
                  dp_type_name(spec->inputs[0].dtype));
@@ -19,7 +19,7 @@ dp_status dp_elementwise_unary(const dp_call *call, const dp_unary_row rows[DP_M
 typedef struct {
   int rank;  // at least 1
   int64_t extents[DP_MAX_RANK];
-  int64_t steps[2][DP_MAX_RANK];  // elements; 0 where the operand is broadcast
+  int64_t steps[2][DP_MAX_RANK];  // in elements; 0 where the operand is broadcast
 } walk;
 
 static void set_steps(const dp_kernel_spec *spec, int operand, int64_t steps[DP_MAX_RANK]) {

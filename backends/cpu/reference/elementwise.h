@@ -1,7 +1,7 @@
-// Elementwise kernels: walking operands that broadcast, row by row; what a row does is the operator's own.
+// Elementwise kernels: they iterate over broadcasting operands row by row, and each operator supplies the row function.
 //
-// A row function works on `count` elements. Operands advance by their step, 0 (one element for the whole row) or 1; results
-// by 1. Result and operands may lie at the same address, so there is no restrict here.
+// A row function works on `count` elements. Operands advance by their step, 0 (one element for the whole row) or 1;
+// results advance by 1. Result and operands may have the same address, so nothing here is restrict.
 #ifndef DP_BACKENDS_CPU_REFERENCE_ELEMENTWISE_H
 #define DP_BACKENDS_CPU_REFERENCE_ELEMENTWISE_H
 
@@ -10,16 +10,16 @@
 typedef void (*dp_unary_row)(int64_t count, const void *x, void *y);
 typedef void (*dp_binary_row)(int64_t count, const void *a, int a_step, const void *b, int b_step, void *y);
 
-// rows[dtype of operand 0]. Result 0 = row(operand 0), of one shape.
+// Result 0 = row(operand 0), of the same shape; rows: by the dtype of operand 0.
 dp_status dp_elementwise_unary(const dp_call *call, const dp_unary_row rows[DP_MAX_TYPE + 1]);
 // Result 0 = row(operand 0, operand 1), broadcast to result 0's shape.
 dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP_MAX_TYPE + 1]);
 
-// The types of numbers that are computed in (DP_UPCAST): X(T, U) with U the type to compute in, in which integers wrap.
+// The types that kernels compute in (DP_UPCAST): X(T, U), where U is the type to compute in, in which integers wrap.
 #define DP_EACH_FLOAT(X) X(float, float) X(double, double)
 #define DP_EACH_INTEGER(X) X(int64_t, uint64_t) X(uint64_t, uint64_t) X(int32_t, uint32_t)
 #define DP_EACH_NUMBER(X) DP_EACH_FLOAT(X) DP_EACH_INTEGER(X)
-// Tables for the two functions above, of the row functions NAME_<type>.
+// Tables of the row functions NAME_<type>, for the two functions above.
 #define DP_FLOAT_ROWS(NAME) \
   { [DP_FLOAT32] = NAME##_float, [DP_FLOAT64] = NAME##_double }
 #define DP_INTEGER_ROWS(NAME) \

@@ -1,4 +1,4 @@
-// Elu: x, but p[0] (e^x - 1) where x is negative; p[0] is alpha.
+// Elu: x, or p[0] (e^x - 1) where x is negative; p[0] is alpha.
 #include "backends/cpu/reference/parametric.h"
 
 #define ROW(T, U) DP_PARAMETRIC_ROW(elu_##T, T, x < 0 ? p[0] * expm1((double)x) : (double)x)

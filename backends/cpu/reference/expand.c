@@ -1,7 +1,7 @@
 // Expand: operand 0 broadcast to the result's shape.
 #include "backends/cpu/reference/elementwise.h"
 
-// As a binary operator that looks at operand 0 alone: rows by element size.
+// Implemented as a binary operator that ignores its second operand, with row functions by element size.
 #define ROW(T) DP_BINARY_ROW(expand_##T, T, T, ((void)b, a))
 ROW(uint8_t)
 ROW(uint16_t)

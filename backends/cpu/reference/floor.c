@@ -1,4 +1,4 @@
-// Floor: the largest integer that is not larger.
+// Floor: the largest integer <= x.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(floor_##T, T, floor((double)x))

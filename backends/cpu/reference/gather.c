@@ -1,4 +1,4 @@
-// Gather: the slices of data along `axis` that the indices name. Of a part of data, zeros for what is not here.
+// Gather: the slices of data along `axis` that the indices name. A shard gives zeros for slices of other devices.
 #include "backends/cpu/reference/index.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,4 +1,5 @@
-// GatherElements: elements picked along `axis`. Any type, by its bytes. Of a part of data, zeros for what is not here.
+// GatherElements: picks elements along `axis`, of any type, by their bytes. A shard gives zeros for elements of other
+// devices.
 #include "backends/cpu/reference/element_walk.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,5 +1,5 @@
-// dp.GatherGrad(dY, indices): zeros, and the slices of dY added where the indices say, in their order. What is not in
-// this part of the result is left out.
+// dp.GatherGrad(dY, indices): zeros, to which the slices of dY are added where the indices say, in their order. Slices
+// for other devices' shards are skipped.
 #ifndef T
 #include "backends/cpu/reference/index.h"
 
@@ -12,7 +12,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
                      int part, int parts) {
   (void)state, (void)scratch;
   dp_call call = {spec, in, out, scratch, part, parts};
-  return spec->inputs[0].dtype == DP_FLOAT32 ? add_float(&call) : add_double(&call);
+  return spec->inputs[0].dtype == DP_FLOAT32 ? add_slices_float(&call) : add_slices_double(&call);
 }
 
 const dp_kernel dp_kernel_reference_GatherGrad = {
@@ -25,8 +25,8 @@ const dp_kernel dp_kernel_reference_GatherGrad = {
 
 #else
 
-// A part is a range of the columns, which are the dims before and after the axis.
-static dp_status FN(add)(const dp_call *call) {
+// A part is a range of columns, which are the dims before and after the axis.
+static dp_status FN(add_slices)(const dp_call *call) {
   const dp_kernel_spec *spec = call->spec;
   const dp_local *dx = &spec->outputs[0].local;
   int axis = dp_axis(dp_node_int(spec->node, "axis", 0), dx->rank);

@@ -1,4 +1,4 @@
-// Gelu: x times the normal distribution up to x, or the approximation by tanh when p[0] is 1.
+// Gelu: x times the normal distribution function of x, or its approximation by tanh when p[0] is 1.
 #include "backends/cpu/reference/parametric.h"
 
 static double by_tanh(double x) { return x * 0.5 * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x))); }

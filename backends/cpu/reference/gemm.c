@@ -1,7 +1,7 @@
-// Gemm: alpha * A' * B' + beta * C, with A' and B' transposed as transA and transB say, C broadcast and optional.
+// Gemm: alpha * A' * B' + beta * C. transA and transB transpose A and B; C is optional and broadcasts.
 #include "backends/cpu/reference/matrix.h"
 
-// Operand i of rank 2 as a matrix, transposed if so asked.
+// Operand i, of rank 2, as a matrix, transposed if `transposed`.
 static dp_matrix matrix_of(const dp_kernel_spec *spec, int i, const void *data, bool transposed) {
   int64_t columns = dp_in_extents(spec, i)[1];
   return transposed ? (dp_matrix){data, 1, columns} : (dp_matrix){data, columns, 1};

@@ -1,4 +1,4 @@
-// GroupNormalization: groups of channels of each sample; a device has whole groups.
+// GroupNormalization: normalises groups of channels of each sample; a device has whole groups.
 #include "backends/cpu/reference/normalization.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,5 +1,5 @@
-// dp.GroupedBatchNormalization: every group of samples that is here normalised by its own mean and variance. Results 3 and 4,
-// mean and variance of the group that holds the first sample, are 0 where it is not.
+// dp.GroupedBatchNormalization: normalises every group of samples on this device by its own mean and variance. Results
+// 3 and 4, mean and variance of the group with the first sample, are 0 on devices without that group.
 #include "backends/cpu/reference/batch_normalization.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

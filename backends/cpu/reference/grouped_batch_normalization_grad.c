@@ -1,5 +1,5 @@
-// dp.GroupedBatchNormalizationGrad(x, scale, saved_mean, saved_invstd, dy) -> dx, dscale, dbias, through the statistics of
-// each group of samples that is here; dscale and dbias are summed over the groups.
+// dp.GroupedBatchNormalizationGrad(x, scale, saved_mean, saved_invstd, dy) -> dx, dscale, dbias, with the statistics of
+// each group of samples on this device; dscale and dbias are summed over the groups.
 #include "backends/cpu/reference/batch_normalization.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,4 +1,4 @@
-// HardSigmoid: p[0] x + p[1] held to [0, 1]; p[0] is alpha, p[1] beta.
+// HardSigmoid: p[0] x + p[1] clamped to [0, 1]; p[0] is alpha, p[1] beta.
 #include "backends/cpu/reference/parametric.h"
 
 #define ROW(T, U)                                    \

@@ -1,4 +1,4 @@
-// HardSwish: x times x / 6 + 1/2 held to [0, 1].
+// HardSwish: x times (x / 6 + 1/2 clamped to [0, 1]).
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(hard_swish_##T, T, x *(x <= -3 ? 0 : x >= 3 ? 1 : x / 6 + (T)0.5))

@@ -1,4 +1,4 @@
-// InstanceNormalization: each channel of each sample on its own.
+// InstanceNormalization: normalises each channel of each sample.
 #include "backends/cpu/reference/normalization.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,4 +1,4 @@
-// IsInf: as bool, of either sign or of one.
+// IsInf: whether x is infinite, of either sign or of one.
 #include "backends/cpu/reference/reference.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

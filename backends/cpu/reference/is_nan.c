@@ -1,4 +1,4 @@
-// IsNaN: as bool.
+// IsNaN: whether x is NaN.
 #include "backends/cpu/reference/reference.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

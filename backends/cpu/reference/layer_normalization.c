@@ -1,4 +1,5 @@
-// LayerNormalization: the dims from `axis` on; on request also mean and 1 / sqrt(variance + epsilon).
+// LayerNormalization: normalises over the dims from `axis` on. The optional results are the mean and 1 / sqrt(variance
+// + epsilon).
 #include "backends/cpu/reference/normalization.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

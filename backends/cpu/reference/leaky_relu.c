@@ -1,4 +1,4 @@
-// LeakyRelu: x, but p[0] x where x is negative; p[0] is alpha.
+// LeakyRelu: x, or p[0] x where x is negative; p[0] is alpha.
 #include "backends/cpu/reference/parametric.h"
 
 #define ROW(T, U) DP_PARAMETRIC_ROW(leaky_relu_##T, T, x < 0 ? (T)p[0] * x : x)

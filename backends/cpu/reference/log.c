@@ -1,4 +1,4 @@
-// Log: the natural logarithm; that of 0 is -infinity, of a negative number NaN.
+// Log: the natural logarithm. Log of 0 is -infinity, of a negative number NaN.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(log_##T, T, sizeof(T) == 4 ? logf((float)x) : log(x))

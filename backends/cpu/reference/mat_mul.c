@@ -9,7 +9,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   dp_dtype dtype = spec->inputs[0].dtype;
   int64_t lo, hi, bytes = (int64_t)dp_type_bytes(dtype);
   if (dp_out_count(spec, 0) == 0) return DP_OK;
-  dp_part_range(e.batches * e.m, part, parts, &lo, &hi);  // rows of all products
+  dp_part_range(e.batches * e.m, part, parts, &lo, &hi);  // the rows of all products
   while (lo < hi) {
     int64_t row = lo % e.m, rows = dp_min_i64(e.m - row, hi - lo), a_at, b_at;
     dp_mat_mul_offsets(&e, lo / e.m, &a_at, &b_at);

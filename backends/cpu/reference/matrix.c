@@ -1,4 +1,4 @@
-// Blocked matrix product: a block of b is unpacked to the type that sums are taken in, row-major, whatever b's steps, and used by a block of rows.
+// A blocked matrix product: a block of b is unpacked to row-major in the type of the sums and used by a block of rows.
 #ifndef T
 #include "backends/cpu/reference/matrix.h"
 
@@ -10,7 +10,7 @@ typedef struct {
   dp_matrix a, b, c;
 } product;
 
-// factor * sum. Of integers the factor is a whole number.
+// factor * sum. For integers, the factor is a whole number.
 static double scaled_double(double factor, double sum) { return factor * sum; }
 static uint64_t scaled_uint64_t(double factor, uint64_t sum) { return (uint64_t)(int64_t)factor * sum; }
 
@@ -42,7 +42,7 @@ void dp_matrix_multiply(dp_dtype dtype, int64_t m, int64_t n, int64_t k, double 
 
 #else
 
-// sums (ROWS, COLUMNS) += the product over k0 .. k0 + depth of rows i0 .. and columns j0 ..
+// Adds to sums (ROWS, COLUMNS) the products over k0 .. k0 + depth, for the rows from i0 on and the columns from j0 on.
 static void FN(add_block)(const product *p, int64_t i0, int rows, int64_t j0, int columns, int64_t k0, int depth,
                           A sums[ROWS][COLUMNS]) {
   const T *a = p->a.data, *b = p->b.data;

@@ -10,8 +10,8 @@ typedef struct {
   int64_t row, column;
 } dp_matrix;
 
-// y (m, n), dense = alpha * a (m, k) * b (k, n) + beta * c (m, n); c.data NULL: without it. Each element is summed in the
-// order of k, so a split by rows or columns changes no bits.
+// y (m, n), dense = alpha * a (m, k) * b (k, n) + beta * c (m, n); c.data NULL: no c. Each element is summed in the
+// order of k, so a split by rows or columns does not change any bit.
 void dp_matrix_multiply(dp_dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, dp_matrix a, dp_matrix b,
                         double beta, dp_matrix c, void *y);
 

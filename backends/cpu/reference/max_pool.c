@@ -1,9 +1,9 @@
-// MaxPool: the largest element of each window; padding never wins, NaN does, as in PyTorch. (oneDNN's drops NaN, which would
-// hide a diverged loss; so there is no kernel by oneDNN.)
+// MaxPool: the largest element of each window. Padding never wins; NaN does, as in PyTorch. (There is no oneDNN kernel,
+// because oneDNN's drops NaN and would hide a diverged loss.)
 #ifndef T
 #include "backends/cpu/reference/pool.h"
 
-// Where the indices of a plane go, NULL: nowhere; the index of its first element in the whole operand.
+// Where a plane's indices are written (NULL: nowhere), and the index of its first element in the whole operand.
 typedef struct {
   int64_t *index, begin;
   bool by_columns;
@@ -61,7 +61,7 @@ const dp_kernel dp_kernel_reference_MaxPool = {
 
 #else
 
-// y[i] = the larger of y[i] and x[i * step]; a NaN counts as the largest and stays.
+// y[i] = the larger of y[i] and x[i * step]. NaN counts as the largest.
 static void FN(take_larger)(T *y, const T *x, int64_t step, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     T value = x[i * step];
@@ -69,8 +69,8 @@ static void FN(take_larger)(T *y, const T *x, int64_t step, int64_t count) {
   }
 }
 
-// The first element of each window that is y.
-static void FN(find)(const dp_window *window, const T *x, const T *y, const places *where) {
+// Finds the first element of each window that equals y.
+static void FN(find_indices)(const dp_window *window, const T *x, const T *y, const places *where) {
   for (int64_t i = 0; i < window->y_plane; i++) {
     dp_pool_box box = dp_pool_box_of(window, i);
     int64_t found = -1;
@@ -90,7 +90,7 @@ static void FN(pool)(const dp_window *window, const T *x, T *y, const places *wh
     dp_window_runs r = dp_window_runs_of(window, tap);
     while (dp_window_next(&r)) FN(take_larger)(y + r.y, x + r.x, window->stride[2], r.count);
   }
-  if (where->index) FN(find)(window, x, y, where);
+  if (where->index) FN(find_indices)(window, x, y, where);
 }
 #undef T
 #undef LEAST

@@ -1,4 +1,4 @@
-// dp.MaxPoolGrad(x, dy): each window's gradient goes to its first largest element in row-major order, as in PyTorch.
+// dp.MaxPoolGrad(x, dy): adds each window's gradient to its first largest element in row-major order, as in PyTorch.
 #ifndef T
 #include "backends/cpu/reference/pool.h"
 
@@ -32,8 +32,8 @@ const dp_kernel dp_kernel_reference_dp_MaxPoolGrad = {
 
 #else
 
-// Index in plane x of the first largest element of the box, a NaN counting as the largest; -1 when the box is empty, as the
-// window of a dilated kernel may be.
+// The index in plane x of the first largest element of the box. NaN counts as the largest. -1: the box is empty, which
+// the window of a dilated kernel can be.
 static int64_t FN(argmax)(const dp_window *w, const dp_pool_box *box, const T *x) {
   if (dp_product(box->count, 0, 3) == 0) return -1;
   int64_t best = dp_pool_index(w, box, 0, 0, 0);

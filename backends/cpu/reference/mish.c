@@ -1,4 +1,4 @@
-// Mish: x tanh(log(1 + e^x)), without overflow on either side.
+// Mish: x tanh(log(1 + e^x)), computed so that e^x cannot overflow.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(mish_##T, T, x *tanh(fmax((double)x, 0) + log1p(exp(-fabs((double)x)))))

@@ -1,11 +1,12 @@
-// Mod: what is left of a division, with the divisor's sign, or with the dividend's when fmod is 1; broadcast.
+// Mod: the remainder of a division, with the divisor's sign, or with the dividend's when fmod is 1; broadcast.
 #include "backends/cpu/reference/elementwise.h"
 
-// The one quotient that overflows leaves 0.
-#define LEFT(a, b) ((b) == -1 ? 0 : (a) % (b))
-#define ROW(T, U)                               \
-  DP_BINARY_ROW(dividend_##T, T, T, LEFT(a, b)) \
-  DP_BINARY_ROW(divisor_##T, T, T, LEFT(a, b) != 0 && (LEFT(a, b) < 0) != (b < 0) ? LEFT(a, b) + b : LEFT(a, b))
+// Avoids the one division that overflows, whose remainder is 0.
+#define REMAINDER(a, b) ((b) == -1 ? 0 : (a) % (b))
+#define ROW(T, U)                                    \
+  DP_BINARY_ROW(dividend_##T, T, T, REMAINDER(a, b)) \
+  DP_BINARY_ROW(divisor_##T, T, T,                   \
+                REMAINDER(a, b) != 0 && (REMAINDER(a, b) < 0) != (b < 0) ? REMAINDER(a, b) + b : REMAINDER(a, b))
 ROW(int64_t, uint64_t)
 ROW(int32_t, uint32_t)
 DP_BINARY_ROW(either_uint64_t, uint64_t, uint64_t, a % b)

@@ -1,4 +1,4 @@
-// Normalising rows. See normalization.h. Statistics are float64's, the variance from centred squares.
+// Normalises rows. See normalization.h. Statistics are in float64, the variance from centred squares.
 #ifndef T
 #include "backends/cpu/reference/normalization.h"
 

@@ -1,4 +1,4 @@
-// Not: whether x is false.
+// Not: logical not.
 #include "backends/cpu/reference/elementwise.h"
 
 DP_UNARY_ROW(not_bool, bool, !x)

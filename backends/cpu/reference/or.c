@@ -1,4 +1,4 @@
-// Or: of truth values, broadcast.
+// Or: logical or, broadcast.
 #include "backends/cpu/reference/elementwise.h"
 
 DP_BINARY_ROW(or_bool, bool, bool, a || b)

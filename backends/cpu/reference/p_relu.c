@@ -1,4 +1,4 @@
-// PRelu: x, but slope x where x is negative; slope broadcasts. Integers wrap.
+// PRelu: x, or slope * x where x is negative; slope broadcasts. Integers wrap.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_BINARY_ROW(p_relu_##T, T, T, a < 0 ? (U)a * (U)b : (U)a)

@@ -1,9 +1,9 @@
-// Pad: the operand with elements put before and after its dims. Any type, by its bytes; a row is the last dim.
+// Pad: adds elements before and after the dims of the operand. Any type, by its bytes; a row is the last dim.
 #include "ir/ops/pad.h"
 
 #include "backends/cpu/reference/reference.h"
 
-// Offset in elements of the operand's row that row `row` of the result shows; -1: the constant.
+// The element offset of the operand's row that row `row` of the result copies; -1: the constant.
 static int64_t from_row(const dp_pad *p, const dp_local *x, const dp_local *y, int64_t row) {
   int64_t at = 0, step = x->extents[x->rank - 1];
   for (int d = x->rank - 2; d >= 0; d--) {

@@ -1,4 +1,4 @@
-// Elementwise kernels whose function has numbers from attributes. See parametric.h.
+// Elementwise kernels with parameters from attributes. See parametric.h.
 #include "backends/cpu/reference/parametric.h"
 
 dp_status dp_parametric_run(const dp_call *call, const dp_parametric_row rows[DP_MAX_TYPE + 1], const double *p) {

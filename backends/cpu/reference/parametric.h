@@ -1,13 +1,13 @@
-// Elementwise kernels of one operand whose function has numbers from attributes.
+// Elementwise kernels of one operand with parameters from attributes.
 #ifndef DP_BACKENDS_CPU_REFERENCE_PARAMETRIC_H
 #define DP_BACKENDS_CPU_REFERENCE_PARAMETRIC_H
 
 #include "backends/cpu/reference/elementwise.h"
 
-// Works on `count` elements; p: the numbers.
+// Works on `count` elements; p: the parameters.
 typedef void (*dp_parametric_row)(int64_t count, const void *x, void *y, const double *p);
 
-// rows[dtype of operand 0]. Result 0 = row(operand 0), of one shape and type.
+// Result 0 = row(operand 0), of the same shape and type; rows: by the dtype of operand 0.
 dp_status dp_parametric_run(const dp_call *call, const dp_parametric_row rows[DP_MAX_TYPE + 1], const double *p);
 
 // Defines row function NAME: y = EXPR of x and p.

@@ -1,15 +1,16 @@
-// What the pooling kernels share: one window at a time, its taps inside the operand.
+// What the pooling kernels share: single windows and their taps inside the operand.
 #ifndef DP_BACKENDS_CPU_REFERENCE_POOL_H
 #define DP_BACKENDS_CPU_REFERENCE_POOL_H
 
 #include "backends/cpu/reference/window.h"
 
-// The taps of one window that lie inside x: per dim the first, their count, and the index in x of the first.
+// The taps of one window that are inside x: for each dim the first tap, the number of taps, and the first tap's index
+// in x.
 typedef struct {
   int64_t at[3], count[3];
 } dp_pool_box;
 
-// Window `index` (row-major in the result's plane).
+// The box of window `index` (row-major in the result's plane).
 static inline dp_pool_box dp_pool_box_of(const dp_window *w, int64_t index) {
   dp_pool_box box;
   for (int d = 2; d >= 0; d--) {
@@ -24,13 +25,13 @@ static inline dp_pool_box dp_pool_box_of(const dp_window *w, int64_t index) {
   return box;
 }
 
-// Index in x's plane of the box's element (a, b, c).
+// The index in x's plane of element (a, b, c) of the box.
 static inline int64_t dp_pool_index(const dp_window *w, const dp_pool_box *box, int64_t a, int64_t b, int64_t c) {
   return ((box->at[0] + a * w->dilation[0]) * w->x[1] + box->at[1] + b * w->dilation[1]) * w->x[2] + box->at[2] +
          c * w->dilation[2];
 }
 
-// What a call of a pooling kernel works on: the planes [*lo, *hi) of its part, and the window.
+// What a call of a pooling kernel works on: the window, and the planes [*lo, *hi) of its part.
 dp_status dp_pool_begin(const dp_call *call, const dp_local *x, dp_window *window, int64_t *lo, int64_t *hi);
 
 #endif

@@ -1,5 +1,5 @@
-// Pow: x to the power of y, of any two types, in x's. Integers to integers are products that wrap; to a negative power
-// what is left of the fraction.
+// Pow: x to the power of y, of any two types; the result has x's. Integer powers of integers are products that wrap; a
+// negative power truncates the fraction.
 #ifndef T
 #include "backends/cpu/reference/broadcast.h"
 

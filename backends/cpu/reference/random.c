@@ -1,11 +1,11 @@
-// Random numbers by place in the whole tensor. See random.h.
+// Random numbers by position in the whole tensor. See random.h.
 #include "backends/cpu/reference/random.h"
 
 #include "ir/base/philox.h"
 
-// Elements from `first` on that lie together in the whole tensor: their count, and the index there of the first.
+// The number of elements from `first` on that are contiguous in the whole tensor, and the index of `first` there.
 static int64_t run_of(const dp_local *local, int64_t first, int64_t *whole_index) {
-  int split = -1;  // the last dim of which a part is here
+  int split = -1;  // the last split dim
   for (int d = 0; d < local->rank; d++)
     if (local->extents[d] != local->whole[d]) split = d;
   if (split < 0) {

@@ -1,5 +1,5 @@
-// The random numbers of ir/base/philox.h for the elements that a device holds: they depend on an element's place in the whole
-// tensor, never on how it is split.
+// The random numbers of ir/base/philox.h for a shard's elements. They depend on an element's position in the whole
+// tensor, not on the split.
 #ifndef DP_BACKENDS_CPU_REFERENCE_RANDOM_H
 #define DP_BACKENDS_CPU_REFERENCE_RANDOM_H
 
@@ -11,10 +11,10 @@ typedef struct {
   const dp_local *local;
   uint64_t seed;
   uint32_t step, name;
-  bool normal;  // standard normal; else uniform in [0, 1)
+  bool normal;  // standard normal, else uniform in [0, 1)
 } dp_random;
 
-// values[i] = the number of local element first + i, i < count <= DP_RANDOM_CHUNK.
+// values[i] = the random number of local element first + i, for 0 <= i < count <= DP_RANDOM_CHUNK.
 void dp_random_fill(const dp_random *random, int64_t first, int count, double values[DP_RANDOM_CHUNK]);
 
 #endif

@@ -1,4 +1,4 @@
-// dp.RandomNormal(seed): normally distributed numbers, by mean and standard deviation (`scale`).
+// dp.RandomNormal(seed): normally distributed numbers with mean `mean` and standard deviation `scale`.
 #include "backends/cpu/reference/random_numbers.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

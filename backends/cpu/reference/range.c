@@ -1,4 +1,4 @@
-// Range: whole numbers by their places in the whole tensor.
+// Range: integers by their position in the whole tensor.
 #include "backends/cpu/reference/reference.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -16,7 +16,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
     if (is_float)
       dp_element_set(dtype, element, (double)number);
     else
-      memcpy(element, &number, (size_t)bytes);  // modulo 2^bits, as little-endian bytes are
+      memcpy(element, &number, (size_t)bytes);  // little-endian, so this is modulo 2^bits
   }
   return DP_OK;
 }

@@ -1,6 +1,6 @@
-// Sums over dims. Neighbouring dims of one sort (kept, reduced) are merged, then results are made in blocks that lie
-// together, so that both a bias gradient (rows reduced) and a loss (everything reduced) read memory in order. A result is
-// the sum of its elements in row-major order whatever the blocks and parts.
+// Sums over dims. Neighbouring dims of one kind (kept or reduced) are merged, and contiguous results are computed in
+// blocks, so that both a bias gradient (rows reduced) and a loss (everything reduced) read memory in order. Each result
+// sums its elements in row-major order, however the blocks and parts are chosen.
 #ifndef T
 #include "backends/cpu/reference/reduce.h"
 
@@ -8,7 +8,7 @@ enum { BLOCK = 64 };
 
 typedef struct {
   int rank;
-  int64_t extents[DP_MAX_RANK], steps[DP_MAX_RANK];  // steps in elements
+  int64_t extents[DP_MAX_RANK], steps[DP_MAX_RANK];  // in elements
 } dims;
 
 typedef struct {
@@ -40,7 +40,7 @@ static walk walk_of(const dp_kernel_spec *spec, const bool reduced[DP_MAX_RANK])
   return w;
 }
 
-// Offset in elements of row-major index i.
+// The element offset of row-major index i.
 static int64_t offset_of(const dims *list, int64_t i) {
   int64_t offset = 0;
   for (int d = list->rank - 1; d >= 0; d--) {
@@ -101,7 +101,7 @@ dp_status dp_reduce(const dp_call *call, const bool reduced[DP_MAX_RANK], bool m
 
 #else
 
-// sums[j] += the elements reduced into the `width` results that start at x.
+// Adds to sums[j] the elements that reduce into result j of the `width` results from x on.
 static void FN(add_block)(const walk *w, const T *x, int width, A sums[BLOCK]) {
   const dims *r = &w->reduced;
   int64_t inner = r->extents[r->rank - 1], step = r->steps[r->rank - 1], kept_step = w->kept.steps[w->kept.rank - 1];

@@ -4,7 +4,7 @@
 
 #include "backends/cpu/reference/reference.h"
 
-// Result 0 = the sum over the dims that are marked. mean: divided by the count of the whole tensor's elements there.
+// Result 0 = the sum over the marked dims. mean: divides by the number of elements summed in the whole tensor.
 dp_status dp_reduce(const dp_call *call, const bool reduced[DP_MAX_RANK], bool mean);
 
 #endif

@@ -6,12 +6,12 @@
 
 typedef struct {
   int rank;
-  int64_t extents[DP_MAX_RANK], steps[DP_MAX_RANK];  // steps in elements
+  int64_t extents[DP_MAX_RANK], steps[DP_MAX_RANK];  // in elements
 } dims;
 
 typedef struct {
   dims kept, reduced;
-  int64_t count;  // elements a result
+  int64_t count;  // elements for each result
 } walk;
 
 static walk walk_of(const dp_local *x, const bool reduced[DP_MAX_RANK]) {
@@ -27,7 +27,7 @@ static walk walk_of(const dp_local *x, const bool reduced[DP_MAX_RANK]) {
   return w;
 }
 
-typedef bool boolean;  // a name that macros may paste
+typedef bool boolean;  // a name that macros can paste
 
 static int64_t offset_of(const dims *list, int64_t i) {
   int64_t offset = 0;
@@ -154,7 +154,7 @@ dp_status dp_reduce_fold(const dp_call *call, dp_fold fold) {
 
 #else
 
-// acc = EXPR of acc and v, over all elements. Integers are computed with as U, in which they wrap.
+// acc = EXPR of acc and v, over all elements. Integers are computed as U, in which they wrap.
 #define EACH(EXPR)                            \
   for (int64_t i = 0; i < w->count; i++) {    \
     A v = (A)from[offset_of(&w->reduced, i)]; \
@@ -199,7 +199,7 @@ static void FN(fold)(const walk *w, dp_fold fold, const T *x, T *y, int64_t resu
       break;
     case DP_FOLD_LOG_SUM_EXP:
       m = FN(most)(w, from);
-      if (m - m != 0) m = 0;  // infinities speak for themselves
+      if (m - m != 0) m = 0;  // log-sum-exp of infinities needs no shift
       for (int64_t i = 0; i < w->count; i++) sum += exp((double)((A)from[offset_of(&w->reduced, i)] - m));
       acc = (A)(log(sum) + (double)m);
       break;

@@ -1,4 +1,4 @@
-// Reductions other than sums and means: each result is folded from its elements in row-major order.
+// Reductions other than sums and means. Each result folds its elements in row-major order.
 #ifndef DP_BACKENDS_CPU_REFERENCE_REDUCE_FOLD_H
 #define DP_BACKENDS_CPU_REFERENCE_REDUCE_FOLD_H
 
@@ -15,8 +15,8 @@ typedef enum {
   DP_FOLD_LOG_SUM_EXP,
 } dp_fold;
 
-// Operand 0 over the dims of the attribute axes, into result 0. Of no elements: the least (most) of the type, 1, 0, and
-// of the logarithms -infinity. NaN among them gives NaN.
+// Reduces operand 0 over the dims of attribute `axes` into result 0. Without elements the result is the type's smallest
+// (largest) value for a maximum (minimum), 1 for a product, 0 for sums, -infinity for logarithms. NaN gives NaN.
 dp_status dp_reduce_fold(const dp_call *call, dp_fold fold);
 
 #endif

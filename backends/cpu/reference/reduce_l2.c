@@ -1,4 +1,4 @@
-// ReduceL2: the root of the sum of squares over the dims `axes`.
+// ReduceL2: the square root of the sum of squares over the dims `axes`.
 #include "backends/cpu/reference/reduce_fold.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,4 +1,4 @@
-// ReduceLogSumExp: the logarithm of the sum of e^x over the dims `axes`, the largest x taken off first.
+// ReduceLogSumExp: the logarithm of the sum of e^x over the dims `axes`, computed relative to the largest x.
 #include "backends/cpu/reference/reduce_fold.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

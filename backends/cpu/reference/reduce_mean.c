@@ -1,4 +1,4 @@
-// ReduceMean: the sum over the dims `axes`, divided by the count of the whole tensor's elements there.
+// ReduceMean: the sum over the dims `axes`, divided by the number of elements summed in the whole tensor.
 #include "backends/cpu/reference/reduce.h"
 
 #include "ir/ops/reduce.h"

@@ -1,11 +1,12 @@
 // What the reference kernels share: one body for several element types, parts, extents, copies.
 //
-// The reference kernels are plain loops, right by inspection; they run every operator and type, serve --precision=fp64, and
-// are what the fast kernels are tested against. Sums of float32 are taken in float64. A mean divides by the whole count,
-// so that over a sharded dim it is a partial sum; a mean over nothing is 0. Empty extents are allowed everywhere.
+// Reference kernels are plain loops that are easy to check by reading. They run every operator and type, serve
+// --precision=fp64, and are what fast kernels are tested against. Sums of float32 are taken in float64. A mean divides
+// by the count of the whole tensor, so over a sharded dim it is a partial sum; a mean over nothing is 0. Empty extents
+// are allowed everywhere.
 //
-// A file whose body serves several types includes itself once a type, with T set: the part after `#else` is then compiled
-// with T, and FN(name) is name_T. E.g. `#define T float` / `#include __FILE__`.
+// A file whose body serves several types includes itself once for each type, with T defined: the part after `#else` is
+// then compiled for T, and FN(name) is name_T. E.g. `#define T float` / `#include __FILE__`.
 #ifndef DP_BACKENDS_CPU_REFERENCE_REFERENCE_H
 #define DP_BACKENDS_CPU_REFERENCE_REFERENCE_H
 
@@ -18,7 +19,7 @@
 #define DP_PASTE(a, b) DP_PASTE_(a, b)
 #define FN(name) DP_PASTE(name, T)
 
-// Arguments of dp_kernel.run that a body passes on.
+// The arguments of dp_kernel.run that a body passes on.
 typedef struct {
   const dp_kernel_spec *spec;
   const void *const *in;
@@ -37,7 +38,7 @@ static inline int64_t dp_out_count(const dp_kernel_spec *spec, int i) {
   return dp_local_count(&spec->outputs[i].local);
 }
 
-// Whether optional operand or result i is there.
+// Whether optional operand or result i is present.
 static inline bool dp_has_in(const dp_kernel_spec *spec, int i) {
   return i < spec->n_inputs && spec->inputs[i].present;
 }
@@ -53,7 +54,7 @@ static inline int64_t dp_product(const int64_t *extents, int first, int end) {
 
 static inline int64_t dp_whole_count(const dp_local *local) { return dp_product(local->whole, 0, local->rank); }
 
-// An axis attribute, counted from the end when negative.
+// An axis attribute; negative axes count from the end.
 static inline int dp_axis(int64_t axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
 
 // Part `part` of `parts` of 0 .. count-1: [*lo, *hi).
@@ -62,7 +63,7 @@ static inline void dp_part_range(int64_t count, int part, int parts, int64_t *lo
   *hi = *lo + count / parts + (part < count % parts);
 }
 
-// memcpy that takes zero bytes at any address; source and target may be the same.
+// memcpy that accepts zero bytes at any address; source and target may be equal.
 static inline void dp_copy(void *to, const void *from, int64_t bytes) {
   if (bytes > 0 && to != from) memcpy(to, from, (size_t)bytes);
 }
@@ -70,13 +71,13 @@ static inline void dp_zero(void *to, int64_t bytes) {
   if (bytes > 0) memset(to, 0, (size_t)bytes);
 }
 
-// The single integer of a rank 0 operand.
+// The integer in an operand of rank 0.
 static inline int64_t dp_scalar_i64(const dp_kernel_spec *spec, const void *const *in, int i) {
   if (spec->inputs[i].dtype == DP_INT64) return *(const int64_t *)in[i];
   return (int64_t)dp_element_get(spec->inputs[i].dtype, in[i]);
 }
 
-// Element `index` of integer operand i (int32 or int64): labels.
+// Element `index` of an integer operand (int32 or int64), such as labels.
 static inline int64_t dp_label(dp_dtype dtype, const void *labels, int64_t index) {
   return dtype == DP_INT64 ? ((const int64_t *)labels)[index] : ((const int32_t *)labels)[index];
 }

@@ -1,4 +1,4 @@
-// RMSNormalization: over the root of the mean square of the dims from `axis` on.
+// RMSNormalization: divides by the root of the mean square over the dims from `axis` on.
 #include "backends/cpu/reference/normalization.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,4 +1,4 @@
-// Round: to the nearest integer, halves to the even one.
+// Round: to the nearest integer, ties to even.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(round_##T, T, nearbyint((double)x))

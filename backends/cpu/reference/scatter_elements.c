@@ -1,4 +1,4 @@
-// ScatterElements: operand 0, then the updates one after another in their order, those that are put here. Integers wrap.
+// ScatterElements: copies operand 0, then applies the updates in order, except those for other devices. Integers wrap.
 #ifndef T
 #include "ir/ops/scatter_elements.h"
 
@@ -31,17 +31,17 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   dp_copy(out[0], in[0], dp_in_count(spec, 0) * (int64_t)dp_type_bytes(spec->inputs[0].dtype));
   switch (spec->inputs[0].dtype) {
     case DP_FLOAT32:
-      return put_float(spec, in, mode, out[0]);
+      return scatter_float(spec, in, mode, out[0]);
     case DP_FLOAT64:
-      return put_double(spec, in, mode, out[0]);
+      return scatter_double(spec, in, mode, out[0]);
     case DP_INT64:
-      return put_int64_t(spec, in, mode, out[0]);
+      return scatter_int64_t(spec, in, mode, out[0]);
     case DP_INT32:
-      return put_int32_t(spec, in, mode, out[0]);
+      return scatter_int32_t(spec, in, mode, out[0]);
     case DP_UINT64:
-      return put_uint64_t(spec, in, mode, out[0]);
-    default:  // truth values too, which are only put
-      return put_uint8_t(spec, in, mode, out[0]);
+      return scatter_uint64_t(spec, in, mode, out[0]);
+    default:  // bool too, which is only copied
+      return scatter_uint8_t(spec, in, mode, out[0]);
   }
 }
 
@@ -54,7 +54,7 @@ const dp_kernel dp_kernel_reference_ScatterElements = {
 
 #else
 
-static dp_status FN(put)(const dp_kernel_spec *spec, const void *const *in, dp_scatter_mode mode, T *y) {
+static dp_status FN(scatter)(const dp_kernel_spec *spec, const void *const *in, dp_scatter_mode mode, T *y) {
   const T *updates = in[2];
   for (int64_t i = 0, count = dp_in_count(spec, 1); i < count; i++) {
     int64_t at = 0;

@@ -1,4 +1,4 @@
-// Selu: p[0] x, but p[1] (e^x - 1) where x is negative; p[0] is gamma, p[1] gamma alpha.
+// Selu: p[0] x, or p[1] (e^x - 1) where x is negative; p[0] is gamma, p[1] gamma alpha.
 #include "backends/cpu/reference/parametric.h"
 
 #define ROW(T, U) DP_PARAMETRIC_ROW(selu_##T, T, x < 0 ? p[1] * expm1((double)x) : p[0] * (double)x)

@@ -1,8 +1,9 @@
 // dp.SGD(w, m, g, lr, step) -> w', m': PyTorch's update, computed in float64 and rounded once.
 //
-//   d = g + weight_decay * w;  m' = momentum * m + (1 - dampening) * d;  w' = w - lr * (nesterov ? d + momentum * m' : m')
+//   d = g + weight_decay * w;  m' = momentum * m + (1 - dampening) * d;  w' = w - lr * (nesterov ? d + momentum * m' :
+//   m')
 //
-// but m' = d at step 0 (if given step). Without m the direction is d. Results lie in the places of w and m.
+// At step 0 (if `step` is given), m' = d. Without m the direction is d. The results overwrite w and m.
 #ifndef T
 #include "backends/cpu/reference/reference.h"
 

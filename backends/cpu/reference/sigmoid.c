@@ -1,4 +1,4 @@
-// Sigmoid: 1 / (1 + e^-x), without overflow on either side.
+// Sigmoid: 1 / (1 + e^-x), computed so that the exponential cannot overflow.
 #include "backends/cpu/reference/elementwise.h"
 
 static double sigmoid(double x) {

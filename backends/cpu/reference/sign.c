@@ -1,4 +1,4 @@
-// Sign: -1, 0 or 1; of NaN, NaN.
+// Sign: -1, 0 or 1; NaN stays NaN.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(sign_##T, T, x != x || x == 0 ? x : x > 0 ? (T)1 : (T)-1)

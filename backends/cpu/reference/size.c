@@ -1,4 +1,4 @@
-// Size: the count of elements of the whole operand.
+// Size: the number of elements of the whole operand.
 #include "backends/cpu/reference/reference.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

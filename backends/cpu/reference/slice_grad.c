@@ -1,4 +1,4 @@
-// dp.SliceGrad: zeros but for dY where Slice takes its elements.
+// dp.SliceGrad: zeros, except for dY where Slice took its elements.
 #ifndef T
 #include "backends/cpu/reference/slice_walk.h"
 

@@ -1,4 +1,4 @@
-// The way through the long tensor. See slice_walk.h.
+// The path through the long tensor. See slice_walk.h.
 #include "backends/cpu/reference/slice_walk.h"
 
 #include "ir/ops/slice.h"
@@ -12,7 +12,7 @@ dp_status dp_slice_walk_make(const dp_node *node, const dp_local *large, const d
   int64_t step = 1;
   for (int d = large->rank - 1; d >= 0; d--) {
     int64_t start = s.cut[d] ? s.start[d] : 0, length = s.extent[d].offset;
-    // Of a dim of equal blocks each block is split among devices: the blocks before are as long as this one, here too.
+    // In a dim of equal blocks, each block is split among devices. The blocks before this one have its local length.
     if (s.cut[d] && length && small->extents[d] != length) start = start / length * small->extents[d];
     walk->extents[d] = small->extents[d];
     walk->steps[d] = step * (s.cut[d] ? s.step[d] : 1);

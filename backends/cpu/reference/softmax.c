@@ -1,12 +1,12 @@
-// Softmax: exp(x) / sum of exp(x) along `axis`. In float16 every step is rounded, as in the operators of which
-// ONNX defines it: the largest taken off, the exponential, their sum (summed wide), the quotient.
+// Softmax: exp(x) / sum of exp(x) along `axis`. In 16-bit floats every step is rounded, as by the operators that define
+// it in ONNX: subtract the largest, exponential, sum (accumulated in a wider type), quotient.
 #include <math.h>
 
 #include "backends/cpu/reference/softmax.h"
 
 static double rounded(dp_dtype dtype, double x) { return dp_element_decode(dtype, dp_element_encode(dtype, x, false)); }
 
-// One row of `length` elements, `step` apart.
+// One row of `length` elements that are `step` apart.
 static void half_row(dp_dtype dtype, const uint16_t *x, int64_t length, int64_t step, uint16_t *y) {
   double most = dp_element_decode(dtype, x[0]), sum = 0;
   for (int64_t k = 1; k < length; k++) {

@@ -1,13 +1,13 @@
-// Softmax and LogSoftmax along one axis; the losses use their rows.
+// Softmax and LogSoftmax along one axis, and the row sums that the losses use.
 #ifndef DP_BACKENDS_CPU_REFERENCE_SOFTMAX_H
 #define DP_BACKENDS_CPU_REFERENCE_SOFTMAX_H
 
 #include "backends/cpu/reference/reference.h"
 
-// Result 0 = the (logarithm of the) softmax of operand 0 along attribute `axis` (last by default).
+// Result 0 = the softmax of operand 0, or its logarithm, along attribute `axis` (the last by default).
 dp_status dp_softmax(const dp_call *call, bool logarithm);
 
-// The largest of x[0], x[step] ... x[(count - 1) * step], and the logarithm of the sum of exp(x - largest).
+// Finds the largest of x[0], x[step] ... x[(count - 1) * step], and the logarithm of the sum of exp(x - largest).
 void dp_softmax_log_sum_float(const float *x, int64_t count, int64_t step, double *most, double *log_sum);
 void dp_softmax_log_sum_double(const double *x, int64_t count, int64_t step, double *most, double *log_sum);
 

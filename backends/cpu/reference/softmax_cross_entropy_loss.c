@@ -1,5 +1,5 @@
 // SoftmaxCrossEntropyLoss(scores, labels, weights) -> loss, log_prob: the weighted negative logarithm of each label's
-// probability, summed, averaged or kept as `reduction` says.
+// probability, kept, summed or averaged by `reduction`.
 #ifndef T
 #include "backends/cpu/reference/cross_entropy.h"
 
@@ -36,7 +36,7 @@ static void FN(loss)(const dp_cross_entropy *l, const T *scores, T *y, T *log_pr
     int64_t at = i / l->inner * l->classes * l->inner + i % l->inner, label = dp_cross_entropy_label(l, i);
     double most, log_sum, weight = dp_cross_entropy_weight(l, label);
     FN(dp_softmax_log_sum)(scores + at, l->classes, l->inner, &most, &log_sum);
-    // An ignored label's scores do not count, not even NaN.
+    // The scores of an ignored label do not count, not even NaN.
     double loss = weight == 0 ? 0 : -weight * ((double)scores[at + label * l->inner] - most - log_sum);
     if (l->per_label) y[i] = (T)loss;
     total += loss;

@@ -1,5 +1,5 @@
-// dp.SoftmaxCrossEntropyLossGrad(scores, labels, dloss, weights): dloss * weight / divisor * (softmax(scores) - [the label's
-// class]).
+// dp.SoftmaxCrossEntropyLossGrad(scores, labels, dloss, weights): dloss * weight / divisor * (softmax(scores) -
+// onehot(label)).
 #ifndef T
 #include "backends/cpu/reference/cross_entropy.h"
 

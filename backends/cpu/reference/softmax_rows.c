@@ -1,4 +1,4 @@
-// Rows of Softmax and LogSoftmax, and the log-sum-exp under both. The largest element is taken off first, so nothing overflows.
+// Rows of Softmax and LogSoftmax, and their log-sum-exp. The largest element is subtracted first, so nothing overflows.
 #ifndef T
 #include "backends/cpu/reference/softmax.h"
 
@@ -27,13 +27,13 @@ void FN(dp_softmax_log_sum)(const T *x, int64_t count, int64_t step, double *mos
   double m = (double)x[0], sum = 0;
   for (int64_t k = 1; k < count; k++)
     if ((double)x[k * step] > m) m = (double)x[k * step];
-  // A NaN or +infinity among them, or nothing but -infinity, makes the sum NaN, as in PyTorch.
+  // NaN, +infinity, or only -infinity makes the sum NaN, as in PyTorch.
   for (int64_t k = 0; k < count; k++) sum += exp((double)x[k * step] - m);
   *most = m;
   *log_sum = log(sum);
 }
 
-// x, y (outer, length, inner); rows run along the middle dim, numbered outer by inner.
+// x, y (outer, length, inner); a row runs along the middle dim, and rows are numbered outer by inner.
 static void FN(rows)(const T *x, int64_t length, int64_t inner, bool logarithm, T *y, int64_t lo, int64_t hi) {
   for (int64_t row = lo; row < hi; row++) {
     int64_t at = row / inner * length * inner + row % inner;

@@ -1,4 +1,4 @@
-// Softplus: log(1 + e^x), without overflow on either side.
+// Softplus: log(1 + e^x), computed so that e^x cannot overflow.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(softplus_##T, T, fmax((double)x, 0) + log1p(exp(-fabs((double)x))))

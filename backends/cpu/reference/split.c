@@ -1,9 +1,9 @@
-// Split: the operand's parts along `axis`, row by row of the dims before it. A result that nobody asked for is skipped.
+// Split: copies the operand's pieces along `axis`, for each row of the dims before it. Absent results are skipped.
 #include "ir/ops/split.h"
 
 #include "backends/cpu/reference/reference.h"
 
-// Bounds of the results along the axis, here: of equal parts when the axis is split among devices.
+// The local bounds of the results along the axis. If the axis is split among devices, the pieces are equally long.
 static dp_status bounds_of(const dp_kernel_spec *spec, int axis, int64_t bounds[DP_MAX_OPERANDS + 1]) {
   dp_dim sizes[DP_MAX_OPERANDS];
   const dp_local *x = &spec->inputs[0].local;

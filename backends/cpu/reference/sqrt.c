@@ -1,4 +1,4 @@
-// Sqrt: the square root; that of a negative number is NaN.
+// Sqrt: the square root; of a negative number, NaN.
 #include "backends/cpu/reference/elementwise.h"
 
 #define ROW(T, U) DP_UNARY_ROW(sqrt_##T, T, sizeof(T) == 4 ? sqrtf((float)x) : sqrt(x))

@@ -1,4 +1,4 @@
-// Copying rows in steps. See strided_rows.h.
+// Copies strided rows. See strided_rows.h.
 #ifndef T
 #include "backends/cpu/reference/strided_rows.h"
 

@@ -1,7 +1,7 @@
 // Tile: operand 0 repeated along each dim. Any type, by its bytes; a row is the last dim.
 #include "backends/cpu/reference/reference.h"
 
-// Offset in elements of the operand's row that row `row` of the result shows.
+// The element offset of the operand's row that row `row` of the result copies.
 static int64_t from_row(const dp_local *x, const dp_local *y, int64_t row) {
   int64_t at = 0, step = x->extents[x->rank - 1];
   for (int d = x->rank - 2; d >= 0; d--) {

@@ -1,5 +1,5 @@
-// TopK: the k best elements along `axis`, found one after another: each is the best of those that come after the last
-// in the order of value, then index. NaN counts as the largest.
+// TopK: the k best elements along `axis`, found one at a time: each is the best among those after the previous one, in
+// order of value, then index. NaN counts as the largest.
 #ifndef T
 #include "backends/cpu/reference/reference.h"
 

@@ -1,4 +1,4 @@
-// Trilu: the upper or lower triangle of the last two dims, zeros elsewhere; places are those in the whole tensor.
+// Trilu: the upper or lower triangle of the last two dims, zeros elsewhere; positions are in the whole tensor.
 #include "backends/cpu/reference/reference.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -8,7 +8,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   int64_t lo, hi, columns = x->extents[x->rank - 1], rows = x->extents[x->rank - 2];
   int64_t bytes = (int64_t)dp_type_bytes(spec->inputs[0].dtype), k = dp_node_int(spec->node, "k", 0);
   bool upper = dp_node_int(spec->node, "upper", 1) != 0;
-  // Beyond the matrix a diagonal is as good as at its edge.
+  // A diagonal beyond the matrix is equivalent to one at its edge.
   int64_t edge = x->whole[x->rank - 1] + x->whole[x->rank - 2];
   k = k > edge ? edge : k < -edge ? -edge : k;
   dp_part_range(dp_in_count(spec, 0), part, parts, &lo, &hi);

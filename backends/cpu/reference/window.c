@@ -1,4 +1,4 @@
-// Windows as three spatial dims. See window.h.
+// Windows with three spatial dims. See window.h.
 #include "backends/cpu/reference/window.h"
 
 #include "ir/ops/geometry.h"

@@ -1,4 +1,4 @@
-// Windows of convolutions and pooling as three spatial dims; leading ones are 1 where the operator has fewer.
+// Windows of convolutions and pooling, with three spatial dims: leading dims are 1 where the operator has fewer.
 #ifndef DP_BACKENDS_CPU_REFERENCE_WINDOW_H
 #define DP_BACKENDS_CPU_REFERENCE_WINDOW_H
 
@@ -10,10 +10,11 @@ typedef struct {
   int64_t x_plane, y_plane, kernel_plane;  // elements of one channel
 } dp_window;
 
-// From the node's attributes and the extents (N, C, ...) of x; w: the weights' (M, C, ...), NULL: attribute kernel_shape.
+// Reads the node's attributes and the extents (N, C, ...) of x; w: the weights' (M, C, ...), NULL: attribute
+// kernel_shape.
 dp_status dp_window_make(const dp_kernel_spec *spec, const dp_local *x, const dp_local *w, dp_window *window);
 
-// The windows along dim d whose tap t lies inside x: [*lo, *hi).
+// The windows along dim d whose tap t is inside x: [*lo, *hi).
 static inline void dp_window_range(const dp_window *window, int d, int64_t t, int64_t *lo, int64_t *hi) {
   int64_t stride = window->stride[d], shift = window->pad[d] - t * window->dilation[d];  // x index: o * stride - shift
   int64_t last = window->x[d] - 1 + shift;
@@ -21,20 +22,20 @@ static inline void dp_window_range(const dp_window *window, int d, int64_t t, in
   *hi = last < 0 ? 0 : dp_min_i64(last / stride + 1, window->y[d]);
 }
 
-// Index in x of tap t of window o along dim d.
+// The index in x of tap t of window o along dim d.
 static inline int64_t dp_window_at(const dp_window *window, int d, int64_t o, int64_t t) {
   return o * window->stride[d] - window->pad[d] + t * window->dilation[d];
 }
 
-// Every pair of x and y elements that one tap of the kernel joins, as runs along the last dim in the order of y.
+// All pairs of x and y elements that one tap of the kernel connects, as runs along the last dim in the order of y.
 typedef struct {
   const dp_window *window;
   int64_t tap[3], lo[3], hi[3];
-  int64_t at[2];        // windows along dims 0 and 1 of the next run
+  int64_t at[2];        // the next run's windows along dims 0 and 1
   int64_t x, y, count;  // the run: elements x + i * stride[2] and y + i of their planes, i < count
 } dp_window_runs;
 
-// tap: row-major in the kernel.
+// tap: its row-major index in the kernel.
 static inline dp_window_runs dp_window_runs_of(const dp_window *window, int64_t tap) {
   dp_window_runs r = {.window = window};
   for (int d = 2; d >= 0; d--) {
@@ -48,7 +49,7 @@ static inline dp_window_runs dp_window_runs_of(const dp_window *window, int64_t 
   return r;
 }
 
-// Sets x and y to the next run; false when there is none.
+// Sets x and y to the next run; false after the last.
 static inline bool dp_window_next(dp_window_runs *r) {
   const dp_window *w = r->window;
   if (r->count <= 0 || r->at[0] >= r->hi[0]) return false;

@@ -1,4 +1,4 @@
-// Xor: of truth values, broadcast.
+// Xor: logical exclusive or, broadcast.
 #include "backends/cpu/reference/elementwise.h"
 
 DP_BINARY_ROW(xor_bool, bool, bool, a != b)
