@@ -1,4 +1,4 @@
-// gpt_model LAYERS WIDTH HEADS VOCABULARY POSITIONS [tied]: the text of a transformer, for bench/compile_time.
+// gpt_model LAYERS WIDTH HEADS VOCABULARY POSITIONS [tied]: prints the text of a transformer, for bench/compile_time.
 #include <cstdio>
 #include <cstdlib>
 

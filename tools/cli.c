@@ -11,7 +11,7 @@
 #include "ir/base/utf8.h"
 
 void dp_cli_begin(void) {
-  // Reading from the one and writing to the others fails, as it does on what is closed.
+  // Open the missing ones so that reading or writing them fails, as on a closed descriptor.
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
 }
@@ -55,12 +55,11 @@ static void print_message(const char *text) {
 }
 
 int dp_cli_finish(const char *program, dp_status status) {
-  // A write that failed long ago leaves its mark, not an error of the last flush.
+  // If a write failed long ago, ferror remembers it but errno does not.
   errno = 0;
   bool written = !(fflush(stdout) | ferror(stdout));
   if (!status && !written)
-    status =
-        dp_fail(EX_IOERR, "standard output cannot be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+    status = dp_fail(EX_IOERR, "cannot write standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
   if (!status) return 0;
   int code = dp_status_code(status);
   fprintf(stderr, "%s: ", program);
@@ -70,10 +69,10 @@ int dp_cli_finish(const char *program, dp_status status) {
   return code;
 }
 
-// What argp adds to every table.
+// The options that argp adds itself.
 static const char *const built_in[] = {"help", "usage", "version"};
 
-// Whether `word` is an option of the parser or its children, or the beginning of one.
+// Whether `word` is an option of the parser or its children, or a prefix of one.
 static bool has_option(const struct argp *argp, const char *word, size_t length) {
   for (const struct argp_option *o = argp->options; o && (o->name || o->key || o->doc); o++)
     if (o->name && !strncmp(o->name, word, length)) return true;
@@ -103,11 +102,10 @@ static dp_status check_option(const struct argp *argp, const char *argument) {
   dp_suggest suggest = dp_suggest_begin(typed);
   offer(argp, &suggest);
   for (size_t i = 0; i < DP_COUNT(built_in); i++) dp_suggest_offer(&suggest, built_in[i]);
-  return dp_fail(EX_USAGE, "there is no option --%s%s (see --help)", typed,
-                 dp_suggest_print(&suggest, hint, sizeof hint));
+  return dp_fail(EX_USAGE, "unknown option --%s%s (see --help)", typed, dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
-// -h is --help, which argp leaves to the program. Everything else goes to the table's own parser.
+// -h means --help, which argp leaves to the program. The command's own parser handles the rest.
 static error_t parse_outer(int key, char *text, struct argp_state *state) {
   (void)text;
   if (key == ARGP_KEY_INIT) state->child_inputs[0] = state->input;
@@ -155,7 +153,7 @@ dp_status dp_cli_bytes(const char *option, const char *text, int64_t *bytes) {
   bool wrong = end == text || errno || value < 1 || (*end && (!power || end[1]));
   if (wrong || __builtin_mul_overflow(value, power ? 1LL << 10 * (power - powers + 1) : 1LL, &value))
     return dp_fail(EX_USAGE,
-                   "--%s=%s: expected a count of bytes, such as 800000, 512M or 2G (K, M, G, T: powers of 1024)",
+                   "--%s=%s: expected a number of bytes, such as 800000, 512M or 2G (K, M, G, T: powers of 1024)",
                    option, text);
   *bytes = value;
   return DP_OK;

@@ -1,4 +1,4 @@
-// What dpc and dprun share at the command line: errors as one block, mistyped options, lists of NAME=FILE.
+// The command-line code that dpc and dprun share: error reports, suggestions for mistyped options, lists of NAME=FILE.
 #ifndef DP_TOOLS_CLI_H
 #define DP_TOOLS_CLI_H
 
@@ -8,43 +8,44 @@
 
 #define DP_VERSION "0.1"
 
-// The first thing that a program does: standard input, output and error are open, so that no file takes their place.
+// Call this first. It opens standard input, output and error if they are closed, so that no other file takes their
+// place.
 void dp_cli_begin(void);
 
-// Prints "program: message" on stderr and frees the status. Returns its exit code, 0 for success. What was printed on stdout
-// must have got there: EX_IOERR.
+// Prints "program: message" on stderr and frees the status. Returns the exit code, 0 for success. If standard output
+// could not be written, that is an EX_IOERR.
 int dp_cli_finish(const char *program, dp_status status);
 
-// argp_parse, but a mistyped long option is answered with the nearest one (EX_USAGE).
+// argp_parse, except that a mistyped long option gets a suggestion (EX_USAGE).
 dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *input) DP_MUST_USE;
 
-// "NAME=FILE" split at the first '='. EX_USAGE when there is no name or no file. The parts live in `arena`.
+// "NAME=FILE" split at the first '='. EX_USAGE: the name or the file is missing. The parts live in `arena`.
 typedef struct {
   const char *name, *file;
 } dp_cli_pair;
 dp_status dp_cli_pair_parse(dp_arena *arena, const char *option, const char *text, dp_cli_pair *pair) DP_MUST_USE;
 
-// A whole number in [low, high]. EX_USAGE.
+// Parses a whole number in [low, high]. EX_USAGE.
 dp_status dp_cli_int(const char *option, const char *text, int64_t low, int64_t high, int64_t *number) DP_MUST_USE;
-// A count of bytes, 1 or more: a whole number, and K, M, G or T behind it for powers of 1024. EX_USAGE.
+// Parses a number of bytes, 1 or more; the suffixes K, M, G and T stand for powers of 1024. EX_USAGE.
 dp_status dp_cli_bytes(const char *option, const char *text, int64_t *bytes) DP_MUST_USE;
 
-// ---- cli_files.c: what is read and written --------------------------------------------------------------------------
+// ---- cli_files.c: the files that a command reads and writes ---------------------------------------------------------
 
 // A file that an option names, or that goes beside one.
 typedef struct {
-  const char *option;  // as messages say it: "--save"
+  const char *option;  // as in messages: "--save"
   const char *path;    // NULL: not given; "-": standard input or output
   bool written;
 } dp_cli_file;
 
-// No file is written twice, nor read and written; standard input is read once. EX_CONFIG.
+// Refuses to write a file twice, to write a file that is also read, and to read standard input twice. EX_CONFIG.
 dp_status dp_cli_files_check(const dp_cli_file *files, int n_files) DP_MUST_USE;
-// Whether a file can be written there at all, before hours of work depend on it. EX_CANTCREAT; EX_USAGE: standard output is
-// a terminal, and what is written is no text.
+// Checks that a file can be written, before hours of work depend on it. text: it may go to a terminal. EX_CANTCREAT;
+// EX_USAGE: binary output would go to a terminal.
 dp_status dp_cli_check_writable(const char *option, const char *path, bool text) DP_MUST_USE;
-// A path whose ending promises another form than `form`, which has one of the endings (a list like ".json .jsonl"), is
-// refused: EX_USAGE. only: so is every other ending.
+// Refuses a path whose ending belongs to another format (EX_USAGE). `form` describes the format, `endings` lists its
+// endings, such as ".json .jsonl". only: also refuses unknown endings.
 dp_status dp_cli_check_ending(const char *option, const char *path, const char *form, const char *endings,
                               bool only) DP_MUST_USE;
 

@@ -1,4 +1,4 @@
-// Which files a command reads and writes, and that they do not get in each other's way. See cli.h.
+// Checks the files that a command reads and writes, and that they do not conflict. See cli.h.
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 // ---- one file under two names ---------------------------------------------------------------------------------------
 
-// The path of a file that need not be there: its folder's real path, and its name.
+// The absolute path of a file that need not exist: the real path of its folder, and its name.
 static bool resolve(const char *path, char resolved[PATH_MAX]) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   char folder[PATH_MAX];
@@ -39,16 +39,16 @@ static bool is_same(const char *a, const char *b) {
 static dp_status check_pair(const dp_cli_file *a, const dp_cli_file *b) {
   bool standard = dp_file_is_standard(a->path);
   if (!a->written && !b->written && standard && dp_file_is_standard(b->path))
-    return dp_fail(EX_CONFIG, "%s and %s are both to come from standard input: put one in a file", a->option,
+    return dp_fail(EX_CONFIG, "%s and %s cannot both read standard input: put one of them in a file", a->option,
                    b->option);
   if ((!a->written && !b->written) || standard != dp_file_is_standard(b->path)) return DP_OK;
   if (standard && a->written != b->written) return DP_OK;
   if (!is_same(a->path, b->path)) return DP_OK;
   if (a->written && b->written)
-    return dp_fail(EX_CONFIG, "%s and %s are both to be written to %s: each needs a file of its own", a->option,
-                   b->option, standard ? "standard output" : b->path);
+    return dp_fail(EX_CONFIG, "%s and %s would both write to %s: give each its own file", a->option, b->option,
+                   standard ? "standard output" : b->path);
   const dp_cli_file *read = a->written ? b : a, *written = a->written ? a : b;
-  return dp_fail(EX_CONFIG, "%s would overwrite %s, which is read: %s; name another file", written->option,
+  return dp_fail(EX_CONFIG, "%s would overwrite %s, which is also an input: %s; name another file", written->option,
                  read->option, written->path);
 }
 
@@ -66,8 +66,11 @@ dp_status dp_cli_check_writable(const char *option, const char *path, bool text)
   if (dp_file_is_standard(path))
     return text || !isatty(STDOUT_FILENO)
                ? DP_OK
-               : dp_fail(EX_USAGE, "%s=-: what is written is no text, and standard output is a terminal", option);
-  if (!stat(path, &st) && !S_ISREG(st.st_mode)) return dp_fail(EX_CANTCREAT, "%s: is there, and is no file", path);
+               : dp_fail(EX_USAGE,
+                         "%s=-: the output is binary, and standard output is a terminal: redirect it or name a file",
+                         option);
+  if (!stat(path, &st) && !S_ISREG(st.st_mode))
+    return dp_fail(EX_CANTCREAT, "%s: exists, but is not a regular file", path);
   const char *slash = strrchr(path, '/');
   char *folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
   if (!folder) return dp_fail(DP_EX_MEMORY, "no memory to start");
@@ -78,21 +81,21 @@ dp_status dp_cli_check_writable(const char *option, const char *path, bool text)
 
 // ---- endings --------------------------------------------------------------------------------------------------------
 
-// Whether the ending stands in the list, which has spaces between and around.
-static bool stands_in(const char *ending, size_t length, const char *list) {
+// Whether the ending is one of the list, which is separated by spaces.
+static bool is_listed(const char *ending, size_t length, const char *list) {
   for (const char *at = list; (at = strstr(at, ending)); at++)
     if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ' ')) return true;
   return false;
 }
 
 dp_status dp_cli_check_ending(const char *option, const char *path, const char *form, const char *endings, bool only) {
-  // What other forms are known by.
+  // The endings of other formats.
   static const char others[] =
       ".npy .npz .csv .tsv .txt .json .jsonl .html .onnx .pb .dpt .bin .safetensors .pt .pth .pkl .h5 .hdf5 .parquet "
       ".gz .zip .png";
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-  if (!dot || dot == name || !dot[1] || stands_in(dot, strlen(dot), endings)) return DP_OK;
-  if (!only && !stands_in(dot, strlen(dot), others)) return DP_OK;
-  return dp_fail(EX_USAGE, "%s=%s: what is written is %s; name a file that ends with %.*s", option, path, form,
+  if (!dot || dot == name || !dot[1] || is_listed(dot, strlen(dot), endings)) return DP_OK;
+  if (!only && !is_listed(dot, strlen(dot), others)) return DP_OK;
+  return dp_fail(EX_USAGE, "%s=%s: the output is %s: name a file that ends with %.*s", option, path, form,
                  (int)strcspn(endings, " "), endings);
 }

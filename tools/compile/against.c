@@ -17,10 +17,10 @@
 
 // ---- the options that the plan records ------------------------------------------------------------------------------
 
-// What dpc takes of the machine when it is not given: it stays what it was, whatever this machine has.
+// dpc derives these from the machine by default, so the plan's values are kept whatever this machine has.
 static bool is_of_machine(const char *option) { return !strcmp(option, "threads") || !strcmp(option, "isa"); }
 
-// The command line that made the plan, as argv has it. What was not given is left to dpc again.
+// The command line that made the plan, as in argv. Options that were not given are left to dpc's defaults again.
 static char **words_of(dp_arena *arena, const Dp__Options *record, int *count) {
   dp_plan_option *options;
   const size_t n = dp_plan_options_list(arena, record, &options);
@@ -55,7 +55,7 @@ static dp_status read_record(dp_arena *arena, const Dp__Options *record, dp_opti
   *options = decide.options;
   if (!status) return DP_OK;
   dp_status wrong =
-      dp_fail(EX_DATAERR, "the plan records options that dpc compile does not take: %s", dp_status_message(status));
+      dp_fail(EX_DATAERR, "the plan records options that dpc compile does not accept: %s", dp_status_message(status));
   dp_status_free(status);
   return wrong;
 }
@@ -65,35 +65,35 @@ static dp_status read_record(dp_arena *arena, const Dp__Options *record, dp_opti
 static dp_status check_given(dp_arena *arena, const Dp__Options *given, const Dp__Options *record) {
   const char *wanted, *found, *name = dp_plan_options_differ(arena, given, record, &wanted, &found);
   if (!name) return DP_OK;
-  return dp_fail(EX_DATAERR, "--%s=%s is given, and the plan was compiled with %s", name, wanted, found);
+  return dp_fail(EX_DATAERR, "--%s=%s is given, but the plan was compiled with %s", name, wanted, found);
 }
 
-// What compiling again has taken for what was not given, the plan must record, and nothing else.
+// The defaults of the second compilation must equal those that the plan records.
 static dp_status check_taken(dp_arena *arena, const char *path, const Dp__Options *taken, const Dp__Options *record) {
   const char *here, *there, *name = dp_plan_options_differ(arena, taken, record, &here, &there);
   if (!name) name = dp_plan_options_differ(arena, record, taken, &there, &here);
   if (!name) return DP_OK;
-  return dp_fail(EX_DATAERR, "%s, compiled with the options that the plan records, is of --%s=%s, and the plan of %s",
-                 path, name, here, there);
+  return dp_fail(EX_DATAERR, "%s, compiled with the plan's options, gets --%s=%s, but the plan records %s", path, name,
+                 here, there);
 }
 
-// A plan that records nothing: what was taken must go with it as if it were recorded, but for the machine.
+// For a plan that records no options: the ones used now must suit it as if it recorded them, except for the machine's.
 static dp_status check_unrecorded(const Dp__Plan *plan, const char *path, Dp__Options *taken) {
   Dp__Plan recorded = *plan;
   recorded.options = taken;
   if (!*taken->isa) taken->isa = plan->target->isa;
   if (taken->threads < plan->target->threads) taken->threads = plan->target->threads;
-  return dp_status_context(dp_plan_form_check(&recorded, NULL), "%s, compiled with the options that are given", path);
+  return dp_status_context(dp_plan_form_check(&recorded, NULL), "%s, compiled with the given options", path);
 }
 
 static void print_options(dp_arena *arena, const Dp__Options *given, const Dp__Options *record) {
   if (!record) {
-    puts("options: the plan records none; those that are given are taken, and defaults");
+    puts("options: the plan records none; compiled with those given and defaults");
     return;
   }
   fputs("options taken from the plan:", stdout);
   if (!dp_plan_options_print(arena, record, false, given, stdout)) fputs(" none", stdout);
-  fputs("\noptions given, and recorded alike:", stdout);
+  fputs("\noptions given that equal the plan's:", stdout);
   if (!dp_plan_options_print(arena, given, false, NULL, stdout)) fputs(" none", stdout);
   putchar('\n');
 }
@@ -123,9 +123,8 @@ dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char
   DP_TRY(dp_status_context(dp_against_schedule_check(plan->schedule, schedule), "%s", path));
   print_options(arena, asked, plan->options);
   printf(
-      "the same as %s, compiled again by the passes of this dpc: %d variables; in %d programs %d outputs and "
-      "%d "
-      "updates (what the passes do wrong both times does not show)\n",
+      "the same as %s, compiled again with the passes of this dpc: %d variables; %d programs with %d outputs and %d "
+      "updates (this does not show what the passes get wrong both times)\n",
       path, report.variables, report.programs, report.outputs, report.updates);
   return DP_OK;
 }

@@ -4,10 +4,10 @@
 
 #include "passes/base/pass.h"
 
-// Compiles the model again with the options that the plan records and holds the plan's logical graphs and first values against
-// what comes of it; prints which options it took from the plan. given: options that are known from elsewhere, the rest zeroed;
-// each must be as the plan records it. A plan that records none is held against the model as `given` compiles it.
-// EX_DATAERR when something differs.
+// Compiles the model again with the options that the plan records, and compares the plan's logical graphs and first
+// values with the result. Prints which options came from the plan. given: options known from elsewhere, the others
+// zeroed; each must equal what the plan records. A plan that records none is compared with the model compiled with
+// `given`. EX_DATAERR: something differs.
 dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char *path,
                                const dp_options *given) DP_MUST_USE;
 

@@ -1,4 +1,4 @@
-// dpc compile: reads a model, runs the passes, checks the plan with the same checker that dprun runs, writes it.
+// dpc compile: reads a model, runs the passes, checks the plan with the same checker as dprun, writes it.
 #include <stdio.h>
 
 #include "ir/plan/plan.h"
@@ -21,8 +21,8 @@ static void print_summary(const char *path, const Dp__Plan *plan) {
         instructions += role->programs[p]->streams[s]->n_instructions;
   }
   dp_fit_bytes device = dp_fit_measure(plan);
-  fprintf(stderr, ", batch %lld, %zu instructions, %.1f KiB a device, checked\n", (long long)plan->batch, instructions,
-          (double)(device.persistent + device.rest) / 1024);
+  fprintf(stderr, ", batch %lld, %zu instructions, %.1f KiB per device, checked\n", (long long)plan->batch,
+          instructions, (double)(device.persistent + device.rest) / 1024);
 }
 
 static dp_status read_model(void *context, dp_arena *arena, dp_model **model) {
@@ -39,14 +39,14 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
   DP_TRY(dp_dpc_check_files(arena, options.model, options.output));
   Dp__Plan *plan = NULL;
   dp_status status = dp_pipeline_run(model, &options.compile, &plan);
-  // What is wrong with the model names it; what is wrong with the options does not come from there.
+  // Errors in the model name its file; errors in the options do not come from there.
   if (dp_status_code(status) == EX_DATAERR) return dp_status_context(status, "%s", options.model);
   DP_TRY(status);
   if (!plan) return DP_OK;
   DP_TRY(dp_fit_check(arena, &options.compile, read_model, &options, &plan));
   status = dp_verify_plan(plan, NULL);
   if (status)
-    return dp_fail(EX_SOFTWARE, "%s: the plan that was made of it does not hold, which is our mistake: %s",
+    return dp_fail(EX_SOFTWARE, "%s: the checker refuses the plan that dpc made, which is a bug in dpc: %s",
                    options.model, dp_status_message(status));
   DP_TRY(dp_plan_write(plan, options.output));
   if (options.compile.why) DP_TRY(dp_why_print(plan, options.compile.target, stdout));

@@ -38,53 +38,52 @@ enum {
 static const struct argp_option table[] = {
     {0, 0, 0, 0, "Devices", 1},
     {"strategy", KEY_STRATEGY, "NAME", 0, "see docs/strategies.md", 0},
-    {"devices", KEY_DEVICES, "N", 0, "That many devices, along one mesh axis named after the strategy", 0},
+    {"devices", KEY_DEVICES, "N", 0, "Number of devices, along one mesh axis named after the strategy", 0},
     {"mesh", KEY_MESH, "AXIS=N,...", 0,
-     "Devices along several axes: 'data' splits samples, 'tensor' parameters, 'pipe' the network into stages, others "
-     "what "
-     "annotations name",
+     "Devices along several axes: 'data' splits samples, 'tensor' splits parameters, 'pipe' splits the network into "
+     "stages; annotations may use other names",
      0},
     {"microbatches", KEY_MICROBATCHES, "M", 0,
-     "Each batch in M parts, one after the other, gradients summed up; results stay those of the whole batch (default: "
-     "4 "
+     "Run each batch as M micro-batches and add up their gradients; results stay those of the whole batch (default: 4 "
      "for each stage of a pipeline, else 1)",
      0},
     {"schedule", KEY_SCHEDULE, "1f1b|gpipe", 0,
-     "Order of a pipeline's stages: backward as soon as possible (default), or after all forward", 0},
+     "Order of work in a pipeline stage: 1f1b runs each backward pass as early as possible (default), gpipe runs them "
+     "after all forward passes",
+     0},
     {"zero-stage", KEY_ZERO_STAGE, "1|2|3", 0,
-     "Under --strategy=zero: split optimizer state (1), gradients too (2), parameters too (3); default 1", 0},
-    {"target", KEY_TARGET, "BACKEND", 0, "What the devices are", 0},
+     "For --strategy=zero: split optimizer state (1), also gradients (2), also parameters (3); default 1", 0},
+    {"target", KEY_TARGET, "BACKEND", 0, "Kind of device", 0},
     {"memory", KEY_MEMORY, "BYTES", 0,
-     "Memory of each device; K, M, G and T multiply by 1024. A plan that takes more is refused, with what would fit",
+     "Memory of each device; K, M, G and T are powers of 1024. dpc refuses a plan that needs more and says what would "
+     "fit",
      0},
     {"threads", KEY_THREADS, "T", 0,
-     "Most threads that one instruction is split over (default: this machine's cores, shared by the devices)", 0},
-    {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set that kernels are chosen for (default: this machine's)", 0},
+     "Maximum number of threads for one instruction (default: this machine's cores, shared by the devices)", 0},
+    {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set to choose kernels for (default: this machine's)", 0},
     {0, 0, 0, 0, "Training", 2},
-    {"batch", KEY_BATCH, "B", 0, "Samples a step, over all devices; needed where the model leaves it open", 0},
+    {"batch", KEY_BATCH, "B", 0, "Samples in a step, over all devices; needed if the model does not fix it", 0},
     {"dim", KEY_DIM, "NAME=N", 0,
-     "What an open dim of an ONNX file is, other than the batch, for example seq=128; may be repeated", 0},
+     "Size of an open dim of an ONNX file other than the batch, for example seq=128; may be repeated", 0},
     {"loss", KEY_LOSS, "SPEC", 0, "softmax_cross_entropy(logits,label) or mse(pred,target); default: the model's", 0},
     {"optimizer", KEY_OPTIMIZER, "SPEC", 0,
-     "sgd(...), adam(...) or adamw(...), as docs/optimizers.md says; default: the model's", 0},
+     "sgd(...), adam(...) or adamw(...), see docs/optimizers.md; default: the model's", 0},
     {"mode", KEY_MODE, "train|infer", 0,
-     "train (the default): to train, evaluate and infer; infer: only that, without loss and optimizer", 0},
-    {"freeze", KEY_FREEZE, "GLOB", 0, "Parameters that stay as they are; may be repeated", 0},
+     "train (default): train, evaluate and infer; infer: only infer, without loss and optimizer", 0},
+    {"freeze", KEY_FREEZE, "GLOB", 0, "Parameters not to train; may be repeated", 0},
     {"train", KEY_TRAIN, "GLOB", 0,
-     "Parameters that are trained although --freeze or the model says otherwise, of an ONNX file any float "
-     "initializer; may "
+     "Parameters to train even if --freeze or the model says otherwise; for an ONNX file, any float initializer; may "
      "be repeated",
      0},
     {"as-exported", KEY_AS_EXPORTED, 0, 0,
-     "Train what an ONNX file holds, also where that is not the network that it was exported from (docs/onnx.md)", 0},
+     "Train the network of an ONNX file even if it differs from the one it was exported from (docs/onnx.md)", 0},
     {"split", KEY_SPLIT, "NAME=AXIS|none", 0,
-     "The axis along which the input NAME is split over the devices (default: that of its samples; without samples: "
-     "none); "
-     "in a model of fixed shapes the axis of its samples; may be repeated",
+     "The axis along which devices split the input NAME (default: its sample axis, if it has one); in a model of fixed "
+     "shapes, its sample axis; may be repeated",
      0},
-    {"precision", KEY_PRECISION, "fp32|fp64", 0, "fp64: every float of the model as float64", 0},
+    {"precision", KEY_PRECISION, "fp32|fp64", 0, "fp64: make every float of the model float64", 0},
     {"batchnorm", KEY_BATCHNORM, "sync|local", 0,
-     "Statistics of BatchNormalization: of the whole batch (default), or of each device's samples", 0},
+     "Statistics of BatchNormalization: over the whole batch (default), or over each device's samples", 0},
     {"clip-grad-at-bound", KEY_CLIP_GRAD_AT_BOUND, "pass|zero", 0,
      "Gradient of Clip where its operand is a bound: passed on, as by PyTorch's clamp (default), or 0, as by its ReLU6 "
      "and hardtanh",
@@ -92,7 +91,7 @@ static const struct argp_option table[] = {
     {0},
 };
 
-// Sets *chosen to the one of `words` (ends with NULL) that `text` is.
+// Finds `text` in `words`, which ends with NULL.
 static dp_status choose(const char *option, const char *text, const char *const *words, const char **chosen) {
   dp_suggest suggest = dp_suggest_begin(text);
   char hint[128], all[128] = "";
@@ -104,7 +103,7 @@ static dp_status choose(const char *option, const char *text, const char *const 
     dp_suggest_offer(&suggest, *words);
     at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", at ? ", " : "", *words);
   }
-  return dp_fail(EX_USAGE, "--%s=%s: there is no such choice; known are %s%s", option, text, all,
+  return dp_fail(EX_USAGE, "--%s=%s: unknown value; give one of %s%s", option, text, all,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
@@ -115,7 +114,7 @@ dp_status dp_dpc_decide_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) {
   for (const char *at = text;;) {
     size_t item = strcspn(at, ","), name = strcspn(at, "=");
     if (!name || name >= item || m.n_axes == DP_MAX_MESH - 1)
-      return dp_fail(EX_USAGE, "--mesh=%s: expected AXIS=N, at most %d of them, commas between", text, DP_MAX_MESH - 1);
+      return dp_fail(EX_USAGE, "--mesh=%s: expected up to %d items AXIS=N, separated by commas", text, DP_MAX_MESH - 1);
     dp_mesh_axis axis = {.name = dp_strndup(arena, at, name)};
     DP_TRY(dp_cli_int("mesh", dp_strndup(arena, at + name + 1, item - name - 1), 1, INT32_MAX, &axis.size));
     m.axes[m.n_axes++] = axis;
@@ -126,7 +125,7 @@ dp_status dp_dpc_decide_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) {
   return DP_OK;
 }
 
-static dp_status take_split(dp_dpc_decide *p, const char *text) {
+static dp_status add_split(dp_dpc_decide *p, const char *text) {
   const char *equals = strrchr(text, '=');
   if (!equals || equals == text)
     return dp_fail(EX_USAGE, "--split=%s: expected NAME=AXIS or NAME=none, for example --split tokens=1", text);
@@ -141,8 +140,8 @@ static dp_status take_split(dp_dpc_decide *p, const char *text) {
   return DP_OK;
 }
 
-// The options that say what the plan is for.
-static dp_status take_training(dp_dpc_decide *p, int key, char *text) {
+// The options of the group "Training", and the strategy's own.
+static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
   dp_options *o = &p->options;
   const char *word = NULL;
   switch (key) {
@@ -184,7 +183,7 @@ static dp_status take_training(dp_dpc_decide *p, int key, char *text) {
       o->clip_grad_at_bound = text;
       return DP_OK;
     case KEY_SPLIT:
-      return take_split(p, text);
+      return add_split(p, text);
     case KEY_MICROBATCHES:
       return dp_cli_int("microbatches", text, 1, INT32_MAX, &o->microbatches);
     case KEY_SCHEDULE:
@@ -197,7 +196,7 @@ static dp_status take_training(dp_dpc_decide *p, int key, char *text) {
   }
 }
 
-static dp_status take_target(dp_dpc_decide *p, const char *text) {
+static dp_status set_target(dp_dpc_decide *p, const char *text) {
   const dp_backend_entry *entry;
   const char *kinds;
   DP_TRY(dp_cli_backend(p->arena, "target", text, &entry, &kinds));
@@ -208,7 +207,7 @@ static dp_status take_target(dp_dpc_decide *p, const char *text) {
   return DP_OK;
 }
 
-static dp_status take(dp_dpc_decide *p, int key, char *text) {
+static dp_status set_option(dp_dpc_decide *p, int key, char *text) {
   dp_options *o = &p->options;
   int64_t number;
   switch (key) {
@@ -220,7 +219,7 @@ static dp_status take(dp_dpc_decide *p, int key, char *text) {
     case KEY_MESH:
       return dp_dpc_decide_mesh(p->arena, text, &o->mesh);
     case KEY_TARGET:
-      return take_target(p, text);
+      return set_target(p, text);
     case KEY_THREADS:
       DP_TRY(dp_cli_int("threads", text, 1, 256, &number));
       o->threads = (int)number;
@@ -230,14 +229,14 @@ static dp_status take(dp_dpc_decide *p, int key, char *text) {
     case KEY_MEMORY:
       return dp_cli_bytes("memory", text, &o->memory_bytes);
     default:
-      return take_training(p, key, text);
+      return set_training_option(p, key, text);
   }
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   dp_dpc_decide *p = state->input;
   if (key < KEY_STRATEGY || key > KEY_MEMORY) return ARGP_ERR_UNKNOWN;
-  if (!p->status) p->status = take(p, key, text);
+  if (!p->status) p->status = set_option(p, key, text);
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// The options of `dpc compile` that decide what a plan is. `dpc verify --against` takes the same, and holds them against what
-// the plan records.
+// The options of `dpc compile` that decide what a plan is. `dpc verify --against` accepts the same and compares them
+// with what the plan records.
 #ifndef DP_TOOLS_COMPILE_DECIDE_H
 #define DP_TOOLS_COMPILE_DECIDE_H
 
@@ -8,21 +8,21 @@
 #include "frontends/onnx/onnx.h"
 #include "passes/base/pass.h"
 
-// The input of the parser; zeroed but for the arena, in which lists live. options: those that are given, no defaults; status: of
-// the first that cannot be understood (EX_USAGE) or is not built (EX_UNAVAILABLE).
+// The parser's input; zeroed except for the arena, in which lists live. options: the given ones, without defaults;
+// status: the first error (EX_USAGE, or EX_UNAVAILABLE for what is not built).
 typedef struct {
   dp_arena *arena;
   dp_options options;
   const char **freeze, **train, **dims;
   dp_split *splits;
-  dp_onnx_options onnx;  // the dims among the options, as the reader of ONNX takes them
+  dp_onnx_options onnx;  // --dim, in the form of the ONNX reader
   dp_status status;
 } dp_dpc_decide;
 
-// A child for the argp of a command, which gives it the input at ARGP_KEY_INIT.
+// A child parser; the command's argp passes it the input at ARGP_KEY_INIT.
 extern const struct argp dp_dpc_decide_argp;
 
-// "data=2,tensor=4". EX_USAGE.
+// Parses "data=2,tensor=4". EX_USAGE.
 dp_status dp_dpc_decide_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) DP_MUST_USE;
 
 #endif

@@ -1,4 +1,4 @@
-// dpc: models become plans; models and plans are shown and checked. Here the subcommand is found.
+// dpc: makes plans of models, shows and checks both. This file finds the subcommand.
 #include "tools/compile/dpc.h"
 
 #include <stdio.h>
@@ -10,19 +10,19 @@ static const struct {
   const char *name, *summary;
   dp_status (*run)(dp_arena *arena, int argc, char **argv);
 } commands[] = {
-    {"compile", "make a plan of a model", dp_dpc_compile_run},
+    {"compile", "compile a model to a plan", dp_dpc_compile_run},
     {"show", "print a model or a plan as text", dp_dpc_show_run},
-    {"verify", "check a plan and say what was proved", dp_dpc_verify_run},
+    {"verify", "check a plan and print what was proved", dp_dpc_verify_run},
     {"ops", "list the operators", dp_dpc_ops_run},
-    {"import", "ONNX to model.pb", dp_dpc_import_run},
-    {"export", "model to ONNX", dp_dpc_export_run},
+    {"import", "convert ONNX to model.pb", dp_dpc_import_run},
+    {"export", "convert a model to ONNX", dp_dpc_export_run},
 };
 
 static void print_help(void) {
-  puts("Usage: dpc COMMAND [ARGUMENT...]\nThe compiler: a model becomes a plan for many devices.\n");
+  puts("Usage: dpc COMMAND [ARGUMENT...]\nCompiles models to plans for many devices.\n");
   for (size_t i = 0; i < DP_COUNT(commands); i++) printf("  %-9s %s\n", commands[i].name, commands[i].summary);
   puts(
-      "\n`dpc COMMAND --help` tells more.\n\n"
+      "\n`dpc COMMAND --help` says more.\n\n"
       "Examples:\n"
       "  dpc compile examples/mlp.dpt --strategy=data --devices=4 --batch=64 -o plan.bin\n"
       "  dpc show plan.bin\n"
@@ -39,9 +39,9 @@ static bool is_word(const char *word, const char *const *words) {
 static dp_status run(dp_arena *arena, int argc, char **argv) {
   static const char *const help_words[] = {"--help", "-h", "-?", "--usage", "help", NULL};
   if (argc < 2)
-    return dp_fail(EX_USAGE, "no command is given: compile, show, verify, ops, import or export (see dpc --help)");
+    return dp_fail(EX_USAGE, "no command given: use compile, show, verify, ops, import or export (see dpc --help)");
   const char *name = argv[1];
-  if (!strcmp(name, "help") && argc > 2) {  // of that command
+  if (!strcmp(name, "help") && argc > 2) {  // `dpc help COMMAND`
     argv[1] = argv[2];
     argv[2] = (char[]){"--help"};
     return run(arena, 3, argv);
@@ -64,7 +64,7 @@ static dp_status run(dp_arena *arena, int argc, char **argv) {
     return commands[i].run(arena, argc - 1, argv + 1);
   }
   char hint[128];
-  return dp_fail(EX_USAGE, "there is no command '%s'%s (see dpc --help)", name,
+  return dp_fail(EX_USAGE, "unknown command '%s'%s (see dpc --help)", name,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
   dp_cli_begin();
   dp_arena *arena = dp_arena_create(0);
   argp_program_version = "dpc " DP_VERSION;
-  if (!arena) return dp_cli_finish("dpc", dp_fail(DP_EX_MEMORY, "no memory to start"));
+  if (!arena) return dp_cli_finish("dpc", dp_fail(DP_EX_MEMORY, "out of memory"));
   dp_status status = dp_arena_run(arena, run_invocation, &(invocation){arena, argc, argv});
   int code = dp_cli_finish("dpc", status);
   dp_arena_destroy(arena);

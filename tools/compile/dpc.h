@@ -1,5 +1,5 @@
-// dpc's subcommands. Each takes its own command line, argv[0] being "dpc <name>", writes its result on stdout and answers
-// with a status; --help and --version print and end the process.
+// dpc's subcommands. Each gets its own command line, with "dpc <name>" as argv[0], and writes its result to stdout.
+// --help and --version print and end the process.
 #ifndef DP_TOOLS_COMPILE_DPC_H
 #define DP_TOOLS_COMPILE_DPC_H
 
@@ -14,17 +14,18 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_ops_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
-// A model of any form: ONNX by its name, which ends with .onnx, the others by content; of standard input all by content.
+// Reads a model of any form. A path that ends with .onnx is ONNX; the other forms, and standard input, are told by
+// their content.
 dp_status dp_dpc_import_read(dp_arena *arena, const char *path, dp_model **model) DP_MUST_USE;
-// The same; EX_USAGE when something is said of a file that is no ONNX.
+// The same with options for ONNX. EX_USAGE: there are options, but the file is not ONNX.
 dp_status dp_dpc_import_read_with(dp_arena *arena, const char *path, const dp_onnx_options *options,
                                   dp_model **model) DP_MUST_USE;
-// As dp_dpc_import_read_with what the options say of the file.
+// The same with the options of a compilation that concern the file.
 dp_status dp_dpc_import_read_asked(dp_arena *arena, const char *path, const dp_options *options,
                                    dp_model **model) DP_MUST_USE;
-// "NAME=N" of --dim, and one dim more. EX_USAGE.
+// Adds a dim, from the "NAME=N" of --dim. EX_USAGE.
 dp_status dp_dpc_import_dim(dp_arena *arena, const char *text, dp_onnx_options *options) DP_MUST_USE;
-// Whether the output, and the tensors that go beside it, would replace the model or what lies beside that. EX_CONFIG.
+// Refuses an output that would, itself or by its tensors file, replace the model or a file beside it. EX_CONFIG.
 dp_status dp_dpc_check_files(dp_arena *arena, const char *model, const char *output) DP_MUST_USE;
 
 #endif

@@ -31,7 +31,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
       r->external_data = true;
       return 0;
     case ARGP_KEY_ARG:
-      if (r->model) argp_error(state, "one model is exported at a time");
+      if (r->model) argp_error(state, "give only one model");
       r->model = text;
       return 0;
     default:
@@ -40,12 +40,12 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 static const struct argp_option options[] = {
-    {"output", 'o', "MODEL.onnx", 0, "Where it goes (default: MODEL with .onnx)", 0},
-    {"graph", KEY_GRAPH, "NAME", 0, "Which of the model's graphs (default: main, or else train)", 0},
+    {"output", 'o', "MODEL.onnx", 0, "Output file (default: MODEL with .onnx)", 0},
+    {"graph", KEY_GRAPH, "NAME", 0, "Graph to export (default: main, or train if there is no main)", 0},
     {"mesh", KEY_MESH, "AXIS=N,...", 0,
-     "Write where things are on this mesh as ONNX's device annotations (default: the model's mesh)", 0},
+     "Write the placements on this mesh as ONNX device annotations (default: the model's mesh)", 0},
     {"external-data", KEY_EXTERNAL, NULL, 0,
-     "Tensors above 1 MiB go into MODEL.onnx.data (above 1 GiB they do so anyway)", 0},
+     "Write tensors above 1 MiB to MODEL.onnx.data (done anyway if the model has more than 1 GiB)", 0},
     {0}};
 
 static const struct argp argp = {
@@ -53,9 +53,8 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "MODEL",
     .doc =
-        "Writes a model (.dpt, .pb) as ONNX, which Netron shows and other programs run. Our own operators, "
-        "communication "
-        "among them, are in domain dp.\v"
+        "Writes a model (.dpt, .pb) as ONNX, for Netron and other programs. Operators that ONNX does not have, such as "
+        "communication, are in domain dp.\v"
         "Examples:\n"
         "  dpc export examples/mlp.dpt -o mlp.onnx\n"
         "  dpc compile examples/mlp.dpt --strategy=data --devices=2 --batch=64 \\\n"
@@ -73,7 +72,7 @@ static dp_status find_graph(const dp_model *model, const char *name, const dp_gr
   *graph = dp_model_find_graph(model, name ? name : "main");
   if (!*graph && !name) *graph = dp_model_find_graph(model, "train");
   if (*graph) return DP_OK;
-  return dp_fail(EX_DATAERR, "model '%s' has no graph '%s'; `dpc show` lists those that it has", model->name,
+  return dp_fail(EX_DATAERR, "model '%s' has no graph '%s'; `dpc show` lists its graphs", model->name,
                  name ? name : "main");
 }
 
@@ -82,17 +81,17 @@ dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) {
   dp_model *model;
   const dp_graph *graph;
   DP_TRY(dp_cli_parse(&argp, argc, argv, &r));
-  if (!r.model) return dp_fail(EX_USAGE, "no model is given: dpc export MODEL [-o MODEL.onnx]");
+  if (!r.model) return dp_fail(EX_USAGE, "no model given: dpc export MODEL [-o MODEL.onnx]");
   if (dp_onnx_is_path(r.model) && (!r.output || !strcmp(r.output, r.model)))
-    return dp_fail(EX_CONFIG, "%s is an ONNX file already; name another with -o to have it written anew", r.model);
+    return dp_fail(EX_CONFIG, "%s is an ONNX file already; to write it again, name another file with -o", r.model);
   if (!r.output && dp_file_is_standard(r.model))
-    return dp_fail(EX_USAGE, "the model comes from standard input: say with -o where it goes");
+    return dp_fail(EX_USAGE, "the model comes from standard input: name the output file with -o");
   if (!r.output) r.output = default_output(arena, r.model);
   const bool standard = dp_file_is_standard(r.output);
   if (!standard && !dp_onnx_is_path(r.output))
-    return dp_fail(EX_USAGE, "-o %s: a name that ends with .onnx is expected", r.output);
+    return dp_fail(EX_USAGE, "-o %s: expected a name that ends with .onnx", r.output);
   if (standard && r.external_data)
-    return dp_fail(EX_CONFIG, "--external-data writes a file beside the model, and -o - has nothing beside it");
+    return dp_fail(EX_CONFIG, "--external-data writes a second file, which -o - does not allow");
   DP_TRY(dp_dpc_check_files(arena, r.model, r.output));
   DP_TRY(dp_cli_check_writable("-o", r.output, false));
   DP_TRY(dp_dpc_import_read(arena, r.model, &model));

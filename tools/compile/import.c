@@ -1,4 +1,4 @@
-// dpc import: an ONNX model as model.pb (or .dpt). Which reader a model needs is decided here for every command.
+// dpc import: converts an ONNX model to model.pb (or .dpt). Also chooses the reader of a model for all commands.
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "ir/file/model_file.h"
 #include "tools/compile/dpc.h"
 
-// Standard input has no name that would tell. Field 1 of both is a version: ours is 1, ONNX's has long been more.
+// Standard input has no name, so look at field 1, a version in both formats: ours is 1, ONNX's has long been higher.
 static dp_status is_onnx(dp_arena *arena, const char *path, bool *onnx) {
   uint8_t *data;
   size_t bytes;
@@ -18,7 +18,7 @@ static dp_status is_onnx(dp_arena *arena, const char *path, bool *onnx) {
   return DP_OK;
 }
 
-enum { MAX_SOURCES = 4 };  // texts that leave their data in one another
+enum { MAX_SOURCES = 4 };  // nested texts that refer to each other's data
 
 static dp_status read_source(dp_arena *arena, const char *path, int depth, dp_model **model) {
   return dp_onnx_is_path(path) ? dp_onnx_import(arena, path, model)

@@ -1,5 +1,5 @@
-// dpc ops: the table of operators. Schema and kernels come from the tables themselves; the sharding rules of an operator
-// depend on its attributes and shapes, so those of its samples are listed.
+// dpc ops: the table of operators. Schemas and kernels come from the tables themselves. The sharding rules of an
+// operator depend on its attributes and shapes, so the command lists those of its samples.
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static const char *full_name(dp_arena *arena, const dp_op *op) {
 
 // ---- placements -----------------------------------------------------------------------------------------------------
 
-// The node of a sample in a graph of its own; NULL when the sample does not stand alone.
+// The node of a sample in its own graph; NULL: the sample needs other nodes.
 static dp_node *sample_node(dp_arena *arena, const dp_op *op, const dp_sample *sample) {
   dp_graph *graph = dp_graph_create(dp_model_create(arena, "sample"), "main");
   int n_types = 0, n_attrs = 0;
@@ -128,7 +128,7 @@ static json_t *list_kernels(const dp_target *target, const dp_op *op) {
   return list;
 }
 
-// By backend.
+// Lists the kernels of each backend.
 static json_t *list_backends(const dp_op *op) {
   json_t *kernels = json_object();
   for (const dp_backend_entry *const *e = dp_backend_entries; *e; e++)
@@ -136,7 +136,7 @@ static json_t *list_backends(const dp_op *op) {
   return kernels;
 }
 
-// In programs other operators stand in its place, with their gradients, placements and kernels.
+// Other operators replace it in programs, with their gradients, placements and kernels.
 static bool is_composed(const dp_op *op) { return op->specialize && !op->gradient; }
 
 static json_t *describe(dp_arena *arena, const dp_op *op) {
@@ -161,7 +161,7 @@ static void print_operands(const char *label, const json_t *list) {
     for (size_t t = 0; t < json_array_size(types); t++) printf(" %s", json_string_value(json_array_get(types, t)));
     if (json_is_true(json_object_get(entry, "optional"))) printf(" (optional)");
     const json_t *constant = json_object_get(entry, "constant");
-    if (constant) printf(" (a constant, taken as the attribute '%s')", json_string_value(constant));
+    if (constant) printf(" (a constant, becomes the attribute '%s')", json_string_value(constant));
     printf("\n");
   }
 }
@@ -185,7 +185,7 @@ static void print_op(const json_t *op) {
   print_operands("outputs", json_object_get(op, "outputs"));
   print_attrs(json_object_get(op, "attributes"));
   if (json_is_true(json_object_get(op, "composed"))) {
-    printf("  %-12s of other operators, whose gradients, placements and kernels serve it\n", "composed");
+    printf("  %-12s of other operators, which have the gradients, placements and kernels\n", "composed");
     return;
   }
   printf("  %-12s %s\n", "gradient", json_is_true(json_object_get(op, "gradient")) ? "yes" : "no");
@@ -202,7 +202,7 @@ static dp_status check_name(dp_arena *arena, const char *name) {
     dp_suggest_offer(&suggest, full_name(arena, *op));
   }
   char hint[128];
-  return dp_fail(EX_USAGE, "there is no operator '%s'%s (`dpc ops` lists them)", name,
+  return dp_fail(EX_USAGE, "unknown operator '%s'%s (`dpc ops` lists them)", name,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 

@@ -14,21 +14,21 @@
 enum { KEY_PRINT_AFTER = 256, KEY_STOP_AFTER, KEY_WHY };
 
 static const struct argp_option table[] = {
-    {"output", 'o', "PLAN", 0, "Where the plan goes (default: MODEL with .bin; - is standard output)", 0},
-    {0, 0, 0, 0, "Looking inside", 3},
+    {"output", 'o', "PLAN", 0, "Output file (default: MODEL with .bin; - is standard output)", 0},
+    {0, 0, 0, 0, "Inspection", 3},
     {"print-after", KEY_PRINT_AFTER, "PASS|all", 0,
      "Print the model as text after this pass, or after each: options, batch, ... place, ... memory, emit", 0},
-    {"stop-after", KEY_STOP_AFTER, "PASS", 0, "End after this pass, without a plan", 0},
-    {"why", KEY_WHY, 0, 0, "Say what lies where, what a device holds and what it moves", 0},
+    {"stop-after", KEY_STOP_AFTER, "PASS", 0, "Stop after this pass, without a plan", 0},
+    {"why", KEY_WHY, 0, 0, "Print where everything is placed, what a device holds and what it moves", 0},
     {0},
 };
 
 typedef struct {
   dp_dpc_options *options;
-  dp_dpc_decide decide;  // with the status of all
+  dp_dpc_decide decide;  // its status is that of all options
 } parsing;
 
-static dp_status take(parsing *p, int key, char *text) {
+static dp_status set_option(parsing *p, int key, char *text) {
   dp_options *o = &p->decide.options;
   switch (key) {
     case 'o':
@@ -45,7 +45,7 @@ static dp_status take(parsing *p, int key, char *text) {
       return DP_OK;
     case ARGP_KEY_ARG:
       if (p->options->model)
-        return dp_fail(EX_USAGE, "one model is compiled at a time: '%s' and '%s' are given", p->options->model, text);
+        return dp_fail(EX_USAGE, "give only one model, not '%s' and '%s'", p->options->model, text);
       p->options->model = text;
       return DP_OK;
     default:
@@ -57,25 +57,25 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   parsing *p = state->input;
   if (key == ARGP_KEY_INIT) state->child_inputs[0] = &p->decide;
   if (key >= ARGP_KEY_END) return ARGP_ERR_UNKNOWN;
-  if (!p->decide.status) p->decide.status = take(p, key, text);
+  if (!p->decide.status) p->decide.status = set_option(p, key, text);
   return 0;
 }
 
-// MODEL with .bin in place of its ending.
+// MODEL with the ending .bin.
 static const char *default_output(dp_arena *arena, const char *model) {
   const char *slash = strrchr(model, '/'), *dot = strrchr(model, '.');
   bool has_ending = dot && dot > (slash ? slash + 1 : model);
   return dp_printf(arena, "%.*s.bin", has_ending ? (int)(dot - model) : (int)strlen(model), model);
 }
 
-static dp_status check(dp_arena *arena, dp_dpc_options *options) {
-  if (!options->model) return dp_fail(EX_USAGE, "no model is given: dpc compile MODEL [-o PLAN] (see --help)");
+static dp_status check_options(dp_arena *arena, dp_dpc_options *options) {
+  if (!options->model) return dp_fail(EX_USAGE, "no model given: dpc compile MODEL [-o PLAN] (see --help)");
   if (!options->output && dp_file_is_standard(options->model))
-    return dp_fail(EX_USAGE, "the model comes from standard input, so its name gives the plan none: add -o PLAN");
+    return dp_fail(EX_USAGE, "the model comes from standard input, so the plan needs a name: add -o PLAN");
   if (!options->output) options->output = default_output(arena, options->model);
   const dp_options *o = &options->compile;
   if (dp_file_is_standard(options->output) && !o->stop_after && (o->why || o->print_after))
-    return dp_fail(EX_CONFIG, "-o - puts the plan on standard output, where %s prints: name a file",
+    return dp_fail(EX_CONFIG, "-o - writes the plan to standard output, where %s prints: name a file",
                    o->why ? "--why" : "--print-after");
   DP_TRY(dp_cli_check_ending("-o", options->output, "a plan", ".bin", false));
   return o->stop_after ? DP_OK : dp_cli_check_writable("-o", options->output, false);
@@ -89,9 +89,8 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
       .parser = parse,
       .args_doc = "MODEL",
       .doc =
-          "Makes a plan of a model: its training, evaluation and inference on one device or many, every step and every "
-          "byte.\v"
-          "Examples:\n"
+          "Compiles a model to a plan: every step and every byte of its training, evaluation and inference, on one "
+          "device or many.\vExamples:\n"
           "  dpc compile examples/mlp.dpt --batch=64 -o plan.bin\n"
           "  dpc compile examples/mlp.dpt --strategy=data --devices=4 --batch=64\n"
           "  dpc compile examples/vgg11.dpt --strategy=pipeline --devices=4 \\\n"
@@ -104,7 +103,7 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
           "  dpc compile examples/mlp.dpt --batch=64 --print-after=place \\\n"
           "    --stop-after=place\n"
           "\n"
-          "MODEL is a text (.dpt), a protobuf (.pb) or ONNX (.onnx); - is standard input, and standard output for -o. "
+          "MODEL is text (.dpt), protobuf (.pb) or ONNX (.onnx); - is standard input, or standard output for -o. "
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad model, 66 input missing, 69 not available, 71 out of "
           "memory, 73 and 74 cannot write, 78 contradiction.",
   };
@@ -118,5 +117,5 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
   DP_TRY(status);
   options->compile = p.decide.options;
   if (!options->compile.target) options->compile.target = dp_backend_default()->target;
-  return check(arena, options);
+  return check_options(arena, options);
 }

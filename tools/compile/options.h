@@ -6,12 +6,12 @@
 #include "tools/cli.h"
 
 typedef struct {
-  const char *model, *output;  // output follows from model when it is not given
-  dp_options compile;          // what the passes are asked for
+  const char *model, *output;  // output has its default
+  dp_options compile;          // what the passes get
 } dp_dpc_options;
 
-// Lists live in `arena`. EX_USAGE for what cannot be understood, EX_CONFIG when the plan would overwrite the model; whether
-// the options go together and are built, the pass `options` says.
+// Parses the command line. Lists live in `arena`. EX_USAGE; EX_CONFIG: the plan would overwrite the model. The pass
+// `options` checks whether the options go together and are built.
 dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_options *options) DP_MUST_USE;
 
 #endif

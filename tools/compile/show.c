@@ -1,5 +1,5 @@
-// dpc show: a model as text that reads back to the same model, or a plan as a listing. Which of the two a file is, its
-// first bytes say.
+// dpc show: prints a model as text that reads back to the same model, or a plan as a listing. The first bytes of a file
+// tell which it is.
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   } else if (key == KEY_DIM) {
     if (!r->status) r->status = dp_dpc_import_dim(r->arena, text, &r->onnx);
   } else if (key == ARGP_KEY_ARG) {
-    if (r->path) argp_error(state, "one file is shown at a time");
+    if (r->path) argp_error(state, "give only one file");
     r->path = text;
   } else {
     return ARGP_ERR_UNKNOWN;
@@ -48,7 +48,7 @@ static dp_status show_model(const request *r) {
   dp_model *model;
   DP_TRY(dp_dpc_import_read_with(r->arena, r->path, &r->onnx, &model));
   const char *slash = strrchr(r->path, '/'), *name = slash ? slash + 1 : r->path;
-  // A text says nothing of the dims that the file which it names leaves open, and could not be read back.
+  // A text that refers to an ONNX file does not record --dim, so it could not be read back.
   if (r->data || r->onnx.n_dims)
     dp_text_print(model, stdout);
   else
@@ -59,12 +59,11 @@ static dp_status show_model(const request *r) {
 dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {
   static const struct argp_option table[] = {
       {"data", KEY_DATA, 0, 0,
-       "Print the data of large tensors too, so that the text stands alone; without it the text names the file that "
-       "they are in, and reads back beside that",
+       "Print the data of large tensors too, so that the text stands alone; without it the text refers to FILE for "
+       "them and can be read back only beside it",
        0},
       {"dim", KEY_DIM, "NAME=N", 0,
-       "What an open dim of an ONNX file is, other than the batch, for example seq=128; the data is printed then; may "
-       "be repeated",
+       "Size of an open dim of an ONNX file other than the batch, for example seq=128; implies --data; may be repeated",
        0},
       {0}};
   static const struct argp argp = {
@@ -72,7 +71,7 @@ dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {
       .parser = parse,
       .args_doc = "FILE",
       .doc =
-          "Prints a model as text (.dpt), or a plan as a listing of what it holds and does. FILE - is standard input.\v"
+          "Prints a model as text (.dpt), or a plan as a listing of its contents. FILE - is standard input.\v"
           "Examples:\n"
           "  dpc show examples/mlp.dpt\n"
           "  dpc export examples/mlp.dpt -o mlp.onnx\n"
@@ -85,7 +84,7 @@ dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {
   bool plan_file;
   DP_TRY(dp_cli_parse(&argp, argc, argv, &r));
   DP_TRY(r.status);
-  if (!r.path) return dp_fail(EX_USAGE, "no file is given: dpc show FILE");
+  if (!r.path) return dp_fail(EX_USAGE, "no file given: dpc show FILE");
   DP_TRY(is_plan(r.path, &plan_file));
   if (!plan_file) return show_model(&r);
   Dp__Plan *plan;

@@ -1,4 +1,4 @@
-// dpc verify: reads a plan and runs every check on it; holds it against a model when one is given.
+// dpc verify: runs every check on a plan, and compares it with a model if one is given.
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   } else if (key == KEY_AGAINST) {
     o->against = text;
   } else if (key == ARGP_KEY_ARG) {
-    if (o->path) argp_error(state, "one plan is checked at a time");
+    if (o->path) argp_error(state, "give only one plan");
     o->path = text;
   } else {
     return ARGP_ERR_UNKNOWN;
@@ -36,7 +36,7 @@ static void print_names(const char *what, size_t count, Dp__Binding *const *bind
   for (size_t i = 0; i < count; i++) printf("%s %s", i ? "," : what, bindings[i]->name);
 }
 
-// What can be run, from what to what, and what it changes.
+// Lists the programs with their inputs, outputs and the number of variables they update.
 static void print_programs(const Dp__Plan *plan) {
   for (size_t r = 0; r < plan->n_roles; r++)
     for (size_t i = 0; i < plan->roles[r]->n_programs; i++) {
@@ -49,23 +49,23 @@ static void print_programs(const Dp__Plan *plan) {
     }
 }
 
-// Without a model nothing is compiled, and options say nothing.
-static dp_status check(dp_arena *arena, const verify_options *o) {
-  if (!o->path) return dp_fail(EX_USAGE, "no plan is given: dpc verify PLAN");
+// Options matter only with a model, since only then is anything compiled.
+static dp_status check_options(dp_arena *arena, const verify_options *o) {
+  if (!o->path) return dp_fail(EX_USAGE, "no plan given: dpc verify PLAN");
   dp_plan_option *options;
   const size_t n = dp_plan_options_list(arena, dp_options_message(arena, &o->given.options), &options);
   if (!n || o->against) return DP_OK;
-  return dp_fail(EX_USAGE, "--%s is held against what the plan records when it is compiled again: give --against=MODEL",
+  return dp_fail(EX_USAGE, "--%s has an effect only when the model is compiled again: add --against=MODEL",
                  options[0].name);
 }
 
 dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
   static const struct argp_option table[] = {
       {"against", KEY_AGAINST, "MODEL", 0,
-       "Compile MODEL again with the options that the plan records, by the same passes, and hold the plan's logical "
-       "graphs and first values against the result. What the passes do wrong in both, this does not see",
+       "Compile MODEL again with the options that the plan records, by the same passes, and compare the plan's logical "
+       "graphs and first values with the result. This does not show what the passes get wrong both times",
        0},
-      {0, 0, 0, 0, "With --against, each as dpc compile takes it: refused when the plan records another", 0},
+      {0, 0, 0, 0, "With --against, options of dpc compile: each must equal what the plan records", 0},
       {0}};
   static const struct argp_child children[] = {{&dp_dpc_decide_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
@@ -74,10 +74,9 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
       .parser = parse,
       .args_doc = "PLAN",
       .doc =
-          "Checks a plan: that it has no race, no deadlock and no overlap of what is needed together, and that it "
-          "computes "
-          "what its logical graph says. Prints what was proved, or the first rule that does not hold and exits 65.\v"
-          "Examples:\n"
+          "Checks that a plan has no race, no deadlock and no overlap of live values, and that it computes what its "
+          "logical graph says. Prints what was proved; or prints the first rule that is violated and exits with "
+          "65.\vExamples:\n"
           "  dpc compile examples/mlp.dpt --batch=64 -o plan.bin\n"
           "  dpc verify plan.bin\n"
           "  dpc verify plan.bin --against=examples/mlp.dpt\n"
@@ -90,7 +89,7 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
     return o.given.status;
   }
   DP_TRY(status);
-  DP_TRY(check(arena, &o));
+  DP_TRY(check_options(arena, &o));
   Dp__Plan *plan;
   DP_TRY(dp_plan_read(arena, o.path, &plan));
   dp_verify_report report = {0};

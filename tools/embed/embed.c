@@ -1,4 +1,4 @@
-// See embed.h. Here the layers meet as they do in dpc and dprun, with the plan in memory.
+// See embed.h. Combines the layers as dpc and dprun do, but keeps the plan in memory.
 #include "tools/embed/embed.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct dp_embed {
   dp_embed_tensor *inputs, *outputs;
 };
 
-// A status as code and message.
+// Converts a status to a code and a message.
 static int finish(dp_status status, char *message, size_t room) {
   int code = dp_status_code(status);
   if (room) snprintf(message, room, "%s", dp_status_message(status));
@@ -30,7 +30,7 @@ static int finish(dp_status status, char *message, size_t room) {
   return code;
 }
 
-// ---- what must be known ---------------------------------------------------------------------------------------------
+// ---- inputs that must be constants ----------------------------------------------------------------------------------
 
 bool dp_embed_knows(const char *domain, const char *op, int64_t opset) { return dp_onnx_knows(domain, op, opset); }
 
@@ -48,7 +48,7 @@ static dp_status find_needs(void *arg) {
   bool *needed;
   DP_TRY(dp_onnx_needs(c->arena, c->path, c->model, c->bytes, &count, &needed));
   if (count != c->n_inputs)
-    return dp_fail(EX_USAGE, "the model has %zu inputs, room is given for %zu", count, c->n_inputs);
+    return dp_fail(EX_USAGE, "the model has %zu inputs, but the caller has room for %zu", count, c->n_inputs);
   memcpy(c->needed, needed, count * sizeof *needed);
   return DP_OK;
 }
@@ -56,7 +56,7 @@ static dp_status find_needs(void *arg) {
 int dp_embed_needs(const void *model, size_t bytes, const char *path, size_t n_inputs, bool *needed, char *message,
                    size_t room) {
   needs_call call = {dp_arena_create(0), model, bytes, n_inputs, path, needed};
-  if (!call.arena) return finish(dp_fail(DP_EX_MEMORY, "no memory to start"), message, room);
+  if (!call.arena) return finish(dp_fail(DP_EX_MEMORY, "out of memory"), message, room);
   int code = finish(dp_arena_run(call.arena, find_needs, &call), message, room);
   dp_arena_destroy(call.arena);
   return code;
@@ -79,7 +79,7 @@ static dp_embed_tensor describe(const char *name, const dp_type *type, int64_t n
   return tensor;
 }
 
-// The passes rename and reorder outputs in between.
+// Collects the outputs' names first, because the passes rename and reorder outputs.
 static const char **list_outputs(dp_arena *arena, const dp_graph *source) {
   const char **names = dp_alloc_n(arena, (size_t)source->n_outputs, sizeof *names);
   for (int i = 0; i < source->n_outputs; i++) names[i] = source->outputs[i].name;
@@ -103,7 +103,7 @@ static void list_tensors(dp_embed *e, int n_outputs, const char *const *outputs)
   }
 }
 
-// Statistics of the batch at hand, of which the model keeps none: the same form in every program.
+// The node uses the statistics of the current batch and keeps none, so it is the same in every program.
 static bool is_as_written(const dp_model *model, const dp_node *node) {
   if (!node->op->specialize_local) return false;
   for (int i = 0; i < node->n_inputs; i++) {
@@ -113,7 +113,7 @@ static bool is_as_written(const dp_model *model, const dp_node *node) {
   return true;
 }
 
-// What is written in its training form would be run in the other.
+// Refuses operators in training mode, which an inference program would run differently.
 static dp_status refuse_training(const dp_model *model, const dp_graph *source) {
   for (int32_t i = 0; i < source->n_nodes; i++) {
     const dp_node *node = source->nodes[i];
@@ -151,7 +151,7 @@ static dp_status compile(void *arg) {
 int dp_embed_compile(const void *model, size_t bytes, const char *path, int threads, dp_embed **embed, char *message,
                      size_t room) {
   dp_arena *arena = dp_arena_create(0);
-  if (!arena) return finish(dp_fail(DP_EX_MEMORY, "no memory to start"), message, room);
+  if (!arena) return finish(dp_fail(DP_EX_MEMORY, "out of memory"), message, room);
   dp_embed *e = dp_alloc(arena, sizeof *e);
   e->arena = arena;
   compile_call call = {e, model, bytes, path, threads};

@@ -1,8 +1,9 @@
-// Models compiled and run inside another program's process: libdpc.so, for callers in any language that can call C.
+// Compiles and runs models inside another program's process: libdpc.so, for callers in any language that can call C.
 //
-// All types are plain C so that a foreign-function interface can name them. A function gives 0 or an exit code of
-// <sysexits.h> (design: EX_DATAERR 65 bad model or data, EX_UNAVAILABLE 69 not supported, which is always found before
-// anything runs) and then writes the reason, cut to its room, to `message`. One thread at a time may use an object.
+// All types are plain C, so that a foreign-function interface can name them. A function returns 0 or an exit code of
+// <sysexits.h>, such as EX_DATAERR (65, bad model or data) or EX_UNAVAILABLE (69, not supported; always found before
+// anything runs), and then writes the reason to `message`, truncated if necessary. One thread at a time may use an
+// object.
 #ifndef DP_TOOLS_EMBED_EMBED_H
 #define DP_TOOLS_EMBED_EMBED_H
 
@@ -18,10 +19,10 @@ extern "C" {
 
 enum { DP_EMBED_MAX_RANK = 8 };
 
-// A model ready to run on one CPU device.
+// A model that is ready to run on one CPU device.
 typedef struct dp_embed dp_embed;
 
-// An input or output: its dense, row-major memory belongs to the dp_embed.
+// An input or output. Its memory, dense and row-major, belongs to the dp_embed.
 typedef struct {
   const char *name;
   int32_t dtype;  // ONNX's TensorProto.DataType
@@ -31,19 +32,19 @@ typedef struct {
   void *data;
 } dp_embed_tensor;
 
-// Whether operators of that name are taken, for some types and attributes.
+// Whether operators of this name are supported, for some types and attributes.
 DP_EMBED_API bool dp_embed_knows(const char *domain, const char *op, int64_t opset);
-// Which of the inputs of an ONNX model, n_inputs of them, must be replaced by a Constant before it can be compiled.
+// Finds which of the n_inputs inputs of an ONNX model must be replaced by a Constant before it can be compiled.
 DP_EMBED_API int dp_embed_needs(const void *model, size_t bytes, const char *path, size_t n_inputs, bool *needed,
                                 char *message, size_t room);
-// Compiles an ONNX model of fixed shapes for inference. path: where it comes from or could stand; external data is read
-// beneath its folder. threads: of the device.
+// Compiles an ONNX model of fixed shapes for inference. path: where the model comes from, or could be; external data is
+// read below its folder. threads: of the device.
 DP_EMBED_API int dp_embed_compile(const void *model, size_t bytes, const char *path, int threads, dp_embed **embed,
                                   char *message, size_t room);
 DP_EMBED_API void dp_embed_destroy(dp_embed *embed);  // NULL is allowed
 
-// The inputs that the outputs depend on, and the outputs, in the model's order; false when there is no i-th. What lies at
-// an output's data is valid after a run, until the next.
+// The inputs that the outputs depend on, and the outputs, in the model's order; false if there is no i-th. An output's
+// data is valid after a run, until the next one.
 DP_EMBED_API bool dp_embed_input(const dp_embed *embed, size_t i, dp_embed_tensor *tensor);
 DP_EMBED_API bool dp_embed_output(const dp_embed *embed, size_t i, dp_embed_tensor *tensor);
 DP_EMBED_API int dp_embed_run(dp_embed *embed, char *message, size_t room);

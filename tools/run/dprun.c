@@ -14,7 +14,7 @@ static dp_status explain(const Dp__Plan *plan) {
   return DP_OK;
 }
 
-// What was asked for, else what the plan is for; where that is not here, the session says so.
+// The device that was asked for, else the plan's. If that is missing here, the session reports it.
 static const dp_backend_entry *choose_backend(const dp_dprun *run) {
   const Dp__Target *target = run->plan->target;
   const dp_backend_entry *entry = run->options->device;
@@ -45,12 +45,12 @@ static dp_status open_feeds(dp_dprun *run) {
   return DP_OK;
 }
 
-// Said once: what holds of one file is likely to hold of the others.
+// Reports the first case only, since the other files are probably alike.
 static void note_rounding(const dp_dprun *run) {
   const dp_dprun_feed *feeds[] = {&run->train, &run->eval, &run->infer};
   for (size_t i = 0; i < DP_COUNT(feeds) && !run->options->quiet; i++)
     if (feeds[i]->rounded) {
-      fprintf(stderr, "%s (said once)\n", feeds[i]->rounded);
+      fprintf(stderr, "%s (reported once)\n", feeds[i]->rounded);
       return;
     }
 }
@@ -62,14 +62,13 @@ static dp_status write_trace(const dp_dprun *run) {
   DP_TRY(dp_session_trace_write(run->session, o->trace));
   DP_TRY(dp_session_trace_share(run->session, &shares));
   if (shares.collectives_ns && !o->quiet)
-    fprintf(stderr, "%s: %.1f ms of work on communication between devices, %.0f %% of it beside computation\n",
-            o->trace, (double)shares.collectives_ns * 1e-6,
-            100 * (double)shares.hidden_ns / (double)shares.collectives_ns);
+    fprintf(stderr, "%s: %.1f ms of communication between devices, %.0f %% of it during computation\n", o->trace,
+            (double)shares.collectives_ns * 1e-6, 100 * (double)shares.hidden_ns / (double)shares.collectives_ns);
   return DP_OK;
 }
 
-// The last line: what came of it.
-static void say_result(const dp_dprun *run, FILE *out) {
+// Prints the last line, the result.
+static void print_result(const dp_dprun *run, FILE *out) {
   if (run->accuracy >= 0)
     fprintf(out, "accuracy %.1f %%\n", 100 * run->accuracy);
   else if (run->measured && !run->first_step)
@@ -79,7 +78,7 @@ static void say_result(const dp_dprun *run, FILE *out) {
             (long long)run->steps);
 }
 
-// What a run leaves behind, when it was interrupted too.
+// Writes what a run leaves behind, even if it was interrupted.
 static dp_status finish(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   if (o->save) DP_TRY(dp_dprun_weights_save(run->session, o->save));
@@ -89,7 +88,7 @@ static dp_status finish(dp_dprun *run) {
     const char *kept = o->save ? dp_printf(run->arena, "; the weights are in %s", o->save) : "";
     return dp_fail(EX_TEMPFAIL, "interrupted after step %lld%s", (long long)run->steps, kept);
   }
-  say_result(run, dp_dprun_options_use_stdout(o) ? stderr : stdout);
+  print_result(run, dp_dprun_options_use_stdout(o) ? stderr : stdout);
   return DP_OK;
 }
 
@@ -118,7 +117,7 @@ int main(int argc, char **argv) {
   dp_cli_begin();
   dp_dprun_signal_catch();
   dp_arena *arena = dp_arena_create(0);
-  if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "no memory to start"));
+  if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "out of memory"));
   dp_dprun_options options;
   dp_dprun run = {.arena = arena, .options = &options, .accuracy = -1};
   dp_status status = dp_dprun_options_parse(arena, argc, argv, &options);

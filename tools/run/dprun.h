@@ -1,4 +1,4 @@
-// dprun in pieces: what a run holds, and the loops of training, evaluation and inference.
+// The parts of dprun: the state of a run, and the loops of training, evaluation and inference.
 #ifndef DP_TOOLS_RUN_DPRUN_H
 #define DP_TOOLS_RUN_DPRUN_H
 
@@ -13,29 +13,29 @@ typedef struct {
   const dp_dprun_options *options;
   Dp__Plan *plan;
   dp_session *session;
-  dp_dprun_feed train, eval, infer;  // loader NULL: no data was given for it
-  dp_dprun_outputs outputs;          // of infer
+  dp_dprun_feed train, eval, infer;  // loader NULL: no data given
+  dp_dprun_outputs outputs;          // of `infer`
   dp_metrics metrics;
-  // What the loop finds out.
-  int64_t steps;             // done
-  double loss;               // of the evaluation when there is one, else the mean over the steps from first_step on
-  int64_t first_step;        // from 1; 0: the loss is an evaluation's
-  double accuracy;           // of the last evaluation; below 0: none, or the loss has no classes
-  bool measured;             // loss and accuracy say something
-  bool reported_not_finite;  // once is enough
+  // Results of the loops.
+  int64_t steps;             // completed steps
+  double loss;               // of the last evaluation, if any; else the mean over the steps from first_step on
+  int64_t first_step;        // counts from 1; 0: the loss is from an evaluation
+  double accuracy;           // of the last evaluation; < 0: none, or the loss has no classes
+  bool measured;             // loss and accuracy are set
+  bool reported_not_finite;  // report it only once
 } dp_dprun;
 
-// Trains as long as the options say and evaluates after each epoch; ends early, with success, when a signal came.
+// Trains as long as the options say, and evaluates after each epoch. A signal ends it early, with DP_OK.
 dp_status dp_dprun_train_run(dp_dprun *run) DP_MUST_USE;
 
-// Infers over all the data and writes the outputs, all of them or, when a signal came (EX_TEMPFAIL), none.
+// Infers over all the data and writes all outputs; or none, if a signal came (EX_TEMPFAIL).
 dp_status dp_dprun_infer_run(dp_dprun *run) DP_MUST_USE;
 
-// The memory that the run took, in the metrics and, unless --quiet, on stderr.
+// Reports the memory of the run in the metrics and, unless --quiet, on stderr.
 void dp_dprun_memory_report(dp_dprun *run);
 
-// Whether SIGINT, SIGTERM, SIGHUP or SIGUSR1 came. Further ones change nothing: the step ends and what is asked for is
-// saved. One that was ignored when the program began (nohup) stays ignored.
+// Catches SIGINT, SIGTERM, SIGHUP and SIGUSR1. After one of them the current step ends and --save is carried out;
+// further ones have no effect. A signal that was ignored when the program started (nohup) stays ignored.
 void dp_dprun_signal_catch(void);
 bool dp_dprun_signal_came(void);
 

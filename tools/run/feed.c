@@ -19,8 +19,8 @@ static dp_status check_names(dp_arena *arena, const dp_graph *graph, const char 
     for (int32_t v = 0; v < graph->n_values; v++)
       if (graph->values[v]->kind == DP_VALUE_INPUT) dp_suggest_offer(&suggest, graph->values[v]->name);
     char hint[128];
-    return dp_fail(EX_USAGE, "--%s %s=...: program %s of the model takes no input of that name%s", option,
-                   pairs[i].name, graph->name, dp_suggest_print(&suggest, hint, sizeof hint));
+    return dp_fail(EX_USAGE, "--%s %s=...: program %s of the model has no such input%s", option, pairs[i].name,
+                   graph->name, dp_suggest_print(&suggest, hint, sizeof hint));
   }
   const char *missing = "", *names = "";
   for (int32_t v = 0; v < graph->n_values; v++) {
@@ -31,10 +31,10 @@ static dp_status check_names(dp_arena *arena, const dp_graph *graph, const char 
     names = dp_printf(arena, "%s%s'%s'", names, *names ? ", " : "", value->name);
     missing = dp_printf(arena, "%s --%s %s=FILE", missing, option, value->name);
   }
-  return *missing ? dp_fail(EX_USAGE, "no data is given for %s, which the model takes: add%s", names, missing) : DP_OK;
+  return *missing ? dp_fail(EX_USAGE, "no data given for the model's input %s: add%s", names, missing) : DP_OK;
 }
 
-// The dim that samples lie along, -1: none.
+// The dim of samples; -1: none.
 static dp_status find_batch_dim(const char *name, const dp_type *type, int *batch_dim) {
   *batch_dim = -1;
   for (int d = 0; d < type->shape.rank; d++) {
@@ -42,14 +42,14 @@ static dp_status find_batch_dim(const char *name, const dp_type *type, int *batc
     if (!dp_dim_is_symbolic(dim)) continue;
     char text[256];
     if (*batch_dim >= 0 || !dp_dim_equal(dim, dp_dim_batch()))
-      return dp_fail(EX_UNAVAILABLE, "input '%s' is %s: data is fed to one axis of exactly the samples present", name,
+      return dp_fail(EX_UNAVAILABLE, "input '%s' is %s: dprun needs one sample axis of exactly N samples", name,
                      dp_type_print(type, text, sizeof text));
     *batch_dim = d;
   }
   return DP_OK;
 }
 
-// *rounded: what is to be said of rounding, the first time.
+// *rounded: the message about rounding, or NULL.
 static dp_status read_input(dp_arena *arena, const dp_cli_pair *pair, const dp_type *type, dp_loader_input *input,
                             const char **rounded) {
   dp_loader_input in = {.name = pair->name};
@@ -60,7 +60,7 @@ static dp_status read_input(dp_arena *arena, const dp_cli_pair *pair, const dp_t
   DP_TRY(dp_data_fit(arena, dp_printf(arena, "%s for input '%s'", pair->file, pair->name), type, in.batch_dim, &file,
                      &in.tensor, &rounds));
   if (rounds && !*rounded)
-    *rounded = dp_printf(arena, "%s: numbers of %s are rounded to the %s of input '%s'", pair->file,
+    *rounded = dp_printf(arena, "%s: its %s numbers are rounded to %s for input '%s'", pair->file,
                          dp_type_name(file.dtype), dp_type_name(type->dtype), pair->name);
   *input = in;
   return DP_OK;

@@ -1,4 +1,4 @@
-// dprun --infer: the program infer over the whole data set, in file order, and its outputs into files.
+// dprun --infer: runs the program infer over the whole data set, in file order, and writes its outputs to files.
 #include <stdio.h>
 
 #include "tools/run/dprun.h"
@@ -17,7 +17,7 @@ static dp_status run_batches(dp_dprun *run) {
   return status;
 }
 
-// Predictions of a network that nobody trained are rarely what was meant.
+// Predictions of an untrained network are rarely intended.
 static void note_untrained(const dp_dprun *run) {
   size_t drawn = 0;
   for (size_t i = 0; i < run->plan->n_variables; i++) {
@@ -25,7 +25,7 @@ static void note_untrained(const dp_dprun *run) {
     drawn += p->kind == DP_PARAMETER && (!p->initial || p->initial->kind != DP_INIT_TENSOR);
   }
   if (drawn && !run->options->init && !run->options->quiet)
-    fprintf(stderr, "%zu parameters have their first, untrained values; --init=W.safetensors loads trained ones\n",
+    fprintf(stderr, "%zu parameters have their initial, untrained values; --init=W.safetensors loads trained ones\n",
             drawn);
 }
 

@@ -1,12 +1,12 @@
-// What memory a run took: the arenas, which are the plan's figures to the byte, and apart from them everything else that
-// the process held at its peak.
+// Reports the memory of a run: the arenas, which equal the plan's figures, and everything else that the process held at
+// its peak.
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/run/dprun.h"
 
-// The most that was resident since this program began (a new program begins anew, which getrusage does not say); 0: the
-// system does not say.
+// The peak resident memory since this program started; 0: unknown. getrusage would include what the process held before
+// exec.
 static uint64_t peak_resident(void) {
   char line[256];
   unsigned long long kib = 0;
@@ -25,7 +25,7 @@ static uint64_t arena_of(const Dp__Role *role, Dp__Space space) {
 
 static double mib(uint64_t bytes) { return (double)bytes / (1 << 20); }
 
-// What a device of each stage has, and in *b that of the one that has most.
+// Measures a device of each stage; *b gets the figures of the stage that needs most.
 static void measure_stages(dp_dprun *run, dp_metrics_bytes *b) {
   size_t count = run->plan->n_roles;
   dp_metrics_stage *stages = dp_alloc_n(run->arena, count, sizeof *stages);
@@ -41,18 +41,18 @@ static void measure_stages(dp_dprun *run, dp_metrics_bytes *b) {
   b->stages = stages;
 }
 
-static void say(const dp_metrics_bytes *b, uint64_t host) {
+static void print_memory(const dp_metrics_bytes *b, uint64_t host) {
   fprintf(stderr, "memory: %.1f MiB of arenas (%llu device%s with ", mib(b->arenas), (unsigned long long)b->devices,
           b->devices == 1 ? "" : "s");
   if (!b->n_stages) fprintf(stderr, "%.1f", mib(b->persistent + b->transient));
   for (size_t r = 0; r < b->n_stages; r++)
     fprintf(stderr, "%s%.1f", r ? " | " : "", mib(b->stages[r].persistent + b->stages[r].transient));
-  fprintf(stderr, "%s, host %.1f), %.1f touched; peak resident %.1f, of it %.1f libraries, data and tables\n",
+  fprintf(stderr, "%s, host %.1f), %.1f touched; peak resident %.1f, including %.1f of libraries, data and tables\n",
           b->n_stages ? " by stage" : "", mib(host), mib(b->arenas_resident), mib(b->peak_resident), mib(b->other));
 }
 
 void dp_dprun_memory_report(dp_dprun *run) {
-  const Dp__Role *any = run->plan->roles[0];  // the host's arenas are those of all
+  const Dp__Role *any = run->plan->roles[0];  // the host's arenas are the same in all roles
   uint64_t host =
       dp_session_bytes(run->session, DP__SPACE__HOST_INPUT) + dp_session_bytes(run->session, DP__SPACE__HOST_OUTPUT);
   dp_metrics_bytes b = {
@@ -67,5 +67,5 @@ void dp_dprun_memory_report(dp_dprun *run) {
     b.arenas += dp_session_bytes(run->session, (Dp__Space)space);
   if (b.peak_resident > b.arenas_resident) b.other = b.peak_resident - b.arenas_resident;
   dp_metrics_memory(&run->metrics, &b);
-  if (!run->options->quiet) say(&b, host);
+  if (!run->options->quiet) print_memory(&b, host);
 }

@@ -24,7 +24,7 @@ enum {
   KEY_DEVICE,
   KEY_INFER,
   KEY_OUTPUT,
-  // Of the contract, and not built.
+  // Planned, but not built yet.
   KEY_SAVE_EVERY,
   KEY_RESUME,
 };
@@ -32,33 +32,34 @@ enum {
 static const struct argp_option table[] = {
     {0, 0, 0, 0, "Data", 1},
     {"data", KEY_DATA, "NAME=FILE", 0,
-     "Samples of the input NAME, to train on or to infer from: IDX or .npy, gzipped or not; once an input. An input "
-     "without samples takes its whole tensor from the file",
+     "Samples of the input NAME for training or inference: IDX or .npy, optionally gzipped; once for each input. "
+     "For an input without a sample axis, the file is the whole tensor",
      0},
-    {"eval-data", KEY_EVAL_DATA, "NAME=FILE", 0, "Likewise for the evaluation after each epoch", 0},
-    {"shuffle", KEY_SHUFFLE, 0, 0, "Another order each epoch, by seed and epoch; without it file order", 0},
-    {"drop-last", KEY_DROP_LAST, 0, 0, "Leave out a last batch that is short; without it it counts exactly", 0},
+    {"eval-data", KEY_EVAL_DATA, "NAME=FILE", 0, "The same for the evaluation after each epoch", 0},
+    {"shuffle", KEY_SHUFFLE, 0, 0, "Shuffle the samples in each epoch, by seed and epoch (default: file order)", 0},
+    {"drop-last", KEY_DROP_LAST, 0, 0, "Skip a short last batch (default: it counts exactly)", 0},
     {0, 0, 0, 0, "Training", 2},
     {"epochs", KEY_EPOCHS, "E", 0, "Train E times over the data (default 1)", 0},
-    {"steps", KEY_STEPS, "S", 0, "Train S steps, going round the data as often as that takes", 0},
-    {"seed", KEY_SEED, "K", 0, "Seed of initial values, Dropout and order (default 0)", 0},
-    {"init", KEY_INIT, "W.safetensors", 0, "Begin with the weights of this file, as --save writes them", 0},
-    {"save", KEY_SAVE, "W.safetensors", 0, "Write the weights there at the end, and when interrupted", 0},
-    {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "End with 65 at the first loss that is not finite", 0},
-    {0, 0, 0, 0, "Inferring", 3},
+    {"steps", KEY_STEPS, "S", 0, "Train S steps, repeating the data as needed", 0},
+    {"seed", KEY_SEED, "K", 0, "Seed of initial values, Dropout and shuffling (default 0)", 0},
+    {"init", KEY_INIT, "W.safetensors", 0, "Start with the weights of this file, which --save writes", 0},
+    {"save", KEY_SAVE, "W.safetensors", 0, "Write the weights to this file at the end, or when interrupted", 0},
+    {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "Exit with 65 at the first loss that is not finite", 0},
+    {0, 0, 0, 0, "Inference", 3},
     {"infer", KEY_INFER, 0, 0, "Run the network over the data, in file order, instead of training it", 0},
-    {"output", KEY_OUTPUT, "NAME=FILE.npy", 0, "Write the output NAME there, samples first; once an output", 0},
-    {0, 0, 0, 0, "Running", 4},
-    {"threads", KEY_THREADS, "C", 0, "Worker threads (default: one a core); the results do not depend on it", 0},
-    {"device", KEY_DEVICE, "BACKEND", 0, "Where the plan's devices are (default: what it was compiled for)", 0},
-    {0, 0, 0, 0, "Telling", 5},
-    {"metrics", KEY_METRICS, "FILE.jsonl", 0, "A line of JSON for each step and evaluation", 0},
+    {"output", KEY_OUTPUT, "NAME=FILE.npy", 0,
+     "Write the output NAME to this file, samples first; once for each output", 0},
+    {0, 0, 0, 0, "Execution", 4},
+    {"threads", KEY_THREADS, "C", 0, "Worker threads (default: one for each core); results do not depend on it", 0},
+    {"device", KEY_DEVICE, "BACKEND", 0, "Backend to run on (default: the plan's target)", 0},
+    {0, 0, 0, 0, "Reporting", 5},
+    {"metrics", KEY_METRICS, "FILE.jsonl", 0, "Write a line of JSON for each step and evaluation", 0},
     {"trace", KEY_TRACE, "FILE.json", 0,
-     "What ran when on each device and stream, for Perfetto or chrome://tracing; says how much communication was "
-     "hidden",
+     "Write what ran when on each device and stream, for Perfetto or chrome://tracing; also prints how much "
+     "communication was hidden",
      0},
-    {"explain", KEY_EXPLAIN, 0, 0, "Print each step of the plan with stream, waits and bytes, and end", 0},
-    {"quiet", KEY_QUIET, 0, 0, "No progress, only the last line", 0},
+    {"explain", KEY_EXPLAIN, 0, 0, "Print each step of the plan with stream, waits and bytes, and exit", 0},
+    {"quiet", KEY_QUIET, 0, 0, "Print no progress, only the last line", 0},
     {"save-every", KEY_SAVE_EVERY, "STEPS", OPTION_HIDDEN, 0, 0},
     {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL | OPTION_HIDDEN, 0, 0},
     {0},
@@ -72,11 +73,11 @@ typedef struct {
 
 static dp_status not_built(const char *what) {
   return dp_fail(EX_UNAVAILABLE,
-                 "%s is not built: dprun trains, evaluates and infers, and writes weights to one .safetensors file",
+                 "%s is not built yet: dprun trains, evaluates and infers, and writes weights to one .safetensors file",
                  what);
 }
 
-static dp_status take_pair(parsing *p, const char *option, const char *text, dp_cli_pair **pairs, int *count) {
+static dp_status add_pair(parsing *p, const char *option, const char *text, dp_cli_pair **pairs, int *count) {
   dp_cli_pair pair;
   DP_TRY(dp_cli_pair_parse(p->arena, option, text, &pair));
   for (int i = 0; i < *count; i++)
@@ -86,7 +87,7 @@ static dp_status take_pair(parsing *p, const char *option, const char *text, dp_
   return DP_OK;
 }
 
-static dp_status take_seed(const char *text, uint64_t *seed) {
+static dp_status parse_seed(const char *text, uint64_t *seed) {
   char *end;
   errno = 0;
   *seed = strtoull(text, &end, 0);
@@ -95,15 +96,15 @@ static dp_status take_seed(const char *text, uint64_t *seed) {
   return DP_OK;
 }
 
-static dp_status take(parsing *p, int key, char *text) {
+static dp_status set_option(parsing *p, int key, char *text) {
   dp_dprun_options *o = p->options;
   switch (key) {
     case KEY_DATA:
-      return take_pair(p, "data", text, &o->data, &o->n_data);
+      return add_pair(p, "data", text, &o->data, &o->n_data);
     case KEY_EVAL_DATA:
-      return take_pair(p, "eval-data", text, &o->eval_data, &o->n_eval_data);
+      return add_pair(p, "eval-data", text, &o->eval_data, &o->n_eval_data);
     case KEY_OUTPUT:
-      return take_pair(p, "output", text, &o->outputs, &o->n_outputs);
+      return add_pair(p, "output", text, &o->outputs, &o->n_outputs);
     case KEY_INFER:
       o->infer = true;
       return DP_OK;
@@ -112,7 +113,7 @@ static dp_status take(parsing *p, int key, char *text) {
     case KEY_STEPS:
       return dp_cli_int("steps", text, 0, INT64_MAX / 2, &o->steps);
     case KEY_SEED:
-      return take_seed(text, &o->seed);
+      return parse_seed(text, &o->seed);
     case KEY_THREADS:
       return dp_cli_int("threads", text, 1, 1024, &o->threads);
     case KEY_SHUFFLE:
@@ -149,7 +150,7 @@ static dp_status take(parsing *p, int key, char *text) {
     case KEY_RESUME:
       return not_built("--resume");
     case ARGP_KEY_ARG:
-      if (o->plan) return dp_fail(EX_USAGE, "one plan is run at a time: '%s' and '%s' are given", o->plan, text);
+      if (o->plan) return dp_fail(EX_USAGE, "give only one plan, not '%s' and '%s'", o->plan, text);
       o->plan = text;
       return DP_OK;
     default:
@@ -165,11 +166,11 @@ static char *help(int key, const char *text, void *input) {
 static error_t parse(int key, char *text, struct argp_state *state) {
   parsing *p = state->input;
   if (key >= ARGP_KEY_END) return ARGP_ERR_UNKNOWN;
-  if (!p->status) p->status = take(p, key, text);
+  if (!p->status) p->status = set_option(p, key, text);
   return 0;
 }
 
-// Everything that is read or written, each under its own name.
+// Checks all files that are read or written, each with its own name.
 static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
   int n = 0;
   dp_cli_file *files = dp_alloc_n(arena, (size_t)(o->n_data + o->n_eval_data + o->n_outputs) + 6, sizeof *files);
@@ -188,28 +189,28 @@ static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
   return dp_cli_files_check(files, n);
 }
 
-// What is written has the form that its name promises.
+// Checks that the files written have the ending of their format.
 static dp_status check_endings(dp_arena *arena, const dp_dprun_options *o) {
   for (int i = 0; i < o->n_outputs; i++)
-    DP_TRY(dp_cli_check_ending(dp_printf(arena, "--output %s", o->outputs[i].name), o->outputs[i].file,
-                               "an array of NumPy", ".npy", true));
-  if (o->metrics) DP_TRY(dp_cli_check_ending("--metrics", o->metrics, "lines of JSON", ".jsonl .json .txt", false));
+    DP_TRY(dp_cli_check_ending(dp_printf(arena, "--output %s", o->outputs[i].name), o->outputs[i].file, "a NumPy array",
+                               ".npy", true));
+  if (o->metrics) DP_TRY(dp_cli_check_ending("--metrics", o->metrics, "JSON lines", ".jsonl .json .txt", false));
   return o->trace ? dp_cli_check_ending("--trace", o->trace, "JSON", ".json .txt", false) : DP_OK;
 }
 
 static dp_status check_save(dp_arena *arena, const char *save) {
-  if (!strcmp(save, "-")) return dp_fail(EX_USAGE, "--save=-: weights go to a file, which is replaced whole: name one");
+  if (!strcmp(save, "-")) return dp_fail(EX_USAGE, "--save=-: weights cannot go to standard output: name a file");
   const char *dot = strrchr(save, '.');
   if (dot && !strcmp(dot, ".safetensors")) return DP_OK;
   return not_built(
-      dp_printf(arena, "--save=%s, which is a directory of checkpoints as it does not end with .safetensors,", save));
+      dp_printf(arena, "--save=%s, a directory of checkpoints because it does not end with .safetensors,", save));
 }
 
 bool dp_dprun_options_use_stdout(const dp_dprun_options *o) {
   return (o->metrics && !strcmp(o->metrics, "-")) || (o->trace && !strcmp(o->trace, "-"));
 }
 
-// What is about training says nothing of inference.
+// Refuses options of training with --infer.
 static dp_status check_infer(const dp_dprun_options *o) {
   const struct {
     bool given;
@@ -221,16 +222,16 @@ static dp_status check_infer(const dp_dprun_options *o) {
   };
   for (size_t i = 0; o->infer && i < DP_COUNT(training); i++)
     if (training[i].given)
-      return dp_fail(EX_CONFIG, "--%s is about training, and --infer runs over all the data once, in file order",
+      return dp_fail(EX_CONFIG, "--%s does not go with --infer, which runs over all the data once, in file order",
                      training[i].option);
   return DP_OK;
 }
 
-static dp_status check(dp_arena *arena, const dp_dprun_options *o) {
-  if (!o->plan) return dp_fail(EX_USAGE, "no plan is given: dprun PLAN --data NAME=FILE ... (see --help)");
+static dp_status check_options(dp_arena *arena, const dp_dprun_options *o) {
+  if (!o->plan) return dp_fail(EX_USAGE, "no plan given: dprun PLAN --data NAME=FILE ... (see --help)");
   if (o->epochs >= 0 && o->steps >= 0) return dp_fail(EX_CONFIG, "--epochs and --steps exclude each other");
   DP_TRY(check_infer(o));
-  if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output is for --infer");
+  if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output needs --infer");
   if (o->save) DP_TRY(check_save(arena, o->save));
   DP_TRY(check_files(arena, o));
   return check_endings(arena, o);
@@ -243,7 +244,7 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
       .help_filter = help,
       .args_doc = "PLAN",
       .doc =
-          "Checks a plan, then executes it: trains, evaluates, writes the weights; or infers, and writes the outputs.\v"
+          "Checks a plan, then runs it: trains, evaluates and writes the weights, or infers and writes the outputs.\v"
           "Examples:\n"
           "  dpc compile examples/mlp.dpt --batch=64 -o plan.bin\n"
           "  digits=examples/data/digits\n"
@@ -254,11 +255,11 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "    --data image=$digits/test-images-idx3-ubyte --output logits=logits.npy\n"
           "  dprun plan.bin --explain\n"
           "\n"
-          "In place of a file - is standard input where it is read, standard output where it is written. SIGINT, "
-          "SIGTERM, SIGHUP and SIGUSR1 end training after the step under way.\n"
+          "A file named - is standard input or standard output. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end training "
+          "after the current step.\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "
-          "here, 71 out of memory, 73 and 74 cannot write, 75 interrupted (what --save asks for is written), 78 "
+          "here, 71 out of memory, 73 and 74 cannot write, 75 interrupted (after writing what --save asks for), 78 "
           "contradiction.",
   };
   argp_program_version = "dprun " DP_VERSION;
@@ -270,5 +271,5 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
     return p.status;
   }
   DP_TRY(status);
-  return check(arena, options);
+  return check_options(arena, options);
 }

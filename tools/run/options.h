@@ -14,14 +14,14 @@ typedef struct {
   uint64_t seed;
   const char *init, *save, *metrics, *trace;  // NULL: not given
   const dp_backend_entry *device;             // NULL: not given
-  const char *devices;                        // of the backend, as it names them; NULL: not given
-  int64_t threads;                            // workers; 0: one a core
+  const char *devices;                        // the part after the backend's colon; NULL: not given
+  int64_t threads;                            // workers; 0: one for each core
 } dp_dprun_options;
 
-// Lists live in `arena`, texts are argv's. EX_USAGE, EX_CONFIG for what contradicts itself, EX_UNAVAILABLE for what is not
-// built. --help and --version print and end the process.
+// Parses the command line. Lists live in `arena`; texts point into argv. EX_USAGE; EX_CONFIG: contradictory options;
+// EX_UNAVAILABLE: not built. --help and --version print and end the process.
 dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) DP_MUST_USE;
-// Whether metrics or a trace go to standard output, where nothing else belongs then.
+// Whether metrics or a trace go to standard output, so that nothing else may.
 bool dp_dprun_options_use_stdout(const dp_dprun_options *options);
 
 #endif

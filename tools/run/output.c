@@ -14,7 +14,7 @@ static const char *list_outputs(dp_arena *arena, const dp_graph *graph) {
   return list;
 }
 
-static dp_status find(dp_arena *arena, const dp_graph *graph, const char *name, const dp_value **value) {
+static dp_status find_output(dp_arena *arena, const dp_graph *graph, const char *name, const dp_value **value) {
   dp_suggest suggest = dp_suggest_begin(name);
   for (int i = 0; i < graph->n_outputs; i++) {
     *value = graph->outputs[i].value;
@@ -22,8 +22,8 @@ static dp_status find(dp_arena *arena, const dp_graph *graph, const char *name, 
     dp_suggest_offer(&suggest, graph->outputs[i].name);
   }
   char hint[128];
-  return dp_fail(EX_USAGE, "--output %s=...: the model has no output of that name, only %s%s", name,
-                 list_outputs(arena, graph), dp_suggest_print(&suggest, hint, sizeof hint));
+  return dp_fail(EX_USAGE, "--output %s=...: the model has no such output, only %s%s", name, list_outputs(arena, graph),
+                 dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
 // ---- shapes ---------------------------------------------------------------------------------------------------------
@@ -41,14 +41,13 @@ static dp_status find_axis(dp_dprun_output *o, const dp_dprun_feed *feed) {
   o->axis = -1;
   char text[256];
   if (feed->steps <= 1) return DP_OK;
-  return dp_fail(
-      EX_CONFIG,
-      "output '%s' is %s, which cannot be put together from %lld batches: compile with --batch=%lld, so that "
-      "all samples are in one",
-      o->name, dp_type_print(&o->type, text, sizeof text), (long long)feed->steps, (long long)feed->samples);
+  return dp_fail(EX_CONFIG,
+                 "output '%s' is %s, which cannot be assembled from %lld batches: compile with --batch=%lld, so "
+                 "that one batch has all samples",
+                 o->name, dp_type_print(&o->type, text, sizeof text), (long long)feed->steps, (long long)feed->samples);
 }
 
-// The file's extents, samples first. *turned: not as the output lies.
+// The file's extents, samples first. Returns their number.
 static int file_extents(const dp_dprun_output *o, int64_t samples, int64_t *extents) {
   int64_t whole[DP_MAX_RANK];
   int at = 0;
@@ -65,11 +64,11 @@ static dp_status open_one(dp_arena *arena, dp_session *session, const dp_dprun_f
                           const dp_cli_pair *pair, dp_dprun_output *o) {
   const dp_value *value = NULL;
   dp_dprun_output output = {.name = pair->name, .path = pair->file};
-  DP_TRY(find(arena, dp_session_graph(session, feed->program), pair->name, &value));
+  DP_TRY(find_output(arena, dp_session_graph(session, feed->program), pair->name, &value));
   output.type = value->type;
   output.data = dp_session_output(session, feed->program, pair->name, NULL);
   DP_TRY(find_axis(&output, feed));
-  if (output.axis) {  // turned or kept
+  if (output.axis) {  // transposed, or kept until the end
     int64_t largest = dp_shape_count(&output.type.shape, dp_min_i64(batch, feed->samples));
     output.buffer = dp_alloc(arena, (size_t)largest * dp_type_bytes(output.type.dtype));
   }
@@ -84,7 +83,7 @@ static dp_status open_one(dp_arena *arena, dp_session *session, const dp_dprun_f
 dp_status dp_dprun_output_open(dp_arena *arena, dp_session *session, const dp_dprun_feed *feed, int64_t batch,
                                const dp_cli_pair *pairs, int n_pairs, dp_dprun_outputs *outputs) {
   if (!n_pairs)
-    return dp_fail(EX_USAGE, "--infer without --output NAME=FILE.npy gives nothing; the model's outputs: %s",
+    return dp_fail(EX_USAGE, "--infer needs --output NAME=FILE.npy; the model's outputs are %s",
                    list_outputs(arena, dp_session_graph(session, feed->program)));
   outputs->outputs = dp_alloc_n(arena, (size_t)n_pairs, sizeof *outputs->outputs);
   for (; outputs->count < n_pairs; outputs->count++)
@@ -94,8 +93,8 @@ dp_status dp_dprun_output_open(dp_arena *arena, dp_session *session, const dp_dp
 
 // ---- batches --------------------------------------------------------------------------------------------------------
 
-// Dense [outer, rows, inner] to [rows, outer, inner].
-static void turn(const dp_dprun_output *o, int64_t n) {
+// Transposes [outer, rows, inner] to [rows, outer, inner].
+static void transpose(const dp_dprun_output *o, int64_t n) {
   int64_t extents[DP_MAX_RANK];
   size_t outer = 1, inner = dp_type_bytes(o->type.dtype);
   dp_shape_at(&o->type.shape, n, extents);
@@ -109,7 +108,7 @@ static void turn(const dp_dprun_output *o, int64_t n) {
     for (size_t r = 0; r < rows; r++) memcpy(o->buffer + (r * outer + i) * inner, from + (i * rows + r) * inner, inner);
 }
 
-static dp_status keep(dp_dprun_output *o, int64_t position, int64_t count) {
+static dp_status keep_whole(dp_dprun_output *o, int64_t position, int64_t count) {
   size_t bytes = (size_t)count * dp_type_bytes(o->type.dtype);
   if (!position) {
     if (bytes) memcpy(o->buffer, o->data, bytes);
@@ -117,19 +116,20 @@ static dp_status keep(dp_dprun_output *o, int64_t position, int64_t count) {
     return DP_OK;
   }
   if (!bytes || !memcmp(o->buffer, o->data, bytes)) return DP_OK;
-  return dp_fail(EX_CONFIG,
-                 "output '%s' has no axis of samples, and batch %lld gives another one than batch 1: compile with a "
-                 "--batch of all samples",
-                 o->name, (long long)position + 1);
+  return dp_fail(
+      EX_CONFIG,
+      "output '%s' has no sample axis, and batch %lld gives a different value than batch 1: compile with a --batch "
+      "of all samples",
+      o->name, (long long)position + 1);
 }
 
 dp_status dp_dprun_output_take(dp_dprun_outputs *outputs, int64_t position, int64_t n) {
   for (int i = 0; i < outputs->count; i++) {
     dp_dprun_output *o = &outputs->outputs[i];
     int64_t count = dp_shape_count(&o->type.shape, n);
-    if (o->axis > 0) turn(o, n);
+    if (o->axis > 0) transpose(o, n);
     if (o->axis < 0)
-      DP_TRY(keep(o, position, count));
+      DP_TRY(keep_whole(o, position, count));
     else
       DP_TRY(dp_npy_writer_write(&o->file, o->axis ? o->buffer : o->data, count));
   }

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR = 30, LEAST_BAR = 8, LINE = 160 };  // columns
+enum { BAR = 30, LEAST_BAR = 8, LINE = 160 };  // in columns
 
 double dp_progress_now(void) {
   struct timespec t;
@@ -27,8 +27,8 @@ static int columns(void) {
   return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
 }
 
-// The line with its first `parts` parts beside the count of steps (loss, epoch, speed), and as much of a bar as there is
-// room for. Returns its length.
+// Composes the line: the step count, the first `parts` of (loss, epoch, speed), and a bar in the remaining room.
+// Returns its length.
 static int compose(const dp_progress *progress, int64_t epoch, int64_t done, double loss, double samples_per_s,
                    int parts, int room, char line[LINE]) {
   char begin[32] = "", end[96], bar[BAR + 4] = "";
@@ -50,7 +50,7 @@ void dp_progress_draw(dp_progress *progress, int64_t epoch, int64_t done, double
   if (done < progress->steps && now - progress->last_s < 0.1) return;
   progress->last_s = now;
   char line[LINE];
-  const int room = columns() - 1;  // in the last one some terminals go on to the next line
+  const int room = columns() - 1;  // some terminals wrap after the last column
   for (int parts = 3; parts >= 0; parts--)
     if (compose(progress, epoch, done, loss, samples_per_s, parts, room, line) <= room) break;
   fprintf(stderr, "\r%.*s\033[K", room, line);

@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 as a flag that the loops look at between steps.
+// Turns SIGINT, SIGTERM, SIGHUP and SIGUSR1 into a flag that the loops check between steps.
 #include <signal.h>
 #include <stdlib.h>
 
@@ -12,15 +12,15 @@ static void remember(int signal) {
 }
 
 void dp_dprun_signal_catch(void) {
-  // The last one is what schedulers of clusters send ahead of their limit.
+  // Cluster schedulers send SIGUSR1 ahead of their time limit.
   static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-  // Without SA_RESTART: waiting for a pipe ends too.
+  // Without SA_RESTART, so that waiting for a pipe ends too.
   struct sigaction action = {.sa_handler = remember}, before;
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < DP_COUNT(caught); i++)
-    // What nohup, or a shell for its background jobs, has ignored stays so.
+    // Keep ignoring what nohup, or a shell for its background jobs, ignores.
     if (sigaction(caught[i], NULL, &before) || before.sa_handler != SIG_IGN) sigaction(caught[i], &action, NULL);
-  // A reader of --metrics=- that goes away is an error of writing, said at the end; the weights are saved.
+  // If the reader of --metrics=- goes away, that is a write error, reported at the end; the weights are saved.
   signal(SIGPIPE, SIG_IGN);
 }
 

@@ -1,5 +1,6 @@
-// Training and evaluation: batches from the feed, steps by the session, what they give into metrics and progress. Epochs
-// and evaluations share the session's input memory, so the prefetching thread of one ends before the other begins.
+// Training and evaluation: takes batches from the feed, runs steps in the session, reports to metrics and progress.
+// Epochs and evaluations share the session's input memory, so the prefetching thread of one ends before the other
+// starts.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,27 +8,27 @@
 #include "runtime/learning_rate.h"
 #include "tools/run/dprun.h"
 
-// A loss that is not a number ends training only when that was asked for.
+// A loss that is not finite ends training only if that was asked for.
 static dp_status check_loss(dp_dprun *run, dp_progress *progress, double loss) {
   if (isfinite(loss) || run->reported_not_finite) return DP_OK;
   run->reported_not_finite = true;
   dp_progress_clear(progress);
   if (run->options->stop_on_nan)
     return dp_fail(EX_DATAERR, "the loss of step %lld is not finite: %g", (long long)run->steps, loss);
-  fprintf(stderr, "dprun: the loss of step %lld is not finite: %g (said once; --stop-on-nan ends training there)\n",
+  fprintf(stderr, "dprun: the loss of step %lld is not finite: %g (reported once; --stop-on-nan stops training here)\n",
           (long long)run->steps, loss);
   return DP_OK;
 }
 
-// Of several batches.
+// Sums over several batches.
 typedef struct {
   double loss;     // sum over labels
-  int64_t labels;  // present, as the programs count them
+  int64_t labels;  // present labels, counted by the programs
   int64_t samples;
   double begun_s;
 } tally;
 
-// Adds what a program gave for n samples. Over no labels a mean is nothing, and counts for nothing.
+// Adds the results of a program for n samples. A mean over no labels is undefined and does not count.
 static void tally_add(tally *t, const dp_dprun *run, int program, int64_t n) {
   const int64_t labels = (int64_t)dp_session_number(run->session, program, "count");
   if (labels) t->loss += dp_session_number(run->session, program, "loss") * (double)labels;
@@ -96,7 +97,7 @@ static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, cons
   fputc('\n', stderr);
 }
 
-// Steps from run->steps to before `end`, all of one epoch (from 1), and the evaluation.
+// Runs the steps from run->steps to `end`, all in one epoch (counted from 1), and the evaluation.
 static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t epochs) {
   dp_progress progress = dp_progress_begin(run->options->quiet, run->train.steps);
   progress.steps = dp_min_i64(run->train.steps, end - run->steps);
@@ -122,13 +123,13 @@ static dp_status count_steps(const dp_dprun *run, int64_t *total) {
   *total = 0;
   if (!run->train.loader) return DP_OK;
   if (!run->train.steps)
-    return dp_fail(EX_CONFIG, "--drop-last leaves nothing of %lld samples in batches of %lld",
+    return dp_fail(EX_CONFIG, "--drop-last leaves no batch: there are %lld samples and a batch has %lld",
                    (long long)run->train.samples, (long long)run->plan->batch);
   int64_t epochs = o->epochs >= 0 ? o->epochs : 1;
   if (o->steps >= 0)
     *total = o->steps;
   else if (__builtin_mul_overflow(epochs, run->train.steps, total))
-    return dp_fail(EX_USAGE, "--epochs=%lld is too many", (long long)epochs);
+    return dp_fail(EX_USAGE, "--epochs=%lld is too large", (long long)epochs);
   return DP_OK;
 }
 

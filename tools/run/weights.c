@@ -32,17 +32,17 @@ static dp_status check_extra(const dp_model *model, const dp_safetensors *file) 
     }
     char hint[128];
     if (!known)
-      return dp_fail(EX_DATAERR, "tensor '%s' is none of the model's parameters and buffers%s", name,
+      return dp_fail(EX_DATAERR, "tensor '%s' is not a parameter or buffer of the model%s", name,
                      dp_suggest_print(&suggest, hint, sizeof hint));
   }
   return DP_OK;
 }
 
-// The file's tensor for p, converted to the plan's type.
-static dp_status fit(dp_arena *arena, const dp_variable *p, const dp_safetensors *file, const void **data) {
+// Converts the file's tensor for p to the plan's type.
+static dp_status convert_tensor(dp_arena *arena, const dp_variable *p, const dp_safetensors *file, const void **data) {
   const dp_tensor wanted = tensor_of(p);
   const dp_safetensor *entry = dp_safetensors_find(file, p->name);
-  if (!entry) return dp_fail(EX_DATAERR, "there is no tensor '%s', which the model has", p->name);
+  if (!entry) return dp_fail(EX_DATAERR, "tensor '%s' of the model is missing", p->name);
   const dp_tensor *found = &entry->tensor;
   bool floats = (DP_BIT(found->dtype) & DP_FLOATS) && (DP_BIT(wanted.dtype) & DP_FLOATS);
   if (found->rank != wanted.rank ||
@@ -50,8 +50,8 @@ static dp_status fit(dp_arena *arena, const dp_variable *p, const dp_safetensors
       (found->dtype != wanted.dtype && !floats)) {
     char a[256], b[256];
     dp_type in_file = {found->dtype, dp_tensor_shape(found)}, in_plan = {wanted.dtype, dp_tensor_shape(&wanted)};
-    return dp_fail(EX_DATAERR, "tensor '%s' is %s where the model has %s", p->name,
-                   dp_type_print(&in_file, a, sizeof a), dp_type_print(&in_plan, b, sizeof b));
+    return dp_fail(EX_DATAERR, "tensor '%s' is %s, but the model has %s", p->name, dp_type_print(&in_file, a, sizeof a),
+                   dp_type_print(&in_plan, b, sizeof b));
   }
   char *raw = dp_alloc(arena, found->bytes), *converted = raw;
   DP_TRY(dp_safetensors_read(file, entry, raw));
@@ -120,7 +120,7 @@ static dp_status save(void *arg) {
 
 dp_status dp_dprun_weights_save(dp_session *session, const char *path) {
   dp_arena *arena = dp_arena_create(0);
-  if (!arena) return dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
+  if (!arena) return dp_fail(DP_EX_MEMORY, "%s: out of memory", path);
   dp_status status = dp_arena_run(arena, save, &(saving){arena, session, path});
   dp_arena_destroy(arena);
   return status;
