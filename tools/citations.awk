@@ -1,5 +1,5 @@
-// tools/citations: reads sources and documents, prints "FILE:LINE: WORD is not here" for each cited path that does not
-// exist. files, made: lists of the project's files and of what its build makes.
+# tools/citations: reads sources and documents, prints "FILE:LINE: WORD is not here" for each cited path that does not
+# exist. files, made: lists of the project's files and of what its build makes.
 BEGIN {
   while ((getline path < files) > 0) add(path)
   while ((getline path < made) > 0) exists[path] = 1

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "tests/end_to_end/models.h"
+#include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {

@@ -1,5 +1,5 @@
 // The same plan and seed give the same bits, run after run, whatever the number of workers; another seed gives others.
-#include "tests/end_to_end/models.h"
+#include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {

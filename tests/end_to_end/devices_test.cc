@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "tests/end_to_end/models.h"
+#include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/table.h"
 #include "tests/end_to_end/training.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/gpt.h"
-#include "tests/end_to_end/models.h"
 #include "tests/end_to_end/pipeline_walk.h"
 #include "tests/end_to_end/training.h"
 

@@ -26,14 +26,6 @@ void Must(dp_status status) {
   throw std::runtime_error(failure);
 }
 
-std::string ReadText(const std::string &path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  EXPECT_TRUE(in.good()) << path;
-  return text.str();
-}
-
 std::vector<std::pair<std::string, std::vector<double>>> ReadNumbers(const std::string &path) {
   std::vector<std::pair<std::string, std::vector<double>>> lines;
   std::istringstream text(ReadText(path));

@@ -13,6 +13,7 @@
 
 #include "ir/base/base.h"
 #include "ir/plan/plan.pb-c.h"
+#include "tests/ir/base/files.h"
 
 namespace dp_test {
 
@@ -21,7 +22,6 @@ using Plan = std::shared_ptr<Dp__Plan>;
 // The plan of a model, as it comes back from its bytes. options: words of tests/passes/passes_helper.h, "batch=8 devices=2 strategy=data".
 // Every plan is held against the checker here.
 Plan Compile(const std::string &text, const std::string &options);
-std::string ReadText(const std::string &path);
 // A file of lines "name number number ...", without its comments (#).
 std::vector<std::pair<std::string, std::vector<double>>> ReadNumbers(const std::string &path);
 Plan Copy(const Plan &plan);

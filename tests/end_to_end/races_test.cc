@@ -1,5 +1,5 @@
 // Waits are needed: the checker refuses a plan without one of them, and the null backend sees the race when it happens.
-#include "tests/end_to_end/models.h"
+#include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/gpt.h"
-#include "tests/end_to_end/models.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {

@@ -2,7 +2,7 @@
 // memory; no more than two layers' parameters are gathered at a time.
 #include <cmath>
 
-#include "tests/end_to_end/models.h"
+#include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/frontends/onnx_builder.h"
+#include "tests/ir/base/files.h"
 #include "tests/ir/ops/samples.h"
 
 namespace {
@@ -14,13 +15,6 @@ using dp_test::Arena;
 using dp_test::Message;
 
 std::string Path(const std::string &name) { return testing::TempDir() + "/" + name; }
-
-std::string ReadAll(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // The model's graph main written and read again, as text; or the message of what refused it.
 std::string Again(const std::string &text, const std::string &name, bool external = false) {
@@ -153,7 +147,7 @@ TEST(OnnxExportTest, LargeTensorsGoIntoTheirOwnFile) {
   EXPECT_NE(stat(Path("whole.onnx.data").c_str(), &file), 0);
   ASSERT_EQ(stat(Path("parts.onnx.data").c_str(), &file), 0);
   EXPECT_EQ(file.st_size, 524289 * 4);
-  EXPECT_LT(ReadAll(Path("parts.onnx")).size(), 4096u);
+  EXPECT_LT(dp_test::ReadText(Path("parts.onnx")).size(), 4096u);
 }
 
 TEST(OnnxExportTest, WhereNothingCanBeWritten) {
@@ -182,7 +176,7 @@ TEST(OnnxExportTest, ADeviceFormIsWrittenWithItsUpdates) {
   ASSERT_NE(graph, nullptr);
   std::string path = Path("device.onnx");
   ASSERT_EQ(Message(dp_onnx_export(arena, model, graph, &model->mesh, false, path.c_str())), "");
-  std::string bytes = ReadAll(path);
+  std::string bytes = dp_test::ReadText(path);
   for (const char *word : {"dp.updated/w", "data=0,tensor=1", "Gemm"})
     EXPECT_NE(bytes.find(word), std::string::npos) << word;
 }
@@ -200,7 +194,7 @@ TEST(OnnxExportTest, MicroBatchesAreNoDevices) {
       "");
   std::string path = Path("micro.onnx");
   ASSERT_EQ(Message(dp_onnx_export(arena, model, model->graphs[0], &model->mesh, false, path.c_str())), "");
-  std::string bytes = ReadAll(path);
+  std::string bytes = dp_test::ReadText(path);
   Dp__Onnx__Model *m = dp__onnx__model__unpack(nullptr, bytes.size(), (const uint8_t *)bytes.data());
   ASSERT_NE(m, nullptr);
   EXPECT_EQ(m->configuration[0]->num_devices, 2);

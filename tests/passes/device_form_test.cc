@@ -14,23 +14,6 @@
 namespace dp_test {
 namespace {
 
-struct Compiled {
-  Arena arena;
-  Options options;
-  dp_model *model = nullptr;
-  Dp__Plan *plan = nullptr;
-  std::string failure;
-
-  Compiled(const std::string &text, const std::string &words) {
-    options.Set(words);
-    failure = Parse(arena, text, &model);
-    if (!failure.empty()) return;
-    dp_status status = dp_pipeline_run(model, &options.options, &plan);
-    failure = Message(status);
-    // The model's graphs are those of the last pass.
-  }
-};
-
 // ---- happens-before, by brute force ---------------------------------------------------------------------------------
 
 class Reach {
@@ -237,13 +220,6 @@ void ExpectSound(const Compiled &c) {
 
 // ---- networks -------------------------------------------------------------------------------------------------------
 
-std::string Read(const std::string &path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 // Values that are communicated, by operator.
 std::map<std::string, int> CountOperators(const dp_graph *graph) {
   std::map<std::string, int> counts;
@@ -257,7 +233,7 @@ using Counts = std::map<std::string, int>;
 
 TEST(DeviceForm, OneDeviceTalksToTheHostOnly) {
   for (const char *example : {"examples/mlp.dpt", "examples/digits_cnn.dpt"}) {
-    Compiled c(Read(example), "batch=64 strategy=data devices=1");
+    Compiled c(ReadText(example), "batch=64 strategy=data devices=1");
     ExpectSound(c);
     for (const auto &count : CountOperators(dp_model_find_graph(c.model, "train")))
       EXPECT_TRUE(count.first == "Broadcast" || count.first == "Gather") << count.first;
@@ -267,7 +243,7 @@ TEST(DeviceForm, OneDeviceTalksToTheHostOnly) {
 TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
   for (const char *devices : {"2", "3", "8"}) {
     SCOPED_TRACE(devices);
-    Compiled mlp(Read("examples/mlp.dpt"), std::string("batch=64 strategy=data devices=") + devices);
+    Compiled mlp(ReadText("examples/mlp.dpt"), std::string("batch=64 strategy=data devices=") + devices);
     ExpectSound(mlp);
     // 4 gradients and the loss; image and label; the learning rate; the loss and the count of labels to the host,
     // which all devices know without asking.
@@ -280,7 +256,7 @@ TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
 }
 
 TEST(DeviceForm, NormalizationOverTheWholeBatchAddsTwoReductionsALayer) {
-  Compiled c(Read("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=2");
+  Compiled c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=2");
   ExpectSound(c);
   // 14 gradients, those of scale and bias serving the input's gradient too; mean and variance of 3 layers; the loss.
   EXPECT_EQ(CountOperators(dp_model_find_graph(c.model, "train")),
@@ -288,7 +264,7 @@ TEST(DeviceForm, NormalizationOverTheWholeBatchAddsTwoReductionsALayer) {
 }
 
 TEST(DeviceForm, MoreDevicesThanSamples) {
-  ExpectSound(Compiled(Read("examples/digits_cnn.dpt"), "batch=3 strategy=data devices=8"));
+  ExpectSound(Compiled(ReadText("examples/digits_cnn.dpt"), "batch=3 strategy=data devices=8"));
 }
 
 TEST(DeviceForm, RandomNetworksOnRandomMeshes) {
@@ -304,7 +280,7 @@ TEST(DeviceForm, RandomNetworksOnRandomMeshes) {
 // ---- the plan -------------------------------------------------------------------------------------------------------
 
 TEST(DeviceForm, ThePlanSaysWhatWasAskedFor) {
-  Compiled c(Read("examples/mlp.dpt"), "batch=48 strategy=data devices=2 precision=fp64 threads=1");
+  Compiled c(ReadText("examples/mlp.dpt"), "batch=48 strategy=data devices=2 precision=fp64 threads=1");
   ExpectSound(c);
   const Dp__Plan *plan = c.plan;
   EXPECT_STREQ(plan->name, "mlp");
@@ -346,7 +322,7 @@ TEST(DeviceForm, ThePlanSaysWhatWasAskedFor) {
 }
 
 TEST(DeviceForm, ThreadsGoWhereTheyAreWorthIt) {
-  Compiled c(Read("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=1 threads=4");
+  Compiled c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=1 threads=4");
   ASSERT_EQ(c.failure, "");
   const dp_graph *train = dp_model_find_graph(c.model, "train");
   std::map<std::string, int> threads;

@@ -10,10 +10,7 @@
 int main(int argc, char **argv) {
   using dp_test::Transform;
   if (argc == 4) {
-    std::ifstream in(argv[1]);
-    std::stringstream text;
-    text << in.rdbuf();
-    std::cout << Transform(text.str(), argv[2], argv[3]);
+    std::cout << Transform(dp_test::ReadText(argv[1]), argv[2], argv[3]);
     return 0;
   }
   if (argc != 2) return 64;

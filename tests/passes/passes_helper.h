@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "passes/base/pass.h"
+#include "tests/ir/base/files.h"
 #include "tests/ir/text/text_helper.h"
 
 namespace dp_test {
@@ -48,6 +49,20 @@ class Options {
 std::string RunPasses(dp_model *model, const std::string &passes, const dp_options &options);
 // From the text of a model to the printed model, or the failure.
 std::string Transform(const std::string &text, const std::string &passes, const std::string &options);
+
+// A model compiled to a plan.
+struct Compiled {
+  Arena arena;
+  Options options;
+  dp_model *model = nullptr;  // its graphs are those of the last pass
+  Dp__Plan *plan = nullptr;
+  std::string failure;  // "" if it succeeds
+
+  // options: words for Options::Set.
+  Compiled(const std::string &text, const std::string &options);
+  // The graphs of a program, by pipeline stage.
+  std::vector<const dp_graph *> Stages(const std::string &program) const;
+};
 
 struct GoldenCase {
   std::string file, name, passes, options, before, after, message;

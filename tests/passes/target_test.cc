@@ -12,13 +12,6 @@
 namespace dp_test {
 namespace {
 
-std::string ReadText(const std::string &path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 // A copy of the CPU with kernels that may be changed.
 struct Target {
   Target() : target(dp_target_cpu) {

@@ -69,7 +69,7 @@ TEST_F(Dpc, WhatThereIsIsListed) {
   Refused(Compile("--optimizer=lion(lr=1)"), 64, {"no optimizer 'lion'", "known are sgd, adam, adamw"});
   Refused(Compile("--optimizer=sgd(rate=1)"), 64, {"sgd takes no 'rate'", "known are lr, momentum,"});
   Refused(Compile("--optimizer=sgd(schedule=linear)"), 64, {"known are constant, step, cosine"});
-  Refused(Compile("--precision=fp8"), 64, {"known are fp32, fp64"});
+  Refused(Compile("--precision=fp8"), 64, {"give one of fp32, fp64"});
   Refused(Compile("--loss=mse(prediction,target)"), 65, {"no such value", "its output is: 'logits'"});
   Refused(Compile("--stop-after=everything"), 64, {"known are options, batch,", "place,", "emit"});
   Refused("dpc show --verison x", 64, {"did you mean 'version'"});

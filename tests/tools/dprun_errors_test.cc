@@ -45,7 +45,7 @@ TEST_F(DprunErrors, Options) {
   Refused(plan_ + images, 64, {"'label'", "--data label=FILE"});
   Refused(plan_ + images + labels + "--data lable=x", 64, {"lable", "did you mean 'label'"});
   Refused(plan_ + images + labels + "--eval-data image=x", 64, {"'label'", "--eval-data"});
-  Refused(plan_ + images + labels + "--device=gpu", 64, {"--device=gpu", "there is cpu", "cuda is not built"});
+  Refused(plan_ + images + labels + "--device=gpu", 64, {"--device=gpu", "give cpu", "cuda is not built"});
   for (const char *option : {"--resume", "--save-every=10", "--device=cuda", "--device=cuda:0,2"})
     Refused(plan_ + images + labels + option, 69, {"not built"});
   Refused(plan_ + images + labels + "--save=" + File("folder"), 69, {"not built"});
@@ -65,8 +65,8 @@ TEST_F(DprunErrors, FilesOfAnotherFormAreCalledByTheirName) {
 TEST_F(DprunErrors, WhatIsWrittenHasTheFormThatItsNamePromises) {
   const std::string infer = plan_ + "--infer " + images;
   for (const char *name : {"x.csv", "x.txt", "x.npz", "x.whatever"})
-    Refused(infer + "--output logits=" + File(name), 64, {name, "an array of NumPy", ".npy"});
-  Refused(plan_ + images + labels + "--metrics=" + File("m.csv"), 64, {"m.csv", "lines of JSON", ".jsonl"});
+    Refused(infer + "--output logits=" + File(name), 64, {name, "a NumPy array", ".npy"});
+  Refused(plan_ + images + labels + "--metrics=" + File("m.csv"), 64, {"m.csv", "JSON lines", ".jsonl"});
   Refused(plan_ + images + labels + "--trace=" + File("t.html"), 64, {"t.html", "JSON", ".json"});
   mkdir(File("a.b").c_str(), 0700);
   Must(infer + "--output logits=" + File("a.b/no_ending") + " --device=cpu");

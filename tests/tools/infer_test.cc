@@ -85,7 +85,7 @@ TEST_F(Infer, ChangesNothing) {
   const std::string infer =
       "dprun " + plan_ + " --infer --data image=" + images + " --seed=5 --output logits=" + File("logits.npy");
   Compile("examples/digits_cnn.dpt", "3", "--batch=64");
-  EXPECT_NE(Must(infer).err.find("14 parameters have their first, untrained values; --init="), std::string::npos);
+  EXPECT_NE(Must(infer).err.find("14 parameters have their initial, untrained values; --init="), std::string::npos);
   const std::string first = Read(File("logits.npy"));
   Must("dprun " + plan_ + " --seed=5 --steps=0 " + digits + " " + eval_digits + " --save=" + File("w.safetensors"));
   EXPECT_EQ(Must(infer + " --init=" + File("w.safetensors")).err.find("untrained"), std::string::npos);
@@ -324,7 +324,7 @@ TEST_F(Infer, NothingThatIsReadIsWrittenOver) {
   Refused(infer + " --output logits=" + plan_, 78, {"overwrite"});
   ASSERT_EQ(link(copy.c_str(), File("linked").c_str()), 0);
   Refused(infer + " --output logits=" + File("linked"), 78, {"overwrite"});
-  Refused(infer + " --output logits=" + File("m") + " --metrics=" + File("m"), 78, {"both to be written"});
+  Refused(infer + " --output logits=" + File("m") + " --metrics=" + File("m"), 78, {"would both write"});
   EXPECT_EQ(Read(copy), Read(images));
 }
 

@@ -75,7 +75,7 @@ static dp_status load(dp_arena *arena, dp_session *session, const dp_safetensors
   const void **data = dp_alloc_n(arena, (size_t)model->n_variables, sizeof *data);
   DP_TRY(check_extra(model, file));
   for (int32_t i = 0; i < model->n_variables; i++)
-    if (is_weight(&model->variables[i])) DP_TRY(fit(arena, &model->variables[i], file, &data[i]));
+    if (is_weight(&model->variables[i])) DP_TRY(convert_tensor(arena, &model->variables[i], file, &data[i]));
   for (int32_t i = 0; i < model->n_variables; i++)
     if (data[i]) DP_TRY(dp_session_variable_write(session, i, data[i]));
   return DP_OK;

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/ir/base/files.h"
 #include "tests/ir/text/text_helper.h"
 
 namespace {
@@ -18,20 +19,8 @@ using dp_test::Arena;
 using dp_test::Parse;
 using dp_test::Print;
 
-class ModelFile : public testing::Test {
+class ModelFile : public dp_test::FolderTest {
  protected:
-  std::string folder = testing::TempDir() + "model_file_test." + std::to_string(getpid());
-  void SetUp() override { ASSERT_EQ(mkdir(folder.c_str(), 0700), 0); }
-  void TearDown() override { ASSERT_EQ(system(("rm -rf '" + folder + "'").c_str()), 0); }
-  std::string Path(const std::string &name) { return folder + "/" + name; }
-  void Put(const std::string &name, const std::string &content) {
-    std::ofstream(Path(name), std::ios::binary) << content;
-  }
-  std::string Get(const std::string &name) {
-    std::ostringstream content;
-    content << std::ifstream(Path(name), std::ios::binary).rdbuf();
-    return content.str();
-  }
   // The model as text, or the message without the folder; *code is the exit code.
   std::string Read(const std::string &name, int *code = nullptr) {
     Arena arena;
@@ -39,9 +28,7 @@ class ModelFile : public testing::Test {
     dp_status status = dp_model_file_read(arena, Path(name).c_str(), &model);
     if (code) *code = dp_status_code(status);
     if (!status) return Print(model);
-    std::string message = dp_test::Message(status);
-    for (size_t at; (at = message.find(folder + "/")) != std::string::npos;) message.erase(at, folder.size() + 1);
-    return message;
+    return WithoutFolder(dp_test::Message(status));
   }
   void Write(const std::string &text, const std::string &name) {
     Arena arena;

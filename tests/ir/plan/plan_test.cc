@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "ir/plan/form.h"
+#include "tests/ir/base/files.h"
 #include "tests/ir/verify/hand_plan.h"
 
 namespace {
@@ -17,20 +18,8 @@ namespace {
 using dp_test::Arena;
 using dp_test::HandPlan;
 
-class PlanFile : public testing::Test {
+class PlanFile : public dp_test::FolderTest {
  protected:
-  std::string folder = testing::TempDir() + "plan_test." + std::to_string(getpid());
-  void SetUp() override { ASSERT_EQ(mkdir(folder.c_str(), 0700), 0); }
-  void TearDown() override { ASSERT_EQ(system(("rm -rf '" + folder + "'").c_str()), 0); }
-  std::string Path(const std::string &name) { return folder + "/" + name; }
-  void Put(const std::string &name, const std::string &content) {
-    std::ofstream(Path(name), std::ios::binary) << content;
-  }
-  std::string Get(const std::string &name) {
-    std::ostringstream content;
-    content << std::ifstream(Path(name), std::ios::binary).rdbuf();
-    return content.str();
-  }
   void Write(const Dp__Plan *plan, const std::string &name) {
     ASSERT_EQ(dp_test::Message(dp_plan_write(plan, Path(name).c_str())), "");
   }
@@ -40,9 +29,7 @@ class PlanFile : public testing::Test {
     Dp__Plan *plan;
     dp_status status = dp_plan_read(arena, Path(name).c_str(), &plan);
     if (code) *code = dp_status_code(status);
-    std::string message = dp_test::Message(status);
-    for (size_t at; (at = message.find(folder + "/")) != std::string::npos;) message.erase(at, folder.size() + 1);
-    return message;
+    return WithoutFolder(dp_test::Message(status));
   }
   // A header that fits the payload.
   static std::string Seal(const std::string &payload, uint32_t version = 1, uint32_t flags = 0) {

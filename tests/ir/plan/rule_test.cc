@@ -7,13 +7,13 @@
 #include <set>
 #include <sstream>
 
+#include "tests/ir/base/files.h"
 #include "tests/ir/text/text_helper.h"
 
 namespace {
 
 TEST(Rule, TheReferenceListsEachInOrder) {
-  std::ostringstream content;
-  content << std::ifstream("docs/plan.md").rdbuf();
+  const std::string content = dp_test::ReadText("docs/plan.md");
   std::string expected = "| rule | demands that |\n|---|---|\n";
   std::set<std::string> names;
   for (int r = DP_RULE_NONE + 1; r < DP_RULE_COUNT; r++) {
@@ -22,7 +22,7 @@ TEST(Rule, TheReferenceListsEachInOrder) {
     EXPECT_TRUE(names.insert(name).second) << name;
     expected += "| `" + name + "` | " + what + " |\n";
   }
-  EXPECT_NE(content.str().find(expected + "\n"), std::string::npos) << expected;
+  EXPECT_NE(content.find(expected + "\n"), std::string::npos) << expected;
 }
 
 TEST(Rule, MessagesNameThePlace) {

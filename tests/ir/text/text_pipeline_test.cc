@@ -9,6 +9,7 @@
 
 #include "backends/cpu/target.h"
 #include "passes/pipeline.h"
+#include "tests/ir/base/files.h"
 #include "tests/ir/text/text_helper.h"
 
 namespace {
@@ -18,11 +19,7 @@ using dp_test::Message;
 using dp_test::Parse;
 using dp_test::Print;
 
-std::string Example(const char *name) {
-  std::ostringstream content;
-  content << std::ifstream(std::string("examples/") + name).rdbuf();
-  return content.str();
-}
+std::string Example(const char *name) { return dp_test::ReadText(std::string("examples/") + name); }
 
 dp_options Options() {
   dp_options options = {};

@@ -33,7 +33,7 @@
 #include "passes/pipeline.h"
 #include "runtime/learning_rate.h"
 #include "runtime/session.h"
-#include "tests/ir/verify/campaign/models.h"
+#include "tests/ir/verify/campaign/tiny_models.h"
 #include "tests/ir/verify/reflect.h"
 #include "tests/passes/passes_helper.h"
 

@@ -172,15 +172,13 @@ class MemoryBound : public testing::TestWithParam<Network> {
  protected:
   // The train program of each role; the plan lives in the arena.
   std::vector<const Dp__Program *> Compile(bool unscheduled) {
-    std::ifstream in(std::string("examples/") + GetParam().name + ".dpt");
-    std::stringstream text;
-    text << in.rdbuf();
+    const std::string text = ReadText(std::string("examples/") + GetParam().name + ".dpt");
     dp_model *model = nullptr;
     Options options;
     options.Set("batch=64 " + GetParam().options);
     options.options.unscheduled = unscheduled;
     Dp__Plan *plan = nullptr;
-    EXPECT_EQ(Parse(arena_, text.str(), &model), "");
+    EXPECT_EQ(Parse(arena_, text, &model), "");
     EXPECT_EQ(Message(dp_pipeline_run(model, &options.options, &plan)), "");
     std::vector<const Dp__Program *> programs;
     for (size_t r = 0; plan && r < plan->n_roles; r++)

@@ -14,12 +14,7 @@
 namespace dp_test {
 namespace {
 
-std::string Example(const std::string &name) {
-  std::ifstream in("examples/" + name + ".dpt");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+std::string Example(const std::string &name) { return ReadText("examples/" + name + ".dpt"); }
 
 // A model with its nodes on stages.
 class Cut {

@@ -18,27 +18,6 @@
 namespace dp_test {
 namespace {
 
-struct Compiled {
-  Arena arena;
-  Options options;
-  dp_model *model = nullptr;
-  Dp__Plan *plan = nullptr;
-  std::string failure;
-
-  Compiled(const std::string &text, const std::string &words) {
-    options.Set(words);
-    failure = Parse(arena, text, &model);
-    if (failure.empty()) failure = Message(dp_pipeline_run(model, &options.options, &plan));
-  }
-  // What each stage does of a program.
-  std::vector<const dp_graph *> Stages(const std::string &program) const {
-    std::vector<const dp_graph *> graphs;
-    for (int g = 0; g < model->n_graphs; g++)
-      if (model->graphs[g]->logical->name == program) graphs.push_back(model->graphs[g]);
-    return graphs;
-  }
-};
-
 bool Is(const dp_node *node, const char *op) { return !strcmp(node->op->name, op); }
 int64_t Channel(const dp_node *node) { return dp_node_int(node, "channel", 0); }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tests/ir/base/files.h"
 #include "tests/runtime/runtime_helper.h"
 
 namespace {
@@ -16,15 +17,6 @@ struct Slice {
   double begin, end;
   std::string name, program;
 };
-
-std::string ReadText(const std::string &path) {
-  FILE *file = fopen(path.c_str(), "r");
-  if (!file) return "";
-  std::string text;
-  for (int c; (c = fgetc(file)) != EOF;) text.push_back(static_cast<char>(c));
-  fclose(file);
-  return text;
-}
 
 TEST(Trace, OneTrackADeviceAndStream) {
   CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=2 threads=2");
@@ -37,7 +29,7 @@ TEST(Trace, OneTrackADeviceAndStream) {
   std::string path = testing::TempDir() + "/trace.json";
   ASSERT_EQ(Failure(dp_session_trace_write(session.session, path.c_str())), "");
 
-  json_t *root = json_loads(ReadText(path).c_str(), 0, nullptr);
+  json_t *root = json_loads(dp_test::ReadText(path).c_str(), 0, nullptr);
   ASSERT_TRUE(root);
   std::map<std::pair<int, int>, std::vector<Slice>> tracks;
   std::map<std::pair<int, int>, std::string> names;
@@ -97,7 +89,7 @@ TEST(Trace, NamesOfAPlanStayInTheirPlace) {
   std::string path = testing::TempDir() + "/odd.json";
   ASSERT_EQ(Failure(dp_session_trace_write(session.session, path.c_str())), "");
   compiled.Program("init")->streams[0]->name = before;
-  std::string text = ReadText(path);
+  std::string text = dp_test::ReadText(path);
   json_t *root = json_loads(text.c_str(), 0, nullptr);
   EXPECT_TRUE(root);
   json_decref(root);

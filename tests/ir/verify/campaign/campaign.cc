@@ -15,7 +15,7 @@
 #include "passes/pipeline.h"
 #include "tests/ir/verify/brute_order.h"
 #include "tests/ir/verify/campaign/damage_kinds.h"
-#include "tests/ir/verify/campaign/models.h"
+#include "tests/ir/verify/campaign/tiny_models.h"
 #include "tests/ir/verify/pipe_plan.h"
 #include "tests/passes/passes_helper.h"
 

@@ -5,7 +5,7 @@
 
 #include "tests/ir/verify/brute_order.h"
 #include "tests/ir/verify/campaign/campaign.h"
-#include "tests/ir/verify/campaign/models.h"
+#include "tests/ir/verify/campaign/tiny_models.h"
 #include "tests/passes/random_network.h"
 
 namespace dp_test {

@@ -1,7 +1,7 @@
 // Small networks for the campaign: between them they have what plans have. At least three classes: labels are 0 to 2. Smaller
-// than those of tests/end_to_end/models.h, as an oracle carries out plan after damaged plan.
-#ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_MODELS_H
-#define DP_TESTS_IR_VERIFY_CAMPAIGN_MODELS_H
+// than those of tests/end_to_end/digit_models.h, as an oracle carries out plan after damaged plan.
+#ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_TINY_MODELS_H
+#define DP_TESTS_IR_VERIFY_CAMPAIGN_TINY_MODELS_H
 
 namespace dp_test {
 

@@ -1,6 +1,6 @@
 // Small networks on the 8x8 digits, each of which checks something of its own.
-#ifndef DP_TESTS_END_TO_END_MODELS_H
-#define DP_TESTS_END_TO_END_MODELS_H
+#ifndef DP_TESTS_END_TO_END_DIGIT_MODELS_H
+#define DP_TESTS_END_TO_END_DIGIT_MODELS_H
 
 namespace dp_test {
 
