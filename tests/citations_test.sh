@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/citations on a project of a few files: what it finds, and what it passes over.
+# Tests tools/citations on a small project: what it reports and what it ignores.
 set -eu
 mkdir -p "$TEST_TMPDIR/project/tools" "$TEST_TMPDIR/project/ir/graph" "$TEST_TMPDIR/project/docs"
 cp "$1" "$2" "$TEST_TMPDIR/project/tools"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# count.awk on events and test.xml files of each kind, written here as GoogleTest 1.12 and Bazel 4.2 write them.
+# Tests count.awk on events and test.xml files of each kind, written as GoogleTest 1.12 and Bazel 4.2 write them.
 set -eu
 awk_script=$1
 cd "$TEST_TMPDIR"

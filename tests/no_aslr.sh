@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs its arguments at fixed addresses where the kernel allows that (a container may not), else as they are.
+# Runs its arguments at fixed addresses if the kernel allows that (a container may not), else normally.
 if setarch -R true 2>/dev/null; then
   exec setarch -R "$@"
 fi

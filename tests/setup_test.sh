@@ -1,10 +1,10 @@
 #!/bin/sh
-# tools/setup on machines where packages are present or missing, with and without root. dpkg-query, apt-get, id and sudo
-# are stand-ins here, so nothing is installed.
+# Tests tools/setup on machines where packages are present or missing, with and without root. dpkg-query, apt-get, id
+# and sudo are stand-ins here, so nothing is installed.
 set -eu
 setup=$PWD/$1
 cd "$TEST_TMPDIR"
-# Only these tools are found, so that a sudo of the machine is not.
+# Only these tools can be found, so that the machine's sudo is not used.
 mkdir bin
 for tool in sh cat grep sed wc ls mktemp rm tail; do ln -s "$(command -v $tool)" bin/$tool; done
 cat >bin/dpkg-query <<'SH'

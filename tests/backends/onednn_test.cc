@@ -1,6 +1,7 @@
-// Every kernel by oneDNN against the reference kernel of its operator, over random shapes: strides, pads, groups, dilations,
-// one sample, odd counts, none; over parts of the channels, some of them empty; within the scratch that was declared for the
-// largest count of samples. Tolerance: 1e-5 times the square root of the longest sum, for numbers of size 1.
+// Tests every oneDNN kernel against the reference kernel of its operator on random shapes: strides, pads, groups,
+// dilations, no samples, one, odd numbers; over shards of the channels, some of them empty; within the scratch declared
+// for the largest number of samples. The tolerance is 1e-5 times the square root of the longest sum, for numbers of
+// size 1.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +36,7 @@ dp_kernel_spec SpecOf(const dp_node *node, const std::vector<Tensor> &in, const 
 
 constexpr size_t kGuard = 64;
 
-// Runs a kernel by name, in `scratch_bytes` of scratch (the kernel's own figure when 0) with a guard behind it.
+// Runs a kernel by name in `scratch_bytes` bytes of scratch (0: what the kernel asks for), followed by a guard.
 Outcome RunKernel(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out,
                   int threads = 1, uint64_t scratch_bytes = 0) {
   dp_kernel_spec spec = SpecOf(node, in, out, threads);
@@ -50,7 +51,8 @@ Outcome RunKernel(const std::string &name, const dp_node *node, const std::vecto
   void *to[DP_MAX_OPERANDS] = {};
   for (size_t i = 0; i < in.size(); i++) from[i] = in[i].bytes.data();
   for (size_t i = 0; i < out.size(); i++) {
-    std::fill(out[i].bytes.begin(), out[i].bytes.end(), uint8_t(0xff));  // NaN, so that what is not written shows
+    std::fill(out[i].bytes.begin(), out[i].bytes.end(),
+              uint8_t(0xff));  // NaN, so that elements that are not written show
     to[i] = out[i].bytes.data();
   }
   void *state = nullptr;
@@ -76,7 +78,7 @@ struct Problem {
   std::string Print() const { return domain + op + " " + inputs + " {" + attrs + "} N=" + std::to_string(n); }
 };
 
-// The node of a problem, its operands drawn.
+// The node of a problem, with random operands.
 struct Ready {
   dp_sample sample{};
   Case c{};
@@ -106,7 +108,7 @@ std::string NameOf(const Problem &p, const char *set) {
   return std::string("cpu.") + set + "." + (p.domain.empty() ? "" : p.domain + ".") + p.op;
 }
 
-// oneDNN's result equals the reference's, and has the same bits when run again.
+// Expects oneDNN's result to equal the reference's, with the same bits in a second run.
 void Check(const Problem &p, int most_threads = 1) {
   SCOPED_TRACE(p.Print());
   Ready ready(p);
@@ -144,7 +146,7 @@ std::string Shape(const std::string &first, const std::vector<int64_t> &rest) {
   return text + "]";
 }
 
-// A convolution drawn at random, as the forward problem and its two gradients.
+// A random convolution, as the forward problem and its two gradients.
 struct Convolution {
   std::string x, w, b, y, attrs, x_shape, w_shape;
   double taps, windows;
@@ -195,7 +197,7 @@ TEST(OneDnn, ConvolutionsEqualReference) {
   }
 }
 
-// The sizes of small image networks, where oneDNN takes other ways than for tiny ones.
+// The sizes of small image networks, for which oneDNN chooses other algorithms than for tiny ones.
 TEST(OneDnn, LayersEqualReference) {
   for (const char *x : {"[N,1,8,8]", "[N,3,9,9]", "[N,16,8,8]", "[N,32,7,7]"}) {
     std::string channels = std::string(x).substr(3, std::string(x).find(',', 3) - 3),
@@ -211,7 +213,7 @@ TEST(OneDnn, LayersEqualReference) {
   }
 }
 
-// More samples than the largest chunk: several of one size, then smaller ones.
+// More samples than the largest chunk holds, so there are several large chunks, then smaller ones.
 TEST(OneDnn, ManySamplesEqualReference) {
   Check({"Conv", "", "float32[N,2,5,5], float32[3,2,3,3], float32[3]", "", 199, 19}, 2);
   Check({"ConvGradInput", "dp", "float32[17,9,3,3], float32[N,17,3,3]", "shape=[N,9,5,5]", 199, 153}, 2);
@@ -266,7 +268,7 @@ TEST(OneDnn, PoolingEqualsReference) {
   }
 }
 
-// What ONNX and oneDNN count differently is left to the reference kernel.
+// The reference kernel computes what ONNX and oneDNN count differently.
 TEST(OneDnn, LeavesToReference) {
   for (const char *attrs : {"kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1], ceil_mode=1, count_include_pad=1",
                             "kernel_shape=[2,2], dilations=[2,3]"}) {
@@ -283,7 +285,7 @@ TEST(OneDnn, LeavesToReference) {
   }
 }
 
-// Input channels over devices, of which some have none: the partial sums add up to the whole.
+// Splits input channels over devices, some of which get none: the partial sums must add up to the whole.
 TEST(OneDnn, PartsOfChannelsAddUp) {
   dp_mesh mesh{1, {{"tensor", 5}}};
   Problem p{"Conv", "", "float32[N,3,6,6], float32[4,3,3,3]", "pads=[1,1,1,1]", 2, 27};
@@ -308,7 +310,7 @@ TEST(OneDnn, PartsOfChannelsAddUp) {
   ExpectClose(whole.results[0], sum, p.longest_sum);
 }
 
-// The scratch declared for the largest count of samples is enough for every smaller one.
+// The scratch declared for the largest number of samples must be enough for every smaller one.
 TEST(OneDnn, ScratchOfTheLargestCountIsEnough) {
   const Problem problems[] = {
       {"Conv", "", "float32[N,3,9,9], float32[17,3,3,3], float32[17]", "pads=[1,1,1,1]", 37, 28},
@@ -337,7 +339,8 @@ TEST(OneDnn, ScratchOfTheLargestCountIsEnough) {
     }
 }
 
-// A plan's reader asks again with the parts that there are: a kernel that was chosen for the largest takes an empty one.
+// When a plan is loaded, kernels are matched again with the local shard: one chosen for the largest shard must accept
+// an empty one.
 TEST(OneDnn, MatchesEmptyParts) {
   const Problem problems[] = {
       {"Conv", "", "float32[N,3,9,9], float32[17,3,3,3], float32[17]", "", 0, 1},
@@ -357,7 +360,7 @@ TEST(OneDnn, MatchesEmptyParts) {
   }
 }
 
-// Scratch declared for the part with most channels is enough for a part with fewer.
+// The scratch declared for the shard with most channels must be enough for one with fewer.
 TEST(OneDnn, ScratchOfTheLargestPartIsEnough) {
   dp_mesh mesh{1, {{"tensor", 4}}};
   Problem p{"Conv", "", "float32[N,21,40,40], float32[33,21,3,3]", "pads=[1,1,1,1]", 20, 189};
@@ -388,9 +391,10 @@ TEST(OneDnn, InstructionSets) {
   };
   std::string machine = isa, other = machine == "avx512" ? "avx2" : "avx512";
   EXPECT_EQ(code(dp_target_cpu.set_isa("sse9")), EX_USAGE);
-  EXPECT_EQ(code(dp_target_cpu.set_isa(machine.c_str())), 0);  // also after use, which holds to the machine's
+  EXPECT_EQ(code(dp_target_cpu.set_isa(machine.c_str())),
+            0);  // also after use, which limits oneDNN to the machine's ISA
   EXPECT_EQ(code(dp_target_cpu.set_isa(machine.c_str())), 0);
-  // What the machine lacks, and what another use rules out.
+  // Unknown to the machine, or ruled out by an earlier limit.
   EXPECT_EQ(code(dp_target_cpu.set_isa(other.c_str())), other == "avx512" ? EX_UNAVAILABLE : EX_CONFIG);
 }
 

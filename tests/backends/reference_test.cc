@@ -1,5 +1,5 @@
-// What the operators' suite does not reach of the reference kernels: Philox's known answers, numbers by place, errors in data,
-// NaN, results in the operands' places, broadcasting and reduction over random shapes.
+// What the operators' suite does not reach in the reference kernels: Philox's known answers, random numbers by
+// position, errors in data, NaN, results in place of operands, broadcasting and reduction over random shapes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ TEST(Philox, KnownAnswers) {
   }
 }
 
-// One node with operands that the test fills.
+// A node whose operands the test fills.
 struct Node {
   dp_sample sample{};
   Case c{};
@@ -53,7 +53,7 @@ struct Node {
     for (int i = 0; i < built->node->n_outputs; i++) out.push_back(MakeWhole(built->node->outputs[i]->type, n));
   }
 
-  // "" or the message.
+  // Returns "" or the error message.
   std::string Run(int parts = 1) {
     std::vector<const Tensor *> from;
     std::vector<Tensor *> to;
@@ -64,7 +64,7 @@ struct Node {
   }
 };
 
-// What ir/base/philox.h defines, by hand: counter, key, lane.
+// ir/base/philox.h's definition, written out: counter, key, lane.
 double Uniform(uint64_t seed, uint32_t step, uint32_t name, uint64_t index) {
   uint32_t counter[4] = {step, name, uint32_t(index / 4), uint32_t((index / 4) >> 32)};
   uint32_t key[2] = {uint32_t(seed), uint32_t(seed >> 32)}, out[4];
@@ -87,7 +87,7 @@ TEST(Reference, DropoutDropsByPlace) {
   EXPECT_NEAR(double(kept) / double(node.in[0].Count()), 0.7, 0.05);
 }
 
-// Over any split, along any dim and in blocks, each element keeps its number.
+// Each element must keep its random number under any split, along any dim and in blocks.
 TEST(Reference, NumbersDoNotDependOnTheSplit) {
   Node node("dp", "RandomUniform", "int64[]", "key=77, shape=[6,8,5], low=-2.0, high=3.0");
   ASSERT_EQ(node.Run(), "");
@@ -164,7 +164,7 @@ TEST(Reference, CastHoldsToTheRange) {
   EXPECT_EQ(std::vector<int64_t>(y, y + 6), (std::vector<int64_t>{0, INT64_MAX, INT64_MIN, INT64_MAX, -2, 3}));
 }
 
-// A NaN on its way to the loss must not be lost.
+// NaN must reach the loss.
 TEST(Reference, NaNStays) {
   const double nan = std::nan("");
   Node relu("", "Relu", "float32[3]", "");
@@ -192,7 +192,8 @@ TEST(Reference, NaNStays) {
   EXPECT_EQ(argmax.out[0].Get(0), 1);
 }
 
-// Windows that see only padding, as dilation makes possible: nothing read outside, the gradient goes nowhere.
+// Windows that contain only padding, which dilation makes possible, must not read outside, and their gradient goes
+// nowhere.
 TEST(Reference, EmptyWindows) {
   Node pool("", "MaxPool", "float32[1,1,1]", "kernel_shape=[2], dilations=[3], pads=[2,2]");
   ASSERT_EQ(pool.Run(), "");
@@ -200,7 +201,7 @@ TEST(Reference, EmptyWindows) {
   EXPECT_EQ(pool.out[0].Get(1), -std::numeric_limits<double>::infinity());
 }
 
-// Kernels that say so give the same with result 0 in operand 0's place.
+// Kernels that claim to work in place must give the same result in operand 0's place.
 TEST(Reference, InPlaceGivesTheSame) {
   int checked = 0;
   for (const Case &c : AllCases(false)) {
@@ -227,7 +228,7 @@ TEST(Reference, InPlaceGivesTheSame) {
     for (int i = 0; i < node->n_outputs; i++)
       spec.outputs[i] = {out[size_t(i)].dtype, true, out[size_t(i)].local}, to[i] = out[size_t(i)].bytes.data();
     const dp_kernel *kernel = dp_kernel_select(&dp_target_cpu, &spec, true);
-    if (!kernel || !kernel->in_place) continue;  // none: ONNX's Dropout, which no program holds
+    if (!kernel || !kernel->in_place) continue;  // none: ONNX's Dropout, which programs do not contain
     std::vector<uint64_t> scratch(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) / 8 + 1 : 0);
     void *state = nullptr;
     if (kernel->prepare) {
@@ -254,7 +255,7 @@ std::string Shape(const std::vector<int64_t> &extents) {
   return text + "]";
 }
 
-// a - b over random shapes that broadcast, element by element with indices worked out one at a time; in 1 and 4 parts.
+// a - b over random shapes that broadcast, checked element by element; in 1 and 4 parts.
 TEST(Reference, BroadcastsAsDefined) {
   std::mt19937 generator(4);
   for (int round = 0; round < 200; round++) {
@@ -266,7 +267,7 @@ TEST(Reference, BroadcastsAsDefined) {
       a.push_back(which == 1 ? 1 : extent);
       b.push_back(which == 2 ? 1 : extent);
     }
-    int64_t drop = rank ? Draw(generator, 0, rank - 1) : 0;  // leading dims that one of them lacks
+    int64_t drop = rank ? Draw(generator, 0, rank - 1) : 0;  // leading dims that one operand does not have
     std::vector<int64_t> &shorter = Draw(generator, 0, 1) ? a : b;
     shorter.erase(shorter.begin(), shorter.begin() + drop);
     Node node("", "Sub", Shape(a) + ", " + Shape(b), "");
@@ -287,7 +288,7 @@ TEST(Reference, BroadcastsAsDefined) {
   }
 }
 
-// Sums and means over random dims, against sums made element by element.
+// Sums and means over random dims, checked against sums taken element by element.
 TEST(Reference, ReducesAsDefined) {
   std::mt19937 generator(5);
   for (int round = 0; round < 200; round++) {

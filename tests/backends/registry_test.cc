@@ -1,4 +1,4 @@
-// The backends that programs know, and that each has kernels of its own.
+// Checks the list of backends, and that each has its own kernels.
 #include "backends/registry.h"
 
 #include <gtest/gtest.h>

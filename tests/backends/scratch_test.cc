@@ -1,7 +1,7 @@
-// Scratch is declared for the largest part, at the largest n, before any device is there: a true bound, if no part of it,
-// on any device and at any n, asks for more. Held against every part of small splits, on one axis and on two, of every
-// sample of every operator, for every kernel that takes scratch; and of convolutions of usual sizes, where oneDNN chooses
-// among more ways to compute.
+// Scratch is declared before any device exists, for the largest shard at the largest n. Checks that no shard on any
+// device, at any n, needs more: for every kernel that takes scratch, every sample of every operator, and every shard of
+// small splits on one axis and on two; and for convolutions of usual sizes, where oneDNN has more algorithms to choose
+// from.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -27,7 +27,7 @@ class Scratch : public testing::TestWithParam<Case> {
       if (n <= 5 || n >= batch_ - 1 || n == built_->n) counts_.push_back(n);
   }
 
-  // What the device at `coordinate` has of operand or result i; false: no tensor can be placed so.
+  // The shard of operand or result i on the device at `coordinate`; false: a tensor cannot be placed like this.
   bool Place(const dp_value *value, const std::vector<dp_placement> &placements, const int64_t *coordinate, int64_t n,
              dp_kernel_operand *operand) const {
     dp_status status = dp_placement_check(&value->type.shape, placements.data(), &mesh_);
@@ -98,7 +98,7 @@ class Scratch : public testing::TestWithParam<Case> {
   std::unique_ptr<Built> built_;
   dp_mesh mesh_{};
   int64_t batch_ = 0;
-  std::vector<int64_t> counts_;  // of samples
+  std::vector<int64_t> counts_;  // numbers of samples
 };
 
 TEST_P(Scratch, OfTheLargestPartIsEnoughForEveryPart) { HoldAll(); }
@@ -106,7 +106,7 @@ TEST_P(Scratch, OfTheLargestPartIsEnoughForEveryPart) { HoldAll(); }
 // Whether any kernel of the operator takes scratch.
 bool TakesScratch(const Case &c) {
   if (IsReplaced(c.op) || dp_op_is(c.op, DP_OP_COMMUNICATION)) return false;
-  if (c.to) return true;  // by way of the wide types
+  if (c.to) return true;  // through the wide types
   for (const dp_kernel *const *k = dp_target_cpu.kernels; *k; k++)
     if ((*k)->op && (*k)->scratch_bytes && dp_kernel_computes(*k, c.op)) return true;
   return false;
@@ -124,7 +124,7 @@ std::string NameOf(const testing::TestParamInfo<Case> &info) { return TestName(i
 
 INSTANTIATE_TEST_SUITE_P(Samples, Scratch, testing::ValuesIn(OfSamples()), NameOf);
 
-// Channels that leave remainders of every kind by 2, 3 and 5 devices and by vectors of 8 and 16.
+// Channels with all remainders modulo 2, 3 and 5 devices and vectors of 8 and 16.
 std::vector<Case> OfUsualSizes() {
   static std::vector<std::string> texts;
   static std::vector<dp_sample> samples;
@@ -162,7 +162,7 @@ std::vector<Case> OfUsualSizes() {
     add("", "AveragePool", "float32" + x, "kernel_shape=[3,3], strides=[2,2]");
     add("", "GlobalAveragePool", "float32" + x, "");
   }
-  // Channels and extents that depend on the samples.
+  // Channels and extents that depend on the number of samples.
   add("", "AveragePool", "float32[3,N,9,9]", "kernel_shape=[3,3], strides=[2,2]");
   add("", "GlobalAveragePool", "float32[3,N,7,7]", "");
   add("", "GlobalAveragePool", "float32[3,5,N,7]", "");
@@ -173,7 +173,7 @@ std::vector<Case> OfUsualSizes() {
 
 INSTANTIATE_TEST_SUITE_P(Usual, Scratch, testing::ValuesIn(OfUsualSizes()), NameOf);
 
-// Every kernel that takes scratch is among the cases.
+// Every kernel that takes scratch must be among the cases.
 TEST(ScratchKernels, AllAreReached) {
   std::set<std::string> names;
   for (const Case &c : OfSamples())

@@ -1,4 +1,4 @@
-// A kernel of a backend beside the CPU, in a table of its own.
+// A kernel of a second backend, in its own table.
 #include "ir/kernel/kernel.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

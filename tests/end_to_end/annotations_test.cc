@@ -1,5 +1,5 @@
-// Results of nodes that users place: they lie as annotated, wherever the plan has them, and what is computed is what one device
-// computes.
+// Results of nodes with placement annotations are placed as annotated, wherever the plan has them, and the computation
+// equals one device's.
 #include <cmath>
 
 #include "tests/end_to_end/training.h"
@@ -7,7 +7,7 @@
 namespace dp_test {
 namespace {
 
-// A block that is split in Megatron's way, with a sequence-parallel middle where samples are. Annotations after h, y, z.
+// A block split as in Megatron, with a sequence-parallel middle. The annotations follow h, y and z.
 std::string Block(const std::string &h, const std::string &y, const std::string &z) {
   return R"dpt(model block {
   loss "softmax_cross_entropy(logits,label)"
@@ -32,7 +32,7 @@ std::string Block(const std::string &h, const std::string &y, const std::string 
 
 const std::vector<int64_t> kBatches = {13, 13, 13, 13, 13, 7, 2};
 
-// Where the training program has a value, on an axis: kind and dim.
+// The placement (kind and dim) of a value on an axis, in the training program.
 void ExpectAt(const Plan &plan, const std::string &value, const std::string &axis, int kind, uint32_t dim) {
   size_t at = 0;
   while (at < plan->n_mesh && plan->mesh[at]->name != axis) at++;

@@ -1,5 +1,5 @@
-// Every communication of a plan is needed: with the checker off, a plan from which one of them is removed, or in which each
-// device does it for itself alone, trains otherwise; with the checker on, no such plan is loaded.
+// Every communication of a plan is needed. With the checker off, a plan trains differently if one communication is
+// removed, or if each device carries it out alone. With the checker on, such a plan is not loaded.
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -12,11 +12,11 @@ namespace {
 
 const std::vector<int64_t> kBatches = {8, 5, 8};
 
-// By more than rounding.
+// A difference beyond rounding.
 bool Differ(double a, double b) { return !(std::fabs(a - b) <= 1e-9 * std::fabs(b)); }
 
-// A run without checks, number by number: losses of a few steps, then evaluations, enough of them that every device finds
-// some digit right; the first of them over another count of labels than the step before it.
+// The numbers of a run without checks: losses of a few steps, then evaluations, enough for every device to classify
+// some digit correctly. The first evaluation has a different number of labels than the step before it.
 class Numbers {
  public:
   explicit Numbers(const Plan &plan) : plan_(plan), run_(plan, Unchecked()) {}
@@ -27,7 +27,7 @@ class Numbers {
     i -= kBatches.size();
     return i % 2 ? run_.Correct() : run_.Evaluate(static_cast<int64_t>(100 + 8 * i), i ? 8 : 7);
   }
-  // What the devices hold at the end: the same on all, and the values.
+  // The final variables: equal on all devices, and their values.
   std::vector<double> State() const {
     std::vector<double> state = {run_.Replicas().empty() ? 1.0 : 0.0};
     for (size_t i = 0; i < plan_->n_variables; i++)
@@ -50,8 +50,8 @@ struct Outcome {
   std::vector<double> numbers, state;
 };
 
-// Ends with the first number that differs. A step may also refuse what it finds, as labels that never came. Parameters that
-// are wrong on devices that do not use that part of them show only in the state.
+// Stops at the first number that differs. A step may also refuse what it finds, such as labels that never arrived.
+// Wrong parameters on devices that do not use that part show only in the final state.
 bool TrainsOtherwise(const Plan &damaged, const Outcome &whole) {
   Numbers numbers(damaged);
   try {
@@ -104,7 +104,7 @@ TEST(Collectives, DigitsOnFourDevices) {
   EXPECT_GE(EachIsNeeded(plan), 20);
 }
 
-// A weight split over an axis of its own: gathers and reductions of activations on that axis, too.
+// A weight split over its own axis, so that activations are gathered and reduced along it too.
 TEST(Collectives, AMeshOfDataAndTensor) {
   std::string text = ReadText("examples/mlp.dpt");
   for (const char *weight :
@@ -121,7 +121,7 @@ TEST(Collectives, SmallNetworks) {
     EXPECT_GE(EachIsNeeded(Compile(text, "batch=8 strategy=data devices=3 precision=fp64")), 5);
 }
 
-// Clipping by the norm of all gradients has a collective of its own.
+// Clipping by the norm of all gradients has its own collective.
 TEST(Collectives, Clipping) {
   const std::string options = "batch=8 strategy=data devices=3 precision=fp64 optimizer=adam(lr=0.01,clip_norm=0.5)";
   EXPECT_GE(EachIsNeeded(Compile(kMlp, options)), 8);

@@ -1,4 +1,5 @@
-// The same plan and seed give the same bits, run after run, whatever the number of workers; another seed gives others.
+// The same plan and seed give the same bits in every run, with any number of workers; another seed gives different
+// ones.
 #include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
 
@@ -25,7 +26,7 @@ Bits Train(const Plan &plan, int workers, uint64_t seed, int64_t slot) {
   return bits;
 }
 
-// threads: of an instruction.
+// threads: for each instruction.
 void ExpectTheSameBits(const std::string &text, const std::string &options) {
   SCOPED_TRACE(options);
   Plan plan = Compile(text, "batch=24 " + options);

@@ -1,7 +1,6 @@
-// N devices compute what one device computes, whatever N, the network, the optimizer and the samples present, fewer than
-// devices or none; they end with the same bits in every copy; and every such plan passes the checker (Compile sees to that)
-// and runs on the null backend without a hazard. The test prints the table of device counts: for each case the largest
-// deviation from one device. With DP_FULL set there are more cases.
+// N devices compute what one device computes, for any N, network, optimizer and number of samples, even fewer than
+// devices, or none. At the end all copies have the same bits. Compile passes every plan to the checker, and the null
+// backend finds no hazard in it. Prints a table of the largest deviations from one device. DP_FULL adds cases.
 #include <cmath>
 #include <cstdlib>
 
@@ -33,7 +32,7 @@ Outcome Train(const Plan &plan, const std::vector<int64_t> &batches) {
   Training run(plan);
   Outcome outcome;
   outcome.losses = run.TrainAll(batches);
-  // An evaluation set of which the last batch is short.
+  // The last batch of the evaluation set is short.
   int64_t batch = plan->batch;
   for (int64_t n : {batch, batch, (batch + 2) / 3}) {
     outcome.losses.push_back(run.Evaluate(200 + int64_t(outcome.correct.size()) * batch, n));
@@ -45,7 +44,7 @@ Outcome Train(const Plan &plan, const std::vector<int64_t> &batches) {
   return outcome;
 }
 
-// The largest difference of any element. Plans for several devices may store more: constants of their own.
+// The largest difference of any element. Plans for several devices may have additional constants.
 double Absolute(const std::map<std::string, Numbers> &found, const std::map<std::string, Numbers> &expected) {
   double most = 0;
   for (const auto &[name, numbers] : expected) {
@@ -96,7 +95,7 @@ TEST_P(Devices, ComputeWhatOneComputes) {
   }
 }
 
-// Divisible by few of the device counts, with one batch of every kind.
+// Divisible by few of the numbers of devices, with every kind of batch.
 const std::vector<int64_t> kMixed = {13, 13, 7, 3, 0, 1, 13, 5, 13, 2};
 
 const std::pair<const char *, const char *> kOptimizers[] = {
@@ -117,7 +116,7 @@ const std::pair<const char *, const char *> kOptimizers[] = {
 const std::pair<const char *, const char *> kNetworks[] = {
     {"Mlp", kMlp}, {"Cnn", kCnn}, {"Squares", kSquares}, {"Places", kPlaces}, {"Smooth", kSmooth}, {"Block", kBlock}};
 
-// A network without some nodes' lines: those that hold `word` give their first operand on under their name.
+// Removes the nodes whose lines contain `word`; their first operand takes the place of their result.
 std::string Without(std::string text, const std::string &word) {
   for (size_t at; (at = text.find(word + "(")) != std::string::npos;) {
     size_t open = at + word.size(), close = text.find(')', open), end = text.find('\n', close);
@@ -138,7 +137,7 @@ std::vector<Case> Cases() {
       {"TransformerBlock", Without(kBlock, "Dropout"), "adamw(lr=0.003)", kMixed},
   };
   for (const auto &[name, spec] : kOptimizers) cases.push_back({std::string("Cnn") + name, kCnn, spec, kMixed});
-  // Of every network with every optimizer one pair in seven, or all.
+  // Tests one in seven pairs of network and optimizer, or all of them.
   int each = std::getenv("DP_FULL") ? 1 : 7, pair = 0;
   for (const auto &[network, text] : kNetworks)
     for (const auto &[name, spec] : kOptimizers)
@@ -148,7 +147,7 @@ std::vector<Case> Cases() {
 
 INSTANTIATE_TEST_SUITE_P(Networks, Devices, testing::ValuesIn(Cases()), CaseName);
 
-// Weights split over an axis of their own, next to data.
+// Weights split over their own axis, beside data.
 std::string Split(std::string text, const std::string &parameter, const char *where) {
   size_t at = text.find("parameter " + parameter + ":");
   EXPECT_NE(at, std::string::npos) << parameter;
@@ -179,7 +178,7 @@ struct Step {
   std::map<std::string, Numbers> gradients;  // by parameter
 };
 
-// In the first step the momentum is the gradient.
+// In the first step the momentum equals the gradient.
 Step FirstStep(const Plan &plan, int64_t n) {
   Training run(plan);
   Step step = {run.Train(0, n), {}};
@@ -213,7 +212,7 @@ TEST_P(SinglePrecision, TheFirstStepAgrees) {
     double most = 0, loss = Relative({several.loss}, {one.loss});
     size_t compared = 0;
     for (const auto &[name, gradient] : one.gradients) {
-      // A bias before a normalization has none: what is found is rounding.
+      // A bias before a normalization has no gradient, only rounding errors.
       if (Norm(exact.gradients.at(name)) < 1e-12) continue;
       Numbers difference = several.gradients.at(name);
       for (size_t i = 0; i < gradient.size(); i++) difference.at(i) -= gradient[i];

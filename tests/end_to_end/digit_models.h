@@ -1,10 +1,11 @@
-// Small networks on the 8x8 digits, each of which checks something of its own.
+// Small networks on the 8x8 digits of examples/data, each with something particular to test. The smaller networks of
+// the checker's campaign are in tests/ir/verify/campaign/tiny_models.h.
 #ifndef DP_TESTS_END_TO_END_DIGIT_MODELS_H
 #define DP_TESTS_END_TO_END_DIGIT_MODELS_H
 
 namespace dp_test {
 
-// Floats in, so that a sample can be NaN. Two layers.
+// Float inputs, so that a sample can be NaN. Two layers.
 inline const char kMlp[] = R"dpt(model mlp {
   loss "softmax_cross_entropy(logits,label)"
   optimizer "sgd(lr=0.1)"
@@ -55,7 +56,7 @@ inline const char kCnn[] = R"dpt(model cnn {
   output logits
 })dpt";
 
-// A loss without classes, on log-probabilities; normalization of vectors; statistics kept as ONNX keeps them.
+// A loss without classes, on log-probabilities; normalization of vectors; statistics kept as in ONNX.
 inline const char kSquares[] = R"dpt(model squares {
   loss "mse(y,target)"
   optimizer "sgd(lr=0.02,momentum=0.8,nesterov=1,weight_decay=1e-2)"
@@ -81,7 +82,7 @@ inline const char kSquares[] = R"dpt(model squares {
   output y
 })dpt";
 
-// Scores for each of several places of a sample; a product of samples and transposed samples by the same weight.
+// Scores for several places of a sample; one weight multiplies both samples and transposed samples.
 inline const char kPlaces[] = R"dpt(model places {
   loss "mse(y,target)"
   optimizer "sgd(lr=0.05)"
@@ -98,7 +99,7 @@ inline const char kPlaces[] = R"dpt(model places {
   output y
 })dpt";
 
-// A network without kinks or ties: one rounding error more or less changes no slope by much.
+// A network without kinks or ties, in which a rounding error hardly changes a slope.
 inline const char kSmooth[] = R"dpt(model smooth {
   loss "softmax_cross_entropy(logits,label)"
   optimizer "sgd(lr=0.05,momentum=0.9)"
@@ -134,7 +135,7 @@ inline const char kSmooth[] = R"dpt(model smooth {
   output logits
 })dpt";
 
-// A transformer's block on the rows of a digit: eight places of twelve numbers, two heads.
+// A transformer block on the rows of a digit: eight places of twelve numbers, two heads.
 inline const char kBlock[] = R"dpt(model block {
   loss "softmax_cross_entropy(logits,label)"
   optimizer "adamw(lr=0.003)"

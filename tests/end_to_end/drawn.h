@@ -1,5 +1,5 @@
-// Training runs drawn by seed: a network of some kind with its optimizer and batches, and the strategies to train it under.
-// The same seed gives the same run everywhere. Networks may have kinks; what they are fed lies on none.
+// Random training runs: a network with its optimizer and batches, and the strategies to train it with. The same seed
+// gives the same run everywhere. Networks may have kinks, but no input lies on one.
 #ifndef DP_TESTS_END_TO_END_DRAWN_H
 #define DP_TESTS_END_TO_END_DRAWN_H
 
@@ -36,14 +36,14 @@ struct DrawnNetwork {
 
 DrawnNetwork DrawNetwork(uint32_t seed);
 
-// How a network is trained on several devices.
+// A way to train a network on several devices.
 struct DrawnStrategy {
-  std::string name;     // what the tables call it
-  std::string options;  // in dp_test::Options' words
-  std::string text;     // the network, with annotations where the strategy takes them
+  std::string name;     // its name in tables
+  std::string options;  // words for dp_test::Options
+  std::string text;     // the network, with the annotations that the strategy needs
 };
 
-// One for so many devices: 2, 4 or 8.
+// Draws a strategy for 2, 4 or 8 devices.
 DrawnStrategy DrawStrategy(Draw &draw, const DrawnNetwork &network, int devices);
 
 }  // namespace dp_test

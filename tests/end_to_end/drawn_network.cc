@@ -1,5 +1,5 @@
-// The networks: multi-layer perceptrons, convolutional ones, and transformers on tokens. Extents are odd ones as often as
-// not; skips reach over several layers; weights are used twice; losses leave labels out.
+// The networks: multi-layer perceptrons, convolutional networks, and transformers on tokens. Half of the extents are
+// odd, skip connections reach over several layers, weights are used twice, and losses ignore some labels.
 #include <cmath>
 
 #include "tests/end_to_end/drawn.h"
@@ -26,7 +26,7 @@ class Writer {
 
   void Line(const std::string &line) { body_ += "  " + line + "\n"; }
   std::string Fresh() { return "v" + Text(++values_); }
-  // A node of one result; its name.
+  // Adds a node with one result and returns the result's name.
   std::string Node(const std::string &call, const std::string &attributes = "") {
     const std::string name = Fresh();
     Line(name + " = " + call + (attributes.empty() ? "" : " {" + attributes + "}"));
@@ -93,7 +93,7 @@ void Writer::Mlp() {
   const std::string square = draw_.OneIn(4) ? Parameter(Text(width) + "," + Text(width)) : "";
   for (int l = 0; l < layers; l++) {
     Value y = Dense(all.back());
-    // The same weight again, layers later.
+    // Uses the same weight again, some layers later.
     if (!square.empty() && y.width == width)
       y.name = Node("Tanh(" + Node("MatMul(" + y.name + ", " + square + ")") + ")");
     const Value &earlier = draw_.Of(all);
@@ -207,8 +207,8 @@ void Writer::Gpt() {
 
 // ---- losses ---------------------------------------------------------------------------------------------------------
 
-// Means over the labels that are not ignored: either the operator's, which becomes the loss as its square, or each label's
-// share of it, under a root so that the mean square is the mean, one added.
+// Means over the labels that are not ignored: either the operator's loss, or each label's share of it. The first is
+// squared and the second goes under a root (plus one), so that the mean square is the mean.
 void Writer::Loss(const std::string &scores, int classes, int places) {
   classes_ = classes;
   Line("output " + scores);
@@ -225,7 +225,7 @@ void Writer::Loss(const std::string &scores, int classes, int places) {
   const std::string n = places ? "N," + Text(places) : "N", ignored = "ignore_index=" + Text(kIgnored);
   Line("input label: int64[" + n + "]");
   const std::string s = places ? Node("Transpose(" + scores + ")", "perm=[0,2,1]") : scores;
-  if (kind == 3 && places) {  // without places a batch of one sample could have no label
+  if (kind == 3 && places) {  // otherwise a batch of one sample might have no label
     Line("constant nothing: float32[] = 0");
     Line("constant tenth: float32[] = 0.1");
     const std::string mean = Node("SoftmaxCrossEntropyLoss(" + s + ", label)", ignored);
@@ -247,7 +247,8 @@ void Writer::Loss(const std::string &scores, int classes, int places) {
   loss_ = "mse(" + root + ",zeros)";
 }
 
-// eps: the true gradient of a bias before a normalization is zero, and Adam divides its rounding by that of its square.
+// eps: the true gradient of a bias before a normalization is zero, so Adam would divide rounding errors by their own
+// size.
 const char *const kOptimizers[] = {"sgd(lr=0.05)",
                                    "sgd(lr=0.03,momentum=0.9)",
                                    "sgd(lr=0.02,momentum=0.8,nesterov=1,weight_decay=1e-2)",
@@ -257,7 +258,7 @@ const char *const kOptimizers[] = {"sgd(lr=0.05)",
                                    "adamw(lr=0.01,eps=1e-6,weight_decay=0.05)",
                                    "adamw(lr=0.01,eps=1e-6,clip_norm=0.4,schedule=cosine,total=12,warmup=2)"};
 
-// Numbers that are nobody's neighbours: any element of any sample on its own.
+// Random numbers that do not depend on neighbours: any element of any sample by itself.
 double Noise(int64_t sample, int64_t element, int64_t of) {
   uint64_t x = uint64_t(sample) * 0x9E3779B97F4A7C15u + uint64_t(element) * 0xC2B2AE3D27D4EB4Fu + 1;
   x = (x ^ (x >> 31)) * 0xD6E8FEB86659FD93u;
@@ -274,14 +275,14 @@ DrawnNetwork Writer::Write() {
   (this->*write[kind])();
   network.text = "model drawn {\n  loss \"" + loss_ + "\"\n  constant hundredth: float32[] = 0.01\n" + body_ + "}\n";
   network.optimizer = kOptimizers[draw_.UpTo(8)];
-  // Whole batches, then short ones; batches of fewer samples than devices are among them, and one of a single sample.
+  // Full batches, then short ones, including batches smaller than the number of devices and one of a single sample.
   const int batch = draw_.Of<int>({3, 5, 7, 8, 8, 12, 13, 16});
   network.batches.assign(7, batch);
   for (int i = 0; i < 3; i++) network.batches.push_back(1 + draw_.UpTo(batch));
   network.feed = [classes = classes_, ignores = ignores_, several = kind == 2, kind](const std::string &input,
                                                                                      int64_t sample, int64_t e) {
     if (input == "label") {
-      // Of a sample's labels the first always counts where there are several.
+      // If a sample has several labels, the first one always counts.
       if (ignores && (e || !several) && Noise(sample, e, 3) == 0) return double(kIgnored);
       return Noise(sample + 1000, e, classes);
     }

@@ -1,4 +1,4 @@
-// The strategies, a line of a table each: what is asked for, on which meshes, with or without micro-batches, and with what
+// The strategies, one line of a table each: the options, the meshes, whether there are micro-batches, and the
 // annotations.
 #include <algorithm>
 #include <sstream>
@@ -8,12 +8,12 @@
 namespace dp_test {
 namespace {
 
-// What is drawn beside the mesh: parameters that are split, how many micro-batches, the schedule, stages of nodes.
+// What is drawn besides the mesh: split parameters, the number of micro-batches, the schedule, stages of nodes.
 enum { kShards = 1, kMicro = 2, kSchedule = 4, kStages = 8, kPipeline = kMicro | kSchedule };
 
 const struct Way {
   const char *name, *strategy;
-  const char *meshes[3];  // for 2, 4 and 8 devices; alternatives apart by '|'; none: --devices
+  const char *meshes[3];  // for 2, 4 and 8 devices, alternatives separated by '|'; NULL: --devices
   int more;
 } kWays[] = {
     {"data", "data", {}, 0},
@@ -89,7 +89,7 @@ std::vector<std::string> AxesOf(const std::string &mesh) {
   return axes;
 }
 
-// Parameters split here and there, one in two on each axis. A dim of one element is not split: the rule refuses it.
+// Splits some parameters, one in two on each axis. A dim of one element is not split, because its rule refuses that.
 std::string WithShards(Draw &draw, const std::string &text, const std::vector<std::string> &axes) {
   std::istringstream in(text);
   std::string out;
@@ -109,8 +109,8 @@ std::string WithShards(Draw &draw, const std::string &text, const std::vector<st
   return out;
 }
 
-// Stages of nodes, not of each: rising in the order of the text, or, for one micro-batch only, any. alone: no axis but pipe,
-// so that stages are devices.
+// Puts some nodes on stages: ascending in the order of the text, or in any order for a single micro-batch. alone: pipe
+// is the only axis, so stages are devices.
 std::string WithStages(Draw &draw, const std::string &text, int stages, bool rising, bool alone) {
   const char *const note = alone && draw.OneIn(2) ? "device" : "stage";
   int nodes = 0, node = 0;
@@ -150,7 +150,8 @@ DrawnStrategy DrawStrategy(Draw &draw, const DrawnNetwork &network, int devices)
   if (way.more & kShards) drawn.text = WithShards(draw, drawn.text, AxesOf(mesh));
   const bool rising = !draw.OneIn(4);
   if (way.more & kStages) drawn.text = WithStages(draw, drawn.text, Size(mesh, "pipe"), rising, AxesOf(mesh).empty());
-  // As many as there are samples and more are among them. Stages that go back take one micro-batch, of their own accord.
+  // Includes as many micro-batches as samples, and more. Stages that go back allow only one micro-batch, which dpc
+  // chooses itself.
   const int batch = int(network.batches[0]), count = draw.Of<int>({1, 2, 2, 3, 4, 4, 5, 8, batch, batch + 3});
   if ((way.more & kMicro) && (rising || !(way.more & kStages)) && !draw.OneIn(6))
     drawn.options += " microbatches=" + std::to_string(count);

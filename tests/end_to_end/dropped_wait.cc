@@ -1,5 +1,5 @@
-// dropped_wait keep|drop: trains a few steps without the checker; "drop": without the first wait of its plan's first kernel,
-// so that this one reads the batch while it still arrives. Prints what the checker would have said.
+// dropped_wait keep|drop: trains a few steps without the checker. "drop" removes the first wait of the plan's first
+// kernel, which then reads the batch while it arrives. Prints what the checker would have said.
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -9,7 +9,7 @@
 namespace dp_test {
 namespace {
 
-// Wide, so that the batch takes its time to arrive.
+// Wide, so that the batch takes a while to arrive.
 const char kWide[] = R"dpt(model wide {
   loss "mse(y,target)"
   optimizer "sgd(lr=0.01)"
@@ -27,8 +27,8 @@ Place FirstWait(const Plan &plan) {
   throw std::runtime_error("no kernel waits");
 }
 
-// TSan sees a race only where two threads meet; on a busy machine one may do all of a step, so there are as many steps as it
-// takes: the first report ends them.
+// TSan sees a race only when two threads meet. On a busy machine one thread may do a whole step, so run steps until the
+// first report.
 int Steps(bool drop) {
 #if defined(__SANITIZE_THREAD__)
   return drop ? 1000 : 10;

@@ -1,7 +1,7 @@
-// The networks of examples/ are what they are named after: as many parameters as in PyTorch, and they learn.
+// The networks of examples/ are what their names say: they have as many parameters as PyTorch's, and they learn.
 //
-// The counts are PyTorch's: of torchvision's vgg11 the features and a layer of 512 x 10; of the usual ResNet-18 for CIFAR-10;
-// and of torch.nn's Conv2d and Linear layers of the sizes that stand in mnist_cnn.
+// The numbers come from PyTorch: the features of torchvision's vgg11 and a layer of 512 x 10; the usual ResNet-18 for
+// CIFAR-10; and Conv2d and Linear layers with the sizes of mnist_cnn.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,7 @@ const Example kExamples[] = {
 
 class Examples : public testing::TestWithParam<Example> {};
 
-// Two pictures of each label look alike.
+// Two similar pictures for each label.
 double Picture(const std::string &input, int64_t sample, int64_t element) {
   if (input == "label") return double(sample % 10);
   return double((sample % 10 * 7919 + element * (31 + sample % 10)) % 256);

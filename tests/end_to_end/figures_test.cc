@@ -1,5 +1,5 @@
-// What strategies are to hold and to wait, by the figures of plans alone: shares of what is split, gathers that lie beside
-// each other, idle time and micro-batches in flight of pipelines.
+// What plans show of the strategies' properties: shares of split values, overlapping gathers, and the idle time and
+// micro-batches in flight of pipelines.
 #include <algorithm>
 #include <set>
 
@@ -13,7 +13,7 @@ namespace {
 
 const char kAdam[] = " precision=fp64 optimizer=adam(lr=1e-3) ";
 
-// So many layers of the same size, an activation after each; they divide into equal stages.
+// Layers of equal size, each followed by an activation; they divide into equal stages.
 std::string Deep(int layers, int width) {
   const std::string w = std::to_string(width);
   std::string text = "model deep {\n  loss \"mse(y,target)\"\n  input h0: float32[N," + w + "]\n";
@@ -36,8 +36,7 @@ uint64_t WholeBytes(const Dp__Variable *p) {
   return bytes;
 }
 
-// What the device that has most has of a variable, by its placements: of k parts over p devices the k/p that are
-// rounded up.
+// The largest shard of a variable: of k parts over p devices, k/p rounded up.
 uint64_t HeldBytes(const Plan &plan, const Dp__Variable *p) {
   uint64_t bytes = WholeBytes(p);
   for (size_t a = 0; a < p->n_placements; a++) {
@@ -49,7 +48,7 @@ uint64_t HeldBytes(const Plan &plan, const Dp__Variable *p) {
   return bytes;
 }
 
-// Names of the variables of a kind that are split. A device holds of each what its placements say, to the byte.
+// Names of the split variables of a kind. Checks that a device holds exactly what their placements say, to the byte.
 std::set<std::string> Split(const Plan &plan, int kind) {
   std::set<std::string> split;
   for (size_t i = 0; i < plan->n_variables; i++) {
@@ -92,8 +91,8 @@ TEST(Figures, TensorHoldsItsShareOfEachTensor) {
 
 // ---- gathers --------------------------------------------------------------------------------------------------------
 
-// Bytes of parameters that stage 3 may hold gathered at a time: from when the gather can begin, by its stream and its waits,
-// to the last step that uses what it gathered.
+// The most bytes of gathered parameters that stage 3 may hold at a time: from the moment when a gather can start, by
+// its stream and waits, to the last step that uses its result.
 class Gathers {
  public:
   explicit Gathers(const Plan &plan) : program_(plan->roles[0]->programs[FindProgram(plan, "train")]) {
@@ -119,7 +118,7 @@ class Gathers {
   }
   int Count() const { return count_; }
   int64_t Most() {
-    std::sort(changes_.begin(), changes_.end());  // what ends at a step makes room for what begins there
+    std::sort(changes_.begin(), changes_.end());  // what ends at a step makes room for what starts there
     int64_t now = 0, most = 0;
     for (const auto &change : changes_) most = std::max(most, now += change.second);
     return most;
@@ -128,7 +127,7 @@ class Gathers {
  private:
   using At = std::pair<size_t, size_t>;  // stream, instruction
 
-  // The first step of the compute stream beside which it can run.
+  // The first step of the compute stream that the gather can overlap.
   int Earliest(const At &at) {
     const Dp__Stream *stream = program_->streams[at.first];
     if (std::string(stream->name) == "compute") return int(at.second) + 1;
@@ -155,7 +154,8 @@ TEST(Figures, StageThreeHoldsTwoLayersGathered) {
       const Plan plan =
           Compile(Deep(layers, 64), "batch=16 strategy=zero zero-stage=3 devices=" + std::to_string(devices) + kAdam);
       Gathers gathers(plan);
-      // Forward weight and bias, backward the weight, but for the first layer's; none stays from one to the other.
+      // Forward needs weight and bias, backward the weight, except in the first layer. Nothing stays gathered in
+      // between.
       EXPECT_GE(gathers.Count(), 3 * layers - 3);
       EXPECT_LE(gathers.Most(), 2 * layer);
       EXPECT_GE(gathers.Most(), layer);
@@ -169,7 +169,7 @@ Plan Pipeline(const std::string &text, int64_t batch, int stages, int count, con
                            " microbatches=" + std::to_string(count) + " schedule=" + schedule + kAdam);
 }
 
-// Of equal stages; micro-batches may be unequal, and more than there are samples.
+// Stages of equal size; micro-batches may be unequal, and there may be more of them than samples.
 TEST(Figures, PipelinesAreIdleAsTheFormulaSays) {
   printf("idle share of a pipeline by its plan / (p-1)/(m+p-1)\n");
   for (const char *schedule : {"gpipe", "1f1b"})
@@ -189,7 +189,7 @@ TEST(Figures, PipelinesAreIdleAsTheFormulaSays) {
       }
 }
 
-// Skips over stages, an embedding that two stages use, a vocabulary that nothing divides.
+// Skip connections over stages, an embedding that two stages use, and a vocabulary that no number of devices divides.
 TEST(Figures, TransformersInStagesHoldNoMoreThanTheirPlace) {
   for (const char *schedule : {"gpipe", "1f1b"})
     for (int p : {2, 4, 8}) {
@@ -212,8 +212,8 @@ uint64_t Arena(const Dp__Role *role, Dp__Space space) {
   return 0;
 }
 
-// The same micro-batches, twice as many: under 1F1B a stage takes no more memory for it, under GPipe each but the last takes
-// its activations again. What is allocated is what the plan says.
+// Doubles the number of equal micro-batches: under 1F1B a stage needs no more memory, under GPipe every stage except
+// the last needs memory for its activations again. The runtime allocates what the plan says.
 TEST(Figures, MoreMicroBatchesTakeNoMoreMemoryUnderOneForwardOneBackward) {
   const int p = 4;
   const std::string text = Deep(8, 64);
@@ -235,10 +235,10 @@ TEST(Figures, MoreMicroBatchesTakeNoMoreMemoryUnderOneForwardOneBackward) {
   }
 }
 
-// A stage holds its own parameters with their state, and no other's.
+// A stage holds the parameters and state of its own layers only.
 TEST(Figures, StagesHoldTheirOwnParameters) {
   const std::string text = Deep(8, 256);
-  const uint64_t layer = 3 * (256 * 256 + 256) * 8;  // Adam's two moments with them
+  const uint64_t layer = 3 * (256 * 256 + 256) * 8;  // with Adam's two moments
   for (int p : {2, 4, 8}) {
     const Plan plan = Pipeline(text, 64, p, 4, "1f1b");
     uint64_t all = 0;
@@ -252,8 +252,8 @@ TEST(Figures, StagesHoldTheirOwnParameters) {
   }
 }
 
-// Where a transformer is cut between two blocks, one activation goes forward and one gradient comes back for each
-// micro-batch: what the skip and the block say of it is summed up before it is sent.
+// At a cut between two blocks of a transformer, one activation crosses forward and one gradient backward for each
+// micro-batch: the gradients of the skip and of the block are added before they are sent.
 TEST(Figures, ATransformersStagesSendOneValueEachWay) {
   const int m = 4;
   for (int p : {2, 4}) {

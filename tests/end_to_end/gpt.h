@@ -1,4 +1,4 @@
-// A transformer on tokens, as deep and as wide as is asked for, for tests.
+// A transformer on tokens, of any depth and width, for tests.
 #ifndef DP_TESTS_END_TO_END_GPT_H
 #define DP_TESTS_END_TO_END_GPT_H
 
@@ -6,7 +6,8 @@
 
 namespace dp_test {
 
-// A GPT with fused projections to queries, keys and values, and a causal mask. tied: the last product is by the embedding.
+// A GPT with fused projections to queries, keys and values, and a causal mask. tied: the embedding is also the output
+// projection.
 inline std::string Gpt(int layers, int width, int heads, int vocabulary = 97, int positions = 6, bool tied = false) {
   std::string parameters, nodes, d = std::to_string(width), t = std::to_string(positions), h = "h0";
   auto Parameter = [&](const std::string &name, const std::string &shape, const std::string &init) {

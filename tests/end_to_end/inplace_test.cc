@@ -1,5 +1,5 @@
-// The attribute `inplace` is a hint: with it or without, training gives the same bits, and the gradient is that of central
-// differences although the operand of an in-place activation is used again by a skip connection.
+// The attribute `inplace` is a hint: training gives the same bits with and without it, and the gradient matches central
+// differences even if a skip connection uses the operand of an in-place activation again.
 #include <cmath>
 #include <regex>
 
@@ -8,7 +8,7 @@
 namespace dp_test {
 namespace {
 
-// c1 is read by Relu, then added to what came of the result; s is read by Tanh alone. The average pools leave no ties.
+// c1 is read by Relu and then added to a later result; only Tanh reads s. Average pooling avoids ties.
 const char kSkip[] = R"dpt(model skip {
   loss "softmax_cross_entropy(logits,label)"
   optimizer "sgd(lr=1)"
@@ -70,7 +70,7 @@ TEST(InPlace, TheGradientIsThatOfDifferences) {
   }
 }
 
-// The hint allows nothing that the graph does not: Relu may not write where the skip connection reads, Tanh may.
+// The hint allows nothing that the graph does not: Relu must not write where the skip connection reads; Tanh may.
 TEST(InPlace, FollowsFromWhoReads) {
   Plan plan = Compile(kSkip, Options(1));
   const Dp__Program *train = plan->roles[0]->programs[FindProgram(plan, "train")];

@@ -1,5 +1,6 @@
-// --batchnorm=local: on N devices what PyTorch computes on one by cutting each batch in N and normalising every part by its
-// own statistics (make_local_reference.py), for N that do not divide the batch and for fewer samples than devices.
+// --batchnorm=local: N devices compute what PyTorch computes on one device if each batch is cut into N parts that are
+// normalised separately (make_local_reference.py). Includes an N that does not divide the batch, and fewer samples than
+// devices.
 #include <cmath>
 
 #include "tests/end_to_end/table.h"
@@ -10,7 +11,7 @@ namespace {
 
 struct Reference {
   int devices;
-  std::vector<double> losses;  // of seven steps, of an evaluation
+  std::vector<double> losses;  // of seven steps and an evaluation
   std::map<std::string, std::vector<double>> state;
 };
 
@@ -33,7 +34,7 @@ Plan CompileLocal(const std::string &options) {
   return Compile(Text(), "batch=16 precision=fp64 strategy=data batchnorm=local " + options);
 }
 
-// The deviations go into the table, where there is one.
+// Adds the deviations to the table, if there is one.
 void Expect(const Reference &reference, const Plan &plan, int workers, Table *table = nullptr) {
   RunOptions run;
   run.workers = workers;
@@ -87,7 +88,7 @@ TEST(Local, TheBatchIsCutAlongTheAxisDataAlone) {
       }
 }
 
-// What the test above would not see if parts were cut otherwise, or statistics shared.
+// Shows that the test above would notice other parts, or shared statistics.
 TEST(Local, DiffersFromTheWholeBatch) {
   for (int devices : {2, 8}) {
     Training local(CompileLocal("devices=" + std::to_string(devices)));
@@ -106,7 +107,7 @@ TEST(Local, AStepWithoutSamplesLeavesTheRunningStatistics) {
   EXPECT_NE(training.Numbers("bn2.running_mean"), mean);
 }
 
-// The row that keeps a part on its device holds on its axis and for as many devices as there are groups, no other.
+// The rule that keeps a part on its device applies only on its axis, and for as many devices as groups.
 TEST(Local, TheCheckerKnowsWhichPlacementsAreLocal) {
   Plan plan = CompileLocal("devices=3");
   for (size_t g = 0; g < plan->n_graphs; g++)

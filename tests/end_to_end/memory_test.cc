@@ -1,5 +1,5 @@
-// What a device's memory holds: allocations are the plan's figures to the byte, the same on every device, and device 0 fills
-// no more of them than the others: the loss is computed where the activations are.
+// The memory of a device: allocations equal the plan's figures to the byte and are the same on every device, and device
+// 0 uses no more than the others, because the loss is computed where the activations are.
 #include <algorithm>
 
 #include "backends/cpu/backend.h"
@@ -47,7 +47,7 @@ TEST_P(Memory, AllocationsAreThePlansFigures) {
     expected.push_back(ArenaBytes(plan, DP__SPACE__PERSISTENT));
     expected.push_back(ArenaBytes(plan, DP__SPACE__TRANSIENT));
   }
-  expected.insert(expected.end(), 2, ArenaBytes(plan, DP__SPACE__HOST_INPUT));  // one is filled, the other read
+  expected.insert(expected.end(), 2, ArenaBytes(plan, DP__SPACE__HOST_INPUT));  // one is filled while the other is read
   expected.push_back(ArenaBytes(plan, DP__SPACE__HOST_OUTPUT));
   EXPECT_EQ(made, expected);
   for (Dp__Space space : {DP__SPACE__PERSISTENT, DP__SPACE__TRANSIENT})
@@ -56,7 +56,7 @@ TEST_P(Memory, AllocationsAreThePlansFigures) {
   allocations = nullptr;
 }
 
-// Bytes in use on a device at n: of every tensor that it has in an arena.
+// Bytes in use on a device at n: those of all its tensors in arenas.
 uint64_t InUse(const dp_session *session, const Plan &plan, const std::string &name, int device, int64_t n) {
   const Dp__Program *program = plan->roles[0]->programs[FindProgram(plan, name)];
   const dp_graph *graph = dp_session_graph(session, dp_session_find(session, name.c_str()));
@@ -80,7 +80,7 @@ uint64_t InUse(const dp_session *session, const Plan &plan, const std::string &n
 
 TEST_P(Memory, DeviceZeroHoldsNoMoreThanTheOthers) {
   Plan plan = MakePlan();
-  // One program for all devices, the first among them.
+  // All devices run the same program.
   ASSERT_EQ(plan->n_roles, 1u);
   EXPECT_EQ(plan->roles[0]->devices[0]->first, 0);
   EXPECT_EQ(plan->roles[0]->devices[0]->count, Devices());

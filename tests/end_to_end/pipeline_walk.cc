@@ -25,13 +25,13 @@ PipelineWalk::PipelineWalk(const Plan &plan, const std::string &name) : plan_(pl
   Time();
 }
 
-// A send has no result, a receipt no operand.
+// A send has no result, a receive no operand.
 const Dp__Communication *PipelineWalk::Transfer(const Step &step) const {
   const Dp__Communication *c = step.instruction->communication;
   return c && c->channel ? c : nullptr;
 }
 
-// The last micro-batch that it has anything of; -1: none, what it does is of the whole batch.
+// The last micro-batch that the step handles; -1: none, it works on the whole batch.
 int PipelineWalk::MicroOf(const Dp__Program *program, const Dp__Instruction *in) const {
   int micro = -1;
   auto Look = [&](uint32_t tensor) {
@@ -79,8 +79,8 @@ void PipelineWalk::FindDirections() {
   for (size_t i = 0; i < steps_.size(); i++) IsBack(int(i));
 }
 
-// A vertex for each run of computing steps of one task, those of the whole batch amid them included; one for a send with
-// its receipt; one for each other step.
+// One vertex for each run of computing steps of a task, including steps of the whole batch between them; one for each
+// pair of send and receive; one for each other step.
 void PipelineWalk::MakeVertices() {
   auto Add = [&](const Step &step, double weight) {
     vertices_.push_back({step.stage, weight > 0 ? step.micro : -1, step.back, weight, 0, 0, {}});
@@ -161,7 +161,7 @@ double PipelineWalk::Idle() const {
 
 std::string PipelineWalk::Tasks(int stage) const {
   std::string text;
-  for (const Vertex &v : vertices_)  // those of a stage stand in the order of its stream
+  for (const Vertex &v : vertices_)  // a stage's vertices are in stream order
     if (v.stage == stage && v.micro >= 0)
       text += (text.empty() ? "" : " ") + std::string(v.back ? "B" : "F") + std::to_string(v.micro);
   return text;
@@ -178,7 +178,7 @@ int PipelineWalk::Begun(int stage) const {
   return most;
 }
 
-// Tensors that the stage computed itself, of one micro-batch each and of one value, from being made to their last use.
+// Single-micro-batch tensors that the stage computed itself, by value, from creation to last use.
 int PipelineWalk::Held(int stage) const {
   const Dp__Program *program = programs_[size_t(stage)];
   const std::vector<int> &steps = computing_[size_t(stage)];
@@ -193,7 +193,7 @@ int PipelineWalk::Held(int stage) const {
     for (size_t k = 0; k < in->n_inputs; k++)
       if (auto life = lives.find(in->inputs[k]); life != lives.end()) life->second.second = i;
   }
-  std::map<uint32_t, std::vector<std::pair<int, int>>> changes;  // by value: at which step, by how many
+  std::map<uint32_t, std::vector<std::pair<int, int>>> changes;  // by value: at which step, by how much
   for (const auto &[tensor, life] : lives) {
     auto &of_value = changes[program->tensors[tensor - 1]->value];
     of_value.push_back({life.first, 1});

@@ -1,8 +1,9 @@
-// What a pipeline does by its plan alone: instruction streams, events, and transfers by channel. It knows nothing of the
-// passes that made the plan.
+// Derives what a pipeline does from its plan alone: instruction streams, events, and transfers by channel. It does not
+// use the passes.
 //
-// A task of a stage is the work of one micro-batch in one direction: what depends on something that came back from a later
-// stage is backward. On the last stage both are one. Forward takes 1, backward 2, transfers and all else nothing.
+// A task of a stage is the work on one micro-batch in one direction; what depends on data that came back from a later
+// stage is backward. On the last stage both directions are one task. Forward takes time 1, backward 2, everything else
+// 0.
 #ifndef DP_TESTS_END_TO_END_PIPELINE_WALK_H
 #define DP_TESTS_END_TO_END_PIPELINE_WALK_H
 
@@ -19,13 +20,13 @@ class PipelineWalk {
   // program: of a plan whose mesh has an axis pipe.
   PipelineWalk(const Plan &plan, const std::string &program);
 
-  // Of all stages' time, the part in which one does nothing.
+  // The share of all stages' time in which a stage is idle.
   double Idle() const;
-  // Micro-batches that a stage has begun forward and not ended backward, at most: by its tasks, and by how many of them
-  // hold a value of their own that is yet to be used.
+  // The most micro-batches whose forward pass a stage has started without having finished their backward pass: by its
+  // tasks, and by values that still have a use.
   int Begun(int stage) const;
   int Held(int stage) const;
-  // "F0 F1 B0 ...", of a stage.
+  // The tasks of a stage: "F0 F1 B0 ...".
   std::string Tasks(int stage) const;
 
  private:
@@ -37,7 +38,7 @@ class PipelineWalk {
     int vertex;
   };
   struct Vertex {
-    int stage, micro;  // micro -1: of no task
+    int stage, micro;  // micro -1: not part of a task
     bool back;
     double weight, start, end;
     std::vector<int> after;  // vertices
@@ -55,9 +56,9 @@ class PipelineWalk {
   Plan plan_;
   int stages_ = 1, micro_axis_ = -1;
   std::vector<const Dp__Program *> programs_;             // by stage
-  std::vector<Step> steps_;                               // of all stages, a stream at a time
+  std::vector<Step> steps_;                               // of all stages, one stream after another
   std::vector<std::map<uint32_t, int>> makers_, events_;  // by stage: tensor, event -> step
-  std::vector<std::vector<int>> computing_;               // by stage: steps of the stream that computes, in order
+  std::vector<std::vector<int>> computing_;               // by stage: steps of the compute stream, in order
   std::vector<Vertex> vertices_;
 };
 

@@ -134,7 +134,7 @@ void EachInstruction(Dp__Program *program, Visit visit) {
     for (size_t i = 0; i < program->streams[s]->n_instructions; i++) visit(program->streams[s]->instructions[i]);
 }
 
-// Events are numbered without gaps: the last takes the number of one that is not signalled any more.
+// Events are numbered without gaps: the last one takes the number of an event that is no longer signalled.
 void DropEvent(Dp__Program *program, uint32_t event) {
   uint32_t last = --program->events;
   EachInstruction(program, [&](Dp__Instruction *in) {
@@ -154,7 +154,7 @@ Plan WithoutInstruction(const Plan &plan, const Place &place) {
                   *before = place.instruction ? stream->instructions[place.instruction - 1] : nullptr,
                   *after = place.instruction + 1 < stream->n_instructions ? stream->instructions[place.instruction + 1]
                                                                           : nullptr;
-  std::vector<uint32_t> events(gone->waits, gone->waits + gone->n_waits);  // that it followed
+  std::vector<uint32_t> events(gone->waits, gone->waits + gone->n_waits);  // what it followed
   if (gone->signal && before) {
     if (!before->signal) before->signal = ++program->events;
     events.push_back(before->signal - 1);

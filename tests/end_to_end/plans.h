@@ -1,6 +1,6 @@
-// Plans for tests: a model's text compiled, and copies of its plan with damage.
+// Plans for tests: a compiled model, and damaged copies of its plan.
 //
-// What cannot fail in a sound tree fails the test and throws, so that nothing goes on with half a plan.
+// What cannot fail in a sound tree fails the test and throws, so that a test does not continue with half a plan.
 #ifndef DP_TESTS_END_TO_END_PLANS_H
 #define DP_TESTS_END_TO_END_PLANS_H
 
@@ -19,13 +19,13 @@ namespace dp_test {
 
 using Plan = std::shared_ptr<Dp__Plan>;
 
-// The plan of a model, as it comes back from its bytes. options: words of tests/passes/passes_helper.h, "batch=8 devices=2 strategy=data".
-// Every plan is held against the checker here.
+// The plan of a model, read back from its bytes. options: words as in tests/passes/passes_helper.h, "batch=8 devices=2
+// strategy=data". Every plan goes through the checker.
 Plan Compile(const std::string &text, const std::string &options);
-// A file of lines "name number number ...", without its comments (#).
+// Reads a file of lines "name number number ..."; '#' starts a comment.
 std::vector<std::pair<std::string, std::vector<double>>> ReadNumbers(const std::string &path);
 Plan Copy(const Plan &plan);
-// "" when the checker accepts; its message, after its exit code.
+// "" if the checker accepts, else its exit code and message.
 std::string Verify(const Plan &plan);
 
 struct Place {
@@ -35,15 +35,15 @@ Dp__Instruction *At(const Plan &plan, const Place &place);
 size_t FindProgram(const Plan &plan, const std::string &name);
 // "train, comm, 3 (AllReduce)"
 std::string Describe(const Plan &plan, const Place &place);
-// Every instruction of a program; those that communicate.
+// All instructions of a program; those that communicate.
 std::vector<Place> Instructions(const Plan &plan, const std::string &program);
 std::vector<Place> Communications(const Plan &plan, const std::string &program);
 
-// A copy without the instruction; what followed it follows what it followed.
+// A copy without the instruction; its successors follow its predecessors.
 Plan WithoutInstruction(const Plan &plan, const Place &place);
-// A copy in which an instruction does not wait for its wait number `wait`.
+// A copy in which an instruction lacks its wait number `wait`.
 Plan WithoutWait(const Plan &plan, const Place &place, size_t wait);
-// A copy in which each device does the collective with itself alone: what it has is taken for the whole.
+// A copy in which each device executes the collective alone and takes its part for the whole.
 Plan WithDevicesAlone(const Plan &plan, const Place &place);
 
 // "65: message", or "" for success. Frees the status.

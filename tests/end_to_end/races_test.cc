@@ -1,4 +1,4 @@
-// Waits are needed: the checker refuses a plan without one of them, and the null backend sees the race when it happens.
+// Waits are needed: the checker refuses a plan that lacks one, and the null backend sees the race when it happens.
 #include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
 
@@ -26,7 +26,8 @@ TEST(Races, TheCheckerNeedsEveryWait) {
   }
 }
 
-// A race shows when both steps are on at once, which is up to the scheduler: of many plans with one, some do show it.
+// A race shows only if both steps run at once, which depends on the scheduler: among many plans with a race, some show
+// it.
 TEST(Races, TheNullBackendSeesSome) {
   Plan plan = Compile(kCnn, "batch=8 strategy=data devices=4");
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// Random networks whose weights are split at random over meshes of up to three axes compute what one device computes.
+// Random networks whose weights are split randomly over meshes of up to three axes compute what one device computes.
 #include <cmath>
 #include <regex>
 
@@ -27,7 +27,7 @@ TEST(Random, NetworksOnMeshesComputeWhatOneDeviceComputes) {
   }
 }
 
-// Whether no device has all of some parameter.
+// Whether some parameter is whole on no device.
 bool IsSplit(const Plan &plan) {
   for (size_t i = 0; i < plan->n_variables; i++)
     for (size_t a = 0; a < plan->variables[i]->n_placements; a++)
@@ -35,7 +35,7 @@ bool IsSplit(const Plan &plan) {
   return false;
 }
 
-// The same networks, of which nobody says how they are to be split, where it pays.
+// The same networks without annotations, split where dpc finds that it pays.
 TEST(Random, NetworksSplitByCostComputeWhatOneDeviceComputes) {
   const char *const kMeshes[] = {"tensor:2", "tensor:3", "data:2,tensor:2", "tensor:5", "tensor:2,data:3", "tensor:8"};
   int split = 0;

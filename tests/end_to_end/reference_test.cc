@@ -1,5 +1,5 @@
-// Against PyTorch: six steps of a small network in float64 from the same weights, on one device and on several. Losses,
-// evaluation, weights, running statistics and momentum are PyTorch's (make_reference.py).
+// Six steps of a small network in float64, from the same weights as in PyTorch, on one device and on several. Losses,
+// evaluation, weights, running statistics and momentum equal PyTorch's (make_reference.py).
 #include <cmath>
 
 #include "tests/end_to_end/training.h"
@@ -8,7 +8,7 @@ namespace dp_test {
 namespace {
 
 struct Reference {
-  std::vector<double> losses, evaluations;  // evaluations: loss, digits found
+  std::vector<double> losses, evaluations;  // evaluations: loss, correct digits
   std::map<std::string, std::vector<double>> state;
 };
 

@@ -1,5 +1,5 @@
-// Every device's samples count, and every micro-batch's: NaN in one sample of any makes the loss NaN and every parameter with it; another
-// sample in its place changes the loss.
+// The samples of every device and micro-batch count: NaN in any sample makes the loss and all parameters NaN, and
+// another sample in its place changes the loss.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +10,7 @@
 namespace dp_test {
 namespace {
 
-// Digits in which one sample has other pixels.
+// The digits, with different pixels in one sample.
 Feed WithPixels(int64_t changed, double pixels) {
   return [changed, pixels, digits = Digits()](const std::string &input, int64_t sample, int64_t element) {
     return input == "x" && sample == changed ? pixels : digits(input, sample, element);
@@ -30,7 +30,7 @@ RunOptions With(const Feed &feed) {
   return options;
 }
 
-// The first sample of device d's share of n.
+// The first sample of device d's share of n samples.
 int64_t FirstOf(int64_t d, int64_t devices, int64_t n) { return d * n / devices; }
 
 TEST(Shards, NanInOneMakesAllNan) {
@@ -48,7 +48,7 @@ TEST(Shards, NanInOneMakesAllNan) {
     }
 }
 
-// Of every micro-batch and stage too, whichever the sample.
+// The same for every micro-batch and stage, whichever the sample.
 TEST(Shards, NanInOneMicroBatchMakesAllNan) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const char *text : {kMlp, kPlaces})
@@ -83,7 +83,7 @@ TEST(Shards, AnotherSampleChangesTheLoss) {
     }
 }
 
-// The samples after those present do not count, whatever the memory holds from a fuller batch.
+// Samples beyond those present do not count, whatever an earlier, fuller batch left in memory.
 TEST(Shards, WhatIsNotPresentDoesNotCount) {
   for (const char *text : {kMlp, kCnn, kSquares}) {
     for (int devices : {1, 3, 8}) {

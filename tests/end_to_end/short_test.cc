@@ -1,5 +1,5 @@
-// The short set, which also runs under the sanitizers: two small networks compiled, checked and trained on devices that
-// share workers, on both backends.
+// The short set, which also runs under the sanitizers: two small networks are compiled, checked and trained on devices
+// that share workers, on both backends.
 #include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
 

@@ -1,5 +1,5 @@
-// Stages that users write: `device` as who calls .to('cuda:1') does, `stage`, forth and back, with gaps, beside other axes, and
-// under strategies that find the rest. Losses and weights are those of one device.
+// Stages that users write: `device`, as with .to('cuda:1'), and `stage`, going back and forth, with gaps, beside other
+// axes, and under strategies that find the rest. Losses and weights equal those of one device.
 #include <cmath>
 
 #include "tests/end_to_end/training.h"
@@ -7,7 +7,7 @@
 namespace dp_test {
 namespace {
 
-// PyTorch's tutorial on model parallelism: net1 on one device, net2 on the next. %1, %2, %3: annotations.
+// PyTorch's tutorial on model parallelism: net1 on one device, net2 on the next. %1, %2 and %3 stand for annotations.
 std::string Toy(const std::string &first, const std::string &second, const std::string &third) {
   return R"dpt(model toy {
   loss "softmax_cross_entropy(logits,label)"
@@ -36,7 +36,7 @@ std::string Toy(const std::string &first, const std::string &second, const std::
 
 const std::vector<int64_t> kBatches = {13, 13, 13, 13, 13, 13, 13, 13, 7, 2};
 
-// Against one device; how many roles the plan has.
+// Compares with one device, and checks the number of roles in the plan.
 size_t ExpectSame(const std::string &text, const std::string &options) {
   SCOPED_TRACE(options);
   Plan plan = Compile(text, "batch=13 precision=fp64 " + options);
@@ -70,7 +70,7 @@ TEST(Stages, ForthAndBack) {
   EXPECT_EQ(ExpectSame(Toy(" [device=1]", " [device=0]", " [device=2]"), "strategy=manual"), 3u);
 }
 
-// What no node is on has nothing to do.
+// A stage without nodes has nothing to do.
 TEST(Stages, WithGaps) {
   const std::string toy = Toy(" [device=0]", "", " [device=2]");
   EXPECT_EQ(ExpectSame(toy, "strategy=manual"), 3u);
@@ -84,7 +84,7 @@ TEST(Stages, BesideOtherAxes) {
   EXPECT_EQ(ExpectSame(toy, "strategy=zero zero-stage=3 mesh=data:2,pipe:2 microbatches=3"), 2u);
 }
 
-// Under other strategies what is written holds, and the rest is found.
+// Other strategies keep what is written and find the rest.
 TEST(Stages, HoldUnderEveryStrategy) {
   const std::string toy = Toy("", "", " [stage=1]");
   EXPECT_EQ(ExpectSame(toy, "strategy=pipeline devices=2"), 2u);

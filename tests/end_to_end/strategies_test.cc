@@ -1,9 +1,9 @@
-// No strategy changes what is computed: networks drawn by seed, each trained for ten steps on one device and, under
-// strategies drawn for 2, 4 and 8 devices, on several. Losses, evaluation, predictions, weights, buffers and state are the same, copies
-// have the same bits, each plan passes the checker (Compile sees to that) and, of three, one runs on the null backend.
-// The test prints the largest deviations by strategy, network and devices.
+// No strategy changes what is computed. Random networks are trained for ten steps on one device and, under random
+// strategies, on 2, 4 and 8 devices. Losses, evaluation, predictions, weights, buffers and state are equal, copies have
+// the same bits, the checker (in Compile) accepts each plan, and one of three also runs on the null backend. Prints the
+// largest deviations by strategy, network and number of devices.
 //
-// The seeds are 1 to 100; 1 to 500 with DP_FULL set; DP_SEEDS=FIRST..LAST in the environment asks for others.
+// The seeds are 1 to 100; with DP_FULL 1 to 500; DP_SEEDS=FIRST..LAST selects others.
 #include <cmath>
 #include <cstdlib>
 
@@ -38,7 +38,7 @@ Outcome Train(const Plan &plan, const DrawnNetwork &network, int workers) {
   return outcome;
 }
 
-// The largest difference of any two, over what is large.
+// The largest difference of any two numbers, relative if they are large.
 double Distance(const std::vector<double> &found, const std::vector<double> &expected) {
   double most = found.size() == expected.size() ? 0 : INFINITY;
   for (size_t i = 0; i < expected.size() && i < found.size(); i++)
@@ -46,7 +46,7 @@ double Distance(const std::vector<double> &found, const std::vector<double> &exp
   return most;
 }
 
-// The largest difference of any element. Plans for several devices may store more: constants of their own.
+// The largest difference of any element. Plans for several devices may have additional constants.
 double Absolute(const State &found, const State &expected) {
   double most = 0;
   for (const auto &[name, numbers] : expected) {

@@ -1,4 +1,4 @@
-// A table of deviations by case and number of devices, printed for people to quote.
+// Prints a table of deviations, by case and number of devices.
 #ifndef DP_TESTS_END_TO_END_TABLE_H
 #define DP_TESTS_END_TO_END_TABLE_H
 
@@ -13,12 +13,12 @@
 
 namespace dp_test {
 
-// The largest; a NaN stays.
+// The maximum; NaN stays.
 inline void Raise(double *most, double by) {
   if (!(by <= *most)) *most = by;
 }
 
-// In each cell the largest of each of two deviations. Rows stand in the order in which they came, or by name.
+// Each cell has the maximum of two kinds of deviation. Rows are in order of arrival or by name.
 class Table {
  public:
   explicit Table(const char *what, bool by_name = false) : what_(what), by_name_(by_name) {}

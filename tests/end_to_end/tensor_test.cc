@@ -1,5 +1,5 @@
-// Tensor parallelism: parameters that the compiler splits of its own accord compute what one device does, on even and uneven
-// meshes, alone and beside other axes; the plan is Megatron's where the network is a transformer; each device holds less.
+// Tensor parallelism: parameters that dpc chooses to split compute what one device computes, on even and uneven meshes,
+// alone and beside other axes. A transformer's plan is Megatron's, and each device holds less.
 #include <chrono>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 
 const char *const kOptimizers[] = {"sgd(lr=0.05,momentum=0.9,weight_decay=1e-3)", "adam(lr=1e-2)",
                                    "adamw(lr=1e-2,clip_norm=0.5,schedule=cosine,total=12,warmup=2)"};
-// The last ones are short; one has no more samples than devices.
+// The last batches are short; one has at most as many samples as devices.
 const std::vector<int64_t> kBatches = {7, 7, 7, 7, 7, 7, 7, 7, 5, 2};
 const int kVocabulary = 97;
 
@@ -27,7 +27,7 @@ double Largest(const std::vector<double> &a, const std::vector<double> &b) {
   return largest;
 }
 
-// Tokens for a GPT, each with the next one to be said; the digits for all else.
+// Tokens for a GPT, each labelled with the next one; digits for the other networks.
 RunOptions Tokens() {
   RunOptions options;
   options.feed = [](const std::string &input, int64_t sample, int64_t place) {
@@ -36,7 +36,7 @@ RunOptions Tokens() {
   return options;
 }
 
-// Parameters of which no device has all.
+// Parameters that are whole on no device.
 int Split(const Plan &plan) {
   int count = 0;
   for (size_t i = 0; i < plan->n_variables; i++) {
@@ -94,7 +94,7 @@ TEST(Tensor, BesideSamples) {
   ExpectSame(Gpt(1, 16, 4), kOptimizers[2], kHybrids);
 }
 
-// What is annotated and nothing else; samples where --split says so.
+// Splits only what is annotated; samples only where --split says so.
 TEST(Tensor, ManualIsAsAnnotated) {
   std::string text = kMlp;
   const std::string first = "float32[24,64] = kaiming_uniform()", second = "float32[10,24] = kaiming_uniform()";
@@ -116,7 +116,7 @@ TEST(Tensor, ManualIsAsAnnotated) {
 
 // ---- what the plan does ----------------------------------------------------------------------------------------------
 
-// Values that are all-reduced, in buckets or by themselves.
+// All-reduced values, in buckets or alone.
 size_t Reduced(const Plan &plan) {
   size_t count = 0;
   for (const Place &place : Communications(plan, "train"))
@@ -148,7 +148,7 @@ TEST(Tensor, EachDeviceHoldsItsShare) {
   }
 }
 
-// The search looks at one of many equal layers.
+// The search examines one of many equal layers.
 TEST(Tensor, DeepNetworksAreSplitInSeconds) {
   auto Time = [](int layers) {
     auto start = std::chrono::steady_clock::now();

@@ -14,7 +14,7 @@ namespace dp_test {
 
 namespace {
 
-// A backend that remembers what it allocated, so that a test can look at each device's memory.
+// A backend that remembers its allocations, so that a test can inspect each device's memory.
 std::vector<char *> *allocated;
 
 void *Allocate(uint64_t bytes, uint64_t alignment) {
@@ -36,7 +36,7 @@ uint64_t ArenaBytes(const Dp__Role *role, Dp__Space space) {
   return 0;
 }
 
-// The stage of a pipeline that a device is of, which is the number of its role; 0 without a pipeline.
+// The pipeline stage of a device, which equals its role's number; 0 without a pipeline.
 size_t StageOf(const dp_mesh &mesh, int64_t device) {
   int64_t at[DP_MAX_MESH] = {};
   dp_mesh_coordinate(&mesh, device, at);
@@ -99,7 +99,7 @@ Training::Training(Plan plan, RunOptions options)
   allocated = nullptr;
   Must(status);
   if (options_.null_backend) return;
-  // For each device its persistent, then its transient arena, where there are bytes at all.
+  // For each device its persistent and its transient arena, unless they are empty.
   const dp_mesh &mesh = dp_session_model(session_)->mesh;
   size_t block = 0;
   for (int64_t d = 0; d < dp_mesh_devices(&mesh); d++) {
@@ -111,7 +111,7 @@ Training::Training(Plan plan, RunOptions options)
 
 Training::~Training() { dp_session_destroy(session_); }
 
-// The inputs of every stage, each once.
+// The inputs of all stages, each once.
 void Training::Fill(int program, int64_t first, int64_t n) {
   std::set<std::string> filled;
   for (size_t r = 0; r < plan_->n_roles; r++) {
@@ -150,7 +150,7 @@ std::string Training::Target() const {
   return loss.substr(begin, end - begin);
 }
 
-// That the loss is over as many labels as were fed.
+// Checks that the loss counts as many labels as were fed.
 void Training::CheckCount(const std::string &program) {
   const double count = Number(program.c_str(), "count");
   if (labels_ >= 0 && count != static_cast<double>(labels_))
@@ -255,7 +255,7 @@ std::string Training::Replicas() const {
   std::map<std::string, Bytes> state = State();
   for (int32_t i = 0; i < model->n_variables; i++) {
     const dp_variable &p = model->variables[i];
-    std::map<std::vector<int64_t>, Bytes> parts;  // by the coordinates that choose a part
+    std::map<std::vector<int64_t>, Bytes> parts;  // by the coordinates that select a part
     Bytes bytes;                                  // of the last device that has any
     for (size_t d = 0; d < storages_.size(); d++) {
       if (!IsOn(p, StageOf(model->mesh, static_cast<int64_t>(d)))) continue;
@@ -270,7 +270,7 @@ std::string Training::Replicas() const {
       if (!found.second && found.first->second != bytes)
         return std::string(p.name) + " differs on device " + std::to_string(d);
     }
-    // That these are the right bytes: of equal copies the session reads the last.
+    // Checks that these are the right bytes: among equal copies, the session reads the last.
     if (bytes.size() == WholeBytes(p)) {
       EXPECT_EQ(bytes, state[p.name]) << p.name;
     }

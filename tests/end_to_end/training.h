@@ -1,4 +1,4 @@
-// A plan loaded and trained on the handwritten digits, for tests, and a look at what each device holds.
+// Loads a plan, trains it on the handwritten digits, and inspects what each device holds. For tests.
 //
 // A failure to load or run fails the test or throws.
 #ifndef DP_TESTS_END_TO_END_TRAINING_H
@@ -15,9 +15,9 @@
 
 namespace dp_test {
 
-// Element `element` of sample `sample` of an input: its number.
+// The value of element `element` of sample `sample` of an input.
 using Feed = std::function<double(const std::string &input, int64_t sample, int64_t element)>;
-// label: the digit. target: 1 where the last axis of 10 is the digit, else 0.1. Any other input: the pixels, 0 to 255.
+// label: the digit. target: 1 where the last axis of 10 is the digit, else 0.1. Other inputs: the pixels, 0 to 255.
 Feed Digits();
 int64_t DigitLabel(int64_t sample);
 
@@ -26,7 +26,7 @@ struct RunOptions {
   bool unchecked = false;
   uint64_t seed = 1;
   bool null_backend = false;
-  int64_t slot = 0;  // host input copy of the first step
+  int64_t slot = 0;  // the host input copy of the first step
   Feed feed = Digits();
 };
 
@@ -39,21 +39,21 @@ class Training {
   Training(const Training &) = delete;
   Training &operator=(const Training &) = delete;
 
-  // Trains on samples [first, first + n); the loss, which must be over as many labels as those have.
+  // Trains on samples [first, first + n). Returns the loss, which must count as many labels as those samples have.
   double Train(int64_t first, int64_t n);
-  // Losses of one step for each of `batches`, samples in order.
+  // The losses of one step for each of `batches`, with samples in order.
   std::vector<double> TrainAll(const std::vector<int64_t> &batches);
   double Evaluate(int64_t first, int64_t n);
   double Correct();  // of the last Evaluate
-  // The outputs of "infer", one after the other by name.
+  // The outputs of "infer", concatenated by name.
   std::vector<double> Infer(int64_t first, int64_t n);
-  // Runs a program once, in turns with either copy of the inputs; the failure, if any.
+  // Runs a program once, alternating between the copies of the inputs. Returns the failure, if any.
   std::string TryProgram(const std::string &program, int64_t first, int64_t n);
 
   std::map<std::string, Bytes> State() const;  // every variable, whole
   std::vector<double> Numbers(const std::string &variable) const;
   void SetNumbers(const std::string &variable, const std::vector<double> &numbers);
-  // Whether devices that hold the same part of a variable hold the same bytes: "" or where they do not.
+  // "" if devices with the same part of a variable hold the same bytes, else where they differ.
   std::string Replicas() const;
   uint64_t Allocated(Dp__Space space) const { return dp_session_bytes(session_, space); }
 
@@ -70,19 +70,19 @@ class Training {
   dp_session *session_ = nullptr;
   std::vector<char *> storages_;  // by device
   int64_t step_ = 0, slot_;
-  int64_t labels_ = -1;  // that were fed last; -1: they are computed
+  int64_t labels_ = -1;  // in the last batch fed; -1: labels are computed
 };
 
-// The failure to load, "65: message"; "" when there is none.
+// The failure to load, "65: message"; "" if there is none.
 std::string TryLoad(const Plan &plan);
 
-// Init, train and eval on the null backend, with `workers`, a few batches: "" or the hazard.
+// Runs init, train and eval on the null backend with `workers` threads, for a few batches. "" or the hazard.
 std::string RunNull(const Plan &plan, int workers, const std::vector<int64_t> &batches);
 
-// Relative, each of them.
+// Compares each pair, relatively.
 void ExpectClose(const std::vector<double> &found, const std::vector<double> &expected, double tolerance);
-// Plans of one model in float64, the second for one device: the losses of steps of so many samples and an evaluation agree to
-// 1e-9, everything that outlives a step to 1e-8.
+// Expects two plans of one model in float64, the second for one device, to agree: losses of steps with the given
+// numbers of samples and of an evaluation to 1e-9, all variables to 1e-8.
 void ExpectLikeOneDevice(const Plan &plan, const Plan &single, const std::vector<int64_t> &batches);
 
 }  // namespace dp_test

@@ -1,5 +1,5 @@
-// Without one of its waits a plan has a race. The checker says so; and as executors announce to TSan what they read and write,
-// a build with TSan reports the race when the plan runs unchecked.
+// A plan that lacks one of its waits has a race. The checker reports it; and since executors tell TSan what they read
+// and write, a TSan build reports it when the plan runs unchecked.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

@@ -1,5 +1,5 @@
-// ZeRO: split optimizer state, gradients and parameters compute what one device does; what is split takes its share of
-// memory; no more than two layers' parameters are gathered at a time.
+// ZeRO: split optimizer state, gradients and parameters compute what one device computes; split values need their share
+// of memory; and at most two layers' parameters are gathered at a time.
 #include <cmath>
 
 #include "tests/end_to_end/digit_models.h"
@@ -10,7 +10,7 @@ namespace {
 
 const char *const kOptimizers[] = {"sgd(lr=0.05,momentum=0.9,weight_decay=1e-3)", "adam(lr=1e-2)",
                                    "adamw(lr=1e-2,clip_norm=0.5,schedule=cosine,total=12,warmup=2)"};
-// The last ones are short; one has fewer samples than most meshes devices.
+// The last batches are short; one has fewer samples than most meshes have devices.
 const std::vector<int64_t> kBatches = {13, 13, 13, 13, 13, 13, 13, 13, 7, 2};
 
 Plan With(const char *text, const std::string &optimizer, const std::string &rest) {
@@ -55,7 +55,7 @@ TEST(Zero, BesideAnotherAxis) {
                  std::string("strategy=zero ") + mesh + " zero-stage=" + std::to_string(stage));
 }
 
-// A weight that is used three times, one of them turned round.
+// A weight that is used three times, once transposed.
 const char kTied[] = R"dpt(model tied {
   loss "softmax_cross_entropy(logits,label)"
   optimizer "sgd(lr=0.1)"
@@ -88,7 +88,7 @@ TEST(Zero, WithMicroBatches) {
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
-// The greatest share of a value of so many extents along its first dim, or along its longest where that is too short.
+// The largest share of a value along its first dim, or along its longest if the first is too short.
 uint64_t Share(const Dp__Variable *p, int64_t devices) {
   uint64_t count = 1;
   int64_t split = 0;
@@ -116,7 +116,7 @@ TEST(Zero, HoldsItsShareOfWhatItSplits) {
     }
 }
 
-// So many layers of the same size; the samples take next to nothing.
+// Layers of equal size; the samples need next to nothing.
 std::string Deep(int layers) {
   std::string text =
       "model deep {\n  loss \"mse(y,target)\"\n  input x: float32[N,64]\n  constant c: float32[] = 255\n"
@@ -141,12 +141,13 @@ TEST(Zero, GathersTwoLayersAtATime) {
   const uint64_t layer = (64 * 64 + 64) * 8;
   const std::string options = "strategy=zero zero-stage=3 devices=4";
   Plan few = With(Deep(4).c_str(), "sgd(lr=0.1)", options), many = With(Deep(16).c_str(), "sgd(lr=0.1)", options);
-  // Twelve more layers keep their activations, 13 samples on 4 devices of 64 numbers each, and nothing of their parameters.
+  // Twelve more layers keep their activations, 13 samples on 4 devices of 64 numbers each, but none of their
+  // parameters.
   EXPECT_LE(Transient(many), Transient(few) + 12 * 2 * 4 * 64 * 8 + layer / 2);
   EXPECT_LE(Transient(many), 4 * layer + 16 * 2 * 4 * 64 * 8);
 }
 
-// Most bytes that any sum over micro-batches takes on a device.
+// The most bytes that a sum over micro-batches needs on a device.
 uint64_t Accumulated(const Plan &plan) {
   const Dp__Program *train = plan->roles[0]->programs[FindProgram(plan, "train")];
   uint64_t most = 0;
@@ -158,7 +159,7 @@ uint64_t Accumulated(const Plan &plan) {
   return most;
 }
 
-// The largest gradient is that of w1 [24,64] in float64: of 24 rows each of 5 devices has at most 5.
+// w1 [24,64] has the largest gradient; of 24 rows each of 5 devices has at most 5.
 TEST(Zero, AccumulatesPartsOfGradients) {
   for (const char *optimizer : kOptimizers)
     for (int stage : {1, 2, 3}) {

@@ -1,4 +1,4 @@
-// See fuzz.h. The folder is in memory where the system has such.
+// See fuzz.h. The folder is in memory if the system supports that.
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// The reader of model.pb, with a file of large tensors beside it: whatever is read is written and read the same.
+// Fuzzes the reader of model.pb with a file of large tensors beside it: whatever it reads can be written and read back.
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static dp_status read_model(dp_arena *arena, const char *path) {
   return DP_OK;
 }
 
-// Tensors "w" and "v", which seeds name.
+// The tensors "w" and "v", which the seeds name.
 static void write_tensors(void) {
   static const float numbers[6] = {1, 2, 3, 4, 5, 6};
   static const int64_t counts[2] = {7, 8};

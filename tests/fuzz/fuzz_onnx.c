@@ -1,4 +1,5 @@
-// The reader of ONNX models, with a file of external data beside it: whatever is read is a sound graph, which prints.
+// Fuzzes the reader of ONNX models with a file of external data beside it: whatever it reads is a valid graph, which
+// prints.
 #include <stdlib.h>
 
 #include "frontends/onnx/onnx.h"

@@ -1,5 +1,5 @@
-// The reader of plans and the checker behind it. The input is the payload; its seal is made right here, so that what is behind
-// the seal is reached.
+// Fuzzes the reader of plans and the checker. The input is the payload; the harness adds a valid seal, so that inputs
+// get past it.
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

@@ -1,4 +1,4 @@
-// The reader of weights. Every element of every tensor is looked at: it must lie in the file.
+// Fuzzes the reader of weights. Reads every element of every tensor, which must be inside the file.
 #include <string.h>
 
 #include "ir/file/safetensors.h"

@@ -1,4 +1,4 @@
-// The reader of models' text: whatever is read prints as text that reads and prints the same.
+// Fuzzes the reader of .dpt: whatever it reads prints as text that reads and prints the same.
 #include <stdlib.h>
 #include <string.h>
 

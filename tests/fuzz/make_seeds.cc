@@ -1,5 +1,5 @@
-// make_seeds KIND FOLDER: the inputs that a harness starts from: the operators' samples in the form that it reads, and small
-// files with what samples do not have.
+// make_seeds KIND FOLDER: writes the initial inputs of a harness: the operators' samples in its format, and small files
+// for what the samples lack.
 #include <xxhash.h>
 
 #include "backends/cpu/target.h"
@@ -61,7 +61,8 @@ const char kMesh[] = R"dpt(model placed {
 }
 )dpt";
 
-// Stages with a skip, tied weights and an input that two of them use; its device forms have Send, Recv and Accumulate.
+// Stages with a skip connection, tied weights and an input that two of them use; its device forms contain Send, Recv
+// and Accumulate.
 const char kStages[] = R"dpt(model stages {
   loss "softmax_cross_entropy(y,label)"
   parameter w: float32[3,3] = uniform(-1,1)
@@ -78,7 +79,7 @@ const char kStages[] = R"dpt(model stages {
 }
 )dpt";
 
-// kStages after the pass `stop`, on each device.
+// kStages after the pass `stop`, for each device.
 std::string Staged(const char *stop) {
   Arena arena;
   Dp__Plan *plan;
@@ -109,7 +110,7 @@ std::vector<std::string> Texts() {
   return texts;
 }
 
-// Names that mutations put in place of others.
+// Names that mutations exchange.
 void Words() {
   std::ofstream file(folder + "/words.dict");
   for (size_t i = 0; dp_op_table[i]; i++) {
@@ -133,7 +134,7 @@ void Text() {
   for (const std::string &text : Texts()) Write(text);
 }
 
-// "w" and "v" of the file beside the model, which the harness has.
+// "w" and "v" of the file beside the model, which the harness provides.
 void External() {
   Arena arena;
   dp_model *model =

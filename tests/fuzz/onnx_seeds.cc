@@ -1,4 +1,4 @@
-// Seeds of the ONNX reader: our models written as ONNX, and by hand what other programs write and ours does not.
+// Seeds of the ONNX reader: our models written as ONNX, and handmade files as other programs write them.
 #include "tests/fuzz/seeds.h"
 
 namespace seeds {
@@ -16,7 +16,7 @@ void Models() {
       remove(path.c_str());
       Write(bytes);
     }
-    dp_status_free(status);  // what has no batch to read N from cannot be written
+    dp_status_free(status);  // models without a batch to read N from cannot be written
   }
 }
 
@@ -46,7 +46,7 @@ void Forms() {
   Write(m.Bytes());
 }
 
-// Tensors whose elements stand in the fields for wider types.
+// Tensors whose elements are stored in the fields for wider types.
 void TypedData() {
   struct Typed {
     int type;
@@ -97,7 +97,7 @@ void TypedData() {
   Write(m.Bytes());
 }
 
-// One node after another opset's fashion, on x [N,3,4], with operands by name.
+// Nodes in the form of older opsets, on x [N,3,4], with operands by name.
 void Old() {
   struct Form {
     int64_t opset;
@@ -208,7 +208,7 @@ void Old() {
   }
 }
 
-// Arithmetic on shapes: one node for each operator that the reader computes itself.
+// Arithmetic on shapes: a node for each operator that the reader computes itself.
 void Folds() {
   struct Fold {
     const char *op;

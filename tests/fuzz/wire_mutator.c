@@ -1,7 +1,7 @@
-// Mutations of protobuf that keep the wire in order: a field is changed, left out, repeated, or takes another's place, and
-// the lengths of all that hold it are made right again. Without it nearly every input ends at its first wrong length.
+// Mutates protobuf messages and keeps them well-formed: changes, drops, repeats or replaces a field, and corrects the
+// lengths of all that contain it. Without this, nearly every input would end at its first wrong length.
 //
-// libFuzzer calls LLVMFuzzerCustomMutator in place of its own mutations; every fourth time those are used all the same.
+// libFuzzer calls LLVMFuzzerCustomMutator instead of its own mutations; every fourth time those are used anyway.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { MAX_FIELDS = 4096, MAX_DEPTH = 12 };
 // A field: its tag at `begin`, its content in [content, end).
 typedef struct {
   size_t begin, content, end;
-  int holder;  // the field whose content it is part of; -1: none
+  int holder;  // the field that contains it; -1: none
   int wire;
 } field;
 
@@ -39,7 +39,7 @@ static int read_varint(const uint8_t *data, size_t *at, size_t end, uint64_t *nu
   return 0;
 }
 
-// Enters the fields of [at, end); 0, and none, when it is no message.
+// Collects the fields of [at, end); returns 0, and no fields, if it is not a message.
 static int visit(walk *w, size_t at, size_t end, int holder, int depth) {
   int first = w->count;
   while (at < end && w->count < MAX_FIELDS) {
@@ -74,11 +74,11 @@ static size_t put_varint(uint8_t *at, uint64_t number) {
   return n;
 }
 
-// data with [begin, end) replaced, and the lengths of `holder` and what holds it made right. 0: it does not fit.
+// Replaces [begin, end) of data and corrects the lengths of `holder` and all that contain it. 0: it does not fit.
 static size_t splice(uint8_t *data, size_t bytes, size_t max_bytes, const walk *w, int holder, size_t begin, size_t end,
                      const uint8_t *with, size_t with_bytes) {
   while (holder >= 0) {
-    // The holder's content as a whole becomes what is replaced: its length in front.
+    // The whole content of the holder is what gets replaced, preceded by its length.
     const field *h = &w->fields[holder];
     size_t content = (begin - h->content) + with_bytes + (h->end - end);
     uint8_t *whole = malloc(content + 10);
@@ -124,7 +124,7 @@ static const uint64_t numbers[] = {0,
                                    1ull << 40,
                                    4194305};
 
-// A changed content of f in `out`, with its tag and length; its bytes.
+// Writes a changed copy of f to `out`, with tag and length. Returns its bytes.
 static size_t change(const uint8_t *data, const field *f, uint8_t *out, size_t room, uint32_t *state) {
   size_t tag = f->begin;
   uint64_t number;
@@ -156,7 +156,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t max_bytes, un
   const field *f = &w.fields[next(&state) % (unsigned)w.count], *g = &w.fields[next(&state) % (unsigned)w.count];
   size_t result = 0, n;
   switch (next(&state) % 6) {
-    case 0:  // left out
+    case 0:  // dropped
       result = splice(data, bytes, max_bytes, &w, f->holder, f->begin, f->end, out, 0);
       break;
     case 1:  // repeated
@@ -164,7 +164,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t max_bytes, un
       memcpy(out, data + f->begin, n);
       result = splice(data, bytes, max_bytes, &w, f->holder, f->end, f->end, out, n);
       break;
-    case 2:  // another in its place
+    case 2:  // replaced by another
       if ((n = g->end - g->begin) > sizeof out) break;
       memcpy(out, data + g->begin, n);
       result = splice(data, bytes, max_bytes, &w, f->holder, f->begin, f->end, out, n);

@@ -1,5 +1,5 @@
-// From source models to plans, on meshes of all sorts: the checker accepts what comes out, and by brute force over all paths
-// of streams and events it holds that operands are there, that no bytes are needed twice at once, and that no wait is idle.
+// From source models to plans, on various meshes: the checker accepts the plan; and by brute force over all paths of
+// streams and events, operands are available, no bytes have two uses at once, and no wait is redundant.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -42,7 +42,7 @@ class Reach {
     }
   }
   bool Before(int32_t a, int32_t b) const { return reach_[size_t(a)][size_t(b)]; }
-  // Whether a is before b in more ways than by an edge from a to b.
+  // Whether a is before b even without a direct edge from a to b.
   bool BeforeOtherwise(int32_t a, int32_t b) const {
     for (int32_t by : before_[size_t(b)])
       if (by != a && Before(a, by)) return true;
@@ -89,9 +89,9 @@ struct Range {
   std::string name;
   uint64_t offset, bytes;
   const dp_node *first;
-  std::vector<int32_t> uses;  // and the first write
+  std::vector<int32_t> uses;  // including the first write
   const dp_value *value;
-  size_t group;  // of those that took each other's place
+  size_t group;  // of those that overwrite each other
 };
 
 std::vector<Range> Transients(const dp_graph *graph) {
@@ -125,7 +125,8 @@ bool IsAllReduce(const dp_node *node) { return std::string(node->op->name) == "A
 
 uint64_t Padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The bucket of each group that is summed together with others, which are one value from the first write to any of them.
+// The bucket of each group that is reduced together with others; they are one value from the first write to any of
+// them.
 std::map<size_t, const dp_node *> Buckets(const dp_graph *graph, const std::vector<Range> &ranges) {
   std::map<size_t, const dp_node *> buckets;
   for (const Range &r : ranges) {
@@ -137,7 +138,7 @@ std::map<size_t, const dp_node *> Buckets(const dp_graph *graph, const std::vect
   return buckets;
 }
 
-// On one axis: what another axis has made whole stays where it lay in the bucket of that axis.
+// Only on one axis: what another axis has made whole stays in that axis's bucket.
 void ExpectFlat(const dp_graph *graph) {
   if (graph->model->mesh.n_axes > 1) return;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
@@ -154,7 +155,7 @@ void ExpectFlat(const dp_graph *graph) {
   }
 }
 
-// All uses of a come before b is written, but for the node that writes b in a's place.
+// All uses of a precede the write of b, except the node that overwrites a with b.
 bool Done(const Reach &reach, const Range &a, const Range &b) {
   for (int32_t use : a.uses) {
     if (reach.Before(use, b.first->id)) continue;
@@ -183,7 +184,7 @@ void ExpectRoom(const dp_graph *graph, const Reach &reach) {
     for (int k = 0; k < bucket->n_inputs; k++) bytes += Padded(bucket->inputs[k]->bytes);
     return bytes;
   };
-  // The most that is alive when something is written.
+  // The most live bytes at any write.
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     std::map<size_t, uint64_t> alive;
     std::map<const dp_node *, uint64_t> joined;
@@ -203,7 +204,7 @@ void ExpectRoom(const dp_graph *graph, const Reach &reach) {
     for (const auto &bucket : joined) sum += bucket.second;
     if (writes) bound = std::max(bound, sum);
   }
-  EXPECT_LE(double(top), 1.05 * double(bound) + 1024) << graph->name;  // some blocks of 64 may go astray
+  EXPECT_LE(double(top), 1.05 * double(bound) + 1024) << graph->name;  // some blocks of 64 bytes may be lost
 }
 
 void ExpectSound(const Compiled &c) {
@@ -220,7 +221,7 @@ void ExpectSound(const Compiled &c) {
 
 // ---- networks -------------------------------------------------------------------------------------------------------
 
-// Values that are communicated, by operator.
+// Communicated values, by operator.
 std::map<std::string, int> CountOperators(const dp_graph *graph) {
   std::map<std::string, int> counts;
   for (int32_t i = 0; i < graph->n_nodes; i++)
@@ -245,8 +246,8 @@ TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
     SCOPED_TRACE(devices);
     Compiled mlp(ReadText("examples/mlp.dpt"), std::string("batch=64 strategy=data devices=") + devices);
     ExpectSound(mlp);
-    // 4 gradients and the loss; image and label; the learning rate; the loss and the count of labels to the host,
-    // which all devices know without asking.
+    // 4 gradients and the loss; image and label; the learning rate; the loss and the count of labels to the host, which
+    // all devices know without communication.
     EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "train")),
               (Counts{{"AllReduce", 5}, {"Scatter", 2}, {"Broadcast", 1}, {"Gather", 2}}));
     EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "eval")),
@@ -258,7 +259,8 @@ TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
 TEST(DeviceForm, NormalizationOverTheWholeBatchAddsTwoReductionsALayer) {
   Compiled c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=2");
   ExpectSound(c);
-  // 14 gradients, those of scale and bias serving the input's gradient too; mean and variance of 3 layers; the loss.
+  // 14 gradients, with those of scale and bias serving the input's gradient too; mean and variance of 3 layers; the
+  // loss.
   EXPECT_EQ(CountOperators(dp_model_find_graph(c.model, "train")),
             (Counts{{"AllReduce", 14 + 6 + 1}, {"Scatter", 2}, {"Broadcast", 4}, {"Gather", 2}}));
 }
@@ -307,7 +309,7 @@ TEST(DeviceForm, ThePlanSaysWhatWasAskedFor) {
         EXPECT_EQ(in->communication != nullptr, in->n_nodes == 0);
       }
   }
-  // What the arenas are asked to hold is what they have.
+  // The arenas are exactly as large as needed.
   std::map<int, uint64_t> tops;
   for (size_t i = 0; i < plan->roles[0]->n_programs; i++)
     for (size_t t = 0; t < plan->roles[0]->programs[i]->n_tensors; t++) {

@@ -1,4 +1,4 @@
-// golden_print FILE.golden: the file's cases with what comes out now, on stdout, to be read before it is believed.
+// golden_print FILE.golden: prints the file's cases with their present results. Read them before you accept them.
 // golden_print MODEL.dpt PASSES OPTIONS: one model.
 #include <cctype>
 #include <fstream>

@@ -1,4 +1,4 @@
-// Text -> pass -> text: every case of every .golden file of this folder and those below it.
+// Text -> pass -> text: every case of every .golden file in this folder and below.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Two small networks in text, their data, and the numbers that stand in both, for tests of whole compilations. The same as
-// in tests/passes/train/make_references.py.
+// Two small networks as text, with their data and initial weights, for tests of whole compilations. They equal those in
+// tests/passes/train/make_references.py.
 #ifndef DP_TESTS_PASSES_NETWORKS_H
 #define DP_TESTS_PASSES_NETWORKS_H
 
@@ -12,12 +12,12 @@
 
 namespace dp_test {
 
-// Float64 numbers of tensor t.
+// The float64 numbers of tensor t.
 inline double NumberOf(int t, int64_t i) { return double((i * 37 + t * 11) % 64) / 64 - 0.5; }
 
 struct Network {
   std::string text;
-  // By name, which tensor's numbers a parameter starts with.
+  // By parameter: the tensor with its initial numbers.
   std::map<std::string, int> parameters;
   bool classes;
 };
@@ -65,7 +65,7 @@ inline Network Shared() {
           false};
 }
 
-// A network compiled as far as `passes`, in float64, and what its variables hold.
+// A network compiled up to `passes`, in float64, and the values of its variables.
 class Compiled {
  public:
   Compiled(const Network &network, const std::string &passes, const std::string &optimizer) : network_(network) {
@@ -86,7 +86,7 @@ class Compiled {
     }
   }
 
-  // Inputs and per-step scalars of a step of n samples.
+  // The inputs and per-step scalars of a step of n samples.
   std::map<std::string, Tensor> Bind(int step, int64_t n, double lr) const {
     std::map<std::string, Tensor> bound = values;
     std::vector<double> x(size_t(n) * (network_.classes ? 16 : 4)), target(size_t(n) * (network_.classes ? 1 : 4));

@@ -123,7 +123,7 @@ std::string Transform(const std::string &text, const std::string &passes, const 
   free(notes);
   if (!failure.empty()) return failure;
   std::string after = Print(model);
-  // Whatever a pass makes reads back.
+  // Whatever a pass makes must read back.
   EXPECT_EQ(Reprint(after), after);
   return said + after;
 }

@@ -1,4 +1,4 @@
-// Passes run on text, and the goldens that say what comes out, for tests.
+// Runs passes on text, and reads the goldens with the expected results, for tests.
 //
 // A .golden file holds cases; each is text -> passes -> text, or the failure:
 //
@@ -11,7 +11,7 @@
 //   --- after                        (notes come first, a line `note: ...` each)
 //   model m { ... }
 //
-// or, in place of `--- after`: `--- fails 65` and the message on the next line.
+// or, instead of `--- after`: `--- fails 65` and the message on the next line.
 #ifndef DP_TESTS_PASSES_PASSES_HELPER_H
 #define DP_TESTS_PASSES_PASSES_HELPER_H
 
@@ -44,8 +44,8 @@ class Options {
   std::vector<dp_split> splits_;
 };
 
-// Runs the passes (as after `run` above) on a model. What a pass needs is taken to be there already. "" or the failure as
-// "65: message".
+// Runs the passes (as after `run` above) on a model, assuming that their needs are met. "" or the failure as "65:
+// message".
 std::string RunPasses(dp_model *model, const std::string &passes, const dp_options &options);
 // From the text of a model to the printed model, or the failure.
 std::string Transform(const std::string &text, const std::string &passes, const std::string &options);

@@ -102,7 +102,7 @@ model m {
   output y
 }
 )dpt");
-  // It went as far as the loss, and no further.
+  // It stopped after the loss.
   ASSERT_NE(dp_model_find_graph(outcome.model, "main"), nullptr);
   EXPECT_STREQ(dp_model_find_graph(outcome.model, "main")->outputs[0].name, DP_LOSS_OUTPUT);
 }
@@ -137,7 +137,7 @@ TEST(Pipeline, UnknownPassesAreRefusedAtOnce) {
   EXPECT_EQ(failure.find("64: --stop-after=all: there is no such pass" + known + passes), 0u) << failure;
 }
 
-// Any point of the pipeline can be printed and resumed: the rest does not depend on what is not in the text.
+// The text can be printed after any pass and resumed: later passes need nothing that it does not contain.
 TEST(Pipeline, ResumesFromText) {
   const std::string all = Transform(kMlp, "options..init", "batch=4 strategy=data devices=2 precision=fp64");
   for (const char *pass : {"options", "batch", "precision", "loss", "programs", "autodiff", "optimizer", "fold", "cse",
@@ -150,7 +150,7 @@ TEST(Pipeline, ResumesFromText) {
   }
 }
 
-// A small file must not make much memory: 400 constants of 1 MiB.
+// A small file must not need much memory: 400 constants of 1 MiB.
 TEST(Pipeline, FoldingIsBounded) {
   std::string text = "model m {\n  input x: float32[N,1]\n  constant one: float32[] = 1\n";
   for (int i = 0; i < 400; i++) {
@@ -166,8 +166,8 @@ TEST(Pipeline, FoldingIsBounded) {
   EXPECT_EQ(dp_model_find_graph(model, "main")->n_nodes, 400 - 64);
 }
 
-// A chain of dense layers, compiled as far as the logical training graph. Twice the nodes may take at most about twice
-// the time; the bound is loose, quadratic work at this size is a hundred times over it.
+// A chain of dense layers, compiled to the logical training graph. Twice the nodes should take at most about twice the
+// time; the bound is loose, but quadratic work at this size would exceed it a hundred times.
 double SecondsFor(int layers) {
   std::string text = "model m {\n  loss \"mse(y,t)\"\n  optimizer \"sgd(momentum=0.9)\"\n  input x: float32[N,4]\n";
   for (int i = 0; i < layers; i++) text += "  parameter w" + std::to_string(i) + ": float32[4,4] = uniform(-1, 1)\n";

@@ -1,4 +1,4 @@
-// Networks made at random, with weights split here and there, and meshes to put them on.
+// Random networks, with weights split in places, and meshes for them.
 #ifndef DP_TESTS_PASSES_RANDOM_NETWORK_H
 #define DP_TESTS_PASSES_RANDOM_NETWORK_H
 
@@ -8,8 +8,8 @@
 
 namespace dp_test {
 
-// A few layers, dense or convolutional, with skips, normalization and dropout; then ten outputs. smooth: without kinks, at
-// which rounding decides between two slopes.
+// A few layers, dense or convolutional, with skips, normalization and dropout; then ten outputs. smooth: without kinks,
+// at which rounding decides between two slopes.
 class RandomNetwork {
  public:
   explicit RandomNetwork(uint32_t seed, bool smooth = false) : seed_(seed), smooth_(smooth), rng_(seed) {
@@ -29,7 +29,7 @@ class RandomNetwork {
   std::string Describe() const { return "seed " + std::to_string(seed_) + ", mesh " + mesh + "\n" + text; }
 
   std::string text;  // of the source model
-  std::string mesh;  // in dp_test::Options' words
+  std::string mesh;  // words for dp_test::Options
 
  private:
   int UpTo(int n) { return int(rng_() % uint32_t(n)); }

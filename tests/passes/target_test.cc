@@ -1,4 +1,4 @@
-// What a plan goes by of its target is asked of the target: alignment, threads, clock, and what kernels say of themselves.
+// Plans depend on the target's own facts: alignment, threads, clock, and what kernels declare.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace dp_test {
 namespace {
 
-// A copy of the CPU with kernels that may be changed.
+// A copy of the CPU whose kernels may be changed.
 struct Target {
   Target() : target(dp_target_cpu) {
     for (const dp_kernel *const *k = dp_target_cpu.kernels; *k; k++) kernels.push_back(**k);
@@ -88,8 +88,8 @@ std::vector<size_t> Buckets(const Dp__Plan *plan) {
   return sizes;
 }
 
-// The first bucket goes as soon as it takes as long to send as to meet: where devices meet at once, with a single gradient;
-// where it takes a second, with as many as a bucket holds.
+// The first bucket is sent once it takes as long to send as to synchronize: with no latency, with a single gradient;
+// with a latency of a second, when the bucket is full.
 TEST_F(TargetTest, ItsCostsDividesCommunication) {
   const char *words = "batch=64 strategy=data devices=2";
   mine_.target.costs.latency_ns = 1e9;
@@ -100,7 +100,7 @@ TEST_F(TargetTest, ItsCostsDividesCommunication) {
   EXPECT_GT(std::count(cheap.begin(), cheap.end(), 1u), std::count(dear.begin(), dear.end(), 1u));
 }
 
-// A kernel can be preferred and have neither threads of its own nor an instruction set, and the other way round.
+// A kernel can be preferred without its own threads or instruction set, and the other way round.
 TEST_F(TargetTest, KernelsSayWhatTheyAreByFieldsOfTheirOwn) {
   mine_.target.threads = Threads;
   for (dp_kernel &kernel : mine_.kernels)

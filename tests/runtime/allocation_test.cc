@@ -1,5 +1,5 @@
-// A step allocates nothing: counted by a malloc of this program's own. The plans use reference kernels, as oneDNN allocates
-// inside its calls. Sanitizers bring a malloc of their own, so nothing is counted under them.
+// A step allocates nothing, as counted by this program's own malloc. The plans use reference kernels, since oneDNN
+// allocates internally. Sanitizers have their own malloc, so nothing is counted under them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -49,7 +49,7 @@ long AllocationsOfSteps(const std::string &options, int workers) {
   session_options.trace = true;
   Session session(compiled.plan, session_options);
   EXPECT_EQ(session.error, "");
-  TrainNetwork(&session, 4);  // prepares for all n that come
+  TrainNetwork(&session, 4);  // prepares for every n to come
   long counted = 0;
   for (const char *program : {"train", "eval"}) {
     int number = dp_session_find(session.session, program);

@@ -1,5 +1,5 @@
-// Every device and every communication does its part: with the checker switched off, taking any one communication out of
-// the plan, or feeding one device something that is not a number, shows in the losses.
+// Every device and every communication matters: with the checker off, removing any communication from the plan, or
+// feeding one device NaN, shows in the losses.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,14 +29,14 @@ Outcome Train(const Dp__Plan *plan) {
   Outcome outcome = {};
   try {
     outcome.losses = TrainNetwork(&session, kSteps, kBatch, &outcome.counts);
-  } catch (const std::runtime_error &) {  // labels that nobody sent are refused
+  } catch (const std::runtime_error &) {  // labels that were never sent are refused
     return outcome;
   }
   outcome.correct = session.Number("eval", "correct");
   return outcome;
 }
 
-// A communication of which one operand is not moved, in the same order with everything else: its result stays what it was.
+// A communication that does not move one of its operands, while keeping its order: the result keeps its old content.
 class Removal {
  public:
   Removal(dp_arena *arena, Dp__Instruction *in, size_t k) : in_(in), was_(*in) {

@@ -1,5 +1,5 @@
-// The plan written by hand (tests/ir/verify/hand_plan.h), run: softmax regression with momentum on several devices against the
-// same training written out here; on the null backend, with and without a race.
+// Runs the handwritten plan (tests/ir/verify/hand_plan.h): softmax regression with momentum on several devices, against
+// the same training written out here; and on the null backend, with and without a race.
 #include "tests/ir/verify/hand_plan.h"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(HandPlan, TheSameBitsWithAnyNumberOfWorkers) {
   }
 }
 
-// A label that is no class, on one device of three: the step ends with the reason, and the next one runs.
+// A label that is not a class, on one device of three: the step fails with the reason, and the next one runs.
 TEST(HandPlan, AKernelsFailureEndsTheStep) {
   for (int workers : {1, 4}) {
     HandPlan hand(3);
@@ -126,7 +126,7 @@ TEST(HandPlan, ACheckedSessionRefusesABrokenPlan) {
 
 // ---- the null backend -----------------------------------------------------------------------------------------------
 
-// Runs "train" until it fails, `runs` times at most.
+// Runs "train" until it fails, at most `runs` times.
 std::string RunOnNull(const Dp__Plan *plan, int runs) {
   dp_backend null = dp_backend_null(&dp_target_cpu);
   dp_session_options options = {};
@@ -144,7 +144,7 @@ TEST(NullBackend, SeesNoRaceInAGoodPlan) {
 
 TEST(NullBackend, SeesARaceThatHappens) {
   HandPlan hand;
-  hand.Step("train", "compute", 0)->n_waits = 0;  // the product of samples that are being scattered
+  hand.Step("train", "compute", 0)->n_waits = 0;  // the product of samples that are still being scattered
   std::string failure = RunOnNull(hand.plan, 2000);
   EXPECT_EQ(failure.substr(0, 4), "65: ");
   EXPECT_NE(failure.find("race"), std::string::npos) << failure;

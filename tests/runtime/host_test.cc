@@ -1,5 +1,5 @@
-// The host's memory at run time: the null backend sees devices, of one role or of two stages, that write the same bytes of it
-// at the same time, and takes nothing for that which is not.
+// Host memory at run time: the null backend detects devices, of one role or of two stages, that write the same bytes at
+// the same time, and raises no false alarm.
 #include <gtest/gtest.h>
 
 #include "backends/cpu/target.h"
@@ -12,7 +12,7 @@ namespace {
 
 using namespace dp_test;
 
-// Runs "infer" until it fails, `runs` times at most.
+// Runs "infer" until it fails, at most `runs` times.
 std::string RunOnNull(const Dp__Plan *plan, int64_t n, int runs) {
   dp_backend null = dp_backend_null(&dp_target_cpu);
   dp_session_options options = {};
@@ -29,7 +29,7 @@ void ExpectRace(const std::string &failure) {
   EXPECT_NE(failure.find("race"), std::string::npos) << failure;
 }
 
-// A device's parts of both lie between those of the others, which are on at the same time.
+// A device's parts of both are interleaved with those of the others, which run at the same time.
 TEST(NullBackend, SeesNoRaceBesideEachOther) {
   for (const char *split : {"S(0)", "S(1)"})
     for (int64_t devices : {2, 4}) {
@@ -43,7 +43,7 @@ TEST(NullBackend, SeesNoRaceBesideEachOther) {
     }
 }
 
-// Each device gives x before y, some of them y while others still give x.
+// Each device writes x before y, and some write y while others still write x.
 TEST(NullBackend, SeesDevicesWriteTheSameBytesOfTheHost) {
   for (const char *split : {"S(0)", "S(1)"})
     for (int row : {-1, 0, 1}) {

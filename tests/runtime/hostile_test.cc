@@ -1,6 +1,6 @@
-// Pipelines whose communication was damaged at random. What the checker passes runs; what only has the form of a plan
-// (dp_plan_form_check) is loaded without the checker too, and either runs or is refused: nothing is read outside of the plan's
-// tables, and no step waits for ever.
+// Pipelines with randomly damaged communication. What the checker accepts runs; what only has the form of a plan
+// (dp_plan_form_check) is loaded without the checker, and either runs or is refused: nothing reads outside of the
+// plan's tables, and no step waits forever.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -64,7 +64,7 @@ class Damage {
 
  private:
   size_t Below(size_t count) { return random_() % count; }
-  // Mostly one of `count`, at times the next or any other.
+  // Mostly one of `count`, sometimes the next or any other.
   uint32_t Number(size_t count) {
     size_t odd = Below(20);
     return static_cast<uint32_t>(odd == 0 ? random_() : odd == 1 ? count : Below(count + !count));

@@ -1,4 +1,4 @@
-// Learning rates by hand, and where the formulas end. Against PyTorch's schedulers: optimizers_test.
+// Learning rates by hand, and the limits of the formulas. optimizers_test compares with PyTorch's schedulers.
 #include "runtime/learning_rate.h"
 
 #include <gtest/gtest.h>

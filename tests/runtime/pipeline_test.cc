@@ -1,5 +1,5 @@
-// A pipeline written by hand (stage_plan.h), run: against the same training written out here, the same bits whatever the
-// number of workers, arenas to the byte, what a trace shows of it, and on the null backend.
+// Runs a handwritten pipeline (stage_plan.h): against the same training written out here, with the same bits for any
+// number of workers, arenas exact to the byte, its trace, and on the null backend.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -109,7 +109,7 @@ TEST(Pipeline, TrainsAsWrittenOut) {
       Feed(&session, n, step);
       double expected = layers.Step(Samples(n * kIn, step), Labels(n, kClasses, step), 0.02);
       ASSERT_EQ(session.Run("train", n, step, 0.02, step % 2), "");
-      double loss = n ? session.Number("train", "loss") : expected;  // of no samples there is none
+      double loss = n ? session.Number("train", "loss") : expected;  // without samples there is none
       EXPECT_NEAR(loss, expected, 2e-5 * std::fabs(expected) + 2e-5);
       EXPECT_EQ(session.Number("train", "count"), n);
       const float *scores = static_cast<const float *>(
@@ -144,7 +144,8 @@ TEST(Pipeline, TheSameBitsWithAnyNumberOfWorkers) {
   }
 }
 
-// A label that is no class, in the last micro-batch on stage 1: the step ends with the reason, and the next one runs.
+// A label that is not a class, in the last micro-batch on stage 1: the step fails with the reason, and the next one
+// runs.
 TEST(Pipeline, AKernelsFailureOnOneStageEndsTheStepOnAll) {
   for (int workers : {1, 4}) {
     StagePlan stages(4, 2, true);
@@ -163,7 +164,7 @@ TEST(Pipeline, AKernelsFailureOnOneStageEndsTheStepOnAll) {
   }
 }
 
-// The plans that the checker's tests are about: a value on both stages, Relu, scores put side by side in infer.
+// The plans of the checker's tests: a value on both stages, Relu, concatenated scores in infer.
 TEST(Pipeline, ThePlansOfTheCheckersTestsComputeTheSameInAnyNumberOfMicroBatches) {
   std::vector<float> expected;
   for (int micro : {1, 2, 3, 5, 8})
@@ -208,13 +209,13 @@ TEST(Pipeline, EachDeviceHasTheArenasOfItsStage) {
             expected += stages.plan->roles[r]->arenas[a]->bytes * static_cast<uint64_t>(data);
       EXPECT_EQ(dp_session_bytes(session.session, space), expected);
     }
-    // One memory of the host, not one a stage.
+    // The stages share one host memory.
     EXPECT_EQ(dp_session_bytes(session.session, DP__SPACE__HOST_INPUT), 2u * 256);
     EXPECT_EQ(dp_session_bytes(session.session, DP__SPACE__HOST_OUTPUT), 256u);
   }
 }
 
-// Values of different stages lie at the same offsets of different devices.
+// Values of different stages have the same offsets on different devices.
 TEST(Pipeline, VariableValuesAreReadAndWrittenOnTheirStage) {
   StagePlan stages(1, 2, true);
   Session session(stages.plan, Options(1));
@@ -228,7 +229,7 @@ TEST(Pipeline, VariableValuesAreReadAndWrittenOnTheirStage) {
 
 // ---- traces ---------------------------------------------------------------------------------------------------------
 
-// Each stage's instructions are on tracks of its own devices: a Send on stage 0's, the Recv that met it on stage 1's.
+// Each stage's instructions are on tracks of its own devices: a Send on stage 0's, the matching Recv on stage 1's.
 TEST(Pipeline, ATransferIsOnBothDevicesTracks) {
   StagePlan stages(2, 2, true);
   dp_session_options options = Options(2);
@@ -254,7 +255,7 @@ TEST(Pipeline, ATransferIsOnBothDevicesTracks) {
                "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%lf,\"dur\":%lf,\"name\":\"%511[^\"]\",\"cat\":\"train\","
                "\"args\":{\"run\":%d,\"micro\":%d",
                &device, &stream, &at, &length, name, &run, &micro);
-    if (fields >= 5) name[strcspn(name, " ")] = 0;  // the operator, without what it computes or moves
+    if (fields >= 5) name[strcspn(name, " ")] = 0;  // the operator, without its node or value
     if (fields >= 5) seen[{device, name}]++;
     if (fields == 7) of_micro[{name, micro}]++;
     for (int d = 0; d < 4; d++)
@@ -293,12 +294,12 @@ TEST(Pipeline, TheNullBackendSeesNoRaceInAGoodPlan) {
 
 TEST(Pipeline, TheNullBackendSeesASendOfWhatIsBeingMade) {
   StagePlan stages(2, 1, true);
-  stages.Find(1, "Send")->waits[0]--;  // what comes before what makes it
+  stages.Find(1, "Send")->waits[0]--;  // what precedes the instruction that makes it
   std::string failure = RunOnNull(stages.plan, 2000);
   EXPECT_NE(failure.find("race"), std::string::npos) << failure;
 }
 
-// ---- plans that are none --------------------------------------------------------------------------------------------
+// ---- invalid plans --------------------------------------------------------------------------------------------------
 
 std::string Refusal(const StagePlan &stages) {
   Session session(stages.plan, Options(2));
@@ -372,7 +373,7 @@ TEST(Pipeline, RolesCoverTheDevices) {
   EXPECT_NE(Refusal(none).find("has no role"), std::string::npos) << Refusal(none);
 }
 
-// Both send first: with one stream each, no one receives.
+// Both send first: with one stream each, nobody receives.
 TEST(Pipeline, StagesThatWaitForEachOtherAreRefused) {
   StagePlan stages(1, 1, false);
   Dp__Stream *stream = stages.Train(1)->streams[0];

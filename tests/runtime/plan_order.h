@@ -1,4 +1,5 @@
-// What a program's streams and events order, found by going through them until nothing moves; for tests of small programs.
+// The order that a program's streams and events impose, found by iterating until nothing changes; for tests of small
+// programs.
 #ifndef DP_TESTS_RUNTIME_PLAN_ORDER_H
 #define DP_TESTS_RUNTIME_PLAN_ORDER_H
 

@@ -1,4 +1,4 @@
-// Models compiled to plans and plans run in sessions, for tests.
+// Compiles models to plans and runs plans in sessions, for tests.
 #ifndef DP_TESTS_RUNTIME_RUNTIME_HELPER_H
 #define DP_TESTS_RUNTIME_RUNTIME_HELPER_H
 
@@ -28,7 +28,7 @@ class CompiledPlan {
   Dp__Plan *plan = nullptr;
 };
 
-// A session on a plan. Failures to make it are in `error`, as "65: message".
+// A session on a plan. If it cannot be created, `error` says why, as "65: message".
 class Session {
  public:
   explicit Session(const Dp__Plan *plan, dp_session_options options = {}, const dp_backend *backend = &dp_backend_cpu);
@@ -48,7 +48,7 @@ class Session {
   // All bytes of a variable, whole.
   std::vector<char> Bytes(const std::string &variable) const;
   std::vector<float> Floats(const std::string &variable) const;
-  // Every variable, one after the other.
+  // All variables, concatenated.
   std::vector<char> Everything() const;
 
   dp_session *session = nullptr;
@@ -64,8 +64,8 @@ std::string Failure(dp_status status);  // "65: message"; frees it
 std::vector<float> Samples(int64_t count, int seed);
 std::vector<int64_t> Labels(int64_t count, int classes, int seed);
 
-// Losses of `steps` steps of kNetwork, the last of them short, then the loss of an evaluation; and over how many labels each
-// is, where counts are wanted.
+// The losses of `steps` steps of kNetwork, the last with a short batch, then the loss of an evaluation; and, if wanted,
+// the number of labels in each.
 std::vector<double> TrainNetwork(Session *session, int steps, int64_t batch = 6, std::vector<double> *counts = nullptr);
 
 }  // namespace dp_test

@@ -1,5 +1,5 @@
-// Sessions on compiled plans: the same bits with any number of workers, weights in and out, memory as declared, and plans
-// that do not go with the backend.
+// Sessions on compiled plans: the same bits with any number of workers, loading and saving weights, memory as declared,
+// and plans that do not suit the backend.
 #include "runtime/session.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(Session, SeedsDiffer) {
   Session other(compiled.plan, options);
   EXPECT_EQ(zero.Everything(), again.Everything());
   EXPECT_NE(zero.Everything(), other.Everything());
-  // What has data in the model is as there.
+  // Variables with data in the model have that data.
   for (Session *s : {&zero, &other}) EXPECT_EQ(s->Floats("fc.bias"), (std::vector<float>{0.1f, -0.2f, 0.3f}));
 }
 
@@ -83,7 +83,7 @@ TEST(Session, ABatchWithoutSamples) {
 
 // ---- weights --------------------------------------------------------------------------------------------------------
 
-// Parameters that are split: whole in, whole out, and the split of each device in between.
+// Split parameters: whole in, whole out, and each device's share in between.
 TEST(Session, VariableValuesWholeInAndOut) {
   std::string text = kNetwork;
   const std::string weight = "parameter fc.weight: float32[3,16] = kaiming_uniform()";
@@ -102,7 +102,7 @@ TEST(Session, VariableValuesWholeInAndOut) {
   }
 }
 
-// The same weights, the same losses: what one placement wrote another reads.
+// The same weights give the same losses: one placement reads what another wrote.
 TEST(Session, WeightsMoveBetweenPlans) {
   CompiledPlan one(kNetwork, "batch=6"), two(kNetwork, "batch=6 strategy=data devices=2");
   dp_session_options options = {};
@@ -129,7 +129,7 @@ TEST(Session, WeightsMoveBetweenPlans) {
 
 // ---- memory and kernels ---------------------------------------------------------------------------------------------
 
-// What the backend was asked for, as the backend sees it.
+// The allocations that the backend sees.
 std::vector<uint64_t> allocated, released;
 void *CountingAllocate(uint64_t bytes, uint64_t alignment) {
   allocated.push_back(bytes);
@@ -166,7 +166,7 @@ TEST(Session, TakesTheMemoryThatThePlanDeclares) {
       for (const auto &[space, bytes] : of_space)
         EXPECT_EQ(dp_session_bytes(session.session, static_cast<Dp__Space>(space)), bytes);
       TrainNetwork(&session, 3);
-      // Stepping asks for no more; what was touched is no more than what there is.
+      // Running needs no more memory; the touched part is at most what is allocated.
       uint64_t all = 0;
       for (uint64_t bytes : allocated) all += bytes;
       EXPECT_GT(dp_session_resident(session.session), 0u);

@@ -41,7 +41,7 @@ const char kModel[] = R"dpt(model stages {
   }
 })dpt";
 
-// Where each variable is, in the order of the model. Stage 1's are larger together.
+// The placement of each variable, in the model's order. Stage 1's are larger in total.
 const struct {
   const char *name;
   int stage;
@@ -175,7 +175,7 @@ void StagePlan::Transfer(int from, const std::string &value, int j) {
     in->communication->channel = static_cast<uint32_t>(channel);
     Dp__PeerExpression *peer = New(arena, dp__peer_expression__init);
     peer->axis = in->communication->axes[0];
-    peer->scale = peer->offset = 1;  // of two stages, the other is one further
+    peer->scale = peer->offset = 1;  // with two stages, the other one is one further
     Append(arena, &in->communication->n_peer, &in->communication->peer, peer);
   }
 }
@@ -184,7 +184,7 @@ std::string StagePlan::Join(int stage, const std::string &value, const Where &wh
   std::string all = Label(value, where.first, where.count) + where.mark;
   for (int j = 1; j < micro_; j++) {
     Where next = where;
-    bool last = j + 1 == micro_, over = where.on[0] == 'P' || j > 1;  // on operand 0's bytes
+    bool last = j + 1 == micro_, over = where.on[0] == 'P' || j > 1;  // over operand 0's bytes
     if (last) next.on = "R";
     next.count = last ? 0 : j + 1;
     if (over) next.offset = static_cast<int64_t>(On(stage).At(all)->offset);
@@ -204,7 +204,7 @@ void StagePlan::Home(int stage, const std::string &value) {
 
 // ---- programs -------------------------------------------------------------------------------------------------------
 
-// x comes whole and is cut on the device, labels come by micro-batch; the rate is for both stages.
+// x arrives whole and is cut on the device; labels arrive by micro-batch; both stages get the rate.
 void StagePlan::WriteBegin(int stage) {
   auto input = [&](const std::string &value, int64_t offset) {
     Make(stage, value, {"R", "R", 0, 0, DP__SPACE__HOST_INPUT, offset, ""});
@@ -284,8 +284,8 @@ void StagePlan::WriteOutput(const std::string &value, const std::string &label, 
   On(1).Output(value, value + "@host");
 }
 
-// Samples that devices have of micro-batches are not those that they have of the whole batch, so each micro-batch's are
-// gathered before these are put together.
+// A device's samples of micro-batches are not its samples of the whole batch, so each micro-batch's are gathered before
+// they are concatenated.
 void StagePlan::WriteOutputs() {
   std::string loss = Join(1, "loss", Sum(0)), mark = data_ > 1 ? "@all" : "";
   WriteOutput("loss", Collect(1, "dp.AllReduce", loss, "loss", {"R", "R", 0, 0, DP__SPACE__TRANSIENT, -1, "@all"}), 0);

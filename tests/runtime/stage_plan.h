@@ -1,9 +1,9 @@
-// A pipeline written out: two stages, two layers, momentum; the batch in micro-batches, each stage on one or more devices.
+// A handwritten pipeline: two stages, two layers, momentum; micro-batches, and one or more devices for each stage.
 //
 //   stage 0: h = Gemm(x, w1)                                    dw1 = Gemm(dh, x), w1 = SGD
 //   stage 1: scores = Gemm(h, w2), loss, ds, dw2, dh = Gemm(ds, w2),               w2 = SGD
 //
-// All micro-batches go forward, then all backward. No bytes are used twice, but where Accumulate works in place.
+// All micro-batches go forward, then all backward. No bytes are reused, except where Accumulate works in place.
 #ifndef DP_TESTS_RUNTIME_STAGE_PLAN_H
 #define DP_TESTS_RUNTIME_STAGE_PLAN_H
 
@@ -20,16 +20,16 @@ class StagePlan {
  public:
   static constexpr int kBatch = 8, kIn = 4, kHidden = 5, kClasses = 3;
 
-  // micro: micro-batches; 1: no such axis. data: devices of a stage. streams: transfers and copies have streams of their
-  // own, with events; else each stage has one.
+  // micro: micro-batches; 1: no such axis. data: devices in a stage. streams: transfers and copies have their own
+  // streams, with events; otherwise each stage has one stream.
   StagePlan(int micro, int data, bool streams);
   StagePlan(const StagePlan &) = delete;
   StagePlan &operator=(const StagePlan &) = delete;
 
   Dp__Program *Train(int stage) const { return plan->roles[stage]->programs[0]; }
-  // The first instruction of an operator in "train", as "Send".
+  // The first instruction of an operator in "train", such as "Send".
   Dp__Instruction *Find(int stage, const std::string &op) const;
-  // "" or what the checker says.
+  // "" or the checker's message.
   std::string Verify() const;
 
   Arena arena;
@@ -41,8 +41,8 @@ class StagePlan {
     std::string on = "R", over = "R";  // placements on micro and data
     int first = 0, count = 0;          // micro-batches
     Dp__Space space = DP__SPACE__TRANSIENT;
-    int64_t offset = -1;  // -1: bytes of its own
-    std::string mark;     // behind its label, where the rest is not enough
+    int64_t offset = -1;  // -1: its own bytes
+    std::string mark;     // follows its label where the rest is ambiguous
   };
   struct Made {
     std::string stream;
@@ -50,9 +50,9 @@ class StagePlan {
   };
   ProgramWriter &On(int stage) { return *writers_[stage]; }
   void Open(const std::string &program);
-  // A tensor; its label is the value's name and micro-batches, "h[0,1)", and the mark.
+  // Adds a tensor. Its label is the value's name and micro-batches, "h[0,1)", and the mark.
   std::string Make(int stage, const std::string &value, const Where &where);
-  // The operand over all devices of the stage; the result's label.
+  // Reduces the operand over all devices of the stage; returns the result's label.
   std::string Collect(int stage, const std::string &op, const std::string &operand, const std::string &value,
                       const Where &where);
   static std::string Label(const std::string &value, int first, int count);
@@ -60,7 +60,7 @@ class StagePlan {
                       const std::vector<std::string> &operands, const std::vector<std::string> &results);
   void Over(Dp__Instruction *in, const std::string &axis, std::vector<dp_attr> attrs = {});
   void Transfer(int from, const std::string &value, int j);
-  // What the micro-batches have of a value, which is at `where` for the first, together.
+  // Combines the micro-batches of a value, the first of which is at `where`.
   std::string Join(int stage, const std::string &value, const Where &where);
   Where PartOf(int j, const std::string &placement) const {
     return {micro_ > 1 ? placement : "R", placement, j, micro_ > 1, DP__SPACE__TRANSIENT, -1, ""};

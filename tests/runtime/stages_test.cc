@@ -1,5 +1,5 @@
-// Compiled pipelines: the same bits with any number of workers, one device's losses, arenas to the byte on every device, no
-// hazard on the null backend, and transfers beside computation.
+// Compiled pipelines: the same bits with any number of workers, the losses of one device, arenas exact to the byte on
+// every device, no hazard on the null backend, and transfers that overlap computation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 
 using namespace dp_test;
 
-// Layers of tanh with Dropout between; w0 is used first and last, and the first layer's result goes to the last one too.
+// Layers of tanh with Dropout between them; w0 is used first and last, and the first layer's result also goes to the
+// last.
 std::string Deep(int layers, int width) {
   const std::string w = std::to_string(width), square = "float32[" + w + "," + w + "] = uniform(-0.2,0.2)\n";
   std::string text = "model deep {\n  opset 18\n  loss \"mse(y,target)\"\n  optimizer \"adam(lr=1e-3)\"\n";
@@ -67,7 +68,7 @@ const Dp__Plan *PlanOf(const char *words) {
   return compiled->plan;
 }
 
-// The losses of kSamples' steps and of an evaluation.
+// The losses of the steps of kSamples and of an evaluation.
 std::vector<double> Train(Session *session) {
   std::vector<double> losses;
   int step = 0;
@@ -93,7 +94,7 @@ TEST(Stages, TheSameBitsWithAnyNumberOfWorkersAndOneDevicesLosses) {
     std::vector<char> bits;
     for (int workers : {1, 2, 3, 4}) {
       options.workers = workers;
-      options.unchecked = workers > 1;  // it was
+      options.unchecked = workers > 1;  // it was checked before
       Session session(PlanOf(words), options);
       ASSERT_EQ(session.error, "");
       std::vector<double> losses = Train(&session);
@@ -142,7 +143,7 @@ TEST(Stages, TakeTheMemoryThatThePlanDeclares) {
       for (size_t i = 0; i < role->n_arenas; i++) {
         const Dp__Arena *arena = role->arenas[i];
         bool on_devices = arena->space == DP__SPACE__PERSISTENT || arena->space == DP__SPACE__TRANSIENT;
-        size_t times = on_devices ? DevicesOf(role, plan) : r ? 0 : arena->copies;  // one memory of the host
+        size_t times = on_devices ? DevicesOf(role, plan) : r ? 0 : arena->copies;  // all share the host memory
         expected.insert(expected.end(), times, arena->bytes);
         of_space[arena->space] += times * arena->bytes;
       }
@@ -178,7 +179,7 @@ TEST(Stages, TheNullBackendSeesNoHazard) {
   }
 }
 
-// ---- transfers beside computation -----------------------------------------------------------------------------------
+// ---- transfers that overlap computation -----------------------------------------------------------------------------
 
 const Dp__Program *Find(const Dp__Role *role, const std::string &program) {
   for (size_t p = 0; p < role->n_programs; p++)
@@ -186,7 +187,7 @@ const Dp__Program *Find(const Dp__Role *role, const std::string &program) {
   throw std::runtime_error("no program " + program);
 }
 
-// Transfers of a stage that some product of it may run beside.
+// Transfers of a stage that may run beside some product of it.
 int Free(const Dp__Program *program, const char *transfer) {
   std::map<Place, std::set<Place>> before = Before(program);
   std::vector<Place> transfers, products;
@@ -201,8 +202,8 @@ int Free(const Dp__Program *program, const char *transfer) {
   }));
 }
 
-// A stage's work on a micro-batch is not ordered with the arrival of the next one's operands and the leaving of the last
-// one's results.
+// A stage's work on a micro-batch is not ordered with the arrival of the next one's operands or the departure of the
+// previous one's results.
 TEST(Stages, NothingOrdersTransfersOfOtherMicroBatchesAndComputation) {
   const int micro = 8;
   for (const char *schedule : {"gpipe", "1f1b"}) {

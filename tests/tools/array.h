@@ -1,4 +1,4 @@
-// Arrays of .npy files, read and written for tests by code of their own, and the measures of predictions computed by hand.
+// Reads and writes .npy arrays for tests, with independent code, and computes measures of predictions by hand.
 #ifndef DP_TESTS_TOOLS_ARRAY_H
 #define DP_TESTS_TOOLS_ARRAY_H
 
@@ -12,16 +12,17 @@ struct Array {
   std::vector<double> numbers;
 };
 
-Array ReadNpy(const std::string &path);  // fails the test when it is none of these types
-// The content of a .npy of float64.
+Array ReadNpy(const std::string &path);  // fails the test for other types
+// The content of a .npy file of float64.
 std::string Npy(const std::vector<int64_t> &shape, const std::vector<double> &numbers);
-// Of an IDX file of bytes, without its header.
+// The content of an IDX file of bytes, without its header.
 std::vector<int> ReadIdxBytes(const std::string &path, size_t header_bytes);
 
 struct Measures {
   double loss, accuracy;
 };
-// Mean cross entropy of softmax over the last axis of the scores, and the share of labels that have the highest score.
+// The mean cross entropy of softmax over the last axis of the scores, and the share of labels that have the highest
+// score.
 Measures Measure(const Array &scores, const std::vector<int> &labels);
 
 #endif

@@ -45,7 +45,7 @@ TEST_F(Devices, TheFirstStepInSinglePrecision) {
                 one, 1e-6);
 }
 
-// A weight that the model splits over an axis of its own.
+// A weight that the model splits over its own axis.
 TEST_F(Devices, AMeshOfDataAndTensor) {
   std::string text = Read("examples/digits_cnn.dpt");
   const std::string weight = "parameter fc.weight: float32[10,256] = kaiming_uniform()";
@@ -64,11 +64,11 @@ TEST_F(Devices, MoreDevicesThanSamples) {
   std::vector<double> one = Train("examples/mlp.dpt", "--precision=fp64 --batch=5", "--steps=290");
   std::vector<double> eight =
       Train("examples/mlp.dpt", "--precision=fp64 --batch=5 --strategy=data --devices=8", "--steps=290");
-  ASSERT_EQ(one.size(), 290u);  // 288 steps an epoch, the last of 2 samples
+  ASSERT_EQ(one.size(), 290u);  // 288 steps in an epoch, the last with 2 samples
   ExpectClose(eight, one, 1e-9);
 }
 
-// 14 full batches of 100 and one of 37, which --drop-last leaves out; the evaluation counts every sample once.
+// 14 full batches of 100 and one of 37, which --drop-last skips; the evaluation counts every sample once.
 TEST_F(Devices, DropLastAndEvaluation) {
   const std::string compile = "--precision=fp64 --batch=100 --strategy=data --devices=";
   auto train = [&](const char *devices, const std::string &more) {

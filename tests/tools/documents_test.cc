@@ -1,10 +1,11 @@
-// Every command that README.md, docs/*.md and --help show is run as it stands there, in the order of its document. A command
-// that is written tomorrow is run tomorrow: they are found in the text.
+// Runs every command that README.md, docs/*.md and --help show, exactly as written, in the order of its document.
+// Commands are found in the text, so new ones are run too.
 //
-// In a document a command is a line of an indented block that begins with dpc or dprun (by whatever path; a backslash goes on
-// in the next line); models that stand there in full, below a line `// NAME.dpt`, are files. In a help it is a line below
-// "Examples:". Other commands of a block (tools/..., bazel, python3) are held against what there is: the script with
-// its options; labels and Python have tests of their own (tests/documented_labels, tests/frontends).
+// In a document, a command is a line of an indented block that starts with dpc or dprun (with any path; a backslash
+// continues it on the next line). Models that a document contains in full, below a line `// NAME.dpt`, become files. In
+// a help text, a command is a line below "Examples:". Other commands of a block (tools/..., bazel, python3) are checked
+// for existence: the script and its options; labels and Python have their own tests (tests/documented_labels,
+// tests/frontends).
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ std::vector<std::string> Lines(const std::string &text) {
   return lines;
 }
 
-// The program that a line calls, without its folder; "" for none. Assignments may stand before it.
+// The program that a line calls, without its folder; "" for none. Assignments may precede it.
 std::string Program(const std::string &line) {
   std::smatch match;
   static const std::regex program("^(?:[A-Z_]+=\\S* +)*((?:[a-z_-]+/)*)([a-z_0-9]+)(?: [\\s\\S]*)?$");
@@ -55,7 +56,7 @@ class Documents : public Tools {
     return folder;
   }
 
-  // Runs them one after the other in one shell, so that what one sets or writes is there for the next.
+  // Runs them in sequence in one shell, so that later ones see what earlier ones set or write.
   int RunAll(const std::string &document, const std::vector<std::string> &commands) {
     std::string script;
     for (const std::string &command : commands) {
@@ -80,7 +81,7 @@ class Documents : public Tools {
     return files;
   }
 
-  // tools/NAME with the options that its own --help knows.
+  // tools/NAME, with options that its own --help knows.
   void CheckScript(const std::string &line) {
     std::istringstream words(line);
     std::string script, word;
@@ -93,7 +94,7 @@ class Documents : public Tools {
     }
   }
 
-  // The commands of a document, its models ahead of them.
+  // The commands of a document, preceded by its models.
   std::vector<std::string> CommandsOf(const std::string &path) {
     std::vector<std::string> commands, models;
     const std::vector<std::string> lines = Lines(Read(path));

@@ -1,4 +1,4 @@
-// dpc as a user meets it: its commands, and what it says about mistakes.
+// dpc as a user sees it: its commands, and its messages about mistakes.
 #include <jansson.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -75,7 +75,7 @@ TEST_F(Dpc, WhatThereIsIsListed) {
   Refused("dpc show --verison x", 64, {"did you mean 'version'"});
 }
 
-// What people give in a model's place.
+// What people pass instead of a model.
 TEST_F(Dpc, FilesThatAreNoModelsAreCalledByTheirName) {
   const std::string zip("PK\3\4\0\0", 6), expected = "expected a model";
   const struct {
@@ -102,7 +102,7 @@ TEST_F(Dpc, FilesThatAreNoModelsAreCalledByTheirName) {
     for (const char *command : {"dpc compile ", "dpc show "}) Refused(command + Write(c.name, c.content), 65, words);
   }
   Refused("dpc show " + Write("w.onnx", cases[0].content), 65, {"expected a model in ONNX", "weights (.safetensors)"});
-  // Of what begins like nothing known, the reader says where it stopped.
+  // For a file that starts like nothing known, the reader says where it stopped.
   Refused("dpc show " + Write("x.pb", "<html>"), 65,
           {"neither a model's text, which begins with 'model', nor a complete"});
 }
@@ -115,7 +115,8 @@ TEST_F(Dpc, AByteOrderMarkMayBeginAText) {
 }
 
 TEST_F(Dpc, OneWordForOneCountOfMicroBatches) {
-  // BatchNormalization's statistics need the whole batch, so the four for each stage come to one.
+  // BatchNormalization's statistics need the whole batch, so the default of four micro-batches for each stage becomes
+  // one.
   const std::string model = Write("bn.dpt",
                                   "model bn {\n  loss \"mse(y,target)\"\n  optimizer \"sgd(lr=0.1)\"\n"
                                   "  input x: float32[N,4]\n  parameter w: float32[4,4] = kaiming_uniform()\n"
@@ -136,7 +137,8 @@ TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
   EXPECT_FALSE(Exists(File("plan.bin")));
 }
 
-// By hand: 64 * 64 + 64 + 64 * 10 + 10 gradients and the loss's sum of float32, on two devices each sent and received once.
+// By hand: 64 * 64 + 64 + 64 * 10 + 10 gradients and the loss's sum in float32; each of two devices sends and receives
+// once.
 TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
   std::string data = Must(Compile("--strategy=data --devices=2 --why")).out;
   for (const char *line :
@@ -152,7 +154,8 @@ TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
     EXPECT_NE(zero.find(line), std::string::npos) << line << zero;
 }
 
-// By hand: of 64 samples in 4 micro-batches, 16 x 64 float32 go to the second stage, where the last layer is, and back.
+// By hand: of 64 samples in 4 micro-batches, 16 x 64 float32 go to the second stage, which has the last layer, and
+// back.
 TEST_F(Dpc, WhySaysWhatStagesDo) {
   Result result = Must(Compile("--strategy=pipeline --devices=2 --microbatches=4 --why"));
   for (const char *line : {"strategy pipeline on micro=4,pipe=2, batch 64\n",
@@ -167,7 +170,7 @@ TEST_F(Dpc, WhySaysWhatStagesDo) {
                            " of micro-batch 3 transient +", "in this plan 20.0 %"})
     EXPECT_NE(shown.find(line), std::string::npos) << line;
   EXPECT_EQ(Must("dprun " + File("plan.bin") + " --explain").out, shown);
-  // Said when nobody asked for a count of micro-batches.
+  // Noted if nobody asked for a number of micro-batches.
   EXPECT_NE(Must(Compile("--strategy=pipeline --devices=2")).err.find("8 micro-batches for 2 stages"),
             std::string::npos);
 }
@@ -203,7 +206,7 @@ TEST_F(Dpc, AgainstAModel) {
   Refused("dpc verify " + plan + " --against=" + File("absent.dpt"), 66, {"absent.dpt"});
 }
 
-// A note of stages is of the mesh that it stands with; whoever compiles may ask for another.
+// A note about stages refers to its mesh; a compilation may ask for another.
 TEST_F(Dpc, StagesOfAnotherMeshCountForNothing) {
   std::string model = Write("st.dpt",
                             "model st {\n  mesh pipe=8\n  loss \"mse(y,target)\"\n  optimizer \"sgd(lr=0.1)\"\n"

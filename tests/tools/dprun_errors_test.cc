@@ -1,4 +1,4 @@
-// What dprun says about options, data and weights that are wrong: exit codes, and messages that name the place.
+// What dprun says about wrong options, data and weights: exit codes, and messages that name the place.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ TEST_F(DprunErrors, Options) {
   Refused(plan_ + images + labels + "--save=" + File("folder"), 69, {"not built"});
 }
 
-// What an option of dprun is not.
+// Options that dprun does not have.
 TEST_F(DprunErrors, FilesOfAnotherFormAreCalledByTheirName) {
   const std::string npy = Write("x.npy", Npy({1}, {1})),
                     zip = Write("x.pt", std::string("PK\3\4") + "archive/data.pkl");

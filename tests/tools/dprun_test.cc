@@ -1,4 +1,4 @@
-// dprun as a user meets it: training, its metrics, its files.
+// dprun as a user sees it: training, metrics, files.
 #include <jansson.h>
 #include <signal.h>
 #include <unistd.h>
@@ -146,7 +146,7 @@ TEST_F(Dprun, SavedWeightsLoadOnAnyNumberOfDevices) {
   EXPECT_LT(evaluated[0], 1.0);
   EXPECT_NEAR(evaluated[1], evaluated[0], 1e-6);
   EXPECT_NEAR(evaluated[2], evaluated[0], 1e-6);
-  // Double precision takes them too.
+  // Double precision accepts them too.
   Compile(1, "--precision=fp64");
   Must("dprun " + File("plan.bin") + " --init=" + File("w.safetensors") + " " + eval_digits +
        " --metrics=" + File("metrics"));
@@ -182,7 +182,7 @@ std::string Idx(const std::vector<int> &shape, const std::string &data) {
 }
 
 TEST_F(Dprun, AccuracyCountsLabelsNotSamples) {
-  // Four scores rows a sample, along the last axis; the scores are the input, so the right answers are known.
+  // A sample has four rows of scores, along the last axis; the scores are the input, so the right answers are known.
   std::string model = Write("m.dpt", R"dpt(model m {
   opset 18
   loss "softmax_cross_entropy(scores,label)"
@@ -196,7 +196,7 @@ TEST_F(Dprun, AccuracyCountsLabelsNotSamples) {
   std::string x, y;
   double loss = 0;
   int right = 0;
-  for (int i = 0; i < 7 * 4; i++) {  // row i favours class i % 3; every fifth label is another one
+  for (int i = 0; i < 7 * 4; i++) {  // row i favours class i % 3; every fifth label differs
     int favoured = i % 3, label = i % 5 ? favoured : (favoured + 1) % 3;
     for (int c = 0; c < 3; c++) x += static_cast<char>(c == favoured ? 2 : 0);
     y += static_cast<char>(label);
@@ -276,7 +276,7 @@ TEST_F(Dprun, TraceHasATrackForEachDeviceAndStream) {
   json_decref(trace);
   EXPECT_GE(tracks.size(), 4u);
   EXPECT_GT(names["wait"], 0);
-  // Slices name what they are about; one is there for each step and device, though the model has several Gemm.
+  // Slices are named after their subjects; each step and device has one, although the model has several Gemm.
   EXPECT_EQ(names["Gemm logits"], 3 * 2);
   int reduces = 0;
   for (const auto &[name, count] : names)

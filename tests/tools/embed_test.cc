@@ -1,4 +1,4 @@
-// tools/embed/embed.h: models compiled and run in this process.
+// tools/embed/embed.h: compiles and runs models in this process.
 #include "tools/embed/embed.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// A compiled model, and the message when there is none.
+// A compiled model, and the message if there is none.
 struct Embedded {
   dp_embed *embed = nullptr;
   int code;
@@ -66,7 +66,7 @@ TEST(EmbedTest, RunsAsOftenAsAsked) {
   }
 }
 
-// Outputs come in the model's order, also where one is an input or the passes bring another first.
+// Outputs come in the model's order, even if one is an input or the passes reorder them.
 TEST(EmbedTest, OutputsKeepTheirOrder) {
   Onnx m;
   m.Input("x", FLOAT, {"2"});
@@ -105,7 +105,7 @@ TEST(EmbedTest, RefusesBeforeItRuns) {
   EXPECT_NE(strstr(form.message, "training_mode"), nullptr) << form.message;
 
   dp_embed *embed = nullptr;
-  char message[16];  // cut to its room
+  char message[16];  // truncated
   EXPECT_EQ(dp_embed_compile("no model", 8, "some/long/path.onnx", 1, &embed, message, sizeof message), EX_DATAERR);
   EXPECT_EQ(std::string(message), "some/long/path.");
   EXPECT_EQ(embed, nullptr);

@@ -1,5 +1,5 @@
-// dprun --infer: outputs of the whole data set in files, the same on any number of devices, equal to numbers computed by
-// hand, and to what eval measures.
+// dprun --infer: writes outputs of the whole data set to files, the same on any number of devices, equal to numbers
+// computed by hand, and consistent with eval.
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ class Infer : public Tools {
 
   Array Output(const std::string &name) { return ReadNpy(File(name + ".npy")); }
 
-  // The files of the test's folder but those of the tools' own output.
+  // The files in the test's folder, except the outputs of the programs themselves.
   std::vector<std::string> Files() const {
     std::vector<std::string> files;
     DIR *dir = opendir(File("").c_str());
@@ -47,8 +47,8 @@ void ExpectNear(const std::vector<double> &found, const std::vector<double> &exp
 
 // ---- infer and eval -------------------------------------------------------------------------------------------------
 
-// A trained network with Dropout and BatchNormalization. 360 samples: short last batches of 40 and, fewer than the devices,
-// of 3.
+// A trained network with Dropout and BatchNormalization. 360 samples: short last batches of 40, and of 3, fewer than
+// the devices.
 TEST_F(Infer, GivesWhatEvalMeasures) {
   const std::string model = "examples/digits_cnn.dpt", data = std::string(" --data image=") + images;
   const std::vector<int> right = ReadIdxBytes(labels, 8);
@@ -80,7 +80,7 @@ TEST_F(Infer, GivesWhatEvalMeasures) {
     }
 }
 
-// The weights that a plan carries are those that --init loads, and neither eval nor infer changes them.
+// The weights in a plan equal those that --init loads, and neither eval nor infer changes them.
 TEST_F(Infer, ChangesNothing) {
   const std::string infer =
       "dprun " + plan_ + " --infer --data image=" + images + " --seed=5 --output logits=" + File("logits.npy");
@@ -97,7 +97,7 @@ TEST_F(Infer, ChangesNothing) {
   EXPECT_EQ(event["samples"], 360);
 }
 
-// ---- inputs and outputs of every kind -------------------------------------------------------------------------------
+// ---- all kinds of inputs and outputs --------------------------------------------------------------------------------
 
 // Samples along axis 1, a whole tensor, a single number; outputs along axis 1, along axis 0, and without samples.
 const char kinds[] = R"dpt(
@@ -143,7 +143,7 @@ class Kinds : public Infer {
             " --data scale=" + Write("scale.npy", Npy({}, {scale}));
   }
 
-  // Runs the plan on all outputs and compares with what is computed here.
+  // Runs the plan for all outputs and compares them with what is computed here.
   void Check() {
     std::string outputs;
     for (const char *name : {"scaled", "products", "fixed", "scale", "middle"})
@@ -180,7 +180,7 @@ TEST_F(Kinds, OnAnyNumberOfDevices) {
       }
 }
 
-// --split only says where an input goes: another axis than the samples', in parts that do not divide, or nowhere.
+// --split only says how an input is split: along an axis without samples, in unequal parts, or not at all.
 TEST_F(Kinds, SplitAsAsked) {
   for (const char *split : {"--split x=0", "--split x=none", "--split table=0 --split x=-1", "--split table=1"})
     for (const char *devices : {"1", "2", "3", "8"}) {
@@ -191,7 +191,7 @@ TEST_F(Kinds, SplitAsAsked) {
   Refused("dpc compile " + model_ + " --batch=4 --split scale=0 -o " + plan_, 64, {"'scale'", "rank 0"});
 }
 
-// The same network written with fixed shapes: --split makes the batch.
+// The same network with fixed shapes: --split defines the batch.
 TEST_F(Kinds, FixedShapes) {
   std::string text = kinds;
   text.replace(text.find("[3,N]"), 5, "[3,4]");
@@ -205,7 +205,7 @@ TEST_F(Kinds, FixedShapes) {
     }
 }
 
-// Training: the loss of the first step by hand, later ones as on one device.
+// Training: the first loss by hand, later ones as on one device.
 TEST_F(Kinds, Train) {
   std::vector<double> target, one;
   double first = 0;
@@ -235,7 +235,7 @@ TEST_F(Kinds, Train) {
     }
 }
 
-// To infer with fixed shapes: one run, on whole tensors; no input at all is a case of it.
+// Inference with fixed shapes: one run on whole tensors; a model without inputs is such a case.
 TEST_F(Infer, WithoutSamples) {
   const std::string model = Write("whole.dpt", R"(
 model whole {
@@ -263,7 +263,7 @@ model constant {
   EXPECT_EQ(Output("y").numbers, (std::vector<double>{1, 0, 4}));
 }
 
-// What cannot be put together from several batches is refused, with the batch that would do.
+// Outputs that cannot be assembled from several batches are refused, and the message names a batch that works.
 TEST_F(Infer, OutputsThatNeedOneBatch) {
   const std::string model = Write("pairs.dpt", R"(
 model pairs {
@@ -338,7 +338,7 @@ TEST_F(Infer, AModelWithoutLoss) {
   Refused("dpc compile examples/mlp.dpt --batch=64 --mode=infer --loss=mse(a,b) -o " + plan_, 78, {"--loss"});
 }
 
-// The arenas are the plan's figures, as dpc shows them; what the data takes is apart from them.
+// The arenas equal the plan's figures, as dpc shows them; memory for data is separate.
 TEST_F(Infer, MemoryIsReportedApart) {
   Compile("examples/mlp.dpt", "3", "--batch=64");
   std::map<std::string, double> arenas;
@@ -377,14 +377,14 @@ TEST_F(Infer, MemoryIsReportedApart) {
   }
 }
 
-// An interrupted inference writes nothing, and what was there stays.
+// An interrupted inference writes nothing, and existing files stay.
 TEST_F(Infer, ASignalLeavesWhatWasThere) {
   Compile("examples/mlp.dpt", "1", "--batch=1");
   std::string images_file("\x00\x00\x08\x03\x00\x10\x00\x00\x00\x00\x00\x08\x00\x00\x00\x08", 16);
   images_file.resize(16 + (1u << 20) * 64);
   const std::string old = Write("y.npy", "what was there");
   Start("dprun " + plan_ + " --infer --data image=" + Write("many", images_file) + " --output logits=" + old);
-  for (int i = 0; i < 3000 && Files().size() < 4; i++) usleep(1000);  // until the file aside is begun
+  for (int i = 0; i < 3000 && Files().size() < 4; i++) usleep(1000);  // until the temporary file exists
   Signal(SIGINT);
   Result result = Wait();
   EXPECT_EQ(result.code, 75) << result.err;

@@ -1,5 +1,5 @@
-// Instruction sets: what --isa asks for, what a machine without AVX-512 (DNNL_MAX_CPU_ISA hides it) makes of its own, and
-// plans that are brought to another machine.
+// Instruction sets: what --isa selects, the default on a machine without AVX-512 (DNNL_MAX_CPU_ISA hides it), and plans
+// that move to another machine.
 #include <cstdlib>
 #include <sstream>
 
@@ -24,7 +24,7 @@ class Isa : public Tools {
     return "dpc compile examples/digits_cnn.dpt --batch=60 --strategy=tensor --devices=3 -o " + File("plan.bin") + " " +
            options;
   }
-  // The plan, but for which of its options were given and which taken.
+  // The plan, except which of its options were given and which are defaults.
   std::string Plan(const std::string &options) {
     Must(Compile(options));
     std::istringstream lines(Must("dpc show " + File("plan.bin")).out);
@@ -72,7 +72,7 @@ TEST_F(Isa, WithoutAnyThereAreReferenceKernels) {
   Must(Train());
   const std::vector<double> losses = Losses(File("metrics"));
   Refused(Compile("--isa=avx2"), 69, {"lacks avx2"});
-  // Anywhere else it does the same, to the bit.
+  // Elsewhere it does the same, to the bit.
   Hide("ALL");
   Must(Train());
   EXPECT_EQ(Losses(File("metrics")), losses);

@@ -1,4 +1,4 @@
-// The network of tools/quickstart learns: trained as the quickstart trains it, it reads digits of other people's hands.
+// The network of tools/quickstart learns: trained as in the quickstart, it reads digits of other writers.
 #include <cstdio>
 
 #include "tests/tools/tool.h"

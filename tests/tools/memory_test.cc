@@ -1,4 +1,4 @@
-// --memory: what does not fit is refused, and what is said to fit does.
+// --memory: what does not fit is refused, and what dpc says would fit does.
 #include <algorithm>
 #include <cstdlib>
 
@@ -9,7 +9,7 @@ namespace {
 class Memory : public Tools {
  protected:
   std::string Compile(const std::string &options) const { return "dpc compile -o " + File("plan.bin") + " " + options; }
-  // What follows `before` in the text, up to a space or comma-and-space or colon.
+  // The text after `before`, up to a space, a comma and space, or a colon.
   static std::string After(const std::string &text, const std::string &before) {
     size_t at = text.find(before);
     if (at == std::string::npos) return "";
@@ -18,18 +18,18 @@ class Memory : public Tools {
     while (end < text.size() && text[end] != ' ' && text[end] != '\n' && text.compare(end, 2, ", ") != 0) end++;
     return text.substr(at, end - at);
   }
-  // Refused, with nothing written; stderr.
+  // Refuses without writing anything; returns stderr.
   std::string Answer(const std::string &options) {
     Result result = Run(Compile(options));
     EXPECT_EQ(result.code, 78) << options << "\n" << result.err;
     EXPECT_FALSE(Exists(File("plan.bin")));
     return result.err;
   }
-  // What a device has to have for this plan, in bytes: it goes with the instruction set, as oneDNN's scratch does.
+  // The bytes a device needs for this plan. They depend on the instruction set, as oneDNN's scratch does.
   long long Takes(const std::string &options) {
     return atoll(After(Answer(options + " --memory=1"), "takes ").c_str());
   }
-  // Too little for the first, more than the second takes.
+  // Too little for the first, more than the second needs.
   std::string MemoryBetween(const std::string &much, const std::string &little) {
     const long long most = Takes(much), least = Takes(little);
     EXPECT_LT(least, most);
@@ -41,7 +41,7 @@ class Memory : public Tools {
   }
 };
 
-// The largest smaller batch and the fewest more devices, followed; one more, or one less, is refused again.
+// Follows the advice: the largest smaller batch and the fewest more devices fit, and the next size is refused again.
 TEST_F(Memory, WhatIsSaidToFitDoes) {
   for (const char *network : {"vgg11", "resnet18", "mnist_cnn"}) {
     SCOPED_TRACE(network);
@@ -101,7 +101,7 @@ const char kDeep[] = R"dpt(model deep {
   output y
 })dpt";
 
-// Each of what is said to fit, followed; all that can be said is said somewhere.
+// Follows each kind of advice; every kind occurs somewhere.
 TEST_F(Memory, WhatIsSaidToFitOfPipelinesDoes) {
   const std::string deep = Write("deep.dpt", kDeep) + " --batch=512 ";
   std::string said;
@@ -126,7 +126,7 @@ TEST_F(Memory, WhatIsSaidToFitOfPipelinesDoes) {
     EXPECT_NE(said.find(option), std::string::npos) << option << " in " << said;
 }
 
-// The estimate that stages are cut by falls short of what this plan takes: they are cut again.
+// The estimate for the cuts is below what this plan needs, so the stages are cut again.
 TEST_F(Memory, StagesAreCutAgain) {
   const std::string options = "examples/vgg11.dpt --strategy=pipeline --devices=4 --microbatches=8 --batch=64";
   auto most = [&](const std::string &with) {
@@ -151,7 +151,7 @@ TEST_F(Memory, TheLimitIsToTheByte) {
   std::string takes = After(Answer(options + "1"), "takes ");
   Fits(options + takes);
   Answer(options + std::to_string(atoll(takes.c_str()) - 1));
-  // What the plan says it takes: the sum of the arenas on a device.
+  // What the plan says it needs: the sum of the arenas on a device.
   Must(Compile(options + takes));
   std::string text = Must("dpc show " + File("plan.bin")).out;
   long long arenas = 0;

@@ -1,5 +1,5 @@
-// The options that a plan records: all that dpc compile takes, enough to compile it again to the same bytes, and held against
-// what `dpc verify --against` is given.
+// The options that a plan records: all that dpc compile accepts, enough to compile it again to the same bytes, and
+// compared with those given to `dpc verify --against`.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -18,7 +18,7 @@ namespace {
 
 const char mlp[] = "examples/mlp.dpt";
 
-// An option with a value that is not its default, another, and what must be given with it.
+// An option with a value that is not its default, another value, and what must be given with it.
 struct Sample {
   const char *value, *other, *with;
   const char *model = mlp;
@@ -49,7 +49,7 @@ const std::map<std::string, Sample> kSamples = {
     {"batchnorm", {"local", "sync", ""}},
     {"clip-grad-at-bound", {"zero", "pass", ""}},
 };
-// What says nothing of the plan itself.
+// Options that do not affect the plan.
 const std::set<std::string> kOther = {"output", "print-after", "stop-after", "why", "help", "usage", "version"};
 
 std::string NameOf(const ProtobufCFieldDescriptor &field) {
@@ -60,7 +60,7 @@ std::string NameOf(const ProtobufCFieldDescriptor &field) {
 
 class Options : public Tools {
  protected:
-  // The model compiled; the plan's path.
+  // Compiles the model; returns the plan's path.
   std::string Compile(const std::string &model, const std::string &options, const std::string &name = "plan.bin") {
     Must("dpc compile " + model + " -o " + File(name) + " " + options);
     return File(name);
@@ -72,7 +72,7 @@ class Options : public Tools {
     return plan;
   }
 
-  // A plan whose record is changed, written anew.
+  // A plan with a changed record, written again.
   std::string Changed(const std::string &path, const std::function<void(Dp__Plan *)> &change) {
     Dp__Plan *plan = Open(path);
     change(plan);
@@ -82,7 +82,7 @@ class Options : public Tools {
 
   char *Text(const char *text) { return dp_strdup(arena_, text); }
 
-  // The options that `dpc show` prints after `head`, without a shell's quotes.
+  // The options that `dpc show` prints after `head`, without shell quotes.
   std::string Shown(const std::string &path, const std::string &head) {
     std::istringstream lines(Must("dpc show " + path).out);
     for (std::string line; std::getline(lines, line);) {
@@ -125,7 +125,7 @@ TEST_F(Options, EachIsRecordedAndHeld) {
     Must(verify + " " + given);
     if (*s.other) Refused(verify + " --" + name + "=" + s.other, 65, {"--" + name + "=" + s.other, s.value});
     if (name == "target" || name == "batch" || name == "strategy" || name == "dim")
-      continue;  // there is no plan without
+      continue;  // there is no plan without it
     const std::string without = Compile(mlp, std::string("--batch=64 ") + s.with, "without.bin");
     Refused("dpc verify " + without + " --against=" + mlp + " " + given, 65, {given});
   }
@@ -154,7 +154,7 @@ TEST_F(Options, NoneOfTheCommandLineIsForgotten) {
   for (const auto &sample : kSamples) EXPECT_TRUE(found.count(sample.first)) << sample.first;
 }
 
-// What is shown as given makes the same plan again, byte for byte.
+// Options shown as given make the same plan again, byte for byte.
 TEST_F(Options, WhatIsShownCompilesToTheSame) {
   const struct {
     const char *model, *options;
@@ -174,7 +174,7 @@ TEST_F(Options, WhatIsShownCompilesToTheSame) {
     const std::string again = Compile(c.model, Shown(plan, "compiled with"), "again.bin");
     EXPECT_EQ(Read(again), Read(plan));
     Must("dpc verify " + plan + " --against=" + c.model);
-    // Nor does it matter who said it, if what dpc takes by itself is given.
+    // Giving dpc's own defaults explicitly makes no difference.
     if (!strstr(c.options, "pipeline")) {
       const std::string all = Compile(c.model, Shown(plan, "compiled with") + Shown(plan, "by default"), "all.bin");
       Dp__Plan *first = Open(plan), *second = Open(all);
@@ -196,7 +196,7 @@ TEST_F(Options, NothingIsHeldWithoutAModel) {
   Refused("dpc verify " + plan + " --against=" + mlp + " --why", 64, {"--why"});
 }
 
-// A record that is not what the plan was made with, though nothing else in the plan denies it.
+// A record that does not match how the plan was made, though nothing else in the plan contradicts it.
 TEST_F(Options, ALieIsFoundByCompilingAgain) {
   const std::string zero = Compile(mlp, "--batch=64 --strategy=zero --zero-stage=3 --devices=2");
   auto refused = [&](const std::string &plan, const std::vector<std::string> &words) {
@@ -230,7 +230,7 @@ TEST_F(Options, ALieIsFoundByCompilingAgain) {
   Refused("dpc verify " + sync + " --against=examples/digits_cnn.dpt", 65, {"keeps 39 values"});
 }
 
-// A plan of another program may record nothing: whoever verifies says how it was made.
+// Another program's plan may record nothing: the verifier then says how it was made.
 TEST_F(Options, APlanThatRecordsNone) {
   const std::string how = "--batch=64 --strategy=data --devices=2 --optimizer=adam(lr=0.01)";
   const std::string plan = Changed(Compile(mlp, how), [](Dp__Plan *p) { p->options = nullptr; });

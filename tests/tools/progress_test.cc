@@ -1,4 +1,4 @@
-// The progress line keeps to one line of the terminal, whatever its width.
+// The progress line fits one line of the terminal, whatever its width.
 #include <fcntl.h>
 #include <pty.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@ namespace {
 
 class Progress : public Tools {
  protected:
-  // What `words` write on a terminal of so many columns.
+  // What `words` prints on a terminal with this many columns.
   std::string OnTerminal(unsigned short columns, std::vector<std::string> words) {
     winsize size = {24, columns, 0, 0};
     int terminal;
@@ -49,7 +49,7 @@ TEST_F(Progress, FitsTheTerminal) {
       const std::string shown = (*at)[1];
       EXPECT_LT(shown.size(), columns) << shown;
       EXPECT_NE(shown.find("/180"), std::string::npos) << shown;
-      // What gives way first is the speed, then the epoch, then the loss.
+      // Speed is dropped first, then the epoch, then the loss.
       if (columns >= 40) {
         EXPECT_NE(shown.find("loss "), std::string::npos) << shown;
         EXPECT_NE(shown.find("epoch "), std::string::npos) << shown;

@@ -1,5 +1,5 @@
-// dpc and dprun against PyTorch: the same small network from the same weights, in float64. The expected numbers are
-// PyTorch's own (make_reference.py), on one device and on several.
+// dpc and dprun against PyTorch: the same small network from the same weights, in float64, on one device and on
+// several. The expected numbers are PyTorch's own (make_reference.py).
 #include <jansson.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ class Reference : public Tools {
     EXPECT_NEAR(eval["loss"], expected, 1e-9 * expected);
     EXPECT_NEAR(eval["accuracy"], json_number_value(json_object_get(run, "accuracy")), 1e-8);
     CompareWeights(run);
-    // PyTorch's evaluation, from the predictions.
+    // PyTorch's evaluation, recomputed from the predictions.
     Must("dprun " + File("plan.bin") + " --infer --quiet --init=" + File("w.safetensors") +
          " --data image=examples/data/digits/test-images-idx3-ubyte --output logits=" + File("logits.npy"));
     const Measures measures =
@@ -52,7 +52,7 @@ class Reference : public Tools {
     EXPECT_NEAR(measures.accuracy, json_number_value(json_object_get(run, "accuracy")), 1e-8);
   }
 
-  // Norm and sum of each parameter and buffer.
+  // The norm and the sum of each parameter and buffer.
   void CompareWeights(const json_t *run) {
     const std::string content = Read(File("w.safetensors"));
     uint64_t header_bytes;

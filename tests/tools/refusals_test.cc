@@ -1,5 +1,5 @@
-// What docs/strategies.md says is refused is refused, by the exit code and with the words that it gives: the table is read
-// from there, and so are the models that it uses.
+// What docs/strategies.md says is refused is refused, with the exit code and words in its table. The table and its
+// models are read from the document.
 #include <sstream>
 
 #include "tests/tools/tool.h"
@@ -22,7 +22,7 @@ class Refusals : public Tools {
     return lines;
   }
 
-  // A block of indented lines, of which the first names the model.
+  // A block of indented lines; the first one names the model.
   void WriteModel(size_t first) {
     const std::string name = lines_[first].substr(7);
     std::string text;
@@ -32,7 +32,7 @@ class Refusals : public Tools {
     Write(name, text);
   }
 
-  // The cells of a line of a table, without the accents of code.
+  // The cells of a table row, without the backticks of code.
   static std::vector<std::string> Cells(const std::string &line) {
     std::vector<std::string> cells;
     std::istringstream in(line.substr(1));
@@ -43,7 +43,7 @@ class Refusals : public Tools {
     return cells;
   }
 
-  // The words of a command line, models of the document by their paths.
+  // A command line with the document's models replaced by their paths.
   std::string Command(const std::string &words) const {
     for (const std::string &model : models_)
       if (words.rfind(model + " ", 0) == 0) return "dpc compile " + File(words) + " -o " + File("plan.bin");

@@ -1,4 +1,4 @@
-// dpc show leaves large data out: the text names the file that has it, and reads back beside that.
+// dpc show omits large data: the text refers to its file, and reads back beside that.
 #include <unistd.h>
 
 #include <regex>
@@ -30,15 +30,15 @@ TEST_F(Show, TextWithoutDataReadsBackBesideItsFile) {
   EXPECT_NE(short_.find("\" of \"net.onnx\""), std::string::npos);
   EXPECT_EQ(whole_.find("elided"), std::string::npos);
   EXPECT_EQ(Shown("net.dpt", short_, "--data"), whole_);
-  // A text of a text, and one that is edited.
+  // A text of a text, and an edited one.
   EXPECT_EQ(Shown("again.dpt", Must("dpc show " + File("net.dpt")).out, "--data"), whole_);
   std::string edited = short_;
   edited.replace(edited.find("Relu("), 5, "Tanh(");
   Must("dpc compile " + Write("edited.dpt", edited) + " --batch=64 --mode=infer -o " + File("plan.bin"));
-  // The text that stands alone does so anywhere.
+  // A text with all data stands alone anywhere.
   EXPECT_EQ(Shell("mkdir " + File("folder")).code, 0);
   EXPECT_EQ(Shown("folder/alone.dpt", whole_, "--data"), whole_);
-  // What the examples have, rules and small numbers, is printed as it is.
+  // The examples' initial values, rules and small numbers, are printed in full.
   EXPECT_EQ(Must("dpc show examples/mlp.dpt").out, Must("dpc show examples/mlp.dpt --data").out);
 }
 
@@ -64,7 +64,7 @@ TEST_F(Show, NamesStayBesideTheText) {
   ASSERT_EQ(symlink(onnx_.c_str(), File("link.onnx").c_str()), 0);
   Refused("dpc show " + named("link.onnx"), 65, {"symbolic links are not followed"});
   Refused("dpc show " + named("folder"), 65, {"folder"});
-  // A text that leaves its data in itself, and no end to that.
+  // A text that refers to itself for its data, endlessly.
   Refused("dpc show " + named("named.dpt"), 65, {"named.dpt", "which is this text"});
   for (const char *hash : {"\"12\"", "\"123456789abcdefg\"", "12", "\"123456789ABCDEF0\""})
     Refused(

@@ -1,5 +1,4 @@
-// Standard input and output in place of files, what happens where they end early, and signals that come while they are
-// waited for.
+// Standard input and output as files, what happens if they end early, and signals while dprun waits for them.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -40,7 +39,7 @@ TEST_F(Standard, OutputIsWhatAFileWouldHold) {
        File("m.pb"));
   const std::string infer = "dprun " + plan_ + " --infer --data image=" + test_images + " --output logits=";
   Good(infer + File("y.npy") + "; " + infer + "- | cmp - " + File("y.npy"));
-  // The lines of --metrics alone: the last line goes where messages go.
+  // Only the lines of --metrics: the last line goes to stderr.
   Result result = Good(train_ + "--steps=3 --metrics=- " + eval_digits);
   std::istringstream lines(result.out);
   for (std::string line; std::getline(lines, line);) EXPECT_EQ(line.substr(0, 10), "{\"event\":\"") << line;
@@ -58,12 +57,12 @@ TEST_F(Standard, InputIsWhatAFileWouldGive) {
   Good("cat " + plan_ + " | dpc verify -");
   Good("cat examples/mlp.dpt | dpc compile - --batch=64 -o " + File("again.bin"));
   EXPECT_EQ(Read(File("again.bin")), Read(plan_));
-  // ONNX too, which a file's name tells; and a model that is read twice, for --memory.
+  // Also ONNX, which is otherwise told by its name; and a model that is read twice, for --memory.
   Good("dpc export examples/mlp.dpt -o - | dpc import - -o " + File("piped.pb"));
   Result refused = Shell("cat examples/mlp.dpt | dpc compile - --batch=64 --memory=30K -o " + File("small.bin"));
   EXPECT_EQ(refused.code, 78) << refused.err;
   EXPECT_NE(refused.err.find("would fit"), std::string::npos) << refused.err;
-  // The whole chain without a file between.
+  // The whole chain without a file in between.
   const std::string scores =
       Good("dpc compile examples/mlp.dpt --batch=64 -o - | dprun - --infer --data image=" + std::string(test_images) +
            " --output logits=" + File("a.npy") + "; dprun " + plan_ + " --infer --data image=- --output logits=- < " +
@@ -107,12 +106,12 @@ TEST_F(Standard, AFullOrClosedOutputIsAnErrorAndWeightsAreSaved) {
     unlink(weights.c_str());
   }
   EXPECT_EQ(Shell(train_ + "--steps=1 > /dev/full").code, 74);  // the last line
-  // Whatever is closed at the beginning, no file that is opened takes its place.
+  // If a standard descriptor is closed, no file that is opened takes its place.
   Good("dpc compile examples/mlp.dpt --batch=64 -o " + File("closed.bin") + " <&- >&- 2>&-");
   EXPECT_EQ(Read(File("closed.bin")), Read(plan_));
 }
 
-// 64 KiB are in the pipe, and nobody reads: the step that is under way never ends, but the run does.
+// The pipe holds 64 KiB and nobody reads: the current step cannot finish, but the run does.
 TEST_F(Standard, SignalsEndWaitingForAPipe) {
   const std::string weights = File("w.safetensors");
   struct {
@@ -136,7 +135,7 @@ TEST_F(Standard, SignalsEndWaitingForAPipe) {
   }
 }
 
-// nohup's business: what was ignored stays ignored.
+// A signal that was ignored (nohup) stays ignored.
 TEST_F(Standard, AnIgnoredSignalStaysIgnored) {
   StartShell("trap '' HUP; exec " + train_ + "--epochs=40 --metrics=" + File("metrics"));
   for (int i = 0; i < 3000 && Read(File("metrics")).empty(); i++) usleep(10000);

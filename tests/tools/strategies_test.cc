@@ -1,5 +1,5 @@
-// What one strategy saves any other loads, bit by bit, and evaluates and infers to the numbers of one device: all pairs of
-// strategies, on a GPT with tied embeddings, a vocabulary of 97 and a batch that nothing divides.
+// What one strategy saves, every other loads bit by bit, and evaluates and infers to the numbers of one device: all
+// pairs of strategies, on a GPT with tied embeddings, a vocabulary of 97 and a batch that no number of devices divides.
 #include <cmath>
 
 #include "tests/end_to_end/gpt.h"
@@ -58,7 +58,7 @@ class Strategies : public Tools {
   std::string Plan(size_t i) const { return File("plan" + std::to_string(i)); }
   std::string Weights(size_t i) const { return File("weights" + std::to_string(i) + ".safetensors"); }
   Result Dprun(size_t plan, const std::string &more) { return Must("dprun " + Plan(plan) + " --quiet " + more); }
-  // Four steps of other first weights than any other's.
+  // Four steps from its own initial weights.
   void Train(size_t i) { Dprun(i, data_ + " --steps=4 --seed=" + std::to_string(i + 1) + " --save=" + Weights(i)); }
 
   std::string model_, manual_, data_, eval_, infer_;

@@ -31,7 +31,7 @@ Tools::Tools() {
   const testing::TestInfo *info = testing::UnitTest::GetInstance()->current_test_info();
   std::string name = info->name();
   for (char &c : name)
-    if (c == '/') c = '_';  // of a test with a parameter
+    if (c == '/') c = '_';  // in the name of a parameterized test
   folder_ = std::string(getenv("TEST_TMPDIR")) + "/" + name;
   mkdir(folder_.c_str(), 0700);
 }

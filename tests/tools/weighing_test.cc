@@ -1,4 +1,4 @@
-// Means over several batches weigh each by the labels that its loss is over, as the plan counts them.
+// Means over several batches weigh each by the number of labels in its loss, as the plan counts them.
 #include <cmath>
 
 #include "tests/tools/array.h"
@@ -25,7 +25,7 @@ class Weighing : public Tools {
 const char *const kDevices[] = {"", "--strategy=data --devices=3", "--microbatches=2 --strategy=data --devices=2",
                                 "--strategy=pipeline --devices=2 --microbatches=3", "--strategy=tensor --devices=2"};
 
-// Each token is to be told from the one before it: labels are no input, but part of one. Seven texts of five tokens.
+// Each token is predicted from the one before it: the labels are part of the input. Seven texts of five tokens.
 TEST_F(Weighing, LabelsThatAreComputed) {
   const int kTexts = 7, kTokens = 5, kWords = 4;
   const std::string model = Write("next.dpt", R"dpt(
@@ -68,8 +68,8 @@ model next {
   }
 }
 
-// The mean of each feature over the samples of a batch, against one target: three numbers a batch, however many samples it
-// has. Batches of four samples and of one.
+// The mean of each feature over the samples of a batch, against one target: three numbers for each batch, however many
+// samples it has. Batches of four samples and of one.
 TEST_F(Weighing, CountsThatDoNotGrowWithTheSamples) {
   const std::string model = Write("means.dpt", R"dpt(
 model means {

@@ -1,6 +1,6 @@
-// Optimizers, schedules and clipping against PyTorch: dpc and dprun train the network of tests/tools/reference.dpt in float64,
-// on one device and on three, and repeat PyTorch's losses, learning rates and weights (make_references.py). What is not
-// quite the optimizer asked for is told from it.
+// Optimizers, schedules and clipping against PyTorch: dpc and dprun train the network of tests/tools/reference.dpt in
+// float64, on one device and on three, and reproduce PyTorch's losses, learning rates and weights (make_references.py).
+// Slightly different optimizers must not match.
 #include <jansson.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ class Optimizers : public Tools {
          " --save=" + File("w.safetensors") + " " + digits);
   }
 
-  // The rates that the steps were said to be taken with, of 9 digits.
+  // The learning rates that the metrics report, with 9 digits.
   void CheckRates(const std::string &spec) {
     const json_t *rates = json_object_get(json_object_get(Runs(), spec.c_str()), "lr");
     std::vector<Event> events = Metrics(File("metrics"));
@@ -37,8 +37,8 @@ class Optimizers : public Tools {
       EXPECT_NEAR(events[i]["lr"], NumberAt(rates, i), 5e-9 * NumberAt(rates, i)) << "step " << i + 1;
   }
 
-  // The largest relative deviation of what was trained last from PyTorch's run of `spec`: losses step by step, of
-  // each parameter and buffer the norm and a weighted sum, both relative to 1 + the norm.
+  // The largest relative deviation of the last training from PyTorch's run of `spec`: losses of each step, and for each
+  // parameter and buffer the norm and a weighted sum, both relative to 1 + the norm.
   double Deviation(const std::string &spec) {
     const json_t *run = json_object_get(Runs(), spec.c_str());
     EXPECT_NE(run, nullptr) << spec;
@@ -108,7 +108,7 @@ TEST_F(Optimizers, ArePyTorchsOnOneDeviceAndOnThree) {
   }
 }
 
-// Gradients that are reduced over one axis and split over another: the norm is that of all of them.
+// Gradients are reduced over one axis and split over another, and the norm is over all of them.
 TEST_F(Optimizers, ClipWhatIsSplitOverDevices) {
   std::string text = Read(kModel);
   for (std::string weight :
@@ -129,7 +129,7 @@ struct Mistake {
   const char *asked, *done;
 };
 
-// Each differs from what was asked by one argument, or by where it goes.
+// Each differs from the requested optimizer in one argument, or in where it applies.
 const Mistake kMistakes[] = {
     {"adamw(lr=1e-2)", "adamw(lr=1e-2,weight_decay=0)"},
     {"adamw(lr=1e-2)", "adam(lr=1e-2,weight_decay=0.01)"},

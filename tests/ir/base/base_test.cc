@@ -1,4 +1,4 @@
-// Base: statuses carry their message, arenas unwind when full, files are read bounded and replaced whole.
+// ir/base: statuses carry their message, arenas unwind when full, files are read with a bound and replaced whole.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Models as files: text or protobuf by content, large tensors beside them, and nothing else.
+// Models as files: text or protobuf, told by content, with large tensors in a second file.
 #include "ir/file/model_file.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ using dp_test::Print;
 
 class ModelFile : public dp_test::FolderTest {
  protected:
-  // The model as text, or the message without the folder; *code is the exit code.
+  // Returns the model as text, or the message without the folder; *code is the exit code.
   std::string Read(const std::string &name, int *code = nullptr) {
     Arena arena;
     dp_model *model;
@@ -145,7 +145,7 @@ TEST_F(ModelFile, TruncatedAtEveryByteAndDamaged) {
   for (size_t bytes = 0; bytes < whole.size(); bytes++) {
     Put("t.pb", whole.substr(0, bytes));
     Read("t.pb", &code);
-    // Cut between two fields of the model a protobuf is whole again, and no model of this size remains legal.
+    // Cut between two fields, a protobuf is valid again, but a model of this size is not legal.
     EXPECT_EQ(code, EX_DATAERR) << bytes;
   }
   uint64_t state = 99;

@@ -1,4 +1,4 @@
-// Models to and from messages: nothing is lost, and a message that is well-formed but no legal model is refused.
+// Models to and from messages: nothing is lost, and a well-formed message that is not a legal model is refused.
 #include "ir/file/proto.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using dp_test::Message;
 using dp_test::Parse;
 using dp_test::Print;
 
-// Through the wire and back, so that the message is as a file would give it.
+// Packs and unpacks, so that the message is as read from a file.
 Dp__Model *OverTheWire(dp_arena *arena, const Dp__Model *message) {
   uint8_t *data;
   size_t bytes;
@@ -119,7 +119,7 @@ const char kSmall[] = R"dpt(model m {
 })dpt";
 
 struct Damage {
-  const char *part;  // of the message that must come
+  const char *part;  // of the expected message
   std::function<void(Dp__Model *)> apply;
 };
 

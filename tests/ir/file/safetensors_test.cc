@@ -1,4 +1,5 @@
-// safetensors: a file of the format's own library reads, what is written reads back, every broken header is refused.
+// safetensors: files of the format's own library can be read, what is written reads back, every broken header is
+// refused.
 #include "ir/file/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ class Safetensors : public testing::Test {
     return std::string(std::istreambuf_iterator<char>(in), {});
   }
 
-  // The exit code of opening a file with this content; message_ and count_ tell more.
+  // The exit code of opening a file with this content; message_ and count_ hold the details.
   int Open(const std::string &content) {
     std::string path = Path("file.safetensors");
     std::ofstream(path, std::ios::binary) << content;
@@ -50,7 +51,7 @@ class Safetensors : public testing::Test {
     return code;
   }
 
-  // With its data; NULL when absent.
+  // Reads the data too; NULL if absent.
   const dp_tensor *Tensor(const dp_safetensors &file, const char *name) {
     const dp_safetensor *found = dp_safetensors_find(&file, name);
     if (!found) return nullptr;
@@ -106,7 +107,7 @@ TEST_F(Safetensors, ReadsAFileOfTheFormatsLibrary) {
   dp_safetensors_close(&file);
 }
 
-// Cut off after it was opened, as by who copies a new file over it: an error, and no signal.
+// Truncated after it was opened, as by someone who copies a new file over it: an error, not a signal.
 TEST_F(Safetensors, AFileThatShrinksWhileItIsRead) {
   const std::string path = Path("shrinks.safetensors"), data(1 << 16, 'x');
   std::ofstream(path, std::ios::binary) << Framed(R"({"a":{"dtype":"U8","shape":[65536],"data_offsets":[0,65536]}})",
@@ -122,7 +123,7 @@ TEST_F(Safetensors, AFileThatShrinksWhileItIsRead) {
   dp_safetensors_close(&file);
 }
 
-// The header is an object by name: two of one name would be one, and one name is the format's.
+// The header is an object with names as keys: duplicate names would hide one tensor, and one name is reserved.
 TEST_F(Safetensors, NamesThatTheFormatCannotHoldAreNotWritten) {
   const float x = 1;
   const dp_safetensor same[] = {{"a", {DP_FLOAT32, 0, {0}, 4, &x}, 0}, {"a", {DP_FLOAT32, 0, {0}, 4, &x}, 0}},
@@ -229,7 +230,7 @@ TEST_F(Safetensors, FlippedBitsNeverReadOutside) {
     for (int bit = 0; bit < 8; bit++) {
       std::string damaged = whole;
       damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
-      int code = Open(damaged);  // a changed name or type of the same size may still be a file
+      int code = Open(damaged);  // with a changed name, or a type of the same size, the file may still be valid
       EXPECT_TRUE(code == 0 || code == EX_DATAERR) << i << " bit " << bit << ": " << code;
     }
 }

@@ -1,4 +1,4 @@
-// dp_wire_unpack: what it takes it builds as protobuf-c would, and it refuses what could hurt.
+// dp_wire_unpack: what it accepts, it builds as protobuf-c would; it refuses what could do harm.
 #include "ir/file/wire.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::string Bytes(unsigned field, const std::string &data) { return Tag(field, 2
 std::string Number(unsigned field, uint64_t n) { return Tag(field, 0) + Varint(n); }
 
 const Wiretest__All *Unpack(dp_arena *arena, const std::string &wire, std::string *message) {
-  // A copy of its very size, so that the sanitizers see a read past the end.
+  // An exact copy, so that the sanitizers see a read past the end.
   std::vector<uint8_t> exact(wire.begin(), wire.end());
   ProtobufCMessage *result = nullptr;
   *message = Message(dp_wire_unpack(arena, &wiretest__all__descriptor, exact.data(), exact.size(), "w", &result));
@@ -218,7 +218,7 @@ TEST(Wire, LengthsThatAreWrong) {
     for (unsigned field : {13, 14, 15, 17, 21, 24, 25, 26}) EXPECT_EQ(Refused(Tag(field, 2) + Varint(length)), past);
   EXPECT_EQ(Refused(Tag(8, 1) + "1234567"), past);
   EXPECT_EQ(Refused(Tag(7, 5) + "123"), past);
-  // An inner length that stays inside the file but leaves the message that holds it.
+  // An inner length that stays inside the file but exceeds the enclosing message.
   EXPECT_EQ(Refused(Bytes(15, Tag(13, 2) + Varint(3)) + "abc"),
             "w: byte 2 of the All: a length extends past the end of its message");
 }
@@ -236,7 +236,7 @@ TEST(Wire, StringsThatAreWrong) {
     EXPECT_EQ(Refused(Bytes(13, text)), "");
 }
 
-// What is not known is passed over, at every depth, and nothing else is let through that way.
+// Unknown fields are skipped at every depth, and nothing else gets through that way.
 TEST(Wire, UnknownFieldsWhereTheyAreTolerated) {
   Arena arena;
   auto take = [&arena](const std::string &wire, ProtobufCMessage **result) {
@@ -275,7 +275,7 @@ TEST(Wire, NestingBombs) {
 }
 
 TEST(Wire, EmptyMessageBombs) {
-  // Two bytes each on the wire, some 300 each in memory.
+  // Two bytes each on the wire, about 300 each in memory.
   std::string wire;
   for (int i = 0; i < 1 << 20; i++) wire += std::string("\xD2\x01\0", 3);
   EXPECT_NE(Refused(wire).find("it would need memory out of proportion to its size"), std::string::npos);

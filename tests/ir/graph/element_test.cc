@@ -1,4 +1,4 @@
-// Elements of every type: narrow floats against a search through all their numbers, and numbers written down by hand.
+// Elements of every type: narrow floats against a search through all their values, and numbers written out by hand.
 #include "ir/graph/element.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ struct Float {
 
 class NarrowFloat : public testing::TestWithParam<Float> {};
 
-// Every number rounds to itself.
+// Every value rounds to itself.
 TEST_P(NarrowFloat, CodesReturn) {
   Float f = GetParam();
   for (int code = 0; code < f.codes; code++) {
@@ -77,7 +77,7 @@ TEST_P(NarrowFloat, CodesReturn) {
   }
 }
 
-// Any number goes to the nearest that there is, of two as near to the one with an even code.
+// Any number rounds to the nearest value, in a tie to the one with an even code.
 TEST_P(NarrowFloat, RoundsToTheNearest) {
   Float f = GetParam();
   std::vector<double> numbers;
@@ -135,7 +135,7 @@ TEST(Element, IntegersTruncateAndWrap) {
   EXPECT_EQ(Stored(DP_UINT4, -1), 15);
   EXPECT_EQ(Stored(DP_INT2, 2), -2);
   EXPECT_EQ(Stored(DP_UINT2, 5), 1);
-  uint8_t byte = 0xa9;  // the high bits say nothing
+  uint8_t byte = 0xa9;  // the high bits are ignored
   EXPECT_EQ(dp_element_get(DP_INT4, &byte), -7);
   EXPECT_EQ(dp_element_get(DP_UINT4, &byte), 9);
   EXPECT_EQ(dp_element_get(DP_INT2, &byte), 1);

@@ -1,7 +1,7 @@
-// dp_shard_range by brute force: the elements of small tensors are dealt out one by one as the definition says (part i of k
-// blocks over p devices begins at the largest b with b * p <= i * k; a later axis deals out what an earlier one left), and
-// every device must hold just those, in the order of the whole. For all small extents, views of blocks and units, meshes of
-// several axes and every n.
+// Tests dp_shard_range by brute force. The elements of small tensors are dealt out one by one according to the
+// definition (part i of k blocks over p devices starts at the largest b with b * p <= i * k; a later axis deals out
+// what an earlier one left), and every device must hold exactly those, in whole order. Covers all small extents, views
+// of blocks and units, meshes of several axes and every n.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ List Deal(const List &list, int64_t part, int64_t parts) {
   return List(list.begin() + int64_t(begin_of(part)), list.begin() + int64_t(begin_of(part + 1)));
 }
 
-// The indices along dim d, of `extent`, that the device at `at` has, in order.
+// The indices along dim d, of `extent`, that the device at `at` holds, in order.
 List IndicesOf(int d, int64_t extent, const Placements &on, const List &sizes, const List &at) {
   int64_t outer = 1, unit = 1;
   for (const dp_placement &p : on)
@@ -52,7 +52,7 @@ List IndicesOf(int d, int64_t extent, const Placements &on, const List &sizes, c
   return indices;
 }
 
-// All tuples of one index of each list, as row-major positions in the whole, the last list fastest.
+// All tuples with one index from each list, as row-major positions in the whole; the last list varies fastest.
 List Positions(const std::vector<List> &indices, const List &extents) {
   List positions = {0};
   for (size_t d = 0; d < indices.size(); d++) {
@@ -64,7 +64,7 @@ List Positions(const std::vector<List> &indices, const List &extents) {
   return positions;
 }
 
-// What the code says that the part holds, in its order.
+// The elements that the part holds according to the code, in its order.
 List Held(const dp_local &local) {
   std::vector<List> indices;
   for (int d = 0; d < local.rank; d++) {
@@ -76,10 +76,10 @@ List Held(const dp_local &local) {
 
 struct Extremes {
   std::vector<int64_t> most, least;  // along each dim
-  int64_t count = 0;                 // of elements
+  int64_t count = 0;                 // number of elements
 };
 
-// At one n; `checked` counts the parts.
+// Checks one n; `checked` counts the parts.
 Extremes HoldAt(const dp_shape &shape, const Placements &on, const List &sizes, int64_t n, int64_t *checked) {
   const dp_mesh mesh = MeshOf(sizes);
   Extremes found{std::vector<int64_t>(size_t(shape.rank), 0), std::vector<int64_t>(size_t(shape.rank), INT64_MAX)};
@@ -116,7 +116,7 @@ Extremes HoldAt(const dp_shape &shape, const Placements &on, const List &sizes, 
   }
   EXPECT_EQ(int64_t(owners.size()), total);
   for (const auto &[position, count] : owners) EXPECT_EQ(count, copies) << "element " << position;
-  // Each part knows the largest and the smallest.
+  // Each part knows the largest and the smallest part.
   for (const dp_local &local : locals)
     for (int d = 0; d < shape.rank; d++) {
       EXPECT_EQ(dp_local_most(&local, d), found.most[size_t(d)]);
@@ -125,7 +125,7 @@ Extremes HoldAt(const dp_shape &shape, const Placements &on, const List &sizes, 
   return found;
 }
 
-// At every n up to `batch`; the most that dp_local_max_count promises is the most that there is.
+// Checks every n up to `batch`; dp_local_max_count must give the maximum that occurs.
 void Hold(const dp_shape &shape, const Placements &on, const List &sizes, int64_t batch, int64_t *checked) {
   const dp_mesh mesh = MeshOf(sizes);
   dp_status status = dp_placement_check(&shape, on.data(), &mesh);
@@ -165,7 +165,7 @@ TEST(ShardRange, OneDim) {
   EXPECT_GT(checked, 10000);
 }
 
-// Three dims, of which one depends on n, and every pair of placements on two axes.
+// Three dims, one of which depends on n, with every pair of placements on two axes.
 TEST(ShardRange, SeveralDims) {
   int64_t checked = 0;
   std::vector<dp_placement> placements = {dp_replicate(), dp_partial(DP_SUM)};
@@ -184,7 +184,7 @@ TEST(ShardRange, SeveralDims) {
   EXPECT_GT(checked, 10000);
 }
 
-// Three axes, one of them between the two that split a dim.
+// Three axes, one of which is between the two that split a dim.
 TEST(ShardRange, AxesBetween) {
   int64_t checked = 0;
   for (dp_placement between : {dp_replicate(), dp_partial(DP_MAX), dp_shard(1), dp_shard_in(1, 3, 1)})

@@ -1,4 +1,5 @@
-// `lower` against the kernel, for every operator that has it, and what `specialize` makes of training and evaluation.
+// Compares `decompose` with the kernel for every operator that has it, and tests what `specialize` makes of training
+// and evaluation.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -103,7 +104,7 @@ TEST(Specialize, DropoutDropsByTheNodesNameInTraining) {
     EXPECT_EQ(s.Out(1).Get(i), u >= 0.25);
     dropped += u < 0.25;
   }
-  EXPECT_GT(dropped, 25);  // of 200, 50 are expected
+  EXPECT_GT(dropped, 25);  // of 200; 50 are expected
   EXPECT_LT(dropped, 75);
 }
 
@@ -158,7 +159,8 @@ TEST(Specialize, RandomNumbersFollowTheNodesNameAndTheStep) {
 
 const char kNorm[] = "float32[N,3], float32[3], float32[3], float32[3], float32[3]";
 
-// Statistics that the model does not keep are no running ones: training_mode=1 means x's own, wherever the node stands.
+// Statistics that the model does not keep are not running statistics: training_mode=1 means x's own, wherever the node
+// is.
 TEST(Specialize, BatchNormalizationOfGivenStatisticsTakesItsOwnInEvaluation) {
   Special s("BatchNormalization", kNorm, "training_mode=1, epsilon=0.5", false);
   std::map<std::string, Tensor> b = Bindings(s.c, s.built);
@@ -199,7 +201,7 @@ TEST(Specialize, BatchNormalizationUpdatesItsBuffersInTraining) {
     dp_builder builder{graph, DP_OK, nullptr};
     built.node->op->specialize(&builder, node, in, !evaluated, out);
     ASSERT_EQ(builder.status, DP_OK);
-    if (frozen || evaluated) {  // keeps the statistics as they are, and normalises by them
+    if (frozen || evaluated) {  // keeps the statistics and normalises with them
       EXPECT_EQ(out[0]->producer->inputs[3], in[3]);
       EXPECT_EQ(graph->n_updates, 0);
       EXPECT_EQ(dp_node_int(out[0]->producer, "training_mode", 0), 0);
@@ -214,9 +216,9 @@ TEST(Specialize, BatchNormalizationUpdatesItsBuffersInTraining) {
   }
 }
 
-// ---- what takes an operator's place, of long dims -------------------------------------------------------------------
+// ---- replacements with long dims --------------------------------------------------------------------------------------
 
-// A window over keys is compared out of two ranges: no table of queries times keys.
+// A window over keys compares two ranges, without a table of queries times keys.
 TEST(Replaced, LongAttention) {
   for (const char *attrs : {"is_causal=1", "is_causal=1, left_window_size=16"}) {
     dp_sample sample{"float32[N,1,65536,2], float32[N,1,65536,2], float32[N,1,65536,2]", attrs, 1, 0, 0, false};
@@ -228,7 +230,7 @@ TEST(Replaced, LongAttention) {
   }
 }
 
-// The places of blocks are a table, refused like any other that is too large.
+// The places of blocks are a table, which is refused if it is too large, like any other.
 TEST(Replaced, BlocksOfAHugeDim) {
   dp_sample sample{"int8[1099511627776], float32[1099511627776]", "axis=0, block_size=1", 1, 0, 0, false};
   Built built({dp_op_find("", "DequantizeLinear"), &sample, 0, false});
@@ -237,7 +239,7 @@ TEST(Replaced, BlocksOfAHugeDim) {
   EXPECT_NE(built.error.find("which is too large"), std::string::npos) << built.error;
 }
 
-// Halfway between two elements whose places float16 cannot tell apart.
+// Halfway between two elements that float16 cannot tell apart by position.
 TEST(Replaced, GridSampleOfFloat16FindsFarPlaces) {
   dp_sample sample{"float16[1,1,3000], float16[1,2,1]", "", 1, 0, 0, false};
   Built built({dp_op_find("", "GridSample"), &sample, 0, false});
@@ -256,7 +258,7 @@ TEST(Replaced, GridSampleOfFloat16FindsFarPlaces) {
   EXPECT_EQ(Numbers(values[size_t(out[0]->id)]), (std::vector<double>{0.5, 0.5}));
 }
 
-// Outside of one dim, though what it would come to lies inside of the whole.
+// Outside in one dim, even if the resulting offset would be inside the whole.
 TEST(Replaced, IndicesOutsideAreRefused) {
   struct {
     const char *op, *inputs, *attrs;

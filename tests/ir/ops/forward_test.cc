@@ -1,5 +1,5 @@
-// Every sample of every operator, each kernel, against references.txt, which make_references.py made with NumPy and
-// PyTorch.
+// Every sample of every operator, with each kernel, against references.txt, which make_references.py made with NumPy
+// and PyTorch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ struct Reference {
   std::vector<double> numbers;
 };
 
-// heading -> results. A line "= heading", then a line "dtype extents : numbers" a result.
+// Maps a heading to results. The file has a line "= heading", then a line "dtype extents : numbers" for each result.
 const std::map<std::string, std::vector<Reference>> &References() {
   static const auto *all = [] {
     auto *map = new std::map<std::string, std::vector<Reference>>;

@@ -1,8 +1,8 @@
-// The gradient of every differentiable operator against central differences, in float64.
+// Tests the gradient of every differentiable operator against central differences, in float64.
 //
-// With fixed random weights w the loss is sum(w * result). For each result alone and for all together: the gradient
+// The loss is sum(w * result) with fixed random weights w, for each result alone and for all together: the gradient
 // nodes are built from dy = w and run, and each element of each operand is moved by +-h. An operand without a gradient
-// node must not change the loss.
+// must not change the loss.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,8 +16,8 @@ namespace {
 
 const double kStep = 1e-6, kTolerance = 2e-8;
 
-// What has no gradient on purpose: PyTorch gives the class weights of a loss none, and nothing is learnt through the
-// batch statistics that training yields beside y.
+// Operands that have no gradient on purpose: PyTorch gives a loss's class weights none, and the batch statistics that
+// training yields beside y are not learned from.
 bool Exempt(const Case &c, int operand, int result) {
   std::string name = c.op->name;
   return (name == "SoftmaxCrossEntropyLoss" && operand == 2) ||
@@ -26,7 +26,7 @@ bool Exempt(const Case &c, int operand, int result) {
 
 class Gradient : public testing::TestWithParam<Case> {
  protected:
-  // Sum of weights * results, of those that have weights.
+  // The weighted sum of the results that have weights.
   double Loss(const Built &built, const std::map<std::string, Tensor> &bindings, const std::vector<Tensor> &weights) {
     std::vector<Tensor> values;
     EXPECT_EQ(RunGraph(dp_target_cpu, forward_, built.n, bindings, &values), "");
@@ -62,7 +62,7 @@ void Gradient::Check(const Case &c, int only) {
     dy[size_t(r)] = dp_graph_add_value(built.graph, DP_VALUE_INPUT, name.c_str(), type);
     bindings[name] = weights[size_t(r)];
   }
-  // A count of samples that is asked for is n.
+  // A requested number of samples is n.
   dp_type scalar{DP_INT64, {}};
   bindings[DP_SCALAR_N] = MakeWhole(scalar, 0);
   bindings[DP_SCALAR_N].Set(0, double(built.n));
@@ -110,9 +110,9 @@ TEST_P(Gradient, EqualsDifferences) {
   if (floats > 1) Check(c, -1);
 }
 
-// ---- operators that others take the place of ------------------------------------------------------------------------
+// ---- operators that others replace ------------------------------------------------------------------------------------
 
-// Appends the gradient nodes of the whole graph, from the last to the first: gradients by value id.
+// Appends the gradient nodes of the whole graph, from last to first. Returns the gradients by value id.
 std::vector<dp_value *> Differentiate(dp_builder *builder, std::vector<dp_value *> gradients) {
   dp_graph *graph = builder->graph;
   for (int32_t i = graph->n_nodes - 1; i >= 0; i--) {
@@ -199,7 +199,7 @@ std::vector<Case> ReplacedCases() {
 INSTANTIATE_TEST_SUITE_P(Ops, ReplacedGradient, testing::ValuesIn(ReplacedCases()),
                          [](const testing::TestParamInfo<Case> &info) { return TestName(info.param); });
 
-// Of float64 operands, and whose gradient is one: a cast to a narrower float has steps of its own.
+// Only float64 operands with a true gradient: a cast to a narrower float has steps.
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const Case &c : AllCases(true)) {

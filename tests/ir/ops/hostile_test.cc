@@ -1,5 +1,5 @@
-// Operands and attributes of any kind: whatever infer says yes to has rows, a gradient, a lowering and a cost that end
-// without harm. Under the sanitizers this finds overflows and reads out of bounds.
+// Arbitrary operands and attributes: whatever infer accepts has sharding rules, a gradient, a decomposition and a cost
+// that finish without harm. Under the sanitizers this finds overflows and out-of-bounds reads.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -72,7 +72,7 @@ void Disturb(Chance *chance, dp_arena *arena, dp_attr *attr) {
   }
 }
 
-// Everything that the compiler asks of a node that infer took.
+// Everything that the compiler asks of a node that infer accepted.
 void AskAll(const Built &built) {
   const dp_node *node = built.node;
   const dp_placement given[] = {dp_shard_in(0, 2, 1), dp_shard_in(0, 1, 3), dp_shard_in(0, INT64_MAX, 2)};
@@ -82,14 +82,14 @@ void AskAll(const Built &built) {
   dp_builder builder{built.graph, DP_OK, nullptr};
   std::vector<dp_value *> in(node->inputs, node->inputs + node->n_inputs), out(DP_MAX_OPERANDS), dx(DP_MAX_OPERANDS);
   std::vector<dp_value *> dy(node->outputs,
-                             node->outputs + node->n_outputs);  // of the right types, which is all that counts
+                             node->outputs + node->n_outputs);  // of the right types, which is all that matters
   for (size_t i = 0; i < dy.size(); i++)
     if (!dp_type_is_float(dy[i]->type.dtype)) dy[i] = nullptr;
   in.resize(DP_MAX_OPERANDS);
   if (node->op->gradient && dy[0]) node->op->gradient(&builder, node, dy.data(), dx.data());
   if (node->op->decompose) node->op->decompose(&builder, node, in.data(), out.data());
   if (node->op->specialize) node->op->specialize(&builder, node, in.data(), true, out.data());
-  // A shape may be too large for what is built from it; that is said, not suffered.
+  // A shape may be too large for what is built from it; that must be an error.
   dp_status_free(builder.status);
 }
 

@@ -1,4 +1,4 @@
-// What the operators refuse, and in which words; constants taken as attributes; extents that depend on n.
+// What the operators refuse, and with which messages; constants that become attributes; extents that depend on n.
 #include <gtest/gtest.h>
 
 #include "ir/graph/builder.h"
@@ -247,7 +247,7 @@ TEST(Infer, ExtentsFollowTheSamples) {
   EXPECT_EQ(TypeOf("ArgMax", "float32[N,4]", "axis=-1, keepdims=0"), "int64[N]");
 }
 
-// A constant operand becomes the attribute of its name; what is computed is refused.
+// A constant operand becomes the attribute of its name; a computed one is refused.
 TEST(Infer, ConstantOperandsAreAttributes) {
   dp_arena *arena = dp_arena_create(0);
   dp_graph *graph = dp_graph_create(dp_model_create(arena, "m"), "main");
@@ -263,7 +263,7 @@ TEST(Infer, ConstantOperandsAreAttributes) {
   ASSERT_EQ(dp_op_infer(reshape), DP_OK);
   EXPECT_EQ(reshape->n_inputs, 1);
   EXPECT_TRUE(dp_dim_equal(reshape->outputs[0]->type.shape.dims[0], {2, 0}));
-  ASSERT_EQ(dp_op_infer(reshape), DP_OK);  // as often as one likes
+  ASSERT_EQ(dp_op_infer(reshape), DP_OK);  // repeatable
 
   dp_value *sum_in[] = {x, dp_graph_add_constant(graph, "axes", &axes_tensor)};
   dp_node *sum = dp_graph_add_node(graph, dp_op_find("", "ReduceSum"), "s", 2, sum_in, 1, nullptr, 0, nullptr);
@@ -286,7 +286,7 @@ TEST(Infer, ConstantOperandsAreAttributes) {
   dp_arena_destroy(arena);
 }
 
-// ---- rows -----------------------------------------------------------------------------------------------------------
+// ---- sharding rules ---------------------------------------------------------------------------------------------------
 
 std::string Rows(const char *op, const char *inputs, const char *attrs, std::vector<dp_placement> given = {}) {
   dp_sample sample{inputs, attrs, 4, 0, 0, false};

@@ -69,7 +69,7 @@ std::string RunNode(const dp_target &target, const dp_node *node, const std::vec
   dp_kernel_spec spec{};
   const void *from[DP_MAX_OPERANDS] = {};
   void *to[DP_MAX_OPERANDS] = {};
-  static const uint64_t nowhere = 0;  // the address of what has no elements
+  static const uint64_t nowhere = 0;  // the address of empty tensors
   spec.op = node->op;
   spec.node = node;
   spec.threads = parts;

@@ -1,4 +1,4 @@
-// Prints every sample's heading: what make_references.py makes references for.
+// Prints every sample's heading, the input of make_references.py.
 #include <cstdio>
 
 #include "tests/ir/ops/samples.h"

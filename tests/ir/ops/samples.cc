@@ -36,7 +36,7 @@ std::string TestName(const Case &c) {
   return name;
 }
 
-// What a BitCast gives goes with the size of what it takes.
+// The type of BitCast's result depends on the size of its operand.
 static bool CanReplace(const dp_op *op) { return std::string(op->name) != "BitCast"; }
 
 std::vector<Case> AllCases(bool float64) {
@@ -53,7 +53,7 @@ std::vector<Case> AllCases(bool float64) {
   return cases;
 }
 
-// BatchNormalization stands in programs too, changed; it is differentiated there, which the others never are.
+// BatchNormalization occurs in programs too, in a changed form, and is differentiated there; the others never are.
 bool IsReplaced(const dp_op *op) { return op->specialize && !op->gradient; }
 
 bool IsDrawn(const dp_op *op) {
@@ -107,7 +107,7 @@ dp_status Built::Build(const Case &c) {
   model = dp_model_create(arena, "sample");
   model->batch = dp_max_i64(c.sample->n, 1);
   dp_status status = DP_OK;
-  // Some results are there in some modes only: as many as it takes, and those that are always there.
+  // Some results exist only in some modes: ask for as many as needed, and for those that always exist.
   int least = 1;
   while (least < c.op->n_outputs && !c.op->outputs[least].optional) least++;
   for (int results = c.op->n_outputs; results >= least; results--) {
@@ -151,7 +151,7 @@ std::vector<dp_value *> Replace(Built *built) {
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
-// FNV-1a of the text, then splitmix64: simple enough to be written again in make_references.py.
+// FNV-1a of the text, then splitmix64: simple enough to be reimplemented in make_references.py.
 static uint64_t Seed(const std::string &text) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (unsigned char letter : text) hash = (hash ^ letter) * 0x100000001b3u;
@@ -166,8 +166,8 @@ static double Uniform(uint64_t seed, uint64_t index) {
   return double(z >> 11) * 0x1p-53;
 }
 
-// Into the range of the type, so that numbers are drawn that it has; without 0, which divides nothing, where there are no
-// negative ones.
+// Limits the range to numbers that the type has. Excludes 0, which cannot be a divisor, if there are no negative
+// numbers.
 static void HoldToRange(dp_dtype dtype, double *low, double *high) {
   static const std::map<dp_dtype, std::pair<double, double>> ranges = {
       {DP_INT8, {-128, 127}},       {DP_UINT8, {0, 255}},     {DP_INT16, {-32768, 32767}}, {DP_UINT16, {0, 65535}},

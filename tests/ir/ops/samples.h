@@ -1,4 +1,5 @@
-// The operators' samples as cases: a graph of one node, and operands that the reference maker draws alike.
+// The operators' samples as test cases: a graph of one node, and operands that make_references.py draws in the same
+// way.
 #ifndef DP_TESTS_IR_OPS_SAMPLES_H
 #define DP_TESTS_IR_OPS_SAMPLES_H
 
@@ -10,32 +11,31 @@
 
 namespace dp_test {
 
-// One sample of one operator, as written, with float64 in place of float32, or with another type in place of one.
+// One sample of one operator: as written, with float64 in place of float32, or with another type in place of one.
 struct Case {
   const dp_op *op;
   const dp_sample *sample;
   int index;  // of the sample in its operator
   bool float64;
-  dp_dtype from = DP_NO_TYPE, to = DP_NO_TYPE;  // operands of type `from` have `to`, where the operator takes that
+  dp_dtype from = DP_NO_TYPE, to = DP_NO_TYPE;  // operands of type `from` become `to` where the operator allows it
   std::string Name() const;                     // "dp.SGD 2 float64", "Add 3 int32 as int8"
   std::string Heading() const;  // "dp.SGD|inputs|attrs|n|low|high": the sample as the reference file names it
 };
 
-// Of every operator but communication. float64: the variants too, of samples that name float32.
+// The cases of all operators except communication. float64: adds variants of the samples that name float32.
 std::vector<Case> AllCases(bool float64);
 // The same samples with float16 and bfloat16 in place of float32, and with every type that is or can hold an integer in
-// place of int32, int64 and uint8: of these only where an operand takes it.
+// place of int32, int64 and uint8, where an operand allows it.
 std::vector<Case> TypeCases();
-// Whether operand i of the case, of that type in the sample, has type c.to.
+// Whether operand i of the case, which has that type in the sample, has type c.to.
 bool IsReplacedType(const Case &c, int i, dp_dtype dtype);
 
-// Whether the operator is in no program: others take its place, and it has no kernel.
+// Whether programs do not contain the operator: others replace it, and it has no kernel.
 bool IsReplaced(const dp_op *op);
 // Of those, whether it draws numbers, which follow from the name of its node: no reference has them.
 bool IsDrawn(const dp_op *op);
 
-// The case as a graph: operands are inputs x0, x1 ..., one node with as many results as the operator gives here.
-// Lives as long as the object.
+// The case as a graph with inputs x0, x1 ... and one node with all its results. Lives as long as the object.
 class Built {
  public:
   explicit Built(const Case &c);
@@ -43,7 +43,7 @@ class Built {
   Built(const Built &) = delete;
   Built &operator=(const Built &) = delete;
 
-  std::string error;  // of reading and inferring; "" when it went well
+  std::string error;  // of reading and inferring; "" for success
   dp_arena *arena;
   dp_model *model = nullptr;
   dp_graph *graph = nullptr;
@@ -55,19 +55,19 @@ class Built {
   dp_status Build(const Case &c);
 };
 
-// Makes of the case's graph, whose operator is replaced in every program, a graph of what takes the node's place in
-// training; its results, of the types that infer gave. Sets error when it fails.
+// Replaces the case's operator, which programs do not contain, by what stands for it in training. The results keep the
+// types that infer gave. Sets error on failure.
 std::vector<dp_value *> Replace(Built *built);
 
-// Element i of operand `operand` follows from the sample's name alone: uniform in [low, high] (-1 .. 1 when they are
-// equal), rounded to float32; integers uniform among those of the range.
+// Element i of operand `operand` depends only on the sample's name: uniform in [low, high] (-1 .. 1 if they are equal),
+// rounded to float32; integers are uniform in the range.
 Tensor DrawOperand(const Case &c, int operand, const dp_type &type, int64_t n);
-// More numbers of that kind in [-1, 1], for `what` of the case.
+// More such numbers in [-1, 1], for the purpose `what`.
 Tensor DrawNumbers(const Case &c, const std::string &what, const dp_type &type, int64_t n);
 
 // For GoogleTest's messages.
 void PrintTo(const Case &c, std::ostream *out);
-// GoogleTest's names have letters, digits and _ only.
+// A name as GoogleTest wants it: only letters, digits and _.
 std::string TestName(const Case &c);
 
 }  // namespace dp_test

@@ -1,4 +1,4 @@
-// What is asked of every operator's struct: samples that show all of it, and the parts that tests are derived from.
+// Requirements on every operator's struct: samples that cover it, and the parts that tests are derived from.
 #include <gtest/gtest.h>
 
 #include <cstring>

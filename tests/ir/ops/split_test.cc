@@ -1,5 +1,5 @@
-// Split equals whole: for every sharding rule of every sample, on 1, 2, 3 and 5 devices, and for every two rows on two
-// mesh axes, the parts' results make up the result on one device. Parts may be empty.
+// Split equals whole: for every sharding rule of every sample, on 1, 2, 3 and 5 devices, and for every two rules on two
+// mesh axes, the shards' results make up the result on one device. Shards may be empty.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace dp_test {
 namespace {
 
-// One row for each mesh axis.
+// One rule for each mesh axis.
 using Rows = std::vector<dp_sharding_rule>;
 
 std::string Print(const dp_node *node, const Rows &rules) {
@@ -46,10 +46,10 @@ class Split : public testing::TestWithParam<Case> {
     ASSERT_EQ(built_->error, "");
   }
 
-  // Parts of a whole operand, device by device. What is a partial sum is shared out at random along those axes.
+  // Cuts a whole operand into shards, device by device. Partial sums are distributed randomly along their axes.
   std::vector<Tensor> Distribute(const dp_value *value, const Tensor &whole,
                                  const std::vector<dp_placement> &placements);
-  // Puts the parts of a result together.
+  // Assembles a result from its shards.
   Tensor Join(const dp_value *value, const std::vector<Tensor> &parts, const std::vector<dp_placement> &placements);
   // The operands and the results on one device.
   void RunWhole(int64_t n);
@@ -75,7 +75,7 @@ class Split : public testing::TestWithParam<Case> {
 
 std::vector<Tensor> Split::Distribute(const dp_value *value, const Tensor &whole,
                                       const std::vector<dp_placement> &placements) {
-  // Addends by the coordinates along the axes of partial sums; the last one is what the others leave.
+  // Addends by the coordinates along the axes of partial sums; the last one gets the remainder.
   std::vector<Tensor> addends, parts;
   std::vector<size_t> addend_of;
   int64_t coordinate[DP_MAX_MESH], devices = dp_mesh_devices(&mesh_);
@@ -100,7 +100,7 @@ std::vector<Tensor> Split::Distribute(const dp_value *value, const Tensor &whole
     dp_mesh_coordinate(&mesh_, device, coordinate);
     Tensor part = MakePart(value->type, n_, placements.data(), mesh_, coordinate);
     Cut(addends[addend_of[size_t(device)]], &part);
-    // Of a partial maximum each element has devices that hold something smaller.
+    // For a partial maximum, some devices hold something smaller.
     for (int a = 0; a < mesh_.n_axes; a++)
       for (int64_t i = 0; IsMax(placements[size_t(a)]) && i < part.Count(); i++)
         if (i % mesh_.axes[a].size != coordinate[a] && dp_type_is_float(part.dtype)) part.Set(i, part.Get(i) - 1);
@@ -143,7 +143,7 @@ Tensor Split::Join(const dp_value *value, const std::vector<Tensor> &parts,
   return whole;
 }
 
-// float32: a partial sum is not exact.
+// Only float32, since a partial sum is not exact.
 void Compare(const Tensor &found, const Tensor &expected, bool rounded) {
   bool half = found.dtype == DP_FLOAT16 || found.dtype == DP_BFLOAT16;
   double tolerance = !dp_type_is_float(found.dtype) ? 0 : half ? 0x1p-5 : rounded ? 1e-5 : 1e-12;
@@ -189,7 +189,7 @@ void Split::RunSplit(const Rows &rules, const std::vector<int64_t> &sizes) {
     mesh_.axes[a] = {a ? "tensor" : "data", sizes[a]};
     if (!dp_sharding_rule_holds_on(&rules[a], &mesh_.axes[a])) return;
   }
-  // Two axes may see a dim differently; placement refuses that.
+  // Two axes may view a dim differently, which placement refuses.
   if (rules.size() > 1 && !Legal(rules, mesh_)) return;
   ASSERT_TRUE(Legal(rules, mesh_));
   std::vector<std::vector<Tensor>> parts, results(size_t(node->n_outputs));
@@ -247,14 +247,14 @@ TEST_P(SplitOnTwoAxes, EqualsWhole) {
   RunWhole(built_->n);
   for (int r = 1; r < rules.count; r++)
     for (int s = 1; s < rules.count && !HasFailure(); s++) {
-      // A maximum of sums is not the sum of maxima: no tensor is both.
+      // A maximum of sums is not the sum of maxima, so no tensor is both.
       if (HasMax(built_->node, rules.rules[r]) || HasMax(built_->node, rules.rules[s])) continue;
       RunSplit({rules.rules[r], rules.rules[s]}, {2, 2});
       RunSplit({rules.rules[r], rules.rules[s]}, {2, 3});
     }
 }
 
-// exact: without those of float32 operands.
+// exact: skips samples with float32 operands.
 std::vector<Case> Cases(bool exact) {
   std::vector<Case> cases;
   for (const Case &c : AllCases(true)) {

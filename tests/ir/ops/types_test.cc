@@ -1,5 +1,5 @@
-// Every sample in every type: what a kernel gives in it is what it gives, for the same operands, in float64 or int64,
-// rounded to nearest even or wrapped. What it gives there is checked against NumPy and PyTorch (forward_test).
+// Every sample in every type: a kernel's result equals its result for the same operands in float64 or int64, rounded to
+// nearest even or wrapped. forward_test checks those against NumPy and PyTorch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ void RunCase(const Built &built, const std::vector<Tensor> &in, std::vector<Tens
   ASSERT_EQ(RunNode(dp_target_cpu, built.node, from, to), "");
 }
 
-// Half the distance of two neighbours near 1.
+// Half the distance between two neighbours near 1.
 double HalfUnit(dp_dtype dtype) {
   switch (dtype) {
     case DP_FLOAT16:
@@ -57,8 +57,8 @@ void Compare(const Tensor &found, const Tensor &exact, const Case &c) {
       EXPECT_EQ(std::isnan(number), std::isnan(expected)) << c.Name() << ", element " << i;
       continue;
     }
-    // float32, in which the halves are computed, has an error of its own. A Softmax in float16 rounds each step: three
-    // results, and differences of up to 8, whose unit is as much of the exponential as 4 of its own.
+    // 16-bit floats are computed in float32, which has its own error. A Softmax in float16 rounds each step: three
+    // results, and differences of up to 8, whose rounding matters as much as 4 units of the exponential.
     bool stepwise = found.dtype == DP_FLOAT16 && !c.Name().rfind("Softmax ", 0);
     double roundings = stepwise ? 3 + 4 : 1.01;
     double tolerance =

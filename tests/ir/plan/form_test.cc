@@ -95,7 +95,7 @@ const Break kHead[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Head, Form, testing::ValuesIn(kHead), [](const auto &i) { return i.param.name; });
 
-// Options that go with the plan.
+// Options that suit the plan.
 Dp__Options *Recorded(HandPlan &h) {
   if (h.plan->options) return h.plan->options;
   Dp__Options *o = h.plan->options = dp_test::New(h.arena, dp__options__init);
@@ -125,7 +125,8 @@ TEST(Form, OptionsHold) {
   EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
 }
 
-// Every field of the message, by its descriptor: set to what the plan is not, it is refused, or nothing in the plan tells.
+// Every field of the message, by its descriptor: if it is changed to contradict the plan, the form check refuses it, or
+// the plan cannot tell.
 TEST(Form, OptionsAreHeldFieldByField) {
   const std::set<std::string> untold = {"zero_stage", "memory", "freeze", "split", "train", "as_exported", "dim"};
   for (unsigned f = 0; f < dp__options__descriptor.n_fields; f++) {

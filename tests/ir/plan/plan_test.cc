@@ -1,4 +1,4 @@
-// Plans as files: written and read back, and whatever is not one refused.
+// Plans as files: written and read back, and everything else refused.
 #include "ir/plan/plan.h"
 #include "ir/plan/report/print.h"
 
@@ -23,7 +23,7 @@ class PlanFile : public dp_test::FolderTest {
   void Write(const Dp__Plan *plan, const std::string &name) {
     ASSERT_EQ(dp_test::Message(dp_plan_write(plan, Path(name).c_str())), "");
   }
-  // The message without the folder, "" for success.
+  // The message without the folder; "" for success.
   std::string Read(const std::string &name, int *code = nullptr) {
     Arena arena;
     Dp__Plan *plan;
@@ -31,7 +31,7 @@ class PlanFile : public dp_test::FolderTest {
     if (code) *code = dp_status_code(status);
     return WithoutFolder(dp_test::Message(status));
   }
-  // A header that fits the payload.
+  // A header that matches the payload.
   static std::string Seal(const std::string &payload, uint32_t version = 1, uint32_t flags = 0) {
     std::string file("DPPLAN\r\n", 8);
     uint64_t length = payload.size(), hash = dp_hash64(payload.data(), payload.size());
@@ -99,7 +99,7 @@ TEST_F(PlanFile, CutAnywhere) {
                               std::to_string(whole.size() - 32) + ": the file was truncated or appended to");
 }
 
-// Also under a checksum that fits: the payload alone, cut, never makes a plan nor harm.
+// With a valid checksum too, no prefix of a payload makes a plan or does harm.
 TEST_F(PlanFile, CutPayload) {
   HandPlan hand;
   std::string payload = Pack(hand.plan);
@@ -122,7 +122,7 @@ TEST_F(PlanFile, AnyBitFlipped) {
   }
 }
 
-// Damage under a right checksum: whatever is read can be checked and printed without harm.
+// Damage under a valid checksum: whatever can be read can be checked and printed without harm.
 TEST_F(PlanFile, DamagedAndSealed) {
   HandPlan hand;
   std::string payload = Pack(hand.plan);

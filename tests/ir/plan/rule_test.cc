@@ -1,4 +1,4 @@
-// The rules' table is the one that the reference prints, and messages are worded as it says.
+// The rules' table equals the one in docs/plan.md, and messages follow it.
 #include "ir/plan/rule.h"
 
 #include <gtest/gtest.h>

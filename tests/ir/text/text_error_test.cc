@@ -1,4 +1,4 @@
-// The text form refuses what is wrong, says where and what, and survives anything.
+// The text form refuses errors, says what and where they are, and survives any input.
 #include <gtest/gtest.h>
 
 #include "tests/ir/text/text_helper.h"
@@ -151,7 +151,7 @@ const Case kGraph[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Graph, TextError, testing::ValuesIn(kGraph));
 
-// ---- whatever comes -------------------------------------------------------------------------------------------------
+// ---- arbitrary input ------------------------------------------------------------------------------------------------
 
 TEST(TextHostile, TruncatedAtEveryByte) {
   for (const std::string &whole : {std::string(dp_test::kSource), std::string(dp_test::kDeviceForm)})

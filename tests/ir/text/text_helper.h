@@ -37,12 +37,12 @@ inline std::string Print(const dp_model *model) {
   return result;
 }
 
-// The message of a failure, or "" and the model.
+// The error message, or "" and the model.
 inline std::string Parse(dp_arena *arena, const std::string &text, dp_model **model) {
   return Message(dp_text_parse(arena, "t.dpt", text.data(), text.size(), model));
 }
 
-// What the text prints as once it was read; the message when it is refused.
+// The text printed after it was read; the message if it is refused.
 inline std::string Reprint(const std::string &text) {
   Arena arena;
   dp_model *model = nullptr;
@@ -50,7 +50,7 @@ inline std::string Reprint(const std::string &text) {
   return message.empty() ? Print(model) : message;
 }
 
-// A device-form model that uses everything the text form has.
+// A device-form model that uses everything in the text form.
 extern const char kDeviceForm[];
 // A source model with one operator of each common kind.
 extern const char kSource[];

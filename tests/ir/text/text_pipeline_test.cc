@@ -30,7 +30,8 @@ dp_options Options() {
   return options;
 }
 
-// Compiles up to pass `last` (NULL: all); after pass `resume` the model is printed, read, and the rest works on what was read.
+// Compiles up to pass `last` (NULL: all). After pass `resume` the model is printed and read, and the other passes work
+// on the result.
 std::string Compile(const std::string &text, const dp_options &options, int resume, const dp_pass *last) {
   Arena arena;
   dp_compile compile = {};

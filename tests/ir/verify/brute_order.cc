@@ -26,8 +26,8 @@ struct Device {
 
 // ---- the order ------------------------------------------------------------------------------------------------------
 
-// A unit is what one device does for one instruction. Collectives are one unit of all members of a group, a Send and its Recv
-// one of the two devices. Nothing else is common to two devices.
+// A unit is what one device does for one instruction, except that a collective is one unit for all members of its
+// group, and a Send and its Recv are one unit for both devices.
 class Order {
  public:
   Order(const std::vector<const Dp__Program *> &programs, const Dp__Plan *plan) : plan_(plan) {
@@ -65,7 +65,7 @@ class Order {
   }
 
  private:
-  // Those of the plan's mesh; without a plan, or one that can be made sense of, one a role.
+  // The plan's devices; without a usable plan, one for each role.
   void MakeDevices() {
     if (plan_ && Message(dp_proto_to_mesh(plan_->n_mesh, plan_->mesh, &mesh_)).empty()) {
       if (dp_mesh_devices(&mesh_) > kMostDevices) throw std::length_error("too many devices for brute force");
@@ -114,7 +114,7 @@ class Order {
     if (n_units_ > kMostUnits) throw std::length_error("a program too long for brute force");
   }
 
-  // Makes one unit of each Send and Recv that alone have a channel, device by device. One without another end is stuck.
+  // Makes one unit of each Send and Recv that form a channel, device by device. One without another end is stuck.
   void MeetOnChannels() {
     struct End {
       size_t role, step;
@@ -146,8 +146,8 @@ class Order {
     return of;
   }
 
-  // What the device does one after the other. An event that nobody or more than one signals orders nothing: a wait for it may
-  // be over too early. A wait for what nobody signals never ends, which is as good as a cycle.
+  // The order within a device. An event with no signaller, or more than one, orders nothing: a wait for it may end too
+  // early. A wait for an event that nobody signals never ends, which is treated like a cycle.
   void Relate(size_t d) {
     const size_t role = devices_[d].role;
     const std::vector<Step> &steps = steps_[role];
@@ -166,7 +166,7 @@ class Order {
     }
   }
 
-  // What each unit comes after, through others too. False: there is a cycle.
+  // The predecessors of each unit, including indirect ones. False: there is a cycle.
   bool Close() {
     before_.resize(n_units_);
     words_ = (n_units_ + 63) / 64;
@@ -193,14 +193,14 @@ class Order {
 
   // ---- the host -----------------------------------------------------------------------------------------------------
 
-  struct Touch {  // of one device
+  struct Touch {  // by one device
     size_t device, unit;
     const Step *step;
     Range range;
     bool writes;
   };
 
-  // Whether two of them, one writing, may touch the same byte at the same time.
+  // Whether two touches, at least one a write, may reach the same byte at the same time.
   bool HostConflicts() const {
     std::vector<Touch> all;
     for (size_t d = 0; d < devices_.size(); d++)
@@ -228,7 +228,7 @@ class Order {
     return false;
   }
 
-  // A Gather writes what the device has, where it is in the whole. Of others, or what cannot be made sense of: all.
+  // A Gather writes the device's part of the whole. Other instructions, and invalid ones, write everything.
   std::vector<Range> Bytes(const Touch &t, int64_t n) const {
     const Dp__Instruction *in = t.step->in;
     if (!plan_ || !t.writes || !Is(*t.step, "Gather") || in->n_inputs != 1 || !in->inputs[0]) return {t.range};
@@ -255,7 +255,7 @@ class Order {
     return bytes;
   }
 
-  const Dp__Plan *plan_;  // NULL: no mesh is known
+  const Dp__Plan *plan_;  // NULL: the mesh is unknown
   dp_mesh mesh_{};
   std::vector<std::vector<Step>> steps_;    // [role]
   std::vector<std::vector<size_t>> first_;  // [role][stream] step
@@ -264,7 +264,7 @@ class Order {
   size_t n_units_ = 0, words_ = 0;
   bool stuck_ = false;
   std::vector<std::vector<size_t>> before_;  // [unit]
-  std::vector<uint64_t> after_;              // [unit] a bit for each unit
+  std::vector<uint64_t> after_;              // [unit] one bit for each unit
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What one instruction of a plan touches, for brute force (brute_order.h).
+// The bytes that an instruction touches, for brute_order.h.
 #ifndef DP_TESTS_VERIFY_BRUTE_STEP_H
 #define DP_TESTS_VERIFY_BRUTE_STEP_H
 
@@ -21,7 +21,7 @@ struct Step {
   bool collective;
 };
 
-// Throws when it has tensors that there are not.
+// Throws if it refers to tensors that do not exist.
 Step MakeStep(const Dp__Program *program, const Dp__Instruction *in);
 bool Is(const Step &step, const char *op);
 bool OnHost(int space);

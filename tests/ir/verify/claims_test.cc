@@ -1,5 +1,5 @@
-// What a plan says of itself as a whole: each lie by name. Every plan here held before the damage, and the runtime would act
-// on what it says.
+// What a plan claims about itself as a whole: every false claim, by name. Each plan was valid before the damage, and
+// the runtime relies on the claim.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -78,7 +78,7 @@ TEST_P(Claims, AreHeldAgainstThePrograms) {
 
 INSTANTIATE_TEST_SUITE_P(, Claims, testing::ValuesIn(kLies), [](const auto &i) { return std::string(i.param.name); });
 
-// A stage's arenas are its own, the host's are those of all.
+// Each stage has its own arenas; all share the host's.
 TEST(StagesClaims, EachStageHasArenasOfItsOwn) {
   PipePlan plan;
   std::string message;

@@ -1,5 +1,5 @@
-// The checker on plans that the compiler makes: they hold on any mesh; without one of their waits they hold exactly
-// when brute force finds nothing out of order; without one of their instructions they never hold.
+// The checker on compiled plans: they are valid on any mesh; without one of their waits they are valid exactly if brute
+// force finds no violation; without one of their instructions they never are.
 #include <gtest/gtest.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using dp_test::Arena;
 
-// The message of a failure, "" and the plan.
+// The error message, or "" and the plan.
 std::string Compile(dp_arena *arena, const std::string &file, std::vector<dp_mesh_axis> mesh, const char *optimizer,
                     Dp__Plan **plan, int64_t microbatches = 0, const char *schedule = nullptr) {
   dp_model *model;
@@ -68,7 +68,7 @@ TEST(Compiled, HoldsOnAnyMesh) {
       }
 }
 
-// Calls visit with each instruction of the plan's programs; *list and at say where it stands.
+// Calls visit with each instruction of the plan's programs, and its location (*list, at).
 template <typename Visit>
 void Each(Dp__Plan *plan, Visit visit) {
   for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
@@ -114,7 +114,7 @@ TEST(Compiled, WithoutAnInstruction) {
         std::string op = copy.At({s, i})->op;
         copy.TakeOut({s, i});
         std::string text, rule = Verify(copy.plan, &text);
-        // Every instruction is there for something: nothing else could have computed its result.
+        // Every instruction is needed: nothing else could have computed its result.
         EXPECT_EQ(rule.substr(0, 8), "MEANING.")
             << program->name << " " << program->streams[s]->name << " " << i << " (" << op << ") " << text;
         rules[rule]++;
@@ -132,7 +132,7 @@ struct Cut {
   int64_t microbatches;
   const char *schedule;
 };
-// mlp has no statistics of the whole batch: it can be taken in micro-batches.
+// mlp has no statistics of the whole batch, so it allows micro-batches.
 const Cut kCuts[] = {
     {"mlp.dpt", {{"pipe", 2}}, 1, nullptr}, {"mlp.dpt", {{"pipe", 2}}, 3, "1f1b"},
     {"mlp.dpt", {{"pipe", 3}}, 4, "gpipe"}, {"mlp.dpt", {{"data", 2}, {"pipe", 2}}, 2, "1f1b"},
@@ -169,7 +169,7 @@ TEST_P(CompiledStages, Holds) {
   for (size_t p = 0; p < plan_->roles[0]->n_programs; p++) EXPECT_EQ(dp_test::BruteOrder(plan_, p), "");
 }
 
-// The checker takes each stage's order from that stage alone, so it may refuse what another stage happens to order.
+// The checker derives each stage's order from that stage alone, so it may refuse what another stage happens to order.
 TEST_P(CompiledStages, WithoutAWait) {
   int stricter = 0;
   std::map<std::string, int> rules;
@@ -193,7 +193,7 @@ TEST_P(CompiledStages, WithoutAWait) {
   EXPECT_LT(stricter, rules["ORDER.CONFLICT"] / 2);
 }
 
-// Every instruction is there for something, and every transfer has two sides.
+// Every instruction is needed, and every transfer has two ends.
 TEST_P(CompiledStages, WithoutAnInstruction) {
   const std::vector<uint8_t> packed = Pack();
   std::map<std::string, int> rules;
@@ -211,7 +211,7 @@ TEST_P(CompiledStages, WithoutAnInstruction) {
   EXPECT_GT(rules["MEANING.UNDEFINED"], 10);
 }
 
-// Each step that is of a micro-batch, said to be of another.
+// Declares each step of a micro-batch to be of another.
 TEST_P(CompiledStages, OfAnotherMicroBatch) {
   int damaged = 0;
   for (size_t r = 0; r < plan_->n_roles; r++)
@@ -270,7 +270,7 @@ TEST_F(CompiledInfer, TakesNoLabelsAndSharesHomes) {
   EXPECT_STREQ(infer_->outputs[0]->name, "logits");
   EXPECT_EQ(infer_->n_exit, 0u);
   EXPECT_EQ(Program("eval")->n_exit, 0u);
-  // Wherever both find a parameter they find it in the same bytes.
+  // Programs that use the same parameter find it at the same bytes.
   Dp__Program *train = Program("train");
   int shared = 0;
   for (size_t i = 0; i < infer_->n_entry; i++)
@@ -286,7 +286,7 @@ TEST_F(CompiledInfer, TakesNoLabelsAndSharesHomes) {
 
 TEST_F(CompiledInfer, UpdatesNothing) {
   Dp__Program *train = Program("train");
-  plan_->options = nullptr;  // which says what programs there are
+  plan_->options = nullptr;  // it would say which programs there are
   infer_->name = dp_strdup(arena_, "other");
   train->name = dp_strdup(arena_, "infer");
   Refused("MEANING.UPDATE", "only init and train");
@@ -308,7 +308,7 @@ TEST_F(CompiledInfer, FindsParametersInTheirHomes) {
   Refused("MEANING.STORAGE", "storage");
 }
 
-// What eval left in transient memory is not infer's.
+// What eval left in transient memory is not available to infer.
 TEST_F(CompiledInfer, FindsNothingInTransientMemory) {
   for (size_t s = 0; s < infer_->n_streams; s++)
     for (size_t i = 0; i < infer_->streams[s]->n_instructions; i++)

@@ -1,4 +1,4 @@
-// Deadlock across stages: what the checker says of small random programs against running them.
+// Deadlocks across stages: the checker's verdict on small random programs against running them.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,7 +15,7 @@ using dp_test::Append;
 using dp_test::Arena;
 using dp_test::ProgramWriter;
 
-// Two to four stages whose steps are Identity nodes and transfers, on some streams and with some waits. What they hold does
+// Two to four stages whose steps are Identity nodes and transfers, on some streams and with some waits. The values do
 // not matter here.
 class RandomStages {
  public:
@@ -39,7 +39,7 @@ class RandomStages {
     Write();
   }
 
-  // What the checker says: "" or the rule.
+  // The checker's verdict: "" or the rule.
   std::string Check() {
     dp_verify_report report = {};
     dp_checker c = {};
@@ -66,9 +66,9 @@ class RandomStages {
     return failed ? dp_rule_name(report.fault.rule) : "";
   }
 
-  // Runs them: whatever stands first in its stream and has its waits met goes on; of a transfer both sides at once.
+  // Runs them: the first instruction of a stream runs when its waits are met; both ends of a transfer run at once.
   bool Finishes() const {
-    std::map<std::pair<size_t, size_t>, size_t> at;  // of role and stream: how many are done
+    std::map<std::pair<size_t, size_t>, size_t> at;  // by role and stream: how many are done
     std::vector<std::vector<bool>> signalled;
     for (size_t r = 0; r < plan.n_roles; r++) signalled.emplace_back(Program(r)->events, false);
     auto head = [&](size_t r, size_t s) -> const Dp__Instruction * {
@@ -116,7 +116,7 @@ class RandomStages {
  private:
   const Dp__Program *Program(size_t role) const { return plan.roles[role]->programs[0]; }
 
-  // Made one after the other, so that nothing deadlocks; then, in most programs, a little is put out of order.
+  // First without deadlock, since they are made in order; then most programs get a few exchanges.
   void Write() {
     const unsigned streams = 1 + random_() % 3, count = 4 + random_() % 14;
     std::vector<std::vector<Dp__Instruction *>> made(writers_.size());
@@ -175,7 +175,7 @@ TEST(Deadlock, AgreesWithRunning) {
   EXPECT_GT(across, 300);
 }
 
-// The message's head and its list of steps go round once, and every link of it is one of the program's.
+// The message's head and list of steps must form a cycle, and each of its links must exist in the program.
 TEST(Deadlock, NamesACycle) {
   const std::regex step("role stage(\\d+),(?: program train,)? stream (s\\d), instruction (\\d+)");
   const std::regex link("(waits for|comes after|other side is) role");

@@ -1,14 +1,13 @@
-// Every field of the schema of plans, by reflection, so that a new one cannot be forgotten: docs/plan.md says of each what
-// holds it, and here each is damaged in many good plans.
+// Every field of the schema of plans, by reflection, so that a new one cannot be forgotten. docs/plan.md says how each
+// is guarded, and here each is damaged in many good plans.
 //
 //   checked: what the checker accepts computes the same as before
 //   compared: what the checker and `dpc verify --against` both accept computes the same
-//   label: what the checker accepts computes the same, and --against does not look at it
+//   label: what the checker accepts computes the same, and --against ignores it
 //
-// What is accepted is carried out on the CPU, two steps of training, an evaluation, an inference, and ends in no signal. The
-// null backend, which looks at every access to memory, carries it out too and finds no race.
-// FIELDS_CASES: fields of a name that are damaged in each plan (1; with DP_FULL 12). FIELDS_ONLY: names that begin so.
-// FIELDS_VERBOSE: what was said of each.
+// Accepted plans run on the CPU, two steps of training, an evaluation and an inference, without crashing. Environment:
+// FIELDS_CASES: damaged fields of each name in each plan (1; with DP_FULL 12). FIELDS_ONLY: only names with this
+// prefix. FIELDS_VERBOSE: prints each verdict.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,7 +48,8 @@ size_t Number(const char *name, size_t otherwise) {
 
 // ---- what the reference says ----------------------------------------------------------------------------------------
 
-// By field: "checked", "compared", "label". Rows "| `Message` | `field` ... | `field` ... | `field` ... |" under the heading.
+// Maps a field to "checked", "compared" or "label". Reads rows "| `Message` | `field` ... | `field` ... | `field` ...
+// |" under the heading.
 std::map<std::string, std::string> ReadClasses() {
   std::ifstream file("docs/plan.md");
   std::map<std::string, std::string> classes;
@@ -91,11 +91,11 @@ struct Good {
   std::vector<uint8_t> packed;
   int64_t batch;
   Arena arena;
-  dp_model *model = nullptr;  // compiled up to `place`, as --against has it
+  dp_model *model = nullptr;  // compiled up to `place`, as for --against
   Dp__Schedule *schedule = nullptr;
 };
 
-// What --against makes of the model: "" or why not. loss, optimizer: in place of the model's, unless empty.
+// The verdict of --against with the model: "" or why not. loss, optimizer: replace the model's unless empty.
 std::string Place(dp_arena *arena, const char *text, const std::string &words, const std::string &loss,
                   const std::string &optimizer, dp_model **model, Dp__Schedule **schedule) {
   Options placed;
@@ -157,7 +157,7 @@ const std::vector<std::unique_ptr<Good>> &GoodPlans() {
 
 // ---- carrying a plan out --------------------------------------------------------------------------------------------
 
-// Inputs by their shapes: fractions, classes 0 to 2.
+// Inputs by shape: fractions, or classes 0 to 2.
 std::string Feed(dp_session *session, int program, int64_t n, int64_t step) {
   const dp_graph *graph = dp_session_graph(session, program);
   for (int32_t i = 0; i < graph->n_values; i++) {
@@ -178,7 +178,7 @@ std::string Feed(dp_session *session, int program, int64_t n, int64_t step) {
 
 void Take(dp_session *session, int program, int64_t n, std::vector<double> *numbers) {
   const dp_graph *graph = dp_session_graph(session, program);
-  std::set<std::string> names;  // their order says nothing
+  std::set<std::string> names;  // their order does not matter
   for (int o = 0; o < graph->n_outputs; o++) names.insert(graph->outputs[o].name);
   for (const std::string &name : names) {
     dp_type type;
@@ -188,7 +188,7 @@ void Take(dp_session *session, int program, int64_t n, std::vector<double> *numb
   }
 }
 
-// What dprun would give of it: "" or why it gives nothing.
+// What dprun would compute: "" or why it cannot.
 std::string Carry(const Dp__Plan *plan, int64_t batch, std::vector<double> *numbers) {
   dp_session_options options = {};
   options.workers = 1;
@@ -258,7 +258,7 @@ struct Case {
 
 struct Verdict {
   size_t number;
-  bool made, checker, against, carried, same;  // accepted by; carried out to the end
+  bool made, checker, against, carried, same;  // accepted by checker and against; run to the end
   bool done;
   char field[64], detail[512];
 };
@@ -271,7 +271,7 @@ std::unique_ptr<Arena> Unpack(const std::vector<uint8_t> &packed, Dp__Plan **pla
   return arena;
 }
 
-// From a file with a right seal, as any reader has it: "" or the message.
+// Reads it back from a valid file, as any reader would: "" or the message.
 std::string ReadBack(const std::string &packed, dp_arena *arena, Dp__Plan **plan) {
   static const std::string path = std::string(getenv("TEST_TMPDIR")) + "/field." + std::to_string(getpid());
   std::string header("DPPLAN\r\n", 8);
@@ -288,7 +288,7 @@ std::string Against(const Good &good, const Dp__Plan *plan) {
   dp_model *model = good.model;
   Dp__Schedule *schedule = good.schedule;
   std::string message;
-  // What was asked for, and what the plan records.
+  // What was requested, and what the plan records.
   Dp__Plan *whole;
   const std::unique_ptr<Arena> undamaged = Unpack(good.packed, &whole);
   if (!plan->options) return "it records no options";
@@ -304,7 +304,7 @@ std::string Against(const Good &good, const Dp__Plan *plan) {
 
 void Say(Verdict *v, const std::string &what) { snprintf(v->detail, sizeof v->detail, "%s", what.c_str()); }
 
-// tell: called with what is known before what may end the process.
+// tell: called with what is known, before anything that may end the process.
 template <typename Tell>
 Verdict Judge(const Case &c, const std::vector<double> &expected, Tell tell) {
   Verdict v = {};
@@ -360,7 +360,7 @@ std::vector<Case> Cases() {
       const size_t count = field.second.size(), chosen = std::min(each, count);
       for (size_t i = 0; i < chosen; i++) {
         size_t instance = chosen == count ? i : random() % count;
-        // Most fields of many messages are empty: one that is not, where there is one.
+        // Most fields of many messages are empty: prefer one that is not.
         for (size_t k = 0; k < count && !i && chosen < count && field.second[instance].Empty(); k++)
           instance = (instance + 1) % count;
         for (size_t kind = 0; kind < kDamageKinds; kind++) cases.push_back({p, field.first, instance, kind});
@@ -370,8 +370,8 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// Cases from `first` on in a process of their own, up to the one that ends it. What a plan that is accepted does to a process
-// is what is asked here.
+// Runs the cases from `first` on in a child process, up to one that ends it. The question is whether an accepted plan
+// harms the process.
 size_t RunFrom(const std::vector<Case> &cases, size_t first, std::vector<Verdict> *verdicts) {
   int ends[2];
   if (pipe(ends)) abort();
@@ -415,7 +415,7 @@ size_t RunFrom(const std::vector<Case> &cases, size_t first, std::vector<Verdict
   waitpid(child, &status, 0);
   EXPECT_TRUE(!WIFEXITED(status) || !WEXITSTATUS(status)) << WEXITSTATUS(status);
   if (WIFEXITED(status) && WEXITSTATUS(status)) return cases.size();
-  return next == cases.size() ? next : next + 1;  // the one in between ended it: not done
+  return next == cases.size() ? next : next + 1;  // the case in between ended the process
 }
 
 struct Figures {
@@ -445,7 +445,7 @@ TEST(Fields, WhatIsAcceptedComputesTheSame) {
     f.same += v.same;
     auto is = classes.find(c.field);
     const std::string is_class = is == classes.end() ? "" : is->second;
-    EXPECT_TRUE(is_class != "label" || !v.checker || v.against) << where;  // --against does not look at it
+    EXPECT_TRUE(is_class != "label" || !v.checker || v.against) << where;  // --against ignores it
     const bool accepted = v.checker && (v.against || is_class != "compared");
     EXPECT_TRUE(!accepted || v.same || !v.carried) << is_class << ", " << where;
   }

@@ -8,7 +8,7 @@
 namespace dp_test {
 namespace {
 
-// The logical graphs. Batch 8: four samples a device.
+// The logical graphs. Batch 8: four samples on each device.
 const char kModel[] = R"dpt(model hand {
   parameter w: float32[3,4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
   state m: float32[3,4] = fill(0)
@@ -242,7 +242,7 @@ namespace {
 
 bool IsOfHost(int space) { return space == DP__SPACE__HOST_INPUT || space == DP__SPACE__HOST_OUTPUT; }
 
-// The end of what lies in a space of a role; of the host's spaces, in all roles.
+// The end of the used bytes of a role's arena; for host arenas, over all roles.
 uint64_t End(const Dp__Plan *plan, size_t role, int space) {
   uint64_t end = 0;
   for (size_t i = 0; space == DP__SPACE__PERSISTENT && i < plan->n_variables; i++) {
@@ -314,7 +314,7 @@ HandPlan::HandPlan(int64_t devices) : plan(New(arena, dp__plan__init)) {
   plan->schedule = New(arena, dp__schedule__init);
   plan->schedule->kind = dp_strdup(arena, "constant");
   plan->schedule->lr = 0.1;
-  // Homes: w, m 48 bytes each, one 4.
+  // Storage: w and m have 48 bytes each, one has 4.
   for (int32_t i = 0; i < model->n_variables; i++) {
     dp_variable *p = &model->variables[i];
     p->offset = static_cast<uint64_t>(i) * 64;
@@ -403,7 +403,7 @@ void HandPlan::WriteEval() {
   p.Tensor("x", "x", "S(0)", DP__SPACE__TRANSIENT, 0);
   p.Tensor("label", "label", "S(0)", DP__SPACE__TRANSIENT, 64);
   p.Tensor("scores", "scores", "S(0)", DP__SPACE__TRANSIENT, 128);
-  p.Tensor("loss@part", "loss", "P(sum)", DP__SPACE__TRANSIENT, 0);  // x is done with
+  p.Tensor("loss@part", "loss", "P(sum)", DP__SPACE__TRANSIENT, 0);  // x is no longer needed
   p.Tensor("loss", "loss", "R", DP__SPACE__TRANSIENT, 192);
   p.Tensor("loss@host", "loss", "R", DP__SPACE__HOST_OUTPUT, 0);
   p.Tensor("count", "count", "R", DP__SPACE__TRANSIENT, 256);

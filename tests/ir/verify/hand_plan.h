@@ -1,9 +1,8 @@
-// A plan written by hand: two devices, one layer, trained with momentum. For tests of the checker and of what runs
-// plans.
+// A handwritten plan: two devices, one layer, trained with momentum. For tests of the checker and the runtime.
 //
 //   scores = Gemm(x, w), loss = cross entropy(scores, label), dw, all-reduced; w, m = SGD(w, m, dw, lr)
 //
-// The samples are split over axis `data`; every byte below was placed by hand. See hand_plan.cc for the listing.
+// The samples are split over axis `data`, and every byte was placed by hand. See hand_plan.cc for the listing.
 #ifndef DP_TESTS_IR_VERIFY_HAND_PLAN_H
 #define DP_TESTS_IR_VERIFY_HAND_PLAN_H
 
@@ -42,24 +41,24 @@ T *New(dp_arena *arena, void (*init)(T *)) {
 class ProgramWriter {
  public:
   ProgramWriter(dp_arena *arena, Dp__Plan *plan, const dp_graph *graph, uint32_t graph_index);
-  // A tensor under a label of its own. at: placements, "S(0)" or "R,S(1)".
+  // Adds a tensor under its own label. at: placements, "S(0)" or "R,S(1)".
   ProgramWriter &Tensor(const std::string &label, const std::string &value, const std::string &at, Dp__Space space,
                         uint64_t offset);
-  // Of the last tensor: the micro-batches that it is of; several Shards of them lie in the whole tensor's extents.
+  // Sets the last tensor's micro-batches; several Shards of them are laid out in the whole tensor's extents.
   ProgramWriter &Micro(uint32_t first, uint32_t count = 1);
-  // op: "Gemm" or "dp.SGD". node: "" for communication. operands, results: labels, "" for one left out. signal: -1
+  // op: "Gemm" or "dp.SGD". node: "" for communication. operands, results: labels, "" for an absent one. signal: -1 for
   // none.
   Dp__Instruction *Add(const std::string &stream, const std::string &op, const std::string &node,
                        const std::vector<std::string> &operands, const std::vector<std::string> &results,
                        const std::vector<uint32_t> &waits = {}, int signal = -1);
-  // Over a mesh axis: attribute and communication.
+  // Over a mesh axis: sets the attribute and the communication.
   Dp__Instruction *AddOver(const std::string &axis, const std::string &stream, const std::string &op,
                            const std::string &operand, const std::string &result,
                            const std::vector<uint32_t> &waits = {}, int signal = -1);
   // Two operands to one result, over axis micro.
   Dp__Instruction *AddAccumulate(const std::string &stream, const std::string &accumulated, const std::string &piece,
                                  const std::string &result, const std::vector<uint32_t> &waits = {}, int signal = -1);
-  // What a Send sends, to stage `peer`, or a Recv receives from there.
+  // Sends to stage `peer`, or receives from it.
   Dp__Instruction *AddSend(uint32_t channel, int peer, const std::string &stream, const std::string &operand,
                            const std::vector<uint32_t> &waits = {}, int signal = -1);
   Dp__Instruction *AddRecv(uint32_t channel, int peer, const std::string &stream, const std::string &result,
@@ -70,7 +69,7 @@ class ProgramWriter {
   void Left(uint32_t variable, const std::string &label);
 
   Dp__Program *program;
-  uint32_t stage = 0;  // whose program it is
+  uint32_t stage = 0;  // the stage of the program
   Dp__DeviceTensor *At(const std::string &label) const { return program->tensors[labels_.at(label)]; }
   uint32_t Index(const std::string &label) const { return labels_.at(label); }
 
@@ -92,8 +91,8 @@ struct HandArena {
 Dp__Role *AddRole(dp_arena *arena, Dp__Plan *plan, const std::string &name, const std::vector<Dp__AxisRange> &devices,
                   const std::vector<HandArena> &arenas);
 
-// Makes arenas end where the last that lies in them ends, as a plan must: again and again while a test adds to a plan, but
-// not those whose size the test has set.
+// Ends every arena at its last tensor, as a plan must. Call it again after a test has added to a plan; sizes that the
+// test has set are kept.
 class ArenaFit {
  public:
   void Fit(Dp__Plan *plan);
@@ -102,7 +101,7 @@ class ArenaFit {
   std::map<const Dp__Arena *, uint64_t> fitted_;
 };
 
-// "" when it holds, else the rule's name; `message` gets the whole text.
+// "" if the plan is valid, else the rule's name; `message` gets the whole text.
 std::string Verify(const Dp__Plan *plan, std::string *message = nullptr, dp_verify_report *report = nullptr);
 
 class HandPlan {
@@ -118,7 +117,7 @@ class HandPlan {
   Dp__Instruction *Step(const std::string &program, const std::string &stream, size_t index);
   Dp__Stream *Stream(const std::string &program, const std::string &stream);
   Dp__Arena *ArenaOf(Dp__Space space);
-  // After a test has added to it.
+  // Call this after a test has added to the plan.
   void Fit() { fit_.Fit(plan); }
 
   Arena arena;

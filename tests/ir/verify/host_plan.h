@@ -1,7 +1,7 @@
-// A small plan whose devices give the host what they have: x is fetched, y = Relu(x), and y is the output. A test lets them
-// give other values too, before it and to whatever bytes.
+// A small plan whose devices write outputs to host memory: x is fetched, y = Relu(x), and y is the output. A test can
+// make them write other values too, before y and to any bytes.
 //
-//   x@host --Scatter--> x --Relu--> y --Gather--> y@host        rows of 64 bytes, as many as twice the devices
+//   x@host --Scatter--> x --Relu--> y --Gather--> y@host        rows of 64 bytes, twice as many as devices
 #ifndef DP_TESTS_IR_VERIFY_HOST_PLAN_H
 #define DP_TESTS_IR_VERIFY_HOST_PLAN_H
 
@@ -11,8 +11,8 @@ namespace dp_test {
 
 class HostPlan {
  public:
-  enum { kRow = 64 };  // bytes; the alignment of arenas too
-  // split: how the devices have x and y, "S(0)" by rows or "S(1)" by columns.
+  enum { kRow = 64 };  // bytes; also the alignment of arenas
+  // split: how the devices hold x and y, "S(0)" by rows or "S(1)" by columns.
   explicit HostPlan(int64_t devices = 2, const std::string &split = "S(0)", uint64_t output = 4 * kRow)
       : small(kText, Axes({devices}), 2 * devices, 1 << 12) {
     w = small.writer.get();
@@ -26,14 +26,14 @@ class HostPlan {
     w->Add("s", "dp.Scatter", "", {"x@host"}, {"x"});
     w->Add("s", "Relu", "y", {"x"}, {"y"});
   }
-  // Gives the host another value, "x" or, with a part on one device alone, "x@whole".
+  // Writes another value to the host: "x", or "x@whole", which has a part on one device only.
   Dp__Instruction *Give(const std::string &label, uint64_t offset, const std::string &stream = "s") {
     if (label == "x@whole") w->Add(stream, "dp.Broadcast", "", {"x@host"}, {label});
     const std::string host = label + "@" + std::to_string(offset);
     w->Tensor(host, label.substr(0, 1), "R", DP__SPACE__HOST_OUTPUT, offset);
     return w->Add(stream, "dp.Gather", "", {label}, {host});
   }
-  // The last step.
+  // Adds the last step.
   Dp__Instruction *Finish(const std::string &stream = "s") {
     return w->Add(stream, "dp.Gather", "", {"y"}, {"y@host"});
   }

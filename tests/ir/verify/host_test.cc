@@ -1,4 +1,4 @@
-// The host's memory, which any device writes to in its own time: what order on every device does not order.
+// Host memory, which any device may write at any time: conflicts that the order on each device does not prevent.
 #include <gtest/gtest.h>
 
 #include "tests/ir/verify/host_plan.h"
@@ -10,7 +10,7 @@ using namespace dp_test;
 
 enum { kRow = HostPlan::kRow };
 
-// Whatever the order of the two in the message.
+// Accepts the two in either order in the message.
 void ExpectConflict(const std::string &rule, const std::string &message, const std::string &one,
                     const std::string &other) {
   EXPECT_EQ(rule, "ORDER.CONFLICT") << message;
@@ -31,7 +31,7 @@ TEST(Host, OutputsLieSideBySide) {
     }
 }
 
-// Each device gives x before y. But a device that lags gives x when another has given y.
+// Each device writes x before y. But a slow device writes x when another has written y.
 TEST(Host, ProgramOrderIsNoOrderBetweenDevices) {
   for (std::string value : {"x", "x@whole"})
     for (uint64_t offset = kRow; offset < 8 * kRow; offset += kRow) {
@@ -56,7 +56,7 @@ TEST(Host, NorIsAnEvent) {
   ExpectConflict(rule, message, "stream s, instruction 2", "stream other, instruction 0");
 }
 
-// A rendezvous between the two would do. No plan has a use for it, and the rule that asks for none is the smaller one.
+// A rendezvous between the two would be enough. No plan has a use for that, and the rule without it is smaller.
 TEST(Host, OneWriterWhateverIsBetween) {
   HostPlan host;
   host.Give("x", 4 * kRow);
@@ -77,7 +77,7 @@ TEST(Host, TheSameValueTwice) {
 
 // ---- between stages -------------------------------------------------------------------------------------------------
 
-// Stage 0 gives h to bytes of the scores, which stage 1 gives: while it sends what these are made of, or when it has.
+// Stage 0 writes h over bytes of the scores, which stage 1 writes: before or after it sends what they are made of.
 TEST(Host, NoTwoStagesWriteTheSameBytes) {
   for (int data : {1, 2})
     for (std::string stream : {"compute", "send"}) {

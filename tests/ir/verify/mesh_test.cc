@@ -1,4 +1,4 @@
-// Plans over meshes of several axes: conversions against what devices really hold, and plans that are large.
+// Plans over meshes of several axes: conversions against what devices really hold, and large plans.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -25,7 +25,7 @@ std::string Print(const std::vector<dp_placement> &at) {
   return text;
 }
 
-// A value scattered as `from` and converted to `to` by `op` over an axis. "" or the rule.
+// Scatters a value as `from` and converts it to `to` by `op` over an axis. "" or the rule.
 std::string Convert(const std::vector<int64_t> &mesh, const std::vector<dp_placement> &from, const std::string &op,
                     const std::string &axis, const std::vector<dp_placement> &to) {
   static const char text[] =
@@ -48,7 +48,7 @@ std::string Convert(const std::vector<int64_t> &mesh, const std::vector<dp_place
   return p.Verify();
 }
 
-// Whether every device's part as `to` is among what the devices of its group (or itself alone) hold as `from`.
+// Whether every device's part under `to` is contained in what its group (or it alone) holds under `from`.
 bool IsPossible(const std::vector<int64_t> &sizes, const std::vector<dp_placement> &from, bool alone, int axis,
                 const std::vector<dp_placement> &to) {
   dp_mesh mesh = {};
@@ -114,7 +114,7 @@ TEST(Mesh, ConversionsAreThoseThatDevicesCanDo) {
   EXPECT_GT(impossible, 300);
 }
 
-// Nested splits go and come in mesh order, the last axis first.
+// Nested splits are made in mesh order and undone from the last axis.
 TEST(Mesh, NestedSplits) {
   dp_placement r = dp_replicate(), s = dp_shard(0), t = dp_shard(1), v = dp_shard_in(0, 2, 1);
   EXPECT_EQ(Convert({2, 2}, {s, r}, "Slice", "b", {s, s}), "");
@@ -132,7 +132,7 @@ TEST(Mesh, NestedSplits) {
   EXPECT_EQ(Convert({3}, {r}, "Slice", "a", {t}), "");
 }
 
-// Partial sums on two axes are joined one at a time, and a sum is no maximum.
+// Partial sums on two axes are reduced one axis at a time, and a sum is not a maximum.
 TEST(Mesh, PartialOnTwoAxes) {
   static const char text[] =
       "model m {\n graph infer {\n input x: float32[N,12]\n y = ReduceSum(x) {axes=[0,1], keepdims=0}\n output y\n}\n"
@@ -161,7 +161,7 @@ TEST(Mesh, PartialOnTwoAxes) {
   EXPECT_EQ(make("R,P(sum)", "b", 1), "MEANING.CONVERSION");
 }
 
-// A result over its operand, element by element, is of the same type.
+// An elementwise result that overwrites its operand must have the same type.
 TEST(InPlace, OnlyOfOneType) {
   auto make = [](const std::string &node, const char *type) {
     const std::string text = "model m {\n graph infer {\n input x: " + std::string(type) + "[N,4]\n y = " + node +
@@ -182,7 +182,7 @@ TEST(InPlace, OnlyOfOneType) {
   EXPECT_EQ(make("Cast(x) {to=\"float32\"}", "int32"), "ORDER.ALIAS");
 }
 
-// Numbers that a hostile plan may hold: nothing overflows.
+// Numbers in a hostile plan must not cause overflow.
 TEST(Mesh, HugeShapesAndMeshes) {
   static const char text[] =
       "model m {\n graph infer {\n input x: float32[288230376151711743]\n output x\n}\n graph other {\n input x: "
@@ -201,8 +201,8 @@ TEST(Mesh, HugeShapesAndMeshes) {
 
 // ---- large plans ----------------------------------------------------------------------------------------------------
 
-// Two chains of Relu on two streams that wait for each other all the time, each result on the bytes of the one before
-// last.
+// Two chains of Relu on two streams that keep waiting for each other, with each result over the bytes of the result
+// before the last.
 TEST(Large, HundredThousandInstructionsTakeASecond) {
   const int pairs = 50000;
   std::string text = "model m {\n graph infer {\n input x: float32[N,4]\n a0 = Relu(x)\n b0 = Relu(a0)\n";
@@ -215,7 +215,7 @@ TEST(Large, HundredThousandInstructionsTakeASecond) {
   ProgramWriter &w = *p.writer;
   w.Tensor("host", "x", "R", DP__SPACE__HOST_INPUT, 0).Tensor("x", "x", "S(0)", DP__SPACE__TRANSIENT, 256);
   w.Add("a", "dp.Scatter", "", {"host"}, {"x"});
-  // Built directly: the writer looks nodes up by name, one after the other.
+  // Built directly, because the writer searches nodes linearly by name.
   Dp__Program *program = w.program;
   std::vector<Dp__DeviceTensor *> tensors(program->tensors, program->tensors + program->n_tensors);
   std::vector<Dp__Instruction *> streams[2];
@@ -266,7 +266,7 @@ TEST(Large, HundredThousandInstructionsTakeASecond) {
   w.Output("y", "out");
   std::string message;
   dp_verify_report report;
-  clock_t start = clock();  // this process's own time: the machine may be busy
+  clock_t start = clock();  // CPU time of this process, since the machine may be busy
   EXPECT_EQ(p.Verify(&message, &report), "") << message;
   double seconds = static_cast<double>(clock() - start) / CLOCKS_PER_SEC;
   printf("%llu instructions checked in %.3f s\n", static_cast<unsigned long long>(report.instructions), seconds);

@@ -1,4 +1,4 @@
-// Micro-batches on one device: parts that it takes of what it has, and sums of pieces of one way or of two.
+// Micro-batches on one device: parts that it takes of its data, and sums of pieces made in one or two ways.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -13,7 +13,8 @@ using dp_test::SmallPlan;
 
 // ---- Slice ----------------------------------------------------------------------------------------------------------
 
-// y = Relu(x), part by part of what was fetched whole, put side by side. The second Slice may be made another.
+// y = Relu(x), computed part by part from x, which is fetched whole, then concatenated. A test may change the second
+// Slice.
 std::string Slices(const std::string &from, const std::string &to, uint32_t micro, const std::string &axis = "micro") {
   SmallPlan p("model m {\n graph infer {\n input x: float32[N,6]\n y = Relu(x)\n output y\n}\n}\n",
               {{"micro", 2}, {"data", 2}}, 7, 8192);
@@ -40,16 +41,16 @@ std::string Slices(const std::string &from, const std::string &to, uint32_t micr
 
 TEST(Micro, SlicesAreOfTheMicroBatchSaid) {
   EXPECT_EQ(Slices("R,R", "S(0),R", 1), "");
-  EXPECT_EQ(Slices("R,R", "S(0),R", 0), "MEANING.MICRO");  // y#1 is made of it
+  EXPECT_EQ(Slices("R,R", "S(0),R", 0), "MEANING.MICRO");  // y#1 depends on it
   EXPECT_EQ(Slices("R,R", "S(0),R", 1, "data"), "MEANING.CONVERSION");
   EXPECT_EQ(Slices("R,R", "R,S(0)", 0), "MEANING.CONVERSION");
   EXPECT_EQ(Slices("R,R", "R,S(0)", 0, "data"), "MEANING.ROW");
   EXPECT_EQ(Slices("R,R", "P(sum),R", 0), "TENSOR.LAYOUT");
-  // Samples that data has split are not those of a micro-batch.
+  // Samples that `data` has split are not those of a micro-batch.
   EXPECT_EQ(Slices("R,S(0)", "S(0),S(0)", 1), "MEANING.CONVERSION");
 }
 
-// ---- parts side by side -------------------------------------------------------------------------------------------------
+// ---- concatenated parts -------------------------------------------------------------------------------------------------
 
 std::string Print(const std::vector<dp_placement> &at) {
   std::string text;
@@ -60,7 +61,7 @@ std::string Print(const std::vector<dp_placement> &at) {
   return text;
 }
 
-// Fetches every micro-batch's part of x, puts them side by side, and gives the whole. "" or the rule.
+// Fetches every micro-batch's part of x, concatenates them, and outputs the whole. "" or the rule.
 std::string Join(const std::vector<dp_mesh_axis> &mesh, const std::vector<dp_placement> &part) {
   SmallPlan p("model m {\n graph infer {\n input x: float32[12,12]\n output y = x\n}\n}\n", mesh, 1, 1 << 15);
   ProgramWriter &w = *p.writer;
@@ -102,7 +103,7 @@ std::set<int64_t> Elements(const std::vector<dp_mesh_axis> &axes, const std::vec
   return result;
 }
 
-// Whether the parts that each device gets one after the other are what it has of the whole.
+// Whether the parts that each device gets in turn make up its share of the whole.
 bool IsWhole(const std::vector<dp_mesh_axis> &axes, const std::vector<dp_placement> &part) {
   std::vector<dp_placement> whole = part;
   whole[0] = dp_replicate();
@@ -145,8 +146,9 @@ TEST(Micro, PartsAreJoinedToWhatDevicesHave) {
 
 // ---- pieces of a sum --------------------------------------------------------------------------------------------------
 
-// y = MatMul(s, b) with s the sum of x over the samples: either of each micro-batch's sum, or of parts of the whole sum's
-// elements and of b's rows. Both are rows of the operator, and either way the two pieces add up to y; one of each do not.
+// y = MatMul(s, b), where s is the sum of x over the samples: from each micro-batch's sum, or from parts of the
+// elements of the whole sum and of b's rows. Both follow a sharding rule, and either way the two pieces add up to y; a
+// mixture of the two does not.
 std::string Sum(bool first_of_samples, bool second_of_samples, std::string *message) {
   SmallPlan p(R"(model m {
     parameter b: float32[4,3] = [1,2,3,4,5,6,7,8,9,10,11,12]

@@ -1,4 +1,4 @@
-// Happens-before and races of random programs against brute force.
+// Happens-before and races of random programs, against brute force.
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -20,7 +20,7 @@ TEST(Spans, AgreeWithAMapOfBytes) {
     Arena arena;
     dp_spans *spans = dp_spans_create(arena);
     const uint64_t size = seed % 2 ? 4000 : 60;
-    // Of each byte: the put that covered it last (the writer), and whether that span is uncut (the content).
+    // For each byte: the last put that covers it (the writer), and whether its span is intact (the content).
     std::vector<uint32_t> writer(size), begin(size), end(size);
     for (uint32_t put = 1; put <= 600; put++) {
       uint64_t a = random() % size, b = std::min<uint64_t>(size, a + 1 + random() % (seed % 3 ? 9 : size));
@@ -61,7 +61,7 @@ TEST(Spans, AgreeWithAMapOfBytes) {
 
 // ---- random programs ------------------------------------------------------------------------------------------------
 
-// A program of Identity nodes on random ranges of transient memory; whether its meaning holds does not matter here.
+// A program of Identity nodes on random ranges of transient memory; its meaning does not matter here.
 class RandomProgram {
  public:
   RandomProgram(unsigned seed, bool cycles) : random_(seed) {
@@ -76,7 +76,7 @@ class RandomProgram {
   }
   ~RandomProgram() { delete writer_; }
 
-  // What the checker says: 0 fine, or the rule.
+  // The checker's verdict: 0 for valid, or the rule.
   dp_rule Check() {
     dp_verify_report report = {};
     dp_checker c = {};
@@ -110,11 +110,11 @@ class RandomProgram {
     std::vector<unsigned> lengths(1 + random_() % 4);
     for (unsigned i = 0; i < n_; i++) lengths[random_() % lengths.size()]++;
     unsigned made = 0, event = 0;
-    std::vector<std::pair<unsigned, unsigned>> order;  // steps in the order in which they are made: stream by stream
+    std::vector<std::pair<unsigned, unsigned>> order;  // in the order of creation: stream by stream
     for (unsigned s = 0; s < lengths.size(); s++) {
       for (unsigned i = 0; i < lengths[s]; i++, made++) {
         std::string number = std::to_string(made);
-        // 64 bytes each or more: of one slot, or of several; results lie off their own operands.
+        // Each has 64 bytes or more, in one slot or several; results do not overlap their own operands.
         unsigned a = random_() % (slots / 2), b = slots / 2 + random_() % (slots - slots / 2);
         if (random_() % 2) std::swap(a, b);
         writer_->Tensor("in" + number, "v0", "", DP__SPACE__TRANSIENT, 64 * a);

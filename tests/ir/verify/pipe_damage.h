@@ -1,4 +1,4 @@
-// Damages to plans of two stages and of micro-batches, each with the rule that it breaks, and what they are made with.
+// Damages to plans of two stages and of micro-batches, with the rule that each breaks, and helpers to make them.
 #ifndef DP_TESTS_IR_VERIFY_PIPE_DAMAGE_H
 #define DP_TESTS_IR_VERIFY_PIPE_DAMAGE_H
 
@@ -11,7 +11,7 @@
 
 namespace dp_test {
 
-// Of four micro-batches, or of two on two devices a stage.
+// With four micro-batches, or with two on two devices for each stage.
 struct Damage {
   const char *name;
   std::set<std::string> rules;  // any of them
@@ -20,7 +20,7 @@ struct Damage {
 };
 inline void PrintTo(const Damage &damage, std::ostream *out) { *out << damage.name; }
 
-// Makes the damage; true when the plan held before and is then refused by one of the rules.
+// Makes the damage. True if the plan was valid before and one of the rules then refuses it.
 inline testing::AssertionResult IsRejected(const Damage &damage) {
   PipePlan hand(damage.micro, damage.data);
   std::string message, rule = hand.Verify(&message);

@@ -1,5 +1,4 @@
-// What goes from stage to stage and what is put together of micro-batches, damaged: each breaks the rule that a table names
-// beforehand.
+// Damages to transfers between stages and to combined micro-batches: each must break the rule that a table predicts.
 #include "tests/ir/verify/pipe_damage.h"
 
 namespace {
@@ -124,7 +123,7 @@ const Damage kMicro[] = {
     {"in_another_type",
      {"MEANING.MICRO"},
      [](PipePlan &h) { h.Maker(0, "train", "dw#0-2")->compute_dtype = DP_FLOAT16; }},
-    {"before_the_sum_over_devices",  // all that it is made from whole on every device
+    {"before_the_sum_over_devices",  // all its operands are whole on every device
      {"MEANING.MICRO"},
      [](PipePlan &h) {
        for (const char *of : {"x#1", "g#1", "h#1", "dh#1", "dg#1", "dw#1"})
@@ -141,7 +140,7 @@ const Damage kMicro[] = {
     {"on_a_part_that_lies_alone",
      {"ORDER.ALIAS"},
      [](PipePlan &h) {
-       // The scores of micro-batch 0, with room for all.
+       // The scores of micro-batch 0, in a buffer for all.
        At(h, 1, "scores#0", "infer")->bytes = At(h, 1, "scores#0-2", "infer")->bytes;
        At(h, 1, "scores#0", "infer")->offset = At(h, 1, "scores#0-2", "infer")->offset;
      }},
@@ -157,7 +156,7 @@ const Damage kMicro[] = {
     {"a_part_given_to_the_host",
      {"MEANING.CONVERSION"},
      [](PipePlan &h) { h.Maker(1, "infer", "scores@host")->inputs[0] = Number(h, 1, "scores#3", "infer"); }},
-    {"parts_of_nested_splits",  // not joined over data before
+    {"parts_of_nested_splits",  // not gathered over data before
      {"MEANING.MICRO"},
      [](PipePlan &h) {
        Dp__Instruction *in = h.Maker(1, "infer", "joined");
@@ -315,7 +314,7 @@ const Damage kTransfers[] = {
     {"before_it_is_computed",
      {"MEANING.UNDEFINED"},
      [](PipePlan &h) {
-       // On the stream that computes, ahead of what makes it.
+       // On the compute stream, ahead of the instruction that makes it.
        Dp__Instruction *send = Sends(h, 0, 0);
        Dp__Stream *compute = h.Stream(0, "train", "compute");
        std::swap(send->signal, h.Maker(0, "train", "h#0")->signal);
@@ -327,7 +326,7 @@ const Damage kTransfers[] = {
     {"sends_what_is_stale",
      {"MEANING.STALE"},
      [](PipePlan &h) {
-       // w, after it was updated, to where nobody needs it.
+       // Sends w after its update to a stage that does not need it.
        h.Writer(0, "train").AddSend(101, 1, "compute", "w");
        h.Writer(1, "train").Tensor("w", "w", "R,R", DP__SPACE__TRANSIENT, 1 << 16);
        h.Writer(1, "train").AddRecv(101, 0, "recv", "w");

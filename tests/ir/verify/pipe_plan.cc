@@ -50,7 +50,7 @@ enum { kTransient = 1 << 20 };
 
 }  // namespace
 
-// One program of one stage, as it is written.
+// One program of one stage while it is being written.
 struct PipePlan::Part {
   PipePlan *plan;
   int stage;
@@ -70,7 +70,7 @@ struct PipePlan::Part {
     Dp__Role *role = p->plan->roles[s];
     Append(p->arena, &role->n_programs, &role->programs, w->program);
   }
-  // Placements on the axes that there are.
+  // Placements on the existing axes.
   std::string At(const std::string &micro, const std::string &data) const {
     std::string at = plan->micro_ > 1 ? micro + ",R" : "R";
     return plan->data_ > 1 ? at + "," + data : at;
@@ -84,7 +84,7 @@ struct PipePlan::Part {
     uint64_t end = (t->offset + t->bytes + 63) / 64 * 64;
     if (end > transient) transient = end;
   }
-  // Of one micro-batch, or of them all when there are none.
+  // Of one micro-batch, or of the whole batch if there are none.
   void MakePiece(const std::string &value, int j, const std::string &micro, const std::string &data) {
     std::string label = plan->Of(value, j);
     w->Tensor(label, value, At(micro, data), DP__SPACE__TRANSIENT, transient);
@@ -94,21 +94,21 @@ struct PipePlan::Part {
   void Host(const std::string &value, Dp__Space space, uint64_t offset) {
     w->Tensor(value + "@host", value, At("R", "R"), space, offset);
   }
-  // In its stream, from 1.
+  // Its position in the stream, from 1.
   size_t Place(const Dp__Instruction *in, const std::string &stream) const {
     const Dp__Stream *s = plan->Stream(stage, w->program->name, stream);
     size_t i = 0;
     while (s->instructions[i] != in) i++;
     return i + 1;
   }
-  // Waits for the makers of its operands on other streams; is the maker of its results.
+  // Waits for the makers of its operands on other streams, and becomes the maker of its results.
   Dp__Instruction *Link(Dp__Instruction *in, const std::string &stream, const std::vector<std::string> &operands,
                         const std::vector<std::string> &results) {
     for (const std::string &label : operands) {
       auto maker = makers.find(label);
       if (maker == makers.end() || maker->second.second == stream) continue;
       Dp__Instruction *from = maker->second.first;
-      // What the stream has waited for before it need not wait for again.
+      // The stream need not wait again for what it has waited for.
       size_t &seen = waited[{stream, maker->second.second}], place = Place(from, maker->second.second);
       if (place <= seen) continue;
       seen = place;
@@ -136,8 +136,7 @@ struct PipePlan::Part {
   void Recv(const std::string &label, uint32_t nth) {
     Link(w->AddRecv(2 * nth + 2 - static_cast<uint32_t>(stage), 1 - stage, "recv", label), "recv", {}, {label});
   }
-  // Puts piece j, which has the label of `name` for it, to what came before; after the last that is `name`, whole on axis
-  // micro.
+  // Adds piece j of `name` to the previous ones; after the last piece, the result is `name`, whole on axis micro.
   void Accumulate(const std::string &name, const std::string &value, int j, const std::string &micro,
                   const std::string &data) {
     if (plan->micro_ == 1 || !j) return;
@@ -150,7 +149,7 @@ struct PipePlan::Part {
     Bump(label);
     Link(w->AddAccumulate("compute", before, piece, label), "compute", {before, piece}, {label});
   }
-  // The whole sum, on every device; with neither micro-batches nor data it is there already.
+  // The whole sum, on every device; it exists already if there are neither micro-batches nor data.
   std::string Sum(const std::string &value) {
     if (plan->data_ == 1) return value;
     std::string whole = value + "@whole";
@@ -168,7 +167,7 @@ struct PipePlan::Part {
     Add("compute", "Cast", "lr", {"dp.lr"}, {"lr"});
     Add("compute", "Mul", "rate", {"lr", "one"}, {"rate"});
   }
-  // label: a variable's own.
+  // label: the variable's own.
   void Parameter(uint32_t variable, const std::string &label) {
     w->Tensor(label, label, At("R", "R"), DP__SPACE__PERSISTENT, 0);
     w->Found(variable, label);
@@ -234,7 +233,7 @@ PipePlan::PipePlan(int microbatches, int data) : plan(New(arena, dp__plan__init)
   fit_.Fit(plan);
 }
 
-// Of each micro-batch: h on the first stage, from x that is there, and the scores of it on the second.
+// For each micro-batch: h on the first stage, from x, and its scores on the second.
 void PipePlan::WriteForward(Part *first, Part *second) {
   first->Host("x", DP__SPACE__HOST_INPUT, 0);
   first->w->Input("x", "x@host");
@@ -290,7 +289,7 @@ void PipePlan::WriteTrain() {
   second.w->Output("count", "count@host");
 }
 
-// The scores are joined over data first: of several splits of the samples, the last.
+// The scores are gathered over data first, because that is the last of several splits of the samples.
 void PipePlan::WriteInfer() {
   Part first(this, 0, "infer"), second(this, 1, "infer");
   WriteForward(&first, &second);

@@ -1,5 +1,5 @@
-// The checker on plans of two stages and of micro-batches, written by hand: they hold, and each damage breaks the rule that a
-// table names beforehand.
+// The checker on handwritten plans of two stages and of micro-batches: they are valid, and each damage breaks the rule
+// that a table predicts.
 #include "tests/ir/verify/pipe_damage.h"
 
 namespace {
@@ -66,7 +66,7 @@ TEST(Pipe, PrintSaysWhatWasProved) {
   free(text);
 }
 
-// Each wait is needed: what it is for would come too early, or a stage would read what is not there yet.
+// Each wait is needed: without it, a stage would read too early, or bytes would be overwritten.
 TEST(Pipe, EveryWaitIsNeeded) {
   int removed = 0;
   for (int stage : {0, 1})
@@ -214,7 +214,7 @@ const Damage kTensors[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Tensors, DamagedPipe, testing::ValuesIn(kTensors), [](const auto &i) { return i.param.name; });
 
-// What a stage has no use for may be sent all the same: nothing in the checker counts on who needs it.
+// A stage may send what its peer does not need: the checker does not mind.
 TEST(Pipe, ParametersAndSumsMayBeSent) {
   PipePlan hand(2);
   hand.Writer(0, "infer").AddSend(101, 1, "compute", "w");

@@ -156,11 +156,11 @@ void DamageBytes(dp_arena *arena, char *at, size_t kind) {
   Set(at, ProtobufCBinaryData{data.size(), static_cast<uint8_t *>(dp_memdup(arena, data.data(), data.size()))});
 }
 
-// A message that says nothing, or none.
+// A message without content, or no message.
 void DamageMessage(dp_arena *arena, const Field &field, char *at, size_t kind) {
   const auto *is = static_cast<const ProtobufCMessageDescriptor *>(field.is->descriptor);
   ProtobufCMessage *empty = nullptr;
-  if (kind != kZero || field.Repeated()) {  // what is repeated is there
+  if (kind != kZero || field.Repeated()) {  // repeated fields exist
     empty = static_cast<ProtobufCMessage *>(dp_alloc(arena, is->sizeof_message));
     is->message_init(empty);
   }
@@ -211,7 +211,7 @@ void Replace(dp_arena *arena, const Field &field, const std::vector<std::string>
   field.SetCount(items.size());
 }
 
-// An item of a field of that name; false: none has one.
+// An item of a field of that name; false: there is none.
 bool TakeOther(const std::vector<Field> &alike, std::mt19937 *random, std::string *item) {
   const Field &from = alike[UpTo(random, alike.size())];
   const size_t count = from.Repeated() ? from.Count() : 1;
@@ -222,7 +222,7 @@ bool TakeOther(const std::vector<Field> &alike, std::mt19937 *random, std::strin
 
 bool DamageSeveral(dp_arena *arena, const Field &field, const std::vector<Field> &alike, size_t kind,
                    std::mt19937 *random) {
-  enum Several { kNone = 0, kDamaged = 4, kEmptyOne = 7 };  // the others: reflect.h
+  enum Several { kNone = 0, kDamaged = 4, kEmptyOne = 7 };  // the others are in reflect.h
   std::vector<std::string> items = Items(field);
   const std::vector<std::string> was = items;
   if (kind == kItemOfAnother) {

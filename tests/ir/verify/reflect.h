@@ -1,5 +1,5 @@
-// Fields of a message and of all that it holds, found by protobuf-c's descriptors and not by what they mean: so that a new
-// field is damaged as soon as the schema has it.
+// The fields of a message and of everything it contains, found through protobuf-c's descriptors rather than by meaning,
+// so that a new field is damaged as soon as the schema has it.
 #ifndef DP_TESTS_IR_VERIFY_REFLECT_H
 #define DP_TESTS_IR_VERIFY_REFLECT_H
 
@@ -15,7 +15,7 @@
 
 namespace dp_test {
 
-// One field of one message; a repeated one as a whole.
+// One field of one message; a repeated field as a whole.
 struct Field {
   ProtobufCMessage *message;
   const ProtobufCFieldDescriptor *is;
@@ -24,24 +24,25 @@ struct Field {
   size_t Count() const;  // of a repeated one
   void SetCount(size_t count) const;
   size_t Bytes() const;  // of one item
-  bool Empty() const;    // none of several, no message, zero
-  // Where item i is; of a singular field, 0.
+  bool Empty() const;    // no items, no message, or zero
+  // The location of item i; of a singular field, i is 0.
   char *Item(size_t i) const;
 };
 using Fields = std::map<std::string, std::vector<Field>>;  // by name
 
-// Of the message and what it holds, in the order of the schema.
+// The fields of the message and what it contains, in schema order.
 Fields FieldsOf(ProtobufCMessage *root);
-// "Plan.batch", of every message type that one of this type can hold.
+// "Plan.batch", for every message type that this one can contain.
 std::set<std::string> SchemaOf(const ProtobufCMessageDescriptor *root);
 
-// Ways to damage a field. Apply returns false where the field has no such damage, or would not change.
-//   of a number, a string, a message: zero or absent, one more, one less, negative, largest, smallest, that of another field
+// Ways to damage a field. Apply returns false if the field cannot be damaged so, or would not change.
+//   a number, string or message: zero or absent, one more, one less, negative, largest, smallest, that of another field
 //   of the same name, infinite or reserved;
-//   of several: none, without the last, one twice, two swapped, one damaged, one of another, without the first, empty one.
+//   several items: none, without the last, one twice, two swapped, one damaged, one of another, without the first, an
+//   empty one.
 enum { kDamageKinds = 8 };
 enum {
-  kOfAnother = 6,        // of one
+  kOfAnother = 6,        // of one item
   kItemLastDropped = 1,  // of several
   kItemTwice = 2,
   kItemsSwapped = 3,

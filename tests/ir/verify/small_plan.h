@@ -1,4 +1,4 @@
-// A plan of one role and one program, "infer", over a mesh, with room for whatever a test puts into it.
+// A plan of one role and one program, "infer", over a mesh, to which a test can add anything.
 #ifndef DP_TESTS_IR_VERIFY_SMALL_PLAN_H
 #define DP_TESTS_IR_VERIFY_SMALL_PLAN_H
 
@@ -9,7 +9,7 @@
 
 namespace dp_test {
 
-// Axes of these sizes, called a, b, c, d.
+// Axes of these sizes, named a, b, c, d.
 inline std::vector<dp_mesh_axis> Axes(const std::vector<int64_t> &sizes) {
   static const char *const names[] = {"a", "b", "c", "d"};
   std::vector<dp_mesh_axis> mesh;
@@ -19,9 +19,9 @@ inline std::vector<dp_mesh_axis> Axes(const std::vector<int64_t> &sizes) {
 
 class SmallPlan {
  public:
-  enum { kHome = 1024 };  // bytes of a variable's storage; one after the other, whole on every device
+  enum { kHome = 1024 };  // bytes of a variable's storage; variables are whole on every device, one after another
 
-  // The program is of the text's first graph.
+  // The program belongs to the text's first graph.
   SmallPlan(const std::string &text, const std::vector<dp_mesh_axis> &mesh, int64_t batch, uint64_t bytes) {
     std::string message = Parse(arena, text, &model);
     if (!message.empty()) throw std::runtime_error(message);

@@ -1,4 +1,4 @@
-// The checker on a plan written by hand: it holds, and each damage breaks the rule that a table names beforehand.
+// The checker on a handwritten plan: it is valid, and each damage breaks the rule that a table predicts.
 #include "ir/verify/verify.h"
 
 #include <gtest/gtest.h>
@@ -107,13 +107,13 @@ TEST_P(Damaged, IsRejected) {
 
 char *Text(HandPlan &h, const char *text) { return dp_strdup(h.arena, text); }
 
-// Takes an instruction out and gives its waits and its signal to its neighbours: `heir` signals what it signalled.
+// Removes an instruction and passes its waits and its signal to its neighbours: `heir` signals its event.
 void TakeOut(HandPlan &h, const char *stream, size_t index) {
   Dp__Stream *s = h.Stream("train", stream);
   Remove(&s->n_instructions, s->instructions, index);
 }
 
-// Nobody signals event 6 any more: the last one, of the count of labels, takes its number.
+// Event 6 is no longer signalled: the last event, of the count of labels, takes its number.
 void DropLastOfReduction(HandPlan &h) {
   h.Step("train", "compute", 6)->signal = 7;
   h.Step("train", "copy", 4)->waits[0] = 6;
@@ -147,7 +147,7 @@ const Damage kOrder[] = {
     {"signalled_twice", {"ORDER.EVENT"}, [](HandPlan &h) { h.Step("train", "comm", 0)->signal = 6; }},
     {"not_signalled", {"ORDER.EVENT"}, [](HandPlan &h) { h.Step("train", "compute", 3)->signal = 0; }},
     {"update_before_use",
-     {"ORDER.CONFLICT"},  // on a stream of its own, while the forward reads w
+     {"ORDER.CONFLICT"},  // on its own stream, while the forward pass reads w
      [](HandPlan &h) {
        dp_test::ProgramWriter &p = h.Train();
        TakeOut(h, "compute", 5);
@@ -184,8 +184,7 @@ const Damage kMeaning[] = {
     {"all_reduce_of_gradient_removed",
      {"MEANING.CONTENT"},
      [](HandPlan &h) {
-       h.Step("train", "comm", 0)->signal =
-           6;  // the loss's all-reduce, which follows the gradient, signals in its stead
+       h.Step("train", "comm", 0)->signal = 6;  // the loss's all-reduce, which follows the gradient, signals instead
        h.Step("train", "comm", 0)->waits[0] = 4;
        h.Step("train", "copy", 3)->waits[0] = 5;
        DropLastOfReduction(h);
@@ -455,12 +454,12 @@ INSTANTIATE_TEST_SUITE_P(Ends, Damaged, testing::ValuesIn(kEnds), [](const auto 
 
 // ---- several operands ----------------------------------------------------------------------------------------------
 
-// The two all-reduces of train as one; both results in place.
+// Merges the two all-reduces of train into one, both in place.
 void Join(HandPlan &h) {
   Dp__Instruction *in = h.Step("train", "comm", 0), *second = h.Step("train", "comm", 1);
   Append(h.arena, &in->n_inputs, &in->inputs, second->inputs[0]);
   Append(h.arena, &in->n_outputs, &in->outputs, second->outputs[0]);
-  in->waits[0] = 4;  // the gradient, which comes after the loss
+  in->waits[0] = 4;  // the gradient, which is later than the loss
   in->signal = second->signal;
   TakeOut(h, "comm", 1);
   h.Step("train", "copy", 3)->waits[0] = 5;
@@ -478,7 +477,7 @@ TEST(Verify, SeveralSumsAtOnceHold) {
     std::string message;
     EXPECT_EQ(h->Verify(&message, &report), "") << message;
     EXPECT_EQ(report.collectives, 2u);                           // eval has one
-    EXPECT_EQ(report.conversions, 3u + 2u + 2u + 2u + 1u + 2u);  // a pair each; train, then eval
+    EXPECT_EQ(report.conversions, 3u + 2u + 2u + 2u + 1u + 2u);  // one for each pair; train, then eval
   }
 }
 
@@ -515,7 +514,7 @@ const Damage kBucket[] = {
      [](HandPlan &h) { h.Train().At("loss@part")->offset = h.Train().At("loss")->offset = 512; }},
     {"results_overlap", {"ORDER.ALIAS"}, [](HandPlan &h) { h.Train().At("loss")->offset = 512; }},
     {"results_in_each_others_place",
-     {"ORDER.ALIAS"},  // of one value twice, so that what lies there is right
+     {"ORDER.ALIAS"},  // one value twice, so the content is right
      [](HandPlan &h) {
        h.Train().Tensor("again@part", "dw", "P(sum)", DP__SPACE__TRANSIENT, 640);
        h.Train().Tensor("again", "dw", "R", DP__SPACE__TRANSIENT, 640);

@@ -1,13 +1,13 @@
-// The transient arena of the networks in examples/ against the bound that no order-keeping layout can go below.
+// Compares the transient arenas of the networks in examples/ with the lower bound of all layouts that keep the order.
 //
 // Everything is computed here from the plan: what reads and writes which tensor, and what happens before what, by brute
-// force over streams and events. A tensor lives from its first write until all its uses have happened; scratch lives while
-// its instruction runs. At an instruction those tensors must have bytes of their own that are written before it (or by it)
-// and used by it or by anything that is not over before it: of two such tensors neither is done with before the other is
-// written. An instruction that works element by element, or sums over devices, may write in its operand's place, whether
-// the plan does so or not. Several values that are summed at once are one value, from the first write to any of them. The
-// bound is the largest sum over all instructions; of stages of a pipeline over those that compute, since a transfer may begin
-// long before much else is over, and what it does not follow need not lie beside each other.
+// force over streams and events. A tensor is live from its first write until all its uses have happened; scratch is
+// live while its instruction runs. At an instruction, those tensors need separate bytes that are written no later than
+// it, and used by it or by something that is not over before it: of two such tensors, neither is dead before the other
+// is written. An elementwise instruction, or a sum over devices, may overwrite its operand, whether the plan does so or
+// not. Values that are reduced together are one value, from the first write to any of them. The bound is the largest
+// sum over all instructions; in pipeline stages, over computing instructions only, since a transfer may start early,
+// and values that it does not follow need not coexist.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,13 +23,13 @@
 namespace dp_test {
 namespace {
 
-enum { kMost = 8192 };  // instructions of a program
+enum { kMost = 8192 };  // instructions in a program
 using Set = std::bitset<kMost>;
 
 struct Step {
   const Dp__Instruction *in;
   size_t stream, place;
-  Set before;  // what is over when it begins
+  Set before;  // what is over when it starts
 };
 
 // The steps of a program in an order that streams and events allow.
@@ -70,7 +70,7 @@ uint64_t Padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 struct Life {
   uint64_t bytes = 0;
   int first = -1;  // step
-  Set uses;        // the first write included
+  Set uses;        // including the first write
 };
 
 bool MayReplace(const Dp__Instruction *in) {
@@ -79,15 +79,15 @@ bool MayReplace(const Dp__Instruction *in) {
   return op && dp_op_is(op, DP_OP_ELEMENTWISE);
 }
 
-// Whether micro-batches' partial results are added up in the place of the first.
+// Whether it adds up micro-batches' partial results in place.
 bool AddsUp(const Dp__Program *program, const Dp__Instruction *in) {
   if (std::string(in->op) != "Accumulate") return false;
   const Dp__DeviceTensor *x = program->tensors[in->inputs[0] - 1], *y = program->tensors[in->outputs[0] - 1];
   return x->bytes == y->bytes && (x->placements[0]->kind == DP_PARTIAL || x->micro->count > 1);
 }
 
-// Tensors that are one value have one life, that of the first: the operands and, as they are in place, the results of a sum
-// of several; what is added up over micro-batches.
+// Tensors that form one value have one lifetime, that of the first: the operands and in-place results of a reduction of
+// several, and what is accumulated over micro-batches.
 std::vector<size_t> LifeOf(const Dp__Program *program, const std::vector<Step> &steps) {
   std::vector<size_t> life_of(program->n_tensors);
   for (size_t t = 0; t < program->n_tensors; t++) life_of[t] = t;
@@ -113,7 +113,7 @@ uint64_t Bound(const Dp__Program *program) {
   std::vector<Step> steps = Steps(program);
   std::vector<Life> lives(program->n_tensors);
   std::vector<size_t> life_of = LifeOf(program, steps);
-  std::vector<bool> seen(program->n_tensors);  // its bytes count; of a sum and what it is the sum of once
+  std::vector<bool> seen(program->n_tensors);  // its bytes count; a sum and its operand count once
   for (size_t i = 0; i < steps.size(); i++) {
     auto use = [&](const uint32_t *operands, size_t count, bool writes) {
       for (size_t k = 0; k < count; k++) {
@@ -170,7 +170,7 @@ struct Network {
 
 class MemoryBound : public testing::TestWithParam<Network> {
  protected:
-  // The train program of each role; the plan lives in the arena.
+  // The train program of each role; the plan is in the arena.
   std::vector<const Dp__Program *> Compile(bool unscheduled) {
     const std::string text = ReadText(std::string("examples/") + GetParam().name + ".dpt");
     dp_model *model = nullptr;
@@ -198,8 +198,8 @@ TEST_P(MemoryBound, TheArenaIsNearIt) {
   for (size_t r = 0; r < trains.size(); r++) {
     uint64_t top = Top(trains[r]), bound = Bound(trains[r]), before = Top(unscheduled[r]);
     EXPECT_GE(top, bound);
-    // On a stage a transfer that may come early lies beside what is not over by then, which the bound leaves out; and offsets are
-    // rounded, which shows where there is next to nothing.
+    // In a stage, an early transfer coexists with values that the bound ignores; and rounded offsets matter if there is
+    // little memory.
     EXPECT_LE(double(top), (trains.size() > 1 ? 1.06 : 1.05) * double(bound) + 512);
     EXPECT_LE(top, before) << "scheduling made it larger";
     RecordProperty("arena_bytes", std::to_string(top));

@@ -1,4 +1,4 @@
-// Packing: nothing that lives together overlaps, the top is near the bound, time grows little faster than the count.
+// Packing: live values do not overlap, the top is near the bound, time grows little faster than the number of values.
 #include "passes/memory/pack.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kAlignment = 64;
 
-// Alive on [start, end) of stream 0; the other streams write nothing.
+// Live on [start, end) of stream 0; the other streams write nothing.
 dp_pack_block Block(uint64_t bytes, int32_t start, int32_t end) {
   dp_pack_block b{};
   b.bytes = bytes;
@@ -34,7 +34,7 @@ uint64_t Bound(const std::vector<dp_pack_block> &blocks) {
   return dp_pack_bound(scratch, int32_t(blocks.size()), blocks.data());
 }
 
-// Pair by pair, from the lifetimes as they were given.
+// Pair by pair, from the given lifetimes.
 void ExpectNoOverlap(const std::vector<dp_pack_block> &given, const std::vector<dp_pack_block> &packed, uint64_t top) {
   for (size_t i = 0; i < given.size(); i++) {
     const dp_pack_block &a = given[i];
@@ -103,7 +103,7 @@ TEST(Pack, RandomBlocksDoNotOverlap) {
     }
 }
 
-// Forward: each layer's activation, read by the next layer and again in backward. Backward: gradients that live briefly.
+// Forward: each layer's activation, read by the next layer and again in backward. Backward: short-lived gradients.
 std::vector<dp_pack_block> Training(int layers) {
   std::vector<dp_pack_block> blocks;
   for (int32_t l = 0; l < layers; l++) blocks.push_back(Block(uint64_t(1 + l % 3) * 4096, l, 3 * layers - 2 * l));
@@ -124,7 +124,8 @@ TEST(Pack, TrainingTakesLittleMoreThanTheBound) {
   }
 }
 
-// Blocks that live briefly, and a stream that is past their uses only a thousand places later, as one of transfers is.
+// Short-lived blocks, and a stream that comes after their uses only a thousand positions later, as a transfer stream
+// does.
 TEST(Pack, AStreamThatFollowsLateCostsNothing) {
   std::vector<dp_pack_block> blocks;
   for (int32_t i = 0; i < 8000; i++) {
@@ -134,8 +135,8 @@ TEST(Pack, AStreamThatFollowsLateCostsNothing) {
     blocks.push_back(Block(128, i, i + 1500));
     blocks.back().stream = 1;
   }
-  // Side by side: three of the first stream, at most 3 + 4 + 5 times 64 bytes; of the second what is used, what is being written
-  // and what is written next, which comes after none of the first stream's by then.
+  // At once: three of the first stream, at most 3 + 4 + 5 times 64 bytes; of the second, the block in use, the one
+  // being written and the next one, which does not come after any of the first stream's by then.
   std::vector<dp_pack_block> given = blocks;
   uint64_t top = Pack(&blocks);
   EXPECT_LE(double(top), 1.15 * (12 * 64 + 3 * 128));

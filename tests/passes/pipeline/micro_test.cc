@@ -1,5 +1,5 @@
-// Programs placed with micro-batches, on meshes of all sorts: what is of one micro-batch, what is of all, and where the one
-// becomes the other.
+// Programs placed with micro-batches, on various meshes: what belongs to one micro-batch, what to all, and where the
+// former becomes the latter.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -134,7 +134,7 @@ TEST(Micro, FrozenStatisticsAreNoStatistics) {
   ExpectSplit(frozen.Graph("train"), true);
 }
 
-// The statistics of a device's part of the batch are of several micro-batches too.
+// The statistics of a device's part of the batch cover several micro-batches too.
 TEST(Micro, StatisticsOfParts) {
   Placed local(Cnn().text, "batch=8 strategy=data mesh=data:2 batchnorm=local optimizer=sgd(lr=0.1)", 2);
   ASSERT_EQ(local.failure, "");
@@ -142,7 +142,7 @@ TEST(Micro, StatisticsOfParts) {
   EXPECT_NE(local.notes.find("needs the whole batch at once"), std::string::npos) << local.notes;
 }
 
-// A mean over the labels that are not ignored, or are weighted: their count is the whole batch's, and inputs alone give it.
+// A mean over labels that are weighted or partly ignored: their count is the whole batch's, and depends on inputs only.
 TEST(Micro, CountsOfLabels) {
   for (const char *loss :
        {"SoftmaxCrossEntropyLoss(y, label) {ignore_index=1}", "SoftmaxCrossEntropyLoss(y, label, w)"}) {
@@ -174,7 +174,7 @@ TEST(Micro, CountsOfLabels) {
 
 // ---- ZeRO -----------------------------------------------------------------------------------------------------------
 
-// By logical value, the most elements that a device accumulates of it.
+// By logical value, the most elements that a device accumulates.
 std::map<std::string, int64_t> Accumulated(const dp_graph *graph) {
   std::map<std::string, int64_t> elements;
   const dp_model *model = graph->model;
@@ -193,8 +193,7 @@ struct ZeroCase {
   std::vector<int64_t> wanted;  // of [4,4] and [4] over 3 devices: the largest part of 4 rows has ceil(4 / 3) = 2
 };
 
-// The weight and the bias are used more than once each; what is accumulated of them is a part from stage 2 on, the loss is one
-// number.
+// Weight and bias are used several times. From stage 2 on, a part of them is accumulated; the loss is one number.
 TEST(Micro, ZeroAccumulatesParts) {
   const ZeroCase cases[] = {{"adam(lr=0.1)", 1, {1, 4, 4, 16, 16, 16}},
                             {"adam(lr=0.1)", 2, {1, 2, 8}},

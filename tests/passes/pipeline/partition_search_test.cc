@@ -1,4 +1,4 @@
-// The search for cuts against all cuts there are.
+// The search for cuts, against all possible cuts.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -82,7 +82,7 @@ Case Random(uint32_t seed) {
   for (int s = 0; s < p; s++) c.in_flight.push_back(p - s);
   c.lowest.assign(size_t(p) + 1, 0);
   c.highest.assign(size_t(p) + 1, n);
-  // A node or two that the user put on a stage.
+  // One or two nodes that the user put on a stage.
   for (int constraints = up_to(4) ? 0 : 1 + up_to(2); constraints > 0; constraints--) {
     int node = up_to(n), stage = up_to(p);
     for (int s = 1; s < p; s++) {

@@ -1,5 +1,5 @@
-// The pass `cut` on whole networks: equal layers on equal stages, convolutions in balance by their operations, and what is
-// composed of others weighed by what it is made of.
+// The pass `partition` on whole networks: equal layers on equal stages, convolutions balanced by their operations, and
+// composed operators weighed by what they consist of.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Cut {
     dp_model *model = nullptr;
     std::string failure = Parse(arena_, text, &model);
     if (failure.empty()) failure = RunPasses(model, "options..cut", options.options);
-    if (failure.empty()) failure = RunPasses(model, "cut", options.options);  // what is on a stage stays there
+    if (failure.empty()) failure = RunPasses(model, "cut", options.options);  // nodes stay on their stages
     EXPECT_EQ(failure, "");
     main = dp_model_find_graph(model, "main");
     stages = int(dp_mesh_stages(&model->mesh));
@@ -40,7 +40,7 @@ class Cut {
   Arena arena_;
 };
 
-// Multiplications of convolutions and products with parameters, by hand.
+// The multiplications in convolutions and products with parameters, counted by hand.
 double Work(const dp_node *node) {
   const std::string op = node->op->name;
   if (op != "Conv" && op != "Gemm" && op != "MatMul") return 0;
@@ -51,7 +51,7 @@ double Work(const dp_node *node) {
   return work;
 }
 
-// The least work of the stage that has most, over all ways to cut the model's order.
+// The smallest possible work of the busiest stage, over all ways to cut the model's order.
 double Least(const std::vector<double> &work, int stages) {
   std::vector<double> best(work.size() + 1, 1e300);
   best[0] = 0;
@@ -88,7 +88,7 @@ void ExpectInOrder(const Cut &partition) {
 
 class Networks : public testing::TestWithParam<std::tuple<const char *, int>> {};
 
-// Not exactly the least work: normalization and bytes count too, and a cut may fall where less crosses.
+// Not exactly the minimum: normalization and bytes count too, and a cut may move to where less data crosses.
 TEST_P(Networks, AreInBalance) {
   const int stages = std::get<1>(GetParam());
   Cut partition(Example(std::get<0>(GetParam())), "batch=64 strategy=pipeline devices=" + std::to_string(stages));
@@ -112,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Layers : public testing::TestWithParam<bool> {};
 
-// The embedding and the head are small here: each stage gets as many layers, whole ones, as a layer's input is the least that
-// crosses.
+// The embedding and the head are small here, so each stage gets the same number of whole layers, since the least data
+// crosses at a layer's input.
 TEST_P(Layers, EqualOnesOnEqualStages) {
   const int layers = 8, stages = 4;
   Cut partition(Gpt(layers, 256, 8, 97, 32, GetParam()), "batch=16 strategy=pipeline devices=4");
@@ -129,7 +129,7 @@ TEST_P(Layers, EqualOnesOnEqualStages) {
 
 INSTANTIATE_TEST_SUITE_P(, Layers, testing::Bool(), [](const auto &info) { return info.param ? "tied" : "untied"; });
 
-// A vocabulary so large that its product is as much work as layers are: the last stage gets fewer of them.
+// With a vocabulary so large that its product costs as much as layers, the last stage gets fewer layers.
 TEST(Cut, TheHeadCounts) {
   Cut partition(Gpt(8, 128, 4, 16384, 32), "batch=16 strategy=pipeline devices=2");
   int on_last = 0;
@@ -137,7 +137,7 @@ TEST(Cut, TheHeadCounts) {
   EXPECT_LT(on_last, 2);
 }
 
-// An LSTM has no cost of its own; its 16 steps of 192 * 512 multiplications take longer than either product does, and less
+// An LSTM has no cost of its own; its 16 steps of 192 * 512 multiplications take longer than either product, but less
 // than both.
 TEST(Cut, WhatIsComposedCountsAsWhatItIsMadeOf) {
   Cut partition(R"dpt(model m {
@@ -159,8 +159,8 @@ TEST(Cut, WhatIsComposedCountsAsWhatItIsMadeOf) {
   EXPECT_EQ(partition.StageOf("y"), 1);
 }
 
-// Each Tanh keeps 16 MiB of a micro-batch for its gradient, and the first of two stages keeps two micro-batches: within less
-// memory more of them are on the second, though it takes longer then.
+// Each Tanh keeps 16 MiB of a micro-batch for its gradient, and the first of two stages keeps two micro-batches. With
+// less memory, the second stage gets more of them, although it then takes longer.
 TEST(Cut, KeepsWithinMemory) {
   const std::string text = R"dpt(model m {
   loss "mse(y,target)"
@@ -193,8 +193,8 @@ TEST(Cut, KeepsWithinMemory) {
   EXPECT_EQ(first, (std::vector<int>{4, 4, 3}));
 }
 
-// Random graphs with nodes that the user put on stages here and there: stages rise along every edge, none is empty of what a
-// step needs, what the user wrote holds; or it is refused, and only where something is written, or nodes are too few.
+// Random graphs in which the user put some nodes on stages: stages ascend along every edge, none lacks what a step
+// needs, and the user's choices hold; or dpc refuses, but only if something is annotated or there are too few nodes.
 TEST(Cut, OfRandomGraphs) {
   int made = 0, refused = 0;
   for (uint32_t seed = 0; seed < 600; seed++) {

@@ -1,6 +1,6 @@
-// The graphs of a pipeline's stages, held against what schedules promise, from the graphs alone: streams, events and pairs of
-// Send and Recv. No stage waits in a ring; the time that stages stand idle is that of the formula; the micro-batches that a
-// stage has begun and not done are as few as its schedule says, and so is its memory.
+// The graphs of a pipeline's stages against the properties of the schedules, derived from the graphs alone: streams,
+// events and pairs of Send and Recv. Stages do not wait in a cycle; idle time follows the formula; and a stage has no
+// more unfinished micro-batches, and no more memory, than its schedule says.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,9 +21,9 @@ namespace {
 bool Is(const dp_node *node, const char *op) { return !strcmp(node->op->name, op); }
 int64_t Channel(const dp_node *node) { return dp_node_int(node, "channel", 0); }
 
-// ---- a run of all stages --------------------------------------------------------------------------------------------
+// ---- running all stages ---------------------------------------------------------------------------------------------
 
-// All nodes of all stages, a Send and its Recv as one, with what each must follow.
+// All nodes of all stages, with a Send and its Recv as one unit, and the predecessors of each.
 struct Merged {
   struct Unit {
     std::vector<const dp_node *> nodes;
@@ -31,7 +31,7 @@ struct Merged {
   };
   std::vector<Unit> units;
   std::map<const dp_node *, size_t> unit_of;
-  std::vector<size_t> order;  // shorter than units when there is a ring
+  std::vector<size_t> order;  // shorter than units if there is a cycle
 
   explicit Merged(const std::vector<const dp_graph *> &stages) {
     std::map<int64_t, size_t> channels;
@@ -62,7 +62,7 @@ struct Merged {
     Sort();
   }
 
-  // The last unit's end; cost: of a node.
+  // The end of the last unit; cost: of a node.
   double Span(const std::map<const dp_node *, double> &cost) const {
     std::vector<double> end(units.size());
     double last = 0;
@@ -106,8 +106,8 @@ void ExpectSound(const Compiled &c) {
 
 // ---- networks -------------------------------------------------------------------------------------------------------
 
-// p equal layers, one a stage or as many as there are for each of `stages`. skip: each layer's input goes to the layer after
-// the next too. tied: the last has the first one's weights.
+// p equal layers, one for each stage, or as many as fit for each of `stages`. skip: each layer's input also goes to the
+// layer after the next. tied: the last layer has the first one's weights.
 std::string Layers(int p, bool skip = false, bool tied = false, int stages = 0) {
   const int width = 8;
   std::string text =
@@ -135,7 +135,7 @@ bool IsForward(const dp_node *node) {
          name.find_first_not_of("0123456789", 1) == std::string::npos;
 }
 
-// The micro-batch of a node's results; -1: none. Where there is only one it is that of what has samples.
+// The micro-batch of a node's results; -1: none. If there is only one, that of values with samples.
 int Micro(const dp_node *node) {
   bool whole = dp_mesh_microbatches(&node->graph->model->mesh) == 1;
   for (int k = 0; k < node->n_outputs; k++) {
@@ -164,7 +164,7 @@ std::string Words(const Case &c, int batch) {
 
 class Schedule : public testing::TestWithParam<Case> {};
 
-// Forward takes 1 and backward 2 of each stage, transfers nothing: the first node of each has it all.
+// Forward takes 1 and backward 2 in each stage, at its first node; transfers take nothing.
 std::map<const dp_node *, double> Costs(const std::vector<const dp_graph *> &stages) {
   std::map<const dp_node *, double> cost;
   for (const dp_graph *graph : stages) {
@@ -192,7 +192,7 @@ TEST_P(Schedule, StandsIdleAsTheFormulaSays) {
   EXPECT_NEAR(idle, double(p - 1) / (m + p - 1), 1e-9);
 }
 
-// Forward and backward spread over their nodes; a transfer takes so much.
+// Forward and backward are spread over their nodes, and a transfer takes time.
 double SpanWithTransfers(const std::vector<const dp_graph *> &stages, double transfer) {
   std::map<const dp_node *, double> cost;
   for (const dp_graph *graph : stages) {
@@ -209,9 +209,9 @@ double SpanWithTransfers(const std::vector<const dp_graph *> &stages, double tra
   return Merged(stages).Span(cost);
 }
 
-// Filling and draining take a transfer for each stage that is passed, and so does the norm of gradients; all others lie
-// beside computation. 1f1b holds too little for that: with p micro-batches on their way around p stages, each round of 3p has
-// 2(p-1) transfers.
+// Filling and draining take a transfer for each stage passed, and so does the norm of gradients; all other transfers
+// overlap computation. 1f1b holds too little for that: with p micro-batches in flight around p stages, each round of 3p
+// has 2(p-1) transfers.
 TEST(Transfers, LieBesideComputation) {
   const int p = 4;
   for (int m : {8, 32})
@@ -224,8 +224,8 @@ TEST(Transfers, LieBesideComputation) {
       }
 }
 
-// The most micro-batches of which the stage has begun the forward and not done the backward, by the lives of what its own
-// forward nodes compute.
+// The most micro-batches whose forward pass the stage has started and whose backward pass is unfinished, by the
+// lifetimes of its own forward results.
 int Held(const dp_graph *graph) {
   std::map<int, std::pair<int32_t, int32_t>> lives;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
@@ -285,7 +285,7 @@ uint64_t Transients(const dp_graph *graph) {
 
 TEST(Memory, GrowsWithWhatIsHeld) {
   const int p = 4;
-  std::map<bool, std::map<int, std::vector<uint64_t>>> tops;  // by schedule and micro-batches of 64 samples
+  std::map<bool, std::map<int, std::vector<uint64_t>>> tops;  // by schedule and number of micro-batches of 64 samples
   for (bool gpipe : {false, true})
     for (int m : {4, 8, 16}) {
       Compiled c(Layers(p), Words({p, m, gpipe}, 64 * m));
@@ -304,7 +304,7 @@ TEST(Memory, GrowsWithWhatIsHeld) {
   }
 }
 
-// What must be over before each node begins, on its own stage.
+// What must be over before each node starts, on its own stage.
 std::vector<std::vector<bool>> Before(const dp_graph *graph) {
   const size_t n = size_t(graph->n_nodes);
   std::vector<std::vector<bool>> before(n, std::vector<bool>(n));
@@ -325,7 +325,7 @@ std::vector<std::vector<bool>> Before(const dp_graph *graph) {
   return before;
 }
 
-// Beside any node of computation: for how many others gathered parameters may be there.
+// For how many other nodes gathered parameters may be present during any computing node.
 size_t GatheredAtOnce(const dp_graph *graph) {
   std::vector<std::vector<bool>> before = Before(graph);
   std::map<int32_t, std::vector<int32_t>> users;  // of gathers of parameters
@@ -373,7 +373,7 @@ TEST(Memory, HoldsGatheredParametersOfTheLayerAtWorkAndTheNext) {
     }
 }
 
-// ---- all sorts ------------------------------------------------------------------------------------------------------
+// ---- various networks -----------------------------------------------------------------------------------------------
 
 TEST(Roles, TiedWeightsSkipsAndMoreMicroBatchesThanSamples) {
   for (int p : {1, 2, 3, 5})
@@ -408,7 +408,7 @@ TEST(Roles, RandomNetworksOnRandomMeshes) {
   }
 }
 
-// Micro-batches are no devices: the limit of those is not theirs.
+// Micro-batches are not devices, so the limit on devices does not apply.
 TEST(Roles, ManyMicroBatchesOnManyDevices) {
   Compiled c(
       "model m {\n  loss \"mse(y,t)\"\n  optimizer \"sgd(lr=0.1)\"\n  input x: float32[N,4]\n"
@@ -418,7 +418,7 @@ TEST(Roles, ManyMicroBatchesOnManyDevices) {
   EXPECT_EQ(Message(dp_verify_plan(c.plan, nullptr)), "");
 }
 
-// Each stage has its graphs, and what is printed is read back.
+// Each stage has its graphs, and they can be printed and read back.
 TEST(Roles, ManyStagesAreReadBack) {
   std::string text =
       "model m {\n  loss \"mse(h0,t)\"\n  optimizer \"sgd(lr=0.1)\"\n  input x: float32[N,4]\n"

@@ -1,4 +1,4 @@
-// Sizes of buckets against all divisions there are.
+// The sizes of buckets, against all possible divisions.
 #include "passes/schedule/bucket_size.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using Members = std::vector<dp_bucket_member>;
 
 const dp_target_costs kCosts = {1e3, 20, 10, 20e3, 0.5};
 
-// When the last bucket is done; the link is free from 0 on.
+// The time when the last bucket is done; the link is free from 0 on.
 double End(const Members &members, const std::vector<int32_t> &ends) {
   double free_ns = 0;
   for (size_t b = 0; b < ends.size(); b++) {
@@ -74,14 +74,15 @@ TEST(BucketSize, ReadyAtOnceIsOneBucket) {
   EXPECT_EQ(Divide(Members(5, {1e6, 1000}), 2).size(), 3u);
 }
 
-// 1 ms apart, 20 + 100 us each: all is hidden but the last, so the last goes alone and those before are few.
+// 1 ms apart, 20 + 100 us each: everything except the last is hidden, so the last goes alone and there are few before
+// it.
 TEST(BucketSize, LongComputationMakesFewBucketsAndASmallFirst) {
   Members members;
   for (int i = 0; i < 10; i++) members.push_back({1e6 * (i + 1), 50000});
   EXPECT_EQ(Divide(members, 16), (std::vector<int32_t>{1, 9, 10}));
 }
 
-// 10 us apart, 20 us + 1 ms each: the link is the bottleneck and begins with the first.
+// 10 us apart, 20 us + 1 ms each: the link is the bottleneck and starts with the first.
 TEST(BucketSize, ASlowLinkBeginsEarly) {
   Members members;
   for (int i = 0; i < 10; i++) members.push_back({1e4 * (i + 1), 500000});

@@ -1,4 +1,4 @@
-// SPECs: what is read, and what is said of those that cannot be.
+// SPECs: what is read, and the messages for what is not.
 #include "passes/spec/spec.h"
 
 #include <gtest/gtest.h>

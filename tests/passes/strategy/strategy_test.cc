@@ -1,5 +1,5 @@
-// Strategies as data: the list, the choice among them, and one that is in no list. Passes know what a strategy's struct says and
-// nothing else, so that a new one is a struct and a line.
+// Strategies as data: the list, the choice among them, and a strategy that is in no list. Passes know only what a
+// strategy's struct says, so a new one needs just a struct and a line.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -68,7 +68,7 @@ TEST(Strategies, TheMeshImpliesOne) {
   EXPECT_EQ(chosen("mesh=data:2 strategy=zero"), "zero");
 }
 
-// ---- one of one's own ---------------------------------------------------------------------------------------------------
+// ---- a strategy outside the list ----------------------------------------------------------------------------------------
 
 // Splits parameters and their state along their first dim.
 dp_status Annotate(dp_compile *compile) {
@@ -100,7 +100,7 @@ dp_strategy Toy(const char *axis) {
 
 class OfOnesOwn : public testing::Test {
  protected:
-  // The plan that the strategy makes; the checker holds it.
+  // The plan that the strategy makes; the checker accepts it.
   const Dp__Plan *Compile(const dp_strategy &strategy, const std::string &words) {
     options_.Set("threads=1 " + words);
     call_.compile = {nullptr, &options_.options, 0, false, nullptr, &strategy};
@@ -138,7 +138,7 @@ class OfOnesOwn : public testing::Test {
   Call call_{};
 };
 
-// Its axis is made by --devices, its annotations are where values lie, and the plan says its name.
+// --devices makes its axis, its annotations are applied, and the plan records its name.
 TEST_F(OfOnesOwn, NothingElseKnowsIt) {
   const dp_strategy toy = Toy("shelf");
   const Dp__Plan *plan = Compile(toy, "batch=6 devices=3");
@@ -152,7 +152,7 @@ TEST_F(OfOnesOwn, NothingElseKnowsIt) {
   EXPECT_EQ(split, 6u) << "w, v, b and their momentum";
 }
 
-// What is gathered anew is gathered by each user.
+// Each user gathers it again.
 TEST_F(OfOnesOwn, GathersAsItsStructSays) {
   dp_strategy once = Toy("data"), again = Toy("data");
   again.stages[0].gathers_again = DP_SHARES_PARAMETERS;
@@ -177,7 +177,7 @@ TEST_F(OfOnesOwn, SplitsSamplesAsItsStructSays) {
   EXPECT_GT(Count(plan, "train", "Broadcast"), 0u);
 }
 
-// For one device: more are refused, with what takes its place.
+// For one device only: more are refused, and the message names the replacement.
 TEST_F(OfOnesOwn, ForOneDevice) {
   Arena arena;
   Options options;

@@ -1,4 +1,5 @@
-// Whole compilations, run by the interpreter in float64: gradients against central differences, training against PyTorch.
+// Whole compilations, run by the interpreter in float64: gradients against central differences, training against
+// PyTorch.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -69,7 +70,7 @@ std::vector<Reference> ReadReferences() {
 
 double RateOf(const std::string &optimizer) { return atof(optimizer.c_str() + optimizer.find("lr=") + 3); }
 
-// One step: the updates take the place of what they update.
+// One step: the updates replace the variables.
 void Step(Compiled *compiled, int step, int64_t n, double lr, double *loss) {
   const dp_graph *train = compiled->Graph("train");
   std::vector<Tensor> values;

@@ -1,5 +1,5 @@
-// Micro-batches cut out of a value and put together again, pieces and partial results alike, in random order of unions, on
-// random shapes, splits and numbers of samples: against what each element must be.
+// Cuts micro-batches out of a value and recombines them, pieces and partial results, in random order, for random
+// shapes, splits and numbers of samples. Checks every element.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -27,8 +27,8 @@ T *New(dp_arena *arena, void (*init)(T *)) {
   return message;
 }
 
-// A program of one stream on mesh micro=m, data=d, and the devices' memory. A tensor has `room` bytes of its own unless it is
-// said to lie where another one is.
+// A program of one stream on mesh micro=m, data=d, and the devices' memory. A tensor has its own `room` bytes unless it
+// is placed over another.
 class Chain {
  public:
   Chain(const dp_type &type, int64_t micro, int64_t data, int64_t n, uint64_t room = 1 << 16)
@@ -44,7 +44,7 @@ class Chain {
     stream_.name = const_cast<char *>("compute");
   }
 
-  // Returns its number. count 0: of no micro-batches. over: the number of a tensor, -1: none.
+  // Returns its number. count 0: of no micro-batches. over: the number of the tensor to place it on; -1: none.
   uint32_t Tensor(dp_placement on, dp_placement data, int64_t first, int64_t count, int64_t over = -1) {
     const dp_placement at[] = {on, data};
     Dp__DeviceTensor *t = New(arena_, dp__device_tensor__init);
@@ -76,7 +76,7 @@ class Chain {
     steps_.push_back(in);
   }
 
-  // The bytes of a tensor on a device, for numbers of the type.
+  // The bytes of a tensor on a device, as numbers of the type.
   char *Bytes(size_t device, uint32_t tensor) {
     memory_.resize(static_cast<size_t>(mesh.axes[1].size));
     memory_[device].resize(rooms_ * room_);
@@ -145,7 +145,7 @@ struct Case {
   dp_placement on{}, data{};
 };
 
-// dtypes whose numbers below are exact.
+// Types that hold the numbers below exactly.
 Case RandomCase(std::mt19937 *random, dp_placement_kind kind) {
   static const dp_dtype kTypes[] = {DP_FLOAT32, DP_FLOAT64, DP_INT64, DP_INT32};
   Case c;
@@ -157,14 +157,14 @@ Case RandomCase(std::mt19937 *random, dp_placement_kind kind) {
   for (int d = 0; d < c.type.shape.rank; d++) c.type.shape.dims[d] = dp_dim_of(Pick(random, 1, large ? 14 : 4));
   int dim = static_cast<int>(Pick(random, 0, c.type.shape.rank - 1)), other = (dim + 1) % c.type.shape.rank;
   int64_t outer = Pick(random, 1, 2), unit = Pick(random, 1, 2);
-  c.type.shape.dims[dim] = dp_dim{outer * unit, 0};  // so many times n
+  c.type.shape.dims[dim] = dp_dim{outer * unit, 0};  // this many times n
   c.n = Pick(random, 0, 8);
   c.on = kind == DP_SHARD ? dp_shard_in(dim, outer, unit) : dp_partial(Pick(random, 0, 1) ? DP_SUM : DP_MAX);
   if (other != dim && Pick(random, 0, 1)) c.data = dp_shard(other);
   return c;
 }
 
-// The number of an element of the whole, and what micro-batch j adds to it; whole, so that sums are exact.
+// The value of an element of the whole, and what micro-batch j adds to it; integers, so that sums are exact.
 double NumberOf(int64_t whole, int64_t j) {
   return static_cast<double>((whole * 7 + j * 13 + whole * j % 5) % 101 - 50);
 }
@@ -184,7 +184,7 @@ void Fill(const dp_local &local, dp_dtype dtype, int64_t j, char *bytes) {
     dp_element_set(dtype, bytes + static_cast<size_t>(i) * dp_type_bytes(dtype), NumberOf(WholeIndex(local, i), j));
 }
 
-// Unites [first, first + count) in a random order; the tensor's number.
+// Combines [first, first + count) in a random order; returns the tensor's number.
 uint32_t Unite(std::mt19937 *random, Chain *chain, const Case &c, const std::vector<uint32_t> &pieces, int64_t first,
                int64_t count) {
   if (count == 1) return pieces[static_cast<size_t>(first)];
@@ -238,7 +238,7 @@ TEST(Accumulate, PiecesSideBySide) {
   for (int trial = 0; trial < 500; trial++) {
     Case c = RandomCase(&random, DP_SHARD);
     Chain chain(c.type, c.micro, c.devices, c.n);
-    // Half of them cut out of the whole on the device, half made as pieces.
+    // Half of them are cut out of the whole on the device, half are made as pieces.
     bool cut = trial % 2;
     uint32_t whole = chain.Tensor(dp_replicate(), c.data, 0, 0);
     std::vector<uint32_t> pieces;
@@ -258,7 +258,7 @@ TEST(Accumulate, PiecesSideBySide) {
   }
 }
 
-// Several parts of one step, in place and not, the same bits: sums in float that rounding tells apart.
+// Several parts of one step, in place or not, give the same bits: the float sums depend on the order.
 TEST(Accumulate, InParts) {
   const int64_t rows = 200, columns = 300, micro = 3;  // 60,000 elements
   const dp_type type = {DP_FLOAT32, {2, {dp_dim_of(rows), dp_dim_of(columns)}}};
@@ -289,7 +289,7 @@ TEST(Accumulate, InParts) {
     }
 }
 
-// Another axis that divides the dim leaves each device with rows of every micro-batch, which are no range of the whole.
+// If another axis splits the dim, each device has rows of every micro-batch, which are not a range of the whole.
 TEST(Accumulate, ADimThatAnotherAxisDividesTooIsRefused) {
   Chain chain({DP_FLOAT32, {1, {dp_dim_of(8)}}}, 2, 2, 0);
   uint32_t a = chain.Tensor(dp_shard(0), dp_shard(0), 0, 1), b = chain.Tensor(dp_shard(0), dp_shard(0), 1, 1);

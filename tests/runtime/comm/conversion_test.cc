@@ -1,4 +1,4 @@
-// Communication between random placements on random meshes, against what each element of each device's part must be.
+// Communication between random placements on random meshes; checks each element on each device.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -37,7 +37,7 @@ struct Place {
   Dp__Space space = DP__SPACE__TRANSIENT;
 };
 
-// One value in two places, and the instruction that brings it from one to the other.
+// One value with two placements, and the instruction that converts it from one to the other.
 struct Conversion {
   dp_type type{};
   dp_mesh mesh{};
@@ -46,7 +46,7 @@ struct Conversion {
   int axis = -1;  // -1: between host and devices
 };
 
-// Index of the element in the whole tensor, by local index.
+// The index of the element in the whole tensor, by local index.
 int64_t WholeIndex(const dp_local &local, int64_t i) {
   int64_t whole = 0, stride = 1;
   for (int d = local.rank - 1; d >= 0; d--) {
@@ -57,7 +57,7 @@ int64_t WholeIndex(const dp_local &local, int64_t i) {
   return whole;
 }
 
-// The memory of all devices, filled with numbers that differ from device to device.
+// The memory of all devices, filled with different numbers on each.
 class Machine {
  public:
   Machine(const Conversion &c, std::mt19937 *random, uint64_t room = kRoom) : room(room), c_(c) {
@@ -106,7 +106,7 @@ class Machine {
     stream->instructions = List<Dp__Instruction>(arena, {in});
     program->n_streams = 1;
     program->streams = List<Dp__Stream>(arena, {stream});
-    // One role of all devices.
+    // One role for all devices.
     std::vector<int> devices(static_cast<size_t>(dp_memory_.n_devices)), of_device(devices.size());
     std::iota(devices.begin(), devices.end(), 0);
     dp_role_devices role = {nullptr, dp_memory_.n_devices, devices.data()};
@@ -132,7 +132,7 @@ class Machine {
     dp_mesh_coordinate(&c_.mesh, device, at);
     return dp_shard_range(&c_.type.shape, place.at, &c_.mesh, at, c_.n);
   }
-  // Where in its part of the operand the device has the element of the whole; -1: nowhere.
+  // The position of the whole's element in the device's part of the operand; -1: none.
   int64_t Held(int64_t device, int64_t whole) const {
     auto found = held_.find({device, whole});
     return found == held_.end() ? -1 : found->second;
@@ -144,7 +144,7 @@ class Machine {
   const uint64_t room;
 
  private:
-  // Small whole numbers in halves: as floats they are odd enough to show, and no sum of integers overflows.
+  // Small integers in 16-bit types: as floats their errors show, and no sum of integers overflows.
   std::vector<char> Fill(std::mt19937 *random) const {
     std::vector<char> bytes(room);
     size_t size = dp_type_bytes(c_.type.dtype);
@@ -174,8 +174,8 @@ class Machine {
   dp_memory dp_memory_{};
 };
 
-// Calls visit(device, element index) for the elements at `whole` in the parts of the devices that differ from `device` on
-// the axis only, in rank order.
+// Calls visit(device, element index) for the elements at `whole` in the parts of the devices that differ from `device`
+// only along the axis, in rank order.
 void InGroup(const Machine &m, const Conversion &c, int64_t device, int64_t whole,
              const std::function<void(int64_t, int64_t)> &visit) {
   int64_t mine[DP_MAX_MESH], other[DP_MAX_MESH];
@@ -248,7 +248,7 @@ bool Legal(const Conversion &c) {
   return true;
 }
 
-// A conversion on one axis: of a dim that no later axis splits too.
+// A conversion on one axis, of a dim that no later axis splits too.
 bool RandomConversion(std::mt19937 *random, Conversion *c) {
   *c = RandomValue(random);
   c->axis = static_cast<int>(Pick(random, 0, c->mesh.n_axes - 1));
@@ -271,8 +271,8 @@ void Check(const Machine &m, const Conversion &c, uint64_t result_offset) {
       char expected[8] = {};
       int count = 0;
       InGroup(m, c, d, WholeIndex(local, i), [&](int64_t source, int64_t k) {
-        // Not a reduction: each member that has the element has its own numbers here, and the device takes its own, or
-        // the only one.
+        // Not a reduction: each member that has the element has different numbers here, and the device takes its own,
+        // or the only one.
         if (!reduces && c.from.at[c.axis].kind == DP_REPLICATE && source != d) return;
         FoldAny(c.type.dtype, !count++, c.from.at[c.axis].reduction, expected, m.Before(source) + k * size);
       });
@@ -281,7 +281,7 @@ void Check(const Machine &m, const Conversion &c, uint64_t result_offset) {
       ASSERT_EQ(memcmp(expected, m.After(d) + result_offset + i * size, size), 0)
           << "device " << d << ", element " << i;
     }
-    // Nothing behind it was touched.
+    // Bytes behind it are unchanged.
     uint64_t end = result_offset + static_cast<uint64_t>(dp_local_count(&local)) * size;
     ASSERT_EQ(memcmp(m.Before(d) + end, m.After(d) + end, m.room - end), 0);
   }
@@ -328,7 +328,7 @@ TEST(Conversion, AllReduceInPlaceOfManyParts) {
   }
 }
 
-// Parts go over all tensors as if they were one: some end within a tensor, some hold several, one tensor is empty.
+// Parts go over all tensors as if they were one: some end within a tensor, some contain several, one tensor is empty.
 TEST(Conversion, AllReduceOfSeveralTensors) {
   const std::vector<int64_t> counts = {1, 40000, 0, 3, 16384, 7, 2000};
   const int members = 3;
@@ -367,7 +367,7 @@ TEST(Conversion, AllReduceOfSeveralTensors) {
   }
 }
 
-// From the host to devices in any placement without Partial, from both copies of the inputs; and back.
+// From the host to devices with any placement except Partial, from both copies of the inputs; and back.
 TEST(Conversion, HostToDevicesAndBack) {
   std::mt19937 random(5);
   int done = 0;
@@ -397,7 +397,7 @@ TEST(Conversion, HostToDevicesAndBack) {
     for (int64_t d = 0; d < dp_mesh_devices(&up.mesh); d++) {
       int64_t at[DP_MAX_MESH];
       dp_mesh_coordinate(&up.mesh, d, at);
-      bool speaks = true;  // copies differ here, so that it shows whose was taken
+      bool speaks = true;  // copies differ here, which shows whose was taken
       for (int a = 0; a < up.mesh.n_axes; a++) speaks &= up.from.at[a].kind == DP_SHARD || at[a] == 0;
       dp_local local = back.Local(up.from, d);
       for (int64_t i = 0; speaks && i < dp_local_count(&local); i++)

@@ -1,4 +1,5 @@
-// Batches: every sample once an epoch, short last batches, the same order for the same seed, prefetched alike.
+// Batches: every sample once in an epoch, short last batches, the same order for the same seed, with and without
+// prefetching.
 #include "runtime/data/loader.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +41,7 @@ TEST(Loader, FileOrderWithAShortLastBatch) {
   EXPECT_EQ(dp_loader_steps(set.loader), 3);
   EXPECT_EQ(set.Batch(0), (std::vector<int32_t>{0, 1, 2, 3}));
   EXPECT_EQ(set.Batch(2), (std::vector<int32_t>{8, 9}));
-  EXPECT_EQ(set.Batch(3), (std::vector<int32_t>{0, 1, 2, 3}));  // goes round
+  EXPECT_EQ(set.Batch(3), (std::vector<int32_t>{0, 1, 2, 3}));  // wraps around
 }
 
 TEST(Loader, DropLast) {
@@ -54,7 +55,7 @@ TEST(Loader, DropLast) {
 TEST(Loader, ShuffleIsAPermutationOfSeedAndEpoch) {
   Set a(101, {7, true, false, 5}), b(101, {10, true, false, 5}), c(101, {7, true, false, 6});
   std::vector<int32_t> first = a.Epoch(0), second = a.Epoch(1);
-  EXPECT_EQ(first, b.Epoch(0));  // whatever the batch
+  EXPECT_EQ(first, b.Epoch(0));  // independent of the batch
   EXPECT_NE(first, second);
   EXPECT_NE(first, c.Epoch(0));
   EXPECT_EQ(first, a.Epoch(0));  // again, after another epoch
@@ -66,7 +67,7 @@ TEST(Loader, ShuffleIsAPermutationOfSeedAndEpoch) {
 }
 
 TEST(Loader, ShuffleIsEven) {
-  // Over 2,000 epochs each of 5 samples should come first about 400 times; 5 sigma is 90.
+  // In 2,000 epochs each of 5 samples should come first about 400 times; 5 sigma is 90.
   Set set(5, {5, true, false, 1});
   int counts[5] = {};
   for (int64_t e = 0; e < 2000; e++) counts[set.Batch(e)[0]]++;

@@ -1,4 +1,4 @@
-// .npy as it is written: byte for byte what NumPy writes (npy/, made by make_npy.py), and read back.
+// Written .npy files: equal to NumPy's byte for byte (npy/, made by make_npy.py), and readable.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -106,7 +106,7 @@ TEST_F(NpyWrite, ReadsBack) {
   dp_arena_destroy(arena);
 }
 
-// The largest header there can be.
+// The largest possible header.
 TEST_F(NpyWrite, LongExtents) {
   std::vector<int64_t> shape(8, INT64_MAX);
   shape[0] = 0;
@@ -123,7 +123,7 @@ TEST_F(NpyWrite, NothingIsThereUntilAllIs) {
   dp_npy_writer writer;
   ASSERT_EQ(Message(dp_npy_writer_open(path_.c_str(), DP_FLOAT64, 2, shape, &writer)), "");
   EXPECT_EQ(Message(dp_npy_writer_write(&writer, numbers, 3)), "");
-  EXPECT_EQ(Message(dp_npy_writer_commit(&writer)).substr(0, 3), "70:");  // one is missing
+  EXPECT_EQ(Message(dp_npy_writer_commit(&writer)).substr(0, 3), "70:");  // one too few
   EXPECT_EQ(Content(path_), "");
   ASSERT_EQ(Message(dp_npy_writer_open(path_.c_str(), DP_FLOAT64, 2, shape, &writer)), "");
   EXPECT_EQ(Message(dp_npy_writer_write(&writer, numbers, 5)).substr(0, 3), "70:");  // one too many

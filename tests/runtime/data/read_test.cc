@@ -85,7 +85,7 @@ TEST_F(Data, DigitsAreWhatTheirSourceSays) {
   EXPECT_EQ(images.extents[2], 8);
   EXPECT_EQ(labels.rank, 1);
   EXPECT_EQ(labels.extents[0], 1437);
-  for (int i = 0; i < 10; i++) EXPECT_EQ(dp_tensor_get(&labels, i), i);  // the original order begins 0 to 9
+  for (int i = 0; i < 10; i++) EXPECT_EQ(dp_tensor_get(&labels, i), i);  // the original order starts with 0 to 9
 }
 
 TEST_F(Data, NpyOfEachType) {
@@ -152,7 +152,7 @@ TEST_F(Data, FlippedBitsInGzipAreNoticed) {
     bad[i] = static_cast<char>(bad[i] ^ 0x10);
     if (Read(bad, &t) == 0) {
       const std::string content(static_cast<const char *>(t.data), 1000);
-      EXPECT_EQ(content, std::string(1000, 'a')) << i;  // a bit that means nothing
+      EXPECT_EQ(content, std::string(1000, 'a')) << i;  // an unused bit
     }
   }
 }
@@ -167,7 +167,7 @@ TEST_F(Data, AxesOfOneMayBeMissing) {
   dp_type other = {DP_UINT8, {3, {{1, 0}, {0, 2}, {0, 3}}}};
   EXPECT_EQ(Fit(other, 0, t, &fitted), EX_DATAERR);
   EXPECT_NE(message_.find("uint8[2,2,2]"), std::string::npos) << message_;
-  // One sample must stay a sample.
+  // One sample must remain a sample.
   ASSERT_EQ(Read(Idx(0x08, {1, 4}, "abcd"), &t), 0);
   dp_type row = {DP_UINT8, {2, {{1, 0}, {0, 4}}}};
   EXPECT_EQ(Fit(row, 0, t, &fitted), 0);

@@ -1,5 +1,5 @@
-// Gradient buckets lie beside the backward pass: by the plan's order nothing keeps them apart, and in the trace of three
-// devices the one's arithmetic overlaps the other's in time. And they change no bit.
+// Gradient buckets overlap the backward pass: the plan's order does not separate them, and in the trace of three
+// devices they overlap in time. And they do not change any bit.
 #include <gtest/gtest.h>
 #include <jansson.h>
 
@@ -50,7 +50,7 @@ size_t StreamOf(const Dp__Program *program, const std::string &name) {
 
 // ---- by the plan ----------------------------------------------------------------------------------------------------
 
-// The first bucket with a weight in it, and the products that nothing orders with it.
+// The first bucket with a weight, and the products that are not ordered with it.
 struct Beside {
   Place bucket;
   std::set<Place> products;
@@ -80,9 +80,9 @@ TEST(Overlap, NothingOrdersTheFirstBucketAndEarlierLayers) {
   CompiledPlan compiled(Wide(), Options());
   const Dp__Program *train = compiled.Program("train");
   Beside beside = FindBeside(train);
-  // The gradients of two layers' operands and weights, at least.
+  // At least the gradients of two layers' operands and weights.
   EXPECT_GE(beside.products.size(), 4u);
-  // The first is small, later ones hold several layers' gradients, and the last ends soon.
+  // The first is small, later ones hold several layers' gradients, and the last ends early.
   std::vector<size_t> weights;
   for (size_t i = beside.bucket.second; i < train->streams[beside.bucket.first]->n_instructions; i++) {
     const Dp__Instruction *in = train->streams[beside.bucket.first]->instructions[i];
@@ -182,7 +182,7 @@ TEST(Overlap, SharesCountEachPartOfACollectiveBesideAnyComputation) {
 
 // ---- bit for bit ----------------------------------------------------------------------------------------------------
 
-// Each all-reduce of several operands becomes as many of one: the first waits, the last signals.
+// Splits each all-reduce of several operands into single ones: the first waits, the last signals.
 int TakeApart(dp_arena *arena, Dp__Stream *stream) {
   std::vector<Dp__Instruction *> all;
   int taken_apart = 0;

@@ -1,4 +1,4 @@
-// The workers' contract: each unit once, after everything before it, by any number of workers, again and again.
+// The workers' contract: each unit runs once, after all its predecessors, with any number of workers, repeatedly.
 #include "runtime/exec/pool.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using dp_test::Message;
 
-// A schedule whose edges go from lower to higher units; running it records order and counts.
+// A schedule whose edges go from lower to higher units. Running it records order and counts.
 class Graph {
  public:
   Graph(int units, int edges, int most_parts, unsigned seed) : runs_(units), parts_left_(units) {
@@ -58,7 +58,7 @@ class Graph {
 
   dp_task_graph schedule;
   dp_pool_state *state = nullptr;
-  std::atomic<int> early{0};  // units that ran before something that stands before them was done
+  std::atomic<int> early{0};  // units that ran before a predecessor was done
   int failing = -1;
 
  private:
@@ -136,7 +136,7 @@ TEST(Pool, AFailureEndsTheRunAndNothingElse) {
   }
 }
 
-// A worker sees what the units before its own wrote by plain stores: ThreadSanitizer and the sums watch.
+// A worker sees the plain stores of the units before its own; ThreadSanitizer and the sums check this.
 TEST(Pool, PlainMemoryIsHandedOn) {
   constexpr int kUnits = 300;
   struct Chain {

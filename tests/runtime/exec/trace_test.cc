@@ -1,5 +1,5 @@
-// What --trace writes: every instruction of every run on its device's and stream's track, in order, without overlap, and
-// waiting between.
+// What --trace writes: every instruction of every run on the track of its device and stream, in order, without overlap,
+// with waiting in between.
 #include <gtest/gtest.h>
 #include <jansson.h>
 
@@ -46,7 +46,7 @@ TEST(Trace, OneTrackADeviceAndStream) {
   }
   json_decref(root);
 
-  // Each slice by its operator and its node; what is communicated by the operator and the value.
+  // Slices are named after the operator and its node, or after the operator and the communicated value.
   Dp__Program *train = compiled.Program("train");
   const Dp__Graph *graph = compiled.plan->graphs[train->graph];
   auto title = [&](const Dp__Instruction *in) {
@@ -75,7 +75,7 @@ TEST(Trace, OneTrackADeviceAndStream) {
     }
 }
 
-// A plan may call its streams what it likes; the trace is JSON all the same.
+// A plan may name its streams anything; the trace is valid JSON all the same.
 TEST(Trace, NamesOfAPlanStayInTheirPlace) {
   CompiledPlan compiled(kNetwork, "batch=6");
   std::string odd = "a\"b\\c\nd\xff" + std::string(300, 'x');

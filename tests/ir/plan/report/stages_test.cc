@@ -1,4 +1,4 @@
-// What a plan's stages do, hold, move and wait: figures of ir/plan/report/stages.h, against numbers worked out by hand.
+// The figures of ir/plan/report/stages.h for a plan's stages, against numbers worked out by hand.
 #include "ir/plan/report/stages.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace dp_test {
 namespace {
 
-// So many layers of 8 x 8, two nodes each; samples of 8.
+// Layers of 8 x 8 with two nodes each; samples of 8.
 std::string Perceptron(int layers) {
   std::string text =
       "model m {\n  loss \"mse(y,t)\"\n  optimizer \"sgd(lr=0.1,momentum=0.9)\"\n  input x: float32[N,8]\n";
@@ -43,8 +43,8 @@ class Stages : public testing::Test {
   Dp__Plan *plan_ = nullptr;
 };
 
-// The share of time in which a stage waits is (p - 1) / (m + p - 1) under both schedules; under 1F1B stage s has begun at most
-// p - s micro-batches that it has not finished, under GPipe all of them.
+// The share of idle time is (p - 1) / (m + p - 1) under both schedules. Under 1F1B stage s has started at most p - s
+// unfinished micro-batches, under GPipe all of them.
 TEST_F(Stages, WaitAsTheFormulaSays) {
   const std::string text = Perceptron(8);
   for (int p : {2, 3, 8})
@@ -65,7 +65,7 @@ TEST_F(Stages, WaitAsTheFormulaSays) {
       }
 }
 
-// With other axes too, whose collectives stand between the steps of a task.
+// With other axes too, whose collectives are between the steps of a task.
 TEST_F(Stages, WaitAsTheFormulaSaysWithOtherAxes) {
   const std::string text = Perceptron(8);
   for (const char *how : {"mesh=data:2,pipe:4 microbatches=6", "mesh=pipe:4,tensor:2 microbatches=6",
@@ -79,8 +79,8 @@ TEST_F(Stages, WaitAsTheFormulaSaysWithOtherAxes) {
   }
 }
 
-// Two stages of one layer each: 256 bytes of weights and as many of momentum; 20 samples of 8 float32 go one way and their
-// gradients come back, 640 bytes. Of three micro-batches the largest has 7 samples, and each counts as much.
+// Two stages of one layer each: 256 bytes of weights and as many of momentum. 20 samples of 8 float32 go one way and
+// their gradients come back, 640 bytes. The largest of three micro-batches has 7 samples, and each counts as that.
 TEST_F(Stages, HoldAndMoveWhatHandsWorkOut) {
   std::string text = Perceptron(2);
   const char *const nodes[] = {"MatMul(x, w0)", "Tanh(h0)", "MatMul(a0, w1)", "Tanh(h1)"};

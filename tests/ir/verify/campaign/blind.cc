@@ -1,5 +1,5 @@
-// A checker that does not see one rule: where it would refuse a plan by it, the part that looks goes on as if all were well.
-// Linked in place of dp_rule_fail and dp_rule_wrap (see BUILD).
+// A checker that is blind to one rule: where that rule would refuse a plan, the check continues as if it held. Linked
+// in place of dp_rule_fail and dp_rule_wrap (see BUILD).
 #include <cstdarg>
 #include <cstdio>
 

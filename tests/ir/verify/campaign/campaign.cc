@@ -156,7 +156,7 @@ std::string OraclesSay(const Dp__Plan *plan, const Member &member, unsigned seed
       if (!order.empty()) return order;
     }
     return Differs(plan, *member.logical, member.outcome, seed);
-  } catch (const std::exception &beyond) {  // numbers so large that there is no memory for them
+  } catch (const std::exception &beyond) {  // numbers too large for memory
     return beyond.what();
   }
 }
@@ -165,7 +165,7 @@ std::string OraclesSay(const Dp__Plan *plan, const Member &member, unsigned seed
 
 namespace {
 
-// Rule and place, from the checker's words.
+// The rule and the place, from the checker's message.
 void Read(const std::string &message, Verdict *v) {
   static const std::regex form(
       "^(?:role \\w+(?:, |: ))?(?:program (\\w+)(?:, stream (\\w+), instruction (\\d+) \\(([\\w.]+)\\))?: )?rule "
@@ -195,7 +195,7 @@ Verdict Judge(const Family &family, const Damage &damage, unsigned seed, void (*
     if (packed.size() == member.packed.size() && !memcmp(packed.data(), member.packed.data(), packed.size())) continue;
     v.made = true;
     std::string message = CheckerSays(packed);
-    // Of a blind checker only what it lets pass is of interest.
+    // For a blind checker, only what it accepts matters.
     if (!message.empty() && (!v.equivalent || blind_to)) continue;
     Verdict known = v;
     known.equivalent = false;

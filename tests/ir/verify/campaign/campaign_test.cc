@@ -1,9 +1,11 @@
-// The campaign. Each damage of the table, at places chosen by seed, in plans of several networks and meshes: what the oracles
-// do not find equivalent the checker must reject, naming the place and a rule that the table allows.
+// The campaign applies each damage of the table, at seeded places, to plans of several networks and meshes. If the
+// oracles do not find the result equivalent, the checker must reject it, naming the place and a rule that the table
+// allows.
 //
-// CAMPAIGN_CASES in the environment: how many in place of 5,000 (with DP_FULL set 100,000, under a sanitizer 15,000). CAMPAIGN_VERBOSE: what each was
-// and what was said of it. CAMPAIGN_DAMAGE: only those whose name begins so. CAMPAIGN_FIRST: not those before.
-// CAMPAIGN_BLIND: that many damages for each rule, of a checker that does not see it: the oracles must find what passes.
+// Environment: CAMPAIGN_CASES: the number of cases instead of 5,000 (100,000 with DP_FULL, 15,000 under a sanitizer).
+// CAMPAIGN_VERBOSE: prints each case and verdict. CAMPAIGN_DAMAGE: only damages whose name has this prefix.
+// CAMPAIGN_FIRST: skips earlier cases. CAMPAIGN_BLIND: the number of damages for each rule with a checker that is blind
+// to it; the oracles must find what it accepts.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -37,9 +39,10 @@ const std::vector<Family> &Families() {
   return families;
 }
 
-// ---- cases in a process of their own --------------------------------------------------------------------------------
+// ---- cases in their own process -------------------------------------------------------------------------------------
 
-// A damaged plan may send a kernel anywhere, so batches of cases run in a child, which says what it knows before each run.
+// A damaged plan may send a kernel anywhere, so batches of cases run in a child process, which reports what it knows
+// before each run.
 struct Record {
   size_t number;
   bool done, made, equivalent, accepted, class_right, program_named, instruction_named, program_right;
@@ -77,7 +80,7 @@ void RunCase(const Kinds &kinds, const Place &place) {
   Send(v, place, true);
 }
 
-// What is known of cases [first, end): the last record of each. Ends early when the child does.
+// What is known about cases [first, end): the last record of each. Stops early if the child does.
 size_t RunBatch(const Kinds &kinds, size_t first, size_t end, std::vector<Record> *records) {
   int ends[2];
   if (pipe(ends)) abort();
@@ -104,7 +107,7 @@ size_t RunBatch(const Kinds &kinds, size_t first, size_t end, std::vector<Record
   waitpid(child, &status, 0);
   EXPECT_TRUE(!WIFEXITED(status) || !WEXITSTATUS(status));
   if (next == end) return end;
-  // The case that it fell at is one that cannot be carried out; or one before it left the process unfit: begin anew with it.
+  // Either this case cannot be executed, or an earlier one damaged the process: start again with this one.
   Record &fell = (*records)[next];
   if (!fell.made && next > first) return next;
   EXPECT_TRUE(fell.made || blind_to) << "case " << next << " ends its process before it is judged";
@@ -177,15 +180,15 @@ TEST(Campaign, WhatIsNotEquivalentIsRejected) {
   EXPECT_GE(all.right * 100, all.rejected * 95);
 }
 
-// What no other rule refuses.
+// Cases that no other rule refuses.
 const char *const kAlone[] = {"ORDER.CONFLICT",    "ORDER.CYCLE",      "ORDER.EVENT",      "ORDER.ALIAS",
                               "MEANING.NODE",      "MEANING.OPERANDS", "MEANING.ROW",      "MEANING.CONVERSION",
                               "MEANING.UNDEFINED", "MEANING.CONTENT",  "MEANING.UPDATE",   "MEANING.OUTPUT",
                               "MEANING.MICRO",     "MEANING.TRANSFER", "ORDER.COLLECTIVE", "TENSOR.TYPE",
                               "TENSOR.BYTES"};
 
-// Damages that may break a rule, before a checker that does not see it: how many wrong plans it lets pass. Rules of which
-// another one refuses whatever they do are counted too, but nothing is expected of them.
+// Applies damages that may break a rule to a checker that is blind to it, and counts how many wrong plans it accepts.
+// Rules whose violations another rule always catches are counted, but nothing is expected of them.
 TEST(Campaign, WhatABlindCheckerLetsPassTheOraclesFind) {
   const size_t cases = Number("CAMPAIGN_BLIND", getenv("DP_FULL") ? 400 : 0);
   if (!cases) GTEST_SKIP() << "CAMPAIGN_BLIND or DP_FULL asks for it";
@@ -207,7 +210,8 @@ TEST(Campaign, WhatABlindCheckerLetsPassTheOraclesFind) {
 
 // ---- the oracles themselves -----------------------------------------------------------------------------------------
 
-// The machine finds on every mesh, in every order, what it finds on one device, and the checker and brute force find nothing.
+// On every mesh and in every order, the machine must find what it finds on one device, and the checker and brute force
+// must find nothing.
 TEST(Oracle, UndamagedPlansAgree) {
   for (const Family &family : Families())
     for (const Member &m : family.members) {
@@ -215,7 +219,7 @@ TEST(Oracle, UndamagedPlansAgree) {
       Edit whole(m.packed, 0);
       EXPECT_EQ(CheckerSays(whole.Pack()), "");
       for (unsigned seed = 10; seed < 13; seed++) EXPECT_EQ(OraclesSay(whole.plan, m, seed), "");
-      // Statistics of each device's samples are others on another mesh, as they must.
+      // Statistics of each device's samples legitimately differ between meshes.
       if (!family.text || m.options.find("batchnorm=local") != std::string::npos) continue;
       const std::string batch = m.options.substr(0, m.options.find(' '));
       const std::vector<uint8_t> packed = CompilePacked(family.text, batch + " precision=fp64");

@@ -1,5 +1,6 @@
-// Damages of order: waits, signals, streams; and the table of all. See damage.h; those of memory and meaning are in
-// damage_memory.cc, damage_meaning.cc, damage_split.cc, damage_pipe.cc, damage_host.cc and damage_field.cc.
+// Damages to the order: waits, signals, streams; and the table of all damages. See damage.h. Those to memory and
+// meaning are in damage_memory.cc, damage_meaning.cc, damage_split.cc, damage_pipe.cc, damage_host.cc and
+// damage_field.cc.
 #include "tests/ir/verify/campaign/damage.h"
 
 #include "tests/ir/verify/campaign/damage_kinds.h"
@@ -39,7 +40,7 @@ bool WaitOther(Edit &e) {
   return true;
 }
 
-// It waits for something that comes after it, or for itself.
+// Waits for a later instruction, or for itself.
 bool WaitCyclic(Edit &e) {
   Dp__Instruction *in, *later;
   Spot spot, after;
@@ -49,7 +50,7 @@ bool WaitCyclic(Edit &e) {
   return true;
 }
 
-// One of two waits turns into the other; or one is there twice.
+// One of two waits becomes the other; or one is doubled.
 bool WaitDuplicate(Edit &e) {
   Dp__Instruction *in;
   if (!e.OneIn(8) && e.ChooseWhere(WaitsTwice, &in)) {
@@ -62,7 +63,7 @@ bool WaitDuplicate(Edit &e) {
   return true;
 }
 
-// The next instruction of the stream waits in its place.
+// The next instruction of the stream waits instead.
 bool WaitLate(Edit &e) {
   Dp__Instruction *in;
   Spot spot;
@@ -99,7 +100,7 @@ bool SignalSwapped(Edit &e) {
   return true;
 }
 
-// Signalled before the work is done: by the one before it in the stream.
+// The previous instruction of the stream signals, before the work is done.
 bool SignalEarly(Edit &e) {
   Dp__Instruction *in;
   Spot spot;
@@ -112,7 +113,7 @@ bool SignalEarly(Edit &e) {
 
 // ---- collectives ----------------------------------------------------------------------------------------------------
 
-// Two change places, with their waits and signals.
+// Two exchange places, with their waits and signals.
 bool CollectiveSwapped(Edit &e) {
   Dp__Instruction *a, *b;
   Spot x, y;
@@ -121,7 +122,7 @@ bool CollectiveSwapped(Edit &e) {
   return true;
 }
 
-// Two change places; waits and signals stay.
+// Two exchange places; waits and signals stay.
 bool CollectiveCrossed(Edit &e) {
   Dp__Instruction *a, *b;
   if (!e.ChooseWhere(IsCollective, &a) || !e.ChooseWhere(IsCollective, &b) || a == b) return false;
@@ -134,7 +135,7 @@ bool CollectiveCrossed(Edit &e) {
   return true;
 }
 
-// On a stream of its own, where nothing but its own waits holds it.
+// Moves to its own stream, where only its own waits hold it back.
 bool CollectiveUnordered(Edit &e) {
   Dp__Instruction *in;
   Spot spot;

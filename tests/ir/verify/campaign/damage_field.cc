@@ -1,5 +1,5 @@
-// Damages of whatever field there is: a number of the program, of its role or of a variable, found by the schema and
-// not by what it means. So that what no other damage thinks of is tried too.
+// Damages to arbitrary fields: a number of the program, of its role or of a variable, found through the schema rather
+// than by its meaning, to try what no other damage thinks of.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -10,7 +10,7 @@ namespace dp_test {
 
 namespace {
 
-// Where a number stands.
+// The location of a number.
 struct Slot {
   void *at;
   size_t bytes;
@@ -32,7 +32,7 @@ size_t Bytes(const ProtobufCFieldDescriptor &field) {
   }
 }
 
-// Messages may be shared after a damage, never before one: each number comes once.
+// Before a damage, no messages are shared, so each number occurs once.
 void Collect(ProtobufCMessage *message, Slots *slots) {
   const ProtobufCMessageDescriptor *is = message->descriptor;
   for (unsigned f = 0; f < is->n_fields; f++) {
@@ -77,7 +77,7 @@ int64_t Get(const Slot &slot) {
 
 void Set(const Slot &slot, int64_t number) { std::memcpy(slot.at, &number, slot.bytes); }
 
-// A field of which there are numbers, and those: every field is as likely as any.
+// Selects a field that occurs, with its numbers; all fields are equally likely.
 const std::vector<Slot> &ChooseField(Edit &e, const Slots &slots) {
   auto field = slots.begin();
   std::advance(field, static_cast<long>(e.UpTo(slots.size())));

@@ -1,4 +1,4 @@
-// Damages of the host's memory: what one device writes there another one writes too, without a word between them.
+// Damages to host memory: two devices write the same bytes without being ordered.
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +18,7 @@ void EnterProgram(Edit &e, const std::string &name) {
     if (e.role->programs[p]->name == name) e.program = e.role->programs[p];
 }
 
-// What a Gather can take: on devices, of the whole batch, as it was found, no part of a sum.
+// What a Gather can take: on devices, of the whole batch, and not a partial sum.
 bool CanBeGathered(const Edit &e, const Dp__Instruction *in) {
   if (!in->n_outputs || !in->outputs[0]) return false;
   const Dp__DeviceTensor *t = e.Tensor(in->outputs[0]);
@@ -37,7 +37,7 @@ uint64_t WholeBytes(const Edit &e, const Dp__DeviceTensor *t) {
   return bytes;
 }
 
-// A Gather of what the instruction at `spot` gives, behind it, to bytes of the host of which some are those of `victim`.
+// Adds a Gather of the result of the instruction at `spot`, behind it, to host bytes that overlap those of `victim`.
 void GatherOnto(Edit &e, Spot spot, const Dp__DeviceTensor *victim) {
   const uint32_t operand = e.At(spot)->outputs[0], result = e.Clone(operand);
   Dp__DeviceTensor *t = e.Tensor(result);
@@ -61,7 +61,8 @@ void GatherOnto(Edit &e, Spot spot, const Dp__DeviceTensor *victim) {
 
 }  // namespace
 
-// Before an output comes, another value is written over its bytes. On each device that comes first; on two of them not.
+// Writes another value over the bytes of an output before the output is written. On each device this is ordered;
+// between two devices it is not.
 bool HostBefore(Edit &e) {
   if (e.OneIn(2)) EnterProgram(e, "infer");
   Dp__Instruction *gather;
@@ -89,7 +90,7 @@ bool HostStage(Edit &e) {
   return true;
 }
 
-// An output is written where inputs are, an input read where outputs are.
+// Writes an output where inputs are, or reads an input where outputs are.
 bool HostSpace(Edit &e) {
   Dp__Instruction *in;
   auto either = [&](const Dp__Instruction *is) { return IsGather(is) || !strcmp(is->op, "Scatter"); };

@@ -1,4 +1,4 @@
-// The damages that the table in damage.cc is made of and that stand in other files. Each as Damage::make.
+// The damages of the table in damage.cc that are defined in other files. Each is a Damage::make.
 #ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_DAMAGE_KINDS_H
 #define DP_TESTS_IR_VERIFY_CAMPAIGN_DAMAGE_KINDS_H
 
@@ -97,7 +97,7 @@ bool SchemaDoubled(Edit &e);
 bool SchemaDropped(Edit &e);
 bool SchemaSwapped(Edit &e);
 bool SchemaCrossed(Edit &e);
-// Packed, for what is taken from one: set before any damage is made.
+// Packed; damages that copy from another plan use it. Set before any damage is made.
 std::vector<std::vector<uint8_t>> &OtherPlans();
 
 // damage_field.cc

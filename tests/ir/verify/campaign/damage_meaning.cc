@@ -1,4 +1,4 @@
-// Damages of meaning: what collectives do, what comes when, which operator, operand, attribute and version it is.
+// Damages to the meaning: what collectives do, when data arrives, and operators, operands, attributes and versions.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ bool IsUpdate(const Edit &e, const Dp__Instruction *in) {
   return false;
 }
 
-// Another tensor that an instruction could have in its place: of the same type, extents and placements.
+// A tensor that an instruction could use instead: of the same type, extents and placements.
 bool SameKind(const Edit &e, const Dp__DeviceTensor *a, const Dp__DeviceTensor *b) {
   const Dp__TensorType *x = e.Value(a)->type, *y = e.Value(b)->type;
   bool same = a->bytes == b->bytes && a->dtype == b->dtype && x->shape->n_dims == y->shape->n_dims;
@@ -68,7 +68,7 @@ bool CollectiveAlone(Edit &e) {
   return true;
 }
 
-// Of fewer elements than it has, or of a tensor of other size.
+// Of fewer elements, or of a tensor of another size.
 bool CollectiveCount(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsCollective, &in)) return false;
@@ -131,7 +131,7 @@ bool CollectiveKind(Edit &e) {
   return true;
 }
 
-// Another tensor of the same kind is sent, or overwritten.
+// Sends, or overwrites, another tensor of the same kind.
 bool CollectiveOperand(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsCollective, &in)) return false;
@@ -153,7 +153,7 @@ void RemovePair(Dp__Instruction *in, size_t k) {
 
 }  // namespace
 
-// One tensor is not reduced with the others, nor otherwise.
+// One tensor is not reduced with the others or elsewhere.
 bool BucketMissing(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsBucket, &in)) return false;
@@ -161,7 +161,7 @@ bool BucketMissing(Edit &e) {
   return true;
 }
 
-// One tensor is in it twice, or in the place of another.
+// One tensor occurs twice, or replaces another.
 bool BucketDoubled(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsBucket, &in)) return false;
@@ -173,7 +173,7 @@ bool BucketDoubled(Edit &e) {
   return true;
 }
 
-// The sums of two come to each other's places.
+// Exchanges the results of two sums.
 bool BucketCrossed(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsBucket, &in)) return false;
@@ -182,7 +182,7 @@ bool BucketCrossed(Edit &e) {
   return true;
 }
 
-// One tensor is reduced with another collective, which may come too early or too late for it.
+// Reduces one tensor with another collective, which may come too early or too late for it.
 bool BucketMoved(Edit &e) {
   Dp__Instruction *in, *other;
   if (!e.ChooseWhere(IsBucket, &in) || !e.ChooseWhere(IsReduction, &other) || in == other) return false;
@@ -197,7 +197,7 @@ bool BucketMoved(Edit &e) {
 
 namespace {
 
-// A reader after the writer of what it reads, on the same stream.
+// A reader that follows the writer of its operand on the same stream.
 bool ChooseReader(Edit &e, Spot *writer, Spot *reader) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(Any, &in, reader)) return false;
@@ -211,7 +211,7 @@ bool ChooseReader(Edit &e, Spot *writer, Spot *reader) {
 
 }  // namespace
 
-// The reader comes right before the writer.
+// Moves the reader to just before the writer.
 bool EarlyRead(Edit &e) {
   Spot writer, reader;
   if (!ChooseReader(e, &writer, &reader)) return false;
@@ -219,7 +219,7 @@ bool EarlyRead(Edit &e) {
   return true;
 }
 
-// The writer comes right after the reader.
+// Moves the writer to just after the reader.
 bool EarlyMove(Edit &e) {
   Spot writer, reader;
   if (!ChooseReader(e, &writer, &reader)) return false;
@@ -237,7 +237,7 @@ bool ReduceMissing(Edit &e) {
   return true;
 }
 
-// Its result is reduced again.
+// Reduces its result again.
 bool ReduceDoubled(Edit &e) {
   Dp__Instruction *in;
   Spot spot;
@@ -258,7 +258,7 @@ bool ReduceDoubled(Edit &e) {
 
 // ---- versions -------------------------------------------------------------------------------------------------------
 
-// Somebody reads a variable after its update in place of before.
+// Reads a variable after its update instead of before.
 bool StaleReader(Edit &e) {
   Dp__Instruction *update, *reader;
   Spot at, spot;
@@ -280,7 +280,7 @@ bool StaleReader(Edit &e) {
 
 namespace {
 
-// Instructions of the stream that those of other streams wait for, for which `in` waits.
+// Instructions of the stream that other streams wait for, and that `in` waits for.
 void ChooseGivers(const Edit &e, const Dp__Instruction *in, size_t stream, int depth,
                   std::vector<Dp__Instruction *> *givers) {
   Spot spot;
@@ -295,7 +295,7 @@ void ChooseGivers(const Edit &e, const Dp__Instruction *in, size_t stream, int d
 
 }  // namespace
 
-// An update comes as soon as it can, and what makes its gradient too: before the backward pass has used the parameter.
+// Moves an update, and what makes its gradient, as early as possible: before the backward pass has used the parameter.
 bool StaleEarly(Edit &e) {
   Dp__Instruction *update, *reader;
   Spot at, spot, giver;
@@ -321,7 +321,7 @@ bool StaleEarly(Edit &e) {
   return true;
 }
 
-// It never comes: the value stays as it was.
+// Drops the update, so the value does not change.
 bool StaleUpdate(Edit &e) {
   Dp__Instruction *update;
   Spot at;
@@ -365,7 +365,7 @@ bool MeanSum(Edit &e) {
   return true;
 }
 
-// Not divided, or multiplied in place of divided.
+// Skips a division, or multiplies instead.
 bool MeanDivide(Edit &e) {
   Dp__Instruction *in, *reader;
   Spot spot;
@@ -424,7 +424,7 @@ bool NodeSwapped(Edit &e) {
   return true;
 }
 
-// An operator that takes the same operands; or its kernel alone.
+// Uses another operator that takes the same operands, or just its kernel.
 bool NodeKernel(Edit &e) {
   Dp__Instruction *in;
   static const char *const twins[][2] = {

@@ -1,4 +1,4 @@
-// Damages of memory: where tensors lie, how large they are, which rows they hold.
+// Damages to memory: where tensors are, how large they are, which rows they hold.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ enum { kAlignment = 64 };
 bool Any(const Dp__Instruction *) { return true; }
 bool HasScratch(const Dp__Instruction *in) { return in->scratch && in->scratch->bytes; }
 
-// Elsewhere in its arena, aligned and within it.
+// Elsewhere in its arena, aligned and inside.
 bool Displace(Edit &e, Dp__DeviceTensor *t) {
   uint64_t room = e.ArenaBytes(t->space);
   if (room < t->bytes + kAlignment) return false;
@@ -23,14 +23,15 @@ bool Displace(Edit &e, Dp__DeviceTensor *t) {
   return true;
 }
 
-// An operand or result of an instruction: where its index stands.
+// The location of the index of an instruction's operand or result.
 uint32_t *ChooseOperand(Edit &e, Dp__Instruction *in) {
   size_t k = e.UpTo(in->n_inputs + in->n_outputs);
   uint32_t *at = k < in->n_inputs ? &in->inputs[k] : &in->outputs[k - in->n_inputs];
   return *at ? at : nullptr;
 }
 
-// First and last instruction of the stream that touch it; false: another stream does, or nobody writes or reads it.
+// The first and last instruction of the stream that touch it; false: another stream does, or it is never written or
+// read.
 bool Lives(const Edit &e, uint32_t operand, size_t stream, size_t *first, size_t *last) {
   bool any = false, read = false;
   for (const Spot &s : e.Where(Any)) {
@@ -74,7 +75,7 @@ bool OffsetOperand(Edit &e) {
   return Displace(e, e.Tensor(*operand));
 }
 
-// Onto bytes that the instruction or another one uses.
+// Over bytes that this instruction or another one uses.
 bool OffsetScratch(Edit &e) {
   Dp__Instruction *in, *other;
   if (!e.ChooseWhere(HasScratch, &in) || !e.ChooseWhere(Any, &other)) return false;
@@ -94,7 +95,7 @@ bool OffsetOutside(Edit &e) {
   Dp__DeviceTensor *t = e.Tensor(*operand);
   uint64_t room = e.ArenaBytes(t->space) / kAlignment * kAlignment;
   t->offset = room - std::min<uint64_t>(room, (t->bytes - 1) / kAlignment * kAlignment) + kAlignment;
-  if (e.OneIn(4)) t->offset = UINT64_MAX - kAlignment + 1;  // its end wraps round
+  if (e.OneIn(4)) t->offset = UINT64_MAX - kAlignment + 1;  // its end wraps around
   return true;
 }
 
@@ -119,7 +120,7 @@ bool SizeShort(Edit &e) {
   return true;
 }
 
-// So far that it covers the next.
+// So large that it covers the next tensor.
 bool SizeLong(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(Any, &in)) return false;
@@ -141,7 +142,7 @@ bool SizeArena(Edit &e) {
 
 // ---- lifetimes ------------------------------------------------------------------------------------------------------
 
-// Written between the first write and the last read of another, on its bytes.
+// Written over another tensor, between its first write and its last read.
 bool LifetimeTensor(Edit &e) {
   Dp__Instruction *in, *other;
   Spot spot;
@@ -159,7 +160,7 @@ bool LifetimeTensor(Edit &e) {
   return true;
 }
 
-// Scratch used while another tensor lives, on its bytes.
+// Scratch over another tensor while that is live.
 bool LifetimeScratch(Edit &e) {
   Dp__Instruction *in, *other;
   Spot spot;
@@ -177,7 +178,7 @@ bool LifetimeScratch(Edit &e) {
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
-// One instruction has a tensor one row further on, or back.
+// Shifts one instruction's view of a tensor by a row.
 bool RowOperand(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(Any, &in)) return false;
@@ -193,7 +194,7 @@ bool RowOperand(Edit &e) {
   return true;
 }
 
-// A split that cuts elsewhere: another dim, another view of it.
+// Splits elsewhere: another dim, or another view of it.
 bool RowPlacement(Edit &e) {
   Dp__Instruction *in;
   auto sharded = [&](const Dp__Instruction *is) {
@@ -226,7 +227,7 @@ bool RowPlacement(Edit &e) {
   return false;
 }
 
-// The storage of a variable one row further on.
+// Shifts the storage of a variable by a row.
 bool RowHome(Edit &e) {
   Dp__Variable *p = e.plan->variables[e.UpTo(e.plan->n_variables)];
   int64_t row = 8;

@@ -1,4 +1,4 @@
-// Damages of micro-batches and of pipelines: what is accumulated, what stages send each other, what lives on which stage.
+// Damages to micro-batches and pipelines: what is accumulated, what stages send each other, what is on which stage.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -21,14 +21,14 @@ bool IsOf(const Dp__DeviceTensor *t, uint32_t micro) {
   return t->micro && t->micro->count == 1 && t->micro->first == micro;
 }
 
-// All that read one tensor read another.
+// Redirects all readers of one tensor to another.
 void Redirect(Edit &e, uint32_t from, uint32_t to, const Dp__Instruction *but = nullptr) {
   for (const Spot &s : e.Where([&](const Dp__Instruction *in) { return in != but && e.Reads(in, from); }))
     for (size_t i = 0; i < e.At(s)->n_inputs; i++)
       if (e.At(s)->inputs[i] == from) e.At(s)->inputs[i] = to;
 }
 
-// The bytes of one tensor, said to be what another is.
+// Declares the bytes of one tensor to be those of another.
 uint32_t SayItIs(Edit &e, uint32_t bytes_of, uint32_t claims_of) {
   uint32_t lie = e.Clone(claims_of);
   const Dp__DeviceTensor *t = e.Tensor(bytes_of);
@@ -38,7 +38,7 @@ uint32_t SayItIs(Edit &e, uint32_t bytes_of, uint32_t claims_of) {
   return lie;
 }
 
-// Another tensor of as many bytes, of the same element type.
+// Another tensor of the same size and element type.
 bool ChooseAlike(Edit &e, uint32_t operand, const std::function<bool(const Dp__DeviceTensor *)> &test,
                  uint32_t *other) {
   std::vector<uint32_t> others;
@@ -54,7 +54,7 @@ bool ChooseAlike(Edit &e, uint32_t operand, const std::function<bool(const Dp__D
 
 // ---- micro-batches --------------------------------------------------------------------------------------------------
 
-// One of two that should be put together stands for both.
+// Uses one of two pieces twice.
 bool MicroDropped(Edit &e) {
   Dp__Instruction *in;
   Spot spot;
@@ -67,7 +67,7 @@ bool MicroDropped(Edit &e) {
 
 namespace {
 
-// In one role: all that is done for the micro-batch alone.
+// In one role: drops everything that is done for one micro-batch.
 void TakeOutMicro(Edit &e, uint32_t micro) {
   std::set<uint32_t> gone;
   for (bool changed = true; changed;) {
@@ -95,7 +95,7 @@ void TakeOutMicro(Edit &e, uint32_t micro) {
 
 }  // namespace
 
-// All that is done for one micro-batch, on all stages.
+// Drops everything that is done for one micro-batch, on all stages.
 bool MicroChain(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsAccumulate, &in)) return false;
@@ -111,7 +111,7 @@ bool MicroChain(Edit &e) {
   return true;
 }
 
-// A piece that was taken already, or another piece of the sum in the place of the one that is due.
+// Takes a piece again, or another piece of the sum instead of the next one.
 bool MicroDoubled(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsAccumulate, &in)) return false;
@@ -124,7 +124,7 @@ bool MicroDoubled(Edit &e) {
   return true;
 }
 
-// Two accumulations have each other's pieces.
+// Two accumulations exchange pieces.
 bool MicroCrossed(Edit &e) {
   Dp__Instruction *a, *b;
   if (!e.ChooseWhere(IsAccumulate, &a) || !e.ChooseWhere(IsAccumulate, &b) || a == b) return false;
@@ -136,7 +136,7 @@ bool MicroCrossed(Edit &e) {
   return true;
 }
 
-// It is put together before it is there.
+// Concatenates a piece before it exists.
 bool MicroEarly(Edit &e) {
   Dp__Instruction *in;
   Spot spot;
@@ -151,7 +151,7 @@ bool MicroEarly(Edit &e) {
   return true;
 }
 
-// A tensor is said to be of the micro-batch before or after, or of one more or less: where it is used once, or wherever.
+// Declares a tensor to be of a neighbouring micro-batch, or of one more or less: in one use, or everywhere.
 bool MicroSet(Edit &e) {
   Dp__Instruction *in;
   auto has = [&](uint32_t operand) { return operand && e.Tensor(operand)->micro && e.Tensor(operand)->micro->count; };
@@ -190,7 +190,7 @@ bool MicroSet(Edit &e) {
   }
 }
 
-// What needs the sum of all has that of some.
+// Uses the sum over some micro-batches instead of over all.
 bool MicroUpdate(Edit &e) {
   Dp__Instruction *in;
   auto last = [&](const Dp__Instruction *is) {
@@ -204,7 +204,7 @@ bool MicroUpdate(Edit &e) {
   return true;
 }
 
-// An instruction takes what one micro-batch has for the whole batch, and divides by as many.
+// An instruction takes one micro-batch for the whole batch, and divides accordingly.
 bool MicroWhole(Edit &e) {
   Dp__Instruction *in;
   auto of = [&](uint32_t operand) { return operand && e.Tensor(operand)->micro && e.Tensor(operand)->micro->count; };
@@ -244,7 +244,7 @@ bool Recv(const Dp__Instruction *in) { return Is(in, "Recv"); }
 
 }  // namespace
 
-// Something else is sent: as what it is, or as what is due.
+// Sends something else: as what it is, or as what is expected.
 bool TransferValue(Edit &e) {
   Dp__Instruction *in;
   uint32_t other;
@@ -255,7 +255,7 @@ bool TransferValue(Edit &e) {
   return true;
 }
 
-// The same value of another micro-batch is sent, or what comes is said to be of another.
+// Sends the same value of another micro-batch, or declares the received one to be of another.
 bool TransferMicro(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsTransfer, &in)) return false;
@@ -269,7 +269,7 @@ bool TransferMicro(Edit &e) {
   return true;
 }
 
-// Two Sends, or two Recvs, have each other's channels.
+// Two Sends, or two Recvs, exchange channels.
 bool TransferCrossed(Edit &e) {
   Dp__Instruction *a, *b;
   if (!e.ChooseWhere(IsTransfer, &a) || !e.ChooseWhere(IsTransfer, &b) || a == b || !Is(a, b->op)) return false;
@@ -279,7 +279,7 @@ bool TransferCrossed(Edit &e) {
   return true;
 }
 
-// One end is missing, or both.
+// Drops one end, or both.
 bool TransferDropped(Edit &e) {
   Dp__Instruction *in;
   Spot spot;
@@ -297,7 +297,7 @@ bool TransferDropped(Edit &e) {
   return true;
 }
 
-// To, or from, another stage.
+// Sends to, or receives from, another stage.
 bool TransferPeer(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsTransfer, &in) || !in->communication->n_peer) return false;
@@ -317,7 +317,7 @@ bool TransferPeer(Edit &e) {
   return true;
 }
 
-// Two of one end change places, with their waits and signals or without.
+// Two ends exchange places, with or without their waits and signals.
 bool TransferOrder(Edit &e) {
   Dp__Instruction *a, *b;
   Spot x, y;
@@ -331,7 +331,7 @@ bool TransferOrder(Edit &e) {
   return true;
 }
 
-// A wait is gone that a transfer has, or that is for one.
+// Drops a wait of a transfer, or a wait for one.
 bool TransferWait(Edit &e) {
   Dp__Instruction *in;
   std::vector<std::pair<Dp__Instruction *, size_t>> waits;
@@ -347,7 +347,7 @@ bool TransferWait(Edit &e) {
   return true;
 }
 
-// Another stage reads a weight at a storage of its own, which nobody updates, in place of having it sent.
+// Another stage reads a weight from its own storage, which nobody updates, instead of having it sent.
 bool TransferStale(Edit &e) {
   const size_t role = e.RoleIndex();
   Dp__Instruction *in, *send;
@@ -379,7 +379,7 @@ bool TransferStale(Edit &e) {
 
 // ---- stages ---------------------------------------------------------------------------------------------------------
 
-// A value lives on another stage; or on one more.
+// Moves a value to another stage, or adds a stage.
 bool StageHome(Edit &e) {
   if (e.plan->n_roles < 2) return false;
   Dp__Variable *p = e.plan->variables[e.UpTo(e.plan->n_variables)];
@@ -405,7 +405,7 @@ uint32_t CopyTo(Edit &e, size_t role, const Dp__DeviceTensor *t) {
 
 }  // namespace
 
-// An update is made by another stage too, at the end of what it computes.
+// Another stage makes an update too, after its computation.
 bool StageUpdate(Edit &e) {
   if (e.plan->n_roles < 2) return false;
   const size_t role = e.RoleIndex(), to = (role + 1 + e.UpTo(e.plan->n_roles - 1)) % e.plan->n_roles;
@@ -429,7 +429,7 @@ bool StageUpdate(Edit &e) {
 
 namespace {
 
-// Elsewhere in the host's memory.
+// Elsewhere in host memory.
 bool MoveOnHost(Edit &e, Dp__DeviceTensor *t) {
   const uint64_t room = e.ArenaBytes(static_cast<int>(t->space));
   if (room < t->bytes + kAlignment) return false;
@@ -441,13 +441,13 @@ bool MoveOnHost(Edit &e, Dp__DeviceTensor *t) {
 
 }  // namespace
 
-// The host's memory of an input is elsewhere for one stage.
+// One stage reads an input elsewhere in host memory.
 bool StageInput(Edit &e) {
   if (e.plan->n_roles < 2 || !e.program->n_inputs) return false;
   return MoveOnHost(e, e.program->tensors[e.program->inputs[e.UpTo(e.program->n_inputs)]->tensor]);
 }
 
-// Another stage gives an output, or gives it too, from where it has written nothing.
+// Another stage gives an output, alone or in addition, without having written it.
 bool StageOutput(Edit &e) {
   if (e.plan->n_roles < 2 || !e.program->n_outputs) return false;
   const size_t role = e.RoleIndex(), to = (role + 1 + e.UpTo(e.plan->n_roles - 1)) % e.plan->n_roles;

@@ -1,5 +1,5 @@
-// Damages derived from the schema: whatever field a role or a place of a variable has, damaged, its items doubled, dropped or
-// swapped, or taken from another plan. So that what no other damage thinks of is tried too, and of a new field at once.
+// Damages derived from the schema: damages any field of a role or of a variable's placement; doubles, drops or swaps
+// its items; or copies it from another plan. This tries what no other damage thinks of, and new fields at once.
 #include "ir/file/wire.h"
 #include "tests/ir/verify/campaign/damage_kinds.h"
 #include "tests/ir/verify/reflect.h"
@@ -13,7 +13,7 @@ std::vector<std::vector<uint8_t>> &OtherPlans() {
 
 namespace {
 
-// The logical graphs and what a variable is are given: the oracles have them of the undamaged plan.
+// The logical graphs and the kinds of variables are given: the oracles have them from the undamaged plan.
 Fields Places(Dp__Plan *plan) {
   Fields fields;
   for (size_t r = 0; r < plan->n_roles; r++)
@@ -29,7 +29,7 @@ Fields Places(Dp__Plan *plan) {
   return fields;
 }
 
-// One of the names with fields that pass the test, every name as likely as any, and one of those fields.
+// Selects a name with fields that pass the test, all names being equally likely, and then one of the fields.
 template <typename Test>
 bool ChooseField(Edit &e, const Fields &fields, Test test, Field *field) {
   std::vector<std::vector<Field>> names;
@@ -48,7 +48,7 @@ bool Damage(Edit &e, const Field &field, const std::vector<Field> &alike, size_t
   return DamageField(e.arena, field, alike, kind, &random);
 }
 
-// One of several, in a field that has some.
+// Selects one of several items, in a field that has any.
 bool DamageSeveral(Edit &e, size_t kind) {
   const Fields fields = Places(e.plan);
   Field field;

@@ -1,6 +1,6 @@
-// Damages of splits: which axis, which part of a value each device has, what is whole and what is a part, whose part an
-// update changes. What is damaged is mostly the instruction and what tensors say of it together, so that the plan tells one
-// story that is wrong.
+// Damages to splits: the axis, the part of a value on each device, what is whole and what is a part, whose part an
+// update changes. Mostly, the instruction and what its tensors declare are damaged together, so that the plan is
+// consistent but wrong.
 #include <algorithm>
 #include <cstring>
 
@@ -22,7 +22,7 @@ bool AxisOf(const Dp__Instruction *in, uint32_t *axis) {
   return true;
 }
 
-// The instruction over another axis, with an attribute and a communication of its own.
+// Moves the instruction to another axis, with its own attribute and communication.
 void TurnTo(Edit &e, Dp__Instruction *in, uint32_t axis) {
   in->attributes =
       static_cast<Dp__Attribute **>(dp_memdup(e.arena, in->attributes, in->n_attributes * sizeof *in->attributes));
@@ -43,7 +43,7 @@ bool OtherAxis(Edit &e, uint32_t axis, uint32_t *other) {
 
 using Change = std::function<void(Dp__Placement **)>;
 
-// One operand of one instruction, or all of the program's tensors of the value in device memory.
+// One operand of one instruction, or all device tensors of the value in the program.
 void ChangeClaims(Edit &e, uint32_t *operand, bool everywhere, const Change &change) {
   if (!everywhere) {
     *operand = e.Clone(*operand);
@@ -64,7 +64,7 @@ void MakeWhole(Dp__Placement *p) {
   p->reduction = 0;
 }
 
-// All that read one tensor read another.
+// Redirects all readers of one tensor to another.
 void Redirect(Edit &e, uint32_t from, uint32_t to) {
   for (const Spot &s : e.Where([&](const Dp__Instruction *in) { return e.Reads(in, from); }))
     for (size_t i = 0; i < e.At(s)->n_inputs; i++)
@@ -82,7 +82,8 @@ void RemovePair(Edit &e, Spot spot, size_t k) {
 
 // ---- axes -----------------------------------------------------------------------------------------------------------
 
-// A reduction over another axis: what it takes and gives is said to be of that axis, by its tensors or by all of the value.
+// Reduces over another axis, and declares operands and results accordingly: those of the instruction, or all of the
+// value.
 bool AxisSwapped(Edit &e) {
   Dp__Instruction *in;
   uint32_t axis, other;
@@ -96,7 +97,7 @@ bool AxisSwapped(Edit &e) {
   return true;
 }
 
-// A sum is made over an axis that it was made over, or of what is alike on it.
+// Sums over an axis again, or over one on which the parts are equal.
 bool AxisTwice(Edit &e) {
   Dp__Instruction *in;
   Spot spot;
@@ -122,7 +123,7 @@ bool AxisTwice(Edit &e) {
 
 namespace {
 
-// The reduction is gone; what it was of is said to be whole, by its readers or by all.
+// Drops a reduction and declares its operand to be whole, for its readers or everywhere.
 bool TakePartial(Edit &e, Spot spot, size_t k) {
   Dp__Instruction *in = e.At(spot);
   uint32_t axis, from = in->inputs[k], to = in->outputs[k];
@@ -142,7 +143,7 @@ bool PartialTaken(Edit &e) {
   return e.ChooseWhere(IsReduction, &in, &spot) && TakePartial(e, spot, e.UpTo(in->n_inputs));
 }
 
-// The norm that gradients are clipped by is that of a device's part.
+// Clips by the norm of one device's part of the gradients.
 bool NormPart(Edit &e) {
   Dp__Instruction *in;
   Spot spot;
@@ -152,7 +153,7 @@ bool NormPart(Edit &e) {
 
 // ---- parts ----------------------------------------------------------------------------------------------------------
 
-// What a device has is used where all parts belong, as it is or said to be whole.
+// Uses a device's part instead of the whole, with or without declaring it whole.
 bool GatherDropped(Edit &e) {
   Dp__Instruction *in;
   Spot spot;
@@ -173,7 +174,7 @@ bool GatherDropped(Edit &e) {
 
 namespace {
 
-// A tensor of the instruction that is split on some axis: where its index stands, and the axis.
+// A tensor of the instruction that is split on some axis: the location of its index, and the axis.
 uint32_t *ChooseSplit(Edit &e, Dp__Instruction *in, uint32_t *axis) {
   std::vector<std::pair<uint32_t *, uint32_t>> all;
   for (size_t k = 0; k < in->n_inputs + in->n_outputs; k++) {
@@ -196,7 +197,7 @@ bool HasSplit(const Edit &e, const Dp__Instruction *in) {
   return false;
 }
 
-// One index further in the dim that is split, `unit` of them: bytes.
+// Bytes of `unit` indices in the split dim.
 uint64_t StepBytes(const Edit &e, const Dp__DeviceTensor *t, const Dp__Placement *split, bool whole_unit) {
   const Dp__Shape *shape = e.Value(t)->type->shape;
   int64_t bytes = static_cast<int64_t>(dp_type_bytes(static_cast<dp_dtype>(t->dtype)));
@@ -207,7 +208,7 @@ uint64_t StepBytes(const Edit &e, const Dp__DeviceTensor *t, const Dp__Placement
 
 }  // namespace
 
-// What splits or joins takes or gives a part that begins one row, or one unit, further on or back.
+// Starts a part that is split or concatenated one row, or one unit, too late or too early.
 bool ShardRow(Edit &e) {
   Dp__Instruction *in;
   uint32_t axis;
@@ -223,8 +224,8 @@ bool ShardRow(Edit &e) {
   return true;
 }
 
-// Another view of the dim that is split: other blocks, other units. Of one tensor, of all of the value, or of all that is
-// split so, storage too.
+// Views the split dim differently, as other blocks or units: for one tensor, for all of the value, or for everything
+// that is split like it, including storage.
 bool ShardView(Edit &e) {
   Dp__Instruction *in;
   uint32_t axis;
@@ -250,7 +251,7 @@ bool ShardView(Edit &e) {
   return true;
 }
 
-// The split is that of another axis.
+// Splits along another axis.
 bool ShardAxis(Edit &e) {
   Dp__Instruction *in;
   uint32_t axis, other;
@@ -263,7 +264,7 @@ bool ShardAxis(Edit &e) {
 
 // ---- updates of parts -----------------------------------------------------------------------------------------------
 
-// An update has the first part of a value, whatever part is the device's: what it takes is read where the whole lies.
+// Updates the first part of a value on every device: reads it where the whole is.
 bool UpdateShard(Edit &e) {
   Dp__Instruction *update, *slice;
   if (!e.ChooseWhere([&](const Dp__Instruction *in) { return IsUpdate(in) && HasSplit(e, in); }, &update)) return false;
@@ -278,7 +279,7 @@ bool UpdateShard(Edit &e) {
   return true;
 }
 
-// An update has the state of another parameter: its tensors, or what it says are its own on the other's bytes.
+// An update uses another parameter's state: its tensors, or its own declared to be at the other's bytes.
 bool UpdateState(Edit &e) {
   Dp__Instruction *a, *b;
   if (!e.ChooseWhere(IsUpdate, &a) || !e.ChooseWhere(IsUpdate, &b) || a == b || !Is(a, b->op)) return false;
@@ -306,7 +307,7 @@ uint32_t EventOf(Edit &e, Dp__Instruction *in) {
 
 }  // namespace
 
-// The parts of a parameter are gathered right before the update, in good order: as they were.
+// Gathers a parameter's parts just before the update, in correct order, so the values are old.
 bool StaleGathered(Edit &e) {
   Dp__Instruction *update, *gather;
   Spot at, spot;

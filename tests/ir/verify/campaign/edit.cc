@@ -30,8 +30,8 @@ void Each(Dp__Program *program, Visit visit) {
     for (size_t i = 0; i < program->streams[s]->n_instructions; i++) visit(program->streams[s]->instructions[i]);
 }
 
-// Who waited for the event of what is gone waits for all that this waited for, and for `last` where another event stands for
-// the one before it.
+// What waited for the removed instruction's event now waits for everything that it waited for, and for `last` if the
+// previous instruction has another event.
 void PassOn(dp_arena *arena, const Dp__Instruction *gone, Dp__Instruction *in, uint32_t event, bool keeps,
             const Dp__Instruction *last) {
   for (size_t w = 0; w < in->n_waits; w++) {
@@ -53,11 +53,11 @@ void TakeOut(dp_arena *arena, Dp__Program *program, Spot spot) {
     for (size_t w = 0; w < gone->n_waits; w++) AddWait(arena, stream->instructions[spot.at], gone->waits[w]);
   if (!gone->signal) return;
   uint32_t event = gone->signal - 1, top = program->events - 1;
-  bool keeps = last && !last->signal;  // the event is that of the one before, now
+  bool keeps = last && !last->signal;  // the previous instruction takes over the event
   if (keeps) last->signal = gone->signal;
   Each(program, [&](Dp__Instruction *in) { PassOn(arena, gone, in, event, keeps, last); });
   if (keeps) return;
-  program->events--;  // the last event takes the number that is free now
+  program->events--;  // the last event takes the free number
   Each(program, [&](Dp__Instruction *in) {
     if (in->signal == top + 1) in->signal = event + 1;
     for (size_t w = 0; w < in->n_waits; w++)
@@ -148,7 +148,7 @@ bool Edit::Writes(const Dp__Instruction *in, uint32_t operand) const {
 }
 
 bool Edit::Follows(Spot a, Spot b) const {
-  // From b backwards, the last instruction seen of each stream.
+  // Walks backwards from b, tracking the last instruction seen in each stream.
   std::vector<long> seen(program->n_streams, -1);
   std::vector<Spot> open = {b};
   while (!open.empty()) {

@@ -1,6 +1,7 @@
-// A plan to be damaged: a copy in memory of its own, random choices by seed, and ways to change it.
+// A plan to damage: its own copy in memory, seeded random choices, and ways to change it.
 //
-// Plans of one model for several device counts have the same instructions, so that one seed damages all at the same place.
+// Plans of one model for several numbers of devices have the same instructions, so one seed damages all of them in the
+// same place.
 #ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_EDIT_H
 #define DP_TESTS_IR_VERIFY_CAMPAIGN_EDIT_H
 
@@ -22,10 +23,10 @@ struct Spot {
 
 class Edit {
  public:
-  // packed: a plan's bytes. Chooses the role and the program that is to be damaged: mostly train.
+  // packed: a plan's bytes. Selects the role and the program to damage, mostly train.
   Edit(const std::vector<uint8_t> &packed, unsigned seed);
   std::string Pack() const;
-  // The same program of that role.
+  // The same program of the given role.
   void Enter(size_t role_index);
   size_t RoleIndex() const;
 
@@ -49,13 +50,13 @@ class Edit {
   bool Signaller(uint32_t event, Spot *spot) const;
   bool Reads(const Dp__Instruction *in, uint32_t operand) const;
   bool Writes(const Dp__Instruction *in, uint32_t operand) const;
-  // Whether b comes after a by streams and waits.
+  // Whether b comes after a, by streams and waits.
   bool Follows(Spot a, Spot b) const;
   const Dp__Value *Value(const Dp__DeviceTensor *t) const { return plan->graphs[program->graph]->values[t->value]; }
   uint64_t ArenaBytes(int space) const;
 
   // ---- changing
-  // A tensor like it, of its own; its index plus 1.
+  // Adds a copy of the tensor. Returns its index plus 1.
   uint32_t Clone(uint32_t operand);
   Dp__Instruction *CloneInstruction(const Dp__Instruction *in);
   void AddWait(Dp__Instruction *in, uint32_t event);
@@ -81,7 +82,7 @@ class Edit {
   std::mt19937 random_;
 };
 
-// Takes an instruction out so that the order of the others stays as it is.
+// Removes an instruction without changing the order of the others.
 void TakeOut(dp_arena *arena, Dp__Program *program, Spot spot);
 
 bool IsCollective(const Dp__Instruction *in);  // devices wait for each other

@@ -1,5 +1,6 @@
-// Small plans in every order that there is: what each device begins and ends, before or after whatever other devices do.
-// What comes out wrong in one of them brute force calls a conflict, and the checker refuses; what it takes is right in all.
+// Runs small plans in every possible order: each device starts and ends work before or after whatever the others do. If
+// any order gives a wrong result, brute force reports a conflict and the checker refuses the plan; if the checker
+// accepts it, all orders are right.
 #include <gtest/gtest.h>
 
 #include "tests/ir/verify/brute_order.h"
@@ -30,7 +31,7 @@ std::map<std::string, std::vector<double>> RunOnce(const Dp__Plan *plan, const L
 }
 
 bool Same(const std::map<std::string, std::vector<double>> &a, const std::map<std::string, std::vector<double>> &b) {
-  return a == b;  // garbage is not even equal to itself
+  return a == b;  // garbage does not even equal itself
 }
 
 Orders RunAll(const Dp__Plan *plan, const Dp__Plan *good, const Batch &batch) {
@@ -48,7 +49,7 @@ Orders RunAll(const Dp__Plan *plan, const Dp__Plan *good, const Batch &batch) {
 
 // ---- devices of one role --------------------------------------------------------------------------------------------
 
-// The number of ways in which two devices can do four things each, which begin and end: 16 over 8.
+// The number of ways to interleave two devices that each start and end four instructions: 16 over 8.
 TEST(EveryOrder, IsThat) {
   HostPlan host;
   host.Give("x", 0);
@@ -58,8 +59,8 @@ TEST(EveryOrder, IsThat) {
   EXPECT_EQ(orders.wrong, 0);
 }
 
-// x beside y, over some rows of y, or over all. A device that writes the same bytes of both does so in order: by columns it
-// does wherever x begins, by rows where x lies as y does. The checker does not go into that.
+// x beside y, overlapping some or all rows of y. A device that writes the same bytes for both does so in order: with
+// columns wherever x starts, with rows only where x and y coincide. The checker does not go into that.
 TEST(EveryOrder, OfTwoDevicesFindsWhatTheCheckerRefuses) {
   int wrong = 0;
   for (const char *split : {"S(0)", "S(1)"})
@@ -81,7 +82,8 @@ TEST(EveryOrder, OfTwoDevicesFindsWhatTheCheckerRefuses) {
 
 // ---- two stages -----------------------------------------------------------------------------------------------------
 
-// Stage 0 gives h where stage 1 gives the scores: before it sends h all is well, as all else waits for that.
+// Stage 0 writes h where stage 1 writes the scores. This is fine before it sends h, since everything else waits for
+// that.
 TEST(EveryOrder, OfTwoStages) {
   for (bool before : {false, true}) {
     PipePlan good(1), pipe(1);
@@ -107,7 +109,7 @@ TEST(EveryOrder, OfTwoStages) {
 
 // ---- orders at random -----------------------------------------------------------------------------------------------
 
-// They find in a hundred runs what all orders show.
+// A hundred random runs find what all orders show.
 TEST(RandomOrder, FindsTheSame) {
   for (int64_t devices : {2, 3, 6})
     for (const char *value : {"x", "x@whole"})

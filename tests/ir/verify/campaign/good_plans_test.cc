@@ -1,6 +1,6 @@
-// No false alarm: 1,000 plans of many networks, strategies, meshes, optimizers and options, by seed (CAMPAIGN_PLANS in the
-// environment: how many; with DP_FULL 4,000). The checker holds each for right, and so does brute force; every tenth is also
-// carried out and gives what the same model gives on one device.
+// No false alarms: the checker and brute force accept 1,000 seeded plans of many networks, strategies, meshes,
+// optimizers and options (4,000 with DP_FULL; CAMPAIGN_PLANS sets the number). Every tenth is also executed and gives
+// the same as the model on one device.
 #include <gtest/gtest.h>
 
 #include "tests/ir/verify/brute_order.h"
@@ -59,10 +59,10 @@ class Wish {
     const bool staged = mesh.find("pipe:") != std::string::npos;
     if (staged) micro = std::string(" schedule=") + Pick(schedules);
     if (staged || OneIn(4)) micro += " microbatches=" + std::to_string(1 + UpTo(4));
-    // What is split over `data` already is not for zero to split.
+    // zero cannot split what `data` already splits.
     if (!infer && text.find("data=") == std::string::npos) strategy = Pick(strategies);
     if (mesh.find("data:") == std::string::npos) strategy = "pipeline";
-    // Statistics of each device's own samples differ from those of one device, as they must.
+    // Statistics of each device's own samples legitimately differ from those of one device.
     carried = seed % kCarried == 0 && !local && !infer;
     options += carried || OneIn(2) ? " precision=fp64" : " precision=fp32";
   }

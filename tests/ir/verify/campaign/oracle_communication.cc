@@ -1,5 +1,5 @@
-// The machine's communication, by the schema's words: who takes part follows from `communication`, what is done from the
-// operator's name, which elements move from the placements of operand and result. See oracle_meaning.h.
+// The machine's communication, by the schema's definition: `communication` tells who takes part, the operator's name
+// tells what happens, and the placements of operand and result tell which elements move. See oracle_meaning.h.
 #include <cmath>
 #include <cstring>
 
@@ -23,8 +23,8 @@ double Round(double number, int32_t dtype) {
 
 }  // namespace
 
-// Devices whose coordinates differ from the device's on the instruction's axes only, in rank order; the peer alone when one
-// is named.
+// The devices whose coordinates differ only along the instruction's axes, in rank order; or just the peer, if one is
+// named.
 std::vector<size_t> Machine::Group(const Dp__Instruction *in, size_t device) const {
   const Dp__Communication *c = in->communication;
   if (!c || !strcmp(in->op, "Slice")) return {device};
@@ -58,7 +58,7 @@ void Machine::Communicate(const Dp__Instruction *in) {
     for (size_t d : here_) Write(Look(Tensor(in->outputs[k] - 1), d), d, results[k][d].data());
 }
 
-// Operand and result k on all devices; results->at(device) is what the device gets.
+// Operand and result k on all devices; results->at(device) receives the device's result.
 void Machine::Convert(const Dp__Instruction *in, size_t k, std::vector<std::vector<uint8_t>> *results) {
   const std::string op = in->op;
   const Dp__DeviceTensor *from = Tensor(in->inputs[k] - 1), *to = Tensor(in->outputs[k] - 1);
@@ -69,7 +69,7 @@ void Machine::Convert(const Dp__Instruction *in, size_t k, std::vector<std::vect
   const size_t size = dp_type_bytes(dtype), n = devices_.size();
   std::vector<Operand> sources(n), targets(n);
   std::vector<std::vector<uint8_t>> copies(n);
-  std::vector<std::vector<int64_t>> held(n);  // [device][index in the whole] -> element of its part, -1: not held
+  std::vector<std::vector<int64_t>> held(n);  // [device][index in the whole] -> element of its part; -1: not held
   for (size_t d : here_) {
     sources[d] = Look(from, d);
     targets[d] = Look(to, d);
@@ -98,7 +98,7 @@ void Machine::Convert(const Dp__Instruction *in, size_t k, std::vector<std::vect
       bool any = false;
       double sum = 0;
       for (size_t m : group) {
-        // An all-reduce goes by place, whatever the elements are.
+        // All-reduce works by position, whatever the elements are.
         int64_t e = op == "AllReduce" ? i : w < held[m].size() ? held[m][w] : -1;
         if (op == "AllReduce") Check(sources[m].needed == targets[d].needed, "parts of different size");
         Check(!reduces || e >= 0, "a reduction of parts that are not alike");
@@ -123,7 +123,7 @@ void Machine::Convert(const Dp__Instruction *in, size_t k, std::vector<std::vect
 
 // ---- micro-batches --------------------------------------------------------------------------------------------------
 
-// Which elements of the whole the device has of a tensor that micro-batches' parts have been put together in.
+// The elements of the whole that a device holds of a tensor that several micro-batches' parts were written to.
 std::vector<bool> Machine::Held(const Dp__DeviceTensor *t, size_t device) const {
   const dp_type &type = graph_->values[t->value]->type;
   const int micro = dp_mesh_find(&mesh_, "micro");
@@ -142,7 +142,7 @@ std::vector<bool> Machine::Held(const Dp__DeviceTensor *t, size_t device) const 
   return held;
 }
 
-// Partial results: element by element. Parts: each where it belongs in the whole.
+// Adds partial results element by element; copies parts to their place in the whole.
 void Machine::Accumulate(const Dp__Instruction *in) {
   Check(in->n_inputs == 2 && in->n_outputs == 1, "two are put together to one");
   Check(in->inputs[0] && in->inputs[1] && in->outputs[0], "an operand left out");
@@ -209,7 +209,7 @@ void Machine::FromHost(const Dp__Instruction *in) {
   }
 }
 
-// Each device that holds the first of equal copies writes its part and nothing else.
+// Each device with the first of equal copies writes its part and nothing else.
 void Machine::ToHost(const Dp__Instruction *in) {
   Check(in->n_inputs == 1, "one at a time");
   const Dp__DeviceTensor *from = Tensor(in->inputs[0] - 1), *to = Tensor(in->outputs[0] - 1);

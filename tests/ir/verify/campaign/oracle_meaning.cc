@@ -1,5 +1,5 @@
-// The machine: memory, kernels, outcomes. See oracle_meaning.h; its runs are in oracle_run.cc, communication is in
-// oracle_communication.cc.
+// The machine: memory, kernels, outcomes. See oracle_meaning.h. oracle_run.cc has its runs, oracle_communication.cc its
+// communication.
 #include "tests/ir/verify/campaign/oracle_meaning.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ bool Overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
 
 // ---- the logical side -----------------------------------------------------------------------------------------------
 
-// The tensors' data stays in the message, which lives in the arena.
+// The tensors' data stays in the message, which is in the arena.
 Logical::Logical(const std::vector<uint8_t> &packed) {
   ProtobufCMessage *message;
   Need(dp_wire_unpack(arena, &dp__plan__descriptor, packed.data(), packed.size(), "plan", &message));
@@ -58,7 +58,7 @@ Logical::Logical(const std::vector<uint8_t> &packed) {
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 uint8_t *Machine::Buffer::Take(size_t bytes) {
-  // What was used before is garbage again; kernels that go astray a little meet garbage on both sides.
+  // Bytes used before become garbage again. Buffers have garbage on both sides for kernels that stray a little.
   if (memory.size() < bytes + 2 * kSlack) memory.resize(bytes + 2 * kSlack);
   std::memset(memory.data(), kGarbage, std::min(memory.size(), bytes + kSlack + 512));
   return memory.data() + kSlack;
@@ -79,7 +79,7 @@ Machine::Machine(const Dp__Plan *plan, const Logical &logical)
     }
     devices_[d].variable.assign(arenas[DP__SPACE__PERSISTENT], kGarbage);
     devices_[d].transient.resize(arenas[DP__SPACE__TRANSIENT]);
-    // One host memory for all.
+    // All devices share one host memory.
     if (!d) host_input_.resize(arenas[DP__SPACE__HOST_INPUT]);
     if (!d) host_output_.resize(arenas[DP__SPACE__HOST_OUTPUT]);
     Check(host_input_.size() == arenas[DP__SPACE__HOST_INPUT], "two sizes of one host memory");
@@ -107,7 +107,7 @@ Machine::Machine(const Dp__Plan *plan, const Logical &logical)
   }
 }
 
-// The role whose ranges the coordinate is in.
+// The role whose ranges contain the coordinate.
 size_t Machine::RoleOf(const int64_t *coordinate) const {
   for (size_t r = 0; r < plan_->n_roles; r++) {
     const Dp__Role *role = plan_->roles[r];
@@ -120,7 +120,7 @@ size_t Machine::RoleOf(const int64_t *coordinate) const {
   throw Broken{"a device without a role"};
 }
 
-// Whether the device has a storage for it: those of the stages named, or all.
+// Whether the device stores the variable: if it belongs to one of the named stages, or if none are named.
 bool Machine::Has(const Dp__Variable *storage, size_t device) const {
   int pipe = dp_mesh_find(&mesh_, "pipe");
   bool has = !storage->n_stages || pipe < 0;
@@ -158,7 +158,7 @@ Machine::Operand Machine::Look(const Dp__DeviceTensor *t, size_t device) {
   std::copy(devices_[device].coordinate, devices_[device].coordinate + DP_MAX_MESH, coordinate);
   int micro = dp_mesh_find(&mesh_, "micro");
   if (micro >= 0) {
-    // A part of one micro-batch has its extents; parts put side by side have those of the whole.
+    // A part of one micro-batch has its own extents; concatenated parts have those of the whole.
     uint32_t first = t->micro ? t->micro->first : 0, count = t->micro ? t->micro->count : 0;
     Check(at[micro].kind == DP_REPLICATE || count, "a part of no micro-batch");
     Check(static_cast<int64_t>(first) + count <= mesh_.axes[micro].size, "no such micro-batch");
@@ -170,7 +170,7 @@ Machine::Operand Machine::Look(const Dp__DeviceTensor *t, size_t device) {
   return x;
 }
 
-// `to` is garbage before.
+// `to` is garbage at first.
 void Machine::Read(const Operand &x, size_t device, uint8_t *to) {
   const uint8_t *from = At(device, x.claim->space, x.claim->offset, x.claim->bytes);
   std::memcpy(to, from, std::min<uint64_t>(x.needed, x.claim->bytes));
@@ -183,17 +183,17 @@ void Machine::Write(const Operand &x, size_t device, const uint8_t *from) {
   Put(to, std::move(bytes));
 }
 
-// Will be there when the unit ends.
+// Stores what is available when the unit ends.
 void Machine::Put(uint8_t *to, std::vector<uint8_t> bytes) { unit_->results.push_back({to, std::move(bytes)}); }
 
-// What of the operand's copy lies on those bytes becomes garbage: they may be written before it is read.
+// Any operand bytes that the result overlaps become garbage, since they may be overwritten before they are read.
 void Machine::Spoil(const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy, size_t needed) {
   if (!Overlap(from->offset, from->bytes, offset, bytes)) return;
   for (uint64_t b = std::max(offset, from->offset); b < std::min(offset + bytes, from->offset + from->bytes); b++)
     if (b - from->offset < needed) copy[b - from->offset] = kGarbage;
 }
 
-// What two results of an instruction both cover is garbage: which of them stays is nobody's word.
+// Bytes that two results of an instruction share become garbage, since either may win.
 void Machine::SpoilResults(const Dp__Instruction *in, size_t device) {
   for (size_t k = 0; k < in->n_outputs; k++)
     for (size_t r = 0; r < k; r++) {
@@ -225,7 +225,7 @@ dp_node *Machine::Node(const Dp__Instruction *in) {
 
 namespace {
 
-// Whether the result may lie exactly on the operand.
+// Whether the result may coincide with the operand.
 bool MayReplace(const dp_kernel *kernel, const dp_op *op, size_t result, size_t operand) {
   return dp_op_is(op, DP_OP_UPDATE) ? result == operand : kernel->in_place && !result && !operand;
 }
@@ -257,7 +257,7 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
       if (!in->outputs[k]) continue;
       const Dp__DeviceTensor *r = Tensor(in->outputs[k] - 1);
       bool same = r->offset == x.claim->offset && r->bytes == x.claim->bytes;
-      // An operand that lies exactly where one lies that may be replaced is read together with it.
+      // An operand that coincides with one that may be overwritten is read together with it.
       bool may = false;
       for (size_t o = 0; same && o < in->n_inputs; o++)
         may |= in->inputs[o] == in->inputs[i] && MayReplace(kernel, node->op, k, o);

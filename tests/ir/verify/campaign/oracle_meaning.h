@@ -1,15 +1,15 @@
-// What a plan computes, found out by doing it: a slow machine for plans, as an oracle for the checker.
+// Finds out what a plan computes by executing it: a slow machine for plans, as an oracle for the checker.
 //
-// It shares no code with ir/verify and none with runtime/. It has the freedom that a runtime has: each device goes on by
-// itself as far as its streams and waits let it, the members of a collective meet in it, a Send meets the Recv of its channel,
-// and nothing else holds two devices together. What a device does for an instruction begins and ends, others between:
-// operands are read at the beginning, results are there at the end, and from the beginning on their bytes are garbage.
-// Whatever is not ordered happens in an order that is chosen (Chooser).
+// It shares no code with ir/verify or runtime/. It has a runtime's freedom: each device proceeds as its streams and
+// waits allow, the members of a collective meet, a Send meets the Recv of its channel, and nothing else synchronizes
+// devices. The execution of an instruction on a device has a start and an end, with others in between: operands are
+// read at the start, results are available at the end, and in between their bytes are garbage. A Chooser orders
+// whatever is not ordered.
 //
-// Kernels are the reference kernels. A plan is read as strictly as its schema: an instruction has of a tensor exactly the
-// bytes that the plan declares, a result's bytes beyond its extents and scratch are garbage afterwards, transient and host
-// memory is garbage at the start of a run, and what a kernel may not write over its operand's place destroys the operand.
-// Garbage is NaN in floating point. So a mistake shows in the numbers.
+// Kernels are the reference kernels. A plan is taken strictly by its schema: an instruction accesses exactly the
+// declared bytes of a tensor; scratch, and bytes of a result beyond its extents, are garbage afterwards; transient and
+// host memory is garbage at the start of a run; and a kernel that may not work in place destroys an operand that its
+// result overlaps. Garbage is NaN in floating point, so mistakes show in the numbers.
 #ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_ORACLE_MEANING_H
 #define DP_TESTS_IR_VERIFY_CAMPAIGN_ORACLE_MEANING_H
 
@@ -35,7 +35,7 @@ struct Logical {
   std::vector<dp_graph *> graphs;
 };
 
-// Why a plan cannot be carried out: it deadlocks, leaves its memory, has a kernel for something else.
+// Why a plan cannot be executed: it deadlocks, leaves its memory, or has the wrong kernel.
 struct Broken {
   std::string why;
 };
@@ -51,7 +51,7 @@ struct Outcome {
   std::map<std::string, std::vector<double>> variables;
 };
 
-// What can happen next: a device (of several, the first) begins an instruction, or ends it.
+// A possible next event: a device (the first, if there are several) starts an instruction, or ends it.
 struct Choice {
   size_t device;
   bool ends;
@@ -61,7 +61,7 @@ class Chooser {
   virtual ~Chooser() = default;
   virtual size_t Choose(const std::vector<Choice> &choices) = 0;  // its index; there is at least one
 };
-// By seed: all alike; or one device as far ahead of the others as it comes; or as much at the same time as can be.
+// A seeded order: all devices alike, one device as far ahead as possible, or as much as possible at the same time.
 class RandomOrder : public Chooser {
  public:
   explicit RandomOrder(unsigned seed) : random_(seed), kind_(seed % 3) {}
@@ -72,26 +72,26 @@ class RandomOrder : public Chooser {
   unsigned kind_;
   std::map<size_t, unsigned> rank_;  // of a device
 };
-// Every order there is, one after the other: for (EveryOrder order; ...; ) until !order.Next().
+// Enumerates every order: for (EveryOrder order; ...; ) until !order.Next().
 class EveryOrder : public Chooser {
  public:
   size_t Choose(const std::vector<Choice> &choices) override;
   bool Next();  // false: that was the last
 
  private:
-  std::vector<std::pair<size_t, size_t>> path_;  // what was chosen, of how many
+  std::vector<std::pair<size_t, size_t>> path_;  // what was chosen, out of how many
   size_t depth_ = 0;
 };
 
 class Machine {
  public:
-  // The plan must outlive it. Throws Broken, as the other functions do.
+  // The plan must outlive it. Throws Broken, like the other functions.
   Machine(const Dp__Plan *plan, const Logical &logical);
-  // The batch's inputs depend on its step alone.
+  // The batch's inputs depend only on its step.
   void Run(const Batch &batch, Chooser *chooser);
   // Of the last run.
   std::map<std::string, std::vector<double>> Outputs();
-  // Stored constants are left out: they show in what is computed with them. Copies on all devices must agree.
+  // Omits stored constants, since they show in what is computed from them. Copies on all devices must agree.
   std::map<std::string, std::vector<double>> Variables();
 
  private:
@@ -106,10 +106,10 @@ class Machine {
   };
   struct Lane {                 // of a run: how far one device is
     std::vector<size_t> at;     // next instruction of each stream
-    std::vector<bool> waiting;  // of each stream: that one is among what can begin, or has begun
+    std::vector<bool> waiting;  // by stream: its instruction can start, or has started
     std::vector<bool> signalled;
   };
-  struct Head {  // the next instruction of a stream of a device
+  struct Head {  // the next instruction of a device's stream
     size_t device, stream;
     const Dp__Instruction *in;
   };
@@ -117,16 +117,16 @@ class Machine {
     uint8_t *to;
     std::vector<uint8_t> bytes;
   };
-  // What one device does for an instruction, or several for a collective, or two for a Send and its Recv.
+  // What one device does for an instruction, several for a collective, or two for a Send and its Recv.
   struct Unit {
     std::vector<Head> heads;
-    std::vector<Bytes> results;  // once it has begun
-    std::vector<Bytes> scratch;  // what marks it
+    std::vector<Bytes> results;  // available once it has started
+    std::vector<Bytes> scratch;  // filled with a marker
   };
   struct Operand {  // of an instruction, on one device
     const Dp__DeviceTensor *claim;
     dp_local local;
-    size_t needed;  // bytes that the extents take
+    size_t needed;  // bytes that the extents need
   };
   struct Buffer {  // a private copy with garbage around it
     std::vector<uint8_t> memory;
@@ -175,7 +175,7 @@ class Machine {
   Arena arena_;
   std::vector<Device> devices_;
   std::vector<uint8_t> host_input_, host_output_;
-  dp_graph *holder_ = nullptr;  // of nodes that carry the instructions' attributes
+  dp_graph *holder_ = nullptr;  // holds nodes that carry the instructions' attributes
   std::map<const Dp__Instruction *, dp_node *> nodes_;
   std::vector<Buffer> in_, out_;
   Buffer scratch_;
@@ -193,10 +193,11 @@ class Machine {
   std::vector<size_t> here_;  // its devices
 };
 
-// Two training steps, the second with a short batch, then an eval and an infer of other sizes; what the plan has of these.
+// Two training steps, the second with a short batch, then eval and infer with other sizes; only those that the plan
+// has.
 std::vector<Batch> Batches(const Dp__Plan *plan);
 Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed);
-// "" when the plan gives the same numbers (1e-9), else what differs first or why it breaks.
+// "" if the plan gives the same numbers (1e-9), else the first difference, or why it cannot be executed.
 std::string Differs(const Dp__Plan *plan, const Logical &logical, const Outcome &expected, unsigned seed);
 
 }  // namespace dp_test

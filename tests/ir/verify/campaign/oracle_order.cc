@@ -1,4 +1,4 @@
-// In which order the machine does what nothing orders. See oracle_meaning.h.
+// The order in which the machine executes what nothing orders. See oracle_meaning.h.
 #include <algorithm>
 
 #include "tests/ir/verify/campaign/oracle_meaning.h"
@@ -11,7 +11,7 @@ size_t RandomOrder::Choose(const std::vector<Choice> &choices) {
   const size_t any = random_() % choices.size();
   if (kind_ == kAlike || random_() % kElse == 0) return any;
   if (kind_ == kAtOnce) {
-    size_t begin = any;  // ready ones stand before those that have begun
+    size_t begin = any;  // ready ones come before those that have started
     if (choices[begin].ends && !choices[0].ends)
       begin = random_() % static_cast<size_t>(std::count_if(choices.begin(), choices.end(),
                                                             [](const Choice &choice) { return !choice.ends; }));

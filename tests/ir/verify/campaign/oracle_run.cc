@@ -1,4 +1,4 @@
-// The machine's runs: what the host feeds, in which order the instructions of all roles are carried out, and what passes
+// The machine's runs: what the host feeds, the order in which the instructions of all roles are executed, and transfers
 // between roles. See oracle_meaning.h.
 #include <cmath>
 #include <cstring>
@@ -18,7 +18,7 @@ void Check(bool good, const std::string &why) {
 
 bool Is(const Dp__Instruction *in, const char *op) { return !strcmp(in->op, op); }
 
-// Inputs that depend on step, name and place alone; labels within their classes.
+// Inputs depend only on step, name and position; labels are valid classes.
 double Number(const Batch &batch, const dp_value *value, int64_t index) {
   if (value->kind == DP_VALUE_SCALAR) {
     std::string name = value->name;
@@ -37,7 +37,7 @@ double Number(const Batch &batch, const dp_value *value, int64_t index) {
 
 // ---- the host -------------------------------------------------------------------------------------------------------
 
-// An input is one piece of host memory, whichever roles read it: that of the first that says where it is.
+// An input has one place in host memory for all roles: that of the first role that binds it.
 void Machine::Feed() {
   std::map<std::string, bool> fed;
   for (size_t r = 0; r < parts_.size(); r++) {
@@ -121,7 +121,7 @@ void Machine::Run(const Batch &batch, Chooser *chooser) {
     for (size_t s = 0; s < lanes_[d].at.size(); s++) Check(!HeadOf(d, s, &head), "deadlock");
 }
 
-// Operands are read; until the end results are garbage, and scratch is for this alone.
+// Reads the operands. Until the end, results are garbage, and scratch belongs to this unit alone.
 void Machine::Start(Unit *unit) {
   unit_ = unit;
   if (Is(unit->heads[0].in, "Send")) {
@@ -170,7 +170,7 @@ bool Machine::Waits(const Head &head) const {
   return false;
 }
 
-// Who meets in it; of most instructions the device alone.
+// The devices that take part; for most instructions only this one.
 const std::vector<size_t> &Machine::Members(const Head &head) const {
   std::vector<size_t> &members = members_[{head.in, head.device}];
   if (!members.empty()) return members;
@@ -188,7 +188,7 @@ const std::vector<size_t> &Machine::Members(const Head &head) const {
   return members;
 }
 
-// Whether all that take part have come to it.
+// Whether all of them have reached it.
 bool Machine::Ready(const Head &head, Unit *unit) const {
   unit->heads = {head};
   if (Waits(head)) return false;
@@ -207,7 +207,7 @@ bool Machine::Ready(const Head &head, Unit *unit) const {
   return true;
 }
 
-// Puts what the device can begin now among what is ready.
+// Adds what the device can start now to the choices.
 void Machine::Consider(size_t device) {
   for (size_t s = 0; s < lanes_[device].at.size(); s++) {
     Head head;
@@ -226,7 +226,7 @@ void Machine::Step(const Dp__Instruction *in) {
 
 // ---- between roles --------------------------------------------------------------------------------------------------
 
-// The device that the peer expressions lead to.
+// The device that the peer expressions denote.
 size_t Machine::Peer(const Dp__Instruction *in, size_t device) const {
   const Dp__Communication *c = in->communication;
   int64_t at[DP_MAX_MESH];
@@ -241,7 +241,7 @@ size_t Machine::Peer(const Dp__Instruction *in, size_t device) const {
   return static_cast<size_t>(dp_mesh_device(&mesh_, at));
 }
 
-// The other end of the channel, when that device has come to it: the two name each other.
+// The other end of the channel, if that device has reached it. The two ends must name each other.
 bool Machine::OtherEnd(const Head &head, Head *other) const {
   const size_t there = Peer(head.in, head.device);
   const char *op = Is(head.in, "Send") ? "Recv" : "Send";
@@ -254,7 +254,7 @@ bool Machine::OtherEnd(const Head &head, Head *other) const {
   return false;
 }
 
-// What a device sends its peer has as it is, byte by byte.
+// The receiver gets exactly what the sender has, byte by byte.
 void Machine::Transfer(const Head &send, const Head &recv) {
   Check(send.in->n_inputs == 1 && send.in->inputs[0], "a Send of nothing");
   Check(recv.in->n_outputs == 1 && recv.in->outputs[0], "a Recv of nothing");

@@ -1,5 +1,6 @@
-// Small networks for the campaign: between them they have what plans have. At least three classes: labels are 0 to 2. Smaller
-// than those of tests/end_to_end/digit_models.h, as an oracle carries out plan after damaged plan.
+// Tiny networks for the campaign, which together show everything that plans contain. Labels are 0 to 2, so networks
+// have at least three classes. They are smaller than those of tests/end_to_end/digit_models.h, because the slow oracle
+// executes one damaged plan after another.
 #ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_TINY_MODELS_H
 #define DP_TESTS_IR_VERIFY_CAMPAIGN_TINY_MODELS_H
 
@@ -36,7 +37,8 @@ inline const char kSplit[] = R"dpt(model split {
   output logits
 })dpt";
 
-// Attention on three places: heads of fused projections, three of them so that two devices have one and two, and classes split.
+// Attention on three places with fused projections. There are three heads, so that two devices get one and two; classes
+// are split.
 inline const char kHeads[] = R"dpt(model heads {
   loss "softmax_cross_entropy(logits,label)"
   optimizer "sgd(lr=0.1,momentum=0.9)"
