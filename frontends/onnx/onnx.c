@@ -1,4 +1,4 @@
-// Reading an ONNX file: the message, its opset, initializers, inputs, nodes in their order, outputs. See onnx.h.
+// Reads an ONNX file: the message, its opset, initializers, inputs, nodes in order, outputs. See onnx.h.
 #include "frontends/onnx/onnx.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ dp_status dp_onnx_opset(size_t count, Dp__Onnx__OperatorSetId *const *ids, int64
   *opset = 0;
   for (size_t i = 0; i < count; i++) {
     if (*ids[i]->domain && strcmp(ids[i]->domain, "ai.onnx")) continue;
-    if (*opset) return dp_fail(EX_DATAERR, "two versions of ONNX's operators are asked for");
+    if (*opset) return dp_fail(EX_DATAERR, "the file imports two versions of ONNX's operators");
     *opset = ids[i]->version;
     if (*opset < DP_ONNX_MIN_OPSET || *opset > DP_ONNX_MAX_OPSET)
       return dp_fail(EX_UNAVAILABLE, "opset %lld is not supported; %d to %d are", (long long)*opset, DP_ONNX_MIN_OPSET,
@@ -38,7 +38,7 @@ dp_status dp_onnx_opset(size_t count, Dp__Onnx__OperatorSetId *const *ids, int64
 dp_status dp_onnx_count_work(dp_onnx_reader *reader, size_t work) {
   reader->work += (int64_t)work;
   if (reader->work > reader->max_work || reader->graph->n_nodes > DP_LIMIT_NODES)
-    return dp_fail(EX_DATAERR, "the graph, with the functions and the rounds of its loops, is larger than is taken");
+    return dp_fail(EX_DATAERR, "the graph, with its functions and the rounds of its loops, is too large");
   return DP_OK;
 }
 
@@ -105,7 +105,7 @@ static dp_status read_outputs(dp_onnx_reader *reader, const dp_onnx_scope *scope
 static dp_status read_graph(dp_onnx_reader *reader) {
   const Dp__Onnx__Graph *graph = reader->message->graph;
   int64_t opset;
-  if (!graph) return dp_fail(EX_DATAERR, "no ONNX model: there is no graph in it");
+  if (!graph) return dp_fail(EX_DATAERR, "not an ONNX model: the file has no graph");
   DP_TRY(dp_onnx_opset(reader->message->n_opset_import, reader->message->opset_import, &opset));
   if (!opset) return dp_fail(EX_DATAERR, "the version of ONNX's operators (opset_import) is missing");
   reader->model = dp_model_create(reader->arena, *graph->name ? graph->name : "model");
@@ -155,7 +155,7 @@ dp_status dp_onnx_import_with(dp_arena *arena, const char *path, const dp_onnx_o
   size_t bytes;
   DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
   const dp_file_kind *kind = dp_file_kind_of(data, bytes);
-  // ONNX begins in so many ways that only what is known to be something else is refused by its beginning.
+  // ONNX files start in many ways, so refuse only those whose start belongs to another format.
   if (!bytes || (kind && data[0] != 8)) return dp_file_kind_refuse(path, data, bytes, "a model in ONNX");
   return import(arena, path, data, bytes, options, model);
 }
@@ -170,7 +170,7 @@ dp_status dp_onnx_needs(dp_arena *arena, const char *path, const void *data, siz
       .arena = arena, .path = path, .max_work = DP_ONNX_BASE_WORK + DP_ONNX_BYTE_WORK * (int64_t)bytes};
   DP_TRY(unpack(arena, path, data, bytes, &reader.message));
   const Dp__Onnx__Graph *graph = reader.message->graph;
-  if (!graph) return dp_fail(EX_DATAERR, "%s: no ONNX model: there is no graph in it", path);
+  if (!graph) return dp_fail(EX_DATAERR, "%s: not an ONNX model: the file has no graph", path);
   bool *flags = dp_alloc_n(arena, graph->n_input + 1, sizeof *flags);
   DP_TRY(dp_status_context(dp_onnx_needs_find(&reader, flags), "%s", path));
   *n_inputs = graph->n_input;

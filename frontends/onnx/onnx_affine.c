@@ -1,5 +1,5 @@
-// Operators whose extents depend on the batch through what they are told, not through what they compute with: the numbers
-// of a Range up to N, a Tile of N repeats. What is told is of the form a * N + b (onnx_fold.c).
+// Operators whose extents depend on the batch through the values of their operands rather than their shapes: a Range of
+// numbers up to N, a Tile with N repeats. Such a value has the form a * N + b (onnx_fold.c).
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -7,7 +7,7 @@
 
 // ---- Range ----------------------------------------------------------------------------------------------------------
 
-// The whole number that operand i is; false: it has to be found out by others, or refused by them.
+// The integer in operand i; false: other code must determine or refuse it.
 static bool whole_number(dp_onnx_node *node, int i, dp_dim *number) {
   const dp_onnx_known *x = dp_onnx_scope_known(node->reader, node->inputs[i]);
   if (!x || x->count != 1) return false;
@@ -19,7 +19,7 @@ static bool whole_number(dp_onnx_node *node, int i, dp_dim *number) {
   return true;
 }
 
-// What is known of the result, beside its value.
+// Binds what is known about the result besides its value.
 static dp_status note(dp_onnx_node *node, dp_dim start, int64_t step) {
   dp_onnx_binding *y;
   DP_TRY(dp_onnx_scope_find(node->scope, node->outputs[0], &y));
@@ -53,8 +53,7 @@ dp_status dp_onnx_affine_range(dp_onnx_node *node, bool *done) {
           "the network runs, or follow from the size of the batch",
           i + 1, node->op->inputs[i].name, node->inputs[i]->name);
     if (!whole_number(node, i, &numbers[i]))
-      return dp_fail(EX_UNAVAILABLE,
-                     "operand %d, '%s' ('%s'), is no whole number, which is not supported of long ranges", i + 1,
+      return dp_fail(EX_UNAVAILABLE, "operand %d, '%s' ('%s'), must be a whole number in a long range", i + 1,
                      node->op->inputs[i].name, node->inputs[i]->name);
   }
   if (dp_dim_is_symbolic(numbers[2]))
@@ -85,7 +84,7 @@ dp_status dp_onnx_affine_range(dp_onnx_node *node, bool *done) {
 
 // ---- Tile -----------------------------------------------------------------------------------------------------------
 
-// Dim d of x, of `extent`, repeated `times` times: seen as [times, extent], which are then one.
+// Repeats dim d of x, of `extent`, `times` times: views it as [times, extent] and merges the two.
 static dp_value *repeat(dp_builder *b, dp_value *x, int d, dp_dim times, dp_dim made) {
   dp_shape shape = x->type.shape, whole = shape;
   whole.dims[d] = made;

@@ -1,11 +1,11 @@
-// Evaluating ONNX's arithmetic on known numbers, element by element with broadcasting. Extents stay of the form a * N + b
-// with N >= 0, or the result is not known: N / 2 is not, 4N / 2 is; N == -1 is (false), N == 3 is not.
+// Evaluates ONNX's arithmetic on known numbers, element by element with broadcasting. A result must have the form a * N
+// + b with N >= 0, or it is unknown: N / 2 is unknown, 4N / 2 is known; N == -1 is known (false), N == 3 is unknown.
 #include <math.h>
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
 
-// Each gives false where the result cannot be known.
+// Each returns false if the result cannot be known.
 typedef bool (*int_function)(dp_dim a, dp_dim b, dp_dim *r);
 typedef bool (*float_function)(double a, double b, double *r);
 
@@ -13,7 +13,7 @@ static bool is_float(dp_dtype dtype) { return (DP_BIT(dtype) & DP_FLOATS) != 0; 
 
 // ---- integers -------------------------------------------------------------------------------------------------------
 
-static bool add(dp_dim a, dp_dim b, dp_dim *r) {
+static bool add_dims(dp_dim a, dp_dim b, dp_dim *r) {
   return !__builtin_add_overflow(a.scale, b.scale, &r->scale) &&
          !__builtin_add_overflow(a.offset, b.offset, &r->offset);
 }
@@ -32,7 +32,7 @@ static bool multiply(dp_dim a, dp_dim b, dp_dim *r) {
 }
 
 static bool divide(dp_dim a, dp_dim b, dp_dim *r) {
-  if (b.scale) {  // k (c N + d) / (c N + d), where that is never 0 / 0
+  if (b.scale) {  // k (c N + d) / (c N + d), if that is never 0 / 0
     if (b.scale < 0 || b.offset < 0 || a.scale % b.scale) return false;
     int64_t k = a.scale / b.scale, offset;
     *r = dp_dim_of(k);
@@ -40,18 +40,18 @@ static bool divide(dp_dim a, dp_dim b, dp_dim *r) {
   }
   if (!b.offset || (b.offset == -1 && (a.scale == INT64_MIN || a.offset == INT64_MIN))) return false;
   if (a.scale && (a.scale % b.offset || a.offset % b.offset)) return false;
-  *r = (dp_dim){a.scale / b.offset, a.offset / b.offset};  // of numbers towards zero, as C and ONNX do
+  *r = (dp_dim){a.scale / b.offset, a.offset / b.offset};  // division of numbers truncates, as in C and ONNX
   return true;
 }
 
 static bool modulo(dp_dim a, dp_dim b, dp_dim *r) {
   if (b.scale || b.offset <= 0 || a.scale % b.offset) return false;
   int64_t rest = a.offset % b.offset;
-  *r = dp_dim_of(rest < 0 ? rest + b.offset : rest);  // the divisor's sign
+  *r = dp_dim_of(rest < 0 ? rest + b.offset : rest);  // with the divisor's sign
   return true;
 }
 
-// -1, 0, 1, the sign of a - b for every N; 2: it depends on N.
+// -1, 0 or 1, the sign of a - b for every N; 2: it depends on N.
 static int compare(dp_dim a, dp_dim b) {
   dp_dim d;
   if (!subtract(a, b, &d)) return 2;
@@ -123,12 +123,12 @@ FLOAT_FUNCTION(f_greater_or_equal, a >= b)
 
 static const struct {
   const char *op;
-  int operands;   // 0: any number of them, taken together from the first on
+  int operands;   // 0: any number, folded from the first on
   bool compares;  // the result is bool
   int_function ints;
   float_function floats;
 } table[] = {
-    {"Add", 2, false, add, f_add},
+    {"Add", 2, false, add_dims, f_add},
     {"Sub", 2, false, subtract, f_subtract},
     {"Mul", 2, false, multiply, f_multiply},
     {"Div", 2, false, divide, f_divide},
@@ -141,7 +141,7 @@ static const struct {
     {"Relu", 1, false, NULL, f_relu},
     {"Min", 0, false, minimum, f_minimum},
     {"Max", 0, false, maximum, f_maximum},
-    {"Sum", 0, false, add, f_add},
+    {"Sum", 0, false, add_dims, f_add},
     {"Equal", 2, true, equal, f_equal},
     {"Less", 2, true, less, f_less},
     {"Greater", 2, true, greater, f_greater},
@@ -165,7 +165,7 @@ static bool broadcast(const dp_onnx_known *a, const dp_onnx_known *b, int *rank,
   return true;
 }
 
-// The element of x at place i of the broadcast shape.
+// The element of x at index i of the broadcast shape.
 static const dp_onnx_number *at(const dp_onnx_known *x, int rank, const int64_t *extents, int64_t i) {
   int64_t place = 0, stride = 1;
   for (int d = rank - 1; d >= 0; d--) {
@@ -179,7 +179,7 @@ static const dp_onnx_number *at(const dp_onnx_known *x, int rank, const int64_t 
   return &x->numbers[place];
 }
 
-// In range of its type, and rounded as the type rounds.
+// In the range of its type, and rounded to it.
 static bool settle(dp_dtype dtype, dp_onnx_number *number) {
   uint8_t rounded[8];
   if (is_float(dtype)) {
@@ -264,7 +264,7 @@ static bool cast_number(dp_dtype from, dp_dtype to, dp_onnx_number x, dp_onnx_nu
 
 const dp_onnx_known *dp_onnx_arithmetic_cast(dp_onnx_reader *reader, const dp_onnx_known *x, int64_t to) {
   if (to != DP_INT64 && to != DP_INT32 && to != DP_BOOL && to != DP_FLOAT32 && to != DP_FLOAT64) return NULL;
-  // Floats that depend on the batch are followed one at a time, for a Range's limit.
+  // Floats that depend on the batch are tracked only singly, for a Range's limit.
   for (int64_t i = 0; x->count > 1 && is_float((dp_dtype)to) && i < x->count; i++)
     if (dp_dim_is_symbolic(x->numbers[i].i)) return NULL;
   dp_onnx_known *y = dp_onnx_fold_make(reader, (dp_dtype)to, x->rank, x->extents);
@@ -279,13 +279,14 @@ static dp_status cast(dp_onnx_evaluation *e) {
   return DP_OK;
 }
 
-// Over everything there is, as shape arithmetic does.
+// Over all axes, as shape arithmetic does.
 static dp_status reduce(dp_onnx_evaluation *e) {
   static const struct {
     const char *op;
     int_function function;
     int64_t first;
-  } all[] = {{"ReduceSum", add, 0}, {"ReduceProd", multiply, 1}, {"ReduceMax", maximum, 0}, {"ReduceMin", minimum, 0}};
+  } all[] = {
+      {"ReduceSum", add_dims, 0}, {"ReduceProd", multiply, 1}, {"ReduceMax", maximum, 0}, {"ReduceMin", minimum, 0}};
   const dp_onnx_known *x = e->n_inputs ? e->inputs[0] : NULL;
   int64_t n_axes;
   const int64_t *axes = dp_onnx_fold_list(e, 1, "axes", &n_axes);

@@ -1,6 +1,6 @@
-// Attributes of ONNX nodes. Floats are single precision in the file; the hyperparameters that people write are decimal
-// (1e-5, 0.1), so each is widened to the shortest decimal that gives that float: the same in single precision, and what
-// was meant in double.
+// Attributes of ONNX nodes. Floats have single precision in the file, but people write hyperparameters as decimals
+// (1e-5, 0.1). So each is widened to the shortest decimal that gives the same float: equal in single precision, and
+// what was meant in double.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ double dp_onnx_attr_widen(float number) {
     snprintf(text, sizeof text, "%.*g", digits, (double)number);
     if (strtof(text, NULL) == number) return strtod(text, NULL);
   }
-  return (double)number;  // not a number
+  return (double)number;  // NaN or infinity
 }
 
 static dp_status read_string(dp_onnx_reader *reader, const ProtobufCBinaryData *bytes, const char **string) {
@@ -53,7 +53,7 @@ static dp_status read_string(dp_onnx_reader *reader, const ProtobufCBinaryData *
   return DP_OK;
 }
 
-static dp_status read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *m, dp_attr *attr) {
+static dp_status read_attr(dp_onnx_reader *reader, const Dp__Onnx__Attribute *m, dp_attr *attr) {
   *attr = (dp_attr){.name = m->name, .kind = dp_onnx_attr_kind(m)};
   switch (attr->kind) {
     case DP_ATTR_INT:
@@ -94,5 +94,5 @@ static dp_status read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *m, dp_a
 }
 
 dp_status dp_onnx_attr_read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *message, dp_attr *attr) {
-  return dp_status_context(read(reader, message, attr), "attribute '%s'", message->name);
+  return dp_status_context(read_attr(reader, message, attr), "attribute '%s'", message->name);
 }

@@ -1,8 +1,8 @@
-// Control flow whose course is known while the model is read: an If's branch, the rounds of a Loop or a Scan. Bodies enter
-// the graph as often as they would run, their nodes named after the node and the round; a body sees the names around it.
+// Control flow whose course is known at import: the branch of an If, the rounds of a Loop or a Scan. A body enters the
+// graph as often as it would run, with its nodes named after the node and the round; it sees the surrounding names.
 //
-// What decides must be known (the condition, the count, a condition that a round gives); everything else may be computed.
-// All rounds together are held to what the file's size allows. A body's initializers are constants.
+// What decides the course must be known (the condition, the number of rounds, a round's condition); everything else may
+// be computed. The file's size limits all rounds together. A body's initializers are constants.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -37,7 +37,7 @@ dp_status dp_onnx_control_run(dp_onnx_reader *reader, dp_onnx_scope *scope, cons
                               const Dp__Onnx__Graph *body, const char *part, size_t n_inputs,
                               dp_onnx_binding *const *inputs, dp_onnx_binding **results) {
   if (reader->calls >= DP_ONNX_MAX_CALLS || (reader->work += DP_ONNX_ROUND_WORK) > reader->max_work)
-    return dp_fail(EX_DATAERR, "its graphs are nested deeper, or run more often, than is taken");
+    return dp_fail(EX_DATAERR, "its graphs are nested too deeply, or run too often");
   const char *prefix = dp_printf(reader->arena, "%s/%s/", dp_onnx_name(reader, scope, m), part);
   dp_onnx_scope *inner = dp_onnx_scope_create(reader, prefix, scope->opset);
   inner->outer = scope;
@@ -54,7 +54,7 @@ static dp_status bind_results(dp_onnx_reader *reader, dp_onnx_scope *scope, cons
   return DP_OK;
 }
 
-// The one integer or bool that x is; *known is false when it is computed.
+// The single integer or bool that x holds; *known is false if it is computed.
 static dp_status read_number(dp_onnx_reader *reader, dp_onnx_binding *x, int64_t *number, bool *known) {
   const dp_onnx_known *k = dp_onnx_scope_known(reader, x);
   *known = k && k->count == 1 && !dp_type_is_float(k->dtype) && !dp_dim_is_symbolic(k->numbers[0].i);
@@ -87,7 +87,7 @@ dp_status dp_onnx_control_if(dp_onnx_reader *reader, dp_onnx_scope *scope, const
                    "its condition is computed from data, or depends on the batch, which is not supported");
   DP_TRY(dp_onnx_control_graph(m, number ? "then_branch" : "else_branch", &body));
   if (body->n_output < m->n_output)
-    return dp_fail(EX_DATAERR, "%zu results are asked for; its graph has %zu", m->n_output, body->n_output);
+    return dp_fail(EX_DATAERR, "it has %zu results, but its graph has %zu", m->n_output, body->n_output);
   dp_onnx_binding **results = dp_alloc_n(reader->arena, body->n_output, sizeof *results);
   DP_TRY(dp_onnx_control_run(reader, scope, m, body, number ? "then" : "else", 0, NULL, results));
   *done = true;
@@ -96,7 +96,7 @@ dp_status dp_onnx_control_if(dp_onnx_reader *reader, dp_onnx_scope *scope, const
 
 // ---- results of all rounds ------------------------------------------------------------------------------------------
 
-// One result of every round, along a new axis.
+// One result of every round, stacked along a new axis.
 typedef struct {
   int n;
   dp_onnx_binding **parts;  // (n)
@@ -104,7 +104,7 @@ typedef struct {
   bool backwards;
 } stack;
 
-// All of them known, along axis 0; NULL when they are not.
+// All of them known, along axis 0; NULL if they are not.
 static const dp_onnx_known *stack_known(dp_onnx_reader *reader, const stack *s) {
   if (s->axis || !s->n || s->backwards) return NULL;
   const dp_onnx_known *first = dp_onnx_scope_known(reader, s->parts[0]);
@@ -123,7 +123,7 @@ static const dp_onnx_known *stack_known(dp_onnx_reader *reader, const stack *s) 
 }
 
 static dp_status stack_parts(dp_onnx_reader *reader, const char *name, const stack *s, dp_onnx_binding **result) {
-  if (!s->n) return dp_fail(EX_UNAVAILABLE, "'%s' stacks the results of no round, which is not supported", name);
+  if (!s->n) return dp_fail(EX_UNAVAILABLE, "'%s' stacks the results of zero rounds, which is not supported", name);
   dp_onnx_binding binding = {.name = name, .known = stack_known(reader, s)};
   if (!binding.known) {
     dp_builder builder = {.graph = reader->graph, .prefix = name};
@@ -134,7 +134,7 @@ static dp_status stack_parts(dp_onnx_reader *reader, const char *name, const sta
       DP_TRY(dp_onnx_scope_value(reader, s->parts[s->backwards ? s->n - 1 - i : i], &x));
       values[i] = dp_build(&builder, "Unsqueeze", 1, &x, 1, 1, &axes);
     }
-    // So many at once as an operator takes.
+    // As many at once as an operator takes.
     dp_attr axis = dp_attr_int("axis", s->axis);
     for (int n = s->n, made; n > 1; n = made) {
       made = 0;
@@ -157,20 +157,20 @@ typedef struct {
   dp_onnx_scope *scope;
   const Dp__Onnx__Node *m;
   const Dp__Onnx__Graph *body;
-  size_t n_states, n_stacks, skip;  // skip: inputs of the body that come before the states; results too, of a Loop 1
+  size_t n_states, n_stacks, skip;  // skip: inputs of the body before the states; a Loop also skips one result
   dp_onnx_binding **inputs;         // (body->n_input)
   dp_onnx_binding **results;        // (body->n_output)
   stack *stacks;                    // (n_stacks)
 } rounds;
 
-static dp_status begin(rounds *r, size_t skip_results) {
+static dp_status begin_rounds(rounds *r, size_t skip_results) {
   dp_arena *arena = r->reader->arena;
   if (r->body->n_output < skip_results + r->n_states)
-    return dp_fail(EX_DATAERR, "its graph has %zu results; %zu at least are expected", r->body->n_output,
+    return dp_fail(EX_DATAERR, "its graph has %zu results; at least %zu are expected", r->body->n_output,
                    skip_results + r->n_states);
   r->n_stacks = r->body->n_output - skip_results - r->n_states;
   if (r->m->n_output > r->n_states + r->n_stacks)
-    return dp_fail(EX_DATAERR, "%zu results are asked for; its graph makes %zu", r->m->n_output,
+    return dp_fail(EX_DATAERR, "it has %zu results, but its graph gives %zu", r->m->n_output,
                    r->n_states + r->n_stacks);
   r->inputs = dp_alloc_n(arena, r->body->n_input + 1, sizeof *r->inputs);
   r->results = dp_alloc_n(arena, r->body->n_output + 1, sizeof *r->results);
@@ -207,14 +207,15 @@ static dp_status finish(rounds *r) {
   return DP_OK;
 }
 
-// What decides whether there is a next round: an operand of the Loop, or what the last round gave; left out: *number stays.
+// What decides whether there is a next round: an operand of the Loop, or a result of the last round. If it is absent,
+// *number is unchanged.
 static dp_status decide(dp_onnx_reader *reader, dp_onnx_binding *x, const char *what, int64_t *number) {
   bool known = true;
   if (x) DP_TRY(read_number(reader, x, number, &known));
   return known ? DP_OK
                : dp_fail(EX_UNAVAILABLE,
-                         "%s is computed from data, or depends on the batch, which is not supported; an EmbeddingBag "
-                         "is taken as torch.onnx.export(..., dynamo=False) writes it",
+                         "%s is computed from data, or depends on the batch, which is not supported; for an "
+                         "EmbeddingBag, export with torch.onnx.export(..., dynamo=False)",
                          what);
 }
 
@@ -225,7 +226,7 @@ dp_status dp_onnx_control_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, con
     return dp_fail(EX_DATAERR, "it has %zu operands, its graph %zu inputs; 2 at least and as many are expected",
                    m->n_input, r.body->n_input);
   r.n_states = m->n_input - 2;
-  DP_TRY(begin(&r, 1));
+  DP_TRY(begin_rounds(&r, 1));
   DP_TRY(begin_states(&r, 2));
   dp_onnx_binding *count, *condition;
   int64_t most = INT64_MAX, goes_on = 1;
@@ -234,7 +235,7 @@ dp_status dp_onnx_control_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, con
   const dp_onnx_known *rounds_known = count ? dp_onnx_scope_known(reader, count) : NULL;
   if (rounds_known && rounds_known->count == 1 && dp_dim_is_symbolic(rounds_known->numbers[0].i)) {
     DP_TRY(decide(reader, condition, "its condition", &goes_on));
-    if (!goes_on) return dp_fail(EX_UNAVAILABLE, "it has no round, which is not supported");
+    if (!goes_on) return dp_fail(EX_UNAVAILABLE, "it has zero rounds, which is not supported");
     *done = true;
     return dp_onnx_rounds_run(reader, scope, m, r.body, rounds_known->numbers[0].i);
   }
@@ -243,7 +244,7 @@ dp_status dp_onnx_control_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, con
   for (int64_t i = 0; i < most && goes_on; i++) {
     r.inputs[0] = make_number(reader, "round", DP_INT64, i);
     r.inputs[1] = make_number(reader, "condition", DP_BOOL, goes_on);
-    if (!r.inputs[0] || !r.inputs[1]) return dp_fail(EX_DATAERR, "it has more rounds than are taken");
+    if (!r.inputs[0] || !r.inputs[1]) return dp_fail(EX_DATAERR, "it has too many rounds");
     DP_TRY(run_round(&r, i, 1));
     DP_TRY(decide(reader, r.results[0], "the condition that a round gives", &goes_on));
   }
@@ -258,11 +259,11 @@ static int64_t list_at(const Dp__Onnx__Node *m, const char *name, size_t i) {
   return a && i < a->n_ints ? a->ints[i] : 0;
 }
 
-// Slice `at` of operand x along `axis`, without that axis.
+// Slice `at` of operand x along `axis`, which is dropped.
 static dp_status take_slice(rounds *r, dp_onnx_binding *x, int64_t axis, int64_t at, dp_onnx_binding **slice) {
   dp_onnx_binding *index = make_number(r->reader, "index", DP_INT64, at);
   dp_value *operands[2];
-  if (!index) return dp_fail(EX_DATAERR, "it has more rounds than are taken");
+  if (!index) return dp_fail(EX_DATAERR, "it has too many rounds");
   DP_TRY(dp_onnx_scope_value(r->reader, x, &operands[0]));
   DP_TRY(dp_onnx_scope_value(r->reader, index, &operands[1]));
   dp_builder builder = {.graph = r->reader->graph, .prefix = dp_onnx_name(r->reader, r->scope, r->m)};
@@ -310,7 +311,7 @@ dp_status dp_onnx_control_scan(dp_onnx_reader *reader, dp_onnx_scope *scope, con
     return dp_fail(EX_DATAERR, "num_scan_inputs is %lld, with %zu operands and %zu inputs of its graph",
                    (long long)scanned, m->n_input, r.body->n_input);
   r.n_states = m->n_input - (size_t)scanned;
-  DP_TRY(begin(&r, 0));
+  DP_TRY(begin_rounds(&r, 0));
   DP_TRY(begin_states(&r, 0));
   for (size_t i = 0; i < r.n_stacks; i++) {
     r.stacks[i].axis = list_at(m, "scan_output_axes", i);

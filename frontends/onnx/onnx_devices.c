@@ -1,6 +1,6 @@
-// Placements as ONNX's multi-device annotations (IR version 11): the mesh is a configuration, a split tensor has for each
-// split dim the blocks that it is seen as and the number of shards, and for each shard, row-major over the split dims, the
-// device or the group of devices that hold it.
+// Writes placements as ONNX's multi-device annotations (IR version 11): the mesh becomes a configuration. A split
+// tensor has, for each split dim, the blocks of its view and the number of shards; and for each shard, row-major over
+// the split dims, the device or group of devices that hold it.
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ Dp__Onnx__DeviceConfiguration *dp_onnx_devices_configuration(dp_arena *arena, co
 
 // ---- one tensor -----------------------------------------------------------------------------------------------------
 
-// Micro-batches are parts in time, of which a mesh of devices says nothing.
+// Micro-batches are parts in time, which ONNX's meshes cannot express.
 static void placements_of(const dp_onnx_writer *w, const dp_value *value, dp_placement at[DP_MAX_MESH]) {
   memcpy(at, value->placements, sizeof value->placements);
   const bool constrained = value->kind == DP_VALUE_VARIABLE && value->space == DP_SPACE_NONE;
@@ -72,7 +72,7 @@ static void add_dim(dp_onnx_writer *w, Dp__Onnx__ShardingSpec *spec, const dp_ty
   DP_PUSH(w->arena, spec->sharded_dim, spec->n_sharded_dim, dim);
 }
 
-// The shard, counted row-major over the split dims, that the device holds.
+// The shard that the device holds, row-major over the split dims.
 static int64_t shard_of(const dp_onnx_writer *w, int rank, const dp_placement *at, int64_t device) {
   int64_t coordinate[DP_MAX_MESH], shard = 0;
   dp_mesh_coordinate(w->mesh, device, coordinate);
@@ -122,7 +122,7 @@ static void add_spec(dp_onnx_writer *w, const dp_value *value, Dp__Onnx__NodeDev
 
 // ---- one node -------------------------------------------------------------------------------------------------------
 
-// On one device: its first result is whole there.
+// For a node on one device: its first result is whole there.
 static void add_device(dp_onnx_writer *w, const dp_node *node, Dp__Onnx__NodeDeviceConfiguration *m) {
   if (node->device < 0 || !node->n_outputs || !node->outputs[0]) return;
   DP_ONNX_NEW(w->arena, Dp__Onnx__ShardingSpec, dp__onnx__sharding_spec__init, spec);

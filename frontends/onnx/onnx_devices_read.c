@@ -1,19 +1,19 @@
-// ONNX's multi-device annotations (IR version 11) read into our placements: a mesh on which every annotated tensor's shards
-// lie as its devices are listed, constraints of initializers on its axes, and the device and stage of nodes.
+// Reads ONNX's multi-device annotations (IR version 11) as our placements: a mesh on which every annotated tensor's
+// shards are on the devices listed, constraints of initializers on its axes, and the device and stage of nodes.
 //
-// A configuration is a list of devices. Where its device names are our writer's ("data=0,tensor=1") they are the mesh;
-// elsewhere the mesh with fewest axes is taken that explains all annotations, and its axes are called data and tensor.
+// A configuration is a list of devices. If its device names have our writer's form ("data=0,tensor=1"), they define the
+// mesh; otherwise it is the mesh with fewest axes that explains all annotations, with axes called data and tensor.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
 
-enum { MAX_DEVICES = 4096 };  // of a configuration
+enum { MAX_DEVICES = 4096 };  // in a configuration
 
 // ---- the mesh from device names -------------------------------------------------------------------------------------
 
-// One "axis=coordinate" of a device's name; the rest of the text, or NULL.
+// Parses one "axis=coordinate" of a device's name. Returns the rest of the text, or NULL.
 static const char *read_coordinate(dp_arena *arena, const char *text, const char **axis, int64_t *coordinate) {
   char *end;
   size_t length = strcspn(text, "=,");
@@ -53,7 +53,7 @@ static bool has_names(dp_arena *arena, const Dp__Onnx__DeviceConfiguration *c, d
 
 // ---- one annotation on a mesh ---------------------------------------------------------------------------------------
 
-// The shard that each device holds; -1: none. False: a device holds two, or is none of the configuration's.
+// The shard that each device holds; -1: none. False: a device holds two, or is not in the configuration.
 static bool read_shards(const Dp__Onnx__ShardingSpec *spec, int64_t devices, int32_t shards[MAX_DEVICES]) {
   int32_t groups[MAX_DEVICES];  // by key
   memset(shards, 0xff, sizeof(int32_t) * MAX_DEVICES);
@@ -76,7 +76,7 @@ static bool read_shards(const Dp__Onnx__ShardingSpec *spec, int64_t devices, int
   return true;
 }
 
-// Blocks [outer, k, unit] of which k is cut. False: another form.
+// The view as blocks [outer, k, unit] in which k is split. False: another form.
 static bool read_dim(const Dp__Onnx__ShardedDim *m, dp_placement *split, int64_t *shards) {
   *shards = 1;
   *split = dp_shard((int)m->axis);
@@ -94,7 +94,7 @@ static bool read_dim(const Dp__Onnx__ShardedDim *m, dp_placement *split, int64_t
   return m->has_axis && m->axis >= -DP_MAX_RANK && m->axis < DP_MAX_RANK;
 }
 
-// An annotation, while axes are sought for its dims.
+// An annotation while axes are sought for its dims.
 typedef struct {
   const Dp__Onnx__ShardingSpec *spec;
   const dp_mesh *mesh;
@@ -119,7 +119,7 @@ static bool is_listed(const fitting *f) {
   return true;
 }
 
-// Cuts the dims from `dim` on, each on some of the axes that are free.
+// Splits the dims from `dim` on, each over some of the free axes.
 static bool fit(fitting *f, size_t dim, uint32_t free) {
   if (dim == f->spec->n_sharded_dim) return is_listed(f);
   dp_placement split;
@@ -140,7 +140,7 @@ static bool fit(fitting *f, size_t dim, uint32_t free) {
   return false;
 }
 
-// rank: of the tensor; 0 when it is not known, so that dims counted from the end stay apart by their numbers.
+// rank: of the tensor; 0: unknown, so negative dims stay distinct.
 static bool place(const Dp__Onnx__ShardingSpec *spec, const dp_mesh *mesh, int rank, dp_placement at[DP_MAX_MESH]) {
   fitting f = {.spec = spec, .mesh = mesh, .rank = rank};
   bool good = spec->n_sharded_dim <= DP_MAX_MESH && read_shards(spec, dp_mesh_devices(mesh), f.shards) &&
@@ -151,7 +151,7 @@ static bool place(const Dp__Onnx__ShardingSpec *spec, const dp_mesh *mesh, int r
 
 // ---- all annotations ------------------------------------------------------------------------------------------------
 
-// Calls `visit` for each annotation of a split tensor in the configuration, until it says no.
+// Calls `visit` for each annotation of a split tensor in the configuration, until it returns false.
 typedef bool (*visitor)(void *arg, const Dp__Onnx__ShardingSpec *spec);
 
 static bool visit_all(const Dp__Onnx__Graph *graph, const char *configuration, visitor visit, void *arg) {
@@ -170,7 +170,7 @@ static bool fits_on(void *arg, const Dp__Onnx__ShardingSpec *spec) {
   return place(spec, arg, 0, at);
 }
 
-// The mesh of fewest axes, at most two, that explains all annotations.
+// Finds the mesh with fewest axes, at most two, that explains all annotations.
 static bool find_mesh(const Dp__Onnx__Graph *graph, const Dp__Onnx__DeviceConfiguration *c, dp_mesh *mesh) {
   *mesh = (dp_mesh){1, {{"tensor", c->num_devices}}};
   if (visit_all(graph, c->name, fits_on, mesh)) return true;
@@ -197,11 +197,11 @@ static void constraint(dp_model *model, dp_variable *p, int axis, dp_placement p
 static bool constraint_initializer(void *arg, const Dp__Onnx__ShardingSpec *spec) {
   pinning *p = arg;
   int32_t i = dp_model_find_variable(p->model, spec->tensor_name);
-  if (i < 0) return true;  // an activation: where it lies follows from the parameters'
+  if (i < 0) return true;  // an activation: its placement follows from the parameters'
   dp_variable *variable = &p->model->variables[i];
   dp_placement at[DP_MAX_MESH];
   if (!place(spec, &p->model->mesh, variable->type.shape.rank, at)) {
-    p->status = dp_fail(EX_UNAVAILABLE, "it has no place on the mesh of its configuration");
+    p->status = dp_fail(EX_UNAVAILABLE, "its shards do not fit the mesh of its configuration");
   } else {
     p->status = dp_placement_check(&variable->type.shape, at, &p->model->mesh);
     for (int a = 0; a < p->model->mesh.n_axes && !p->status; a++)

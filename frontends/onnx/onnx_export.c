@@ -1,5 +1,5 @@
-// Writing a model's graph as an ONNX file: what has no place in ONNX (the loss, the optimizer, which tensors are frozen)
-// goes into metadata, where the reader finds it again. See onnx.h.
+// Writes a model's graph as an ONNX file. What ONNX cannot express (the loss, the optimizer, which tensors are frozen)
+// becomes metadata, from which the reader restores it. See onnx.h.
 #include <stdio.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ enum {
   IR_VERSION = 10,
   IR_VERSION_OF_DEVICES = 11,
   ALIGNMENT = 64,                // of tensors in the data file
-  EXTERNAL_MIN_BYTES = 1 << 20,  // tensors above this go out
-  WHOLE_MAX_BYTES = 1 << 30,     // models above this keep their tensors outside: a protobuf ends at 2 GiB
+  EXTERNAL_MIN_BYTES = 1 << 20,  // larger tensors may go to the data file
+  WHOLE_MAX_BYTES = 1 << 30,     // larger models keep their tensors in it: a protobuf ends at 2 GiB
 };
 
 const char *dp_onnx_export_name(const dp_onnx_writer *w, const dp_value *value) {
@@ -47,7 +47,7 @@ void dp_onnx_export_initializer(dp_onnx_writer *w, Dp__Onnx__Tensor *tensor) {
   DP_PUSH(w->arena, g->initializer, g->n_initializer, tensor);
 }
 
-// First values by rule, as `dprun --seed=0` would make them.
+// Draws initial values by their rule, as `dprun --seed=0` would.
 static dp_tensor *make_values(dp_arena *arena, const dp_variable *p) {
   dp_tensor *t = dp_alloc(arena, sizeof *t);
   t->dtype = p->type.dtype;
@@ -125,7 +125,7 @@ static Dp__Onnx__ValueInfo *value_info(dp_onnx_writer *w, const char *name, cons
   return info;
 }
 
-// An output under another name than its value's goes through an Identity.
+// An output whose name differs from its value's goes through an Identity.
 static void write_output(dp_onnx_writer *w, const char *name, const dp_value *value) {
   Dp__Onnx__Graph *g = w->message;
   const char *inside = dp_onnx_export_name(w, value);
@@ -248,7 +248,7 @@ static dp_status write_outside(dp_arena *arena, Dp__Onnx__Graph *graph, const ch
   return DP_OK;
 }
 
-// The tensors go into PATH.data, before the model that names them.
+// Writes the tensors to PATH.data before the model that refers to them.
 static dp_status move_outside(dp_arena *arena, Dp__Onnx__Graph *graph, const char *path) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
   dp_file_writer file;

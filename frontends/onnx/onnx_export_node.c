@@ -1,5 +1,5 @@
-// Nodes as ONNX has them: what our operators take as an attribute is a constant operand there where ONNX says so, symbolic
-// extents among them are computed from an input's shape, and attributes that ONNX does not know go beside the node.
+// Writes nodes as in ONNX: attributes of ours that are operands there become constant operands, symbolic extents among
+// them are computed from an input's shape, and attributes that ONNX does not know become metadata.
 #include <string.h>
 
 #include "frontends/onnx/onnx_writer.h"
@@ -8,7 +8,7 @@
 // AttributeProto.AttributeType
 enum { FLOAT = 1, INT, STRING, TENSOR, FLOATS = 6, INTS, STRINGS };
 
-// Operators with the meaning that they have here since an opset above the oldest that is written.
+// Operators whose meaning is ours only since an opset newer than the oldest one written.
 static const struct {
   const char *op;
   int64_t since;
@@ -17,7 +17,7 @@ static const struct {
     {"ReduceMax", 20},  {"RMSNormalization", 23}, {"Swish", 24}, {"TensorScatter", 24}, {"RotaryEmbedding", 23},
 };
 
-// Attributes of ONNX's operators that are our own: metadata of the node, where they are read again.
+// Our own attributes of ONNX's operators: metadata of the node, which the reader restores.
 static const struct {
   const char *op, *attribute;
 } own[] = {{"BatchNormalization", "unbiased"}, {"BatchNormalization", "groups"}, {"Clip", DP_ATTR_GRAD_AT_BOUND}};
@@ -25,7 +25,7 @@ static const struct {
 // Constant operands of one element that ONNX wants as a list of one.
 static const struct { const char *op, *operand; } lists_of_one[] = {{"TopK", "K"}};
 
-// Operators whose constant operands are single numbers, all of them there, of the type that this attribute of ours names.
+// Operators whose constant operands are single numbers, all present, of the type that this attribute of ours names.
 static const struct { const char *op, *attribute; } numbers_of_type[] = {{"Range", "dtype"}};
 
 static const char *type_attribute(const dp_op *op) {
@@ -76,7 +76,7 @@ static void add_strings(dp_onnx_writer *w, Dp__Onnx__Attribute *a, size_t count,
   for (size_t i = 0; i < count; i++) a->strings[i] = bytes_of(w, strings[i]);
 }
 
-// Extents of one of our own operators: numbers, or, where the batch is among them, one word as in the text form.
+// Extents of one of our own operators: numbers, or, if they depend on the batch, one word as in the text form.
 static void add_dims(dp_onnx_writer *w, Dp__Onnx__Node *node, const dp_attr *attr) {
   int64_t *ints = dp_alloc_n(w->arena, attr->count + 1, sizeof *ints);
   dp_shape shape = {.rank = (int)attr->count};
@@ -185,7 +185,7 @@ static const char *add_result(dp_onnx_writer *w, Dp__Onnx__Node *node, const cha
   return name;
 }
 
-// The samples present, int64[1]: an extent of some input.
+// The number of samples, int64[1]: an extent of some input.
 static dp_status samples(dp_onnx_writer *w, const char **name) {
   for (int32_t i = 0; i < w->graph->n_values && !w->samples; i++) {
     const dp_value *x = w->graph->values[i];
@@ -201,7 +201,8 @@ static dp_status samples(dp_onnx_writer *w, const char **name) {
     }
   }
   *name = w->samples;
-  return *name ? DP_OK : dp_fail(EX_UNAVAILABLE, "it depends on the batch, which no input has as an extent");
+  return *name ? DP_OK
+               : dp_fail(EX_UNAVAILABLE, "it depends on the batch, but no input has an extent to compute that from");
 }
 
 static const char *combine(dp_onnx_writer *w, const char *op, const char *a, const char *b, const char *wanted) {
@@ -211,7 +212,7 @@ static const char *combine(dp_onnx_writer *w, const char *op, const char *a, con
   return add_result(w, node, wanted);
 }
 
-// One extent, int64[1]. n: the samples present, where it depends on them.
+// One extent, int64[1]. n: the number of samples, if it depends on that.
 static const char *add_extent(dp_onnx_writer *w, const char *wanted, dp_dim d, const char *n) {
   int64_t *numbers = dp_alloc_n(w->arena, 2, sizeof *numbers);
   numbers[0] = d.scale;
@@ -221,7 +222,7 @@ static const char *add_extent(dp_onnx_writer *w, const char *wanted, dp_dim d, c
   return d.offset ? combine(w, "Add", name, add_ints(w, wanted, 1, 1, numbers + 1), wanted) : name;
 }
 
-// Extents with the batch in them, joined piece by piece.
+// Concatenates extents that include the batch.
 static dp_status add_symbolic(dp_onnx_writer *w, const char *wanted, const dp_attr *attr, const char **name) {
   const char *n, **parts = dp_alloc_n(w->arena, attr->count, sizeof *parts);
   DP_TRY(samples(w, &n));
@@ -245,14 +246,14 @@ static dp_status add_extents(dp_onnx_writer *w, const char *wanted, const dp_op 
     open += ints[i] == -1;
     zero |= !ints[i];
   }
-  // Reshape finds out one extent by itself.
+  // Reshape derives one extent itself.
   bool found_out = !strcmp(op->name, "Reshape") && open == 1 && !zero;
   if (open && !found_out) return add_symbolic(w, wanted, attr, name);
   *name = add_ints(w, wanted, 1, attr->count, ints);
   return DP_OK;
 }
 
-// The element type of a constant operand: the first operand's, where that may be, for floats; else int64 or bool.
+// The element type of a constant operand: the first operand's, if it may be that, for floats; else int64 or bool.
 static dp_dtype dtype_of(const dp_node *node, const dp_operand_schema *schema, const dp_attr *attr) {
   bool floats = attr->kind == DP_ATTR_FLOAT || attr->kind == DP_ATTR_FLOATS;
   const dp_value *x = node->n_inputs ? node->inputs[0] : NULL;
@@ -289,7 +290,7 @@ static double default_of(const dp_op *op, const char *attribute) {
   return 0;
 }
 
-// A single number of the type that the node names: given, the schema's default, or computed from the samples present.
+// A single number of the type that the node names: given, the schema's default, or computed from the number of samples.
 static dp_status add_typed(dp_onnx_writer *w, const char *wanted, const dp_node *node, const char *attribute,
                            const char **name) {
   const dp_attr *attr = dp_node_attr(node, attribute);

@@ -1,7 +1,7 @@
-// Tensors in files beside the model. A model may come from anyone, so a name in it reaches no file but regular ones
-// beneath the model's own folder: no absolute path, no "..", no symbolic link on the way (each step is opened from the
-// folder before, not followed), and no file that has a second name elsewhere. Ranges of a file may be shared but not
-// overlap, so that memory stays in proportion to what is there.
+// Reads tensors from files beside the model. A model may come from anyone, so it may name only regular files below its
+// own folder: no absolute paths, no "..", no symbolic links on the way (each folder is opened from the one before,
+// without following links), and no file with another hard link. Ranges of a file may be shared but must not overlap, so
+// that memory stays in proportion to the file.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct dp_onnx_files {
 // ---- where ----------------------------------------------------------------------------------------------------------
 
 static dp_status check_location(const char *location) {
-  if (!*location) return dp_fail(EX_DATAERR, "its external data name no file");
+  if (!*location) return dp_fail(EX_DATAERR, "its external data does not name a file");
   if (*location == '/' || strchr(location, '\\'))
     return dp_fail(EX_DATAERR, "external data '%s': a path relative to the model's folder is expected", location);
   for (const char *part = location; part;) {
@@ -60,7 +60,7 @@ static dp_status refuse_file(const char *location, int error) {
                  strerror(error));
 }
 
-// Opens beneath the folder, a step at a time.
+// Opens the file below the folder, one path component at a time.
 static dp_status open_file(const char *path, const char *location, int *fd) {
   int at;
   DP_TRY(check_location(location));
@@ -88,7 +88,7 @@ static dp_status parse_number(const char *key, const char *text, uint64_t *numbe
   uint64_t n = 0;
   for (const char *c = text; *c || c == text; c++) {
     if (*c < '0' || *c > '9' || __builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *c - '0', &n))
-      return dp_fail(EX_DATAERR, "external data: %s '%.40s' is no count of bytes", key, text);
+      return dp_fail(EX_DATAERR, "external data: %s '%.40s' is not a number of bytes", key, text);
   }
   *number = n;
   return DP_OK;
@@ -122,19 +122,19 @@ static dp_status check_file(int fd, const range *r, size_t bytes, uint64_t *size
   if (fstat(fd, &st) || !S_ISREG(st.st_mode))
     return dp_fail(EX_DATAERR, "external data '%s': not a regular file", r->location);
   if (st.st_nlink != 1)
-    return dp_fail(EX_DATAERR, "external data '%s': the file has another name too (a hard link); copy it", r->location);
+    return dp_fail(EX_DATAERR, "external data '%s': the file is hard-linked under another name: copy it", r->location);
   *size = (uint64_t)st.st_size;
   if (r->has_length && r->length != bytes)
-    return dp_fail(EX_DATAERR, "external data '%s': %llu bytes are named where type and extents ask for %zu",
+    return dp_fail(EX_DATAERR, "external data '%s': the model names %llu bytes, but type and extents need %zu",
                    r->location, (unsigned long long)r->length, bytes);
   if (r->offset > *size || bytes > *size - r->offset)
-    return dp_fail(EX_DATAERR, "external data '%s': %zu bytes from %llu on are asked for; the file has %llu",
+    return dp_fail(EX_DATAERR, "external data '%s': the model needs %zu bytes from %llu on, but the file has %llu",
                    r->location, bytes, (unsigned long long)r->offset, (unsigned long long)*size);
   return DP_OK;
 }
 
-// Counts the bytes as taken from the file.
-static dp_status take(dp_onnx_reader *reader, const range *r, size_t bytes, uint64_t size) {
+// Counts these bytes against the file's size.
+static dp_status count_bytes(dp_onnx_reader *reader, const range *r, size_t bytes, uint64_t size) {
   dp_onnx_files *f = reader->files;
   int32_t i = dp_names_find(f->names, r->location);
   if (i < 0) {
@@ -144,7 +144,7 @@ static dp_status take(dp_onnx_reader *reader, const range *r, size_t bytes, uint
   }
   f->files[i].taken += bytes;
   if (f->files[i].taken > f->files[i].bytes)
-    return dp_fail(EX_DATAERR, "external data '%s': tensors overlap in it", r->location);
+    return dp_fail(EX_DATAERR, "external data '%s': its tensors overlap", r->location);
   return DP_OK;
 }
 
@@ -160,7 +160,7 @@ static dp_status read_bytes(int fd, const range *r, size_t bytes, char *data) {
   return DP_OK;
 }
 
-// Everything that can fail in the arena stands before the file is opened or after it is closed.
+// Nothing between opening and closing the file may allocate, because a failure would leak the descriptor.
 static dp_status read_file(dp_onnx_reader *reader, const range *r, size_t bytes, void **data) {
   int fd;
   uint64_t size;
@@ -168,7 +168,7 @@ static dp_status read_file(dp_onnx_reader *reader, const range *r, size_t bytes,
   dp_status status = check_file(fd, r, bytes, &size);
   close(fd);
   DP_TRY(status);
-  DP_TRY(take(reader, r, bytes, size));
+  DP_TRY(count_bytes(reader, r, bytes, size));
   *data = dp_alloc(reader->arena, bytes ? bytes : 1);
   DP_TRY(open_file(reader->path, r->location, &fd));
   status = check_file(fd, r, bytes, &size);

@@ -1,8 +1,9 @@
-// What is known before anything runs: constants, shapes, and what is computed of them. Elements may be symbolic in the
-// batch (extent a * N + b), so that Shape -> Gather -> Concat -> Reshape becomes a Reshape to [N,16,4,8].
+// Evaluates what is known before anything runs: constants, shapes, and what is computed from them. Elements may be
+// symbolic in the batch (extent a * N + b), so that Shape -> Gather -> Concat -> Reshape becomes a Reshape to
+// [N,16,4,8].
 //
-// A node is evaluated when all its operands are known; when the result cannot be (an element that is no a * N + b, too
-// many of them) the node stays in the graph like any other.
+// A node is evaluated if all its operands are known. If the result cannot be known (an element is not a * N + b, or
+// there are too many), the node stays in the graph.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -40,7 +41,7 @@ const int64_t *dp_onnx_fold_list(const dp_onnx_evaluation *e, int i, const char 
   const Dp__Onnx__Attribute *a = dp_onnx_attr_find(e->node, name);
   if (!a || dp_onnx_opset_operand(e->node->op_type, e->opset, name) < 0) return dp_onnx_fold_ints(e, i, count);
   *count = (int64_t)a->n_ints;
-  // An empty list is not the same as none.
+  // An empty list differs from no list.
   return a->n_ints ? a->ints : dp_alloc(e->reader->arena, sizeof(int64_t));
 }
 
@@ -69,7 +70,7 @@ static dp_status constant(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
   dp_attr attr;
   const dp_tensor *tensor = NULL;
   if (node->n_attribute != 1 || node->n_output != 1)
-    return dp_fail(EX_DATAERR, "a Constant has one attribute and one result; here are %zu and %zu", node->n_attribute,
+    return dp_fail(EX_DATAERR, "a Constant must have one attribute and one result, not %zu and %zu", node->n_attribute,
                    node->n_output);
   DP_TRY(dp_onnx_attr_read(reader, node->attribute[0], &attr));
   static const struct {
@@ -92,11 +93,11 @@ static dp_status constant(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
 
 // ---- shapes ---------------------------------------------------------------------------------------------------------
 
-// Shape: the extents from `start` up to `end`, both clamped. Size: their product.
+// Shape: the extents from `start` to `end`, both clamped. Size: their product.
 static dp_status shape_of(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node, bool *folded) {
   dp_onnx_binding *x;
   if (node->n_input != 1 || node->n_output != 1)
-    return dp_fail(EX_DATAERR, "one operand and one result are expected; here are %zu and %zu", node->n_input,
+    return dp_fail(EX_DATAERR, "it must have one operand and one result, not %zu and %zu", node->n_input,
                    node->n_output);
   DP_TRY(dp_onnx_scope_find_tensor(scope, node->input[0], &x));
   if (!x) return dp_fail(EX_DATAERR, "its operand is missing");
@@ -132,8 +133,8 @@ static dp_status identity(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
 
 // ---- everything else ------------------------------------------------------------------------------------------------
 
-// What float32 arithmetic gives is rounded; --precision=fp64 is not to have that. The node then stands in the graph for those
-// who compute with its result, and its elements are known for those who need them now.
+// float32 results are rounded, which --precision=fp64 must not inherit. So the node stays in the graph for those that
+// compute with its result, and its elements are known to those that need them at import.
 static bool is_rounded(const dp_onnx_evaluation *e) {
   return e->results[0]->dtype == DP_FLOAT32 && dp_onnx_arithmetic_rounds(e->node->op_type);
 }

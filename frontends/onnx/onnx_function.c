@@ -1,6 +1,5 @@
-// The model's own functions, inlined: the body's nodes enter the graph as if they stood where the call does, their names
-// after the call's. Recursion is refused, and all calls together are held to what the file's size
-// allows.
+// Inlines the model's own functions: the body's nodes enter the graph as if they were at the call, with names that
+// start with the call's. Recursion is refused, and the file's size limits all calls together.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -14,7 +13,7 @@ const Dp__Onnx__Function *dp_onnx_function_find(const dp_onnx_reader *reader, co
   return NULL;
 }
 
-// What the call, or else the function's default, gives for an attribute; NULL: nothing does.
+// The value that the call, or else the function's default, gives an attribute; NULL: none.
 static const Dp__Onnx__Attribute *given(const Dp__Onnx__Node *call, const Dp__Onnx__Function *function,
                                         const char *name) {
   const Dp__Onnx__Attribute *a = dp_onnx_attr_find(call, name);
@@ -23,7 +22,7 @@ static const Dp__Onnx__Attribute *given(const Dp__Onnx__Node *call, const Dp__On
   return a;
 }
 
-// The body's node with the call's attributes in place of references to them.
+// The body's node with references to attributes replaced by the call's.
 static Dp__Onnx__Node *substitute(dp_onnx_reader *reader, const Dp__Onnx__Node *call,
                                   const Dp__Onnx__Function *function, const Dp__Onnx__Node *node) {
   Dp__Onnx__Node *copy = dp_memdup(reader->arena, node, sizeof *node);
@@ -33,7 +32,7 @@ static Dp__Onnx__Node *substitute(dp_onnx_reader *reader, const Dp__Onnx__Node *
     Dp__Onnx__Attribute *attribute = node->attribute[i];
     if (*attribute->ref_attr_name) {
       const Dp__Onnx__Attribute *value = given(call, function, attribute->ref_attr_name);
-      if (!value) continue;  // left open: the operator's own default
+      if (!value) continue;  // not given: the operator's own default
       char *name = attribute->name;
       attribute = dp_memdup(reader->arena, value, sizeof *value);
       attribute->name = name;

@@ -1,5 +1,5 @@
-// Giving an operand back to the parameter that it stands for: another one of equal first value, or one that was transposed
-// or reshaped. See onnx_undo.c.
+// Gives an operand back to its parameter: to another one with the same initial value, or to one that was transposed or
+// reshaped. See onnx_undo.c.
 #include <string.h>
 
 #include "frontends/onnx/onnx_undo.h"
@@ -10,8 +10,8 @@ bool dp_onnx_is_rewritten(const Dp__Onnx__Node *node) {
 
 typedef enum { UNKNOWN = 0, TRANSPOSED = 1, RESHAPED = 2 } form;
 
-// Operations that say what a computed operand is of the parameter: aten.linear multiplies by the transposed weight;
-// slopes, scales and shifts are of rank 1.
+// Operations that tell how an operand was computed from the parameter: aten.linear multiplies by the transposed weight;
+// slopes, scales and shifts have rank 1.
 static form form_by_operation(const dp_onnx_undoing *u, const dp_onnx_slot *s) {
   static const struct {
     const char *fx, *op;
@@ -57,7 +57,7 @@ static const dp_tensor *transposed(dp_arena *arena, const dp_tensor *x) {
   return dp_memdup(arena, &y, sizeof y);
 }
 
-// What `folded` is of `whole` by their data; UNKNOWN when it is neither form, or both at once.
+// How `folded` was made from `whole`, by their data; UNKNOWN if it is neither form, or could be both.
 static form form_by_data(dp_arena *arena, const dp_tensor *folded, const dp_tensor *whole) {
   bool plain = same_data(folded, whole);
   if (folded->rank != 2 || whole->rank != 2) return plain ? RESHAPED : UNKNOWN;
@@ -80,7 +80,7 @@ static void rename_operand(const dp_onnx_slot *s, const char *name) {
   s->node->input[s->operand] = (char *)(uintptr_t)name;
 }
 
-// The parameter or buffer, of this first value, where the file has no initializer for it.
+// Adds the parameter or buffer, with this initial value, if the file has no initializer for it.
 static dp_status restore(dp_onnx_undoing *u, dp_onnx_entry *entry, const dp_tensor *tensor, bool *done) {
   *done = dp_names_find(u->scope->names, entry->target) < 0;
   if (!*done) return DP_OK;

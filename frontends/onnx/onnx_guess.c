@@ -1,5 +1,5 @@
-// Which float initializers are parameters where the file does not say: what a layer has as weights, and what nothing speaks
-// against. Single numbers, and operands that are constants wherever they stand, are none.
+// Decides which float initializers are parameters if the file does not say: the weights of layers, and whatever looks
+// trainable. Single numbers are not, nor operands that are constants wherever they occur.
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"
@@ -13,7 +13,7 @@ typedef struct {
 
 #define BIT(i) (1u << (i))
 
-// Operands that are a layer's own.
+// Operands that are a layer's weights.
 static const place weights[] = {{"Conv", BIT(1) | BIT(2)},
                                 {"ConvTranspose", BIT(1) | BIT(2)},
                                 {"DeformConv", BIT(1) | BIT(3)},
@@ -32,7 +32,7 @@ static const place weights[] = {{"Conv", BIT(1) | BIT(2)},
                                 {"Gather", BIT(0)},
                                 {"Transpose", BIT(0)}};
 
-// Operands that say what to do, not with what.
+// Operands that control an operator rather than being computed with.
 static const place constants[] = {{"Where", BIT(1) | BIT(2)},
                                   {"Greater", BIT(0) | BIT(1)},
                                   {"GreaterOrEqual", BIT(0) | BIT(1)},
@@ -47,7 +47,7 @@ static const place constants[] = {{"Where", BIT(1) | BIT(2)},
                                   {"OneHot", BIT(1) | BIT(2)},
                                   {"Dropout", BIT(1)}};
 
-// An initializer's uses.
+// The uses of an initializer.
 typedef struct {
   bool weight, constant, other, added;
 } uses;
@@ -86,7 +86,7 @@ static dp_status look_at(guess *g, const Dp__Onnx__Graph *graph, int32_t n) {
   return DP_OK;
 }
 
-// Added to scores, such numbers take places out.
+// Adding such numbers to scores masks positions.
 static bool is_mask(const dp_tensor *t) {
   for (int64_t i = 0, count = dp_tensor_count(t); i < count; i++)
     if (dp_tensor_get(t, i) <= -1e4) return true;

@@ -1,6 +1,6 @@
-// Inputs of an ONNX graph. One symbol may stand for the batch: what the leading dims of inputs are called there, or, when
-// none of them is symbolic, the one name that inputs have elsewhere. It becomes our N; every other extent must be a number,
-// in the file or in what its user says.
+// The inputs of an ONNX graph. One symbol may stand for the batch: the name of the inputs' leading dims, or, if none of
+// those is symbolic, the only name of other dims. It becomes our N; every other extent must be a number, in the file or
+// given by the user.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +10,9 @@
 typedef struct {
   dp_onnx_reader *reader;
   const Dp__Onnx__Graph *graph;
-  bool leading;        // some input's leading dim is symbolic
-  const char *symbol;  // NULL: not met yet
-  bool *used;          // of the dims that are given
+  bool leading;        // some input has a symbolic leading dim
+  const char *symbol;  // NULL: not seen yet
+  bool *used;          // for each given dim
 } symbols;
 
 static const Dp__Onnx__TensorShape *shape_of(const Dp__Onnx__ValueInfo *input) {
@@ -25,7 +25,7 @@ static bool is_word(const char *text) {
          strcmp(text, "nan");
 }
 
-// What a dim's name says: "K*SYMBOL" and "K*SYMBOL+M", as we write them, are a multiple; anything else is the symbol.
+// Parses a dim's name: "K*SYMBOL" and "K*SYMBOL+M", which our writer uses, are multiples; anything else is a symbol.
 static const char *read_multiple(dp_arena *arena, const char *param, dp_dim *dim) {
   char *at, *end;
   *dim = dp_dim_batch();
@@ -41,7 +41,7 @@ static const char *read_multiple(dp_arena *arena, const char *param, dp_dim *dim
   return symbol;
 }
 
-// The extent of the dim, when it is a number in the file or its name is given one.
+// The extent of the dim, if the file or the user gives a number.
 static bool is_fixed(const symbols *s, const Dp__Onnx__Dimension *d, int64_t *extent) {
   *extent = d->dim_value;
   if (d->has_dim_value) return true;
@@ -57,7 +57,7 @@ static bool is_fixed(const symbols *s, const Dp__Onnx__Dimension *d, int64_t *ex
   return false;
 }
 
-// Whether the dim called `param` (it may be nameless) at axis `axis` is the batch.
+// Whether the dim called `param` (possibly "") at axis `axis` is the batch.
 static bool is_batch(const symbols *s, const char *param, size_t axis) {
   if (s->leading && !axis) return true;
   return s->symbol && *param && !strcmp(param, s->symbol);
@@ -111,7 +111,7 @@ static dp_status read_type(const symbols *s, const Dp__Onnx__ValueInfo *m, dp_ty
     if (m->type && (m->type->has_sequence_type || m->type->has_map_type || m->type->has_optional_type ||
                     m->type->has_sparse_tensor_type))
       return dp_fail(EX_UNAVAILABLE,
-                     "it is no tensor but a sequence, map, optional or sparse tensor, which is not "
+                     "it is a sequence, map, optional or sparse tensor instead of a tensor, which is not "
                      "supported");
     return dp_fail(EX_DATAERR, "its type is missing");
   }
@@ -119,7 +119,7 @@ static dp_status read_type(const symbols *s, const Dp__Onnx__ValueInfo *m, dp_ty
   return read_shape(s, m->type->tensor_type->shape, &type->shape);
 }
 
-// Every dim that is given is one of some input.
+// Checks that every given dim occurs in some input.
 static dp_status check_given(const symbols *s) {
   const dp_onnx_options *options = s->reader->options;
   for (size_t i = 0; options && i < s->graph->n_input; i++) {

@@ -1,10 +1,10 @@
-// What our writer leaves in metadata because ONNX has no word for it, read again. Other programs' metadata is passed over.
+// Restores from metadata what our writer could not express in ONNX. Ignores other programs' metadata.
 #include <stdlib.h>
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
 
-static const char *find(size_t count, Dp__Onnx__StringStringEntry *const *entries, const char *key) {
+static const char *find_entry(size_t count, Dp__Onnx__StringStringEntry *const *entries, const char *key) {
   for (size_t i = 0; i < count; i++)
     if (!strcmp(entries[i]->key, key)) return entries[i]->value;
   return NULL;
@@ -36,18 +36,18 @@ static dp_status read_constraints(dp_arena *arena, size_t n, Dp__Onnx__StringStr
 }
 
 static dp_status read_tensor(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_variable *p) {
-  const char *kind = find(m->n_metadata_props, m->metadata_props, "dp.kind");
+  const char *kind = find_entry(m->n_metadata_props, m->metadata_props, "dp.kind");
   if (kind && !strcmp(kind, "buffer")) p->kind = DP_BUFFER;
-  p->frozen |= find(m->n_metadata_props, m->metadata_props, "dp.frozen") != NULL;
+  p->frozen |= find_entry(m->n_metadata_props, m->metadata_props, "dp.frozen") != NULL;
   return read_constraints(reader->arena, m->n_metadata_props, m->metadata_props, &p->type.shape, &p->n_constraints,
                           &p->constraints);
 }
 
 dp_status dp_onnx_metadata_read(dp_onnx_reader *reader) {
   const Dp__Onnx__Model *m = reader->message;
-  reader->model->loss = find(m->n_metadata_props, m->metadata_props, "dp.loss");
-  reader->model->optimizer = find(m->n_metadata_props, m->metadata_props, "dp.optimizer");
-  const char *caveat = find(m->n_metadata_props, m->metadata_props, "dp.caveat");
+  reader->model->loss = find_entry(m->n_metadata_props, m->metadata_props, "dp.loss");
+  reader->model->optimizer = find_entry(m->n_metadata_props, m->metadata_props, "dp.optimizer");
+  const char *caveat = find_entry(m->n_metadata_props, m->metadata_props, "dp.caveat");
   if (caveat) reader->model->caveat = caveat;
   for (size_t i = 0; i < m->graph->n_initializer; i++) {
     const Dp__Onnx__Tensor *t = m->graph->initializer[i];
@@ -63,7 +63,7 @@ dp_status dp_onnx_metadata_node(dp_onnx_node *node) {
   for (int i = 0; i < DP_MAX_ATTRS && node->op->attrs[i].name; i++) {
     if (node->op->attrs[i].kind != DP_ATTR_INT) continue;
     const char *key = dp_printf(node->reader->arena, "dp.%s", node->op->attrs[i].name);
-    const char *text = m->n_metadata_props ? find(m->n_metadata_props, m->metadata_props, key) : NULL;
+    const char *text = m->n_metadata_props ? find_entry(m->n_metadata_props, m->metadata_props, key) : NULL;
     char *end;
     if (!text) continue;
     int64_t number = strtoll(text, &end, 10);

@@ -6,10 +6,10 @@
 #include "ir/graph/op.h"
 
 typedef struct {
-  int training, inferring;  // BatchNormalizations
-  int dropouts;             // that are there
+  int training, inferring;  // numbers of BatchNormalizations
+  int dropouts;             // number of Dropouts in the file
   const char *dropped;      // a value where one was left out; NULL: none known
-  const char *folded;       // a convolution's weight that a BatchNormalization was folded into; NULL
+  const char *folded;       // a convolution's weight into which a BatchNormalization was folded; NULL: none known
 } modes;
 
 static bool is_op(const Dp__Onnx__Node *node, const char *op) {
@@ -29,7 +29,7 @@ static void set_int(dp_onnx_reader *reader, Dp__Onnx__Node *node, const char *na
   node->attribute = all;
 }
 
-// The traced program's operation says whether it normalizes by the batch.
+// Whether the traced program's operation normalizes by the batch.
 static void look_at_norm(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *m) {
   const char *fx = dp_onnx_signature_of_node(node);
   const bool as_traced = fx && strstr(fx, "_native_batch_norm_legit_functional") && strstr(fx, ", True, ");
@@ -64,8 +64,8 @@ static void look_for_dropout(dp_onnx_reader *reader, const dp_onnx_signature *s,
       m->dropped = name;
 }
 
-// The older exporter names what it computed of initializers after the operand: of a convolution that is what
-// normalization was folded into.
+// The older exporter names what it computes from initializers after the operand: such a weight of a convolution had a
+// normalization folded into it.
 static void look_at_convolution(const Dp__Onnx__Node *node, modes *m) {
   for (size_t k = 1; k < node->n_input; k++)
     if (!strncmp(node->input[k], "onnx::Conv", 10)) m->folded = node->input[k];
@@ -85,7 +85,7 @@ dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *s, dp_on
     else if (is_op(node, "Conv") || is_op(node, "ConvTranspose"))
       look_at_convolution(node, &m);
   }
-  // Some that train and some that do not were meant so.
+  // If some normalizations train and some do not, that was intended.
   if (m.inferring && !m.training)
     dp_onnx_reasons_add(reasons, "BatchNormalization is as in inference, with statistics that stay as they are");
   if (m.folded) dp_onnx_reasons_add(reasons, "'%s' is a convolution and what follows it in one", m.folded);

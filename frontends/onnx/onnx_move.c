@@ -1,5 +1,5 @@
-// Evaluating operators that move or repeat known elements: Gather, Slice, Concat, Reshape and their like. Each element of
-// a result is one of an operand, so it does not matter whether it is symbolic.
+// Evaluates operators that move or repeat known elements: Gather, Slice, Concat, Reshape and the like. Each element of
+// a result is an element of an operand, so it may be symbolic.
 #include <math.h>
 #include <string.h>
 
@@ -15,15 +15,15 @@ static bool find_axis(int64_t axis, int rank, int *found) {
   return true;
 }
 
-// x seen as [outer, extent of axis, inner].
+// Views x as [outer, extent of axis, inner].
 static void view(const dp_onnx_known *x, int axis, int64_t *outer, int64_t *inner) {
   *outer = *inner = 1;
   for (int d = 0; d < x->rank; d++) *(d < axis ? outer : inner) *= d == axis ? 1 : x->extents[d];
 }
 
-// The elements at places[0..count) along one axis, in `rank` extents that the caller sets.
-static dp_onnx_known *take(dp_onnx_evaluation *e, const dp_onnx_known *x, int axis, const int64_t *places,
-                           int64_t count, int rank, const int64_t *extents) {
+// The elements at places[0..count) along one axis, with `rank` extents that the caller sets.
+static dp_onnx_known *gather_elements(dp_onnx_evaluation *e, const dp_onnx_known *x, int axis, const int64_t *places,
+                                      int64_t count, int rank, const int64_t *extents) {
   int64_t outer, inner, to = 0;
   view(x, axis, &outer, &inner);
   dp_onnx_known *y = dp_onnx_fold_make(e->reader, x->dtype, rank, extents);
@@ -51,7 +51,7 @@ static dp_status gather(dp_onnx_evaluation *e) {
   for (int d = 0; d < axis; d++) extents[rank++] = x->extents[d];
   for (int d = 0; d < at->rank; d++) extents[rank++] = at->extents[d];
   for (int d = axis + 1; d < x->rank; d++) extents[rank++] = x->extents[d];
-  e->results[0] = take(e, x, axis, places, count, rank, extents);
+  e->results[0] = gather_elements(e, x, axis, places, count, rank, extents);
   return DP_OK;
 }
 
@@ -64,13 +64,13 @@ static dp_onnx_known *slice_axis(dp_onnx_evaluation *e, const dp_onnx_known *x, 
   start = dp_max_i64(0, dp_min_i64(start, step > 0 ? extent : extent - 1));
   end = dp_max_i64(step > 0 ? 0 : -1, dp_min_i64(end, extent));
   int64_t *places = dp_alloc_n(e->reader->arena, (size_t)extent + 1, sizeof *places);
-  // The step may be as large as an integer can be, the place is within the extent.
+  // The step may be as large as an integer can be, but the position is inside the extent.
   for (int64_t at = start; step > 0 ? at < end : at > end && extent;
        at += dp_max_i64(dp_min_i64(step, extent + 1), -extent - 1))
     places[count++] = at;
   memcpy(extents, x->extents, sizeof extents);
   extents[axis] = count;
-  return take(e, x, axis, places, count, x->rank, extents);
+  return gather_elements(e, x, axis, places, count, x->rank, extents);
 }
 
 static dp_status slice(dp_onnx_evaluation *e) {
@@ -132,7 +132,7 @@ static dp_status split(dp_onnx_evaluation *e) {
     if (size < 0 || size > extent - first) return DP_OK;
     memcpy(extents, x->extents, sizeof extents);
     extents[axis] = size;
-    if (!(e->results[i] = take(e, x, axis, places + first, size, x->rank, extents))) return DP_OK;
+    if (!(e->results[i] = gather_elements(e, x, axis, places + first, size, x->rank, extents))) return DP_OK;
     first += size;
   }
   if (first != extent) e->results[0] = NULL;
@@ -278,7 +278,7 @@ static dp_status constant_of_shape(dp_onnx_evaluation *e) {
   return DP_OK;
 }
 
-// Of floats: ONNX counts ceil((limit - start) / delta) of them.
+// For floats, ONNX counts ceil((limit - start) / delta) elements.
 static dp_status float_range(dp_onnx_evaluation *e) {
   double values[3];
   for (int i = 0; i < 3; i++) {
@@ -288,7 +288,7 @@ static dp_status float_range(dp_onnx_evaluation *e) {
   }
   double count = ceil((values[1] - values[0]) / values[2]);
   if (values[2] == 0 || isnan(count))
-    return dp_fail(EX_DATAERR, "delta is 0, or a number is none: the range would not end");
+    return dp_fail(EX_DATAERR, "delta is 0, or a number is NaN: the range would not end");
   if (count > DP_ONNX_MAX_KNOWN) return DP_OK;
   int64_t extent = count > 0 ? (int64_t)count : 0;
   dp_onnx_known *y = dp_onnx_fold_make(e->reader, e->inputs[0]->dtype, 1, &extent);
@@ -312,7 +312,7 @@ static dp_status range(dp_onnx_evaluation *e) {
   int64_t start = values[0], limit = values[1], step = values[2];
   if (!step) return dp_fail(EX_DATAERR, "delta is 0: the range would not end");
   for (int64_t at = start; count <= DP_ONNX_MAX_KNOWN && (step > 0 ? at < limit : at > limit); count++)
-    if (__builtin_add_overflow(at, step, &at)) at = limit;  // past it, whichever way
+    if (__builtin_add_overflow(at, step, &at)) at = limit;  // beyond it, in either direction
   dp_onnx_known *y = dp_onnx_fold_make(e->reader, e->inputs[0]->dtype, 1, &count);
   for (int64_t i = 0; y && i < count; i++) y->numbers[i].i = dp_dim_of(start + i * step);
   e->results[0] = y;

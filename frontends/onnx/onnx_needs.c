@@ -1,8 +1,9 @@
-// Which inputs a compilation must know: a walk from the last node to the first, by the operators' schemas alone.
+// Finds the inputs that a compilation must know, by walking from the last node to the first, using only the operators'
+// schemas.
 //
-// An operand is needed when our operator takes it as an attribute, when the node has no operator and can only be
-// evaluated, or when a result of the node is needed itself. Of what Shape and Size see nothing is: extents are known.
-// Functions of the model are not looked into; their operands count as data.
+// An operand is needed if our operator takes it as an attribute, if the node has no operator and can only be evaluated,
+// or if a result of the node is needed. Shape and Size need nothing, since extents are known. The bodies of functions
+// are not examined; their operands count as data.
 #include <string.h>
 
 #include "frontends/onnx/onnx.h"
@@ -30,7 +31,7 @@ static bool is_result_needed(const needs *n, const Dp__Onnx__Node *node) {
 
 static const char *plain_domain(const char *domain) { return strcmp(domain, "ai.onnx") ? domain : ""; }
 
-// Without an operator of ours, but computed when everything about it is known.
+// Operators that we do not have, but evaluate if everything about them is known.
 static bool is_evaluated(const char *name) { return dp_onnx_arithmetic_find(name) || dp_onnx_move_find(name); }
 
 bool dp_onnx_knows(const char *domain, const char *op, int64_t opset) {

@@ -1,5 +1,5 @@
-// Making nodes of our graph out of ONNX's: operator, attributes, operands. Operands that our operators take as attributes
-// (Reshape's shape, with the batch in it) become attributes here.
+// Makes our nodes from ONNX's: operator, attributes, operands. Operands that are attributes of ours (Reshape's shape,
+// which may contain the batch) become attributes.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -28,7 +28,7 @@ static const dp_attr_schema *schema_of(const dp_op *op, const char *name) {
 
 // ---- attributes -----------------------------------------------------------------------------------------------------
 
-// An attribute of an older opset as the constant operand that it became.
+// Turns an attribute of an older opset into the constant operand that it became.
 static dp_onnx_binding *as_operand(dp_onnx_node *node, const dp_attr *attr) {
   dp_arena *arena = node->reader->arena;
   bool floats = attr->kind == DP_ATTR_FLOAT || attr->kind == DP_ATTR_FLOATS;
@@ -50,7 +50,7 @@ static dp_onnx_binding *as_operand(dp_onnx_node *node, const dp_attr *attr) {
 
 static dp_status put_operand(dp_onnx_node *node, int place, const dp_attr *attr) {
   dp_onnx_binding *binding = as_operand(node, attr);
-  if (!binding) return dp_fail(EX_DATAERR, "attribute '%s' is not of a kind that it can be", attr->name);
+  if (!binding) return dp_fail(EX_DATAERR, "attribute '%s' has the wrong kind", attr->name);
   if (place < node->n_inputs && node->inputs[place])
     return dp_fail(EX_DATAERR, "'%s' is given both as operand and as attribute", attr->name);
   while (node->n_inputs <= place) {
@@ -61,7 +61,7 @@ static dp_status put_operand(dp_onnx_node *node, int place, const dp_attr *attr)
   return DP_OK;
 }
 
-// Extents with the batch among them are written as one word, "[N,3]".
+// Extents that include the batch are written as one word, "[N,3]".
 static dp_status read_extents(dp_onnx_node *node, dp_attr *attr) {
   const dp_attr_schema *schema = schema_of(node->op, attr->name);
   if (!schema || schema->kind != DP_ATTR_DIMS || attr->kind != DP_ATTR_STRING) return DP_OK;
@@ -70,7 +70,7 @@ static dp_status read_extents(dp_onnx_node *node, dp_attr *attr) {
   DP_TRY(dp_status_context(
       dp_text_parse_types(node->reader->arena, dp_printf(node->reader->arena, "float32%s", attr->s), &count, &types),
       "attribute '%s'", attr->name));
-  if (count != 1 || !types[0].dtype) return dp_fail(EX_DATAERR, "attribute '%s' is no list of extents", attr->name);
+  if (count != 1 || !types[0].dtype) return dp_fail(EX_DATAERR, "attribute '%s' is not a list of extents", attr->name);
   *attr = dp_attr_dims(node->reader->arena, attr->name, &types[0].shape);
   return DP_OK;
 }
@@ -97,7 +97,7 @@ static dp_status read_attrs(dp_onnx_node *node) {
 
 // ---- operands -------------------------------------------------------------------------------------------------------
 
-// Elements of an operand, of any type, also of a float initializer: as an attribute it is not trained.
+// The elements of an operand of any type. A float initializer may be used too: as an attribute it is not trained.
 static const dp_onnx_known *elements(dp_onnx_node *node, dp_onnx_binding *x) {
   const dp_onnx_known *known = dp_onnx_scope_known(node->reader, x);
   const dp_tensor *t = x->tensor;
@@ -115,7 +115,7 @@ static double widened(const dp_onnx_known *x, int64_t i) {
   return x->dtype == DP_FLOAT32 ? dp_onnx_attr_widen((float)x->numbers[i].f) : x->numbers[i].f;
 }
 
-// A whole number, which floats may hold too (OneHot's depth).
+// An integer, which may be a float in the file (OneHot's depth).
 static dp_status whole(const dp_onnx_known *x, int64_t i, dp_dim *number) {
   *number = x->numbers[i].i;
   if (!dp_type_is_float(x->dtype) || dp_dim_is_symbolic(*number)) return DP_OK;
@@ -126,7 +126,7 @@ static dp_status whole(const dp_onnx_known *x, int64_t i, dp_dim *number) {
   return DP_OK;
 }
 
-static dp_status fill(dp_arena *arena, const dp_onnx_known *x, dp_attr *attr) {
+static dp_status fill_attr(dp_arena *arena, const dp_onnx_known *x, dp_attr *attr) {
   bool list = attr->kind == DP_ATTR_INTS || attr->kind == DP_ATTR_FLOATS || attr->kind == DP_ATTR_DIMS;
   bool floats = attr->kind == DP_ATTR_FLOAT || attr->kind == DP_ATTR_FLOATS;
   size_t n = (size_t)x->count;
@@ -161,12 +161,12 @@ static dp_status take_attribute(dp_onnx_node *node, int i, const char *name) {
                    i + 1, name, x->name);
   if (dp_onnx_node_get(node, name)) return dp_fail(EX_DATAERR, "'%s' is given both as operand and as attribute", name);
   dp_attr attr = {.name = name, .kind = schema_of(node->op, name)->kind};
-  DP_TRY(dp_status_context(fill(node->reader->arena, known, &attr), "operand %d, '%s' ('%s')", i + 1, name, x->name));
+  DP_TRY(dp_status_context(fill_attr(node->reader->arena, known, &attr), "operand %d, '%s' ('%s')", i + 1, name, x->name));
   DP_PUSH(node->reader->arena, node->attrs, node->n_attrs, attr);
   return DP_OK;
 }
 
-// A parameter that the operator itself keeps up to date is a buffer.
+// A parameter that the operator itself updates is a buffer.
 static void note_state(const dp_onnx_node *node, int i, const dp_value *value) {
   if (value->kind == DP_VALUE_VARIABLE && dp_onnx_opset_is_state(node->op->name, i))
     node->reader->model->variables[value->variable].kind = DP_BUFFER;
@@ -186,7 +186,7 @@ static dp_status take_operands(dp_onnx_node *node, dp_value **values) {
   return DP_OK;
 }
 
-// A type that ONNX may allow there and our operator does not.
+// A type that ONNX may allow there but our operator does not.
 static dp_status check_types(const dp_onnx_node *node, dp_value *const *values) {
   const dp_op *op = node->op;
   for (int i = 0; i < node->n_inputs && op->n_inputs; i++) {
@@ -219,14 +219,14 @@ dp_status dp_onnx_node_emit(dp_onnx_node *node) {
   return DP_OK;
 }
 
-// ---- the whole ------------------------------------------------------------------------------------------------------
+// ---- the node as a whole --------------------------------------------------------------------------------------------
 
 static dp_status read_operands(dp_onnx_node *node) {
   const Dp__Onnx__Node *m = node->message;
   for (size_t i = 0; i < m->n_input; i++) {
     dp_onnx_binding *binding;
     DP_TRY(dp_onnx_scope_find_tensor(node->scope, m->input[i], &binding));
-    DP_PUSH(node->reader->arena, node->inputs, node->n_inputs, binding);  // there may come more of attributes
+    DP_PUSH(node->reader->arena, node->inputs, node->n_inputs, binding);  // attributes may add more
   }
   while (node->n_inputs && !node->inputs[node->n_inputs - 1]) node->n_inputs--;
   node->n_outputs = (int)m->n_output;
@@ -236,7 +236,7 @@ static dp_status read_operands(dp_onnx_node *node) {
   return DP_OK;
 }
 
-// op(a, b, c, d) a few operands at a time, each time with what came before.
+// Emits op(a, b, c, d) for a few operands at a time, each time with the previous result.
 static dp_status emit_chain(dp_onnx_node *node) {
   dp_onnx_binding **all = node->inputs, *first = all[0];
   int n = node->n_inputs, at_once = node->op->variadic ? DP_MAX_REPEATED : node->op->n_inputs;
@@ -267,13 +267,13 @@ static bool is_chain(const dp_onnx_node *node) {
   return node->n_inputs > at_once || (!node->op->variadic && node->n_inputs != node->op->n_inputs);
 }
 
-static dp_status add(dp_onnx_node *node) {
+static dp_status add_node(dp_onnx_node *node) {
   bool done = false;
   DP_TRY(read_operands(node));
   DP_TRY(read_attrs(node));
   DP_TRY(dp_onnx_metadata_node(node));
   if (node->n_outputs > node->op->n_outputs && strcmp(node->op->name, "BatchNormalization"))
-    return dp_fail(EX_UNAVAILABLE, "%d results are asked for; %s gives %d here", node->n_outputs, node->op->name,
+    return dp_fail(EX_UNAVAILABLE, "it has %d results, but %s gives %d here", node->n_outputs, node->op->name,
                    node->op->n_outputs);
   DP_TRY(dp_onnx_special(node, &done));
   if (done) return DP_OK;
@@ -297,5 +297,5 @@ dp_status dp_onnx_node_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
     return dp_fail(EX_UNAVAILABLE, "the operator %s%s%s (opset %lld) is not supported; `dpc ops` lists those that are",
                    domain, *domain ? "." : "", message->op_type, (long long)scope->opset);
   }
-  return add(&node);
+  return add_node(&node);
 }

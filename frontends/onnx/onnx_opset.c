@@ -1,11 +1,11 @@
-// What changed between opsets 6 and 28, as tables. Operators here have the newest meaning; an attribute that became an
-// operand later is an attribute still where our schema says so, and an operand otherwise (onnx_node.c). What needs more
-// than a table (Softmax before 13, BatchNormalization before 14, broadcasting before 7) is in onnx_special.c.
+// The changes between opsets 6 and 28, as tables. Operators here have the newest meaning. An attribute that became an
+// operand later stays an attribute if our schema has it, and becomes an operand otherwise (onnx_node.c). What needs
+// more than a table (Softmax before 13, BatchNormalization before 14, broadcasting before 7) is in onnx_special.c.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
 
-// op is called `now` from opset `before` on.
+// Before opset `before`, the operator `now` was called `op`.
 static const struct {
   const char *op;
   int64_t before;
@@ -14,7 +14,7 @@ static const struct {
     {"Scatter", DP_ONNX_MAX_OPSET + 1, "ScatterElements"},
 };
 
-// Until opset `before` the attribute stood where operand `operand` stands since.
+// Before opset `before`, operand `operand` was this attribute.
 static const struct {
   const char *op;
   int64_t before;
@@ -31,7 +31,7 @@ static const struct {
     {"Unsqueeze", 13, "axes", 1},
 };
 
-// An attribute with this value says what our operator does anyway.
+// With this value, the attribute asks for what our operator always does.
 static const struct {
   const char *op, *attribute;
   dp_attr_kind kind;
@@ -46,13 +46,13 @@ static const struct {
     {"ArgMin", "select_last_index", DP_ATTR_INT, 0, NULL},
 };
 
-// Until opset `before` operators had these. An `axis` that is none of ours goes with `broadcast`.
+// Operators had these before opset `before`. An `axis` that is not ours belongs to `broadcast`.
 static const struct {
   const char *attribute;
   int64_t before;
 } gone[] = {{"broadcast", 7}, {"axis", 7}, {"is_test", 7}};
 
-// Operands that a training node keeps up to date itself.
+// Operands that a node in training updates itself.
 static const struct {
   const char *op;
   int operand;

@@ -1,5 +1,5 @@
-// Which initializers of a graph are its parameters: what the file says, else a guess; what the user says of names overrules
-// both. See onnx_signature.h for what is said, onnx_guess.c for the guess.
+// Decides which initializers of a graph are its parameters: by what the file says, else by a guess; the user's names
+// override both. See onnx_signature.h for what a file says, onnx_guess.c for the guess.
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ const char *dp_onnx_list_print(dp_arena *arena, const dp_onnx_list *list) {
 
 bool dp_onnx_is_from_torch(const dp_onnx_reader *reader) { return !strcmp(reader->message->producer_name, "pytorch"); }
 
-static void take_asked(dp_onnx_reader *reader, dp_onnx_scope *scope) {
+static void apply_user_choice(dp_onnx_reader *reader, dp_onnx_scope *scope) {
   for (int i = 0; i < reader->options->n_train; i++)
     for (int32_t k = 0; k < scope->count; k++)
       if (scope->bindings[k]->initializer && !fnmatch(reader->options->train[i], scope->bindings[k]->name, 0))
@@ -40,7 +40,7 @@ static void take_asked(dp_onnx_reader *reader, dp_onnx_scope *scope) {
 }
 
 dp_status dp_onnx_parameters_decide(dp_onnx_reader *reader, dp_onnx_scope *scope) {
-  // Of what this program wrote itself, constants are no initializers, and buffers say so.
+  // In files that dpc wrote, constants are not initializers, and buffers are marked.
   if (!strcmp(reader->message->producer_name, "dpc")) return DP_OK;
   dp_onnx_signature *signature = dp_onnx_signature_read(reader, scope);
   dp_onnx_reasons reasons = {.arena = reader->arena};
@@ -49,11 +49,11 @@ dp_status dp_onnx_parameters_decide(dp_onnx_reader *reader, dp_onnx_scope *scope
   else
     DP_TRY(dp_onnx_guess(reader, scope));
   DP_TRY(dp_onnx_mode(reader, signature, &reasons));
-  take_asked(reader, scope);
+  apply_user_choice(reader, scope);
   if (!reasons.text) return DP_OK;
   reader->model->caveat =
       dp_printf(reader->arena,
-                "training this file would not be training the network that it was exported from: %s. Export it with "
+                "training this file would not train the network that it was exported from: %s. Export it with "
                 "torch.onnx.export(model.train(), %s",
                 reasons.text,
                 signature ? "args, \"model.onnx\", dynamo=True, optimize=False)"

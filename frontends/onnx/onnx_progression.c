@@ -1,5 +1,5 @@
-// Numbers at equal steps, as many as the batch makes them: what is known of a Range of N numbers, of a part of it, and of
-// it with the numbers that go on in the same steps. PyTorch writes where bags of L elements begin and end so.
+// Numbers at equal steps whose count depends on the batch: what is known about a Range of N numbers, a part of it, and
+// its concatenation with numbers that continue it. PyTorch writes the bounds of bags of L elements like this.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -19,13 +19,13 @@ const dp_onnx_progression *dp_onnx_progression_make(dp_onnx_reader *reader, dp_d
   return dp_memdup(reader->arena, &p, sizeof p);
 }
 
-static const dp_onnx_progression *find(const dp_onnx_scope *scope, const char *name, dp_status *status) {
+static const dp_onnx_progression *find_progression(const dp_onnx_scope *scope, const char *name, dp_status *status) {
   dp_onnx_binding *x = NULL;
   if (!*status) *status = dp_onnx_scope_find(scope, name, &x);
   return x ? x->progression : NULL;
 }
 
-// With more numbers behind it that go on.
+// Appends numbers that continue the steps.
 static dp_status join(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
                       const dp_onnx_progression *p, const dp_onnx_progression **result) {
   dp_onnx_progression all = *p;
@@ -54,7 +54,7 @@ static const int64_t *ints_of(dp_onnx_reader *reader, dp_onnx_scope *scope, cons
   return &known->numbers[0].i.offset;
 }
 
-// From some number on to the end, or to some from it.
+// From some number to the end, or up to one that counts from the end.
 static const dp_onnx_progression *cut(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
                                       const dp_onnx_progression *p) {
   const int64_t *start = ints_of(reader, scope, m, 1), *end = ints_of(reader, scope, m, 2);
@@ -62,7 +62,7 @@ static const dp_onnx_progression *cut(dp_onnx_reader *reader, dp_onnx_scope *sco
   if (!start || !end || (m->n_input > 3 && (!axis || (*axis != 0 && *axis != -1))) ||
       (m->n_input > 4 && (!step || *step != 1)))
     return NULL;
-  // Numbers that are there whatever the batch, and an end beyond all of them or counted from it.
+  // The first numbers exist whatever the batch; the end is beyond all of them or counts from the end.
   dp_onnx_progression part = *p;
   int64_t dropped = *end >= INT32_MAX ? 0 : *end < 0 && *end > -INT32_MAX ? -*end : -1;
   if (dropped < 0 || *start < 0 || *start > part.count.offset || dropped > part.count.offset - *start) return NULL;
@@ -79,7 +79,7 @@ dp_status dp_onnx_progression_fold(dp_onnx_reader *reader, dp_onnx_scope *scope,
   bool concatenates = !strcmp(m->op_type, "Concat"), cuts = !strcmp(m->op_type, "Slice");
   dp_status status = DP_OK;
   if ((!concatenates && !cuts) || !m->n_input || m->n_output != 1) return DP_OK;
-  const dp_onnx_progression *p = find(scope, m->input[0], &status), *result = NULL;
+  const dp_onnx_progression *p = find_progression(scope, m->input[0], &status), *result = NULL;
   DP_TRY(status);
   if (!p) return DP_OK;
   if (concatenates)
@@ -106,7 +106,7 @@ dp_status dp_onnx_progression_value(dp_onnx_reader *reader, const char *name, co
   dp_value *y = dp_build(&b, "Range", 0, NULL, 1, DP_COUNT(attrs), attrs);
   if (shifted) {
     dp_onnx_known *start = dp_onnx_fold_make(reader, p->dtype, 0, NULL);
-    if (!start) return dp_fail(EX_DATAERR, "more numbers are known than are taken");
+    if (!start) return dp_fail(EX_DATAERR, "there are too many known numbers");
     start->numbers[0].i = p->start;
     dp_onnx_binding binding = {.name = dp_printf(reader->arena, "%s/start", name), .known = start};
     dp_value *first;

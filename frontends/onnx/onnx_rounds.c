@@ -1,15 +1,15 @@
-// A Loop of a round for each sample whose rounds take turns at equal parts of a tensor: all of them at once, along a new
-// first axis. This is how PyTorch's TorchScript exporter writes EmbeddingBag: round i slices L indices out of N * L, gathers
-// their rows, and reduces them.
+// A Loop with a round for each sample, in which the rounds process equal parts of a tensor in turn: runs all of them at
+// once, along a new first axis. PyTorch's TorchScript exporter writes EmbeddingBag like this: round i slices L of N * L
+// indices, gathers their rows, and reduces them.
 //
-// Names of the body stand for what is the same in every round, for a number p * i + q of round i, or for a tensor that has
-// the rounds as its first axis. Other operators than these, states, and conditions are refused.
+// A name of the body stands for something equal in every round, for a number p * i + q in round i, or for a tensor with
+// the rounds as its first axis. Other operators, states and conditions are refused.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
 #include "ir/ops/compose.h"
 
-// p * i + q, of round i.
+// p * i + q, in round i.
 typedef struct {
   int64_t p;
   dp_dim q;
@@ -18,9 +18,9 @@ typedef struct {
 typedef struct {
   dp_onnx_reader *reader;
   dp_onnx_scope *inner;
-  dp_dim count;     // of rounds
+  dp_dim count;     // number of rounds
   dp_names *wide;   // tensors with the rounds first
-  dp_names *round;  // numbers, by their place in `numbers`
+  dp_names *round;  // numbers, by their index in `numbers`
   int32_t n_numbers;
   round_number *numbers;
 } rounds;
@@ -55,7 +55,7 @@ static dp_status pick_number(rounds *r, const Dp__Onnx__Node *m) {
   DP_TRY(dp_onnx_scope_find(r->inner, m->input[0], &x));
   const dp_onnx_progression *p = x ? x->progression : NULL;
   if (!p || at->p != 1 || !dp_dim_is(at->q, 0) || dp_onnx_attr_int(m, "axis", 0)) return refuse(m);
-  // Each round finds one.
+  // Each round picks one.
   if (p->count.scale != r->count.scale || p->count.offset < r->count.offset) return refuse(m);
   y = (round_number){p->step, p->start};
   return set_number(r, m->output[0], y);
@@ -89,7 +89,7 @@ static dp_status slice(rounds *r, const Dp__Onnx__Node *m) {
   return dp_onnx_scope_bind(r->reader, r->inner, m->output[0], binding);
 }
 
-// The node with the axes that it names behind that of the rounds. They are its second operand, or an attribute.
+// Shifts the axes that the node names, in its second operand or an attribute, past the axis of rounds.
 static dp_status shift_axes(rounds *r, const Dp__Onnx__Node *m, int64_t rank, Dp__Onnx__Node **shifted) {
   dp_arena *arena = r->reader->arena;
   Dp__Onnx__Node *copy = dp_memdup(arena, m, sizeof *m);
@@ -103,7 +103,7 @@ static dp_status shift_axes(rounds *r, const Dp__Onnx__Node *m, int64_t rank, Dp
   for (int64_t i = 0; i < n; i++) {
     axes[i] = attribute ? attribute->ints[i] : known->numbers[i].i.offset;
     if (axes[i] < -rank || axes[i] >= rank || (known && dp_dim_is_symbolic(known->numbers[i].i))) return refuse(m);
-    if (axes[i] >= 0) axes[i]++;  // from the end they are where they were
+    if (axes[i] >= 0) axes[i]++;  // negative axes stay as they are
   }
   *shifted = copy;
   if (attribute) {
@@ -135,7 +135,7 @@ static dp_status walk_wide(rounds *r, const Dp__Onnx__Node *m) {
     DP_TRY(dp_onnx_scope_find_tensor(r->inner, m->input[i], &x));
     if (number_of(r, m->input[i]) || !x) return refuse(m);
     int own = dp_onnx_scope_type(x).shape.rank;
-    // Element by element the rounds must meet the rounds.
+    // In an elementwise operator, the axes of rounds must line up.
     if (elements && is_wide(r, m->input[i]) && rank >= 0 && own != rank) return refuse(m);
     if (is_wide(r, m->input[i])) rank = own;
   }
@@ -170,13 +170,13 @@ static dp_status walk_node(rounds *r, Dp__Onnx__Node *m) {
   return refuse(m);
 }
 
-// The condition that a round gives is that of the next: it must hold.
+// The condition that a round gives is the next one's: it must be true.
 static dp_status check_condition(const rounds *r, const char *name) {
   dp_onnx_binding *x = NULL;
   if (!is_wide(r, name) && !number_of(r, name)) DP_TRY(dp_onnx_scope_find(r->inner, name, &x));
   const dp_onnx_known *known = x ? dp_onnx_scope_known(r->reader, x) : NULL;
   if (known && known->count == 1 && dp_dim_is(known->numbers[0].i, 1)) return DP_OK;
-  return dp_fail(EX_UNAVAILABLE, "it has a round for each sample and a condition beside, which is not supported");
+  return dp_fail(EX_UNAVAILABLE, "it has a round for each sample and also a condition, which is not supported");
 }
 
 dp_status dp_onnx_rounds_run(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
@@ -189,10 +189,9 @@ dp_status dp_onnx_rounds_run(dp_onnx_reader *reader, dp_onnx_scope *scope, const
               .round = dp_names_create(reader->arena)};
   r.inner->outer = scope;
   if (m->n_input != 2 || body->n_input != 2 || body->n_output < 1 || body->n_output != m->n_output + 1)
-    return dp_fail(
-        EX_UNAVAILABLE,
-        "it has a round for each sample, with a state that goes from one to the next, which is not supported");
-  if (reader->calls >= DP_ONNX_MAX_CALLS) return dp_fail(EX_DATAERR, "its graphs are nested deeper than is taken");
+    return dp_fail(EX_UNAVAILABLE,
+                   "it has a round for each sample and passes a state from one to the next, which is not supported");
+  if (reader->calls >= DP_ONNX_MAX_CALLS) return dp_fail(EX_DATAERR, "its graphs are nested too deeply");
   reader->calls++;
   dp_status status = set_number(&r, body->input[0]->name, (round_number){1, dp_dim_of(0)});
   for (size_t i = 0; i < body->n_initializer && !status; i++) {
@@ -202,7 +201,7 @@ dp_status dp_onnx_rounds_run(dp_onnx_reader *reader, dp_onnx_scope *scope, const
   }
   dp_onnx_known *goes_on = dp_onnx_fold_make(reader, DP_BOOL, 0, NULL);
   if (goes_on) goes_on->numbers[0].i = dp_dim_of(1);
-  if (!status && !goes_on) status = dp_fail(EX_DATAERR, "more numbers are known than are taken");
+  if (!status && !goes_on) status = dp_fail(EX_DATAERR, "there are too many known numbers");
   dp_onnx_binding condition = {.known = goes_on};
   if (!status) status = dp_onnx_scope_bind(reader, r.inner, body->input[1]->name, condition);
   for (size_t i = 0; i < body->n_node && !status; i++) status = walk_node(&r, body->node[i]);
@@ -213,7 +212,7 @@ dp_status dp_onnx_rounds_run(dp_onnx_reader *reader, dp_onnx_scope *scope, const
     dp_onnx_binding *y;
     if (!*m->output[i]) continue;
     if (!is_wide(&r, body->output[i + 1]->name))
-      return dp_fail(EX_UNAVAILABLE, "its result '%s' is no tensor that each round computes, which is not supported",
+      return dp_fail(EX_UNAVAILABLE, "its result '%s' is not a tensor that each round computes, which is not supported",
                      m->output[i]);
     DP_TRY(dp_onnx_scope_find(r.inner, body->output[i + 1]->name, &y));
     DP_TRY(dp_onnx_scope_alias(reader, scope, m->output[i], y));

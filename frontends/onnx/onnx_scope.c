@@ -1,9 +1,9 @@
-// What the names of an ONNX graph stand for, in whichever form it was met, and the other forms made from that.
+// What the names of an ONNX graph stand for, in whatever form that first occurs, and the other forms derived from it.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
 
-// Types whose elements are followed as integers.
+// Types whose elements are tracked as integers.
 #define KNOWN_INTS (DP_INTS | DP_BIT(DP_BOOL))
 
 dp_onnx_scope *dp_onnx_scope_create(dp_onnx_reader *reader, const char *prefix, int64_t opset) {
@@ -78,7 +78,7 @@ const dp_onnx_known *dp_onnx_scope_known(dp_onnx_reader *reader, dp_onnx_binding
   const dp_tensor *t = b->tensor;
   if (b->known || !t) return b->known;
   bool is_float = DP_BIT(t->dtype) & DP_FLOATS;
-  // What a float initializer holds now says nothing when it will be trained.
+  // The present value of a float initializer does not count if it will be trained.
   if (is_float ? b->initializer && b->role != DP_ONNX_FIXED : !(DP_BIT(t->dtype) & KNOWN_INTS)) return NULL;
   dp_onnx_known *known = dp_onnx_fold_make(reader, t->dtype, t->rank, t->extents);
   for (int64_t i = 0; known && i < known->count; i++) {
@@ -126,7 +126,7 @@ static dp_status make_parameter(dp_onnx_reader *reader, dp_onnx_binding *b) {
   return DP_OK;
 }
 
-// A parameter in another form.
+// A transposed or reshaped parameter.
 static dp_status make_form(dp_onnx_reader *reader, dp_onnx_binding *b) {
   dp_value *x;
   DP_TRY(dp_onnx_scope_value(reader, b->source, &x));
@@ -139,7 +139,8 @@ static dp_status make_form(dp_onnx_reader *reader, dp_onnx_binding *b) {
   return builder.status;
 }
 
-// Elements a * n + b: two constant tensors, and the samples present. Those that do not depend on them may be fractions.
+// Elements a * n + b: two constant tensors and the number of samples. Elements that do not depend on it may be
+// fractions.
 static dp_status make_symbolic(dp_onnx_reader *reader, dp_onnx_binding *b) {
   dp_onnx_known scale = *b->known, offset = *b->known;
   bool floats = dp_type_is_float(b->known->dtype);

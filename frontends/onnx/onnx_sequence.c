@@ -1,6 +1,5 @@
-// Sequences of tensors, as far as which tensors are in them is known while the model is read: a list of what the names of
-// the graph stand for. Taking apart and putting together again is done by ordinary operators, so what is known of shapes
-// stays known.
+// Sequences of tensors, if it is known at import which tensors they hold: a list of what the graph's names stand for.
+// Ordinary operators take them apart and join them, so known shapes stay known.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -10,11 +9,11 @@ struct dp_onnx_sequence {
   dp_onnx_binding **items;  // (n)
 };
 
-enum { OPSET = 18 };  // of the operators that are put in here
+enum { OPSET = 18 };  // of the operators added here
 
 typedef struct {
   dp_onnx_reader *reader;
-  dp_onnx_scope *scope, *inner;  // inner: of what is put in
+  dp_onnx_scope *scope, *inner;  // inner: for the added nodes
   const Dp__Onnx__Node *m;
 } call;
 
@@ -34,7 +33,8 @@ static dp_status find_tensor(const call *c, size_t i, dp_onnx_binding **x) {
   return *x ? DP_OK : dp_fail(EX_DATAERR, "operand %zu is missing", i + 1);
 }
 
-// The place in a sequence of n that operand i names, from the end when negative; without the operand `otherwise`.
+// The position that operand i names in a sequence of n; negative ones count from the end. Without the operand:
+// `otherwise`.
 static dp_status find_place(const call *c, size_t i, int64_t n, int64_t otherwise, int64_t *place) {
   dp_onnx_binding *x = NULL;
   *place = otherwise;
@@ -62,7 +62,7 @@ static dp_status alias_result(const call *c, dp_onnx_binding *x) {
   return dp_onnx_scope_alias(c->reader, c->scope, c->m->output[0], x);
 }
 
-// n bindings in a list with room for one more.
+// Copies a list of n bindings, with room for one more.
 static dp_status copy_items(const call *c, const dp_onnx_sequence *s, dp_onnx_binding ***items) {
   DP_TRY(dp_onnx_count_work(c->reader, (size_t)s->n + 1));
   *items = dp_alloc_n(c->reader->arena, (size_t)s->n + 1, sizeof **items);
@@ -70,7 +70,7 @@ static dp_status copy_items(const call *c, const dp_onnx_sequence *s, dp_onnx_bi
   return DP_OK;
 }
 
-// ---- what is put in -------------------------------------------------------------------------------------------------
+// ---- added nodes ----------------------------------------------------------------------------------------------------
 
 static char *item_name(const call *c, const char *what, int64_t i) {
   return dp_printf(c->reader->arena, "%s%lld", what, (long long)i);
@@ -83,9 +83,9 @@ static dp_status bind_ints(const call *c, const char *name, int64_t count, const
   return dp_onnx_scope_bind(c->reader, c->inner, name, (dp_onnx_binding){.known = known});
 }
 
-// Puts a node into the graph whose operands and results are names of `inner`; attr: NULL or an integer attribute.
-static dp_status put(const call *c, const char *op, size_t n_inputs, char **inputs, size_t n_outputs, char **outputs,
-                     const char *attr, int64_t number) {
+// Adds a node whose operands and results are names of `inner`; attr: NULL or an integer attribute.
+static dp_status add_node(const call *c, const char *op, size_t n_inputs, char **inputs, size_t n_outputs,
+                          char **outputs, const char *attr, int64_t number) {
   dp_arena *arena = c->reader->arena;
   Dp__Onnx__Node *node = dp_alloc(arena, sizeof *node);
   Dp__Onnx__Attribute *attribute = dp_alloc(arena, sizeof *attribute);
@@ -108,7 +108,7 @@ static dp_status put(const call *c, const char *op, size_t n_inputs, char **inpu
 
 // ---- SplitToSequence ------------------------------------------------------------------------------------------------
 
-// sizes: (n) that operand 1 says the parts have, or parts of one without it.
+// sizes: (n) the sizes of the parts by operand 1, or parts of size one without it.
 static dp_status find_sizes(const call *c, dp_dim extent, const char *name, int64_t *n, int64_t **sizes) {
   dp_onnx_binding *split = NULL;
   const dp_onnx_known *known = NULL;
@@ -139,12 +139,12 @@ static dp_status find_sizes(const call *c, dp_dim extent, const char *name, int6
   return DP_OK;
 }
 
-// Names of the parts: those of one Split, or, when it has not that many results, of a Slice each.
+// The names of the parts: results of one Split, or, if that has too few results, of a Slice for each.
 static dp_status put_parts(const call *c, int64_t axis, int64_t n, const int64_t *sizes, char **parts) {
   for (int64_t i = 0; i < n; i++) parts[i] = item_name(c, "", i);
   if (n <= DP_MAX_REPEATED) {
     DP_TRY(bind_ints(c, "sizes", n, sizes));
-    return put(c, "Split", 2, (char *[]){"x", "sizes"}, (size_t)n, parts, "axis", axis);
+    return add_node(c, "Split", 2, (char *[]){"x", "sizes"}, (size_t)n, parts, "axis", axis);
   }
   int64_t at = 0;
   DP_TRY(bind_ints(c, "axis", 1, &axis));
@@ -154,7 +154,7 @@ static dp_status put_parts(const call *c, int64_t axis, int64_t n, const int64_t
     at += sizes[i];
     DP_TRY(bind_ints(c, end, 1, &at));
     char **inputs = dp_memdup(c->reader->arena, (char *[]){"x", start, end, "axis"}, 4 * sizeof *inputs);
-    DP_TRY(put(c, "Slice", 4, inputs, 1, &parts[i], NULL, 0));
+    DP_TRY(add_node(c, "Slice", 4, inputs, 1, &parts[i], NULL, 0));
   }
   return DP_OK;
 }
@@ -179,7 +179,7 @@ static dp_status split_to(call *c) {
       char *from = parts[i];
       parts[i] = item_name(c, "squeezed", i);
       char **inputs = dp_memdup(c->reader->arena, (char *[]){from, "axes"}, 2 * sizeof *inputs);
-      DP_TRY(put(c, "Squeeze", 2, inputs, 1, &parts[i], NULL, 0));
+      DP_TRY(add_node(c, "Squeeze", 2, inputs, 1, &parts[i], NULL, 0));
     }
     DP_TRY(dp_onnx_scope_find(c->inner, parts[i], &items[i]));
   }
@@ -203,10 +203,10 @@ static dp_status concat_from(call *c) {
     if (!stacks) continue;
     char **inputs = dp_memdup(c->reader->arena, (char *[]){names[i], "axes"}, 2 * sizeof *inputs);
     names[i] = item_name(c, "unsqueezed", i);
-    DP_TRY(put(c, "Unsqueeze", 2, inputs, 1, &names[i], NULL, 0));
+    DP_TRY(add_node(c, "Unsqueeze", 2, inputs, 1, &names[i], NULL, 0));
   }
   dp_onnx_binding *y;
-  DP_TRY(put(c, "Concat", (size_t)s->n, names, 1, (char *[]){"y"}, "axis", axis));
+  DP_TRY(add_node(c, "Concat", (size_t)s->n, names, 1, (char *[]){"y"}, "axis", axis));
   DP_TRY(dp_onnx_scope_find(c->inner, "y", &y));
   return alias_result(c, y);
 }

@@ -105,7 +105,7 @@ static void read_signature(dp_arena *arena, dp_onnx_signature *s, const char *te
   }
 }
 
-// Where the graph has no signature, initializers that still are what the module has.
+// Without a signature: initializers that still equal the module's.
 static void read_kinds(dp_onnx_reader *reader, dp_onnx_signature *s) {
   const Dp__Onnx__Graph *graph = reader->message->graph;
   for (size_t i = 0; i < graph->n_value_info; i++) {
@@ -119,8 +119,8 @@ static void read_kinds(dp_onnx_reader *reader, dp_onnx_signature *s) {
   }
 }
 
-// Names that the file's nodes give values: ONNX's own, which are those of the traced program where they can be, and what
-// each node's operation is called.
+// The names to which the file's nodes give values (ONNX's names are those of the traced program if possible), and the
+// names of the nodes' operations.
 static void read_nodes(dp_onnx_reader *reader, dp_onnx_signature *s) {
   const Dp__Onnx__Graph *graph = reader->message->graph;
   for (size_t i = 0; i < graph->n_input; i++) define(s, graph->input[i]->name);

@@ -1,11 +1,11 @@
-// What PyTorch's newer exporter (torch.onnx.export, dynamo=True) writes into a file of the network that it came from
-// (private to frontends/onnx). Three kinds of metadata tell it, seen in PyTorch 2.11:
+// What PyTorch's newer exporter (torch.onnx.export, dynamo=True) writes into a file about the original network (private
+// to frontends/onnx). PyTorch 2.11 has three kinds of metadata:
 //   of the graph, ...ExportedProgram.graph_signature: a line for each parameter, buffer and input, "p_w: PARAMETER
-//   target='w'", p_w being its name in the traced program and w that in the module's state_dict, whether or not the file
-//   still has an initializer of that name;
-//   of an initializer's value_info, ...InputSpec.kind when it still is what the module has, ...folded_from when the
-//   optimizer computed it of others;
-//   of a node, ...fx_node: the operation of the traced program that it is of, its operands written %name.
+//   target='w'", where p_w is its name in the traced program and w the one in the module's state_dict, even if the file
+//   no longer has an initializer of that name;
+//   of an initializer's value_info, ...InputSpec.kind if it still equals the module's, ...folded_from if the optimizer
+//   computed it from others;
+//   of a node, ...fx_node: its operation in the traced program, with operands written as %name.
 #ifndef DP_FRONTENDS_ONNX_ONNX_SIGNATURE_H
 #define DP_FRONTENDS_ONNX_ONNX_SIGNATURE_H
 
@@ -13,14 +13,14 @@
 
 // A parameter or buffer of the module.
 typedef struct {
-  const char *fx;            // in the traced program; NULL: not known
+  const char *fx;            // in the traced program; NULL: unknown
   const char *target;        // in state_dict
   bool parameter;            // else a buffer
-  bool variable;             // state_dict has it
-  bool mentioned;            // some node is of an operation that takes it
-  bool lost;                 // what it is in the file could not be told
-  int stamp;                 // of onnx_undo.c
-  dp_onnx_binding *binding;  // what it is in the file; NULL: not found (yet)
+  bool variable;             // in the state_dict
+  bool mentioned;            // an operation of some node takes it
+  bool lost;                 // its form in the file could not be determined
+  int stamp;                 // used by onnx_undo.c
+  dp_onnx_binding *binding;  // its form in the file; NULL: not found (yet)
 } dp_onnx_entry;
 
 typedef struct {
@@ -28,29 +28,30 @@ typedef struct {
   dp_onnx_entry *entries;
   dp_names *by_fx, *by_target;  // indices of entries
   dp_names *defined;            // names of the traced program's values that the file still has
-  const char *outputs;          // the signature's lines of outputs; ""
+  const char *outputs;          // the signature's output lines; ""
   dp_names *infos;              // indices of the graph's value_info
 } dp_onnx_signature;
 
-// NULL: the file says nothing. Takes time linear in the file's metadata.
+// NULL: the file has no such metadata. Takes time linear in the file's metadata.
 dp_onnx_signature *dp_onnx_signature_read(dp_onnx_reader *reader, const dp_onnx_scope *scope);
 
-// The value of metadata whose key ends with `key`; NULL: there is none.
+// The value of the metadata entry whose key ends with `key`; NULL: none.
 const char *dp_onnx_signature_find(size_t count, Dp__Onnx__StringStringEntry *const *entries, const char *key);
 const char *dp_onnx_signature_of_node(const Dp__Onnx__Node *node);  // its fx_node; NULL
 const char *dp_onnx_signature_of_value(const dp_onnx_reader *reader, const dp_onnx_signature *signature,
                                        const char *name, const char *key);
-// The operator of the traced program, "linear" of torch.ops.aten.linear.default; of `arena`, "" when it is none.
+// The operator in the traced program: "linear" for torch.ops.aten.linear.default; allocated in `arena`, "" if there is
+// none.
 const char *dp_onnx_signature_op(dp_arena *arena, const char *fx_node);
-// The operands %name of an operation one after the other: *at starts NULL and is moved on; NULL at the end.
+// Iterates over the operands %name of an operation: *at starts as NULL and advances. NULL at the end.
 const char *dp_onnx_signature_next(dp_arena *arena, const char *fx_node, const char **at);
-// The names in a list as Python prints it, ['a', 'b'], one after the other: *at starts at the list; NULL at the end.
+// Iterates over the names in a Python list, ['a', 'b']: *at starts at the list and advances. NULL at the end.
 const char *dp_onnx_signature_item(dp_arena *arena, const char **at);
 dp_onnx_entry *dp_onnx_signature_entry(const dp_onnx_signature *signature, const dp_names *names, const char *name);
 
 // ---- onnx_undo.c, onnx_mode.c, onnx_guess.c -------------------------------------------------------------------------
 
-// Reasons why the model is not to be trained as if it were the network, gathered in one sentence.
+// The reasons why training the model would not train the network, in one sentence.
 typedef struct {
   dp_arena *arena;
   const char *text;  // NULL: none
@@ -58,7 +59,7 @@ typedef struct {
 
 void dp_onnx_reasons_add(dp_onnx_reasons *reasons, const char *format, ...) DP_PRINTF(2, 3);
 
-// Names in a message, "a, b and 3 more".
+// A list of names for a message, "a, b and 3 more".
 typedef struct {
   int count;
   const char *text;  // the first few; NULL: none
@@ -67,16 +68,16 @@ typedef struct {
 void dp_onnx_list_add(dp_arena *arena, dp_onnx_list *list, const char *name);
 const char *dp_onnx_list_print(dp_arena *arena, const dp_onnx_list *list);
 
-// Roles of initializers by the signature; gives nodes back the operands that were merged or folded.
+// Sets the roles of initializers by the signature; restores operands that were merged or folded.
 dp_status dp_onnx_undo(dp_onnx_reader *reader, dp_onnx_scope *scope, dp_onnx_signature *signature,
                        dp_onnx_reasons *reasons) DP_MUST_USE;
-// BatchNormalization is of the mode that the traced program had it in; it and Dropout as inference has them are a reason.
-// signature: NULL where there is none.
+// Gives BatchNormalization its mode in the traced program. BatchNormalization and Dropout in inference mode are
+// reasons. signature: NULL if there is none.
 dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *signature,
                        dp_onnx_reasons *reasons) DP_MUST_USE;
-// Roles where the file says nothing, and notes about those that may be wrong.
+// Guesses roles if the file says nothing, with notes about doubtful ones.
 dp_status dp_onnx_guess(dp_onnx_reader *reader, dp_onnx_scope *scope) DP_MUST_USE;
-// Whether the file comes from PyTorch.
+// Whether PyTorch wrote the file.
 bool dp_onnx_is_from_torch(const dp_onnx_reader *reader);
 
 #endif

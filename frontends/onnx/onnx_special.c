@@ -1,9 +1,9 @@
-// Operators whose form changed by more than a table can say, and those that ours are put together for.
+// Operators whose form changed in ways that tables cannot express, and those composed from ours.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
 
-// Until opset 13 the operand is seen as a matrix, [dims before axis, dims from axis on], and axis is 1 when not given.
+// Before opset 13 the operand is viewed as a matrix, [dims before axis, dims from axis on], and axis defaults to 1.
 static dp_status along_rows(dp_onnx_node *node, bool *done) {
   if (node->scope->opset >= 13 || node->n_inputs != 1 || node->n_outputs != 1) return DP_OK;
   const dp_attr *given = dp_onnx_node_get(node, "axis");
@@ -26,15 +26,15 @@ static dp_status along_rows(dp_onnx_node *node, bool *done) {
   return dp_onnx_scope_bind(node->reader, node->scope, node->outputs[0], (dp_onnx_binding){.value = y});
 }
 
-// Until opset 14 results beyond the first say that it trains. Running statistics that are the model's own follow PyTorch,
-// from whose exports they come: the variance is the unbiased one.
+// Before opset 14, results beyond the first mean training. Running statistics that belong to the model follow PyTorch,
+// which exported them: the variance is the unbiased one.
 static dp_status normalization(dp_onnx_node *node, bool *done) {
   (void)done;
   if (node->scope->opset < 7)
     dp_onnx_node_set(node, dp_attr_int("training_mode", !dp_onnx_attr_int(node->message, "is_test", 0)));
   if (node->scope->opset < 14) {
     if (node->n_outputs > 1) dp_onnx_node_set(node, dp_attr_int("training_mode", 1));
-    if (node->n_outputs > 3) node->n_outputs = 3;  // the saved ones are of no use but to an old gradient
+    if (node->n_outputs > 3) node->n_outputs = 3;  // only old gradients used the saved ones
   }
   const dp_attr *training = dp_onnx_node_get(node, "training_mode");
   bool own = node->n_inputs == 5;
@@ -44,8 +44,8 @@ static dp_status normalization(dp_onnx_node *node, bool *done) {
   return DP_OK;
 }
 
-// Until opset 7 the second operand's dims lay, when `broadcast` and `axis` said so, from that axis of the first one's on;
-// a PRelu's slopes always lay along axis 1. Dims of 1 behind them say the same.
+// Before opset 7, `broadcast` and `axis` lined up the second operand's dims with the first's from that axis on; a
+// PRelu's slopes always lined up with axis 1. Appending dims of 1 has the same effect.
 static dp_status broadcast(dp_onnx_node *node, bool *done) {
   (void)done;
   bool slopes = !strcmp(node->op->name, "PRelu");
@@ -66,7 +66,7 @@ static dp_status broadcast(dp_onnx_node *node, bool *done) {
   return builder.status;
 }
 
-// Types that ONNX has and our operator does not take or make.
+// Types that ONNX has but our operator does not take or make.
 static dp_status check_cast(dp_dtype from, dp_dtype to) {
   const dp_op *op = dp_op_find("", "Cast");
   bool taken = op->inputs[0].types & DP_BIT(from), made = op->outputs[0].types & DP_BIT(to);
@@ -114,7 +114,7 @@ static dp_status one_hot(dp_onnx_node *node, bool *done) {
   return b.status;
 }
 
-// Until opset 20 the axis is 1 when not given.
+// Before opset 20 the axis defaults to 1.
 static dp_status transform(dp_onnx_node *node, bool *done) {
   (void)done;
   if (node->scope->opset < 20 && node->n_inputs < 3 && !dp_onnx_node_get(node, "axis"))
@@ -122,7 +122,7 @@ static dp_status transform(dp_onnx_node *node, bool *done) {
   return DP_OK;
 }
 
-// Opset 10 has no roi before the scales, and one way of counting.
+// Opset 10 has no roi before the scales, and only one coordinate mode.
 static dp_status resize(dp_onnx_node *node, bool *done) {
   (void)done;
   if (node->scope->opset >= 11 || node->n_inputs != 2) return DP_OK;
@@ -201,7 +201,7 @@ static dp_status constant_of_shape(dp_onnx_reader *reader, dp_onnx_scope *scope,
   return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.value = y});
 }
 
-// Cast to the other operand's type.
+// Casts to the other operand's type.
 static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m, bool *done) {
   dp_onnx_binding *x, *like;
   if (m->n_input != 2 || m->n_output != 1) return dp_fail(EX_DATAERR, "two operands and one result are expected");

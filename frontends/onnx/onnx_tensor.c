@@ -1,4 +1,4 @@
-// Tensors of ONNX files: raw, typed or external data, held against type and extents before anything is believed.
+// Reads tensors of ONNX files: raw, typed or external data, checked against type and extents before use.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -14,7 +14,7 @@ dp_status dp_onnx_tensor_dtype(int32_t number, const char *what, dp_dtype *dtype
   return dp_fail(EX_DATAERR, "%s has element type %d, which ONNX does not know", what, number);
 }
 
-// ---- several elements a byte ----------------------------------------------------------------------------------------
+// ---- several elements in a byte -------------------------------------------------------------------------------------
 
 // Bits of an element in a file.
 static unsigned bits_of(dp_dtype dtype) {
@@ -22,13 +22,13 @@ static unsigned bits_of(dp_dtype dtype) {
   return dtype == DP_UINT2 || dtype == DP_INT2 ? 2 : 8 * (unsigned)dp_type_bytes(dtype);
 }
 
-// Bytes that so many elements take in a file: the last is filled up.
+// The bytes for this many elements in a file; the last byte is padded.
 static size_t packed_bytes(dp_dtype dtype, size_t count) {
   unsigned bits = bits_of(dtype);
   return bits < 8 ? count / (8 / bits) + (count % (8 / bits) != 0) : count * dp_type_bytes(dtype);
 }
 
-// The elements of these bytes, a byte each: the first has the lowest bits.
+// Unpacks the elements, one to a byte; the first has the lowest bits.
 static const void *unpack(dp_arena *arena, dp_dtype dtype, size_t count, const uint8_t *packed) {
   unsigned bits = bits_of(dtype), each = 8 / bits, sign = dtype == DP_INT4 || dtype == DP_INT2 ? 1u << (bits - 1) : 0;
   uint8_t *elements = dp_alloc_n(arena, count + 1, 1);
@@ -41,7 +41,7 @@ static const void *unpack(dp_arena *arena, dp_dtype dtype, size_t count, const u
 
 // ---- data -----------------------------------------------------------------------------------------------------------
 
-// Type, extents and size, against overflow.
+// Checks type, extents and size, including overflow.
 static dp_status read_head(const Dp__Onnx__Tensor *m, dp_tensor *tensor) {
   dp_shape shape = {.rank = (int)m->n_dims};
   DP_TRY(dp_onnx_tensor_dtype(m->data_type, "it", &tensor->dtype));
@@ -54,7 +54,7 @@ static dp_status read_head(const Dp__Onnx__Tensor *m, dp_tensor *tensor) {
   return DP_OK;
 }
 
-// The typed field that ONNX keeps elements of this type in.
+// The typed field that holds elements of this type in ONNX.
 typedef struct {
   const char *name;
   size_t count, bytes;  // bytes of one of its numbers
@@ -77,7 +77,8 @@ static typed_field field_for(const Dp__Onnx__Tensor *m, dp_dtype dtype) {
   }
 }
 
-// A number of a wider field into its element; narrow floats lie in it by their bits, packed elements by their bytes.
+// Stores a number of a wider field as its element. The field holds the bits of narrow floats, and the bytes of packed
+// elements.
 static dp_status narrow(dp_dtype dtype, const typed_field *field, size_t i, void *element) {
   static const struct {
     int64_t low, high;
@@ -127,7 +128,7 @@ static dp_status read_typed(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, d
   return DP_OK;
 }
 
-// A byte other than 0 and 1 is no bool in C.
+// C allows only 0 and 1 in a bool.
 static dp_status check_bools(const dp_tensor *tensor) {
   const uint8_t *bytes = tensor->data;
   for (size_t i = 0; tensor->dtype == DP_BOOL && i < tensor->bytes; i++)
@@ -135,7 +136,7 @@ static dp_status check_bools(const dp_tensor *tensor) {
   return DP_OK;
 }
 
-static dp_status read(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_tensor *tensor) {
+static dp_status read_tensor(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_tensor *tensor) {
   DP_TRY(read_head(m, tensor));
   if (m->has_segment) return dp_fail(EX_UNAVAILABLE, "it is a segment of a tensor, which is not supported");
   if (m->data_location < 0 || m->data_location > 1)
@@ -162,7 +163,7 @@ static dp_status read(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, dp_tens
 
 dp_status dp_onnx_tensor_read(dp_onnx_reader *reader, const Dp__Onnx__Tensor *message, const dp_tensor **tensor) {
   dp_tensor *t = dp_alloc(reader->arena, sizeof *t);
-  DP_TRY(dp_status_context(read(reader, message, t), "tensor '%s'", message->name));
+  DP_TRY(dp_status_context(read_tensor(reader, message, t), "tensor '%s'", message->name));
   *tensor = t;
   return DP_OK;
 }

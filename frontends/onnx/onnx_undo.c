@@ -1,15 +1,15 @@
-// Undoing what the optimizer of PyTorch's exporter did to parameters, by what the file says of each operation.
+// Undoes what the optimizer of PyTorch's exporter did to parameters, using what the file says about each operation.
 //
-// The optimizer merges initializers that are equal, as the ones and zeros of fresh norms are, computes what depends on
-// initializers alone (transposed weights), and drops what adds zero. Each node says of which operation it is and which
-// parameters that takes. The nodes of one operation are looked at together: their operands that are initializers are
-// matched with the parameters, and an operand that stands for another parameter becomes that one again, of equal first
-// value. Where operands and parameters do not match for certain, the parameters are lost, and the model gets a caveat.
+// The optimizer merges equal initializers, such as the ones and zeros of fresh norms, computes what depends on
+// initializers alone (transposed weights), and drops additions of zero. Each node names its operation and the
+// parameters that this takes. The nodes of one operation are examined together: their operands that are initializers
+// are matched with the parameters, and an operand that stands for another parameter becomes that one again, with the
+// same initial value. If the match is uncertain, the parameters are lost and the model gets a caveat.
 #include <string.h>
 
 #include "frontends/onnx/onnx_undo.h"
 
-// ---- what initializers come from ------------------------------------------------------------------------------------
+// ---- the origins of initializers ------------------------------------------------------------------------------------
 
 static bool is_float(const dp_onnx_binding *b) {
   return b->initializer && b->tensor && dp_type_is_float(b->tensor->dtype);
@@ -26,11 +26,11 @@ static void find_sources(dp_onnx_undoing *u, const char *list, dp_onnx_origin *o
     o->several |= o->of != NULL;
     o->of = entry;
   }
-  // With a buffer in it, it is no parameter in another form.
+  // If a buffer is involved, it is not another form of a parameter.
   o->several |= o->of && buffer;
 }
 
-// What is neither a parameter nor made of one is a constant, or a buffer.
+// What is neither a parameter nor made from one is a constant or a buffer.
 static void find_origins(dp_onnx_undoing *u) {
   u->n_bindings = u->scope->count;
   u->origins = dp_alloc_n(u->reader->arena, (size_t)u->n_bindings, sizeof *u->origins);
@@ -70,7 +70,7 @@ static void find_operations(dp_onnx_undoing *u) {
 
 // ---- one operation --------------------------------------------------------------------------------------------------
 
-// Operations whose nodes take the parameters in the order in which the operation does.
+// Operations whose nodes take the parameters in the operation's order.
 static bool keeps_order(const char *op) {
   static const char *const table[] = {"linear",
                                       "layer_norm",
@@ -118,7 +118,7 @@ static int find_mentions(const dp_onnx_undoing *u, const dp_onnx_operation *o, d
   return n;
 }
 
-// The parameters that the operand was made of are lost when it cannot be taken apart.
+// The parameters that an operand was made from are lost if it cannot be taken apart.
 static void lose(dp_onnx_undoing *u, const dp_onnx_slot *s) {
   if (s->origin->several) {
     const char *list = dp_onnx_signature_of_value(u->reader, u->signature, s->binding->name, "optimizer.folded_from");
@@ -139,7 +139,7 @@ static dp_status give_or_lose(dp_onnx_undoing *u, const dp_onnx_slot *s, dp_onnx
   return DP_OK;
 }
 
-// Operands that are what the operation takes are left; one that is none of it goes to the one parameter that has no
+// Keeps operands that the operation takes. An operand that it does not take is given to the only parameter without an
 // operand.
 static dp_status match_by_name(dp_onnx_undoing *u, int n_slots, const dp_onnx_slot *slots, int n,
                                dp_onnx_entry *const *mentions) {

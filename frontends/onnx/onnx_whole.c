@@ -1,4 +1,4 @@
-// Whether a file of PyTorch's exporter has every parameter of the network, after onnx_undo.c did what it can.
+// Checks whether a file of PyTorch's exporter has every parameter of the network, after onnx_undo.c did what it can.
 #include <string.h>
 
 #include "frontends/onnx/onnx_undo.h"
@@ -7,8 +7,8 @@ static bool is_known(const dp_onnx_undoing *u, const char *name) {
   return dp_names_find(u->signature->defined, name) >= 0 || dp_names_find(u->signature->by_fx, name) >= 0;
 }
 
-// Whether the file has every operation that another one, or the caller, takes something of: then a parameter that none of
-// them takes is used nowhere, or under another name that it is tied to.
+// Whether the file has every operation whose results another one, or the caller, takes. If so, a parameter that none of
+// them takes is unused, or used under another name that it is tied to.
 static bool is_whole(const dp_onnx_undoing *u) {
   for (int i = 0; i < u->n_operations; i++) {
     const char *at = NULL, *name;
@@ -24,7 +24,7 @@ static bool is_whole(const dp_onnx_undoing *u) {
   return true;
 }
 
-// The innermost module that the node is of, "blocks.0.norm"; NULL.
+// The innermost module of the node, "blocks.0.norm"; NULL: none.
 static const char *module_of(const dp_onnx_undoing *u, const Dp__Onnx__Node *node) {
   const char *list = dp_onnx_signature_find(node->n_metadata_props, node->metadata_props, "pkg.torch.onnx.name_scopes");
   const char *name, *module = NULL, *last = NULL;
@@ -35,8 +35,8 @@ static const char *module_of(const dp_onnx_undoing *u, const Dp__Onnx__Node *nod
   return module;
 }
 
-// Names that parameters of a module have there while its nodes take another module's parameter of the same last name: they
-// are one.
+// Detects tied parameters: while a module's nodes take another module's parameter with the same last name, both names
+// mean the same parameter.
 static dp_names *find_tied(const dp_onnx_undoing *u) {
   const Dp__Onnx__Graph *graph = u->reader->message->graph;
   dp_names *tied = dp_names_create(u->reader->arena);
@@ -87,7 +87,7 @@ static const char *base_of(const dp_onnx_undoing *u, const char *fx) {
   return dp_strndup(u->reader->arena, fx, base_length(fx));
 }
 
-// How often the operation names what operations of that kind give, as far as the file has them.
+// How often the operation refers to results of that kind of operation, if the file has them.
 static int count_named(const dp_onnx_undoing *u, const dp_onnx_operation *o, const char *base) {
   const char *at = NULL, *name;
   int n = 0;
@@ -96,8 +96,8 @@ static int count_named(const dp_onnx_undoing *u, const dp_onnx_operation *o, con
   return n;
 }
 
-// Whether the operation names what the file has not, while its nodes take more of that kind of operation than it names: two
-// that were equal, as long as their parameters were, became one.
+// Whether the operation refers to something missing while its nodes take more results of that kind than it refers to:
+// two operations that were equal, as long as their parameters were, became one.
 static bool took_another(const dp_onnx_undoing *u, const dp_onnx_operation *o, const dp_names *producers,
                          const char *const *fx_names) {
   const char *at = NULL, *name, *base = NULL;

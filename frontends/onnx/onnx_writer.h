@@ -1,8 +1,8 @@
-// Parts of the ONNX writer (private to frontends/onnx): the message being made.
+// The parts of the ONNX writer (private to frontends/onnx), and the message under construction.
 //
-// onnx_export.c makes the file: model, inputs, outputs, what outlives a step; onnx_export_node.c makes nodes, and operands of
-// what our operators have as attributes; onnx_devices.c says where things are on a mesh. Everything lives in the arena;
-// tensors' data is shared with the model.
+// onnx_export.c writes the file: model, inputs, outputs, variables; onnx_export_node.c writes nodes, and our attributes
+// that are operands in ONNX; onnx_devices.c writes placements on a mesh. Everything is in the arena; tensors' data is
+// shared with the model.
 #ifndef DP_FRONTENDS_ONNX_ONNX_WRITER_H
 #define DP_FRONTENDS_ONNX_ONNX_WRITER_H
 
@@ -14,12 +14,12 @@ typedef struct {
   dp_arena *arena;
   const dp_model *model;
   const dp_graph *graph;
-  const dp_mesh *mesh;  // that annotations speak of; no axes: none are written
+  const dp_mesh *mesh;  // for annotations; no axes: writes none
   Dp__Onnx__Graph *message;
   dp_names *names;      // of all values in the file
-  const char *samples;  // the value [N], once something asked for it
-  int64_t opset;        // the oldest in which every node written so far has its meaning
-  bool own;             // some operator is of domain dp
+  const char *samples;  // the value [N], once it was needed
+  int64_t opset;        // the oldest opset in which every node so far has its meaning
+  bool own;             // some operator is in domain dp
 } dp_onnx_writer;
 
 // A message of type TYPE ("node") in the writer's arena.
@@ -37,15 +37,15 @@ Dp__Onnx__StringStringEntry *dp_onnx_export_entry(dp_arena *arena, const char *k
 
 // ---- onnx_export_node.c ---------------------------------------------------------------------------------------------
 
-// The constant value as a node of its own: an initializer would be taken for a parameter.
+// Writes the constant as a node, since an initializer would be taken for a parameter.
 void dp_onnx_export_constant(dp_onnx_writer *writer, const dp_value *value);
 dp_status dp_onnx_export_node(dp_onnx_writer *writer, const dp_node *node) DP_MUST_USE;
 
 // ---- onnx_devices.c -------------------------------------------------------------------------------------------------
 
-// The mesh as a configuration, whose devices are named by their coordinates: "data=0,tensor=1".
+// Writes the mesh as a configuration; devices are named by their coordinates: "data=0,tensor=1".
 Dp__Onnx__DeviceConfiguration *dp_onnx_devices_configuration(dp_arena *arena, const dp_mesh *mesh);
-// Where the node's operands and results are, its device and its stage.
+// Writes the placements of the node's operands and results, its device and its stage.
 void dp_onnx_devices_write(dp_onnx_writer *writer, const dp_node *node, Dp__Onnx__Node *message);
 
 #endif

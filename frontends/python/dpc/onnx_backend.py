@@ -3,12 +3,12 @@
     import dpc.onnx_backend as backend
     outputs = backend.prepare(onnx.load("model.onnx")).run([image])
 
-A model is compiled for inference on one CPU device, in this process. What the compiler must know of the inputs it is
-told when they come: open extents, and the values of inputs that are part of the graph's form (the shape that Reshape is
-given). A program is compiled for each new set of these and kept.
+A model is compiled for inference on one CPU device, in this process. What the compiler must know about the inputs, it
+learns when they arrive: open extents, and the values of inputs that determine the graph's form (the shape that Reshape
+gets). A program is compiled for each new combination and kept.
 
-What is not supported raises Unsupported, before anything runs: from prepare(), or from the first run() when it depends on
-what the inputs tell. The tables that decide are those that `dpc ops` prints.
+What is not supported raises Unsupported before anything runs: from prepare(), or from the first run() if it depends on
+the inputs. `dpc ops` prints the tables that decide.
 """
 
 import collections
@@ -150,7 +150,7 @@ def _read(tensor):
 
 
 class Backend(onnx.backend.base.Backend):
-    """ONNX's interface; the module's functions are its methods."""
+    """ONNX's interface. The module's functions are its methods."""
 
     @classmethod
     def supports_device(cls, device):
@@ -179,7 +179,8 @@ class Backend(onnx.backend.base.Backend):
         super().run_node(node, inputs, device, outputs_info, **kwargs)
         opset = kwargs.get("opset_version", min(onnx.defs.onnx_opset_version(), _library.MAX_OPSET))
         arrays = {name: numpy.asarray(value) for name, value in zip([name for name in node.input if name], inputs)}
-        values = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        values = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype),
+                                                     array.shape)
                   for name, array in arrays.items()]
         results = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
         graph = onnx.helper.make_graph([node], node.op_type, values, results)
