@@ -161,7 +161,8 @@ static dp_status take_attribute(dp_onnx_node *node, int i, const char *name) {
                    i + 1, name, x->name);
   if (dp_onnx_node_get(node, name)) return dp_fail(EX_DATAERR, "'%s' is given both as operand and as attribute", name);
   dp_attr attr = {.name = name, .kind = schema_of(node->op, name)->kind};
-  DP_TRY(dp_status_context(fill_attr(node->reader->arena, known, &attr), "operand %d, '%s' ('%s')", i + 1, name, x->name));
+  DP_TRY(
+      dp_status_context(fill_attr(node->reader->arena, known, &attr), "operand %d, '%s' ('%s')", i + 1, name, x->name));
   DP_PUSH(node->reader->arena, node->attrs, node->n_attrs, attr);
   return DP_OK;
 }

@@ -153,7 +153,7 @@ TEST(OnnxSequenceTest, PartsAreInProportionToTheFile) {
   m.Node("SplitToSequence", {"x"}, {"s"});
   m.Node("SequenceEmpty", {}, {"y"});
   m.Output("x");
-  EXPECT_TRUE(Has(m.Import(), "is larger than is taken")) << m.Import();
+  EXPECT_TRUE(Has(m.Import(), "is too large")) << m.Import();
 }
 
 }  // namespace

@@ -296,7 +296,7 @@ TEST(Accumulate, ADimThatAnotherAxisDividesTooIsRefused) {
   chain.Step({a, b}, chain.Tensor(dp_replicate(), dp_shard(0), 0, 0));
   chain.Bytes(0, a);
   chain.Bytes(1, a);
-  EXPECT_NE(chain.Run(1).find("'data' divides"), std::string::npos);
+  EXPECT_NE(chain.Run(1).find("'data' splits"), std::string::npos);
 }
 
 }  // namespace
