@@ -114,7 +114,7 @@ TEST(Tensor, ManualIsAsAnnotated) {
   }
 }
 
-// ---- what the plan does ----------------------------------------------------------------------------------------------
+// ---- what the plan does ---------------------------------------------------------------------------------------------
 
 // All-reduced values, in buckets or alone.
 size_t Reduced(const Plan &plan) {

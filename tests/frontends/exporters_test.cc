@@ -1,6 +1,6 @@
-// Files as PyTorch 2.11's exporters write them, of networks as tests/torch/exported.py has them: they train for ten steps in
-// float64 as PyTorch did, or are refused with the export that works. tests/torch/exporters.py made them, and compares many
-// more where PyTorch is.
+// Files of PyTorch 2.11's exporters, for the networks of tests/torch/exported.py: dpc trains them for ten steps in
+// float64 as PyTorch did, or refuses them and names the export that works. tests/torch/exporters.py made them and,
+// where PyTorch is installed, compares many more.
 #include <jansson.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ class Exporters : public Tools {
            more + " -o " + File("plan.bin");
   }
 
-  // Trains what Compile gave.
+  // Trains the result of Compile.
   std::vector<double> Train(const std::string &name) {
     Must("dprun " + File("plan.bin") + " --data x=" + Folder(name) + "x.npy --data label=" + Folder(name) +
          "y.npy --quiet --steps=10 --metrics=" + File("metrics") + " --save=" + File("w.safetensors"));
@@ -44,7 +44,7 @@ class Exporters : public Tools {
   }
 };
 
-// Fresh norms merged, weights transposed, the head tied to the embedding, an exponent and a mask among the initializers.
+// Merged fresh norms, transposed weights, a head tied to the embedding, an exponent and a mask among the initializers.
 TEST_F(Exporters, TheOptimizedLlama) {
   TrainsAsPyTorchDoes("llama-tied.optimized");
   std::string saved = Read(File("w.safetensors"));
@@ -67,7 +67,7 @@ TEST_F(Exporters, NormalizationAsItTrains) {
 
 TEST_F(Exporters, WhatIsNoParameter) {
   TrainsAsPyTorchDoes("constants.optimized");
-  // Nothing tells buffers from parameters in such a file: what has no layer is named.
+  // Such a file does not tell buffers from parameters, so what belongs to no layer is named.
   EXPECT_NE(
       Must(Compile("constants.script")).err.find("of no layer, but trained (--freeze=NAME if not): mean, std, keep"),
       std::string::npos);
@@ -97,7 +97,7 @@ TEST_F(Exporters, RefusedWithTheExportThatWorks) {
   }
 }
 
-// The refusal is the model's, in whatever form it is.
+// The refusal belongs to the model, whatever its form.
 TEST_F(Exporters, ACaveatStaysWithTheModel) {
   for (const char *form : {"m.pb", "m.dpt"}) {
     Must("dpc import " + Folder("scales.optimized") + "model.onnx -o " + File(form));

@@ -1,6 +1,6 @@
-// Six steps of training as PyTorch makes them in float64, from ONNX files that PyTorch exported: the losses and the final
-// weights, on one device and on several, within the tolerances that case.json gives (ten times what PyTorch's own float32
-// runs differ by).
+// Six steps of training as in PyTorch in float64, from ONNX files that PyTorch exported: the losses and the final
+// weights, on one device and on several, within the tolerances of case.json (ten times the deviation of PyTorch's own
+// float32 runs).
 #include <jansson.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ std::vector<double> Numbers(const dp_tensor *tensor) {
   std::vector<double> numbers;
   size_t each = dp_type_bytes(tensor->dtype);
   for (size_t at = 0; at < tensor->bytes; at += each) {
-    char element[8];  // what is mapped need not be aligned
+    char element[8];  // the mapped bytes need not be aligned
     memcpy(element, (const char *)tensor->data + at, each);
     numbers.push_back(dp_element_get(tensor->dtype, element));
   }
@@ -58,7 +58,7 @@ class Golden : public Tools {
                                 "--mesh=data=2,pipe=2", "--strategy=zero --mesh=data=2,pipe=2 --microbatches=4",
                                 "--strategy=zero --zero-stage=3 --mesh=data=2,pipe=2", "--mesh=data=2,pipe=2,tensor=2",
                                 "--strategy=data --devices=2 --microbatches=3"}) {
-      // Its statistics are of whole batches, so that it has one micro-batch whatever is asked for.
+      // Its statistics cover whole batches, so it has one micro-batch whatever is requested.
       if (name == "resnet18_silu-sgd" && strstr(devices, "--microbatches") && !strstr(devices, "gpipe")) continue;
       SCOPED_TRACE(name + " " + devices);
       Train(batch, optimizer, devices + more, "--steps=6 --save=" + File("w.safetensors"));
@@ -93,7 +93,7 @@ class Golden : public Tools {
     }
   }
 
-  // With its data; NULL when absent.
+  // Reads the data too; NULL if absent.
   const dp_tensor *Read(const dp_safetensors &file, const char *name) {
     const dp_safetensor *found = dp_safetensors_find(&file, name);
     if (!found) return nullptr;
@@ -125,7 +125,7 @@ class Golden : public Tools {
       ASSERT_EQ(found.size(), expected.size()) << name;
       double difference = 0, norm = 0;
       for (size_t i = 0; i < found.size(); i++) {
-        // The bias of the keys has no gradient; Adam makes steps of its rounding.
+        // The bias of the keys has no gradient; Adam makes steps of its rounding errors.
         if (adam_ && EndsWith(name, "qkv.bias") && i / (found.size() / 3) == 1) continue;
         double error = found[i] - expected[i];
         difference += error * error;
@@ -156,8 +156,8 @@ TEST_F(Golden, GptSgd) { Repeat("gpt-sgd", "sgd(lr=0.05)"); }
 TEST_F(Golden, GptAdamw) { Repeat("gpt-adamw", "adamw(lr=2e-3,weight_decay=0.05)"); }
 TEST_F(Golden, Resnet18SiluSgd) { Repeat("resnet18_silu-sgd", "sgd(lr=0.05)"); }
 
-// Inference of the untrained network: PyTorch's loss of the first step is that of its predictions for the first batch,
-// where nothing in the network behaves in training as it does not otherwise (resnet18's batch statistics).
+// Inference with the untrained network: PyTorch's loss of the first step follows from its predictions for the first
+// batch, unless something behaves differently in training (resnet18's batch statistics).
 class GoldenInfer : public Tools, public testing::WithParamInterface<const char *> {};
 
 TEST_P(GoldenInfer, FirstLossFromPredictions) {

@@ -33,7 +33,7 @@ def pictures(size):
 
 
 class Logits(nn.Module):
-    """A language model of which nothing but the scores is of interest."""
+    """A language model whose only interesting output is the scores."""
 
     def __init__(self, model):
         super().__init__()
@@ -72,7 +72,7 @@ def swin():
 
 
 def clip():
-    """Both directions of the contrastive loss: the labels, the diagonal, come from the model itself."""
+    """Both directions of the contrastive loss. The labels, the diagonal, come from the model itself."""
     text = dict(vocab_size=WORDS, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=1,
                 max_position_embeddings=16, eos_token_id=2, pad_token_id=1, bos_token_id=0, hidden_act="relu",
                 layer_norm_eps=EPSILON)
@@ -133,7 +133,7 @@ def pieces():
 # How each is exported: TorchScript, or dynamo without its optimizer.
 NETWORKS = {gpt2: "torchscript", bloom: "torchscript", swin: "torchscript", clip: "torchscript", dlrm: "torchscript",
             pieces: "dynamo"}
-TRAIN = {clip: "model.logit_scale"}  # a single number, which TorchScript's file does not tell from a constant
+TRAIN = {clip: "model.logit_scale"}  # a single number, which a TorchScript file cannot tell from a constant
 
 
 def export(path, form, model, inputs):
@@ -150,7 +150,7 @@ def export(path, form, model, inputs):
     for node in file.graph.node:
         node.doc_string = ""
         for i in reversed(range(len(node.metadata_props))):
-            if node.metadata_props[i].key == "pkg.torch.onnx.stack_trace":  # where in Python's source it stood
+            if node.metadata_props[i].key == "pkg.torch.onnx.stack_trace":  # where it was in the Python source
                 del node.metadata_props[i]
     onnx.save(file, path)
     return [output.name for output in file.graph.output]

@@ -1,5 +1,6 @@
-// Networks of known kinds as PyTorch exports them, trained for ten steps in float64: the losses are PyTorch's, on one device
-// and on several, with batches that neither the samples nor the devices divide (make_networks.py made the files).
+// Networks of well-known kinds exported by PyTorch, trained for ten steps in float64: the losses are PyTorch's, on one
+// device and on several, with batches that neither the samples nor the devices divide (make_networks.py made the
+// files).
 #include <jansson.h>
 
 #include "tests/tools/tool.h"

@@ -1,11 +1,11 @@
-// What the batch makes longer: ranges up to N, repeats of N, a Loop of N rounds; open dims that are given a number.
+// What depends on the batch size: ranges up to N, N repeats, a Loop of N rounds; and open dims that are given a number.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {
 
 bool Has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
 
-// y, of which x [N,7] is made by `build`; "n" is N, of rank 0, "size" 7 * N.
+// y, which `build` computes from x [N,7]; "n" is N, of rank 0, "size" is 7 * N.
 std::string Made(const std::function<void(Onnx &)> &build) {
   Onnx m;
   m.Input("x", INT64, {"N", "7"});
@@ -28,7 +28,7 @@ TEST(OnnxAffineTest, RangesUpToTheBatch) {
   EXPECT_TRUE(Has(Range("0", "size", "7"), "y: int64[N] = Range() {start=0, limit=[7*N], delta=7"))
       << Range("0", "size", "7");
   EXPECT_TRUE(Has(Range("3", "size", "7"), "y: int64[N] = Range() {start=3")) << Range("3", "size", "7");
-  // From N on: the steps, and N added.
+  // From N on: the steps, shifted by N.
   std::string shifted = Range("n", "size", "3");
   EXPECT_TRUE(Has(shifted, "n_y/Range: int64[2*N] = Range() {start=0, limit=[6*N], delta=3")) << shifted;
   EXPECT_TRUE(Has(shifted, "n_y/Add: int64[2*N] = Add(n_y/Range, ")) << shifted;
@@ -62,7 +62,7 @@ TEST(OnnxAffineTest, RangesThatCannotBe) {
       << data;
 }
 
-// A float and an integer of the batch in one tensor keep both their numbers.
+// A float and an integer of the batch in one tensor keep both their values.
 TEST(OnnxAffineTest, FloatsBesideTheBatchKeepTheirFractions) {
   std::string text = Made([](Onnx &m) {
     m.Node("Cast", {"n1"}, {"f"}, {m.Int("to", FLOAT)});
@@ -102,7 +102,7 @@ TEST(OnnxAffineTest, TilesOfAsManyAsTheBatch) {
 
 // ---- a Loop of N rounds ---------------------------------------------------------------------------------------------
 
-// EmbeddingBag as TorchScript writes it; reduce: of each bag. Other bodies are put in by `body`.
+// EmbeddingBag as TorchScript writes it; reduce: for each bag. `body` can replace the body.
 std::string Bags(const std::function<std::vector<Dp__Onnx__Node *>(Onnx &)> &body, const std::string &step = "7") {
   return Made([&](Onnx &m) {
     m.Initializer("weight", {10, 4}, std::vector<float>(40, 0.5f));
@@ -146,7 +146,7 @@ TEST(OnnxAffineTest, ALoopOfARoundForEachSample) {
 
 TEST(OnnxAffineTest, LoopsOfARoundForEachSampleThatAreRefused) {
   const char other[] = "69: node 'n_y' (Loop): ";
-  // Another operator; parts that overlap; a number of the round among the data; a condition that is computed.
+  // Another operator; overlapping parts; a number of the round among the data; a computed condition.
   EXPECT_TRUE(Has(Bags([](Onnx &m) { return Bag(m, "ArgMax"); }), other));
   EXPECT_TRUE(Has(Bags([](Onnx &m) {
                     auto nodes = Bag(m, "ReduceSum");
@@ -172,7 +172,7 @@ TEST(OnnxAffineTest, LoopsOfARoundForEachSampleThatAreRefused) {
                     nodes.push_back(m.Loose("Not", {"on"}, {"on2"}));
                     return nodes;
                   }),
-                  "a condition beside"));
+                  "also a condition"));
 }
 
 // ---- --dim ----------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ TEST(OnnxAffineTest, OpenDimsAreGivenANumber) {
   EXPECT_EQ(Dims({"batch", "2*seq+1"}, {{"seq", 5}}), "[N,11]");
   EXPECT_EQ(Dims({"batch", "seq", "width"}, {{"width", 3}, {"seq", 2}}), "[N,2,3]");
   EXPECT_EQ(Dims({"batch", "4"}, {{"batch", 6}}), "[6,4]");
-  EXPECT_EQ(Dims({"5", "a", "b"}, {{"a", 6}}), "[5,6,N]");  // b is the batch then
+  EXPECT_EQ(Dims({"5", "a", "b"}, {{"a", 6}}), "[5,6,N]");  // so b is the batch
   EXPECT_TRUE(Has(Dims({"batch", "seq"}, {{"sequ", 1}}), "--dim sequ=1: no input has an open dim of that name"));
   EXPECT_TRUE(Has(Dims({"batch", "seq"}, {{"sequ", 1}}), "seq"));
   EXPECT_TRUE(Has(Dims({"batch", "99*seq"}, {{"seq", INT64_MAX}}), "is left open"));

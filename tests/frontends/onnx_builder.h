@@ -1,4 +1,4 @@
-// Small ONNX models made by hand, through the structs of our own schema, and what the reader makes of them as text.
+// Builds small ONNX models through the structs of our own schema, and shows what the reader makes of them as text.
 #ifndef DP_TESTS_FRONTENDS_ONNX_BUILDER_H
 #define DP_TESTS_FRONTENDS_ONNX_BUILDER_H
 
@@ -18,12 +18,12 @@ using Integers = std::vector<int64_t>;
 using Attributes = std::vector<Dp__Onnx__Attribute *>;
 
 class Onnx {
-  dp_test::Arena arena_;  // of all messages: made first
+  dp_test::Arena arena_;  // holds all messages, so it is made first
 
  public:
   explicit Onnx(int64_t opset = 18);
 
-  // A dim is a number, a word for a symbolic one, or "" for one that is left open.
+  // A dim is a number, a word for a symbolic one, or "" for an open one.
   void Input(const std::string &name, int type, const Names &dims);
   void Output(const std::string &name);
   void Initializer(const std::string &name, const Integers &dims, const std::vector<float> &numbers);
@@ -35,7 +35,7 @@ class Onnx {
   void About(const std::string &value, const std::string &key, const std::string &text);
   void About(Dp__Onnx__Node *node, const std::string &key, const std::string &text);
   void About(const std::string &key, const std::string &text);
-  // A node called after its first result: "y" is made by node "n_y".
+  // A node named after its first result: "y" is made by node "n_y".
   Dp__Onnx__Node *Node(const std::string &op, const Names &inputs, const Names &outputs,
                        const Attributes &attributes = {});
   void Constant(const std::string &name, const Integers &numbers);  // of rank 1
@@ -54,8 +54,8 @@ class Onnx {
   Dp__Onnx__Attribute *Reference(const char *name, int type, const char *of);
 
   std::string Bytes() const;
-  // The model as text without its first line, "opset" and the last "}", lines without their indent; or the message of a
-  // refusal, "CODE: " and its text with the path taken out.
+  // The model as text without its first line, "opset" and the last "}", with lines not indented; or the refusal, "CODE:
+  // " and the message without the path.
   std::string Import() const;
 
   Dp__Onnx__Model *model;
@@ -68,18 +68,18 @@ class Onnx {
   char *Copy(const std::string &text) const { return dp_strdup(arena_, text.c_str()); }
 
  public:
-  // A node that is not in the graph, for functions.
+  // A node outside the graph, for functions.
   Dp__Onnx__Node *Loose(const std::string &op, const Names &inputs, const Names &outputs,
                         const Attributes &attributes = {}) {
     return MakeNode(op, inputs, outputs, attributes);
   }
 };
 
-// A file in the test's own folder; its path.
+// Writes a file in the test's own folder; returns its path.
 std::string WriteFile(const std::string &name, const std::string &bytes);
-// What Import does, of a file's bytes.
+// The same as Import, for a file with these bytes.
 std::string ImportBytes(const std::string &bytes);
-// The same of a file at `path`.
+// The same for a file at `path`.
 std::string ImportFile(const std::string &path);
 
 enum { FLOAT = 1, INT32 = 6, INT64 = 7, STRING_TYPE = 8, BOOL = 9, DOUBLE = 11 };

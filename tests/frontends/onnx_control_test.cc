@@ -1,4 +1,4 @@
-// If, Loop and Scan become what they do, where that is known; their bodies see the names around them.
+// If, Loop and Scan are replaced by what they do, if that is known; their bodies see the surrounding names.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {
@@ -39,7 +39,7 @@ TEST(OnnxControlTest, AConditionOfDataIsRefused) {
       "69: node 'n_z' (If): its condition is computed from data, or depends on the batch, which is not supported");
 }
 
-// A constant whose elements are unpacked at every round: no more of them than the file's size allows.
+// A constant whose elements are unpacked in every round: the file's size limits how many.
 TEST(OnnxControlTest, WhatRoundsReadIsInProportion) {
   enum { UINT4 = 21, ELEMENTS = 100000 };
   Onnx m;

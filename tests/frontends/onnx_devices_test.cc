@@ -1,4 +1,4 @@
-// ONNX's multi-device annotations as other programs write them: which mesh they become, which constraints, and what is refused.
+// ONNX's multi-device annotations as other programs write them: the resulting mesh and constraints, and refusals.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {

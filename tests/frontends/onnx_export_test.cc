@@ -1,5 +1,5 @@
-// Models written as ONNX and read again: every operator's samples, whole models, tensors in a file of their own, what
-// follows from metadata. That other programs accept the files, tools/test's Python part holds against ONNX's own checker.
+// Models written as ONNX and read again: every operator's samples, whole models, tensors in a second file, metadata.
+// tests/frontends/onnx_backend_test.py checks with ONNX's own checker that other programs accept the files.
 #include <sys/stat.h>
 
 #include <fstream>

@@ -1,9 +1,9 @@
-// Shape arithmetic is folded away while an ONNX model is read, with the batch in it as a symbol.
+// Shape arithmetic is evaluated at import, with the batch as a symbol.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {
 
-// What Reshape makes of x [N,6,4] (or [6,4]) with the shape "s" that `build` computes: the line of the Reshape, or why not.
+// The Reshape of x [N,6,4] (or [6,4]) to the shape "s" that `build` computes: its line, or the error.
 std::string Shape(const std::function<void(Onnx &)> &build, const Names &dims = {"N", "6", "4"}, int64_t opset = 18) {
   Onnx m(opset);
   m.Input("x", FLOAT, dims);
@@ -109,7 +109,7 @@ TEST(OnnxFoldTest, ArithmeticWithTheBatch) {
             "[6*N,4]");
 }
 
-// expand(-1, 6, 4), as PyTorch exports it: where the wish is -1, 1.
+// expand(-1, 6, 4), as PyTorch exports it: -1 is replaced by 1.
 TEST(OnnxFoldTest, WhereAndEqualOnShapes) {
   Onnx m;
   m.Input("x", FLOAT, {"N", "1", "4"});
@@ -255,8 +255,8 @@ TEST(OnnxFoldTest, WhatIsComputedFromDataIsNoShape) {
             "65: node 'n_s' (Gather): index 3 is outside of extent 3");
 }
 
-// The square root of an extent: known where an extent is computed of it, and left to be computed in the precision that the
-// network has where it is an operand.
+// The square root of an extent is known where an extent is computed from it; where it is an operand, the network
+// computes it in its own precision.
 TEST(OnnxFoldTest, FloatArithmeticIsNotRounded) {
   auto root = [](Onnx &m) {
     m.Constant("six", {6});

@@ -1,5 +1,5 @@
-// ONNX files made to do harm: each is met with a message and an exit code, never a crash, a hang, a file outside of the
-// model's folder, or memory out of proportion.
+// Malicious ONNX files: each gets a message and an exit code, never a crash, a hang, access to a file outside of the
+// model's folder, or disproportionate memory.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-// A model that has something of everything the reader looks at.
+// A model with a bit of everything that the reader handles.
 Onnx *Everything() {
   Onnx *m = new Onnx();
   m->Input("x", FLOAT, {"N", "2", "3"});
@@ -39,7 +39,7 @@ TEST(OnnxHostileTest, TruncatedAtEveryByte) {
   for (size_t bytes = 0; bytes < whole.size(); bytes++) {
     std::string result = ImportBytes(whole.substr(0, bytes));
     int code = Code(result);
-    // A cut between two fields leaves a message that is whole but lacks something; what is left may be a model.
+    // Cut between two fields, a message is valid but incomplete; it may still be a model.
     EXPECT_TRUE(code == 65 || code == 69 || code == 0) << bytes << ": " << result;
     EXPECT_LT(result.size(), 4000u);
   }
@@ -176,7 +176,7 @@ TEST(OnnxHostileTest, FunctionsThatCallThemselves) {
             std::string::npos);
 }
 
-// Thirty functions, each calling the next twice: a billion nodes.
+// Thirty functions, each of which calls the next twice: a billion nodes.
 TEST(OnnxHostileTest, FunctionsThatDouble) {
   std::string result = Graph([](Onnx &m) {
     for (int i = 0; i < 30; i++) {
@@ -250,7 +250,7 @@ TEST(OnnxHostileTest, ShapesWithoutMeasure) {
       m.Node("Shape", {"z"}, {"y"});
     });
   };
-  EXPECT_EQ(Code(expand({1LL << 40})), 0);  // nothing of it is made
+  EXPECT_EQ(Code(expand({1LL << 40})), 0);  // nothing of it is allocated
   EXPECT_EQ(Code(expand({1LL << 40, 1LL << 40})), 65);
   EXPECT_EQ(Code(expand({-1})), 65);
   auto range = [](int64_t limit, int64_t step) {
@@ -279,7 +279,7 @@ TEST(OnnxHostileTest, ShapesWithoutMeasure) {
 
 class External : public testing::Test {
  protected:
-  // The model's folder is a folder in the test's own, with something to steal beside it.
+  // The model's folder is inside the test's own, with something to steal beside it.
   External() {
     WriteFile("secret", std::string(16, 's'));
     base_ = WriteFile("x", "").substr(0, WriteFile("x", "").rfind('/'));
@@ -338,7 +338,7 @@ TEST_F(External, RangesAreHeldAgainstTheFile) {
   EXPECT_EQ(Code(Read({})), 65);
 }
 
-// A file of a megabyte read a thousand times over, one byte on each time.
+// A file of a megabyte read a thousand times, each time shifted by one byte.
 TEST_F(External, MemoryIsInProportion) {
   Put("big", std::string(1 << 20, '\0'));
   Onnx m;

@@ -1,6 +1,6 @@
-// Which initializers are trained: by what PyTorch's exporter says of them, after what it merged and folded was taken apart,
-// or by their shape and use where a file says nothing. Each network here is as small as what is shown allows; whole ones
-// are in tests/torch/exporters.py.
+// Which initializers are trained: by what PyTorch's exporter says about them, after undoing what it merged and folded,
+// or by shape and use if a file says nothing. Each network is as small as possible; tests/torch/exporters.py has whole
+// ones.
 #include <cmath>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-// A model of the newer exporter: what its metadata looks like.
+// A model of the newer exporter, with its metadata.
 struct Exported : Onnx {
   std::string signature = "\n# inputs\n", outputs = "\n# outputs\n";
 
@@ -17,7 +17,7 @@ struct Exported : Onnx {
     Input("x", FLOAT, {"N", "2"});
     signature += "x: USER_INPUT\n";
   }
-  // In the network, and in the file too when it has numbers. `fx` is the target with p_ or b_ before it.
+  // Adds it to the network, and to the file if it has numbers. `fx` is the target prefixed with p_ or b_.
   void Parameter(const std::string &target, const Integers &dims = {}, const std::vector<float> &numbers = {}) {
     Said(target, "PARAMETER", "p_", "", dims, numbers);
   }
@@ -60,7 +60,7 @@ struct Exported : Onnx {
   }
 };
 
-// The lines that say what there is beside nodes.
+// The lines that are not nodes.
 std::string Kept(const std::string &text) {
   std::string kept;
   for (size_t at = 0; at < text.size();) {
@@ -95,7 +95,7 @@ TEST(OnnxParametersTest, TheFileSaysWhichTheyAre) {
       << text;
 }
 
-// The optimizer keeps one of all initializers that are equal: of two fresh norms, of a norm's scale and running statistics.
+// The optimizer keeps one of several equal initializers: of two fresh norms, of a norm's scale and running statistics.
 TEST(OnnxParametersTest, WhatWasMergedComesApart) {
   Exported m;
   m.Parameter("a.weight", {2}, {1, 1});
@@ -113,7 +113,7 @@ TEST(OnnxParametersTest, WhatWasMergedComesApart) {
   EXPECT_NE(text.find("LayerNormalization(h, b.weight, b.bias)"), std::string::npos) << text;
 }
 
-// A scale that is zero at first, as its shift is: by its place, not by its number.
+// A scale that starts as zero, like its shift: told apart by position, not by value.
 TEST(OnnxParametersTest, AScaleThatIsItsShiftsEqual) {
   Exported m;
   m.Parameter("n.weight");
@@ -142,7 +142,7 @@ TEST(OnnxParametersTest, ATransposedWeightIsTheWeight) {
   EXPECT_NE(text.find("Transpose(fc.weight) {perm=[1,0]}"), std::string::npos) << text;
 }
 
-// A head that is tied to an embedding, its transpose written once more.
+// A head tied to an embedding, whose transpose is written again.
 TEST(OnnxParametersTest, ATiedWeightIsOne) {
   for (bool honest : {true, false}) {
     Exported m;
@@ -151,7 +151,7 @@ TEST(OnnxParametersTest, ATiedWeightIsOne) {
     m.Folded("val_9", "['head.weight']", {2, 2}, {1, 3, 2, honest ? 4.f : 5.f});
     m.Of(m.Node("Gemm", {"x", "head.weight"}, {"embedding"}), "embedding", "embedding", "%p_head_weight, %x",
          "['', 'tokens', 'embedding']");
-    m.Node("Relu", {"embedding"}, {"h"});  // without a word of where it is from: the file is not whole
+    m.Node("Relu", {"embedding"}, {"h"});  // without its origin, so the file is incomplete
     m.Of(m.Node("MatMul", {"h", "val_9"}, {"y"}), "y", "linear", "%h, %p_head_weight", "['', 'head', 'linear']");
     std::string text = m.Text();
     EXPECT_EQ(Caveat(text), honest ? "" : "parameters that were folded into something: head.weight") << text;
@@ -171,7 +171,7 @@ TEST(OnnxParametersTest, WhatCannotBeTakenApartIsSaid) {
   EXPECT_NE(text.find("dynamo=True, optimize=False)"), std::string::npos);
 }
 
-// Exponents, say: without anything that tells how, also of one parameter.
+// Exponents, for example: without any hint of how they were made, even with a single parameter.
 TEST(OnnxParametersTest, WhatIsComputedOfOneIsSaid) {
   Exported m;
   m.Parameter("t");
@@ -204,7 +204,7 @@ TEST(OnnxParametersTest, WhatNormalizationWasFoldedInto) {
             "norm.weight");
 }
 
-// Of two layers that are equal at first the optimizer drops one, and its parameters with it.
+// The optimizer drops one of two initially equal layers, together with its parameters.
 TEST(OnnxParametersTest, LayersThatWereMadeOne) {
   for (bool dropped : {true, false}) {
     Exported m;
@@ -216,7 +216,7 @@ TEST(OnnxParametersTest, LayersThatWereMadeOne) {
   }
 }
 
-// The same, of layers that are there all the same: they are used once more.
+// The same, but the layers exist after all: they are used again.
 TEST(OnnxParametersTest, AUseThatWasMadeAnothers) {
   Exported m;
   m.Parameter("a.weight", {2, 2}, {1, 2, 3, 4});
@@ -229,7 +229,7 @@ TEST(OnnxParametersTest, AUseThatWasMadeAnothers) {
 
 // ---- modes ----------------------------------------------------------------------------------------------------------
 
-// A normalization of two channels, of the operation `op` with these arguments after the parameters.
+// A normalization of two channels, of operation `op`, with these arguments after the parameters.
 std::string Norm(const std::string &op, const std::string &args) {
   Exported m;
   for (const char *name : {"n.weight", "n.bias"}) m.Parameter(name, {2}, {1, 2});
@@ -308,7 +308,7 @@ TEST(OnnxParametersTest, TheOlderExporterInInference) {
   EXPECT_NE(text.find("training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)"), std::string::npos);
 }
 
-// ---- where the file says nothing ------------------------------------------------------------------------------------
+// ---- files without metadata -----------------------------------------------------------------------------------------
 
 std::string Guess(const std::string &op, const Names &inputs, const std::string &name, const Integers &dims,
                   const std::vector<float> &numbers) {

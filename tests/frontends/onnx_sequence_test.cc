@@ -1,11 +1,11 @@
-// Sequences of tensors are gone once a model is read: what was put in comes out.
+// Sequences of tensors disappear at import: what was put in comes out.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {
 
 bool Has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
 
-// What comes of x [N,6,4] and the numbers 0 to 3 and -1.
+// The result for x [N,6,4] and the numbers 0 to 3 and -1.
 std::string Made(const std::function<void(Onnx &)> &build) {
   Onnx m;
   m.Input("x", FLOAT, {"N", "6", "4"});
@@ -31,7 +31,7 @@ TEST(OnnxSequenceTest, PartsOfGivenSizes) {
 }
 
 TEST(OnnxSequenceTest, PartsOfOneSize) {
-  // 6 in fours: 4 and 2; without sizes: ones, whose dim goes with keepdims=0.
+  // 6 in parts of four: 4 and 2; without sizes: ones, whose dim is dropped with keepdims=0.
   std::string text = Made([](Onnx &m) {
     m.Node("Add", {"3", "1"}, {"four"});
     m.Node("SplitToSequence", {"x", "four"}, {"s"}, {m.Int("axis", -2)});
@@ -69,7 +69,7 @@ TEST(OnnxSequenceTest, ListsAreKept) {
     m.Node("SequenceErase", {"s3", "0"}, {"s4"});         // x, a
     m.Node("Identity", {"s4"}, {"s5"});
     m.Node("SequenceConstruct", {"b", "b"}, {"other"});
-    m.Node("SequenceLength", {"s5"}, {"two"});  // known: a place, below
+    m.Node("SequenceLength", {"s5"}, {"two"});  // known: used as an index below
     m.Node("Sub", {"two", "1"}, {"last"});
     m.Node("SequenceAt", {"s5", "last"}, {"p"});
     m.Node("SequenceAt", {"other", "1"}, {"q"});
@@ -146,7 +146,7 @@ TEST(OnnxSequenceTest, WhatIsNotStaticIsRefused) {
       "65: node 'n_s' (SplitToSequence): the parts of 'x' do not make up its extent of 6");
 }
 
-// As many parts as the file's size allows, however long a dim is said to be.
+// The file's size limits the number of parts, whatever length a dim claims.
 TEST(OnnxSequenceTest, PartsAreInProportionToTheFile) {
   Onnx m;
   m.Input("x", FLOAT, {"2147483647"});

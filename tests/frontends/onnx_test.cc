@@ -1,5 +1,5 @@
-// What becomes of an ONNX model: names, types, parameters, buffers, the batch, the differences between opsets, functions,
-// and what is refused because it is not supported.
+// The import of ONNX models: names, types, parameters, buffers, the batch, the differences between opsets, functions,
+// and refusals of what is not supported.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {
@@ -76,7 +76,7 @@ TEST(OnnxTest, OtherOpenExtentsAreRefused) {
   EXPECT_NE(Inputs({Names(9, "1")}).find("69: input 'x0': it has rank 9"), std::string::npos);
 }
 
-// ---- what tensors become --------------------------------------------------------------------------------------------
+// ---- tensors --------------------------------------------------------------------------------------------------------
 
 TEST(OnnxTest, InitializersByUse) {
   Onnx m;
@@ -185,7 +185,7 @@ std::string Normalize(int64_t opset, const Names &results, bool training, bool o
   Dp__Onnx__Node *node = m.Node("BatchNormalization", {"x", "scale", "bias", "mean", "var"}, results,
                                 {m.Float("momentum", 0.9f), m.Float("epsilon", 1e-5f)});
   if (training) m.Node("BatchNormalization", {}, {}, {m.Int("training_mode", 1)});
-  if (training) {  // takes the attribute over
+  if (training) {  // keeps the attribute
     node->n_attribute = 3;
     Dp__Onnx__Attribute *all[] = {node->attribute[0], node->attribute[1], m.graph->node[1]->attribute[0]};
     node->attribute = all;
@@ -209,7 +209,7 @@ TEST(OnnxTest, TrainingFormKeepsItsBuffers) {
             buffers +
                 "y: float32[N,1] = BatchNormalization(x, scale, bias, mean, var) {momentum=0.9, epsilon=1e-05} "
                 "[name=n_y]\noutput y\n");
-  // Before opset 14 the results asked for say so.
+  // Before opset 14 the number of results tells.
   EXPECT_EQ(Normalize(9, {"y", "m", "v", "sm", "sv"}, false, true), Normalize(15, {"y", "m", "v"}, true, true));
   // Statistics that are fed are ONNX's: biased.
   EXPECT_EQ(Normalize(15, {"y", "m", "v"}, true, false).find("unbiased"), std::string::npos);
@@ -272,7 +272,7 @@ TEST(OnnxTest, OpsetsThatAreRead) {
   EXPECT_EQ(One(0, "Relu", none), "69: opset 0 is not supported; 6 to 28 are");
 }
 
-// Until opset 7 dims met from `axis` on, and a PRelu's slopes along axis 1.
+// Before opset 7, dims lined up from `axis` on, and a PRelu's slopes along axis 1.
 TEST(OnnxTest, BroadcastingWasByAxis) {
   auto two = [](const std::string &op, const Names &second, const std::function<Attributes(Onnx &)> &attributes) {
     Onnx m(6);
@@ -301,7 +301,7 @@ TEST(OnnxTest, BroadcastingWasByAxis) {
   EXPECT_EQ(two("PRelu", {"1"}, none), "y: float32[2,3,4,5] = PRelu(x, b) [name=n_y]\noutput y\n");
 }
 
-// One operand in the file, three with what stands as attributes there.
+// One operand in the file, three with what were attributes then.
 TEST(OnnxTest, AttributesBecomeMoreOperandsThanThereAre) {
   EXPECT_EQ(One(6, "Pad",
                 [](Onnx &m) {
@@ -343,9 +343,9 @@ TEST(OnnxTest, WholeNumbersMayBeFloats) {
   EXPECT_NE(depth(4.5).find("it is float32, and 4.5 where integers are expected"), std::string::npos) << depth(4.5);
 }
 
-// ---- what must be known beforehand -----------------------------------------------------------------------------------
+// ---- inputs that must be known ------------------------------------------------------------------------------------
 
-// The names of the inputs that are needed; or the message.
+// The names of the needed inputs; or the message.
 std::string Needs(const Onnx &m) {
   dp_test::Arena arena;
   std::string bytes = m.Bytes(), names;
@@ -373,7 +373,7 @@ TEST(OnnxTest, InputsThatAreNeededBeforehand) {
   m.Input("weight", FLOAT, {"12"});
   m.Node("Concat", {"shape", "more"}, {"both"}, {m.Int("axis", 0)});  // of a shape
   m.Node("Reshape", {"x", "both"}, {"r"});
-  m.Node("Shape", {"like"}, {"extents"});  // whose elements say nothing
+  m.Node("Shape", {"like"}, {"extents"});  // its elements do not matter
   m.Node("Reshape", {"x", "extents"}, {"q"});
   m.Node("Range", {"start", "start", "start"}, {"line"});  // has no operator
   m.Node("Mul", {"r", "weight"}, {"y"});

@@ -228,8 +228,8 @@ TEST(Stages, TransfersLieBesideComputationInTheTrace) {
   dp_trace_shares shares;
   ASSERT_EQ(Failure(dp_session_trace_share(session.session, &shares)), "");
   double percent = 100 * double(shares.hidden_ns) / double(shares.collectives_ns);
-  printf("%.2f ms of transfers in %d steps, %.0f %% of it during computation\n",
-         double(shares.collectives_ns) * 1e-6, steps, percent);
+  printf("%.2f ms of transfers in %d steps, %.0f %% of it during computation\n", double(shares.collectives_ns) * 1e-6,
+         steps, percent);
   RecordProperty("hidden_percent", std::to_string(percent));
   EXPECT_GT(shares.hidden_ns, 0);
   EXPECT_LE(shares.hidden_ns, shares.collectives_ns);

@@ -62,7 +62,7 @@ def export(network, description, x, path):
         with silence():
             common = dict(input_names=["x"], output_names=["y"], opset_version=description["opset"])
             if description["exporter"] == "dynamo":
-                # Parameters stay what they are where nothing is optimized.
+                # Parameters stay unchanged where nothing is optimized.
                 batch = torch.export.Dim("N", min=2, max=4096)
                 torch.onnx.export(network, (x,), path, dynamo=True, optimize=False, external_data=False,
                                   dynamic_shapes=({0: batch},), verbose=False, **common)  # fmt: skip
@@ -152,7 +152,7 @@ def compile_and_train(tools, description, folder):
     label = "target" if description["loss"] == "squares" else "label"
     strategy = ["--strategy=data", f"--devices={description['devices']}"] if description["devices"] > 1 else []
     if description["exporter"] == "dynamo" and '"dropout"' in json.dumps(description["layers"]):
-        strategy.append("--as-exported")  # of probability 0, it looks as if it had been left out
+        strategy.append("--as-exported")  # with probability 0, it looks as if it had been left out
     run([f"{tools}/dpc", "compile", f"{folder}/model.onnx", f"--loss={loss}", f"--optimizer={optimizer}", "--precision=fp64",
          f"--batch={description['batch']}", "--threads=1", "-o", f"{folder}/plan.bin"] + strategy)  # fmt: skip
     run([f"{tools}/dprun", f"{folder}/plan.bin", "--data", f"x={folder}/x.npy", "--data", f"{label}={folder}/y.npy",

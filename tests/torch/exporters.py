@@ -30,13 +30,13 @@ STEPS, BATCH, SAMPLES = 10, 4, 13
 TOLERANCE = 1e-9
 WAYS = ("optimized", "plain", "script")
 
-# What the newer exporter's optimizer folds away: normalization, embedded positions, zero biases, gates in another order,
-# single numbers that are computed, layers that are equal at first.
+# What the newer exporter's optimizer folds: normalization, embedded positions, zero biases, reordered gates, computed
+# single numbers, initially equal layers.
 REFUSED = {("optimized", name) for name in ("cnn-norm", "resnet", "gpt", "gpt-mask", "gpt-tied", "encoder", "lstm", "gru", "scales",
                                             "equal", "weight-norm")}  # fmt: skip
 
-# What dpc asks for, by a word of its note or refusal: the older exporter's files do not tell parameters from buffers, those of
-# the newer one not Dropout with probability 0 from Dropout as in inference.
+# What dpc asks for, by a word of its note or refusal: the older exporter's files do not tell parameters from buffers,
+# those of the newer one do not tell Dropout with probability 0 from Dropout in inference mode.
 SAY = {
     "constants": {"script": {"mean": "--freeze=mean", "std": "--freeze=std", "keep": "--freeze=keep"}},
     "scales": {"script": {"temperature": "--train=temperature", "power": "--train=power", "gate": "--train=gate"}},
@@ -64,7 +64,7 @@ def read_calls():
 
 def export(network, x, path, way, inference=False):
     call = read_calls()[way].replace('"model.onnx"', "path")
-    if inference:  # as users do who do not know better
+    if inference:  # like users who do not know better
         call = call.replace("model.train()", "model.eval()").replace("TrainingMode.TRAINING", "TrainingMode.EVAL")
         call = call.replace("do_constant_folding=False", "do_constant_folding=True")
     with compare.silence():
@@ -128,7 +128,7 @@ def run_ours(tools, name, way, folder):
     try:
         said = compile_ours(tools, folder, more)
     except Failure as failure:
-        # The option takes whatever is said: here it must be this alone.
+        # The option accepts any reason: here it must be this one alone.
         if failure.kind != "refused" or "--as-exported" not in say.values() or "parameters that" in str(failure):
             raise
         said = str(failure)
@@ -147,7 +147,7 @@ def check(network, expected, losses, found):
     worst = max(abs(a - b) / abs(b) for a, b in zip(losses, expected))
     if len(losses) != STEPS or not worst <= TOLERANCE:
         raise Failure("loss", f"deviates by {worst:.2g}: {losses}, of PyTorch {expected}")
-    there = {}  # by tensor: one that is tied has several names, of which one is enough
+    there = {}  # by tensor: a tied tensor has several names, one of which is enough
     for name, p in network.state_dict().items():
         there[p.data_ptr()] = there.get(p.data_ptr(), False) or name in found
         if name in found:

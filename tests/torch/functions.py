@@ -17,9 +17,9 @@ ACTIVATIONS = {
     "sign": lambda x: x * torch.sign(x),
     "round": lambda x: x + torch.floor(x * 4) * 0.125,
 }  # fmt: skip
-SMOOTH_GELU = ("gelu", "gelu_tanh")  # need opset 20: before it the exporter writes constants rounded to float32
+SMOOTH_GELU = ("gelu", "gelu_tanh")  # need opset 20: before that the exporter writes constants rounded to float32
 
-# Shape-changing or mixing functions of (N, ...) that suit any rank; x is returned as it is where they do not fit.
+# Functions of (N, ...) that change shapes or mix values, for any rank; they return x unchanged if they do not fit.
 MIXES = {
     "softmax": lambda x: x + torch.softmax(x, -1),
     "log_softmax": lambda x: torch.log_softmax(x, 1),

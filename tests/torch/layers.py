@@ -168,7 +168,7 @@ def make_layer(layer, shape):
         return pool_layer(layer, shape)
     if kind == "norm":
         return norm_layer(layer, shape)
-    if kind == "dropout":  # of nothing: what PyTorch drops is its own affair
+    if kind == "dropout":  # without a parameter: PyTorch drops it in its own way
         return nn.Dropout(0.0)
     if kind == "attention" and len(shape) == 2:
         heads = math.gcd(layer["heads"], shape[1])
@@ -179,7 +179,7 @@ def make_layer(layer, shape):
         return Places(shape)
     if kind == "weighted" and len(shape) > 1 and shape[-2] < 20:
         return Weighted(shape[-2])
-    if kind == "sequence":  # an image's places in a row
+    if kind == "sequence":  # an image's positions in a row
         return Apply(lambda x: x.flatten(2).transpose(1, 2)) if len(shape) == 3 else None
     if kind == "flatten":
         return nn.Flatten() if len(shape) > 1 else None
@@ -213,7 +213,7 @@ def make_layers(layers, shape):
         try:
             with torch.no_grad():
                 y = module.eval()(x.clone())
-        except (RuntimeError, ValueError):  # PyTorch does not take the shape
+        except (RuntimeError, ValueError):  # PyTorch rejects the shape
             continue
         if not 0 < math.prod(y.shape[1:]) <= 3000:
             continue

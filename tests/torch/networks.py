@@ -39,7 +39,7 @@ def make(description):
     network = Network(description).train()
     with torch.no_grad():
         for name, p in network.named_parameters():
-            if p.dim() < 2:  # not the ones and zeros of norms
+            if p.dim() < 2:  # but not the ones and zeros of norms
                 p.copy_(torch.rand_like(p) * 0.5 + (0.75 if name.endswith("weight") else -0.25))
     return network
 
@@ -115,7 +115,7 @@ def random_optimizer(pick):
 
 def describe(seed):
     pick = Chooser(seed)
-    # torch's newer exporter is slow: one network in ten.
+    # PyTorch's newer exporter is slow: one network in ten.
     exporter = "dynamo" if seed % 10 == 0 else "script"
     opset = 20 if exporter == "dynamo" else pick(14, 15, 17, 18, 20)
     form = pick("image", "image", "vector", "sequence", "words")

@@ -48,7 +48,7 @@ class Run:
         for name in sorted(os.listdir(CASES)):
             with open(os.path.join(CASES, name)) as file:
                 description = json.load(file)
-            # What was once right must not be passed over.
+            # A case that was right before must not be skipped.
             if self.judge(f"cases/{name}", lambda: compare(self.tools, description)) in ("export", "unsupported"):
                 self.counts["failed"] += 1
 
@@ -74,7 +74,7 @@ def main():
     run = Run(os.path.abspath(options.tools))
     run.replay()
     for name, function in {**surgery.TESTS, **exporters.TESTS}.items():
-        # What was once taken must not be passed over.
+        # A case that was accepted before must not be skipped.
         if run.judge(name, lambda: function(run.tools)) in ("export", "unsupported"):
             run.counts["failed"] += 1
     already, seed = run.counts["passed"] + run.counts["failed"], options.first

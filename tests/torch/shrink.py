@@ -48,7 +48,7 @@ def shrink(tools, description, kind, tries=300):
             except Failure as failure:
                 if failure.kind == kind:
                     best, why, found = candidate, str(failure), True
-            except Exception:  # no network any more
+            except Exception:  # no longer a network
                 pass
             if found or tries <= 0:
                 break

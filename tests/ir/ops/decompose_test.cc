@@ -216,7 +216,7 @@ TEST(Specialize, BatchNormalizationUpdatesItsBuffersInTraining) {
   }
 }
 
-// ---- replacements with long dims --------------------------------------------------------------------------------------
+// ---- replacements with long dims ------------------------------------------------------------------------------------
 
 // A window over keys compares two ranges, without a table of queries times keys.
 TEST(Replaced, LongAttention) {

@@ -110,7 +110,7 @@ TEST_P(Gradient, EqualsDifferences) {
   if (floats > 1) Check(c, -1);
 }
 
-// ---- operators that others replace ------------------------------------------------------------------------------------
+// ---- operators that others replace ----------------------------------------------------------------------------------
 
 // Appends the gradient nodes of the whole graph, from last to first. Returns the gradients by value id.
 std::vector<dp_value *> Differentiate(dp_builder *builder, std::vector<dp_value *> gradients) {

@@ -286,7 +286,7 @@ TEST(Infer, ConstantOperandsAreAttributes) {
   dp_arena_destroy(arena);
 }
 
-// ---- sharding rules ---------------------------------------------------------------------------------------------------
+// ---- sharding rules -------------------------------------------------------------------------------------------------
 
 std::string Rows(const char *op, const char *inputs, const char *attrs, std::vector<dp_placement> given = {}) {
   dp_sample sample{inputs, attrs, 4, 0, 0, false};

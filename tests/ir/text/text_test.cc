@@ -146,7 +146,7 @@ TEST(Text, VariableAndScalarValuesEnterByBeingNamed) {
   EXPECT_EQ(dp_graph_find_value(g, "dp.lr")->type.dtype, DP_FLOAT64);
 }
 
-// ---- values that are easily lost --------------------------------------------------------------------------------------
+// ---- values that are easily lost ------------------------------------------------------------------------------------
 
 dp_model *WithTensor(dp_arena *arena, dp_dtype dtype, int64_t count, const void *data) {
   dp_model *model = dp_model_create(arena, "m");

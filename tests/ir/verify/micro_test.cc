@@ -50,7 +50,7 @@ TEST(Micro, SlicesAreOfTheMicroBatchSaid) {
   EXPECT_EQ(Slices("R,S(0)", "S(0),S(0)", 1), "MEANING.CONVERSION");
 }
 
-// ---- concatenated parts -------------------------------------------------------------------------------------------------
+// ---- concatenated parts ---------------------------------------------------------------------------------------------
 
 std::string Print(const std::vector<dp_placement> &at) {
   std::string text;
@@ -144,7 +144,7 @@ TEST(Micro, PartsAreJoinedToWhatDevicesHave) {
   EXPECT_GT(impossible, 100);
 }
 
-// ---- pieces of a sum --------------------------------------------------------------------------------------------------
+// ---- pieces of a sum ------------------------------------------------------------------------------------------------
 
 // y = MatMul(s, b), where s is the sum of x over the samples: from each micro-batch's sum, or from parts of the
 // elements of the whole sum and of b's rows. Both follow a sharding rule, and either way the two pieces add up to y; a

@@ -68,7 +68,7 @@ TEST(Strategies, TheMeshImpliesOne) {
   EXPECT_EQ(chosen("mesh=data:2 strategy=zero"), "zero");
 }
 
-// ---- a strategy outside the list ----------------------------------------------------------------------------------------
+// ---- a strategy outside the list ------------------------------------------------------------------------------------
 
 // Splits parameters and their state along their first dim.
 dp_status Annotate(dp_compile *compile) {

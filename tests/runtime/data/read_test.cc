@@ -181,7 +181,7 @@ TEST_F(Data, IntegersAreConvertedWithoutLossFloatsAreRounded) {
   EXPECT_EQ(static_cast<const int64_t *>(fitted.data)[2], 255);
   ASSERT_EQ(Read(Npy("<f8", "(2,)", Bytes<double>({3, 4.5})), &t), 0);
   EXPECT_EQ(Fit(labels, 0, t, &fitted), EX_DATAERR);
-  EXPECT_NE(message_.find("element 1, 4.5"), std::string::npos) << message_;
+  EXPECT_NE(message_.find("element 1 is 4.5"), std::string::npos) << message_;
   dp_type floats = {DP_FLOAT32, {1, {{1, 0}}}};
   EXPECT_EQ(Fit(floats, 0, t, &fitted), 0);
   EXPECT_FALSE(rounded_);
