@@ -207,7 +207,7 @@ void ExpectRoom(const dp_graph *graph, const Reach &reach) {
   EXPECT_LE(double(top), 1.05 * double(bound) + 1024) << graph->name;  // some blocks of 64 bytes may be lost
 }
 
-void ExpectSound(const Compiled &c) {
+void ExpectSound(const CompiledModel &c) {
   ASSERT_EQ(c.failure, "");
   EXPECT_EQ(Message(dp_verify_plan(c.plan, nullptr)), "");
   for (int g = 0; g < c.model->n_graphs; g++) {
@@ -234,7 +234,7 @@ using Counts = std::map<std::string, int>;
 
 TEST(DeviceForm, OneDeviceTalksToTheHostOnly) {
   for (const char *example : {"examples/mlp.dpt", "examples/digits_cnn.dpt"}) {
-    Compiled c(ReadText(example), "batch=64 strategy=data devices=1");
+    CompiledModel c(ReadText(example), "batch=64 strategy=data devices=1");
     ExpectSound(c);
     for (const auto &count : CountOperators(dp_model_find_graph(c.model, "train")))
       EXPECT_TRUE(count.first == "Broadcast" || count.first == "Gather") << count.first;
@@ -244,7 +244,7 @@ TEST(DeviceForm, OneDeviceTalksToTheHostOnly) {
 TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
   for (const char *devices : {"2", "3", "8"}) {
     SCOPED_TRACE(devices);
-    Compiled mlp(ReadText("examples/mlp.dpt"), std::string("batch=64 strategy=data devices=") + devices);
+    CompiledModel mlp(ReadText("examples/mlp.dpt"), std::string("batch=64 strategy=data devices=") + devices);
     ExpectSound(mlp);
     // 4 gradients and the loss; image and label; the learning rate; the loss and the count of labels to the host, which
     // all devices know without communication.
@@ -257,7 +257,7 @@ TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
 }
 
 TEST(DeviceForm, NormalizationOverTheWholeBatchAddsTwoReductionsALayer) {
-  Compiled c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=2");
+  CompiledModel c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=2");
   ExpectSound(c);
   // 14 gradients, with those of scale and bias serving the input's gradient too; mean and variance of 3 layers; the
   // loss.
@@ -266,14 +266,14 @@ TEST(DeviceForm, NormalizationOverTheWholeBatchAddsTwoReductionsALayer) {
 }
 
 TEST(DeviceForm, MoreDevicesThanSamples) {
-  ExpectSound(Compiled(ReadText("examples/digits_cnn.dpt"), "batch=3 strategy=data devices=8"));
+  ExpectSound(CompiledModel(ReadText("examples/digits_cnn.dpt"), "batch=3 strategy=data devices=8"));
 }
 
 TEST(DeviceForm, RandomNetworksOnRandomMeshes) {
   for (uint32_t seed = 1; seed <= 60; seed++) {
     RandomNetwork network(seed);
     SCOPED_TRACE(network.Describe());
-    Compiled c(network.text, "batch=8 threads=1 strategy=data mesh=" + network.mesh);
+    CompiledModel c(network.text, "batch=8 threads=1 strategy=data mesh=" + network.mesh);
     ExpectSound(c);
     if (HasFailure()) break;
   }
@@ -282,7 +282,7 @@ TEST(DeviceForm, RandomNetworksOnRandomMeshes) {
 // ---- the plan -------------------------------------------------------------------------------------------------------
 
 TEST(DeviceForm, ThePlanSaysWhatWasAskedFor) {
-  Compiled c(ReadText("examples/mlp.dpt"), "batch=48 strategy=data devices=2 precision=fp64 threads=1");
+  CompiledModel c(ReadText("examples/mlp.dpt"), "batch=48 strategy=data devices=2 precision=fp64 threads=1");
   ExpectSound(c);
   const Dp__Plan *plan = c.plan;
   EXPECT_STREQ(plan->name, "mlp");
@@ -324,7 +324,7 @@ TEST(DeviceForm, ThePlanSaysWhatWasAskedFor) {
 }
 
 TEST(DeviceForm, ThreadsGoWhereTheyAreWorthIt) {
-  Compiled c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=1 threads=4");
+  CompiledModel c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=1 threads=4");
   ASSERT_EQ(c.failure, "");
   const dp_graph *train = dp_model_find_graph(c.model, "train");
   std::map<std::string, int> threads;

@@ -164,13 +164,13 @@ std::vector<GoldenCase> ReadGoldens(const std::string &path) {
 
 void PrintTo(const GoldenCase &c, std::ostream *out) { *out << c.file << ": " << c.name; }
 
-Compiled::Compiled(const std::string &text, const std::string &words) {
+CompiledModel::CompiledModel(const std::string &text, const std::string &words) {
   options.Set(words);
   failure = Parse(arena, text, &model);
   if (failure.empty()) failure = Message(dp_pipeline_run(model, &options.options, &plan));
 }
 
-std::vector<const dp_graph *> Compiled::Stages(const std::string &program) const {
+std::vector<const dp_graph *> CompiledModel::Stages(const std::string &program) const {
   std::vector<const dp_graph *> graphs;
   for (int g = 0; g < model->n_graphs; g++)
     if (model->graphs[g]->logical->name == program) graphs.push_back(model->graphs[g]);

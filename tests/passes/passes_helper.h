@@ -51,7 +51,7 @@ std::string RunPasses(dp_model *model, const std::string &passes, const dp_optio
 std::string Transform(const std::string &text, const std::string &passes, const std::string &options);
 
 // A model compiled to a plan.
-struct Compiled {
+struct CompiledModel {
   Arena arena;
   Options options;
   dp_model *model = nullptr;  // its graphs are those of the last pass
@@ -59,7 +59,7 @@ struct Compiled {
   std::string failure;  // "" if it succeeds
 
   // options: words for Options::Set.
-  Compiled(const std::string &text, const std::string &options);
+  CompiledModel(const std::string &text, const std::string &options);
   // The graphs of a program, by pipeline stage.
   std::vector<const dp_graph *> Stages(const std::string &program) const;
 };

@@ -88,7 +88,7 @@ struct Merged {
   }
 };
 
-void ExpectSound(const Compiled &c) {
+void ExpectSound(const CompiledModel &c) {
   ASSERT_EQ(c.failure, "");
   dp_verify_report report;
   EXPECT_EQ(Message(dp_verify_plan(c.plan, &report)), "");
@@ -180,7 +180,7 @@ std::map<const dp_node *, double> Costs(const std::vector<const dp_graph *> &sta
 
 TEST_P(Schedule, StandsIdleAsTheFormulaSays) {
   const auto [p, m, gpipe] = GetParam();
-  Compiled c(Layers(p), Words(GetParam(), 2 * m));
+  CompiledModel c(Layers(p), Words(GetParam(), 2 * m));
   ExpectSound(c);
   std::vector<const dp_graph *> stages = c.Stages("train");
   ASSERT_EQ(stages.size(), size_t(p));
@@ -217,7 +217,7 @@ TEST(Transfers, LieBesideComputation) {
   for (int m : {8, 32})
     for (double transfer : {0.1, 0.3})
       for (bool gpipe : {false, true}) {
-        Compiled c(Layers(4 * p, false, false, p), Words({p, m, gpipe}, 2 * m));
+        CompiledModel c(Layers(4 * p, false, false, p), Words({p, m, gpipe}, 2 * m));
         ExpectSound(c);
         double fill = 4 * (p - 1) * transfer, round = gpipe ? 0 : 2.0 * (p - 1) / p * transfer;
         EXPECT_LE(SpanWithTransfers(c.Stages("train"), transfer), 3 * (m + p - 1) + fill + m * round) << m << gpipe;
@@ -250,7 +250,7 @@ int Held(const dp_graph *graph) {
 TEST_P(Schedule, HoldsNoMoreMicroBatchesThanItSays) {
   const auto [p, m, gpipe] = GetParam();
   for (bool skip : {false, true}) {
-    Compiled c(Layers(p, skip), Words(GetParam(), 2 * m));
+    CompiledModel c(Layers(p, skip), Words(GetParam(), 2 * m));
     ExpectSound(c);
     if (m == 1) continue;
     for (const dp_graph *graph : c.Stages("train")) {
@@ -288,7 +288,7 @@ TEST(Memory, GrowsWithWhatIsHeld) {
   std::map<bool, std::map<int, std::vector<uint64_t>>> tops;  // by schedule and number of micro-batches of 64 samples
   for (bool gpipe : {false, true})
     for (int m : {4, 8, 16}) {
-      Compiled c(Layers(p), Words({p, m, gpipe}, 64 * m));
+      CompiledModel c(Layers(p), Words({p, m, gpipe}, 64 * m));
       ExpectSound(c);
       for (const dp_graph *graph : c.Stages("train")) tops[gpipe][m].push_back(Transients(graph));
     }
@@ -353,7 +353,7 @@ size_t GatheredAtOnce(const dp_graph *graph) {
 TEST(Memory, OfOneStageIsThatOfOneMicroBatch) {
   std::map<int, uint64_t> tops;
   for (int m : {4, 8, 64}) {
-    Compiled c(Layers(12, false, false, 1),
+    CompiledModel c(Layers(12, false, false, 1),
                "strategy=single threads=1 microbatches=" + std::to_string(m) + " batch=" + std::to_string(8 * m));
     ExpectSound(c);
     tops[m] = Transients(c.Stages("train")[0]);
@@ -366,7 +366,7 @@ TEST(Memory, HoldsGatheredParametersOfTheLayerAtWorkAndTheNext) {
   for (const std::string mesh : {"data:2", "data:2,pipe:2", "data:2,pipe:2,tensor:2"})
     for (const std::string m : {"2", "8"}) {
       SCOPED_TRACE(mesh + ", " + m);
-      Compiled c(Layers(8, false, false, mesh == "data:2" ? 1 : 2),
+      CompiledModel c(Layers(8, false, false, mesh == "data:2" ? 1 : 2),
                  "strategy=zero zero-stage=3 threads=1 batch=16 mesh=" + mesh + " microbatches=" + m);
       ExpectSound(c);
       for (const dp_graph *graph : c.Stages("train")) EXPECT_LE(GatheredAtOnce(graph), 2u) << graph->name;
@@ -385,7 +385,7 @@ TEST(Roles, TiedWeightsSkipsAndMoreMicroBatchesThanSamples) {
           std::string words = Words({p, m, false}, batch);
           if (p == 1)
             words = "strategy=single threads=1 microbatches=" + std::to_string(m) + " batch=" + std::to_string(batch);
-          ExpectSound(Compiled(Layers(p, skip, p > 2), words));
+          ExpectSound(CompiledModel(Layers(p, skip, p > 2), words));
           if (testing::Test::HasFailure()) return;
         }
 }
@@ -403,14 +403,14 @@ TEST(Roles, RandomNetworksOnRandomMeshes) {
                          : data ? " strategy=data"
                                 : " strategy=pipeline");
     SCOPED_TRACE(words + "\n" + network.Describe());
-    ExpectSound(Compiled(network.text, words));
+    ExpectSound(CompiledModel(network.text, words));
     if (HasFailure()) break;
   }
 }
 
 // Micro-batches are not devices, so the limit on devices does not apply.
 TEST(Roles, ManyMicroBatchesOnManyDevices) {
-  Compiled c(
+  CompiledModel c(
       "model m {\n  loss \"mse(y,t)\"\n  optimizer \"sgd(lr=0.1)\"\n  input x: float32[N,4]\n"
       "  parameter w: float32[4,4] = kaiming_uniform()\n  y = MatMul(x, w)\n  output y\n}\n",
       "mesh=data:1048576 strategy=data batch=8 threads=1 microbatches=17");
@@ -424,7 +424,7 @@ TEST(Roles, ManyStagesAreReadBack) {
       "model m {\n  loss \"mse(h0,t)\"\n  optimizer \"sgd(lr=0.1)\"\n  input x: float32[N,4]\n"
       "  parameter w: float32[4,4] = kaiming_uniform()\n  h40 = MatMul(x, w)\n";
   for (int i = 40; i-- > 0;) text += "  h" + std::to_string(i) + " = Tanh(h" + std::to_string(i + 1) + ")\n";
-  Compiled c(text + "  output h0\n}\n", "strategy=pipeline devices=40 batch=8 threads=1");
+  CompiledModel c(text + "  output h0\n}\n", "strategy=pipeline devices=40 batch=8 threads=1");
   ASSERT_EQ(c.failure, "");
   const std::string printed = Print(c.model);
   dp_model *again;
@@ -434,7 +434,7 @@ TEST(Roles, ManyStagesAreReadBack) {
 
 TEST(Roles, ADeepTransformerIsQuick) {
   std::clock_t begin = std::clock();
-  Compiled c(Gpt(96, 16, 2),
+  CompiledModel c(Gpt(96, 16, 2),
              "strategy=pipeline devices=8 microbatches=8 batch=16 threads=1 optimizer=adam(clip_norm=1)");
   double seconds = double(std::clock() - begin) / CLOCKS_PER_SEC;
   ASSERT_EQ(c.failure, "");
