@@ -286,9 +286,8 @@ static dp_status run(dp_compile *compile) {
     if (begins_program(model, g))
       DP_PUSH(e.arena, plan->graphs, plan->n_graphs, emit_graph(&e, model->graphs[g]->logical));
     // A model may have an output of that name itself, which infer gives.
-    const dp_graph *logical = model->graphs[g]->logical;
-    for (int o = 0; o < logical->n_outputs && !strcmp(logical->name, "eval"); o++)
-      plan->classes |= !strcmp(logical->outputs[o].name, DP_CORRECT_OUTPUT);
+    for (int o = 0; o < model->graphs[g]->n_outputs && !strcmp(model->graphs[g]->logical->name, "eval"); o++)
+      plan->classes |= !strcmp(model->graphs[g]->outputs[o].name, DP_CORRECT_OUTPUT);
   }
   bool staged = model->n_graphs && model->graphs[0]->stage >= 0;
   for (int stage = 0; stage < (staged ? dp_mesh_stages(&model->mesh) : 1); stage++)

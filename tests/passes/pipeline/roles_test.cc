@@ -354,7 +354,7 @@ TEST(Memory, OfOneStageIsThatOfOneMicroBatch) {
   std::map<int, uint64_t> tops;
   for (int m : {4, 8, 64}) {
     CompiledModel c(Layers(12, false, false, 1),
-               "strategy=single threads=1 microbatches=" + std::to_string(m) + " batch=" + std::to_string(8 * m));
+                    "strategy=single threads=1 microbatches=" + std::to_string(m) + " batch=" + std::to_string(8 * m));
     ExpectSound(c);
     tops[m] = Transients(c.Stages("train")[0]);
   }
@@ -367,7 +367,7 @@ TEST(Memory, HoldsGatheredParametersOfTheLayerAtWorkAndTheNext) {
     for (const std::string m : {"2", "8"}) {
       SCOPED_TRACE(mesh + ", " + m);
       CompiledModel c(Layers(8, false, false, mesh == "data:2" ? 1 : 2),
-                 "strategy=zero zero-stage=3 threads=1 batch=16 mesh=" + mesh + " microbatches=" + m);
+                      "strategy=zero zero-stage=3 threads=1 batch=16 mesh=" + mesh + " microbatches=" + m);
       ExpectSound(c);
       for (const dp_graph *graph : c.Stages("train")) EXPECT_LE(GatheredAtOnce(graph), 2u) << graph->name;
     }
@@ -435,7 +435,7 @@ TEST(Roles, ManyStagesAreReadBack) {
 TEST(Roles, ADeepTransformerIsQuick) {
   std::clock_t begin = std::clock();
   CompiledModel c(Gpt(96, 16, 2),
-             "strategy=pipeline devices=8 microbatches=8 batch=16 threads=1 optimizer=adam(clip_norm=1)");
+                  "strategy=pipeline devices=8 microbatches=8 batch=16 threads=1 optimizer=adam(clip_norm=1)");
   double seconds = double(std::clock() - begin) / CLOCKS_PER_SEC;
   ASSERT_EQ(c.failure, "");
   int64_t nodes = 0;
