@@ -319,13 +319,17 @@ TEST(Pipeline, AChannelHasTwoEndsThatNameEachOther) {
        "one sender"},
       {"no peer", [](StagePlan *s) { s->Find(0, "Send")->communication->n_peer = 0; }, "one peer"},
       {"an operand too many", [](StagePlan *s) { s->Find(1, "Recv")->inputs[0] = 1; }, "an operand or a result"},
-      {"itself", [](StagePlan *s) { s->Find(0, "Send")->communication->peer[0]->offset = 2; }, "does not name it"},
-      {"another", [](StagePlan *s) { s->Find(1, "Recv")->communication->peer[0]->axis = 0; }, "does not name it"},
-      {"no axis", [](StagePlan *s) { s->Find(1, "Recv")->communication->peer[0]->axis = 9; }, "no axis"},
-      {"far", [](StagePlan *s) { s->Find(1, "Send")->communication->peer[0]->scale = INT64_MAX - 1; }, "not name it"},
+      {"itself", [](StagePlan *s) { s->Find(0, "Send")->communication->peer[0]->offset = 2; },
+       "not the other way round"},
+      {"another", [](StagePlan *s) { s->Find(1, "Recv")->communication->peer[0]->axis = 0; },
+       "not the other way round"},
+      {"no axis", [](StagePlan *s) { s->Find(1, "Recv")->communication->peer[0]->axis = 9; },
+       "an axis that the mesh does not have"},
+      {"far", [](StagePlan *s) { s->Find(1, "Send")->communication->peer[0]->scale = INT64_MAX - 1; },
+       "not the other way round"},
       {"another value",
        [](StagePlan *s) { s->Find(1, "Recv")->outputs[0] = s->Find(1, "SoftmaxCrossEntropyLossGrad")->outputs[0]; },
-       "not what is received"},
+       "the tensors sent and received differ"},
   };
   for (const Damage &damage : damages) {
     StagePlan stages(2, 2, true);

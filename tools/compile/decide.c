@@ -114,7 +114,8 @@ dp_status dp_dpc_decide_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) {
   for (const char *at = text;;) {
     size_t item = strcspn(at, ","), name = strcspn(at, "=");
     if (!name || name >= item || m.n_axes == DP_MAX_MESH - 1)
-      return dp_fail(EX_USAGE, "--mesh=%s: expected up to %d items AXIS=N, separated by commas", text, DP_MAX_MESH - 1);
+      return dp_fail(EX_USAGE, "--mesh=%s: expected at most %d items AXIS=N, separated by commas", text,
+                     DP_MAX_MESH - 1);
     dp_mesh_axis axis = {.name = dp_strndup(arena, at, name)};
     DP_TRY(dp_cli_int("mesh", dp_strndup(arena, at + name + 1, item - name - 1), 1, INT32_MAX, &axis.size));
     m.axes[m.n_axes++] = axis;
