@@ -262,11 +262,12 @@ static dp_status partition(void *arg) {
 
 static dp_status find_stages(cutting *c) {
   const int32_t needed = dp_partition_count(c->compile, c->main, c->stages);
-  if (needed < c->n_stages)
+  const bool finds_stages = c->compile->strategy->finds_stages;
+  if (needed < c->n_stages && (needed || finds_stages))
     return dp_fail(EX_CONFIG,
                    "the mesh has %d stages, and each needs a node, but a step of the model has %d: use --mesh=pipe=%d",
                    c->n_stages, needed, needed);
-  if (!c->compile->strategy->finds_stages) return dp_partition_user_complete(c->compile, c->main, c->stages);
+  if (!finds_stages) return dp_partition_user_complete(c->compile, c->main, c->stages);
   DP_TRY(dp_partition_weigh(c->compile, c->main, c->stages, &c->weights));
   c->arena = dp_arena_create(0);
   if (!c->arena) return dp_fail(DP_EX_MEMORY, "out of memory");
