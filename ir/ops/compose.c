@@ -126,7 +126,7 @@ dp_value *dp_compose_merge(dp_builder *b, dp_value *x, int first, int end) {
   return dp_build_reshape(b, x, &shape);
 }
 
-void dp_compose_take_apart(dp_builder *b, dp_value *x, int64_t from, int64_t to, dp_value **steps) {
+void dp_compose_split_steps(dp_builder *b, dp_value *x, int64_t from, int64_t to, dp_value **steps) {
   if (to - from == 1) {
     steps[from] = dp_compose_merge(b, x, 0, 2);
     return;
@@ -135,12 +135,13 @@ void dp_compose_take_apart(dp_builder *b, dp_value *x, int64_t from, int64_t to,
   dp_attr attrs[] = {dp_attr_int("axis", 0), dp_attr_ints(b->graph->arena, "split", sizes, 2)};
   dp_value *first = dp_build(b, "Split", 1, &x, 2, 2, attrs);
   if (b->status) return;
-  dp_compose_take_apart(b, first, from, middle, steps);
-  dp_compose_take_apart(b, first->producer->outputs[1], middle, to, steps);
+  dp_compose_split_steps(b, first, from, middle, steps);
+  dp_compose_split_steps(b, first->producer->outputs[1], middle, to, steps);
 }
 
-dp_value *dp_compose_join(dp_builder *b, dp_value *const *steps, int64_t from, int64_t to) {
+dp_value *dp_compose_concat_steps(dp_builder *b, dp_value *const *steps, int64_t from, int64_t to) {
   if (to - from == 1) return dp_compose_unsqueeze(b, steps[from], 0);
   int64_t middle = from + (to - from) / 2;
-  return dp_compose_concat(b, dp_compose_join(b, steps, from, middle), dp_compose_join(b, steps, middle, to), 0);
+  return dp_compose_concat(b, dp_compose_concat_steps(b, steps, from, middle),
+                           dp_compose_concat_steps(b, steps, middle, to), 0);
 }

@@ -8,7 +8,7 @@
 //
 // query [batch, length, q_num_heads * d_k], key, value [batch, length, kv_num_heads * d_k, d_v], decay [.., kv_num_heads or
 // kv_num_heads * d_k], beta [.., kv_num_heads or 1], states [batch, kv_num_heads, d_k, d_v]. Types of 16 bits are computed
-// in float32. Every program holds the steps in its place.
+// in float32. Specialized into the operators of each step.
 #include <math.h>
 #include <string.h>
 
@@ -102,7 +102,7 @@ static dp_value **places_of(dp_builder *b, const extents *e, dp_value *x, int64_
   dp_shape seen = {5, {e->batch, dp_dim_of(e->length), dp_dim_of(heads), dp_dim_of(rows), dp_dim_of(columns)}};
   dp_value **places = dp_alloc_n(b->graph->arena, (size_t)e->length, sizeof(dp_value *));
   dp_value *first = dp_compose_swap(b, dp_build_reshape(b, x, &seen), 0, 1);
-  if (!b->status) dp_compose_take_apart(b, first, 0, e->length, places);
+  if (!b->status) dp_compose_split_steps(b, first, 0, e->length, places);
   return places;
 }
 
@@ -130,7 +130,7 @@ static dp_value *run(dp_builder *b, const dp_node *node, dp_value *const *in, co
     y[t] = dp_build2(b, "MatMul", q[t], s);
   }
   *state = s;
-  return b->status ? s : dp_compose_join(b, y, 0, e->length);
+  return b->status ? s : dp_compose_concat_steps(b, y, 0, e->length);
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {

@@ -51,7 +51,7 @@ static dp_value *run_direction(const dp_recurrent *r, const dp_recurrent_cell *c
   dp_value **y = dp_alloc_n(b->graph->arena, (size_t)r->length, sizeof *y), *sequence = in[DP_RECURRENT_X];
   dp_value *weights = dp_compose_swap(b, of_direction(b, r->node, in, DP_RECURRENT_W, r->direction), 0, 1);
   if (dp_node_int(r->node, "layout", 0)) sequence = dp_compose_swap(b, sequence, 0, 1);
-  dp_compose_take_apart(b, dp_build2(b, "MatMul", sequence, weights), 0, r->length, x);
+  dp_compose_split_steps(b, dp_build2(b, "MatMul", sequence, weights), 0, r->length, x);
   if (dp_common_operand(r->node, DP_RECURRENT_LENGTHS)) {
     lengths = dp_compose_unsqueeze(b, in[DP_RECURRENT_LENGTHS], 1);
     zero = dp_build_fill(b, sequence->type.dtype, 0);
@@ -67,7 +67,7 @@ static dp_value *run_direction(const dp_recurrent *r, const dp_recurrent_cell *c
     y[t] = dp_compose_where(b, there, states[0], zero);
     for (int i = 0; i < cell->states; i++) states[i] = dp_compose_where(b, there, states[i], before[i]);
   }
-  return b->status ? in[DP_RECURRENT_X] : dp_compose_join(b, y, 0, r->length);
+  return b->status ? in[DP_RECURRENT_X] : dp_compose_concat_steps(b, y, 0, r->length);
 }
 
 void dp_recurrent_specialize(dp_builder *b, const dp_node *node, const dp_recurrent_cell *cell, dp_value *const *in,

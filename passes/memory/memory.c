@@ -88,9 +88,17 @@ static bool updates_part(const dp_node *node, int k) {
   return dp_op_is(node->op, DP_OP_UPDATE) && k < node->n_inputs && node->inputs[k]->space == DP_SPACE_TRANSIENT;
 }
 
+static bool has_as_many(const dp_shape *a, const dp_shape *b) {
+  dp_dim x, y;
+  if (dp_shape_equal(a, b)) return true;
+  return dp_shape_product(a, 0, a->rank, &x) && dp_shape_product(b, 0, b->rank, &y) && dp_dim_equal(x, y);
+}
+
 static bool takes_over(const work *w, const dp_node *node, int k) {
   const dp_value *x = k < node->n_inputs ? node->inputs[k] : NULL, *y = node->outputs[k];
   if (!x || w->block_of[x->id] < 0 || x->type.dtype != y->type.dtype || x->bytes != y->bytes) return false;
+  // What is broadcast may have a shard's bytes by chance.
+  if (node->kernel && !has_as_many(&x->type.shape, &y->type.shape)) return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (i != k && node->inputs[i] == x) return false;
   if (node->kernel && w->joined_by[y->id]) return false;  // its offset is in its bucket

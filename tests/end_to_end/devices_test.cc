@@ -114,7 +114,8 @@ const std::pair<const char *, const char *> kOptimizers[] = {
 };
 
 const std::pair<const char *, const char *> kNetworks[] = {
-    {"Mlp", kMlp}, {"Cnn", kCnn}, {"Squares", kSquares}, {"Places", kPlaces}, {"Smooth", kSmooth}, {"Block", kBlock}};
+    {"Mlp", kMlp},       {"Cnn", kCnn},     {"Squares", kSquares}, {"Places", kPlaces},
+    {"Smooth", kSmooth}, {"Block", kBlock}, {"Drawn", kDrawn}};
 
 // Removes the nodes whose lines contain `word`; their first operand takes the place of their result.
 std::string Without(std::string text, const std::string &word) {

@@ -135,7 +135,43 @@ inline const char kSmooth[] = R"dpt(model smooth {
   output logits
 })dpt";
 
-// A transformer block on the rows of a digit: eight places of twelve numbers, two heads.
+// Numbers that the network draws, in training and beside it; a recurrence along the rows of a digit.
+inline const char kDrawn[] = R"dpt(model drawn {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.05,momentum=0.9)"
+  input x: float32[N,8,8]
+  parameter q.w: float32[8,4] = kaiming_uniform()
+  parameter k.w: float32[8,2] = kaiming_uniform()
+  parameter v.w: float32[8,3] = kaiming_uniform()
+  parameter g.w: float32[8,1] = kaiming_uniform()
+  parameter c.w: float32[6,1,3] = kaiming_uniform()
+  parameter c.b: float32[6] = zeros
+  parameter fc.w: float32[10,48] = kaiming_uniform()
+  parameter fc.b: float32[10] = zeros
+  constant scale: float32[] = 255
+  s = Div(x, scale)
+  q = MatMul(s, q.w)
+  k = MatMul(s, k.w)
+  v = MatMul(s, v.w)
+  g = MatMul(s, g.w)
+  beta = Sigmoid(g)
+  decay = Neg(beta)
+  a, state = LinearAttention(q, k, v, _, decay, beta) {q_num_heads=2, kv_num_heads=1}
+  t = Transpose(a) {perm=[0,2,1]}
+  c = CausalConvWithState(t, c.w, c.b) {activation="silu"}
+  f = Flatten(c)
+  noise = RandomNormalLike(f) {scale=0.1}
+  u = RandomUniform() {shape=[48], low=0.5}
+  noisy = Add(f, noise)
+  scaled = Mul(noisy, u)
+  p = Sigmoid(scaled)
+  kept = Bernoulli(p)
+  m = Mul(scaled, kept)
+  logits = Gemm(m, fc.w, fc.b) {transB=1}
+  output logits
+})dpt";
+
+// A transformer's block on the rows of a digit: eight places of twelve numbers, two heads.
 inline const char kBlock[] = R"dpt(model block {
   loss "softmax_cross_entropy(logits,label)"
   optimizer "adamw(lr=0.003)"

@@ -32,8 +32,6 @@ static int finish(dp_status status, char *message, size_t room) {
 
 // ---- inputs that must be constants ----------------------------------------------------------------------------------
 
-bool dp_embed_knows(const char *domain, const char *op, int64_t opset) { return dp_onnx_knows(domain, op, opset); }
-
 typedef struct {
   dp_arena *arena;
   const void *model;

@@ -52,7 +52,6 @@ def _load():
     pointer, size, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
     tensor = ctypes.POINTER(Tensor)
     signatures = {
-        "dp_embed_knows": (ctypes.c_bool, [text, text, ctypes.c_int64]),
         "dp_embed_needs": (ctypes.c_int, [text, size, text, size, ctypes.POINTER(ctypes.c_bool), text, size]),
         "dp_embed_compile": (ctypes.c_int,
                              [text, size, text, ctypes.c_int, ctypes.POINTER(pointer), text, size]),
@@ -75,11 +74,6 @@ def _call(name, *arguments):
     code = getattr(_library, name)(*arguments, message, MESSAGE_ROOM)
     if code:
         raise Error(code, message.value.decode("utf-8", "replace"))
-
-
-def knows(domain, op, opset):
-    """Whether operators of that name are taken, for some types and attributes."""
-    return _library.dp_embed_knows(domain.encode(), op.encode(), opset)
 
 
 def needs(model, path, n_inputs):
