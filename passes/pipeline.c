@@ -78,7 +78,10 @@ static dp_status run_all(void *arg) {
     DP_TRY(dp_pipeline_run_pass(compile, *p));
     if (names_pass(options->print_after, (*p)->name)) {
       fprintf(out, "// after %s\n", (*p)->name);
-      dp_text_print(compile->model, out);
+      if (options->print_held)
+        dp_text_print_elided(compile->model, options->print_held, out);
+      else
+        dp_text_print(compile->model, out);
     }
     if (options->stop_after && !strcmp(options->stop_after, (*p)->name)) break;
   }

@@ -259,8 +259,28 @@ static void print_base64(FILE *out, const unsigned char *data, size_t bytes) {
   fputc('"', out);
 }
 
-bool dp_text_data_is_elided(const dp_tensor *tensor, dp_text_elision elision) {
-  return elision.on && dp_tensor_count(tensor) > LISTED;
+static int compare_addresses(const void *a, const void *b) {
+  const void *const *x = a, *const *y = b;
+  return ((uintptr_t)*x > (uintptr_t)*y) - ((uintptr_t)*x < (uintptr_t)*y);
+}
+
+dp_text_held dp_text_hold(const dp_model *model, const char *file, const char *option) {
+  dp_text_held held = {.file = file, .option = option};
+  for (int32_t i = 0; i < model->n_variables; i++)
+    if (model->variables[i].init.kind == DP_INIT_TENSOR)
+      DP_PUSH(model->arena, held.data, held.count, model->variables[i].init.tensor->data);
+  for (int g = 0; g < model->n_graphs; g++)
+    for (int32_t i = 0; i < model->graphs[g]->n_values; i++)
+      if (model->graphs[g]->values[i]->constant)
+        DP_PUSH(model->arena, held.data, held.count, model->graphs[g]->values[i]->constant->data);
+  if (held.count) qsort(held.data, (size_t)held.count, sizeof *held.data, compare_addresses);
+  return held;
+}
+
+bool dp_text_data_is_elided(const dp_tensor *tensor, const dp_text_held *held) {
+  if (!held || dp_tensor_count(tensor) <= LISTED) return false;
+  if (!held->file) return true;
+  return held->count && bsearch(&tensor->data, held->data, (size_t)held->count, sizeof *held->data, compare_addresses);
 }
 
 static void print_elided(FILE *out, const dp_tensor *tensor, const char *source) {
@@ -270,9 +290,9 @@ static void print_elided(FILE *out, const dp_tensor *tensor, const char *source)
   dp_text_print_string(out, source);
 }
 
-void dp_text_data_print(FILE *out, const dp_tensor *tensor, dp_text_elision elision) {
-  if (dp_text_data_is_elided(tensor, elision)) {
-    print_elided(out, tensor, elision.source);
+void dp_text_data_print(FILE *out, const dp_tensor *tensor, const dp_text_held *held) {
+  if (dp_text_data_is_elided(tensor, held)) {
+    print_elided(out, tensor, held->file);
     return;
   }
   size_t count = (size_t)dp_tensor_count(tensor), each = dp_type_bytes(tensor->dtype);

@@ -6,6 +6,7 @@
 
 #include "ir/graph/op.h"
 #include "ir/text/lex.h"
+#include "ir/text/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -82,20 +83,16 @@ void dp_text_print_string(FILE *out, const char *string);              // always
 void dp_text_print_number(FILE *out, double number, bool with_point);  // with enough digits to read back exactly
 void dp_text_print_dim(FILE *out, dp_dim dim, const char *symbol);
 void dp_text_print_type(FILE *out, const dp_type *type, const char *symbol);
-// How large tensors are printed: with their data, or with the file that has it.
-typedef struct {
-  bool on;
-  const char *source;  // NULL: no file
-} dp_text_elision;
-bool dp_text_data_is_elided(const dp_tensor *tensor, dp_text_elision elision);
-void dp_text_data_print(FILE *out, const dp_tensor *tensor, dp_text_elision elision);
+// Whether the tensor is printed without its data. held NULL: no tensor is.
+bool dp_text_data_is_elided(const dp_tensor *tensor, const dp_text_held *held);
+void dp_text_data_print(FILE *out, const dp_tensor *tensor, const dp_text_held *held);
 void dp_text_print_placements(FILE *out, const dp_placement *placements, int count);     // [S(0),R]
 bool dp_text_print_are_placed(const dp_placement *placements, int count);                // whether any is not Replicate
 void dp_text_constraints_print(FILE *out, int count, const dp_constraint *constraints);  // nothing when there are none
 void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol);
 void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent,
-                         dp_text_elision elision);  // its statements
-extern const char *const dp_text_spaces[];          // dp_space's names, NULL-ended
+                         const dp_text_held *held);  // its statements
+extern const char *const dp_text_spaces[];           // dp_space's names, NULL-ended
 
 #ifdef __cplusplus
 }

@@ -95,7 +95,7 @@ static void print_tensor(FILE *out, const dp_tensor *tensor, const char *symbol)
   dp_type type = {tensor->dtype, dp_tensor_shape(tensor)};
   dp_text_print_type(out, &type, symbol);
   fputc(' ', out);
-  dp_text_data_print(out, tensor, (dp_text_elision){0});
+  dp_text_data_print(out, tensor, NULL);
 }
 
 void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol) {
@@ -127,11 +127,11 @@ void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol) {
 
 // ---- the model ------------------------------------------------------------------------------------------------------
 
-static void print_initial(FILE *out, const dp_init *init, dp_text_elision elision) {
+static void print_initial(FILE *out, const dp_init *init, const dp_text_held *held) {
   static const char *const words[] = {"tensor ", "fill(", "uniform(", "normal("};
   fputs(words[init->kind], out);
   if (init->kind == DP_INIT_TENSOR) {
-    dp_text_data_print(out, init->tensor, elision);
+    dp_text_data_print(out, init->tensor, held);
     return;
   }
   dp_text_print_number(out, init->a, false);
@@ -142,14 +142,14 @@ static void print_initial(FILE *out, const dp_init *init, dp_text_elision elisio
   fputc(')', out);
 }
 
-static void print_variable(FILE *out, const dp_model *model, const dp_variable *p, dp_text_elision elision) {
+static void print_variable(FILE *out, const dp_model *model, const dp_variable *p, const dp_text_held *held) {
   static const char *const words[] = {"parameter", "buffer", "state", "stored"};
   fprintf(out, "  %s ", words[p->kind]);
   dp_text_print_name(out, p->name);
   fputs(": ", out);
   dp_text_print_type(out, &p->type, model->symbol);
   fputs(" = ", out);
-  print_initial(out, &p->init, elision);
+  print_initial(out, &p->init, held);
   if (p->n_constraints) fputs(" shard", out);
   dp_text_constraints_print(out, p->n_constraints, p->constraints);
   if (p->frozen) fputs(" frozen", out);
@@ -190,12 +190,12 @@ static void print_head(FILE *out, const dp_model *model) {
   }
 }
 
-static void print_model(FILE *out, const dp_model *model, dp_text_elision elision) {
+static void print_model(FILE *out, const dp_model *model, const dp_text_held *held) {
   fputs("model ", out);
   dp_text_print_name(out, model->name);
   fputs(" {\n", out);
   print_head(out, model);
-  for (int32_t i = 0; i < model->n_variables; i++) print_variable(out, model, &model->variables[i], elision);
+  for (int32_t i = 0; i < model->n_variables; i++) print_variable(out, model, &model->variables[i], held);
   bool flat = model->n_graphs == 1 && !strcmp(model->graphs[0]->name, "main");
   for (int i = 0; i < model->n_graphs; i++) {
     if (!flat) {
@@ -203,13 +203,13 @@ static void print_model(FILE *out, const dp_model *model, dp_text_elision elisio
       dp_text_print_name(out, model->graphs[i]->name);
       fputs(" {\n", out);
     }
-    dp_text_print_graph(out, model->graphs[i], flat ? "  " : "    ", elision);
+    dp_text_print_graph(out, model->graphs[i], flat ? "  " : "    ", held);
     if (!flat) fputs("  }\n", out);
   }
   fputs("}\n", out);
 }
 
-void dp_text_print(const dp_model *model, FILE *out) { print_model(out, model, (dp_text_elision){0}); }
+void dp_text_print(const dp_model *model, FILE *out) { print_model(out, model, NULL); }
 
 // ---- without its data -----------------------------------------------------------------------------------------------
 
@@ -217,31 +217,29 @@ typedef struct {
   size_t tensors, bytes;
 } left_out;
 
-static void count_left_out(const dp_tensor *tensor, dp_text_elision elision, left_out *left) {
-  if (!dp_text_data_is_elided(tensor, elision)) return;
+static void count_left_out(const dp_tensor *tensor, const dp_text_held *held, left_out *left) {
+  if (!dp_text_data_is_elided(tensor, held)) return;
   left->tensors++;
   left->bytes += tensor->bytes;
 }
 
-void dp_text_print_elided(const dp_model *model, const char *source, FILE *out) {
-  const dp_text_elision elision = {true, source};
+void dp_text_print_elided(const dp_model *model, const dp_text_held *held, FILE *out) {
   left_out left = {0};
   for (int32_t i = 0; i < model->n_variables; i++)
-    if (model->variables[i].init.kind == DP_INIT_TENSOR)
-      count_left_out(model->variables[i].init.tensor, elision, &left);
+    if (model->variables[i].init.kind == DP_INIT_TENSOR) count_left_out(model->variables[i].init.tensor, held, &left);
   for (int g = 0; g < model->n_graphs; g++)
     for (int32_t i = 0; i < model->graphs[g]->n_values; i++)
-      if (model->graphs[g]->values[i]->constant) count_left_out(model->graphs[g]->values[i]->constant, elision, &left);
+      if (model->graphs[g]->values[i]->constant) count_left_out(model->graphs[g]->values[i]->constant, held, &left);
   if (left.tensors) {
     fprintf(out, "// The data of %zu tensor%s, %zu bytes, is left out. ", left.tensors, left.tensors == 1 ? "" : "s",
             left.bytes);
-    if (source) {
+    if (held->file) {
       fputs("This text reads it from ", out);
-      dp_text_print_string(out, source);
-      fputs(", which belongs beside it; `dpc show --data` prints it.\n", out);
+      dp_text_print_string(out, held->file);
+      fprintf(out, ", which belongs beside it; `%s` prints it.\n", held->option);
     } else {
-      fputs("No file has it, so this text does not read back; `dpc show --data` prints it.\n", out);
+      fprintf(out, "No file has it, so this text does not read back; `%s` prints it.\n", held->option);
     }
   }
-  print_model(out, model, elision);
+  print_model(out, model, held);
 }

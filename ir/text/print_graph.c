@@ -8,7 +8,7 @@ typedef struct {
   FILE *out;
   const dp_graph *graph;
   const char *indent;
-  dp_text_elision elision;
+  const dp_text_held *held;
   int notes;  // printed so far in the open bracket
 } printer;
 
@@ -98,7 +98,7 @@ static void print_value(printer *p, const dp_value *v) {
   }
   if (v->kind == DP_VALUE_CONSTANT) {
     fputs(" = ", p->out);
-    dp_text_data_print(p->out, v->constant, p->elision);
+    dp_text_data_print(p->out, v->constant, p->held);
   }
   print_value_notes(p, v);
   fputc('\n', p->out);
@@ -161,8 +161,8 @@ static void print_ends(printer *p) {
   }
 }
 
-void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent, dp_text_elision elision) {
-  printer p = {out, graph, indent, elision, 0};
+void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent, const dp_text_held *held) {
+  printer p = {out, graph, indent, held, 0};
   dp_arena *scratch = dp_arena_create(0);
   if (graph->logical) {
     fprintf(out, "%slogical ", indent);
@@ -170,7 +170,7 @@ void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent, d
     fputs(" {\n", out);
     dp_graph inner = *graph->logical;
     inner.logical = NULL;  // one level shows what a graph was made from
-    dp_text_print_graph(out, &inner, dp_printf(scratch, "%s  ", indent), elision);
+    dp_text_print_graph(out, &inner, dp_printf(scratch, "%s  ", indent), held);
     fprintf(out, "%s}\n", indent);
   }
   if (graph->stage >= 0) fprintf(out, "%sstage %d\n", indent, graph->stage);

@@ -31,9 +31,18 @@ dp_status dp_text_parse_with(dp_arena *arena, const char *file_name, const char 
 dp_status dp_text_parse(dp_arena *arena, const char *file_name, const char *text, size_t bytes,
                         dp_model **model) DP_MUST_USE;
 void dp_text_print(const dp_model *model, FILE *out);
-// Omits the data of variables and constants with more than 64 elements. A comment before the text says where the data
-// is: in the file `source`, beside the text. source NULL: in no file, so the text cannot be read back.
-void dp_text_print_elided(const dp_model *model, const char *source, FILE *out);
+// The tensors of a model as it was read from a file, by the addresses of their data.
+typedef struct dp_text_held {
+  const char *file;  // its name, in the folder of the text; NULL: the model comes from no file
+  int count;
+  const void **data;   // (count) ascending
+  const char *option;  // prints all data; for the comment
+} dp_text_held;
+dp_text_held dp_text_hold(const dp_model *model, const char *file, const char *option);
+// Omits the data of variables and constants with more than 64 elements if the file holds it; data computed since is
+// printed. A comment before the text says where the data is. Without a file all such data is omitted, so the text cannot
+// be read back.
+void dp_text_print_elided(const dp_model *model, const dp_text_held *held, FILE *out);
 
 // "float32[N,3], int64[N]": types separated by commas. An empty item has dtype DP_NO_TYPE; an empty text has no items.
 dp_status dp_text_parse_types(dp_arena *arena, const char *text, int *count, dp_type **types) DP_MUST_USE;

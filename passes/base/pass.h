@@ -61,7 +61,8 @@ typedef struct {
   bool why;
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
   const char *print_after, *stop_after;
-  FILE *print_to;        // NULL: stdout
+  FILE *print_to;                         // NULL: stdout
+  const struct dp_text_held *print_held;  // the data not to print (ir/text/text.h); NULL: prints all
   Dp__Options **record;  // out: the options as the plan records them, even when there is no plan; NULL: not wanted
   FILE *notes_to;        // notes for the user about the compilation, one per line; NULL: none
 } dp_options;

@@ -1,4 +1,4 @@
-// dpc show omits large data: the text refers to its file, and reads back beside that.
+// dpc show and --print-after leave large data out: the text names the file that has it, and reads back beside that.
 #include <unistd.h>
 
 #include <regex>
@@ -51,6 +51,32 @@ TEST_F(Show, DataThatIsNotThereIsSaidInASentence) {
   Shell("cat " + File("moved.onnx") + " | dpc show - > " + File("piped.dpt"));
   EXPECT_NE(Read(File("piped.dpt")).find("No file has it, so this text does not read back"), std::string::npos);
   Refused("dpc show " + File("piped.dpt"), 65, {"no file has it", "--data"});
+}
+
+// The model after a pass; what passes computed, no file has: it is printed.
+TEST_F(Show, PassesPrintNoDataThatTheFileHas) {
+  const std::string compile = "dpc compile " + onnx_ + " --batch=64 --mode=infer -o " + File("plan.bin");
+  const std::string stop = " --print-after=place --stop-after=place";
+  const std::string text = Must(compile + stop).out, whole = Must(compile + stop + " --print-data").out;
+  EXPECT_GT(whole.size(), 100000u);
+  EXPECT_LT(text.size(), 20000u);
+  EXPECT_EQ(text.find("// after place\n// The data of "), 0u) << text.substr(0, 200);
+  EXPECT_NE(text.find("`dpc compile --print-data` prints it"), std::string::npos);
+  EXPECT_NE(text.find("\" of \"net.onnx\""), std::string::npos);
+  EXPECT_EQ(whole.find("elided"), std::string::npos);
+  EXPECT_EQ("// after place\n" + Shown("placed.dpt", text, "--data"), whole);
+  // All passes: each text says it.
+  const std::string all = Must(compile + " --print-after=all").out;
+  EXPECT_LT(all.size(), 1000000u);
+  EXPECT_NE(all.find("// after emit\n// The data of "), std::string::npos);
+  // In float64 the weights are other tensors.
+  const std::string wide = Must(compile + stop + " --precision=fp64").out;
+  EXPECT_EQ(wide.find("elided"), std::string::npos);
+  EXPECT_EQ("// after place\n" + Shown("wide.dpt", wide, "--data"), wide);
+  const std::string piped =
+      Shell("cat " + onnx_ + " | dpc compile - --batch=64 --mode=infer -o " + File("p.bin") + stop).out;
+  EXPECT_NE(piped.find("No file has it, so this text does not read back"), std::string::npos) << piped.substr(0, 300);
+  Refused(compile + " --print-data", 64, {"--print-data needs --print-after=PASS"});
 }
 
 TEST_F(Show, NamesStayBesideTheText) {

@@ -1,7 +1,10 @@
 // dpc compile: reads a model, runs the passes, checks the plan with the same checker as dprun, writes it.
 #include <stdio.h>
+#include <string.h>
 
+#include "ir/base/file.h"
 #include "ir/plan/plan.h"
+#include "ir/text/text.h"
 #include "ir/verify/verify.h"
 #include "passes/fit.h"
 #include "passes/pipeline.h"
@@ -38,6 +41,11 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
   DP_TRY(read_model(&options, arena, &model));
   DP_TRY(dp_dpc_check_files(arena, options.model, options.output));
   Dp__Plan *plan = NULL;
+  const char *slash = strrchr(options.model, '/'), *name = slash ? slash + 1 : options.model;
+  const dp_text_held held =
+      dp_text_hold(model, dp_file_is_standard(options.model) ? NULL : name, "dpc compile --print-data");
+  // A text does not record --dim, so it could not be read back beside a file that needs it.
+  if (!options.print_data && !options.compile.n_dims) options.compile.print_held = &held;
   dp_status status = dp_pipeline_run(model, &options.compile, &plan);
   // Errors in the model name its file; errors in the options do not come from there.
   if (dp_status_code(status) == EX_DATAERR) return dp_status_context(status, "%s", options.model);

@@ -11,15 +11,20 @@
 #include "tools/compile/decide.h"
 #include "tools/compile/dpc.h"
 
-enum { KEY_PRINT_AFTER = 256, KEY_STOP_AFTER, KEY_WHY };
+enum { KEY_PRINT_AFTER = 256, KEY_STOP_AFTER, KEY_PRINT_DATA, KEY_WHY };
 
 static const struct argp_option table[] = {
     {"output", 'o', "PLAN", 0, "Output file (default: MODEL with .bin; - is standard output)", 0},
     {0, 0, 0, 0, "Inspection", 3},
     {"print-after", KEY_PRINT_AFTER, "PASS|all", 0,
      "Print the model as text after this pass, or after each: options, batch, ... place, ... memory, emit", 0},
-    {"stop-after", KEY_STOP_AFTER, "PASS", 0, "Stop after this pass, without a plan", 0},
-    {"why", KEY_WHY, 0, 0, "Print where everything is placed, what a device holds and what it moves", 0},
+    {"print-data", KEY_PRINT_DATA, 0, 0,
+     "With --print-after: print the data of large tensors too; without it the text names the file that they are in, "
+     "and "
+     "reads back beside that",
+     0},
+    {"stop-after", KEY_STOP_AFTER, "PASS", 0, "End after this pass, without a plan", 0},
+    {"why", KEY_WHY, 0, 0, "Say what lies where, what a device holds and what it moves", 0},
     {0},
 };
 
@@ -39,6 +44,9 @@ static dp_status set_option(parsing *p, int key, char *text) {
       return DP_OK;
     case KEY_PRINT_AFTER:
       o->print_after = text;
+      return DP_OK;
+    case KEY_PRINT_DATA:
+      p->options->print_data = true;
       return DP_OK;
     case KEY_STOP_AFTER:
       o->stop_after = text;
@@ -74,6 +82,8 @@ static dp_status check_options(dp_arena *arena, dp_dpc_options *options) {
     return dp_fail(EX_USAGE, "the model comes from standard input, so the plan needs a name: add -o PLAN");
   if (!options->output) options->output = default_output(arena, options->model);
   const dp_options *o = &options->compile;
+  if (options->print_data && !o->print_after)
+    return dp_fail(EX_USAGE, "--print-data needs --print-after=PASS: it prints that text with all its data");
   if (dp_file_is_standard(options->output) && !o->stop_after && (o->why || o->print_after))
     return dp_fail(EX_CONFIG, "-o - writes the plan to standard output, where %s prints: name a file",
                    o->why ? "--why" : "--print-after");

@@ -6,8 +6,9 @@
 #include "tools/cli.h"
 
 typedef struct {
-  const char *model, *output;  // output has its default
-  dp_options compile;          // what the passes get
+  const char *model, *output;  // output follows from model when it is not given
+  dp_options compile;          // what the passes are asked for
+  bool print_data;
 } dp_dpc_options;
 
 // Parses the command line. Lists live in `arena`. EX_USAGE; EX_CONFIG: the plan would overwrite the model. The pass

@@ -48,11 +48,13 @@ static dp_status show_model(const request *r) {
   dp_model *model;
   DP_TRY(dp_dpc_import_read_with(r->arena, r->path, &r->onnx, &model));
   const char *slash = strrchr(r->path, '/'), *name = slash ? slash + 1 : r->path;
-  // A text that refers to an ONNX file does not record --dim, so it could not be read back.
-  if (r->data || r->onnx.n_dims)
+  // A text says nothing of the dims that the file which it names leaves open, and could not be read back.
+  if (r->data || r->onnx.n_dims) {
     dp_text_print(model, stdout);
-  else
-    dp_text_print_elided(model, dp_file_is_standard(r->path) ? NULL : name, stdout);
+    return DP_OK;
+  }
+  const dp_text_held held = dp_text_hold(model, dp_file_is_standard(r->path) ? NULL : name, "dpc show --data");
+  dp_text_print_elided(model, &held, stdout);
   return DP_OK;
 }
 
