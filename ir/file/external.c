@@ -106,7 +106,7 @@ typedef struct {
   const char *path;
   bool open;
   dp_safetensors file;
-  uint8_t **copies;  // of each tensor of the file, made when first asked for
+  uint8_t **copies;  // of each tensor of the file, made on first use
 } fetching;
 
 static dp_status open_file(search *s, fetching *f) {

@@ -138,7 +138,7 @@ static dp_status count_held(const weighing *w) {
   return DP_OK;
 }
 
-// ---- what is needed -------------------------------------------------------------------------------------------------
+// ---- needed nodes ---------------------------------------------------------------------------------------------------
 
 static void find_folded(const dp_graph *main, bool *folded) {
   for (int32_t i = 0; i < main->n_nodes; i++) {

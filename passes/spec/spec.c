@@ -277,7 +277,7 @@ static dp_status check_schedule(const binding *b, const dp_optimizer_spec *o) {
   return DP_OK;
 }
 
-// ---- what was asked for ---------------------------------------------------------------------------------------------
+// ---- the SPECs ------------------------------------------------------------------------------------------------------
 
 dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) {
   binding b = {.arena = arena, .origin = origin};
