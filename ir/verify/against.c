@@ -1,6 +1,6 @@
-// See against.h. Values are compared by a hash of all that they are made from (XXH3 of 128 bits), computed in the order
-// of the nodes, so time is linear in the graph. An Identity counts as its operand: where the compiler puts one depends
-// on how it cut the pipeline, which a plan does not say.
+// See against.h. Values are compared by a hash of everything that they are computed from (XXH3 of 128 bits), in node
+// order, so time is linear in the graph. An Identity counts as its operand: the compiler inserts some where it
+// partitions the pipeline, which a plan does not say.
 #include "ir/verify/against.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // Whether a plan computes what a model says: `dpc verify --against`.
 //
-// The plan's logical graphs are compared with those that the compiler makes of the model (its programs after the pass
-// `place`, whose device forms keep their logical graphs beside them). Two values are the same when the same operators
-// with the same attributes make them from the same inputs, variables and constants; names of results and the order of
-// nodes do not count. How the graphs come from the model (autodiff, rewrites) is the compiler's word.
+// The plan's logical graphs are compared with those that the compiler makes from the model (its programs after the pass
+// `place`, whose device forms keep their logical graphs beside them). Two values are equal when the same operators with
+// the same attributes compute them from the same inputs, variables and constants; names of results and the order of
+// nodes do not count. That the graphs follow from the model (autodiff, rewrites) is trusted, not checked.
 #ifndef DP_IR_VERIFY_AGAINST_H
 #define DP_IR_VERIFY_AGAINST_H
 

@@ -1,6 +1,6 @@
-// What a plan says of itself as a whole, held against its programs: graphs, threads, learning rate, classes, precision,
-// the sizes of arenas. The runtime acts on these without looking at any instruction, so a plan may not say one thing and
-// do another.
+// What a plan declares of itself as a whole, compared with its programs: graphs, threads, learning rate, classes,
+// precision, the sizes of arenas. The runtime relies on these without looking at any instruction, so a plan must not
+// declare one thing and do another.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 // ---- graphs ---------------------------------------------------------------------------------------------------------
 
-// Each program has the graph of its own name, so that there is no graph that nothing computes.
+// Each program has the graph of its own name, so no graph is left over that nothing computes.
 static dp_status check_graphs(dp_checker *c) {
   const Dp__Role *role = c->plan->roles[0];
   for (size_t i = 0; i < role->n_programs; i++) {
@@ -24,7 +24,7 @@ static dp_status check_graphs(dp_checker *c) {
   return FAIL("it has %zu logical graphs for %zu programs", c->plan->n_graphs, role->n_programs);
 }
 
-// Wishes of the user are for the compiler; a plan says where things are.
+// Annotations are for the compiler; a plan itself says where values are.
 static dp_status check_wishes(dp_checker *c) {
   for (size_t i = 0; i < c->plan->n_variables; i++)
     if (c->plan->variables[i]->n_constraints)
@@ -49,7 +49,7 @@ static uint32_t most_threads(const Dp__Program *program) {
   return most;
 }
 
-// Whether the instruction set goes with the kernels shows where they are known: runtime/target.c.
+// runtime/target.c checks the instruction set, as it knows the kernels.
 static dp_status check_threads(dp_checker *c) {
   const uint32_t threads = c->plan->target->threads ? c->plan->target->threads : 1;
   uint32_t most = 1;

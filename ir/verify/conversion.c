@@ -93,7 +93,7 @@ static dp_status check_collective(dp_checker *c, uint32_t instruction, const con
     return FAIL("it does not convert from %s to %s on axis '%s'", a, b, name);
   if (!dp_checker_is_innermost(c, from->at, axis) || !dp_checker_is_innermost(c, to->at, axis))
     return FAIL("from %s to %s on axis '%s': a later axis splits the same dim and must be joined first", a, b, name);
-  // The sequential axis has no devices that meet: a device takes a part of what it has, by itself.
+  // The sequential axis has no devices to communicate: a device takes a part of what it has.
   if (axis == c->pipe || (axis == c->micro && strcmp(rule->op, "Slice")))
     return FAIL("axis '%s' has no devices that could meet", name);
   if (axis != c->micro && (from->first != to->first || from->count != to->count))

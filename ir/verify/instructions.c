@@ -2,7 +2,7 @@
 #include "ir/file/proto.h"
 #include "ir/verify/checker.h"
 
-// Sharding rules are made anew for each instruction. Their memory is freed after this many.
+// Sharding rules are built for each instruction; their memory is freed after this many.
 enum { INSTRUCTIONS_AN_ARENA = 1024 };
 
 typedef struct {

@@ -175,8 +175,9 @@ static bool is_collective(const dp_op *op) {
   return false;
 }
 
-// This holds whatever the axes are: every device of the role is in one group of each axis, so any two collectives share
-// devices. Those of two roles share none. A Send and its Recv meet nobody else; deadlock.c shows that both get there.
+// This holds for any axes: every device of the role is in one group of each axis, so any two collectives share devices.
+// Collectives of two roles share none. A Send and its Recv involve no other device; deadlock.c shows that both are
+// reached.
 static dp_status check_collectives(dp_checker *c) {
   uint32_t last = UINT32_MAX;
   char text[512];

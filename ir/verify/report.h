@@ -31,7 +31,7 @@ dp_checker_location dp_checker_at_tensor(const dp_checker *c, size_t tensor);
 // A breach of the rule.
 dp_status dp_checker_fail(dp_checker *c, dp_checker_location at, dp_rule rule, const char *format, ...)
     DP_PRINTF(4, 5) DP_MUST_USE;
-// The same of what another part of the program found wrong; NULL stays NULL.
+// The same for a failure of another part of the program; NULL stays NULL.
 dp_status dp_checker_wrap(dp_checker *c, dp_checker_location at, dp_rule rule, dp_status status) DP_MUST_USE;
 
 // ---- words for messages; each returns `text` ------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 // Between stages: a Send and the Recv of its channel carry one value, with its placements and micro-batches, from each
 // device of a stage to the one with the same coordinates in another.
 //
-// What a Send reads is checked where it stands, like any operand (meaning.c). A Recv's result is taken to be what it
-// claims to be. Both are right when the two claim the same and no wait goes in a circle (deadlock.c): then take all
-// instructions of all roles in an order that every wait allows, and each finds what those before it gave.
+// What a Send reads is checked there, like any operand (meaning.c). A Recv's result is assumed to be what it claims.
+// Both hold when the two claims agree and the waits have no cycle (deadlock.c): take all instructions of all roles in
+// an order that every wait allows; then each finds what those before it produced.
 #include <stdlib.h>
 #include <string.h>
 
