@@ -32,8 +32,6 @@ typedef struct {
   void *data;
 } dp_embed_tensor;
 
-// Whether operators of this name are supported, for some types and attributes.
-DP_EMBED_API bool dp_embed_knows(const char *domain, const char *op, int64_t opset);
 // Finds which of the n_inputs inputs of an ONNX model must be replaced by a Constant before it can be compiled.
 DP_EMBED_API int dp_embed_needs(const void *model, size_t bytes, const char *path, size_t n_inputs, bool *needed,
                                 char *message, size_t room);
