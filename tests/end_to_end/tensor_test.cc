@@ -112,7 +112,7 @@ TEST(Tensor, WhatIsBroadcastIsNotWrittenOver) {
   y = Tanh(m)
   output y
 })dpt";
-  EXPECT_EQ(Split(Compile(text, "strategy=manual mesh=tensor:3 batch=12")), 1);
+  EXPECT_EQ(Split(Compile(text, "precision=fp64 strategy=manual mesh=tensor:3 batch=12")), 1);
 }
 
 // What is annotated and nothing else; samples where --split says so.
