@@ -1,5 +1,6 @@
-// partition: assigns each node of "main" to a stage of the pipeline, if the mesh has an axis `pipe`. What is later made
-// from a node (its gradient, its update, its decomposition) follows it.
+// partition: assigns each node of "main" to a stage of the pipeline, if the mesh has an axis `pipe`. Options call the
+// pass `cut` (--stop-after=cut). What is later made from a node (its gradient, its update, its decomposition) follows
+// it.
 //
 // The nodes are put in a line: the model's own order, except that nodes which depend on no parameter (masks, positions)
 // go with their first user. The line is cut so that the slowest stage takes the least time, forward and backward. Among
