@@ -50,7 +50,8 @@ const std::map<std::string, Sample> kSamples = {
     {"clip-grad-at-bound", {"zero", "pass", ""}},
 };
 // Options that do not affect the plan.
-const std::set<std::string> kOther = {"output", "print-after", "stop-after", "why", "help", "usage", "version"};
+const std::set<std::string> kOther = {"output", "print-after", "print-data", "stop-after",
+                                      "why",    "help",        "usage",      "version"};
 
 std::string NameOf(const ProtobufCFieldDescriptor &field) {
   std::string name = field.name;
