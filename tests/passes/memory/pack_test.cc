@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 #include <vector>
 
+#include "tests/ir/base/growth.h"
 #include "tests/ir/text/text_helper.h"
 
 namespace dp_test {
@@ -144,14 +144,11 @@ TEST(Pack, AStreamThatFollowsLateCostsNothing) {
 }
 
 TEST(Pack, TimeIsNearLinear) {
-  auto seconds = [](int layers) {
+  auto pack = [](int layers) {
     std::vector<dp_pack_block> blocks = Training(layers);
-    auto start = std::chrono::steady_clock::now();
     Pack(&blocks);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  double few = seconds(10000), many = seconds(80000);
-  EXPECT_LT(many, 30 * few + 0.5);
+  EXPECT_LT(dp_test::Growth(10000, 80000, pack), 8 * 4);
 }
 
 }  // namespace
