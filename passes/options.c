@@ -24,7 +24,7 @@ static dp_status check_choice(const char *option, const char *given, const char 
   dp_suggest_print(&suggest, hint, sizeof hint);
   for (int i = 0, at = 0; i < built; i++)
     at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", known[i]);
-  return dp_fail(EX_USAGE, "%s=%s: there is no such choice; known are %s%s", option, given, words, hint);
+  return dp_fail(EX_USAGE, "%s=%s: there is no such choice; choose one of %s%s", option, given, words, hint);
 }
 
 static dp_status refuse_stage(void) {

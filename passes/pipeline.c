@@ -58,7 +58,7 @@ static dp_status check_name(dp_arena *arena, const char *option, const char *nam
   const char *names = all ? "all" : "";
   for (const dp_pass *const *p = passes; *p; p++)
     names = dp_printf(arena, "%s%s%s", names, *names ? ", " : "", (*p)->name);
-  return dp_fail(EX_USAGE, "%s=%s: there is no such pass; known are %s%s", option, name, names,
+  return dp_fail(EX_USAGE, "%s=%s: there is no such pass; choose one of %s%s", option, name, names,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 

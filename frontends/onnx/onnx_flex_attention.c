@@ -1,6 +1,6 @@
-// ai.onnx.preview.FlexAttention(Q, K, V): softmax(Q K' scale) V with two graphs of the node's own between: score_mod changes
-// the scores, prob_mod the probabilities. Q is [batch, q_heads, length, size], K and V [batch, heads, places, size]; each
-// head of theirs serves q_heads / heads of Q's that lie together.
+// ai.onnx.preview.FlexAttention(Q, K, V): softmax(Q K' scale) V with two graphs of the node's own between: score_mod
+// changes the scores, prob_mod the probabilities. Q is [batch, q_heads, length, size], K and V [batch, heads, places,
+// size]; each head of theirs serves q_heads / heads of Q's that lie together.
 #include <math.h>
 #include <string.h>
 

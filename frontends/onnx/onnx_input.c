@@ -158,7 +158,7 @@ dp_status dp_onnx_input_add(dp_onnx_reader *reader, dp_onnx_scope *scope, const 
     dp_type type;
     DP_TRY(dp_status_context(read_type(&s, graph->input[i], &type), "input '%s'", name));
     if (!strncmp(name, "dp.", 3))
-      return dp_fail(EX_DATAERR, "input '%s': names that begin with 'dp.' are the compiler's own", name);
+      return dp_fail(EX_DATAERR, "input '%s': names that begin with 'dp.' are reserved for the compiler", name);
     DP_TRY(
         dp_onnx_scope_bind(reader, scope, name,
                            (dp_onnx_binding){.value = dp_graph_add_value(reader->graph, DP_VALUE_INPUT, name, type)}));

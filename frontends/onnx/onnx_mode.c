@@ -1,5 +1,6 @@
-// Whether a network was exported as it trains. PyTorch's exporters write BatchNormalization and Dropout as inference has
-// them unless they are told otherwise, the newer one BatchNormalization even then. And of which operation a Clip is.
+// Whether a network was exported as it trains. PyTorch's exporters write BatchNormalization and Dropout as inference
+// has them unless they are told otherwise, the newer one BatchNormalization even then. And of which operation a Clip
+// is.
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"
@@ -46,8 +47,8 @@ static void look_at_clip(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
     set_int(reader, node, DP_ATTR_GRAD_AT_BOUND, 0);
 }
 
-// A copy stands where Dropout did: it says of which module or line it is. Where the optimizer took it out, others still take
-// it; what only looks at a tensor differently takes copies of its own.
+// A copy stands where Dropout did: it says of which module or line it is. Where the optimizer took it out, others still
+// take it; what only looks at a tensor differently takes copies of its own.
 static void look_for_dropout(dp_onnx_reader *reader, const dp_onnx_signature *s, const Dp__Onnx__Node *node, modes *m) {
   static const char *const views[] = {"view", "_unsafe_view", "reshape", "transpose", "permute", "t"};
   const char *fx = dp_onnx_signature_of_node(node), *at = NULL, *name;

@@ -2,9 +2,10 @@
 //
 // onnx.c reads the file and walks the graph; onnx_input.c types its inputs; onnx_tensor.c and onnx_external.c read
 // tensors; onnx_scope.c keeps names; onnx_fold.c (with onnx_arithmetic.c, onnx_move.c) computes what is known already;
-// onnx_node.c (with onnx_attr.c, onnx_opset.c, onnx_special.c) makes nodes of the rest; onnx_function.c inlines functions;
-// onnx_devices_read.c and onnx_metadata.c read what is said about the graph, onnx_needs.c says which inputs must be known
-// beforehand, onnx_control.c unrolls, onnx_signal.c computes windows, onnx_flex_attention.c is one operator.
+// onnx_node.c (with onnx_attr.c, onnx_opset.c, onnx_special.c) makes nodes of the rest; onnx_function.c inlines
+// functions; onnx_devices_read.c and onnx_metadata.c read what is said about the graph, onnx_needs.c says which inputs
+// must be known beforehand, onnx_control.c unrolls, onnx_signal.c computes windows, onnx_flex_attention.c is one
+// operator.
 #ifndef DP_FRONTENDS_ONNX_ONNX_READER_H
 #define DP_FRONTENDS_ONNX_ONNX_READER_H
 

@@ -174,7 +174,8 @@ dp_status dp_onnx_scope_value(dp_onnx_reader *reader, dp_onnx_binding *b, dp_val
     DP_TRY(dp_onnx_progression_value(reader, b->name, b->progression, &b->value));
   } else if (!b->value) {
     if (b->initializer && !strncmp(b->name, "dp.", 3))
-      return dp_fail(EX_DATAERR, "initializer '%s': names that begin with 'dp.' are the compiler's own", b->name);
+      return dp_fail(EX_DATAERR, "initializer '%s': names that begin with 'dp.' are reserved for the compiler",
+                     b->name);
     const dp_tensor *tensor = dp_onnx_scope_tensor(reader, b);
     if (b->source)
       DP_TRY(make_form(reader, b));

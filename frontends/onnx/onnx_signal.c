@@ -1,4 +1,5 @@
-// Windows and the matrix of mel filters: operators whose result is known when their operands are. It becomes a constant.
+// Windows and the matrix of mel filters: operators whose result is known when their operands are. It becomes a
+// constant.
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-// ONNX's operators that draw numbers: RandomUniform, RandomNormal, their likes, Bernoulli. Specialized, in inference too,
-// into dp.RandomUniform or dp.RandomNormal, whose numbers depend on the run's seed, the step, the node's name and the
-// element's index in the whole tensor (ir/base/philox.h). ONNX's attribute `seed` is accepted and ignored.
+// ONNX's operators that draw numbers: RandomUniform, RandomNormal, their likes, Bernoulli. Specialized, in inference
+// too, into dp.RandomUniform or dp.RandomNormal, whose numbers depend on the run's seed, the step, the node's name and
+// the element's index in the whole tensor (ir/base/philox.h). ONNX's attribute `seed` is accepted and ignored.
 #ifndef DP_IR_OPS_DRAW_H
 #define DP_IR_OPS_DRAW_H
 

@@ -1,14 +1,15 @@
-// LinearAttention(query, key, value, past_state, decay, beta) -> output, present_state: attention as a recurrence along a
-// sequence of known length. Each of kv_num_heads heads has a state S [d_k, d_v], 0 or past_state at first; at each place
+// LinearAttention(query, key, value, past_state, decay, beta) -> output, present_state: attention as a recurrence along
+// a sequence of known length. Each of kv_num_heads heads has a state S [d_k, d_v], 0 or past_state at first; each
+// place has
 //
 //   S = exp(decay) S               in the rules gated, gated_delta
 //   v = beta (v - S' k)            in the rules delta, gated_delta
 //   S = S + k v'
 //   output = scale S' q            of each of the query heads that share S
 //
-// query [batch, length, q_num_heads * d_k], key, value [batch, length, kv_num_heads * d_k, d_v], decay [.., kv_num_heads or
-// kv_num_heads * d_k], beta [.., kv_num_heads or 1], states [batch, kv_num_heads, d_k, d_v]. Types of 16 bits are computed
-// in float32. Specialized into the operators of each step.
+// query [batch, length, q_num_heads * d_k], key, value [batch, length, kv_num_heads * d_k, d_v], decay [..,
+// kv_num_heads or kv_num_heads * d_k], beta [.., kv_num_heads or 1], states [batch, kv_num_heads, d_k, d_v]. Types of
+// 16 bits are computed in float32. Specialized into the operators of each step.
 #include <math.h>
 #include <string.h>
 

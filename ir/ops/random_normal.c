@@ -1,5 +1,5 @@
-// dp.RandomNormal(seed [, step]) {mean, scale, key, shape, dtype}: mean + scale z (dp_philox_normal), step word 0 without a step:
-// initial values.
+// dp.RandomNormal(seed [, step]) {mean, scale, key, shape, dtype}: mean + scale z (dp_philox_normal), step word 0
+// without a step: initial values.
 #include "ir/ops/random.h"
 
 static dp_status infer(dp_node *node) {

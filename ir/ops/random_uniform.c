@@ -1,4 +1,5 @@
-// dp.RandomUniform(seed [, step]) {low, high, key, shape, dtype}: low + (high - low) u, step word 0 without a step: initial values.
+// dp.RandomUniform(seed [, step]) {low, high, key, shape, dtype}: low + (high - low) u, step word 0 without a step:
+// initial values.
 #include "ir/ops/random.h"
 
 static dp_status infer(dp_node *node) {

@@ -1,6 +1,6 @@
-// The form of the options that a plan records: words that are known, numbers within their limits, and nothing that the rest of
-// the plan denies. What the rest does not tell (--freeze, --split, --batchnorm, --clip-grad-at-bound, --schedule, --zero-stage, --memory), nothing
-// but `dpc verify --against` reads. See form.h.
+// The form of the options that a plan records: words that are known, numbers within their limits, and nothing that the
+// rest of the plan denies. What the rest does not tell (--freeze, --split, --batchnorm, --clip-grad-at-bound,
+// --schedule, --zero-stage, --memory), nothing but `dpc verify --against` reads. See form.h.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -40,8 +40,8 @@ typedef struct dp_text_held {
 } dp_text_held;
 dp_text_held dp_text_hold(const dp_model *model, const char *file, const char *option);
 // Omits the data of variables and constants with more than 64 elements if the file holds it; data computed since is
-// printed. A comment before the text says where the data is. Without a file all such data is omitted, so the text cannot
-// be read back.
+// printed. A comment before the text says where the data is. Without a file all such data is omitted, so the text
+// cannot be read back.
 void dp_text_print_elided(const dp_model *model, const dp_text_held *held, FILE *out);
 
 // "float32[N,3], int64[N]": types separated by commas. An empty item has dtype DP_NO_TYPE; an empty text has no items.

@@ -111,7 +111,7 @@ static dp_status find_signature(dp_arena *arena, dp_spec_origin origin, const ch
     return DP_OK;
   }
   char hint[96];
-  return dp_fail(origin.exit_code, "%s: there is no %s '%s'; known are %s%s", origin.name, what, name,
+  return dp_fail(origin.exit_code, "%s: there is no %s '%s'; choose one of %s%s", origin.name, what, name,
                  list_names(arena, count, &known[0].name, sizeof *known),
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
@@ -120,7 +120,7 @@ static dp_status unknown_key(const binding *b, const char *key) {
   dp_suggest suggest = dp_suggest_begin(key);
   char hint[96];
   for (int i = 0; i < b->count; i++) dp_suggest_offer(&suggest, b->parameters[i].key);
-  return dp_fail(b->origin.exit_code, "%s: %s takes no '%s'; known are %s%s", b->origin.name, b->callee, key,
+  return dp_fail(b->origin.exit_code, "%s: %s takes no '%s'; it takes %s%s", b->origin.name, b->callee, key,
                  list_names(b->arena, (size_t)b->count, &b->parameters[0].key, sizeof b->parameters[0]),
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
@@ -196,7 +196,7 @@ static dp_status take_schedule(const binding *b, const char *text, const char **
     return DP_OK;
   }
   char hint[96];
-  return dp_fail(b->origin.exit_code, "%s: there is no schedule '%s'; known are %s%s", b->origin.name, text,
+  return dp_fail(b->origin.exit_code, "%s: there is no schedule '%s'; choose one of %s%s", b->origin.name, text,
                  list_names(b->arena, DP_COUNT(schedules) - 1, schedules, sizeof *schedules),
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }

@@ -24,7 +24,7 @@ static dp_status refuse(const char *name) {
   }
   dp_suggest_print(&suggest, hint, sizeof hint);
   if (*hint) return dp_fail(EX_USAGE, "--strategy=%s: there is no such choice%s", name, hint);
-  return dp_fail(EX_USAGE, "--strategy=%s: there is no such choice; expected one of %s", name, words);
+  return dp_fail(EX_USAGE, "--strategy=%s: there is no such choice; choose one of %s", name, words);
 }
 
 static dp_status find_strategy(const char *name, const dp_strategy **strategy) {

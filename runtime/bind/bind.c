@@ -150,7 +150,7 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
     return dp_fail(
         EX_UNAVAILABLE,
         "kernel %s needs %llu bytes of scratch memory on this machine, but the plan reserves %llu: compile the model "
-        "on this machine",
+        "for it (dpc compile, with --isa and --threads as wanted)",
         in->kernel, (unsigned long long)needed, (unsigned long long)given);
   if (!unit->kernel->prepare || !b->binding->memory->backend->computes) return DP_OK;
   return dp_status_context(unit->kernel->prepare(spec, &unit->state), "kernel %s", in->kernel);

@@ -69,7 +69,7 @@ dp_status dp_channel_meet(const dp_binding *b, const dp_channel_end *ends, bool 
       return dp_fail(EX_DATAERR, "channel %u: its peer is along an axis that the mesh does not have", here->channel);
   int64_t peer = peer_of(b->mesh, here, device);
   if (b->roles->of_device[peer] != there->role || peer == device || peer_of(b->mesh, there, (int)peer) != device)
-    return dp_fail(EX_DATAERR, "channel %u: device %d names device %lld as its peer, but not the other way round",
+    return dp_fail(EX_DATAERR, "channel %u: device %d names device %lld as its peer, which does not name it",
                    here->channel, device, (long long)peer);
   *other = (int)peer;
   return DP_OK;

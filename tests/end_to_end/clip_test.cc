@@ -1,4 +1,5 @@
-// The gradient of Clip where its operand is a bound: what PyTorch 2.11 gives for clamp and hardtanh, which are both a Clip.
+// The gradient of Clip where its operand is a bound: what PyTorch 2.11 gives for clamp and hardtanh, which are both a
+// Clip.
 #include <cstring>
 
 #include "tests/end_to_end/training.h"

@@ -96,8 +96,8 @@ TEST(Tensor, BesideSamples) {
   ExpectSame(Gpt(1, 16, 4), kOptimizers[2], kHybrids);
 }
 
-// What is broadcast over columns, of which a device has one, has the bytes of the result there, and is not written over: the
-// checker would refuse the plan.
+// What is broadcast over columns, of which a device has one, has the bytes of the result there, and is not written
+// over: the checker would refuse the plan.
 TEST(Tensor, WhatIsBroadcastIsNotWrittenOver) {
   const char text[] = R"dpt(model broadcast {
   loss "mse(y,target)"

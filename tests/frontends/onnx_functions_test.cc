@@ -1,5 +1,5 @@
-// Operators that the reader itself puts something in for: what stands in the graph, and what is refused. That the numbers
-// are right, functions_test says.
+// Operators that the reader itself puts something in for: what stands in the graph, and what is refused. That the
+// numbers are right, functions_test says.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {

@@ -126,7 +126,7 @@ TEST(Pipeline, UnknownPassesAreRefusedAtOnce) {
   Arena arena;
   Options options;
   options.options.print_after = "autodif";
-  const std::string known = "; known are ", passes = "options, batch, precision, ";
+  const std::string known = "; choose one of ", passes = "options, batch, precision, ";
   std::string failure = Pipeline(arena, kMlp, &options).failure;
   EXPECT_EQ(failure.find("64: --print-after=autodif: there is no such pass" + known + "all, " + passes), 0u) << failure;
   EXPECT_NE(failure.find(", emit; did you mean 'autodiff'?"), std::string::npos) << failure;

@@ -1,5 +1,5 @@
-// The instruction set that a plan names goes with its kernels: which of them depend on one is what their structs say, of
-// whatever library they are, and a plan that says otherwise is refused when it is loaded.
+// The instruction set that a plan names goes with its kernels: which of them depend on one is what their structs say,
+// of whatever library they are, and a plan that says otherwise is refused when it is loaded.
 #include "backends/null/backend.h"
 #include "tests/frontends/onnx_builder.h"
 #include "tests/runtime/runtime_helper.h"

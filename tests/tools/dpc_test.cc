@@ -65,13 +65,13 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
 
 TEST_F(Dpc, WhatThereIsIsListed) {
   Refused(Compile("--strategy=fast"), 64, {"single, data, zero, tensor, pipeline, manual"});
-  Refused(Compile("--loss=hinge(logits,label)"), 64, {"no loss 'hinge'", "known are softmax_cross_entropy, mse"});
-  Refused(Compile("--optimizer=lion(lr=1)"), 64, {"no optimizer 'lion'", "known are sgd, adam, adamw"});
-  Refused(Compile("--optimizer=sgd(rate=1)"), 64, {"sgd takes no 'rate'", "known are lr, momentum,"});
-  Refused(Compile("--optimizer=sgd(schedule=linear)"), 64, {"known are constant, step, cosine"});
-  Refused(Compile("--precision=fp8"), 64, {"give one of fp32, fp64"});
+  Refused(Compile("--loss=hinge(logits,label)"), 64, {"no loss 'hinge'", "choose one of softmax_cross_entropy, mse"});
+  Refused(Compile("--optimizer=lion(lr=1)"), 64, {"no optimizer 'lion'", "choose one of sgd, adam, adamw"});
+  Refused(Compile("--optimizer=sgd(rate=1)"), 64, {"sgd takes no 'rate'", "it takes lr, momentum,"});
+  Refused(Compile("--optimizer=sgd(schedule=linear)"), 64, {"choose one of constant, step, cosine"});
+  Refused(Compile("--precision=fp8"), 64, {"choose one of fp32, fp64"});
   Refused(Compile("--loss=mse(prediction,target)"), 65, {"no such value", "its output is: 'logits'"});
-  Refused(Compile("--stop-after=everything"), 64, {"known are options, batch,", "place,", "emit"});
+  Refused(Compile("--stop-after=everything"), 64, {"choose one of options, batch,", "place,", "emit"});
   Refused("dpc show --verison x", 64, {"did you mean 'version'"});
 }
 
@@ -133,7 +133,7 @@ TEST_F(Dpc, OneWordForOneCountOfMicroBatches) {
 
 TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
   Refused(Compile("--strategy=auto"), 69, {"--strategy=auto is not implemented"});
-  for (const char *option : {"--target=cuda", "--target=cuda:sm_80"}) Refused(Compile(option), 69, {"not built"});
+  for (const char *option : {"--target=cuda", "--target=cuda:sm_80"}) Refused(Compile(option), 69, {"not implemented"});
   EXPECT_FALSE(Exists(File("plan.bin")));
 }
 

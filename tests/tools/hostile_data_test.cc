@@ -1,6 +1,6 @@
-// Files of data and weights whose headers were changed at random or by design, and options with numbers of any size: dprun
-// runs or refuses in one short message with an exit code of its own, whatever the bytes are.
-// HOSTILE_CASES: how many changes by seed of each kind of file (40; with DP_FULL 1,000).
+// Files of data and weights whose headers were changed at random or by design, and options with numbers of any size:
+// dprun runs or refuses in one short message with an exit code of its own, whatever the bytes are. HOSTILE_CASES: how
+// many changes by seed of each kind of file (40; with DP_FULL 1,000).
 #include <sys/resource.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Names that files of weights or the compiler keep for themselves, and those that only look so, as a model of each kind of file
-// has them.
+// Names that files of weights or the compiler keep for themselves, and those that only look so, as a model of each kind
+// of file has them.
 #include "tests/tools/tool.h"
 
 namespace {

@@ -103,7 +103,7 @@ static dp_status choose(const char *option, const char *text, const char *const 
     dp_suggest_offer(&suggest, *words);
     at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", at ? ", " : "", *words);
   }
-  return dp_fail(EX_USAGE, "--%s=%s: unknown value; give one of %s%s", option, text, all,
+  return dp_fail(EX_USAGE, "--%s=%s: there is no such choice; choose one of %s%s", option, text, all,
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 

@@ -24,7 +24,7 @@ enum {
   KEY_DEVICE,
   KEY_INFER,
   KEY_OUTPUT,
-  // Planned, but not built yet.
+  // Planned, but not implemented yet.
   KEY_SAVE_EVERY,
   KEY_RESUME,
 };
@@ -72,9 +72,10 @@ typedef struct {
 } parsing;
 
 static dp_status not_built(const char *what) {
-  return dp_fail(EX_UNAVAILABLE,
-                 "%s is not built yet: dprun trains, evaluates and infers, and writes weights to one .safetensors file",
-                 what);
+  return dp_fail(
+      EX_UNAVAILABLE,
+      "%s is not implemented yet: dprun trains, evaluates and infers, and writes weights to one .safetensors file",
+      what);
 }
 
 static dp_status add_pair(parsing *p, const char *option, const char *text, dp_cli_pair **pairs, int *count) {

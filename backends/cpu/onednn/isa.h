@@ -12,8 +12,8 @@ extern "C" {
 // use the AVX-512 core (F, BW, CD, DQ, VL) without extensions, so that a plan means the same on every such machine.
 // ONEDNN_MAX_CPU_ISA and DNNL_MAX_CPU_ISA can hide instruction sets.
 const char *dp_isa_of_machine(void);
-// Holds oneDNN to `isa` for the rest of the process. EX_UNAVAILABLE when the machine lacks it, EX_CONFIG when it is held to
-// another one already, EX_DATAERR for a name that is none of these.
+// Holds oneDNN to `isa` for the rest of the process. EX_UNAVAILABLE when the machine lacks it, EX_CONFIG when it is
+// held to another one already, EX_DATAERR for a name that is none of these.
 dp_status dp_isa_hold(const char *isa) DP_MUST_USE;
 // Limits oneDNN to the machine's instruction set, unless it is limited already. Call it before any use of oneDNN.
 // Thread-safe.

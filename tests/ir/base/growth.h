@@ -1,4 +1,5 @@
-// How a computation's time grows with its size. Tests look at growth: seconds tell of the machine and of sanitizers too.
+// How a computation's time grows with its size. Tests look at growth: seconds tell of the machine and of sanitizers
+// too.
 #pragma once
 
 #include <algorithm>

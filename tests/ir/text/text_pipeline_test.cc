@@ -1,5 +1,5 @@
-// Any point of the pipeline can be printed and read back, and the compilation goes on from there to the same device form:
-// every placement, kernel, event and offset, from which the plan is written.
+// Any point of the pipeline can be printed and read back, and the compilation goes on from there to the same device
+// form: every placement, kernel, event and offset, from which the plan is written.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -123,16 +123,18 @@ TEST(Spec, WhatIsMalformedIsSaid) {
 
 TEST(Spec, WhatIsUnknownIsSaidWithTheNearest) {
   EXPECT_EQ(OptimizerFailure("sgb(lr=1)"),
-            "64: --optimizer: there is no optimizer 'sgb'; known are sgd, adam, adamw; did you mean 'sgd'?");
+            "64: --optimizer: there is no optimizer 'sgb'; choose one of sgd, adam, adamw; did you mean 'sgd'?");
   EXPECT_EQ(OptimizerFailure("sgd(momentom=1)"),
-            "64: --optimizer: sgd takes no 'momentom'; known are lr, momentum, dampening, weight_decay, nesterov, "
+            "64: --optimizer: sgd takes no 'momentom'; it takes lr, momentum, dampening, weight_decay, nesterov, "
             "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'momentum'?");
-  EXPECT_EQ(OptimizerFailure("sgd(schedule=cosin)"),
-            "64: --optimizer: there is no schedule 'cosin'; known are constant, step, cosine; did you mean 'cosine'?");
-  EXPECT_EQ(LossFailure("mes(a,b)"),
-            "65: the model's loss: there is no loss 'mes'; known are softmax_cross_entropy, mse; did you mean 'mse'?");
+  EXPECT_EQ(
+      OptimizerFailure("sgd(schedule=cosin)"),
+      "64: --optimizer: there is no schedule 'cosin'; choose one of constant, step, cosine; did you mean 'cosine'?");
+  EXPECT_EQ(
+      LossFailure("mes(a,b)"),
+      "65: the model's loss: there is no loss 'mes'; choose one of softmax_cross_entropy, mse; did you mean 'mse'?");
   EXPECT_EQ(LossFailure("sgd(a,b)"),
-            "65: the model's loss: there is no loss 'sgd'; known are softmax_cross_entropy, mse");
+            "65: the model's loss: there is no loss 'sgd'; choose one of softmax_cross_entropy, mse");
 }
 
 TEST(Spec, ArgumentsAreChecked) {
@@ -152,15 +154,15 @@ TEST(Spec, ArgumentsAreChecked) {
 
 TEST(Spec, AdamsArgumentsAreNamedAndHaveRanges) {
   EXPECT_EQ(OptimizerFailure("adma()"),
-            "64: --optimizer: there is no optimizer 'adma'; known are sgd, adam, adamw; did you mean 'adam'?");
+            "64: --optimizer: there is no optimizer 'adma'; choose one of sgd, adam, adamw; did you mean 'adam'?");
   EXPECT_EQ(OptimizerFailure("adamw(beta_2=0.9)"),
-            "64: --optimizer: adamw takes no 'beta_2'; known are lr, beta1, beta2, eps, weight_decay, "
+            "64: --optimizer: adamw takes no 'beta_2'; it takes lr, beta1, beta2, eps, weight_decay, "
             "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'beta2'?");
   EXPECT_EQ(OptimizerFailure("adam(weight_decy=1)"),
-            "64: --optimizer: adam takes no 'weight_decy'; known are lr, beta1, beta2, eps, weight_decay, "
+            "64: --optimizer: adam takes no 'weight_decy'; it takes lr, beta1, beta2, eps, weight_decay, "
             "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'weight_decay'?");
   EXPECT_EQ(OptimizerFailure("adam(momentum=0.9)"),
-            "64: --optimizer: adam takes no 'momentum'; known are lr, beta1, beta2, eps, weight_decay, "
+            "64: --optimizer: adam takes no 'momentum'; it takes lr, beta1, beta2, eps, weight_decay, "
             "clip_norm, schedule, warmup, total, min_lr, step_size, gamma");
   EXPECT_EQ(OptimizerFailure("adam(beta1=1)"), "64: --optimizer: beta1=1: 0 or more, less than 1, is expected");
   EXPECT_EQ(OptimizerFailure("adam(beta2=-0.1)"), "64: --optimizer: beta2=-0.1: 0 or more, less than 1, is expected");
@@ -170,7 +172,7 @@ TEST(Spec, AdamsArgumentsAreNamedAndHaveRanges) {
 
 TEST(Spec, SchedulesThatDoNotGoTogetherAreRefused) {
   EXPECT_EQ(OptimizerFailure("adam(schedul=cosine)"),
-            "64: --optimizer: adam takes no 'schedul'; known are lr, beta1, beta2, eps, weight_decay, "
+            "64: --optimizer: adam takes no 'schedul'; it takes lr, beta1, beta2, eps, weight_decay, "
             "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'schedule'?");
   EXPECT_EQ(OptimizerFailure("adam(schedule=cosine)"),
             "64: --optimizer: schedule=cosine needs total=STEPS, the steps until the rate reaches its minimum");
