@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <regex>
 
 #include "tests/tools/tool.h"
@@ -12,6 +14,15 @@ namespace {
 
 class Progress : public Tools {
  protected:
+  void SetUp() override {
+    Tools::SetUp();
+    int terminal, other;
+    if (openpty(&terminal, &other, nullptr, nullptr, nullptr))
+      GTEST_SKIP() << "no pseudo-terminal can be opened: " << std::strerror(errno) << " (is /dev/pts mounted?)";
+    close(terminal);
+    close(other);
+  }
+
   // What `words` prints on a terminal with this many columns.
   std::string OnTerminal(unsigned short columns, std::vector<std::string> words) {
     winsize size = {24, columns, 0, 0};
