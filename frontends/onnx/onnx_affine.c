@@ -127,3 +127,82 @@ dp_status dp_onnx_affine_tile(dp_onnx_node *node, bool *done) {
   *done = true;
   return dp_onnx_scope_bind(node->reader, node->scope, node->outputs[0], (dp_onnx_binding){.value = x});
 }
+
+// ---- Slice ----------------------------------------------------------------------------------------------------------
+
+static bool minus(dp_dim a, dp_dim b, dp_dim *difference) {
+  return !__builtin_sub_overflow(a.scale, b.scale, &difference->scale) &&
+         !__builtin_sub_overflow(a.offset, b.offset, &difference->offset);
+}
+
+// A place along a dim, counted from the end when negative; what lies behind the end is the end. *sure: within the dim,
+// however many samples there are.
+static dp_dim place(dp_dim at, dp_dim extent, bool *sure) {
+  dp_dim rest;
+  if (at.scale < 0 || (!at.scale && at.offset < 0)) {
+    *sure &= !__builtin_add_overflow(at.scale, extent.scale, &at.scale) &&
+             !__builtin_add_overflow(at.offset, extent.offset, &at.offset);
+  } else if (!at.scale && at.offset >= INT32_MAX) {
+    at = extent;
+  }
+  *sure &= at.scale >= 0 && at.offset >= 0 && minus(extent, at, &rest) && rest.scale >= 0 && rest.offset >= 0;
+  return at;
+}
+
+// How many times `part` makes up `whole`, when it does; else 0.
+static int64_t count_of(dp_dim part, dp_dim whole) {
+  const int64_t n = part.scale ? whole.scale / part.scale : part.offset ? whole.offset / part.offset : 0;
+  return part.scale * n == whole.scale && part.offset * n == whole.offset ? n : 0;
+}
+
+// Elements [start, end) of dim d: one of several equal parts, or what lies at these places.
+static dp_value *cut(dp_builder *b, dp_value *x, int d, dp_dim start, dp_dim end) {
+  const dp_dim extent = x->type.shape.dims[d], length = {end.scale - start.scale, end.offset - start.offset};
+  const int64_t parts = count_of(length, extent), before = count_of(length, start);
+  dp_attr axis = dp_attr_int("axis", d);
+  if (dp_dim_equal(length, extent)) return x;
+  if (parts > 1 && parts <= DP_MAX_REPEATED && (before || dp_dim_is(start, 0))) {
+    dp_value *first = dp_build(b, "Split", 1, &x, (int)parts, 1, &axis);
+    return b->status ? x : first->producer->outputs[before];
+  }
+  const dp_shape limit = {.rank = 1, .dims = {length}}, from = {.rank = 1, .dims = {start}};
+  dp_attr range = dp_attr_dims(b->graph->arena, "limit", &limit);
+  dp_value *places = dp_build(b, "Range", 0, NULL, 1, 1, &range);
+  if (!dp_dim_is(start, 0)) places = dp_build2(b, "Add", places, dp_build_count(b, &from, (int64_t[]){0}, 1, DP_INT64));
+  return dp_build(b, "Gather", 2, (dp_value *[]){x, places}, 1, 1, &axis);
+}
+
+static dp_dim number_at(const dp_onnx_known *list, int64_t i, int64_t otherwise) {
+  return list ? list->numbers[i].i : dp_dim_of(otherwise);
+}
+
+dp_status dp_onnx_affine_slice(dp_onnx_node *node, bool *done) {
+  const dp_onnx_known *lists[4] = {0};  // starts, ends, axes, steps
+  bool symbolic = false, sure = true;
+  if (node->n_inputs < 3 || node->n_inputs > 5 || node->n_outputs != 1 || !node->inputs[0]) return DP_OK;
+  for (int i = 0; i < 4; i++) {
+    dp_onnx_binding *x = 1 + i < node->n_inputs ? node->inputs[1 + i] : NULL;
+    lists[i] = x ? dp_onnx_scope_known(node->reader, x) : NULL;
+    if ((x || i < 2) && (!lists[i] || lists[i]->rank != 1 || lists[i]->count != lists[0]->count)) return DP_OK;
+    for (int64_t k = 0; lists[i] && k < lists[i]->count && i < 2; k++)
+      symbolic |= dp_dim_is_symbolic(lists[i]->numbers[k].i);
+  }
+  if (!symbolic) return DP_OK;
+  dp_builder b = {.graph = node->reader->graph, .prefix = node->name};
+  dp_value *x;
+  DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[0], &x));
+  for (int64_t i = 0; i < lists[0]->count; i++) {
+    const dp_dim axis = number_at(lists[2], i, i), step = number_at(lists[3], i, 1);
+    const int64_t d = axis.offset < 0 ? axis.offset + x->type.shape.rank : axis.offset;
+    if (dp_dim_is_symbolic(axis) || d < 0 || d >= x->type.shape.rank || !dp_dim_is(step, 1)) return DP_OK;
+    const dp_dim extent = x->type.shape.dims[d];
+    const dp_dim start = place(number_at(lists[0], i, 0), extent, &sure),
+                 end = place(number_at(lists[1], i, 0), extent, &sure);
+    dp_dim length;
+    if (!sure || !minus(end, start, &length) || length.scale < 0 || length.offset < 0) return DP_OK;
+    x = cut(&b, x, (int)d, start, end);
+    DP_TRY(b.status);
+  }
+  *done = true;
+  return dp_onnx_scope_bind(node->reader, node->scope, node->outputs[0], (dp_onnx_binding){.value = x});
+}

@@ -214,8 +214,8 @@ static dp_status decide(dp_onnx_reader *reader, dp_onnx_binding *x, const char *
   if (x) DP_TRY(read_number(reader, x, number, &known));
   return known ? DP_OK
                : dp_fail(EX_UNAVAILABLE,
-                         "%s is computed from data, or depends on the batch, which is not supported; for an "
-                         "EmbeddingBag, export with torch.onnx.export(..., dynamo=False)",
+                         "%s is computed from data, or depends on the batch, which is not supported; an "
+                         "EmbeddingBag is, if its bags have one length: give its indices as [N,L]",
                          what);
 }
 
@@ -225,6 +225,8 @@ dp_status dp_onnx_control_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, con
   if (m->n_input < 2 || r.body->n_input != m->n_input)
     return dp_fail(EX_DATAERR, "it has %zu operands, its graph %zu inputs; 2 at least and as many are expected",
                    m->n_input, r.body->n_input);
+  DP_TRY(dp_onnx_bags_loop(reader, scope, m, r.body, done));
+  if (*done) return DP_OK;
   r.n_states = m->n_input - 2;
   DP_TRY(begin_rounds(&r, 1));
   DP_TRY(begin_states(&r, 2));

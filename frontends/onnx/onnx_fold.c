@@ -134,9 +134,10 @@ static dp_status identity(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
 // ---- everything else ------------------------------------------------------------------------------------------------
 
 // float32 results are rounded, which --precision=fp64 must not inherit. So the node stays in the graph for those that
-// compute with its result, and its elements are known to those that need them at import.
+// compute with its result, and its elements are known to those that need them at import. A node that only moves such
+// elements stays too.
 static bool is_rounded(const dp_onnx_evaluation *e) {
-  return e->results[0]->dtype == DP_FLOAT32 && dp_onnx_arithmetic_rounds(e->node->op_type);
+  return e->results[0]->dtype == DP_FLOAT32 && (e->from_rounded || dp_onnx_arithmetic_rounds(e->node->op_type));
 }
 
 static dp_status bind_results(const dp_onnx_evaluation *e, dp_onnx_scope *scope) {
@@ -159,10 +160,12 @@ static dp_status evaluate(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
                           dp_onnx_evaluate function, bool *folded) {
   const dp_onnx_known **inputs = dp_alloc_n(reader->arena, node->n_input, sizeof *inputs);
   const dp_onnx_known **results = dp_alloc_n(reader->arena, node->n_output, sizeof *results);
+  bool from_rounded = false;
   for (size_t i = 0; i < node->n_input; i++) {
     dp_onnx_binding *x;
     DP_TRY(dp_onnx_scope_find(scope, node->input[i], &x));
     if (x && !(inputs[i] = dp_onnx_scope_known(reader, x))) return DP_OK;
+    from_rounded |= x && x->value && x->value->producer;
     if (x && (reader->n_known += inputs[i]->count) > DP_ONNX_ALL_KNOWN) return DP_OK;
   }
   dp_onnx_evaluation e = {.reader = reader,
@@ -170,6 +173,7 @@ static dp_status evaluate(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
                           .opset = scope->opset,
                           .n_inputs = (int)node->n_input,
                           .n_results = (int)node->n_output,
+                          .from_rounded = from_rounded,
                           .inputs = inputs,
                           .results = results};
   DP_TRY(function(&e));

@@ -182,6 +182,7 @@ typedef struct {
   const Dp__Onnx__Node *node;
   int64_t opset;
   int n_inputs, n_results;
+  bool from_rounded;                   // a node computes one of the operands
   const dp_onnx_known *const *inputs;  // (n_inputs) NULL: absent
   const dp_onnx_known **results;       // (n_results)
 } dp_onnx_evaluation;
@@ -206,6 +207,8 @@ const dp_onnx_known *dp_onnx_arithmetic_cast(dp_onnx_reader *reader, const dp_on
 // A Range or a Tile whose length depends on the batch; *done: the results are bound.
 dp_status dp_onnx_affine_range(dp_onnx_node *node, bool *done) DP_MUST_USE;
 dp_status dp_onnx_affine_tile(dp_onnx_node *node, bool *done) DP_MUST_USE;
+// A Slice from or to places that depend on the batch.
+dp_status dp_onnx_affine_slice(dp_onnx_node *node, bool *done) DP_MUST_USE;
 
 // ---- onnx_sequence.c ------------------------------------------------------------------------------------------------
 
@@ -213,6 +216,16 @@ bool dp_onnx_sequence_knows(const char *op);
 // Binds the results of an operator on sequences; *done: it is one.
 dp_status dp_onnx_sequence_read(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
                                 bool *done) DP_MUST_USE;
+
+// Binds a name to the sequence of this one tensor.
+dp_status dp_onnx_sequence_bind_one(dp_onnx_reader *reader, dp_onnx_scope *scope, const char *name,
+                                    dp_value *value) DP_MUST_USE;
+
+// ---- onnx_bags.c ----------------------------------------------------------------------------------------------------
+
+// Binds the results of a Loop over the bags of an EmbeddingBag; *done: it is one.
+dp_status dp_onnx_bags_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *message,
+                            const Dp__Onnx__Graph *body, bool *done) DP_MUST_USE;
 
 // ---- onnx_progression.c, onnx_rounds.c ------------------------------------------------------------------------------
 

@@ -57,6 +57,14 @@ static dp_status bind_sequence(const call *c, int64_t n, dp_onnx_binding **items
   return dp_onnx_scope_bind(c->reader, c->scope, c->m->output[0], binding);
 }
 
+dp_status dp_onnx_sequence_bind_one(dp_onnx_reader *reader, dp_onnx_scope *scope, const char *name, dp_value *value) {
+  const dp_onnx_binding binding = {.name = value->name, .value = value};
+  dp_onnx_binding *item = dp_memdup(reader->arena, &binding, sizeof binding);
+  const dp_onnx_sequence sequence = {1, dp_memdup(reader->arena, &item, sizeof(dp_onnx_binding *))};
+  return dp_onnx_scope_bind(reader, scope, name,
+                            (dp_onnx_binding){.sequence = dp_memdup(reader->arena, &sequence, sizeof sequence)});
+}
+
 static dp_status alias_result(const call *c, dp_onnx_binding *x) {
   if (c->m->n_output != 1) return dp_fail(EX_DATAERR, "one result is expected");
   return dp_onnx_scope_alias(c->reader, c->scope, c->m->output[0], x);

@@ -37,6 +37,18 @@ const char *dp_onnx_signature_op(dp_arena *arena, const char *fx_node) {
   return dp_strndup(arena, at, strspn(at, WORD));
 }
 
+const char *dp_onnx_signature_argument(dp_arena *arena, const char *fx, int at) {
+  static const char before[] = "(args = (";
+  const char *text = strstr(fx, before);
+  if (!text) return "";
+  for (text += sizeof before - 1; at; at--) {
+    text += strcspn(text, ",()");
+    if (*text != ',') return "";
+    text += strspn(text, ", ");
+  }
+  return dp_strndup(arena, text, strcspn(text, ",()"));
+}
+
 const char *dp_onnx_signature_next(dp_arena *arena, const char *fx_node, const char **at) {
   if (!*at) {
     const char *equals = strstr(fx_node, " = ");

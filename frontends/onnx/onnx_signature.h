@@ -43,6 +43,8 @@ const char *dp_onnx_signature_of_value(const dp_onnx_reader *reader, const dp_on
 // The operator in the traced program: "linear" for torch.ops.aten.linear.default; allocated in `arena`, "" if there is
 // none.
 const char *dp_onnx_signature_op(dp_arena *arena, const char *fx_node);
+// Operand `at` of the operation as the traced program prints it; "" if it has fewer.
+const char *dp_onnx_signature_argument(dp_arena *arena, const char *fx_node, int at);
 // Iterates over the operands %name of an operation: *at starts as NULL and advances. NULL at the end.
 const char *dp_onnx_signature_next(dp_arena *arena, const char *fx_node, const char **at);
 // Iterates over the names in a Python list, ['a', 'b']: *at starts at the list and advances. NULL at the end.

@@ -148,6 +148,7 @@ dp_status dp_onnx_special(dp_onnx_node *node, bool *done) {
                {"Mod", modulo},
                {"OneHot", one_hot},
                {"Range", dp_onnx_affine_range},
+               {"Slice", dp_onnx_affine_slice},
                {"Tile", dp_onnx_affine_tile},
                {"Add", broadcast},
                {"Sub", broadcast},

@@ -1,4 +1,6 @@
 // What depends on the batch size: ranges up to N, N repeats, a Loop of N rounds; and open dims that are given a number.
+#include <tuple>
+
 #include "tests/frontends/onnx_builder.h"
 
 namespace {
@@ -32,6 +34,42 @@ TEST(OnnxAffineTest, RangesUpToTheBatch) {
   std::string shifted = Range("n", "size", "3");
   EXPECT_TRUE(Has(shifted, "n_y/Range: int64[2*N] = Range() {start=0, limit=[6*N], delta=3")) << shifted;
   EXPECT_TRUE(Has(shifted, "n_y/Add: int64[2*N] = Add(n_y/Range, ")) << shifted;
+}
+
+// Rows [start, end) of x and `other` below it.
+std::string Cut(const std::string &other, const std::string &start, const std::string &end) {
+  return Made([&](Onnx &m) {
+    m.Constant("shape", {1, 7});
+    m.Node("ConstantOfShape", {"shape"}, {"row"}, {m.Tensor("value", m.Raw("", INT64, {1}, std::string(8, 1)))});
+    m.Node("Concat", {"x", other}, {"rows"}, {m.Int("axis", 0)});
+    m.Node("Neg", {"n1"}, {"-n"});
+    for (int64_t i : {0, 1}) m.Constant("at" + std::to_string(i), {i});
+    m.Constant("far", {INT64_MAX});
+    m.Node("Slice", {"rows", start, end, "at0"}, {"y"});
+  });
+}
+
+// Halves of [2*N,7].
+TEST(OnnxAffineTest, SlicesOfEqualParts) {
+  for (const auto &[start, end, part] :
+       {std::tuple("at0", "n1", "0"), {"at0", "-n", "0"}, {"n1", "far", "1"}, {"-n", "far", "1"}}) {
+    std::string text = Cut("x", start, end);
+    EXPECT_TRUE(Has(text, "n_y/Split: int64[N,7], ")) << text;
+    EXPECT_TRUE(Has(text, " = Split(rows) {axis=0}")) << text;
+    EXPECT_TRUE(Has(text, *part == '0' ? "output y = n_y/Split\n" : "output y = \"n_y/Split:1\"")) << text;
+  }
+}
+
+// Of [N+1,7].
+TEST(OnnxAffineTest, SlicesByTheirPlaces) {
+  std::string all = Cut("row", "at0", "n1"), last = Cut("row", "n1", "far");
+  EXPECT_TRUE(Has(all, "int64[N,7] = Gather(rows, n_y/Range) {axis=0}")) << all;
+  EXPECT_TRUE(Has(last, "int64[1,7] = Gather(rows, n_y/Add) {axis=0}")) << last;
+}
+
+TEST(OnnxAffineTest, SlicesThatMayNotFit) {
+  EXPECT_TRUE(Has(Cut("x", "at1", "n1"), "69: node 'n_y' (Slice)")) << Cut("x", "at1", "n1");
+  EXPECT_TRUE(Has(Cut("row", "n1", "size"), "69: node 'n_y' (Slice)")) << Cut("row", "n1", "size");
 }
 
 TEST(OnnxAffineTest, RangesOfFloatsUpToTheBatch) {

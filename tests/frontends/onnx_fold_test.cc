@@ -279,6 +279,19 @@ TEST(OnnxFoldTest, FloatArithmeticIsNotRounded) {
             "[2,-1]");
 }
 
+// Nor where it is only moved: the angles of a rotary embedding, joined.
+TEST(OnnxFoldTest, MovedFloatArithmeticIsNotRounded) {
+  Onnx m;
+  m.Input("x", FLOAT, {"N", "2"});
+  m.Constant("six", {6});
+  m.Node("Cast", {"six"}, {"float"}, {m.Int("to", FLOAT)});
+  m.Node("Sqrt", {"float"}, {"root"});
+  m.Node("Concat", {"root", "root"}, {"roots"}, {m.Int("axis", 0)});
+  m.Node("Mul", {"x", "roots"}, {"y"});
+  m.Output("y");
+  EXPECT_NE(m.Import().find("roots: float32[2] = Concat(root, root)"), std::string::npos) << m.Import();
+}
+
 TEST(OnnxFoldTest, RangesOfFloats) {
   auto range = [](float start, float limit, float delta) {
     return Known([=](Onnx &m) {
