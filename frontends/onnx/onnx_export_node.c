@@ -20,7 +20,10 @@ static const struct {
 // Our own attributes of ONNX's operators: metadata of the node, which the reader restores.
 static const struct {
   const char *op, *attribute;
-} own[] = {{"BatchNormalization", "unbiased"}, {"BatchNormalization", "groups"}, {"Clip", DP_ATTR_GRAD_AT_BOUND}};
+} own[] = {{"BatchNormalization", "unbiased"},
+           {"BatchNormalization", "groups"},
+           {"Clip", DP_ATTR_GRAD_AT_BOUND},
+           {"Gather", DP_ATTR_PADDING}};
 
 // Constant operands of one element that ONNX wants as a list of one.
 static const struct { const char *op, *operand; } lists_of_one[] = {{"TopK", "K"}};

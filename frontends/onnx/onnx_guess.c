@@ -1,5 +1,8 @@
 // Decides which float initializers are parameters if the file does not say: the weights of layers, and whatever looks
 // trainable. Single numbers are not, nor operands that are constants wherever they occur.
+//
+// PyTorch's older exporter names what the module has as in state_dict, and numbers in its code "onnx::Mul_12". So in its
+// files a name tells a learned scale from a constant, though not a parameter from a buffer.
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"
@@ -49,13 +52,14 @@ static const place constants[] = {{"Where", BIT(1) | BIT(2)},
 
 // The uses of an initializer.
 typedef struct {
-  bool weight, constant, other, added;
+  bool weight, constant, other, added, exponent;
 } uses;
 
 typedef struct {
   dp_onnx_reader *reader;
   dp_onnx_scope *scope;
-  uses *uses;  // by binding
+  uses *uses;   // by binding
+  bool script;  // PyTorch's older exporter wrote the file
 } guess;
 
 static bool is_place(const place *table, size_t count, const char *op, size_t operand) {
@@ -79,6 +83,7 @@ static dp_status look_at(guess *g, const Dp__Onnx__Graph *graph, int32_t n) {
       else
         u->other = true;
       u->added |= !strcmp(node->op_type, "Add");
+      u->exponent |= !strcmp(node->op_type, "Pow");
     }
     for (size_t a = 0; a < node->n_attribute; a++)
       if (node->attribute[a]->g) DP_TRY(look_at(g, node->attribute[a]->g, n));
@@ -99,10 +104,25 @@ static bool is_named_weight(const char *name) {
   return strstr(leaf, "weight") || strstr(leaf, "bias");
 }
 
-static bool is_constant(const dp_onnx_binding *b, const uses *u) {
+// It calls nodes after modules, "/fc1/Gemm"; the newer one "node_linear".
+static bool is_script(const dp_onnx_reader *reader) {
+  const Dp__Onnx__Graph *graph = reader->message->graph;
+  if (!dp_onnx_is_from_torch(reader)) return false;
+  for (size_t i = 0; i < graph->n_node; i++)
+    if (*graph->node[i]->name == '/') return true;
+  return false;
+}
+
+// "onnx::Mul_12", before PyTorch 1.13 "12"
+static bool is_of_the_code(const char *name) {
+  return !strncmp(name, "onnx::", 6) || !name[strspn(name, "0123456789")];
+}
+
+static bool is_constant(const guess *g, const dp_onnx_binding *b, const uses *u) {
   if (u->weight || is_named_weight(b->name)) return false;
-  if (u->constant && !u->other) return true;
-  return dp_tensor_count(b->tensor) == 1 || (u->added && is_mask(b->tensor));
+  if (g->script && is_of_the_code(b->name)) return true;
+  if (u->constant && !u->other && !(g->script && u->exponent)) return true;
+  return (!g->script && dp_tensor_count(b->tensor) == 1) || (u->added && is_mask(b->tensor));
 }
 
 static void note(dp_onnx_reader *reader, const dp_onnx_list *list, const char *what) {
@@ -112,7 +132,7 @@ static void note(dp_onnx_reader *reader, const dp_onnx_list *list, const char *w
 }
 
 dp_status dp_onnx_guess(dp_onnx_reader *reader, dp_onnx_scope *scope) {
-  guess g = {.reader = reader, .scope = scope};
+  guess g = {.reader = reader, .scope = scope, .script = is_script(reader)};
   dp_onnx_list trained = {0}, fixed = {0};
   g.uses = dp_alloc_n(reader->arena, (size_t)scope->count, sizeof *g.uses);
   DP_TRY(look_at(&g, reader->message->graph, scope->count));
@@ -120,7 +140,7 @@ dp_status dp_onnx_guess(dp_onnx_reader *reader, dp_onnx_scope *scope) {
     dp_onnx_binding *b = scope->bindings[i];
     const uses *u = &g.uses[i];
     if (!b->initializer || !dp_type_is_float(b->tensor->dtype) || !(u->weight || u->constant || u->other)) continue;
-    if (is_constant(b, u)) {
+    if (is_constant(&g, b, u)) {
       b->role = DP_ONNX_FIXED;
       dp_onnx_list_add(reader->arena, &fixed, b->name);
     } else if (!u->weight && !is_named_weight(b->name)) {

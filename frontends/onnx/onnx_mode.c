@@ -1,6 +1,7 @@
 // Whether a network was exported as it trains. PyTorch's exporters write BatchNormalization and Dropout as inference
-// has them unless they are told otherwise, the newer one BatchNormalization even then. And of which operation a Clip
-// is.
+// has them unless they are told otherwise, the newer one BatchNormalization even then. And what the gradients of a Clip
+// and of a Gather are, by the operation that they are of.
+#include <stdlib.h>
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"
@@ -47,6 +48,16 @@ static void look_at_clip(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
     set_int(reader, node, DP_ATTR_GRAD_AT_BOUND, 0);
 }
 
+// An embedding's row for padding is not trained through it.
+static void look_at_gather(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
+  const char *fx = dp_onnx_signature_of_node(node);
+  if (!fx || strcmp(dp_onnx_signature_op(reader->arena, fx), "embedding")) return;
+  const char *padding = dp_onnx_signature_argument(reader->arena, fx, 2);  // weight, indices, padding_idx
+  char *end;
+  const long long row = strtoll(padding, &end, 10);
+  if (*padding && !*end && row >= 0) set_int(reader, node, DP_ATTR_PADDING, row);
+}
+
 // A copy stands where Dropout did: it says of which module or line it is. Where the optimizer took it out, others still
 // take it; what only looks at a tensor differently takes copies of its own.
 static void look_for_dropout(dp_onnx_reader *reader, const dp_onnx_signature *s, const Dp__Onnx__Node *node, modes *m) {
@@ -81,6 +92,7 @@ dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *s, dp_on
     if (is_op(node, "BatchNormalization")) look_at_norm(reader, node, &m);
     if (is_op(node, "Dropout")) m.dropouts++;
     if (s && is_op(node, "Clip")) look_at_clip(reader, node);
+    if (s && is_op(node, "Gather")) look_at_gather(reader, node);
     if (s)
       look_for_dropout(reader, s, node, &m);
     else if (is_op(node, "Conv") || is_op(node, "ConvTranspose"))

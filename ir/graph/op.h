@@ -44,6 +44,8 @@ enum { DP_MAX_OPERANDS = 9, DP_MAX_REPEATED = 8, DP_MAX_ATTRS = 12 };
 // Of an operator that holds its operand to bounds: whether the gradient passes where the operand is a bound (1) or is 0
 // there. `dpc compile --clip-grad-at-bound` decides for nodes that do not say it.
 #define DP_ATTR_GRAD_AT_BOUND "grad_at_bound"
+// Of Gather: the index that passes no gradient on, as nn.Embedding's padding_idx. Absent: each does.
+#define DP_ATTR_PADDING "padding_idx"
 
 typedef enum {
   DP_OP_RANDOM = 1,         // uses the counter-based generator: identified by its "key", never merged by CSE

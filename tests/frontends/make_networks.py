@@ -133,7 +133,6 @@ def pieces():
 # How each is exported: TorchScript, or dynamo without its optimizer.
 NETWORKS = {gpt2: "torchscript", bloom: "torchscript", swin: "torchscript", clip: "torchscript", dlrm: "torchscript",
             pieces: "dynamo"}
-TRAIN = {clip: "model.logit_scale"}  # a single number, which a TorchScript file cannot tell from a constant
 
 
 def export(path, form, model, inputs):
@@ -191,8 +190,6 @@ def make(folder, network, form):
         np.save(os.path.join(folder, "label.npy"), label.numpy())
     case = {"inputs": len(inputs), "batch": BATCH, "steps": STEPS, "rate": RATE,
             "loss": f"softmax_cross_entropy({outputs[0]},{target})", "losses": losses(model, inputs, label)}
-    if network in TRAIN:
-        case["train"] = TRAIN[network]
     with open(os.path.join(folder, "case.json"), "w") as file:
         json.dump(case, file, indent=1)
         file.write("\n")

@@ -29,14 +29,12 @@ TEST_P(Networks, TrainAsPyTorchDoes) {
     data += " --data x" + std::to_string(i) + "=" + folder + "x" + std::to_string(i) + ".npy";
   if (Exists(folder + "label.npy")) data += " --data label=" + folder + "label.npy";
   const std::string loss = json_string_value(json_object_get(case_, "loss"));
-  const char *train = json_string_value(json_object_get(case_, "train"));  // what the file cannot tell from a constant
   for (const char *devices : {"--strategy=single", "--strategy=data --devices=2", "--strategy=data --devices=3",
                               "--strategy=zero --zero-stage=3 --devices=2", "--strategy=tensor --devices=2",
                               "--strategy=data --devices=2 --microbatches=2", "--strategy=pipeline --devices=2"}) {
     SCOPED_TRACE(devices);
     Must("dpc compile " + folder + "model.onnx --precision=fp64 --optimizer=sgd(lr=0.05) --loss=" + loss +
-         " --batch=" + std::to_string(Integer("batch")) + (train ? std::string(" --train=") + train : "") + " " +
-         devices + " -o " + File("plan.bin"));
+         " --batch=" + std::to_string(Integer("batch")) + " " + devices + " -o " + File("plan.bin"));
     Must("dprun " + File("plan.bin") + data + " --quiet --steps=" + std::to_string(Integer("steps")) +
          " --metrics=" + File("metrics"));
     std::vector<double> found = Losses(File("metrics"));

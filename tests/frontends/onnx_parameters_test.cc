@@ -260,6 +260,21 @@ TEST(OnnxParametersTest, AClipIsOfWhatWasTraced) {
   EXPECT_NE(clip("clamp").find("Clip(x) {max=6.0}"), std::string::npos) << clip("clamp");
 }
 
+// nn.Embedding's padding_idx.
+TEST(OnnxParametersTest, AGatherIsOfAnEmbeddingWithPadding) {
+  auto embedding = [](const std::string &args) {
+    Exported m;
+    m.Parameter("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+    m.Node("Cast", {"x"}, {"ids"}, {m.Int("to", INT64)});
+    m.Of(m.Node("Gather", {"w", "ids"}, {"y"}), "y", "embedding", args);
+    return m.Text();
+  };
+  EXPECT_NE(embedding("%p_w, %ids, 0").find("padding_idx=0"), std::string::npos) << embedding("%p_w, %ids, 0");
+  EXPECT_NE(embedding("%p_w, %ids, 2, False, True").find("padding_idx=2"), std::string::npos);
+  EXPECT_EQ(embedding("%p_w, %ids").find("padding_idx"), std::string::npos);
+  EXPECT_EQ(embedding("%p_w, %ids, -1").find("padding_idx"), std::string::npos);
+}
+
 TEST(OnnxParametersTest, DropoutThatWasLeftOut) {
   const std::string left_out = "Dropout is not in the file (at '", why =
                                                                        "'): it was exported as for inference, or its "
@@ -334,6 +349,30 @@ TEST(OnnxParametersTest, ParametersByShapeUseOrName) {
   EXPECT_EQ(Guess("PRelu", {"x", "c"}, "c", {1}, {0.25}), "parameter c: float32[1]\n");
   EXPECT_EQ(Guess("Add", {"x", "fc.bias"}, "fc.bias", {1}, {1}), "parameter fc.bias: float32[1]\n");
   EXPECT_EQ(Guess("Pow", {"x", "p.weight"}, "p.weight", {}, {2}), "parameter p.weight: float32[]\n");
+}
+
+// PyTorch's older exporter calls nodes after modules and initializers as state_dict does, constants of the code by itself.
+std::string OfScript(const std::string &op, const std::string &name, const Integers &dims,
+                     const std::vector<float> &numbers) {
+  Onnx m;
+  m.model->producer_name = const_cast<char *>("pytorch");
+  m.Input("x", FLOAT, {"N", "2"});
+  m.Initializer(name, dims, numbers);
+  m.Node(op, {"x", name}, {"y"})->name = const_cast<char *>("/scale/Mul");
+  m.Output("y");
+  return Kept(m.Import());
+}
+
+TEST(OnnxParametersTest, TheOlderExporterNamesWhatTheModuleHas) {
+  EXPECT_EQ(OfScript("Mul", "logit_scale", {}, {2.5}), "parameter logit_scale: float32[]\n");
+  EXPECT_EQ(OfScript("Pow", "net.power", {1}, {2.5}), "parameter net.power: float32[1]\n");
+  EXPECT_EQ(OfScript("Mul", "onnx::Mul_12", {}, {2.5}), "constant \"onnx::Mul_12\": float32[]\n");
+  EXPECT_EQ(OfScript("Mul", "onnx::Mul_12", {2}, {2.5, 3}), "constant \"onnx::Mul_12\": float32[2]\n");
+  EXPECT_EQ(OfScript("MatMul", "onnx::MatMul_12", {2, 2}, {1, 2, 3, 4}),
+            "parameter \"onnx::MatMul_12\": float32[2,2]\n");
+  EXPECT_EQ(OfScript("Mul", "12", {2}, {2.5, 3}), "constant \"12\": float32[2]\n");
+  EXPECT_EQ(OfScript("Less", "threshold", {}, {2.5}), "constant threshold: float32[]\n");
+  EXPECT_EQ(OfScript("Add", "mask", {2}, {0, -1e5}), "constant mask: float32[2]\n");
 }
 
 }  // namespace
