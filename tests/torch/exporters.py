@@ -39,7 +39,6 @@ REFUSED = {("optimized", name) for name in ("cnn-norm", "resnet", "gpt", "gpt-ma
 # those of the newer one do not tell Dropout with probability 0 from Dropout in inference mode.
 SAY = {
     "constants": {"script": {"mean": "--freeze=mean", "std": "--freeze=std", "keep": "--freeze=keep"}},
-    "scales": {"script": {"temperature": "--train=temperature", "power": "--train=power", "gate": "--train=gate"}},
     "mlp-dropout": dict.fromkeys(("optimized", "plain"), {"Dropout is not in the file": "--as-exported"}),
     "encoder": {"plain": {"Dropout is not in the file": "--as-exported"}},
 }
