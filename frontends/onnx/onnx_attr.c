@@ -96,3 +96,16 @@ static dp_status read_attr(dp_onnx_reader *reader, const Dp__Onnx__Attribute *m,
 dp_status dp_onnx_attr_read(dp_onnx_reader *reader, const Dp__Onnx__Attribute *message, dp_attr *attr) {
   return dp_status_context(read_attr(reader, message, attr), "attribute '%s'", message->name);
 }
+
+void dp_onnx_attr_add_int(dp_onnx_reader *reader, Dp__Onnx__Node *node, const char *name, int64_t i) {
+  Dp__Onnx__Attribute *attribute = dp_alloc(reader->arena, sizeof *attribute);
+  *attribute = (Dp__Onnx__Attribute)DP__ONNX__ATTRIBUTE__INIT;
+  attribute->name = (char *)(uintptr_t)name;
+  attribute->has_type = attribute->has_i = true;
+  attribute->type = 2;
+  attribute->i = i;
+  Dp__Onnx__Attribute **all = dp_alloc_n(reader->arena, node->n_attribute + 1, sizeof(Dp__Onnx__Attribute *));
+  for (size_t i = 0; i < node->n_attribute; i++) all[i] = node->attribute[i];
+  all[node->n_attribute++] = attribute;
+  node->attribute = all;
+}

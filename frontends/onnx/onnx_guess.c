@@ -150,5 +150,5 @@ dp_status dp_onnx_guess(dp_onnx_reader *reader, dp_onnx_scope *scope) {
   note(reader, &trained,
        "the file does not say which initializers are parameters; of no layer, but trained (--freeze=NAME if not)");
   note(reader, &fixed, "taken for constants by their shape or use (--train=NAME if they are not)");
-  return DP_OK;
+  return g.script ? dp_onnx_padding(reader, scope) : DP_OK;
 }

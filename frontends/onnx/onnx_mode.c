@@ -18,24 +18,11 @@ static bool is_op(const Dp__Onnx__Node *node, const char *op) {
   return !strcmp(node->op_type, op) && (!*node->domain || !strcmp(node->domain, "ai.onnx"));
 }
 
-static void set_int(dp_onnx_reader *reader, Dp__Onnx__Node *node, const char *name, int64_t i) {
-  Dp__Onnx__Attribute *attribute = dp_alloc(reader->arena, sizeof *attribute);
-  *attribute = (Dp__Onnx__Attribute)DP__ONNX__ATTRIBUTE__INIT;
-  attribute->name = (char *)(uintptr_t)name;
-  attribute->has_type = attribute->has_i = true;
-  attribute->type = 2;
-  attribute->i = i;
-  Dp__Onnx__Attribute **all = dp_alloc_n(reader->arena, node->n_attribute + 1, sizeof(Dp__Onnx__Attribute *));
-  for (size_t i = 0; i < node->n_attribute; i++) all[i] = node->attribute[i];
-  all[node->n_attribute++] = attribute;
-  node->attribute = all;
-}
-
-// Whether the traced program's operation normalizes by the batch.
+// The traced program's operation says whether it normalizes by the batch.
 static void look_at_norm(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *m) {
   const char *fx = dp_onnx_signature_of_node(node);
   const bool as_traced = fx && strstr(fx, "_native_batch_norm_legit_functional") && strstr(fx, ", True, ");
-  if (as_traced && !dp_onnx_attr_find(node, "training_mode")) set_int(reader, node, "training_mode", 1);
+  if (as_traced && !dp_onnx_attr_find(node, "training_mode")) dp_onnx_attr_add_int(reader, node, "training_mode", 1);
   const bool trains = dp_onnx_attr_int(node, "training_mode", 0) || node->n_output > 1;
   m->training += trains;
   m->inferring += !trains;
@@ -45,7 +32,7 @@ static void look_at_norm(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *m)
 static void look_at_clip(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
   const char *fx = dp_onnx_signature_of_node(node);
   if (fx && !strcmp(dp_onnx_signature_op(reader->arena, fx), "hardtanh"))
-    set_int(reader, node, DP_ATTR_GRAD_AT_BOUND, 0);
+    dp_onnx_attr_add_int(reader, node, DP_ATTR_GRAD_AT_BOUND, 0);
 }
 
 // An embedding's row for padding is not trained through it.
@@ -55,7 +42,7 @@ static void look_at_gather(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
   const char *padding = dp_onnx_signature_argument(reader->arena, fx, 2);  // weight, indices, padding_idx
   char *end;
   const long long row = strtoll(padding, &end, 10);
-  if (*padding && !*end && row >= 0) set_int(reader, node, DP_ATTR_PADDING, row);
+  if (*padding && !*end && row >= 0) dp_onnx_attr_add_int(reader, node, DP_ATTR_PADDING, row);
 }
 
 // A copy stands where Dropout did: it says of which module or line it is. Where the optimizer took it out, others still

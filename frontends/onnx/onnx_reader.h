@@ -250,7 +250,9 @@ dp_status dp_onnx_needs_find(dp_onnx_reader *reader, bool *needed) DP_MUST_USE;
 
 // ---- onnx_attr.c ----------------------------------------------------------------------------------------------------
 
-const Dp__Onnx__Attribute *dp_onnx_attr_find(const Dp__Onnx__Node *node, const char *name);  // NULL: absent
+const Dp__Onnx__Attribute *dp_onnx_attr_find(const Dp__Onnx__Node *node, const char *name);  // NULL when absent
+// Gives a node of the message another attribute.
+void dp_onnx_attr_add_int(dp_onnx_reader *reader, Dp__Onnx__Node *node, const char *name, int64_t i);
 int64_t dp_onnx_attr_int(const Dp__Onnx__Node *node, const char *name, int64_t otherwise);
 // The kind by the message's type, or, in old files, by its content; 0: not one of ours.
 dp_attr_kind dp_onnx_attr_kind(const Dp__Onnx__Attribute *message);

@@ -79,7 +79,9 @@ dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *signatur
                        dp_onnx_reasons *reasons) DP_MUST_USE;
 // Guesses roles if the file says nothing, with notes about doubtful ones.
 dp_status dp_onnx_guess(dp_onnx_reader *reader, dp_onnx_scope *scope) DP_MUST_USE;
-// Whether PyTorch wrote the file.
+// Rows for padding where the file does not say them (onnx_padding.c); roles are known.
+dp_status dp_onnx_padding(dp_onnx_reader *reader, dp_onnx_scope *scope) DP_MUST_USE;
+// Whether the file comes from PyTorch.
 bool dp_onnx_is_from_torch(const dp_onnx_reader *reader);
 
 #endif

@@ -375,4 +375,22 @@ TEST(OnnxParametersTest, TheOlderExporterNamesWhatTheModuleHas) {
   EXPECT_EQ(OfScript("Add", "mask", {2}, {0, -1e5}), "constant mask: float32[2]\n");
 }
 
+// It leaves padding_idx out: the row of zeros is taken for it, if it is the only one.
+TEST(OnnxParametersTest, TheOlderExportersPadding) {
+  auto embedding = [](const std::vector<float> &numbers, const char *producer) {
+    Onnx m;
+    m.model->producer_name = const_cast<char *>(producer);
+    m.Input("x", INT64, {"N", "2"});
+    m.Initializer("tokens.weight", {3, 2}, numbers);
+    m.Node("Gather", {"tokens.weight", "x"}, {"y"})->name = const_cast<char *>("/tokens/Gather");
+    m.Output("y");
+    return m.Import();
+  };
+  std::string text = embedding({1, 2, 0, 0, 0, 3}, "pytorch");
+  EXPECT_NE(text.find("padding_idx=1"), std::string::npos) << text;
+  EXPECT_EQ(embedding({1, 2, 0, 0, 0, 3}, "another").find("padding_idx"), std::string::npos);
+  EXPECT_EQ(embedding({1, 2, 0, 4, 0, 3}, "pytorch").find("padding_idx"), std::string::npos);
+  EXPECT_EQ(embedding({0, 0, 0, 0, 0, 3}, "pytorch").find("padding_idx"), std::string::npos);
+}
+
 }  // namespace
