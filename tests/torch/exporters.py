@@ -1,4 +1,4 @@
-"""The networks of exported.py, exported in PyTorch's three ways, and trained for ten steps by PyTorch and by dpc and dprun in
+"""The networks of exported.py and models.py, exported in PyTorch's three ways, and trained for ten steps by PyTorch and by dpc and dprun in
 float64: either losses and parameters are the same to 1e-9, under the names of state_dict, or dpc refuses the file and names
 the export that works. Which is expected stands in REFUSED: a file refused without need fails too.
 
@@ -21,10 +21,12 @@ import onnx
 import torch
 from onnx import numpy_helper
 from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
 
 import compare
 from compare import Failure
 from exported import NETWORKS
+from models import MODELS
 
 STEPS, BATCH, SAMPLES = 10, 4, 13
 TOLERANCE = 1e-9
@@ -35,8 +37,12 @@ WAYS = ("optimized", "plain", "script")
 REFUSED = {("optimized", name) for name in ("cnn-norm", "resnet", "gpt", "gpt-mask", "gpt-tied", "encoder", "lstm", "gru", "scales",
                                             "equal", "weight-norm")}  # fmt: skip
 
+# Of the networks of libraries every one but this: positions, scales and biases of zero are folded, equal layers merged.
+REFUSED |= {("optimized", name) for name in MODELS if name != "dlrm"}
+
 # What dpc asks for, by a word of its note or refusal: the older exporter's files do not tell parameters from buffers,
 # those of the newer one do not tell Dropout with probability 0 from Dropout in inference mode.
+NO_DROPOUT = {"Dropout is not in the file": "--as-exported"}
 SAY = {
     "constants": {"script": {"mean": "--freeze=mean", "std": "--freeze=std", "keep": "--freeze=keep"}},
     "mlp-dropout": dict.fromkeys(("optimized", "plain"), {"Dropout is not in the file": "--as-exported"}),
@@ -44,6 +50,9 @@ SAY = {
 }
 # No file says what is frozen.
 FROZEN = {"frozen": ["--freeze=body.*"]}
+
+
+NETWORKS = {**NETWORKS, **MODELS}
 
 
 # ---- exports ---------------------------------------------------------------------------------------------------------
@@ -66,8 +75,11 @@ def export(network, x, path, way, inference=False):
     if inference:  # like users who do not know better
         call = call.replace("model.train()", "model.eval()").replace("TrainingMode.TRAINING", "TrainingMode.EVAL")
         call = call.replace("do_constant_folding=False", "do_constant_folding=True")
-    with compare.silence():
-        exec(call, {"torch": torch, "model": network, "x": x, "path": path})
+    try:
+        with compare.silence():
+            exec(call, {"torch": torch, "model": network, "x": x, "path": path})
+    except Exception as error:  # whatever PyTorch raises
+        raise Failure("export", str(error).strip().split("\n")[0]) from error
 
 
 def make(name):
@@ -86,6 +98,35 @@ def make_data(name):
 # ---- PyTorch's side --------------------------------------------------------------------------------------------------
 
 
+class AsInTheFile(TorchFunctionMode):
+    """Networks of libraries compute some things in float32 by name, and with numbers that the file has as float32: here all
+    is float64, and a number the shortest decimal of its float32, as dpc takes it."""
+
+    def translate(self, value):
+        if value is torch.float32:
+            return torch.float64
+        if isinstance(value, float):
+            return float(str(np.float32(value)))
+        if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+            return type(value)(map(self.translate, value))
+        return value
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.float:
+            function = torch.Tensor.double
+        args, kwargs = self.translate(args), {key: self.translate(value) for key, value in (kwargs or {}).items()}
+        return function(*args, **kwargs)
+
+
+def forward(network, x):
+    torch.set_default_dtype(torch.float64)
+    try:
+        with AsInTheFile():
+            return network(x)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def train(network, x, y):
     parameters = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=0.003, weight_decay=0.05)
@@ -93,7 +134,7 @@ def train(network, x, y):
     for _ in range(STEPS):
         xs, ys = x[first : first + BATCH], y[first : first + BATCH]
         first = 0 if first + BATCH >= len(x) else first + BATCH
-        out = network(xs if xs.dtype == torch.int64 else xs.double())
+        out = forward(network, xs if xs.dtype == torch.int64 else xs.double())
         loss = F.cross_entropy(out.flatten(0, -2), ys.flatten())
         optimizer.zero_grad()
         loss.backward()
@@ -122,7 +163,7 @@ def compile_ours(tools, folder, more):
 
 
 def run_ours(tools, name, way, folder):
-    say = SAY.get(name, {}).get(way, {})
+    say = SAY.get(name, {}).get(way, NO_DROPOUT if name in MODELS and way != "script" else {})
     more = FROZEN.get(name, [])
     try:
         said = compile_ours(tools, folder, more)
@@ -132,9 +173,10 @@ def run_ours(tools, name, way, folder):
             raise
         said = str(failure)
     for words, option in say.items():
-        if words not in said:
+        if words in said:
+            more = more + [option]
+        elif say is not NO_DROPOUT:
             raise Failure("refused", f"nothing asks for {option}: {said}")
-        more = more + [option]
     if say:
         compile_ours(tools, folder, more)
     compare.run([f"{tools}/dprun", f"{folder}/plan.bin", "--data", f"x={folder}/x.npy", "--data", f"label={folder}/y.npy",
@@ -143,7 +185,7 @@ def run_ours(tools, name, way, folder):
 
 
 def check(network, expected, losses, found):
-    worst = max(abs(a - b) / abs(b) for a, b in zip(losses, expected))
+    worst = max(abs(a - b) / (abs(b) or 1) for a, b in zip(losses, expected))
     if len(losses) != STEPS or not worst <= TOLERANCE:
         raise Failure("loss", f"deviates by {worst:.2g}: {losses}, of PyTorch {expected}")
     there = {}  # by tensor: a tied tensor has several names, one of which is enough
@@ -164,7 +206,11 @@ def prepare(name, way, folder):
     """The file and its data in the folder; the network, with what else it is to be trained on."""
     x, generator = make_data(name)
     network = make(name)
-    y = torch.randint(NETWORKS[name][2], [SAMPLES] + list(copy.deepcopy(network)(x[:2]).shape[1:-1]), generator=generator)
+    classes, extents = NETWORKS[name][2], list(copy.deepcopy(network)(x[:2]).shape[1:-1])
+    if classes == "batch":  # each sample is a class of its own
+        y = (torch.arange(SAMPLES) % BATCH)[:, None].expand([SAMPLES] + extents)
+    else:
+        y = torch.randint(classes, [SAMPLES] + extents, generator=generator)
     export(copy.deepcopy(network), x[:BATCH], f"{folder}/model.onnx", way)
     np.save(f"{folder}/x.npy", x.numpy())
     np.save(f"{folder}/y.npy", y.numpy())
