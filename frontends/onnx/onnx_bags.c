@@ -1,15 +1,15 @@
-// An EmbeddingBag as PyTorch's newer exporter writes it: a Loop of a round for each bag that slices the bag's rows out of all
-// that were gathered, reduces them and puts the row into a sequence, which ConcatFromSequence makes a tensor of. Where bags
-// are equally long, all rounds at once: the rows of a bag along an axis of their own, reduced along it.
+// An EmbeddingBag as PyTorch's newer exporter writes it: a Loop of a round for each bag that slices the bag's rows out
+// of all that were gathered, reduces them and puts the row into a sequence, which ConcatFromSequence makes a tensor of.
+// Where bags are equally long, all rounds at once: the rows of a bag along an axis of their own, reduced along it.
 //
-// That the rounds do this is taken from the operation that the node says it is of; where the rows are and how bags lie in
-// them, from the body. What is not of this form is left to onnx_control.c.
+// That the rounds do this is taken from the operation that the node says it is of; where the rows are and how bags lie
+// in them, from the body. What is not of this form is left to onnx_control.c.
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"
 
-// aten.embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
-// padding_idx). The weights of samples are in the rows already.
+// aten.embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+// include_last_offset, padding_idx). The weights of samples are in the rows already.
 enum { SCALE_GRAD = 3, MODE = 4, LAST_OFFSET = 7, PADDING = 8 };
 
 static const char *const reductions[] = {"ReduceSum", "ReduceMean", "ReduceMax"};  // by mode

@@ -1,8 +1,8 @@
 // Decides which float initializers are parameters if the file does not say: the weights of layers, and whatever looks
 // trainable. Single numbers are not, nor operands that are constants wherever they occur.
 //
-// PyTorch's older exporter names what the module has as in state_dict, and numbers in its code "onnx::Mul_12". So in its
-// files a name tells a learned scale from a constant, though not a parameter from a buffer.
+// PyTorch's older exporter names what the module has as in state_dict, and numbers in its code "onnx::Mul_12". So in
+// its files a name tells a learned scale from a constant, though not a parameter from a buffer.
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"

@@ -1,6 +1,6 @@
-// Embeddings with a row for padding in files that do not say which: PyTorch's older exporter leaves padding_idx out. Such a
-// row is zero when a network is made, and stays zero unless something else trains it; no other row of weights is zero by
-// chance.
+// Embeddings with a row for padding in files that do not say which: PyTorch's older exporter leaves padding_idx out.
+// Such a row is zero when a network is made, and stays zero unless something else trains it; no other row of weights is
+// zero by chance.
 #include "frontends/onnx/onnx_signature.h"
 #include "ir/graph/op.h"
 
@@ -24,9 +24,9 @@ dp_status dp_onnx_padding(dp_onnx_reader *reader, dp_onnx_scope *scope) {
   const Dp__Onnx__Graph *graph = reader->message->graph;
   for (size_t i = 0; i < graph->n_node; i++) {
     Dp__Onnx__Node *node = graph->node[i];
-    dp_onnx_binding *table;
     if (strcmp(node->op_type, "Gather") || node->n_input != 2 || dp_onnx_attr_int(node, "axis", 0)) continue;
-    DP_TRY(dp_onnx_scope_find(scope, node->input[0], &table));
+    const int32_t at = dp_names_find(scope->names, node->input[0]);  // results of nodes are not in the scope yet
+    const dp_onnx_binding *table = at < 0 ? NULL : scope->bindings[at];
     if (!table || !table->initializer || table->role != DP_ONNX_TRAINED || !table->tensor || table->tensor->rank != 2 ||
         table->tensor->extents[0] < 2 || !dp_type_is_float(table->tensor->dtype))
       continue;

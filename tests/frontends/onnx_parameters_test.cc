@@ -351,7 +351,8 @@ TEST(OnnxParametersTest, ParametersByShapeUseOrName) {
   EXPECT_EQ(Guess("Pow", {"x", "p.weight"}, "p.weight", {}, {2}), "parameter p.weight: float32[]\n");
 }
 
-// PyTorch's older exporter calls nodes after modules and initializers as state_dict does, constants of the code by itself.
+// PyTorch's older exporter calls nodes after modules and initializers as state_dict does, constants of the code by
+// itself.
 std::string OfScript(const std::string &op, const std::string &name, const Integers &dims,
                      const std::vector<float> &numbers) {
   Onnx m;
@@ -382,7 +383,12 @@ TEST(OnnxParametersTest, TheOlderExportersPadding) {
     m.model->producer_name = const_cast<char *>(producer);
     m.Input("x", INT64, {"N", "2"});
     m.Initializer("tokens.weight", {3, 2}, numbers);
-    m.Node("Gather", {"tokens.weight", "x"}, {"y"})->name = const_cast<char *>("/tokens/Gather");
+    m.Node("Gather", {"tokens.weight", "x"}, {"rows"})->name = const_cast<char *>("/tokens/Gather");
+    m.Initializer("third", {}, std::vector<int64_t>{2});
+    m.Node("Shape", {"rows"}, {"shape"});
+    m.Node("Gather", {"shape", "third"}, {"width"});  // of no table
+    m.Node("Cast", {"width"}, {"divisor"}, {m.Int("to", FLOAT)});
+    m.Node("Div", {"rows", "divisor"}, {"y"});
     m.Output("y");
     return m.Import();
   };

@@ -23,7 +23,8 @@ LOSS, WEIGHT, BUFFER = 1e-8, 1e-7, 1e-6  # relative; relative, of the tensor's n
 
 
 class Failure(Exception):
-    """kind: 'export' (PyTorch's own), 'unsupported' (dpc says so by name), 'refused', 'crash', 'loss', 'weight', 'buffer'."""
+    """kind: 'export' (PyTorch's own), 'unsupported' (dpc says so by name), 'absent' (a Python package), 'refused', 'crash',
+    'loss', 'weight', 'buffer'."""
 
     def __init__(self, kind, text):
         super().__init__(f"{kind}: {text}")

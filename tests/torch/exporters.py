@@ -1,6 +1,7 @@
-"""The networks of exported.py and models.py, exported in PyTorch's three ways, and trained for ten steps by PyTorch and by dpc and dprun in
-float64: either losses and parameters are the same to 1e-9, under the names of state_dict, or dpc refuses the file and names
-the export that works. Which is expected stands in REFUSED: a file refused without need fails too.
+"""The networks of exported.py and models.py, exported in PyTorch's three ways, and trained for ten steps by PyTorch and
+by dpc and dprun in float64: either losses and parameters are the same to 1e-9, under the names of state_dict, or dpc
+refuses the file and names the export that works. Which is expected stands in REFUSED: a file refused without need fails
+too. Networks of a library that is not installed are passed over, by name.
 
     exporters.py [--tools=bazel-bin/tools] [--keep=FOLDER] [--way=WAY] [NAME ...]
     exporters.py --store=tests/frontends/exporters NAME.WAY ...
@@ -9,6 +10,7 @@ The second makes the files of tests/frontends/exporters_test.cc: the model, data
 """
 
 import argparse
+import collections
 import copy
 import json
 import os
@@ -31,11 +33,12 @@ from models import MODELS
 STEPS, BATCH, SAMPLES = 10, 4, 13
 TOLERANCE = 1e-9
 WAYS = ("optimized", "plain", "script")
+OUTCOMES = collections.Counter()  # by way and outcome: "trained", "refused"
 
 # What the newer exporter's optimizer folds: normalization, embedded positions, zero biases, reordered gates, computed
 # single numbers, initially equal layers.
-REFUSED = {("optimized", name) for name in ("cnn-norm", "resnet", "gpt", "gpt-mask", "gpt-tied", "encoder", "lstm", "gru", "scales",
-                                            "equal", "weight-norm")}  # fmt: skip
+REFUSED = {("optimized", name) for name in ("cnn-norm", "resnet", "gpt", "gpt-mask", "gpt-tied", "encoder", "lstm",
+                                            "gru", "scales", "equal", "weight-norm")}  # fmt: skip
 
 # Of the networks of libraries every one but this: positions, scales and biases of zero are folded, equal layers merged.
 REFUSED |= {("optimized", name) for name in MODELS if name != "dlrm"}
@@ -99,8 +102,8 @@ def make_data(name):
 
 
 class AsInTheFile(TorchFunctionMode):
-    """Networks of libraries compute some things in float32 by name, and with numbers that the file has as float32: here all
-    is float64, and a number the shortest decimal of its float32, as dpc takes it."""
+    """Networks of libraries compute some things in float32 by name, and with numbers that the file has as float32: here
+    all is float64, and a number the shortest decimal of its float32, as dpc takes it."""
 
     def translate(self, value):
         if value is torch.float32:
@@ -158,8 +161,8 @@ def take_statistics(network, path):
 def compile_ours(tools, folder, more):
     """What dpc says on stderr."""
     return compare.run([f"{tools}/dpc", "compile", f"{folder}/model.onnx", "--loss=softmax_cross_entropy(y,label)",
-                        "--optimizer=adamw(lr=0.003,weight_decay=0.05)", "--precision=fp64", f"--batch={BATCH}", "--threads=1",
-                        "-o", f"{folder}/plan.bin", *more])  # fmt: skip
+                        "--optimizer=adamw(lr=0.003,weight_decay=0.05)", "--precision=fp64", f"--batch={BATCH}",
+                        "--threads=1", "-o", f"{folder}/plan.bin", *more])  # fmt: skip
 
 
 def run_ours(tools, name, way, folder):
@@ -179,8 +182,9 @@ def run_ours(tools, name, way, folder):
             raise Failure("refused", f"nothing asks for {option}: {said}")
     if say:
         compile_ours(tools, folder, more)
-    compare.run([f"{tools}/dprun", f"{folder}/plan.bin", "--data", f"x={folder}/x.npy", "--data", f"label={folder}/y.npy",
-                 f"--steps={STEPS}", f"--metrics={folder}/metrics", f"--save={folder}/w.safetensors", "--quiet", "--threads=1"])  # fmt: skip
+    compare.run([f"{tools}/dprun", f"{folder}/plan.bin", "--data", f"x={folder}/x.npy", "--data",
+                 f"label={folder}/y.npy", f"--steps={STEPS}", f"--metrics={folder}/metrics",
+                 f"--save={folder}/w.safetensors", "--quiet", "--threads=1"])  # fmt: skip
     return compare.read_losses(f"{folder}/metrics"), compare.read_safetensors(f"{folder}/w.safetensors")
 
 
@@ -226,11 +230,19 @@ def compare_way(tools, name, way, folder):
     except Failure as failure:
         # A refusal names the export that works: the plain one.
         if (way, name) in REFUSED and "exit 65" in str(failure) and "optimize=False)" in str(failure):
+            OUTCOMES[way, "refused"] += 1
             return {"loss": 0.0, "weight": 0.0, "buffer": 0.0}
         raise
     if (way, name) in REFUSED:
         raise Failure("refused", "was expected, but it trained")
-    return check(network, train(network, x, y), losses, found)
+    worst = check(network, train(network, x, y), losses, found)
+    OUTCOMES[way, "trained"] += 1
+    return worst
+
+
+def summary():
+    counts = [f"{way}: {OUTCOMES[way, 'trained']} train, {OUTCOMES[way, 'refused']} are refused" for way in WAYS]
+    return "networks as exported; " + "; ".join(counts)
 
 
 def store(folder, name, way):
@@ -259,7 +271,7 @@ def one(tools, name, way, keep=None):
 
 
 def refused_in_inference(tools, name, way):
-    """BatchNormalization and Dropout as inference has them are refused in training, whichever exporter wrote them so."""
+    """BatchNormalization and Dropout as inference has them are refused in training, whichever exporter wrote them."""
     with tempfile.TemporaryDirectory() as folder:
         export(make(name), make_data(name)[0][:BATCH], f"{folder}/model.onnx", way, inference=True)
         try:
@@ -284,7 +296,8 @@ def documents_count(tools):
     return {"loss": 0.0, "weight": 0.0, "buffer": 0.0}
 
 
-TESTS = {f"{name}, {way}": (lambda tools, name=name, way=way: one(tools, name, way)) for name in NETWORKS for way in WAYS}
+TESTS = {f"{name}, {way}": (lambda tools, name=name, way=way: one(tools, name, way))
+         for name in NETWORKS for way in WAYS}  # fmt: skip
 TESTS.update({f"{name} in inference, {way}": (lambda tools, name=name, way=way: refused_in_inference(tools, name, way))
               for name in ("mlp-dropout", "cnn-norm", "norm-first", "resnet") for way in WAYS})  # fmt: skip
 TESTS["the number of networks in the documents"] = documents_count
@@ -310,6 +323,7 @@ if __name__ == "__main__":
                 worst = one(os.path.abspath(options.tools), name, way, options.keep)
                 print(f"{name}, {way}: {worst['loss']:.1e}", flush=True)
             except Failure as failure:
-                failed = True
+                failed |= failure.kind != "absent"
                 print(f"{name}, {way}: {failure}", flush=True)
+    print(summary())
     sys.exit(failed)

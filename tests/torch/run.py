@@ -3,9 +3,10 @@
 
     run.py --tools=bazel-bin/tools [--count=200] [--first=1]
 
-Replays what failed before (cases/), then trains networks of seeds from --first on until --count of them were compared. A
-network that PyTorch cannot export, or that has an operator that dpc refuses by name (exit 69), is passed over and named. One that
-fails is made smaller and written to cases/. The last line is "count PASSED FAILED SKIPPED".
+Replays what failed before (cases/), trains networks as PyTorch's exporters write them (exporters.py), then random ones
+of seeds from --first on until --count of them were compared. A network is passed over and named if PyTorch cannot
+export it, if it has an operator that dpc refuses by name (exit 69), or if its package is not installed. A random one
+that fails is made smaller and written to cases/. The last line is "count PASSED FAILED SKIPPED".
 """
 
 import argparse
@@ -37,7 +38,7 @@ class Run:
             worst = function()
         except Failure as failure:
             print(f"{name}: {failure}", flush=True)
-            self.counts["skipped" if failure.kind in ("export", "unsupported") else "failed"] += 1
+            self.counts["skipped" if failure.kind in ("export", "unsupported", "absent") else "failed"] += 1
             return failure.kind
         for key, value in worst.items():
             self.worst[key] = max(self.worst[key], value)
@@ -77,6 +78,7 @@ def main():
         # A case that was accepted before must not be skipped.
         if run.judge(name, lambda: function(run.tools)) in ("export", "unsupported"):
             run.counts["failed"] += 1
+    print(exporters.summary(), flush=True)
     already, seed = run.counts["passed"] + run.counts["failed"], options.first
     while run.counts["passed"] + run.counts["failed"] - already < options.count and seed < options.first + 2 * options.count:
         run.seed(seed)
