@@ -51,15 +51,27 @@ static dp_status find_sliced(dp_onnx_scope *scope, const Dp__Onnx__Graph *body, 
   return of.name && !of.several ? dp_onnx_scope_find(scope, of.name, x) : DP_OK;
 }
 
+// The result that is the sequence of rows: the states, which are that and the number of the round, come in either order.
+static dp_status find_result(const dp_onnx_scope *scope, const Dp__Onnx__Node *m, const char **name) {
+  const size_t skip = 2;  // the number of rounds, the condition
+  *name = NULL;
+  for (size_t i = skip; i < m->n_input && i - skip < m->n_output; i++) {
+    dp_onnx_binding *x;
+    DP_TRY(dp_onnx_scope_find(scope, m->input[i], &x));
+    if (x && x->sequence) *name = m->output[i - skip];
+  }
+  return DP_OK;
+}
+
 // The sequence is joined and nothing else; so a list of all rows in one tensor will do.
-static bool is_joined(const dp_onnx_reader *reader, const Dp__Onnx__Node *m) {
+static bool is_joined(const dp_onnx_reader *reader, const char *sequence) {
   const Dp__Onnx__Graph *graph = reader->message->graph;
   for (size_t i = 0; i < graph->n_output; i++)
-    if (!strcmp(graph->output[i]->name, m->output[0])) return false;
+    if (!strcmp(graph->output[i]->name, sequence)) return false;
   for (size_t i = 0; i < graph->n_node; i++) {
     const Dp__Onnx__Node *node = graph->node[i];
     for (size_t k = 0; k < node->n_input; k++)
-      if (!strcmp(node->input[k], m->output[0]) &&
+      if (!strcmp(node->input[k], sequence) &&
           (strcmp(node->op_type, "ConcatFromSequence") || dp_onnx_attr_int(node, "axis", 1) ||
            dp_onnx_attr_int(node, "new_axis", 0)))
         return false;
@@ -70,8 +82,11 @@ static bool is_joined(const dp_onnx_reader *reader, const Dp__Onnx__Node *m) {
 dp_status dp_onnx_bags_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
                             const Dp__Onnx__Graph *body, bool *done) {
   const char *reduction = find_reduction(reader->arena, m);
+  const char *result;
   dp_onnx_binding *offsets, *rows;
-  if (!reduction || scope->outer || !m->n_output || !is_joined(reader, m)) return DP_OK;
+  if (!reduction || scope->outer) return DP_OK;
+  DP_TRY(find_result(scope, m, &result));
+  if (!result || !is_joined(reader, result)) return DP_OK;
   DP_TRY(find_sliced(scope, body, false, &offsets));
   DP_TRY(find_sliced(scope, body, true, &rows));
   const dp_onnx_progression *p = offsets ? offsets->progression : NULL;  // where each bag begins, and the last one ends
@@ -89,5 +104,5 @@ dp_status dp_onnx_bags_loop(dp_onnx_reader *reader, dp_onnx_scope *scope, const 
   value = dp_build_reduce(&b, reduction, dp_build_reshape(&b, value, &shape), (int64_t[]){1}, 1, false);
   DP_TRY(b.status);
   *done = true;
-  return dp_onnx_sequence_bind_one(reader, scope, m->output[0], value);
+  return dp_onnx_sequence_bind_one(reader, scope, result, value);
 }

@@ -215,7 +215,8 @@ static dp_status decide(dp_onnx_reader *reader, dp_onnx_binding *x, const char *
   return known ? DP_OK
                : dp_fail(EX_UNAVAILABLE,
                          "%s is computed from data, or depends on the batch, which is not supported; an "
-                         "EmbeddingBag is, if its bags have one length: give its indices as [N,L]",
+                         "EmbeddingBag is, without padding_idx and if its indices are given as [N,L], not with "
+                         "offsets",
                          what);
 }
 

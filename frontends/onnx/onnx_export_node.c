@@ -23,7 +23,8 @@ static const struct {
 } own[] = {{"BatchNormalization", "unbiased"},
            {"BatchNormalization", "groups"},
            {"Clip", DP_ATTR_GRAD_AT_BOUND},
-           {"Gather", DP_ATTR_PADDING}};
+           {"Gather", DP_ATTR_PADDING},
+           {"Identity", DP_ATTR_DETACH}};
 
 // Constant operands of one element that ONNX wants as a list of one.
 static const struct { const char *op, *operand; } lists_of_one[] = {{"TopK", "K"}};

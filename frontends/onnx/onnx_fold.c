@@ -6,7 +6,8 @@
 // there are too many), the node stays in the graph.
 #include <string.h>
 
-#include "frontends/onnx/onnx_reader.h"
+#include "frontends/onnx/onnx_signature.h"
+#include "ir/graph/op.h"
 
 dp_onnx_known *dp_onnx_fold_make(dp_onnx_reader *reader, dp_dtype dtype, int rank, const int64_t *extents) {
   dp_onnx_known known = {.dtype = dtype, .rank = rank, .count = 1};
@@ -123,11 +124,21 @@ static dp_status shape_of(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
   return dp_onnx_scope_bind(reader, scope, node->output[0], (dp_onnx_binding){.known = extents});
 }
 
-static dp_status identity(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node) {
+// A node stays where it keeps a gradient from a value that may have one.
+static bool is_detached(const Dp__Onnx__Node *node, const dp_onnx_binding *x) {
+  const bool has_gradient = x && (x->value || (x->initializer && x->role == DP_ONNX_TRAINED));
+  return has_gradient && !x->sequence && dp_type_is_float(dp_onnx_scope_type(x).dtype) &&
+         (dp_onnx_attr_int(node, DP_ATTR_DETACH, 0) ||
+          dp_onnx_signature_find(node->n_metadata_props, node->metadata_props, "dp." DP_ATTR_DETACH));
+}
+
+static dp_status identity(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *node, bool *folded) {
   dp_onnx_binding *x;
   if (node->n_input != 1 || node->n_output != 1 || !*node->input[0])
     return dp_fail(EX_DATAERR, "one operand and one result are expected");
   DP_TRY(dp_onnx_scope_find(scope, node->input[0], &x));
+  if (is_detached(node, x)) return DP_OK;
+  *folded = true;
   return dp_onnx_scope_alias(reader, scope, node->output[0], x);
 }
 
@@ -187,10 +198,10 @@ dp_status dp_onnx_fold(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__O
   const char *op = node->op_type;
   *folded = false;
   if (*node->domain && strcmp(node->domain, "ai.onnx")) return DP_OK;
-  bool is_constant = !strcmp(op, "Constant");
-  if (is_constant || !strcmp(op, "Identity")) {
+  if (!strcmp(op, "Identity")) return identity(reader, scope, node, folded);
+  if (!strcmp(op, "Constant")) {
     *folded = true;
-    return is_constant ? constant(reader, scope, node) : identity(reader, scope, node);
+    return constant(reader, scope, node);
   }
   if (!strcmp(op, "Shape") || !strcmp(op, "Size")) return shape_of(reader, scope, node, folded);
   DP_TRY(dp_onnx_progression_fold(reader, scope, node, folded));

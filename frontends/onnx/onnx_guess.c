@@ -104,6 +104,15 @@ static bool is_named_weight(const char *name) {
   return strstr(leaf, "weight") || strstr(leaf, "bias");
 }
 
+// As layers call what they have; "final_logits_bias" is a buffer of BART.
+static bool is_named_by_layer(const char *name) {
+  static const char *const beginnings[] = {"weight", "bias", "in_proj_"};
+  const char *dot = strrchr(name, '.'), *leaf = dot ? dot + 1 : name;
+  for (size_t i = 0; i < DP_COUNT(beginnings); i++)
+    if (!strncmp(leaf, beginnings[i], strlen(beginnings[i]))) return is_named_weight(name);
+  return false;
+}
+
 // It calls nodes after modules, "/fc1/Gemm"; the newer one "node_linear".
 static bool is_script(const dp_onnx_reader *reader) {
   const Dp__Onnx__Graph *graph = reader->message->graph;
@@ -143,7 +152,7 @@ dp_status dp_onnx_guess(dp_onnx_reader *reader, dp_onnx_scope *scope) {
     if (is_constant(&g, b, u)) {
       b->role = DP_ONNX_FIXED;
       dp_onnx_list_add(reader->arena, &fixed, b->name);
-    } else if (!u->weight && !is_named_weight(b->name)) {
+    } else if (!u->weight && !is_named_by_layer(b->name)) {
       dp_onnx_list_add(reader->arena, &trained, b->name);
     }
   }

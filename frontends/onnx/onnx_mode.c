@@ -12,6 +12,7 @@ typedef struct {
   int dropouts;             // number of Dropouts in the file
   const char *dropped;      // a value where one was left out; NULL: none known
   const char *folded;       // a convolution's weight into which a BatchNormalization was folded; NULL: none known
+  const char *scaled;       // an embedding whose gradient is divided by how often a row is taken; NULL: none
 } modes;
 
 static bool is_op(const Dp__Onnx__Node *node, const char *op) {
@@ -36,10 +37,12 @@ static void look_at_clip(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
 }
 
 // An embedding's row for padding is not trained through it.
-static void look_at_gather(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
+static void look_at_gather(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *m) {
   const char *fx = dp_onnx_signature_of_node(node);
   if (!fx || strcmp(dp_onnx_signature_op(reader->arena, fx), "embedding")) return;
-  const char *padding = dp_onnx_signature_argument(reader->arena, fx, 2);  // weight, indices, padding_idx
+  // weight, indices, padding_idx, scale_grad_by_freq
+  const char *padding = dp_onnx_signature_argument(reader->arena, fx, 2);
+  if (!strcmp(dp_onnx_signature_argument(reader->arena, fx, 3), "True")) m->scaled = node->input[0];
   char *end;
   const long long row = strtoll(padding, &end, 10);
   if (*padding && !*end && row >= 0) dp_onnx_attr_add_int(reader, node, DP_ATTR_PADDING, row);
@@ -79,7 +82,7 @@ dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *s, dp_on
     if (is_op(node, "BatchNormalization")) look_at_norm(reader, node, &m);
     if (is_op(node, "Dropout")) m.dropouts++;
     if (s && is_op(node, "Clip")) look_at_clip(reader, node);
-    if (s && is_op(node, "Gather")) look_at_gather(reader, node);
+    if (s && is_op(node, "Gather")) look_at_gather(reader, node, &m);
     if (s)
       look_for_dropout(reader, s, node, &m);
     else if (is_op(node, "Conv") || is_op(node, "ConvTranspose"))
@@ -89,6 +92,9 @@ dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *s, dp_on
   if (m.inferring && !m.training)
     dp_onnx_reasons_add(reasons, "BatchNormalization is as in inference, with statistics that stay as they are");
   if (m.folded) dp_onnx_reasons_add(reasons, "'%s' is a convolution and what follows it in one", m.folded);
+  if (m.scaled)
+    dp_onnx_reasons_add(reasons, "the gradient of embedding '%s' has scale_grad_by_freq=True, which is not supported",
+                        m.scaled);
   // Beside what is as it trains, it has probability 0.
   if (m.dropped && !m.dropouts && !m.training)
     dp_onnx_reasons_add(reasons,

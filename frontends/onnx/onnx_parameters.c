@@ -49,6 +49,7 @@ dp_status dp_onnx_parameters_decide(dp_onnx_reader *reader, dp_onnx_scope *scope
   else
     DP_TRY(dp_onnx_guess(reader, scope));
   DP_TRY(dp_onnx_mode(reader, signature, &reasons));
+  if (signature) DP_TRY(dp_onnx_detach(reader, scope, signature, &reasons));
   apply_user_choice(reader, scope);
   if (!reasons.text) return DP_OK;
   reader->model->caveat =

@@ -77,6 +77,9 @@ dp_status dp_onnx_undo(dp_onnx_reader *reader, dp_onnx_scope *scope, dp_onnx_sig
 // reasons. signature: NULL if there is none.
 dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *signature,
                        dp_onnx_reasons *reasons) DP_MUST_USE;
+// Keeps gradients from what the network detaches; what the file cannot tell so is a reason. Roles are known.
+dp_status dp_onnx_detach(dp_onnx_reader *reader, const dp_onnx_scope *scope, const dp_onnx_signature *signature,
+                         dp_onnx_reasons *reasons) DP_MUST_USE;
 // Guesses roles if the file says nothing, with notes about doubtful ones.
 dp_status dp_onnx_guess(dp_onnx_reader *reader, dp_onnx_scope *scope) DP_MUST_USE;
 // Rows for padding where the file does not say them (onnx_padding.c); roles are known.

@@ -185,6 +185,17 @@ static dp_status match_by_name(dp_onnx_undoing *u, int n_slots, const dp_onnx_sl
   return DP_OK;
 }
 
+// Each parameter is an operand itself, in whatever order: the newer exporter transposes a weight by a node before the
+// product that takes the first operand.
+static bool has_all(int n_slots, const dp_onnx_slot *slots, int n, dp_onnx_entry *const *mentions) {
+  for (int i = 0; i < n; i++) {
+    bool has = false;
+    for (int k = 0; k < n_slots; k++) has |= slots[k].origin->of == mentions[i] && !slots[k].origin->folded;
+    if (!has) return false;
+  }
+  return true;
+}
+
 static dp_status undo_operation(dp_onnx_undoing *u, const dp_onnx_operation *o) {
   dp_onnx_slot *slots = NULL;
   dp_onnx_entry **mentions = NULL;
@@ -193,7 +204,9 @@ static dp_status undo_operation(dp_onnx_undoing *u, const dp_onnx_operation *o) 
     for (int k = 0; k < n_slots; k++) DP_TRY(give_or_lose(u, &slots[k], slots[k].origin->of));
     return DP_OK;
   }
-  if (n != n_slots || !keeps_order(dp_onnx_signature_op(u->reader->arena, o->fx)))
+  DP_TRY(dp_onnx_count_work(u->reader, (size_t)n_slots * (size_t)n));
+  if (n != n_slots || !keeps_order(dp_onnx_signature_op(u->reader->arena, o->fx)) ||
+      has_all(n_slots, slots, n, mentions))
     return match_by_name(u, n_slots, slots, n, mentions);
   for (int k = 0; k < n; k++) DP_TRY(give_or_lose(u, &slots[k], mentions[k]));
   return DP_OK;

@@ -46,6 +46,8 @@ enum { DP_MAX_OPERANDS = 9, DP_MAX_REPEATED = 8, DP_MAX_ATTRS = 12 };
 #define DP_ATTR_GRAD_AT_BOUND "grad_at_bound"
 // Of Gather: the index that passes no gradient on, as nn.Embedding's padding_idx. Absent: each does.
 #define DP_ATTR_PADDING "padding_idx"
+// Of Identity: no gradient passes it, as in torch.Tensor.detach.
+#define DP_ATTR_DETACH "detach"
 
 typedef enum {
   DP_OP_RANDOM = 1,         // uses the counter-based generator: identified by its "key", never merged by CSE

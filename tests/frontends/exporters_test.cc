@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "tests/tools/tool.h"
 
@@ -80,6 +81,28 @@ TEST_F(Exporters, NumbersThatAreParameters) {
             std::string::npos);
   TrainsAsPyTorchDoes("scales.script");
   EXPECT_NE(Read(File("w.safetensors")).find("\"temperature\""), std::string::npos);
+}
+
+// The states of a Loop come in any order.
+TEST_F(Exporters, BagsOfRows) {
+  TrainsAsPyTorchDoes("dlrm.optimized");
+  TrainsAsPyTorchDoes("dlrm.optimized", "--strategy=data --devices=3");
+}
+
+// A gate through which no gradient goes: its layer stays as it is. In .pb, .dpt and .onnx too.
+TEST_F(Exporters, WhatIsDetached) {
+  TrainsAsPyTorchDoes("detach.plain");
+  const std::string weights = Read(File("w.safetensors"));
+  for (const char *form : {"m.pb", "m.dpt", "m.onnx"}) {
+    Must((strcmp(form, "m.onnx") ? "dpc import " : "dpc export ") + Folder("detach.plain") + "model.onnx -o " +
+         File(form));
+    Must("dpc compile " + File(form) +
+         " --loss=softmax_cross_entropy(y,label) --optimizer=adamw(lr=0.003,weight_decay=0.05) --precision=fp64 "
+         "--batch=4 -o " +
+         File("plan.bin"));
+    Train("detach.plain");
+    EXPECT_EQ(Read(File("w.safetensors")), weights) << form;
+  }
 }
 
 TEST_F(Exporters, AnyInitializerMayBeTrained) {

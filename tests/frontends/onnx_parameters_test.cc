@@ -123,6 +123,19 @@ TEST(OnnxParametersTest, AScaleThatIsItsShiftsEqual) {
   EXPECT_NE(m.Text().find("LayerNormalization(x, n.weight, n.bias)"), std::string::npos);
 }
 
+// A linear layer of a buffer, with a weight that a node transposes: its operands are not in the operation's order.
+TEST(OnnxParametersTest, ALinearLayerOfABuffer) {
+  Exported m;
+  m.Parameter("fc.weight", {2, 2}, {1, 2, 3, 4});
+  m.Buffer("table", true, {2}, {1, 2});
+  const std::string args = "%b_table, %p_fc_weight";
+  m.Of(m.Node("Transpose", {"fc.weight"}, {"turned"}), "linear", "linear", args);
+  m.Of(m.Node("MatMul", {"table", "turned"}, {"linear"}), "linear", "linear", args);
+  m.Of(m.Node("Add", {"x", "linear"}, {"y"}), "y", "add", "%x, %linear");
+  std::string text = m.Text();
+  EXPECT_EQ(Kept(text), "parameter fc.weight: float32[2,2]\nbuffer table: float32[2]\n") << text;
+}
+
 TEST(OnnxParametersTest, AConstantThatIsAParametersEqual) {
   Exported m;
   m.Parameter("scale", {}, {2});
@@ -273,6 +286,60 @@ TEST(OnnxParametersTest, AGatherIsOfAnEmbeddingWithPadding) {
   EXPECT_NE(embedding("%p_w, %ids, 2, False, True").find("padding_idx=2"), std::string::npos);
   EXPECT_EQ(embedding("%p_w, %ids").find("padding_idx"), std::string::npos);
   EXPECT_EQ(embedding("%p_w, %ids, -1").find("padding_idx"), std::string::npos);
+}
+
+// torch.Tensor.detach: a node where the file has it, else a reason.
+TEST(OnnxParametersTest, WhatIsDetachedHasNoGradient) {
+  auto detached = [](bool held) {
+    Exported m;
+    m.Parameter("w", {2}, {1, 2});
+    m.Of(m.Node("Mul", {"x", "w"}, {"mul"}), "mul", "mul", "%x, %p_w");
+    if (held) m.Of(m.Node("Identity", {"mul"}, {"detach_1"}), "detach_1", "detach", "%mul");
+    m.Of(m.Node("Mul", {held ? "detach_1" : "mul", "w"}, {"y"}), "y", "mul", "%detach_1, %p_w");
+    return m.Text();
+  };
+  EXPECT_NE(detached(true).find("detach_1: float32[N,2] = Identity(mul) {detach=1}"), std::string::npos)
+      << detached(true);
+  EXPECT_EQ(Caveat(detached(true)), "");
+  EXPECT_EQ(Caveat(detached(false)), "a detach() is not in the file (at 'detach_1')");
+}
+
+TEST(OnnxParametersTest, WhatHasNoGradientNeedNotBeDetached) {
+  Exported m;
+  m.Parameter("w", {2}, {1, 2});
+  m.Of(m.Node("Identity", {"x"}, {"detach"}), "detach", "detach", "%x");
+  m.Of(m.Node("Mul", {"detach", "w"}, {"y"}), "y", "mul", "%detach, %p_w");
+  std::string text = m.Text();
+  EXPECT_EQ(text.find("Identity"), std::string::npos) << text;
+}
+
+// The nodes of a block of torch.no_grad() are those that were traced again.
+TEST(OnnxParametersTest, BlocksWithoutGradient) {
+  auto block = [](const std::string &op, const Names &inputs, const std::string &lines) {
+    Exported m;
+    m.Parameter("w", {2}, {1, 2});
+    m.Of(m.Node("Mul", {"x", "w"}, {"mul"}), "mul", "mul", "%x, %p_w");
+    auto *node = m.Of(m.Node(op, inputs, {"part"}), "part", "part", "%x");
+    m.About(node, "pkg.torch.onnx.stack_trace", lines);
+    m.Of(m.Node("Mul", {"mul", "x"}, {"y"}), "y", "mul", "%mul, %x");
+    return Caveat(m.Text());
+  };
+  const std::string again = "File \"<eval_with_key>.232\", line 5, in forward\n    ...";
+  const std::string once = "File \"network.py\", line 5, in forward\n    ...";
+  EXPECT_EQ(block("Sin", {"mul"}, again),
+            "'part' is in a block of torch.no_grad(), which the file does not hold (detach() in its place is held), or "
+            "of torch.autocast, where nothing is lost and --as-exported is right");
+  EXPECT_EQ(block("Sin", {"mul"}, once), "");
+  EXPECT_EQ(block("Sin", {"x"}, again), "");
+  EXPECT_EQ(block("Shape", {"mul"}, again), "");
+}
+
+TEST(OnnxParametersTest, AnEmbeddingsGradientByFrequency) {
+  Exported m;
+  m.Parameter("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  m.Node("Cast", {"x"}, {"ids"}, {m.Int("to", INT64)});
+  m.Of(m.Node("Gather", {"w", "ids"}, {"y"}), "y", "embedding", "%p_w, %ids, -1, True");
+  EXPECT_EQ(Caveat(m.Text()), "the gradient of embedding 'w' has scale_grad_by_freq=True, which is not supported");
 }
 
 TEST(OnnxParametersTest, DropoutThatWasLeftOut) {

@@ -245,6 +245,26 @@ class Repeat(nn.Module):
         return self.head(x @ self.inner.weight)
 
 
+class Gated(nn.Module):
+    """A gate that gets no gradient: by detach() or by no_grad()."""
+
+    def __init__(self, detach):
+        super().__init__()
+        self.detach, self.inner, self.gate, self.out = detach, nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(8, 5)
+
+    def forward(self, x):
+        if self.detach:
+            gate = torch.sigmoid(self.gate(x)).detach()
+        else:
+            with torch.no_grad():
+                gate = torch.sigmoid(self.gate(x))
+        return self.out(torch.tanh(self.inner(x)) * gate)
+
+
+def by_frequency():
+    return nn.Sequential(nn.Embedding(6, 8, scale_grad_by_freq=True), nn.Flatten(), nn.Linear(32, 5))
+
+
 WORDS, IMAGE, ROW = ("words", [6], 17), ("image", [3, 8, 8], 0), ("row", [6], 0)
 SHORT = ("words", [6], 11)
 
@@ -271,4 +291,11 @@ NETWORKS = {
     "constants": (Constants, ROW, 4),
     "frozen": (Frozen, ROW, 4),
     "repeat": (Repeat, ROW, 4),
+}
+
+# Whose gradients are not those of what they compute.
+DETACHED = {
+    "detach": (lambda: Gated(True), ROW, 5),
+    "no-grad": (lambda: Gated(False), ROW, 5),
+    "by-frequency": (by_frequency, ("words", [4], 6), 5),
 }

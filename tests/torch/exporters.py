@@ -27,11 +27,12 @@ from torch.overrides import TorchFunctionMode
 
 import compare
 from compare import Failure
-from exported import NETWORKS
+from exported import DETACHED, NETWORKS
 from models import MODELS
 
-STEPS, BATCH, SAMPLES = 10, 4, 13
-TOLERANCE = 1e-9
+STEPS, BATCH = 10, 4
+TOLERANCE = collections.defaultdict(lambda: 1e-9)
+TOLERANCE["xcit", "script"] = 1e-8  # tracing computed wave lengths in float32
 WAYS = ("optimized", "plain", "script")
 OUTCOMES = collections.Counter()  # by way and outcome: "trained", "refused"
 
@@ -48,6 +49,7 @@ REFUSED |= {("optimized", name) for name in MODELS if name != "dlrm"}
 NO_DROPOUT = {"Dropout is not in the file": "--as-exported"}
 SAY = {
     "constants": {"script": {"mean": "--freeze=mean", "std": "--freeze=std", "keep": "--freeze=keep"}},
+    "bart": {"script": {"model.final_logits_bias": "--freeze=model.final_logits_bias"}},
     "mlp-dropout": dict.fromkeys(("optimized", "plain"), {"Dropout is not in the file": "--as-exported"}),
     "encoder": {"plain": {"Dropout is not in the file": "--as-exported"}},
 }
@@ -56,6 +58,10 @@ FROZEN = {"frozen": ["--freeze=body.*"]}
 
 
 NETWORKS = {**NETWORKS, **MODELS}
+
+# Every third or fourth batch is short. One of a single sample is too short for PyTorch 2.11 in XCiT: its gradients of
+# what precedes the first Transpose differ from finite differences then.
+SAMPLES = collections.defaultdict(lambda: 13, xcit=14)
 
 
 # ---- exports ---------------------------------------------------------------------------------------------------------
@@ -85,15 +91,19 @@ def export(network, x, path, way, inference=False):
         raise Failure("export", str(error).strip().split("\n")[0]) from error
 
 
+def entry(name):
+    return NETWORKS[name] if name in NETWORKS else DETACHED[name]
+
+
 def make(name):
     torch.manual_seed(3)
-    return NETWORKS[name][0]().train()
+    return entry(name)[0]().train()
 
 
 def make_data(name):
-    kind, shape, words = NETWORKS[name][1]
+    kind, shape, words = entry(name)[1]
     generator = torch.Generator().manual_seed(1)
-    shape = [SAMPLES] + shape
+    shape = [SAMPLES[name]] + shape
     x = torch.randint(words, shape, generator=generator) if words else torch.rand(shape, generator=generator) * 2 - 1
     return x, generator
 
@@ -188,16 +198,16 @@ def run_ours(tools, name, way, folder):
     return compare.read_losses(f"{folder}/metrics"), compare.read_safetensors(f"{folder}/w.safetensors")
 
 
-def check(network, expected, losses, found):
+def check(network, expected, losses, found, tolerance):
     worst = max(abs(a - b) / (abs(b) or 1) for a, b in zip(losses, expected))
-    if len(losses) != STEPS or not worst <= TOLERANCE:
+    if len(losses) != STEPS or not worst <= tolerance:
         raise Failure("loss", f"deviates by {worst:.2g}: {losses}, of PyTorch {expected}")
     there = {}  # by tensor: a tied tensor has several names, one of which is enough
     for name, p in network.state_dict().items():
         there[p.data_ptr()] = there.get(p.data_ptr(), False) or name in found
         if name in found:
             difference = np.linalg.norm(found[name] - p.numpy()) / max(np.linalg.norm(p.numpy()), 1)
-            if not difference <= TOLERANCE:
+            if not difference <= tolerance:
                 raise Failure("weight", f"{name} deviates by {difference:.2g}")
     missing = [name for name, p in network.named_parameters() if not there[p.data_ptr()]]
     strange = set(found) - set(network.state_dict())
@@ -210,11 +220,11 @@ def prepare(name, way, folder):
     """The file and its data in the folder; the network, with what else it is to be trained on."""
     x, generator = make_data(name)
     network = make(name)
-    classes, extents = NETWORKS[name][2], list(copy.deepcopy(network)(x[:2]).shape[1:-1])
+    classes, extents = entry(name)[2], [len(x)] + list(copy.deepcopy(network)(x[:2]).shape[1:-1])
     if classes == "batch":  # each sample is a class of its own
-        y = (torch.arange(SAMPLES) % BATCH)[:, None].expand([SAMPLES] + extents)
+        y = (torch.arange(len(x)) % BATCH)[:, None].expand(extents)
     else:
-        y = torch.randint(classes, [SAMPLES] + extents, generator=generator)
+        y = torch.randint(classes, extents, generator=generator)
     export(copy.deepcopy(network), x[:BATCH], f"{folder}/model.onnx", way)
     np.save(f"{folder}/x.npy", x.numpy())
     np.save(f"{folder}/y.npy", y.numpy())
@@ -235,7 +245,7 @@ def compare_way(tools, name, way, folder):
         raise
     if (way, name) in REFUSED:
         raise Failure("refused", "was expected, but it trained")
-    worst = check(network, train(network, x, y), losses, found)
+    worst = check(network, train(network, x, y), losses, found, TOLERANCE[name, way])
     OUTCOMES[way, "trained"] += 1
     return worst
 
@@ -286,6 +296,18 @@ def refused_in_inference(tools, name, way):
         raise Failure("refused", f"was expected: {said}")
 
 
+def refused_without_gradients(tools, name, way, words):
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(name, way, folder)
+        try:
+            said = compile_ours(tools, folder, [])
+        except Failure as failure:
+            if "exit 65" in str(failure) and words in str(failure):
+                return {"loss": 0.0, "weight": 0.0, "buffer": 0.0}
+            raise
+        raise Failure("refused", f"was expected, of '{words}': {said}")
+
+
 def documents_count(tools):
     """README.md and docs/onnx.md give the number of these networks."""
     for path in (README, os.path.join(os.path.dirname(README), "docs", "onnx.md")):
@@ -300,6 +322,15 @@ TESTS = {f"{name}, {way}": (lambda tools, name=name, way=way: one(tools, name, w
          for name in NETWORKS for way in WAYS}  # fmt: skip
 TESTS.update({f"{name} in inference, {way}": (lambda tools, name=name, way=way: refused_in_inference(tools, name, way))
               for name in ("mlp-dropout", "cnn-norm", "norm-first", "resnet") for way in WAYS})  # fmt: skip
+# The older exporter's files say nothing of any of these.
+TESTS["detach, plain"] = lambda tools: one(tools, "detach", "plain")
+TESTS.update({f"{name}, {way}, refused": (lambda tools, name=name, way=way, words=words:
+                                          refused_without_gradients(tools, name, way, words))
+              for name, way, words in (("detach", "optimized", "a detach() is not in the file"),
+                                       ("no-grad", "optimized", "torch.no_grad()"),
+                                       ("no-grad", "plain", "torch.no_grad()"),
+                                       ("by-frequency", "optimized", "scale_grad_by_freq"),
+                                       ("by-frequency", "plain", "scale_grad_by_freq"))})  # fmt: skip
 TESTS["the number of networks in the documents"] = documents_count
 
 
