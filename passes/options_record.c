@@ -53,6 +53,7 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->n_train = (size_t)o->n_train;
   m->train = texts_of(arena, o->n_train, o->train);
   m->as_exported = o->as_exported;
+  m->no_fuse = o->no_fuse;
   m->n_dim = (size_t)o->n_dims;
   m->dim = texts_of(arena, o->n_dims, o->dims);
   m->n_split = (size_t)o->n_splits;

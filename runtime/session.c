@@ -40,6 +40,32 @@ struct dp_session {
 
 // ---- loading --------------------------------------------------------------------------------------------------------
 
+static dp_status load_node(dp_graph *holder, const Dp__Instruction *in, const char *name, dp_node **node);
+
+// The members of a region, in a graph of their own.
+static dp_status load_body(dp_node *node, const Dp__Instruction *in) {
+  if (!in->n_members) return DP_OK;
+  node->body = dp_graph_create(node->graph->model, node->name);
+  for (size_t m = 0; m < in->n_members; m++) {
+    dp_node *member;
+    DP_TRY(load_node(node->body, in->members[m], dp_printf(node->graph->arena, "%zu", m), &member));
+  }
+  return DP_OK;
+}
+
+// A node that carries the instruction's attributes.
+static dp_status load_node(dp_graph *holder, const Dp__Instruction *in, const char *name, dp_node **node) {
+  const dp_op *op = dp_op_find(in->domain, in->op);
+  if (!op) return dp_fail(EX_DATAERR, "there is no operator '%s'", in->op);
+  int n_attrs;
+  dp_attr *attrs;
+  DP_TRY(dp_proto_to_attrs(holder->arena, in->n_attributes, in->attributes, &n_attrs, &attrs));
+  // Operators may go by how many results are asked for (Split does).
+  const char **unnamed = dp_alloc_n(holder->arena, in->n_outputs, sizeof *unnamed);
+  *node = dp_graph_add_node(holder, op, name, 0, NULL, (int)in->n_outputs, unnamed, n_attrs, attrs);
+  return load_body(*node, in);
+}
+
 static dp_status load_nodes(dp_session *s, dp_role_program *part) {
   const Dp__Program *p = part->program;
   dp_graph *holder = dp_graph_create(s->model, p->name);  // holds nodes that carry the instructions' attributes
@@ -47,18 +73,8 @@ static dp_status load_nodes(dp_session *s, dp_role_program *part) {
   for (size_t i = 0; i < p->n_streams; i++) {
     const Dp__Stream *stream = p->streams[i];
     nodes[i] = dp_alloc_n(s->arena, stream->n_instructions, sizeof **nodes);
-    for (size_t k = 0; k < stream->n_instructions; k++) {
-      const Dp__Instruction *in = stream->instructions[k];
-      const dp_op *op = dp_op_find(in->domain, in->op);
-      if (!op) return dp_fail(EX_DATAERR, "unknown operator '%s'", in->op);
-      int n_attrs;
-      dp_attr *attrs;
-      DP_TRY(dp_proto_to_attrs(s->arena, in->n_attributes, in->attributes, &n_attrs, &attrs));
-      const char *name = dp_printf(s->arena, "%zu.%zu", i, k);
-      // Some operators depend on the number of results (Split does).
-      const char **unnamed = dp_alloc_n(s->arena, in->n_outputs, sizeof *unnamed);
-      nodes[i][k] = dp_graph_add_node(holder, op, name, 0, NULL, (int)in->n_outputs, unnamed, n_attrs, attrs);
-    }
+    for (size_t k = 0; k < stream->n_instructions; k++)
+      DP_TRY(load_node(holder, stream->instructions[k], dp_printf(s->arena, "%zu.%zu", i, k), &nodes[i][k]));
   }
   part->nodes = (dp_node *const *const *)nodes;
   return DP_OK;

@@ -47,14 +47,26 @@ static const conversion conversions[DP_MAX_TYPE + 1] = {
 };
 
 // The same node with every operand and result in a wide type.
-static dp_kernel_spec widened(const dp_kernel_spec *spec) {
-  dp_kernel_spec wide = *spec;
-  for (int i = 0; i < spec->n_inputs + spec->n_outputs; i++) {
-    dp_kernel_operand *o = i < spec->n_inputs ? &wide.inputs[i] : &wide.outputs[i - spec->n_inputs];
-    dp_dtype dtype = o->present ? conversions[o->dtype].wide : DP_NO_TYPE;
-    if (dtype) o->dtype = dtype;
+typedef struct {
+  dp_kernel_spec spec;
+  dp_kernel_operand inputs[DP_MAX_OPERANDS], outputs[DP_MAX_OPERANDS];
+} widened;
+
+static void widen(int count, const dp_kernel_operand *from, dp_kernel_operand *to) {
+  for (int i = 0; i < count; i++) {
+    to[i] = from[i];
+    const dp_dtype dtype = from[i].present ? conversions[from[i].dtype].wide : DP_NO_TYPE;
+    if (dtype) to[i].dtype = dtype;
   }
-  return wide;
+}
+
+// It points into itself, so it stays where it is made.
+static void make_widened(const dp_kernel_spec *spec, widened *wide) {
+  wide->spec = *spec;
+  widen(spec->n_inputs, spec->inputs, wide->inputs);
+  widen(spec->n_outputs, spec->outputs, wide->outputs);
+  wide->spec.inputs = wide->inputs;
+  wide->spec.outputs = wide->outputs;
 }
 
 // The reference kernel for the wide types, if there is none for the types themselves; NULL: none.
@@ -69,8 +81,10 @@ static const dp_kernel *kernel_of(const dp_kernel_spec *spec, const dp_kernel_sp
 }
 
 static bool match(const dp_kernel_spec *spec) {
-  dp_kernel_spec wide = widened(spec);
-  return kernel_of(spec, &wide) != NULL;
+  if (spec->region) return false;
+  widened wide;
+  make_widened(spec, &wide);
+  return kernel_of(spec, &wide.spec) != NULL;
 }
 
 // The scratch bytes of a converted operand or result. A result of a wide type needs them too: a kernel writes it while
@@ -82,9 +96,10 @@ static uint64_t bytes_of(const dp_kernel_operand *wide, dp_dtype dtype, bool res
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
-  dp_kernel_spec wide = widened(spec);
-  const dp_kernel *kernel = kernel_of(spec, &wide);
-  uint64_t bytes = kernel->scratch_bytes ? dp_align_up(kernel->scratch_bytes(&wide), DP_CPU_ALIGNMENT) : 0;
+  widened wide;
+  make_widened(spec, &wide);
+  const dp_kernel *kernel = kernel_of(spec, &wide.spec);
+  uint64_t bytes = kernel->scratch_bytes ? dp_align_up(kernel->scratch_bytes(&wide.spec), DP_CPU_ALIGNMENT) : 0;
   for (int i = 0; i < spec->n_inputs; i++) bytes += bytes_of(&wide.inputs[i], spec->inputs[i].dtype, false);
   for (int i = 0; i < spec->n_outputs; i++) bytes += bytes_of(&wide.outputs[i], spec->outputs[i].dtype, true);
   return bytes;
@@ -92,7 +107,7 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 
 typedef struct {
   const dp_kernel *kernel;
-  dp_kernel_spec spec;
+  widened wide;
   void *state;
 } wide_state;
 
@@ -105,9 +120,10 @@ static void release(void *state) {
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   wide_state *s = malloc(sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
-  *s = (wide_state){.spec = widened(spec)};
-  s->kernel = kernel_of(spec, &s->spec);
-  dp_status status = s->kernel->prepare ? s->kernel->prepare(&s->spec, &s->state) : DP_OK;
+  s->state = NULL;
+  make_widened(spec, &s->wide);
+  s->kernel = kernel_of(spec, &s->wide.spec);
+  dp_status status = s->kernel->prepare ? s->kernel->prepare(&s->wide.spec, &s->state) : DP_OK;
   if (status)
     free(s);
   else
@@ -124,21 +140,21 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   char *free_at = scratch;
   for (int i = 0; i < spec->n_inputs; i++) {
     dp_dtype dtype = spec->inputs[i].dtype;
-    uint64_t bytes = bytes_of(&s->spec.inputs[i], dtype, false);
+    uint64_t bytes = bytes_of(&s->wide.inputs[i], dtype, false);
     from[i] = bytes ? free_at : in[i];
     if (bytes) conversions[dtype].widen(dp_in_count(spec, i), in[i], free_at);
     free_at += bytes;
   }
   for (int i = 0; i < spec->n_outputs; i++) {
-    uint64_t bytes = bytes_of(&s->spec.outputs[i], spec->outputs[i].dtype, true);
+    uint64_t bytes = bytes_of(&s->wide.outputs[i], spec->outputs[i].dtype, true);
     to[i] = bytes ? free_at : out[i];
     free_at += bytes;
   }
-  DP_TRY(s->kernel->run(&s->spec, s->state, from, to, free_at, 0, 1));
+  DP_TRY(s->kernel->run(&s->wide.spec, s->state, from, to, free_at, 0, 1));
   for (int i = 0; i < spec->n_outputs; i++) {
     dp_dtype dtype = spec->outputs[i].dtype;
     if (to[i] == out[i]) continue;
-    if (s->spec.outputs[i].dtype == dtype)
+    if (s->wide.outputs[i].dtype == dtype)
       dp_copy(out[i], to[i], dp_out_count(spec, i) * (int64_t)dp_type_bytes(dtype));
     else
       conversions[dtype].narrow(dp_out_count(spec, i), to[i], out[i]);

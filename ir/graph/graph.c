@@ -190,6 +190,12 @@ dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map) {
   return map[value->id] = copy;
 }
 
+dp_value *dp_graph_copy_as_input(dp_graph *dst, dp_value *value, dp_value **map) {
+  dp_value *copy = dp_graph_copy_value(dst, value, map);
+  if (copy->kind == DP_VALUE_RESULT && !copy->producer) copy->kind = DP_VALUE_INPUT;
+  return copy;
+}
+
 static const char *name_as(dp_arena *arena, const char *name, const char *suffix) {
   return *suffix ? dp_printf(arena, "%s%s", name, suffix) : name;
 }
@@ -213,6 +219,7 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
   copy->n_constraints = node->n_constraints;
   copy->constraints = node->constraints;
   copy->logical = node->logical;
+  copy->body = node->body;
   copy->kernel = node->kernel;
   copy->stream = node->stream;
   copy->threads = node->threads;

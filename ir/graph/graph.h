@@ -119,7 +119,10 @@ struct dp_node {
   int n_constraints;
   dp_constraint *constraints;
   // Device form only.
-  dp_node *logical;  // NULL for communication
+  dp_node *logical;  // NULL for communication and for a region
+  // Of a dp.Region: its members, as a graph that is none of the model's. Input i of the body stands for operand i, output k
+  // for result k.
+  dp_graph *body;
   const char *kernel;
   int stream, threads;
   uint64_t scratch_offset, scratch_bytes;  // in DP_SPACE_TRANSIENT
@@ -235,7 +238,9 @@ void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value);  /
 dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map);
 // The same with `suffix` after the names of node and results.
 dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *suffix, dp_value **map);
-dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map);  // input, scalar, constant, persistent
+dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map);  // input, scalar, constant, variable
+// The same of any value: a result becomes an input.
+dp_value *dp_graph_copy_as_input(dp_graph *dst, dp_value *value, dp_value **map);
 // Removes the nodes and values whose flag (by id) is false, and renumbers the others. What is kept must not use what is
 // removed; a removed result of a kept node becomes one that was not requested.
 void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_value);

@@ -85,7 +85,7 @@ static dp_status check_operands(const dp_node *node) {
   const dp_op *op = node->op;
   if (node->n_inputs > op->n_inputs && !op->variadic)
     return dp_fail(EX_DATAERR, "%d operands are given; the operator has at most %d", node->n_inputs, op->n_inputs);
-  if (node->n_outputs > op->n_outputs || node->n_outputs < 1)
+  if ((node->n_outputs > op->n_outputs && !op->variadic_results) || node->n_outputs < 1)
     return dp_fail(EX_DATAERR, "%d results are requested; the operator has 1 to %d", node->n_outputs, op->n_outputs);
   for (int i = 0; i < op->n_outputs; i++)
     if (!op->outputs[i].optional && (i >= node->n_outputs || !node->outputs[i]))

@@ -55,6 +55,9 @@ typedef enum {
   DP_OP_ELEMENTWISE = 4,    // result element j depends on operand elements j only (after broadcasting)
   DP_OP_COMMUNICATION = 8,  // a conversion of placement: value and type of result i are operand i's
   DP_OP_SHAPE_ONLY_0 = 16,  // only the shape of operand 0 matters
+  // Of an elementwise operator: which element of an operand goes into a result's, or what becomes of it, depends on where it
+  // stands (Reshape, Trilu), so that a part cut out of operands and results alike would be something else.
+  DP_OP_POSITIONAL = 32,
 } dp_op_flags;
 
 // ---- placements -----------------------------------------------------------------------------------------------------
@@ -108,6 +111,7 @@ struct dp_op {
   const char *name, *domain;
   int n_inputs, n_outputs;  // lengths of the lists below
   bool variadic;            // the last operand may be repeated (Concat)
+  bool variadic_results;    // the last result may be repeated, without limit
   dp_operand_schema inputs[DP_MAX_OPERANDS], outputs[DP_MAX_OPERANDS];
   dp_attr_schema attrs[DP_MAX_ATTRS];  // ends with name NULL
   uint32_t flags;

@@ -55,14 +55,15 @@ static dp_status check_node(const dp_graph *graph, int32_t i) {
       return dp_fail(EX_DATAERR, "node '%s' uses '%s' before it is computed: the graph has a cycle or is out of order",
                      node->name, x->name);
   }
-  dp_type before[DP_MAX_OPERANDS];
-  if (node->n_outputs > DP_MAX_OPERANDS) return dp_fail(EX_DATAERR, "node '%s' has too many results", node->name);
+  dp_type few[DP_MAX_OPERANDS], *before = few;
+  if (node->n_outputs > DP_MAX_OPERANDS) before = dp_alloc_n(graph->arena, (size_t)node->n_outputs, sizeof *before);
   for (int k = 0; k < node->n_outputs; k++) {
     if (!node->outputs[k]) continue;
     if (!is_in(graph, node->outputs[k]) || node->outputs[k]->producer != node)
       return dp_fail(EX_DATAERR, "node '%s' has a result of another node", node->name);
     before[k] = node->outputs[k]->type;
   }
+  if (node->body) DP_TRY(dp_status_context(dp_graph_verify(node->body), "the body of '%s'", node->name));
   DP_TRY(dp_op_infer(node));
   for (int k = 0; k < node->n_outputs; k++) {
     if (!node->outputs[k]) continue;

@@ -19,11 +19,29 @@ typedef struct {
   dp_local local;  // whole and local extents, at one n on one device
 } dp_kernel_operand;
 
+// One node of a region (ir/ops/region.c). Its operands and results are values of the region by index, -1 where one is left
+// out.
+typedef struct {
+  const dp_op *op;
+  const dp_node *node;  // attributes alone
+  int n_inputs, n_outputs;
+  const int32_t *inputs, *outputs;
+} dp_kernel_member;
+
+// What an instruction of several nodes computes: its members in order. Its values are its operands, then its results, then
+// those that no memory holds: they exist while it runs and no longer.
+typedef struct {
+  int n_members, n_values;
+  const dp_kernel_member *members;
+  const dp_kernel_operand *values;
+} dp_kernel_region;
+
 typedef struct {
   const dp_op *op;
   const dp_node *node;  // for attributes only: dp_node_int(node, ...); its values must not be read
   int n_inputs, n_outputs;
-  dp_kernel_operand inputs[DP_MAX_OPERANDS], outputs[DP_MAX_OPERANDS];
+  const dp_kernel_operand *inputs, *outputs;
+  const dp_kernel_region *region;  // of a dp.Region; else NULL
   int threads;
 } dp_kernel_spec;
 

@@ -44,7 +44,7 @@ const dp_op dp_op_BitCast = {
     .inputs = {DP_OPERAND("input", TYPES, 0)},
     .outputs = {DP_OPERAND("output", TYPES, 0)},
     .attrs = {{.name = "to", .kind = DP_ATTR_INT, .required = true}},
-    .flags = DP_OP_ELEMENTWISE,
+    .flags = DP_OP_ELEMENTWISE | DP_OP_POSITIONAL,
     .infer = infer,
     .sharding = dp_elementwise_sharding,
     .samples = samples,

@@ -32,8 +32,6 @@ const dp_op dp_op_dp_Gather = {
 };
 
 static dp_status infer_each(dp_node *node) {
-  if (node->n_inputs > DP_MAX_REPEATED)
-    return dp_fail(EX_DATAERR, "%d operands given; up to %d are supported", node->n_inputs, DP_MAX_REPEATED);
   if (node->n_outputs != node->n_inputs)
     return dp_fail(EX_DATAERR, "%d results are requested; each of the %d operands has one", node->n_outputs,
                    node->n_inputs);
@@ -44,18 +42,17 @@ static dp_status infer_each(dp_node *node) {
   return DP_OK;
 }
 
-#define ALSO DP_OPTIONAL("outputs", DP_ANY_TYPE, 'T')
-
 // Partial to Replicate on one mesh axis: of one value, or in one rendezvous of a bucket of them with one element type
 // and one reduction.
 const dp_op dp_op_AllReduce = {
     .name = "AllReduce",
     .domain = "dp",
     .n_inputs = 1,
-    .n_outputs = DP_MAX_REPEATED,
+    .n_outputs = 1,
     .variadic = true,
+    .variadic_results = true,
     .inputs = {DP_OPERAND("inputs", DP_ANY_TYPE, 'T')},
-    .outputs = {DP_OPERAND("outputs", DP_ANY_TYPE, 'T'), ALSO, ALSO, ALSO, ALSO, ALSO, ALSO, ALSO},
+    .outputs = {DP_OPERAND("outputs", DP_ANY_TYPE, 'T')},
     .attrs = {AXIS},
     .flags = DP_OP_COMMUNICATION,
     .infer = infer_each,

@@ -70,7 +70,8 @@ static dp_status check_devices(dp_fault *fault, const Dp__Plan *plan, const Dp__
 
 static dp_status check_arena(dp_fault *fault, const Dp__Role *role, const Dp__Arena *arena) {
   const char *name = dp_plan_form_space(arena->space);
-  if (!name) return dp_rule_fail(fault, DP_RULE_FORM_NAME, "role '%s' has an arena of an unknown memory", role->name);
+  if (!name || arena->space == DP__SPACE__INSIDE)
+    return dp_rule_fail(fault, DP_RULE_FORM_NAME, "role '%s' has an arena of an unknown memory", role->name);
   if (dp_plan_form_arena(role, arena->space) != arena)
     return dp_rule_fail(fault, DP_RULE_FORM_NAME, "role '%s' has two arenas of %s", role->name, name);
   if (!arena->alignment || arena->alignment & (arena->alignment - 1) || arena->alignment > DP_LIMIT_ALIGNMENT)

@@ -109,6 +109,20 @@ static dp_status check_training(const form *f) {
   return check_choice(f, "clip-grad-at-bound", o->clip_grad_at_bound, "pass", "zero");
 }
 
+static bool has_region(const Dp__Program *program) {
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++)
+      if (program->streams[s]->instructions[i]->n_members) return true;
+  return false;
+}
+
+static dp_status check_fusion(const form *f) {
+  for (size_t r = 0; f->o->no_fuse && r < f->plan->n_roles; r++)
+    for (size_t p = 0; p < f->plan->roles[r]->n_programs; p++)
+      if (has_region(f->plan->roles[r]->programs[p])) return refuse(f, "no-fuse", "yes", "regions");
+  return DP_OK;
+}
+
 // Options are named after fields, with - for _.
 static bool is_option(const char *name) {
   for (unsigned i = 0; i < dp__options__descriptor.n_fields; i++) {
@@ -138,6 +152,7 @@ dp_status dp_plan_form_options(dp_fault *fault, const Dp__Plan *plan) {
   const form f = {fault, plan, plan->options};
   DP_TRY(check_devices(&f));
   DP_TRY(check_target(&f));
+  DP_TRY(check_fusion(&f));
   DP_TRY(check_training(&f));
   return check_defaulted(&f);
 }

@@ -16,7 +16,7 @@ typedef struct {
 
 const char *dp_plan_form_space(Dp__Space space) {
   static const char *const names[] = {NULL,          "persistent",  "transient", "host input",
-                                      "host output", "peer window", "offload"};
+                                      "host output", "peer window", "offload",   "no"};
   return (unsigned)space < DP_COUNT(names) ? names[space] : NULL;
 }
 
@@ -76,7 +76,10 @@ static dp_status check_tensor(const form *f, size_t i) {
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has element type %d, which is unknown", what, t->dtype);
   if (t->layout < DP__LAYOUT__PLAIN || t->layout > DP__LAYOUT__OIHW)
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has an unknown layout", what);
-  return dp_plan_form_range(f->fault, f->role, t->space, t->offset, t->bytes, what);
+  if (t->space != DP__SPACE__INSIDE) return dp_plan_form_range(f->fault, f->role, t->space, t->offset, t->bytes, what);
+  if (t->offset || t->bytes)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_RANGE, "%s is inside a region, where it has no bytes", what);
+  return DP_OK;
 }
 
 // A fault is reported with the instruction that has the tensor.
@@ -129,6 +132,41 @@ static dp_status check_communication(const form *f, const Dp__Communication *c) 
   return DP_OK;
 }
 
+// Nodes, operands and results, of an instruction or of a member.
+static dp_status check_operands(const form *f, const Dp__Instruction *in, const dp_op *op) {
+  const size_t limit = op->variadic_results ? DP_LIMIT_OUTPUTS : DP_MAX_OPERANDS;
+  if (in->n_inputs > limit || in->n_outputs > limit || !in->n_outputs)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT,
+                        "%zu operands and %zu results; at most %zu of each, and at least one result", in->n_inputs,
+                        in->n_outputs, limit);
+  DP_TRY(check_indices(f, "node", in->n_nodes, in->nodes, f->graph->n_nodes, 0));
+  DP_TRY(check_indices(f, "operand", in->n_inputs, in->inputs, f->program->n_tensors, 1));
+  return check_indices(f, "result", in->n_outputs, in->outputs, f->program->n_tensors, 1);
+}
+
+static dp_status check_member(const form *f, const Dp__Instruction *member) {
+  const dp_op *op = dp_op_find(member->domain, member->op);
+  if (!op) return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "there is no operator '%s'", member->op);
+  if (op->variadic_results || dp_op_is(op, DP_OP_COMMUNICATION))
+    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "a region cannot have %s as a member", member->op);
+  if (*member->kernel || member->n_waits || member->signal || member->scratch || member->threads ||
+      member->compute_dtype || member->communication || member->n_members)
+    return dp_rule_fail(f->fault, DP_RULE_FORM_NAME,
+                        "its member %s has more than an operator, attributes, a node, operands and results",
+                        member->op);
+  return check_operands(f, member, op);
+}
+
+static dp_status check_members(const form *f, const Dp__Instruction *in, const dp_op *op) {
+  const bool is_region = op->variadic_results && !dp_op_is(op, DP_OP_COMMUNICATION);
+  if (in->n_members > DP_LIMIT_OUTPUTS || (in->n_members && !is_region))
+    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT,
+                        "%zu members; a region has at most %d, other instructions have none", in->n_members,
+                        DP_LIMIT_OUTPUTS);
+  for (size_t i = 0; i < in->n_members; i++) DP_TRY(check_member(f, in->members[i]));
+  return DP_OK;
+}
+
 static dp_status check_instruction(const form *f, const Dp__Instruction *in) {
   const dp_op *op = dp_op_find(in->domain, in->op);
   if (!op) return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "there is no such operator");
@@ -136,13 +174,8 @@ static dp_status check_instruction(const form *f, const Dp__Instruction *in) {
   if (communication ? *in->kernel != 0 : !is_kernel_name(in->kernel))
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "its kernel is '%s' where %s is expected", in->kernel,
                         communication ? "none" : "a name like cpu.reference.Gemm");
-  if (in->n_inputs > DP_MAX_OPERANDS || in->n_outputs > DP_MAX_OPERANDS || !in->n_outputs)
-    return dp_rule_fail(f->fault, DP_RULE_FORM_LIMIT,
-                        "%zu operands and %zu results; at most %d of each, and at least one result", in->n_inputs,
-                        in->n_outputs, DP_MAX_OPERANDS);
-  DP_TRY(check_indices(f, "node", in->n_nodes, in->nodes, f->graph->n_nodes, 0));
-  DP_TRY(check_indices(f, "operand", in->n_inputs, in->inputs, f->program->n_tensors, 1));
-  DP_TRY(check_indices(f, "result", in->n_outputs, in->outputs, f->program->n_tensors, 1));
+  DP_TRY(check_operands(f, in, op));
+  DP_TRY(check_members(f, in, op));
   DP_TRY(check_indices(f, "event waited for", in->n_waits, in->waits, f->program->events, 0));
   DP_TRY(check_indices(f, "event signalled,", 1, &in->signal, f->program->events, 1));
   if (in->threads > 1 && in->threads > f->plan->target->threads)

@@ -31,6 +31,7 @@ typedef struct {
   const char *start;
   size_t length;
   int token_line, token_column;  // from 1; columns count bytes
+  bool in_body;                  // the text of a region's body is being read
 } dp_text_lex;
 
 // Positions the lexer on the first token. Refuses text that is not UTF-8 or holds control characters.

@@ -160,21 +160,16 @@ static dp_status take_node_notes(const dp_text_lex *lex, dp_text_location locati
 
 // ---- the node -------------------------------------------------------------------------------------------------------
 
-static dp_status parse_operands(dp_text_lex *lex, dp_graph *graph, int *count, dp_value **operands) {
-  int n = 0;
+static dp_status parse_operands(dp_text_lex *lex, dp_graph *graph, const dp_op *op, int *count, dp_value ***operands) {
   DP_TRY(dp_text_lex_take(lex, "("));
   while (!dp_text_lex_is(lex, ")")) {
-    if (n == DP_MAX_OPERANDS) return dp_text_lex_fail(lex, "a node takes at most %d operands", DP_MAX_OPERANDS);
-    if (n) DP_TRY(dp_text_lex_take(lex, ","));
-    if (dp_text_lex_is(lex, "_")) {
-      operands[n++] = NULL;
-      DP_TRY(dp_text_lex_next(lex));
-    } else {
-      DP_TRY(dp_text_node_operand(lex, graph, &operands[n]));
-      n++;
-    }
+    if (*count == DP_MAX_OPERANDS && !op->variadic_results)
+      return dp_text_lex_fail(lex, "a node takes at most %d operands", DP_MAX_OPERANDS);
+    if (*count) DP_TRY(dp_text_lex_take(lex, ","));
+    dp_value *value = NULL;
+    DP_TRY(dp_text_lex_is(lex, "_") ? dp_text_lex_next(lex) : dp_text_node_operand(lex, graph, &value));
+    DP_PUSH(lex->arena, *operands, *count, value);
   }
-  *count = n;
   return dp_text_lex_next(lex);
 }
 
@@ -187,25 +182,46 @@ static dp_status name_node(const dp_text_lex *lex, const dp_graph *graph, dp_tex
   return DP_OK;
 }
 
+// `body { statements }`
+static dp_status parse_body(dp_text_lex *lex, const dp_graph *graph, const dp_op *op, dp_graph **body) {
+  if (op != dp_op_find("dp", "Region")) return dp_text_lex_fail(lex, "only dp.Region has a body");
+  if (!graph->logical) return dp_text_lex_fail(lex, "only a program for devices has regions");
+  if (lex->in_body) return dp_text_lex_fail(lex, "a region's body has no region of its own");
+  DP_TRY(dp_text_lex_next(lex));
+  dp_text_graph inner = dp_text_graph_begin(dp_graph_create(graph->model, "region"));
+  inner.nested = true;
+  inner.graph->logical = graph->logical;
+  *body = inner.graph;
+  lex->in_body = true;
+  DP_TRY(dp_text_graph_block(lex, &inner));
+  lex->in_body = false;
+  return DP_OK;
+}
+
 static dp_status add_node(dp_text_lex *lex, dp_graph *graph, const result *results, int n_results) {
-  dp_value *operands[DP_MAX_OPERANDS];
-  const char *names[DP_MAX_OPERANDS];
+  dp_value **operands = NULL;
   const dp_op *op;
   int n_operands = 0, n_attrs = 0;
   dp_attr *attrs = NULL;
+  dp_graph *body = NULL;
   dp_text_notes notes;
   dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(parse_op(lex, &op));
-  DP_TRY(parse_operands(lex, graph, &n_operands, operands));
+  if (n_results > DP_MAX_OPERANDS && !op->variadic_results)
+    return dp_text_lex_fail_at(lex, location, "a node has at most %d results", DP_MAX_OPERANDS);
+  DP_TRY(parse_operands(lex, graph, op, &n_operands, &operands));
   bool braces;
   DP_TRY(dp_text_lex_try(lex, "{", &braces));
   if (braces) DP_TRY(dp_text_attr_parse(lex, op, "}", &n_attrs, &attrs));
+  if (dp_text_lex_is(lex, "body") && dp_text_lex_next_is(lex, '{')) DP_TRY(parse_body(lex, graph, op, &body));
   DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_NODE, &notes));
   DP_TRY(name_node(lex, graph, location, results, n_results, &notes.name));
   if (graph->n_nodes >= DP_LIMIT_NODES)
     return dp_text_lex_fail_at(lex, location, "a graph has at most %d nodes", DP_LIMIT_NODES);
+  const char **names = dp_alloc_n(lex->arena, (size_t)n_results, sizeof *names);
   for (int i = 0; i < n_results; i++) names[i] = results[i].name;
   dp_node *node = dp_graph_add_node(graph, op, notes.name, n_operands, operands, n_results, names, n_attrs, attrs);
+  node->body = body;
   DP_TRY(dp_text_lex_context(lex, location, dp_op_infer(node)));
   DP_TRY(take_node_notes(lex, location, &notes, node));
   for (int i = 0; i < n_results; i++) {
@@ -217,11 +233,13 @@ static dp_status add_node(dp_text_lex *lex, dp_graph *graph, const result *resul
 }
 
 dp_status dp_text_node_parse(dp_text_lex *lex, dp_graph *graph) {
-  result results[DP_MAX_OPERANDS] = {0};
+  result *results = NULL;
   int n = 0;
-  for (bool more = true; more; n++) {
-    if (n == DP_MAX_OPERANDS) return dp_text_lex_fail(lex, "a node has at most %d results", DP_MAX_OPERANDS);
-    DP_TRY(parse_result(lex, graph, results, n, &results[n]));
+  for (bool more = true; more;) {
+    result one = {0};
+    if (n == DP_LIMIT_OUTPUTS) return dp_text_lex_fail(lex, "a node has at most %d results", DP_LIMIT_OUTPUTS);
+    DP_TRY(parse_result(lex, graph, results, n, &one));
+    DP_PUSH(lex->arena, results, n, one);
     DP_TRY(dp_text_lex_try(lex, ",", &more));
   }
   DP_TRY(dp_text_lex_take(lex, "="));

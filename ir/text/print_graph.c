@@ -111,6 +111,18 @@ static void print_operand(FILE *out, const dp_value *v) {
     fputc('_', out);
 }
 
+static void print_statements(printer *p);
+
+// The body of a region. It is of its graph's logical graph, which is not said again.
+static void print_body(const printer *p, const dp_node *n) {
+  dp_arena *scratch = dp_arena_create(0);
+  printer inner = {p->out, n->body, dp_printf(scratch, "%s  ", p->indent), p->held, 0};
+  fputs(" body {\n", p->out);
+  print_statements(&inner);
+  fprintf(p->out, "%s}", p->indent);
+  dp_arena_destroy(scratch);
+}
+
 static void print_node(printer *p, const dp_node *n) {
   FILE *out = p->out;
   const char *default_name = NULL;
@@ -136,6 +148,7 @@ static void print_node(printer *p, const dp_node *n) {
     dp_text_print_attr(out, &n->attrs[i], p->graph->model->symbol);
   }
   if (n->n_attrs) fputc('}', out);
+  if (n->body) print_body(p, n);
   print_node_notes(p, n, default_name);
   fputc('\n', out);
 }
@@ -161,10 +174,22 @@ static void print_ends(printer *p) {
   }
 }
 
+static void print_statements(printer *p) {
+  const dp_graph *graph = p->graph;
+  dp_arena *scratch = dp_arena_create(0);
+  bool *used = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *used);
+  mark_used(graph, used);
+  for (int32_t i = 0; i < graph->n_values; i++)
+    if (needs_line(p, graph->values[i], used[i])) print_value(p, graph->values[i]);
+  for (int32_t i = 0; i < graph->n_nodes; i++) print_node(p, graph->nodes[i]);
+  print_ends(p);
+  dp_arena_destroy(scratch);
+}
+
 void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent, const dp_text_held *held) {
   printer p = {out, graph, indent, held, 0};
-  dp_arena *scratch = dp_arena_create(0);
   if (graph->logical) {
+    dp_arena *scratch = dp_arena_create(0);
     fprintf(out, "%slogical ", indent);
     dp_text_print_name(out, graph->logical->name);
     fputs(" {\n", out);
@@ -172,6 +197,7 @@ void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent, c
     inner.logical = NULL;  // one level shows what a graph was made from
     dp_text_print_graph(out, &inner, dp_printf(scratch, "%s  ", indent), held);
     fprintf(out, "%s}\n", indent);
+    dp_arena_destroy(scratch);
   }
   if (graph->stage >= 0) fprintf(out, "%sstage %d\n", indent, graph->stage);
   for (int i = 0; i < graph->n_streams; i++) {
@@ -181,11 +207,5 @@ void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent, c
   }
   if (graph->n_streams) fputc('\n', out);
   if (graph->n_events) fprintf(out, "%sevents %d\n", indent, graph->n_events);
-  bool *used = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *used);
-  mark_used(graph, used);
-  for (int32_t i = 0; i < graph->n_values; i++)
-    if (needs_line(&p, graph->values[i], used[i])) print_value(&p, graph->values[i]);
-  for (int32_t i = 0; i < graph->n_nodes; i++) print_node(&p, graph->nodes[i]);
-  print_ends(&p);
-  dp_arena_destroy(scratch);
+  print_statements(&p);
 }

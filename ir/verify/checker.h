@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-enum { DP_CHECKER_SPACES = DP__SPACE__OFFLOAD + 1 };
+enum { DP_CHECKER_SPACES = DP__SPACE__INSIDE + 1 };
 
 // A tensor of the program, its claims read.
 typedef struct {
@@ -95,6 +95,8 @@ struct dp_checker {
   uint32_t *order;      // (n_instructions) instructions such that each comes after all that happen before it
   uint32_t *clock;      // (n_instructions, n_streams) how many of each stream happen before it, itself counted
   uint32_t *signaller;  // (events) the instruction
+  uint32_t *region_of;  // (n_tensors) the last region that has it, plus 1; 0: none
+  uint8_t *standing;    // (n_tensors) what it is there (region.c)
   dp_spans *spans[DP_CHECKER_SPACES];
 };
 
@@ -147,9 +149,8 @@ typedef struct {
   uint64_t begin, end;
   int32_t operand, result;  // whose they are; both -1: scratch
 } dp_checker_access;
-enum { DP_CHECKER_ACCESSES = 2 * DP_MAX_OPERANDS + 1 };
 // Operands, then scratch, then results; without those that are empty. Returns how many.
-int dp_checker_accesses(const dp_checker *c, uint32_t instruction, dp_checker_access accesses[DP_CHECKER_ACCESSES]);
+int dp_checker_accesses(const dp_checker *c, uint32_t instruction, dp_checker_access *accesses);
 
 // ---- the checks -----------------------------------------------------------------------------------------------------
 
@@ -166,7 +167,13 @@ dp_status dp_checker_host(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_deadlock(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_claims(dp_checker *c) DP_MUST_USE;  // the plan, once all its programs have been checked
 
+// An instruction with a kernel, or a member of a region in the region's place; and a region.
 dp_status dp_checker_node(dp_checker *c, dp_arena *arena, uint32_t instruction) DP_MUST_USE;
+dp_status dp_checker_region(dp_checker *c, dp_arena *rules, uint32_t instruction) DP_MUST_USE;
+// The kernel that is named is one for the instruction's operator.
+dp_status dp_checker_kernel(dp_checker *c, uint32_t instruction) DP_MUST_USE;
+// Whether a region's result r may lie exactly where its operand o lies.
+bool dp_checker_region_replaces(const dp_checker *c, uint32_t instruction, int32_t r, int32_t o);
 dp_status dp_checker_conversion(dp_checker *c, uint32_t instruction) DP_MUST_USE;
 dp_status dp_checker_accumulate(dp_checker *c, uint32_t instruction) DP_MUST_USE;
 dp_status dp_checker_send_or_recv(dp_checker *c, uint32_t instruction) DP_MUST_USE;  // Send, Recv

@@ -21,15 +21,22 @@ static dp_status check_communication(const stretch *s, uint32_t instruction) {
   return dp_checker_conversion(s->c, instruction);
 }
 
+static dp_status check_one(const stretch *s, uint32_t instruction) {
+  const dp_checker_instruction *i = &s->c->instructions[instruction];
+  if (dp_op_is(i->op, DP_OP_COMMUNICATION)) return check_communication(s, instruction);
+  return i->op->variadic_results ? dp_checker_region(s->c, s->arena, instruction)
+                                 : dp_checker_node(s->c, s->arena, instruction);
+}
+
 static dp_status check_stretch(void *arg) {
   const stretch *s = arg;
-  for (uint32_t i = s->first; i < s->end; i++)
-    DP_TRY(dp_op_is(s->c->instructions[i].op, DP_OP_COMMUNICATION) ? check_communication(s, i)
-                                                                   : dp_checker_node(s->c, s->arena, i));
+  for (uint32_t i = s->first; i < s->end; i++) DP_TRY(check_one(s, i));
   return DP_OK;
 }
 
 dp_status dp_checker_instructions(dp_checker *c) {
+  c->region_of = dp_alloc_n(c->arena, c->n_tensors, sizeof *c->region_of);
+  c->standing = dp_alloc_n(c->arena, c->n_tensors, sizeof *c->standing);
   for (uint32_t i = 0; i < c->n_instructions; i += INSTRUCTIONS_AN_ARENA) {
     uint32_t end = c->n_instructions - i < INSTRUCTIONS_AN_ARENA ? c->n_instructions : i + INSTRUCTIONS_AN_ARENA;
     stretch s = {c, dp_arena_create(0), i, end};

@@ -26,11 +26,11 @@ static dp_status check_attributes(dp_checker *c, dp_arena *arena, uint32_t instr
 static bool begins_with(const char *text, const char *start) { return !strncmp(text, start, strlen(start)); }
 
 // "cpu.onednn.dp.ConvGradInput" is a kernel of backend cpu for dp.ConvGradInput.
-static dp_status check_kernel(dp_checker *c, uint32_t instruction, const dp_node *node) {
+dp_status dp_checker_kernel(dp_checker *c, uint32_t instruction) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
   char op[256];
-  const char *backend = c->plan->target->backend, *domain = node->op->domain;
-  snprintf(op, sizeof op, ".%s%s%s", domain, *domain ? "." : "", node->op->name);
+  const char *backend = c->plan->target->backend;
+  snprintf(op, sizeof op, ".%s%s%s", in->domain, *in->domain ? "." : "", in->op);
   size_t name = strlen(in->kernel), end = strlen(op), start = strlen(backend);
   // Only the library's name lies between the two, so that cpu.reference.dp.Conv is no kernel of Conv.
   bool good = name > start + end + 1 && begins_with(in->kernel, backend) && in->kernel[start] == '.' &&
@@ -38,7 +38,7 @@ static dp_status check_kernel(dp_checker *c, uint32_t instruction, const dp_node
   if (!good)
     return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_KERNEL,
                            "kernel '%s' is not one of backend %s for this operator", in->kernel, backend);
-  if (in->compute_dtype && in->compute_dtype != dp_checker_output(c, in, 0)->claim->dtype)
+  if (in->compute_dtype && (!in->outputs[0] || in->compute_dtype != dp_checker_output(c, in, 0)->claim->dtype))
     return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_KERNEL,
                            "it computes in %s; its result is %s", dp_type_name((dp_dtype)in->compute_dtype),
                            dp_type_name((dp_dtype)dp_checker_output(c, in, 0)->claim->dtype));
@@ -52,6 +52,7 @@ static dp_status check_values(dp_checker *c, uint32_t instruction, const dp_node
   if (count != (size_t)expected)
     return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_OPERANDS,
                            "it has %zu %ss; node '%s' has %d", count, what, node->name, expected);
+  const bool member = !*c->instructions[instruction].claim->kernel;
   for (size_t i = 0; i < count; i++) {
     const dp_checker_tensor *t = indices[i] ? &c->tensors[indices[i] - 1] : NULL;
     const dp_value *is = t ? t->value : NULL;
@@ -60,7 +61,9 @@ static dp_status check_values(dp_checker *c, uint32_t instruction, const dp_node
                              "%s %zu is %s%s%s; node '%s' has %s%s%s there", what, i, is ? "'" : "",
                              is ? is->name : "left out", is ? "'" : "", node->name, values[i] ? "'" : "",
                              values[i] ? values[i]->name : "none", values[i] ? "'" : "");
-    if (t && t->claim->space != DP__SPACE__PERSISTENT && t->claim->space != DP__SPACE__TRANSIENT)
+    // What is inside of a region is looked at there.
+    const bool inside = t && member && t->claim->space == DP__SPACE__INSIDE;
+    if (t && !inside && !dp_checker_is_on_device(t))
       return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_TENSOR_SPACE,
                              "%s %zu, '%s', is in %s memory; kernels work in the device's", what, i, is->name,
                              dp_plan_form_space(t->claim->space));
@@ -156,7 +159,7 @@ dp_status dp_checker_node(dp_checker *c, dp_arena *rules, uint32_t instruction) 
   if (!in->outputs[0])
     return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_OPERANDS,
                            "its first result is left out");
-  DP_TRY(check_kernel(c, instruction, node));
+  if (*in->kernel) DP_TRY(dp_checker_kernel(c, instruction));  // a member has its region's
   if (dp_op_is(s->op, DP_OP_UPDATE)) DP_TRY(check_update(c, instruction));
   c->report->nodes++;
   DP_TRY(dp_checker_micro_node(c, instruction));

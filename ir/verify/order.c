@@ -10,7 +10,7 @@
 
 #include "ir/verify/checker.h"
 
-int dp_checker_accesses(const dp_checker *c, uint32_t instruction, dp_checker_access accesses[DP_CHECKER_ACCESSES]) {
+int dp_checker_accesses(const dp_checker *c, uint32_t instruction, dp_checker_access *accesses) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
   int count = 0;
   for (size_t k = 0; k < in->n_inputs; k++) {
@@ -52,6 +52,7 @@ static bool is_same_count(const dp_shape *a, const dp_shape *b) {
 // Whether result r may lie exactly where operand o lies.
 static bool may_replace(const dp_checker *c, uint32_t instruction, int32_t r, int32_t o) {
   const dp_checker_instruction *s = &c->instructions[instruction];
+  if (s->claim->n_members) return dp_checker_region_replaces(c, instruction, r, o);
   if (dp_op_is(s->op, DP_OP_UPDATE)) return r == o;
   // The parts of several micro-batches lie as the whole tensor does; the part of a single one does not.
   if (!strcmp(s->op->domain, "dp") && !strcmp(s->op->name, "Accumulate"))
@@ -91,6 +92,7 @@ static dp_status check_alias(dp_checker *c, uint32_t instruction, const dp_check
 typedef struct {
   dp_checker *c;
   dp_spans *spans[DP_CHECKER_SPACES];
+  dp_checker_access *accesses;  // those of the instruction at hand
 } races;
 
 static dp_status check_ordered(races *r, uint32_t before, uint32_t instruction, const dp_checker_access *a,
@@ -152,7 +154,7 @@ static dp_status write_bytes(races *r, uint32_t instruction, const dp_checker_ac
 }
 
 static dp_status check_accesses(races *r, uint32_t instruction) {
-  dp_checker_access accesses[DP_CHECKER_ACCESSES];
+  dp_checker_access *accesses = r->accesses;
   int count = dp_checker_accesses(r->c, instruction, accesses);
   DP_TRY(check_alias(r->c, instruction, accesses, count));
   for (int i = 0; i < count; i++) {
@@ -194,8 +196,17 @@ static dp_status check_collectives(dp_checker *c) {
   return DP_OK;
 }
 
+static size_t most_accesses(const dp_checker *c) {
+  size_t most = 0;
+  for (uint32_t i = 0; i < c->n_instructions; i++) {
+    const size_t count = c->instructions[i].claim->n_inputs + c->instructions[i].claim->n_outputs + 1;
+    if (count > most) most = count;
+  }
+  return most;
+}
+
 dp_status dp_checker_order(dp_checker *c) {
-  races r = {.c = c};
+  races r = {.c = c, .accesses = dp_alloc_n(c->arena, most_accesses(c), sizeof *r.accesses)};
   for (int s = 0; s < DP_CHECKER_SPACES; s++) r.spans[s] = dp_spans_create(c->arena);
   // What a program finds in storage is there before it starts.
   for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++) {

@@ -46,6 +46,7 @@ typedef struct {
   dp_dtype precision;              // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
   const char *batchnorm;           // "sync", "local" (per device along the axis "data"); NULL: sync
   const char *clip_grad_at_bound;  // "pass", "zero", of operators that hold to bounds and do not say it; NULL: pass
+  bool no_fuse;                    // every node stays an instruction of its own
   int threads;                     // most threads an instruction; 0: this machine's cores over the devices
   const char *isa;                 // NULL: this machine's
   int n_splits;

@@ -16,6 +16,7 @@ typedef struct {
   dp_arena *arena;
   const dp_graph *graph;  // the current graph
   uint32_t *tensor_of;    // (its values) index plus 1; 0: left out
+  Dp__Program *program;
 } emitting;
 
 // A message, initialised.
@@ -74,23 +75,60 @@ static void emit_communication(const emitting *e, const dp_node *node, Dp__Instr
   DP_PUSH(e->arena, c->peer, c->n_peer, other);
 }
 
-static Dp__Instruction *emit_instruction(const emitting *e, const dp_node *node) {
-  NEW(e->arena, in, Dp__Instruction, DP__INSTRUCTION__INIT);
-  in->kernel = dp_proto_string(node->kernel);
+static void emit_node(const emitting *e, const dp_node *node, Dp__Instruction *in) {
   in->op = dp_proto_string(node->op->name);
   in->domain = dp_proto_string(node->op->domain);
   dp_proto_from_attrs(e->arena, node->n_attrs, node->attrs, &in->n_attributes, &in->attributes);
-  if (node->logical) {
-    in->n_nodes = 1;
-    in->nodes = dp_alloc(e->arena, sizeof *in->nodes);
-    in->nodes[0] = (uint32_t)node->logical->id;
-  } else {
-    emit_communication(e, node, in);
+  if (!node->logical) return;
+  in->n_nodes = 1;
+  in->nodes = dp_alloc(e->arena, sizeof *in->nodes);
+  in->nodes[0] = (uint32_t)node->logical->id;
+}
+
+// tensor_of: of the body's values, an index plus 1.
+static uint32_t *emit_inside(const emitting *e, const uint32_t *tensor_of, int count, dp_value *const *values) {
+  uint32_t *indices = dp_alloc_n(e->arena, (size_t)count, sizeof *indices);
+  for (int i = 0; i < count; i++) indices[i] = values[i] ? tensor_of[values[i]->id] : 0;
+  return indices;
+}
+
+static void emit_members(const emitting *e, const dp_node *node, Dp__Instruction *in) {
+  const dp_graph *body = node->body;
+  uint32_t *tensor_of = dp_alloc_n(e->arena, (size_t)body->n_values, sizeof *tensor_of);
+  for (int32_t v = 0, k = 0; v < body->n_values; v++)
+    if (body->values[v]->kind != DP_VALUE_RESULT) tensor_of[v] = in->inputs[k++];
+  for (int i = 0; i < body->n_outputs; i++) tensor_of[body->outputs[i].value->id] = in->outputs[i];
+  for (int32_t v = 0; v < body->n_values; v++) {
+    if (tensor_of[v]) continue;
+    Dp__DeviceTensor *t = emit_tensor(e, body->values[v]);
+    t->space = DP__SPACE__INSIDE;
+    t->offset = t->bytes = 0;
+    DP_PUSH(e->arena, e->program->tensors, e->program->n_tensors, t);
+    tensor_of[v] = (uint32_t)e->program->n_tensors;
   }
+  in->nodes = dp_alloc_n(e->arena, (size_t)body->n_nodes, sizeof *in->nodes);
+  for (int32_t m = 0; m < body->n_nodes; m++) {
+    NEW(e->arena, member, Dp__Instruction, DP__INSTRUCTION__INIT);
+    emit_node(e, body->nodes[m], member);
+    member->n_inputs = (size_t)body->nodes[m]->n_inputs;
+    member->inputs = emit_inside(e, tensor_of, body->nodes[m]->n_inputs, body->nodes[m]->inputs);
+    member->n_outputs = (size_t)body->nodes[m]->n_outputs;
+    member->outputs = emit_inside(e, tensor_of, body->nodes[m]->n_outputs, body->nodes[m]->outputs);
+    in->nodes[in->n_nodes++] = member->nodes[0];
+    DP_PUSH(e->arena, in->members, in->n_members, member);
+  }
+}
+
+static Dp__Instruction *emit_instruction(const emitting *e, const dp_node *node) {
+  NEW(e->arena, in, Dp__Instruction, DP__INSTRUCTION__INIT);
+  in->kernel = dp_proto_string(node->kernel);
+  emit_node(e, node, in);
+  if (dp_op_is(node->op, DP_OP_COMMUNICATION)) emit_communication(e, node, in);
   in->n_inputs = (size_t)node->n_inputs;
   in->inputs = emit_operands(e, node->n_inputs, node->inputs);
   in->n_outputs = (size_t)node->n_outputs;
   in->outputs = emit_operands(e, node->n_outputs, node->outputs);
+  if (node->body) emit_members(e, node, in);
   in->n_waits = (size_t)node->n_waits;
   in->waits = dp_alloc_n(e->arena, in->n_waits, sizeof *in->waits);
   for (int i = 0; i < node->n_waits; i++) in->waits[i] = (uint32_t)node->waits[i];
@@ -143,6 +181,7 @@ static Dp__Program *emit_program(emitting *e, const dp_graph *graph, uint32_t in
   p->name = dp_proto_string(graph->logical->name);
   p->graph = index;
   e->graph = graph;
+  e->program = p;
   e->tensor_of = dp_alloc_n(e->arena, (size_t)graph->n_values, sizeof *e->tensor_of);
   for (int32_t i = 0; i < graph->n_values; i++) {
     const dp_value *v = graph->values[i];
@@ -262,7 +301,7 @@ static Dp__Target *emit_target(const emitting *e) {
 
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
-  emitting e = {compile, model, model->arena, NULL, NULL};
+  emitting e = {.compile = compile, .model = model, .arena = model->arena};
   NEW(e.arena, plan, Dp__Plan, DP__PLAN__INIT);
   plan->producer = dp_proto_string("dpc");
   plan->name = dp_proto_string(model->name);

@@ -32,17 +32,67 @@ static int threads_worth(const dp_compile *compile, const dp_node *node, const d
   return work < spec->threads ? (int)dp_max_i64(1, (int64_t)work) : spec->threads;
 }
 
-static dp_status choose_kernel(dp_compile *compile, dp_node *node) {
+// The values of a region by those of its body: operands, results, then what stays inside.
+static int32_t number_values(const dp_graph *body, int32_t *number) {
+  int32_t n = 0;
+  for (int32_t v = 0; v < body->n_values; v++)
+    if (body->values[v]->kind != DP_VALUE_RESULT) number[v] = n++;
+  for (int i = 0; i < body->n_outputs; i++) number[body->outputs[i].value->id] = -(n++) - 1;
+  for (int32_t v = 0; v < body->n_values; v++) {
+    if (body->values[v]->kind != DP_VALUE_RESULT) continue;
+    number[v] = number[v] < 0 ? -number[v] - 1 : n++;
+  }
+  return n;
+}
+
+static const int32_t *numbers_of(dp_arena *arena, const int32_t *number, int count, dp_value *const *values) {
+  int32_t *numbers = dp_alloc_n(arena, (size_t)count, sizeof *numbers);
+  for (int i = 0; i < count; i++) numbers[i] = values[i] ? number[values[i]->id] : -1;
+  return numbers;
+}
+
+static void describe_region(dp_arena *arena, const dp_model *model, const dp_graph *body, dp_kernel_spec *spec) {
+  int32_t *number = dp_alloc_n(arena, (size_t)body->n_values, sizeof *number);
+  dp_kernel_region *region = dp_alloc(arena, sizeof *region);
+  dp_kernel_member *members = dp_alloc_n(arena, (size_t)body->n_nodes, sizeof *members);
+  const int32_t n_values = number_values(body, number);
+  dp_kernel_operand *values = dp_alloc_n(arena, (size_t)n_values, sizeof *values);
+  for (int32_t v = 0; v < body->n_values; v++) values[number[v]] = operand_of(model, body->values[v]);
+  for (int32_t m = 0; m < body->n_nodes; m++) {
+    const dp_node *node = body->nodes[m];
+    members[m] = (dp_kernel_member){.op = node->op,
+                                    .node = node,
+                                    .n_inputs = node->n_inputs,
+                                    .n_outputs = node->n_outputs,
+                                    .inputs = numbers_of(arena, number, node->n_inputs, node->inputs),
+                                    .outputs = numbers_of(arena, number, node->n_outputs, node->outputs)};
+  }
+  *region = (dp_kernel_region){body->n_nodes, n_values, members, values};
+  spec->inputs = values;
+  spec->outputs = values + spec->n_inputs;
+  spec->region = region;
+}
+
+static dp_kernel_operand *operands_of(dp_arena *arena, const dp_model *model, int count, dp_value *const *values) {
+  dp_kernel_operand *operands = dp_alloc_n(arena, (size_t)count, sizeof *operands);
+  for (int i = 0; i < count; i++)
+    if (values[i]) operands[i] = operand_of(model, values[i]);
+  return operands;
+}
+
+static dp_status choose_kernel(dp_compile *compile, dp_arena *arena, dp_node *node) {
   const dp_model *model = compile->model;
   dp_kernel_spec spec = {.op = node->op,
                          .node = node,
                          .n_inputs = node->n_inputs,
                          .n_outputs = node->n_outputs,
                          .threads = dp_kernels_threads(compile)};
-  for (int i = 0; i < node->n_inputs; i++)
-    if (node->inputs[i]) spec.inputs[i] = operand_of(model, node->inputs[i]);
-  for (int i = 0; i < node->n_outputs; i++)
-    if (node->outputs[i]) spec.outputs[i] = operand_of(model, node->outputs[i]);
+  if (node->body) {
+    describe_region(arena, model, node->body, &spec);
+  } else {
+    spec.inputs = operands_of(arena, model, node->n_inputs, node->inputs);
+    spec.outputs = operands_of(arena, model, node->n_outputs, node->outputs);
+  }
   const dp_target *target = compile->options->target;
   const bool reference_only = target->isa && !target->isa();  // no instruction set that its libraries support
   const dp_kernel *kernel = dp_kernel_select(target, &spec, reference_only);
@@ -59,6 +109,23 @@ static dp_status choose_kernel(dp_compile *compile, dp_node *node) {
   return DP_OK;
 }
 
+// Nodes are described one by one; the memory for it goes back after so many.
+enum { NODES_AN_ARENA = 1024 };
+
+static dp_status choose_all(dp_compile *compile, const dp_graph *graph) {
+  for (int32_t i = 0; i < graph->n_nodes; i += NODES_AN_ARENA) {
+    dp_arena *scratch = dp_arena_create(0);
+    if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+    dp_status status = DP_OK;
+    for (int32_t k = i; k < graph->n_nodes && k < i + NODES_AN_ARENA && !status; k++)
+      if (!dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION))
+        status = choose_kernel(compile, scratch, graph->nodes[k]);
+    dp_arena_destroy(scratch);
+    DP_TRY(status);
+  }
+  return DP_OK;
+}
+
 static dp_status run(dp_compile *compile) {
   const dp_options *options = compile->options;
   if (options->isa) {
@@ -67,11 +134,7 @@ static dp_status run(dp_compile *compile) {
                      options->target->name);
     DP_TRY(options->target->set_isa(options->isa));
   }
-  for (int g = 0; g < compile->model->n_graphs; g++) {
-    const dp_graph *graph = compile->model->graphs[g];
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-      if (!dp_op_is(graph->nodes[i]->op, DP_OP_COMMUNICATION)) DP_TRY(choose_kernel(compile, graph->nodes[i]));
-  }
+  for (int g = 0; g < compile->model->n_graphs; g++) DP_TRY(choose_all(compile, compile->model->graphs[g]));
   return DP_OK;
 }
 

@@ -94,6 +94,33 @@ static bool has_as_many(const dp_shape *a, const dp_shape *b) {
   return dp_shape_product(a, 0, a->rank, &x) && dp_shape_product(b, 0, b->rank, &y) && dp_dim_equal(x, y);
 }
 
+// The last member of a region that reads operand o; *first: that it takes it as its first operand alone.
+static int32_t last_reader(const dp_graph *body, int o, bool *first) {
+  int32_t v = 0, last = -1;
+  while (body->values[v]->kind == DP_VALUE_RESULT || o--) v++;
+  for (int32_t m = 0; m < body->n_nodes; m++)
+    for (int k = 0; k < body->nodes[m]->n_inputs; k++) {
+      if (body->nodes[m]->inputs[k] != body->values[v]) continue;
+      last = m;
+      *first = !k;
+    }
+  return last;
+}
+
+// Whether the region can put result k where operand o is: no member reads that any more when it is written, and no other
+// result lies there.
+static bool region_replaces(const work *w, const dp_node *node, int k, int o) {
+  const dp_value *x = node->inputs[o], *y = node->outputs[k];
+  for (int other = 0; other < k; other++)
+    if (w->block_of[node->outputs[other]->id] == w->block_of[x->id]) return false;
+  if (x->type.dtype != y->type.dtype || x->bytes != y->bytes || !dp_shape_equal(&x->type.shape, &y->type.shape))
+    return false;
+  if (w->block_of[x->id] < 0 || w->joined_by[y->id] || !dies_at(w, &w->blocks[w->block_of[x->id]], node)) return false;
+  bool first = false;
+  const int32_t written = node->body->outputs[k].value->producer->id, read = last_reader(node->body, o, &first);
+  return read < written || (read == written && first);
+}
+
 static bool takes_over(const work *w, const dp_node *node, int k) {
   const dp_value *x = k < node->n_inputs ? node->inputs[k] : NULL, *y = node->outputs[k];
   if (!x || w->block_of[x->id] < 0 || x->type.dtype != y->type.dtype || x->bytes != y->bytes) return false;
@@ -141,10 +168,33 @@ static void look_at_operands(work *w) {
   }
 }
 
+// The operand that result k of a region replaces because a member updates a part of something whose storage is
+// elsewhere; -1: none.
+static int region_updates_part(const dp_node *node, int k) {
+  const dp_value *made = node->body->outputs[k].value;
+  if (!updates_part(made->producer, made->result)) return -1;
+  int operand = 0;
+  for (const dp_value *const *v = (const dp_value *const *)node->body->values;
+       *v != made->producer->inputs[made->result]; v++)
+    operand += (*v)->kind != DP_VALUE_RESULT;
+  return operand;
+}
+
+// The operand whose place result k takes; -1: none.
+static int replaced_by(const work *w, const dp_node *node, int k) {
+  if (!node->body) return updates_part(node, k) || takes_over(w, node, k) ? k : -1;
+  const int updated = region_updates_part(node, k);
+  if (updated >= 0) return updated;
+  const dp_kernel *kernel = dp_kernel_find(w->target, node->kernel);
+  for (int o = 0; o < node->n_inputs && kernel && kernel->in_place; o++)
+    if (region_replaces(w, node, k, o)) return o;
+  return -1;
+}
+
 static void add_result(work *w, dp_node *node, int k) {
   const dp_value *y = node->outputs[k];
-  bool in_place = updates_part(node, k) || takes_over(w, node, k);
-  int32_t b = in_place ? w->block_of[node->inputs[k]->id] : add_member(w, y, node);
+  const int replaced = replaced_by(w, node, k);
+  int32_t b = replaced >= 0 ? w->block_of[node->inputs[replaced]->id] : add_member(w, y, node);
   int *end = w->blocks[b].end;
   w->block_of[y->id] = b;
   extend_life(w, end, node);

@@ -10,6 +10,7 @@
 #include "ir/ops/common.h"
 #include "ir/plan/report/stages.h"
 #include "passes/report/balance.h"
+#include "passes/report/traffic.h"
 
 static const char *const kinds[] = {"parameters", "buffers", "optimizer state", "constants"};
 
@@ -148,6 +149,7 @@ static void print_program(const Dp__Plan *plan, const Dp__Role *role, const Dp__
             host ? "host" : plan->mesh[i / DP_COUNT(moves)]->name, table[i].count,
             dp_plan_stages_bytes(table[i].bytes, text));
   }
+  if (computations) dp_why_traffic_print(program, out);
 }
 
 dp_status dp_why_print(const Dp__Plan *plan, const dp_target *target, FILE *out) {

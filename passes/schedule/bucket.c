@@ -17,6 +17,10 @@
 #include "passes/schedule/bucket_size.h"
 #include "passes/schedule/issue_order.h"
 
+// A bucket's operands lie side by side from the first one's gradient on, so its size is memory too. Larger single ones are
+// reduced alone.
+enum { MOST_BYTES = 25 << 20 };
+
 typedef struct {
   dp_node *node;
   int axis, after;     // mesh axis; length of the longest chain of collectives downstream
@@ -122,8 +126,7 @@ static void join_members(work *w, const member *members, int32_t count) {
 // How many, from the first on, are ready before anything waits for one of them.
 static int32_t count_at_once(const member *members, int32_t count) {
   int32_t n = 1, needed = members[0].first_user;
-  while (n < count && n < DP_MAX_REPEATED && members[n].ready < needed)
-    needed = (int32_t)dp_min_i64(needed, members[n++].first_user);
+  while (n < count && members[n].ready < needed) needed = (int32_t)dp_min_i64(needed, members[n++].first_user);
   return n;
 }
 
@@ -141,7 +144,8 @@ static void divide_members(work *w, const member *members, int32_t count) {
       largest = fmax(largest, bytes);
     }
     // A collective that computation waits for must not queue behind more than a single member would put before it.
-    n = dp_bucket_size(w->scratch, w->costs, count, sized, DP_MAX_REPEATED, w->any_holds_up ? largest : INFINITY, ends);
+    const double most_bytes = w->any_holds_up ? fmin(largest, MOST_BYTES) : MOST_BYTES;
+    n = dp_bucket_size(w->scratch, w->costs, count, sized, count, most_bytes, ends);
   }
   for (int32_t b = 0, first = 0; b < n; first = ends[b++])
     for (int32_t at = first, count_now; at < ends[b]; at += count_now) {

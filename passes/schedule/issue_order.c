@@ -35,7 +35,7 @@ typedef struct {
 
 // ---- edges ----------------------------------------------------------------------------------------------------------
 
-static dp_issue_order_edges turn(dp_arena *arena, const dp_issue_order_edges *edges, int32_t n) {
+dp_issue_order_edges dp_issue_order_edges_turn(dp_arena *arena, const dp_issue_order_edges *edges, int32_t n) {
   dp_issue_order_edges turned = {dp_alloc_n(arena, (size_t)n + 2, sizeof(int32_t)),
                                  dp_alloc_n(arena, (size_t)edges->first[n] + 1, sizeof(int32_t))};
   for (int32_t e = 0; e < edges->first[n]; e++) turned.first[edges->before[e] + 2]++;
@@ -143,7 +143,6 @@ static bool all_late(const schedule *s, int32_t i) {
   return end > first;
 }
 
-// Whether the node depends on no sample.
 static bool is_constant(const dp_node *node, const bool *constant) {
   for (int k = 0; k < node->n_inputs; k++) {
     const dp_value *x = node->inputs[k];
@@ -152,15 +151,20 @@ static bool is_constant(const dp_node *node, const bool *constant) {
   return true;
 }
 
+bool *dp_issue_order_constant(dp_arena *arena, const dp_graph *graph) {
+  bool *constant = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *constant);
+  for (int32_t i = 0; i < graph->n_nodes; i++) constant[i] = is_constant(graph->nodes[i], constant);
+  return constant;
+}
+
 static void set_ranks(schedule *s) {
   int32_t n = s->graph->n_nodes;
-  bool *constant = dp_alloc_n(s->arena, (size_t)n + 1, sizeof *constant);
+  const bool *constant = dp_issue_order_constant(s->arena, s->graph);
   for (int32_t i = n; i-- > 0;) {
     const dp_node *node = s->graph->nodes[i];
     s->late[i] = writes_storage(node) || (dp_op_is(node->op, DP_OP_COMMUNICATION) && all_late(s, i));
   }
   for (int32_t i = 0; i < n; i++) {
-    constant[i] = is_constant(s->graph->nodes[i], constant);
     int32_t latest = -1;
     for (int32_t e = s->edges->first[i]; s->late[i] && e < s->edges->first[i + 1]; e++)
       if (!constant[s->edges->before[e]] && s->rank[s->edges->before[e]] > latest)
@@ -252,7 +256,11 @@ static int32_t issue(schedule *s) {
 dp_node **dp_issue_order_make(dp_arena *arena, const dp_target_costs *costs, const dp_graph *graph,
                               const dp_issue_order_edges *edges) {
   int32_t n = graph->n_nodes;
-  schedule s = {.arena = arena, .costs = costs, .graph = graph, .edges = edges, .after = turn(arena, edges, n)};
+  schedule s = {.arena = arena,
+                .costs = costs,
+                .graph = graph,
+                .edges = edges,
+                .after = dp_issue_order_edges_turn(arena, edges, n)};
   s.late = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.late);
   s.rank = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.rank);
   s.ready_ns = dp_alloc_n(arena, (size_t)n + 1, sizeof *s.ready_ns);
@@ -272,7 +280,7 @@ dp_node **dp_issue_order_make(dp_arena *arena, const dp_target_costs *costs, con
 
 dp_node **dp_issue_order_none(dp_arena *arena, const dp_graph *graph, const dp_issue_order_edges *edges) {
   int32_t n = graph->n_nodes, count = 0;
-  dp_issue_order_edges after = turn(arena, edges, n);
+  dp_issue_order_edges after = dp_issue_order_edges_turn(arena, edges, n);
   int32_t *missing = dp_alloc_n(arena, (size_t)n + 1, sizeof *missing);
   dp_node **order = dp_alloc_n(arena, (size_t)n + 1, sizeof *order);
   dp_heap ready = {0};

@@ -1,4 +1,4 @@
-// The order in which a program's nodes are issued, private to the passes `bucket` and `streams`.
+// The order in which a program's nodes are issued, private to the passes `fuse`, `bucket` and `streams`.
 #ifndef DP_PASSES_SCHEDULE_ISSUE_ORDER_H
 #define DP_PASSES_SCHEDULE_ISSUE_ORDER_H
 
@@ -11,6 +11,10 @@ typedef struct {
 } dp_issue_order_edges;
 
 dp_issue_order_edges dp_issue_order_edges_make(dp_arena *arena, const dp_graph *graph);
+// The edges of so many nodes reversed: what must follow each.
+dp_issue_order_edges dp_issue_order_edges_turn(dp_arena *arena, const dp_issue_order_edges *edges, int32_t n);
+// Of each node, whether it depends on no sample. The graph is in order.
+bool *dp_issue_order_constant(dp_arena *arena, const dp_graph *graph);
 // The nodes, whose streams are set, in the order in which to issue them. Does not change the graph.
 dp_node **dp_issue_order_make(dp_arena *arena, const dp_target_costs *costs, const dp_graph *graph,
                               const dp_issue_order_edges *edges);

@@ -68,17 +68,23 @@ static bool run_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec, uint
 
 // Computes the results as tensors; false: they stay to be computed at run time.
 static bool compute_node(const dp_target *target, const dp_node *node, dp_tensor *results[DP_MAX_OPERANDS]) {
-  dp_kernel_spec spec = {
-      .op = node->op, .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .threads = 1};
+  dp_kernel_operand operands[DP_MAX_OPERANDS] = {0}, made[DP_MAX_OPERANDS] = {0};
+  dp_kernel_spec spec = {.op = node->op,
+                         .node = node,
+                         .n_inputs = node->n_inputs,
+                         .n_outputs = node->n_outputs,
+                         .inputs = operands,
+                         .outputs = made,
+                         .threads = 1};
   const void *in[DP_MAX_OPERANDS] = {0};
   void *out[DP_MAX_OPERANDS] = {0};
   for (int i = 0; i < node->n_inputs; i++) {
     if (!node->inputs[i]) continue;
-    spec.inputs[i] = operand_of(node->inputs[i]);
+    operands[i] = operand_of(node->inputs[i]);
     in[i] = node->inputs[i]->constant->data;
   }
   for (int i = 0; i < node->n_outputs; i++)
-    if (node->outputs[i]) spec.outputs[i] = operand_of(node->outputs[i]);
+    if (node->outputs[i]) made[i] = operand_of(node->outputs[i]);
   const dp_kernel *kernel = dp_kernel_select(target, &spec, true);
   if (!kernel) return false;
   for (int i = 0; i < node->n_outputs; i++) {

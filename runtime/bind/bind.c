@@ -81,22 +81,34 @@ static dp_status find_kernel(const dp_bind *b, const dp_node *node, dp_unit *uni
   return DP_OK;
 }
 
-static char *bind_operand(const dp_bind *b, dp_unit *unit, uint32_t index, bool written, dp_kernel_operand *operand) {
+static dp_kernel_operand operand_of(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
+  return (dp_kernel_operand){dp_bind_dtype(b, t), true, dp_bind_local(b, t, device)};
+}
+
+static void *bind_operand(const dp_bind *b, dp_unit *unit, uint32_t index, bool written, dp_kernel_operand *operand) {
   const Dp__DeviceTensor *t = dp_bind_tensor(b, index);
   char *at = dp_memory_address(b->binding->memory, t, unit->devices[0]);
-  *operand = (dp_kernel_operand){dp_bind_dtype(b, t), true, dp_bind_local(b, t, unit->devices[0])};
+  *operand = operand_of(b, t, unit->devices[0]);
   dp_bind_use(b, unit, at, &operand->local, operand->dtype, written);
   return at;
 }
 
-static void bind_operands(const dp_bind *b, dp_unit *unit, dp_kernel_spec *spec) {
+// The spec's values: operands, results, and what stays inside of a region.
+static void bind_operands(dp_bind *b, dp_unit *unit, dp_kernel_spec *spec) {
   const Dp__Instruction *in = unit->at->instruction;
   spec->n_inputs = (int)in->n_inputs;
   spec->n_outputs = (int)in->n_outputs;
-  for (int i = 0; i < spec->n_inputs; i++)
-    if (in->inputs[i]) unit->in[i] = bind_operand(b, unit, in->inputs[i], false, &spec->inputs[i]);
-  for (int i = 0; i < spec->n_outputs; i++)
-    if (in->outputs[i]) unit->out[i] = bind_operand(b, unit, in->outputs[i], true, &spec->outputs[i]);
+  spec->inputs = b->room;
+  spec->outputs = b->room + in->n_inputs;
+  unit->in = dp_alloc_n(b->arena, in->n_inputs, sizeof *unit->in);
+  unit->out = dp_alloc_n(b->arena, in->n_outputs, sizeof *unit->out);
+  memset(b->room, 0, b->n_values * sizeof *b->room);
+  for (size_t i = 0; i < in->n_inputs; i++)
+    if (in->inputs[i]) unit->in[i] = bind_operand(b, unit, in->inputs[i], false, &b->room[i]);
+  for (size_t i = 0; i < in->n_outputs; i++)
+    if (in->outputs[i]) unit->out[i] = bind_operand(b, unit, in->outputs[i], true, &b->room[in->n_inputs + i]);
+  for (size_t i = in->n_inputs + in->n_outputs; i < b->n_values; i++)
+    b->room[i] = operand_of(b, b->program->tensors[b->slots[i]], unit->devices[0]);
   if (in->scratch && in->scratch->bytes) {
     const dp_device_memory *device = &b->binding->memory->devices[unit->devices[0]];
     dp_range range = {device->transient + in->scratch->offset, in->scratch->bytes, true};
@@ -113,31 +125,32 @@ static bool same_operand(const dp_kernel_operand *a, const dp_kernel_operand *b)
          !memcmp(a->local.hi, b->local.hi, bytes);
 }
 
-// Both specs belong to the same instruction.
-static bool same_spec(const dp_unit_spec *a, const dp_kernel_spec *b) {
-  for (int i = 0; i < a->n_inputs; i++)
-    if (!same_operand(&a->operands[i], &b->inputs[i])) return false;
-  for (int i = 0; i < a->n_outputs; i++)
-    if (!same_operand(&a->operands[a->n_inputs + i], &b->outputs[i])) return false;
+static bool same_values(const dp_bind *b) {
+  for (size_t i = 0; i < b->n_values; i++)
+    if (!same_operand(&b->last->inputs[i], &b->room[i])) return false;
   return true;
 }
 
-static const dp_unit_spec *keep_spec(dp_arena *arena, const dp_kernel_spec *spec) {
-  size_t n = (size_t)spec->n_inputs, m = (size_t)spec->n_outputs;
-  dp_kernel_operand *operands = dp_alloc_n(arena, n + m, sizeof *operands);
-  memcpy(operands, spec->inputs, n * sizeof *operands);
-  memcpy(operands + n, spec->outputs, m * sizeof *operands);
-  const dp_unit_spec kept = {spec->node, spec->n_inputs, spec->n_outputs, spec->threads, operands};
-  return dp_memdup(arena, &kept, sizeof kept);
+// The spec with values of its own.
+static const dp_kernel_spec *keep_spec(const dp_bind *b, const dp_kernel_spec *spec) {
+  dp_kernel_spec *kept = dp_memdup(b->arena, spec, sizeof *spec);
+  kept->inputs = dp_memdup(b->arena, b->room, b->n_values * sizeof *b->room);
+  kept->outputs = kept->inputs + spec->n_inputs;
+  if (b->members) {
+    const dp_kernel_region region = {b->n_members, (int)b->n_values, b->members, kept->inputs};
+    kept->region = dp_memdup(b->arena, &region, sizeof region);
+  }
+  return kept;
 }
 
 dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   const Dp__Instruction *in = unit->at->instruction;
   DP_TRY(find_kernel(b, node, unit));
-  dp_kernel_spec here = {.op = node->op, .node = node, .threads = in->threads ? (int)in->threads : 1}, *spec = &here;
-  bind_operands(b, unit, spec);
-  if (!b->last || !same_spec(b->last, spec)) b->last = keep_spec(b->arena, spec);
-  unit->spec = b->last;
+  if (!b->last) dp_bind_values(b, node, in);
+  dp_kernel_spec here = {.op = node->op, .node = node, .threads = in->threads ? (int)in->threads : 1};
+  bind_operands(b, unit, &here);
+  if (!b->last || !same_values(b)) b->last = keep_spec(b, &here);
+  const dp_kernel_spec *spec = unit->spec = b->last;
   if (!dp_kernel_takes(unit->kernel, spec) || (unit->kernel->match && !unit->kernel->match(spec)))
     return dp_fail(EX_DATAERR, "kernel %s cannot take the operands that the plan gives it", in->kernel);
   bool over = in->n_inputs && in->inputs[0] && in->outputs[0] && unit->in[0] == unit->out[0] &&

@@ -16,7 +16,14 @@ typedef struct {
   const Dp__Program *program;
   const dp_graph *graph;
   int64_t n;
-  const dp_unit_spec *last;  // the same instruction's on the previous device; devices with equal shards share it
+  // Of the instruction at hand.
+  const dp_kernel_spec *last;  // on the device before; devices with equal parts share one
+  int n_members;
+  const dp_kernel_member *members;  // NULL: it is no region
+  size_t n_values;                  // operands, results, and what stays inside
+  uint32_t *slots;                  // (n_values) the tensor; not set where an operand or result is left out
+  uint32_t *slot_of;                // (tensors) of a region's values, plus 1; all 0 between instructions
+  dp_kernel_operand *room;          // (n_values) where a spec is put together
 } dp_bind;
 
 // Checks that the tensors' micro-batches exist in the mesh. The functions below rely on it. EX_DATAERR.
@@ -46,8 +53,10 @@ void dp_bind_use_part(const dp_bind *bind, dp_unit *unit, const void *first, con
                       const dp_local *part, dp_dtype dtype, bool written);
 
 bool dp_bind_is_communication(const Dp__Instruction *instruction);
-// Binds a kernel; `node` carries the instruction's attributes. EX_UNAVAILABLE: the backend has no such kernel, or it
-// needs more scratch than the plan reserves; EX_DATAERR: the kernel does not fit the instruction.
+// Sets the values, and a region's members, of an instruction that no device has been bound to yet.
+void dp_bind_values(dp_bind *bind, const dp_node *node, const Dp__Instruction *instruction);
+// Binds a kernel; `node` carries the instruction's attributes, and a region's body those of its members.
+// EX_UNAVAILABLE: the backend has no such kernel, or it needs more scratch than the plan reserves; EX_DATAERR: the kernel does not fit the instruction.
 dp_status dp_bind_kernel(dp_bind *bind, const dp_node *node, dp_unit *unit) DP_MUST_USE;
 // Sets the devices that communicate with `device`, including itself, in rank order. EX_DATAERR.
 dp_status dp_bind_group(const dp_bind *bind, int device, dp_unit *unit) DP_MUST_USE;

@@ -33,13 +33,6 @@ typedef struct {
   int stream_index;
 } dp_step_at;
 
-// A dp_kernel_spec without the absent operands, which take up most of a spec.
-typedef struct {
-  const dp_node *node;  // carries the attributes
-  int n_inputs, n_outputs, threads;
-  const dp_kernel_operand *operands;  // (n_inputs + n_outputs)
-} dp_unit_spec;
-
 // An instruction on one device, a collective on the devices of its group (in rank order), or a transfer between two
 // devices, the sender and the receiver, each of which has its own instruction.
 typedef struct {
@@ -52,11 +45,11 @@ typedef struct {
   int *devices;
   // For a node:
   const dp_kernel *kernel;
-  const dp_unit_spec *spec;
+  const dp_kernel_spec *spec;
   void *state;
-  const void *in[DP_MAX_OPERANDS];
-  void *out[DP_MAX_OPERANDS], *scratch;
-  // For communication; NULL: this device has nothing to move.
+  const void **in;
+  void **out, *scratch;
+  // or communication; NULL: this device has nothing to move.
   dp_transfer *transfer;
   int n_ranges;
   dp_range *ranges;

@@ -184,7 +184,10 @@ static dp_status open_part(making *w, const dp_role_program *part, int role, int
   making_part *p = &w->parts[role];
   const Dp__Program *program = part->program;
   const dp_role_devices *devices = &w->binding->roles->roles[role];
-  *p = (making_part){{w->arena, w->binding, program, part->graph, n, NULL}, part->nodes, devices, NULL, NULL};
+  *p = (making_part){
+      .bind = {.arena = w->arena, .binding = w->binding, .program = program, .graph = part->graph, .n = n},
+      .nodes = part->nodes,
+      .devices = devices};
   if (!program) return DP_OK;
   DP_TRY(dp_bind_check(&p->bind));
   p->first_of_stream = dp_alloc_n(w->arena, program->n_streams + 1, sizeof *p->first_of_stream);
@@ -235,29 +238,6 @@ void dp_bound_release(dp_bound *bound) {
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
-// Resets as much of an absent operand as kernels read.
-static void unpack(dp_kernel_operand *to, const dp_kernel_operand *from, int count) {
-  memcpy(to, from, (size_t)count * sizeof *to);
-  for (int i = count; i < DP_MAX_OPERANDS; i++) {
-    to[i].present = false;
-    to[i].dtype = DP_NO_TYPE;
-    to[i].local.rank = 0;
-  }
-}
-
-static dp_status run_kernel(const dp_unit *unit, int part, int parts) {
-  const dp_unit_spec *kept = unit->spec;
-  dp_kernel_spec spec;
-  spec.op = kept->node->op;
-  spec.node = kept->node;
-  spec.n_inputs = kept->n_inputs;
-  spec.n_outputs = kept->n_outputs;
-  spec.threads = kept->threads;
-  unpack(spec.inputs, kept->operands, kept->n_inputs);
-  unpack(spec.outputs, kept->operands + kept->n_inputs, kept->n_outputs);
-  return unit->kernel->run(&spec, unit->state, unit->in, unit->out, unit->scratch, part, parts);
-}
-
 dp_status dp_bound_run(void *context, int index, int part, int parts) {
   const dp_bound *bound = context;
   const dp_unit *unit = &bound->units[index];
@@ -267,7 +247,7 @@ dp_status dp_bound_run(void *context, int index, int part, int parts) {
   if (backend->enter) DP_TRY(backend->enter(binding->detector, unit->ranges, unit->n_ranges, parts));
   dp_status status = DP_OK;
   if (backend->computes && unit->kernel)
-    status = run_kernel(unit, part, parts);
+    status = unit->kernel->run(unit->spec, unit->state, unit->in, unit->out, unit->scratch, part, parts);
   else if (backend->computes && unit->transfer)
     dp_transfer_run(unit->transfer, bound->slot, part);
   if (backend->leave) backend->leave(binding->detector, unit->ranges, unit->n_ranges);

@@ -20,26 +20,34 @@ struct Outcome {
   std::vector<Tensor> results;
 };
 
-dp_kernel_spec SpecOf(const dp_node *node, const std::vector<Tensor> &in, const std::vector<Tensor> &out, int threads) {
-  dp_kernel_spec spec{};
-  spec.op = node->op;
-  spec.node = node;
-  spec.threads = threads;
-  spec.n_inputs = node->n_inputs;
-  spec.n_outputs = node->n_outputs;
-  for (int i = 0; i < node->n_inputs; i++)
-    if (node->inputs[i]) spec.inputs[i] = {in[size_t(i)].dtype, true, in[size_t(i)].local};
-  for (int i = 0; i < node->n_outputs; i++)
-    if (node->outputs[i]) spec.outputs[i] = {out[size_t(i)].dtype, true, out[size_t(i)].local};
-  return spec;
-}
+// A spec with the operands that it points at.
+struct Spec : dp_kernel_spec {
+  std::vector<dp_kernel_operand> operands, made;
+
+  Spec(const dp_node *of, const std::vector<Tensor> &in, const std::vector<Tensor> &out, int n_threads)
+      : dp_kernel_spec(), operands(DP_MAX_OPERANDS), made(DP_MAX_OPERANDS) {
+    op = of->op;
+    node = of;
+    threads = n_threads;
+    n_inputs = of->n_inputs;
+    n_outputs = of->n_outputs;
+    for (int i = 0; i < n_inputs; i++)
+      if (of->inputs[i]) operands[size_t(i)] = {in[size_t(i)].dtype, true, in[size_t(i)].local};
+    for (int i = 0; i < n_outputs; i++)
+      if (of->outputs[i]) made[size_t(i)] = {out[size_t(i)].dtype, true, out[size_t(i)].local};
+    inputs = operands.data();
+    outputs = made.data();
+  }
+  Spec(const Spec &) = delete;
+  Spec &operator=(const Spec &) = delete;
+};
 
 constexpr size_t kGuard = 64;
 
 // Runs a kernel by name in `scratch_bytes` bytes of scratch (0: what the kernel asks for), followed by a guard.
 Outcome RunKernel(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out,
                   int threads = 1, uint64_t scratch_bytes = 0) {
-  dp_kernel_spec spec = SpecOf(node, in, out, threads);
+  const Spec spec(node, in, out, threads);
   const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, name.c_str());
   if (!kernel) return {"no kernel " + name, {}};
   uint64_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
@@ -274,13 +282,13 @@ TEST(OneDnn, LeavesToReference) {
                             "kernel_shape=[2,2], dilations=[2,3]"}) {
     Ready ready({"AveragePool", "", "float32[N,2,8,8]", attrs, 2, 1});
     ASSERT_EQ(ready.built->error, "");
-    dp_kernel_spec spec = SpecOf(ready.built->node, ready.in, ready.out, 1);
+    const Spec spec(ready.built->node, ready.in, ready.out, 1);
     EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, "cpu.reference.AveragePool");
   }
   for (const char *op : {"Gemm", "MatMul"}) {
     Ready ready({op, "", "float64[N,2], float64[2,3]", "", 2, 1});
     ASSERT_EQ(ready.built->error, "");
-    dp_kernel_spec spec = SpecOf(ready.built->node, ready.in, ready.out, 1);
+    const Spec spec(ready.built->node, ready.in, ready.out, 1);
     EXPECT_EQ(std::string(dp_kernel_select(&dp_target_cpu, &spec, false)->name), std::string("cpu.reference.") + op);
   }
 }
@@ -325,7 +333,7 @@ TEST(OneDnn, ScratchOfTheLargestCountIsEnough) {
       SCOPED_TRACE(p.Print());
       Ready largest(p);
       ASSERT_EQ(largest.built->error, "");
-      dp_kernel_spec spec = SpecOf(largest.built->node, largest.in, largest.out, threads);
+      const Spec spec(largest.built->node, largest.in, largest.out, threads);
       const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, NameOf(p, "onednn").c_str());
       uint64_t declared = kernel->scratch_bytes(&spec);
       for (int64_t n : {1, 5, 13, 31, 36}) {
@@ -355,7 +363,7 @@ TEST(OneDnn, MatchesEmptyParts) {
     SCOPED_TRACE(p.Print());
     Ready ready(p);
     ASSERT_EQ(ready.built->error, "");
-    dp_kernel_spec spec = SpecOf(ready.built->node, ready.in, ready.out, 1);
+    const Spec spec(ready.built->node, ready.in, ready.out, 1);
     EXPECT_EQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, NameOf(p, "onednn"));
   }
 }
@@ -374,7 +382,7 @@ TEST(OneDnn, ScratchOfTheLargestPartIsEnough) {
     std::vector<Tensor> in = {MakePart(node->inputs[0]->type, p.n, &of_x, mesh, coordinate),
                               MakePart(node->inputs[1]->type, p.n, &of_w, mesh, coordinate)},
                         out = {MakePart(node->outputs[0]->type, p.n, &of_y, mesh, coordinate)};
-    dp_kernel_spec spec = SpecOf(node, in, out, 1);
+    const Spec spec(node, in, out, 1);
     uint64_t bytes = dp_kernel_find(&dp_target_cpu, "cpu.onednn.Conv")->scratch_bytes(&spec);
     if (device == 3) declared = bytes;
     EXPECT_LE(bytes, declared) << "device " << device;

@@ -210,11 +210,14 @@ TEST(Reference, InPlaceGivesTheSame) {
     SCOPED_TRACE(c.Name());
     const dp_node *node = built.node;
     dp_kernel_spec spec{};
+    dp_kernel_operand operands[DP_MAX_OPERANDS] = {}, made[DP_MAX_OPERANDS] = {};
     spec.op = node->op;
     spec.node = node;
     spec.threads = 1;
     spec.n_inputs = node->n_inputs;
     spec.n_outputs = node->n_outputs;
+    spec.inputs = operands;
+    spec.outputs = made;
     std::vector<Tensor> in, out;
     const void *from[DP_MAX_OPERANDS] = {};
     void *to[DP_MAX_OPERANDS] = {};
@@ -224,9 +227,9 @@ TEST(Reference, InPlaceGivesTheSame) {
     if (in[0].bytes.size() != out[0].bytes.size()) continue;
     for (int i = 0; i < node->n_inputs; i++)
       if (node->inputs[i])
-        spec.inputs[i] = {in[size_t(i)].dtype, true, in[size_t(i)].local}, from[i] = in[size_t(i)].bytes.data();
+        operands[i] = {in[size_t(i)].dtype, true, in[size_t(i)].local}, from[i] = in[size_t(i)].bytes.data();
     for (int i = 0; i < node->n_outputs; i++)
-      spec.outputs[i] = {out[size_t(i)].dtype, true, out[size_t(i)].local}, to[i] = out[size_t(i)].bytes.data();
+      made[i] = {out[size_t(i)].dtype, true, out[size_t(i)].local}, to[i] = out[size_t(i)].bytes.data();
     const dp_kernel *kernel = dp_kernel_select(&dp_target_cpu, &spec, true);
     if (!kernel || !kernel->in_place) continue;  // none: ONNX's Dropout, which programs do not contain
     std::vector<uint64_t> scratch(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) / 8 + 1 : 0);

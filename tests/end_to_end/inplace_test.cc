@@ -72,7 +72,7 @@ TEST(InPlace, TheGradientIsThatOfDifferences) {
 
 // The hint allows nothing that the graph does not: Relu must not write where the skip connection reads; Tanh may.
 TEST(InPlace, FollowsFromWhoReads) {
-  Plan plan = Compile(kSkip, Options(1));
+  Plan plan = Compile(kSkip, Options(1) + " no-fuse=yes");
   const Dp__Program *train = plan->roles[0]->programs[FindProgram(plan, "train")];
   std::map<std::string, bool> in_place;
   for (const Place &place : Instructions(plan, "train")) {

@@ -139,12 +139,15 @@ uint64_t Transient(const Plan &plan) {
 
 TEST(Zero, GathersTwoLayersAtATime) {
   const uint64_t layer = (64 * 64 + 64) * 8;
-  const std::string options = "strategy=zero zero-stage=3 devices=4";
+  const std::string options = "strategy=zero zero-stage=3 devices=4 no-fuse=yes";
   Plan few = With(Deep(4).c_str(), "sgd(lr=0.1)", options), many = With(Deep(16).c_str(), "sgd(lr=0.1)", options);
   // Twelve more layers keep their activations, 13 samples on 4 devices of 64 numbers each, but none of their
   // parameters.
   EXPECT_LE(Transient(many), Transient(few) + 12 * 2 * 4 * 64 * 8 + layer / 2);
   EXPECT_LE(Transient(many), 4 * layer + 16 * 2 * 4 * 64 * 8);
+  // Regions have scratch, and a small update in one waits for a larger one's gradient.
+  Plan fused = With(Deep(16).c_str(), "sgd(lr=0.1)", "strategy=zero zero-stage=3 devices=4");
+  EXPECT_LE(Transient(fused), 1.25 * Transient(many));
 }
 
 // The most bytes that a sum over micro-batches needs on a device.

@@ -2,6 +2,7 @@
 // streams and events, operands are available, no bytes have two uses at once, and no wait is redundant.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -155,13 +156,20 @@ void ExpectFlat(const dp_graph *graph) {
   }
 }
 
+bool Takes(const dp_node *node, const dp_value *value) {
+  return std::find(node->inputs, node->inputs + node->n_inputs, value) != node->inputs + node->n_inputs;
+}
+
 // All uses of a precede the write of b, except the node that overwrites a with b.
 bool Done(const Reach &reach, const Range &a, const Range &b) {
   for (int32_t use : a.uses) {
     if (reach.Before(use, b.first->id)) continue;
-    bool in_place = use == b.first->id && a.value && b.value && b.value->result < b.first->n_inputs &&
-                    b.first->inputs[b.value->result] == a.value && a.offset == b.offset && a.bytes == b.bytes &&
-                    ((dp_op_is(b.first->op, DP_OP_ELEMENTWISE) && !b.value->result) || IsAllReduce(b.first));
+    const dp_node *over = b.first;
+    if (use != over->id || !a.value || !b.value || a.offset != b.offset || a.bytes != b.bytes) return false;
+    const int k = b.value->result;
+    const bool same = k < over->n_inputs && over->inputs[k] == a.value;
+    const bool in_place = over->body ? Takes(over, a.value)
+                                     : same && ((dp_op_is(over->op, DP_OP_ELEMENTWISE) && !k) || IsAllReduce(over));
     if (!in_place) return false;
   }
   return true;
@@ -324,7 +332,7 @@ TEST(DeviceForm, ThePlanSaysWhatWasAskedFor) {
 }
 
 TEST(DeviceForm, ThreadsGoWhereTheyAreWorthIt) {
-  CompiledModel c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=1 threads=4");
+  CompiledModel c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=1 threads=4 no-fuse=yes");
   ASSERT_EQ(c.failure, "");
   const dp_graph *train = dp_model_find_graph(c.model, "train");
   std::map<std::string, int> threads;

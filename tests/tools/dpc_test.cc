@@ -138,15 +138,21 @@ TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
 }
 
 // By hand: 64 * 64 + 64 + 64 * 10 + 10 gradients and the loss's sum in float32; each of two devices sends and receives
-// once.
+// once. The update reads weights, momentum and gradients, writes the first two, and reads the learning rate once, or
+// once for each tensor. The elementwise computations of a device's 32 samples: uint8 to float32, a division, Relu, its
+// gradient, and the loss's mean.
 TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
   std::string data = Must(Compile("--strategy=data --devices=2 --why")).out;
   for (const char *line :
        {"strategy data on data=2, batch 64", "  hidden.weight                    [R] 16.0 KiB of 16.0 KiB\n",
         "  parameters                       18.8 KiB of 18.8 KiB\n",
         "  AllReduce      data                 1 times     18.8 KiB\n",
-        "  Broadcast      host                 1 times          8 B\n"})
+        "  Broadcast      host                 1 times          8 B\n",
+        "  updates                             1 times     93.9 KiB\n",
+        "  elementwise                         5 times     66.0 KiB\n"})
     EXPECT_NE(data.find(line), std::string::npos) << line << data;
+  std::string apart = Must(Compile("--strategy=data --devices=2 --no-fuse --why")).out;
+  EXPECT_NE(apart.find("  updates                             4 times     94.0 KiB\n"), std::string::npos) << apart;
   std::string zero =
       Must(Compile("--strategy=zero --zero-stage=3 --devices=2 --optimizer=sgd(lr=0.1,momentum=0.9) --why")).out;
   for (const char *line : {"  hidden.weight                    [S(0)] 8.0 KiB of 16.0 KiB\n",

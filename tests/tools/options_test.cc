@@ -42,6 +42,7 @@ const std::map<std::string, Sample> kSamples = {
     {"split", {"image=none", "image=0", "--strategy=data --devices=2"}},
     {"train", {"hidden.*", "hidden.weight", "--freeze=hidden.weight"}},
     {"as-exported", {"yes", "", ""}},
+    {"no-fuse", {"yes", "", ""}},
     {"dim",
      {"seq=4", "seq=5", "--loss=softmax_cross_entropy(logits,label) --optimizer=sgd(lr=0.1)",
       "tests/tools/open_dim.onnx"}},

@@ -17,8 +17,9 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   dp_binary_row rows[DP_MAX_TYPE + 1] = {0};
   rows[dtype] = by_bytes[dp_type_bytes(dtype)];
   dp_kernel_spec twice = *spec;
+  const dp_kernel_operand both[2] = {spec->inputs[0], spec->inputs[0]};
   twice.n_inputs = 2;
-  twice.inputs[1] = twice.inputs[0];
+  twice.inputs = both;
   const void *operands[2] = {in[0], in[0]};
   return dp_elementwise_binary(&(dp_call){&twice, operands, out, scratch, part, parts}, rows);
 }

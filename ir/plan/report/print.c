@@ -21,7 +21,7 @@ typedef struct {
 
 // The plan's form was checked (ir/plan/form.h), its embedded models were not: invalid parts print as ?.
 static const char *const spaces[] = {"none",        "persistent",  "transient", "host input",
-                                     "host output", "peer window", "offload"};
+                                     "host output", "peer window", "offload",   "inside"};
 
 // ---- small things ---------------------------------------------------------------------------------------------------
 
@@ -69,7 +69,8 @@ static void print_micro(const printer *p, const Dp__MicroSet *set) {
 
 // "persistent +4096, 256 bytes"
 static void print_bytes(const printer *p, Dp__Space space, uint64_t offset, uint64_t bytes) {
-  fprintf(p->out, " %s +%" PRIu64 ", %" PRIu64 " bytes", spaces[space], offset, bytes);
+  fprintf(p->out, " %s", spaces[space]);
+  if (space != DP__SPACE__INSIDE) fprintf(p->out, " +%" PRIu64 ", %" PRIu64 " bytes", offset, bytes);
 }
 
 // ---- instructions ---------------------------------------------------------------------------------------------------
@@ -108,20 +109,51 @@ static void print_communication(const printer *p, const Dp__Communication *c) {
   }
 }
 
+// "dp.Scale {by=2} node s"
+static void print_computation(const printer *p, const Dp__Instruction *in) {
+  fprintf(p->out, "%s%s%s", in->domain, *in->domain ? "." : "", in->op);
+  print_attributes(p, in);
+  for (size_t i = 0; i < in->n_nodes && !in->n_members; i++) {
+    fputs(" node ", p->out);
+    dp_text_print_name(p->out, p->plan->graphs[p->program->graph]->nodes[in->nodes[i]]->name);
+  }
+}
+
+static void print_names(const printer *p, size_t count, const uint32_t *operands) {
+  for (size_t i = 0; i < count; i++) {
+    if (i) fputs(", ", p->out);
+    if (operands[i])
+      dp_text_print_name(p->out, value_name(p, operands[i] - 1));
+    else
+      fputc('_', p->out);
+  }
+}
+
+// "y = Add node sum (x, b)", a line each.
+static void print_members(const printer *p, const Dp__Instruction *in) {
+  for (size_t i = 0; i < in->n_members; i++) {
+    const Dp__Instruction *member = in->members[i];
+    fputs("           | ", p->out);
+    print_names(p, member->n_outputs, member->outputs);
+    fputs(" = ", p->out);
+    print_computation(p, member);
+    fputs(" (", p->out);
+    print_names(p, member->n_inputs, member->inputs);
+    fputs(")\n", p->out);
+  }
+}
+
 static void print_instruction(const printer *p, size_t index, const Dp__Instruction *in) {
   FILE *out = p->out;
-  fprintf(out, "      %4zu %s%s%s", index, in->domain, *in->domain ? "." : "", in->op);
-  print_attributes(p, in);
-  for (size_t i = 0; i < in->n_nodes; i++) {
-    fputs(" node ", out);
-    dp_text_print_name(out, p->plan->graphs[p->program->graph]->nodes[in->nodes[i]]->name);
-  }
+  fprintf(out, "      %4zu ", index);
+  print_computation(p, in);
   if (*in->kernel) fprintf(out, ", kernel %s", in->kernel);
   if (in->threads > 1) fprintf(out, ", %u threads", in->threads);
   if (in->communication) print_communication(p, in->communication);
   for (size_t i = 0; i < in->n_waits; i++) fprintf(out, "%s %u", i ? "" : ", waits for", in->waits[i]);
   if (in->signal) fprintf(out, ", signals %u", in->signal - 1);
   fputc('\n', out);
+  print_members(p, in);
   for (size_t i = 0; i < in->n_inputs; i++) print_operand(p, "<-", in->inputs[i]);
   for (size_t i = 0; i < in->n_outputs; i++) print_operand(p, "->", in->outputs[i]);
   if (in->scratch && in->scratch->bytes) {

@@ -67,6 +67,7 @@ static std::string Message(dp_status status) {
 std::string RunNode(const dp_target &target, const dp_node *node, const std::vector<const Tensor *> &in,
                     const std::vector<Tensor *> &out, int parts, bool reference_only) {
   dp_kernel_spec spec{};
+  dp_kernel_operand operands[DP_MAX_OPERANDS] = {}, made[DP_MAX_OPERANDS] = {};
   const void *from[DP_MAX_OPERANDS] = {};
   void *to[DP_MAX_OPERANDS] = {};
   static const uint64_t nowhere = 0;  // the address of empty tensors
@@ -75,15 +76,17 @@ std::string RunNode(const dp_target &target, const dp_node *node, const std::vec
   spec.threads = parts;
   spec.n_inputs = node->n_inputs;
   spec.n_outputs = node->n_outputs;
+  spec.inputs = operands;
+  spec.outputs = made;
   for (int i = 0; i < node->n_inputs; i++) {
     if (!in[size_t(i)]) continue;
-    spec.inputs[i] = {in[size_t(i)]->dtype, true, in[size_t(i)]->local};
+    operands[i] = {in[size_t(i)]->dtype, true, in[size_t(i)]->local};
     from[i] = in[size_t(i)]->bytes.empty() ? static_cast<const void *>(&nowhere) : in[size_t(i)]->bytes.data();
   }
   uint64_t room = 0;
   for (int i = 0; i < node->n_outputs; i++) {
     if (!out[size_t(i)]) continue;
-    spec.outputs[i] = {out[size_t(i)]->dtype, true, out[size_t(i)]->local};
+    made[i] = {out[size_t(i)]->dtype, true, out[size_t(i)]->local};
     to[i] = out[size_t(i)]->bytes.empty() ? static_cast<void *>(&room) : out[size_t(i)]->bytes.data();
   }
   const dp_kernel *kernel = dp_kernel_select(&target, &spec, reference_only);

@@ -128,7 +128,8 @@ TEST(Form, OptionsHold) {
 // Every field of the message, by its descriptor: if it is changed to contradict the plan, the form check refuses it, or
 // the plan cannot tell.
 TEST(Form, OptionsAreHeldFieldByField) {
-  const std::set<std::string> untold = {"zero_stage", "memory", "freeze", "split", "train", "as_exported", "dim"};
+  const std::set<std::string> untold = {"zero_stage", "memory",      "freeze",  "split",
+                                        "train",      "as_exported", "no_fuse", "dim"};
   for (unsigned f = 0; f < dp__options__descriptor.n_fields; f++) {
     const ProtobufCFieldDescriptor &field = dp__options__descriptor.fields[f];
     HandPlan hand;

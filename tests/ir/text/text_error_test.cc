@@ -151,6 +151,42 @@ const Case kGraph[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Graph, TextError, testing::ValuesIn(kGraph));
 
+// Regions, in a program's text.
+const char kProgram[] =
+    "model m { graph g { logical g { input x: float32[N] y = Relu(x) output y }\ninput x: float32[N] [logical=x]\n";
+
+std::string Program(const std::string &statements) { return kProgram + statements + " } }"; }
+
+TEST(TextRegion, OfFaults) {
+  const struct {
+    const char *statements, *message;
+  } cases[] = {
+      {"y = dp.Region(x)",
+       "t.dpt:3:5: node 'y' (dp.Region): a region has no body: it stands in programs for devices alone"},
+      {"y = dp.Region(x) body { input x: float32[N] y = Relu(x) }",
+       "t.dpt:3:5: node 'y' (dp.Region): operands of it and inputs of its body: 1 and 1; results and outputs: 1 and 0"},
+      {"y = dp.Region(x) body { y = Relu(x) output y }", "t.dpt:3:34: no value is called 'x' at this point"},
+      {"y = dp.Region(x) body { input x: float32[2] y = Relu(x) output y }",
+       "t.dpt:3:5: node 'y' (dp.Region): operand 1 is not what the body calls 'x'"},
+      {"y = dp.Region(x) body { input x: float32[N] output x }",
+       "t.dpt:3:5: node 'y' (dp.Region): result 1 is not computed by its body"},
+      {"y = dp.Region(x) body { input x: float32[N] y = Relu(x) output y",
+       "t.dpt:3:69: expected 'graph' or '}' (the model's graphs are blocks), found the end of the text"},
+      {"y, z = dp.Region(x) body { input x: float32[N] y = Relu(x) output y }",
+       "t.dpt:3:8: node 'y' (dp.Region): operands of it and inputs of its body: 1 and 1; results and outputs: 2 and 1"},
+      {"y = dp.Region(x, x) body { input x: float32[N] y = Relu(x) output y }",
+       "t.dpt:3:5: node 'y' (dp.Region): operands of it and inputs of its body: 2 and 1; results and outputs: 1 and 1"},
+      {"y = Relu(x) body { input x: float32[N] y = Relu(x) output y }", "t.dpt:3:13: only dp.Region has a body"},
+      {"y = dp.Region(x) body { input x: float32[N] y = dp.Region(x) body { input x: float32[N] y = Relu(x) output y } "
+       "output y }",
+       "t.dpt:3:62: a region's body has no region of its own"},
+  };
+  for (const auto &c : cases) EXPECT_EQ(Reprint(Program(c.statements).c_str()), c.message) << c.statements;
+  EXPECT_EQ(
+      Reprint("model m { input x: float32[N] y = dp.Region(x) body { input x: float32[N] y = Relu(x) output y } }"),
+      "t.dpt:1:48: only a program for devices has regions");
+}
+
 // ---- arbitrary input ------------------------------------------------------------------------------------------------
 
 TEST(TextHostile, TruncatedAtEveryByte) {

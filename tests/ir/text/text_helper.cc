@@ -51,6 +51,22 @@ const char kDeviceForm[] = R"dpt(model device {
     output z = out
     update w = w
   }
+  graph infer {
+    logical infer {
+      input x: float32[S,10]
+      y: float32[S,10] = Neg(x)
+      z: float32[S,10] = Mul(y, x)
+      output z
+    }
+    input x: float32[S,10] [at=[R,R], space=transient, bytes=2560, logical=x]
+    z: float32[S,10] [at=[R,R], space=transient, offset=2560, bytes=2560, logical=z] = dp.Region(x) body {
+      input x: float32[S,10] [at=[R,R], space=transient, logical=x]
+      y: float32[S,10] [at=[R,R], logical=y] = Neg(x) [logical=y]
+      z: float32[S,10] [at=[R,R], logical=z] = Mul(y, x) [logical=z]
+      output z
+    } [name=z.1, kernel=cpu.pointwise]
+    output z
+  }
   graph empty {
   }
 }

@@ -199,7 +199,7 @@ std::string Carry(const Dp__Plan *plan, int64_t batch, std::vector<double> *numb
   const struct {
     const char *program;
     int64_t n, step;
-  } runs[] = {{"train", batch - 1, 0}, {"train", batch - 3, 1}, {"eval", batch - 2, 0}, {"infer", batch - 1, 0}};
+  } runs[] = {{"train", batch, 0}, {"train", batch - 3, 1}, {"eval", batch, 0}, {"infer", batch, 0}};
   for (const auto &run : runs) {
     const int program = dp_session_find(session, run.program);
     if (program < 0 || !failure.empty()) continue;

@@ -537,8 +537,8 @@ const Damage kBucket[] = {
      {"MEANING.CONVERSION"},
      [](HandPlan &h) { h.Step("train", "comm", 0)->op = Text(h, "ReduceScatter"); }},
     {"before_its_last_operand", {"ORDER.CONFLICT"}, [](HandPlan &h) { h.Step("train", "comm", 0)->waits[0] = 3; }},
-    {"too_many",
-     {"FORM.LIMIT"},
+    {"one_operand_many_times",
+     {"ORDER.ALIAS"},
      [](HandPlan &h) {
        Dp__Instruction *in = h.Step("train", "comm", 0);
        while (in->n_inputs <= DP_MAX_OPERANDS) {

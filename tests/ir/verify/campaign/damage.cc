@@ -156,6 +156,10 @@ const std::vector<Damage> &Damages() {
       "FORM.RANGE FORM.ALIGN ORDER.CONFLICT ORDER.ALIAS MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE "
       "MEANING.STORAGE "
       "MEANING.INPUT MEANING.STALE";
+  static const char kRegionKept[] = "TENSOR.SPACE MEANING.OPERANDS MEANING.UPDATE MEANING.STORAGE";
+  static const char kRegionLeaked[] =
+      "TENSOR.SPACE MEANING.UNDEFINED MEANING.OPERANDS MEANING.CONVERSION MEANING.TRANSFER";
+  static const char kRegionOver[] = "ORDER.ALIAS ORDER.CONFLICT MEANING.UNDEFINED MEANING.CONTENT MEANING.STORAGE";
   static const char kConversion[] = "MEANING.CONVERSION";
   static const char kSize[] =
       "TENSOR.BYTES FORM.RANGE ORDER.CONFLICT ORDER.ALIAS MEANING.UNDEFINED MEANING.CONTENT MEANING.STORAGE "
@@ -285,6 +289,14 @@ const std::vector<Damage> &Damages() {
       {"host.before", HostBefore, kHost},
       {"host.stage", HostStage, kHost},
       {"host.space", HostSpace, "TENSOR.SPACE MEANING.OUTPUT MEANING.INPUT"},
+      {"region.missing", RegionMissing, "MEANING.NODE MEANING.UNDEFINED MEANING.OPERANDS", true},
+      {"region.order", RegionOrder, "MEANING.UNDEFINED ORDER.ALIAS", true},
+      {"region.operand", RegionOperand, "MEANING.UNDEFINED MEANING.OPERANDS MEANING.ROW MEANING.MICRO", true},
+      {"region.node", RegionAttribute, "MEANING.NODE", true},
+      {"region.end", RegionEnd, "MEANING.UNDEFINED MEANING.OPERANDS", true},
+      {"region.kept", RegionKept, kRegionKept, true},
+      {"region.leaked", RegionLeaked, kRegionLeaked, true},
+      {"region.over", RegionOver, kRegionOver, true},
       {"field.other", FieldOther, "*", true},
       {"field.swapped", FieldSwapped, "*", true},
       {"schema.other", SchemaOther, "*", true},

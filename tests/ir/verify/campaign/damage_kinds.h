@@ -91,6 +91,17 @@ bool StageOutput(Edit &e);
 bool HostBefore(Edit &e);
 bool HostStage(Edit &e);
 bool HostSpace(Edit &e);
+
+// damage_region.cc
+bool RegionMissing(Edit &e);
+bool RegionOrder(Edit &e);
+bool RegionOperand(Edit &e);
+bool RegionAttribute(Edit &e);
+bool RegionEnd(Edit &e);
+bool RegionKept(Edit &e);
+bool RegionLeaked(Edit &e);
+bool RegionOver(Edit &e);
+
 // damage_schema.cc
 bool SchemaOther(Edit &e);
 bool SchemaDoubled(Edit &e);

@@ -223,20 +223,16 @@ dp_node *Machine::Node(const Dp__Instruction *in) {
   return node;
 }
 
-namespace {
-
-// Whether the result may coincide with the operand.
 bool MayReplace(const dp_kernel *kernel, const dp_op *op, size_t result, size_t operand) {
   return dp_op_is(op, DP_OP_UPDATE) ? result == operand : kernel->in_place && !result && !operand;
 }
-
-}  // namespace
 
 void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, in->kernel);
   Check(kernel, "no such kernel");
   dp_node *node = Node(in);
   Check(!strcmp(kernel->op, node->op->name) && !strcmp(kernel->domain, node->op->domain), "another operator's kernel");
+  if (in->n_members) return Region(in, d);
   dp_kernel_spec spec{};
   spec.op = node->op;
   spec.node = node;
@@ -244,12 +240,15 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   spec.n_inputs = static_cast<int>(in->n_inputs);
   spec.n_outputs = static_cast<int>(in->n_outputs);
   std::vector<Operand> operands(in->n_inputs), results(in->n_outputs);
+  std::vector<dp_kernel_operand> taken(in->n_inputs), made(in->n_outputs);
+  spec.inputs = taken.data();
+  spec.outputs = made.data();
   const void *from[DP_MAX_OPERANDS] = {};
   void *to[DP_MAX_OPERANDS] = {};
   for (size_t i = 0; i < in->n_inputs; i++) {
     if (!in->inputs[i]) continue;
     Operand &x = operands[i] = Look(Tensor(in->inputs[i] - 1), d);
-    spec.inputs[i] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
+    taken[i] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
     uint8_t *copy = in_[i].Take(x.needed);
     Read(x, d, copy);
     from[i] = copy;
@@ -269,7 +268,7 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   for (size_t k = 0; k < in->n_outputs; k++) {
     if (!in->outputs[k]) continue;
     Operand &x = results[k] = Look(Tensor(in->outputs[k] - 1), d);
-    spec.outputs[k] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
+    made[k] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
     to[k] = out_[k].Take(x.needed);
   }
   Check(!kernel->match || kernel->match(&spec), "a kernel that does not take its operands");

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/kernel/kernel.h"
 #include "ir/plan/plan.pb-c.h"
 #include "tests/ir/text/text_helper.h"
 
@@ -82,6 +83,9 @@ class EveryOrder : public Chooser {
   std::vector<std::pair<size_t, size_t>> path_;  // what was chosen, out of how many
   size_t depth_ = 0;
 };
+
+// Whether the result may coincide with the operand.
+bool MayReplace(const dp_kernel *kernel, const dp_op *op, size_t result, size_t operand);
 
 class Machine {
  public:
@@ -159,6 +163,9 @@ class Machine {
   size_t Peer(const Dp__Instruction *in, size_t device) const;
   void Step(const Dp__Instruction *in);
   void Kernel(const Dp__Instruction *in, size_t device);
+  void Region(const Dp__Instruction *in, size_t device);
+  struct RegionCopies;  // what members take and have made
+  void Member(const Dp__Instruction *member, size_t device, RegionCopies *copies);
   void Communicate(const Dp__Instruction *in);
   void Convert(const Dp__Instruction *in, size_t k, std::vector<std::vector<uint8_t>> *results);
   void Accumulate(const Dp__Instruction *in);

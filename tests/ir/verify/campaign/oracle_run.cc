@@ -219,7 +219,7 @@ void Machine::Consider(size_t device) {
 }
 
 void Machine::Step(const Dp__Instruction *in) {
-  Check(in->n_inputs <= DP_MAX_OPERANDS && in->n_outputs <= DP_MAX_OPERANDS, "too many operands");
+  Check(in->n_members || (in->n_inputs <= DP_MAX_OPERANDS && in->n_outputs <= DP_MAX_OPERANDS), "too many operands");
   if (!*in->kernel) return Communicate(in);
   for (size_t d : here_) Kernel(in, d);
 }

@@ -1,0 +1,134 @@
+// A region: an instruction that computes several nodes. Each member is checked as an instruction of its own in the region's
+// place. What it takes is an operand of the region or was made by a member before it; what it makes is a result of the
+// region or stays inside, where no other instruction can reach it. So nothing that is left out of memory is needed
+// elsewhere, and the region computes what its members would, one after the other.
+#include <string.h>
+
+#include "ir/verify/checker.h"
+
+// What a tensor is to the region at hand: c->region_of has the instruction, plus 1, where it is one of these.
+typedef enum { OPERAND = 1, RESULT, MADE } standing;
+
+#define FAIL(...) dp_checker_fail(c, dp_checker_at_instruction(c, instruction), __VA_ARGS__)
+
+static void mark(dp_checker *c, uint32_t instruction, uint32_t tensor, standing as) {
+  c->region_of[tensor] = instruction + 1;
+  c->standing[tensor] = (uint8_t)as;
+}
+
+static int standing_of(const dp_checker *c, uint32_t instruction, uint32_t tensor) {
+  return c->region_of[tensor] == instruction + 1 ? c->standing[tensor] : 0;
+}
+
+static dp_status check_device(dp_checker *c, uint32_t instruction, const char *what, uint32_t number) {
+  const dp_checker_tensor *t = number ? &c->tensors[number - 1] : NULL;
+  if (t && dp_checker_is_on_device(t)) return DP_OK;
+  return FAIL(DP_RULE_TENSOR_SPACE, "a region has %s%s%s as %s; it takes and gives what is in the device's memory",
+              t ? "'" : "nothing", t ? t->value->name : "", t ? "'" : "", what);
+}
+
+static dp_status check_ends(dp_checker *c, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  for (size_t i = 0; i < in->n_inputs; i++) {
+    DP_TRY(check_device(c, instruction, "an operand", in->inputs[i]));
+    mark(c, instruction, in->inputs[i] - 1, OPERAND);
+  }
+  for (size_t i = 0; i < in->n_outputs; i++) {
+    DP_TRY(check_device(c, instruction, "a result", in->outputs[i]));
+    if (standing_of(c, instruction, in->outputs[i] - 1))
+      return FAIL(DP_RULE_MEANING_OPERANDS, "a region has '%s' twice", c->tensors[in->outputs[i] - 1].value->name);
+    mark(c, instruction, in->outputs[i] - 1, RESULT);
+  }
+  return DP_OK;
+}
+
+static dp_status check_reads(dp_checker *c, uint32_t instruction, const Dp__Instruction *member) {
+  for (size_t i = 0; i < member->n_inputs; i++) {
+    if (!member->inputs[i]) continue;
+    const int is = standing_of(c, instruction, member->inputs[i] - 1);
+    if (is != OPERAND && is != MADE)
+      return FAIL(DP_RULE_MEANING_UNDEFINED,
+                  "its member %s takes '%s', which is no operand of the region and which no member before it makes",
+                  member->op, c->tensors[member->inputs[i] - 1].value->name);
+  }
+  return DP_OK;
+}
+
+static dp_status check_writes(dp_checker *c, uint32_t instruction, const Dp__Instruction *member) {
+  for (size_t i = 0; i < member->n_outputs; i++) {
+    if (!member->outputs[i]) continue;
+    const dp_checker_tensor *t = &c->tensors[member->outputs[i] - 1];
+    const int is = standing_of(c, instruction, member->outputs[i] - 1);
+    // What stays inside was in no region before this one.
+    const bool inside = t->claim->space == DP__SPACE__INSIDE && !c->region_of[member->outputs[i] - 1];
+    if (is != RESULT && !inside)
+      return FAIL(DP_RULE_MEANING_OPERANDS,
+                  "its member %s makes '%s', which is made before, or neither a result nor inside of the region",
+                  member->op, t->value->name);
+    mark(c, instruction, member->outputs[i] - 1, MADE);
+  }
+  return DP_OK;
+}
+
+static dp_status check_member(dp_checker *c, dp_arena *rules, uint32_t instruction, size_t m) {
+  dp_checker_instruction *at = &c->instructions[instruction], region = *at;
+  const Dp__Instruction *member = region.claim->members[m];
+  DP_TRY(check_reads(c, instruction, member));
+  at->claim = member;
+  at->op = dp_op_find(member->domain, member->op);
+  dp_status status = dp_checker_node(c, rules, instruction);
+  *at = region;
+  DP_TRY(status);
+  return check_writes(c, instruction, member);
+}
+
+dp_status dp_checker_region(dp_checker *c, dp_arena *rules, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  bool named = in->n_members && in->n_nodes == in->n_members && !in->n_attributes && !in->communication;
+  for (size_t m = 0; m < in->n_members && named; m++)
+    named = in->members[m]->n_nodes == 1 && in->members[m]->nodes[0] == in->nodes[m];
+  if (!named) return FAIL(DP_RULE_MEANING_NODE, "a region names the node of each member, in order, and nothing else");
+  DP_TRY(dp_checker_kernel(c, instruction));
+  DP_TRY(check_ends(c, instruction));
+  for (size_t m = 0; m < in->n_members; m++) DP_TRY(check_member(c, rules, instruction, m));
+  for (size_t i = 0; i < in->n_outputs; i++)
+    if (standing_of(c, instruction, in->outputs[i] - 1) != MADE)
+      return FAIL(DP_RULE_MEANING_OPERANDS, "no member makes the result '%s'",
+                  c->tensors[in->outputs[i] - 1].value->name);
+  return DP_OK;
+}
+
+// ---- operands under results -----------------------------------------------------------------------------------------
+
+// Whether each element of a member's results comes of the elements at its own place alone.
+static bool is_pointwise(const dp_op *op) {
+  return dp_op_is(op, DP_OP_ELEMENTWISE) && !dp_op_is(op, DP_OP_POSITIONAL) && !dp_op_is(op, DP_OP_RANDOM);
+}
+
+// The operand that a member's result may replace while the member reads it; -1: none.
+static int64_t replaced(const Dp__Instruction *member, size_t result) {
+  const dp_op *op = dp_op_find(member->domain, member->op);
+  return dp_op_is(op, DP_OP_UPDATE) || !result ? (int64_t)result : -1;
+}
+
+// Members go over their operands place by place, together or one after the other, so a result may lie on an operand that
+// no member reads after the one that makes it, which itself may read it as the operand that it replaces.
+bool dp_checker_region_replaces(const dp_checker *c, uint32_t instruction, int32_t r, int32_t o) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  const dp_type *result = &dp_checker_output(c, in, (size_t)r)->value->type;
+  const dp_type *operand = &dp_checker_input(c, in, (size_t)o)->value->type;
+  if (result->dtype != operand->dtype || !dp_shape_equal(&result->shape, &operand->shape)) return false;
+  bool made = false;
+  for (size_t m = 0; m < in->n_members; m++) {
+    const Dp__Instruction *member = in->members[m];
+    if (!is_pointwise(dp_op_find(member->domain, member->op))) return false;
+    int64_t over = -1;
+    for (size_t i = 0; i < member->n_outputs && !made; i++) {
+      made = member->outputs[i] == in->outputs[r];
+      if (made) over = replaced(member, i);
+    }
+    for (size_t i = 0; i < member->n_inputs && made; i++)
+      if (member->inputs[i] == in->inputs[o] && (int64_t)i != over) return false;
+  }
+  return made;
+}

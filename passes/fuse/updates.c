@@ -1,0 +1,96 @@
+// updates: updates of parameters that can begin together become one region, one instruction for many tensors.
+//
+// An update can begin when its gradient is ready and its parameter is read no more. Updates that one node makes ready (the
+// reduction of a bucket, the norm by which gradients are clipped) are joined whatever their size. An update joins others
+// that become ready later as long as few bytes of gradients wait for them: an instruction costs more than such an update.
+#include <stdlib.h>
+
+#include "passes/base/pass.h"
+#include "passes/fuse/regions.h"
+#include "passes/schedule/issue_order.h"
+
+enum { MOST_BYTES_WAITING = 4 << 10 };
+
+typedef struct {
+  const dp_node *node;
+  int32_t ready;    // the last node that depends on samples and that it must follow; -1: none
+  int32_t segment;  // how many transfers between stages stand before it
+  double bytes;     // of its gradient, which is kept until it is done
+} update;
+
+static int compare_updates(const void *a, const void *b) {
+  const update *x = a, *y = b;
+  if (x->segment != y->segment) return x->segment < y->segment ? -1 : 1;
+  if (x->ready != y->ready) return x->ready < y->ready ? -1 : 1;
+  return x->node->id - y->node->id;
+}
+
+static double waiting_bytes(const dp_graph *graph, const dp_node *node) {
+  double bytes = 0;
+  for (int i = node->n_outputs; i < node->n_inputs; i++) {
+    const dp_value *x = node->inputs[i];
+    if (x && x->type.shape.rank && x->space == DP_SPACE_TRANSIENT) bytes += dp_cost_model_bytes(graph->model, x);
+  }
+  return bytes;
+}
+
+// The updates that depend on no other, in the order in which they can begin.
+static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *count) {
+  const dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
+  const bool *constant = dp_issue_order_constant(scratch, graph);
+  bool *after_update = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *after_update);
+  update *updates = NULL;
+  int32_t segment = 0;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    update one = {.node = node, .ready = -1, .segment = segment, .bytes = waiting_bytes(graph, node)};
+    bool free = true;
+    for (int32_t e = edges.first[i]; e < edges.first[i + 1]; e++) {
+      if (!constant[edges.before[e]]) one.ready = (int32_t)dp_max_i64(one.ready, edges.before[e]);
+      free &= !after_update[edges.before[e]];
+    }
+    const bool updates_now = dp_op_is(node->op, DP_OP_UPDATE);
+    after_update[i] = updates_now || !free;
+    segment += dp_regions_is_transfer(node);
+    if (updates_now && free && node->logical && !node->n_waits && node->signal < 0)
+      DP_PUSH(scratch, updates, *count, one);
+  }
+  if (*count) qsort(updates, (size_t)*count, sizeof *updates, compare_updates);
+  return updates;
+}
+
+static void join_updates(dp_graph *graph, dp_arena *scratch) {
+  int32_t count = 0, *group_of = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *group_of);
+  const update *updates = find_updates(graph, scratch, &count);
+  for (int32_t i = 0; i < graph->n_nodes; i++) group_of[i] = i;
+  for (int32_t first = 0, end; first < count; first = end) {
+    double bytes = updates[first].bytes;
+    for (end = first + 1; end < count && updates[end].segment == updates[first].segment; end++) {
+      if (updates[end].node->op != updates[first].node->op) break;
+      if (updates[end].ready != updates[first].ready && bytes > MOST_BYTES_WAITING) break;
+      group_of[updates[end].node->id] = group_of[updates[first].node->id];
+      bytes += updates[end].bytes;
+    }
+  }
+  dp_regions_make(graph, scratch, graph->n_nodes, group_of);
+}
+
+static dp_status run(dp_compile *compile) {
+  compile->unchanged = compile->options->no_fuse;
+  for (int i = 0; i < compile->model->n_graphs && !compile->options->no_fuse; i++) {
+    dp_graph *graph = compile->model->graphs[i];
+    dp_arena *scratch = dp_arena_create(0);
+    if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+    dp_regions_put_in_order(graph, scratch);
+    join_updates(graph, scratch);
+    dp_arena_destroy(scratch);
+  }
+  return DP_OK;
+}
+
+const dp_pass dp_pass_updates = {
+    .name = "updates",
+    .what = "updates that can begin together become one region",
+    .needs = DP_HAS_ROLES,
+    .run = run,
+};

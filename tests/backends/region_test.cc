@@ -1,0 +1,320 @@
+// The pointwise kernel of regions against the reference's, bit for bit: regions drawn by seed, of all that is pointwise, with
+// operands that broadcast, of extents that chunks divide and do not, empty ones too, in one part and in several, results
+// where operands lie; and scratch that is as large as it says.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "backends/cpu/target.h"
+#include "ir/graph/op.h"
+#include "tests/ir/text/text_helper.h"
+
+namespace dp_test {
+namespace {
+
+dp_local LocalOf(const std::vector<int64_t> &extents) {
+  dp_shape shape{};
+  shape.rank = static_cast<int>(extents.size());
+  for (size_t i = 0; i < extents.size(); i++) shape.dims[i] = dp_dim_of(extents[i]);
+  static const int64_t origin[DP_MAX_MESH] = {};
+  dp_mesh none{};
+  return dp_shard_range(&shape, nullptr, &none, origin, 0);
+}
+
+// A region with the numbers it is fed.
+struct Drawn {
+  Arena arena;
+  std::mt19937 rng;
+  dp_dtype dtype;
+  std::vector<int64_t> extents;
+  std::vector<dp_kernel_operand> values;
+  std::vector<std::vector<int32_t>> taken, made;
+  std::vector<dp_kernel_member> members;
+  dp_kernel_region region{};
+  dp_kernel_spec spec{};
+  int n_inputs = 0, n_outputs = 0;
+
+  // divisor: of every extent, as of a shard's.
+  explicit Drawn(uint32_t seed, int64_t divisor = 1) : rng(seed) {
+    dtype = seed % 2 ? DP_FLOAT64 : DP_FLOAT32;
+    static const std::vector<std::vector<int64_t>> shapes = {
+        {}, {1}, {1023}, {1024}, {1025}, {5, 300}, {3, 0}, {7, 1, 9}, {2, 3000}, {4, 17, 65}, {2, 3, 5, 99}};
+    extents = shapes[seed % shapes.size()];
+    for (int64_t &extent : extents) extent = (extent + divisor - 1) / divisor;
+    Fill();
+  }
+
+  int UpTo(size_t n) { return static_cast<int>(rng() % n); }
+  dp_kernel_operand Value(const std::vector<int64_t> &of) { return {dtype, true, LocalOf(of)}; }
+
+  // The same extents with some of them 1, and some of the first left out.
+  std::vector<int64_t> Broadcast() {
+    std::vector<int64_t> of = extents;
+    for (int64_t &extent : of)
+      if (!UpTo(2)) extent = 1;
+    if (!of.empty() && !UpTo(3)) of.erase(of.begin());
+    return of;
+  }
+
+  void Fill() {
+    static const char *const unary[] = {"Relu", "Tanh", "Neg", "Exp", "Sigmoid", "Gelu", "Abs"};
+    static const char *const binary[] = {"Add", "Mul", "Sub", "Max", "Min"};
+    const int n_members = 1 + UpTo(12);
+    n_inputs = 1 + UpTo(4);
+    // Results come first of what is made, so their numbers follow the operands'.
+    std::vector<bool> result(static_cast<size_t>(n_members));
+    for (size_t m = 0; m < result.size(); m++) result[m] = m + 1 == result.size() || !UpTo(4);
+    for (bool is : result) n_outputs += is;
+    for (int i = 0; i < n_inputs; i++) values.push_back(Value(i ? Broadcast() : extents));
+    for (int m = 0; m < n_members; m++) values.push_back(Value(extents));
+    int next_result = n_inputs, next_inside = n_inputs + n_outputs;
+    std::vector<int32_t> there;
+    for (int i = 0; i < n_inputs; i++) there.push_back(i);
+    dp_graph *holder = dp_graph_create(dp_model_create(arena, "m"), "g");
+    for (int m = 0; m < n_members; m++) {
+      const bool one = UpTo(2);
+      const dp_op *op = dp_op_find("", one ? unary[UpTo(std::size(unary))] : binary[UpTo(std::size(binary))]);
+      // The first has the region's extents, so that its result does.
+      std::vector<int32_t> in = {m ? there[static_cast<size_t>(UpTo(there.size()))] : 0};
+      if (values[static_cast<size_t>(in[0])].local.rank != static_cast<int>(extents.size()) ||
+          dp_local_count(&values[static_cast<size_t>(in[0])].local) != dp_local_count(&values[0].local))
+        in[0] = 0;
+      if (!one) in.push_back(there[static_cast<size_t>(UpTo(there.size()))]);
+      taken.push_back(in);
+      made.push_back({result[static_cast<size_t>(m)] ? next_result++ : next_inside++});
+      there.push_back(made.back()[0]);
+      const char *unnamed[] = {nullptr};
+      members.push_back({op, dp_graph_add_node(holder, op, "n", 0, nullptr, 1, unnamed, 0, nullptr),
+                         static_cast<int>(in.size()), 1, nullptr, nullptr});
+    }
+    for (size_t m = 0; m < members.size(); m++) {
+      members[m].inputs = taken[m].data();
+      members[m].outputs = made[m].data();
+    }
+    region = {n_members, static_cast<int>(values.size()), members.data(), values.data()};
+    spec.op = dp_op_find("dp", "Region");
+    spec.n_inputs = n_inputs;
+    spec.n_outputs = n_outputs;
+    spec.inputs = values.data();
+    spec.outputs = values.data() + n_inputs;
+    spec.region = &region;
+  }
+
+  size_t Bytes(size_t value) const {
+    return static_cast<size_t>(dp_local_count(&values[value].local)) * dp_type_bytes(dtype);
+  }
+
+  std::vector<std::vector<uint8_t>> Operands() {
+    std::vector<std::vector<uint8_t>> operands;
+    for (int i = 0; i < n_inputs; i++) {
+      operands.emplace_back(Bytes(static_cast<size_t>(i)));
+      for (size_t at = 0; at + dp_type_bytes(dtype) <= operands.back().size(); at += dp_type_bytes(dtype)) {
+        const double number = static_cast<double>(rng() % 4001) / 1000 - 2;
+        if (dtype == DP_FLOAT64) {
+          std::memcpy(&operands.back()[at], &number, sizeof number);
+        } else {
+          const float single = static_cast<float>(number);
+          std::memcpy(&operands.back()[at], &single, sizeof single);
+        }
+      }
+    }
+    return operands;
+  }
+};
+
+constexpr size_t kGuard = 64;
+
+// replaced: the operand on which result k is written; -1: none.
+std::vector<std::vector<uint8_t>> Compute(const char *name, Drawn *drawn, std::vector<std::vector<uint8_t>> operands,
+                                          int threads, int replaced = -1) {
+  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, name);
+  EXPECT_NE(kernel, nullptr) << name;
+  drawn->spec.threads = threads;
+  EXPECT_TRUE(dp_kernel_takes(kernel, &drawn->spec) && kernel->match(&drawn->spec));
+  const size_t bytes = kernel->scratch_bytes(&drawn->spec);
+  std::vector<uint8_t> room(bytes + kGuard + 64, 0xa5);
+  auto *scratch = reinterpret_cast<uint8_t *>(dp_align_up(reinterpret_cast<uintptr_t>(room.data()), 64));
+  std::vector<std::vector<uint8_t>> results;
+  std::vector<const void *> in;
+  std::vector<void *> out;
+  for (auto &operand : operands) in.push_back(operand.data());
+  for (int k = 0; k < drawn->n_outputs; k++)
+    results.emplace_back(drawn->Bytes(static_cast<size_t>(drawn->n_inputs)), 0xff);
+  for (auto &result : results) out.push_back(result.data());
+  if (replaced >= 0) out.back() = operands[static_cast<size_t>(replaced)].data();
+  void *state = nullptr;
+  EXPECT_EQ(kernel->prepare(&drawn->spec, &state), nullptr);
+  const int parts = kernel->parts ? threads : 1;
+  for (int part = parts; part-- > 0;)
+    EXPECT_EQ(kernel->run(&drawn->spec, state, in.data(), out.data(), scratch, part, parts), nullptr);
+  kernel->release(state);
+  for (size_t i = 0; i < kGuard; i++) EXPECT_EQ(scratch[bytes + i], 0xa5) << "behind its scratch";
+  if (replaced >= 0) results.back() = operands[static_cast<size_t>(replaced)];
+  return results;
+}
+
+TEST(Region, PointwiseIsTheReferenceBitForBit) {
+  for (uint32_t seed = 0; seed < 400; seed++) {
+    SCOPED_TRACE(seed);
+    Drawn drawn(seed);
+    const auto operands = drawn.Operands();
+    const auto expected = Compute("cpu.reference.dp.Region", &drawn, operands, 1);
+    for (int threads : {1, 2, 5}) EXPECT_EQ(Compute("cpu.pointwise.dp.Region", &drawn, operands, threads), expected);
+  }
+}
+
+// The last member makes the last result. Where nothing but it reads operand 0, and that first, it may lie there.
+TEST(Region, ResultsMayLieOnOperands) {
+  int checked = 0;
+  for (uint32_t seed = 0; seed < 400; seed++) {
+    Drawn drawn(seed);
+    bool alone = drawn.taken.back()[0] == 0 && (drawn.taken.back().size() < 2 || drawn.taken.back()[1] != 0);
+    if (!alone) continue;
+    SCOPED_TRACE(seed);
+    const auto operands = drawn.Operands();
+    const auto expected = Compute("cpu.reference.dp.Region", &drawn, operands, 1);
+    for (const char *name : {"cpu.reference.dp.Region", "cpu.pointwise.dp.Region"})
+      for (int threads : {1, 3}) EXPECT_EQ(Compute(name, &drawn, operands, threads, 0), expected);
+    checked++;
+  }
+  EXPECT_GT(checked, 40);
+}
+
+// A plan reserves what the largest shard needs.
+TEST(Region, NoShardNeedsMoreScratchThanALargerOne) {
+  for (uint32_t seed = 0; seed < 100; seed++)
+    for (const char *name : {"cpu.reference.dp.Region", "cpu.pointwise.dp.Region"}) {
+      const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, name);
+      uint64_t smaller = 0;
+      for (int64_t divisor : {4000, 7, 3, 2, 1}) {
+        Drawn drawn(seed, divisor);
+        drawn.spec.threads = 3;
+        const uint64_t bytes = kernel->scratch_bytes(&drawn.spec);
+        EXPECT_GE(bytes, smaller) << name << ", seed " << seed << ", divisor " << divisor;
+        smaller = bytes;
+      }
+    }
+}
+
+// Of any members: what is not pointwise goes to the reference.
+TEST(Region, PointwiseRefusesOthers) {
+  Drawn drawn(9);
+  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.pointwise.dp.Region");
+  ASSERT_TRUE(kernel->match(&drawn.spec));
+  for (const char *op : {"Reshape", "Softmax", "Trilu"}) {
+    std::vector<dp_kernel_member> members = drawn.members;
+    members[0].op = dp_op_find("", op);
+    dp_kernel_region region = drawn.region;
+    region.members = members.data();
+    dp_kernel_spec spec = drawn.spec;
+    spec.region = &region;
+    EXPECT_FALSE(kernel->match(&spec)) << op;
+  }
+}
+
+// ---- updates --------------------------------------------------------------------------------------------------------
+
+// Updates of many tensors of different sizes, in place, by dp.Adam.
+struct Updates {
+  static constexpr int kOperands = 4, kResults = 3;  // w, m, v, g; then lr and step, which all share
+  Arena arena;
+  std::vector<dp_kernel_operand> values;
+  std::vector<std::vector<int32_t>> taken, made;
+  std::vector<dp_kernel_member> members;
+  std::vector<std::vector<float>> numbers;
+  float lr = 0.1f;
+  int64_t step = 3;
+  dp_kernel_region region{};
+  dp_kernel_spec spec{};
+
+  explicit Updates(const std::vector<int64_t> &sizes) {
+    std::mt19937 rng(7);
+    dp_graph *holder = dp_graph_create(dp_model_create(arena, "m"), "g");
+    const dp_op *adam = dp_op_find("dp", "Adam");
+    const auto n = static_cast<int32_t>(sizes.size()), n_inputs = kOperands * n + 2;
+    for (int32_t i = 0; i < n; i++)
+      for (int k = 0; k < kOperands; k++) {
+        values.push_back({DP_FLOAT32, true, LocalOf({sizes[static_cast<size_t>(i)]})});
+        numbers.emplace_back(static_cast<size_t>(sizes[static_cast<size_t>(i)]));
+        for (float &x : numbers.back()) x = static_cast<float>(rng() % 1000) / 1000;
+      }
+    values.push_back({DP_FLOAT32, true, LocalOf({})});
+    values.push_back({DP_INT64, true, LocalOf({})});
+    for (int32_t i = 0; i < n; i++) {
+      const int32_t first = i * kOperands, result = n_inputs + i * kResults;
+      taken.push_back({first, first + 1, first + 2, first + 3, n_inputs - 2, n_inputs - 1});
+      made.push_back({result, result + 1, result + 2});
+      for (int k = 0; k < kResults; k++) values.push_back(values[static_cast<size_t>(first)]);
+      const char *unnamed[kResults] = {};
+      members.push_back({adam, dp_graph_add_node(holder, adam, "n", 0, nullptr, kResults, unnamed, 0, nullptr), 6,
+                         kResults, nullptr, nullptr});
+    }
+    for (size_t m = 0; m < members.size(); m++) {
+      members[m].inputs = taken[m].data();
+      members[m].outputs = made[m].data();
+    }
+    region = {n, static_cast<int>(values.size()), members.data(), values.data()};
+    spec.op = dp_op_find("dp", "Region");
+    spec.n_inputs = n_inputs;
+    spec.n_outputs = kResults * n;
+    spec.inputs = values.data();
+    spec.outputs = values.data() + n_inputs;
+    spec.region = &region;
+  }
+
+  void Run(const char *name, int threads) {
+    const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, name);
+    ASSERT_NE(kernel, nullptr) << name;
+    spec.threads = threads;
+    ASSERT_TRUE(dp_kernel_takes(kernel, &spec) && kernel->match(&spec));
+    std::vector<const void *> in;
+    std::vector<void *> out;
+    for (size_t i = 0; i < numbers.size(); i++) {
+      in.push_back(numbers[i].data());
+      if (i % kOperands < kResults) out.push_back(numbers[i].data());
+    }
+    in.push_back(&lr);
+    in.push_back(&step);
+    void *state = nullptr;
+    ASSERT_EQ(kernel->prepare(&spec, &state), nullptr);
+    std::vector<uint8_t> scratch(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0);
+    const int parts = kernel->parts ? threads : 1;
+    for (int part = parts; part-- > 0;)
+      ASSERT_EQ(kernel->run(&spec, state, in.data(), out.data(), scratch.data(), part, parts), nullptr);
+    kernel->release(state);
+  }
+};
+
+TEST(Region, UpdatesOfManyTensorsAreTheReferenceBitForBit) {
+  std::vector<int64_t> many;
+  for (int64_t i = 0; i < 40; i++) many.push_back(i * i);
+  for (const std::vector<int64_t> &sizes : {std::vector<int64_t>{1}, {5, 1, 0, 4097}, many}) {
+    Updates expected(sizes);
+    const auto before = expected.numbers;
+    expected.Run("cpu.reference.dp.Region", 1);
+    EXPECT_NE(expected.numbers, before);
+    for (int threads : {1, 2, 5}) {
+      Updates found(sizes);
+      found.Run("cpu.updates.dp.Region", threads);
+      EXPECT_EQ(found.numbers, expected.numbers) << threads;
+    }
+  }
+}
+
+// Parts run in any order, so no update may take what another one replaces, nor its own operand twice.
+TEST(Region, UpdatesThatDependOnEachOtherGoToTheReference) {
+  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.updates.dp.Region");
+  Updates updates({4, 4});
+  updates.spec.threads = 1;
+  ASSERT_TRUE(kernel->match(&updates.spec));
+  updates.taken[1][3] = updates.taken[0][0];  // the other's parameter as its gradient
+  EXPECT_FALSE(kernel->match(&updates.spec));
+  updates.taken[1][3] = updates.taken[1][0];  // its own
+  EXPECT_FALSE(kernel->match(&updates.spec));
+  updates.taken[1][3] = updates.taken[0][3];  // the same gradient for both
+  EXPECT_TRUE(kernel->match(&updates.spec));
+}
+
+}  // namespace
+}  // namespace dp_test

@@ -1,0 +1,71 @@
+// Regions change no bit: networks drawn by seed, under every kind of strategy, train as they do with --no-fuse.
+#include <cstdlib>
+
+#include "tests/end_to_end/drawn.h"
+#include "tests/end_to_end/training.h"
+
+namespace dp_test {
+namespace {
+
+struct Bits {
+  std::vector<double> losses;
+  std::map<std::string, Bytes> state;
+};
+
+Bits Train(const Plan &plan, const std::vector<int64_t> &batches, const Feed &feed, int workers) {
+  RunOptions options;
+  options.workers = workers;
+  options.feed = feed;
+  Training run(plan, options);
+  Bits bits{run.TrainAll(batches), {}};
+  bits.losses.push_back(run.Evaluate(0, batches[0]));
+  bits.state = run.State();
+  EXPECT_EQ(run.Replicas(), "");
+  return bits;
+}
+
+size_t Regions(const Plan &plan) {
+  size_t count = 0;
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t p = 0; p < plan->roles[r]->n_programs; p++)
+      for (size_t s = 0; s < plan->roles[r]->programs[p]->n_streams; s++)
+        for (size_t i = 0; i < plan->roles[r]->programs[p]->streams[s]->n_instructions; i++)
+          count += plan->roles[r]->programs[p]->streams[s]->instructions[i]->n_members > 1;
+  return count;
+}
+
+TEST(Fuse, ChangesNoBit) {
+  const uint32_t seeds = getenv("DP_FULL") ? 60 : 12;
+  size_t regions = 0;
+  for (uint32_t seed = 1; seed <= seeds; seed++) {
+    const DrawnNetwork network = DrawNetwork(seed);
+    Draw draw(seed);
+    for (int devices : {1, 2, 4}) {
+      const DrawnStrategy strategy =
+          devices == 1 ? DrawnStrategy{"one", "", network.text} : DrawStrategy(draw, network, devices);
+      SCOPED_TRACE("seed " + std::to_string(seed) + " " + strategy.options);
+      const std::string options = network.Options() + " threads=2 " + strategy.options;
+      const Plan fused = Compile(strategy.text, options), plain = Compile(strategy.text, options + " no-fuse=yes");
+      EXPECT_EQ(Regions(plain), 0u);
+      regions += Regions(fused);
+      const Bits with = Train(fused, network.batches, network.feed, 2);
+      const Bits without = Train(plain, network.batches, network.feed, 1);
+      EXPECT_EQ(with.losses, without.losses);
+      EXPECT_TRUE(with.state == without.state);
+    }
+  }
+  EXPECT_GT(regions, 100u);
+}
+
+// No device reads what another writes, or what was not written: the null backend looks at every byte.
+TEST(Fuse, RacesWithNothing) {
+  for (uint32_t seed = 1; seed <= 6; seed++) {
+    const DrawnNetwork network = DrawNetwork(seed);
+    Draw draw(seed);
+    const DrawnStrategy strategy = DrawStrategy(draw, network, 2);
+    EXPECT_EQ(RunNull(Compile(strategy.text, network.Options() + " " + strategy.options), 4, network.batches), "");
+  }
+}
+
+}  // namespace
+}  // namespace dp_test

@@ -1,0 +1,147 @@
+// Damages of regions: a member left out, doubled or out of order; an operand of a member that is another value or version, or
+// is not there; a result that stays inside although others need it; what is inside taken from outside; a result on an operand
+// that a later member reads.
+#include <algorithm>
+#include <cstring>
+
+#include "tests/ir/verify/campaign/damage_kinds.h"
+
+namespace dp_test {
+
+namespace {
+
+bool IsRegion(const Dp__Instruction *in) { return in->n_members > 1; }
+
+// The list of members with copies that may be changed.
+Dp__Instruction *Member(Edit &e, Dp__Instruction *in, size_t m) {
+  in->members = static_cast<Dp__Instruction **>(dp_memdup(e.arena, in->members, in->n_members * sizeof *in->members));
+  return in->members[m] = e.CloneInstruction(in->members[m]);
+}
+
+bool ChooseMember(Edit &e, Dp__Instruction **in, size_t *m) {
+  if (!e.ChooseWhere(IsRegion, in)) return false;
+  *m = e.UpTo((*in)->n_members);
+  return true;
+}
+
+bool IsInside(const Edit &e, uint32_t tensor) { return e.Tensor(tensor)->space == DP__SPACE__INSIDE; }
+
+std::vector<uint32_t> Insides(const Edit &e, const Dp__Instruction *in) {
+  std::vector<uint32_t> found;
+  for (size_t m = 0; m < in->n_members; m++)
+    for (size_t k = 0; k < in->members[m]->n_outputs; k++)
+      if (IsInside(e, in->members[m]->outputs[k])) found.push_back(in->members[m]->outputs[k]);
+  return found;
+}
+
+}  // namespace
+
+bool RegionMissing(Edit &e) {
+  Dp__Instruction *in;
+  size_t m;
+  if (!ChooseMember(e, &in, &m)) return false;
+  Member(e, in, m);
+  Remove(&in->n_members, in->members, m);
+  if (e.OneIn(2)) return true;
+  in->nodes = static_cast<uint32_t *>(dp_memdup(e.arena, in->nodes, in->n_nodes * sizeof *in->nodes));
+  Remove(&in->n_nodes, in->nodes, m);
+  return true;
+}
+
+bool RegionOrder(Edit &e) {
+  Dp__Instruction *in;
+  size_t m;
+  if (!ChooseMember(e, &in, &m) || m + 1 == in->n_members) return false;
+  Member(e, in, m);
+  in->nodes = static_cast<uint32_t *>(dp_memdup(e.arena, in->nodes, in->n_nodes * sizeof *in->nodes));
+  std::swap(in->members[m], in->members[m + 1]);
+  std::swap(in->nodes[m], in->nodes[m + 1]);
+  return true;
+}
+
+// Another tensor of the program, of the region or not.
+bool RegionOperand(Edit &e) {
+  Dp__Instruction *in;
+  size_t m;
+  if (!ChooseMember(e, &in, &m) || !in->members[m]->n_inputs) return false;
+  Dp__Instruction *member = Member(e, in, m);
+  const size_t k = e.UpTo(member->n_inputs);
+  const uint32_t other =
+      e.OneIn(2) ? static_cast<uint32_t>(1 + e.UpTo(e.program->n_tensors)) : in->inputs[e.UpTo(in->n_inputs)];
+  if (other == member->inputs[k]) return false;
+  member->inputs[k] = other;
+  return true;
+}
+
+bool RegionAttribute(Edit &e) {
+  Dp__Instruction *in;
+  size_t m;
+  if (!ChooseMember(e, &in, &m)) return false;
+  Dp__Instruction *member = Member(e, in, m);
+  if (member->n_attributes) {
+    Remove(&member->n_attributes, member->attributes, e.UpTo(member->n_attributes));
+    return true;
+  }
+  // An operator of the same operands.
+  const char *other = member->n_inputs == 1 ? "Neg" : "Sub";
+  if (!strcmp(member->op, other)) return false;
+  member->op = e.Keep(other);
+  member->domain = e.Keep("");
+  return true;
+}
+
+bool RegionEnd(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(IsRegion, &in)) return false;
+  if (e.OneIn(2) && in->n_inputs > 1)
+    Remove(&in->n_inputs, in->inputs, e.UpTo(in->n_inputs));
+  else if (in->n_outputs > 1)
+    Remove(&in->n_outputs, in->outputs, e.UpTo(in->n_outputs));
+  else
+    return false;
+  return true;
+}
+
+// What others need is kept inside, and they take it from there.
+bool RegionKept(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere(IsRegion, &in)) return false;
+  const size_t k = e.UpTo(in->n_outputs);
+  const uint32_t tensor = in->outputs[k];
+  Dp__DeviceTensor *t = e.Tensor(tensor);
+  t->space = DP__SPACE__INSIDE;
+  t->offset = t->bytes = 0;
+  if (in->n_outputs > 1) Remove(&in->n_outputs, in->outputs, k);
+  return true;
+}
+
+// Another instruction takes what is inside.
+bool RegionLeaked(Edit &e) {
+  Dp__Instruction *in, *other;
+  Spot spot;
+  uint32_t inside;
+  if (!e.ChooseWhere([&](const Dp__Instruction *i) { return !Insides(e, i).empty(); }, &in, &spot)) return false;
+  if (!e.Choose(Insides(e, in), &inside)) return false;
+  if (!e.ChooseWhere([&](const Dp__Instruction *i) { return i != in && i->n_inputs; }, &other)) return false;
+  if (other->n_members && e.OneIn(2)) {
+    Dp__Instruction *member = Member(e, other, e.UpTo(other->n_members));
+    if (!member->n_inputs) return false;
+    member->inputs[e.UpTo(member->n_inputs)] = inside;
+  } else {
+    other->inputs[e.UpTo(other->n_inputs)] = inside;
+  }
+  return true;
+}
+
+// A result lies where an operand lies.
+bool RegionOver(Edit &e) {
+  Dp__Instruction *in;
+  if (!e.ChooseWhere([](const Dp__Instruction *i) { return IsRegion(i) && i->n_inputs; }, &in)) return false;
+  const Dp__DeviceTensor *x = e.Tensor(in->inputs[e.UpTo(in->n_inputs)]);
+  Dp__DeviceTensor *y = e.Tensor(in->outputs[e.UpTo(in->n_outputs)]);
+  if (x->space != y->space || x->bytes != y->bytes || x->offset == y->offset) return false;
+  y->offset = x->offset;
+  return true;
+}
+
+}  // namespace dp_test

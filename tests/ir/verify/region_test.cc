@@ -1,0 +1,179 @@
+// The checker on regions, by hand: a chain of three nodes as one instruction holds, and each damage breaks the rule that a
+// table names beforehand.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "backends/cpu/target.h"
+#include "ir/graph/op.h"
+#include "ir/verify/verify.h"
+#include "passes/pipeline.h"
+#include "tests/ir/text/text_helper.h"
+#include "tests/ir/verify/hand_plan.h"
+
+namespace dp_test {
+namespace {
+
+// Of "infer": s = Add(p, b), r = Relu(s), y = Mul(r, p) is one region, t = Tanh(q) stands by itself.
+constexpr char kModel[] = R"(model m {
+  parameter b: float32[4] = zeros
+  parameter w: float32[4,4] = ones
+  graph main {
+    input x: float32[N,4]
+    p = MatMul(x, w)
+    s = Add(p, b)
+    r = Relu(s)
+    y = Mul(r, p)
+    q = MatMul(y, w)
+    t = Tanh(q)
+    output y
+    output t
+  }
+})";
+
+struct Compiled {
+  Arena arena;
+  Dp__Plan *plan = nullptr;
+  Dp__Program *program = nullptr;
+  Dp__Instruction *region = nullptr;
+
+  explicit Compiled(int64_t devices = 2) {
+    dp_model *model;
+    EXPECT_EQ(Parse(arena, kModel, &model), "");
+    dp_options options = {};
+    options.strategy = "data";
+    options.devices = devices;
+    options.batch = 8;
+    options.threads = 1;
+    options.mode = "infer";
+    options.target = &dp_target_cpu;
+    EXPECT_EQ(Message(dp_pipeline_run(model, &options, &plan)), "");
+    for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+      if (!strcmp(plan->roles[0]->programs[p]->name, "infer")) program = plan->roles[0]->programs[p];
+    for (size_t s = 0; s < program->n_streams; s++)
+      for (size_t i = 0; i < program->streams[s]->n_instructions; i++)
+        if (program->streams[s]->instructions[i]->n_members) region = program->streams[s]->instructions[i];
+  }
+
+  Dp__Instruction *Find(const std::string &op) const {
+    for (size_t s = 0; s < program->n_streams; s++)
+      for (size_t i = 0; i < program->streams[s]->n_instructions; i++)
+        if (program->streams[s]->instructions[i]->op == op) return program->streams[s]->instructions[i];
+    ADD_FAILURE() << op;
+    return nullptr;
+  }
+  Dp__DeviceTensor *Tensor(uint32_t operand) const { return program->tensors[operand - 1]; }
+  std::string Verify(std::string *message = nullptr) const {
+    dp_verify_report report;
+    dp_status status = dp_verify_plan(plan, &report);
+    std::string rule = status ? dp_rule_name(report.fault.rule) : "", text = Message(status);
+    if (message) *message = text;
+    return rule;
+  }
+};
+
+TEST(Region, OfThreeNodesHolds) {
+  for (int64_t devices : {1, 2, 7}) {
+    Compiled c(devices);
+    ASSERT_NE(c.region, nullptr);
+    EXPECT_EQ(c.region->n_members, 3u);
+    EXPECT_EQ(c.region->n_nodes, 3u);
+    EXPECT_EQ(c.region->n_inputs, 2u);   // p, b
+    EXPECT_EQ(c.region->n_outputs, 1u);  // y
+    std::string message;
+    EXPECT_EQ(c.Verify(&message), "") << message;
+  }
+}
+
+struct Damage {
+  const char *name, *rule;
+  std::function<void(Compiled &)> make;
+};
+void PrintTo(const Damage &damage, std::ostream *out) { *out << damage.name; }
+
+class Damaged : public testing::TestWithParam<Damage> {};
+
+TEST_P(Damaged, IsRejected) {
+  Compiled c;
+  GetParam().make(c);
+  std::string message, rule = c.Verify(&message);
+  EXPECT_EQ(rule, GetParam().rule) << message;
+}
+
+const Damage kDamages[] = {
+    {"no members", "MEANING.NODE", [](Compiled &c) { c.region->n_members = 0; }},
+    {"a node without its member", "MEANING.NODE", [](Compiled &c) { c.region->n_members--; }},
+    {"a member without its node", "MEANING.NODE", [](Compiled &c) { c.region->n_nodes--; }},
+    {"nodes in another order", "MEANING.NODE", [](Compiled &c) { std::swap(c.region->nodes[0], c.region->nodes[1]); }},
+    {"a member left out", "MEANING.UNDEFINED",
+     [](Compiled &c) {
+       Remove(&c.region->n_members, c.region->members, 0);
+       Remove(&c.region->n_nodes, c.region->nodes, 0);
+     }},
+    {"a member before what it takes", "MEANING.UNDEFINED",
+     [](Compiled &c) {
+       std::swap(c.region->members[0], c.region->members[1]);
+       std::swap(c.region->nodes[0], c.region->nodes[1]);
+     }},
+    {"a member twice", "MEANING.OPERANDS",
+     [](Compiled &c) {
+       Append(c.arena, &c.region->n_members, &c.region->members, c.region->members[0]);
+       Append(c.arena, &c.region->n_nodes, &c.region->nodes, c.region->nodes[0]);
+     }},
+    {"another operator", "MEANING.NODE", [](Compiled &c) { c.region->members[1]->op = dp_strdup(c.arena, "Neg"); }},
+    {"another operand", "MEANING.OPERANDS",
+     [](Compiled &c) { c.region->members[2]->inputs[0] = c.region->members[2]->inputs[1]; }},
+    {"an operand that it does not have", "MEANING.UNDEFINED",
+     [](Compiled &c) { Remove(&c.region->n_inputs, c.region->inputs, 1); }},
+    {"an operand in no memory", "TENSOR.SPACE",
+     [](Compiled &c) { c.region->inputs[1] = c.region->members[0]->outputs[0]; }},
+    {"a result that stays inside", "TENSOR.SPACE",
+     [](Compiled &c) {
+       Dp__DeviceTensor *y = c.Tensor(c.region->outputs[0]);
+       y->space = DP__SPACE__INSIDE;
+       y->offset = y->bytes = 0;
+     }},
+    {"no result", "FORM.LIMIT", [](Compiled &c) { c.region->n_outputs = 0; }},
+    {"a result that no member makes", "MEANING.OPERANDS",
+     [](Compiled &c) { Append(c.arena, &c.region->n_outputs, &c.region->outputs, c.Find("Tanh")->outputs[0]); }},
+    {"bytes of what is inside", "FORM.RANGE",
+     [](Compiled &c) { c.Tensor(c.region->members[0]->outputs[0])->bytes = 64; }},
+    {"what is inside taken by another instruction", "MEANING.CONVERSION",
+     [](Compiled &c) { c.Find("Gather")->inputs[0] = c.region->members[2]->inputs[0]; }},
+    {"another placement inside", "MEANING.ROW",
+     [](Compiled &c) {
+       Dp__Placement *at = c.Tensor(c.region->members[0]->outputs[0])->placements[0];
+       at->kind = 0;
+       at->dim = 0;
+       at->outer = at->unit = 0;
+     }},
+    {"a kernel of another operator", "MEANING.KERNEL",
+     [](Compiled &c) { c.region->kernel = dp_strdup(c.arena, "cpu.reference.Relu"); }},
+    {"a member with a kernel", "FORM.NAME",
+     [](Compiled &c) { c.region->members[0]->kernel = dp_strdup(c.arena, "cpu.reference.Add"); }},
+    {"a member that waits", "FORM.NAME",
+     [](Compiled &c) {
+       uint32_t none = 0;
+       Append(c.arena, &c.region->members[0]->n_waits, &c.region->members[0]->waits, none);
+     }},
+    {"a region in a region", "FORM.NAME",
+     [](Compiled &c) {
+       c.region->members[0]->op = dp_strdup(c.arena, "Region");
+       c.region->members[0]->domain = dp_strdup(c.arena, "dp");
+     }},
+    {"members of what is no region", "FORM.LIMIT",
+     [](Compiled &c) { Append(c.arena, &c.Find("Tanh")->n_members, &c.Find("Tanh")->members, c.region->members[0]); }},
+    // y lies on p, which the last member reads second.
+    {"a result on what its own member reads", "ORDER.ALIAS",
+     [](Compiled &c) { c.Tensor(c.region->outputs[0])->offset = c.Tensor(c.region->inputs[0])->offset; }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Table, Damaged, testing::ValuesIn(kDamages), [](const auto &info) {
+  std::string name = info.param.name;
+  for (char &c : name)
+    if (!isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+});
+
+}  // namespace
+}  // namespace dp_test
