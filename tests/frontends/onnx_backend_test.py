@@ -1,5 +1,9 @@
 """What ONNX's own tests do not cover in dpc.onnx_backend: names, open extents, cached programs, exceptions."""
 
+import os
+import re
+import tempfile
+import textwrap
 import unittest
 
 import numpy as np
@@ -20,7 +24,28 @@ def floats(*numbers):
     return np.array(numbers, np.float32)
 
 
+DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "python.md")
+
+
 class OnnxBackendTest(unittest.TestCase):
+    def test_the_documented_lines(self):
+        with open(DOCUMENT, encoding="utf-8") as file:
+            blocks = re.findall(r"(?:^    .*\n|^\n)+", file.read(), re.MULTILINE)
+        code = textwrap.dedent(next(block for block in blocks if "import dpc.onnx_backend" in block))
+        model = make_model([helper.make_node("Neg", ["image"], ["scores"])], [("image", TensorProto.FLOAT, [3])],
+                           [("scores", 1)])
+        names = {"image": floats(1, 2, 3)}
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                onnx.save(model, "model.onnx")
+                exec(code, names)  # the lines of docs/python.md, as they stand there
+            finally:
+                os.chdir(before)
+        np.testing.assert_array_equal(names["scores"], floats(-1, -2, -3))
+        np.testing.assert_array_equal(names["c"], np.full(3, 2.0))
+
     def test_inputs_by_order_and_by_name(self):
         model = make_model([helper.make_node("Sub", ["a", "b"], ["y"])],
                            [("a", TensorProto.FLOAT, [2]), ("b", TensorProto.FLOAT, [2])], [("y", 1)])
