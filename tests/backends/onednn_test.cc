@@ -1,7 +1,7 @@
-// Tests every oneDNN kernel against the reference kernel of its operator on random shapes: strides, pads, groups,
-// dilations, no samples, one, odd numbers; over shards of the channels, some of them empty; within the scratch declared
-// for the largest number of samples. The tolerance is 1e-5 times the square root of the longest sum, for numbers of
-// size 1.
+// Tests every oneDNN kernel against the reference kernel of its operator. Shapes are random: strides, pads, groups,
+// dilations, and zero, one or an odd number of samples. Channels are split into shards, some of them empty. The scratch
+// is what is declared for the largest number of samples. The tolerance is 1e-5 times the square root of the length of
+// the longest sum, for numbers near 1.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -276,7 +276,7 @@ TEST(OneDnn, PoolingEqualsReference) {
   }
 }
 
-// The reference kernel computes what ONNX and oneDNN count differently.
+// ONNX and oneDNN count these cases differently, so the reference kernel computes them. It also computes float64.
 TEST(OneDnn, LeavesToReference) {
   for (const char *attrs : {"kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1], ceil_mode=1, count_include_pad=1",
                             "kernel_shape=[2,2], dilations=[2,3]"}) {

@@ -130,7 +130,7 @@ TEST(Reference, NamesTheLabelThatIsNoClass) {
   EXPECT_NE(loss.Run().find("label -1 at index 3"), std::string::npos);
   loss.in[1].Set(3, 9);
   EXPECT_EQ(loss.Run(), "");
-  // On the second of two devices the index is that in the whole batch.
+  // On the second of two devices, the index counts from the start of the whole batch.
   loss.in[1].Set(3, 10);
   dp_mesh mesh{1, {{"data", 2}}};
   int64_t coordinate[DP_MAX_MESH] = {1};

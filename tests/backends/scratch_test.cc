@@ -33,7 +33,7 @@ class Scratch : public testing::TestWithParam<Case> {
       if (n <= 5 || n >= batch_ - 1 || n == built_->n) counts_.push_back(n);
   }
 
-  // The shard of operand or result i on the device at `coordinate`; false: a tensor cannot be placed like this.
+  // The shard of operand or result i on the device at `coordinate`; false if a tensor cannot be placed like this.
   bool Place(const dp_value *value, const std::vector<dp_placement> &placements, const int64_t *coordinate, int64_t n,
              dp_kernel_operand *operand) const {
     dp_status status = dp_placement_check(&value->type.shape, placements.data(), &mesh_);

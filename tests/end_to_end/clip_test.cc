@@ -1,5 +1,4 @@
-// The gradient of Clip where its operand is a bound: what PyTorch 2.11 gives for clamp and hardtanh, which are both a
-// Clip.
+// The gradient of Clip at its bounds, compared with what PyTorch 2.11 gives for clamp and hardtanh. Both become Clip.
 #include <cstring>
 
 #include "tests/end_to_end/training.h"
@@ -10,7 +9,7 @@ namespace {
 const double kX[] = {-1.5, -1, -0.5, 0, 0.75, 1, 2};
 const char kBounds[] = "min=-1.0, max=1.0";
 
-// One step by a rate of 1 from zeros: -w.grad of F.mse_loss(clip(x + w), arange(7) / 8), in float64.
+// One step from zeros at a learning rate of 1 gives -w.grad of F.mse_loss(clip(x + w), arange(7) / 8), in float64.
 std::vector<double> Step(const std::string &attributes, const std::string &options) {
   RunOptions run;
   run.feed = [](const std::string &input, int64_t, int64_t i) { return input == "x" ? kX[i] : double(i) / 8; };
@@ -36,7 +35,7 @@ TEST(Clip, PassesTheGradientAtItsBounds) {
 
 TEST(Clip, OrNotAsTheOptionSays) { ExpectClose(Step(kBounds, "clip-grad-at-bound=zero"), kHardtanh, 1e-15); }
 
-// The option is for nodes that do not say it.
+// The option applies only to nodes without the attribute.
 TEST(Clip, OrNotAsTheNodeSays) {
   ExpectClose(Step(std::string(kBounds) + ", grad_at_bound=0", ""), kHardtanh, 1e-15);
   ExpectClose(Step(std::string(kBounds) + ", grad_at_bound=0", "clip-grad-at-bound=pass"), kHardtanh, 1e-15);

@@ -1,5 +1,5 @@
 // N devices compute what one device computes, for any N, network, optimizer and number of samples, even fewer than
-// devices, or none. At the end all copies have the same bits. Compile passes every plan to the checker, and the null
+// devices or none. At the end all copies have the same bits. Compile passes every plan to the checker, and the null
 // backend finds no hazard in it. Prints a table of the largest deviations from one device. DP_FULL adds cases.
 #include <cmath>
 #include <cstdlib>

@@ -135,7 +135,7 @@ inline const char kSmooth[] = R"dpt(model smooth {
   output logits
 })dpt";
 
-// Numbers that the network draws, in training and beside it; a recurrence along the rows of a digit.
+// Random numbers, in training and outside it; a recurrence along the rows of a digit.
 inline const char kDrawn[] = R"dpt(model drawn {
   loss "softmax_cross_entropy(logits,label)"
   optimizer "sgd(lr=0.05,momentum=0.9)"

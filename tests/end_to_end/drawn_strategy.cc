@@ -109,8 +109,8 @@ std::string WithShards(Draw &draw, const std::string &text, const std::vector<st
   return out;
 }
 
-// Puts some nodes on stages: ascending in the order of the text, or in any order for a single micro-batch. alone: pipe
-// is the only axis, so stages are devices.
+// Puts some nodes on stages: in ascending order along the text, or in any order if there is a single micro-batch.
+// alone: pipe is the only axis, so stages are devices.
 std::string WithStages(Draw &draw, const std::string &text, int stages, bool rising, bool alone) {
   const char *const note = alone && draw.OneIn(2) ? "device" : "stage";
   int nodes = 0, node = 0;
@@ -151,7 +151,7 @@ DrawnStrategy DrawStrategy(Draw &draw, const DrawnNetwork &network, int devices)
   const bool rising = !draw.OneIn(4);
   if (way.more & kStages) drawn.text = WithStages(draw, drawn.text, Size(mesh, "pipe"), rising, AxesOf(mesh).empty());
   // Includes as many micro-batches as samples, and more. Stages that go back allow only one micro-batch, which dpc
-  // chooses itself.
+  // chooses by itself.
   const int batch = int(network.batches[0]), count = draw.Of<int>({1, 2, 2, 3, 4, 4, 5, 8, batch, batch + 3});
   if ((way.more & kMicro) && (rising || !(way.more & kStages)) && !draw.OneIn(6))
     drawn.options += " microbatches=" + std::to_string(count);

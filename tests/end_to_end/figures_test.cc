@@ -154,7 +154,7 @@ TEST(Figures, StageThreeHoldsTwoLayersGathered) {
       const Plan plan =
           Compile(Deep(layers, 64), "batch=16 strategy=zero zero-stage=3 devices=" + std::to_string(devices) + kAdam);
       Gathers gathers(plan);
-      // Forward needs weight and bias, backward the weight, except in the first layer. Nothing stays gathered in
+      // Forward needs weight and bias, backward the weight (except in the first layer). Nothing stays gathered in
       // between.
       EXPECT_GE(gathers.Count(), 3 * layers - 3);
       EXPECT_LE(gathers.Most(), 2 * layer);

@@ -1,6 +1,6 @@
-// --batchnorm=local: N devices compute what PyTorch computes on one device if each batch is cut into N parts that are
-// normalised separately (make_local_reference.py). Includes an N that does not divide the batch, and fewer samples than
-// devices.
+// --batchnorm=local: N devices compute what PyTorch computes on one device when each batch is cut into N parts that are
+// normalised separately (make_local_reference.py). Includes N that do not divide the batch, and batches with fewer
+// samples than devices.
 #include <cmath>
 
 #include "tests/end_to_end/table.h"

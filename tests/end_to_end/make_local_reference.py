@@ -1,13 +1,13 @@
 """Makes local_reference.dpt (a network with its initial weights) and local_reference.txt (what training it with
---batchnorm=local gives on several device counts) with PyTorch on one device. Run once, by hand, from the top of the project:
+--batchnorm=local gives on several device counts) with PyTorch on one device. Run by hand, from the project's root:
 
     python3 tests/end_to_end/make_local_reference.py
 
-Plain file order on examples/data/digits, in float64, batches that do not divide and that are smaller than the device count.
-Each batch is cut as the design says, every part normalised by its own statistics; loss and gradient are those of the whole
-batch. The running statistics learn from the first part that has samples: device 0's in DataParallel and
-DistributedDataParallel. A part of one value a channel, which PyTorch refuses, has variance 0. Nothing of this project takes
-part.
+Trains on examples/data/digits in file order, in float64. Some batches do not divide by the device count, and some are
+smaller. Each batch is cut as the devices would cut it, and every part is normalised by its own statistics. Loss and
+gradient are those of the whole batch. The running statistics learn from the first part that has samples, which is what
+device 0 does in DataParallel and DistributedDataParallel. A part with one value per channel, which PyTorch refuses, has
+variance 0. No code of this project is used.
 """
 
 import torch
@@ -54,7 +54,7 @@ model local_reference {{
 
 
 class LocalNorm(nn.Module):
-    """Batch normalization as `parts` devices do it, each alone."""
+    """Batch normalization as `parts` devices do it, each by itself."""
 
     def __init__(self, channels, momentum=0.1, eps=1e-5):
         super().__init__()

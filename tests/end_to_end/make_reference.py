@@ -1,10 +1,10 @@
-"""Makes reference.dpt (a network with its initial weights) and reference.txt (what training it gives) with PyTorch. Run once,
-by hand, from the top of the project:
+"""Makes reference.dpt (a network with its initial weights) and reference.txt (what training it gives) with PyTorch. Run
+by hand, from the project's root:
 
     python3 tests/end_to_end/make_reference.py
 
-Six steps of plain file order on examples/data/digits, the last one short, in float64. Nothing of this project takes part:
-the files are what reference_test compares the compiler and the runtime with.
+Six steps on examples/data/digits in file order, in float64; the last batch is short. No code of this project is used:
+reference_test compares the compiler and the runtime with these files.
 """
 
 import base64
@@ -84,7 +84,7 @@ def main():
     torch.manual_seed(11)
     torch.set_num_threads(1)
     net = Net()
-    with torch.no_grad():  # away from the values that hide mistakes
+    with torch.no_grad():  # away from values that would hide mistakes
         for norm in (net.bn1, net.bn2):
             norm.weight.uniform_(0.5, 1.5)
             norm.bias.uniform_(-0.3, 0.3)

@@ -110,7 +110,7 @@ TEST_P(Memory, TheLossIsComputedWhereTheActivationsAre) {
       EXPECT_EQ(t->placements[0]->kind, int(DP_SHARD)) << "operand " << operand << " of " << in->op;
     }
   }
-  EXPECT_EQ(found, 2) << "the loss and its gradient";
+  EXPECT_EQ(found, 2) << "expected the loss and its gradient";
 }
 
 INSTANTIATE_TEST_SUITE_P(, Memory, testing::Combine(testing::Values("mlp", "digits_cnn"), testing::Values(1, 2, 3, 8)),

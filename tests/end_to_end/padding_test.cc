@@ -1,11 +1,12 @@
-// The gradient of an embedding with a row for padding: what PyTorch 2.11 gives for F.embedding with padding_idx.
+// The gradient of an embedding with a padding row, compared with what PyTorch 2.11 gives for F.embedding with
+// padding_idx.
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {
 namespace {
 
-// One step by a rate of 1 from zeros: -w.grad of F.mse_loss(F.embedding(x, w, padding_idx), t) in float64, of the rows
-// 0 1 1 | 2 0 2 of a table of 3 x 2, t being arange(12) / 8.
+// One step from zeros at a learning rate of 1 gives -w.grad of F.mse_loss(F.embedding(x, w, padding_idx), t) in
+// float64, where x is the rows 0 1 1 | 2 0 2 of a table of 3 x 2 and t is arange(12) / 8.
 std::vector<double> Step(const std::string &attributes, const std::string &options = "") {
   RunOptions run;
   const int64_t rows[] = {0, 1, 1, 2, 0, 2};

@@ -31,7 +31,7 @@ const Dp__Communication *PipelineWalk::Transfer(const Step &step) const {
   return c && c->channel ? c : nullptr;
 }
 
-// The last micro-batch that the step handles; -1: none, it works on the whole batch.
+// The last micro-batch that the step handles; -1 if it works on the whole batch.
 int PipelineWalk::MicroOf(const Dp__Program *program, const Dp__Instruction *in) const {
   int micro = -1;
   auto Look = [&](uint32_t tensor) {

@@ -17,13 +17,13 @@ namespace dp_test {
 
 class PipelineWalk {
  public:
-  // program: of a plan whose mesh has an axis pipe.
+  // program: one of a plan whose mesh has an axis pipe.
   PipelineWalk(const Plan &plan, const std::string &program);
 
   // The share of all stages' time in which a stage is idle.
   double Idle() const;
-  // The most micro-batches whose forward pass a stage has started without having finished their backward pass: by its
-  // tasks, and by values that still have a use.
+  // The largest number of micro-batches in flight on a stage: their forward pass has started and their backward pass
+  // has not finished. Determined by tasks, and by values that still have a use.
   int Begun(int stage) const;
   int Held(int stage) const;
   // The tasks of a stage: "F0 F1 B0 ...".

@@ -1,6 +1,6 @@
 // Plans for tests: a compiled model, and damaged copies of its plan.
 //
-// What cannot fail in a sound tree fails the test and throws, so that a test does not continue with half a plan.
+// What cannot fail in a sound tree fails the test and throws, so that a test never continues with an incomplete plan.
 #ifndef DP_TESTS_END_TO_END_PLANS_H
 #define DP_TESTS_END_TO_END_PLANS_H
 
@@ -43,7 +43,7 @@ std::vector<Place> Communications(const Plan &plan, const std::string &program);
 Plan WithoutInstruction(const Plan &plan, const Place &place);
 // A copy in which an instruction lacks its wait number `wait`.
 Plan WithoutWait(const Plan &plan, const Place &place, size_t wait);
-// A copy in which each device executes the collective alone and takes its part for the whole.
+// A copy in which each device executes the collective alone, as if its part were the whole.
 Plan WithDevicesAlone(const Plan &plan, const Place &place);
 
 // "65: message", or "" for success. Frees the status.

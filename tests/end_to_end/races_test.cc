@@ -26,7 +26,7 @@ TEST(Races, TheCheckerNeedsEveryWait) {
   }
 }
 
-// A race shows only if both steps run at once, which depends on the scheduler: among many plans with a race, some show
+// A race shows only if both steps run at once, which is up to the scheduler. Among many plans with a race, some show
 // it.
 TEST(Races, TheNullBackendSeesSome) {
   Plan plan = Compile(kCnn, "batch=8 strategy=data devices=4");

@@ -27,7 +27,7 @@ TEST(Random, NetworksOnMeshesComputeWhatOneDeviceComputes) {
   }
 }
 
-// Whether some parameter is whole on no device.
+// Whether some parameter is split.
 bool IsSplit(const Plan &plan) {
   for (size_t i = 0; i < plan->n_variables; i++)
     for (size_t a = 0; a < plan->variables[i]->n_placements; a++)
@@ -35,7 +35,7 @@ bool IsSplit(const Plan &plan) {
   return false;
 }
 
-// The same networks without annotations, split where dpc finds that it pays.
+// The same networks without annotations: dpc chooses what to split.
 TEST(Random, NetworksSplitByCostComputeWhatOneDeviceComputes) {
   const char *const kMeshes[] = {"tensor:2", "tensor:3", "data:2,tensor:2", "tensor:5", "tensor:2,data:3", "tensor:8"};
   int split = 0;

@@ -42,13 +42,13 @@ TEST(Shards, NanInOneMakesAllNan) {
         SCOPED_TRACE(std::to_string(d) + " of " + std::to_string(devices));
         Training run(plan, With(WithPixels(FirstOf(d, devices, 9), nan)));
         EXPECT_TRUE(std::isnan(run.Train(0, 9)));
-        EXPECT_TRUE(std::isnan(run.Train(9, 9))) << "the update did not reach all";
+        EXPECT_TRUE(std::isnan(run.Train(9, 9))) << "the update did not reach all parameters";
         EXPECT_TRUE(std::isnan(run.Evaluate(9, 9)));
       }
     }
 }
 
-// The same for every micro-batch and stage, whichever the sample.
+// The same for every micro-batch and every stage, whichever sample it is.
 TEST(Shards, NanInOneMicroBatchMakesAllNan) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const char *text : {kMlp, kPlaces})
@@ -61,7 +61,7 @@ TEST(Shards, NanInOneMicroBatchMakesAllNan) {
         SCOPED_TRACE(std::to_string(sample) + " " + options);
         Training run(plan, With(WithPixels(sample, nan)));
         EXPECT_TRUE(std::isnan(run.Train(0, 9)));
-        EXPECT_TRUE(std::isnan(run.Train(9, 9))) << "the update did not reach all";
+        EXPECT_TRUE(std::isnan(run.Train(9, 9))) << "the update did not reach all parameters";
         EXPECT_TRUE(std::isnan(run.Evaluate(9, 9)));
         EXPECT_GT(std::fabs(Training(plan, With(WithPixels(sample, 99))).Train(0, 9) - loss), 1e-9);
       }
@@ -83,7 +83,7 @@ TEST(Shards, AnotherSampleChangesTheLoss) {
     }
 }
 
-// Samples beyond those present do not count, whatever an earlier, fuller batch left in memory.
+// Samples that are not present do not count, whatever an earlier, fuller batch left in memory.
 TEST(Shards, WhatIsNotPresentDoesNotCount) {
   for (const char *text : {kMlp, kCnn, kSquares}) {
     for (int devices : {1, 3, 8}) {

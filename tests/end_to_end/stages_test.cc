@@ -1,5 +1,5 @@
-// Stages that users write: `device`, as with .to('cuda:1'), and `stage`, going back and forth, with gaps, beside other
-// axes, and under strategies that find the rest. Losses and weights equal those of one device.
+// Stages that users write: `device`, as with .to('cuda:1'), and `stage`. They go back and forth, have gaps, and stand
+// beside other axes and strategies that assign the other nodes. Losses and weights equal those of one device.
 #include <cmath>
 
 #include "tests/end_to_end/training.h"
@@ -84,14 +84,14 @@ TEST(Stages, BesideOtherAxes) {
   EXPECT_EQ(ExpectSame(toy, "strategy=zero zero-stage=3 mesh=data:2,pipe:2 microbatches=3"), 2u);
 }
 
-// Other strategies keep what is written and find the rest.
+// Other strategies keep the stages that are written and assign the others.
 TEST(Stages, HoldUnderEveryStrategy) {
   const std::string toy = Toy("", "", " [stage=1]");
   EXPECT_EQ(ExpectSame(toy, "strategy=pipeline devices=2"), 2u);
   EXPECT_EQ(ExpectSame(toy, "strategy=pipeline devices=3"), 3u);
   EXPECT_EQ(ExpectSame(toy, "strategy=pipeline mesh=data:2,pipe:2,tensor:2"), 2u);
   EXPECT_EQ(StagesOf(Compile(toy, "batch=13 strategy=pipeline devices=3"), "net2.weight"), std::vector<int>{1});
-  EXPECT_EQ(ExpectSame(toy, "strategy=data devices=2"), 1u) << "no axis of stages: they are for others";
+  EXPECT_EQ(ExpectSame(toy, "strategy=data devices=2"), 1u) << "without an axis of stages they do not apply";
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // No strategy changes what is computed. Random networks are trained for ten steps on one device and, under random
-// strategies, on 2, 4 and 8 devices. Losses, evaluation, predictions, weights, buffers and state are equal, copies have
-// the same bits, the checker (in Compile) accepts each plan, and one of three also runs on the null backend. Prints the
-// largest deviations by strategy, network and number of devices.
+// strategies, on 2, 4 and 8 devices. Losses, evaluation, predictions, weights, buffers and state are equal, and copies
+// have the same bits. The checker (in Compile) accepts each plan, and one in three also runs on the null backend.
+// Prints the largest deviations by strategy, network and number of devices.
 //
-// The seeds are 1 to 100; with DP_FULL 1 to 500; DP_SEEDS=FIRST..LAST selects others.
+// The seeds are 1 to 100, or 1 to 500 with DP_FULL; DP_SEEDS=FIRST..LAST selects others.
 #include <cmath>
 #include <cstdlib>
 

@@ -48,7 +48,7 @@ int Split(const Plan &plan) {
   return count;
 }
 
-// least: parameters that are split in each of them, on average.
+// least: how many parameters each plan splits on average, at least.
 void ExpectSame(const std::string &text, const char *optimizer, const std::vector<std::string> &all, int least = 3) {
   RunOptions feed = text.find("model gpt") == 0 ? Tokens() : RunOptions();
   Training one(With(text, optimizer, ""), feed);
@@ -96,8 +96,8 @@ TEST(Tensor, BesideSamples) {
   ExpectSame(Gpt(1, 16, 4), kOptimizers[2], kHybrids);
 }
 
-// What is broadcast over columns, of which a device has one, has the bytes of the result there, and is not written
-// over: the checker would refuse the plan.
+// A device has one column of the result, so the value that is broadcast over columns has as many bytes as the result.
+// It is still not written over: the checker would refuse the plan.
 TEST(Tensor, WhatIsBroadcastIsNotWrittenOver) {
   const char text[] = R"dpt(model broadcast {
   loss "mse(y,target)"
@@ -115,7 +115,7 @@ TEST(Tensor, WhatIsBroadcastIsNotWrittenOver) {
   EXPECT_EQ(Split(Compile(text, "precision=fp64 strategy=manual mesh=tensor:3 batch=12")), 1);
 }
 
-// What is annotated and nothing else; samples where --split says so.
+// Only what is annotated is split, and samples where --split says so.
 TEST(Tensor, ManualIsAsAnnotated) {
   std::string text = kMlp;
   const std::string first = "float32[24,64] = kaiming_uniform()", second = "float32[10,24] = kaiming_uniform()";

@@ -270,7 +270,7 @@ std::string Training::Replicas() const {
       if (!found.second && found.first->second != bytes)
         return std::string(p.name) + " differs on device " + std::to_string(d);
     }
-    // Checks that these are the right bytes: among equal copies, the session reads the last.
+    // Checks that these are the bytes to compare: among equal copies, the session reads the last.
     if (bytes.size() == WholeBytes(p)) {
       EXPECT_EQ(bytes, state[p.name]) << p.name;
     }

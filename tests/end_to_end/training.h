@@ -41,7 +41,7 @@ class Training {
 
   // Trains on samples [first, first + n). Returns the loss, which must count as many labels as those samples have.
   double Train(int64_t first, int64_t n);
-  // The losses of one step for each of `batches`, with samples in order.
+  // The losses of one step for each entry of `batches`, with samples in order.
   std::vector<double> TrainAll(const std::vector<int64_t> &batches);
   double Evaluate(int64_t first, int64_t n);
   double Correct();  // of the last Evaluate
@@ -76,7 +76,7 @@ class Training {
 // The failure to load, "65: message"; "" if there is none.
 std::string TryLoad(const Plan &plan);
 
-// Runs init, train and eval on the null backend with `workers` threads, for a few batches. "" or the hazard.
+// Runs init, train and eval on the null backend with `workers` threads, for a few batches. Returns "" or the hazard.
 std::string RunNull(const Plan &plan, int workers, const std::vector<int64_t> &batches);
 
 // Compares each pair, relatively.

@@ -1,5 +1,5 @@
-// A plan that lacks one of its waits has a race. The checker reports it; and since executors tell TSan what they read
-// and write, a TSan build reports it when the plan runs unchecked.
+// A plan that lacks one of its waits has a race. The checker reports it. Executors tell TSan what they read and write,
+// so a TSan build also reports it when the plan runs unchecked.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

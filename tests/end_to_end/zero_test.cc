@@ -141,8 +141,7 @@ TEST(Zero, GathersTwoLayersAtATime) {
   const uint64_t layer = (64 * 64 + 64) * 8;
   const std::string options = "strategy=zero zero-stage=3 devices=4 no-fuse=yes";
   Plan few = With(Deep(4).c_str(), "sgd(lr=0.1)", options), many = With(Deep(16).c_str(), "sgd(lr=0.1)", options);
-  // Twelve more layers keep their activations, 13 samples on 4 devices of 64 numbers each, but none of their
-  // parameters.
+  // Twelve more layers keep their activations (13 samples on 4 devices, 64 numbers each) but not their parameters.
   EXPECT_LE(Transient(many), Transient(few) + 12 * 2 * 4 * 64 * 8 + layer / 2);
   EXPECT_LE(Transient(many), 4 * layer + 16 * 2 * 4 * 64 * 8);
   // Regions have scratch, and a small update in one waits for a larger one's gradient.
@@ -162,7 +161,7 @@ uint64_t Accumulated(const Plan &plan) {
   return most;
 }
 
-// w1 [24,64] has the largest gradient; of 24 rows each of 5 devices has at most 5.
+// w1 [24,64] has the largest gradient; each of 5 devices has at most 5 of its 24 rows.
 TEST(Zero, AccumulatesPartsOfGradients) {
   for (const char *optimizer : kOptimizers)
     for (int stage : {1, 2, 3}) {

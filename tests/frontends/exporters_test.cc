@@ -45,7 +45,8 @@ class Exporters : public Tools {
   }
 };
 
-// Merged fresh norms, transposed weights, a head tied to the embedding, an exponent and a mask among the initializers.
+// Deduplicated initial norms, transposed weights, a head tied to the embedding, an exponent and a mask among the
+// initializers.
 TEST_F(Exporters, TheOptimizedLlama) {
   TrainsAsPyTorchDoes("llama-tied.optimized");
   std::string saved = Read(File("w.safetensors"));
@@ -68,14 +69,14 @@ TEST_F(Exporters, NormalizationAsItTrains) {
 
 TEST_F(Exporters, WhatIsNoParameter) {
   TrainsAsPyTorchDoes("constants.optimized");
-  // Such a file does not tell buffers from parameters, so what belongs to no layer is named.
+  // Such a file does not tell buffers from parameters, so dpc names those that belong to no layer.
   EXPECT_NE(
       Must(Compile("constants.script")).err.find("of no layer, but trained (--freeze=NAME if not): mean, std, keep"),
       std::string::npos);
   TrainsAsPyTorchDoes("constants.script", "--freeze=mean --freeze=std --freeze=keep");
 }
 
-// The older exporter calls them as state_dict does; of the same file from another program nothing tells.
+// The older exporter names them as state_dict does. In the same file from another program nothing identifies them.
 TEST_F(Exporters, NumbersThatAreParameters) {
   EXPECT_NE(Must(Compile("scales.script")).err.find("but trained (--freeze=NAME if not): temperature, gate, power"),
             std::string::npos);
@@ -89,7 +90,7 @@ TEST_F(Exporters, BagsOfRows) {
   TrainsAsPyTorchDoes("dlrm.optimized", "--strategy=data --devices=3");
 }
 
-// A gate through which no gradient goes: its layer stays as it is. In .pb, .dpt and .onnx too.
+// A gate without a gradient, whose layer stays as it is, also after conversion to .pb, .dpt and .onnx.
 TEST_F(Exporters, WhatIsDetached) {
   TrainsAsPyTorchDoes("detach.plain");
   const std::string weights = Read(File("w.safetensors"));
@@ -120,7 +121,7 @@ TEST_F(Exporters, RefusedWithTheExportThatWorks) {
   }
 }
 
-// The refusal belongs to the model, whatever its form.
+// The caveat stays with the model in every form.
 TEST_F(Exporters, ACaveatStaysWithTheModel) {
   for (const char *form : {"m.pb", "m.dpt"}) {
     Must("dpc import " + Folder("scales.optimized") + "model.onnx -o " + File(form));

@@ -1,5 +1,5 @@
-// ONNX's own node tests of operators that are put together from others, as files: functions/NAME.onnx, and what goes in
-// and comes out in NAME.safetensors. No Python and no onnx library has a part in it.
+// ONNX's own node tests of operators that are composed of others, as files: functions/NAME.onnx, with inputs and
+// outputs in NAME.safetensors. Uses neither Python nor the onnx library.
 #include <dirent.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class Functions : public testing::TestWithParam<std::string> {
     dp_embed_destroy(embed_);
     dp_safetensors_close(&file_);
   }
-  // The bytes of tensor `name`, which has that many.
+  // The bytes of tensor `name`, which must be as many as `like` has.
   std::string Stored(const std::string &name, const dp_embed_tensor &like) {
     const dp_safetensor *stored = dp_safetensors_find(&file_, name.c_str());
     if (!stored) {

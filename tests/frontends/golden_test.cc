@@ -58,7 +58,7 @@ class Golden : public Tools {
                                 "--mesh=data=2,pipe=2", "--strategy=zero --mesh=data=2,pipe=2 --microbatches=4",
                                 "--strategy=zero --zero-stage=3 --mesh=data=2,pipe=2", "--mesh=data=2,pipe=2,tensor=2",
                                 "--strategy=data --devices=2 --microbatches=3"}) {
-      // Its statistics cover whole batches, so it has one micro-batch whatever is requested.
+      // Its statistics cover whole batches, so it has one micro-batch whatever --microbatches says.
       if (name == "resnet18_silu-sgd" && strstr(devices, "--microbatches") && !strstr(devices, "gpipe")) continue;
       SCOPED_TRACE(name + " " + devices);
       Train(batch, optimizer, devices + more, "--steps=6 --save=" + File("w.safetensors"));
@@ -125,7 +125,7 @@ class Golden : public Tools {
       ASSERT_EQ(found.size(), expected.size()) << name;
       double difference = 0, norm = 0;
       for (size_t i = 0; i < found.size(); i++) {
-        // The bias of the keys has no gradient; Adam makes steps of its rounding errors.
+        // The bias of the keys has no gradient; Adam turns its rounding errors into steps.
         if (adam_ && EndsWith(name, "qkv.bias") && i / (found.size() / 3) == 1) continue;
         double error = found[i] - expected[i];
         difference += error * error;

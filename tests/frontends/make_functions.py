@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes functions/: ONNX's own node tests of operators that are put together from others, each a model and, in
-NAME.safetensors, what goes in and comes out.
+"""Makes functions/: ONNX's own node tests of operators that are composed of others. Each is a model, with its inputs
+and outputs in NAME.safetensors.
 
     python3 tests/frontends/make_functions.py
 
-Needs onnx, numpy, safetensors and ml_dtypes; the tests need only the files. What must be known before a network runs is a
-constant of the model.
+Needs onnx, numpy, safetensors and ml_dtypes; the tests need only the files. Inputs that must be known before a network
+runs become constants of the model.
 """
 import os
 import warnings
@@ -17,7 +17,7 @@ from onnx.backend.test.case.node import collect_testcases
 from safetensors.numpy import save_file
 
 FOLDER = os.path.join(os.path.dirname(__file__), "functions")
-# Of each operator, tests that differ in rule, form or type.
+# For each operator, tests that differ in rule, form or type.
 NODE_TESTS = """
     blackmanwindow hammingwindow_symmetric hannwindow melweightmatrix
     causal_conv_with_state_silu_with_past_state causal_conv_with_state_kernel_size_one
@@ -29,7 +29,7 @@ NODE_TESTS = """
 
 
 def write(name, model, inputs, outputs):
-    # Inputs of one or two numbers, and one integer, say what the graph is.
+    # Inputs of one or two numbers determine the graph, so they become constants.
     for value, array in list(inputs.items()):
         if array.size <= 2:
             model.graph.input.remove(next(i for i in model.graph.input if i.name == value))
@@ -52,7 +52,7 @@ def node_tests():
 
 
 def sequence_map():
-    """A map over two sequences and a tensor, with a name from around it."""
+    """A map over two sequences and a tensor. Its body uses a name of the enclosing graph."""
     info = lambda name, shape=None: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
     body = helper.make_graph(
         [helper.make_node("Mul", ["a", "b"], ["ab"]), helper.make_node("Add", ["ab", "c"], ["abc"]),

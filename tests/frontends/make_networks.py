@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the networks of tests/frontends/networks/: small ones of known kinds with random weights, exported by PyTorch 2.11,
-and the losses of ten steps in float64 as PyTorch makes them.
+"""Makes the networks of tests/frontends/networks/: small networks of known kinds with random weights, exported by
+PyTorch 2.11, and PyTorch's losses of ten steps in float64.
 
     python3 tests/frontends/make_networks.py tests/frontends/networks
 
-Needs torch, transformers and onnx; the test needs only the files. Six samples in batches of four: each second batch is
-short, and neither divides by three devices. Epsilons are powers of two and heads of 4 or 16 numbers have scales that are
-exact too, so that what the file holds as float32 is what PyTorch computes with in float64.
+Needs torch, transformers and onnx; the test needs only the files. Six samples in batches of four: every second batch is
+short, and neither size divides by three devices. Epsilons are powers of two, and heads of 4 or 16 numbers have exact
+scales, so the float32 values in the file are exactly those that PyTorch uses in float64.
 """
 import json
 import os
@@ -33,7 +33,7 @@ def pictures(size):
 
 
 class Logits(nn.Module):
-    """A language model whose only interesting output is the scores."""
+    """A language model that outputs only the scores."""
 
     def __init__(self, model):
         super().__init__()
@@ -72,7 +72,7 @@ def swin():
 
 
 def clip():
-    """Both directions of the contrastive loss. The labels, the diagonal, come from the model itself."""
+    """Both directions of the contrastive loss. The model itself computes the labels, which are the diagonal."""
     text = dict(vocab_size=WORDS, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=1,
                 max_position_embeddings=16, eos_token_id=2, pad_token_id=1, bos_token_id=0, hidden_act="relu",
                 layer_norm_eps=EPSILON)

@@ -1,6 +1,6 @@
-// Networks of well-known kinds exported by PyTorch, trained for ten steps in float64: the losses are PyTorch's, on one
-// device and on several, with batches that neither the samples nor the devices divide (make_networks.py made the
-// files).
+// Networks of well-known kinds, exported by PyTorch (make_networks.py) and trained for ten steps in float64. The losses
+// equal PyTorch's on one device and on several. The number of samples does not divide by the batch size, nor the batch
+// size by the number of devices.
 #include <jansson.h>
 
 #include "tests/tools/tool.h"

@@ -1,4 +1,5 @@
-// What depends on the batch size: ranges up to N, N repeats, a Loop of N rounds; and open dims that are given a number.
+// What depends on the batch size: ranges up to N, N repeats, a Loop of N iterations; and open dims that are given a
+// number.
 #include <tuple>
 
 #include "tests/frontends/onnx_builder.h"
@@ -7,7 +8,7 @@ namespace {
 
 bool Has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
 
-// y, which `build` computes from x [N,7]; "n" is N, of rank 0, "size" is 7 * N.
+// y, which `build` computes from x [N,7]. "n" is N (a scalar); "size" is 7 * N.
 std::string Made(const std::function<void(Onnx &)> &build) {
   Onnx m;
   m.Input("x", INT64, {"N", "7"});
@@ -30,13 +31,13 @@ TEST(OnnxAffineTest, RangesUpToTheBatch) {
   EXPECT_TRUE(Has(Range("0", "size", "7"), "y: int64[N] = Range() {start=0, limit=[7*N], delta=7"))
       << Range("0", "size", "7");
   EXPECT_TRUE(Has(Range("3", "size", "7"), "y: int64[N] = Range() {start=3")) << Range("3", "size", "7");
-  // From N on: the steps, shifted by N.
+  // Counts up from N: the counter, shifted by N.
   std::string shifted = Range("n", "size", "3");
   EXPECT_TRUE(Has(shifted, "n_y/Range: int64[2*N] = Range() {start=0, limit=[6*N], delta=3")) << shifted;
   EXPECT_TRUE(Has(shifted, "n_y/Add: int64[2*N] = Add(n_y/Range, ")) << shifted;
 }
 
-// Rows [start, end) of x and `other` below it.
+// Rows [start, end) of x with `other` below it.
 std::string Cut(const std::string &other, const std::string &start, const std::string &end) {
   return Made([&](Onnx &m) {
     m.Constant("shape", {1, 7});
@@ -100,7 +101,7 @@ TEST(OnnxAffineTest, RangesThatCannotBe) {
       << data;
 }
 
-// A float and an integer of the batch in one tensor keep both their values.
+// A tensor that joins a fraction with a number of the batch keeps both values.
 TEST(OnnxAffineTest, FloatsBesideTheBatchKeepTheirFractions) {
   std::string text = Made([](Onnx &m) {
     m.Node("Cast", {"n1"}, {"f"}, {m.Int("to", FLOAT)});
@@ -140,7 +141,7 @@ TEST(OnnxAffineTest, TilesOfAsManyAsTheBatch) {
 
 // ---- a Loop of N rounds ---------------------------------------------------------------------------------------------
 
-// EmbeddingBag as TorchScript writes it; reduce: for each bag. `body` can replace the body.
+// EmbeddingBag as TorchScript writes it; reduce: the operator that reduces each bag. `body` can replace the body.
 std::string Bags(const std::function<std::vector<Dp__Onnx__Node *>(Onnx &)> &body, const std::string &step = "7") {
   return Made([&](Onnx &m) {
     m.Initializer("weight", {10, 4}, std::vector<float>(40, 0.5f));
@@ -184,7 +185,7 @@ TEST(OnnxAffineTest, ALoopOfARoundForEachSample) {
 
 TEST(OnnxAffineTest, LoopsOfARoundForEachSampleThatAreRefused) {
   const char other[] = "69: node 'n_y' (Loop): ";
-  // Another operator; overlapping parts; a number of the round among the data; a computed condition.
+  // Another operator; overlapping parts; the iteration number among the data; a computed condition.
   EXPECT_TRUE(Has(Bags([](Onnx &m) { return Bag(m, "ArgMax"); }), other));
   EXPECT_TRUE(Has(Bags([](Onnx &m) {
                     auto nodes = Bag(m, "ReduceSum");

@@ -109,7 +109,7 @@ class OnnxBackendTest(unittest.TestCase):
         np.testing.assert_array_equal(onnx_backend.run_node(node, [floats(1), floats(3)])[0], floats(4))
 
     def test_operators_of_operators(self):
-        """By ONNX's definition of what they consist of, with default attributes (periodic, float32)."""
+        """ONNX defines them as functions of other operators. Attributes have their defaults (periodic, float32)."""
         y = onnx_backend.run_node(helper.make_node("HannWindow", ["n"], ["y"]), [np.array(10)], opset_version=17)[0]
         np.testing.assert_allclose(y, 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(10) / 10), 1e-5, 1e-6)
 

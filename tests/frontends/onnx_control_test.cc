@@ -1,4 +1,4 @@
-// If, Loop and Scan are replaced by what they do, if that is known; their bodies see the surrounding names.
+// If, Loop and Scan are replaced by what they do if that is known at import. Their bodies see the surrounding names.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {
@@ -39,7 +39,7 @@ TEST(OnnxControlTest, AConditionOfDataIsRefused) {
       "69: node 'n_z' (If): its condition is computed from data, or depends on the batch, which is not supported");
 }
 
-// A constant whose elements are unpacked in every round: the file's size limits how many.
+// A constant whose elements are unpacked in every iteration; the file's size limits how many.
 TEST(OnnxControlTest, WhatRoundsReadIsInProportion) {
   enum { UINT4 = 21, ELEMENTS = 100000 };
   Onnx m;
@@ -84,7 +84,7 @@ TEST(OnnxControlTest, ALoopIsUnrolled) {
             "all/Concat: float32[2,N] = Concat(all/Unsqueeze, all/Unsqueeze.1) {axis=0}\n"
             "output last = n_last/1/y2\noutput all = all/Concat\noutput index\n");
   EXPECT_NE(Loop(2).find("constant index: int64[2] = [0, 1]"), std::string::npos) << Loop(2);
-  // Its own condition ends it after the round with i = 2.
+  // Its own condition ends it after the iteration with i = 2.
   for (bool counted : {true, false})
     EXPECT_NE(Loop(9, counted).find("constant index: int64[3] = [0, 1, 2]"), std::string::npos);
 }
@@ -145,7 +145,7 @@ TEST(OnnxControlTest, AScanGoesAlongAnAxis) {
   EXPECT_NE(text.find("float32[N,2] = Concat(all/Unsqueeze, all/Unsqueeze.1) {axis=1}"), std::string::npos) << text;
   std::string back = scan(1);
   EXPECT_NE(back.find("all/Unsqueeze: float32[N,1] = Unsqueeze(n_last/1/c) {axes=[1]}"), std::string::npos) << back;
-  // The last slice comes first.
+  // The slices are in reverse order.
   EXPECT_NE(text.find("constant index: int64[] = 0"), std::string::npos) << text;
   EXPECT_NE(back.find("constant index: int64[] = 1"), std::string::npos) << back;
 }

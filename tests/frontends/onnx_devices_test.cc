@@ -30,7 +30,7 @@ class Devices : public testing::Test {
     node->device_configurations = &owns;
   }
 
-  // The sharding of `tensor`; a device list of several lists is one of groups.
+  // The sharding of `tensor`. A device list with several devices is a group.
   void Shard(const char *tensor, const std::vector<std::vector<int64_t>> &devices, const std::vector<Dim> &dims) {
     auto *spec = New(dp__onnx__sharding_spec__init);
     spec->tensor_name = dp_strdup(arena_, tensor);

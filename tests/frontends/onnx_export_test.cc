@@ -16,7 +16,7 @@ using dp_test::Message;
 
 std::string Path(const std::string &name) { return testing::TempDir() + "/" + name; }
 
-// The model's graph main written and read again, as text; or the message of what refused it.
+// The graph "main" of the model, written and read again, as text; or the message that refused it.
 std::string Again(const std::string &text, const std::string &name, bool external = false) {
   Arena arena;
   dp_model *model = nullptr, *again = nullptr;
@@ -33,7 +33,7 @@ std::string Again(const std::string &text, const std::string &name, bool externa
 
 class Sample : public testing::TestWithParam<dp_test::Case> {};
 
-// The reader knows what the network would compute of extents, and adds operands two at a time.
+// The reader evaluates what depends on extents alone, and splits a Sum into additions of two operands.
 bool IsReplaced(const std::string &op) { return op == "Shape" || op == "Size" || op == "Identity" || op == "Sum"; }
 
 TEST_P(Sample, IsTheSameNodeAgain) {
@@ -41,14 +41,14 @@ TEST_P(Sample, IsTheSameNodeAgain) {
   ASSERT_EQ(built.error, "");
   const std::string op = built.node->op->name;
   bool known = op == "Range" && !dp_shape_is_symbolic(&built.node->outputs[0]->type.shape);
-  if (IsReplaced(op) || known) GTEST_SKIP() << "the reader puts something else in its place";
+  if (IsReplaced(op) || known) GTEST_SKIP() << "the reader replaces it";
   for (int k = 0; k < built.node->n_outputs; k++)
     if (built.node->outputs[k]) dp_graph_add_output(built.graph, built.node->outputs[k]->name, built.node->outputs[k]);
   dp_mesh mesh = {};
   std::string path = Path("sample.onnx");
   std::string refused = Message(dp_onnx_export(built.arena, built.model, built.graph, &mesh, false, path.c_str()));
   if (refused.find("but no input has an extent to compute that from") != std::string::npos)
-    GTEST_SKIP() << "N is nowhere to be read";
+    GTEST_SKIP() << "no input gives N";
   ASSERT_EQ(refused, "");
   Arena arena;
   dp_model *model = nullptr;
@@ -107,7 +107,7 @@ TEST(OnnxExportTest, AModelComesBackAsItWas) {
       "  output r\n"
       "  output y\n"
       "}\n";
-  // Without a mesh there is nothing to say of devices; constraints come back from metadata.
+  // Without a mesh no devices are written; constraints come back from metadata.
   std::string plain = Again(text, "plain.onnx");
   EXPECT_EQ(plain.find("stage"), std::string::npos);
   EXPECT_NE(plain.find("parameter w: float32[2,3] = tensor [1, 2, 3, 4, 5, 6] shard(tensor=S(0,2,1))\n"),

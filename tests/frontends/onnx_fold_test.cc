@@ -224,7 +224,7 @@ TEST(OnnxFoldTest, Numbers) {
   EXPECT_EQ(two("Min", -7, 4), "int64[1] = [-7]");
   EXPECT_EQ(two("GreaterOrEqual", 4, 4), "bool[1] = [1]");
   EXPECT_EQ(two("Less", 4, 4), "bool[1] = [0]");
-  // What C leaves undefined is left to the operator.
+  // The operator computes what is undefined in C.
   for (const char *op : {"Div", "Mod"}) EXPECT_EQ(two(op, 1, 0).find("constant s"), std::string::npos);
   EXPECT_EQ(two("Div", INT64_MIN, -1).find("constant s"), std::string::npos);
   EXPECT_EQ(two("Add", INT64_MAX, 1).find("constant s"), std::string::npos);
@@ -255,8 +255,8 @@ TEST(OnnxFoldTest, WhatIsComputedFromDataIsNoShape) {
             "65: node 'n_s' (Gather): index 3 is outside of extent 3");
 }
 
-// The square root of an extent is known where an extent is computed from it; where it is an operand, the network
-// computes it in its own precision.
+// The square root of an extent is evaluated where it leads to an extent. Where it is an operand, the network computes
+// it in its own precision.
 TEST(OnnxFoldTest, FloatArithmeticIsNotRounded) {
   auto root = [](Onnx &m) {
     m.Constant("six", {6});
@@ -279,7 +279,7 @@ TEST(OnnxFoldTest, FloatArithmeticIsNotRounded) {
             "[2,-1]");
 }
 
-// Nor where it is only moved: the angles of a rotary embedding, joined.
+// Values that are only moved are not rounded either: the angles of a rotary embedding, joined.
 TEST(OnnxFoldTest, MovedFloatArithmeticIsNotRounded) {
   Onnx m;
   m.Input("x", FLOAT, {"N", "2"});

@@ -1,12 +1,12 @@
-// Operators that the reader itself puts something in for: what stands in the graph, and what is refused. That the
-// numbers are right, functions_test says.
+// Operators that the reader composes of others: what the graph contains, and what is refused. functions_test checks the
+// numbers.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {
 
 bool Has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
 
-// What comes of x [N,4,2] and a scalar `size` of 5.
+// The graph that the reader makes of x [N,4,2] and a scalar `size` of 5.
 std::string Made(const std::function<void(Onnx &)> &build) {
   Onnx m(20);
   m.Input("x", FLOAT, {"N", "4", "2"});
@@ -80,7 +80,7 @@ TEST(OnnxFunctionsTest, MelFiltersWithinHalfOfTheRate) {
       m.Node("MelWeightMatrix", {"size", "length", "rate", "low", "high"}, {"y"});
     });
   };
-  // All filters at half of the rate, an odd length: a bin behind the last.
+  // All filters at half of the rate with an odd length: one bin too many.
   EXPECT_TRUE(Has(mel(8, 7), "float32[4,5]")) << mel(8, 7);
   EXPECT_TRUE(Has(mel(7, 8), "float32[5,5]")) << mel(7, 8);
   EXPECT_TRUE(Has(mel(9, 8), "65: node 'n_y' (MelWeightMatrix): frequencies from 0 to 9")) << mel(9, 8);

@@ -1,6 +1,5 @@
-// Which initializers are trained: by what PyTorch's exporter says about them, after undoing what it merged and folded,
-// or by shape and use if a file says nothing. Each network is as small as possible; tests/torch/exporters.py has whole
-// ones.
+// Which initializers are trained. PyTorch's exporter says so, after its merging and folding is undone; if a file says
+// nothing, shape and use decide. Each network is as small as possible; tests/torch/exporters.py has whole ones.
 #include <cmath>
 #include <cstring>
 
@@ -17,7 +16,7 @@ struct Exported : Onnx {
     Input("x", FLOAT, {"N", "2"});
     signature += "x: USER_INPUT\n";
   }
-  // Adds it to the network, and to the file if it has numbers. `fx` is the target prefixed with p_ or b_.
+  // Adds a parameter to the network, and to the file if it has numbers. `fx` is the target prefixed with p_ or b_.
   void Parameter(const std::string &target, const Integers &dims = {}, const std::vector<float> &numbers = {}) {
     Said(target, "PARAMETER", "p_", "", dims, numbers);
   }
@@ -30,7 +29,7 @@ struct Exported : Onnx {
     Initializer(name, dims, numbers);
     About(name, "pkg.onnxscript.optimizer.folded_from", list);
   }
-  // A node of the operation `name` = aten.OP(args).
+  // Makes it a node of the operation `name` = aten.OP(args).
   Dp__Onnx__Node *Of(Dp__Onnx__Node *node, const std::string &name, const std::string &op, const std::string &args,
                      const std::string &scopes = "") {
     About(node, "pkg.torch.onnx.fx_node",
@@ -95,7 +94,7 @@ TEST(OnnxParametersTest, TheFileSaysWhichTheyAre) {
       << text;
 }
 
-// The optimizer keeps one of several equal initializers: of two fresh norms, of a norm's scale and running statistics.
+// The optimizer keeps one of several equal initializers: of two new norms, or of a norm's scale and running statistics.
 TEST(OnnxParametersTest, WhatWasMergedComesApart) {
   Exported m;
   m.Parameter("a.weight", {2}, {1, 1});
@@ -113,7 +112,7 @@ TEST(OnnxParametersTest, WhatWasMergedComesApart) {
   EXPECT_NE(text.find("LayerNormalization(h, b.weight, b.bias)"), std::string::npos) << text;
 }
 
-// A scale that starts as zero, like its shift: told apart by position, not by value.
+// A scale that starts at zero, like its shift: they are told apart by position, not by value.
 TEST(OnnxParametersTest, AScaleThatIsItsShiftsEqual) {
   Exported m;
   m.Parameter("n.weight");
@@ -123,7 +122,8 @@ TEST(OnnxParametersTest, AScaleThatIsItsShiftsEqual) {
   EXPECT_NE(m.Text().find("LayerNormalization(x, n.weight, n.bias)"), std::string::npos);
 }
 
-// A linear layer of a buffer, with a weight that a node transposes: its operands are not in the operation's order.
+// A linear layer whose input is a buffer, with a weight that a node transposes: the operands are not in the operation's
+// order.
 TEST(OnnxParametersTest, ALinearLayerOfABuffer) {
   Exported m;
   m.Parameter("fc.weight", {2, 2}, {1, 2, 3, 4});
@@ -184,7 +184,7 @@ TEST(OnnxParametersTest, WhatCannotBeTakenApartIsSaid) {
   EXPECT_NE(text.find("dynamo=True, optimize=False)"), std::string::npos);
 }
 
-// Exponents, for example: without any hint of how they were made, even with a single parameter.
+// Exponents, for example: reported even if nothing shows how they were made, and even for a single parameter.
 TEST(OnnxParametersTest, WhatIsComputedOfOneIsSaid) {
   Exported m;
   m.Parameter("t");
@@ -193,7 +193,7 @@ TEST(OnnxParametersTest, WhatIsComputedOfOneIsSaid) {
   EXPECT_EQ(Caveat(m.Text()), "parameters that were folded into something: t");
 }
 
-// A rule of the optimizer may have put more into the weight than its transpose.
+// A rewriting rule of the optimizer may have put more into the weight than its transpose.
 TEST(OnnxParametersTest, ARewrittenProductProvesNothing) {
   Exported m;
   m.Parameter("fc.weight");
@@ -229,7 +229,7 @@ TEST(OnnxParametersTest, LayersThatWereMadeOne) {
   }
 }
 
-// The same, but the layers exist after all: they are used again.
+// The same, but the second layer is the first one used again.
 TEST(OnnxParametersTest, AUseThatWasMadeAnothers) {
   Exported m;
   m.Parameter("a.weight", {2, 2}, {1, 2, 3, 4});
@@ -242,7 +242,7 @@ TEST(OnnxParametersTest, AUseThatWasMadeAnothers) {
 
 // ---- modes ----------------------------------------------------------------------------------------------------------
 
-// A normalization of two channels, of operation `op`, with these arguments after the parameters.
+// A normalization of two channels by operation `op`, with these arguments after the parameters.
 std::string Norm(const std::string &op, const std::string &args) {
   Exported m;
   for (const char *name : {"n.weight", "n.bias"}) m.Parameter(name, {2}, {1, 2});
@@ -260,7 +260,7 @@ TEST(OnnxParametersTest, BatchNormalizationTrainsAsItWasTraced) {
             "BatchNormalization is as in inference, with statistics that stay as they are");
 }
 
-// ReLU6 and hardtanh have no gradient at their bounds, clamp has.
+// ReLU6 and hardtanh have no gradient at their bounds; clamp has one.
 TEST(OnnxParametersTest, AClipIsOfWhatWasTraced) {
   auto clip = [](const std::string &op) {
     Exported m;
@@ -288,7 +288,7 @@ TEST(OnnxParametersTest, AGatherIsOfAnEmbeddingWithPadding) {
   EXPECT_EQ(embedding("%p_w, %ids, -1").find("padding_idx"), std::string::npos);
 }
 
-// torch.Tensor.detach: a node where the file has it, else a reason.
+// torch.Tensor.detach: a node if the file has one, else a caveat.
 TEST(OnnxParametersTest, WhatIsDetachedHasNoGradient) {
   auto detached = [](bool held) {
     Exported m;
@@ -313,7 +313,7 @@ TEST(OnnxParametersTest, WhatHasNoGradientNeedNotBeDetached) {
   EXPECT_EQ(text.find("Identity"), std::string::npos) << text;
 }
 
-// The nodes of a block of torch.no_grad() are those that were traced again.
+// The nodes of a torch.no_grad() block are those that were traced again.
 TEST(OnnxParametersTest, BlocksWithoutGradient) {
   auto block = [](const std::string &op, const Names &inputs, const std::string &lines) {
     Exported m;
@@ -361,7 +361,7 @@ TEST(OnnxParametersTest, DropoutThatWasLeftOut) {
   EXPECT_EQ(Caveat(copy.Text()), "");
 }
 
-// What normalizes by the batch was exported as it trains: a Dropout that is not there has probability 0.
+// A network that normalizes by the batch was exported in training mode, so a missing Dropout has probability 0.
 TEST(OnnxParametersTest, DropoutBesideWhatTrains) {
   for (bool training : {true, false}) {
     Exported m;
@@ -418,8 +418,8 @@ TEST(OnnxParametersTest, ParametersByShapeUseOrName) {
   EXPECT_EQ(Guess("Pow", {"x", "p.weight"}, "p.weight", {}, {2}), "parameter p.weight: float32[]\n");
 }
 
-// PyTorch's older exporter calls nodes after modules and initializers as state_dict does, constants of the code by
-// itself.
+// PyTorch's older exporter names nodes after modules, and initializers as state_dict does; constants of the code get
+// generated names.
 std::string OfScript(const std::string &op, const std::string &name, const Integers &dims,
                      const std::vector<float> &numbers) {
   Onnx m;
@@ -443,7 +443,7 @@ TEST(OnnxParametersTest, TheOlderExporterNamesWhatTheModuleHas) {
   EXPECT_EQ(OfScript("Add", "mask", {2}, {0, -1e5}), "constant mask: float32[2]\n");
 }
 
-// It leaves padding_idx out: the row of zeros is taken for it, if it is the only one.
+// It leaves padding_idx out. A row of zeros is taken for it if there is only one.
 TEST(OnnxParametersTest, TheOlderExportersPadding) {
   auto embedding = [](const std::vector<float> &numbers, const char *producer) {
     Onnx m;
@@ -453,7 +453,7 @@ TEST(OnnxParametersTest, TheOlderExportersPadding) {
     m.Node("Gather", {"tokens.weight", "x"}, {"rows"})->name = const_cast<char *>("/tokens/Gather");
     m.Initializer("third", {}, std::vector<int64_t>{2});
     m.Node("Shape", {"rows"}, {"shape"});
-    m.Node("Gather", {"shape", "third"}, {"width"});  // of no table
+    m.Node("Gather", {"shape", "third"}, {"width"});  // does not read a table
     m.Node("Cast", {"width"}, {"divisor"}, {m.Int("to", FLOAT)});
     m.Node("Div", {"rows", "divisor"}, {"y"});
     m.Output("y");

@@ -1,4 +1,4 @@
-// Sequences of tensors disappear at import: what was put in comes out.
+// Sequences of tensors disappear at import: their users read the tensors directly.
 #include "tests/frontends/onnx_builder.h"
 
 namespace {

@@ -1,9 +1,9 @@
-"""ONNX's own backend tests on dpc.onnx_backend: every node test, and the model tests that the onnx package carries. With
-them run those of onnx_backend_test.py.
+"""ONNX's own backend tests on dpc.onnx_backend: every node test, and the model tests that the onnx package carries. The
+tests of onnx_backend_test.py run with them.
 
-Each test passes, is declared unsupported before anything runs, is wrong, or crashes. They run in worker processes, so a
-crash costs one test and is reported as that. The verdict is ONNX's own (its Runner compares). Exit status 1 when one is
-wrong or crashed, or when fewer pass than --at-least says.
+Each test passes, is declared unsupported before anything runs, is wrong, or crashes. Tests run in worker processes, so
+that a crash costs one test and is reported. The verdict is ONNX's own (its Runner compares). The exit status is 1 if
+one is wrong or crashes, or if fewer than --at-least pass.
 
     PYTHONPATH=frontends/python python3 tests/frontends/onnx_suite.py [--only=PATTERN] [--list=FILE] [--at-least=N]
 """
@@ -21,9 +21,9 @@ import time
 import unittest
 import warnings
 
-# Expected numbers made by NumPy in complex64 that are 1.9e-7 where 0 is exact; ONNX's tolerance there is 1e-7.
+# NumPy computed the expected numbers in complex64, with 1.9e-7 where the exact result is 0; ONNX's tolerance is 1e-7.
 TOLERANCES = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse_opset19")}
-# Random: the expected numbers are one draw of many. What is 0 or 1, of the right shape and type, passes.
+# Random: the expected numbers are one draw of many. Any zeros and ones of the right shape and type pass.
 TOLERANCES |= {f"test_bernoulli{kind}{form}": {"atol": 1} for kind in ("", "_double", "_seed")
                for form in ("", "_expanded")}
 
@@ -31,7 +31,7 @@ TEST_SECONDS = 120  # after which a test counts as hung
 
 
 def make_runner():
-    """ONNX's tests over a backend that remembers what was declared unsupported."""
+    """ONNX's tests with a backend that records what it declared unsupported."""
     from onnx.backend.test import BackendTest
 
     from dpc import onnx_backend
@@ -39,7 +39,7 @@ def make_runner():
     declared = []
 
     class Recorder:
-        """A prepared model, watched."""
+        """A prepared model that records what it declares unsupported."""
 
         def __init__(self, rep):
             self.rep = rep
@@ -65,7 +65,7 @@ def make_runner():
 
 
 def run_case(case, declared):
-    """(verdict, reason)"""
+    """Runs one test; returns (verdict, reason)."""
     declared.clear()
     result = unittest.TestResult()
     with warnings.catch_warnings():
@@ -98,7 +98,7 @@ class Worker:
         self.connection.send(name)
 
     def finish(self):
-        """The test's verdict; None: it still runs."""
+        """The test's verdict, or None while it runs."""
         try:
             if self.connection.poll():
                 return self.connection.recv()
@@ -149,7 +149,7 @@ def main():
     kinds, cases = {}, {}
     for kind, case in runner.test_cases.items():
         for name in unittest.defaultTestLoader.getTestCaseNames(case):
-            # Devices that the backend does not have are no cases of it.
+            # The other tests are for devices that the backend does not have.
             if name.endswith("_cpu") and re.search(options.only, name):
                 kinds[f"{kind}.{name}"] = kind.removeprefix("OnnxBackend").removesuffix("ModelTest")
                 cases[f"{kind}.{name}"] = case(name)

@@ -209,9 +209,9 @@ TEST(OnnxTest, TrainingFormKeepsItsBuffers) {
             buffers +
                 "y: float32[N,1] = BatchNormalization(x, scale, bias, mean, var) {momentum=0.9, epsilon=1e-05} "
                 "[name=n_y]\noutput y\n");
-  // Before opset 14 the number of results tells.
+  // Before opset 14 the number of results shows whether it is training.
   EXPECT_EQ(Normalize(9, {"y", "m", "v", "sm", "sv"}, false, true), Normalize(15, {"y", "m", "v"}, true, true));
-  // Statistics that are fed are ONNX's: biased.
+  // Statistics that are inputs follow ONNX: biased.
   EXPECT_EQ(Normalize(15, {"y", "m", "v"}, true, false).find("unbiased"), std::string::npos);
 }
 
@@ -301,7 +301,7 @@ TEST(OnnxTest, BroadcastingWasByAxis) {
   EXPECT_EQ(two("PRelu", {"1"}, none), "y: float32[2,3,4,5] = PRelu(x, b) [name=n_y]\noutput y\n");
 }
 
-// One operand in the file, three with what were attributes then.
+// One operand in the file; older opsets had the other two as attributes.
 TEST(OnnxTest, AttributesBecomeMoreOperandsThanThereAre) {
   EXPECT_EQ(One(6, "Pad",
                 [](Onnx &m) {
@@ -371,7 +371,7 @@ TEST(OnnxTest, InputsThatAreNeededBeforehand) {
   m.Input("start", FLOAT, {});
   m.Input("like", FLOAT, {"2", "3"});
   m.Input("weight", FLOAT, {"12"});
-  m.Node("Concat", {"shape", "more"}, {"both"}, {m.Int("axis", 0)});  // of a shape
+  m.Node("Concat", {"shape", "more"}, {"both"}, {m.Int("axis", 0)});  // part of a shape
   m.Node("Reshape", {"x", "both"}, {"r"});
   m.Node("Shape", {"like"}, {"extents"});  // its elements do not matter
   m.Node("Reshape", {"x", "extents"}, {"q"});

@@ -1,5 +1,5 @@
-// Fuzzes the reader of plans and the checker. The input is the payload; the harness adds a valid seal, so that inputs
-// get past it.
+// Fuzzes the reader of plans and the checker. The input is the payload; the harness adds a valid seal, without which
+// the reader would refuse every input at once.
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

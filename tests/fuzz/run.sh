@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh BINARY SEEDS.tar RUNS MAX_LEN: runs one harness on its seeds and RUNS inputs derived from them, always the
-# same.
+# run.sh BINARY SEEDS.tar RUNS MAX_LEN: runs one harness on its seeds and on RUNS inputs derived from them. The inputs
+# are the same each time.
 set -eu
 corpus=$(mktemp -d "${TEST_TMPDIR:-/tmp}/corpus.XXXXXX")
 trap 'rm -rf "$corpus"' EXIT

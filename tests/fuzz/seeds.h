@@ -33,7 +33,7 @@ inline std::string ReadAll(const std::string &path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// Small models as text: every operator's samples, and what those do not show.
+// Small models as text: every operator's samples, and what these do not cover.
 std::vector<std::string> Texts();
 dp_model *Parsed(const Arena &arena, const std::string &text);
 

@@ -1,5 +1,5 @@
-// From source models to plans, on various meshes: the checker accepts the plan; and by brute force over all paths of
-// streams and events, operands are available, no bytes have two uses at once, and no wait is redundant.
+// From source models to plans, on various meshes. The checker accepts each plan. Brute force over all paths of streams
+// and events shows that operands are available, that no bytes have two uses at once, and that no wait is redundant.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class Reach {
       last[node->stream] = node;
       for (int w = 0; w < node->n_waits; w++) before_[size_t(i)].push_back(signaller.at(node->waits[w]));
       for (int32_t b : before_[size_t(i)]) {
-        EXPECT_LT(b, i) << "nodes do not stand in an order of the streams";
+        EXPECT_LT(b, i) << "the streams and events contradict the order of nodes";
         reach_[size_t(b)][size_t(i)] = true;
         for (size_t k = 0; k < n_; k++)
           if (reach_[k][size_t(b)]) reach_[k][size_t(i)] = true;
@@ -72,7 +72,7 @@ void ExpectOrder(const dp_graph *graph, const Reach &reach) {
     for (int32_t k = 0; k < i; k++)
       for (int w : waits)
         if (graph->nodes[k]->signal == w) {
-          EXPECT_FALSE(reach.BeforeOtherwise(k, i)) << node->name << " waits idly";
+          EXPECT_FALSE(reach.BeforeOtherwise(k, i)) << node->name << " has a redundant wait";
         }
   }
   for (int u = 0; u < graph->n_updates; u++)
@@ -126,8 +126,8 @@ bool IsAllReduce(const dp_node *node) { return std::string(node->op->name) == "A
 
 uint64_t Padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The bucket of each group that is reduced together with others; they are one value from the first write to any of
-// them.
+// The bucket of each group that is reduced together with others. The members are one value from the first write to any
+// of them.
 std::map<size_t, const dp_node *> Buckets(const dp_graph *graph, const std::vector<Range> &ranges) {
   std::map<size_t, const dp_node *> buckets;
   for (const Range &r : ranges) {
@@ -139,7 +139,7 @@ std::map<size_t, const dp_node *> Buckets(const dp_graph *graph, const std::vect
   return buckets;
 }
 
-// Only on one axis: what another axis has made whole stays in that axis's bucket.
+// Checked on one axis only: what another axis has made whole stays in that axis's bucket.
 void ExpectFlat(const dp_graph *graph) {
   if (graph->model->mesh.n_axes > 1) return;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
@@ -254,8 +254,8 @@ TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
     SCOPED_TRACE(devices);
     CompiledModel mlp(ReadText("examples/mlp.dpt"), std::string("batch=64 strategy=data devices=") + devices);
     ExpectSound(mlp);
-    // 4 gradients and the loss; image and label; the learning rate; the loss and the count of labels to the host, which
-    // all devices know without communication.
+    // All-reduces: 4 gradients and the loss. Scatters: image and label. Broadcast: the learning rate. Gathers: the loss
+    // and the count of labels, which all devices know without communication.
     EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "train")),
               (Counts{{"AllReduce", 5}, {"Scatter", 2}, {"Broadcast", 1}, {"Gather", 2}}));
     EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "eval")),
@@ -267,7 +267,7 @@ TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
 TEST(DeviceForm, NormalizationOverTheWholeBatchAddsTwoReductionsALayer) {
   CompiledModel c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=2");
   ExpectSound(c);
-  // 14 gradients, with those of scale and bias serving the input's gradient too; mean and variance of 3 layers; the
+  // 14 gradients (those of scale and bias also serve the input's gradient), mean and variance of 3 layers, and the
   // loss.
   EXPECT_EQ(CountOperators(dp_model_find_graph(c.model, "train")),
             (Counts{{"AllReduce", 14 + 6 + 1}, {"Scatter", 2}, {"Broadcast", 4}, {"Gather", 2}}));

@@ -17,7 +17,7 @@ inline double NumberOf(int t, int64_t i) { return double((i * 37 + t * 11) % 64)
 
 struct Network {
   std::string text;
-  // By parameter: the tensor with its initial numbers.
+  // By parameter: which tensor has its initial numbers.
   std::map<std::string, int> parameters;
   bool classes;
 };
@@ -116,7 +116,7 @@ class Compiled {
   Options options_;
 };
 
-// Output `name` after a run.
+// The value of output `name` after a run.
 inline const Tensor &OutputOf(const dp_graph *graph, const std::vector<Tensor> &values, const std::string &name) {
   static const Tensor none;
   for (int i = 0; i < graph->n_outputs; i++)

@@ -78,7 +78,7 @@ std::vector<const dp_pass *> FindPasses(const std::string &words) {
       found.push_back(*p);
       if ((*p)->name == last) break;
     }
-    if (!*p) ADD_FAILURE() << "there are no passes '" << word << "'";
+    if (!*p) ADD_FAILURE() << "there is no pass '" << word << "'";
   }
   return found;
 }

@@ -44,8 +44,8 @@ class Options {
   std::vector<dp_split> splits_;
 };
 
-// Runs the passes (as after `run` above) on a model, assuming that their needs are met. "" or the failure as "65:
-// message".
+// Runs the passes (as after `run` above) on a model, assuming that their needs are met. Returns "" or the failure as
+// "65: message".
 std::string RunPasses(dp_model *model, const std::string &passes, const dp_options &options);
 // From the text of a model to the printed model, or the failure.
 std::string Transform(const std::string &text, const std::string &passes, const std::string &options);
@@ -58,7 +58,7 @@ struct CompiledModel {
   Dp__Plan *plan = nullptr;
   std::string failure;  // "" if it succeeds
 
-  // options: words for Options::Set.
+  // options: as for Options::Set.
   CompiledModel(const std::string &text, const std::string &options);
   // The graphs of a program, by pipeline stage.
   std::vector<const dp_graph *> Stages(const std::string &program) const;

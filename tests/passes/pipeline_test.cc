@@ -1,4 +1,4 @@
-// The runner: order, needs, printing, stopping, and that time stays linear.
+// The runner of passes: order, needs, printing, stopping, and time that grows linearly.
 #include <gtest/gtest.h>
 
 #include "passes/pipeline.h"
@@ -101,7 +101,7 @@ model m {
   output y
 }
 )dpt");
-  // It stopped after the loss.
+  // The compilation stopped after the loss.
   ASSERT_NE(dp_model_find_graph(outcome.model, "main"), nullptr);
   EXPECT_STREQ(dp_model_find_graph(outcome.model, "main")->outputs[0].name, DP_LOSS_OUTPUT);
 }

@@ -9,7 +9,7 @@
 namespace dp_test {
 
 // A few layers, dense or convolutional, with skips, normalization and dropout; then ten outputs. smooth: without kinks,
-// at which rounding decides between two slopes.
+// where rounding would decide between two slopes.
 class RandomNetwork {
  public:
   explicit RandomNetwork(uint32_t seed, bool smooth = false) : seed_(seed), smooth_(smooth), rng_(seed) {

@@ -71,12 +71,12 @@ TEST_F(TargetTest, ItsThreadsAreTheMostOfAnInstruction) {
   mine_.target.threads = Threads;
   EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64")->target->threads, 3u);
   EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64 strategy=data devices=2")->target->threads, 5u);
-  EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64 threads=2")->target->threads, 2u) << "what is asked for goes first";
+  EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64 threads=2")->target->threads, 2u) << "--threads takes precedence";
   mine_.target.thread_work = 1e18;
-  EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64")->target->threads, 1u) << "nothing is worth a thread";
+  EXPECT_EQ(Compile("examples/vgg11.dpt", "batch=64")->target->threads, 1u) << "no node is worth a second thread";
 }
 
-// How many gradients each collective reduces, in order.
+// The number of gradients that each collective reduces, in order.
 std::vector<size_t> Buckets(const Dp__Plan *plan) {
   std::vector<size_t> sizes;
   for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
@@ -88,8 +88,8 @@ std::vector<size_t> Buckets(const Dp__Plan *plan) {
   return sizes;
 }
 
-// The first bucket is sent once it takes as long to send as to synchronize: with no latency, with a single gradient;
-// with a latency of a second, when the bucket is full.
+// A bucket is sent once sending it takes as long as synchronizing. Without latency it holds one gradient; with a
+// latency of a second it is sent when it is full.
 TEST_F(TargetTest, ItsCostsDividesCommunication) {
   const char *words = "batch=64 strategy=data devices=2";
   mine_.target.costs.latency_ns = 1e9;
@@ -100,7 +100,7 @@ TEST_F(TargetTest, ItsCostsDividesCommunication) {
   EXPECT_GT(std::count(cheap.begin(), cheap.end(), 1u), std::count(dear.begin(), dear.end(), 1u));
 }
 
-// A kernel can be preferred without its own threads or instruction set, and the other way round.
+// A kernel can be preferred without having its own threads or an instruction set, and vice versa.
 TEST_F(TargetTest, KernelsSayWhatTheyAreByFieldsOfTheirOwn) {
   mine_.target.threads = Threads;
   for (dp_kernel &kernel : mine_.kernels)

@@ -49,7 +49,7 @@ long AllocationsOfSteps(const std::string &options, int workers) {
   session_options.trace = true;
   Session session(compiled.plan, session_options);
   EXPECT_EQ(session.error, "");
-  TrainNetwork(&session, 4);  // prepares for every n to come
+  TrainNetwork(&session, 4);  // Prepares for every later n.
   long counted = 0;
   for (const char *program : {"train", "eval"}) {
     int number = dp_session_find(session.session, program);

@@ -1,5 +1,5 @@
-// Runs the handwritten plan (tests/ir/verify/hand_plan.h): softmax regression with momentum on several devices, against
-// the same training written out here; and on the null backend, with and without a race.
+// Runs the handwritten plan (tests/ir/verify/hand_plan.h): softmax regression with momentum on several devices.
+// Compares it with the same training written out here, and runs it on the null backend, with and without a race.
 #include "tests/ir/verify/hand_plan.h"
 
 #include <gtest/gtest.h>

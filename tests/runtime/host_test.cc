@@ -29,7 +29,7 @@ void ExpectRace(const std::string &failure) {
   EXPECT_NE(failure.find("race"), std::string::npos) << failure;
 }
 
-// A device's parts of both are interleaved with those of the others, which run at the same time.
+// A device's parts of both values are interleaved with those of the other devices, which run at the same time.
 TEST(NullBackend, SeesNoRaceBesideEachOther) {
   for (const char *split : {"S(0)", "S(1)"})
     for (int64_t devices : {2, 4}) {

@@ -1,6 +1,6 @@
-// Pipelines with randomly damaged communication. What the checker accepts runs; what only has the form of a plan
-// (dp_plan_form_check) is loaded without the checker, and either runs or is refused: nothing reads outside of the
-// plan's tables, and no step waits forever.
+// Pipelines with randomly damaged communication. What the checker accepts runs. What only has the form of a plan
+// (dp_plan_form_check) is loaded without the checker, and either runs or is refused. Nothing reads outside the plan's
+// tables, and no step waits forever.
 #include <gtest/gtest.h>
 
 #include <random>

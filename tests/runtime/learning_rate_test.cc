@@ -1,4 +1,4 @@
-// Learning rates by hand, and the limits of the formulas. optimizers_test compares with PyTorch's schedulers.
+// Learning rates computed by hand, and the limits of the formulas. optimizers_test compares with PyTorch's schedulers.
 #include "runtime/learning_rate.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(Schedule, CosineEndsAtTheLeastAndStaysThere) {
   EXPECT_EQ(dp_learning_rate(&s, INT64_MAX), 0.1);
 }
 
-// What dpc would not write.
+// Rates that dpc would not write.
 TEST(Schedule, NothingIsDividedByNothing) {
   Dp__Schedule s = Make("cosine");
   s.warmup = UINT64_MAX;

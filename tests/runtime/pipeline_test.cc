@@ -1,5 +1,5 @@
-// Runs a handwritten pipeline (stage_plan.h): against the same training written out here, with the same bits for any
-// number of workers, arenas exact to the byte, its trace, and on the null backend.
+// Runs a handwritten pipeline (stage_plan.h). It gives the result of the same training written out here, and the same
+// bits for any number of workers. Arenas are exact to the byte. Its trace is checked, and it runs on the null backend.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -81,7 +81,7 @@ void ExpectNear(const std::vector<float> &found, const std::vector<double> &expe
   for (size_t i = 0; i < expected.size(); i++) EXPECT_NEAR(found[i], expected[i], most) << i;
 }
 
-// Full, uneven, with empty micro-batches, one sample, none.
+// Full, uneven, with empty micro-batches, a single sample, none.
 const int kBatches[] = {8, 8, 7, 5, 8, 3, 1, 0, 8, 2};
 
 struct Form {
@@ -294,7 +294,7 @@ TEST(Pipeline, TheNullBackendSeesNoRaceInAGoodPlan) {
 
 TEST(Pipeline, TheNullBackendSeesASendOfWhatIsBeingMade) {
   StagePlan stages(2, 1, true);
-  stages.Find(1, "Send")->waits[0]--;  // what precedes the instruction that makes it
+  stages.Find(1, "Send")->waits[0]--;  // waits for what precedes the instruction that makes it
   std::string failure = RunOnNull(stages.plan, 2000);
   EXPECT_NE(failure.find("race"), std::string::npos) << failure;
 }

@@ -1,4 +1,4 @@
-// The order that a program's streams and events impose, found by iterating until nothing changes; for tests of small
+// The order that a program's streams and events impose, found by iterating until nothing changes. For tests of small
 // programs.
 #ifndef DP_TESTS_RUNTIME_PLAN_ORDER_H
 #define DP_TESTS_RUNTIME_PLAN_ORDER_H

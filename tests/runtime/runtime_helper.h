@@ -64,7 +64,7 @@ std::string Failure(dp_status status);  // "65: message"; frees it
 std::vector<float> Samples(int64_t count, int seed);
 std::vector<int64_t> Labels(int64_t count, int classes, int seed);
 
-// The losses of `steps` steps of kNetwork, the last with a short batch, then the loss of an evaluation; and, if wanted,
+// The losses of `steps` steps of kNetwork, the last with a short batch, then the loss of an evaluation; on request also
 // the number of labels in each.
 std::vector<double> TrainNetwork(Session *session, int steps, int64_t batch = 6, std::vector<double> *counts = nullptr);
 

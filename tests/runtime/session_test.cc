@@ -102,7 +102,7 @@ TEST(Session, VariableValuesWholeInAndOut) {
   }
 }
 
-// The same weights give the same losses: one placement reads what another wrote.
+// The same weights give the same losses: what one placement wrote, another reads.
 TEST(Session, WeightsMoveBetweenPlans) {
   CompiledPlan one(kNetwork, "batch=6"), two(kNetwork, "batch=6 strategy=data devices=2");
   dp_session_options options = {};

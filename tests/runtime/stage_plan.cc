@@ -175,7 +175,7 @@ void StagePlan::Transfer(int from, const std::string &value, int j) {
     in->communication->channel = static_cast<uint32_t>(channel);
     Dp__PeerExpression *peer = New(arena, dp__peer_expression__init);
     peer->axis = in->communication->axes[0];
-    peer->scale = peer->offset = 1;  // with two stages, the other one is one further
+    peer->scale = peer->offset = 1;  // with two stages, the other one comes next
     Append(arena, &in->communication->n_peer, &in->communication->peer, peer);
   }
 }
@@ -284,8 +284,8 @@ void StagePlan::WriteOutput(const std::string &value, const std::string &label, 
   On(1).Output(value, value + "@host");
 }
 
-// A device's samples of micro-batches are not its samples of the whole batch, so each micro-batch's are gathered before
-// they are concatenated.
+// A device's samples of a micro-batch are not its samples of the whole batch, so each micro-batch's outputs are
+// gathered before they are concatenated.
 void StagePlan::WriteOutputs() {
   std::string loss = Join(1, "loss", Sum(0)), mark = data_ > 1 ? "@all" : "";
   WriteOutput("loss", Collect(1, "dp.AllReduce", loss, "loss", {"R", "R", 0, 0, DP__SPACE__TRANSIENT, -1, "@all"}), 0);

@@ -20,8 +20,8 @@ class StagePlan {
  public:
   static constexpr int kBatch = 8, kIn = 4, kHidden = 5, kClasses = 3;
 
-  // micro: micro-batches; 1: no such axis. data: devices in a stage. streams: transfers and copies have their own
-  // streams, with events; otherwise each stage has one stream.
+  // micro: the number of micro-batches; if 1, there is no such axis. data: the number of devices in a stage. streams:
+  // transfers and copies have their own streams, with events; otherwise each stage has one stream.
   StagePlan(int micro, int data, bool streams);
   StagePlan(const StagePlan &) = delete;
   StagePlan &operator=(const StagePlan &) = delete;

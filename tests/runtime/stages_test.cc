@@ -1,5 +1,5 @@
-// Compiled pipelines: the same bits with any number of workers, the losses of one device, arenas exact to the byte on
-// every device, no hazard on the null backend, and transfers that overlap computation.
+// Compiled pipelines: they give the same bits with any number of workers and the losses of one device. Arenas are exact
+// to the byte on every device. The null backend finds no hazard, and transfers overlap computation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -187,7 +187,7 @@ const Dp__Program *Find(const Dp__Role *role, const std::string &program) {
   throw std::runtime_error("no program " + program);
 }
 
-// Transfers of a stage that may run beside some product of it.
+// Transfers of a stage that may run at the same time as one of its products.
 int Free(const Dp__Program *program, const char *transfer) {
   std::map<Place, std::set<Place>> before = Before(program);
   std::vector<Place> transfers, products;

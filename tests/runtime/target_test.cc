@@ -1,5 +1,5 @@
-// The instruction set that a plan names goes with its kernels: which of them depend on one is what their structs say,
-// of whatever library they are, and a plan that says otherwise is refused when it is loaded.
+// A plan's instruction set goes with its kernels. Kernels say in their structs whether they depend on one, whatever
+// their library. A plan that says otherwise is refused when it is loaded.
 #include "backends/null/backend.h"
 #include "tests/frontends/onnx_builder.h"
 #include "tests/runtime/runtime_helper.h"
@@ -19,7 +19,7 @@ const char kDense[] = R"dpt(model dense {
   output y
 })dpt";
 
-// Names another set, in the plan's record of its options too.
+// Changes the plan's instruction set, and drops its record of options, which would contradict that.
 void Name(CompiledPlan *compiled, const char *isa) {
   compiled->plan->target->isa = dp_strdup(compiled->arena, isa);
   compiled->plan->options = nullptr;
@@ -77,7 +77,7 @@ TEST(Target, ASetThatIsUnknown) {
   }
 }
 
-// Element types that kernels serve by way of wider ones, and those that have kernels of their own.
+// Element types that kernels compute through wider ones, and those that have kernels of their own.
 TEST(Target, NarrowTypesOfOnnxFiles) {
   const struct {
     int type;
@@ -102,7 +102,7 @@ TEST(Target, NarrowTypesOfOnnxFiles) {
     m.Output("y");
     const std::string text = m.Import();
     CompiledPlan compiled("model narrow {\n  opset 18\n" + text + "\n}\n", "batch=4 mode=infer");
-    // Loaded as it is, and by nobody who is told another set.
+    // The plan loads as it is, and not with another set.
     const bool dependent = Has(compiled.plan, "onednn");
     EXPECT_EQ(*compiled.plan->target->isa != 0, dependent);
     EXPECT_EQ(Load(compiled.plan), "");

@@ -1,5 +1,5 @@
 // N devices compute what one device computes: the losses of examples/digits_cnn.dpt (whole-batch normalization,
-// dropout, batches that no number of devices divides) on 1, 2, 4 and 8 devices and on a mesh of two axes.
+// dropout, batches that divide by no number of devices) on 1, 2, 4 and 8 devices and on a mesh of two axes.
 #include <cmath>
 
 #include "tests/tools/tool.h"

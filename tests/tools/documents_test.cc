@@ -56,7 +56,7 @@ class Documents : public Tools {
     return folder;
   }
 
-  // Runs them in sequence in one shell, so that later ones see what earlier ones set or write.
+  // Runs the commands in one shell, one after another, so that later ones see what earlier ones set or write.
   int RunAll(const std::string &document, const std::vector<std::string> &commands) {
     std::string script;
     for (const std::string &command : commands) {
@@ -81,7 +81,7 @@ class Documents : public Tools {
     return files;
   }
 
-  // tools/NAME, with options that its own --help knows.
+  // A script tools/NAME, with options that its own --help shows.
   void CheckScript(const std::string &line) {
     std::istringstream words(line);
     std::string script, word;
@@ -165,7 +165,7 @@ TEST_F(Documents, HelpOfDpc) {
 
 TEST_F(Documents, HelpOfDprun) { Help("dprun", 4); }
 
-// The bytes per device that docs/strategies.md gives for a pipeline are those of its plans.
+// docs/strategies.md gives the bytes per device of a pipeline; its plans take as many.
 TEST_F(Documents, MemoryOfSchedules) {
   const std::regex space("\\s+");
   const std::string text = std::regex_replace(Read("docs/strategies.md"), space, " ");
@@ -186,7 +186,7 @@ TEST_F(Documents, MemoryOfSchedules) {
   }
 }
 
-// Of a command in the middle of a sentence, `dpc compile --batchnorm`, the options are ones that there are.
+// Commands in the middle of a sentence, such as `dpc compile --batchnorm`, use options that exist.
 TEST_F(Documents, OptionsInSentences) {
   std::vector<std::string> paths = {"README.md"};
   for (const std::string &name : FilesOf("docs", ".md")) paths.push_back("docs/" + name);

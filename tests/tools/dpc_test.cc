@@ -102,7 +102,7 @@ TEST_F(Dpc, FilesThatAreNoModelsAreCalledByTheirName) {
     for (const char *command : {"dpc compile ", "dpc show "}) Refused(command + Write(c.name, c.content), 65, words);
   }
   Refused("dpc show " + Write("w.onnx", cases[0].content), 65, {"expected a model in ONNX", "weights (.safetensors)"});
-  // For a file that starts like nothing known, the reader says where it stopped.
+  // If a file starts like no known format, the reader says where it stopped.
   Refused("dpc show " + Write("x.pb", "<html>"), 65,
           {"neither a model's text, which begins with 'model', nor a complete"});
 }
@@ -137,10 +137,10 @@ TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
   EXPECT_FALSE(Exists(File("plan.bin")));
 }
 
-// By hand: 64 * 64 + 64 + 64 * 10 + 10 gradients and the loss's sum in float32; each of two devices sends and receives
-// once. The update reads weights, momentum and gradients, writes the first two, and reads the learning rate once, or
-// once for each tensor. The elementwise computations of a device's 32 samples: uint8 to float32, a division, Relu, its
-// gradient, and the loss's mean.
+// By hand: the gradients have 64 * 64 + 64 + 64 * 10 + 10 float32 values, and the loss's sum one. Each of two devices
+// sends and receives them once. The update reads weights, momentum and gradients, writes the first two, and reads the
+// learning rate once, or once for each tensor. The elementwise computations of a device's 32 samples: uint8 to float32,
+// a division, Relu, its gradient, and the loss's mean.
 TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
   std::string data = Must(Compile("--strategy=data --devices=2 --why")).out;
   for (const char *line :
@@ -160,7 +160,7 @@ TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
     EXPECT_NE(zero.find(line), std::string::npos) << line << zero;
 }
 
-// By hand: of 64 samples in 4 micro-batches, 16 x 64 float32 go to the second stage, which has the last layer, and
+// By hand: 64 samples in 4 micro-batches; 16 x 64 float32 values go to the second stage, which has the last layer, and
 // back.
 TEST_F(Dpc, WhySaysWhatStagesDo) {
   Result result = Must(Compile("--strategy=pipeline --devices=2 --microbatches=4 --why"));
@@ -176,7 +176,7 @@ TEST_F(Dpc, WhySaysWhatStagesDo) {
                            " of micro-batch 3 transient +", "in this plan 20.0 %"})
     EXPECT_NE(shown.find(line), std::string::npos) << line;
   EXPECT_EQ(Must("dprun " + File("plan.bin") + " --explain").out, shown);
-  // Noted if nobody asked for a number of micro-batches.
+  // A note gives the number of micro-batches if nobody asked for one.
   EXPECT_NE(Must(Compile("--strategy=pipeline --devices=2")).err.find("8 micro-batches for 2 stages"),
             std::string::npos);
 }

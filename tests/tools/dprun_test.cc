@@ -60,8 +60,8 @@ TEST_F(Dprun, MetricsSayWhatHappened) {
   snprintf(line, sizeof line, "accuracy %.1f %%\n", 100 * events[47]["accuracy"]);
   EXPECT_EQ(result.out, line);
   EXPECT_NE(result.err.find("epoch 2/2"), std::string::npos) << result.err;
-  EXPECT_EQ(result.err.find('\r'), std::string::npos) << "a progress bar off a terminal";
-  EXPECT_EQ(result.err.find('\033'), std::string::npos) << "colour off a terminal";
+  EXPECT_EQ(result.err.find('\r'), std::string::npos) << "a progress line, although stderr is no terminal";
+  EXPECT_EQ(result.err.find('\033'), std::string::npos) << "colour, although stderr is no terminal";
 }
 
 TEST_F(Dprun, LossesHaveNineDigitsOrSeventeen) {
@@ -182,7 +182,7 @@ std::string Idx(const std::vector<int> &shape, const std::string &data) {
 }
 
 TEST_F(Dprun, AccuracyCountsLabelsNotSamples) {
-  // A sample has four rows of scores, along the last axis; the scores are the input, so the right answers are known.
+  // A sample has four rows of scores, along the last axis. The scores are the input, so the right answers are known.
   std::string model = Write("m.dpt", R"dpt(model m {
   opset 18
   loss "softmax_cross_entropy(scores,label)"
@@ -276,7 +276,7 @@ TEST_F(Dprun, TraceHasATrackForEachDeviceAndStream) {
   json_decref(trace);
   EXPECT_GE(tracks.size(), 4u);
   EXPECT_GT(names["wait"], 0);
-  // Slices are named after their subjects; each step and device has one, although the model has several Gemm.
+  // Slices are named after their node or value. Each step and device has one, although the model has several Gemm.
   EXPECT_EQ(names["Gemm logits"], 3 * 2);
   int reduces = 0;
   for (const auto &[name, count] : names)

@@ -1,6 +1,6 @@
-// Files of data and weights whose headers were changed at random or by design, and options with numbers of any size:
-// dprun runs or refuses in one short message with an exit code of its own, whatever the bytes are. HOSTILE_CASES: how
-// many changes by seed of each kind of file (40; with DP_FULL 1,000).
+// Files of data and weights whose headers were changed at random or by design, and options with numbers of any size.
+// Whatever the bytes are, dprun runs or refuses in one short message, with an exit code of its own. HOSTILE_CASES: the
+// number of random changes for each kind of file (40; with DP_FULL 1,000).
 #include <sys/resource.h>
 
 #include <cstdlib>
@@ -59,7 +59,7 @@ class HostileData : public Tools {
     return "dprun " + File("m.bin") + " --quiet --data t=" + t_ + " --data x=" + x;
   }
 
-  // It ends by itself, says why in a few lines that a terminal can show, and names the file or option.
+  // The program ends by itself, says why in a few lines that a terminal can show, and names the file or option.
   void Answered(const std::string &command, const std::string &named) {
     static const std::set<int> codes = {0, 64, 65, 66, 69, 71, 78};
     const Result result = Run(command);
@@ -76,7 +76,7 @@ class HostileData : public Tools {
     Answered(Train(x_) + " --init=" + Write("w.safetensors", content), "w.safetensors");
   }
 
-  // Some bytes of the first `header` others, or the file cut there.
+  // Changes some of the first `header` bytes, or truncates the file there.
   std::string Change(std::string file, size_t header) {
     static const char special[] = "'\"90-([{}]),:\n\\\xff";
     if (random_() % 8 == 0) return file.substr(0, random_() % header);
@@ -159,7 +159,7 @@ TEST_F(HostileData, NumbersAndNamesOfOptions) {
   for (const char *option : {"--seed=", "--threads=", "--epochs=", "--steps="})
     for (const std::string &number : {std::string("-1"), std::string("9223372036854775808"), std::string("1.5"),
                                       std::string("nan"), std::string(""), "1" + std::string(5000, '0')}) {
-      // Any seed is one of 64 bits.
+      // A seed is any number of 64 bits.
       if (option == std::string("--seed=") && number == "9223372036854775808") continue;
       const Result result = Run(train + option + number);
       EXPECT_EQ(result.code, 64) << option << number << "\n" << result.err;

@@ -1,5 +1,5 @@
-// dprun --infer: writes outputs of the whole data set to files, the same on any number of devices, equal to numbers
-// computed by hand, and consistent with eval.
+// dprun --infer writes outputs of the whole data set to files. They are the same on any number of devices, equal to
+// numbers computed by hand, and consistent with eval.
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ class Infer : public Tools {
 
   Array Output(const std::string &name) { return ReadNpy(File(name + ".npy")); }
 
-  // The files in the test's folder, except the outputs of the programs themselves.
+  // The files in the test's folder, without those that the programs write themselves.
   std::vector<std::string> Files() const {
     std::vector<std::string> files;
     DIR *dir = opendir(File("").c_str());
@@ -47,8 +47,8 @@ void ExpectNear(const std::vector<double> &found, const std::vector<double> &exp
 
 // ---- infer and eval -------------------------------------------------------------------------------------------------
 
-// A trained network with Dropout and BatchNormalization. 360 samples: short last batches of 40, and of 3, fewer than
-// the devices.
+// A trained network with Dropout and BatchNormalization, on 360 samples. The last batch is short: 40 samples, or 3,
+// fewer than the devices.
 TEST_F(Infer, GivesWhatEvalMeasures) {
   const std::string model = "examples/digits_cnn.dpt", data = std::string(" --data image=") + images;
   const std::vector<int> right = ReadIdxBytes(labels, 8);
@@ -235,7 +235,7 @@ TEST_F(Kinds, Train) {
     }
 }
 
-// Inference with fixed shapes: one run on whole tensors; a model without inputs is such a case.
+// Inference with fixed shapes: one run on whole tensors. A model without inputs is such a case.
 TEST_F(Infer, WithoutSamples) {
   const std::string model = Write("whole.dpt", R"(
 model whole {

@@ -17,14 +17,14 @@ class Isa : public Tools {
   }
   ~Isa() override { unsetenv("ONEDNN_MAX_CPU_ISA"); }
 
-  // What the programs see of the machine from here on.
+  // What the programs see of the machine from now on.
   static void Hide(const char *most) { setenv("ONEDNN_MAX_CPU_ISA", most, 1); }
 
   std::string Compile(const std::string &options) const {
     return "dpc compile examples/digits_cnn.dpt --batch=60 --strategy=tensor --devices=3 -o " + File("plan.bin") + " " +
            options;
   }
-  // The plan, except which of its options were given and which are defaults.
+  // The plan, without the record of which options were given and which are defaults.
   std::string Plan(const std::string &options) {
     Must(Compile(options));
     std::istringstream lines(Must("dpc show " + File("plan.bin")).out);
@@ -72,7 +72,7 @@ TEST_F(Isa, WithoutAnyThereAreReferenceKernels) {
   Must(Train());
   const std::vector<double> losses = Losses(File("metrics"));
   Refused(Compile("--isa=avx2"), 69, {"lacks avx2"});
-  // Elsewhere it does the same, to the bit.
+  // On another machine it gives the same bits.
   Hide("ALL");
   Must(Train());
   EXPECT_EQ(Losses(File("metrics")), losses);

@@ -1,10 +1,10 @@
-"""Makes reference.safetensors (initial weights, float32) and reference.json (losses, accuracy and weights after training)
-with PyTorch, for the network of reference.dpt. Run once, by hand, from the top of the project:
+"""Makes reference.safetensors (initial weights, float32) and reference.json (losses, accuracy and weights after
+training) with PyTorch, for the network of reference.dpt. Run by hand, from the project's root:
 
     python3 tests/tools/make_reference.py
 
-The training is in float64, in file order, batch 64, one epoch of examples/data/digits with a short last batch. Nothing of
-this project takes part: the files are what reference_test compares dpc and dprun with.
+Trains in float64 on examples/data/digits, in file order, for one epoch of batches of 64, the last one short. No code of
+this project is used: reference_test compares dpc and dprun with these files.
 """
 
 import json

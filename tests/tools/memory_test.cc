@@ -29,7 +29,7 @@ class Memory : public Tools {
   long long Takes(const std::string &options) {
     return atoll(After(Answer(options + " --memory=1"), "takes ").c_str());
   }
-  // Too little for the first, more than the second needs.
+  // Too little for the first options, more than the second ones need.
   std::string MemoryBetween(const std::string &much, const std::string &little) {
     const long long most = Takes(much), least = Takes(little);
     EXPECT_LT(least, most);
@@ -126,7 +126,7 @@ TEST_F(Memory, WhatIsSaidToFitOfPipelinesDoes) {
     EXPECT_NE(said.find(option), std::string::npos) << option << " in " << said;
 }
 
-// The estimate for the cuts is below what this plan needs, so the stages are cut again.
+// The cuts were made by an estimate below what this plan needs, so the stages are cut again.
 TEST_F(Memory, StagesAreCutAgain) {
   const std::string options = "examples/vgg11.dpt --strategy=pipeline --devices=4 --microbatches=8 --batch=64";
   auto most = [&](const std::string &with) {

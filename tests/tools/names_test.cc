@@ -1,5 +1,5 @@
-// Names that files of weights or the compiler keep for themselves, and those that only look so, as a model of each kind
-// of file has them.
+// Names that weights files or the compiler reserve, and names that only look reserved. A model of each file format has
+// them.
 #include "tests/tools/tool.h"
 
 namespace {
@@ -64,7 +64,7 @@ TEST_F(Names, OfInputsAndOutputs) {
     for (const std::string &end : {input, output}) Must(With(ending, end, "__metadata__"));
 }
 
-// Of the model's own, beside those of train and eval.
+// Outputs of the model with the same names as those of train and eval.
 TEST_F(Names, OfOutputsThatTrainAndEvalHaveToo) {
   for (const char *name : {"loss", "count", "correct"}) {
     SCOPED_TRACE(name);

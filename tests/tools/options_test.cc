@@ -1,5 +1,5 @@
-// The options that a plan records: all that dpc compile accepts, enough to compile it again to the same bytes, and
-// compared with those given to `dpc verify --against`.
+// The options that a plan records. It records all that dpc compile accepts, and they are enough to compile it again to
+// the same bytes. `dpc verify --against` compares them with the given ones.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -106,7 +106,7 @@ TEST_F(Options, EachIsRecordedAndHeld) {
     const std::string name = NameOf(dp__options__descriptor.fields[f]);
     if (name == "defaulted") continue;
     SCOPED_TRACE(name);
-    ASSERT_TRUE(kSamples.count(name)) << "an option of this test is wanting";
+    ASSERT_TRUE(kSamples.count(name)) << "this test lacks a sample of the option";
     const Sample &s = kSamples.at(name);
     const bool flag = dp__options__descriptor.fields[f].type == PROTOBUF_C_TYPE_BOOL;
     const std::string given = "--" + name + (flag ? "" : "=" + std::string(s.value));
@@ -123,7 +123,7 @@ TEST_F(Options, EachIsRecordedAndHeld) {
     const std::string verify = "dpc verify " + plan + " --against=" + s.model;
     EXPECT_NE(Must(verify).out.find(" " + given.substr(0, given.find('*')).substr(0, name.size() + 2)),
               std::string::npos)
-        << "it is taken from the plan";
+        << "verify does not list what it takes from the plan";
     Must(verify + " " + given);
     if (*s.other) Refused(verify + " --" + name + "=" + s.other, 65, {"--" + name + "=" + s.other, s.value});
     if (name == "target" || name == "batch" || name == "strategy" || name == "dim")
@@ -152,7 +152,7 @@ TEST_F(Options, NoneOfTheCommandLineIsForgotten) {
   for (std::sregex_iterator i(help.begin(), help.end(), option), end; i != end; ++i) found.insert((*i)[1]);
   EXPECT_GE(found.size(), kSamples.size());
   for (const std::string &name : found)
-    EXPECT_NE(fields.count(name), kOther.count(name)) << "--" << name << " decides what a plan is, or does not";
+    EXPECT_NE(fields.count(name), kOther.count(name)) << "--" << name << " is in both lists or in neither";
   for (const auto &sample : kSamples) EXPECT_TRUE(found.count(sample.first)) << sample.first;
 }
 
@@ -198,7 +198,7 @@ TEST_F(Options, NothingIsHeldWithoutAModel) {
   Refused("dpc verify " + plan + " --against=" + mlp + " --why", 64, {"--why"});
 }
 
-// A record that does not match how the plan was made, though nothing else in the plan contradicts it.
+// A record that does not match how the plan was made, although nothing else in the plan contradicts it.
 TEST_F(Options, ALieIsFoundByCompilingAgain) {
   const std::string zero = Compile(mlp, "--batch=64 --strategy=zero --zero-stage=3 --devices=2");
   auto refused = [&](const std::string &plan, const std::vector<std::string> &words) {
@@ -232,7 +232,7 @@ TEST_F(Options, ALieIsFoundByCompilingAgain) {
   Refused("dpc verify " + sync + " --against=examples/digits_cnn.dpt", 65, {"keeps 39 values"});
 }
 
-// Another program's plan may record nothing: the verifier then says how it was made.
+// Another program's plan may record nothing. The user then gives the options to the verifier.
 TEST_F(Options, APlanThatRecordsNone) {
   const std::string how = "--batch=64 --strategy=data --devices=2 --optimizer=adam(lr=0.01)";
   const std::string plan = Changed(Compile(mlp, how), [](Dp__Plan *p) { p->options = nullptr; });

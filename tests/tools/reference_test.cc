@@ -1,4 +1,4 @@
-// dpc and dprun against PyTorch: the same small network from the same weights, in float64, on one device and on
+// Compares dpc and dprun with PyTorch: the same small network from the same weights, in float64, on one device and on
 // several. The expected numbers are PyTorch's own (make_reference.py).
 #include <jansson.h>
 

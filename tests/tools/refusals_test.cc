@@ -1,4 +1,4 @@
-// What docs/strategies.md says is refused is refused, with the exit code and words in its table. The table and its
+// The refusals that docs/strategies.md lists happen, with the exit code and words in its table. The table and its
 // models are read from the document.
 #include <sstream>
 

@@ -1,4 +1,5 @@
-// dpc show and --print-after leave large data out: the text names the file that has it, and reads back beside that.
+// dpc show and --print-after leave large data out. The text names the file that has it, and reads back beside that
+// file.
 #include <unistd.h>
 
 #include <regex>
@@ -30,12 +31,12 @@ TEST_F(Show, TextWithoutDataReadsBackBesideItsFile) {
   EXPECT_NE(short_.find("\" of \"net.onnx\""), std::string::npos);
   EXPECT_EQ(whole_.find("elided"), std::string::npos);
   EXPECT_EQ(Shown("net.dpt", short_, "--data"), whole_);
-  // A text of a text, and an edited one.
+  // The text of a text, and an edited text.
   EXPECT_EQ(Shown("again.dpt", Must("dpc show " + File("net.dpt")).out, "--data"), whole_);
   std::string edited = short_;
   edited.replace(edited.find("Relu("), 5, "Tanh(");
   Must("dpc compile " + Write("edited.dpt", edited) + " --batch=64 --mode=infer -o " + File("plan.bin"));
-  // A text with all data stands alone anywhere.
+  // A text with all data reads back anywhere.
   EXPECT_EQ(Shell("mkdir " + File("folder")).code, 0);
   EXPECT_EQ(Shown("folder/alone.dpt", whole_, "--data"), whole_);
   // The examples' initial values, rules and small numbers, are printed in full.
@@ -53,7 +54,7 @@ TEST_F(Show, DataThatIsNotThereIsSaidInASentence) {
   Refused("dpc show " + File("piped.dpt"), 65, {"no file has it", "--data"});
 }
 
-// The model after a pass; what passes computed, no file has: it is printed.
+// The model after a pass. Data that passes computed is printed, because no file has it.
 TEST_F(Show, PassesPrintNoDataThatTheFileHas) {
   const std::string compile = "dpc compile " + onnx_ + " --batch=64 --mode=infer -o " + File("plan.bin");
   const std::string stop = " --print-after=place --stop-after=place";
@@ -65,7 +66,7 @@ TEST_F(Show, PassesPrintNoDataThatTheFileHas) {
   EXPECT_NE(text.find("\" of \"net.onnx\""), std::string::npos);
   EXPECT_EQ(whole.find("elided"), std::string::npos);
   EXPECT_EQ("// after place\n" + Shown("placed.dpt", text, "--data"), whole);
-  // All passes: each text says it.
+  // After all passes, each text names the file.
   const std::string all = Must(compile + " --print-after=all").out;
   EXPECT_LT(all.size(), 1000000u);
   EXPECT_NE(all.find("// after emit\n// The data of "), std::string::npos);
@@ -90,7 +91,7 @@ TEST_F(Show, NamesStayBesideTheText) {
   ASSERT_EQ(symlink(onnx_.c_str(), File("link.onnx").c_str()), 0);
   Refused("dpc show " + named("link.onnx"), 65, {"symbolic links are not followed"});
   Refused("dpc show " + named("folder"), 65, {"folder"});
-  // A text that refers to itself for its data, endlessly.
+  // A text that names itself as the file with its data.
   Refused("dpc show " + named("named.dpt"), 65, {"named.dpt", "which is this text"});
   for (const char *hash : {"\"12\"", "\"123456789abcdefg\"", "12", "\"123456789ABCDEF0\""})
     Refused(

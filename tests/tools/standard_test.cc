@@ -57,7 +57,7 @@ TEST_F(Standard, InputIsWhatAFileWouldGive) {
   Good("cat " + plan_ + " | dpc verify -");
   Good("cat examples/mlp.dpt | dpc compile - --batch=64 -o " + File("again.bin"));
   EXPECT_EQ(Read(File("again.bin")), Read(plan_));
-  // Also ONNX, which is otherwise told by its name; and a model that is read twice, for --memory.
+  // Also ONNX, which is otherwise recognized by the file's name; and a model that is read twice, for --memory.
   Good("dpc export examples/mlp.dpt -o - | dpc import - -o " + File("piped.pb"));
   Result refused = Shell("cat examples/mlp.dpt | dpc compile - --batch=64 --memory=30K -o " + File("small.bin"));
   EXPECT_EQ(refused.code, 78) << refused.err;

@@ -1,5 +1,6 @@
-// What one strategy saves, every other loads bit by bit, and evaluates and infers to the numbers of one device: all
-// pairs of strategies, on a GPT with tied embeddings, a vocabulary of 97 and a batch that no number of devices divides.
+// What one strategy saves, every other strategy loads bit by bit, and evaluates and infers to the numbers of one
+// device. Tests all pairs of strategies, on a GPT with tied embeddings, a vocabulary of 97 and a batch that divides by
+// no number of devices.
 #include <cmath>
 
 #include "tests/end_to_end/gpt.h"

@@ -28,7 +28,7 @@ class Tools : public testing::Test {
 
   // Words are separated by spaces and cannot contain any. "dpc compile ..." and "dprun ..." find the programs.
   Result Run(const std::string &command);
-  // The same in steps: start, then wait; Signal sends in between.
+  // Runs in two steps: start, then wait. Signal sends a signal in between.
   void Start(const std::string &command);
   void Signal(int number);
   Result Wait();

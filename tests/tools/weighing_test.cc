@@ -1,4 +1,4 @@
-// Means over several batches weigh each by the number of labels in its loss, as the plan counts them.
+// A mean over several batches weighs each batch by the number of labels in its loss, as the plan counts them.
 #include <cmath>
 
 #include "tests/tools/array.h"
@@ -68,8 +68,8 @@ model next {
   }
 }
 
-// The mean of each feature over the samples of a batch, against one target: three numbers for each batch, however many
-// samples it has. Batches of four samples and of one.
+// The mean of each feature over the samples of a batch, compared with one target. So each batch counts as three
+// numbers, however many samples it has. Batches of four samples and of one.
 TEST_F(Weighing, CountsThatDoNotGrowWithTheSamples) {
   const std::string model = Write("means.dpt", R"dpt(
 model means {

@@ -1,5 +1,5 @@
-"""Trains a described network with PyTorch in float64 and, from PyTorch's own export, with dpc and dprun under
---precision=fp64, and compares losses, weights and running statistics."""
+"""Trains a described network with PyTorch in float64, and with dpc and dprun under --precision=fp64 from PyTorch's own
+export. Compares losses, weights and running statistics."""
 
 import contextlib
 import json
@@ -19,12 +19,12 @@ from torch.nn import functional as F
 import networks
 
 STEPS = 6
-LOSS, WEIGHT, BUFFER = 1e-8, 1e-7, 1e-6  # relative; relative, of the tensor's norm; absolute
+LOSS, WEIGHT, BUFFER = 1e-8, 1e-7, 1e-6  # relative; relative to the tensor's norm; absolute
 
 
 class Failure(Exception):
-    """kind: 'export' (PyTorch's own), 'unsupported' (dpc says so by name), 'absent' (a Python package), 'refused', 'crash',
-    'loss', 'weight', 'buffer'."""
+    """kind: 'export' (PyTorch cannot), 'unsupported' (dpc names the operator), 'absent' (a Python package), 'refused',
+    'crash', 'loss', 'weight', 'buffer'."""
 
     def __init__(self, kind, text):
         super().__init__(f"{kind}: {text}")
@@ -36,7 +36,7 @@ class Failure(Exception):
 
 @contextlib.contextmanager
 def silence():
-    """Of everything, also of what C++ writes."""
+    """Hides all output, including what C++ writes."""
     logging.disable(logging.CRITICAL)
     kept = [os.dup(1), os.dup(2)]
     null = os.open(os.devnull, os.O_WRONLY)
@@ -58,12 +58,12 @@ def silence():
 
 
 def export(network, description, x, path):
-    """As users call it. Both exporters print much."""
+    """Exports as users do. Both exporters print a lot."""
     try:
         with silence():
             common = dict(input_names=["x"], output_names=["y"], opset_version=description["opset"])
             if description["exporter"] == "dynamo":
-                # Parameters stay unchanged where nothing is optimized.
+                # Without the optimizer, parameters stay as they are.
                 batch = torch.export.Dim("N", min=2, max=4096)
                 torch.onnx.export(network, (x,), path, dynamo=True, optimize=False, external_data=False,
                                   dynamic_shapes=({0: batch},), verbose=False, **common)  # fmt: skip
@@ -75,7 +75,7 @@ def export(network, description, x, path):
 
 
 def start_from(network, path):
-    """The export of a training network has run it once: running statistics are those of the file."""
+    """Exporting in training mode runs the network once, so the running statistics are taken from the file."""
     found = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
     with torch.no_grad():
         for name, value in list(network.named_parameters()) + list(network.named_buffers()):
@@ -153,7 +153,7 @@ def compile_and_train(tools, description, folder):
     label = "target" if description["loss"] == "squares" else "label"
     strategy = ["--strategy=data", f"--devices={description['devices']}"] if description["devices"] > 1 else []
     if description["exporter"] == "dynamo" and '"dropout"' in json.dumps(description["layers"]):
-        strategy.append("--as-exported")  # with probability 0, it looks as if it had been left out
+        strategy.append("--as-exported")  # with probability 0, it looks like one that was left out
     run([f"{tools}/dpc", "compile", f"{folder}/model.onnx", f"--loss={loss}", f"--optimizer={optimizer}", "--precision=fp64",
          f"--batch={description['batch']}", "--threads=1", "-o", f"{folder}/plan.bin"] + strategy)  # fmt: skip
     run([f"{tools}/dprun", f"{folder}/plan.bin", "--data", f"x={folder}/x.npy", "--data", f"{label}={folder}/y.npy",
@@ -216,7 +216,7 @@ def compare_tensors(network, description, found, worst):
 
 
 def compare_network(tools, description, network, x, y, folder):
-    """Exports and trains on both sides: the largest deviations, or Failure. The network ends trained, in float64."""
+    """Exports and trains on both sides. Returns the largest deviations or raises Failure. Trains `network`."""
     export(network, description, x[: description["batch"]], f"{folder}/model.onnx")
     np.save(f"{folder}/x.npy", x.numpy())
     np.save(f"{folder}/y.npy", y.numpy())

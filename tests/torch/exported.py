@@ -1,5 +1,5 @@
-"""Small networks with what exporters fold, merge or drop: equal first values, tied and transposed weights, buffers, single
-numbers, normalization. exporters.py exports each in three ways."""
+"""Small networks with what exporters fold, merge or drop: equal initial values, tied and transposed weights, buffers,
+single numbers, normalization. exporters.py exports each in three ways."""
 
 import torch
 from torch import nn
@@ -28,7 +28,7 @@ class Rotary(nn.Module):
 
 
 class Attention(nn.Module):
-    """With heads of sixteen numbers: the root of the scale is a constant of float32, exact then."""
+    """Heads have sixteen numbers, so the scale's root, a float32 constant, is exact."""
 
     def __init__(self, width, heads, length, form, bias=True, rotary=False):
         super().__init__()
@@ -139,7 +139,7 @@ class Vit(nn.Module):
 
 
 class Residual(nn.Module):
-    """A small ResNet: normalized, with a skip connection that is projected."""
+    """A small ResNet: normalization, and a skip connection with a projection."""
 
     def __init__(self):
         super().__init__()
@@ -156,7 +156,7 @@ class Residual(nn.Module):
 
 
 class Scales(nn.Module):
-    """Parameters that are scalars by right: learned temperatures, exponents, gates."""
+    """Scalar parameters: learned temperatures, exponents, gates."""
 
     def __init__(self):
         super().__init__()
@@ -173,7 +173,7 @@ class Scales(nn.Module):
 
 
 class Equal(nn.Module):
-    """Layers that begin with equal numbers: an exporter merges them, PyTorch trains them apart."""
+    """Layers that start with equal numbers. An exporter merges them; PyTorch trains them separately."""
 
     def __init__(self):
         super().__init__()
@@ -187,7 +187,7 @@ class Equal(nn.Module):
 
 
 class WeightNorm(nn.Module):
-    """What is computed of parameters alone, which an exporter may fold into a number."""
+    """Computes with parameters alone, which an exporter may fold into a number."""
 
     def __init__(self):
         super().__init__()
@@ -202,7 +202,7 @@ class WeightNorm(nn.Module):
 
 
 class Constants(nn.Module):
-    """Floats that are no parameters: masks, clips, thresholds, fixed scales. Numbers are exact in float32."""
+    """Floats that are not parameters: masks, clips, thresholds, fixed scales. All are exact in float32."""
 
     def __init__(self):
         super().__init__()
@@ -218,7 +218,7 @@ class Constants(nn.Module):
 
 
 class Frozen(nn.Module):
-    """A feature extractor that is frozen, and a head that trains."""
+    """A frozen feature extractor, and a head that trains."""
 
     def __init__(self):
         super().__init__()
@@ -231,7 +231,7 @@ class Frozen(nn.Module):
 
 
 class Repeat(nn.Module):
-    """One layer, used three times, and its weight transposed once more."""
+    """One layer that is used three times, and once more with its weight transposed."""
 
     def __init__(self):
         super().__init__()
@@ -246,7 +246,7 @@ class Repeat(nn.Module):
 
 
 class Gated(nn.Module):
-    """A gate that gets no gradient: by detach() or by no_grad()."""
+    """A gate without a gradient, because of detach() or no_grad()."""
 
     def __init__(self, detach):
         super().__init__()
@@ -293,7 +293,7 @@ NETWORKS = {
     "repeat": (Repeat, ROW, 4),
 }
 
-# Whose gradients are not those of what they compute.
+# Networks whose gradients are not those of what they compute.
 DETACHED = {
     "detach": (lambda: Gated(True), ROW, 5),
     "no-grad": (lambda: Gated(False), ROW, 5),

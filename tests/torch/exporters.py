@@ -1,12 +1,12 @@
 """The networks of exported.py and models.py, exported in PyTorch's three ways, and trained for ten steps by PyTorch and
-by dpc and dprun in float64: either losses and parameters are the same to 1e-9, under the names of state_dict, or dpc
-refuses the file and names the export that works. Which is expected stands in REFUSED: a file refused without need fails
-too. Networks of a library that is not installed are passed over, by name.
+by dpc and dprun in float64. Either losses and parameters are the same to 1e-9, under the names of state_dict, or dpc
+refuses the file and names the export that works. REFUSED says which is expected, so an unnecessary refusal fails too.
+Networks of a library that is not installed are skipped and named.
 
     exporters.py [--tools=bazel-bin/tools] [--keep=FOLDER] [--way=WAY] [NAME ...]
     exporters.py --store=tests/frontends/exporters NAME.WAY ...
 
-The second makes the files of tests/frontends/exporters_test.cc: the model, data, and PyTorch's losses.
+The second form makes the files of tests/frontends/exporters_test.cc: the model, data, and PyTorch's losses.
 """
 
 import argparse
@@ -32,20 +32,21 @@ from models import MODELS
 
 STEPS, BATCH = 10, 4
 TOLERANCE = collections.defaultdict(lambda: 1e-9)
-TOLERANCE["xcit", "script"] = 1e-8  # tracing computed wave lengths in float32
+TOLERANCE["xcit", "script"] = 1e-8  # tracing computes wavelengths in float32
 WAYS = ("optimized", "plain", "script")
 OUTCOMES = collections.Counter()  # by way and outcome: "trained", "refused"
 
-# What the newer exporter's optimizer folds: normalization, embedded positions, zero biases, reordered gates, computed
-# single numbers, initially equal layers.
+# The newer exporter's optimizer folds normalization, embedded positions, zero biases, reordered gates and computed
+# single numbers, and merges initially equal layers.
 REFUSED = {("optimized", name) for name in ("cnn-norm", "resnet", "gpt", "gpt-mask", "gpt-tied", "encoder", "lstm",
                                             "gru", "scales", "equal", "weight-norm")}  # fmt: skip
 
-# Of the networks of libraries every one but this: positions, scales and biases of zero are folded, equal layers merged.
+# It does so in all networks of libraries except this one: it folds positions, scales and zero biases, and merges equal
+# layers.
 REFUSED |= {("optimized", name) for name in MODELS if name != "dlrm"}
 
-# What dpc asks for, by a word of its note or refusal: the older exporter's files do not tell parameters from buffers,
-# those of the newer one do not tell Dropout with probability 0 from Dropout in inference mode.
+# What dpc asks for, by words of its note or refusal. The older exporter's files do not tell parameters from buffers.
+# The newer one's do not tell a Dropout with probability 0 from one in inference mode.
 NO_DROPOUT = {"Dropout is not in the file": "--as-exported"}
 SAY = {
     "constants": {"script": {"mean": "--freeze=mean", "std": "--freeze=std", "keep": "--freeze=keep"}},
@@ -59,8 +60,8 @@ FROZEN = {"frozen": ["--freeze=body.*"]}
 
 NETWORKS = {**NETWORKS, **MODELS}
 
-# Every third or fourth batch is short. One of a single sample is too short for PyTorch 2.11 in XCiT: its gradients of
-# what precedes the first Transpose differ from finite differences then.
+# Every third or fourth batch is short. In XCiT, PyTorch 2.11 needs more than one sample: for a single one, its
+# gradients before the first Transpose differ from finite differences.
 SAMPLES = collections.defaultdict(lambda: 13, xcit=14)
 
 
@@ -70,7 +71,7 @@ README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "R
 
 
 def read_calls():
-    """The calls of torch.onnx.export that README shows, by way."""
+    """The calls of torch.onnx.export that README.md shows, by way."""
     with open(README) as file:
         section = file.read().split("\n## From PyTorch\n")[1].split("\n## ")[0]
     lines = [line[4:] for line in section.split("\n") if line.startswith("    ")]
@@ -81,7 +82,7 @@ def read_calls():
 
 def export(network, x, path, way, inference=False):
     call = read_calls()[way].replace('"model.onnx"', "path")
-    if inference:  # like users who do not know better
+    if inference:  # as users do who do not know better
         call = call.replace("model.train()", "model.eval()").replace("TrainingMode.TRAINING", "TrainingMode.EVAL")
         call = call.replace("do_constant_folding=False", "do_constant_folding=True")
     try:
@@ -112,8 +113,8 @@ def make_data(name):
 
 
 class AsInTheFile(TorchFunctionMode):
-    """Networks of libraries compute some things in float32 by name, and with numbers that the file has as float32: here
-    all is float64, and a number the shortest decimal of its float32, as dpc takes it."""
+    """Libraries' networks compute some things in float32 explicitly, with constants that the file stores as float32.
+    Here everything is float64, and such a constant is the shortest decimal of its float32 value, as dpc reads it."""
 
     def translate(self, value):
         if value is torch.float32:
@@ -157,7 +158,7 @@ def train(network, x, y):
 
 
 def take_statistics(network, path):
-    """The older exporter runs the network once, in training: running statistics are those of the file."""
+    """The older exporter runs the network once in training mode, so the running statistics are taken from the file."""
     found = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
     with torch.no_grad():
         for name, value in network.named_buffers():
@@ -169,7 +170,7 @@ def take_statistics(network, path):
 
 
 def compile_ours(tools, folder, more):
-    """What dpc says on stderr."""
+    """Compiles; returns what dpc says on stderr."""
     return compare.run([f"{tools}/dpc", "compile", f"{folder}/model.onnx", "--loss=softmax_cross_entropy(y,label)",
                         "--optimizer=adamw(lr=0.003,weight_decay=0.05)", "--precision=fp64", f"--batch={BATCH}",
                         "--threads=1", "-o", f"{folder}/plan.bin", *more])  # fmt: skip
@@ -181,7 +182,7 @@ def run_ours(tools, name, way, folder):
     try:
         said = compile_ours(tools, folder, more)
     except Failure as failure:
-        # The option accepts any reason: here it must be this one alone.
+        # --as-exported accepts any reason; here it must be this one alone.
         if failure.kind != "refused" or "--as-exported" not in say.values() or "parameters that" in str(failure):
             raise
         said = str(failure)
@@ -202,7 +203,7 @@ def check(network, expected, losses, found, tolerance):
     worst = max(abs(a - b) / (abs(b) or 1) for a, b in zip(losses, expected))
     if len(losses) != STEPS or not worst <= tolerance:
         raise Failure("loss", f"deviates by {worst:.2g}: {losses}, of PyTorch {expected}")
-    there = {}  # by tensor: a tied tensor has several names, one of which is enough
+    there = {}  # by tensor: whether the file has one of its names; a tied tensor has several
     for name, p in network.state_dict().items():
         there[p.data_ptr()] = there.get(p.data_ptr(), False) or name in found
         if name in found:
@@ -217,7 +218,7 @@ def check(network, expected, losses, found, tolerance):
 
 
 def prepare(name, way, folder):
-    """The file and its data in the folder; the network, with what else it is to be trained on."""
+    """Writes the file and its data into the folder. Returns the network, its inputs and its labels."""
     x, generator = make_data(name)
     network = make(name)
     classes, extents = entry(name)[2], [len(x)] + list(copy.deepcopy(network)(x[:2]).shape[1:-1])
@@ -256,7 +257,7 @@ def summary():
 
 
 def store(folder, name, way):
-    """Without the lines of code that each node is from: they name files of the machine."""
+    """Omits each node's lines of code, which name files of this machine."""
     folder = f"{folder}/{name}.{way}"
     os.makedirs(folder, exist_ok=True)
     network, x, y = prepare(name, way, folder)
@@ -281,7 +282,7 @@ def one(tools, name, way, keep=None):
 
 
 def refused_in_inference(tools, name, way):
-    """BatchNormalization and Dropout as inference has them are refused in training, whichever exporter wrote them."""
+    """BatchNormalization and Dropout in inference mode are refused in training, whichever exporter wrote them."""
     with tempfile.TemporaryDirectory() as folder:
         export(make(name), make_data(name)[0][:BATCH], f"{folder}/model.onnx", way, inference=True)
         try:
@@ -292,7 +293,7 @@ def refused_in_inference(tools, name, way):
             compile_ours(tools, folder, ["--as-exported"])
             return {"loss": 0.0, "weight": 0.0, "buffer": 0.0}
         if (way, name) == ("script", "mlp-dropout") and "Dropout, if the network has it, is not in the file" in said:
-            return {"loss": 0.0, "weight": 0.0, "buffer": 0.0}  # nothing in the file tells
+            return {"loss": 0.0, "weight": 0.0, "buffer": 0.0}  # nothing in the file shows it
         raise Failure("refused", f"was expected: {said}")
 
 
@@ -322,7 +323,7 @@ TESTS = {f"{name}, {way}": (lambda tools, name=name, way=way: one(tools, name, w
          for name in NETWORKS for way in WAYS}  # fmt: skip
 TESTS.update({f"{name} in inference, {way}": (lambda tools, name=name, way=way: refused_in_inference(tools, name, way))
               for name in ("mlp-dropout", "cnn-norm", "norm-first", "resnet") for way in WAYS})  # fmt: skip
-# The older exporter's files say nothing of any of these.
+# The older exporter's files show none of these.
 TESTS["detach, plain"] = lambda tools: one(tools, "detach", "plain")
 TESTS.update({f"{name}, {way}, refused": (lambda tools, name=name, way=way, words=words:
                                           refused_without_gradients(tools, name, way, words))

@@ -19,7 +19,7 @@ ACTIVATIONS = {
 }  # fmt: skip
 SMOOTH_GELU = ("gelu", "gelu_tanh")  # need opset 20: before that the exporter writes constants rounded to float32
 
-# Functions of (N, ...) that change shapes or mix values, for any rank; they return x unchanged if they do not fit.
+# Functions of (N, ...) that change shapes or mix values, for any rank. They return x unchanged if they do not fit.
 MIXES = {
     "softmax": lambda x: x + torch.softmax(x, -1),
     "log_softmax": lambda x: torch.log_softmax(x, 1),

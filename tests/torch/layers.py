@@ -1,7 +1,7 @@
-"""Layers of random networks: a layer's description and the shape that it gets, made a PyTorch module.
+"""Layers of random networks: makes a PyTorch module from a layer's description and its input shape.
 
-Each layer takes the shape that it gets; a layer that cannot take it does nothing. So a description from which layers were
-dropped, or in which numbers were made smaller, still describes a network.
+A layer adapts to its input shape; one that cannot is dropped. So a description still describes a network after layers
+were removed or numbers were made smaller.
 """
 
 import math
@@ -23,7 +23,7 @@ class Apply(nn.Module):
 
 
 class Skip(nn.Module):
-    """Adds, multiplies or joins what goes around, brought to the same shape where it must be."""
+    """Adds, multiplies or concatenates the skip connection, projected to the same shape where necessary."""
 
     def __init__(self, inner, join, around=None):
         super().__init__()
@@ -60,7 +60,7 @@ class Attention(nn.Module):
 
 
 class Multihead(nn.Module):
-    """torch's own; its scale is a constant, so heads have four or sixteen numbers."""
+    """torch's own. Its scale is a constant, so heads have four or sixteen numbers to keep it exact."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -80,7 +80,7 @@ class Places(nn.Module):
 
 
 class RootMeanSquare(nn.Module):
-    """By hand: the script exporter does not know torch's own."""
+    """Written out, because the script exporter does not support torch's own."""
 
     def __init__(self, width):
         super().__init__()
@@ -91,7 +91,7 @@ class RootMeanSquare(nn.Module):
 
 
 class Weighted(nn.Module):
-    """A product with a parameter on the left, a bare one."""
+    """A product whose left operand is a parameter without a module."""
 
     def __init__(self, rows):
         super().__init__()
@@ -102,7 +102,7 @@ class Weighted(nn.Module):
 
 
 def norm_layer(layer, shape):
-    """shape: of x without N."""
+    """shape: the shape of x without N."""
     kind, c = layer["norm"], shape[0]
     if kind == "batch":
         if len(shape) == 2:
@@ -147,7 +147,7 @@ def pool_layer(layer, shape):
 
 
 def make_layer(layer, shape):
-    """The module for a layer that gets (N, *shape); None: it does nothing."""
+    """The module for an input of (N, *shape); None if it would do nothing."""
     kind = layer["kind"]
     if kind == "activation":
         name = layer["name"]
@@ -168,7 +168,7 @@ def make_layer(layer, shape):
         return pool_layer(layer, shape)
     if kind == "norm":
         return norm_layer(layer, shape)
-    if kind == "dropout":  # without a parameter: PyTorch drops it in its own way
+    if kind == "dropout":  # probability 0, since PyTorch's random numbers are its own
         return nn.Dropout(0.0)
     if kind == "attention" and len(shape) == 2:
         heads = math.gcd(layer["heads"], shape[1])
@@ -203,7 +203,7 @@ def make_layer(layer, shape):
 
 
 def make_layers(layers, shape):
-    """(modules, the shape after them), shapes without N."""
+    """Returns the modules and the shape after them. Shapes are without N."""
     modules = nn.Sequential()
     x = torch.randn(2, *shape)
     for layer in layers:

@@ -1,6 +1,5 @@
-"""Networks as libraries have them, of tiny configurations with random weights: transformers, timm. exporters.py exports
-each in three ways. Where a network takes more than one tensor, they lie side by side in x."""
-
+"""Networks of libraries (transformers, timm) in tiny configurations with random weights. exporters.py exports each in
+three ways. If a network takes more than one tensor, they lie side by side in x."""
 import importlib
 
 import torch
@@ -11,7 +10,7 @@ from compare import Failure
 
 
 class Absent:
-    """In place of a package that is not installed: networks of it cannot be made."""
+    """Stands for a package that is not installed; its networks cannot be made."""
 
     def __init__(self, name):
         self.name = name
@@ -30,20 +29,20 @@ def find(name, module=None):
 transformers = find("transformers")
 maxxvit, xcit = find("timm", "timm.models.maxxvit"), find("timm", "timm.models.xcit")
 if not isinstance(transformers, Absent):
-    transformers.logging.set_verbosity_error()  # what is said of missing kernels and masks
+    transformers.logging.set_verbosity_error()  # hides notes on missing kernels and masks
 
 WORDS, LENGTH = 17, 6
 
 
 class Scores(nn.Module):
-    """Of what a network of transformers gives, the scores."""
+    """A network of transformers that outputs only the scores."""
 
     def __init__(self, model, mask=False, **more):
         super().__init__()
         self.model, self.mask, self.more = model, mask, more
 
     def forward(self, x):
-        mask = dict(attention_mask=torch.ones_like(x)) if self.mask else {}  # else it looks for several texts in one
+        mask = dict(attention_mask=torch.ones_like(x)) if self.mask else {}  # else it looks for packed texts
         return self.model(x, **mask, **self.more).logits
 
 
@@ -51,7 +50,7 @@ TOKENS = dict(vocab_size=WORDS, bos_token_id=1, eos_token_id=2, pad_token_id=Non
 
 
 def language(of, config, **sizes):
-    """A language model, by the names of its class and of its configuration, and what makes it small."""
+    """A language model, by the names of its class and its configuration, with small sizes."""
 
     def make():
         model = getattr(transformers, of)(getattr(transformers, config)(**TOKENS, **sizes))
@@ -63,7 +62,7 @@ def language(of, config, **sizes):
 SMALL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, max_position_embeddings=16)
 GATED = dict(SMALL, intermediate_size=24, num_key_value_heads=1, head_dim=16)
 NARROW = dict(GATED, hidden_size=16)
-EAGER = dict(attn_implementation="eager")  # the other one is more than PyTorch's newer exporter takes here
+EAGER = dict(attn_implementation="eager")  # PyTorch's newer exporter cannot export the other one
 NO_DROPOUT = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
 
@@ -76,7 +75,8 @@ def rwkv():
 
 
 def bloom():
-    """With PyTorch's GELU: the network's own has a gradient in code, of rounded constants, which no file holds."""
+    """With PyTorch's GELU. The network's own computes its gradient in Python code, with rounded constants, and no file
+    holds that."""
     model = transformers.BloomForCausalLM(transformers.BloomConfig(**TOKENS, hidden_size=32, n_layer=2, n_head=2))
     for block in model.transformer.h:
         block.mlp.gelu_impl = nn.GELU(approximate="tanh")
@@ -95,7 +95,7 @@ def deberta():
 
 
 class Both(nn.Module):
-    """An encoder and a decoder on the same words."""
+    """An encoder and a decoder that both get the same words."""
 
     def __init__(self, model):
         super().__init__()
@@ -121,7 +121,7 @@ def t5():
 
 
 class Clip(nn.Module):
-    """Both directions of the contrastive loss: [N, 2, N], of which sample i of the batch is to be i."""
+    """Both directions of the contrastive loss: scores of [N, 2, N], where sample i must find sample i of the batch."""
 
     def __init__(self):
         super().__init__()
@@ -138,7 +138,7 @@ class Clip(nn.Module):
 
 
 class Dlrm(nn.Module):
-    """Bags of rows of tables, and their products two by two."""
+    """Sums of table rows (bags), and their pairwise products."""
 
     def __init__(self, modes=("sum", "mean", "max")):
         super().__init__()
@@ -156,8 +156,8 @@ class Dlrm(nn.Module):
 
 
 class Views(nn.Module):
-    """SimCLR: two views of each sample, joined along the batch. The scores of all 2N with all 2N stand here as
-    [N, 2, 2N], so that what view of sample i is to find, its other view, is i."""
+    """SimCLR: two views of each sample, concatenated along the batch. The scores of all 2N views with all 2N are
+    arranged as [N, 2, 2N], so that each view of sample i must find i, its other view."""
 
     def __init__(self):
         super().__init__()
@@ -167,7 +167,7 @@ class Views(nn.Module):
         z = F.normalize(self.net(torch.cat([x, x * 0.5 + 0.25], 0)), dim=1)
         n = x.shape[0]
         first, second, own = z[:n], z[n:], torch.arange(n)
-        # Of the first views with the second ones, then with each other; and the other way round.
+        # Scores of the first views with the second ones, then with each other; and vice versa.
         across, away = first @ second.T * 4, (own[:, None] == own[None, :]).to(z.dtype) * 1e4
         firsts, seconds = first @ first.T * 4 - away, second @ second.T * 4 - away
         return torch.stack([torch.cat([across, firsts], 1), torch.cat([across.T, seconds], 1)], 1)

@@ -1,6 +1,6 @@
-"""Random networks: a description made from a seed, and the PyTorch module that a description means.
+"""Random networks: makes a description from a seed, and a PyTorch module from a description.
 
-A description is plain data (JSON), so that it can be shrunk and kept.
+A description is plain data (JSON), so that it can be shrunk and stored.
 """
 
 import math
@@ -34,18 +34,18 @@ class Network(nn.Module):
 
 
 def make(description):
-    """The network, training, every parameter a random float32."""
+    """The network in training mode, with random float32 parameters."""
     torch.manual_seed(description["seed"])
     network = Network(description).train()
     with torch.no_grad():
         for name, p in network.named_parameters():
-            if p.dim() < 2:  # but not the ones and zeros of norms
+            if p.dim() < 2:  # instead of the ones and zeros of norms
                 p.copy_(torch.rand_like(p) * 0.5 + (0.75 if name.endswith("weight") else -0.25))
     return network
 
 
 def probe(network, description):
-    """The shape of what comes out, without N."""
+    """The shape of the output, without N."""
     network.eval()
     shape = [2] + description["shape"]
     y = network(torch.zeros(shape, dtype=torch.int64) if description["vocabulary"] else torch.zeros(shape))

@@ -3,10 +3,10 @@
 
     run.py --tools=bazel-bin/tools [--count=200] [--first=1]
 
-Replays what failed before (cases/), trains networks as PyTorch's exporters write them (exporters.py), then random ones
-of seeds from --first on until --count of them were compared. A network is passed over and named if PyTorch cannot
-export it, if it has an operator that dpc refuses by name (exit 69), or if its package is not installed. A random one
-that fails is made smaller and written to cases/. The last line is "count PASSED FAILED SKIPPED".
+Replays former failures (cases/) and trains networks as PyTorch's exporters write them (exporters.py). Then trains
+random networks, with seeds from --first on, until --count were compared. A network is skipped and named if PyTorch
+cannot export it, if it has an operator that dpc refuses by name (exit 69), or if its package is not installed. A random
+network that fails is shrunk and written to cases/. The last line is "count PASSED FAILED SKIPPED".
 """
 
 import argparse
@@ -33,7 +33,7 @@ class Run:
         self.counts = collections.Counter()
 
     def judge(self, name, function):
-        """The failure's kind, or None."""
+        """Runs one comparison and counts it. Returns the failure's kind, or None."""
         try:
             worst = function()
         except Failure as failure:
@@ -49,7 +49,7 @@ class Run:
         for name in sorted(os.listdir(CASES)):
             with open(os.path.join(CASES, name)) as file:
                 description = json.load(file)
-            # A case that was right before must not be skipped.
+            # A case that was compared before must not be skipped.
             if self.judge(f"cases/{name}", lambda: compare(self.tools, description)) in ("export", "unsupported"):
                 self.counts["failed"] += 1
 

@@ -6,7 +6,7 @@ from compare import Failure, compare
 
 
 def without_layers(layers):
-    """Every way to leave out one layer, or to put what is inside a skip in its place."""
+    """Every way to leave out one layer, or to replace a skip by its inner layers."""
     for i, layer in enumerate(layers):
         yield layers[:i] + layers[i + 1 :]
         if layer["kind"] == "skip":
@@ -37,7 +37,7 @@ def smaller(description):
 
 
 def shrink(tools, description, kind, tries=300):
-    """The smallest found, and what it fails with."""
+    """Returns the smallest description found, and its failure's text."""
     best, why, found = copy.deepcopy(description), "", True
     while found and tries > 0:
         found = False
@@ -48,7 +48,7 @@ def shrink(tools, description, kind, tries=300):
             except Failure as failure:
                 if failure.kind == kind:
                     best, why, found = candidate, str(failure), True
-            except Exception:  # no longer a network
+            except Exception:  # it no longer describes a network
                 pass
             if found or tries <= 0:
                 break

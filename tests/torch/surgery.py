@@ -1,4 +1,5 @@
-"""Networks that PyTorch trains first and that are changed before they are exported: they train on as in PyTorch."""
+"""Networks that PyTorch trains first and that are changed before they are exported. They continue to train as in
+PyTorch."""
 
 import struct
 import tempfile
@@ -21,7 +22,7 @@ def read_idx(name):
 
 
 class Vgg(nn.Module):
-    """Convolutions in pairs and a pooling after each, then dense layers, as VGG has them."""
+    """Pairs of convolutions with a pooling after each pair, then dense layers, as in VGG."""
 
     def __init__(self, norm):
         super().__init__()
@@ -40,7 +41,7 @@ class Vgg(nn.Module):
 
 
 class Around(nn.Module):
-    """What goes into a block is added to what comes out. The block may begin in place: then the sum has what it left."""
+    """Adds a block's input to its output. If the block starts with an in-place operation, the sum uses its result."""
 
     def __init__(self, *block):
         super().__init__()
@@ -57,7 +58,7 @@ def in_place(module):
 
 
 def operate(network, begins_in_place):
-    """A skip connection around the second convolution of the last pair, or from the ReLU before it on."""
+    """Adds a skip connection around the second convolution of the last pair, or from the ReLU before it."""
     features = list(network.features)
     last = max(i for i, layer in enumerate(features) if isinstance(layer, nn.Conv2d))
     first = last - 1 if begins_in_place else last  # layer last - 1 is the ReLU

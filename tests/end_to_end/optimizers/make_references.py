@@ -1,14 +1,13 @@
-"""Makes references.json: losses, learning rates and weights that PyTorch gives, in float64, for the network and the data of
-tests/tools/make_reference.py. Run by hand, from the top of the project:
+"""Makes references.json: losses, learning rates and weights that PyTorch gives in float64 for the network and the data
+of tests/tools/make_reference.py. Run by hand, from the project's root:
 
     python3 tests/end_to_end/optimizers/make_references.py
 
-Nothing of this project takes part: the file is what optimizers_test compares dpc and dprun with.
+No code of this project is used: optimizers_test compares dpc and dprun with this file.
 
-conv1.bias is frozen: behind it a normalization takes the mean away, so its true gradient is zero, and what Adam makes of
-rounding errors alone is nobody's result.
+conv1.bias is frozen. A normalization behind it subtracts the mean, so its true gradient is zero, and Adam would turn
+rounding errors into steps.
 """
-
 import json
 import sys
 
@@ -64,7 +63,7 @@ RUNS = {
 
 
 def mix(values):
-    """A sum in which each place has a weight of its own."""
+    """A sum in which each position has its own weight."""
     flat = values.reshape(-1)
     return float(flat @ ((np.arange(flat.size) * 37 % 64) / 64 - 0.5))
 

@@ -1,5 +1,5 @@
-// How a computation's time grows with its size. Tests look at growth: seconds tell of the machine and of sanitizers
-// too.
+// How a computation's time grows with its size. Tests look at growth, because absolute times depend on the machine and
+// on sanitizers.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace dp_test {
 
-// The processor time of run(large) over that of run(small), each the best of three.
+// The processor time of run(large) divided by that of run(small), each the best of three.
 inline double Growth(int small, int large, const std::function<void(int)> &run) {
   auto best = [&](int size) {
     double least = 1e9;

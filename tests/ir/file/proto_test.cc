@@ -90,7 +90,7 @@ TEST(Proto, PlansKeepHomes) {
     EXPECT_EQ(back.offset, model->variables[i].offset);
     EXPECT_EQ(back.bytes, model->variables[i].bytes);
     for (int a = 0; a < 2; a++) EXPECT_TRUE(dp_placement_equal(back.placements[a], model->variables[i].placements[a]));
-    EXPECT_NE(Message(dp_proto_to_variable(arena, message, nullptr, &back)), "") << "a model's has no home";
+    EXPECT_NE(Message(dp_proto_to_variable(arena, message, nullptr, &back)), "") << "a model's variable has no storage";
   }
   dp_mesh mesh;
   Dp__MeshAxis **axes = dp_proto_from_mesh(arena, &model->mesh);

@@ -1,5 +1,5 @@
-// safetensors: files of the format's own library can be read, what is written reads back, every broken header is
-// refused.
+// safetensors: files written by the format's own library can be read, files that we write can be read again, and every
+// broken header is refused.
 #include "ir/file/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST_F(Safetensors, ReadsAFileOfTheFormatsLibrary) {
   dp_safetensors_close(&file);
 }
 
-// Truncated after it was opened, as by someone who copies a new file over it: an error, not a signal.
+// Truncated after it was opened, as when someone copies a new file over it. This must give an error, not a signal.
 TEST_F(Safetensors, AFileThatShrinksWhileItIsRead) {
   const std::string path = Path("shrinks.safetensors"), data(1 << 16, 'x');
   std::ofstream(path, std::ios::binary) << Framed(R"({"a":{"dtype":"U8","shape":[65536],"data_offsets":[0,65536]}})",
@@ -213,7 +213,7 @@ TEST_F(Safetensors, BrokenHeadersAreRefused) {
     std::string first = word.substr(0, word.find('|'));
     EXPECT_TRUE(message_.find(first) != std::string::npos ||
                 message_.find(word.substr(word.find('|') + 1)) != std::string::npos)
-        << message_ << " should say " << word;
+        << message_ << " should contain " << word;
   }
 }
 

@@ -1,4 +1,4 @@
-// dp_wire_unpack: what it accepts, it builds as protobuf-c would; it refuses what could do harm.
+// dp_wire_unpack builds what protobuf-c would build from anything that it accepts, and refuses what could do harm.
 #include "ir/file/wire.h"
 
 #include <gtest/gtest.h>

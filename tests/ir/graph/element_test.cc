@@ -36,7 +36,8 @@ TEST(Element, NumbersWrittenByHand) {
       {DP_BFLOAT16, 0xc049, -3.140625},
       {DP_BFLOAT16, 0x7f7f, 0x1.fep127},
       {DP_BFLOAT16, 0x0001, 0x1p-133},
-      // The table of "FP8 formats for deep learning" (2022), and ONNX's of the others.
+      // From "FP8 formats for deep learning" (2022) for the first two formats of 8 bits, from ONNX's tables for the
+      // others.
       {DP_FLOAT8E4M3FN, 0x7e, 448},
       {DP_FLOAT8E4M3FN, 0x08, 0x1p-6},
       {DP_FLOAT8E4M3FN, 0x01, 0x1p-9},
@@ -77,7 +78,7 @@ TEST_P(NarrowFloat, CodesReturn) {
   }
 }
 
-// Any number rounds to the nearest value, in a tie to the one with an even code.
+// Any number rounds to the nearest value; a tie rounds to the even code.
 TEST_P(NarrowFloat, RoundsToTheNearest) {
   Float f = GetParam();
   std::vector<double> numbers;

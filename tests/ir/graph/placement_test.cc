@@ -1,4 +1,4 @@
-// Placements: exactly one part holds each element of a tensor, in order, for any mesh and n.
+// Placements: each element of a tensor is in exactly one part, and parts are in order, for any mesh and n.
 #include "ir/graph/placement.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ void ExpectPartition(const dp_shape &shape, const dp_placement *on, const dp_mes
   EXPECT_EQ(dp_local_max_count(&shape, on, &mesh, n), most);
 }
 
-// Micro-batches are parts of the batch but not devices: every device of the mesh handles all of them.
+// Micro-batches are parts of the batch but not devices: every device of the mesh handles all micro-batches.
 TEST(Placement, MicroBatchesAreNoDevices) {
   dp_mesh mesh = {};
   mesh.n_axes = 3;

@@ -75,7 +75,7 @@ struct Special {
     dp_builder builder{built.graph, DP_OK, nullptr};
     c.op->specialize(&builder, built.node, in.data(), training, out.data());
     EXPECT_EQ(std::string(dp_status_message(builder.status)), "");
-    // Dropout itself has no kernel.
+    // Dropout itself has no kernel, so only the new nodes run.
     dp_graph *alone = dp_graph_create(built.model, "special");
     std::vector<dp_value *> map(size_t(built.graph->n_values) + 1);
     for (int32_t i = 0; i < built.graph->n_nodes; i++)
@@ -98,7 +98,7 @@ TEST(Specialize, DropoutDropsByTheNodesNameInTraining) {
   Tensor x = DrawOperand(s.c, 0, s.built.operands[0]->type, s.built.n);
   int dropped = 0;
   for (int64_t i = 0; i < x.Count(); i++) {
-    // seed 5, step 2: the numbers of ir/base/philox.h, from the name "node".
+    // ir/base/philox.h's numbers for seed 5, step 2 and the name "node"
     double u = dp_philox_uniform(dp_philox_at(5, 2, dp_hash_name("node"), uint64_t(i)));
     EXPECT_NEAR(s.Out(0).Get(i), u >= 0.25 ? x.Get(i) / 0.75 : 0, 1e-15);
     EXPECT_EQ(s.Out(1).Get(i), u >= 0.25);
@@ -117,7 +117,7 @@ TEST(Specialize, DropoutIsTheIdentityInEvaluationAndWhereTrainingModeIs0) {
   }
 }
 
-// By the numbers of ir/base/philox.h of seed 5, step 2 and the name "node", in every program.
+// ir/base/philox.h's numbers for seed 5, step 2 and the name "node". They are the same in every program.
 double Uniform(int64_t i) { return dp_philox_uniform(dp_philox_at(5, 2, dp_hash_name("node"), uint64_t(i))); }
 
 double Normal(int64_t i) {
@@ -159,8 +159,8 @@ TEST(Specialize, RandomNumbersFollowTheNodesNameAndTheStep) {
 
 const char kNorm[] = "float32[N,3], float32[3], float32[3], float32[3], float32[3]";
 
-// Statistics that the model does not keep are not running statistics: training_mode=1 means x's own, wherever the node
-// is.
+// Statistics that the model does not keep are not running statistics. training_mode=1 then means x's own statistics in
+// evaluation too.
 TEST(Specialize, BatchNormalizationOfGivenStatisticsTakesItsOwnInEvaluation) {
   Special s("BatchNormalization", kNorm, "training_mode=1, epsilon=0.5", false);
   std::map<std::string, Tensor> b = Bindings(s.c, s.built);
@@ -218,7 +218,7 @@ TEST(Specialize, BatchNormalizationUpdatesItsBuffersInTraining) {
 
 // ---- replacements with long dims ------------------------------------------------------------------------------------
 
-// A window over keys compares two ranges, without a table of queries times keys.
+// A sliding window over keys compares two ranges; it builds no table of queries times keys.
 TEST(Replaced, LongAttention) {
   for (const char *attrs : {"is_causal=1", "is_causal=1, left_window_size=16"}) {
     dp_sample sample{"float32[N,1,65536,2], float32[N,1,65536,2], float32[N,1,65536,2]", attrs, 1, 0, 0, false};
@@ -230,7 +230,7 @@ TEST(Replaced, LongAttention) {
   }
 }
 
-// The places of blocks are a table, which is refused if it is too large, like any other.
+// The positions of blocks are a table. Like any table, it is refused if it is too large.
 TEST(Replaced, BlocksOfAHugeDim) {
   dp_sample sample{"int8[1099511627776], float32[1099511627776]", "axis=0, block_size=1", 1, 0, 0, false};
   Built built({dp_op_find("", "DequantizeLinear"), &sample, 0, false});
@@ -239,7 +239,7 @@ TEST(Replaced, BlocksOfAHugeDim) {
   EXPECT_NE(built.error.find("which is too large"), std::string::npos) << built.error;
 }
 
-// Halfway between two elements that float16 cannot tell apart by position.
+// The points lie halfway between two elements whose positions float16 cannot tell apart.
 TEST(Replaced, GridSampleOfFloat16FindsFarPlaces) {
   dp_sample sample{"float16[1,1,3000], float16[1,2,1]", "", 1, 0, 0, false};
   Built built({dp_op_find("", "GridSample"), &sample, 0, false});
@@ -258,7 +258,7 @@ TEST(Replaced, GridSampleOfFloat16FindsFarPlaces) {
   EXPECT_EQ(Numbers(values[size_t(out[0]->id)]), (std::vector<double>{0.5, 0.5}));
 }
 
-// Outside in one dim, even if the resulting offset would be inside the whole.
+// One index is out of range even where the resulting offset would lie inside the tensor.
 TEST(Replaced, IndicesOutsideAreRefused) {
   struct {
     const char *op, *inputs, *attrs;

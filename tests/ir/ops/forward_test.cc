@@ -1,5 +1,5 @@
-// Every sample of every operator, with each kernel, against references.txt, which make_references.py made with NumPy
-// and PyTorch.
+// Compares every sample of every operator, with each kernel, with references.txt, which make_references.py made with
+// NumPy and PyTorch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -100,8 +100,8 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// What is in no program: the nodes that take its place. Those that draw numbers are tested on their own.
-// Results beyond the first are asked for when there are any.
+// Operators that no program contains: tests the nodes that replace them. Those that draw random numbers have their own
+// tests. Asks for optional results too, if there are any.
 TEST(Replaced, EqualsReference) {
   int count = 0;
   for (const Case &c : AllCases(true)) {

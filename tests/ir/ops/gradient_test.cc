@@ -16,8 +16,8 @@ namespace {
 
 const double kStep = 1e-6, kTolerance = 2e-8;
 
-// Operands that have no gradient on purpose: PyTorch gives a loss's class weights none, and the batch statistics that
-// training yields beside y are not learned from.
+// Operands without a gradient on purpose, as in PyTorch: a loss's class weights have none, and the batch statistics
+// that training yields beside y are not learned from.
 bool Exempt(const Case &c, int operand, int result) {
   std::string name = c.op->name;
   return (name == "SoftmaxCrossEntropyLoss" && operand == 2) ||
@@ -199,7 +199,7 @@ std::vector<Case> ReplacedCases() {
 INSTANTIATE_TEST_SUITE_P(Ops, ReplacedGradient, testing::ValuesIn(ReplacedCases()),
                          [](const testing::TestParamInfo<Case> &info) { return TestName(info.param); });
 
-// Only float64 operands with a true gradient: a cast to a narrower float has steps.
+// Only operands with a true float64 gradient: a cast to a narrower float is a step function.
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const Case &c : AllCases(true)) {

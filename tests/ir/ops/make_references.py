@@ -4,7 +4,7 @@
     bazel-bin/tests/ir/ops/list_samples | python3 tests/ir/ops/make_references.py > tests/ir/ops/references.txt
 
 Needs numpy, ml_dtypes, torch and onnx; the tests need only the file. Operands are drawn as in samples.cc
-(references_draw.py), results computed in float64; what takes more than a line is in the modules beside.
+(references_draw.py), and results are computed in float64. References longer than a line are in the other modules.
 """
 import re
 import sys
@@ -29,7 +29,7 @@ from references_windows import (average_pool, backward, conv, conv_transpose, gr
 
 
 def by_onnx(op, n_outputs=1, opset=25, operands=()):
-    """What ONNX's evaluator gives. operands: name -> place and type of what is an attribute here and an operand there."""
+    """What ONNX's evaluator gives. operands: name -> position and type of an ONNX operand that is an attribute here."""
     def run(a, *x):
         a, x = dict(a), list(x)
         for name, (place, dtype) in dict(operands).items():
@@ -241,7 +241,7 @@ DRAWN = ("Dropout", "Bernoulli", "RandomUniform", "RandomNormal", "RandomUniform
 def main():
     for heading in sys.stdin.read().splitlines():
         op, inputs, attrs, n, low, high = heading.split("|")
-        if op in DRAWN:  # in no program; by the node's name
+        if op in DRAWN:  # programs do not contain it, and its numbers depend on the node's name
             continue
         n, low, high, operands, has_float64, half = int(n), float(low), float(high), [], False, None
         for i, text in enumerate(split(inputs)):

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 MASK = (1 << 64) - 1
-# ONNX's numbers; those of NumPy's own types and of ml_dtypes'.
+# ONNX's numbers of the types, then ml_dtypes' names of those that NumPy lacks.
 TYPES = {1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16",
          11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8e4m3fn", 18: "float8e4m3fnuz",
          19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1", 24: "float8e8m0",
@@ -19,7 +19,7 @@ ML_TYPES = {"bfloat16": ml_dtypes.bfloat16, "float8e4m3fn": ml_dtypes.float8_e4m
             "float4e2m1": ml_dtypes.float4_e2m1fn, "float8e8m0": ml_dtypes.float8_e8m0fnu, "uint2": ml_dtypes.uint2,
             "int2": ml_dtypes.int2}
 HALVES = ("float16", "bfloat16")
-operand_types = []  # of the sample in hand; most results follow from the operands themselves
+operand_types = []  # of the current sample; for the few results that depend on more than the operands
 
 
 def dtype_of(name):
@@ -27,7 +27,7 @@ def dtype_of(name):
 
 
 def split(text):
-    """At the commas outside brackets and quotes."""
+    """Splits at commas outside brackets and quotes."""
     parts, depth, quoted = [""], 0, False
     for letter in text:
         depth += (letter == "[") - (letter == "]")

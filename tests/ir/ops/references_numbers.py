@@ -1,4 +1,4 @@
-"""References of what is about numbers themselves: casts, bits, quantized tensors, random numbers."""
+"""References of operators on number formats: casts, bits, quantized tensors, random numbers."""
 import math
 
 import ml_dtypes
@@ -9,7 +9,7 @@ from references_windows import conv
 
 
 def cast(a, x):
-    """With ml_dtypes' rounding. Its casts to floats of 8 bits do not saturate, those to a power of two go to the nearest."""
+    """Rounds as ml_dtypes does. Its casts do not saturate to 8-bit floats, and round powers of two to the nearest."""
     name = TYPES[a["to"]]
     if name == "float32":
         return x.astype(np.float64)
@@ -25,7 +25,7 @@ def cast(a, x):
 
 
 def bit_shift(a, x, y):
-    """By Python's integers, which have no last bit."""
+    """With Python's integers, which are unbounded."""
     info = np.iinfo(x.dtype)
     result = np.zeros(np.broadcast_shapes(x.shape, y.shape), x.dtype)
     for at, (v, s) in zip(np.ndindex(result.shape), np.nditer([x, y])):
@@ -36,7 +36,7 @@ def bit_shift(a, x, y):
 
 
 def along(v, axis, rank):
-    """A vector along an axis, anything else as it is."""
+    """Shapes a vector so that it broadcasts along an axis; leaves anything else as it is."""
     v = np.asarray(v, np.float64)
     return v.reshape([-1 if d == axis % rank else 1 for d in range(rank)]) if v.ndim == 1 and v.size > 1 else (
         v.reshape(()) if v.size == 1 else v)
@@ -47,7 +47,7 @@ def centred(x, zero, axis=0):
 
 
 def spread(v, x, a):
-    """Scales of each element of x."""
+    """Repeats scales so that each element of x has its own."""
     axis = a.get("axis", 1)
     if a.get("block_size"):
         return np.take(np.asarray(v, np.float64), np.arange(x.shape[axis]) // a["block_size"], axis)
@@ -93,12 +93,12 @@ def q_linear_conv(a, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bi
 
 
 def bit_cast(a, x):
-    """The drawn numbers in the operand's own type, looked at as another."""
+    """The bits of the drawn numbers in the operand's own type, read as another type."""
     return np.ascontiguousarray(x.astype(dtype_of(operand_types[0]))).view(dtype_of(TYPES[a["to"]]))
 
 
 def philox(seed, step, name, count):
-    """Philox4x32-10 (Salmon et al. 2011), the words of elements 0 .. count-1."""
+    """Philox4x32-10 (Salmon et al. 2011): the words of elements 0 .. count-1."""
     words = []
     for block in range((count + 3) // 4):
         c = [step, name, block & 0xFFFFFFFF, block >> 32]

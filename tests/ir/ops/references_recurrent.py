@@ -1,4 +1,4 @@
-"""References of what goes along a sequence, from ONNX's formulas."""
+"""References of operators that process sequences, from ONNX's formulas."""
 import math
 
 import numpy as np
@@ -8,7 +8,7 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-# name -> what it takes, function of x and these
+# name -> its parameters, a function of x and these
 ACTIVATIONS = {
     "tanh": ("", np.tanh), "sigmoid": ("", sigmoid), "relu": ("", lambda x: np.maximum(x, 0)),
     "softsign": ("", lambda x: x / (1 + abs(x))),
@@ -21,7 +21,7 @@ ACTIVATIONS = {
 
 
 def activations(a, usual):
-    """The functions of all directions, clip included."""
+    """The activations of all directions, including clipping."""
     alphas, betas, functions = list(a.get("activation_alpha", ())), list(a.get("activation_beta", ())), []
     bound = a.get("clip", math.inf)
     for name in a.get("activations", usual):
@@ -53,7 +53,7 @@ def rnn_step(a, f, x, h, c, w, r, b, p):
 
 
 def recurrent(step, usual, states):
-    """Each sample of the batch on its own."""
+    """Computes each sample of the batch by itself."""
     def run(a, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None):
         swap = lambda v: v if v is None or not a.get("layout") else np.swapaxes(v, 0, 1)
         x, h0, c0 = swap(x), swap(h0), swap(c0)
@@ -77,7 +77,7 @@ def recurrent(step, usual, states):
 
 
 def linear_attention(a, query, key, value, past=None, decay=None, beta=None):
-    """By head, place and element, as the operator's description writes the recurrence."""
+    """By head, position and element, with the recurrence in the operator's description."""
     (batch, length, width), heads, q_heads = query.shape, a["kv_num_heads"], a["q_num_heads"]
     d_k, d_v = width // q_heads, value.shape[2] // heads
     scale = a.get("scale", 0) or 1 / math.sqrt(d_k)

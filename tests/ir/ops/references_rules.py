@@ -1,4 +1,4 @@
-"""References of the operators whose rule is longer than a line, by NumPy and PyTorch."""
+"""References of operators that take more than a line, with NumPy and PyTorch."""
 import math
 
 import numpy as np
@@ -42,7 +42,7 @@ def batch_norm(a, x, scale, bias, mean, var):
     args = t(mean), t(var), t(scale), t(bias)
     if not a.get("training_mode"):
         return [F.batch_norm(t(x), *args, False, 0, epsilon)]
-    y = F.batch_norm(t(x), *args, True, 1 - momentum, epsilon)  # updates its copies of mean and var, unbiased
+    y = F.batch_norm(t(x), *args, True, 1 - momentum, epsilon)  # updates mean and var, with unbiased variances
     axes = tuple(d for d in range(x.ndim) if d != 1)
     biased = momentum * var + (1 - momentum) * x.var(axis=axes)
     running_var = args[1] if a.get("unbiased") else biased
@@ -117,7 +117,7 @@ def split_parts(a, x):
     if "num_outputs" in a:
         size = math.ceil(extent / a["num_outputs"])
         return np.split(x, [min(size * i, extent) for i in range(1, a["num_outputs"])], axis)
-    return np.split(x, max(p for p in range(1, 9) if extent % p == 0), axis)  # as many results as can be
+    return np.split(x, max(p for p in range(1, 9) if extent % p == 0), axis)  # the most equal parts, up to 8
 
 
 def slices(a, rank):
@@ -218,7 +218,7 @@ def scatter_elements(a, x, indices, updates):
 
 
 def depth_to_space(a, x):
-    """Element by element, from the definition."""
+    """Computed element by element, from the definition."""
     n, c, h, w = x.shape
     s, channels = a["blocksize"], c // a["blocksize"] ** 2
     y = np.zeros((n, channels, h * s, w * s), x.dtype)
@@ -241,7 +241,7 @@ def space_to_depth(a, x):
 
 
 def selu(a, x):
-    """With ONNX's constants, which are float32's."""
+    """With ONNX's constants, which are float32 values."""
     alpha, gamma = a.get("alpha", 1.67326319217681884765625), a.get("gamma", 1.05070102214813232421875)
     return gamma * np.where(x < 0, alpha * np.expm1(x), x)
 

@@ -1,4 +1,4 @@
-"""References of what slides over or resamples spatial dims, by PyTorch, ONNX's Resize or from the definition."""
+"""References of operators on spatial dims: windows and resampling, by PyTorch, ONNX's Resize or the definition."""
 import math
 
 import numpy as np
@@ -10,7 +10,7 @@ from references_draw import t
 
 
 def pads_of(a, x, kernel):
-    """Pads at the begin and the end of each spatial dim."""
+    """Pads at the beginning and the end of each spatial dim."""
     rank = len(kernel)
     stride, dilation = a.get("strides", [1] * rank), a.get("dilations", [1] * rank)
     auto = a.get("auto_pad", "NOTSET")
@@ -39,7 +39,7 @@ def conv(a, x, w, b=None):
 
 
 def conv_transpose(a, x, w, b=None):
-    """ONNX's definition: every element of x puts a window of weights into y."""
+    """ONNX's definition: every element of x adds a window of weights to y."""
     rank, groups = x.dim() - 2, a.get("group", 1)
     stride, dilation = a.get("strides", [1] * rank), a.get("dilations", [1] * rank)
     function = [F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d][rank - 1]
@@ -62,7 +62,7 @@ def max_pool(a, x):
 
 
 def max_pool_places(a, x):
-    """The largest elements, and their places in the whole tensor."""
+    """The largest elements, and their indices in the whole tensor."""
     if not x.is_floating_point():
         y, places = max_pool_places(a, x.double())
         return [y.to(x.dtype), places]
@@ -86,7 +86,7 @@ def max_pool_places(a, x):
 
 
 def average_pool(a, x):
-    """Window by window: PyTorch has neither dilation nor uneven pads here."""
+    """Window by window, because PyTorch has neither dilation nor uneven pads here."""
     kernel, rank = a["kernel_shape"], x.dim() - 2
     stride, dilation = a.get("strides", [1] * rank), a.get("dilations", [1] * rank)
     begin, end = pads_of(a, x.shape[2:], kernel)
@@ -110,7 +110,7 @@ def average_pool(a, x):
 
 
 def lp_pool(a, x):
-    """The sum of powers is what average pooling gives when nothing but real places are counted, times their number."""
+    """The sum of powers is the average pooling of the padded input, times the number of elements in a window."""
     kernel, p = a["kernel_shape"], a.get("p", 2)
     begin, end = pads_of(a, x.shape[2:], kernel)
     wide = padded(t(abs(x) ** p), begin, [e + 8 for e in end] if a.get("ceil_mode") else end, 0)
@@ -131,7 +131,7 @@ def lrn(a, x):
 
 
 def resize(a, x):
-    """ONNX's reference, called with numbers of float64: by itself it weighs in float32. It knows no bools."""
+    """ONNX's reference in float64 (by default it computes weights in float32). It does not support bool."""
     defaults = {"roi": None, "mode": "nearest", "coordinate_transformation_mode": "half_pixel", "cubic_coeff_a": -0.75,
                 "extrapolation_value": 0.0, "exclude_outside": 0, "antialias": 0, "keep_aspect_ratio_policy": "stretch",
                 "nearest_mode": "round_prefer_floor"}

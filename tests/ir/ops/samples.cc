@@ -53,7 +53,7 @@ std::vector<Case> AllCases(bool float64) {
   return cases;
 }
 
-// BatchNormalization occurs in programs too, in a changed form, and is differentiated there; the others never are.
+// Programs also contain BatchNormalization, in another form, and differentiate it there. They never contain the others.
 bool IsReplaced(const dp_op *op) { return op->specialize && !op->gradient; }
 
 bool IsDrawn(const dp_op *op) {
@@ -107,7 +107,7 @@ dp_status Built::Build(const Case &c) {
   model = dp_model_create(arena, "sample");
   model->batch = dp_max_i64(c.sample->n, 1);
   dp_status status = DP_OK;
-  // Some results exist only in some modes: ask for as many as needed, and for those that always exist.
+  // Some results exist only in some modes. Asks for all results, then for fewer, down to those that always exist.
   int least = 1;
   while (least < c.op->n_outputs && !c.op->outputs[least].optional) least++;
   for (int results = c.op->n_outputs; results >= least; results--) {

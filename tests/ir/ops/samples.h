@@ -11,11 +11,11 @@
 
 namespace dp_test {
 
-// One sample of one operator: as written, with float64 in place of float32, or with another type in place of one.
+// One sample of one operator: as written, with float64 in place of float32, or with one type replaced by another.
 struct Case {
   const dp_op *op;
   const dp_sample *sample;
-  int index;  // of the sample in its operator
+  int index;  // index of the sample in its operator
   bool float64;
   dp_dtype from = DP_NO_TYPE, to = DP_NO_TYPE;  // operands of type `from` become `to` where the operator allows it
   std::string Name() const;                     // "dp.SGD 2 float64", "Add 3 int32 as int8"
@@ -27,12 +27,12 @@ std::vector<Case> AllCases(bool float64);
 // The same samples with float16 and bfloat16 in place of float32, and with every type that is or can hold an integer in
 // place of int32, int64 and uint8, where an operand allows it.
 std::vector<Case> TypeCases();
-// Whether operand i of the case, which has that type in the sample, has type c.to.
+// Whether operand i of the case, which has type dtype in the sample, has type c.to.
 bool IsReplacedType(const Case &c, int i, dp_dtype dtype);
 
-// Whether programs do not contain the operator: others replace it, and it has no kernel.
+// Whether programs do not contain the operator because others replace it. It has no kernel.
 bool IsReplaced(const dp_op *op);
-// Of those, whether it draws numbers, which follow from the name of its node: no reference has them.
+// Whether such an operator draws random numbers. They depend on the node's name, so no reference has them.
 bool IsDrawn(const dp_op *op);
 
 // The case as a graph with inputs x0, x1 ... and one node with all its results. Lives as long as the object.
@@ -55,8 +55,8 @@ class Built {
   dp_status Build(const Case &c);
 };
 
-// Replaces the case's operator, which programs do not contain, by what stands for it in training. The results keep the
-// types that infer gave. Sets error on failure.
+// Replaces the case's operator, which programs do not contain, by the nodes that compute it in training. The results
+// keep the types that infer gave. Sets error on failure.
 std::vector<dp_value *> Replace(Built *built);
 
 // Element i of operand `operand` depends only on the sample's name: uniform in [low, high] (-1 .. 1 if they are equal),

@@ -107,7 +107,7 @@ TEST_P(Schema, RowsBeginWithAllReplicateAndDiffer) {
     }
     if (rules.count > most) most = rules.count;
   }
-  EXPECT_EQ(most > 1, op->sharding != nullptr) << "samples reach no row of its placements";
+  EXPECT_EQ(most > 1, op->sharding != nullptr) << "samples must reach a sharding rule exactly if there are any";
 }
 
 TEST_P(Schema, SameLetterSameTypesAndAttributesOfOperandsExist) {

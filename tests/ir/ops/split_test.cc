@@ -122,7 +122,7 @@ Tensor Split::Join(const dp_value *value, const std::vector<Tensor> &parts,
   }
   for (size_t device = 0; device < parts.size(); device++) {
     dp_mesh_coordinate(&mesh_, int64_t(device), coordinate);
-    bool copy = false;  // of what the device at coordinate 0 holds
+    bool copy = false;  // whether another device, at coordinate 0, holds the same
     for (int a = 0; a < mesh_.n_axes; a++)
       if (placements[size_t(a)].kind == DP_REPLICATE && coordinate[a]) {
         copy = true;
@@ -143,7 +143,7 @@ Tensor Split::Join(const dp_value *value, const std::vector<Tensor> &parts,
   return whole;
 }
 
-// Only float32, since a partial sum is not exact.
+// Compares only float32 with a tolerance, since a partial sum is not exact.
 void Compare(const Tensor &found, const Tensor &expected, bool rounded) {
   bool half = found.dtype == DP_FLOAT16 || found.dtype == DP_BFLOAT16;
   double tolerance = !dp_type_is_float(found.dtype) ? 0 : half ? 0x1p-5 : rounded ? 1e-5 : 1e-12;
@@ -189,7 +189,7 @@ void Split::RunSplit(const Rows &rules, const std::vector<int64_t> &sizes) {
     mesh_.axes[a] = {a ? "tensor" : "data", sizes[a]};
     if (!dp_sharding_rule_holds_on(&rules[a], &mesh_.axes[a])) return;
   }
-  // Two axes may view a dim differently, which placement refuses.
+  // Two axes may view a dim differently; placement refuses that.
   if (rules.size() > 1 && !Legal(rules, mesh_)) return;
   ASSERT_TRUE(Legal(rules, mesh_));
   std::vector<std::vector<Tensor>> parts, results(size_t(node->n_outputs));
@@ -219,7 +219,7 @@ void Split::RunSplit(const Rows &rules, const std::vector<int64_t> &sizes) {
 }
 
 TEST_P(Split, EqualsWhole) {
-  // Besides the plain view: blocks, units, both.
+  // Besides the plain view: blocks, units, and both.
   const dp_placement given[] = {dp_shard_in(0, 2, 1), dp_shard_in(0, 1, 2), dp_shard_in(0, 1, 3),
                                 dp_shard_in(0, 2, 3), dp_shard_in(0, 3, 1), dp_shard_in(0, 1, 6)};
   dp_sharding_rules rules;

@@ -10,7 +10,7 @@
 namespace dp_test {
 namespace {
 
-// The type in which the operator takes the same numbers exactly.
+// The type in which the operator computes exactly with the same numbers.
 dp_dtype Exact(const Case &c) {
   if (c.from == DP_FLOAT32) return DP_FLOAT64;
   Case exact = c;
@@ -57,8 +57,8 @@ void Compare(const Tensor &found, const Tensor &exact, const Case &c) {
       EXPECT_EQ(std::isnan(number), std::isnan(expected)) << c.Name() << ", element " << i;
       continue;
     }
-    // 16-bit floats are computed in float32, which has its own error. A Softmax in float16 rounds each step: three
-    // results, and differences of up to 8, whose rounding matters as much as 4 units of the exponential.
+    // 16-bit floats are computed in float32, which has its own error. A Softmax in float16 rounds three intermediate
+    // results. Differences reach 8, so their rounding matters as much as 4 units of the exponential.
     bool stepwise = found.dtype == DP_FLOAT16 && !c.Name().rfind("Softmax ", 0);
     double roundings = stepwise ? 3 + 4 : 1.01;
     double tolerance =

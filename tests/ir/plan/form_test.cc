@@ -1,4 +1,4 @@
-// The form of plans: each broken index, range, name or number is refused under its rule.
+// The form of plans: each broken index, range, name or number is refused, and the message names its rule.
 #include "ir/plan/form.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ const Break kHead[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Head, Form, testing::ValuesIn(kHead), [](const auto &i) { return i.param.name; });
 
-// Options that suit the plan.
+// Options that agree with the plan.
 Dp__Options *Recorded(HandPlan &h) {
   if (h.plan->options) return h.plan->options;
   Dp__Options *o = h.plan->options = dp_test::New(h.arena, dp__options__init);
@@ -125,8 +125,8 @@ TEST(Form, OptionsHold) {
   EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
 }
 
-// Every field of the message, by its descriptor: if it is changed to contradict the plan, the form check refuses it, or
-// the plan cannot tell.
+// Changes each field of the message, found by its descriptor, so that it contradicts the plan. The form check refuses
+// it, unless nothing in the plan depends on the field.
 TEST(Form, OptionsAreHeldFieldByField) {
   const std::set<std::string> untold = {"zero_stage", "memory",      "freeze",  "split",
                                         "train",      "as_exported", "no_fuse", "dim"};

@@ -23,7 +23,7 @@ std::string Grouped(long long number) {
 struct Row {
   std::string label;
   std::vector<long long> numbers;
-  std::string note;  // behind the numbers
+  std::string note;  // the text after the numbers
 };
 
 void ExpectRows(const std::string &path, const std::vector<Row> &rows) {

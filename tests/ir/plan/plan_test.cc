@@ -72,7 +72,7 @@ TEST_F(PlanFile, LargeTensorsLieBeside) {
   tensor->extents = extents;
   tensor->raw = {data.size(), reinterpret_cast<uint8_t *>(&data[0])};
   Write(hand.plan, "a.bin");
-  EXPECT_EQ(tensor->raw.len, data.size()) << "the plan is whole again after it was written";
+  EXPECT_EQ(tensor->raw.len, data.size()) << "writing a plan must leave it unchanged";
   EXPECT_LT(Get("a.bin").size(), 16384u);
   EXPECT_GT(Get("a.bin.safetensors").size(), data.size());
   Arena arena;
@@ -220,7 +220,7 @@ TEST_F(PlanFile, Listing) {
            "           -> w1'1: float32[3,4] [R] persistent +0, 48 bytes\n",
            "    leaves w as w1\n",
        })
-    EXPECT_NE(listing.find(line), std::string::npos) << line << "is not in\n" << listing;
+    EXPECT_NE(listing.find(line), std::string::npos) << line << " is not in\n" << listing;
 }
 
 }  // namespace

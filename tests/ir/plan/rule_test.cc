@@ -1,4 +1,4 @@
-// The rules' table equals the one in docs/plan.md, and messages follow it.
+// The table of rules equals the one in docs/plan.md, and messages use its names.
 #include "ir/plan/rule.h"
 
 #include <gtest/gtest.h>

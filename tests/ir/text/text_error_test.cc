@@ -1,4 +1,4 @@
-// The text form refuses errors, says what and where they are, and survives any input.
+// The reader of the text form refuses errors, says what is wrong and where, and survives any input.
 #include <gtest/gtest.h>
 
 #include "tests/ir/text/text_helper.h"

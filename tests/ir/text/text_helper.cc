@@ -2,7 +2,7 @@
 
 namespace dp_test {
 
-// Every line is written as it prints, so that reading and printing changes nothing.
+// Every line is written as it prints, so reading and printing changes nothing.
 const char kSource[] = R"dpt(model digits {
   opset 18
   loss "softmax_cross_entropy(logits,label)"

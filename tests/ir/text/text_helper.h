@@ -42,7 +42,7 @@ inline std::string Parse(dp_arena *arena, const std::string &text, dp_model **mo
   return Message(dp_text_parse(arena, "t.dpt", text.data(), text.size(), model));
 }
 
-// The text printed after it was read; the message if it is refused.
+// The text as printed after it was read, or the message that refuses it.
 inline std::string Reprint(const std::string &text) {
   Arena arena;
   dp_model *model = nullptr;

@@ -1,5 +1,5 @@
-// Any point of the pipeline can be printed and read back, and the compilation goes on from there to the same device
-// form: every placement, kernel, event and offset, from which the plan is written.
+// The model can be printed and read back after any pass. The compilation then continues to the same device form, from
+// which the plan is written: every placement, kernel, event and offset is equal.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -65,7 +65,7 @@ class Order {
   }
 
  private:
-  // The plan's devices; without a usable plan, one for each role.
+  // The plan's devices; if there is no usable plan, one for each role.
   void MakeDevices() {
     if (plan_ && Message(dp_proto_to_mesh(plan_->n_mesh, plan_->mesh, &mesh_)).empty()) {
       if (dp_mesh_devices(&mesh_) > kMostDevices) throw std::length_error("too many devices for brute force");
@@ -114,7 +114,7 @@ class Order {
     if (n_units_ > kMostUnits) throw std::length_error("a program too long for brute force");
   }
 
-  // Makes one unit of each Send and Recv that form a channel, device by device. One without another end is stuck.
+  // Makes one unit of the Send and the Recv of each channel, device by device. One without a counterpart is stuck.
   void MeetOnChannels() {
     struct End {
       size_t role, step;
@@ -166,7 +166,7 @@ class Order {
     }
   }
 
-  // The predecessors of each unit, including indirect ones. False: there is a cycle.
+  // The predecessors of each unit, including indirect ones; false if there is a cycle.
   bool Close() {
     before_.resize(n_units_);
     words_ = (n_units_ + 63) / 64;

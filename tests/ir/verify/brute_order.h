@@ -1,7 +1,7 @@
 // The order of a program by brute force, as an oracle. What each device does for each instruction is a unit, except
-// that all members of a collective, and the two ends of a channel, are one. Reachability is the transitive closure;
-// conflicts are found by comparing all pairs, for host memory between all devices and byte by byte. Shares nothing with
-// the checker.
+// that all members of a collective are one unit, and so are the two ends of a channel. Reachability is the transitive
+// closure. Conflicts are found by comparing all pairs, and in host memory by comparing all devices byte by byte. Shares
+// no code with the checker.
 #ifndef DP_TESTS_IR_VERIFY_BRUTE_ORDER_H
 #define DP_TESTS_IR_VERIFY_BRUTE_ORDER_H
 

@@ -21,12 +21,12 @@ struct Step {
   bool collective;
 };
 
-// Throws if it refers to tensors that do not exist.
+// Throws if the instruction refers to tensors that do not exist.
 Step MakeStep(const Dp__Program *program, const Dp__Instruction *in);
 bool Is(const Step &step, const char *op);
 bool OnHost(int space);
 bool Overlap(const Range &x, const Range &y);
-// In the memory of one device.
+// Whether the two conflict in the memory of one device.
 bool Conflict(const Step &a, const Step &b);
 
 }  // namespace brute

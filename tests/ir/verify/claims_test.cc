@@ -1,5 +1,5 @@
-// What a plan claims about itself as a whole: every false claim, by name. Each plan was valid before the damage, and
-// the runtime relies on the claim.
+// What a plan claims about itself as a whole. Each claim that the runtime relies on is made false, by name, in a plan
+// that is valid otherwise.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,5 +1,5 @@
-// The checker on compiled plans: they are valid on any mesh; without one of their waits they are valid exactly if brute
-// force finds no violation; without one of their instructions they never are.
+// The checker on compiled plans. They are valid on any mesh. Without one of their waits they are valid exactly if brute
+// force finds no violation. Without one of their instructions they never are.
 #include <gtest/gtest.h>
 #include <string.h>
 
@@ -211,7 +211,7 @@ TEST_P(CompiledStages, WithoutAnInstruction) {
   EXPECT_GT(rules["MEANING.UNDEFINED"], 10);
 }
 
-// Declares each step of a micro-batch to be of another.
+// Declares that each step of a micro-batch belongs to another one.
 TEST_P(CompiledStages, OfAnotherMicroBatch) {
   int damaged = 0;
   for (size_t r = 0; r < plan_->n_roles; r++)
@@ -270,7 +270,7 @@ TEST_F(CompiledInfer, TakesNoLabelsAndSharesHomes) {
   EXPECT_STREQ(infer_->outputs[0]->name, "logits");
   EXPECT_EQ(infer_->n_exit, 0u);
   EXPECT_EQ(Program("eval")->n_exit, 0u);
-  // Programs that use the same parameter find it at the same bytes.
+  // All programs find a parameter at the same bytes.
   Dp__Program *train = Program("train");
   int shared = 0;
   for (size_t i = 0; i < infer_->n_entry; i++)

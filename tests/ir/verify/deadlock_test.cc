@@ -1,4 +1,4 @@
-// Deadlocks across stages: the checker's verdict on small random programs against running them.
+// Deadlocks across stages: compares the checker's verdict on small random programs with running them.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -116,7 +116,7 @@ class RandomStages {
  private:
   const Dp__Program *Program(size_t role) const { return plan.roles[role]->programs[0]; }
 
-  // First without deadlock, since they are made in order; then most programs get a few exchanges.
+  // The programs are made in order, so they have no deadlock; then most get a few exchanges.
   void Write() {
     const unsigned streams = 1 + random_() % 3, count = 4 + random_() % 14;
     std::vector<std::vector<Dp__Instruction *>> made(writers_.size());
@@ -175,7 +175,7 @@ TEST(Deadlock, AgreesWithRunning) {
   EXPECT_GT(across, 300);
 }
 
-// The message's head and list of steps must form a cycle, and each of its links must exist in the program.
+// The message's head and its list of steps must form a cycle, and each link of it must exist in the program.
 TEST(Deadlock, NamesACycle) {
   const std::regex step("role stage(\\d+),(?: program train,)? stream (s\\d), instruction (\\d+)");
   const std::regex link("(waits for|comes after|other side is) role");

@@ -1,5 +1,5 @@
-// Every field of the schema of plans, by reflection, so that a new one cannot be forgotten. docs/plan.md says how each
-// is guarded, and here each is damaged in many good plans.
+// Every field of the schema of plans, found by reflection, so that a new one cannot be forgotten. docs/plan.md says how
+// each is guarded; here each is damaged in many good plans.
 //
 //   checked: what the checker accepts computes the same as before
 //   compared: what the checker and `dpc verify --against` both accept computes the same
@@ -155,7 +155,7 @@ const std::vector<std::unique_ptr<Good>> &GoodPlans() {
   return plans;
 }
 
-// ---- carrying a plan out --------------------------------------------------------------------------------------------
+// ---- executing a plan -----------------------------------------------------------------------------------------------
 
 // Inputs by shape: fractions, or classes 0 to 2.
 std::string Feed(dp_session *session, int program, int64_t n, int64_t step) {
@@ -220,7 +220,8 @@ std::string Carry(const Dp__Plan *plan, int64_t batch, std::vector<double> *numb
   return failure;
 }
 
-// What the null backend finds: "" or the race, or why it gives nothing. Results that are right by luck do not hide it.
+// What the null backend finds: "" or the race, or why there is no result. Results that are right by luck do not hide
+// it.
 std::string Watch(const Dp__Plan *plan, int64_t batch) {
   const dp_backend null = dp_backend_null(dp_backend_cpu.target);
   dp_session_options options = {};
@@ -295,7 +296,7 @@ std::string Against(const Good &good, const Dp__Plan *plan) {
   const char *a, *b, *differs = dp_plan_options_differ(arena, whole->options, plan->options, &a, &b);
   if (!differs) differs = dp_plan_options_differ(arena, plan->options, whole->options, &a, &b);
   if (differs) return std::string("option ") + differs;
-  // The plan's own SPECs make its graphs.
+  // The plan's own SPECs produce its graphs.
   if (plan->loss != good.loss || plan->optimizer != good.optimizer)
     message = Place(arena, good.text, good.options, plan->loss, plan->optimizer, &model, &schedule);
   if (message.empty()) message = Message(dp_against_check(arena, plan, model, &report));
@@ -304,7 +305,7 @@ std::string Against(const Good &good, const Dp__Plan *plan) {
 
 void Say(Verdict *v, const std::string &what) { snprintf(v->detail, sizeof v->detail, "%s", what.c_str()); }
 
-// tell: called with what is known, before anything that may end the process.
+// tell: called with what is known before anything that may end the process.
 template <typename Tell>
 Verdict Judge(const Case &c, const std::vector<double> &expected, Tell tell) {
   Verdict v = {};
@@ -419,7 +420,9 @@ size_t RunFrom(const std::vector<Case> &cases, size_t first, std::vector<Verdict
 }
 
 struct Figures {
-  int made = 0, checker = 0, against = 0, runtime = 0, same = 0;  // refused by; the same
+  int made = 0;
+  int checker = 0, against = 0, runtime = 0;  // cases that each of these refuses
+  int same = 0;
 };
 
 TEST(Fields, WhatIsAcceptedComputesTheSame) {

@@ -51,11 +51,11 @@ class ProgramWriter {
   Dp__Instruction *Add(const std::string &stream, const std::string &op, const std::string &node,
                        const std::vector<std::string> &operands, const std::vector<std::string> &results,
                        const std::vector<uint32_t> &waits = {}, int signal = -1);
-  // Over a mesh axis: sets the attribute and the communication.
+  // An instruction over a mesh axis: sets the attribute and the communication.
   Dp__Instruction *AddOver(const std::string &axis, const std::string &stream, const std::string &op,
                            const std::string &operand, const std::string &result,
                            const std::vector<uint32_t> &waits = {}, int signal = -1);
-  // Two operands to one result, over axis micro.
+  // Combines two operands to one result over axis micro.
   Dp__Instruction *AddAccumulate(const std::string &stream, const std::string &accumulated, const std::string &piece,
                                  const std::string &result, const std::vector<uint32_t> &waits = {}, int signal = -1);
   // Sends to stage `peer`, or receives from it.
@@ -91,8 +91,8 @@ struct HandArena {
 Dp__Role *AddRole(dp_arena *arena, Dp__Plan *plan, const std::string &name, const std::vector<Dp__AxisRange> &devices,
                   const std::vector<HandArena> &arenas);
 
-// Ends every arena at its last tensor, as a plan must. Call it again after a test has added to a plan; sizes that the
-// test has set are kept.
+// Ends every arena at its last tensor, as a plan must. Call it again after adding to a plan. Sizes that the test has
+// set are kept.
 class ArenaFit {
  public:
   void Fit(Dp__Plan *plan);
@@ -117,7 +117,7 @@ class HandPlan {
   Dp__Instruction *Step(const std::string &program, const std::string &stream, size_t index);
   Dp__Stream *Stream(const std::string &program, const std::string &stream);
   Dp__Arena *ArenaOf(Dp__Space space);
-  // Call this after a test has added to the plan.
+  // Call this after adding to the plan.
   void Fit() { fit_.Fit(plan); }
 
   Arena arena;

@@ -26,7 +26,7 @@ class HostPlan {
     w->Add("s", "dp.Scatter", "", {"x@host"}, {"x"});
     w->Add("s", "Relu", "y", {"x"}, {"y"});
   }
-  // Writes another value to the host: "x", or "x@whole", which has a part on one device only.
+  // Writes another value to the host: "x", which each device holds a part of, or "x@whole", which one device writes.
   Dp__Instruction *Give(const std::string &label, uint64_t offset, const std::string &stream = "s") {
     if (label == "x@whole") w->Add(stream, "dp.Broadcast", "", {"x@host"}, {label});
     const std::string host = label + "@" + std::to_string(offset);

@@ -31,7 +31,7 @@ TEST(Host, OutputsLieSideBySide) {
     }
 }
 
-// Each device writes x before y. But a slow device writes x when another has written y.
+// Each device writes x before y. But a slow device may write x after another has written y.
 TEST(Host, ProgramOrderIsNoOrderBetweenDevices) {
   for (std::string value : {"x", "x@whole"})
     for (uint64_t offset = kRow; offset < 8 * kRow; offset += kRow) {
@@ -56,7 +56,7 @@ TEST(Host, NorIsAnEvent) {
   ExpectConflict(rule, message, "stream s, instruction 2", "stream other, instruction 0");
 }
 
-// A rendezvous between the two would be enough. No plan has a use for that, and the rule without it is smaller.
+// A rendezvous between the two would be enough. No plan needs one, and the rule is simpler without it.
 TEST(Host, OneWriterWhateverIsBetween) {
   HostPlan host;
   host.Give("x", 4 * kRow);
@@ -77,7 +77,8 @@ TEST(Host, TheSameValueTwice) {
 
 // ---- between stages -------------------------------------------------------------------------------------------------
 
-// Stage 0 writes h over bytes of the scores, which stage 1 writes: before or after it sends what they are made of.
+// Stage 0 writes h over bytes of the scores, which stage 1 writes. It does so before or after it sends what they are
+// computed from.
 TEST(Host, NoTwoStagesWriteTheSameBytes) {
   for (int data : {1, 2})
     for (std::string stream : {"compute", "send"}) {

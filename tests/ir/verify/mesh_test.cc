@@ -1,4 +1,4 @@
-// Plans over meshes of several axes: conversions against what devices really hold, and large plans.
+// Plans over meshes of several axes: conversions, compared with what devices really hold, and large plans.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -25,7 +25,7 @@ std::string Print(const std::vector<dp_placement> &at) {
   return text;
 }
 
-// Scatters a value as `from` and converts it to `to` by `op` over an axis. "" or the rule.
+// Scatters a value as `from` and converts it to `to` with `op` over an axis. Returns "" or the rule.
 std::string Convert(const std::vector<int64_t> &mesh, const std::vector<dp_placement> &from, const std::string &op,
                     const std::string &axis, const std::vector<dp_placement> &to) {
   static const char text[] =

@@ -1,4 +1,4 @@
-// Micro-batches on one device: parts that it takes of its data, and sums of pieces made in one or two ways.
+// Micro-batches on one device: slices of its data, and sums of pieces that are all computed the same way, or not.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -61,7 +61,7 @@ std::string Print(const std::vector<dp_placement> &at) {
   return text;
 }
 
-// Fetches every micro-batch's part of x, concatenates them, and outputs the whole. "" or the rule.
+// Fetches every micro-batch's part of x, concatenates them, and outputs the whole. Returns "" or the rule.
 std::string Join(const std::vector<dp_mesh_axis> &mesh, const std::vector<dp_placement> &part) {
   SmallPlan p("model m {\n graph infer {\n input x: float32[12,12]\n output y = x\n}\n}\n", mesh, 1, 1 << 15);
   ProgramWriter &w = *p.writer;
@@ -146,9 +146,9 @@ TEST(Micro, PartsAreJoinedToWhatDevicesHave) {
 
 // ---- pieces of a sum ------------------------------------------------------------------------------------------------
 
-// y = MatMul(s, b), where s is the sum of x over the samples: from each micro-batch's sum, or from parts of the
-// elements of the whole sum and of b's rows. Both follow a sharding rule, and either way the two pieces add up to y; a
-// mixture of the two does not.
+// y = MatMul(s, b), where s is the sum of x over the samples. A piece of y comes from one micro-batch's sum, or from
+// some elements of the whole sum and the same rows of b. Both follow a sharding rule, and two pieces of the same kind
+// add up to y. Two pieces of different kinds do not.
 std::string Sum(bool first_of_samples, bool second_of_samples, std::string *message) {
   SmallPlan p(R"(model m {
     parameter b: float32[4,3] = [1,2,3,4,5,6,7,8,9,10,11,12]

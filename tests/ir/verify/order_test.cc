@@ -1,4 +1,4 @@
-// Happens-before and races of random programs, against brute force.
+// Happens-before and races of random programs, compared with brute force.
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -20,7 +20,7 @@ TEST(Spans, AgreeWithAMapOfBytes) {
     Arena arena;
     dp_spans *spans = dp_spans_create(arena);
     const uint64_t size = seed % 2 ? 4000 : 60;
-    // For each byte: the last put that covers it (the writer), and whether its span is intact (the content).
+    // For each byte: the last put that covers it (the writer), and whether that put's span is intact (the content).
     std::vector<uint32_t> writer(size), begin(size), end(size);
     for (uint32_t put = 1; put <= 600; put++) {
       uint64_t a = random() % size, b = std::min<uint64_t>(size, a + 1 + random() % (seed % 3 ? 9 : size));
@@ -129,7 +129,7 @@ class RandomProgram {
     for (size_t s = 0; s < writer_->program->n_streams; s++)
       for (size_t i = 0; i < writer_->program->streams[s]->n_instructions; i++)
         steps.push_back(writer_->program->streams[s]->instructions[i]);
-    // Events forward in a random order that the streams allow, so that most programs have no cycle; or anywhere.
+    // Events point forward in a random order that the streams allow, so that most programs have no cycle; or anywhere.
     std::vector<double> time(steps.size());
     for (size_t s = 0, k = 0; s < writer_->program->n_streams; s++)
       for (size_t i = 0, n = writer_->program->streams[s]->n_instructions; i < n; i++, k++)

@@ -11,7 +11,7 @@
 
 namespace dp_test {
 
-// With four micro-batches, or with two on two devices for each stage.
+// With four micro-batches, or with two and two devices for each stage.
 struct Damage {
   const char *name;
   std::set<std::string> rules;  // any of them

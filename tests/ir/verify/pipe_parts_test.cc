@@ -140,7 +140,7 @@ const Damage kMicro[] = {
     {"on_a_part_that_lies_alone",
      {"ORDER.ALIAS"},
      [](PipePlan &h) {
-       // The scores of micro-batch 0, in a buffer for all.
+       // The scores of micro-batch 0 take the buffer of all micro-batches.
        At(h, 1, "scores#0", "infer")->bytes = At(h, 1, "scores#0-2", "infer")->bytes;
        At(h, 1, "scores#0", "infer")->offset = At(h, 1, "scores#0-2", "infer")->offset;
      }},

@@ -84,7 +84,7 @@ struct PipePlan::Part {
     uint64_t end = (t->offset + t->bytes + 63) / 64 * 64;
     if (end > transient) transient = end;
   }
-  // Of one micro-batch, or of the whole batch if there are none.
+  // The tensor of one micro-batch, or of the whole batch if there are none.
   void MakePiece(const std::string &value, int j, const std::string &micro, const std::string &data) {
     std::string label = plan->Of(value, j);
     w->Tensor(label, value, At(micro, data), DP__SPACE__TRANSIENT, transient);
@@ -94,7 +94,7 @@ struct PipePlan::Part {
   void Host(const std::string &value, Dp__Space space, uint64_t offset) {
     w->Tensor(value + "@host", value, At("R", "R"), space, offset);
   }
-  // Its position in the stream, from 1.
+  // The instruction's position in its stream, from 1.
   size_t Place(const Dp__Instruction *in, const std::string &stream) const {
     const Dp__Stream *s = plan->Stream(stage, w->program->name, stream);
     size_t i = 0;
@@ -108,7 +108,7 @@ struct PipePlan::Part {
       auto maker = makers.find(label);
       if (maker == makers.end() || maker->second.second == stream) continue;
       Dp__Instruction *from = maker->second.first;
-      // The stream need not wait again for what it has waited for.
+      // A stream need not wait twice for the same event.
       size_t &seen = waited[{stream, maker->second.second}], place = Place(from, maker->second.second);
       if (place <= seen) continue;
       seen = place;
@@ -149,7 +149,7 @@ struct PipePlan::Part {
     Bump(label);
     Link(w->AddAccumulate("compute", before, piece, label), "compute", {before, piece}, {label});
   }
-  // The whole sum, on every device; it exists already if there are neither micro-batches nor data.
+  // The whole sum, on every device. If there are neither micro-batches nor data, it exists already.
   std::string Sum(const std::string &value) {
     if (plan->data_ == 1) return value;
     std::string whole = value + "@whole";
@@ -289,7 +289,7 @@ void PipePlan::WriteTrain() {
   second.w->Output("count", "count@host");
 }
 
-// The scores are gathered over data first, because that is the last of several splits of the samples.
+// Gathers the scores over data first, because that is the last of several splits of the samples.
 void PipePlan::WriteInfer() {
   Part first(this, 0, "infer"), second(this, 1, "infer");
   WriteForward(&first, &second);

@@ -26,13 +26,13 @@ class PipePlan {
   ProgramWriter &Writer(int stage, const std::string &program) const;
   Dp__Stream *Stream(int stage, const std::string &program, const std::string &stream) const;
   Dp__Instruction *Step(int stage, const std::string &program, const std::string &stream, size_t index) const;
-  // The instruction that has it as its first result.
+  // The instruction whose first result is this tensor.
   Dp__Instruction *Maker(int stage, const std::string &program, const std::string &label) const;
   // "h#1": of micro-batch 1, or "h" if there are none. "dw#0-2": of micro-batches 0 to 1.
   std::string Of(const std::string &value, int micro) const;
   std::string Of(const std::string &value, int first, int end) const;
 
-  enum { kW, kV, kOne };  // variables, at 0 and 0, each on its stage, and at 128 on both
+  enum { kW, kV, kOne };  // variables: at 0 on its own stage, at 0 on its own stage, and at 128 on both
   Arena arena;
   dp_model *model = nullptr;
   Dp__Plan *plan;

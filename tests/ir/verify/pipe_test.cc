@@ -1,4 +1,4 @@
-// The checker on handwritten plans of two stages and of micro-batches: they are valid, and each damage breaks the rule
+// The checker on handwritten plans of two stages and of micro-batches. They are valid, and each damage breaks the rule
 // that a table predicts.
 #include "tests/ir/verify/pipe_damage.h"
 
@@ -214,7 +214,7 @@ const Damage kTensors[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Tensors, DamagedPipe, testing::ValuesIn(kTensors), [](const auto &i) { return i.param.name; });
 
-// A stage may send what its peer does not need: the checker does not mind.
+// A stage may send what its peer does not need; the checker accepts that.
 TEST(Pipe, ParametersAndSumsMayBeSent) {
   PipePlan hand(2);
   hand.Writer(0, "infer").AddSend(101, 1, "compute", "w");
@@ -265,7 +265,7 @@ const Damage kDeadlock[] = {
     {"recv_before_what_it_needs",
      {"ORDER.CYCLE"},
      [](PipePlan &h) {
-       // One stream that receives the gradient of micro-batch 0 before it sends what that is computed from.
+       // A stream that receives the gradient of micro-batch 0 before it sends what that is computed from.
        Dp__Stream *send = h.Stream(0, "train", "send"), *recv = h.Stream(0, "train", "recv");
        Append(h.arena, &send->n_instructions, &send->instructions, recv->instructions[0]);
        Remove(&recv->n_instructions, recv->instructions, 0);

@@ -211,7 +211,7 @@ void Replace(dp_arena *arena, const Field &field, const std::vector<std::string>
   field.SetCount(items.size());
 }
 
-// An item of a field of that name; false: there is none.
+// An item of a field of that name, or false if there is none.
 bool TakeOther(const std::vector<Field> &alike, std::mt19937 *random, std::string *item) {
   const Field &from = alike[UpTo(random, alike.size())];
   const size_t count = from.Repeated() ? from.Count() : 1;

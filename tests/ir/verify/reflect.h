@@ -15,7 +15,7 @@
 
 namespace dp_test {
 
-// One field of one message; a repeated field as a whole.
+// One field of one message; a repeated field counts as one.
 struct Field {
   ProtobufCMessage *message;
   const ProtobufCFieldDescriptor *is;
@@ -35,9 +35,9 @@ Fields FieldsOf(ProtobufCMessage *root);
 // "Plan.batch", for every message type that this one can contain.
 std::set<std::string> SchemaOf(const ProtobufCMessageDescriptor *root);
 
-// Ways to damage a field. Apply returns false if the field cannot be damaged so, or would not change.
-//   a number, string or message: zero or absent, one more, one less, negative, largest, smallest, that of another field
-//   of the same name, infinite or reserved;
+// Ways to damage a field. Apply returns false if the field cannot be damaged in this way, or would not change.
+//   a number, string or message: zero or absent, one more, one less, negative, largest, smallest, the value of another
+//   field of the same name, infinite or reserved;
 //   several items: none, without the last, one twice, two swapped, one damaged, one of another, without the first, an
 //   empty one.
 enum { kDamageKinds = 8 };

@@ -1,4 +1,4 @@
-// The checker on a handwritten plan: it is valid, and each damage breaks the rule that a table predicts.
+// The checker on a handwritten plan. The plan is valid, and each damage breaks the rule that a table predicts.
 #include "ir/verify/verify.h"
 
 #include <gtest/gtest.h>
@@ -113,7 +113,7 @@ void TakeOut(HandPlan &h, const char *stream, size_t index) {
   Remove(&s->n_instructions, s->instructions, index);
 }
 
-// Event 6 is no longer signalled: the last event, of the count of labels, takes its number.
+// Event 6 is no longer signalled. The last event, that of the count of labels, takes its number.
 void DropLastOfReduction(HandPlan &h) {
   h.Step("train", "compute", 6)->signal = 7;
   h.Step("train", "copy", 4)->waits[0] = 6;

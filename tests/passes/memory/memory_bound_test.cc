@@ -2,12 +2,12 @@
 //
 // Everything is computed here from the plan: what reads and writes which tensor, and what happens before what, by brute
 // force over streams and events. A tensor is live from its first write until all its uses have happened; scratch is
-// live while its instruction runs. At an instruction, those tensors need separate bytes that are written no later than
-// it, and used by it or by something that is not over before it: of two such tensors, neither is dead before the other
-// is written. An elementwise instruction, or a sum over devices, may overwrite its operand, whether the plan does so or
-// not. Values that are reduced together are one value, from the first write to any of them. The bound is the largest
-// sum over all instructions; in pipeline stages, over computing instructions only, since a transfer may start early,
-// and values that it does not follow need not coexist.
+// live while its instruction runs. At an instruction, a tensor needs its own bytes if it is written no later than the
+// instruction, and is used by it or by something that need not be over before it. Of two such tensors, neither is dead
+// before the other is written. An elementwise instruction, or a sum over devices, may overwrite its operand, whether or
+// not the plan does so. Values that are reduced together are one value, from the first write to any of them. The bound
+// is the largest sum over all instructions. In pipeline stages only computing instructions count, since a transfer may
+// start early, and values that it does not follow need not coexist.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ uint64_t Padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 struct Life {
   uint64_t bytes = 0;
-  int first = -1;  // step
+  int first = -1;  // the step that writes it first
   Set uses;        // including the first write
 };
 
@@ -79,15 +79,15 @@ bool MayReplace(const Dp__Instruction *in) {
   return op && dp_op_is(op, DP_OP_ELEMENTWISE);
 }
 
-// Whether it adds up micro-batches' partial results in place.
+// Whether the instruction adds up micro-batches' partial results in place.
 bool AddsUp(const Dp__Program *program, const Dp__Instruction *in) {
   if (std::string(in->op) != "Accumulate") return false;
   const Dp__DeviceTensor *x = program->tensors[in->inputs[0] - 1], *y = program->tensors[in->outputs[0] - 1];
   return x->bytes == y->bytes && (x->placements[0]->kind == DP_PARTIAL || x->micro->count > 1);
 }
 
-// Tensors that form one value have one lifetime, that of the first: the operands and in-place results of a reduction of
-// several, and what is accumulated over micro-batches.
+// Tensors that form one value share the lifetime of the first. They are the operands and in-place results of a
+// reduction of several tensors, and what is accumulated over micro-batches.
 std::vector<size_t> LifeOf(const Dp__Program *program, const std::vector<Step> &steps) {
   std::vector<size_t> life_of(program->n_tensors);
   for (size_t t = 0; t < program->n_tensors; t++) life_of[t] = t;
@@ -96,13 +96,13 @@ std::vector<size_t> LifeOf(const Dp__Program *program, const std::vector<Step> &
     uint64_t first = UINT64_MAX, end = 0, bytes = 0;
     for (size_t k = 0; in->n_outputs > 1 && !*in->kernel && k < in->n_inputs; k++) {
       const Dp__DeviceTensor *x = program->tensors[in->inputs[k] - 1], *y = program->tensors[in->outputs[k] - 1];
-      EXPECT_EQ(x->offset, y->offset) << in->op << " of several is not in place";
+      EXPECT_EQ(x->offset, y->offset) << in->op << " of several tensors is not in place";
       life_of[in->inputs[k] - 1] = life_of[in->outputs[k] - 1] = in->inputs[0] - 1;
       first = std::min(first, x->offset);
       end = std::max(end, x->offset + Padded(x->bytes));
       bytes += Padded(x->bytes);
     }
-    EXPECT_TRUE(!bytes || end - first == bytes) << "a bucket does not lie flat";
+    EXPECT_TRUE(!bytes || end - first == bytes) << "a bucket's members are not adjacent";
   }
   for (size_t i = steps.size(); i-- > 0;)
     if (AddsUp(program, steps[i].in)) life_of[steps[i].in->inputs[0] - 1] = life_of[steps[i].in->outputs[0] - 1];
@@ -198,10 +198,10 @@ TEST_P(MemoryBound, TheArenaIsNearIt) {
   for (size_t r = 0; r < trains.size(); r++) {
     uint64_t top = Top(trains[r]), bound = Bound(trains[r]), before = Top(unscheduled[r]);
     EXPECT_GE(top, bound);
-    // In a stage, an early transfer coexists with values that the bound ignores; and rounded offsets matter if there is
+    // In a stage, an early transfer coexists with values that the bound ignores. Rounded offsets matter if there is
     // little memory.
     EXPECT_LE(double(top), (trains.size() > 1 ? 1.06 : 1.05) * double(bound) + 512);
-    EXPECT_LE(top, before) << "scheduling made it larger";
+    EXPECT_LE(top, before) << "scheduling made the arena larger";
     RecordProperty("arena_bytes", std::to_string(top));
     RecordProperty("bound_bytes", std::to_string(bound));
     RecordProperty("unscheduled_bytes", std::to_string(before));

@@ -76,7 +76,8 @@ TEST(Pack, OneAfterTheOtherAndSideBySide) {
 }
 
 TEST(Pack, AnotherStreamMayBeBehind) {
-  // The second is written on stream 1, which comes after the uses of the first only from 5 on; the third at 6.
+  // Stream 1 comes after the uses of the first only from position 5 on. It writes the second before that, and the third
+  // at 6.
   std::vector<dp_pack_block> blocks = {Block(64, 0, 2), Block(64, 3, 9), Block(64, 6, 9)};
   blocks[0].free[1] = 5;
   blocks[1].stream = blocks[2].stream = 1;
@@ -99,7 +100,7 @@ TEST(Pack, RandomBlocksDoNotOverlap) {
         EXPECT_LE(double(top), (count < 4096 ? 1.1 : 1.3) * double(bound));
       }
       EXPECT_EQ(Pack(&again), top);
-      for (int i = 0; i < count; i++) ASSERT_EQ(again[i].offset, packed[i].offset) << "not the same twice";
+      for (int i = 0; i < count; i++) ASSERT_EQ(again[i].offset, packed[i].offset) << "a second packing differs";
     }
 }
 
@@ -124,8 +125,7 @@ TEST(Pack, TrainingTakesLittleMoreThanTheBound) {
   }
 }
 
-// Short-lived blocks, and a stream that comes after their uses only a thousand positions later, as a transfer stream
-// does.
+// Short-lived blocks, and a stream that comes after their uses only a thousand positions later, like a transfer stream.
 TEST(Pack, AStreamThatFollowsLateCostsNothing) {
   std::vector<dp_pack_block> blocks;
   for (int32_t i = 0; i < 8000; i++) {
@@ -135,8 +135,8 @@ TEST(Pack, AStreamThatFollowsLateCostsNothing) {
     blocks.push_back(Block(128, i, i + 1500));
     blocks.back().stream = 1;
   }
-  // At once: three of the first stream, at most 3 + 4 + 5 times 64 bytes; of the second, the block in use, the one
-  // being written and the next one, which does not come after any of the first stream's by then.
+  // Live at once: three blocks of the first stream, at most 3 + 4 + 5 times 64 bytes; and of the second stream, the
+  // block in use, the one being written and the next one, which does not yet come after any of the first stream's.
   std::vector<dp_pack_block> given = blocks;
   uint64_t top = Pack(&blocks);
   EXPECT_LE(double(top), 1.15 * (12 * 64 + 3 * 128));

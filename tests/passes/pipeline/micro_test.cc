@@ -1,5 +1,5 @@
-// Programs placed with micro-batches, on various meshes: what belongs to one micro-batch, what to all, and where the
-// former becomes the latter.
+// Programs placed with micro-batches, on various meshes: what belongs to one micro-batch, what to all, and where values
+// of one micro-batch are combined for all.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -134,7 +134,7 @@ TEST(Micro, FrozenStatisticsAreNoStatistics) {
   ExpectSplit(frozen.Graph("train"), true);
 }
 
-// The statistics of a device's part of the batch cover several micro-batches too.
+// With --batchnorm=local, a device's part of the batch also covers several micro-batches.
 TEST(Micro, StatisticsOfParts) {
   Placed local(Cnn().text, "batch=8 strategy=data mesh=data:2 batchnorm=local optimizer=sgd(lr=0.1)", 2);
   ASSERT_EQ(local.failure, "");
@@ -142,7 +142,8 @@ TEST(Micro, StatisticsOfParts) {
   EXPECT_NE(local.notes.find("needs the whole batch at once"), std::string::npos) << local.notes;
 }
 
-// A mean over labels that are weighted or partly ignored: their count is the whole batch's, and depends on inputs only.
+// A mean over labels that are weighted or partly ignored. Their count is that of the whole batch and depends only on
+// inputs.
 TEST(Micro, CountsOfLabels) {
   for (const char *loss :
        {"SoftmaxCrossEntropyLoss(y, label) {ignore_index=1}", "SoftmaxCrossEntropyLoss(y, label, w)"}) {
@@ -174,7 +175,7 @@ TEST(Micro, CountsOfLabels) {
 
 // ---- ZeRO -----------------------------------------------------------------------------------------------------------
 
-// By logical value, the most elements that a device accumulates.
+// The most elements that a device accumulates, by logical value.
 std::map<std::string, int64_t> Accumulated(const dp_graph *graph) {
   std::map<std::string, int64_t> elements;
   const dp_model *model = graph->model;

@@ -1,4 +1,4 @@
-// The search for cuts, against all possible cuts.
+// The search for cuts, compared with all possible cuts.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -112,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Layers : public testing::TestWithParam<bool> {};
 
-// The embedding and the head are small here, so each stage gets the same number of whole layers, since the least data
-// crosses at a layer's input.
+// The embedding and the head are small here, so each stage gets the same number of whole layers: the least data crosses
+// at a layer's input.
 TEST_P(Layers, EqualOnesOnEqualStages) {
   const int layers = 8, stages = 4;
   Cut partition(Gpt(layers, 256, 8, 97, 32, GetParam()), "batch=16 strategy=pipeline devices=4");
@@ -129,7 +129,7 @@ TEST_P(Layers, EqualOnesOnEqualStages) {
 
 INSTANTIATE_TEST_SUITE_P(, Layers, testing::Bool(), [](const auto &info) { return info.param ? "tied" : "untied"; });
 
-// With a vocabulary so large that its product costs as much as layers, the last stage gets fewer layers.
+// With a vocabulary so large that its product costs as much as several layers, the last stage gets fewer layers.
 TEST(Cut, TheHeadCounts) {
   Cut partition(Gpt(8, 128, 4, 16384, 32), "batch=16 strategy=pipeline devices=2");
   int on_last = 0;
@@ -137,8 +137,8 @@ TEST(Cut, TheHeadCounts) {
   EXPECT_LT(on_last, 2);
 }
 
-// An LSTM has no cost of its own; its 16 steps of 192 * 512 multiplications take longer than either product, but less
-// than both.
+// An LSTM has no cost of its own. Its 16 steps of 192 * 512 multiplications take longer than either product, but less
+// time than both together.
 TEST(Cut, WhatIsComposedCountsAsWhatItIsMadeOf) {
   Cut partition(R"dpt(model m {
   loss "mse(y,target)"
@@ -193,7 +193,7 @@ TEST(Cut, KeepsWithinMemory) {
   EXPECT_EQ(first, (std::vector<int>{4, 4, 3}));
 }
 
-// Random graphs in which the user put some nodes on stages: stages ascend along every edge, none lacks what a step
+// Random graphs in which the user put some nodes on stages. Either stages ascend along every edge, each has what a step
 // needs, and the user's choices hold; or dpc refuses, but only if something is annotated or there are too few nodes.
 TEST(Cut, OfRandomGraphs) {
   int made = 0, refused = 0;

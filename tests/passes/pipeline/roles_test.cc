@@ -1,5 +1,5 @@
-// The graphs of a pipeline's stages against the properties of the schedules, derived from the graphs alone: streams,
-// events and pairs of Send and Recv. Stages do not wait in a cycle; idle time follows the formula; and a stage has no
+// Compares the graphs of a pipeline's stages with the properties of the schedules, using the graphs alone: streams,
+// events and pairs of Send and Recv. Stages do not wait in a cycle, idle time follows the formula, and a stage has no
 // more unfinished micro-batches, and no more memory, than its schedule says.
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ void ExpectSound(const CompiledModel &c) {
     SCOPED_TRACE(program);
     std::vector<const dp_graph *> stages = c.Stages(program);
     Merged merged(stages);
-    EXPECT_EQ(merged.order.size(), merged.units.size()) << "stages wait in a ring";
+    EXPECT_EQ(merged.order.size(), merged.units.size()) << "stages wait in a cycle";
     for (const Merged::Unit &unit : merged.units)
       if (Is(unit.nodes[0], "Send") || Is(unit.nodes[0], "Recv")) {
         EXPECT_EQ(unit.nodes.size(), 2u) << unit.nodes[0]->name;
@@ -137,7 +137,7 @@ bool IsForward(const dp_node *node) {
          name.find_first_not_of("0123456789", 1) == std::string::npos;
 }
 
-// The micro-batch of a node's results; -1: none. If there is only one, that of values with samples.
+// The micro-batch of a node's results, or -1. If there is only one, it is that of values with samples.
 int Micro(const dp_node *node) {
   bool whole = dp_mesh_microbatches(&node->graph->model->mesh) == 1;
   for (int k = 0; k < node->n_outputs; k++) {
@@ -211,9 +211,9 @@ double SpanWithTransfers(const std::vector<const dp_graph *> &stages, double tra
   return Merged(stages).Span(cost);
 }
 
-// Filling and draining take a transfer for each stage passed, and so does the norm of gradients; all other transfers
-// overlap computation. 1f1b holds too little for that: with p micro-batches in flight around p stages, each round of 3p
-// has 2(p-1) transfers.
+// Filling and draining take a transfer for each stage passed, and so does the norm of gradients. All other transfers
+// overlap computation. 1f1b has too few micro-batches in flight for that: with p of them around p stages, each round of
+// 3p has 2(p-1) transfers.
 TEST(Transfers, LieBesideComputation) {
   const int p = 4;
   for (int m : {8, 32})
@@ -226,8 +226,8 @@ TEST(Transfers, LieBesideComputation) {
       }
 }
 
-// The most micro-batches whose forward pass the stage has started and whose backward pass is unfinished, by the
-// lifetimes of its own forward results.
+// The largest number of micro-batches whose forward pass the stage has started and whose backward pass is unfinished,
+// by the lifetimes of its own forward results.
 int Held(const dp_graph *graph) {
   std::map<int, std::pair<int32_t, int32_t>> lives;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
@@ -327,10 +327,10 @@ std::vector<std::vector<bool>> Before(const dp_graph *graph) {
   return before;
 }
 
-// For how many other nodes gathered parameters may be present during any computing node.
+// The number of other nodes whose gathered parameters may be present during a computing node, at most.
 size_t GatheredAtOnce(const dp_graph *graph) {
   std::vector<std::vector<bool>> before = Before(graph);
-  std::map<int32_t, std::vector<int32_t>> users;  // of gathers of parameters
+  std::map<int32_t, std::vector<int32_t>> users;  // the users of each gather of a parameter
   for (int32_t i = 0; i < graph->n_nodes; i++)
     for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
       const dp_value *x = graph->nodes[i]->inputs[k];

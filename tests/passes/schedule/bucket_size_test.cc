@@ -1,4 +1,4 @@
-// The sizes of buckets, against all possible divisions.
+// The sizes of buckets, compared with all possible divisions.
 #include "passes/schedule/bucket_size.h"
 
 #include <gtest/gtest.h>
@@ -74,15 +74,15 @@ TEST(BucketSize, ReadyAtOnceIsOneBucket) {
   EXPECT_EQ(Divide(Members(5, {1e6, 1000}), 2).size(), 3u);
 }
 
-// 1 ms apart, 20 + 100 us each: everything except the last is hidden, so the last goes alone and there are few before
-// it.
+// Gradients come 1 ms apart and take 20 + 100 us each. Everything except the last is hidden, so the last goes alone and
+// there are few buckets before it.
 TEST(BucketSize, LongComputationMakesFewBucketsAndASmallFirst) {
   Members members;
   for (int i = 0; i < 10; i++) members.push_back({1e6 * (i + 1), 50000});
   EXPECT_EQ(Divide(members, 16), (std::vector<int32_t>{1, 9, 10}));
 }
 
-// 10 us apart, 20 us + 1 ms each: the link is the bottleneck and starts with the first.
+// Gradients come 10 us apart and take 20 us + 1 ms each. The link is the bottleneck, so it starts with the first.
 TEST(BucketSize, ASlowLinkBeginsEarly) {
   Members members;
   for (int i = 0; i < 10; i++) members.push_back({1e4 * (i + 1), 500000});

@@ -1,4 +1,4 @@
-// SPECs: what is read, and the messages for what is not.
+// SPECs: what is accepted, and the messages for what is not.
 #include "passes/spec/spec.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Strategies as data: the list, the choice among them, and a strategy that is in no list. Passes know only what a
-// strategy's struct says, so a new one needs just a struct and a line.
+// strategy's struct says, so a new one needs only a struct and a line.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -39,7 +39,7 @@ TEST(Strategies, AreWellFormed) {
     ASSERT_LE(s.n_stages, int(DP_STRATEGY_MAX_STAGES));
     for (int i = 0; i < s.n_stages; i++) {
       EXPECT_TRUE(s.stages[i].splits);
-      EXPECT_FALSE(s.stages[i].gathers_again & ~s.stages[i].splits) << "what is not split is not gathered";
+      EXPECT_FALSE(s.stages[i].gathers_again & ~s.stages[i].splits) << "it gathers what it does not split";
     }
     dp_options options{};
     const dp_strategy *found = nullptr;

@@ -3,7 +3,7 @@
 
     python3 tests/passes/train/make_references.py > tests/passes/train/references.txt
 
-Needs torch; the test needs only the file. Numbers of tensor t, element i: ((i * 37 + t * 11) % 64) / 64 - 0.5, so that both
+Needs torch; the test needs only the file. Element i of tensor t is ((i * 37 + t * 11) % 64) / 64 - 0.5, so that both
 sides have the same bits.
 """
 import torch

@@ -1,5 +1,5 @@
-// Whole compilations, run by the interpreter in float64: gradients against central differences, training against
-// PyTorch.
+// Whole compilations, run by the interpreter in float64. Gradients are compared with central differences, and training
+// with PyTorch.
 #include <gtest/gtest.h>
 
 #include <fstream>

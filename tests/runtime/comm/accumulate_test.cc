@@ -44,7 +44,8 @@ class Chain {
     stream_.name = const_cast<char *>("compute");
   }
 
-  // Returns its number. count 0: of no micro-batches. over: the number of the tensor to place it on; -1: none.
+  // Returns the tensor's number. count 0: it belongs to no micro-batches. over: the tensor at whose bytes it is placed,
+  // or -1.
   uint32_t Tensor(dp_placement on, dp_placement data, int64_t first, int64_t count, int64_t over = -1) {
     const dp_placement at[] = {on, data};
     Dp__DeviceTensor *t = New(arena_, dp__device_tensor__init);

@@ -82,7 +82,7 @@ class Machine {
     dp_memory_.host_output = host_[2].data();
   }
 
-  // Runs it with the operand at 0 and the result at `result_offset` of their spaces.
+  // Runs the instruction with the operand at 0 and the result at `result_offset` of their spaces.
   std::string Run(uint64_t result_offset, int slot, int workers) {
     Arena arena;
     dp_model *model = dp_model_create(arena, "m");
@@ -132,7 +132,7 @@ class Machine {
     dp_mesh_coordinate(&c_.mesh, device, at);
     return dp_shard_range(&c_.type.shape, place.at, &c_.mesh, at, c_.n);
   }
-  // The position of the whole's element in the device's part of the operand; -1: none.
+  // The position of the whole's element in the device's part of the operand, or -1.
   int64_t Held(int64_t device, int64_t whole) const {
     auto found = held_.find({device, whole});
     return found == held_.end() ? -1 : found->second;
@@ -144,7 +144,7 @@ class Machine {
   const uint64_t room;
 
  private:
-  // Small integers in 16-bit types: as floats their errors show, and no sum of integers overflows.
+  // Small integers in 16-bit types: float results would show errors, and no sum of integers overflows.
   std::vector<char> Fill(std::mt19937 *random) const {
     std::vector<char> bytes(room);
     size_t size = dp_type_bytes(c_.type.dtype);
@@ -271,8 +271,8 @@ void Check(const Machine &m, const Conversion &c, uint64_t result_offset) {
       char expected[8] = {};
       int count = 0;
       InGroup(m, c, d, WholeIndex(local, i), [&](int64_t source, int64_t k) {
-        // Not a reduction: each member that has the element has different numbers here, and the device takes its own,
-        // or the only one.
+        // Not a reduction. Each member that has the element has different numbers here; the device takes its own or the
+        // only one.
         if (!reduces && c.from.at[c.axis].kind == DP_REPLICATE && source != d) return;
         FoldAny(c.type.dtype, !count++, c.from.at[c.axis].reduction, expected, m.Before(source) + k * size);
       });
@@ -281,7 +281,7 @@ void Check(const Machine &m, const Conversion &c, uint64_t result_offset) {
       ASSERT_EQ(memcmp(expected, m.After(d) + result_offset + i * size, size), 0)
           << "device " << d << ", element " << i;
     }
-    // Bytes behind it are unchanged.
+    // Bytes after it are unchanged.
     uint64_t end = result_offset + static_cast<uint64_t>(dp_local_count(&local)) * size;
     ASSERT_EQ(memcmp(m.Before(d) + end, m.After(d) + end, m.room - end), 0);
   }
@@ -328,7 +328,7 @@ TEST(Conversion, AllReduceInPlaceOfManyParts) {
   }
 }
 
-// Parts go over all tensors as if they were one: some end within a tensor, some contain several, one tensor is empty.
+// Parts cut all tensors as if they were one: some end within a tensor, some contain several, and one tensor is empty.
 TEST(Conversion, AllReduceOfSeveralTensors) {
   const std::vector<int64_t> counts = {1, 40000, 0, 3, 16384, 7, 2000};
   const int members = 3;
@@ -341,7 +341,7 @@ TEST(Conversion, AllReduceOfSeveralTensors) {
       std::vector<float> numbers(static_cast<size_t>(count) + 1);
       for (float &x : numbers) x = static_cast<float>(random() % 1000) / 7;
       operands.push_back(numbers);
-      results.push_back(numbers);  // the last number stays as it is
+      results.push_back(numbers);  // the last number must not change
     }
   for (size_t v = 0; v < operands.size(); v++) {
     dp_local local = {};
@@ -367,7 +367,7 @@ TEST(Conversion, AllReduceOfSeveralTensors) {
   }
 }
 
-// From the host to devices with any placement except Partial, from both copies of the inputs; and back.
+// From either copy of the inputs on the host to devices with any placement except Partial, and back.
 TEST(Conversion, HostToDevicesAndBack) {
   std::mt19937 random(5);
   int done = 0;
@@ -397,7 +397,7 @@ TEST(Conversion, HostToDevicesAndBack) {
     for (int64_t d = 0; d < dp_mesh_devices(&up.mesh); d++) {
       int64_t at[DP_MAX_MESH];
       dp_mesh_coordinate(&up.mesh, d, at);
-      bool speaks = true;  // copies differ here, which shows whose was taken
+      bool speaks = true;  // copies differ here, which shows whose is taken
       for (int a = 0; a < up.mesh.n_axes; a++) speaks &= up.from.at[a].kind == DP_SHARD || at[a] == 0;
       dp_local local = back.Local(up.from, d);
       for (int64_t i = 0; speaks && i < dp_local_count(&local); i++)

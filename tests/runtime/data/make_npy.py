@@ -12,10 +12,11 @@ np.save(folder / "number.npy", np.array(-2.5))
 np.save(folder / "row.npy", np.array([1.5, -0.0, np.inf, np.nan], np.float32))
 np.save(folder / "empty.npy", np.zeros((0, 4), np.int64))
 np.save(folder / "deep.npy", np.arange(1024, dtype=np.uint8).reshape(1, 2, 1, 4, 1, 128, 1, 1))
-# Headers just below, at and above a multiple of 64 bytes; such arrays cannot be made, only described.
+# Headers just below, at and above a multiple of 64 bytes. Such arrays are too large to make, so only headers are
+# written.
 for digits in range(1, 5):
     with open(folder / f"long{digits}.npy", "wb") as file:
         shape = (0,) + (10**digits,) * 7
         np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
-# What bfloat16 is written as: the upper halves of these bits.
+# bfloat16 is written as float32; these are the upper halves of the bits.
 np.save(folder / "bfloat16.npy", (np.array([0x3F80, 0xC049, 0x7F80, 0x0001], np.uint32) << 16).view(np.float32))

@@ -1,4 +1,4 @@
-// Data files: what is read equals what was written, and every broken file is refused with a message that names it.
+// Data files: what is read equals what was written, and every broken file is refused with a message that says why.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
-// Gradient buckets overlap the backward pass: the plan's order does not separate them, and in the trace of three
-// devices they overlap in time. And they do not change any bit.
+// Gradient buckets overlap the backward pass. The plan's order does not separate them, and in the trace of three
+// devices they overlap in time. They do not change any bit.
 #include <gtest/gtest.h>
 #include <jansson.h>
 
@@ -50,7 +50,7 @@ size_t StreamOf(const Dp__Program *program, const std::string &name) {
 
 // ---- by the plan ----------------------------------------------------------------------------------------------------
 
-// The first bucket with a weight, and the products that are not ordered with it.
+// The first bucket with a weight, and the products that the plan does not order before or after it.
 struct Beside {
   Place bucket;
   std::set<Place> products;
@@ -82,7 +82,7 @@ TEST(Overlap, NothingOrdersTheFirstBucketAndEarlierLayers) {
   Beside beside = FindBeside(train);
   // At least the gradients of two layers' operands and weights.
   EXPECT_GE(beside.products.size(), 4u);
-  // The first is small, later ones hold several layers' gradients, and the last ends early.
+  // The first is small, later ones hold several layers' gradients, and the last is done early.
   std::vector<size_t> weights;
   for (size_t i = beside.bucket.second; i < train->streams[beside.bucket.first]->n_instructions; i++) {
     const Dp__Instruction *in = train->streams[beside.bucket.first]->instructions[i];

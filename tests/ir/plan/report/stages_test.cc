@@ -1,4 +1,4 @@
-// The figures of ir/plan/report/stages.h for a plan's stages, against numbers worked out by hand.
+// The figures of ir/plan/report/stages.h for a plan's stages, compared with numbers worked out by hand.
 #include "ir/plan/report/stages.h"
 
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ class Stages : public testing::Test {
   Dp__Plan *plan_ = nullptr;
 };
 
-// The share of idle time is (p - 1) / (m + p - 1) under both schedules. Under 1F1B stage s has started at most p - s
-// unfinished micro-batches, under GPipe all of them.
+// The share of idle time is (p - 1) / (m + p - 1) under both schedules. Under 1F1B, stage s has at most p - s
+// unfinished micro-batches; under GPipe, all of them.
 TEST_F(Stages, WaitAsTheFormulaSays) {
   const std::string text = Perceptron(8);
   for (int p : {2, 3, 8})
@@ -65,7 +65,7 @@ TEST_F(Stages, WaitAsTheFormulaSays) {
       }
 }
 
-// With other axes too, whose collectives are between the steps of a task.
+// With other axes too, whose collectives lie between the steps of a task.
 TEST_F(Stages, WaitAsTheFormulaSaysWithOtherAxes) {
   const std::string text = Perceptron(8);
   for (const char *how : {"mesh=data:2,pipe:4 microbatches=6", "mesh=pipe:4,tensor:2 microbatches=6",
@@ -79,8 +79,9 @@ TEST_F(Stages, WaitAsTheFormulaSaysWithOtherAxes) {
   }
 }
 
-// Two stages of one layer each: 256 bytes of weights and as many of momentum. 20 samples of 8 float32 go one way and
-// their gradients come back, 640 bytes. The largest of three micro-batches has 7 samples, and each counts as that.
+// Two stages of one layer each: 256 bytes of weights and 256 of momentum. 20 samples of 8 float32 values go one way and
+// their gradients come back, 640 bytes each. The largest of three micro-batches has 7 samples, and each micro-batch
+// counts as 7.
 TEST_F(Stages, HoldAndMoveWhatHandsWorkOut) {
   std::string text = Perceptron(2);
   const char *const nodes[] = {"MatMul(x, w0)", "Tanh(h0)", "MatMul(a0, w1)", "Tanh(h1)"};
@@ -100,7 +101,7 @@ TEST_F(Stages, HoldAndMoveWhatHandsWorkOut) {
   }
 }
 
-// Micro-batches alone: one stage that never waits.
+// Micro-batches without stages: one stage that never waits.
 TEST_F(Stages, OneStageIsNeverIdle) {
   dp_plan_stages s = Measure(Perceptron(2), "batch=20 microbatches=4");
   ASSERT_EQ(s.n_stages, 1);

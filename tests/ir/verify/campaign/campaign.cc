@@ -156,7 +156,7 @@ std::string OraclesSay(const Dp__Plan *plan, const Member &member, unsigned seed
       if (!order.empty()) return order;
     }
     return Differs(plan, *member.logical, member.outcome, seed);
-  } catch (const std::exception &beyond) {  // numbers too large for memory
+  } catch (const std::exception &beyond) {  // for example sizes beyond the memory
     return beyond.what();
   }
 }
@@ -165,7 +165,7 @@ std::string OraclesSay(const Dp__Plan *plan, const Member &member, unsigned seed
 
 namespace {
 
-// The rule and the place, from the checker's message.
+// The rule and the location, from the checker's message.
 void Read(const std::string &message, Verdict *v) {
   static const std::regex form(
       "^(?:role \\w+(?:, |: ))?(?:program (\\w+)(?:, stream (\\w+), instruction (\\d+) \\(([\\w.]+)\\))?: )?rule "

@@ -44,7 +44,7 @@ struct Verdict {
   bool class_right = false;
   bool program_named = false, instruction_named = false, program_right = false;
   std::string rule;    // the first one broken, on the first mesh where it is not equivalent
-  std::string detail;  // for people
+  std::string detail;  // for readers
 };
 
 // Applies damage number `damage` of the table at a place that the seed selects. progress: called before anything that

@@ -41,8 +41,8 @@ const std::vector<Family> &Families() {
 
 // ---- cases in their own process -------------------------------------------------------------------------------------
 
-// A damaged plan may send a kernel anywhere, so batches of cases run in a child process, which reports what it knows
-// before each run.
+// A damaged plan may make a kernel write anywhere, so batches of cases run in a child process, which reports what it
+// knows before each run.
 struct Record {
   size_t number;
   bool done, made, equivalent, accepted, class_right, program_named, instruction_named, program_right;
@@ -107,7 +107,7 @@ size_t RunBatch(const Kinds &kinds, size_t first, size_t end, std::vector<Record
   waitpid(child, &status, 0);
   EXPECT_TRUE(!WIFEXITED(status) || !WEXITSTATUS(status));
   if (next == end) return end;
-  // Either this case cannot be executed, or an earlier one damaged the process: start again with this one.
+  // Either this case cannot be executed, or an earlier one corrupted the process: start again with this one.
   Record &fell = (*records)[next];
   if (!fell.made && next > first) return next;
   EXPECT_TRUE(fell.made || blind_to) << "case " << next << " ends its process before it is judged";
@@ -210,8 +210,8 @@ TEST(Campaign, WhatABlindCheckerLetsPassTheOraclesFind) {
 
 // ---- the oracles themselves -----------------------------------------------------------------------------------------
 
-// On every mesh and in every order, the machine must find what it finds on one device, and the checker and brute force
-// must find nothing.
+// On every mesh and in every order, the machine must find the same result as on one device, and the checker and brute
+// force must find no fault.
 TEST(Oracle, UndamagedPlansAgree) {
   for (const Family &family : Families())
     for (const Member &m : family.members) {
@@ -219,7 +219,7 @@ TEST(Oracle, UndamagedPlansAgree) {
       Edit whole(m.packed, 0);
       EXPECT_EQ(CheckerSays(whole.Pack()), "");
       for (unsigned seed = 10; seed < 13; seed++) EXPECT_EQ(OraclesSay(whole.plan, m, seed), "");
-      // Statistics of each device's samples legitimately differ between meshes.
+      // Statistics over each device's own samples may differ between meshes.
       if (!family.text || m.options.find("batchnorm=local") != std::string::npos) continue;
       const std::string batch = m.options.substr(0, m.options.find(' '));
       const std::vector<uint8_t> packed = CompilePacked(family.text, batch + " precision=fp64");

@@ -1,5 +1,5 @@
-// Damages to arbitrary fields: a number of the program, of its role or of a variable, found through the schema rather
-// than by its meaning, to try what no other damage thinks of.
+// Damages to arbitrary fields: a number of the program, of its role or of a variable. The schema finds it, not its
+// meaning, so this tries what no other damage does.
 #include <algorithm>
 #include <cstring>
 #include <map>

@@ -37,7 +37,8 @@ uint64_t WholeBytes(const Edit &e, const Dp__DeviceTensor *t) {
   return bytes;
 }
 
-// Adds a Gather of the result of the instruction at `spot`, behind it, to host bytes that overlap those of `victim`.
+// Adds a Gather after the instruction at `spot`. It writes that instruction's result to host bytes that overlap those
+// of `victim`.
 void GatherOnto(Edit &e, Spot spot, const Dp__DeviceTensor *victim) {
   const uint32_t operand = e.At(spot)->outputs[0], result = e.Clone(operand);
   Dp__DeviceTensor *t = e.Tensor(result);
@@ -61,8 +62,8 @@ void GatherOnto(Edit &e, Spot spot, const Dp__DeviceTensor *victim) {
 
 }  // namespace
 
-// Writes another value over the bytes of an output before the output is written. On each device this is ordered;
-// between two devices it is not.
+// Writes another value over the bytes of an output, before the output is written. The order is fixed on each device,
+// but not between two devices.
 bool HostBefore(Edit &e) {
   if (e.OneIn(2)) EnterProgram(e, "infer");
   Dp__Instruction *gather;

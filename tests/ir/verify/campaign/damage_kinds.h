@@ -108,7 +108,7 @@ bool SchemaDoubled(Edit &e);
 bool SchemaDropped(Edit &e);
 bool SchemaSwapped(Edit &e);
 bool SchemaCrossed(Edit &e);
-// Packed; damages that copy from another plan use it. Set before any damage is made.
+// The packed plans that some damages copy from. Set before any damage is made.
 std::vector<std::vector<uint8_t>> &OtherPlans();
 
 // damage_field.cc

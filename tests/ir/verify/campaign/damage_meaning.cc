@@ -16,7 +16,7 @@ bool IsUpdate(const Edit &e, const Dp__Instruction *in) {
   return false;
 }
 
-// A tensor that an instruction could use instead: of the same type, extents and placements.
+// A tensor that an instruction could use instead, with the same type, extents and placements.
 bool SameKind(const Edit &e, const Dp__DeviceTensor *a, const Dp__DeviceTensor *b) {
   const Dp__TensorType *x = e.Value(a)->type, *y = e.Value(b)->type;
   bool same = a->bytes == b->bytes && a->dtype == b->dtype && x->shape->n_dims == y->shape->n_dims;
@@ -68,7 +68,7 @@ bool CollectiveAlone(Edit &e) {
   return true;
 }
 
-// Of fewer elements, or of a tensor of another size.
+// Takes fewer elements, or a tensor of another size.
 bool CollectiveCount(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsCollective, &in)) return false;
@@ -153,7 +153,7 @@ void RemovePair(Dp__Instruction *in, size_t k) {
 
 }  // namespace
 
-// One tensor is not reduced with the others or elsewhere.
+// Reduces one tensor not at all, or apart from the others.
 bool BucketMissing(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsBucket, &in)) return false;
@@ -237,7 +237,7 @@ bool ReduceMissing(Edit &e) {
   return true;
 }
 
-// Reduces its result again.
+// Reduces the result of a reduction again.
 bool ReduceDoubled(Edit &e) {
   Dp__Instruction *in;
   Spot spot;

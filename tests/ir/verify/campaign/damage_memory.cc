@@ -13,7 +13,7 @@ enum { kAlignment = 64 };
 bool Any(const Dp__Instruction *) { return true; }
 bool HasScratch(const Dp__Instruction *in) { return in->scratch && in->scratch->bytes; }
 
-// Elsewhere in its arena, aligned and inside.
+// Moves a tensor elsewhere in its arena, aligned and within bounds.
 bool Displace(Edit &e, Dp__DeviceTensor *t) {
   uint64_t room = e.ArenaBytes(t->space);
   if (room < t->bytes + kAlignment) return false;
@@ -30,8 +30,8 @@ uint32_t *ChooseOperand(Edit &e, Dp__Instruction *in) {
   return *at ? at : nullptr;
 }
 
-// The first and last instruction of the stream that touch it; false: another stream does, or it is never written or
-// read.
+// The first and the last instruction of the stream that access the tensor. False if another stream accesses it, or if
+// it is never written or never read.
 bool Lives(const Edit &e, uint32_t operand, size_t stream, size_t *first, size_t *last) {
   bool any = false, read = false;
   for (const Spot &s : e.Where(Any)) {
@@ -65,7 +65,7 @@ bool OffsetTensor(Edit &e) {
   return operand && Displace(e, e.Tensor(*operand));
 }
 
-// As one of its instructions has it.
+// Moves a tensor in one instruction's view only.
 bool OffsetOperand(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(Any, &in)) return false;
@@ -75,7 +75,7 @@ bool OffsetOperand(Edit &e) {
   return Displace(e, e.Tensor(*operand));
 }
 
-// Over bytes that this instruction or another one uses.
+// Moves scratch over bytes that this instruction or another one uses.
 bool OffsetScratch(Edit &e) {
   Dp__Instruction *in, *other;
   if (!e.ChooseWhere(HasScratch, &in) || !e.ChooseWhere(Any, &other)) return false;
@@ -142,7 +142,7 @@ bool SizeArena(Edit &e) {
 
 // ---- lifetimes ------------------------------------------------------------------------------------------------------
 
-// Written over another tensor, between its first write and its last read.
+// Writes a tensor over another one that is still to be read.
 bool LifetimeTensor(Edit &e) {
   Dp__Instruction *in, *other;
   Spot spot;
@@ -160,7 +160,7 @@ bool LifetimeTensor(Edit &e) {
   return true;
 }
 
-// Scratch over another tensor while that is live.
+// Puts scratch over a tensor that is still to be read.
 bool LifetimeScratch(Edit &e) {
   Dp__Instruction *in, *other;
   Spot spot;
@@ -194,7 +194,7 @@ bool RowOperand(Edit &e) {
   return true;
 }
 
-// Splits elsewhere: another dim, or another view of it.
+// Splits another dim, or views the dim differently.
 bool RowPlacement(Edit &e) {
   Dp__Instruction *in;
   auto sharded = [&](const Dp__Instruction *is) {

@@ -28,7 +28,7 @@ void Redirect(Edit &e, uint32_t from, uint32_t to, const Dp__Instruction *but = 
       if (e.At(s)->inputs[i] == from) e.At(s)->inputs[i] = to;
 }
 
-// Declares the bytes of one tensor to be those of another.
+// Declares that one tensor is at the bytes of another.
 uint32_t SayItIs(Edit &e, uint32_t bytes_of, uint32_t claims_of) {
   uint32_t lie = e.Clone(claims_of);
   const Dp__DeviceTensor *t = e.Tensor(bytes_of);
@@ -151,7 +151,7 @@ bool MicroEarly(Edit &e) {
   return true;
 }
 
-// Declares a tensor to be of a neighbouring micro-batch, or of one more or less: in one use, or everywhere.
+// Declares that a tensor belongs to a neighbouring micro-batch, or to one more or fewer, in one use or everywhere.
 bool MicroSet(Edit &e) {
   Dp__Instruction *in;
   auto has = [&](uint32_t operand) { return operand && e.Tensor(operand)->micro && e.Tensor(operand)->micro->count; };
@@ -204,7 +204,7 @@ bool MicroUpdate(Edit &e) {
   return true;
 }
 
-// An instruction takes one micro-batch for the whole batch, and divides accordingly.
+// Makes an instruction take one micro-batch for the whole batch, and divide accordingly.
 bool MicroWhole(Edit &e) {
   Dp__Instruction *in;
   auto of = [&](uint32_t operand) { return operand && e.Tensor(operand)->micro && e.Tensor(operand)->micro->count; };
@@ -244,7 +244,7 @@ bool Recv(const Dp__Instruction *in) { return Is(in, "Recv"); }
 
 }  // namespace
 
-// Sends something else: as what it is, or as what is expected.
+// Sends another value, declared as what it is or as what is expected.
 bool TransferValue(Edit &e) {
   Dp__Instruction *in;
   uint32_t other;
@@ -255,7 +255,7 @@ bool TransferValue(Edit &e) {
   return true;
 }
 
-// Sends the same value of another micro-batch, or declares the received one to be of another.
+// Sends the value of another micro-batch, or declares that the received one belongs to another.
 bool TransferMicro(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsTransfer, &in)) return false;
@@ -347,7 +347,7 @@ bool TransferWait(Edit &e) {
   return true;
 }
 
-// Another stage reads a weight from its own storage, which nobody updates, instead of having it sent.
+// Another stage reads a weight from its own storage, which nobody updates, instead of receiving it.
 bool TransferStale(Edit &e) {
   const size_t role = e.RoleIndex();
   Dp__Instruction *in, *send;
@@ -394,7 +394,7 @@ bool StageHome(Edit &e) {
 
 namespace {
 
-// A tensor like it in the role's program.
+// Adds a copy of the tensor to the role's program.
 uint32_t CopyTo(Edit &e, size_t role, const Dp__DeviceTensor *t) {
   e.Enter(role);
   auto *copy = static_cast<Dp__DeviceTensor *>(dp_memdup(e.arena, t, sizeof *t));
@@ -405,7 +405,7 @@ uint32_t CopyTo(Edit &e, size_t role, const Dp__DeviceTensor *t) {
 
 }  // namespace
 
-// Another stage makes an update too, after its computation.
+// Another stage makes an update too, after its own computation.
 bool StageUpdate(Edit &e) {
   if (e.plan->n_roles < 2) return false;
   const size_t role = e.RoleIndex(), to = (role + 1 + e.UpTo(e.plan->n_roles - 1)) % e.plan->n_roles;
@@ -429,7 +429,7 @@ bool StageUpdate(Edit &e) {
 
 namespace {
 
-// Elsewhere in host memory.
+// Moves a tensor elsewhere in host memory.
 bool MoveOnHost(Edit &e, Dp__DeviceTensor *t) {
   const uint64_t room = e.ArenaBytes(static_cast<int>(t->space));
   if (room < t->bytes + kAlignment) return false;
@@ -447,7 +447,7 @@ bool StageInput(Edit &e) {
   return MoveOnHost(e, e.program->tensors[e.program->inputs[e.UpTo(e.program->n_inputs)]->tensor]);
 }
 
-// Another stage gives an output, alone or in addition, without having written it.
+// Another stage binds an output that it has not written, instead of the right stage or as well.
 bool StageOutput(Edit &e) {
   if (e.plan->n_roles < 2 || !e.program->n_outputs) return false;
   const size_t role = e.RoleIndex(), to = (role + 1 + e.UpTo(e.plan->n_roles - 1)) % e.plan->n_roles;

@@ -1,5 +1,6 @@
-// Damages derived from the schema: damages any field of a role or of a variable's placement; doubles, drops or swaps
-// its items; or copies it from another plan. This tries what no other damage thinks of, and new fields at once.
+// Damages found through the schema, in any field of a role or of a variable's placement: damages a field; doubles,
+// drops or swaps its items; or copies it from another plan. This tries what no other damage does, and covers new fields
+// at once.
 #include "ir/file/wire.h"
 #include "tests/ir/verify/campaign/damage_kinds.h"
 #include "tests/ir/verify/reflect.h"
@@ -13,7 +14,7 @@ std::vector<std::vector<uint8_t>> &OtherPlans() {
 
 namespace {
 
-// The logical graphs and the kinds of variables are given: the oracles have them from the undamaged plan.
+// Leaves out the logical graphs and the kinds of variables, which the oracles take from the undamaged plan.
 Fields Places(Dp__Plan *plan) {
   Fields fields;
   for (size_t r = 0; r < plan->n_roles; r++)

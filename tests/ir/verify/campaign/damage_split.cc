@@ -1,5 +1,5 @@
-// Damages to splits: the axis, the part of a value on each device, what is whole and what is a part, whose part an
-// update changes. Mostly, the instruction and what its tensors declare are damaged together, so that the plan is
+// Damages to splits: the axis, each device's part of a value, what is whole and what is a part, and whose part an
+// update changes. Most of them damage the instruction together with what its tensors declare, so that the plan is
 // consistent but wrong.
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@ bool IsSplitOrJoin(const Dp__Instruction *in) { return IsCollective(in) || Is(in
 bool IsOfClip(const Edit &e, uint32_t operand) { return !strncmp(e.Value(e.Tensor(operand))->name, "clip", 4); }
 bool IsUpdate(const Dp__Instruction *in) { return Is(in, "SGD") || Is(in, "Adam"); }
 
-// The axis that the instruction is over; false: none.
+// The first axis of the instruction's communication; false if there is none.
 bool AxisOf(const Dp__Instruction *in, uint32_t *axis) {
   if (!in->communication || !in->communication->n_axes) return false;
   *axis = in->communication->axes[0];
@@ -43,7 +43,7 @@ bool OtherAxis(Edit &e, uint32_t axis, uint32_t *other) {
 
 using Change = std::function<void(Dp__Placement **)>;
 
-// One operand of one instruction, or all device tensors of the value in the program.
+// Changes one operand of one instruction, or all device tensors of its value in the program.
 void ChangeClaims(Edit &e, uint32_t *operand, bool everywhere, const Change &change) {
   if (!everywhere) {
     *operand = e.Clone(*operand);
@@ -82,8 +82,7 @@ void RemovePair(Edit &e, Spot spot, size_t k) {
 
 // ---- axes -----------------------------------------------------------------------------------------------------------
 
-// Reduces over another axis, and declares operands and results accordingly: those of the instruction, or all of the
-// value.
+// Reduces over another axis, and declares operands and results accordingly: only the instruction's, or everywhere.
 bool AxisSwapped(Edit &e) {
   Dp__Instruction *in;
   uint32_t axis, other;
@@ -224,7 +223,7 @@ bool ShardRow(Edit &e) {
   return true;
 }
 
-// Views the split dim differently, as other blocks or units: for one tensor, for all of the value, or for everything
+// Views the split dim differently, as other blocks or units, for one tensor, for the whole value, or for everything
 // that is split like it, including storage.
 bool ShardView(Edit &e) {
   Dp__Instruction *in;
@@ -279,7 +278,7 @@ bool UpdateShard(Edit &e) {
   return true;
 }
 
-// An update uses another parameter's state: its tensors, or its own declared to be at the other's bytes.
+// Makes an update use another parameter's state: its tensors, or its own ones declared at the other's bytes.
 bool UpdateState(Edit &e) {
   Dp__Instruction *a, *b;
   if (!e.ChooseWhere(IsUpdate, &a) || !e.ChooseWhere(IsUpdate, &b) || a == b || !Is(a, b->op)) return false;
@@ -307,7 +306,7 @@ uint32_t EventOf(Edit &e, Dp__Instruction *in) {
 
 }  // namespace
 
-// Gathers a parameter's parts just before the update, in correct order, so the values are old.
+// Gathers a parameter's parts just before the update. The order is correct, but the values are old.
 bool StaleGathered(Edit &e) {
   Dp__Instruction *update, *gather;
   Spot at, spot;

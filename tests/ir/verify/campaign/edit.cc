@@ -30,8 +30,8 @@ void Each(Dp__Program *program, Visit visit) {
     for (size_t i = 0; i < program->streams[s]->n_instructions; i++) visit(program->streams[s]->instructions[i]);
 }
 
-// What waited for the removed instruction's event now waits for everything that it waited for, and for `last` if the
-// previous instruction has another event.
+// What waited for the removed instruction's event now waits for everything that the instruction waited for, and for
+// `last` if the previous instruction has another event.
 void PassOn(dp_arena *arena, const Dp__Instruction *gone, Dp__Instruction *in, uint32_t event, bool keeps,
             const Dp__Instruction *last) {
   for (size_t w = 0; w < in->n_waits; w++) {

@@ -23,7 +23,7 @@ struct Spot {
 
 class Edit {
  public:
-  // packed: a plan's bytes. Selects the role and the program to damage, mostly train.
+  // packed: a plan's bytes. Selects the role and the program to damage, usually train.
   Edit(const std::vector<uint8_t> &packed, unsigned seed);
   std::string Pack() const;
   // The same program of the given role.

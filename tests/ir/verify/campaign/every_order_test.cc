@@ -49,7 +49,7 @@ Orders RunAll(const Dp__Plan *plan, const Dp__Plan *good, const Batch &batch) {
 
 // ---- devices of one role --------------------------------------------------------------------------------------------
 
-// The number of ways to interleave two devices that each start and end four instructions: 16 over 8.
+// Two devices that each start and end four instructions have 16 choose 8 orders.
 TEST(EveryOrder, IsThat) {
   HostPlan host;
   host.Give("x", 0);
@@ -59,8 +59,9 @@ TEST(EveryOrder, IsThat) {
   EXPECT_EQ(orders.wrong, 0);
 }
 
-// x beside y, overlapping some or all rows of y. A device that writes the same bytes for both does so in order: with
-// columns wherever x starts, with rows only where x and y coincide. The checker does not go into that.
+// x is placed beside y and overlaps some or all of its rows. A device that writes the same bytes for both does so in
+// order: if split by columns, wherever x starts; if split by rows, only where x and y coincide. The checker does not
+// distinguish these.
 TEST(EveryOrder, OfTwoDevicesFindsWhatTheCheckerRefuses) {
   int wrong = 0;
   for (const char *split : {"S(0)", "S(1)"})
@@ -109,7 +110,7 @@ TEST(EveryOrder, OfTwoStages) {
 
 // ---- orders at random -----------------------------------------------------------------------------------------------
 
-// A hundred random runs find what all orders show.
+// A hundred random runs find what all orders show together.
 TEST(RandomOrder, FindsTheSame) {
   for (int64_t devices : {2, 3, 6})
     for (const char *value : {"x", "x@whole"})

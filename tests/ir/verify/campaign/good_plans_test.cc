@@ -62,7 +62,7 @@ class Wish {
     // zero cannot split what `data` already splits.
     if (!infer && text.find("data=") == std::string::npos) strategy = Pick(strategies);
     if (mesh.find("data:") == std::string::npos) strategy = "pipeline";
-    // Statistics of each device's own samples legitimately differ from those of one device.
+    // Statistics over each device's own samples may differ from those of one device.
     carried = seed % kCarried == 0 && !local && !infer;
     options += carried || OneIn(2) ? " precision=fp64" : " precision=fp32";
   }

@@ -58,7 +58,7 @@ void Machine::Communicate(const Dp__Instruction *in) {
     for (size_t d : here_) Write(Look(Tensor(in->outputs[k] - 1), d), d, results[k][d].data());
 }
 
-// Operand and result k on all devices; results->at(device) receives the device's result.
+// Converts operand k to result k on all devices; results->at(device) receives the device's result.
 void Machine::Convert(const Dp__Instruction *in, size_t k, std::vector<std::vector<uint8_t>> *results) {
   const std::string op = in->op;
   const Dp__DeviceTensor *from = Tensor(in->inputs[k] - 1), *to = Tensor(in->outputs[k] - 1);

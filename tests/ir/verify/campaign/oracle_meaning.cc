@@ -170,7 +170,7 @@ Machine::Operand Machine::Look(const Dp__DeviceTensor *t, size_t device) {
   return x;
 }
 
-// `to` is garbage at first.
+// `to` is filled with garbage beforehand.
 void Machine::Read(const Operand &x, size_t device, uint8_t *to) {
   const uint8_t *from = At(device, x.claim->space, x.claim->offset, x.claim->bytes);
   std::memcpy(to, from, std::min<uint64_t>(x.needed, x.claim->bytes));
@@ -183,7 +183,7 @@ void Machine::Write(const Operand &x, size_t device, const uint8_t *from) {
   Put(to, std::move(bytes));
 }
 
-// Stores what is available when the unit ends.
+// The bytes are stored when the unit ends.
 void Machine::Put(uint8_t *to, std::vector<uint8_t> bytes) { unit_->results.push_back({to, std::move(bytes)}); }
 
 // Any operand bytes that the result overlaps become garbage, since they may be overwritten before they are read.
@@ -207,7 +207,7 @@ void Machine::SpoilResults(const Dp__Instruction *in, size_t device) {
 
 // ---- kernels --------------------------------------------------------------------------------------------------------
 
-// Carries the attributes.
+// A node that carries the instruction's attributes.
 dp_node *Machine::Node(const Dp__Instruction *in) {
   dp_node *&node = nodes_[in];
   if (node) return node;

@@ -6,10 +6,10 @@
 // read at the start, results are available at the end, and in between their bytes are garbage. A Chooser orders
 // whatever is not ordered.
 //
-// Kernels are the reference kernels. A plan is taken strictly by its schema: an instruction accesses exactly the
-// declared bytes of a tensor; scratch, and bytes of a result beyond its extents, are garbage afterwards; transient and
-// host memory is garbage at the start of a run; and a kernel that may not work in place destroys an operand that its
-// result overlaps. Garbage is NaN in floating point, so mistakes show in the numbers.
+// Kernels are the reference kernels. The schema is taken literally: an instruction accesses exactly the declared bytes
+// of a tensor. Scratch, and bytes of a result beyond its extents, are garbage afterwards. Transient and host memory is
+// garbage at the start of a run. A kernel that may not work in place destroys an operand that its result overlaps.
+// Garbage is NaN in floating point, so mistakes show in the numbers.
 #ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_ORACLE_MEANING_H
 #define DP_TESTS_IR_VERIFY_CAMPAIGN_ORACLE_MEANING_H
 
@@ -46,7 +46,7 @@ struct Batch {
   int64_t n, step;
 };
 
-// Outputs by name; then, after the last batch, parameters, buffers and state, whole.
+// Outputs by name; after the last batch also parameters, buffers and state, whole.
 struct Outcome {
   std::vector<std::map<std::string, std::vector<double>>> outputs;  // by batch
   std::map<std::string, std::vector<double>> variables;
@@ -62,7 +62,7 @@ class Chooser {
   virtual ~Chooser() = default;
   virtual size_t Choose(const std::vector<Choice> &choices) = 0;  // its index; there is at least one
 };
-// A seeded order: all devices alike, one device as far ahead as possible, or as much as possible at the same time.
+// A seeded order: all devices advance alike, or one is as far ahead as possible, or as much as possible runs at once.
 class RandomOrder : public Chooser {
  public:
   explicit RandomOrder(unsigned seed) : random_(seed), kind_(seed % 3) {}
@@ -95,7 +95,7 @@ class Machine {
   void Run(const Batch &batch, Chooser *chooser);
   // Of the last run.
   std::map<std::string, std::vector<double>> Outputs();
-  // Omits stored constants, since they show in what is computed from them. Copies on all devices must agree.
+  // Omits stored constants, since they affect what is computed from them. Copies on all devices must agree.
   std::map<std::string, std::vector<double>> Variables();
 
  private:

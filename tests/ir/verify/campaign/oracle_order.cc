@@ -7,7 +7,7 @@ namespace dp_test {
 
 size_t RandomOrder::Choose(const std::vector<Choice> &choices) {
   enum { kAlike, kOneAhead, kAtOnce };
-  enum { kChanges = 64, kElse = 8 };  // once in so many choices: other devices are ahead; any choice is taken
+  enum { kChanges = 64, kElse = 8 };  // once in 64 choices, others run ahead; once in 8, any is taken
   const size_t any = random_() % choices.size();
   if (kind_ == kAlike || random_() % kElse == 0) return any;
   if (kind_ == kAtOnce) {

@@ -1,4 +1,4 @@
-// Tiny networks for the campaign, which together show everything that plans contain. Labels are 0 to 2, so networks
+// Tiny networks for the campaign, which together cover everything that plans contain. Labels are 0 to 2, so networks
 // have at least three classes. They are smaller than those of tests/end_to_end/digit_models.h, because the slow oracle
 // executes one damaged plan after another.
 #ifndef DP_TESTS_IR_VERIFY_CAMPAIGN_TINY_MODELS_H
@@ -37,7 +37,7 @@ inline const char kSplit[] = R"dpt(model split {
   output logits
 })dpt";
 
-// Attention on three places with fused projections. There are three heads, so that two devices get one and two; classes
+// Attention on three positions with fused projections. There are three heads, so two devices get one and two. Classes
 // are split.
 inline const char kHeads[] = R"dpt(model heads {
   loss "softmax_cross_entropy(logits,label)"
