@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Of a program the first kernel that depends on an instruction set; NULL: none does.
+// The first kernel of a program that depends on an instruction set; NULL: there is none.
 static const dp_kernel *find_dependent(const Dp__Program *program, const dp_target *target) {
   for (size_t s = 0; s < program->n_streams; s++)
     for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {

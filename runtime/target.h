@@ -5,9 +5,8 @@
 #include "ir/plan/plan.pb-c.h"
 #include "runtime/base/backend.h"
 
-// Holds the backend's libraries to the plan's instruction set. EX_DATAERR: the plan names one and no kernel of it
-// depends on any, or the other way round. EX_UNAVAILABLE: the plan is for another backend, or the machine lacks the
-// set.
+// Restricts the backend's libraries to the plan's instruction set. EX_DATAERR: the plan names one although no kernel of
+// it depends on any, or vice versa. EX_UNAVAILABLE: the plan is for another backend, or the machine lacks the set.
 dp_status dp_target_hold(const Dp__Plan *plan, const dp_backend *backend) DP_MUST_USE;
 
 #endif

@@ -16,8 +16,8 @@ void dp_cli_begin(void) {
     if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
 }
 
-// Names in messages come from files and may hold anything: what is no printable UTF-8 is escaped, so that no terminal
-// obeys it, and of a word that is longer than any name the middle is left out.
+// Names in messages come from files and may hold anything. Anything but printable UTF-8 is escaped, so that no terminal
+// obeys it, and words longer than any name are shortened in the middle.
 enum { MAX_WORD_BYTES = 400, WORD_HEAD_BYTES = 200, WORD_TAIL_BYTES = 100 };
 
 static size_t print_character(const char *text, size_t bytes) {

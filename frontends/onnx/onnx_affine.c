@@ -135,8 +135,8 @@ static bool minus(dp_dim a, dp_dim b, dp_dim *difference) {
          !__builtin_sub_overflow(a.offset, b.offset, &difference->offset);
 }
 
-// A place along a dim, counted from the end when negative; what lies behind the end is the end. *sure: within the dim,
-// however many samples there are.
+// A position along a dim, counted from the end when negative; a position beyond the end is the end. *sure: it is within
+// the dim for any number of samples.
 static dp_dim place(dp_dim at, dp_dim extent, bool *sure) {
   dp_dim rest;
   if (at.scale < 0 || (!at.scale && at.offset < 0)) {
@@ -149,13 +149,13 @@ static dp_dim place(dp_dim at, dp_dim extent, bool *sure) {
   return at;
 }
 
-// How many times `part` makes up `whole`, when it does; else 0.
+// The number of times that `part` fits into `whole` exactly, else 0.
 static int64_t count_of(dp_dim part, dp_dim whole) {
   const int64_t n = part.scale ? whole.scale / part.scale : part.offset ? whole.offset / part.offset : 0;
   return part.scale * n == whole.scale && part.offset * n == whole.offset ? n : 0;
 }
 
-// Elements [start, end) of dim d: one of several equal parts, or what lies at these places.
+// Elements [start, end) of dim d: one of several equal parts, or the elements at these positions.
 static dp_value *cut(dp_builder *b, dp_value *x, int d, dp_dim start, dp_dim end) {
   const dp_dim extent = x->type.shape.dims[d], length = {end.scale - start.scale, end.offset - start.offset};
   const int64_t parts = count_of(length, extent), before = count_of(length, start);

@@ -179,7 +179,7 @@ static const dp_onnx_number *at(const dp_onnx_known *x, int rank, const int64_t 
   return &x->numbers[place];
 }
 
-// In the range of its type, and rounded to it.
+// Whether the number is in the range of its type; rounds it to that type.
 static bool settle(dp_dtype dtype, dp_onnx_number *number) {
   uint8_t rounded[8];
   if (is_float(dtype)) {

@@ -1,20 +1,21 @@
-// An EmbeddingBag as PyTorch's newer exporter writes it: a Loop of a round for each bag that slices the bag's rows out
-// of all that were gathered, reduces them and puts the row into a sequence, which ConcatFromSequence makes a tensor of.
-// Where bags are equally long, all rounds at once: the rows of a bag along an axis of their own, reduced along it.
+// An EmbeddingBag as PyTorch's newer exporter writes it: a Loop with one iteration for each bag. An iteration slices
+// the bag's rows out of all gathered rows, reduces them and appends the result to a sequence, and ConcatFromSequence
+// makes a tensor of the sequence. If bags are equally long, all iterations are replaced by one reduction along an axis
+// for the rows of a bag.
 //
-// That the rounds do this is taken from the operation that the node says it is of; where the rows are and how bags lie
-// in them, from the body. What is not of this form is left to onnx_control.c.
+// The operation that the node names says that the iterations do this. The body says where the rows are and how they are
+// divided into bags. Anything else is left to onnx_control.c.
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"
 
 // aten.embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
-// include_last_offset, padding_idx). The weights of samples are in the rows already.
+// include_last_offset, padding_idx). The rows already include the weights of samples.
 enum { SCALE_GRAD = 3, MODE = 4, LAST_OFFSET = 7, PADDING = 8 };
 
 static const char *const reductions[] = {"ReduceSum", "ReduceMean", "ReduceMax"};  // by mode
 
-// The reduction; NULL: it is no such operation, or one with more to it.
+// The reduction; NULL: it is another operation, or has options that are not supported.
 static const char *find_reduction(dp_arena *arena, const Dp__Onnx__Node *m) {
   const char *fx = dp_onnx_signature_of_node(m);
   if (!fx || strcmp(dp_onnx_signature_op(arena, fx), "embedding_bag")) return NULL;
@@ -26,7 +27,8 @@ static const char *find_reduction(dp_arena *arena, const Dp__Onnx__Node *m) {
   return reductions[*mode - '0'];
 }
 
-// What the graph's own Slices, or those of the graphs in it, take from: one name, which is not made there.
+// The one name that the graph's own Slices, or those of its nested graphs, take their elements from. It is defined
+// outside of that graph.
 typedef struct {
   const char *name;
   bool several;
@@ -51,7 +53,7 @@ static dp_status find_sliced(dp_onnx_scope *scope, const Dp__Onnx__Graph *body, 
   return of.name && !of.several ? dp_onnx_scope_find(scope, of.name, x) : DP_OK;
 }
 
-// The result that is the sequence of rows: the states, which are that and the number of the round, come in either order.
+// The result that is the sequence of rows. The states are the sequence and the iteration number, in either order.
 static dp_status find_result(const dp_onnx_scope *scope, const Dp__Onnx__Node *m, const char **name) {
   const size_t skip = 2;  // the number of rounds, the condition
   *name = NULL;
@@ -63,7 +65,7 @@ static dp_status find_result(const dp_onnx_scope *scope, const Dp__Onnx__Node *m
   return DP_OK;
 }
 
-// The sequence is joined and nothing else; so a list of all rows in one tensor will do.
+// Whether the sequence is only joined. Then one tensor with all rows can replace it.
 static bool is_joined(const dp_onnx_reader *reader, const char *sequence) {
   const Dp__Onnx__Graph *graph = reader->message->graph;
   for (size_t i = 0; i < graph->n_output; i++)

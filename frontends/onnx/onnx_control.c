@@ -104,7 +104,7 @@ typedef struct {
   bool backwards;
 } stack;
 
-// All of them known, along axis 0; NULL if they are not.
+// Concatenates them along axis 0 if all are known; else NULL.
 static const dp_onnx_known *stack_known(dp_onnx_reader *reader, const stack *s) {
   if (s->axis || !s->n || s->backwards) return NULL;
   const dp_onnx_known *first = dp_onnx_scope_known(reader, s->parts[0]);

@@ -1,12 +1,13 @@
-// What a network computes without gradient, in files of PyTorch's newer exporter. A detach() is a node of its own, which
-// the exporter's optimizer takes out; others still take what it gave. Of torch.no_grad() nothing is said, but the nodes
-// of such a block, as those of autocast, were traced a second time, and name no line of the network's code.
+// What a network computes without gradient, in files of PyTorch's newer exporter. A detach() is a node of its own. The
+// exporter's optimizer removes it, but other nodes still name its result. The file does not mention torch.no_grad().
+// But the nodes of such a block, like those of autocast, were traced a second time and name no line of the network's
+// code.
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"
 #include "ir/graph/op.h"
 
-// Results that have no gradient, whatever the operands have.
+// Operators whose results have no gradient, whatever their operands have.
 static const char *const steps[] = {"Shape",          "Size",  "ArgMax",      "ArgMin",  "Equal", "Greater",
                                     "GreaterOrEqual", "Less",  "LessOrEqual", "NonZero", "IsNaN", "IsInf",
                                     "Sign",           "Round", "Floor",       "Ceil"};
@@ -32,7 +33,7 @@ static bool takes(const dp_names *names, const Dp__Onnx__Node *node) {
   return false;
 }
 
-// The names of parameters, of which the graph's nodes add what they compute from them.
+// The names of parameters. The caller adds the names of what nodes compute from them.
 static dp_names *find_parameters(const dp_onnx_reader *reader, const dp_onnx_scope *scope) {
   dp_names *names = dp_names_create(reader->arena);
   for (int32_t i = 0; i < scope->count; i++) {

@@ -1,6 +1,6 @@
-// ai.onnx.preview.FlexAttention(Q, K, V): softmax(Q K' scale) V with two graphs of the node's own between: score_mod
-// changes the scores, prob_mod the probabilities. Q is [batch, q_heads, length, size], K and V [batch, heads, places,
-// size]; each head of theirs serves q_heads / heads of Q's that lie together.
+// ai.onnx.preview.FlexAttention(Q, K, V): softmax(Q K' scale) V, modified by two graphs of the node: score_mod changes
+// the scores, prob_mod the probabilities. Q is [batch, q_heads, length, size], K and V [batch, heads, positions, size];
+// each head of K and V serves q_heads / heads adjacent heads of Q.
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static dp_status find(call *c) {
   return check(c);
 }
 
-// What the node's graph of that name, if it has one, makes of *x.
+// Applies the node's graph of that name to *x, if it has one.
 static dp_status modify(call *c, const char *name, dp_value **x) {
   const Dp__Onnx__Graph *graph = NULL;
   DP_TRY(c->builder.status);
@@ -100,7 +100,7 @@ dp_status dp_onnx_flex_attention(dp_onnx_reader *reader, dp_onnx_scope *scope, c
   const Dp__Onnx__Attribute *given = dp_onnx_attr_find(m, "scale");
   double scale = given ? dp_onnx_attr_widen(given->f) : 1 / sqrt((double)q->dims[3].offset);
   if (!(scale >= 0)) return dp_fail(EX_DATAERR, "scale is %g where 0 or more is expected", scale);
-  // Half of the scale on either side, as ONNX has it: types of 16 bits do not overflow so soon.
+  // Each side gets the square root of the scale, as ONNX defines, so that 16-bit types overflow less.
   dp_value *half = dp_build_fill(b, c.q->type.dtype, sqrt(scale));
   dp_value *turned = dp_compose_swap(b, dp_build2(b, "Mul", c.k, half), 2, 3);
   dp_value *x = product(&c, dp_build2(b, "Mul", c.q, half), turned, k->dims[1], &scores);

@@ -124,7 +124,7 @@ static dp_status shape_of(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
   return dp_onnx_scope_bind(reader, scope, node->output[0], (dp_onnx_binding){.known = extents});
 }
 
-// A node stays where it keeps a gradient from a value that may have one.
+// A node that detaches a value which may have a gradient must stay.
 static bool is_detached(const Dp__Onnx__Node *node, const dp_onnx_binding *x) {
   const bool has_gradient = x && (x->value || (x->initializer && x->role == DP_ONNX_TRAINED));
   return has_gradient && !x->sequence && dp_type_is_float(dp_onnx_scope_type(x).dtype) &&
@@ -144,9 +144,9 @@ static dp_status identity(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp
 
 // ---- everything else ------------------------------------------------------------------------------------------------
 
-// float32 results are rounded, which --precision=fp64 must not inherit. So the node stays in the graph for those that
-// compute with its result, and its elements are known to those that need them at import. A node that only moves such
-// elements stays too.
+// float32 results are rounded, and --precision=fp64 must not inherit that. So the node stays in the graph for nodes
+// that compute with its result, and its elements are known to nodes that need them at import. A node that only moves
+// such elements stays too.
 static bool is_rounded(const dp_onnx_evaluation *e) {
   return e->results[0]->dtype == DP_FLOAT32 && (e->from_rounded || dp_onnx_arithmetic_rounds(e->node->op_type));
 }

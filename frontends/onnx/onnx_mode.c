@@ -1,6 +1,6 @@
-// Whether a network was exported as it trains. PyTorch's exporters write BatchNormalization and Dropout as inference
-// has them unless they are told otherwise, the newer one BatchNormalization even then. And what the gradients of a Clip
-// and of a Gather are, by the operation that they are of.
+// Whether a network was exported in training mode. PyTorch's exporters write BatchNormalization and Dropout in
+// inference mode unless told otherwise; the newer one always writes BatchNormalization so. Also sets the gradients of
+// Clip and Gather by the operation that the node names.
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool is_op(const Dp__Onnx__Node *node, const char *op) {
   return !strcmp(node->op_type, op) && (!*node->domain || !strcmp(node->domain, "ai.onnx"));
 }
 
-// The traced program's operation says whether it normalizes by the batch.
+// The traced program's operation shows whether it normalizes by the batch.
 static void look_at_norm(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *m) {
   const char *fx = dp_onnx_signature_of_node(node);
   const bool as_traced = fx && strstr(fx, "_native_batch_norm_legit_functional") && strstr(fx, ", True, ");
@@ -36,7 +36,7 @@ static void look_at_clip(dp_onnx_reader *reader, Dp__Onnx__Node *node) {
     dp_onnx_attr_add_int(reader, node, DP_ATTR_GRAD_AT_BOUND, 0);
 }
 
-// An embedding's row for padding is not trained through it.
+// An embedding's padding row gets no gradient through it.
 static void look_at_gather(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *m) {
   const char *fx = dp_onnx_signature_of_node(node);
   if (!fx || strcmp(dp_onnx_signature_op(reader->arena, fx), "embedding")) return;
@@ -48,8 +48,8 @@ static void look_at_gather(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *
   if (*padding && !*end && row >= 0) dp_onnx_attr_add_int(reader, node, DP_ATTR_PADDING, row);
 }
 
-// A copy stands where Dropout did: it says of which module or line it is. Where the optimizer took it out, others still
-// take it; what only looks at a tensor differently takes copies of its own.
+// A Dropout leaves a copy, which names the Dropout's module or line. If the optimizer removed the copy, other nodes
+// still name its result. Views make copies of their own, so they do not count.
 static void look_for_dropout(dp_onnx_reader *reader, const dp_onnx_signature *s, const Dp__Onnx__Node *node, modes *m) {
   static const char *const views[] = {"view", "_unsafe_view", "reshape", "transpose", "permute", "t"};
   const char *fx = dp_onnx_signature_of_node(node), *at = NULL, *name;
@@ -66,8 +66,8 @@ static void look_for_dropout(dp_onnx_reader *reader, const dp_onnx_signature *s,
       m->dropped = name;
 }
 
-// The older exporter names what it computes from initializers after the operand: such a weight of a convolution had a
-// normalization folded into it.
+// The older exporter names what it computes from initializers after the operand. If a convolution's weight has such a
+// name, a normalization was folded into it.
 static void look_at_convolution(const Dp__Onnx__Node *node, modes *m) {
   for (size_t k = 1; k < node->n_input; k++)
     if (!strncmp(node->input[k], "onnx::Conv", 10)) m->folded = node->input[k];
@@ -95,7 +95,7 @@ dp_status dp_onnx_mode(dp_onnx_reader *reader, const dp_onnx_signature *s, dp_on
   if (m.scaled)
     dp_onnx_reasons_add(reasons, "the gradient of embedding '%s' has scale_grad_by_freq=True, which is not supported",
                         m.scaled);
-  // Beside what is as it trains, it has probability 0.
+  // If BatchNormalization is in training mode, a Dropout that was left out had probability 0.
   if (m.dropped && !m.dropouts && !m.training)
     dp_onnx_reasons_add(reasons,
                         "Dropout is not in the file (at '%s'): it was exported as for inference, or its probability is "

@@ -41,7 +41,7 @@ bool dp_onnx_knows(const char *domain, const char *op, int64_t opset) {
          dp_onnx_sequence_knows(name) || !strcmp(name, "Constant");
 }
 
-// Operands that must be known, of operators that ours do not stand for; -1: all of them.
+// Operands that must be known for operators without an equivalent of ours; -1: all operands.
 static const struct {
   const char *op;
   int operand;
@@ -61,9 +61,9 @@ static bool has_bodies(const char *domain, const char *op) {
   return *domain && dp_onnx_special_knows(domain, op);
 }
 
-// If, Loop, Scan, SequenceMap, FlexAttention: what decides is needed; what a body needs of its inputs is needed of the
-// node's, and of what a round gives for the next (the states: inputs from `skip` on, results from `given` on), so
-// bodies are looked at twice.
+// If, Loop, Scan, SequenceMap, FlexAttention: the operands that decide are needed. What a body needs of its inputs is
+// needed of the node's. The states (inputs from `skip` on, results from `given` on) pass from one iteration to the
+// next, so bodies are examined twice.
 static dp_status look_at_bodies(needs *n, const Dp__Onnx__Node *node, bool all) {
   bool loop = !strcmp(node->op_type, "Loop"), scan = !strcmp(node->op_type, "Scan");
   size_t skip = loop ? 2 : 0, given = loop, deciding = !strcmp(node->op_type, "If") ? 1 : 2 * loop;

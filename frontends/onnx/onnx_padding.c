@@ -1,12 +1,12 @@
-// Embeddings with a row for padding in files that do not say which: PyTorch's older exporter leaves padding_idx out.
-// Such a row is zero when a network is made, and stays zero unless something else trains it; no other row of weights is
-// zero by chance.
+// Embeddings with a padding row in files that do not name it: PyTorch's older exporter leaves padding_idx out. Such a
+// row is zero in a new network, and stays zero unless something else trains it. No other row of weights is zero by
+// chance.
 #include "frontends/onnx/onnx_signature.h"
 #include "ir/graph/op.h"
 
 #include <string.h>
 
-// The one row of zeros of a table; -1: none, or several.
+// The only row of zeros in a table; -1: none, or several.
 static int64_t find_zeros(const dp_tensor *t) {
   const int64_t width = t->extents[1];
   int64_t found = -1;

@@ -1,5 +1,5 @@
-// Numbers at equal steps whose count depends on the batch: what is known about a Range of N numbers, a part of it, and
-// its concatenation with numbers that continue it. PyTorch writes the bounds of bags of L elements like this.
+// Arithmetic progressions whose length depends on the batch: what is known about a Range of N numbers, a part of it,
+// and its concatenation with numbers that continue it. PyTorch writes the bounds of bags of L elements like this.
 #include <string.h>
 
 #include "frontends/onnx/onnx_reader.h"
@@ -54,7 +54,7 @@ static const int64_t *ints_of(dp_onnx_reader *reader, dp_onnx_scope *scope, cons
   return &known->numbers[0].i.offset;
 }
 
-// From some number to the end, or up to one that counts from the end.
+// The part from a fixed position to the end, or to a position that counts from the end.
 static const dp_onnx_progression *cut(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m,
                                       const dp_onnx_progression *p) {
   const int64_t *start = ints_of(reader, scope, m, 1), *end = ints_of(reader, scope, m, 2);
@@ -62,7 +62,7 @@ static const dp_onnx_progression *cut(dp_onnx_reader *reader, dp_onnx_scope *sco
   if (!start || !end || (m->n_input > 3 && (!axis || (*axis != 0 && *axis != -1))) ||
       (m->n_input > 4 && (!step || *step != 1)))
     return NULL;
-  // The first numbers exist whatever the batch; the end is beyond all of them or counts from the end.
+  // The first numbers exist for any batch. The end is beyond all numbers, or counts from the end.
   dp_onnx_progression part = *p;
   int64_t dropped = *end >= INT32_MAX ? 0 : *end < 0 && *end > -INT32_MAX ? -*end : -1;
   if (dropped < 0 || *start < 0 || *start > part.count.offset || dropped > part.count.offset - *start) return NULL;

@@ -53,7 +53,7 @@ static dp_status bind(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__On
 
 // ---- windows --------------------------------------------------------------------------------------------------------
 
-// a0 - a1 cos(x) + a2 cos(2 x), x from 0 to 2 pi, which a periodic window reaches one place behind its end.
+// a0 - a1 cos(x) + a2 cos(2 x), with x from 0 to 2 pi. A periodic window reaches 2 pi one position after its end.
 static const struct {
   const char *op;
   double a0, a1, a2;
@@ -70,7 +70,7 @@ dp_status dp_onnx_signal_window(dp_onnx_reader *reader, dp_onnx_scope *scope, co
   double *numbers = dp_alloc_n(reader->arena, (size_t)n, sizeof *numbers);
   for (int64_t i = 0; i < n; i++) {
     double x = 2 * pi * (double)i / (double)whole;
-    // A symmetric window of one place is 1, as in SciPy and PyTorch: ONNX divides 0 by 0.
+    // A symmetric window of length 1 is 1, as in SciPy and PyTorch; ONNX divides 0 by 0.
     numbers[i] = whole ? windows[w].a0 - windows[w].a1 * cos(x) + windows[w].a2 * cos(2 * x) : 1;
   }
   *done = true;

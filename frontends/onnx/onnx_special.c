@@ -82,7 +82,8 @@ static dp_status cast(dp_onnx_node *node, bool *done) {
   return node->n_inputs == 1 ? check_cast(dp_onnx_scope_type(node->inputs[0]).dtype, to) : DP_OK;
 }
 
-// Of floats with the divisor's sign: the remainder with the dividend's, and the divisor more where the signs differ.
+// The modulo of floats with the divisor's sign: the remainder with the dividend's sign, plus the divisor where the
+// signs differ.
 static dp_status modulo(dp_onnx_node *node, bool *done) {
   if (node->n_inputs != 2 || node->n_outputs != 1 || !node->inputs[0] || !node->inputs[1] || !node->outputs[0] ||
       !dp_type_is_float(dp_onnx_scope_type(node->inputs[0]).dtype) || dp_onnx_attr_int(node->message, "fmod", 0))
@@ -92,7 +93,7 @@ static dp_status modulo(dp_onnx_node *node, bool *done) {
   for (int i = 0; i < 2; i++) DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[i], &in[i]));
   dp_attr fmod = dp_attr_int("fmod", 1);
   dp_value *zero = dp_build_fill(&b, in[1]->type.dtype, 0), *rest = dp_build(&b, "Mod", 2, in, 1, 1, &fmod);
-  // Opposite signs, and not 0: the product could be 0 of numbers that are not.
+  // Tests both signs, because the product of two numbers that are not 0 could be 0.
   dp_value *above = dp_build2(&b, "And", dp_build2(&b, "Greater", rest, zero), dp_build2(&b, "Less", in[1], zero));
   dp_value *below = dp_build2(&b, "And", dp_build2(&b, "Less", rest, zero), dp_build2(&b, "Greater", in[1], zero));
   dp_value *more[] = {dp_build2(&b, "Or", above, below), dp_build2(&b, "Add", rest, in[1]), rest};
@@ -226,7 +227,7 @@ static dp_status cast_like(dp_onnx_reader *reader, dp_onnx_scope *scope, const D
   return dp_onnx_scope_bind(reader, scope, m->output[0], (dp_onnx_binding){.value = y});
 }
 
-// What is there or not is known: an optional is its element.
+// Whether an optional has an element is known, so it is represented by that element.
 static dp_status optional(dp_onnx_reader *reader, dp_onnx_scope *scope, const Dp__Onnx__Node *m, bool *done) {
   dp_onnx_binding *x = NULL;
   bool asks = !strcmp(m->op_type, "OptionalHasElement");

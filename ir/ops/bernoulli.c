@@ -1,12 +1,12 @@
-// Bernoulli(p): 1 where the element's number u in [0, 1) is below p, else 0: 1 with probability p. Of type dtype (p's
-// without). No gradient reaches p. See draw.h.
+// Bernoulli(p): 1 with probability p, else 0: the element's number u in [0, 1) is compared with p. The type is dtype,
+// or p's without it. No gradient reaches p. See draw.h.
 #include "ir/ops/draw.h"
 
 static dp_status infer(dp_node *node) { return dp_draw_infer_like(node, DP_ANY_TYPE); }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  // u has 24 bits, which the types of 16 bits do not hold: rounded it could reach 1.
+  // u has 24 bits; rounded to a 16-bit type it could reach 1.
   dp_dtype dtype = in[0]->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
   dp_value *u = dp_draw_uniform(b, node, dtype, 0, 1);
   dp_value *drawn = dp_build2(b, "Less", u, dp_build_cast(b, in[0], dtype));

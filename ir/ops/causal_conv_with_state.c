@@ -1,7 +1,7 @@
-// CausalConvWithState(input, weight, bias, past_state) -> output, present_state: each channel of input [batch,
-// channels, length] convolved with its own k weights [channels, 1, k] over this place and the k - 1 before it, which
-// past_state [batch, channels, k - 1] continues (0 without); then, with activation silu or swish, x sigmoid(x).
-// present_state is the end of what was convolved. Specialized into Conv.
+// CausalConvWithState(input, weight, bias, past_state) -> output, present_state: convolves each channel of input
+// [batch, channels, length] with its own k weights [channels, 1, k] over this position and the k - 1 before it.
+// past_state [batch, channels, k - 1] comes before the input (0 without it). The activation silu or swish then gives x
+// sigmoid(x). present_state is the end of what was convolved. Specialized into Conv.
 #include <string.h>
 
 #include "ir/ops/compose.h"

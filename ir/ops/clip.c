@@ -1,5 +1,5 @@
-// Clip: x held to [min, max]; the bounds may be left out. dx = dy where x is within them, the bounds themselves
-// included as of PyTorch's clamp; under grad_at_bound=0 without them, as of its hardtanh and ReLU6.
+// Clip: x limited to [min, max]; the bounds may be left out. dx = dy where x is within them. The bounds themselves are
+// included, as in PyTorch's clamp, or with grad_at_bound=0 excluded, as in its hardtanh and ReLU6.
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {

@@ -27,7 +27,8 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// Parts of which one has N in its extent, which Split cuts into equal parts only: each is gathered by its places.
+// If an extent contains N, Split cannot be used, since it cuts only equal parts. Each part is then gathered by its
+// positions.
 static void gather_parts(dp_builder *b, const dp_node *node, int axis, dp_value *dy, dp_value **dx) {
   dp_shape before = {.rank = 1};  // dy's extent up to the part
   for (int i = 0; i < node->n_inputs; i++) {

@@ -24,7 +24,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// dy, 0 where the index is that of padding.
+// dy, with 0 where the index is padding_idx.
 static dp_value *without_padding(dp_builder *b, const dp_node *node, dp_value *dy) {
   dp_value *indices = node->inputs[1];
   const double padding = (double)dp_node_int(node, DP_ATTR_PADDING, 0);

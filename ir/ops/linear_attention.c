@@ -1,6 +1,6 @@
 // LinearAttention(query, key, value, past_state, decay, beta) -> output, present_state: attention as a recurrence along
-// a sequence of known length. Each of kv_num_heads heads has a state S [d_k, d_v], 0 or past_state at first; each
-// place has
+// a sequence of known length. Each of kv_num_heads heads has a state S [d_k, d_v], which starts as past_state or 0.
+// Each position computes
 //
 //   S = exp(decay) S               in the rules gated, gated_delta
 //   v = beta (v - S' k)            in the rules delta, gated_delta

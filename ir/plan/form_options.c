@@ -1,6 +1,6 @@
-// The form of the options that a plan records: words that are known, numbers within their limits, and nothing that the
-// rest of the plan denies. What the rest does not tell (--freeze, --split, --batchnorm, --clip-grad-at-bound,
-// --schedule, --zero-stage, --memory), nothing but `dpc verify --against` reads. See form.h.
+// The form of the options that a plan records: known words, numbers within their limits, and nothing that contradicts
+// the rest of the plan. The rest does not show some options (--freeze, --split, --batchnorm, --clip-grad-at-bound,
+// --schedule, --zero-stage, --memory); only `dpc verify --against` reads those. See form.h.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

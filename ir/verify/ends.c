@@ -140,7 +140,7 @@ static dp_status check_inputs(dp_checker *c) {
   return DP_OK;
 }
 
-// Each output is given by one role. That none is missing shows once all roles are done (host.c).
+// Each output is written by one role. host.c checks that none is missing, once all roles are done.
 static dp_status check_outputs(dp_checker *c) {
   for (size_t i = 0; i < c->program->n_outputs; i++) {
     const Dp__Binding *b = c->program->outputs[i];

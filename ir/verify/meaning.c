@@ -1,6 +1,6 @@
 // What the bytes hold. Instructions are visited in an order that happens-before allows, with a map from bytes to
-// content. Each operand must be there exactly as its tensor claims; each result replaces what was there. As conflicting
-// accesses are ordered (order.c), every such order gives the same.
+// content. Each operand must be there exactly as its tensor claims, and each result replaces what was there.
+// Conflicting accesses are ordered (order.c), so every such order gives the same result.
 #include <string.h>
 
 #include "ir/verify/checker.h"

@@ -48,7 +48,7 @@ static dp_status show_model(const request *r) {
   dp_model *model;
   DP_TRY(dp_dpc_import_read_with(r->arena, r->path, &r->onnx, &model));
   const char *slash = strrchr(r->path, '/'), *name = slash ? slash + 1 : r->path;
-  // A text says nothing of the dims that the file which it names leaves open, and could not be read back.
+  // A text names its model file but not the sizes of open dims, so it could not be read back.
   if (r->data || r->onnx.n_dims) {
     dp_text_print(model, stdout);
     return DP_OK;

@@ -3,7 +3,6 @@
 // squares; results 1 and 2 are the running buffers, old * momentum + new * (1 - momentum), where the variance is biased
 // as in ONNX unless `unbiased`; results 3 and 4 are the mean and 1 / sqrt(variance + epsilon) for the gradient.
 // Channels may be split, but this device must have all samples.
-// mean and 1 / sqrt(variance + epsilon) for the gradient. All samples must be here: channels may be split, samples not.
 #ifndef T
 #include "backends/cpu/reference/batch_normalization.h"
 
