@@ -4,6 +4,7 @@
 //
 // A pipeline is partitioned by an estimate of its stages' memory (passes/pipeline/partition.c). Where the plan takes
 // more than the estimate, the limit for the estimate is lowered by the excess and the pipeline is partitioned again.
+// --recompute=auto works the same way, before that.
 #include "passes/fit.h"
 #include "passes/pipeline.h"
 
@@ -18,7 +19,9 @@ enum {
   MAX_WORK = 64,  // limit on all compilation, in plans of the requested size
   CUTS = 6,       // attempts to partition the requested pipeline
   CUTS_OF_OTHERS = 4,
+  RECOMPUTED = 8,  // attempts to compute again as little as fits
 };
+static const double SLACK = 0.005;  // of the limit, that they may leave
 
 dp_fit_bytes dp_fit_measure(const Dp__Plan *plan) {
   dp_fit_bytes most = {0, 0};
@@ -256,9 +259,36 @@ static dp_status refuse(fit *f) {
       megabytes(f->arena, (uint64_t)f->options->memory_bytes), fitting);
 }
 
+// ---- computing again ------------------------------------------------------------------------------------------------
+
+// Raises or lowers the limit for the estimate of the pass `recompute`: the estimate does not know what lies on what. Leaves
+// the plan that fits with the highest limit tried, else the one that takes least.
+static dp_status recompute_to_fit(fit *f, dp_arena *arena, dp_options o, Dp__Plan **plan) {
+  const double limit = (double)o.memory_bytes;
+  double fits = 0, exceeds = 0, target = limit;
+  for (int k = 0; k < RECOMPUTED && (!exceeds || exceeds - fits > SLACK * limit); k++) {
+    Dp__Plan *made;
+    // Below one byte there is nothing to lower.
+    o.recompute_bytes = k + 1 == RECOMPUTED && !fits ? 1 : dp_max_i64(1, (int64_t)target);
+    DP_TRY(compile(f, arena, &o, &made));
+    const double takes = (double)bytes_of(made);
+    if (takes <= limit || !fits) *plan = made;
+    if (takes <= limit)
+      fits = (double)o.recompute_bytes;
+    else
+      exceeds = (double)o.recompute_bytes;
+    if (exceeds <= 1 && exceeds) break;
+    target = fits && exceeds ? (fits + exceeds) / 2 : (double)o.recompute_bytes + limit - takes;
+  }
+  return DP_OK;
+}
+
 dp_status dp_fit_check(dp_arena *arena, const dp_options *options, dp_fit_read read, void *arg, Dp__Plan **plan) {
   if (!options->memory_bytes || bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
   fit f = {.options = options, .read = read, .arg = arg, .size = size_of_plan(*plan)};
+  if (options->recompute && !strcmp(options->recompute, "auto"))
+    DP_TRY(recompute_to_fit(&f, arena, quiet(options), plan));
+  if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
   if ((*plan)->n_roles > 1) DP_TRY(compile_to_fit(&f, arena, quiet(options), CUTS, plan));
   if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
   f.plan = *plan;

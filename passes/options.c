@@ -54,6 +54,8 @@ static dp_status check_choices(const dp_compile *compile) {
     return dp_fail(EX_USAGE,
                    "%d times --freeze, %d times --train, %d times --split, %d times --dim; the limit is %d each",
                    o->n_freeze, o->n_train, o->n_splits, o->n_dims, DP_LIMIT_OPTIONS);
+  if (o->recompute && !strcmp(o->recompute, "auto") && !o->memory_bytes)
+    return dp_fail(EX_CONFIG, "--recompute=auto needs --memory=BYTES, the bytes to fit into");
   if (o->threads < 0 || o->threads > MAX_THREADS)
     return dp_fail(EX_USAGE, "--threads=%d: it must be 1 to %d", o->threads, MAX_THREADS);
   return DP_OK;
@@ -69,6 +71,8 @@ static dp_status choose_spec(dp_arena *arena, const char *what, const char *aske
   return *spec ? DP_OK : dp_fail(EX_USAGE, "the model names no %s: give one with --%s=...", what, what);
 }
 
+static bool recomputes(const dp_options *o) { return o->recompute && strcmp(o->recompute, "none") != 0; }
+
 // A plan without training: ignores the model's loss and optimizer, refuses those of the command line.
 static dp_status leave_training(dp_compile *compile) {
   const dp_options *o = compile->options;
@@ -77,6 +81,7 @@ static dp_status leave_training(dp_compile *compile) {
                       : o->n_freeze    ? "--freeze"
                       : o->n_train     ? "--train"
                       : o->as_exported ? "--as-exported"
+                      : recomputes(o)  ? "--recompute"
                                        : NULL;
   if (asked) return dp_fail(EX_CONFIG, "%s is for training, but --mode=infer makes a plan without training", asked);
   compile->model->loss = compile->model->optimizer = NULL;

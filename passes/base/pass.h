@@ -47,6 +47,7 @@ typedef struct {
   const char *batchnorm;           // "sync", "local" (per device along the axis "data"); NULL: sync
   const char *clip_grad_at_bound;  // "pass", "zero", of operators that hold to bounds and do not say it; NULL: pass
   bool no_fuse;                    // every node stays an instruction of its own
+  const char *recompute;           // "none", "auto" (needs memory_bytes), a glob of nodes; NULL: none
   int threads;                     // most threads an instruction; 0: this machine's cores over the devices
   const char *isa;                 // NULL: this machine's
   int n_splits;
@@ -55,10 +56,12 @@ typedef struct {
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *schedule;              // of a pipeline's stages: "gpipe", "1f1b"; NULL: 1f1b
   const dp_target *target;           // provides kernels and cost figures; required
-  // The fields below are not recorded. The first two follow from memory_bytes.
-  int64_t stage_bytes;    // limit for a stage as `partition` estimates it; 0: memory_bytes
-  double *stage_counted;  // out: `partition`'s estimate for the largest stage; NULL: not wanted
-  bool unscheduled;       // nodes keep the graph's order on their streams: the baseline for schedules, in tests
+  // The fields below are not recorded. The first four follow from memory_bytes.
+  int64_t stage_bytes;        // limit for a stage as `partition` estimates it; 0: memory_bytes
+  double *stage_counted;      // out: `partition`'s estimate for the largest stage; NULL: not wanted
+  int64_t recompute_bytes;    // limit for a device as `recompute` estimates it, with "auto"; 0: none
+  double *recompute_counted;  // out: the larger of its value and the estimate; NULL: not wanted
+  bool unscheduled;           // nodes keep the graph's order on their streams: the baseline for schedules, in tests
   bool why;
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
   const char *print_after, *stop_after;

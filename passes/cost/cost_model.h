@@ -5,6 +5,10 @@
 
 #include "ir/kernel/kernel.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // The last two are for stages of a pipeline.
 enum { DP_STREAM_COMPUTE, DP_STREAM_COMM, DP_STREAM_COPY, DP_STREAM_SEND, DP_STREAM_RECV, DP_STREAMS };
 
@@ -21,5 +25,9 @@ static inline double dp_cost_model_latency_ns(const dp_target_costs *costs, doub
 }
 // Bytes of a device's part of a value.
 double dp_cost_model_bytes(const dp_model *model, const dp_value *value);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

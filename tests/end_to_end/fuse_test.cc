@@ -1,28 +1,11 @@
 // Regions change no bit: networks drawn by seed, under every kind of strategy, train as they do with --no-fuse.
 #include <cstdlib>
 
+#include "tests/end_to_end/bits.h"
 #include "tests/end_to_end/drawn.h"
-#include "tests/end_to_end/training.h"
 
 namespace dp_test {
 namespace {
-
-struct Bits {
-  std::vector<double> losses;
-  std::map<std::string, Bytes> state;
-};
-
-Bits Train(const Plan &plan, const std::vector<int64_t> &batches, const Feed &feed, int workers) {
-  RunOptions options;
-  options.workers = workers;
-  options.feed = feed;
-  Training run(plan, options);
-  Bits bits{run.TrainAll(batches), {}};
-  bits.losses.push_back(run.Evaluate(0, batches[0]));
-  bits.state = run.State();
-  EXPECT_EQ(run.Replicas(), "");
-  return bits;
-}
 
 size_t Regions(const Plan &plan) {
   size_t count = 0;
@@ -48,8 +31,8 @@ TEST(Fuse, ChangesNoBit) {
       const Plan fused = Compile(strategy.text, options), plain = Compile(strategy.text, options + " no-fuse=yes");
       EXPECT_EQ(Regions(plain), 0u);
       regions += Regions(fused);
-      const Bits with = Train(fused, network.batches, network.feed, 2);
-      const Bits without = Train(plain, network.batches, network.feed, 1);
+      const Bits with = TrainedBits(fused, network.batches, network.feed, 2);
+      const Bits without = TrainedBits(plain, network.batches, network.feed, 1);
       EXPECT_EQ(with.losses, without.losses);
       EXPECT_TRUE(with.state == without.state);
     }

@@ -25,6 +25,8 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "microbatches") options.microbatches = atoll(text);
   if (key == "zero-stage") options.zero_stage = atoll(text);
   if (key == "no-fuse") options.no_fuse = value == "yes";
+  if (key == "recompute") options.recompute = text;
+  if (key == "stop-after") options.stop_after = text;
   if (key == "precision") options.precision = value == "fp64" ? DP_FLOAT64 : DP_FLOAT32;
   if (key == "strategy") options.strategy = text;
   if (key == "loss") options.loss = text;

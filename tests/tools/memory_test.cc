@@ -163,6 +163,25 @@ TEST_F(Memory, TheLimitIsToTheByte) {
   EXPECT_EQ(std::to_string(arenas), takes);
 }
 
+// Any limit between keeping everything and the least that computing again leaves.
+TEST_F(Memory, ComputingAgainFitsWhatIsAllowed) {
+  for (const char *model :
+       {"examples/gpt.dpt --batch=64", "examples/gpt.dpt --batch=64 --strategy=pipeline --devices=2 --microbatches=4",
+        "examples/gpt.dpt --batch=64 --strategy=zero --zero-stage=3 --devices=2"}) {
+    SCOPED_TRACE(model);
+    const std::string options = std::string(model) + " --recompute=auto";
+    const long long most = Takes(model), least = Takes(options);
+    EXPECT_LE(least, most);
+    for (int k = 0; k <= 4; k++) {
+      const long long allowed = least + (most - least) * k / 4;
+      Must(Compile(options + " --memory=" + std::to_string(allowed)));
+      std::remove(File("plan.bin").c_str());
+    }
+  }
+  const std::string one = "examples/gpt.dpt --batch=64";
+  EXPECT_LT(Takes(one + " --recompute=auto"), Takes(one) * 3 / 5);
+}
+
 TEST_F(Memory, NothingWouldFit) {
   std::string answer = Answer("examples/mlp.dpt --batch=64 --memory=10K");
   EXPECT_NE(answer.find("no smaller batch and no more devices or micro-batches would fit"), std::string::npos)

@@ -24,6 +24,7 @@ enum {
   KEY_TRAIN,
   KEY_AS_EXPORTED,
   KEY_NO_FUSE,
+  KEY_RECOMPUTE,
   KEY_PRECISION,
   KEY_BATCHNORM,
   KEY_CLIP_GRAD_AT_BOUND,
@@ -63,6 +64,11 @@ static const struct argp_option table[] = {
      "Maximum number of threads for one instruction (default: this machine's cores, shared by the devices)", 0},
     {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set to choose kernels for (default: this machine's)", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
+    {"recompute", KEY_RECOMPUTE, "none|auto|GLOB", 0,
+     "Compute again for the backward pass, instead of keeping them, the results of nodes whose name matches GLOB; "
+     "auto: "
+     "those that take the least time for what --memory asks (default: none)",
+     0},
     {0, 0, 0, 0, "Training", 2},
     {"batch", KEY_BATCH, "B", 0, "Samples in a step, over all devices; needed if the model does not fix it", 0},
     {"dim", KEY_DIM, "NAME=N", 0,
@@ -174,6 +180,9 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_AS_EXPORTED:
       o->as_exported = true;
+      return DP_OK;
+    case KEY_RECOMPUTE:
+      o->recompute = text;
       return DP_OK;
     case KEY_NO_FUSE:
       o->no_fuse = true;

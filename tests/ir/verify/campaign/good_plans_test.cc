@@ -56,6 +56,7 @@ class Wish {
     if (local) options += " batchnorm=local";
     if (OneIn(4) && !infer && made) options += " freeze=*1";
     if (OneIn(3)) options += " threads=2";
+    if (OneIn(3) && !infer) options += " recompute=*";
     const bool staged = mesh.find("pipe:") != std::string::npos;
     if (staged) micro = std::string(" schedule=") + Pick(schedules);
     if (staged || OneIn(4)) micro += " microbatches=" + std::to_string(1 + UpTo(4));
