@@ -201,8 +201,10 @@ def run_ours(tools, name, way, folder):
 
 
 def check(network, expected, losses, found, tolerance):
-    worst = max(abs(a - b) / (abs(b) or 1) for a, b in zip(losses, expected))
-    if len(losses) != STEPS or not worst <= tolerance:
+    if len(losses) != STEPS or None in losses:
+        raise Failure("loss", f"are {losses}, of PyTorch {expected}")
+    worst = float(np.max([abs(a - b) / (abs(b) or 1) for a, b in zip(losses, expected)]))
+    if not worst <= tolerance:
         raise Failure("loss", f"deviates by {worst:.2g}: {losses}, of PyTorch {expected}")
     worst = {"loss": worst, "weight": 0.0, "buffer": 0.0}
     there = {}  # by tensor: whether the file has one of its names; a tied tensor has several
