@@ -23,11 +23,13 @@ typedef struct {
   const char *name;
   int64_t extent;  // at least 1
 } dp_onnx_dim;
-// What the user says about a file. train: globs of float initializers that are parameters whatever the file says. dims:
-// EX_USAGE if no input has such a dim.
+// What the user says about a file. train: globs of float initializers that are parameters whatever the file says.
+// freeze: globs of parameters about which no note is needed. dims: EX_USAGE if no input has such a dim.
 typedef struct {
   int n_train;
   const char *const *train;
+  int n_freeze;
+  const char *const *freeze;
   int n_dims;
   const dp_onnx_dim *dims;
 } dp_onnx_options;

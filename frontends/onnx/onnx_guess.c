@@ -3,6 +3,7 @@
 //
 // PyTorch's older exporter names what the module has as in state_dict, and numbers in its code "onnx::Mul_12". So in
 // its files a name tells a learned scale from a constant, though not a parameter from a buffer.
+#include <fnmatch.h>
 #include <string.h>
 
 #include "frontends/onnx/onnx_signature.h"
@@ -52,7 +53,7 @@ static const place constants[] = {{"Where", BIT(1) | BIT(2)},
 
 // The uses of an initializer.
 typedef struct {
-  bool weight, constant, other, added, exponent;
+  bool weight, constant, other, added, exponent, statistic;
 } uses;
 
 typedef struct {
@@ -82,6 +83,7 @@ static dp_status look_at(guess *g, const Dp__Onnx__Graph *graph, int32_t n) {
         u->constant = true;
       else
         u->other = true;
+      u->statistic |= dp_onnx_opset_is_state(node->op_type, (int)k);
       u->added |= !strcmp(node->op_type, "Add");
       u->exponent |= !strcmp(node->op_type, "Pow");
     }
@@ -134,6 +136,23 @@ static bool is_constant(const guess *g, const dp_onnx_binding *b, const uses *u)
   return (!g->script && dp_tensor_count(b->tensor) == 1) || (u->added && is_mask(b->tensor));
 }
 
+// Whether its use makes it a parameter. In the older exporter's files only a weight without a name of the module does:
+// a network may multiply by a buffer.
+static bool is_owned(const guess *g, const dp_onnx_binding *b, const uses *u) {
+  return u->statistic || (u->weight && (!g->script || is_of_the_code(b->name)));
+}
+
+static bool matches(const char *const *globs, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (!fnmatch(globs[i], name, 0)) return true;
+  return false;
+}
+
+// Then no note is needed.
+static bool is_chosen(const dp_onnx_options *o, const char *name) {
+  return matches(o->train, o->n_train, name) || matches(o->freeze, o->n_freeze, name);
+}
+
 static void note(dp_onnx_reader *reader, const dp_onnx_list *list, const char *what) {
   if (!list->count) return;
   const char *text = dp_printf(reader->arena, "%s: %s", what, dp_onnx_list_print(reader->arena, list));
@@ -149,15 +168,15 @@ dp_status dp_onnx_guess(dp_onnx_reader *reader, dp_onnx_scope *scope) {
     dp_onnx_binding *b = scope->bindings[i];
     const uses *u = &g.uses[i];
     if (!b->initializer || !dp_type_is_float(b->tensor->dtype) || !(u->weight || u->constant || u->other)) continue;
-    if (is_constant(&g, b, u)) {
-      b->role = DP_ONNX_FIXED;
-      dp_onnx_list_add(reader->arena, &fixed, b->name);
-    } else if (!u->weight && !is_named_by_layer(b->name)) {
+    const bool constant = is_constant(&g, b, u), chosen = is_chosen(reader->options, b->name);
+    if (constant) b->role = DP_ONNX_FIXED;
+    if (constant && !chosen) dp_onnx_list_add(reader->arena, &fixed, b->name);
+    if (!constant && !chosen && !is_named_by_layer(b->name) && !is_owned(&g, b, u))
       dp_onnx_list_add(reader->arena, &trained, b->name);
-    }
   }
   note(reader, &trained,
-       "the file does not say which initializers are parameters; of no layer, but trained (--freeze=NAME if not)");
+       "the file does not say which initializers are parameters; trained, but not named as layers name theirs "
+       "(--freeze=NAME for buffers)");
   note(reader, &fixed, "taken for constants by their shape or use (--train=NAME if they are not)");
   return g.script ? dp_onnx_padding(reader, scope) : DP_OK;
 }

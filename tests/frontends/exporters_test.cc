@@ -69,16 +69,25 @@ TEST_F(Exporters, NormalizationAsItTrains) {
 
 TEST_F(Exporters, WhatIsNoParameter) {
   TrainsAsPyTorchDoes("constants.optimized");
-  // Such a file does not tell buffers from parameters, so dpc names those that belong to no layer.
-  EXPECT_NE(
-      Must(Compile("constants.script")).err.find("of no layer, but trained (--freeze=NAME if not): mean, std, keep"),
-      std::string::npos);
+  // Such a file does not tell buffers from parameters, so what may be either is named.
+  EXPECT_NE(Must(Compile("constants.script")).err.find("(--freeze=NAME for buffers): mean, std, keep\n"),
+            std::string::npos);
   TrainsAsPyTorchDoes("constants.script", "--freeze=mean --freeze=std --freeze=keep");
+}
+
+// Also where the network uses a buffer as layers use their weights. "mix" is a parameter.
+TEST_F(Exporters, BuffersInPlaceOfWeights) {
+  EXPECT_NE(Must(Compile("fixed.script")).err.find("(--freeze=NAME for buffers): mix, basis, kernel, table\n"),
+            std::string::npos);
+  TrainsAsPyTorchDoes("fixed.script", "--freeze=basis --freeze=kernel --freeze=table");
+  EXPECT_NE(Must(Compile("fixed.script", "--freeze=[bkt]a* --freeze=kernel")).err.find("buffers): mix\n"),
+            std::string::npos);
+  EXPECT_EQ(Must(Compile("fixed.script", "--freeze=[bkt]* --train=mix")).err.find("buffers)"), std::string::npos);
 }
 
 // The older exporter names them as state_dict does. In the same file from another program nothing identifies them.
 TEST_F(Exporters, NumbersThatAreParameters) {
-  EXPECT_NE(Must(Compile("scales.script")).err.find("but trained (--freeze=NAME if not): temperature, gate, power"),
+  EXPECT_NE(Must(Compile("scales.script")).err.find("(--freeze=NAME for buffers): temperature, gate, power\n"),
             std::string::npos);
   TrainsAsPyTorchDoes("scales.script");
   EXPECT_NE(Read(File("w.safetensors")).find("\"temperature\""), std::string::npos);

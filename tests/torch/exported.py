@@ -217,6 +217,22 @@ class Constants(nn.Module):
         return self.fc2(x.pow(2) * 0.5 + x / 1.75)
 
 
+class Fixed(nn.Module):
+    """Buffers used as layers use their weights, and a parameter used so."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.mix, self.head = nn.Linear(6, 8), nn.Parameter(torch.randn(8, 8)), nn.Linear(8, 4)
+        self.register_buffer("basis", torch.randn(8, 8))
+        self.register_buffer("kernel", torch.tensor([[[0.25, 0.5, 0.25]]]))
+        self.register_buffer("table", torch.randn(5, 8))
+
+    def forward(self, x):
+        rows = self.table[(x[:, 0].abs() * 5).long()]
+        x = torch.tanh(self.fc(x) @ self.basis) @ self.mix + rows
+        return self.head(F.conv1d(torch.tanh(x)[:, None], self.kernel, padding=1)[:, 0])
+
+
 class Frozen(nn.Module):
     """A frozen feature extractor, and a head that trains."""
 
@@ -289,6 +305,7 @@ NETWORKS = {
     "equal": (Equal, ROW, 4),
     "weight-norm": (WeightNorm, ROW, 4),
     "constants": (Constants, ROW, 4),
+    "fixed": (Fixed, ROW, 4),
     "frozen": (Frozen, ROW, 4),
     "repeat": (Repeat, ROW, 4),
 }

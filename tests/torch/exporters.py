@@ -51,6 +51,7 @@ REFUSED |= {("optimized", name) for name in MODELS if name != "dlrm"}
 NO_DROPOUT = {"Dropout is not in the file": "--as-exported"}
 SAY = {
     "constants": {"script": {"mean": "--freeze=mean", "std": "--freeze=std", "keep": "--freeze=keep"}},
+    "fixed": {"script": {name: f"--freeze={name}" for name in ("basis", "kernel", "table")}},
     "bart": {"script": {"model.final_logits_bias": "--freeze=model.final_logits_bias"}},
     "mlp-dropout": dict.fromkeys(("optimized", "plain"), {"Dropout is not in the file": "--as-exported"}),
     "encoder": {"plain": {"Dropout is not in the file": "--as-exported"}},

@@ -54,7 +54,7 @@ dp_status dp_dpc_import_read(dp_arena *arena, const char *path, dp_model **model
 }
 
 dp_status dp_dpc_import_read_asked(dp_arena *arena, const char *path, const dp_options *o, dp_model **model) {
-  dp_onnx_options onnx = {.n_train = o->n_train, .train = o->train};
+  dp_onnx_options onnx = {.n_train = o->n_train, .train = o->train, .n_freeze = o->n_freeze, .freeze = o->freeze};
   for (int i = 0; i < o->n_dims; i++) DP_TRY(dp_dpc_import_dim(arena, o->dims[i], &onnx));
   return dp_dpc_import_read_with(arena, path, &onnx, model);
 }
