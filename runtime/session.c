@@ -232,7 +232,7 @@ dp_status dp_session_run(dp_session *s, int program, int slot, const dp_step *st
   put_scalar(s, program, DP_SCALAR_SEED, slot, &s->seed);
   bound->slot = slot;
   bound->run = s->runs++;
-  return dp_pool_run(s->pool, &bound->schedule, bound->state);
+  return dp_pool_run(s->pool, &bound->task_graph, bound->state);
 }
 
 // ---- host memory ----------------------------------------------------------------------------------------------------

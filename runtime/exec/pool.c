@@ -1,4 +1,4 @@
-// See pool.h. The queue is an array with room for every part of the schedule: each part is published once in a run, so
+// See pool.h. The queue is an array with room for every part of every unit: each part is published once in a run, so
 // the queue never wraps. An item is published when it carries the number of the run. A run is over when no units remain
 // and no worker is inside, so the next run may start with plain writes.
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ struct dp_pool {
   int n_threads;
   pthread_t *threads;
   // The current run's.
-  const dp_task_graph *schedule;
+  const dp_task_graph *graph;
   dp_pool_state *state;
   atomic_uint head, tail;
   atomic_int to_do;  // units
@@ -64,7 +64,7 @@ static void relax(void) {
 // helpers: how many other workers get something to do.
 static void publish(dp_pool *pool, int unit, int helpers) {
   dp_pool_state *state = pool->state;
-  unsigned parts = (unsigned)pool->schedule->n_parts[unit], at = atomic_fetch_add(&pool->tail, parts);
+  unsigned parts = (unsigned)pool->graph->n_parts[unit], at = atomic_fetch_add(&pool->tail, parts);
   for (unsigned p = 0; p < parts; p++)
     atomic_store_explicit(&state->items[at + p], pool->run << 32 | (state->unit_code[unit] + p), memory_order_release);
   announce(pool, helpers);
@@ -87,7 +87,7 @@ static bool take_part(dp_pool *pool, uint32_t *code) {
 
 // This worker runs one part of what becomes ready itself, so it need not wake another one for that part.
 static void finish(dp_pool *pool, int unit) {
-  const dp_task_graph *s = pool->schedule;
+  const dp_task_graph *s = pool->graph;
   int mine = 1;
   for (int i = s->first_after[unit]; i < s->first_after[unit + 1]; i++) {
     int next = s->after[i];
@@ -100,7 +100,7 @@ static void finish(dp_pool *pool, int unit) {
 
 static void execute(dp_pool *pool, uint32_t code) {
   int unit = pool->state->code_unit[code], part = (int)(code - pool->state->unit_code[unit]);
-  const dp_task_graph *s = pool->schedule;
+  const dp_task_graph *s = pool->graph;
   if (!atomic_load_explicit(&pool->failure, memory_order_relaxed)) {
     dp_status status = s->run(s->context, unit, part, s->n_parts[unit]), none = NULL;
     if (status && !atomic_compare_exchange_strong(&pool->failure, &none, status)) dp_status_free(status);
@@ -143,22 +143,22 @@ static void *worker(void *arg) {
   return NULL;
 }
 
-dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *schedule, dp_pool_state *state) {
-  if (!schedule->n_units) return DP_OK;
-  pool->schedule = schedule;
+dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
+  if (!graph->n_units) return DP_OK;
+  pool->graph = graph;
   pool->state = state;
   pool->run = (pool->run + 1) & UINT32_MAX;
   if (!pool->run) pool->run = 1;  // 0 marks items that were never published
   atomic_store(&pool->head, 0);
   atomic_store(&pool->tail, 0);
-  for (int u = 0; u < schedule->n_units; u++) {
-    atomic_store_explicit(&state->before[u], schedule->n_before[u], memory_order_relaxed);
-    atomic_store_explicit(&state->parts[u], schedule->n_parts[u], memory_order_relaxed);
+  for (int u = 0; u < graph->n_units; u++) {
+    atomic_store_explicit(&state->before[u], graph->n_before[u], memory_order_relaxed);
+    atomic_store_explicit(&state->parts[u], graph->n_parts[u], memory_order_relaxed);
   }
   atomic_store(&pool->failure, NULL);
-  atomic_store(&pool->to_do, schedule->n_units);
-  for (int u = 0; u < schedule->n_units; u++)
-    if (!schedule->n_before[u]) publish(pool, u, schedule->n_parts[u]);
+  atomic_store(&pool->to_do, graph->n_units);
+  for (int u = 0; u < graph->n_units; u++)
+    if (!graph->n_before[u]) publish(pool, u, graph->n_parts[u]);
   work_until(pool, &pool->to_do, 0);
   while (atomic_load(&pool->inside)) relax();
   return atomic_load(&pool->failure);
@@ -166,9 +166,9 @@ dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *schedule, dp_pool_stat
 
 // ---- making ---------------------------------------------------------------------------------------------------------
 
-dp_status dp_pool_prepare(const dp_task_graph *schedule, dp_pool_state **state) {
-  size_t n = (size_t)schedule->n_units, items = 0;
-  for (size_t u = 0; u < n; u++) items += (size_t)schedule->n_parts[u];
+dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) {
+  size_t n = (size_t)graph->n_units, items = 0;
+  for (size_t u = 0; u < n; u++) items += (size_t)graph->n_parts[u];
   dp_pool_state *s = calloc(1, sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "no memory for a program of %zu steps", n);
   s->items = calloc(items + 1, sizeof *s->items);
@@ -183,7 +183,7 @@ dp_status dp_pool_prepare(const dp_task_graph *schedule, dp_pool_state **state) 
   uint32_t code = 0;
   for (size_t u = 0; u < n; u++) {
     s->unit_code[u] = code;
-    for (int p = 0; p < schedule->n_parts[u]; p++) s->code_unit[code++] = (int)u;
+    for (int p = 0; p < graph->n_parts[u]; p++) s->code_unit[code++] = (int)u;
   }
   *state = s;
   return DP_OK;

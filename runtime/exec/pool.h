@@ -1,4 +1,4 @@
-// Workers that run the units of a schedule as their dependencies are met.
+// Workers that run the units of a task graph as their dependencies are met.
 //
 // A unit is an instruction on one device, or a collective on all devices of its group. It is ready when all its
 // predecessors are done: the unit before it in its stream, the units that signal the events it waits for, and for a
@@ -6,7 +6,7 @@
 // may run; the worker that finishes the last part makes the successors ready. The caller of dp_pool_run works too, so
 // one thread is enough.
 //
-// While a schedule runs, nothing allocates or locks: it uses counters and a queue of atomics. Idle workers spin
+// While a task graph runs, nothing allocates or locks: it uses counters and a queue of atomics. Idle workers spin
 // briefly, then sleep on a futex.
 #ifndef DP_RUNTIME_EXEC_POOL_H
 #define DP_RUNTIME_EXEC_POOL_H
@@ -34,14 +34,14 @@ typedef struct dp_pool dp_pool;
 dp_status dp_pool_create(int workers, dp_pool **pool) DP_MUST_USE;
 void dp_pool_destroy(dp_pool *pool);
 
-// The state of one schedule's runs, allocated at load.
+// The state of one task graph's runs, allocated at load.
 typedef struct dp_pool_state dp_pool_state;
-dp_status dp_pool_prepare(const dp_task_graph *schedule, dp_pool_state **state) DP_MUST_USE;
+dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) DP_MUST_USE;
 void dp_pool_release(dp_pool_state *state);
 
 // Runs every unit and returns when all are done, with the first failure, if any. After a failure, the remaining units
 // are skipped. One thread at a time may call this.
-dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *schedule, dp_pool_state *state) DP_MUST_USE;
+dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -29,7 +29,7 @@ typedef struct {
 // ---- units ----------------------------------------------------------------------------------------------------------
 
 static void add_unit(making *w, const dp_unit *unit) {
-  DP_PUSH(w->arena, w->bound->units, w->bound->schedule.n_units, *unit);
+  DP_PUSH(w->arena, w->bound->units, w->bound->task_graph.n_units, *unit);
 }
 
 // The micro-batch of its operands and results; -1: they have none, or several at once.
@@ -62,7 +62,7 @@ static dp_status make_between(making *w, const dp_step_at *at, int device) {
   unit.devices[receives] = device;
   unit.devices[!receives] = other;
   DP_TRY(dp_bind_between(&w->parts[ends[0].role].bind, &w->parts[ends[1].role].bind, &unit));
-  for (int e = 0; e < 2; e++) w->unit_of[unit.devices[e]][ends[e].flat] = w->bound->schedule.n_units;
+  for (int e = 0; e < 2; e++) w->unit_of[unit.devices[e]][ends[e].flat] = w->bound->task_graph.n_units;
   add_unit(w, &unit);
   return DP_OK;
 }
@@ -83,7 +83,7 @@ static dp_status make_unit(making *w, making_part *p, const dp_step_at *at, size
     unit.n_devices = 1;
     DP_TRY(dp_bind_kernel(&p->bind, p->nodes[at->stream_index][i], &unit));
   }
-  for (int m = 0; m < unit.n_devices; m++) w->unit_of[unit.devices[m]][flat] = w->bound->schedule.n_units;
+  for (int m = 0; m < unit.n_devices; m++) w->unit_of[unit.devices[m]][flat] = w->bound->task_graph.n_units;
   add_unit(w, &unit);
   return DP_OK;
 }
@@ -113,10 +113,10 @@ static void each_edge_of(const making *w, const making_part *p, const Dp__Instru
                          visit *visit) {
   for (int k = 0; k < p->devices->n_devices; k++) {
     const int *unit_of = w->unit_of[p->devices->devices[k]];
-    if (!first) visit(&w->bound->schedule, unit_of[flat - 1], unit_of[flat]);
+    if (!first) visit(&w->bound->task_graph, unit_of[flat - 1], unit_of[flat]);
     for (size_t e = 0; e < in->n_waits; e++)
       if (p->signaller[in->waits[e]] >= 0)
-        visit(&w->bound->schedule, unit_of[p->signaller[in->waits[e]]], unit_of[flat]);
+        visit(&w->bound->task_graph, unit_of[p->signaller[in->waits[e]]], unit_of[flat]);
   }
 }
 
@@ -144,7 +144,7 @@ static int parts_of(const dp_unit *unit) {
 }
 
 static void make_order(const making *w) {
-  dp_task_graph *s = &w->bound->schedule;
+  dp_task_graph *s = &w->bound->task_graph;
   size_t n = (size_t)s->n_units;
   s->n_parts = dp_alloc_n(w->arena, n + 1, sizeof *s->n_parts);
   s->n_before = dp_alloc_n(w->arena, n + 1, sizeof *s->n_before);
@@ -160,7 +160,7 @@ static void make_order(const making *w) {
 
 // Fails unless every unit can run eventually.
 static dp_status check_order(const making *w) {
-  const dp_task_graph *s = &w->bound->schedule;
+  const dp_task_graph *s = &w->bound->task_graph;
   int *before = dp_memdup(w->arena, s->n_before, ((size_t)s->n_units + 1) * sizeof *before), done = 0, ready = 0;
   int *queue = dp_alloc_n(w->arena, (size_t)s->n_units + 1, sizeof *queue);
   for (int u = 0; u < s->n_units; u++)
@@ -214,8 +214,8 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
   making w = {.arena = arena, .binding = binding, .bound = bound};
   bound->n = n;
   bound->binding = binding;
-  bound->schedule.run = dp_bound_run;
-  bound->schedule.context = bound;
+  bound->task_graph.run = dp_bound_run;
+  bound->task_graph.context = bound;
   w.parts = dp_alloc_n(arena, (size_t)n_roles, sizeof *w.parts);
   w.unit_of = dp_alloc_n(arena, (size_t)binding->roles->n_devices, sizeof *w.unit_of);
   DP_TRY(dp_channels_make(arena, n_roles, parts, &w.channels));
@@ -226,11 +226,11 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
   }
   make_order(&w);
   DP_TRY(check_order(&w));
-  return dp_pool_prepare(&bound->schedule, &bound->state);
+  return dp_pool_prepare(&bound->task_graph, &bound->state);
 }
 
 void dp_bound_release(dp_bound *bound) {
-  for (int u = 0; u < bound->schedule.n_units; u++)
+  for (int u = 0; u < bound->task_graph.n_units; u++)
     if (bound->units[u].kernel && bound->units[u].kernel->release && bound->units[u].state)
       bound->units[u].kernel->release(bound->units[u].state);
   dp_pool_release(bound->state);

@@ -15,7 +15,7 @@ typedef struct {
   int program;  // its number in the session
   const dp_binding *binding;
   dp_unit *units;
-  dp_task_graph schedule;
+  dp_task_graph task_graph;
   dp_pool_state *state;
   int slot;      // the copy of the host inputs that the current run reads
   uint64_t run;  // the number of the session's current run

@@ -118,7 +118,7 @@ class Chain {
     dp_pool *pool = nullptr;
     std::string message = Message(dp_bound_make(arena_, &binding, &part, n_, &bound));
     if (message.empty()) message = Message(dp_pool_create(workers, &pool));
-    if (message.empty()) message = Message(dp_pool_run(pool, &bound.schedule, bound.state));
+    if (message.empty()) message = Message(dp_pool_run(pool, &bound.task_graph, bound.state));
     dp_pool_destroy(pool);
     dp_bound_release(&bound);
     return message;

@@ -120,7 +120,7 @@ class Machine {
       bound.slot = slot;
       dp_pool *pool = nullptr;
       message = Message(dp_pool_create(workers, &pool));
-      if (message.empty()) message = Message(dp_pool_run(pool, &bound.schedule, bound.state));
+      if (message.empty()) message = Message(dp_pool_run(pool, &bound.task_graph, bound.state));
       dp_pool_destroy(pool);
     }
     dp_bound_release(&bound);

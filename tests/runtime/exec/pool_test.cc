@@ -14,7 +14,7 @@ namespace {
 
 using dp_test::Message;
 
-// A schedule whose edges go from lower to higher units. Running it records order and counts.
+// A graph whose edges go from lower to higher units. Running it records order and counts.
 class Graph {
  public:
   Graph(int units, int edges, int most_parts, unsigned seed) : runs_(units), parts_left_(units) {
@@ -38,8 +38,8 @@ class Graph {
     }
     first_.push_back(static_cast<int>(after_.size()));
     after_.push_back(0);
-    schedule = {units, n_parts_.data(), n_before_.data(), first_.data(), after_.data(), Run, this};
-    EXPECT_EQ(Message(dp_pool_prepare(&schedule, &state)), "");
+    graph = {units, n_parts_.data(), n_before_.data(), first_.data(), after_.data(), Run, this};
+    EXPECT_EQ(Message(dp_pool_prepare(&graph, &state)), "");
   }
   ~Graph() { dp_pool_release(state); }
 
@@ -56,7 +56,7 @@ class Graph {
     return true;
   }
 
-  dp_task_graph schedule;
+  dp_task_graph graph;
   dp_pool_state *state = nullptr;
   std::atomic<int> early{0};  // units that ran before a predecessor was done
   int failing = -1;
@@ -94,7 +94,7 @@ TEST(Pool, EveryUnitOnceInOrder) {
     for (int round = 0; round < 20; round++)
       for (auto &g : graphs) {
         g->Begin();
-        ASSERT_EQ(Message(dp_pool_run(pool.pool, &g->schedule, g->state)), "");
+        ASSERT_EQ(Message(dp_pool_run(pool.pool, &g->graph, g->state)), "");
         ASSERT_TRUE(g->AllRan());
         ASSERT_EQ(g->early, 0);
       }
@@ -106,10 +106,10 @@ TEST(Pool, AChainAndAFan) {
   Graph chain(500, 0, 1, 1), fan(1, 0, 4000, 3);
   for (int round = 0; round < 10; round++) {
     chain.Begin();
-    ASSERT_EQ(Message(dp_pool_run(pool.pool, &chain.schedule, chain.state)), "");
+    ASSERT_EQ(Message(dp_pool_run(pool.pool, &chain.graph, chain.state)), "");
     ASSERT_TRUE(chain.AllRan());
     fan.Begin();
-    ASSERT_EQ(Message(dp_pool_run(pool.pool, &fan.schedule, fan.state)), "");
+    ASSERT_EQ(Message(dp_pool_run(pool.pool, &fan.graph, fan.state)), "");
     ASSERT_TRUE(fan.AllRan());
   }
 }
@@ -117,7 +117,7 @@ TEST(Pool, AChainAndAFan) {
 TEST(Pool, NothingToDo) {
   Pool pool(2);
   Graph empty(0, 0, 1, 1);
-  EXPECT_EQ(Message(dp_pool_run(pool.pool, &empty.schedule, empty.state)), "");
+  EXPECT_EQ(Message(dp_pool_run(pool.pool, &empty.graph, empty.state)), "");
 }
 
 TEST(Pool, AFailureEndsTheRunAndNothingElse) {
@@ -127,10 +127,10 @@ TEST(Pool, AFailureEndsTheRunAndNothingElse) {
     for (int failing : {0, 57, 199}) {
       g.failing = failing;
       g.Begin();
-      EXPECT_EQ(Message(dp_pool_run(pool.pool, &g.schedule, g.state)), "unit " + std::to_string(failing));
+      EXPECT_EQ(Message(dp_pool_run(pool.pool, &g.graph, g.state)), "unit " + std::to_string(failing));
       g.failing = -1;
       g.Begin();
-      EXPECT_EQ(Message(dp_pool_run(pool.pool, &g.schedule, g.state)), "");
+      EXPECT_EQ(Message(dp_pool_run(pool.pool, &g.graph, g.state)), "");
       EXPECT_TRUE(g.AllRan());
     }
   }
@@ -155,9 +155,9 @@ TEST(Pool, PlainMemoryIsHandedOn) {
     cells[u] = u < 2 ? u + 1 : (cells[u - 1] + cells[u - 2]) % 1000003;
     return DP_OK;
   };
-  dp_task_graph schedule = {kUnits, n_parts, n_before, first, after, run, &chain};
+  dp_task_graph graph = {kUnits, n_parts, n_before, first, after, run, &chain};
   dp_pool_state *state = nullptr;
-  ASSERT_EQ(Message(dp_pool_prepare(&schedule, &state)), "");
+  ASSERT_EQ(Message(dp_pool_prepare(&graph, &state)), "");
   Pool pool(3);
   long a = 1, b = 2;
   for (int u = 2; u < kUnits; u++) {
@@ -167,7 +167,7 @@ TEST(Pool, PlainMemoryIsHandedOn) {
   }
   for (int round = 0; round < 50; round++) {
     chain = {};
-    ASSERT_EQ(Message(dp_pool_run(pool.pool, &schedule, state)), "");
+    ASSERT_EQ(Message(dp_pool_run(pool.pool, &graph, state)), "");
     ASSERT_EQ(chain.cells[kUnits - 1], b);
   }
   dp_pool_release(state);
