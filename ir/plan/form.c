@@ -17,7 +17,7 @@ const Dp__Arena *dp_plan_form_arena(const Dp__Role *role, Dp__Space space) {
 
 // ---- head -----------------------------------------------------------------------------------------------------------
 
-static dp_status check_schedule(dp_fault *fault, const Dp__Schedule *s) {
+static dp_status check_learning_rate(dp_fault *fault, const Dp__Schedule *s) {
   static const char *const kinds[] = {"", "constant", "step", "cosine"};
   bool known = false;
   for (size_t i = 0; i < DP_COUNT(kinds); i++) known |= !strcmp(s->kind, kinds[i]);
@@ -49,7 +49,7 @@ static dp_status check_head(dp_fault *fault, const Dp__Plan *plan) {
         return dp_rule_fail(fault, DP_RULE_FORM_NAME, "two graphs are called '%s'", plan->graphs[i]->name);
   dp_mesh mesh;
   DP_TRY(dp_rule_wrap(fault, DP_RULE_FORM_LIMIT, dp_proto_to_mesh(plan->n_mesh, plan->mesh, &mesh)));
-  return plan->schedule ? check_schedule(fault, plan->schedule) : DP_OK;
+  return plan->schedule ? check_learning_rate(fault, plan->schedule) : DP_OK;
 }
 
 // ---- roles ----------------------------------------------------------------------------------------------------------

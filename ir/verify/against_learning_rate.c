@@ -1,5 +1,5 @@
-// See against_schedule.h.
-#include "ir/verify/against_schedule.h"
+// See against_learning_rate.h.
+#include "ir/verify/against_learning_rate.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static dp_status check_counts(const Dp__Schedule *a, const Dp__Schedule *b) {
   return DP_OK;
 }
 
-dp_status dp_against_schedule_check(const Dp__Schedule *plan, const Dp__Schedule *model) {
+dp_status dp_against_learning_rate_check(const Dp__Schedule *plan, const Dp__Schedule *model) {
   static const Dp__Schedule none = DP__SCHEDULE__INIT;
   const Dp__Schedule *a = plan ? plan : &none, *b = model ? model : &none;
   if (strcmp(a->kind, b->kind))

@@ -66,7 +66,7 @@ static dp_status check_threads(dp_checker *c) {
 
 static bool is_learning_rate(const dp_value *v) { return v->kind == DP_VALUE_SCALAR && !strcmp(v->name, DP_SCALAR_LR); }
 
-static dp_status check_schedule(dp_checker *c) {
+static dp_status check_learning_rate(dp_checker *c) {
   static const Dp__Schedule none = DP__SCHEDULE__INIT;
   const Dp__Schedule *s = c->plan->schedule ? c->plan->schedule : &none;
   const char *reader = NULL;
@@ -167,7 +167,7 @@ dp_status dp_checker_claims(dp_checker *c) {
   DP_TRY(check_graphs(c));
   DP_TRY(check_wishes(c));
   DP_TRY(check_threads(c));
-  DP_TRY(check_schedule(c));
+  DP_TRY(check_learning_rate(c));
   DP_TRY(check_classes(c));
   DP_TRY(check_precision(c));
   return check_arenas(c);

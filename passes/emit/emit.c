@@ -315,7 +315,7 @@ static dp_status run(dp_compile *compile) {
   plan->strategy = dp_proto_string(compile->strategy->name);
   plan->precision = compile->options->precision == DP_FLOAT64 ? DP_FLOAT64 : 0;
   plan->target = emit_target(&e);
-  DP_TRY(dp_emit_schedule(e.arena, model->optimizer, &plan->schedule));
+  DP_TRY(dp_emit_learning_rate(e.arena, model->optimizer, &plan->schedule));
   for (int32_t i = 0; i < model->n_variables; i++) {
     Dp__Variable *p = dp_proto_from_variable(e.arena, &model->variables[i], model->mesh.n_axes);
     p->n_constraints = 0;

@@ -3,19 +3,19 @@
 
 #include "passes/spec/spec.h"
 
-dp_status dp_emit_schedule(dp_arena *arena, const char *optimizer, Dp__Schedule **schedule) {
+dp_status dp_emit_learning_rate(dp_arena *arena, const char *optimizer, Dp__Schedule **schedule) {
   Dp__Schedule *s = dp_alloc(arena, sizeof *s);
   *s = (Dp__Schedule)DP__SCHEDULE__INIT;
   *schedule = s;
   if (!optimizer) return DP_OK;
   dp_optimizer_spec spec;
   DP_TRY(dp_spec_optimizer(arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, optimizer, &spec));
-  s->kind = (char *)(uintptr_t)spec.schedule.kind;
+  s->kind = (char *)(uintptr_t)spec.lr_schedule.kind;
   s->lr = spec.lr;
-  s->warmup = spec.schedule.warmup;
-  s->total = spec.schedule.total;
-  s->min_lr = spec.schedule.min_lr;
-  s->step_size = spec.schedule.step_size;
-  s->gamma = spec.schedule.gamma;
+  s->warmup = spec.lr_schedule.warmup;
+  s->total = spec.lr_schedule.total;
+  s->min_lr = spec.lr_schedule.min_lr;
+  s->step_size = spec.lr_schedule.step_size;
+  s->gamma = spec.lr_schedule.gamma;
   return DP_OK;
 }

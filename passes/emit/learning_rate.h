@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 // From an optimizer's SPEC, whose text the result may share. NULL: no training; the schedule then has no kind.
-dp_status dp_emit_schedule(dp_arena *arena, const char *optimizer, Dp__Schedule **schedule) DP_MUST_USE;
+dp_status dp_emit_learning_rate(dp_arena *arena, const char *optimizer, Dp__Schedule **schedule) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@ typedef enum { NAME, NUMBER, STEPS, FLAG, CHOICE } form;
 
 typedef enum { NOT_NEGATIVE, POSITIVE, ANY_SIGN, BELOW_ONE } range;
 
-static const char *const schedules[] = {"constant", "step", "cosine", NULL};
+static const char *const lr_schedules[] = {"constant", "step", "cosine", NULL};
 enum { CONSTANT = 1, STEP = 2, COSINE = 4 };  // sets of schedules
 
 typedef struct {
@@ -73,12 +73,12 @@ static const signature optimizers[] = {
 // Parameters that every optimizer takes after its own.
 static const parameter common[] = {
     {"clip_norm", NUMBER, IN(clip_norm), .range = POSITIVE},
-    {"schedule", CHOICE, IN(schedule.kind)},
-    {"warmup", STEPS, IN(schedule.warmup)},
-    {"total", STEPS, IN(schedule.total)},
-    {"min_lr", NUMBER, IN(schedule.min_lr), .only = STEP | COSINE},
-    {"step_size", STEPS, IN(schedule.step_size), .only = STEP},
-    {"gamma", NUMBER, IN(schedule.gamma), .otherwise = 0.1, .only = STEP},
+    {"schedule", CHOICE, IN(lr_schedule.kind)},
+    {"warmup", STEPS, IN(lr_schedule.warmup)},
+    {"total", STEPS, IN(lr_schedule.total)},
+    {"min_lr", NUMBER, IN(lr_schedule.min_lr), .only = STEP | COSINE},
+    {"step_size", STEPS, IN(lr_schedule.step_size), .only = STEP},
+    {"gamma", NUMBER, IN(lr_schedule.gamma), .otherwise = 0.1, .only = STEP},
 };
 
 // ---- binding arguments to parameters --------------------------------------------------------------------------------
@@ -187,17 +187,17 @@ static dp_status take_flag(const binding *b, const parameter *p, const char *tex
   return expected(b, p, text, "0 or 1");
 }
 
-static dp_status take_schedule(const binding *b, const char *text, const char **kind) {
+static dp_status take_lr_schedule(const binding *b, const char *text, const char **kind) {
   dp_suggest suggest = dp_suggest_begin(text);
-  for (int k = 0; schedules[k]; k++) {
-    dp_suggest_offer(&suggest, schedules[k]);
-    if (strcmp(schedules[k], text)) continue;
-    *kind = schedules[k];
+  for (int k = 0; lr_schedules[k]; k++) {
+    dp_suggest_offer(&suggest, lr_schedules[k]);
+    if (strcmp(lr_schedules[k], text)) continue;
+    *kind = lr_schedules[k];
     return DP_OK;
   }
   char hint[96];
   return dp_fail(b->origin.exit_code, "%s: there is no schedule '%s'; choose one of %s%s", b->origin.name, text,
-                 list_names(b->arena, DP_COUNT(schedules) - 1, schedules, sizeof *schedules),
+                 list_names(b->arena, DP_COUNT(lr_schedules) - 1, lr_schedules, sizeof *lr_schedules),
                  dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
@@ -216,8 +216,8 @@ static dp_status store_value(const binding *b, const parameter *p, const char *t
     case FLAG:
       return text ? take_flag(b, p, text, at) : DP_OK;
     case CHOICE:
-      *(const char **)at = schedules[0];
-      return text ? take_schedule(b, text, at) : DP_OK;
+      *(const char **)at = lr_schedules[0];
+      return text ? take_lr_schedule(b, text, at) : DP_OK;
   }
   return DP_OK;
 }
@@ -246,7 +246,7 @@ static dp_status check_sgd(const binding *b, const dp_optimizer_spec *o) {
 
 static unsigned bit_of(const char *schedule) {
   int k = 0;
-  while (strcmp(schedules[k], schedule)) k++;
+  while (strcmp(lr_schedules[k], schedule)) k++;
   return 1u << k;
 }
 
@@ -261,8 +261,8 @@ static dp_status check_use(const binding *b, const char *schedule) {
   return DP_OK;
 }
 
-static dp_status check_schedule(const binding *b, const dp_optimizer_spec *o) {
-  const dp_learning_rate_spec *s = &o->schedule;
+static dp_status check_learning_rate(const binding *b, const dp_optimizer_spec *o) {
+  const dp_learning_rate_spec *s = &o->lr_schedule;
   unsigned kind = bit_of(s->kind);
   int code = b->origin.exit_code;
   const char *where = b->origin.name;
@@ -298,5 +298,5 @@ dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *
   *optimizer = (dp_optimizer_spec){.kind = (dp_optimizer_kind)s->kind};
   DP_TRY(bind_arguments(&b, s, DP_COUNT(common), common, &call, optimizer));
   DP_TRY(check_sgd(&b, optimizer));
-  return check_schedule(&b, optimizer);
+  return check_learning_rate(&b, optimizer);
 }

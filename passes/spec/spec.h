@@ -42,7 +42,7 @@ typedef struct {
   bool nesterov;
   double beta1, beta2, eps;  // adam, adamw
   double clip_norm;          // 0: gradients are not clipped
-  dp_learning_rate_spec schedule;
+  dp_learning_rate_spec lr_schedule;
 } dp_optimizer_spec;
 
 dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text,

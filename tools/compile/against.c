@@ -8,7 +8,7 @@
 #include "ir/plan/form.h"
 #include "ir/plan/options.h"
 #include "ir/verify/against.h"
-#include "ir/verify/against_schedule.h"
+#include "ir/verify/against_learning_rate.h"
 #include "passes/emit/learning_rate.h"
 #include "passes/options_record.h"
 #include "passes/pipeline.h"
@@ -119,8 +119,8 @@ dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char
   DP_TRY(dp_status_context(dp_pipeline_run(model, &options, &none), "%s, compiled as the plan was", path));
   DP_TRY(plan->options ? check_taken(arena, path, taken, plan->options) : check_unrecorded(plan, path, taken));
   DP_TRY(dp_status_context(dp_against_check(arena, plan, model, &report), "%s", path));
-  DP_TRY(dp_emit_schedule(arena, model->optimizer, &schedule));
-  DP_TRY(dp_status_context(dp_against_schedule_check(plan->schedule, schedule), "%s", path));
+  DP_TRY(dp_emit_learning_rate(arena, model->optimizer, &schedule));
+  DP_TRY(dp_status_context(dp_against_learning_rate_check(plan->schedule, schedule), "%s", path));
   print_options(arena, asked, plan->options);
   printf(
       "the same as %s, compiled again with the passes of this dpc: %d variables; %d programs with %d outputs and %d "

@@ -224,7 +224,7 @@ static void print_text(const printer *p, const char *what, const char *text) {
   if (*text) fprintf(p->out, "  %s %s\n", what, text);
 }
 
-static void print_schedule(const printer *p, const Dp__Schedule *s) {
+static void print_learning_rate(const printer *p, const Dp__Schedule *s) {
   fprintf(p->out, "  learning rate %g, %s", s->lr, s->kind);
   if (s->step_size) fprintf(p->out, ", times %g every %" PRIu64 " steps", s->gamma, s->step_size);
   if (s->warmup) fprintf(p->out, ", warm-up %" PRIu64, s->warmup);
@@ -264,7 +264,7 @@ static void print_head(const printer *p) {
     fprintf(p->out, "  target %s%s%s, at most %u thread%s an instruction\n", plan->target->backend,
             *plan->target->isa ? " " : "", plan->target->isa, plan->target->threads,
             plan->target->threads == 1 ? "" : "s");
-  if (plan->schedule && *plan->schedule->kind) print_schedule(p, plan->schedule);
+  if (plan->schedule && *plan->schedule->kind) print_learning_rate(p, plan->schedule);
 }
 
 static void print_variable(const printer *p, const Dp__Variable *variable) {

@@ -26,7 +26,7 @@
 #include "ir/plan/plan.h"
 #include "ir/plan/plan.pb-c.h"
 #include "ir/verify/against.h"
-#include "ir/verify/against_schedule.h"
+#include "ir/verify/against_learning_rate.h"
 #include "ir/verify/verify.h"
 #include "passes/emit/learning_rate.h"
 #include "passes/pipeline.h"
@@ -106,7 +106,7 @@ std::string Place(dp_arena *arena, const char *text, const std::string &words, c
   if (!optimizer.empty()) placed.options.optimizer = optimizer.c_str();
   std::string message = Parse(arena, text, model);
   if (message.empty()) message = Message(dp_pipeline_run(*model, &placed.options, &none));
-  if (message.empty()) message = Message(dp_emit_schedule(arena, (*model)->optimizer, schedule));
+  if (message.empty()) message = Message(dp_emit_learning_rate(arena, (*model)->optimizer, schedule));
   return message;
 }
 
@@ -300,7 +300,7 @@ std::string Against(const Good &good, const Dp__Plan *plan) {
   if (plan->loss != good.loss || plan->optimizer != good.optimizer)
     message = Place(arena, good.text, good.options, plan->loss, plan->optimizer, &model, &schedule);
   if (message.empty()) message = Message(dp_against_check(arena, plan, model, &report));
-  return message.empty() ? Message(dp_against_schedule_check(plan->schedule, schedule)) : message;
+  return message.empty() ? Message(dp_against_learning_rate_check(plan->schedule, schedule)) : message;
 }
 
 void Say(Verdict *v, const std::string &what) { snprintf(v->detail, sizeof v->detail, "%s", what.c_str()); }

@@ -65,7 +65,7 @@ TEST(Spec, AdamAndAdamWHavePyTorchsDefaults) {
     EXPECT_EQ(spec.eps, 1e-8);
     EXPECT_EQ(spec.weight_decay, decoupled ? 0.01 : 0);
     EXPECT_EQ(spec.clip_norm, 0);
-    EXPECT_STREQ(spec.schedule.kind, "constant");
+    EXPECT_STREQ(spec.lr_schedule.kind, "constant");
   }
   ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, "adamw(0.1,0.5,beta2=0,eps=0,weight_decay=0)", &spec)), "");
   EXPECT_EQ(spec.beta1, 0.5);
@@ -81,18 +81,18 @@ TEST(Spec, EveryOptimizerTakesClippingAndASchedule) {
     std::string text = name + "(clip_norm=2.5,schedule=step,warmup=10,total=1e3,min_lr=1e-5,step_size=30,gamma=0.5)";
     ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, text.c_str(), &spec)), "");
     EXPECT_EQ(spec.clip_norm, 2.5);
-    EXPECT_STREQ(spec.schedule.kind, "step");
-    EXPECT_EQ(spec.schedule.warmup, 10u);
-    EXPECT_EQ(spec.schedule.total, 1000u);
-    EXPECT_EQ(spec.schedule.min_lr, 1e-5);
-    EXPECT_EQ(spec.schedule.step_size, 30u);
-    EXPECT_EQ(spec.schedule.gamma, 0.5);
+    EXPECT_STREQ(spec.lr_schedule.kind, "step");
+    EXPECT_EQ(spec.lr_schedule.warmup, 10u);
+    EXPECT_EQ(spec.lr_schedule.total, 1000u);
+    EXPECT_EQ(spec.lr_schedule.min_lr, 1e-5);
+    EXPECT_EQ(spec.lr_schedule.step_size, 30u);
+    EXPECT_EQ(spec.lr_schedule.gamma, 0.5);
     text = name + "(schedule=cosine,total=7)";
     ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, text.c_str(), &spec)), "");
-    EXPECT_STREQ(spec.schedule.kind, "cosine");
-    EXPECT_EQ(spec.schedule.warmup, 0u);
-    EXPECT_EQ(spec.schedule.min_lr, 0);
-    EXPECT_EQ(spec.schedule.gamma, 0.1);
+    EXPECT_STREQ(spec.lr_schedule.kind, "cosine");
+    EXPECT_EQ(spec.lr_schedule.warmup, 0u);
+    EXPECT_EQ(spec.lr_schedule.min_lr, 0);
+    EXPECT_EQ(spec.lr_schedule.gamma, 0.1);
   }
 }
 
