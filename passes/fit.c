@@ -198,8 +198,8 @@ static const char *more_microbatches(fit *f) {
 
 static const char *other_schedule(fit *f) {
   dp_options o = *f->options;
-  if (!o.schedule || strcmp(o.schedule, "gpipe")) return NULL;
-  o.schedule = "1f1b";
+  if (!o.pipeline_schedule || strcmp(o.pipeline_schedule, "gpipe")) return NULL;
+  o.pipeline_schedule = "1f1b";
   return options_fit(f, &o) ? "--schedule=1f1b" : NULL;
 }
 
@@ -214,8 +214,8 @@ static const char *more_of(fit *f, const dp_strategy *strategy) {
   const dp_shares now = dp_strategy_shares(f->strategy, f->options);
   unsigned before = kept_shares(&now);
   o.strategy = strategy->name;
-  for (o.zero_stage = 1; o.zero_stage <= strategy->n_stages; o.zero_stage++) {
-    const unsigned here = kept_shares(&strategy->stages[o.zero_stage - 1]);
+  for (o.zero_stage = 1; o.zero_stage <= strategy->n_zero_stages; o.zero_stage++) {
+    const unsigned here = kept_shares(&strategy->zero_stages[o.zero_stage - 1]);
     if (!(here & ~before)) continue;
     before = here;
     if (options_fit(f, &o))
@@ -229,7 +229,7 @@ static const char *more_shared(fit *f) {
   const char *found = NULL;
   if (!f->strategy->splits_samples) return NULL;
   for (const dp_strategy *const *s = dp_strategies; *s && !found; s++)
-    if ((*s)->n_stages && size_of(f, (*s)->axis) > 1) found = more_of(f, *s);
+    if ((*s)->n_zero_stages && size_of(f, (*s)->axis) > 1) found = more_of(f, *s);
   return found;
 }
 

@@ -27,9 +27,9 @@ static dp_status check_choice(const char *option, const char *given, const char 
   return dp_fail(EX_USAGE, "%s=%s: there is no such choice; choose one of %s%s", option, given, words, hint);
 }
 
-static dp_status refuse_stage(void) {
+static dp_status refuse_zero_stage(void) {
   const dp_strategy *const *s = dp_strategies;
-  while (*s && !(*s)->n_stages) s++;
+  while (*s && !(*s)->n_zero_stages) s++;
   return dp_fail(EX_CONFIG, "--zero-stage goes with --strategy=%s", *s ? (*s)->name : "none");
 }
 
@@ -42,11 +42,11 @@ static dp_status check_choices(const dp_compile *compile) {
   if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes, 2));
   if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms, 2));
   if (o->clip_grad_at_bound) DP_TRY(check_choice("--clip-grad-at-bound", o->clip_grad_at_bound, bounds, 2));
-  if (o->schedule) DP_TRY(check_choice("--schedule", o->schedule, schedules, 2));
-  if (o->zero_stage && !compile->strategy->n_stages) return refuse_stage();
-  if (o->zero_stage < 0 || o->zero_stage > compile->strategy->n_stages)
+  if (o->pipeline_schedule) DP_TRY(check_choice("--schedule", o->pipeline_schedule, schedules, 2));
+  if (o->zero_stage && !compile->strategy->n_zero_stages) return refuse_zero_stage();
+  if (o->zero_stage < 0 || o->zero_stage > compile->strategy->n_zero_stages)
     return dp_fail(EX_USAGE, "--zero-stage=%lld: it must be 1 to %d", (long long)o->zero_stage,
-                   compile->strategy->n_stages);
+                   compile->strategy->n_zero_stages);
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
     return dp_fail(EX_USAGE, "--precision must be fp32 or fp64");
   if (o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_splits > DP_LIMIT_OPTIONS ||

@@ -108,11 +108,11 @@ dp_status dp_options_mesh_make(dp_compile *compile) {
   if (strategy->several && devices > 1)
     return dp_fail(EX_CONFIG, "%lld devices, but --strategy=%s%s is for one; use --strategy=%s", (long long)devices,
                    strategy->name, o->strategy ? "" : " (the default)", strategy->several->name);
-  if (o->schedule && dp_mesh_find(&model->mesh, DP_MESH_PIPE) < 0)
+  if (o->pipeline_schedule && dp_mesh_find(&model->mesh, DP_MESH_PIPE) < 0)
     return dp_fail(EX_CONFIG,
                    "--schedule=%s is the order of a pipeline's stages, but the mesh has no axis 'pipe': use "
                    "--strategy=pipeline or --mesh=pipe=N",
-                   o->schedule);
+                   o->pipeline_schedule);
   if (o->microbatches < 0 || o->microbatches > MAX_MICROBATCHES)
     return dp_fail(EX_USAGE, "--microbatches=%lld: it must be 1 to %d", (long long)o->microbatches, MAX_MICROBATCHES);
   return DP_OK;

@@ -38,7 +38,7 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->devices = o->devices;
   m->mesh = copy_string(arena, dp_plan_options_mesh(arena, &o->mesh));
   m->microbatches = o->microbatches;
-  m->schedule = copy_string(arena, o->schedule);
+  m->schedule = copy_string(arena, o->pipeline_schedule);
   m->zero_stage = o->zero_stage;
   m->target = copy_string(arena, o->target ? o->target->name : NULL);
   m->memory = o->memory_bytes;
@@ -90,7 +90,7 @@ Dp__Options *dp_options_record(const dp_compile *compile) {
   take_number(&m->devices, dp_mesh_devices(&model->mesh));
   take_number(&m->microbatches, dp_mesh_microbatches(&model->mesh));
   if (dp_mesh_find(&model->mesh, DP_MESH_PIPE) >= 0) take_text(&m->schedule, "1f1b");
-  if (compile->strategy->n_stages) take_number(&m->zero_stage, 1);
+  if (compile->strategy->n_zero_stages) take_number(&m->zero_stage, 1);
   take_target(compile, m);
   take_number(&m->batch, model->batch);
   take_text(&m->loss, model->loss);

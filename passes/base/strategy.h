@@ -24,7 +24,7 @@ typedef struct {
   unsigned gathers_again;  // the subset that is gathered anew for each use and freed after it
 } dp_shares;
 
-enum { DP_STRATEGY_MAX_STAGES = 3 };
+enum { DP_STRATEGY_MAX_ZERO_STAGES = 3 };
 
 struct dp_strategy {
   const char *name;
@@ -39,8 +39,8 @@ struct dp_strategy {
   bool splits_samples;  // inputs are split along their samples on axis `data`; else only those that --split names
   bool finds_stages;    // partitions nodes over an axis `pipe`, respecting annotations; else nodes are where
                         // annotations say
-  int n_stages;         // of --zero-stage, from 1; the first is the default. 0: the option does not apply
-  dp_shares stages[DP_STRATEGY_MAX_STAGES];
+  int n_zero_stages;    // of --zero-stage, from 1; the first is the default. 0: the option does not apply
+  dp_shares zero_stages[DP_STRATEGY_MAX_ZERO_STAGES];
   // Annotates variables with what it needs beyond samples and stages; NULL: nothing. The user's annotations take
   // precedence.
   dp_status (*annotate)(dp_compile *compile);

@@ -192,7 +192,7 @@ static dp_status search_cuts(cutting *c, int32_t *starts) {
   const dp_options *o = c->compile->options;
   const int64_t m = dp_mesh_microbatches(&c->main->model->mesh),
                 limit = o->stage_bytes ? o->stage_bytes : o->memory_bytes;
-  const bool all = o->schedule && !strcmp(o->schedule, "gpipe");
+  const bool all = o->pipeline_schedule && !strcmp(o->pipeline_schedule, "gpipe");
   dp_partition_line line = {.n = c->n,
                             .time = in_line(c, c->weights.time),
                             .kept = in_line(c, c->weights.kept),

@@ -168,7 +168,7 @@ static dp_status run_graph(const dp_compile *compile, dp_graph *graph, int n_sta
   if (!r.scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
   make_items(&r);
   dp_roles_tasks_find(&r);
-  dp_roles_order_make(&r, compile->options->schedule && !strcmp(compile->options->schedule, "gpipe"));
+  dp_roles_order_make(&r, compile->options->pipeline_schedule && !strcmp(compile->options->pipeline_schedule, "gpipe"));
   dp_status status = DP_OK;
   if (n_stages > 1)
     status = dp_roles_split_make(&r, graphs);

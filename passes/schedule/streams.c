@@ -68,7 +68,7 @@ static dp_status run_graph(const dp_options *options, dp_graph *graph) {
   graph->n_streams = pipelined ? DP_STREAMS : DP_STREAM_SEND;
   graph->streams = dp_memdup(graph->arena, stream_names, sizeof stream_names);
   dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
-  dp_node **order = options->unscheduled || pipelined
+  dp_node **order = options->keeps_graph_order || pipelined
                         ? dp_issue_order_none(scratch, graph, &edges)
                         : dp_issue_order_make(scratch, &options->target->costs, graph, &edges);
   graph->n_events = 0;

@@ -67,9 +67,9 @@ const dp_strategy dp_strategy_zero = {
     .axis = "data",
     .splits_samples = true,
     .finds_stages = true,
-    .n_stages = 3,
-    .stages = {{DP_SHARES_STATE, 0},
-               {DP_SHARES_STATE | DP_SHARES_GRADIENTS, 0},
-               {DP_SHARES_STATE | DP_SHARES_GRADIENTS | DP_SHARES_PARAMETERS, DP_SHARES_PARAMETERS}},
+    .n_zero_stages = 3,
+    .zero_stages = {{DP_SHARES_STATE, 0},
+                    {DP_SHARES_STATE | DP_SHARES_GRADIENTS, 0},
+                    {DP_SHARES_STATE | DP_SHARES_GRADIENTS | DP_SHARES_PARAMETERS, DP_SHARES_PARAMETERS}},
     .annotate = annotate,
 };

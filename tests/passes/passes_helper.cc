@@ -34,7 +34,7 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "mode") options.mode = text;
   if (key == "batchnorm") options.batchnorm = text;
   if (key == "clip-grad-at-bound") options.clip_grad_at_bound = text;
-  if (key == "schedule") options.schedule = text;
+  if (key == "schedule") options.pipeline_schedule = text;
   if (key == "isa") options.isa = text;
   if (key == "mesh") {
     std::istringstream axes(value);

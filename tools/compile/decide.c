@@ -202,7 +202,7 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
     case KEY_MICROBATCHES:
       return dp_cli_int("microbatches", text, 1, INT32_MAX, &o->microbatches);
     case KEY_SCHEDULE:
-      o->schedule = text;
+      o->pipeline_schedule = text;
       return DP_OK;
     case KEY_ZERO_STAGE:
       return dp_cli_int("zero-stage", text, 1, 3, &o->zero_stage);

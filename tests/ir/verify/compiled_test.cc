@@ -27,7 +27,7 @@ std::string Compile(dp_arena *arena, const std::string &file, std::vector<dp_mes
   dp_options options = {};
   options.strategy = "data";
   options.microbatches = microbatches;
-  options.schedule = schedule;
+  options.pipeline_schedule = schedule;
   for (const dp_mesh_axis &axis : mesh)
     if (!strcmp(axis.name, DP_MESH_PIPE)) options.strategy = "pipeline";
   for (const dp_mesh_axis &axis : mesh) options.mesh.axes[options.mesh.n_axes++] = axis;

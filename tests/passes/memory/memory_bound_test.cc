@@ -171,12 +171,12 @@ struct Network {
 class MemoryBound : public testing::TestWithParam<Network> {
  protected:
   // The train program of each role; the plan is in the arena.
-  std::vector<const Dp__Program *> Compile(bool unscheduled) {
+  std::vector<const Dp__Program *> Compile(bool in_graph_order) {
     const std::string text = ReadText(std::string("examples/") + GetParam().name + ".dpt");
     dp_model *model = nullptr;
     Options options;
     options.Set("batch=64 " + GetParam().options);
-    options.options.unscheduled = unscheduled;
+    options.options.keeps_graph_order = in_graph_order;
     Dp__Plan *plan = nullptr;
     EXPECT_EQ(Parse(arena_, text, &model), "");
     EXPECT_EQ(Message(dp_pipeline_run(model, &options.options, &plan)), "");
@@ -192,11 +192,11 @@ class MemoryBound : public testing::TestWithParam<Network> {
 };
 
 TEST_P(MemoryBound, TheArenaIsNearIt) {
-  std::vector<const Dp__Program *> trains = Compile(false), unscheduled = Compile(true);
+  std::vector<const Dp__Program *> trains = Compile(false), in_graph_order = Compile(true);
   ASSERT_GE(trains.size(), 1u);
-  ASSERT_EQ(trains.size(), unscheduled.size());
+  ASSERT_EQ(trains.size(), in_graph_order.size());
   for (size_t r = 0; r < trains.size(); r++) {
-    uint64_t top = Top(trains[r]), bound = Bound(trains[r]), before = Top(unscheduled[r]);
+    uint64_t top = Top(trains[r]), bound = Bound(trains[r]), before = Top(in_graph_order[r]);
     EXPECT_GE(top, bound);
     // In a stage, an early transfer coexists with values that the bound ignores. Rounded offsets matter if there is
     // little memory.
@@ -204,10 +204,10 @@ TEST_P(MemoryBound, TheArenaIsNearIt) {
     EXPECT_LE(top, before) << "scheduling made the arena larger";
     RecordProperty("arena_bytes", std::to_string(top));
     RecordProperty("bound_bytes", std::to_string(bound));
-    RecordProperty("unscheduled_bytes", std::to_string(before));
-    printf("%-10s %s, role %zu: arena %9.1f KiB, bound %9.1f KiB, ratio %.4f, unscheduled %9.1f KiB\n", GetParam().name,
-           GetParam().options.c_str(), r, double(top) / 1024, double(bound) / 1024, double(top) / double(bound),
-           double(before) / 1024);
+    RecordProperty("graph_order_bytes", std::to_string(before));
+    printf("%-10s %s, role %zu: arena %9.1f KiB, bound %9.1f KiB, ratio %.4f, in the graph's order %9.1f KiB\n",
+           GetParam().name, GetParam().options.c_str(), r, double(top) / 1024, double(bound) / 1024,
+           double(top) / double(bound), double(before) / 1024);
   }
 }
 

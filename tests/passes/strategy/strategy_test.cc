@@ -36,10 +36,10 @@ TEST(Strategies, AreWellFormed) {
     EXPECT_TRUE(s.what && *s.what);
     EXPECT_TRUE(s.planned || !s.several || dp_strategies[0] == &s) << "the first is for one device";
     EXPECT_TRUE(!s.implied || s.axis) << "an axis implies it";
-    ASSERT_LE(s.n_stages, int(DP_STRATEGY_MAX_STAGES));
-    for (int i = 0; i < s.n_stages; i++) {
-      EXPECT_TRUE(s.stages[i].splits);
-      EXPECT_FALSE(s.stages[i].gathers_again & ~s.stages[i].splits) << "it gathers what it does not split";
+    ASSERT_LE(s.n_zero_stages, int(DP_STRATEGY_MAX_ZERO_STAGES));
+    for (int i = 0; i < s.n_zero_stages; i++) {
+      EXPECT_TRUE(s.zero_stages[i].splits);
+      EXPECT_FALSE(s.zero_stages[i].gathers_again & ~s.zero_stages[i].splits) << "it gathers what it does not split";
     }
     dp_options options{};
     const dp_strategy *found = nullptr;
@@ -92,8 +92,8 @@ dp_strategy Toy(const char *axis) {
   s.what = "all that can be is split";
   s.axis = axis;
   s.splits_samples = s.finds_stages = true;
-  s.n_stages = 1;
-  s.stages[0].splits = DP_SHARES_PARAMETERS | DP_SHARES_STATE;
+  s.n_zero_stages = 1;
+  s.zero_stages[0].splits = DP_SHARES_PARAMETERS | DP_SHARES_STATE;
   s.annotate = Annotate;
   return s;
 }
@@ -155,7 +155,7 @@ TEST_F(OfOnesOwn, NothingElseKnowsIt) {
 // Each user gathers it again.
 TEST_F(OfOnesOwn, GathersAsItsStructSays) {
   dp_strategy once = Toy("data"), again = Toy("data");
-  again.stages[0].gathers_again = DP_SHARES_PARAMETERS;
+  again.zero_stages[0].gathers_again = DP_SHARES_PARAMETERS;
   const Dp__Plan *a = Compile(once, "batch=6 devices=3");
   ASSERT_TRUE(a);
   const size_t gathered = Count(a, "train", "AllGather");
