@@ -52,11 +52,11 @@ static dp_status check(dnnl_status_t status, const char *what) {
 
 static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims) {
   dnnl_dims_t d = {0}, strides = {0};
-  int64_t step = 1;
+  int64_t stride = 1;
   for (int i = rank - 1; i >= 0; i--) {
     d[i] = dims[i];
-    strides[i] = step;
-    step *= dims[i];
+    strides[i] = stride;
+    stride *= dims[i];
   }
   CALL(dnnl_memory_desc_init_by_strides(desc, rank, d, dnnl_f32, strides));
   return DP_OK;

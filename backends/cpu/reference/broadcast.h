@@ -7,7 +7,7 @@
 typedef struct {
   int rank;  // at least 1
   int64_t extents[DP_MAX_RANK];
-  int64_t steps[DP_MAX_OPERANDS][DP_MAX_RANK];  // elements; 0 where the operand is broadcast
+  int64_t strides[DP_MAX_OPERANDS][DP_MAX_RANK];  // elements; 0 where the operand is broadcast
 } dp_broadcast;
 
 static inline dp_broadcast dp_broadcast_make(const dp_kernel_spec *spec) {
@@ -16,10 +16,10 @@ static inline dp_broadcast dp_broadcast_make(const dp_kernel_spec *spec) {
   for (int d = 0; d < y->rank; d++) w.extents[d] = y->extents[d];
   for (int i = 0; i < spec->n_inputs; i++) {
     const dp_local *x = &spec->inputs[i].local;
-    int64_t step = 1;
+    int64_t stride = 1;
     for (int d = x->rank - 1; d >= 0 && spec->inputs[i].present; d--) {
-      w.steps[i][d + y->rank - x->rank] = x->extents[d] == 1 ? 0 : step;
-      step *= x->extents[d];
+      w.strides[i][d + y->rank - x->rank] = x->extents[d] == 1 ? 0 : stride;
+      stride *= x->extents[d];
     }
   }
   return w;
@@ -29,7 +29,7 @@ static inline dp_broadcast dp_broadcast_make(const dp_kernel_spec *spec) {
 static inline int64_t dp_broadcast_row(const dp_broadcast *w, int i, int64_t row) {
   int64_t at = 0;
   for (int d = w->rank - 2; d >= 0; d--) {
-    at += row % w->extents[d] * w->steps[i][d];
+    at += row % w->extents[d] * w->strides[i][d];
     row /= w->extents[d];
   }
   return at;

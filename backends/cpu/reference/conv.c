@@ -42,14 +42,14 @@ const dp_kernel dp_kernel_reference_Conv = {
 
 #else
 
-// Adds weights[b] * x[i * step] to row b of the sums, which has `plane` elements.
+// Adds weights[b] * x[i * stride] to row b of the sums, which has `plane` elements.
 static void FN(accumulate_row)(double *sums, int64_t plane, const double weights[DP_CONV_BLOCK], const T *restrict x,
-                               int64_t step, int64_t count) {
+                               int64_t stride, int64_t count) {
   double *restrict s0 = sums, *restrict s1 = sums + plane, *restrict s2 = sums + 2 * plane,
                    *restrict s3 = sums + 3 * plane;
   double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
   for (int64_t i = 0; i < count; i++) {
-    double value = (double)(step == 1 ? x[i] : x[i * step]);
+    double value = (double)(stride == 1 ? x[i] : x[i * stride]);
     s0[i] += w0 * value;
     s1[i] += w1 * value;
     s2[i] += w2 * value;

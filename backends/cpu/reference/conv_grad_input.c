@@ -41,15 +41,15 @@ const dp_kernel dp_kernel_reference_dp_ConvGradInput = {
 
 #else
 
-// Adds weights[b] * dy[i] to element i * step of row b of the sums, which has `plane` elements.
+// Adds weights[b] * dy[i] to element i * stride of row b of the sums, which has `plane` elements.
 static void FN(scatter)(double *sums, int64_t plane, const double weights[DP_CONV_BLOCK], const T *restrict dy,
-                        int64_t step, int64_t count) {
+                        int64_t stride, int64_t count) {
   double *restrict s0 = sums, *restrict s1 = sums + plane, *restrict s2 = sums + 2 * plane,
                    *restrict s3 = sums + 3 * plane;
   double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
   for (int64_t i = 0; i < count; i++) {
     double value = (double)dy[i];
-    int64_t at = step == 1 ? i : i * step;
+    int64_t at = stride == 1 ? i : i * stride;
     s0[at] += w0 * value;
     s1[at] += w1 * value;
     s2[at] += w2 * value;

@@ -42,13 +42,13 @@ const dp_kernel dp_kernel_reference_dp_ConvGradWeight = {
 
 #else
 
-// Adds dy[b][i] * x[i * step] to row b of the sums, which has `row` elements.
+// Adds dy[b][i] * x[i * stride] to row b of the sums, which has `row` elements.
 static void FN(add_products)(double *sums, int64_t row, const T *const dy[DP_CONV_BLOCK], const T *restrict x,
-                             int64_t step, int64_t count) {
+                             int64_t stride, int64_t count) {
   double *restrict s0 = sums, *restrict s1 = sums + row, *restrict s2 = sums + 2 * row, *restrict s3 = sums + 3 * row;
   const T *d0 = dy[0], *d1 = dy[1], *d2 = dy[2], *d3 = dy[3];
   for (int64_t i = 0; i < count; i++) {
-    double value = (double)(step == 1 ? x[i] : x[i * step]);
+    double value = (double)(stride == 1 ? x[i] : x[i * stride]);
     s0[i] += (double)d0[i] * value;
     s1[i] += (double)d1[i] * value;
     s2[i] += (double)d2[i] * value;

@@ -3,11 +3,11 @@
 
 static dp_status bad_label(const dp_kernel_spec *spec, int64_t index, int64_t label, int64_t classes) {
   const dp_local *labels = &spec->inputs[1].local;
-  int64_t whole = 0, step = 1;
+  int64_t whole = 0, stride = 1;
   for (int d = labels->rank - 1; d >= 0; d--) {
-    whole += dp_local_to_whole(labels, d, index % labels->extents[d]) * step;
+    whole += dp_local_to_whole(labels, d, index % labels->extents[d]) * stride;
     index /= labels->extents[d];
-    step *= labels->whole[d];
+    stride *= labels->whole[d];
   }
   return dp_fail(EX_DATAERR, "label %lld at index %lld of the batch is not in 0..%lld", (long long)label,
                  (long long)whole, (long long)classes - 1);

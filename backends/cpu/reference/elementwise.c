@@ -19,33 +19,33 @@ dp_status dp_elementwise_unary(const dp_call *call, const dp_unary_row rows[DP_M
 typedef struct {
   int rank;  // at least 1
   int64_t extents[DP_MAX_RANK];
-  int64_t steps[2][DP_MAX_RANK];  // in elements; 0 where the operand is broadcast
+  int64_t strides[2][DP_MAX_RANK];  // in elements; 0 where the operand is broadcast
 } walk;
 
-static void set_steps(const dp_kernel_spec *spec, int operand, int64_t steps[DP_MAX_RANK]) {
+static void set_strides(const dp_kernel_spec *spec, int operand, int64_t strides[DP_MAX_RANK]) {
   int rank = spec->outputs[0].local.rank, missing = rank - dp_in_rank(spec, operand);
-  int64_t step = 1;
+  int64_t stride = 1;
   for (int d = rank - 1; d >= 0; d--) {
     int64_t extent = d < missing ? 1 : dp_in_extents(spec, operand)[d - missing];
-    steps[d] = extent == 1 ? 0 : step;
-    step *= extent;
+    strides[d] = extent == 1 ? 0 : stride;
+    stride *= extent;
   }
 }
 
 static walk merge_dims(const dp_kernel_spec *spec) {
   int rank = spec->outputs[0].local.rank;
-  int64_t steps[2][DP_MAX_RANK];
-  for (int i = 0; i < 2; i++) set_steps(spec, i, steps[i]);
+  int64_t strides[2][DP_MAX_RANK];
+  for (int i = 0; i < 2; i++) set_strides(spec, i, strides[i]);
   walk w = {0};
   for (int d = 0; d < rank; d++) {
     int64_t extent = dp_out_extents(spec, 0)[d];
     if (extent == 1) continue;
     int last = w.rank - 1;
     bool together = last >= 0;
-    for (int i = 0; i < 2 && together; i++) together = w.steps[i][last] == steps[i][d] * extent;
+    for (int i = 0; i < 2 && together; i++) together = w.strides[i][last] == strides[i][d] * extent;
     if (!together) last = w.rank++;
     w.extents[last] = together ? w.extents[last] * extent : extent;
-    for (int i = 0; i < 2; i++) w.steps[i][last] = steps[i][d];
+    for (int i = 0; i < 2; i++) w.strides[i][last] = strides[i][d];
   }
   if (!w.rank) w.extents[w.rank++] = 1;
   return w;
@@ -64,22 +64,22 @@ dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP
   for (int d = inner - 1; d >= 0; d--) {
     row_at[d] = row % w.extents[d];
     row /= w.extents[d];
-    for (int i = 0; i < 2; i++) offset[i] += row_at[d] * w.steps[i][d];
+    for (int i = 0; i < 2; i++) offset[i] += row_at[d] * w.strides[i][d];
   }
   dp_dtype dtype = spec->inputs[0].dtype;
   int64_t in_bytes = (int64_t)dp_type_bytes(dtype), out_bytes = (int64_t)dp_type_bytes(spec->outputs[0].dtype);
-  int a_step = (int)w.steps[0][inner], b_step = (int)w.steps[1][inner];
+  int a_stride = (int)w.strides[0][inner], b_stride = (int)w.strides[1][inner];
   while (at < hi) {
     int64_t count = dp_min_i64(length - column, hi - at);
-    rows[dtype](count, (const char *)call->in[0] + (offset[0] + column * a_step) * in_bytes, a_step,
-                (const char *)call->in[1] + (offset[1] + column * b_step) * in_bytes, b_step,
+    rows[dtype](count, (const char *)call->in[0] + (offset[0] + column * a_stride) * in_bytes, a_stride,
+                (const char *)call->in[1] + (offset[1] + column * b_stride) * in_bytes, b_stride,
                 (char *)call->out[0] + at * out_bytes);
     at += count;
     column = 0;
     for (int d = inner - 1; d >= 0; d--) {
-      for (int i = 0; i < 2; i++) offset[i] += w.steps[i][d];
+      for (int i = 0; i < 2; i++) offset[i] += w.strides[i][d];
       if (++row_at[d] < w.extents[d]) break;
-      for (int i = 0; i < 2; i++) offset[i] -= w.extents[d] * w.steps[i][d];
+      for (int i = 0; i < 2; i++) offset[i] -= w.extents[d] * w.strides[i][d];
       row_at[d] = 0;
     }
   }

@@ -1,6 +1,6 @@
 // Elementwise kernels: they iterate over broadcasting operands row by row, and each operator supplies the row function.
 //
-// A row function works on `count` elements. Operands advance by their step, 0 (one element for the whole row) or 1;
+// A row function works on `count` elements. Operands advance by their stride, 0 (one element for the whole row) or 1;
 // results advance by 1. Result and operands may have the same address, so nothing here is restrict.
 #ifndef DP_BACKENDS_CPU_REFERENCE_ELEMENTWISE_H
 #define DP_BACKENDS_CPU_REFERENCE_ELEMENTWISE_H
@@ -8,7 +8,7 @@
 #include "backends/cpu/reference/reference.h"
 
 typedef void (*dp_unary_row)(int64_t count, const void *x, void *y);
-typedef void (*dp_binary_row)(int64_t count, const void *a, int a_step, const void *b, int b_step, void *y);
+typedef void (*dp_binary_row)(int64_t count, const void *a, int a_stride, const void *b, int b_stride, void *y);
 
 // Result 0 = row(operand 0), of the same shape; rows: by the dtype of operand 0.
 dp_status dp_elementwise_unary(const dp_call *call, const dp_unary_row rows[DP_MAX_TYPE + 1]);
@@ -31,26 +31,26 @@ dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP
   }
 
 // Defines row function NAME for element types T -> R: y = EXPR of a and b.
-#define DP_BINARY_ROW(NAME, T, R, EXPR)                                                               \
-  static void NAME(int64_t count, const void *pa, int a_step, const void *pb, int b_step, void *py) { \
-    const T *as = pa, *bs = pb;                                                                       \
-    R *ys = py;                                                                                       \
-    if (a_step && b_step) {                                                                           \
-      for (int64_t i = 0; i < count; i++) {                                                           \
-        T a = as[i], b = bs[i];                                                                       \
-        ys[i] = (R)(EXPR);                                                                            \
-      }                                                                                               \
-    } else if (a_step) {                                                                              \
-      for (int64_t i = 0; i < count; i++) {                                                           \
-        T a = as[i], b = bs[0];                                                                       \
-        ys[i] = (R)(EXPR);                                                                            \
-      }                                                                                               \
-    } else {                                                                                          \
-      for (int64_t i = 0; i < count; i++) {                                                           \
-        T a = as[0], b = bs[b_step ? i : 0];                                                          \
-        ys[i] = (R)(EXPR);                                                                            \
-      }                                                                                               \
-    }                                                                                                 \
+#define DP_BINARY_ROW(NAME, T, R, EXPR)                                                                   \
+  static void NAME(int64_t count, const void *pa, int a_stride, const void *pb, int b_stride, void *py) { \
+    const T *as = pa, *bs = pb;                                                                           \
+    R *ys = py;                                                                                           \
+    if (a_stride && b_stride) {                                                                           \
+      for (int64_t i = 0; i < count; i++) {                                                               \
+        T a = as[i], b = bs[i];                                                                           \
+        ys[i] = (R)(EXPR);                                                                                \
+      }                                                                                                   \
+    } else if (a_stride) {                                                                                \
+      for (int64_t i = 0; i < count; i++) {                                                               \
+        T a = as[i], b = bs[0];                                                                           \
+        ys[i] = (R)(EXPR);                                                                                \
+      }                                                                                                   \
+    } else {                                                                                              \
+      for (int64_t i = 0; i < count; i++) {                                                               \
+        T a = as[0], b = bs[b_stride ? i : 0];                                                            \
+        ys[i] = (R)(EXPR);                                                                                \
+      }                                                                                                   \
+    }                                                                                                     \
   }
 
 // Defines row function NAME: y = EXPR of x.

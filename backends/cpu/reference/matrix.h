@@ -4,7 +4,7 @@
 
 #include "backends/cpu/reference/reference.h"
 
-// A matrix whose element (i, j) is data[i * row + j * column]; steps may be 0 (broadcast).
+// A matrix whose element (i, j) is data[i * row + j * column]; strides may be 0 (broadcast).
 typedef struct {
   const void *data;
   int64_t row, column;

@@ -61,10 +61,10 @@ const dp_kernel dp_kernel_reference_MaxPool = {
 
 #else
 
-// y[i] = the larger of y[i] and x[i * step]. NaN counts as the largest.
-static void FN(take_larger)(T *y, const T *x, int64_t step, int64_t count) {
+// y[i] = the larger of y[i] and x[i * stride]. NaN counts as the largest.
+static void FN(take_larger)(T *y, const T *x, int64_t stride, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
-    T value = x[i * step];
+    T value = x[i * stride];
     y[i] = value > y[i] || isnan((double)value) ? value : y[i];
   }
 }

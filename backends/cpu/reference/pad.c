@@ -5,13 +5,13 @@
 
 // The element offset of the operand's row that row `row` of the result copies; -1: the constant.
 static int64_t from_row(const dp_pad *p, const dp_local *x, const dp_local *y, int64_t row) {
-  int64_t at = 0, step = x->extents[x->rank - 1];
+  int64_t at = 0, stride = x->extents[x->rank - 1];
   for (int d = x->rank - 2; d >= 0; d--) {
     int64_t from = dp_pad_from(p->mode, row % y->extents[d], p->begin[d], x->extents[d]);
     if (from < 0) return -1;
-    at += from * step;
+    at += from * stride;
     row /= y->extents[d];
-    step *= x->extents[d];
+    stride *= x->extents[d];
   }
   return at;
 }

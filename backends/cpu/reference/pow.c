@@ -62,12 +62,12 @@ const dp_kernel dp_kernel_reference_Pow = {
 
 static void FN(raise)(const dp_broadcast *w, dp_dtype power, const void *const *in, T *z, int64_t lo, int64_t hi) {
   int64_t inner = w->extents[w->rank - 1], bytes = (int64_t)dp_type_bytes(power);
-  int64_t x_step = w->steps[0][w->rank - 1], y_step = w->steps[1][w->rank - 1] * bytes;
+  int64_t x_stride = w->strides[0][w->rank - 1], y_stride = w->strides[1][w->rank - 1] * bytes;
   for (int64_t row = lo; row < hi; row++) {
     const T *x = (const T *)in[0] + dp_broadcast_row(w, 0, row);
     const char *y = (const char *)in[1] + dp_broadcast_row(w, 1, row) * bytes;
     for (int64_t i = 0; i < inner; i++)
-      z[row * inner + i] = (T)DP_PASTE(T, power)(x[i * x_step], dp_element_get(power, y + i * y_step));
+      z[row * inner + i] = (T)DP_PASTE(T, power)(x[i * x_stride], dp_element_get(power, y + i * y_stride));
   }
 }
 #undef T

@@ -14,11 +14,11 @@ static int64_t run_of(const dp_local *local, int64_t first, int64_t *whole_index
   }
   int64_t inner = dp_product(local->extents, split + 1, local->rank);
   int64_t run = (local->hi[split] - local->lo[split]) * local->unit[split] * inner;
-  int64_t rest = first / inner, step = inner, index = first % inner;
+  int64_t rest = first / inner, stride = inner, index = first % inner;
   for (int d = split; d >= 0; d--) {
-    index += dp_local_to_whole(local, d, rest % local->extents[d]) * step;
+    index += dp_local_to_whole(local, d, rest % local->extents[d]) * stride;
     rest /= local->extents[d];
-    step *= local->whole[d];
+    stride *= local->whole[d];
   }
   *whole_index = index;
   return run - first % run;

@@ -8,7 +8,7 @@ enum { BLOCK = 64 };
 
 typedef struct {
   int rank;
-  int64_t extents[DP_MAX_RANK], steps[DP_MAX_RANK];  // in elements
+  int64_t extents[DP_MAX_RANK], strides[DP_MAX_RANK];  // in elements
 } dims;
 
 typedef struct {
@@ -19,17 +19,17 @@ typedef struct {
 static walk walk_of(const dp_kernel_spec *spec, const bool reduced[DP_MAX_RANK]) {
   walk w = {.divisor = 1};
   const dp_local *x = &spec->inputs[0].local;
-  int64_t step = dp_local_count(x);
+  int64_t stride = dp_local_count(x);
   int before = -1;
   for (int d = 0; d < x->rank; d++) {
     dims *list = reduced[d] ? &w.reduced : &w.kept;
-    step = x->extents[d] ? step / x->extents[d] : 0;
+    stride = x->extents[d] ? stride / x->extents[d] : 0;
     if (before == (int)reduced[d]) {
       list->extents[list->rank - 1] *= x->extents[d];
-      list->steps[list->rank - 1] = step;
+      list->strides[list->rank - 1] = stride;
     } else {
       list->extents[list->rank] = x->extents[d];
-      list->steps[list->rank++] = step;
+      list->strides[list->rank++] = stride;
     }
     before = (int)reduced[d];
     if (reduced[d]) w.divisor *= x->whole[d];
@@ -44,7 +44,7 @@ static walk walk_of(const dp_kernel_spec *spec, const bool reduced[DP_MAX_RANK])
 static int64_t offset_of(const dims *list, int64_t i) {
   int64_t offset = 0;
   for (int d = list->rank - 1; d >= 0; d--) {
-    offset += i % list->extents[d] * list->steps[d];
+    offset += i % list->extents[d] * list->strides[d];
     i /= list->extents[d];
   }
   return offset;
@@ -104,16 +104,17 @@ dp_status dp_reduce(const dp_call *call, const bool reduced[DP_MAX_RANK], bool m
 // Adds to sums[j] the elements that reduce into result j of the `width` results from x on.
 static void FN(add_block)(const walk *w, const T *x, int width, A sums[BLOCK]) {
   const dims *r = &w->reduced;
-  int64_t inner = r->extents[r->rank - 1], step = r->steps[r->rank - 1], kept_step = w->kept.steps[w->kept.rank - 1];
+  int64_t inner = r->extents[r->rank - 1], stride = r->strides[r->rank - 1],
+          kept_stride = w->kept.strides[w->kept.rank - 1];
   int64_t rows = dp_product(r->extents, 0, r->rank - 1);
   for (int64_t row = 0; row < rows; row++) {
     const T *at = x + offset_of(r, row * inner);
-    if (kept_step == 1)
+    if (kept_stride == 1)
       for (int64_t i = 0; i < inner; i++)
-        for (int j = 0; j < width; j++) sums[j] += (A)at[i * step + j];
+        for (int j = 0; j < width; j++) sums[j] += (A)at[i * stride + j];
     else
       for (int j = 0; j < width; j++)
-        for (int64_t i = 0; i < inner; i++) sums[j] += (A)at[j * kept_step + i * step];
+        for (int64_t i = 0; i < inner; i++) sums[j] += (A)at[j * kept_stride + i * stride];
   }
 }
 

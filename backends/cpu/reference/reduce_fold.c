@@ -6,7 +6,7 @@
 
 typedef struct {
   int rank;
-  int64_t extents[DP_MAX_RANK], steps[DP_MAX_RANK];  // in elements
+  int64_t extents[DP_MAX_RANK], strides[DP_MAX_RANK];  // in elements
 } dims;
 
 typedef struct {
@@ -16,12 +16,12 @@ typedef struct {
 
 static walk walk_of(const dp_local *x, const bool reduced[DP_MAX_RANK]) {
   walk w = {.count = 1};
-  int64_t step = 1;
+  int64_t stride = 1;
   for (int d = x->rank - 1; d >= 0; d--) {  // the last dim comes first
     dims *list = reduced[d] ? &w.reduced : &w.kept;
     list->extents[list->rank] = x->extents[d];
-    list->steps[list->rank++] = step;
-    step *= x->extents[d];
+    list->strides[list->rank++] = stride;
+    stride *= x->extents[d];
     if (reduced[d]) w.count *= x->extents[d];
   }
   return w;
@@ -32,7 +32,7 @@ typedef bool boolean;  // a name that macros can paste
 static int64_t offset_of(const dims *list, int64_t i) {
   int64_t offset = 0;
   for (int d = 0; d < list->rank; d++) {
-    offset += i % list->extents[d] * list->steps[d];
+    offset += i % list->extents[d] * list->strides[d];
     i /= list->extents[d];
   }
   return offset;

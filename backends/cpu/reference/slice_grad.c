@@ -33,10 +33,10 @@ const dp_kernel dp_kernel_reference_SliceGrad = {
 #else
 
 static void FN(put_rows)(const dp_strided_rows *w, const T *dy, T *dx, int64_t rows) {
-  int64_t inner = w->extents[w->rank - 1], step = w->steps[w->rank - 1];
+  int64_t inner = w->extents[w->rank - 1], stride = w->strides[w->rank - 1];
   for (int64_t row = 0; row < rows; row++) {
     T *to = dx + dp_strided_rows_at(w, row);
-    for (int64_t i = 0; i < inner; i++) to[i * step] = dy[row * inner + i];
+    for (int64_t i = 0; i < inner; i++) to[i * stride] = dy[row * inner + i];
   }
 }
 #undef T

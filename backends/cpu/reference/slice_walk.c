@@ -9,15 +9,15 @@ dp_status dp_slice_walk_make(const dp_node *node, const dp_local *large, const d
   for (int d = 0; d < large->rank; d++) whole.dims[d] = dp_dim_of(large->whole[d]);
   DP_TRY(dp_slice_make(node, &whole, &s));
   *walk = (dp_strided_rows){.rank = large->rank};
-  int64_t step = 1;
+  int64_t stride = 1;
   for (int d = large->rank - 1; d >= 0; d--) {
     int64_t start = s.cut[d] ? s.start[d] : 0, length = s.extent[d].offset;
     // In a dim of equal blocks, each block is split among devices. The blocks before this one have its local length.
     if (s.cut[d] && length && small->extents[d] != length) start = start / length * small->extents[d];
     walk->extents[d] = small->extents[d];
-    walk->steps[d] = step * (s.cut[d] ? s.step[d] : 1);
-    walk->start += start * step;
-    step *= large->extents[d];
+    walk->strides[d] = stride * (s.cut[d] ? s.step[d] : 1);
+    walk->start += start * stride;
+    stride *= large->extents[d];
   }
   if (!walk->rank) *walk = dp_strided_rows_scalar();
   return DP_OK;

@@ -6,22 +6,22 @@
 
 static double rounded(dp_dtype dtype, double x) { return dp_element_decode(dtype, dp_element_encode(dtype, x, false)); }
 
-// One row of `length` elements that are `step` apart.
-static void half_row(dp_dtype dtype, const uint16_t *x, int64_t length, int64_t step, uint16_t *y) {
+// One row of `length` elements that are `stride` apart.
+static void half_row(dp_dtype dtype, const uint16_t *x, int64_t length, int64_t stride, uint16_t *y) {
   double most = dp_element_decode(dtype, x[0]), sum = 0;
   for (int64_t k = 1; k < length; k++) {
-    double number = dp_element_decode(dtype, x[k * step]);
+    double number = dp_element_decode(dtype, x[k * stride]);
     if (number > most) most = number;
   }
   for (int64_t k = 0; k < length; k++) {
-    double number = rounded(dtype, dp_element_decode(dtype, x[k * step]) - most);
+    double number = rounded(dtype, dp_element_decode(dtype, x[k * stride]) - most);
     number = rounded(dtype, exp(number));
-    y[k * step] = dp_element_encode(dtype, number, false);
+    y[k * stride] = dp_element_encode(dtype, number, false);
     sum += number;
   }
   sum = rounded(dtype, sum);
   for (int64_t k = 0; k < length; k++)
-    y[k * step] = dp_element_encode(dtype, dp_element_decode(dtype, y[k * step]) / sum, false);
+    y[k * stride] = dp_element_encode(dtype, dp_element_decode(dtype, y[k * stride]) / sum, false);
 }
 
 static void half_rows(const dp_call *call) {

@@ -23,12 +23,12 @@ dp_status dp_softmax(const dp_call *call, bool logarithm) {
 
 #else
 
-void FN(dp_softmax_log_sum)(const T *x, int64_t count, int64_t step, double *most, double *log_sum) {
+void FN(dp_softmax_log_sum)(const T *x, int64_t count, int64_t stride, double *most, double *log_sum) {
   double m = (double)x[0], sum = 0;
   for (int64_t k = 1; k < count; k++)
-    if ((double)x[k * step] > m) m = (double)x[k * step];
+    if ((double)x[k * stride] > m) m = (double)x[k * stride];
   // NaN, +infinity, or only -infinity makes the sum NaN, as in PyTorch.
-  for (int64_t k = 0; k < count; k++) sum += exp((double)x[k * step] - m);
+  for (int64_t k = 0; k < count; k++) sum += exp((double)x[k * stride] - m);
   *most = m;
   *log_sum = log(sum);
 }

@@ -37,10 +37,10 @@ dp_status dp_strided_rows_copy(const dp_call *call, const dp_strided_rows *rows)
 #else
 
 static void FN(copy_rows)(const dp_strided_rows *r, const T *x, T *y, int64_t lo, int64_t hi) {
-  int64_t inner = r->extents[r->rank - 1], step = r->steps[r->rank - 1];
+  int64_t inner = r->extents[r->rank - 1], stride = r->strides[r->rank - 1];
   for (int64_t row = lo; row < hi; row++) {
     const T *from = x + dp_strided_rows_at(r, row);
-    for (int64_t i = 0; i < inner; i++) y[row * inner + i] = from[i * step];
+    for (int64_t i = 0; i < inner; i++) y[row * inner + i] = from[i * stride];
   }
 }
 #undef T

@@ -9,7 +9,7 @@
 typedef struct {
   int rank;                      // at least 1
   int64_t extents[DP_MAX_RANK];  // of the dense tensor
-  int64_t steps[DP_MAX_RANK];    // in elements of the strided tensor
+  int64_t strides[DP_MAX_RANK];  // in elements of the strided tensor
   int64_t start;
 } dp_strided_rows;
 
@@ -20,7 +20,7 @@ static inline dp_strided_rows dp_strided_rows_scalar(void) { return (dp_strided_
 static inline int64_t dp_strided_rows_at(const dp_strided_rows *r, int64_t row) {
   int64_t at = r->start;
   for (int d = r->rank - 2; d >= 0; d--) {
-    at += row % r->extents[d] * r->steps[d];
+    at += row % r->extents[d] * r->strides[d];
     row /= r->extents[d];
   }
   return at;

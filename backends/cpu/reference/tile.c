@@ -3,11 +3,11 @@
 
 // The element offset of the operand's row that row `row` of the result copies.
 static int64_t from_row(const dp_local *x, const dp_local *y, int64_t row) {
-  int64_t at = 0, step = x->extents[x->rank - 1];
+  int64_t at = 0, stride = x->extents[x->rank - 1];
   for (int d = x->rank - 2; d >= 0; d--) {
-    at += row % y->extents[d] % x->extents[d] * step;
+    at += row % y->extents[d] % x->extents[d] * stride;
     row /= y->extents[d];
-    step *= x->extents[d];
+    stride *= x->extents[d];
   }
   return at;
 }

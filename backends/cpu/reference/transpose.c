@@ -5,16 +5,16 @@ static dp_strided_rows rows_of(const dp_kernel_spec *spec) {
   size_t count;
   int rank = dp_in_rank(spec, 0);
   const int64_t *perm = dp_node_ints(spec->node, "perm", &count);
-  int64_t steps[DP_MAX_RANK], step = 1;
+  int64_t strides[DP_MAX_RANK], stride = 1;
   for (int d = rank - 1; d >= 0; d--) {
-    steps[d] = step;
-    step *= dp_in_extents(spec, 0)[d];
+    strides[d] = stride;
+    stride *= dp_in_extents(spec, 0)[d];
   }
   dp_strided_rows rows = {.rank = rank};
   for (int d = 0; d < rank; d++) {
     int from = perm ? (int)perm[d] : rank - 1 - d;
     rows.extents[d] = dp_in_extents(spec, 0)[from];
-    rows.steps[d] = steps[from];
+    rows.strides[d] = strides[from];
   }
   return rank ? rows : dp_strided_rows_scalar();
 }

@@ -47,12 +47,12 @@ const dp_kernel dp_kernel_reference_Where = {
 #else
 
 static void FN(choose)(const dp_broadcast *w, const void *const *in, T *out, int64_t lo, int64_t hi) {
-  int64_t inner = w->extents[w->rank - 1], step[3];
-  for (int i = 0; i < 3; i++) step[i] = w->steps[i][w->rank - 1];
+  int64_t inner = w->extents[w->rank - 1], stride[3];
+  for (int i = 0; i < 3; i++) stride[i] = w->strides[i][w->rank - 1];
   for (int64_t row = lo; row < hi; row++) {
     const bool *c = (const bool *)in[0] + dp_broadcast_row(w, 0, row);
     const T *x = (const T *)in[1] + dp_broadcast_row(w, 1, row), *y = (const T *)in[2] + dp_broadcast_row(w, 2, row);
-    for (int64_t i = 0; i < inner; i++) out[row * inner + i] = c[i * step[0]] ? x[i * step[1]] : y[i * step[2]];
+    for (int64_t i = 0; i < inner; i++) out[row * inner + i] = c[i * stride[0]] ? x[i * stride[1]] : y[i * stride[2]];
   }
 }
 #undef T
