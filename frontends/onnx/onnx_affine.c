@@ -137,7 +137,7 @@ static bool minus(dp_dim a, dp_dim b, dp_dim *difference) {
 
 // A position along a dim, counted from the end when negative; a position beyond the end is the end. *sure: it is within
 // the dim for any number of samples.
-static dp_dim place(dp_dim at, dp_dim extent, bool *sure) {
+static dp_dim position_in(dp_dim at, dp_dim extent, bool *sure) {
   dp_dim rest;
   if (at.scale < 0 || (!at.scale && at.offset < 0)) {
     *sure &= !__builtin_add_overflow(at.scale, extent.scale, &at.scale) &&
@@ -167,9 +167,10 @@ static dp_value *cut(dp_builder *b, dp_value *x, int d, dp_dim start, dp_dim end
   }
   const dp_shape limit = {.rank = 1, .dims = {length}}, from = {.rank = 1, .dims = {start}};
   dp_attr range = dp_attr_dims(b->graph->arena, "limit", &limit);
-  dp_value *places = dp_build(b, "Range", 0, NULL, 1, 1, &range);
-  if (!dp_dim_is(start, 0)) places = dp_build2(b, "Add", places, dp_build_count(b, &from, (int64_t[]){0}, 1, DP_INT64));
-  return dp_build(b, "Gather", 2, (dp_value *[]){x, places}, 1, 1, &axis);
+  dp_value *positions = dp_build(b, "Range", 0, NULL, 1, 1, &range);
+  if (!dp_dim_is(start, 0))
+    positions = dp_build2(b, "Add", positions, dp_build_count(b, &from, (int64_t[]){0}, 1, DP_INT64));
+  return dp_build(b, "Gather", 2, (dp_value *[]){x, positions}, 1, 1, &axis);
 }
 
 static dp_dim number_at(const dp_onnx_known *list, int64_t i, int64_t otherwise) {
@@ -196,8 +197,8 @@ dp_status dp_onnx_affine_slice(dp_onnx_node *node, bool *done) {
     const int64_t d = axis.offset < 0 ? axis.offset + x->type.shape.rank : axis.offset;
     if (dp_dim_is_symbolic(axis) || d < 0 || d >= x->type.shape.rank || !dp_dim_is(step, 1)) return DP_OK;
     const dp_dim extent = x->type.shape.dims[d];
-    const dp_dim start = place(number_at(lists[0], i, 0), extent, &sure),
-                 end = place(number_at(lists[1], i, 0), extent, &sure);
+    const dp_dim start = position_in(number_at(lists[0], i, 0), extent, &sure),
+                 end = position_in(number_at(lists[1], i, 0), extent, &sure);
     dp_dim length;
     if (!sure || !minus(end, start, &length) || length.scale < 0 || length.offset < 0) return DP_OK;
     x = cut(&b, x, (int)d, start, end);

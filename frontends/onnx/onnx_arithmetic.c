@@ -167,16 +167,16 @@ static bool broadcast(const dp_onnx_known *a, const dp_onnx_known *b, int *rank,
 
 // The element of x at index i of the broadcast shape.
 static const dp_onnx_number *at(const dp_onnx_known *x, int rank, const int64_t *extents, int64_t i) {
-  int64_t place = 0, stride = 1;
+  int64_t position = 0, stride = 1;
   for (int d = rank - 1; d >= 0; d--) {
     int64_t index = i % extents[d];
     i /= extents[d];
     int own = d - (rank - x->rank);
     if (own < 0) continue;
-    if (x->extents[own] != 1) place += index * stride;
+    if (x->extents[own] != 1) position += index * stride;
     stride *= x->extents[own];
   }
-  return &x->numbers[place];
+  return &x->numbers[position];
 }
 
 // Whether the number is in the range of its type; rounds it to that type.

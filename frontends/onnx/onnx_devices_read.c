@@ -141,7 +141,8 @@ static bool fit(fitting *f, size_t dim, uint32_t free) {
 }
 
 // rank: of the tensor; 0: unknown, so negative dims stay distinct.
-static bool place(const Dp__Onnx__ShardingSpec *spec, const dp_mesh *mesh, int rank, dp_placement at[DP_MAX_MESH]) {
+static bool find_placements(const Dp__Onnx__ShardingSpec *spec, const dp_mesh *mesh, int rank,
+                            dp_placement at[DP_MAX_MESH]) {
   fitting f = {.spec = spec, .mesh = mesh, .rank = rank};
   bool good = spec->n_sharded_dim <= DP_MAX_MESH && read_shards(spec, dp_mesh_devices(mesh), f.shards) &&
               fit(&f, 0, (1u << mesh->n_axes) - 1);
@@ -167,7 +168,7 @@ static bool visit_all(const Dp__Onnx__Graph *graph, const char *configuration, v
 
 static bool fits_on(void *arg, const Dp__Onnx__ShardingSpec *spec) {
   dp_placement at[DP_MAX_MESH];
-  return place(spec, arg, 0, at);
+  return find_placements(spec, arg, 0, at);
 }
 
 // Finds the mesh with fewest axes, at most two, that explains all annotations.
@@ -200,7 +201,7 @@ static bool constraint_initializer(void *arg, const Dp__Onnx__ShardingSpec *spec
   if (i < 0) return true;  // an activation: its placement follows from the parameters'
   dp_variable *variable = &p->model->variables[i];
   dp_placement at[DP_MAX_MESH];
-  if (!place(spec, &p->model->mesh, variable->type.shape.rank, at)) {
+  if (!find_placements(spec, &p->model->mesh, variable->type.shape.rank, at)) {
     p->status = dp_fail(EX_UNAVAILABLE, "its shards do not fit the mesh of its configuration");
   } else {
     p->status = dp_placement_check(&variable->type.shape, at, &p->model->mesh);

@@ -13,43 +13,43 @@ enum { MAX_OPERANDS = 16 };
 typedef struct {
   const char *op;
   unsigned operands;  // bits
-} place;
+} operand_set;
 
 #define BIT(i) (1u << (i))
 
 // Operands that are a layer's weights.
-static const place weights[] = {{"Conv", BIT(1) | BIT(2)},
-                                {"ConvTranspose", BIT(1) | BIT(2)},
-                                {"DeformConv", BIT(1) | BIT(3)},
-                                {"Gemm", BIT(0) | BIT(1) | BIT(2)},
-                                {"MatMul", BIT(0) | BIT(1)},
-                                {"Einsum", BIT(0) | BIT(1) | BIT(2)},
-                                {"BatchNormalization", BIT(1) | BIT(2) | BIT(3) | BIT(4)},
-                                {"LayerNormalization", BIT(1) | BIT(2)},
-                                {"InstanceNormalization", BIT(1) | BIT(2)},
-                                {"GroupNormalization", BIT(1) | BIT(2)},
-                                {"RMSNormalization", BIT(1)},
-                                {"LSTM", BIT(1) | BIT(2) | BIT(3) | BIT(7)},
-                                {"GRU", BIT(1) | BIT(2) | BIT(3)},
-                                {"RNN", BIT(1) | BIT(2) | BIT(3)},
-                                {"PRelu", BIT(1)},
-                                {"Gather", BIT(0)},
-                                {"Transpose", BIT(0)}};
+static const operand_set weights[] = {{"Conv", BIT(1) | BIT(2)},
+                                      {"ConvTranspose", BIT(1) | BIT(2)},
+                                      {"DeformConv", BIT(1) | BIT(3)},
+                                      {"Gemm", BIT(0) | BIT(1) | BIT(2)},
+                                      {"MatMul", BIT(0) | BIT(1)},
+                                      {"Einsum", BIT(0) | BIT(1) | BIT(2)},
+                                      {"BatchNormalization", BIT(1) | BIT(2) | BIT(3) | BIT(4)},
+                                      {"LayerNormalization", BIT(1) | BIT(2)},
+                                      {"InstanceNormalization", BIT(1) | BIT(2)},
+                                      {"GroupNormalization", BIT(1) | BIT(2)},
+                                      {"RMSNormalization", BIT(1)},
+                                      {"LSTM", BIT(1) | BIT(2) | BIT(3) | BIT(7)},
+                                      {"GRU", BIT(1) | BIT(2) | BIT(3)},
+                                      {"RNN", BIT(1) | BIT(2) | BIT(3)},
+                                      {"PRelu", BIT(1)},
+                                      {"Gather", BIT(0)},
+                                      {"Transpose", BIT(0)}};
 
 // Operands that control an operator rather than being computed with.
-static const place constants[] = {{"Where", BIT(1) | BIT(2)},
-                                  {"Greater", BIT(0) | BIT(1)},
-                                  {"GreaterOrEqual", BIT(0) | BIT(1)},
-                                  {"Less", BIT(0) | BIT(1)},
-                                  {"LessOrEqual", BIT(0) | BIT(1)},
-                                  {"Equal", BIT(0) | BIT(1)},
-                                  {"Clip", BIT(1) | BIT(2)},
-                                  {"Pow", BIT(1)},
-                                  {"Mod", BIT(1)},
-                                  {"Range", BIT(0) | BIT(1) | BIT(2)},
-                                  {"Pad", BIT(2)},
-                                  {"OneHot", BIT(1) | BIT(2)},
-                                  {"Dropout", BIT(1)}};
+static const operand_set constants[] = {{"Where", BIT(1) | BIT(2)},
+                                        {"Greater", BIT(0) | BIT(1)},
+                                        {"GreaterOrEqual", BIT(0) | BIT(1)},
+                                        {"Less", BIT(0) | BIT(1)},
+                                        {"LessOrEqual", BIT(0) | BIT(1)},
+                                        {"Equal", BIT(0) | BIT(1)},
+                                        {"Clip", BIT(1) | BIT(2)},
+                                        {"Pow", BIT(1)},
+                                        {"Mod", BIT(1)},
+                                        {"Range", BIT(0) | BIT(1) | BIT(2)},
+                                        {"Pad", BIT(2)},
+                                        {"OneHot", BIT(1) | BIT(2)},
+                                        {"Dropout", BIT(1)}};
 
 // The uses of an initializer.
 typedef struct {
@@ -63,7 +63,7 @@ typedef struct {
   bool script;  // PyTorch's older exporter wrote the file
 } guess;
 
-static bool is_place(const place *table, size_t count, const char *op, size_t operand) {
+static bool is_listed(const operand_set *table, size_t count, const char *op, size_t operand) {
   for (size_t i = 0; i < count; i++)
     if (operand < MAX_OPERANDS && table[i].operands & BIT(operand) && !strcmp(table[i].op, op)) return true;
   return false;
@@ -77,9 +77,9 @@ static dp_status look_at(guess *g, const Dp__Onnx__Graph *graph, int32_t n) {
       int32_t at = dp_names_find(g->scope->names, node->input[k]);
       if (at < 0 || at >= n) continue;
       uses *u = &g->uses[at];
-      if (is_place(weights, DP_COUNT(weights), node->op_type, k))
+      if (is_listed(weights, DP_COUNT(weights), node->op_type, k))
         u->weight = true;
-      else if (is_place(constants, DP_COUNT(constants), node->op_type, k))
+      else if (is_listed(constants, DP_COUNT(constants), node->op_type, k))
         u->constant = true;
       else
         u->other = true;

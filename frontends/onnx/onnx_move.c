@@ -21,15 +21,16 @@ static void view(const dp_onnx_known *x, int axis, int64_t *outer, int64_t *inne
   for (int d = 0; d < x->rank; d++) *(d < axis ? outer : inner) *= d == axis ? 1 : x->extents[d];
 }
 
-// The elements at places[0..count) along one axis, with `rank` extents that the caller sets.
-static dp_onnx_known *gather_elements(dp_onnx_evaluation *e, const dp_onnx_known *x, int axis, const int64_t *places,
+// The elements at positions[0..count) along one axis, with `rank` extents that the caller sets.
+static dp_onnx_known *gather_elements(dp_onnx_evaluation *e, const dp_onnx_known *x, int axis, const int64_t *positions,
                                       int64_t count, int rank, const int64_t *extents) {
   int64_t outer, inner, to = 0;
   view(x, axis, &outer, &inner);
   dp_onnx_known *y = dp_onnx_fold_make(e->reader, x->dtype, rank, extents);
   for (int64_t o = 0; y && o < outer; o++)
     for (int64_t i = 0; i < count; i++)
-      for (int64_t k = 0; k < inner; k++) y->numbers[to++] = x->numbers[(o * x->extents[axis] + places[i]) * inner + k];
+      for (int64_t k = 0; k < inner; k++)
+        y->numbers[to++] = x->numbers[(o * x->extents[axis] + positions[i]) * inner + k];
   return y;
 }
 
@@ -40,10 +41,10 @@ static dp_status gather(dp_onnx_evaluation *e) {
   const int64_t *given = dp_onnx_fold_ints(e, 1, &count);
   if (!x || !given || e->n_results != 1 || !find_axis(dp_onnx_attr_int(e->node, "axis", 0), x->rank, &axis))
     return DP_OK;
-  int64_t *places = dp_alloc_n(e->reader->arena, (size_t)count + 1, sizeof *places);
+  int64_t *positions = dp_alloc_n(e->reader->arena, (size_t)count + 1, sizeof *positions);
   for (int64_t i = 0; i < count; i++) {
-    places[i] = given[i] < 0 ? given[i] + x->extents[axis] : given[i];
-    if (places[i] < 0 || places[i] >= x->extents[axis])
+    positions[i] = given[i] < 0 ? given[i] + x->extents[axis] : given[i];
+    if (positions[i] < 0 || positions[i] >= x->extents[axis])
       return dp_fail(EX_DATAERR, "index %lld is outside of extent %lld", (long long)given[i],
                      (long long)x->extents[axis]);
   }
@@ -51,7 +52,7 @@ static dp_status gather(dp_onnx_evaluation *e) {
   for (int d = 0; d < axis; d++) extents[rank++] = x->extents[d];
   for (int d = 0; d < at->rank; d++) extents[rank++] = at->extents[d];
   for (int d = axis + 1; d < x->rank; d++) extents[rank++] = x->extents[d];
-  e->results[0] = gather_elements(e, x, axis, places, count, rank, extents);
+  e->results[0] = gather_elements(e, x, axis, positions, count, rank, extents);
   return DP_OK;
 }
 
@@ -63,14 +64,14 @@ static dp_onnx_known *slice_axis(dp_onnx_evaluation *e, const dp_onnx_known *x, 
   if (end < 0 && end != INT64_MIN) end = dp_max_i64(end + extent, -1);
   start = dp_max_i64(0, dp_min_i64(start, step > 0 ? extent : extent - 1));
   end = dp_max_i64(step > 0 ? 0 : -1, dp_min_i64(end, extent));
-  int64_t *places = dp_alloc_n(e->reader->arena, (size_t)extent + 1, sizeof *places);
+  int64_t *positions = dp_alloc_n(e->reader->arena, (size_t)extent + 1, sizeof *positions);
   // The step may be as large as an integer can be, but the position is inside the extent.
   for (int64_t at = start; step > 0 ? at < end : at > end && extent;
        at += dp_max_i64(dp_min_i64(step, extent + 1), -extent - 1))
-    places[count++] = at;
+    positions[count++] = at;
   memcpy(extents, x->extents, sizeof extents);
   extents[axis] = count;
-  return gather_elements(e, x, axis, places, count, x->rank, extents);
+  return gather_elements(e, x, axis, positions, count, x->rank, extents);
 }
 
 static dp_status slice(dp_onnx_evaluation *e) {
@@ -125,14 +126,14 @@ static dp_status split(dp_onnx_evaluation *e) {
   if (!x || (operand(e, 1) && !sizes) || !find_axis(dp_onnx_attr_int(e->node, "axis", 0), x->rank, &axis)) return DP_OK;
   int64_t extent = x->extents[axis], even = (extent + e->n_results - 1) / e->n_results;
   if (sizes && n != e->n_results) return DP_OK;
-  int64_t *places = dp_alloc_n(e->reader->arena, (size_t)extent + 1, sizeof *places);
-  for (int64_t i = 0; i < extent; i++) places[i] = i;
+  int64_t *positions = dp_alloc_n(e->reader->arena, (size_t)extent + 1, sizeof *positions);
+  for (int64_t i = 0; i < extent; i++) positions[i] = i;
   for (int i = 0; i < e->n_results; i++) {
     int64_t size = sizes ? sizes[i] : dp_min_i64(even, extent - first), extents[DP_MAX_RANK];
     if (size < 0 || size > extent - first) return DP_OK;
     memcpy(extents, x->extents, sizeof extents);
     extents[axis] = size;
-    if (!(e->results[i] = gather_elements(e, x, axis, places + first, size, x->rank, extents))) return DP_OK;
+    if (!(e->results[i] = gather_elements(e, x, axis, positions + first, size, x->rank, extents))) return DP_OK;
     first += size;
   }
   if (first != extent) e->results[0] = NULL;
@@ -224,9 +225,9 @@ static dp_status transpose(dp_onnx_evaluation *e) {
   }
   dp_onnx_known *y = dp_onnx_fold_make(e->reader, x->dtype, x->rank, extents);
   for (int64_t i = 0; y && i < y->count; i++) {
-    int64_t place = 0, left = i;
-    for (int d = x->rank - 1; d >= 0; left /= extents[d--]) place += left % extents[d] * strides[from[d]];
-    y->numbers[i] = x->numbers[place];
+    int64_t position = 0, left = i;
+    for (int d = x->rank - 1; d >= 0; left /= extents[d--]) position += left % extents[d] * strides[from[d]];
+    y->numbers[i] = x->numbers[position];
   }
   e->results[0] = y;
   return DP_OK;
@@ -248,14 +249,14 @@ static dp_status expand(dp_onnx_evaluation *e) {
   }
   dp_onnx_known *y = dp_onnx_fold_make(e->reader, x->dtype, rank, extents);
   for (int64_t i = 0; y && i < y->count; i++) {
-    int64_t place = 0, stride = 1, left = i;
+    int64_t position = 0, stride = 1, left = i;
     for (int d = rank - 1; d >= 0; left /= extents[d--]) {
       int own = d - (rank - x->rank);
       if (own < 0) continue;
-      if (x->extents[own] != 1) place += left % extents[d] * stride;
+      if (x->extents[own] != 1) position += left % extents[d] * stride;
       stride *= x->extents[own];
     }
-    y->numbers[i] = x->numbers[place];
+    y->numbers[i] = x->numbers[position];
   }
   e->results[0] = y;
   return DP_OK;

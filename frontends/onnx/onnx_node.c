@@ -48,16 +48,16 @@ static dp_onnx_binding *as_operand(dp_onnx_node *node, const dp_attr *attr) {
   return dp_memdup(arena, &binding, sizeof binding);
 }
 
-static dp_status put_operand(dp_onnx_node *node, int place, const dp_attr *attr) {
+static dp_status put_operand(dp_onnx_node *node, int operand, const dp_attr *attr) {
   dp_onnx_binding *binding = as_operand(node, attr);
   if (!binding) return dp_fail(EX_DATAERR, "attribute '%s' has the wrong kind", attr->name);
-  if (place < node->n_inputs && node->inputs[place])
+  if (operand < node->n_inputs && node->inputs[operand])
     return dp_fail(EX_DATAERR, "'%s' is given both as operand and as attribute", attr->name);
-  while (node->n_inputs <= place) {
+  while (node->n_inputs <= operand) {
     dp_onnx_binding *none = NULL;
     DP_PUSH(node->reader->arena, node->inputs, node->n_inputs, none);
   }
-  node->inputs[place] = binding;
+  node->inputs[operand] = binding;
   return DP_OK;
 }
 
@@ -83,11 +83,11 @@ static dp_status read_attrs(dp_onnx_node *node) {
     DP_TRY(read_extents(node, &attr));
     if (dp_onnx_attr_find(m, attr.name) != m->attribute[i])
       return dp_fail(EX_DATAERR, "attribute '%s' is given twice", attr.name);
-    int place = dp_onnx_opset_operand(m->op_type, node->scope->opset, attr.name);
+    int operand = dp_onnx_opset_operand(m->op_type, node->scope->opset, attr.name);
     if (schema_of(node->op, attr.name) || !strcmp(attr.name, DP_ATTR_INPLACE))
       DP_PUSH(node->reader->arena, node->attrs, node->n_attrs, attr);
-    else if (place >= 0)
-      DP_TRY(put_operand(node, place, &attr));
+    else if (operand >= 0)
+      DP_TRY(put_operand(node, operand, &attr));
     else if (!dp_onnx_opset_ignores(node->op->name, node->scope->opset, &attr))
       return dp_fail(EX_UNAVAILABLE, "attribute '%s' of %s%s is not supported", attr.name, node->op->name,
                      attr.kind == DP_ATTR_INT ? dp_printf(node->reader->arena, " (%lld)", (long long)attr.i) : "");

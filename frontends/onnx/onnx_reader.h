@@ -207,7 +207,7 @@ const dp_onnx_known *dp_onnx_arithmetic_cast(dp_onnx_reader *reader, const dp_on
 // A Range or a Tile whose length depends on the batch; *done: the results are bound.
 dp_status dp_onnx_affine_range(dp_onnx_node *node, bool *done) DP_MUST_USE;
 dp_status dp_onnx_affine_tile(dp_onnx_node *node, bool *done) DP_MUST_USE;
-// A Slice from or to places that depend on the batch.
+// A Slice from or to positions that depend on the batch.
 dp_status dp_onnx_affine_slice(dp_onnx_node *node, bool *done) DP_MUST_USE;
 
 // ---- onnx_sequence.c ------------------------------------------------------------------------------------------------

@@ -35,17 +35,17 @@ static dp_status find_tensor(const call *c, size_t i, dp_onnx_binding **x) {
 
 // The position that operand i names in a sequence of n; negative ones count from the end. Without the operand:
 // `otherwise`.
-static dp_status find_place(const call *c, size_t i, int64_t n, int64_t otherwise, int64_t *place) {
+static dp_status find_position(const call *c, size_t i, int64_t n, int64_t otherwise, int64_t *position) {
   dp_onnx_binding *x = NULL;
-  *place = otherwise;
+  *position = otherwise;
   if (i < c->m->n_input) DP_TRY(dp_onnx_scope_find(c->scope, c->m->input[i], &x));
   if (x) {
     const dp_onnx_known *known = dp_onnx_scope_known(c->reader, x);
     if (!known || known->count != 1 || dp_type_is_float(known->dtype) || dp_dim_is_symbolic(known->numbers[0].i))
       return dp_fail(EX_UNAVAILABLE, "the place '%s' in a sequence is computed from data, which is not supported",
                      x->name);
-    *place = known->numbers[0].i.offset;
-    if (*place < 0) *place += n;
+    *position = known->numbers[0].i.offset;
+    if (*position < 0) *position += n;
   }
   return DP_OK;
 }
@@ -232,41 +232,41 @@ static dp_status construct(call *c) {
 static dp_status insert(call *c) {
   const dp_onnx_sequence *s = NULL;
   dp_onnx_binding *x, **items = NULL;
-  int64_t place = 0;
+  int64_t position = 0;
   DP_TRY(find_sequence(c, 0, &s));
   DP_TRY(find_tensor(c, 1, &x));
-  DP_TRY(find_place(c, 2, s->n, s->n, &place));
-  if (place < 0 || place > s->n)
-    return dp_fail(EX_DATAERR, "place %lld is outside of a sequence of %lld", (long long)place, (long long)s->n);
+  DP_TRY(find_position(c, 2, s->n, s->n, &position));
+  if (position < 0 || position > s->n)
+    return dp_fail(EX_DATAERR, "place %lld is outside of a sequence of %lld", (long long)position, (long long)s->n);
   DP_TRY(copy_items(c, s, &items));
-  memmove(items + place + 1, items + place, (size_t)(s->n - place) * sizeof(dp_onnx_binding *));
-  items[place] = x;
+  memmove(items + position + 1, items + position, (size_t)(s->n - position) * sizeof(dp_onnx_binding *));
+  items[position] = x;
   return bind_sequence(c, s->n + 1, items);
 }
 
-static dp_status find_item(const call *c, int64_t otherwise, const dp_onnx_sequence **s, int64_t *place) {
+static dp_status find_item(const call *c, int64_t otherwise, const dp_onnx_sequence **s, int64_t *position) {
   DP_TRY(find_sequence(c, 0, s));
-  DP_TRY(find_place(c, 1, (*s)->n, otherwise < 0 ? otherwise + (*s)->n : otherwise, place));
-  if (*place >= 0 && *place < (*s)->n) return DP_OK;
-  return dp_fail(EX_DATAERR, "place %lld is outside of a sequence of %lld", (long long)*place, (long long)(*s)->n);
+  DP_TRY(find_position(c, 1, (*s)->n, otherwise < 0 ? otherwise + (*s)->n : otherwise, position));
+  if (*position >= 0 && *position < (*s)->n) return DP_OK;
+  return dp_fail(EX_DATAERR, "place %lld is outside of a sequence of %lld", (long long)*position, (long long)(*s)->n);
 }
 
 static dp_status erase(call *c) {
   const dp_onnx_sequence *s = NULL;
   dp_onnx_binding **items = NULL;
-  int64_t place = 0;
-  DP_TRY(find_item(c, -1, &s, &place));
+  int64_t position = 0;
+  DP_TRY(find_item(c, -1, &s, &position));
   DP_TRY(copy_items(c, s, &items));
-  memmove(items + place, items + place + 1, (size_t)(s->n - place) * sizeof(dp_onnx_binding *));
+  memmove(items + position, items + position + 1, (size_t)(s->n - position) * sizeof(dp_onnx_binding *));
   return bind_sequence(c, s->n - 1, items);
 }
 
 static dp_status at(call *c) {
   const dp_onnx_sequence *s = NULL;
-  int64_t place = 0;
+  int64_t position = 0;
   if (c->m->n_input != 2) return dp_fail(EX_DATAERR, "two operands are expected");
-  DP_TRY(find_item(c, 0, &s, &place));
-  return alias_result(c, s->items[place]);
+  DP_TRY(find_item(c, 0, &s, &position));
+  return alias_result(c, s->items[position]);
 }
 
 static dp_status length(call *c) {

@@ -41,15 +41,15 @@ static dp_value *make_coordinates(dp_builder *b, dp_dtype dtype, const dp_shape 
   dp_shape shape = {2, {total, dp_dim_of(r + 1)}};
   int64_t count;
   double *numbers = dp_compose_room(b, &shape, &count);
-  for (int64_t place = 0; numbers && place < total.offset; place++) {
-    int64_t rest = place;
+  for (int64_t position = 0; numbers && position < total.offset; position++) {
+    int64_t rest = position;
     for (int i = 0; i < r; i++) {
       int64_t extent = size->dims[size->rank - 1 - i].offset, at = rest % extent;
       double steps = (double)(align ? extent - 1 : extent);
-      numbers[place * (r + 1) + i] = steps > 0 ? (2 * (double)at + !align) / steps - 1 : 0;
+      numbers[position * (r + 1) + i] = steps > 0 ? (2 * (double)at + !align) / steps - 1 : 0;
       rest /= extent;
     }
-    numbers[place * (r + 1) + r] = 1;
+    numbers[position * (r + 1) + r] = 1;
   }
   return dp_compose_constant(b, dtype, &shape, numbers);
 }

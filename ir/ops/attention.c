@@ -157,13 +157,13 @@ static dp_value *queries_from(dp_builder *b, const extents *e, int64_t from) {
   return dp_compose_unsqueeze(b, dp_compose_range(b, DP_INT64, (double)from, 1, e->length), 1);
 }
 
-// Whether a key is within the window of the query at position `place` ([length, 1] or [batch, 1, length, 1]). NULL: all
+// Whether a key is within the window of the query at `position` ([length, 1] or [batch, 1, length, 1]). NULL: all
 // are.
-static dp_value *within(dp_builder *b, window w, dp_value *place, dp_value *keys) {
+static dp_value *within(dp_builder *b, window w, dp_value *position, dp_value *keys) {
   dp_value *seen = NULL;
-  if (w.right >= 0) seen = dp_build2(b, "LessOrEqual", keys, dp_elementwise_with(b, "Add", place, (double)w.right));
+  if (w.right >= 0) seen = dp_build2(b, "LessOrEqual", keys, dp_elementwise_with(b, "Add", position, (double)w.right));
   if (w.left < 0) return seen;
-  dp_value *first = dp_elementwise_with(b, "Sub", place, (double)w.left);
+  dp_value *first = dp_elementwise_with(b, "Sub", position, (double)w.left);
   return both(b, seen, dp_build2(b, "GreaterOrEqual", keys, first));
 }
 
@@ -179,8 +179,8 @@ static dp_value *counted_window(dp_builder *b, const dp_node *node, const extent
   dp_shape shape = {4, {e->batch, dp_dim_of(1), dp_dim_of(1), dp_dim_of(1)}};
   dp_value *keys = dp_compose_range(b, DP_INT64, 0, 1, e->keys);
   nonpad = dp_build_reshape(b, nonpad, &shape);
-  dp_value *place = dp_build2(b, "Add", nonpad, queries_from(b, e, -e->length));
-  return both(b, dp_build2(b, "Less", keys, nonpad), within(b, window_of(node), place, keys));
+  dp_value *position = dp_build2(b, "Add", nonpad, queries_from(b, e, -e->length));
+  return both(b, dp_build2(b, "Less", keys, nonpad), within(b, window_of(node), position, keys));
 }
 
 // The mask extended to all keys: those beyond its end are masked.

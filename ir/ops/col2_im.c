@@ -35,20 +35,20 @@ static dp_status read_attributes(const dp_node *node, columns *c) {
   DP_TRY(list_of(node, "dilations", rank, 1, c->dilation));
   DP_TRY(list_of(node, "strides", rank, 1, c->stride));
   DP_TRY(list_of(node, "pads", 2 * rank, 0, c->pads));
-  int64_t places = 1;
+  int64_t positions = 1;
   c->block = 1;
   for (int i = 0; i < c->rank; i++) {
     int64_t room = c->image[i] + c->pads[i] + c->pads[i + c->rank] - (c->kernel[i] - 1) * c->dilation[i] - 1;
     c->steps[i] = room < 0 ? 0 : room / c->stride[i] + 1;
-    if (__builtin_mul_overflow(places, c->steps[i], &places) ||
+    if (__builtin_mul_overflow(positions, c->steps[i], &positions) ||
         __builtin_mul_overflow(c->block, c->kernel[i], &c->block))
       return dp_fail(EX_DATAERR, "image and block are too large");
   }
-  bool fits = x->rank == 3 && !dp_dim_is_symbolic(x->dims[1]) && x->dims[1].offset % c->block == 0 && places > 0 &&
-              dp_dim_is(x->dims[2], places);
+  bool fits = x->rank == 3 && !dp_dim_is_symbolic(x->dims[1]) && x->dims[1].offset % c->block == 0 && positions > 0 &&
+              dp_dim_is(x->dims[2], positions);
   if (!fits)
     return dp_fail(EX_DATAERR, "the operand has shape %s; [N, C * %lld, %lld] is expected",
-                   dp_shape_print(x, text, sizeof text), (long long)c->block, (long long)places);
+                   dp_shape_print(x, text, sizeof text), (long long)c->block, (long long)positions);
   c->channels = x->dims[1].offset / c->block;
   return DP_OK;
 }

@@ -34,9 +34,9 @@ static void gather_parts(dp_builder *b, const dp_node *node, int axis, dp_value 
   for (int i = 0; i < node->n_inputs; i++) {
     dp_shape limit = {.rank = 1, .dims = {dp_common_shape(node, i)->dims[axis]}};
     dp_attr range = dp_attr_dims(b->graph->arena, "limit", &limit), along = dp_attr_int("axis", axis);
-    dp_value *places = dp_build(b, "Range", 0, NULL, 1, 1, &range);
-    if (i) places = dp_build2(b, "Add", places, dp_build_count(b, &before, (int64_t[]){0}, 1, DP_INT64));
-    dx[i] = dp_build(b, "Gather", 2, (dp_value *[]){dy, places}, 1, 1, &along);
+    dp_value *positions = dp_build(b, "Range", 0, NULL, 1, 1, &range);
+    if (i) positions = dp_build2(b, "Add", positions, dp_build_count(b, &before, (int64_t[]){0}, 1, DP_INT64));
+    dx[i] = dp_build(b, "Gather", 2, (dp_value *[]){dy, positions}, 1, 1, &along);
     before.dims[0].scale += limit.dims[0].scale;
     before.dims[0].offset += limit.dims[0].offset;
   }

@@ -29,7 +29,7 @@ static dp_value *without_padding(dp_builder *b, const dp_node *node, dp_value *d
   dp_value *indices = node->inputs[1];
   const double padding = (double)dp_node_int(node, DP_ATTR_PADDING, 0);
   dp_value *is = dp_build2(b, "Equal", indices, dp_build_fill(b, indices->type.dtype, padding));
-  dp_shape shape = {.rank = dy->type.shape.rank};  // of the indices, at their place among dy's dims
+  dp_shape shape = {.rank = dy->type.shape.rank};  // of the indices, at their position among dy's dims
   for (int d = 0; d < shape.rank; d++) shape.dims[d] = dp_dim_of(1);
   for (int d = 0; d < indices->type.shape.rank; d++) shape.dims[axis_of(node) + d] = indices->type.shape.dims[d];
   dp_value *operands[] = {dp_build_reshape(b, is, &shape), dp_build_fill(b, dy->type.dtype, 0), dy};

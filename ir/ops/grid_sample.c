@@ -15,7 +15,7 @@ typedef struct {
   bool align;
   const char *padding;  // zeros, border, reflection
   int rank;
-  dp_dim batch, places;  // of [N, positions]
+  dp_dim batch, positions;  // of [N, positions]
 } sampling;
 
 // The neighbours along one spatial dim: [N, positions] each.
@@ -121,11 +121,11 @@ static taps taps_of(const sampling *s, dp_value *g, int64_t extent) {
   weigh(s, s->mode == NEAREST ? NULL : dp_build2(b, "Sub", at, first), &t);
   for (int i = 0; i < t.count; i++) {
     int shift = s->mode == CUBIC ? i - 1 : i;
-    dp_value *place = shift ? with(s, "Add", first, shift) : first;
-    if (s->mode == CUBIC) place = inside(s, place, extent);
-    dp_value *near = held(s, place, extent);
+    dp_value *position = shift ? with(s, "Add", first, shift) : first;
+    if (s->mode == CUBIC) position = inside(s, position, extent);
+    dp_value *near = held(s, position, extent);
     if (!strcmp(s->padding, "zeros")) {
-      dp_value *is = dp_build_cast(b, dp_build2(b, "Equal", place, near), g->type.dtype);
+      dp_value *is = dp_build_cast(b, dp_build2(b, "Equal", position, near), g->type.dtype);
       t.weight[i] = t.weight[i] ? dp_build2(b, "Mul", t.weight[i], is) : is;
     }
     t.index[i] = dp_build_cast(b, near, DP_INT64);
@@ -139,7 +139,7 @@ static dp_value *sum_up(const sampling *s, dp_value *x, const taps *t, const dp_
                         dp_value *weight, dp_value *sum) {
   dp_builder *b = s->b;
   if (d == s->rank) {
-    dp_shape wide = {3, {s->batch, x->type.shape.dims[1], s->places}};
+    dp_shape wide = {3, {s->batch, x->type.shape.dims[1], s->positions}};
     dp_value *y = dp_compose_pick(b, x, dp_compose_expand(b, dp_compose_unsqueeze(b, index, 1), &wide), 2);
     if (weight) y = dp_build2(b, "Mul", y, dp_build_cast(b, dp_compose_unsqueeze(b, weight, 1), x->type.dtype));
     return sum ? dp_build2(b, "Add", sum, y) : y;
@@ -167,7 +167,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   dp_value *points = dp_compose_merge(b, in[GRID], 1, grid->rank - 1);
   // float16 cannot represent a position in X beyond a few thousand.
   if (points->type.dtype != DP_FLOAT64) points = dp_build_cast(b, points, DP_FLOAT32);
-  s.places = points->type.shape.dims[1];
+  s.positions = points->type.shape.dims[1];
   for (int d = 0; d < s.rank && !b->status; d++)
     t[d] = taps_of(&s, dp_compose_take(b, points, 2, s.rank - 1 - d), x->dims[2 + d].offset);
   if (b->status) return;

@@ -18,11 +18,11 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   int64_t axis = dp_node_int(node, "axis", -1);
   if (axis < 0) axis += x->rank;
   dp_attr attr = dp_attr_int("axis", axis);
-  dp_shape places = {.rank = x->rank};
-  for (int d = 0; d < x->rank; d++) places.dims[d] = d == axis ? x->dims[d] : dp_dim_of(1);
+  dp_shape along = {.rank = x->rank};
+  for (int d = 0; d < x->rank; d++) along.dims[d] = d == axis ? x->dims[d] : dp_dim_of(1);
   dp_value *range = dp_compose_range(b, DP_INT64, 0, 1, x->dims[axis].offset);
   dp_value *best = dp_build(b, "ArgMax", 1, in, 1, 1, &attr);
-  dp_value *is = dp_build2(b, "Equal", best, dp_build_reshape(b, range, &places));
+  dp_value *is = dp_build2(b, "Equal", best, dp_build_reshape(b, range, &along));
   out[0] = dp_build_cast(b, is, in[0]->type.dtype);
 }
 

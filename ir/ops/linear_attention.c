@@ -97,17 +97,17 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// x [batch, length, ..] as its places, each [batch, heads, rows, columns].
-static dp_value **places_of(dp_builder *b, const extents *e, dp_value *x, int64_t heads, int64_t rows,
-                            int64_t columns) {
+// x [batch, length, ..] at each position, each [batch, heads, rows, columns].
+static dp_value **positions_of(dp_builder *b, const extents *e, dp_value *x, int64_t heads, int64_t rows,
+                               int64_t columns) {
   dp_shape seen = {5, {e->batch, dp_dim_of(e->length), dp_dim_of(heads), dp_dim_of(rows), dp_dim_of(columns)}};
-  dp_value **places = dp_alloc_n(b->graph->arena, (size_t)e->length, sizeof(dp_value *));
+  dp_value **positions = dp_alloc_n(b->graph->arena, (size_t)e->length, sizeof(dp_value *));
   dp_value *first = dp_compose_swap(b, dp_build_reshape(b, x, &seen), 0, 1);
-  if (!b->status) dp_compose_split_steps(b, first, 0, e->length, places);
-  return places;
+  if (!b->status) dp_compose_split_steps(b, first, 0, e->length, positions);
+  return positions;
 }
 
-// The outputs of all places, [length, batch, heads, shared, d_v]; *state is left as they end.
+// The outputs at all positions, [length, batch, heads, shared, d_v]; *state is left as they end.
 static dp_value *run(dp_builder *b, const dp_node *node, dp_value *const *in, const extents *e, dp_dtype dtype,
                      dp_value **state) {
   dp_value *x[BETA + 1] = {0}, **y = dp_alloc_n(b->graph->arena, (size_t)e->length, sizeof *y);
@@ -115,12 +115,12 @@ static dp_value *run(dp_builder *b, const dp_node *node, dp_value *const *in, co
     if (dp_common_operand(node, i)) x[i] = dp_build_cast(b, in[i], dtype);
   double scale = dp_node_float(node, "scale", 0);
   x[QUERY] = dp_build2(b, "Mul", x[QUERY], dp_build_fill(b, dtype, scale != 0 ? scale : 1 / sqrt((double)e->d_k)));
-  dp_value **q = places_of(b, e, x[QUERY], e->heads, e->shared, e->d_k);
-  dp_value **row = places_of(b, e, x[KEY], e->heads, 1, e->d_k),
-           **column = places_of(b, e, x[KEY], e->heads, e->d_k, 1);
-  dp_value **v = places_of(b, e, x[VALUE], e->heads, 1, e->d_v), **kept = NULL, **beta = NULL;
-  if (e->decays) kept = places_of(b, e, dp_build1(b, "Exp", x[DECAY]), e->heads, e->decays, 1);
-  if (e->betas) beta = places_of(b, e, x[BETA], e->betas, 1, 1);
+  dp_value **q = positions_of(b, e, x[QUERY], e->heads, e->shared, e->d_k);
+  dp_value **row = positions_of(b, e, x[KEY], e->heads, 1, e->d_k),
+           **column = positions_of(b, e, x[KEY], e->heads, e->d_k, 1);
+  dp_value **v = positions_of(b, e, x[VALUE], e->heads, 1, e->d_v), **kept = NULL, **beta = NULL;
+  if (e->decays) kept = positions_of(b, e, dp_build1(b, "Exp", x[DECAY]), e->heads, e->decays, 1);
+  if (e->betas) beta = positions_of(b, e, x[BETA], e->betas, 1, 1);
   dp_shape shape = state_of(e);
   dp_value *s = x[PAST] ? x[PAST] : dp_compose_filled(b, dtype, &shape, 0);
   for (int64_t t = 0; t < e->length && !b->status; t++) {

@@ -20,12 +20,12 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     dp_status_free(status);
     return;
   }
-  int64_t pads[2 * DP_MAX_SPATIAL], places = 1, p = dp_node_int(node, "p", 2);
+  int64_t pads[2 * DP_MAX_SPATIAL], elements = 1, p = dp_node_int(node, "p", 2);
   for (int i = 0; i < g.rank; i++) {  // the excess from ceil_mode becomes padding, so that every window is whole
     int64_t reach = (g.y[i] - 1) * g.stride[i] + (g.kernel[i] - 1) * g.dilation[i] + 1;
     pads[i] = g.pad_begin[i];
     pads[g.rank + i] = dp_max_i64(reach - g.x[i] - g.pad_begin[i], 0);
-    places *= g.kernel[i];
+    elements *= g.kernel[i];
   }
   size_t rank = (size_t)g.rank;
   dp_attr attrs[] = {dp_attr_ints(arena, "dilations", g.dilation, rank),
@@ -34,7 +34,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
                      dp_attr_int("count_include_pad", 1)};
   dp_value *powers = dp_p_norm_power(b, in[0], p);
   dp_value *mean = dp_build(b, "AveragePool", 1, &powers, 1, DP_COUNT(attrs), attrs);
-  out[0] = dp_p_norm_root(b, dp_elementwise_with(b, "Mul", mean, (double)places), p);
+  out[0] = dp_p_norm_root(b, dp_elementwise_with(b, "Mul", mean, (double)elements), p);
 }
 
 static const dp_sample samples[] = {

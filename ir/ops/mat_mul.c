@@ -5,11 +5,11 @@
 // Indices of the extents in an operand's dims; -1: absent (a vector).
 typedef struct {
   int a_m, a_k, b_k, b_n;
-} places;
+} matrix_dims;
 
-static places places_of(const dp_shape *a, const dp_shape *b) {
-  return (places){a->rank > 1 ? a->rank - 2 : -1, a->rank - 1, b->rank > 1 ? b->rank - 2 : 0,
-                  b->rank > 1 ? b->rank - 1 : -1};
+static matrix_dims matrix_dims_of(const dp_shape *a, const dp_shape *b) {
+  return (matrix_dims){a->rank > 1 ? a->rank - 2 : -1, a->rank - 1, b->rank > 1 ? b->rank - 2 : 0,
+                       b->rank > 1 ? b->rank - 1 : -1};
 }
 
 static dp_shape batch_of(const dp_shape *x) {
@@ -21,7 +21,7 @@ static dp_shape batch_of(const dp_shape *x) {
 static dp_status infer(dp_node *node) {
   const dp_shape *a = dp_common_shape(node, 0), *b = dp_common_shape(node, 1);
   if (!a->rank || !b->rank) return dp_fail(EX_DATAERR, "a scalar was given where a vector or matrix is expected");
-  places p = places_of(a, b);
+  matrix_dims p = matrix_dims_of(a, b);
   char ta[256], tb[256];
   if (!dp_dim_equal(a->dims[p.a_k], b->dims[p.b_k]))
     return dp_fail(EX_DATAERR, "A has shape %s and B has shape %s: the inner extents differ",
@@ -83,7 +83,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dys, d
 static void placements(dp_sharding_rules *rules) {
   const dp_node *node = rules->node;
   const dp_shape *a = dp_common_shape(node, 0), *b = dp_common_shape(node, 1), *y = &node->outputs[0]->type.shape;
-  places p = places_of(a, b);
+  matrix_dims p = matrix_dims_of(a, b);
   int batch = y->rank - (p.a_m >= 0) - (p.b_n >= 0);
   for (int d = 0; d < batch; d++) {
     int in_a = d - (batch - batch_of(a).rank), in_b = d - (batch - batch_of(b).rank);

@@ -114,14 +114,14 @@ static dp_status check_activations(const dp_node *node, const dp_recurrent_cell 
 static double parameter(const dp_node *node, const dp_recurrent_cell *cell, const char *list, int i) {
   const dp_attr *given = dp_node_attr(node, list);
   bool alpha = !strcmp(list, "activation_alpha");
-  size_t place = 0;
+  size_t position = 0;
   double usual = NAN;
   for (int k = 0; k <= i; k++) {
     int found = find_activation(activation_name(node, cell, k));
     usual = alpha ? activations[found].alpha : activations[found].beta;
-    place += !isnan(usual);
+    position += !isnan(usual);
   }
-  return !isnan(usual) && given && place <= given->count ? given->floats[place - 1] : usual;
+  return !isnan(usual) && given && position <= given->count ? given->floats[position - 1] : usual;
 }
 
 dp_value *dp_recurrent_activate(const dp_recurrent *r, const dp_recurrent_cell *cell, int which, dp_value *x) {

@@ -77,8 +77,8 @@ static int64_t nearest(const dp_resize *r, const dp_resize_dim *dim, double at) 
             : !strcmp(r->nearest, "floor")             ? false
             : !strcmp(r->nearest, "round_prefer_ceil") ? rest >= 0.5
                                                        : rest > 0.5;
-  double place = fmin(fmax(up ? low + 1 : low, 0), (double)dim->in - 1);
-  return (int64_t)place;
+  double position = fmin(fmax(up ? low + 1 : low, 0), (double)dim->in - 1);
+  return (int64_t)position;
 }
 
 // ---- the graph ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 // and sums.
 #include "ir/ops/compose.h"
 
-enum { X, COS, SIN, PLACES };
+enum { X, COS, SIN, POSITIONS };
 
 typedef struct {
   dp_dim batch, length;
@@ -38,9 +38,9 @@ static dp_status extents_of(const dp_node *node, extents *e) {
 static dp_status infer(dp_node *node) {
   extents e;
   DP_TRY(extents_of(node, &e));
-  dp_shape places = {2, {e.batch, e.length}}, cache = {3, {e.batch, e.length, dp_dim_of(e.half)}};
-  if (dp_common_operand(node, PLACES)) {
-    DP_TRY(dp_common_expect("position_ids", dp_common_shape(node, PLACES), &places));
+  dp_shape ids = {2, {e.batch, e.length}}, cache = {3, {e.batch, e.length, dp_dim_of(e.half)}};
+  if (dp_common_operand(node, POSITIONS)) {
+    DP_TRY(dp_common_expect("position_ids", dp_common_shape(node, POSITIONS), &ids));
     const dp_shape *given = dp_common_shape(node, COS);
     cache = (dp_shape){2, {given->rank ? given->dims[0] : dp_dim_of(0), dp_dim_of(e.half)}};
   }
@@ -51,7 +51,7 @@ static dp_status infer(dp_node *node) {
 
 // The cache for every element of [batch, length, heads, half].
 static dp_value *angles(dp_builder *b, const dp_node *node, dp_value *cache, dp_value *const *in) {
-  if (dp_common_operand(node, PLACES)) cache = dp_compose_gather(b, cache, in[PLACES], 0);
+  if (dp_common_operand(node, POSITIONS)) cache = dp_compose_gather(b, cache, in[POSITIONS], 0);
   return dp_compose_unsqueeze(b, cache, 2);
 }
 

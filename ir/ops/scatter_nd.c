@@ -27,14 +27,14 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     return;
   }
   dp_value *flat = dp_nd_flat(b, in[INDICES], data, 0, depth);
-  dp_dim places, rules, block;
-  if (!dp_shape_product(data, 0, depth, &places) || !dp_shape_product(data, depth, data->rank, &block) ||
+  dp_dim positions, rules, block;
+  if (!dp_shape_product(data, 0, depth, &positions) || !dp_shape_product(data, depth, data->rank, &block) ||
       !dp_shape_product(&flat->type.shape, 0, flat->type.shape.rank, &rules)) {
     if (!b->status)
       b->status = dp_fail(EX_UNAVAILABLE, "ScatterND: the number of elements is not of the form a * N + b");
     return;
   }
-  dp_shape wide = {2, {rules, block}}, narrow = {2, {rules, dp_dim_of(1)}}, table = {2, {places, block}};
+  dp_shape wide = {2, {rules, block}}, narrow = {2, {rules, dp_dim_of(1)}}, table = {2, {positions, block}};
   dp_attr attrs[] = {dp_attr_int("axis", 0), dp_attr_string("reduction", dp_node_string(node, "reduction", "none"))};
   dp_value *operands[] = {dp_build_reshape(b, in[DATA], &table),
                           dp_compose_expand(b, dp_build_reshape(b, flat, &narrow), &wide),

@@ -5,7 +5,7 @@
 
 #include "ir/ops/compose.h"
 
-enum { CACHE, UPDATE, PLACES };
+enum { CACHE, UPDATE, POSITIONS };
 
 static dp_status infer(dp_node *node) {
   const dp_shape *x = dp_common_shape(node, CACHE), *update = dp_common_shape(node, UPDATE);
@@ -24,7 +24,8 @@ static dp_status infer(dp_node *node) {
         axis);
   expected.dims[axis] = update->dims[axis];
   DP_TRY(dp_common_expect("update", update, &expected));
-  if (dp_common_operand(node, PLACES)) DP_TRY(dp_common_expect("write_indices", dp_common_shape(node, PLACES), &each));
+  if (dp_common_operand(node, POSITIONS))
+    DP_TRY(dp_common_expect("write_indices", dp_common_shape(node, POSITIONS), &each));
   return dp_common_infer_same(node);
 }
 
@@ -38,12 +39,13 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     along.dims[d] = d == axis ? update->dims[d] : dp_dim_of(1);
     each.dims[d] = d ? dp_dim_of(1) : x->dims[d];
   }
-  dp_value *place = dp_build_reshape(b, dp_compose_range(b, DP_INT64, 0, 1, update->dims[axis].offset), &along);
-  if (dp_common_operand(node, PLACES)) place = dp_build2(b, "Add", dp_build_reshape(b, in[PLACES], &each), place);
+  dp_value *position = dp_build_reshape(b, dp_compose_range(b, DP_INT64, 0, 1, update->dims[axis].offset), &along);
+  if (dp_common_operand(node, POSITIONS))
+    position = dp_build2(b, "Add", dp_build_reshape(b, in[POSITIONS], &each), position);
   if (!strcmp(dp_node_string(node, "mode", "linear"), "circular") && x->dims[axis].offset > 0)
-    place = dp_elementwise_with(b, "Mod", place, (double)x->dims[axis].offset);
+    position = dp_elementwise_with(b, "Mod", position, (double)x->dims[axis].offset);
   dp_attr attr = dp_attr_int("axis", axis);
-  dp_value *operands[] = {in[CACHE], dp_compose_expand(b, place, update), in[UPDATE]};
+  dp_value *operands[] = {in[CACHE], dp_compose_expand(b, position, update), in[UPDATE]};
   out[0] = dp_build(b, "ScatterElements", 3, operands, 1, 1, &attr);
 }
 

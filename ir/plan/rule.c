@@ -73,20 +73,20 @@ static void print_location(const dp_fault *fault, char *text, size_t bytes) {
 }
 
 dp_status dp_rule_fail(dp_fault *fault, dp_rule rule, const char *format, ...) {
-  char place[768], text[1024];
+  char location[768], text[1024];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   fault->rule = rule;
-  print_location(fault, place, sizeof place);
-  return dp_fail(EX_DATAERR, "%srule %s: %s", place, dp_rule_name(rule), text);
+  print_location(fault, location, sizeof location);
+  return dp_fail(EX_DATAERR, "%srule %s: %s", location, dp_rule_name(rule), text);
 }
 
 dp_status dp_rule_wrap(dp_fault *fault, dp_rule rule, dp_status status) {
   if (!status || dp_status_code(status) == DP_EX_MEMORY) return status;
-  char place[768];
+  char location[768];
   fault->rule = rule;
-  print_location(fault, place, sizeof place);
-  return dp_status_context(status, "%srule %s", place, dp_rule_name(rule));
+  print_location(fault, location, sizeof location);
+  return dp_status_context(status, "%srule %s", location, dp_rule_name(rule));
 }

@@ -60,7 +60,7 @@ typedef struct {
   dp_text_location location;
   dp_type type;  // dtype DP_NO_TYPE: not given
   dp_text_notes notes;
-  dp_text_location notes_place;
+  dp_text_location notes_location;
 } result;
 
 static dp_status parse_result(dp_text_lex *lex, const dp_graph *graph, const result *before, int n_before, result *r) {
@@ -77,7 +77,7 @@ static dp_status parse_result(dp_text_lex *lex, const dp_graph *graph, const res
   bool typed;
   DP_TRY(dp_text_lex_try(lex, ":", &typed));
   if (typed) DP_TRY(dp_text_type_parse(lex, &r->type));
-  r->notes_place = dp_text_lex_location(lex);
+  r->notes_location = dp_text_lex_location(lex);
   return dp_text_notes_parse(lex, DP_TEXT_OF_VALUE, &r->notes);
 }
 
@@ -227,7 +227,7 @@ static dp_status add_node(dp_text_lex *lex, dp_graph *graph, const result *resul
   for (int i = 0; i < n_results; i++) {
     if (!results[i].name) continue;
     DP_TRY(check_type(lex, &results[i], node->outputs[i]));
-    DP_TRY(take_value_notes(lex, results[i].notes_place, &results[i].notes, node->outputs[i], graph));
+    DP_TRY(take_value_notes(lex, results[i].notes_location, &results[i].notes, node->outputs[i], graph));
   }
   return DP_OK;
 }

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-static void order_after(int *clock, const int *before, int n_streams, int stream, int place) {
+static void order_after(int *clock, const int *before, int n_streams, int stream, int position) {
   for (int s = 0; s < n_streams; s++)
     if (before[s] > clock[s]) clock[s] = before[s];
-  if (place + 1 > clock[stream]) clock[stream] = place + 1;
+  if (position + 1 > clock[stream]) clock[stream] = position + 1;
 }
 
 dp_order dp_order_make(dp_arena *arena, const dp_graph *graph) {

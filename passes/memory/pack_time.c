@@ -113,7 +113,7 @@ static void clear_view(view *v, int stream, int32_t now) {
 }
 
 // The lowest or highest offset where it fits below `top`; false when there is none.
-static bool find_place(const view *v, dp_pack_block *b, uint64_t top, bool high) {
+static bool find_offset(const view *v, dp_pack_block *b, uint64_t top, bool high) {
   uint64_t end = 0;
   bool found = false;
   for (int32_t i = 0; i <= v->count && !(found && !high); i++) {
@@ -149,7 +149,7 @@ static bool place_by_views(int32_t count, dp_pack_block *const *starts, view *vi
     dp_pack_block *b = starts[i];
     clear_view(&views[b->stream], b->stream, b->start);
     *steps += 2 * views[b->stream].count;
-    if (!find_place(&views[b->stream], b, bytes, b->free[b->stream] - b->start <= life)) return false;
+    if (!find_offset(&views[b->stream], b, bytes, b->free[b->stream] - b->start <= life)) return false;
     for (int s = 0; s < DP_PACK_STREAMS; s++) {
       if (views[s].count > 2 * views[s].when_cleared + 64) clear_view(&views[s], s, b->start);
       if (b->free[s] > b->start) insert_block(&views[s], b);

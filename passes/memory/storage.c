@@ -46,12 +46,12 @@ bool dp_memory_same_program(const dp_graph *a, const dp_graph *b) {
 // offset, that of the logical graph's value. A graph that was read from text has its own copy of that value.
 static void place_host_inputs(dp_model *model, int first, uint32_t alignment) {
   const dp_graph *logical = model->graphs[first]->logical;
-  uint64_t top = 0, *place = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *place);  // plus 1
+  uint64_t top = 0, *offsets = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *offsets);  // plus 1
   for (int g = first; g < model->n_graphs && dp_memory_same_program(model->graphs[g], model->graphs[first]); g++)
     for (int32_t i = 0; i < model->graphs[g]->n_values; i++) {
       dp_value *v = model->graphs[g]->values[i];
       if (v->space != DP_SPACE_HOST_INPUT) continue;
-      uint64_t *known = &place[v->logical->id];
+      uint64_t *known = &offsets[v->logical->id];
       v->offset = *known ? *known - 1 : top;
       if (*known) continue;
       *known = v->offset + 1;

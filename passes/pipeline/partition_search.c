@@ -231,8 +231,8 @@ bool dp_partition_search(dp_arena *arena, const dp_partition_line *line, const d
   s.time = sums(&s, line->time);
   s.kept = sums(&s, line->kept);
   s.held = sums(&s, line->held);
-  int32_t **const places[] = {&s.lowest, &s.highest, &s.first, &s.last, &s.starts};
-  for (size_t i = 0; i < DP_COUNT(places); i++) *places[i] = dp_alloc(arena, bytes);
+  int32_t **const tables[] = {&s.lowest, &s.highest, &s.first, &s.last, &s.starts};
+  for (size_t i = 0; i < DP_COUNT(tables); i++) *tables[i] = dp_alloc(arena, bytes);
   if (!bound_starts(&s)) return false;
   limit l = {INFINITY, task->memory};
   if (!can(&s, l)) l.memory = least_memory(&s);

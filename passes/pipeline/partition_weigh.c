@@ -115,7 +115,7 @@ static dp_status count_copies(const weighing *w, double *copies) {
   const dp_optimizer_rule rule = dp_optimizer_rule_of(&spec);
   const double state = splits & DP_SHARES_STATE ? 1 / parts : 1;  // also for gradients
   *copies = (splits & DP_SHARES_PARAMETERS ? 1 / parts : 1) + state;
-  for (int s = 0; s < rule.n_places; s++) *copies += rule.states[s] ? state : 0;
+  for (int s = 0; s < rule.n_states; s++) *copies += rule.states[s] ? state : 0;
   return DP_OK;
 }
 

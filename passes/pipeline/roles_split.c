@@ -139,8 +139,8 @@ static dp_node *add_pair(work *w, const dp_roles_arrival *a) {
   return recv;
 }
 
-static void add_arrivals(work *w, int32_t place) {
-  for (const dp_roles_arrival *a = w->r->arrivals[place]; a; a = a->next)
+static void add_arrivals(work *w, int32_t position) {
+  for (const dp_roles_arrival *a = w->r->arrivals[position]; a; a = a->next)
     wait_for_run(w, a->from < 0 ? add_node(w, a->item) : add_pair(w, a), a->stage, a->run - 1);
 }
 
@@ -152,12 +152,12 @@ static void begin_run(work *w, int stage, dp_node *node) {
 
 static void add_all(work *w) {
   const dp_roles *r = w->r;
-  for (int32_t place = 0; place < r->n_order; place++) {
-    const dp_roles_item *item = &r->items[r->order[place]];
+  for (int32_t position = 0; position < r->n_order; position++) {
+    const dp_roles_item *item = &r->items[r->order[position]];
     const dp_roles_runs *runs = &r->runs[item->stage];
-    add_arrivals(w, place);
-    dp_node *node = add_node(w, r->order[place]);
-    if (item->run < runs->count && runs->positions[item->run] == place) begin_run(w, item->stage, node);
+    add_arrivals(w, position);
+    dp_node *node = add_node(w, r->order[position]);
+    if (item->run < runs->count && runs->positions[item->run] == position) begin_run(w, item->stage, node);
   }
   add_arrivals(w, r->n_order);
 }

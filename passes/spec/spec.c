@@ -128,21 +128,21 @@ static dp_status unknown_key(const binding *b, const char *key) {
 // Binds each argument to its parameter.
 static dp_status bind_positions(binding *b, const dp_spec_call *c) {
   for (int i = 0; i < c->n_arguments; i++) {
-    int place = 0;
+    int found = 0;
     if (!c->arguments[i].key) {
-      place = i;
+      found = i;
       if (i && c->arguments[i - 1].key)
         return dp_fail(b->origin.exit_code, "%s: '%s' follows an argument with a name, so it needs a name too",
                        b->origin.name, c->arguments[i].text);
       if (i >= b->count)
         return dp_fail(b->origin.exit_code, "%s: %s takes %d arguments", b->origin.name, b->callee, b->count);
     } else {
-      while (place < b->count && strcmp(b->parameters[place].key, c->arguments[i].key)) place++;
-      if (place == b->count) return unknown_key(b, c->arguments[i].key);
+      while (found < b->count && strcmp(b->parameters[found].key, c->arguments[i].key)) found++;
+      if (found == b->count) return unknown_key(b, c->arguments[i].key);
     }
-    if (b->given[place])
-      return dp_fail(b->origin.exit_code, "%s: '%s' is given twice", b->origin.name, b->parameters[place].key);
-    b->given[place] = c->arguments[i].text;
+    if (b->given[found])
+      return dp_fail(b->origin.exit_code, "%s: '%s' is given twice", b->origin.name, b->parameters[found].key);
+    b->given[found] = c->arguments[i].text;
   }
   for (int i = 0; i < b->count; i++)
     if (b->parameters[i].form == NAME && !b->given[i])

@@ -42,7 +42,7 @@ static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
   dp_dtype dtype = in[0]->type.dtype;
   u->builder.prefix = "optimizer";
   if (!u->lr[dtype]) u->lr[dtype] = dp_build_scalar(&u->builder, DP_SCALAR_LR, dtype);
-  for (int s = 0; s < rule->n_places; s++) {
+  for (int s = 0; s < rule->n_states; s++) {
     if (rule->states[s]) DP_TRY(add_state(model, rule->states[s], item->parameter, &states[s]));
     if (rule->states[s]) n_out = s + 2;
     in[n_in++] = rule->states[s] ? dp_graph_variable(graph, states[s]) : NULL;
@@ -54,7 +54,7 @@ static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
   dp_value *next = dp_build(&u->builder, rule->op, n_in, in, n_out, rule->n_attrs, rule->attrs);
   if (u->builder.status) return u->builder.status;
   push_update(graph, item->parameter, next);
-  for (int s = 0; s < rule->n_places; s++)
+  for (int s = 0; s < rule->n_states; s++)
     if (rule->states[s]) push_update(graph, states[s], next->producer->outputs[s + 1]);
   return DP_OK;
 }

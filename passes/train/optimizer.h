@@ -19,7 +19,7 @@ enum { DP_OPTIMIZER_MAX_STATES = 2, DP_OPTIMIZER_MAX_ATTRS = 6 };
 // The operator that updates a parameter: op(w, states ..., g, lr [, step]) -> w', states' ...
 typedef struct {
   const char *op;
-  int n_places;                                 // operands for states
+  int n_states;                                 // operands for states
   const char *states[DP_OPTIMIZER_MAX_STATES];  // the prefix of each state's name; NULL: it is omitted
   bool step;                                    // takes dp.step
   int n_attrs;

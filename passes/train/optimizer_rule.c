@@ -8,7 +8,7 @@ static void add_float(dp_optimizer_rule *rule, const char *name, double number) 
 
 static dp_optimizer_rule sgd(const dp_optimizer_spec *spec) {
   bool momentum = spec->momentum > 0, damped = momentum && spec->dampening != 0;
-  dp_optimizer_rule rule = {.op = "dp.SGD", .n_places = 1, .step = damped};
+  dp_optimizer_rule rule = {.op = "dp.SGD", .n_states = 1, .step = damped};
   if (momentum) rule.states[0] = DP_MOMENTUM_STATE;
   if (momentum) add_float(&rule, "momentum", spec->momentum);
   if (damped) add_float(&rule, "dampening", spec->dampening);
@@ -18,7 +18,7 @@ static dp_optimizer_rule sgd(const dp_optimizer_spec *spec) {
 }
 
 static dp_optimizer_rule adam(const dp_optimizer_spec *spec) {
-  dp_optimizer_rule rule = {.op = "dp.Adam", .n_places = 2, .states = {DP_MEAN_STATE, DP_SQUARE_STATE}, .step = true};
+  dp_optimizer_rule rule = {.op = "dp.Adam", .n_states = 2, .states = {DP_MEAN_STATE, DP_SQUARE_STATE}, .step = true};
   add_float(&rule, "beta1", spec->beta1);
   add_float(&rule, "beta2", spec->beta2);
   add_float(&rule, "eps", spec->eps);

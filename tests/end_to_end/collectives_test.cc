@@ -66,8 +66,8 @@ bool TrainsOtherwise(const Plan &damaged, const Outcome &whole) {
   return false;
 }
 
-bool MeetsPeers(const Plan &plan, const Place &place) {
-  const Dp__Instruction *in = At(plan, place);
+bool MeetsPeers(const Plan &plan, const Location &location) {
+  const Dp__Instruction *in = At(plan, location);
   return in->communication->n_axes && strcmp(in->op, "Slice");
 }
 
@@ -80,10 +80,10 @@ int EachIsNeeded(const Plan &plan) {
   EXPECT_EQ(whole.state[0], 1) << "replicas differ";
   int count = 0;
   for (const char *program : {"init", "train", "eval"})
-    for (const Place &place : Communications(plan, program)) {
-      SCOPED_TRACE(Describe(plan, place));
-      std::vector<Plan> damages = {WithoutInstruction(plan, place)};
-      if (MeetsPeers(plan, place)) damages.push_back(WithDevicesAlone(plan, place));
+    for (const Location &location : Communications(plan, program)) {
+      SCOPED_TRACE(Describe(plan, location));
+      std::vector<Plan> damages = {WithoutInstruction(plan, location)};
+      if (MeetsPeers(plan, location)) damages.push_back(WithDevicesAlone(plan, location));
       for (size_t k = 0; k < damages.size(); k++) {
         SCOPED_TRACE(k ? "devices alone" : "removed");
         EXPECT_TRUE(TrainsOtherwise(damages[k], whole));

@@ -82,7 +82,7 @@ inline const char kSquares[] = R"dpt(model squares {
   output y
 })dpt";
 
-// Scores for several places of a sample; one weight multiplies both samples and transposed samples.
+// Scores at several positions of a sample; one weight multiplies both samples and transposed samples.
 inline const char kPlaces[] = R"dpt(model places {
   loss "mse(y,target)"
   optimizer "sgd(lr=0.05)"
@@ -171,7 +171,7 @@ inline const char kDrawn[] = R"dpt(model drawn {
   output logits
 })dpt";
 
-// A transformer's block on the rows of a digit: eight places of twelve numbers, two heads.
+// A transformer's block on the rows of a digit: eight positions of twelve numbers, two heads.
 inline const char kBlock[] = R"dpt(model block {
   loss "softmax_cross_entropy(logits,label)"
   optimizer "adamw(lr=0.003)"

@@ -48,14 +48,14 @@ class Writer {
   }
   Value Dense(const Value &x);
   Value Convolution(const Value &x);
-  std::string Heads(const std::string &x, int places, int heads, int size, bool keys);
-  std::string Attention(const std::string &x, int places, int heads, int width);
-  std::string Block(const std::string &x, int places, int heads, int width);
+  std::string Heads(const std::string &x, int length, int heads, int size, bool keys);
+  std::string Attention(const std::string &x, int length, int heads, int width);
+  std::string Block(const std::string &x, int length, int heads, int width);
 
   void Mlp();
   void Cnn();
   void Gpt();
-  void Loss(const std::string &scores, int classes, int places);
+  void Loss(const std::string &scores, int classes, int length);
 
   Draw draw_;
   std::string body_, loss_;
@@ -147,13 +147,13 @@ void Writer::Cnn() {
 
 // ---- transformers ---------------------------------------------------------------------------------------------------
 
-std::string Writer::Heads(const std::string &x, int places, int heads, int size, bool keys) {
+std::string Writer::Heads(const std::string &x, int length, int heads, int size, bool keys) {
   const std::string r =
-      Node("Reshape(" + x + ")", "shape=[N," + Text(places) + "," + Text(heads) + "," + Text(size) + "]");
+      Node("Reshape(" + x + ")", "shape=[N," + Text(length) + "," + Text(heads) + "," + Text(size) + "]");
   return Node("Transpose(" + r + ")", keys ? "perm=[0,2,3,1]" : "perm=[0,2,1,3]");
 }
 
-std::string Writer::Attention(const std::string &x, int places, int heads, int width) {
+std::string Writer::Attention(const std::string &x, int length, int heads, int width) {
   const std::string d = Text(width), d3 = Text(3 * width);
   std::string q, k, v;
   if (draw_.OneIn(4)) {
@@ -165,22 +165,22 @@ std::string Writer::Attention(const std::string &x, int places, int heads, int w
     Line(q + ", " + k + ", " + v + " = Split(" + qkv + ") {axis=2, split=[" + d + "," + d + "," + d + "]}");
   }
   const int size = width / heads;
-  const std::string dots = Node("MatMul(" + Heads(q, places, heads, size, false) + ", " +
-                                Heads(k, places, heads, size, true) + ")"),
+  const std::string dots = Node("MatMul(" + Heads(q, length, heads, size, false) + ", " +
+                                Heads(k, length, heads, size, true) + ")"),
                     scores = Node("Add(" + Node("Mul(" + dots + ", half)") + ", mask)"),
                     p = Dropout(Node("Softmax(" + scores + ")")),
-                    mixed = Node("MatMul(" + p + ", " + Heads(v, places, heads, size, false) + ")"),
+                    mixed = Node("MatMul(" + p + ", " + Heads(v, length, heads, size, false) + ")"),
                     back = Node("Transpose(" + mixed + ")", "perm=[0,2,1,3]"),
-                    joined = Node("Reshape(" + back + ")", "shape=[N," + Text(places) + "," + d + "]");
+                    joined = Node("Reshape(" + back + ")", "shape=[N," + Text(length) + "," + d + "]");
   return Node("MatMul(" + joined + ", " + Parameter(d + "," + d) + ")");
 }
 
-std::string Writer::Block(const std::string &x, int places, int heads, int width) {
+std::string Writer::Block(const std::string &x, int length, int heads, int width) {
   const int inner = draw_.OneIn(2) ? 4 * width : width + 3;
   auto Norm = [&](const std::string &y) {
     return Node("LayerNormalization(" + y + ", " + Vector(width, "ones") + ", " + Vector(width, "zeros") + ")");
   };
-  const std::string h = Node("Add(" + x + ", " + Attention(Norm(x), places, heads, width) + ")");
+  const std::string h = Node("Add(" + x + ", " + Attention(Norm(x), length, heads, width) + ")");
   std::string y = Node("MatMul(" + Norm(h) + ", " + Parameter(Text(width) + "," + Text(inner)) + ")");
   if (draw_.OneIn(2)) y = Node("Add(" + y + ", " + Vector(inner, "zeros") + ")");
   y = Node("MatMul(" + Activation(y) + ", " + Parameter(Text(inner) + "," + Text(width)) + ")");
@@ -188,32 +188,32 @@ std::string Writer::Block(const std::string &x, int places, int heads, int width
 }
 
 void Writer::Gpt() {
-  const int vocabulary = draw_.Of<int>({97, 97, 13, 32}), places = 2 + draw_.UpTo(4), heads = 1 + draw_.UpTo(5),
+  const int vocabulary = draw_.Of<int>({97, 97, 13, 32}), length = 2 + draw_.UpTo(4), heads = 1 + draw_.UpTo(5),
             width = heads * draw_.Of<int>({2, 3, 4}), layers = 1 + draw_.UpTo(3);
-  Line("input x: int64[N," + Text(places) + "]");
+  Line("input x: int64[N," + Text(length) + "]");
   std::string mask;
-  for (int i = 0; i < places; i++)
-    for (int k = 0; k < places; k++) mask += std::string(mask.empty() ? "" : ",") + (k > i ? "-1e9" : "0");
-  Line("constant mask: float32[" + Text(places) + "," + Text(places) + "] = [" + mask + "]");
+  for (int i = 0; i < length; i++)
+    for (int k = 0; k < length; k++) mask += std::string(mask.empty() ? "" : ",") + (k > i ? "-1e9" : "0");
+  Line("constant mask: float32[" + Text(length) + "," + Text(length) + "] = [" + mask + "]");
   Line("constant half: float32[] = 0.5");
   const std::string words = Parameter(Text(vocabulary) + "," + Text(width), "normal(0,0.4)"),
                     x = Node("Gather(" + words + ", x)");
-  std::string h = Node("Add(" + x + ", " + Parameter(Text(places) + "," + Text(width), "normal(0,0.4)") + ")");
-  for (int l = 0; l < layers; l++) h = Block(h, places, heads, width);
+  std::string h = Node("Add(" + x + ", " + Parameter(Text(length) + "," + Text(width), "normal(0,0.4)") + ")");
+  for (int l = 0; l < layers; l++) h = Block(h, length, heads, width);
   const std::string head =
       draw_.OneIn(2) ? Node("Transpose(" + words + ")", "perm=[1,0]") : Parameter(Text(width) + "," + Text(vocabulary));
-  Loss(Node("MatMul(" + h + ", " + head + ")"), vocabulary, places);
+  Loss(Node("MatMul(" + h + ", " + head + ")"), vocabulary, length);
 }
 
 // ---- losses ---------------------------------------------------------------------------------------------------------
 
 // Means over the labels that are not ignored: either the operator's loss, or each label's share of it. The first is
 // squared and the second goes under a root (plus one), so that the mean square is the mean.
-void Writer::Loss(const std::string &scores, int classes, int places) {
+void Writer::Loss(const std::string &scores, int classes, int length) {
   classes_ = classes;
   Line("output " + scores);
   const int kind = draw_.UpTo(5);
-  if (kind < 2 || (kind == 2 && places)) {
+  if (kind < 2 || (kind == 2 && length)) {
     loss_ = "softmax_cross_entropy(" + scores + ",label)";
     return;
   }
@@ -222,10 +222,10 @@ void Writer::Loss(const std::string &scores, int classes, int places) {
     return;
   }
   ignores_ = true;
-  const std::string n = places ? "N," + Text(places) : "N", ignored = "ignore_index=" + Text(kIgnored);
+  const std::string n = length ? "N," + Text(length) : "N", ignored = "ignore_index=" + Text(kIgnored);
   Line("input label: int64[" + n + "]");
-  const std::string s = places ? Node("Transpose(" + scores + ")", "perm=[0,2,1]") : scores;
-  if (kind == 3 && places) {  // otherwise a batch of one sample might have no label
+  const std::string s = length ? Node("Transpose(" + scores + ")", "perm=[0,2,1]") : scores;
+  if (kind == 3 && length) {  // otherwise a batch of one sample might have no label
     Line("constant nothing: float32[] = 0");
     Line("constant tenth: float32[] = 0.1");
     const std::string mean = Node("SoftmaxCrossEntropyLoss(" + s + ", label)", ignored);

@@ -21,9 +21,9 @@ const char kWide[] = R"dpt(model wide {
   output y
 })dpt";
 
-Place FirstWait(const Plan &plan) {
-  for (const Place &place : Instructions(plan, "train"))
-    if (*At(plan, place)->kernel && At(plan, place)->n_waits) return place;
+Location FirstWait(const Plan &plan) {
+  for (const Location &location : Instructions(plan, "train"))
+    if (*At(plan, location)->kernel && At(plan, location)->n_waits) return location;
   throw std::runtime_error("no kernel waits");
 }
 

@@ -75,8 +75,8 @@ TEST(InPlace, FollowsFromWhoReads) {
   Plan plan = Compile(kSkip, Options(1) + " no-fuse=yes");
   const Dp__Program *train = plan->roles[0]->programs[FindProgram(plan, "train")];
   std::map<std::string, bool> in_place;
-  for (const Place &place : Instructions(plan, "train")) {
-    const Dp__Instruction *in = At(plan, place);
+  for (const Location &location : Instructions(plan, "train")) {
+    const Dp__Instruction *in = At(plan, location);
     if (!in->n_inputs || !in->inputs[0] || !in->outputs[0]) continue;
     const Dp__DeviceTensor *x = train->tensors[in->inputs[0] - 1], *y = train->tensors[in->outputs[0] - 1];
     in_place[in->op] = x->space == DP__SPACE__TRANSIENT && x->space == y->space && x->offset == y->offset;

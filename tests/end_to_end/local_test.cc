@@ -57,7 +57,7 @@ void Expect(const Reference &reference, const Plan &plan, int workers, Table *ta
 
 int CountCommunication(const Plan &plan, const std::string &op) {
   int count = 0;
-  for (const Place &place : Communications(plan, "train")) count += At(plan, place)->op == op;
+  for (const Location &location : Communications(plan, "train")) count += At(plan, location)->op == op;
   return count;
 }
 
@@ -117,8 +117,8 @@ TEST(Local, TheCheckerKnowsWhichPlacementsAreLocal) {
         if (std::string(node->attributes[a]->name) == "axis" && std::string(node->op) == "GroupedBatchNormalization")
           node->attributes[a]->s[0] = 'D';
     }
-  for (const Place &place : Instructions(plan, "train")) {
-    Dp__Instruction *in = At(plan, place);
+  for (const Location &location : Instructions(plan, "train")) {
+    Dp__Instruction *in = At(plan, location);
     for (size_t a = 0; a < in->n_attributes; a++)
       if (std::string(in->attributes[a]->name) == "axis" && std::string(in->op) == "GroupedBatchNormalization")
         in->attributes[a]->s[0] = 'D';

@@ -99,8 +99,8 @@ TEST_P(Memory, TheLossIsComputedWhereTheActivationsAre) {
   Plan plan = MakePlan();
   const Dp__Program *train = plan->roles[0]->programs[FindProgram(plan, "train")];
   int found = 0;
-  for (const Place &place : Instructions(plan, "train")) {
-    const Dp__Instruction *in = At(plan, place);
+  for (const Location &location : Instructions(plan, "train")) {
+    const Dp__Instruction *in = At(plan, location);
     if (std::string(in->op).rfind("SoftmaxCrossEntropyLoss", 0)) continue;
     found++;
     for (int operand : {0, 1}) {

@@ -72,8 +72,8 @@ Plan Copy(const Plan &plan) { return FromBytes(ToBytes(plan.get())); }
 
 std::string Verify(const Plan &plan) { return Failure(dp_verify_plan(plan.get(), nullptr)); }
 
-Dp__Instruction *At(const Plan &plan, const Place &place) {
-  return plan->roles[0]->programs[place.program]->streams[place.stream]->instructions[place.instruction];
+Dp__Instruction *At(const Plan &plan, const Location &location) {
+  return plan->roles[0]->programs[location.program]->streams[location.stream]->instructions[location.instruction];
 }
 
 size_t FindProgram(const Plan &plan, const std::string &name) {
@@ -82,11 +82,11 @@ size_t FindProgram(const Plan &plan, const std::string &name) {
   throw std::runtime_error("the plan has no program " + name);
 }
 
-std::string Describe(const Plan &plan, const Place &place) {
-  const Dp__Program *program = plan->roles[0]->programs[place.program];
-  const Dp__Instruction *in = At(plan, place);
-  std::string text = std::string(program->name) + ", " + program->streams[place.stream]->name + ", " +
-                     std::to_string(place.instruction) + " (" + in->op;
+std::string Describe(const Plan &plan, const Location &location) {
+  const Dp__Program *program = plan->roles[0]->programs[location.program];
+  const Dp__Instruction *in = At(plan, location);
+  std::string text = std::string(program->name) + ", " + program->streams[location.stream]->name + ", " +
+                     std::to_string(location.instruction) + " (" + in->op;
   if (in->n_outputs && in->outputs[0]) {
     const Dp__DeviceTensor *t = program->tensors[in->outputs[0] - 1];
     text += std::string(" of ") + plan->graphs[program->graph]->values[t->value]->name;
@@ -94,20 +94,20 @@ std::string Describe(const Plan &plan, const Place &place) {
   return text + ")";
 }
 
-std::vector<Place> Instructions(const Plan &plan, const std::string &name) {
-  std::vector<Place> places;
+std::vector<Location> Instructions(const Plan &plan, const std::string &name) {
+  std::vector<Location> locations;
   size_t p = FindProgram(plan, name);
   const Dp__Program *program = plan->roles[0]->programs[p];
   for (size_t s = 0; s < program->n_streams; s++)
-    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) places.push_back({p, s, i});
-  return places;
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) locations.push_back({p, s, i});
+  return locations;
 }
 
-std::vector<Place> Communications(const Plan &plan, const std::string &name) {
-  std::vector<Place> places;
-  for (const Place &place : Instructions(plan, name))
-    if (!*At(plan, place)->kernel) places.push_back(place);
-  return places;
+std::vector<Location> Communications(const Plan &plan, const std::string &name) {
+  std::vector<Location> locations;
+  for (const Location &location : Instructions(plan, name))
+    if (!*At(plan, location)->kernel) locations.push_back(location);
+  return locations;
 }
 
 namespace {
@@ -146,14 +146,15 @@ void DropEvent(Dp__Program *program, uint32_t event) {
 
 }  // namespace
 
-Plan WithoutInstruction(const Plan &plan, const Place &place) {
+Plan WithoutInstruction(const Plan &plan, const Location &location) {
   Plan damaged = Copy(plan);
-  Dp__Program *program = damaged->roles[0]->programs[place.program];
-  Dp__Stream *stream = program->streams[place.stream];
-  Dp__Instruction *gone = stream->instructions[place.instruction],
-                  *before = place.instruction ? stream->instructions[place.instruction - 1] : nullptr,
-                  *after = place.instruction + 1 < stream->n_instructions ? stream->instructions[place.instruction + 1]
-                                                                          : nullptr;
+  Dp__Program *program = damaged->roles[0]->programs[location.program];
+  Dp__Stream *stream = program->streams[location.stream];
+  Dp__Instruction *gone = stream->instructions[location.instruction],
+                  *before = location.instruction ? stream->instructions[location.instruction - 1] : nullptr,
+                  *after = location.instruction + 1 < stream->n_instructions
+                               ? stream->instructions[location.instruction + 1]
+                               : nullptr;
   std::vector<uint32_t> events(gone->waits, gone->waits + gone->n_waits);  // what it followed
   if (gone->signal && before) {
     if (!before->signal) before->signal = ++program->events;
@@ -164,7 +165,7 @@ Plan WithoutInstruction(const Plan &plan, const Place &place) {
     for (size_t i = 0; follows && i < events.size(); i++) AddWait(in, events[i]);
   });
   for (size_t i = 0; after && i < gone->n_waits; i++) AddWait(after, gone->waits[i]);
-  for (size_t i = place.instruction; i + 1 < stream->n_instructions; i++)
+  for (size_t i = location.instruction; i + 1 < stream->n_instructions; i++)
     stream->instructions[i] = stream->instructions[i + 1];
   stream->n_instructions--;
   if (gone->signal) DropEvent(program, gone->signal - 1);
@@ -172,16 +173,16 @@ Plan WithoutInstruction(const Plan &plan, const Place &place) {
   return damaged;
 }
 
-Plan WithoutWait(const Plan &plan, const Place &place, size_t wait) {
+Plan WithoutWait(const Plan &plan, const Location &location, size_t wait) {
   Plan damaged = Copy(plan);
-  Dp__Instruction *in = At(damaged, place);
+  Dp__Instruction *in = At(damaged, location);
   DropWait(in, in->waits[wait]);
   return damaged;
 }
 
-Plan WithDevicesAlone(const Plan &plan, const Place &place) {
+Plan WithDevicesAlone(const Plan &plan, const Location &location) {
   Plan damaged = Copy(plan);
-  At(damaged, place)->communication->n_axes = 0;
+  At(damaged, location)->communication->n_axes = 0;
   return damaged;
 }
 

@@ -28,23 +28,23 @@ Plan Copy(const Plan &plan);
 // "" if the checker accepts, else its exit code and message.
 std::string Verify(const Plan &plan);
 
-struct Place {
+struct Location {
   size_t program, stream, instruction;
 };
-Dp__Instruction *At(const Plan &plan, const Place &place);
+Dp__Instruction *At(const Plan &plan, const Location &location);
 size_t FindProgram(const Plan &plan, const std::string &name);
 // "train, comm, 3 (AllReduce)"
-std::string Describe(const Plan &plan, const Place &place);
+std::string Describe(const Plan &plan, const Location &location);
 // All instructions of a program; those that communicate.
-std::vector<Place> Instructions(const Plan &plan, const std::string &program);
-std::vector<Place> Communications(const Plan &plan, const std::string &program);
+std::vector<Location> Instructions(const Plan &plan, const std::string &program);
+std::vector<Location> Communications(const Plan &plan, const std::string &program);
 
 // A copy without the instruction; its successors follow its predecessors.
-Plan WithoutInstruction(const Plan &plan, const Place &place);
+Plan WithoutInstruction(const Plan &plan, const Location &location);
 // A copy in which an instruction lacks its wait number `wait`.
-Plan WithoutWait(const Plan &plan, const Place &place, size_t wait);
+Plan WithoutWait(const Plan &plan, const Location &location, size_t wait);
 // A copy in which each device executes the collective alone, as if its part were the whole.
-Plan WithDevicesAlone(const Plan &plan, const Place &place);
+Plan WithDevicesAlone(const Plan &plan, const Location &location);
 
 // "65: message", or "" for success. Frees the status.
 std::string Failure(dp_status status);

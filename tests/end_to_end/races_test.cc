@@ -7,10 +7,10 @@ namespace {
 
 std::vector<Plan> WithoutEachWait(const Plan &plan, const std::string &program, std::vector<std::string> *names) {
   std::vector<Plan> damaged;
-  for (const Place &place : Instructions(plan, program))
-    for (size_t i = 0; i < At(plan, place)->n_waits; i++) {
-      damaged.push_back(WithoutWait(plan, place, i));
-      names->push_back(Describe(plan, place) + " wait " + std::to_string(i));
+  for (const Location &location : Instructions(plan, program))
+    for (size_t i = 0; i < At(plan, location)->n_waits; i++) {
+      damaged.push_back(WithoutWait(plan, location, i));
+      names->push_back(Describe(plan, location) + " wait " + std::to_string(i));
     }
   return damaged;
 }

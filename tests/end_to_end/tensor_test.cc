@@ -30,8 +30,8 @@ double Largest(const std::vector<double> &a, const std::vector<double> &b) {
 // Tokens for a GPT, each labelled with the next one; digits for the other networks.
 RunOptions Tokens() {
   RunOptions options;
-  options.feed = [](const std::string &input, int64_t sample, int64_t place) {
-    return double((sample * 31 + (place + (input == "label")) * 17 + sample * place) % kVocabulary);
+  options.feed = [](const std::string &input, int64_t sample, int64_t location) {
+    return double((sample * 31 + (location + (input == "label")) * 17 + sample * location) % kVocabulary);
   };
   return options;
 }
@@ -140,8 +140,8 @@ TEST(Tensor, ManualIsAsAnnotated) {
 // All-reduced values, in buckets or alone.
 size_t Reduced(const Plan &plan) {
   size_t count = 0;
-  for (const Place &place : Communications(plan, "train"))
-    if (std::string(At(plan, place)->op) == "AllReduce") count += At(plan, place)->n_inputs;
+  for (const Location &location : Communications(plan, "train"))
+    if (std::string(At(plan, location)->op) == "AllReduce") count += At(plan, location)->n_inputs;
   return count;
 }
 

@@ -153,8 +153,8 @@ TEST(Zero, GathersTwoLayersAtATime) {
 uint64_t Accumulated(const Plan &plan) {
   const Dp__Program *train = plan->roles[0]->programs[FindProgram(plan, "train")];
   uint64_t most = 0;
-  for (const Place &place : Communications(plan, "train")) {
-    const Dp__Instruction *instruction = At(plan, place);
+  for (const Location &location : Communications(plan, "train")) {
+    const Dp__Instruction *instruction = At(plan, location);
     if (instruction->op == std::string("Accumulate"))
       most = std::max(most, train->tensors[instruction->outputs[0] - 1]->bytes);
   }

@@ -2,9 +2,9 @@
 
 namespace dp_test {
 
-std::map<Place, std::set<Place>> Before(const Dp__Program *program) {
-  std::map<Place, std::set<Place>> before;
-  std::map<uint32_t, Place> signaller;
+std::map<Location, std::set<Location>> Before(const Dp__Program *program) {
+  std::map<Location, std::set<Location>> before;
+  std::map<uint32_t, Location> signaller;
   for (bool moved = true; moved;) {
     moved = false;
     for (size_t s = 0; s < program->n_streams; s++)
@@ -13,10 +13,10 @@ std::map<Place, std::set<Place>> Before(const Dp__Program *program) {
         bool ready = !before.count({s, i}) && (!i || before.count({s, i - 1}));
         for (size_t w = 0; w < in->n_waits && ready; w++) ready = signaller.count(in->waits[w]) > 0;
         if (!ready) continue;
-        std::set<Place> all;
-        auto follow = [&](Place place) {
-          all.insert(place);
-          all.insert(before[place].begin(), before[place].end());
+        std::set<Location> all;
+        auto follow = [&](Location location) {
+          all.insert(location);
+          all.insert(before[location].begin(), before[location].end());
         };
         if (i) follow({s, i - 1});
         for (size_t w = 0; w < in->n_waits; w++) follow(signaller[in->waits[w]]);

@@ -11,10 +11,10 @@
 
 namespace dp_test {
 
-using Place = std::pair<size_t, size_t>;  // stream, instruction
+using Location = std::pair<size_t, size_t>;  // stream, instruction
 
 // What happens before each instruction of one role's program, by its own streams and events alone.
-std::map<Place, std::set<Place>> Before(const Dp__Program *program);
+std::map<Location, std::set<Location>> Before(const Dp__Program *program);
 
 }  // namespace dp_test
 

@@ -189,16 +189,16 @@ const Dp__Program *Find(const Dp__Role *role, const std::string &program) {
 
 // Transfers of a stage that may run at the same time as one of its products.
 int Free(const Dp__Program *program, const char *transfer) {
-  std::map<Place, std::set<Place>> before = Before(program);
-  std::vector<Place> transfers, products;
+  std::map<Location, std::set<Location>> before = Before(program);
+  std::vector<Location> transfers, products;
   for (const auto &entry : before) {
     const std::string op = program->streams[entry.first.first]->instructions[entry.first.second]->op;
     if (op == transfer) transfers.push_back(entry.first);
     if (op == "Gemm") products.push_back(entry.first);
   }
-  return static_cast<int>(std::count_if(transfers.begin(), transfers.end(), [&](const Place &t) {
+  return static_cast<int>(std::count_if(transfers.begin(), transfers.end(), [&](const Location &t) {
     return std::any_of(products.begin(), products.end(),
-                       [&](const Place &p) { return !before[t].count(p) && !before[p].count(t); });
+                       [&](const Location &p) { return !before[t].count(p) && !before[p].count(t); });
   }));
 }
 

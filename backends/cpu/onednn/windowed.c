@@ -8,7 +8,7 @@ enum { RESULT = -1, ABSENT = -2 };
 // The operand number of x and w for each operator, or RESULT or ABSENT.
 static const struct {
   int x, w;
-} places[] = {
+} operands_of[] = {
     [DP_PRIMITIVE_CONV] = {0, 1},
     [DP_PRIMITIVE_CONV_GRAD_INPUT] = {RESULT, 0},
     [DP_PRIMITIVE_CONV_GRAD_WEIGHT] = {0, RESULT},
@@ -17,8 +17,8 @@ static const struct {
     [DP_PRIMITIVE_GLOBAL_AVERAGE_POOL] = {0, ABSENT},
 };
 
-static const dp_local *local_at(const dp_kernel_spec *spec, int place) {
-  return place == ABSENT ? NULL : place == RESULT ? &spec->outputs[0].local : &spec->inputs[place].local;
+static const dp_local *local_at(const dp_kernel_spec *spec, int operand) {
+  return operand == ABSENT ? NULL : operand == RESULT ? &spec->outputs[0].local : &spec->inputs[operand].local;
 }
 
 static int64_t whole_count(const dp_local *local) {
@@ -50,7 +50,7 @@ static dp_geometry whole_plane(const dp_local *x) {
 
 static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_primitive_spec *primitive,
                          bool *empty) {
-  const dp_local *x = local_at(spec, places[kind].x), *w = local_at(spec, places[kind].w);
+  const dp_local *x = local_at(spec, operands_of[kind].x), *w = local_at(spec, operands_of[kind].w);
   *empty = dp_local_count(x) == 0 || (w && dp_local_count(w) == 0);
   if (*empty) return DP_OK;
   dp_primitive_spec p = {.kind = kind, .samples = x->extents[0], .x_channels = x->extents[1], .threads = spec->threads};
@@ -67,7 +67,7 @@ static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_
 }
 
 bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
-  const dp_local *x = local_at(spec, places[kind].x);
+  const dp_local *x = local_at(spec, operands_of[kind].x);
   if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
   if (x->symbolic & ~1u) return false;  // the scratch for every n is unknown
   for (int d = 2; d < x->rank; d++)
@@ -101,7 +101,7 @@ static int64_t extent_of(const dp_local *local, int d, bool least) {
 // Makes the primitive for one of these combinations; false: such a shard has no channels.
 static bool set_channels(const dp_kernel_spec *spec, dp_primitive_kind kind, const channel_counts *counts, int which,
                          dp_primitive_spec *p) {
-  const dp_local *x = local_at(spec, places[kind].x), *w = local_at(spec, places[kind].w);
+  const dp_local *x = local_at(spec, operands_of[kind].x), *w = local_at(spec, operands_of[kind].w);
   const bool least_x = which % counts->of_x != 0, least_y = which / counts->of_x != 0;
   p->x_channels = p->y_channels = extent_of(x, 1, least_x);
   if (!w) return p->x_channels;
@@ -117,7 +117,8 @@ uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind
   uint64_t most = 0;
   dp_status status = spec_of(spec, kind, &p, &empty);
   if (!status && !empty) {
-    const channel_counts counts = count_channels(local_at(spec, places[kind].x), local_at(spec, places[kind].w));
+    const channel_counts counts =
+        count_channels(local_at(spec, operands_of[kind].x), local_at(spec, operands_of[kind].w));
     for (int i = 0; i < counts.of_x * counts.of_y; i++)
       if (set_channels(spec, kind, &counts, i, &p)) most = max_bytes(most, dp_chunks_scratch_bytes(&p));
   }

@@ -7,7 +7,7 @@
 typedef struct {
   int64_t *index, begin;
   bool by_columns;
-} places;
+} indices;
 
 static int64_t plane_begin(const dp_kernel_spec *spec, int64_t plane, const dp_window *window) {
   const dp_local *x = &spec->inputs[0].local;
@@ -15,7 +15,7 @@ static int64_t plane_begin(const dp_kernel_spec *spec, int64_t plane, const dp_w
   return (n * x->whole[1] + c) * window->x_plane;
 }
 
-static int64_t place_of(const dp_window *w, const places *where, int64_t index) {
+static int64_t index_of(const dp_window *w, const indices *where, int64_t index) {
   if (!where->by_columns) return where->begin + index;
   int64_t a = index / (w->x[1] * w->x[2]), b = index / w->x[2] % w->x[1], c = index % w->x[2];
   return where->begin + a + w->x[0] * (b + w->x[1] * c);
@@ -39,8 +39,8 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   DP_TRY(dp_pool_begin(&(dp_call){spec, in, out, scratch, part, parts}, &spec->inputs[0].local, &window, &lo, &hi));
   for (int64_t plane = lo; plane < hi; plane++) {
     int64_t from = plane * window.x_plane, to = plane * window.y_plane;
-    places where = {dp_has_out(spec, 1) ? (int64_t *)out[1] + to : NULL, plane_begin(spec, plane, &window),
-                    dp_node_int(spec->node, "storage_order", 0) != 0};
+    indices where = {dp_has_out(spec, 1) ? (int64_t *)out[1] + to : NULL, plane_begin(spec, plane, &window),
+                     dp_node_int(spec->node, "storage_order", 0) != 0};
     if (spec->inputs[0].dtype == DP_FLOAT32)
       pool_float(&window, (const float *)in[0] + from, (float *)out[0] + to, &where);
     else if (spec->inputs[0].dtype == DP_FLOAT64)
@@ -70,7 +70,7 @@ static void FN(take_larger)(T *y, const T *x, int64_t stride, int64_t count) {
 }
 
 // Finds the first element of each window that equals y.
-static void FN(find_indices)(const dp_window *window, const T *x, const T *y, const places *where) {
+static void FN(find_indices)(const dp_window *window, const T *x, const T *y, const indices *where) {
   for (int64_t i = 0; i < window->y_plane; i++) {
     dp_pool_box box = dp_pool_box_of(window, i);
     int64_t found = -1;
@@ -80,11 +80,11 @@ static void FN(find_indices)(const dp_window *window, const T *x, const T *y, co
           int64_t at = dp_pool_index(window, &box, a, b, c);
           if (x[at] == y[i] || (x[at] != x[at] && y[i] != y[i])) found = at;
         }
-    where->index[i] = place_of(window, where, dp_max_i64(found, 0));
+    where->index[i] = index_of(window, where, dp_max_i64(found, 0));
   }
 }
 
-static void FN(pool)(const dp_window *window, const T *x, T *y, const places *where) {
+static void FN(pool)(const dp_window *window, const T *x, T *y, const indices *where) {
   for (int64_t i = 0; i < window->y_plane; i++) y[i] = (T)LEAST;
   for (int64_t tap = 0; tap < window->kernel_plane; tap++) {
     dp_window_runs r = dp_window_runs_of(window, tap);

@@ -64,25 +64,25 @@ def max_pool(a, x):
 def max_pool_places(a, x):
     """The largest elements, and their indices in the whole tensor."""
     if not x.is_floating_point():
-        y, places = max_pool_places(a, x.double())
-        return [y.to(x.dtype), places]
+        y, indices = max_pool_places(a, x.double())
+        return [y.to(x.dtype), indices]
     kernel, rank, planes = a["kernel_shape"], x.dim() - 2, x.shape[:2]
     begin, end = pads_of(a, x.shape[2:], kernel)
     function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][rank - 1]
     more = dict(stride=a.get("strides", [1] * rank), dilation=a.get("dilations", [1] * rank), return_indices=True)
     if a.get("ceil_mode"):
         assert begin == end
-        y, places = function(x, kernel, padding=begin, ceil_mode=True, **more)
+        y, indices = function(x, kernel, padding=begin, ceil_mode=True, **more)
     else:
         wide = padded(x, begin, end, -math.inf)
-        y, places = function(wide, kernel, **more)
-        at = np.unravel_index(places.numpy(), wide.shape[2:])
-        places = t(np.ravel_multi_index([p - b for p, b in zip(at, begin)], x.shape[2:]))
+        y, indices = function(wide, kernel, **more)
+        at = np.unravel_index(indices.numpy(), wide.shape[2:])
+        indices = t(np.ravel_multi_index([p - b for p, b in zip(at, begin)], x.shape[2:]))
     if a.get("storage_order"):
-        at = np.unravel_index(places.numpy(), x.shape[2:])
-        places = t(np.ravel_multi_index(at, x.shape[2:], order="F"))
+        at = np.unravel_index(indices.numpy(), x.shape[2:])
+        indices = t(np.ravel_multi_index(at, x.shape[2:], order="F"))
     first = torch.arange(math.prod(planes)).reshape(*planes, *[1] * rank) * math.prod(x.shape[2:])
-    return [y, places + first]
+    return [y, indices + first]
 
 
 def average_pool(a, x):

@@ -95,7 +95,7 @@ struct PipePlan::Part {
     w->Tensor(value + "@host", value, At("R", "R"), space, offset);
   }
   // The instruction's position in its stream, from 1.
-  size_t Place(const Dp__Instruction *in, const std::string &stream) const {
+  size_t Position(const Dp__Instruction *in, const std::string &stream) const {
     const Dp__Stream *s = plan->Stream(stage, w->program->name, stream);
     size_t i = 0;
     while (s->instructions[i] != in) i++;
@@ -109,9 +109,9 @@ struct PipePlan::Part {
       if (maker == makers.end() || maker->second.second == stream) continue;
       Dp__Instruction *from = maker->second.first;
       // A stream need not wait twice for the same event.
-      size_t &seen = waited[{stream, maker->second.second}], place = Place(from, maker->second.second);
-      if (place <= seen) continue;
-      seen = place;
+      size_t &seen = waited[{stream, maker->second.second}], position = Position(from, maker->second.second);
+      if (position <= seen) continue;
+      seen = position;
       if (!from->signal) from->signal = ++w->program->events;
       Append(plan->arena, &in->n_waits, &in->waits, from->signal - 1);
     }

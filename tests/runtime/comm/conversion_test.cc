@@ -32,7 +32,7 @@ T **List(dp_arena *arena, const std::vector<T *> &items) {
   return static_cast<T **>(dp_memdup(arena, items.data(), items.size() * sizeof(T *)));
 }
 
-struct Place {
+struct Side {
   dp_placement at[DP_MAX_MESH] = {};
   Dp__Space space = DP__SPACE__TRANSIENT;
 };
@@ -42,7 +42,7 @@ struct Conversion {
   dp_type type{};
   dp_mesh mesh{};
   int64_t n = 0;
-  Place from, to;
+  Side from, to;
   int axis = -1;  // -1: between host and devices
 };
 
@@ -127,10 +127,10 @@ class Machine {
     return message;
   }
 
-  dp_local Local(const Place &place, int64_t device) const {
+  dp_local Local(const Side &side, int64_t device) const {
     int64_t at[DP_MAX_MESH];
     dp_mesh_coordinate(&c_.mesh, device, at);
-    return dp_shard_range(&c_.type.shape, place.at, &c_.mesh, at, c_.n);
+    return dp_shard_range(&c_.type.shape, side.at, &c_.mesh, at, c_.n);
   }
   // The position of the whole's element in the device's part of the operand, or -1.
   int64_t Held(int64_t device, int64_t whole) const {
@@ -156,11 +156,11 @@ class Machine {
     }
     return bytes;
   }
-  Dp__DeviceTensor *Tensor(dp_arena *arena, const Place &place, uint64_t offset) const {
+  Dp__DeviceTensor *Tensor(dp_arena *arena, const Side &side, uint64_t offset) const {
     Dp__DeviceTensor *t = New(arena, dp__device_tensor__init);
     t->n_placements = static_cast<size_t>(c_.mesh.n_axes);
-    t->placements = dp_proto_from_placements(arena, place.at, c_.mesh.n_axes);
-    t->space = place.space;
+    t->placements = dp_proto_from_placements(arena, side.at, c_.mesh.n_axes);
+    t->space = side.space;
     t->offset = offset;
     return t;
   }
@@ -243,7 +243,7 @@ Conversion RandomValue(std::mt19937 *random) {
 }
 
 bool Legal(const Conversion &c) {
-  for (const Place *p : {&c.from, &c.to})
+  for (const Side *p : {&c.from, &c.to})
     if (!Message(dp_placement_check(&c.type.shape, p->at, &c.mesh)).empty()) return false;
   return true;
 }

@@ -52,12 +52,12 @@ size_t StreamOf(const Dp__Program *program, const std::string &name) {
 
 // The first bucket with a weight, and the products that the plan does not order before or after it.
 struct Beside {
-  Place bucket;
-  std::set<Place> products;
+  Location bucket;
+  std::set<Location> products;
 };
 
 Beside FindBeside(const Dp__Program *train) {
-  std::map<Place, std::set<Place>> before = Before(train);
+  std::map<Location, std::set<Location>> before = Before(train);
   size_t comm = StreamOf(train, "comm"), compute = StreamOf(train, "compute");
   Beside found = {{comm, 0}, {}};
   const Dp__Stream *stream = train->streams[comm];
@@ -69,9 +69,9 @@ Beside FindBeside(const Dp__Program *train) {
   while (found.bucket.second < stream->n_instructions && !has_weight(stream->instructions[found.bucket.second]))
     found.bucket.second++;
   for (size_t i = 0; i < train->streams[compute]->n_instructions; i++) {
-    Place place = {compute, i};
+    Location location = {compute, i};
     if (std::string(train->streams[compute]->instructions[i]->op) != "Gemm") continue;
-    if (!before[found.bucket].count(place) && !before[place].count(found.bucket)) found.products.insert(place);
+    if (!before[found.bucket].count(location) && !before[location].count(found.bucket)) found.products.insert(location);
   }
   return found;
 }
@@ -146,7 +146,7 @@ TEST(Overlap, TheFirstBucketLiesBesideEarlierLayersInTheTrace) {
     const Slice &bucket = track.second.at(beside.bucket.second);
     double common = 0;
     for (int device = 0; device < kDevices; device++)
-      for (const Place &product : beside.products)
+      for (const Location &product : beside.products)
         common += Common(bucket, trace[{device, compute, run}].at(product.second));
     overlapped += common > 0;
   }

@@ -51,12 +51,12 @@ struct Record {
 
 using Kinds = std::vector<const Damage *>;
 
-struct Place {
+struct Run {
   int pipe;
   size_t number;
 };
 
-void Send(const Verdict &v, const Place &to, bool done) {
+void Send(const Verdict &v, const Run &to, bool done) {
   Record r = {
       to.number,       done, v.made, v.equivalent, v.accepted, v.class_right, v.program_named, v.instruction_named,
       v.program_right, "",   ""};
@@ -65,19 +65,18 @@ void Send(const Verdict &v, const Place &to, bool done) {
   if (write(to.pipe, &r, sizeof r) != sizeof r) _exit(3);
 }
 
-void RunCase(const Kinds &kinds, const Place &place) {
-  const Damage &damage = *kinds[place.number % kinds.size()];
+void RunCase(const Kinds &kinds, const Run &run) {
+  const Damage &damage = *kinds[run.number % kinds.size()];
   Verdict v;
   alarm(kSecondsACase);
   for (unsigned attempt = 0; attempt < kTries && !v.made; attempt++) {
-    unsigned seed = static_cast<unsigned>(place.number * kTries + attempt) * 2654435761u + 12345;
+    unsigned seed = static_cast<unsigned>(run.number * kTries + attempt) * 2654435761u + 12345;
     const Family &family = Families()[(seed >> 8) % Families().size()];
     v = Judge(
-        family, damage, seed,
-        [](const Verdict &known, void *to) { Send(known, *static_cast<const Place *>(to), false); },
-        const_cast<Place *>(&place));
+        family, damage, seed, [](const Verdict &known, void *to) { Send(known, *static_cast<const Run *>(to), false); },
+        const_cast<Run *>(&run));
   }
-  Send(v, place, true);
+  Send(v, run, true);
 }
 
 // What is known about cases [first, end): the last record of each. Stops early if the child does.

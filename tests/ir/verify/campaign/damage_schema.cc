@@ -15,7 +15,7 @@ std::vector<std::vector<uint8_t>> &OtherPlans() {
 namespace {
 
 // Leaves out the logical graphs and the kinds of variables, which the oracles take from the undamaged plan.
-Fields Places(Dp__Plan *plan) {
+Fields DamagedFields(Dp__Plan *plan) {
   Fields fields;
   for (size_t r = 0; r < plan->n_roles; r++)
     for (const auto &field : FieldsOf(&plan->roles[r]->base))
@@ -51,7 +51,7 @@ bool Damage(Edit &e, const Field &field, const std::vector<Field> &alike, size_t
 
 // Selects one of several items, in a field that has any.
 bool DamageSeveral(Edit &e, size_t kind) {
-  const Fields fields = Places(e.plan);
+  const Fields fields = DamagedFields(e.plan);
   Field field;
   if (!ChooseField(
           e, fields, [](const Field &f) { return f.Repeated() && f.Count(); }, &field))
@@ -62,7 +62,7 @@ bool DamageSeveral(Edit &e, size_t kind) {
 }  // namespace
 
 bool SchemaOther(Edit &e) {
-  const Fields fields = Places(e.plan);
+  const Fields fields = DamagedFields(e.plan);
   Field field;
   if (!ChooseField(
           e, fields, [](const Field &) { return true; }, &field))
@@ -82,7 +82,7 @@ bool SchemaCrossed(Edit &e) {
     dp_status_free(status);
     return false;
   }
-  const Fields fields = Places(e.plan), others = Places(reinterpret_cast<Dp__Plan *>(other));
+  const Fields fields = DamagedFields(e.plan), others = DamagedFields(reinterpret_cast<Dp__Plan *>(other));
   Field field;
   if (!ChooseField(
           e, fields, [&](const Field &f) { return others.count(f.Name()) != 0; }, &field))
