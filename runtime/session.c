@@ -17,8 +17,8 @@ enum { TRACE_SLICES = 1 << 20 };
 
 // The programs of one name. All roles run theirs together.
 typedef struct {
-  dp_role_program *parts;  // (roles)
-  const dp_graph *graph;   // of the first role that has one
+  dp_role_program *by_role;  // (roles)
+  const dp_graph *graph;     // of the first role that has one
   int n_bound;
   dp_bound **bound;  // one for each n, in the order of their first use
 } loaded_program;
@@ -66,8 +66,8 @@ static dp_status load_node(dp_graph *holder, const Dp__Instruction *in, const ch
   return load_body(*node, in);
 }
 
-static dp_status load_nodes(dp_session *s, dp_role_program *part) {
-  const Dp__Program *p = part->program;
+static dp_status load_nodes(dp_session *s, dp_role_program *role) {
+  const Dp__Program *p = role->program;
   dp_graph *holder = dp_graph_create(s->model, p->name);  // holds nodes that carry the instructions' attributes
   dp_node ***nodes = dp_alloc_n(s->arena, p->n_streams, sizeof *nodes);
   for (size_t i = 0; i < p->n_streams; i++) {
@@ -76,7 +76,7 @@ static dp_status load_nodes(dp_session *s, dp_role_program *part) {
     for (size_t k = 0; k < stream->n_instructions; k++)
       DP_TRY(load_node(holder, stream->instructions[k], dp_printf(s->arena, "%zu.%zu", i, k), &nodes[i][k]));
   }
-  part->nodes = (dp_node *const *const *)nodes;
+  role->nodes = (dp_node *const *const *)nodes;
   return DP_OK;
 }
 
@@ -84,7 +84,7 @@ static dp_status load_nodes(dp_session *s, dp_role_program *part) {
 static loaded_program *open_program(dp_session *s, const char *name) {
   int at = dp_session_find(s, name);
   if (at >= 0) return &s->programs[at];
-  loaded_program program = {.parts = dp_alloc_n(s->arena, (size_t)s->roles.n_roles, sizeof *program.parts)};
+  loaded_program program = {.by_role = dp_alloc_n(s->arena, (size_t)s->roles.n_roles, sizeof *program.by_role)};
   int n_names = s->n_programs;
   DP_PUSH(s->arena, s->names, n_names, name);
   DP_PUSH(s->arena, s->programs, s->n_programs, program);
@@ -101,8 +101,8 @@ static dp_status load_programs(dp_session *s) {
       dp_graph **graph = &graphs[program->graph];
       if (!*graph) DP_TRY(dp_proto_to_graph(s->model, s->plan->graphs[program->graph], graph));
       if (!p->graph) p->graph = *graph;
-      p->parts[r] = (dp_role_program){program, *graph, NULL};
-      DP_TRY(load_nodes(s, &p->parts[r]));
+      p->by_role[r] = (dp_role_program){program, *graph, NULL};
+      DP_TRY(load_nodes(s, &p->by_role[r]));
     }
   }
   return DP_OK;
@@ -194,7 +194,7 @@ static dp_status make_bound(void *arg) {
   p->bound = dp_alloc(s->arena, sizeof *p->bound);
   DP_PUSH(s->arena, program->bound, program->n_bound, p->bound);
   p->bound->program = p->program;
-  return dp_bound_make(s->arena, &s->binding, program->parts, p->n, p->bound);
+  return dp_bound_make(s->arena, &s->binding, program->by_role, p->n, p->bound);
 }
 
 static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound) {
@@ -240,7 +240,7 @@ dp_status dp_session_run(dp_session *s, int program, int slot, const dp_step *st
 // All roles that bind an input or output bind it to the same bytes, so the first one will do.
 static const Dp__DeviceTensor *find_binding(const dp_session *s, int program, bool output, const char *name) {
   for (int r = 0; r < s->roles.n_roles; r++) {
-    const Dp__Program *p = s->programs[program].parts[r].program;
+    const Dp__Program *p = s->programs[program].by_role[r].program;
     size_t count = !p ? 0 : output ? p->n_outputs : p->n_inputs;
     for (size_t i = 0; i < count; i++) {
       const Dp__Binding *binding = output ? p->outputs[i] : p->inputs[i];

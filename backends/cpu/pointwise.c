@@ -134,7 +134,7 @@ static dp_local box_of(const dp_local *local, const division *d, int64_t along) 
     int64_t extent = dim < d->dim ? 1 : dim == d->dim ? along : local->extents[i];
     if (local->extents[i] == 1) extent = 1;
     box.whole[i] = box.extents[i] = box.k[i] = box.hi[i] = extent;
-    box.outer[i] = box.unit[i] = box.parts[i] = 1;
+    box.outer[i] = box.unit[i] = box.shards[i] = 1;
   }
   return box;
 }

@@ -11,12 +11,12 @@ enum { MAX_AT_ONCE = 1024 };
 typedef struct {
   const dp_range *ranges;
   int count, parts_on;
-} step_on;
+} active_step;
 
 typedef struct {
   pthread_mutex_t lock;
   int count;
-  step_on on[MAX_AT_ONCE];
+  active_step on[MAX_AT_ONCE];
 } detector;
 
 // The device memory is only addresses; nothing but the host's memory is ever touched.
@@ -52,7 +52,7 @@ static bool steps_conflict(const dp_range *a, int na, const dp_range *b, int nb)
 }
 
 static dp_status enter_locked(detector *w, const dp_range *ranges, int count) {
-  step_on *mine = NULL;
+  active_step *mine = NULL;
   for (int i = 0; i < w->count; i++) {
     if (w->on[i].ranges == ranges)
       mine = &w->on[i];
@@ -64,7 +64,7 @@ static dp_status enter_locked(detector *w, const dp_range *ranges, int count) {
   if (!mine) {
     if (w->count == MAX_AT_ONCE) return dp_fail(EX_SOFTWARE, "more than %d steps at once", MAX_AT_ONCE);
     mine = &w->on[w->count++];
-    *mine = (step_on){ranges, count, 0};
+    *mine = (active_step){ranges, count, 0};
   }
   mine->parts_on++;
   return DP_OK;

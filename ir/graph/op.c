@@ -192,7 +192,7 @@ dp_sharding_rule *dp_sharding_add(dp_sharding_rules *rules) {
 }
 
 bool dp_sharding_rule_holds_on(const dp_sharding_rule *rule, const dp_mesh_axis *axis) {
-  return !rule->axis || (!strcmp(rule->axis, axis->name) && rule->parts % axis->size == 0);
+  return !rule->axis || (!strcmp(rule->axis, axis->name) && rule->groups % axis->size == 0);
 }
 
 static void add_view(dp_sharding_rules *rules, int64_t outer, int64_t unit) {

@@ -64,8 +64,8 @@ typedef enum {
 
 typedef struct {
   dp_placement *in, *out;  // (n_inputs), (n_outputs); absent operands are Replicate
-  const char *axis;        // the one mesh axis that the row holds on, whose size divides `parts`; NULL: any
-  int64_t parts;
+  const char *axis;        // the one mesh axis that the row holds on, whose size divides `groups`; NULL: any
+  int64_t groups;
 } dp_sharding_rule;
 
 bool dp_sharding_rule_holds_on(const dp_sharding_rule *rule, const dp_mesh_axis *axis);

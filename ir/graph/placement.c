@@ -46,7 +46,7 @@ dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, c
   dp_local local = {.rank = shape->rank};
   dp_shape_at(shape, n, local.whole);
   for (int d = 0; d < shape->rank; d++) {
-    local.outer[d] = local.unit[d] = local.parts[d] = 1;
+    local.outer[d] = local.unit[d] = local.shards[d] = 1;
     local.hi[d] = local.k[d] = local.whole[d];
     if (dp_dim_is_symbolic(shape->dims[d])) local.symbolic |= 1u << d;
   }
@@ -64,7 +64,7 @@ dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, c
     int64_t lo = local.lo[d], k = local.hi[d] - lo, size = mesh->axes[a].size, i = coordinate[a];
     local.lo[d] = lo + i * k / size;
     local.hi[d] = lo + (i + 1) * k / size;
-    local.parts[d] *= size;
+    local.shards[d] *= size;
   }
   for (int d = 0; d < shape->rank; d++) local.extents[d] = local.outer[d] * (local.hi[d] - local.lo[d]) * local.unit[d];
   return local;

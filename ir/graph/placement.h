@@ -35,22 +35,22 @@ bool dp_placement_equal(dp_placement a, dp_placement b);
 char *dp_placement_print(dp_placement placement, char *text, size_t bytes);
 bool dp_placement_parse(const char *text, dp_placement *placement);
 
-// The part of a tensor on one device: along each dim, `outer` blocks (of full_k * unit elements in the whole tensor),
+// The shard of a tensor on one device: along each dim, `outer` blocks (of full_k * unit elements in the whole tensor),
 // of which it has k in [lo, hi), each `unit` elements long. Local extent of the dim: outer * (hi - lo) * unit.
 //
-// All axes together split k over `parts` devices: each has k / parts of it, rounded down or up, and the last device has
-// the most.
+// All axes together split k into `shards`: each has k / shards of it, rounded down or up, and the last one has the
+// most.
 typedef struct {
   int rank;
   uint32_t symbolic;             // bit d: the extent of dim d depends on n
   int64_t whole[DP_MAX_RANK];    // extents of the whole tensor at n
   int64_t extents[DP_MAX_RANK];  // local extents
   int64_t outer[DP_MAX_RANK], unit[DP_MAX_RANK], k[DP_MAX_RANK], lo[DP_MAX_RANK], hi[DP_MAX_RANK];
-  int64_t parts[DP_MAX_RANK];
+  int64_t shards[DP_MAX_RANK];
 } dp_local;
 
-// The part of `shape` on the device at `coordinate`, at n. placements: one per axis. An unsharded dim has outer = unit
-// = parts = 1, k = extent, lo = 0, hi = k. dp_placement_check must have accepted the placements: it refuses extents
+// The shard of `shape` on the device at `coordinate`, at n. placements: one per axis. An unsharded dim has outer = unit
+// = shards = 1, k = extent, lo = 0, hi = k. dp_placement_check must have accepted the placements: it refuses extents
 // that outer * unit does not divide.
 dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh,
                         const int64_t coordinate[DP_MAX_MESH], int64_t n);
@@ -60,12 +60,12 @@ dp_status dp_placement_check(const dp_shape *shape, const dp_placement *placemen
 int64_t dp_local_count(const dp_local *local);
 // The most elements that any device has at any n <= batch: buffers are sized for it.
 int64_t dp_local_max_count(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh, int64_t batch);
-// Local extent of dim d in the largest part, or in the smallest; the same whichever part `local` is.
+// Local extent of dim d in the largest shard, or in the smallest; the same whichever shard `local` is.
 static inline int64_t dp_local_most(const dp_local *local, int d) {
-  return local->outer[d] * ((local->k[d] + local->parts[d] - 1) / local->parts[d]) * local->unit[d];
+  return local->outer[d] * ((local->k[d] + local->shards[d] - 1) / local->shards[d]) * local->unit[d];
 }
 static inline int64_t dp_local_least(const dp_local *local, int d) {
-  return local->outer[d] * (local->k[d] / local->parts[d]) * local->unit[d];
+  return local->outer[d] * (local->k[d] / local->shards[d]) * local->unit[d];
 }
 // Index along `dim` in the whole tensor of local index i.
 static inline int64_t dp_local_to_whole(const dp_local *local, int dim, int64_t i) {

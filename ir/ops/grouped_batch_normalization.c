@@ -28,7 +28,7 @@ dp_status dp_batch_normalization_groups(const dp_node *node, dp_shape *saved) {
 dp_sharding_rule *dp_batch_normalization_group_row(dp_sharding_rules *rules) {
   dp_sharding_rule *rule = dp_sharding_add(rules);
   rule->axis = dp_node_string(rules->node, "axis", "");
-  rule->parts = dp_node_int(rules->node, "groups", 1);
+  rule->groups = dp_node_int(rules->node, "groups", 1);
   return rule;
 }
 

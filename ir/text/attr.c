@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 #include "ir/text/text.h"
 
 static const dp_attr_schema *schema_of(const dp_op *op, const char *name) {

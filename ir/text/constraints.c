@@ -1,7 +1,7 @@
 // Sharding constraints of a value, axis by axis: (tensor=0, data=S(1,4,2)); a bare number is a dim.
 #include <string.h>
 
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 
 static dp_status parse_constraint(dp_text_lex *lex, dp_constraint *constraint) {
   *constraint = (dp_constraint){NULL, dp_shard(0)};

@@ -5,7 +5,7 @@
 
 #include "ir/base/limits.h"
 #include "ir/base/names.h"
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 
 enum { MAX_STREAMS = 256 };
 

@@ -4,7 +4,7 @@
 #include "ir/base/limits.h"
 #include "ir/base/names.h"
 #include "ir/base/suggest.h"
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 
 // ---- names ----------------------------------------------------------------------------------------------------------
 

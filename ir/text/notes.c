@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ir/base/suggest.h"
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 
 const char *const dp_text_spaces[] = {"none", "persistent", "transient", "host_input", "host_output", NULL};
 

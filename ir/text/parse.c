@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ir/base/limits.h"
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 #include "ir/text/text.h"
 
 typedef struct {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 #include "ir/text/text.h"
 
 // ---- words and numbers ----------------------------------------------------------------------------------------------

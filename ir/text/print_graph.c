@@ -1,7 +1,7 @@
 // Printing the text form: a graph's statements, in the order in which they read back. See text.h.
 #include <string.h>
 
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 #include "ir/text/text.h"
 
 typedef struct {

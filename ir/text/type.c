@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ir/base/suggest.h"
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 #include "ir/text/text.h"
 
 dp_status dp_text_type_parse_dim(dp_text_lex *lex, dp_dim *dim) {

@@ -17,7 +17,7 @@ typedef struct {
   const dp_graph *graph;
   int64_t n;
   // Of the instruction at hand.
-  const dp_kernel_spec *last;  // on the device before; devices with equal parts share one
+  const dp_kernel_spec *last;  // on the device before; devices with equal shards share one
   int n_members;
   const dp_kernel_member *members;  // NULL: it is no region
   size_t n_values;                  // operands, results, and what stays inside

@@ -11,7 +11,7 @@ static int by_channel(const void *a, const void *b) {
   return (int)x->receives - (int)y->receives;
 }
 
-static dp_status add_end(dp_arena *arena, const dp_step_at *at, int role, int flat, dp_channels *channels) {
+static dp_status add_end(dp_arena *arena, const dp_instruction_at *at, int role, int flat, dp_channels *channels) {
   const Dp__Instruction *in = at->instruction;
   bool reads = in->n_inputs == 1 && in->inputs[0], writes = in->n_outputs == 1 && in->outputs[0];
   if (reads == writes || in->communication->n_peer != 1)
@@ -26,16 +26,16 @@ static dp_status add_ends_of(dp_arena *arena, const Dp__Program *program, int ro
   int flat = 0;
   for (size_t s = 0; s < program->n_streams; s++)
     for (size_t i = 0; i < program->streams[s]->n_instructions; i++, flat++) {
-      dp_step_at at = {program->streams[s]->instructions[i], program->streams[s]->name, (int)s};
+      dp_instruction_at at = {program->streams[s]->instructions[i], program->streams[s]->name, (int)s};
       if (dp_channel_is(at.instruction)) DP_TRY(add_end(arena, &at, role, flat, channels));
     }
   return DP_OK;
 }
 
-dp_status dp_channels_make(dp_arena *arena, int n_parts, const dp_role_program *parts, dp_channels *channels) {
+dp_status dp_channels_make(dp_arena *arena, int n_roles, const dp_role_program *programs, dp_channels *channels) {
   *channels = (dp_channels){0};
-  for (int r = 0; r < n_parts; r++)
-    if (parts[r].program) DP_TRY(add_ends_of(arena, parts[r].program, r, channels));
+  for (int r = 0; r < n_roles; r++)
+    if (programs[r].program) DP_TRY(add_ends_of(arena, programs[r].program, r, channels));
   if (channels->count) qsort(channels->ends, channels->count, sizeof *channels->ends, by_channel);
   for (size_t i = 0; i < channels->count; i += 2) {
     const dp_channel_end *e = &channels->ends[i];

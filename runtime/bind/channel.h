@@ -14,7 +14,7 @@ typedef struct {
   uint32_t channel;
   bool receives;
   int role, flat;  // flat: the instruction's number within the role, counted over all streams
-  dp_step_at at;
+  dp_instruction_at at;
 } dp_channel_end;
 
 typedef struct {
@@ -24,8 +24,8 @@ typedef struct {
 
 bool dp_channel_is(const Dp__Instruction *instruction);
 
-// Collects the channels of all parts. EX_DATAERR: a channel does not have exactly one sender and one receiver.
-dp_status dp_channels_make(dp_arena *arena, int n_parts, const dp_role_program *parts,
+// Collects the channels of all roles. EX_DATAERR: a channel does not have exactly one sender and one receiver.
+dp_status dp_channels_make(dp_arena *arena, int n_roles, const dp_role_program *programs,
                            dp_channels *channels) DP_MUST_USE;
 // The two ends of an instruction's channel; [0] is the sender.
 const dp_channel_end *dp_channels_find(const dp_channels *channels, const Dp__Instruction *instruction);

@@ -19,9 +19,9 @@ typedef struct {
   struct dp_trace *trace;  // NULL: nothing is recorded
 } dp_binding;
 
-// One role's part of a program.
+// One role's program of that name, or none.
 typedef struct {
-  const Dp__Program *program;  // NULL: this role has no part in it
+  const Dp__Program *program;  // NULL: this role has no such program
   const dp_graph *graph;
   dp_node *const *const *nodes;  // [stream][instruction], carry the attributes
 } dp_role_program;
@@ -31,12 +31,12 @@ typedef struct {
   const Dp__Instruction *instruction;
   const char *stream;
   int stream_index;
-} dp_step_at;
+} dp_instruction_at;
 
 // An instruction on one device, a collective on the devices of its group (in rank order), or a transfer between two
 // devices, the sender and the receiver, each of which has its own instruction.
 typedef struct {
-  dp_step_at at[2];  // [1]: the receiver's, for a transfer
+  dp_instruction_at at[2];  // [1]: the receiver's, for a transfer
   bool between_two;
   const char *name;   // of the logical node it computes; NULL for communication
   const char *moved;  // the (first) logical value that communication moves; NULL for a node
@@ -56,7 +56,9 @@ typedef struct {
 } dp_unit;
 
 // The step of member m, 0 <= m < n_devices.
-static inline const dp_step_at *dp_unit_at(const dp_unit *unit, int m) { return &unit->at[unit->between_two && m]; }
+static inline const dp_instruction_at *dp_unit_at(const dp_unit *unit, int m) {
+  return &unit->at[unit->between_two && m];
+}
 
 #ifdef __cplusplus
 }

@@ -8,20 +8,20 @@
 #include "runtime/bind/channel.h"
 #include "runtime/exec/trace.h"
 
-// One role's part. Instructions are numbered over all streams.
+// What one role does. Instructions are numbered over all streams.
 typedef struct {
   dp_bind bind;
   dp_node *const *const *nodes;
   const dp_role_devices *devices;
   int *first_of_stream;  // (streams + 1)
   int *signaller;        // [event] the instruction that signals it; -1: none
-} making_part;
+} making_role;
 
 typedef struct {
   dp_arena *arena;
   const dp_binding *binding;
   dp_bound *bound;
-  making_part *parts;  // (roles)
+  making_role *roles;  // (roles)
   int **unit_of;       // [device][instruction of its role]; -1: not made yet
   dp_channels channels;
 } making;
@@ -50,24 +50,24 @@ static const char *moved_by(const dp_bind *b, const Dp__Instruction *in) {
 }
 
 // A transfer has one unit, made at the first of its two instructions.
-static dp_status make_between(making *w, const dp_step_at *at, int device) {
+static dp_status make_between(making *w, const dp_instruction_at *at, int device) {
   const dp_channel_end *ends = dp_channels_find(&w->channels, at->instruction);
   bool receives = ends[1].at.instruction == at->instruction;
   int other;
   DP_TRY(dp_channel_meet(w->binding, ends, receives, device, &other));
   dp_unit unit = {.at = {ends[0].at, ends[1].at}, .between_two = true, .n_devices = 2};
-  unit.micro = micro_of(&w->parts[ends[0].role].bind, ends[0].at.instruction);
-  unit.moved = moved_by(&w->parts[ends[0].role].bind, ends[0].at.instruction);
+  unit.micro = micro_of(&w->roles[ends[0].role].bind, ends[0].at.instruction);
+  unit.moved = moved_by(&w->roles[ends[0].role].bind, ends[0].at.instruction);
   unit.devices = dp_alloc_n(w->arena, 2, sizeof *unit.devices);
   unit.devices[receives] = device;
   unit.devices[!receives] = other;
-  DP_TRY(dp_bind_between(&w->parts[ends[0].role].bind, &w->parts[ends[1].role].bind, &unit));
+  DP_TRY(dp_bind_between(&w->roles[ends[0].role].bind, &w->roles[ends[1].role].bind, &unit));
   for (int e = 0; e < 2; e++) w->unit_of[unit.devices[e]][ends[e].flat] = w->bound->task_graph.n_units;
   add_unit(w, &unit);
   return DP_OK;
 }
 
-static dp_status make_unit(making *w, making_part *p, const dp_step_at *at, size_t i, int device) {
+static dp_status make_unit(making *w, making_role *p, const dp_instruction_at *at, size_t i, int device) {
   int flat = p->first_of_stream[at->stream_index] + (int)i;
   const Dp__Instruction *in = at->instruction;
   if (w->unit_of[device][flat] >= 0) return DP_OK;
@@ -88,11 +88,11 @@ static dp_status make_unit(making *w, making_part *p, const dp_step_at *at, size
   return DP_OK;
 }
 
-static dp_status make_units(making *w, making_part *p) {
+static dp_status make_units(making *w, making_role *p) {
   for (size_t s = 0; s < p->bind.program->n_streams; s++) {
     const Dp__Stream *stream = p->bind.program->streams[s];
     for (size_t i = 0; i < stream->n_instructions; i++) {
-      const dp_step_at at = {stream->instructions[i], stream->name, (int)s};
+      const dp_instruction_at at = {stream->instructions[i], stream->name, (int)s};
       p->bind.last = NULL;
       for (int d = 0; d < p->devices->n_devices; d++) {
         dp_status status = make_unit(w, p, &at, i, p->devices->devices[d]);
@@ -109,7 +109,7 @@ static dp_status make_units(making *w, making_part *p) {
 typedef void visit(dp_task_graph *s, int before, int after);
 
 // Visits the edges into an instruction, on each of its devices.
-static void each_edge_of(const making *w, const making_part *p, const Dp__Instruction *in, int flat, bool first,
+static void each_edge_of(const making *w, const making_role *p, const Dp__Instruction *in, int flat, bool first,
                          visit *visit) {
   for (int k = 0; k < p->devices->n_devices; k++) {
     const int *unit_of = w->unit_of[p->devices->devices[k]];
@@ -122,7 +122,7 @@ static void each_edge_of(const making *w, const making_part *p, const Dp__Instru
 
 static void each_edge(const making *w, visit *visit) {
   for (int r = 0; r < w->binding->roles->n_roles; r++) {
-    const making_part *p = &w->parts[r];
+    const making_role *p = &w->roles[r];
     for (size_t s = 0; p->bind.program && s < p->bind.program->n_streams; s++) {
       const Dp__Stream *stream = p->bind.program->streams[s];
       for (size_t i = 0; i < stream->n_instructions; i++)
@@ -173,20 +173,20 @@ static dp_status check_order(const making *w) {
   if (done == s->n_units) return DP_OK;
   int stuck = 0;
   while (!before[stuck]) stuck++;
-  const dp_step_at *at = w->bound->units[stuck].at;
+  const dp_instruction_at *at = w->bound->units[stuck].at;
   return dp_fail(EX_DATAERR, "stream %s: %s never runs, because steps wait for each other in a cycle", at->stream,
                  at->instruction->op);
 }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
 
-static dp_status open_part(making *w, const dp_role_program *part, int role, int64_t n) {
-  making_part *p = &w->parts[role];
-  const Dp__Program *program = part->program;
+static dp_status open_role(making *w, const dp_role_program *from, int role, int64_t n) {
+  making_role *p = &w->roles[role];
+  const Dp__Program *program = from->program;
   const dp_role_devices *devices = &w->binding->roles->roles[role];
-  *p = (making_part){
-      .bind = {.arena = w->arena, .binding = w->binding, .program = program, .graph = part->graph, .n = n},
-      .nodes = part->nodes,
+  *p = (making_role){
+      .bind = {.arena = w->arena, .binding = w->binding, .program = program, .graph = from->graph, .n = n},
+      .nodes = from->nodes,
       .devices = devices};
   if (!program) return DP_OK;
   DP_TRY(dp_bind_check(&p->bind));
@@ -208,7 +208,7 @@ static dp_status open_part(making *w, const dp_role_program *part, int role, int
   return DP_OK;
 }
 
-dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_role_program *parts, int64_t n,
+dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_role_program *programs, int64_t n,
                         dp_bound *bound) {
   const int n_roles = binding->roles->n_roles;
   making w = {.arena = arena, .binding = binding, .bound = bound};
@@ -216,12 +216,12 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
   bound->binding = binding;
   bound->task_graph.run = dp_bound_run;
   bound->task_graph.context = bound;
-  w.parts = dp_alloc_n(arena, (size_t)n_roles, sizeof *w.parts);
+  w.roles = dp_alloc_n(arena, (size_t)n_roles, sizeof *w.roles);
   w.unit_of = dp_alloc_n(arena, (size_t)binding->roles->n_devices, sizeof *w.unit_of);
-  DP_TRY(dp_channels_make(arena, n_roles, parts, &w.channels));
-  for (int r = 0; r < n_roles; r++) DP_TRY(open_part(&w, &parts[r], r, n));
+  DP_TRY(dp_channels_make(arena, n_roles, programs, &w.channels));
+  for (int r = 0; r < n_roles; r++) DP_TRY(open_role(&w, &programs[r], r, n));
   for (int r = 0; r < n_roles; r++) {
-    dp_status status = parts[r].program ? make_units(&w, &w.parts[r]) : DP_OK;
+    dp_status status = programs[r].program ? make_units(&w, &w.roles[r]) : DP_OK;
     if (status) return n_roles > 1 ? dp_status_context(status, "role %s", binding->roles->roles[r].role->name) : status;
   }
   make_order(&w);

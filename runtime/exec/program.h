@@ -1,5 +1,5 @@
 // A bound program of a plan: for one n, every instruction on every device with its addresses, its kernel and its order.
-// Joins the parts of all roles. Private to the runtime.
+// Joins the programs of all roles. Private to the runtime.
 #ifndef DP_RUNTIME_EXEC_PROGRAM_H
 #define DP_RUNTIME_EXEC_PROGRAM_H
 
@@ -21,10 +21,10 @@ typedef struct {
   uint64_t run;  // the number of the session's current run
 } dp_bound;
 
-// Binds a program for n samples. parts: (roles). Allocates in `arena`, except for what dp_bound_release frees (call it
+// Binds a program for n samples. programs: (roles). Allocates in `arena`, except for what dp_bound_release frees (call it
 // after a failure too). EX_UNAVAILABLE: a kernel is missing, or needs more scratch on this machine; EX_DATAERR: a
 // kernel does not fit its instruction, a transfer lacks its other end, or steps wait for each other.
-dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_role_program *parts, int64_t n,
+dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_role_program *programs, int64_t n,
                         dp_bound *bound) DP_MUST_USE;
 void dp_bound_release(dp_bound *bound);
 

@@ -49,7 +49,7 @@ size_t dp_trace_count(const dp_trace *trace) {
 // One slice on a device's stream: all parts of one unit in one run, from the first begin to the last end.
 typedef struct {
   int device;
-  const dp_step_at *at;
+  const dp_instruction_at *at;
   dp_slice slice;
 } entry;
 

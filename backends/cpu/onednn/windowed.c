@@ -71,7 +71,7 @@ bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
   if (x->symbolic & ~1u) return false;  // the scratch for every n is unknown
   for (int d = 2; d < x->rank; d++)
-    if (x->parts[d] > 1) return false;
+    if (x->shards[d] > 1) return false;
   dp_primitive_spec p;
   bool empty;
   dp_status status = spec_of(spec, kind, &p, &empty);
@@ -88,9 +88,9 @@ typedef struct {
 } channel_counts;
 
 static channel_counts count_channels(const dp_local *x, const dp_local *w) {
-  channel_counts c = {.of_x = x->k[1] % x->parts[1] ? 2 : 1, .of_y = 1};
-  c.by_groups = w && x->parts[1] > 1 && w->parts[1] == 1;
-  if (w && !c.by_groups && w->k[0] % w->parts[0]) c.of_y = 2;
+  channel_counts c = {.of_x = x->k[1] % x->shards[1] ? 2 : 1, .of_y = 1};
+  c.by_groups = w && x->shards[1] > 1 && w->shards[1] == 1;
+  if (w && !c.by_groups && w->k[0] % w->shards[0]) c.of_y = 2;
   return c;
 }
 

@@ -9,7 +9,7 @@
 #include "ir/plan/options.h"
 #include "ir/plan/plan.h"
 #include "ir/plan/report/stages.h"
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 
 typedef struct {
   FILE *out;

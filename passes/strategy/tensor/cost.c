@@ -14,17 +14,17 @@ static const double per_memory_byte = 1.0 / 8, per_operation = 1.0 / 32, per_byt
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-// The largest part of a split over p devices.
-static double largest_part(const dp_model *model, const dp_value *v, dp_placement p, int axis) {
-  double parts = (double)model->mesh.axes[axis].size;
+// The share of a dim that the device with the most has, with placement p on the axis.
+static double largest_share(const dp_model *model, const dp_value *v, dp_placement p, int axis) {
+  double devices = (double)model->mesh.axes[axis].size;
   int64_t k = dp_dim_at(v->type.shape.dims[p.dim], model->batch) / (p.outer * p.unit);
-  return k > 0 ? ceil((double)k / parts) / (double)k : 1;
+  return k > 0 ? ceil((double)k / devices) / (double)k : 1;
 }
 
 static double share_of_value(const dp_model *model, const dp_value *v, int but) {
   double share = 1;
   for (int a = 0; a < model->mesh.n_axes; a++)
-    if (a != but && v->placements[a].kind == DP_SHARD) share *= largest_part(model, v, v->placements[a], a);
+    if (a != but && v->placements[a].kind == DP_SHARD) share *= largest_share(model, v, v->placements[a], a);
   return share;
 }
 
@@ -40,12 +40,12 @@ static double local_bytes(const dp_model *model, const dp_value *v) {
 static double share_of_node(const dp_model *model, const dp_node *node) {
   double share = 1;
   for (int a = 0; a < model->mesh.n_axes; a++) {
-    double part = 1;
+    double on_axis = 1;
     for (int i = 0; i < node->n_inputs + node->n_outputs; i++) {
       const dp_value *v = i < node->n_inputs ? node->inputs[i] : node->outputs[i - node->n_inputs];
-      if (v && v->placements[a].kind == DP_SHARD) part = fmin(part, largest_part(model, v, v->placements[a], a));
+      if (v && v->placements[a].kind == DP_SHARD) on_axis = fmin(on_axis, largest_share(model, v, v->placements[a], a));
     }
-    share *= part;
+    share *= on_axis;
   }
   return share;
 }
@@ -55,12 +55,12 @@ static double cost_of_message(const dp_model *model, const dp_node *node) {
   const char *name = dp_node_string(node, "axis", NULL);
   int axis = name ? dp_mesh_find(&model->mesh, name) : -1;
   if (axis < 0) return 0;  // the host's
-  double p = (double)model->mesh.axes[axis].size, part = bytes_of(model, x) * share_of_value(model, x, axis);
+  double p = (double)model->mesh.axes[axis].size, bytes = bytes_of(model, x) * share_of_value(model, x, axis);
   dp_placement from = x->placements[axis], to = y->placements[axis];
   if (from.kind == DP_REPLICATE) return 2 * local_bytes(model, y) * per_memory_byte;
-  if (from.kind == DP_PARTIAL && to.kind == DP_REPLICATE) part *= 2;
-  if (from.kind == DP_SHARD && to.kind == DP_SHARD) part /= p;
-  return (p - 1) / p * part + per_message;
+  if (from.kind == DP_PARTIAL && to.kind == DP_REPLICATE) bytes *= 2;
+  if (from.kind == DP_SHARD && to.kind == DP_SHARD) bytes /= p;
+  return (p - 1) / p * bytes + per_message;
 }
 
 static double cost_of_node(const dp_model *model, const dp_node *node) {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/text/parts.h"
+#include "ir/text/syntax.h"
 #include "tests/ir/text/text_helper.h"
 
 namespace {

@@ -1,6 +1,6 @@
-// The parts of the text form's reader and printer. Private to ir/text.
-#ifndef DP_IR_TEXT_PARTS_H
-#define DP_IR_TEXT_PARTS_H
+// How each element of the text form is read and printed. Private to ir/text, except for what plan listings print.
+#ifndef DP_IR_TEXT_SYNTAX_H
+#define DP_IR_TEXT_SYNTAX_H
 
 #include <stdio.h>
 
