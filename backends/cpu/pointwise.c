@@ -1,8 +1,9 @@
-// dp.Region of pointwise members: results are computed in chunks that stay in the cache, all members of a chunk before the
-// next one, so that memory is passed over once. The members' reference kernels compute each chunk, so the bits are theirs.
+// dp.Region of pointwise members. Results are computed in chunks that stay in the cache: all members of a chunk before
+// the next chunk, so memory is read and written once. The members' reference kernels compute each chunk, so the bits
+// are theirs.
 //
-// A chunk is a box of the results' extents that is contiguous in them: some of one dim, all of those behind it. An operand
-// that is broadcast has the same box with extent 1 where it is broadcast, which is contiguous in it as well.
+// A chunk is a box of the results' extents that is contiguous in them: a range of one dim and everything in the dims
+// after it. An operand that is broadcast has the same box with extent 1 where it is broadcast, which is contiguous too.
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ enum { CHUNK = 1024, MAX_VALUES = 256 };  // elements of a chunk; values of a re
 
 // How extents are divided.
 typedef struct {
-  int rank, dim;        // dims before `dim` are walked one by one, those behind it are whole
+  int rank, dim;        // dims before `dim` are iterated one by one, those after it are whole
   int64_t step, along;  // of `dim`: extent of a chunk, chunks
   int64_t count;        // chunks
   int64_t elements;     // most of a chunk
@@ -71,8 +72,8 @@ static bool match(const dp_kernel_spec *spec) {
 
 // ---- scratch --------------------------------------------------------------------------------------------------------
 
-// What stays inside lies in slots of one chunk each, of the widest type. A value leaves its slot to later ones after the
-// last member that reads it.
+// Values inside the region have slots of one chunk each, of the widest type. A slot is reused after the last member
+// that reads its value.
 typedef struct {
   int count;
   uint64_t bytes;            // of each
@@ -118,7 +119,7 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 
 // ---- members on chunks ----------------------------------------------------------------------------------------------
 
-// Chunks have one of two extents along `dim`: the step, or what is left at the end.
+// Chunks have one of two extents along `dim`: the step, or the remainder at the end.
 typedef struct {
   division division;
   slots slots;
@@ -189,7 +190,7 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   return DP_OK;
 }
 
-// Where the chunk begins in a value.
+// Where the chunk starts in a value.
 static int64_t offset_of(const pointwise_state *s, const dp_local *result, int value, int64_t chunk) {
   const division *d = &s->division;
   const int64_t *strides = s->strides[value];

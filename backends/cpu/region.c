@@ -1,5 +1,5 @@
-// dp.Region, whatever its members are: one after the other by the reference kernels, each on whole operands. What stays
-// inside lies in scratch. This is what quicker kernels of regions are compared with.
+// dp.Region with any members: runs their reference kernels one after another, each on whole operands. Values inside the
+// region are in scratch. Faster kernels of regions are compared with this one.
 #include <stdlib.h>
 
 #include "backends/cpu/alignment.h"
@@ -22,7 +22,7 @@ static bool match(const dp_kernel_spec *spec) {
   return spec->region->n_members > 0;
 }
 
-// Bytes of what stays inside; behind it lies the scratch of the member at work.
+// Bytes of the values inside the region; the scratch of the current member comes after them.
 static uint64_t inside_bytes(const dp_kernel_spec *spec) {
   uint64_t bytes = 0;
   for (int v = spec->n_inputs + spec->n_outputs; v < spec->region->n_values; v++)

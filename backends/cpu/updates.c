@@ -1,11 +1,11 @@
-// dp.Region of updates that have nothing to do with each other: each part computes its share of every tensor, by the
-// members' reference kernels, so the bits are theirs.
+// dp.Region of independent updates: each part of the kernel computes its share of every tensor, with the members'
+// reference kernels, so the bits are theirs.
 #include <stdlib.h>
 
 #include "backends/cpu/member.h"
 #include "ir/base/base.h"
 
-// Whether each value that a member replaces is read by that member alone, once: parts may then run in any order.
+// Whether each value that a member replaces is read only by that member, once. Parts may then run in any order.
 static bool are_independent(const dp_kernel_region *region) {
   int *reads = calloc((size_t)region->n_values, sizeof *reads);
   bool independent = reads != NULL;

@@ -55,7 +55,7 @@ static dp_status find_sliced(dp_onnx_scope *scope, const Dp__Onnx__Graph *body, 
 
 // The result that is the sequence of rows. The states are the sequence and the iteration number, in either order.
 static dp_status find_result(const dp_onnx_scope *scope, const Dp__Onnx__Node *m, const char **name) {
-  const size_t skip = 2;  // the number of rounds, the condition
+  const size_t skip = 2;  // the number of iterations, the condition
   *name = NULL;
   for (size_t i = skip; i < m->n_input && i - skip < m->n_output; i++) {
     dp_onnx_binding *x;

@@ -1,5 +1,5 @@
-// dp.Region: several nodes as one, in device form alone: its body (dp_node.body) says which. Operand i is the body's input i,
-// result k the body's output k; what else the body computes exists while the region is computed and no longer.
+// dp.Region: several nodes as one, only in device form. Its body (dp_node.body) holds the nodes. Operand i is the
+// body's input i, result k the body's output k. Other values of the body exist only while the region is computed.
 #include "ir/ops/common.h"
 
 static dp_status check_end(const char *what, int index, const dp_value *inside, const dp_value *outside) {
@@ -31,7 +31,7 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-// The members' work, and every operand and result moved once: what stays inside moves nothing.
+// The members' work, and each operand and result moved once. Values inside the region move nothing.
 static dp_cost cost(const dp_node *node, int64_t n) {
   dp_cost sum = {0};
   for (int32_t i = 0; i < node->body->n_nodes; i++) sum.flops += dp_op_cost(node->body->nodes[i], n).flops;

@@ -1,12 +1,12 @@
-// A region: an instruction that computes several nodes. Each member is checked as an instruction of its own in the region's
-// place. What it takes is an operand of the region or was made by a member before it; what it makes is a result of the
-// region or stays inside, where no other instruction can reach it. So nothing that is left out of memory is needed
-// elsewhere, and the region computes what its members would, one after the other.
+// A region: an instruction that computes several nodes. Each member is checked like an instruction that stands where
+// the region stands. Its operands are operands of the region or results of earlier members. Its results are results of
+// the region or stay inside, where no other instruction can reach them. So nothing that is not stored is needed
+// elsewhere, and the region computes what its members would compute one after another.
 #include <string.h>
 
 #include "ir/verify/checker.h"
 
-// What a tensor is to the region at hand: c->region_of has the instruction, plus 1, where it is one of these.
+// What a tensor is to the current region: c->region_of holds the instruction, plus 1, if it is one of these.
 typedef enum { OPERAND = 1, RESULT, MADE } standing;
 
 #define FAIL(...) dp_checker_fail(c, dp_checker_at_instruction(c, instruction), __VA_ARGS__)
@@ -59,7 +59,7 @@ static dp_status check_writes(dp_checker *c, uint32_t instruction, const Dp__Ins
     if (!member->outputs[i]) continue;
     const dp_checker_tensor *t = &c->tensors[member->outputs[i] - 1];
     const int is = standing_of(c, instruction, member->outputs[i] - 1);
-    // What stays inside was in no region before this one.
+    // A tensor inside this region must not be inside an earlier one.
     const bool inside = t->claim->space == DP__SPACE__INSIDE && !c->region_of[member->outputs[i] - 1];
     if (is != RESULT && !inside)
       return FAIL(DP_RULE_MEANING_OPERANDS,
@@ -100,7 +100,7 @@ dp_status dp_checker_region(dp_checker *c, dp_arena *rules, uint32_t instruction
 
 // ---- operands under results -----------------------------------------------------------------------------------------
 
-// Whether each element of a member's results comes of the elements at its own place alone.
+// Whether each element of a member's results depends only on the operands' elements at the same position.
 static bool is_pointwise(const dp_op *op) {
   return dp_op_is(op, DP_OP_ELEMENTWISE) && !dp_op_is(op, DP_OP_POSITIONAL) && !dp_op_is(op, DP_OP_RANDOM);
 }
@@ -111,8 +111,8 @@ static int64_t replaced(const Dp__Instruction *member, size_t result) {
   return dp_op_is(op, DP_OP_UPDATE) || !result ? (int64_t)result : -1;
 }
 
-// Members go over their operands place by place, together or one after the other, so a result may lie on an operand that
-// no member reads after the one that makes it, which itself may read it as the operand that it replaces.
+// Members process their operands element by element, together or one after another. So a result may overwrite an
+// operand that no member after its producer reads. The producer itself may read it as the operand that it replaces.
 bool dp_checker_region_replaces(const dp_checker *c, uint32_t instruction, int32_t r, int32_t o) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
   const dp_type *result = &dp_checker_output(c, in, (size_t)r)->value->type;

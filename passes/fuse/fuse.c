@@ -1,11 +1,11 @@
-// fuse: pointwise nodes over the same extents become regions, each computed in one pass over memory: what only they pass to
-// each other is never stored.
+// fuse: pointwise nodes over the same extents become regions. Each is computed in one pass over memory, and values that
+// only its members use are never stored.
 //
-// Nodes are visited from the last to the first. A node goes to the region of those that need it first, so that what only
-// the backward pass needs is computed there and not kept through the forward pass. How early a region must come is its
-// depth: one more than that of whatever needs it. Regions of one depth cannot depend on each other, so a node may join the
-// regions of those that need it earliest, if all of them are regions that it fits, and join them to one: no cycle comes
-// about. In a pipeline no region reaches across a Send or a Recv, whose order stages have agreed on.
+// Nodes are visited from the last to the first. A node joins the region of its earliest user, so that what only the
+// backward pass needs is computed there and not kept through the forward pass. The depth of a region is one more than
+// the largest depth of whatever needs it. Regions of equal depth cannot depend on each other, so a node may join the
+// regions of its earliest users into one, if all of them are regions that it fits. This makes no cycle. In a pipeline
+// no region extends across a Send or a Recv, since stages have agreed on the order of these.
 #include "passes/base/pass.h"
 #include "passes/fuse/regions.h"
 #include "passes/schedule/issue_order.h"
@@ -17,7 +17,7 @@ typedef struct {
   int32_t merged_into;  // another group; -1: none
   int32_t depth;
   int32_t n_members, n_operands;
-  const dp_node *first;  // a member, by which the others are measured; NULL: nothing may join it
+  const dp_node *first;  // a member that others must match; NULL: nothing may join
   int32_t segment;
   int32_t seen_by;  // the last node that asked to join it
 } group;
@@ -26,7 +26,7 @@ typedef struct {
   dp_graph *graph;
   dp_arena *scratch;
   dp_issue_order_edges before, after;
-  int32_t *segment;   // (nodes) how many transfers between stages stand before it
+  int32_t *segment;   // (nodes) the number of transfers between stages before it
   int32_t *group_of;  // (nodes)
   int32_t n_groups;
   group *groups;
@@ -39,7 +39,7 @@ static bool is_pointwise(const dp_node *node) {
   return dp_op_is(node->op, DP_OP_ELEMENTWISE) && !(node->op->flags & others);
 }
 
-// Whether the operand's extents are the result's, or 1 where it is broadcast.
+// Whether the operand has the result's extents, or 1 where it is broadcast.
 static bool fits(const dp_shape *operand, const dp_shape *result) {
   const int missing = result->rank - operand->rank;
   for (int i = 0; i < operand->rank; i++)
@@ -49,7 +49,7 @@ static bool fits(const dp_shape *operand, const dp_shape *result) {
   return true;
 }
 
-// What every kernel computes in by itself: in other types a node is computed by conversion to these and back.
+// The types that every kernel computes in. For other types a node converts to these and back.
 static bool is_computed_in(const dp_value *v) { return (DP_BIT(v->type.dtype) & DP_UPCAST) != 0; }
 
 static bool can_fuse(const dp_node *node) {
@@ -70,7 +70,7 @@ static bool same_extents(const dp_graph *graph, const dp_value *a, const dp_valu
     return false;
   for (int i = 0; i < graph->model->mesh.n_axes; i++) {
     const dp_placement p = a->placements[i], q = b->placements[i];
-    // A partial result has the extents of the whole.
+    // A partial result has the whole tensor's extents.
     if (!dp_placement_equal(p, q) && (p.kind == DP_SHARD || q.kind == DP_SHARD)) return false;
   }
   return true;
@@ -89,7 +89,8 @@ static bool takes(const work *w, const group *g, const dp_node *node) {
          same_extents(w->graph, g->first->outputs[0], node->outputs[0]);
 }
 
-// Whether some result of `node` is an operand of one of the group's members, and not only to be read before they write.
+// Whether a member of the group uses some result of `node` as an operand, and not only reads a variable before it is
+// overwritten.
 static bool feeds(work *w, const dp_node *node, int32_t g) {
   for (int32_t e = w->after.first[node->id]; e < w->after.first[node->id + 1]; e++) {
     const dp_node *user = w->graph->nodes[w->after.before[e]];

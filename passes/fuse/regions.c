@@ -13,7 +13,7 @@ typedef struct {
 typedef struct {
   dp_graph *graph;
   const int32_t *group_of;  // (nodes)
-  bool *needed;             // (values) by a node of another group, as an output, or as what a variable becomes
+  bool *needed;             // (values) used by a node of another group, as an output, or as a variable's new value
   bool *keep_value;         // (values)
   int32_t *made_in;         // (values) the group of the node that computes it; -1: none
   dp_value **map;           // (values) to the body's; NULL between regions
@@ -74,7 +74,7 @@ static void forget(making *r, const region *all) {
   }
 }
 
-// Whether any result is needed. What nobody needs is not computed.
+// Whether any result is needed; otherwise the node is dropped.
 static bool is_needed(const making *r, const region *all) {
   for (int32_t m = 0; m < all->n_members; m++)
     for (int k = 0; k < all->members[m]->n_outputs; k++)

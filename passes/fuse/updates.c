@@ -1,8 +1,9 @@
-// updates: updates of parameters that can begin together become one region, one instruction for many tensors.
+// updates: updates of parameters that can begin at the same time become one region: one instruction for many tensors.
 //
-// An update can begin when its gradient is ready and its parameter is read no more. Updates that one node makes ready (the
-// reduction of a bucket, the norm by which gradients are clipped) are joined whatever their size. An update joins others
-// that become ready later as long as few bytes of gradients wait for them: an instruction costs more than such an update.
+// An update can begin when its gradient is ready and nothing reads its parameter any more. Updates that become ready
+// with the same node (the reduction of a bucket, or the norm that gradients are clipped by) are joined whatever their
+// size. An update joins others that become ready later as long as few bytes of gradients wait for them, because an
+// instruction costs more than such an update.
 #include <stdlib.h>
 
 #include "passes/base/pass.h"
@@ -13,9 +14,9 @@ enum { MOST_BYTES_WAITING = 4 << 10 };
 
 typedef struct {
   const dp_node *node;
-  int32_t ready;    // the last node that depends on samples and that it must follow; -1: none
-  int32_t segment;  // how many transfers between stages stand before it
-  double bytes;     // of its gradient, which is kept until it is done
+  int32_t ready;    // the last node that depends on samples and must come before it; -1: none
+  int32_t segment;  // the number of transfers between stages before it
+  double bytes;     // of its gradient, which is kept until the update is done
 } update;
 
 static int compare_updates(const void *a, const void *b) {
@@ -34,7 +35,7 @@ static double waiting_bytes(const dp_graph *graph, const dp_node *node) {
   return bytes;
 }
 
-// The updates that depend on no other, in the order in which they can begin.
+// Updates that do not depend on other updates, in the order in which they can begin.
 static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *count) {
   const dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
   const bool *constant = dp_issue_order_constant(scratch, graph);

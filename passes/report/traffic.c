@@ -6,7 +6,7 @@
 
 static const struct {
   const char *name;
-  uint32_t has, has_not;  // flags of every operator that it computes; the last kind takes whatever is left
+  uint32_t has, has_not;  // flags that the operators of this kind have, and lack; the last kind takes the rest
 } kinds[] = {{"updates", DP_OP_UPDATE, 0}, {"elementwise", DP_OP_ELEMENTWISE, DP_OP_POSITIONAL}, {"others", 0, 0}};
 
 typedef struct {

@@ -6,8 +6,8 @@
 
 #include "ir/plan/plan.pb-c.h"
 
-// Prints, by kind of computation, how many instructions there are and how many bytes their operands and results have on
-// a device: each is passed over once, at the largest shard's size. The plan must have been checked.
+// Prints, by kind of computation, the number of instructions and the bytes of their operands and results on a device,
+// at the largest shard's size. Each operand and result counts once. The plan must have been checked.
 void dp_why_traffic_print(const Dp__Program *program, FILE *out);
 
 #endif

@@ -1,4 +1,5 @@
-// What an instruction's kernel is told of: its operands and results, and of a region its members and what stays inside.
+// Describes to a kernel the operands and results of its instruction, and of a region also the members and the values
+// inside.
 #include <string.h>
 
 #include "runtime/bind/bind.h"

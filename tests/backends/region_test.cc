@@ -1,6 +1,6 @@
-// The pointwise kernel of regions against the reference's, bit for bit: regions drawn by seed, of all that is pointwise, with
-// operands that broadcast, of extents that chunks divide and do not, empty ones too, in one part and in several, results
-// where operands lie; and scratch that is as large as it says.
+// Compares the pointwise kernel of regions with the reference, bit for bit. Regions are drawn by seed from everything
+// pointwise. Operands broadcast; extents are divisible by chunks or not, or empty; the kernel runs in one part or
+// several; results overwrite operands. The scratch must be as large as declared.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -22,7 +22,7 @@ dp_local LocalOf(const std::vector<int64_t> &extents) {
   return dp_shard_range(&shape, nullptr, &none, origin, 0);
 }
 
-// A region with the numbers it is fed.
+// A region, and the numbers of its operands.
 struct Drawn {
   Arena arena;
   std::mt19937 rng;
@@ -35,7 +35,7 @@ struct Drawn {
   dp_kernel_spec spec{};
   int n_inputs = 0, n_outputs = 0;
 
-  // divisor: of every extent, as of a shard's.
+  // divisor: divides every extent, as if the region were a shard.
   explicit Drawn(uint32_t seed, int64_t divisor = 1) : rng(seed) {
     dtype = seed % 2 ? DP_FLOAT64 : DP_FLOAT32;
     static const std::vector<std::vector<int64_t>> shapes = {
@@ -48,7 +48,7 @@ struct Drawn {
   int UpTo(size_t n) { return static_cast<int>(rng() % n); }
   dp_kernel_operand Value(const std::vector<int64_t> &of) { return {dtype, true, LocalOf(of)}; }
 
-  // The same extents with some of them 1, and some of the first left out.
+  // The same extents, with some replaced by 1 and some of the first left out.
   std::vector<int64_t> Broadcast() {
     std::vector<int64_t> of = extents;
     for (int64_t &extent : of)
@@ -62,7 +62,7 @@ struct Drawn {
     static const char *const binary[] = {"Add", "Mul", "Sub", "Max", "Min"};
     const int n_members = 1 + UpTo(12);
     n_inputs = 1 + UpTo(4);
-    // Results come first of what is made, so their numbers follow the operands'.
+    // Results are numbered first among the computed values, so their numbers follow the operands'.
     std::vector<bool> result(static_cast<size_t>(n_members));
     for (size_t m = 0; m < result.size(); m++) result[m] = m + 1 == result.size() || !UpTo(4);
     for (bool is : result) n_outputs += is;
@@ -75,7 +75,7 @@ struct Drawn {
     for (int m = 0; m < n_members; m++) {
       const bool one = UpTo(2);
       const dp_op *op = dp_op_find("", one ? unary[UpTo(std::size(unary))] : binary[UpTo(std::size(binary))]);
-      // The first has the region's extents, so that its result does.
+      // The first value has the region's extents, so that its result has them too.
       std::vector<int32_t> in = {m ? there[static_cast<size_t>(UpTo(there.size()))] : 0};
       if (values[static_cast<size_t>(in[0])].local.rank != static_cast<int>(extents.size()) ||
           dp_local_count(&values[static_cast<size_t>(in[0])].local) != dp_local_count(&values[0].local))
@@ -125,7 +125,7 @@ struct Drawn {
 
 constexpr size_t kGuard = 64;
 
-// replaced: the operand on which result k is written; -1: none.
+// replaced: the operand that result k overwrites, or -1.
 std::vector<std::vector<uint8_t>> Compute(const char *name, Drawn *drawn, std::vector<std::vector<uint8_t>> operands,
                                           int threads, int replaced = -1) {
   const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, name);
@@ -164,7 +164,8 @@ TEST(Region, PointwiseIsTheReferenceBitForBit) {
   }
 }
 
-// The last member makes the last result. Where nothing but it reads operand 0, and that first, it may lie there.
+// The last member computes the last result. That may overwrite operand 0 if only this member reads it, as its first
+// operand.
 TEST(Region, ResultsMayLieOnOperands) {
   int checked = 0;
   for (uint32_t seed = 0; seed < 400; seed++) {
@@ -197,7 +198,7 @@ TEST(Region, NoShardNeedsMoreScratchThanALargerOne) {
     }
 }
 
-// Of any members: what is not pointwise goes to the reference.
+// The reference kernel computes regions with members that are not pointwise.
 TEST(Region, PointwiseRefusesOthers) {
   Drawn drawn(9);
   const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.pointwise.dp.Region");
@@ -302,7 +303,7 @@ TEST(Region, UpdatesOfManyTensorsAreTheReferenceBitForBit) {
   }
 }
 
-// Parts run in any order, so no update may take what another one replaces, nor its own operand twice.
+// Parts run in any order, so no update may read a value that another one replaces, nor read its own twice.
 TEST(Region, UpdatesThatDependOnEachOtherGoToTheReference) {
   const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.updates.dp.Region");
   Updates updates({4, 4});

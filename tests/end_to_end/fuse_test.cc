@@ -1,4 +1,4 @@
-// Regions change no bit: networks drawn by seed, under every kind of strategy, train as they do with --no-fuse.
+// Regions change no bit: networks drawn by seed train as with --no-fuse, under every kind of strategy.
 #include <cstdlib>
 
 #include "tests/end_to_end/bits.h"
@@ -40,7 +40,8 @@ TEST(Fuse, ChangesNoBit) {
   EXPECT_GT(regions, 100u);
 }
 
-// No device reads what another writes, or what was not written: the null backend looks at every byte.
+// No device reads bytes that another writes at the same time, or that were not written: the null backend checks every
+// byte.
 TEST(Fuse, RacesWithNothing) {
   for (uint32_t seed = 1; seed <= 6; seed++) {
     const DrawnNetwork network = DrawNetwork(seed);

@@ -1,5 +1,5 @@
-// The checker on regions, by hand: a chain of three nodes as one instruction holds, and each damage breaks the rule that a
-// table names beforehand.
+// The checker on handwritten regions: a chain of three nodes as one instruction is valid, and each damage breaks the
+// rule that a table predicts.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,7 +14,7 @@
 namespace dp_test {
 namespace {
 
-// Of "infer": s = Add(p, b), r = Relu(s), y = Mul(r, p) is one region, t = Tanh(q) stands by itself.
+// In "infer", s = Add(p, b), r = Relu(s), y = Mul(r, p) are one region, and t = Tanh(q) is an instruction of its own.
 constexpr char kModel[] = R"(model m {
   parameter b: float32[4] = zeros
   parameter w: float32[4,4] = ones
@@ -163,7 +163,7 @@ const Damage kDamages[] = {
      }},
     {"members of what is no region", "FORM.LIMIT",
      [](Compiled &c) { Append(c.arena, &c.Find("Tanh")->n_members, &c.Find("Tanh")->members, c.region->members[0]); }},
-    // y lies on p, which the last member reads second.
+    // y overwrites p, which the last member reads as its second operand.
     {"a result on what its own member reads", "ORDER.ALIAS",
      [](Compiled &c) { c.Tensor(c.region->outputs[0])->offset = c.Tensor(c.region->inputs[0])->offset; }},
 };

@@ -1,6 +1,6 @@
-// Damages of regions: a member left out, doubled or out of order; an operand of a member that is another value or version, or
-// is not there; a result that stays inside although others need it; what is inside taken from outside; a result on an operand
-// that a later member reads.
+// Damages to regions: a member left out, doubled or out of order; an operand of a member that is another value or
+// version, or does not exist; a result that stays inside although others need it; a value inside that another
+// instruction reads; a result that overwrites an operand which a later member reads.
 #include <algorithm>
 #include <cstring>
 
@@ -59,7 +59,7 @@ bool RegionOrder(Edit &e) {
   return true;
 }
 
-// Another tensor of the program, of the region or not.
+// Another tensor of the program, inside the region or not.
 bool RegionOperand(Edit &e) {
   Dp__Instruction *in;
   size_t m;
@@ -82,7 +82,7 @@ bool RegionAttribute(Edit &e) {
     Remove(&member->n_attributes, member->attributes, e.UpTo(member->n_attributes));
     return true;
   }
-  // An operator of the same operands.
+  // Uses another operator with the same operands.
   const char *other = member->n_inputs == 1 ? "Neg" : "Sub";
   if (!strcmp(member->op, other)) return false;
   member->op = e.Keep(other);
@@ -102,7 +102,7 @@ bool RegionEnd(Edit &e) {
   return true;
 }
 
-// What others need is kept inside, and they take it from there.
+// Keeps a value inside that others need and read.
 bool RegionKept(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(IsRegion, &in)) return false;
@@ -115,7 +115,7 @@ bool RegionKept(Edit &e) {
   return true;
 }
 
-// Another instruction takes what is inside.
+// Makes another instruction read a value inside the region.
 bool RegionLeaked(Edit &e) {
   Dp__Instruction *in, *other;
   Spot spot;
@@ -133,7 +133,7 @@ bool RegionLeaked(Edit &e) {
   return true;
 }
 
-// A result lies where an operand lies.
+// Puts a result where an operand is.
 bool RegionOver(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere([](const Dp__Instruction *i) { return IsRegion(i) && i->n_inputs; }, &in)) return false;

@@ -1,5 +1,6 @@
-// The machine's regions: members by the reference kernels, one after the other, each on copies of its own. What a member
-// writes over an operand of the region is gone for the members behind it, and for itself unless its kernel may write there.
+// The machine's regions: runs the members' reference kernels one after another, each on its own copies. An operand of
+// the region that a member overwrites is garbage for later members, and for the member itself unless its kernel may
+// work in place.
 #include <cstring>
 #include <map>
 
@@ -94,7 +95,8 @@ void Machine::Member(const Dp__Instruction *member, size_t d, RegionCopies *copi
   }
   const dp_kernel *kernel = dp_kernel_select(&dp_target_cpu, &spec, true);
   if (!kernel) throw Broken{"a member that no reference kernel computes"};
-  // Before: what a result lies on, except for the operand that the kernel may write over. After: that too.
+  // Before the member runs, operands that a result overlaps become garbage, except the one that the kernel may
+  // overwrite; afterwards that one too.
   for (int after = 0; after < 2; after++) {
     for (auto &[tensor, x] : operands)
       for (size_t i = 0; i < member->n_outputs; i++) {
