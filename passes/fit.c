@@ -261,8 +261,8 @@ static dp_status refuse(fit *f) {
 
 // ---- computing again ------------------------------------------------------------------------------------------------
 
-// Raises or lowers the limit for the estimate of the pass `recompute`: the estimate does not know what lies on what. Leaves
-// the plan that fits with the highest limit tried, else the one that takes least.
+// Raises or lowers the limit for the estimate of the pass `recompute`: the estimate does not know what lies on what.
+// Leaves the plan that fits with the highest limit tried, else the one that takes least.
 static dp_status recompute_to_fit(fit *f, dp_arena *arena, dp_options o, Dp__Plan **plan) {
   const double limit = (double)o.memory_bytes;
   double fits = 0, exceeds = 0, target = limit;

@@ -120,8 +120,8 @@ struct dp_node {
   dp_constraint *constraints;
   // Device form only.
   dp_node *logical;  // NULL for communication and for a region
-  // Of a dp.Region: its members, as a graph that is none of the model's. Input i of the body stands for operand i, output k
-  // for result k.
+  // Of a dp.Region: its members, as a graph that is none of the model's. Input i of the body stands for operand i,
+  // output k for result k.
   dp_graph *body;
   const char *kernel;
   int stream, threads;

@@ -55,8 +55,8 @@ typedef enum {
   DP_OP_ELEMENTWISE = 4,    // result element j depends on operand elements j only (after broadcasting)
   DP_OP_COMMUNICATION = 8,  // a conversion of placement: value and type of result i are operand i's
   DP_OP_SHAPE_ONLY_0 = 16,  // only the shape of operand 0 matters
-  // Of an elementwise operator: which element of an operand goes into a result's, or what becomes of it, depends on where it
-  // stands (Reshape, Trilu), so that a part cut out of operands and results alike would be something else.
+  // Of an elementwise operator: which element of an operand goes into a result's, or what becomes of it, depends on
+  // where it stands (Reshape, Trilu), so that a part cut out of operands and results alike would be something else.
   DP_OP_POSITIONAL = 32,
 } dp_op_flags;
 

@@ -19,8 +19,8 @@ typedef struct {
   dp_local local;  // whole and local extents, at one n on one device
 } dp_kernel_operand;
 
-// One node of a region (ir/ops/region.c). Its operands and results are values of the region by index, -1 where one is left
-// out.
+// One node of a region (ir/ops/region.c). Its operands and results are values of the region by index, -1 where one is
+// left out.
 typedef struct {
   const dp_op *op;
   const dp_node *node;  // attributes alone
@@ -28,8 +28,8 @@ typedef struct {
   const int32_t *inputs, *outputs;
 } dp_kernel_member;
 
-// What an instruction of several nodes computes: its members in order. Its values are its operands, then its results, then
-// those that no memory holds: they exist while it runs and no longer.
+// What an instruction of several nodes computes: its members in order. Its values are its operands, then its results,
+// then those that no memory holds: they exist while it runs and no longer.
 typedef struct {
   int n_members, n_values;
   const dp_kernel_member *members;

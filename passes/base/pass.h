@@ -56,12 +56,11 @@ typedef struct {
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *pipeline_schedule;     // "gpipe", "1f1b"; NULL: 1f1b
   const dp_target *target;           // provides kernels and cost figures; required
-  // The fields below are not recorded. The first four follow from memory_bytes.
-  int64_t stage_bytes;        // limit for a stage as `partition` estimates it; 0: memory_bytes
-  double *stage_counted;      // out: `partition`'s estimate for the largest stage; NULL: not wanted
-  int64_t recompute_bytes;    // limit for a device as `recompute` estimates it, with "auto"; 0: none
-  double *recompute_counted;  // out: the larger of its value and the estimate; NULL: not wanted
-  bool keeps_graph_order;     // nodes keep the graph's order on their streams: the baseline in tests
+  // The fields below are not recorded. Those in bytes follow from memory_bytes.
+  int64_t stage_bytes;      // limit for a stage as `partition` estimates it; 0: memory_bytes
+  double *stage_counted;    // out: `partition`'s estimate for the largest stage; NULL: not wanted
+  int64_t recompute_bytes;  // limit for a device as `recompute` estimates it, with "auto"; 0: none
+  bool keeps_graph_order;   // nodes keep the graph's order on their streams: the baseline in tests
   bool why;
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
   const char *print_after, *stop_after;

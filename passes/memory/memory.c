@@ -107,8 +107,8 @@ static int32_t last_reader(const dp_graph *body, int o, bool *first) {
   return last;
 }
 
-// Whether the region can put result k where operand o is: no member reads that any more when it is written, and no other
-// result lies there.
+// Whether the region can put result k where operand o is: no member reads that any more when it is written, and no
+// other result lies there.
 static bool region_replaces(const work *w, const dp_node *node, int k, int o) {
   const dp_value *x = node->inputs[o], *y = node->outputs[k];
   for (int other = 0; other < k; other++)

@@ -1,7 +1,8 @@
-// See choose.h. The choices that are tried have two parameters: nodes up to a price in time for each byte of their results
-// are computed again, except that one is kept whenever what the backward pass reads since the last kept one comes to a limit. So cheap nodes
-// can be had again alone, and segments between kept values of any length (Chen et al., "Training Deep Nets with Sublinear
-// Memory Cost", 2016). From the best choice, single nodes are kept or dropped while that makes it better.
+// See choose.h. The choices that are tried have two parameters: nodes up to a price in time for each byte of their
+// results are computed again, except that one is kept whenever what the backward pass reads since the last kept one
+// comes to a limit. So cheap nodes can be had again alone, and segments between kept values of any length (Chen et al.,
+// "Training Deep Nets with Sublinear Memory Cost", 2016). From the best choice, single nodes are kept or dropped while
+// that makes it better.
 #include "passes/recompute/choose.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-// recompute: the backward pass computes some values of the forward pass again, so that they need not be kept from one to
-// the other. --recompute says which: those of nodes whose name matches a glob, or, with auto, those that take the least
-// time for what --memory asks (choose.c). A second computation is a node of its own, right before the first that needs
-// it, with the operands, attributes and logical node of the first: random numbers are the same, because they come from
-// keys. What devices send each other is kept; variables that are gathered for each use are gathered for this one too.
+// recompute: the backward pass computes some values of the forward pass again, so that they need not be kept from one
+// to the other. --recompute says which: those of nodes whose name matches a glob, or, with auto, those that take the
+// least time for what --memory asks (choose.c). A second computation is a node of its own, right before the first that
+// needs it, with the operands, attributes and logical node of the first: random numbers are the same, because they come
+// from keys. What devices send each other is kept; variables that are gathered for each use are gathered for this one
+// too.
 #include <fnmatch.h>
 #include <string.h>
 
@@ -60,10 +61,6 @@ static bool run_graph(const dp_options *o, dp_graph *graph, dp_arena *scratch) {
       drop[i] = w.candidate[i] && !fnmatch(o->recompute, graph->nodes[i]->logical->name, 0);
   } else if (o->recompute_bytes) {
     dp_recompute_choose(&w, (double)o->recompute_bytes, drop);
-  }
-  if (o->recompute_counted) {
-    const double bytes = dp_recompute_weigh(&w, drop).bytes;
-    if (bytes > *o->recompute_counted) *o->recompute_counted = bytes;
   }
   for (int32_t i = 0; i < graph->n_nodes; i++) any |= drop[i];
   if (any) {

@@ -17,8 +17,8 @@
 #include "passes/schedule/bucket_size.h"
 #include "passes/schedule/issue_order.h"
 
-// A bucket's operands lie side by side from the first one's gradient on, so its size is memory too. Larger single ones are
-// reduced alone.
+// A bucket's operands lie side by side from the first one's gradient on, so its size is memory too. Larger single ones
+// are reduced alone.
 enum { MOST_BYTES = 25 << 20 };
 
 typedef struct {

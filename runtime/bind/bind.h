@@ -56,7 +56,8 @@ bool dp_bind_is_communication(const Dp__Instruction *instruction);
 // Sets the values, and a region's members, of an instruction that no device has been bound to yet.
 void dp_bind_values(dp_bind *bind, const dp_node *node, const Dp__Instruction *instruction);
 // Binds a kernel; `node` carries the instruction's attributes, and a region's body those of its members.
-// EX_UNAVAILABLE: the backend has no such kernel, or it needs more scratch than the plan reserves; EX_DATAERR: the kernel does not fit the instruction.
+// EX_UNAVAILABLE: the backend has no such kernel, or it needs more scratch than the plan reserves; EX_DATAERR: the
+// kernel does not fit the instruction.
 dp_status dp_bind_kernel(dp_bind *bind, const dp_node *node, dp_unit *unit) DP_MUST_USE;
 // Sets the devices that communicate with `device`, including itself, in rank order. EX_DATAERR.
 dp_status dp_bind_group(const dp_bind *bind, int device, dp_unit *unit) DP_MUST_USE;

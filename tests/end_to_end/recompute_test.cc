@@ -1,5 +1,5 @@
-// Computing again changes no bit: networks drawn by seed, under every kind of strategy, train as they do when everything
-// is kept.
+// Computing again changes no bit: networks drawn by seed, under every kind of strategy, train as they do when
+// everything is kept.
 #include <cstdlib>
 
 #include "tests/end_to_end/bits.h"
