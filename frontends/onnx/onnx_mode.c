@@ -22,6 +22,8 @@ static bool is_op(const Dp__Onnx__Node *node, const char *op) {
 // The traced program's operation shows whether it normalizes by the batch.
 static void look_at_norm(dp_onnx_reader *reader, Dp__Onnx__Node *node, modes *m) {
   const char *fx = dp_onnx_signature_of_node(node);
+  // The network computes the statistics itself: InstanceNorm, or weight standardization by F.batch_norm.
+  if (fx && strstr(fx, "_native_batch_norm_legit.no_stats")) return;
   const bool as_traced = fx && strstr(fx, "_native_batch_norm_legit_functional") && strstr(fx, ", True, ");
   if (as_traced && !dp_onnx_attr_find(node, "training_mode")) dp_onnx_attr_add_int(reader, node, "training_mode", 1);
   const bool trains = dp_onnx_attr_int(node, "training_mode", 0) || node->n_output > 1;

@@ -65,6 +65,7 @@ TEST_F(Exporters, NormalizationAsItTrains) {
   TrainsAsPyTorchDoes("cnn-norm.plain");
   TrainsAsPyTorchDoes("norm-first.optimized");
   TrainsAsPyTorchDoes("cnn-norm.script");
+  TrainsAsPyTorchDoes("standardized.plain");
 }
 
 TEST_F(Exporters, WhatIsNoParameter) {

@@ -233,6 +233,20 @@ class Fixed(nn.Module):
         return self.head(F.conv1d(torch.tanh(x)[:, None], self.kernel, padding=1)[:, 0])
 
 
+class Standardized(nn.Module):
+    """Normalization without running statistics: of the weight of a convolution, and of each image."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.head = nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4, affine=True), nn.Linear(144, 5)
+        self.gain = nn.Parameter(torch.full((4,), 0.25))
+
+    def forward(self, x):
+        weight = F.batch_norm(self.conv.weight.reshape(1, 4, -1), None, None, self.gain, training=True, momentum=0.0)
+        x = F.conv2d(x, weight.reshape_as(self.conv.weight), self.conv.bias)
+        return self.head(F.relu(self.norm(x)).flatten(1))
+
+
 class Frozen(nn.Module):
     """A frozen feature extractor, and a head that trains."""
 
@@ -290,6 +304,7 @@ NETWORKS = {
     "cnn": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 5)), IMAGE, 5),
     "cnn-norm": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)), IMAGE, 5),
     "norm-first": (lambda: nn.Sequential(nn.BatchNorm2d(3), nn.Conv2d(3, 4, 3), nn.ReLU(), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(144, 5)), IMAGE, 5),
+    "standardized": (Standardized, IMAGE, 5),
     "group-norm": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.SiLU(), nn.Flatten(), nn.Linear(144, 5)), IMAGE, 5),
     "resnet": (Residual, IMAGE, 5),
     "vit": (Vit, IMAGE, 4),

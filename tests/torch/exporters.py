@@ -40,7 +40,7 @@ PASSED_OVER = set()  # networks of libraries that are not installed
 # The newer exporter's optimizer folds normalization, embedded positions, zero biases, reordered gates and computed
 # single numbers, and merges initially equal layers.
 REFUSED = {("optimized", name) for name in ("cnn-norm", "resnet", "gpt", "gpt-mask", "gpt-tied", "encoder", "lstm",
-                                            "gru", "scales", "equal", "weight-norm")}  # fmt: skip
+                                            "gru", "scales", "equal", "weight-norm", "standardized")}  # fmt: skip
 
 # It does so in all networks of libraries except this one: it folds positions, scales and zero biases, and merges equal
 # layers.
