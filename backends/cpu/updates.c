@@ -19,14 +19,23 @@ static bool are_independent(const dp_kernel_region *region) {
   return independent;
 }
 
+// Whether the member takes only operands of the region and makes only results of it.
+static bool stays_outside(const dp_kernel_spec *spec, const dp_kernel_member *member) {
+  for (int i = 0; i < member->n_inputs; i++)
+    if (member->inputs[i] >= spec->n_inputs) return false;
+  for (int k = 0; k < member->n_outputs; k++)
+    if (member->outputs[k] >= spec->n_inputs + spec->n_outputs) return false;
+  return true;
+}
+
 static bool match(const dp_kernel_spec *spec) {
   if (!spec->region) return false;
   for (int m = 0; m < spec->region->n_members; m++) {
     dp_member_spec member;
     dp_member_spec_make(spec, m, spec->region->values, &member);
     const dp_kernel *kernel = dp_member_kernel(&member);
-    if (!dp_op_is(member.spec.op, DP_OP_UPDATE) || !kernel || !kernel->parts || kernel->prepare ||
-        kernel->scratch_bytes)
+    if (!dp_op_is(member.spec.op, DP_OP_UPDATE) || !stays_outside(spec, &spec->region->members[m]) || !kernel ||
+        !kernel->parts || kernel->prepare || kernel->scratch_bytes)
       return false;
   }
   return spec->region->n_members > 0 && are_independent(spec->region);

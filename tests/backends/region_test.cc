@@ -313,8 +313,12 @@ TEST(Region, UpdatesThatDependOnEachOtherGoToTheReference) {
   EXPECT_FALSE(kernel->match(&updates.spec));
   updates.taken[1][3] = updates.taken[1][0];  // its own
   EXPECT_FALSE(kernel->match(&updates.spec));
+  updates.taken[1][3] = updates.made[0][0];  // what the other made
+  EXPECT_FALSE(kernel->match(&updates.spec));
   updates.taken[1][3] = updates.taken[0][3];  // the same gradient for both
   EXPECT_TRUE(kernel->match(&updates.spec));
+  updates.spec.n_outputs--;  // its last result stays inside
+  EXPECT_FALSE(kernel->match(&updates.spec));
 }
 
 }  // namespace
