@@ -104,6 +104,7 @@ static void add_again(expansion *e, const dp_node *node) {
   e->n_asked = 0;
   ask_for(e, node);
   for (int32_t i = 0; i < e->n_asked; i++) ask_for(e, e->w->graph->nodes[e->asked[i]]);
+  if (e->n_asked == 0) return;
   qsort(e->asked, (size_t)e->n_asked, sizeof *e->asked, by_id);
   for (int32_t i = 0; i < e->n_asked; i++) {
     const dp_recompute_step step = {e->asked[i], true};
