@@ -10,6 +10,18 @@ const dp_op *dp_op_find(const char *domain, const char *name) {
   return NULL;
 }
 
+// ---- rows -----------------------------------------------------------------------------------------------------------
+
+bool dp_op_is_pointwise(const dp_op *op) {
+  const uint32_t others = DP_OP_RANDOM | DP_OP_UPDATE | DP_OP_COMMUNICATION | DP_OP_POSITIONAL;
+  return dp_op_is(op, DP_OP_ELEMENTWISE) && !(op->flags & others);
+}
+
+int dp_op_row(const dp_node *node, int rank) {
+  if (dp_op_is_pointwise(node->op)) return rank;
+  return node->op->row ? node->op->row(node, rank) : 0;
+}
+
 // ---- constant operands as attributes --------------------------------------------------------------------------------
 
 static bool attr_from_tensor(dp_arena *arena, const char *name, dp_attr_kind kind, const dp_tensor *t, dp_attr *attr) {

@@ -132,6 +132,10 @@ struct dp_op {
   // `groups` parts into which mesh axis `axis` splits its samples. NULL: the node has none, so `specialize` applies.
   void (*specialize_local)(dp_builder *builder, const dp_node *node, dp_value *const *in, int64_t groups,
                            const char *axis, dp_value **out);
+  // The first dim of a *row*, when operand 0 has `rank` dims; reads attributes alone. Results have operand 0's dims, with
+  // extent 1 where it was reduced. At each index of the dims before the row they depend only on the operands' elements
+  // at that index, after broadcasting. 0: they may depend on everything. NULL: see dp_op_row.
+  int (*row)(const dp_node *node, int rank);
   // NULL: 0 flops, and every operand and result moved once.
   dp_cost (*cost)(const dp_node *node, int64_t n);
   const dp_sample *samples;  // ends with inputs NULL
@@ -143,6 +147,12 @@ const dp_op *dp_op_find(const char *domain, const char *name);  // NULL when unk
 // (operand count, types, attributes) and sets the results' types. The message names node and operator.
 dp_status dp_op_infer(dp_node *node) DP_MUST_USE;
 dp_cost dp_op_cost(const dp_node *node, int64_t n);
+// Whether each element of the results depends only on the operands' elements at the same position after broadcasting,
+// and not on the position.
+bool dp_op_is_pointwise(const dp_op *op);
+// The first dim of the node's rows (dp_op.row): `rank`, that of its results, for a pointwise operator, whose rows are
+// single elements; 0 for an operator without rows.
+int dp_op_row(const dp_node *node, int rank);
 static inline bool dp_op_is(const dp_op *op, dp_op_flags flag) { return (op->flags & (uint32_t)flag) != 0; }
 
 #ifdef __cplusplus

@@ -23,6 +23,11 @@ dp_status dp_common_axis(const char *name, int64_t axis, int rank, int *resolved
   return DP_OK;
 }
 
+int dp_common_row(const dp_node *node, int rank) {
+  const int64_t axis = dp_node_int(node, "axis", -1), row = axis < 0 ? axis + rank : axis;
+  return row >= 0 && row < rank ? (int)row : 0;
+}
+
 dp_status dp_common_dims(const dp_node *node, const char *name, dp_shape *shape) {
   const dp_attr *attr = dp_node_attr(node, name);
   if (attr->count > DP_MAX_RANK)

@@ -46,6 +46,8 @@ void dp_common_set(dp_node *node, int result, dp_dtype dtype, const dp_shape *sh
 dp_status dp_common_infer_same(dp_node *node);
 // Resolves axis `axis` of a tensor of that rank; negative counts from the end. name: the attribute's, for the message.
 dp_status dp_common_axis(const char *name, int64_t axis, int rank, int *resolved);
+// dp_op.row of an operator whose rows are the dims from attribute `axis`, by default the last, on.
+int dp_common_row(const dp_node *node, int rank);
 // An attribute of kind DP_ATTR_DIMS as a shape; its extents may be anything.
 dp_status dp_common_dims(const dp_node *node, const char *name, dp_shape *shape);
 // The same for the shape of a tensor: dp_shape_check must accept it.

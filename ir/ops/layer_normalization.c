@@ -101,6 +101,7 @@ const dp_op dp_op_LayerNormalization = {
     .gradient = gradient,
     .sharding = placements,
     .decompose = decompose,
+    .row = dp_common_row,
     .cost = dp_normalization_cost,
     .samples = samples,
 };

@@ -30,6 +30,16 @@ dp_status dp_reduce_infer(dp_node *node) {
   return DP_OK;
 }
 
+int dp_reduce_row(const dp_node *node, int rank) {
+  bool reduced[DP_MAX_RANK];
+  dp_status status = dp_reduce_axes(node, rank, reduced);
+  if (status) dp_status_free(status);
+  if (status || !dp_node_int(node, "keepdims", 1)) return 0;
+  int first = 0;
+  while (first < rank && !reduced[first]) first++;
+  return first;
+}
+
 void dp_reduce_sharding(dp_sharding_rules *rules) {
   const dp_shape *x = dp_common_shape(rules->node, 0);
   bool reduced[DP_MAX_RANK], keep = dp_node_int(rules->node, "keepdims", 1) != 0;

@@ -15,6 +15,8 @@ dp_status dp_reduce_infer(dp_node *node);
 void dp_reduce_sharding(dp_sharding_rules *rules);
 // dy repeated along the reduced dims: of operand 0's shape.
 dp_value *dp_reduce_expand(dp_builder *builder, const dp_node *node, dp_value *dy);
+// dp_op.row: from the first reduced dim on, if reduced dims are kept with extent 1.
+int dp_reduce_row(const dp_node *node, int rank);
 dp_cost dp_reduce_cost(const dp_node *node, int64_t n);
 
 // What all of them share in the struct of an operator on these types.
@@ -23,7 +25,7 @@ dp_cost dp_reduce_cost(const dp_node *node, int64_t n);
   .inputs = {DP_OPERAND("data", TYPES, 'T'), DP_AS_ATTR("axes", DP_BIT(DP_INT64), true)},              \
   .outputs = {DP_OPERAND("reduced", TYPES, 'T')},                                                      \
   .attrs = {DP_INTS_ATTR("axes"), DP_INT_ATTR("keepdims", 1), DP_INT_ATTR("noop_with_empty_axes", 0)}, \
-  .infer = dp_reduce_infer, .cost = dp_reduce_cost
+  .infer = dp_reduce_infer, .row = dp_reduce_row, .cost = dp_reduce_cost
 
 #ifdef __cplusplus
 }

@@ -61,6 +61,7 @@ const dp_op dp_op_RMSNormalization = {
     .gradient = gradient,
     .sharding = placements,
     .decompose = decompose,
+    .row = dp_common_row,
     .cost = dp_normalization_cost,
     .samples = samples,
 };

@@ -25,6 +25,7 @@ const dp_op dp_op_Softmax = {
     .infer = dp_softmax_infer,
     .gradient = gradient,
     .sharding = dp_softmax_sharding,
+    .row = dp_common_row,
     .cost = dp_softmax_cost,
     .samples = samples,
 };

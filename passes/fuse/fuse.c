@@ -1,5 +1,6 @@
-// fuse: pointwise nodes over the same extents become regions. Each is computed in one pass over memory, and values that
-// only its members use are never stored.
+// fuse: nodes that work on the same rows become regions: pointwise ones, whose rows are single elements, and what
+// reduces or normalizes the last dims. Each region is computed in one pass over memory, and values that only its members
+// use are never stored.
 //
 // Nodes are visited from the last to the first. A node joins the region of its earliest user, so that what only the
 // backward pass needs is computed there and not kept through the forward pass. The depth of a region is one more than
@@ -10,14 +11,23 @@
 #include "passes/fuse/regions.h"
 #include "passes/schedule/issue_order.h"
 
-enum { MAX_MEMBERS = 32, MAX_OPERANDS = 64 };
+enum { MAX_MEMBERS = 32, MAX_OPERANDS = 64, MAX_ROW = 16384 };  // MAX_ROW: elements
+
+// What the members of a region have in common: the extents of their largest values, how these are placed, and the first
+// dim of a row.
+typedef struct {
+  dp_shape shape;
+  int row, micro_first, micro_count;
+  const dp_placement *placements[DP_MAX_MESH];
+} frame;
 
 // A node by itself, or a region.
 typedef struct {
   int32_t merged_into;  // another group; -1: none
   int32_t depth;
   int32_t n_members, n_operands;
-  const dp_node *first;  // a member that others must match; NULL: nothing may join
+  bool open;  // nodes may join
+  frame frame;
   int32_t segment;
   int32_t seen_by;  // the last node that asked to join it
 } group;
@@ -34,17 +44,74 @@ typedef struct {
 
 // ---- what can be fused ----------------------------------------------------------------------------------------------
 
-static bool is_pointwise(const dp_node *node) {
-  const uint32_t others = DP_OP_RANDOM | DP_OP_UPDATE | DP_OP_COMMUNICATION | DP_OP_POSITIONAL;
-  return dp_op_is(node->op, DP_OP_ELEMENTWISE) && !(node->op->flags & others);
+static frame frame_of_value(const dp_graph *graph, const dp_value *v) {
+  frame f = {
+      .shape = v->type.shape, .row = v->type.shape.rank, .micro_first = v->micro_first, .micro_count = v->micro_count};
+  for (int a = 0; a < graph->model->mesh.n_axes; a++) f.placements[a] = &v->placements[a];
+  return f;
 }
 
-// Whether the operand has the result's extents, or 1 where it is broadcast.
-static bool fits(const dp_shape *operand, const dp_shape *result) {
-  const int missing = result->rank - operand->rank;
+// Makes the frame cover another one. Where only one of them has extent 1, rows begin there at the latest.
+static bool cover(const dp_graph *graph, frame *f, const frame *other) {
+  bool extends[DP_MAX_RANK], extended[DP_MAX_RANK];  // (dims) this frame has extent 1 there, or the other one
+  if (other->shape.rank != f->shape.rank || other->micro_first != f->micro_first ||
+      other->micro_count != f->micro_count)
+    return false;
+  f->row = (int)dp_min_i64(f->row, other->row);
+  for (int i = 0; i < f->shape.rank; i++) {
+    const dp_dim here = f->shape.dims[i], there = other->shape.dims[i], one = dp_dim_of(1);
+    const bool equal = dp_dim_equal(here, there);
+    extends[i] = !equal && dp_dim_equal(here, one);
+    extended[i] = !equal && dp_dim_equal(there, one);
+    if (!equal && !extends[i] && !extended[i]) return false;
+    if (!equal) f->row = (int)dp_min_i64(f->row, i);
+    if (extends[i]) f->shape.dims[i] = there;
+  }
+  for (int a = 0; a < graph->model->mesh.n_axes; a++) {
+    const dp_placement here = *f->placements[a], there = *other->placements[a];
+    // A partial value has the whole tensor's extents.
+    if (dp_placement_equal(here, there) || (here.kind != DP_SHARD && there.kind != DP_SHARD)) continue;
+    // Only one is sharded: along a dim that the other does not have.
+    if (here.kind == there.kind || !(here.kind == DP_SHARD ? extended[here.dim] : extends[there.dim])) return false;
+    if (there.kind == DP_SHARD) f->placements[a] = other->placements[a];
+  }
+  return true;
+}
+
+// The frame of a node by itself: of its results, and of the operand that it takes rows of.
+static bool frame_of(const dp_graph *graph, const dp_node *node, frame *f) {
+  *f = frame_of_value(graph, node->outputs[0]);
+  for (int k = 1; k < node->n_outputs; k++) {
+    if (!node->outputs[k]) continue;
+    const frame result = frame_of_value(graph, node->outputs[k]);
+    if (!cover(graph, f, &result)) return false;
+  }
+  if (dp_op_is_pointwise(node->op)) return true;
+  if (!node->inputs[0]) return false;
+  const frame rows = frame_of_value(graph, node->inputs[0]);
+  if (!cover(graph, f, &rows)) return false;
+  f->row = (int)dp_min_i64(f->row, dp_op_row(node, f->shape.rank));
+  return f->row > 0;
+}
+
+// Whether there are rows, and they are short enough for the cache.
+static bool is_good(const frame *f) {
+  int64_t elements = 1;
+  if (!f->row && f->shape.rank) return false;
+  for (int i = f->row; i < f->shape.rank && elements <= MAX_ROW; i++) {
+    const dp_dim dim = f->shape.dims[i];
+    if (dp_dim_is_symbolic(dim) || dim.offset > MAX_ROW) return false;
+    elements *= dim.offset;
+  }
+  return elements <= MAX_ROW;
+}
+
+// Whether the operand has the frame's extents, or 1 where it is broadcast.
+static bool fits(const dp_shape *operand, const dp_shape *all) {
+  const int missing = all->rank - operand->rank;
   for (int i = 0; i < operand->rank; i++)
     if (missing < 0 ||
-        (!dp_dim_equal(operand->dims[i], dp_dim_of(1)) && !dp_dim_equal(operand->dims[i], result->dims[i + missing])))
+        (!dp_dim_equal(operand->dims[i], dp_dim_of(1)) && !dp_dim_equal(operand->dims[i], all->dims[i + missing])))
       return false;
   return true;
 }
@@ -52,26 +119,18 @@ static bool fits(const dp_shape *operand, const dp_shape *result) {
 // The types that every kernel computes in. For other types a node converts to these and back.
 static bool is_computed_in(const dp_value *v) { return (DP_BIT(v->type.dtype) & DP_UPCAST) != 0; }
 
-static bool can_fuse(const dp_node *node) {
-  if (!is_pointwise(node) || !node->logical || node->n_outputs != 1 || node->n_waits || node->signal >= 0) return false;
-  const dp_value *y = node->outputs[0];
-  if (y->space != DP_SPACE_TRANSIENT || !is_computed_in(y)) return false;
+// Whether the node may be a member; its frame.
+static bool can_fuse(const dp_graph *graph, const dp_node *node, frame *f) {
+  if (!node->logical || !node->n_outputs || node->n_waits || node->signal >= 0) return false;
+  if (!dp_op_is_pointwise(node->op) && !node->op->row) return false;
+  for (int k = 0; k < node->n_outputs; k++) {
+    const dp_value *y = node->outputs[k];
+    if (y ? y->space != DP_SPACE_TRANSIENT || !is_computed_in(y) : !k) return false;
+  }
+  if (!frame_of(graph, node, f) || !is_good(f)) return false;
   for (int i = 0; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];
-    if (x && (!is_computed_in(x) || !fits(&x->type.shape, &y->type.shape) || x->space == DP_SPACE_HOST_INPUT))
-      return false;
-  }
-  return true;
-}
-
-static bool same_extents(const dp_graph *graph, const dp_value *a, const dp_value *b) {
-  if (!dp_shape_equal(&a->type.shape, &b->type.shape) || a->micro_first != b->micro_first ||
-      a->micro_count != b->micro_count)
-    return false;
-  for (int i = 0; i < graph->model->mesh.n_axes; i++) {
-    const dp_placement p = a->placements[i], q = b->placements[i];
-    // A partial result has the whole tensor's extents.
-    if (!dp_placement_equal(p, q) && (p.kind == DP_SHARD || q.kind == DP_SHARD)) return false;
+    if (x && (!is_computed_in(x) || !fits(&x->type.shape, &f->shape) || x->space == DP_SPACE_HOST_INPUT)) return false;
   }
   return true;
 }
@@ -84,9 +143,8 @@ static int32_t find(work *w, int32_t node) {
   return *g;
 }
 
-static bool takes(const work *w, const group *g, const dp_node *node) {
-  return g->first && g->segment == w->segment[node->id] &&
-         same_extents(w->graph, g->first->outputs[0], node->outputs[0]);
+static bool takes(const work *w, const group *g, const dp_node *node, frame *both) {
+  return g->open && g->segment == w->segment[node->id] && cover(w->graph, both, &g->frame) && is_good(both);
 }
 
 // Whether a member of the group uses some result of `node` as an operand, and not only reads a variable before it is
@@ -105,12 +163,15 @@ static void add_node(work *w, const dp_node *node) {
   const int32_t first = w->after.first[node->id], end = w->after.first[node->id + 1];
   for (int32_t e = first; e < end; e++)
     depth = (int32_t)dp_max_i64(depth, w->groups[find(w, w->after.before[e])].depth);
-  bool joins = can_fuse(node);
+  frame own = {0};
+  const bool open = can_fuse(w->graph, node, &own);
+  bool joins = open;
+  frame both = own;
   for (int32_t e = first; e < end && joins; e++) {
     const int32_t g = find(w, w->after.before[e]);
     if (w->groups[g].depth < depth) continue;
-    joins = takes(w, &w->groups[g], node) && feeds(w, node, g);
     if (w->groups[g].seen_by == node->id) continue;
+    joins = takes(w, &w->groups[g], node, &both) && feeds(w, node, g);
     w->groups[g].seen_by = node->id;
     n_members += w->groups[g].n_members;
     n_operands += w->groups[g].n_operands;
@@ -124,13 +185,15 @@ static void add_node(work *w, const dp_node *node) {
     w->group_of[node->id] = found;
     w->groups[found].n_members = n_members;
     w->groups[found].n_operands = n_operands;
+    w->groups[found].frame = both;
     return;
   }
   const group one = {.merged_into = -1,
                      .depth = depth + 1,
                      .n_members = 1,
                      .n_operands = node->n_inputs + node->n_outputs,
-                     .first = can_fuse(node) ? node : NULL,
+                     .open = open,
+                     .frame = own,
                      .segment = w->segment[node->id],
                      .seen_by = -1};
   DP_PUSH(w->scratch, w->groups, w->n_groups, one);
@@ -167,7 +230,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_fuse = {
     .name = "fuse",
-    .what = "pointwise nodes over the same extents become regions",
+    .what = "nodes that work on the same rows become regions",
     .needs = DP_HAS_ROLES,
     .run = run,
 };

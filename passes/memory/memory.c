@@ -94,7 +94,7 @@ static bool has_as_many(const dp_shape *a, const dp_shape *b) {
   return dp_shape_product(a, 0, a->rank, &x) && dp_shape_product(b, 0, b->rank, &y) && dp_dim_equal(x, y);
 }
 
-// The last member of a region that reads operand o; *first: that it takes it as its first operand alone.
+// The last member of a region that reads operand o; *first: that it is pointwise and takes it as its first operand alone.
 static int32_t last_reader(const dp_graph *body, int o, bool *first) {
   int32_t v = 0, last = -1;
   while (body->values[v]->kind == DP_VALUE_RESULT || o--) v++;
@@ -102,7 +102,7 @@ static int32_t last_reader(const dp_graph *body, int o, bool *first) {
     for (int k = 0; k < body->nodes[m]->n_inputs; k++) {
       if (body->nodes[m]->inputs[k] != body->values[v]) continue;
       last = m;
-      *first = !k;
+      *first = !k && dp_op_is_pointwise(body->nodes[m]->op);
     }
   return last;
 }

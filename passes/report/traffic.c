@@ -4,10 +4,16 @@
 #include "ir/graph/op.h"
 #include "ir/plan/report/stages.h"
 
+static bool updates(const dp_op *op) { return dp_op_is(op, DP_OP_UPDATE); }
+static bool elementwise(const dp_op *op) { return dp_op_is(op, DP_OP_ELEMENTWISE) && !dp_op_is(op, DP_OP_POSITIONAL); }
+static bool rows(const dp_op *op) { return elementwise(op) || op->row; }
+static bool others(const dp_op *op) { return op != NULL; }
+
+// An instruction is of the first kind that all its operators belong to.
 static const struct {
   const char *name;
-  uint32_t has, has_not;  // flags that the operators of this kind have, and lack; the last kind takes the rest
-} kinds[] = {{"updates", DP_OP_UPDATE, 0}, {"elementwise", DP_OP_ELEMENTWISE, DP_OP_POSITIONAL}, {"others", 0, 0}};
+  bool (*has)(const dp_op *op);
+} kinds[] = {{"updates", updates}, {"elementwise", elementwise}, {"rows", rows}, {"others", others}};
 
 typedef struct {
   size_t count;
@@ -18,8 +24,7 @@ static bool is_of(const Dp__Instruction *in, size_t kind) {
   for (size_t m = 0; m < in->n_members; m++)
     if (!is_of(in->members[m], kind)) return false;
   const dp_op *op = dp_op_find(in->domain, in->op);
-  if (in->n_members || kind == DP_COUNT(kinds) - 1) return true;
-  return op && (op->flags & kinds[kind].has) == kinds[kind].has && !(op->flags & kinds[kind].has_not);
+  return in->n_members || (op && kinds[kind].has(op));
 }
 
 static double bytes_of(const Dp__Program *program, size_t count, const uint32_t *operands) {
@@ -31,7 +36,7 @@ static double bytes_of(const Dp__Program *program, size_t count, const uint32_t 
 
 static void count_instruction(const Dp__Program *program, const Dp__Instruction *in, passed_over *table) {
   size_t k = 0;
-  while (!is_of(in, k)) k++;
+  while (k + 1 < DP_COUNT(kinds) && !is_of(in, k)) k++;
   table[k].count++;
   table[k].bytes += bytes_of(program, in->n_inputs, in->inputs) + bytes_of(program, in->n_outputs, in->outputs);
 }

@@ -1,5 +1,5 @@
-// Compares the pointwise kernel of regions with the reference, bit for bit. Regions are drawn by seed from everything
-// pointwise. Operands broadcast; extents are divisible by chunks or not, or empty; the kernel runs in one part or
+// Compares the kernel of rows with the reference of regions, bit for bit. Regions are drawn by seed from pointwise
+// members and others that work on rows. Operands broadcast; extents are divisible by chunks or not, or empty; the kernel runs in one part or
 // several; results overwrite operands. The scratch must be as large as declared.
 #include <gtest/gtest.h>
 
@@ -57,9 +57,21 @@ struct Drawn {
     return of;
   }
 
+  // What the member's result has: the operands' extents together, or 1 where it reduces.
+  static std::vector<int64_t> Merged(const dp_local &a, const dp_local *b, int reduced) {
+    std::vector<int64_t> of(a.extents, a.extents + a.rank);
+    for (int i = 0; b && i < b->rank; i++) {
+      int64_t &extent = of[static_cast<size_t>(i + a.rank - b->rank)];
+      if (extent == 1) extent = b->extents[i];
+    }
+    if (reduced >= 0) of[static_cast<size_t>(reduced)] = 1;
+    return of;
+  }
+
   void Fill() {
     static const char *const unary[] = {"Relu", "Tanh", "Neg", "Exp", "Sigmoid", "Gelu", "Abs"};
     static const char *const binary[] = {"Add", "Mul", "Sub", "Max", "Min"};
+    static const char *const on_rows[] = {"ReduceSum", "ReduceMean", "ReduceMax", "Softmax", "LogSoftmax"};
     const int n_members = 1 + UpTo(12);
     n_inputs = 1 + UpTo(4);
     // Results are numbered first among the computed values, so their numbers follow the operands'.
@@ -67,26 +79,27 @@ struct Drawn {
     for (size_t m = 0; m < result.size(); m++) result[m] = m + 1 == result.size() || !UpTo(4);
     for (bool is : result) n_outputs += is;
     for (int i = 0; i < n_inputs; i++) values.push_back(Value(i ? Broadcast() : extents));
-    for (int m = 0; m < n_members; m++) values.push_back(Value(extents));
+    values.resize(static_cast<size_t>(n_inputs + n_members));
     int next_result = n_inputs, next_inside = n_inputs + n_outputs;
     std::vector<int32_t> there;
     for (int i = 0; i < n_inputs; i++) there.push_back(i);
     dp_graph *holder = dp_graph_create(dp_model_create(arena, "m"), "g");
     for (int m = 0; m < n_members; m++) {
-      const bool one = UpTo(2);
-      const dp_op *op = dp_op_find("", one ? unary[UpTo(std::size(unary))] : binary[UpTo(std::size(binary))]);
-      // The first value has the region's extents, so that its result has them too.
-      std::vector<int32_t> in = {m ? there[static_cast<size_t>(UpTo(there.size()))] : 0};
-      if (values[static_cast<size_t>(in[0])].local.rank != static_cast<int>(extents.size()) ||
-          dp_local_count(&values[static_cast<size_t>(in[0])].local) != dp_local_count(&values[0].local))
-        in[0] = 0;
-      if (!one) in.push_back(there[static_cast<size_t>(UpTo(there.size()))]);
+      const int kind = UpTo(extents.size() > 1 ? 3 : 2), chosen = m ? UpTo(there.size()) : 0;
+      // The first operand is the region's, or was computed by a member, so that the result has all rows.
+      std::vector<int32_t> in = {there[static_cast<size_t>(chosen < n_inputs ? 0 : chosen)]};
+      if (kind == 1) in.push_back(there[static_cast<size_t>(UpTo(there.size()))]);
+      const char *name = kind == 2 ? on_rows[UpTo(std::size(on_rows))]
+                         : kind    ? binary[UpTo(std::size(binary))]
+                                   : unary[UpTo(std::size(unary))];
+      const int reduced = kind == 2 ? 1 + UpTo(extents.size() - 1) : -1;
       taken.push_back(in);
       made.push_back({result[static_cast<size_t>(m)] ? next_result++ : next_inside++});
       there.push_back(made.back()[0]);
-      const char *unnamed[] = {nullptr};
-      members.push_back({op, dp_graph_add_node(holder, op, "n", 0, nullptr, 1, unnamed, 0, nullptr),
-                         static_cast<int>(in.size()), 1, nullptr, nullptr});
+      values[static_cast<size_t>(made.back()[0])] = Value(Merged(
+          values[static_cast<size_t>(in[0])].local, kind == 1 ? &values[static_cast<size_t>(in[1])].local : nullptr,
+          std::strncmp(name, "Reduce", 6) ? -1 : reduced));
+      AddMember(holder, name, reduced, static_cast<int>(in.size()));
     }
     for (size_t m = 0; m < members.size(); m++) {
       members[m].inputs = taken[m].data();
@@ -99,6 +112,21 @@ struct Drawn {
     spec.inputs = values.data();
     spec.outputs = values.data() + n_inputs;
     spec.region = &region;
+  }
+
+  // axis: what it reduces or normalizes; -1: it is pointwise.
+  void AddMember(dp_graph *holder, const char *name, int axis, int count) {
+    const char *unnamed[] = {nullptr};
+    dp_attr attr{};
+    const int64_t *axes =
+        static_cast<const int64_t *>(dp_memdup(arena, &(const int64_t &)int64_t{axis}, sizeof(int64_t)));
+    attr.name = std::strncmp(name, "Reduce", 6) ? "axis" : "axes";
+    attr.kind = std::strncmp(name, "Reduce", 6) ? DP_ATTR_INT : DP_ATTR_INTS;
+    attr.i = axis;
+    if (attr.kind == DP_ATTR_INTS) attr.count = 1, attr.ints = axes;
+    const dp_op *op = dp_op_find("", name);
+    const dp_node *node = dp_graph_add_node(holder, op, "n", 0, nullptr, 1, unnamed, axis >= 0, &attr);
+    members.push_back({op, node, count, 1, nullptr, nullptr});
   }
 
   size_t Bytes(size_t value) const {
@@ -140,7 +168,7 @@ std::vector<std::vector<uint8_t>> Compute(const char *name, Drawn *drawn, std::v
   std::vector<void *> out;
   for (auto &operand : operands) in.push_back(operand.data());
   for (int k = 0; k < drawn->n_outputs; k++)
-    results.emplace_back(drawn->Bytes(static_cast<size_t>(drawn->n_inputs)), 0xff);
+    results.emplace_back(drawn->Bytes(static_cast<size_t>(drawn->n_inputs + k)), 0xff);
   for (auto &result : results) out.push_back(result.data());
   if (replaced >= 0) out.back() = operands[static_cast<size_t>(replaced)].data();
   void *state = nullptr;
@@ -154,28 +182,28 @@ std::vector<std::vector<uint8_t>> Compute(const char *name, Drawn *drawn, std::v
   return results;
 }
 
-TEST(Region, PointwiseIsTheReferenceBitForBit) {
+TEST(Region, RowsAreTheReferenceBitForBit) {
   for (uint32_t seed = 0; seed < 400; seed++) {
     SCOPED_TRACE(seed);
     Drawn drawn(seed);
     const auto operands = drawn.Operands();
     const auto expected = Compute("cpu.reference.dp.Region", &drawn, operands, 1);
-    for (int threads : {1, 2, 5}) EXPECT_EQ(Compute("cpu.pointwise.dp.Region", &drawn, operands, threads), expected);
+    for (int threads : {1, 2, 5}) EXPECT_EQ(Compute("cpu.rows.dp.Region", &drawn, operands, threads), expected);
   }
 }
 
-// The last member computes the last result. That may overwrite operand 0 if only this member reads it, as its first
-// operand.
+// The last member computes the last result. That may overwrite operand 0 if this pointwise member is the last to read
+// it, as its first operand.
 TEST(Region, ResultsMayLieOnOperands) {
   int checked = 0;
   for (uint32_t seed = 0; seed < 400; seed++) {
     Drawn drawn(seed);
     bool alone = drawn.taken.back()[0] == 0 && (drawn.taken.back().size() < 2 || drawn.taken.back()[1] != 0);
-    if (!alone) continue;
+    if (!alone || !dp_op_is_pointwise(drawn.members.back().op)) continue;
     SCOPED_TRACE(seed);
     const auto operands = drawn.Operands();
     const auto expected = Compute("cpu.reference.dp.Region", &drawn, operands, 1);
-    for (const char *name : {"cpu.reference.dp.Region", "cpu.pointwise.dp.Region"})
+    for (const char *name : {"cpu.reference.dp.Region", "cpu.rows.dp.Region"})
       for (int threads : {1, 3}) EXPECT_EQ(Compute(name, &drawn, operands, threads, 0), expected);
     checked++;
   }
@@ -185,7 +213,7 @@ TEST(Region, ResultsMayLieOnOperands) {
 // A plan reserves what the largest shard needs.
 TEST(Region, NoShardNeedsMoreScratchThanALargerOne) {
   for (uint32_t seed = 0; seed < 100; seed++)
-    for (const char *name : {"cpu.reference.dp.Region", "cpu.pointwise.dp.Region"}) {
+    for (const char *name : {"cpu.reference.dp.Region", "cpu.rows.dp.Region"}) {
       const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, name);
       uint64_t smaller = 0;
       for (int64_t divisor : {4000, 7, 3, 2, 1}) {
@@ -198,14 +226,17 @@ TEST(Region, NoShardNeedsMoreScratchThanALargerOne) {
     }
 }
 
-// The reference kernel computes regions with members that are not pointwise.
-TEST(Region, PointwiseRefusesOthers) {
+// The reference kernel computes regions with members that have no rows.
+TEST(Region, RowsRefuseOthers) {
   Drawn drawn(9);
-  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.pointwise.dp.Region");
+  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.rows.dp.Region");
   ASSERT_TRUE(kernel->match(&drawn.spec));
-  for (const char *op : {"Reshape", "Softmax", "Trilu"}) {
+  for (const char *op : {"Reshape", "Transpose", "Trilu"}) {
     std::vector<dp_kernel_member> members = drawn.members;
     members[0].op = dp_op_find("", op);
+    dp_graph *holder = dp_graph_create(dp_model_create(drawn.arena, "m"), "g");
+    const char *unnamed[] = {nullptr};
+    members[0].node = dp_graph_add_node(holder, members[0].op, "n", 0, nullptr, 1, unnamed, 0, nullptr);
     dp_kernel_region region = drawn.region;
     region.members = members.data();
     dp_kernel_spec spec = drawn.spec;

@@ -64,7 +64,7 @@ const char kDeviceForm[] = R"dpt(model device {
       y: float32[S,10] [at=[R,R], logical=y] = Neg(x) [logical=y]
       z: float32[S,10] [at=[R,R], logical=z] = Mul(y, x) [logical=z]
       output z
-    } [name=z.1, kernel=cpu.pointwise]
+    } [name=z.1, kernel=cpu.rows]
     output z
   }
   graph empty {

@@ -1,0 +1,294 @@
+// dp.Region of members that work on rows: pointwise ones, whose rows are single elements, reductions over the last dims,
+// softmax, normalizations of rows. Results are computed in chunks of whole rows that stay in the cache: all members of a
+// chunk before the next chunk, so memory is read and written once. The members' reference kernels compute each chunk, so
+// the bits are theirs.
+//
+// A chunk is a box that is contiguous in the region's frame, the extents of its largest values: a range of one dim
+// before the row, and everything in the dims after it. An operand that is broadcast has the same box with extent 1 where
+// it is broadcast, and so has what a member reduced. Both are contiguous too.
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/alignment.h"
+#include "backends/cpu/member.h"
+#include "ir/base/base.h"
+
+enum { CHUNK = 1024, MAX_VALUES = 256 };  // elements of a chunk of more than one row; values of a region
+
+// ---- what it takes --------------------------------------------------------------------------------------------------
+
+// The extents of the largest values, and the first dim of a row.
+typedef struct {
+  int rank, row;
+  int64_t extents[DP_MAX_RANK];
+} frame;
+
+// Makes the frame cover a value of the same rank. Where only one of them has extent 1, the row begins there at the
+// latest.
+static bool cover(frame *f, const dp_local *value) {
+  if (value->rank != f->rank) return false;
+  for (int i = 0; i < f->rank; i++) {
+    const int64_t is = f->extents[i], other = value->extents[i];
+    if (is == other) continue;
+    if (is != 1 && other != 1) return false;
+    if (is == 1) f->extents[i] = other;
+    f->row = (int)dp_min_i64(f->row, i);
+  }
+  return true;
+}
+
+static bool fits(const dp_local *operand, const frame *f) {
+  const int missing = f->rank - operand->rank;
+  for (int i = 0; i < operand->rank; i++)
+    if (missing < 0 || (operand->extents[i] != 1 && operand->extents[i] != f->extents[i + missing])) return false;
+  return true;
+}
+
+// A member's rows begin where its operator says, and the operand that they are rows of is in the frame.
+static bool cover_member(frame *f, const dp_kernel_spec *member) {
+  if (dp_op_is_pointwise(member->op)) return true;
+  if (!member->n_inputs || !member->inputs[0].present || !cover(f, &member->inputs[0].local)) return false;
+  const int row = dp_op_row(member->node, f->rank);
+  f->row = (int)dp_min_i64(f->row, row);
+  return row > 0;
+}
+
+static bool frame_of(const dp_kernel_spec *spec, frame *f) {
+  const dp_kernel_region *r = spec->region;
+  const dp_local *first = &spec->outputs[0].local;
+  *f = (frame){.rank = first->rank, .row = first->rank};
+  for (int i = 0; i < first->rank; i++) f->extents[i] = first->extents[i];
+  for (int v = spec->n_inputs; v < r->n_values; v++)
+    if (!r->values[v].present || !cover(f, &r->values[v].local)) return false;
+  for (int m = 0; m < r->n_members; m++) {
+    dp_member_spec member;
+    dp_member_spec_make(spec, m, r->values, &member);
+    if (!cover_member(f, &member.spec)) return false;
+  }
+  for (int v = 0; v < spec->n_inputs; v++)
+    if (r->values[v].present && !fits(&r->values[v].local, f)) return false;
+  return f->row > 0 || !f->rank;
+}
+
+static bool match(const dp_kernel_spec *spec) {
+  frame f;
+  if (!spec->region || !spec->n_outputs || spec->region->n_values > MAX_VALUES || !frame_of(spec, &f)) return false;
+  for (int m = 0; m < spec->region->n_members; m++) {
+    dp_member_spec member;
+    dp_member_spec_make(spec, m, spec->region->values, &member);
+    const dp_kernel *kernel = dp_member_kernel(&member);
+    if (!kernel || !kernel->parts || kernel->prepare || kernel->scratch_bytes) return false;
+  }
+  return spec->region->n_members > 0;
+}
+
+// ---- chunks ---------------------------------------------------------------------------------------------------------
+
+// How the frame is divided.
+typedef struct {
+  int dim;              // dims before it are iterated one by one, those after it are whole; -1: everything is one chunk
+  int64_t step, along;  // of `dim`: extent of a chunk, chunks
+  int64_t count;        // chunks
+} division;
+
+// Empty rows count as one element, since something may be reduced from them.
+static int64_t row_elements(const frame *f) {
+  int64_t elements = 1;
+  for (int i = f->row; i < f->rank; i++) elements *= dp_max_i64(1, f->extents[i]);
+  return elements;
+}
+
+static division divide(const frame *f) {
+  division d = {.dim = f->row, .step = 1, .along = 1, .count = 1};
+  int64_t elements = row_elements(f);
+  while (d.dim > 0 && elements * f->extents[d.dim - 1] <= CHUNK) elements *= dp_max_i64(1, f->extents[--d.dim]);
+  d.dim--;
+  if (d.dim >= 0) {
+    d.step = dp_max_i64(1, CHUNK / elements);
+    d.along = (f->extents[d.dim] + d.step - 1) / d.step;
+  }
+  d.count = d.along;
+  for (int i = 0; i < d.dim; i++) d.count *= f->extents[i];
+  return d;
+}
+
+// ---- scratch --------------------------------------------------------------------------------------------------------
+
+// Values inside the region have slots of one chunk each, of the widest type. A slot is reused after the last member
+// that reads its value.
+typedef struct {
+  int count;
+  uint64_t bytes;            // of each
+  int16_t slot[MAX_VALUES];  // (values) of what stays inside
+} slots;
+
+static slots assign_slots(const dp_kernel_spec *spec, const frame *f) {
+  const dp_kernel_region *r = spec->region;
+  const int n_ends = spec->n_inputs + spec->n_outputs;
+  int32_t last[MAX_VALUES];
+  bool taken[MAX_VALUES] = {false};
+  slots s = {0};
+  uint64_t widest = 1;
+  for (int v = n_ends; v < r->n_values; v++) {
+    last[v] = -1;
+    if (dp_type_bytes(r->values[v].dtype) > widest) widest = dp_type_bytes(r->values[v].dtype);
+  }
+  for (int m = 0; m < r->n_members; m++)
+    for (int i = 0; i < r->members[m].n_inputs; i++)
+      if (r->members[m].inputs[i] >= n_ends) last[r->members[m].inputs[i]] = m;
+  for (int m = 0; m < r->n_members; m++) {
+    const dp_kernel_member *member = &r->members[m];
+    for (int k = 0; k < member->n_outputs; k++) {
+      if (member->outputs[k] < n_ends) continue;
+      int free_slot = 0;
+      while (taken[free_slot] && free_slot < MAX_VALUES - 1) free_slot++;
+      taken[free_slot] = true;
+      s.slot[member->outputs[k]] = (int16_t)free_slot;
+      if (free_slot >= s.count) s.count = free_slot + 1;
+    }
+    for (int i = 0; i < member->n_inputs; i++)
+      if (member->inputs[i] >= n_ends && last[member->inputs[i]] == m) taken[s.slot[member->inputs[i]]] = false;
+  }
+  int64_t count = 1;
+  for (int i = 0; i < f->rank; i++) count *= dp_max_i64(1, f->extents[i]);
+  count = dp_min_i64(count, dp_max_i64(CHUNK, row_elements(f)));
+  s.bytes = dp_align_up((uint64_t)count * widest, DP_CPU_ALIGNMENT);
+  return s;
+}
+
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+  frame f;
+  if (!frame_of(spec, &f)) return 0;
+  const slots s = assign_slots(spec, &f);
+  return (uint64_t)s.count * s.bytes * (uint64_t)spec->threads;
+}
+
+// ---- members on chunks ----------------------------------------------------------------------------------------------
+
+// Chunks have one of two extents along `dim`: the step, or the remainder at the end.
+typedef struct {
+  frame frame;
+  division division;
+  slots slots;
+  int64_t (*strides)[DP_MAX_RANK];  // (values) elements, by the frame's dims; 0 where a value is broadcast
+  dp_member_spec *members[2];       // (members) of a whole chunk, of the last one
+  const dp_kernel **kernels;        // (members)
+} rows_state;
+
+// Dims after `dim` stay as they are: a mean is divided by the whole extent also where a device has only a part.
+static dp_local box_of(const dp_local *local, const frame *f, const division *d, int64_t along) {
+  dp_local box = *local;
+  for (int i = 0; i < local->rank && i + f->rank - local->rank <= d->dim; i++) {
+    const bool ranges = i + f->rank - local->rank == d->dim && local->extents[i] != 1;
+    box.whole[i] = box.extents[i] = box.k[i] = box.hi[i] = ranges ? along : 1;
+    box.outer[i] = box.unit[i] = box.shards[i] = 1;
+    box.lo[i] = 0;
+  }
+  return box;
+}
+
+static void set_strides(const dp_local *local, int rank, int64_t strides[DP_MAX_RANK]) {
+  int64_t stride = 1;
+  for (int i = local->rank - 1; i >= 0; i--) {
+    strides[i + rank - local->rank] = local->extents[i] == 1 ? 0 : stride;
+    stride *= local->extents[i];
+  }
+}
+
+static void release(void *state) {
+  rows_state *s = state;
+  if (!s) return;
+  free(s->kernels);
+  free(s->members[0]);
+  free(s->strides);
+  free(s);
+}
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  const dp_kernel_region *r = spec->region;
+  const size_t n_members = (size_t)r->n_members, n_values = (size_t)r->n_values;
+  frame whole;
+  if (!frame_of(spec, &whole)) return dp_fail(EX_SOFTWARE, "a region that is not made of rows");
+  rows_state *s = calloc(1, sizeof *s);
+  dp_kernel_operand *boxes = calloc(n_values, sizeof *boxes);
+  if (s) s->strides = calloc(n_values, sizeof *s->strides);
+  if (s) s->members[0] = calloc(2 * n_members, sizeof *s->members[0]);
+  if (s) s->kernels = calloc(n_members, sizeof *s->kernels);
+  if (!s || !boxes || !s->strides || !s->members[0] || !s->kernels) {
+    release(s);
+    free(boxes);
+    return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", r->n_members);
+  }
+  s->members[1] = s->members[0] + n_members;
+  s->frame = whole;
+  s->division = divide(&whole);
+  const frame *f = &s->frame;
+  const division *d = &s->division;
+  s->slots = assign_slots(spec, f);
+  const int64_t last = d->dim < 0 ? 1 : f->extents[d->dim] - (d->along - 1) * d->step;
+  for (size_t v = 0; v < n_values; v++) set_strides(&r->values[v].local, f->rank, s->strides[v]);
+  for (int tail = 0; tail < 2; tail++) {
+    for (size_t v = 0; v < n_values; v++) {
+      boxes[v] = r->values[v];
+      if (boxes[v].present) boxes[v].local = box_of(&r->values[v].local, f, d, tail ? last : d->step);
+    }
+    for (int m = 0; m < r->n_members; m++) dp_member_spec_make(spec, m, boxes, &s->members[tail][m]);
+  }
+  for (int m = 0; m < r->n_members; m++) s->kernels[m] = dp_member_kernel(&s->members[0][m]);
+  free(boxes);
+  *state = s;
+  return DP_OK;
+}
+
+// Where the chunk starts in a value.
+static int64_t offset_of(const rows_state *s, int value, int64_t chunk) {
+  const division *d = &s->division;
+  const int64_t *strides = s->strides[value];
+  int64_t offset = 0, outer = chunk / d->along;
+  if (d->dim >= 0) offset = chunk % d->along * d->step * strides[d->dim];
+  for (int i = d->dim - 1; i >= 0; i--) {
+    offset += outer % s->frame.extents[i] * strides[i];
+    outer /= s->frame.extents[i];
+  }
+  return offset;
+}
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  const rows_state *s = state;
+  const dp_kernel_region *r = spec->region;
+  const int n_ends = spec->n_inputs + spec->n_outputs;
+  void *values[MAX_VALUES];
+  char *inside = (char *)scratch + (uint64_t)part * (uint64_t)s->slots.count * s->slots.bytes;
+  for (int v = n_ends; v < r->n_values; v++) values[v] = inside + (uint64_t)s->slots.slot[v] * s->slots.bytes;
+  const int64_t begin = s->division.count * part / parts, end = s->division.count * (part + 1) / parts;
+  for (int64_t chunk = begin; chunk < end; chunk++) {
+    for (int v = 0; v < n_ends; v++) {
+      char *first = v < spec->n_inputs ? (char *)(uintptr_t)in[v] : out[v - spec->n_inputs];
+      values[v] = first + offset_of(s, v, chunk) * (int64_t)dp_type_bytes(r->values[v].dtype);
+    }
+    const bool tail = chunk % s->division.along == s->division.along - 1;
+    for (int m = 0; m < r->n_members; m++) {
+      const void *from[DP_MAX_OPERANDS];
+      void *to[DP_MAX_OPERANDS];
+      dp_member_operands(&r->members[m], values, from, to);
+      DP_TRY(s->kernels[m]->run(&s->members[tail][m].spec, NULL, from, to, NULL, 0, 1));
+    }
+  }
+  return DP_OK;
+}
+
+const dp_kernel dp_kernel_rows_Region = {
+    .name = "cpu.rows.dp.Region",
+    .op = "Region",
+    .domain = "dp",
+    .types = DP_STORED,
+    .priority = 1,
+    .parts = true,
+    .in_place = true,
+    .match = match,
+    .scratch_bytes = scratch_bytes,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+};
