@@ -6,7 +6,7 @@
 //   label: what the checker accepts computes the same, and --against ignores it
 //
 // Accepted plans run on the CPU, two steps of training, an evaluation and an inference, without crashing. Environment:
-// FIELDS_CASES: damaged fields of each name in each plan (1; with DP_FULL 12). FIELDS_ONLY: only names with this
+// FIELDS_CASES: damaged fields of each name in each plan (1; with DP_FULL 4). FIELDS_ONLY: only names with this
 // prefix. FIELDS_VERBOSE: prints each verdict.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -349,7 +349,7 @@ Verdict Judge(const Case &c, const std::vector<double> &expected, Tell tell) {
 // ---- all cases ------------------------------------------------------------------------------------------------------
 
 std::vector<Case> Cases() {
-  const size_t each = Number("FIELDS_CASES", getenv("DP_FULL") ? 12 : 1);
+  const size_t each = Number("FIELDS_CASES", getenv("DP_FULL") ? 4 : 1);
   const char *only = getenv("FIELDS_ONLY");
   std::vector<Case> cases;
   std::mt19937 random(1);
