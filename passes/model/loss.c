@@ -78,14 +78,23 @@ static dp_status find_labels(dp_graph *graph, const dp_value *scores, const char
                  name, dp_shape_print(&type->shape, a, sizeof a), scores->name, dp_shape_print(s, b, sizeof b));
 }
 
-// Moves the classes to axis 1, as the operator requires.
-static dp_value *classes_first(dp_builder *b, dp_value *scores, int axis) {
-  int rank = scores->type.shape.rank;
-  if (axis == 1) return scores;
+// Puts the classes on axis 1, as the operator requires. If they are last, scores become [labels, classes] and labels
+// [labels], which moves no byte; scores are transposed where these extents have no product.
+static void put_classes_first(dp_builder *b, int axis, dp_value **scores, dp_value **labels) {
+  dp_shape flat = {.rank = 2};
+  const dp_shape *shape = &(*scores)->type.shape;
+  if (axis == 1) return;
+  if (dp_shape_product(shape, 0, axis, &flat.dims[0])) {
+    flat.dims[1] = shape->dims[axis];
+    *scores = dp_build_reshape(b, *scores, &flat);
+    flat.rank = 1;
+    *labels = dp_build_reshape(b, *labels, &flat);
+    return;
+  }
   int64_t perm[DP_MAX_RANK] = {0, axis};
-  for (int d = 2; d < rank; d++) perm[d] = d - 1;
-  dp_attr attr = dp_attr_ints(b->graph->arena, "perm", perm, (size_t)rank);
-  return dp_build(b, "Transpose", 1, &scores, 1, 1, &attr);
+  for (int d = 2; d < shape->rank; d++) perm[d] = d - 1;
+  dp_attr attr = dp_attr_ints(b->graph->arena, "perm", perm, (size_t)shape->rank);
+  *scores = dp_build(b, "Transpose", 1, scores, 1, 1, &attr);
 }
 
 static size_t all_axes(const dp_value *value, int64_t axes[DP_MAX_RANK]) {
@@ -107,7 +116,7 @@ static dp_status softmax_cross_entropy(dp_builder *b, dp_value *scores, const ch
   int axis;
   DP_TRY(find_labels(b->graph, scores, label, &labels, &axis));
   labels = m->over = dp_build_cast(b, labels, DP_INT64);
-  scores = classes_first(b, scores, axis);
+  put_classes_first(b, axis, &scores, &labels);
   m->loss = dp_build2(b, "SoftmaxCrossEntropyLoss", scores, labels);
   m->correct = count_correct(b, scores, labels);
   return DP_OK;

@@ -1,25 +1,37 @@
 // Regions change no bit: networks drawn by seed train as with --no-fuse, under every kind of strategy.
 #include <cstdlib>
 
+#include "ir/graph/op.h"
 #include "tests/end_to_end/bits.h"
 #include "tests/end_to_end/drawn.h"
 
 namespace dp_test {
 namespace {
 
-size_t Regions(const Plan &plan) {
+bool HasRows(const Dp__Instruction *in) {
+  for (size_t m = 0; m < in->n_members; m++) {
+    const dp_op *op = dp_op_find(in->members[m]->domain, in->members[m]->op);
+    if (!dp_op_is_pointwise(op) && !dp_op_is(op, DP_OP_UPDATE)) return true;
+  }
+  return false;
+}
+
+// All, or those with a member that works on rows longer than one element.
+size_t Regions(const Plan &plan, bool of_rows = false) {
   size_t count = 0;
   for (size_t r = 0; r < plan->n_roles; r++)
     for (size_t p = 0; p < plan->roles[r]->n_programs; p++)
       for (size_t s = 0; s < plan->roles[r]->programs[p]->n_streams; s++)
-        for (size_t i = 0; i < plan->roles[r]->programs[p]->streams[s]->n_instructions; i++)
-          count += plan->roles[r]->programs[p]->streams[s]->instructions[i]->n_members > 1;
+        for (size_t i = 0; i < plan->roles[r]->programs[p]->streams[s]->n_instructions; i++) {
+          const Dp__Instruction *in = plan->roles[r]->programs[p]->streams[s]->instructions[i];
+          count += of_rows ? HasRows(in) : in->n_members > 1;
+        }
   return count;
 }
 
 TEST(Fuse, ChangesNoBit) {
   const uint32_t seeds = getenv("DP_FULL") ? 60 : 12;
-  size_t regions = 0;
+  size_t regions = 0, of_rows = 0;
   for (uint32_t seed = 1; seed <= seeds; seed++) {
     const DrawnNetwork network = DrawNetwork(seed);
     Draw draw(seed);
@@ -31,6 +43,7 @@ TEST(Fuse, ChangesNoBit) {
       const Plan fused = Compile(strategy.text, options), plain = Compile(strategy.text, options + " no-fuse=yes");
       EXPECT_EQ(Regions(plain), 0u);
       regions += Regions(fused);
+      of_rows += Regions(fused, true);
       const Bits with = TrainedBits(fused, network.batches, network.feed, 2);
       const Bits without = TrainedBits(plain, network.batches, network.feed, 1);
       EXPECT_EQ(with.losses, without.losses);
@@ -38,6 +51,7 @@ TEST(Fuse, ChangesNoBit) {
     }
   }
   EXPECT_GT(regions, 100u);
+  EXPECT_GT(of_rows, 50u);
 }
 
 // No device reads bytes that another writes at the same time, or that were not written: the null backend checks every
