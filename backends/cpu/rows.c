@@ -1,11 +1,11 @@
-// dp.Region of members that work on rows: pointwise ones, whose rows are single elements, reductions over the last dims,
-// softmax, normalizations of rows. Results are computed in chunks of whole rows that stay in the cache: all members of a
-// chunk before the next chunk, so memory is read and written once. The members' reference kernels compute each chunk, so
-// the bits are theirs.
+// dp.Region of members that work on rows: pointwise ones, whose rows are single elements, reductions over the last
+// dims, softmax, normalizations of rows. Results are computed in chunks of whole rows that stay in the cache: all
+// members of a chunk before the next chunk, so memory is read and written once. The members' reference kernels compute
+// each chunk, so the bits are theirs.
 //
 // A chunk is a box that is contiguous in the region's frame, the extents of its largest values: a range of one dim
-// before the row, and everything in the dims after it. An operand that is broadcast has the same box with extent 1 where
-// it is broadcast, and so has what a member reduced. Both are contiguous too.
+// before the row, and everything in the dims after it. An operand that is broadcast has the same box with extent 1
+// where it is broadcast, and so has what a member reduced. Both are contiguous too.
 #include <stdlib.h>
 #include <string.h>
 

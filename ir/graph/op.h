@@ -132,9 +132,9 @@ struct dp_op {
   // `groups` parts into which mesh axis `axis` splits its samples. NULL: the node has none, so `specialize` applies.
   void (*specialize_local)(dp_builder *builder, const dp_node *node, dp_value *const *in, int64_t groups,
                            const char *axis, dp_value **out);
-  // The first dim of a *row*, when operand 0 has `rank` dims; reads attributes alone. Results have operand 0's dims, with
-  // extent 1 where it was reduced. At each index of the dims before the row they depend only on the operands' elements
-  // at that index, after broadcasting. 0: they may depend on everything. NULL: see dp_op_row.
+  // The first dim of a *row*, when operand 0 has `rank` dims; reads attributes alone. Results have operand 0's dims,
+  // with extent 1 where it was reduced. At each index of the dims before the row they depend only on the operands'
+  // elements at that index, after broadcasting. 0: they may depend on everything. NULL: see dp_op_row.
   int (*row)(const dp_node *node, int rank);
   // NULL: 0 flops, and every operand and result moved once.
   dp_cost (*cost)(const dp_node *node, int64_t n);

@@ -1,6 +1,6 @@
 // fuse: nodes that work on the same rows become regions: pointwise ones, whose rows are single elements, and what
-// reduces or normalizes the last dims. Each region is computed in one pass over memory, and values that only its members
-// use are never stored.
+// reduces or normalizes the last dims. Each region is computed in one pass over memory, and values that only its
+// members use are never stored.
 //
 // Nodes are visited from the last to the first. A node joins the region of its earliest user, so that what only the
 // backward pass needs is computed there and not kept through the forward pass. The depth of a region is one more than

@@ -94,7 +94,8 @@ static bool has_as_many(const dp_shape *a, const dp_shape *b) {
   return dp_shape_product(a, 0, a->rank, &x) && dp_shape_product(b, 0, b->rank, &y) && dp_dim_equal(x, y);
 }
 
-// The last member of a region that reads operand o; *first: that it is pointwise and takes it as its first operand alone.
+// The last member of a region that reads operand o; *first: that it is pointwise and takes it as its first operand
+// alone.
 static int32_t last_reader(const dp_graph *body, int o, bool *first) {
   int32_t v = 0, last = -1;
   while (body->values[v]->kind == DP_VALUE_RESULT || o--) v++;
