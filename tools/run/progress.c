@@ -27,8 +27,8 @@ static int columns(void) {
   return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
 }
 
-// Composes the line: the step count, the first `parts` of (loss, epoch, speed), and a bar in the remaining room.
-// Returns its length.
+// Composes the line: the step count, the first `parts` of (loss, epoch, speed), and a bar in the remaining room, which
+// the speed must leave. Returns its length; more than `room` if it does not fit.
 static int compose(const dp_progress *progress, int64_t epoch, int64_t done, double loss, double samples_per_s,
                    int parts, int room, char line[LINE]) {
   char begin[32] = "", end[96], bar[BAR + 4] = "";
@@ -37,6 +37,7 @@ static int compose(const dp_progress *progress, int64_t epoch, int64_t done, dou
   if (parts > 1) at += snprintf(begin, sizeof begin, "epoch %lld ", (long long)epoch);
   if (parts > 2) at += snprintf(end + strlen(end), sizeof end - strlen(end), "  %.0f samples/s", samples_per_s);
   int width = room - at - 3 < BAR ? room - at - 3 : BAR;
+  if (parts > 2 && width < LEAST_BAR) return room + 1;
   if (width >= LEAST_BAR) {
     snprintf(bar, sizeof bar, "[%*s] ", width, "");
     for (int i = 0; i < width; i++) bar[1 + i] = i < done * width / progress->steps ? '#' : '.';
