@@ -91,16 +91,16 @@ typedef struct {
   int64_t count;        // chunks
 } division;
 
-// Empty rows count as one element, since something may be reduced from them.
-static int64_t row_elements(const frame *f) {
+// The elements of the dims from `first` on. Empty dims count as one, since something may be reduced from them.
+static int64_t elements_from(const frame *f, int first) {
   int64_t elements = 1;
-  for (int i = f->row; i < f->rank; i++) elements *= dp_max_i64(1, f->extents[i]);
+  for (int i = first; i < f->rank; i++) elements *= dp_max_i64(1, f->extents[i]);
   return elements;
 }
 
 static division divide(const frame *f) {
   division d = {.dim = f->row, .step = 1, .along = 1, .count = 1};
-  int64_t elements = row_elements(f);
+  int64_t elements = elements_from(f, f->row);
   while (d.dim > 0 && elements * f->extents[d.dim - 1] <= CHUNK) elements *= dp_max_i64(1, f->extents[--d.dim]);
   d.dim--;
   if (d.dim >= 0) {
@@ -149,9 +149,7 @@ static slots assign_slots(const dp_kernel_spec *spec, const frame *f) {
     for (int i = 0; i < member->n_inputs; i++)
       if (member->inputs[i] >= n_ends && last[member->inputs[i]] == m) taken[s.slot[member->inputs[i]]] = false;
   }
-  int64_t count = 1;
-  for (int i = 0; i < f->rank; i++) count *= dp_max_i64(1, f->extents[i]);
-  count = dp_min_i64(count, dp_max_i64(CHUNK, row_elements(f)));
+  const int64_t count = dp_min_i64(elements_from(f, 0), dp_max_i64(CHUNK, elements_from(f, f->row)));
   s.bytes = dp_align_up((uint64_t)count * widest, DP_CPU_ALIGNMENT);
   return s;
 }

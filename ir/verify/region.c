@@ -103,7 +103,7 @@ dp_status dp_checker_region(dp_checker *c, dp_arena *rules, uint32_t instruction
 // Whether a member works on rows, or on single elements as updates do.
 static bool has_rows(const dp_checker *c, const Dp__Instruction *member) {
   const dp_node *node = c->graph->nodes[member->nodes[0]];
-  const int rank = node->inputs[0] ? node->inputs[0]->type.shape.rank : 0;
+  const int rank = node->n_inputs && node->inputs[0] ? node->inputs[0]->type.shape.rank : 0;
   return dp_op_is(node->op, DP_OP_UPDATE) || dp_op_is_pointwise(node->op) || dp_op_row(node, rank) > 0;
 }
 

@@ -2,6 +2,7 @@
 // rule that a table predicts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "backends/cpu/target.h"
@@ -37,9 +38,9 @@ struct Compiled {
   Dp__Program *program = nullptr;
   Dp__Instruction *region = nullptr;
 
-  explicit Compiled(int64_t devices = 2) {
+  explicit Compiled(int64_t devices = 2, const char *text = kModel) {
     dp_model *model;
-    EXPECT_EQ(Parse(arena, kModel, &model), "");
+    EXPECT_EQ(Parse(arena, text, &model), "");
     dp_options options = {};
     options.strategy = "data";
     options.devices = devices;
@@ -83,6 +84,46 @@ TEST(Region, OfThreeNodesHolds) {
     std::string message;
     EXPECT_EQ(c.Verify(&message), "") << message;
   }
+}
+
+// A member without operands has no rows, so the region's result may lie on no operand.
+TEST(Region, OfAMemberWithoutOperandsHolds) {
+  Compiled c(1, R"(model m {
+    parameter w: float32[4,4] = ones
+    graph main {
+      input x: float32[N,4]
+      p = MatMul(x, w)
+      f = dp.Fill() {shape=[N,4], value=2}
+      s = Mul(p, f)
+      y = Relu(s)
+      output y
+    }
+  })");
+  ASSERT_NE(c.region, nullptr);
+  Dp__Instruction *fill = c.Find("Fill");
+  ASSERT_NE(fill, nullptr);
+  for (size_t s = 0; s < c.program->n_streams; s++)
+    for (size_t i = c.program->streams[s]->n_instructions; i-- > 0;)
+      if (c.program->streams[s]->instructions[i] == fill)
+        Remove(&c.program->streams[s]->n_instructions, c.program->streams[s]->instructions, i);
+  for (size_t i = c.region->n_inputs; i-- > 0;)
+    if (c.region->inputs[i] == fill->outputs[0]) Remove(&c.region->n_inputs, c.region->inputs, i);
+  ASSERT_EQ(c.region->n_inputs, 1u);
+  Dp__DeviceTensor *f = c.Tensor(fill->outputs[0]), *y = c.Tensor(c.region->outputs[0]);
+  y->offset = f->offset;
+  f->space = DP__SPACE__INSIDE;
+  f->offset = f->bytes = 0;
+  fill->kernel = dp_strdup(c.arena, "");
+  fill->threads = 0;
+  fill->scratch = nullptr;
+  Append(c.arena, &c.region->n_members, &c.region->members, fill);
+  std::rotate(c.region->members, c.region->members + c.region->n_members - 1, c.region->members + c.region->n_members);
+  Append(c.arena, &c.region->n_nodes, &c.region->nodes, fill->nodes[0]);
+  std::rotate(c.region->nodes, c.region->nodes + c.region->n_nodes - 1, c.region->nodes + c.region->n_nodes);
+  std::string message;
+  EXPECT_EQ(c.Verify(&message), "") << message;
+  y->offset = c.Tensor(c.region->inputs[0])->offset;
+  EXPECT_EQ(c.Verify(&message), "ORDER.ALIAS") << message;
 }
 
 struct Damage {
