@@ -15,6 +15,7 @@ import onnx.reference
 import torch
 import torch.nn.functional as F
 
+from references_attention import attention, attention_grad
 from references_draw import HALVES, ML_TYPES, TYPES, attribute, draw, extent, operand_types, split, t
 from references_numbers import (bit_cast, bit_shift, cast, centred, dequantize, dropout, dynamic_quantize,
                                 q_linear_conv, q_linear_mat_mul, quantize, random_normal, random_uniform)
@@ -228,6 +229,8 @@ OPS = {
     "dp.SGD": sgd,
     "dp.Adam": adam,
     "dp.Dropout": dropout,
+    "dp.ScaledDotProductAttention": attention,
+    "dp.ScaledDotProductAttentionGrad": attention_grad,
     "dp.RandomUniform": random_uniform,
     "dp.RandomNormal": random_normal,
     "dp.Fill": fill,

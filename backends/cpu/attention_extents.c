@@ -1,0 +1,52 @@
+// The extents of one device's part of attention. See attention_extents.h.
+#include "backends/cpu/attention_extents.h"
+
+#include <math.h>
+#include <string.h>
+
+static void copy_dim(const dp_local *from, int dim, dp_local *to, int at) {
+  to->whole[at] = from->whole[dim];
+  to->extents[at] = from->extents[dim];
+  to->outer[at] = from->outer[dim];
+  to->unit[at] = from->unit[dim];
+  to->k[at] = from->k[dim];
+  to->lo[at] = from->lo[dim];
+  to->hi[at] = from->hi[dim];
+  to->shards[at] = from->shards[dim];
+}
+
+static void find_mask(const dp_kernel_spec *spec, int mask, dp_attention *a) {
+  if (mask >= spec->n_inputs || !spec->inputs[mask].present) return;
+  const dp_local *m = &spec->inputs[mask].local;
+  int64_t stride = 1;
+  a->mask = spec->inputs[mask].dtype;
+  for (int d = m->rank - 1, at = 3; d >= 0; d--, at--) {
+    a->mask_stride[at] = m->whole[d] == 1 ? 0 : stride;
+    stride *= m->extents[d];
+  }
+}
+
+dp_attention dp_attention_of(const dp_kernel_spec *spec, int first, int mask) {
+  const dp_local *q = &spec->inputs[first].local, *k = &spec->inputs[first + 1].local;
+  dp_attention a = {
+      .batch = q->extents[0],
+      .length = q->extents[1],
+      .heads = q->extents[2],
+      .size = q->extents[3],
+      .keys = k->extents[1],
+      .groups = k->extents[2],
+      .v_size = spec->inputs[first + 2].local.extents[3],
+      .scale = dp_node_float(spec->node, "scale", 1),
+      .masked = dp_node_float(spec->node, "masked", -INFINITY),
+      .zero_rows = !strcmp(dp_node_string(spec->node, "masked_rows", "nan"), "zero"),
+      .ratio = dp_node_float(spec->node, "ratio", 0),
+      .scores = {.rank = 4},
+  };
+  a.each = a.groups ? a.heads / a.groups : 0;
+  copy_dim(q, 0, &a.scores, 0);
+  copy_dim(q, 2, &a.scores, 1);
+  copy_dim(q, 1, &a.scores, 2);
+  copy_dim(k, 1, &a.scores, 3);
+  find_mask(spec, mask, &a);
+  return a;
+}
