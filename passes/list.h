@@ -9,6 +9,8 @@ DP_PASS(loss)
 DP_PASS(partition)
 // The logical training graph.
 DP_PASS(programs)
+// Before gradients, so that they too are found.
+DP_PASS(attention)
 DP_PASS(autodiff)
 DP_PASS(optimizer)
 // Fold first: folded values can be merged, and nodes used only by folded ones become dead.
