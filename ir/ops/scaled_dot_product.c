@@ -68,35 +68,40 @@ dp_dtype dp_scaled_dot_product_statistics_type(dp_dtype dtype) {
 
 // ---- sharding -------------------------------------------------------------------------------------------------------
 
-typedef enum { BATCH, LENGTH, HEADS, AXES } axis;
+typedef enum { BATCH, LENGTH, HEADS, V_SIZE, AXES } axis;
 
 // The dim of a part that lies along the axis. A mask's are counted in the scores.
 static int dim_of(dp_scaled_dot_product_part part, axis along) {
   static const int dims[][AXES] = {
-      [DP_SDP_QUERY] = {0, 1, 2},
-      [DP_SDP_KEY] = {0, DP_WHOLE, 2},
-      [DP_SDP_KEYS] = {0, DP_SUMMED, 2},
-      [DP_SDP_SCORES] = {0, 2, 1},
-      [DP_SDP_STATISTICS] = {0, 2, 1},
-      [DP_SDP_SCALAR] = {DP_WHOLE, DP_WHOLE, DP_WHOLE},
+      [DP_SDP_QUERY] = {0, 1, 2, DP_WHOLE},
+      [DP_SDP_QUERY_GRAD] = {0, 1, 2, DP_SUMMED},
+      [DP_SDP_RESULT] = {0, 1, 2, 3},
+      [DP_SDP_KEY] = {0, DP_WHOLE, 2, DP_WHOLE},
+      [DP_SDP_KEY_GRAD] = {0, DP_SUMMED, 2, DP_SUMMED},
+      [DP_SDP_VALUE] = {0, DP_WHOLE, 2, 3},
+      [DP_SDP_VALUE_GRAD] = {0, DP_SUMMED, 2, 3},
+      [DP_SDP_MASK] = {0, 2, 1, DP_WHOLE},
+      [DP_SDP_MASK_GRAD] = {0, 2, 1, DP_SUMMED},
+      [DP_SDP_STATISTICS] = {0, 2, 1, DP_WHOLE},
+      [DP_SDP_SCALAR] = {DP_WHOLE, DP_WHOLE, DP_WHOLE, DP_WHOLE},
   };
   return dims[part][along];
 }
 
-static bool has_groups(dp_scaled_dot_product_part part) { return part == DP_SDP_KEY || part == DP_SDP_KEYS; }
+static bool has_groups(dp_scaled_dot_product_part part) { return part >= DP_SDP_KEY && part <= DP_SDP_VALUE_GRAD; }
 
 // view: of the groups where heads are split, `each` of which belong to one group.
 static dp_placement place(const dp_value *value, dp_scaled_dot_product_part part, axis along, dp_placement view,
                           int64_t each) {
   if (!value) return dp_replicate();
   int dim = dim_of(part, along);
-  if (part == DP_SDP_SCORES) {
+  if (part == DP_SDP_MASK && dim >= 0) {
     dim -= RANK - value->type.shape.rank;
     if (dim < 0 || dp_dim_is(value->type.shape.dims[dim], 1)) dim = DP_WHOLE;
   }
   // All heads share one group: each device has all keys, and sums its part of their gradient.
   if (along == HEADS && has_groups(part) && dp_dim_is(value->type.shape.dims[2], 1))
-    dim = part == DP_SDP_KEY ? DP_WHOLE : DP_SUMMED;
+    dim = part == DP_SDP_KEY || part == DP_SDP_VALUE ? DP_WHOLE : DP_SUMMED;
   else if (along == HEADS && !has_groups(part))
     view.unit *= each;
   if (dim == DP_SUMMED) return dp_partial(DP_SUM);
@@ -121,6 +126,7 @@ void dp_scaled_dot_product_sharding(dp_sharding_rules *rules, const dp_scaled_do
   bool shared = dp_dim_is(e->groups, 1);
   split_along(rules, BATCH, e->batch, 1, in, out);
   split_along(rules, LENGTH, e->length, 1, in, out);
+  split_along(rules, V_SIZE, e->v_size, 1, in, out);
   split_along(rules, HEADS, shared ? e->heads : e->groups, shared ? 1 : e->heads.offset / e->groups.offset, in, out);
 }
 

@@ -38,15 +38,20 @@ dp_dtype dp_scaled_dot_product_statistics_type(dp_dtype dtype);
 
 // What an operand or result is, of the forward operator or of its gradient: its dims follow from it.
 typedef enum {
-  DP_SDP_QUERY,   // Q, Y and their gradients
-  DP_SDP_KEY,     // K, V
-  DP_SDP_KEYS,    // the gradients of K and V, which sum over queries
-  DP_SDP_SCORES,  // the mask and its gradient
+  DP_SDP_QUERY,
+  DP_SDP_QUERY_GRAD,
+  DP_SDP_RESULT,  // Y and its gradient
+  DP_SDP_KEY,
+  DP_SDP_KEY_GRAD,
+  DP_SDP_VALUE,
+  DP_SDP_VALUE_GRAD,
+  DP_SDP_MASK,
+  DP_SDP_MASK_GRAD,
   DP_SDP_STATISTICS,
   DP_SDP_SCALAR,
 } dp_scaled_dot_product_part;
 
-// Rules that split samples, queries, or heads. in, out: what each operand and result is.
+// Rules that split samples, queries, heads, or the size of V. in, out: what each operand and result is.
 void dp_scaled_dot_product_sharding(dp_sharding_rules *rules, const dp_scaled_dot_product *e,
                                     const dp_scaled_dot_product_part *in, const dp_scaled_dot_product_part *out);
 // `products`: how many products of the scores' shape it computes.

@@ -11,9 +11,9 @@
 enum { Q, K, V, MASK, SEED, STEP, OPERANDS };
 enum { Y, LSE, RESULTS };
 
-static const dp_scaled_dot_product_part operands[] = {DP_SDP_QUERY,  DP_SDP_KEY,    DP_SDP_KEY,
-                                                      DP_SDP_SCORES, DP_SDP_SCALAR, DP_SDP_SCALAR};
-static const dp_scaled_dot_product_part results[] = {DP_SDP_QUERY, DP_SDP_STATISTICS};
+static const dp_scaled_dot_product_part operands[] = {DP_SDP_QUERY, DP_SDP_KEY,    DP_SDP_VALUE,
+                                                      DP_SDP_MASK,  DP_SDP_SCALAR, DP_SDP_SCALAR};
+static const dp_scaled_dot_product_part results[] = {DP_SDP_RESULT, DP_SDP_STATISTICS};
 
 static dp_status infer(dp_node *node) {
   dp_scaled_dot_product e;

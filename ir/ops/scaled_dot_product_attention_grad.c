@@ -9,10 +9,11 @@ enum { DY, Q, K, V, Y, LSE, MASK, SEED, STEP, OPERANDS };
 enum { DQ, DK, DV, DMASK, RESULTS };
 
 static const dp_scaled_dot_product_part operands[] = {
-    DP_SDP_QUERY,      DP_SDP_QUERY,  DP_SDP_KEY,    DP_SDP_KEY,    DP_SDP_QUERY,
-    DP_SDP_STATISTICS, DP_SDP_SCORES, DP_SDP_SCALAR, DP_SDP_SCALAR,
+    DP_SDP_RESULT,     DP_SDP_QUERY, DP_SDP_KEY,    DP_SDP_VALUE,  DP_SDP_RESULT,
+    DP_SDP_STATISTICS, DP_SDP_MASK,  DP_SDP_SCALAR, DP_SDP_SCALAR,
 };
-static const dp_scaled_dot_product_part results[] = {DP_SDP_QUERY, DP_SDP_KEYS, DP_SDP_KEYS, DP_SDP_SCORES};
+static const dp_scaled_dot_product_part results[] = {DP_SDP_QUERY_GRAD, DP_SDP_KEY_GRAD, DP_SDP_VALUE_GRAD,
+                                                     DP_SDP_MASK_GRAD};
 
 static dp_status infer(dp_node *node) {
   dp_scaled_dot_product e;

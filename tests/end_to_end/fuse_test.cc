@@ -1,5 +1,8 @@
-// Regions change no bit: networks drawn by seed train as with --no-fuse, under every kind of strategy.
+// Regions change no bit: networks drawn by seed train as with --no-fuse, under every kind of strategy. Attention whole
+// computes the same in another order: to rounding.
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include "ir/graph/op.h"
 #include "tests/end_to_end/bits.h"
@@ -29,9 +32,32 @@ size_t Regions(const Plan &plan, bool of_rows = false) {
   return count;
 }
 
+bool HasAttention(const Plan &plan) {
+  for (size_t g = 0; g < plan->n_graphs; g++)
+    for (size_t i = 0; i < plan->graphs[g]->n_nodes; i++)
+      if (std::string(plan->graphs[g]->nodes[i]->op) == "ScaledDotProductAttention") return true;
+  return false;
+}
+
+// Values of float64; others are equal.
+void ExpectClose(const std::map<std::string, Bytes> &found, const std::map<std::string, Bytes> &expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (const auto &entry : expected) {
+    const Bytes &other = found.at(entry.first);
+    ASSERT_EQ(other.size(), entry.second.size());
+    if (other == entry.second) continue;
+    for (size_t i = 0; i + sizeof(double) <= other.size(); i += sizeof(double)) {
+      double a, b;
+      memcpy(&a, &other[i], sizeof a);
+      memcpy(&b, &entry.second[i], sizeof b);
+      ASSERT_NEAR(a, b, 1e-9) << entry.first;
+    }
+  }
+}
+
 TEST(Fuse, ChangesNoBit) {
   const uint32_t seeds = getenv("DP_FULL") ? 60 : 12;
-  size_t regions = 0, of_rows = 0;
+  size_t regions = 0, of_rows = 0, whole = 0;
   for (uint32_t seed = 1; seed <= seeds; seed++) {
     const DrawnNetwork network = DrawNetwork(seed);
     Draw draw(seed);
@@ -46,12 +72,21 @@ TEST(Fuse, ChangesNoBit) {
       of_rows += Regions(fused, true);
       const Bits with = TrainedBits(fused, network.batches, network.feed, 2);
       const Bits without = TrainedBits(plain, network.batches, network.feed, 1);
-      EXPECT_EQ(with.losses, without.losses);
-      EXPECT_TRUE(with.state == without.state);
+      EXPECT_FALSE(HasAttention(plain));
+      if (HasAttention(fused)) {
+        whole++;
+        for (size_t i = 0; i < with.losses.size(); i++)
+          EXPECT_NEAR(with.losses[i], without.losses[i], 1e-12 * (1 + std::fabs(without.losses[i])));
+        ExpectClose(with.state, without.state);
+      } else {
+        EXPECT_EQ(with.losses, without.losses);
+        EXPECT_TRUE(with.state == without.state);
+      }
     }
   }
   EXPECT_GT(regions, 100u);
   EXPECT_GT(of_rows, 50u);
+  EXPECT_GE(whole, 6u);
 }
 
 // No device reads bytes that another writes at the same time, or that were not written: the null backend checks every
