@@ -114,6 +114,7 @@ static void split_along(dp_sharding_rules *rules, axis along, dp_dim extent, int
   for (int v = 0; v < rules->n_views; v++) {
     if (!dp_sharding_divides(rules->views[v], extent)) continue;
     dp_sharding_rule *rule = dp_sharding_add(rules);
+    if (along == LENGTH) rule->axis = DP_CONTEXT_AXIS;
     for (int i = 0; i < node->n_inputs; i++)
       rule->in[i] = place(node->inputs[i], in[i], along, rules->views[v], each);
     for (int i = 0; i < node->n_outputs; i++)

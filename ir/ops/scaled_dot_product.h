@@ -51,6 +51,10 @@ typedef enum {
   DP_SDP_SCALAR,
 } dp_scaled_dot_product_part;
 
+// The mesh axis along which queries may be split, each device having all keys. On another axis that would be chosen
+// instead of splitting weights, which are then whole on each device.
+#define DP_CONTEXT_AXIS "context"
+
 // Rules that split samples, queries, heads, or the size of V. in, out: what each operand and result is.
 void dp_scaled_dot_product_sharding(dp_sharding_rules *rules, const dp_scaled_dot_product *e,
                                     const dp_scaled_dot_product_part *in, const dp_scaled_dot_product_part *out);

@@ -81,7 +81,7 @@ TEST(Figures, ZeroHoldsItsShareOfEachTensor) {
 TEST(Figures, TensorHoldsItsShareOfEachTensor) {
   for (int devices : {2, 4, 8}) {
     SCOPED_TRACE(devices);
-    const Plan plan = Compile(Gpt(2, 64, 8), "batch=32 strategy=tensor devices=" + std::to_string(devices) + kAdam);
+    const Plan plan = Compile(Gpt(2, 96, 8), "batch=32 strategy=tensor devices=" + std::to_string(devices) + kAdam);
     const std::set<std::string> split = Split(plan, 0), state = Split(plan, 2);
     for (const char *name : {"b0.qkv.w", "b0.o.w", "b0.up.w", "b0.down.w", "b1.qkv.w", "b1.down.w"})
       EXPECT_EQ(split.count(name), 1u) << name;

@@ -57,9 +57,11 @@ dp_status dp_isa_hold(const char *isa) {
   return status;
 }
 
-void dp_isa_hold_default(void) {
+const char *dp_isa_hold_default(void) {
   const char *isa = dp_isa_of_machine();
   pthread_mutex_lock(&lock);
   if (isa && !held) dp_status_free(hold(isa));
+  isa = held;
   pthread_mutex_unlock(&lock);
+  return isa;
 }

@@ -16,8 +16,8 @@ const char *dp_isa_of_machine(void);
 // held to another one already, EX_DATAERR for a name that is none of these.
 dp_status dp_isa_hold(const char *isa) DP_MUST_USE;
 // Limits oneDNN to the machine's instruction set, unless it is limited already. Call it before any use of oneDNN.
-// Thread-safe.
-void dp_isa_hold_default(void);
+// Returns the one that it is held to, NULL if the machine has neither. Thread-safe.
+const char *dp_isa_hold_default(void);
 
 #ifdef __cplusplus
 }

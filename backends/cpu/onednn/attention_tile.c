@@ -1,0 +1,59 @@
+// Tiles of attention's scores. See attention_tile.h.
+#include "backends/cpu/onednn/attention_tile.h"
+
+#include "backends/cpu/onednn/isa.h"
+#include "backends/cpu/onednn/primitive.h"
+#include "backends/cpu/vector/attention_rows.h"
+
+dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) {
+  const char *isa = dp_isa_hold_default();
+  if (!isa) return dp_fail(EX_UNAVAILABLE, "this machine has neither AVX2 nor AVX-512, which %s needs", spec->op->name);
+  *state = (void *)(uintptr_t)(strcmp(isa, "avx512") ? &dp_attention_rows_avx2 : &dp_attention_rows_avx512);
+  return dp_primitive_sgemm_prepare(1);
+}
+
+static void add_mask(const dp_attention *a, const float *mask, int64_t keys, float *s) {
+  const int64_t stride = a->mask_stride[3];
+  if (stride == 1)
+    for (int64_t j = 0; j < keys; j++) s[j] += mask[j];
+  else
+    for (int64_t j = 0; j < keys; j++) s[j] += mask[j * stride];
+}
+
+static void replace_masked(const dp_attention *a, const bool *mask, int64_t keys, float *s) {
+  const float masked = (float)a->masked;
+  for (int64_t j = 0; j < keys; j++) s[j] = mask[j * a->mask_stride[3]] ? s[j] : masked;
+}
+
+static int64_t mask_at(const dp_attention *a, const dp_attention_tile *t, int64_t row) {
+  return dp_attention_mask(a, t->batch, t->head, t->row + row) + t->key * a->mask_stride[3];
+}
+
+dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_tile *t, const float *q, const float *k,
+                                   const void *mask, float *s) {
+  q += dp_attention_query(a, t->batch, t->head, t->row, a->size);
+  k += dp_attention_key(a, t->batch, t->group, a->size) + t->key * a->groups * a->size;
+  DP_TRY(dp_primitive_sgemm(false, true, t->rows, t->keys, a->size, (float)a->scale, q, a->heads * a->size, k,
+                            a->groups * a->size, 0, s, t->keys, 1));
+  for (int64_t i = 0; i < t->rows && a->mask; i++) {
+    if (a->mask == DP_BOOL)
+      replace_masked(a, (const bool *)mask + mask_at(a, t, i), t->keys, s + i * t->keys);
+    else
+      add_mask(a, (const float *)mask + mask_at(a, t, i), t->keys, s + i * t->keys);
+  }
+  return DP_OK;
+}
+
+bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *t, const void *mask, int64_t row,
+                             int64_t key) {
+  return a->mask == DP_BOOL && !((const bool *)mask)[mask_at(a, t, row) + key * a->mask_stride[3]];
+}
+
+void dp_attention_tile_keep(const dp_attention *a, const dp_attention_tile *t, const dp_random *random, int64_t row,
+                            float keep[DP_TILE_KEYS]) {
+  double u[DP_TILE_KEYS];
+  const float kept = (float)(1 / (1 - a->ratio));
+  dp_random_fill(random, dp_attention_score_row(a, t->batch, t->head, t->row + row) * a->keys + t->key, (int)t->keys,
+                 u);
+  for (int64_t j = 0; j < t->keys; j++) keep[j] = u[j] >= a->ratio ? kept : 0;
+}

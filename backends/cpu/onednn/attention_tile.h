@@ -1,0 +1,28 @@
+// Tiles of attention's scores, for the kernels that compute them by oneDNN's products. A tile is a block of rows
+// (queries of one head) by a block of keys, small enough for a core's cache.
+#ifndef DP_BACKENDS_CPU_ONEDNN_ATTENTION_TILE_H
+#define DP_BACKENDS_CPU_ONEDNN_ATTENTION_TILE_H
+
+#include "backends/cpu/reference/attention.h"
+
+enum { DP_TILE_ROWS = 128, DP_TILE_KEYS = 256 };
+
+typedef struct {
+  int64_t batch, head, group;
+  int64_t row, key;    // the first
+  int64_t rows, keys;  // how many
+} dp_attention_tile;
+
+// At load: *state is the dp_attention_rows for the instruction set that this process computes by.
+dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) DP_MUST_USE;
+// S, dense [rows, keys]. mask: the operand, if any.
+dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_tile *tile, const float *q, const float *k,
+                                   const void *mask, float *s) DP_MUST_USE;
+// Whether a bool mask hides the key from the row, both counted in the tile.
+bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *tile, const void *mask, int64_t row,
+                             int64_t key);
+// What dropout multiplies the probabilities of a row of the tile by. a->ratio is not 0.
+void dp_attention_tile_keep(const dp_attention *a, const dp_attention_tile *tile, const dp_random *random, int64_t row,
+                            float keep[DP_TILE_KEYS]);
+
+#endif

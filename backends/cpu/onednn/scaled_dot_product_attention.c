@@ -1,0 +1,118 @@
+// dp.ScaledDotProductAttention by oneDNN's sgemm, a tile of the scores at a time.
+//
+// The softmax is online: each tile of keys rescales what the tiles before it gave by exp(old maximum - new maximum).
+// Milakov, Gimelshein: "Online normalizer calculation for softmax", 2018.
+#include "backends/cpu/alignment.h"
+#include "backends/cpu/onednn/attention_tile.h"
+#include "backends/cpu/onednn/primitive.h"
+#include "backends/cpu/vector/attention_rows.h"
+
+enum { Q, K, V, MASK, SEED };
+
+// What one part works with: a tile of scores, the unscaled rows of Y, and for each row its maximum and sum so far.
+typedef struct {
+  float *scores, *y, *most, *sum;
+} workspace;
+
+static int64_t tile_rows(const dp_attention *a) { return dp_min_i64(DP_TILE_ROWS, a->length); }
+static int64_t tile_keys(const dp_attention *a) { return dp_min_i64(DP_TILE_KEYS, a->keys); }
+
+static int64_t part_bytes(const dp_attention *a) {
+  int64_t numbers = tile_rows(a) * (tile_keys(a) + a->v_size + 2);
+  return (int64_t)dp_align_up((uint64_t)numbers * sizeof(float), DP_CPU_ALIGNMENT);
+}
+
+static workspace workspace_at(const dp_attention *a, void *scratch, int part) {
+  float *first = (float *)((char *)scratch + part * part_bytes(a));
+  workspace w = {.scores = first};
+  w.y = w.scores + tile_rows(a) * tile_keys(a);
+  w.most = w.y + tile_rows(a) * a->v_size;
+  w.sum = w.most + tile_rows(a);
+  return w;
+}
+
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+  dp_attention a = dp_attention_of(spec, Q, MASK);
+  return (uint64_t)(part_bytes(&a) * spec->threads);
+}
+
+static bool match(const dp_kernel_spec *spec) {
+  return spec->inputs[Q].dtype == DP_FLOAT32 && spec->inputs[Q].local.extents[3] > 0;
+}
+
+// ---- a block of rows ------------------------------------------------------------------------------------------------
+
+static void soften_tile(const dp_attention *a, const dp_attention_rows *rows, const dp_attention_tile *t,
+                        const dp_random *random, workspace *w) {
+  float keep[DP_TILE_KEYS];
+  for (int64_t i = 0; i < t->rows; i++) {
+    float *s = w->scores + i * t->keys, *y = w->y + i * a->v_size;
+    const float factor = rows->soften(s, t->keys, &w->most[i], &w->sum[i]);
+    if (t->key && factor != 1)
+      for (int64_t c = 0; c < a->v_size; c++) y[c] *= factor;
+    if (a->ratio == 0) continue;
+    dp_attention_tile_keep(a, t, random, i, keep);
+    for (int64_t j = 0; j < t->keys; j++) s[j] *= keep[j];
+  }
+}
+
+static void store(const dp_attention *a, const dp_attention_tile *t, const workspace *w, float *y, float *lse) {
+  for (int64_t i = 0; i < t->rows; i++) {
+    float *row = y + dp_attention_query(a, t->batch, t->head, t->row + i, a->v_size);
+    const bool blind = !a->keys || (a->zero_rows && w->most[i] == -INFINITY && w->sum[i] == 0);
+    for (int64_t c = 0; c < a->v_size; c++) row[c] = blind ? 0 : w->y[i * a->v_size + c] / w->sum[i];
+    if (lse)
+      lse[dp_attention_score_row(a, t->batch, t->head, t->row + i)] = blind ? -INFINITY : w->most[i] + logf(w->sum[i]);
+  }
+}
+
+static dp_status run_block(const dp_call *call, const dp_attention *a, const dp_attention_rows *rows,
+                           const dp_random *random, dp_attention_tile *t, workspace *w) {
+  const float *v = (const float *)call->in[V] + dp_attention_key(a, t->batch, t->group, a->v_size);
+  const void *mask = a->mask ? call->in[MASK] : NULL;
+  for (int64_t i = 0; i < t->rows; i++) w->most[i] = -INFINITY, w->sum[i] = 0;
+  for (t->key = 0; t->key < a->keys; t->key += t->keys) {
+    t->keys = dp_min_i64(DP_TILE_KEYS, a->keys - t->key);
+    DP_TRY(dp_attention_tile_scores(a, t, call->in[Q], call->in[K], mask, w->scores));
+    soften_tile(a, rows, t, random, w);
+    if (a->v_size)
+      DP_TRY(dp_primitive_sgemm(false, false, t->rows, a->v_size, t->keys, 1, w->scores, t->keys,
+                                v + t->key * a->groups * a->v_size, a->groups * a->v_size, t->key ? 1 : 0, w->y,
+                                a->v_size, 1));
+  }
+  store(a, t, w, call->out[0], dp_has_out(call->spec, 1) ? call->out[1] : NULL);
+  return DP_OK;
+}
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  const dp_call call = {spec, in, out, scratch, part, parts};
+  const dp_attention a = dp_attention_of(spec, Q, MASK);
+  const dp_random random = dp_attention_random(&call, &a, SEED);
+  const int64_t blocks = (a.length + DP_TILE_ROWS - 1) / DP_TILE_ROWS;
+  workspace w = workspace_at(&a, scratch, part);
+  int64_t lo, hi;
+  dp_part_range(a.batch * a.heads * blocks, part, parts, &lo, &hi);
+  for (int64_t block = lo; block < hi; block++) {
+    dp_attention_tile t = {.batch = block / blocks / a.heads, .head = block / blocks % a.heads};
+    t.group = t.head / a.each;
+    t.row = block % blocks * DP_TILE_ROWS;
+    t.rows = dp_min_i64(DP_TILE_ROWS, a.length - t.row);
+    DP_TRY(run_block(&call, &a, state, &random, &t, &w));
+  }
+  return DP_OK;
+}
+
+const dp_kernel dp_kernel_onednn_ScaledDotProductAttention = {
+    .name = "cpu.onednn.dp.ScaledDotProductAttention",
+    .op = "ScaledDotProductAttention",
+    .domain = "dp",
+    .priority = 10,
+    .library = true,
+    .match = match,
+    .scratch_bytes = scratch_bytes,
+    .parts = true,
+    .isa = true,
+    .prepare = dp_attention_prepare,
+    .run = run,
+};
