@@ -62,9 +62,7 @@ dp_shape dp_scaled_dot_product_statistics(const dp_scaled_dot_product *e) {
   return (dp_shape){3, {e->batch, e->heads, e->length}};
 }
 
-dp_dtype dp_scaled_dot_product_statistics_type(dp_dtype dtype) {
-  return dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
-}
+dp_dtype dp_scaled_dot_product_statistics_type(dp_dtype dtype) { return dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32; }
 
 // ---- sharding -------------------------------------------------------------------------------------------------------
 
@@ -115,8 +113,7 @@ static void split_along(dp_sharding_rules *rules, axis along, dp_dim extent, int
     if (!dp_sharding_divides(rules->views[v], extent)) continue;
     dp_sharding_rule *rule = dp_sharding_add(rules);
     if (along == LENGTH) rule->axis = DP_CONTEXT_AXIS;
-    for (int i = 0; i < node->n_inputs; i++)
-      rule->in[i] = place(node->inputs[i], in[i], along, rules->views[v], each);
+    for (int i = 0; i < node->n_inputs; i++) rule->in[i] = place(node->inputs[i], in[i], along, rules->views[v], each);
     for (int i = 0; i < node->n_outputs; i++)
       rule->out[i] = place(node->outputs[i], out[i], along, rules->views[v], each);
   }

@@ -19,10 +19,10 @@ extern "C" {
 
 // Attributes of both. `masked` is -infinity if absent. masked_rows: what becomes of a row whose S is -infinity
 // everywhere, "nan" as softmax has it, or "zero". ratio, key: as dp.Dropout's, for P.
-#define DP_SCALED_DOT_PRODUCT_ATTRS                                                                                 \
-  {                                                                                                                 \
-    DP_FLOAT_ATTR("scale", 1), {.name = "masked", .kind = DP_ATTR_FLOAT}, DP_STRING_ATTR("masked_rows", "nan"),     \
-        DP_FLOAT_ATTR("ratio", 0), DP_INT_ATTR("key", 0),                                                           \
+#define DP_SCALED_DOT_PRODUCT_ATTRS                                                                             \
+  {                                                                                                             \
+    DP_FLOAT_ATTR("scale", 1), {.name = "masked", .kind = DP_ATTR_FLOAT}, DP_STRING_ATTR("masked_rows", "nan"), \
+        DP_FLOAT_ATTR("ratio", 0), DP_INT_ATTR("key", 0),                                                       \
   }
 
 typedef struct {

@@ -28,8 +28,7 @@ static dp_status infer(dp_node *node) {
 static dp_value *add(dp_builder *b, dp_value *x, dp_value *y) { return x ? dp_build2(b, "Add", x, y) : y; }
 
 // Adds to dx what the gradient's node gives for these operands of it, but returns its dV.
-static dp_value *add_gradients(dp_builder *b, dp_value *const in[9], int n_attrs, const dp_attr *attrs,
-                               dp_value **dx) {
+static dp_value *add_gradients(dp_builder *b, dp_value *const in[9], int n_attrs, const dp_attr *attrs, dp_value **dx) {
   bool mask = in[6] && dp_type_is_float(in[6]->type.dtype);
   dp_value *dq = dp_build(b, DP_SCALED_DOT_PRODUCT_GRAD, 9, in, mask ? 4 : 3, n_attrs, attrs);
   if (b->status) return NULL;
@@ -46,8 +45,13 @@ static void add_statistics(dp_builder *b, const dp_node *node, dp_value *lse, dp
   dp_shape ones = x[Q]->type.shape, zeros = x[K]->type.shape;
   ones.dims[3] = zeros.dims[3] = dp_dim_of(1);
   dp_value *y = dp_compose_unsqueeze(b, dp_compose_swap(b, dp_build1(b, "Neg", dlse), 1, 2), 3);
-  dp_value *in[9] = {dp_compose_filled(b, dtype, &ones, 1), x[Q], x[K], dp_compose_filled(b, dtype, &zeros, 0),
-                     dp_build_cast(b, y, dtype), lse, dp_common_operand(node, MASK)};
+  dp_value *in[9] = {dp_compose_filled(b, dtype, &ones, 1),
+                     x[Q],
+                     x[K],
+                     dp_compose_filled(b, dtype, &zeros, 0),
+                     dp_build_cast(b, y, dtype),
+                     lse,
+                     dp_common_operand(node, MASK)};
   dp_attr attrs[DP_MAX_ATTRS];
   int count = 0;
   for (int i = 0; i < node->n_attrs; i++)
@@ -62,7 +66,14 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
     if (b->status) return;
     lse = y->producer->outputs[LSE];
   }
-  dp_value *in[9] = {dy[Y], x[Q], x[K], x[V], y, lse, dp_common_operand(node, MASK), dp_common_operand(node, SEED),
+  dp_value *in[9] = {dy[Y],
+                     x[Q],
+                     x[K],
+                     x[V],
+                     y,
+                     lse,
+                     dp_common_operand(node, MASK),
+                     dp_common_operand(node, SEED),
                      dp_common_operand(node, STEP)};
   if (dy[Y]) dx[V] = add_gradients(b, in, node->n_attrs, node->attrs, dx);
   if (node->n_outputs > LSE && dy[LSE]) add_statistics(b, node, lse, dy[LSE], dx);

@@ -54,7 +54,8 @@ static bool number_of(const dp_value *x, int depth, double *number) {
     *number = dp_element_get(x->type.dtype, x->constant->data);
     return true;
   }
-  if (!node || *node->op->domain || !depth || !node->n_inputs || !number_of(node->inputs[0], depth - 1, &a)) return false;
+  if (!node || *node->op->domain || !depth || !node->n_inputs || !number_of(node->inputs[0], depth - 1, &a))
+    return false;
   *number = a;
   for (size_t i = 0; i < DP_COUNT(same); i++)
     if (is(node, same[i])) return dp_type_is_float(x->type.dtype);
@@ -193,7 +194,8 @@ static dp_value *unblind(dp_value *x, const dp_value **blind) {
 static bool is_blind(const dp_value *blind, const dp_value *mask) {
   const dp_node *equal = blind->producer, *most = is(equal, "Equal") ? equal->inputs[0]->producer : NULL;
   size_t count = 0;
-  if (!is(most, "ReduceMax") || !is_number(equal->inputs[1], -INFINITY) || !dp_node_int(most, "keepdims", 1)) return false;
+  if (!is(most, "ReduceMax") || !is_number(equal->inputs[1], -INFINITY) || !dp_node_int(most, "keepdims", 1))
+    return false;
   const int64_t *axes = dp_node_ints(most, "axes", &count);
   int rank = most->inputs[0]->type.shape.rank;
   return most->inputs[0] == mask && count == 1 && (axes[0] < 0 ? axes[0] + rank : axes[0]) == rank - 1;
@@ -307,8 +309,12 @@ static dp_value *mask_of(dp_builder *b, const dp_rewrite *rewrite, const attenti
 
 // Y, [batch, length, heads, size].
 static dp_value *build(dp_builder *b, const dp_rewrite *rewrite, const attention *a, int rank, bool training) {
-  dp_value *in[] = {operand(b, rewrite, &a->q), operand(b, rewrite, &a->k), operand(b, rewrite, &a->v),
-                    mask_of(b, rewrite, a, rank), NULL, NULL};
+  dp_value *in[] = {operand(b, rewrite, &a->q),
+                    operand(b, rewrite, &a->k),
+                    operand(b, rewrite, &a->v),
+                    mask_of(b, rewrite, a, rank),
+                    NULL,
+                    NULL};
   int n_inputs = in[3] ? 4 : 3, n_attrs = 0;
   dp_attr attrs[DP_MAX_ATTRS];
   attrs[n_attrs++] = dp_attr_float("scale", a->scale);

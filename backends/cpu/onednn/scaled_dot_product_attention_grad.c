@@ -70,8 +70,8 @@ static dp_status add_tile(const dp_call *call, const dp_attention *a, const dp_a
   const float *dy = (const float *)in[DY] + y, scale = (float)a->scale;
   DP_TRY(dp_attention_tile_scores(a, t, in[Q], in[K], a->mask ? in[MASK] : NULL, w->p));
   if (a->v_size)
-    DP_TRY(dp_primitive_sgemm(false, true, t->rows, t->keys, a->v_size, 1, dy, y_row, (const float *)in[V] + v, v_row, 0,
-                              w->ds, t->keys, 1));
+    DP_TRY(dp_primitive_sgemm(false, true, t->rows, t->keys, a->v_size, 1, dy, y_row, (const float *)in[V] + v, v_row,
+                              0, w->ds, t->keys, 1));
   else
     dp_zero(w->ds, t->rows * t->keys * (int64_t)sizeof(float));
   differentiate(call, a, rows, t, random, w);

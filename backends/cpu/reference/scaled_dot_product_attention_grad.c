@@ -97,11 +97,16 @@ static void FN(groups)(const dp_call *call, const dp_attention *a, double *s) {
         int64_t row = dp_attention_score_row(a, b, h, l), q = dp_attention_query(a, b, h, l, a->size);
         int64_t y = dp_attention_query(a, b, h, l, a->v_size);
         FN(row)
-        r = {(const T *)in[DY] + y, (const T *)in[Q] + q, (const T *)in[K] + k,
-             (const T *)in[V] + v,  (const T *)in[Y] + y, (double)((const T *)in[LSE])[row],
-             NULL,                  (T *)call->out[DQ] + q, dmask ? dmask + row * a->keys : NULL};
-        if (a->mask)
-          r.mask = (const char *)in[MASK] + dp_attention_mask(a, b, h, l) * (int64_t)dp_type_bytes(a->mask);
+        r = {(const T *)in[DY] + y,
+             (const T *)in[Q] + q,
+             (const T *)in[K] + k,
+             (const T *)in[V] + v,
+             (const T *)in[Y] + y,
+             (double)((const T *)in[LSE])[row],
+             NULL,
+             (T *)call->out[DQ] + q,
+             dmask ? dmask + row * a->keys : NULL};
+        if (a->mask) r.mask = (const char *)in[MASK] + dp_attention_mask(a, b, h, l) * (int64_t)dp_type_bytes(a->mask);
         dp_attention_keep(a, &random, row, keep);
         FN(add_row)(a, &r, keep, s, dq, dk, dv);
       }

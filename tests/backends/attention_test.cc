@@ -1,0 +1,147 @@
+// Attention by tiles equals the reference, which takes whole rows: where the scores have many tiles, tiles and rows in
+// which every key is masked, dropout, groups. And exp by vectors against libm.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "backends/cpu/target.h"
+#include "backends/cpu/vector/attention_rows.h"
+#include "tests/ir/ops/samples.h"
+
+namespace dp_test {
+namespace {
+
+using Edit = std::function<void(std::vector<Tensor> *)>;
+
+struct Problem {
+  std::string op, inputs, attrs;
+  int64_t n;
+};
+
+std::vector<Tensor> Run(const Built &built, const std::vector<Tensor> &in, int parts, bool reference) {
+  std::vector<const Tensor *> from;
+  std::vector<Tensor> results;
+  std::vector<Tensor *> to;
+  for (size_t i = 0; i < in.size(); i++) from.push_back(built.operands[i] ? &in[i] : nullptr);
+  for (int i = 0; i < built.node->n_outputs; i++) results.push_back(MakeWhole(built.node->outputs[i]->type, built.n));
+  for (Tensor &result : results) {
+    memset(result.bytes.data(), 0xff, result.bytes.size());  // NaN: what is not written shows
+    to.push_back(&result);
+  }
+  EXPECT_EQ(RunNode(dp_target_cpu, built.node, from, to, parts, reference), "");
+  return results;
+}
+
+void ExpectEqual(const Problem &p, const Edit &edit = nullptr) {
+  SCOPED_TRACE(p.op + " " + p.inputs + " {" + p.attrs + "}");
+  const dp_sample sample = {p.inputs.c_str(), p.attrs.c_str(), p.n, 0, 1, false};
+  const Case c = {dp_op_find("dp", p.op.c_str()), &sample, 0, false};
+  const Built built(c);
+  ASSERT_EQ(built.error, "");
+  std::vector<Tensor> in;
+  for (size_t i = 0; i < built.operands.size(); i++)
+    in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, p.n) : Tensor());
+  if (edit) edit(&in);
+  const std::vector<Tensor> expected = Run(built, in, 1, true);
+  for (int parts : {1, 3}) {
+    const std::vector<Tensor> found = Run(built, in, parts, false);
+    for (size_t r = 0; r < expected.size(); r++)
+      for (int64_t i = 0; i < expected[r].Count(); i++) {
+        const double e = expected[r].Get(i), f = found[r].Get(i);
+        if (e == f || (std::isnan(e) && std::isnan(f))) continue;
+        ASSERT_NEAR(f, e, 2e-5 * (1 + std::fabs(e)))
+            << "result " << r << ", element " << i << ", " << parts << " parts";
+      }
+  }
+}
+
+const char kForward[] = "ScaledDotProductAttention", kGrad[] = "ScaledDotProductAttentionGrad";
+
+// Keys from 0 to `end` are masked for the first rows, all of them for one row.
+Edit MaskKeys(size_t operand, int64_t rows, int64_t keys, int64_t end, double hidden, double seen) {
+  return [=](std::vector<Tensor> *in) {
+    Tensor *mask = &in->at(operand);
+    for (int64_t row = 0; row < rows; row++)
+      for (int64_t key = 0; key < keys; key++) {
+        bool masked = row == rows / 2 || (row < rows / 3 && key < end) || (row == 1 && key != keys - 1);
+        mask->Set(row * keys + key, masked ? hidden : seen);
+      }
+  };
+}
+
+TEST(Attention, ForwardEqualsReference) {
+  const double kInf = std::numeric_limits<double>::infinity();
+  const std::string large = "float32[N,150,4,5], float32[N,600,2,5], float32[N,600,2,3]";
+  ExpectEqual({kForward, large, "scale=0.5", 2});
+  ExpectEqual({kForward, large, "scale=0.5", 0});
+  ExpectEqual({kForward, large + ", float32[150,600]", "scale=3.0", 1});
+  ExpectEqual({kForward, large + ", float32[150,600]", "", 1}, MaskKeys(3, 150, 600, 300, -kInf, 0));
+  ExpectEqual({kForward, large + ", float32[150,600]", "masked_rows=\"zero\"", 1},
+              MaskKeys(3, 150, 600, 300, -kInf, 0));
+  ExpectEqual({kForward, large + ", bool[150,600]", "masked_rows=\"zero\"", 1}, MaskKeys(3, 150, 600, 300, 0, 1));
+  ExpectEqual({kForward, large + ", bool[150,600]", "masked=-1e9", 1}, MaskKeys(3, 150, 600, 300, 0, 1));
+  ExpectEqual({kForward, large + ", , int64[], int64[]", "ratio=0.3, key=77", 2});
+  ExpectEqual({kForward, "float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1]", "", 3});
+  ExpectEqual({kForward, "float32[2,N,6,3], float32[2,N,1,3], float32[2,N,1,2], float32[6,1,N]", "", 129});
+}
+
+TEST(Attention, GradientEqualsReference) {
+  const double kInf = std::numeric_limits<double>::infinity();
+  const std::string large =
+      "float32[N,150,4,3], float32[N,150,4,5], float32[N,300,2,5], float32[N,300,2,3], float32[N,150,4,3], "
+      "float32[N,4,150]";
+  const auto scale = [](const std::string &more) { return "scale=0.1" + more; };
+  ExpectEqual({kGrad, large, scale(""), 2});
+  ExpectEqual({kGrad, large, scale(""), 0});
+  ExpectEqual({kGrad, large + ", float32[150,300]", scale(""), 1});
+  ExpectEqual({kGrad, large + ", float32[150,300]", scale(""), 1}, MaskKeys(6, 150, 300, 280, -kInf, 0));
+  ExpectEqual({kGrad, large + ", bool[150,300]", scale(", masked=-2.0"), 1}, MaskKeys(6, 150, 300, 280, 0, 1));
+  ExpectEqual({kGrad, large + ", bool[150,300]", scale(", masked_rows=\"zero\""), 1}, [](std::vector<Tensor> *in) {
+    MaskKeys(6, 150, 300, 280, 0, 1)(in);
+    for (int64_t head = 0; head < 4; head++)
+      in->at(5).Set(head * 150 + 75, -std::numeric_limits<double>::infinity());  // of the row that sees nothing
+  });
+  ExpectEqual({kGrad, large + ", , int64[], int64[]", scale(", ratio=0.3, key=77"), 2});
+  ExpectEqual({kGrad,
+               "float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1], "
+               "float32[N,1,1]",
+               "", 3});
+}
+
+// Every 97th float from -90 to 90, and what is special.
+void ExpectExp(const dp_attention_rows &rows) {
+  const float kInf = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {0, -0.0f, -kInf, kInf, std::nanf(""), -87, 88, -1e30f, 1e30f, 1e-40f};
+  for (uint32_t bits = 0; bits < 0x42b40000u; bits += 97 * 64)
+    for (uint32_t sign : {0u, 0x80000000u}) {
+      float number;
+      const uint32_t word = bits | sign;
+      memcpy(&number, &word, sizeof number);
+      x.push_back(number);
+    }
+  std::vector<float> y = x;
+  rows.exp(y.data(), int64_t(y.size()));
+  for (size_t i = 0; i < x.size(); i++) {
+    const double exact = std::exp(double(x[i]));
+    if (std::isnan(x[i]))
+      EXPECT_TRUE(std::isnan(y[i]));
+    else if (x[i] < -87)
+      EXPECT_EQ(y[i], 0) << x[i];
+    else if (x[i] > 88)
+      EXPECT_EQ(y[i], kInf) << x[i];
+    else
+      ASSERT_LE(std::fabs(double(y[i]) - exact), 2 * std::ldexp(exact, -23)) << x[i];
+  }
+}
+
+TEST(Attention, ExpIsWithinTwoUnits) {
+  if (!dp_target_cpu.isa()) GTEST_SKIP() << "neither AVX2 nor AVX-512";
+  ExpectExp(dp_attention_rows_avx2);
+  if (!strcmp(dp_target_cpu.isa(), "avx512")) ExpectExp(dp_attention_rows_avx512);
+}
+
+}  // namespace
+}  // namespace dp_test
