@@ -21,8 +21,10 @@ static char **splits_of(dp_arena *arena, const dp_options *o) {
   char **texts = dp_alloc_n(arena, (size_t)o->n_splits + 1, sizeof *texts);
   for (int i = 0; i < o->n_splits; i++) {
     const dp_split *s = &o->splits[i];
-    texts[i] =
-        s->axis == DP_SPLIT_NONE ? dp_printf(arena, "%s=none", s->input) : dp_printf(arena, "%s=%d", s->input, s->axis);
+    if (s->axis == DP_SPLIT_NONE)
+      texts[i] = dp_printf(arena, "%s=none", s->input);
+    else
+      texts[i] = dp_printf(arena, "%s=%d%s%s", s->input, s->axis, s->on ? "@" : "", s->on ? s->on : "");
   }
   return texts;
 }

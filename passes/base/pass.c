@@ -6,7 +6,7 @@
 
 const dp_split *dp_options_split(const dp_options *options, const char *input) {
   for (int i = 0; i < options->n_splits; i++)
-    if (!strcmp(options->splits[i].input, input)) return &options->splits[i];
+    if (!options->splits[i].on && !strcmp(options->splits[i].input, input)) return &options->splits[i];
   return NULL;
 }
 

@@ -21,10 +21,11 @@ extern "C" {
 
 enum { DP_SPLIT_NONE = INT32_MIN };
 
-// --split NAME=AXIS|none
+// --split NAME=AXIS|none, NAME=AXIS@MESH_AXIS
 typedef struct {
   const char *input;
-  int axis;  // counted from the end when negative; DP_SPLIT_NONE: the input is not split
+  int axis;        // counted from the end when negative; DP_SPLIT_NONE: the input is not split
+  const char *on;  // the mesh axis that it is split over; NULL: that of the samples, and micro-batches
 } dp_split;
 
 // dpc compile's options; all zero means all defaults. The options that affect the plan come first, and the plan records
@@ -70,7 +71,7 @@ typedef struct {
   FILE *notes_to;        // notes for the user about the compilation, one per line; NULL: none
 } dp_options;
 
-// The split requested for an input; NULL: none.
+// The split over the samples' mesh axis that is requested for an input; NULL: none.
 const dp_split *dp_options_split(const dp_options *options, const char *input);
 // --mode=infer: no loss, no optimizer, no training.
 bool dp_options_infers(const dp_options *options);

@@ -33,13 +33,37 @@ static dp_status asked_axis(const dp_split *split, const dp_value *input, int *a
   return DP_OK;
 }
 
+static bool same_axis(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
+
+// A split over a mesh axis of the user's choice.
+static dp_status check_split_on(const dp_split *split, const dp_mesh *mesh, const dp_value *input) {
+  const int on = dp_mesh_find(mesh, split->on);
+  int axis;
+  DP_TRY(asked_axis(split, input, &axis));
+  if (on < 0)
+    return dp_fail(EX_CONFIG, "--split %s=%d@%s: the mesh has no axis '%s'; add it, for example --mesh=data=2,%s=2",
+                   split->input, split->axis, split->on, split->on, split->on);
+  if (dp_mesh_is_staged(&mesh->axes[on]) || !strcmp(split->on, "data"))
+    return dp_fail(EX_CONFIG, "--split %s=%d@%s: inputs are not split over the axis '%s' this way; use %s",
+                   split->input, split->axis, split->on, split->on,
+                   strcmp(split->on, "data") ? "another axis" : "--split NAME=AXIS");
+  if (dp_dim_is(input->type.shape.dims[axis], 1))
+    return dp_fail(EX_CONFIG, "--split %s=%d@%s: one element cannot be split", split->input, split->axis, split->on);
+  return DP_OK;
+}
+
 static dp_status check_splits(const dp_options *options, const dp_graph *main) {
   for (int i = 0; i < options->n_splits; i++) {
-    const char *name = options->splits[i].input;
+    const dp_split *split = &options->splits[i];
+    const char *name = split->input;
     const dp_value *value = dp_graph_find_value(main, name);
-    if (dp_options_split(options, name) != &options->splits[i])
-      return dp_fail(EX_USAGE, "--split %s is given twice", name);
-    if (value && value->kind == DP_VALUE_INPUT) continue;
+    for (int k = 0; k < i; k++)
+      if (!strcmp(options->splits[k].input, name) && same_axis(options->splits[k].on, split->on))
+        return dp_fail(EX_USAGE, "--split %s is given twice", name);
+    if (value && value->kind == DP_VALUE_INPUT) {
+      if (split->on) DP_TRY(check_split_on(split, &main->model->mesh, value));
+      continue;
+    }
     dp_suggest suggest = dp_suggest_begin(name);
     for (int32_t k = 0; k < main->n_values; k++)
       if (main->values[k]->kind == DP_VALUE_INPUT) dp_suggest_offer(&suggest, main->values[k]->name);

@@ -196,9 +196,14 @@ dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_pla
 // ---- values without producer ----------------------------------------------------------------------------------------
 
 // The strategy's placement of inputs: split on the data axis, along their samples unless the user names another axis or
-// none. Micro-batches split them the same way, under every strategy.
+// none. Micro-batches split them the same way, under every strategy. On other mesh axes as the user says.
 static void ask_for(const dp_place *place, const dp_value *input, dp_placement *placements) {
   const dp_shape *shape = &input->type.shape;
+  for (int i = 0; i < place->options->n_splits; i++) {
+    const dp_split *s = &place->options->splits[i];
+    if (s->on && !strcmp(s->input, input->name))
+      placements[dp_mesh_find(&place->model->mesh, s->on)] = dp_shard(s->axis < 0 ? s->axis + shape->rank : s->axis);
+  }
   const dp_split *split = dp_options_split(place->options, input->name);
   if (split && split->axis == DP_SPLIT_NONE) return;
   int dim = split ? split->axis + (split->axis < 0 ? shape->rank : 0) : 0;

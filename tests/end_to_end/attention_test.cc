@@ -172,31 +172,36 @@ INSTANTIATE_TEST_SUITE_P(Ways, Attention, testing::ValuesIn(kWays), [](const tes
   return name;
 });
 
-// Queries split by the user, each device having all keys: on axis `context`.
+// Sequences split over the axis `context`: each device has some queries and all keys.
 TEST(Context, QueriesAreSplit) {
-  Way way = kWays[8];  // dropout
-  const std::string text = Network(way), options = "batch=6 precision=fp64 ";
-  std::string split = text;
-  const std::string from = "q = MatMul(s, q.w)";
-  split.replace(split.find(from), from.size(), from + " [shard=(context=1)]");
-  RunOptions run;
-  run.feed = Numbers();
-  const std::vector<double> expected = Training(Compile(text, options), run).TrainAll({6, 6, 5});
-  const Plan plan = Compile(split, options + "strategy=manual mesh=context:2");
-  int computed = 0;
-  for (const Location &location : Instructions(plan, "train")) {
-    const Dp__Instruction *in = At(plan, location);
-    if (std::string(in->op).find("ScaledDotProductAttention")) continue;
-    const size_t first = std::string(in->op) == "ScaledDotProductAttention" ? 0 : 1;
-    const Dp__Program *program = plan->roles[0]->programs[location.program];
-    for (size_t i = 0; i < 3; i++) {  // Q is split, K and V are whole
-      const Dp__DeviceTensor *tensor = program->tensors[in->inputs[first + i] - 1];
-      EXPECT_EQ(tensor->placements[0]->kind, int(i ? DP_REPLICATE : DP_SHARD));
+  for (size_t way : {0u, 4u, 8u, 12u, 13u}) {
+    const std::string text = Network(kWays[way]), options = "batch=6 precision=fp64 ";
+    RunOptions run;
+    run.feed = Numbers();
+    const std::vector<double> expected = Training(Compile(text, options), run).TrainAll({6, 6, 5});
+    for (const char *mesh : {"strategy=data mesh=data:1,context:2", "strategy=data mesh=data:2,context:3",
+                             "strategy=tensor mesh=context:2,tensor:2", "strategy=data mesh=data:1,context:8",
+                             "strategy=zero zero-stage=3 mesh=data:2,context:2"}) {
+      SCOPED_TRACE(kWays[way].name + " by " + mesh);
+      const Plan plan = Compile(text, options + "split=x:1@context " + mesh);
+      ExpectClose(Training(plan, run).TrainAll({6, 6, 5}), expected, 1e-9);
+      if (std::string(mesh).find(":8") < 99) continue;  // more devices than positions: samples may be split instead
+      int computed = 0;
+      for (const Location &location : Instructions(plan, "train")) {
+        const Dp__Instruction *in = At(plan, location);
+        if (std::string(in->op).find("ScaledDotProductAttention")) continue;
+        const size_t first = std::string(in->op) == "ScaledDotProductAttention" ? 0 : 1;
+        const Dp__Program *program = plan->roles[0]->programs[location.program];
+        size_t axis = 0;
+        while (std::string(plan->mesh[axis]->name) != "context") axis++;
+        for (size_t i = 0; i < 3; i++)
+          EXPECT_EQ(program->tensors[in->inputs[first + i] - 1]->placements[axis]->kind,
+                    int(i ? DP_REPLICATE : DP_SHARD));
+        computed++;
+      }
+      EXPECT_EQ(computed, 2);
     }
-    computed++;
   }
-  EXPECT_EQ(computed, 2);
-  ExpectClose(Training(plan, run).TrainAll({6, 6, 5}), expected, 1e-9);
 }
 
 }  // namespace

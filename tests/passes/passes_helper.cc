@@ -51,7 +51,9 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "split") {
     size_t colon = value.find(':');
     std::string axis = value.substr(colon + 1);
-    splits_.push_back({Keep(value.substr(0, colon)), axis == "none" ? int(DP_SPLIT_NONE) : atoi(axis.c_str())});
+    const size_t at = axis.find('@');
+    splits_.push_back({Keep(value.substr(0, colon)), axis == "none" ? int(DP_SPLIT_NONE) : atoi(axis.c_str()),
+                       at == std::string::npos ? nullptr : Keep(axis.substr(at + 1))});
     options.n_splits = int(splits_.size());
     options.splits = splits_.data();
   }

@@ -39,7 +39,7 @@ const std::map<std::string, Sample> kSamples = {
     {"optimizer", {"adam(lr=0.01)", "adam(lr=0.02)", ""}},
     {"mode", {"infer", "train", ""}},
     {"freeze", {"hidden.*", "hidden.weight", ""}},
-    {"split", {"image=none", "image=0", "--strategy=data --devices=2"}},
+    {"split", {"image=none", "image=2@context", "--strategy=data --mesh=data=2,context=2"}},
     {"train", {"hidden.*", "hidden.weight", "--freeze=hidden.weight"}},
     {"as-exported", {"yes", "", ""}},
     {"no-fuse", {"yes", "", ""}},

@@ -43,7 +43,7 @@ static const struct argp_option table[] = {
     {"devices", KEY_DEVICES, "N", 0, "Number of devices, along one mesh axis named after the strategy", 0},
     {"mesh", KEY_MESH, "AXIS=N,...", 0,
      "Devices along several axes: 'data' splits samples, 'tensor' splits parameters, 'pipe' splits the network into "
-     "stages; annotations may use other names",
+     "stages, 'context' sequences; --split and annotations may use other names",
      0},
     {"microbatches", KEY_MICROBATCHES, "M", 0,
      "Run each batch as M micro-batches and add up their gradients; results stay those of the whole batch (default: 4 "
@@ -85,9 +85,9 @@ static const struct argp_option table[] = {
      0},
     {"as-exported", KEY_AS_EXPORTED, 0, 0,
      "Train the network of an ONNX file even if it differs from the one it was exported from (docs/onnx.md)", 0},
-    {"split", KEY_SPLIT, "NAME=AXIS|none", 0,
+    {"split", KEY_SPLIT, "NAME=AXIS[@MESH_AXIS]|none", 0,
      "The axis along which devices split the input NAME (default: its sample axis, if it has one); in a model of fixed "
-     "shapes, its sample axis; may be repeated",
+     "shapes, its sample axis; @MESH_AXIS: over that axis of --mesh besides; may be repeated",
      0},
     {"precision", KEY_PRECISION, "fp32|fp64", 0, "fp64: make every float of the model float64", 0},
     {"batchnorm", KEY_BATCHNORM, "sync|local", 0,
@@ -137,12 +137,16 @@ dp_status dp_dpc_decide_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) {
 static dp_status add_split(dp_dpc_decide *p, const char *text) {
   const char *equals = strrchr(text, '=');
   if (!equals || equals == text)
-    return dp_fail(EX_USAGE, "--split=%s: expected NAME=AXIS or NAME=none, for example --split tokens=1", text);
-  dp_split split = {dp_strndup(p->arena, text, (size_t)(equals - text)), DP_SPLIT_NONE};
+    return dp_fail(EX_USAGE,
+                   "--split=%s: expected NAME=AXIS, NAME=AXIS@MESH_AXIS or NAME=none, for example --split tokens=1",
+                   text);
+  dp_split split = {dp_strndup(p->arena, text, (size_t)(equals - text)), DP_SPLIT_NONE, NULL};
+  const size_t digits = strcspn(equals + 1, "@");
   if (strcmp(equals + 1, "none")) {
     int64_t axis;
-    DP_TRY(dp_cli_int("split", equals + 1, -DP_MAX_RANK, DP_MAX_RANK - 1, &axis));
+    DP_TRY(dp_cli_int("split", dp_strndup(p->arena, equals + 1, digits), -DP_MAX_RANK, DP_MAX_RANK - 1, &axis));
     split.axis = (int)axis;
+    if (equals[1 + digits]) split.on = dp_strdup(p->arena, equals + 1 + digits + 1);
   }
   DP_PUSH(p->arena, p->splits, p->options.n_splits, split);
   p->options.splits = p->splits;
