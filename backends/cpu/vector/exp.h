@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// exp(x), within 2 units in the last place (tests/backends/vector_test.cc); 0 below -87, where the result would be
+// exp(x), within 2 units in the last place (tests/backends/attention_test.cc); 0 below -87, where the result would be
 // denormal; infinity above 88; NaN for NaN.
 // The usual reduction to |r| <= log(2) / 2 and the polynomial of Moshier's Cephes library (expf).
 static inline float dp_vector_exp(float x) {
