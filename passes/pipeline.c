@@ -5,6 +5,7 @@
 
 #include "ir/base/suggest.h"
 #include "ir/text/text.h"
+#include "passes/network.h"
 #include "passes/options_record.h"
 #include "passes/strategy/table.h"
 
@@ -73,6 +74,7 @@ typedef struct {
 static dp_status run_all(void *arg) {
   dp_compile *compile = &((run *)arg)->compile;
   const dp_options *options = compile->options;
+  const uint64_t network = dp_network_hash(compile->model);
   FILE *out = options->print_to ? options->print_to : stdout;
   for (const dp_pass *const *p = passes; *p; p++) {
     DP_TRY(dp_pipeline_run_pass(compile, *p));
@@ -86,7 +88,10 @@ static dp_status run_all(void *arg) {
     if (options->stop_after && !strcmp(options->stop_after, (*p)->name)) break;
   }
   Dp__Options *record = dp_options_record(compile);
-  if (compile->plan) compile->plan->options = record;
+  if (compile->plan) {
+    compile->plan->options = record;
+    compile->plan->network = network;
+  }
   if (options->record) *options->record = record;
   return DP_OK;
 }
