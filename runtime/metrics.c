@@ -5,18 +5,51 @@
 #include <math.h>
 #include <poll.h>
 #include <stdio_ext.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ir/base/file.h"
 
 enum { POLL_MS = 100 };
 
-dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(void), dp_metrics *metrics) {
-  FILE *file = !path ? NULL : dp_file_is_standard(path) ? stdout : fopen(path, "we");
+static FILE *open_file(const char *path, bool go_on) {
+  struct stat st;
+  if (dp_file_is_standard(path)) return stdout;
+  return fopen(path, go_on && !stat(path, &st) && S_ISREG(st.st_mode) ? "r+e" : "we");
+}
+
+dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(void), bool go_on, dp_metrics *metrics) {
+  FILE *file = path ? open_file(path, go_on) : NULL;
   dp_metrics m = {.path = path, .file = file, .loss_digits = loss_digits, .stopped = stopped};
   if (path && !m.file) return dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(errno));
   *metrics = m;
+  return DP_OK;
+}
+
+// Whether a line is one that this file writes, of a step or evaluation before the given number of steps.
+static bool is_before(const char *line, size_t length, int64_t steps) {
+  char event[8];
+  long long step;
+  if (length < 2 || strcmp(line + length - 2, "}\n")) return false;
+  if (sscanf(line, "{\"event\":\"%7[a-z]\",\"step\":%lld,", event, &step) != 2) return false;
+  return step < steps || (step == steps && !strcmp(event, "step"));
+}
+
+dp_status dp_metrics_go_on(dp_metrics *metrics, int64_t steps) {
+  FILE *file = metrics->file;
+  struct stat st;
+  if (!file || fstat(fileno(file), &st) || !S_ISREG(st.st_mode) || file == stdout) return DP_OK;
+  char *line = NULL;
+  size_t capacity = 0;
+  off_t kept = 0;
+  for (ssize_t length; (length = getline(&line, &capacity, file)) > 0 && is_before(line, (size_t)length, steps);)
+    kept += length;
+  free(line);
+  clearerr(file);  // a new file is open for writing alone
+  if (fseeko(file, kept, SEEK_SET) || ftruncate(fileno(file), kept))
+    return dp_fail(EX_IOERR, "--metrics=%s: cannot be written: %s", metrics->path, strerror(errno));
   return DP_OK;
 }
 
@@ -93,6 +126,10 @@ void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *b) {
     fprintf(metrics->file, "%s{\"persistent_bytes\":%llu,\"transient_bytes\":%llu}", i ? "," : ",\"stages\":[",
             (unsigned long long)b->stages[i].persistent, (unsigned long long)b->stages[i].transient);
   end_line(metrics, b->n_stages ? "]}\n" : "}\n");
+}
+
+void dp_metrics_flush(dp_metrics *metrics) {
+  if (metrics->file && metrics->file != stdout) fflush(metrics->file);
 }
 
 dp_status dp_metrics_close(dp_metrics *metrics) {

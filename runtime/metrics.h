@@ -20,8 +20,13 @@ typedef struct {
 } dp_metrics;
 
 // path: NULL for none, "-" for standard output. stopped: whether the run has been told to stop; from then on, nothing
-// waits for the reader of standard output. NULL: it never is. EX_CANTCREAT.
-dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(void), dp_metrics *metrics) DP_MUST_USE;
+// waits for the reader of standard output. NULL: it never is. go_on: leave the lines of an earlier run until
+// dp_metrics_go_on. EX_CANTCREAT.
+dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(void), bool go_on,
+                          dp_metrics *metrics) DP_MUST_USE;
+// Drops the lines from the first one on that is not of the first `steps` steps, or that cannot be read. An evaluation
+// after step `steps` is dropped too, since it is made again. EX_IOERR.
+dp_status dp_metrics_go_on(dp_metrics *metrics, int64_t steps) DP_MUST_USE;
 // step and epoch count from 1. ms: milliseconds of this step.
 void dp_metrics_step(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double lr, int64_t samples,
                      double ms);
@@ -45,6 +50,8 @@ typedef struct {
   uint64_t other;                    // the rest: libraries, data sets, the plan and its tables, threads
 } dp_metrics_bytes;
 void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *bytes);
+// Writes what is still in memory, so that a process that is killed leaves it.
+void dp_metrics_flush(dp_metrics *metrics);
 // EX_IOERR: a write failed. Closes the file in any case.
 dp_status dp_metrics_close(dp_metrics *metrics) DP_MUST_USE;
 

@@ -186,21 +186,27 @@ void dp_file_writer_abandon(dp_file_writer *writer) {
   forget(writer);
 }
 
-static void sync_folder(const char *path) {
-  char *copy = strdup(path);
-  int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-  if (fd >= 0) {
-    fsync(fd);
-    close(fd);
-  }
-  free(copy);
-}
-
 static int sync_file(int fd) {
   int r;
   do r = fsync(fd);
   while (r && errno == EINTR);
   return r;
+}
+
+dp_status dp_file_sync_folder(const char *path) {
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Some file systems cannot sync a folder and say so by EINVAL: there is nothing more to do for it.
+  int error = fd < 0 || (sync_file(fd) && errno != EINVAL) ? errno : 0;
+  if (fd >= 0) close(fd);
+  return error ? dp_fail(EX_IOERR, "%s: cannot be synced to disk: %s", path, strerror(error)) : DP_OK;
+}
+
+dp_status dp_file_sync_folder_of(const char *path) {
+  char *copy = strdup(path);
+  if (!copy) return dp_fail(DP_EX_MEMORY, "%s: out of memory while it was written", path);
+  dp_status status = dp_file_sync_folder(dirname(copy));
+  free(copy);
+  return status;
 }
 
 dp_status dp_file_writer_commit(dp_file_writer *writer) {
@@ -212,9 +218,9 @@ dp_status dp_file_writer_commit(dp_file_writer *writer) {
     return status;
   }
   close(writer->fd);
-  if (writer->temporary) sync_folder(writer->path);
+  if (writer->temporary) status = dp_file_sync_folder_of(writer->path);
   forget(writer);
-  return DP_OK;
+  return status;
 }
 
 dp_status dp_file_write(const char *path, const void *data, size_t bytes) {

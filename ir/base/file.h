@@ -51,11 +51,15 @@ dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) DP_MUST_
 // After a failure (EX_IOERR) only abandon may follow.
 dp_status dp_file_writer_write(dp_file_writer *writer, const void *data, size_t bytes) DP_MUST_USE;
 // Flushes, syncs, renames, syncs the directory. The writer is closed whatever the result; on failure the target is
-// untouched.
+// untouched, unless it was the last sync that failed.
 dp_status dp_file_writer_commit(dp_file_writer *writer) DP_MUST_USE;
 void dp_file_writer_abandon(dp_file_writer *writer);
 // Opens, writes and commits.
 dp_status dp_file_write(const char *path, const void *data, size_t bytes) DP_MUST_USE;
+
+// Syncs a directory, so that the names in it survive a crash of the machine. EX_IOERR.
+dp_status dp_file_sync_folder(const char *path) DP_MUST_USE;
+dp_status dp_file_sync_folder_of(const char *path) DP_MUST_USE;  // the one that holds `path`
 
 #ifdef __cplusplus
 }

@@ -216,7 +216,18 @@ static dp_status check_names(const char *path, const dp_safetensor *tensors, siz
   return status;
 }
 
-dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, size_t count) {
+static dp_status write_tensors(dp_file_writer *writer, const dp_safetensor *tensors, size_t count,
+                               dp_safetensors_source *source, void *context) {
+  for (size_t i = 0; i < count; i++) {
+    const void *data = NULL;
+    DP_TRY(source(context, i, &data));
+    DP_TRY(dp_file_writer_write(writer, data, tensors[i].tensor.bytes));
+  }
+  return DP_OK;
+}
+
+dp_status dp_safetensors_write_from(const char *path, const dp_safetensor *tensors, size_t count,
+                                    dp_safetensors_source *source, void *context) {
   DP_TRY(check_names(path, tensors, count));
   size_t header_bytes = 0;
   char *header = make_header(tensors, count, &header_bytes);
@@ -230,10 +241,19 @@ dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, s
   uint64_t length = header_bytes;
   status = dp_file_writer_write(&writer, &length, sizeof length);
   if (!status) status = dp_file_writer_write(&writer, header, header_bytes);
-  for (size_t i = 0; !status && i < count; i++)
-    status = dp_file_writer_write(&writer, tensors[i].tensor.data, tensors[i].tensor.bytes);
+  if (!status) status = write_tensors(&writer, tensors, count, source, context);
   free(header);
   if (!status) return dp_file_writer_commit(&writer);
   dp_file_writer_abandon(&writer);
   return status;
+}
+
+static dp_status in_memory(void *context, size_t index, const void **data) {
+  const dp_safetensor *tensors = context;
+  *data = tensors[index].tensor.data;
+  return DP_OK;
+}
+
+dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, size_t count) {
+  return dp_safetensors_write_from(path, tensors, count, in_memory, (void *)(uintptr_t)tensors);
 }

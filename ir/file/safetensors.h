@@ -36,6 +36,11 @@ void dp_safetensors_close(dp_safetensors *file);
 #define DP_SAFETENSORS_METADATA "__metadata__"
 // Replaces `path` whole. EX_DATAERR: two tensors of one name, or the reserved name.
 dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, size_t count) DP_MUST_USE;
+// Gets the data of tensor `index`, which must stay until the next call; called once for each, in order.
+typedef dp_status dp_safetensors_source(void *context, size_t index, const void **data);
+// The same with data that is there only when its turn comes.
+dp_status dp_safetensors_write_from(const char *path, const dp_safetensor *tensors, size_t count,
+                                    dp_safetensors_source *source, void *context) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -68,6 +68,19 @@ int64_t dp_loader_samples(const dp_loader *loader) { return loader->samples; }
 
 int64_t dp_loader_steps(const dp_loader *loader) { return loader->steps; }
 
+uint64_t dp_loader_hash(const dp_loader *loader) {
+  uint64_t sum = 0;
+  for (int i = 0; i < loader->n_inputs; i++) {
+    const dp_loader_input *input = &loader->inputs[i];
+    const dp_tensor *t = &input->tensor;
+    const uint64_t parts[] = {dp_hash64(input->name, strlen(input->name)), (uint64_t)t->dtype,
+                              dp_hash64(t->extents, (size_t)t->rank * sizeof *t->extents),
+                              dp_hash64(t->data, t->bytes)};
+    sum += dp_hash64(parts, sizeof parts);
+  }
+  return sum;
+}
+
 static void shuffle(dp_loader *loader, int64_t epoch) {
   if (loader->shuffled_epoch == epoch) return;
   const uint32_t key[2] = {(uint32_t)loader->options.seed, (uint32_t)(loader->options.seed >> 32)};

@@ -34,6 +34,7 @@ void dp_loader_destroy(dp_loader *loader);
 int dp_loader_inputs(const dp_loader *loader);
 int64_t dp_loader_samples(const dp_loader *loader);
 int64_t dp_loader_steps(const dp_loader *loader);  // in an epoch; 0 when drop_last leaves none
+uint64_t dp_loader_hash(const dp_loader *loader);  // XXH3 over names, types, shapes and data, in any order of inputs
 // Writes the batch at `position` to targets[i], each dense in the input's shape for n samples. Returns n.
 int64_t dp_loader_fill(dp_loader *loader, int64_t position, void *const *targets);
 

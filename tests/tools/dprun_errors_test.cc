@@ -46,9 +46,8 @@ TEST_F(DprunErrors, Options) {
   Refused(plan_ + images + labels + "--data lable=x", 64, {"lable", "did you mean 'label'"});
   Refused(plan_ + images + labels + "--eval-data image=x", 64, {"'label'", "--eval-data"});
   Refused(plan_ + images + labels + "--device=gpu", 64, {"--device=gpu", "give cpu", "cuda is not implemented"});
-  for (const char *option : {"--resume", "--save-every=10", "--device=cuda", "--device=cuda:0,2"})
+  for (const char *option : {"--device=cuda", "--device=cuda:0,2"})
     Refused(plan_ + images + labels + option, 69, {"not implemented"});
-  Refused(plan_ + images + labels + "--save=" + File("folder"), 69, {"not implemented"});
 }
 
 // Options that dprun does not have.

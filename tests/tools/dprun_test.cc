@@ -222,7 +222,6 @@ TEST_F(Dprun, ASignalEndsTheStepSavesAndExits75) {
     Start(Train("--epochs=1000000 --save=" + File("w.safetensors") + " " + eval_digits));
     for (int i = 0; i < 3000 && Read(File("metrics")).empty(); i++) usleep(10000);
     Signal(number);
-    Signal(number);
     Result result = Wait();
     EXPECT_EQ(result.code, 75) << result.err;
     EXPECT_NE(result.err.find("interrupted after step"), std::string::npos) << result.err;

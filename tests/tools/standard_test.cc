@@ -126,7 +126,6 @@ TEST_F(Standard, SignalsEndWaitingForAPipe) {
                std::to_string(getpid()) + "/fd/" + std::to_string(out[1]));
     usleep(1500000);
     Signal(SIGTERM);
-    Signal(SIGTERM);
     Result result = Wait();
     EXPECT_EQ(result.code, 75) << result.err;
     EXPECT_EQ(Exists(weights), c.saves);

@@ -1,6 +1,6 @@
-// What one strategy saves, every other strategy loads bit by bit, and evaluates and infers to the numbers of one
-// device. Tests all pairs of strategies, on a GPT with tied embeddings, a vocabulary of 97 and a batch that divides by
-// no number of devices.
+// What one strategy saves, every other strategy loads bit by bit, evaluates and infers to the numbers of one device,
+// and goes on to train as one device would have. Tests all pairs of strategies, on a GPT with tied embeddings, a
+// vocabulary of 97 and a batch that divides by no number of devices.
 #include <cmath>
 
 #include "tests/end_to_end/gpt.h"
@@ -98,6 +98,24 @@ TEST_F(Strategies, EvaluateAndInferAsOneDeviceDoes) {
       const Event eval = Metrics(File("metrics")).at(0);
       EXPECT_NEAR(eval["loss"], expected.loss, 1e-12 * expected.loss);
       EXPECT_NEAR(eval["accuracy"], expected.accuracy, 1e-9);
+    }
+  }
+}
+
+// A checkpoint after step 2, of all strategies; from each, all the others train steps 3 and 4.
+TEST_F(Strategies, FromTheCheckpointOfOneAnyOtherTrainsOn) {
+  const std::string options = data_ + " --shuffle --seed=5 --metrics=" + File("metrics");
+  Dprun(0, options + " --steps=4");
+  const std::vector<double> one = Losses(File("metrics"));
+  for (size_t saved = 0; saved < kCount; saved++) {
+    const std::string folder = File("run" + std::to_string(saved));
+    Dprun(saved, options + " --steps=2 --save=" + folder);
+    for (size_t loaded = 0; loaded < kCount; loaded++) {
+      SCOPED_TRACE(std::string("saved by ") + kStrategies[saved] + ", resumed by " + kStrategies[loaded]);
+      Dprun(loaded, options + " --steps=4 --resume=" + folder);
+      const std::vector<double> losses = Losses(File("metrics"));
+      ASSERT_EQ(losses.size(), 4u);
+      for (size_t i = 2; i < 4; i++) EXPECT_NEAR(losses[i], one[i], 1e-9 * one[i]) << i;
     }
   }
 }

@@ -81,11 +81,18 @@ static void print_result(const dp_dprun *run, FILE *out) {
 // Writes what a run leaves behind, even if it was interrupted.
 static dp_status finish(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
-  if (o->save) DP_TRY(dp_dprun_weights_save(run->session, o->save));
+  if (o->checkpoints) {
+    DP_TRY(dp_dprun_train_save(run));
+    DP_TRY(dp_dprun_checkpoints_finish(&run->checkpoints));
+  } else if (o->save) {
+    DP_TRY(dp_dprun_weights_save(run->session, o->save));
+  }
   dp_dprun_memory_report(run);
   DP_TRY(write_trace(run));
   if (dp_dprun_signal_came()) {
-    const char *kept = o->save ? dp_printf(run->arena, "; the weights are in %s", o->save) : "";
+    const char *kept = o->checkpoints ? dp_printf(run->arena, "; --resume goes on from %s", o->save)
+                       : o->save      ? dp_printf(run->arena, "; the weights are in %s", o->save)
+                                      : "";
     return dp_fail(EX_TEMPFAIL, "interrupted after step %lld%s", (long long)run->steps, kept);
   }
   print_result(run, dp_dprun_options_use_stdout(o) ? stderr : stdout);
@@ -97,12 +104,17 @@ static dp_status execute(void *arg) {
   const dp_dprun_options *o = run->options;
   DP_TRY(dp_plan_read(run->arena, o->plan, &run->plan));
   if (o->explain) return explain(run->plan);
-  if (o->save) DP_TRY(dp_cli_check_writable("--save", o->save, false));
+  if (o->checkpoints)
+    DP_TRY(dp_dprun_checkpoints_open(run->arena, o->save, o->resume, &run->checkpoints));
+  else if (o->save)
+    DP_TRY(dp_cli_check_writable("--save", o->save, false));
   if (o->trace) DP_TRY(dp_cli_check_writable("--trace", o->trace, true));
   for (int i = 0; i < o->n_outputs; i++) DP_TRY(dp_cli_check_writable("--output", o->outputs[i].file, false));
-  DP_TRY(dp_metrics_open(o->metrics, run->plan->precision == DP_FLOAT64 ? 17 : 9, dp_dprun_signal_came, &run->metrics));
+  DP_TRY(dp_metrics_open(o->metrics, run->plan->precision == DP_FLOAT64 ? 17 : 9, dp_dprun_signal_came,
+                         o->resume != NULL, &run->metrics));
   DP_TRY(open_session(run));
   DP_TRY(open_feeds(run));
+  DP_TRY(dp_dprun_start(run));
   note_rounding(run);
   if (o->infer) {
     DP_TRY(dp_dprun_infer_run(run));
@@ -119,9 +131,10 @@ int main(int argc, char **argv) {
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "out of memory"));
   dp_dprun_options options;
-  dp_dprun run = {.arena = arena, .options = &options, .accuracy = -1};
+  dp_dprun run = {.arena = arena, .options = &options, .checkpoints = {.folder.fd = -1, .last = -1}, .accuracy = -1};
   dp_status status = dp_dprun_options_parse(arena, argc, argv, &options);
   if (!status) status = dp_arena_run(arena, execute, &run);
+  dp_dprun_checkpoints_close(&run.checkpoints);
   dp_dprun_feed_close(&run.train);
   dp_dprun_feed_close(&run.eval);
   dp_dprun_feed_close(&run.infer);

@@ -3,6 +3,7 @@
 #define DP_TOOLS_RUN_DPRUN_H
 
 #include "runtime/metrics.h"
+#include "tools/run/checkpoint.h"
 #include "tools/run/feed.h"
 #include "tools/run/options.h"
 #include "tools/run/output.h"
@@ -16,8 +17,11 @@ typedef struct {
   dp_dprun_feed train, eval, infer;  // loader NULL: no data given
   dp_dprun_outputs outputs;          // of `infer`
   dp_metrics metrics;
+  dp_dprun_checkpoints checkpoints;  // folder.fd -1: --save asks for none
+  int64_t position;                  // of the next batch, as the loader counts them
+  bool resumed;                      // training goes on from a checkpoint
   // Results of the loops.
-  int64_t steps;             // completed steps
+  int64_t steps;             // completed steps, including those before a checkpoint that was gone on from
   double loss;               // of the last evaluation, if any; else the mean over the steps from first_step on
   int64_t first_step;        // counts from 1; 0: the loss is from an evaluation
   double accuracy;           // of the last evaluation; < 0: none, or the loss has no classes
@@ -25,8 +29,13 @@ typedef struct {
   bool reported_not_finite;  // report it only once
 } dp_dprun;
 
+// Goes on from a checkpoint if --resume finds one, and prepares to write others. EX_USAGE, and as in resume.h.
+dp_status dp_dprun_start(dp_dprun *run) DP_MUST_USE;
+
 // Trains as long as the options say, and evaluates after each epoch. A signal ends it early, with DP_OK.
 dp_status dp_dprun_train_run(dp_dprun *run) DP_MUST_USE;
+// Begins to write a checkpoint of the last step.
+dp_status dp_dprun_train_save(dp_dprun *run) DP_MUST_USE;
 
 // Infers over all the data and writes all outputs; or none, if a signal came (EX_TEMPFAIL).
 dp_status dp_dprun_infer_run(dp_dprun *run) DP_MUST_USE;
@@ -34,8 +43,8 @@ dp_status dp_dprun_infer_run(dp_dprun *run) DP_MUST_USE;
 // Reports the memory of the run in the metrics and, unless --quiet, on stderr.
 void dp_dprun_memory_report(dp_dprun *run);
 
-// Catches SIGINT, SIGTERM, SIGHUP and SIGUSR1. After one of them the current step ends and --save is carried out;
-// further ones have no effect. A signal that was ignored when the program started (nohup) stays ignored.
+// Catches SIGINT, SIGTERM, SIGHUP and SIGUSR1. After one of them the current step ends and --save is carried out; a
+// second one ends the process at once. A signal that was ignored when the program started (nohup) stays ignored.
 void dp_dprun_signal_catch(void);
 bool dp_dprun_signal_came(void);
 

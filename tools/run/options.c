@@ -2,8 +2,11 @@
 #include "tools/run/options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tools/run/resume.h"
 
 enum {
   KEY_DATA = 256,
@@ -24,9 +27,11 @@ enum {
   KEY_DEVICE,
   KEY_INFER,
   KEY_OUTPUT,
-  // Planned, but not implemented yet.
   KEY_SAVE_EVERY,
+  KEY_SAVE_SYNC,
+  KEY_KEEP,
   KEY_RESUME,
+  KEY_ALLOW_CHANGE,
 };
 
 static const struct argp_option table[] = {
@@ -43,7 +48,17 @@ static const struct argp_option table[] = {
     {"steps", KEY_STEPS, "S", 0, "Train S steps, repeating the data as needed", 0},
     {"seed", KEY_SEED, "K", 0, "Seed of initial values, Dropout and shuffling (default 0)", 0},
     {"init", KEY_INIT, "W.safetensors", 0, "Start with the weights of this file, which --save writes", 0},
-    {"save", KEY_SAVE, "W.safetensors", 0, "Write the weights to this file at the end, or when interrupted", 0},
+    {"save", KEY_SAVE, "PATH", 0,
+     "Write at the end, or when interrupted: to W.safetensors, the weights; to any other path, a folder, a checkpoint",
+     0},
+    {"save-every", KEY_SAVE_EVERY, "STEPS", 0, "Write a checkpoint after every STEPS steps too", 0},
+    {"keep", KEY_KEEP, "K", 0, "Delete all but the newest K checkpoints (default: keep all)", 0},
+    {"save-sync", KEY_SAVE_SYNC, 0, 0,
+     "Write checkpoints between two steps, without a copy in memory and a thread that writes it", 0},
+    {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL,
+     "Go on from the newest whole checkpoint of DIR (default: the folder of --save); start if there is none", 0},
+    {"allow-change", KEY_ALLOW_CHANGE, "WHAT", 0,
+     "Let --resume go on although WHAT changed: batch, data, model, optimizer, order, seed; several with commas", 0},
     {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "Exit with 65 at the first loss that is not finite", 0},
     {0, 0, 0, 0, "Inference", 3},
     {"infer", KEY_INFER, 0, 0, "Run the network over the data, in file order, instead of training it", 0},
@@ -60,8 +75,6 @@ static const struct argp_option table[] = {
      0},
     {"explain", KEY_EXPLAIN, 0, 0, "Print each step of the plan with stream, waits and bytes, and exit", 0},
     {"quiet", KEY_QUIET, 0, 0, "Print no progress, only the last line", 0},
-    {"save-every", KEY_SAVE_EVERY, "STEPS", OPTION_HIDDEN, 0, 0},
-    {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL | OPTION_HIDDEN, 0, 0},
     {0},
 };
 
@@ -70,13 +83,6 @@ typedef struct {
   dp_dprun_options *options;
   dp_status status;
 } parsing;
-
-static dp_status not_built(const char *what) {
-  return dp_fail(
-      EX_UNAVAILABLE,
-      "%s is not implemented yet: dprun trains, evaluates and infers, and writes weights to one .safetensors file",
-      what);
-}
 
 static dp_status add_pair(parsing *p, const char *option, const char *text, dp_cli_pair **pairs, int *count) {
   dp_cli_pair pair;
@@ -95,6 +101,21 @@ static dp_status parse_seed(const char *text, uint64_t *seed) {
   if (end == text || *end || errno || strchr(text, '-'))
     return dp_fail(EX_USAGE, "--seed=%s: expected a whole number from 0 to 2^64 - 1", text);
   return DP_OK;
+}
+
+// The names of a list with commas.
+static dp_status allow_changes(const char *text, unsigned *allowed) {
+  const char *names;
+  char name[16];
+  for (const char *at = text;; at++) {
+    const size_t length = strcspn(at, ",");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), at);
+    const unsigned change = dp_dprun_change_find(name, &names);
+    if (!change) return dp_fail(EX_USAGE, "--allow-change=%s: expected some of %s", text, names);
+    *allowed |= change;
+    at += length;
+    if (!*at) return DP_OK;
+  }
 }
 
 static dp_status set_option(parsing *p, int key, char *text) {
@@ -147,9 +168,17 @@ static dp_status set_option(parsing *p, int key, char *text) {
     case KEY_DEVICE:
       return dp_cli_backend(p->arena, "device", text, &o->device, &o->devices);
     case KEY_SAVE_EVERY:
-      return not_built("--save-every");
+      return dp_cli_int("save-every", text, 1, INT64_MAX, &o->save_every);
+    case KEY_KEEP:
+      return dp_cli_int("keep", text, 1, INT32_MAX, &o->keep);
+    case KEY_SAVE_SYNC:
+      o->save_sync = true;
+      return DP_OK;
     case KEY_RESUME:
-      return not_built("--resume");
+      o->resume = text ? text : "";
+      return DP_OK;
+    case KEY_ALLOW_CHANGE:
+      return allow_changes(text, &o->allowed);
     case ARGP_KEY_ARG:
       if (o->plan) return dp_fail(EX_USAGE, "give only one plan, not '%s' and '%s'", o->plan, text);
       o->plan = text;
@@ -199,12 +228,31 @@ static dp_status check_endings(dp_arena *arena, const dp_dprun_options *o) {
   return o->trace ? dp_cli_check_ending("--trace", o->trace, "JSON", ".json .txt", false) : DP_OK;
 }
 
-static dp_status check_save(dp_arena *arena, const char *save) {
-  if (!strcmp(save, "-")) return dp_fail(EX_USAGE, "--save=-: weights cannot go to standard output: name a file");
-  const char *dot = strrchr(save, '.');
-  if (dot && !strcmp(dot, ".safetensors")) return DP_OK;
-  return not_built(
-      dp_printf(arena, "--save=%s, a directory of checkpoints because it does not end with .safetensors,", save));
+static bool ends_with(const char *text, const char *ending) {
+  const size_t length = strlen(text), more = strlen(ending);
+  return length >= more && !strcmp(text + length - more, ending);
+}
+
+// Checks what is about checkpoints, and where --resume without a folder finds them.
+static dp_status check_save(dp_dprun_options *o) {
+  if (o->save && !strcmp(o->save, "-"))
+    return dp_fail(EX_USAGE, "--save=-: weights cannot go to standard output: name a file");
+  if (o->save && !*o->save) return dp_fail(EX_USAGE, "--save=: name a file or a folder");
+  o->checkpoints = o->save && !ends_with(o->save, ".safetensors");
+  const struct {
+    bool given;
+    const char *option;
+  } of_checkpoints[] = {{o->save_every, "save-every"}, {o->keep, "keep"}, {o->save_sync, "save-sync"}};
+  for (size_t i = 0; i < DP_COUNT(of_checkpoints) && !o->checkpoints; i++)
+    if (of_checkpoints[i].given)
+      return dp_fail(EX_USAGE,
+                     "--%s is about checkpoints: add --save=FOLDER (a path that does not end with .safetensors)",
+                     of_checkpoints[i].option);
+  if (o->allowed && !o->resume) return dp_fail(EX_USAGE, "--allow-change needs --resume");
+  if (!o->resume || *o->resume) return DP_OK;
+  if (!o->checkpoints) return dp_fail(EX_USAGE, "--resume goes on from --save=FOLDER: add it, or give --resume=FOLDER");
+  o->resume = o->save;
+  return DP_OK;
 }
 
 bool dp_dprun_options_use_stdout(const dp_dprun_options *o) {
@@ -219,7 +267,7 @@ static dp_status check_infer(const dp_dprun_options *o) {
   } training[] = {
       {o->n_eval_data, "eval-data"},   {o->epochs >= 0, "epochs"},  {o->steps >= 0, "steps"},
       {o->shuffle, "shuffle"},         {o->drop_last, "drop-last"}, {o->save, "save"},
-      {o->stop_on_nan, "stop-on-nan"},
+      {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},
   };
   for (size_t i = 0; o->infer && i < DP_COUNT(training); i++)
     if (training[i].given)
@@ -228,12 +276,12 @@ static dp_status check_infer(const dp_dprun_options *o) {
   return DP_OK;
 }
 
-static dp_status check_options(dp_arena *arena, const dp_dprun_options *o) {
+static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
   if (!o->plan) return dp_fail(EX_USAGE, "no plan given: dprun PLAN --data NAME=FILE ... (see --help)");
   if (o->epochs >= 0 && o->steps >= 0) return dp_fail(EX_CONFIG, "--epochs and --steps exclude each other");
   DP_TRY(check_infer(o));
   if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output needs --infer");
-  if (o->save) DP_TRY(check_save(arena, o->save));
+  DP_TRY(check_save(o));
   DP_TRY(check_files(arena, o));
   return check_endings(arena, o);
 }
@@ -252,12 +300,15 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "  dprun plan.bin --data image=$digits/train-images-idx3-ubyte \\\n"
           "    --data label=$digits/train-labels-idx1-ubyte --epochs=3 --shuffle \\\n"
           "    --save=mlp.safetensors --metrics=mlp.jsonl\n"
+          "  dprun plan.bin --data image=$digits/train-images-idx3-ubyte \\\n"
+          "    --data label=$digits/train-labels-idx1-ubyte --epochs=3 --shuffle \\\n"
+          "    --save=run/ --save-every=20 --keep=3 --resume\n"
           "  dprun plan.bin --infer --init=mlp.safetensors \\\n"
           "    --data image=$digits/test-images-idx3-ubyte --output logits=logits.npy\n"
           "  dprun plan.bin --explain\n"
           "\n"
           "A file named - is standard input or standard output. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end training "
-          "after the current step.\n"
+          "after the current step; a second one ends it at once.\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "
           "here, 71 out of memory, 73 and 74 cannot write, 75 interrupted (after writing what --save asks for), 78 "

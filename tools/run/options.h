@@ -13,9 +13,14 @@ typedef struct {
   bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;
   uint64_t seed;
   const char *init, *save, *metrics, *trace;  // NULL: not given
-  const dp_backend_entry *device;             // NULL: not given
-  const char *devices;                        // the part after the backend's colon; NULL: not given
-  int64_t threads;                            // workers; 0: one for each core
+  bool checkpoints;                           // --save names a folder of checkpoints
+  bool save_sync;
+  int64_t save_every, keep;        // steps, checkpoints; 0: not given
+  const char *resume;              // the folder to go on from; NULL: not asked for
+  unsigned allowed;                // dp_dprun_change, by --allow-change
+  const dp_backend_entry *device;  // NULL: not given
+  const char *devices;             // the part after the backend's colon; NULL: not given
+  int64_t threads;                 // workers; 0: one for each core
 } dp_dprun_options;
 
 // Parses the command line. Lists live in `arena`; texts point into argv. EX_USAGE; EX_CONFIG: contradictory options;

@@ -38,6 +38,12 @@ static void tally_add(tally *t, const dp_dprun *run, int program, int64_t n) {
 
 static double tally_mean(const tally *t) { return t->loss / (double)t->labels; }
 
+dp_status dp_dprun_train_save(dp_dprun *run) {
+  const int64_t a_round = run->train.steps;
+  dp_metrics_flush(&run->metrics);
+  return dp_dprun_checkpoints_save(&run->checkpoints, run->steps, run->position / a_round + 1, run->position % a_round);
+}
+
 static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progress *progress, tally *t) {
   int slot;
   int64_t n;
@@ -48,12 +54,15 @@ static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progr
     if (status) return dp_status_context(status, "step %lld", (long long)run->steps + 1);
     dp_prefetch_release(run->train.prefetch);
     run->steps++;
+    run->position++;
     double now = dp_progress_now(), loss = dp_session_number(run->session, run->train.program, "loss");
     dp_metrics_step(&run->metrics, run->steps, epoch, loss, step.lr, n, (now - before) * 1e3);
     tally_add(t, run, run->train.program, n);
     DP_TRY(check_loss(run, progress, loss));
-    dp_progress_draw(progress, epoch, progress->steps - (end - run->steps), loss,
+    dp_progress_draw(progress, epoch, progress->steps - (end - run->position), loss,
                      (double)t->samples / (now - t->begun_s));
+    const int64_t every = run->options->save_every;
+    if (every && run->steps % every == 0) DP_TRY(dp_dprun_train_save(run));
   }
   return DP_OK;
 }
@@ -97,13 +106,13 @@ static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, cons
   fputc('\n', stderr);
 }
 
-// Runs the steps from run->steps to `end`, all in one epoch (counted from 1), and the evaluation.
+// Runs the steps from run->position to `end`, all in one epoch (counted from 1), and the evaluation.
 static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t epochs) {
   dp_progress progress = dp_progress_begin(run->options->quiet, run->train.steps);
-  progress.steps = dp_min_i64(run->train.steps, end - run->steps);
+  progress.steps = dp_min_i64(run->train.steps, end - run->position);
   const int64_t first = run->steps + 1;
   tally t = {.begun_s = dp_progress_now()};
-  DP_TRY(dp_dprun_feed_begin(&run->train, run->steps, end));
+  DP_TRY(dp_dprun_feed_begin(&run->train, run->position, end));
   dp_status status = train_steps(run, epoch, end, &progress, &t);
   dp_dprun_feed_end(&run->train);
   double seconds = dp_progress_now() - t.begun_s;
@@ -118,30 +127,40 @@ static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t ep
   return DP_OK;
 }
 
-static dp_status count_steps(const dp_dprun *run, int64_t *total) {
+// *end: the position at which training ends.
+static dp_status find_end(const dp_dprun *run, int64_t *end) {
   const dp_dprun_options *o = run->options;
-  *total = 0;
+  *end = 0;
   if (!run->train.loader) return DP_OK;
   if (!run->train.steps)
     return dp_fail(EX_CONFIG, "--drop-last leaves no batch: there are %lld samples and a batch has %lld",
                    (long long)run->train.samples, (long long)run->plan->batch);
   int64_t epochs = o->epochs >= 0 ? o->epochs : 1;
   if (o->steps >= 0)
-    *total = o->steps;
-  else if (__builtin_mul_overflow(epochs, run->train.steps, total))
+    *end = run->position + o->steps - run->steps;
+  else if (__builtin_mul_overflow(epochs, run->train.steps, end))
     return dp_fail(EX_USAGE, "--epochs=%lld is too large", (long long)epochs);
   return DP_OK;
 }
 
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Whether to evaluate before the first step: because nothing is left to train, or because the run was ended between an
+// epoch and its evaluation, or may have been.
+static bool evaluates_first(const dp_dprun *run, int64_t end) {
+  if (!run->eval.loader) return false;
+  return run->position >= end || (run->resumed && run->position % run->train.steps == 0);
+}
+
 dp_status dp_dprun_train_run(dp_dprun *run) {
-  int64_t total, a_round = run->train.steps;
-  DP_TRY(count_steps(run, &total));
-  int64_t epochs = a_round ? (total + a_round - 1) / a_round : 0;
+  int64_t end, a_round = run->train.steps;
+  DP_TRY(find_end(run, &end));
+  int64_t epochs = a_round ? divide_up(end, a_round) : 0;
   run->accuracy = -1;
-  while (run->steps < total && !dp_dprun_signal_came()) {
-    int64_t epoch = run->steps / a_round + 1;
-    DP_TRY(run_epoch(run, epoch, dp_min_i64(total, epoch * a_round), epochs));
+  if (evaluates_first(run, end)) DP_TRY(evaluate(run, a_round ? divide_up(run->position, a_round) : 0));
+  while (run->position < end && !dp_dprun_signal_came()) {
+    int64_t epoch = run->position / a_round + 1;
+    DP_TRY(run_epoch(run, epoch, dp_min_i64(end, epoch * a_round), epochs));
   }
-  if (!total && run->eval.loader && !dp_dprun_signal_came()) return evaluate(run, 0);
   return DP_OK;
 }

@@ -1,0 +1,224 @@
+// Checkpoints as a user sees them: what is saved, from where --resume goes on, what it refuses.
+#include <jansson.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/tools/checkpoints.h"
+
+namespace {
+
+using Resume = Checkpoints;
+
+TEST_F(Resume, ACheckpointEveryFewStepsAndTheNewestStay) {
+  Must(Train(Save() + "--steps=25 --save-every=4"));
+  EXPECT_EQ(Names("run"), (Strings{"step-12", "step-16", "step-20", "step-24", "step-25", "step-4", "step-8"}));
+  EXPECT_EQ(Names("run/step-12"), (Strings{"checkpoint.json", "weights.safetensors"}));
+  EXPECT_EQ(Names("run", true), Strings{});
+  Must(Train(Save("kept") + "--steps=25 --save-every=4 --keep=3"));
+  EXPECT_EQ(Names("kept"), (Strings{"step-20", "step-24", "step-25"}));
+  for (int step : {20, 24, 25}) EXPECT_EQ(Weights(step, "kept"), Weights(step));
+  Must(Train(Save("sync") + "--steps=25 --save-every=4 --keep=1 --save-sync"));
+  EXPECT_EQ(Names("sync"), Strings{"step-25"});
+  EXPECT_EQ(Weights(25, "sync"), Weights(25));
+  // The weights are a file like any other.
+  Must("dprun " + File("plan.bin") + " --quiet --init=" + File("run/step-25/weights.safetensors") + " " + eval_digits);
+}
+
+TEST_F(Resume, TheRecordSaysWhereTrainingStood) {
+  Must(Train(Save() + "--steps=25 --save-every=23"));
+  const struct { int step, epoch, position; } expected[] = {{23, 2, 0}, {25, 2, 2}};  // an epoch has 23 steps
+  for (const auto &e : expected) {
+    json_error_t error;
+    const std::string path = File("run/step-" + std::to_string(e.step) + "/checkpoint.json");
+    json_t *record = json_load_file(path.c_str(), 0, &error);
+    ASSERT_NE(record, nullptr) << error.text;
+    auto number = [&](const char *name) { return json_integer_value(json_object_get(record, name)); };
+    EXPECT_EQ(number("step"), e.step);
+    EXPECT_EQ(number("epoch"), e.epoch);
+    EXPECT_EQ(number("position"), e.position);
+    EXPECT_EQ(number("batch"), 64);
+    EXPECT_EQ(number("samples"), 1437);
+    EXPECT_STREQ(json_string_value(json_object_get(record, "seed")), "3");
+    EXPECT_TRUE(json_is_true(json_object_get(record, "shuffle")));
+    json_decref(record);
+  }
+}
+
+// Stopped in the middle of epochs, at their ends, before their evaluations.
+TEST_F(Resume, InAnyNumberOfPiecesTheBytesAreThoseOfOne) {
+  const std::string eval = std::string(" ") + eval_digits;
+  Must(Train(Save("whole") + "--epochs=3" + eval));
+  const std::vector<Event> whole = Metrics(File("metrics"));
+  for (int end : {1, 7, 22, 23, 24, 40, 46, 47, 60}) {
+    Must(Train(Save() + "--resume --steps=" + std::to_string(end) + eval));
+    EXPECT_TRUE(Exists(File("run/step-" + std::to_string(end)))) << end;
+  }
+  Must(Train(Save() + "--resume --epochs=3" + eval));
+  EXPECT_TRUE(Weights(69) == Weights(69, "whole"));
+  // The metrics go on too. Evaluations in the middle of an epoch, at the end of a piece, are not of the whole.
+  const std::vector<Event> pieces = Metrics(File("metrics"));
+  ASSERT_EQ(pieces.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); i++) {
+    EXPECT_EQ(pieces[i].event, whole[i].event) << i;
+    for (const char *name : {"step", "epoch", "loss", "samples"})
+      EXPECT_EQ(pieces[i].numbers.at(name), whole[i].numbers.at(name)) << i << name;
+  }
+  // Nothing is left to do: the result is measured again, and nothing changes.
+  const Result again = Must(Train(Save() + "--resume --epochs=3" + eval));
+  EXPECT_EQ(again.out.rfind("accuracy ", 0), 0u) << again.out;
+  EXPECT_TRUE(Weights(69) == Weights(69, "whole"));
+}
+
+TEST_F(Resume, KilledTenTimes) {
+  Must(Train(Save("whole") + "--steps=60"));
+  const std::vector<double> losses = Losses(File("metrics"));
+  std::minstd_rand random(7);
+  int killed = 0;
+  for (int i = 0; i < 100 && killed < 10; i++) {
+    Start(Train(Save() + "--steps=60 --save-every=2 --keep=2 --resume --threads=" + std::to_string(i % 2 + 1)));
+    const size_t before = Losses(File("metrics")).size();
+    for (int t = 0; t < 3000 && Losses(File("metrics")).size() < std::min<size_t>(before + 2, 60); t++) usleep(1000);
+    usleep(random() % 20000);
+    Signal(SIGKILL);
+    Result result = Wait();
+    EXPECT_EQ(result.err, "");
+    if (result.code == 0) break;
+    EXPECT_EQ(result.code, 128 + SIGKILL);
+    killed++;
+  }
+  EXPECT_GE(killed, 3);
+  Must(Train(Save() + "--steps=60 --keep=2 --resume"));
+  EXPECT_TRUE(Weights(60) == Weights(60, "whole"));
+  EXPECT_EQ(Losses(File("metrics")), losses);
+  EXPECT_EQ(Names("run", true), Strings{});
+}
+
+TEST_F(Resume, AnotherFolderToGoOnFrom) {
+  Must(Train(Save("whole") + "--steps=30"));
+  Must(Train(Save() + "--steps=20"));
+  Must(Train(Save("other") + "--steps=30 --resume=" + File("run")));
+  EXPECT_EQ(Names("other"), Strings{"step-30"});
+  EXPECT_EQ(Names("run"), Strings{"step-20"});
+  EXPECT_TRUE(Weights(30, "other") == Weights(30, "whole"));
+  // Without checkpoints of its own.
+  Must(Train("--save=" + File("w.safetensors") + " --steps=30 --resume=" + File("run")));
+  Must(Train("--steps=3 --resume=" + File("absent")));
+  EXPECT_FALSE(Exists(File("absent")));
+  // The initial weights are those of the beginning.
+  Must(Train(Save() + "--resume --steps=30 --init=" + File("w.safetensors")));
+  EXPECT_TRUE(Weights(30) == Weights(30, "whole"));
+}
+
+TEST_F(Resume, ASignalEndsTheStepAndASecondOneEverything) {
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+    unlink(File("metrics").c_str());
+    const std::string folder = "run" + std::to_string(number);
+    Start(Train(Save(folder) + "--epochs=1000000 " + eval_digits));
+    for (int i = 0; i < 3000 && Read(File("metrics")).empty(); i++) usleep(10000);
+    Signal(number);
+    Result result = Wait();
+    EXPECT_EQ(result.code, 75) << result.err;
+    EXPECT_NE(result.err.find("--resume goes on from"), std::string::npos) << result.err;
+    ASSERT_EQ(Names(folder).size(), 1u);
+    EXPECT_NE(result.err.find("step " + Names(folder)[0].substr(5)), std::string::npos) << result.err;
+  }
+  // A run whose standard output nobody reads waits in its step; two signals end it.
+  for (int number : {SIGINT, SIGTERM}) {
+    Start(Train(Save("second") + "--resume --epochs=1000000"));
+    for (int i = 0; i < 3000 && Losses(File("metrics")).empty(); i++) usleep(10000);
+    Signal(SIGSTOP);
+    Signal(SIGUSR1);
+    Signal(number);
+    Signal(SIGCONT);
+    Result result = Wait();
+    EXPECT_TRUE(result.code == 128 + number || result.code == 128 + SIGUSR1) << result.code;
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(Names("second"), Strings{});
+  }
+}
+
+TEST_F(Resume, WhatChangedIsNamedAndRefused) {
+  Must(Train(Save() + "--steps=20"));
+  const std::string go_on = Save() + "--steps=22 --resume";
+  const std::string run = "dprun " + File("plan.bin") + " --quiet " + digits + " ";
+  Refused(run + go_on + " --seed=3", 78, {"step-20", "--shuffle was on and is off now", "--allow-change=order"});
+  Refused(run + go_on + " --shuffle", 78, {"--seed was 3 and is 0 now", "--allow-change=seed"});
+  Refused(Train(go_on + " --drop-last"), 78, {"--drop-last was off and is on now"});
+  Compile("--batch=32", "small.bin");
+  Refused(Train(go_on, "small.bin"), 78, {"the batch was 64 and is 32 now", "--allow-change=batch"});
+  Compile("--optimizer=adam(lr=1)", "adam.bin");
+  Refused(Train(go_on, "adam.bin"), 78,
+          {"the optimizer was adam(lr=1e-2,schedule=cosine", "is adam(lr=1) now", "--allow-change=optimizer"});
+  const std::string folder = "examples/data/digits/";
+  Refused("dprun " + File("plan.bin") + " --quiet " + go_on + " --shuffle --seed=3 --data image=" + folder +
+              "test-images-idx3-ubyte --data label=" + folder + "test-labels-idx1-ubyte",
+          78, {"the data had 1437 samples and has 360 now", "--allow-change=data"});
+  std::string labels = Read(folder + "train-labels-idx1-ubyte");
+  labels[100] = static_cast<char>(labels[100] ? 0 : 1);
+  Refused("dprun " + File("plan.bin") + " --quiet " + go_on + " --shuffle --seed=3 --data image=" + folder +
+              "train-images-idx3-ubyte --data label=" + Write("labels", labels),
+          78, {"other data of as many samples", "--allow-change=data"});
+  // Other operators with the same parameters; other parameters.
+  std::string text = Read(File("m.dpt"));
+  text.replace(text.find("Relu("), 4, "Tanh");
+  Write("m.dpt", text);
+  Compile("", "tanh.bin");
+  Refused(Train(go_on, "tanh.bin"), 78, {"the model was another one", "--allow-change=model"});
+  Must("dpc compile examples/mlp.dpt --batch=64 -o " + File("mlp.bin"));
+  Refused(Train(go_on, "mlp.bin"), 78, {"the model was another one", "the optimizer was"});
+  Refused(Train(go_on + " --allow-change=model,optimizer", "mlp.bin"), 65,
+          {"missing, though the model has them: ", "'dp.momentum/hidden.weight'", " and 1 more",
+           "unexpected, as the model has none of that name: ", "'bn.bias'",
+           "of another shape or type: ", "'hidden.weight' is float32[24,64], but the model has float32[64,64]"});
+  // Nothing was written, and what is allowed goes on.
+  EXPECT_EQ(Names("run"), Strings{"step-20"});
+  Must(Train(go_on + " --allow-change=batch", "small.bin"));
+  EXPECT_EQ(Losses(File("metrics")).size(), 22u);
+}
+
+TEST_F(Resume, ALargerBatchSeesEachSampleOfTheEpochOnce) {
+  Must(Train(Save() + "--steps=12"));  // 768 samples
+  Compile("--batch=128", "large.bin");
+  Must(Train(Save() + "--resume --epochs=2 --allow-change=batch", "large.bin"));
+  const std::vector<Event> events = Metrics(File("metrics"));
+  ASSERT_EQ(events.size(), 12u + 6 + 12);  // 669 samples are left of the first epoch
+  double samples = 0;
+  for (const Event &e : events) samples += e.numbers.at("samples");
+  EXPECT_EQ(samples, 2 * 1437);
+  EXPECT_EQ(events[12].numbers.at("epoch"), 1);
+  EXPECT_EQ(events[18].numbers.at("epoch"), 2);
+}
+
+TEST_F(Resume, Options) {
+  Must(Train(Save() + "--steps=2"));
+  Refused(Train(Save() + "--steps=4"), 78, {"has checkpoints", "step 2", "--resume"});
+  Refused(Train(Save() + "--steps=4 --resume=" + File("other")), 78, {"has checkpoints"});
+  Must(Train(Save() + "--steps=4 --resume=" + File("run/../run/")));
+  Refused(Train("--steps=4 --resume"), 64, {"--save=FOLDER"});
+  Refused(Train("--steps=4 --resume --save=" + File("w.safetensors")), 64, {"--save=FOLDER"});
+  Refused(Train("--steps=4 --save-every=2 --save=" + File("w.safetensors")), 64, {"--save-every", "--save=FOLDER"});
+  Refused(Train("--keep=2"), 64, {"--keep", "--save=FOLDER"});
+  Refused(Train("--save-sync"), 64, {"--save-sync", "--save=FOLDER"});
+  Refused(Train(Save() + "--keep=0"), 64, {"--keep=0"});
+  Refused(Train(Save() + "--save-every=0"), 64, {"--save-every=0"});
+  Refused(Train(Save() + "--resume --allow-change=bach"), 64, {"bach", "batch, data, model"});
+  Refused(Train(Save() + "--allow-change=batch"), 64, {"--resume"});
+  Refused(Train("--save="), 64, {"name a file"});
+  Refused(Train(Save("no/run") + "--steps=2"), 73, {"no/run"});
+  Refused(Train("--steps=2 --save=" + Write("file", "")), 73, {"file"});
+  Refused("dprun " + File("plan.bin") + " --save=" + File("eval") + " " + eval_digits, 64, {"--data"});
+  Refused("dprun " + File("plan.bin") + " --infer --resume=" + File("run") +
+              " --data image=examples/data/digits/test-images-idx3-ubyte",
+          78, {"--resume", "--infer"});
+}
+
+TEST_F(Resume, OneFolderIsWrittenByOneProcess) {
+  Start(Train(Save() + "--epochs=1000000 --save-every=1 --keep=1"));
+  for (int i = 0; i < 3000 && Names("run").empty(); i++) usleep(10000);
+  EXPECT_EQ(Shell("dprun " + File("plan.bin") + " " + digits + " --steps=1 --resume " + Save()).code, 73);
+}
+
+}  // namespace

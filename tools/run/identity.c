@@ -1,0 +1,79 @@
+// See identity.h. Strategies differ in the order of nodes and of variables, so the hashes of the parts are summed.
+#include "tools/run/identity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/base/file.h"
+#include "ir/graph/graph.h"
+
+enum { HASH_OFFSET = 24 };  // of the payload's hash in a plan's header
+
+static uint64_t hash_text(const char *text) { return dp_hash64(text, strlen(text)); }
+
+// Order counts.
+static uint64_t join(uint64_t a, uint64_t b) {
+  const uint64_t both[] = {a, b};
+  return dp_hash64(both, sizeof both);
+}
+
+static dp_status hash_message(const ProtobufCMessage *message, uint64_t *hash) {
+  const size_t bytes = protobuf_c_message_get_packed_size(message);
+  uint8_t *packed = malloc(bytes ? bytes : 1);
+  if (!packed) return dp_fail(DP_EX_MEMORY, "no memory for the hash of the model");
+  protobuf_c_message_pack(message, packed);
+  *hash = dp_hash64(packed, bytes);
+  free(packed);
+  return DP_OK;
+}
+
+static dp_status hash_node(const Dp__Graph *graph, const Dp__Node *node, uint64_t *hash) {
+  uint64_t h = join(hash_text(node->domain), join(hash_text(node->op), hash_text(node->name)));
+  for (size_t i = 0; i < node->n_inputs; i++)
+    h = join(h, node->inputs[i] ? hash_text(graph->values[node->inputs[i] - 1]->name) : 0);
+  for (size_t i = 0; i < node->n_attributes; i++) {
+    uint64_t attribute;
+    DP_TRY(hash_message(&node->attributes[i]->base, &attribute));
+    h = join(h, attribute);
+  }
+  *hash = h;
+  return DP_OK;
+}
+
+static dp_status hash_graph(const Dp__Graph *graph, uint64_t *sum) {
+  for (size_t i = 0; i < graph->n_nodes; i++) {
+    uint64_t hash;
+    DP_TRY(hash_node(graph, graph->nodes[i], &hash));
+    *sum += hash;
+  }
+  return DP_OK;
+}
+
+static dp_status hash_variables(const Dp__Plan *plan, uint64_t *sum) {
+  for (size_t i = 0; i < plan->n_variables; i++) {
+    const Dp__Variable *v = plan->variables[i];
+    if (v->kind != DP_PARAMETER && v->kind != DP_BUFFER) continue;
+    uint64_t type;
+    DP_TRY(hash_message(&v->type->base, &type));
+    const uint64_t kind = (uint64_t)v->kind << 1 | (v->frozen != 0);
+    *sum += join(hash_text(v->name), join(type, kind));
+  }
+  return DP_OK;
+}
+
+dp_status dp_dprun_hash_model(const Dp__Plan *plan, uint64_t *hash) {
+  uint64_t sum = hash_text(plan->loss);
+  DP_TRY(hash_variables(plan, &sum));
+  for (size_t i = 0; i < plan->n_graphs; i++)
+    if (!strcmp(plan->graphs[i]->name, "infer")) DP_TRY(hash_graph(plan->graphs[i], &sum));
+  *hash = sum;
+  return DP_OK;
+}
+
+dp_status dp_dprun_hash_plan(const char *path, uint64_t *hash) {
+  dp_file_reader file;
+  DP_TRY(dp_file_reader_open(path, &file));
+  dp_status status = dp_file_reader_read(&file, HASH_OFFSET, hash, sizeof *hash);
+  dp_file_reader_close(&file);
+  return status;
+}

@@ -1,0 +1,74 @@
+// Where training starts: at the first step, or where a checkpoint ends.
+#include <stdio.h>
+
+#include "tools/run/dprun.h"
+#include "tools/run/identity.h"
+#include "tools/run/resume.h"
+
+static dp_status make_record(const dp_dprun *run, dp_checkpoint_record *record) {
+  const dp_dprun_options *o = run->options;
+  dp_checkpoint_record r = {
+      .seed = o->seed,
+      .batch = run->plan->batch,
+      .samples = run->train.samples,
+      .shuffle = o->shuffle,
+      .drop_last = o->drop_last,
+      .optimizer = run->plan->optimizer,
+      .data = dp_loader_hash(run->train.loader),
+  };
+  DP_TRY(dp_dprun_hash_model(run->plan, &r.model));
+  DP_TRY(dp_dprun_hash_plan(o->plan, &r.plan));
+  *record = r;
+  return DP_OK;
+}
+
+// Where the checkpoint stands in this run's epochs. If the batch or the data changed, its step within the epoch becomes
+// the one that has seen as many samples, rounded down.
+static int64_t position_of(const dp_dprun *run, const dp_checkpoint_record *then) {
+  const int64_t steps = run->train.steps;
+  const __int128 seen = (__int128)then->position * then->batch / run->plan->batch;
+  const int64_t position = seen < steps ? (int64_t)seen : steps;
+  return (then->epoch - 1) * steps + position;
+}
+
+static dp_status prepare_checkpoints(dp_dprun *run, const dp_checkpoint_record *now) {
+  const dp_dprun_options *o = run->options;
+  dp_dprun_checkpoints *c = &run->checkpoints;
+  c->keep = o->keep;
+  c->sync = o->save_sync;
+  DP_TRY(dp_dprun_checkpoints_prepare(run->arena, run->session, now, c));
+  if (!o->quiet)
+    fprintf(stderr, "checkpoints of %.1f MiB in %s, %s\n", (double)c->bytes / (1 << 20), o->save,
+            c->sync ? "written between two steps" : "written from a copy of as much host memory");
+  return DP_OK;
+}
+
+static dp_status go_on(dp_dprun *run, const dp_checkpoint_record *now) {
+  const dp_dprun_options *o = run->options;
+  dp_checkpoint_record then;
+  DP_TRY(dp_dprun_resume(run->arena, o->resume, now, o->allowed, run->session, &then));
+  if (then.step < 0) {
+    if (!o->quiet) fprintf(stderr, "no checkpoint in %s: starting afresh\n", o->resume);
+    return DP_OK;
+  }
+  run->steps = then.step;
+  run->position = position_of(run, &then);
+  run->resumed = true;
+  if (run->checkpoints.resumed) run->checkpoints.last = then.step;
+  if (!o->quiet)
+    fprintf(stderr, "going on from %s, after step %lld\n", dp_checkpoints_path(run->arena, o->resume, then.step),
+            (long long)then.step);
+  return DP_OK;
+}
+
+dp_status dp_dprun_start(dp_dprun *run) {
+  const dp_dprun_options *o = run->options;
+  dp_checkpoint_record now;
+  if (!o->checkpoints && !o->resume) return DP_OK;
+  if (!run->train.loader) return dp_fail(EX_USAGE, "checkpoints are for training: add --data NAME=FILE");
+  DP_TRY(make_record(run, &now));
+  if (o->checkpoints) DP_TRY(prepare_checkpoints(run, &now));
+  if (!o->resume) return DP_OK;
+  DP_TRY(go_on(run, &now));
+  return dp_metrics_go_on(&run->metrics, run->steps);
+}
