@@ -49,6 +49,14 @@ dp_status dp_dprun_checkpoints_prepare(dp_arena *arena, dp_session *session, con
   return DP_OK;
 }
 
+dp_status dp_dprun_checkpoints_go_on(dp_dprun_checkpoints *c, int64_t step) {
+  c->last = step;
+  if (!c->keep) return DP_OK;
+  // Whoever wrote it may have been killed before its name was on the disk.
+  DP_TRY(dp_file_sync_folder(c->folder.path));
+  return dp_checkpoints_prune(&c->folder, step, c->keep);
+}
+
 static dp_status copy(const dp_dprun_checkpoints *c, size_t index) {
   // The data is ours: `tensors` only reads it.
   void *data = (void *)(uintptr_t)c->tensors[index].tensor.data;

@@ -35,6 +35,9 @@ dp_status dp_dprun_checkpoints_open(dp_arena *arena, const char *path, const cha
 // Allocates the snapshot; `record` says what is trained.
 dp_status dp_dprun_checkpoints_prepare(dp_arena *arena, dp_session *session, const dp_checkpoint_record *record,
                                        dp_dprun_checkpoints *checkpoints) DP_MUST_USE;
+// The run has gone on from the checkpoint of this step in the same folder: there is no need to write it again, and what
+// it left to delete is deleted. EX_IOERR.
+dp_status dp_dprun_checkpoints_go_on(dp_dprun_checkpoints *checkpoints, int64_t step) DP_MUST_USE;
 // Begins to write a checkpoint, once the one before is complete; does nothing if there is one of this step. epoch,
 // position: as in a record. Its failure, or that of the one before.
 dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *checkpoints, int64_t step, int64_t epoch,

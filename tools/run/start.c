@@ -54,7 +54,7 @@ static dp_status go_on(dp_dprun *run, const dp_checkpoint_record *now) {
   run->steps = then.step;
   run->position = position_of(run, &then);
   run->resumed = true;
-  if (run->checkpoints.resumed) run->checkpoints.last = then.step;
+  if (run->checkpoints.resumed) DP_TRY(dp_dprun_checkpoints_go_on(&run->checkpoints, then.step));
   if (!o->quiet)
     fprintf(stderr, "going on from %s, after step %lld\n", dp_checkpoints_path(run->arena, o->resume, then.step),
             (long long)then.step);
