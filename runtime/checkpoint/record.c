@@ -13,6 +13,9 @@
 
 enum { VERSION = 1, MAX_BYTES = 1 << 20 };
 
+// Nobody trains so many steps; the sum of a few such numbers is still one.
+#define MAX_COUNT (INT64_MAX / 8)
+
 static const char check_name[] = "check";
 
 uint64_t dp_checkpoint_hash(const char *name, const void *data, size_t bytes) {
@@ -84,8 +87,9 @@ static const json_t *take(reading *r, const char *name, json_type type) {
 
 static int64_t take_count(reading *r, const char *name, int64_t least) {
   const json_t *value = take(r, name, JSON_INTEGER);
-  if (value && json_integer_value(value) < least && !r->wrong) r->wrong = name;
-  return json_integer_value(value);
+  const int64_t count = json_integer_value(value);
+  if (value && (count < least || count > MAX_COUNT) && !r->wrong) r->wrong = name;
+  return count;
 }
 
 static uint64_t take_unsigned(reading *r, const char *name, int base) {

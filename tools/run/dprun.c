@@ -22,13 +22,21 @@ static const dp_backend_entry *choose_backend(const dp_dprun *run) {
   return entry ? entry : dp_backend_default();
 }
 
+static dp_status load_weights(const dp_dprun *run) {
+  const dp_dprun_options *o = run->options;
+  const char *left_out;
+  DP_TRY(dp_dprun_init_load(run->arena, run->session, &o->init, &left_out));
+  if (left_out && !o->quiet) fprintf(stderr, "%s: some of it is left out%s\n", o->init.path, left_out);
+  return DP_OK;
+}
+
 static dp_status open_session(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   const dp_session_options options = {.workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL};
   const dp_backend *backend;
   DP_TRY(choose_backend(run)->open(o->devices, &backend));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
-  return o->init ? dp_dprun_weights_load(run->arena, run->session, o->init) : DP_OK;
+  return o->init.path ? load_weights(run) : DP_OK;
 }
 
 static dp_status open_feeds(dp_dprun *run) {

@@ -24,7 +24,7 @@ static void note_untrained(const dp_dprun *run) {
     const Dp__Variable *p = run->plan->variables[i];
     drawn += p->kind == DP_PARAMETER && (!p->initial || p->initial->kind != DP_INIT_TENSOR);
   }
-  if (drawn && !run->options->init && !run->options->quiet)
+  if (drawn && !run->options->init.path && !run->options->quiet)
     fprintf(stderr, "%zu parameters have their initial, untrained values; --init=W.safetensors loads trained ones\n",
             drawn);
 }

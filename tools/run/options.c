@@ -17,6 +17,9 @@ enum {
   KEY_SEED,
   KEY_DROP_LAST,
   KEY_INIT,
+  KEY_INIT_PREFIX,
+  KEY_INIT_MAP,
+  KEY_INIT_PARTIAL,
   KEY_SAVE,
   KEY_METRICS,
   KEY_TRACE,
@@ -47,7 +50,12 @@ static const struct argp_option table[] = {
     {"epochs", KEY_EPOCHS, "E", 0, "Train E times over the data (default 1)", 0},
     {"steps", KEY_STEPS, "S", 0, "Train S steps, repeating the data as needed", 0},
     {"seed", KEY_SEED, "K", 0, "Seed of initial values, Dropout and shuffling (default 0)", 0},
-    {"init", KEY_INIT, "W.safetensors", 0, "Start with the weights of this file, which --save writes", 0},
+    {"init", KEY_INIT, "W.safetensors", 0,
+     "Start with the weights of this file, which --save writes, or of an index of several (.safetensors.index.json)",
+     0},
+    {"init-prefix", KEY_INIT_PREFIX, "P", 0, "Take P off the names in that file that begin with it", 0},
+    {"init-map", KEY_INIT_MAP, "OLD=NEW", 0, "Load its tensor OLD as NEW; once for each tensor", 0},
+    {"init-partial", KEY_INIT_PARTIAL, 0, 0, "Load what fits of it, and list the rest", 0},
     {"save", KEY_SAVE, "PATH", 0,
      "Write at the end, or when interrupted: to W.safetensors, the weights; to any other path, a folder, a checkpoint",
      0},
@@ -91,6 +99,19 @@ static dp_status add_pair(parsing *p, const char *option, const char *text, dp_c
     if (!strcmp((*pairs)[i].name, pair.name))
       return dp_fail(EX_USAGE, "--%s is given twice for '%s'", option, pair.name);
   DP_PUSH(p->arena, *pairs, *count, pair);
+  return DP_OK;
+}
+
+static dp_status add_rename(parsing *p, const char *text) {
+  dp_dprun_init *init = &p->options->init;
+  dp_cli_pair *renames = (dp_cli_pair *)(uintptr_t)init->renames;  // ours until the options are parsed
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1])
+    return dp_fail(EX_USAGE, "--init-map '%s': expected OLD=NEW, for example --init-map backbone.fc.bias=fc.bias",
+                   text);
+  const dp_cli_pair pair = {dp_strndup(p->arena, text, (size_t)(equals - text)), equals + 1};
+  DP_PUSH(p->arena, renames, init->n_renames, pair);
+  init->renames = renames;
   return DP_OK;
 }
 
@@ -145,7 +166,15 @@ static dp_status set_option(parsing *p, int key, char *text) {
       o->drop_last = true;
       return DP_OK;
     case KEY_INIT:
-      o->init = text;
+      o->init.path = text;
+      return DP_OK;
+    case KEY_INIT_PREFIX:
+      o->init.prefix = text;
+      return DP_OK;
+    case KEY_INIT_MAP:
+      return add_rename(p, text);
+    case KEY_INIT_PARTIAL:
+      o->init.partial = true;
       return DP_OK;
     case KEY_SAVE:
       o->save = text;
@@ -206,7 +235,7 @@ static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
   dp_cli_file *files = dp_alloc_n(arena, (size_t)(o->n_data + o->n_eval_data + o->n_outputs) + 6, sizeof *files);
   files[n++] = (dp_cli_file){"the plan", o->plan, false};
   files[n++] = (dp_cli_file){"the plan's tensors", dp_printf(arena, "%s.safetensors", o->plan), false};
-  files[n++] = (dp_cli_file){"--init", o->init, false};
+  files[n++] = (dp_cli_file){"--init", o->init.path, false};
   for (int i = 0; i < o->n_data; i++)
     files[n++] = (dp_cli_file){dp_printf(arena, "--data %s", o->data[i].name), o->data[i].file, false};
   for (int i = 0; i < o->n_eval_data; i++)
@@ -248,6 +277,8 @@ static dp_status check_save(dp_dprun_options *o) {
       return dp_fail(EX_USAGE,
                      "--%s is about checkpoints: add --save=FOLDER (a path that does not end with .safetensors)",
                      of_checkpoints[i].option);
+  if (!o->init.path && (o->init.prefix || o->init.n_renames || o->init.partial))
+    return dp_fail(EX_USAGE, "--init-prefix, --init-map and --init-partial are about --init=W.safetensors: add it");
   if (o->allowed && !o->resume) return dp_fail(EX_USAGE, "--allow-change needs --resume");
   if (!o->resume || *o->resume) return DP_OK;
   if (!o->checkpoints) return dp_fail(EX_USAGE, "--resume goes on from --save=FOLDER: add it, or give --resume=FOLDER");

@@ -4,6 +4,7 @@
 
 #include "tools/backends.h"
 #include "tools/cli.h"
+#include "tools/run/init.h"
 
 typedef struct {
   const char *plan;
@@ -12,8 +13,9 @@ typedef struct {
   int64_t epochs, steps;  // -1: not given
   bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;
   uint64_t seed;
-  const char *init, *save, *metrics, *trace;  // NULL: not given
-  bool checkpoints;                           // --save names a folder of checkpoints
+  dp_dprun_init init;
+  const char *save, *metrics, *trace;  // NULL: not given
+  bool checkpoints;                    // --save names a folder of checkpoints
   bool save_sync;
   int64_t save_every, keep;        // steps, checkpoints; 0: not given
   const char *resume;              // the folder to go on from; NULL: not asked for

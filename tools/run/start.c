@@ -24,11 +24,13 @@ static dp_status make_record(const dp_dprun *run, dp_checkpoint_record *record) 
 
 // Where the checkpoint stands in this run's epochs. If the batch or the data changed, its step within the epoch becomes
 // the one that has seen as many samples, rounded down.
-static int64_t position_of(const dp_dprun *run, const dp_checkpoint_record *then) {
+static dp_status find_position(const dp_dprun *run, const dp_checkpoint_record *then, int64_t *position) {
   const int64_t steps = run->train.steps;
   const __int128 seen = (__int128)then->position * then->batch / run->plan->batch;
-  const int64_t position = seen < steps ? (int64_t)seen : steps;
-  return (then->epoch - 1) * steps + position;
+  const __int128 at = (__int128)(then->epoch - 1) * steps + (seen < steps ? seen : steps);
+  if (at > INT64_MAX / 4) return dp_fail(EX_DATAERR, "--resume: impossible: epoch %lld", (long long)then->epoch);
+  *position = (int64_t)at;
+  return DP_OK;
 }
 
 static dp_status prepare_checkpoints(dp_dprun *run, const dp_checkpoint_record *now) {
@@ -52,7 +54,7 @@ static dp_status go_on(dp_dprun *run, const dp_checkpoint_record *now) {
     return DP_OK;
   }
   run->steps = then.step;
-  run->position = position_of(run, &then);
+  DP_TRY(find_position(run, &then, &run->position));
   run->resumed = true;
   if (run->checkpoints.resumed) DP_TRY(dp_dprun_checkpoints_go_on(&run->checkpoints, then.step));
   if (!o->quiet)
