@@ -79,13 +79,13 @@ TEST_F(Damaged, WhatIsNotOursIsLeftAlone) {
   EXPECT_EQ(Names("run", true), Strings{".step-mine"});
 }
 
-// The record with another version, and the check that belongs to it.
-std::string WithVersion(const std::string &path, int version) {
+// The record with another number, and the check that belongs to it.
+std::string With(const std::string &path, const char *name, int64_t number) {
   json_error_t error;
   json_t *record = json_load_file(path.c_str(), 0, &error);
   EXPECT_NE(record, nullptr) << error.text;
   json_object_del(record, "check");
-  json_object_set_new(record, "version", json_integer(version));
+  json_object_set_new(record, name, json_integer(number));
   char *text = json_dumps(record, JSON_COMPACT | JSON_SORT_KEYS), check[17];
   snprintf(check, sizeof check, "%016llx", static_cast<unsigned long long>(dp_hash64(text, strlen(text))));
   free(text);
@@ -99,11 +99,29 @@ std::string WithVersion(const std::string &path, int version) {
 
 TEST_F(Damaged, ALaterVersionIsNotDamage) {
   Fresh();
-  Write("run/step-4/checkpoint.json", WithVersion(File("good/step-4/checkpoint.json"), 2));
+  Write("run/step-4/checkpoint.json", With(File("good/step-4/checkpoint.json"), "version", 2));
   Refused(Train(Save() + "--resume --steps=6"), 69, {"step-4", "version 2"});
-  Write("run/step-4/checkpoint.json", WithVersion(File("good/step-4/checkpoint.json"), 1));
+  Write("run/step-4/checkpoint.json", With(File("good/step-4/checkpoint.json"), "version", 1));
   Must(Train(Save() + "--resume --steps=6"));
   EXPECT_TRUE(Weights(6) == Weights(6, "whole"));
+}
+
+// Whoever made the check right as well: numbers that no training has.
+TEST_F(Damaged, ImpossibleNumbers) {
+  const int64_t most = INT64_MAX;
+  const std::string good = File("good/step-4/checkpoint.json");
+  for (const char *name : {"step", "epoch", "position", "batch", "samples"})
+    for (int64_t number : {most, most / 2, int64_t(-1)}) {
+      Fresh();
+      Write("run/step-4/checkpoint.json", With(good, name, number));
+      PassedOver(name + std::to_string(number));
+    }
+  Fresh();
+  Write("run/step-4/checkpoint.json", With(good, "epoch", most / 16));
+  Refused(Train(Save() + "--resume --steps=6"), 65, {"impossible", "epoch"});
+  // Beyond the end of its epoch.
+  Write("run/step-4/checkpoint.json", With(good, "position", most / 16));
+  Must(Train(Save() + "--resume --epochs=1"));
 }
 
 }  // namespace

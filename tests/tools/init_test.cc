@@ -151,6 +151,9 @@ TEST_F(Init, SeveralFilesWithAnIndex) {
   Join("two.safetensors", two);
   const std::string options = "--init-prefix=model. --init=";
   LoadsAll(options + index(map));
+  for (const char *file : {"one.safetensors", "two.safetensors"})
+    Refused("dprun " + File("plan.bin") + " " + digits + " --save=" + File(file) + " " + options + index(map), 78,
+            {"--save would overwrite --init", file});
   auto changed = [&](const std::string &name, const std::string &file) {
     std::map<std::string, std::string> other = map;
     other[name] = file;

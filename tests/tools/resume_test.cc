@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/tools/array.h"
 #include "tests/tools/checkpoints.h"
 
 namespace {
@@ -213,6 +214,34 @@ TEST_F(Resume, Options) {
   Refused("dprun " + File("plan.bin") + " --infer --resume=" + File("run") +
               " --data image=examples/data/digits/test-images-idx3-ubyte",
           78, {"--resume", "--infer"});
+}
+
+// A copy of what is saved, and nothing more; with --save-sync, room for the largest tensor.
+TEST_F(Resume, SavingTakesTheMemoryThatItSays) {
+  const int width = 1024, layers = 4;
+  std::string text =
+                  "model wide {\n  opset 18\n  loss \"mse(y,wanted)\"\n  optimizer \"adam(lr=1e-3)\"\n  input x: "
+                  "float32[N,1024]\n",
+              nodes, at = "x";
+  for (int i = 0; i < layers; i++) {
+    const std::string w = "w" + std::to_string(i), h = i + 1 < layers ? "h" + std::to_string(i) : "y";
+    text += "  parameter " + w + ": float32[1024,1024] = kaiming_uniform()\n";
+    nodes += "  " + h + " = MatMul(" + at + ", " + w + ")\n";
+    at = h;
+  }
+  Must("dpc compile " + Write("wide.dpt", text + nodes + "  output y\n}\n") + " --batch=2 -o " + File("wide.bin"));
+  const std::string x = Write("x.npy", Npy({2, width}, std::vector<double>(2 * width, 0.5)));
+  const std::string run = "dprun " + File("wide.bin") + " --data x=" + x + " --data wanted=" + x +
+                          " --steps=3 --metrics=" + File("metrics") + " ";
+  const double largest = 4.0 * width * width, all = largest * layers * 3, slack = 3 << 20;
+  Must(run);
+  const double without = Memory(File("metrics"))["peak_resident_bytes"];
+  const Result saved = Must(run + Save() + "--save-every=1");
+  EXPECT_NE(saved.err.find("checkpoints of 48.0 MiB in "), std::string::npos) << saved.err;
+  EXPECT_NEAR(Memory(File("metrics"))["peak_resident_bytes"], without + all, slack);
+  Must(run + Save("sync") + "--save-every=1 --save-sync");
+  EXPECT_NEAR(Memory(File("metrics"))["peak_resident_bytes"], without + largest, slack);
+  EXPECT_TRUE(Weights(3) == Weights(3, "sync"));
 }
 
 TEST_F(Resume, OneFolderIsWrittenByOneProcess) {

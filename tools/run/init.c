@@ -104,10 +104,20 @@ static dp_status load(dp_arena *arena, dp_session *session, const dp_dprun_init 
   return DP_OK;
 }
 
+// The files that an index names are known only now.
+static dp_status check_files(const dp_dprun_init *init, const dp_shards *shards) {
+  for (int i = 0; i < shards->count; i++) {
+    const dp_cli_file files[] = {{"--init", shards->files[i].reader.path, false}, {"--save", init->written, true}};
+    DP_TRY(dp_cli_files_check(files, DP_COUNT(files)));
+  }
+  return DP_OK;
+}
+
 dp_status dp_dprun_init_load(dp_arena *arena, dp_session *session, const dp_dprun_init *init, const char **left_out) {
   dp_shards shards;
   DP_TRY(dp_shards_open(arena, init->path, &shards));
-  dp_status status = load(arena, session, init, &shards, left_out);
+  dp_status status = check_files(init, &shards);
+  if (!status) status = load(arena, session, init, &shards, left_out);
   dp_shards_close(&shards);
   return dp_status_context(status, "%s", init->path);
 }

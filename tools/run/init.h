@@ -12,6 +12,7 @@ typedef struct {
   int n_renames;
   const dp_cli_pair *renames;  // name: in the file, whole; file: what it becomes
   bool partial;                // load what fits, and say what does not
+  const char *written;         // a file that --save will replace, which none of these may be (EX_CONFIG); NULL: none
 } dp_dprun_init;
 
 // There must be a tensor for every parameter and buffer, of the plan's shape, and nothing else (names that begin with

@@ -268,6 +268,7 @@ static dp_status check_save(dp_dprun_options *o) {
     return dp_fail(EX_USAGE, "--save=-: weights cannot go to standard output: name a file");
   if (o->save && !*o->save) return dp_fail(EX_USAGE, "--save=: name a file or a folder");
   o->checkpoints = o->save && !ends_with(o->save, ".safetensors");
+  if (!o->checkpoints) o->init.written = o->save;
   const struct {
     bool given;
     const char *option;
