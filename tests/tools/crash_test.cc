@@ -136,6 +136,14 @@ TEST_F(Crash, WhatIsKeptIsSyncedThenNamedThenSyncedByName) {
   Recorded("dpc compile " + File("m.dpt") + " --batch=64 -o " + Area("p.bin"), 1);
 }
 
+// Training does not go on for hours until the next checkpoint is due.
+TEST_F(Crash, AFailureEndsTrainingSoon) {
+  const Result result = Faulty(Train("--epochs=1000000 --save-every=1000 --save=" + Area("run")), 6, "ENOSPC");
+  EXPECT_EQ(result.code, 74) << result.err;
+  EXPECT_NE(result.err.find("No space left"), std::string::npos) << result.err;
+  EXPECT_LT(Losses(File("metrics")).size(), 2000u);
+}
+
 // A run that has a checkpoint of step 2 goes on to step 4, and something happens at one of its calls.
 class CrashAtEachCall : public Crash {
  protected:

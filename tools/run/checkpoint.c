@@ -79,8 +79,11 @@ static dp_status write_checkpoint(dp_dprun_checkpoints *c) {
 static void *write_aside(void *arg) {
   dp_dprun_checkpoints *c = arg;
   c->status = write_checkpoint(c);
+  if (c->status) atomic_store(&c->failed, true);
   return NULL;
 }
+
+bool dp_dprun_checkpoints_failed(const dp_dprun_checkpoints *c) { return atomic_load(&c->failed); }
 
 // The thread takes no signals: they are for the loop, which waits for input and output.
 static dp_status start(dp_dprun_checkpoints *c) {

@@ -7,6 +7,7 @@
 #define DP_TOOLS_RUN_CHECKPOINT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "runtime/checkpoint/folder.h"
 #include "runtime/session.h"
@@ -25,7 +26,8 @@ typedef struct {
   uint64_t bytes;          // of all tensors
   bool writing;            // the thread has been started and not yet joined
   pthread_t thread;
-  dp_status status;  // of the thread, once it was joined
+  atomic_bool failed;  // set by the thread
+  dp_status status;    // of the thread, once it was joined
 } dp_dprun_checkpoints;
 
 // Opens the folder. resume: the one to go on from; NULL: none. EX_CONFIG: the folder has checkpoints, and the run is
@@ -42,6 +44,8 @@ dp_status dp_dprun_checkpoints_go_on(dp_dprun_checkpoints *checkpoints, int64_t 
 // position: as in a record. Its failure, or that of the one before.
 dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *checkpoints, int64_t step, int64_t epoch,
                                     int64_t position) DP_MUST_USE;
+// Whether the one being written has failed, so that there is no use in training on. Finish says why.
+bool dp_dprun_checkpoints_failed(const dp_dprun_checkpoints *checkpoints);
 // Waits until the last one is complete. Its failure.
 dp_status dp_dprun_checkpoints_finish(dp_dprun_checkpoints *checkpoints) DP_MUST_USE;
 void dp_dprun_checkpoints_close(dp_dprun_checkpoints *checkpoints);

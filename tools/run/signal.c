@@ -1,18 +1,17 @@
 // Turns SIGINT, SIGTERM, SIGHUP and SIGUSR1 into a flag that the loops check between steps.
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "tools/run/dprun.h"
 
-static volatile sig_atomic_t came;
+static atomic_bool came;  // any thread may take the signal
 
 // The second signal is one too many for whoever waits: it does what it does to a program that does not catch it.
 static void remember(int number) {
-  if (came) {
-    signal(number, SIG_DFL);
-    raise(number);
-  }
-  came = 1;
+  if (!atomic_exchange(&came, true)) return;
+  signal(number, SIG_DFL);
+  raise(number);
 }
 
 void dp_dprun_signal_catch(void) {
@@ -28,4 +27,4 @@ void dp_dprun_signal_catch(void) {
   signal(SIGPIPE, SIG_IGN);
 }
 
-bool dp_dprun_signal_came(void) { return came != 0; }
+bool dp_dprun_signal_came(void) { return atomic_load(&came); }

@@ -63,6 +63,7 @@ static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progr
                      (double)t->samples / (now - t->begun_s));
     const int64_t every = run->options->save_every;
     if (every && run->steps % every == 0) DP_TRY(dp_dprun_train_save(run));
+    if (dp_dprun_checkpoints_failed(&run->checkpoints)) return dp_dprun_checkpoints_finish(&run->checkpoints);
   }
   return DP_OK;
 }
