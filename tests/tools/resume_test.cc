@@ -126,7 +126,7 @@ TEST_F(Resume, ASignalEndsTheStepAndASecondOneEverything) {
     ASSERT_EQ(Names(folder).size(), 1u);
     EXPECT_NE(result.err.find("step " + Names(folder)[0].substr(5)), std::string::npos) << result.err;
   }
-  // A run whose standard output nobody reads waits in its step; two signals end it.
+  // Two at once, to a process that is stopped until both have come: nothing is saved any more.
   for (int number : {SIGINT, SIGTERM}) {
     Start(Train(Save("second") + "--resume --epochs=1000000"));
     for (int i = 0; i < 3000 && Losses(File("metrics")).empty(); i++) usleep(10000);

@@ -52,6 +52,33 @@ TEST(Loader, DropLast) {
   EXPECT_EQ(dp_loader_steps(none.loader), 0);
 }
 
+TEST(Loader, TheHashIsOfNamesTypesShapesAndData) {
+  std::vector<int32_t> x = {1, 2, 3, 4}, y = {5, 6, 7, 8};
+  const dp_loader_input a = {"a", 0, {DP_INT32, 1, {4}, 16, x.data()}}, b = {"b", 0, {DP_INT32, 1, {4}, 16, y.data()}};
+  auto hash = [](std::vector<dp_loader_input> inputs) {
+    const dp_loader_options options = {2, true, false, 7};
+    dp_loader *loader = nullptr;
+    EXPECT_EQ(dp_loader_create(inputs.data(), static_cast<int>(inputs.size()), &options, &loader), DP_OK);
+    const uint64_t hash = dp_loader_hash(loader);
+    dp_loader_destroy(loader);
+    return hash;
+  };
+  const uint64_t both = hash({a, b});
+  EXPECT_EQ(hash({b, a}), both);
+  dp_loader_input other = b;
+  other.name = "c";
+  EXPECT_NE(hash({a, other}), both);
+  other = b;
+  other.tensor.dtype = DP_FLOAT32;
+  EXPECT_NE(hash({a, other}), both);
+  other = b;
+  other.tensor.rank = 2;
+  other.tensor.extents[1] = 1;
+  EXPECT_NE(hash({a, other}), both);
+  y[3]++;
+  EXPECT_NE(hash({a, b}), both);
+}
+
 TEST(Loader, ShuffleIsAPermutationOfSeedAndEpoch) {
   Set a(101, {7, true, false, 5}), b(101, {10, true, false, 5}), c(101, {7, true, false, 6});
   std::vector<int32_t> first = a.Epoch(0), second = a.Epoch(1);
