@@ -1,4 +1,4 @@
-// See identity.h. Strategies differ in the order of nodes and of variables, so the hashes of the parts are summed.
+// See identity.h. Strategies differ in the order of variables, so the hashes of the parts are summed.
 #include "tools/run/identity.h"
 
 #include <stdlib.h>
@@ -27,33 +27,11 @@ static dp_status hash_message(const ProtobufCMessage *message, uint64_t *hash) {
   return DP_OK;
 }
 
-static dp_status hash_node(const Dp__Graph *graph, const Dp__Node *node, uint64_t *hash) {
-  uint64_t h = join(hash_text(node->domain), join(hash_text(node->op), hash_text(node->name)));
-  for (size_t i = 0; i < node->n_inputs; i++)
-    h = join(h, node->inputs[i] ? hash_text(graph->values[node->inputs[i] - 1]->name) : 0);
-  for (size_t i = 0; i < node->n_attributes; i++) {
-    uint64_t attribute;
-    DP_TRY(hash_message(&node->attributes[i]->base, &attribute));
-    h = join(h, attribute);
-  }
-  *hash = h;
-  return DP_OK;
-}
-
-static dp_status hash_graph(const Dp__Graph *graph, uint64_t *sum) {
-  for (size_t i = 0; i < graph->n_nodes; i++) {
-    uint64_t hash;
-    DP_TRY(hash_node(graph, graph->nodes[i], &hash));
-    *sum += hash;
-  }
-  return DP_OK;
-}
-
 static dp_status hash_variables(const Dp__Plan *plan, uint64_t *sum) {
   for (size_t i = 0; i < plan->n_variables; i++) {
     const Dp__Variable *v = plan->variables[i];
     if (v->kind != DP_PARAMETER && v->kind != DP_BUFFER) continue;
-    uint64_t type;
+    uint64_t type = 0;
     DP_TRY(hash_message(&v->type->base, &type));
     const uint64_t kind = (uint64_t)v->kind << 1 | (v->frozen != 0);
     *sum += join(hash_text(v->name), join(type, kind));
@@ -62,10 +40,8 @@ static dp_status hash_variables(const Dp__Plan *plan, uint64_t *sum) {
 }
 
 dp_status dp_dprun_hash_model(const Dp__Plan *plan, uint64_t *hash) {
-  uint64_t sum = hash_text(plan->loss);
+  uint64_t sum = hash_text(plan->loss) + plan->network;
   DP_TRY(hash_variables(plan, &sum));
-  for (size_t i = 0; i < plan->n_graphs; i++)
-    if (!strcmp(plan->graphs[i]->name, "infer")) DP_TRY(hash_graph(plan->graphs[i], &sum));
   *hash = sum;
   return DP_OK;
 }
