@@ -2,6 +2,7 @@
 // which every key is masked, dropout, groups. And exp by vectors against libm.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -28,7 +29,7 @@ std::vector<Tensor> Run(const Built &built, const std::vector<Tensor> &in, int p
   for (size_t i = 0; i < in.size(); i++) from.push_back(built.operands[i] ? &in[i] : nullptr);
   for (int i = 0; i < built.node->n_outputs; i++) results.push_back(MakeWhole(built.node->outputs[i]->type, built.n));
   for (Tensor &result : results) {
-    memset(result.bytes.data(), 0xff, result.bytes.size());  // NaN: what is not written shows
+    std::fill(result.bytes.begin(), result.bytes.end(), uint8_t(0xff));  // NaN: what is not written shows
     to.push_back(&result);
   }
   EXPECT_EQ(RunNode(dp_target_cpu, built.node, from, to, parts, reference), "");
