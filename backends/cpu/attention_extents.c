@@ -38,7 +38,8 @@ dp_attention dp_attention_of(const dp_kernel_spec *spec, int first, int mask) {
       .v_size = spec->inputs[first + 2].local.extents[3],
       .scale = dp_node_float(spec->node, "scale", 1),
       .masked = dp_node_float(spec->node, "masked", -INFINITY),
-      .zero_rows = !strcmp(dp_node_string(spec->node, "masked_rows", "nan"), "zero"),
+      .zero_rows = strcmp(dp_node_string(spec->node, "masked_rows", "nan"), "nan") != 0,
+      .zero_nan = !strcmp(dp_node_string(spec->node, "masked_rows", "nan"), "zero_if_nan"),
       .ratio = dp_node_float(spec->node, "ratio", 0),
       .scores = {.rank = 4},
   };

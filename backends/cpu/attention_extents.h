@@ -9,6 +9,7 @@ typedef struct {
   int64_t each;            // heads of a group
   double scale, masked;    // masked: S where a bool mask is false
   bool zero_rows;          // a row that is masked everywhere gives 0 instead of NaN
+  bool zero_nan;           // and so does one that has NaN
   dp_dtype mask;           // DP_NO_TYPE: none
   int64_t mask_stride[4];  // elements, of batch, heads, length, keys; 0 where the mask is broadcast
   double ratio;            // of dropout; 0: none

@@ -10,8 +10,8 @@ static dp_status check_attrs(const dp_node *node, int seed) {
   double ratio = dp_node_float(node, "ratio", 0);
   int64_t key = dp_node_int(node, "key", 0);
   dp_shape scalar = {0};
-  if (strcmp(rows, "nan") && strcmp(rows, "zero"))
-    return dp_fail(EX_DATAERR, "masked_rows is \"%s\" where \"nan\" or \"zero\" is expected", rows);
+  if (strcmp(rows, "nan") && strcmp(rows, "zero") && strcmp(rows, "zero_if_nan"))
+    return dp_fail(EX_DATAERR, "masked_rows is \"%s\" where \"nan\", \"zero\" or \"zero_if_nan\" is expected", rows);
   if (!(ratio >= 0 && ratio < 1))
     return dp_fail(EX_DATAERR, "ratio is %g where 0 or more and less than 1 is expected", ratio);
   if (key < 0 || key > UINT32_MAX)

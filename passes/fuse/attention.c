@@ -1,6 +1,6 @@
 // attention: products, softmax and products again become dp.ScaledDotProductAttention, whose scores no memory holds.
 //
-//   softmax(scale Q K' [+ mask, or masked]) [where a row is not masked everywhere] [dropped] V
+//   softmax(scale Q K' [+ masks, or masked]) [where a row is not masked everywhere, or not NaN] [dropped] V
 //
 // is found by structure: with the scale on either operand or on the scores, with Q, K, V from transposes or not, with
 // keys and values repeated for several heads, of rank 4, or of rank 3 with samples and heads in one dim. Nothing else
@@ -19,11 +19,15 @@ typedef struct {
   int64_t times;  // for how many adjacent heads each of its heads is repeated
 } view;
 
+enum { MAX_MASKS = 4 };
+
 typedef struct {
   view q, k, v;
-  dp_value *mask, *seed, *step;
-  bool inverted;  // a bool mask is true where keys are masked
-  bool zero_rows, has_masked;
+  int n_masks;  // that are added; one, if it selects
+  dp_value *masks[MAX_MASKS], *seed, *step;
+  bool inverted;            // a bool mask is true where keys are masked
+  const char *masked_rows;  // the operator's attribute
+  bool has_masked;
   double scale, masked, ratio;
   int64_t key;
 } attention;
@@ -31,7 +35,7 @@ typedef struct {
 typedef struct {
   dp_graph *graph;
   int32_t *uses;    // by value: nodes, outputs and updates
-  int32_t *turned;  // by value: of these, transposes that exchange heads and lengths
+  int32_t *turned;  // by value: of these, transposes that exchange heads and lengths, at once or after copies
 } work;
 
 // ---- reading a graph ------------------------------------------------------------------------------------------------
@@ -41,7 +45,14 @@ static bool is(const dp_node *node, const char *op) {
 }
 
 static bool is_copy(const dp_node *node) {
-  return is(node, "Identity") || (is(node, "Cast") && node->inputs[0]->type.dtype == node->outputs[0]->type.dtype);
+  if (is(node, "Identity")) return true;
+  if (is(node, "Cast")) return node->inputs[0]->type.dtype == node->outputs[0]->type.dtype;
+  if (!is(node, "Reshape") && !is(node, "Slice")) return false;
+  size_t count = 0;
+  const int64_t *steps = dp_node_ints(node, "steps", &count);
+  for (size_t i = 0; i < count; i++)
+    if (steps[i] != 1) return false;
+  return dp_shape_equal(&node->inputs[0]->type.shape, &node->outputs[0]->type.shape);
 }
 
 // The number in a constant of one element, or in what is computed from such constants.
@@ -99,6 +110,25 @@ static bool unturn(view *v) {
   return true;
 }
 
+// Takes off a transpose of matrices whose leading dims are merged before and separated after it.
+static bool unturn_merged(view *v) {
+  static const int64_t swapped[] = {0, 1, 3, 2};
+  const dp_node *separate = v->value->producer;
+  const dp_node *turn = is(separate, "Reshape") ? separate->inputs[0]->producer : NULL;
+  const dp_node *merge = is(turn, "Transpose") ? turn->inputs[0]->producer : NULL;
+  size_t count;
+  if (!is(merge, "Reshape") || v->value->type.shape.rank != 4 || merge->inputs[0]->type.shape.rank != 4) return false;
+  const int64_t *perm = dp_node_ints(turn, "perm", &count);
+  if (!perm || count != 3 || perm[0] != 0 || perm[1] != 2) return false;
+  const dp_dim *from = merge->inputs[0]->type.shape.dims, *merged = merge->outputs[0]->type.shape.dims;
+  for (int d = 0; d < 4; d++)
+    if (!dp_dim_equal(v->value->type.shape.dims[d], from[swapped[d]])) return false;
+  if (!dp_dim_equal(merged[1], from[2]) || !dp_dim_equal(merged[2], from[3])) return false;
+  for (int d = 0; d < 4; d++) v->perm[d] = swapped[v->perm[d]];
+  v->value = merge->inputs[0];
+  return true;
+}
+
 // Takes a repetition of heads off: Reshape(Expand(x with a dim of extent 1 after the heads)).
 static bool unrepeat(view *v) {
   const dp_node *merge = v->value->producer, *expand, *insert;
@@ -137,7 +167,7 @@ static view view_of(dp_value *x, const int64_t *perm, bool repeated, double *sca
       v.value = rest;
       more = true;
     } else {
-      more = unturn(&v) || (repeated && unrepeat(&v));
+      more = unturn(&v) || unturn_merged(&v) || (repeated && unrepeat(&v));
     }
   }
   return v;
@@ -164,19 +194,21 @@ static dp_node *scores_of(const work *w, dp_value *x, const dp_node *by, double 
   return NULL;
 }
 
-// Takes the mask off: Add or Where.
+// Takes the masks off: several Adds, or one Where.
 static dp_node *masked_scores_of(const work *w, dp_value *x, const dp_node *by, attention *a) {
   dp_node *node = only_for(w, x, by);
   const bool where = is(node, "Where");
-  for (int i = 0; node && i < 2 && (where || is(node, "Add")); i++) {
+  for (int i = 0; node && i < 2 && (where || is(node, "Add")) && a->n_masks < MAX_MASKS; i++) {
     dp_value *scores = node->inputs[where + i], *other = node->inputs[where + 1 - i];
-    double scale = 1;
-    dp_node *product = dp_shape_equal(&scores->type.shape, &x->type.shape) ? scores_of(w, scores, node, &scale) : NULL;
-    if (!product || (where && !number_of(other, 4, &a->masked))) continue;
-    a->scale *= scale;
-    a->mask = where ? node->inputs[0] : other;
-    a->has_masked = where;
-    a->inverted = where && i;
+    attention with = *a;
+    if (!dp_shape_equal(&scores->type.shape, &x->type.shape) || (where && !number_of(other, 4, &with.masked))) continue;
+    if (where && a->n_masks) continue;
+    with.masks[with.n_masks++] = where ? node->inputs[0] : other;
+    with.has_masked = where;
+    with.inverted = where && i;
+    dp_node *product = where ? scores_of(w, scores, node, &with.scale) : masked_scores_of(w, scores, node, &with);
+    if (!product || (with.has_masked && with.n_masks > 1)) continue;
+    *a = with;
     return product;
   }
   return scores_of(w, x, by, &a->scale);
@@ -201,6 +233,19 @@ static bool is_blind(const dp_value *blind, const dp_value *mask) {
   return most->inputs[0] == mask && count == 1 && (axes[0] < 0 ? axes[0] + rank : axes[0]) == rank - 1;
 }
 
+// Where(IsNaN(p), 0, p), the only use of p: p.
+static dp_value *behind_nan(const work *w, const dp_node *node) {
+  if (!is(node, "Where") || !is_number(node->inputs[1], 0)) return NULL;
+  dp_value *p = node->inputs[2];
+  const dp_value *nan = node->inputs[0];
+  bool alone = is(nan->producer, "IsNaN") && nan->producer->inputs[0] == p && w->uses[nan->id] == 1;
+  return alone && w->uses[p->id] == 2 ? p : NULL;
+}
+
+static bool sets(const dp_node *node, const dp_node *by) {
+  return node && !node->n_constraints && node->device == by->device && node->stage == by->stage;
+}
+
 // The product of Q and K' behind the probabilities x.
 static dp_node *behind_softmax(const work *w, dp_value *x, const dp_node *by, attention *a) {
   const dp_value *blind = NULL;
@@ -214,13 +259,14 @@ static dp_node *behind_softmax(const work *w, dp_value *x, const dp_node *by, at
     x = node->inputs[0];
     node = only_for(w, x, by);
   }
-  dp_value *seen = node ? unblind(x, &blind) : NULL;
-  if (seen) {
+  dp_value *number = behind_nan(w, node), *seen = node && !number ? unblind(x, &blind) : NULL;
+  if (number || seen) {
     by = node;
-    x = seen;
-    node = only_for(w, x, by);
+    x = number ? number : seen;
+    node = number ? x->producer : only_for(w, x, by);
   }
-  if (!is(node, "Softmax")) return NULL;
+  if (number) a->masked_rows = "zero_if_nan";
+  if (!is(node, "Softmax") || !sets(node, by)) return NULL;
   int64_t axis = dp_node_int(node, "axis", -1);
   if (axis != -1 && axis != x->type.shape.rank - 1) return NULL;
   by = node;
@@ -231,10 +277,10 @@ static dp_node *behind_softmax(const work *w, dp_value *x, const dp_node *by, at
     if (!seen) return NULL;
     by = node;
     x = seen;
+    a->masked_rows = "zero";
   }
   node = masked_scores_of(w, x, by, a);
-  a->zero_rows = blind;
-  return node && (!blind || (a->mask && !a->has_masked && is_blind(blind, a->mask))) ? node : NULL;
+  return node && (!blind || (a->n_masks == 1 && !a->has_masked && is_blind(blind, a->masks[0]))) ? node : NULL;
 }
 
 static bool same_dims(const dp_shape *a, const dp_shape *b, int count) {
@@ -301,8 +347,9 @@ static dp_value *operand(dp_builder *b, const dp_rewrite *rewrite, const view *v
 }
 
 static dp_value *mask_of(dp_builder *b, const dp_rewrite *rewrite, const attention *a, int rank) {
-  if (!a->mask) return NULL;
-  dp_value *x = dp_rewrite_find(rewrite, a->mask);
+  if (!a->n_masks) return NULL;
+  dp_value *x = dp_rewrite_find(rewrite, a->masks[0]);
+  for (int i = 1; i < a->n_masks; i++) x = dp_build2(b, "Add", x, dp_rewrite_find(rewrite, a->masks[i]));
   if (a->inverted) x = dp_build1(b, "Not", x);
   return rank == 3 && x->type.shape.rank == 3 ? insert_dim(b, x, 1) : x;
 }
@@ -319,7 +366,7 @@ static dp_value *build(dp_builder *b, const dp_rewrite *rewrite, const attention
   dp_attr attrs[DP_MAX_ATTRS];
   attrs[n_attrs++] = dp_attr_float("scale", a->scale);
   if (a->has_masked && a->masked != -INFINITY) attrs[n_attrs++] = dp_attr_float("masked", a->masked);
-  if (a->zero_rows) attrs[n_attrs++] = dp_attr_string("masked_rows", "zero");
+  if (a->masked_rows) attrs[n_attrs++] = dp_attr_string("masked_rows", a->masked_rows);
   if (a->ratio > 0) {
     attrs[n_attrs++] = dp_attr_float("ratio", a->ratio);
     attrs[n_attrs++] = dp_attr_int("key", a->key);
@@ -342,14 +389,16 @@ static bool turns_heads(const dp_node *node) {
 static void count_uses(work *w) {
   const dp_graph *graph = w->graph;
   for (int32_t i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
-      const dp_value *x = graph->nodes[i]->inputs[k];
-      if (!x) continue;
-      w->uses[x->id]++;
-      w->turned[x->id] += turns_heads(graph->nodes[i]);
-    }
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
+      if (graph->nodes[i]->inputs[k]) w->uses[graph->nodes[i]->inputs[k]->id]++;
   for (int i = 0; i < graph->n_outputs; i++) w->uses[graph->outputs[i].value->id]++;
   for (int i = 0; i < graph->n_updates; i++) w->uses[graph->updates[i].value->id]++;
+  for (int32_t i = graph->n_nodes; i-- > 0;) {
+    const dp_node *node = graph->nodes[i];
+    const dp_value *y = node->outputs[0];
+    bool copies = is_copy(node) && !node->n_constraints && w->uses[y->id] && w->turned[y->id] == w->uses[y->id];
+    if (turns_heads(node) || copies) w->turned[node->inputs[0]->id]++;
+  }
 }
 
 // Replaces the result of `last`, whose users are nodes after it.
@@ -401,10 +450,11 @@ static dp_status fuse(dp_graph *graph, bool *changed) {
     dp_node *node = old[i] = graph->nodes[i];
     attention a;
     kept[i] = true;
-    if (turns_heads(node) && direct[node->inputs[0]->id]) {
+    if ((turns_heads(node) || is_copy(node)) && direct[node->inputs[0]->id]) {
       dp_rewrite_replace(&rewrite, node->outputs[0], dp_rewrite_find(&rewrite, node->inputs[0]));
       dp_rewrite_drop(&rewrite, node);
       kept[i] = false;
+      direct[node->outputs[0]->id] = is_copy(node);
     } else if (find(&w, node, &a)) {
       const dp_value *out = node->outputs[0];
       DP_TRY(replace(&w, &rewrite, node, &a));

@@ -83,6 +83,10 @@ TEST(Attention, ForwardEqualsReference) {
   ExpectEqual({kForward, large + ", float32[150,600]", "masked_rows=\"zero\"", 1},
               MaskKeys(3, 150, 600, 300, -kInf, 0));
   ExpectEqual({kForward, large + ", bool[150,600]", "masked_rows=\"zero\"", 1}, MaskKeys(3, 150, 600, 300, 0, 1));
+  ExpectEqual({kForward, large + ", float32[150,600]", "masked_rows=\"zero_if_nan\"", 1},
+              MaskKeys(3, 150, 600, 300, std::nan(""), 0));
+  ExpectEqual({kForward, large + ", float32[150,600]", "masked_rows=\"zero_if_nan\"", 1},
+              MaskKeys(3, 150, 600, 300, -kInf, 0));
   ExpectEqual({kForward, large + ", bool[150,600]", "masked=-1e9", 1}, MaskKeys(3, 150, 600, 300, 0, 1));
   ExpectEqual({kForward, large + ", , int64[], int64[]", "ratio=0.3, key=77", 2});
   ExpectEqual({kForward, "float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1]", "", 3});

@@ -59,7 +59,8 @@ static void soften_tile(const dp_attention *a, const dp_attention_rows *rows, co
 static void store(const dp_attention *a, const dp_attention_tile *t, const workspace *w, float *y, float *lse) {
   for (int64_t i = 0; i < t->rows; i++) {
     float *row = y + dp_attention_query(a, t->batch, t->head, t->row + i, a->v_size);
-    const bool masked = w->sum[i] == 0, zero = masked && (a->zero_rows || !a->keys);
+    const bool masked = w->sum[i] == 0;
+    const bool zero = (masked && (a->zero_rows || !a->keys)) || (a->zero_nan && isnan(w->sum[i]));
     const float sum = masked ? NAN : w->sum[i];  // as softmax has it
     for (int64_t c = 0; c < a->v_size; c++) row[c] = zero ? 0 : w->y[i * a->v_size + c] / sum;
     if (lse) lse[dp_attention_score_row(a, t->batch, t->head, t->row + i)] = zero ? -INFINITY : w->most[i] + logf(sum);

@@ -51,7 +51,8 @@ static double FN(softmax)(const dp_attention *a, double *s) {
   }
   // Unless such rows are 0, only -infinity makes the sum NaN, as in Softmax; so do NaN and +infinity.
   for (int64_t j = 0; j < a->keys; j++) sum += s[j] = blind ? 0 : exp(s[j] - most);
-  for (int64_t j = 0; j < a->keys && !blind; j++) s[j] /= sum;
+  blind |= a->zero_nan && isnan(sum);
+  for (int64_t j = 0; j < a->keys; j++) s[j] = blind ? 0 : s[j] / sum;
   return blind || !a->keys ? -INFINITY : most + log(sum);
 }
 

@@ -54,18 +54,19 @@ typedef struct {
 
 static void FN(add_row)(const dp_attention *a, const FN(row) * r, const double *keep, double *s, double *dq, double *dk,
                         double *dv) {
+  const bool blind = a->zero_rows && r->lse == -INFINITY;
   double through = 0;
   FN(dp_attention_scores)(a, r->q, r->k, r->mask, s);
   for (int64_t c = 0; c < a->v_size; c++) through += (double)r->dy[c] * (double)r->y[c];
   for (int64_t c = 0; c < a->size; c++) dq[c] = 0;
   for (int64_t j = 0; j < a->keys; j++) {
     const T *k = r->k + j * a->groups * a->size, *v = r->v + j * a->groups * a->v_size;
-    double p = a->zero_rows && r->lse == -INFINITY ? 0 : exp(s[j] - r->lse), dp = 0;
+    double p = blind ? 0 : exp(s[j] - r->lse), dp = 0;
     for (int64_t c = 0; c < a->v_size; c++) {
       dp += (double)r->dy[c] * (double)v[c];
       dv[j * a->v_size + c] += p * keep[j] * (double)r->dy[c];
     }
-    double ds = p * (keep[j] * dp - through);
+    double ds = blind ? 0 : p * (keep[j] * dp - through);
     if (a->mask == DP_BOOL && !((const bool *)r->mask)[j * a->mask_stride[3]]) ds = 0;
     if (r->dmask) r->dmask[j] = (T)ds;
     for (int64_t c = 0; c < a->size; c++) {
