@@ -18,7 +18,8 @@ extern "C" {
 #define DP_SCALED_DOT_PRODUCT_GRAD "dp.ScaledDotProductAttentionGrad"
 
 // Attributes of both. `masked` is -infinity if absent. masked_rows: what becomes of a row whose S is -infinity
-// everywhere, "nan" as softmax has it, or "zero"; "zero_if_nan": one that has NaN is 0 too. ratio, key: as dp.Dropout's, for P.
+// everywhere, "nan" as softmax has it, or "zero"; "zero_if_nan": one that has NaN is 0 too. ratio, key: as
+// dp.Dropout's, for P.
 #define DP_SCALED_DOT_PRODUCT_ATTRS                                                                             \
   {                                                                                                             \
     DP_FLOAT_ATTR("scale", 1), {.name = "masked", .kind = DP_ATTR_FLOAT}, DP_STRING_ATTR("masked_rows", "nan"), \
