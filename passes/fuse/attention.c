@@ -175,11 +175,14 @@ static view view_of(dp_value *x, const int64_t *perm, bool repeated, double *sca
 
 // ---- finding attention ----------------------------------------------------------------------------------------------
 
-// The node that makes a value which nothing but `by` uses, on the same stage.
+// Whether the user lets the two be one node: no constraint on the first, and one device and stage.
+static bool goes_with(const dp_node *node, const dp_node *by) {
+  return node && !node->n_constraints && node->device == by->device && node->stage == by->stage;
+}
+
+// The node that makes a value which nothing but `by` uses.
 static dp_node *only_for(const work *w, const dp_value *x, const dp_node *by) {
-  dp_node *node = x->producer;
-  bool alone = node && w->uses[x->id] == 1 && !node->n_constraints && node->device == by->device;
-  return alone && node->stage == by->stage ? node : NULL;
+  return w->uses[x->id] == 1 && goes_with(x->producer, by) ? x->producer : NULL;
 }
 
 // The product of Q and K' that x is after scaling. NULL: it is none.
@@ -242,10 +245,6 @@ static dp_value *behind_nan(const work *w, const dp_node *node) {
   return alone && w->uses[p->id] == 2 ? p : NULL;
 }
 
-static bool sets(const dp_node *node, const dp_node *by) {
-  return node && !node->n_constraints && node->device == by->device && node->stage == by->stage;
-}
-
 // The product of Q and K' behind the probabilities x.
 static dp_node *behind_softmax(const work *w, dp_value *x, const dp_node *by, attention *a) {
   const dp_value *blind = NULL;
@@ -266,7 +265,7 @@ static dp_node *behind_softmax(const work *w, dp_value *x, const dp_node *by, at
     node = number ? x->producer : only_for(w, x, by);
   }
   if (number) a->masked_rows = "zero_if_nan";
-  if (!is(node, "Softmax") || !sets(node, by)) return NULL;
+  if (!is(node, "Softmax") || !goes_with(node, by)) return NULL;
   int64_t axis = dp_node_int(node, "axis", -1);
   if (axis != -1 && axis != x->type.shape.rank - 1) return NULL;
   by = node;
@@ -401,8 +400,8 @@ static void count_uses(work *w) {
   }
 }
 
-// Replaces the result of `last`, whose users are nodes after it.
-static dp_status replace(work *w, dp_rewrite *rewrite, dp_node *last, const attention *a) {
+// Replaces the result of `last`, whose users are nodes after it. direct: by Y as it is.
+static dp_status replace(work *w, dp_rewrite *rewrite, dp_node *last, const attention *a, bool direct) {
   dp_graph *graph = w->graph;
   dp_builder builder = {.graph = graph, .prefix = last->name};
   dp_value *out = last->outputs[0];
@@ -412,7 +411,7 @@ static dp_status replace(work *w, dp_rewrite *rewrite, dp_node *last, const atte
   if (builder.status) return builder.status;
   if (rank == 3)
     dp_rewrite_replace(rewrite, out, dp_build_reshape(&builder, y, &out->type.shape));
-  else if (w->turned[out->id] == w->uses[out->id])
+  else if (direct)
     dp_rewrite_replace(rewrite, out, y);  // its users are dropped
   else
     dp_rewrite_replace(rewrite, out, turn(&builder, y, (int64_t[]){0, 2, 1, 3}, rank));
@@ -457,8 +456,8 @@ static dp_status fuse(dp_graph *graph, bool *changed) {
       direct[node->outputs[0]->id] = is_copy(node);
     } else if (find(&w, node, &a)) {
       const dp_value *out = node->outputs[0];
-      DP_TRY(replace(&w, &rewrite, node, &a));
       direct[out->id] = out->type.shape.rank == 4 && w.turned[out->id] == w.uses[out->id];
+      DP_TRY(replace(&w, &rewrite, node, &a, direct[out->id]));
       kept[i] = false;
     }
     made[i] = graph->n_nodes - n_old;

@@ -5,6 +5,10 @@
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/vector/attention_rows.h"
 
+bool dp_attention_match(const dp_kernel_spec *spec, int q) {
+  return spec->inputs[q].dtype == DP_FLOAT32 && spec->inputs[q].local.extents[3] > 0;
+}
+
 dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) {
   const char *isa = dp_isa_hold_default();
   if (!isa) return dp_fail(EX_UNAVAILABLE, "this machine has neither AVX2 nor AVX-512, which %s needs", spec->op->name);

@@ -13,6 +13,12 @@ typedef struct {
   int64_t rows, keys;  // how many
 } dp_attention_tile;
 
+// The extents of a part's largest tile.
+static inline int64_t dp_attention_tile_rows(const dp_attention *a) { return dp_min_i64(DP_TILE_ROWS, a->length); }
+static inline int64_t dp_attention_tile_keys(const dp_attention *a) { return dp_min_i64(DP_TILE_KEYS, a->keys); }
+
+// Whether Q, operand `q`, is float32 and has elements to multiply.
+bool dp_attention_match(const dp_kernel_spec *spec, int q);
 // At load: *state is the dp_attention_rows for the instruction set that this process computes by.
 dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) DP_MUST_USE;
 // S, dense [rows, keys]. mask: the operand, if any.

@@ -14,20 +14,17 @@ typedef struct {
   float *scores, *y, *most, *sum;
 } workspace;
 
-static int64_t tile_rows(const dp_attention *a) { return dp_min_i64(DP_TILE_ROWS, a->length); }
-static int64_t tile_keys(const dp_attention *a) { return dp_min_i64(DP_TILE_KEYS, a->keys); }
-
 static int64_t part_bytes(const dp_attention *a) {
-  int64_t numbers = tile_rows(a) * (tile_keys(a) + a->v_size + 2);
+  int64_t numbers = dp_attention_tile_rows(a) * (dp_attention_tile_keys(a) + a->v_size + 2);
   return (int64_t)dp_align_up((uint64_t)numbers * sizeof(float), DP_CPU_ALIGNMENT);
 }
 
 static workspace workspace_at(const dp_attention *a, void *scratch, int part) {
   float *first = (float *)((char *)scratch + part * part_bytes(a));
   workspace w = {.scores = first};
-  w.y = w.scores + tile_rows(a) * tile_keys(a);
-  w.most = w.y + tile_rows(a) * a->v_size;
-  w.sum = w.most + tile_rows(a);
+  w.y = w.scores + dp_attention_tile_rows(a) * dp_attention_tile_keys(a);
+  w.most = w.y + dp_attention_tile_rows(a) * a->v_size;
+  w.sum = w.most + dp_attention_tile_rows(a);
   return w;
 }
 
@@ -36,9 +33,7 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   return (uint64_t)(part_bytes(&a) * spec->threads);
 }
 
-static bool match(const dp_kernel_spec *spec) {
-  return spec->inputs[Q].dtype == DP_FLOAT32 && spec->inputs[Q].local.extents[3] > 0;
-}
+static bool match(const dp_kernel_spec *spec) { return dp_attention_match(spec, Q); }
 
 // ---- a block of rows ------------------------------------------------------------------------------------------------
 

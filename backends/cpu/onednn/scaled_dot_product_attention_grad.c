@@ -13,11 +13,11 @@ typedef struct {
   float *p, *ds, *through;
 } workspace;
 
-static int64_t tile_rows(const dp_attention *a) { return dp_min_i64(DP_TILE_ROWS, a->length); }
-static int64_t tile_numbers(const dp_attention *a) { return tile_rows(a) * dp_min_i64(DP_TILE_KEYS, a->keys); }
+static int64_t tile_numbers(const dp_attention *a) { return dp_attention_tile_rows(a) * dp_attention_tile_keys(a); }
 
 static int64_t part_bytes(const dp_attention *a) {
-  return (int64_t)dp_align_up((uint64_t)(2 * tile_numbers(a) + tile_rows(a)) * sizeof(float), DP_CPU_ALIGNMENT);
+  return (int64_t)dp_align_up((uint64_t)(2 * tile_numbers(a) + dp_attention_tile_rows(a)) * sizeof(float),
+                              DP_CPU_ALIGNMENT);
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
@@ -25,9 +25,7 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   return (uint64_t)(part_bytes(&a) * spec->threads);
 }
 
-static bool match(const dp_kernel_spec *spec) {
-  return spec->inputs[Q].dtype == DP_FLOAT32 && spec->inputs[Q].local.extents[3] > 0;
-}
+static bool match(const dp_kernel_spec *spec) { return dp_attention_match(spec, Q); }
 
 // From S and dP: dropout(P) in place of S and dS in place of dP.
 static void differentiate(const dp_call *call, const dp_attention *a, const dp_attention_rows *rows,
