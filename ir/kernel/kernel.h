@@ -3,7 +3,7 @@
 //
 // dpc calls `match` and `scratch_bytes` when it emits a plan and writes the kernel's name there. dprun finds it by
 // name, prepares it at load for every n that the data will give, and runs it. `run` touches nothing but its operands,
-// results and scratch, and allocates nothing.
+// results and scratch, and allocates nothing; the same holds for what `enqueue` leaves to the device.
 #ifndef DP_IR_KERNEL_KERNEL_H
 #define DP_IR_KERNEL_KERNEL_H
 
@@ -45,6 +45,9 @@ typedef struct {
   int threads;
 } dp_kernel_spec;
 
+// Where a device finds its work, in order: a stream of a GPU. Each backend defines its own; the CPU has none.
+typedef struct dp_queue dp_queue;
+
 typedef struct dp_kernel {
   const char *name;         // "cpu.reference.Gemm"; without op "cpu.wide", which plans call "cpu.wide.Gemm"
   const char *op, *domain;  // op NULL: any operator for which it matches
@@ -70,6 +73,8 @@ typedef struct dp_kernel {
   bool isa;
   // Whether result 0 may share memory with operand 0.
   bool in_place;
+  // Whether `run` or `enqueue` only reads the state, so that instructions with equal specs share one.
+  bool shares_state;
   // At load: whatever makes `run` fast (oneDNN primitives). *state is passed to `run`. NULL: nothing to prepare.
   dp_status (*prepare)(const dp_kernel_spec *spec, void **state);
   void (*release)(void *state);
@@ -77,6 +82,10 @@ typedef struct dp_kernel {
   // operator's domain (a label out of range).
   dp_status (*run)(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                    int part, int parts);
+  // Instead of `run`, where devices work by themselves: puts the work on a queue and returns. The addresses are the
+  // device's. Data outside the operator's domain is reported by the queue once the work is done.
+  dp_status (*enqueue)(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                       void *const *out, void *scratch);
 } dp_kernel;
 
 // A cost model of a device's steps, for the passes that order them and divide communication. Only the proportions

@@ -1,0 +1,27 @@
+// Libraries of CUDA, loaded when they are first needed. Nothing is linked, so one dprun runs everywhere.
+#ifndef DP_BACKENDS_CUDA_API_LIBRARY_H
+#define DP_BACKENDS_CUDA_API_LIBRARY_H
+
+#include "ir/base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// One library: where it may be, and the calls to look up in it.
+typedef struct {
+  const char *what;            // "cuDNN", for errors
+  const char *const *sonames;  // the newest first; ends with NULL
+  const char *folder;          // in Python's wheels: "nvidia/cudnn/lib"; NULL: it comes with the driver
+  const char *const *calls;    // names; ends with NULL
+} dp_cuda_library;
+
+// Loads the library and fills `table`, which has a pointer for each of its calls. The system's search path comes first
+// (LD_LIBRARY_PATH too), then CUDA_HOME, then Python's wheels. EX_UNAVAILABLE: it is not there, or too old to have one
+// of the calls. The library stays loaded.
+dp_status dp_cuda_library_load(const dp_cuda_library *library, void **table) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
