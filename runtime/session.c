@@ -35,7 +35,7 @@ struct dp_session {
   int n_programs;
   loaded_program *programs;
   const char **names;  // of the programs
-  dp_pool *pool;
+  dp_executor executor;  // calls NULL: not made yet
 };
 
 // ---- loading --------------------------------------------------------------------------------------------------------
@@ -150,7 +150,8 @@ dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, con
   s->memory.backend = backend;
   s->binding.memory = &s->memory;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  dp_status status = dp_pool_create(options->workers > 0 ? options->workers : (int)dp_max_i64(cores, 1), &s->pool);
+  dp_status status =
+      dp_executor_create(backend, options->workers > 0 ? options->workers : (int)dp_max_i64(cores, 1), &s->executor);
   if (!status && options->trace) status = dp_trace_create(TRACE_SLICES, &s->binding.trace);
   if (!status) status = dp_arena_run(arena, load, s);
   if (status) {
@@ -161,11 +162,16 @@ dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, con
   return DP_OK;
 }
 
+static void release_bound(const dp_session *s, dp_bound *bound) {
+  if (bound->state) s->executor.calls->release(s->executor.self, bound->state);
+  dp_bound_release(bound);
+}
+
 void dp_session_destroy(dp_session *s) {
   if (!s) return;
-  dp_pool_destroy(s->pool);
   for (int p = 0; p < s->n_programs; p++)
-    for (int i = 0; i < s->programs[p].n_bound; i++) dp_bound_release(s->programs[p].bound[i]);
+    for (int i = 0; i < s->programs[p].n_bound; i++) release_bound(s, s->programs[p].bound[i]);
+  if (s->executor.calls) s->executor.calls->destroy(s->executor.self);
   if (s->binding.detector) s->memory.backend->detector_destroy(s->binding.detector);
   dp_memory_release(&s->memory);
   dp_trace_destroy(s->binding.trace);
@@ -194,7 +200,8 @@ static dp_status make_bound(void *arg) {
   p->bound = dp_alloc(s->arena, sizeof *p->bound);
   DP_PUSH(s->arena, program->bound, program->n_bound, p->bound);
   p->bound->program = p->program;
-  return dp_bound_make(s->arena, &s->binding, program->by_role, p->n, p->bound);
+  DP_TRY(dp_bound_make(s->arena, &s->binding, program->by_role, p->n, p->bound));
+  return s->executor.calls->prepare(s->executor.self, &p->bound->task_graph, &p->bound->state);
 }
 
 static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound) {
@@ -232,7 +239,8 @@ dp_status dp_session_run(dp_session *s, int program, int slot, const dp_step *st
   put_scalar(s, program, DP_SCALAR_SEED, slot, &s->seed);
   bound->slot = slot;
   bound->run = s->runs++;
-  return dp_pool_run(s->pool, &bound->task_graph, bound->state);
+  DP_TRY(s->executor.calls->start(s->executor.self, &bound->task_graph, bound->state));
+  return s->executor.calls->wait(s->executor.self);
 }
 
 // ---- host memory ----------------------------------------------------------------------------------------------------

@@ -9,13 +9,14 @@
 #include "backends/cpu/target.h"
 
 // Mapped straight from the operating system: zeroed, and memory that a plan never touches costs nothing.
-static void *allocate(uint64_t bytes, uint64_t alignment) {
-  (void)alignment;  // pages are aligned more than any kernel needs
+static void *allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
+  (void)place, (void)alignment;  // pages are aligned more than any kernel needs
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void release(void *memory, uint64_t bytes) {
+static void release(dp_place place, void *memory, uint64_t bytes) {
+  (void)place;
   if (memory) munmap(memory, bytes);
 }
 
@@ -58,5 +59,6 @@ const dp_backend dp_backend_cpu = {
     .allocate = allocate,
     .release = release,
     .resident = resident,
+    .memory = dp_backend_host_memory,
     .enter = ENTER,
 };

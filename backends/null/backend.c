@@ -20,13 +20,16 @@ typedef struct {
 } detector;
 
 // The device memory is only addresses; nothing but the host's memory is ever touched.
-static void *allocate(uint64_t bytes, uint64_t alignment) {
-  (void)alignment;  // pages are aligned more than any plan needs
+static void *allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
+  (void)place, (void)alignment;  // pages are aligned more than any plan needs
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void release(void *memory, uint64_t bytes) { munmap(memory, bytes); }
+static void release(dp_place place, void *memory, uint64_t bytes) {
+  (void)place;
+  munmap(memory, bytes);
+}
 
 static void *detector_create(void) {
   detector *w = calloc(1, sizeof *w);
@@ -95,5 +98,14 @@ static void leave(void *arg, const dp_range *ranges, int count) {
 }
 
 dp_backend dp_backend_null(const dp_target *target) {
-  return (dp_backend){"null", target, false, allocate, release, NULL, detector_create, detector_destroy, enter, leave};
+  return (dp_backend){.name = "null",
+                      .target = target,
+                      .computes = false,
+                      .allocate = allocate,
+                      .release = release,
+                      .memory = dp_backend_host_memory,
+                      .detector_create = detector_create,
+                      .detector_destroy = detector_destroy,
+                      .enter = enter,
+                      .leave = leave};
 }

@@ -97,7 +97,7 @@ typedef struct {
 } dp_target_costs;
 
 // A backend as dpc sees it: its kernels, and the facts that plans for it depend on.
-typedef struct {
+typedef struct dp_target {
   const char *name;                 // "cpu"
   const dp_kernel *const *kernels;  // ends with NULL
   const char *(*isa)(void);         // this machine's: "avx512", "avx2"; NULL: only reference kernels
@@ -108,6 +108,8 @@ typedef struct {
   // The default maximum of threads per instruction for so many devices; 1 or more.
   int (*threads)(int64_t devices);
   double thread_work;  // operations or bytes per thread that make starting it worthwhile
+  // Whose kernels fold constants on the machine that compiles; NULL: its own.
+  const struct dp_target *host;
 } dp_target;
 
 // Whether the kernel computes that operator; whether it supports the types of these operands and results.

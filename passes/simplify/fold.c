@@ -85,6 +85,7 @@ static bool compute_node(const dp_target *target, const dp_node *node, dp_tensor
   }
   for (int i = 0; i < node->n_outputs; i++)
     if (node->outputs[i]) made[i] = operand_of(node->outputs[i]);
+  if (target->host) target = target->host;
   const dp_kernel *kernel = dp_kernel_select(target, &spec, true);
   if (!kernel) return false;
   for (int i = 0; i < node->n_outputs; i++) {

@@ -1,4 +1,7 @@
-// What the runtime needs from a backend: memory, kernels, and optionally a detector that watches each step's bytes.
+// What the runtime needs from a backend: devices with memory, kernels, and either nothing more, because kernels run at
+// once on the threads that call them, or queues, because the devices work by themselves.
+//
+// Nothing but the backend touches a device's bytes, unless they are the host's.
 #ifndef DP_RUNTIME_BASE_BACKEND_H
 #define DP_RUNTIME_BASE_BACKEND_H
 
@@ -15,14 +18,58 @@ typedef struct {
   bool written;
 } dp_range;
 
+// Where memory is: on a device of the plan, or on the host, where every device reaches it.
+typedef struct {
+  bool host;
+  int device;  // of the plan; not used on the host
+} dp_place;
+
+struct dp_transfer;       // runtime/comm/transfer.h
+typedef struct dp_event dp_event;
+
+// Queues of the devices. Calls return at once unless they say otherwise; what a device cannot do shows when it is waited
+// for. One thread at a time may call them.
+typedef struct {
+  // A queue of the device, in which steps are done in order. urgent: it goes before queues that are not, as
+  // communication that others wait for should. EX_UNAVAILABLE.
+  dp_status (*create)(int device, bool urgent, dp_queue **queue);
+  void (*destroy)(dp_queue *queue);
+  // An event of the device. EX_UNAVAILABLE.
+  dp_status (*event_create)(int device, dp_event **event);
+  void (*event_destroy)(dp_event *event);
+  // The event occurs when all that the queue holds now is done.
+  dp_status (*signal)(dp_queue *queue, dp_event *event);
+  // What the queue gets from now on is done after the event.
+  dp_status (*wait)(dp_queue *queue, dp_event *event);
+  // Made at load: whatever makes the transfer fast. *state is released with the program.
+  dp_status (*transfer_prepare)(int device, const struct dp_transfer *transfer, void **state);
+  void (*transfer_release)(void *state);
+  dp_status (*transfer_enqueue)(dp_queue *queue, void *state, int slot);
+  // Called when kernels and transfers of a program have been prepared: loads what they share.
+  dp_status (*ready)(void);
+  // What is enqueued from now on belongs to this instruction, a number of the caller's. Errors name it.
+  void (*begin)(dp_queue *queue, int instruction);
+  // Blocks until the queue is empty. EX_DATAERR: an operator cannot take the data; *instruction: which one, or -1.
+  // EX_UNAVAILABLE: the device has failed.
+  dp_status (*finish)(dp_queue *queue, int *instruction);
+} dp_queue_calls;
+
 typedef struct dp_backend {
-  const char *name;                                       // "cpu"
-  const dp_target *target;                                // its kernels, by the names that plans use
-  bool computes;                                          // false: kernels, copies and reductions are skipped
-  void *(*allocate)(uint64_t bytes, uint64_t alignment);  // zeroed; NULL when out of memory
-  void (*release)(void *memory, uint64_t bytes);
-  uint64_t (*resident)(const void *memory,
-                       uint64_t bytes);  // how many bytes occupy physical memory now; NULL: all of them
+  const char *name;         // "cpu"
+  const dp_target *target;  // its kernels, by the names that plans use
+  bool computes;            // false: kernels, copies and reductions are skipped
+  // Zeroed memory; NULL when out of memory. The host's is such that devices read and write it quickly.
+  void *(*allocate)(dp_place place, uint64_t bytes, uint64_t alignment);
+  void (*release)(dp_place place, void *memory, uint64_t bytes);
+  // How many bytes of a block occupy physical memory now; NULL: all of them.
+  uint64_t (*resident)(const void *memory, uint64_t bytes);
+  // Which memory a place is in, numbered from 0, below DP_BACKEND_MEMORIES, and how many bytes it has. Several devices
+  // may share one.
+  int (*memory)(dp_place place, uint64_t *bytes);
+  // Copies between the host and a device; returns when done. NULL: device memory is the host's, which uses it directly.
+  dp_status (*upload)(int device, void *to, const void *from, uint64_t bytes);
+  dp_status (*download)(int device, void *to, const void *from, uint64_t bytes);
+  const dp_queue_calls *queues;  // NULL: kernels run at once
   // Called around every part of every step, by the worker that runs it; NULL: nothing to call. `detector` comes from
   // detector_create, one for each session. All parts of a step pass the same `ranges`.
   void *(*detector_create)(void);
@@ -30,6 +77,11 @@ typedef struct dp_backend {
   dp_status (*enter)(void *detector, const dp_range *ranges, int count, int parts);
   void (*leave)(void *detector, const dp_range *ranges, int count);
 } dp_backend;
+
+enum { DP_BACKEND_MEMORIES = 65 };
+
+// The memory of this machine, as memory number 0 of the host.
+int dp_backend_host_memory(dp_place place, uint64_t *bytes);
 
 #ifdef __cplusplus
 }

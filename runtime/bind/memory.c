@@ -1,8 +1,6 @@
 // See memory.h.
 #include "runtime/bind/memory.h"
 
-#include <unistd.h>
-
 #include "ir/plan/form.h"
 #include "runtime/comm/region.h"
 
@@ -39,33 +37,52 @@ static void measure(dp_memory *m, const dp_role_devices *r) {
   }
 }
 
-// Refuses up front what cannot fit: the system commits memory page by page, so the run would otherwise fail in the
-// middle of a step.
-static dp_status check_room(const dp_memory *m) {
-  uint64_t most = 0, total = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-  bool over = false;
-  for (int d = 0; d < m->n_devices; d++) {
-    uint64_t device;
-    over |= __builtin_add_overflow(m->devices[d].persistent_bytes, m->devices[d].transient_bytes, &device) ||
-            __builtin_add_overflow(total, device, &total);
-    if (!over && device > most) most = device;
-  }
-  over |= __builtin_add_overflow(total, m->host_output_bytes, &total);
-  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
-    over |= __builtin_add_overflow(total, m->host_input_bytes, &total);
-  if (!over && (total <= room || !m->backend->computes)) return DP_OK;
-  return dp_fail(
-      DP_EX_MEMORY,
-      "the plan needs %llu bytes on each of %d devices, but this machine has only %llu in total: compile for a smaller "
-      "batch (dpc compile --batch) or run on a larger machine",
-      (unsigned long long)most, m->n_devices, (unsigned long long)room);
+// What the plan asks of one memory.
+typedef struct {
+  uint64_t room, total, most;  // bytes: there, asked for, and of the largest device
+  int devices;
+  bool over;  // the total has no number
+} memory_use;
+
+static void ask(const dp_memory *m, memory_use uses[DP_BACKEND_MEMORIES], dp_place place, uint64_t bytes) {
+  uint64_t room;
+  memory_use *use = &uses[m->backend->memory(place, &room)];
+  use->room = room;
+  use->over |= bytes == UINT64_MAX || __builtin_add_overflow(use->total, bytes, &use->total);
+  use->devices += !place.host;
+  if (!place.host && bytes > use->most) use->most = bytes;
 }
 
-static dp_status allocate(dp_memory *m, const Dp__Role *role, Dp__Space space, uint64_t bytes, char **memory) {
+// Refuses up front what cannot fit: systems commit memory page by page, so the run would otherwise fail in the middle of
+// a step.
+static dp_status check_room(const dp_memory *m) {
+  memory_use uses[DP_BACKEND_MEMORIES] = {0};
+  for (int d = 0; d < m->n_devices; d++) {
+    uint64_t device;
+    bool over = __builtin_add_overflow(m->devices[d].persistent_bytes, m->devices[d].transient_bytes, &device);
+    ask(m, uses, (dp_place){.device = d}, over ? UINT64_MAX : device);
+  }
+  ask(m, uses, (dp_place){.host = true}, m->host_output_bytes);
+  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
+    ask(m, uses, (dp_place){.host = true}, m->host_input_bytes);
+  for (int i = 0; i < DP_BACKEND_MEMORIES; i++) {
+    const memory_use *use = &uses[i];
+    if (!use->over && (use->total <= use->room || !m->backend->computes)) continue;
+    return dp_fail(DP_EX_MEMORY,
+                   "the plan needs %llu bytes on each of %d devices, but %s has only %llu in total: compile for a "
+                   "smaller batch (dpc compile --batch) or run on a larger machine",
+                   (unsigned long long)use->most, use->devices, m->backend->upload ? "the GPU" : "this machine",
+                   (unsigned long long)use->room);
+  }
+  return DP_OK;
+}
+
+static dp_status allocate(dp_memory *m, const Dp__Role *role, Dp__Space space, dp_place place, uint64_t bytes,
+                          char **memory) {
   if (!bytes) return DP_OK;
   const Dp__Arena *arena = dp_plan_form_arena(role, space);
   const uint32_t least = m->backend->target->alignment, asked = arena ? arena->alignment : 0;
-  *memory = m->backend->allocate(bytes, asked > least ? asked : least);
+  *memory = m->backend->allocate(place, bytes, asked > least ? asked : least);
   if (*memory) {
     m->allocated[space] += bytes;
     return DP_OK;
@@ -86,37 +103,42 @@ dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_bac
   for (int d = 0; d < m->n_devices; d++) {
     const Dp__Role *role = roles->roles[roles->of_device[d]].role;
     dp_device_memory *device = &m->devices[d];
-    DP_TRY(allocate(m, role, DP__SPACE__PERSISTENT, device->persistent_bytes, &device->variable));
-    DP_TRY(allocate(m, role, DP__SPACE__TRANSIENT, device->transient_bytes, &device->transient));
+    DP_TRY(allocate(m, role, DP__SPACE__PERSISTENT, (dp_place){.device = d}, device->persistent_bytes, &device->variable));
+    DP_TRY(allocate(m, role, DP__SPACE__TRANSIENT, (dp_place){.device = d}, device->transient_bytes, &device->transient));
   }
   const Dp__Role *first = roles->roles[0].role;
+  const dp_place host = {.host = true};
   for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
-    DP_TRY(allocate(m, first, DP__SPACE__HOST_INPUT, m->host_input_bytes, &m->host_input[copy]));
-  return allocate(m, first, DP__SPACE__HOST_OUTPUT, m->host_output_bytes, &m->host_output);
+    DP_TRY(allocate(m, first, DP__SPACE__HOST_INPUT, host, m->host_input_bytes, &m->host_input[copy]));
+  return allocate(m, first, DP__SPACE__HOST_OUTPUT, host, m->host_output_bytes, &m->host_output);
 }
 
 // Calls visit for every allocated arena and returns the sum of its results.
 static uint64_t each_arena(const dp_memory *m,
-                           uint64_t (*visit)(const dp_backend *backend, char *memory, uint64_t bytes)) {
+                           uint64_t (*visit)(const dp_backend *backend, dp_place place, char *memory,
+                                             uint64_t bytes)) {
   uint64_t sum = 0;
   for (int d = 0; d < m->n_devices; d++) {
     const dp_device_memory *device = &m->devices[d];
-    if (device->variable) sum += visit(m->backend, device->variable, device->persistent_bytes);
-    if (device->transient) sum += visit(m->backend, device->transient, device->transient_bytes);
+    const dp_place place = {.device = d};
+    if (device->variable) sum += visit(m->backend, place, device->variable, device->persistent_bytes);
+    if (device->transient) sum += visit(m->backend, place, device->transient, device->transient_bytes);
   }
+  const dp_place host = {.host = true};
   for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
-    if (m->host_input[copy]) sum += visit(m->backend, m->host_input[copy], m->host_input_bytes);
-  return m->host_output ? sum + visit(m->backend, m->host_output, m->host_output_bytes) : sum;
+    if (m->host_input[copy]) sum += visit(m->backend, host, m->host_input[copy], m->host_input_bytes);
+  return m->host_output ? sum + visit(m->backend, host, m->host_output, m->host_output_bytes) : sum;
 }
 
-static uint64_t release(const dp_backend *backend, char *memory, uint64_t bytes) {
-  backend->release(memory, bytes);
+static uint64_t release(const dp_backend *backend, dp_place place, char *memory, uint64_t bytes) {
+  backend->release(place, memory, bytes);
   return 0;
 }
 
 void dp_memory_release(dp_memory *m) { each_arena(m, release); }
 
-static uint64_t resident(const dp_backend *backend, char *memory, uint64_t bytes) {
+static uint64_t resident(const dp_backend *backend, dp_place place, char *memory, uint64_t bytes) {
+  (void)place;
   return backend->resident ? backend->resident(memory, bytes) : bytes;
 }
 
@@ -142,6 +164,23 @@ typedef struct {
   bool write;
 } moving;
 
+// Copies one device's shard, at `storage` on the host, from or to its region of the whole tensor.
+static void move_region(const moving *m, const dp_local *part, const dp_local *whole, char *storage) {
+  dp_region region = m->write ? dp_region_make(m->arena, part, whole) : dp_region_make(m->arena, whole, part);
+  dp_region_apply(&region, DP_REGION_COPY, m->model->variables[m->variable].type.dtype, m->write ? storage : m->whole,
+                  m->write ? m->whole : storage);
+}
+
+// The same for memory that only the device can use: the shard goes through `room` on the host.
+static dp_status move_far(const moving *m, int device, const dp_local *part, const dp_local *whole, char *storage) {
+  const dp_backend *backend = m->memory->backend;
+  uint64_t bytes = (uint64_t)dp_local_count(part) * dp_type_bytes(m->model->variables[m->variable].type.dtype);
+  char *room = dp_alloc(m->arena, bytes);
+  if (!m->write) DP_TRY(backend->download(device, room, storage, bytes));
+  move_region(m, part, whole, room);
+  return m->write ? backend->upload(device, storage, room, bytes) : DP_OK;
+}
+
 // Copies between each device's shard and the whole tensor. Devices with the same shard hold the same bytes, so it does
 // not matter which of them is read last.
 static dp_status move_shards(void *arg) {
@@ -157,9 +196,10 @@ static dp_status move_shards(void *arg) {
     dp_local part = dp_shard_range(&p->type.shape, p->placements, mesh, at, 0);
     if (!dp_local_count(&part)) continue;
     char *storage = m->memory->devices[d].variable + p->offset;
-    dp_region region = m->write ? dp_region_make(m->arena, &part, &whole) : dp_region_make(m->arena, &whole, &part);
-    dp_region_apply(&region, DP_REGION_COPY, p->type.dtype, m->write ? storage : m->whole,
-                    m->write ? m->whole : storage);
+    if (m->memory->backend->upload)
+      DP_TRY(move_far(m, d, &part, &whole, storage));
+    else
+      move_region(m, &part, &whole, storage);
   }
   return DP_OK;
 }

@@ -51,6 +51,7 @@ typedef struct {
   void **out, *scratch;
   // or communication; NULL: this device has nothing to move.
   dp_transfer *transfer;
+  void *transfer_state;  // of a backend with queues
   int n_ranges;
   dp_range *ranges;
 } dp_unit;

@@ -26,7 +26,7 @@ typedef struct {
   const char *source;  // host input: in copy 0
 } dp_copy;
 
-typedef struct {
+typedef struct dp_transfer {
   dp_dtype dtype;
   int n_parts;
   ptrdiff_t host_copy_distance;  // bytes from copy 0 to copy 1 of host input; else 0

@@ -143,8 +143,7 @@ static void *worker(void *arg) {
   return NULL;
 }
 
-dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
-  if (!graph->n_units) return DP_OK;
+void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
   pool->graph = graph;
   pool->state = state;
   pool->run = (pool->run + 1) & UINT32_MAX;
@@ -159,9 +158,17 @@ dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *
   atomic_store(&pool->to_do, graph->n_units);
   for (int u = 0; u < graph->n_units; u++)
     if (!graph->n_before[u]) publish(pool, u, graph->n_parts[u]);
+}
+
+dp_status dp_pool_wait(dp_pool *pool) {
   work_until(pool, &pool->to_do, 0);
   while (atomic_load(&pool->inside)) relax();
   return atomic_load(&pool->failure);
+}
+
+dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
+  dp_pool_start(pool, graph, state);
+  return dp_pool_wait(pool);
 }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
@@ -226,4 +233,33 @@ void dp_pool_destroy(dp_pool *pool) {
   for (int i = 0; i < pool->n_threads; i++) pthread_join(pool->threads[i], NULL);
   free(pool->threads);
   free(pool);
+}
+
+// ---- as an executor -------------------------------------------------------------------------------------------------
+
+static dp_status prepare(void *pool, const dp_task_graph *graph, void **state) {
+  (void)pool;
+  dp_pool_state *made;
+  DP_TRY(dp_pool_prepare(graph, &made));
+  *state = made;
+  return DP_OK;
+}
+
+static void release(void *pool, void *state) {
+  (void)pool;
+  dp_pool_release(state);
+}
+
+static dp_status start(void *pool, const dp_task_graph *graph, void *state) {
+  dp_pool_start(pool, graph, state);
+  return DP_OK;
+}
+
+static dp_status wait(void *pool) { return dp_pool_wait(pool); }
+
+static void destroy(void *pool) { dp_pool_destroy(pool); }
+
+dp_executor dp_pool_executor(dp_pool *pool) {
+  static const dp_executor_calls calls = {prepare, release, start, wait, destroy};
+  return (dp_executor){&calls, pool};
 }

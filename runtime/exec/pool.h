@@ -11,22 +11,11 @@
 #ifndef DP_RUNTIME_EXEC_POOL_H
 #define DP_RUNTIME_EXEC_POOL_H
 
-#include "ir/base/base.h"
+#include "runtime/exec/executor.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-// Units are numbered 0 .. n_units - 1.
-typedef struct {
-  int n_units;
-  int *n_parts;      // (n_units), each 1 .. 65535
-  int *n_before;     // (n_units) incoming edges
-  int *first_after;  // (n_units + 1) into `after`
-  int *after;
-  dp_status (*run)(void *context, int unit, int part, int parts);
-  void *context;
-} dp_task_graph;
 
 typedef struct dp_pool dp_pool;
 
@@ -39,9 +28,16 @@ typedef struct dp_pool_state dp_pool_state;
 dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) DP_MUST_USE;
 void dp_pool_release(dp_pool_state *state);
 
-// Runs every unit and returns when all are done, with the first failure, if any. After a failure, the remaining units
-// are skipped. One thread at a time may call this.
+// Starts a run of every unit: the other workers begin. One run at a time.
+void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state);
+// Works until every unit of the run is done. Returns the first failure, if any; after one, the remaining units are
+// skipped. Called by the thread that started the run.
+dp_status dp_pool_wait(dp_pool *pool) DP_MUST_USE;
+// Both.
 dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) DP_MUST_USE;
+
+// The pool as an executor, which destroys it.
+dp_executor dp_pool_executor(dp_pool *pool);
 
 #ifdef __cplusplus
 }

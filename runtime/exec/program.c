@@ -32,6 +32,15 @@ static void add_unit(making *w, const dp_unit *unit) {
   DP_PUSH(w->arena, w->bound->units, w->bound->task_graph.n_units, *unit);
 }
 
+// Adds a unit that communicates. The backend prepares it if its devices work by themselves.
+static dp_status add_communication(making *w, const dp_unit *unit) {
+  const dp_queue_calls *queues = w->binding->memory->backend->queues;
+  add_unit(w, unit);
+  dp_unit *added = &w->bound->units[w->bound->task_graph.n_units - 1];
+  if (!queues || !added->transfer) return DP_OK;
+  return queues->transfer_prepare(added->devices[0], added->transfer, &added->transfer_state);
+}
+
 // The micro-batch of its operands and results; -1: they have none, or several at once.
 static int micro_of(const dp_bind *b, const Dp__Instruction *in) {
   int micro = -1;
@@ -63,8 +72,7 @@ static dp_status make_between(making *w, const dp_instruction_at *at, int device
   unit.devices[!receives] = other;
   DP_TRY(dp_bind_between(&w->roles[ends[0].role].bind, &w->roles[ends[1].role].bind, &unit));
   for (int e = 0; e < 2; e++) w->unit_of[unit.devices[e]][ends[e].flat] = w->bound->task_graph.n_units;
-  add_unit(w, &unit);
-  return DP_OK;
+  return add_communication(w, &unit);
 }
 
 static dp_status make_unit(making *w, making_role *p, const dp_instruction_at *at, size_t i, int device) {
@@ -84,6 +92,7 @@ static dp_status make_unit(making *w, making_role *p, const dp_instruction_at *a
     DP_TRY(dp_bind_kernel(&p->bind, p->nodes[at->stream_index][i], &unit));
   }
   for (int m = 0; m < unit.n_devices; m++) w->unit_of[unit.devices[m]][flat] = w->bound->task_graph.n_units;
+  if (!unit.kernel) return add_communication(w, &unit);
   add_unit(w, &unit);
   return DP_OK;
 }
@@ -160,22 +169,41 @@ static void make_order(const making *w) {
 
 // Fails unless every unit can run eventually.
 static dp_status check_order(const making *w) {
-  const dp_task_graph *s = &w->bound->task_graph;
-  int *before = dp_memdup(w->arena, s->n_before, ((size_t)s->n_units + 1) * sizeof *before), done = 0, ready = 0;
-  int *queue = dp_alloc_n(w->arena, (size_t)s->n_units + 1, sizeof *queue);
-  for (int u = 0; u < s->n_units; u++)
-    if (!before[u]) queue[ready++] = u;
-  while (done < ready) {
-    int u = queue[done++];
-    for (int i = s->first_after[u]; i < s->first_after[u + 1]; i++)
-      if (!--before[s->after[i]]) queue[ready++] = s->after[i];
-  }
-  if (done == s->n_units) return DP_OK;
-  int stuck = 0;
+  const dp_task_graph *g = &w->bound->task_graph;
+  int *order = dp_alloc_n(w->arena, (size_t)g->n_units + 1, sizeof *order);
+  int *before = dp_alloc_n(w->arena, (size_t)g->n_units + 1, sizeof *before), stuck = 0;
+  if (dp_task_graph_order(g, order, before) == g->n_units) return DP_OK;
   while (!before[stuck]) stuck++;
   const dp_instruction_at *at = w->bound->units[stuck].at;
   return dp_fail(EX_DATAERR, "stream %s: %s never runs, because steps wait for each other in a cycle", at->stream,
                  at->instruction->op);
+}
+
+// ---- lanes ----------------------------------------------------------------------------------------------------------
+
+// Whether all that a stream does is communication, which others wait for.
+static bool communicates(const Dp__Stream *stream) {
+  for (size_t i = 0; i < stream->n_instructions; i++)
+    if (!dp_bind_is_communication(stream->instructions[i])) return false;
+  return true;
+}
+
+// One lane for each stream of each device. A unit of several devices is in the first one's.
+static void make_lanes(making *w) {
+  dp_task_graph *g = &w->bound->task_graph;
+  const dp_role_map *roles = w->binding->roles;
+  int *first = dp_alloc_n(w->arena, (size_t)roles->n_devices + 1, sizeof *first);
+  for (int d = 0; d < roles->n_devices; d++) {
+    const Dp__Program *program = w->roles[roles->of_device[d]].bind.program;
+    first[d] = g->n_lanes;
+    for (size_t s = 0; program && s < program->n_streams; s++) {
+      const dp_lane lane = {d, communicates(program->streams[s])};
+      DP_PUSH(w->arena, g->lanes, g->n_lanes, lane);
+    }
+  }
+  g->lane_of = dp_alloc_n(w->arena, (size_t)g->n_units + 1, sizeof *g->lane_of);
+  for (int u = 0; u < g->n_units; u++)
+    g->lane_of[u] = first[w->bound->units[u].devices[0]] + w->bound->units[u].at->stream_index;
 }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
@@ -215,6 +243,8 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
   bound->n = n;
   bound->binding = binding;
   bound->task_graph.run = dp_bound_run;
+  bound->task_graph.enqueue = dp_bound_enqueue;
+  bound->task_graph.explain = dp_bound_explain;
   bound->task_graph.context = bound;
   w.roles = dp_alloc_n(arena, (size_t)n_roles, sizeof *w.roles);
   w.unit_of = dp_alloc_n(arena, (size_t)binding->roles->n_devices, sizeof *w.unit_of);
@@ -225,15 +255,16 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
     if (status) return n_roles > 1 ? dp_status_context(status, "role %s", binding->roles->roles[r].role->name) : status;
   }
   make_order(&w);
-  DP_TRY(check_order(&w));
-  return dp_pool_prepare(&bound->task_graph, &bound->state);
+  make_lanes(&w);
+  return check_order(&w);
 }
 
 void dp_bound_release(dp_bound *bound) {
-  for (int u = 0; u < bound->task_graph.n_units; u++)
-    if (bound->units[u].kernel && bound->units[u].kernel->release && bound->units[u].state)
-      bound->units[u].kernel->release(bound->units[u].state);
-  dp_pool_release(bound->state);
+  for (int u = 0; u < bound->task_graph.n_units; u++) {
+    const dp_unit *unit = &bound->units[u];
+    if (unit->kernel && unit->kernel->release && unit->state) unit->kernel->release(unit->state);
+    if (unit->transfer_state) bound->binding->memory->backend->queues->transfer_release(unit->transfer_state);
+  }
 }
 
 // ---- running --------------------------------------------------------------------------------------------------------
@@ -252,5 +283,18 @@ dp_status dp_bound_run(void *context, int index, int part, int parts) {
     dp_transfer_run(unit->transfer, bound->slot, part);
   if (backend->leave) backend->leave(binding->detector, unit->ranges, unit->n_ranges);
   if (binding->trace) dp_trace_record(binding->trace, unit, bound, begin_ns, dp_trace_now());
+  return dp_bound_explain(context, index, status);
+}
+
+dp_status dp_bound_enqueue(void *context, int index, dp_queue *queue) {
+  const dp_bound *bound = context;
+  const dp_unit *unit = &bound->units[index];
+  if (unit->kernel) return unit->kernel->enqueue(unit->spec, unit->state, queue, unit->in, unit->out, unit->scratch);
+  if (!unit->transfer) return DP_OK;
+  return bound->binding->memory->backend->queues->transfer_enqueue(queue, unit->transfer_state, bound->slot);
+}
+
+dp_status dp_bound_explain(void *context, int index, dp_status status) {
+  const dp_unit *unit = &((const dp_bound *)context)->units[index];
   return unit->name ? dp_status_context(status, "node '%s' (%s)", unit->name, unit->at->instruction->op) : status;
 }

@@ -4,7 +4,7 @@
 #define DP_RUNTIME_EXEC_PROGRAM_H
 
 #include "runtime/bind/unit.h"
-#include "runtime/exec/pool.h"
+#include "runtime/exec/executor.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,20 +16,22 @@ typedef struct {
   const dp_binding *binding;
   dp_unit *units;
   dp_task_graph task_graph;
-  dp_pool_state *state;
+  void *state;    // the executor's, from its `prepare`; NULL: not yet prepared
   int slot;      // the copy of the host inputs that the current run reads
   uint64_t run;  // the number of the session's current run
 } dp_bound;
 
 // Binds a program for n samples. programs: (roles). Allocates in `arena`, except for what dp_bound_release frees (call
-// it after a failure too). EX_UNAVAILABLE: a kernel is missing, or needs more scratch on this machine; EX_DATAERR: a
+// it after a failure too). The task graph is the executor's to prepare and to release. EX_UNAVAILABLE: a kernel is missing, or needs more scratch on this machine; EX_DATAERR: a
 // kernel does not fit its instruction, a transfer lacks its other end, or steps wait for each other.
 dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_role_program *programs, int64_t n,
                         dp_bound *bound) DP_MUST_USE;
 void dp_bound_release(dp_bound *bound);
 
-// The run function of the dp_task_graph; its context is the dp_bound.
+// The functions of the dp_task_graph; their context is the dp_bound.
 dp_status dp_bound_run(void *bound, int unit, int part, int parts) DP_MUST_USE;
+dp_status dp_bound_enqueue(void *bound, int unit, dp_queue *queue) DP_MUST_USE;
+dp_status dp_bound_explain(void *bound, int unit, dp_status status) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

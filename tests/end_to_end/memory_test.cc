@@ -12,9 +12,9 @@ namespace {
 
 std::vector<uint64_t> *allocations;
 
-void *Allocate(uint64_t bytes, uint64_t alignment) {
+void *Allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
   allocations->push_back(bytes);
-  return dp_backend_cpu.allocate(bytes, alignment);
+  return dp_backend_cpu.allocate(place, bytes, alignment);
 }
 
 uint64_t ArenaBytes(const Plan &plan, Dp__Space space) {

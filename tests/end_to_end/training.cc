@@ -17,8 +17,8 @@ namespace {
 // A backend that remembers its allocations, so that a test can inspect each device's memory.
 std::vector<char *> *allocated;
 
-void *Allocate(uint64_t bytes, uint64_t alignment) {
-  void *memory = dp_backend_cpu.allocate(bytes, alignment);
+void *Allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
+  void *memory = dp_backend_cpu.allocate(place, bytes, alignment);
   if (allocated) allocated->push_back(static_cast<char *>(memory));
   return memory;
 }

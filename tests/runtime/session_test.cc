@@ -131,13 +131,13 @@ TEST(Session, WeightsMoveBetweenPlans) {
 
 // The allocations that the backend sees.
 std::vector<uint64_t> allocated, released;
-void *CountingAllocate(uint64_t bytes, uint64_t alignment) {
+void *CountingAllocate(dp_place place, uint64_t bytes, uint64_t alignment) {
   allocated.push_back(bytes);
-  return dp_backend_cpu.allocate(bytes, alignment);
+  return dp_backend_cpu.allocate(place, bytes, alignment);
 }
-void CountingRelease(void *memory, uint64_t bytes) {
+void CountingRelease(dp_place place, void *memory, uint64_t bytes) {
   released.push_back(bytes);
-  dp_backend_cpu.release(memory, bytes);
+  dp_backend_cpu.release(place, memory, bytes);
 }
 
 TEST(Session, TakesTheMemoryThatThePlanDeclares) {
@@ -180,7 +180,8 @@ TEST(Session, TakesTheMemoryThatThePlanDeclares) {
 
 TEST(Session, ResidentIsWhatWasTouched) {
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), bytes = 9000 * page + 100;
-  char *memory = static_cast<char *>(dp_backend_cpu.allocate(bytes, 64));
+  const dp_place place = {};
+  char *memory = static_cast<char *>(dp_backend_cpu.allocate(place, bytes, 64));
   ASSERT_NE(memory, nullptr);
   madvise(memory, bytes, MADV_NOHUGEPAGE);
   EXPECT_EQ(dp_backend_cpu.resident(memory, bytes), 0u);
@@ -188,7 +189,7 @@ TEST(Session, ResidentIsWhatWasTouched) {
   EXPECT_EQ(dp_backend_cpu.resident(memory, bytes), 2 * page);
   memory[9000 * page] = 1;
   EXPECT_EQ(dp_backend_cpu.resident(memory, bytes), 2 * page + 100);
-  dp_backend_cpu.release(memory, bytes);
+  dp_backend_cpu.release(place, memory, bytes);
 }
 
 std::string Error(const CompiledPlan &compiled) {

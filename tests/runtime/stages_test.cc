@@ -111,13 +111,13 @@ TEST(Stages, TheSameBitsWithAnyNumberOfWorkersAndOneDevicesLosses) {
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 std::vector<uint64_t> allocated, released;
-void *CountingAllocate(uint64_t bytes, uint64_t alignment) {
+void *CountingAllocate(dp_place place, uint64_t bytes, uint64_t alignment) {
   allocated.push_back(bytes);
-  return dp_backend_cpu.allocate(bytes, alignment);
+  return dp_backend_cpu.allocate(place, bytes, alignment);
 }
-void CountingRelease(void *memory, uint64_t bytes) {
+void CountingRelease(dp_place place, void *memory, uint64_t bytes) {
   released.push_back(bytes);
-  dp_backend_cpu.release(memory, bytes);
+  dp_backend_cpu.release(place, memory, bytes);
 }
 
 size_t DevicesOf(const Dp__Role *role, const Dp__Plan *plan) {

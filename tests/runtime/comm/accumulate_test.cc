@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/file/proto.h"
+#include "runtime/exec/pool.h"
 #include "runtime/exec/program.h"
 #include "tests/ir/text/text_helper.h"
 
@@ -116,10 +117,13 @@ class Chain {
     dp_role_program part = {&program_, graph_, &nodes};
     dp_bound bound = {};
     dp_pool *pool = nullptr;
+    dp_pool_state *state = nullptr;
     std::string message = Message(dp_bound_make(arena_, &binding, &part, n_, &bound));
+    if (message.empty()) message = Message(dp_pool_prepare(&bound.task_graph, &state));
     if (message.empty()) message = Message(dp_pool_create(workers, &pool));
-    if (message.empty()) message = Message(dp_pool_run(pool, &bound.task_graph, bound.state));
+    if (message.empty()) message = Message(dp_pool_run(pool, &bound.task_graph, state));
     dp_pool_destroy(pool);
+    dp_pool_release(state);
     dp_bound_release(&bound);
     return message;
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/file/proto.h"
+#include "runtime/exec/pool.h"
 #include "runtime/exec/program.h"
 #include "tests/ir/text/text_helper.h"
 
@@ -119,9 +120,12 @@ class Machine {
     if (message.empty()) {
       bound.slot = slot;
       dp_pool *pool = nullptr;
-      message = Message(dp_pool_create(workers, &pool));
-      if (message.empty()) message = Message(dp_pool_run(pool, &bound.task_graph, bound.state));
+      dp_pool_state *state = nullptr;
+      message = Message(dp_pool_prepare(&bound.task_graph, &state));
+      if (message.empty()) message = Message(dp_pool_create(workers, &pool));
+      if (message.empty()) message = Message(dp_pool_run(pool, &bound.task_graph, state));
       dp_pool_destroy(pool);
+      dp_pool_release(state);
     }
     dp_bound_release(&bound);
     return message;

@@ -1,0 +1,35 @@
+// See backend.h.
+#include "backends/cuda/backend.h"
+
+#include "backends/cuda/functions.h"
+#include "backends/cuda/memory.h"
+#include "backends/cuda/queue.h"
+#include "backends/cuda/target.h"
+#include "backends/cuda/transfer.h"
+
+static const dp_queue_calls queues = {
+    .create = dp_cuda_queue_create,
+    .destroy = dp_cuda_queue_destroy,
+    .event_create = dp_cuda_event_create,
+    .event_destroy = dp_cuda_event_destroy,
+    .signal = dp_cuda_queue_signal,
+    .wait = dp_cuda_queue_wait,
+    .transfer_prepare = dp_cuda_transfer_prepare,
+    .transfer_release = dp_cuda_transfer_release,
+    .transfer_enqueue = dp_cuda_transfer_enqueue,
+    .ready = dp_cuda_functions_load,
+    .begin = dp_cuda_queue_begin,
+    .finish = dp_cuda_queue_finish,
+};
+
+const dp_backend dp_backend_cuda = {
+    .name = "cuda",
+    .target = &dp_target_cuda,
+    .computes = true,
+    .allocate = dp_cuda_allocate,
+    .release = dp_cuda_release,
+    .memory = dp_cuda_memory,
+    .upload = dp_cuda_upload,
+    .download = dp_cuda_download,
+    .queues = &queues,
+};

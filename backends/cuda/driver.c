@@ -1,0 +1,39 @@
+// See driver.h.
+#include "backends/cuda/driver.h"
+
+#include "backends/cuda/api/library.h"
+
+dp_cuda_driver_calls dp_cu;
+
+enum { OLDEST = 12000 };  // the driver that comes with CUDA 12.0
+
+dp_status dp_cuda_driver_load(void) {
+  static const char *const sonames[] = {"libcuda.so.1", NULL};
+  static const char *const calls[] = {
+#define DP_CALL(name, parameters) #name,
+      DP_CUDA_DRIVER_CALLS(DP_CALL)
+#undef DP_CALL
+          NULL};
+  static const dp_cuda_library library = {"NVIDIA's driver", sonames, NULL, calls};
+  static bool loaded;
+  if (loaded) return DP_OK;
+  DP_TRY(dp_cuda_library_load(&library, (void **)&dp_cu));
+  DP_TRY(dp_cuda_check(dp_cu.cuInit(0), "starting the driver"));
+  int version;
+  DP_TRY(dp_cuda_check(dp_cu.cuDriverGetVersion(&version), "asking for the driver's version"));
+  if (version < OLDEST)
+    return dp_fail(EX_UNAVAILABLE, "NVIDIA's driver on this machine is made for CUDA %d.%d: install one for CUDA %d.%d",
+                   version / 1000, version % 1000 / 10, OLDEST / 1000, OLDEST % 1000 / 10);
+  loaded = true;
+  return DP_OK;
+}
+
+dp_status dp_cuda_check(CUresult result, const char *doing) {
+  if (result == CUDA_SUCCESS) return DP_OK;
+  const char *text = NULL;
+  dp_cu.cuGetErrorString(result, &text);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    return dp_fail(DP_EX_MEMORY, "the GPU is out of memory while %s: compile for a smaller batch (dpc compile --batch)",
+                   doing);
+  return dp_fail(EX_UNAVAILABLE, "the GPU failed while %s: %s (error %d)", doing, text ? text : "unknown", (int)result);
+}

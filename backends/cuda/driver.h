@@ -1,0 +1,31 @@
+// The driver's calls, once a GPU has been opened. Private to the backend.
+#ifndef DP_BACKENDS_CUDA_DRIVER_H
+#define DP_BACKENDS_CUDA_DRIVER_H
+
+#include "backends/cuda/api/driver.h"
+#include "ir/base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+#define DP_CALL(name, parameters) CUresult(*name) parameters;
+  DP_CUDA_DRIVER_CALLS(DP_CALL)
+#undef DP_CALL
+} dp_cuda_driver_calls;
+
+// Filled by dp_cuda_driver_load.
+extern dp_cuda_driver_calls dp_cu;
+
+// Loads the driver, once for the process. EX_UNAVAILABLE: there is none, or it is too old.
+dp_status dp_cuda_driver_load(void) DP_MUST_USE;
+
+// What a call returned, as a failure that says what was being done. CUDA_ERROR_OUT_OF_MEMORY: DP_EX_MEMORY; all others:
+// EX_UNAVAILABLE.
+dp_status dp_cuda_check(CUresult result, const char *doing) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

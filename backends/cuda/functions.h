@@ -1,0 +1,17 @@
+// Loading what function.h has collected. Private to the backend.
+#ifndef DP_BACKENDS_CUDA_FUNCTIONS_H
+#define DP_BACKENDS_CUDA_FUNCTIONS_H
+
+#include "ir/base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Compiles and loads the functions that have been added since the last call. EX_UNAVAILABLE, EX_SOFTWARE.
+dp_status dp_cuda_functions_load(void) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,21 @@
+// Memory of the GPU, and of the host where the GPU reaches it. Private to the backend.
+#ifndef DP_BACKENDS_CUDA_MEMORY_H
+#define DP_BACKENDS_CUDA_MEMORY_H
+
+#include "runtime/base/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// As dp_backend has them.
+void *dp_cuda_allocate(dp_place place, uint64_t bytes, uint64_t alignment);
+void dp_cuda_release(dp_place place, void *memory, uint64_t bytes);
+int dp_cuda_memory(dp_place place, uint64_t *bytes);
+dp_status dp_cuda_upload(int device, void *to, const void *from, uint64_t bytes) DP_MUST_USE;
+dp_status dp_cuda_download(int device, void *to, const void *from, uint64_t bytes) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,101 @@
+// See queue.h. A dp_event is a CUevent.
+#include "backends/cuda/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/device/fault.h"
+#include "backends/cuda/function.h"
+#include "backends/cuda/gpu.h"
+
+struct dp_queue {
+  CUstream stream;
+  dp_cuda_fault *fault;  // in host memory; the GPU reaches it by the same address
+  int instruction;
+};
+
+dp_status dp_cuda_queue_create(int device, bool urgent, dp_queue **queue) {
+  (void)device;
+  dp_cuda_gpu_use();
+  dp_queue *q = calloc(1, sizeof *q);
+  if (!q) return dp_fail(DP_EX_MEMORY, "no memory for a queue of the GPU");
+  int least, greatest;
+  void *fault = NULL;
+  dp_status status = dp_cuda_check(dp_cu.cuCtxGetStreamPriorityRange(&least, &greatest), "making a stream");
+  if (!status)
+    status = dp_cuda_check(
+        dp_cu.cuStreamCreateWithPriority(&q->stream, CU_STREAM_NON_BLOCKING, urgent ? greatest : least),
+        "making a stream");
+  if (!status)
+    status = dp_cuda_check(
+        dp_cu.cuMemHostAlloc(&fault, sizeof *q->fault, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+        "making a stream");
+  if (status) {
+    dp_cuda_queue_destroy(q);
+    return status;
+  }
+  q->fault = memset(fault, 0, sizeof *q->fault);
+  *queue = q;
+  return DP_OK;
+}
+
+void dp_cuda_queue_destroy(dp_queue *q) {
+  dp_cuda_gpu_use();
+  if (q->stream) dp_cu.cuStreamDestroy_v2(q->stream);
+  if (q->fault) dp_cu.cuMemFreeHost(q->fault);
+  free(q);
+}
+
+dp_status dp_cuda_event_create(int device, dp_event **event) {
+  (void)device;
+  CUevent made;
+  dp_cuda_gpu_use();
+  DP_TRY(dp_cuda_check(dp_cu.cuEventCreate(&made, CU_EVENT_DISABLE_TIMING), "making an event"));
+  *event = (dp_event *)made;
+  return DP_OK;
+}
+
+void dp_cuda_event_destroy(dp_event *event) {
+  dp_cuda_gpu_use();
+  dp_cu.cuEventDestroy_v2((CUevent)event);
+}
+
+dp_status dp_cuda_queue_signal(dp_queue *q, dp_event *event) {
+  return dp_cuda_check(dp_cu.cuEventRecord((CUevent)event, q->stream), "issuing a step");
+}
+
+dp_status dp_cuda_queue_wait(dp_queue *q, dp_event *event) {
+  return dp_cuda_check(dp_cu.cuStreamWaitEvent(q->stream, (CUevent)event, 0), "issuing a step");
+}
+
+void dp_cuda_queue_begin(dp_queue *q, int instruction) { q->instruction = instruction; }
+
+void *dp_cuda_queue_stream(const dp_queue *q) { return q->stream; }
+struct dp_cuda_fault *dp_cuda_queue_fault(const dp_queue *q) { return q->fault; }
+uint64_t dp_cuda_queue_instruction(const dp_queue *q) { return (uint64_t)q->instruction + 1; }
+
+static dp_status describe(const dp_cuda_fault *f) {
+  switch (f->code) {
+    case DP_FAULT_LABEL:
+      return dp_fail(EX_DATAERR, "label %lld at index %lld of the batch is not in 0..%lld", f->value, f->index,
+                     f->limit - 1);
+    case DP_FAULT_INDEX:
+      return dp_fail(EX_DATAERR, "index %lld at position %lld is not in %lld..%lld", f->value, f->index, -f->limit,
+                     f->limit - 1);
+    case DP_FAULT_DIVISOR:
+      return dp_fail(EX_DATAERR, "division of an integer by zero at position %lld", f->index);
+    default:
+      return dp_fail(EX_SOFTWARE, "a GPU function reports %lld", f->code);
+  }
+}
+
+dp_status dp_cuda_queue_finish(dp_queue *q, int *instruction) {
+  dp_cuda_gpu_use();
+  *instruction = -1;
+  DP_TRY(dp_cuda_check(dp_cu.cuStreamSynchronize(q->stream), "computing"));
+  const dp_cuda_fault fault = *q->fault;
+  if (!fault.first) return DP_OK;
+  memset(q->fault, 0, sizeof *q->fault);
+  *instruction = (int)(fault.first - 1);
+  return describe(&fault);
+}

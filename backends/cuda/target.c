@@ -1,0 +1,22 @@
+// See target.h.
+#include "backends/cuda/target.h"
+
+#include "backends/cpu/target.h"
+
+enum { ALIGNMENT = 256 };  // what cuMemAlloc gives, and what vectorised loads and cuDNN are glad of
+
+static int threads(int64_t devices) {
+  (void)devices;
+  return 1;  // a GPU has its own
+}
+
+const dp_target dp_target_cuda = {
+    .name = "cuda",
+    .kernels = dp_cuda_kernels,
+    .alignment = ALIGNMENT,
+    // An H200: 50 TFLOP/s in float32, 4 TB/s, 3 us to launch; links of 400 GB/s between GPUs.
+    .costs = {.start_ns = 3e3, .flops_per_ns = 50e3, .bytes_per_ns = 4e3, .latency_ns = 10e3, .link_bytes_per_ns = 400},
+    .threads = threads,
+    .thread_work = 1,
+    .host = &dp_target_cpu,
+};

@@ -1,0 +1,61 @@
+// What runs a bound program. Two kinds: a pool of workers, which call kernels that compute at once (pool.h), and queues
+// of devices that work by themselves (queues.h).
+#ifndef DP_RUNTIME_EXEC_EXECUTOR_H
+#define DP_RUNTIME_EXEC_EXECUTOR_H
+
+#include "runtime/base/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A device's stream.
+typedef struct {
+  int device;
+  bool urgent;
+} dp_lane;
+
+// What is to be done, and in what order. Units are numbered 0 .. n_units - 1.
+typedef struct {
+  int n_units;
+  int *n_parts;      // (n_units), each 1 .. 65535
+  int *n_before;     // (n_units) incoming edges
+  int *first_after;  // (n_units + 1) into `after`
+  int *after;
+  // Workers run a unit in parts; queues take it whole. `explain` adds what the unit is to a failure.
+  dp_status (*run)(void *context, int unit, int part, int parts);
+  void *context;
+  dp_status (*enqueue)(void *context, int unit, dp_queue *queue);
+  dp_status (*explain)(void *context, int unit, dp_status status);
+  int n_lanes;
+  dp_lane *lanes;  // (n_lanes)
+  int *lane_of;    // (n_units) where queues do the unit
+} dp_task_graph;
+
+// Visits the units in an order that every edge agrees with; returns how many it reached. Fewer than n_units: the others
+// wait for each other. `order` has room for n_units.
+int dp_task_graph_order(const dp_task_graph *graph, int *order, int *before);
+
+typedef struct {
+  // Made once for each task graph; the graph must outlive it. DP_EX_MEMORY, EX_UNAVAILABLE.
+  dp_status (*prepare)(void *executor, const dp_task_graph *graph, void **state);
+  void (*release)(void *executor, void *state);
+  // Starts a run and returns. One run at a time: wait ends it.
+  dp_status (*start)(void *executor, const dp_task_graph *graph, void *state);
+  // Returns when every unit of the run is done, or the run has failed and nothing of it goes on.
+  dp_status (*wait)(void *executor);
+  void (*destroy)(void *executor);
+} dp_executor_calls;
+
+typedef struct {
+  const dp_executor_calls *calls;
+  void *self;
+} dp_executor;
+
+// The executor for a backend. workers: threads in total, at least 1; queues have none. DP_EX_MEMORY.
+dp_status dp_executor_create(const dp_backend *backend, int workers, dp_executor *executor) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
