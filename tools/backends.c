@@ -7,8 +7,6 @@
 
 #include "ir/base/suggest.h"
 
-static const char *const planned[] = {"cuda"};  // named in help and errors, but not implemented yet
-
 dp_status dp_cli_backend(dp_arena *arena, const char *option, const char *text, const dp_backend_entry **entry,
                          const char **more) {
   const size_t length = strcspn(text, ":");
@@ -16,17 +14,11 @@ dp_status dp_cli_backend(dp_arena *arena, const char *option, const char *text, 
   *more = text[length] ? text + length + 1 : NULL;
   *entry = dp_backend_find(name);
   if (*entry) return DP_OK;
-  for (size_t i = 0; i < DP_COUNT(planned); i++)
-    if (!strcmp(name, planned[i]))
-      return dp_fail(EX_UNAVAILABLE, "--%s=%s is not implemented yet; use %s", option, text,
-                     dp_backend_default()->name);
   dp_suggest suggest = dp_suggest_begin(name);
   for (const dp_backend_entry *const *e = dp_backend_entries; *e; e++) dp_suggest_offer(&suggest, (*e)->name);
   const char *all = "";
   for (const dp_backend_entry *const *e = dp_backend_entries; *e; e++)
     all = dp_printf(arena, "%s%s%s", all, *all ? ", " : "", (*e)->name);
-  for (size_t i = 0; i < DP_COUNT(planned); i++)
-    all = dp_printf(arena, "%s (%s is not implemented yet)", all, planned[i]);
   char hint[128];
   return dp_fail(EX_USAGE, "--%s=%s: unknown backend; give %s%s", option, text, all,
                  dp_suggest_print(&suggest, hint, sizeof hint));

@@ -17,6 +17,9 @@ typedef struct {
   // Opens the backend for dprun. It lives as long as the process. devices: which devices, from --device=NAME:DEVICES;
   // NULL: not given. EX_USAGE: devices that cannot exist; EX_UNAVAILABLE: this machine lacks them.
   dp_status (*open)(const char *devices, const struct dp_backend **backend);
+  // Checks KINDS of --target=NAME:KINDS, the kinds of devices that a plan must run on. EX_USAGE: no kinds of such a
+  // device; EX_UNAVAILABLE: plans cannot be made for one. NULL: the backend has no kinds.
+  dp_status (*check_kinds)(const char *kinds);
 } dp_backend_entry;
 
 #ifdef __cplusplus

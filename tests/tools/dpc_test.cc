@@ -133,8 +133,14 @@ TEST_F(Dpc, OneWordForOneCountOfMicroBatches) {
 
 TEST_F(Dpc, WhatIsNotBuiltSaysSo) {
   Refused(Compile("--strategy=auto"), 69, {"--strategy=auto is not implemented"});
-  for (const char *option : {"--target=cuda", "--target=cuda:sm_80"}) Refused(Compile(option), 69, {"not implemented"});
   EXPECT_FALSE(Exists(File("plan.bin")));
+}
+
+TEST_F(Dpc, KindsOfGpusAreNamedByTheirArchitecture) {
+  for (const char *kinds : {"sm_80", "sm_80,sm_90", "sm_90a"}) Must(Compile(std::string("--target=cuda:") + kinds));
+  for (const char *kinds : {"", "sm_", "90", "sm_90,", "sm_90;sm_80", "sm_9x"})
+    Refused(Compile(std::string("--target='cuda:") + kinds + "'"), 64, {"sm_80,sm_90"});
+  Refused(Compile("--target=cuda:sm_90,sm_75"), 69, {"sm_80"});
 }
 
 // By hand: the gradients have 64 * 64 + 64 + 64 * 10 + 10 float32 values, and the loss's sum one. Each of two devices

@@ -219,7 +219,8 @@ static dp_status set_target(dp_dpc_decide *p, const char *text) {
   const dp_backend_entry *entry;
   const char *kinds;
   DP_TRY(dp_cli_backend(p->arena, "target", text, &entry, &kinds));
-  if (kinds)
+  if (kinds && entry->check_kinds) DP_TRY(entry->check_kinds(kinds));
+  if (kinds && !entry->check_kinds)
     return dp_fail(EX_USAGE, "--target=%s: backend %s has no kinds of devices to choose from; give --target=%s", text,
                    entry->name, entry->name);
   p->options.target = entry->target;

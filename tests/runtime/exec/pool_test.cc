@@ -38,7 +38,14 @@ class Graph {
     }
     first_.push_back(static_cast<int>(after_.size()));
     after_.push_back(0);
-    graph = {units, n_parts_.data(), n_before_.data(), first_.data(), after_.data(), Run, this};
+    graph = {};
+    graph.n_units = units;
+    graph.n_parts = n_parts_.data();
+    graph.n_before = n_before_.data();
+    graph.first_after = first_.data();
+    graph.after = after_.data();
+    graph.run = Run;
+    graph.context = this;
     EXPECT_EQ(Message(dp_pool_prepare(&graph, &state)), "");
   }
   ~Graph() { dp_pool_release(state); }
@@ -155,7 +162,14 @@ TEST(Pool, PlainMemoryIsHandedOn) {
     cells[u] = u < 2 ? u + 1 : (cells[u - 1] + cells[u - 2]) % 1000003;
     return DP_OK;
   };
-  dp_task_graph graph = {kUnits, n_parts, n_before, first, after, run, &chain};
+  dp_task_graph graph = {};
+  graph.n_units = kUnits;
+  graph.n_parts = n_parts;
+  graph.n_before = n_before;
+  graph.first_after = first;
+  graph.after = after;
+  graph.run = run;
+  graph.context = &chain;
   dp_pool_state *state = nullptr;
   ASSERT_EQ(Message(dp_pool_prepare(&graph, &state)), "");
   Pool pool(3);
