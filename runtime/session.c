@@ -150,8 +150,9 @@ dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, con
   s->memory.backend = backend;
   s->binding.memory = &s->memory;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  dp_status status =
-      dp_executor_create(backend, options->workers > 0 ? options->workers : (int)dp_max_i64(cores, 1), &s->executor);
+  dp_status status = dp_prepared_create(&s->binding.prepared);
+  if (!status)
+    status = dp_executor_create(backend, options->workers > 0 ? options->workers : (int)dp_max_i64(cores, 1), &s->executor);
   if (!status && options->trace) status = dp_trace_create(TRACE_SLICES, &s->binding.trace);
   if (!status) status = dp_arena_run(arena, load, s);
   if (status) {
@@ -172,6 +173,7 @@ void dp_session_destroy(dp_session *s) {
   for (int p = 0; p < s->n_programs; p++)
     for (int i = 0; i < s->programs[p].n_bound; i++) release_bound(s, s->programs[p].bound[i]);
   if (s->executor.calls) s->executor.calls->destroy(s->executor.self);
+  dp_prepared_destroy(s->binding.prepared);
   if (s->binding.detector) s->memory.backend->detector_destroy(s->binding.detector);
   dp_memory_release(&s->memory);
   dp_trace_destroy(s->binding.trace);

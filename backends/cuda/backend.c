@@ -14,6 +14,7 @@ static const dp_queue_calls queues = {
     .event_destroy = dp_cuda_event_destroy,
     .signal = dp_cuda_queue_signal,
     .wait = dp_cuda_queue_wait,
+    .elapsed = dp_cuda_event_elapsed,
     .transfer_prepare = dp_cuda_transfer_prepare,
     .transfer_release = dp_cuda_transfer_release,
     .transfer_enqueue = dp_cuda_transfer_enqueue,

@@ -1,4 +1,5 @@
 // See function.h. Functions that have been added wait in a list; the next program that is loaded compiles all of them.
+#define _GNU_SOURCE
 #include "backends/cuda/function.h"
 
 #include <limits.h>

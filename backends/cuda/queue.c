@@ -46,11 +46,11 @@ void dp_cuda_queue_destroy(dp_queue *q) {
   free(q);
 }
 
-dp_status dp_cuda_event_create(int device, dp_event **event) {
+dp_status dp_cuda_event_create(int device, bool timed, dp_event **event) {
   (void)device;
   CUevent made;
   dp_cuda_gpu_use();
-  DP_TRY(dp_cuda_check(dp_cu.cuEventCreate(&made, CU_EVENT_DISABLE_TIMING), "making an event"));
+  DP_TRY(dp_cuda_check(dp_cu.cuEventCreate(&made, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING), "making an event"));
   *event = (dp_event *)made;
   return DP_OK;
 }
@@ -62,6 +62,13 @@ void dp_cuda_event_destroy(dp_event *event) {
 
 dp_status dp_cuda_queue_signal(dp_queue *q, dp_event *event) {
   return dp_cuda_check(dp_cu.cuEventRecord((CUevent)event, q->stream), "issuing a step");
+}
+
+dp_status dp_cuda_event_elapsed(dp_event *begin, dp_event *end, double *ns) {
+  float milliseconds;
+  DP_TRY(dp_cuda_check(dp_cu.cuEventElapsedTime_v2(&milliseconds, (CUevent)begin, (CUevent)end), "reading its clock"));
+  *ns = 1e6 * (double)milliseconds;
+  return DP_OK;
 }
 
 dp_status dp_cuda_queue_wait(dp_queue *q, dp_event *event) {

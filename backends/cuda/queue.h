@@ -12,9 +12,10 @@ extern "C" {
 // As dp_queue_calls has them.
 dp_status dp_cuda_queue_create(int device, bool urgent, dp_queue **queue) DP_MUST_USE;
 void dp_cuda_queue_destroy(dp_queue *queue);
-dp_status dp_cuda_event_create(int device, dp_event **event) DP_MUST_USE;
+dp_status dp_cuda_event_create(int device, bool timed, dp_event **event) DP_MUST_USE;
 void dp_cuda_event_destroy(dp_event *event);
 dp_status dp_cuda_queue_signal(dp_queue *queue, dp_event *event) DP_MUST_USE;
+dp_status dp_cuda_event_elapsed(dp_event *begin, dp_event *end, double *ns) DP_MUST_USE;
 dp_status dp_cuda_queue_wait(dp_queue *queue, dp_event *event) DP_MUST_USE;
 void dp_cuda_queue_begin(dp_queue *queue, int instruction);
 dp_status dp_cuda_queue_finish(dp_queue *queue, int *instruction) DP_MUST_USE;

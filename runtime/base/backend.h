@@ -24,7 +24,7 @@ typedef struct {
   int device;  // of the plan; not used on the host
 } dp_place;
 
-struct dp_transfer;       // runtime/comm/transfer.h
+struct dp_transfer;  // runtime/comm/transfer.h
 typedef struct dp_event dp_event;
 
 // Queues of the devices. Calls return at once unless they say otherwise; what a device cannot do shows when it is waited
@@ -34,11 +34,13 @@ typedef struct {
   // communication that others wait for should. EX_UNAVAILABLE.
   dp_status (*create)(int device, bool urgent, dp_queue **queue);
   void (*destroy)(dp_queue *queue);
-  // An event of the device. EX_UNAVAILABLE.
-  dp_status (*event_create)(int device, dp_event **event);
+  // An event of the device; timed: it notes when it occurs. EX_UNAVAILABLE.
+  dp_status (*event_create)(int device, bool timed, dp_event **event);
   void (*event_destroy)(dp_event *event);
   // The event occurs when all that the queue holds now is done.
   dp_status (*signal)(dp_queue *queue, dp_event *event);
+  // The time between two timed events that have occurred. EX_UNAVAILABLE.
+  dp_status (*elapsed)(dp_event *begin, dp_event *end, double *ns);
   // What the queue gets from now on is done after the event.
   dp_status (*wait)(dp_queue *queue, dp_event *event);
   // Made at load: whatever makes the transfer fast. *state is released with the program.

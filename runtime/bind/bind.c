@@ -119,17 +119,9 @@ static void bind_operands(dp_bind *b, dp_unit *unit, dp_kernel_spec *spec) {
   }
 }
 
-static bool same_operand(const dp_kernel_operand *a, const dp_kernel_operand *b) {
-  if (a->present != b->present || a->dtype != b->dtype || a->local.rank != b->local.rank) return false;
-  size_t bytes = (size_t)a->local.rank * sizeof a->local.lo[0];
-  return !memcmp(a->local.whole, b->local.whole, bytes) && !memcmp(a->local.outer, b->local.outer, bytes) &&
-         !memcmp(a->local.unit, b->local.unit, bytes) && !memcmp(a->local.lo, b->local.lo, bytes) &&
-         !memcmp(a->local.hi, b->local.hi, bytes);
-}
-
 static bool same_values(const dp_bind *b) {
   for (size_t i = 0; i < b->n_values; i++)
-    if (!same_operand(&b->last->inputs[i], &b->room[i])) return false;
+    if (!dp_kernel_operand_equal(&b->last->inputs[i], &b->room[i])) return false;
   return true;
 }
 
@@ -168,5 +160,8 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
         "for it (dpc compile, with --isa and --threads as wanted)",
         in->kernel, (unsigned long long)needed, (unsigned long long)given);
   if (!unit->kernel->prepare || !b->binding->memory->backend->computes) return DP_OK;
-  return dp_status_context(unit->kernel->prepare(spec, &unit->state), "kernel %s", in->kernel);
+  dp_status status = unit->kernel->shares_state
+                         ? dp_prepared_state(b->binding->prepared, unit->kernel, spec, &unit->state)
+                         : unit->kernel->prepare(spec, &unit->state);
+  return dp_status_context(status, "kernel %s", in->kernel);
 }

@@ -4,6 +4,7 @@
 #define DP_RUNTIME_BIND_UNIT_H
 
 #include "runtime/bind/memory.h"
+#include "runtime/bind/prepared.h"
 #include "runtime/comm/transfer.h"
 
 #ifdef __cplusplus
@@ -17,6 +18,7 @@ typedef struct {
   const dp_role_map *roles;
   void *detector;          // the backend's
   struct dp_trace *trace;  // NULL: nothing is recorded
+  dp_prepared *prepared;   // states that kernels share
 } dp_binding;
 
 // One role's program of that name, or none.
@@ -46,7 +48,7 @@ typedef struct {
   // For a node:
   const dp_kernel *kernel;
   const dp_kernel_spec *spec;
-  void *state;
+  void *state;  // kept by the session where the kernel shares it
   const void **in;
   void **out, *scratch;
   // or communication; NULL: this device has nothing to move.

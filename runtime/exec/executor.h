@@ -27,6 +27,8 @@ typedef struct {
   void *context;
   dp_status (*enqueue)(void *context, int unit, dp_queue *queue);
   dp_status (*explain)(void *context, int unit, dp_status status);
+  // Queues report here when a unit was done, on the monotonic clock, once the run is over. NULL: nobody asks.
+  void (*record)(void *context, int unit, int64_t begin_ns, int64_t end_ns);
   int n_lanes;
   dp_lane *lanes;  // (n_lanes)
   int *lane_of;    // (n_units) where queues do the unit

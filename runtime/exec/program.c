@@ -245,6 +245,7 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
   bound->task_graph.run = dp_bound_run;
   bound->task_graph.enqueue = dp_bound_enqueue;
   bound->task_graph.explain = dp_bound_explain;
+  bound->task_graph.record = binding->trace ? dp_bound_record : NULL;
   bound->task_graph.context = bound;
   w.roles = dp_alloc_n(arena, (size_t)n_roles, sizeof *w.roles);
   w.unit_of = dp_alloc_n(arena, (size_t)binding->roles->n_devices, sizeof *w.unit_of);
@@ -262,7 +263,7 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
 void dp_bound_release(dp_bound *bound) {
   for (int u = 0; u < bound->task_graph.n_units; u++) {
     const dp_unit *unit = &bound->units[u];
-    if (unit->kernel && unit->kernel->release && unit->state) unit->kernel->release(unit->state);
+    if (unit->state && unit->kernel->release && !unit->kernel->shares_state) unit->kernel->release(unit->state);
     if (unit->transfer_state) bound->binding->memory->backend->queues->transfer_release(unit->transfer_state);
   }
 }
@@ -292,6 +293,11 @@ dp_status dp_bound_enqueue(void *context, int index, dp_queue *queue) {
   if (unit->kernel) return unit->kernel->enqueue(unit->spec, unit->state, queue, unit->in, unit->out, unit->scratch);
   if (!unit->transfer) return DP_OK;
   return bound->binding->memory->backend->queues->transfer_enqueue(queue, unit->transfer_state, bound->slot);
+}
+
+void dp_bound_record(void *context, int index, int64_t begin_ns, int64_t end_ns) {
+  const dp_bound *bound = context;
+  dp_trace_record(bound->binding->trace, &bound->units[index], bound, begin_ns, end_ns);
 }
 
 dp_status dp_bound_explain(void *context, int index, dp_status status) {

@@ -2,6 +2,7 @@
 #include "runtime/exec/queues.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 typedef struct {
   const dp_backend *backend;
@@ -19,6 +20,7 @@ typedef struct {
   int unit;
   int first_wait, n_waits;  // of the program's waits: steps
   dp_event *signal;         // NULL: nobody waits for it
+  dp_event *begin, *end;    // timed; NULL: nobody asks
 } queue_step;
 
 typedef struct queue_program {
@@ -26,6 +28,8 @@ typedef struct queue_program {
   int n_steps;
   queue_step *steps;  // in the order of issue
   int *waits;         // numbers of steps
+  dp_event *origin;   // timed, of the run's start; NULL: nobody asks
+  int64_t origin_ns;
 } queue_program;
 
 // ---- queues ---------------------------------------------------------------------------------------------------------
@@ -75,8 +79,12 @@ static void release(void *executor, void *state) {
   const queue_executor *e = executor;
   queue_program *p = state;
   if (!p) return;
-  for (int s = 0; s < p->n_steps; s++)
-    if (p->steps[s].signal) e->backend->queues->event_destroy(p->steps[s].signal);
+  for (int s = 0; s < p->n_steps; s++) {
+    dp_event *const events[] = {p->steps[s].signal, p->steps[s].begin, p->steps[s].end};
+    for (size_t i = 0; i < DP_COUNT(events); i++)
+      if (events[i]) e->backend->queues->event_destroy(events[i]);
+  }
+  if (p->origin) e->backend->queues->event_destroy(p->origin);
   free(p->queue_of_lane);
   free(p->steps);
   free(p->waits);
@@ -107,6 +115,16 @@ static void note_waits(const queue_making *m, queue_program *p, int s, int *n_wa
   step->n_waits = *n_waits - step->first_wait;
 }
 
+static int device_of(const dp_task_graph *g, const queue_step *step) { return g->lanes[g->lane_of[step->unit]].device; }
+
+static dp_status make_clock(const queue_executor *e, const dp_task_graph *g, queue_program *p) {
+  for (int s = 0; s < p->n_steps; s++) {
+    DP_TRY(e->backend->queues->event_create(device_of(g, &p->steps[s]), true, &p->steps[s].begin));
+    DP_TRY(e->backend->queues->event_create(device_of(g, &p->steps[s]), true, &p->steps[s].end));
+  }
+  return e->backend->queues->event_create(device_of(g, &p->steps[0]), true, &p->origin);
+}
+
 static dp_status make_steps(queue_executor *e, queue_making *m, queue_program *p) {
   const dp_task_graph *g = m->graph;
   turn_edges(m);
@@ -120,9 +138,9 @@ static dp_status make_steps(queue_executor *e, queue_making *m, queue_program *p
   }
   for (int w = 0; w < n_waits; w++) {
     queue_step *step = &p->steps[p->waits[w]];
-    if (!step->signal)
-      DP_TRY(e->backend->queues->event_create(g->lanes[g->lane_of[step->unit]].device, &step->signal));
+    if (!step->signal) DP_TRY(e->backend->queues->event_create(device_of(g, step), false, &step->signal));
   }
+  if (g->record && p->n_steps) DP_TRY(make_clock(e, g, p));
   for (int l = 0; l < g->n_lanes; l++) DP_TRY(find_queue(e, g, l, &p->queue_of_lane[l]));
   return e->backend->queues->ready();
 }
@@ -165,15 +183,36 @@ static dp_status issue(const queue_executor *e, const dp_task_graph *graph, cons
   for (int w = step->first_wait; w < step->first_wait + step->n_waits; w++)
     DP_TRY(calls->wait(queue, p->steps[p->waits[w]].signal));
   calls->begin(queue, step->unit);
+  if (step->begin) DP_TRY(calls->signal(queue, step->begin));
   DP_TRY(graph->enqueue(graph->context, step->unit, queue));
+  if (step->end) DP_TRY(calls->signal(queue, step->end));
   return step->signal ? calls->signal(queue, step->signal) : DP_OK;
+}
+
+static dp_status start_clock(const queue_executor *e, const dp_task_graph *graph, queue_program *p) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  p->origin_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  return e->backend->queues->signal(e->queues[p->queue_of_lane[graph->lane_of[p->steps[0].unit]]], p->origin);
+}
+
+static dp_status report_times(const queue_executor *e, const dp_task_graph *graph, const queue_program *p) {
+  for (int s = 0; s < p->n_steps; s++) {
+    const queue_step *step = &p->steps[s];
+    double begin_ns, end_ns;
+    DP_TRY(e->backend->queues->elapsed(p->origin, step->begin, &begin_ns));
+    DP_TRY(e->backend->queues->elapsed(p->origin, step->end, &end_ns));
+    graph->record(graph->context, step->unit, p->origin_ns + (int64_t)begin_ns, p->origin_ns + (int64_t)end_ns);
+  }
+  return DP_OK;
 }
 
 static dp_status start(void *executor, const dp_task_graph *graph, void *state) {
   queue_executor *e = executor;
   e->running = graph;
   e->program = state;
-  e->failure = DP_OK;
+  e->failure = e->program->origin ? start_clock(e, graph, state) : DP_OK;
+  e->failed_unit = -1;
   for (int s = 0; s < e->program->n_steps && !e->failure; s++) {
     e->failure = issue(e, graph, e->program, &e->program->steps[s]);
     e->failed_unit = e->program->steps[s].unit;
@@ -202,6 +241,7 @@ static dp_status wait(void *executor) {
     failure = status;
     unit = at;
   }
+  if (!failure && graph && e->program->origin) return report_times(e, graph, e->program);
   return failure && unit >= 0 ? graph->explain(graph->context, unit, failure) : failure;
 }
 
