@@ -1,0 +1,110 @@
+// Copies and fills.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda/standin/state.h"
+
+typedef struct {
+  char *target;
+  const char *source;
+  size_t bytes;
+  unsigned char value;
+  char staged[];  // of a copy from pageable memory
+} copy;
+
+// The virtual clock: a begin, and the bytes at PCIe's speed or the memory's.
+static double duration_ns(size_t bytes, bool host) { return 2000 + (double)bytes / (host ? 50 : 2000); }
+
+static void move(void *context) {
+  const copy *c = context;
+  memmove(c->target, c->source, c->bytes);
+}
+
+static void fill(void *context) {
+  const copy *c = context;
+  memset(c->target, c->value, c->bytes);
+}
+
+static CUresult enqueue_copy(char *target, const char *source, size_t bytes, CUstream stream, bool *pageable_target) {
+  const standin_block *to, *from;
+  CUresult result = standin_span(target, bytes, &to);
+  if (!result) result = standin_span(source, bytes, &from);
+  if (!result && !standin_is_stream(stream)) result = STANDIN_INVALID_HANDLE;
+  if (result || !bytes) return result;
+  copy *c = malloc(sizeof *c + (from ? 0 : bytes));
+  if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
+  *c = (copy){.target = target, .source = source, .bytes = bytes};
+  if (!from) {
+    memcpy(c->staged, source, bytes);
+    c->source = c->staged;
+  }
+  bool host = !to || !from || to->kind == STANDIN_PINNED || from->kind == STANDIN_PINNED;
+  *pageable_target = !to;
+  standin_enqueue(stream, move, c, free, duration_ns(bytes, host), NULL);
+  return CUDA_SUCCESS;
+}
+
+// The address must be the device's.
+static CUresult of_device(CUdeviceptr address) {
+  const standin_block *block = standin_block_at((void *)(uintptr_t)address);
+  return block && block->kind == STANDIN_DEVICE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t bytes) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  bool pageable;
+  CUresult result = bytes ? of_device(target) : CUDA_SUCCESS;
+  if (!result) result = enqueue_copy((char *)(uintptr_t)target, source, bytes, NULL, &pageable);
+  // Only from pinned memory does the driver wait. What it has staged may still be under way.
+  if (!result && standin_block_at(source)) standin_drain(NULL);
+  return standin_leave(result);
+}
+
+CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t bytes) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  bool pageable;
+  CUresult result = bytes ? of_device(source) : CUDA_SUCCESS;
+  if (!result) result = enqueue_copy(target, (const char *)(uintptr_t)source, bytes, NULL, &pageable);
+  if (!result) standin_drain(NULL);
+  return standin_leave(result);
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  bool pageable = false;
+  CUresult result =
+      enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, &pageable);
+  if (!result && pageable) standin_drain(stream);
+  return standin_leave(result);
+}
+
+static CUresult enqueue_fill(CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream) {
+  const standin_block *block;
+  CUresult result = standin_span((void *)(uintptr_t)target, bytes, &block);
+  if (!result && bytes && !block) result = CUDA_ERROR_INVALID_VALUE;
+  if (!result && !standin_is_stream(stream)) result = STANDIN_INVALID_HANDLE;
+  if (result || !bytes) return result;
+  copy *c = malloc(sizeof *c);
+  if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
+  *c = (copy){.target = (char *)(uintptr_t)target, .bytes = bytes, .value = value};
+  standin_enqueue(stream, fill, c, free, duration_ns(bytes, block->kind == STANDIN_PINNED), NULL);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr target, unsigned char value, size_t bytes) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  CUresult result = enqueue_fill(target, value, bytes, NULL);
+  const standin_block *block = standin_block_at((void *)(uintptr_t)target);
+  if (!result && block && block->kind == STANDIN_PINNED) standin_drain(NULL);
+  return standin_leave(result);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  return standin_leave(enqueue_fill(target, value, bytes, stream));
+}

@@ -1,0 +1,89 @@
+// Events.
+#include <stdlib.h>
+
+#include "tests/cuda/standin/state.h"
+
+struct CUevent_st {
+  CUevent next;
+  bool timing;
+  standin_marker *recorded;  // NULL: never
+};
+
+static CUevent events;
+
+// The place in the list that holds the event, or NULL.
+static CUevent *find(CUevent event) {
+  for (CUevent *link = &events; *link; link = &(*link)->next)
+    if (*link == event) return link;
+  return NULL;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned flags) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (!event || flags & ~(unsigned)CU_EVENT_DISABLE_TIMING) return standin_leave(CUDA_ERROR_INVALID_VALUE);
+  CUevent made = calloc(1, sizeof *made);
+  if (!made) return standin_leave(CUDA_ERROR_OUT_OF_MEMORY);
+  *made = (struct CUevent_st){.next = events, .timing = !(flags & CU_EVENT_DISABLE_TIMING)};
+  events = made;
+  standin_counts.events++;
+  *event = made;
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuEventDestroy_v2(CUevent event) {
+  CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
+  CUevent *link = find(event);
+  if (!link) return standin_leave(result ? result : STANDIN_INVALID_HANDLE);
+  *link = event->next;
+  standin_unref(event->recorded);
+  free(event);
+  standin_counts.events--;
+  return standin_leave(result);
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (!find(event) || !standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  standin_unref(event->recorded);
+  event->recorded = standin_mark(stream);
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (flags) return standin_leave(CUDA_ERROR_INVALID_VALUE);
+  if (!find(event) || !standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (event->recorded) standin_enqueue(stream, NULL, NULL, NULL, 0, event->recorded);
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuEventQuery(CUevent event) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (!find(event)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (event->recorded) standin_run_some(event->recorded);
+  return standin_leave(event->recorded && !event->recorded->done ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
+}
+
+CUresult cuEventSynchronize(CUevent event) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (!find(event)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (event->recorded) standin_run_until(event->recorded);
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent begin, CUevent end) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (!milliseconds) return standin_leave(CUDA_ERROR_INVALID_VALUE);
+  if (!find(begin) || !find(end)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (!begin->timing || !end->timing || !begin->recorded || !end->recorded)
+    return standin_leave(STANDIN_INVALID_HANDLE);
+  if (!begin->recorded->done || !end->recorded->done) return standin_leave(CUDA_ERROR_NOT_READY);
+  *milliseconds = (float)((end->recorded->time_ns - begin->recorded->time_ns) / 1e6);
+  return standin_leave(CUDA_SUCCESS);
+}

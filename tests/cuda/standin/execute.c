@@ -1,0 +1,87 @@
+// Runs operations as the device does: with device memory open, and with what they touch wrongly caught. Work runs on a
+// stack of its own, which the handler of the signal leaves for good.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "tests/cuda/standin/fiber.h"
+#include "tests/cuda/standin/state.h"
+
+enum { STACK_BYTES = 1 << 20 };
+
+static standin_fiber host, device;
+static void *stack;
+static void (*running)(void *context);
+static void *running_context;
+static CUresult abandoned;
+static volatile sig_atomic_t executing;
+static pthread_t executor;
+static struct sigaction before_segv, before_ill;
+
+static void device_main(void) {
+  for (;;) {
+    running(running_context);
+    standin_fiber_switch(&device, &host);
+  }
+}
+
+void standin_execute(void (*work)(void *context), void *context) {
+  standin_open();
+  if (!stack) stack = standin_stack(STACK_BYTES);
+  standin_fiber_start(&device, stack, STACK_BYTES, device_main);
+  running = work;
+  running_context = context;
+  abandoned = CUDA_SUCCESS;
+  executor = pthread_self();
+  executing = 1;
+  standin_fiber_switch(&host, &device);
+  executing = 0;
+  if (abandoned) standin_stick(abandoned);
+}
+
+void standin_abandon(CUresult error) {
+  standin_fiber left;
+  abandoned = error;
+  standin_fiber_switch(&left, &host);
+  abort();
+}
+
+static const char *kind_of(const standin_block *block) {
+  if (block->kind == STANDIN_DEVICE) return block->freed ? "freed device memory" : "device memory";
+  return block->freed ? "freed pinned memory" : "pinned memory";
+}
+
+static void on_fault(int number, siginfo_t *info, void *context) {
+  bool trap = number == SIGILL;
+  const standin_block *block = trap ? NULL : standin_block_at(info->si_addr);
+  bool by_device = executing && pthread_equal(executor, pthread_self());
+  const char *who = by_device ? "an operation" : "the host";
+  if (block)
+    standin_say("%s touched %p: %s, %zu bytes at %p, or beside it", who, info->si_addr, kind_of(block), block->bytes,
+                (void *)block->data);
+  if (by_device) {
+    if (trap)
+      standin_say("an operation did something undefined: a misaligned address, or an index past an array's end");
+    else if (!block)
+      standin_say("an operation touched %p, which is no memory of the device", info->si_addr);
+    standin_abandon(trap ? 716 : CUDA_ERROR_ILLEGAL_ADDRESS);
+  }
+  if (block) {
+    signal(SIGABRT, SIG_DFL);
+    abort();
+  }
+  // Not ours.
+  const struct sigaction *before = trap ? &before_ill : &before_segv;
+  if (before->sa_flags & SA_SIGINFO)
+    before->sa_sigaction(number, info, context);
+  else
+    sigaction(number, before, NULL);  // happens again when this returns
+}
+
+__attribute__((constructor)) static void install(void) {
+  // SA_NODEFER: the handler may be left without returning.
+  struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+  sigaction(SIGSEGV, &ours, &before_segv);
+  sigaction(SIGILL, &ours, &before_ill);
+}

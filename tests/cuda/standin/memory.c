@@ -1,0 +1,157 @@
+// Memory of the device and pinned memory of the host. Each allocation has pages of its own with a guard page at either
+// side, and ends at the end of its pages (but for the driver's alignment). Addresses are not used again.
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/cuda/standin/state.h"
+
+enum { PAGE = 4096, ALIGNMENT = 256 };  // the driver aligns to 256 bytes
+
+static standin_block *blocks;  // in the order of allocation
+static size_t n_blocks, room_for_blocks;
+static bool open;
+
+static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+const standin_block *standin_block_at(const void *address) {
+  const char *at = address;
+  for (size_t i = 0; i < n_blocks; i++)
+    if (at >= blocks[i].map && at < blocks[i].map + blocks[i].map_bytes) return &blocks[i];
+  return NULL;
+}
+
+CUresult standin_span(const void *address, size_t bytes, const standin_block **block) {
+  const standin_block *found = standin_block_at(address);
+  *block = found;
+  if (!found) return CUDA_SUCCESS;
+  const char *at = address;
+  bool inside = at >= found->data && bytes <= found->bytes && at - found->data <= (ptrdiff_t)(found->bytes - bytes);
+  if (!found->freed && inside) return CUDA_SUCCESS;
+  standin_say("%zu bytes at %p are not those of %s %zu bytes at %p", bytes, address,
+              found->freed ? "the freed" : "the", found->bytes, (void *)found->data);
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+static void protect(const standin_block *block, int protection) {
+  if (mprotect(block->map + PAGE, block->map_bytes - 2 * PAGE, protection)) abort();
+}
+
+static void protect_device(int protection) {
+  for (size_t i = 0; i < n_blocks; i++)
+    if (blocks[i].kind == STANDIN_DEVICE && !blocks[i].freed) protect(&blocks[i], protection);
+}
+
+void standin_open(void) {
+  if (!open) protect_device(PROT_READ | PROT_WRITE);
+  open = true;
+}
+
+void standin_close(void) {
+  if (open) protect_device(PROT_NONE);
+  open = false;
+}
+
+static standin_block *allocate(standin_kind kind, size_t bytes) {
+  if (n_blocks == room_for_blocks) {
+    size_t more = room_for_blocks ? 2 * room_for_blocks : 64;
+    standin_block *grown = realloc(blocks, more * sizeof *blocks);
+    if (!grown) return NULL;
+    blocks = grown;
+    room_for_blocks = more;
+  }
+  standin_block block = {.kind = kind, .bytes = bytes, .map_bytes = round_up(bytes, PAGE) + 2 * PAGE};
+  void *map = mmap(NULL, block.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) return NULL;
+  block.map = map;
+  block.data = block.map + block.map_bytes - PAGE - round_up(bytes, ALIGNMENT);
+  protect(&block, PROT_READ | PROT_WRITE);
+  memset(block.map + PAGE, 0xff, block.map_bytes - 2 * PAGE);
+  if (kind == STANDIN_DEVICE && !open) protect(&block, PROT_NONE);
+  blocks[n_blocks] = block;
+  return &blocks[n_blocks++];
+}
+
+// Frees the block that begins here. Its addresses stay reserved, without memory behind them.
+static CUresult release(standin_kind kind, const void *address, int64_t *allocations, int64_t *bytes) {
+  for (size_t i = 0; i < n_blocks; i++) {
+    standin_block *block = &blocks[i];
+    if (block->data != address || block->kind != kind) continue;
+    if (block->freed) {
+      standin_say("%zu bytes at %p are freed twice", block->bytes, address);
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    block->freed = true;
+    *allocations -= 1;
+    *bytes -= (int64_t)block->bytes;
+    void *map = mmap(block->map, block->map_bytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return map == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+static size_t room(void) {
+  size_t used = (size_t)standin_counts.device_bytes;
+  return used > standin_set.memory_bytes ? 0 : standin_set.memory_bytes - used;
+}
+
+CUresult cuMemGetInfo_v2(size_t *room_bytes, size_t *total) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  *room_bytes = room();
+  *total = standin_set.memory_bytes;
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (!memory || !bytes) return standin_leave(CUDA_ERROR_INVALID_VALUE);
+  standin_block *block = bytes <= room() ? allocate(STANDIN_DEVICE, bytes) : NULL;
+  if (!block) return standin_leave(CUDA_ERROR_OUT_OF_MEMORY);
+  standin_counts.device_allocations++;
+  standin_counts.device_bytes += (int64_t)bytes;
+  *memory = (CUdeviceptr)(uintptr_t)block->data;
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr memory) {
+  CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult freed = CUDA_SUCCESS;
+  if (memory)
+    freed = release(STANDIN_DEVICE, (void *)(uintptr_t)memory, &standin_counts.device_allocations,
+                    &standin_counts.device_bytes);
+  return standin_leave(result ? result : freed);
+}
+
+CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (!memory || !bytes || flags > 7) return standin_leave(CUDA_ERROR_INVALID_VALUE);
+  standin_block *block = allocate(STANDIN_PINNED, bytes);
+  if (!block) return standin_leave(CUDA_ERROR_OUT_OF_MEMORY);
+  standin_counts.host_allocations++;
+  standin_counts.host_bytes += (int64_t)bytes;
+  *memory = block->data;
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemFreeHost(void *memory) {
+  CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult freed =
+      memory ? release(STANDIN_PINNED, memory, &standin_counts.host_allocations, &standin_counts.host_bytes)
+             : CUDA_ERROR_INVALID_VALUE;
+  return standin_leave(result ? result : freed);
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned flags) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  const standin_block *block;
+  CUresult result = standin_span(host, 1, &block);
+  if (!result && (flags || !block || block->kind != STANDIN_PINNED)) result = CUDA_ERROR_INVALID_VALUE;
+  if (!result) *device = (CUdeviceptr)(uintptr_t)host;
+  return standin_leave(result);
+}

@@ -1,0 +1,95 @@
+// The stand-in of CUDA's driver: a libcuda.so.1 without a GPU, for tests. This header has what it offers beyond the
+// driver's own calls: to tests, which steer it, and to the stand-ins of libraries (cuBLASLt, cuDNN, NVRTC), which work
+// on its streams.
+//
+// Time. What is enqueued runs when somebody must wait for it: cuStreamSynchronize, cuEventSynchronize, cuEventQuery,
+// cuCtxSynchronize, and copies to the host. Then the heads of the streams are picked in an order drawn from the seed,
+// and nothing holds an operation back but the stream's order and the events that it waits for. Seed 0 runs what is
+// waited for and nothing else. Other seeds may also run more than that, or run operations as soon as they are enqueued,
+// or prefer some streams over others. So a missing wait gives wrong results under some seed, and the same seed and calls
+// give the same order.
+//
+// What runs on streams runs on the thread that waits, one operation at a time, under one lock. A virtual clock tells
+// what would have run at the same time on a GPU: a stream's operation begins when the one before it, the events it
+// waits for, and the host's call are through. The host's own clock moves by 1 us a call and by what it waits for.
+//
+// Memory. Device memory is 0xff when it is allocated, is reserved for good when it is freed, and can be accessed by
+// operations alone. The host that touches it ends with a message, as long as no operation runs on another thread at that
+// moment. An operation that touches what is freed or was never allocated gives CUDA_ERROR_ILLEGAL_ADDRESS, for good, and
+// a message. Copies follow the driver's documentation: pageable host memory is read when a copy from it is enqueued
+// (which then is late like others), and a copy to it waits. cuMemsetD8 does not wait. cuMemFree does not wait either,
+// though the driver's may: memory that is in use is not to be freed. Not seen: a function that touches pageable memory.
+//
+// Functions run thread by thread, or, where the threads of a block work together (DP_BLOCK_KERNEL), as fibers that are
+// switched at barriers. Blocks, and threads between barriers, run in an order drawn from the seed. DP_SHARED is 0xff
+// when a block begins.
+//
+// Settings, read from the environment when the library is loaded:
+//   DP_STANDIN_SEED=N        the seed; 0
+//   DP_STANDIN_FAIL=K:E      call number K (from 1) returns error E; calls that release do release
+//   DP_STANDIN_MEMORY=BYTES  of the device; 2 GiB
+//   DP_STANDIN_DEVICES=N     0 or 1; 1
+//   DP_STANDIN_DRIVER=N      the driver's version; 13000
+//   DP_STANDIN_CAPABILITY=N  compute capability; 90
+//   DP_STANDIN_REPORT=FILE   where dp_standin_report writes when the process ends
+//   DP_STANDIN_TRACE=FILE    a line for each call: its number and name
+#ifndef DP_TESTS_CUDA_STANDIN_STANDIN_H
+#define DP_TESTS_CUDA_STANDIN_STANDIN_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "backends/cuda/api/driver.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DP_STANDIN_EXPORT __attribute__((visibility("default")))
+
+// ---- for tests ------------------------------------------------------------------------------------------------------
+
+// What is not released yet, and what has been done. Bytes as the program asked for them.
+typedef struct {
+  int64_t calls;       // of the driver and of the libraries
+  int64_t operations;  // that ran on streams
+  int64_t pending;     // that did not run yet
+  int64_t device_allocations, device_bytes;
+  int64_t host_allocations, host_bytes;
+  int64_t streams, events, modules, contexts;
+  int64_t handles;  // of libraries: dp_standin_handles
+} dp_standin_counts;
+
+DP_STANDIN_EXPORT dp_standin_counts dp_standin_count(void);
+// Writes the counts, a line "name value" each, and the clock. Returns how many things are not released.
+DP_STANDIN_EXPORT int64_t dp_standin_report(FILE *file);
+// Starts the order anew from a seed. Operations that are pending stay so.
+DP_STANDIN_EXPORT void dp_standin_seed(uint64_t seed);
+// The call with this number (from 1; see dp_standin_counts.calls) returns `error`. 0: none.
+DP_STANDIN_EXPORT void dp_standin_fail(int64_t call, int error);
+// The device's memory, for allocations to come.
+DP_STANDIN_EXPORT void dp_standin_memory(size_t bytes);
+// The host's clock, in ns.
+DP_STANDIN_EXPORT double dp_standin_clock(void);
+// Between tests of one process: forgets a sticky error, the failure asked for, and what is pending; calls count from 0.
+DP_STANDIN_EXPORT void dp_standin_reset(void);
+
+// ---- for the stand-ins of libraries ---------------------------------------------------------------------------------
+
+// Puts work(context) on a stream (NULL: the default stream). It runs once, as late as other operations; it may access
+// device memory, must not make calls of CUDA, and takes `duration_ns` on the virtual clock. Its stack has 1 MiB. It must
+// hold nothing that an illegal address would leave behind, since it is left at once then. `release` (NULL: nothing to
+// do) gets the context afterwards, whether the work ran or was given up. On an error neither is called, and the caller
+// keeps the context.
+DP_STANDIN_EXPORT CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context,
+                                              void (*release)(void *context), double duration_ns);
+// Each call of a library begins with this: it counts, and returns the error that the call is told to fail with, or the
+// sticky error, or CUDA_SUCCESS. A call that releases something does so in any case.
+DP_STANDIN_EXPORT CUresult dp_standin_call(const char *name);
+// Adds to the count of handles that the library has given out: 1, or -1 when one is destroyed.
+DP_STANDIN_EXPORT void dp_standin_handles(int change);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

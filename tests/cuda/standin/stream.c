@@ -1,0 +1,292 @@
+// Streams: queues of operations that run when somebody waits, in an order drawn from the seed.
+#include <stdlib.h>
+
+#include "tests/cuda/standin/state.h"
+
+typedef struct operation operation;
+struct operation {
+  operation *next;
+  int64_t number;  // in its stream, from 1
+  void (*work)(void *context);
+  void *context;
+  void (*release)(void *context);
+  double duration_ns, issued_ns;
+  standin_marker *after;  // must be done before
+  standin_marker *marks;  // is done by this
+};
+
+struct CUstream_st {
+  CUstream next;
+  operation *head, *tail;
+  bool blocking;   // the default stream and this one wait for each other
+  bool destroyed;  // by the program; goes when it is empty
+  int64_t number;  // of the last operation
+  double clock_ns;
+  uint64_t rank;
+  int64_t needed;      // operations up to this number are waited for...
+  operation *scanned;  // ... and their dependencies have been looked at up to here
+};
+
+static struct CUstream_st legacy = {.blocking = true};
+static CUstream streams = &legacy;
+double standin_host_ns;
+
+static CUstream resolve(CUstream stream) { return stream ? stream : &legacy; }
+
+bool standin_is_stream(CUstream stream) {
+  for (CUstream s = streams; s; s = s->next)
+    if (s == resolve(stream)) return !s->destroyed;
+  return false;
+}
+
+// ---- enqueueing -----------------------------------------------------------------------------------------------------
+
+static standin_marker *ref(standin_marker *marker) {
+  if (marker) marker->references++;
+  return marker;
+}
+
+void standin_unref(standin_marker *marker) {
+  if (marker && !--marker->references) free(marker);
+}
+
+static void *allocate(size_t bytes) {
+  void *memory = calloc(1, bytes);
+  if (!memory) abort();
+  return memory;
+}
+
+static operation *append(CUstream stream, standin_marker *after) {
+  operation *op = allocate(sizeof *op);
+  op->number = ++stream->number;
+  op->issued_ns = standin_host_ns;
+  op->after = ref(after);
+  if (stream->head)
+    stream->tail->next = op;
+  else
+    stream->head = op;
+  stream->tail = op;
+  standin_counts.pending++;
+  return op;
+}
+
+static standin_marker *mark(CUstream stream) {
+  standin_marker *marker = allocate(sizeof *marker);
+  operation *op = append(stream, NULL);
+  *marker = (standin_marker){.references = 1, .stream = stream, .number = op->number};
+  op->marks = ref(marker);
+  return marker;
+}
+
+static void join(CUstream waiting, CUstream other) {
+  if (other == waiting || !other->blocking || !other->head) return;
+  standin_marker *marker = mark(other);
+  append(waiting, marker);
+  standin_unref(marker);
+}
+
+// The rule of the default stream: what it gets waits for all blocking streams, and they for it.
+static void join_default(CUstream stream) {
+  if (!stream->blocking) return;
+  if (stream != &legacy) {
+    join(stream, &legacy);
+    return;
+  }
+  for (CUstream other = streams; other; other = other->next) join(stream, other);
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------
+
+static bool runnable(CUstream stream) { return stream->head && (!stream->head->after || stream->head->after->done); }
+
+static double later(double a, double b) { return a > b ? a : b; }
+
+static void finish(CUstream stream, operation *op) {
+  if (op->marks) {
+    op->marks->done = true;
+    op->marks->time_ns = stream->clock_ns;
+  }
+  if (op->release) op->release(op->context);
+  standin_unref(op->after);
+  standin_unref(op->marks);
+  free(op);
+  standin_counts.pending--;
+}
+
+static operation *take(CUstream stream) {
+  operation *op = stream->head;
+  stream->head = op->next;
+  if (stream->scanned == op) stream->scanned = NULL;
+  return op;
+}
+
+static void run_head(CUstream stream) {
+  operation *op = take(stream);
+  double begin_ns = later(stream->clock_ns, op->issued_ns);
+  if (op->after) begin_ns = later(begin_ns, op->after->time_ns);
+  stream->clock_ns = begin_ns + op->duration_ns;
+  if (op->work) {
+    standin_counts.operations++;
+    standin_execute(op->work, op->context);
+  }
+  finish(stream, op);
+}
+
+void standin_give_up(void) {
+  for (CUstream stream = streams; stream; stream = stream->next)
+    while (stream->head) finish(stream, take(stream));
+}
+
+// Notes that operations of the marker's stream are waited for, up to the marker, and what they wait for in turn.
+static void need(standin_marker *marker) {
+  CUstream stream = marker->stream;
+  if (marker->done || marker->number <= stream->needed) return;
+  stream->needed = marker->number;
+  operation *op = stream->scanned ? stream->scanned->next : stream->head;
+  for (; op && op->number <= stream->needed; op = op->next) {
+    stream->scanned = op;
+    if (op->after && !op->after->done) need(op->after);
+  }
+}
+
+// The stream whose head runs next: one that is needed or, if `others`, any. NULL: none can run.
+static CUstream pick(bool others) {
+  CUstream best = NULL;
+  uint64_t n = 0;
+  for (CUstream stream = streams; stream; stream = stream->next) {
+    if (!runnable(stream) || (!others && stream->head->number > stream->needed)) continue;
+    n++;
+    bool better = standin_habits.ranked ? !best || stream->rank > best->rank : standin_draw(n) == 0;
+    if (better) best = stream;
+  }
+  return best;
+}
+
+// A destroyed stream goes when it has run dry. Markers of it are done by then.
+static void sweep(void) {
+  for (CUstream *link = &streams; *link;) {
+    CUstream stream = *link;
+    if (stream->destroyed && !stream->head) {
+      *link = stream->next;
+      free(stream);
+    } else {
+      link = &stream->next;
+    }
+  }
+}
+
+static bool drawn(int in_8) { return in_8 && standin_draw(8) < (uint64_t)in_8; }
+
+static void run_needed(standin_marker *marker) {
+  need(marker);
+  CUstream stream = pick(drawn(standin_habits.others));
+  if (!stream) abort();  // waits refer to what was enqueued before, so something can always run
+  run_head(stream);
+}
+
+void standin_run_until(standin_marker *marker) {
+  while (!marker->done) run_needed(marker);
+  standin_host_ns = later(standin_host_ns, marker->time_ns);
+  sweep();
+}
+
+void standin_run_some(standin_marker *marker) {
+  if (!marker->done && standin_draw(2)) run_needed(marker);
+  sweep();
+}
+
+static void run_eagerly(void) {
+  while (drawn(standin_habits.eager)) {
+    CUstream stream = pick(true);
+    if (!stream) return;
+    run_head(stream);
+  }
+  sweep();
+}
+
+void standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
+                     double duration_ns, standin_marker *after) {
+  stream = resolve(stream);
+  join_default(stream);
+  operation *op = append(stream, after);
+  op->work = work;
+  op->context = context;
+  op->release = release;
+  op->duration_ns = duration_ns;
+  run_eagerly();
+}
+
+standin_marker *standin_mark(CUstream stream) {
+  join_default(resolve(stream));
+  return mark(resolve(stream));
+}
+
+void standin_drain(CUstream stream) {
+  standin_marker *marker = mark(resolve(stream));
+  standin_run_until(marker);
+  standin_unref(marker);
+}
+
+// ---- calls ----------------------------------------------------------------------------------------------------------
+
+CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
+                            double duration_ns) {
+  standin_lock();
+  CUresult result = standin_stuck();
+  if (!result && !standin_is_stream(stream)) result = STANDIN_INVALID_HANDLE;
+  if (!result) standin_enqueue(stream, work, context, release, duration_ns, NULL);
+  standin_close();
+  standin_unlock();
+  return result;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  *least = 0;
+  *greatest = -5;
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority) {
+  (void)priority;  // a hint
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING) return standin_leave(CUDA_ERROR_INVALID_VALUE);
+  CUstream made = allocate(sizeof *made);
+  made->blocking = !(flags & CU_STREAM_NON_BLOCKING);
+  made->rank = standin_draw(UINT64_MAX);
+  made->clock_ns = standin_host_ns;
+  made->next = streams;
+  streams = made;
+  standin_counts.streams++;
+  *stream = made;
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream) {
+  CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
+  if (!stream || !standin_is_stream(stream)) return standin_leave(result ? result : STANDIN_INVALID_HANDLE);
+  stream->destroyed = true;
+  standin_counts.streams--;
+  sweep();
+  return standin_leave(result);
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (!standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  standin_drain(stream);
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuCtxSynchronize(void) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  for (CUstream stream; (stream = pick(true));) run_head(stream);
+  for (CUstream stream = streams; stream; stream = stream->next)
+    standin_host_ns = later(standin_host_ns, stream->clock_ns);
+  sweep();
+  return standin_leave(CUDA_SUCCESS);
+}
