@@ -1,13 +1,13 @@
 #include "tests/end_to_end/training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
-#include "backends/cpu/backend.h"
-#include "backends/cpu/target.h"
 #include "backends/null/backend.h"
+#include "backends/registry.h"
 #include "runtime/learning_rate.h"
 
 namespace dp_test {
@@ -16,16 +16,19 @@ namespace {
 
 // A backend that remembers its allocations, so that a test can inspect each device's memory.
 std::vector<char *> *allocated;
+const dp_backend *opened;
 
 void *Allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
-  void *memory = dp_backend_cpu.allocate(place, bytes, alignment);
+  void *memory = opened->allocate(place, bytes, alignment);
   if (allocated) allocated->push_back(static_cast<char *>(memory));
   return memory;
 }
 
-dp_backend MakeBackend(bool null_backend) {
-  if (null_backend) return dp_backend_null(&dp_target_cpu);
-  dp_backend backend = dp_backend_cpu;
+// The backend that the plan is for.
+dp_backend MakeBackend(const Plan &plan, bool null_backend) {
+  if (null_backend) return dp_backend_null(dp_backend_find(plan->target->backend)->target);
+  Must(dp_backend_find(plan->target->backend)->open(nullptr, &opened));
+  dp_backend backend = *opened;
   backend.allocate = Allocate;
   return backend;
 }
@@ -87,7 +90,7 @@ Feed Digits() {
 Training::Training(Plan plan, RunOptions options)
     : plan_(std::move(plan)),
       options_(std::move(options)),
-      backend_(MakeBackend(options_.null_backend)),
+      backend_(MakeBackend(plan_, options_.null_backend)),
       slot_(options_.slot) {
   dp_session_options session = {};
   session.workers = options_.workers;
@@ -265,7 +268,11 @@ std::string Training::Replicas() const {
       for (int a = 0; a < model->mesh.n_axes; a++) part.push_back(p.placements[a].kind == DP_SHARD ? at[a] : -1);
       dp_local local = dp_shard_range(&p.type.shape, p.placements, &model->mesh, at, 0);
       const char *storage = storages_[d] + p.offset;
-      bytes.assign(storage, storage + static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
+      bytes.resize(static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
+      if (backend_.download)
+        Must(backend_.download(static_cast<int>(d), bytes.data(), storage, bytes.size()));
+      else
+        std::copy(storage, storage + bytes.size(), bytes.begin());
       auto found = parts.emplace(part, bytes);
       if (!found.second && found.first->second != bytes)
         return std::string(p.name) + " differs on device " + std::to_string(d);
@@ -284,7 +291,9 @@ std::string TryLoad(const Plan &plan) {
   dp_session_options options = {};
   options.workers = 1;
   dp_session *session = nullptr;
-  std::string failure = Failure(dp_session_create(plan.get(), &dp_backend_cpu, &options, &session));
+  const dp_backend *backend = nullptr;
+  Must(dp_backend_find(plan->target->backend)->open(nullptr, &backend));
+  std::string failure = Failure(dp_session_create(plan.get(), backend, &options, &session));
   if (failure.empty()) dp_session_destroy(session);
   return failure;
 }

@@ -2,15 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
-#include "backends/cpu/target.h"
+#include "backends/registry.h"
 #include "passes/pipeline.h"
 
 namespace dp_test {
 
-Options::Options() { options.target = &dp_target_cpu; }
+Options::Options() {
+  const char *target = getenv("DP_TEST_TARGET");
+  options.target = dp_backend_find(target ? target : "cpu")->target;
+}
 
 const char *Options::Keep(const std::string &text) {
   strings_.push_back(text);
@@ -28,6 +32,7 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "recompute") options.recompute = text;
   if (key == "stop-after") options.stop_after = text;
   if (key == "precision") options.precision = value == "fp64" ? DP_FLOAT64 : DP_FLOAT32;
+  if (key == "target") options.target = dp_backend_find(text)->target;
   if (key == "strategy") options.strategy = text;
   if (key == "loss") options.loss = text;
   if (key == "optimizer") options.optimizer = text;

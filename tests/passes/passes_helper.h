@@ -25,7 +25,8 @@
 
 namespace dp_test {
 
-// dp_options made from words, with the strings that they point at. The target is the CPU.
+// dp_options made from words, with the strings that they point at. The target is the CPU, unless
+// DP_TEST_TARGET is set, by which whole tests run on another.
 class Options {
  public:
   Options();
