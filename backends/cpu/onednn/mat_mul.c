@@ -1,7 +1,7 @@
 // MatMul by oneDNN's sgemm: one product when the right operand has rank 2 or less, else one for each matrix.
 #include <string.h>
 
-#include "backends/cpu/mat_mul_extents.h"
+#include "backends/base/mat_mul_extents.h"
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
 

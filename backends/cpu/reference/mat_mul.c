@@ -1,5 +1,5 @@
 // MatMul: NumPy's matmul.
-#include "backends/cpu/mat_mul_extents.h"
+#include "backends/base/mat_mul_extents.h"
 #include "backends/cpu/reference/matrix.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -1,6 +1,6 @@
 // The extents of MatMul by NumPy's rules, for all its kernels.
-#ifndef DP_BACKENDS_CPU_MAT_MUL_EXTENTS_H
-#define DP_BACKENDS_CPU_MAT_MUL_EXTENTS_H
+#ifndef DP_BACKENDS_BASE_MAT_MUL_EXTENTS_H
+#define DP_BACKENDS_BASE_MAT_MUL_EXTENTS_H
 
 #include "ir/kernel/kernel.h"
 

@@ -1,5 +1,5 @@
 // MatMul's extents. See mat_mul_extents.h.
-#include "backends/cpu/mat_mul_extents.h"
+#include "backends/base/mat_mul_extents.h"
 
 // Extent of leading dim d (of `rank`).
 static int64_t leading(const dp_local *x, int rank, int d) {

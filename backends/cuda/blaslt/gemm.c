@@ -1,0 +1,116 @@
+// Gemm by cuBLASLt. How beta * C is added depends on what C is: see `addend`.
+#include <stdlib.h>
+
+#include "backends/cuda/blaslt/product.h"
+#include "backends/cuda/spread.h"
+
+typedef enum {
+  ABSENT,
+  WHOLE,  // a matrix like y, which the library reads beside the product
+  ROW,    // one row, which the library adds to all rows as a bias
+  SPREAD  // anything else: y is filled with beta * C first, and the product is added to it
+} addend;
+
+typedef struct {
+  int64_t m, n;
+  addend c;
+  bool multiplies;               // k is not 0
+  dp_blaslt_product product;     // if it multiplies
+  const dp_cuda_function *fill;  // before the product, or instead of it
+  int64_t row, column;           // strides of C
+} gemm;
+
+// A factor of 0 would let the library leave out C, and with it its NaN.
+static addend addend_of(const dp_kernel_spec *spec, const gemm *s, double beta) {
+  if (spec->n_inputs < 3 || !spec->inputs[2].present) return ABSENT;
+  if (dp_local_count(&spec->inputs[2].local) == s->m * s->n && beta != 0) return WHOLE;
+  return s->row == 0 && s->column == 1 && beta == 1 && spec->inputs[0].dtype == DP_FLOAT32 ? ROW : SPREAD;
+}
+
+static void set_strides(const dp_kernel_spec *spec, gemm *s) {
+  if (spec->n_inputs < 3 || !spec->inputs[2].present) return;
+  const dp_local *c = &spec->inputs[2].local;
+  int64_t columns = c->rank > 0 ? c->extents[c->rank - 1] : 1, rows = c->rank > 1 ? c->extents[c->rank - 2] : 1;
+  s->row = rows == 1 ? 0 : columns;
+  s->column = columns == 1 ? 0 : 1;
+}
+
+static dp_status prepare_product(const dp_kernel_spec *spec, int64_t k, double beta, gemm *s) {
+  dp_blaslt_spec p = {.dtype = spec->inputs[0].dtype,
+                      .trans_a = dp_node_int(spec->node, "transA", 0) != 0,
+                      .trans_b = dp_node_int(spec->node, "transB", 0) != 0,
+                      .m = s->m,
+                      .n = s->n,
+                      .k = k,
+                      .batches = 1,
+                      .alpha = dp_node_float(spec->node, "alpha", 1),
+                      .alignment = DP_BLASLT_ALIGNMENT};
+  bool found = false;
+  if (s->c == ROW) {
+    p.bias = true;
+    DP_TRY(dp_blaslt_product_make(&p, &s->product, &found));
+    if (found) return DP_OK;
+    s->c = SPREAD;
+    p.bias = false;
+  }
+  p.beta = s->c == WHOLE ? beta : s->c == SPREAD ? 1 : 0;
+  return dp_blaslt_product_need(&p, &s->product);
+}
+
+static dp_status make(const dp_kernel_spec *spec, gemm *s) {
+  const int64_t k = spec->inputs[0].local.extents[dp_node_int(spec->node, "transA", 0) ? 0 : 1];
+  const double beta = dp_node_float(spec->node, "beta", 1);
+  s->m = spec->outputs[0].local.extents[0];
+  s->n = spec->outputs[0].local.extents[1];
+  if (s->m == 0 || s->n == 0) return DP_OK;
+  set_strides(spec, s);
+  s->c = addend_of(spec, s, beta);
+  s->multiplies = k != 0;
+  if (s->multiplies) DP_TRY(prepare_product(spec, k, beta, s));
+  return s->multiplies && s->c != SPREAD ? DP_OK : dp_cuda_spread_add(spec->inputs[0].dtype, &s->fill);
+}
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  gemm *made = calloc(1, sizeof *made);
+  if (!made) return dp_fail(DP_EX_MEMORY, "there is no memory for Gemm's state");
+  dp_status status = make(spec, made);
+  if (status)
+    free(made);
+  else
+    *state = made;
+  return status;
+}
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  const gemm *s = state;
+  const void *c = s->c == ABSENT ? NULL : in[2];
+  if (s->fill)
+    DP_TRY(dp_cuda_spread(queue, s->fill,
+                          &(dp_spread_arguments){.y = out[0],
+                                                 .c = c,
+                                                 .count = s->m * s->n,
+                                                 .rows = s->m,
+                                                 .columns = s->n,
+                                                 .row = s->row,
+                                                 .column = s->column,
+                                                 .factor = dp_node_float(spec->node, "beta", 1)}));
+  if (!s->multiplies) return DP_OK;
+  const dp_blaslt_data data = {
+      .a = in[0], .b = in[1], .c = s->c == WHOLE ? c : NULL, .bias = s->c == ROW ? c : NULL, .y = out[0]};
+  return dp_blaslt_product_enqueue(&s->product, queue, &data, scratch);
+}
+
+const dp_kernel dp_kernel_cuda_blaslt_Gemm = {
+    .name = "cuda.blaslt.Gemm",
+    .op = "Gemm",
+    .domain = "",
+    .priority = 10,
+    .library = true,
+    .types = DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64),
+    .scratch_bytes = dp_blaslt_scratch_bytes,
+    .shares_state = true,
+    .prepare = prepare,
+    .release = free,
+    .enqueue = enqueue,
+};

@@ -1,0 +1,61 @@
+// Loading cuBLASLt. See library.h.
+#include "backends/cuda/blaslt/library.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "backends/cuda/api/library.h"
+
+static const dp_cuda_library library = {
+    .what = "cuBLASLt",
+    .sonames = (const char *const[]){"libcublasLt.so.13", "libcublasLt.so.12", NULL},
+    .folder = "nvidia/{cu13,cublas}/lib",
+    .calls =
+        (const char *const[]){
+#define DP_CALL(name, parameters) #name,
+            DP_CUDA_BLASLT_CALLS(DP_CALL)
+#undef DP_CALL
+                NULL},
+};
+
+// The name of a status.
+static const char *name_of(cublasStatus_t status) {
+  static const struct {
+    const char *name;
+    int value;
+  } constants[] = {
+#define DP_CONSTANT(name, value) {#name, value},
+      DP_CUDA_BLASLT_CONSTANTS(DP_CONSTANT)
+#undef DP_CONSTANT
+  };
+  static const char prefix[] = "CUBLAS_STATUS_";
+  for (size_t i = 0; i < DP_COUNT(constants); i++)
+    if (constants[i].value == (int)status && !strncmp(constants[i].name, prefix, sizeof prefix - 1))
+      return constants[i].name;
+  return "an unknown status";
+}
+
+dp_status dp_blaslt_check(cublasStatus_t status, const char *call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return DP_OK;
+  return dp_fail(status == CUBLAS_STATUS_ALLOC_FAILED ? DP_EX_MEMORY : EX_UNAVAILABLE, "cuBLASLt: %s gives %s (%d)",
+                 call, name_of(status), (int)status);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static dp_blaslt the_one;
+
+static dp_status open_once(void) {
+  static bool loaded;
+  if (!loaded) DP_TRY(dp_cuda_library_load(&library, (void **)&the_one.calls));
+  loaded = true;
+  if (!the_one.handle) DP_BLASLT_TRY(&the_one, cublasLtCreate, &the_one.handle);
+  return DP_OK;
+}
+
+dp_status dp_blaslt_open(const dp_blaslt **blaslt) {
+  pthread_mutex_lock(&lock);
+  dp_status status = open_once();
+  pthread_mutex_unlock(&lock);
+  if (!status) *blaslt = &the_one;
+  return status;
+}

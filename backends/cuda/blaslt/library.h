@@ -1,0 +1,34 @@
+// cuBLASLt, loaded when the first kernel that needs it is prepared.
+#ifndef DP_BACKENDS_CUDA_BLASLT_LIBRARY_H
+#define DP_BACKENDS_CUDA_BLASLT_LIBRARY_H
+
+#include "backends/cuda/api/cublaslt.h"
+#include "ir/base/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+#define DP_CALL(name, parameters) cublasStatus_t(*name) parameters;
+  DP_CUDA_BLASLT_CALLS(DP_CALL)
+#undef DP_CALL
+} dp_blaslt_calls;
+
+typedef struct {
+  dp_blaslt_calls calls;
+  cublasLtHandle_t handle;
+} dp_blaslt;
+
+// The process's handle, made for the device that is current at the first call. Any thread may call this, and use the
+// handle at the same time as others. EX_UNAVAILABLE: cuBLASLt is absent, or refuses.
+dp_status dp_blaslt_open(const dp_blaslt **blaslt) DP_MUST_USE;
+
+// The failure of `call`, or DP_OK.
+dp_status dp_blaslt_check(cublasStatus_t status, const char *call) DP_MUST_USE;
+#define DP_BLASLT_TRY(BLASLT, CALL, ...) DP_TRY(dp_blaslt_check((BLASLT)->calls.CALL(__VA_ARGS__), #CALL))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

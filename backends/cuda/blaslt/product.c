@@ -1,0 +1,116 @@
+// Matrix products by cuBLASLt. See product.h.
+//
+// cuBLASLt's matrices are column-major. A row-major matrix is its own transpose there, so y = a b is computed as
+// y' = b' a': b is the library's first operand, and its m is our n.
+#include "backends/cuda/blaslt/product.h"
+
+#include "backends/cuda/function.h"
+
+static dp_status describe(const dp_blaslt *blaslt, const dp_blaslt_spec *s, const void *bias,
+                          cublasLtMatmulDescOpaque_t *desc) {
+  const bool wide = s->dtype == DP_FLOAT64;
+  const int32_t op_a = s->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const uint32_t epilogue = s->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  DP_BLASLT_TRY(blaslt, cublasLtMatmulDescInit_internal, desc, sizeof *desc,
+                wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, wide ? CUDA_R_64F : CUDA_R_32F);
+  DP_BLASLT_TRY(blaslt, cublasLtMatmulDescSetAttribute, desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_b, sizeof op_b);
+  DP_BLASLT_TRY(blaslt, cublasLtMatmulDescSetAttribute, desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_a, sizeof op_a);
+  DP_BLASLT_TRY(blaslt, cublasLtMatmulDescSetAttribute, desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                sizeof epilogue);
+  if (s->bias)
+    DP_BLASLT_TRY(blaslt, cublasLtMatmulDescSetAttribute, desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+  return DP_OK;
+}
+
+// The layout of row-major matrices (rows, columns).
+static dp_status lay_out(const dp_blaslt *blaslt, const dp_blaslt_spec *s, int64_t rows, int64_t columns,
+                         int64_t stride, cublasLtMatrixLayoutOpaque_t *layout) {
+  const int32_t count = (int32_t)s->batches;
+  DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutInit_internal, layout, sizeof *layout,
+                s->dtype == DP_FLOAT64 ? CUDA_R_64F : CUDA_R_32F, (uint64_t)columns, (uint64_t)rows, columns);
+  DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                sizeof count);
+  DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                sizeof stride);
+  return DP_OK;
+}
+
+static dp_status prefer(const dp_blaslt *blaslt, const dp_blaslt_spec *s,
+                        cublasLtMatmulPreferenceOpaque_t *preference) {
+  static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  const uint64_t workspace = DP_BLASLT_WORKSPACE;
+  // Where the sum over k is divided, its parts are kept in the workspace and added in order, unrounded.
+  const uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  DP_BLASLT_TRY(blaslt, cublasLtMatmulPreferenceInit_internal, preference, sizeof *preference);
+  DP_BLASLT_TRY(blaslt, cublasLtMatmulPreferenceSetAttribute, preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                &workspace, sizeof workspace);
+  DP_BLASLT_TRY(blaslt, cublasLtMatmulPreferenceSetAttribute, preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                &reduction, sizeof reduction);
+  for (size_t i = 0; i < DP_COUNT(alignments); i++)
+    DP_BLASLT_TRY(blaslt, cublasLtMatmulPreferenceSetAttribute, preference, alignments[i], &s->alignment,
+                  sizeof s->alignment);
+  return DP_OK;
+}
+
+static dp_status choose(dp_blaslt_product *p, bool *found) {
+  cublasLtMatmulDescOpaque_t desc;
+  cublasLtMatmulPreferenceOpaque_t preference;
+  cublasLtMatmulHeuristicResult_t result;
+  int count = 0;
+  DP_TRY(describe(p->blaslt, &p->spec, NULL, &desc));
+  DP_TRY(prefer(p->blaslt, &p->spec, &preference));
+  cublasStatus_t status = p->blaslt->calls.cublasLtMatmulAlgoGetHeuristic(p->blaslt->handle, &desc, &p->b, &p->a, &p->y,
+                                                                          &p->y, &preference, 1, &result, &count);
+  *found = false;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return DP_OK;
+  DP_TRY(dp_blaslt_check(status, "cublasLtMatmulAlgoGetHeuristic"));
+  *found = count > 0 && result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= DP_BLASLT_WORKSPACE;
+  if (!*found) return DP_OK;
+  p->algorithm = result.algo;
+  p->workspace_bytes = result.workspaceSize;
+  return DP_OK;
+}
+
+dp_status dp_blaslt_product_make(const dp_blaslt_spec *spec, dp_blaslt_product *product, bool *found) {
+  if (spec->batches > INT32_MAX)
+    return dp_fail(EX_UNAVAILABLE, "cuBLASLt takes at most %d products at once; there are %lld: use a smaller batch",
+                   INT32_MAX, (long long)spec->batches);
+  dp_blaslt_product p = {.spec = *spec};
+  const dp_blaslt_spec *s = &p.spec;
+  DP_TRY(dp_blaslt_open(&p.blaslt));
+  DP_TRY(lay_out(p.blaslt, s, s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->a_stride, &p.a));
+  DP_TRY(lay_out(p.blaslt, s, s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->b_stride, &p.b));
+  DP_TRY(lay_out(p.blaslt, s, s->m, s->n, s->m * s->n, &p.y));
+  DP_TRY(choose(&p, found));
+  if (*found) *product = p;
+  return DP_OK;
+}
+
+dp_status dp_blaslt_product_need(const dp_blaslt_spec *spec, dp_blaslt_product *product) {
+  bool found;
+  DP_TRY(dp_blaslt_product_make(spec, product, &found));
+  if (found) return DP_OK;
+  return dp_fail(
+      EX_UNAVAILABLE,
+      "cuBLASLt has no algorithm for %lld products of (%lld, %lld) by (%lld, %lld) within %d MiB of workspace",
+      (long long)spec->batches, (long long)spec->m, (long long)spec->k, (long long)spec->k, (long long)spec->n,
+      DP_BLASLT_WORKSPACE >> 20);
+}
+
+dp_status dp_blaslt_product_enqueue(const dp_blaslt_product *product, dp_queue *queue, const dp_blaslt_data *data,
+                                    void *scratch) {
+  // The library takes descriptors that are not const. Copies let many threads share the product.
+  dp_blaslt_product p = *product;
+  cublasLtMatmulDescOpaque_t desc;
+  const float narrow[] = {(float)p.spec.alpha, (float)p.spec.beta};
+  const double wide[] = {p.spec.alpha, p.spec.beta};
+  const bool is_wide = p.spec.dtype == DP_FLOAT64;
+  DP_TRY(describe(p.blaslt, &p.spec, data->bias, &desc));
+  DP_BLASLT_TRY(p.blaslt, cublasLtMatmul, p.blaslt->handle, &desc,
+                is_wide ? (const void *)&wide[0] : (const void *)&narrow[0], data->b, &p.b, data->a, &p.a,
+                is_wide ? (const void *)&wide[1] : (const void *)&narrow[1], data->c ? data->c : data->y, &p.y, data->y,
+                &p.y, &p.algorithm, scratch, p.workspace_bytes, (cudaStream_t)dp_cuda_queue_stream(queue));
+  return DP_OK;
+}

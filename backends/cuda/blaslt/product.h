@@ -1,0 +1,59 @@
+// Matrix products by cuBLASLt: one, or a batch of equal ones, of dense row-major matrices.
+#ifndef DP_BACKENDS_CUDA_BLASLT_PRODUCT_H
+#define DP_BACKENDS_CUDA_BLASLT_PRODUCT_H
+
+#include "backends/cuda/blaslt/library.h"
+#include "ir/kernel/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The most workspace that an algorithm may take. Algorithms that need more are passed over.
+enum { DP_BLASLT_WORKSPACE = 4 << 20 };
+// dp_kernel.scratch_bytes of kernels that multiply.
+static inline uint64_t dp_blaslt_scratch_bytes(const dp_kernel_spec *spec) {
+  (void)spec;
+  return DP_BLASLT_WORKSPACE;
+}
+// Bytes: of the address of every value on a device, as far as algorithms care.
+enum { DP_BLASLT_ALIGNMENT = 16 };
+
+// y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * c (m, n) + bias (n). a' and b' are a and b, or transposed.
+typedef struct {
+  dp_dtype dtype;  // DP_FLOAT32 or DP_FLOAT64; float32 is not rounded to TF32
+  bool trans_a, trans_b;
+  int64_t m, n, k, batches;    // all > 0
+  int64_t a_stride, b_stride;  // elements between the matrices of a batch; 0: all use one. y's and c's: m * n
+  double alpha, beta;
+  bool bias;
+  uint32_t alignment;  // bytes, a power of two: of a, b, c and y
+} dp_blaslt_spec;
+
+typedef struct {
+  const dp_blaslt *blaslt;
+  dp_blaslt_spec spec;
+  cublasLtMatrixLayoutOpaque_t a, b, y;
+  cublasLtMatmulAlgo_t algorithm;
+  size_t workspace_bytes;
+} dp_blaslt_product;
+
+// Addresses on the device. c: NULL if beta is 0; may be y. bias: NULL unless spec.bias.
+typedef struct {
+  const void *a, *b, *c, *bias;
+  void *y;
+} dp_blaslt_data;
+
+// Chooses the heuristic's first algorithm that gives the same bits in every run and fits into the workspace. *found:
+// whether there is one; the product may be used then. It owns nothing.
+dp_status dp_blaslt_product_make(const dp_blaslt_spec *spec, dp_blaslt_product *product, bool *found) DP_MUST_USE;
+// The same for where nothing else can do it: EX_UNAVAILABLE if there is none.
+dp_status dp_blaslt_product_need(const dp_blaslt_spec *spec, dp_blaslt_product *product) DP_MUST_USE;
+// Puts the product on the queue. scratch: of dp_blaslt_scratch_bytes.
+dp_status dp_blaslt_product_enqueue(const dp_blaslt_product *product, dp_queue *queue, const dp_blaslt_data *data,
+                                    void *scratch) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,13 @@
+// Fills y, of type T, with a scaled bias, broadcast. See spread.h.
+#include "backends/cuda/device/spread.h"
+
+DP_KERNEL(dp_spread_arguments) {
+  const dp_i64 i = dp_index();
+  if (i >= a.count) return;
+  T value = 0;
+  if (a.c) {
+    const T *c = (const T *)a.c;
+    value = (T)a.factor * c[i / a.columns % a.rows * a.row + i % a.columns * a.column];
+  }
+  ((T *)a.y)[i] = value;
+}

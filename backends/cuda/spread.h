@@ -1,0 +1,21 @@
+// Fills a result with a bias that is broadcast, or with zeros: what a library's kernel adds its sum to, and the whole
+// result where there is nothing to sum.
+#ifndef DP_BACKENDS_CUDA_SPREAD_H
+#define DP_BACKENDS_CUDA_SPREAD_H
+
+#include "backends/cuda/device/spread.h"
+#include "backends/cuda/function.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// dtype: DP_FLOAT32 or DP_FLOAT64.
+dp_status dp_cuda_spread_add(dp_dtype dtype, const dp_cuda_function **function) DP_MUST_USE;
+dp_status dp_cuda_spread(dp_queue *queue, const dp_cuda_function *function,
+                         const dp_spread_arguments *arguments) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,275 @@
+// See library_kernels.h.
+#include "tests/cuda/library_kernels.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/target.h"
+#include "backends/cuda/functions.h"
+#include "backends/cuda/gpu.h"
+#include "backends/cuda/memory.h"
+#include "backends/cuda/queue.h"
+
+namespace dp_test {
+
+static const dp_target &Target() {
+  static const dp_target target = [] {
+    dp_target t{};
+    t.name = "cuda";
+    t.kernels = dp_cuda_library_kernels;
+    return t;
+  }();
+  return target;
+}
+
+Ready::Ready(const Case &of) : built(std::make_unique<Built>(of)) {
+  if (!built->error.empty()) return;
+  for (size_t i = 0; i < built->operands.size(); i++)
+    in.push_back(built->operands[i] ? DrawOperand(of, int(i), built->operands[i]->type, built->n) : Tensor());
+  for (int i = 0; i < built->node->n_outputs; i++)
+    out.push_back(built->node->outputs[i] ? MakeWhole(built->node->outputs[i]->type, built->n) : Tensor());
+}
+
+// A problem as a case lives as long as the problem and the sample.
+static Case CaseOf(const Problem &p, dp_sample *sample) {
+  *sample = {};
+  sample->inputs = p.inputs.c_str();
+  sample->attrs = p.attrs.c_str();
+  sample->n = p.n;
+  return {dp_op_find(p.domain.c_str(), p.op.c_str()), sample, 0, false};
+}
+
+Ready Draw(const Problem &p) {
+  dp_sample sample;
+  return Ready(CaseOf(p, &sample));
+}
+
+Spec::Spec(const dp_node *of, const std::vector<Tensor> &in, const std::vector<Tensor> &out)
+    : dp_kernel_spec(), operands(DP_MAX_OPERANDS), made(DP_MAX_OPERANDS) {
+  op = of->op;
+  node = of;
+  threads = 1;
+  n_inputs = of->n_inputs;
+  n_outputs = of->n_outputs;
+  for (int i = 0; i < n_inputs; i++)
+    if (of->inputs[i]) operands[size_t(i)] = {in[size_t(i)].dtype, true, in[size_t(i)].local};
+  for (int i = 0; i < n_outputs; i++)
+    if (of->outputs[i]) made[size_t(i)] = {out[size_t(i)].dtype, true, out[size_t(i)].local};
+  inputs = operands.data();
+  outputs = made.data();
+}
+
+// ---- the device ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr char kGuard[] = "nothing writes behind what it was given";
+
+// Memory of the device, with a guard behind it. An absent tensor has none.
+class Room {
+ public:
+  Room(size_t bytes, bool present, std::string *error) : bytes_(bytes), error_(error) {
+    if (!present) return;
+    data_ = static_cast<char *>(dp_cuda_allocate({false, 0}, bytes + sizeof kGuard, 256));
+    if (!data_) *error += "no memory; ";
+    if (data_) Take(dp_cuda_upload(0, data_ + bytes, kGuard, sizeof kGuard));
+  }
+  ~Room() {
+    if (data_) dp_cuda_release({false, 0}, data_, bytes_ + sizeof kGuard);
+  }
+  Room(const Room &) = delete;
+  Room &operator=(const Room &) = delete;
+
+  void *Data() const { return data_; }
+  void Write(const void *from) {
+    if (data_ && bytes_) Take(dp_cuda_upload(0, data_, from, bytes_));
+  }
+  void Read(void *to) {
+    if (data_ && bytes_) Take(dp_cuda_download(0, to, data_, bytes_));
+  }
+  void CheckGuard(const char *what) {
+    if (!data_) return;
+    char found[sizeof kGuard] = {};
+    Take(dp_cuda_download(0, found, data_ + bytes_, sizeof found));
+    if (std::memcmp(found, kGuard, sizeof found)) *error_ += std::string("wrote behind ") + what + "; ";
+  }
+
+ private:
+  void Take(dp_status status) {
+    *error_ += dp_status_message(status);
+    dp_status_free(status);
+  }
+  size_t bytes_;
+  std::string *error_;
+  char *data_ = nullptr;
+};
+
+// A step on the device: operands, results and scratch there, and the kernel's state.
+class Step {
+ public:
+  Step(const dp_kernel *kernel, const Spec &spec, const std::vector<Tensor> &in, const std::vector<Tensor> &out)
+      : kernel_(kernel), spec_(spec), scratch_(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0, true, &error) {
+    for (size_t i = 0; i < in.size(); i++) {
+      rooms_.push_back(std::make_unique<Room>(in[i].bytes.size(), spec.inputs[i].present, &error));
+      rooms_.back()->Write(in[i].bytes.data());
+      from_[i] = rooms_.back()->Data();
+    }
+    for (size_t i = 0; i < out.size(); i++) {
+      rooms_.push_back(std::make_unique<Room>(out[i].bytes.size(), spec.outputs[i].present, &error));
+      to_[i] = rooms_.back()->Data();
+    }
+    Take(dp_cuda_queue_create(0, false, &queue_));
+    if (kernel->prepare && error.empty()) Take(kernel->prepare(&spec, &state_));
+    if (error.empty()) Take(dp_cuda_functions_load());
+  }
+  ~Step() {
+    if (kernel_->release) kernel_->release(state_);
+    if (queue_) dp_cuda_queue_destroy(queue_);
+  }
+  Step(const Step &) = delete;
+  Step &operator=(const Step &) = delete;
+
+  // Fills the results with NaN, runs, reads the results.
+  void Run(std::vector<Tensor> *out) {
+    const size_t first = rooms_.size() - out->size();
+    for (size_t i = 0; i < out->size(); i++)
+      rooms_[first + i]->Write(std::vector<uint8_t>((*out)[i].bytes.size(), 0xff).data());
+    int instruction;
+    if (error.empty()) Take(kernel_->enqueue(&spec_, state_, queue_, from_, to_, scratch_.Data()));
+    Take(dp_cuda_queue_finish(queue_, &instruction));
+    for (size_t i = 0; i < out->size(); i++) rooms_[first + i]->Read((*out)[i].bytes.data());
+    for (auto &room : rooms_) room->CheckGuard("a tensor");
+    scratch_.CheckGuard("its scratch");
+  }
+
+  std::string error;
+
+ private:
+  void Take(dp_status status) {
+    error += dp_status_message(status);
+    dp_status_free(status);
+  }
+  const dp_kernel *kernel_;
+  const Spec &spec_;
+  Room scratch_;
+  std::vector<std::unique_ptr<Room>> rooms_;
+  const void *from_[DP_MAX_OPERANDS] = {};
+  void *to_[DP_MAX_OPERANDS] = {};
+  dp_queue *queue_ = nullptr;
+  void *state_ = nullptr;
+};
+
+}  // namespace
+
+std::string OpenDevice() {
+  dp_status status = dp_cuda_gpu_open(0);
+  if (!status) dp_cuda_gpu_use();
+  std::string error = dp_status_message(status);
+  dp_status_free(status);
+  return error;
+}
+
+Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out) {
+  const Spec spec(node, in, out);
+  const dp_kernel *kernel =
+      name.empty() ? dp_kernel_select(&Target(), &spec, false) : dp_kernel_find(&Target(), name.c_str());
+  if (!kernel) return {"there is no kernel " + name, {}};
+  if (kernel->match && !kernel->match(&spec)) return {kernel->name + std::string(" does not match"), {}};
+  std::string error = OpenDevice();
+  if (!error.empty()) return {error, {}};
+  Step step(kernel, spec, in, out);
+  step.Run(&out);
+  std::vector<Tensor> again = out;
+  if (step.error.empty()) step.Run(&again);
+  for (size_t i = 0; i < out.size() && step.error.empty(); i++)
+    if (out[i].bytes != again[i].bytes) step.error = "two runs differ";
+  return {step.error, out};
+}
+
+Outcome RunReference(const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out) {
+  std::vector<const Tensor *> from;
+  std::vector<Tensor *> to;
+  for (size_t i = 0; i < in.size(); i++) from.push_back(node->inputs[i] ? &in[i] : nullptr);
+  for (size_t i = 0; i < out.size(); i++) to.push_back(node->outputs[i] ? &out[i] : nullptr);
+  std::string error = RunNode(dp_target_cpu, node, from, to);
+  return {error, out};
+}
+
+static void ExpectClose(const Tensor &expected, const Tensor &found, double longest_sum) {
+  ASSERT_EQ(expected.Count(), found.Count());
+  const double unit = expected.dtype == DP_FLOAT64 ? 1e-13 : expected.dtype == DP_FLOAT32 ? 1e-5 : 0;
+  for (int64_t i = 0; i < expected.Count(); i++) {
+    const double a = expected.Get(i), b = found.Get(i);
+    if (std::isnan(a) && std::isnan(b)) continue;
+    ASSERT_NEAR(a, b, unit * std::sqrt(longest_sum)) << "element " << i;
+  }
+}
+
+static void Compare(const Ready &ready, double longest_sum, const std::string &name) {
+  ASSERT_EQ(ready.built->error, "");
+  Outcome expected = RunReference(ready.built->node, ready.in, ready.out);
+  ASSERT_EQ(expected.error, "");
+  Outcome found = RunCuda(name, ready.built->node, ready.in, ready.out);
+  ASSERT_EQ(found.error, "");
+  for (size_t i = 0; i < found.results.size(); i++) ExpectClose(expected.results[i], found.results[i], longest_sum);
+}
+
+void Check(const Problem &p, const std::string &name) {
+  SCOPED_TRACE(p.Print() + " " + name);
+  Compare(Draw(p), p.longest_sum, name);
+}
+
+void CheckSamples(const std::string &op, const std::string &domain, const std::string &name) {
+  const dp_kernel *kernel = dp_kernel_find(&Target(), name.c_str());
+  ASSERT_NE(kernel, nullptr) << name;
+  int run = 0;
+  for (const Case &c : AllCases(true)) {
+    if (c.op->name != op || c.op->domain != domain) continue;
+    SCOPED_TRACE(c.Name() + " " + c.Heading());
+    const Ready ready(c);
+    ASSERT_EQ(ready.built->error, "");
+    const Spec spec(ready.built->node, ready.in, ready.out);
+    if (!dp_kernel_takes(kernel, &spec) || (kernel->match && !kernel->match(&spec))) continue;
+    Compare(ready, 300, name);
+    run++;
+  }
+  EXPECT_GT(run, 0) << "no sample was run";
+}
+
+std::string Selected(const Problem &p) {
+  const Ready ready = Draw(p);
+  const Spec spec(ready.built->node, ready.in, ready.out);
+  const dp_kernel *kernel = dp_kernel_select(&Target(), &spec, false);
+  return kernel ? kernel->name : "";
+}
+
+template <typename T>
+static void Find(const char *name, T *function) {
+  *function = reinterpret_cast<T>(dlsym(RTLD_DEFAULT, name));
+  EXPECT_NE(*function, nullptr) << name;
+}
+
+Standin::Standin() {
+  EXPECT_EQ(OpenDevice(), "");
+  Find("dp_standin_reset", &reset);
+  Find("dp_standin_count", &count);
+  Find("dp_standin_fail", &fail);
+  Find("dp_standin_seed", &seed);
+}
+
+std::string List(const std::vector<int64_t> &numbers) {
+  std::string text = "[";
+  for (size_t i = 0; i < numbers.size(); i++) text += (i ? "," : "") + std::to_string(numbers[i]);
+  return text + "]";
+}
+
+std::string Shape(const std::string &first, const std::vector<int64_t> &rest) {
+  std::string text = "[" + first;
+  for (int64_t extent : rest) text += "," + std::to_string(extent);
+  return text + "]";
+}
+
+}  // namespace dp_test

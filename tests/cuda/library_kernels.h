@@ -1,0 +1,87 @@
+// Runs single kernels of the CUDA backend on problems written as text, and compares them with the CPU's reference.
+#ifndef DP_TESTS_CUDA_LIBRARY_KERNELS_H
+#define DP_TESTS_CUDA_LIBRARY_KERNELS_H
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/standin/standin.h"
+#include "tests/ir/ops/samples.h"
+
+extern "C" const dp_kernel *const dp_cuda_library_kernels[];
+
+namespace dp_test {
+
+// One node with random operands.
+struct Problem {
+  std::string op, domain, inputs, attrs;
+  int64_t n;
+  double longest_sum;  // of the products that make an element
+  std::string Print() const { return domain + op + " " + inputs + " {" + attrs + "} N=" + std::to_string(n); }
+};
+
+// A node with its operands, drawn, and room for its results.
+struct Ready {
+  std::unique_ptr<Built> built;
+  std::vector<Tensor> in, out;
+  explicit Ready(const Case &of);
+};
+Ready Draw(const Problem &p);
+
+// A spec with the operands that it points at.
+struct Spec : dp_kernel_spec {
+  std::vector<dp_kernel_operand> operands, made;
+  Spec(const dp_node *of, const std::vector<Tensor> &in, const std::vector<Tensor> &out);
+  Spec(const Spec &) = delete;
+  Spec &operator=(const Spec &) = delete;
+};
+
+struct Outcome {
+  std::string error;
+  std::vector<Tensor> results;
+};
+
+// Makes the stand-in's GPU current to this thread. "" or the error message.
+std::string OpenDevice();
+// Runs the kernel that is found by its whole name, or the selected one if `name` is "". Results begin as NaN. Prepares
+// once, runs twice, checks that the scratch was enough and that both runs gave the same bits.
+Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out);
+// The CPU's reference.
+Outcome RunReference(const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out);
+
+// Expects the kernel to give what the reference gives: within 1e-5 times the root of the longest sum for float32, 1e-13
+// for float64, and exactly for integers.
+void Check(const Problem &p, const std::string &name);
+// Every sample of the operator, as written and in float64, except those of types that the kernel does not take.
+void CheckSamples(const std::string &op, const std::string &domain, const std::string &name);
+
+// What the selected kernel is called; "" when there is none.
+std::string Selected(const Problem &p);
+
+// The driver's stand-in, which the backend has loaded.
+struct Standin {
+  Standin();
+  decltype(&dp_standin_reset) reset;
+  decltype(&dp_standin_count) count;
+  decltype(&dp_standin_fail) fail;
+  decltype(&dp_standin_seed) seed;
+};
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : generator_(seed) {}
+  int64_t Int(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(generator_); }
+
+ private:
+  std::mt19937 generator_;
+};
+
+// "[1,2]"; and "[N,1,2]" with `first` N.
+std::string List(const std::vector<int64_t> &numbers);
+std::string Shape(const std::string &first, const std::vector<int64_t> &rest);
+
+}  // namespace dp_test
+
+#endif
