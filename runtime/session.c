@@ -34,7 +34,7 @@ struct dp_session {
   uint64_t runs;
   int n_programs;
   loaded_program *programs;
-  const char **names;  // of the programs
+  const char **names;    // of the programs
   dp_executor executor;  // calls NULL: not made yet
 };
 
@@ -152,7 +152,8 @@ dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, con
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   dp_status status = dp_prepared_create(&s->binding.prepared);
   if (!status)
-    status = dp_executor_create(backend, options->workers > 0 ? options->workers : (int)dp_max_i64(cores, 1), &s->executor);
+    status =
+        dp_executor_create(backend, options->workers > 0 ? options->workers : (int)dp_max_i64(cores, 1), &s->executor);
   if (!status && options->trace) status = dp_trace_create(TRACE_SLICES, &s->binding.trace);
   if (!status) status = dp_arena_run(arena, load, s);
   if (status) {

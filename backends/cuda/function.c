@@ -110,7 +110,8 @@ static dp_status load(dp_cuda_function *const *pending, size_t count, const char
   dp_status status = dp_cuda_check(dp_cu.cuModuleLoadData(&module, code), "loading functions");
   free(code);
   for (size_t i = 0; i < count && !status; i++)
-    status = dp_cuda_check(dp_cu.cuModuleGetFunction(&pending[i]->handle, module, pending[i]->name), "loading functions");
+    status =
+        dp_cuda_check(dp_cu.cuModuleGetFunction(&pending[i]->handle, module, pending[i]->name), "loading functions");
   return status;
 }
 
@@ -132,7 +133,8 @@ dp_status dp_cuda_launch(dp_queue *queue, const dp_cuda_function *f, int64_t blo
                          size_t bytes) {
   (void)bytes;
   if (blocks <= 0) return DP_OK;
-  if (blocks > INT_MAX) return dp_fail(EX_UNAVAILABLE, "a step of %lld blocks is too large for a GPU", (long long)blocks);
+  if (blocks > INT_MAX)
+    return dp_fail(EX_UNAVAILABLE, "a step of %lld blocks is too large for a GPU", (long long)blocks);
   void *list[] = {(void *)(uintptr_t)arguments};
   return dp_cuda_check(dp_cu.cuLaunchKernel(f->handle, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0,
                                             dp_cuda_queue_stream(queue), list, NULL),

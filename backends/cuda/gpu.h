@@ -13,9 +13,9 @@ typedef struct {
   CUcontext context;
   char name[256];
   int ordinal;
-  int major, minor;     // compute capability
+  int major, minor;  // compute capability
   int multiprocessors;
-  size_t bytes;         // of its memory
+  size_t bytes;  // of its memory
 } dp_cuda_gpu;
 
 // Opens the GPU of that number, once for the process. EX_UNAVAILABLE: there is none, it is too old, or another one is

@@ -23,9 +23,9 @@ dp_status dp_cuda_queue_create(int device, bool urgent, dp_queue **queue) {
   void *fault = NULL;
   dp_status status = dp_cuda_check(dp_cu.cuCtxGetStreamPriorityRange(&least, &greatest), "making a stream");
   if (!status)
-    status = dp_cuda_check(
-        dp_cu.cuStreamCreateWithPriority(&q->stream, CU_STREAM_NON_BLOCKING, urgent ? greatest : least),
-        "making a stream");
+    status =
+        dp_cuda_check(dp_cu.cuStreamCreateWithPriority(&q->stream, CU_STREAM_NON_BLOCKING, urgent ? greatest : least),
+                      "making a stream");
   if (!status)
     status = dp_cuda_check(
         dp_cu.cuMemHostAlloc(&fault, sizeof *q->fault, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
@@ -50,7 +50,8 @@ dp_status dp_cuda_event_create(int device, bool timed, dp_event **event) {
   (void)device;
   CUevent made;
   dp_cuda_gpu_use();
-  DP_TRY(dp_cuda_check(dp_cu.cuEventCreate(&made, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING), "making an event"));
+  DP_TRY(
+      dp_cuda_check(dp_cu.cuEventCreate(&made, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING), "making an event"));
   *event = (dp_event *)made;
   return DP_OK;
 }
@@ -78,7 +79,9 @@ dp_status dp_cuda_queue_wait(dp_queue *q, dp_event *event) {
 void dp_cuda_queue_begin(dp_queue *q, int instruction) { q->instruction = instruction; }
 
 void *dp_cuda_queue_stream(const dp_queue *q) { return q->stream; }
-struct dp_cuda_fault *dp_cuda_queue_fault(const dp_queue *q) { return q->fault; }
+struct dp_cuda_fault *dp_cuda_queue_fault(const dp_queue *q) {
+  return q->fault;
+}
 uint64_t dp_cuda_queue_instruction(const dp_queue *q) { return (uint64_t)q->instruction + 1; }
 
 static dp_status describe(const dp_cuda_fault *f) {

@@ -16,9 +16,9 @@
 extern const char dp_cuda_source_boxes[], dp_cuda_source_all_reduce[];
 
 typedef struct {
-  int first, count;       // of the boxes
+  int first, count;  // of the boxes
   int64_t elements;
-  bool runs;              // its boxes are runs, which the copy engines take
+  bool runs;  // its boxes are runs, which the copy engines take
   const dp_cuda_function *function;
 } round_of_boxes;
 
@@ -47,7 +47,8 @@ static dp_status add_function(const char *name, const char *source, dp_region_ac
       [DP_REGION_MAX] = "((s) > (t) || (s) != (s) ? (s) : (t))",
   };
   bool half = dtype == DP_FLOAT16 || dtype == DP_BFLOAT16;
-  if (action && half) return dp_fail(EX_UNAVAILABLE, "backend cuda cannot reduce elements of type %s yet", dp_type_name(dtype));
+  if (action && half)
+    return dp_fail(EX_UNAVAILABLE, "backend cuda cannot reduce elements of type %s yet", dp_type_name(dtype));
   const char *type = action ? dp_cuda_type_of(dtype)->stored : dp_cuda_type_of_bytes(dp_type_bytes(dtype));
   char defines[256];
   snprintf(defines, sizeof defines, "#define T %s\n#define COMBINE(t, s) %s\n", type, combine[action]);
@@ -81,8 +82,11 @@ static dp_status prepare_all_reduce(const dp_transfer *from, cuda_transfer *t) {
   dp_status status = put_table(t, table, words * sizeof *table);
   free(table);
   const uint64_t *at = (const uint64_t *)(void *)t->table;
-  t->all = (dp_cuda_all_reduce){(const void *const *)at, (void *const *)(at + sources),
-                                (const long long *)(at + sources + targets), tensors, from->n_sources,
+  t->all = (dp_cuda_all_reduce){(const void *const *)at,
+                                (void *const *)(at + sources),
+                                (const long long *)(at + sources + targets),
+                                tensors,
+                                from->n_sources,
                                 from->n_targets};
   return status;
 }

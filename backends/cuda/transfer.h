@@ -3,8 +3,8 @@
 #ifndef DP_BACKENDS_CUDA_TRANSFER_H
 #define DP_BACKENDS_CUDA_TRANSFER_H
 
-#include "runtime/comm/transfer.h"
 #include "runtime/base/backend.h"
+#include "runtime/comm/transfer.h"
 
 #ifdef __cplusplus
 extern "C" {

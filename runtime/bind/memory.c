@@ -63,8 +63,7 @@ static dp_status check_room(const dp_memory *m) {
     ask(m, uses, (dp_place){.device = d}, over ? UINT64_MAX : device);
   }
   ask(m, uses, (dp_place){.host = true}, m->host_output_bytes);
-  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
-    ask(m, uses, (dp_place){.host = true}, m->host_input_bytes);
+  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++) ask(m, uses, (dp_place){.host = true}, m->host_input_bytes);
   for (int i = 0; i < DP_BACKEND_MEMORIES; i++) {
     const memory_use *use = &uses[i];
     if (!use->over && (use->total <= use->room || !m->backend->computes)) continue;
@@ -103,8 +102,10 @@ dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_bac
   for (int d = 0; d < m->n_devices; d++) {
     const Dp__Role *role = roles->roles[roles->of_device[d]].role;
     dp_device_memory *device = &m->devices[d];
-    DP_TRY(allocate(m, role, DP__SPACE__PERSISTENT, (dp_place){.device = d}, device->persistent_bytes, &device->variable));
-    DP_TRY(allocate(m, role, DP__SPACE__TRANSIENT, (dp_place){.device = d}, device->transient_bytes, &device->transient));
+    DP_TRY(
+        allocate(m, role, DP__SPACE__PERSISTENT, (dp_place){.device = d}, device->persistent_bytes, &device->variable));
+    DP_TRY(
+        allocate(m, role, DP__SPACE__TRANSIENT, (dp_place){.device = d}, device->transient_bytes, &device->transient));
   }
   const Dp__Role *first = roles->roles[0].role;
   const dp_place host = {.host = true};
@@ -115,8 +116,7 @@ dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_bac
 
 // Calls visit for every allocated arena and returns the sum of its results.
 static uint64_t each_arena(const dp_memory *m,
-                           uint64_t (*visit)(const dp_backend *backend, dp_place place, char *memory,
-                                             uint64_t bytes)) {
+                           uint64_t (*visit)(const dp_backend *backend, dp_place place, char *memory, uint64_t bytes)) {
   uint64_t sum = 0;
   for (int d = 0; d < m->n_devices; d++) {
     const dp_device_memory *device = &m->devices[d];

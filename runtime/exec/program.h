@@ -16,7 +16,7 @@ typedef struct {
   const dp_binding *binding;
   dp_unit *units;
   dp_task_graph task_graph;
-  void *state;    // the executor's, from its `prepare`; NULL: not yet prepared
+  void *state;   // the executor's, from its `prepare`; NULL: not yet prepared
   int slot;      // the copy of the host inputs that the current run reads
   uint64_t run;  // the number of the session's current run
 } dp_bound;

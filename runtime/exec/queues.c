@@ -61,9 +61,9 @@ static dp_status find_queue(queue_executor *e, const dp_task_graph *graph, int l
 // What one program's making needs, freed at its end.
 typedef struct {
   const dp_task_graph *graph;
-  int *order, *step_of;              // (units)
+  int *order, *step_of;               // (units)
   int *first_before, *before, *left;  // edges backwards: of unit u, before[first_before[u] .. first_before[u + 1])
-  int *known;                        // (lanes x lanes) the last step of another lane that a lane has waited for; -1
+  int *known;                         // (lanes x lanes) the last step of another lane that a lane has waited for; -1
 } queue_making;
 
 static void release_making(queue_making *m) {
@@ -164,8 +164,8 @@ static dp_status prepare(void *executor, const dp_task_graph *graph, void **stat
   }
   bool all = p && p->queue_of_lane && p->steps && p->waits && m.order && m.step_of && m.first_before && m.before &&
              m.left && m.known;
-  dp_status status = all ? make_steps(e, &m, p)
-                         : dp_fail(DP_EX_MEMORY, "no memory for a program of %d steps", graph->n_units);
+  dp_status status =
+      all ? make_steps(e, &m, p) : dp_fail(DP_EX_MEMORY, "no memory for a program of %d steps", graph->n_units);
   release_making(&m);
   if (status)
     release(e, p);

@@ -18,10 +18,8 @@ static void *open_in(const char *folder, const char *soname) {
 // Where Python keeps its wheels: the virtual environment, the user's and the system's packages.
 static void *open_in_wheels(const char *folder, const char *soname) {
   static const char *const roots[][2] = {
-      {"VIRTUAL_ENV", "/lib/python3*/site-packages"},
-      {"CONDA_PREFIX", "/lib/python3*/site-packages"},
-      {"HOME", "/.local/lib/python3*/site-packages"},
-      {NULL, "/usr/local/lib/python3*/*-packages"},
+      {"VIRTUAL_ENV", "/lib/python3*/site-packages"}, {"CONDA_PREFIX", "/lib/python3*/site-packages"},
+      {"HOME", "/.local/lib/python3*/site-packages"}, {NULL, "/usr/local/lib/python3*/*-packages"},
       {NULL, "/usr/lib/python3*/*-packages"},
   };
   void *library = NULL;
@@ -62,14 +60,14 @@ dp_status dp_cuda_library_load(const dp_cuda_library *l, void **table) {
                    "--target=cpu",
                    l->sonames[0]);
   if (!library)
-    return dp_fail(EX_UNAVAILABLE,
-                   "%s cannot be loaded (%s): install the CUDA toolkit or the wheel that has it, and name its folder in "
-                   "CUDA_HOME or LD_LIBRARY_PATH",
-                   l->what, l->sonames[0]);
+    return dp_fail(
+        EX_UNAVAILABLE,
+        "%s cannot be loaded (%s): install the CUDA toolkit or the wheel that has it, and name its folder in "
+        "CUDA_HOME or LD_LIBRARY_PATH",
+        l->what, l->sonames[0]);
   for (int i = 0; l->calls[i]; i++) {
     table[i] = dlsym(library, l->calls[i]);
-    if (!table[i])
-      return dp_fail(EX_UNAVAILABLE, "%s on this machine is too old: it lacks %s", l->what, l->calls[i]);
+    if (!table[i]) return dp_fail(EX_UNAVAILABLE, "%s on this machine is too old: it lacks %s", l->what, l->calls[i]);
   }
   return DP_OK;
 }

@@ -24,15 +24,15 @@ enum {
 #endif
 
 // X(name, parameters): each returns an nvrtcResult.
-#define DP_CUDA_NVRTC_CALLS(X)                                                                                         \
-  X(nvrtcVersion, (int *major, int *minor))                                                                            \
-  X(nvrtcCreateProgram, (nvrtcProgram * program, const char *source, const char *name, int n_headers,                  \
-                         const char *const *headers, const char *const *include_names))                                \
-  X(nvrtcDestroyProgram, (nvrtcProgram * program))                                                                     \
-  X(nvrtcCompileProgram, (nvrtcProgram program, int n_options, const char *const *options))                            \
-  X(nvrtcGetCUBINSize, (nvrtcProgram program, size_t *bytes))                                                          \
-  X(nvrtcGetCUBIN, (nvrtcProgram program, char *image))                                                                \
-  X(nvrtcGetProgramLogSize, (nvrtcProgram program, size_t *bytes))                                                     \
+#define DP_CUDA_NVRTC_CALLS(X)                                                                        \
+  X(nvrtcVersion, (int *major, int *minor))                                                           \
+  X(nvrtcCreateProgram, (nvrtcProgram * program, const char *source, const char *name, int n_headers, \
+                         const char *const *headers, const char *const *include_names))               \
+  X(nvrtcDestroyProgram, (nvrtcProgram * program))                                                    \
+  X(nvrtcCompileProgram, (nvrtcProgram program, int n_options, const char *const *options))           \
+  X(nvrtcGetCUBINSize, (nvrtcProgram program, size_t * bytes))                                        \
+  X(nvrtcGetCUBIN, (nvrtcProgram program, char *image))                                               \
+  X(nvrtcGetProgramLogSize, (nvrtcProgram program, size_t * bytes))                                   \
   X(nvrtcGetProgramLog, (nvrtcProgram program, char *log))
 
 #endif

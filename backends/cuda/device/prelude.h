@@ -29,22 +29,27 @@ static __device__ __forceinline__ int dp_threads(void) { return (int)blockDim.x;
 static __device__ __forceinline__ dp_i64 dp_block(void) { return (dp_i64)blockIdx.x; }
 static __device__ __forceinline__ dp_i64 dp_blocks(void) { return (dp_i64)gridDim.x; }
 // Stores `value` at `at` if it holds 0, in one step; returns what it held. The host sees it too.
-static __device__ __forceinline__ dp_u64 dp_claim(dp_u64 *at, dp_u64 value) { return atomicCAS_system(at, 0ull, value); }
+static __device__ __forceinline__ dp_u64 dp_claim(dp_u64 *at, dp_u64 value) {
+  return atomicCAS_system(at, 0ull, value);
+}
 
 #else
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 // What runs the functions supplies these, and calls NAME_entry for every thread.
 int dp_thread(void), dp_threads(void);
 dp_i64 dp_block(void), dp_blocks(void);
 void dp_barrier(void);
-#define DP_ENTRY(ARGUMENTS, TOGETHER)                                               \
-  static void NAME(const ARGUMENTS a);                                              \
-  void DP_CONCATENATE(NAME, entry)(const void *arguments);                          \
+#define DP_ENTRY(ARGUMENTS, TOGETHER)                                                              \
+  static void NAME(const ARGUMENTS a);                                                             \
+  void DP_CONCATENATE(NAME, entry)(const void *arguments);                                         \
   void DP_CONCATENATE(NAME, entry)(const void *arguments) { NAME(*(const ARGUMENTS *)arguments); } \
-  extern const int DP_CONCATENATE(NAME, together);                                  \
-  const int DP_CONCATENATE(NAME, together) = TOGETHER;                              \
+  extern const int DP_CONCATENATE(NAME, together);                                                 \
+  const int DP_CONCATENATE(NAME, together) = TOGETHER;                                             \
+  extern const unsigned DP_CONCATENATE(NAME, bytes);                                               \
+  const unsigned DP_CONCATENATE(NAME, bytes) = sizeof(ARGUMENTS);                                  \
   static void NAME(const ARGUMENTS a)
 #define DP_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 0)
 #define DP_BLOCK_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 1)
