@@ -32,8 +32,10 @@ dp_status dp_cuda_check(CUresult result, const char *doing) {
   if (result == CUDA_SUCCESS) return DP_OK;
   const char *text = NULL;
   dp_cu.cuGetErrorString(result, &text);
+  const bool lost = result >= CUDA_ERROR_ILLEGAL_ADDRESS && result <= CUDA_ERROR_LAUNCH_FAILED;
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
     return dp_fail(DP_EX_MEMORY, "the GPU is out of memory while %s: compile for a smaller batch (dpc compile --batch)",
                    doing);
-  return dp_fail(EX_UNAVAILABLE, "the GPU failed while %s: %s (error %d)", doing, text ? text : "unknown", (int)result);
+  return dp_fail(EX_UNAVAILABLE, "the GPU failed while %s: %s (error %d)%s", doing, text ? text : "unknown",
+                 (int)result, lost ? "; what was in its memory is lost" : "");
 }

@@ -107,6 +107,20 @@ static dp_status finish(dp_dprun *run) {
   return DP_OK;
 }
 
+// Adds to a failure of training what it has left to go on from.
+static dp_status name_last_checkpoint(dp_dprun *run, dp_status failure) {
+  if (!failure || !run->options->checkpoints) return failure;
+  dp_status writing = dp_dprun_checkpoints_finish(&run->checkpoints);
+  dp_status status = failure;
+  if (!writing && run->checkpoints.last >= 0) {
+    status = dp_fail(dp_status_code(failure), "%s; step %lld was saved last: --resume goes on from it",
+                     dp_status_message(failure), (long long)run->checkpoints.last);
+    dp_status_free(failure);
+  }
+  dp_status_free(writing);
+  return status;
+}
+
 static dp_status execute(void *arg) {
   dp_dprun *run = arg;
   const dp_dprun_options *o = run->options;
@@ -129,7 +143,7 @@ static dp_status execute(void *arg) {
     dp_dprun_memory_report(run);
     return write_trace(run);
   }
-  DP_TRY(dp_dprun_train_run(run));
+  DP_TRY(name_last_checkpoint(run, dp_dprun_train_run(run)));
   return finish(run);
 }
 

@@ -1,0 +1,24 @@
+// Steers the driver's stand-in, which a test does not link but loads, as the backend does.
+#ifndef DP_TESTS_CUDA_STEER_H
+#define DP_TESTS_CUDA_STEER_H
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "tests/cuda/standin/standin.h"
+
+namespace dp_test {
+
+// The stand-in's function of that name and type.
+template <typename Function>
+Function Steer(const char *name) {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  void *found = library ? dlsym(library, name) : nullptr;
+  if (!found) ADD_FAILURE() << name << " is not in libcuda.so.1: LD_LIBRARY_PATH must name the stand-ins";
+  return reinterpret_cast<Function>(found);
+}
+#define DP_STEER(function) Steer<decltype(&function)>(#function)
+
+}  // namespace dp_test
+
+#endif
