@@ -79,26 +79,36 @@ static int by_name(const void *a, const void *b) {
   return strcmp((*x)->name, (*y)->name);
 }
 
-// The functions that have no code yet, by name, so that the same ones make the same program.
-static dp_status find_pending(dp_cuda_function ***pending, size_t *count) {
-  size_t all = 0;
-  for (dp_cuda_function *f = functions; f; f = f->next) all += !f->handle;
+// Functions by name, so that the same ones make the same program: all of them, or those that have no code yet.
+static dp_status list(bool all, dp_cuda_function ***listed, size_t *count) {
+  size_t most = 0;
+  for (dp_cuda_function *f = functions; f; f = f->next) most++;
   *count = 0;
-  *pending = calloc(all + 1, sizeof **pending);
-  if (!*pending) return dp_fail(DP_EX_MEMORY, "no memory for the GPU's functions");
+  *listed = calloc(most + 1, sizeof **listed);
+  if (!*listed) return dp_fail(DP_EX_MEMORY, "no memory for the GPU's functions");
   for (dp_cuda_function *f = functions; f; f = f->next)
-    if (!f->handle) (*pending)[(*count)++] = f;
-  qsort(*pending, *count, sizeof **pending, by_name);
+    if (all || !f->handle) (*listed)[(*count)++] = f;
+  qsort(*listed, *count, sizeof **listed, by_name);
   return DP_OK;
 }
 
-static dp_status write_program(dp_cuda_function *const *pending, size_t count, char **program) {
+static dp_status write_program(dp_cuda_function *const *listed, size_t count, char **program) {
   size_t bytes;
   FILE *out = open_memstream(program, &bytes);
   if (!out) return dp_fail(DP_EX_MEMORY, "no memory for the GPU's functions");
   fputs(dp_cuda_source_prelude, out);
-  for (size_t i = 0; i < count; i++) fputs(pending[i]->text, out);
+  for (size_t i = 0; i < count; i++) fputs(listed[i]->text, out);
   return fclose(out) ? dp_fail(DP_EX_MEMORY, "no memory for the GPU's functions") : DP_OK;
+}
+
+dp_status dp_cuda_functions_program(bool all, char **program) {
+  dp_cuda_function **listed;
+  size_t count;
+  *program = NULL;
+  DP_TRY(list(all, &listed, &count));
+  dp_status status = count ? write_program(listed, count, program) : DP_OK;
+  free(listed);
+  return status;
 }
 
 static dp_status load(dp_cuda_function *const *pending, size_t count, const char *program) {
@@ -118,7 +128,7 @@ static dp_status load(dp_cuda_function *const *pending, size_t count, const char
 dp_status dp_cuda_functions_load(void) {
   dp_cuda_function **pending;
   size_t count;
-  DP_TRY(find_pending(&pending, &count));
+  DP_TRY(list(false, &pending, &count));
   char *program = NULL;
   dp_status status = count ? write_program(pending, count, &program) : DP_OK;
   if (count && !status) status = load(pending, count, program);

@@ -11,6 +11,10 @@ extern "C" {
 // Compiles and loads the functions that have been added since the last call. EX_UNAVAILABLE, EX_SOFTWARE.
 dp_status dp_cuda_functions_load(void) DP_MUST_USE;
 
+// The program that those functions make, and the others too if `all`; NULL: there are none. The caller frees it.
+// DP_EX_MEMORY.
+dp_status dp_cuda_functions_program(bool all, char **program) DP_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif
