@@ -1,4 +1,5 @@
-// Steers the driver's stand-in, which a test does not link but loads, as the backend does.
+// Steers the driver's stand-in, which a test does not link but loads, as the backend does. On a machine with a GPU, tests
+// that do not depend on the stand-in run with the driver instead.
 #ifndef DP_TESTS_CUDA_STEER_H
 #define DP_TESTS_CUDA_STEER_H
 
@@ -8,6 +9,11 @@
 #include "tests/cuda/standin/standin.h"
 
 namespace dp_test {
+
+inline bool IsStandin() {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  return library && dlsym(library, "dp_standin_seed");
+}
 
 // The stand-in's function of that name and type.
 template <typename Function>

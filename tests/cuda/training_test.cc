@@ -60,6 +60,10 @@ class CudaTraining : public testing::TestWithParam<std::tuple<const char *, cons
 TEST_P(CudaTraining, EqualsTheCpus) {
   const auto &[model, strategy] = GetParam();
   const Outcome cpu = Train(model, std::string("target=cpu ") + strategy);
+  if (!IsStandin()) {
+    ExpectEqual(Train(model, std::string("target=cuda ") + strategy), cpu);
+    return;
+  }
   for (uint64_t seed : {0, 1, 2}) {
     SCOPED_TRACE(seed);
     DP_STEER(dp_standin_seed)(seed);
