@@ -6,20 +6,10 @@
 #ifndef DP_BACKENDS_CPU_REFERENCE_CONV_H
 #define DP_BACKENDS_CPU_REFERENCE_CONV_H
 
+#include "backends/base/conv_extents.h"
 #include "backends/cpu/reference/window.h"
 
 enum { DP_CONV_BLOCK = 4 };
-
-typedef struct {
-  dp_window window;
-  int64_t samples;
-  int64_t groups;                  // on this device
-  int64_t x_channels, y_channels;  // on this device
-  int64_t x_group, y_group;        // channels in a group
-} dp_conv;
-
-// x (N, C, ...), w (M, C/group, ...): operands or results.
-dp_status dp_conv_make(const dp_kernel_spec *spec, const dp_local *x, const dp_local *w, dp_conv *conv);
 
 // Scratch for a block of planes of `elements` elements for each thread.
 static inline uint64_t dp_conv_scratch(const dp_kernel_spec *spec, int64_t elements) {

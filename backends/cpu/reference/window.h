@@ -1,18 +1,9 @@
-// Windows of convolutions and pooling, with three spatial dims: leading dims are 1 where the operator has fewer.
+// How the taps of windows connect elements of x and y: backends/base/window.h.
 #ifndef DP_BACKENDS_CPU_REFERENCE_WINDOW_H
 #define DP_BACKENDS_CPU_REFERENCE_WINDOW_H
 
+#include "backends/base/window.h"
 #include "backends/cpu/reference/reference.h"
-
-// Window o of the result covers x[o * stride - pad + t * dilation], t in [0, kernel).
-typedef struct {
-  int64_t x[3], y[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
-  int64_t x_plane, y_plane, kernel_plane;  // elements of one channel
-} dp_window;
-
-// Reads the node's attributes and the extents (N, C, ...) of x; w: the weights' (M, C, ...), NULL: attribute
-// kernel_shape.
-dp_status dp_window_make(const dp_kernel_spec *spec, const dp_local *x, const dp_local *w, dp_window *window);
 
 // The windows along dim d whose tap t is inside x: [*lo, *hi).
 static inline void dp_window_range(const dp_window *window, int d, int64_t t, int64_t *lo, int64_t *hi) {

@@ -1,5 +1,5 @@
-// The extents of a convolution. See conv.h.
-#include "backends/cpu/reference/conv.h"
+// The extents of a convolution. See conv_extents.h.
+#include "backends/base/conv_extents.h"
 
 #include "ir/ops/geometry.h"
 

@@ -1,5 +1,5 @@
 // Windows with three spatial dims. See window.h.
-#include "backends/cpu/reference/window.h"
+#include "backends/base/window.h"
 
 #include "ir/ops/geometry.h"
 
@@ -19,9 +19,9 @@ dp_status dp_window_make(const dp_kernel_spec *spec, const dp_local *x, const dp
     result.pad[d] = own ? g.pad_begin[from] : 0;
     result.pad_end[d] = own ? g.pad_end[from] : 0;
   }
-  result.x_plane = dp_product(result.x, 0, 3);
-  result.y_plane = dp_product(result.y, 0, 3);
-  result.kernel_plane = dp_product(result.kernel, 0, 3);
+  result.x_plane = result.x[0] * result.x[1] * result.x[2];
+  result.y_plane = result.y[0] * result.y[1] * result.y[2];
+  result.kernel_plane = result.kernel[0] * result.kernel[1] * result.kernel[2];
   *window = result;
   return DP_OK;
 }

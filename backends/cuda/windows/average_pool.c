@@ -1,0 +1,27 @@
+// AveragePool. See pool.h.
+#include <stdlib.h>
+
+#include "backends/cuda/windows/pool.h"
+
+extern const char dp_cuda_source_average_pool[];
+
+static const dp_cuda_pool pool = {"average_pool", dp_cuda_source_average_pool, .x = 0, .dy = -1};
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_cuda_pool_prepare(spec, &pool, state); }
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)scratch;
+  return dp_cuda_pool_enqueue(&pool, spec, state, queue, in, out);
+}
+
+const dp_kernel dp_kernel_cuda_AveragePool = {
+    .name = "cuda.AveragePool",
+    .op = "AveragePool",
+    .domain = "",
+    .types = DP_WINDOWS_TYPES,
+    .shares_state = true,
+    .prepare = prepare,
+    .release = free,
+    .enqueue = enqueue,
+};

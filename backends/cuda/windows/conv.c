@@ -1,0 +1,27 @@
+// Convolution. See conv.h.
+#include <stdlib.h>
+
+#include "backends/cuda/windows/conv.h"
+
+extern const char dp_cuda_source_conv[];
+
+static const dp_cuda_conv conv = {"conv", dp_cuda_source_conv, .x = 0, .w = 1, .y = DP_CONV_OUT, .bias = 2};
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_cuda_conv_prepare(spec, &conv, state); }
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)spec, (void)scratch;
+  return dp_cuda_conv_enqueue(&conv, state, queue, in, out);
+}
+
+const dp_kernel dp_kernel_cuda_Conv = {
+    .name = "cuda.Conv",
+    .op = "Conv",
+    .domain = "",
+    .types = DP_WINDOWS_TYPES,
+    .shares_state = true,
+    .prepare = prepare,
+    .release = free,
+    .enqueue = enqueue,
+};

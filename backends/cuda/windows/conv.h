@@ -1,0 +1,19 @@
+// Convolution and its gradients by functions of our own: any attributes, float32 and float64, a thread for each element
+// of the result. Libraries are faster; this is what they are tested against, and what does what they do not take.
+#ifndef DP_BACKENDS_CUDA_WINDOWS_CONV_H
+#define DP_BACKENDS_CUDA_WINDOWS_CONV_H
+
+#include "backends/cuda/windows/window.h"
+
+// Which operand is what; DP_CONV_OUT: the result.
+enum { DP_CONV_OUT = -1 };
+typedef struct {
+  const char *name, *source;  // of the function
+  int x, w, y, bias;          // bias: DP_CONV_OUT if the operator has none
+} dp_cuda_conv;
+
+dp_status dp_cuda_conv_prepare(const dp_kernel_spec *spec, const dp_cuda_conv *conv, void **state) DP_MUST_USE;
+dp_status dp_cuda_conv_enqueue(const dp_cuda_conv *conv, void *state, dp_queue *queue, const void *const *in,
+                               void *const *out) DP_MUST_USE;
+
+#endif

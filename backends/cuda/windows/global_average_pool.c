@@ -1,0 +1,35 @@
+// GlobalAveragePool: the mean over all spatial dims. Where they are split, the parts' results add up to it.
+#include "backends/cuda/device/plane_mean.h"
+#include "backends/cuda/windows/window.h"
+
+extern const char dp_cuda_source_plane_mean[];
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  const dp_cuda_function *function;
+  DP_TRY(dp_cuda_window_function("plane_mean", spec->inputs[0].dtype, dp_cuda_source_plane_mean, &function));
+  *state = (void *)(uintptr_t)function;
+  return DP_OK;
+}
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)scratch;
+  const dp_local *x = &spec->inputs[0].local;
+  dp_plane_mean_arguments arguments = {
+      .x = in[0], .y = out[0], .planes = x->extents[0] * x->extents[1], .elements = 1, .divisor = 1};
+  for (int d = 2; d < x->rank; d++) {
+    arguments.elements *= x->extents[d];
+    arguments.divisor *= (double)x->whole[d];
+  }
+  return dp_cuda_launch(queue, state, arguments.planes, DP_PLANE_MEAN_THREADS, &arguments, sizeof arguments);
+}
+
+const dp_kernel dp_kernel_cuda_GlobalAveragePool = {
+    .name = "cuda.GlobalAveragePool",
+    .op = "GlobalAveragePool",
+    .domain = "",
+    .types = DP_WINDOWS_TYPES,
+    .shares_state = true,
+    .prepare = prepare,
+    .enqueue = enqueue,
+};

@@ -1,0 +1,17 @@
+// What kernels of convolution and pooling by functions of our own share.
+#ifndef DP_BACKENDS_CUDA_WINDOWS_WINDOW_H
+#define DP_BACKENDS_CUDA_WINDOWS_WINDOW_H
+
+#include "backends/base/window.h"
+#include "backends/cuda/device/window.h"
+#include "backends/cuda/function.h"
+
+enum { DP_WINDOWS_TYPES = DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64) };
+
+dp_device_window dp_cuda_window(const dp_window *window);
+// Adds a function that is written over type T, LEAST (what the maximum of nothing is) and IS_NAN. Its name is `name`
+// followed by the type.
+dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *source,
+                                  const dp_cuda_function **function) DP_MUST_USE;
+
+#endif

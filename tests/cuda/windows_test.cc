@@ -1,0 +1,155 @@
+// Convolution and pooling by functions of our own against the CPU's reference.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/cuda/convolutions.h"
+
+namespace dp_test {
+namespace {
+
+constexpr char kConv[] = "cuda.Conv", kGradInput[] = "cuda.dp.ConvGradInput", kGradWeight[] = "cuda.dp.ConvGradWeight";
+
+TEST(Windows, Samples) {
+  CheckSamples("Conv", "", kConv);
+  CheckSamples("ConvGradInput", "dp", kGradInput);
+  CheckSamples("ConvGradWeight", "dp", kGradWeight);
+  CheckSamples("MaxPool", "", "cuda.MaxPool");
+  CheckSamples("MaxPoolGrad", "dp", "cuda.dp.MaxPoolGrad");
+  CheckSamples("AveragePool", "", "cuda.AveragePool");
+  CheckSamples("AveragePoolGrad", "dp", "cuda.dp.AveragePoolGrad");
+  CheckSamples("GlobalAveragePool", "", "cuda.GlobalAveragePool");
+}
+
+TEST(Windows, RandomConvolutions) {
+  Random random(1);
+  for (int i = 0; i < 60; i++) {
+    ConvolutionKind kind;
+    kind.type = i % 3 ? "float32" : "float64";
+    const Convolutions v = DrawConvolutions(random, kind, i % 8 == 7 ? 0 : random.Int(1, 4));
+    Check(v.forward, kConv);
+    Check(v.grad_input, kGradInput);
+    Check(v.grad_weight, kGradWeight);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Pads, dilations, windows that ceil_mode lets reach beyond the padding, maxima that are equal, no samples.
+TEST(Windows, RandomPooling) {
+  Random random(2);
+  for (int i = 0; i < 80; i++) {
+    const int rank = int(random.Int(1, 3));
+    std::vector<int64_t> x = {random.Int(1, 4)}, kernel, strides, dilations, pads(size_t(2 * rank));
+    std::string y;
+    const bool ceil = random.Int(0, 1);
+    for (int d = 0; d < rank; d++) {
+      const int64_t taps = random.Int(1, 3), dilation = random.Int(1, 2), window = (taps - 1) * dilation + 1;
+      const int64_t begin = random.Int(0, window - 1), end = random.Int(0, window - 1), stride = random.Int(1, 3);
+      const int64_t extent = window + random.Int(0, 6), room = extent + begin + end - window;
+      int64_t windows = room / stride + 1;
+      if (ceil && room % stride && windows * stride < extent + begin) windows++;
+      x.push_back(extent);
+      kernel.push_back(taps);
+      strides.push_back(stride);
+      dilations.push_back(dilation);
+      pads[size_t(d)] = begin;
+      pads[size_t(rank + d)] = end;
+      y += "," + std::to_string(windows);
+    }
+    const int64_t n = i % 8 == 7 ? 0 : random.Int(1, 3);
+    const std::string type = i % 3 ? "float32" : "float64", of_x = Shape("N", x);
+    const std::string of_y = "[N," + std::to_string(x[0]) + y + "]";
+    const std::string attrs = "kernel_shape=" + List(kernel) + ", strides=" + List(strides) +
+                              ", dilations=" + List(dilations) + ", pads=" + List(pads) +
+                              ", ceil_mode=" + std::to_string(ceil);
+    const std::string counted = attrs + ", count_include_pad=" + std::to_string(random.Int(0, 1));
+    Check({"MaxPool", "", type + of_x, attrs + ", storage_order=" + std::to_string(random.Int(0, 1)), n, 0},
+          "cuda.MaxPool");
+    Check({"MaxPool", "", (i % 2 ? "int8" : "uint8") + of_x, attrs, n, 0}, "cuda.MaxPool");
+    Check({"MaxPoolGrad", "dp", type + of_x + ", " + type + of_y, attrs, n, 0}, "cuda.dp.MaxPoolGrad");
+    Check({"AveragePool", "", type + of_x, counted, n, 0}, "cuda.AveragePool");
+    Check({"AveragePoolGrad", "dp", type + of_y, "shape=" + of_x + ", " + counted, n, 0}, "cuda.dp.AveragePoolGrad");
+    Check({"GlobalAveragePool", "", type + of_x, "", n, 1}, "cuda.GlobalAveragePool");
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Windows, LargePlanes) {
+  for (int64_t width : {63, 127, 128, 129, 1000})
+    Check({"GlobalAveragePool", "", "float32[N,3,5," + std::to_string(width) + "]", "", 2, 1},
+          "cuda.GlobalAveragePool");
+}
+
+// NaN is the largest, and the first one gets the gradient; of equal elements the first one does.
+TEST(Windows, NaNAndTies) {
+  Ready pool = Draw({"MaxPool", "", "float32[1,1,4,4]", "kernel_shape=[3,3], strides=[1,1]", 1, 0});
+  Ready grad = Draw({"MaxPoolGrad", "dp", "float32[1,1,4,4], float32[1,1,2,2]", "kernel_shape=[3,3]", 1, 0});
+  for (int kind = 0; kind < 3; kind++) {
+    for (int64_t i = 0; i < 16; i++)
+      pool.in[0].Set(i, kind == 0 ? 1 : kind == 1 && i % 5 == 0 ? NAN : kind == 2 ? -INFINITY : double(i % 3));
+    grad.in[0] = pool.in[0];
+    for (const Ready *ready : {&pool, &grad}) {
+      const Outcome expected = RunReference(ready->built->node, ready->in, ready->out);
+      const Outcome found = RunCuda("", ready->built->node, ready->in, ready->out);
+      ASSERT_EQ(expected.error + found.error, "");
+      for (size_t i = 0; i < found.results.size(); i++)
+        for (int64_t k = 0; k < found.results[i].Count(); k++) {
+          const double a = expected.results[i].Get(k), b = found.results[i].Get(k);
+          EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << kind << " " << i << " " << k;
+        }
+    }
+  }
+}
+
+// What each device of a split computes, some of them with no channels: the same as the reference on its part.
+TEST(Windows, Parts) {
+  struct Split {
+    Problem problem;
+    std::vector<dp_placement> in, out;
+  };
+  const dp_placement whole = dp_replicate(), rows = dp_shard(0), channels = dp_shard(1);
+  const Problem conv{"Conv", "", "float32[N,6,5,5], float32[4,3,3,3], float32[4]", "group=2", 3, 30};
+  const Problem flat{"Conv", "", "float32[N,3,5,5], float32[4,3,3,3]", "", 3, 30};
+  const Problem input{"ConvGradInput", "dp", "float32[4,3,3,3], float32[N,4,3,3]", "shape=[N,3,5,5]", 3, 30};
+  const Problem weight{"ConvGradWeight", "dp", "float32[N,3,5,5], float32[N,4,3,3]", "shape=[4,3,3,3]", 3, 30};
+  const std::string window = "kernel_shape=[2,2], strides=[2,2]";
+  const Split splits[] = {
+      {conv, {dp_shard_in(1, 1, 3), dp_shard_in(0, 1, 2), dp_shard_in(0, 1, 2)}, {dp_shard_in(1, 1, 2)}},
+      {conv, {dp_shard_in(1, 2, 1), channels, whole}, {whole}},
+      {flat, {channels, channels}, {whole}},
+      {flat, {whole, rows}, {channels}},
+      {input, {channels, whole}, {channels}},
+      {input, {rows, channels}, {whole}},
+      {weight, {channels, whole}, {channels}},
+      {weight, {whole, channels}, {rows}},
+      {{"MaxPool", "", "float32[N,3,6,6]", window, 4, 0}, {channels}, {channels, channels}},
+      {{"MaxPool", "", "float32[N,3,6,6]", window, 4, 0}, {rows}, {rows, rows}},
+      {{"GlobalAveragePool", "", "float32[N,3,6,6]", "", 4, 1}, {dp_shard(2)}, {whole}},
+  };
+  const dp_mesh mesh{1, {{"tensor", 5}}};
+  for (const Split &split : splits) {
+    SCOPED_TRACE(split.problem.Print());
+    const Ready ready = Draw(split.problem);
+    ASSERT_EQ(ready.built->error, "");
+    for (int64_t device = 0; device < 5; device++) {
+      const int64_t coordinate[DP_MAX_MESH] = {device};
+      std::vector<Tensor> in, out;
+      for (size_t i = 0; i < split.in.size(); i++) {
+        in.push_back(MakePart(ready.built->node->inputs[i]->type, split.problem.n, &split.in[i], mesh, coordinate));
+        Cut(ready.in[i], &in.back());
+      }
+      for (size_t i = 0; i < split.out.size(); i++)
+        out.push_back(MakePart(ready.built->node->outputs[i]->type, split.problem.n, &split.out[i], mesh, coordinate));
+      while (in.size() < size_t(ready.built->node->n_inputs)) in.emplace_back();
+      const Outcome expected = RunReference(ready.built->node, in, out);
+      const Outcome found = RunCuda("", ready.built->node, in, out);
+      ASSERT_EQ(expected.error + found.error, "");
+      for (size_t i = 0; i < out.size(); i++)
+        for (int64_t k = 0; k < out[i].Count(); k++)
+          EXPECT_NEAR(expected.results[i].Get(k), found.results[i].Get(k), 1e-5) << "device " << device;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dp_test
