@@ -22,8 +22,8 @@ dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *
   static const struct {
     const char *name, *defines;
   } types[DP_MAX_TYPE + 1] = {
-      [DP_FLOAT32] = {"float32", "#define T float\n#define LEAST (-(T)INFINITY)\n#define IS_NAN(X) ((X) != (X))\n"},
-      [DP_FLOAT64] = {"float64", "#define T double\n#define LEAST (-(T)INFINITY)\n#define IS_NAN(X) ((X) != (X))\n"},
+      [DP_FLOAT32] = {"float32", "#define T float\n#define LEAST (-(T)1 / (T)0)\n#define IS_NAN(X) ((X) != (X))\n"},
+      [DP_FLOAT64] = {"float64", "#define T double\n#define LEAST (-(T)1 / (T)0)\n#define IS_NAN(X) ((X) != (X))\n"},
       [DP_INT8] = {"int8", "#define T signed char\n#define LEAST 0\n#define IS_NAN(X) 0\n"},
       [DP_UINT8] = {"uint8", "#define T unsigned char\n#define LEAST 0\n#define IS_NAN(X) 0\n"},
   };
