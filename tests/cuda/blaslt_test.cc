@@ -22,7 +22,7 @@ TEST(Blaslt, Samples) {
 // enough to be taken in parts.
 TEST(Blaslt, RandomGemm) {
   Random random(1);
-  for (int i = 0; i < 300; i++) {
+  for (int i = 0; i < 120; i++) {
     auto extent = [&] { return random.Int(0, 9) ? random.Int(1, 20) : random.Int(0, 1); };
     const int64_t n = extent(), k = random.Int(0, 5) ? extent() : random.Int(60, 140);
     const bool a = random.Int(0, 1), b = random.Int(0, 1);
@@ -46,7 +46,7 @@ TEST(Blaslt, RandomGemm) {
 // Leading dims that are equal, broadcast on either side, absent, or 0.
 TEST(Blaslt, RandomMatMul) {
   Random random(2);
-  for (int i = 0; i < 300; i++) {
+  for (int i = 0; i < 120; i++) {
     const int rank = int(random.Int(0, 4));
     std::vector<int64_t> a, b;
     for (int d = 0; d < rank; d++) {

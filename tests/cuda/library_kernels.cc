@@ -126,8 +126,11 @@ class Step {
     if (error.empty()) Take(dp_cuda_functions_load());
   }
   ~Step() {
-    if (kernel_->release) kernel_->release(state_);
+    // What is still under way, if waiting has failed, must not outlive the memory.
+    int instruction;
+    if (queue_) dp_status_free(dp_cuda_queue_finish(queue_, &instruction));
     if (queue_) dp_cuda_queue_destroy(queue_);
+    if (kernel_->release) kernel_->release(state_);
   }
   Step(const Step &) = delete;
   Step &operator=(const Step &) = delete;
@@ -139,7 +142,7 @@ class Step {
       rooms_[first + i]->Write(std::vector<uint8_t>((*out)[i].bytes.size(), 0xff).data());
     int instruction;
     if (error.empty()) Take(kernel_->enqueue(&spec_, state_, queue_, from_, to_, scratch_.Data()));
-    Take(dp_cuda_queue_finish(queue_, &instruction));
+    if (queue_) Take(dp_cuda_queue_finish(queue_, &instruction));
     for (size_t i = 0; i < out->size(); i++) rooms_[first + i]->Read((*out)[i].bytes.data());
     for (auto &room : rooms_) room->CheckGuard("a tensor");
     scratch_.CheckGuard("its scratch");
