@@ -16,7 +16,7 @@ static bool match(const dp_kernel_spec *spec) {
   if (!spec->region) return false;
   for (int m = 0; m < spec->region->n_members; m++) {
     dp_member_spec member;
-    dp_member_spec_make(spec, m, spec->region->values, &member);
+    dp_member_spec_make(spec->region, m, spec->region->values, &member);
     if (!dp_member_kernel(&member)) return false;
   }
   return spec->region->n_members > 0;
@@ -34,7 +34,7 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   uint64_t most = 0;
   for (int m = 0; m < spec->region->n_members; m++) {
     dp_member_spec member;
-    dp_member_spec_make(spec, m, spec->region->values, &member);
+    dp_member_spec_make(spec->region, m, spec->region->values, &member);
     const dp_kernel *kernel = dp_member_kernel(&member);
     uint64_t bytes = kernel && kernel->scratch_bytes ? room_of(kernel->scratch_bytes(&member.spec)) : 0;
     if (bytes > most) most = bytes;
@@ -73,7 +73,7 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   dp_status status = DP_OK;
   for (int m = 0; m < r->n_members && !status; m++) {
     prepared *p = &s->members[s->n_members++];
-    dp_member_spec_make(spec, m, r->values, &p->spec);
+    dp_member_spec_make(spec->region, m, r->values, &p->spec);
     p->kernel = dp_member_kernel(&p->spec);
     if (p->kernel->prepare) status = p->kernel->prepare(&p->spec.spec, &p->state);
   }

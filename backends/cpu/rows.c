@@ -62,7 +62,7 @@ static bool frame_of(const dp_kernel_spec *spec, frame *f) {
     if (!r->values[v].present || !cover(f, &r->values[v].local)) return false;
   for (int m = 0; m < r->n_members; m++) {
     dp_member_spec member;
-    dp_member_spec_make(spec, m, r->values, &member);
+    dp_member_spec_make(spec->region, m, r->values, &member);
     if (!cover_member(f, &member.spec)) return false;
   }
   for (int v = 0; v < spec->n_inputs; v++)
@@ -75,7 +75,7 @@ static bool match(const dp_kernel_spec *spec) {
   if (!spec->region || !spec->n_outputs || spec->region->n_values > MAX_VALUES || !frame_of(spec, &f)) return false;
   for (int m = 0; m < spec->region->n_members; m++) {
     dp_member_spec member;
-    dp_member_spec_make(spec, m, spec->region->values, &member);
+    dp_member_spec_make(spec->region, m, spec->region->values, &member);
     const dp_kernel *kernel = dp_member_kernel(&member);
     if (!kernel || !kernel->parts || kernel->prepare || kernel->scratch_bytes) return false;
   }
@@ -230,7 +230,7 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
       boxes[v] = r->values[v];
       if (boxes[v].present) boxes[v].local = box_of(&r->values[v].local, f, d, tail ? last : d->step);
     }
-    for (int m = 0; m < r->n_members; m++) dp_member_spec_make(spec, m, boxes, &s->members[tail][m]);
+    for (int m = 0; m < r->n_members; m++) dp_member_spec_make(spec->region, m, boxes, &s->members[tail][m]);
   }
   for (int m = 0; m < r->n_members; m++) s->kernels[m] = dp_member_kernel(&s->members[0][m]);
   free(boxes);

@@ -5,40 +5,17 @@
 #include "backends/cpu/member.h"
 #include "ir/base/base.h"
 
-// Whether each value that a member replaces is read only by that member, once. Parts may then run in any order.
-static bool are_independent(const dp_kernel_region *region) {
-  int *reads = calloc((size_t)region->n_values, sizeof *reads);
-  bool independent = reads != NULL;
-  for (int m = 0; m < region->n_members && reads; m++)
-    for (int i = 0; i < region->members[m].n_inputs; i++)
-      if (region->members[m].inputs[i] >= 0) reads[region->members[m].inputs[i]]++;
-  for (int m = 0; m < region->n_members && reads; m++)
-    for (int k = 0; k < region->members[m].n_outputs; k++)
-      independent &= region->members[m].inputs[k] >= 0 && reads[region->members[m].inputs[k]] == 1;
-  free(reads);
-  return independent;
-}
-
-// Whether the member takes only operands of the region and makes only results of it.
-static bool stays_outside(const dp_kernel_spec *spec, const dp_kernel_member *member) {
-  for (int i = 0; i < member->n_inputs; i++)
-    if (member->inputs[i] >= spec->n_inputs) return false;
-  for (int k = 0; k < member->n_outputs; k++)
-    if (member->outputs[k] >= spec->n_inputs + spec->n_outputs) return false;
-  return true;
-}
-
 static bool match(const dp_kernel_spec *spec) {
   if (!spec->region) return false;
   for (int m = 0; m < spec->region->n_members; m++) {
     dp_member_spec member;
-    dp_member_spec_make(spec, m, spec->region->values, &member);
+    dp_member_spec_make(spec->region, m, spec->region->values, &member);
     const dp_kernel *kernel = dp_member_kernel(&member);
-    if (!dp_op_is(member.spec.op, DP_OP_UPDATE) || !stays_outside(spec, &spec->region->members[m]) || !kernel ||
-        !kernel->parts || kernel->prepare || kernel->scratch_bytes)
+    if (!dp_op_is(member.spec.op, DP_OP_UPDATE) || !kernel || !kernel->parts || kernel->prepare ||
+        kernel->scratch_bytes)
       return false;
   }
-  return spec->region->n_members > 0 && are_independent(spec->region);
+  return spec->region->n_members > 0 && dp_members_are_independent(spec);
 }
 
 typedef struct {
@@ -51,7 +28,7 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   prepared *members = calloc((size_t)r->n_members, sizeof *members);
   if (!members) return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", r->n_members);
   for (int m = 0; m < r->n_members; m++) {
-    dp_member_spec_make(spec, m, r->values, &members[m].spec);
+    dp_member_spec_make(spec->region, m, r->values, &members[m].spec);
     members[m].kernel = dp_member_kernel(&members[m].spec);
   }
   *state = members;

@@ -1,0 +1,54 @@
+// See member.h.
+#include "ir/kernel/member.h"
+
+#include <stdlib.h>
+
+void dp_member_spec_make(const dp_kernel_region *region, int member, const dp_kernel_operand *values,
+                         dp_member_spec *made) {
+  const dp_kernel_member *m = &region->members[member];
+  made->spec = (dp_kernel_spec){.op = m->op,
+                                .node = m->node,
+                                .n_inputs = m->n_inputs,
+                                .n_outputs = m->n_outputs,
+                                .inputs = made->inputs,
+                                .outputs = made->outputs,
+                                .threads = 1};
+  for (int i = 0; i < m->n_inputs; i++)
+    made->inputs[i] = m->inputs[i] < 0 ? (dp_kernel_operand){0} : values[m->inputs[i]];
+  for (int i = 0; i < m->n_outputs; i++)
+    made->outputs[i] = m->outputs[i] < 0 ? (dp_kernel_operand){0} : values[m->outputs[i]];
+}
+
+void dp_member_operands(const dp_kernel_member *member, void *const *values, const void **in, void **out) {
+  for (int i = 0; i < member->n_inputs; i++) in[i] = member->inputs[i] < 0 ? NULL : values[member->inputs[i]];
+  for (int i = 0; i < member->n_outputs; i++) out[i] = member->outputs[i] < 0 ? NULL : values[member->outputs[i]];
+}
+
+// Whether each value that a member replaces is read only by that member, once.
+static bool read_alone(const dp_kernel_region *region) {
+  int *reads = calloc((size_t)region->n_values, sizeof *reads);
+  bool independent = reads != NULL;
+  for (int m = 0; m < region->n_members && reads; m++)
+    for (int i = 0; i < region->members[m].n_inputs; i++)
+      if (region->members[m].inputs[i] >= 0) reads[region->members[m].inputs[i]]++;
+  for (int m = 0; m < region->n_members && reads; m++)
+    for (int k = 0; k < region->members[m].n_outputs; k++)
+      independent &= region->members[m].inputs[k] >= 0 && reads[region->members[m].inputs[k]] == 1;
+  free(reads);
+  return independent;
+}
+
+// Whether the member takes only operands of the region and makes only results of it.
+static bool stays_outside(const dp_kernel_spec *spec, const dp_kernel_member *member) {
+  for (int i = 0; i < member->n_inputs; i++)
+    if (member->inputs[i] >= spec->n_inputs) return false;
+  for (int k = 0; k < member->n_outputs; k++)
+    if (member->outputs[k] >= spec->n_inputs + spec->n_outputs) return false;
+  return true;
+}
+
+bool dp_members_are_independent(const dp_kernel_spec *spec) {
+  for (int m = 0; m < spec->region->n_members; m++)
+    if (!stays_outside(spec, &spec->region->members[m])) return false;
+  return read_alone(spec->region);
+}

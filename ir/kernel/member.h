@@ -1,0 +1,29 @@
+// The members of a region as nodes of their own: what the kernels that compute them one by one are told.
+#ifndef DP_IR_KERNEL_MEMBER_H
+#define DP_IR_KERNEL_MEMBER_H
+
+#include "ir/kernel/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// What a member's kernel is told, with the operands that its spec points at: it stays where it is made.
+typedef struct {
+  dp_kernel_spec spec;
+  dp_kernel_operand inputs[DP_MAX_OPERANDS], outputs[DP_MAX_OPERANDS];
+} dp_member_spec;
+
+// values: the region's, whole or a chunk of each.
+void dp_member_spec_make(const dp_kernel_region *region, int member, const dp_kernel_operand *values,
+                         dp_member_spec *made);
+// Sets the member's operands and results from the addresses of the region's values. in, out: (DP_MAX_OPERANDS)
+void dp_member_operands(const dp_kernel_member *member, void *const *values, const void **in, void **out);
+// Of a region of updates: whether each member takes operands of the region alone and makes results of it alone, and
+// reads alone, and once, what it replaces. Members may then be computed in any order, also part by part.
+bool dp_members_are_independent(const dp_kernel_spec *region);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
