@@ -175,12 +175,7 @@ std::string OpenDevice() {
   return error;
 }
 
-Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out) {
-  const Spec spec(node, in, out);
-  const dp_kernel *kernel =
-      name.empty() ? dp_kernel_select(&Target(), &spec, false) : dp_kernel_find(&Target(), name.c_str());
-  if (!kernel) return {"there is no kernel " + name, {}};
-  if (kernel->match && !kernel->match(&spec)) return {kernel->name + std::string(" does not match"), {}};
+Outcome RunKernel(const dp_kernel *kernel, const Spec &spec, const std::vector<Tensor> &in, std::vector<Tensor> out) {
   std::string error = OpenDevice();
   if (!error.empty()) return {error, {}};
   Step step(kernel, spec, in, out);
@@ -190,6 +185,15 @@ Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<
   for (size_t i = 0; i < out.size() && step.error.empty(); i++)
     if (out[i].bytes != again[i].bytes) step.error = "two runs differ";
   return {step.error, out};
+}
+
+Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out) {
+  const Spec spec(node, in, out);
+  const dp_kernel *kernel =
+      name.empty() ? dp_kernel_select(&Target(), &spec, false) : dp_kernel_find(&Target(), name.c_str());
+  if (!kernel) return {"there is no kernel " + name, {}};
+  if (kernel->match && !kernel->match(&spec)) return {kernel->name + std::string(" does not match"), {}};
+  return RunKernel(kernel, spec, in, std::move(out));
 }
 
 Outcome RunReference(const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out) {

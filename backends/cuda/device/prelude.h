@@ -23,6 +23,8 @@ typedef unsigned dp_u32;
 #define DP_BLOCK_KERNEL(ARGUMENTS) DP_KERNEL(ARGUMENTS)
 #define DP_DEVICE static __device__ __forceinline__
 #define DP_SHARED __shared__
+#define DP_INFINITY __longlong_as_double(0x7ff0000000000000ll)
+#define DP_NAN __longlong_as_double(0x7ff8000000000000ll)
 static __device__ __forceinline__ void dp_barrier(void) { __syncthreads(); }
 static __device__ __forceinline__ int dp_thread(void) { return (int)threadIdx.x; }
 static __device__ __forceinline__ int dp_threads(void) { return (int)blockDim.x; }
@@ -54,6 +56,8 @@ void dp_barrier(void);
 #define DP_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 0)
 #define DP_BLOCK_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 1)
 #define DP_DEVICE static inline
+#define DP_INFINITY ((double)INFINITY)
+#define DP_NAN ((double)NAN)
 #define DP_SHARED static _Thread_local
 static inline dp_u64 dp_claim(dp_u64 *at, dp_u64 value) {
   dp_u64 held = 0;

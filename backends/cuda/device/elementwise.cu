@@ -1,0 +1,2 @@
+// What generated functions of elementwise nodes begin with.
+#include "backends/cuda/device/elementwise.h"

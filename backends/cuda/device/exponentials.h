@@ -1,0 +1,25 @@
+// The largest element of a row and the logarithm of the sum of its exponentials, by the threads of a block. A file that
+// includes this has T defined; DP_EXPONENTIALS defines the function.
+#ifndef DP_BACKENDS_CUDA_DEVICE_EXPONENTIALS_H
+#define DP_BACKENDS_CUDA_DEVICE_EXPONENTIALS_H
+
+#include "backends/cuda/device/block.h"
+
+typedef struct {
+  double most, log_sum;
+} dp_exponentials;
+
+#define DP_EXP(x) (sizeof(T) == 4 ? (T)expf((float)(x)) : (T)exp((double)(x)))
+
+// NaN, +infinity, or only -infinity makes the sum NaN.
+#define DP_EXPONENTIALS(NAME_OF)                                                                                     \
+  DP_DEVICE dp_exponentials NAME_OF(const T *x, dp_i64 length, dp_i64 stride, double *shared) {                      \
+    double most = -DP_INFINITY, sum = 0;                                                                             \
+    for (dp_i64 k = dp_thread(); k < length; k += dp_threads()) most = fmax(most, (double)x[k * stride]);            \
+    most = dp_block_max(most, shared);                                                                               \
+    for (dp_i64 k = dp_thread(); k < length; k += dp_threads()) sum += (double)DP_EXP((double)x[k * stride] - most); \
+    const dp_exponentials made = {most, log(dp_block_sum(sum, shared))};                                             \
+    return made;                                                                                                     \
+  }
+
+#endif

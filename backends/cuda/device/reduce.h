@@ -1,0 +1,22 @@
+// Reductions over some dims of a tensor.
+#ifndef DP_BACKENDS_CUDA_DEVICE_REDUCE_H
+#define DP_BACKENDS_CUDA_DEVICE_REDUCE_H
+
+enum { DP_REDUCE_RANK = 8, DP_REDUCE_THREADS = 256, DP_REDUCE_COLUMNS = 32 };
+
+typedef struct {
+  long long rank, count;  // dims; their elements
+  long long extents[DP_REDUCE_RANK], strides[DP_REDUCE_RANK];
+} dp_reduce_dims;
+
+// Block b reduces share b % splits of the results b / splits, or, of columns, of the 32 results from 32 * (b / splits)
+// on. With more than one split, `y` is (splits, results) of the type A, and a second launch joins them.
+typedef struct {
+  dp_reduce_dims kept, reduced;  // each has at least one dim
+  long long splits;
+  double divisor;  // of a mean
+  const void *x;
+  void *y;
+} dp_reduce_arguments;
+
+#endif

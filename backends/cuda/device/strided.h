@@ -1,0 +1,14 @@
+// Copies elements between tensors that are walked differently.
+#ifndef DP_BACKENDS_CUDA_DEVICE_STRIDED_H
+#define DP_BACKENDS_CUDA_DEVICE_STRIDED_H
+
+enum { DP_STRIDED_RANK = 8 };  // the most dims
+
+// Strides are in elements. `from` and `to` are the first element's.
+typedef struct {
+  long long count, extents[DP_STRIDED_RANK], from_strides[DP_STRIDED_RANK], to_strides[DP_STRIDED_RANK];
+  const void *from;
+  void *to;
+} dp_strided_arguments;
+
+#endif

@@ -1,0 +1,25 @@
+// Updates of many parameters by one launch: dp.SGD, dp.Adam.
+#ifndef DP_BACKENDS_CUDA_DEVICE_UPDATE_H
+#define DP_BACKENDS_CUDA_DEVICE_UPDATE_H
+
+// UPDATE_MOST: tensors of a launch, so that its arguments fit in 4 KiB. UPDATE_EACH: elements of a thread.
+enum { DP_UPDATE_MOST = 40, DP_UPDATE_EACH = 4, DP_UPDATE_THREADS = 256 };
+
+// in: parameter, its state, gradient. out: parameter and state; most often where they are in `in`. State that an
+// optimizer has not is NULL.
+typedef struct {
+  long long count, first_block;
+  const void *in[4];
+  void *out[3];
+} dp_update_tensor;
+
+typedef struct {
+  const void *lr;         // of the type LR
+  const long long *step;  // NULL: not given
+  double momentum, dampening, weight_decay, beta1, beta2, eps;
+  int nesterov, decoupled;
+  long long n_tensors;
+  dp_update_tensor tensors[DP_UPDATE_MOST];
+} dp_update_arguments;
+
+#endif

@@ -1,0 +1,124 @@
+// dp.RandomUniform, dp.RandomNormal and dp.Dropout: random numbers by position in the whole tensor.
+#include <stdio.h>
+
+#include "backends/cuda/function.h"
+#include "backends/cuda/kernels/draw.h"
+#include "backends/cuda/kernels/types.h"
+#include "backends/cuda/sources.h"
+#include "ir/kernel/extents.h"
+
+static dp_status launch(dp_queue *queue, const void *state, const dp_random_arguments *a) {
+  return dp_cuda_launch(queue, state, dp_cuda_blocks((a->count + DP_RANDOM_EACH - 1) / DP_RANDOM_EACH), DP_CUDA_THREADS,
+                        a, sizeof *a);
+}
+
+// The state of these kernels is the function alone, which is never freed.
+static dp_status prepare_for(const dp_kernel_spec *spec, const char *name, const char *source, const char *number,
+                             void **state) {
+  char defines[96];
+  const dp_cuda_function *function;
+  snprintf(defines, sizeof defines, "#define T %s\n%s", dp_cuda_type_of(spec->outputs[0].dtype)->stored, number);
+  DP_TRY(dp_cuda_function_add(name, defines, source, &function));
+  *state = (void *)(uintptr_t)function;
+  return DP_OK;
+}
+
+static bool is_float(const dp_kernel_spec *spec) { return (DP_BIT(spec->outputs[0].dtype) & DP_CUDA_FLOATS) != 0; }
+
+// ---- values ---------------------------------------------------------------------------------------------------------
+
+static bool match_values(const dp_kernel_spec *spec) {
+  return is_float(spec) && dp_cuda_is_int64(spec, 0) && dp_cuda_is_int64(spec, 1);
+}
+
+static dp_status enqueue_values(const dp_kernel_spec *spec, const void *state, dp_queue *queue, const void *const *in,
+                                void *const *out, double shift, double scale) {
+  const dp_random_arguments a = {
+      .count = dp_out_count(spec, 0),
+      .draw = dp_cuda_draw_of(spec, &spec->outputs[0].local, in[0], dp_has_in(spec, 1) ? in[1] : NULL),
+      .shift = shift,
+      .scale = scale,
+      .y = out[0],
+  };
+  return launch(queue, state, &a);
+}
+
+static dp_status prepare_uniform(const dp_kernel_spec *spec, void **state) {
+  return prepare_for(spec, "RandomUniform", dp_cuda_source_random,
+                     "#define NUMBER(word, lane) dp_draw_uniform(word[lane])\n", state);
+}
+
+static dp_status enqueue_uniform(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                                 void *const *out, void *scratch) {
+  (void)scratch;
+  const double low = dp_node_float(spec->node, "low", 0), high = dp_node_float(spec->node, "high", 1);
+  return enqueue_values(spec, state, queue, in, out, low, high - low);
+}
+
+const dp_kernel dp_kernel_cuda_dp_RandomUniform = {
+    .name = "cuda.dp.RandomUniform",
+    .op = "RandomUniform",
+    .domain = "dp",
+    .shares_state = true,
+    .match = match_values,
+    .prepare = prepare_uniform,
+    .enqueue = enqueue_uniform,
+};
+
+static dp_status prepare_normal(const dp_kernel_spec *spec, void **state) {
+  return prepare_for(spec, "RandomNormal", dp_cuda_source_random,
+                     "#define NUMBER(word, lane) dp_draw_normal(word, lane)\n", state);
+}
+
+static dp_status enqueue_normal(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                                void *const *out, void *scratch) {
+  (void)scratch;
+  const double mean = dp_node_float(spec->node, "mean", 0), scale = dp_node_float(spec->node, "scale", 1);
+  return enqueue_values(spec, state, queue, in, out, mean, scale);
+}
+
+const dp_kernel dp_kernel_cuda_dp_RandomNormal = {
+    .name = "cuda.dp.RandomNormal",
+    .op = "RandomNormal",
+    .domain = "dp",
+    .shares_state = true,
+    .match = match_values,
+    .prepare = prepare_normal,
+    .enqueue = enqueue_normal,
+};
+
+// ---- dropout --------------------------------------------------------------------------------------------------------
+
+static bool match_dropout(const dp_kernel_spec *spec) {
+  return is_float(spec) && dp_cuda_is_int64(spec, 1) && dp_cuda_is_int64(spec, 2);
+}
+
+static dp_status prepare_dropout(const dp_kernel_spec *spec, void **state) {
+  return prepare_for(spec, "Dropout", dp_cuda_source_dropout, "", state);
+}
+
+static dp_status enqueue_dropout(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                                 void *const *out, void *scratch) {
+  (void)scratch;
+  const double ratio = dp_node_float(spec->node, "ratio", 0.5);
+  const dp_random_arguments a = {
+      .count = dp_out_count(spec, 0),
+      .draw = dp_cuda_draw_of(spec, &spec->outputs[0].local, in[1], in[2]),
+      .ratio = ratio,
+      .kept = 1 / (1 - ratio),
+      .x = in[0],
+      .y = out[0],
+  };
+  return launch(queue, state, &a);
+}
+
+const dp_kernel dp_kernel_cuda_dp_Dropout = {
+    .name = "cuda.dp.Dropout",
+    .op = "Dropout",
+    .domain = "dp",
+    .shares_state = true,
+    .in_place = true,
+    .match = match_dropout,
+    .prepare = prepare_dropout,
+    .enqueue = enqueue_dropout,
+};

@@ -1,0 +1,177 @@
+// Reductions over axes: ReduceSum and its kin. Each result is reduced by the threads of one block, or by a few blocks
+// whose parts a second launch joins, in an order that follows from the extents alone.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/device/reduce.h"
+#include "backends/cuda/function.h"
+#include "backends/cuda/kernels/types.h"
+#include "backends/cuda/sources.h"
+#include "ir/kernel/extents.h"
+#include "ir/ops/reduce.h"
+
+_Static_assert((int)DP_REDUCE_RANK == (int)DP_MAX_RANK, "the device reduces as many dims as tensors have");
+
+// As device/reduce.cu uses them. LEAST and MOST are T's smallest and largest values; U is the type in which A wraps.
+typedef struct {
+  const char *op, *none, *step, *join, *finish;
+} reduction;
+
+static const reduction reductions[] = {
+    {"ReduceSum", "0", "(U)acc + (U)v", "(U)acc + (U)other", "acc"},
+    {"ReduceMean", "0", "(U)acc + (U)v", "(U)acc + (U)other", "acc / (A)a.divisor"},
+    {"ReduceMax", "LEAST", "v > acc || v != v ? v : acc", "other > acc || other != other ? other : acc", "acc"},
+    {"ReduceMin", "MOST", "v < acc || v != v ? v : acc", "other < acc || other != other ? other : acc", "acc"},
+    {"ReduceProd", "1", "(U)acc * (U)v", "(U)acc * (U)other", "acc"},
+    {"ReduceL1", "0", "v <= 0 ? (U)acc - (U)v : (U)acc + (U)v", "(U)acc + (U)other", "acc"},
+    {"ReduceL2", "0", "(U)acc + (U)v * (U)v", "(U)acc + (U)other", "sqrt((double)acc)"},
+    {"ReduceSumSquare", "0", "(U)acc + (U)v * (U)v", "(U)acc + (U)other", "acc"},
+    {"ReduceLogSum", "0", "(U)acc + (U)v", "(U)acc + (U)other", "log((double)acc)"},
+};
+
+static const struct {
+  const char *least, *most;
+} bounds[DP_MAX_TYPE + 1] = {
+    [DP_FLOAT32] = {"-DP_INFINITY", "DP_INFINITY"},
+    [DP_FLOAT64] = {"-DP_INFINITY", "DP_INFINITY"},
+    [DP_INT8] = {"-128", "127"},
+    [DP_UINT8] = {"0", "255"},
+    [DP_INT16] = {"-32768", "32767"},
+    [DP_UINT16] = {"0", "65535"},
+    [DP_INT32] = {"-2147483647ll - 1", "2147483647ll"},
+    [DP_UINT32] = {"0", "4294967295ll"},
+    [DP_INT64] = {"-9223372036854775807ll - 1", "9223372036854775807ll"},
+    [DP_UINT64] = {"0", "18446744073709551615ull"},
+    [DP_BOOL] = {"0", "1"},
+};
+
+static const reduction *reduction_of(const dp_kernel_spec *spec) {
+  for (size_t i = 0; i < DP_COUNT(reductions) && !*spec->op->domain; i++)
+    if (!strcmp(spec->op->name, reductions[i].op)) return &reductions[i];
+  return NULL;
+}
+
+static bool match(const dp_kernel_spec *spec) { return !spec->region && reduction_of(spec); }
+
+// ---- how it is divided ----------------------------------------------------------------------------------------------
+
+enum { ENOUGH_BLOCKS = 128, LEAST_SHARE = 1024 };  // blocks that keep a GPU busy; elements that are worth a block
+
+typedef struct {
+  dp_reduce_dims kept, reduced;
+  double divisor;
+  bool columns;
+  int64_t blocks, splits;  // of the results; of each
+} division;
+
+static void append(dp_reduce_dims *dims, bool longer, int64_t extent, int64_t stride) {
+  dims->count *= extent;
+  if (longer) {
+    dims->extents[dims->rank - 1] *= extent;
+  } else {
+    dims->extents[dims->rank++] = extent;
+  }
+  dims->strides[dims->rank - 1] = stride;
+}
+
+// Neighbouring dims of one kind are merged.
+static dp_status divide(const dp_kernel_spec *spec, division *made) {
+  const dp_local *x = &spec->inputs[0].local;
+  division d = {.kept.count = 1, .reduced.count = 1, .divisor = 1};
+  bool reduced[DP_MAX_RANK];
+  int before = -1;
+  DP_TRY(dp_reduce_axes(spec->node, x->rank, reduced));
+  for (int i = 0; i < x->rank; i++) {
+    append(reduced[i] ? &d.reduced : &d.kept, before == (int)reduced[i], x->extents[i],
+           dp_product(x->extents, i + 1, x->rank));
+    before = (int)reduced[i];
+    if (reduced[i]) d.divisor *= (double)x->whole[i];
+  }
+  if (d.divisor == 0) d.divisor = 1;
+  if (!d.kept.rank) append(&d.kept, false, 1, 1);
+  if (!d.reduced.rank) append(&d.reduced, false, 1, 1);
+  d.columns = d.kept.strides[d.kept.rank - 1] == 1 && d.kept.extents[d.kept.rank - 1] > 1;
+  d.blocks = d.columns ? (d.kept.count + DP_REDUCE_COLUMNS - 1) / DP_REDUCE_COLUMNS : d.kept.count;
+  d.splits = 1;
+  if (d.blocks < ENOUGH_BLOCKS && d.blocks)
+    d.splits = dp_max_i64(1, dp_min_i64(ENOUGH_BLOCKS / d.blocks, d.reduced.count / LEAST_SHARE));
+  *made = d;
+  return DP_OK;
+}
+
+// The parts of what is split: no more than ENOUGH_BLOCKS blocks of results, whatever the extents.
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+  division d;
+  dp_status status = divide(spec, &d);
+  dp_status_free(status);
+  return status || d.reduced.count < 2 * LEAST_SHARE ? 0 : ENOUGH_BLOCKS * DP_REDUCE_COLUMNS * sizeof(double);
+}
+
+// ---- prepare, enqueue -----------------------------------------------------------------------------------------------
+
+typedef struct {
+  division division;
+  const dp_cuda_function *first, *second;  // second: NULL where nothing is split
+} reduce_state;
+
+static dp_status add_function(const dp_kernel_spec *spec, bool second, bool columns, bool last,
+                              const dp_cuda_function **function) {
+  const reduction *r = reduction_of(spec);
+  const dp_dtype dtype = spec->inputs[0].dtype;
+  const bool is_float = dp_type_is_float(dtype), is_unsigned = dtype == DP_UINT64;
+  const char *acc = is_float ? "double" : is_unsigned ? "dp_u64" : "dp_i64", *type = dp_cuda_type_of(dtype)->stored;
+  char defines[1024];
+  snprintf(defines, sizeof defines,
+           "#define T %s\n#define A %s\n#define U %s\n#define R %s\n#define LEAST (%s)\n#define MOST (%s)\n"
+           "#define NONE %s\n#define STEP(acc, v) %s\n#define JOIN(acc, other) %s\n#define FINISH(acc) %s\n"
+           "#define COLUMNS %d\n#define LAST %d\n",
+           second ? acc : type, acc, is_float ? "double" : "dp_u64", type, bounds[dtype].least, bounds[dtype].most,
+           r->none, second ? "JOIN(acc, v)" : r->step, r->join, r->finish, columns, last);
+  return dp_cuda_function_add(r->op, defines, dp_cuda_source_reduce, function);
+}
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  reduce_state *s = calloc(1, sizeof *s);
+  if (!s) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
+  dp_status status = divide(spec, &s->division);
+  const bool whole = s->division.splits == 1;
+  if (!status) status = add_function(spec, false, s->division.columns, whole, &s->first);
+  if (!status && !whole) status = add_function(spec, true, true, true, &s->second);
+  if (status)
+    free(s);
+  else
+    *state = s;
+  return status;
+}
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)spec;
+  const reduce_state *s = state;
+  const division *d = &s->division;
+  const dp_reduce_arguments first = {d->kept, d->reduced, d->splits, d->divisor, in[0], s->second ? scratch : out[0]};
+  DP_TRY(dp_cuda_launch(queue, s->first, d->blocks * d->splits, DP_REDUCE_THREADS, &first, sizeof first));
+  if (!s->second) return DP_OK;
+  // (splits, results) to (results)
+  const dp_reduce_arguments second = {
+      .kept = {.rank = 1, .count = d->kept.count, .extents = {d->kept.count}, .strides = {1}},
+      .reduced = {.rank = 1, .count = d->splits, .extents = {d->splits}, .strides = {d->kept.count}},
+      .splits = 1,
+      .divisor = d->divisor,
+      .x = scratch,
+      .y = out[0]};
+  const int64_t blocks = (d->kept.count + DP_REDUCE_COLUMNS - 1) / DP_REDUCE_COLUMNS;
+  return dp_cuda_launch(queue, s->second, blocks, DP_REDUCE_THREADS, &second, sizeof second);
+}
+
+const dp_kernel dp_kernel_cuda_reduce = {
+    .name = "cuda.reduce",
+    .types = DP_CUDA_COMPUTED,
+    .shares_state = true,
+    .match = match,
+    .scratch_bytes = scratch_bytes,
+    .prepare = prepare,
+    .release = free,
+    .enqueue = enqueue,
+};

@@ -1,0 +1,52 @@
+// Softmax and LogSoftmax along `axis`: a block for each row.
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cuda/device/rows.h"
+#include "backends/cuda/function.h"
+#include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/types.h"
+#include "backends/cuda/sources.h"
+#include "ir/kernel/extents.h"
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  const dp_cuda_function *function;
+  char defines[64];
+  snprintf(defines, sizeof defines, "#define T %s\n#define LOGARITHM %d\n",
+           dp_cuda_type_of(spec->inputs[0].dtype)->stored, !strcmp(spec->op->name, "LogSoftmax"));
+  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_softmax, &function));
+  *state = (void *)(uintptr_t)function;  // which is never freed
+  return DP_OK;
+}
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)scratch;
+  const int rank = dp_in_rank(spec, 0), axis = dp_axis(dp_node_int(spec->node, "axis", -1), rank);
+  const int64_t *extents = dp_in_extents(spec, 0), inner = dp_product(extents, axis + 1, rank);
+  const dp_softmax_arguments a = {dp_product(extents, 0, axis) * inner, extents[axis], inner, in[0], out[0]};
+  if (!a.length) return DP_OK;
+  return dp_cuda_launch(queue, state, a.rows, dp_cuda_row_threads(a.length), &a, sizeof a);
+}
+
+const dp_kernel dp_kernel_cuda_Softmax = {
+    .name = "cuda.Softmax",
+    .op = "Softmax",
+    .domain = "",
+    .types = DP_CUDA_FLOATS,
+    .shares_state = true,
+    .in_place = true,
+    .prepare = prepare,
+    .enqueue = enqueue,
+};
+
+const dp_kernel dp_kernel_cuda_LogSoftmax = {
+    .name = "cuda.LogSoftmax",
+    .op = "LogSoftmax",
+    .domain = "",
+    .types = DP_CUDA_FLOATS,
+    .shares_state = true,
+    .in_place = true,
+    .prepare = prepare,
+    .enqueue = enqueue,
+};

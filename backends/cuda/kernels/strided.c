@@ -1,0 +1,74 @@
+// Copies between tensors that are walked differently. See strided.h.
+#include "backends/cuda/kernels/strided.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backends/cuda/kernels/types.h"
+#include "backends/cuda/sources.h"
+
+_Static_assert((int)DP_STRIDED_RANK == (int)DP_MAX_RANK, "the device walks as many dims as tensors have");
+
+void dp_cuda_strides_of(int rank, const int64_t *extents, int64_t *strides) {
+  int64_t stride = 1;
+  for (int d = rank - 1; d >= 0; d--) {
+    strides[d] = stride;
+    stride *= extents[d];
+  }
+}
+
+// Appends a dim, or makes the last one longer if both tensors go on evenly.
+static void append(dp_strided_arguments *a, int *rank, int64_t extent, int64_t from, int64_t to) {
+  const int last = *rank - 1;
+  if (last >= 0 && a->from_strides[last] == from * extent && a->to_strides[last] == to * extent) {
+    a->extents[last] *= extent;
+    a->from_strides[last] = from;
+    a->to_strides[last] = to;
+    return;
+  }
+  a->extents[*rank] = extent;
+  a->from_strides[*rank] = from;
+  a->to_strides[(*rank)++] = to;
+}
+
+dp_status dp_cuda_copy_make(dp_dtype dtype, const dp_cuda_path *path, dp_cuda_copy *copy) {
+  *copy = (dp_cuda_copy){
+      .element_bytes = (int64_t)dp_type_bytes(dtype), .from_start = path->from_start, .to_start = path->to_start};
+  dp_strided_arguments *a = &copy->arguments;
+  int rank = 0;
+  a->count = 1;
+  for (int d = 0; d < path->rank; d++) {
+    a->count *= path->extents[d];
+    if (path->extents[d] != 1) append(a, &rank, path->extents[d], path->from_strides[d], path->to_strides[d]);
+  }
+  if (!a->count) return DP_OK;
+  if (!rank) a->extents[rank++] = 1;
+  char defines[96];
+  snprintf(defines, sizeof defines, "#define T %s\n#define RANK %d\n#define INDEX %s\n",
+           dp_cuda_type_of_bytes(dp_type_bytes(dtype)), rank, a->count <= UINT32_MAX ? "dp_u32" : "dp_u64");
+  return dp_cuda_function_add("strided", defines, dp_cuda_source_strided, &copy->function);
+}
+
+dp_status dp_cuda_copies_make(const dp_kernel_spec *spec, int count, const dp_cuda_path *paths, void **state) {
+  dp_cuda_copy *copies = calloc((size_t)count, sizeof *copies);
+  if (!copies) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
+  dp_status status = DP_OK;
+  for (int i = 0; i < count && !status; i++) status = dp_cuda_copy_make(spec->inputs[0].dtype, &paths[i], &copies[i]);
+  if (status)
+    free(copies);
+  else
+    *state = copies;
+  return status;
+}
+
+dp_status dp_cuda_copy_enqueue(const dp_cuda_copy *copy, dp_queue *queue, const void *from, void *to) {
+  if (!copy->function) return DP_OK;
+  dp_strided_arguments a = copy->arguments;
+  a.from = (const char *)from + copy->from_start * copy->element_bytes;
+  a.to = (char *)to + copy->to_start * copy->element_bytes;
+  return dp_cuda_launch(queue, copy->function, dp_cuda_blocks(a.count), DP_CUDA_THREADS, &a, sizeof a);
+}
+
+dp_cuda_path dp_cuda_path_dense(int64_t count) {
+  return (dp_cuda_path){.rank = 1, .extents = {count}, .from_strides = {1}, .to_strides = {1}};
+}

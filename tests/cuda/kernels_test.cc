@@ -1,0 +1,163 @@
+// Our own kernels of CUDA on every sample of every operator, compared with the CPU's reference kernels: functions are
+// compiled as C by the stand-ins and run in orders drawn from several seeds.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "backends/cuda/functions.h"
+#include "backends/cuda/target.h"
+#include "tests/cuda/library_kernels.h"
+#include "tests/cuda/steer.h"
+
+namespace dp_test {
+namespace {
+
+std::string FullName(const dp_op *op) { return (*op->domain ? std::string(op->domain) + "." : "") + op->name; }
+
+// Operators that have no kernel of our own. The list can only shrink.
+const std::set<std::string> kMissing = {"BitCast",
+                                        "Concat",
+                                        "CumSum",
+                                        "Gather",
+                                        "GatherElements",
+                                        "GroupNormalization",
+                                        "InstanceNormalization",
+                                        "LayerNormalization",
+                                        "OneHot",
+                                        "Pad",
+                                        "RMSNormalization",
+                                        "Range",
+                                        "ReduceLogSumExp",
+                                        "ScatterElements",
+                                        "Shape",
+                                        "Slice",
+                                        "Split",
+                                        "Tile",
+                                        "TopK",
+                                        "Trilu",
+                                        "dp.BatchNormalizationGrad",
+                                        "BatchNormalization",
+                                        "dp.GatherGrad",
+                                        "dp.GroupedBatchNormalization",
+                                        "dp.GroupedBatchNormalizationGrad",
+                                        "dp.ScaledDotProductAttention",
+                                        "dp.ScaledDotProductAttentionGrad",
+                                        "dp.SliceGrad"};
+// Operators that are left to libraries.
+const std::set<std::string> kLibraries = {"AveragePool",
+                                          "Conv",
+                                          "Gemm",
+                                          "GlobalAveragePool",
+                                          "MatMul",
+                                          "MaxPool",
+                                          "dp.AveragePoolGrad",
+                                          "dp.ConvGradInput",
+                                          "dp.ConvGradWeight",
+                                          "dp.MaxPoolGrad"};
+// Operators whose results have the reference's bits: they move data, count, or draw.
+const std::set<std::string> kExact = {
+    "Identity",    "Reshape",          "Flatten",    "Squeeze", "Unsqueeze", "Expand", "Where",  "Cast",
+    "Size",        "dp.RandomUniform", "dp.Dropout", "dp.Fill", "Transpose", "Slice",  "Concat", "Split",
+    "Pad",         "dp.RandomNormal",  "Gather",     "Relu",    "Max",       "Min",    "Neg",    "Abs",
+    "dp.ReluGrad", "dp.SliceGrad"};
+
+const dp_kernel *Select(const Spec &spec) { return dp_kernel_select(&dp_target_cuda, &spec, false); }
+
+struct Prepared {
+  Case c;
+  Ready ready;
+  std::unique_ptr<Spec> spec;
+  const dp_kernel *kernel;
+};
+
+// Every sample as written, in float64, and with other types; of operators that programs contain.
+std::vector<Prepared> *All() {
+  static std::vector<Prepared> *all = [] {
+    auto *made = new std::vector<Prepared>;
+    for (const std::vector<Case> &cases : {AllCases(true), TypeCases()})
+      for (const Case &c : cases) {
+        if (kLibraries.count(FullName(c.op)) || IsReplaced(c.op) || dp_op_is(c.op, DP_OP_COMMUNICATION)) continue;
+        Ready ready(c);
+        EXPECT_EQ(ready.built->error, "") << c.Name();
+        auto spec = std::make_unique<Spec>(ready.built->node, ready.in, ready.out);
+        const dp_kernel *kernel = Select(*spec);
+        made->push_back({c, std::move(ready), std::move(spec), kernel});
+      }
+    return made;
+  }();
+  return all;
+}
+
+void Take(dp_status status) {
+  EXPECT_EQ(status, DP_OK) << dp_status_message(status);
+  dp_status_free(status);
+}
+
+// Compiles all functions at once.
+class Kernels : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ASSERT_EQ(OpenDevice(), "");
+    for (const Prepared &p : *All()) {
+      void *state = nullptr;
+      if (!p.kernel || !p.kernel->prepare) continue;
+      Take(p.kernel->prepare(p.spec.get(), &state));
+      if (p.kernel->release) p.kernel->release(state);
+    }
+    Take(dp_cuda_functions_load());
+  }
+};
+
+// float32 within 1e-5 of the largest element, float64 within 1e-12 of it, and all else exactly.
+void ExpectSame(const Prepared &p, const Tensor &expected, const Tensor &found) {
+  const bool exact = !dp_type_is_float(expected.dtype) || kExact.count(FullName(p.c.op));
+  if (exact) {
+    EXPECT_EQ(expected.bytes, found.bytes);
+    return;
+  }
+  double scale = 1e-30;
+  for (double x : Numbers(expected))
+    if (std::isfinite(x)) scale = std::max(scale, std::fabs(x));
+  const double unit = (expected.dtype == DP_FLOAT64 ? 1e-12 : 1e-5) * scale;
+  for (int64_t i = 0; i < expected.Count(); i++) {
+    const double a = expected.Get(i), b = found.Get(i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    ASSERT_NEAR(a, b, unit) << "element " << i;
+  }
+}
+
+TEST_F(Kernels, EqualTheReference) {
+  const auto seed = DP_STEER(dp_standin_seed);
+  int run = 0;
+  for (const Prepared &p : *All()) {
+    if (!p.kernel) continue;
+    SCOPED_TRACE(p.c.Name() + " " + p.c.Heading() + " " + p.kernel->name);
+    const Outcome expected = RunReference(p.ready.built->node, p.ready.in, p.ready.out);
+    ASSERT_EQ(expected.error, "");
+    for (uint64_t order : {0, 1, 2, 3}) {
+      seed(order);
+      const Outcome found = RunKernel(p.kernel, *p.spec, p.ready.in, p.ready.out);
+      ASSERT_EQ(found.error, "");
+      for (size_t i = 0; i < found.results.size(); i++) ExpectSame(p, expected.results[i], found.results[i]);
+    }
+    run++;
+  }
+  std::printf("%d of %zu samples run\n", run, All()->size());
+  EXPECT_GT(run, 1000);
+}
+
+TEST_F(Kernels, AreMissingForTheseOperatorsAlone) {
+  std::set<std::string> missing;
+  for (const Prepared &p : *All()) missing.insert(FullName(p.c.op));
+  for (const Prepared &p : *All())
+    if (p.kernel) missing.erase(FullName(p.c.op));
+  std::string list;
+  for (const std::string &name : missing)
+    if (!kMissing.count(name)) list += name + " ";
+  EXPECT_EQ(list, "") << "have no kernel";
+  for (const std::string &name : kMissing) EXPECT_TRUE(missing.count(name)) << name << " has a kernel by now";
+}
+
+}  // namespace
+}  // namespace dp_test
