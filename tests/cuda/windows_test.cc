@@ -8,17 +8,17 @@
 namespace dp_test {
 namespace {
 
-constexpr char kConv[] = "cuda.Conv", kGradInput[] = "cuda.dp.ConvGradInput", kGradWeight[] = "cuda.dp.ConvGradWeight";
+constexpr char kConv[] = "cuda.device.Conv", kGradInput[] = "cuda.device.dp.ConvGradInput", kGradWeight[] = "cuda.device.dp.ConvGradWeight";
 
 TEST(Windows, Samples) {
   CheckSamples("Conv", "", kConv);
   CheckSamples("ConvGradInput", "dp", kGradInput);
   CheckSamples("ConvGradWeight", "dp", kGradWeight);
-  CheckSamples("MaxPool", "", "cuda.MaxPool");
-  CheckSamples("MaxPoolGrad", "dp", "cuda.dp.MaxPoolGrad");
-  CheckSamples("AveragePool", "", "cuda.AveragePool");
-  CheckSamples("AveragePoolGrad", "dp", "cuda.dp.AveragePoolGrad");
-  CheckSamples("GlobalAveragePool", "", "cuda.GlobalAveragePool");
+  CheckSamples("MaxPool", "", "cuda.device.MaxPool");
+  CheckSamples("MaxPoolGrad", "dp", "cuda.device.dp.MaxPoolGrad");
+  CheckSamples("AveragePool", "", "cuda.device.AveragePool");
+  CheckSamples("AveragePoolGrad", "dp", "cuda.device.dp.AveragePoolGrad");
+  CheckSamples("GlobalAveragePool", "", "cuda.device.GlobalAveragePool");
 }
 
 TEST(Windows, RandomConvolutions) {
@@ -64,12 +64,12 @@ TEST(Windows, RandomPooling) {
                               ", ceil_mode=" + std::to_string(ceil);
     const std::string counted = attrs + ", count_include_pad=" + std::to_string(random.Int(0, 1));
     Check({"MaxPool", "", type + of_x, attrs + ", storage_order=" + std::to_string(random.Int(0, 1)), n, 0},
-          "cuda.MaxPool");
-    Check({"MaxPool", "", (i % 2 ? "int8" : "uint8") + of_x, attrs, n, 0}, "cuda.MaxPool");
-    Check({"MaxPoolGrad", "dp", type + of_x + ", " + type + of_y, attrs, n, 0}, "cuda.dp.MaxPoolGrad");
-    Check({"AveragePool", "", type + of_x, counted, n, 0}, "cuda.AveragePool");
-    Check({"AveragePoolGrad", "dp", type + of_y, "shape=" + of_x + ", " + counted, n, 0}, "cuda.dp.AveragePoolGrad");
-    Check({"GlobalAveragePool", "", type + of_x, "", n, 1}, "cuda.GlobalAveragePool");
+          "cuda.device.MaxPool");
+    Check({"MaxPool", "", (i % 2 ? "int8" : "uint8") + of_x, attrs, n, 0}, "cuda.device.MaxPool");
+    Check({"MaxPoolGrad", "dp", type + of_x + ", " + type + of_y, attrs, n, 0}, "cuda.device.dp.MaxPoolGrad");
+    Check({"AveragePool", "", type + of_x, counted, n, 0}, "cuda.device.AveragePool");
+    Check({"AveragePoolGrad", "dp", type + of_y, "shape=" + of_x + ", " + counted, n, 0}, "cuda.device.dp.AveragePoolGrad");
+    Check({"GlobalAveragePool", "", type + of_x, "", n, 1}, "cuda.device.GlobalAveragePool");
     if (HasFatalFailure()) return;
   }
 }
@@ -77,7 +77,7 @@ TEST(Windows, RandomPooling) {
 TEST(Windows, LargePlanes) {
   for (int64_t width : {63, 127, 128, 129, 1000})
     Check({"GlobalAveragePool", "", "float32[N,3,5," + std::to_string(width) + "]", "", 2, 1},
-          "cuda.GlobalAveragePool");
+          "cuda.device.GlobalAveragePool");
 }
 
 // NaN is the largest, and the first one gets the gradient; of equal elements the first one does.

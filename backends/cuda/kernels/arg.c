@@ -29,7 +29,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_ArgMax = {
-    .name = "cuda.ArgMax",
+    .name = "cuda.device.ArgMax",
     .op = "ArgMax",
     .domain = "",
     .types = DP_CUDA_COMPUTED,
@@ -39,7 +39,7 @@ const dp_kernel dp_kernel_cuda_ArgMax = {
 };
 
 const dp_kernel dp_kernel_cuda_ArgMin = {
-    .name = "cuda.ArgMin",
+    .name = "cuda.device.ArgMin",
     .op = "ArgMin",
     .domain = "",
     .types = DP_CUDA_COMPUTED,

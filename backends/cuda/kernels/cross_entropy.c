@@ -103,7 +103,7 @@ static dp_status enqueue_loss(const dp_kernel_spec *spec, void *state, dp_queue 
 }
 
 const dp_kernel dp_kernel_cuda_SoftmaxCrossEntropyLoss = {
-    .name = "cuda.SoftmaxCrossEntropyLoss",
+    .name = "cuda.device.SoftmaxCrossEntropyLoss",
     .op = "SoftmaxCrossEntropyLoss",
     .domain = "",
     .shares_state = true,
@@ -127,7 +127,7 @@ static dp_status enqueue_gradient(const dp_kernel_spec *spec, void *state, dp_qu
 }
 
 const dp_kernel dp_kernel_cuda_dp_SoftmaxCrossEntropyLossGrad = {
-    .name = "cuda.dp.SoftmaxCrossEntropyLossGrad",
+    .name = "cuda.device.dp.SoftmaxCrossEntropyLossGrad",
     .op = "SoftmaxCrossEntropyLossGrad",
     .domain = "dp",
     .shares_state = true,

@@ -39,7 +39,7 @@ static dp_status enqueue_fill(const dp_kernel_spec *spec, void *state, dp_queue 
 }
 
 const dp_kernel dp_kernel_cuda_dp_Fill = {
-    .name = "cuda.dp.Fill",
+    .name = "cuda.device.dp.Fill",
     .op = "Fill",
     .domain = "dp",
     .types = DP_STORED,
@@ -55,7 +55,7 @@ static dp_status enqueue_size(const dp_kernel_spec *spec, void *state, dp_queue 
 }
 
 const dp_kernel dp_kernel_cuda_Size = {
-    .name = "cuda.Size",
+    .name = "cuda.device.Size",
     .op = "Size",
     .domain = "",
     .types = DP_STORED,

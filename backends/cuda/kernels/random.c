@@ -56,7 +56,7 @@ static dp_status enqueue_uniform(const dp_kernel_spec *spec, void *state, dp_que
 }
 
 const dp_kernel dp_kernel_cuda_dp_RandomUniform = {
-    .name = "cuda.dp.RandomUniform",
+    .name = "cuda.device.dp.RandomUniform",
     .op = "RandomUniform",
     .domain = "dp",
     .shares_state = true,
@@ -78,7 +78,7 @@ static dp_status enqueue_normal(const dp_kernel_spec *spec, void *state, dp_queu
 }
 
 const dp_kernel dp_kernel_cuda_dp_RandomNormal = {
-    .name = "cuda.dp.RandomNormal",
+    .name = "cuda.device.dp.RandomNormal",
     .op = "RandomNormal",
     .domain = "dp",
     .shares_state = true,
@@ -113,7 +113,7 @@ static dp_status enqueue_dropout(const dp_kernel_spec *spec, void *state, dp_que
 }
 
 const dp_kernel dp_kernel_cuda_dp_Dropout = {
-    .name = "cuda.dp.Dropout",
+    .name = "cuda.device.dp.Dropout",
     .op = "Dropout",
     .domain = "dp",
     .shares_state = true,

@@ -205,7 +205,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_Region = {
-    .name = "cuda.dp.Region",
+    .name = "cuda.device.dp.Region",
     .op = "Region",
     .domain = "dp",
     .types = DP_STORED,

@@ -30,7 +30,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_Softmax = {
-    .name = "cuda.Softmax",
+    .name = "cuda.device.Softmax",
     .op = "Softmax",
     .domain = "",
     .types = DP_CUDA_FLOATS,
@@ -41,7 +41,7 @@ const dp_kernel dp_kernel_cuda_Softmax = {
 };
 
 const dp_kernel dp_kernel_cuda_LogSoftmax = {
-    .name = "cuda.LogSoftmax",
+    .name = "cuda.device.LogSoftmax",
     .op = "LogSoftmax",
     .domain = "",
     .types = DP_CUDA_FLOATS,

@@ -26,7 +26,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_Transpose = {
-    .name = "cuda.Transpose",
+    .name = "cuda.device.Transpose",
     .op = "Transpose",
     .domain = "",
     .types = DP_STORED,

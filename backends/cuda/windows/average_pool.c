@@ -16,7 +16,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_AveragePool = {
-    .name = "cuda.AveragePool",
+    .name = "cuda.device.AveragePool",
     .op = "AveragePool",
     .domain = "",
     .types = DP_WINDOWS_TYPES,

@@ -16,7 +16,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_dp_AveragePoolGrad = {
-    .name = "cuda.dp.AveragePoolGrad",
+    .name = "cuda.device.dp.AveragePoolGrad",
     .op = "AveragePoolGrad",
     .domain = "dp",
     .types = DP_WINDOWS_TYPES,

@@ -16,7 +16,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_Conv = {
-    .name = "cuda.Conv",
+    .name = "cuda.device.Conv",
     .op = "Conv",
     .domain = "",
     .types = DP_WINDOWS_TYPES,

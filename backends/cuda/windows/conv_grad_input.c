@@ -17,7 +17,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_dp_ConvGradInput = {
-    .name = "cuda.dp.ConvGradInput",
+    .name = "cuda.device.dp.ConvGradInput",
     .op = "ConvGradInput",
     .domain = "dp",
     .types = DP_WINDOWS_TYPES,

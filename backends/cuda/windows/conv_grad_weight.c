@@ -17,7 +17,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_dp_ConvGradWeight = {
-    .name = "cuda.dp.ConvGradWeight",
+    .name = "cuda.device.dp.ConvGradWeight",
     .op = "ConvGradWeight",
     .domain = "dp",
     .types = DP_WINDOWS_TYPES,

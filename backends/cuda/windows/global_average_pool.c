@@ -25,7 +25,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_GlobalAveragePool = {
-    .name = "cuda.GlobalAveragePool",
+    .name = "cuda.device.GlobalAveragePool",
     .op = "GlobalAveragePool",
     .domain = "",
     .types = DP_WINDOWS_TYPES,

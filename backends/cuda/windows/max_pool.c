@@ -19,7 +19,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_MaxPool = {
-    .name = "cuda.MaxPool",
+    .name = "cuda.device.MaxPool",
     .op = "MaxPool",
     .domain = "",
     .types = DP_WINDOWS_TYPES | DP_BIT(DP_INT8) | DP_BIT(DP_UINT8) | DP_BIT(DP_INT64),

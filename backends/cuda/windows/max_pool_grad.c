@@ -16,7 +16,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_dp_MaxPoolGrad = {
-    .name = "cuda.dp.MaxPoolGrad",
+    .name = "cuda.device.dp.MaxPoolGrad",
     .op = "MaxPoolGrad",
     .domain = "dp",
     .types = DP_WINDOWS_TYPES,
