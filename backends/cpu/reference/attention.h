@@ -2,7 +2,7 @@
 #ifndef DP_BACKENDS_CPU_REFERENCE_ATTENTION_H
 #define DP_BACKENDS_CPU_REFERENCE_ATTENTION_H
 
-#include "backends/cpu/attention_extents.h"
+#include "backends/base/attention_extents.h"
 #include "backends/cpu/reference/random.h"
 
 // S of one row, [keys]; q: its row of Q, k: its group's first row of K, mask: the row's first element, if any.

@@ -1,5 +1,6 @@
 // Slice.
-#include "backends/cpu/reference/slice_walk.h"
+#include "backends/base/slice_walk.h"
+#include "backends/cpu/reference/strided_rows.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {

@@ -1,6 +1,7 @@
 // dp.SliceGrad: zeros, except for dY where Slice took its elements.
 #ifndef T
-#include "backends/cpu/reference/slice_walk.h"
+#include "backends/base/slice_walk.h"
+#include "backends/cpu/reference/strided_rows.h"
 
 #define T float
 #include __FILE__

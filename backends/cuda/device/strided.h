@@ -2,7 +2,7 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_STRIDED_H
 #define DP_BACKENDS_CUDA_DEVICE_STRIDED_H
 
-enum { DP_STRIDED_RANK = 8 };  // the most dims
+enum { DP_STRIDED_RANK = 16 };  // the most dims
 
 // Strides are in elements. `from` and `to` are the first element's.
 typedef struct {

@@ -7,7 +7,7 @@
 #include "backends/cuda/kernels/types.h"
 #include "backends/cuda/sources.h"
 
-_Static_assert((int)DP_STRIDED_RANK == (int)DP_MAX_RANK, "the device walks as many dims as tensors have");
+_Static_assert((int)DP_STRIDED_RANK == 2 * (int)DP_MAX_RANK, "Tile walks each dim in two");
 
 void dp_cuda_strides_of(int rank, const int64_t *extents, int64_t *strides) {
   int64_t stride = 1;

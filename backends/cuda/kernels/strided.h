@@ -12,7 +12,7 @@ extern "C" {
 // The path of a copy: rank dims, strides and starts in elements.
 typedef struct {
   int rank;
-  int64_t extents[DP_MAX_RANK], from_strides[DP_MAX_RANK], to_strides[DP_MAX_RANK];
+  int64_t extents[DP_STRIDED_RANK], from_strides[DP_STRIDED_RANK], to_strides[DP_STRIDED_RANK];
   int64_t from_start, to_start;
 } dp_cuda_path;
 

@@ -1,5 +1,5 @@
 // The path through the long tensor. See slice_walk.h.
-#include "backends/cpu/reference/slice_walk.h"
+#include "backends/base/slice_walk.h"
 
 #include "ir/ops/slice.h"
 

@@ -1,5 +1,5 @@
 // The extents of one device's part of attention. See attention_extents.h.
-#include "backends/cpu/attention_extents.h"
+#include "backends/base/attention_extents.h"
 
 #include <math.h>
 #include <string.h>

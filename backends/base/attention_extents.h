@@ -1,6 +1,6 @@
 // The extents of one device's part of dp.ScaledDotProductAttention and of its gradient, for all their kernels.
-#ifndef DP_BACKENDS_CPU_ATTENTION_EXTENTS_H
-#define DP_BACKENDS_CPU_ATTENTION_EXTENTS_H
+#ifndef DP_BACKENDS_BASE_ATTENTION_EXTENTS_H
+#define DP_BACKENDS_BASE_ATTENTION_EXTENTS_H
 
 #include "ir/kernel/kernel.h"
 

@@ -1,0 +1,26 @@
+// Normalises rows of type T, a block for each. Every element is read and written by the same thread in the end, so that
+// y may be x.
+#include "backends/cuda/device/block.h"
+#include "backends/cuda/device/normalization.h"
+
+DP_BLOCK_KERNEL(dp_normalization_arguments) {
+  DP_SHARED double shared[DP_BLOCK_SHARED];
+  const dp_i64 row = dp_block(), first = row % a.groups * a.per;
+  const T *x = (const T *)a.x + row * a.length, *scale = (const T *)a.scale, *bias = (const T *)a.bias;
+  T *y = (T *)a.y + row * a.length;
+  const double count = a.length ? (double)a.length : 1;
+  double mean = 0, square = 0;
+  if (a.about_mean) {
+    for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) mean += (double)x[i];
+    mean = dp_block_sum(mean, shared) / count;
+  }
+  for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) square += ((double)x[i] - mean) * ((double)x[i] - mean);
+  const double invstd = 1 / sqrt(dp_block_sum(square, shared) / count + a.epsilon);
+  for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) {
+    const dp_i64 channel = first + i / a.inner;
+    y[i] = (T)(((double)x[i] - mean) * invstd * (double)scale[channel] + (bias ? (double)bias[channel] : 0));
+  }
+  if (dp_thread()) return;
+  if (a.mean) ((T *)a.mean)[row] = (T)mean;
+  if (a.invstd) ((T *)a.invstd)[row] = (T)invstd;
+}

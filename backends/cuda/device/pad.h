@@ -1,0 +1,15 @@
+// Pad.
+#ifndef DP_BACKENDS_CUDA_DEVICE_PAD_H
+#define DP_BACKENDS_CUDA_DEVICE_PAD_H
+
+enum { DP_PAD_RANK = 8 };  // the most dims
+
+typedef struct {
+  long long count, rank, mode;  // mode: dp_pad_mode of ir/ops/pad.h
+  long long x_extents[DP_PAD_RANK], y_extents[DP_PAD_RANK], begin[DP_PAD_RANK];
+  unsigned long long constant;  // its bits
+  const void *x;
+  void *y;
+} dp_pad_arguments;
+
+#endif

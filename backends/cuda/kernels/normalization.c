@@ -1,0 +1,80 @@
+// LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A block
+// for each row.
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cuda/device/normalization.h"
+#include "backends/cuda/function.h"
+#include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/types.h"
+#include "backends/cuda/sources.h"
+#include "ir/kernel/extents.h"
+
+static const struct {
+  const char *name;
+  bool of_channels, about_mean;  // of_channels: a row is a group of channels; else the dims from `axis` on
+} kinds[] = {{"LayerNormalization", false, true},
+             {"RMSNormalization", false, false},
+             {"GroupNormalization", true, true},
+             {"InstanceNormalization", true, true}};
+
+static int kind_of(const dp_kernel_spec *spec) {
+  for (int k = 0; k < (int)DP_COUNT(kinds) && !*spec->op->domain; k++)
+    if (!strcmp(spec->op->name, kinds[k].name)) return k;
+  return -1;
+}
+
+static bool match(const dp_kernel_spec *spec) { return !spec->region && kind_of(spec) >= 0; }
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  const dp_cuda_function *function;
+  char defines[32];
+  snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of(spec->inputs[0].dtype)->stored);
+  DP_TRY(dp_cuda_function_add("normalization", defines, dp_cuda_source_normalization, &function));
+  *state = (void *)(uintptr_t)function;  // which is never freed
+  return DP_OK;
+}
+
+// Sets the extents of rows; returns the number of rows. A device has whole groups of channels.
+static int64_t set_rows(const dp_kernel_spec *spec, bool of_channels, dp_normalization_arguments *a) {
+  const dp_local *x = &spec->inputs[0].local;
+  if (!of_channels) {
+    const int axis = dp_axis(dp_node_int(spec->node, "axis", -1), x->rank);
+    a->length = a->per = dp_product(x->extents, axis, x->rank);
+    a->groups = a->inner = 1;
+    return dp_product(x->extents, 0, axis);
+  }
+  const bool grouped = dp_node_attr(spec->node, "num_groups") != NULL;
+  const int64_t size = grouped ? x->whole[1] / dp_node_int(spec->node, "num_groups", 1) : 1;
+  a->inner = dp_product(x->extents, 2, x->rank);
+  a->groups = size ? x->extents[1] / size : 0;
+  a->per = size;
+  a->length = size * a->inner;
+  return x->extents[0] * a->groups;
+}
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)scratch;
+  const int kind = kind_of(spec);
+  dp_normalization_arguments a = {.about_mean = kinds[kind].about_mean,
+                                  .epsilon = dp_node_float(spec->node, "epsilon", 1e-5),
+                                  .x = in[0],
+                                  .scale = in[1],
+                                  .bias = dp_has_in(spec, 2) ? in[2] : NULL,
+                                  .y = out[0],
+                                  .mean = dp_has_out(spec, 1) ? out[1] : NULL,
+                                  .invstd = dp_has_out(spec, 2) ? out[2] : NULL};
+  const int64_t rows = set_rows(spec, kinds[kind].of_channels, &a);
+  return dp_cuda_launch(queue, state, rows, dp_cuda_row_threads(a.length), &a, sizeof a);
+}
+
+const dp_kernel dp_kernel_cuda_normalization = {
+    .name = "cuda.normalization",
+    .types = DP_CUDA_FLOATS,
+    .shares_state = true,
+    .in_place = true,
+    .match = match,
+    .prepare = prepare,
+    .enqueue = enqueue,
+};
