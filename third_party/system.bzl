@@ -30,3 +30,27 @@ system_library = repository_rule(
     },
     local = True,
 )
+
+def _cuda_toolkit_impl(ctx):
+    home = ctx.os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    build = ['package(default_visibility = ["//visibility:public"])']
+    if ctx.path(home + "/include/cuda.h").exists:
+        ctx.symlink(home + "/include", "include")
+        build.append("""
+cc_library(
+    name = "headers",
+    hdrs = glob(["include/*.h", "include/crt/**", "include/nv/**"]),
+    defines = ["DP_CUDA_TOOLKIT"],
+    includes = ["include"],
+)""")
+    else:
+        build.append('cc_library(name = "headers")')
+    ctx.file("BUILD", "\n".join(build) + "\n")
+
+# The headers of the CUDA toolkit in CUDA_HOME or /usr/local/cuda, with DP_CUDA_TOOLKIT defined. Where there is no
+# toolkit the library is empty, so what depends on it must build without.
+cuda_toolkit = repository_rule(
+    implementation = _cuda_toolkit_impl,
+    environ = ["CUDA_HOME"],
+    local = True,
+)

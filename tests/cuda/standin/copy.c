@@ -75,8 +75,7 @@ CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUs
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   bool pageable = false;
-  CUresult result =
-      enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, &pageable);
+  CUresult result = enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, &pageable);
   if (!result && pageable) standin_drain(stream);
   return standin_leave(result);
 }

@@ -28,7 +28,7 @@ void dp_standin_seed(uint64_t seed) {
   standin_lock();
   state = seed;
   standin_habits = (standin_habit){0};
-  if (seed)
-    standin_habits = (standin_habit){others[standin_draw(4)], eager[standin_draw(4)], standin_draw(2) != 0};
+  if (seed) standin_habits = (standin_habit){others[standin_draw(4)], eager[standin_draw(4)], standin_draw(2) != 0};
+  standin_rank_streams();
   standin_unlock();
 }

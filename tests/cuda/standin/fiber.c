@@ -7,8 +7,8 @@
 
 void *standin_stack(size_t bytes) {
   enum { PAGE = 4096 };
-  char *map = mmap(NULL, bytes + PAGE, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  char *map =
+      mmap(NULL, bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (map == MAP_FAILED || mprotect(map, PAGE, PROT_NONE)) abort();
   return map + PAGE;
 }

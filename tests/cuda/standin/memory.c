@@ -1,13 +1,14 @@
-// Memory of the device and pinned memory of the host. Each allocation has pages of its own with a guard page at either
-// side, and ends at the end of its pages (but for the driver's alignment). Addresses are not used again.
+// Memory of the device and pinned memory of the host. Each allocation has pages of its own between pages that nobody
+// can access, and ends at the end of its pages (but for the driver's alignment). Addresses are not used again.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/cuda/standin/state.h"
 
-enum { PAGE = 4096, ALIGNMENT = 256 };  // the driver aligns to 256 bytes
+enum { PAGE = 4096, GUARD = 1 << 20, ALIGNMENT = 256 };  // the driver aligns to 256 bytes
 
 static standin_block *blocks;  // in the order of allocation
 static size_t n_blocks, room_for_blocks;
@@ -29,13 +30,13 @@ CUresult standin_span(const void *address, size_t bytes, const standin_block **b
   const char *at = address;
   bool inside = at >= found->data && bytes <= found->bytes && at - found->data <= (ptrdiff_t)(found->bytes - bytes);
   if (!found->freed && inside) return CUDA_SUCCESS;
-  standin_say("%zu bytes at %p are not those of %s %zu bytes at %p", bytes, address,
-              found->freed ? "the freed" : "the", found->bytes, (void *)found->data);
+  standin_say("%zu bytes at %p are not those of %s %zu bytes at %p", bytes, address, found->freed ? "the freed" : "the",
+              found->bytes, (void *)found->data);
   return CUDA_ERROR_INVALID_VALUE;
 }
 
 static void protect(const standin_block *block, int protection) {
-  if (mprotect(block->map + PAGE, block->map_bytes - 2 * PAGE, protection)) abort();
+  if (mprotect(block->map + GUARD, block->map_bytes - 2 * GUARD, protection)) abort();
 }
 
 static void protect_device(int protection) {
@@ -53,7 +54,9 @@ void standin_close(void) {
   open = false;
 }
 
+// NULL: there is no memory, on this machine either.
 static standin_block *allocate(standin_kind kind, size_t bytes) {
+  if (bytes / PAGE >= (size_t)sysconf(_SC_PHYS_PAGES)) return NULL;
   if (n_blocks == room_for_blocks) {
     size_t more = room_for_blocks ? 2 * room_for_blocks : 64;
     standin_block *grown = realloc(blocks, more * sizeof *blocks);
@@ -61,13 +64,13 @@ static standin_block *allocate(standin_kind kind, size_t bytes) {
     blocks = grown;
     room_for_blocks = more;
   }
-  standin_block block = {.kind = kind, .bytes = bytes, .map_bytes = round_up(bytes, PAGE) + 2 * PAGE};
+  standin_block block = {.kind = kind, .bytes = bytes, .map_bytes = round_up(bytes, PAGE) + 2 * GUARD};
   void *map = mmap(NULL, block.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) return NULL;
   block.map = map;
-  block.data = block.map + block.map_bytes - PAGE - round_up(bytes, ALIGNMENT);
+  block.data = block.map + block.map_bytes - GUARD - round_up(bytes, ALIGNMENT);
   protect(&block, PROT_READ | PROT_WRITE);
-  memset(block.map + PAGE, 0xff, block.map_bytes - 2 * PAGE);
+  memset(block.map + GUARD, 0xff, block.map_bytes - 2 * GUARD);
   if (kind == STANDIN_DEVICE && !open) protect(&block, PROT_NONE);
   blocks[n_blocks] = block;
   return &blocks[n_blocks++];
@@ -85,8 +88,8 @@ static CUresult release(standin_kind kind, const void *address, int64_t *allocat
     block->freed = true;
     *allocations -= 1;
     *bytes -= (int64_t)block->bytes;
-    void *map = mmap(block->map, block->map_bytes, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    void *map =
+        mmap(block->map, block->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     return map == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
@@ -140,9 +143,9 @@ CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
 
 CUresult cuMemFreeHost(void *memory) {
   CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
-  CUresult freed =
-      memory ? release(STANDIN_PINNED, memory, &standin_counts.host_allocations, &standin_counts.host_bytes)
-             : CUDA_ERROR_INVALID_VALUE;
+  CUresult freed = memory
+                       ? release(STANDIN_PINNED, memory, &standin_counts.host_allocations, &standin_counts.host_bytes)
+                       : CUDA_ERROR_INVALID_VALUE;
   return standin_leave(result ? result : freed);
 }
 

@@ -145,9 +145,11 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
   if (!entry || !together || !bytes) return standin_leave(CUDA_ERROR_NOT_FOUND);
   CUfunction made = calloc(1, sizeof *made);
   if (!made) return standin_leave(CUDA_ERROR_OUT_OF_MEMORY);
-  *made = (struct CUfunc_st){
-      .next = module->functions, .module = module, .name = strdup(name), .argument_bytes = *bytes,
-      .together = *together != 0};
+  *made = (struct CUfunc_st){.next = module->functions,
+                             .module = module,
+                             .name = strdup(name),
+                             .argument_bytes = *bytes,
+                             .together = *together != 0};
   memcpy(&made->entry, &entry, sizeof entry);
   module->functions = made;
   *function = made;

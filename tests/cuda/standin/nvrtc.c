@@ -138,9 +138,11 @@ static const struct {
   const char *prefix;
   enum { IGNORED, DEFINE, ARCHITECTURE } meaning;
 } options_known[] = {
-    {"-D", DEFINE},         {"--gpu-architecture=", ARCHITECTURE}, {"-arch=", ARCHITECTURE}, {"--fmad=", IGNORED},
-    {"-fmad=", IGNORED},    {"--std=", IGNORED},                   {"-std=", IGNORED},       {"-default-device", IGNORED},
-    {"-lineinfo", IGNORED}, {"--generate-line-info", IGNORED},
+    {"-D", DEFINE},           {"--gpu-architecture=", ARCHITECTURE},
+    {"-arch=", ARCHITECTURE}, {"--fmad=", IGNORED},
+    {"-fmad=", IGNORED},      {"--std=", IGNORED},
+    {"-std=", IGNORED},       {"-default-device", IGNORED},
+    {"-lineinfo", IGNORED},   {"--generate-line-info", IGNORED},
 };
 enum { N_OPTIONS_KNOWN = sizeof options_known / sizeof *options_known, MOST_OPTIONS = 64 };
 

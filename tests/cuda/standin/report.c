@@ -24,7 +24,7 @@ int64_t dp_standin_report(FILE *file) {
   } lines[] = {
       {"calls", counts.calls, false},
       {"operations", counts.operations, false},
-      {"pending", counts.pending, true},
+      {"pending", counts.pending, false},
       {"device_allocations", counts.device_allocations, true},
       {"device_bytes", counts.device_bytes, false},
       {"host_allocations", counts.host_allocations, true},

@@ -20,8 +20,7 @@ __attribute__((constructor)) static void read_settings(void) {
     if (!text) continue;
     char *end;
     *numbers[i].value = strtoull(text, &end, 10);
-    if (numbers[i].value == &standin_set.fail_call && *end == ':')
-      standin_set.fail_error = strtoull(end + 1, &end, 10);
+    if (numbers[i].value == &standin_set.fail_call && *end == ':') standin_set.fail_error = strtoull(end + 1, &end, 10);
     if (end == text || *end) {
       standin_say("%s=%s is not understood", numbers[i].name, text);
       exit(64);

@@ -13,12 +13,12 @@ DP_CUDA_DRIVER_CALLS(DP_DECLARE)
 
 // Errors and options that the backend has no use for.
 enum {
-  STANDIN_NOT_INITIALIZED = 3,     // CUDA_ERROR_NOT_INITIALIZED
-  STANDIN_INVALID_IMAGE = 200,     // CUDA_ERROR_INVALID_IMAGE
-  STANDIN_INVALID_CONTEXT = 201,   // CUDA_ERROR_INVALID_CONTEXT
-  STANDIN_NO_BINARY = 209,         // CUDA_ERROR_NO_BINARY_FOR_GPU
-  STANDIN_INVALID_HANDLE = 400,    // CUDA_ERROR_INVALID_HANDLE
-  STANDIN_NOT_SUPPORTED = 801,     // CUDA_ERROR_NOT_SUPPORTED
+  STANDIN_NOT_INITIALIZED = 3,    // CUDA_ERROR_NOT_INITIALIZED
+  STANDIN_INVALID_IMAGE = 200,    // CUDA_ERROR_INVALID_IMAGE
+  STANDIN_INVALID_CONTEXT = 201,  // CUDA_ERROR_INVALID_CONTEXT
+  STANDIN_NO_BINARY = 209,        // CUDA_ERROR_NO_BINARY_FOR_GPU
+  STANDIN_INVALID_HANDLE = 400,   // CUDA_ERROR_INVALID_HANDLE
+  STANDIN_NOT_SUPPORTED = 801,    // CUDA_ERROR_NOT_SUPPORTED
 };
 
 // ---- settings.c -----------------------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ typedef enum { STANDIN_DEVICE, STANDIN_PINNED } standin_kind;
 typedef struct {
   standin_kind kind;
   bool freed;
-  char *map;  // guard page, pages, guard page
+  char *map;  // guard, pages, guard
   size_t map_bytes;
   char *data;  // ends at the end of the pages, but for its alignment
   size_t bytes;
@@ -114,5 +114,6 @@ void standin_run_until(standin_marker *marker);  // and moves the host's clock t
 void standin_run_some(standin_marker *marker);   // at most one operation that `marker` needs
 void standin_drain(CUstream stream);             // all of a stream
 void standin_give_up(void);                      // drops all that is pending
+void standin_rank_streams(void);                 // draws their ranks anew
 
 #endif

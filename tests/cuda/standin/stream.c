@@ -39,6 +39,10 @@ bool standin_is_stream(CUstream stream) {
   return false;
 }
 
+void standin_rank_streams(void) {
+  for (CUstream s = streams; s; s = s->next) s->rank = standin_draw(UINT64_MAX);
+}
+
 // ---- enqueueing -----------------------------------------------------------------------------------------------------
 
 static standin_marker *ref(standin_marker *marker) {
