@@ -1,4 +1,4 @@
-// Fills y, of type T, with a scaled bias, broadcast. See spread.h.
+// Fills y, of type T, with a scaled bias, broadcast, or adds it to y. See spread.h.
 #include "backends/cuda/device/spread.h"
 
 DP_KERNEL(dp_spread_arguments) {
@@ -9,5 +9,6 @@ DP_KERNEL(dp_spread_arguments) {
     const T *c = (const T *)a.c;
     value = (T)a.factor * c[i / a.columns % a.rows * a.row + i % a.columns * a.column];
   }
-  ((T *)a.y)[i] = value;
+  T *y = (T *)a.y;
+  y[i] = a.adds ? y[i] + value : value;
 }

@@ -5,15 +5,17 @@
 
 extern const char dp_cuda_source_conv_grad_weight[];
 
-static const dp_cuda_conv conv = {"conv_grad_weight", dp_cuda_source_conv_grad_weight, .x = 0, .w = DP_CONV_OUT, .y = 1,
-                                  .bias = DP_CONV_OUT};
+const dp_cuda_conv dp_cuda_conv_grad_weight = {
+    "conv_grad_weight", dp_cuda_source_conv_grad_weight, .x = 0, .w = DP_CONV_OUT, .y = 1, .bias = DP_CONV_OUT};
 
-static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_cuda_conv_prepare(spec, &conv, state); }
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  return dp_cuda_conv_prepare(spec, &dp_cuda_conv_grad_weight, state);
+}
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
   (void)spec, (void)scratch;
-  return dp_cuda_conv_enqueue(&conv, state, queue, in, out);
+  return dp_cuda_conv_enqueue(&dp_cuda_conv_grad_weight, state, queue, in, out);
 }
 
 const dp_kernel dp_kernel_cuda_dp_ConvGradWeight = {

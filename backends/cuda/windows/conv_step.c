@@ -1,7 +1,6 @@
 // See conv.h.
 #include <stdlib.h>
 
-#include "backends/base/conv_extents.h"
 #include "backends/cuda/device/conv.h"
 #include "backends/cuda/windows/conv.h"
 
@@ -15,18 +14,29 @@ static const dp_local *local_at(const dp_kernel_spec *spec, int operand) {
   return operand == DP_CONV_OUT ? &spec->outputs[0].local : &spec->inputs[operand].local;
 }
 
+dp_status dp_cuda_conv_extents(const dp_kernel_spec *spec, const dp_cuda_conv *conv, dp_conv *extents) {
+  dp_conv e;
+  DP_TRY(dp_conv_make(spec, local_at(spec, conv->x), local_at(spec, conv->w), &e));
+  if (e.groups * e.x_group != e.x_channels || e.groups * e.y_group != e.y_channels)
+    return dp_fail(EX_DATAERR, "a convolution of %lld to %lld channels is not made of %lld whole groups",
+                   (long long)e.x_channels, (long long)e.y_channels, (long long)e.groups);
+  *extents = e;
+  return DP_OK;
+}
+
+bool dp_cuda_conv_has_bias(const dp_kernel_spec *spec, const dp_cuda_conv *conv) {
+  return conv->bias != DP_CONV_OUT && conv->bias < spec->n_inputs && spec->inputs[conv->bias].present;
+}
+
 dp_status dp_cuda_conv_prepare(const dp_kernel_spec *spec, const dp_cuda_conv *conv, void **state) {
   dp_conv extents;
   const dp_cuda_function *function;
-  DP_TRY(dp_conv_make(spec, local_at(spec, conv->x), local_at(spec, conv->w), &extents));
-  if (extents.groups * extents.x_group != extents.x_channels || extents.groups * extents.y_group != extents.y_channels)
-    return dp_fail(EX_DATAERR, "a convolution of %lld to %lld channels is not made of %lld whole groups",
-                   (long long)extents.x_channels, (long long)extents.y_channels, (long long)extents.groups);
+  DP_TRY(dp_cuda_conv_extents(spec, conv, &extents));
   DP_TRY(dp_cuda_window_function(conv->name, spec->inputs[0].dtype, conv->source, &function));
   step *s = malloc(sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "there is no memory for the state of a convolution");
   *s = (step){.function = function,
-              .bias = conv->bias != DP_CONV_OUT && conv->bias < spec->n_inputs && spec->inputs[conv->bias].present,
+              .bias = dp_cuda_conv_has_bias(spec, conv),
               .arguments = {.count = dp_local_count(&spec->outputs[0].local),
                             .samples = extents.samples,
                             .x_channels = extents.x_channels,

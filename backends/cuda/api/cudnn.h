@@ -1,0 +1,138 @@
+// The calls of cuDNN that the backend makes: its graphs. See driver.h.
+#ifndef DP_BACKENDS_CUDA_API_CUDNN_H
+#define DP_BACKENDS_CUDA_API_CUDNN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef DP_CUDA_TOOLKIT
+#include <cudnn.h>
+#else
+typedef int cudnnStatus_t, cudnnBackendDescriptorType_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t,
+    cudnnDataType_t, cudnnConvolutionMode_t, cudnnBackendHeurMode_t, cudnnBackendNumericalNote_t;
+typedef struct CUstream_st *cudaStream_t;
+typedef struct cudnnContext *cudnnHandle_t;
+typedef void *cudnnBackendDescriptor_t;
+#endif
+
+#define DP_CUDA_CUDNN_CONSTANTS(X)                                      \
+  X(CUDNN_STATUS_SUCCESS, 0)                                            \
+  X(CUDNN_STATUS_NOT_INITIALIZED, 1001)                                 \
+  X(CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, 1002)                     \
+  X(CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED, 1008)                       \
+  X(CUDNN_STATUS_BAD_PARAM, 2000)                                       \
+  X(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, 2002)                          \
+  X(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, 2003)                    \
+  X(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, 2004)                         \
+  X(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, 2008)                        \
+  X(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, 2010)                        \
+  X(CUDNN_STATUS_NOT_SUPPORTED, 3000)                                   \
+  X(CUDNN_STATUS_NOT_SUPPORTED_PADDING, 3011)                           \
+  X(CUDNN_STATUS_INTERNAL_ERROR, 4000)                                  \
+  X(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, 4003)           \
+  X(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, 4004)         \
+  X(CUDNN_STATUS_EXECUTION_FAILED, 5000)                                \
+  X(CUDNN_DATA_FLOAT, 0)                                                \
+  X(CUDNN_DATA_DOUBLE, 1)                                               \
+  X(CUDNN_CROSS_CORRELATION, 1)                                         \
+  X(CUDNN_HEUR_MODE_FALLBACK, 2)                                        \
+  X(CUDNN_HEUR_MODE_A, 3)                                               \
+  X(CUDNN_TYPE_HANDLE, 0)                                               \
+  X(CUDNN_TYPE_DATA_TYPE, 1)                                            \
+  X(CUDNN_TYPE_INT64, 3)                                                \
+  X(CUDNN_TYPE_FLOAT, 4)                                                \
+  X(CUDNN_TYPE_DOUBLE, 5)                                               \
+  X(CUDNN_TYPE_VOID_PTR, 6)                                             \
+  X(CUDNN_TYPE_CONVOLUTION_MODE, 7)                                     \
+  X(CUDNN_TYPE_HEUR_MODE, 8)                                            \
+  X(CUDNN_TYPE_NUMERICAL_NOTE, 11)                                      \
+  X(CUDNN_TYPE_BACKEND_DESCRIPTOR, 15)                                  \
+  X(CUDNN_TYPE_CHAR, 24)                                                \
+  X(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, 1)                            \
+  X(CUDNN_BACKEND_ENGINE_DESCRIPTOR, 2)                                 \
+  X(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, 3)                              \
+  X(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, 4)                             \
+  X(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, 5)                         \
+  X(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, 10)         \
+  X(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, 11) \
+  X(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, 12)   \
+  X(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, 15)                        \
+  X(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, 16)                          \
+  X(CUDNN_BACKEND_TENSOR_DESCRIPTOR, 17)                                \
+  X(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 38)                            \
+  X(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 100)                              \
+  X(CUDNN_ATTR_CONVOLUTION_CONV_MODE, 101)                              \
+  X(CUDNN_ATTR_CONVOLUTION_DILATIONS, 102)                              \
+  X(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 103)                         \
+  X(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, 104)                          \
+  X(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, 105)                           \
+  X(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 106)                           \
+  X(CUDNN_ATTR_ENGINEHEUR_MODE, 200)                                    \
+  X(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, 201)                         \
+  X(CUDNN_ATTR_ENGINEHEUR_RESULTS, 202)                                 \
+  X(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, 204)                              \
+  X(CUDNN_ATTR_ENGINECFG_ENGINE, 300)                                   \
+  X(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, 400)                              \
+  X(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, 401)                       \
+  X(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 402)                      \
+  X(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, 407)                          \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 700)                \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 701)                 \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, 702)            \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, 703)                    \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, 704)                    \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, 705)                    \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, 706)               \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, 707)                \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, 708)           \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, 709)                   \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, 710)                  \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, 711)                  \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, 712)             \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, 713)              \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, 714)         \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, 715)                \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, 716)                 \
+  X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, 717)                \
+  X(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, 800)                              \
+  X(CUDNN_ATTR_OPERATIONGRAPH_OPS, 801)                                 \
+  X(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 900)                              \
+  X(CUDNN_ATTR_TENSOR_DATA_TYPE, 901)                                   \
+  X(CUDNN_ATTR_TENSOR_DIMENSIONS, 902)                                  \
+  X(CUDNN_ATTR_TENSOR_STRIDES, 903)                                     \
+  X(CUDNN_ATTR_TENSOR_UNIQUE_ID, 906)                                   \
+  X(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, 1000)                           \
+  X(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, 1001)                        \
+  X(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 1003)                            \
+  X(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 1301)                               \
+  X(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, 1303)                             \
+  X(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, 2702)                    \
+  X(CUDNN_NUMERICAL_NOTE_TENSOR_CORE, 0)                                \
+  X(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, 1)                        \
+  X(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, 2)                \
+  X(CUDNN_NUMERICAL_NOTE_FFT, 3)                                        \
+  X(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, 4)                           \
+  X(CUDNN_NUMERICAL_NOTE_WINOGRAD, 5)
+
+#ifndef DP_CUDA_TOOLKIT
+enum {
+#define DP_CONSTANT(name, value) name = value,
+  DP_CUDA_CUDNN_CONSTANTS(DP_CONSTANT)
+#undef DP_CONSTANT
+};
+#endif
+
+// X(name, parameters): each returns a cudnnStatus_t. Available since cuDNN 9.0.
+#define DP_CUDA_CUDNN_CALLS(X)                                                                                         \
+  X(cudnnCreate, (cudnnHandle_t * handle))                                                                             \
+  X(cudnnSetStream, (cudnnHandle_t handle, cudaStream_t stream))                                                       \
+  X(cudnnBackendCreateDescriptor, (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor))          \
+  X(cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t descriptor))                                              \
+  X(cudnnBackendSetAttribute, (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,                  \
+                               cudnnBackendAttributeType_t type, int64_t count, const void *values))                   \
+  X(cudnnBackendGetAttribute, (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,                  \
+                               cudnnBackendAttributeType_t type, int64_t asked, int64_t *count, void *values))         \
+  X(cudnnBackendFinalize, (cudnnBackendDescriptor_t descriptor))                                                       \
+  X(cudnnBackendExecute, (cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t variant_pack))
+
+#endif

@@ -1,0 +1,114 @@
+// See convolution.h. A bias is added by a function of our own.
+#include "backends/cuda/cudnn/convolution.h"
+
+#include <stdlib.h>
+
+#include "backends/cuda/spread.h"
+
+// Engines that change layouts want room for all three tensors and a little more; beyond this, others are better.
+enum { MOST_WORKSPACE = 64 << 20, MORE_WORKSPACE = 64 << 10 };
+
+// What is done, in this order.
+typedef struct {
+  bool planned;
+  dp_cudnn_plan plan;              // if planned
+  void *own;                       // the state of our own convolution, instead of a plan; NULL: none
+  const dp_cuda_function *spread;  // of the bias, or of zeros where there is nothing to sum; NULL: neither
+  dp_spread_arguments arguments;   // but for the addresses
+  bool bias;
+} step;
+
+static uint64_t bytes_of(const dp_kernel_operand *operand) {
+  return operand->present ? (uint64_t)dp_local_count(&operand->local) * dp_type_bytes(operand->dtype) : 0;
+}
+
+uint64_t dp_cudnn_convolution_scratch_bytes(const dp_kernel_spec *spec) {
+  uint64_t bytes = MORE_WORKSPACE + bytes_of(&spec->outputs[0]);
+  for (int i = 0; i < spec->n_inputs; i++) bytes += bytes_of(&spec->inputs[i]);
+  return bytes < MOST_WORKSPACE ? bytes : MOST_WORKSPACE;
+}
+
+// cuDNN has two spatial dims or three.
+static dp_cudnn_spec spec_of(const dp_kernel_spec *spec, dp_cudnn_kind kind, const dp_conv *e) {
+  const dp_window *w = &e->window;
+  dp_cudnn_spec s = {.kind = kind,
+                     .dtype = spec->inputs[0].dtype,
+                     .spatial = spec->inputs[0].local.rank > 4 ? 3 : 2,
+                     .x = {e->samples, e->x_channels},
+                     .w = {e->y_channels, e->x_group},
+                     .y = {e->samples, e->y_channels},
+                     .workspace = dp_cudnn_convolution_scratch_bytes(spec)};
+  for (int d = 0; d < s.spatial; d++) {
+    const int from = d + 3 - s.spatial;
+    s.x[2 + d] = w->x[from];
+    s.w[2 + d] = w->kernel[from];
+    s.y[2 + d] = w->y[from];
+    s.pad_begin[d] = w->pad[from];
+    s.pad_end[d] = w->pad_end[from];
+    s.stride[d] = w->stride[from];
+    s.dilation[d] = w->dilation[from];
+  }
+  return s;
+}
+
+static dp_status make_plan(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, const dp_conv *e, step *s) {
+  const dp_cudnn_spec wanted = spec_of(spec, c->kind, e);
+  const dp_cudnn_calls *calls;
+  cudnnHandle_t handle;
+  DP_TRY(dp_cudnn_load(&calls));
+  DP_TRY(dp_cudnn_open(&handle));
+  return dp_cudnn_plan_make(calls, handle, NULL, &wanted, &s->plan, &s->planned);
+}
+
+static dp_status make(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, step *s) {
+  dp_conv e;
+  DP_TRY(dp_cuda_conv_extents(spec, c->conv, &e));
+  s->bias = dp_cuda_conv_has_bias(spec, c->conv);
+  const int64_t count = dp_local_count(&spec->outputs[0].local);
+  const bool sums = count && e.samples && e.x_group && e.y_group && e.window.x_plane && e.window.y_plane;
+  if (sums) DP_TRY(make_plan(spec, c, &e, s));
+  if (sums && !s->planned) return dp_cuda_conv_prepare(spec, c->conv, &s->own);
+  if (count == 0 || (sums && !s->bias)) return DP_OK;
+  s->arguments = (dp_spread_arguments){
+      .count = count, .rows = e.y_channels, .columns = e.window.y_plane, .row = 1, .factor = 1, .adds = sums};
+  return dp_cuda_spread_add(spec->inputs[0].dtype, &s->spread);
+}
+
+dp_status dp_cudnn_convolution_prepare(const dp_kernel_spec *spec, const dp_cudnn_convolution *convolution,
+                                       void **state) {
+  step *s = calloc(1, sizeof *s);
+  if (!s) return dp_fail(DP_EX_MEMORY, "there is no memory for the state of a convolution");
+  dp_status status = make(spec, convolution, s);
+  if (status)
+    dp_cudnn_convolution_release(s);
+  else
+    *state = s;
+  return status;
+}
+
+void dp_cudnn_convolution_release(void *state) {
+  step *s = state;
+  if (!s) return;
+  if (s->planned) dp_cudnn_plan_release(&s->plan);
+  free(s->own);
+  free(s);
+}
+
+static const void *address_of(int operand, const void *const *in, void *const *out) {
+  return operand == DP_CONV_OUT ? out[0] : in[operand];
+}
+
+dp_status dp_cudnn_convolution_enqueue(const dp_cudnn_convolution *convolution, void *state, dp_queue *queue,
+                                       const void *const *in, void *const *out, void *scratch) {
+  const step *s = state;
+  const dp_cuda_conv *c = convolution->conv;
+  if (s->own) return dp_cuda_conv_enqueue(c, s->own, queue, in, out);
+  if (s->planned)
+    DP_TRY(dp_cudnn_plan_enqueue(&s->plan, dp_cuda_queue_stream(queue), address_of(c->x, in, out),
+                                 address_of(c->w, in, out), address_of(c->y, in, out), scratch));
+  if (!s->spread) return DP_OK;
+  dp_spread_arguments arguments = s->arguments;
+  arguments.y = out[0];
+  arguments.c = s->bias ? in[c->bias] : NULL;
+  return dp_cuda_spread(queue, s->spread, &arguments);
+}

@@ -1,0 +1,20 @@
+// Kernels of convolutions and their gradients by cuDNN.
+#ifndef DP_BACKENDS_CUDA_CUDNN_CONVOLUTION_H
+#define DP_BACKENDS_CUDA_CUDNN_CONVOLUTION_H
+
+#include "backends/cuda/cudnn/plan.h"
+#include "backends/cuda/windows/conv.h"
+
+typedef struct {
+  dp_cudnn_kind kind;
+  const dp_cuda_conv *conv;  // which operand is what; the function for what no engine of cuDNN does
+} dp_cudnn_convolution;
+
+uint64_t dp_cudnn_convolution_scratch_bytes(const dp_kernel_spec *spec);
+dp_status dp_cudnn_convolution_prepare(const dp_kernel_spec *spec, const dp_cudnn_convolution *convolution,
+                                       void **state) DP_MUST_USE;
+void dp_cudnn_convolution_release(void *state);
+dp_status dp_cudnn_convolution_enqueue(const dp_cudnn_convolution *convolution, void *state, dp_queue *queue,
+                                       const void *const *in, void *const *out, void *scratch) DP_MUST_USE;
+
+#endif

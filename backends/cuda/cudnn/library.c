@@ -1,0 +1,80 @@
+// Loading cuDNN. See library.h.
+#include "backends/cuda/cudnn/library.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "backends/cuda/api/library.h"
+
+static const dp_cuda_library library = {
+    .what = "cuDNN",
+    .sonames = (const char *const[]){"libcudnn.so.9", NULL},
+    .folder = "nvidia/cudnn/lib",
+    .calls =
+        (const char *const[]){
+#define DP_CALL(name, parameters) #name,
+            DP_CUDA_CUDNN_CALLS(DP_CALL)
+#undef DP_CALL
+                NULL},
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static dp_cudnn_calls cudnn;
+static cudnnHandle_t the_handle;
+
+// The name of a status.
+static const char *name_of(cudnnStatus_t status) {
+  static const struct {
+    const char *name;
+    int value;
+  } constants[] = {
+#define DP_CONSTANT(name, value) {#name, value},
+      DP_CUDA_CUDNN_CONSTANTS(DP_CONSTANT)
+#undef DP_CONSTANT
+  };
+  static const char prefix[] = "CUDNN_STATUS_";
+  for (size_t i = 0; i < DP_COUNT(constants); i++)
+    if (constants[i].value == (int)status && !strncmp(constants[i].name, prefix, sizeof prefix - 1))
+      return constants[i].name;
+  return "an unknown status";
+}
+
+dp_status dp_cudnn_check(cudnnStatus_t status, const char *call) {
+  if (status == CUDNN_STATUS_SUCCESS) return DP_OK;
+  bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  return dp_fail(memory ? DP_EX_MEMORY : EX_UNAVAILABLE, "cuDNN: %s gives %s (%d)", call, name_of(status), (int)status);
+}
+
+static dp_status load_once(void) {
+  static bool loaded;
+  if (!loaded) DP_TRY(dp_cuda_library_load(&library, (void **)&cudnn));
+  loaded = true;
+  return DP_OK;
+}
+
+dp_status dp_cudnn_load(const dp_cudnn_calls **calls) {
+  pthread_mutex_lock(&lock);
+  dp_status status = load_once();
+  pthread_mutex_unlock(&lock);
+  if (!status) *calls = &cudnn;
+  return status;
+}
+
+dp_status dp_cudnn_open(cudnnHandle_t *handle) {
+  pthread_mutex_lock(&lock);
+  dp_status status = load_once();
+  if (!status && !the_handle) status = dp_cudnn_check(cudnn.cudnnCreate(&the_handle), "cudnnCreate");
+  pthread_mutex_unlock(&lock);
+  if (!status) *handle = the_handle;
+  return status;
+}
+
+dp_status dp_cudnn_execute(cudaStream_t stream, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t variant_pack) {
+  pthread_mutex_lock(&lock);
+  dp_status status = dp_cudnn_check(cudnn.cudnnSetStream(the_handle, stream), "cudnnSetStream");
+  if (!status)
+    status = dp_cudnn_check(cudnn.cudnnBackendExecute(the_handle, plan, variant_pack), "cudnnBackendExecute");
+  pthread_mutex_unlock(&lock);
+  return status;
+}

@@ -1,0 +1,254 @@
+// See plan.h.
+#include "backends/cuda/cudnn/plan.h"
+
+#include <string.h>
+
+#include "backends/cuda/cudnn/descriptor.h"
+
+enum { X_ID = 1, W_ID, Y_ID };  // of tensors in graph and variant pack
+enum { ALIGNMENT = 16, MOST_CONFIGURATIONS = 64, MOST_NOTES = 16 };
+
+// An operation's descriptor and its attributes.
+static const struct {
+  int type, convolution, x, w, y, alpha, beta;
+} operations[] = {
+    [DP_CUDNN_CONV] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+                       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    [DP_CUDNN_GRAD_INPUT] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    [DP_CUDNN_GRAD_WEIGHT] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+};
+
+// ---- the graph ------------------------------------------------------------------------------------------------------
+
+// Makes a descriptor that lives as long as the plan.
+static cudnnStatus_t add(dp_cudnn_plan *p, int type, size_t count, const dp_cudnn_attribute *attributes,
+                         cudnnBackendDescriptor_t *made) {
+  if (p->n_descriptors == DP_CUDNN_MOST_DESCRIPTORS) return CUDNN_STATUS_INTERNAL_ERROR;
+  cudnnStatus_t status = dp_cudnn_describe(p->calls, (cudnnBackendDescriptorType_t)type, (int)count, attributes, made);
+  if (status == CUDNN_STATUS_SUCCESS) p->descriptors[p->n_descriptors++] = *made;
+  return status;
+}
+#define ADD(PLAN, TYPE, ATTRIBUTES, MADE)                                           \
+  do {                                                                              \
+    cudnnStatus_t add_s_ = add(PLAN, TYPE, DP_COUNT(ATTRIBUTES), ATTRIBUTES, MADE); \
+    if (add_s_ != CUDNN_STATUS_SUCCESS) return add_s_;                              \
+  } while (0)
+
+static cudnnDataType_t data_type(dp_dtype dtype) { return dtype == DP_FLOAT64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT; }
+
+// A dense tensor.
+static cudnnStatus_t add_tensor(dp_cudnn_plan *p, const dp_cudnn_spec *s, int64_t id, const int64_t *extents,
+                                cudnnBackendDescriptor_t *made) {
+  const int rank = 2 + s->spatial;
+  const cudnnDataType_t type = data_type(s->dtype);
+  const int64_t alignment = ALIGNMENT;
+  int64_t strides[5], stride = 1;
+  for (int d = rank - 1; d >= 0; d--) {
+    strides[d] = stride;
+    stride *= extents[d];
+  }
+  const dp_cudnn_attribute attributes[] = {
+      DP_CUDNN_ONE(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, &type),
+      DP_CUDNN_ONE(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, &id),
+      DP_CUDNN_ONE(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, &alignment),
+      {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank, extents},
+      {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, strides},
+  };
+  ADD(p, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes, made);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t add_convolution(dp_cudnn_plan *p, const dp_cudnn_spec *s, cudnnBackendDescriptor_t *made) {
+  const cudnnDataType_t type = data_type(s->dtype);
+  const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+  const int64_t spatial = s->spatial;
+  const dp_cudnn_attribute attributes[] = {
+      DP_CUDNN_ONE(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, &type),
+      DP_CUDNN_ONE(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, &mode),
+      DP_CUDNN_ONE(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, &spatial),
+      {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, spatial, s->dilation},
+      {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, spatial, s->stride},
+      {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, spatial, s->pad_begin},
+      {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, spatial, s->pad_end},
+  };
+  ADD(p, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, attributes, made);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t add_graph(dp_cudnn_plan *p, cudnnHandle_t handle, const dp_cudnn_spec *s,
+                               cudnnBackendDescriptor_t *graph) {
+  cudnnBackendDescriptor_t x, w, y, convolution, operation;
+  cudnnStatus_t status = add_tensor(p, s, X_ID, s->x, &x);
+  if (status == CUDNN_STATUS_SUCCESS) status = add_tensor(p, s, W_ID, s->w, &w);
+  if (status == CUDNN_STATUS_SUCCESS) status = add_tensor(p, s, Y_ID, s->y, &y);
+  if (status == CUDNN_STATUS_SUCCESS) status = add_convolution(p, s, &convolution);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  const float one = 1, zero = 0;
+  const double wide_one = 1, wide_zero = 0;
+  const bool wide = s->dtype == DP_FLOAT64;
+  const int scale = wide ? CUDNN_TYPE_DOUBLE : CUDNN_TYPE_FLOAT;
+#define NAME(FIELD) (cudnnBackendAttributeName_t) operations[s->kind].FIELD
+  const dp_cudnn_attribute attributes[] = {
+      DP_CUDNN_ONE(NAME(convolution), CUDNN_TYPE_BACKEND_DESCRIPTOR, &convolution),
+      DP_CUDNN_ONE(NAME(x), CUDNN_TYPE_BACKEND_DESCRIPTOR, &x),
+      DP_CUDNN_ONE(NAME(w), CUDNN_TYPE_BACKEND_DESCRIPTOR, &w),
+      DP_CUDNN_ONE(NAME(y), CUDNN_TYPE_BACKEND_DESCRIPTOR, &y),
+      {NAME(alpha), (cudnnBackendAttributeType_t)scale, 1, wide ? (const void *)&wide_one : (const void *)&one},
+      {NAME(beta), (cudnnBackendAttributeType_t)scale, 1, wide ? (const void *)&wide_zero : (const void *)&zero},
+  };
+#undef NAME
+  ADD(p, operations[s->kind].type, attributes, &operation);
+  const dp_cudnn_attribute of_graph[] = {
+      DP_CUDNN_ONE(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, &operation),
+      DP_CUDNN_ONE(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle ? &handle : NULL),
+  };
+  ADD(p, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, of_graph, graph);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// ---- engines --------------------------------------------------------------------------------------------------------
+
+// Whether results are the same in every run and as exact as the type allows.
+static cudnnStatus_t check_notes(const dp_cudnn_calls *calls, cudnnBackendDescriptor_t engine, dp_dtype dtype,
+                                 bool *fits) {
+  cudnnBackendNumericalNote_t notes[MOST_NOTES];
+  int64_t count = 0;
+  cudnnStatus_t status = calls->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                                         CUDNN_TYPE_NUMERICAL_NOTE, MOST_NOTES, &count, notes);
+  *fits = true;
+  for (int64_t i = 0; i < count && status == CUDNN_STATUS_SUCCESS; i++) {
+    const int note = (int)notes[i];
+    const bool tensor_core = note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;  // for float32, these round to TF32
+    const bool inexact = note >= CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS && note <= CUDNN_NUMERICAL_NOTE_WINOGRAD;
+    if ((tensor_core && dtype == DP_FLOAT32) || inexact) *fits = false;
+  }
+  return status;
+}
+
+// Makes the plan of one configuration, if its engine will do. What cuDNN does not support is no failure.
+static cudnnStatus_t try_configuration(dp_cudnn_plan *p, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
+                                       const dp_cudnn_spec *s, cudnnBackendDescriptor_t configuration, bool *found) {
+  const dp_cudnn_calls *calls = p->calls;
+  cudnnBackendDescriptor_t engine, plan;
+  int64_t count;
+  bool fits;
+  cudnnStatus_t status = calls->cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  status = calls->cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                           &count, &engine);
+  if (status == CUDNN_STATUS_SUCCESS) status = check_notes(calls, engine, s->dtype, &fits);
+  if (status == CUDNN_STATUS_SUCCESS)
+    status = calls->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count,
+                                             &p->engine);
+  calls->cudnnBackendDestroyDescriptor(engine);
+  if (status != CUDNN_STATUS_SUCCESS || !fits) return status;
+  const dp_cudnn_attribute attributes[] = {
+      DP_CUDNN_ONE(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, &configuration),
+      DP_CUDNN_ONE(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle ? &handle : NULL),
+      DP_CUDNN_ONE(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, handle ? NULL : &device),
+  };
+  status =
+      dp_cudnn_describe(calls, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, (int)DP_COUNT(attributes), attributes, &plan);
+  if (status != CUDNN_STATUS_SUCCESS) return dp_cudnn_is_unsupported(status) ? CUDNN_STATUS_SUCCESS : status;
+  status = calls->cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count,
+                                           &p->workspace_bytes);
+  *found = status == CUDNN_STATUS_SUCCESS && (uint64_t)p->workspace_bytes <= s->workspace;
+  if (*found)
+    p->plan = plan;
+  else
+    calls->cudnnBackendDestroyDescriptor(plan);
+  return status;
+}
+
+// Keeps what will do of `count` configurations: one. Destroys the others.
+static cudnnStatus_t take_first(dp_cudnn_plan *p, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
+                                const dp_cudnn_spec *s, int64_t count, cudnnBackendDescriptor_t *configurations,
+                                bool *found) {
+  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+  for (int64_t i = 0; i < count && status == CUDNN_STATUS_SUCCESS && !*found; i++) {
+    status = try_configuration(p, handle, device, s, configurations[i], found);
+    if (!*found) continue;
+    p->descriptors[p->n_descriptors++] = configurations[i];
+    p->descriptors[p->n_descriptors++] = p->plan;
+    configurations[i] = NULL;
+  }
+  return status;
+}
+
+// Asks the heuristics of a mode.
+static cudnnStatus_t ask(dp_cudnn_plan *p, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
+                         const dp_cudnn_spec *s, cudnnBackendDescriptor_t graph, int mode_number, bool *found) {
+  const dp_cudnn_calls *calls = p->calls;
+  const cudnnBackendHeurMode_t mode = (cudnnBackendHeurMode_t)mode_number;
+  cudnnBackendDescriptor_t heuristics, configurations[MOST_CONFIGURATIONS] = {NULL};
+  const dp_cudnn_attribute attributes[] = {
+      DP_CUDNN_ONE(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, &graph),
+      DP_CUDNN_ONE(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, &mode),
+      DP_CUDNN_ONE(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, handle ? NULL : &device),
+  };
+  cudnnStatus_t status =
+      dp_cudnn_describe(calls, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, (int)DP_COUNT(attributes), attributes, &heuristics);
+  if (status != CUDNN_STATUS_SUCCESS) return dp_cudnn_is_unsupported(status) ? CUDNN_STATUS_SUCCESS : status;
+  int64_t count = 0;
+  for (int i = 0; i < MOST_CONFIGURATIONS && status == CUDNN_STATUS_SUCCESS; i++)
+    status = calls->cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configurations[i]);
+  if (status == CUDNN_STATUS_SUCCESS)
+    status = calls->cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                             MOST_CONFIGURATIONS, &count, configurations);
+  if (status == CUDNN_STATUS_SUCCESS) status = take_first(p, handle, device, s, count, configurations, found);
+  for (int i = 0; i < MOST_CONFIGURATIONS; i++)
+    if (configurations[i]) calls->cudnnBackendDestroyDescriptor(configurations[i]);
+  calls->cudnnBackendDestroyDescriptor(heuristics);
+  return status;
+}
+
+dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
+                             const dp_cudnn_spec *spec, dp_cudnn_plan *plan, bool *found) {
+  dp_cudnn_plan p = {.calls = calls};
+  cudnnBackendDescriptor_t graph;
+  *found = false;
+  cudnnStatus_t status = add_graph(&p, handle, spec, &graph);
+  if (status == CUDNN_STATUS_SUCCESS) status = ask(&p, handle, device, spec, graph, CUDNN_HEUR_MODE_A, found);
+  if (status == CUDNN_STATUS_SUCCESS && !*found)
+    status = ask(&p, handle, device, spec, graph, CUDNN_HEUR_MODE_FALLBACK, found);
+  if (*found)
+    *plan = p;
+  else
+    dp_cudnn_plan_release(&p);
+  return dp_cudnn_is_unsupported(status) ? DP_OK : dp_cudnn_check(status, "planning a convolution");
+}
+
+void dp_cudnn_plan_release(dp_cudnn_plan *plan) {
+  while (plan->n_descriptors > 0) plan->calls->cudnnBackendDestroyDescriptor(plan->descriptors[--plan->n_descriptors]);
+}
+
+dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const void *x, const void *w,
+                                const void *y, void *workspace) {
+  const int64_t ids[] = {X_ID, W_ID, Y_ID};
+  const void *const data[] = {x, w, y};
+  const dp_cudnn_attribute attributes[] = {
+      {CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, ids},
+      {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, data},
+      DP_CUDNN_ONE(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, &workspace),
+  };
+  cudnnBackendDescriptor_t pack;
+  DP_TRY(dp_cudnn_check(dp_cudnn_describe(plan->calls, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, (int)DP_COUNT(attributes),
+                                          attributes, &pack),
+                        "naming a convolution's operands"));
+  dp_status status = dp_cudnn_execute(stream, plan->plan, pack);
+  plan->calls->cudnnBackendDestroyDescriptor(pack);
+  return status;
+}

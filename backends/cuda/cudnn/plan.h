@@ -1,0 +1,50 @@
+// Plans of cuDNN for convolutions and their gradients: a graph of one operation, and the engine that computes it.
+#ifndef DP_BACKENDS_CUDA_CUDNN_PLAN_H
+#define DP_BACKENDS_CUDA_CUDNN_PLAN_H
+
+#include "backends/cuda/cudnn/library.h"
+#include "ir/graph/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum { DP_CUDNN_CONV, DP_CUDNN_GRAD_INPUT, DP_CUDNN_GRAD_WEIGHT } dp_cudnn_kind;
+
+// Dense tensors x (N, C, ...), w (M, C/groups, ...), y (N, M, ...), or their gradients. The number of groups is C over
+// C/groups. All extents > 0.
+typedef struct {
+  dp_cudnn_kind kind;
+  dp_dtype dtype;            // DP_FLOAT32 or DP_FLOAT64
+  int spatial;               // 2 or 3
+  int64_t x[5], w[5], y[5];  // 2 + spatial extents
+  int64_t pad_begin[3], pad_end[3], stride[3], dilation[3];
+  uint64_t workspace;  // bytes: engines that need more are passed over
+} dp_cudnn_spec;
+
+// What a plan is made of stays with it.
+enum { DP_CUDNN_MOST_DESCRIPTORS = 16 };
+typedef struct {
+  const dp_cudnn_calls *calls;
+  cudnnBackendDescriptor_t descriptors[DP_CUDNN_MOST_DESCRIPTORS];
+  int n_descriptors;
+  cudnnBackendDescriptor_t plan;
+  int64_t workspace_bytes, engine;  // engine: cuDNN's number
+} dp_cudnn_plan;
+
+// Chooses the first engine of cuDNN's heuristics that fits into the workspace, gives the same bits in every run, and
+// computes in the operands' precision: no tensor cores for float32, no FFT, no Winograd. For the device of the process's
+// handle, or, without a handle, for the one that `device` describes: a finalised CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR
+// (cuDNN 9.8). *found: whether there is one; otherwise nothing is kept. EX_UNAVAILABLE, DP_EX_MEMORY.
+dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
+                             const dp_cudnn_spec *spec, dp_cudnn_plan *plan, bool *found) DP_MUST_USE;
+void dp_cudnn_plan_release(dp_cudnn_plan *plan);
+// Puts it on a stream. The addresses are the device's; which of them is written depends on the kind. Any thread may call
+// this at any time. workspace: of plan->workspace_bytes.
+dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const void *x, const void *w,
+                                const void *y, void *workspace) DP_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
