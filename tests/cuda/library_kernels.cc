@@ -78,6 +78,7 @@ class Room {
     if (data_) Take(dp_cuda_upload(0, data_ + bytes, kGuard, sizeof kGuard));
   }
   ~Room() {
+    dp_cu.cuCtxSynchronize();  // copies may be under way, if waiting for them has failed
     if (data_) dp_cuda_release({false, 0}, data_, bytes_ + sizeof kGuard);
   }
   Room(const Room &) = delete;
@@ -126,9 +127,7 @@ class Step {
     if (error.empty()) Take(dp_cuda_functions_load());
   }
   ~Step() {
-    // What is still under way, if waiting has failed, must not outlive the memory.
-    int instruction;
-    if (queue_) dp_status_free(dp_cuda_queue_finish(queue_, &instruction));
+    dp_cu.cuCtxSynchronize();
     if (queue_) dp_cuda_queue_destroy(queue_);
     if (kernel_->release) kernel_->release(state_);
   }

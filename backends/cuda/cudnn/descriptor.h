@@ -4,6 +4,10 @@
 
 #include "backends/cuda/cudnn/library.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Attribute `name` with `count` values of a type; values NULL: it is left out.
 typedef struct {
   cudnnBackendAttributeName_t name;
@@ -19,4 +23,7 @@ typedef struct {
 cudnnStatus_t dp_cudnn_describe(const dp_cudnn_calls *calls, cudnnBackendDescriptorType_t type, int count,
                                 const dp_cudnn_attribute *attributes, cudnnBackendDescriptor_t *made);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,0 +1,178 @@
+// What finalisation checks, and operations read from their descriptors.
+#include <string.h>
+
+#include "tests/cuda/standin/cudnn_private.h"
+
+static int64_t count_of(const descriptor *d, int name) {
+  for (const attribute *a = d->attributes; a; a = a->next)
+    if (a->name == name) return a->count;
+  return 0;
+}
+
+static bool all_at_least(const descriptor *d, int name, int64_t low) {
+  const int64_t *values = standin_cudnn_values(d, name);
+  for (int64_t i = 0; i < count_of(d, name); i++)
+    if (values[i] < low) return false;
+  return true;
+}
+
+static int64_t number(const descriptor *d, int name) { return *(const int64_t *)standin_cudnn_values(d, name); }
+static int data_type(const descriptor *d, int name) { return *(const int *)standin_cudnn_values(d, name); }
+
+static cudnnStatus_t check_tensor(const descriptor *d) {
+  const int64_t rank = count_of(d, CUDNN_ATTR_TENSOR_DIMENSIONS),
+                alignment = number(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+  if (rank < 4 || rank != count_of(d, CUDNN_ATTR_TENSOR_STRIDES)) return CUDNN_STATUS_BAD_PARAM;
+  if (alignment < 1 || (alignment & (alignment - 1))) return CUDNN_STATUS_BAD_PARAM;
+  return all_at_least(d, CUDNN_ATTR_TENSOR_DIMENSIONS, 1) && all_at_least(d, CUDNN_ATTR_TENSOR_STRIDES, 1)
+             ? CUDNN_STATUS_SUCCESS
+             : CUDNN_STATUS_BAD_PARAM;
+}
+
+static cudnnStatus_t check_convolution(const descriptor *d) {
+  static const struct {
+    int name, low;
+  } lists[] = {{CUDNN_ATTR_CONVOLUTION_DILATIONS, 1},
+               {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 1},
+               {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, 0},
+               {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, 0}};
+  const int64_t spatial = number(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+  if (spatial < 2 || spatial > 3) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (data_type(d, CUDNN_ATTR_CONVOLUTION_CONV_MODE) != CUDNN_CROSS_CORRELATION) return CUDNN_STATUS_NOT_SUPPORTED;
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    if (count_of(d, lists[i].name) != spatial || !all_at_least(d, lists[i].name, lists[i].low))
+      return CUDNN_STATUS_BAD_PARAM;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// ---- operations -----------------------------------------------------------------------------------------------------
+
+static const struct {
+  int type, convolution, x, w, y, alpha, beta;
+} operations[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+};
+
+// Lists of dims have three spatial ones here: leading ones are `missing` where there are two.
+static void spread(const int64_t *from, int64_t spatial, int64_t missing, int64_t *to) {
+  for (int64_t d = 0; d < 3; d++) to[d] = d < 3 - spatial ? missing : from[d - (3 - spatial)];
+}
+
+static cudnnStatus_t read_tensor(const descriptor *operation, int name, int64_t spatial, int type, tensor *t) {
+  const descriptor *d = standin_cudnn_part(operation, name);
+  if (d->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR || count_of(d, CUDNN_ATTR_TENSOR_DIMENSIONS) != 2 + spatial)
+    return CUDNN_STATUS_BAD_PARAM;
+  if (data_type(d, CUDNN_ATTR_TENSOR_DATA_TYPE) != type) return CUDNN_STATUS_NOT_SUPPORTED;
+  const int64_t *extents = standin_cudnn_values(d, CUDNN_ATTR_TENSOR_DIMENSIONS);
+  const int64_t *strides = standin_cudnn_values(d, CUDNN_ATTR_TENSOR_STRIDES);
+  *t = (tensor){.id = number(d, CUDNN_ATTR_TENSOR_UNIQUE_ID), .alignment = number(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)};
+  memcpy(t->extents, extents, 2 * sizeof *extents);
+  memcpy(t->strides, strides, 2 * sizeof *strides);
+  spread(extents + 2, spatial, 1, t->extents + 2);
+  spread(strides + 2, spatial, 0, t->strides + 2);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+static double scale(const descriptor *d, int name) {
+  for (const attribute *a = d->attributes; a; a = a->next)
+    if (a->name == name)
+      return a->type == CUDNN_TYPE_DOUBLE ? *(const double *)a->values : (double)*(const float *)a->values;
+  return 0;
+}
+
+// The extents of y follow from the others.
+static cudnnStatus_t check_extents(convolution *c, const int64_t *pad_end) {
+  const int64_t *x = c->x.extents, *w = c->w.extents, *y = c->y.extents;
+  if (x[0] != y[0] || w[0] != y[1] || x[1] % w[1]) return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
+  c->groups = x[1] / w[1];
+  if (w[0] % c->groups) return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
+  for (int d = 0; d < 3; d++) {
+    const int64_t room = x[2 + d] + c->pad[d] + pad_end[d] - (w[2 + d] - 1) * c->dilation[d] - 1;
+    if (room < 0 || y[2 + d] != room / c->stride[d] + 1) return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t standin_cudnn_read(const descriptor *operation, convolution *c) {
+  int i = 0;
+  while (operations[i].type != operation->type) i++;
+  const descriptor *d = standin_cudnn_part(operation, operations[i].convolution);
+  if (d->type != CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
+  const int64_t spatial = number(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+  *c = (convolution){.operation = operation->type, .type = data_type(d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE)};
+  if (c->type != CUDNN_DATA_FLOAT && c->type != CUDNN_DATA_DOUBLE) return CUDNN_STATUS_NOT_SUPPORTED;
+  cudnnStatus_t status = read_tensor(operation, operations[i].x, spatial, c->type, &c->x);
+  if (status == CUDNN_STATUS_SUCCESS) status = read_tensor(operation, operations[i].w, spatial, c->type, &c->w);
+  if (status == CUDNN_STATUS_SUCCESS) status = read_tensor(operation, operations[i].y, spatial, c->type, &c->y);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  if (c->x.id == c->w.id || c->x.id == c->y.id || c->w.id == c->y.id) return CUDNN_STATUS_BAD_PARAM;
+  int64_t pad_end[3];
+  spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS), spatial, 0, c->pad);
+  spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS), spatial, 0, pad_end);
+  spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES), spatial, 1, c->stride);
+  spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_DILATIONS), spatial, 1, c->dilation);
+  c->alpha = scale(operation, operations[i].alpha);
+  c->beta = scale(operation, operations[i].beta);
+  return check_extents(c, pad_end);
+}
+
+// ---- plans ----------------------------------------------------------------------------------------------------------
+
+static bool is_operation(const descriptor *d) {
+  for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+    if (operations[i].type == d->type) return true;
+  return false;
+}
+
+// A plan is finalised if its engine takes the operation; its workspace can be asked for then.
+static cudnnStatus_t check_plan(const descriptor *d) {
+  const descriptor *configuration = standin_cudnn_part(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  if (configuration->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
+  const descriptor *graph = standin_cudnn_part(configuration, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  convolution c;
+  cudnnStatus_t status = standin_cudnn_read(standin_cudnn_part(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS), &c);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  const engine *e = standin_cudnn_engine((int)number(configuration, CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  const int64_t bytes = standin_cudnn_workspace(e, &c);
+  if (bytes < 0) return CUDNN_STATUS_NOT_SUPPORTED;
+  return standin_cudnn_store((descriptor *)(uintptr_t)d, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
+                             &bytes)
+             ? CUDNN_STATUS_SUCCESS
+             : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+}
+
+static cudnnStatus_t check_pack(const descriptor *d) {
+  const int64_t count = count_of(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  return count == count_of(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+
+cudnnStatus_t standin_cudnn_check(const descriptor *d) {
+  convolution c;
+  if (is_operation(d)) return standin_cudnn_read(d, &c);
+  switch (d->type) {
+    case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
+      return check_tensor(d);
+    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
+      return check_convolution(d);
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
+      return is_operation(standin_cudnn_part(d, CUDNN_ATTR_OPERATIONGRAPH_OPS)) ? CUDNN_STATUS_SUCCESS
+                                                                                : CUDNN_STATUS_NOT_SUPPORTED;
+    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
+      return check_plan(d);
+    case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
+      return check_pack(d);
+    default:
+      return CUDNN_STATUS_SUCCESS;
+  }
+}

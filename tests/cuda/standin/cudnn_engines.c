@@ -1,0 +1,46 @@
+// The stand-in's engines. Those that a backend should not take are named first, and what they compute is not what is
+// wanted: rounded as tensor cores round, or summed in another order in every run.
+#include "tests/cuda/standin/cudnn_private.h"
+
+enum { STRICT_NAN_PROPAGATION = 9 };  // a note that says nothing of exactness
+
+static const engine engines[] = {
+    {67, CUDNN_NUMERICAL_NOTE_TENSOR_CORE, true},
+    {25, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, false},
+    {4, CUDNN_NUMERICAL_NOTE_FFT, true},
+    {5, CUDNN_NUMERICAL_NOTE_WINOGRAD, true},
+    {31, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, false},
+    {32, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, false},
+    {38, -1, true},   // works on copies in the workspace; takes no groups
+    {70, -1, false},  // takes no dilated windows
+    {0, STRICT_NAN_PROPAGATION, false},
+};
+enum { N_ENGINES = sizeof engines / sizeof *engines };
+
+int standin_cudnn_engines(int mode, const engine **first) {
+  *first = mode == CUDNN_HEUR_MODE_FALLBACK ? &engines[N_ENGINES - 1] : engines;
+  return mode == CUDNN_HEUR_MODE_FALLBACK ? 1 : N_ENGINES - 1;
+}
+
+const engine *standin_cudnn_engine(int number) {
+  for (int i = 0; i < N_ENGINES; i++)
+    if (engines[i].number == number) return &engines[i];
+  return &engines[N_ENGINES - 1];
+}
+
+int64_t standin_cudnn_bytes(const convolution *c, const tensor *t) {
+  int64_t bytes = c->type == CUDNN_DATA_DOUBLE ? sizeof(double) : sizeof(float);
+  for (int d = 0; d < 5; d++) bytes *= t->extents[d];
+  return bytes;
+}
+
+static bool is_dilated(const convolution *c) { return c->dilation[0] > 1 || c->dilation[1] > 1 || c->dilation[2] > 1; }
+
+int64_t standin_cudnn_workspace(const engine *e, const convolution *c) {
+  if (e->number == 38 && c->groups > 1) return -1;
+  if (e->number == 70 && is_dilated(c)) return -1;
+  // No engine takes dilated windows of three dims in groups.
+  if (c->groups > 1 && is_dilated(c) && c->x.extents[2] > 1) return -1;
+  if (!e->whole_workspace) return 0;
+  return standin_cudnn_bytes(c, &c->x) + standin_cudnn_bytes(c, &c->w) + standin_cudnn_bytes(c, &c->y) + 16;
+}

@@ -1,0 +1,68 @@
+// Inside the stand-in of cuDNN: descriptors as they are stored, and convolutions as they are read from them.
+#ifndef DP_TESTS_CUDA_STANDIN_CUDNN_PRIVATE_H
+#define DP_TESTS_CUDA_STANDIN_CUDNN_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/cuda/api/cudnn.h"
+
+// An attribute as it was set: a copy of its values.
+typedef struct attribute {
+  struct attribute *next;
+  int name, type;
+  int64_t count;
+  void *values;
+} attribute;
+
+// Descriptors hold references to those that are their attributes.
+typedef struct {
+  int type, references;
+  bool finalized;
+  attribute *attributes;
+} descriptor;
+
+// The values of an attribute; NULL if it is not set.
+const void *standin_cudnn_values(const descriptor *d, int name);
+// The descriptor that is the value of an attribute.
+const descriptor *standin_cudnn_part(const descriptor *d, int name);
+// Stores an attribute, unchecked. False: no memory.
+bool standin_cudnn_store(descriptor *d, int name, int type, int64_t count, const void *values);
+// What finalisation checks beyond the presence of attributes.
+cudnnStatus_t standin_cudnn_check(const descriptor *d);
+
+// A tensor with three spatial dims; leading ones are 1 where there are two.
+typedef struct {
+  int64_t extents[5], strides[5], id, alignment;
+  char *data;
+} tensor;
+
+typedef struct {
+  int operation, type;  // CUDNN_BACKEND_OPERATION_..., CUDNN_DATA_...
+  tensor x, w, y;
+  int64_t pad[3], stride[3], dilation[3], groups;
+  double alpha, beta;
+  int engine;
+  void *workspace, *own;  // own: room for one plane of sums, in the host's memory
+} convolution;
+
+// Reads an operation. CUDNN_STATUS_BAD_PARAM...: its parts do not fit.
+cudnnStatus_t standin_cudnn_read(const descriptor *operation, convolution *c);
+// How many bytes a tensor's elements take.
+int64_t standin_cudnn_bytes(const convolution *c, const tensor *t);
+
+// An engine: what it says of itself.
+typedef struct {
+  int number, note;  // note: -1: none
+  bool whole_workspace;
+} engine;
+// The engines that a mode's heuristics name for an operation, in order.
+int standin_cudnn_engines(int mode, const engine **engines);
+const engine *standin_cudnn_engine(int number);
+// The workspace of an engine; -1: it does not take this.
+int64_t standin_cudnn_workspace(const engine *e, const convolution *c);
+// Computes; argument: a convolution whose addresses are set.
+void standin_cudnn_convolve(void *argument);
+
+#endif
