@@ -1,9 +1,8 @@
 // dp.ConvGradInput(w, dy). See conv.h.
 #include <stdlib.h>
 
+#include "backends/cuda/sources.h"
 #include "backends/cuda/windows/conv.h"
-
-extern const char dp_cuda_source_conv_grad_input[];
 
 const dp_cuda_conv dp_cuda_conv_grad_input = {
     "conv_grad_input", dp_cuda_source_conv_grad_input, .x = DP_CONV_OUT, .w = 0, .y = 1, .bias = DP_CONV_OUT};

@@ -1,9 +1,8 @@
 // dp.ConvGradWeight(x, dy). See conv.h.
 #include <stdlib.h>
 
+#include "backends/cuda/sources.h"
 #include "backends/cuda/windows/conv.h"
-
-extern const char dp_cuda_source_conv_grad_weight[];
 
 const dp_cuda_conv dp_cuda_conv_grad_weight = {
     "conv_grad_weight", dp_cuda_source_conv_grad_weight, .x = 0, .w = DP_CONV_OUT, .y = 1, .bias = DP_CONV_OUT};

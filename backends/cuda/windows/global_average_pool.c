@@ -1,8 +1,7 @@
 // GlobalAveragePool: the mean over all spatial dims. Where they are split, the parts' results add up to it.
 #include "backends/cuda/device/plane_mean.h"
+#include "backends/cuda/sources.h"
 #include "backends/cuda/windows/window.h"
-
-extern const char dp_cuda_source_plane_mean[];
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   const dp_cuda_function *function;

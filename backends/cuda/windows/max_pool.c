@@ -1,9 +1,8 @@
 // MaxPool. See pool.h.
 #include <stdlib.h>
 
+#include "backends/cuda/sources.h"
 #include "backends/cuda/windows/pool.h"
-
-extern const char dp_cuda_source_max_pool[];
 
 static const dp_cuda_pool pool = {"max_pool", dp_cuda_source_max_pool, .x = 0, .dy = -1};
 
