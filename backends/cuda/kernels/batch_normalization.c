@@ -100,7 +100,7 @@ static dp_status enqueue_forward(const dp_kernel_spec *spec, void *state, dp_que
 }
 
 const dp_kernel dp_kernel_cuda_BatchNormalization = {
-    .name = "cuda.BatchNormalization",
+    .name = "cuda.device.BatchNormalization",
     .op = "BatchNormalization",
     .domain = "",
     .types = DP_CUDA_FLOATS,
@@ -140,7 +140,7 @@ static dp_status enqueue_grouped(const dp_kernel_spec *spec, void *state, dp_que
 }
 
 const dp_kernel dp_kernel_cuda_dp_GroupedBatchNormalization = {
-    .name = "cuda.dp.GroupedBatchNormalization",
+    .name = "cuda.device.dp.GroupedBatchNormalization",
     .op = "GroupedBatchNormalization",
     .domain = "dp",
     .types = DP_CUDA_FLOATS,
@@ -189,7 +189,7 @@ static dp_status enqueue_gradient(const dp_kernel_spec *spec, void *state, dp_qu
 }
 
 const dp_kernel dp_kernel_cuda_dp_BatchNormalizationGrad = {
-    .name = "cuda.dp.BatchNormalizationGrad",
+    .name = "cuda.device.dp.BatchNormalizationGrad",
     .op = "BatchNormalizationGrad",
     .domain = "dp",
     .types = DP_CUDA_FLOATS,
@@ -207,7 +207,7 @@ static dp_status enqueue_grouped_gradient(const dp_kernel_spec *spec, void *stat
 }
 
 const dp_kernel dp_kernel_cuda_dp_GroupedBatchNormalizationGrad = {
-    .name = "cuda.dp.GroupedBatchNormalizationGrad",
+    .name = "cuda.device.dp.GroupedBatchNormalizationGrad",
     .op = "GroupedBatchNormalizationGrad",
     .domain = "dp",
     .types = DP_CUDA_FLOATS,

@@ -53,7 +53,7 @@ static dp_status enqueue_gather(const dp_kernel_spec *spec, void *state, dp_queu
 }
 
 const dp_kernel dp_kernel_cuda_Gather = {
-    .name = "cuda.Gather",
+    .name = "cuda.device.Gather",
     .op = "Gather",
     .domain = "",
     .types = DP_STORED,
@@ -80,7 +80,7 @@ static dp_status enqueue_gradient(const dp_kernel_spec *spec, void *state, dp_qu
 }
 
 const dp_kernel dp_kernel_cuda_dp_GatherGrad = {
-    .name = "cuda.dp.GatherGrad",
+    .name = "cuda.device.dp.GatherGrad",
     .op = "GatherGrad",
     .domain = "dp",
     .shares_state = true,

@@ -41,7 +41,7 @@ static dp_status enqueue_concat(const dp_kernel_spec *spec, void *state, dp_queu
 }
 
 const dp_kernel dp_kernel_cuda_Concat = {
-    .name = "cuda.Concat",
+    .name = "cuda.device.Concat",
     .op = "Concat",
     .domain = "",
     .types = DP_STORED,
@@ -78,7 +78,7 @@ static dp_status enqueue_split(const dp_kernel_spec *spec, void *state, dp_queue
 }
 
 const dp_kernel dp_kernel_cuda_Split = {
-    .name = "cuda.Split",
+    .name = "cuda.device.Split",
     .op = "Split",
     .domain = "",
     .types = DP_STORED,

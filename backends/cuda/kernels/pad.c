@@ -43,7 +43,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_Pad = {
-    .name = "cuda.Pad",
+    .name = "cuda.device.Pad",
     .op = "Pad",
     .domain = "",
     .types = DP_STORED,

@@ -47,7 +47,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_Slice = {
-    .name = "cuda.Slice",
+    .name = "cuda.device.Slice",
     .op = "Slice",
     .domain = "",
     .types = DP_STORED,
@@ -58,7 +58,7 @@ const dp_kernel dp_kernel_cuda_Slice = {
 };
 
 const dp_kernel dp_kernel_cuda_dp_SliceGrad = {
-    .name = "cuda.dp.SliceGrad",
+    .name = "cuda.device.dp.SliceGrad",
     .op = "SliceGrad",
     .domain = "dp",
     .types = DP_STORED,

@@ -27,7 +27,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_Tile = {
-    .name = "cuda.Tile",
+    .name = "cuda.device.Tile",
     .op = "Tile",
     .domain = "",
     .types = DP_STORED,
