@@ -39,19 +39,43 @@ static void protect(const standin_block *block, int protection) {
   if (mprotect(block->map + GUARD, block->map_bytes - 2 * GUARD, protection)) abort();
 }
 
+// Where the processor has protection keys, one of them opens and closes all device memory at once, for this thread.
+// -1: it has none.
+static int device_key(void) {
+  static int key = -2;
+  if (key == -2) key = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+  return key;
+}
+
 static void protect_device(int protection) {
   for (size_t i = 0; i < n_blocks; i++)
     if (blocks[i].kind == STANDIN_DEVICE && !blocks[i].freed) protect(&blocks[i], protection);
 }
 
+// Also where it is open: a signal's handler closes the key.
 void standin_open(void) {
-  if (!open) protect_device(PROT_READ | PROT_WRITE);
+  if (device_key() >= 0)
+    pkey_set(device_key(), 0);
+  else if (!open)
+    protect_device(PROT_READ | PROT_WRITE);
   open = true;
 }
 
 void standin_close(void) {
-  if (open) protect_device(PROT_NONE);
+  if (device_key() >= 0)
+    pkey_set(device_key(), PKEY_DISABLE_ACCESS);
+  else if (open)
+    protect_device(PROT_NONE);
   open = false;
+}
+
+// Makes new memory the device's alone.
+static void close_block(const standin_block *block) {
+  if (device_key() < 0) {
+    if (!open) protect(block, PROT_NONE);
+  } else if (pkey_mprotect(block->map + GUARD, block->map_bytes - 2 * GUARD, PROT_READ | PROT_WRITE, device_key())) {
+    abort();
+  }
 }
 
 // NULL: there is no memory, on this machine either.
@@ -71,7 +95,7 @@ static standin_block *allocate(standin_kind kind, size_t bytes) {
   block.data = block.map + block.map_bytes - GUARD - round_up(bytes, ALIGNMENT);
   protect(&block, PROT_READ | PROT_WRITE);
   memset(block.map + GUARD, 0xff, block.map_bytes - 2 * GUARD);
-  if (kind == STANDIN_DEVICE && !open) protect(&block, PROT_NONE);
+  if (kind == STANDIN_DEVICE) close_block(&block);
   blocks[n_blocks] = block;
   return &blocks[n_blocks++];
 }
