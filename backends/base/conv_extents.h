@@ -4,6 +4,10 @@
 
 #include "backends/base/window.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct {
   dp_window window;
   int64_t samples;
@@ -15,4 +19,7 @@ typedef struct {
 // x (N, C, ...), w (M, C/group, ...): operands or results.
 dp_status dp_conv_make(const dp_kernel_spec *spec, const dp_local *x, const dp_local *w, dp_conv *conv);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -4,6 +4,10 @@
 
 #include "ir/kernel/kernel.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Window o of the result covers x[o * stride - pad + t * dilation], t in [0, kernel).
 typedef struct {
   int64_t x[3], y[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
@@ -14,4 +18,7 @@ typedef struct {
 // kernel_shape.
 dp_status dp_window_make(const dp_kernel_spec *spec, const dp_local *x, const dp_local *w, dp_window *window);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -5,9 +5,6 @@
 
 #include "backends/cuda/spread.h"
 
-// Engines that change layouts want room for all three tensors and a little more; beyond this, others are better.
-enum { MOST_WORKSPACE = 64 << 20, MORE_WORKSPACE = 64 << 10 };
-
 // What is done, in this order.
 typedef struct {
   bool planned;
@@ -23,9 +20,9 @@ static uint64_t bytes_of(const dp_kernel_operand *operand) {
 }
 
 uint64_t dp_cudnn_convolution_scratch_bytes(const dp_kernel_spec *spec) {
-  uint64_t bytes = MORE_WORKSPACE + bytes_of(&spec->outputs[0]);
+  uint64_t bytes = bytes_of(&spec->outputs[0]);
   for (int i = 0; i < spec->n_inputs; i++) bytes += bytes_of(&spec->inputs[i]);
-  return bytes < MOST_WORKSPACE ? bytes : MOST_WORKSPACE;
+  return dp_cudnn_workspace(bytes);
 }
 
 // cuDNN has two spatial dims or three.

@@ -5,10 +5,21 @@
 #include "backends/cuda/cudnn/plan.h"
 #include "backends/cuda/windows/conv.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct {
   dp_cudnn_kind kind;
   const dp_cuda_conv *conv;  // which operand is what; the function for what no engine of cuDNN does
 } dp_cudnn_convolution;
+
+// The workspace that engines may take, for tensors of so many bytes together: those that change layouts want room for
+// all tensors and a little more, and up to a point they get it.
+static inline uint64_t dp_cudnn_workspace(uint64_t bytes) {
+  const uint64_t most = 64 << 20, wanted = bytes + (64 << 10);
+  return wanted < most ? wanted : most;
+}
 
 uint64_t dp_cudnn_convolution_scratch_bytes(const dp_kernel_spec *spec);
 dp_status dp_cudnn_convolution_prepare(const dp_kernel_spec *spec, const dp_cudnn_convolution *convolution,
@@ -17,4 +28,7 @@ void dp_cudnn_convolution_release(void *state);
 dp_status dp_cudnn_convolution_enqueue(const dp_cudnn_convolution *convolution, void *state, dp_queue *queue,
                                        const void *const *in, void *const *out, void *scratch) DP_MUST_USE;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -6,6 +6,10 @@
 #include "backends/base/conv_extents.h"
 #include "backends/cuda/windows/window.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Which operand is what; DP_CONV_OUT: the result.
 enum { DP_CONV_OUT = -1 };
 typedef struct {
@@ -23,4 +27,7 @@ dp_status dp_cuda_conv_prepare(const dp_kernel_spec *spec, const dp_cuda_conv *c
 dp_status dp_cuda_conv_enqueue(const dp_cuda_conv *conv, void *state, dp_queue *queue, const void *const *in,
                                void *const *out) DP_MUST_USE;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

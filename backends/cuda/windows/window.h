@@ -6,6 +6,10 @@
 #include "backends/cuda/device/window.h"
 #include "backends/cuda/function.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { DP_WINDOWS_TYPES = DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64) };
 
 dp_device_window dp_cuda_window(const dp_window *window);
@@ -14,4 +18,7 @@ dp_device_window dp_cuda_window(const dp_window *window);
 dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *source,
                                   const dp_cuda_function **function) DP_MUST_USE;
 
+#ifdef __cplusplus
+}
+#endif
 #endif
