@@ -1,5 +1,5 @@
-// Fills a result with a bias that is broadcast, or with zeros, or adds the bias: what libraries do not do themselves, and
-// the whole result where there is nothing to sum.
+// Fills a result with a bias that is broadcast, or with zeros, or adds the bias: what libraries do not do themselves,
+// and the whole result where there is nothing to sum.
 #ifndef DP_BACKENDS_CUDA_SPREAD_H
 #define DP_BACKENDS_CUDA_SPREAD_H
 

@@ -8,7 +8,8 @@
 namespace dp_test {
 namespace {
 
-constexpr char kConv[] = "cuda.device.Conv", kGradInput[] = "cuda.device.dp.ConvGradInput", kGradWeight[] = "cuda.device.dp.ConvGradWeight";
+constexpr char kConv[] = "cuda.device.Conv", kGradInput[] = "cuda.device.dp.ConvGradInput",
+               kGradWeight[] = "cuda.device.dp.ConvGradWeight";
 
 TEST(Windows, Samples) {
   CheckSamples("Conv", "", kConv);
@@ -68,7 +69,8 @@ TEST(Windows, RandomPooling) {
     Check({"MaxPool", "", (i % 2 ? "int8" : "uint8") + of_x, attrs, n, 0}, "cuda.device.MaxPool");
     Check({"MaxPoolGrad", "dp", type + of_x + ", " + type + of_y, attrs, n, 0}, "cuda.device.dp.MaxPoolGrad");
     Check({"AveragePool", "", type + of_x, counted, n, 0}, "cuda.device.AveragePool");
-    Check({"AveragePoolGrad", "dp", type + of_y, "shape=" + of_x + ", " + counted, n, 0}, "cuda.device.dp.AveragePoolGrad");
+    Check({"AveragePoolGrad", "dp", type + of_y, "shape=" + of_x + ", " + counted, n, 0},
+          "cuda.device.dp.AveragePoolGrad");
     Check({"GlobalAveragePool", "", type + of_x, "", n, 1}, "cuda.device.GlobalAveragePool");
     if (HasFatalFailure()) return;
   }

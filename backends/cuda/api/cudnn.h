@@ -123,16 +123,16 @@ enum {
 #endif
 
 // X(name, parameters): each returns a cudnnStatus_t. Available since cuDNN 9.0.
-#define DP_CUDA_CUDNN_CALLS(X)                                                                                         \
-  X(cudnnCreate, (cudnnHandle_t * handle))                                                                             \
-  X(cudnnSetStream, (cudnnHandle_t handle, cudaStream_t stream))                                                       \
-  X(cudnnBackendCreateDescriptor, (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor))          \
-  X(cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t descriptor))                                              \
-  X(cudnnBackendSetAttribute, (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,                  \
-                               cudnnBackendAttributeType_t type, int64_t count, const void *values))                   \
-  X(cudnnBackendGetAttribute, (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,                  \
-                               cudnnBackendAttributeType_t type, int64_t asked, int64_t *count, void *values))         \
-  X(cudnnBackendFinalize, (cudnnBackendDescriptor_t descriptor))                                                       \
+#define DP_CUDA_CUDNN_CALLS(X)                                                                                  \
+  X(cudnnCreate, (cudnnHandle_t * handle))                                                                      \
+  X(cudnnSetStream, (cudnnHandle_t handle, cudaStream_t stream))                                                \
+  X(cudnnBackendCreateDescriptor, (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor))   \
+  X(cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t descriptor))                                       \
+  X(cudnnBackendSetAttribute, (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,           \
+                               cudnnBackendAttributeType_t type, int64_t count, const void *values))            \
+  X(cudnnBackendGetAttribute, (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,           \
+                               cudnnBackendAttributeType_t type, int64_t asked, int64_t * count, void *values)) \
+  X(cudnnBackendFinalize, (cudnnBackendDescriptor_t descriptor))                                                \
   X(cudnnBackendExecute, (cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t variant_pack))
 
 #endif

@@ -33,14 +33,14 @@ typedef struct {
 } dp_cudnn_plan;
 
 // Chooses the first engine of cuDNN's heuristics that fits into the workspace, gives the same bits in every run, and
-// computes in the operands' precision: no tensor cores for float32, no FFT, no Winograd. For the device of the process's
-// handle, or, without a handle, for the one that `device` describes: a finalised CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR
-// (cuDNN 9.8). *found: whether there is one; otherwise nothing is kept. EX_UNAVAILABLE, DP_EX_MEMORY.
+// computes in the operands' precision: no tensor cores for float32, no FFT, no Winograd. For the device of the
+// process's handle, or, without a handle, for the one that `device` describes: a finalised
+// CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR (cuDNN 9.8). *found: whether there is one; otherwise nothing is kept. EX_UNAVAILABLE, DP_EX_MEMORY.
 dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
                              const dp_cudnn_spec *spec, dp_cudnn_plan *plan, bool *found) DP_MUST_USE;
 void dp_cudnn_plan_release(dp_cudnn_plan *plan);
-// Puts it on a stream. The addresses are the device's; which of them is written depends on the kind. Any thread may call
-// this at any time. workspace: of plan->workspace_bytes.
+// Puts it on a stream. The addresses are the device's; which of them is written depends on the kind. Any thread may
+// call this at any time. workspace: of plan->workspace_bytes.
 dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const void *x, const void *w,
                                 const void *y, void *workspace) DP_MUST_USE;
 
