@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/api/library.h"
+#include "backends/cuda/gpu.h"
 
 static const dp_cuda_library library = {
     .what = "cuBLASLt",
@@ -46,6 +47,7 @@ static dp_blaslt the_one;
 
 static dp_status open_once(void) {
   static bool loaded;
+  dp_cuda_gpu_use();
   if (!loaded) DP_TRY(dp_cuda_library_load(&library, (void **)&the_one.calls));
   loaded = true;
   if (!the_one.handle) DP_BLASLT_TRY(&the_one, cublasLtCreate, &the_one.handle);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/api/library.h"
+#include "backends/cuda/gpu.h"
 
 static const dp_cuda_library library = {
     .what = "cuDNN",
@@ -64,6 +65,7 @@ dp_status dp_cudnn_load(const dp_cudnn_calls **calls) {
 dp_status dp_cudnn_open(cudnnHandle_t *handle) {
   pthread_mutex_lock(&lock);
   dp_status status = load_once();
+  dp_cuda_gpu_use();
   if (!status && !the_handle) status = dp_cudnn_check(cudnn.cudnnCreate(&the_handle), "cudnnCreate");
   pthread_mutex_unlock(&lock);
   if (!status) *handle = the_handle;
