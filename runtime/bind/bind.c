@@ -76,7 +76,8 @@ static dp_status find_kernel(const dp_bind *b, const dp_node *node, dp_unit *uni
   if (!unit->kernel)
     return dp_fail(EX_UNAVAILABLE, "backend %s has no kernel '%s': compile the model again with this version of dpc",
                    backend, name);
-  if (b->binding->memory->backend->queues ? !unit->kernel->enqueue : !unit->kernel->run)
+  const dp_backend *computes = b->binding->memory->backend->computes ? b->binding->memory->backend : NULL;
+  if (computes && (computes->queues ? !unit->kernel->enqueue : !unit->kernel->run))
     return dp_fail(EX_SOFTWARE, "kernel %s is not written for backend %s", name, backend);
   if (!dp_kernel_computes(unit->kernel, node->op))
     return dp_fail(EX_DATAERR, "kernel %s computes %s, not %s", name, unit->kernel->op, node->op->name);

@@ -12,7 +12,7 @@ namespace dp_test {
 namespace {
 
 constexpr char kGemm[] = "cuda.blaslt.Gemm", kMatMul[] = "cuda.blaslt.MatMul";
-constexpr char kOwnGemm[] = "cuda.Gemm", kOwnMatMul[] = "cuda.MatMul";
+constexpr char kOwnGemm[] = "cuda.device.Gemm", kOwnMatMul[] = "cuda.device.MatMul";
 
 TEST(Blaslt, Samples) {
   CheckSamples("Gemm", "", kGemm);

@@ -34,7 +34,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_Gemm = {
-    .name = "cuda.Gemm",
+    .name = "cuda.device.Gemm",
     .op = "Gemm",
     .domain = "",
     .types = DP_PRODUCT_TYPES,

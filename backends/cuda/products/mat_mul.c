@@ -33,7 +33,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 }
 
 const dp_kernel dp_kernel_cuda_MatMul = {
-    .name = "cuda.MatMul",
+    .name = "cuda.device.MatMul",
     .op = "MatMul",
     .domain = "",
     .types = DP_PRODUCT_TYPES,
