@@ -17,11 +17,14 @@ static double duration_ns(size_t bytes, bool host) { return 2000 + (double)bytes
 
 static void move(void *context) {
   const copy *c = context;
+  standin_check(c->target);
+  standin_check(c->source);
   memmove(c->target, c->source, c->bytes);
 }
 
 static void fill(void *context) {
   const copy *c = context;
+  standin_check(c->target);
   memset(c->target, c->value, c->bytes);
 }
 

@@ -11,7 +11,7 @@ static struct CUctx_st context_of_device;
 CUresult cuInit(unsigned flags) {
   CUresult refused = standin_enter(__func__, STANDIN_ANY);
   if (refused) return standin_leave(refused);
-  if (flags) return standin_leave(CUDA_ERROR_INVALID_VALUE);
+  if (flags || standin_set.refused) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   if (!standin_set.devices) return standin_leave(CUDA_ERROR_NO_DEVICE);
   standin_initialized = true;
   return standin_leave(CUDA_SUCCESS);

@@ -1,9 +1,10 @@
 // Runs operations as the device does: with device memory open, and with what they touch wrongly caught. Work runs on a
-// stack of its own, which the handler of the signal leaves for good.
+// stack of its own, which is left for good after a fault.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <ucontext.h>
 
 #include "tests/cuda/standin/fiber.h"
 #include "tests/cuda/standin/state.h"
@@ -19,7 +20,7 @@ static volatile sig_atomic_t executing;
 static pthread_t executor;
 static struct sigaction before_segv, before_ill;
 
-static void device_main(void) {
+STANDIN_LEFT static void device_main(void) {
   for (;;) {
     running(running_context);
     standin_fiber_switch(&device, &host);
@@ -40,11 +41,28 @@ void standin_execute(void (*work)(void *context), void *context) {
   if (abandoned) standin_stick(abandoned);
 }
 
-void standin_abandon(CUresult error) {
+STANDIN_LEFT static void leave(void) {
   standin_fiber left;
-  abandoned = error;
   standin_fiber_switch(&left, &host);
+}
+
+void standin_abandon(CUresult error) {
+  abandoned = error;
+  leave();
   abort();
+}
+
+// Makes the handler of a signal return into leave(), not to what it interrupted.
+static void return_into_leave(void *context) {
+#ifdef __x86_64__
+  enum { RED_ZONE = 128 };  // below the stack pointer, a function's own
+  greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+  registers[REG_RSP] = ((registers[REG_RSP] - RED_ZONE) & ~(greg_t)15) - 8;  // as a call leaves it
+  registers[REG_RIP] = (greg_t)(uintptr_t)leave;
+#else
+  (void)context;
+  leave();  // the handler is left, too
+#endif
 }
 
 static const char *kind_of(const standin_block *block) {
@@ -52,20 +70,31 @@ static const char *kind_of(const standin_block *block) {
   return block->freed ? "freed pinned memory" : "pinned memory";
 }
 
+static void say_touched(const char *who, const void *address, const standin_block *block) {
+  standin_say("%s touched %p: %s, %zu bytes at %p, or beside it", who, address, kind_of(block), block->bytes,
+              (void *)block->data);
+}
+
+void standin_check(const void *address) {
+  const standin_block *block = standin_block_at(address);
+  if (!block || !block->freed) return;
+  say_touched("an operation", address, block);
+  standin_abandon(CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 static void on_fault(int number, siginfo_t *info, void *context) {
   bool trap = number == SIGILL;
   const standin_block *block = trap ? NULL : standin_block_at(info->si_addr);
   bool by_device = executing && pthread_equal(executor, pthread_self());
-  const char *who = by_device ? "an operation" : "the host";
-  if (block)
-    standin_say("%s touched %p: %s, %zu bytes at %p, or beside it", who, info->si_addr, kind_of(block), block->bytes,
-                (void *)block->data);
+  if (block) say_touched(by_device ? "an operation" : "the host", info->si_addr, block);
   if (by_device) {
     if (trap)
       standin_say("an operation did something undefined: a misaligned address, or an index past an array's end");
     else if (!block)
       standin_say("an operation touched %p, which is no memory of the device", info->si_addr);
-    standin_abandon(trap ? 716 : CUDA_ERROR_ILLEGAL_ADDRESS);
+    abandoned = trap ? 716 : CUDA_ERROR_ILLEGAL_ADDRESS;
+    return_into_leave(context);
+    return;
   }
   if (block) {
     signal(SIGABRT, SIG_DFL);

@@ -38,7 +38,7 @@ int dp_threads(void) { return now.launch->threads; }
 long long dp_block(void) { return (long long)now.block; }
 long long dp_blocks(void) { return (long long)now.launch->blocks; }
 
-void dp_barrier(void) {
+STANDIN_LEFT void dp_barrier(void) {
   if (!now.launch->function->together) {
     standin_say("%s has a barrier, so it must be a DP_BLOCK_KERNEL", now.launch->function->name);
     standin_abandon(CUDA_ERROR_LAUNCH_FAILED);
@@ -48,7 +48,7 @@ void dp_barrier(void) {
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
-static void thread_main(void) {
+STANDIN_LEFT static void thread_main(void) {
   now.launch->function->entry(now.launch->arguments);
   now.returned = true;
   standin_fiber_switch(&fibers[now.thread], &scheduler);

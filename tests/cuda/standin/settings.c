@@ -23,7 +23,7 @@ __attribute__((constructor)) static void read_settings(void) {
     if (numbers[i].value == &standin_set.fail_call && *end == ':') standin_set.fail_error = strtoull(end + 1, &end, 10);
     if (end == text || *end) {
       standin_say("%s=%s is not understood", numbers[i].name, text);
-      exit(64);
+      standin_set.refused = true;
     }
   }
   standin_set.report = getenv("DP_STANDIN_REPORT");

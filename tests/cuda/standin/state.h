@@ -26,6 +26,7 @@ enum {
 typedef struct {
   uint64_t seed, fail_call, fail_error, memory_bytes, devices, driver, capability;
   const char *report, *trace;
+  bool refused;  // one is not understood
 } standin_settings;
 
 extern standin_settings standin_set;
@@ -89,6 +90,9 @@ void standin_close(void);  // ... and no longer
 void standin_execute(void (*work)(void *context), void *context);
 // Ends the operation that is running with an error, from inside it. Does not return.
 _Noreturn void standin_abandon(CUresult error);
+// Abandons the operation if this is memory that has been freed since it was enqueued. The thread sanitizer does not like
+// faults inside memcpy.
+void standin_check(const void *address);
 
 // ---- stream.c -------------------------------------------------------------------------------------------------------
 
