@@ -573,7 +573,8 @@ TEST(SettingsDeathTest, ThereMayBeNoDevice) {
   setenv("DP_STANDIN_DEVICES", "0", 1);
   EXPECT_EXIT(exit(StandinCalls().cuInit(0)), ::testing::ExitedWithCode(CUDA_ERROR_NO_DEVICE), "");
   setenv("DP_STANDIN_DEVICES", "many", 1);
-  EXPECT_EXIT(exit(StandinCalls().cuInit(0)), ::testing::ExitedWithCode(CUDA_ERROR_INVALID_VALUE), "DP_STANDIN_DEVICES=many");
+  EXPECT_EXIT(exit(StandinCalls().cuInit(0)), ::testing::ExitedWithCode(CUDA_ERROR_INVALID_VALUE),
+              "DP_STANDIN_DEVICES=many");
   unsetenv("DP_STANDIN_DEVICES");
 }
 
