@@ -71,16 +71,16 @@ void dp_bind_use_part(const dp_bind *b, dp_unit *unit, const void *first, const 
 // ---- kernels --------------------------------------------------------------------------------------------------------
 
 static dp_status find_kernel(const dp_bind *b, const dp_node *node, dp_unit *unit) {
-  const char *backend = b->binding->memory->backend->name, *name = unit->at->instruction->kernel;
-  unit->kernel = dp_kernel_find(b->binding->memory->backend->target, name);
-  if (!unit->kernel)
+  const dp_backend *backend = b->binding->memory->backend;
+  const char *name = unit->at->instruction->kernel;
+  const dp_kernel *kernel = unit->kernel = dp_kernel_find(backend->target, name);
+  if (!kernel)
     return dp_fail(EX_UNAVAILABLE, "backend %s has no kernel '%s': compile the model again with this version of dpc",
-                   backend, name);
-  const dp_backend *computes = b->binding->memory->backend->computes ? b->binding->memory->backend : NULL;
-  if (computes && (computes->queues ? !unit->kernel->enqueue : !unit->kernel->run))
-    return dp_fail(EX_SOFTWARE, "kernel %s is not written for backend %s", name, backend);
-  if (!dp_kernel_computes(unit->kernel, node->op))
-    return dp_fail(EX_DATAERR, "kernel %s computes %s, not %s", name, unit->kernel->op, node->op->name);
+                   backend->name, name);
+  if (backend->computes && !(backend->queues ? kernel->enqueue != NULL : kernel->run != NULL))
+    return dp_fail(EX_SOFTWARE, "kernel %s is not written for backend %s", name, backend->name);
+  if (!dp_kernel_computes(kernel, node->op))
+    return dp_fail(EX_DATAERR, "kernel %s computes %s, not %s", name, kernel->op, node->op->name);
   return DP_OK;
 }
 
