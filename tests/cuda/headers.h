@@ -10,18 +10,20 @@ extern "C" {
 
 #define DP_DRIVER_TYPES(X) X(CUresult) X(CUdevice) X(CUdevice_attribute) X(CUdeviceptr) X(CUcontext) X(CUstream)
 #define DP_NVRTC_TYPES(X) X(nvrtcResult) X(nvrtcProgram)
-#define DP_BLASLT_TYPES(X)                                                                          \
-  X(cublasStatus_t)                                                                                 \
-  X(cublasComputeType_t)                                                                            \
-  X(cudaDataType_t)                                                                                 \
-  X(cublasLtMatmulDescOpaque_t) X(cublasLtMatrixLayoutOpaque_t) X(cublasLtMatmulPreferenceOpaque_t) \
-      X(cublasLtMatmulAlgo_t) X(cublasLtMatmulHeuristicResult_t)
-#define DP_CUDNN_TYPES(X)                                                                               \
-  X(cudnnStatus_t)                                                                                      \
-  X(cudnnBackendDescriptorType_t)                                                                       \
-  X(cudnnBackendAttributeName_t)                                                                        \
-  X(cudnnBackendAttributeType_t) X(cudnnDataType_t) X(cudnnConvolutionMode_t) X(cudnnBackendHeurMode_t) \
-      X(cudnnBackendNumericalNote_t) X(cudnnBackendDescriptor_t)
+#define DP_BLASLT_TYPES(X)        \
+  X(cublasStatus_t)               \
+  X(cublasComputeType_t)          \
+  X(cudaDataType_t)               \
+  X(cublasLtMatmulDescOpaque_t)   \
+  X(cublasLtMatrixLayoutOpaque_t) \
+  X(cublasLtMatmulPreferenceOpaque_t) X(cublasLtMatmulAlgo_t) X(cublasLtMatmulHeuristicResult_t)
+#define DP_CUDNN_TYPES(X)         \
+  X(cudnnStatus_t)                \
+  X(cudnnBackendDescriptorType_t) \
+  X(cudnnBackendAttributeName_t)  \
+  X(cudnnBackendAttributeType_t)  \
+  X(cudnnDataType_t)              \
+  X(cudnnConvolutionMode_t) X(cudnnBackendHeurMode_t) X(cudnnBackendNumericalNote_t) X(cudnnBackendDescriptor_t)
 
 typedef struct {
   const char *library, *type;

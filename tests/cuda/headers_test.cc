@@ -1,5 +1,5 @@
-// What backends/cuda/api declares of CUDA's libraries is what the toolkit's headers say. Calls and constants are compared
-// when headers_toolkit.c is compiled; this compares the sizes of types. It says what there was no header for.
+// What backends/cuda/api declares of CUDA's libraries is what the toolkit's headers say. Calls and constants are
+// compared when headers_toolkit.c is compiled; this compares the sizes of types. It says what there was no header for.
 #include "tests/cuda/headers.h"
 
 #include <gtest/gtest.h>

@@ -22,13 +22,13 @@ struct StandinCalls {
 #define DP_MEMBER(name, parameters) nvrtcResult(*name) parameters;
   DP_CUDA_NVRTC_CALLS(DP_MEMBER)
 #undef DP_MEMBER
-#define DP_STANDIN_CALLS(X)                                                                             \
-  X(dp_standin_count)                                                                                   \
-  X(dp_standin_report)                                                                                  \
-  X(dp_standin_seed)                                                                                    \
-  X(dp_standin_fail)                                                                                    \
-  X(dp_standin_memory) X(dp_standin_clock) X(dp_standin_reset) X(dp_standin_enqueue) X(dp_standin_call) \
-      X(dp_standin_handles)
+#define DP_STANDIN_CALLS(X) \
+  X(dp_standin_count)       \
+  X(dp_standin_report)      \
+  X(dp_standin_seed)        \
+  X(dp_standin_fail)        \
+  X(dp_standin_memory)      \
+  X(dp_standin_clock) X(dp_standin_reset) X(dp_standin_enqueue) X(dp_standin_call) X(dp_standin_handles)
 #define DP_MEMBER(name) decltype(&::name) name;
   DP_STANDIN_CALLS(DP_MEMBER)
 #undef DP_MEMBER

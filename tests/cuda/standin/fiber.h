@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-// On functions that are left by a switch for good: the thread sanitizer, which counts calls and returns, leaves them out.
+// On functions that are left by a switch for good: the thread sanitizer, counting calls and returns, leaves them out.
 #define STANDIN_LEFT __attribute__((no_sanitize("thread")))
 
 #ifdef __x86_64__

@@ -6,7 +6,7 @@
 // cuCtxSynchronize, and copies to the host. Then the heads of the streams are picked in an order drawn from the seed,
 // and nothing holds an operation back but the stream's order and the events that it waits for. Seed 0 runs what is
 // waited for and nothing else. Other seeds may also run more than that, or run operations as soon as they are enqueued,
-// or prefer some streams over others. So a missing wait gives wrong results under some seed, and the same seed and calls
+// or prefer some streams over others. So a missing wait gives wrong results under some seed, and equal seeds and calls
 // give the same order.
 //
 // What runs on streams runs on the thread that waits, one operation at a time, under one lock. A virtual clock tells
@@ -14,11 +14,12 @@
 // waits for, and the host's call are through. The host's own clock moves by 1 us a call and by what it waits for.
 //
 // Memory. Device memory is 0xff when it is allocated, is reserved for good when it is freed, and can be accessed by
-// operations alone. The host that touches it ends with a message, as long as no operation runs on another thread at that
-// moment. An operation that touches what is freed or was never allocated gives CUDA_ERROR_ILLEGAL_ADDRESS, for good, and
-// a message. Copies follow the driver's documentation: pageable host memory is read when a copy from it is enqueued
-// (which then is late like others), and a copy to it waits. cuMemsetD8 does not wait. cuMemFree does not wait either,
-// though the driver's may: memory that is in use is not to be freed. Not seen: a function that touches pageable memory.
+// operations alone. The host that touches it ends with a message, as long as no operation runs on another thread at
+// that moment. An operation that touches what is freed or was never allocated gives CUDA_ERROR_ILLEGAL_ADDRESS, for
+// good, and a message. Copies follow the driver's documentation: pageable host memory is read when a copy from it is
+// enqueued (which then is late like others), and a copy to it waits. cuMemsetD8 does not wait. cuMemFree does not wait
+// either, though the driver's may: memory that is in use is not to be freed. Not seen: a function that touches
+// pageable memory.
 //
 // Functions run thread by thread, or, where the threads of a block work together (DP_BLOCK_KERNEL), as fibers that are
 // switched at barriers. Blocks, and threads between barriers, run in an order drawn from the seed. DP_SHARED is 0xff
@@ -77,10 +78,10 @@ DP_STANDIN_EXPORT void dp_standin_reset(void);
 // ---- for the stand-ins of libraries ---------------------------------------------------------------------------------
 
 // Puts work(context) on a stream (NULL: the default stream). It runs once, as late as other operations; it may access
-// device memory, must not make calls of CUDA, and takes `duration_ns` on the virtual clock. Its stack has 1 MiB. It must
-// hold nothing that an illegal address would leave behind, since it is left at once then. `release` (NULL: nothing to
-// do) gets the context afterwards, whether the work ran or was given up. On an error neither is called, and the caller
-// keeps the context.
+// device memory, must not make calls of CUDA, and takes `duration_ns` on the virtual clock. Its stack has 1 MiB. It
+// must hold nothing that an illegal address would leave behind, since it is left at once then. `release` (NULL:
+// nothing to do) gets the context afterwards, whether the work ran or was given up. On an error neither is called, and
+// the caller keeps the context.
 DP_STANDIN_EXPORT CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context,
                                               void (*release)(void *context), double duration_ns);
 // Each call of a library begins with this: it counts, and returns the error that the call is told to fail with, or the

@@ -90,8 +90,8 @@ void standin_close(void);  // ... and no longer
 void standin_execute(void (*work)(void *context), void *context);
 // Ends the operation that is running with an error, from inside it. Does not return.
 _Noreturn void standin_abandon(CUresult error);
-// Abandons the operation if this is memory that has been freed since it was enqueued. The thread sanitizer does not like
-// faults inside memcpy.
+// Abandons the operation if this is memory that has been freed since it was enqueued. Faults inside memcpy confuse
+// the thread sanitizer.
 void standin_check(const void *address);
 
 // ---- stream.c -------------------------------------------------------------------------------------------------------
