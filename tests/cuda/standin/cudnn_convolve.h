@@ -5,17 +5,6 @@ static T *NAME(row)(const tensor *t, int64_t a, int64_t b, int64_t i, int64_t j)
   return (T *)t->data + a * t->strides[0] + b * t->strides[1] + i * t->strides[2] + j * t->strides[3];
 }
 
-// A product's factor as the engine reads it: tensor cores keep ten bits of a float32's fraction.
-static T NAME(read)(const convolution *c, T value) {
-  if (c->engine != 32 && (c->engine != 67 || sizeof(T) > sizeof(float))) return value;
-  float rounded = (float)value;
-  uint32_t bits;
-  memcpy(&bits, &rounded, sizeof bits);
-  bits &= 0xffffe000u;
-  memcpy(&rounded, &bits, sizeof bits);
-  return (T)rounded;
-}
-
 // For one tap (t), of channel `channel` of x and m of y, visits all runs of windows along the last dim. KIND adds to
 // the plane of sums: of y from x and w, or of x from y and w; or returns the sum of the products of x and y.
 static T NAME(visit)(const convolution *c, int64_t n, int64_t channel, int64_t m, const int64_t *t, T weight, T *sums) {
@@ -34,11 +23,11 @@ static T NAME(visit)(const convolution *c, int64_t n, int64_t channel, int64_t m
                       : sums + (xi * c->x.extents[3] + xj) * c->x.extents[4] + xk;
       const int64_t count = end[2] - low[2];
       if (forward)
-        for (int64_t k = 0; k < count; k++) to[k] += weight * NAME(read)(c, x[k * x_stride]);
+        for (int64_t k = 0; k < count; k++) to[k] += weight * x[k * x_stride];
       else if (input)
-        for (int64_t k = 0; k < count; k++) to[k * c->stride[2]] += weight * NAME(read)(c, y[k * y_stride]);
+        for (int64_t k = 0; k < count; k++) to[k * c->stride[2]] += weight * y[k * y_stride];
       else
-        for (int64_t k = 0; k < count; k++) sum += NAME(read)(c, x[k * x_stride]) * NAME(read)(c, y[k * y_stride]);
+        for (int64_t k = 0; k < count; k++) sum += x[k * x_stride] * y[k * y_stride];
     }
   return sum;
 }
@@ -56,7 +45,7 @@ static void NAME(visit_taps)(const convolution *c, int64_t n, int64_t channel, i
     const int64_t t[3] = {tap / w->extents[4] / w->extents[3], tap / w->extents[4] % w->extents[3],
                           tap % w->extents[4]};
     const T weight = NAME(row)(w, m, channel % w->extents[1], t[0], t[1])[t[2] * w->strides[4]];
-    NAME(visit)(c, n, channel, m, t, NAME(read)(c, weight), sums);
+    NAME(visit)(c, n, channel, m, t, weight, sums);
   }
 }
 
@@ -105,8 +94,18 @@ static void NAME(grad_weight)(convolution *c) {
       }
 }
 
+// What an engine that rounds makes of an operand: tensor cores keep ten bits of a float32's fraction.
+static T NAME(rounded)(T value) {
+  float narrow = (float)value;
+  uint32_t bits;
+  memcpy(&bits, &narrow, sizeof bits);
+  bits &= 0xffffe000u;
+  memcpy(&narrow, &bits, sizeof bits);
+  return (T)narrow;
+}
+
 // Copies a tensor to the workspace, dense; the tensor is there from then on.
-static void NAME(move)(tensor *t, T **room) {
+static void NAME(move)(tensor *t, bool rounds, T **room) {
   tensor moved = *t;
   int64_t stride = 1;
   moved.data = (char *)*room;
@@ -118,8 +117,10 @@ static void NAME(move)(tensor *t, T **room) {
     for (int64_t b = 0; b < t->extents[1]; b++)
       for (int64_t i = 0; i < t->extents[2]; i++)
         for (int64_t j = 0; j < t->extents[3]; j++)
-          for (int64_t k = 0; k < t->extents[4]; k++)
-            NAME(row)(&moved, a, b, i, j)[k] = NAME(row)(t, a, b, i, j)[k * t->strides[4]];
+          for (int64_t k = 0; k < t->extents[4]; k++) {
+            const T value = NAME(row)(t, a, b, i, j)[k * t->strides[4]];
+            NAME(row)(&moved, a, b, i, j)[k] = rounds ? NAME(rounded)(value) : value;
+          }
   *room += stride;
   *t = moved;
 }
@@ -127,11 +128,12 @@ static void NAME(move)(tensor *t, T **room) {
 static void NAME(convolve)(convolution *c) {
   const bool forward = c->operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
   const bool input = c->operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
-  if (c->engine == 38) {
+  const bool rounds = c->engine == 32 || (c->engine == 67 && sizeof(T) == sizeof(float));
+  if (c->engine == 38 || rounds) {
     T *room = c->workspace;
-    if (!input) NAME(move)(&c->x, &room);
-    if (forward || input) NAME(move)(&c->w, &room);
-    if (!forward) NAME(move)(&c->y, &room);
+    if (!input) NAME(move)(&c->x, rounds, &room);
+    if (forward || input) NAME(move)(&c->w, rounds, &room);
+    if (!forward) NAME(move)(&c->y, rounds, &room);
   }
   if (forward)
     NAME(forward)(c);

@@ -10,7 +10,7 @@ static const engine engines[] = {
     {4, CUDNN_NUMERICAL_NOTE_FFT, true},
     {5, CUDNN_NUMERICAL_NOTE_WINOGRAD, true},
     {31, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, false},
-    {32, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, false},
+    {32, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, true},
     {38, -1, true},   // works on copies in the workspace; takes no groups
     {70, -1, false},  // takes no dilated windows
     {0, STRICT_NAN_PROPAGATION, false},
