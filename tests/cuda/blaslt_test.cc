@@ -1,4 +1,5 @@
-// Products by cuBLASLt, and by our own function, against the CPU's reference, on the stand-in, which computes from the library's descriptors.
+// Products by cuBLASLt, and by our own function, against the CPU's reference, on the stand-in, which computes from
+// the library's descriptors.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -35,7 +35,8 @@ typedef struct {
 // Chooses the first engine of cuDNN's heuristics that fits into the workspace, gives the same bits in every run, and
 // computes in the operands' precision: no tensor cores for float32, no FFT, no Winograd. For the device of the
 // process's handle, or, without a handle, for the one that `device` describes: a finalised
-// CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR (cuDNN 9.8). *found: whether there is one; otherwise nothing is kept. EX_UNAVAILABLE, DP_EX_MEMORY.
+// CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR (cuDNN 9.8). *found: whether there is one; otherwise nothing is kept.
+// EX_UNAVAILABLE, DP_EX_MEMORY.
 dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
                              const dp_cudnn_spec *spec, dp_cudnn_plan *plan, bool *found) DP_MUST_USE;
 void dp_cudnn_plan_release(dp_cudnn_plan *plan);
