@@ -67,7 +67,7 @@ dp_status dp_cuda_queue_signal(dp_queue *q, dp_event *event) {
 
 dp_status dp_cuda_event_elapsed(dp_event *begin, dp_event *end, double *ns) {
   float milliseconds;
-  DP_TRY(dp_cuda_check(dp_cu.cuEventElapsedTime_v2(&milliseconds, (CUevent)begin, (CUevent)end), "reading its clock"));
+  DP_TRY(dp_cuda_check(dp_cu.cuEventElapsedTime(&milliseconds, (CUevent)begin, (CUevent)end), "reading its clock"));
   *ns = 1e6 * (double)milliseconds;
   return DP_OK;
 }

@@ -111,8 +111,9 @@ class Room {
 // A step on the device: operands, results and scratch there, and the kernel's state.
 class Step {
  public:
-  Step(const dp_kernel *kernel, const Spec &spec, const std::vector<Tensor> &in, const std::vector<Tensor> &out)
-      : kernel_(kernel), spec_(spec), scratch_(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0, true, &error) {
+  Step(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
+       const std::vector<Tensor> &out, int replaced)
+      : kernel_(kernel), spec_(spec), in_(in), replaced_(replaced), scratch_(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0, true, &error) {
     for (size_t i = 0; i < in.size(); i++) {
       rooms_.push_back(std::make_unique<Room>(in[i].bytes.size(), spec.inputs[i].present, &error));
       rooms_.back()->Write(in[i].bytes.data());
@@ -136,13 +137,18 @@ class Step {
 
   // Fills the results with NaN, runs, reads the results.
   void Run(std::vector<Tensor> *out) {
-    const size_t first = rooms_.size() - out->size();
+    const size_t first = rooms_.size() - out->size(), over = size_t(replaced_);
     for (size_t i = 0; i < out->size(); i++)
       rooms_[first + i]->Write(std::vector<uint8_t>((*out)[i].bytes.size(), 0xff).data());
+    if (replaced_ >= 0) {
+      rooms_[over]->Write(in_[over].bytes.data());
+      to_[out->size() - 1] = rooms_[over]->Data();
+    }
     int instruction;
     if (error.empty()) Take(kernel_->enqueue(&spec_, state_, queue_, from_, to_, scratch_.Data()));
     if (queue_) Take(dp_cuda_queue_finish(queue_, &instruction));
     for (size_t i = 0; i < out->size(); i++) rooms_[first + i]->Read((*out)[i].bytes.data());
+    if (replaced_ >= 0) rooms_[over]->Read(out->back().bytes.data());
     for (auto &room : rooms_) room->CheckGuard("a tensor");
     scratch_.CheckGuard("its scratch");
   }
@@ -155,7 +161,9 @@ class Step {
     dp_status_free(status);
   }
   const dp_kernel *kernel_;
-  const Spec &spec_;
+  const dp_kernel_spec &spec_;
+  const std::vector<Tensor> &in_;
+  int replaced_;
   Room scratch_;
   std::vector<std::unique_ptr<Room>> rooms_;
   const void *from_[DP_MAX_OPERANDS] = {};
@@ -174,10 +182,11 @@ std::string OpenDevice() {
   return error;
 }
 
-Outcome RunKernel(const dp_kernel *kernel, const Spec &spec, const std::vector<Tensor> &in, std::vector<Tensor> out) {
+Outcome RunKernel(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
+                  std::vector<Tensor> out, int replaced) {
   std::string error = OpenDevice();
   if (!error.empty()) return {error, {}};
-  Step step(kernel, spec, in, out);
+  Step step(kernel, spec, in, out, replaced);
   step.Run(&out);
   std::vector<Tensor> again = out;
   if (step.error.empty()) step.Run(&again);

@@ -303,13 +303,13 @@ class Clock : public StandinTest {
     Try(cu.cuStreamWaitEvent(a, other, 0));
     Try(cu.cuEventRecord(end, a));
     float ms = 0;
-    EXPECT_EQ(cu.cuEventElapsedTime_v2(&ms, begin, end), CUDA_ERROR_NOT_READY);
+    EXPECT_EQ(cu.cuEventElapsedTime(&ms, begin, end), CUDA_ERROR_NOT_READY);
     double before = cu.dp_standin_clock();
     Try(cu.cuEventSynchronize(end));
     EXPECT_GT(cu.dp_standin_clock(), before);
-    Try(cu.cuEventElapsedTime_v2(&ms, begin, end));
-    EXPECT_NE(cu.cuEventElapsedTime_v2(&ms, begin, other), CUDA_SUCCESS);  // does not keep time
-    Try(cu.cuEventElapsedTime_v2(&ms, begin, end));
+    Try(cu.cuEventElapsedTime(&ms, begin, end));
+    EXPECT_NE(cu.cuEventElapsedTime(&ms, begin, other), CUDA_SUCCESS);  // does not keep time
+    Try(cu.cuEventElapsedTime(&ms, begin, end));
     for (CUevent event : {begin, end, other}) Try(cu.cuEventDestroy_v2(event));
     if (apart) Try(cu.cuStreamDestroy_v2(b));
     Try(cu.cuStreamDestroy_v2(a));

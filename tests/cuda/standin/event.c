@@ -76,7 +76,7 @@ CUresult cuEventSynchronize(CUevent event) {
   return standin_leave(CUDA_SUCCESS);
 }
 
-CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent begin, CUevent end) {
+CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!milliseconds) return standin_leave(CUDA_ERROR_INVALID_VALUE);

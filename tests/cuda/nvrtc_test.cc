@@ -1,0 +1,55 @@
+// The toolkit's own NVRTC compiles every function that the samples of all operators need, for GPUs from Ampere to
+// Blackwell. Where there is no toolkit, the test says so and passes. No GPU is needed.
+#include <cstdlib>
+#include <string>
+
+#include "backends/cuda/compile.h"
+#include "backends/cuda/functions.h"
+#include "backends/cuda/target.h"
+#include "tests/cuda/library_kernels.h"
+
+namespace dp_test {
+namespace {
+
+// What kernels need that are no library's: libraries want a GPU.
+bool IsOurs(const dp_kernel *kernel) { return kernel && !kernel->library && kernel->prepare; }
+
+TEST(Nvrtc, CompilesEveryFunction) {
+  setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
+  int prepared = 0;
+  for (const std::vector<Case> &cases : {AllCases(true), TypeCases()})
+    for (const Case &c : cases) {
+      if (IsReplaced(c.op) || dp_op_is(c.op, DP_OP_COMMUNICATION)) continue;
+      Ready ready(c);
+      const Spec spec(ready.built->node, ready.in, ready.out);
+      const dp_kernel *kernel = dp_kernel_select(&dp_target_cuda, &spec, true);
+      if (!IsOurs(kernel)) continue;
+      void *state = nullptr;
+      ASSERT_EQ(Message(kernel->prepare(&spec, &state)), "") << c.Name();
+      if (kernel->release) kernel->release(state);
+      prepared++;
+    }
+  EXPECT_GT(prepared, 1000);
+  char *program = nullptr;
+  ASSERT_EQ(Message(dp_cuda_functions_program(true, &program)), "");
+  std::vector<int> kinds = {90};
+  if (getenv("DP_FULL")) kinds = {80, 90, 100, 120};
+  for (int kind : kinds) {
+    char *code = nullptr;
+    size_t bytes = 0;
+    dp_status status = dp_cuda_compile(program, kind / 10, kind % 10, &code, &bytes);
+    if (dp_status_code(status) == EX_UNAVAILABLE) {
+      std::printf("left out: %s\n", dp_status_message(status));
+      dp_status_free(status);
+      break;
+    }
+    ASSERT_EQ(Message(status), "") << "sm_" << kind;
+    std::printf("sm_%d: %zu bytes of text, %zu of machine code\n", kind, strlen(program), bytes);
+    EXPECT_GT(bytes, 1000u);
+    free(code);
+  }
+  free(program);
+}
+
+}  // namespace
+}  // namespace dp_test
