@@ -1,6 +1,9 @@
 // The toolkit's own NVRTC compiles every function that the samples of all operators need, for GPUs from Ampere to
 // Blackwell. Where there is no toolkit, the test says so and passes. No GPU is needed.
+#include <gtest/gtest.h>
+
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "backends/cuda/compile.h"
