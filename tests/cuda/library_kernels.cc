@@ -113,7 +113,11 @@ class Step {
  public:
   Step(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
        const std::vector<Tensor> &out, int replaced)
-      : kernel_(kernel), spec_(spec), in_(in), replaced_(replaced), scratch_(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0, true, &error) {
+      : kernel_(kernel),
+        spec_(spec),
+        in_(in),
+        replaced_(replaced),
+        scratch_(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0, true, &error) {
     for (size_t i = 0; i < in.size(); i++) {
       rooms_.push_back(std::make_unique<Room>(in[i].bytes.size(), spec.inputs[i].present, &error));
       rooms_.back()->Write(in[i].bytes.data());
