@@ -51,7 +51,8 @@ static dp_status refusal(nvrtcProgram program) {
 static dp_status compile_program(nvrtcProgram program, int major, int minor, char **code, size_t *bytes) {
   char architecture[64];
   snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d%d", major, minor);
-  const char *const options[] = {architecture, "--std=c++17", "-default-device"};
+  // No contraction: a region's members give the bits that they give alone.
+  const char *const options[] = {architecture, "--std=c++17", "--fmad=false", "-default-device"};
   if (rtc.nvrtcCompileProgram(program, (int)DP_COUNT(options), options)) return refusal(program);
   if (rtc.nvrtcGetCUBINSize(program, bytes)) return dp_fail(EX_SOFTWARE, "NVRTC has made no machine code");
   *code = malloc(*bytes + 1);
