@@ -1,4 +1,4 @@
-// What a backend tells the programs: one const struct in the entry.c of its folder. See backends/registry.h.
+// What a backend tells the programs: one const struct in the file `entry` of its folder. See backends/registry.h.
 #ifndef DP_BACKENDS_BASE_ENTRY_H
 #define DP_BACKENDS_BASE_ENTRY_H
 

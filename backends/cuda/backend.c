@@ -1,9 +1,9 @@
 // See backend.h.
 #include "backends/cuda/backend.h"
 
-#include "backends/cuda/functions.h"
-#include "backends/cuda/memory.h"
-#include "backends/cuda/queue.h"
+#include "backends/cuda/gpu/functions.h"
+#include "backends/cuda/gpu/memory.h"
+#include "backends/cuda/gpu/queue.h"
 #include "backends/cuda/target.h"
 #include "backends/cuda/transfer.h"
 

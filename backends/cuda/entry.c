@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/backend.h"
-#include "backends/cuda/gpu.h"
+#include "backends/cuda/gpu/gpu.h"
 #include "backends/cuda/target.h"
 
 enum { OLDEST_KIND = 80 };

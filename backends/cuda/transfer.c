@@ -1,6 +1,6 @@
-// See transfer.h. A list of copies becomes rounds: copy k of every part is in round k, since parts write apart from each
-// other and copies of one part follow each other. A round is one launch over all its boxes, but what is contiguous and
-// comes from the host is left to the copy engines.
+// See transfer.h. A list of copies becomes rounds: copy k of every part is in round k, since parts write apart from
+// each other and copies of one part follow each other. A round is one launch over all its boxes, but what is contiguous
+// and comes from the host is left to the copy engines.
 #include "backends/cuda/transfer.h"
 
 #include <stdio.h>
@@ -8,10 +8,10 @@
 
 #include "backends/cuda/device/all_reduce.h"
 #include "backends/cuda/device/boxes.h"
-#include "backends/cuda/function.h"
-#include "backends/cuda/gpu.h"
+#include "backends/cuda/gpu/function.h"
+#include "backends/cuda/gpu/gpu.h"
+#include "backends/cuda/gpu/memory.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/memory.h"
 
 extern const char dp_cuda_source_boxes[], dp_cuda_source_all_reduce[];
 

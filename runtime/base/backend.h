@@ -27,8 +27,8 @@ typedef struct {
 struct dp_transfer;  // runtime/comm/transfer.h
 typedef struct dp_event dp_event;
 
-// Queues of the devices. Calls return at once unless they say otherwise; what a device cannot do shows when it is waited
-// for. One thread at a time may call them.
+// Queues of the devices. Calls return at once unless they say otherwise; what a device cannot do shows when it is
+// waited for. One thread at a time may call them.
 typedef struct {
   // A queue of the device, in which steps are done in order. urgent: it goes before queues that are not, as
   // communication that others wait for should. EX_UNAVAILABLE.

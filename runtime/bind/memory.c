@@ -53,8 +53,8 @@ static void ask(const dp_memory *m, memory_use uses[DP_BACKEND_MEMORIES], dp_pla
   if (!place.host && bytes > use->most) use->most = bytes;
 }
 
-// Refuses up front what cannot fit: systems commit memory page by page, so the run would otherwise fail in the middle of
-// a step.
+// Refuses up front what cannot fit: systems commit memory page by page, so the run would otherwise fail in the middle
+// of a step.
 static dp_status check_room(const dp_memory *m) {
   memory_use uses[DP_BACKEND_MEMORIES] = {0};
   for (int d = 0; d < m->n_devices; d++) {

@@ -1,5 +1,5 @@
-// Regions that are drawn by seed, from pointwise members and others that work on rows, with broadcast operands. Tests of
-// backends compute them.
+// Regions that are drawn by seed, from pointwise members and others that work on rows, with broadcast operands. Tests
+// of backends compute them.
 #ifndef DP_TESTS_BACKENDS_DRAWN_REGION_H
 #define DP_TESTS_BACKENDS_DRAWN_REGION_H
 

@@ -1,5 +1,6 @@
-// Compares the kernel of rows with the reference of regions, bit for bit. Operands broadcast; extents are divisible by chunks or not, or empty; the
-// kernel runs in one part or several; results overwrite operands. The scratch must be as large as declared.
+// Compares the kernel of rows with the reference of regions, bit for bit. Operands broadcast; extents are divisible by
+// chunks or not, or empty; the kernel runs in one part or several; results overwrite operands. The scratch must be as
+// large as declared.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "backends/cuda/blaslt/product.h"
-#include "backends/cuda/memory.h"
-#include "backends/cuda/queue.h"
+#include "backends/cuda/gpu/memory.h"
+#include "backends/cuda/gpu/queue.h"
 #include "tests/cuda/library_kernels.h"
 
 namespace dp_test {

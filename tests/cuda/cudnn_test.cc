@@ -3,9 +3,9 @@
 
 #include "backends/cuda/cudnn/descriptor.h"
 #include "backends/cuda/cudnn/plan.h"
-#include "backends/cuda/function.h"
-#include "backends/cuda/memory.h"
-#include "backends/cuda/queue.h"
+#include "backends/cuda/gpu/function.h"
+#include "backends/cuda/gpu/memory.h"
+#include "backends/cuda/gpu/queue.h"
 #include "tests/cuda/convolutions.h"
 
 namespace dp_test {

@@ -19,7 +19,8 @@ class CudaFaults : public Tools {
       unsetenv(name);
   }
   std::string Command() const {
-    return "dprun " + File("plan.bin") + " --device=cuda --steps=2 --quiet " + digits + " --save=" + File("out.safetensors");
+    return "dprun " + File("plan.bin") + " --device=cuda --steps=2 --quiet " + digits +
+           " --save=" + File("out.safetensors");
   }
   // The names of the calls that a run makes, in order.
   std::vector<std::string> Calls() {

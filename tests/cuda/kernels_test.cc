@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "backends/cuda/functions.h"
+#include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/target.h"
 #include "tests/cuda/library_kernels.h"
 #include "tests/cuda/steer.h"

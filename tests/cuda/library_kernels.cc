@@ -8,10 +8,10 @@
 #include <cstring>
 
 #include "backends/cpu/target.h"
-#include "backends/cuda/functions.h"
-#include "backends/cuda/gpu.h"
-#include "backends/cuda/memory.h"
-#include "backends/cuda/queue.h"
+#include "backends/cuda/gpu/functions.h"
+#include "backends/cuda/gpu/gpu.h"
+#include "backends/cuda/gpu/memory.h"
+#include "backends/cuda/gpu/queue.h"
 
 namespace dp_test {
 

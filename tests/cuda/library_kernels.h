@@ -45,8 +45,8 @@ struct Outcome {
 
 // Makes the stand-in's GPU current to this thread. "" or the error message.
 std::string OpenDevice();
-// Runs the kernel. Results begin as NaN. Prepares once, runs twice, checks that the scratch was enough and that both runs
-// gave the same bits. replaced: the operand that the last result overwrites; -1: none.
+// Runs the kernel. Results begin as NaN. Prepares once, runs twice, checks that the scratch was enough and that both
+// runs gave the same bits. replaced: the operand that the last result overwrites; -1: none.
 Outcome RunKernel(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
                   std::vector<Tensor> out, int replaced = -1);
 // Runs the kernel that is found by its whole name, or the selected one if `name` is "".

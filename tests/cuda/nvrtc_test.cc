@@ -1,5 +1,6 @@
-// The toolkit's own NVRTC compiles the functions that a sample of each operator needs, for Hopper; with DP_FULL those of
-// all samples, for GPUs from Ampere to Blackwell. Where there is no toolkit, the test says so and passes. No GPU is needed.
+// The toolkit's own NVRTC compiles the functions that a sample of each operator needs, for Hopper; with DP_FULL those
+// of all samples, for GPUs from Ampere to Blackwell. Where there is no toolkit, the test says so and passes. No GPU is
+// needed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -7,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "backends/cuda/compile.h"
-#include "backends/cuda/functions.h"
+#include "backends/cuda/gpu/compile.h"
+#include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/target.h"
 #include "tests/cuda/library_kernels.h"
 #include "tests/ir/text/text_helper.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "backends/cpu/target.h"
-#include "backends/cuda/functions.h"
+#include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/target.h"
 #include "tests/backends/drawn_region.h"
 #include "tests/cuda/library_kernels.h"

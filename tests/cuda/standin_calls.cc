@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 extern "C" {
-#include "backends/cuda/sources.h"
+#include "backends/cuda/device/sources.h"
 }
 
 namespace dp_test {

@@ -1,5 +1,5 @@
-// Steers the driver's stand-in, which a test does not link but loads, as the backend does. On a machine with a GPU, tests
-// that do not depend on the stand-in run with the driver instead.
+// Steers the driver's stand-in, which a test does not link but loads, as the backend does. On a machine with a GPU,
+// tests that do not depend on the stand-in run with the driver instead.
 #ifndef DP_TESTS_CUDA_STEER_H
 #define DP_TESTS_CUDA_STEER_H
 

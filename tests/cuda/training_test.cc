@@ -1,5 +1,5 @@
-// Training on the backend cuda, with stand-ins for the driver and CUDA's libraries: in float64, losses and weights equal
-// the CPU backend's, by every strategy on several devices, whatever the order in which late streams run.
+// Training on the backend cuda, with stand-ins for the driver and CUDA's libraries: in float64, losses and weights
+// equal the CPU backend's, by every strategy on several devices, whatever the order in which late streams run.
 #include <cmath>
 
 #include "tests/cuda/steer.h"

@@ -81,7 +81,7 @@ enum {
   X(cuEventRecord, (CUevent event, CUstream stream))                                                             \
   X(cuEventQuery, (CUevent event))                                                                               \
   X(cuEventSynchronize, (CUevent event))                                                                         \
-  X(cuEventElapsedTime, (float *milliseconds, CUevent begin, CUevent end))                                    \
+  X(cuEventElapsedTime, (float *milliseconds, CUevent begin, CUevent end))                                       \
   X(cuModuleLoadData, (CUmodule * module, const void *image))                                                    \
   X(cuModuleUnload, (CUmodule module))                                                                           \
   X(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))                             \

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "backends/cuda/blaslt/product.h"
-#include "backends/cuda/spread.h"
+#include "backends/cuda/kernels/spread.h"
 
 typedef enum {
   ABSENT,

@@ -3,7 +3,7 @@
 
 #include "backends/base/mat_mul_extents.h"
 #include "backends/cuda/blaslt/product.h"
-#include "backends/cuda/spread.h"
+#include "backends/cuda/kernels/spread.h"
 
 typedef struct {
   dp_mat_mul extents;

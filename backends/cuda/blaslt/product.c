@@ -4,7 +4,7 @@
 // y' = b' a': b is the library's first operand, and its m is our n.
 #include "backends/cuda/blaslt/product.h"
 
-#include "backends/cuda/function.h"
+#include "backends/cuda/gpu/function.h"
 
 static dp_status describe(const dp_blaslt *blaslt, const dp_blaslt_spec *s, const void *bias,
                           cublasLtMatmulDescOpaque_t *desc) {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "backends/cuda/spread.h"
+#include "backends/cuda/kernels/spread.h"
 
 // What is done, in this order.
 typedef struct {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/api/library.h"
-#include "backends/cuda/gpu.h"
+#include "backends/cuda/gpu/gpu.h"
 
 static const dp_cuda_library library = {
     .what = "cuDNN",

@@ -1,5 +1,5 @@
-// Reduces tensors of type T over their sources, in rank order, and writes the result to all targets. A target may be one
-// of the sources.
+// Reduces tensors of type T over their sources, in rank order, and writes the result to all targets. A target may be
+// one of the sources.
 #include "backends/cuda/device/all_reduce.h"
 #include "backends/cuda/device/prelude.h"
 

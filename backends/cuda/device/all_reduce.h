@@ -1,4 +1,4 @@
-// The arguments of device/all_reduce.cu. All tables are in the GPU's memory.
+// The arguments of all_reduce.cu. All tables are in the GPU's memory.
 #ifndef DP_BACKENDS_CUDA_DEVICE_ALL_REDUCE_H
 #define DP_BACKENDS_CUDA_DEVICE_ALL_REDUCE_H
 

@@ -1,5 +1,5 @@
-// The index of the most extreme element of type T: BETTER(a, b) tells whether a is more extreme than b, and LAST whether
-// the last of equal ones is meant. NaN is the most extreme.
+// The index of the most extreme element of type T: BETTER(a, b) tells whether a is more extreme than b, and LAST
+// whether the last of equal ones is meant. NaN is the most extreme.
 #include "backends/cuda/device/arg.h"
 
 DP_KERNEL(dp_arg_arguments) {

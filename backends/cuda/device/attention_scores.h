@@ -1,5 +1,5 @@
-// Single scores of attention. A file that includes this has T defined, MASK (0: none, 1: bool, 2: numbers of type T) and
-// DROPS (whether there is dropout); DP_ATTENTION_SCORES defines the functions.
+// Single scores of attention. A file that includes this has T defined, MASK (0: none, 1: bool, 2: numbers of type T)
+// and DROPS (whether there is dropout); DP_ATTENTION_SCORES defines the functions.
 #ifndef DP_BACKENDS_CUDA_DEVICE_ATTENTION_SCORES_H
 #define DP_BACKENDS_CUDA_DEVICE_ATTENTION_SCORES_H
 

@@ -1,5 +1,5 @@
-// Copies boxes of elements of type T, or combines them with what the targets hold: COMBINE(t, s). The boxes' targets are
-// disjoint.
+// Copies boxes of elements of type T, or combines them with what the targets hold: COMBINE(t, s). The boxes' targets
+// are disjoint.
 #include "backends/cuda/device/boxes.h"
 #include "backends/cuda/device/prelude.h"
 

@@ -1,4 +1,4 @@
-// The arguments of device/boxes.cu: copies of boxes of elements between tensors.
+// The arguments of boxes.cu: copies of boxes of elements between tensors.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BOXES_H
 #define DP_BACKENDS_CUDA_DEVICE_BOXES_H
 

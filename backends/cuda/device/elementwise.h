@@ -1,4 +1,4 @@
-// What the expressions of elementwise operators (kernels/expressions.c) are written with. T is the type to compute in,
+// What the expressions of elementwise operators (expressions.c) are written with. T is the type to compute in,
 // of operand 0, and U the one in which its integers wrap; R is the result's.
 #ifndef DP_BACKENDS_CUDA_DEVICE_ELEMENTWISE_H
 #define DP_BACKENDS_CUDA_DEVICE_ELEMENTWISE_H

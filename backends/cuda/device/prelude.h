@@ -2,10 +2,10 @@
 // GPUs; tests compile the same text as C and run it, thread by thread.
 //
 // A function is a file of this folder: `DP_KERNEL(arguments) { ... }`, or DP_BLOCK_KERNEL where the threads of a block
-// work together (dp_barrier, DP_SHARED, dp_block_sum). NAME is its name, which the program that embeds it defines, as it
-// defines the types and expressions that the file is written over. Its argument is one struct `a`, defined in a header
-// that the host includes too. Helpers are named LOCAL(name), since one program holds many functions. Loops over elements
-// start at dp_index() and go on by dp_stride(), or leave when dp_index() is past the end.
+// work together (dp_barrier, DP_SHARED, dp_block_sum). NAME is its name, which the program that embeds it defines, as
+// it defines the types and expressions that the file is written over. Its argument is one struct `a`, defined in a
+// header that the host includes too. Helpers are named LOCAL(name), since one program holds many functions. Loops over
+// elements start at dp_index() and go on by dp_stride(), or leave when dp_index() is past the end.
 #ifndef DP_BACKENDS_CUDA_DEVICE_PRELUDE_H
 #define DP_BACKENDS_CUDA_DEVICE_PRELUDE_H
 

@@ -1,6 +1,6 @@
-// Reduces elements of type T to results of type R, in the type A. NONE is the value of no elements, STEP(acc, v) adds an
-// element, JOIN(acc, other) joins two results, and FINISH(acc) makes R. COLUMNS: 1 where a warp's threads
-// take neighbouring results, 0 where a block's threads share one. LAST: 1 where results are final.
+// Reduces elements of type T to results of type R, in the type A. NONE is the value of no elements, STEP(acc, v) adds
+// an element, JOIN(acc, other) joins two results, and FINISH(acc) makes R. COLUMNS: 1 where a warp's threads take
+// neighbouring results, 0 where a block's threads share one. LAST: 1 where results are final.
 #include "backends/cuda/device/reduce.h"
 
 DP_DEVICE dp_i64 LOCAL(offset)(const dp_reduce_dims *dims, dp_i64 i) {

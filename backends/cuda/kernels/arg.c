@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "backends/cuda/device/arg.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {

@@ -4,11 +4,11 @@
 
 #include "backends/base/attention_extents.h"
 #include "backends/cuda/device/attention.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/draw.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 
 // Operands. Q, K and V follow one another in both.

@@ -5,12 +5,12 @@
 
 #include "backends/base/batch_extents.h"
 #include "backends/cuda/device/batch_normalization.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/alignment.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/fill.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 
 enum { ENOUGH_BLOCKS = 256, SHARE = 2048 };  // blocks that keep a GPU busy; elements that are worth one
 

@@ -1,16 +1,16 @@
-// SoftmaxCrossEntropyLoss and its gradient. The divisor of a mean over labels with weights, or with one that is ignored,
-// is summed on the device first.
+// SoftmaxCrossEntropyLoss and its gradient. The divisor of a mean over labels with weights, or with one that is
+// ignored, is summed on the device first.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/device/cross_entropy.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/alignment.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/draw.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 
 enum { LOSS_WEIGHTS = 2, GRADIENT_WEIGHTS = 3 };  // operands

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "backends/cuda/device/fault.h"
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/kernels/expressions.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 #include "ir/kernel/member.h"
 

@@ -1,9 +1,9 @@
-// Runs of elementwise nodes as one launch. A function is generated from the nodes' expressions: each thread computes one
-// element of the results, and the values in between stay in registers.
+// Runs of elementwise nodes as one launch. A function is generated from the nodes' expressions: each thread computes
+// one element of the results, and the values in between stay in registers.
 #ifndef DP_BACKENDS_CUDA_KERNELS_ELEMENTWISE_H
 #define DP_BACKENDS_CUDA_KERNELS_ELEMENTWISE_H
 
-#include "backends/cuda/function.h"
+#include "backends/cuda/gpu/function.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,5 @@
-// Elementwise operators as expressions, from which functions for GPUs are generated: kernels/elementwise.h.
+// Elementwise operators as expressions, from which functions for GPUs are generated:
+// backends/cuda/kernels/elementwise.h.
 #ifndef DP_BACKENDS_CUDA_KERNELS_EXPRESSIONS_H
 #define DP_BACKENDS_CUDA_KERNELS_EXPRESSIONS_H
 
@@ -15,7 +16,8 @@ typedef struct {
   const char *equals;  // of a string: p is 1 where it is this, else 0
 } dp_cuda_parameter;
 
-// Operands are x, y, z; device/elementwise.h says what else an expression may use. NULL: not for these types.
+// Operands are x, y, z; backends/cuda/device/elementwise.h says what else an expression may use. NULL: not for these
+// types.
 typedef struct {
   const char *op, *domain;
   const char *floating, *integer;  // for operands 0 that are floats, that are integers or bool

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "backends/cuda/device/fill.h"
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 
 dp_status dp_cuda_fill_add(dp_dtype dtype, const dp_cuda_function **function) {

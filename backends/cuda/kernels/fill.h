@@ -2,7 +2,7 @@
 #ifndef DP_BACKENDS_CUDA_KERNELS_FILL_H
 #define DP_BACKENDS_CUDA_KERNELS_FILL_H
 
-#include "backends/cuda/function.h"
+#include "backends/cuda/gpu/function.h"
 
 #ifdef __cplusplus
 extern "C" {

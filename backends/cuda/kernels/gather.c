@@ -3,10 +3,10 @@
 #include <stdio.h>
 
 #include "backends/cuda/device/gather.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 
 static bool is_index(dp_dtype dtype) { return dtype == DP_INT32 || dtype == DP_INT64; }

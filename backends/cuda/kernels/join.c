@@ -5,7 +5,8 @@
 #include "ir/kernel/extents.h"
 #include "ir/ops/split.h"
 
-// A part of `extent` along the axis, from `start` on in the whole tensor. (outer, extent, inner) of (outer, along, inner)
+// A part of `extent` along the axis, from `start` on in the whole tensor. (outer, extent, inner) of (outer, along,
+// inner)
 static dp_cuda_path path_of(const dp_local *whole, int axis, int64_t extent, int64_t start, bool joins) {
   const int64_t outer = dp_product(whole->extents, 0, axis), inner = dp_product(whole->extents, axis + 1, whole->rank);
   const int64_t along = whole->extents[axis];

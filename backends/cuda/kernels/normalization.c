@@ -1,13 +1,13 @@
-// LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A block
-// for each row.
+// LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A
+// block for each row.
 #include <stdio.h>
 #include <string.h>
 
 #include "backends/cuda/device/normalization.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 
 static const struct {

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "backends/cuda/device/pad.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 
 _Static_assert((int)DP_PAD_RANK == (int)DP_MAX_RANK, "the device pads as many dims as tensors have");

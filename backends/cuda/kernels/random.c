@@ -1,10 +1,10 @@
 // dp.RandomUniform, dp.RandomNormal and dp.Dropout: random numbers by position in the whole tensor.
 #include <stdio.h>
 
-#include "backends/cuda/function.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/draw.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 
 static dp_status launch(dp_queue *queue, const void *state, const dp_random_arguments *a) {

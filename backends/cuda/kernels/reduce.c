@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "backends/cuda/device/reduce.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 #include "ir/ops/reduce.h"
 
 _Static_assert((int)DP_REDUCE_RANK == (int)DP_MAX_RANK, "the device reduces as many dims as tensors have");
 
-// As device/reduce.cu uses them. LEAST and MOST are T's smallest and largest values; U is the type in which A wraps.
+// As backends/cuda/device/reduce.cu uses them. LEAST and MOST are T's smallest and largest values; U is the type in
+// which A wraps.
 typedef struct {
   const char *op, *none, *step, *join, *finish;
 } reduction;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 
 _Static_assert((int)DP_STRIDED_RANK == 2 * (int)DP_MAX_RANK, "Tile walks each dim in two");
 

@@ -3,7 +3,7 @@
 #define DP_BACKENDS_CUDA_KERNELS_STRIDED_H
 
 #include "backends/cuda/device/strided.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/gpu/function.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/device/update.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/types.h"
-#include "backends/cuda/sources.h"
 #include "ir/kernel/extents.h"
 #include "ir/kernel/member.h"
 

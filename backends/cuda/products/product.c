@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backends/cuda/sources.h"
+#include "backends/cuda/device/sources.h"
 
 typedef struct {
   const dp_cuda_function *function;

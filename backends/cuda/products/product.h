@@ -3,7 +3,7 @@
 #define DP_BACKENDS_CUDA_PRODUCTS_PRODUCT_H
 
 #include "backends/cuda/device/product.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/gpu/function.h"
 
 enum {
   DP_PRODUCT_TYPES = DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64) | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT32) |

@@ -1,7 +1,7 @@
 // dp.AveragePoolGrad(dy). See pool.h.
 #include <stdlib.h>
 
-#include "backends/cuda/sources.h"
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/pool.h"
 
 static const dp_cuda_pool pool = {"average_pool_grad", dp_cuda_source_average_pool_grad, .x = -1, .dy = 0};

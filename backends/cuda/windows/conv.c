@@ -1,7 +1,7 @@
 // Convolution. See conv.h.
 #include <stdlib.h>
 
-#include "backends/cuda/sources.h"
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/conv.h"
 
 const dp_cuda_conv dp_cuda_conv_forward = {"conv", dp_cuda_source_conv, .x = 0, .w = 1, .y = DP_CONV_OUT, .bias = 2};

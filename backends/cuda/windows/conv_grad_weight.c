@@ -1,7 +1,7 @@
 // dp.ConvGradWeight(x, dy). See conv.h.
 #include <stdlib.h>
 
-#include "backends/cuda/sources.h"
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/conv.h"
 
 const dp_cuda_conv dp_cuda_conv_grad_weight = {

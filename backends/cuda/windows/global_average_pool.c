@@ -1,6 +1,6 @@
 // GlobalAveragePool: the mean over all spatial dims. Where they are split, the parts' results add up to it.
 #include "backends/cuda/device/plane_mean.h"
-#include "backends/cuda/sources.h"
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/window.h"
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {

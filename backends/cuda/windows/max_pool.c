@@ -1,7 +1,7 @@
 // MaxPool. See pool.h.
 #include <stdlib.h>
 
-#include "backends/cuda/sources.h"
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/pool.h"
 
 static const dp_cuda_pool pool = {"max_pool", dp_cuda_source_max_pool, .x = 0, .dy = -1};

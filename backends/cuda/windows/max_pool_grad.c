@@ -1,7 +1,7 @@
 // dp.MaxPoolGrad(x, dy). See pool.h.
 #include <stdlib.h>
 
-#include "backends/cuda/sources.h"
+#include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/pool.h"
 
 static const dp_cuda_pool pool = {"max_pool_grad", dp_cuda_source_max_pool_grad, .x = 0, .dy = 1};

@@ -4,7 +4,7 @@
 
 #include "backends/base/window.h"
 #include "backends/cuda/device/window.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/gpu/function.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -26,7 +26,8 @@ static struct {
 static standin_fiber scheduler, fibers[MOST_THREADS];
 static char *stacks;
 
-// ---- what functions call: device/prelude.h --------------------------------------------------------------------------
+// ---- what functions call: backends/cuda/device/prelude.h
+// --------------------------------------------------------------------------
 
 DP_STANDIN_EXPORT int dp_thread(void);
 DP_STANDIN_EXPORT int dp_threads(void);

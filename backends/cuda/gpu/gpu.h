@@ -2,7 +2,7 @@
 #ifndef DP_BACKENDS_CUDA_GPU_H
 #define DP_BACKENDS_CUDA_GPU_H
 
-#include "backends/cuda/driver.h"
+#include "backends/cuda/gpu/driver.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,9 +12,9 @@ extern "C" {
 typedef struct dp_cuda_function dp_cuda_function;
 
 // Adds a function, or finds it if the same text was added before. `defines` is put before `source`: lines "#define T
-// float", undefined again after it. `source` is the text of a file of backends/cuda/device, as the build embeds it, or made by the caller; see
-// device/prelude.h for how it is written. Both texts are copied. The function lives as long as the process. `name`
-// appears in profiles and errors; it is an identifier. DP_EX_MEMORY.
+// float", undefined again after it. `source` is the text of a file of backends/cuda/device, as the build embeds it, or
+// made by the caller; see prelude.h for how it is written. Both texts are copied. The function lives as long as
+// the process. `name` appears in profiles and errors; it is an identifier. DP_EX_MEMORY.
 dp_status dp_cuda_function_add(const char *name, const char *defines, const char *source,
                                const dp_cuda_function **function) DP_MUST_USE;
 
@@ -28,7 +28,7 @@ enum { DP_CUDA_THREADS = 256 };  // of a block, where nothing asks for another n
 static inline int64_t dp_cuda_blocks(int64_t elements) { return (elements + DP_CUDA_THREADS - 1) / DP_CUDA_THREADS; }
 
 // Where functions report data that an operator does not take, and the number of the instruction at hand, plus 1, which
-// claims it: device/fault.h. The first report stands.
+// claims it: fault.h. The first report stands.
 struct dp_cuda_fault;
 struct dp_cuda_fault *dp_cuda_queue_fault(const dp_queue *queue);
 uint64_t dp_cuda_queue_instruction(const dp_queue *queue);

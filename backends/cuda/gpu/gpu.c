@@ -1,5 +1,5 @@
 // See gpu.h.
-#include "backends/cuda/gpu.h"
+#include "backends/cuda/gpu/gpu.h"
 
 static dp_cuda_gpu gpu;
 static bool is_open;

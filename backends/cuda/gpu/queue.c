@@ -1,12 +1,12 @@
 // See queue.h. A dp_event is a CUevent.
-#include "backends/cuda/queue.h"
+#include "backends/cuda/gpu/queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/device/fault.h"
-#include "backends/cuda/function.h"
-#include "backends/cuda/gpu.h"
+#include "backends/cuda/gpu/function.h"
+#include "backends/cuda/gpu/gpu.h"
 
 struct dp_queue {
   CUstream stream;

@@ -1,15 +1,15 @@
 // See function.h. Functions that have been added wait in a list; the next program that is loaded compiles all of them.
 #define _GNU_SOURCE
-#include "backends/cuda/function.h"
+#include "backends/cuda/gpu/function.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/compile.h"
-#include "backends/cuda/functions.h"
-#include "backends/cuda/gpu.h"
+#include "backends/cuda/gpu/compile.h"
+#include "backends/cuda/gpu/functions.h"
+#include "backends/cuda/gpu/gpu.h"
 
 extern const char dp_cuda_source_prelude[];
 

@@ -2,7 +2,7 @@
 #ifndef DP_BACKENDS_CUDA_QUEUE_H
 #define DP_BACKENDS_CUDA_QUEUE_H
 
-#include "backends/cuda/driver.h"
+#include "backends/cuda/gpu/driver.h"
 #include "runtime/base/backend.h"
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 // See memory.h. The driver aligns allocations to 256 bytes or more, which is what the target asks for.
-#include "backends/cuda/memory.h"
+#include "backends/cuda/gpu/memory.h"
 
 #include <string.h>
 
-#include "backends/cuda/gpu.h"
+#include "backends/cuda/gpu/gpu.h"
 
 static void *allocate_host(uint64_t bytes) {
   void *memory;

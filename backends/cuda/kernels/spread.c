@@ -1,7 +1,7 @@
 // Filling with a bias. See spread.h.
-#include "backends/cuda/spread.h"
+#include "backends/cuda/kernels/spread.h"
 
-#include "backends/cuda/sources.h"
+#include "backends/cuda/device/sources.h"
 
 dp_status dp_cuda_spread_add(dp_dtype dtype, const dp_cuda_function **function) {
   return dtype == DP_FLOAT64

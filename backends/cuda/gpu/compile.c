@@ -1,6 +1,6 @@
 // See compile.h. A file of the cache holds the hash of the machine code, then the code.
 #define _GNU_SOURCE
-#include "backends/cuda/compile.h"
+#include "backends/cuda/gpu/compile.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // See driver.h.
-#include "backends/cuda/driver.h"
+#include "backends/cuda/gpu/driver.h"
 
 #include "backends/cuda/api/library.h"
 

@@ -4,7 +4,7 @@
 #define DP_BACKENDS_CUDA_SPREAD_H
 
 #include "backends/cuda/device/spread.h"
-#include "backends/cuda/function.h"
+#include "backends/cuda/gpu/function.h"
 
 #ifdef __cplusplus
 extern "C" {
