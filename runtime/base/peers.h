@@ -32,15 +32,19 @@ typedef struct {
   void *context;
 } dp_message;
 
-// The calls post a message and return at once. Each message that was posted is done at some time, with a failure
-// (DP_EX_PEER_LOST) if its other end is gone: a session waits for all of them before it returns. Messages may be posted
-// by several threads at once, in another order at the other end, and long before their other end is.
+// `send` and `receive` post a message and return at once. Each message that was posted is done at some time: a session
+// waits for all of them before it returns. It is done with a failure (DP_EX_PEER_LOST) if its other end is gone or has
+// abandoned the run. Messages may be posted by several threads at once, in another order at the other end, and long before
+// their other end is.
 typedef struct {
   int process;            // this one
   const int *process_of;  // (devices of the plan)
   void *self;
   void (*send)(void *self, const dp_message *message);
   void (*receive)(void *self, const dp_message *message);
+  // This process has failed in a run and will not post the rest of its messages. Those of the run that have not met their
+  // other end are done with a failure at either end, also those that are posted later.
+  void (*abandon)(void *self, uint64_t run);
 } dp_peers;
 
 // peers NULL: all devices are here.

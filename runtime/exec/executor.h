@@ -28,6 +28,8 @@ typedef struct {
   // Of units that only start something: the unit that goes on when it has ended (`arrive`); -1 for others. NULL: there
   // are none. Such a unit has one part; when a run has failed, its successor goes on without it.
   int *arrives_at;  // (n_units)
+  // The run has failed: called once, by any thread, while units still run. NULL: nobody asks.
+  void (*abandon)(void *context);
   dp_status (*enqueue)(void *context, int unit, dp_queue *queue);
   dp_status (*explain)(void *context, int unit, dp_status status);
   // Queues report here when a unit was done, on the monotonic clock, once the run is over. NULL: nobody asks.

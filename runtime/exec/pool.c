@@ -98,11 +98,20 @@ static void finish(dp_pool *pool, int unit) {
   if (atomic_fetch_sub(&pool->to_do, 1) == 1) announce(pool, INT_MAX);
 }
 
+// Keeps the first failure of a run.
+static void fail(dp_pool *pool, dp_status status) {
+  dp_status none = NULL;
+  if (!status) return;
+  if (!atomic_compare_exchange_strong(&pool->failure, &none, status))
+    dp_status_free(status);
+  else if (pool->graph->abandon)
+    pool->graph->abandon(pool->graph->context);
+}
+
 static void arrive(void *arg, int unit, dp_status status) {
   dp_pool *pool = arg;
-  dp_status none = NULL;
   atomic_fetch_add(&pool->inside, 1);
-  if (status && !atomic_compare_exchange_strong(&pool->failure, &none, status)) dp_status_free(status);
+  fail(pool, status);
   if (atomic_fetch_sub(&pool->state->before[unit], 1) == 1) publish(pool, unit, pool->graph->n_parts[unit]);
   atomic_fetch_sub(&pool->inside, 1);
 }
@@ -111,8 +120,7 @@ static void execute(dp_pool *pool, uint32_t code) {
   int unit = pool->state->code_unit[code], part = (int)(code - pool->state->unit_code[unit]);
   const dp_task_graph *s = pool->graph;
   if (!atomic_load_explicit(&pool->failure, memory_order_relaxed)) {
-    dp_status status = s->run(s->context, unit, part, s->n_parts[unit]), none = NULL;
-    if (status && !atomic_compare_exchange_strong(&pool->failure, &none, status)) dp_status_free(status);
+    fail(pool, s->run(s->context, unit, part, s->n_parts[unit]));
   } else if (s->arrives_at && s->arrives_at[unit] >= 0) {
     arrive(pool, s->arrives_at[unit], NULL);
   }

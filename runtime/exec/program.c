@@ -35,7 +35,14 @@ static dp_unit *add_unit(making *w, const dp_unit *unit) {
 
 static void complete(void *context, int unit, dp_status status) {
   const dp_bound *bound = context;
-  bound->executor->calls->arrive(bound->executor->self, unit, dp_bound_explain(context, unit, status));
+  const dp_unit *u = &bound->units[unit];
+  if (status) status = dp_status_context(status, "%s of '%s'", u->at->instruction->op, u->moved ? u->moved : "?");
+  bound->executor->calls->arrive(bound->executor->self, unit, status);
+}
+
+static void abandon(void *context) {
+  const dp_bound *bound = context;
+  bound->binding->peers->abandon(bound->binding->peers->self, bound->run);
 }
 
 // Adds a unit that posts what the next one exchanges.
@@ -279,6 +286,7 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
   bound->task_graph.enqueue = dp_bound_enqueue;
   bound->task_graph.explain = dp_bound_explain;
   bound->task_graph.record = binding->trace ? dp_bound_record : NULL;
+  bound->task_graph.abandon = binding->peers ? abandon : NULL;
   bound->task_graph.context = bound;
   w.roles = dp_alloc_n(arena, (size_t)n_roles, sizeof *w.roles);
   w.unit_of = dp_alloc_n(arena, (size_t)binding->roles->n_devices, sizeof *w.unit_of);

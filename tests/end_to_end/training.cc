@@ -247,6 +247,10 @@ std::map<std::string, Bytes> Training::State() const {
   return state;
 }
 
+std::string Training::TryRead(int32_t variable, void *whole) const {
+  return Failure(dp_session_variable_read(session_, variable, whole));
+}
+
 std::vector<double> Training::Numbers(const std::string &name) const {
   const dp_model *model = dp_session_model(session_);
   int32_t i = dp_model_find_variable(model, name.c_str());

@@ -11,7 +11,7 @@ PostOffice::PostOffice(std::vector<int> process_of, uint64_t seed) : process_of_
   counters_.resize(static_cast<size_t>(processes));
   for (int p = 0; p < processes; p++) {
     Window *window = &counters_[static_cast<size_t>(p)];
-    *window = {this, {p, process_of_.data(), window, Send, Receive}};
+    *window = {this, {p, process_of_.data(), window, Send, Receive, Abandon}};
   }
   carrier_ = std::thread(&PostOffice::Carry, this);
 }
@@ -48,6 +48,23 @@ void PostOffice::Post(int from, int to, const dp_message *message, bool sends) {
   news_.notify_all();
 }
 
+void PostOffice::Abandon(void *self, uint64_t run) {
+  const auto *window = static_cast<Window *>(self);
+  PostOffice *office = window->office;
+  {
+    std::lock_guard<std::mutex> lock(office->mutex_);
+    office->abandoned_.insert({window->peers.process, run});
+  }
+  office->news_.notify_all();
+}
+
+bool PostOffice::IsHopeless(const Name &name) const {
+  const uint64_t run = std::get<2>(name);
+  for (const int end : {std::get<0>(name), std::get<1>(name)})
+    if (lost_.count(end) || abandoned_.count({end, run})) return true;
+  return false;
+}
+
 void PostOffice::Lose(int process) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -75,7 +92,7 @@ std::string PostOffice::Complaints() {
 bool PostOffice::CarryOne(std::unique_lock<std::mutex> *lock) {
   std::vector<Name> ready;
   for (const auto &[name, ends] : waiting_)
-    if ((ends.from && ends.to) || lost_.count(std::get<0>(name)) || lost_.count(std::get<1>(name))) ready.push_back(name);
+    if ((ends.from && ends.to) || IsHopeless(name)) ready.push_back(name);
   if (ready.empty()) return false;
   const Name name = ready[random_() % ready.size()];
   const Ends ends = waiting_[name];

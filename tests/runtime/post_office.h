@@ -48,6 +48,8 @@ class PostOffice {
 
   static void Send(void *self, const dp_message *message);
   static void Receive(void *self, const dp_message *message);
+  static void Abandon(void *self, uint64_t run);
+  bool IsHopeless(const Name &name) const;
   void Post(int from, int to, const dp_message *message, bool sends);
   void Carry();
   bool CarryOne(std::unique_lock<std::mutex> *lock);
@@ -58,6 +60,7 @@ class PostOffice {
   std::condition_variable news_;
   std::map<Name, Ends> waiting_;  // one end has been posted, or both
   std::set<int> lost_;
+  std::set<std::pair<int, uint64_t>> abandoned_;  // by a process, a run
   std::mt19937_64 random_;
   int64_t carried_ = 0, failing_ = -1;
   bool closed_ = false;
