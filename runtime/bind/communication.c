@@ -104,7 +104,8 @@ static int count_here(const dp_bind *b, const dp_unit *unit) {
   return here;
 }
 
-// Fills sources, which is (operands, devices of the unit), and targets, which is (operands, those of them that are here).
+// Fills sources, which is (operands, devices of the unit), and targets, which is (operands, those of them that are
+// here).
 static void bind_views(const dp_bind *b, dp_unit *unit, dp_shard_view *sources, dp_shard_view *targets) {
   const bool all = count_here(b, unit) == unit->n_devices || !b->binding->memory->backend->computes;
   for (size_t k = 0; k < unit->at->instruction->n_inputs; k++)
@@ -228,8 +229,7 @@ dp_status dp_bind_between(const dp_bind *sender, const dp_bind *receiver, dp_uni
   if (receives) dp_bind_use(receiver, unit, target.data, &target.local, dtype, true);
   if (!sender->binding->memory->backend->computes) return DP_OK;
   if (!sends || !receives) exchange_operand(sender, unit, 0, unit->devices[0], dtype, &source);
-  if (receives)
-    unit->transfer = dp_transfer_reduce(sender->arena, dtype, DP_REGION_COPY, 1, 1, &source, 1, &target);
+  if (receives) unit->transfer = dp_transfer_reduce(sender->arena, dtype, DP_REGION_COPY, 1, 1, &source, 1, &target);
   return DP_OK;
 }
 

@@ -1,6 +1,25 @@
 // See exchange.h.
 #include "runtime/bind/exchange.h"
 
+#include <stdatomic.h>
+
+typedef struct {
+  bool sends;
+  dp_message message;
+} exchange_message;
+
+struct dp_exchange {
+  const dp_peers *peers;
+  int n_messages;
+  exchange_message *messages;
+  // Of the current run:
+  atomic_int left;
+  _Atomic(dp_status) failure;
+  dp_exchange_complete *complete;
+  void *context;
+  int unit;
+};
+
 // One message has been done, or the post itself.
 static void end_one(void *context, dp_status status) {
   dp_exchange *x = context;
@@ -17,7 +36,7 @@ dp_exchange *dp_exchange_create(dp_arena *arena, const dp_peers *peers) {
 
 static void add(dp_arena *arena, dp_exchange *x, bool sends, int process, dp_message_key key, void *bytes,
                 uint64_t count) {
-  const dp_exchange_message added = {sends, {key, process, bytes, count, end_one, x}};
+  const exchange_message added = {sends, {key, process, bytes, count, end_one, x}};
   DP_PUSH(arena, x->messages, x->n_messages, added);
 }
 
@@ -34,8 +53,13 @@ void dp_exchange_send(dp_arena *arena, dp_exchange *x, dp_message_key key, void 
 void *dp_exchange_receive(dp_arena *arena, dp_exchange *x, dp_message_key key, uint64_t count) {
   void *bytes = dp_alloc(arena, count + !count);
   if (count) add(arena, x, false, x->peers->process_of[key.device], key, bytes, count);
-  x->received_bytes += count;
   return bytes;
+}
+
+void dp_exchange_then(dp_exchange *x, dp_exchange_complete *complete, void *context, int unit) {
+  x->complete = complete;
+  x->context = context;
+  x->unit = unit;
 }
 
 void dp_exchange_post(dp_exchange *x, uint64_t run) {

@@ -41,8 +41,8 @@ uint64_t dp_memory_resident(const dp_memory *memory);
 // The address of a tensor on a device; host inputs: in copy 0.
 char *dp_memory_address(const dp_memory *memory, const Dp__DeviceTensor *tensor, int device);
 
-// Copies a variable, dense and whole, from (or to) the devices here that hold it. DP_EX_MEMORY; EX_UNAVAILABLE: a part of
-// it is elsewhere, so it cannot be read.
+// Copies a variable, dense and whole, from (or to) the devices here that hold it. DP_EX_MEMORY; EX_UNAVAILABLE: a part
+// of it is elsewhere, so it cannot be read.
 dp_status dp_memory_read(const dp_memory *memory, const dp_model *model, int32_t variable, void *whole) DP_MUST_USE;
 dp_status dp_memory_write(const dp_memory *memory, const dp_model *model, int32_t variable,
                           const void *whole) DP_MUST_USE;

@@ -52,8 +52,8 @@ typedef struct {
   // Returns when every unit of the run is done, or the run has failed and nothing of it goes on.
   dp_status (*wait)(void *executor);
   void (*destroy)(void *executor);
-  // What a unit of the current run waits for beside its edges has happened, or has failed. Called by any thread, once for
-  // each unit that another one of the graph `arrives_at`. Owns the status. NULL: the executor takes no such graphs.
+  // What a unit of the current run waits for beside its edges has happened, or has failed. Called by any thread, once
+  // for each unit that another one of the graph `arrives_at`. Owns the status. NULL: the executor takes no such graphs.
   void (*arrive)(void *executor, int unit, dp_status status);
 } dp_executor_calls;
 

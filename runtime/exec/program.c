@@ -52,9 +52,7 @@ static void add_post(making *w, const dp_unit *unit) {
   post.transfer = NULL;
   post.n_ranges = 0;
   add_unit(w, &post);
-  unit->exchange->complete = complete;
-  unit->exchange->context = w->bound;
-  unit->exchange->unit = w->bound->task_graph.n_units;
+  dp_exchange_then(unit->exchange, complete, w->bound, w->bound->task_graph.n_units);
 }
 
 // Adds a unit that communicates. The backend prepares it if its devices work by themselves.

@@ -61,16 +61,15 @@ void ExpectLikeOneProcess(const std::string &text, const std::string &options, c
 TEST(Peers, ComputeWhatOneProcessDoes) {
   uint64_t seed = 1;
   for (const char *text : {kMlp, kCnn}) {
-    for (const char *options : {"strategy=data devices=2", "strategy=zero zero-stage=1 devices=2",
-                                "strategy=zero zero-stage=3 devices=2", "strategy=tensor devices=2",
-                                "strategy=pipeline devices=2 microbatches=3"})
+    for (const char *options :
+         {"strategy=data devices=2", "strategy=zero zero-stage=1 devices=2", "strategy=zero zero-stage=3 devices=2",
+          "strategy=tensor devices=2", "strategy=pipeline devices=2 microbatches=3"})
       ExpectLikeOneProcess(text, options, {0, 1}, seed++);
-    for (const char *options : {"strategy=data devices=4", "strategy=zero zero-stage=2 devices=4",
-                                "strategy=data mesh=data:2,tensor:2", "strategy=pipeline mesh=data:2,pipe:2"})
-      for (const std::vector<int> &process_of :
-           {std::vector<int>{0, 0, 1, 1}, {0, 1, 0, 1}, {2, 0, 1, 0}, {3, 2, 1, 0}})
-        ExpectLikeOneProcess(text, options, process_of, seed++);
   }
+  for (const char *options : {"strategy=data devices=4", "strategy=zero zero-stage=2 devices=4",
+                              "strategy=data mesh=data:2,tensor:2", "strategy=pipeline mesh=data:2,pipe:2"})
+    for (const std::vector<int> &process_of : {std::vector<int>{0, 0, 1, 1}, {0, 1, 0, 1}, {2, 0, 1, 0}, {3, 2, 1, 0}})
+      ExpectLikeOneProcess(kMlp, options, process_of, seed++);
 }
 
 // Without messages there is nothing to wait for.

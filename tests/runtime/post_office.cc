@@ -108,8 +108,7 @@ bool PostOffice::CarryOne(std::unique_lock<std::mutex> *lock) {
   lock->unlock();
   if (late) std::this_thread::sleep_for(std::chrono::microseconds(200));
   for (const dp_message *end : {first ? ends.from : ends.to, first ? ends.to : ends.from})
-    if (end)
-      end->done(end->context, fails ? dp_fail(DP_EX_PEER_LOST, "process %d is lost", end->process) : nullptr);
+    if (end) end->done(end->context, fails ? dp_fail(DP_EX_PEER_LOST, "process %d is lost", end->process) : nullptr);
   lock->lock();
   return true;
 }
