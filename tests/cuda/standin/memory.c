@@ -123,6 +123,15 @@ static CUresult release(standin_kind kind, const void *address, int64_t *allocat
   return CUDA_ERROR_INVALID_VALUE;
 }
 
+size_t dp_standin_allocations(dp_standin_allocation *to, size_t room) {
+  standin_lock();
+  size_t count = n_blocks;
+  for (size_t i = 0; i < count && i < room; i++)
+    to[i] = (dp_standin_allocation){blocks[i].bytes, blocks[i].kind == STANDIN_PINNED, blocks[i].freed};
+  standin_unlock();
+  return count;
+}
+
 static size_t room(void) {
   size_t used = (size_t)standin_counts.device_bytes;
   return used > standin_set.memory_bytes ? 0 : standin_set.memory_bytes - used;
