@@ -70,6 +70,16 @@ typedef struct {
 } dp_standin_counts;
 
 DP_STANDIN_EXPORT dp_standin_counts dp_standin_count(void);
+
+typedef struct {
+  size_t bytes;  // as the program asked for them
+  int pinned;    // on the host; 0: on the device
+  int freed;
+} dp_standin_allocation;
+
+// Copies what is known of the first `room` allocations since the library was loaded, in their order. Returns how many
+// there were.
+DP_STANDIN_EXPORT size_t dp_standin_allocations(dp_standin_allocation *to, size_t room);
 // Writes the counts, a line "name value" each, and the clock. Returns how many things are not released.
 DP_STANDIN_EXPORT int64_t dp_standin_report(FILE *file);
 // Starts the order anew from a seed. Operations that are pending stay so.
