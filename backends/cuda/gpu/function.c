@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/compile.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/gpu.h"
@@ -61,11 +62,13 @@ dp_status dp_cuda_function_add(const char *name, const char *defines, const char
   uint64_t hash = dp_hash64(parts, sizeof parts);
   for (dp_cuda_function *f = functions; f; f = f->next)
     if (f->hash == hash) {
+      dp_cuda_choice_add("function %s", f->name);
       *function = f;
       return DP_OK;
     }
   dp_cuda_function *f = make(name, hash, defines, source);
   if (!f) return dp_fail(DP_EX_MEMORY, "no memory for the GPU's functions");
+  dp_cuda_choice_add("function %s", f->name);
   f->hash = hash;
   f->next = functions;
   *function = functions = f;
