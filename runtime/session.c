@@ -12,6 +12,7 @@
 #include "runtime/exec/choices.h"
 #include "runtime/exec/program.h"
 #include "runtime/exec/trace.h"
+#include "runtime/expect.h"
 #include "runtime/target.h"
 
 enum { TRACE_SLICES = 1 << 20 };
@@ -140,6 +141,7 @@ static dp_status load(void *arg) {
 
 dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
                             dp_session **session) {
+  dp_expect(plan, backend);
   if (!options->unchecked) DP_TRY(dp_verify_plan(plan, NULL));
   // Bound memory by half of the machine's, since the plan's tables may claim anything.
   dp_arena *arena = dp_arena_create((size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE));

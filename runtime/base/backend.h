@@ -63,6 +63,10 @@ typedef struct dp_backend {
   const char *name;         // "cpu"
   const dp_target *target;  // its kernels, by the names that plans use
   bool computes;            // false: kernels, copies and reductions are skipped
+  // A plan that names this kernel has been read: begins what the plan will need, on other threads, and returns at once.
+  // May be called again. What fails shows where it is needed, and what is not needed after all does not. NULL: nothing
+  // is slow to begin with.
+  void (*expect)(const dp_kernel *kernel);
   // Zeroed memory; NULL when out of memory. The host's is such that devices read and write it quickly.
   void *(*allocate)(dp_place place, uint64_t bytes, uint64_t alignment);
   void (*release)(dp_place place, void *memory, uint64_t bytes);

@@ -34,6 +34,7 @@
 //   DP_STANDIN_CAPABILITY=N  compute capability; 90
 //   DP_STANDIN_REPORT=FILE   where dp_standin_report writes when the process ends
 //   DP_STANDIN_TRACE=FILE    a line for each call: its number and name
+//   DP_STANDIN_LATE_MS=N     how long NVRTC, cuBLASLt and cuDNN each take to load; 0
 #ifndef DP_TESTS_CUDA_STANDIN_STANDIN_H
 #define DP_TESTS_CUDA_STANDIN_STANDIN_H
 
