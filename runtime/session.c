@@ -9,6 +9,7 @@
 #include "ir/file/proto.h"
 #include "ir/plan/plan.h"
 #include "ir/verify/verify.h"
+#include "runtime/exec/choices.h"
 #include "runtime/exec/program.h"
 #include "runtime/exec/trace.h"
 #include "runtime/expect.h"
@@ -233,6 +234,13 @@ static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound
 dp_status dp_session_prepare(dp_session *s, int program, int64_t n) {
   dp_bound *bound;
   return prepare(s, program, n, &bound);
+}
+
+dp_status dp_session_print_choices(dp_session *s, int program, int64_t n, const Dp__Instruction *instruction,
+                                   FILE *out) {
+  dp_bound *bound;
+  DP_TRY(prepare(s, program, n, &bound));
+  return dp_bound_print_choices(bound, instruction, out);
 }
 
 static void put_scalar(dp_session *s, int program, const char *name, int slot, const void *number) {

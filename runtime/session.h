@@ -5,6 +5,8 @@
 #ifndef DP_RUNTIME_SESSION_H
 #define DP_RUNTIME_SESSION_H
 
+#include <stdio.h>
+
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.pb-c.h"
 #include "runtime/base/backend.h"
@@ -52,6 +54,11 @@ typedef struct {
   int64_t step, n;
   double lr;
 } dp_step;
+
+// Prints what the backend chooses for an instruction of the program when its steps are prepared for n samples: a line
+// for all devices, or several where they differ; none where it chooses nothing. EX_UNAVAILABLE, DP_EX_MEMORY.
+dp_status dp_session_print_choices(dp_session *session, int program, int64_t n, const Dp__Instruction *instruction,
+                                   FILE *out) DP_MUST_USE;
 
 // Runs a program once, on the inputs in copy `slot`. EX_DATAERR: an operator cannot take the data. DP_EX_PEER_LOST, or
 // what else the transport says: a message was not carried out.
