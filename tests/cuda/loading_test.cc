@@ -191,7 +191,8 @@ TEST(BackgroundDeathTest, NoJobIsBrokenOff) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        static dp_cuda_job job = {Speak, nullptr, DP_CUDA_JOB_NEW};
+        static dp_cuda_job job = {};
+        job.work = Speak;
         dp_cuda_job_start(&job);
         while (!begun) Sleep(0.01);
         exit(0);
