@@ -1,5 +1,5 @@
-// Makes the functions of plans beforehand: kernels add them as they do when they are prepared, and NVRTC, which needs no
-// GPU, compiles them. See code_maker.h.
+// Makes the functions of plans beforehand: kernels add them as they do when they are prepared, and NVRTC, which needs
+// no GPU, compiles them. See code_maker.h.
 #include "backends/cuda/code_maker.h"
 
 #include <stdlib.h>

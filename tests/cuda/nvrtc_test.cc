@@ -1,6 +1,6 @@
 // The toolkit's own NVRTC compiles the functions that a sample of each operator needs, for Hopper; with DP_FULL those
-// of all samples, for GPUs from Ampere to Blackwell. None spills registers, and few use local memory. Where there is no toolkit, the test says so and passes. No GPU is
-// needed.
+// of all samples, for GPUs from Ampere to Blackwell. None spills registers, and few use local memory.
+// Where there is no toolkit, the test says so and passes. No GPU is needed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // dprun --make-code: compiles the functions that a plan needs, where no device is.
 #include <stdio.h>
 
-#include "runtime/base/code_maker.h"
 #include "tools/run/dprun.h"
 
 // What a step needs may depend on how many samples there are, and the data's last batch may have any number. Halves of

@@ -1,5 +1,5 @@
-// A file of machine code. What it holds is run, so it is taken only if nobody may write it who could not run code as the
-// user anyway, and if it holds what was written under its key. Private to the backend.
+// A file of machine code. What it holds is run, so it is taken only if nobody may write it who could not run code as
+// the user anyway, and if it holds what was written under its key. Private to the backend.
 #ifndef DP_BACKENDS_CUDA_CODE_FILE_H
 #define DP_BACKENDS_CUDA_CODE_FILE_H
 
