@@ -236,6 +236,17 @@ dp_status dp_session_prepare(dp_session *s, int program, int64_t n) {
   return prepare(s, program, n, &bound);
 }
 
+dp_status dp_session_add_code(dp_session *s, int program, int64_t n, const dp_code_maker *maker) {
+  dp_bound *bound;
+  DP_TRY(prepare(s, program, n, &bound));
+  for (int u = 0; u < bound->task_graph.n_units; u++) {
+    const dp_unit *unit = &bound->units[u];
+    if (unit->kernel) DP_TRY(maker->add_kernel(unit->kernel, unit->spec));
+    if (unit->transfer) DP_TRY(maker->add_transfer(unit->transfer));
+  }
+  return DP_OK;
+}
+
 dp_status dp_session_print_choices(dp_session *s, int program, int64_t n, const Dp__Instruction *instruction,
                                    FILE *out) {
   dp_bound *bound;

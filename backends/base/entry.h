@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-struct dp_backend;  // runtime/base/backend.h
+struct dp_backend;     // runtime/base/backend.h
+struct dp_code_maker;  // runtime/base/code_maker.h
 
 typedef struct {
   const char *name;         // for --target and --device; equals target->name
@@ -20,6 +21,8 @@ typedef struct {
   // Checks KINDS of --target=NAME:KINDS, the kinds of devices that a plan must run on. EX_USAGE: no kinds of such a
   // device; EX_UNAVAILABLE: plans cannot be made for one. NULL: the backend has no kinds.
   dp_status (*check_kinds)(const char *kinds);
+  // What makes machine code beforehand; NULL: there is none to make.
+  const struct dp_code_maker *code_maker;
 } dp_backend_entry;
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/backend.h"
+#include "backends/cuda/code_maker.h"
 #include "backends/cuda/gpu/gpu.h"
 #include "backends/cuda/target.h"
 
@@ -44,4 +45,5 @@ const dp_backend_entry dp_backend_entry_cuda = {
     .target = &dp_target_cuda,
     .open = open,
     .check_kinds = check_kinds,
+    .code_maker = &dp_code_maker_cuda,
 };

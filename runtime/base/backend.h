@@ -60,9 +60,10 @@ typedef struct {
 } dp_queue_calls;
 
 typedef struct dp_backend {
-  const char *name;         // "cpu"
-  const dp_target *target;  // its kernels, by the names that plans use
-  bool computes;            // false: kernels, copies and reductions are skipped
+  const char *name;          // "cpu"
+  const dp_target *target;   // its kernels, by the names that plans use
+  bool computes;             // false: kernels, copies and reductions are skipped
+  bool describes_transfers;  // whether transfers are described though nothing computes, for who reads them
   // A plan that names this kernel has been read: begins what the plan will need, on other threads, and returns at once.
   // May be called again. What fails shows where it is needed, and what is not needed after all does not. NULL: nothing
   // is slow to begin with.

@@ -2,6 +2,8 @@
 // its operator: two operands with one result are concatenated or reduced, one operand for each result is converted.
 #include "runtime/bind/bind.h"
 
+static bool has_transfers(const dp_backend *backend) { return backend->computes || backend->describes_transfers; }
+
 bool dp_bind_is_communication(const Dp__Instruction *in) { return !*in->kernel; }
 
 // The tensor of operand k, and below that of result k, which it is converted to.
@@ -135,7 +137,7 @@ static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
   int axis = reduced_axis(from, to);
   dp_region_action action = action_of(from, axis);
   DP_TRY(check_action(unit, action, dtype));
-  if (!memory->backend->computes) return DP_OK;
+  if (!has_transfers(memory->backend)) return DP_OK;
   if (axis >= 0 && to->placements[axis]->kind == DP_REPLICATE)
     unit->transfer = dp_transfer_reduce(b->arena, dtype, action, (int)in->n_inputs, n, sources, here, targets);
   else
@@ -202,7 +204,7 @@ static dp_status bind_concatenation(const dp_bind *b, dp_unit *unit) {
     if (!action && wide[k]) sources[k].local = filled(b, from, device);
   }
   dp_bind_use(b, unit, target.data, &target.local, dtype, true);
-  if (!b->binding->memory->backend->computes) return DP_OK;
+  if (!has_transfers(b->binding->memory->backend)) return DP_OK;
   int kept = !action && sources[0].data == target.data;  // the first operand is in place already
   unit->transfer = action ? dp_transfer_reduce(b->arena, dtype, action, 1, 2, sources, 1, &target)
                           : dp_transfer_concatenate(b->arena, dtype, 2 - kept, sources + kept, wide + kept, &target);
@@ -227,7 +229,7 @@ dp_status dp_bind_between(const dp_bind *sender, const dp_bind *receiver, dp_uni
   const bool receives = dp_peers_here(sender->binding->peers, unit->devices[1]);
   if (sends) dp_bind_use(sender, unit, source.data, &source.local, dtype, false);
   if (receives) dp_bind_use(receiver, unit, target.data, &target.local, dtype, true);
-  if (!sender->binding->memory->backend->computes) return DP_OK;
+  if (!has_transfers(sender->binding->memory->backend)) return DP_OK;
   if (!sends || !receives) exchange_operand(sender, unit, 0, unit->devices[0], dtype, &source);
   if (receives) unit->transfer = dp_transfer_reduce(sender->arena, dtype, DP_REGION_COPY, 1, 1, &source, 1, &target);
   return DP_OK;

@@ -147,6 +147,7 @@ static dp_status execute(void *arg) {
   const dp_dprun_options *o = run->options;
   DP_TRY(dp_plan_read(run->arena, o->plan, &run->plan));
   if (o->explain) return explain(run);
+  if (o->make_code) return dp_dprun_make_code(run);
   if (o->checkpoints)
     DP_TRY(dp_dprun_checkpoints_open(run->arena, o->save, o->resume, &run->checkpoints));
   else if (o->save)

@@ -29,6 +29,10 @@ typedef struct {
   bool reported_not_finite;  // report it only once
 } dp_dprun;
 
+// Compiles what the plan needs into the folder of --make-code. EX_CONFIG: its backend needs nothing compiled; otherwise
+// as dp_session_create and dp_code_maker.make.
+dp_status dp_dprun_make_code(dp_dprun *run) DP_MUST_USE;
+
 // Goes on from a checkpoint if --resume finds one, and prepares to write others. EX_USAGE, and as in resume.h.
 dp_status dp_dprun_start(dp_dprun *run) DP_MUST_USE;
 

@@ -25,6 +25,7 @@ enum {
   KEY_TRACE,
   KEY_THREADS,
   KEY_EXPLAIN,
+  KEY_MAKE_CODE,
   KEY_QUIET,
   KEY_STOP_ON_NAN,
   KEY_DEVICE,
@@ -75,6 +76,11 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "Execution", 4},
     {"threads", KEY_THREADS, "C", 0, "Worker threads (default: one for each core); results do not depend on it", 0},
     {"device", KEY_DEVICE, "BACKEND", 0, "Backend to run on (default: the plan's target)", 0},
+    {"make-code", KEY_MAKE_CODE, "DIR", 0,
+     "Compile the functions that the plan needs into the folder DIR, and exit; --device=cuda:sm_80,sm_90 says for "
+     "which "
+     "GPUs, and none is needed. DP_CUDA_CODE=DIR then makes dprun take them from there",
+     0},
     {0, 0, 0, 0, "Reporting", 5},
     {"metrics", KEY_METRICS, "FILE.jsonl", 0, "Write a line of JSON for each step and evaluation", 0},
     {"trace", KEY_TRACE, "FILE.json", 0,
@@ -187,6 +193,10 @@ static dp_status set_option(parsing *p, int key, char *text) {
       return DP_OK;
     case KEY_TRACE:
       o->trace = text;
+      return DP_OK;
+    case KEY_MAKE_CODE:
+      if (!*text) return dp_fail(EX_USAGE, "--make-code=: name a folder");
+      o->make_code = text;
       return DP_OK;
     case KEY_EXPLAIN:
       o->explain = true;

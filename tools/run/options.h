@@ -15,6 +15,7 @@ typedef struct {
   uint64_t seed;
   dp_dprun_init init;
   const char *save, *metrics, *trace;  // NULL: not given
+  const char *make_code;               // a folder; NULL: not given
   bool checkpoints;                    // --save names a folder of checkpoints
   bool save_sync;
   int64_t save_every, keep;        // steps, checkpoints; 0: not given

@@ -1,4 +1,4 @@
-// CUDA C to machine code, by NVRTC or from the cache. Private to the backend.
+// CUDA C to machine code: made beforehand, from the cache, or by NVRTC. Private to the backend.
 #ifndef DP_BACKENDS_CUDA_COMPILE_H
 #define DP_BACKENDS_CUDA_COMPILE_H
 
@@ -8,9 +8,10 @@
 extern "C" {
 #endif
 
-// Machine code of a program for GPUs of that compute capability. The caller frees *code. It is kept in the cache
-// (cache.h), by the program's text, the capability and NVRTC's version. Any thread may call this. EX_UNAVAILABLE: there
-// is no NVRTC; EX_SOFTWARE: it refuses the program.
+// Machine code of a program for GPUs of that compute capability. The caller frees *code. What was made beforehand
+// (code_folder.h) goes first. What NVRTC makes is kept in the cache (cache.h), by the program's text, the capability
+// and NVRTC's version. Any thread may call this. EX_UNAVAILABLE: there
+// is no NVRTC; EX_SOFTWARE: it refuses the program. Otherwise as dp_cuda_code_folder_find.
 dp_status dp_cuda_compile(const char *program, int major, int minor, char **code, size_t *bytes) DP_MUST_USE;
 
 #ifdef __cplusplus

@@ -97,6 +97,18 @@ dp_status dp_cuda_functions_load(void) {
   return DP_OK;
 }
 
+dp_status dp_cuda_functions_list(int *count, dp_cuda_function_text **list) {
+  size_t n = 0;
+  for (const dp_cuda_function *f = functions; f; f = f->next) n++;
+  dp_cuda_function_text *texts = calloc(n + 1, sizeof *texts);
+  if (!texts) return dp_fail(DP_EX_MEMORY, "no memory for the GPU's functions");
+  n = 0;
+  for (const dp_cuda_function *f = functions; f; f = f->next) texts[n++] = (dp_cuda_function_text){f->name, f->program};
+  *count = (int)n;
+  *list = texts;
+  return DP_OK;
+}
+
 dp_status dp_cuda_functions_compile(int major, int minor, int *count, size_t *bytes) {
   *count = 0;
   *bytes = 0;

@@ -12,6 +12,13 @@ extern "C" {
 // EX_UNAVAILABLE, EX_SOFTWARE.
 dp_status dp_cuda_functions_load(void) DP_MUST_USE;
 
+// A function that has been added. The texts live as long as the process.
+typedef struct {
+  const char *name, *program;
+} dp_cuda_function_text;
+// All of them, in no order; the caller frees the list. DP_EX_MEMORY.
+dp_status dp_cuda_functions_list(int *count, dp_cuda_function_text **list) DP_MUST_USE;
+
 // Compiles every function that has been added, for GPUs of that compute capability; no GPU is needed. *count: how many
 // there are; *bytes: their machine code. EX_UNAVAILABLE, EX_SOFTWARE.
 dp_status dp_cuda_functions_compile(int major, int minor, int *count, size_t *bytes) DP_MUST_USE;

@@ -1,0 +1,136 @@
+// Makes the functions of plans beforehand: kernels add them as they do when they are prepared, and NVRTC, which needs
+// no GPU, compiles them. See code_maker.h.
+#include "backends/cuda/code_maker.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "backends/cuda/gpu/background.h"
+#include "backends/cuda/gpu/code_folder.h"
+#include "backends/cuda/gpu/functions.h"
+#include "backends/cuda/gpu/nvrtc.h"
+#include "backends/cuda/kernels/spread.h"
+#include "backends/cuda/target.h"
+#include "backends/cuda/transfer.h"
+
+// ---- a backend without a GPU ----------------------------------------------------------------------------------------
+
+// The memory is only addresses; but what a device's would be is never touched.
+static void *allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
+  (void)place, (void)alignment;  // pages are aligned more than any plan needs
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void release(dp_place place, void *memory, uint64_t bytes) {
+  (void)place;
+  munmap(memory, bytes);
+}
+
+// No memory has too little room, since none is used.
+static int measure(dp_place place, uint64_t *bytes) {
+  (void)place;
+  *bytes = UINT64_MAX;
+  return 0;
+}
+
+static const dp_backend backend = {.name = "cuda",
+                                   .target = &dp_target_cuda,
+                                   .describes_transfers = true,
+                                   .allocate = allocate,
+                                   .release = release,
+                                   .memory = measure};
+
+// ---- what is needed -------------------------------------------------------------------------------------------------
+
+static dp_status add_own(const dp_kernel *kernel, const dp_kernel_spec *spec) {
+  void *state = NULL;
+  if (!kernel->prepare) return DP_OK;
+  DP_TRY(kernel->prepare(spec, &state));
+  if (kernel->release) kernel->release(state);
+  return DP_OK;
+}
+
+// Which functions a library's kernel adds depends on what the library finds on the GPU: these are all that it may add.
+static dp_status add_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec) {
+  if (!kernel->library) return add_own(kernel, spec);
+  const dp_cuda_function *spread;
+  const dp_kernel *own = dp_kernel_select(&dp_target_cuda, spec, true);
+  DP_TRY(dp_cuda_spread_add(spec->inputs[0].dtype, &spread));
+  return own ? add_own(own, spec) : DP_OK;
+}
+
+static dp_status add_transfer(const struct dp_transfer *transfer) {
+  void *state;
+  DP_TRY(dp_cuda_transfer_prepare(0, transfer, &state));
+  dp_cuda_transfer_release(state);
+  return DP_OK;
+}
+
+// ---- compiling ------------------------------------------------------------------------------------------------------
+
+// One function for one kind of GPU.
+typedef struct {
+  dp_cuda_job job;  // makes `code`, or a failure
+  const char *program;
+  int kind;
+  char *code;
+  size_t bytes;
+  dp_status failure;
+} making;
+
+static void compile(dp_cuda_job *job) {
+  making *m = (making *)(void *)job;
+  m->failure = dp_cuda_nvrtc_compile(m->program, m->kind / 10, m->kind % 10, &m->code, &m->bytes, NULL);
+}
+
+// Waits for all of them, and keeps what was made up to the first failure.
+static dp_status put_all(making *all, int count, const char *folder, uint64_t *bytes) {
+  dp_status status = DP_OK;
+  for (int i = 0; i < count; i++) {
+    making *m = &all[i];
+    dp_cuda_job_wait(&m->job);
+    if (status) {
+      dp_status_free(m->failure);
+    } else {
+      status = m->failure;
+    }
+    if (!status) status = dp_cuda_code_folder_put(folder, m->program, m->kind / 10, m->kind % 10, m->code, m->bytes);
+    *bytes += status ? 0 : m->bytes;
+    free(m->code);
+  }
+  return status;
+}
+
+// The numbers of "sm_80,sm_90", which have been checked; at most `most`.
+static int read_kinds(const char *kinds, int *numbers, int most) {
+  int count = 0;
+  for (const char *at = kinds; (at = strstr(at, "sm_")) && count < most; at += 3) numbers[count++] = atoi(at + 3);
+  return count;
+}
+
+static dp_status make(const char *kinds, const char *folder, int *count, uint64_t *bytes) {
+  int numbers[32], n_functions, major, minor;
+  const int n_kinds = read_kinds(kinds ? kinds : "sm_80,sm_90,sm_100,sm_120", numbers, (int)DP_COUNT(numbers));
+  dp_cuda_function_text *functions;
+  DP_TRY(dp_cuda_nvrtc_version(&major, &minor));  // before anything is written
+  DP_TRY(dp_cuda_code_folder_make(folder));
+  DP_TRY(dp_cuda_functions_list(&n_functions, &functions));
+  *count = n_functions * n_kinds;
+  *bytes = 0;
+  making *all = calloc((size_t)*count + 1, sizeof *all);
+  dp_status status = all ? DP_OK : dp_fail(DP_EX_MEMORY, "no memory for the GPU's functions");
+  for (int i = 0; i < *count && all; i++) {
+    all[i] =
+        (making){.job = {.work = compile}, .program = functions[i / n_kinds].program, .kind = numbers[i % n_kinds]};
+    dp_cuda_job_start(&all[i].job);
+  }
+  if (all) status = put_all(all, *count, folder, bytes);
+  free(all);
+  free(functions);
+  return status;
+}
+
+const dp_code_maker dp_code_maker_cuda = {
+    .backend = &backend, .add_kernel = add_kernel, .add_transfer = add_transfer, .make = make};
