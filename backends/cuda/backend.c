@@ -1,6 +1,7 @@
 // See backend.h.
 #include "backends/cuda/backend.h"
 
+#include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/memory.h"
 #include "backends/cuda/gpu/nvrtc.h"
@@ -20,6 +21,7 @@ static const dp_queue_calls queues = {
     .transfer_release = dp_cuda_transfer_release,
     .transfer_enqueue = dp_cuda_transfer_enqueue,
     .ready = dp_cuda_functions_load,
+    .chosen = dp_cuda_choices,
     .begin = dp_cuda_queue_begin,
     .finish = dp_cuda_queue_finish,
 };

@@ -49,6 +49,9 @@ typedef struct {
   dp_status (*transfer_enqueue)(dp_queue *queue, void *state, int slot);
   // Called when kernels and transfers of a program have been prepared: loads what they share.
   dp_status (*ready)(void);
+  // What kernels and transfers that this thread has prepared since the last call have chosen, such as engines of
+  // libraries; for people. "": nothing. It stays valid until the thread's next call.
+  const char *(*chosen)(void);
   // What is enqueued from now on belongs to this instruction, a number of the caller's. Errors name it.
   void (*begin)(dp_queue *queue, int instruction);
   // Blocks until the queue is empty. EX_DATAERR: an operator cannot take the data; *instruction: which one, or -1.

@@ -1,5 +1,5 @@
-// The stand-in of CUDA's driver captures streams and launches what it captured: in the order of the graph's edges and in
-// no other, with the arguments of the capture and the memory of the launch; and it refuses what may not be captured.
+// The stand-in of CUDA's driver captures streams and launches what it captured: in the order of the graph's edges and
+// in no other, with the arguments of the capture and the memory of the launch; and it refuses what may not be captured.
 #include <cstring>
 #include <functional>
 #include <set>

@@ -1,6 +1,6 @@
 // See function.h. Every function is a program of its own, so that a change of one leaves the others in the cache, and
-// threads compile several at a time. Compared with one program of 33 functions, the toolkit's NVRTC 13.0 takes a quarter
-// more of a core's time.
+// threads compile several at a time. Compared with one program of 33 functions, the toolkit's NVRTC 13.0 takes a
+// quarter more of a core's time.
 #define _GNU_SOURCE
 #include "backends/cuda/gpu/function.h"
 
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backends/cuda/gpu/background.h"
+#include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/compile.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/gpu.h"
@@ -60,11 +61,13 @@ dp_status dp_cuda_function_add(const char *name, const char *defines, const char
   uint64_t hash = dp_hash64(parts, sizeof parts);
   for (dp_cuda_function *f = functions; f; f = f->next)
     if (f->hash == hash) {
+      dp_cuda_choice_add("function %s", f->name);
       *function = f;
       return DP_OK;
     }
   dp_cuda_function *f = make(name, hash, defines, source);
   if (!f) return dp_fail(DP_EX_MEMORY, "no memory for the GPU's functions");
+  dp_cuda_choice_add("function %s", f->name);
   f->next = functions;
   *function = functions = f;
   if (dp_cuda_gpu_opened()) dp_cuda_job_start(&f->job);

@@ -70,6 +70,16 @@ typedef struct {
 } dp_standin_counts;
 
 DP_STANDIN_EXPORT dp_standin_counts dp_standin_count(void);
+
+typedef struct {
+  size_t bytes;  // as the program asked for them
+  int pinned;    // on the host; 0: on the device
+  int freed;
+} dp_standin_allocation;
+
+// Copies what is known of the first `room` allocations since the library was loaded, in their order. Returns how many
+// there were.
+DP_STANDIN_EXPORT size_t dp_standin_allocations(dp_standin_allocation *to, size_t room);
 // Writes the counts, a line "name value" each, and the clock. Returns how many things are not released.
 DP_STANDIN_EXPORT int64_t dp_standin_report(FILE *file);
 // Starts the order anew from a seed. Operations that are pending stay so.
@@ -85,12 +95,11 @@ DP_STANDIN_EXPORT void dp_standin_reset(void);
 
 // ---- for the stand-ins of libraries ---------------------------------------------------------------------------------
 
-// Puts work(context) on a stream (NULL: the default stream). It runs once, as late as other operations, or each time that
-// a graph is launched that was captured from the stream; it may access
-// device memory, must not make calls of CUDA, and takes `duration_ns` on the virtual clock. Its stack has 1 MiB. It
-// must hold nothing that an illegal address would leave behind, since it is left at once then. `release` (NULL:
-// nothing to do) gets the context afterwards, whether the work ran or was given up, or when the graph goes. On an error neither is called, and
-// the caller keeps the context.
+// Puts work(context) on a stream (NULL: the default stream). It runs once, as late as other operations, or each time
+// that a graph is launched that was captured from the stream; it may access device memory, must not make calls of CUDA,
+// and takes `duration_ns` on the virtual clock. Its stack has 1 MiB. It must hold nothing that an illegal address would
+// leave behind, since it is left at once then. `release` (NULL: nothing to do) gets the context afterwards, whether the
+// work ran or was given up, or when the graph goes. On an error neither is called, and the caller keeps the context.
 DP_STANDIN_EXPORT CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context,
                                               void (*release)(void *context), double duration_ns);
 // Each call of a library begins with this: it counts, and returns the error that the call is told to fail with, or the

@@ -3,6 +3,7 @@
 #define DP_TESTS_CUDA_STANDIN_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tests/cuda/standin/standin.h"
 
@@ -76,6 +77,8 @@ typedef struct {
   size_t map_bytes;
   char *data;  // ends at the end of the pages, but for its alignment
   size_t bytes;
+  bool open;                // to the operation that runs
+  ptrdiff_t opened_before;  // the block that was opened before it, by number; -1: none
 } standin_block;
 
 // The block that this address lies in or just beside, or NULL.
@@ -85,6 +88,8 @@ const standin_block *standin_block_at(const void *address);
 CUresult standin_span(const void *address, size_t bytes, const standin_block **block);
 void standin_open(void);   // device memory can be accessed...
 void standin_close(void);  // ... and no longer
+// Called when an operation touches what it cannot access. Whether it can now, since this is memory of the device.
+bool standin_open_block(const void *address);
 
 // ---- execute.c ------------------------------------------------------------------------------------------------------
 
