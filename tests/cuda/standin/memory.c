@@ -146,7 +146,7 @@ CUresult cuMemGetInfo_v2(size_t *room_bytes, size_t *total) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes) {
-  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
   if (refused) return standin_leave(refused);
   if (!memory || !bytes) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   standin_block *block = bytes <= room() ? allocate(STANDIN_DEVICE, bytes) : NULL;
@@ -158,7 +158,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes) {
 }
 
 CUresult cuMemFree_v2(CUdeviceptr memory) {
-  CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult result = standin_enter(__func__, STANDIN_UNCAPTURED);
   CUresult freed = CUDA_SUCCESS;
   if (memory)
     freed = release(STANDIN_DEVICE, (void *)(uintptr_t)memory, &standin_counts.device_allocations,
@@ -167,7 +167,7 @@ CUresult cuMemFree_v2(CUdeviceptr memory) {
 }
 
 CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
-  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
   if (refused) return standin_leave(refused);
   if (!memory || !bytes || flags > 7) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   standin_block *block = allocate(STANDIN_PINNED, bytes);
@@ -179,7 +179,7 @@ CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
 }
 
 CUresult cuMemFreeHost(void *memory) {
-  CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult result = standin_enter(__func__, STANDIN_UNCAPTURED);
   CUresult freed = memory
                        ? release(STANDIN_PINNED, memory, &standin_counts.host_allocations, &standin_counts.host_bytes)
                        : CUDA_ERROR_INVALID_VALUE;
