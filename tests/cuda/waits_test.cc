@@ -1,7 +1,7 @@
 // Each wait of a plan is removed in turn, past the checker, and the rest trained on the driver's stand-in, where
-// streams run as late as events allow. If steps that touch the same bytes are no longer ordered, results change or a
-// fault is reported under some seed. Waits that order no such steps are told from the plan alone: other waits imply
-// them, or they only pace. The checker refuses a plan without a needed wait; of the others it refuses some.
+// streams run as late or as early as events allow. If steps that touch the same bytes are no longer ordered, results
+// change or a fault is reported under some seed. Other waits are told from the plan alone: the rest imply them, or
+// they only pace. The checker refuses a plan without a needed wait; of the others it refuses some.
 //
 // The usual run removes one needed wait in several; DP_FULL removes all.
 #include <cstdlib>

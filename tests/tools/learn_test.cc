@@ -1,5 +1,6 @@
 // The network of tools/quickstart learns: trained as in the quickstart, it reads digits of other writers.
 #include <cstdio>
+#include <cstdlib>
 
 #include "tests/tools/tool.h"
 
@@ -17,6 +18,8 @@ class Learn : public Tools {
 };
 
 TEST_F(Learn, DigitsOnTwoDevices) {
+  // Where the CPU runs every thread of a GPU.
+  if (getenv("DP_TEST_TARGET") && !getenv("DP_FULL")) GTEST_SKIP() << "takes minutes on this target: DP_FULL";
   Must("dpc compile examples/digits_cnn.dpt --strategy=data --devices=2 --batch=64 -o " + File("plan.bin"));
   Result result =
       Must("dprun " + File("plan.bin") + " " + digits + " " + eval_digits + " --epochs=30 --shuffle --seed=1");
