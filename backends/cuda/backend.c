@@ -20,6 +20,8 @@ static const dp_queue_calls queues = {
     .transfer_enqueue = dp_cuda_transfer_enqueue,
     .ready = dp_cuda_functions_load,
     .begin = dp_cuda_queue_begin,
+    .await = dp_cuda_event_await,
+    .reported = dp_cuda_queue_reported,
     .finish = dp_cuda_queue_finish,
 };
 

@@ -12,20 +12,21 @@
 extern "C" {
 #endif
 
-enum { DP_MEMORY_HOST_COPIES = 2, DP_MEMORY_SPACES = 8 };
+enum { DP_MEMORY_COPIES = 2, DP_MEMORY_SPACES = 9 };
 
 typedef struct {
-  char *variable, *transient;
-  uint64_t persistent_bytes, transient_bytes;  // of the arenas of its role
+  char *variable, *transient, *input[DP_MEMORY_COPIES];     // inputs have a copy for each of two runs
+  uint64_t persistent_bytes, transient_bytes, input_bytes;  // of the arenas of its role; of one copy
 } dp_device_memory;
 
 typedef struct {
   const dp_backend *backend;
   int n_devices;
-  dp_device_memory *devices;                              // (n_devices)
-  char *host_input[DP_MEMORY_HOST_COPIES], *host_output;  // inputs have a copy for each of two steps
-  uint64_t host_input_bytes, host_output_bytes;           // of one copy
-  uint64_t allocated[DP_MEMORY_SPACES];                   // from the backend, for all devices and copies
+  dp_device_memory *devices;  // (n_devices)
+  char *host_input[DP_MEMORY_COPIES], *host_output[DP_MEMORY_COPIES];
+  int n_outputs;                                 // copies of the outputs: 2 if runs may overlap, else 1
+  uint64_t host_input_bytes, host_output_bytes;  // of one copy
+  uint64_t allocated[DP_MEMORY_SPACES];          // from the backend, for all devices and copies
 } dp_memory;
 
 // Allocates the roles' arenas, zeroed and exactly as large as the plan says. DP_EX_MEMORY: the machine does not have
@@ -36,8 +37,11 @@ void dp_memory_release(dp_memory *memory);
 // Bytes of the arenas that occupy physical memory now.
 uint64_t dp_memory_resident(const dp_memory *memory);
 
-// The address of a tensor on a device; host inputs: in copy 0.
-char *dp_memory_address(const dp_memory *memory, const Dp__DeviceTensor *tensor, int device);
+// Whether a tensor may have another address for each of the two slots that runs take in turn. Else the host's inputs
+// alone are in two copies, and dp_memory_address gives their place in copy 0.
+bool dp_memory_alternates(const dp_memory *memory);
+// The address of a tensor on a device, in the copy for this slot where there are two.
+char *dp_memory_address(const dp_memory *memory, const Dp__DeviceTensor *tensor, int device, int slot);
 
 // Copies a variable, dense and whole, from (or to) the devices that hold it. DP_EX_MEMORY.
 dp_status dp_memory_read(const dp_memory *memory, const dp_model *model, int32_t variable, void *whole) DP_MUST_USE;

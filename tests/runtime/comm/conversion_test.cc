@@ -80,7 +80,7 @@ class Machine {
     dp_memory_.devices = pointers_.data();
     dp_memory_.host_input[0] = host_[0].data();
     dp_memory_.host_input[1] = host_[1].data();
-    dp_memory_.host_output = host_[2].data();
+    dp_memory_.host_output[0] = host_[2].data();
   }
 
   // Runs the instruction with the operand at 0 and the result at `result_offset` of their spaces.
