@@ -15,8 +15,10 @@ extern "C" {
 enum { DP_MEMORY_COPIES = 2, DP_MEMORY_SPACES = 9 };
 
 typedef struct {
-  char *variable, *transient, *input[DP_MEMORY_COPIES];     // inputs have a copy for each of two runs
-  uint64_t persistent_bytes, transient_bytes, input_bytes;  // of the arenas of its role; of one copy
+  char *variable, *transient;
+  uint64_t persistent_bytes, transient_bytes;  // of the arenas of its role
+  char *input[DP_MEMORY_COPIES];               // inputs have a copy for each of two runs
+  uint64_t input_bytes;                        // of one copy
 } dp_device_memory;
 
 typedef struct {

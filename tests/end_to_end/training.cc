@@ -102,13 +102,14 @@ Training::Training(Plan plan, RunOptions options)
   allocated = nullptr;
   Must(status);
   if (options_.null_backend) return;
-  // For each device its persistent and its transient arena, unless they are empty.
+  // For each device its persistent and its transient arena and two copies of its inputs, unless they are empty.
   const dp_mesh &mesh = dp_session_model(session_)->mesh;
   size_t block = 0;
   for (int64_t d = 0; d < dp_mesh_devices(&mesh); d++) {
     const Dp__Role *role = plan_->roles[StageOf(mesh, d)];
     storages_.push_back(ArenaBytes(role, DP__SPACE__PERSISTENT) ? blocks.at(block++) : nullptr);
     if (ArenaBytes(role, DP__SPACE__TRANSIENT)) block++;
+    if (ArenaBytes(role, DP__SPACE__DEVICE_INPUT)) block += 2;
   }
 }
 
