@@ -43,7 +43,8 @@ static CUresult enqueue_copy(char *target, const char *source, size_t bytes, CUs
   }
   bool host = !to || !from || to->kind == STANDIN_PINNED || from->kind == STANDIN_PINNED;
   *pageable_target = !to;
-  standin_enqueue(stream, move, c, free, duration_ns(bytes, host), NULL);
+  const char *what = !from || from->kind == STANDIN_PINNED ? "upload" : host ? "download" : "copy";
+  standin_enqueue(stream, what, move, c, free, duration_ns(bytes, host), NULL);
   return CUDA_SUCCESS;
 }
 
@@ -92,7 +93,7 @@ static CUresult enqueue_fill(CUdeviceptr target, unsigned char value, size_t byt
   copy *c = malloc(sizeof *c);
   if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
   *c = (copy){.target = (char *)(uintptr_t)target, .bytes = bytes, .value = value};
-  standin_enqueue(stream, fill, c, free, duration_ns(bytes, block->kind == STANDIN_PINNED), NULL);
+  standin_enqueue(stream, "fill", fill, c, free, duration_ns(bytes, block->kind == STANDIN_PINNED), NULL);
   return CUDA_SUCCESS;
 }
 

@@ -56,7 +56,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   if (refused) return standin_leave(refused);
   if (flags) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   if (!find(event) || !standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
-  if (event->recorded) standin_enqueue(stream, NULL, NULL, NULL, 0, event->recorded);
+  if (event->recorded) standin_enqueue(stream, NULL, NULL, NULL, NULL, 0, event->recorded);
   return standin_leave(CUDA_SUCCESS);
 }
 

@@ -109,8 +109,9 @@ extern double standin_host_ns;
 
 bool standin_is_stream(CUstream stream);  // NULL is one
 // Puts work on a stream; `after` (or NULL) is waited for. Every argument but the stream may be NULL or 0.
-void standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
-                     double duration_ns, standin_marker *after);
+// what: for dp_standin_slices; it must last.
+void standin_enqueue(CUstream stream, const char *what, void (*work)(void *context), void *context,
+                     void (*release)(void *context), double duration_ns, standin_marker *after);
 // Marks the end of a stream as it is now. The caller owns a reference.
 standin_marker *standin_mark(CUstream stream);
 void standin_unref(standin_marker *marker);      // NULL is allowed

@@ -7,6 +7,7 @@ typedef struct operation operation;
 struct operation {
   operation *next;
   int64_t number;  // in its stream, from 1
+  const char *what;
   void (*work)(void *context);
   void *context;
   void (*release)(void *context);
@@ -30,6 +31,10 @@ struct CUstream_st {
 static struct CUstream_st legacy = {.blocking = true};
 static CUstream streams = &legacy;
 double standin_host_ns;
+static double slowness = 1;
+static dp_standin_slice *slices;
+static int64_t n_slices, room_for_slices;
+static bool recording;
 
 static CUstream resolve(CUstream stream) { return stream ? stream : &legacy; }
 
@@ -124,11 +129,22 @@ static operation *take(CUstream stream) {
   return op;
 }
 
+static void record(CUstream stream, const operation *op, double begin_ns) {
+  if (!recording || !op->work) return;
+  if (n_slices == room_for_slices) {
+    room_for_slices = 2 * room_for_slices + 1024;
+    slices = realloc(slices, (size_t)room_for_slices * sizeof *slices);
+    if (!slices) abort();
+  }
+  slices[n_slices++] = (dp_standin_slice){op->what, stream, begin_ns, stream->clock_ns};
+}
+
 static void run_head(CUstream stream) {
   operation *op = take(stream);
   double begin_ns = later(stream->clock_ns, op->issued_ns);
   if (op->after) begin_ns = later(begin_ns, op->after->time_ns);
-  stream->clock_ns = begin_ns + op->duration_ns;
+  stream->clock_ns = begin_ns + slowness * op->duration_ns;
+  record(stream, op, begin_ns);
   if (op->work) {
     standin_counts.operations++;
     standin_execute(op->work, op->context);
@@ -208,11 +224,12 @@ static void run_eagerly(void) {
   sweep();
 }
 
-void standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
-                     double duration_ns, standin_marker *after) {
+void standin_enqueue(CUstream stream, const char *what, void (*work)(void *context), void *context,
+                     void (*release)(void *context), double duration_ns, standin_marker *after) {
   stream = resolve(stream);
   join_default(stream);
   operation *op = append(stream, after);
+  op->what = what;
   op->work = work;
   op->context = context;
   op->release = release;
@@ -231,6 +248,30 @@ void standin_drain(CUstream stream) {
   standin_unref(marker);
 }
 
+// ---- for tests ------------------------------------------------------------------------------------------------------
+
+void dp_standin_slow(double factor) {
+  standin_lock();
+  slowness = factor;
+  standin_unlock();
+}
+
+void dp_standin_record(void) {
+  standin_lock();
+  recording = true;
+  n_slices = 0;
+  standin_unlock();
+}
+
+int64_t dp_standin_slices(const dp_standin_slice **recorded) {
+  standin_lock();
+  recording = false;
+  *recorded = slices;
+  const int64_t count = n_slices;
+  standin_unlock();
+  return count;
+}
+
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
 CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
@@ -238,7 +279,7 @@ CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *
   standin_lock();
   CUresult result = standin_stuck();
   if (!result && !standin_is_stream(stream)) result = STANDIN_INVALID_HANDLE;
-  if (!result) standin_enqueue(stream, work, context, release, duration_ns, NULL);
+  if (!result) standin_enqueue(stream, "library", work, context, release, duration_ns, NULL);
   standin_close();
   standin_unlock();
   return result;
