@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 
@@ -63,13 +64,12 @@ TEST(Ahead, WaitsForNothing) {
     Dp__Stream *compute = StreamOf(Train(p), "compute");
     uint32_t event = 0;
     for (size_t i = 0; i < compute->n_instructions && !event; i++) event = compute->instructions[i]->signal;
-    static uint32_t waits[1];
-    waits[0] = event - 1;
     Dp__Stream *upload = StreamOf(Train(p), "upload");
     // The last one signals nothing that the compute stream waits for, so this is no cycle.
     Dp__Instruction *last = upload->instructions[upload->n_instructions - 1];
     last->n_waits = 1;
-    last->waits = waits;
+    last->waits = static_cast<uint32_t *>(malloc(sizeof *last->waits));  // freed with the plan
+    last->waits[0] = event - 1;
   });
   EXPECT_TRUE(v.rule == "ORDER.AHEAD" || v.rule == "ORDER.CYCLE") << v.message;
 }
@@ -126,6 +126,7 @@ TEST(Ahead, EachInputIsUploaded) {
     Dp__Stream *upload = StreamOf(Train(p), "upload");
     for (size_t i = 0; i < upload->n_instructions; i++)
       if (!upload->instructions[i]->signal) {
+        dp__instruction__free_unpacked(upload->instructions[i], nullptr);
         upload->instructions[i] = upload->instructions[upload->n_instructions - 1];
         upload->n_instructions--;
         return;
