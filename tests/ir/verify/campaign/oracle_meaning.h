@@ -41,6 +41,10 @@ struct Broken {
   std::string why;
 };
 
+inline bool OnDevice(int space) {
+  return space == DP__SPACE__PERSISTENT || space == DP__SPACE__TRANSIENT || space == DP__SPACE__DEVICE_INPUT;
+}
+
 struct Batch {
   std::string program;
   int64_t n, step;

@@ -284,9 +284,7 @@ void Machine::Transfer(const Head &send, const Head &recv) {
   const Dp__DeviceTensor *to = Tensor(recv.in->outputs[0] - 1);
   Operand target = Look(to, recv.device);
   Check(from->dtype == to->dtype && source.needed == target.needed, "a transfer between unlike tensors");
-  for (const Dp__DeviceTensor *t : {from, to})
-    Check(t->space == DP__SPACE__PERSISTENT || t->space == DP__SPACE__TRANSIENT || t->space == DP__SPACE__DEVICE_INPUT,
-          "not in a device's memory");
+  for (const Dp__DeviceTensor *t : {from, to}) Check(OnDevice(t->space), "not in a device's memory");
   Write(target, recv.device, copy.data());
 }
 
