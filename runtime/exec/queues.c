@@ -286,6 +286,7 @@ static dp_status taken(void *executor) {
 
 static dp_status report_times(const queue_executor *e, const queue_run *run) {
   const queue_program *p = run->program;
+  DP_TRY(e->backend->queues->await(p->origin));
   for (int s = 0; s < p->n_steps; s++) {
     const queue_step *step = &p->steps[s];
     double begin_ns, end_ns;
