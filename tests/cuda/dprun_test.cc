@@ -1,6 +1,7 @@
 // dprun with --device=cuda on stand-ins: what it says, saves and predicts is what it does on the CPU, although steps
 // overlap.
 #include <cstdlib>
+#include <filesystem>
 
 #include "tests/tools/array.h"
 #include "tests/tools/tool.h"
@@ -44,7 +45,7 @@ TEST_F(CudaDprun, TrainsAsOnTheCpu) {
     for (const std::string target : kTargets) {
       const std::string folder = File(target + seed);
       Must(Dprun(target) + " --epochs=2 --shuffle --save-every=7 --save=" + folder + " --metrics=" + folder +
-           ".jsonl " + digits + eval_digits);
+           ".jsonl " + digits + " " + eval_digits);
       for (int step : {7, 14, 21, 28, 35, 42, 46})
         EXPECT_TRUE(Exists(folder + "/step-" + std::to_string(step))) << target << step;
       Must(Dprun(target) + " --infer --init=" + folder + "/step-46/weights.safetensors --output logits=" + folder +
@@ -64,7 +65,7 @@ TEST_F(CudaDprun, ResumesWhereItSaved) {
     const std::string folder = File(target), train = Dprun(target) + " --shuffle --save=" + folder +
                                                      " --metrics=" + folder + ".jsonl " + digits;
     Must(train + " --steps=30 --save-every=11");
-    Must("rm -r " + folder + "/step-30");
+    std::filesystem::remove_all(folder + "/step-30");
     Must(train + " --steps=40 --resume");
   }
   ExpectEqual(Metrics(File("cuda.jsonl")), Metrics(File("cpu.jsonl")));
