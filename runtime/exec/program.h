@@ -16,6 +16,7 @@ typedef struct {
   const dp_binding *binding;
   dp_unit *units;
   dp_task_graph task_graph;
+  const dp_executor *executor;
   void *state;   // the executor's, from its `prepare`; NULL: not yet prepared
   int slot;      // whose copies of inputs and outputs the current run has
   uint64_t run;  // the number of the session's current run
