@@ -32,6 +32,7 @@ dp_fit_bytes dp_fit_measure(const Dp__Plan *plan) {
       const Dp__Arena *arena = role->arenas[a];
       if (arena->space == DP__SPACE__PERSISTENT) bytes.persistent += arena->bytes;
       if (arena->space == DP__SPACE__TRANSIENT || arena->space == DP__SPACE__PEER_WINDOW) bytes.rest += arena->bytes;
+      if (arena->space == DP__SPACE__DEVICE_INPUT) bytes.rest += arena->copies * arena->bytes;
     }
     if (bytes.persistent + bytes.rest > most.persistent + most.rest) most = bytes;
   }

@@ -114,6 +114,7 @@ void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *b) {
       {"transient_bytes", b->transient},
       {"host_input_bytes", b->host_input},
       {"host_output_bytes", b->host_output},
+      {"device_input_bytes", b->device_input},
       {"arena_bytes", b->arenas},
       {"arena_resident_bytes", b->arenas_resident},
       {"peak_resident_bytes", b->peak_resident},

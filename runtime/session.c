@@ -22,7 +22,7 @@ typedef struct {
   dp_role_program *by_role;  // (roles)
   const dp_graph *graph;     // of the first role that has one
   int n_bound;
-  dp_bound **bound;  // one for each n, in the order of their first use
+  dp_bound **bound;  // one for each n, or each n and slot, in the order of their first use
 } loaded_program;
 
 struct dp_session {
@@ -34,6 +34,10 @@ struct dp_session {
   dp_memory memory;
   dp_binding binding;
   uint64_t runs;
+  bool alternates;  // slots are bound apart
+  int n_on;         // runs
+  int slot_on[2];   // theirs, the older first
+  int slot_ended;   // of the run that ended last
   int n_programs;
   loaded_program *programs;
   const char **names;    // of the programs
@@ -138,6 +142,7 @@ static dp_status load(void *arg) {
   DP_TRY(dp_role_map_make(s->arena, s->plan, &s->model->mesh, &s->roles));
   DP_TRY(load_programs(s));
   DP_TRY(dp_memory_make(s->arena, &s->roles, s->memory.backend, peers, &s->memory));
+  s->alternates = dp_memory_alternates(&s->memory);
   DP_TRY(load_detector(s));
   return load_weights(s);
 }
@@ -178,6 +183,7 @@ static void release_bound(const dp_session *s, dp_bound *bound) {
 
 void dp_session_destroy(dp_session *s) {
   if (!s) return;
+  while (s->n_on) dp_status_free(dp_session_end(s));
   for (int p = 0; p < s->n_programs; p++)
     for (int i = 0; i < s->programs[p].n_bound; i++) release_bound(s, s->programs[p].bound[i]);
   if (s->executor.calls) s->executor.calls->destroy(s->executor.self);
@@ -200,6 +206,7 @@ typedef struct {
   dp_session *session;
   int program;
   int64_t n;
+  int slot;
   dp_bound *bound;
 } preparing;
 
@@ -210,22 +217,23 @@ static dp_status make_bound(void *arg) {
   p->bound = dp_alloc(s->arena, sizeof *p->bound);
   DP_PUSH(s->arena, program->bound, program->n_bound, p->bound);
   p->bound->program = p->program;
+  p->bound->slot = p->slot;
   p->bound->executor = &s->executor;
   DP_TRY(dp_bound_make(s->arena, &s->binding, program->by_role, p->n, p->bound));
   return s->executor.calls->prepare(s->executor.self, &p->bound->task_graph, &p->bound->state);
 }
 
-static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound) {
+static dp_status prepare(dp_session *s, int program, int64_t n, int slot, dp_bound **bound) {
   loaded_program *p = &s->programs[program];
   for (int i = 0; i < p->n_bound; i++)
-    if (p->bound[i]->n == n && p->bound[i]->state) {
+    if (p->bound[i]->n == n && (p->bound[i]->slot == slot || !s->alternates) && p->bound[i]->state) {
       *bound = p->bound[i];
       return DP_OK;
     }
   if (n < 0 || n > s->plan->batch)
     return dp_fail(EX_DATAERR, "the batch has %lld samples, but the plan takes at most %lld", (long long)n,
                    (long long)s->plan->batch);
-  preparing work = {s, program, n, NULL};
+  preparing work = {s, program, n, s->alternates ? slot : 0, NULL};
   DP_TRY(dp_status_context(dp_arena_run(s->arena, make_bound, &work), "program %s", s->names[program]));
   *bound = work.bound;
   return DP_OK;
@@ -233,7 +241,8 @@ static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound
 
 dp_status dp_session_prepare(dp_session *s, int program, int64_t n) {
   dp_bound *bound;
-  return prepare(s, program, n, &bound);
+  for (int slot = 0; slot <= s->alternates; slot++) DP_TRY(prepare(s, program, n, slot, &bound));
+  return DP_OK;
 }
 
 dp_status dp_session_add_code(dp_session *s, int program, int64_t n, const dp_code_maker *maker) {
@@ -250,7 +259,7 @@ dp_status dp_session_add_code(dp_session *s, int program, int64_t n, const dp_co
 dp_status dp_session_print_choices(dp_session *s, int program, int64_t n, const Dp__Instruction *instruction,
                                    FILE *out) {
   dp_bound *bound;
-  DP_TRY(prepare(s, program, n, &bound));
+  DP_TRY(prepare(s, program, n, 0, &bound));
   return dp_bound_print_choices(bound, instruction, out);
 }
 
@@ -259,9 +268,14 @@ static void put_scalar(dp_session *s, int program, const char *name, int slot, c
   if (at) memcpy(at, number, 8);
 }
 
-dp_status dp_session_run(dp_session *s, int program, int slot, const dp_step *step) {
+int dp_session_depth(const dp_session *s) { return s->memory.n_outputs; }
+
+dp_status dp_session_begin(dp_session *s, int program, int slot, const dp_step *step) {
   dp_bound *bound;
-  DP_TRY(prepare(s, program, step->n, &bound));
+  if (s->n_on == dp_session_depth(s) || (s->n_on && s->slot_on[0] == slot))
+    return dp_fail(EX_SOFTWARE, "a run begins, and %s",
+                   s->n_on == 2 ? "two are on" : "its inputs or outputs are in use");
+  DP_TRY(prepare(s, program, step->n, slot, &bound));
   put_scalar(s, program, DP_SCALAR_STEP, slot, &step->step);
   put_scalar(s, program, DP_SCALAR_N, slot, &step->n);
   put_scalar(s, program, DP_SCALAR_LR, slot, &step->lr);
@@ -269,7 +283,25 @@ dp_status dp_session_run(dp_session *s, int program, int slot, const dp_step *st
   bound->slot = slot;
   bound->run = s->runs++;
   DP_TRY(s->executor.calls->start(s->executor.self, &bound->task_graph, bound->state));
-  return s->executor.calls->wait(s->executor.self);
+  s->slot_on[s->n_on++] = slot;
+  return DP_OK;
+}
+
+dp_status dp_session_taken(dp_session *s) { return s->n_on ? s->executor.calls->taken(s->executor.self) : DP_OK; }
+
+dp_status dp_session_end(dp_session *s) {
+  if (!s->n_on) return DP_OK;
+  dp_status status = s->executor.calls->wait(s->executor.self);
+  s->slot_ended = s->slot_on[0];
+  s->slot_on[0] = s->slot_on[1];
+  s->n_on = status ? 0 : s->n_on - 1;
+  return status;
+}
+
+dp_status dp_session_run(dp_session *s, int program, int slot, const dp_step *step) {
+  if (s->n_on) return dp_fail(EX_SOFTWARE, "a run is to be made alone, and another one is on");
+  DP_TRY(dp_session_begin(s, program, slot, step));
+  return dp_session_end(s);
 }
 
 // ---- host memory ----------------------------------------------------------------------------------------------------
@@ -295,7 +327,7 @@ void *dp_session_input(dp_session *s, int program, const char *name, int slot) {
 const void *dp_session_output(dp_session *s, int program, const char *name, dp_type *type) {
   const Dp__DeviceTensor *t = find_binding(s, program, true, name);
   if (t && type) *type = s->programs[program].graph->values[t->value]->type;
-  return t ? s->memory.host_output + t->offset : NULL;
+  return t ? s->memory.host_output[dp_session_depth(s) > 1 ? s->slot_ended : 0] + t->offset : NULL;
 }
 
 double dp_session_number(dp_session *s, int program, const char *name) {
@@ -306,11 +338,17 @@ double dp_session_number(dp_session *s, int program, const char *name) {
 
 // ---- variables ----------------------------------------------------------------------------------------------
 
+static dp_status check_idle(const dp_session *s) {
+  return s->n_on ? dp_fail(EX_SOFTWARE, "variables are moved while a run is on") : DP_OK;
+}
+
 dp_status dp_session_variable_read(dp_session *s, int32_t variable, void *whole) {
+  DP_TRY(check_idle(s));
   return dp_memory_read(&s->memory, s->model, variable, whole);
 }
 
 dp_status dp_session_variable_write(dp_session *s, int32_t variable, const void *whole) {
+  DP_TRY(check_idle(s));
   return dp_memory_write(&s->memory, s->model, variable, whole);
 }
 

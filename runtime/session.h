@@ -1,7 +1,7 @@
 // A plan bound to a backend: memory, prepared kernels, workers. Runs the plan's programs.
 //
 // Everything is allocated at load; running a program allocates nothing. Only one thread at a time may call into a
-// session, except that a prefetching thread may write the host input copy that the running program does not use.
+// session, except that a prefetching thread may write the host input copy that no run uses.
 #ifndef DP_RUNTIME_SESSION_H
 #define DP_RUNTIME_SESSION_H
 
@@ -46,7 +46,8 @@ dp_status dp_session_prepare(dp_session *session, int program, int64_t n) DP_MUS
 
 // The host memory of an input, copy `slot` (0 or 1): dense, in the input's shape for n samples. NULL: no such input.
 void *dp_session_input(dp_session *session, int program, const char *name, int slot);
-// The host memory of an output, valid after a run. type: receives its whole type; may be NULL.
+// The host memory of an output of the run that ended last, valid until another run of the same slot begins. type:
+// receives its whole type; may be NULL.
 const void *dp_session_output(dp_session *session, int program, const char *name, dp_type *type);
 // Element 0 of an output, as a number.
 double dp_session_number(dp_session *session, int program, const char *name);
@@ -67,8 +68,20 @@ dp_status dp_session_print_choices(dp_session *session, int program, int64_t n, 
 // what else the transport says: a message was not carried out.
 dp_status dp_session_run(dp_session *session, int program, int slot, const dp_step *step) DP_MUST_USE;
 
+// The same in two halves, so that the next run's inputs go to the devices beside this run, and nothing waits for the host
+// to look at results. At most dp_session_depth runs may be on, with their inputs in different slots; what each computes
+// does not depend on whether another one is on. A failure of the older run shows when it ends.
+dp_status dp_session_begin(dp_session *session, int program, int slot, const dp_step *step) DP_MUST_USE;
+// 2 where the plan has outputs in two copies, else 1.
+int dp_session_depth(const dp_session *session);
+// Blocks until the run that was begun last has taken its inputs, so that their slot may be filled again. Only with a
+// depth of 2: otherwise a run reads them until it ends. EX_UNAVAILABLE: the device has failed.
+dp_status dp_session_taken(dp_session *session) DP_MUST_USE;
+// Blocks until the run that was begun first is over; DP_OK if none is on. After a failure none is on.
+dp_status dp_session_end(dp_session *session) DP_MUST_USE;
+
 // Copies a variable, whole, from or to all devices here that hold it. The buffer has dp_session_variable_bytes bytes.
-// EX_UNAVAILABLE: a part of it is only in another process.
+// No run may be on. EX_UNAVAILABLE: a part of it is only in another process.
 dp_status dp_session_variable_read(dp_session *session, int32_t variable, void *whole) DP_MUST_USE;
 dp_status dp_session_variable_write(dp_session *session, int32_t variable, const void *whole) DP_MUST_USE;
 // The model of the plan's logical graphs: variables with names and types, mesh, batch.

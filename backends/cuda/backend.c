@@ -23,6 +23,8 @@ static const dp_queue_calls queues = {
     .ready = dp_cuda_functions_load,
     .chosen = dp_cuda_choices,
     .begin = dp_cuda_queue_begin,
+    .await = dp_cuda_event_await,
+    .reported = dp_cuda_queue_reported,
     .finish = dp_cuda_queue_finish,
 };
 

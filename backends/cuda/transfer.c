@@ -165,7 +165,7 @@ static dp_status prepare_round(const dp_transfer *from, int k, cuda_transfer *t)
     if (!add_boxes(t, &copy->region, 0, box)) return dp_fail(DP_EX_MEMORY, "no memory for the tables of a collective");
   }
   round->count = t->n_boxes - round->first;
-  round->runs = t->host_copy_distance && !action;
+  round->runs = from->from_host && !action;
   for (int i = round->first; i < t->n_boxes; i++) {
     t->boxes[i].before = round->elements;
     round->elements += elements_of(&t->boxes[i]);

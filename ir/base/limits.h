@@ -16,6 +16,7 @@ enum {
   DP_LIMIT_ROLES = 4096,
   DP_LIMIT_STORAGES = 16 << 20,     // of variables, one on each stage that has the variable
   DP_LIMIT_PROGRAMS = 64,           // per role
+  DP_LIMIT_ARENAS = 7,              // per role: one for each kind of memory
   DP_LIMIT_STREAMS = 16,            // per program
   DP_LIMIT_INSTRUCTIONS = 4 << 20,  // per program
   DP_LIMIT_TENSORS = 16 << 20,      // per program

@@ -74,7 +74,8 @@ typedef enum {
   DP_SPACE_PERSISTENT = 1,  // device: parameters, buffers, state, constants
   DP_SPACE_TRANSIENT = 2,   // device: activations, gradients, scratch
   DP_SPACE_HOST_INPUT = 3,  // host: one step's inputs and scalars (two copies, so that the next step can be prefetched)
-  DP_SPACE_HOST_OUTPUT = 4,  // host: losses, counts, predictions
+  DP_SPACE_HOST_OUTPUT = 4,   // host: losses, counts, predictions
+  DP_SPACE_DEVICE_INPUT = 5,  // device: one step's inputs, uploaded beside the step before (two copies)
 } dp_space;
 
 struct dp_value {

@@ -81,18 +81,21 @@ static dp_status check_arena(dp_fault *fault, const Dp__Role *role, const Dp__Ar
   if (arena->bytes > INT64_MAX / 4)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the arena of %s has %llu bytes", name,
                         (unsigned long long)arena->bytes);
-  bool two = arena->space == DP__SPACE__HOST_INPUT;
-  if (arena->copies != (two ? 2 : 1))
+  const bool two = arena->space == DP__SPACE__HOST_INPUT || arena->space == DP__SPACE__DEVICE_INPUT;
+  const uint32_t least = two ? 2 : 1, most = two || arena->space == DP__SPACE__HOST_OUTPUT ? 2 : 1;
+  if (arena->copies < least || arena->copies > most)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the arena of %s has %u copies where %s", name, arena->copies,
-                        two ? "2 are expected: one is filled while the other is read" : "1 is expected");
+                        least == 2  ? "2 are expected: one is filled while the other is read"
+                        : most == 2 ? "1 or 2 are expected"
+                                    : "1 is expected");
   return DP_OK;
 }
 
 static dp_status check_role(dp_fault *fault, const Dp__Plan *plan, const Dp__Role *role) {
-  if (role->n_arenas > DP__SPACE__OFFLOAD || role->n_programs > DP_LIMIT_PROGRAMS)
+  if (role->n_arenas > DP_LIMIT_ARENAS || role->n_programs > DP_LIMIT_PROGRAMS)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT,
                         "role '%s' has %zu arenas and %zu programs; the limits are %d and %d", role->name,
-                        role->n_arenas, role->n_programs, DP__SPACE__OFFLOAD, DP_LIMIT_PROGRAMS);
+                        role->n_arenas, role->n_programs, DP_LIMIT_ARENAS, DP_LIMIT_PROGRAMS);
   for (size_t i = 0; i < role->n_arenas; i++) DP_TRY(check_arena(fault, role, role->arenas[i]));
   for (size_t i = 0; i < role->n_programs; i++) {
     for (size_t k = 0; k < i; k++)
@@ -140,7 +143,7 @@ static dp_status check_alike(dp_fault *fault, const Dp__Role *first, const Dp__R
   for (size_t i = 0; i < DP_COUNT(host); i++) {
     const Dp__Arena *a = dp_plan_form_arena(first, host[i]), *b = dp_plan_form_arena(role, host[i]);
     if (!a && !b) continue;
-    if (!a || !b || a->bytes != b->bytes || a->alignment != b->alignment)
+    if (!a || !b || a->bytes != b->bytes || a->alignment != b->alignment || a->copies != b->copies)
       return dp_rule_fail(fault, DP_RULE_FORM_ROLE,
                           "roles '%s' and '%s' differ in their arenas of %s, but there is one host", first->name,
                           role->name, dp_plan_form_space(host[i]));

@@ -15,8 +15,8 @@ typedef struct {
 } form;
 
 const char *dp_plan_form_space(Dp__Space space) {
-  static const char *const names[] = {NULL,          "persistent",  "transient", "host input",
-                                      "host output", "peer window", "offload",   "no"};
+  static const char *const names[] = {NULL,          "persistent", "transient", "host input",  "host output",
+                                      "peer window", "offload",    "no",        "device input"};
   return (unsigned)space < DP_COUNT(names) ? names[space] : NULL;
 }
 

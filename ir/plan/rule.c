@@ -31,6 +31,10 @@ static const struct {
     [DP_RULE_ORDER_CONFLICT] =
         {"ORDER.CONFLICT",
          "conflicting accesses to the same bytes of a device are ordered; accesses to host memory never conflict"},
+    [DP_RULE_ORDER_AHEAD] = {"ORDER.AHEAD",
+                             "what runs ahead waits for nothing and goes from host input to device input"},
+    [DP_RULE_ORDER_BESIDE] = {"ORDER.BESIDE",
+                              "nothing else writes device input or, where runs overlap, reads host input"},
     [DP_RULE_MEANING_NODE] = {"MEANING.NODE", "operator and attributes are the logical node's"},
     [DP_RULE_MEANING_KERNEL] = {"MEANING.KERNEL", "the kernel is one of that operator, backend and type"},
     [DP_RULE_MEANING_OPERANDS] = {"MEANING.OPERANDS", "operands and results are the logical node's, in order"},

@@ -6,7 +6,8 @@
 #include "ir/base/suggest.h"
 #include "ir/text/syntax.h"
 
-const char *const dp_text_spaces[] = {"none", "persistent", "transient", "host_input", "host_output", NULL};
+const char *const dp_text_spaces[] = {"none",        "persistent",   "transient", "host_input",
+                                      "host_output", "device_input", NULL};
 
 typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, EVENTS, STAGES, MICRO, CONSTRAINTS } form;
 
@@ -57,7 +58,7 @@ static dp_status parse_space(dp_text_lex *lex, dp_text_notes *notes) {
       notes->space = i;
       return dp_text_lex_next(lex);
     }
-  return dp_text_lex_expected(lex, "persistent, transient, host_input or host_output");
+  return dp_text_lex_expected(lex, "persistent, transient, host_input, host_output or device_input");
 }
 
 // [1,2,3]

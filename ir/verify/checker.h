@@ -5,7 +5,7 @@
 //   the plan                        model.c (logical graphs, storage)
 //   each program, role by role      tensors.c, flow.c (happens-before), ends.c (what comes in and what goes out),
 //                                   instructions.c (each by itself: node.c, conversion.c, micro.c, transfers.c),
-//                                   order.c (races), meaning.c (what the bytes hold)
+//                                   ahead.c (what runs beside another run), order.c (races), meaning.c (what the bytes hold)
 //   each program, roles together    transfers.c (Sends and their Recvs), host.c (the host's memory), deadlock.c
 //   the plan                        claims.c (what it says of itself)
 //
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-enum { DP_CHECKER_SPACES = DP__SPACE__INSIDE + 1 };
+enum { DP_CHECKER_SPACES = DP__SPACE__DEVICE_INPUT + 1 };
 
 // A tensor of the program, its claims read.
 typedef struct {
@@ -132,7 +132,8 @@ static inline bool dp_checker_placed_alike(const dp_checker *c, const dp_placeme
   return true;
 }
 static inline bool dp_checker_is_on_device(const dp_checker_tensor *t) {
-  return t->claim->space == DP__SPACE__PERSISTENT || t->claim->space == DP__SPACE__TRANSIENT;
+  return t->claim->space == DP__SPACE__PERSISTENT || t->claim->space == DP__SPACE__TRANSIENT ||
+         t->claim->space == DP__SPACE__DEVICE_INPUT;
 }
 static inline bool dp_checker_is_on_host(Dp__Space space) {
   return space == DP__SPACE__HOST_INPUT || space == DP__SPACE__HOST_OUTPUT;
@@ -160,6 +161,7 @@ dp_status dp_checker_tensors(dp_checker *c) DP_MUST_USE;  // from here on: a pro
 dp_status dp_checker_ends(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_flow(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_instructions(dp_checker *c) DP_MUST_USE;  // each by itself, by the four below
+dp_status dp_checker_ahead(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_order(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_meaning(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_transfers(dp_checker *c) DP_MUST_USE;  // from here on: a program of all roles

@@ -62,6 +62,7 @@ typedef struct {
   double *stage_counted;    // out: `partition`'s estimate for the largest stage; NULL: not wanted
   int64_t recompute_bytes;  // limit for a device as `recompute` estimates it, with "auto"; 0: none
   bool keeps_graph_order;   // nodes keep the graph's order on their streams: the baseline in tests
+  bool uploads;             // inputs are uploaded ahead, whatever the target says: for tests
   bool why;
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
   const char *print_after, *stop_after;

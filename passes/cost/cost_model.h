@@ -9,8 +9,16 @@
 extern "C" {
 #endif
 
-// The last two are for stages of a pipeline.
-enum { DP_STREAM_COMPUTE, DP_STREAM_COMM, DP_STREAM_COPY, DP_STREAM_SEND, DP_STREAM_RECV, DP_STREAMS };
+// Send and recv are for stages of a pipeline, upload for targets that get their inputs ahead.
+enum {
+  DP_STREAM_COMPUTE,
+  DP_STREAM_COMM,
+  DP_STREAM_COPY,
+  DP_STREAM_SEND,
+  DP_STREAM_RECV,
+  DP_STREAM_UPLOAD,
+  DP_STREAMS
+};
 
 int dp_cost_model_stream(const dp_node *node);
 // For a device's part, at the largest n, in ns.

@@ -24,6 +24,10 @@ typedef struct {
   TYPE *variable = dp_alloc((arena), sizeof *variable); \
   *variable = (TYPE)INIT
 
+static Dp__Space space_of(dp_space space) {
+  return space == DP_SPACE_DEVICE_INPUT ? DP__SPACE__DEVICE_INPUT : (Dp__Space)space;
+}
+
 // ---- tensors and instructions ---------------------------------------------------------------------------------------
 
 static Dp__DeviceTensor *emit_tensor(const emitting *e, const dp_value *value) {
@@ -41,7 +45,7 @@ static Dp__DeviceTensor *emit_tensor(const emitting *e, const dp_value *value) {
   }
   t->layout = DP__LAYOUT__PLAIN;
   t->dtype = (int32_t)value->type.dtype;
-  t->space = (Dp__Space)value->space;
+  t->space = space_of(value->space);
   t->offset = value->offset;
   t->bytes = value->bytes;
   return t;
@@ -155,8 +159,10 @@ static void emit_streams(const emitting *e, Dp__Program *program) {
     program->streams[s] = stream;
   }
   for (int32_t i = 0; i < graph->n_nodes; i++) {
-    Dp__Stream *stream = program->streams[graph->nodes[i]->stream];
-    DP_PUSH(e->arena, stream->instructions, stream->n_instructions, emit_instruction(e, graph->nodes[i]));
+    const dp_node *node = graph->nodes[i];
+    Dp__Stream *stream = program->streams[node->stream];
+    stream->ahead |= node->n_outputs && node->outputs[0] && node->outputs[0]->space == DP_SPACE_DEVICE_INPUT;
+    DP_PUSH(e->arena, stream->instructions, stream->n_instructions, emit_instruction(e, node));
   }
 }
 
@@ -204,7 +210,7 @@ static Dp__Program *emit_program(emitting *e, const dp_graph *graph, uint32_t in
 
 // ---- role -----------------------------------------------------------------------------------------------------------
 
-static void raise(uint64_t tops[DP_SPACE_HOST_OUTPUT + 1], dp_space space, uint64_t offset, uint64_t bytes) {
+static void raise(uint64_t tops[DP_SPACE_DEVICE_INPUT + 1], dp_space space, uint64_t offset, uint64_t bytes) {
   if (tops[space] < offset + bytes) tops[space] = offset + bytes;
 }
 
@@ -218,7 +224,7 @@ static bool has_storage(const dp_variable *p, int stage) {
 
 // All roles share host memory.
 static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
-  uint64_t tops[DP_SPACE_HOST_OUTPUT + 1] = {0};
+  uint64_t tops[DP_SPACE_DEVICE_INPUT + 1] = {0};
   const dp_model *model = e->model;
   for (int32_t i = 0; i < model->n_variables; i++)
     if (has_storage(&model->variables[i], stage))
@@ -227,18 +233,19 @@ static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
     const dp_graph *graph = model->graphs[g];
     const bool own = is_of(graph, stage);
     for (int32_t i = 0; i < graph->n_values; i++)
-      if (own || graph->values[i]->space > DP_SPACE_TRANSIENT)
+      if (own || graph->values[i]->space == DP_SPACE_HOST_INPUT || graph->values[i]->space == DP_SPACE_HOST_OUTPUT)
         raise(tops, graph->values[i]->space, graph->values[i]->offset, graph->values[i]->bytes);
     for (int32_t i = 0; i < graph->n_nodes && own; i++)
       if (graph->nodes[i]->scratch_bytes)
         raise(tops, DP_SPACE_TRANSIENT, graph->nodes[i]->scratch_offset, graph->nodes[i]->scratch_bytes);
   }
-  for (int s = DP_SPACE_PERSISTENT; s <= DP_SPACE_HOST_OUTPUT; s++) {
+  const bool uploads = e->compile->options->uploads || e->compile->options->target->uploads;
+  for (int s = DP_SPACE_PERSISTENT; s <= (uploads ? DP_SPACE_DEVICE_INPUT : DP_SPACE_HOST_OUTPUT); s++) {
     NEW(e->arena, arena, Dp__Arena, DP__ARENA__INIT);
-    arena->space = (Dp__Space)s;
+    arena->space = space_of((dp_space)s);
     arena->alignment = e->compile->options->target->alignment;
     arena->bytes = dp_align_up(tops[s], arena->alignment);
-    arena->copies = s == DP_SPACE_HOST_INPUT ? 2 : 1;
+    arena->copies = s == DP_SPACE_HOST_INPUT || (uploads && s > DP_SPACE_HOST_INPUT) ? 2 : 1;
     DP_PUSH(e->arena, role->arenas, role->n_arenas, arena);
   }
 }

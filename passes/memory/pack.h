@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { DP_PACK_STREAMS = 5 };
+enum { DP_PACK_STREAMS = 6 };
 
 // A range of bytes. Times are positions in the order in which nodes are issued.
 typedef struct {

@@ -75,6 +75,17 @@ static void place_host_outputs(dp_model *model, int first, uint32_t alignment) {
   }
 }
 
+// Each graph has its own memory for them, which nothing else shares: the copy of the next run is written beside this one.
+static void place_device_inputs(dp_graph *graph, uint32_t alignment) {
+  uint64_t top = 0;
+  for (int32_t i = 0; i < graph->n_values; i++) {
+    dp_value *v = graph->values[i];
+    if (v->space != DP_SPACE_DEVICE_INPUT) continue;
+    v->offset = top;
+    top += dp_memory_padded(v->bytes, alignment);
+  }
+}
+
 void dp_memory_place_storages(dp_model *model, uint32_t alignment) {
   place_variables(model, alignment);
   for (int g = 0; g < model->n_graphs; g++) {
@@ -86,6 +97,7 @@ void dp_memory_place_storages(dp_model *model, uint32_t alignment) {
     }
     for (int i = 0; i < graph->n_updates; i++)
       graph->updates[i].value->offset = model->variables[graph->updates[i].variable].offset;
+    place_device_inputs(graph, alignment);
   }
   // The graphs of one program are adjacent.
   for (int g = 0; g < model->n_graphs; g++)

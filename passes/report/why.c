@@ -57,7 +57,7 @@ static bool has(const Dp__Variable *p, size_t stage) {
 // For each kind, what a device holds, on the stage that holds the most.
 static void print_held(const Dp__Plan *plan, FILE *out) {
   char a[32], b[32];
-  uint64_t transient = 0;
+  uint64_t transient = 0, inputs = 0;
   fputs("\na device holds\n", out);
   for (size_t k = 0; k < DP_COUNT(kinds); k++) {
     double most = 0, whole = 0;
@@ -77,8 +77,10 @@ static void print_held(const Dp__Plan *plan, FILE *out) {
     for (size_t i = 0; i < plan->roles[r]->n_arenas; i++) {
       const Dp__Arena *arena = plan->roles[r]->arenas[i];
       if (arena->space == DP__SPACE__TRANSIENT && arena->bytes > transient) transient = arena->bytes;
+      if (arena->space == DP__SPACE__DEVICE_INPUT && arena->bytes > inputs) inputs = arena->bytes;
     }
   fprintf(out, "  %-32s %s\n", "activations, gradients, scratch", dp_plan_stages_bytes((double)transient, a));
+  if (inputs) fprintf(out, "  %-32s %s, twice\n", "inputs of a step", dp_plan_stages_bytes((double)inputs, a));
 }
 
 // ---- what is moved --------------------------------------------------------------------------------------------------

@@ -216,8 +216,8 @@ static void sort_by_rank(schedule *s) {
 
 // The stream on which the next node can start first.
 static int next_stream(const schedule *s, double *start_ns) {
-  static const int order[DP_STREAMS] = {DP_STREAM_COPY, DP_STREAM_RECV, DP_STREAM_SEND, DP_STREAM_COMM,
-                                        DP_STREAM_COMPUTE};
+  static const int order[DP_STREAMS] = {DP_STREAM_UPLOAD, DP_STREAM_COPY, DP_STREAM_RECV,
+                                        DP_STREAM_SEND,   DP_STREAM_COMM, DP_STREAM_COMPUTE};
   int best = -1;
   for (int k = 0; k < DP_STREAMS; k++) {
     int q = order[k];

@@ -1,7 +1,8 @@
 // streams: assigns each program's nodes to streams, in order, with the events that the order needs.
 //
 // A device has three streams: "compute", "comm" (every collective, in one order), "copy" (from and to the host); in a
-// pipeline also "send" and "recv", to and from other stages. The order is issue_order.c's, except in a pipeline, where
+// pipeline also "send" and "recv", to and from other stages. If the target gets its inputs ahead, what comes from the
+// host is on a stream of its own, "upload", which waits for nothing, and goes to memory of its own. The order is issue_order.c's, except in a pipeline, where
 // it is the graph's: what one stage sends and another receives must have the same order on both. A node waits for an
 // event where it takes a result of another stream, overwrites a variable that a node of another stream reads, or
 // already waited for an event, unless its stream or another of its waits implies it.
@@ -10,7 +11,7 @@
 #include "passes/base/pass.h"
 #include "passes/schedule/issue_order.h"
 
-static const char *const stream_names[DP_STREAMS] = {"compute", "comm", "copy", "send", "recv"};
+static const char *const stream_names[DP_STREAMS] = {"compute", "comm", "copy", "send", "recv", "upload"};
 
 // Happens-before, as known while nodes are visited in order.
 typedef struct {
@@ -60,13 +61,36 @@ static void set_events(dp_graph *graph, dp_arena *scratch, dp_node *const *order
   }
 }
 
+// Puts what comes from the host on the stream for uploads. Whether there is any.
+static bool find_uploads(dp_graph *graph) {
+  bool any = false;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    dp_node *node = graph->nodes[i];
+    if (node->kernel || !node->n_inputs || !node->inputs[0] || node->inputs[0]->space != DP_SPACE_HOST_INPUT) continue;
+    node->stream = DP_STREAM_UPLOAD;
+    node->outputs[0]->space = DP_SPACE_DEVICE_INPUT;
+    node->n_waits = 0;
+    any = true;
+  }
+  return any;
+}
+
+// Numbers the stream for uploads after those that the graph has besides.
+static void name_streams(dp_graph *graph, bool uploads) {
+  const int others = graph->stage >= 0 ? DP_STREAM_UPLOAD : DP_STREAM_SEND;
+  const char **names = dp_memdup(graph->arena, stream_names, sizeof stream_names);
+  names[others] = stream_names[DP_STREAM_UPLOAD];
+  graph->streams = names;
+  graph->n_streams = others + uploads;
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    if (graph->nodes[i]->stream == DP_STREAM_UPLOAD) graph->nodes[i]->stream = others;
+}
+
 static dp_status run_graph(const dp_options *options, dp_graph *graph) {
   dp_arena *scratch = dp_arena_create(0);
   if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
   for (int32_t i = 0; i < graph->n_nodes; i++) graph->nodes[i]->stream = dp_cost_model_stream(graph->nodes[i]);
-  bool pipelined = graph->stage >= 0;
-  graph->n_streams = pipelined ? DP_STREAMS : DP_STREAM_SEND;
-  graph->streams = dp_memdup(graph->arena, stream_names, sizeof stream_names);
+  bool pipelined = graph->stage >= 0, uploads = (options->uploads || options->target->uploads) && find_uploads(graph);
   dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
   dp_node **order = options->keeps_graph_order || pipelined
                         ? dp_issue_order_none(scratch, graph, &edges)
@@ -78,6 +102,7 @@ static dp_status run_graph(const dp_options *options, dp_graph *graph) {
     graph->nodes[i]->waits = NULL;
   }
   set_events(graph, scratch, order, &edges);
+  name_streams(graph, uploads);
   dp_graph_reorder(graph, dp_memdup(graph->arena, order, (size_t)graph->n_nodes * sizeof(dp_node *)));
   dp_arena_destroy(scratch);
   return DP_OK;

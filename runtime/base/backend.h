@@ -54,6 +54,11 @@ typedef struct {
   const char *(*chosen)(void);
   // What is enqueued from now on belongs to this instruction, a number of the caller's. Errors name it.
   void (*begin)(dp_queue *queue, int instruction);
+  // Blocks until the event has occurred as signalled last. EX_UNAVAILABLE: the device has failed.
+  dp_status (*await)(dp_event *event);
+  // Which instruction has told that it cannot take its data, as far as the host knows; -1: none. It stays so until
+  // finish tells the same in words. Does not block.
+  int (*reported)(dp_queue *queue);
   // Blocks until the queue is empty. EX_DATAERR: an operator cannot take the data; *instruction: which one, or -1.
   // EX_UNAVAILABLE: the device has failed.
   dp_status (*finish)(dp_queue *queue, int *instruction);

@@ -90,7 +90,7 @@ static dp_kernel_operand operand_of(const dp_bind *b, const Dp__DeviceTensor *t,
 
 static void *bind_operand(const dp_bind *b, dp_unit *unit, uint32_t index, bool written, dp_kernel_operand *operand) {
   const Dp__DeviceTensor *t = dp_bind_tensor(b, index);
-  char *at = dp_memory_address(b->binding->memory, t, unit->devices[0]);
+  char *at = dp_memory_address(b->binding->memory, t, unit->devices[0], b->slot);
   *operand = operand_of(b, t, unit->devices[0]);
   dp_bind_use(b, unit, at, &operand->local, operand->dtype, written);
   return at;

@@ -16,6 +16,7 @@ typedef struct {
   const Dp__Program *program;
   const dp_graph *graph;
   int64_t n;
+  int slot;  // whose copies of inputs and outputs it takes
   // Of the instruction at hand.
   const dp_kernel_spec *last;  // on the device before; devices with equal shards share one
   int n_members;

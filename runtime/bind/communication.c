@@ -55,7 +55,7 @@ static dp_status check_action(const dp_unit *unit, dp_region_action action, dp_d
 }
 
 static dp_shard_view view_of(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
-  return (dp_shard_view){dp_memory_address(b->binding->memory, t, device), dp_bind_local(b, t, device)};
+  return (dp_shard_view){dp_memory_address(b->binding->memory, t, device, b->slot), dp_bind_local(b, t, device)};
 }
 
 // ---- collectives ----------------------------------------------------------------------------------------------------
@@ -142,7 +142,8 @@ static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
     unit->transfer = dp_transfer_reduce(b->arena, dtype, action, (int)in->n_inputs, n, sources, here, targets);
   else
     unit->transfer = dp_transfer_shards(b->arena, dtype, action, n, sources, here, targets);
-  if (from->space == DP__SPACE__HOST_INPUT)
+  unit->transfer->from_host = from->space == DP__SPACE__HOST_INPUT;
+  if (unit->transfer->from_host && !dp_memory_alternates(memory))
     unit->transfer->host_copy_distance = (intptr_t)memory->host_input[1] - (intptr_t)memory->host_input[0];
   return DP_OK;
 }

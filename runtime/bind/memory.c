@@ -13,10 +13,8 @@ static uint64_t bytes_of(const Dp__Role *role, Dp__Space space) {
 
 static dp_status check_spaces(const dp_memory *m, const Dp__Role *role) {
   static const bool known[DP_MEMORY_SPACES] = {
-      [DP__SPACE__PERSISTENT] = true,
-      [DP__SPACE__TRANSIENT] = true,
-      [DP__SPACE__HOST_INPUT] = true,
-      [DP__SPACE__HOST_OUTPUT] = true,
+      [DP__SPACE__PERSISTENT] = true,  [DP__SPACE__TRANSIENT] = true,    [DP__SPACE__HOST_INPUT] = true,
+      [DP__SPACE__HOST_OUTPUT] = true, [DP__SPACE__DEVICE_INPUT] = true,
   };
   for (size_t i = 0; i < role->n_arenas; i++) {
     const Dp__Arena *arena = role->arenas[i];
@@ -31,9 +29,12 @@ static void measure(dp_memory *m, const dp_role_devices *r) {
   uint64_t input = bytes_of(r->role, DP__SPACE__HOST_INPUT), output = bytes_of(r->role, DP__SPACE__HOST_OUTPUT);
   if (input > m->host_input_bytes) m->host_input_bytes = input;
   if (output > m->host_output_bytes) m->host_output_bytes = output;
+  const Dp__Arena *outputs = dp_plan_form_arena(r->role, DP__SPACE__HOST_OUTPUT);
+  m->n_outputs = outputs && outputs->copies > 1 ? DP_MEMORY_COPIES : 1;
   for (int i = 0; i < r->n_devices; i++) {
     m->devices[r->devices[i]].persistent_bytes = bytes_of(r->role, DP__SPACE__PERSISTENT);
     m->devices[r->devices[i]].transient_bytes = bytes_of(r->role, DP__SPACE__TRANSIENT);
+    m->devices[r->devices[i]].input_bytes = bytes_of(r->role, DP__SPACE__DEVICE_INPUT);
   }
 }
 
@@ -61,10 +62,12 @@ static dp_status check_room(const dp_memory *m) {
     if (!dp_peers_here(m->peers, d)) continue;
     uint64_t device;
     bool over = __builtin_add_overflow(m->devices[d].persistent_bytes, m->devices[d].transient_bytes, &device);
+    for (int copy = 0; copy < DP_MEMORY_COPIES; copy++)
+      over |= __builtin_add_overflow(device, m->devices[d].input_bytes, &device);
     ask(m, uses, (dp_place){.device = d}, over ? UINT64_MAX : device);
   }
-  ask(m, uses, (dp_place){.host = true}, m->host_output_bytes);
-  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++) ask(m, uses, (dp_place){.host = true}, m->host_input_bytes);
+  for (int copy = 0; copy < m->n_outputs; copy++) ask(m, uses, (dp_place){.host = true}, m->host_output_bytes);
+  for (int copy = 0; copy < DP_MEMORY_COPIES; copy++) ask(m, uses, (dp_place){.host = true}, m->host_input_bytes);
   for (int i = 0; i < DP_BACKEND_MEMORIES; i++) {
     const memory_use *use = &uses[i];
     if (!use->over && (use->total <= use->room || !m->backend->computes)) continue;
@@ -109,12 +112,17 @@ dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_bac
         allocate(m, role, DP__SPACE__PERSISTENT, (dp_place){.device = d}, device->persistent_bytes, &device->variable));
     DP_TRY(
         allocate(m, role, DP__SPACE__TRANSIENT, (dp_place){.device = d}, device->transient_bytes, &device->transient));
+    for (int copy = 0; copy < DP_MEMORY_COPIES; copy++)
+      DP_TRY(allocate(m, role, DP__SPACE__DEVICE_INPUT, (dp_place){.device = d}, device->input_bytes,
+                      &device->input[copy]));
   }
   const Dp__Role *first = roles->roles[0].role;
   const dp_place host = {.host = true};
-  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
+  for (int copy = 0; copy < DP_MEMORY_COPIES; copy++)
     DP_TRY(allocate(m, first, DP__SPACE__HOST_INPUT, host, m->host_input_bytes, &m->host_input[copy]));
-  return allocate(m, first, DP__SPACE__HOST_OUTPUT, host, m->host_output_bytes, &m->host_output);
+  for (int copy = 0; copy < m->n_outputs; copy++)
+    DP_TRY(allocate(m, first, DP__SPACE__HOST_OUTPUT, host, m->host_output_bytes, &m->host_output[copy]));
+  return DP_OK;
 }
 
 // Calls visit for every allocated arena and returns the sum of its results.
@@ -126,11 +134,15 @@ static uint64_t each_arena(const dp_memory *m,
     const dp_place place = {.device = d};
     if (device->variable) sum += visit(m->backend, place, device->variable, device->persistent_bytes);
     if (device->transient) sum += visit(m->backend, place, device->transient, device->transient_bytes);
+    for (int copy = 0; copy < DP_MEMORY_COPIES; copy++)
+      if (device->input[copy]) sum += visit(m->backend, place, device->input[copy], device->input_bytes);
   }
   const dp_place host = {.host = true};
-  for (int copy = 0; copy < DP_MEMORY_HOST_COPIES; copy++)
+  for (int copy = 0; copy < DP_MEMORY_COPIES; copy++) {
     if (m->host_input[copy]) sum += visit(m->backend, host, m->host_input[copy], m->host_input_bytes);
-  return m->host_output ? sum + visit(m->backend, host, m->host_output, m->host_output_bytes) : sum;
+    if (m->host_output[copy]) sum += visit(m->backend, host, m->host_output[copy], m->host_output_bytes);
+  }
+  return sum;
 }
 
 static uint64_t release(const dp_backend *backend, dp_place place, char *memory, uint64_t bytes) {
@@ -147,12 +159,19 @@ static uint64_t resident(const dp_backend *backend, dp_place place, char *memory
 
 uint64_t dp_memory_resident(const dp_memory *m) { return each_arena(m, resident); }
 
-char *dp_memory_address(const dp_memory *m, const Dp__DeviceTensor *t, int device) {
-  char *base = t->space == DP__SPACE__PERSISTENT    ? m->devices[device].variable
-               : t->space == DP__SPACE__TRANSIENT   ? m->devices[device].transient
-               : t->space == DP__SPACE__HOST_INPUT  ? m->host_input[0]
-               : t->space == DP__SPACE__HOST_OUTPUT ? m->host_output
-                                                    : NULL;
+bool dp_memory_alternates(const dp_memory *m) {
+  bool has = m->n_outputs > 1;
+  for (int d = 0; d < m->n_devices; d++) has |= m->devices[d].input_bytes > 0;
+  return has;
+}
+
+char *dp_memory_address(const dp_memory *m, const Dp__DeviceTensor *t, int device, int slot) {
+  char *base = t->space == DP__SPACE__PERSISTENT     ? m->devices[device].variable
+               : t->space == DP__SPACE__TRANSIENT    ? m->devices[device].transient
+               : t->space == DP__SPACE__DEVICE_INPUT ? m->devices[device].input[slot]
+               : t->space == DP__SPACE__HOST_INPUT   ? m->host_input[slot]
+               : t->space == DP__SPACE__HOST_OUTPUT  ? m->host_output[m->n_outputs > 1 ? slot : 0]
+                                                     : NULL;
   return base ? base + t->offset : NULL;
 }
 

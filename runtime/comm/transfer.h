@@ -29,7 +29,9 @@ typedef struct {
 typedef struct dp_transfer {
   dp_dtype dtype;
   int n_parts;
-  ptrdiff_t host_copy_distance;  // bytes from copy 0 to copy 1 of host input; else 0
+  // Of a transfer that serves both slots: bytes from copy 0 to copy 1 of host input, where it reads. Else 0.
+  ptrdiff_t host_copy_distance;
+  bool from_host;  // reads host input
   // Flat: one tensor after the other, each target gets the reduction of all sources.
   int n_sources, n_targets;  // n_targets 0: a list of copies
   char **from, **to;         // (tensors, n_sources), (tensors, n_targets)

@@ -13,6 +13,7 @@ extern "C" {
 typedef struct {
   int device;
   bool urgent;
+  bool ahead;  // begins beside the run before; nothing of it waits for other lanes
 } dp_lane;
 
 // What is to be done, and in what order. Units are numbered 0 .. n_units - 1.
@@ -47,9 +48,12 @@ typedef struct {
   // Made once for each task graph; the graph must outlive it. DP_EX_MEMORY, EX_UNAVAILABLE.
   dp_status (*prepare)(void *executor, const dp_task_graph *graph, void **state);
   void (*release)(void *executor, void *state);
-  // Starts a run and returns. One run at a time: wait ends it.
+  // Starts a run and returns. Two runs at most may be on, of different task graphs: lanes of the second that are ahead
+  // begin at once, the others when the first is over.
   dp_status (*start)(void *executor, const dp_task_graph *graph, void *state);
-  // Returns when every unit of the run is done, or the run has failed and nothing of it goes on.
+  // Returns when the lanes that are ahead of the run started last are done, or have failed.
+  dp_status (*taken)(void *executor);
+  // Ends the older run: returns when every unit of it is done, or it has failed. After a failure, no run is on.
   dp_status (*wait)(void *executor);
   void (*destroy)(void *executor);
   // What a unit of the current run waits for beside its edges has happened, or has failed. Called by any thread, once

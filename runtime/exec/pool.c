@@ -20,6 +20,8 @@ struct dp_pool_state {
   uint32_t *unit_code;         // (n_units) the code of part 0
   int *code_unit;              // (parts of all units)
   atomic_int *before, *parts;  // (n_units) how many remain in this run
+  int *n_before;               // (n_units) edges from units that are not ahead
+  int n_units;                 // that are not ahead
 };
 
 struct dp_pool {
@@ -37,6 +39,11 @@ struct dp_pool {
   atomic_int stop;
   atomic_int inside;  // workers that may touch the run's state
   uint64_t run;
+  // As an executor: a run is on, and the next one is to follow it.
+  bool on;
+  const dp_task_graph *next;  // NULL: none
+  dp_pool_state *next_state;
+  dp_status next_failure;  // of what is ahead in it
 };
 
 // ---- sleeping -------------------------------------------------------------------------------------------------------
@@ -162,7 +169,11 @@ static void *worker(void *arg) {
   return NULL;
 }
 
-void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
+static bool is_ahead(const dp_task_graph *graph, int unit) {
+  return graph->n_lanes && graph->lanes[graph->lane_of[unit]].ahead;
+}
+
+static void start_after(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state, dp_status failure) {
   pool->graph = graph;
   pool->state = state;
   pool->run = (pool->run + 1) & UINT32_MAX;
@@ -170,15 +181,19 @@ void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *sta
   atomic_store(&pool->head, 0);
   atomic_store(&pool->tail, 0);
   for (int u = 0; u < graph->n_units; u++) {
-    atomic_store_explicit(&state->before[u], graph->n_before[u], memory_order_relaxed);
+    atomic_store_explicit(&state->before[u], state->n_before[u], memory_order_relaxed);
     atomic_store_explicit(&state->parts[u], graph->n_parts[u], memory_order_relaxed);
   }
   for (int u = 0; u < graph->n_units && graph->arrives_at; u++)
     if (graph->arrives_at[u] >= 0) atomic_fetch_add(&state->before[graph->arrives_at[u]], 1);
-  atomic_store(&pool->failure, NULL);
-  atomic_store(&pool->to_do, graph->n_units);
+  atomic_store(&pool->failure, failure);
+  atomic_store(&pool->to_do, state->n_units);
   for (int u = 0; u < graph->n_units; u++)
-    if (!graph->n_before[u]) publish(pool, u, graph->n_parts[u]);
+    if (!state->n_before[u] && !is_ahead(graph, u)) publish(pool, u, graph->n_parts[u]);
+}
+
+void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
+  start_after(pool, graph, state, DP_OK);
 }
 
 dp_status dp_pool_wait(dp_pool *pool) {
@@ -204,7 +219,8 @@ dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) {
   s->code_unit = calloc(items + 1, sizeof *s->code_unit);
   s->before = calloc(n + 1, sizeof *s->before);
   s->parts = calloc(n + 1, sizeof *s->parts);
-  if (!s->items || !s->unit_code || !s->code_unit || !s->before || !s->parts) {
+  s->n_before = calloc(n + 1, sizeof *s->n_before);
+  if (!s->items || !s->unit_code || !s->code_unit || !s->before || !s->parts || !s->n_before) {
     dp_pool_release(s);
     return dp_fail(DP_EX_MEMORY, "no memory for a program of %zu steps", n);
   }
@@ -212,6 +228,11 @@ dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) {
   for (size_t u = 0; u < n; u++) {
     s->unit_code[u] = code;
     for (int p = 0; p < graph->n_parts[u]; p++) s->code_unit[code++] = (int)u;
+  }
+  for (size_t u = 0; u < n; u++) {
+    if (is_ahead(graph, (int)u)) continue;
+    s->n_units++;
+    for (int i = graph->first_after[u]; i < graph->first_after[u + 1]; i++) s->n_before[graph->after[i]]++;
   }
   *state = s;
   return DP_OK;
@@ -224,6 +245,7 @@ void dp_pool_release(dp_pool_state *state) {
   free(state->code_unit);
   free((void *)state->before);
   free((void *)state->parts);
+  free(state->n_before);
   free(state);
 }
 
@@ -271,16 +293,50 @@ static void release(void *pool, void *state) {
   dp_pool_release(state);
 }
 
-static dp_status start(void *pool, const dp_task_graph *graph, void *state) {
-  dp_pool_start(pool, graph, state);
+// What is ahead waits for nothing, so any order of units will do.
+static dp_status run_ahead(const dp_task_graph *graph) {
+  for (int u = 0; u < graph->n_units; u++)
+    for (int part = 0; is_ahead(graph, u) && part < graph->n_parts[u]; part++)
+      DP_TRY(graph->run(graph->context, u, part, graph->n_parts[u]));
   return DP_OK;
 }
 
-static dp_status wait(void *pool) { return dp_pool_wait(pool); }
+static dp_status start(void *executor, const dp_task_graph *graph, void *state) {
+  dp_pool *pool = executor;
+  dp_status failure = run_ahead(graph);
+  if (pool->on) {
+    pool->next = graph;
+    pool->next_state = state;
+    pool->next_failure = failure;
+  } else {
+    start_after(pool, graph, state, failure);
+    pool->on = true;
+  }
+  return DP_OK;
+}
+
+static dp_status taken(void *pool) {
+  (void)pool;
+  return DP_OK;
+}
+
+static dp_status wait(void *executor) {
+  dp_pool *pool = executor;
+  if (!pool->on) return DP_OK;
+  const dp_task_graph *next = pool->next;
+  dp_status failure = dp_pool_wait(pool);
+  pool->next = NULL;
+  pool->on = next && !failure;
+  if (pool->on)
+    start_after(pool, next, pool->next_state, pool->next_failure);
+  else if (next)
+    dp_status_free(pool->next_failure);
+  return failure;
+}
 
 static void destroy(void *pool) { dp_pool_destroy(pool); }
 
 dp_executor dp_pool_executor(dp_pool *pool) {
-  static const dp_executor_calls calls = {prepare, release, start, wait, destroy, arrive};
+  static const dp_executor_calls calls = {prepare, release, start, taken, wait, destroy, arrive};
   return (dp_executor){&calls, pool};
 }

@@ -28,7 +28,7 @@ typedef struct dp_pool_state dp_pool_state;
 dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) DP_MUST_USE;
 void dp_pool_release(dp_pool_state *state);
 
-// Starts a run of every unit: the other workers begin. One run at a time.
+// Starts a run of every unit but those that are ahead: the other workers begin. One run at a time.
 void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state);
 // Works until every unit of the run is done. Returns the first failure, if any; after one, the remaining units are
 // skipped. Called by the thread that started the run.
@@ -36,7 +36,8 @@ dp_status dp_pool_wait(dp_pool *pool) DP_MUST_USE;
 // Both.
 dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) DP_MUST_USE;
 
-// The pool as an executor, which destroys it.
+// The pool as an executor, which destroys it. The thread that starts a run does what is ahead in it, while the workers
+// go on with the run before.
 dp_executor dp_pool_executor(dp_pool *pool);
 
 #ifdef __cplusplus

@@ -235,7 +235,7 @@ static void make_lanes(making *w) {
     const Dp__Program *program = w->roles[roles->of_device[d]].bind.program;
     first[d] = g->n_lanes;
     for (size_t s = 0; program && s < program->n_streams; s++) {
-      const dp_lane lane = {d, communicates(program->streams[s])};
+      const dp_lane lane = {d, communicates(program->streams[s]), program->streams[s]->ahead};
       DP_PUSH(w->arena, g->lanes, g->n_lanes, lane);
     }
   }
@@ -250,10 +250,14 @@ static dp_status open_role(making *w, const dp_role_program *from, int role, int
   making_role *p = &w->roles[role];
   const Dp__Program *program = from->program;
   const dp_role_devices *devices = &w->binding->roles->roles[role];
-  *p = (making_role){
-      .bind = {.arena = w->arena, .binding = w->binding, .program = program, .graph = from->graph, .n = n},
-      .nodes = from->nodes,
-      .devices = devices};
+  *p = (making_role){.bind = {.arena = w->arena,
+                              .binding = w->binding,
+                              .program = program,
+                              .graph = from->graph,
+                              .n = n,
+                              .slot = w->bound->slot},
+                     .nodes = from->nodes,
+                     .devices = devices};
   if (!program) return DP_OK;
   DP_TRY(dp_bind_check(&p->bind));
   p->first_of_stream = dp_alloc_n(w->arena, program->n_streams + 1, sizeof *p->first_of_stream);

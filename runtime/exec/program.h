@@ -18,11 +18,12 @@ typedef struct {
   dp_task_graph task_graph;
   const dp_executor *executor;
   void *state;   // the executor's, from its `prepare`; NULL: not yet prepared
-  int slot;      // the copy of the host inputs that the current run reads
+  int slot;      // whose copies of inputs and outputs the current run has
   uint64_t run;  // the number of the session's current run
 } dp_bound;
 
-// Binds a program for n samples. programs: (roles). Allocates in `arena`, except for what dp_bound_release frees (call
+// Binds a program for n samples, and for the copies of inputs and outputs of bound->slot. Where tensors have one address
+// for both slots (dp_memory_alternates), bound->slot may change between runs. programs: (roles). Allocates in `arena`, except for what dp_bound_release frees (call
 // it after a failure too). The task graph is the executor's to prepare and to release. EX_UNAVAILABLE: a kernel is
 // missing, or needs more scratch on this machine; EX_DATAERR: a kernel does not fit its instruction, a transfer lacks
 // its other end, or steps wait for each other.

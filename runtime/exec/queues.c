@@ -1,18 +1,36 @@
-// See queues.h.
+// See queues.h. Reports of wrong data come with the number of a unit, times two, plus the slot of its run, since both
+// runs that may be on use the same queues.
 #include "runtime/exec/queues.h"
 
 #include <stdlib.h>
 #include <time.h>
 
+enum { RUNS = 2 };  // at once
+
+typedef struct {
+  dp_lane lane;
+  dp_queue *queue;
+  dp_event *over;   // when the older run's part of it is done
+  dp_event *taken;  // when the part of the run started last is done, where that is ahead
+} executor_queue;
+
+// A run that is on.
+typedef struct {
+  const dp_task_graph *graph;
+  const struct queue_program *program;
+  int slot;
+  dp_status failure;  // of issuing it
+  int failed_unit;
+} queue_run;
+
 typedef struct {
   const dp_backend *backend;
   int n_queues;
-  dp_lane *lanes;  // (n_queues)
-  dp_queue **queues;
-  const dp_task_graph *running;  // NULL: no run
-  const struct queue_program *program;
-  dp_status failure;  // of issuing the run
-  int failed_unit;
+  executor_queue *queues;  // (n_queues)
+  dp_event *joined;        // when the older run is over; NULL: there is no queue yet
+  dp_queue *clock;         // an idle queue, on which runs note when they were started; NULL: nobody asks
+  int n_runs, slot;        // slot: of the next run
+  queue_run runs[RUNS];    // the older first
 } queue_executor;
 
 // Issues one unit.
@@ -34,26 +52,36 @@ typedef struct queue_program {
 
 // ---- queues ---------------------------------------------------------------------------------------------------------
 
+static dp_status add_queue(queue_executor *e, const dp_lane *lane) {
+  const dp_queue_calls *calls = e->backend->queues;
+  executor_queue *queues = realloc(e->queues, ((size_t)e->n_queues + 1) * sizeof *queues);
+  if (!queues) return dp_fail(DP_EX_MEMORY, "no memory for the queues of the devices");
+  e->queues = queues;
+  executor_queue *q = &queues[e->n_queues];
+  *q = (executor_queue){.lane = *lane};
+  DP_TRY(calls->create(lane->device, lane->urgent, &q->queue));
+  e->n_queues++;  // from here on, destroy releases it
+  DP_TRY(calls->event_create(lane->device, false, &q->over));
+  DP_TRY(calls->event_create(lane->device, false, &q->taken));
+  return e->joined ? DP_OK : calls->event_create(lane->device, false, &e->joined);
+}
+
 // The number of the executor's queue for a lane. Lanes of different programs that are alike share one: lane k of a
 // program's device is the device's k-th queue.
 static dp_status find_queue(queue_executor *e, const dp_task_graph *graph, int lane, int *found) {
   int earlier = 0;
   for (int l = 0; l < lane; l++) earlier += graph->lanes[l].device == graph->lanes[lane].device;
   for (int q = 0; q < e->n_queues; q++)
-    if (e->lanes[q].device == graph->lanes[lane].device && !earlier--) {
+    if (e->queues[q].lane.device == graph->lanes[lane].device && !earlier--) {
       *found = q;
       return DP_OK;
     }
-  size_t room = (size_t)e->n_queues + 1;
-  dp_lane *lanes = realloc(e->lanes, room * sizeof *lanes);
-  if (lanes) e->lanes = lanes;
-  dp_queue **queues = realloc(e->queues, room * sizeof *queues);
-  if (queues) e->queues = queues;
-  if (!lanes || !queues) return dp_fail(DP_EX_MEMORY, "no memory for the queues of the devices");
-  DP_TRY(e->backend->queues->create(graph->lanes[lane].device, graph->lanes[lane].urgent, &queues[e->n_queues]));
-  e->lanes[e->n_queues] = graph->lanes[lane];
-  *found = e->n_queues++;
-  return DP_OK;
+  *found = e->n_queues;
+  return add_queue(e, &graph->lanes[lane]);
+}
+
+static executor_queue *queue_of(const queue_executor *e, const queue_program *p, int lane) {
+  return &e->queues[p->queue_of_lane[lane]];
 }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
@@ -117,12 +145,14 @@ static void note_waits(const queue_making *m, queue_program *p, int s, int *n_wa
 
 static int device_of(const dp_task_graph *g, const queue_step *step) { return g->lanes[g->lane_of[step->unit]].device; }
 
-static dp_status make_clock(const queue_executor *e, const dp_task_graph *g, queue_program *p) {
+static dp_status make_clock(queue_executor *e, const dp_task_graph *g, queue_program *p) {
   for (int s = 0; s < p->n_steps; s++) {
     DP_TRY(e->backend->queues->event_create(device_of(g, &p->steps[s]), true, &p->steps[s].begin));
     DP_TRY(e->backend->queues->event_create(device_of(g, &p->steps[s]), true, &p->steps[s].end));
   }
-  return e->backend->queues->event_create(device_of(g, &p->steps[0]), true, &p->origin);
+  const int device = device_of(g, &p->steps[0]);
+  if (!e->clock) DP_TRY(e->backend->queues->create(device, true, &e->clock));
+  return e->backend->queues->event_create(device, true, &p->origin);
 }
 
 static dp_status make_steps(queue_executor *e, queue_making *m, queue_program *p) {
@@ -174,87 +204,164 @@ static dp_status prepare(void *executor, const dp_task_graph *graph, void **stat
   return status;
 }
 
-// ---- running --------------------------------------------------------------------------------------------------------
+// ---- starting -------------------------------------------------------------------------------------------------------
 
-static dp_status issue(const queue_executor *e, const dp_task_graph *graph, const queue_program *p,
-                       const queue_step *step) {
+static dp_status issue(const queue_executor *e, const queue_run *run, const queue_step *step) {
   const dp_queue_calls *calls = e->backend->queues;
-  dp_queue *queue = e->queues[p->queue_of_lane[graph->lane_of[step->unit]]];
+  const queue_program *p = run->program;
+  dp_queue *queue = queue_of(e, p, run->graph->lane_of[step->unit])->queue;
   for (int w = step->first_wait; w < step->first_wait + step->n_waits; w++)
     DP_TRY(calls->wait(queue, p->steps[p->waits[w]].signal));
-  calls->begin(queue, step->unit);
+  calls->begin(queue, step->unit * RUNS + run->slot);
   if (step->begin) DP_TRY(calls->signal(queue, step->begin));
-  DP_TRY(graph->enqueue(graph->context, step->unit, queue));
+  DP_TRY(run->graph->enqueue(run->graph->context, step->unit, queue));
   if (step->end) DP_TRY(calls->signal(queue, step->end));
   return step->signal ? calls->signal(queue, step->signal) : DP_OK;
 }
 
-static dp_status start_clock(const queue_executor *e, const dp_task_graph *graph, queue_program *p) {
+static dp_status start_clock(const queue_executor *e, queue_program *p) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   p->origin_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-  return e->backend->queues->signal(e->queues[p->queue_of_lane[graph->lane_of[p->steps[0].unit]]], p->origin);
+  return e->backend->queues->signal(e->clock, p->origin);
 }
 
-static dp_status report_times(const queue_executor *e, const dp_task_graph *graph, const queue_program *p) {
-  for (int s = 0; s < p->n_steps; s++) {
-    const queue_step *step = &p->steps[s];
-    double begin_ns, end_ns;
-    DP_TRY(e->backend->queues->elapsed(p->origin, step->begin, &begin_ns));
-    DP_TRY(e->backend->queues->elapsed(p->origin, step->end, &end_ns));
-    graph->record(graph->context, step->unit, p->origin_ns + (int64_t)begin_ns, p->origin_ns + (int64_t)end_ns);
+// What is not ahead begins when the older run is over: one queue waits for all of that run's, and the others for it.
+static dp_status follow(const queue_executor *e, const queue_run *older, const queue_run *run) {
+  const dp_queue_calls *calls = e->backend->queues;
+  int first = 0;
+  for (int l = 0; l < older->graph->n_lanes; l++) {
+    const executor_queue *q = queue_of(e, older->program, l);
+    DP_TRY(calls->signal(q->queue, q->over));
+  }
+  while (first < run->graph->n_lanes && run->graph->lanes[first].ahead) first++;
+  if (first == run->graph->n_lanes) return DP_OK;
+  dp_queue *joining = queue_of(e, run->program, first)->queue;
+  for (int l = 0; l < older->graph->n_lanes; l++) {
+    const executor_queue *q = queue_of(e, older->program, l);
+    if (q->queue != joining) DP_TRY(calls->wait(joining, q->over));
+  }
+  DP_TRY(calls->signal(joining, e->joined));
+  for (int l = first + 1; l < run->graph->n_lanes; l++)
+    if (!run->graph->lanes[l].ahead) DP_TRY(calls->wait(queue_of(e, run->program, l)->queue, e->joined));
+  return DP_OK;
+}
+
+static dp_status issue_all(const queue_executor *e, queue_run *run) {
+  const dp_queue_calls *calls = e->backend->queues;
+  if (e->n_runs) DP_TRY(follow(e, &e->runs[0], run));
+  for (int s = 0; s < run->program->n_steps; s++) {
+    run->failed_unit = run->program->steps[s].unit;
+    DP_TRY(issue(e, run, &run->program->steps[s]));
+  }
+  run->failed_unit = -1;
+  for (int l = 0; l < run->graph->n_lanes; l++) {
+    const executor_queue *q = queue_of(e, run->program, l);
+    if (run->graph->lanes[l].ahead) DP_TRY(calls->signal(q->queue, q->taken));
   }
   return DP_OK;
 }
 
 static dp_status start(void *executor, const dp_task_graph *graph, void *state) {
   queue_executor *e = executor;
-  e->running = graph;
-  e->program = state;
-  e->failure = e->program->origin ? start_clock(e, graph, state) : DP_OK;
-  e->failed_unit = -1;
-  for (int s = 0; s < e->program->n_steps && !e->failure; s++) {
-    e->failure = issue(e, graph, e->program, &e->program->steps[s]);
-    e->failed_unit = e->program->steps[s].unit;
+  queue_program *p = state;
+  queue_run run = {.graph = graph, .program = p, .slot = e->slot, .failed_unit = -1};
+  run.failure = p->origin ? start_clock(e, p) : DP_OK;
+  if (!run.failure) run.failure = issue_all(e, &run);
+  e->slot = !e->slot;
+  e->runs[e->n_runs++] = run;
+  return DP_OK;
+}
+
+// A run that could not be issued tells so when it is waited for.
+static dp_status taken(void *executor) {
+  const queue_executor *e = executor;
+  const queue_run *run = e->n_runs ? &e->runs[e->n_runs - 1] : NULL;
+  for (int l = 0; run && !run->failure && l < run->graph->n_lanes; l++)
+    if (run->graph->lanes[l].ahead) DP_TRY(e->backend->queues->await(queue_of(e, run->program, l)->taken));
+  return DP_OK;
+}
+
+// ---- waiting --------------------------------------------------------------------------------------------------------
+
+static dp_status report_times(const queue_executor *e, const queue_run *run) {
+  const queue_program *p = run->program;
+  DP_TRY(e->backend->queues->await(p->origin));
+  for (int s = 0; s < p->n_steps; s++) {
+    const queue_step *step = &p->steps[s];
+    double begin_ns, end_ns;
+    DP_TRY(e->backend->queues->elapsed(p->origin, step->begin, &begin_ns));
+    DP_TRY(e->backend->queues->elapsed(p->origin, step->end, &end_ns));
+    run->graph->record(run->graph->context, step->unit, p->origin_ns + (int64_t)begin_ns,
+                       p->origin_ns + (int64_t)end_ns);
   }
   return DP_OK;
 }
 
-// Empties every queue, also after a failure, so that nothing runs on when the caller acts on it.
-static dp_status wait(void *executor) {
-  queue_executor *e = executor;
-  const dp_task_graph *graph = e->running;
-  dp_status failure = e->failure;
-  int unit = e->failed_unit;
-  e->running = NULL;
-  e->failure = DP_OK;
-  for (int l = 0; graph && l < graph->n_lanes; l++) {
+// Blocks until the older run is over, while another one is on. *reported: whether it cannot take its data.
+static dp_status await_older(const queue_executor *e, bool *reported) {
+  const queue_run *run = &e->runs[0];
+  for (int l = 0; l < run->graph->n_lanes; l++) {
+    const executor_queue *q = queue_of(e, run->program, l);
+    DP_TRY(e->backend->queues->await(q->over));
+    const int by = e->backend->queues->reported(q->queue);
+    *reported |= by >= 0 && by % RUNS == run->slot;
+  }
+  return DP_OK;
+}
+
+// Empties every queue, also after a failure, so that nothing runs on when the caller acts on it. Returns what the older
+// run has failed with.
+static dp_status empty(const queue_executor *e, dp_status failure) {
+  const queue_run *run = &e->runs[0];
+  int unit = failure == run->failure ? run->failed_unit : -1;
+  for (int q = 0; q < e->n_queues; q++) {
     int at;
-    dp_status status = e->backend->queues->finish(e->queues[e->program->queue_of_lane[l]], &at);
-    if (!status) continue;
+    dp_status status = e->backend->queues->finish(e->queues[q].queue, &at);
+    const bool younger = at >= 0 && at % RUNS != run->slot;
     // What is wrong with the data tells more than what followed from it.
-    if (failure && (dp_status_code(status) != EX_DATAERR || dp_status_code(failure) == EX_DATAERR)) {
+    if (!status || younger ||
+        (failure && (dp_status_code(status) != EX_DATAERR || dp_status_code(failure) == EX_DATAERR))) {
       dp_status_free(status);
       continue;
     }
     dp_status_free(failure);
     failure = status;
-    unit = at;
+    unit = at < 0 ? -1 : at / RUNS;
   }
-  if (!failure && graph && e->program->origin) return report_times(e, graph, e->program);
-  return failure && unit >= 0 ? graph->explain(graph->context, unit, failure) : failure;
+  return failure && unit >= 0 ? run->graph->explain(run->graph->context, unit, failure) : failure;
+}
+
+static dp_status wait(void *executor) {
+  queue_executor *e = executor;
+  if (!e->n_runs) return DP_OK;
+  const queue_run run = e->runs[0];
+  bool reported = false;
+  dp_status failure = run.failure;
+  if (!failure && e->n_runs == RUNS) failure = await_older(e, &reported);
+  if (failure || reported || e->n_runs < RUNS) failure = empty(e, failure);
+  if (!failure && run.program->origin) failure = report_times(e, &run);
+  for (e->n_runs--; failure && e->n_runs; e->n_runs--) dp_status_free(e->runs[1].failure);
+  e->runs[0] = e->runs[1];
+  return failure;
 }
 
 static void destroy(void *executor) {
   queue_executor *e = executor;
-  for (int q = 0; q < e->n_queues; q++) e->backend->queues->destroy(e->queues[q]);
+  const dp_queue_calls *calls = e->backend->queues;
+  for (int q = 0; q < e->n_queues; q++) {
+    calls->destroy(e->queues[q].queue);
+    if (e->queues[q].over) calls->event_destroy(e->queues[q].over);
+    if (e->queues[q].taken) calls->event_destroy(e->queues[q].taken);
+  }
+  if (e->joined) calls->event_destroy(e->joined);
+  if (e->clock) calls->destroy(e->clock);
   free(e->queues);
-  free(e->lanes);
   free(e);
 }
 
 dp_status dp_queues_create(const dp_backend *backend, dp_executor *executor) {
-  static const dp_executor_calls calls = {prepare, release, start, wait, destroy, NULL};
+  static const dp_executor_calls calls = {prepare, release, start, taken, wait, destroy, NULL};
   queue_executor *e = calloc(1, sizeof *e);
   if (!e) return dp_fail(DP_EX_MEMORY, "no memory for the queues of the devices");
   e->backend = backend;

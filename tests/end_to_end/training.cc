@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -104,7 +105,7 @@ Training::Training(Plan plan, RunOptions options)
   allocated = nullptr;
   Must(status);
   if (options_.null_backend) return;
-  // For each device its persistent and its transient arena, unless they are empty.
+  // For each device its persistent and its transient arena and two copies of its inputs, unless they are empty.
   const dp_mesh &mesh = dp_session_model(session_)->mesh;
   size_t block = 0;
   for (int64_t d = 0; d < dp_mesh_devices(&mesh); d++) {
@@ -115,6 +116,7 @@ Training::Training(Plan plan, RunOptions options)
     }
     storages_.push_back(ArenaBytes(role, DP__SPACE__PERSISTENT) ? blocks.at(block++) : nullptr);
     if (ArenaBytes(role, DP__SPACE__TRANSIENT)) block++;
+    if (ArenaBytes(role, DP__SPACE__DEVICE_INPUT)) block += 2;
   }
 }
 
@@ -196,6 +198,55 @@ std::vector<double> Training::TrainAll(const std::vector<int64_t> &batches) {
     losses.push_back(Train(first, n));
     first += n;
   }
+  return losses;
+}
+
+// Labels of all ones are no classes, and such numbers are none.
+void Training::SpoilInputs(int program) {
+  for (size_t r = 0; r < plan_->n_roles; r++) {
+    const Dp__Program *p = plan_->roles[r]->programs[program];
+    for (size_t i = 0; i < p->n_inputs; i++)
+      std::memset(dp_session_input(session_, program, p->inputs[i]->name, static_cast<int>(slot_)), 0xff,
+                  p->tensors[p->inputs[i]->tensor]->bytes);
+  }
+}
+
+std::string Training::TryAhead(const std::vector<int64_t> &batches, std::vector<double> *losses) {
+  const int program = dp_session_find(session_, "train");
+  const size_t depth = static_cast<size_t>(dp_session_depth(session_));
+  std::deque<int64_t> labels;  // of the steps that are on
+  const auto end = [&] {
+    const std::string failure = Failure(dp_session_end(session_));
+    if (!failure.empty()) return std::to_string(losses->size()) + ": " + failure;
+    labels_ = labels.front();
+    labels.pop_front();
+    if (!options_.null_backend) CheckCount("train");
+    losses->push_back(Number("train", "loss"));
+    return std::string();
+  };
+  int64_t first = 0;
+  std::string failure;
+  for (size_t i = 0; i < batches.size() && failure.empty(); i++) {
+    slot_ ^= 1;
+    Fill(program, first, batches[i]);
+    first += batches[i];
+    dp_step step = {step_, batches[i], dp_learning_rate(plan_->schedule, step_)};
+    Must(dp_session_begin(session_, program, static_cast<int>(slot_), &step));
+    step_++;
+    labels.push_back(labels_);
+    if (labels.size() == depth) failure = end();
+    if (depth == 1 || !failure.empty()) continue;
+    Must(dp_session_taken(session_));
+    SpoilInputs(program);
+  }
+  while (failure.empty() && !labels.empty()) failure = end();
+  return failure;
+}
+
+std::vector<double> Training::TrainAhead(const std::vector<int64_t> &batches) {
+  std::vector<double> losses;
+  const std::string failure = TryAhead(batches, &losses);
+  if (!failure.empty()) throw std::runtime_error(failure);
   return losses;
 }
 
@@ -336,6 +387,9 @@ std::string RunNull(const Plan &plan, int workers, const std::vector<int64_t> &b
   options.null_backend = true;
   options.unchecked = true;
   Training run(plan, options);
+  std::vector<double> losses;
+  const std::string ahead = run.TryAhead(batches, &losses);
+  if (!ahead.empty()) return ahead;
   for (int64_t n : batches)
     for (const char *program : {"train", "eval"}) {
       std::string failure = run.TryProgram(program, 0, n);

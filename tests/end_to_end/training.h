@@ -44,6 +44,11 @@ class Training {
   double Train(int64_t first, int64_t n);
   // The losses of one step for each entry of `batches`, with samples in order.
   std::vector<double> TrainAll(const std::vector<int64_t> &batches);
+  // The same with as many steps on at a time as the session allows. Where inputs are uploaded ahead, what lies in host
+  // memory is garbage as soon as it has been taken.
+  std::vector<double> TrainAhead(const std::vector<int64_t> &batches);
+  // The same; returns "2: 65: label 11 ...", the step (from 0) that fails and its failure; "" if none does.
+  std::string TryAhead(const std::vector<int64_t> &batches, std::vector<double> *losses);
   double Evaluate(int64_t first, int64_t n);
   double Correct();  // of the last Evaluate
   // Whether losses are here: some device of this process computes them.
@@ -70,6 +75,7 @@ class Training {
   double Number(const char *program, const char *output);
   std::string Target() const;
   void CheckCount(const std::string &program);
+  void SpoilInputs(int program);
 
   Plan plan_;
   RunOptions options_;

@@ -2,19 +2,19 @@
 #include <stdio.h>
 
 #include "tools/run/dprun.h"
+#include "tools/run/steps.h"
+
+static dp_status end_batch(void *context, const dp_step *step, double ms) {
+  dp_dprun *run = context;
+  (void)ms;
+  run->steps++;
+  return dp_dprun_output_take(&run->outputs, step->step, step->n);
+}
 
 static dp_status run_batches(dp_dprun *run) {
-  int64_t n;
-  int slot;
-  dp_status status = DP_OK;
-  while (!status && !dp_dprun_signal_came() && dp_prefetch_next(run->infer.prefetch, &slot, &n)) {
-    const dp_step step = {run->steps, n, 0};
-    status = dp_session_run(run->session, run->infer.program, slot, &step);
-    dp_prefetch_release(run->infer.prefetch);
-    if (status) return dp_status_context(status, "batch %lld", (long long)run->steps + 1);
-    status = dp_dprun_output_take(&run->outputs, run->steps++, n);
-  }
-  return status;
+  const dp_dprun_steps steps = {
+      .session = run->session, .feed = &run->infer, .what = "batch", .done = end_batch, .context = run};
+  return dp_dprun_steps_run(&steps);
 }
 
 // Predictions of an untrained network are rarely intended.

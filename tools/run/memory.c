@@ -31,6 +31,8 @@ static void measure_stages(dp_dprun *run, dp_metrics_bytes *b) {
   dp_metrics_stage *stages = dp_alloc_n(run->arena, count, sizeof *stages);
   for (size_t r = 0; r < count; r++) {
     const Dp__Role *role = run->plan->roles[r];
+    const uint64_t input = arena_of(role, DP__SPACE__DEVICE_INPUT);
+    if (input > b->device_input) b->device_input = input;
     stages[r] = (dp_metrics_stage){arena_of(role, DP__SPACE__PERSISTENT), arena_of(role, DP__SPACE__TRANSIENT)};
     if (stages[r].persistent + stages[r].transient < b->persistent + b->transient) continue;
     b->persistent = stages[r].persistent;
@@ -44,7 +46,7 @@ static void measure_stages(dp_dprun *run, dp_metrics_bytes *b) {
 static void print_memory(const dp_metrics_bytes *b, uint64_t host) {
   fprintf(stderr, "memory: %.1f MiB of arenas (%llu device%s with ", mib(b->arenas), (unsigned long long)b->devices,
           b->devices == 1 ? "" : "s");
-  if (!b->n_stages) fprintf(stderr, "%.1f", mib(b->persistent + b->transient));
+  if (!b->n_stages) fprintf(stderr, "%.1f", mib(b->persistent + b->transient + 2 * b->device_input));
   for (size_t r = 0; r < b->n_stages; r++)
     fprintf(stderr, "%s%.1f", r ? " | " : "", mib(b->stages[r].persistent + b->stages[r].transient));
   fprintf(stderr, "%s, host %.1f), %.1f touched; peak resident %.1f, including %.1f of libraries, data and tables\n",
@@ -63,7 +65,7 @@ void dp_dprun_memory_report(dp_dprun *run) {
       .peak_resident = peak_resident(),
   };
   measure_stages(run, &b);
-  for (int space = DP__SPACE__PERSISTENT; space <= DP__SPACE__HOST_OUTPUT; space++)
+  for (int space = DP__SPACE__PERSISTENT; space <= DP__SPACE__DEVICE_INPUT; space++)
     b.arenas += dp_session_bytes(run->session, (Dp__Space)space);
   if (b.peak_resident > b.arenas_resident) b.other = b.peak_resident - b.arenas_resident;
   dp_metrics_memory(&run->metrics, &b);

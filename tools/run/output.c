@@ -66,7 +66,6 @@ static dp_status open_one(dp_arena *arena, dp_session *session, const dp_dprun_f
   dp_dprun_output output = {.name = pair->name, .path = pair->file};
   DP_TRY(find_output(arena, dp_session_graph(session, feed->program), pair->name, &value));
   output.type = value->type;
-  output.data = dp_session_output(session, feed->program, pair->name, NULL);
   DP_TRY(find_axis(&output, feed));
   if (output.axis) {  // transposed, or kept until the end
     int64_t largest = dp_shape_count(&output.type.shape, dp_min_i64(batch, feed->samples));
@@ -85,6 +84,8 @@ dp_status dp_dprun_output_open(dp_arena *arena, dp_session *session, const dp_dp
   if (!n_pairs)
     return dp_fail(EX_USAGE, "--infer needs --output NAME=FILE.npy; the model's outputs are %s",
                    list_outputs(arena, dp_session_graph(session, feed->program)));
+  outputs->session = session;
+  outputs->program = feed->program;
   outputs->outputs = dp_alloc_n(arena, (size_t)n_pairs, sizeof *outputs->outputs);
   for (; outputs->count < n_pairs; outputs->count++)
     DP_TRY(open_one(arena, session, feed, batch, &pairs[outputs->count], &outputs->outputs[outputs->count]));
@@ -94,7 +95,7 @@ dp_status dp_dprun_output_open(dp_arena *arena, dp_session *session, const dp_dp
 // ---- batches --------------------------------------------------------------------------------------------------------
 
 // Transposes [outer, rows, inner] to [rows, outer, inner].
-static void transpose(const dp_dprun_output *o, int64_t n) {
+static void transpose(const dp_dprun_output *o, const char *from, int64_t n) {
   int64_t extents[DP_MAX_RANK];
   size_t outer = 1, inner = dp_type_bytes(o->type.dtype);
   dp_shape_at(&o->type.shape, n, extents);
@@ -103,19 +104,18 @@ static void transpose(const dp_dprun_output *o, int64_t n) {
     if (d > o->axis) inner *= (size_t)extents[d];
   }
   size_t rows = (size_t)extents[o->axis];
-  const char *from = o->data;
   for (size_t i = 0; i < outer; i++)
     for (size_t r = 0; r < rows; r++) memcpy(o->buffer + (r * outer + i) * inner, from + (i * rows + r) * inner, inner);
 }
 
-static dp_status keep_whole(dp_dprun_output *o, int64_t position, int64_t count) {
+static dp_status keep_whole(dp_dprun_output *o, const void *data, int64_t position, int64_t count) {
   size_t bytes = (size_t)count * dp_type_bytes(o->type.dtype);
   if (!position) {
-    if (bytes) memcpy(o->buffer, o->data, bytes);
+    if (bytes) memcpy(o->buffer, data, bytes);
     o->elements = count;
     return DP_OK;
   }
-  if (!bytes || !memcmp(o->buffer, o->data, bytes)) return DP_OK;
+  if (!bytes || !memcmp(o->buffer, data, bytes)) return DP_OK;
   return dp_fail(
       EX_CONFIG,
       "output '%s' has no sample axis, and batch %lld gives a different value than batch 1: compile with a --batch "
@@ -127,11 +127,12 @@ dp_status dp_dprun_output_take(dp_dprun_outputs *outputs, int64_t position, int6
   for (int i = 0; i < outputs->count; i++) {
     dp_dprun_output *o = &outputs->outputs[i];
     int64_t count = dp_shape_count(&o->type.shape, n);
-    if (o->axis > 0) transpose(o, n);
+    const void *data = dp_session_output(outputs->session, outputs->program, o->name, NULL);
+    if (o->axis > 0) transpose(o, data, n);
     if (o->axis < 0)
-      DP_TRY(keep_whole(o, position, count));
+      DP_TRY(keep_whole(o, data, position, count));
     else
-      DP_TRY(dp_npy_writer_write(&o->file, o->axis ? o->buffer : o->data, count));
+      DP_TRY(dp_npy_writer_write(&o->file, o->axis ? o->buffer : data, count));
   }
   return DP_OK;
 }

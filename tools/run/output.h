@@ -15,7 +15,6 @@ typedef struct {
   const char *name, *path;
   dp_type type;
   int axis;          // the sample axis; -1: written whole
-  const void *data;  // the session's
   char *buffer;      // a transposed batch, or the whole output of the first batch; NULL: not needed
   int64_t elements;  // of the whole output; known after the first batch
   bool open;
@@ -23,6 +22,8 @@ typedef struct {
 } dp_dprun_output;
 
 typedef struct {
+  dp_session *session;
+  int program;
   int count;
   dp_dprun_output *outputs;
 } dp_dprun_outputs;
@@ -31,7 +32,7 @@ typedef struct {
 // does not exist; EX_CONFIG: one that cannot be assembled from several batches.
 dp_status dp_dprun_output_open(dp_arena *arena, dp_session *session, const dp_dprun_feed *feed, int64_t batch,
                                const dp_cli_pair *pairs, int n_pairs, dp_dprun_outputs *outputs) DP_MUST_USE;
-// Writes the batch of n samples that has just run; position counts from 0.
+// Writes the batch of n samples that the session has just ended; position counts from 0.
 dp_status dp_dprun_output_take(dp_dprun_outputs *outputs, int64_t position, int64_t n) DP_MUST_USE;
 // Renames the files into place.
 dp_status dp_dprun_output_commit(dp_dprun_outputs *outputs) DP_MUST_USE;

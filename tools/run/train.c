@@ -1,12 +1,12 @@
-// Training and evaluation: takes batches from the feed, runs steps in the session, reports to metrics and progress.
+// Training and evaluation: has steps run on batches of the feed (steps.h), reports to metrics and progress.
 // Epochs and evaluations share the session's input memory, so the prefetching thread of one ends before the other
 // starts.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/learning_rate.h"
 #include "tools/run/dprun.h"
+#include "tools/run/steps.h"
 
 // A loss that is not finite ends training only if that was asked for.
 static dp_status check_loss(dp_dprun *run, dp_progress *progress, double loss) {
@@ -44,53 +44,79 @@ dp_status dp_dprun_train_save(dp_dprun *run) {
   return dp_dprun_checkpoints_save(&run->checkpoints, run->steps, run->position / a_round + 1, run->position % a_round);
 }
 
-static dp_status train_steps(dp_dprun *run, int64_t epoch, int64_t end, dp_progress *progress, tally *t) {
-  int slot;
-  int64_t n;
-  while (!dp_dprun_signal_came() && dp_prefetch_next(run->train.prefetch, &slot, &n)) {
-    double before = dp_progress_now();
-    const dp_step step = {run->steps, n, dp_learning_rate(run->plan->schedule, run->steps)};
-    dp_status status = dp_session_run(run->session, run->train.program, slot, &step);
-    if (status) return dp_status_context(status, "step %lld", (long long)run->steps + 1);
-    dp_prefetch_release(run->train.prefetch);
-    run->steps++;
-    run->position++;
-    double now = dp_progress_now(), loss = dp_session_number(run->session, run->train.program, "loss");
-    dp_metrics_step(&run->metrics, run->steps, epoch, loss, step.lr, n, (now - before) * 1e3);
-    tally_add(t, run, run->train.program, n);
-    DP_TRY(check_loss(run, progress, loss));
-    dp_progress_draw(progress, epoch, progress->steps - (end - run->position), loss,
-                     (double)t->samples / (now - t->begun_s));
-    const int64_t every = run->options->save_every;
-    if (every && run->steps % every == 0) DP_TRY(dp_dprun_train_save(run));
-    if (dp_dprun_checkpoints_failed(&run->checkpoints)) return dp_dprun_checkpoints_finish(&run->checkpoints);
-  }
+typedef struct {
+  dp_dprun *run;
+  int64_t epoch, end;
+  dp_progress *progress;
+  tally *tally;
+} training;
+
+static dp_status end_step(void *context, const dp_step *step, double ms) {
+  const training *t = context;
+  dp_dprun *run = t->run;
+  const double loss = dp_session_number(run->session, run->train.program, "loss");
+  run->steps++;
+  run->position++;
+  dp_metrics_step(&run->metrics, run->steps, t->epoch, loss, step->lr, step->n, ms);
+  tally_add(t->tally, run, run->train.program, step->n);
+  DP_TRY(check_loss(run, t->progress, loss));
+  dp_progress_draw(t->progress, t->epoch, t->progress->steps - (t->end - run->position), loss,
+                   (double)t->tally->samples / (dp_progress_now() - t->tally->begun_s));
+  return dp_dprun_checkpoints_failed(&run->checkpoints) ? dp_dprun_checkpoints_finish(&run->checkpoints) : DP_OK;
+}
+
+static bool saves(const void *context, int64_t steps) {
+  const int64_t every = ((const training *)context)->run->options->save_every;
+  return every && steps % every == 0;
+}
+
+static dp_status save(void *context) { return dp_dprun_train_save(((const training *)context)->run); }
+
+static dp_status train_steps(training *t) {
+  const dp_dprun *run = t->run;
+  const dp_dprun_steps steps = {
+      .session = run->session,
+      .feed = &run->train,
+      .schedule = run->plan->schedule,
+      .first = run->steps,
+      .what = "step",
+      .done = end_step,
+      .pauses = saves,
+      .pause = save,
+      .context = t,
+  };
+  return dp_dprun_steps_run(&steps);
+}
+
+typedef struct {
+  const dp_dprun *run;
+  int64_t batches;
+  double correct;
+  tally tally;
+} evaluation;
+
+static dp_status end_batch(void *context, const dp_step *step, double ms) {
+  evaluation *e = context;
+  const dp_dprun *run = e->run;
+  (void)ms;
+  e->batches++;
+  tally_add(&e->tally, run, run->eval.program, step->n);
+  if (run->plan->classes) e->correct += dp_session_number(run->session, run->eval.program, "correct");
   return DP_OK;
 }
 
 static dp_status evaluate(dp_dprun *run, int64_t epoch) {
-  int program = run->eval.program;
-  bool classes = run->plan->classes;
-  double correct = 0;
-  int64_t position = 0, n;
-  tally t = {0};
-  int slot;
+  evaluation e = {.run = run};
+  const dp_dprun_steps steps = {
+      .session = run->session, .feed = &run->eval, .what = "evaluation, batch", .done = end_batch, .context = &e};
   DP_TRY(dp_dprun_feed_begin(&run->eval, 0, run->eval.steps));
-  dp_status status = DP_OK;
-  while (!status && !dp_dprun_signal_came() && dp_prefetch_next(run->eval.prefetch, &slot, &n)) {
-    const dp_step step = {position++, n, 0};
-    status = dp_session_run(run->session, program, slot, &step);
-    dp_prefetch_release(run->eval.prefetch);
-    if (status) break;
-    tally_add(&t, run, program, n);
-    if (classes) correct += dp_session_number(run->session, program, "correct");
-  }
+  dp_status status = dp_dprun_steps_run(&steps);
   dp_dprun_feed_end(&run->eval);
-  if (status) return dp_status_context(status, "evaluation, batch %lld", (long long)position);
-  if (position < run->eval.steps) return DP_OK;  // a signal came
-  run->loss = tally_mean(&t);
+  DP_TRY(status);
+  if (e.batches < run->eval.steps) return DP_OK;  // a signal came
+  run->loss = tally_mean(&e.tally);
   run->first_step = 0;
-  run->accuracy = classes ? correct / (double)t.labels : -1;
+  run->accuracy = run->plan->classes ? e.correct / (double)e.tally.labels : -1;
   run->measured = true;
   dp_metrics_eval(&run->metrics, run->steps, epoch, run->loss, run->accuracy, run->eval.samples);
   return DP_OK;
@@ -114,7 +140,8 @@ static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t ep
   const int64_t first = run->steps + 1;
   tally t = {.begun_s = dp_progress_now()};
   DP_TRY(dp_dprun_feed_begin(&run->train, run->position, end));
-  dp_status status = train_steps(run, epoch, end, &progress, &t);
+  training training = {run, epoch, end, &progress, &t};
+  dp_status status = train_steps(&training);
   dp_dprun_feed_end(&run->train);
   double seconds = dp_progress_now() - t.begun_s;
   dp_progress_clear(&progress);

@@ -99,6 +99,14 @@ static dp_status describe(const dp_cuda_fault *f) {
   }
 }
 
+dp_status dp_cuda_event_await(dp_event *event) {
+  dp_cuda_gpu_use();
+  return dp_cuda_check(dp_cu.cuEventSynchronize((CUevent)event), "computing");
+}
+
+// The first word alone is whole while the GPU may be writing.
+int dp_cuda_queue_reported(dp_queue *q) { return (int)__atomic_load_n(&q->fault->first, __ATOMIC_ACQUIRE) - 1; }
+
 dp_status dp_cuda_queue_finish(dp_queue *q, int *instruction) {
   dp_cuda_gpu_use();
   *instruction = -1;

@@ -18,6 +18,8 @@ dp_status dp_cuda_queue_signal(dp_queue *queue, dp_event *event) DP_MUST_USE;
 dp_status dp_cuda_event_elapsed(dp_event *begin, dp_event *end, double *ns) DP_MUST_USE;
 dp_status dp_cuda_queue_wait(dp_queue *queue, dp_event *event) DP_MUST_USE;
 void dp_cuda_queue_begin(dp_queue *queue, int instruction);
+dp_status dp_cuda_event_await(dp_event *event) DP_MUST_USE;
+int dp_cuda_queue_reported(dp_queue *queue);
 dp_status dp_cuda_queue_finish(dp_queue *queue, int *instruction) DP_MUST_USE;
 
 #ifdef __cplusplus

@@ -21,8 +21,8 @@ typedef struct {
 } printer;
 
 // The plan's form was checked (ir/plan/form.h), its embedded models were not: invalid parts print as ?.
-static const char *const spaces[] = {"none",        "persistent",  "transient", "host input",
-                                     "host output", "peer window", "offload",   "inside"};
+static const char *const spaces[] = {"none",        "persistent", "transient", "host input",  "host output",
+                                     "peer window", "offload",    "inside",    "device input"};
 
 // ---- small things ---------------------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ static void print_program(printer *p, const Dp__Program *program) {
           p->plan->graphs[program->graph]->name, program->n_tensors, program->n_streams, program->events);
   print_bindings(p, "input", program->n_inputs, program->inputs);
   for (size_t s = 0; s < program->n_streams; s++) {
-    fprintf(p->out, "    stream %s\n", program->streams[s]->name);
+    fprintf(p->out, "    stream %s%s\n", program->streams[s]->name, program->streams[s]->ahead ? ", ahead" : "");
     for (size_t i = 0; i < program->streams[s]->n_instructions; i++)
       print_instruction(p, i, program->streams[s]->instructions[i]);
   }

@@ -46,6 +46,7 @@ static CUresult enqueue_copy(char *target, const char *source, size_t bytes, CUs
   }
   bool host = !to || !from || to->kind == STANDIN_PINNED || from->kind == STANDIN_PINNED;
   *pageable_target = !to;
+  standin_call(!from || from->kind == STANDIN_PINNED ? "upload" : host ? "download" : "copy");
   result = standin_enqueue(stream, move, c, free, duration_ns(bytes, host));
   if (result) free(c);
   return result;
@@ -96,6 +97,7 @@ static CUresult enqueue_fill(CUdeviceptr target, unsigned char value, size_t byt
   copy *c = malloc(sizeof *c);
   if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
   *c = (copy){.target = (char *)(uintptr_t)target, .bytes = bytes, .value = value};
+  standin_call("fill");
   result = standin_enqueue(stream, fill, c, free, duration_ns(bytes, block->kind == STANDIN_PINNED));
   if (result) free(c);
   return result;

@@ -118,6 +118,17 @@ static void run_if_loaded(void *context) {
   standin_abandon(CUDA_ERROR_LAUNCH_FAILED);
 }
 
+// A word that outlives the module that it comes from.
+static const char *word(const char *text) {
+  static char **words;
+  static size_t count;
+  for (size_t i = 0; i < count; i++)
+    if (!strcmp(words[i], text)) return words[i];
+  words = realloc(words, (count + 1) * sizeof *words);
+  if (!words || !(words[count] = strdup(text))) abort();
+  return words[count++];
+}
+
 // The virtual clock: a begin, and a thread's share of the memory's speed.
 static double duration_ns(uint64_t threads) { return 2000 + (double)threads * 0.01; }
 
@@ -135,6 +146,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
   if (!l) return standin_leave(CUDA_ERROR_OUT_OF_MEMORY);
   *l = (launch){.function = function, .blocks = grid_x, .threads = (int)block_x};
   memcpy(l->arguments, arguments[0], function->argument_bytes);
+  standin_call(word(function->name));
   CUresult result = standin_enqueue(stream, run_if_loaded, l, free, duration_ns((uint64_t)grid_x * block_x));
   if (result) free(l);
   return standin_leave(result);

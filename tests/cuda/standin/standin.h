@@ -90,6 +90,18 @@ DP_STANDIN_EXPORT void dp_standin_fail(int64_t call, int error);
 DP_STANDIN_EXPORT void dp_standin_memory(size_t bytes);
 // The host's clock, in ns.
 DP_STANDIN_EXPORT double dp_standin_clock(void);
+// The device takes so many times as long for everything.
+DP_STANDIN_EXPORT void dp_standin_slow(double factor);
+// What ran on a stream, on the virtual clock. what: "upload" and "download" (copies from and to the host), "copy",
+// "fill", "library", or the name of a function.
+typedef struct {
+  const char *what;
+  const void *stream;
+  double begin_ns, end_ns;
+} dp_standin_slice;
+// Records what runs from now on, until the slices are asked for. They last until the next recording.
+DP_STANDIN_EXPORT void dp_standin_record(void);
+DP_STANDIN_EXPORT int64_t dp_standin_slices(const dp_standin_slice **slices);
 // Between tests of one process: forgets a sticky error, the failure asked for, and what is pending; calls count from 0.
 DP_STANDIN_EXPORT void dp_standin_reset(void);
 

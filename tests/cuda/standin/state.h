@@ -123,6 +123,8 @@ CUresult standin_enqueue(CUstream stream, void (*work)(void *context), void *con
 // but the stream may be NULL or 0.
 void standin_append(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
                     double duration_ns, standin_marker *after);
+// What the next operation of a stream is called, for dp_standin_slices; it must last.
+void standin_call(const char *what);
 // Makes a stream that is not captured wait for a marker.
 void standin_wait(CUstream stream, standin_marker *marker);
 // A stream of the stand-in's own, which goes when it is empty.

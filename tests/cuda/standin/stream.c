@@ -7,6 +7,7 @@ typedef struct operation operation;
 struct operation {
   operation *next;
   int64_t number;  // in its stream, from 1
+  const char *what;
   void (*work)(void *context);
   void *context;
   void (*release)(void *context);
@@ -30,6 +31,11 @@ struct CUstream_st {
 static struct CUstream_st legacy = {.blocking = true};
 static CUstream streams = &legacy;
 double standin_host_ns;
+static double slowness = 1;
+static dp_standin_slice *slices;
+static int64_t n_slices, room_for_slices;
+static bool recording;
+static const char *next_what;
 
 static CUstream resolve(CUstream stream) { return stream ? stream : &legacy; }
 
@@ -126,11 +132,22 @@ static operation *take(CUstream stream) {
   return op;
 }
 
+static void record(CUstream stream, const operation *op, double begin_ns) {
+  if (!recording || !op->work) return;
+  if (n_slices == room_for_slices) {
+    room_for_slices = 2 * room_for_slices + 1024;
+    slices = realloc(slices, (size_t)room_for_slices * sizeof *slices);
+    if (!slices) abort();
+  }
+  slices[n_slices++] = (dp_standin_slice){op->what ? op->what : "", stream, begin_ns, stream->clock_ns};
+}
+
 static void run_head(CUstream stream) {
   operation *op = take(stream);
   double begin_ns = later(stream->clock_ns, op->issued_ns);
   if (op->after) begin_ns = later(begin_ns, op->after->time_ns);
-  stream->clock_ns = begin_ns + op->duration_ns;
+  stream->clock_ns = begin_ns + slowness * op->duration_ns;
+  record(stream, op, begin_ns);
   if (op->work) {
     standin_counts.operations++;
     standin_execute(op->work, op->context);
@@ -210,9 +227,12 @@ void standin_run_eagerly(void) {
   sweep();
 }
 
+void standin_call(const char *what) { next_what = what; }
+
 void standin_append(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
                     double duration_ns, standin_marker *after) {
   operation *op = append(resolve(stream), after);
+  op->what = work ? next_what : NULL;
   op->work = work;
   op->context = context;
   op->release = release;
@@ -247,6 +267,30 @@ void standin_drain(CUstream stream) {
   standin_unref(marker);
 }
 
+// ---- for tests ------------------------------------------------------------------------------------------------------
+
+void dp_standin_slow(double factor) {
+  standin_lock();
+  slowness = factor;
+  standin_unlock();
+}
+
+void dp_standin_record(void) {
+  standin_lock();
+  recording = true;
+  n_slices = 0;
+  standin_unlock();
+}
+
+int64_t dp_standin_slices(const dp_standin_slice **recorded) {
+  standin_lock();
+  recording = false;
+  *recorded = slices;
+  const int64_t count = n_slices;
+  standin_unlock();
+  return count;
+}
+
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
 CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
@@ -254,6 +298,7 @@ CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *
   standin_lock();
   CUresult result = standin_stuck();
   if (!result && !standin_is_stream(stream)) result = STANDIN_INVALID_HANDLE;
+  standin_call("library");
   if (!result) result = standin_enqueue(stream, work, context, release, duration_ns);
   standin_close();
   standin_unlock();

@@ -31,13 +31,17 @@ struct Device {
 class Order {
  public:
   Order(const std::vector<const Dp__Program *> &programs, const Dp__Plan *plan) : plan_(plan) {
+    for (size_t i = 0; plan && i < plan->roles[0]->n_arenas; i++)
+      overlap_ |= plan->roles[0]->arenas[i]->space == DP__SPACE__HOST_OUTPUT && plan->roles[0]->arenas[i]->copies > 1;
     for (const Dp__Program *p : programs) {
       steps_.emplace_back();
       first_.emplace_back();
       for (size_t s = 0; s < p->n_streams; s++) {
         first_.back().push_back(steps_.back().size());
-        for (size_t i = 0; i < p->streams[s]->n_instructions; i++)
+        for (size_t i = 0; i < p->streams[s]->n_instructions; i++) {
           steps_.back().push_back(MakeStep(p, p->streams[s]->instructions[i]));
+          steps_.back().back().ahead = p->streams[s]->ahead;
+        }
       }
     }
     MakeDevices();
@@ -48,7 +52,7 @@ class Order {
 
   std::string Judge() {
     if (stuck_ || !Close()) return "ORDER.CYCLE";
-    if (HostConflicts()) return "ORDER.CONFLICT";
+    if (HostConflicts() || RunsConflict()) return "ORDER.CONFLICT";
     bool unordered = false;
     for (size_t r = 0; r < steps_.size(); r++)
       for (size_t i = 0; i < steps_[r].size(); i++)
@@ -161,6 +165,9 @@ class Order {
       for (size_t w = 0; w < steps[i].in->n_waits; w++) {
         const std::vector<size_t> &from = signallers[steps[i].in->waits[w]];
         stuck_ |= from.empty();
+        // What is ahead begins before the rest of its run does.
+        for (size_t k = 0; k < steps.size(); k++)
+          stuck_ |= steps[i].ahead && !steps[k].ahead && steps[k].in->signal == steps[i].in->waits[w] + 1;
         if (from.size() == 1) before_[unit_[d][i]].push_back(from[0]);
       }
     }
@@ -190,6 +197,32 @@ class Order {
 
   bool After(size_t a, size_t b) const { return after_[a * words_ + b / 64] >> b % 64 & 1; }
   bool Ordered(size_t a, size_t b) const { return a == b || After(a, b) || After(b, a); }
+
+  // ---- the next run -------------------------------------------------------------------------------------------------
+
+  bool InTwoCopies(int space) const {
+    return space == DP__SPACE__DEVICE_INPUT || space == DP__SPACE__HOST_INPUT ||
+           (space == DP__SPACE__HOST_OUTPUT && overlap_);
+  }
+
+  // Whether what is ahead in the next run may touch bytes of this one. And the host fills its input anew once what is
+  // ahead is over, if it need not wait for the outputs.
+  bool RunsConflict() const {
+    for (const std::vector<Step> &steps : steps_)
+      for (const Step &a : steps) {
+        for (const Range &r : a.reads)
+          if (!a.ahead && overlap_ && r.space == DP__SPACE__HOST_INPUT) return true;
+        for (const Step &b : steps) {
+          if (!a.ahead) break;
+          for (const std::vector<Range> *x : {&a.reads, &a.writes})
+            for (const std::vector<Range> *y : {&b.reads, &b.writes})
+              for (const Range &p : *x)
+                for (const Range &q : *y)
+                  if ((x == &a.writes || y == &b.writes) && !InTwoCopies(p.space) && Overlap(p, q)) return true;
+        }
+      }
+    return false;
+  }
 
   // ---- the host -----------------------------------------------------------------------------------------------------
 
@@ -263,6 +296,7 @@ class Order {
   std::vector<std::vector<size_t>> unit_;  // [device][step of its role]
   size_t n_units_ = 0, words_ = 0;
   bool stuck_ = false;
+  bool overlap_ = false;                     // the next run begins before the host has read the outputs
   std::vector<std::vector<size_t>> before_;  // [unit]
   std::vector<uint64_t> after_;              // [unit] one bit for each unit
 };

@@ -19,6 +19,7 @@ struct Step {
   const Dp__Program *program;
   std::vector<Range> reads, writes;
   bool collective;
+  bool ahead = false;
 };
 
 // Throws if the instruction refers to tensors that do not exist.

@@ -146,6 +146,7 @@ const std::vector<std::unique_ptr<Good>> &GoodPlans() {
       {kImages, "batch=5 strategy=data devices=2"},
       {kSkip, "batch=6 precision=fp64 strategy=pipeline mesh=pipe:3 microbatches=2"},
       {kImages, "batch=4 mode=infer strategy=data devices=2"},
+      {kDense, "batch=5 precision=fp64 strategy=data devices=2 uploads=yes"},
   };
   static const std::vector<std::unique_ptr<Good>> plans = [] {
     std::vector<std::unique_ptr<Good>> all;
@@ -158,12 +159,12 @@ const std::vector<std::unique_ptr<Good>> &GoodPlans() {
 // ---- executing a plan -----------------------------------------------------------------------------------------------
 
 // Inputs by shape: fractions, or classes 0 to 2.
-std::string Feed(dp_session *session, int program, int64_t n, int64_t step) {
+std::string Feed(dp_session *session, int program, int slot, int64_t n, int64_t step) {
   const dp_graph *graph = dp_session_graph(session, program);
   for (int32_t i = 0; i < graph->n_values; i++) {
     const dp_value *v = graph->values[i];
     if (v->kind != DP_VALUE_INPUT) continue;
-    char *at = static_cast<char *>(dp_session_input(session, program, v->name, 0));
+    char *at = static_cast<char *>(dp_session_input(session, program, v->name, slot));
     if (!at) return std::string("CRASH: there is no place for input ") + v->name;
     const size_t each = dp_type_bytes(v->type.dtype);
     for (int64_t k = 0; k < dp_shape_count(&v->type.shape, n); k++) {
@@ -200,14 +201,25 @@ std::string Carry(const Dp__Plan *plan, int64_t batch, std::vector<double> *numb
     const char *program;
     int64_t n, step;
   } runs[] = {{"train", batch, 0}, {"train", batch - 3, 1}, {"eval", batch, 0}, {"infer", batch, 0}};
+  const int depth = dp_session_depth(session);
+  std::vector<std::pair<int, int64_t>> on;  // programs and their n
+  const auto end = [&] {
+    failure = Message(dp_session_end(session));
+    if (failure.empty()) Take(session, on[0].first, on[0].second, numbers);
+    on.erase(on.begin());
+  };
+  int slot = 0;
   for (const auto &run : runs) {
     const int program = dp_session_find(session, run.program);
     if (program < 0 || !failure.empty()) continue;
     const dp_step step = {run.step, run.n, dp_learning_rate(plan->schedule, run.step)};
-    failure = Feed(session, program, run.n, run.step);
-    if (failure.empty()) failure = Message(dp_session_run(session, program, 0, &step));
-    if (failure.empty()) Take(session, program, run.n, numbers);
+    failure = Feed(session, program, slot, run.n, run.step);
+    if (failure.empty()) failure = Message(dp_session_begin(session, program, slot, &step));
+    if (failure.empty()) on.push_back({program, run.n});
+    slot = !slot;
+    if (failure.empty() && on.size() == static_cast<size_t>(depth)) end();
   }
+  while (failure.empty() && !on.empty()) end();
   const dp_model *model = dp_session_model(session);
   for (int32_t i = 0; i < model->n_variables && failure.empty(); i++) {
     const dp_type &type = model->variables[i].type;
@@ -232,10 +244,14 @@ std::string Watch(const Dp__Plan *plan, int64_t batch) {
   for (const char *name : {"train", "eval", "infer"}) {
     const int program = dp_session_find(session, name);
     if (program < 0) continue;
+    int slot = 0, on = 0;
     for (int64_t n : {batch, batch - 3}) {
       const dp_step step = {0, n, 0.1};
-      if (failure.empty()) failure = Message(dp_session_run(session, program, 0, &step));
+      if (failure.empty()) failure = Message(dp_session_begin(session, program, slot, &step));
+      slot = !slot;
+      if (++on == dp_session_depth(session) && failure.empty()) on--, failure = Message(dp_session_end(session));
     }
+    if (failure.empty()) failure = Message(dp_session_end(session));
   }
   dp_session_destroy(session);
   return failure;

@@ -65,7 +65,7 @@ class Machine {
     int64_t devices = dp_mesh_devices(&c.mesh);
     for (int64_t d = 0; d < devices; d++) {
       memory_.push_back(Fill(random));
-      pointers_.push_back({nullptr, memory_.back().data(), 0, room});
+      pointers_.push_back({nullptr, memory_.back().data(), 0, room, {}, 0});
     }
     for (auto &host : host_) host = Fill(random);
     before_ = memory_;
@@ -80,7 +80,7 @@ class Machine {
     dp_memory_.devices = pointers_.data();
     dp_memory_.host_input[0] = host_[0].data();
     dp_memory_.host_input[1] = host_[1].data();
-    dp_memory_.host_output = host_[2].data();
+    dp_memory_.host_output[0] = host_[2].data();
   }
 
   // Runs the instruction with the operand at 0 and the result at `result_offset` of their spaces.

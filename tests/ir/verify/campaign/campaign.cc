@@ -115,6 +115,12 @@ std::vector<Family> MakeFamilies() {
        kDense,
        "batch=5 microbatches=2 strategy=zero zero-stage=3",
        {"data:2,pipe:2"}},
+      {"dense, uploaded ahead", kDense, "batch=5 uploads=yes", {"data:2", "data:3"}},
+      {"dense, parameters sharded, uploaded ahead",
+       kDense,
+       "batch=5 strategy=zero zero-stage=3 uploads=yes",
+       {"data:2", "data:3"}},
+      {"squares, two stages, uploaded ahead", kSkip, "batch=5 microbatches=2 uploads=yes", {"pipe:2"}},
       {"split three ways", kSplit, "batch=5 microbatches=2 schedule=1f1b", {"data:2,pipe:2,tensor:2"}},
   };
   std::vector<Family> families;

@@ -195,6 +195,9 @@ const std::vector<Damage> &Damages() {
   static const char kTransfer[] = "MEANING.TRANSFER MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT";
   static const char kTransferOrder[] = "ORDER.CYCLE ORDER.CONFLICT MEANING.TRANSFER MEANING.CONTENT MEANING.UNDEFINED";
   static const char kHost[] = "ORDER.CONFLICT MEANING.CONTENT MEANING.UNDEFINED";
+  static const char kUpload[] =
+      "ORDER.AHEAD ORDER.BESIDE ORDER.CYCLE ORDER.WAIT ORDER.ALIAS TENSOR.SPACE FORM.RANGE FORM.ALIGN MEANING.ROW "
+      "MEANING.CONVERSION MEANING.UPDATE";
   static const char kStageUpdate[] =
       "FORM.RANGE MEANING.UPDATE MEANING.STORAGE MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT TENSOR.VERSION";
   static const std::vector<Damage> damages = {
@@ -289,6 +292,12 @@ const std::vector<Damage> &Damages() {
       {"host.before", HostBefore, kHost},
       {"host.stage", HostStage, kHost},
       {"host.space", HostSpace, "TENSOR.SPACE MEANING.OUTPUT MEANING.INPUT"},
+      {"upload.ahead", UploadAhead, kUpload},
+      {"upload.late", UploadLate, kUpload},
+      {"upload.early", UploadEarly, kUpload},
+      {"upload.waits", UploadWaits, kUpload},
+      {"upload.space", UploadSpace, kUpload},
+      {"upload.over", UploadOver, kUpload},
       {"region.missing", RegionMissing, "MEANING.NODE MEANING.UNDEFINED MEANING.OPERANDS", true},
       {"region.order", RegionOrder, "MEANING.UNDEFINED ORDER.ALIAS", true},
       {"region.operand", RegionOperand, "MEANING.UNDEFINED MEANING.OPERANDS MEANING.ROW MEANING.MICRO", true},

@@ -92,6 +92,14 @@ bool HostBefore(Edit &e);
 bool HostStage(Edit &e);
 bool HostSpace(Edit &e);
 
+// damage_upload.cc
+bool UploadAhead(Edit &e);
+bool UploadLate(Edit &e);
+bool UploadEarly(Edit &e);
+bool UploadWaits(Edit &e);
+bool UploadSpace(Edit &e);
+bool UploadOver(Edit &e);
+
 // damage_region.cc
 bool RegionMissing(Edit &e);
 bool RegionOrder(Edit &e);

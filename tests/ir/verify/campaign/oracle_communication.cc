@@ -62,8 +62,7 @@ void Machine::Communicate(const Dp__Instruction *in) {
 void Machine::Convert(const Dp__Instruction *in, size_t k, std::vector<std::vector<uint8_t>> *results) {
   const std::string op = in->op;
   const Dp__DeviceTensor *from = Tensor(in->inputs[k] - 1), *to = Tensor(in->outputs[k] - 1);
-  for (const Dp__DeviceTensor *t : {from, to})
-    Check(t->space == DP__SPACE__PERSISTENT || t->space == DP__SPACE__TRANSIENT, "not in a device's memory");
+  for (const Dp__DeviceTensor *t : {from, to}) Check(OnDevice(t->space), "not in a device's memory");
   Check(from->dtype == to->dtype, "two types");
   const dp_dtype dtype = static_cast<dp_dtype>(from->dtype);
   const size_t size = dp_type_bytes(dtype), n = devices_.size();
@@ -194,7 +193,7 @@ void Machine::FromHost(const Dp__Instruction *in) {
   Check(in->n_inputs == 1, "one at a time");
   const Dp__DeviceTensor *from = Tensor(in->inputs[0] - 1), *to = Tensor(in->outputs[0] - 1);
   Check(from->space == DP__SPACE__HOST_INPUT, "not from the host");
-  Check(to->space == DP__SPACE__PERSISTENT || to->space == DP__SPACE__TRANSIENT, "not to a device");
+  Check(OnDevice(to->space), "not to a device");
   Check(from->dtype == to->dtype, "two types");
   const size_t size = dp_type_bytes(static_cast<dp_dtype>(from->dtype));
   for (size_t d : here_) {
@@ -214,7 +213,7 @@ void Machine::ToHost(const Dp__Instruction *in) {
   Check(in->n_inputs == 1, "one at a time");
   const Dp__DeviceTensor *from = Tensor(in->inputs[0] - 1), *to = Tensor(in->outputs[0] - 1);
   Check(to->space == DP__SPACE__HOST_OUTPUT, "not to the host");
-  Check(from->space == DP__SPACE__PERSISTENT || from->space == DP__SPACE__TRANSIENT, "not from a device");
+  Check(OnDevice(from->space), "not from a device");
   Check(from->dtype == to->dtype, "two types");
   const size_t size = dp_type_bytes(static_cast<dp_dtype>(from->dtype));
   for (size_t d : here_) {

@@ -76,9 +76,11 @@ Machine::Machine(const Dp__Plan *plan, const Logical &logical)
     for (size_t i = 0; i < role->n_arenas; i++) {
       Check(role->arenas[i]->bytes <= kMostArena, "a huge arena");
       arenas[role->arenas[i]->space] = role->arenas[i]->bytes;
+      overlap_ |= role->arenas[i]->space == DP__SPACE__HOST_OUTPUT && role->arenas[i]->copies > 1;
     }
     devices_[d].variable.assign(arenas[DP__SPACE__PERSISTENT], kGarbage);
     devices_[d].transient.resize(arenas[DP__SPACE__TRANSIENT]);
+    devices_[d].input.resize(arenas[DP__SPACE__DEVICE_INPUT]);
     // All devices share one host memory.
     if (!d) host_input_.resize(arenas[DP__SPACE__HOST_INPUT]);
     if (!d) host_output_.resize(arenas[DP__SPACE__HOST_OUTPUT]);
@@ -133,6 +135,7 @@ uint8_t *Machine::At(size_t device, int space, uint64_t offset, uint64_t bytes) 
   std::vector<uint8_t> *memory = nullptr;
   if (space == DP__SPACE__PERSISTENT) memory = &devices_[device].variable;
   if (space == DP__SPACE__TRANSIENT) memory = &devices_[device].transient;
+  if (space == DP__SPACE__DEVICE_INPUT) memory = &devices_[device].input;
   if (space == DP__SPACE__HOST_INPUT) memory = &host_input_;
   if (space == DP__SPACE__HOST_OUTPUT) memory = &host_output_;
   Check(memory, "no such memory");

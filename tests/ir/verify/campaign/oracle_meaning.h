@@ -41,6 +41,10 @@ struct Broken {
   std::string why;
 };
 
+inline bool OnDevice(int space) {
+  return space == DP__SPACE__PERSISTENT || space == DP__SPACE__TRANSIENT || space == DP__SPACE__DEVICE_INPUT;
+}
+
 struct Batch {
   std::string program;
   int64_t n, step;
@@ -100,7 +104,7 @@ class Machine {
 
  private:
   struct Device {
-    std::vector<uint8_t> variable, transient;
+    std::vector<uint8_t> variable, transient, input;
     int64_t coordinate[DP_MAX_MESH];
     size_t role;
   };
@@ -156,6 +160,8 @@ class Machine {
   bool OtherEnd(const Head &head, Head *other) const;
   const std::vector<size_t> &Members(const Head &head) const;
   void Consider(size_t device);
+  void RunStreams(bool ahead, Chooser *chooser);  // those that are ahead, or those that are not
+  bool IsNow(size_t device, size_t stream) const;
   void Start(Unit *unit);
   void End(Unit *unit);
   void Put(uint8_t *to, std::vector<uint8_t> bytes);
@@ -182,6 +188,8 @@ class Machine {
   Arena arena_;
   std::vector<Device> devices_;
   std::vector<uint8_t> host_input_, host_output_;
+  bool overlap_ = false;        // the next run may begin before the host has read the outputs
+  bool ahead_ = false;          // now those streams run
   dp_graph *holder_ = nullptr;  // holds nodes that carry the instructions' attributes
   std::map<const Dp__Instruction *, dp_node *> nodes_;
   std::vector<Buffer> in_, out_;

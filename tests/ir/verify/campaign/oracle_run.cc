@@ -80,7 +80,10 @@ void Machine::Begin(const Batch &batch) {
   }
   std::fill(host_input_.begin(), host_input_.end(), kGarbage);
   std::fill(host_output_.begin(), host_output_.end(), kGarbage);
-  for (Device &d : devices_) std::fill(d.transient.begin(), d.transient.end(), kGarbage);
+  for (Device &d : devices_) {
+    std::fill(d.transient.begin(), d.transient.end(), kGarbage);
+    std::fill(d.input.begin(), d.input.end(), kGarbage);
+  }
 }
 
 void Machine::Enter(size_t role) {
@@ -97,6 +100,16 @@ void Machine::Enter(const Unit &unit) {
 void Machine::Run(const Batch &batch, Chooser *chooser) {
   Begin(batch);
   Feed();
+  // What is ahead runs beside the run before, which uses everything but the copies of inputs: nothing else is there to
+  // wait for, and nothing else that it writes stays. Then the host fills its copy anew.
+  RunStreams(true, chooser);
+  for (Device &d : devices_) std::fill(d.transient.begin(), d.transient.end(), kGarbage);
+  if (overlap_) std::fill(host_input_.begin(), host_input_.end(), kGarbage);
+  RunStreams(false, chooser);
+}
+
+void Machine::RunStreams(bool ahead, Chooser *chooser) {
+  ahead_ = ahead;
   for (size_t d = 0; d < devices_.size(); d++) Consider(d);
   std::vector<Choice> choices;
   while (!ready_.empty() || !begun_.empty()) {
@@ -118,7 +131,7 @@ void Machine::Run(const Batch &batch, Chooser *chooser) {
   }
   Head head;
   for (size_t d = 0; d < devices_.size(); d++)
-    for (size_t s = 0; s < lanes_[d].at.size(); s++) Check(!HeadOf(d, s, &head), "deadlock");
+    for (size_t s = 0; s < lanes_[d].at.size(); s++) Check(!IsNow(d, s) || !HeadOf(d, s, &head), "deadlock");
 }
 
 // Reads the operands. Until the end, results are garbage, and scratch belongs to this unit alone.
@@ -207,12 +220,16 @@ bool Machine::Ready(const Head &head, Unit *unit) const {
   return true;
 }
 
+bool Machine::IsNow(size_t device, size_t stream) const {
+  return (parts_[devices_[device].role].program->streams[stream]->ahead != 0) == ahead_;
+}
+
 // Adds what the device can start now to the choices.
 void Machine::Consider(size_t device) {
   for (size_t s = 0; s < lanes_[device].at.size(); s++) {
     Head head;
     Unit unit;
-    if (lanes_[device].waiting[s] || !HeadOf(device, s, &head) || !Ready(head, &unit)) continue;
+    if (!IsNow(device, s) || lanes_[device].waiting[s] || !HeadOf(device, s, &head) || !Ready(head, &unit)) continue;
     for (const Head &one : unit.heads) lanes_[one.device].waiting[one.stream] = true;
     ready_.push_back(std::move(unit));
   }
@@ -267,8 +284,7 @@ void Machine::Transfer(const Head &send, const Head &recv) {
   const Dp__DeviceTensor *to = Tensor(recv.in->outputs[0] - 1);
   Operand target = Look(to, recv.device);
   Check(from->dtype == to->dtype && source.needed == target.needed, "a transfer between unlike tensors");
-  for (const Dp__DeviceTensor *t : {from, to})
-    Check(t->space == DP__SPACE__PERSISTENT || t->space == DP__SPACE__TRANSIENT, "not in a device's memory");
+  for (const Dp__DeviceTensor *t : {from, to}) Check(OnDevice(t->space), "not in a device's memory");
   Write(target, recv.device, copy.data());
 }
 

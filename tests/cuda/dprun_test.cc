@@ -1,0 +1,83 @@
+// dprun with --device=cuda on stand-ins: what it says, saves and predicts is what it does on the CPU, although steps
+// overlap.
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/tools/array.h"
+#include "tests/tools/tool.h"
+
+namespace {
+
+const char *const kTargets[] = {"cpu", "cuda"};
+
+class CudaDprun : public Tools {
+ protected:
+  CudaDprun() {
+    setenv("XDG_CACHE_HOME", File("").c_str(), 1);
+    for (const std::string target : kTargets)
+      Must("dpc compile examples/mlp.dpt --precision=fp64 --strategy=data --devices=2 --batch=64 --target=" + target +
+           " -o " + Plan(target));
+  }
+  ~CudaDprun() override {
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("DP_STANDIN_SEED");
+  }
+  std::string Plan(const std::string &target) const { return File(target + ".bin"); }
+  std::string Dprun(const std::string &target) const { return "dprun " + Plan(target) + " --device=" + target; }
+};
+
+void ExpectEqual(const std::vector<Event> &found, const std::vector<Event> &expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); i++) {
+    EXPECT_EQ(found[i].event, expected[i].event);
+    for (const auto &[name, number] : expected[i].numbers) {
+      if (name == "ms") continue;
+      EXPECT_NEAR(found[i][name], number, name == "loss" ? 1e-12 * number : 0) << i << " " << name;
+    }
+  }
+}
+
+// Two epochs of 23 steps, the last one short; checkpoints within the epochs, evaluations after them.
+TEST_F(CudaDprun, TrainsAsOnTheCpu) {
+  std::map<std::string, std::vector<double>> logits;
+  for (const char *seed : {"0", "5"}) {
+    setenv("DP_STANDIN_SEED", seed, 1);
+    for (const std::string target : kTargets) {
+      const std::string folder = File(target + seed);
+      Must(Dprun(target) + " --epochs=2 --shuffle --save-every=7 --save=" + folder + " --metrics=" + folder +
+           ".jsonl " + digits + " " + eval_digits);
+      for (int step : {7, 14, 21, 28, 35, 42, 46})
+        EXPECT_TRUE(Exists(folder + "/step-" + std::to_string(step))) << target << step;
+      Must(Dprun(target) + " --infer --init=" + folder + "/step-46/weights.safetensors --output logits=" + folder +
+           ".npy --data image=examples/data/digits/test-images-idx3-ubyte");
+      logits[target] = ReadNpy(folder + ".npy").numbers;
+    }
+    ExpectEqual(Metrics(File(std::string("cuda") + seed + ".jsonl")),
+                Metrics(File(std::string("cpu") + seed + ".jsonl")));
+    ASSERT_EQ(logits["cuda"].size(), 3600u);
+    for (size_t i = 0; i < 3600; i++) EXPECT_NEAR(logits["cuda"][i], logits["cpu"][i], 1e-10);
+  }
+}
+
+// A checkpoint holds the step that it is named after, and no part of the next one.
+TEST_F(CudaDprun, ResumesWhereItSaved) {
+  for (const std::string target : kTargets) {
+    const std::string folder = File(target), train = Dprun(target) + " --shuffle --save=" + folder +
+                                                     " --metrics=" + folder + ".jsonl " + digits;
+    Must(train + " --steps=30 --save-every=11");
+    std::filesystem::remove_all(folder + "/step-30");
+    Must(train + " --steps=40 --resume");
+  }
+  ExpectEqual(Metrics(File("cuda.jsonl")), Metrics(File("cpu.jsonl")));
+}
+
+TEST_F(CudaDprun, NamesTheStepOfWrongData) {
+  std::string labels = Read("examples/data/digits/train-labels-idx1-ubyte");
+  labels[8 + 12 * 64 + 5] = 77;
+  const std::string path = Write("labels", labels);
+  for (const std::string target : kTargets)
+    Refused(Dprun(target) + " --quiet --data image=examples/data/digits/train-images-idx3-ubyte --data label=" + path,
+            65, {"step 13", "label 77 at index 5"});
+}
+
+}  // namespace
