@@ -180,6 +180,26 @@ TEST(BackgroundDeathTest, TheEndWaitsForWhatRunsAndDropsTheRest) {
   EXPECT_LT(Now() - begin, 6);  // of 50 s in all
 }
 
+std::atomic<bool> begun = false;
+void Speak(dp_cuda_job *) {
+  begun = true;
+  Sleep(0.5);
+  fprintf(stderr, "the job has ended\n");
+}
+
+TEST(BackgroundDeathTest, NoJobIsBrokenOff) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        static dp_cuda_job job = {};
+        job.work = Speak;
+        dp_cuda_job_start(&job);
+        while (!begun) Sleep(0.01);
+        exit(0);
+      },
+      testing::ExitedWithCode(0), "the job has ended");
+}
+
 // ---- beside other work ----------------------------------------------------------------------------------------------
 
 constexpr double kLate = 1.5;  // seconds that each library takes

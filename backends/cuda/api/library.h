@@ -23,7 +23,8 @@ typedef struct {
 
 // Loads the library and fills its table, unless that has been done. The system's search path comes first
 // (LD_LIBRARY_PATH too), then CUDA_HOME, then Python's wheels. EX_UNAVAILABLE: it is not there, or too old to have one
-// of the calls. The library stays loaded. Any thread may call this; one that comes while another one loads waits for it.
+// of the calls. The library stays loaded. Any thread may call this; one that comes while another one loads waits for
+// it.
 dp_status dp_cuda_library_load(dp_cuda_library *library) DP_MUST_USE;
 
 #ifdef __cplusplus

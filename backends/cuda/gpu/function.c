@@ -1,6 +1,6 @@
 // See function.h. Every function is a program of its own, so that a change of one leaves the others in the cache, and
-// threads compile several at a time. Compared with one program of 33 functions, the toolkit's NVRTC 13.0 takes a quarter
-// more of a core's time.
+// threads compile several at a time. Compared with one program of 33 functions, the toolkit's NVRTC 13.0 takes a
+// quarter more of a core's time.
 #define _GNU_SOURCE
 #include "backends/cuda/gpu/function.h"
 
