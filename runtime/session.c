@@ -247,7 +247,7 @@ dp_status dp_session_prepare(dp_session *s, int program, int64_t n) {
 
 dp_status dp_session_add_code(dp_session *s, int program, int64_t n, const dp_code_maker *maker) {
   dp_bound *bound;
-  DP_TRY(prepare(s, program, n, &bound));
+  DP_TRY(prepare(s, program, n, 0, &bound));
   for (int u = 0; u < bound->task_graph.n_units; u++) {
     const dp_unit *unit = &bound->units[u];
     if (unit->kernel) DP_TRY(maker->add_kernel(unit->kernel, unit->spec));

@@ -9,7 +9,6 @@
 
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.pb-c.h"
-#include "runtime/base/backend.h"
 #include "runtime/base/code_maker.h"
 #include "runtime/base/peers.h"
 #include "runtime/exec/shares.h"

@@ -11,8 +11,8 @@ extern "C" {
 
 // Finds a program's code for GPUs of that compute capability: of the same major number and of this minor number or a
 // smaller one, as GPUs run it. *found: whether it is there; the caller frees *code. False where DP_CUDA_CODE is not
-// set. Any thread may call this. EX_NOINPUT: there is no such folder; EX_CONFIG: others than the user and root may write
-// there, or into a file of it; EX_DATAERR: a file is damaged.
+// set. Any thread may call this. EX_NOINPUT: there is no such folder; EX_CONFIG: others than the user and root may
+// write there, or into a file of it; EX_DATAERR: a file is damaged.
 dp_status dp_cuda_code_folder_find(const char *program, int major, int minor, char **code, size_t *bytes,
                                    bool *found) DP_MUST_USE;
 // Makes the folder if need be. EX_CANTCREAT.
