@@ -5,7 +5,7 @@
 set -eu
 here=$PWD standins=$PWD/tests/cuda/standin
 cd "$TEST_TMPDIR"
-rm -rf tree pack broken out figures bin calls
+rm -rf tree pack broken few figures out out2 err bin calls
 mkdir -p tree/tools tree/docs tree/tests bin
 cp "$here/tools/gpu_check" tree/tools/
 cp "$here/docs/gpu.md" tree/docs/
