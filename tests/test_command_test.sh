@@ -81,6 +81,7 @@ done
 BROKEN=layers
 export BROKEN
 try --only=format,layers
-[ $status = 1 ] && grep -qx 'failed layers tools/layers' out && grep -qx '1 passed, 1 failed' out || fail "a part that fails"
+[ $status = 1 ] && grep -qx 'failed layers tools/layers' out && grep -qx '1 passed, 1 failed' out ||
+  fail "a part that fails"
 try --only=format
 [ $status = 0 ] || fail "a part that fails and is not named"

@@ -5,7 +5,7 @@
 set -eu
 here=$PWD standins=$PWD/tests/cuda/standin
 cd "$TEST_TMPDIR"
-rm -rf tree pack broken out figures bin calls
+rm -rf tree pack broken few figures out out2 err bin calls
 mkdir -p tree/tools tree/docs tree/tests bin
 cp "$here/tools/gpu_check" tree/tools/
 cp "$here/docs/gpu.md" tree/docs/
@@ -86,7 +86,8 @@ for options in 'one device' '--strategy=data --devices=4' '--strategy=zero --zer
 done
 for tool in memcheck racecheck initcheck synccheck; do
   say "$tool $tool: passed, [0-9]+ s"
-  grep -q "^compute-sanitizer --tool $tool --error-exitcode 1 bin/dprun .*--device=cuda" calls || fail "$tool is not run"
+  grep -q "^compute-sanitizer --tool $tool --error-exitcode 1 bin/dprun .*--device=cuda" calls ||
+    fail "$tool is not run"
 done
 for example in mlp digits_cnn; do say "speed $example: [0-9.]+ ms a step, the median of 2"; done
 [ "$(sed -n 's/^\([a-z]*\): [0-9]* s$/\1/p' figures/figures | tr '\n' ' ')" = "$parts " ] || fail "the order of parts"
@@ -110,7 +111,9 @@ done
 try tree/tools/gpu_check
 [ $status = 64 ] || fail "running what is not packed ends with $status"
 mkdir few
-for tool in sh dirname basename mkdir mktemp tar gzip rm cat date tee head cp; do ln -s "$(command -v $tool)" few/$tool; done
+for tool in sh dirname basename mkdir mktemp tar gzip rm cat date tee head cp; do
+  ln -s "$(command -v $tool)" few/$tool
+done
 try env PATH="$PWD/few" pack/gpu_check --out out2 speed
 [ $status = 69 ] || fail "without a driver it ends with $status"
 
