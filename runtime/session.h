@@ -67,9 +67,9 @@ dp_status dp_session_print_choices(dp_session *session, int program, int64_t n, 
 // what else the transport says: a message was not carried out.
 dp_status dp_session_run(dp_session *session, int program, int slot, const dp_step *step) DP_MUST_USE;
 
-// The same in two halves, so that the next run's inputs go to the devices beside this run, and nothing waits for the host
-// to look at results. At most dp_session_depth runs may be on, with their inputs in different slots; what each computes
-// does not depend on whether another one is on. A failure of the older run shows when it ends.
+// The same in two halves, so that the next run's inputs go to the devices beside this run, and nothing waits for the
+// host to look at results. At most dp_session_depth runs may be on, with their inputs in different slots; what each
+// computes does not depend on whether another one is on. A failure of the older run shows when it ends.
 dp_status dp_session_begin(dp_session *session, int program, int slot, const dp_step *step) DP_MUST_USE;
 // 2 where the plan has outputs in two copies, else 1.
 int dp_session_depth(const dp_session *session);

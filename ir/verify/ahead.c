@@ -1,8 +1,9 @@
 // What may run beside another run. A stream that is `ahead` begins while the run before goes on, which reads and writes
 // the other copies of host input, device input and host output. So no order between two runs is needed, and none is
 // looked at: what is ahead waits for nothing and goes from its copy of host input to its copy of device input. Nothing
-// else writes there, so that uploads alone fill the copy that a run reads. And where there are two copies of host output,
-// the host may refill its input and begin the next run as soon as the uploads are over, so nothing else reads it.
+// else writes there, so that uploads alone fill the copy that a run reads. And where there are two copies of host
+// output, the host may refill its input and begin the next run as soon as the uploads are over, so nothing else reads
+// it.
 #include "ir/verify/checker.h"
 
 static dp_status check_space(dp_checker *c, uint32_t instruction, const dp_checker_tensor *t, Dp__Space space) {

@@ -5,7 +5,8 @@
 //   the plan                        model.c (logical graphs, storage)
 //   each program, role by role      tensors.c, flow.c (happens-before), ends.c (what comes in and what goes out),
 //                                   instructions.c (each by itself: node.c, conversion.c, micro.c, transfers.c),
-//                                   ahead.c (what runs beside another run), order.c (races), meaning.c (what the bytes hold)
+//                                   ahead.c (what runs beside another run), order.c (races), meaning.c (what the
+//                                   bytes hold)
 //   each program, roles together    transfers.c (Sends and their Recvs), host.c (the host's memory), deadlock.c
 //   the plan                        claims.c (what it says of itself)
 //

@@ -1,9 +1,10 @@
 // memory: assigns bytes to every value and every node's scratch.
 //
 // Variables have permanent storage (storage.c), and an update is written in place. Host memory is laid out per program,
-// each from 0, as one program runs at a time; so are inputs that devices get ahead. Transients of a device share one arena. Two may share bytes only when all
-// uses of one happen before the other is written, by the streams and events that exist anyway: no event is added to
-// save memory. In a pipeline each stage has its own arena, by the order of events on that stage alone.
+// each from 0, as one program runs at a time; so are inputs that devices get ahead. Transients of a device share one
+// arena. Two may share bytes only when all uses of one happen before the other is written, by the streams and events
+// that exist anyway: no event is added to save memory. In a pipeline each stage has its own arena, by the order of
+// events on that stage alone.
 //
 // A result reuses its operand's bytes when the operator is elementwise, the kernel allows it and the operand dies
 // there; likewise a reduced sum, and the value that micro-batches are accumulated into. Sums that are reduced together

@@ -75,7 +75,8 @@ static void place_host_outputs(dp_model *model, int first, uint32_t alignment) {
   }
 }
 
-// Each graph has its own memory for them, which nothing else shares: the copy of the next run is written beside this one.
+// Each graph has its own memory for them, which nothing else shares: the copy of the next run is written beside this
+// one.
 static void place_device_inputs(dp_graph *graph, uint32_t alignment) {
   uint64_t top = 0;
   for (int32_t i = 0; i < graph->n_values; i++) {

@@ -2,10 +2,11 @@
 //
 // A device has three streams: "compute", "comm" (every collective, in one order), "copy" (from and to the host); in a
 // pipeline also "send" and "recv", to and from other stages. If the target gets its inputs ahead, what comes from the
-// host is on a stream of its own, "upload", which waits for nothing, and goes to memory of its own. The order is issue_order.c's, except in a pipeline, where
-// it is the graph's: what one stage sends and another receives must have the same order on both. A node waits for an
-// event where it takes a result of another stream, overwrites a variable that a node of another stream reads, or
-// already waited for an event, unless its stream or another of its waits implies it.
+// host is on a stream of its own, "upload", which waits for nothing, and goes to memory of its own. The order is
+// issue_order.c's, except in a pipeline, where it is the graph's: what one stage sends and another receives must have
+// the same order on both. A node waits for an event where it takes a result of another stream, overwrites a variable
+// that a node of another stream reads, or already waited for an event, unless its stream or another of its waits
+// implies it.
 #include <string.h>
 
 #include "passes/base/pass.h"

@@ -22,11 +22,11 @@ typedef struct {
   uint64_t run;  // the number of the session's current run
 } dp_bound;
 
-// Binds a program for n samples, and for the copies of inputs and outputs of bound->slot. Where tensors have one address
-// for both slots (dp_memory_alternates), bound->slot may change between runs. programs: (roles). Allocates in `arena`, except for what dp_bound_release frees (call
-// it after a failure too). The task graph is the executor's to prepare and to release. EX_UNAVAILABLE: a kernel is
-// missing, or needs more scratch on this machine; EX_DATAERR: a kernel does not fit its instruction, a transfer lacks
-// its other end, or steps wait for each other.
+// Binds a program for n samples, and for the copies of inputs and outputs of bound->slot. Where tensors have one
+// address for both slots (dp_memory_alternates), bound->slot may change between runs. programs: (roles). Allocates in
+// `arena`, except for what dp_bound_release frees (call it after a failure too). The task graph is the executor's to
+// prepare and to release. EX_UNAVAILABLE: a kernel is missing, or needs more scratch on this machine; EX_DATAERR: a
+// kernel does not fit its instruction, a transfer lacks its other end, or steps wait for each other.
 dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_role_program *programs, int64_t n,
                         dp_bound *bound) DP_MUST_USE;
 void dp_bound_release(dp_bound *bound);

@@ -71,12 +71,13 @@ std::vector<uint64_t> ArenasOfDevices(const Plan &plan) {
   for (int64_t d = 0; d < Devices(plan); d++)
     for (size_t r = 0; r < plan->n_roles; r++)
       if (Runs(plan, plan->roles[r], d))
-        for (Dp__Space space : {DP__SPACE__PERSISTENT, DP__SPACE__TRANSIENT})
+        for (Dp__Space space :
+             {DP__SPACE__PERSISTENT, DP__SPACE__TRANSIENT, DP__SPACE__DEVICE_INPUT, DP__SPACE__DEVICE_INPUT})
           Expect(ArenaBytes(plan->roles[r], space), &expected);
   return expected;
 }
 
-// One block for all roles; inputs have two.
+// Two blocks for all roles, of inputs and of outputs.
 std::vector<uint64_t> ArenasOfHost(const Plan &plan) {
   uint64_t input = 0, output = 0;
   for (size_t r = 0; r < plan->n_roles; r++) {
@@ -84,7 +85,7 @@ std::vector<uint64_t> ArenasOfHost(const Plan &plan) {
     output = std::max(output, ArenaBytes(plan->roles[r], DP__SPACE__HOST_OUTPUT));
   }
   std::vector<uint64_t> expected;
-  for (uint64_t bytes : {input, input, output}) Expect(bytes, &expected);
+  for (uint64_t bytes : {input, input, output, output}) Expect(bytes, &expected);
   return expected;
 }
 

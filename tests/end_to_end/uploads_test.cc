@@ -1,5 +1,5 @@
-// Inputs that are uploaded ahead, on the CPU: a run's uploads beside the run before, by workers and by the null backend,
-// which finds a plan in which the two share bytes.
+// Inputs that are uploaded ahead, on the CPU: a run's uploads beside the run before, by workers and by the null
+// backend, which finds a plan in which the two share bytes.
 #include <cstring>
 
 #include "ir/verify/verify.h"
