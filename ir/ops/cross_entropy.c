@@ -33,6 +33,15 @@ dp_status dp_cross_entropy_check(const dp_node *node, int weights) {
   return dp_common_expect("weights", dp_common_shape(node, weights), &classes);
 }
 
+bool dp_cross_entropy_refuses(const dp_node *node, dp_refusal *refusal) {
+  *refusal = (dp_refusal){.operand = 1,
+                          .bounded = true,
+                          .limit = dp_common_shape(node, 0)->dims[1],
+                          .has_other = dp_node_attr(node, "ignore_index") != NULL,
+                          .other = dp_node_int(node, "ignore_index", 0)};
+  return true;
+}
+
 dp_value *dp_cross_entropy_seen(dp_builder *b, const dp_node *node, dp_value *labels) {
   if (!dp_node_attr(node, "ignore_index")) return NULL;
   dp_value *ignored = dp_build_fill(b, labels->type.dtype, (double)dp_node_int(node, "ignore_index", 0));

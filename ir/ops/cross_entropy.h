@@ -14,6 +14,9 @@ bool dp_cross_entropy_per_label(const dp_node *node);  // reduction none
 // Whether the loss of a part of the labels is known without the rest, up to a sum.
 bool dp_cross_entropy_splits(const dp_node *node);
 
+// dp_op.refuses of both: labels that are no class and not the ignore_index.
+bool dp_cross_entropy_refuses(const dp_node *node, dp_refusal *refusal);
+
 // bool [N, d...]: the labels that are not the ignore_index. NULL: all.
 dp_value *dp_cross_entropy_seen(dp_builder *builder, const dp_node *node, dp_value *labels);
 // The labels, with class 0 instead of the ignore_index.
