@@ -19,8 +19,9 @@ bool dp_cross_entropy_refuses(const dp_node *node, dp_refusal *refusal);
 
 // bool [N, d...]: the labels that are not the ignore_index. NULL: all.
 dp_value *dp_cross_entropy_seen(dp_builder *builder, const dp_node *node, dp_value *labels);
-// The labels, with class 0 instead of the ignore_index.
-dp_value *dp_cross_entropy_known(dp_builder *builder, const dp_node *node, dp_value *labels);
+// The labels as indices of `classes` classes: 0 instead of the ignore_index, and one out of range instead of any other
+// negative label, which as an index would count from the end.
+dp_value *dp_cross_entropy_known(dp_builder *builder, const dp_node *node, dp_value *labels, dp_dim classes);
 // The weight of each label, [N, d...]: its class's weight, 1 without weights (NULL), 0 where it is ignored.
 dp_value *dp_cross_entropy_weights(dp_builder *builder, const dp_node *node, dp_value *labels, dp_value *weights,
                                    dp_dtype dtype);

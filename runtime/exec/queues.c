@@ -220,6 +220,12 @@ static dp_status start(void *executor, const dp_task_graph *graph, void *state) 
   return DP_OK;
 }
 
+// What is wrong with the data tells more than what followed from it, and of two such reports that of the first unit.
+static bool tells_more(dp_status a, int unit_a, dp_status b, int unit_b) {
+  const bool data_a = dp_status_code(a) == EX_DATAERR, data_b = dp_status_code(b) == EX_DATAERR;
+  return data_a != data_b ? data_a : data_a && unit_a < unit_b;
+}
+
 // Empties every queue, also after a failure, so that nothing runs on when the caller acts on it.
 static dp_status wait(void *executor) {
   queue_executor *e = executor;
@@ -232,8 +238,7 @@ static dp_status wait(void *executor) {
     int at;
     dp_status status = e->backend->queues->finish(e->queues[e->program->queue_of_lane[l]], &at);
     if (!status) continue;
-    // What is wrong with the data tells more than what followed from it.
-    if (failure && (dp_status_code(status) != EX_DATAERR || dp_status_code(failure) == EX_DATAERR)) {
+    if (failure && !tells_more(status, at, failure, unit)) {
       dp_status_free(status);
       continue;
     }
