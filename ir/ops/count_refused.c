@@ -25,7 +25,7 @@ static const dp_sample samples[] = {
     {.inputs = "int64[N,3]", .attrs = "limit=[5]", .n = 7, .low = -3, .high = 8},
     {.inputs = "int32[N]", .attrs = "limit=[4], negative=1", .n = 9, .low = -6, .high = 6},
     {.inputs = "int64[N,2]", .attrs = "limit=[3], other=-1", .n = 6, .low = -2, .high = 4},
-    {.inputs = "int64[N], int64[]", .attrs = "limit=[2*N-1]", .n = 3, .low = 3, .high = 7},
+    {.inputs = "int64[N], int64[]", .attrs = "limit=[2*N+1]", .n = 3, .low = 3, .high = 9},
     {.inputs = "int64[N,4]", .n = 5, .low = -1, .high = 1},
     {.inputs = "uint64[N,3]", .n = 5, .low = 0, .high = 2},
     {.inputs = "uint8[9]", .low = 0, .high = 2},

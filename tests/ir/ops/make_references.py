@@ -228,6 +228,8 @@ OPS = {
     "MaxUnpool": by_onnx("MaxUnpool", 1, 22, {"output_shape": (2, np.int64)}),
     "dp.SGD": sgd,
     "dp.Adam": adam,
+    "dp.Assign": lambda a, w, x, skip=0: w if skip != 0 else x,
+    "dp.CountRefused": lambda a, x, n=None: np.sum(refused(a, x), dtype=np.int64),
     "dp.Dropout": dropout,
     "dp.ScaledDotProductAttention": attention,
     "dp.ScaledDotProductAttentionGrad": attention_grad,
