@@ -79,7 +79,7 @@ TEST(Pipe, EveryWaitIsNeeded) {
           EXPECT_EQ(hand.Verify(), "ORDER.CONFLICT") << stage << stream << i << " wait " << w;
           removed++;
         }
-  EXPECT_EQ(removed, 16);
+  EXPECT_EQ(removed, 18);
 }
 
 // ---- damages --------------------------------------------------------------------------------------------------------

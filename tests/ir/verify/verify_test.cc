@@ -25,7 +25,7 @@ TEST(Verify, HandWrittenPlanHolds) {
   EXPECT_EQ(report.devices, 2u);
   EXPECT_EQ(report.programs, 3u);
   EXPECT_EQ(report.instructions, 16u + 8u + 1u);
-  EXPECT_EQ(report.events, 10u);
+  EXPECT_EQ(report.events, 9u);
   EXPECT_EQ(report.collectives, 4u);
   EXPECT_EQ(report.nodes, 8u + 3u + 1u);
   EXPECT_EQ(report.conversions, 8u + 5u);
@@ -48,7 +48,7 @@ TEST(Verify, ReportIsOptionalAndPrints) {
   FILE *out = open_memstream(&text, &bytes);
   dp_verify_print(&report, out);
   fclose(out);
-  EXPECT_NE(std::string(text).find("25 instructions in 3 programs, for 2 devices: 10 events"), std::string::npos)
+  EXPECT_NE(std::string(text).find("25 instructions in 3 programs, for 2 devices: 9 events"), std::string::npos)
       << text;
   free(text);
 }
@@ -72,7 +72,7 @@ TEST(Verify, MessageNamesThePlace) {
 // Each wait of the plan is needed.
 TEST(Verify, EveryWaitIsNeeded) {
   int removed = 0;
-  for (const char *stream : {"copy", "compute", "comm"}) {
+  for (const char *stream : {"copy", "compute", "comm", "guard"}) {
     for (size_t i = 0; i < HandPlan().Stream("train", stream)->n_instructions; i++) {
       for (size_t w = 0; w < HandPlan().Step("train", stream, i)->n_waits; w++) {
         HandPlan hand;
@@ -83,7 +83,7 @@ TEST(Verify, EveryWaitIsNeeded) {
       }
     }
   }
-  EXPECT_EQ(removed, 8);
+  EXPECT_EQ(removed, 10);
 }
 
 // ---- damages --------------------------------------------------------------------------------------------------------
@@ -113,15 +113,12 @@ void TakeOut(HandPlan &h, const char *stream, size_t index) {
   Remove(&s->n_instructions, s->instructions, index);
 }
 
-// The two events on the way of the count of refused labels get the numbers from `first` on, which are the last.
-void NumberLast(HandPlan &h, uint32_t first) {
-  Dp__Stream *comm = h.Stream("train", "comm");
-  Dp__Instruction *reduction = comm->instructions[comm->n_instructions - 1], *update = h.Step("train", "compute", 5);
-  h.Step("train", "guard", 0)->signal = first + 1;
-  reduction->waits[0] = first;
-  reduction->signal = first + 2;
-  update->waits[update->n_waits - 1] = first + 1;
-  h.Train().program->events = first + 2;
+// The event of the count of refused labels, the last one, gets this number.
+void NumberLast(HandPlan &h, uint32_t number) {
+  Dp__Instruction *first = h.Step("train", "comm", 0);
+  h.Step("train", "guard", 1)->signal = number + 1;
+  first->waits[first->n_waits - 1] = number;
+  h.Train().program->events = number + 1;
 }
 
 // Event 6 is no longer signalled. That of the count of labels takes its number, and so on.
@@ -162,12 +159,13 @@ const Damage kOrder[] = {
      [](HandPlan &h) {
        dp_test::ProgramWriter &p = h.Train();
        TakeOut(h, "compute", 5);
-       p.Add("update", "dp.SGD", "w1", {"w", "m", "dw", "lr"}, {"w1", "m1"}, {});
+       p.Add("update", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "refused"}, {"w1", "m1"}, {8});
      }},
     {"collectives_on_two_streams",
      {"ORDER.COLLECTIVE"},
      [](HandPlan &h) {
        TakeOut(h, "comm", 0);
+       Append(h.arena, &h.Step("train", "comm", 0)->n_waits, &h.Step("train", "comm", 0)->waits, 8u);
        h.Train().AddOver("data", "comm2", "dp.AllReduce", "loss@part", "loss", {3}, 6);
      }},
     {"result_on_operand",
@@ -487,8 +485,8 @@ TEST(Verify, SeveralSumsAtOnceHold) {
     dp_verify_report report;
     std::string message;
     EXPECT_EQ(h->Verify(&message, &report), "") << message;
-    EXPECT_EQ(report.collectives, 2u);                           // eval has one
-    EXPECT_EQ(report.conversions, 3u + 2u + 2u + 2u + 1u + 2u);  // one for each pair; train, then eval
+    EXPECT_EQ(report.collectives, 3u);                           // eval has one
+    EXPECT_EQ(report.conversions, 4u + 2u + 2u + 2u + 1u + 2u);  // one for each pair; train, then eval
   }
 }
 
