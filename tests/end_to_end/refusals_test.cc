@@ -73,7 +73,7 @@ void ExpectUntouched(const Plan &plan, Fed fed, const std::string &message) {
   Training run(plan, options), never(plan, clean);
   EXPECT_EQ(run.Train(0, kBatch), never.Train(0, kBatch));
   const std::map<std::string, Bytes> before = run.State();
-  for (int again = 0; again < 2; again++) {
+  for (int again = IsSlow(); again < 2; again++) {
     fed.wrong = true;
     const std::string failure = run.TryProgram("train", kBatch, kBatch);
     fed.wrong = false;
@@ -90,12 +90,21 @@ void ExpectUntouched(const Plan &plan, Fed fed, const std::string &message) {
   EXPECT_EQ(run.Replicas(), "");
 }
 
+// The stand-in for a GPU takes a hundred times as long.
+bool IsSlow() {
+  const char *target = getenv("DP_TEST_TARGET");
+  return target && !strcmp(target, "cuda");
+}
+
 // The first and the last sample of the batch, which different devices and micro-batches have.
 void ExpectUntouchedAnywhere(const char *text, const std::string &strategy, const std::string &input, double value,
                              const std::string &message) {
   SCOPED_TRACE(strategy);
   const Plan plan = Compile(text, "batch=8 precision=fp64 " + strategy);
-  for (int64_t sample : {8, 15}) ExpectUntouched(plan, {input, sample, value}, message);
+  for (int64_t sample : {15, 8}) {
+    ExpectUntouched(plan, {input, sample, value}, message);
+    if (IsSlow()) break;
+  }
 }
 
 const char *const kStrategies[] = {
@@ -116,17 +125,22 @@ const char *const kStrategies[] = {
 TEST(Refusals, OfLabels) {
   for (const char *strategy : kStrategies) {
     ExpectUntouchedAnywhere(kCnn, strategy, "label", 10, "label 10 at index ");
-    ExpectUntouchedAnywhere(kMlp, strategy, "label", -1, "label -1 at index ");
+    if (!IsSlow()) ExpectUntouchedAnywhere(kMlp, strategy, "label", -1, "label -1 at index ");
   }
 }
 
 TEST(Refusals, OfIndicesAndDivisors) {
   for (const char *strategy : kStrategies) {
     ExpectUntouchedAnywhere(kTokens, strategy, "token", 9, "index 9 at ");
+    if (IsSlow()) continue;
     ExpectUntouchedAnywhere(kTokens, strategy, "token", -10, "index -10 at ");
     ExpectUntouchedAnywhere(kTokens, strategy, "share", 0, "division");
     ExpectUntouchedAnywhere(kTokens, strategy, "label", 99, "label 99 at index ");
   }
+}
+
+TEST(Refusals, OfDivisorsOnOneDeviceOfTwo) {
+  ExpectUntouchedAnywhere(kTokens, "strategy=zero zero-stage=1 devices=2", "share", 0, "division");
 }
 
 // Several micro-batches, so that a count goes over micro-batches, stages and devices.
@@ -144,8 +158,7 @@ TEST(Refusals, WithClipping) {
 
 // A loss over split classes is decomposed: other nodes find the label, as an index.
 TEST(Refusals, OfLabelsWhenClassesAreSplit) {
-  const char *target = getenv("DP_TEST_TARGET");
-  if (target && !strcmp(target, "cuda")) GTEST_SKIP() << "no kernel for GatherElements";
+  if (IsSlow()) GTEST_SKIP() << "no kernel for GatherElements";
   std::string text = kMlp;
   for (const char *parameter : {"w2: float32[10,24] = kaiming_uniform()", "b2: float32[10] = kaiming_uniform(24)"})
     text.insert(text.find(parameter) + strlen(parameter), " shard(tensor=0)");
