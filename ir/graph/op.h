@@ -50,7 +50,7 @@ enum { DP_MAX_OPERANDS = 9, DP_MAX_REPEATED = 8, DP_MAX_ATTRS = 12 };
 #define DP_ATTR_DETACH "detach"
 
 typedef enum {
-  DP_OP_RANDOM = 1,         // uses the counter-based generator: identified by its "key", never merged by CSE
+  DP_OP_RANDOM = 1,  // uses the counter-based generator: identified by its "key", never merged by CSE
   // Result i replaces operand i (a variable): must run in place. The last operand of its schema is `skip`, optional: an
   // int64 of rank 0. Unless it is 0, results are operands, bit for bit.
   DP_OP_UPDATE = 2,

@@ -61,7 +61,8 @@ dp_value *dp_cross_entropy_weights(dp_builder *b, const dp_node *node, dp_value 
   dp_value *seen = dp_cross_entropy_seen(b, node, labels);
   if (!weights && seen) return dp_build_cast(b, seen, dtype);
   if (!weights) return dp_compose_filled(b, dtype, &labels->type.shape, 1);
-  dp_value *each = dp_compose_gather(b, weights, dp_cross_entropy_known(b, node, labels, weights->type.shape.dims[0]), 0);
+  dp_value *each =
+      dp_compose_gather(b, weights, dp_cross_entropy_known(b, node, labels, weights->type.shape.dims[0]), 0);
   return seen ? dp_compose_where(b, seen, each, dp_build_fill(b, dtype, 0)) : each;
 }
 

@@ -43,11 +43,11 @@ static dp_status check_updates(skipping *s, const dp_node *refuser) {
     const dp_value *skip = producer ? dp_refusal_skip(producer) : NULL;
     if (!s->skip) s->skip = skip;
     if (!skip || skip != s->skip)
-      return dp_checker_fail(
-          s->c, dp_checker_at_whole(s->c), DP_RULE_MEANING_SKIP,
-          "graph '%s': the update of '%s' %s, though node '%s' (%s) may refuse data", graph->name,
-          s->c->model->variables[graph->updates[u].variable].name,
-          skip ? "is skipped by another value than the others" : "cannot be skipped", refuser->name, refuser->op->name);
+      return dp_checker_fail(s->c, dp_checker_at_whole(s->c), DP_RULE_MEANING_SKIP,
+                             "graph '%s': the update of '%s' %s, though node '%s' (%s) may refuse data", graph->name,
+                             s->c->model->variables[graph->updates[u].variable].name,
+                             skip ? "is skipped by another value than the others" : "cannot be skipped", refuser->name,
+                             refuser->op->name);
   }
   return DP_OK;
 }

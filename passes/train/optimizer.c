@@ -12,7 +12,7 @@ typedef struct {
   dp_builder builder;
   dp_optimizer_rule rule;
   dp_value *lr[DP_MAX_TYPE + 1];  // in each parameter type
-  dp_value *skip;  // NULL: no node refuses data
+  dp_value *skip;                 // NULL: no node refuses data
   int n_items;
   dp_optimizer_item *items;
 } updating;

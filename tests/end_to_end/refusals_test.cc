@@ -61,6 +61,12 @@ Feed FeedOf(const Fed *fed) {
 
 enum { kBatch = 8 };
 
+// The stand-in for a GPU takes a hundred times as long.
+bool IsSlow() {
+  const char *target = getenv("DP_TEST_TARGET");
+  return target && !strcmp(target, "cuda");
+}
+
 // Expects the batch with the wrong element, the second, to leave everything as it was.
 void ExpectUntouched(const Plan &plan, Fed fed, const std::string &message) {
   SCOPED_TRACE(fed.input + " " + std::to_string(fed.value) + " at sample " + std::to_string(fed.sample));
@@ -88,12 +94,6 @@ void ExpectUntouched(const Plan &plan, Fed fed, const std::string &message) {
   EXPECT_EQ(run.Evaluate(0, 5), never.Evaluate(0, 5));
   EXPECT_EQ(run.State(), never.State());
   EXPECT_EQ(run.Replicas(), "");
-}
-
-// The stand-in for a GPU takes a hundred times as long.
-bool IsSlow() {
-  const char *target = getenv("DP_TEST_TARGET");
-  return target && !strcmp(target, "cuda");
 }
 
 // The first and the last sample of the batch, which different devices and micro-batches have.
@@ -130,7 +130,9 @@ TEST(Refusals, OfLabels) {
 }
 
 TEST(Refusals, OfIndicesAndDivisors) {
+  int count = 0;
   for (const char *strategy : kStrategies) {
+    if (IsSlow() && count++ % 4 != 1) continue;
     ExpectUntouchedAnywhere(kTokens, strategy, "token", 9, "index 9 at ");
     if (IsSlow()) continue;
     ExpectUntouchedAnywhere(kTokens, strategy, "token", -10, "index -10 at ");
@@ -162,8 +164,8 @@ TEST(Refusals, OfLabelsWhenClassesAreSplit) {
   std::string text = kMlp;
   for (const char *parameter : {"w2: float32[10,24] = kaiming_uniform()", "b2: float32[10] = kaiming_uniform(24)"})
     text.insert(text.find(parameter) + strlen(parameter), " shard(tensor=0)");
-  for (const char *strategy :
-       {"strategy=tensor mesh=tensor:2", "strategy=data mesh=data:2,tensor:2", "strategy=pipeline mesh=data:2,pipe:2,tensor:2"})
+  for (const char *strategy : {"strategy=tensor mesh=tensor:2", "strategy=data mesh=data:2,tensor:2",
+                               "strategy=pipeline mesh=data:2,pipe:2,tensor:2"})
     for (double label : {10, -1, -7}) ExpectUntouchedAnywhere(text.c_str(), strategy, "label", label, "index 1");
 }
 

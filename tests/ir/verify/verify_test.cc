@@ -447,9 +447,7 @@ const Damage kEnds[] = {
      [](HandPlan &h) { h.plan->graphs[0]->outputs[1]->value = h.plan->graphs[0]->outputs[0]->value; }},
     {"the_count_is_not_copied_to_the_host",
      {"MEANING.OUTPUT", "MEANING.UNDEFINED"},
-     [](HandPlan &h) {
-       TakeOut(h, "copy", 4), h.Step("train", "compute", 6)->signal = 0, NumberLast(h, 7);
-     }},
+     [](HandPlan &h) { TakeOut(h, "copy", 4), h.Step("train", "compute", 6)->signal = 0, NumberLast(h, 7); }},
     {"graph_with_a_cycle", {"FORM.GRAPH"}, [](HandPlan &h) { h.plan->graphs[0]->nodes[0]->inputs[0] = 20; }},
     {"graph_of_unknown_operator",
      {"FORM.GRAPH"},
