@@ -9,8 +9,10 @@
 #include "ir/file/proto.h"
 #include "ir/plan/plan.h"
 #include "ir/verify/verify.h"
+#include "runtime/exec/choices.h"
 #include "runtime/exec/program.h"
 #include "runtime/exec/trace.h"
+#include "runtime/expect.h"
 #include "runtime/target.h"
 
 enum { TRACE_SLICES = 1 << 20 };
@@ -126,19 +128,23 @@ static dp_status load_detector(dp_session *s) {
 
 static dp_status load(void *arg) {
   dp_session *s = arg;
+  const dp_peers *peers = s->binding.peers;
   DP_TRY(dp_target_hold(s->plan, s->memory.backend));
+  if (peers && !s->executor.calls->arrive)
+    return dp_fail(EX_UNAVAILABLE, "backend %s cannot share a plan with other processes", s->memory.backend->name);
   DP_TRY(dp_plan_model(s->arena, s->plan, &s->model));
   s->binding.mesh = &s->model->mesh;
   s->binding.roles = &s->roles;
   DP_TRY(dp_role_map_make(s->arena, s->plan, &s->model->mesh, &s->roles));
   DP_TRY(load_programs(s));
-  DP_TRY(dp_memory_make(s->arena, &s->roles, s->memory.backend, &s->memory));
+  DP_TRY(dp_memory_make(s->arena, &s->roles, s->memory.backend, peers, &s->memory));
   DP_TRY(load_detector(s));
   return load_weights(s);
 }
 
 dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
                             dp_session **session) {
+  dp_expect(plan, backend);
   if (!options->unchecked) DP_TRY(dp_verify_plan(plan, NULL));
   // Bound memory by half of the machine's, since the plan's tables may claim anything.
   dp_arena *arena = dp_arena_create((size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE));
@@ -149,6 +155,7 @@ dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, con
   s->seed = options->seed;
   s->memory.backend = backend;
   s->binding.memory = &s->memory;
+  s->binding.peers = options->peers;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   dp_status status = dp_prepared_create(&s->binding.prepared);
   if (!status)
@@ -203,6 +210,7 @@ static dp_status make_bound(void *arg) {
   p->bound = dp_alloc(s->arena, sizeof *p->bound);
   DP_PUSH(s->arena, program->bound, program->n_bound, p->bound);
   p->bound->program = p->program;
+  p->bound->executor = &s->executor;
   DP_TRY(dp_bound_make(s->arena, &s->binding, program->by_role, p->n, p->bound));
   return s->executor.calls->prepare(s->executor.self, &p->bound->task_graph, &p->bound->state);
 }
@@ -226,6 +234,13 @@ static dp_status prepare(dp_session *s, int program, int64_t n, dp_bound **bound
 dp_status dp_session_prepare(dp_session *s, int program, int64_t n) {
   dp_bound *bound;
   return prepare(s, program, n, &bound);
+}
+
+dp_status dp_session_print_choices(dp_session *s, int program, int64_t n, const Dp__Instruction *instruction,
+                                   FILE *out) {
+  dp_bound *bound;
+  DP_TRY(prepare(s, program, n, &bound));
+  return dp_bound_print_choices(bound, instruction, out);
 }
 
 static void put_scalar(dp_session *s, int program, const char *name, int slot, const void *number) {

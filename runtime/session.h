@@ -5,9 +5,12 @@
 #ifndef DP_RUNTIME_SESSION_H
 #define DP_RUNTIME_SESSION_H
 
+#include <stdio.h>
+
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.pb-c.h"
 #include "runtime/base/backend.h"
+#include "runtime/base/peers.h"
 #include "runtime/exec/shares.h"
 
 #ifdef __cplusplus
@@ -21,11 +24,17 @@ typedef struct {
   bool unchecked;  // for tests: load without dp_verify_plan
   uint64_t seed;   // of initial values
   bool trace;      // record what ran when (dp_trace_write)
+  // Where the plan's other devices are; outlives the session. NULL: all are here.
+  const dp_peers *peers;
 } dp_session_options;
 
 // Checks the plan, allocates its arenas on every device, loads the variables that have data and runs "init" for the
 // others. The plan must outlive the session. EX_DATAERR: the checker rejects it; EX_UNAVAILABLE: a kernel or ISA is
 // missing here; DP_EX_MEMORY.
+//
+// With devices in other processes, each of them creates a session of the same plan, with the same seed, and makes the
+// same calls in the same order. Each is given the inputs of all samples. An output has the parts that its own devices
+// hold, of several equal ones any; what one process computes is what one session of all devices would, bit for bit.
 dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
                             dp_session **session) DP_MUST_USE;
 void dp_session_destroy(dp_session *session);
@@ -46,10 +55,17 @@ typedef struct {
   double lr;
 } dp_step;
 
-// Runs a program once, on the inputs in copy `slot`. EX_DATAERR: an operator cannot take the data.
+// Prints what the backend chooses for an instruction of the program when its steps are prepared for n samples: a line
+// for all devices, or several where they differ; none where it chooses nothing. EX_UNAVAILABLE, DP_EX_MEMORY.
+dp_status dp_session_print_choices(dp_session *session, int program, int64_t n, const Dp__Instruction *instruction,
+                                   FILE *out) DP_MUST_USE;
+
+// Runs a program once, on the inputs in copy `slot`. EX_DATAERR: an operator cannot take the data. DP_EX_PEER_LOST, or
+// what else the transport says: a message was not carried out.
 dp_status dp_session_run(dp_session *session, int program, int slot, const dp_step *step) DP_MUST_USE;
 
-// Copies a variable, whole, from or to all devices that hold it. The buffer has dp_session_variable_bytes bytes.
+// Copies a variable, whole, from or to all devices here that hold it. The buffer has dp_session_variable_bytes bytes.
+// EX_UNAVAILABLE: a part of it is only in another process.
 dp_status dp_session_variable_read(dp_session *session, int32_t variable, void *whole) DP_MUST_USE;
 dp_status dp_session_variable_write(dp_session *session, int32_t variable, const void *whole) DP_MUST_USE;
 // The model of the plan's logical graphs: variables with names and types, mesh, batch.

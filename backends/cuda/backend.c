@@ -1,8 +1,10 @@
 // See backend.h.
 #include "backends/cuda/backend.h"
 
+#include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/memory.h"
+#include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/gpu/queue.h"
 #include "backends/cuda/target.h"
 #include "backends/cuda/transfer.h"
@@ -19,14 +21,22 @@ static const dp_queue_calls queues = {
     .transfer_release = dp_cuda_transfer_release,
     .transfer_enqueue = dp_cuda_transfer_enqueue,
     .ready = dp_cuda_functions_load,
+    .chosen = dp_cuda_choices,
     .begin = dp_cuda_queue_begin,
     .finish = dp_cuda_queue_finish,
 };
+
+// Every program needs NVRTC, for its transfers at the least.
+static void expect(const dp_kernel *kernel) {
+  dp_cuda_nvrtc_expect();
+  if (kernel->expect) kernel->expect();
+}
 
 const dp_backend dp_backend_cuda = {
     .name = "cuda",
     .target = &dp_target_cuda,
     .computes = true,
+    .expect = expect,
     .allocate = dp_cuda_allocate,
     .release = dp_cuda_release,
     .memory = dp_cuda_memory,

@@ -75,6 +75,9 @@ typedef struct dp_kernel {
   bool in_place;
   // Whether `run` or `enqueue` only reads the state, so that instructions with equal specs share one.
   bool shares_state;
+  // A plan that names it has been read: begins what `prepare` would have to wait for, such as loading a library, on
+  // other threads. What fails shows in `prepare`. May be called again. NULL: nothing to begin.
+  void (*expect)(void);
   // At load: whatever makes `run` fast (oneDNN primitives). *state is passed to `run`. NULL: nothing to prepare.
   dp_status (*prepare)(const dp_kernel_spec *spec, void **state);
   void (*release)(void *state);

@@ -49,6 +49,9 @@ typedef struct {
   dp_status (*transfer_enqueue)(dp_queue *queue, void *state, int slot);
   // Called when kernels and transfers of a program have been prepared: loads what they share.
   dp_status (*ready)(void);
+  // What kernels and transfers that this thread has prepared since the last call have chosen, such as engines of
+  // libraries; for people. "": nothing. It stays valid until the thread's next call.
+  const char *(*chosen)(void);
   // What is enqueued from now on belongs to this instruction, a number of the caller's. Errors name it.
   void (*begin)(dp_queue *queue, int instruction);
   // Blocks until the queue is empty. EX_DATAERR: an operator cannot take the data; *instruction: which one, or -1.
@@ -60,6 +63,10 @@ typedef struct dp_backend {
   const char *name;         // "cpu"
   const dp_target *target;  // its kernels, by the names that plans use
   bool computes;            // false: kernels, copies and reductions are skipped
+  // A plan that names this kernel has been read: begins what the plan will need, on other threads, and returns at once.
+  // May be called again. What fails shows where it is needed, and what is not needed after all does not. NULL: nothing
+  // is slow to begin with.
+  void (*expect)(const dp_kernel *kernel);
   // Zeroed memory; NULL when out of memory. The host's is such that devices read and write it quickly.
   void *(*allocate)(dp_place place, uint64_t bytes, uint64_t alignment);
   void (*release)(dp_place place, void *memory, uint64_t bytes);

@@ -22,14 +22,22 @@ static dp_status check_operands(const Dp__Instruction *in) {
   return all ? DP_OK : dp_fail(EX_DATAERR, "communication needs one operand for each result");
 }
 
-// Whether this device copies the tensor to the host. Among equal copies, the one at coordinate 0 does; along a staged
-// axis every stage has only its own tensors.
-static bool copies_to_host(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
+// Whether both devices hold the same copy of the tensor. Along a staged axis every stage has only its own tensors.
+static bool same_copy(const dp_bind *b, const Dp__DeviceTensor *t, int device, int other) {
   const dp_mesh *mesh = b->binding->mesh;
-  int64_t coordinate[DP_MAX_MESH];
-  dp_mesh_coordinate(mesh, device, coordinate);
+  int64_t at[DP_MAX_MESH], there[DP_MAX_MESH];
+  dp_mesh_coordinate(mesh, device, at);
+  dp_mesh_coordinate(mesh, other, there);
   for (size_t a = 0; a < t->n_placements; a++)
-    if (t->placements[a]->kind == DP_REPLICATE && coordinate[a] && !dp_mesh_is_staged(&mesh->axes[a])) return false;
+    if (at[a] != there[a] && (t->placements[a]->kind != DP_REPLICATE || dp_mesh_is_staged(&mesh->axes[a])))
+      return false;
+  return true;
+}
+
+// Whether this device copies the tensor to the host. Among equal copies, the first of this process does.
+static bool copies_to_host(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
+  for (int d = 0; d < device; d++)
+    if (dp_peers_here(b->binding->peers, d) && same_copy(b, t, device, d)) return false;
   return true;
 }
 
@@ -77,14 +85,39 @@ static void use_views(const dp_bind *b, dp_unit *unit, size_t k, int device, con
     dp_bind_use(b, unit, target->data, &target->local, dtype, true);
 }
 
-// Fills sources and targets, which are (operands, devices of the unit).
+// Exchanges an operand of a unit with members in other processes: `source` is where it lies, or where it will.
+static void exchange_operand(const dp_bind *b, dp_unit *unit, int32_t k, int device, dp_dtype dtype,
+                             dp_shard_view *source) {
+  const dp_peers *peers = b->binding->peers;
+  const dp_message_key key = {.role = unit->role, .instruction = unit->number, .operand = k, .device = device};
+  const uint64_t bytes = (uint64_t)dp_local_count(&source->local) * dp_type_bytes(dtype);
+  if (!unit->exchange) unit->exchange = dp_exchange_create(b->arena, peers);
+  if (dp_peers_here(peers, device))
+    dp_exchange_send(b->arena, unit->exchange, key, source->data, bytes, unit->n_devices, unit->devices);
+  else
+    source->data = dp_exchange_receive(b->arena, unit->exchange, key, bytes);
+}
+
+static int count_here(const dp_bind *b, const dp_unit *unit) {
+  int here = 0;
+  for (int m = 0; m < unit->n_devices; m++) here += dp_peers_here(b->binding->peers, unit->devices[m]);
+  return here;
+}
+
+// Fills sources, which is (operands, devices of the unit), and targets, which is (operands, those of them that are
+// here).
 static void bind_views(const dp_bind *b, dp_unit *unit, dp_shard_view *sources, dp_shard_view *targets) {
+  const bool all = count_here(b, unit) == unit->n_devices || !b->binding->memory->backend->computes;
   for (size_t k = 0; k < unit->at->instruction->n_inputs; k++)
     for (int m = 0; m < unit->n_devices; m++) {
       int device = unit->devices[m];
       *sources = view_of(b, from_of(b, unit, k), device);
-      *targets = view_of(b, to_of(b, unit, k), device);
-      use_views(b, unit, k, device, sources++, targets++);
+      if (!all) exchange_operand(b, unit, (int32_t)k, device, dp_bind_dtype(b, from_of(b, unit, k)), sources);
+      if (dp_peers_here(b->binding->peers, device)) {
+        *targets = view_of(b, to_of(b, unit, k), device);
+        use_views(b, unit, k, device, sources, targets++);
+      }
+      sources++;
     }
 }
 
@@ -92,8 +125,8 @@ static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
   const Dp__Instruction *in = unit->at->instruction;
   const Dp__DeviceTensor *from = from_of(b, unit, 0), *to = to_of(b, unit, 0);
   const dp_memory *memory = b->binding->memory;
-  int n = unit->n_devices;
-  size_t views = in->n_inputs * (size_t)n;
+  const int n = unit->n_devices, here = count_here(b, unit);
+  const size_t views = in->n_inputs * (size_t)n;
   dp_shard_view *sources = dp_alloc_n(b->arena, views, sizeof *sources);
   dp_shard_view *targets = dp_alloc_n(b->arena, views, sizeof *targets);
   bind_views(b, unit, sources, targets);
@@ -104,9 +137,9 @@ static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
   DP_TRY(check_action(unit, action, dtype));
   if (!memory->backend->computes) return DP_OK;
   if (axis >= 0 && to->placements[axis]->kind == DP_REPLICATE)
-    unit->transfer = dp_transfer_reduce(b->arena, dtype, action, (int)in->n_inputs, n, sources, n, targets);
+    unit->transfer = dp_transfer_reduce(b->arena, dtype, action, (int)in->n_inputs, n, sources, here, targets);
   else
-    unit->transfer = dp_transfer_shards(b->arena, dtype, action, n, sources, n, targets);
+    unit->transfer = dp_transfer_shards(b->arena, dtype, action, n, sources, here, targets);
   if (from->space == DP__SPACE__HOST_INPUT)
     unit->transfer->host_copy_distance = (intptr_t)memory->host_input[1] - (intptr_t)memory->host_input[0];
   return DP_OK;
@@ -190,10 +223,13 @@ dp_status dp_bind_between(const dp_bind *sender, const dp_bind *receiver, dp_uni
   if (dtype != dp_bind_dtype(receiver, to) || !same_extents(&source.local, &target.local))
     return dp_fail(EX_DATAERR, "channel %u: the tensors sent and received differ in type or extents",
                    unit->at[0].instruction->communication->channel);
-  dp_bind_use(sender, unit, source.data, &source.local, dtype, false);
-  dp_bind_use(receiver, unit, target.data, &target.local, dtype, true);
-  if (sender->binding->memory->backend->computes)
-    unit->transfer = dp_transfer_reduce(sender->arena, dtype, DP_REGION_COPY, 1, 1, &source, 1, &target);
+  const bool sends = dp_peers_here(sender->binding->peers, unit->devices[0]);
+  const bool receives = dp_peers_here(sender->binding->peers, unit->devices[1]);
+  if (sends) dp_bind_use(sender, unit, source.data, &source.local, dtype, false);
+  if (receives) dp_bind_use(receiver, unit, target.data, &target.local, dtype, true);
+  if (!sender->binding->memory->backend->computes) return DP_OK;
+  if (!sends || !receives) exchange_operand(sender, unit, 0, unit->devices[0], dtype, &source);
+  if (receives) unit->transfer = dp_transfer_reduce(sender->arena, dtype, DP_REGION_COPY, 1, 1, &source, 1, &target);
   return DP_OK;
 }
 

@@ -58,6 +58,7 @@ static void ask(const dp_memory *m, memory_use uses[DP_BACKEND_MEMORIES], dp_pla
 static dp_status check_room(const dp_memory *m) {
   memory_use uses[DP_BACKEND_MEMORIES] = {0};
   for (int d = 0; d < m->n_devices; d++) {
+    if (!dp_peers_here(m->peers, d)) continue;
     uint64_t device;
     bool over = __builtin_add_overflow(m->devices[d].persistent_bytes, m->devices[d].transient_bytes, &device);
     ask(m, uses, (dp_place){.device = d}, over ? UINT64_MAX : device);
@@ -91,8 +92,9 @@ static dp_status allocate(dp_memory *m, const Dp__Role *role, Dp__Space space, d
                  (unsigned long long)bytes);
 }
 
-dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_backend *backend, dp_memory *m) {
-  *m = (dp_memory){.backend = backend, .n_devices = roles->n_devices};
+dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_backend *backend, const dp_peers *peers,
+                         dp_memory *m) {
+  *m = (dp_memory){.backend = backend, .peers = peers, .n_devices = roles->n_devices};
   m->devices = dp_alloc_n(arena, (size_t)m->n_devices, sizeof *m->devices);
   for (int i = 0; i < roles->n_roles; i++) {
     DP_TRY(check_spaces(m, roles->roles[i].role));
@@ -100,6 +102,7 @@ dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_bac
   }
   DP_TRY(check_room(m));
   for (int d = 0; d < m->n_devices; d++) {
+    if (!dp_peers_here(peers, d)) continue;
     const Dp__Role *role = roles->roles[roles->of_device[d]].role;
     dp_device_memory *device = &m->devices[d];
     DP_TRY(
@@ -181,6 +184,31 @@ static dp_status move_far(const moving *m, int device, const dp_local *part, con
   return m->write ? backend->upload(device, storage, room, bytes) : DP_OK;
 }
 
+static dp_local shard_of(const moving *m, int device) {
+  const dp_variable *p = &m->model->variables[m->variable];
+  int64_t at[DP_MAX_MESH] = {0};
+  dp_mesh_coordinate(&m->model->mesh, device, at);
+  return dp_shard_range(&p->type.shape, p->placements, &m->model->mesh, at, 0);
+}
+
+static bool same_part(const dp_local *a, const dp_local *b) {
+  for (int d = 0; d < a->rank; d++)
+    if (a->lo[d] != b->lo[d] || a->hi[d] != b->hi[d]) return false;
+  return true;
+}
+
+// Whether what the device holds can be read here: it is here, or another that holds the same is.
+static bool can_read(const moving *m, int device, const dp_local *part) {
+  bool here = dp_peers_here(m->memory->peers, device);
+  for (int d = 0; d < m->memory->n_devices && !here; d++) {
+    if (!dp_peers_here(m->memory->peers, d)) continue;
+    if (!dp_role_map_holds(&m->model->mesh, &m->model->variables[m->variable], d)) continue;
+    const dp_local other = shard_of(m, d);
+    here = same_part(&other, part);
+  }
+  return here;
+}
+
 // Copies between each device's shard and the whole tensor. Devices with the same shard hold the same bytes, so it does
 // not matter which of them is read last.
 static dp_status move_shards(void *arg) {
@@ -192,9 +220,11 @@ static dp_status move_shards(void *arg) {
   dp_local whole = dp_shard_range(&p->type.shape, nowhere, mesh, at, 0);
   for (int d = 0; d < m->memory->n_devices; d++) {
     if (!dp_role_map_holds(mesh, p, d)) continue;
-    dp_mesh_coordinate(mesh, d, at);
-    dp_local part = dp_shard_range(&p->type.shape, p->placements, mesh, at, 0);
+    dp_local part = shard_of(m, d);
     if (!dp_local_count(&part)) continue;
+    if (!m->write && !can_read(m, d, &part))
+      return dp_fail(EX_UNAVAILABLE, "a part of '%s' is on device %d, in another process", p->name, d);
+    if (!dp_peers_here(m->memory->peers, d)) continue;
     char *storage = m->memory->devices[d].variable + p->offset;
     if (m->memory->backend->upload)
       DP_TRY(move_far(m, d, &part, &whole, storage));

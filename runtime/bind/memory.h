@@ -6,6 +6,7 @@
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.pb-c.h"
 #include "runtime/base/backend.h"
+#include "runtime/base/peers.h"
 #include "runtime/bind/role_map.h"
 
 #ifdef __cplusplus
@@ -21,16 +22,17 @@ typedef struct {
 
 typedef struct {
   const dp_backend *backend;
+  const dp_peers *peers;  // NULL: all devices are here
   int n_devices;
-  dp_device_memory *devices;                              // (n_devices)
+  dp_device_memory *devices;                              // (n_devices) those elsewhere have none
   char *host_input[DP_MEMORY_HOST_COPIES], *host_output;  // inputs have a copy for each of two steps
   uint64_t host_input_bytes, host_output_bytes;           // of one copy
   uint64_t allocated[DP_MEMORY_SPACES];                   // from the backend, for all devices and copies
 } dp_memory;
 
-// Allocates the roles' arenas, zeroed and exactly as large as the plan says. DP_EX_MEMORY: the machine does not have
-// enough memory. Call dp_memory_release after a failure too.
-dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_backend *backend,
+// Allocates the arenas of the devices that are here, zeroed and exactly as large as the plan says. DP_EX_MEMORY: the
+// machine does not have enough memory. Call dp_memory_release after a failure too.
+dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_backend *backend, const dp_peers *peers,
                          dp_memory *memory) DP_MUST_USE;
 void dp_memory_release(dp_memory *memory);
 // Bytes of the arenas that occupy physical memory now.
@@ -39,7 +41,8 @@ uint64_t dp_memory_resident(const dp_memory *memory);
 // The address of a tensor on a device; host inputs: in copy 0.
 char *dp_memory_address(const dp_memory *memory, const Dp__DeviceTensor *tensor, int device);
 
-// Copies a variable, dense and whole, from (or to) the devices that hold it. DP_EX_MEMORY.
+// Copies a variable, dense and whole, from (or to) the devices here that hold it. DP_EX_MEMORY; EX_UNAVAILABLE: a part
+// of it is elsewhere, so it cannot be read.
 dp_status dp_memory_read(const dp_memory *memory, const dp_model *model, int32_t variable, void *whole) DP_MUST_USE;
 dp_status dp_memory_write(const dp_memory *memory, const dp_model *model, int32_t variable,
                           const void *whole) DP_MUST_USE;

@@ -3,6 +3,7 @@
 #ifndef DP_RUNTIME_BIND_UNIT_H
 #define DP_RUNTIME_BIND_UNIT_H
 
+#include "runtime/bind/exchange.h"
 #include "runtime/bind/memory.h"
 #include "runtime/bind/prepared.h"
 #include "runtime/comm/transfer.h"
@@ -16,6 +17,7 @@ typedef struct {
   const dp_memory *memory;
   const dp_mesh *mesh;
   const dp_role_map *roles;
+  const dp_peers *peers;   // NULL: all devices are here
   void *detector;          // the backend's
   struct dp_trace *trace;  // NULL: nothing is recorded
   dp_prepared *prepared;   // states that kernels share
@@ -43,8 +45,9 @@ typedef struct {
   const char *name;   // of the logical node it computes; NULL for communication
   const char *moved;  // the (first) logical value that communication moves; NULL for a node
   int micro;          // the micro-batch it works on; -1: not a single one
+  int role, number;   // the instruction: its role, and counted over all streams of that; of a transfer the sender's
   int n_devices;
-  int *devices;
+  int *devices;  // those elsewhere among them
   // For a node:
   const dp_kernel *kernel;
   const dp_kernel_spec *spec;
@@ -54,6 +57,9 @@ typedef struct {
   // or communication; NULL: this device has nothing to move.
   dp_transfer *transfer;
   void *transfer_state;  // of a backend with queues
+  // With devices elsewhere: what is exchanged before the transfer. A unit of its own posts it, the one before this.
+  dp_exchange *exchange;
+  bool posts;
   int n_ranges;
   dp_range *ranges;
 } dp_unit;

@@ -29,6 +29,9 @@ dp_transfer *dp_transfer_reduce(dp_arena *arena, dp_dtype dtype, dp_region_actio
   for (int k = 0; k < n_tensors; k++) t->begin[k + 1] = t->begin[k] + dp_local_count(&to[k * n_targets].local);
   t->count = t->begin[n_tensors];
   t->n_parts = parts_of(t->count);
+  t->accumulates = n_targets == 1;
+  for (int i = 0; i < n_tensors * n_sources; i++)
+    if (i % n_sources && t->from[i] == t->to[i / n_sources * n_targets]) t->accumulates = false;
   return t;
 }
 
@@ -87,7 +90,7 @@ dp_transfer *dp_transfer_concatenate(dp_arena *arena, dp_dtype dtype, int n_from
   return t;
 }
 
-// Reduces elements [at, end) of one tensor; from and to are its members' bytes. A single target accumulates in place.
+// Reduces elements [at, end) of one tensor; from and to are its members' bytes.
 static void reduce_range(const dp_transfer *t, char *const *from, char *const *to, int64_t at, int64_t end) {
   _Alignas(64) char block[BLOCK_BYTES];
   size_t bytes = dp_type_bytes(t->dtype);
@@ -95,7 +98,7 @@ static void reduce_range(const dp_transfer *t, char *const *from, char *const *t
   for (; at < end; at += room) {
     int64_t length = dp_min_i64(room, end - at);
     size_t skipped = (size_t)at * bytes, size = (size_t)length * bytes;
-    char *sum = t->n_targets == 1 ? to[0] + skipped : block;
+    char *sum = t->accumulates ? to[0] + skipped : block;
     if (sum != from[0] + skipped) memcpy(sum, from[0] + skipped, size);
     for (int m = 1; m < t->n_sources; m++) dp_region_run(t->action, t->dtype, sum, from[m] + skipped, length);
     for (int m = 0; m < t->n_targets && sum == block; m++) memcpy(to[m] + skipped, block, size);

@@ -36,14 +36,14 @@ typedef struct dp_transfer {
   int64_t count;             // elements of all tensors
   int64_t *begin;            // (tensors + 1) the number of elements before each tensor; then `count`
   dp_region_action action;
+  bool accumulates;  // the only target is not read as source 1 or later, so it takes the sum as it grows
   // A list: part p does copies [first[p], first[p + 1]).
   int *first;  // (n_parts + 1)
   dp_copy *copies;
 } dp_transfer;
 
 // Reduces tensors: `from` is (n_tensors, n_sources), `to` is (n_tensors, n_targets). All operands and results of a
-// tensor have the same local extents. With as many targets as sources, target i may alias source i; a single target may
-// alias source 0.
+// tensor have the same local extents. Targets may alias sources.
 dp_transfer *dp_transfer_reduce(dp_arena *arena, dp_dtype dtype, dp_region_action action, int n_tensors, int n_sources,
                                 const dp_shard_view *from, int n_targets, const dp_shard_view *to);
 // Copies to each target what it shares with every source, or reduces it if the action is not COPY. There is one part

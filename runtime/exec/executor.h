@@ -19,12 +19,17 @@ typedef struct {
 typedef struct {
   int n_units;
   int *n_parts;      // (n_units), each 1 .. 65535
-  int *n_before;     // (n_units) incoming edges
+  int *n_before;     // (n_units) incoming edges; arrivals are not among them
   int *first_after;  // (n_units + 1) into `after`
   int *after;
   // Workers run a unit in parts; queues take it whole. `explain` adds what the unit is to a failure.
   dp_status (*run)(void *context, int unit, int part, int parts);
   void *context;
+  // Of units that only start something: the unit that goes on when it has ended (`arrive`); -1 for others. NULL: there
+  // are none. Such a unit has one part; when a run has failed, its successor goes on without it.
+  int *arrives_at;  // (n_units)
+  // The run has failed: called once, by any thread, while units still run. NULL: nobody asks.
+  void (*abandon)(void *context);
   dp_status (*enqueue)(void *context, int unit, dp_queue *queue);
   dp_status (*explain)(void *context, int unit, dp_status status);
   // Queues report here when a unit was done, on the monotonic clock, once the run is over. NULL: nobody asks.
@@ -47,6 +52,9 @@ typedef struct {
   // Returns when every unit of the run is done, or the run has failed and nothing of it goes on.
   dp_status (*wait)(void *executor);
   void (*destroy)(void *executor);
+  // What a unit of the current run waits for beside its edges has happened, or has failed. Called by any thread, once
+  // for each unit that another one of the graph `arrives_at`. Owns the status. NULL: the executor takes no such graphs.
+  void (*arrive)(void *executor, int unit, dp_status status);
 } dp_executor_calls;
 
 typedef struct {

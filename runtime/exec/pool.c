@@ -115,20 +115,33 @@ static void refuse(dp_pool *pool, int unit, dp_status status) {
   dp_status_free(status);
 }
 
+// Keeps the first failure of a run.
 static void fail(dp_pool *pool, int unit, dp_status status) {
   dp_status none = NULL;
+  if (!status) return;
   if (dp_status_code(status) == EX_DATAERR)
     refuse(pool, unit, status);
   else if (!atomic_compare_exchange_strong(&pool->failure, &none, status))
     dp_status_free(status);
+  else if (pool->graph->abandon)
+    pool->graph->abandon(pool->graph->context);
+}
+
+static void arrive(void *arg, int unit, dp_status status) {
+  dp_pool *pool = arg;
+  atomic_fetch_add(&pool->inside, 1);
+  fail(pool, unit, status);
+  if (atomic_fetch_sub(&pool->state->before[unit], 1) == 1) publish(pool, unit, pool->graph->n_parts[unit]);
+  atomic_fetch_sub(&pool->inside, 1);
 }
 
 static void execute(dp_pool *pool, uint32_t code) {
   int unit = pool->state->code_unit[code], part = (int)(code - pool->state->unit_code[unit]);
   const dp_task_graph *s = pool->graph;
   if (!atomic_load_explicit(&pool->failure, memory_order_relaxed)) {
-    dp_status status = s->run(s->context, unit, part, s->n_parts[unit]);
-    if (status) fail(pool, unit, status);
+    fail(pool, unit, s->run(s->context, unit, part, s->n_parts[unit]));
+  } else if (s->arrives_at && s->arrives_at[unit] >= 0) {
+    arrive(pool, s->arrives_at[unit], NULL);
   }
   if (atomic_fetch_sub(&pool->state->parts[unit], 1) == 1) finish(pool, unit);
 }
@@ -179,6 +192,8 @@ void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *sta
     atomic_store_explicit(&state->before[u], graph->n_before[u], memory_order_relaxed);
     atomic_store_explicit(&state->parts[u], graph->n_parts[u], memory_order_relaxed);
   }
+  for (int u = 0; u < graph->n_units && graph->arrives_at; u++)
+    if (graph->arrives_at[u] >= 0) atomic_fetch_add(&state->before[graph->arrives_at[u]], 1);
   atomic_store(&pool->failure, NULL);
   atomic_store(&pool->to_do, graph->n_units);
   for (int u = 0; u < graph->n_units; u++)
@@ -292,6 +307,6 @@ static dp_status wait(void *pool) { return dp_pool_wait(pool); }
 static void destroy(void *pool) { dp_pool_destroy(pool); }
 
 dp_executor dp_pool_executor(dp_pool *pool) {
-  static const dp_executor_calls calls = {prepare, release, start, wait, destroy};
+  static const dp_executor_calls calls = {prepare, release, start, wait, destroy, arrive};
   return (dp_executor){&calls, pool};
 }

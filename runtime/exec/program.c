@@ -28,15 +28,38 @@ typedef struct {
 
 // ---- units ----------------------------------------------------------------------------------------------------------
 
-static void add_unit(making *w, const dp_unit *unit) {
+static dp_unit *add_unit(making *w, const dp_unit *unit) {
   DP_PUSH(w->arena, w->bound->units, w->bound->task_graph.n_units, *unit);
+  return &w->bound->units[w->bound->task_graph.n_units - 1];
+}
+
+static void complete(void *context, int unit, dp_status status) {
+  const dp_bound *bound = context;
+  const dp_unit *u = &bound->units[unit];
+  if (status) status = dp_status_context(status, "%s of '%s'", u->at->instruction->op, u->moved ? u->moved : "?");
+  bound->executor->calls->arrive(bound->executor->self, unit, status);
+}
+
+static void abandon(void *context) {
+  const dp_bound *bound = context;
+  bound->binding->peers->abandon(bound->binding->peers->self, bound->run);
+}
+
+// Adds a unit that posts what the next one exchanges.
+static void add_post(making *w, const dp_unit *unit) {
+  dp_unit post = *unit;
+  post.posts = true;
+  post.transfer = NULL;
+  post.n_ranges = 0;
+  add_unit(w, &post);
+  dp_exchange_then(unit->exchange, complete, w->bound, w->bound->task_graph.n_units);
 }
 
 // Adds a unit that communicates. The backend prepares it if its devices work by themselves.
 static dp_status add_communication(making *w, const dp_unit *unit) {
   const dp_queue_calls *queues = w->binding->memory->backend->queues;
-  add_unit(w, unit);
-  dp_unit *added = &w->bound->units[w->bound->task_graph.n_units - 1];
+  if (unit->exchange) add_post(w, unit);
+  dp_unit *added = add_unit(w, unit);
   if (!queues || !added->transfer) return DP_OK;
   return queues->transfer_prepare(added->devices[0], added->transfer, &added->transfer_state);
 }
@@ -65,14 +88,17 @@ static dp_status make_between(making *w, const dp_instruction_at *at, int device
   int other;
   DP_TRY(dp_channel_meet(w->binding, ends, receives, device, &other));
   dp_unit unit = {.at = {ends[0].at, ends[1].at}, .between_two = true, .n_devices = 2};
+  unit.role = ends[0].role;
+  unit.number = ends[0].flat;
   unit.micro = micro_of(&w->roles[ends[0].role].bind, ends[0].at.instruction);
   unit.moved = moved_by(&w->roles[ends[0].role].bind, ends[0].at.instruction);
   unit.devices = dp_alloc_n(w->arena, 2, sizeof *unit.devices);
   unit.devices[receives] = device;
   unit.devices[!receives] = other;
   DP_TRY(dp_bind_between(&w->roles[ends[0].role].bind, &w->roles[ends[1].role].bind, &unit));
-  for (int e = 0; e < 2; e++) w->unit_of[unit.devices[e]][ends[e].flat] = w->bound->task_graph.n_units;
-  return add_communication(w, &unit);
+  DP_TRY(add_communication(w, &unit));
+  for (int e = 0; e < 2; e++) w->unit_of[unit.devices[e]][ends[e].flat] = w->bound->task_graph.n_units - 1;
+  return DP_OK;
 }
 
 static dp_status make_unit(making *w, making_role *p, const dp_instruction_at *at, size_t i, int device) {
@@ -80,7 +106,7 @@ static dp_status make_unit(making *w, making_role *p, const dp_instruction_at *a
   const Dp__Instruction *in = at->instruction;
   if (w->unit_of[device][flat] >= 0) return DP_OK;
   if (dp_channel_is(in)) return make_between(w, at, device);
-  dp_unit unit = {.at = {*at}, .micro = micro_of(&p->bind, in)};
+  dp_unit unit = {.at = {*at}, .micro = micro_of(&p->bind, in), .role = (int)(p - w->roles), .number = flat};
   if (in->n_nodes) unit.name = p->bind.graph->nodes[in->nodes[0]]->name;
   if (dp_bind_is_communication(in)) {
     unit.moved = moved_by(&p->bind, in);
@@ -91,9 +117,11 @@ static dp_status make_unit(making *w, making_role *p, const dp_instruction_at *a
     unit.n_devices = 1;
     DP_TRY(dp_bind_kernel(&p->bind, p->nodes[at->stream_index][i], &unit));
   }
-  for (int m = 0; m < unit.n_devices; m++) w->unit_of[unit.devices[m]][flat] = w->bound->task_graph.n_units;
-  if (!unit.kernel) return add_communication(w, &unit);
-  add_unit(w, &unit);
+  if (unit.kernel)
+    add_unit(w, &unit);
+  else
+    DP_TRY(add_communication(w, &unit));
+  for (int m = 0; m < unit.n_devices; m++) w->unit_of[unit.devices[m]][flat] = w->bound->task_graph.n_units - 1;
   return DP_OK;
 }
 
@@ -104,6 +132,7 @@ static dp_status make_units(making *w, making_role *p) {
       const dp_instruction_at at = {stream->instructions[i], stream->name, (int)s};
       p->bind.last = NULL;
       for (int d = 0; d < p->devices->n_devices; d++) {
+        if (!dp_peers_here(w->binding->peers, p->devices->devices[d])) continue;
         dp_status status = make_unit(w, p, &at, i, p->devices->devices[d]);
         if (status)
           return dp_status_context(status, "stream %s, instruction %zu (%s)", stream->name, i, at.instruction->op);
@@ -117,19 +146,24 @@ static dp_status make_units(making *w, making_role *p) {
 
 typedef void visit(dp_task_graph *s, int before, int after);
 
+// The first unit of the instruction that this one ends.
+static int first_of(const making *w, int unit) { return unit - (w->bound->units[unit].exchange != NULL); }
+
 // Visits the edges into an instruction, on each of its devices.
 static void each_edge_of(const making *w, const making_role *p, const Dp__Instruction *in, int flat, bool first,
                          visit *visit) {
   for (int k = 0; k < p->devices->n_devices; k++) {
-    const int *unit_of = w->unit_of[p->devices->devices[k]];
-    if (!first) visit(&w->bound->task_graph, unit_of[flat - 1], unit_of[flat]);
+    if (!dp_peers_here(w->binding->peers, p->devices->devices[k])) continue;
+    const int *unit_of = w->unit_of[p->devices->devices[k]], unit = first_of(w, unit_of[flat]);
+    if (!first) visit(&w->bound->task_graph, unit_of[flat - 1], unit);
     for (size_t e = 0; e < in->n_waits; e++)
-      if (p->signaller[in->waits[e]] >= 0)
-        visit(&w->bound->task_graph, unit_of[p->signaller[in->waits[e]]], unit_of[flat]);
+      if (p->signaller[in->waits[e]] >= 0) visit(&w->bound->task_graph, unit_of[p->signaller[in->waits[e]]], unit);
   }
 }
 
 static void each_edge(const making *w, visit *visit) {
+  for (int u = 0; u < w->bound->task_graph.n_units; u++)
+    if (w->bound->units[u].posts) visit(&w->bound->task_graph, u, u + 1);
   for (int r = 0; r < w->binding->roles->n_roles; r++) {
     const making_role *p = &w->roles[r];
     for (size_t s = 0; p->bind.program && s < p->bind.program->n_streams; s++) {
@@ -159,6 +193,10 @@ static void make_order(const making *w) {
   s->n_before = dp_alloc_n(w->arena, n + 1, sizeof *s->n_before);
   s->first_after = dp_alloc_n(w->arena, n + 2, sizeof *s->first_after);
   for (size_t u = 0; u < n; u++) s->n_parts[u] = parts_of(&w->bound->units[u]);
+  if (w->binding->peers) {
+    s->arrives_at = dp_alloc_n(w->arena, n + 1, sizeof *s->arrives_at);
+    for (size_t u = 0; u < n; u++) s->arrives_at[u] = w->bound->units[u].posts ? (int)u + 1 : -1;
+  }
   each_edge(w, count_edge);
   for (size_t u = 0; u < n; u++) s->first_after[u + 1] += s->first_after[u];
   s->after = dp_alloc_n(w->arena, (size_t)s->first_after[n] + 1, sizeof *s->after);
@@ -246,6 +284,7 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
   bound->task_graph.enqueue = dp_bound_enqueue;
   bound->task_graph.explain = dp_bound_explain;
   bound->task_graph.record = binding->trace ? dp_bound_record : NULL;
+  bound->task_graph.abandon = binding->peers ? abandon : NULL;
   bound->task_graph.context = bound;
   w.roles = dp_alloc_n(arena, (size_t)n_roles, sizeof *w.roles);
   w.unit_of = dp_alloc_n(arena, (size_t)binding->roles->n_devices, sizeof *w.unit_of);
@@ -275,6 +314,10 @@ dp_status dp_bound_run(void *context, int index, int part, int parts) {
   const dp_unit *unit = &bound->units[index];
   const dp_binding *binding = bound->binding;
   const dp_backend *backend = binding->memory->backend;
+  if (unit->posts) {
+    dp_exchange_post(unit->exchange, bound->run);
+    return DP_OK;
+  }
   int64_t begin_ns = binding->trace ? dp_trace_now() : 0;
   if (backend->enter) DP_TRY(backend->enter(binding->detector, unit->ranges, unit->n_ranges, parts));
   dp_status status = DP_OK;

@@ -16,6 +16,7 @@ typedef struct {
   const dp_binding *binding;
   dp_unit *units;
   dp_task_graph task_graph;
+  const dp_executor *executor;
   void *state;   // the executor's, from its `prepare`; NULL: not yet prepared
   int slot;      // the copy of the host inputs that the current run reads
   uint64_t run;  // the number of the session's current run

@@ -259,7 +259,7 @@ static void destroy(void *executor) {
 }
 
 dp_status dp_queues_create(const dp_backend *backend, dp_executor *executor) {
-  static const dp_executor_calls calls = {prepare, release, start, wait, destroy};
+  static const dp_executor_calls calls = {prepare, release, start, wait, destroy, NULL};
   queue_executor *e = calloc(1, sizeof *e);
   if (!e) return dp_fail(DP_EX_MEMORY, "no memory for the queues of the devices");
   e->backend = backend;

@@ -8,7 +8,10 @@
 extern "C" {
 #endif
 
-#define DP_DRIVER_TYPES(X) X(CUresult) X(CUdevice) X(CUdevice_attribute) X(CUdeviceptr) X(CUcontext) X(CUstream)
+#define DP_DRIVER_TYPES(X) \
+  X(CUresult)              \
+  X(CUdevice)              \
+  X(CUdevice_attribute) X(CUdeviceptr) X(CUcontext) X(CUstream) X(CUgraph) X(CUgraphExec) X(CUstreamCaptureMode)
 #define DP_NVRTC_TYPES(X) X(nvrtcResult) X(nvrtcProgram)
 #define DP_BLASLT_TYPES(X)        \
   X(cublasStatus_t)               \

@@ -217,6 +217,22 @@ Outcome RunReference(const dp_node *node, const std::vector<Tensor> &in, std::ve
   return {error, out};
 }
 
+void ExpectSame(const Tensor &expected, const Tensor &found, bool exact) {
+  if (exact || !dp_type_is_float(expected.dtype)) {
+    EXPECT_EQ(expected.bytes, found.bytes);
+    return;
+  }
+  double scale = 1e-30;
+  for (double x : Numbers(expected))
+    if (std::isfinite(x)) scale = std::max(scale, std::fabs(x));
+  const double unit = (expected.dtype == DP_FLOAT64 ? 1e-12 : 1e-5) * scale;
+  for (int64_t i = 0; i < expected.Count(); i++) {
+    const double a = expected.Get(i), b = found.Get(i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    ASSERT_NEAR(a, b, unit) << "element " << i;
+  }
+}
+
 static void ExpectClose(const Tensor &expected, const Tensor &found, double longest_sum) {
   ASSERT_EQ(expected.Count(), found.Count());
   const double unit = expected.dtype == DP_FLOAT64 ? 1e-13 : expected.dtype == DP_FLOAT32 ? 1e-5 : 0;

@@ -54,6 +54,10 @@ Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<
 // The CPU's reference.
 Outcome RunReference(const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out);
 
+// Expects the same numbers: float32 within 1e-5 of the largest element, float64 within 1e-12 of it, all else, and all
+// if `exact`, bit by bit. NaN is NaN.
+void ExpectSame(const Tensor &expected, const Tensor &found, bool exact);
+
 // Expects the kernel to give what the reference gives: within 1e-5 times the root of the longest sum for float32, 1e-13
 // for float64, and exactly for integers.
 void Check(const Problem &p, const std::string &name);

@@ -29,6 +29,10 @@ TEST(WrongData, IsReported) {
   const Problem gather = {"Gather", "", "float32[6,3], int64[N]", "", 4, 1};
   EXPECT_NE(Report(gather, 2, 6).find("index 6 at position 2 is not in -6..5"), std::string::npos);
   EXPECT_NE(Report(gather, 2, -7).find("index -7 at position 2"), std::string::npos);
+  const Problem elements = {"GatherElements", "", "float32[3,4], int32[3,N]", "axis=-1", 2, 1};
+  EXPECT_NE(Report(elements, 5, 4).find("index 4 at position 5 is not in -4..3"), std::string::npos);
+  const Problem scatter = {"ScatterElements", "", "bool[3,4], int64[N,4], bool[N,4]", "", 2, 1};
+  EXPECT_NE(Report(scatter, 6, -4).find("index -4 at position 6 is not in -3..2"), std::string::npos);
   for (const char *op : {"Div", "Mod"}) {
     const Problem divide = {op, "", "int64[N,3], int64[3]", "", 4, 1};
     EXPECT_NE(Report(divide, 2, 0).find("by zero at position 2"), std::string::npos) << op;

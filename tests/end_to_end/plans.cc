@@ -73,7 +73,8 @@ Plan Copy(const Plan &plan) { return FromBytes(ToBytes(plan.get())); }
 std::string Verify(const Plan &plan) { return Failure(dp_verify_plan(plan.get(), nullptr)); }
 
 Dp__Instruction *At(const Plan &plan, const Location &location) {
-  return plan->roles[0]->programs[location.program]->streams[location.stream]->instructions[location.instruction];
+  const Dp__Program *program = plan->roles[location.role]->programs[location.program];
+  return program->streams[location.stream]->instructions[location.instruction];
 }
 
 size_t FindProgram(const Plan &plan, const std::string &name) {
@@ -83,7 +84,7 @@ size_t FindProgram(const Plan &plan, const std::string &name) {
 }
 
 std::string Describe(const Plan &plan, const Location &location) {
-  const Dp__Program *program = plan->roles[0]->programs[location.program];
+  const Dp__Program *program = plan->roles[location.role]->programs[location.program];
   const Dp__Instruction *in = At(plan, location);
   std::string text = std::string(program->name) + ", " + program->streams[location.stream]->name + ", " +
                      std::to_string(location.instruction) + " (" + in->op;
@@ -94,12 +95,12 @@ std::string Describe(const Plan &plan, const Location &location) {
   return text + ")";
 }
 
-std::vector<Location> Instructions(const Plan &plan, const std::string &name) {
+std::vector<Location> Instructions(const Plan &plan, const std::string &name, size_t role) {
   std::vector<Location> locations;
   size_t p = FindProgram(plan, name);
-  const Dp__Program *program = plan->roles[0]->programs[p];
+  const Dp__Program *program = plan->roles[role]->programs[p];
   for (size_t s = 0; s < program->n_streams; s++)
-    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) locations.push_back({p, s, i});
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) locations.push_back({p, s, i, role});
   return locations;
 }
 

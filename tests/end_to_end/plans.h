@@ -29,14 +29,14 @@ Plan Copy(const Plan &plan);
 std::string Verify(const Plan &plan);
 
 struct Location {
-  size_t program, stream, instruction;
+  size_t program, stream, instruction, role = 0;
 };
 Dp__Instruction *At(const Plan &plan, const Location &location);
 size_t FindProgram(const Plan &plan, const std::string &name);
 // "train, comm, 3 (AllReduce)"
 std::string Describe(const Plan &plan, const Location &location);
-// All instructions of a program; those that communicate.
-std::vector<Location> Instructions(const Plan &plan, const std::string &program);
+// All instructions of a program of a role; those of role 0 that communicate.
+std::vector<Location> Instructions(const Plan &plan, const std::string &program, size_t role = 0);
 std::vector<Location> Communications(const Plan &plan, const std::string &program);
 
 // A copy without the instruction; its successors follow its predecessors.

@@ -160,7 +160,6 @@ TEST(Refusals, WithClipping) {
 
 // A loss over split classes is decomposed: other nodes find the label, as an index.
 TEST(Refusals, OfLabelsWhenClassesAreSplit) {
-  if (IsSlow()) GTEST_SKIP() << "no kernel for GatherElements";
   std::string text = kMlp;
   for (const char *parameter : {"w2: float32[10,24] = kaiming_uniform()", "b2: float32[10] = kaiming_uniform(24)"})
     text.insert(text.find(parameter) + strlen(parameter), " shard(tensor=0)");

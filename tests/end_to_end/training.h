@@ -28,6 +28,7 @@ struct RunOptions {
   bool null_backend = false;
   int64_t slot = 0;  // the host input copy of the first step
   Feed feed = Digits();
+  const dp_peers *peers = nullptr;  // where the other devices are
 };
 
 using Bytes = std::vector<uint8_t>;
@@ -45,6 +46,8 @@ class Training {
   std::vector<double> TrainAll(const std::vector<int64_t> &batches);
   double Evaluate(int64_t first, int64_t n);
   double Correct();  // of the last Evaluate
+  // Whether losses are here: some device of this process computes them.
+  bool HasLoss() const;
   // The outputs of "infer", concatenated by name.
   std::vector<double> Infer(int64_t first, int64_t n);
   // Runs a program once, alternating between the copies of the inputs. Returns the failure, if any.
@@ -55,6 +58,10 @@ class Training {
   void SetNumbers(const std::string &variable, const std::vector<double> &numbers);
   // "" if devices with the same part of a variable hold the same bytes, else where they differ.
   std::string Replicas() const;
+  // What a device that is here holds of a variable; empty if it holds nothing of it.
+  Bytes Part(int32_t variable, int64_t device) const;
+  std::string TryRead(int32_t variable, void *whole) const;  // the failure, if any
+  const dp_model *Model() const { return dp_session_model(session_); }
   uint64_t Allocated(Dp__Space space) const { return dp_session_bytes(session_, space); }
 
  private:
@@ -68,7 +75,7 @@ class Training {
   RunOptions options_;
   dp_backend backend_;
   dp_session *session_ = nullptr;
-  std::vector<char *> storages_;  // by device
+  std::vector<char *> storages_;  // by device; null elsewhere
   int64_t step_ = 0, slot_;
   int64_t labels_ = -1;  // in the last batch fed; -1: labels are computed
 };

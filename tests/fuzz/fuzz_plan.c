@@ -14,7 +14,7 @@ static dp_status read_plan(dp_arena *arena, const char *path) {
   DP_TRY(dp_plan_read(arena, path, &plan));
   FILE *out = fopen("/dev/null", "w");
   if (!out) fuzz_die("no memory");
-  dp_plan_print(plan, out);
+  dp_plan_print(plan, NULL, out);
   fclose(out);
   return dp_verify_plan(plan, NULL);
 }

@@ -91,6 +91,6 @@ dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {
   if (!plan_file) return show_model(&r);
   Dp__Plan *plan;
   DP_TRY(dp_plan_read(arena, r.path, &plan));
-  dp_plan_print(plan, stdout);
+  dp_plan_print(plan, NULL, stdout);
   return DP_OK;
 }

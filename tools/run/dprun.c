@@ -8,12 +8,6 @@
 #include "ir/verify/verify.h"
 #include "tools/run/weights.h"
 
-static dp_status explain(const Dp__Plan *plan) {
-  DP_TRY(dp_verify_plan(plan, NULL));
-  dp_plan_print(plan, stdout);
-  return DP_OK;
-}
-
 // The device that was asked for, else the plan's. If that is missing here, the session reports it.
 static const dp_backend_entry *choose_backend(const dp_dprun *run) {
   const Dp__Target *target = run->plan->target;
@@ -37,6 +31,33 @@ static dp_status open_session(dp_dprun *run) {
   DP_TRY(choose_backend(run)->open(o->devices, &backend));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
   return o->init.path ? load_weights(run) : DP_OK;
+}
+
+typedef struct {
+  dp_dprun *run;
+  dp_status status;  // the first failure
+} explaining;
+
+static void print_choices(void *context, const Dp__Program *program, const Dp__Instruction *instruction, FILE *out) {
+  explaining *e = context;
+  dp_session *session = e->run->session;
+  if (!e->status)
+    e->status = dp_session_print_choices(session, dp_session_find(session, program->name), e->run->plan->batch,
+                                         instruction, out);
+}
+
+// With --device, the device is opened and asked what it would choose for each step.
+static dp_status explain(dp_dprun *run) {
+  explaining e = {run, DP_OK};
+  const dp_plan_notes notes = {print_choices, &e};
+  if (!run->options->device) {
+    DP_TRY(dp_verify_plan(run->plan, NULL));
+    dp_plan_print(run->plan, NULL, stdout);
+    return DP_OK;
+  }
+  DP_TRY(open_session(run));
+  dp_plan_print(run->plan, &notes, stdout);
+  return e.status;
 }
 
 static dp_status open_feeds(dp_dprun *run) {
@@ -125,7 +146,7 @@ static dp_status execute(void *arg) {
   dp_dprun *run = arg;
   const dp_dprun_options *o = run->options;
   DP_TRY(dp_plan_read(run->arena, o->plan, &run->plan));
-  if (o->explain) return explain(run->plan);
+  if (o->explain) return explain(run);
   if (o->checkpoints)
     DP_TRY(dp_dprun_checkpoints_open(run->arena, o->save, o->resume, &run->checkpoints));
   else if (o->save)

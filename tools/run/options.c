@@ -81,7 +81,10 @@ static const struct argp_option table[] = {
      "Write what ran when on each device and stream, for Perfetto or chrome://tracing; also prints how much "
      "communication was hidden",
      0},
-    {"explain", KEY_EXPLAIN, 0, 0, "Print each step of the plan with stream, waits and bytes, and exit", 0},
+    {"explain", KEY_EXPLAIN, 0, 0,
+     "Print each step of the plan with stream, waits and bytes, and exit; with --device=cuda also which functions, "
+     "algorithms and engines that device would use",
+     0},
     {"quiet", KEY_QUIET, 0, 0, "Print no progress, only the last line", 0},
     {0},
 };

@@ -9,7 +9,7 @@
 #include <cublasLt.h>
 #else
 typedef int cublasStatus_t, cublasComputeType_t, cudaDataType_t, cublasLtMatmulDescAttributes_t,
-    cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t;
+    cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t, cublasLtMatmulAlgoConfigAttributes_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct cublasLtContext *cublasLtHandle_t;
 // Descriptors may lie in the caller's memory.
@@ -59,6 +59,10 @@ typedef struct {
   X(CUBLASLT_EPILOGUE_DEFAULT, 1)                   \
   X(CUBLASLT_EPILOGUE_BIAS, 4)                      \
   X(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 2)      \
+  X(CUBLASLT_ALGO_CONFIG_ID, 0)                     \
+  X(CUBLASLT_ALGO_CONFIG_TILE_ID, 1)                \
+  X(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 2)             \
+  X(CUBLASLT_ALGO_CONFIG_STAGES_ID, 6)              \
   X(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1)    \
   X(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, 3)  \
   X(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, 5)  \
@@ -93,6 +97,9 @@ enum {
     (cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,           \
      cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int asked,             \
      cublasLtMatmulHeuristicResult_t *results, int *found))                                                            \
+  X(cublasLtMatmulAlgoConfigGetAttribute,                                                                              \
+    (const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t attribute, void *value, size_t bytes,      \
+     size_t *written))                                                                                                 \
   X(cublasLtMatmul,                                                                                                    \
     (cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,                             \
      cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *beta, const void *c, \

@@ -16,6 +16,9 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef unsigned CUstreamCaptureMode;
 #endif
 
 // X(name, value): constants of enums and macros, under names of our own.
@@ -29,6 +32,18 @@ typedef struct CUevent_st *CUevent;
   X(CUDA_ERROR_NOT_READY, 600)                        \
   X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                  \
   X(CUDA_ERROR_LAUNCH_FAILED, 719)                    \
+  X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)       \
+  X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, 901)       \
+  X(CUDA_ERROR_STREAM_CAPTURE_MERGE, 902)             \
+  X(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, 903)         \
+  X(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, 904)          \
+  X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, 905)         \
+  X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)          \
+  X(CUDA_ERROR_CAPTURED_EVENT, 907)                   \
+  X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908)      \
+  X(CU_STREAM_CAPTURE_MODE_GLOBAL, 0)                 \
+  X(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)           \
+  X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                \
   X(CU_STREAM_NON_BLOCKING, 1)                        \
   X(CU_EVENT_DEFAULT, 0)                              \
   X(CU_EVENT_DISABLE_TIMING, 2)                       \
@@ -82,6 +97,12 @@ enum {
   X(cuEventQuery, (CUevent event))                                                                               \
   X(cuEventSynchronize, (CUevent event))                                                                         \
   X(cuEventElapsedTime, (float *milliseconds, CUevent begin, CUevent end))                                       \
+  X(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode))                                        \
+  X(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                                                      \
+  X(cuGraphInstantiateWithFlags, (CUgraphExec * executable, CUgraph graph, unsigned long long flags))            \
+  X(cuGraphDestroy, (CUgraph graph))                                                                             \
+  X(cuGraphLaunch, (CUgraphExec executable, CUstream stream))                                                    \
+  X(cuGraphExecDestroy, (CUgraphExec executable))                                                                \
   X(cuModuleLoadData, (CUmodule * module, const void *image))                                                    \
   X(cuModuleUnload, (CUmodule module))                                                                           \
   X(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))                             \

@@ -52,7 +52,7 @@ static void *open_library(const dp_cuda_library *l) {
   return library;
 }
 
-dp_status dp_cuda_library_load(const dp_cuda_library *l, void **table) {
+static dp_status load(const dp_cuda_library *l) {
   void *library = open_library(l);
   if (!library && !l->folder)
     return dp_fail(EX_UNAVAILABLE,
@@ -66,8 +66,17 @@ dp_status dp_cuda_library_load(const dp_cuda_library *l, void **table) {
         "CUDA_HOME or LD_LIBRARY_PATH",
         l->what, l->sonames[0]);
   for (int i = 0; l->calls[i]; i++) {
-    table[i] = dlsym(library, l->calls[i]);
-    if (!table[i]) return dp_fail(EX_UNAVAILABLE, "%s on this machine is too old: it lacks %s", l->what, l->calls[i]);
+    l->table[i] = dlsym(library, l->calls[i]);
+    if (!l->table[i])
+      return dp_fail(EX_UNAVAILABLE, "%s on this machine is too old: it lacks %s", l->what, l->calls[i]);
   }
   return DP_OK;
+}
+
+dp_status dp_cuda_library_load(dp_cuda_library *l) {
+  pthread_mutex_lock(&l->lock);
+  dp_status status = l->loaded ? DP_OK : load(l);
+  l->loaded = !status;
+  pthread_mutex_unlock(&l->lock);
+  return status;
 }

@@ -2,6 +2,8 @@
 #ifndef DP_BACKENDS_CUDA_API_LIBRARY_H
 #define DP_BACKENDS_CUDA_API_LIBRARY_H
 
+#include <pthread.h>
+
 #include "ir/base/base.h"
 
 #ifdef __cplusplus
@@ -14,12 +16,16 @@ typedef struct {
   const char *const *sonames;  // the newest first; ends with NULL
   const char *folder;          // in Python's wheels: "nvidia/cudnn/lib"; NULL: it comes with the driver
   const char *const *calls;    // names; ends with NULL
+  void **table;                // a pointer for each of the calls
+  pthread_mutex_t lock;        // PTHREAD_MUTEX_INITIALIZER
+  bool loaded;
 } dp_cuda_library;
 
-// Loads the library and fills `table`, which has a pointer for each of its calls. The system's search path comes first
+// Loads the library and fills its table, unless that has been done. The system's search path comes first
 // (LD_LIBRARY_PATH too), then CUDA_HOME, then Python's wheels. EX_UNAVAILABLE: it is not there, or too old to have one
-// of the calls. The library stays loaded.
-dp_status dp_cuda_library_load(const dp_cuda_library *library, void **table) DP_MUST_USE;
+// of the calls. The library stays loaded. Any thread may call this; one that comes while another one loads waits for
+// it.
+dp_status dp_cuda_library_load(dp_cuda_library *library) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -110,6 +110,7 @@ const dp_kernel dp_kernel_cuda_blaslt_Gemm = {
     .types = DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64),
     .scratch_bytes = dp_blaslt_scratch_bytes,
     .shares_state = true,
+    .expect = dp_blaslt_expect,
     .prepare = prepare,
     .release = free,
     .enqueue = enqueue,

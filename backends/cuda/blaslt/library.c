@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "backends/cuda/api/library.h"
+#include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/gpu.h"
 
-static const dp_cuda_library library = {
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static dp_blaslt the_one;
+
+static dp_cuda_library library = {
     .what = "cuBLASLt",
     .sonames = (const char *const[]){"libcublasLt.so.13", "libcublasLt.so.12", NULL},
     .folder = "nvidia/{cu13,cublas}/lib",
@@ -17,6 +21,8 @@ static const dp_cuda_library library = {
             DP_CUDA_BLASLT_CALLS(DP_CALL)
 #undef DP_CALL
                 NULL},
+    .table = (void **)&the_one.calls,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
 // The name of a status.
@@ -42,14 +48,19 @@ dp_status dp_blaslt_check(cublasStatus_t status, const char *call) {
                  call, name_of(status), (int)status);
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static dp_blaslt the_one;
+static void load(dp_cuda_job *job) {
+  (void)job;
+  dp_status_free(dp_cuda_library_load(&library));  // who needs it finds the same
+}
+
+void dp_blaslt_expect(void) {
+  static dp_cuda_job loading = {.work = load};
+  dp_cuda_job_start(&loading);
+}
 
 static dp_status open_once(void) {
-  static bool loaded;
+  DP_TRY(dp_cuda_library_load(&library));
   dp_cuda_gpu_use();
-  if (!loaded) DP_TRY(dp_cuda_library_load(&library, (void **)&the_one.calls));
-  loaded = true;
   if (!the_one.handle) DP_BLASLT_TRY(&the_one, cublasLtCreate, &the_one.handle);
   return DP_OK;
 }

@@ -1,4 +1,4 @@
-// cuBLASLt, loaded when the first kernel that needs it is prepared.
+// cuBLASLt, loaded when a plan names a kernel that needs it, or at the latest when the first one is prepared.
 #ifndef DP_BACKENDS_CUDA_BLASLT_LIBRARY_H
 #define DP_BACKENDS_CUDA_BLASLT_LIBRARY_H
 
@@ -19,6 +19,9 @@ typedef struct {
   dp_blaslt_calls calls;
   cublasLtHandle_t handle;
 } dp_blaslt;
+
+// Begins to load it, on another thread. A failure shows when it is needed.
+void dp_blaslt_expect(void);
 
 // The process's handle, for the GPU that it has opened, which becomes current to the calling thread. Any thread may
 // call this, and use the handle at the same time as others. EX_UNAVAILABLE: cuBLASLt is absent, or refuses.

@@ -4,6 +4,7 @@
 // y' = b' a': b is the library's first operand, and its m is our n.
 #include "backends/cuda/blaslt/product.h"
 
+#include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/function.h"
 
 static dp_status describe(const dp_blaslt *blaslt, const dp_blaslt_spec *s, const void *bias,
@@ -54,6 +55,21 @@ static dp_status prefer(const dp_blaslt *blaslt, const dp_blaslt_spec *s,
   return DP_OK;
 }
 
+// Notes the algorithm by the library's numbers for it, for its tile, its stages, and the parts of the sum over k.
+static dp_status note_choice(const dp_blaslt_product *p) {
+  static const cublasLtMatmulAlgoConfigAttributes_t attributes[] = {
+      CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_STAGES_ID,
+      CUBLASLT_ALGO_CONFIG_SPLITK_NUM};
+  uint32_t numbers[DP_COUNT(attributes)] = {0};
+  size_t written;
+  for (size_t i = 0; i < DP_COUNT(attributes); i++)
+    DP_BLASLT_TRY(p->blaslt, cublasLtMatmulAlgoConfigGetAttribute, &p->algorithm, attributes[i], &numbers[i],
+                  sizeof numbers[i], &written);
+  dp_cuda_choice_add("cuBLASLt algorithm %u, tile %u, stages %u, split over k %u, workspace %zu bytes", numbers[0],
+                     numbers[1], numbers[2], numbers[3], p->workspace_bytes);
+  return DP_OK;
+}
+
 static dp_status choose(dp_blaslt_product *p, bool *found) {
   cublasLtMatmulDescOpaque_t desc;
   cublasLtMatmulPreferenceOpaque_t preference;
@@ -70,7 +86,7 @@ static dp_status choose(dp_blaslt_product *p, bool *found) {
   if (!*found) return DP_OK;
   p->algorithm = result.algo;
   p->workspace_bytes = result.workspaceSize;
-  return DP_OK;
+  return note_choice(p);
 }
 
 dp_status dp_blaslt_product_make(const dp_blaslt_spec *spec, dp_blaslt_product *product, bool *found) {

@@ -22,6 +22,7 @@ const dp_kernel dp_kernel_cuda_cudnn_dp_ConvGradWeight = {
     .types = DP_WINDOWS_TYPES,
     .scratch_bytes = dp_cudnn_convolution_scratch_bytes,
     .shares_state = true,
+    .expect = dp_cudnn_expect,
     .prepare = prepare,
     .release = dp_cudnn_convolution_release,
     .enqueue = enqueue,

@@ -5,9 +5,14 @@
 #include <string.h>
 
 #include "backends/cuda/api/library.h"
+#include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/gpu.h"
 
-static const dp_cuda_library library = {
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static dp_cudnn_calls cudnn;
+static cudnnHandle_t the_handle;
+
+static dp_cuda_library library = {
     .what = "cuDNN",
     .sonames = (const char *const[]){"libcudnn.so.9", NULL},
     .folder = "nvidia/cudnn/lib",
@@ -17,11 +22,9 @@ static const dp_cuda_library library = {
             DP_CUDA_CUDNN_CALLS(DP_CALL)
 #undef DP_CALL
                 NULL},
+    .table = (void **)&cudnn,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static dp_cudnn_calls cudnn;
-static cudnnHandle_t the_handle;
 
 // The name of a status.
 static const char *name_of(cudnnStatus_t status) {
@@ -47,24 +50,25 @@ dp_status dp_cudnn_check(cudnnStatus_t status, const char *call) {
   return dp_fail(memory ? DP_EX_MEMORY : EX_UNAVAILABLE, "cuDNN: %s gives %s (%d)", call, name_of(status), (int)status);
 }
 
-static dp_status load_once(void) {
-  static bool loaded;
-  if (!loaded) DP_TRY(dp_cuda_library_load(&library, (void **)&cudnn));
-  loaded = true;
-  return DP_OK;
+static void load(dp_cuda_job *job) {
+  (void)job;
+  dp_status_free(dp_cuda_library_load(&library));  // who needs it finds the same
+}
+
+void dp_cudnn_expect(void) {
+  static dp_cuda_job loading = {.work = load};
+  dp_cuda_job_start(&loading);
 }
 
 dp_status dp_cudnn_load(const dp_cudnn_calls **calls) {
-  pthread_mutex_lock(&lock);
-  dp_status status = load_once();
-  pthread_mutex_unlock(&lock);
-  if (!status) *calls = &cudnn;
-  return status;
+  DP_TRY(dp_cuda_library_load(&library));
+  *calls = &cudnn;
+  return DP_OK;
 }
 
 dp_status dp_cudnn_open(cudnnHandle_t *handle) {
   pthread_mutex_lock(&lock);
-  dp_status status = load_once();
+  dp_status status = dp_cuda_library_load(&library);
   dp_cuda_gpu_use();
   if (!status && !the_handle) status = dp_cudnn_check(cudnn.cudnnCreate(&the_handle), "cudnnCreate");
   pthread_mutex_unlock(&lock);

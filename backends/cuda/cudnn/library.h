@@ -1,4 +1,4 @@
-// cuDNN, loaded when the first kernel that needs it is prepared.
+// cuDNN, loaded when a plan names a kernel that needs it, or at the latest when the first one is prepared.
 #ifndef DP_BACKENDS_CUDA_CUDNN_LIBRARY_H
 #define DP_BACKENDS_CUDA_CUDNN_LIBRARY_H
 
@@ -15,6 +15,8 @@ typedef struct {
 #undef DP_CALL
 } dp_cudnn_calls;
 
+// Begins to load it, on another thread. A failure shows when it is needed.
+void dp_cudnn_expect(void);
 // Loads cuDNN, once for the process; any thread may call this. EX_UNAVAILABLE: it is absent.
 dp_status dp_cudnn_load(const dp_cudnn_calls **calls) DP_MUST_USE;
 // The process's handle, for the GPU that it has opened, which becomes current to the calling thread. EX_UNAVAILABLE:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cuda/cudnn/descriptor.h"
+#include "backends/cuda/gpu/choices.h"
 
 enum { X_ID = 1, W_ID, Y_ID };  // of tensors in graph and variant pack
 enum { ALIGNMENT = 16, MOST_CONFIGURATIONS = 64, MOST_NOTES = 16 };
@@ -224,10 +225,12 @@ dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, 
   if (status == CUDNN_STATUS_SUCCESS) status = ask(&p, handle, device, spec, graph, CUDNN_HEUR_MODE_A, found);
   if (status == CUDNN_STATUS_SUCCESS && !*found)
     status = ask(&p, handle, device, spec, graph, CUDNN_HEUR_MODE_FALLBACK, found);
-  if (*found)
+  if (*found) {
     *plan = p;
-  else
+    dp_cuda_choice_add("cuDNN engine %lld, workspace %lld bytes", (long long)p.engine, (long long)p.workspace_bytes);
+  } else {
     dp_cudnn_plan_release(&p);
+  }
   return dp_cudnn_is_unsupported(status) ? DP_OK : dp_cudnn_check(status, "planning a convolution");
 }
 

@@ -15,7 +15,7 @@ DP_BLOCK_KERNEL(dp_gather_arguments) {
     const dp_i64 j = first + t;
     if (t == 0) found = 0;
     dp_barrier();
-    mine[t] = j < a.count && dp_gather_index(&a, (dp_i64)((const I *)a.indices)[j], j) == slice;
+    mine[t] = j < a.count && dp_index_here(&a.dim, (dp_i64)((const I *)a.indices)[j], j) == slice;
     if (mine[t]) found = 1;
     dp_barrier();
     if (found) {

@@ -3,15 +3,6 @@
 // neighbouring results, 0 where a block's threads share one. LAST: 1 where results are final.
 #include "backends/cuda/device/reduce.h"
 
-DP_DEVICE dp_i64 LOCAL(offset)(const dp_reduce_dims *dims, dp_i64 i) {
-  dp_i64 offset = 0;
-  for (int d = (int)dims->rank - 1; d > 0; d--) {
-    offset += i % dims->extents[d] * dims->strides[d];
-    i /= dims->extents[d];
-  }
-  return offset + i * dims->strides[0];
-}
-
 DP_BLOCK_KERNEL(dp_reduce_arguments) {
   DP_SHARED A parts[DP_REDUCE_THREADS];
   const int t = dp_thread(), width = COLUMNS ? DP_REDUCE_COLUMNS : 1, groups = DP_REDUCE_THREADS / width;
@@ -19,9 +10,9 @@ DP_BLOCK_KERNEL(dp_reduce_arguments) {
   const dp_i64 first = a.reduced.count * split / a.splits, end = a.reduced.count * (split + 1) / a.splits;
   A acc = NONE;
   if (result < a.kept.count) {
-    const T *x = (const T *)a.x + LOCAL(offset)(&a.kept, result);
+    const T *x = (const T *)a.x + dp_reduce_offset(&a.kept, result);
     for (dp_i64 i = first + t / width; i < end; i += groups) {
-      const A v = (A)x[LOCAL(offset)(&a.reduced, i)];
+      const A v = (A)x[dp_reduce_offset(&a.reduced, i)];
       acc = (A)(STEP(acc, v));
     }
   }

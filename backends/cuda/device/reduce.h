@@ -2,12 +2,24 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_REDUCE_H
 #define DP_BACKENDS_CUDA_DEVICE_REDUCE_H
 
+#include "backends/cuda/device/prelude.h"
+
 enum { DP_REDUCE_RANK = 8, DP_REDUCE_THREADS = 256, DP_REDUCE_COLUMNS = 32 };
 
 typedef struct {
   long long rank, count;  // dims; their elements
   long long extents[DP_REDUCE_RANK], strides[DP_REDUCE_RANK];
 } dp_reduce_dims;
+
+// Where element i of the dims is.
+DP_DEVICE dp_i64 dp_reduce_offset(const dp_reduce_dims *dims, dp_i64 i) {
+  dp_i64 offset = 0;
+  for (int d = (int)dims->rank - 1; d > 0; d--) {
+    offset += i % dims->extents[d] * dims->strides[d];
+    i /= dims->extents[d];
+  }
+  return offset + i * dims->strides[0];
+}
 
 // Block b reduces share b % splits of the results b / splits, or, of columns, of the 32 results from 32 * (b / splits)
 // on. With more than one split, `y` is (splits, results) of the type A, and a second launch joins them.

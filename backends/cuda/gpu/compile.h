@@ -1,4 +1,4 @@
-// CUDA C to machine code by NVRTC, kept in a cache. Private to the backend.
+// CUDA C to machine code, by NVRTC or from the cache. Private to the backend.
 #ifndef DP_BACKENDS_CUDA_COMPILE_H
 #define DP_BACKENDS_CUDA_COMPILE_H
 
@@ -8,10 +8,9 @@
 extern "C" {
 #endif
 
-// Machine code of a program for GPUs of that compute capability. The caller frees *code. The cache is a folder,
-// $XDG_CACHE_HOME/dp or ~/.cache/dp, with a file for each program, capability and version of NVRTC's; without such a
-// folder, or with a damaged file in it, the program is compiled again. EX_UNAVAILABLE: there is no NVRTC; EX_SOFTWARE:
-// it refuses the program.
+// Machine code of a program for GPUs of that compute capability. The caller frees *code. It is kept in the cache
+// (cache.h), by the program's text, the capability and NVRTC's version. Any thread may call this. EX_UNAVAILABLE: there
+// is no NVRTC; EX_SOFTWARE: it refuses the program.
 dp_status dp_cuda_compile(const char *program, int major, int minor, char **code, size_t *bytes) DP_MUST_USE;
 
 #ifdef __cplusplus

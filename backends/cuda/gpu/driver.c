@@ -14,10 +14,11 @@ dp_status dp_cuda_driver_load(void) {
       DP_CUDA_DRIVER_CALLS(DP_CALL)
 #undef DP_CALL
           NULL};
-  static const dp_cuda_library library = {"NVIDIA's driver", sonames, NULL, calls};
+  static dp_cuda_library library = {"NVIDIA's driver",         sonames, NULL, calls, (void **)&dp_cu,
+                                    PTHREAD_MUTEX_INITIALIZER, false};
   static bool loaded;
   if (loaded) return DP_OK;
-  DP_TRY(dp_cuda_library_load(&library, (void **)&dp_cu));
+  DP_TRY(dp_cuda_library_load(&library));
   DP_TRY(dp_cuda_check(dp_cu.cuInit(0), "starting the driver"));
   int version;
   DP_TRY(dp_cuda_check(dp_cu.cuDriverGetVersion(&version), "asking for the driver's version"));

@@ -1,5 +1,5 @@
 // Functions of our own that run on the GPU. Kernels add them when they are prepared and launch them when they are
-// enqueued. Everything that is added goes through NVRTC at once, before the first launch.
+// enqueued. From when it is added, a function is compiled on another thread; all are loaded before the first launch.
 #ifndef DP_BACKENDS_CUDA_FUNCTION_H
 #define DP_BACKENDS_CUDA_FUNCTION_H
 
@@ -12,7 +12,7 @@ extern "C" {
 typedef struct dp_cuda_function dp_cuda_function;
 
 // Adds a function, or finds it if the same text was added before. `defines` is put before `source`: lines "#define T
-// float", undefined again after it. `source` is the text of a file of backends/cuda/device, as the build embeds it, or
+// float". `source` is the text of a file of backends/cuda/device, as the build embeds it, or
 // made by the caller; see prelude.h for how it is written. Both texts are copied. The function lives as long as
 // the process. `name` appears in profiles and errors; it is an identifier. DP_EX_MEMORY.
 dp_status dp_cuda_function_add(const char *name, const char *defines, const char *source,

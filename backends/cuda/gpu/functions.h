@@ -8,12 +8,13 @@
 extern "C" {
 #endif
 
-// Compiles and loads the functions that have been added since the last call. EX_UNAVAILABLE, EX_SOFTWARE.
+// Loads the functions that have been added since the last call; waits for those that are still compiled.
+// EX_UNAVAILABLE, EX_SOFTWARE.
 dp_status dp_cuda_functions_load(void) DP_MUST_USE;
 
-// The program that those functions make, and the others too if `all`; NULL: there are none. The caller frees it.
-// DP_EX_MEMORY.
-dp_status dp_cuda_functions_program(bool all, char **program) DP_MUST_USE;
+// Compiles every function that has been added, for GPUs of that compute capability; no GPU is needed. *count: how many
+// there are; *bytes: their machine code. EX_UNAVAILABLE, EX_SOFTWARE.
+dp_status dp_cuda_functions_compile(int major, int minor, int *count, size_t *bytes) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -41,6 +41,8 @@ dp_status dp_cuda_gpu_open(int ordinal) {
   return dp_cuda_check(dp_cu.cuCtxSetCurrent(g.context), "opening the GPU");
 }
 
+const dp_cuda_gpu *dp_cuda_gpu_opened(void) { return is_open ? &gpu : NULL; }
+
 const dp_cuda_gpu *dp_cuda_gpu_use(void) {
   dp_cu.cuCtxSetCurrent(gpu.context);  // fails only for contexts that do not exist
   return &gpu;

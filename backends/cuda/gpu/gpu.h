@@ -21,6 +21,8 @@ typedef struct {
 // Opens the GPU of that number, once for the process. EX_UNAVAILABLE: there is none, it is too old, or another one is
 // open.
 dp_status dp_cuda_gpu_open(int ordinal) DP_MUST_USE;
+// The open GPU; NULL: none is. Any thread may call this.
+const dp_cuda_gpu *dp_cuda_gpu_opened(void);
 // The open GPU. Its context is made current to the calling thread.
 const dp_cuda_gpu *dp_cuda_gpu_use(void);
 

@@ -6,6 +6,7 @@
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/index.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 
@@ -19,12 +20,7 @@ static dp_gather_arguments arguments_of(const dp_kernel_spec *spec, const dp_loc
                                .here = data->extents[axis],
                                .inner = dp_product(data->extents, axis + 1, data->rank),
                                .count = dp_in_count(spec, 1),
-                               .whole = data->whole[axis],
-                               .unit = data->unit[axis],
-                               .k = data->k[axis],
-                               .lo = data->lo[axis],
-                               .mine = data->hi[axis] - data->lo[axis],
-                               .reporter = {dp_cuda_queue_fault(queue), dp_cuda_queue_instruction(queue)},
+                               .dim = dp_cuda_index_dim(data, axis, queue),
                                .indices = in[1],
                                .x = in[0],
                                .y = out[0]};

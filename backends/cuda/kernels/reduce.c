@@ -7,11 +7,9 @@
 #include "backends/cuda/device/reduce.h"
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/gpu/function.h"
+#include "backends/cuda/kernels/reduce_dims.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
-#include "ir/ops/reduce.h"
-
-_Static_assert((int)DP_REDUCE_RANK == (int)DP_MAX_RANK, "the device reduces as many dims as tensors have");
 
 // As backends/cuda/device/reduce.cu uses them. LEAST and MOST are T's smallest and largest values; U is the type in
 // which A wraps.
@@ -66,32 +64,15 @@ typedef struct {
   int64_t blocks, splits;  // of the results; of each
 } division;
 
-static void append(dp_reduce_dims *dims, bool longer, int64_t extent, int64_t stride) {
-  dims->count *= extent;
-  if (longer) {
-    dims->extents[dims->rank - 1] *= extent;
-  } else {
-    dims->extents[dims->rank++] = extent;
-  }
-  dims->strides[dims->rank - 1] = stride;
-}
-
-// Neighbouring dims of one kind are merged.
 static dp_status divide(const dp_kernel_spec *spec, division *made) {
   const dp_local *x = &spec->inputs[0].local;
-  division d = {.kept.count = 1, .reduced.count = 1, .divisor = 1};
+  division d = {.divisor = 1};
   bool reduced[DP_MAX_RANK];
-  int before = -1;
   DP_TRY(dp_reduce_axes(spec->node, x->rank, reduced));
-  for (int i = 0; i < x->rank; i++) {
-    append(reduced[i] ? &d.reduced : &d.kept, before == (int)reduced[i], x->extents[i],
-           dp_product(x->extents, i + 1, x->rank));
-    before = (int)reduced[i];
+  dp_cuda_reduce_dims(x, reduced, &d.kept, &d.reduced);
+  for (int i = 0; i < x->rank; i++)
     if (reduced[i]) d.divisor *= (double)x->whole[i];
-  }
   if (d.divisor == 0) d.divisor = 1;
-  if (!d.kept.rank) append(&d.kept, false, 1, 1);
-  if (!d.reduced.rank) append(&d.reduced, false, 1, 1);
   d.columns = d.kept.strides[d.kept.rank - 1] == 1 && d.kept.extents[d.kept.rank - 1] > 1;
   d.blocks = d.columns ? (d.kept.count + DP_REDUCE_COLUMNS - 1) / DP_REDUCE_COLUMNS : d.kept.count;
   d.splits = 1;

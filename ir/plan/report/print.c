@@ -17,6 +17,7 @@ typedef struct {
   const Dp__Plan *plan;
   const Dp__Role *role;
   const Dp__Program *program;
+  const dp_plan_notes *notes;
 } printer;
 
 // The plan's form was checked (ir/plan/form.h), its embedded models were not: invalid parts print as ?.
@@ -161,6 +162,7 @@ static void print_instruction(const printer *p, size_t index, const Dp__Instruct
     print_bytes(p, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes);
     fputc('\n', out);
   }
+  if (p->notes) p->notes->print(p->notes->context, p->program, in, out);
 }
 
 // ---- programs -------------------------------------------------------------------------------------------------------
@@ -289,8 +291,8 @@ static dp_status print_plan(void *arg) {
   return DP_OK;
 }
 
-void dp_plan_print(const Dp__Plan *plan, FILE *out) {
-  printer p = {out, dp_arena_create(0), plan, NULL, NULL};
+void dp_plan_print(const Dp__Plan *plan, const dp_plan_notes *notes, FILE *out) {
+  printer p = {.out = out, .arena = dp_arena_create(0), .plan = plan, .notes = notes};
   dp_status status = p.arena ? dp_arena_run(p.arena, print_plan, &p) : DP_OK;
   if (status || !p.arena) fputs("out of memory\n", out);
   dp_status_free(status);

@@ -10,10 +10,16 @@
 extern "C" {
 #endif
 
+// What is said of an instruction beside what the plan holds: lines of their own.
+typedef struct {
+  void (*print)(void *context, const Dp__Program *program, const Dp__Instruction *instruction, FILE *out);
+  void *context;
+} dp_plan_notes;
+
 // Prints mesh, arenas and variables; for each program its instructions by stream with waits, signals, operands and
 // offsets; and what the stages of a pipeline do and hold (ir/plan/report/stages.h). The plan's form must have been
-// checked.
-void dp_plan_print(const Dp__Plan *plan, FILE *out);
+// checked. notes: NULL for none.
+void dp_plan_print(const Dp__Plan *plan, const dp_plan_notes *notes, FILE *out);
 
 #ifdef __cplusplus
 }

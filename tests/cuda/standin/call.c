@@ -72,7 +72,7 @@ CUresult standin_enter(const char *name, standin_needs needs) {
   if (refused) return refused;
   if (needs >= STANDIN_INITIALIZED && !standin_initialized) return STANDIN_NOT_INITIALIZED;
   if (needs >= STANDIN_CONTEXT && !standin_context_current) return STANDIN_INVALID_CONTEXT;
-  return CUDA_SUCCESS;
+  return needs >= STANDIN_UNCAPTURED ? standin_capture_unsafe() : CUDA_SUCCESS;
 }
 
 CUresult standin_leave(CUresult result) {
@@ -98,6 +98,7 @@ void dp_standin_handles(int change) {
 void dp_standin_reset(void) {
   standin_lock();
   standin_give_up();
+  standin_capture_reset();
   sticky = CUDA_SUCCESS;
   standin_set.fail_call = 0;
   standin_counts.calls = 0;

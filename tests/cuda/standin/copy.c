@@ -33,6 +33,9 @@ static CUresult enqueue_copy(char *target, const char *source, size_t bytes, CUs
   CUresult result = standin_span(target, bytes, &to);
   if (!result) result = standin_span(source, bytes, &from);
   if (!result && !standin_is_stream(stream)) result = STANDIN_INVALID_HANDLE;
+  // A graph reads and writes pageable memory whenever it runs: nothing that the stand-in has a use for.
+  if (!result && standin_captured(stream) && (!to || !from))
+    result = standin_capture_refuse(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   if (result || !bytes) return result;
   copy *c = malloc(sizeof *c + (from ? 0 : bytes));
   if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -43,8 +46,9 @@ static CUresult enqueue_copy(char *target, const char *source, size_t bytes, CUs
   }
   bool host = !to || !from || to->kind == STANDIN_PINNED || from->kind == STANDIN_PINNED;
   *pageable_target = !to;
-  standin_enqueue(stream, move, c, free, duration_ns(bytes, host), NULL);
-  return CUDA_SUCCESS;
+  result = standin_enqueue(stream, move, c, free, duration_ns(bytes, host));
+  if (result) free(c);
+  return result;
 }
 
 // The address must be the device's.
@@ -54,7 +58,7 @@ static CUresult of_device(CUdeviceptr address) {
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t bytes) {
-  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
   if (refused) return standin_leave(refused);
   bool pageable;
   CUresult result = bytes ? of_device(target) : CUDA_SUCCESS;
@@ -65,7 +69,7 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t bytes) {
 }
 
 CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t bytes) {
-  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
   if (refused) return standin_leave(refused);
   bool pageable;
   CUresult result = bytes ? of_device(source) : CUDA_SUCCESS;
@@ -92,12 +96,13 @@ static CUresult enqueue_fill(CUdeviceptr target, unsigned char value, size_t byt
   copy *c = malloc(sizeof *c);
   if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
   *c = (copy){.target = (char *)(uintptr_t)target, .bytes = bytes, .value = value};
-  standin_enqueue(stream, fill, c, free, duration_ns(bytes, block->kind == STANDIN_PINNED), NULL);
-  return CUDA_SUCCESS;
+  result = standin_enqueue(stream, fill, c, free, duration_ns(bytes, block->kind == STANDIN_PINNED));
+  if (result) free(c);
+  return result;
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr target, unsigned char value, size_t bytes) {
-  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
   if (refused) return standin_leave(refused);
   CUresult result = enqueue_fill(target, value, bytes, NULL);
   const standin_block *block = standin_block_at((void *)(uintptr_t)target);

@@ -197,6 +197,22 @@ static cublasStatus_t check(const product *p) {
 
 static size_t bytes_of(cudaDataType_t type) { return type == CUDA_R_64F ? sizeof(double) : sizeof(float); }
 
+// The algorithm's number is that of its parts; it has no tiles and no stages.
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *object,
+                                                    cublasLtMatmulAlgoConfigAttributes_t number, void *value,
+                                                    size_t bytes, size_t *written) {
+  CALL(cublasLtMatmulAlgoConfigGetAttribute, CUBLAS_STATUS_INVALID_VALUE);
+  algorithm of;
+  if (!object || !value || bytes != sizeof(uint32_t) || !written) return CUBLAS_STATUS_INVALID_VALUE;
+  memcpy(&of, object, sizeof of);
+  if (of.magic != MAGIC_ALGORITHM) return CUBLAS_STATUS_INVALID_VALUE;
+  const bool counts = number == CUBLASLT_ALGO_CONFIG_ID || number == CUBLASLT_ALGO_CONFIG_SPLITK_NUM;
+  const uint32_t found = counts ? (uint32_t)of.parts : 0;
+  memcpy(value, &found, sizeof found);
+  *written = sizeof found;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_given,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,

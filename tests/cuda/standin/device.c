@@ -44,6 +44,9 @@ CUresult cuGetErrorString(CUresult error, const char **text) {
       {CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"},
       {CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"},
       {STANDIN_NOT_SUPPORTED, "operation not supported"},
+      {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"},
+      {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture"},
+      {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"},
   };
   standin_lock();
   standin_counts.calls++;  // always works, so it cannot be told to fail

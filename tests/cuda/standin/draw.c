@@ -24,7 +24,7 @@ void standin_shuffle(int *items, int n) {
 }
 
 void dp_standin_seed(uint64_t seed) {
-  static const int others[] = {0, 0, 2, 4}, eager[] = {0, 0, 2, 8};
+  static const int others[] = {0, 2, 8, 8}, eager[] = {0, 0, 2, 8};
   standin_lock();
   state = seed;
   standin_habits = (standin_habit){0};

@@ -6,7 +6,8 @@
 struct CUevent_st {
   CUevent next;
   bool timing;
-  standin_marker *recorded;  // NULL: never
+  standin_marker *recorded;  // NULL: never, or in a capture
+  standin_captured_at captured;
 };
 
 static CUevent events;
@@ -37,6 +38,7 @@ CUresult cuEventDestroy_v2(CUevent event) {
   if (!link) return standin_leave(result ? result : STANDIN_INVALID_HANDLE);
   *link = event->next;
   standin_unref(event->recorded);
+  standin_points_clear(&event->captured.after);
   free(event);
   standin_counts.events--;
   return standin_leave(result);
@@ -46,8 +48,12 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!find(event) || !standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  const bool captured = standin_captured(stream);
+  refused = captured ? standin_capture_record(stream, &event->captured) : standin_capture_implicit(stream);
+  if (refused) return standin_leave(refused);
+  if (!captured) event->captured.capture = 0;
   standin_unref(event->recorded);
-  event->recorded = standin_mark(stream);
+  event->recorded = captured ? NULL : standin_mark(stream);
   return standin_leave(CUDA_SUCCESS);
 }
 
@@ -56,7 +62,12 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   if (refused) return standin_leave(refused);
   if (flags) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   if (!find(event) || !standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
-  if (event->recorded) standin_enqueue(stream, NULL, NULL, NULL, 0, event->recorded);
+  if (event->captured.capture) return standin_leave(standin_capture_wait(stream, &event->captured));
+  if (!event->recorded) return standin_leave(CUDA_SUCCESS);
+  if (standin_captured(stream)) refused = standin_capture_refuse(stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  if (!refused) refused = standin_capture_implicit(stream);
+  if (refused) return standin_leave(refused);
+  standin_wait(stream, event->recorded);
   return standin_leave(CUDA_SUCCESS);
 }
 
@@ -64,6 +75,9 @@ CUresult cuEventQuery(CUevent event) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!find(event)) return standin_leave(STANDIN_INVALID_HANDLE);
+  refused = standin_capture_touch(&event->captured);
+  if (!refused) refused = standin_capture_unsafe();
+  if (refused) return standin_leave(refused);
   if (event->recorded) standin_run_some(event->recorded);
   return standin_leave(event->recorded && !event->recorded->done ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
 }
@@ -72,6 +86,9 @@ CUresult cuEventSynchronize(CUevent event) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!find(event)) return standin_leave(STANDIN_INVALID_HANDLE);
+  refused = standin_capture_touch(&event->captured);
+  if (!refused) refused = standin_capture_unsafe();
+  if (refused) return standin_leave(refused);
   if (event->recorded) standin_run_until(event->recorded);
   return standin_leave(CUDA_SUCCESS);
 }
@@ -81,6 +98,9 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
   if (refused) return standin_leave(refused);
   if (!milliseconds) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   if (!find(begin) || !find(end)) return standin_leave(STANDIN_INVALID_HANDLE);
+  refused = standin_capture_touch(&begin->captured);
+  if (!refused) refused = standin_capture_touch(&end->captured);
+  if (refused) return standin_leave(refused);
   if (!begin->timing || !end->timing || !begin->recorded || !end->recorded)
     return standin_leave(STANDIN_INVALID_HANDLE);
   if (!begin->recorded->done || !end->recorded->done) return standin_leave(CUDA_ERROR_NOT_READY);

@@ -76,6 +76,7 @@ static void say_touched(const char *who, const void *address, const standin_bloc
 }
 
 void standin_check(const void *address) {
+  if (standin_open_block(address)) return;
   const standin_block *block = standin_block_at(address);
   if (!block || !block->freed) return;
   say_touched("an operation", address, block);
@@ -86,6 +87,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
   bool trap = number == SIGILL;
   const standin_block *block = trap ? NULL : standin_block_at(info->si_addr);
   bool by_device = executing && pthread_equal(executor, pthread_self());
+  if (by_device && !trap && standin_open_block(info->si_addr)) return;
   if (block) say_touched(by_device ? "an operation" : "the host", info->si_addr, block);
   if (by_device) {
     if (trap)

@@ -135,6 +135,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
   if (!l) return standin_leave(CUDA_ERROR_OUT_OF_MEMORY);
   *l = (launch){.function = function, .blocks = grid_x, .threads = (int)block_x};
   memcpy(l->arguments, arguments[0], function->argument_bytes);
-  standin_enqueue(stream, run_if_loaded, l, free, duration_ns((uint64_t)grid_x * block_x), NULL);
-  return standin_leave(CUDA_SUCCESS);
+  CUresult result = standin_enqueue(stream, run_if_loaded, l, free, duration_ns((uint64_t)grid_x * block_x));
+  if (result) free(l);
+  return standin_leave(result);
 }

@@ -13,6 +13,7 @@ enum { PAGE = 4096, GUARD = 1 << 20, ALIGNMENT = 256 };  // the driver aligns to
 static standin_block *blocks;  // in the order of allocation
 static size_t n_blocks, room_for_blocks;
 static bool open;
+static ptrdiff_t last_opened = -1;
 
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -47,35 +48,38 @@ static int device_key(void) {
   return key;
 }
 
-static void protect_device(int protection) {
-  for (size_t i = 0; i < n_blocks; i++)
-    if (blocks[i].kind == STANDIN_DEVICE && !blocks[i].freed) protect(&blocks[i], protection);
-}
-
-// Also where it is open: a signal's handler closes the key.
 void standin_open(void) {
-  if (device_key() >= 0)
-    pkey_set(device_key(), 0);
-  else if (!open)
-    protect_device(PROT_READ | PROT_WRITE);
+  if (device_key() >= 0) pkey_set(device_key(), 0);  // also where it is open: a signal's handler closes the key
   open = true;
 }
 
+// Without keys, opening takes as long as the device has pages, so a block is opened when an operation first touches it.
+bool standin_open_block(const void *address) {
+  const standin_block *found = open && device_key() < 0 ? standin_block_at(address) : NULL;
+  if (!found || found->kind != STANDIN_DEVICE || found->freed || found->open) return false;
+  standin_block *block = &blocks[found - blocks];
+  protect(block, PROT_READ | PROT_WRITE);
+  block->open = true;
+  block->opened_before = last_opened;
+  last_opened = found - blocks;
+  return true;
+}
+
 void standin_close(void) {
-  if (device_key() >= 0)
-    pkey_set(device_key(), PKEY_DISABLE_ACCESS);
-  else if (open)
-    protect_device(PROT_NONE);
+  if (device_key() >= 0) pkey_set(device_key(), PKEY_DISABLE_ACCESS);
+  for (; last_opened >= 0; last_opened = blocks[last_opened].opened_before) {
+    blocks[last_opened].open = false;
+    if (!blocks[last_opened].freed) protect(&blocks[last_opened], PROT_NONE);
+  }
   open = false;
 }
 
 // Makes new memory the device's alone.
 static void close_block(const standin_block *block) {
-  if (device_key() < 0) {
-    if (!open) protect(block, PROT_NONE);
-  } else if (pkey_mprotect(block->map + GUARD, block->map_bytes - 2 * GUARD, PROT_READ | PROT_WRITE, device_key())) {
+  if (device_key() < 0)
+    protect(block, PROT_NONE);
+  else if (pkey_mprotect(block->map + GUARD, block->map_bytes - 2 * GUARD, PROT_READ | PROT_WRITE, device_key()))
     abort();
-  }
 }
 
 // NULL: there is no memory, on this machine either.
@@ -119,6 +123,15 @@ static CUresult release(standin_kind kind, const void *address, int64_t *allocat
   return CUDA_ERROR_INVALID_VALUE;
 }
 
+size_t dp_standin_allocations(dp_standin_allocation *to, size_t room) {
+  standin_lock();
+  size_t count = n_blocks;
+  for (size_t i = 0; i < count && i < room; i++)
+    to[i] = (dp_standin_allocation){blocks[i].bytes, blocks[i].kind == STANDIN_PINNED, blocks[i].freed};
+  standin_unlock();
+  return count;
+}
+
 static size_t room(void) {
   size_t used = (size_t)standin_counts.device_bytes;
   return used > standin_set.memory_bytes ? 0 : standin_set.memory_bytes - used;
@@ -133,7 +146,7 @@ CUresult cuMemGetInfo_v2(size_t *room_bytes, size_t *total) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes) {
-  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
   if (refused) return standin_leave(refused);
   if (!memory || !bytes) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   standin_block *block = bytes <= room() ? allocate(STANDIN_DEVICE, bytes) : NULL;
@@ -145,7 +158,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes) {
 }
 
 CUresult cuMemFree_v2(CUdeviceptr memory) {
-  CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult result = standin_enter(__func__, STANDIN_UNCAPTURED);
   CUresult freed = CUDA_SUCCESS;
   if (memory)
     freed = release(STANDIN_DEVICE, (void *)(uintptr_t)memory, &standin_counts.device_allocations,
@@ -154,7 +167,7 @@ CUresult cuMemFree_v2(CUdeviceptr memory) {
 }
 
 CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
-  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
   if (refused) return standin_leave(refused);
   if (!memory || !bytes || flags > 7) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   standin_block *block = allocate(STANDIN_PINNED, bytes);
@@ -166,7 +179,7 @@ CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
 }
 
 CUresult cuMemFreeHost(void *memory) {
-  CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult result = standin_enter(__func__, STANDIN_UNCAPTURED);
   CUresult freed = memory
                        ? release(STANDIN_PINNED, memory, &standin_counts.host_allocations, &standin_counts.host_bytes)
                        : CUDA_ERROR_INVALID_VALUE;

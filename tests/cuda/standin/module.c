@@ -100,7 +100,7 @@ void *standin_shared(CUmodule module, size_t *bytes) {
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
-  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
   if (refused) return standin_leave(refused);
   if (!module || !image) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   size_t bytes = image_bytes(image);
@@ -119,7 +119,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
 }
 
 CUresult cuModuleUnload(CUmodule module) {
-  CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult result = standin_enter(__func__, STANDIN_UNCAPTURED);
   CUmodule *link = find(module);
   if (!link) return standin_leave(result ? result : STANDIN_INVALID_HANDLE);
   *link = module->next;

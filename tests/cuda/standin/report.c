@@ -31,6 +31,7 @@ int64_t dp_standin_report(FILE *file) {
       {"host_bytes", counts.host_bytes, false},
       {"streams", counts.streams, true},
       {"events", counts.events, true},
+      {"graphs", counts.graphs, true},
       {"modules", counts.modules, true},
       {"contexts", counts.contexts, true},
       {"handles", counts.handles, true},

@@ -25,6 +25,12 @@
 // switched at barriers. Blocks, and threads between barriers, run in an order drawn from the seed. DP_SHARED is 0xff
 // when a block begins.
 //
+// Capture. What a captured stream gets becomes a node of a graph; waiting for an event that was recorded in the capture
+// makes a stream part of it. A node that is launched waits for the nodes before it, and for nothing else. Arguments are
+// those of the capture, memory is that of the launch. What makes a capture invalid, or a stream that is not joined, is
+// refused as the driver's documentation has it: waiting for a captured stream or event, for the device, allocating, or
+// using pageable memory.
+//
 // Settings, read from the environment when the library is loaded:
 //   DP_STANDIN_SEED=N        the seed; 0
 //   DP_STANDIN_FAIL=K:E      call number K (from 1) returns error E; calls that release do release
@@ -34,6 +40,7 @@
 //   DP_STANDIN_CAPABILITY=N  compute capability; 90
 //   DP_STANDIN_REPORT=FILE   where dp_standin_report writes when the process ends
 //   DP_STANDIN_TRACE=FILE    a line for each call: its number and name
+//   DP_STANDIN_LATE_MS=N     how long NVRTC, cuBLASLt and cuDNN each take to load; 0
 #ifndef DP_TESTS_CUDA_STANDIN_STANDIN_H
 #define DP_TESTS_CUDA_STANDIN_STANDIN_H
 
@@ -58,10 +65,21 @@ typedef struct {
   int64_t device_allocations, device_bytes;
   int64_t host_allocations, host_bytes;
   int64_t streams, events, modules, contexts;
+  int64_t graphs;   // and executable ones
   int64_t handles;  // of libraries: dp_standin_handles
 } dp_standin_counts;
 
 DP_STANDIN_EXPORT dp_standin_counts dp_standin_count(void);
+
+typedef struct {
+  size_t bytes;  // as the program asked for them
+  int pinned;    // on the host; 0: on the device
+  int freed;
+} dp_standin_allocation;
+
+// Copies what is known of the first `room` allocations since the library was loaded, in their order. Returns how many
+// there were.
+DP_STANDIN_EXPORT size_t dp_standin_allocations(dp_standin_allocation *to, size_t room);
 // Writes the counts, a line "name value" each, and the clock. Returns how many things are not released.
 DP_STANDIN_EXPORT int64_t dp_standin_report(FILE *file);
 // Starts the order anew from a seed. Operations that are pending stay so.
@@ -77,11 +95,11 @@ DP_STANDIN_EXPORT void dp_standin_reset(void);
 
 // ---- for the stand-ins of libraries ---------------------------------------------------------------------------------
 
-// Puts work(context) on a stream (NULL: the default stream). It runs once, as late as other operations; it may access
-// device memory, must not make calls of CUDA, and takes `duration_ns` on the virtual clock. Its stack has 1 MiB. It
-// must hold nothing that an illegal address would leave behind, since it is left at once then. `release` (NULL:
-// nothing to do) gets the context afterwards, whether the work ran or was given up. On an error neither is called, and
-// the caller keeps the context.
+// Puts work(context) on a stream (NULL: the default stream). It runs once, as late as other operations, or each time
+// that a graph is launched that was captured from the stream; it may access device memory, must not make calls of CUDA,
+// and takes `duration_ns` on the virtual clock. Its stack has 1 MiB. It must hold nothing that an illegal address would
+// leave behind, since it is left at once then. `release` (NULL: nothing to do) gets the context afterwards, whether the
+// work ran or was given up, or when the graph goes. On an error neither is called, and the caller keeps the context.
 DP_STANDIN_EXPORT CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context,
                                               void (*release)(void *context), double duration_ns);
 // Each call of a library begins with this: it counts, and returns the error that the call is told to fail with, or the

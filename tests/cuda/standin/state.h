@@ -3,6 +3,7 @@
 #define DP_TESTS_CUDA_STANDIN_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tests/cuda/standin/standin.h"
 
@@ -18,6 +19,7 @@ enum {
   STANDIN_INVALID_CONTEXT = 201,  // CUDA_ERROR_INVALID_CONTEXT
   STANDIN_NO_BINARY = 209,        // CUDA_ERROR_NO_BINARY_FOR_GPU
   STANDIN_INVALID_HANDLE = 400,   // CUDA_ERROR_INVALID_HANDLE
+  STANDIN_ILLEGAL_STATE = 401,    // CUDA_ERROR_ILLEGAL_STATE
   STANDIN_NOT_SUPPORTED = 801,    // CUDA_ERROR_NOT_SUPPORTED
 };
 
@@ -47,7 +49,8 @@ extern standin_habit standin_habits;
 
 // ---- call.c ---------------------------------------------------------------------------------------------------------
 
-typedef enum { STANDIN_ANY, STANDIN_INITIALIZED, STANDIN_CONTEXT } standin_needs;
+// STANDIN_UNCAPTURED: the call may not be made while streams are captured, as the mode of their capture has it.
+typedef enum { STANDIN_ANY, STANDIN_INITIALIZED, STANDIN_CONTEXT, STANDIN_UNCAPTURED } standin_needs;
 
 // Begins a call: takes the lock, counts, and returns what the call is to fail with. standin_leave must follow.
 CUresult standin_enter(const char *name, standin_needs needs);
@@ -74,6 +77,8 @@ typedef struct {
   size_t map_bytes;
   char *data;  // ends at the end of the pages, but for its alignment
   size_t bytes;
+  bool open;                // to the operation that runs
+  ptrdiff_t opened_before;  // the block that was opened before it, by number; -1: none
 } standin_block;
 
 // The block that this address lies in or just beside, or NULL.
@@ -83,6 +88,8 @@ const standin_block *standin_block_at(const void *address);
 CUresult standin_span(const void *address, size_t bytes, const standin_block **block);
 void standin_open(void);   // device memory can be accessed...
 void standin_close(void);  // ... and no longer
+// Called when an operation touches what it cannot access. Whether it can now, since this is memory of the device.
+bool standin_open_block(const void *address);
 
 // ---- execute.c ------------------------------------------------------------------------------------------------------
 
@@ -108,9 +115,19 @@ typedef struct standin_marker {
 extern double standin_host_ns;
 
 bool standin_is_stream(CUstream stream);  // NULL is one
-// Puts work on a stream; `after` (or NULL) is waited for. Every argument but the stream may be NULL or 0.
-void standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
-                     double duration_ns, standin_marker *after);
+bool standin_is_blocking(CUstream stream);
+// Puts work on a stream, or makes a node of it if the stream is captured. On an error the caller keeps the context.
+CUresult standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
+                         double duration_ns);
+// Puts work on a stream that is not captured, and does nothing else; `after` (or NULL) is waited for. Every argument
+// but the stream may be NULL or 0.
+void standin_append(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
+                    double duration_ns, standin_marker *after);
+// Makes a stream that is not captured wait for a marker.
+void standin_wait(CUstream stream, standin_marker *marker);
+// A stream of the stand-in's own, which goes when it is empty.
+CUstream standin_detached(void);
+void standin_run_eagerly(void);  // what the seed runs at a call that enqueues
 // Marks the end of a stream as it is now. The caller owns a reference.
 standin_marker *standin_mark(CUstream stream);
 void standin_unref(standin_marker *marker);      // NULL is allowed
@@ -119,5 +136,39 @@ void standin_run_some(standin_marker *marker);   // at most one operation that `
 void standin_drain(CUstream stream);             // all of a stream
 void standin_give_up(void);                      // drops all that is pending
 void standin_rank_streams(void);                 // draws their ranks anew
+
+// ---- capture.c ------------------------------------------------------------------------------------------------------
+
+// Nodes of a captured graph, by number.
+typedef struct {
+  int n;
+  int *nodes;
+} standin_points;
+void standin_points_clear(standin_points *set);
+
+// Where in a capture an event was recorded.
+typedef struct {
+  int64_t capture;  // 0: in none
+  standin_points after;
+} standin_captured_at;
+
+bool standin_captured(CUstream stream);
+// Adds a node, as standin_enqueue adds an operation.
+CUresult standin_capture_add(CUstream stream, void (*work)(void *context), void *context,
+                             void (*release)(void *context), double duration_ns);
+// Records where the captured stream is, and makes a stream wait for that.
+CUresult standin_capture_record(CUstream stream, standin_captured_at *at);
+CUresult standin_capture_wait(CUstream stream, const standin_captured_at *at);
+// What asking such an event is refused with; its capture is invalid from now on.
+CUresult standin_capture_touch(const standin_captured_at *at);
+// Something is refused that makes the stream's capture invalid, or every capture, if there is one; returns the error.
+CUresult standin_capture_refuse(CUstream stream, CUresult error);
+CUresult standin_capture_refuse_all(CUresult error);
+// What a call is refused with that this thread may not make during its captures; and one that uses the stream, if that
+// is the default stream, which would wait for captured ones.
+CUresult standin_capture_unsafe(void);
+CUresult standin_capture_implicit(CUstream stream);
+void standin_capture_forget(CUstream stream);  // it is destroyed
+void standin_capture_reset(void);
 
 #endif

@@ -39,6 +39,8 @@ bool standin_is_stream(CUstream stream) {
   return false;
 }
 
+bool standin_is_blocking(CUstream stream) { return resolve(stream)->blocking; }
+
 void standin_rank_streams(void) {
   for (CUstream s = streams; s; s = s->next) s->rank = standin_draw(UINT64_MAX);
 }
@@ -199,7 +201,7 @@ void standin_run_some(standin_marker *marker) {
   sweep();
 }
 
-static void run_eagerly(void) {
+void standin_run_eagerly(void) {
   while (drawn(standin_habits.eager)) {
     CUstream stream = pick(true);
     if (!stream) return;
@@ -208,16 +210,30 @@ static void run_eagerly(void) {
   sweep();
 }
 
-void standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
-                     double duration_ns, standin_marker *after) {
-  stream = resolve(stream);
-  join_default(stream);
-  operation *op = append(stream, after);
+void standin_append(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
+                    double duration_ns, standin_marker *after) {
+  operation *op = append(resolve(stream), after);
   op->work = work;
   op->context = context;
   op->release = release;
   op->duration_ns = duration_ns;
-  run_eagerly();
+}
+
+CUresult standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
+                         double duration_ns) {
+  if (standin_captured(stream)) return standin_capture_add(stream, work, context, release, duration_ns);
+  CUresult refused = standin_capture_implicit(stream);
+  if (refused) return refused;
+  join_default(resolve(stream));
+  standin_append(stream, work, context, release, duration_ns, NULL);
+  standin_run_eagerly();
+  return CUDA_SUCCESS;
+}
+
+void standin_wait(CUstream stream, standin_marker *marker) {
+  join_default(resolve(stream));
+  standin_append(stream, NULL, NULL, NULL, 0, marker);
+  standin_run_eagerly();
 }
 
 standin_marker *standin_mark(CUstream stream) {
@@ -238,7 +254,7 @@ CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *
   standin_lock();
   CUresult result = standin_stuck();
   if (!result && !standin_is_stream(stream)) result = STANDIN_INVALID_HANDLE;
-  if (!result) standin_enqueue(stream, work, context, release, duration_ns, NULL);
+  if (!result) result = standin_enqueue(stream, work, context, release, duration_ns);
   standin_close();
   standin_unlock();
   return result;
@@ -252,17 +268,28 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   return standin_leave(CUDA_SUCCESS);
 }
 
+static CUstream make(bool blocking) {
+  CUstream made = allocate(sizeof *made);
+  made->blocking = blocking;
+  made->rank = standin_draw(UINT64_MAX);
+  made->next = streams;
+  streams = made;
+  return made;
+}
+
+CUstream standin_detached(void) {
+  CUstream made = make(false);
+  made->destroyed = true;
+  return made;
+}
+
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority) {
   (void)priority;  // a hint
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING) return standin_leave(CUDA_ERROR_INVALID_VALUE);
-  CUstream made = allocate(sizeof *made);
-  made->blocking = !(flags & CU_STREAM_NON_BLOCKING);
-  made->rank = standin_draw(UINT64_MAX);
+  CUstream made = make(!(flags & CU_STREAM_NON_BLOCKING));
   made->clock_ns = standin_host_ns;
-  made->next = streams;
-  streams = made;
   standin_counts.streams++;
   *stream = made;
   return standin_leave(CUDA_SUCCESS);
@@ -271,6 +298,8 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priori
 CUresult cuStreamDestroy_v2(CUstream stream) {
   CUresult result = standin_enter(__func__, STANDIN_CONTEXT);
   if (!stream || !standin_is_stream(stream)) return standin_leave(result ? result : STANDIN_INVALID_HANDLE);
+  if (!result && standin_captured(stream)) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  standin_capture_forget(stream);
   stream->destroyed = true;
   standin_counts.streams--;
   sweep();
@@ -278,15 +307,19 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {
-  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
   if (refused) return standin_leave(refused);
   if (!standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (standin_captured(stream)) refused = standin_capture_refuse(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  if (!refused) refused = standin_capture_implicit(stream);
+  if (refused) return standin_leave(refused);
   standin_drain(stream);
   return standin_leave(CUDA_SUCCESS);
 }
 
 CUresult cuCtxSynchronize(void) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (!refused) refused = standin_capture_refuse_all(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   if (refused) return standin_leave(refused);
   for (CUstream stream; (stream = pick(true));) run_head(stream);
   for (CUstream stream = streams; stream; stream = stream->next)

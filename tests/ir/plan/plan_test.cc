@@ -144,7 +144,7 @@ TEST_F(PlanFile, DamagedAndSealed) {
     dp_status status = dp_plan_read(arena, Path("bad").c_str(), &plan);
     if (!status) {
       readable++;
-      dp_plan_print(plan, nowhere);
+      dp_plan_print(plan, nullptr, nowhere);
       status = dp_verify_plan(plan, nullptr);
       holding += !status;
     }
@@ -201,7 +201,7 @@ TEST_F(PlanFile, Listing) {
   char *text = nullptr;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
-  dp_plan_print(hand.plan, out);
+  dp_plan_print(hand.plan, nullptr, out);
   fclose(out);
   std::string listing(text, bytes);
   free(text);

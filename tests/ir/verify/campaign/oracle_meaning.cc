@@ -348,13 +348,12 @@ std::map<std::string, std::vector<double>> Machine::Variables() {
 std::vector<Batch> Batches(const Dp__Plan *plan) {
   const int64_t most = plan->batch;
   std::vector<Batch> batches;
-  for (const Batch &batch : std::vector<Batch>{
-           {"init", 0, 0, false},
-           {"train", most, 0, false},
-           {"train", most / 2, 1, false},
-           {"train", most, 2, true},
-           {"eval", most - 1, 3, false},
-           {"infer", most - 1, 4, false}})
+  for (const Batch &batch : std::vector<Batch>{{"init", 0, 0, false},
+                                               {"train", most, 0, false},
+                                               {"train", most / 2, 1, false},
+                                               {"train", most, 2, true},
+                                               {"eval", most - 1, 3, false},
+                                               {"infer", most - 1, 4, false}})
     for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
       if (plan->roles[0]->programs[p]->name == batch.program) batches.push_back(batch);
   return batches;

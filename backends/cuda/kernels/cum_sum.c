@@ -1,0 +1,44 @@
+// CumSum: running sums along `axis`. Floats are summed in float64; integers wrap.
+#include <stdio.h>
+
+#include "backends/cuda/device/cum_sum.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
+#include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/types.h"
+#include "ir/kernel/extents.h"
+
+_Static_assert((int)DP_CUM_SUM_THREADS == (int)DP_BLOCK_MOST, "a block has at most one sum for each thread");
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  const dp_cuda_function *function;
+  const dp_dtype dtype = spec->inputs[0].dtype;
+  char defines[128];
+  snprintf(defines, sizeof defines, "#define T %s\n#define A %s\n#define EXCLUSIVE %d\n#define REVERSE %d\n",
+           dp_cuda_type_of(dtype)->stored, dp_type_is_float(dtype) ? "double" : "dp_u64",
+           dp_node_int(spec->node, "exclusive", 0) != 0, dp_node_int(spec->node, "reverse", 0) != 0);
+  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_cum_sum, &function));
+  *state = (void *)(uintptr_t)function;  // which is never freed
+  return DP_OK;
+}
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)scratch;
+  const int rank = dp_in_rank(spec, 0), axis = dp_axis(dp_node_int(spec->node, "axis", 0), rank);
+  const int64_t *extents = dp_in_extents(spec, 0);
+  const dp_cum_sum_arguments a = {extents[axis], dp_product(extents, axis + 1, rank), in[0], out[0]};
+  if (!a.length) return DP_OK;
+  return dp_cuda_launch(queue, state, dp_product(extents, 0, axis) * a.inner, dp_cuda_row_threads(a.length), &a,
+                        sizeof a);
+}
+
+const dp_kernel dp_kernel_cuda_CumSum = {
+    .name = "cuda.device.CumSum",
+    .op = "CumSum",
+    .domain = "",
+    .types = DP_CUDA_COMPUTED,
+    .shares_state = true,
+    .prepare = prepare,
+    .enqueue = enqueue,
+};

@@ -1,0 +1,43 @@
+// OneHot: values[1] at the index along `axis`, values[0] elsewhere. Any type, by its bytes.
+#include <stdio.h>
+
+#include "backends/cuda/device/one_hot.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
+#include "backends/cuda/kernels/types.h"
+#include "ir/kernel/extents.h"
+
+static bool match(const dp_kernel_spec *spec) { return (DP_BIT(spec->inputs[0].dtype) & DP_INTS) != 0; }
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  const dp_cuda_function *function;
+  const dp_dtype index = spec->inputs[0].dtype;
+  char defines[128];
+  snprintf(defines, sizeof defines, "#define T %s\n#define I %s\n#define SIGNED %d\n",
+           dp_cuda_type_of_bytes(dp_type_bytes(spec->inputs[2].dtype)), dp_cuda_type_of(index)->stored,
+           (DP_BIT(index) & DP_SIGNED) != 0);
+  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_one_hot, &function));
+  *state = (void *)(uintptr_t)function;  // which is never freed
+  return DP_OK;
+}
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)scratch;
+  const int rank = spec->outputs[0].local.rank, axis = dp_axis(dp_node_int(spec->node, "axis", -1), rank);
+  const int64_t *extents = dp_out_extents(spec, 0);
+  const dp_one_hot_arguments a = {
+      dp_out_count(spec, 0), extents[axis], dp_product(extents, axis + 1, rank), in[0], in[2], out[0]};
+  return dp_cuda_launch(queue, state, dp_cuda_blocks(a.count), DP_CUDA_THREADS, &a, sizeof a);
+}
+
+const dp_kernel dp_kernel_cuda_OneHot = {
+    .name = "cuda.device.OneHot",
+    .op = "OneHot",
+    .domain = "",
+    .types = DP_STORED,
+    .shares_state = true,
+    .match = match,
+    .prepare = prepare,
+    .enqueue = enqueue,
+};

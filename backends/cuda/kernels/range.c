@@ -1,0 +1,39 @@
+// Range: integers by their position in the whole tensor.
+#include <stdio.h>
+
+#include "backends/cuda/device/range.h"
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/function.h"
+#include "backends/cuda/kernels/draw.h"
+#include "backends/cuda/kernels/types.h"
+#include "ir/kernel/extents.h"
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  const dp_cuda_function *function;
+  char defines[64];
+  snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of(spec->outputs[0].dtype)->stored);
+  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_range, &function));
+  *state = (void *)(uintptr_t)function;  // which is never freed
+  return DP_OK;
+}
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)in, (void)scratch;
+  const dp_range_arguments a = {.place = dp_cuda_place_of(&spec->outputs[0].local),
+                                .count = dp_out_count(spec, 0),
+                                .start = (uint64_t)dp_node_int(spec->node, "start", 0),
+                                .delta = (uint64_t)dp_node_int(spec->node, "delta", 1),
+                                .y = out[0]};
+  return dp_cuda_launch(queue, state, dp_cuda_blocks(a.count), DP_CUDA_THREADS, &a, sizeof a);
+}
+
+const dp_kernel dp_kernel_cuda_Range = {
+    .name = "cuda.device.Range",
+    .op = "Range",
+    .domain = "",
+    .types = DP_CUDA_COMPUTED,
+    .shares_state = true,
+    .prepare = prepare,
+    .enqueue = enqueue,
+};

@@ -1,0 +1,48 @@
+// Trilu: the upper or lower triangle of the last two dims, zeros elsewhere; positions are in the whole tensor.
+#include <stdio.h>
+
+#include "backends/cuda/device/sources.h"
+#include "backends/cuda/device/trilu.h"
+#include "backends/cuda/gpu/function.h"
+#include "backends/cuda/kernels/draw.h"
+#include "backends/cuda/kernels/types.h"
+#include "ir/kernel/extents.h"
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  const dp_cuda_function *function;
+  char defines[96];
+  snprintf(defines, sizeof defines, "#define T %s\n#define UPPER %d\n",
+           dp_cuda_type_of_bytes(dp_type_bytes(spec->inputs[0].dtype)), dp_node_int(spec->node, "upper", 1) != 0);
+  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_trilu, &function));
+  *state = (void *)(uintptr_t)function;  // which is never freed
+  return DP_OK;
+}
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)scratch;
+  const dp_local *x = &spec->inputs[0].local;
+  const int64_t rows = x->whole[x->rank - 2], columns = x->whole[x->rank - 1];
+  // A diagonal beyond the matrix is equivalent to one at its edge.
+  const int64_t k = dp_max_i64(-rows - columns, dp_min_i64(rows + columns, dp_node_int(spec->node, "k", 0)));
+  const dp_trilu_arguments a = {.place = dp_cuda_place_of(x),
+                                .count = dp_local_count(x),
+                                .rank = x->rank,
+                                .rows = x->extents[x->rank - 2],
+                                .columns = x->extents[x->rank - 1],
+                                .diagonal = k,
+                                .x = in[0],
+                                .y = out[0]};
+  return dp_cuda_launch(queue, state, dp_cuda_blocks(a.count), DP_CUDA_THREADS, &a, sizeof a);
+}
+
+const dp_kernel dp_kernel_cuda_Trilu = {
+    .name = "cuda.device.Trilu",
+    .op = "Trilu",
+    .domain = "",
+    .types = DP_STORED,
+    .in_place = true,
+    .shares_state = true,
+    .prepare = prepare,
+    .enqueue = enqueue,
+};

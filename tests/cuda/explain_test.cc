@@ -1,0 +1,97 @@
+// dprun --explain: with --device=cuda it says what the device would use for each step; without, it needs no device.
+#include <cstdlib>
+#include <regex>
+#include <sstream>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+class Explain : public Tools {
+ protected:
+  Explain() { setenv("XDG_CACHE_HOME", File("").c_str(), 1); }
+  ~Explain() override {
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("DP_STANDIN_TRACE");
+  }
+  void Compile(const std::string &model, const std::string &options) {
+    Must("dpc compile examples/" + model + " --target=cuda " + options + " -o " + File("plan.bin"));
+  }
+  std::string Explained() { return Must("dprun " + File("plan.bin") + " --explain --device=cuda").out; }
+};
+
+// The lines of the step that contains `step`, up to the next one; of the first program that has it.
+std::string StepOf(const std::string &explained, const std::string &step) {
+  static const std::regex head("^ +[0-9]+ [A-Z].*|^ +[0-9]+ dp\\..*|^ *(stream|program|output|role).*");
+  std::istringstream lines(explained);
+  std::string found;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, head) && !found.empty()) break;
+    if (!found.empty() || line.find(step) != std::string::npos) found += line + "\n";
+  }
+  return found;
+}
+
+int Count(const std::string &text, const std::string &word) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at++) count++;
+  return count;
+}
+
+TEST_F(Explain, NamesWhatEachStepUses) {
+  Compile("digits_cnn.dpt", "--strategy=data --devices=2 --batch=64");
+  const std::string explained = Explained();
+  EXPECT_NE(StepOf(explained, "node c1, kernel cuda.cudnn.Conv").find("uses cuDNN engine "), std::string::npos);
+  EXPECT_NE(StepOf(explained, "kernel cuda.blaslt.Gemm").find("uses cuBLASLt algorithm "), std::string::npos);
+  EXPECT_NE(StepOf(explained, "dp.AllReduce").find("uses function dp_all_reduce_"), std::string::npos);
+  // A region names the functions of its launches.
+  EXPECT_NE(StepOf(explained, "dp.Region, kernel cuda.device.dp.Region").find("uses function dp_"), std::string::npos);
+  // What was prepared before it was asked for is not the first step's.
+  std::smatch first;
+  ASSERT_TRUE(std::regex_search(explained, first, std::regex(" uses .*")));
+  EXPECT_TRUE(std::regex_match(first.str(), std::regex(" uses function dp_[A-Za-z0-9_]+"))) << first.str();
+  // Every step with a kernel uses something, and each says so once.
+  EXPECT_GT(Count(explained, ", kernel cuda."), 100);
+  std::istringstream lines(explained);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(", kernel cuda.") != std::string::npos) {
+      EXPECT_EQ(Count(StepOf(explained, line), "           uses "), 1) << line;
+    }
+}
+
+// The stand-in splits sums longer than 64 in two, and keeps the parts in the workspace: tests/cuda/standin/cublaslt.c.
+TEST_F(Explain, SaysWhereDevicesDiffer) {
+  const std::string step = "node h/grad/Gemm.1, kernel cuda.blaslt.Gemm";
+  const std::string whole = "uses cuBLASLt algorithm 1, tile 0, stages 0, split over k 1, workspace 0 bytes";
+  const std::string split =
+      "uses cuBLASLt algorithm 2, tile 0, stages 0, split over k 2, workspace " + std::to_string(2 * 64 * 64 * 4);
+  Compile("mlp.dpt", "--strategy=data --devices=3 --batch=194");  // 64, 65 and 65 samples
+  std::string found = StepOf(Explained(), step);
+  EXPECT_NE(found.find(whole + "\n"), std::string::npos) << found;
+  EXPECT_NE(found.find(split + " bytes, from device 1 on\n"), std::string::npos) << found;
+  Compile("mlp.dpt", "--strategy=data --devices=3 --batch=195");
+  found = StepOf(Explained(), step);
+  EXPECT_EQ(Count(found, "uses"), 1) << found;
+  EXPECT_NE(found.find(split + " bytes\n"), std::string::npos) << found;
+}
+
+TEST_F(Explain, NeedsTheDeviceOnlyWhenItIsNamed) {
+  Compile("mlp.dpt", "--batch=8");
+  setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
+  const std::string shown = Must("dprun " + File("plan.bin") + " --explain").out;
+  EXPECT_FALSE(Exists(File("trace")));
+  EXPECT_EQ(Count(shown, " uses "), 0);
+  // The rest of the listing is the same.
+  std::istringstream lines(Explained());
+  EXPECT_TRUE(Exists(File("trace")));
+  std::string rest;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("           uses ") != 0) rest += line + "\n";
+  EXPECT_EQ(rest, shown);
+  const Result refused = Shell("LD_LIBRARY_PATH= dprun " + File("plan.bin") + " --explain --device=cuda");
+  EXPECT_EQ(refused.code, 69);
+  EXPECT_NE(refused.err.find("driver"), std::string::npos) << refused.err;
+  EXPECT_EQ(refused.out, "");
+}
+
+}  // namespace

@@ -1,0 +1,159 @@
+#!/bin/sh
+# Tests tools/gpu_check: packs what this tree has built, runs every part on the stand-ins with short settings, and
+# records the figures. nvidia-smi, compute-sanitizer, bazel and git are scripts here. Then parts that are broken: each
+# must end gpu_check with 1.
+set -eu
+here=$PWD standins=$PWD/tests/cuda/standin
+cd "$TEST_TMPDIR"
+rm -rf tree pack broken out figures bin calls
+mkdir -p tree/tools tree/docs tree/tests bin
+cp "$here/tools/gpu_check" tree/tools/
+cp "$here/docs/gpu.md" tree/docs/
+cp -rL "$here/examples" tree/examples
+mkdir tree/tests/end_to_end
+cp -L "$here"/tests/end_to_end/reference.* tree/tests/end_to_end/
+chmod -R u+w tree
+ln -s "$here" tree/bazel-bin
+
+cat >bin/bazel <<'SCRIPT'
+#!/bin/sh
+echo "bazel $*" >>"$CALLS"
+SCRIPT
+printf '#!/bin/sh\necho 0123456789abcdef\n' >bin/git
+printf '#!/bin/sh\necho "Stand-in, 570.00, 2048 MiB"\n' >bin/nvidia-smi
+# Runs what it is given, unless it is told to find something.
+cat >bin/compute-sanitizer <<'SCRIPT'
+#!/bin/sh
+echo "compute-sanitizer $*" >>"$CALLS"
+[ -z "${FOUND:-}" ] || exit 1
+while [ "${1#bin/}" = "$1" ]; do shift; done
+exec "$@"
+SCRIPT
+chmod +x bin/*
+PATH=$PWD/bin:$PATH CALLS=$PWD/calls
+export PATH CALLS
+
+fail() {
+  echo "gpu_check_test: $1" >&2
+  for file in out err figures/figures figures/*.log; do
+    if [ -f $file ]; then echo "-- $file" && tail -n 20 $file; fi
+  done >&2
+  exit 1
+}
+
+try() {  # COMMAND...: status, out and err
+  status=0
+  "$@" >out 2>err || status=$?
+}
+
+# ---- packing --------------------------------------------------------------------------------------------------------
+
+try tree/tools/gpu_check --pack pack
+[ $status = 0 ] || fail "packing ends with $status"
+for target in //tools:dpc //tools:dprun //tests/cuda:training_test //tests/end_to_end:reference_test; do
+  grep -q "bazel build .*$target" calls || fail "packing does not build $target"
+done
+bytes=$(du -sb pack | cut -f1)
+echo "packed: $bytes bytes"
+[ "$bytes" -le $((45 * 1024 * 1024)) ] || fail "the pack has $bytes bytes"
+for library in $(tar -tzf pack/tree.tar.gz | grep '/lib/'); do
+  case $library in *cuda* | *nvrtc* | *cublas* | *cudnn*) fail "CUDA's own $library is packed" ;; esac
+done
+try tree/tools/gpu_check --pack pack
+[ $status = 73 ] || fail "packing into a folder that exists ends with $status"
+
+# ---- running --------------------------------------------------------------------------------------------------------
+
+LD_LIBRARY_PATH=$standins
+export LD_LIBRARY_PATH
+
+# One case in many of each test, as GoogleTest reads it.
+GTEST_TOTAL_SHARDS=36 GTEST_SHARD_INDEX=3
+export GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX
+
+parts="correctness training memcheck racecheck speed initcheck synccheck"
+: >calls
+try pack/gpu_check --out figures --steps=2
+[ $status = 0 ] || fail "all parts end with $status"
+say() { grep -Eqx "$1" figures/figures || fail "the figures lack $1"; }
+say 'commit 0123456789abcdef'
+say 'Stand-in, 570.00, 2048 MiB'
+for test in training kernels blaslt cudnn reference; do say "correctness ${test}_test: passed, [0-9]+ s"; done
+grep -q '^\[       OK \] .*CudaTraining' figures/training_test.log || fail "no case of training_test ran"
+for options in 'one device' '--strategy=data --devices=4' '--strategy=zero --zero-stage=3 --devices=2' \
+  '--strategy=pipeline --devices=2'; do
+  say "training digits_cnn $options: worst relative difference of 2 losses: [0-9.e-]+"
+done
+for tool in memcheck racecheck initcheck synccheck; do
+  say "$tool $tool: passed, [0-9]+ s"
+  grep -q "^compute-sanitizer --tool $tool --error-exitcode 1 bin/dprun .*--device=cuda" calls || fail "$tool is not run"
+done
+for example in mlp digits_cnn; do say "speed $example: [0-9.]+ ms a step, the median of 2"; done
+[ "$(sed -n 's/^\([a-z]*\): [0-9]* s$/\1/p' figures/figures | tr '\n' ' ')" = "$parts " ] || fail "the order of parts"
+
+# ---- recording ------------------------------------------------------------------------------------------------------
+
+lines=$(wc -l <tree/docs/gpu.md)
+try tree/tools/gpu_check --record figures
+[ $status = 0 ] || fail "recording ends with $status"
+sed 1,"$lines"d tree/docs/gpu.md | sed -n 's/^    //p' | cmp -s - figures/figures || fail "the figures are not recorded"
+head -n "$lines" tree/docs/gpu.md | cmp -s - "$here/docs/gpu.md" || fail "recording changes what was there"
+try tree/tools/gpu_check --record nowhere
+[ $status = 66 ] || fail "recording nothing ends with $status"
+
+# ---- what is refused ------------------------------------------------------------------------------------------------
+
+for wrong in nothing --nothing --steps=0 --steps=few --steps= --out; do
+  try pack/gpu_check $wrong
+  [ $status = 64 ] && [ "$(wc -l <err)" -eq 1 ] || fail "'$wrong' ends with $status"
+done
+try tree/tools/gpu_check
+[ $status = 64 ] || fail "running what is not packed ends with $status"
+mkdir few
+for tool in sh dirname basename mkdir mktemp tar gzip rm cat date tee head cp; do ln -s "$(command -v $tool)" few/$tool; done
+try env PATH="$PWD/few" pack/gpu_check --out out2 speed
+[ $status = 69 ] || fail "without a driver it ends with $status"
+
+# ---- what is broken -------------------------------------------------------------------------------------------------
+
+# A pack whose programs are scripts: dprun's losses are those of LOSS_cpu and LOSS_cuda.
+mkdir broken
+tar -C broken -xzf pack/tree.tar.gz
+for test in broken/tree/bin/*_test; do printf '#!/bin/sh\nexit 0\n' >"$test"; done
+printf '#!/bin/sh\nexit 0\n' >broken/tree/bin/dpc
+cat >broken/tree/bin/dprun <<'SCRIPT'
+#!/bin/sh
+device=cpu
+for argument in "$@"; do
+  case $argument in --device=*) device=${argument#*=} ;; --metrics=*) metrics=${argument#*=} ;; esac
+done
+eval "loss=\$LOSS_$device"
+[ -z "${metrics:-}" ] || [ -z "$loss" ] || echo '{"event":"step","step":1,"loss":'"$loss"',"ms":1.5}' >"$metrics"
+exit "${STATUS:-0}"
+SCRIPT
+tar -C broken -czf broken/tree.tar.gz tree
+cp pack/gpu_check broken/
+export LOSS_cpu=2.5 LOSS_cuda=2.5 STATUS=0
+
+expect() {  # STATUS FIGURES PART: the part ends so and says so
+  rm -rf figures
+  try broken/gpu_check --out figures "$3"
+  [ $status = "$1" ] || fail "$3 ends with $status, expected $1"
+  grep -q "$2" figures/figures || fail "$3 does not say $2"
+}
+
+expect 0 'blaslt_test: passed' correctness
+expect 0 'losses: 0$' training
+expect 0 'memcheck: passed' memcheck
+expect 0 '1.5 ms a step, the median of 1' speed
+LOSS_cuda=2.50000001 expect 1 'losses: 4e-09' training
+LOSS_cuda=null expect 1 'not comparable' training
+LOSS_cuda= expect 1 'not comparable' training
+LOSS_cuda= expect 1 'no figures' speed
+STATUS=70 expect 1 '' speed
+STATUS=70 expect 1 'losses: 0$' training
+export FOUND=1
+for tool in memcheck racecheck initcheck synccheck; do expect 1 "$tool: failed (1)" $tool; done
+printf '#!/bin/sh\nexit 1\n' >broken/tree/bin/blaslt_test
+tar -C broken -czf broken/tree.tar.gz tree
+expect 1 'blaslt_test: failed (1)' correctness

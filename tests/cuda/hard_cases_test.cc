@@ -1,0 +1,146 @@
+// Kernels of CUDA that select, scatter, count and scan, on operands that samples do not have: nothing, one element,
+// infinities and NaN, equal elements, many updates of one element, numbers that wrap.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "backends/cuda/target.h"
+#include "tests/cuda/library_kernels.h"
+
+namespace dp_test {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Sets operand `operand` to `numbers`, over and over.
+using Operands = std::vector<std::pair<size_t, std::vector<double>>>;
+
+// Expects the kernel to give what the reference gives; the bits, if `exact`.
+void Compare(const std::string &op, const std::string &inputs, const std::string &attrs, const Operands &operands,
+             bool exact, int64_t n = 3) {
+  const Problem p = {op, "", inputs, attrs, n, 1};
+  SCOPED_TRACE(p.Print());
+  Ready ready = Draw(p);
+  ASSERT_EQ(ready.built->error, "");
+  for (const auto &[operand, numbers] : operands)
+    for (int64_t i = 0; i < ready.in[operand].Count(); i++)
+      ready.in[operand].Set(i, numbers[size_t(i) % numbers.size()]);
+  ASSERT_EQ(OpenDevice(), "");
+  const Spec spec(ready.built->node, ready.in, ready.out);
+  const dp_kernel *kernel = dp_kernel_select(&dp_target_cuda, &spec, false);
+  ASSERT_NE(kernel, nullptr);
+  const Outcome expected = RunReference(ready.built->node, ready.in, ready.out);
+  const Outcome found = RunKernel(kernel, spec, ready.in, ready.out);
+  ASSERT_EQ(expected.error, "");
+  ASSERT_EQ(found.error, "");
+  for (size_t i = 0; i < found.results.size(); i++) ExpectSame(expected.results[i], found.results[i], exact);
+}
+
+// Of `count` numbers, many are equal.
+std::vector<double> Repeated(int count, int different) {
+  std::vector<double> numbers;
+  for (int i = 0; i < count; i++) numbers.push_back((i * 7 + i / 5) % different);
+  return numbers;
+}
+
+TEST(HardCases, TopK) {
+  const std::vector<double> odd = {kNan, 1, kInfinity, kNan, -kInfinity, -0.0, 0.0, 1};
+  for (const char *type : {"float32", "float64"})
+    for (int k : {0, 1, 5, 8})
+      for (int largest : {0, 1})
+        Compare("TopK", std::string(type) + "[N,8]", "K=" + std::to_string(k) + ", largest=" + std::to_string(largest),
+                {{0, odd}}, true);
+  // More than the threads of a block, and columns.
+  Compare("TopK", "float32[2,700,3]", "K=9, axis=-2", {{0, Repeated(4200, 11)}}, true);
+  Compare("TopK", "int64[700]", "K=700, largest=0", {{0, Repeated(700, 13)}}, true);
+  Compare("TopK", "uint64[N,4]", "K=4", {{0, {0, 1e19, 5, 1e19}}}, true);
+  Compare("TopK", "int8[N,1]", "K=1", {{0, {-128}}}, true);
+  Compare("TopK", "float32[N,4]", "K=2", {}, true, 0);
+}
+
+TEST(HardCases, ScatterElements) {
+  const std::vector<double> updates = {1, kNan, 5, -kInfinity, 2, 7, -3, 0.5, 9};
+  for (const char *reduction : {"none", "add", "mul", "max", "min"}) {
+    const std::string attrs = std::string("reduction=\"") + reduction + "\"";
+    // Nine updates of three elements, in lines of their own.
+    for (const char *type : {"float32", "float64"}) {
+      const std::string t = type;
+      Compare("ScatterElements", t + "[5,2], int64[9,2], " + t + "[9,2]", attrs,
+              {{1, {-5, 2, 0, 2, 4, -1, 2}}, {2, updates}}, true);
+      Compare("ScatterElements", t + "[6,N,4], int32[6,2,4], " + t + "[6,2,4]", attrs + ", axis=-2",
+              {{1, {-1, 1, 0, 1, 2}}, {2, updates}}, true);
+    }
+    Compare("ScatterElements", "int8[4], int32[900], int8[900]", attrs, {{1, {0, 3, -2, 0}}, {2, {100, -7, 3}}}, true);
+    Compare("ScatterElements", "uint64[4], int64[9], uint64[9]", attrs, {{1, {1}}, {2, {1e19, 3}}}, true);
+    Compare("ScatterElements", "float32[4,0], int64[2,0], float32[2,0]", attrs, {}, true);
+    Compare("ScatterElements", "float32[4,3], int64[0,3], float32[0,3]", attrs, {}, true);
+    Compare("ScatterElements", "float32[1], int64[1], float32[1]", attrs, {{1, {-1}}}, true);
+  }
+  Compare("ScatterElements", "bfloat16[N,2], int64[1,2], bfloat16[1,2]", "", {{1, {2, -3}}}, true);
+}
+
+TEST(HardCases, GatherElements) {
+  Compare("GatherElements", "float16[4,N], int32[0,N]", "", {}, true);
+  Compare("GatherElements", "float64[1], int64[700]", "", {{0, {kNan}}, {1, {0, -1}}}, true);
+  Compare("GatherElements", "int16[5,4,3], int64[5,1,2]", "axis=1", {{1, {0, -4, 3}}}, true);
+}
+
+TEST(HardCases, OneHot) {
+  const std::vector<double> far = {-6, -5, -1, 0, 4, 5, 255, 256, -9.2e18, 9.2e18};
+  for (const char *type : {"int64", "int32", "int8", "uint8", "uint16"})
+    Compare("OneHot", std::string(type) + "[N,10], , float16[2]", "depth=5, axis=-2",
+            {{0, std::string(type) == "int64" ? far : Repeated(30, 9)}}, true);
+  Compare("OneHot", "int8[N], , bool[2]", "depth=200", {{0, {-128, 127, -1}}, {1, {0}}, {2, {1, 0}}}, true);
+  Compare("OneHot", "uint64[N], , float32[2]", "depth=3000", {{0, {18446744073709549568.0, 4, 9.3e18}}}, true);
+  Compare("OneHot", "int64[], , float32[2]", "depth=1", {{0, {0}}}, true);
+  Compare("OneHot", "int64[N], , float32[2]", "depth=4", {}, true, 0);
+}
+
+TEST(HardCases, CumSum) {
+  for (const char *attrs : {"axis=1", "axis=-2, exclusive=1", "axis=1, reverse=1", "axis=1, reverse=1, exclusive=1"}) {
+    const std::string a = attrs;
+    Compare("CumSum", "float64[2,1000,3]", a, {}, false);
+    Compare("CumSum", "float32[2,300,1]", a, {{0, {1e30, -1e30, 1, 3}}}, false);
+    Compare("CumSum", "float32[N,8,1]", a, {{0, {1, 2, kInfinity, 3, -kInfinity, 4}}}, false);
+    Compare("CumSum", "uint8[N,300,2]", a, {{0, Repeated(600, 200)}}, true);
+    Compare("CumSum", "int64[N,40,2]", a, {{0, {4e18, 3e18}}}, true);
+    Compare("CumSum", "float32[N,0,2]", a, {}, true);
+    Compare("CumSum", "float32[N,1,1]", a, {}, true);
+  }
+}
+
+TEST(HardCases, ReduceLogSumExp) {
+  const std::vector<std::vector<double>> rows = {{kNan, 1, 2},        {kInfinity, 1, -kInfinity}, {-kInfinity},
+                                                 {1000, 1001, -1e30}, {-1e4, -1e4 - 1},           {kInfinity, kNan}};
+  for (const auto &row : rows) {
+    Compare("ReduceLogSumExp", "float32[N,6]", "axes=[1]", {{0, row}}, false);
+    Compare("ReduceLogSumExp", "float64[N,2,300]", "axes=[0,2], keepdims=0", {{0, row}}, false);
+  }
+  Compare("ReduceLogSumExp", "float64[N,0]", "axes=[1]", {}, true);
+  Compare("ReduceLogSumExp", "float32[N,0]", "axes=[0]", {}, true);
+  Compare("ReduceLogSumExp", "float32[]", "", {}, false);
+}
+
+TEST(HardCases, Others) {
+  std::vector<double> bytes;
+  for (int i = 0; i < 256; i++) bytes.push_back(i);
+  Compare("BitCast", "uint8[256]", "to=bool", {{0, bytes}}, true);
+  Compare("BitCast", "float64[N]", "to=int64", {{0, {kNan, -0.0, kInfinity}}}, true);
+  Compare("BitCast", "float16[N,2]", "to=int16", {}, true, 0);
+  for (const char *k : {"-9223372036854775808", "9223372036854775807", "-2", "3"})
+    for (const char *upper : {"0", "1"})
+      Compare("Trilu", "float16[2,3,5]", std::string("k=") + k + ", upper=" + upper, {}, true);
+  Compare("Trilu", "float32[N,0,4]", "", {}, true);
+  // Near 2^31 and 2^63, where integers wrap.
+  Compare("Range", "", "start=2147483600, limit=[2147483700], delta=7, dtype=int32", {}, true);
+  Compare("Range", "", "start=-9223372036854775807, limit=[-9223372036854775000], delta=100", {}, true);
+  Compare("Range", "", "start=9007199254740993, limit=[9007199254740999], dtype=float64", {}, true);
+  Compare("Range", "", "start=5, limit=[5]", {}, true);
+  Compare("Shape", "float32[N,0,7]", "start=-9, end=99", {}, true);
+  Compare("Shape", "float32[N,2]", "start=2, end=1", {}, true);
+}
+
+}  // namespace
+}  // namespace dp_test

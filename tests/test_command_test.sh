@@ -1,0 +1,86 @@
+#!/bin/sh
+# Tests which parts tools/test runs, with which arguments, and what it makes of their results. Bazel and the other tools
+# are stand-ins here, which write down how they are called.
+set -eu
+test=$PWD/$1 awk=$PWD/$2
+cd "$TEST_TMPDIR"
+mkdir -p tools tests/contributing bin
+cp "$test" tools/test
+cp "$awk" tests/count.awk
+echo 'quiet=--quiet' >tools/env.sh
+
+cat >stand_in <<'SH'
+#!/bin/sh
+echo "${0##*/} $*" >>calls
+case ${0##*/} in onnx_tests | torch_tests) echo "count 5 0 0" ;; esac
+[ "${0##*/}" != "${BROKEN:-}" ]
+SH
+cat >bin/bazel <<'SH'
+#!/bin/sh
+echo "bazel $*" >>calls
+for argument in "$@"; do
+  case $argument in --build_event_json_file=*) events=${argument#*=} ;; esac
+done
+echo '<testcase name="a" status="run" classname="S" />' >test.xml
+echo '{"id":{"testResult":{"label":"//a:a"}},"testResult":{"testActionOutput":[{"name":"test.xml",' \
+  '"uri":"file://'"$PWD"'/test.xml"}],"status":"PASSED"}}' | sed 's/, "uri/,"uri/' >"$events"
+SH
+for tool in tools/format tools/layers tools/citations tools/architecture tools/trusted_base tools/onnx_tests \
+  tools/torch_tests tests/documented_labels tests/contributing/follow; do cp stand_in $tool; done
+chmod +x bin/bazel tools/* tests/documented_labels tests/contributing/follow
+PATH=$PWD/bin:$PATH
+
+fail() {
+  echo "$1: status $status, out '$(cat out)', err '$(cat err)', calls '$(cat calls)'" >&2
+  exit 1
+}
+
+try() {
+  : >calls
+  status=0
+  tools/test "$@" >out 2>err || status=$?
+}
+
+ran() { sed -n 's/^== //p' out | tr '\n' ' '; }
+
+expect() {  # PARTS COUNT OPTIONS...: these parts run, in this order; so many cases pass
+  parts=$1 count=$2
+  shift 2
+  try "$@"
+  [ $status = 0 ] && [ "$(ran)" = "$parts " ] || fail "tools/test $*: expected $parts"
+  [ "$(tail -n 1 out)" = "$count passed, 0 failed" ] || fail "tools/test $*: expected $count cases"
+}
+
+checks="format layers citations rooms trusted labels"
+expect "$checks plain avx2 onnx fuzz asan tsan" 16
+expect "$checks contributing plain avx2 onnx fuzz asan tsan" 17 --full
+expect "$checks plain avx2 onnx torch fuzz asan tsan" 21 --torch
+expect "format" 1 --only=format
+grep -qx 'format --check' calls && [ "$(wc -l <calls)" -eq 1 ] || fail "the format alone is checked"
+expect "layers plain tsan" 3 --only=tsan,plain,layers
+! grep -q DP_FULL calls && grep -q -- '--config=tsan .*--test_tag_filters=san' calls || fail "the short suites"
+expect "plain tsan" 2 --full --only=plain --only=tsan
+grep -q 'DP_FULL=1' calls && ! grep -q test_tag_filters calls || fail "the full suites"
+expect "contributing" 1 --only=contributing
+expect "torch" 5 --only=torch
+expect "onnx torch" 10 --only=onnx --torch
+
+for wrong in speed '' plain,,tsan 'plain tsan' 'p*' 'plain,' ','; do
+  try "--only=$wrong"
+  [ $status = 64 ] && [ ! -s calls ] && [ "$(wc -l <err)" -eq 1 ] || fail "--only=$wrong is refused"
+  grep -q 'format layers citations rooms trusted labels contributing plain avx2 onnx torch fuzz asan tsan' err ||
+    fail "the message lists the parts"
+done
+grep -q "there is no part ''" err || fail "the message names the part"
+
+try --help
+for part in $checks contributing plain avx2 onnx torch fuzz asan tsan; do
+  grep -q "\b$part\b" out || fail "--help names $part"
+done
+
+BROKEN=layers
+export BROKEN
+try --only=format,layers
+[ $status = 1 ] && grep -qx 'failed layers tools/layers' out && grep -qx '1 passed, 1 failed' out || fail "a part that fails"
+try --only=format
+[ $status = 0 ] || fail "a part that fails and is not named"
