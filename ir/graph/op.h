@@ -148,8 +148,8 @@ struct dp_op {
   // `groups` parts into which mesh axis `axis` splits its samples. NULL: the node has none, so `specialize` applies.
   void (*specialize_local)(dp_builder *builder, const dp_node *node, dp_value *const *in, int64_t groups,
                            const char *axis, dp_value **out);
-  // Of an operator whose kernels refuse data (EX_DATAERR, at run time): which. False: this node takes all data. NULL: the
-  // operator does. See ir/graph/refusal.h.
+  // Of an operator whose kernels refuse data (EX_DATAERR, at run time): which. False: this node takes all data. NULL:
+  // the operator does. See ir/graph/refusal.h.
   bool (*refuses)(const dp_node *node, dp_refusal *refusal);
   // The first dim of a *row*, when operand 0 has `rank` dims; reads attributes alone. Results have operand 0's dims,
   // with extent 1 where it was reduced. At each index of the dims before the row they depend only on the operands'

@@ -1,5 +1,5 @@
-// dp.Adam(w, m, v, g, lr, step [, skip]) -> w', m', v': one step of Adam (Kingma, Ba 2015) or, decoupled, of AdamW (Loshchilov,
-// Hutter 2019), as PyTorch computes them.
+// dp.Adam(w, m, v, g, lr, step [, skip]) -> w', m', v': one step of Adam (Kingma, Ba 2015) or, decoupled, of AdamW
+// (Loshchilov, Hutter 2019), as PyTorch computes them.
 //
 //   decoupled: w *= 1 - lr * weight_decay; else: g += weight_decay * w
 //   m' = beta1 * m + (1 - beta1) * g
