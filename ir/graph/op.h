@@ -50,14 +50,18 @@ enum { DP_MAX_OPERANDS = 9, DP_MAX_REPEATED = 8, DP_MAX_ATTRS = 12 };
 #define DP_ATTR_DETACH "detach"
 
 typedef enum {
-  DP_OP_RANDOM = 1,         // uses the counter-based generator: identified by its "key", never merged by CSE
-  DP_OP_UPDATE = 2,         // result i replaces operand i (a variable): must run in place
+  DP_OP_RANDOM = 1,  // uses the counter-based generator: identified by its "key", never merged by CSE
+  // Result i replaces operand i (a variable): must run in place. The last operand of its schema is `skip`, optional: an
+  // int64 of rank 0. Unless it is 0, results are operands, bit for bit.
+  DP_OP_UPDATE = 2,
   DP_OP_ELEMENTWISE = 4,    // result element j depends on operand elements j only (after broadcasting)
   DP_OP_COMMUNICATION = 8,  // a conversion of placement: value and type of result i are operand i's
   DP_OP_SHAPE_ONLY_0 = 16,  // only the shape of operand 0 matters
   // Of an elementwise operator: which element of an operand goes into a result's, or what becomes of it, depends on
   // where it stands (Reshape, Trilu), so that a part cut out of operands and results alike would be something else.
   DP_OP_POSITIONAL = 32,
+  // Counts data that other nodes refuse (ir/graph/refusal.h). It is never folded: the checker looks for it.
+  DP_OP_COUNTS = 64,
 } dp_op_flags;
 
 // ---- placements -----------------------------------------------------------------------------------------------------
@@ -89,6 +93,18 @@ void dp_op_sharding_rules(dp_arena *arena, const dp_node *node, dp_sharding_rule
 // dp_op_sharding_rules.
 void dp_op_sharding_rules_at(dp_arena *arena, const dp_node *node, int n_given, const dp_placement *given,
                              dp_sharding_rules *rules);
+
+// ---- refusals -------------------------------------------------------------------------------------------------------
+
+// Which elements of an integer operand a node does not take: those outside a range, or those that are 0.
+typedef struct {
+  int operand;
+  bool bounded;    // false: 0 is refused, all else is taken
+  dp_dim limit;    // 0 .. limit - 1 are taken,
+  bool negative;   // and -limit .. -1 too,
+  bool has_other;  // and this one
+  int64_t other;
+} dp_refusal;
 
 // ---- cost, samples --------------------------------------------------------------------------------------------------
 
@@ -132,6 +148,9 @@ struct dp_op {
   // `groups` parts into which mesh axis `axis` splits its samples. NULL: the node has none, so `specialize` applies.
   void (*specialize_local)(dp_builder *builder, const dp_node *node, dp_value *const *in, int64_t groups,
                            const char *axis, dp_value **out);
+  // Of an operator whose kernels refuse data (EX_DATAERR, at run time): which. False: this node takes all data. NULL:
+  // the operator does. See ir/graph/refusal.h.
+  bool (*refuses)(const dp_node *node, dp_refusal *refusal);
   // The first dim of a *row*, when operand 0 has `rank` dims; reads attributes alone. Results have operand 0's dims,
   // with extent 1 where it was reduced. At each index of the dims before the row they depend only on the operands'
   // elements at that index, after broadcasting. 0: they may depend on everything. NULL: see dp_op_row.

@@ -33,15 +33,27 @@ dp_status dp_cross_entropy_check(const dp_node *node, int weights) {
   return dp_common_expect("weights", dp_common_shape(node, weights), &classes);
 }
 
+bool dp_cross_entropy_refuses(const dp_node *node, dp_refusal *refusal) {
+  *refusal = (dp_refusal){.operand = 1,
+                          .bounded = true,
+                          .limit = dp_common_shape(node, 0)->dims[1],
+                          .has_other = dp_node_attr(node, "ignore_index") != NULL,
+                          .other = dp_node_int(node, "ignore_index", 0)};
+  return true;
+}
+
 dp_value *dp_cross_entropy_seen(dp_builder *b, const dp_node *node, dp_value *labels) {
   if (!dp_node_attr(node, "ignore_index")) return NULL;
   dp_value *ignored = dp_build_fill(b, labels->type.dtype, (double)dp_node_int(node, "ignore_index", 0));
   return dp_build1(b, "Not", dp_build2(b, "Equal", labels, ignored));
 }
 
-dp_value *dp_cross_entropy_known(dp_builder *b, const dp_node *node, dp_value *labels) {
+dp_value *dp_cross_entropy_known(dp_builder *b, const dp_node *node, dp_value *labels, dp_dim classes) {
+  const dp_dtype dtype = labels->type.dtype;
   dp_value *seen = dp_cross_entropy_seen(b, node, labels);
-  return seen ? dp_compose_where(b, seen, labels, dp_build_fill(b, labels->type.dtype, 0)) : labels;
+  if (seen) labels = dp_compose_where(b, seen, labels, dp_build_fill(b, dtype, 0));
+  if (dp_dim_is_symbolic(classes)) return labels;
+  return dp_piecewise_where(b, "Less", labels, 0, dp_build_fill(b, dtype, (double)classes.offset), labels);
 }
 
 dp_value *dp_cross_entropy_weights(dp_builder *b, const dp_node *node, dp_value *labels, dp_value *weights,
@@ -49,7 +61,8 @@ dp_value *dp_cross_entropy_weights(dp_builder *b, const dp_node *node, dp_value 
   dp_value *seen = dp_cross_entropy_seen(b, node, labels);
   if (!weights && seen) return dp_build_cast(b, seen, dtype);
   if (!weights) return dp_compose_filled(b, dtype, &labels->type.shape, 1);
-  dp_value *each = dp_compose_gather(b, weights, dp_cross_entropy_known(b, node, labels), 0);
+  dp_value *each =
+      dp_compose_gather(b, weights, dp_cross_entropy_known(b, node, labels, weights->type.shape.dims[0]), 0);
   return seen ? dp_compose_where(b, seen, each, dp_build_fill(b, dtype, 0)) : each;
 }
 
@@ -66,7 +79,7 @@ dp_cross_entropy_pieces dp_cross_entropy_take_apart(dp_builder *b, const dp_node
   p.shifted = dp_build2(b, "Sub", scores, dp_build_reduce(b, "ReduceMax", scores, &classes, 1, true));
   p.exp = dp_build1(b, "Exp", p.shifted);
   p.sum = dp_build_reduce(b, "ReduceSum", p.exp, &classes, 1, true);
-  p.class_index = dp_compose_unsqueeze(b, dp_cross_entropy_known(b, node, labels), 1);
+  p.class_index = dp_compose_unsqueeze(b, dp_cross_entropy_known(b, node, labels, scores->type.shape.dims[1]), 1);
   return p;
 }
 

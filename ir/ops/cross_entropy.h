@@ -14,10 +14,14 @@ bool dp_cross_entropy_per_label(const dp_node *node);  // reduction none
 // Whether the loss of a part of the labels is known without the rest, up to a sum.
 bool dp_cross_entropy_splits(const dp_node *node);
 
+// dp_op.refuses of both: labels that are no class and not the ignore_index.
+bool dp_cross_entropy_refuses(const dp_node *node, dp_refusal *refusal);
+
 // bool [N, d...]: the labels that are not the ignore_index. NULL: all.
 dp_value *dp_cross_entropy_seen(dp_builder *builder, const dp_node *node, dp_value *labels);
-// The labels, with class 0 instead of the ignore_index.
-dp_value *dp_cross_entropy_known(dp_builder *builder, const dp_node *node, dp_value *labels);
+// The labels as indices of `classes` classes: 0 instead of the ignore_index, and one out of range instead of any other
+// negative label, which as an index would count from the end.
+dp_value *dp_cross_entropy_known(dp_builder *builder, const dp_node *node, dp_value *labels, dp_dim classes);
 // The weight of each label, [N, d...]: its class's weight, 1 without weights (NULL), 0 where it is ignored.
 dp_value *dp_cross_entropy_weights(dp_builder *builder, const dp_node *node, dp_value *labels, dp_value *weights,
                                    dp_dtype dtype);

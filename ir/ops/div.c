@@ -34,6 +34,7 @@ const dp_op dp_op_Div = {
     .inputs = {DP_OPERAND("A", DP_NUMBERS, 'T'), DP_OPERAND("B", DP_NUMBERS, 'T')},
     .outputs = {DP_OPERAND("C", DP_NUMBERS, 'T')},
     .flags = DP_OP_ELEMENTWISE,
+    .refuses = dp_elementwise_refuses_zero,
     .infer = dp_elementwise_infer,
     .gradient = gradient,
     .sharding = placements,

@@ -30,6 +30,12 @@ void dp_elements_sharding(dp_sharding_rules *rules) {
       dp_sharding_split(rules, x->dims[d], (int[]){d, d, d}, (int[]){d});
 }
 
+bool dp_elements_refuses(const dp_node *node, dp_refusal *refusal) {
+  const dp_dim limit = dp_common_shape(node, 0)->dims[dp_elements_axis(node, 0)];
+  *refusal = (dp_refusal){.operand = 1, .bounded = true, .limit = limit, .negative = true};
+  return true;
+}
+
 dp_value *dp_elements_add(dp_builder *builder, const dp_node *node, const dp_shape *shape, dp_value *indices,
                           dp_value *updates) {
   dp_attr zeros[] = {dp_attr_dims(builder->graph->arena, "shape", shape), dp_attr_int("dtype", updates->type.dtype)};

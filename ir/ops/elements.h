@@ -14,6 +14,8 @@ dp_status dp_elements_check(const dp_node *node) DP_MUST_USE;
 // Rows that split, in all operands and the result, every dim but the axis that is as long in the indices as in operand
 // 0.
 void dp_elements_sharding(dp_sharding_rules *rules);
+// dp_op.refuses of both: indices out of the axis's range.
+bool dp_elements_refuses(const dp_node *node, dp_refusal *refusal);
 // Zeros of that shape with the updates added at the indices, along the node's axis.
 dp_value *dp_elements_add(dp_builder *builder, const dp_node *node, const dp_shape *shape, dp_value *indices,
                           dp_value *updates);

@@ -41,6 +41,11 @@ void dp_elementwise_chosen(dp_builder *b, const dp_node *node, dp_value *const *
   for (int i = 0; i < 2; i++) dp_elementwise_give(b, node, i, dp_build2(b, "Mul", share, is[i]), dx);
 }
 
+bool dp_elementwise_refuses_zero(const dp_node *node, dp_refusal *refusal) {
+  *refusal = (dp_refusal){.operand = 1};
+  return !dp_type_is_float(node->inputs[1]->type.dtype);
+}
+
 dp_value *dp_elementwise_with(dp_builder *builder, const char *op, dp_value *a, double number) {
   return dp_build2(builder, op, a, dp_build_fill(builder, a->type.dtype, number));
 }

@@ -18,6 +18,8 @@ dp_cost dp_elementwise_cost(const dp_node *node, int64_t n);
 void dp_elementwise_give(dp_builder *builder, const dp_node *node, int operand, dp_value *g, dp_value **dx);
 // The gradient of an operator that selects one of its two operands: where they are equal each gets half.
 void dp_elementwise_chosen(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx);
+// dp_op.refuses of divisions: an integer divisor of 0.
+bool dp_elementwise_refuses_zero(const dp_node *node, dp_refusal *refusal);
 // a (op) number, of a's type.
 dp_value *dp_elementwise_with(dp_builder *builder, const char *op, dp_value *a, double number);
 

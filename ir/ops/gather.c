@@ -58,6 +58,12 @@ static void placements(dp_sharding_rules *rules) {
   dp_sharding_linear(rules, 1);
 }
 
+static bool refuses(const dp_node *node, dp_refusal *refusal) {
+  *refusal = (dp_refusal){
+      .operand = 1, .bounded = true, .limit = dp_common_shape(node, 0)->dims[axis_of(node)], .negative = true};
+  return true;
+}
+
 static const dp_sample samples[] = {
     {.inputs = "float32[9,4], int64[N,3]", .n = 4, .low = -9, .high = 8},
     {.inputs = "float32[9,4], int64[N,3]", .attrs = "padding_idx=8", .n = 4, .low = 0, .high = 7},
@@ -79,6 +85,7 @@ const dp_op dp_op_Gather = {
     .inputs = {DP_OPERAND("data", DP_ANY_TYPE, 'T'), DP_OPERAND("indices", DP_BIT(DP_INT32) | DP_BIT(DP_INT64), 0)},
     .outputs = {DP_OPERAND("output", DP_ANY_TYPE, 'T')},
     .attrs = {DP_INT_ATTR("axis", 0), {.name = DP_ATTR_PADDING, .kind = DP_ATTR_INT}},
+    .refuses = refuses,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

@@ -40,6 +40,7 @@ const dp_op dp_op_GatherElements = {
     .inputs = {DP_OPERAND("data", DP_ANY_TYPE, 'T'), DP_OPERAND("indices", DP_BIT(DP_INT32) | DP_BIT(DP_INT64), 0)},
     .outputs = {DP_OPERAND("output", DP_ANY_TYPE, 'T')},
     .attrs = {DP_INT_ATTR("axis", 0)},
+    .refuses = dp_elements_refuses,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

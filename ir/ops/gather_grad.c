@@ -36,6 +36,12 @@ static void placements(dp_sharding_rules *rules) {
   dp_sharding_linear(rules, 1);
 }
 
+static bool refuses(const dp_node *node, dp_refusal *refusal) {
+  *refusal = (dp_refusal){
+      .operand = 1, .bounded = true, .limit = node->outputs[0]->type.shape.dims[axis_of(node)], .negative = true};
+  return true;
+}
+
 static const dp_sample samples[] = {
     {.inputs = "float32[N,3,4], int64[N,3]", .attrs = "shape=[9,4]", .n = 4, .low = -9, .high = 8},
     {.inputs = "float32[N,2,3], int32[2]", .attrs = "axis=1, shape=[N,5,3]", .n = 4, .low = -5, .high = 4},
@@ -51,6 +57,7 @@ const dp_op dp_op_GatherGrad = {
     .inputs = {DP_OPERAND("dY", DP_FLOATS, 'T'), DP_OPERAND("indices", DP_BIT(DP_INT32) | DP_BIT(DP_INT64), 0)},
     .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T')},
     .attrs = {DP_INT_ATTR("axis", 0), DP_SHAPE_ATTR("shape")},
+    .refuses = refuses,
     .infer = infer,
     .sharding = placements,
     .samples = samples,

@@ -34,6 +34,7 @@ const dp_op dp_op_Mod = {
     .outputs = {DP_OPERAND("C", DP_NUMBERS, 'T')},
     .attrs = {DP_INT_ATTR("fmod", 0)},
     .flags = DP_OP_ELEMENTWISE,
+    .refuses = dp_elementwise_refuses_zero,
     .infer = infer,
     .gradient = gradient,
     .sharding = dp_elementwise_sharding,

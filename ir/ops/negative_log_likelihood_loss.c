@@ -24,7 +24,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   const char *reduction = dp_node_string(node, "reduction", "mean");
   dp_value *weights = dp_common_operand(node, 2) ? in[2] : NULL;
   dp_value *counted = dp_cross_entropy_weights(b, node, in[1], weights, in[0]->type.dtype);
-  dp_value *classes = dp_cross_entropy_known(b, node, in[1]);
+  dp_value *classes = dp_cross_entropy_known(b, node, in[1], dp_common_shape(node, 0)->dims[1]);
   dp_value *picked = dp_compose_pick(b, in[0], dp_compose_unsqueeze(b, classes, 1), 1);
   dp_value *loss = dp_build1(b, "Neg", dp_build_reshape(b, picked, &in[1]->type.shape));
   if (dp_node_attr(node, "ignore_index")) {  // whose entry may be infinite

@@ -134,6 +134,7 @@ const dp_op dp_op_ScatterElements = {
                DP_OPERAND("updates", DP_ANY_TYPE, 'T')},
     .outputs = {DP_OPERAND("output", DP_ANY_TYPE, 'T')},
     .attrs = {DP_INT_ATTR("axis", 0), DP_STRING_ATTR("reduction", "none")},
+    .refuses = dp_elements_refuses,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

@@ -74,6 +74,7 @@ const dp_op dp_op_SoftmaxCrossEntropyLossGrad = {
                DP_OPERAND("dloss", DP_FLOATS, 'T'), DP_OPTIONAL("weights", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("dscores", DP_FLOATS, 'T')},
     .attrs = {{.name = "ignore_index", .kind = DP_ATTR_INT}, DP_STRING_ATTR("reduction", "mean")},
+    .refuses = dp_cross_entropy_refuses,
     .infer = infer,
     .sharding = placements,
     .decompose = decompose,

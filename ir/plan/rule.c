@@ -53,6 +53,8 @@ static const struct {
     [DP_RULE_MEANING_OUTPUT] = {"MEANING.OUTPUT", "outputs end whole on the host, under their names"},
     [DP_RULE_MEANING_UPDATE] = {"MEANING.UPDATE", "what the graph updates is updated once, in its storage"},
     [DP_RULE_MEANING_STORAGE] = {"MEANING.STORAGE", "variables have storage that programs find and leave whole"},
+    [DP_RULE_MEANING_SKIP] = {"MEANING.SKIP", "all updates are skipped for data that any node refuses"},
+    [DP_RULE_MEANING_UNUSED] = {"MEANING.UNUSED", "a node that may refuse data is computed, even if nobody uses it"},
     [DP_RULE_PROGRAM_INIT] = {"PROGRAM.INIT", "init defines each variable that has no data, and no other"},
     [DP_RULE_PROGRAM_OUTPUTS] = {"PROGRAM.OUTPUTS", "train, eval and infer have the outputs that the runtime reads"},
     [DP_RULE_PLAN_CLAIM] = {"PLAN.CLAIM", "what a plan declares of itself as a whole matches its programs"},

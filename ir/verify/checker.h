@@ -2,12 +2,13 @@
 //
 // The checks run in this order, and each relies on those before it:
 //
-//   the plan                        model.c (logical graphs, storage)
+//   the plan                        model.c (logical graphs, storage), skip.c (data that nodes refuse)
 //   each program, role by role      tensors.c, flow.c (happens-before), ends.c (what comes in and what goes out),
 //                                   instructions.c (each by itself: node.c, conversion.c, micro.c, transfers.c),
 //                                   ahead.c (what runs beside another run), order.c (races), meaning.c (what the
 //                                   bytes hold)
-//   each program, roles together    transfers.c (Sends and their Recvs), host.c (the host's memory), deadlock.c
+//   each program, roles together    transfers.c (Sends and their Recvs), host.c (the host's memory), deadlock.c,
+//                                   skip.c (nodes that nobody uses)
 //   the plan                        claims.c (what it says of itself)
 //
 // A role is a stage of a pipeline; a plan without one has one role.
@@ -65,6 +66,7 @@ typedef struct {
   uint32_t n_transfers;
   dp_checker_transfer *transfers;  // as they come; after dp_checker_transfers by channel
   dp_checker_partial **partials;   // (nodes) NULL: not seen yet
+  bool *computed;                  // (nodes) by an instruction of some role
   uint32_t *given;                 // (outputs of the graph) the role that gives it, plus 1; 0: none yet
 } dp_checker_shared;
 
@@ -158,6 +160,7 @@ int dp_checker_accesses(const dp_checker *c, uint32_t instruction, dp_checker_ac
 
 dp_status dp_checker_model(dp_checker *c) DP_MUST_USE;    // the plan
 dp_status dp_checker_init(dp_checker *c) DP_MUST_USE;     // the plan: what each program defines and gives
+dp_status dp_checker_skip(dp_checker *c) DP_MUST_USE;     // the plan: updates and data that nodes refuse
 dp_status dp_checker_tensors(dp_checker *c) DP_MUST_USE;  // from here on: a program of a role
 dp_status dp_checker_ends(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_flow(dp_checker *c) DP_MUST_USE;
@@ -168,6 +171,7 @@ dp_status dp_checker_meaning(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_transfers(dp_checker *c) DP_MUST_USE;  // from here on: a program of all roles
 dp_status dp_checker_host(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_deadlock(dp_checker *c) DP_MUST_USE;
+dp_status dp_checker_unused(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_claims(dp_checker *c) DP_MUST_USE;  // the plan, once all its programs have been checked
 
 // An instruction with a kernel, or a member of a region in the region's place; and a region.

@@ -162,6 +162,7 @@ dp_status dp_checker_node(dp_checker *c, dp_arena *rules, uint32_t instruction) 
   if (*in->kernel) DP_TRY(dp_checker_kernel(c, instruction));  // a member has its region's
   if (dp_op_is(s->op, DP_OP_UPDATE)) DP_TRY(check_update(c, instruction));
   c->report->nodes++;
+  c->shared.computed[in->nodes[0]] = true;
   DP_TRY(dp_checker_micro_node(c, instruction));
   return check_rules(c, rules, instruction, node);
 }

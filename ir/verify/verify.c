@@ -34,6 +34,7 @@ static dp_status check_program(void *arg) {
   dp_checker *c = arg;
   c->graph = c->graphs[dp_checker_program(c, 0)->graph];
   c->shared.partials = dp_alloc_n(c->shared.arena, (size_t)c->graph->n_nodes, sizeof *c->shared.partials);
+  c->shared.computed = dp_alloc_n(c->shared.arena, (size_t)c->graph->n_nodes, sizeof *c->shared.computed);
   c->shared.given = dp_alloc_n(c->shared.arena, (size_t)c->graph->n_outputs, sizeof *c->shared.given);
   for (c->role_index = 0; c->role_index < c->plan->n_roles; c->role_index++) {
     c->role = c->plan->roles[c->role_index];
@@ -44,6 +45,7 @@ static dp_status check_program(void *arg) {
   DP_TRY(dp_checker_transfers(c));
   DP_TRY(dp_checker_host(c));
   DP_TRY(dp_checker_deadlock(c));
+  DP_TRY(dp_checker_unused(c));
   c->program = NULL;
   c->report->programs++;
   return DP_OK;
@@ -54,6 +56,7 @@ static dp_status check_plan(void *arg) {
   DP_TRY(dp_plan_form_check(c->plan, &c->report->fault));
   DP_TRY(dp_checker_model(c));
   DP_TRY(dp_checker_init(c));
+  DP_TRY(dp_checker_skip(c));
   for (c->program_index = 0; c->program_index < c->plan->roles[0]->n_programs; c->program_index++) {
     c->shared = (dp_checker_shared){0};
     DP_TRY(with_arena(c, &c->shared.arena, check_program));

@@ -145,6 +145,7 @@ static dp_status place_node(dp_place *place, dp_place_source *source, const dp_n
   if (node->n_inputs > DP_MAX_OPERANDS || node->n_outputs > DP_MAX_OPERANDS)
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s) has %d operands; at most %d are supported", node->name,
                    node->op->name, node->n_inputs, DP_MAX_OPERANDS);
+  DP_TRY(dp_place_skip(place, source, node));
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i]) c.in[i] = dp_place_node_operand(place, source, node->inputs[i]);
   if (dp_op_is(node->op, DP_OP_UPDATE)) DP_TRY(check_update(&c));

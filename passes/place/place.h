@@ -32,6 +32,7 @@ typedef struct {
   dp_place_value *values;  // by id of the logical value
   dp_arena *scratch;       // reset now and then, between nodes
   int32_t *starts;         // by node of the program: nodes of the device graph before it; NULL: not wanted
+  bool guarded;            // updates take what decompositions refuse (skip.c)
 } dp_place;
 
 // A graph whose nodes are being placed: the original program, or a node's decomposition. Tables by value id.
@@ -99,6 +100,12 @@ dp_status dp_place_node_walk(dp_place *place, dp_place_source *source) DP_MUST_U
 dp_value *dp_place_node_operand(dp_place *place, dp_place_source *source, const dp_value *value);
 // The same value with the same placement, as the first copy of a new logical value, made on a stage.
 dp_value *dp_place_node_identity(dp_place *place, dp_value *device, int stage);
+
+// ---- skip.c: refused data ---------------------------------------------------------------------------------------
+
+// Before the first update is placed: its operand `skip`, which is that of all updates, also counts what nodes of
+// decompositions refuse.
+dp_status dp_place_skip(dp_place *place, dp_place_source *source, const dp_node *update) DP_MUST_USE;
 
 // ---- whole.c: what needs the whole batch ----------------------------------------------------------------------
 

@@ -18,7 +18,9 @@ static bool take_bytes(const dp_value *v, int64_t *left) {
 
 static bool can_fold(const dp_node *node, int64_t *left) {
   const dp_op *op = node->op;
-  if (dp_op_is(op, DP_OP_RANDOM) || dp_op_is(op, DP_OP_UPDATE) || dp_op_is(op, DP_OP_COMMUNICATION)) return false;
+  if (dp_op_is(op, DP_OP_RANDOM) || dp_op_is(op, DP_OP_UPDATE) || dp_op_is(op, DP_OP_COMMUNICATION) ||
+      dp_op_is(op, DP_OP_COUNTS))
+    return false;
   int operands = 0;
   for (int i = 0; i < node->n_inputs; i++) {
     if (!node->inputs[i]) continue;

@@ -1,6 +1,7 @@
 // optimizer: turns the gradients of "train" into updates of parameters and of the optimizer's state, which it adds to
 // the model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr.
-// optimizer_clip.c clips gradients first; optimizer_rule.c names the operator that does the update.
+// optimizer_clip.c clips gradients first; optimizer_rule.c names the operator that does the update; optimizer_skip.c
+// counts data that nodes refuse, for which every update is skipped.
 #include "passes/train/optimizer.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@ typedef struct {
   dp_builder builder;
   dp_optimizer_rule rule;
   dp_value *lr[DP_MAX_TYPE + 1];  // in each parameter type
+  dp_value *skip;                 // NULL: no node refuses data
   int n_items;
   dp_optimizer_item *items;
 } updating;
@@ -49,7 +51,9 @@ static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
   }
   in[n_in++] = item->gradient;
   in[n_in++] = u->lr[dtype];
-  if (rule->step) in[n_in++] = dp_graph_scalar(graph, DP_SCALAR_STEP);
+  in[n_in++] = rule->step ? dp_graph_scalar(graph, DP_SCALAR_STEP) : NULL;
+  in[n_in++] = u->skip;
+  while (!in[n_in - 1]) n_in--;
   u->builder.prefix = dp_printf(model->arena, "optimizer/%s", model->variables[item->parameter].name);
   dp_value *next = dp_build(&u->builder, rule->op, n_in, in, n_out, rule->n_attrs, rule->attrs);
   if (u->builder.status) return u->builder.status;
@@ -89,7 +93,9 @@ static dp_status run(dp_compile *compile) {
   DP_TRY(take_gradients(&u));
   if (spec.clip_norm > 0) dp_optimizer_clip(&u.builder, u.n_items, u.items, spec.clip_norm);
   u.rule = dp_optimizer_rule_of(&spec);
+  u.skip = dp_optimizer_skip(&u.builder);
   for (int i = 0; i < u.n_items; i++) DP_TRY(update_parameter(&u, &u.items[i]));
+  dp_optimizer_guard(&u.builder, u.skip);
   return u.builder.status;
 }
 

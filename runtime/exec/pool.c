@@ -33,6 +33,11 @@ struct dp_pool {
   atomic_uint head, tail;
   atomic_int to_do;  // units
   _Atomic(dp_status) failure;
+  // Data that a unit refused (EX_DATAERR), the report of the first one in the order of units. The run goes on: what
+  // depends on it is skipped by the plan's own means, on all devices or on none.
+  pthread_mutex_t refusing;
+  dp_status refusal;
+  int refusing_unit;
   // For sleeping: changes whenever there may be new work.
   atomic_uint news;
   atomic_int sleepers;
@@ -105,11 +110,25 @@ static void finish(dp_pool *pool, int unit) {
   if (atomic_fetch_sub(&pool->to_do, 1) == 1) announce(pool, INT_MAX);
 }
 
+static void refuse(dp_pool *pool, int unit, dp_status status) {
+  pthread_mutex_lock(&pool->refusing);
+  if (!pool->refusal || unit < pool->refusing_unit) {
+    dp_status last = pool->refusal;
+    pool->refusal = status;
+    pool->refusing_unit = unit;
+    status = last;
+  }
+  pthread_mutex_unlock(&pool->refusing);
+  dp_status_free(status);
+}
+
 // Keeps the first failure of a run.
-static void fail(dp_pool *pool, dp_status status) {
+static void fail(dp_pool *pool, int unit, dp_status status) {
   dp_status none = NULL;
   if (!status) return;
-  if (!atomic_compare_exchange_strong(&pool->failure, &none, status))
+  if (dp_status_code(status) == EX_DATAERR)
+    refuse(pool, unit, status);
+  else if (!atomic_compare_exchange_strong(&pool->failure, &none, status))
     dp_status_free(status);
   else if (pool->graph->abandon)
     pool->graph->abandon(pool->graph->context);
@@ -118,7 +137,7 @@ static void fail(dp_pool *pool, dp_status status) {
 static void arrive(void *arg, int unit, dp_status status) {
   dp_pool *pool = arg;
   atomic_fetch_add(&pool->inside, 1);
-  fail(pool, status);
+  fail(pool, unit, status);
   if (atomic_fetch_sub(&pool->state->before[unit], 1) == 1) publish(pool, unit, pool->graph->n_parts[unit]);
   atomic_fetch_sub(&pool->inside, 1);
 }
@@ -127,7 +146,7 @@ static void execute(dp_pool *pool, uint32_t code) {
   int unit = pool->state->code_unit[code], part = (int)(code - pool->state->unit_code[unit]);
   const dp_task_graph *s = pool->graph;
   if (!atomic_load_explicit(&pool->failure, memory_order_relaxed)) {
-    fail(pool, s->run(s->context, unit, part, s->n_parts[unit]));
+    fail(pool, unit, s->run(s->context, unit, part, s->n_parts[unit]));
   } else if (s->arrives_at && s->arrives_at[unit] >= 0) {
     arrive(pool, s->arrives_at[unit], NULL);
   }
@@ -199,7 +218,12 @@ void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *sta
 dp_status dp_pool_wait(dp_pool *pool) {
   work_until(pool, &pool->to_do, 0);
   while (atomic_load(&pool->inside)) relax();
-  return atomic_load(&pool->failure);
+  // What is wrong with the data tells more than what followed from it.
+  dp_status refusal = pool->refusal, failure = atomic_load(&pool->failure);
+  pool->refusal = NULL;
+  atomic_store(&pool->failure, NULL);
+  if (refusal) dp_status_free(failure);
+  return refusal ? refusal : failure;
 }
 
 dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
@@ -252,6 +276,7 @@ void dp_pool_release(dp_pool_state *state) {
 dp_status dp_pool_create(int workers, dp_pool **pool) {
   dp_pool *p = calloc(1, sizeof *p);
   if (!p) return dp_fail(DP_EX_MEMORY, "no memory for the workers");
+  pthread_mutex_init(&p->refusing, NULL);
   p->threads = calloc((size_t)workers, sizeof *p->threads);
   if (!p->threads) {
     free(p);
@@ -274,6 +299,7 @@ void dp_pool_destroy(dp_pool *pool) {
   atomic_store(&pool->stop, 1);
   announce(pool, INT_MAX);
   for (int i = 0; i < pool->n_threads; i++) pthread_join(pool->threads[i], NULL);
+  pthread_mutex_destroy(&pool->refusing);
   free(pool->threads);
   free(pool);
 }

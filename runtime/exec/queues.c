@@ -310,24 +310,29 @@ static dp_status await_older(const queue_executor *e, bool *reported) {
   return DP_OK;
 }
 
+// What is wrong with the data tells more than what followed from it, and of two such reports that of the first unit.
+static bool tells_more(dp_status a, int unit_a, dp_status b, int unit_b) {
+  const bool data_a = dp_status_code(a) == EX_DATAERR, data_b = dp_status_code(b) == EX_DATAERR;
+  return data_a != data_b ? data_a : data_a && unit_a < unit_b;
+}
+
 // Empties every queue, also after a failure, so that nothing runs on when the caller acts on it. Returns what the older
 // run has failed with.
 static dp_status empty(const queue_executor *e, dp_status failure) {
   const queue_run *run = &e->runs[0];
   int unit = failure == run->failure ? run->failed_unit : -1;
   for (int q = 0; q < e->n_queues; q++) {
-    int at;
-    dp_status status = e->backend->queues->finish(e->queues[q].queue, &at);
-    const bool younger = at >= 0 && at % RUNS != run->slot;
-    // What is wrong with the data tells more than what followed from it.
-    if (!status || younger ||
-        (failure && (dp_status_code(status) != EX_DATAERR || dp_status_code(failure) == EX_DATAERR))) {
+    int by;
+    dp_status status = e->backend->queues->finish(e->queues[q].queue, &by);
+    const bool younger = by >= 0 && by % RUNS != run->slot;
+    const int at = by < 0 ? -1 : by / RUNS;
+    if (!status || younger || (failure && !tells_more(status, at, failure, unit))) {
       dp_status_free(status);
       continue;
     }
     dp_status_free(failure);
     failure = status;
-    unit = at < 0 ? -1 : at / RUNS;
+    unit = at;
   }
   return failure && unit >= 0 ? run->graph->explain(run->graph->context, unit, failure) : failure;
 }

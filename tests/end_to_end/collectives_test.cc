@@ -1,5 +1,6 @@
 // Every communication of a plan is needed. With the checker off, a plan trains differently if one communication is
-// removed, or if each device carries it out alone. With the checker on, such a plan is not loaded.
+// removed, or if each device carries it out alone; where it only says that a step is to be skipped, such a step changes
+// something. With the checker on, such a plan is not loaded.
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -12,6 +13,8 @@ namespace {
 
 const std::vector<int64_t> kBatches = {8, 5, 8};
 
+enum { kWrong = 7 };  // the sample of the batch whose label is no class, in a step that must be skipped
+
 // A difference beyond rounding.
 bool Differ(double a, double b) { return !(std::fabs(a - b) <= 1e-9 * std::fabs(b)); }
 
@@ -19,7 +22,7 @@ bool Differ(double a, double b) { return !(std::fabs(a - b) <= 1e-9 * std::fabs(
 // some digit correctly. The first evaluation has a different number of labels than the step before it.
 class Numbers {
  public:
-  explicit Numbers(const Plan &plan) : plan_(plan), run_(plan, Unchecked()) {}
+  explicit Numbers(const Plan &plan) : plan_(plan), run_(plan, Unchecked(&wrong_)) {}
   static constexpr int kCount = 3 + 2 * 8;
   double Next() {
     size_t i = at_++;
@@ -27,20 +30,27 @@ class Numbers {
     i -= kBatches.size();
     return i % 2 ? run_.Correct() : run_.Evaluate(static_cast<int64_t>(100 + 8 * i), i ? 8 : 7);
   }
-  // The final variables: equal on all devices, and their values.
-  std::vector<double> State() const {
-    std::vector<double> state = {run_.Replicas().empty() ? 1.0 : 0.0};
+  // The final variables: equal on all devices, and their values. A last step, with a wrong label, must be skipped.
+  std::vector<double> State() {
+    wrong_ = true;
+    const bool refuses = !run_.TryProgram("train", 0, 8).empty();
+    wrong_ = false;
+    std::vector<double> state = {run_.Replicas().empty() ? 1.0 : 0.0, refuses ? 1.0 : 0.0};
     for (size_t i = 0; i < plan_->n_variables; i++)
       for (double number : run_.Numbers(plan_->variables[i]->name)) state.push_back(number);
     return state;
   }
 
  private:
-  static RunOptions Unchecked() {
+  static RunOptions Unchecked(const bool *wrong) {
     RunOptions options;
     options.unchecked = true;
+    options.feed = [wrong, digits = Digits()](const std::string &input, int64_t sample, int64_t element) {
+      return *wrong && input == "label" && sample == kWrong ? 10 : digits(input, sample, element);
+    };
     return options;
   }
+  bool wrong_ = false;
   Plan plan_;
   Training run_;
   size_t at_ = 0;

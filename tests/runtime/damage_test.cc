@@ -1,5 +1,5 @@
 // Every device and every communication matters: with the checker off, removing any communication from the plan, or
-// feeding one device NaN, shows in the losses.
+// feeding one device NaN, shows in the losses, or in what a step with a wrong label on one device leaves.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,10 +15,22 @@ constexpr int kDevices = 3, kSteps = 4, kBatch = 6;
 struct Outcome {
   std::vector<double> losses, counts;
   double correct;
+  bool kept;  // parameters, in a step that refuses a label
   bool operator==(const Outcome &other) const {
-    return losses == other.losses && counts == other.counts && correct == other.correct;
+    return losses == other.losses && counts == other.counts && correct == other.correct && kept == other.kept;
   }
 };
+
+// The first device has the wrong label; parameters are read on the last.
+bool KeepsParameters(Session *session) {
+  const std::vector<float> before = session->Floats("fc.weight");
+  std::vector<int64_t> labels = Labels(kBatch, 3, 0);
+  labels[0] = 3;
+  session->Feed("train", "x", Samples(kBatch * 32, 0));
+  session->Feed("train", "label", labels);
+  EXPECT_NE(session->Run("train", kBatch), "");
+  return session->Floats("fc.weight") == before;
+}
 
 Outcome Train(const Dp__Plan *plan) {
   dp_session_options options = {};
@@ -33,6 +45,7 @@ Outcome Train(const Dp__Plan *plan) {
     return outcome;
   }
   outcome.correct = session.Number("eval", "correct");
+  outcome.kept = KeepsParameters(&session);
   return outcome;
 }
 
@@ -74,6 +87,7 @@ TEST(Damage, EveryCommunicationCounts) {
   CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=3");
   Outcome whole = Train(compiled.plan);
   ASSERT_EQ(whole.losses.size(), size_t(kSteps + 1));
+  ASSERT_TRUE(whole.kept);
   ASSERT_EQ(Train(compiled.plan), whole);
   int removed = 0;
   for (const char *name : {"train", "eval"}) {

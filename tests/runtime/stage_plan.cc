@@ -25,8 +25,9 @@ const char kModel[] = R"dpt(model stages {
     dh = Gemm(ds, w2)
     dw1 = Gemm(dh, x) {transA=1}
     lr = Cast(dp.lr) {to=float32}
-    w1n, m1n = dp.SGD(w1, m1, dw1, lr) {momentum=0.9}
-    w2n, m2n = dp.SGD(w2, m2, dw2, lr) {momentum=0.9}
+    refused = dp.CountRefused(label) {limit=[3]}
+    w1n, m1n = dp.SGD(w1, m1, dw1, lr, _, refused) {momentum=0.9}
+    w2n, m2n = dp.SGD(w2, m2, dw2, lr, _, refused) {momentum=0.9}
     output loss
     output count
     output scores
@@ -165,10 +166,13 @@ void StagePlan::Over(Dp__Instruction *in, const std::string &axis, std::vector<d
 }
 
 void StagePlan::Transfer(int from, const std::string &value, int j) {
+  Transfer(from, Label(value, j, micro_ > 1), Make(1 - from, value, Split(j)));
+}
+
+void StagePlan::Transfer(int from, const std::string &sent, const std::string &received) {
   int channel = static_cast<int>(++channels_), to = 1 - from;
-  Make(to, value, Split(j));
-  Dp__Instruction *send = Do(from, "send", "dp.Send", "", {Label(value, j, micro_ > 1)}, {""});
-  Dp__Instruction *receive = Do(to, "recv", "dp.Recv", "", {""}, {Label(value, j, micro_ > 1)});
+  Dp__Instruction *send = Do(from, "send", "dp.Send", "", {sent}, {""});
+  Dp__Instruction *receive = Do(to, "recv", "dp.Recv", "", {""}, {received});
   Over(send, DP_MESH_PIPE, {dp_attr_int("channel", channel), dp_attr_int("peer", to)});
   Over(receive, DP_MESH_PIPE, {dp_attr_int("channel", channel), dp_attr_int("peer", from)});
   for (Dp__Instruction *in : {send, receive}) {
@@ -240,6 +244,7 @@ void StagePlan::WriteForward(int j) {
   Transfer(0, "h", j);
   Do(1, "compute", "Gemm", "scores", {at("h"), "w2[0,0)"}, {Make(1, "scores", Split(j))});
   Do(1, "compute", "SoftmaxCrossEntropyLoss", "loss", {at("scores"), at("label")}, {Make(1, "loss", Sum(j))});
+  Do(1, "compute", "dp.CountRefused", "refused", {at("label")}, {Make(1, "refused", Sum(j))});
 }
 
 void StagePlan::WriteBackward(int j) {
@@ -261,20 +266,21 @@ std::string StagePlan::Collect(int stage, const std::string &op, const std::stri
   return to;
 }
 
-void StagePlan::WriteUpdate(int stage, const std::string &w, const std::string &m) {
-  // In place.
-  auto reduce = [&](const std::string &value) {
-    std::string part = Join(stage, value, Sum(0));
-    int64_t offset = static_cast<int64_t>(On(stage).At(part)->offset);
-    return Collect(stage, "dp.AllReduce", part, value, {"R", "R", 0, 0, DP__SPACE__TRANSIENT, offset, "@all"});
-  };
-  std::string dw = reduce("d" + w), one[] = {w + "n", m + "n"};
+// In place.
+std::string StagePlan::Reduce(int stage, const std::string &value) {
+  std::string part = Join(stage, value, Sum(0));
+  int64_t offset = static_cast<int64_t>(On(stage).At(part)->offset);
+  return Collect(stage, "dp.AllReduce", part, value, {"R", "R", 0, 0, DP__SPACE__TRANSIENT, offset, "@all"});
+}
+
+void StagePlan::WriteUpdate(int stage, const std::string &w, const std::string &m, const std::string &refused) {
+  std::string dw = Reduce(stage, "d" + w), one[] = {w + "n", m + "n"};
   for (const std::string &storage : {w, m}) {
     int64_t offset = static_cast<int64_t>(On(stage).At(storage + "[0,0)")->offset);
     Make(stage, storage + "n", {"R", "R", 0, 0, DP__SPACE__PERSISTENT, offset, ""});
     On(stage).Left(static_cast<uint32_t>(dp_model_find_variable(model, storage.c_str())), storage + "n[0,0)");
   }
-  Do(stage, "compute", "dp.SGD", one[0], {w + "[0,0)", m + "[0,0)", dw, "lr[0,0)"},
+  Do(stage, "compute", "dp.SGD", one[0], {w + "[0,0)", m + "[0,0)", dw, "lr[0,0)", "", refused},
      {one[0] + "[0,0)", one[1] + "[0,0)"});
 }
 
@@ -309,8 +315,10 @@ void StagePlan::WriteTrain() {
   for (int stage = 0; stage < 2; stage++) WriteBegin(stage);
   for (int j = 0; j < micro_; j++) WriteForward(j);
   for (int j = 0; j < micro_; j++) WriteBackward(j);
-  WriteUpdate(0, "w1", "m1");
-  WriteUpdate(1, "w2", "m2");
+  const std::string refused = Reduce(1, "refused"), there = Make(0, "refused", {});
+  Transfer(1, refused, there);
+  WriteUpdate(0, "w1", "m1", there);
+  WriteUpdate(1, "w2", "m2", refused);
   WriteOutputs();
 }
 

@@ -60,6 +60,7 @@ class StagePlan {
                       const std::vector<std::string> &operands, const std::vector<std::string> &results);
   void Over(Dp__Instruction *in, const std::string &axis, std::vector<dp_attr> attrs = {});
   void Transfer(int from, const std::string &value, int j);
+  void Transfer(int from, const std::string &sent, const std::string &received);  // labels
   // Combines the micro-batches of a value, the first of which is at `where`.
   std::string Join(int stage, const std::string &value, const Where &where);
   Where PartOf(int j, const std::string &placement) const {
@@ -71,7 +72,8 @@ class StagePlan {
   void WriteBegin(int stage);
   void WriteForward(int j);
   void WriteBackward(int j);
-  void WriteUpdate(int stage, const std::string &w, const std::string &m);
+  std::string Reduce(int stage, const std::string &value);
+  void WriteUpdate(int stage, const std::string &w, const std::string &m, const std::string &refused);
   void WriteOutput(const std::string &value, const std::string &label, int64_t offset);
   void WriteOutputs();
   void WriteTrain();

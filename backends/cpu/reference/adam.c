@@ -1,12 +1,13 @@
-// dp.Adam(w, m, v, g, lr, step) -> w', m', v': PyTorch's update, computed in float64 and rounded once.
+// dp.Adam(w, m, v, g, lr, step, skip) -> w', m', v': PyTorch's update, computed in float64 and rounded once.
 //
 //   d = decoupled ? g : g + weight_decay * w;  kept = decoupled ? w - lr * weight_decay * w : w
 //   m' = m + (1 - beta1) * (d - m);  v' = beta2 * v + (1 - beta2) * d * d
 //   w' = kept - lr / (1 - beta1^t) * m' / (sqrt(v') / sqrt(1 - beta2^t) + eps), t = step + 1
 //
-// w' uses m' and v' before they are rounded. The results overwrite w, m and v.
+// w' uses m' and v' before they are rounded. The results overwrite w, m and v; if skip is not 0, they are
+// w, m and v.
 #ifndef T
-#include "backends/cpu/reference/reference.h"
+#include "backends/cpu/reference/update.h"
 
 typedef struct {
   double keep, decay;  // keep: factor of w; decay: w's share of the gradient
@@ -35,6 +36,7 @@ static rule rule_of(const dp_node *node, double lr, int64_t step) {
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)state, (void)scratch;
+  if (dp_update_skips(spec, in, out, part, parts)) return DP_OK;
   rule r = rule_of(spec->node, dp_element_get(spec->inputs[4].dtype, in[4]), dp_scalar_i64(spec, in, 5));
   int64_t lo, hi;
   dp_part_range(dp_out_count(spec, 0), part, parts, &lo, &hi);

@@ -1,11 +1,12 @@
-// dp.SGD(w, m, g, lr, step) -> w', m': PyTorch's update, computed in float64 and rounded once.
+// dp.SGD(w, m, g, lr, step, skip) -> w', m': PyTorch's update, computed in float64 and rounded once.
 //
 //   d = g + weight_decay * w;  m' = momentum * m + (1 - dampening) * d;  w' = w - lr * (nesterov ? d + momentum * m' :
 //   m')
 //
-// At step 0 (if `step` is given), m' = d. Without m the direction is d. The results overwrite w and m.
+// At step 0 (if `step` is given), m' = d. Without m the direction is d. The results overwrite w and m; if
+// skip is not 0, they are w and m.
 #ifndef T
-#include "backends/cpu/reference/reference.h"
+#include "backends/cpu/reference/update.h"
 
 typedef struct {
   double lr, momentum, dampening, weight_decay;
@@ -20,6 +21,7 @@ typedef struct {
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)state, (void)scratch;
+  if (dp_update_skips(spec, in, out, part, parts)) return DP_OK;
   const dp_node *node = spec->node;
   rule r = {.lr = dp_element_get(spec->inputs[3].dtype, in[3]),
             .momentum = dp_node_float(node, "momentum", 0),

@@ -8,6 +8,7 @@ typedef struct dp_cuda_fault {
   long long code;            // what is wrong: DP_FAULT_...
   long long index, value;    // the element, row-major in the whole tensor, and what it holds
   long long limit;           // values are 0 .. limit - 1, where that is the rule
+  long long refused;         // whether data was refused since the host has last read this
 } dp_cuda_fault;
 
 enum { DP_FAULT_NONE, DP_FAULT_LABEL, DP_FAULT_INDEX, DP_FAULT_DIVISOR };

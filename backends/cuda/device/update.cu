@@ -1,5 +1,5 @@
 // Updates parameters of type T by the learning rate, of type LR. As on the CPU, updates are computed in double and
-// rounded once. ADAM: 1 for dp.Adam, 0 for dp.SGD.
+// rounded once. ADAM: 1 for dp.Adam, 0 for dp.SGD. ASSIGN: 1 for dp.Assign, which moves elements of the size of T.
 #include "backends/cuda/device/update.h"
 
 typedef struct {
@@ -41,9 +41,16 @@ DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, 
   ((T *)x->out[2])[i] = (T)square;
 }
 
+// Each result is its operand.
+DP_DEVICE void LOCAL(keep)(const dp_update_tensor *x, dp_i64 i) {
+  for (int k = 0; k < 3; k++)
+    if (x->out[k] && x->out[k] != x->in[k]) ((T *)x->out[k])[i] = ((const T *)x->in[k])[i];
+}
+
 DP_BLOCK_KERNEL(dp_update_arguments) {
   DP_SHARED LOCAL(rule) rule;
-  if (dp_thread() == 0) LOCAL(make_rule)(&a, &rule);
+  const bool skip = a.skip && *a.skip;
+  if (dp_thread() == 0 && !ASSIGN) LOCAL(make_rule)(&a, &rule);
   dp_barrier();
   int tensor = 0, end = (int)a.n_tensors;
   while (end - tensor > 1) {
@@ -57,7 +64,11 @@ DP_BLOCK_KERNEL(dp_update_arguments) {
   dp_i64 i = (dp_block() - x->first_block) * (DP_UPDATE_THREADS * DP_UPDATE_EACH) + dp_thread();
   for (int k = 0; k < DP_UPDATE_EACH; k++, i += DP_UPDATE_THREADS) {
     if (i >= x->count) return;
-    if (ADAM)
+    if (skip)
+      LOCAL(keep)(x, i);
+    else if (ASSIGN)
+      ((T *)x->out[0])[i] = ((const T *)x->in[1])[i];
+    else if (ADAM)
       LOCAL(adam)(&a, &rule, x, i);
     else
       LOCAL(sgd)(&a, &rule, x, i);

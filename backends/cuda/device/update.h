@@ -1,4 +1,4 @@
-// Updates of many parameters by one launch: dp.SGD, dp.Adam.
+// Updates of many variables by one launch: dp.SGD, dp.Adam, dp.Assign.
 #ifndef DP_BACKENDS_CUDA_DEVICE_UPDATE_H
 #define DP_BACKENDS_CUDA_DEVICE_UPDATE_H
 
@@ -14,8 +14,9 @@ typedef struct {
 } dp_update_tensor;
 
 typedef struct {
-  const void *lr;         // of the type LR
+  const void *lr;         // of the type LR; NULL for dp.Assign
   const long long *step;  // NULL: not given
+  const long long *skip;  // not 0: nothing changes; NULL: not given
   double momentum, dampening, weight_decay, beta1, beta2, eps;
   int nesterov, decoupled;
   long long n_tensors;

@@ -112,8 +112,9 @@ dp_status dp_cuda_queue_finish(dp_queue *q, int *instruction) {
   *instruction = -1;
   DP_TRY(dp_cuda_check(dp_cu.cuStreamSynchronize(q->stream), "computing"));
   const dp_cuda_fault fault = *q->fault;
-  if (!fault.first) return DP_OK;
+  if (!fault.first && !fault.refused) return DP_OK;
   memset(q->fault, 0, sizeof *q->fault);
+  if (!fault.first) return DP_OK;  // another queue has the report
   *instruction = (int)(fault.first - 1);
   return describe(&fault);
 }

@@ -1,5 +1,5 @@
-// dp.SGD and dp.Adam: one, or a region of them. Updates that have attributes, types, learning rate and step in common
-// share launches, of up to DP_UPDATE_MOST tensors.
+// dp.SGD, dp.Adam and dp.Assign: one, or a region of them. Updates that have attributes, types, learning rate, step and
+// skip in common share launches, of up to DP_UPDATE_MOST tensors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +15,11 @@
 typedef struct {
   const char *name;
   bool adam;
-  int n_in, lr, step;
+  int n_in, lr, step, skip;  // lr, step -1: it takes none
 } optimizer;
 
-static const optimizer optimizers[] = {{"SGD", false, 3, 3, 4}, {"Adam", true, 4, 4, 5}};
+static const optimizer optimizers[] = {
+    {"SGD", false, 3, 3, 4, 5}, {"Adam", true, 4, 4, 5, 6}, {"Assign", false, 2, -1, -1, 2}};
 
 static const optimizer *optimizer_of(const dp_op *op) {
   for (size_t i = 0; i < DP_COUNT(optimizers); i++)
@@ -26,29 +27,36 @@ static const optimizer *optimizer_of(const dp_op *op) {
   return NULL;
 }
 
+static bool has(const dp_kernel_spec *spec, int operand) { return operand >= 0 && dp_has_in(spec, operand); }
+
+// Whether an operand, if it is there, is a whole number as the device reads it.
+static bool is_number(const dp_kernel_spec *spec, int operand) {
+  return !has(spec, operand) || spec->inputs[operand].dtype == DP_INT64;
+}
+
 static bool takes(const dp_kernel_spec *spec) {
   const optimizer *o = optimizer_of(spec->op);
-  if (!o || spec->n_inputs <= o->lr) return false;
+  if (!o || spec->n_inputs <= o->lr || !is_number(spec, o->skip)) return false;
+  if (o->lr < 0) return true;
   const uint32_t lr = DP_BIT(spec->inputs[o->lr].dtype), w = DP_BIT(spec->inputs[0].dtype);
-  const bool has_step = dp_has_in(spec, o->step);
-  return (w & DP_CUDA_FLOATS) && (lr & DP_CUDA_FLOATS) && (has_step || !o->adam) &&
-         (!has_step || spec->inputs[o->step].dtype == DP_INT64);
+  return (w & DP_CUDA_FLOATS) && (lr & DP_CUDA_FLOATS) && (has(spec, o->step) || !o->adam) && is_number(spec, o->step);
 }
 
 static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_function **function) {
   const optimizer *o = optimizer_of(spec->op);
-  char defines[96];
-  snprintf(defines, sizeof defines, "#define T %s\n#define LR %s\n#define ADAM %d\n",
-           dp_cuda_type_of(spec->inputs[0].dtype)->stored, dp_cuda_type_of(spec->inputs[o->lr].dtype)->stored, o->adam);
+  const dp_dtype w = spec->inputs[0].dtype;
+  const bool assigns = o->lr < 0;
+  char defines[128];
+  snprintf(defines, sizeof defines, "#define T %s\n#define LR %s\n#define ADAM %d\n#define ASSIGN %d\n",
+           assigns ? dp_cuda_type_of_bytes(dp_type_bytes(w)) : dp_cuda_type_of(w)->stored,
+           assigns ? "double" : dp_cuda_type_of(spec->inputs[o->lr].dtype)->stored, o->adam, assigns);
   return dp_cuda_function_add(o->name, defines, dp_cuda_source_update, function);
 }
 
-// The arguments that all tensors of a launch share.
-static dp_update_arguments arguments_of(const dp_kernel_spec *spec, const void *lr, const void *step) {
+// The arguments that all tensors of a launch share, without addresses.
+static dp_update_arguments arguments_of(const dp_kernel_spec *spec) {
   const dp_node *node = spec->node;
-  return (dp_update_arguments){.lr = lr,
-                               .step = step,
-                               .momentum = dp_node_float(node, "momentum", 0),
+  return (dp_update_arguments){.momentum = dp_node_float(node, "momentum", 0),
                                .dampening = dp_node_float(node, "dampening", 0),
                                .weight_decay = dp_node_float(node, "weight_decay", 0),
                                .beta1 = dp_node_float(node, "beta1", 0.9),
@@ -90,7 +98,10 @@ static dp_status enqueue_one(const dp_kernel_spec *spec, void *state, dp_queue *
                              void *const *out, void *scratch) {
   (void)scratch;
   const optimizer *o = optimizer_of(spec->op);
-  dp_update_arguments a = arguments_of(spec, in[o->lr], dp_has_in(spec, o->step) ? in[o->step] : NULL);
+  dp_update_arguments a = arguments_of(spec);
+  a.lr = has(spec, o->lr) ? in[o->lr] : NULL;
+  a.step = has(spec, o->step) ? in[o->step] : NULL;
+  a.skip = has(spec, o->skip) ? in[o->skip] : NULL;
   const int64_t blocks = add_tensor(&a, 0, dp_out_count(spec, 0), in, o->n_in, out, spec->n_outputs);
   return launch(queue, state, blocks, &a);
 }
@@ -118,11 +129,11 @@ static bool match_region(const dp_kernel_spec *spec) {
   return dp_members_are_independent(spec);
 }
 
-// Members that share launches. lr, step: values of the region; step -1: none.
+// Members that share launches. lr, step, skip: values of the region; -1: none.
 typedef struct {
   const dp_cuda_function *function;
   dp_update_arguments arguments;  // but for addresses and tensors
-  int32_t lr, step;
+  int32_t lr, step, skip;
 } launch_group;
 
 typedef struct {
@@ -140,7 +151,7 @@ static void release(void *state) {
 }
 
 static bool is_same(const launch_group *a, const launch_group *b) {
-  return a->function == b->function && a->lr == b->lr && a->step == b->step &&
+  return a->function == b->function && a->lr == b->lr && a->step == b->step && a->skip == b->skip &&
          !memcmp(&a->arguments, &b->arguments, offsetof(dp_update_arguments, n_tensors));
 }
 
@@ -150,9 +161,10 @@ static dp_status add_member(const dp_kernel_region *r, int m, region_state *s) {
   dp_member_spec made;
   dp_member_spec_make(r, m, r->values, &made);
   launch_group *group = &s->groups[s->n_groups];
-  *group = (launch_group){.arguments = arguments_of(&made.spec, NULL, NULL),
-                          .lr = member->inputs[o->lr],
-                          .step = dp_has_in(&made.spec, o->step) ? member->inputs[o->step] : -1};
+  *group = (launch_group){.arguments = arguments_of(&made.spec),
+                          .lr = has(&made.spec, o->lr) ? member->inputs[o->lr] : -1,
+                          .step = has(&made.spec, o->step) ? member->inputs[o->step] : -1,
+                          .skip = has(&made.spec, o->skip) ? member->inputs[o->skip] : -1};
   DP_TRY(add_function(&made.spec, &group->function));
   int g = 0;
   while (!is_same(&s->groups[g], group)) g++;
@@ -182,8 +194,9 @@ static dp_status enqueue_group(const dp_kernel_spec *spec, const region_state *s
   const launch_group *group = &s->groups[g];
   dp_update_arguments a = group->arguments;
   int64_t blocks = 0;
-  a.lr = in[group->lr];
+  a.lr = group->lr < 0 ? NULL : in[group->lr];
   a.step = group->step < 0 ? NULL : in[group->step];
+  a.skip = group->skip < 0 ? NULL : in[group->skip];
   for (int m = 0; m < spec->region->n_members; m++) {
     if (s->group_of[m] != g) continue;
     const dp_kernel_member *member = &spec->region->members[m];

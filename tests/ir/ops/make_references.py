@@ -22,8 +22,8 @@ from references_numbers import (bit_cast, bit_shift, cast, centred, dequantize, 
 from references_recurrent import causal_conv, gru_step, linear_attention, lstm_step, recurrent, rnn_step
 from references_rules import (adam, arange, arg_max, batch_norm, batch_norm_grad, cross_entropy, cum_sum, depth_to_space,
                               divide, fill, flatten, gather, gather_back, gemm, grouped_batch_norm,
-                              grouped_batch_norm_grad, inner_norm, instance_norm, one_hot, pad, reduction, reshape,
-                              rms_norm, scatter_elements, selu, sgd, shrink, slice_back, slices, space_to_depth,
+                              grouped_batch_norm_grad, inner_norm, instance_norm, one_hot, pad, reduction, refused,
+                              reshape, rms_norm, scatter_elements, selu, sgd, shrink, slice_back, slices, space_to_depth,
                               split_parts, top_k)
 from references_windows import (average_pool, backward, conv, conv_transpose, grid_sample, lp_pool, lrn, max_pool,
                                 max_pool_places, resize, zeros)
@@ -228,6 +228,8 @@ OPS = {
     "MaxUnpool": by_onnx("MaxUnpool", 1, 22, {"output_shape": (2, np.int64)}),
     "dp.SGD": sgd,
     "dp.Adam": adam,
+    "dp.Assign": lambda a, w, x, skip=0: w if skip != 0 else x,
+    "dp.CountRefused": lambda a, x, n=None: np.sum(refused(a, x), dtype=np.int64),
     "dp.Dropout": dropout,
     "dp.ScaledDotProductAttention": attention,
     "dp.ScaledDotProductAttentionGrad": attention_grad,

@@ -140,7 +140,16 @@ def cross_entropy(a, scores, labels, weights=None):
                            ignore_index=a.get("ignore_index", -100), reduction=a.get("reduction", "mean"))
 
 
-def sgd(a, w, m, g, lr, step=None):
+def refused(a, x):
+    if "limit" not in a:
+        return x == 0
+    limit = a["limit"][0]
+    return ((x >= limit) | (x < (-limit if a.get("negative") else 0))) & (x != a.get("other", limit - 1))
+
+
+def sgd(a, w, m, g, lr, step=None, skip=0):
+    if skip != 0:
+        return [t(w)] + ([] if m is None else [t(m)])
     parameter = torch.nn.Parameter(t(w))
     options = {name: a.get(name, 0) for name in ("momentum", "dampening", "weight_decay")}
     optimizer = torch.optim.SGD([parameter], lr=float(lr), nesterov=bool(a.get("nesterov", 0)), **options)
@@ -151,7 +160,9 @@ def sgd(a, w, m, g, lr, step=None):
     return [parameter.detach()] + ([] if m is None else [optimizer.state[parameter]["momentum_buffer"]])
 
 
-def adam(a, w, m, v, g, lr, step):
+def adam(a, w, m, v, g, lr, step, skip=0):
+    if skip != 0:
+        return [t(w), t(m), t(v)]
     parameter = torch.nn.Parameter(t(w))
     kind = torch.optim.AdamW if a.get("decoupled") else torch.optim.Adam
     optimizer = kind([parameter], lr=float(lr), betas=(a.get("beta1", 0.9), a.get("beta2", 0.999)),

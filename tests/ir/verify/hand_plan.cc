@@ -22,7 +22,8 @@ const char kModel[] = R"dpt(model hand {
     ds = dp.SoftmaxCrossEntropyLossGrad(scores, label, one)
     dw = Gemm(ds, x) {transA=1}
     lr = Cast(dp.lr) {to=float32}
-    w1, m1 = dp.SGD(w, m, dw, lr) {momentum=0.9}
+    refused = dp.CountRefused(label) {limit=[3]}
+    w1, m1 = dp.SGD(w, m, dw, lr, _, refused) {momentum=0.9}
     output loss
     output count
     update w = w1
@@ -327,7 +328,7 @@ HandPlan::HandPlan(int64_t devices) : plan(New(arena, dp__plan__init)) {
   all.count = devices;
   AddRole(arena, plan, "all", {all},
           {{DP__SPACE__PERSISTENT, 192},
-           {DP__SPACE__TRANSIENT, 704},
+           {DP__SPACE__TRANSIENT, 1088},
            {DP__SPACE__HOST_INPUT, 256},
            {DP__SPACE__HOST_OUTPUT, 128}});
   WriteTrain();
@@ -368,6 +369,8 @@ void HandPlan::WriteTrain() {
   p.Tensor("loss@host", "loss", "R", DP__SPACE__HOST_OUTPUT, 0);
   p.Tensor("count", "count", "R", DP__SPACE__TRANSIENT, 576);  // 8
   p.Tensor("count@host", "count", "R", DP__SPACE__HOST_OUTPUT, 64);
+  p.Tensor("refused@part", "refused", "P(sum)", DP__SPACE__TRANSIENT, 1024);  // 8
+  p.Tensor("refused", "refused", "R", DP__SPACE__TRANSIENT, 1024);            // in place
   p.Add("copy", "dp.Scatter", "", {"x@host"}, {"x"}, {}, 0);
   p.Add("copy", "dp.Scatter", "", {"label@host"}, {"label"}, {}, 1);
   p.Add("copy", "dp.Broadcast", "", {"lr@host"}, {"lr64"}, {}, 2);
@@ -376,9 +379,11 @@ void HandPlan::WriteTrain() {
   p.Add("compute", "dp.SoftmaxCrossEntropyLossGrad", "ds", {"scores", "label", "one"}, {"ds"});
   p.Add("compute", "Gemm", "dw", {"ds", "x"}, {"dw@part"}, {}, 4);
   p.Add("compute", "Cast", "lr", {"lr64"}, {"lr"}, {2});
-  p.Add("compute", "dp.SGD", "w1", {"w", "m", "dw", "lr"}, {"w1", "m1"}, {5});
+  p.Add("compute", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "refused"}, {"w1", "m1"}, {5});
   p.Add("compute", "Size", "count", {"label"}, {"count"}, {}, 7);
-  p.AddOver("data", "comm", "dp.AllReduce", "loss@part", "loss", {3}, 6);
+  p.Add("guard", "dp.CountRefused", "refused", {"label"}, {"refused@part"}, {1});
+  p.AddOver("data", "guard", "dp.AllReduce", "refused@part", "refused", {}, 8);
+  p.AddOver("data", "comm", "dp.AllReduce", "loss@part", "loss", {3, 8}, 6);
   p.AddOver("data", "comm", "dp.AllReduce", "dw@part", "dw", {4}, 5);
   p.Add("copy", "dp.Gather", "", {"loss"}, {"loss@host"}, {6});
   p.Add("copy", "dp.Gather", "", {"count"}, {"count@host"}, {7});

@@ -26,8 +26,9 @@ const char kModel[] = R"dpt(model pipe {
     dw = Gemm(dg, x) {transA=1}
     lr = Cast(dp.lr) {to=float32}
     rate = Mul(lr, one)
-    w1 = dp.SGD(w, _, dw, rate)
-    v1 = dp.SGD(v, _, dv, rate)
+    refused = dp.CountRefused(label) {limit=[3]}
+    w1 = dp.SGD(w, _, dw, rate, _, refused)
+    v1 = dp.SGD(v, _, dv, rate, _, refused)
     output loss
     output count
     update w = w1
@@ -172,11 +173,11 @@ struct PipePlan::Part {
     w->Tensor(label, label, At("R", "R"), DP__SPACE__PERSISTENT, 0);
     w->Found(variable, label);
   }
-  void Update(uint32_t variable, const std::string &label, const std::string &gradient) {
+  void Update(uint32_t variable, const std::string &label, const std::string &gradient, const std::string &refused) {
     std::string result = label + "1", sum = Sum(gradient);
     w->Tensor(result, result, At("R", "R"), DP__SPACE__PERSISTENT, 0);
     w->Left(variable, result);
-    Add("compute", "dp.SGD", result, {label, "", sum, "rate"}, {result});
+    Add("compute", "dp.SGD", result, {label, "", sum, "rate", "", refused}, {result});
   }
 };
 
@@ -260,8 +261,9 @@ void PipePlan::WriteTrain() {
   second.w->Input("label", "label@host");
   for (int j = 0; j < micro_; j++) {
     for (const char *value : {"label", "ds", "dh"}) second.MakePiece(value, j, "S(0)", "S(0)");
-    for (const char *value : {"loss", "dv"}) second.MakePiece(value, j, "P(sum)", "P(sum)");
+    for (const char *value : {"loss", "dv", "refused"}) second.MakePiece(value, j, "P(sum)", "P(sum)");
     second.Fetch("label", j);
+    second.Add("compute", "dp.CountRefused", "refused", {Of("label", j)}, {Of("refused", j)});
     second.Add("compute", "SoftmaxCrossEntropyLoss", "loss", {Of("scores", j), Of("label", j)}, {Of("loss", j)});
     second.Add("compute", "dp.SoftmaxCrossEntropyLossGrad", "ds", {Of("scores", j), Of("label", j), "one"},
                {Of("ds", j)});
@@ -270,6 +272,7 @@ void PipePlan::WriteTrain() {
     second.Add("compute", "Gemm", "dv", {Of("ds", j), Of("h", j)}, {Of("dv", j)});
     second.Accumulate("loss", "loss", j, "P(sum)", "P(sum)");
     second.Accumulate("dv", "dv", j, "P(sum)", "P(sum)");
+    second.Accumulate("refused", "refused", j, "P(sum)", "P(sum)");
     for (const char *value : {"dh", "dg"}) first.MakePiece(value, j, "S(0)", "S(0)");
     first.MakePiece("dw", j, "P(sum)", "P(sum)");
     first.Recv(Of("dh", j), static_cast<uint32_t>(j));
@@ -277,8 +280,12 @@ void PipePlan::WriteTrain() {
     first.Add("compute", "Gemm", "dw", {Of("dg", j), Of("x", j)}, {Of("dw", j)});
     first.Accumulate("dw", "dw", j, "P(sum)", "P(sum)");
   }
-  first.Update(kW, "w", "dw");
-  second.Update(kV, "v", "dv");
+  const std::string refused = second.Sum("refused");
+  second.Send(refused);
+  first.Make("refused");
+  first.Recv("refused", static_cast<uint32_t>(micro_));
+  first.Update(kW, "w", "dw", "refused");
+  second.Update(kV, "v", "dv", refused);
   second.Host("loss", DP__SPACE__HOST_OUTPUT, 0);
   second.Add("copy", "dp.Gather", "", {second.Sum("loss")}, {"loss@host"});
   second.w->Output("loss", "loss@host");

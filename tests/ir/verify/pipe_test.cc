@@ -31,12 +31,12 @@ TEST(Pipe, HandWrittenPlansHold) {
       EXPECT_EQ(report.microbatches, m);
       EXPECT_EQ(report.devices, 2u * static_cast<uint64_t>(data));
       EXPECT_EQ(report.programs, 3u);
-      EXPECT_EQ(report.transfers, 2 * m + m);
-      EXPECT_EQ(report.accumulations, 3 * (m - 1) + (m - 1));
-      EXPECT_EQ(report.nodes, (9 * m + 2 * 3 + 1) + 3 * m + 2);
+      EXPECT_EQ(report.transfers, 2 * m + 1 + m);
+      EXPECT_EQ(report.accumulations, 4 * (m - 1) + (m - 1));
+      EXPECT_EQ(report.nodes, (10 * m + 2 * 3 + 1) + 3 * m + 2);
       EXPECT_EQ(report.updates, 2u + 2u);
       EXPECT_EQ(report.outputs, 2u + 1u);
-      EXPECT_EQ(report.collectives, data == 1 ? 0u : 3u + (micro > 1 ? m : 0u));
+      EXPECT_EQ(report.collectives, data == 1 ? 0u : 4u + (micro > 1 ? m : 0u));
     }
 }
 
@@ -61,7 +61,7 @@ TEST(Pipe, PrintSaysWhatWasProved) {
   dp_verify_print(&report, out);
   fclose(out);
   for (const char *part :
-       {"2 stages; 12 transfers", "4 micro-batches", "12 accumulations", "3 programs, for 2 devices"})
+       {"2 stages; 13 transfers", "4 micro-batches", "15 accumulations", "3 programs, for 2 devices"})
     EXPECT_NE(std::string(text).find(part), std::string::npos) << text;
   free(text);
 }
@@ -79,7 +79,7 @@ TEST(Pipe, EveryWaitIsNeeded) {
           EXPECT_EQ(hand.Verify(), "ORDER.CONFLICT") << stage << stream << i << " wait " << w;
           removed++;
         }
-  EXPECT_EQ(removed, 16);
+  EXPECT_EQ(removed, 18);
 }
 
 // ---- damages --------------------------------------------------------------------------------------------------------

@@ -24,11 +24,11 @@ TEST(Verify, HandWrittenPlanHolds) {
   // Counted by hand on the listing in hand_plan.cc.
   EXPECT_EQ(report.devices, 2u);
   EXPECT_EQ(report.programs, 3u);
-  EXPECT_EQ(report.instructions, 14u + 8u + 1u);
-  EXPECT_EQ(report.events, 8u);
-  EXPECT_EQ(report.collectives, 3u);
-  EXPECT_EQ(report.nodes, 7u + 3u + 1u);
-  EXPECT_EQ(report.conversions, 7u + 5u);
+  EXPECT_EQ(report.instructions, 16u + 8u + 1u);
+  EXPECT_EQ(report.events, 9u);
+  EXPECT_EQ(report.collectives, 4u);
+  EXPECT_EQ(report.nodes, 8u + 3u + 1u);
+  EXPECT_EQ(report.conversions, 8u + 5u);
   EXPECT_EQ(report.updates, 3u);
   EXPECT_EQ(report.fault.rule, DP_RULE_NONE);
 }
@@ -48,7 +48,7 @@ TEST(Verify, ReportIsOptionalAndPrints) {
   FILE *out = open_memstream(&text, &bytes);
   dp_verify_print(&report, out);
   fclose(out);
-  EXPECT_NE(std::string(text).find("23 instructions in 3 programs, for 2 devices: 8 events"), std::string::npos)
+  EXPECT_NE(std::string(text).find("25 instructions in 3 programs, for 2 devices: 9 events"), std::string::npos)
       << text;
   free(text);
 }
@@ -72,7 +72,7 @@ TEST(Verify, MessageNamesThePlace) {
 // Each wait of the plan is needed.
 TEST(Verify, EveryWaitIsNeeded) {
   int removed = 0;
-  for (const char *stream : {"copy", "compute", "comm"}) {
+  for (const char *stream : {"copy", "compute", "comm", "guard"}) {
     for (size_t i = 0; i < HandPlan().Stream("train", stream)->n_instructions; i++) {
       for (size_t w = 0; w < HandPlan().Step("train", stream, i)->n_waits; w++) {
         HandPlan hand;
@@ -83,7 +83,7 @@ TEST(Verify, EveryWaitIsNeeded) {
       }
     }
   }
-  EXPECT_EQ(removed, 8);
+  EXPECT_EQ(removed, 10);
 }
 
 // ---- damages --------------------------------------------------------------------------------------------------------
@@ -113,11 +113,19 @@ void TakeOut(HandPlan &h, const char *stream, size_t index) {
   Remove(&s->n_instructions, s->instructions, index);
 }
 
-// Event 6 is no longer signalled. The last event, that of the count of labels, takes its number.
+// The event of the count of refused labels, the last one, gets this number.
+void NumberLast(HandPlan &h, uint32_t number) {
+  Dp__Instruction *first = h.Step("train", "comm", 0);
+  h.Step("train", "guard", 1)->signal = number + 1;
+  first->waits[first->n_waits - 1] = number;
+  h.Train().program->events = number + 1;
+}
+
+// Event 6 is no longer signalled. That of the count of labels takes its number, and so on.
 void DropLastOfReduction(HandPlan &h) {
   h.Step("train", "compute", 6)->signal = 7;
   h.Step("train", "copy", 4)->waits[0] = 6;
-  h.Train().program->events = 7;
+  NumberLast(h, 7);
 }
 
 void Swap(uint32_t &a, uint32_t &b) {
@@ -151,12 +159,13 @@ const Damage kOrder[] = {
      [](HandPlan &h) {
        dp_test::ProgramWriter &p = h.Train();
        TakeOut(h, "compute", 5);
-       p.Add("update", "dp.SGD", "w1", {"w", "m", "dw", "lr"}, {"w1", "m1"}, {});
+       p.Add("update", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "refused"}, {"w1", "m1"}, {8});
      }},
     {"collectives_on_two_streams",
      {"ORDER.COLLECTIVE"},
      [](HandPlan &h) {
        TakeOut(h, "comm", 0);
+       Append(h.arena, &h.Step("train", "comm", 0)->n_waits, &h.Step("train", "comm", 0)->waits, 8u);
        h.Train().AddOver("data", "comm2", "dp.AllReduce", "loss@part", "loss", {3}, 6);
      }},
     {"result_on_operand",
@@ -219,7 +228,7 @@ const Damage kMeaning[] = {
     {"update_twice",
      {"MEANING.STALE"},
      [](HandPlan &h) {
-       h.Train().Add("compute", "dp.SGD", "w1", {"w", "m", "dw", "lr"}, {"w1", "m1"}, {});
+       h.Train().Add("compute", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "refused"}, {"w1", "m1"}, {});
      }},
     {"fill_twice", {"MEANING.UPDATE"}, [](HandPlan &h) { h.Init().Add("compute", "dp.Fill", "m0", {}, {"m0"}); }},
     {"update_elsewhere",
@@ -438,9 +447,7 @@ const Damage kEnds[] = {
      [](HandPlan &h) { h.plan->graphs[0]->outputs[1]->value = h.plan->graphs[0]->outputs[0]->value; }},
     {"the_count_is_not_copied_to_the_host",
      {"MEANING.OUTPUT", "MEANING.UNDEFINED"},
-     [](HandPlan &h) {
-       TakeOut(h, "copy", 4), h.Step("train", "compute", 6)->signal = 0, h.Train().program->events = 7;
-     }},
+     [](HandPlan &h) { TakeOut(h, "copy", 4), h.Step("train", "compute", 6)->signal = 0, NumberLast(h, 7); }},
     {"graph_with_a_cycle", {"FORM.GRAPH"}, [](HandPlan &h) { h.plan->graphs[0]->nodes[0]->inputs[0] = 20; }},
     {"graph_of_unknown_operator",
      {"FORM.GRAPH"},
@@ -476,8 +483,8 @@ TEST(Verify, SeveralSumsAtOnceHold) {
     dp_verify_report report;
     std::string message;
     EXPECT_EQ(h->Verify(&message, &report), "") << message;
-    EXPECT_EQ(report.collectives, 2u);                           // eval has one
-    EXPECT_EQ(report.conversions, 3u + 2u + 2u + 2u + 1u + 2u);  // one for each pair; train, then eval
+    EXPECT_EQ(report.collectives, 3u);                           // eval has one
+    EXPECT_EQ(report.conversions, 4u + 2u + 2u + 2u + 1u + 2u);  // one for each pair; train, then eval
   }
 }
 

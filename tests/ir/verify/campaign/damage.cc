@@ -306,6 +306,8 @@ const std::vector<Damage> &Damages() {
       {"region.kept", RegionKept, kRegionKept, true},
       {"region.leaked", RegionLeaked, kRegionLeaked, true},
       {"region.over", RegionOver, kRegionOver, true},
+      {"skip.dropped", SkipDropped, "MEANING.SKIP", true},
+      {"skip.limit", SkipLimit, "MEANING.SKIP", true},
       {"field.other", FieldOther, "*", true},
       {"field.swapped", FieldSwapped, "*", true},
       {"schema.other", SchemaOther, "*", true},

@@ -110,6 +110,10 @@ bool RegionKept(Edit &e);
 bool RegionLeaked(Edit &e);
 bool RegionOver(Edit &e);
 
+// damage_skip.cc
+bool SkipDropped(Edit &e);
+bool SkipLimit(Edit &e);
+
 // damage_schema.cc
 bool SchemaOther(Edit &e);
 bool SchemaDoubled(Edit &e);

@@ -281,7 +281,7 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   dp_status status = kernel->prepare ? kernel->prepare(&spec, &state) : DP_OK;
   if (!status) status = kernel->run(&spec, state, from, to, scratch_.Take(scratch), 0, 1);
   if (kernel->release && state) kernel->release(state);
-  Need(status);
+  Need(Taken(status));
   for (size_t k = 0; k < in->n_outputs; k++)
     if (to[k]) Write(results[k], d, static_cast<const uint8_t *>(to[k]));
   SpoilResults(in, d);
@@ -351,8 +351,12 @@ std::map<std::string, std::vector<double>> Machine::Variables() {
 std::vector<Batch> Batches(const Dp__Plan *plan) {
   const int64_t most = plan->batch;
   std::vector<Batch> batches;
-  for (const Batch &batch : std::vector<Batch>{
-           {"init", 0, 0}, {"train", most, 0}, {"train", most / 2, 1}, {"eval", most - 1, 2}, {"infer", most - 1, 3}})
+  for (const Batch &batch : std::vector<Batch>{{"init", 0, 0, false},
+                                               {"train", most, 0, false},
+                                               {"train", most / 2, 1, false},
+                                               {"train", most, 2, true},
+                                               {"eval", most - 1, 3, false},
+                                               {"infer", most - 1, 4, false}})
     for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
       if (plan->roles[0]->programs[p]->name == batch.program) batches.push_back(batch);
   return batches;
@@ -364,7 +368,7 @@ Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed) {
   for (const Batch &batch : Batches(plan)) {
     RandomOrder order(seed++);
     machine.Run(batch, &order);
-    outcome.outputs.push_back(machine.Outputs());
+    outcome.outputs.push_back(batch.wrong ? std::map<std::string, std::vector<double>>() : machine.Outputs());
   }
   outcome.variables = machine.Variables();
   return outcome;
@@ -388,7 +392,7 @@ std::string Differs(const Dp__Plan *plan, const Logical &logical, const Outcome 
     for (size_t i = 0; i < batches.size(); i++) {
       RandomOrder order(seed + static_cast<unsigned>(i));
       machine.Run(batches[i], &order);
-      auto outputs = machine.Outputs();
+      auto outputs = batches[i].wrong ? std::map<std::string, std::vector<double>>() : machine.Outputs();
       for (const auto &output : expected.outputs[i])
         if (!Alike(outputs[output.first], output.second))
           return batches[i].program + " " + std::to_string(i) + " gives another " + output.first;

@@ -48,6 +48,7 @@ inline bool OnDevice(int space) {
 struct Batch {
   std::string program;
   int64_t n, step;
+  bool wrong;  // the first label is no class: the run has no outputs
 };
 
 // Outputs by name; after the last batch also parameters, buffers and state, whole.
@@ -168,6 +169,8 @@ class Machine {
   void Transfer(const Head &send, const Head &recv);
   size_t Peer(const Dp__Instruction *in, size_t device) const;
   void Step(const Dp__Instruction *in);
+  // A kernel's status; where data is wrong, its results are garbage instead.
+  dp_status Taken(dp_status status) const;
   void Kernel(const Dp__Instruction *in, size_t device);
   void Region(const Dp__Instruction *in, size_t device);
   struct RegionCopies;  // what members take and have made
@@ -208,8 +211,8 @@ class Machine {
   std::vector<size_t> here_;  // its devices
 };
 
-// Two training steps, the second with a short batch, then eval and infer with other sizes; only those that the plan
-// has.
+// Two training steps, the second with a short batch; one with a wrong label, which must change nothing; then eval and
+// infer with other sizes. Only those that the plan has.
 std::vector<Batch> Batches(const Dp__Plan *plan);
 Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed);
 // "" if the plan gives the same numbers (1e-9), else the first difference, or why it cannot be executed.

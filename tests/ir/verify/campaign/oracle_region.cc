@@ -110,6 +110,7 @@ void Machine::Member(const Dp__Instruction *member, size_t d, RegionCopies *copi
     dp_status status = kernel->prepare ? kernel->prepare(&spec, &state) : DP_OK;
     if (!status) status = kernel->run(&spec, state, from, to, scratch_.Take(bytes), 0, 1);
     if (kernel->release && state) kernel->release(state);
+    status = Taken(status);
     std::string message = dp_status_message(status);
     dp_status_free(status);
     if (!message.empty()) throw Broken{message};
