@@ -147,9 +147,8 @@ static dp_status load(void *arg) {
   return load_weights(s);
 }
 
-dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
-                            dp_session **session) {
-  dp_expect(plan, backend);
+static dp_status create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
+                        dp_session **session) {
   if (!options->unchecked) DP_TRY(dp_verify_plan(plan, NULL));
   // Bound memory by half of the machine's, since the plan's tables may claim anything.
   dp_arena *arena = dp_arena_create((size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE));
@@ -176,6 +175,14 @@ dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, con
   return DP_OK;
 }
 
+dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
+                            dp_session **session) {
+  dp_expect(plan, backend);
+  dp_status status = create(plan, backend, options, session);
+  if (status && backend->settle) backend->settle();
+  return status;
+}
+
 static void release_bound(const dp_session *s, dp_bound *bound) {
   if (bound->state) s->executor.calls->release(s->executor.self, bound->state);
   dp_bound_release(bound);
@@ -183,6 +190,7 @@ static void release_bound(const dp_session *s, dp_bound *bound) {
 
 void dp_session_destroy(dp_session *s) {
   if (!s) return;
+  if (s->memory.backend->settle) s->memory.backend->settle();
   while (s->n_on) dp_status_free(dp_session_end(s));
   for (int p = 0; p < s->n_programs; p++)
     for (int i = 0; i < s->programs[p].n_bound; i++) release_bound(s, s->programs[p].bound[i]);

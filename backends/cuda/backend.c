@@ -1,6 +1,7 @@
 // See backend.h.
 #include "backends/cuda/backend.h"
 
+#include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/memory.h"
@@ -39,6 +40,7 @@ const dp_backend dp_backend_cuda = {
     .target = &dp_target_cuda,
     .computes = true,
     .expect = expect,
+    .settle = dp_cuda_jobs_end,
     .allocate = dp_cuda_allocate,
     .release = dp_cuda_release,
     .memory = dp_cuda_memory,

@@ -73,6 +73,9 @@ typedef struct dp_backend {
   // May be called again. What fails shows where it is needed, and what is not needed after all does not. NULL: nothing
   // is slow to begin with.
   void (*expect)(const dp_kernel *kernel);
+  // Ends what `expect` and the preparation of kernels have begun on other threads: a process must not end while a
+  // library is at work, since its own destructors run then. NULL: there is nothing.
+  void (*settle)(void);
   // Zeroed memory; NULL when out of memory. The host's is such that devices read and write it quickly.
   void *(*allocate)(dp_place place, uint64_t bytes, uint64_t alignment);
   void (*release)(dp_place place, void *memory, uint64_t bytes);

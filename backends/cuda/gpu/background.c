@@ -11,7 +11,7 @@ enum { MOST_THREADS = 8 };
 
 typedef struct {
   pthread_t thread;
-  enum { ABSENT, WORKS, ENDED } state;  // ENDED: about to return, not joined yet
+  enum { ABSENT, WORKS, ENDED, JOINED } state;  // ENDED: about to return; JOINED: somebody waits for its end
 } worker;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,7 +42,7 @@ static void *work(void *self) {
   worker *w = self;
   pthread_mutex_lock(&lock);
   for (dp_cuda_job *job; (job = take());) run(job);
-  w->state = ENDED;
+  if (w->state == WORKS) w->state = ENDED;
   pthread_mutex_unlock(&lock);
   return NULL;
 }
@@ -63,29 +63,37 @@ static void add_thread(void) {
   const int most = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (int)cores;
   for (int i = 0; i < most; i++) {
     worker *w = &workers[i];
-    if (w->state == WORKS) continue;
+    if (w->state == WORKS || w->state == JOINED) continue;
     if (w->state == ENDED) pthread_join(w->thread, NULL);
     w->state = start_thread(w) ? WORKS : ABSENT;
     return;
   }
 }
 
-static void close_down(void) {
+void dp_cuda_jobs_end(void) {
   pthread_mutex_lock(&lock);
-  closed = true;
   while (head) {
     head->state = DP_CUDA_JOB_NEW;
     head = head->next;
   }
   tail = NULL;
-  pthread_mutex_unlock(&lock);
   for (int i = 0; i < MOST_THREADS; i++) {
-    pthread_mutex_lock(&lock);
-    const bool there = workers[i].state != ABSENT;
+    worker *w = &workers[i];
+    if (w->state != WORKS && w->state != ENDED) continue;
+    w->state = JOINED;
     pthread_mutex_unlock(&lock);
-    if (there) pthread_join(workers[i].thread, NULL);
-    workers[i].state = ABSENT;
+    pthread_join(w->thread, NULL);
+    pthread_mutex_lock(&lock);
+    w->state = ABSENT;
   }
+  pthread_mutex_unlock(&lock);
+}
+
+static void close_down(void) {
+  pthread_mutex_lock(&lock);
+  closed = true;
+  pthread_mutex_unlock(&lock);
+  dp_cuda_jobs_end();
 }
 
 static void register_close_down(void) { atexit(close_down); }

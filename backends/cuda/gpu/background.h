@@ -20,6 +20,8 @@ typedef struct dp_cuda_job {
 void dp_cuda_job_start(dp_cuda_job *job);
 // Returns when the job is done; the caller sees what it did. If no thread has taken it up, the caller does it.
 void dp_cuda_job_wait(dp_cuda_job *job);
+// Drops the jobs that no thread has taken up, which may be started again, and waits for the others.
+void dp_cuda_jobs_end(void);
 
 #ifdef __cplusplus
 }
