@@ -48,7 +48,7 @@ inline bool OnDevice(int space) {
 struct Batch {
   std::string program;
   int64_t n, step;
-  bool wrong;  // the first label is no class: the run has no outputs
+  bool wrong = false;  // the first label is no class: the run has no outputs
 };
 
 // Outputs by name; after the last batch also parameters, buffers and state, whole.
