@@ -194,7 +194,8 @@ TEST(Uploads, LeaveTheDeviceNoTimeToIdle) {
 
 // ---- failures -------------------------------------------------------------------------------------------------------
 
-// Wrong data is told of the step that has it, though the next one has been begun, and the session can go on.
+// Wrong data is told of the step that has it, though the next one has been begun. Neither has changed anything, and the
+// session can go on.
 TEST(Uploads, WrongDataIsOfItsStep) {
   for (uint64_t seed : {0, 1, 2, 3})
     for (int64_t wrong : {0, 1, 2, 4}) {
@@ -214,6 +215,9 @@ TEST(Uploads, WrongDataIsOfItsStep) {
       EXPECT_NE(failure.find("label 11"), std::string::npos) << failure;
       EXPECT_EQ(losses.size(), static_cast<size_t>(wrong));
       spoilt = false;
+      Training before(Compile(kMlp, kData), options);
+      before.TrainAll(std::vector<int64_t>(static_cast<size_t>(wrong), 8));
+      EXPECT_EQ(training.State(), before.State());
       EXPECT_EQ(training.TryAhead({8, 8, 8}, &losses), "");
     }
 }

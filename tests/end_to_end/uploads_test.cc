@@ -83,6 +83,7 @@ TEST(Uploads, NullBackendFindsSharedBytes) {
   EXPECT_NE(found.find("the plan has a race"), std::string::npos) << found;
 }
 
+// Neither it nor the step after it, which has been begun, changes anything.
 TEST(Uploads, WrongDataIsOfItsStep) {
   for (int64_t wrong : {0, 1, 3}) {
     RunOptions options;
@@ -96,6 +97,9 @@ TEST(Uploads, WrongDataIsOfItsStep) {
     const std::string failure = training.TryAhead({6, 6, 6, 6}, &losses);
     EXPECT_EQ(failure.substr(0, 6), std::to_string(wrong) + ": 65:") << failure;
     EXPECT_EQ(losses.size(), static_cast<size_t>(wrong));
+    Training before(Make(kMlp, "strategy=data devices=3", true), options);
+    before.TrainAll(std::vector<int64_t>(static_cast<size_t>(wrong), 6));
+    EXPECT_EQ(training.State(), before.State());
   }
 }
 
