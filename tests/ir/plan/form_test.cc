@@ -35,10 +35,10 @@ TEST(Form, Holds) { EXPECT_EQ(dp_test::Message(dp_plan_form_check(HandPlan().pla
 
 TEST(Form, NamesThePlace) {
   HandPlan hand;
-  hand.Step("train", "comm", 1)->waits[0] = 8;
+  hand.Step("train", "comm", 1)->waits[0] = 9;
   EXPECT_EQ(
       dp_test::Message(dp_plan_form_check(hand.plan, nullptr)),
-      "program train, stream comm, instruction 1 (dp.AllReduce): rule FORM.INDEX: event waited for 0 is number 8 of 8");
+      "program train, stream comm, instruction 1 (dp.AllReduce): rule FORM.INDEX: event waited for 0 is number 9 of 9");
 }
 
 char *Text(HandPlan &h, const char *text) { return dp_strdup(h.arena, text); }
@@ -208,12 +208,12 @@ const Break kMemory[] = {
     {"home_misaligned", "FORM.ALIGN", [](HandPlan &h) { h.plan->variables[2]->offset = 132; }},
     {"no_arena", "FORM.RANGE", [](HandPlan &h) { h.Train().At("x")->space = DP__SPACE__OFFLOAD; }},
     {"no_memory", "FORM.NAME", [](HandPlan &h) { h.Train().At("x")->space = DP__SPACE__SPACE_NONE; }},
-    {"beyond_the_arena", "FORM.RANGE", [](HandPlan &h) { h.Train().At("x")->offset = 704; }},
+    {"beyond_the_arena", "FORM.RANGE", [](HandPlan &h) { h.Train().At("x")->offset = 1088; }},
     {"offset_beyond_the_arena", "FORM.RANGE", [](HandPlan &h) { h.Train().At("x")->offset = 1 << 20; }},
     {"wraps", "FORM.RANGE", [](HandPlan &h) { h.Train().At("x")->offset = UINT64_MAX - 63; }},
     {"bytes_wrap", "FORM.RANGE", [](HandPlan &h) { h.Train().At("lr")->bytes = UINT64_MAX - 10; }},
     {"misaligned", "FORM.ALIGN", [](HandPlan &h) { h.Train().At("lr")->offset = 196; }},
-    {"scratch_beyond_the_arena", "FORM.RANGE", [](HandPlan &h) { Scratch(h)->bytes = 705; }},
+    {"scratch_beyond_the_arena", "FORM.RANGE", [](HandPlan &h) { Scratch(h)->bytes = 1089; }},
     {"scratch_wraps", "FORM.RANGE",
      [](HandPlan &h) {
        Scratch(h)->bytes = 64;
@@ -257,11 +257,11 @@ const Break kPrograms[] = {
        Dp__Instruction *in = h.Step("train", "compute", 0);
        for (int i = 0; i < 8; i++) Append(h.arena, &in->n_inputs, &in->inputs, 1u);
      }},
-    {"node", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->nodes[0] = 7; }},
-    {"operand", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->inputs[0] = 22; }},
+    {"node", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->nodes[0] = 8; }},
+    {"operand", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->inputs[0] = 24; }},
     {"result", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->outputs[0] = UINT32_MAX; }},
     {"wait", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->waits[0] = UINT32_MAX; }},
-    {"signal", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->signal = 9; }},
+    {"signal", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "compute", 0)->signal = 10; }},
     {"more_threads_than_the_target", "FORM.LIMIT", [](HandPlan &h) { h.Step("train", "compute", 0)->threads = 3; }},
     {"compute_type", "FORM.NAME", [](HandPlan &h) { h.Step("train", "compute", 0)->compute_dtype = 99; }},
     {"axis", "FORM.INDEX", [](HandPlan &h) { h.Step("train", "comm", 0)->communication->axes[0] = 1; }},

@@ -209,10 +209,10 @@ TEST_F(PlanFile, Listing) {
            "plan model: batch 8, mesh data=2 (2 devices)\n",
            "  parameter w: float32[3,4] [R] persistent +0, 48 bytes\n",
            "  arena host input: 256 bytes, aligned to 64, 2 copies\n",
-           "  program train: graph 'train', 21 tensors, 3 streams, 8 events\n",
+           "  program train: graph 'train', 23 tensors, 4 streams, 9 events\n",
            "    input x: float32[N,4] host input +0, 128 bytes\n",
            "    stream comm\n"
-           "         0 dp.AllReduce {axis=\"data\"}, over data, waits for 3, signals 6\n"
+           "         0 dp.AllReduce {axis=\"data\"}, over data, waits for 3 8, signals 6\n"
            "           <- loss: float32[] [P(sum)] transient +320, 4 bytes\n"
            "           -> loss: float32[] [R] transient +384, 4 bytes\n",
            "         5 dp.SGD {momentum=0.9} node w1, kernel cpu.reference.dp.SGD, waits for 5\n"
