@@ -273,10 +273,10 @@ const Break kPrograms[] = {
     {"reduction", "FORM.NAME", [](HandPlan &h) { h.Step("train", "comm", 0)->communication->reduction = 2; }},
     {"input_without_name", "FORM.MISSING", [](HandPlan &h) { h.Train().program->inputs[0]->name = Text(h, ""); }},
     {"inputs_of_one_name", "FORM.NAME", [](HandPlan &h) { h.Train().program->inputs[0]->name = Text(h, "label"); }},
-    {"input_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->inputs[0]->tensor = 21; }},
+    {"input_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->inputs[0]->tensor = 23; }},
     {"output_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->outputs[0]->tensor = UINT32_MAX; }},
     {"found_value", "FORM.INDEX", [](HandPlan &h) { h.Train().program->entry[0]->variable = 3; }},
-    {"left_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->exit[0]->value = 21; }},
+    {"left_tensor", "FORM.INDEX", [](HandPlan &h) { h.Train().program->exit[0]->value = 23; }},
 };
 INSTANTIATE_TEST_SUITE_P(Programs, Form, testing::ValuesIn(kPrograms), [](const auto &i) { return i.param.name; });
 
