@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/code_folder.h"
@@ -16,18 +15,6 @@
 
 // ---- a backend without a GPU ----------------------------------------------------------------------------------------
 
-// The memory is only addresses; but what a device's would be is never touched.
-static void *allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
-  (void)place, (void)alignment;  // pages are aligned more than any plan needs
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void release(dp_place place, void *memory, uint64_t bytes) {
-  (void)place;
-  munmap(memory, bytes);
-}
-
 // No memory has too little room, since none is used.
 static int measure(dp_place place, uint64_t *bytes) {
   (void)place;
@@ -38,8 +25,8 @@ static int measure(dp_place place, uint64_t *bytes) {
 static const dp_backend backend = {.name = "cuda",
                                    .target = &dp_target_cuda,
                                    .describes_transfers = true,
-                                   .allocate = allocate,
-                                   .release = release,
+                                   .allocate = dp_backend_reserve,
+                                   .release = dp_backend_unreserve,
                                    .memory = measure};
 
 // ---- what is needed -------------------------------------------------------------------------------------------------

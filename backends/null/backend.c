@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { MAX_AT_ONCE = 1024 };
@@ -18,18 +17,6 @@ typedef struct {
   int count;
   active_step on[MAX_AT_ONCE];
 } detector;
-
-// The device memory is only addresses; nothing but the host's memory is ever touched.
-static void *allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
-  (void)place, (void)alignment;  // pages are aligned more than any plan needs
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void release(dp_place place, void *memory, uint64_t bytes) {
-  (void)place;
-  munmap(memory, bytes);
-}
 
 static void *detector_create(void) {
   detector *w = calloc(1, sizeof *w);
@@ -101,8 +88,8 @@ dp_backend dp_backend_null(const dp_target *target) {
   return (dp_backend){.name = "null",
                       .target = target,
                       .computes = false,
-                      .allocate = allocate,
-                      .release = release,
+                      .allocate = dp_backend_reserve,
+                      .release = dp_backend_unreserve,
                       .memory = dp_backend_host_memory,
                       .detector_create = detector_create,
                       .detector_destroy = detector_destroy,

@@ -101,6 +101,10 @@ enum { DP_BACKEND_MEMORIES = 65 };
 // The memory of this machine, as memory number 0 of the host.
 int dp_backend_host_memory(dp_place place, uint64_t *bytes);
 
+// `allocate` and `release` of backends whose devices' memory is only addresses: none is taken until it is touched.
+void *dp_backend_reserve(dp_place place, uint64_t bytes, uint64_t alignment);
+void dp_backend_unreserve(dp_place place, void *memory, uint64_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

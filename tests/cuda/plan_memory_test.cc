@@ -35,12 +35,6 @@ std::vector<uint64_t> Allocated(size_t first, bool pinned) {
   return bytes;
 }
 
-uint64_t ArenaBytes(const Dp__Role *role, Dp__Space space) {
-  for (size_t i = 0; i < role->n_arenas; i++)
-    if (role->arenas[i]->space == space) return role->arenas[i]->bytes;
-  return 0;
-}
-
 // Where the plan has no memory of a kind, nothing is allocated.
 void Expect(uint64_t bytes, std::vector<uint64_t> *expected) {
   if (bytes) expected->push_back(bytes);

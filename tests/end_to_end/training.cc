@@ -10,6 +10,7 @@
 
 #include "backends/null/backend.h"
 #include "backends/registry.h"
+#include "ir/plan/form.h"
 #include "runtime/learning_rate.h"
 
 namespace dp_test {
@@ -35,12 +36,6 @@ dp_backend MakeBackend(const Plan &plan, bool null_backend) {
   return backend;
 }
 
-uint64_t ArenaBytes(const Dp__Role *role, Dp__Space space) {
-  for (size_t i = 0; i < role->n_arenas; i++)
-    if (role->arenas[i]->space == space) return role->arenas[i]->bytes;
-  return 0;
-}
-
 // The pipeline stage of a device, which equals its role's number; 0 without a pipeline.
 size_t StageOf(const dp_mesh &mesh, int64_t device) {
   int64_t at[DP_MAX_MESH] = {};
@@ -57,6 +52,11 @@ bool IsOn(const dp_variable &p, size_t stage) {
 }
 
 }  // namespace
+
+uint64_t ArenaBytes(const Dp__Role *role, Dp__Space space) {
+  const Dp__Arena *arena = dp_plan_form_arena(role, space);
+  return arena ? arena->bytes : 0;
+}
 
 // ---- samples --------------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,9 @@ using Feed = std::function<double(const std::string &input, int64_t sample, int6
 Feed Digits();
 int64_t DigitLabel(int64_t sample);
 
+// What a role asks of one kind of memory; 0: nothing.
+uint64_t ArenaBytes(const Dp__Role *role, Dp__Space space);
+
 struct RunOptions {
   int workers = 1;
   bool unchecked = false;

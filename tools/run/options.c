@@ -78,8 +78,7 @@ static const struct argp_option table[] = {
     {"device", KEY_DEVICE, "BACKEND", 0, "Backend to run on (default: the plan's target)", 0},
     {"make-code", KEY_MAKE_CODE, "DIR", 0,
      "Compile the functions that the plan needs into the folder DIR, and exit; --device=cuda:sm_80,sm_90 says for "
-     "which "
-     "GPUs, and none is needed. DP_CUDA_CODE=DIR then makes dprun take them from there",
+     "which GPUs, and none is needed. DP_CUDA_CODE=DIR then makes dprun take them from there",
      0},
     {0, 0, 0, 0, "Reporting", 5},
     {"metrics", KEY_METRICS, "FILE.jsonl", 0, "Write a line of JSON for each step and evaluation", 0},

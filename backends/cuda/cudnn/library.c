@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/api/library.h"
-#include "backends/cuda/gpu/background.h"
+#include "backends/cuda/gpu/expected.h"
 #include "backends/cuda/gpu/gpu.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,14 +50,9 @@ dp_status dp_cudnn_check(cudnnStatus_t status, const char *call) {
   return dp_fail(memory ? DP_EX_MEMORY : EX_UNAVAILABLE, "cuDNN: %s gives %s (%d)", call, name_of(status), (int)status);
 }
 
-static void load(dp_cuda_job *job) {
-  (void)job;
-  dp_status_free(dp_cuda_library_load(&library));  // who needs it finds the same
-}
-
 void dp_cudnn_expect(void) {
-  static dp_cuda_job loading = {.work = load};
-  dp_cuda_job_start(&loading);
+  static dp_cuda_expected expected = {{.work = dp_cuda_expected_load}, &library};
+  dp_cuda_job_start(&expected.job);
 }
 
 dp_status dp_cudnn_load(const dp_cudnn_calls **calls) {

@@ -74,6 +74,13 @@ dp_status dp_cuda_function_add(const char *name, const char *defines, const char
   return DP_OK;
 }
 
+dp_status dp_cuda_function_state(const char *name, const char *defines, const char *source, void **state) {
+  const dp_cuda_function *function;
+  DP_TRY(dp_cuda_function_add(name, defines, source, &function));
+  *state = (void *)(uintptr_t)function;
+  return DP_OK;
+}
+
 // ---- loading --------------------------------------------------------------------------------------------------------
 
 // A function that could not be compiled is tried again by the next call.

@@ -18,6 +18,9 @@ typedef struct dp_cuda_function dp_cuda_function;
 dp_status dp_cuda_function_add(const char *name, const char *defines, const char *source,
                                const dp_cuda_function **function) DP_MUST_USE;
 
+// The same for a kernel whose only state is the function, which is never freed.
+dp_status dp_cuda_function_state(const char *name, const char *defines, const char *source, void **state) DP_MUST_USE;
+
 // Puts one launch on the queue: blocks x threads, and the function's only argument, a struct of `bytes` bytes, which is
 // copied. No blocks: nothing is launched. EX_UNAVAILABLE: the driver refuses.
 dp_status dp_cuda_launch(dp_queue *queue, const dp_cuda_function *function, int64_t blocks, int threads,

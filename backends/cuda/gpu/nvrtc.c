@@ -6,7 +6,7 @@
 
 #include "backends/cuda/api/library.h"
 #include "backends/cuda/api/nvrtc.h"
-#include "backends/cuda/gpu/background.h"
+#include "backends/cuda/gpu/expected.h"
 
 static struct {
 #define DP_CALL(name, parameters) nvrtcResult(*name) parameters;
@@ -28,14 +28,9 @@ static dp_cuda_library library = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-static void load(dp_cuda_job *job) {
-  (void)job;
-  dp_status_free(dp_cuda_library_load(&library));  // who needs it finds the same
-}
-
 void dp_cuda_nvrtc_expect(void) {
-  static dp_cuda_job loading = {.work = load};
-  dp_cuda_job_start(&loading);
+  static dp_cuda_expected expected = {{.work = dp_cuda_expected_load}, &library};
+  dp_cuda_job_start(&expected.job);
 }
 
 dp_status dp_cuda_nvrtc_version(int *major, int *minor) {

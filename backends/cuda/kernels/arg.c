@@ -10,13 +10,10 @@
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   const bool largest = !strcmp(spec->op->name, "ArgMax"), last = dp_node_int(spec->node, "select_last_index", 0) != 0;
-  const dp_cuda_function *function;
   char defines[128];
   snprintf(defines, sizeof defines, "#define T %s\n#define BETTER(a, b) ((a) %c (b))\n#define LAST %d\n",
            dp_cuda_type_of(spec->inputs[0].dtype)->stored, largest ? '>' : '<', last);
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_arg, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_arg, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

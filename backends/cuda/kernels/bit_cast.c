@@ -8,14 +8,11 @@
 #include "ir/kernel/extents.h"
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_cuda_function *function;
   const dp_dtype to = spec->outputs[0].dtype;
   char defines[96];
   snprintf(defines, sizeof defines, "#define T %s\n#define TO_BOOL %d\n", dp_cuda_type_of_bytes(dp_type_bytes(to)),
            to == DP_BOOL);
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_bit_cast, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_bit_cast, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

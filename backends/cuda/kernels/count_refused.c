@@ -13,12 +13,9 @@
 static bool match(const dp_kernel_spec *spec) { return dp_cuda_is_int64(spec, 1); }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_cuda_function *function;
   char defines[64];
   snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of(spec->inputs[0].dtype)->stored);
-  DP_TRY(dp_cuda_function_add("count_refused", defines, dp_cuda_source_count_refused, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state("count_refused", defines, dp_cuda_source_count_refused, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

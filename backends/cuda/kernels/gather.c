@@ -27,13 +27,10 @@ static dp_gather_arguments arguments_of(const dp_kernel_spec *spec, const dp_loc
 }
 
 static dp_status add_function(const dp_kernel_spec *spec, const char *type, const char *source, void **state) {
-  const dp_cuda_function *function;
   char defines[96];
   snprintf(defines, sizeof defines, "#define T %s\n#define I %s\n", type,
            dp_cuda_type_of(spec->inputs[1].dtype)->stored);
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, source, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state(spec->op->name, defines, source, state);
 }
 
 static bool match_gather(const dp_kernel_spec *spec) { return is_index(spec->inputs[1].dtype); }

@@ -8,13 +8,10 @@
 #include "ir/kernel/extents.h"
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_cuda_function *function;
   char defines[96];
   snprintf(defines, sizeof defines, "#define T %s\n#define I %s\n",
            dp_cuda_type_of_bytes(dp_type_bytes(spec->inputs[0].dtype)), dp_cuda_type_of(spec->inputs[1].dtype)->stored);
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_gather_elements, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_gather_elements, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

@@ -27,12 +27,9 @@ static int kind_of(const dp_kernel_spec *spec) {
 static bool match(const dp_kernel_spec *spec) { return !spec->region && kind_of(spec) >= 0; }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_cuda_function *function;
   char defines[32];
   snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of(spec->inputs[0].dtype)->stored);
-  DP_TRY(dp_cuda_function_add("normalization", defines, dp_cuda_source_normalization, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state("normalization", defines, dp_cuda_source_normalization, state);
 }
 
 // Sets the extents of rows; returns the number of rows. A device has whole groups of channels.

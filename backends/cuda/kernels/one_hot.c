@@ -10,15 +10,12 @@
 static bool match(const dp_kernel_spec *spec) { return (DP_BIT(spec->inputs[0].dtype) & DP_INTS) != 0; }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_cuda_function *function;
   const dp_dtype index = spec->inputs[0].dtype;
   char defines[128];
   snprintf(defines, sizeof defines, "#define T %s\n#define I %s\n#define SIGNED %d\n",
            dp_cuda_type_of_bytes(dp_type_bytes(spec->inputs[2].dtype)), dp_cuda_type_of(index)->stored,
            (DP_BIT(index) & DP_SIGNED) != 0);
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_one_hot, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_one_hot, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

@@ -15,12 +15,9 @@ _Static_assert(DP_PAD_CONSTANT == 0 && DP_PAD_EDGE == 1 && DP_PAD_REFLECT == 2 &
                "the modes as device/pad.cu numbers them");
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_cuda_function *function;
   char defines[64];
   snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of_bytes(dp_type_bytes(spec->inputs[0].dtype)));
-  DP_TRY(dp_cuda_function_add("Pad", defines, dp_cuda_source_pad, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state("Pad", defines, dp_cuda_source_pad, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

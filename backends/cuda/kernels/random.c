@@ -16,11 +16,8 @@ static dp_status launch(dp_queue *queue, const void *state, const dp_random_argu
 static dp_status prepare_for(const dp_kernel_spec *spec, const char *name, const char *source, const char *number,
                              void **state) {
   char defines[96];
-  const dp_cuda_function *function;
   snprintf(defines, sizeof defines, "#define T %s\n%s", dp_cuda_type_of(spec->outputs[0].dtype)->stored, number);
-  DP_TRY(dp_cuda_function_add(name, defines, source, &function));
-  *state = (void *)(uintptr_t)function;
-  return DP_OK;
+  return dp_cuda_function_state(name, defines, source, state);
 }
 
 static bool is_float(const dp_kernel_spec *spec) { return (DP_BIT(spec->outputs[0].dtype) & DP_CUDA_FLOATS) != 0; }

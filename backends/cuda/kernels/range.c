@@ -9,12 +9,9 @@
 #include "ir/kernel/extents.h"
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_cuda_function *function;
   char defines[64];
   snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of(spec->outputs[0].dtype)->stored);
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_range, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_range, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

@@ -9,10 +9,7 @@
 _Static_assert((int)DP_SHAPE_RANK == (int)DP_MAX_RANK, "a launch holds as many extents as tensors have");
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_cuda_function *function;
-  DP_TRY(dp_cuda_function_add(spec->op->name, "", dp_cuda_source_shape, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state(spec->op->name, "", dp_cuda_source_shape, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

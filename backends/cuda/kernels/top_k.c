@@ -12,15 +12,12 @@
 _Static_assert((int)DP_TOP_K_THREADS == (int)DP_BLOCK_MOST, "a block has room for what each thread finds");
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_cuda_function *function;
   const dp_dtype dtype = spec->inputs[0].dtype;
   char defines[128];
   snprintf(defines, sizeof defines, "#define T %s\n#define IS_NAN(x) %s\n#define LARGEST %d\n",
            dp_cuda_type_of(dtype)->stored, dp_type_is_float(dtype) ? "((x) != (x))" : "false",
            dp_node_int(spec->node, "largest", 1) != 0);
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_top_k, &function));
-  *state = (void *)(uintptr_t)function;  // which is never freed
-  return DP_OK;
+  return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_top_k, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
