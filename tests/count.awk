@@ -1,8 +1,8 @@
 # awk -v part=NAME -f count.awk EVENTS: what `bazel test --build_event_json_file=EVENTS` ran, case by case. Prints
-# "failed PART LABEL CASE" and "skipped PART LABEL CASE: REASON" lines, then "count PASSED FAILED SKIPPED". The events
-# name each test's own test.xml, so results of an earlier run are never counted. A test that fails without a failing
-# case (a leak found at exit, a time limit), one that passes without any case, and a target that does not build count as
-# one failure each.
+# "failed PART LABEL CASE: MESSAGE" and "skipped PART LABEL CASE: REASON" lines, then "count PASSED FAILED SKIPPED". The
+# events name each test's own test.xml, so results of an earlier run are never counted. A test that fails without a
+# failing case (a leak found at exit, a time limit), one that passes without any case, and a target that does not build
+# count as one failure each.
 
 function between(text, before, after, at) {
   at = index(text, before)
@@ -27,7 +27,7 @@ function fail(label, what) {
 }
 
 function finish_case(label) {
-  if (state == "failed") fail(label, name)
+  if (state == "failed") fail(label, name (message == "" ? "" : ": " substr(message, 1, 400)))
   else if (state == "skipped") { skipped++; print "skipped", part, label, name ": " (reason == "" ? "no reason given" : reason) }
   else if (state == "passed") passed++
   state = ""
@@ -46,11 +46,14 @@ function read_cases(label, file, line, printed, group) {
       finish_case(label)
       group = between(line, " classname=\"", "\"")
       name = plain((group == "" ? "" : group ".") between(line, " name=\"", "\""))
-      reason = ""
+      reason = message = ""
       if (index(line, " status=\"notrun\"")) continue
       state = index(line, " result=\"skipped\"") ? "skipped" : "passed"
     }
-    if (state != "" && line ~ /<(failure|error) /) state = "failed"
+    if (state != "" && line ~ /<(failure|error) /) {
+      state = "failed"
+      if (message == "") message = plain(between(line, "message=\"", "\""))
+    }
     if (state == "skipped" && index(line, "<skipped message=")) reason = plain(between(line, "message=\"", "\""))
   }
   close(file)

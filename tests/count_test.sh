@@ -62,9 +62,9 @@ XML
 } >events.json
 
 cat >expected <<'TEXT'
-failed plain //a:mixed S.bad
+failed plain //a:mixed S.bad: a.cc:9 Failure
 skipped plain //a:mixed S.idle: a.cc:14 no "GPU"
-failed plain //a:crash a/crash
+failed plain //a:crash a/crash: exited with error code 134
 failed plain //a:leak ended with FAILED, no case failed
 failed plain //a:late ended with TIMEOUT, no case failed
 failed plain //a:empty ran no case

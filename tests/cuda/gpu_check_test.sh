@@ -3,6 +3,8 @@
 # records the figures. nvidia-smi, compute-sanitizer, bazel and git are scripts here. Then parts that are broken: each
 # must end gpu_check with 1.
 set -eu
+# The tests that gpu_check runs must not write their reports where this one's is looked for.
+unset XML_OUTPUT_FILE
 here=$PWD standins=$PWD/tests/cuda/standin
 cd "$TEST_TMPDIR"
 rm -rf tree pack broken few figures out out2 err bin calls
