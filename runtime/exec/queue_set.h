@@ -24,8 +24,8 @@ typedef struct {
   dp_queue *clock;        // an idle queue, on which runs note when they were started; NULL: nobody asks
 } dp_queue_set;
 
-// The number of the queue for a lane, which is made if it is not there. Lanes of different programs that are alike share
-// one: lane k of a program's device is the device's k-th queue. DP_EX_MEMORY, EX_UNAVAILABLE.
+// The number of the queue for a lane, which is made if it is not there. Lanes of different programs that are alike
+// share one: lane k of a program's device is the device's k-th queue. DP_EX_MEMORY, EX_UNAVAILABLE.
 dp_status dp_queue_set_find(dp_queue_set *set, const dp_task_graph *graph, int lane, int *found) DP_MUST_USE;
 void dp_queue_set_release(dp_queue_set *set);
 

@@ -1,6 +1,6 @@
-// Steps that are captured and replayed, on stand-ins for the driver and CUDA's libraries: they compute what steps do that
-// are issued one by one, bit for bit, whatever the order in which late streams run; the host makes a fixed number of
-// calls for a step; and no more graphs are kept than are of use.
+// Steps that are captured and replayed, on stand-ins for the driver and CUDA's libraries: they compute what steps do
+// that are issued one by one, bit for bit, whatever the order in which late streams run; the host makes a fixed number
+// of calls for a step; and no more graphs are kept than are of use.
 #include "tests/cuda/steer.h"
 #include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
@@ -20,8 +20,8 @@ void Append(std::vector<double> *to, const std::vector<double> &more) {
   to->insert(to->end(), more.begin(), more.end());
 }
 
-// direct: traced, which keeps steps from being captured. Each shape comes often enough in both slots to be replayed, with
-// evaluations and inference between.
+// direct: traced, which keeps steps from being captured. Each shape comes often enough in both slots to be replayed,
+// with evaluations and inference between.
 Outcome Train(const Plan &plan, bool direct, bool ahead) {
   RunOptions options;
   options.trace = direct;
