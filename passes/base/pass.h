@@ -103,9 +103,15 @@ enum {
 };
 
 #define DP_GRADIENT_OUTPUT "dp.gradient/"
-#define DP_MOMENTUM_STATE "dp.momentum/"   // + parameter; sgd's buffer
-#define DP_MEAN_STATE "dp.exp_avg/"        // + parameter; adam's mean of gradients
-#define DP_SQUARE_STATE "dp.exp_avg_sq/"   // + parameter; adam's mean of their squares
+// Prefixes of the optimizers' states, each before its parameter's name; docs/optimizers.md says who has which.
+#define DP_MOMENTUM_STATE "dp.momentum/"
+#define DP_MEAN_STATE "dp.exp_avg/"
+#define DP_SQUARE_STATE "dp.exp_avg_sq/"
+#define DP_LARGEST_STATE "dp.exp_inf/"
+#define DP_RMS_STATE "dp.square_avg/"
+#define DP_CENTRE_STATE "dp.grad_avg/"
+#define DP_SUM_STATE "dp.sum/"
+#define DP_PRODUCT_STATE "dp.mu_product/"
 #define DP_CONSTANT_PREFIX "dp.constant/"  // + hash
 #define DP_LOSS_OUTPUT "loss"              // mean over the labels present
 #define DP_COUNT_OUTPUT "count"            // int64: labels present, over which the mean is taken

@@ -8,12 +8,14 @@ No code of this project is used: optimizers_test compares dpc and dprun with thi
 conv1.bias is frozen. A normalization behind it subtracts the mean, so its true gradient is zero, and Adam would turn
 rounding errors into steps.
 """
+import inspect
 import json
 import sys
 
 import numpy as np
 import torch
-from torch.optim import SGD, Adam, AdamW
+from torch.optim import SGD, Adagrad, Adam, Adamax, AdamW, NAdam, Optimizer, RAdam, RMSprop
+from torch.optim import _muon
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, SequentialLR, StepLR
 
 sys.dont_write_bytecode = True
@@ -44,6 +46,69 @@ def warmup(steps, then):
     return make
 
 
+class Lion(Optimizer):
+    """Chen and others 2023, algorithm 2; PyTorch has none."""
+
+    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0):
+        super().__init__(params, dict(lr=lr, betas=betas, weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            lr, (beta1, beta2) = group["lr"], group["betas"]
+            for p in group["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                direction = torch.sign(beta1 * m + (1 - beta1) * p.grad)
+                p -= lr * (direction + group["weight_decay"] * p)
+                m.copy_(beta2 * m + (1 - beta2) * p.grad)
+
+
+class Lamb(Optimizer):
+    """You and others 2020, algorithm 2, with the identity for phi; PyTorch has none."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01):
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in group["params"]:
+                s = self.state[p]
+                s["t"] = t = s.get("t", 0) + 1
+                m = s["m"] = beta1 * s.get("m", 0) + (1 - beta1) * p.grad
+                v = s["v"] = beta2 * s.get("v", 0) + (1 - beta2) * p.grad ** 2
+                r = m / (1 - beta1 ** t) / (torch.sqrt(v / (1 - beta2 ** t)) + group["eps"])
+                u = r + group["weight_decay"] * p
+                a, b = torch.linalg.vector_norm(p), torch.linalg.vector_norm(u)
+                p -= group["lr"] * (a / b if a > 0 and b > 0 else 1.0) * u
+
+
+class Muon(torch.optim.Muon):
+    """torch.optim.Muon for matrices, AdamW for the rest."""
+
+    def __init__(self, params, lr=1e-3, weight_decay=0.1, **options):
+        params = list(params)
+        super().__init__([p for p in params if p.ndim == 2], lr, weight_decay, **options)
+        self.rest = AdamW([p for p in params if p.ndim != 2], lr, weight_decay=weight_decay)
+
+    def step(self):
+        for group in self.rest.param_groups:
+            group["lr"] = self.param_groups[0]["lr"]
+        self.rest.step()
+        super().step()
+
+    def zero_grad(self):
+        self.rest.zero_grad()
+        super().zero_grad()
+
+
+# PyTorch iterates in bfloat16; this is its own source with float64.
+SOURCE = inspect.getsource(_muon._zeropower_via_newtonschulz)
+assert "torch.bfloat16" in SOURCE
+exec(SOURCE.replace("torch.bfloat16", "torch.float64"), vars(_muon))
+
+
 # SPEC: optimizer, its options, schedule, the norm that gradients are clipped to.
 RUNS = {
     "sgd(lr=0.05,momentum=0.9,dampening=0.5,weight_decay=0.01,schedule=step,step_size=5,gamma=0.7)": (
@@ -59,6 +124,37 @@ RUNS = {
     "adamw(lr=1e-2,weight_decay=0.1,warmup=5)": (AdamW, dict(lr=1e-2, weight_decay=0.1), warmup(5, constant), None),
     "adamw(lr=2e-2,beta2=0.95,clip_norm=1,schedule=cosine,warmup=2,total=40,min_lr=1e-4)": (
         AdamW, dict(lr=2e-2, betas=(0.9, 0.95)), warmup(2, cosine(38, 1e-4)), 1.0),
+    "rmsprop()": (RMSprop, {}, None, None),
+    "rmsprop(lr=2e-3,alpha=0.9,eps=1e-6,weight_decay=0.02,momentum=0.8,centered=1,clip_norm=0.6)": (
+        RMSprop, dict(lr=2e-3, alpha=0.9, eps=1e-6, weight_decay=0.02, momentum=0.8, centered=True), None, 0.6),
+    "adagrad()": (Adagrad, {}, None, None),
+    "adagrad(lr=0.02,lr_decay=0.1,weight_decay=0.02,initial_accumulator_value=0.01,eps=1e-6)": (
+        Adagrad, dict(lr=0.02, lr_decay=0.1, weight_decay=0.02, initial_accumulator_value=0.01, eps=1e-6), None, None),
+    "adamax()": (Adamax, {}, None, None),
+    "adamax(lr=0.01,beta1=0.8,beta2=0.9,eps=1e-3,weight_decay=0.02)": (
+        Adamax, dict(lr=0.01, betas=(0.8, 0.9), eps=1e-3, weight_decay=0.02), None, None),
+    "nadam()": (NAdam, {}, None, None),
+    "nadam(lr=0.01,beta1=0.8,beta2=0.99,eps=1e-6,weight_decay=0.02,momentum_decay=0.1)": (
+        NAdam, dict(lr=0.01, betas=(0.8, 0.99), eps=1e-6, weight_decay=0.02, momentum_decay=0.1), None, None),
+    "nadam(lr=0.01,weight_decay=0.05,decoupled_weight_decay=1)": (
+        NAdam, dict(lr=0.01, weight_decay=0.05, decoupled_weight_decay=True), None, None),
+    "radam()": (RAdam, {}, None, None),
+    "radam(lr=0.01,beta1=0.8,beta2=0.95,eps=1e-4,weight_decay=0.02)": (
+        RAdam, dict(lr=0.01, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.02), None, None),
+    "radam(lr=0.01,weight_decay=0.05,decoupled_weight_decay=1)": (
+        RAdam, dict(lr=0.01, weight_decay=0.05, decoupled_weight_decay=True), None, None),
+    "lion(lr=1e-3)": (Lion, dict(lr=1e-3), None, None),
+    "lion(lr=1e-3,beta1=0.8,beta2=0.95,weight_decay=0.1)": (
+        Lion, dict(lr=1e-3, betas=(0.8, 0.95), weight_decay=0.1), None, None),
+    "lamb(lr=0.01)": (Lamb, dict(lr=0.01), None, None),
+    "lamb(lr=0.02,beta1=0.8,beta2=0.95,eps=1e-4,weight_decay=0)": (
+        Lamb, dict(lr=0.02, betas=(0.8, 0.95), eps=1e-4, weight_decay=0), None, None),
+    "muon(lr=0.01)": (Muon, dict(lr=0.01), None, None),
+    "muon(lr=0.01,weight_decay=0.2,momentum=0.8,nesterov=0,eps=1e-3,ns_steps=3,adjust_lr_fn=match_rms_adamw)": (
+        Muon, dict(lr=0.01, weight_decay=0.2, momentum=0.8, nesterov=False, eps=1e-3, ns_steps=3,
+                   adjust_lr_fn="match_rms_adamw"), None, None),
+    "muon(lr=0.01,adjust_lr_fn=spectral_unclamped)": (
+        Muon, dict(lr=0.01, adjust_lr_fn="spectral_unclamped"), None, None),
 }
 
 
@@ -104,6 +200,7 @@ def read_safetensors(path):
 
 def main():
     torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)  # NAdam's product of momenta has this type
     images = torch.from_numpy(read_idx("train-images-idx3-ubyte").copy())
     labels = torch.from_numpy(read_idx("train-labels-idx1-ubyte").copy()).long()
     initial = read_safetensors("tests/tools/reference.safetensors")

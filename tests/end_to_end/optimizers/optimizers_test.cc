@@ -93,7 +93,7 @@ class Optimizers : public Tools {
 };
 
 TEST_F(Optimizers, ArePyTorchsOnOneDeviceAndOnThree) {
-  EXPECT_EQ(json_object_size(Runs()), 9u);
+  EXPECT_EQ(json_object_size(Runs()), 28u);
   const char *spec;
   json_t *run;
   json_object_foreach(const_cast<json_t *>(Runs()), spec, run) {
