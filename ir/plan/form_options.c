@@ -9,6 +9,7 @@
 #include "ir/file/proto.h"
 #include "ir/graph/placement.h"
 #include "ir/plan/form_private.h"
+#include "ir/plan/options.h"
 
 typedef struct {
   dp_fault *fault;
@@ -92,17 +93,29 @@ static bool trains(const Dp__Plan *plan) {
   return false;
 }
 
+// The plan's optimizer is that of --optimizer with the groups of --group.
+static dp_status check_optimizer(const form *f) {
+  const Dp__Options *o = f->o;
+  dp_arena *scratch = dp_arena_create(0);
+  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+  const char *whole = dp_plan_options_optimizer(scratch, o->optimizer, o->n_group, (const char *const *)o->group);
+  dp_status status = strcmp(whole, f->plan->optimizer) ? refuse(f, "optimizer", whole, f->plan->optimizer) : DP_OK;
+  dp_arena_destroy(scratch);
+  return status;
+}
+
 static dp_status check_training(const form *f) {
   const Dp__Options *o = f->o;
-  if (o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_split > DP_LIMIT_OPTIONS ||
+  if (o->n_group > DP_LIMIT_OPTIONS || o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_split > DP_LIMIT_OPTIONS ||
       o->n_dim > DP_LIMIT_OPTIONS)
     return dp_rule_fail(
         f->fault, DP_RULE_FORM_OPTIONS,
-        "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim; the limit is %d each", o->n_freeze,
-        o->n_train, o->n_split, o->n_dim, DP_LIMIT_OPTIONS);
+        "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim, %zu times --group; the limit is %d "
+        "each",
+        o->n_freeze, o->n_train, o->n_split, o->n_dim, o->n_group, DP_LIMIT_OPTIONS);
   DP_TRY(check_number(f, "batch", o->batch, f->plan->batch));
   DP_TRY(check_text(f, "loss", o->loss, f->plan->loss));
-  DP_TRY(check_text(f, "optimizer", o->optimizer, f->plan->optimizer));
+  DP_TRY(check_optimizer(f));
   DP_TRY(check_text(f, "mode", o->mode, trains(f->plan) ? "train" : "infer"));
   DP_TRY(check_text(f, "precision", o->precision, f->plan->precision == DP_FLOAT64 ? "fp64" : "fp32"));
   DP_TRY(check_choice(f, "batchnorm", o->batchnorm, "sync", "local"));

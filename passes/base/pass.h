@@ -39,6 +39,8 @@ typedef struct {
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;
   const char *const *freeze;  // globs
+  int n_groups;
+  const char *const *groups;  // "GLOB,...: ARGUMENT=VALUE,..." (passes/spec/spec.h)
   int n_train;
   const char *const *train;  // globs; parameters that match are trained, frozen or not
   bool as_exported;          // train the model although it has a caveat

@@ -8,6 +8,7 @@ No code of this project is used: optimizers_test compares dpc and dprun with thi
 conv1.bias is frozen. A normalization behind it subtracts the mean, so its true gradient is zero, and Adam would turn
 rounding errors into steps.
 """
+import fnmatch
 import inspect
 import json
 import sys
@@ -16,7 +17,9 @@ import numpy as np
 import torch
 from torch.optim import SGD, Adagrad, Adam, Adamax, AdamW, NAdam, Optimizer, RAdam, RMSprop
 from torch.optim import _muon
-from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, SequentialLR, StepLR
+from torch.optim.lr_scheduler import (
+    CosineAnnealingLR, CosineAnnealingWarmRestarts, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR,
+    PolynomialLR, SequentialLR, StepLR)
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, "tests/tools")
@@ -32,6 +35,20 @@ def cosine(total, min_lr=0.0):
 
 def step(step_size, gamma=0.1):
     return lambda optimizer: StepLR(optimizer, step_size, gamma)
+
+
+def of(kind, *arguments, **options):
+    return lambda optimizer: kind(optimizer, *arguments, **options)
+
+
+def stable_decay(total, decay, least=0.0):
+    """The rate falls along a line, from lr to `least`; PyTorch has no such schedule."""
+    def make(optimizer):
+        lr = optimizer.defaults["lr"]
+        line = lambda s: 1 + (least / lr - 1) * (s - (total - decay)) / decay
+        return LambdaLR(optimizer, lambda s: 1 if s <= total - decay else line(s) if s < total else least / lr)
+
+    return make
 
 
 def constant(optimizer):
@@ -124,6 +141,39 @@ RUNS = {
     "adamw(lr=1e-2,weight_decay=0.1,warmup=5)": (AdamW, dict(lr=1e-2, weight_decay=0.1), warmup(5, constant), None),
     "adamw(lr=2e-2,beta2=0.95,clip_norm=1,schedule=cosine,warmup=2,total=40,min_lr=1e-4)": (
         AdamW, dict(lr=2e-2, betas=(0.9, 0.95)), warmup(2, cosine(38, 1e-4)), 1.0),
+    "sgd(lr=0.05,schedule=multistep,milestones=[3,8,20],gamma=0.3)": (
+        SGD, dict(lr=0.05), of(MultiStepLR, [3, 8, 20], 0.3), None),
+    "sgd(lr=0.05,warmup=4,schedule=multistep,milestones=9)": (
+        SGD, dict(lr=0.05), warmup(4, of(MultiStepLR, [9])), None),
+    "sgd(lr=0.05,schedule=exponential,gamma=0.9,warmup=3)": (
+        SGD, dict(lr=0.05), warmup(3, of(ExponentialLR, 0.9)), None),
+    "sgd(lr=0.05,schedule=linear,total=15)": (SGD, dict(lr=0.05), of(LinearLR, total_iters=15), None),
+    "sgd(lr=0.05,schedule=linear,start_factor=1,end_factor=0.1,warmup=3,total=20)": (
+        SGD, dict(lr=0.05), warmup(3, of(LinearLR, 1, 0.1, 17)), None),
+    "sgd(lr=0.05,schedule=polynomial,total=20)": (SGD, dict(lr=0.05), of(PolynomialLR, 20), None),
+    "sgd(lr=0.05,schedule=polynomial,total=20,power=2.5,warmup=2)": (
+        SGD, dict(lr=0.05), warmup(2, of(PolynomialLR, 18, 2.5)), None),
+    "sgd(lr=0.1,schedule=one_cycle,total=23)": (
+        SGD, dict(lr=0.1), of(OneCycleLR, 0.1, 23, cycle_momentum=False), None),
+    "sgd(lr=0.1,schedule=one_cycle,total=40,pct_start=0.4,div_factor=10,final_div_factor=50)": (
+        SGD, dict(lr=0.1),
+        of(OneCycleLR, 0.1, 40, pct_start=0.4, div_factor=10, final_div_factor=50, cycle_momentum=False), None),
+    "sgd(lr=0.05,schedule=warm_restarts,period=5)": (SGD, dict(lr=0.05), of(CosineAnnealingWarmRestarts, 5), None),
+    "sgd(lr=0.05,schedule=warm_restarts,period=3,period_factor=2,min_lr=1e-3,warmup=2)": (
+        SGD, dict(lr=0.05), warmup(2, of(CosineAnnealingWarmRestarts, 3, 2, 1e-3)), None),
+    "sgd(lr=0.05,schedule=wsd,warmup=3,total=21,decay=9,min_lr=1e-3)": (
+        SGD, dict(lr=0.05), warmup(3, stable_decay(18, 9, 1e-3)), None),
+    "sgd(lr=0.05,momentum=0.9,schedule=step,step_size=8); *.bias,bn*: weight_decay=0.1,momentum=0.5; fc2.*: "
+    "lr_scale=0.1; fc2.bias: weight_decay=0.3": (
+        SGD, dict(lr=0.05, momentum=0.9), step(8), None,
+        [("*.bias,bn*", dict(weight_decay=0.1, momentum=0.5)), ("fc2.*", dict(lr_scale=0.1)),
+         ("fc2.bias", dict(weight_decay=0.3))]),
+    "adamw(lr=1e-2,weight_decay=0.1,clip_norm=1); *.bias,bn?.*: weight_decay=0; conv*: lr_scale=0.5,beta1=0.8": (
+        AdamW, dict(lr=1e-2, weight_decay=0.1), None, 1.0,
+        [("*.bias,bn?.*", dict(weight_decay=0)), ("conv*", dict(lr_scale=0.5, beta1=0.8))]),
+    "nadam(lr=1e-2,weight_decay=0.1,warmup=3); *.bias: weight_decay=0,lr_scale=2": (
+        NAdam, dict(lr=1e-2, weight_decay=0.1), warmup(3, constant), None,
+        [("*.bias", dict(weight_decay=0, lr_scale=2))]),
     "rmsprop()": (RMSprop, {}, None, None),
     "rmsprop(lr=2e-3,alpha=0.9,eps=1e-6,weight_decay=0.02,momentum=0.8,centered=1,clip_norm=0.6)": (
         RMSprop, dict(lr=2e-3, alpha=0.9, eps=1e-6, weight_decay=0.02, momentum=0.8, centered=True), None, 0.6),
@@ -164,13 +214,33 @@ def mix(values):
     return float(flat @ ((np.arange(flat.size) * 37 % 64) / 64 - 0.5))
 
 
+def groups_of(net, options, groups):
+    """A group for each parameter: the options, overridden by each of `groups` that has it, in turn."""
+    result = []
+    for name, p in net.named_parameters():
+        own = dict(options, params=[p])
+        for globs, more in groups:
+            if any(fnmatch.fnmatchcase(name, g) for g in globs.split(",")):
+                own.update(more)
+        own["lr"] *= own.pop("lr_scale", 1)
+        if "beta1" in own:
+            own["betas"] = (own.pop("beta1"), 0.999)
+        result += [own] if p.requires_grad else []
+    return result
+
+
 def train(initial, run, images, labels):
-    kind, options, schedule, clip = run
+    kind, options, schedule, clip, *groups = run
     net = Net().double()
     net.load_state_dict({k: torch.from_numpy(v).double() for k, v in initial.items()}, strict=False)
     net.conv1.bias.requires_grad_(False)
-    optimizer = kind([p for p in net.parameters() if p.requires_grad], **options)
+    if groups:
+        optimizer = kind(groups_of(net, options, groups[0]))
+    else:
+        optimizer = kind([p for p in net.parameters() if p.requires_grad], **options)
     scheduler = schedule(optimizer) if schedule else None
+    # A parameter that is in no group with a rate of its own.
+    base = next(g for g in optimizer.param_groups if any(p is net.fc1.weight for p in g["params"]))
     losses, rates, clipped = [], [], 0
     for s in range(STEPS):
         at = slice(s * BATCH, (s + 1) * BATCH)
@@ -180,7 +250,7 @@ def train(initial, run, images, labels):
         if clip:
             clipped += float(torch.nn.utils.clip_grad_norm_(net.parameters(), clip)) > clip
         losses.append(loss.item())
-        rates.append(optimizer.param_groups[0]["lr"])
+        rates.append(base["lr"])
         optimizer.step()
         if scheduler:
             scheduler.step()
