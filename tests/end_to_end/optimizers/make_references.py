@@ -163,15 +163,15 @@ RUNS = {
         SGD, dict(lr=0.05), warmup(2, of(CosineAnnealingWarmRestarts, 3, 2, 1e-3)), None),
     "sgd(lr=0.05,schedule=wsd,warmup=3,total=21,decay=9,min_lr=1e-3)": (
         SGD, dict(lr=0.05), warmup(3, stable_decay(18, 9, 1e-3)), None),
-    "sgd(lr=0.05,momentum=0.9,schedule=step,step_size=8); *.bias,bn*: weight_decay=0.1,momentum=0.5; fc2.*: "
-    "lr_scale=0.1; fc2.bias: weight_decay=0.3": (
+    "sgd(lr=0.05,momentum=0.9,schedule=step,step_size=8);*.bias,bn*:weight_decay=0.1,momentum=0.5;fc2.*:"
+    "lr_scale=0.1;fc2.bias:weight_decay=0.3": (
         SGD, dict(lr=0.05, momentum=0.9), step(8), None,
         [("*.bias,bn*", dict(weight_decay=0.1, momentum=0.5)), ("fc2.*", dict(lr_scale=0.1)),
          ("fc2.bias", dict(weight_decay=0.3))]),
-    "adamw(lr=1e-2,weight_decay=0.1,clip_norm=1); *.bias,bn?.*: weight_decay=0; conv*: lr_scale=0.5,beta1=0.8": (
+    "adamw(lr=1e-2,weight_decay=0.1,clip_norm=1);*.bias,bn?.*:weight_decay=0;conv*:lr_scale=0.5,beta1=0.8": (
         AdamW, dict(lr=1e-2, weight_decay=0.1), None, 1.0,
         [("*.bias,bn?.*", dict(weight_decay=0)), ("conv*", dict(lr_scale=0.5, beta1=0.8))]),
-    "nadam(lr=1e-2,weight_decay=0.1,warmup=3); *.bias: weight_decay=0,lr_scale=2": (
+    "nadam(lr=1e-2,weight_decay=0.1,warmup=3);*.bias:weight_decay=0,lr_scale=2": (
         NAdam, dict(lr=1e-2, weight_decay=0.1), warmup(3, constant), None,
         [("*.bias", dict(weight_decay=0, lr_scale=2))]),
     "rmsprop()": (RMSprop, {}, None, None),

@@ -23,7 +23,7 @@ class Optimizers : public Tools {
   ~Optimizers() override { json_decref(file_); }
 
   void Train(const std::string &spec, const std::string &devices, const std::string &model = kModel) {
-    Must("dpc compile " + model + " --precision=fp64 --batch=64 --freeze=conv1.bias --optimizer='" + spec + "' -o " +
+    Must("dpc compile " + model + " --precision=fp64 --batch=64 --freeze=conv1.bias --optimizer=" + spec + " -o " +
          File("plan.bin") + " " + devices);
     Must("dprun " + File("plan.bin") + " --init=tests/tools/reference.safetensors --metrics=" + File("metrics") +
          " --save=" + File("w.safetensors") + " " + digits);
@@ -207,13 +207,24 @@ const Mistake kMistakes[] = {
     {"sgd(lr=0.05,schedule=warm_restarts,period=5)", "sgd(lr=0.05,schedule=warm_restarts,period=5,period_factor=2)"},
     {"sgd(lr=0.05,schedule=wsd,warmup=3,total=21,decay=9,min_lr=1e-3)",
      "sgd(lr=0.05,schedule=wsd,warmup=3,total=21,decay=8,min_lr=1e-3)"},
-    {"adamw(lr=1e-2,weight_decay=0.1,clip_norm=1); *.bias,bn?.*: weight_decay=0; conv*: lr_scale=0.5,beta1=0.8",
-     "adamw(lr=1e-2,weight_decay=0.1,clip_norm=1); conv*: lr_scale=0.5,beta1=0.8; *.bias,bn1.*: weight_decay=0"},
-    {"sgd(lr=0.05,momentum=0.9,schedule=step,step_size=8); *.bias,bn*: weight_decay=0.1,momentum=0.5; fc2.*: "
-     "lr_scale=0.1; fc2.bias: weight_decay=0.3",
-     "sgd(lr=0.05,momentum=0.9,schedule=step,step_size=8); fc2.bias: weight_decay=0.3; *.bias,bn*: "
-     "weight_decay=0.1,momentum=0.5; fc2.*: lr_scale=0.1"},
+    {"adamw(lr=1e-2,weight_decay=0.1,clip_norm=1);*.bias,bn?.*:weight_decay=0;conv*:lr_scale=0.5,beta1=0.8",
+     "adamw(lr=1e-2,weight_decay=0.1,clip_norm=1);conv*:lr_scale=0.5,beta1=0.8;*.bias,bn1.*:weight_decay=0"},
+    {"sgd(lr=0.05,momentum=0.9,schedule=step,step_size=8);*.bias,bn*:weight_decay=0.1,momentum=0.5;fc2.*:"
+     "lr_scale=0.1;fc2.bias:weight_decay=0.3",
+     "sgd(lr=0.05,momentum=0.9,schedule=step,step_size=8);fc2.bias:weight_decay=0.3;*.bias,bn*:"
+     "weight_decay=0.1,momentum=0.5;fc2.*:lr_scale=0.1"},
 };
+
+// --group is the same as a group in the SPEC.
+TEST_F(Optimizers, GroupsOfTheCommandLine) {
+  const std::string spec = "adamw(lr=1e-2,weight_decay=0.1,clip_norm=1)",
+                    groups = ";*.bias,bn?.*:weight_decay=0;conv*:lr_scale=0.5,beta1=0.8";
+  Train(spec, "--strategy=zero --devices=2 --group=*.bias,bn?.*:weight_decay=0 --group=conv*:lr_scale=0.5,beta1=0.8");
+  EXPECT_LE(Deviation(spec + groups), kTolerance);
+  EXPECT_NE(Must("dpc show " + File("plan.bin")).out.find(" --group='conv*:lr_scale=0.5,beta1=0.8'"),
+            std::string::npos);
+  Must("dpc verify " + File("plan.bin") + " --against=" + kModel);
+}
 
 class AMistake : public Optimizers, public testing::WithParamInterface<Mistake> {};
 
