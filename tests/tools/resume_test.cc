@@ -186,6 +186,52 @@ TEST_F(Resume, WhatChangedIsNamedAndRefused) {
   EXPECT_EQ(Losses(File("metrics")).size(), 22u);
 }
 
+// A rate that is asked for goes on; what was asked for once is not forgotten.
+TEST_F(Resume, ARateOfTheCommandLine) {
+  Compile("--optimizer=nadam(lr=0.01,warmup=4)");
+  Must(Train(Save() + "--steps=6 --lr=0.5"));
+  std::vector<Event> events = Metrics(File("metrics"));
+  EXPECT_DOUBLE_EQ(events[0].numbers.at("lr"), 0.125);
+  EXPECT_DOUBLE_EQ(events[5].numbers.at("lr"), 0.5);
+  Refused(Train(Save() + "--steps=8 --resume"), 78,
+          {"the learning rate was 0.5, by --lr, and is 0.01 now", "--allow-change=lr"});
+  Must(Train(Save() + "--steps=8 --resume --lr=0.25"));
+  Must(Train(Save() + "--steps=9 --resume --lr=0.25"));
+  Must(Train(Save() + "--steps=10 --resume --allow-change=lr"));
+  events = Metrics(File("metrics"));
+  EXPECT_DOUBLE_EQ(events[7].numbers.at("lr"), 0.25);
+  EXPECT_DOUBLE_EQ(events[9].numbers.at("lr"), 0.01);
+  // The rate is that of another SPEC: so are the bytes.
+  Compile("--optimizer=nadam(lr=0.5,warmup=4)", "other.bin");
+  Must(Train(Save("other") + "--steps=6", "other.bin"));
+  EXPECT_EQ(Weights(6, "other"), Weights(6));
+  Compile("--optimizer=sgd(lr=1,schedule=cosine,total=9,min_lr=0.5)", "least.bin");
+  Refused(Train("--steps=1 --lr=0.25", "least.bin"), 78, {"--lr=0.25 is less than min_lr=0.5"});
+  for (const char *lr : {"-1", "nan", "x", "1e999"})
+    Refused(Train(std::string("--steps=1 --lr=") + lr), 64, {std::string("--lr=") + lr});
+}
+
+TEST_F(Resume, EveryOptimizerGoesOnWithTheSameBytes) {
+  const char *const optimizers[] = {
+      "rmsprop(centered=1,momentum=0.5,schedule=wsd,total=40,decay=20,warmup=3);*.bias:lr_scale=0.5",
+      "adagrad(lr_decay=0.1,initial_accumulator_value=0.1)",
+      "adamax(weight_decay=0.1)",
+      "nadam(schedule=warm_restarts,period=4)",
+      "radam()",
+      "lion()",
+      "lamb()",
+      "muon()"};
+  for (const char *optimizer : optimizers) {
+    SCOPED_TRACE(optimizer);
+    const std::string name(optimizer, strcspn(optimizer, "("));
+    Compile(std::string("--optimizer=") + optimizer, "one.bin");
+    Must(Train(Save(name + ".whole") + "--steps=9", "one.bin"));
+    Must(Train(Save(name) + "--steps=4", "one.bin"));
+    Must(Train(Save(name) + "--steps=9 --resume", "one.bin"));
+    EXPECT_EQ(Weights(9, name), Weights(9, name + ".whole"));
+  }
+}
+
 TEST_F(Resume, ALargerBatchSeesEachSampleOfTheEpochOnce) {
   Must(Train(Save() + "--steps=12"));  // 768 samples
   Compile("--batch=128", "large.bin");
