@@ -114,6 +114,9 @@ enum {
 #define DP_CENTRE_STATE "dp.grad_avg/"
 #define DP_SUM_STATE "dp.sum/"
 #define DP_PRODUCT_STATE "dp.mu_product/"
+#define DP_AVERAGE_STATE "dp.ema/"
+// The parameter that an optimizer's state belongs to; -1: the variable is none.
+int32_t dp_pass_parameter_of(const dp_model *model, int32_t variable);
 #define DP_CONSTANT_PREFIX "dp.constant/"  // + hash
 #define DP_LOSS_OUTPUT "loss"              // mean over the labels present
 #define DP_COUNT_OUTPUT "count"            // int64: labels present, over which the mean is taken

@@ -93,4 +93,5 @@ static const parameter common[] = {
      .what = "STEPS, those until the first restart"},
     {"period_factor", STEPS, IN(lr_schedule.period_factor), .otherwise = 1, .only = RESTARTS},
     {"decay", STEPS, IN(lr_schedule.decay), .only = WSD, .needed = WSD, .what = "STEPS, the last ones of total"},
+    {"ema", NUMBER, IN(ema), .range = BELOW_ONE},
 };

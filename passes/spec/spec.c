@@ -347,7 +347,7 @@ static dp_status read_globs(dp_arena *arena, dp_spec_origin origin, const char *
     return dp_fail(origin.exit_code,
                    "%s: the group '%s' is not of the form GLOB,...: ARGUMENT=VALUE,..., such as '*.bias: "
                    "weight_decay=0'",
-                   origin.name, text);
+                   origin.name, group->text);
   *arguments = colon + 1;
   return DP_OK;
 }
@@ -357,7 +357,7 @@ static dp_status read_group(dp_arena *arena, const signature *s, const char *tex
   const parameter scale = {"lr_scale", NUMBER, IN(lr_scale), .otherwise = 1};
   const dp_spec_origin origin = optimizer->origin;
   binding b = {.arena = arena, .origin = origin, .callee = dp_printf(arena, "a group of %s", s->name)};
-  dp_optimizer_group group = {.text = text};
+  dp_optimizer_group group = {.text = text + strspn(text, " \t\n")};
   dp_spec_call call;
   const char *arguments = NULL;
   DP_TRY(read_globs(arena, origin, text, &group, &arguments));
@@ -368,8 +368,8 @@ static dp_status read_group(dp_arena *arena, const signature *s, const char *tex
   for (int i = 0; i < call.n_arguments; i++)
     if (!call.arguments[i].key)
       return dp_fail(origin.exit_code, "%s: '%s' of the group '%s' needs a name, as in weight_decay=0", origin.name,
-                     call.arguments[i].text, text);
-  if (!call.n_arguments) return dp_fail(origin.exit_code, "%s: the group '%s' sets nothing", origin.name, text);
+                     call.arguments[i].text, group.text);
+  if (!call.n_arguments) return dp_fail(origin.exit_code, "%s: the group '%s' sets nothing", origin.name, group.text);
   DP_TRY(bind_positions(&b, &call));
   for (int i = 0; i < b.count; i++) {
     dp_spec_setting setting = {b.parameters[i], b.given[i]};

@@ -74,6 +74,7 @@ typedef struct {
   double beta1, beta2, eps;
   double alpha, lr_decay, initial, momentum_decay;
   double clip_norm;  // 0: gradients are not clipped
+  double ema;        // weight of what was in averages of parameters; 0: there are none
   uint64_t ns_steps;
   const char *adjust_lr;
   bool nesterov, centered, decoupled;

@@ -48,7 +48,7 @@ static dp_value *step_of(updating *u) {
 }
 
 static dp_status update_by_rule(updating *u, const dp_optimizer_item *item, const dp_optimizer_spec *own,
-                                const dp_optimizer_rule *rule) {
+                                const dp_optimizer_rule *rule, dp_value **updated) {
   dp_graph *graph = u->builder.graph;
   dp_model *model = graph->model;
   int32_t states[DP_OPTIMIZER_MAX_STATES];
@@ -67,6 +67,7 @@ static dp_status update_by_rule(updating *u, const dp_optimizer_item *item, cons
   while (!in[n_in - 1]) n_in--;
   dp_value *next = dp_build(&u->builder, rule->op, n_in, in, n_out, rule->n_attrs, rule->attrs);
   if (u->builder.status) return u->builder.status;
+  *updated = next;
   push_update(graph, item->parameter, next);
   for (int s = 0; s < rule->n_states; s++)
     if (rule->states[s]) push_update(graph, states[s], next->producer->outputs[s + 1]);
@@ -80,15 +81,19 @@ static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
   dp_optimizer_rule rule;
   DP_TRY(dp_spec_optimizer_for(model->arena, &u->spec, parameter->name, &own));
   u->builder.prefix = dp_printf(model->arena, "optimizer/%s", parameter->name);
-  if (dp_optimizer_rule_of(&own, parameter->type.shape.rank, &rule)) return update_by_rule(u, item, &own, &rule);
   dp_optimizer_formula formula = {.builder = &u->builder,
                                   .spec = &own,
                                   .parameter = item->parameter,
                                   .g = item->gradient,
-                                  .lr = rate_of(u, &own, DP_FLOAT64),
-                                  .t = step_of(u),
                                   .skip = u->skip};
-  dp_optimizer_formula_build(&formula);
+  const bool by_rule = dp_optimizer_rule_of(&own, parameter->type.shape.rank, &rule);
+  if (!by_rule) formula.lr = rate_of(u, &own, DP_FLOAT64);
+  if (!by_rule || own.ema > 0) formula.t = step_of(u);
+  if (by_rule)
+    DP_TRY(update_by_rule(u, item, &own, &rule, &formula.updated));
+  else
+    dp_optimizer_formula_build(&formula);
+  if (own.ema > 0 && !u->builder.status) dp_optimizer_average(&formula, formula.updated, own.ema);
   return u->builder.status;
 }
 
@@ -123,6 +128,7 @@ static dp_status run(dp_compile *compile) {
   u.skip = dp_optimizer_skip(&u.builder);
   for (int i = 0; i < u.n_items; i++) DP_TRY(update_parameter(&u, &u.items[i]));
   dp_optimizer_guard(&u.builder, u.skip);
+  if (u.spec.ema > 0 && !u.builder.status) dp_optimizer_read_averages(model);
   return u.builder.status;
 }
 

@@ -77,6 +77,14 @@ dp_value *dp_optimizer_state_set(dp_optimizer_formula *f, const dp_optimizer_sta
 dp_status dp_optimizer_add_variable(dp_model *model, const char *prefix, int32_t parameter, double first,
                                     int32_t *added);
 
+// Assigns what was set by dp_optimizer_state_set.
+void dp_optimizer_formula_assign(dp_optimizer_formula *f);
+
+// optimizer_average.c: the parameter's moving average, of which `updated` is the newest value.
+void dp_optimizer_average(dp_optimizer_formula *f, dp_value *updated, double decay);
+// Makes "eval" and "infer" read averages.
+void dp_optimizer_read_averages(dp_model *model);
+
 // optimizer_<name>.c: the parameter's new value.
 typedef dp_value *dp_optimizer_update(dp_optimizer_formula *f);
 dp_optimizer_update dp_optimizer_rmsprop, dp_optimizer_adagrad, dp_optimizer_adamax, dp_optimizer_nadam,

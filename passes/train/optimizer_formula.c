@@ -56,6 +56,10 @@ static dp_value *assign(dp_optimizer_formula *f, const dp_optimizer_change *chan
   return value;
 }
 
+void dp_optimizer_formula_assign(dp_optimizer_formula *f) {
+  for (int i = 0; i < f->n_changes && !f->builder->status; i++) (void)assign(f, &f->changes[i]);
+}
+
 void dp_optimizer_formula_build(dp_optimizer_formula *f) {
   static dp_optimizer_update *const formulas[] = {
       [DP_OPTIMIZER_RMSPROP] = dp_optimizer_rmsprop, [DP_OPTIMIZER_ADAGRAD] = dp_optimizer_adagrad,
@@ -70,6 +74,6 @@ void dp_optimizer_formula_build(dp_optimizer_formula *f) {
   f->n_changes = 0;
   f->changes = NULL;
   const dp_optimizer_change parameter = {f->parameter, formulas[f->spec->kind](f)};
-  for (int i = 0; i < f->n_changes && !f->builder->status; i++) (void)assign(f, &f->changes[i]);
+  dp_optimizer_formula_assign(f);
   if (!f->builder->status) f->updated = assign(f, &parameter);
 }

@@ -59,5 +59,5 @@ int dp_optimizer_copies(const dp_optimizer_spec *spec) {
       [DP_OPTIMIZER_LAMB] = 2,  [DP_OPTIMIZER_MUON] = 1,
   };
   const bool keeps_momentum = spec->kind == DP_OPTIMIZER_SGD || spec->kind == DP_OPTIMIZER_RMSPROP;
-  return copies[spec->kind] + (keeps_momentum && spec->momentum > 0) + spec->centered;
+  return copies[spec->kind] + (keeps_momentum && spec->momentum > 0) + spec->centered + (spec->ema > 0);
 }

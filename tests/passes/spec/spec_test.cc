@@ -8,7 +8,7 @@
 #define ALL_OPTIMIZERS "sgd, adam, adamw, rmsprop, adagrad, adamax, nadam, radam, lion, lamb, muon"
 #define COMMON_ARGUMENTS                                                                                       \
   "clip_norm, schedule, warmup, total, min_lr, step_size, gamma, milestones, start_factor, end_factor, power, " \
-  "pct_start, div_factor, final_div_factor, period, period_factor, decay"
+  "pct_start, div_factor, final_div_factor, period, period_factor, decay, ema"
 
 namespace dp_test {
 namespace {
