@@ -20,6 +20,7 @@ from torch.optim import _muon
 from torch.optim.lr_scheduler import (
     CosineAnnealingLR, CosineAnnealingWarmRestarts, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR,
     PolynomialLR, SequentialLR, StepLR)
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, "tests/tools")
@@ -174,6 +175,9 @@ RUNS = {
     "nadam(lr=1e-2,weight_decay=0.1,warmup=3);*.bias:weight_decay=0,lr_scale=2": (
         NAdam, dict(lr=1e-2, weight_decay=0.1), warmup(3, constant), None,
         [("*.bias", dict(weight_decay=0, lr_scale=2))]),
+    # Weights are the averages, as --save=FILE.safetensors writes them.
+    "sgd(lr=0.05,momentum=0.9,ema=0.9)": (SGD, dict(lr=0.05, momentum=0.9), None, None),
+    "lamb(lr=0.02,warmup=3,ema=0.99)": (Lamb, dict(lr=0.02), warmup(3, constant), None),
     "rmsprop()": (RMSprop, {}, None, None),
     "rmsprop(lr=2e-3,alpha=0.9,eps=1e-6,weight_decay=0.02,momentum=0.8,centered=1,clip_norm=0.6)": (
         RMSprop, dict(lr=2e-3, alpha=0.9, eps=1e-6, weight_decay=0.02, momentum=0.8, centered=True), None, 0.6),
@@ -229,7 +233,7 @@ def groups_of(net, options, groups):
     return result
 
 
-def train(initial, run, images, labels):
+def train(initial, run, images, labels, ema):
     kind, options, schedule, clip, *groups = run
     net = Net().double()
     net.load_state_dict({k: torch.from_numpy(v).double() for k, v in initial.items()}, strict=False)
@@ -239,6 +243,7 @@ def train(initial, run, images, labels):
     else:
         optimizer = kind([p for p in net.parameters() if p.requires_grad], **options)
     scheduler = schedule(optimizer) if schedule else None
+    average = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(ema)) if ema else None
     # A parameter that is in no group with a rate of its own.
     base = next(g for g in optimizer.param_groups if any(p is net.fc1.weight for p in g["params"]))
     losses, rates, clipped = [], [], 0
@@ -254,9 +259,18 @@ def train(initial, run, images, labels):
         optimizer.step()
         if scheduler:
             scheduler.step()
+        if average:
+            average.update_parameters(net)
     assert not clip or 0 < clipped < STEPS, (clip, clipped)  # both branches of the clipping
-    weights = {k: [float(np.linalg.norm(v)), mix(v)] for k, v in tensors_of(net).items()}
+    averaged = net if not average else average.module
+    if average:  # the buffers of the network itself, which AveragedModel leaves at its own
+        averaged.load_state_dict({k: v for k, v in net.state_dict().items() if "running" in k}, strict=False)
+    weights = {k: [float(np.linalg.norm(v)), mix(v)] for k, v in tensors_of(averaged).items()}
     return {"losses": losses, "lr": rates, "weights": weights}
+
+
+def ema_of(spec):
+    return float(spec.split("ema=")[1].split(")")[0]) if "ema=" in spec else None
 
 
 def read_safetensors(path):
@@ -274,7 +288,7 @@ def main():
     images = torch.from_numpy(read_idx("train-images-idx3-ubyte").copy())
     labels = torch.from_numpy(read_idx("train-labels-idx1-ubyte").copy()).long()
     initial = read_safetensors("tests/tools/reference.safetensors")
-    runs = {spec: train(initial, run, images, labels) for spec, run in RUNS.items()}
+    runs = {spec: train(initial, run, images, labels, ema_of(spec)) for spec, run in RUNS.items()}
     with open("tests/end_to_end/optimizers/references.json", "w") as f:
         json.dump({"torch": torch.__version__, "runs": runs}, f, indent=1)
         f.write("\n")
