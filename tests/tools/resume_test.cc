@@ -220,7 +220,8 @@ TEST_F(Resume, EveryOptimizerGoesOnWithTheSameBytes) {
       "radam()",
       "lion()",
       "lamb()",
-      "muon()"};
+      "muon()",
+      "adam(ema=0.9)"};
   for (const char *optimizer : optimizers) {
     SCOPED_TRACE(optimizer);
     const std::string name(optimizer, strcspn(optimizer, "("));
@@ -230,6 +231,28 @@ TEST_F(Resume, EveryOptimizerGoesOnWithTheSameBytes) {
     Must(Train(Save(name) + "--steps=9 --resume", "one.bin"));
     EXPECT_EQ(Weights(9, name), Weights(9, name + ".whole"));
   }
+}
+
+// Evaluation measures the averages, a file of weights holds them, and a checkpoint holds both.
+TEST_F(Resume, AveragesAreWhatIsMeasured) {
+  Compile("--optimizer=sgd(lr=0.1,momentum=0.9,ema=0.9)");
+  Compile("--optimizer=sgd(lr=0.1,momentum=0.9)", "plain.bin");
+  const auto loss = [&](const std::string &plan, const std::string &more) {
+    Must("dprun " + File(plan) + " --quiet --metrics=" + File("metrics") + " " + eval_digits + " " + more);
+    return Metrics(File("metrics")).back().numbers.at("loss");
+  };
+  // Before the first step the averages are the parameters.
+  EXPECT_EQ(loss("plan.bin", "--seed=3"), loss("plain.bin", "--seed=3"));
+  Must(Train("--save=" + File("w.safetensors") + " --epochs=1 " + eval_digits));
+  const double measured = Metrics(File("metrics")).back().numbers.at("loss");
+  Must(Train("--save=" + File("plain.safetensors") + " --epochs=1 " + eval_digits, "plain.bin"));
+  EXPECT_NE(measured, Metrics(File("metrics")).back().numbers.at("loss"));
+  EXPECT_EQ(loss("plain.bin", "--init=" + File("w.safetensors")), measured);
+  EXPECT_EQ(loss("plan.bin", "--init=" + File("w.safetensors")), measured);
+  Must(Train(Save() + "--epochs=1"));
+  const std::string checkpoint = File("run/step-23/weights.safetensors");
+  EXPECT_EQ(loss("plan.bin", "--init=" + checkpoint), measured);
+  EXPECT_EQ(loss("plain.bin", "--init=" + checkpoint), loss("plain.bin", "--init=" + File("plain.safetensors")));
 }
 
 TEST_F(Resume, ALargerBatchSeesEachSampleOfTheEpochOnce) {

@@ -31,8 +31,7 @@ static dp_status open_session(dp_dprun *run) {
   const dp_backend *backend;
   DP_TRY(choose_backend(run)->open(o->devices, &backend));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
-  if (o->init.path) DP_TRY(load_weights(run));
-  return dp_dprun_averages_begin(run->arena, run->session);
+  return o->init.path ? load_weights(run) : dp_dprun_averages_begin(run->arena, run->session);
 }
 
 typedef struct {
