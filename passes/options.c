@@ -50,8 +50,8 @@ static dp_status check_choices(const dp_compile *compile) {
                    compile->strategy->n_zero_stages);
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
     return dp_fail(EX_USAGE, "--precision must be fp32 or fp64");
-  if (o->n_groups > DP_LIMIT_OPTIONS || o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_splits > DP_LIMIT_OPTIONS ||
-      o->n_dims > DP_LIMIT_OPTIONS)
+  if (o->n_groups > DP_LIMIT_OPTIONS || o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS ||
+      o->n_splits > DP_LIMIT_OPTIONS || o->n_dims > DP_LIMIT_OPTIONS)
     return dp_fail(EX_USAGE,
                    "%d times --freeze, %d times --train, %d times --split, %d times --dim, %d times --group; the limit "
                    "is %d each",

@@ -76,9 +76,10 @@ static double stable_decay(const Dp__Schedule *s, uint64_t t) {
 static const struct {
   const char *kind;
   double (*lr)(const Dp__Schedule *s, uint64_t t);
-} kinds[] = {{"constant", constant},         {"step", step_down},     {"cosine", cosine}, {"multistep", multistep},
-             {"exponential", exponential},   {"linear", linear},      {"wsd", stable_decay}, {"one_cycle", one_cycle},
-             {"warm_restarts", warm_restarts}, {"polynomial", polynomial}};
+} kinds[] = {{"constant", constant},    {"step", step_down},          {"cosine", cosine},
+             {"multistep", multistep},  {"exponential", exponential}, {"linear", linear},
+             {"wsd", stable_decay},     {"one_cycle", one_cycle},     {"warm_restarts", warm_restarts},
+             {"polynomial", polynomial}};
 
 double dp_learning_rate(const Dp__Schedule *schedule, int64_t step) {
   uint64_t at = step > 0 ? (uint64_t)step : 0;

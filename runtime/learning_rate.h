@@ -20,7 +20,7 @@ extern "C" {
 //   cosine         min_lr + (lr - min_lr) * (1 + cos(pi * p)) / 2 (CosineAnnealingLR)
 //   linear         lr * (start_factor + (end_factor - start_factor) * p) (LinearLR)
 //   polynomial     lr * (1 - p)^power (PolynomialLR)
-//   one_cycle      up from lr / div_factor to lr, down to lr / div_factor / final_div_factor, both by cosines (OneCycleLR)
+//   one_cycle      up from lr / div_factor to lr, down to lr / div_factor / final_div_factor, by cosines (OneCycleLR)
 //   wsd            lr, and in the last `decay` steps down to min_lr along a line
 // Without a schedule it returns 0.
 double dp_learning_rate(const Dp__Schedule *schedule, int64_t step);

@@ -108,8 +108,8 @@ static bool is_optimizer(const char *at, const Dp__Options *o) {
 
 static dp_status check_training(const form *f) {
   const Dp__Options *o = f->o;
-  if (o->n_group > DP_LIMIT_OPTIONS || o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_split > DP_LIMIT_OPTIONS ||
-      o->n_dim > DP_LIMIT_OPTIONS)
+  if (o->n_group > DP_LIMIT_OPTIONS || o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS ||
+      o->n_split > DP_LIMIT_OPTIONS || o->n_dim > DP_LIMIT_OPTIONS)
     return dp_rule_fail(
         f->fault, DP_RULE_FORM_OPTIONS,
         "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim, %zu times --group; the limit is %d "

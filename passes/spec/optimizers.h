@@ -1,8 +1,8 @@
 // The optimizers' arguments, and the schedules': part of spec.c's table, and of that file alone.
 
-static const char *const lr_schedules[] = {"constant",   "step",      "cosine",     "multistep",       "exponential",
-                                           "linear",     "one_cycle", "polynomial", "warm_restarts", "wsd",
-                                           NULL};
+static const char *const lr_schedules[] = {"constant",      "step",   "cosine",    "multistep",
+                                           "exponential",   "linear", "one_cycle", "polynomial",
+                                           "warm_restarts", "wsd",    NULL};
 // Sets of schedules.
 enum {
   CONSTANT = 1 << 0,
@@ -19,18 +19,28 @@ enum {
 
 static const char *const lr_adjustments[] = {"original", "match_rms_adamw", "spectral_unclamped", NULL};
 
-#define LR(OTHERWISE) {"lr", NUMBER, IN(lr), .otherwise = OTHERWISE}
-#define BETA1(OTHERWISE) {"beta1", NUMBER, IN(beta1), .otherwise = OTHERWISE, .range = BELOW_ONE}
-#define BETA2(OTHERWISE) {"beta2", NUMBER, IN(beta2), .otherwise = OTHERWISE, .range = BELOW_ONE}
-#define EPS(OTHERWISE) {"eps", NUMBER, IN(eps), .otherwise = OTHERWISE}
-#define DECAY(OTHERWISE) {"weight_decay", NUMBER, IN(weight_decay), .otherwise = OTHERWISE}
-#define MOMENTUM(OTHERWISE) {"momentum", NUMBER, IN(momentum), .otherwise = OTHERWISE}
-#define DECOUPLED {"decoupled_weight_decay", FLAG, IN(decoupled)}
+#define LR(OTHERWISE) \
+  { "lr", NUMBER, IN(lr), .otherwise = OTHERWISE }
+#define BETA1(OTHERWISE) \
+  { "beta1", NUMBER, IN(beta1), .otherwise = OTHERWISE, .range = BELOW_ONE }
+#define BETA2(OTHERWISE) \
+  { "beta2", NUMBER, IN(beta2), .otherwise = OTHERWISE, .range = BELOW_ONE }
+#define EPS(OTHERWISE) \
+  { "eps", NUMBER, IN(eps), .otherwise = OTHERWISE }
+#define DECAY(OTHERWISE) \
+  { "weight_decay", NUMBER, IN(weight_decay), .otherwise = OTHERWISE }
+#define MOMENTUM(OTHERWISE) \
+  { "momentum", NUMBER, IN(momentum), .otherwise = OTHERWISE }
+#define DECOUPLED \
+  { "decoupled_weight_decay", FLAG, IN(decoupled) }
 
 static const signature optimizers[] = {
     {.name = "sgd",
      .kind = DP_OPTIMIZER_SGD,
-     .parameters = {LR(1e-3), MOMENTUM(0), {"dampening", NUMBER, IN(dampening), .range = ANY_SIGN}, DECAY(0),
+     .parameters = {LR(1e-3),
+                    MOMENTUM(0),
+                    {"dampening", NUMBER, IN(dampening), .range = ANY_SIGN},
+                    DECAY(0),
                     {"nesterov", FLAG, IN(nesterov)}}},
     {.name = "adam",
      .kind = DP_OPTIMIZER_ADAM,
@@ -40,19 +50,31 @@ static const signature optimizers[] = {
      .parameters = {LR(1e-3), BETA1(0.9), BETA2(0.999), EPS(1e-8), DECAY(0.01)}},
     {.name = "rmsprop",
      .kind = DP_OPTIMIZER_RMSPROP,
-     .parameters = {LR(1e-2), {"alpha", NUMBER, IN(alpha), .otherwise = 0.99, .range = BELOW_ONE}, EPS(1e-8), DECAY(0),
-                    MOMENTUM(0), {"centered", FLAG, IN(centered)}}},
+     .parameters = {LR(1e-2),
+                    {"alpha", NUMBER, IN(alpha), .otherwise = 0.99, .range = BELOW_ONE},
+                    EPS(1e-8),
+                    DECAY(0),
+                    MOMENTUM(0),
+                    {"centered", FLAG, IN(centered)}}},
     {.name = "adagrad",
      .kind = DP_OPTIMIZER_ADAGRAD,
-     .parameters = {LR(1e-2), {"lr_decay", NUMBER, IN(lr_decay)}, DECAY(0),
-                    {"initial_accumulator_value", NUMBER, IN(initial)}, EPS(1e-10)}},
+     .parameters = {LR(1e-2),
+                    {"lr_decay", NUMBER, IN(lr_decay)},
+                    DECAY(0),
+                    {"initial_accumulator_value", NUMBER, IN(initial)},
+                    EPS(1e-10)}},
     {.name = "adamax",
      .kind = DP_OPTIMIZER_ADAMAX,
      .parameters = {LR(2e-3), BETA1(0.9), BETA2(0.999), EPS(1e-8), DECAY(0)}},
     {.name = "nadam",
      .kind = DP_OPTIMIZER_NADAM,
-     .parameters = {LR(2e-3), BETA1(0.9), BETA2(0.999), EPS(1e-8), DECAY(0),
-                    {"momentum_decay", NUMBER, IN(momentum_decay), .otherwise = 4e-3}, DECOUPLED}},
+     .parameters = {LR(2e-3),
+                    BETA1(0.9),
+                    BETA2(0.999),
+                    EPS(1e-8),
+                    DECAY(0),
+                    {"momentum_decay", NUMBER, IN(momentum_decay), .otherwise = 4e-3},
+                    DECOUPLED}},
     {.name = "radam",
      .kind = DP_OPTIMIZER_RADAM,
      .parameters = {LR(1e-3), BETA1(0.9), BETA2(0.999), EPS(1e-8), DECAY(0), DECOUPLED}},
@@ -62,11 +84,15 @@ static const signature optimizers[] = {
      .parameters = {LR(1e-3), BETA1(0.9), BETA2(0.999), EPS(1e-6), DECAY(0.01)}},
     {.name = "muon",
      .kind = DP_OPTIMIZER_MUON,
-     .parameters = {LR(1e-3), DECAY(0.1), MOMENTUM(0.95),
-                    {"nesterov", FLAG, IN(nesterov), .otherwise = 1}, EPS(1e-7),
+     .parameters = {LR(1e-3),
+                    DECAY(0.1),
+                    MOMENTUM(0.95),
+                    {"nesterov", FLAG, IN(nesterov), .otherwise = 1},
+                    EPS(1e-7),
                     {"ns_steps", STEPS, IN(ns_steps), .otherwise = 5},
                     {"adjust_lr_fn", CHOICE, IN(adjust_lr), .choices = lr_adjustments, .what = "adjustment"},
-                    BETA1(0.9), BETA2(0.999)}},
+                    BETA1(0.9),
+                    BETA2(0.999)}},
 };
 
 // Arguments that every optimizer takes after its own.

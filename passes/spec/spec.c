@@ -24,10 +24,10 @@ typedef enum { NOT_NEGATIVE, POSITIVE, ANY_SIGN, BELOW_ONE } range;
 typedef struct {
   const char *key;
   form form;
-  size_t at;         // offset in the loss or optimizer
-  double otherwise;  // default of a NUMBER, a STEPS or a FLAG
-  range range;       // of a NUMBER
-  unsigned only;     // the schedules it applies to; 0: all
+  size_t at;                   // offset in the loss or optimizer
+  double otherwise;            // default of a NUMBER, a STEPS or a FLAG
+  range range;                 // of a NUMBER
+  unsigned only;               // the schedules it applies to; 0: all
   const char *const *choices;  // of a CHOICE; the first is the default
   const char *what;            // of a CHOICE: a word for it; of what a schedule needs: what is to be given
   unsigned needed;             // the schedules that have no default for it

@@ -1,7 +1,8 @@
 // optimizer: turns the gradients of "train" into updates of parameters and of the optimizer's state, which it adds to
 // the model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr.
-// optimizer_clip.c clips gradients first; optimizer_rule.c names the operator that does the update, or optimizer_formula.c
-// writes it in elementary ones; optimizer_skip.c counts data that nodes refuse, for which every update is skipped.
+// optimizer_clip.c clips gradients first; optimizer_rule.c names the operator that does the update, or
+// optimizer_formula.c writes it in elementary ones; optimizer_average.c averages parameters; optimizer_skip.c counts
+// data that nodes refuse, for which every update is skipped.
 #include "passes/train/optimizer.h"
 
 #include <string.h>
@@ -81,11 +82,8 @@ static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
   dp_optimizer_rule rule;
   DP_TRY(dp_spec_optimizer_for(model->arena, &u->spec, parameter->name, &own));
   u->builder.prefix = dp_printf(model->arena, "optimizer/%s", parameter->name);
-  dp_optimizer_formula formula = {.builder = &u->builder,
-                                  .spec = &own,
-                                  .parameter = item->parameter,
-                                  .g = item->gradient,
-                                  .skip = u->skip};
+  dp_optimizer_formula formula = {
+      .builder = &u->builder, .spec = &own, .parameter = item->parameter, .g = item->gradient, .skip = u->skip};
   const bool by_rule = dp_optimizer_rule_of(&own, parameter->type.shape.rank, &rule);
   if (!by_rule) formula.lr = rate_of(u, &own, DP_FLOAT64);
   if (!by_rule || own.ema > 0) formula.t = step_of(u);

@@ -55,9 +55,9 @@ typedef struct {
   const dp_optimizer_spec *spec;  // the parameter's
   int32_t parameter;
   dp_dtype dtype;
-  dp_value *w, *g;    // the parameter and its gradient
-  dp_value *lr, *t;   // float64, of rank 0: the rate, the number of the step from 1
-  dp_value *skip;     // NULL: no node refuses data
+  dp_value *w, *g;   // the parameter and its gradient
+  dp_value *lr, *t;  // float64, of rank 0: the rate, the number of the step from 1
+  dp_value *skip;    // NULL: no node refuses data
   int n_changes;
   dp_optimizer_change *changes;
   dp_value *updated;  // the parameter after the step; set by dp_optimizer_formula_build

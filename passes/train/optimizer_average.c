@@ -13,8 +13,7 @@ void dp_optimizer_average(dp_optimizer_formula *f, dp_value *updated, double dec
   f->dtype = updated->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
   const dp_optimizer_state a = dp_optimizer_state_add(f, DP_AVERAGE_STATE, 0);
   dp_value *later = dp_build2(b, "Greater", f->t, like(f, f->t, 1));
-  dp_value *weight =
-      dp_build(b, "Where", 3, (dp_value *[]){later, like(f, f->t, decay), like(f, f->t, 0)}, 1, 0, NULL);
+  dp_value *weight = dp_build(b, "Where", 3, (dp_value *[]){later, like(f, f->t, decay), like(f, f->t, 0)}, 1, 0, NULL);
   dp_value *now = dp_build_cast(b, updated, f->dtype);
   dp_value *sum = add(f, mul(f, a.old, scalar(f, weight)), mul(f, now, scalar(f, minus(f, 1, weight))));
   (void)dp_optimizer_state_set(f, &a, sum);

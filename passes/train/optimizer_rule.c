@@ -54,9 +54,9 @@ bool dp_optimizer_rule_of(const dp_optimizer_spec *spec, int rank, dp_optimizer_
 
 int dp_optimizer_copies(const dp_optimizer_spec *spec) {
   static const int copies[] = {
-      [DP_OPTIMIZER_ADAM] = 2,  [DP_OPTIMIZER_ADAMW] = 2, [DP_OPTIMIZER_RMSPROP] = 1, [DP_OPTIMIZER_ADAGRAD] = 1,
+      [DP_OPTIMIZER_ADAM] = 2,   [DP_OPTIMIZER_ADAMW] = 2, [DP_OPTIMIZER_RMSPROP] = 1, [DP_OPTIMIZER_ADAGRAD] = 1,
       [DP_OPTIMIZER_ADAMAX] = 2, [DP_OPTIMIZER_NADAM] = 2, [DP_OPTIMIZER_RADAM] = 2,   [DP_OPTIMIZER_LION] = 1,
-      [DP_OPTIMIZER_LAMB] = 2,  [DP_OPTIMIZER_MUON] = 1,
+      [DP_OPTIMIZER_LAMB] = 2,   [DP_OPTIMIZER_MUON] = 1,
   };
   const bool keeps_momentum = spec->kind == DP_OPTIMIZER_SGD || spec->kind == DP_OPTIMIZER_RMSPROP;
   return copies[spec->kind] + (keeps_momentum && spec->momentum > 0) + spec->centered + (spec->ema > 0);

@@ -160,9 +160,8 @@ TEST(Refusals, WithClipping) {
 
 TEST(Refusals, WithEveryOptimizer) {
   int count = 0;
-  for (const char *optimizer :
-       {"rmsprop(momentum=0.5,centered=1)", "adagrad(lr_decay=0.1)", "adamax()", "nadam()", "radam()",
-        "lion(weight_decay=0.1)", "lamb()", "muon()", "adam(ema=0.5)"}) {
+  for (const char *optimizer : {"rmsprop(momentum=0.5,centered=1)", "adagrad(lr_decay=0.1)", "adamax()", "nadam()",
+                                "radam()", "lion(weight_decay=0.1)", "lamb()", "muon()", "adam(ema=0.5)"}) {
     if (IsSlow() && count++ % 4) continue;
     SCOPED_TRACE(optimizer);
     for (const char *strategy : {"strategy=zero zero-stage=2 devices=2", "strategy=pipeline devices=2"}) {

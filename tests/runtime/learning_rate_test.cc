@@ -84,8 +84,8 @@ TEST(Schedule, OneCycleRisesFallsAndStaysAtItsEnd) {
   s.pct_start = 3.0 / 7;
   s.div_factor = 5;
   s.final_div_factor = 10;
-  const double half = std::sqrt(0.5), expected[] = {0.1, 0.3, 0.5, 0.255 + 0.245 * half, 0.255, 0.255 - 0.245 * half,
-                                                    0.01, 0.01};
+  const double half = std::sqrt(0.5),
+               expected[] = {0.1, 0.3, 0.5, 0.255 + 0.245 * half, 0.255, 0.255 - 0.245 * half, 0.01, 0.01};
   for (int step = 0; step < 8; step++) EXPECT_NEAR(dp_learning_rate(&s, step), expected[step], 1e-15) << step;
   EXPECT_DOUBLE_EQ(dp_learning_rate(&s, INT64_MAX), 0.01);
 }

@@ -1,6 +1,6 @@
 // dprun: checks a plan and executes it. Everything is read, checked and allocated before the first step.
-#include "tools/run/average.h"
 #include "tools/run/dprun.h"
+#include "tools/run/average.h"
 
 #include <stdio.h>
 

@@ -70,7 +70,8 @@ static const struct argp_option table[] = {
     {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL,
      "Go on from the newest whole checkpoint of DIR (default: the folder of --save); start if there is none", 0},
     {"allow-change", KEY_ALLOW_CHANGE, "WHAT", 0,
-     "Let --resume go on although WHAT changed: batch, data, lr, model, optimizer, order, seed; several with commas", 0},
+     "Let --resume go on although WHAT changed: batch, data, lr, model, optimizer, order, seed; several with commas",
+     0},
     {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "Exit with 65 at the first loss that is not finite", 0},
     {0, 0, 0, 0, "Inference", 3},
     {"infer", KEY_INFER, 0, 0, "Run the network over the data, in file order, instead of training it", 0},
@@ -324,7 +325,7 @@ static dp_status check_infer(const dp_dprun_options *o) {
   } training[] = {
       {o->n_eval_data, "eval-data"},   {o->epochs >= 0, "epochs"},  {o->steps >= 0, "steps"},
       {o->shuffle, "shuffle"},         {o->drop_last, "drop-last"}, {o->save, "save"},
-      {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},      {o->lr >= 0, "lr"},
+      {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},       {o->lr >= 0, "lr"},
   };
   for (size_t i = 0; o->infer && i < DP_COUNT(training); i++)
     if (training[i].given)
