@@ -6,6 +6,7 @@
 
 #include "ir/base/limits.h"
 #include "ir/base/suggest.h"
+#include "ir/plan/options.h"
 #include "passes/options_mesh.h"
 #include "passes/spec/spec.h"
 #include "passes/strategy/table.h"
@@ -49,11 +50,12 @@ static dp_status check_choices(const dp_compile *compile) {
                    compile->strategy->n_zero_stages);
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
     return dp_fail(EX_USAGE, "--precision must be fp32 or fp64");
-  if (o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_splits > DP_LIMIT_OPTIONS ||
-      o->n_dims > DP_LIMIT_OPTIONS)
+  if (o->n_groups > DP_LIMIT_OPTIONS || o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS ||
+      o->n_splits > DP_LIMIT_OPTIONS || o->n_dims > DP_LIMIT_OPTIONS)
     return dp_fail(EX_USAGE,
-                   "%d times --freeze, %d times --train, %d times --split, %d times --dim; the limit is %d each",
-                   o->n_freeze, o->n_train, o->n_splits, o->n_dims, DP_LIMIT_OPTIONS);
+                   "%d times --freeze, %d times --train, %d times --split, %d times --dim, %d times --group; the limit "
+                   "is %d each",
+                   o->n_freeze, o->n_train, o->n_splits, o->n_dims, o->n_groups, DP_LIMIT_OPTIONS);
   if (o->recompute && !strcmp(o->recompute, "auto") && !o->memory_bytes)
     return dp_fail(EX_CONFIG, "--recompute=auto needs --memory=BYTES, the bytes to fit into");
   if (o->threads < 0 || o->threads > MAX_THREADS)
@@ -78,6 +80,7 @@ static dp_status leave_training(dp_compile *compile) {
   const dp_options *o = compile->options;
   const char *asked = o->loss          ? "--loss"
                       : o->optimizer   ? "--optimizer"
+                      : o->n_groups    ? "--group"
                       : o->n_freeze    ? "--freeze"
                       : o->n_train     ? "--train"
                       : o->as_exported ? "--as-exported"
@@ -88,7 +91,31 @@ static dp_status leave_training(dp_compile *compile) {
   return DP_OK;
 }
 
+// A group that no parameter is in is a mistake about names.
+static dp_status check_groups(const dp_model *model, const dp_optimizer_spec *optimizer) {
+  for (int g = 0; g < optimizer->n_groups; g++) {
+    const dp_optimizer_group *group = &optimizer->groups[g];
+    dp_suggest suggest = dp_suggest_begin(group->globs[0]);
+    bool any = false;
+    for (int32_t i = 0; i < model->n_variables; i++) {
+      const dp_variable *p = &model->variables[i];
+      dp_optimizer_spec own;
+      if (p->kind != DP_PARAMETER) continue;
+      dp_suggest_offer(&suggest, p->name);
+      if (!dp_spec_group_has(group, p->name)) continue;
+      DP_TRY(dp_spec_optimizer_for(model->arena, optimizer, p->name, &own));
+      any = true;
+    }
+    char hint[96];
+    if (!any)
+      return dp_fail(optimizer->origin.exit_code, "%s: no parameter is in the group '%s'%s", optimizer->origin.name,
+                     group->text, dp_suggest_print(&suggest, hint, sizeof hint));
+  }
+  return DP_OK;
+}
+
 static dp_status take_specs(dp_compile *compile) {
+  const dp_options *o = compile->options;
   dp_model *model = compile->model;
   if (dp_options_infers(compile->options)) return leave_training(compile);
   dp_spec_origin origin;
@@ -97,7 +124,11 @@ static dp_status take_specs(dp_compile *compile) {
   DP_TRY(choose_spec(model->arena, "loss", compile->options->loss, &model->loss, &origin));
   DP_TRY(dp_spec_loss(model->arena, origin, model->loss, &loss));
   DP_TRY(choose_spec(model->arena, "optimizer", compile->options->optimizer, &model->optimizer, &origin));
-  return dp_spec_optimizer(model->arena, origin, model->optimizer, &optimizer);
+  DP_TRY(dp_spec_optimizer(model->arena, origin, model->optimizer, &optimizer));
+  if (o->n_groups) origin = (dp_spec_origin){"--group", EX_USAGE};
+  model->optimizer = dp_plan_options_optimizer(model->arena, model->optimizer, (size_t)o->n_groups, o->groups);
+  DP_TRY(dp_spec_optimizer(model->arena, origin, model->optimizer, &optimizer));
+  return check_groups(model, &optimizer);
 }
 
 // ---- frozen parameters ----------------------------------------------------------------------------------------------

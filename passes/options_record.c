@@ -52,6 +52,8 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->mode = copy_string(arena, o->mode);
   m->n_freeze = (size_t)o->n_freeze;
   m->freeze = texts_of(arena, o->n_freeze, o->freeze);
+  m->n_group = (size_t)o->n_groups;
+  m->group = texts_of(arena, o->n_groups, o->groups);
   m->n_train = (size_t)o->n_train;
   m->train = texts_of(arena, o->n_train, o->train);
   m->as_exported = o->as_exported;
@@ -83,6 +85,16 @@ static void take_target(const dp_compile *compile, Dp__Options *m) {
   if (compile->options->target) take_number(&m->threads, dp_kernels_threads(compile));
 }
 
+// The model's optimizer less the groups of --group.
+static const char *optimizer_of(const dp_compile *compile) {
+  const dp_options *o = compile->options;
+  dp_arena *arena = compile->model->arena;
+  const char *whole = compile->model->optimizer;
+  if (!whole) return NULL;
+  const size_t groups = strlen(dp_plan_options_optimizer(arena, "", (size_t)o->n_groups, o->groups));
+  return dp_strndup(arena, whole, strlen(whole) - groups);
+}
+
 Dp__Options *dp_options_record(const dp_compile *compile) {
   const dp_model *model = compile->model;
   Dp__Options *given = dp_options_message(model->arena, compile->options),
@@ -96,7 +108,7 @@ Dp__Options *dp_options_record(const dp_compile *compile) {
   take_target(compile, m);
   take_number(&m->batch, model->batch);
   take_text(&m->loss, model->loss);
-  take_text(&m->optimizer, model->optimizer);
+  take_text(&m->optimizer, optimizer_of(compile));
   take_text(&m->mode, "train");
   take_text(&m->precision, "fp32");
   take_text(&m->recompute, "none");

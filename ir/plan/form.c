@@ -8,6 +8,7 @@
 #include "ir/base/limits.h"
 #include "ir/file/proto.h"
 #include "ir/plan/form_private.h"
+#include "ir/plan/schedule.h"
 
 const Dp__Arena *dp_plan_form_arena(const Dp__Role *role, Dp__Space space) {
   for (size_t i = 0; i < role->n_arenas; i++)
@@ -17,16 +18,36 @@ const Dp__Arena *dp_plan_form_arena(const Dp__Role *role, Dp__Space space) {
 
 // ---- head -----------------------------------------------------------------------------------------------------------
 
-static dp_status check_learning_rate(dp_fault *fault, const Dp__Schedule *s) {
-  static const char *const kinds[] = {"", "constant", "step", "cosine"};
-  bool known = false;
-  for (size_t i = 0; i < DP_COUNT(kinds); i++) known |= !strcmp(s->kind, kinds[i]);
-  if (!known) return dp_rule_fail(fault, DP_RULE_FORM_NAME, "the schedule '%s' is unknown", s->kind);
-  if (!isfinite(s->lr) || !isfinite(s->min_lr) || !isfinite(s->gamma))
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the schedule has a number that is not finite");
-  if (!strcmp(s->kind, "step") && !s->step_size)
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the schedule has a step size of 0; it must be 1 or more");
+static bool is_kind(const Dp__Schedule *s) {
+  bool known = !*s->kind;
+  for (int k = 0; dp_schedule_kinds[k]; k++) known |= !strcmp(s->kind, dp_schedule_kinds[k]);
+  return known;
+}
+
+// Steps that a kind of schedule divides by, or counts in.
+static dp_status check_steps(dp_fault *fault, const Dp__Schedule *s) {
+  const struct {
+    const char *kind, *name;
+    uint64_t steps;
+  } needed[] = {{"step", "step size", s->step_size},
+                {"warm_restarts", "period", s->period},
+                {"warm_restarts", "factor of its period", s->period_factor}};
+  for (size_t i = 0; i < DP_COUNT(needed); i++)
+    if (!strcmp(s->kind, needed[i].kind) && !needed[i].steps)
+      return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the schedule has a %s of 0; it must be 1 or more",
+                          needed[i].name);
+  if (s->n_milestones > DP_LIMIT_OPTIONS)
+    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the schedule has %zu milestones; the limit is %d", s->n_milestones,
+                        DP_LIMIT_OPTIONS);
   return DP_OK;
+}
+
+static dp_status check_learning_rate(dp_fault *fault, const Dp__Schedule *s) {
+  if (!is_kind(s)) return dp_rule_fail(fault, DP_RULE_FORM_NAME, "the schedule '%s' is unknown", s->kind);
+  for (int i = 0; i < DP_SCHEDULE_NUMBERS; i++)
+    if (!isfinite(dp_schedule_number(s, i)))
+      return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "the schedule's %s is not finite", dp_schedule_numbers[i].name);
+  return check_steps(fault, s);
 }
 
 static dp_status check_head(dp_fault *fault, const Dp__Plan *plan) {

@@ -92,17 +92,32 @@ static bool trains(const Dp__Plan *plan) {
   return false;
 }
 
+// Whether the plan's optimizer is that of --optimizer with the groups of --group, as dp_plan_options_optimizer joins
+// them.
+static bool is_optimizer(const char *at, const Dp__Options *o) {
+  const char *part = o->optimizer;
+  for (size_t i = 0;; part = o->group[i++]) {
+    const size_t length = strlen(part);
+    if (strncmp(at, part, length)) return false;
+    at += length;
+    if (i == o->n_group) return !*at;
+    if (strncmp(at, "; ", 2)) return false;
+    at += 2;
+  }
+}
+
 static dp_status check_training(const form *f) {
   const Dp__Options *o = f->o;
-  if (o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_split > DP_LIMIT_OPTIONS ||
-      o->n_dim > DP_LIMIT_OPTIONS)
+  if (o->n_group > DP_LIMIT_OPTIONS || o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS ||
+      o->n_split > DP_LIMIT_OPTIONS || o->n_dim > DP_LIMIT_OPTIONS)
     return dp_rule_fail(
         f->fault, DP_RULE_FORM_OPTIONS,
-        "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim; the limit is %d each", o->n_freeze,
-        o->n_train, o->n_split, o->n_dim, DP_LIMIT_OPTIONS);
+        "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim, %zu times --group; the limit is %d "
+        "each",
+        o->n_freeze, o->n_train, o->n_split, o->n_dim, o->n_group, DP_LIMIT_OPTIONS);
   DP_TRY(check_number(f, "batch", o->batch, f->plan->batch));
   DP_TRY(check_text(f, "loss", o->loss, f->plan->loss));
-  DP_TRY(check_text(f, "optimizer", o->optimizer, f->plan->optimizer));
+  if (!is_optimizer(f->plan->optimizer, o)) return refuse(f, "optimizer", o->optimizer, f->plan->optimizer);
   DP_TRY(check_text(f, "mode", o->mode, trains(f->plan) ? "train" : "infer"));
   DP_TRY(check_text(f, "precision", o->precision, f->plan->precision == DP_FLOAT64 ? "fp64" : "fp32"));
   DP_TRY(check_choice(f, "batchnorm", o->batchnorm, "sync", "local"));

@@ -114,6 +114,13 @@ void dp_plan_options_set_defaulted(dp_arena *arena, const Dp__Options *given, Dp
 
 // ---- texts ----------------------------------------------------------------------------------------------------------
 
+const char *dp_plan_options_optimizer(dp_arena *arena, const char *optimizer, size_t n_groups,
+                                      const char *const *groups) {
+  const char *text = optimizer;
+  for (size_t i = 0; i < n_groups; i++) text = dp_printf(arena, "%s; %s", text, groups[i]);
+  return text;
+}
+
 const char *dp_plan_options_mesh(dp_arena *arena, const dp_mesh *mesh) {
   const char *text = "";
   for (int a = 0; a < mesh->n_axes; a++)

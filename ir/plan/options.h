@@ -35,6 +35,10 @@ void dp_plan_options_set_defaulted(dp_arena *arena, const Dp__Options *given, Dp
 // "data=2,pipe=2": the axes except `micro`.
 const char *dp_plan_options_mesh(dp_arena *arena, const dp_mesh *mesh);
 
+// The optimizer's SPEC with the groups of --group: "sgd(lr=0.1); *.bias: weight_decay=0".
+const char *dp_plan_options_optimizer(dp_arena *arena, const char *optimizer, size_t n_groups,
+                                      const char *const *groups);
+
 // " --batch=64 --loss='mse(y,t)'": the options that were given, or those that were not, quoted for a shell. but: omits
 // those that it sets; NULL: omits none. Returns how many were printed.
 size_t dp_plan_options_print(dp_arena *arena, const Dp__Options *record, bool defaulted, const Dp__Options *but,

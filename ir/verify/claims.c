@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/base/limits.h"
+#include "ir/plan/schedule.h"
 #include "ir/verify/checker.h"
 
 #define FAIL(...) dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PLAN_CLAIM, __VA_ARGS__)
@@ -74,9 +75,13 @@ static dp_status check_learning_rate(dp_checker *c) {
     for (int32_t i = 0; i < c->graphs[g]->n_values; i++)
       if (is_learning_rate(c->graphs[g]->values[i])) reader = c->graphs[g]->name;
   if (reader && !*s->kind) return FAIL("program %s takes a learning rate, and no schedule gives one", reader);
-  if (s->lr < 0 || s->min_lr < 0 || s->gamma < 0)
-    return FAIL("the schedule has lr %g, min_lr %g, gamma %g; none may be negative", s->lr, s->min_lr, s->gamma);
-  bool empty = !s->lr && !s->warmup && !s->total && !s->min_lr && !s->step_size && !s->gamma;
+  bool empty = !s->n_milestones;
+  for (int i = 0; i < DP_SCHEDULE_NUMBERS; i++) {
+    const double number = dp_schedule_number(s, i);
+    if (number < 0) return FAIL("the schedule has %s=%g; it may not be negative", dp_schedule_numbers[i].name, number);
+    empty &= number == 0;
+  }
+  for (int i = 0; i < DP_SCHEDULE_COUNTS; i++) empty &= !dp_schedule_count(s, i);
   if (!reader && (*s->kind || !empty)) return FAIL("there is a schedule, and no program takes a learning rate");
   return DP_OK;
 }

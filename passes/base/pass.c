@@ -20,3 +20,9 @@ void dp_pass_note(const dp_compile *compile, const char *format, ...) {
   va_end(args);
   fputc('\n', compile->options->notes_to);
 }
+
+int32_t dp_pass_parameter_of(const dp_model *model, int32_t variable) {
+  const dp_variable *state = &model->variables[variable];
+  const char *slash = state->kind == DP_STATE ? strchr(state->name, '/') : NULL;
+  return slash ? dp_model_find_variable(model, slash + 1) : -1;
+}

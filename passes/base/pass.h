@@ -39,6 +39,8 @@ typedef struct {
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;
   const char *const *freeze;  // globs
+  int n_groups;
+  const char *const *groups;  // "GLOB,...: ARGUMENT=VALUE,..." (passes/spec/spec.h)
   int n_train;
   const char *const *train;  // globs; parameters that match are trained, frozen or not
   bool as_exported;          // train the model although it has a caveat
@@ -103,9 +105,18 @@ enum {
 };
 
 #define DP_GRADIENT_OUTPUT "dp.gradient/"
-#define DP_MOMENTUM_STATE "dp.momentum/"   // + parameter; sgd's buffer
-#define DP_MEAN_STATE "dp.exp_avg/"        // + parameter; adam's mean of gradients
-#define DP_SQUARE_STATE "dp.exp_avg_sq/"   // + parameter; adam's mean of their squares
+// Prefixes of the optimizers' states, each before its parameter's name; docs/optimizers.md says who has which.
+#define DP_MOMENTUM_STATE "dp.momentum/"
+#define DP_MEAN_STATE "dp.exp_avg/"
+#define DP_SQUARE_STATE "dp.exp_avg_sq/"
+#define DP_LARGEST_STATE "dp.exp_inf/"
+#define DP_RMS_STATE "dp.square_avg/"
+#define DP_CENTRE_STATE "dp.grad_avg/"
+#define DP_SUM_STATE "dp.sum/"
+#define DP_PRODUCT_STATE "dp.mu_product/"
+#define DP_AVERAGE_STATE "dp.ema/"
+// The parameter that an optimizer's state belongs to; -1: the variable is none.
+int32_t dp_pass_parameter_of(const dp_model *model, int32_t variable);
 #define DP_CONSTANT_PREFIX "dp.constant/"  // + hash
 #define DP_LOSS_OUTPUT "loss"              // mean over the labels present
 #define DP_COUNT_OUTPUT "count"            // int64: labels present, over which the mean is taken

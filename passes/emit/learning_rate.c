@@ -17,5 +17,16 @@ dp_status dp_emit_learning_rate(dp_arena *arena, const char *optimizer, Dp__Sche
   s->min_lr = spec.lr_schedule.min_lr;
   s->step_size = spec.lr_schedule.step_size;
   s->gamma = spec.lr_schedule.gamma;
+  s->n_milestones = (size_t)spec.lr_schedule.milestones.count;
+  s->milestones = spec.lr_schedule.milestones.steps;
+  s->period = spec.lr_schedule.period;
+  s->period_factor = spec.lr_schedule.period_factor;
+  s->decay = spec.lr_schedule.decay;
+  s->power = spec.lr_schedule.power;
+  s->start_factor = spec.lr_schedule.start_factor;
+  s->end_factor = spec.lr_schedule.end_factor;
+  s->pct_start = spec.lr_schedule.rising;
+  s->div_factor = spec.lr_schedule.div_factor;
+  s->final_div_factor = spec.lr_schedule.final_div_factor;
   return DP_OK;
 }

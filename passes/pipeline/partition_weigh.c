@@ -112,10 +112,9 @@ static dp_status count_copies(const weighing *w, double *copies) {
   *copies = 1;
   if (dp_options_infers(o) || !model->optimizer) return DP_OK;
   DP_TRY(dp_spec_optimizer(w->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &spec));
-  const dp_optimizer_rule rule = dp_optimizer_rule_of(&spec);
   const double state = splits & DP_SHARES_STATE ? 1 / parts : 1;  // also for gradients
   *copies = (splits & DP_SHARES_PARAMETERS ? 1 / parts : 1) + state;
-  for (int s = 0; s < rule.n_states; s++) *copies += rule.states[s] ? state : 0;
+  *copies += dp_optimizer_copies(&spec) * state;
   return DP_OK;
 }
 

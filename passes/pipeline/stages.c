@@ -41,14 +41,17 @@ static dp_status note_annotated(stages *s, const dp_graph *program) {
 }
 
 // A variable that is written but used by no annotated node is on the stage that computes its new value, or on the
-// first.
+// first; an optimizer's state with its parameter.
 static void follow_updates(stages *s, const dp_graph *program) {
   for (int i = 0; i < program->n_updates; i++) {
     const dp_node *producer = program->updates[i].value->producer;
     if (!producer) continue;
     int *storage = &s->storage[program->updates[i].variable];
+    const int32_t parameter = dp_pass_parameter_of(s->model, program->updates[i].variable);
     const dp_value *first = producer->n_inputs ? producer->inputs[0] : NULL;
-    if (dp_op_is(producer->op, DP_OP_UPDATE) && first && first->kind == DP_VALUE_VARIABLE)
+    if (parameter >= 0)
+      *storage = s->storage[parameter];
+    else if (dp_op_is(producer->op, DP_OP_UPDATE) && first && first->kind == DP_VALUE_VARIABLE)
       *storage = s->storage[first->variable];
     else if (*storage < 0)
       *storage = producer->stage;

@@ -142,9 +142,10 @@ static int32_t last_updated(const dp_node *node) {
 }
 
 // A value that an operator takes to update a variable serves the variable, and so do values that it is computed from
-// elementwise.
+// elementwise. What is used for several serves a state among them: a strategy may split that without the parameter.
 int32_t *dp_place_serving(const dp_graph *program) {
   int32_t *serves = dp_alloc_n(program->arena, (size_t)program->n_values, sizeof *serves);
+  const dp_variable *variables = program->model->variables;
   memset(serves, 0xff, (size_t)program->n_values * sizeof *serves);
   for (int32_t i = program->n_nodes; i-- > 0;) {
     const dp_node *node = program->nodes[i];
@@ -155,7 +156,8 @@ int32_t *dp_place_serving(const dp_graph *program) {
       p = serves[node->outputs[0]->id];
     for (int k = 0; k < node->n_inputs && p >= 0; k++) {
       const dp_value *x = node->inputs[k];
-      if (x && x->producer && dp_shape_equal(&x->type.shape, &program->model->variables[p].type.shape))
+      if (!x || !x->producer || !dp_shape_equal(&x->type.shape, &variables[p].type.shape)) continue;
+      if (serves[x->id] < 0 || variables[serves[x->id]].kind != DP_STATE || variables[p].kind == DP_STATE)
         serves[x->id] = p;
     }
   }

@@ -35,6 +35,17 @@ static dp_status take_word(reader *r, const char *what, const char **word) {
   return DP_OK;
 }
 
+// A word, or a list in brackets, which is one word with its brackets.
+static dp_status take_value(reader *r, const char **word) {
+  skip_space(r);
+  if (*r->at != '[') return take_word(r, "a value", word);
+  size_t length = strcspn(r->at, "]");
+  if (!r->at[length]) return malformed(r, "a list that ends with ']'");
+  *word = dp_strndup(r->arena, r->at, length + 1);
+  r->at += length + 1;
+  return DP_OK;
+}
+
 dp_status dp_spec_call_read(dp_arena *arena, dp_spec_origin origin, const char *text, dp_spec_call *call) {
   reader reading = {arena, origin, text, text}, *r = &reading;
   *call = (dp_spec_call){0};
@@ -47,7 +58,7 @@ dp_status dp_spec_call_read(dp_arena *arena, dp_spec_origin origin, const char *
     DP_TRY(take_word(r, first ? "an argument or ')'" : "an argument", &a.text));
     if (take_char(r, '=')) {
       a.key = a.text;
-      DP_TRY(take_word(r, "a value", &a.text));
+      DP_TRY(take_value(r, &a.text));
     }
     call->arguments[call->n_arguments++] = a;
   }

@@ -4,7 +4,7 @@
 
 #include "passes/spec/spec.h"
 
-enum { DP_SPEC_MAX_ARGUMENTS = 16 };
+enum { DP_SPEC_MAX_ARGUMENTS = 32 };
 
 typedef struct {
   const char *key;   // NULL: positional

@@ -2,6 +2,7 @@
 // the few conditions between arguments are below it. See spec.h.
 #include "passes/spec/spec.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,24 +13,24 @@
 
 // ---- what calls there are -------------------------------------------------------------------------------------------
 
-enum { MAX_PARAMETERS = 16 };
+enum { MAX_PARAMETERS = 32 };
 
 // How an argument is written, and what it is stored as: NAME, CHOICE const char *; NUMBER double; STEPS uint64_t; FLAG
-// bool.
-typedef enum { NAME, NUMBER, STEPS, FLAG, CHOICE } form;
+// bool; MILESTONES dp_spec_steps.
+typedef enum { NAME, NUMBER, STEPS, FLAG, CHOICE, MILESTONES } form;
 
 typedef enum { NOT_NEGATIVE, POSITIVE, ANY_SIGN, BELOW_ONE } range;
-
-static const char *const lr_schedules[] = {"constant", "step", "cosine", NULL};
-enum { CONSTANT = 1, STEP = 2, COSINE = 4 };  // sets of schedules
 
 typedef struct {
   const char *key;
   form form;
-  size_t at;         // offset in the loss or optimizer
-  double otherwise;  // default of a NUMBER
-  range range;       // of a NUMBER
-  unsigned only;     // the schedules it applies to; 0: all
+  size_t at;                   // offset in the loss or optimizer
+  double otherwise;            // default of a NUMBER, a STEPS or a FLAG
+  range range;                 // of a NUMBER
+  unsigned only;               // the schedules it applies to; 0: all
+  const char *const *choices;  // of a CHOICE; the first is the default
+  const char *what;            // of a CHOICE: a word for it; of what a schedule needs: what is to be given
+  unsigned needed;             // the schedules that have no default for it
 } parameter;
 
 typedef struct {
@@ -50,36 +51,7 @@ static const signature losses[] = {
      .parameters = {{"pred", NAME, IN_LOSS(prediction)}, {"target", NAME, IN_LOSS(target)}}},
 };
 
-// Adam's own parameters, shared by AdamW.
-#define ADAM(DECAY)                                                                                              \
-  {"lr", NUMBER, IN(lr), .otherwise = 1e-3}, {"beta1", NUMBER, IN(beta1), .otherwise = 0.9, .range = BELOW_ONE}, \
-      {"beta2", NUMBER, IN(beta2), .otherwise = 0.999, .range = BELOW_ONE},                                      \
-      {"eps", NUMBER, IN(eps), .otherwise = 1e-8}, {                                                             \
-    "weight_decay", NUMBER, IN(weight_decay), .otherwise = DECAY                                                 \
-  }
-
-static const signature optimizers[] = {
-    {.name = "sgd",
-     .kind = DP_OPTIMIZER_SGD,
-     .parameters = {{"lr", NUMBER, IN(lr), .otherwise = 1e-3},
-                    {"momentum", NUMBER, IN(momentum)},
-                    {"dampening", NUMBER, IN(dampening), .range = ANY_SIGN},
-                    {"weight_decay", NUMBER, IN(weight_decay)},
-                    {"nesterov", FLAG, IN(nesterov)}}},
-    {.name = "adam", .kind = DP_OPTIMIZER_ADAM, .parameters = {ADAM(0)}},
-    {.name = "adamw", .kind = DP_OPTIMIZER_ADAMW, .parameters = {ADAM(0.01)}},
-};
-
-// Parameters that every optimizer takes after its own.
-static const parameter common[] = {
-    {"clip_norm", NUMBER, IN(clip_norm), .range = POSITIVE},
-    {"schedule", CHOICE, IN(lr_schedule.kind)},
-    {"warmup", STEPS, IN(lr_schedule.warmup)},
-    {"total", STEPS, IN(lr_schedule.total)},
-    {"min_lr", NUMBER, IN(lr_schedule.min_lr), .only = STEP | COSINE},
-    {"step_size", STEPS, IN(lr_schedule.step_size), .only = STEP},
-    {"gamma", NUMBER, IN(lr_schedule.gamma), .otherwise = 0.1, .only = STEP},
-};
+#include "passes/spec/optimizers.h"
 
 // ---- binding arguments to parameters --------------------------------------------------------------------------------
 
@@ -187,18 +159,38 @@ static dp_status take_flag(const binding *b, const parameter *p, const char *tex
   return expected(b, p, text, "0 or 1");
 }
 
-static dp_status take_lr_schedule(const binding *b, const char *text, const char **kind) {
+static dp_status take_choice(const binding *b, const parameter *p, const char *text, const char **chosen) {
   dp_suggest suggest = dp_suggest_begin(text);
-  for (int k = 0; lr_schedules[k]; k++) {
-    dp_suggest_offer(&suggest, lr_schedules[k]);
-    if (strcmp(lr_schedules[k], text)) continue;
-    *kind = lr_schedules[k];
+  size_t count = 0;
+  for (; p->choices[count]; count++) {
+    dp_suggest_offer(&suggest, p->choices[count]);
+    if (strcmp(p->choices[count], text)) continue;
+    *chosen = p->choices[count];
     return DP_OK;
   }
   char hint[96];
-  return dp_fail(b->origin.exit_code, "%s: there is no schedule '%s'; choose one of %s%s", b->origin.name, text,
-                 list_names(b->arena, DP_COUNT(lr_schedules) - 1, lr_schedules, sizeof *lr_schedules),
+  return dp_fail(b->origin.exit_code, "%s: there is no %s '%s'; choose one of %s%s", b->origin.name, p->what, text,
+                 list_names(b->arena, count, p->choices, sizeof *p->choices),
                  dp_suggest_print(&suggest, hint, sizeof hint));
+}
+
+// "[10,20]", or a number alone.
+static dp_status take_milestones(const binding *b, const parameter *p, const char *text, dp_spec_steps *list) {
+  static const char what[] = "a list of steps in ascending order, such as [30,60,90],";
+  const bool brackets = *text == '[';
+  uint64_t last = 0;
+  for (const char *at = text + brackets;;) {
+    const char *word = dp_strndup(b->arena, at, strcspn(at, ",]"));
+    uint64_t steps;
+    DP_TRY(take_steps(b, p, word, &steps));
+    if (!*word || steps <= last) return expected(b, p, text, what);
+    DP_PUSH(b->arena, list->steps, list->count, steps);
+    last = steps;
+    at += strlen(word);
+    if (*at == ']' || !*at) return DP_OK;
+    if (!brackets) return expected(b, p, text, what);
+    at++;
+  }
 }
 
 // Stores the given value, or the default, in the spec.
@@ -212,12 +204,16 @@ static dp_status store_value(const binding *b, const parameter *p, const char *t
       *(double *)at = p->otherwise;
       return text ? take_number(b, p, text, at) : DP_OK;
     case STEPS:
+      *(uint64_t *)at = (uint64_t)p->otherwise;
       return text ? take_steps(b, p, text, at) : DP_OK;
     case FLAG:
+      *(bool *)at = p->otherwise != 0;
       return text ? take_flag(b, p, text, at) : DP_OK;
     case CHOICE:
-      *(const char **)at = lr_schedules[0];
-      return text ? take_lr_schedule(b, text, at) : DP_OK;
+      *(const char **)at = p->choices[0];
+      return text ? take_choice(b, p, text, at) : DP_OK;
+    case MILESTONES:
+      return text ? take_milestones(b, p, text, at) : DP_OK;
   }
   return DP_OK;
 }
@@ -238,10 +234,11 @@ static dp_status bind_arguments(binding *b, const signature *s, size_t n_more, c
 
 // ---- what goes together ---------------------------------------------------------------------------------------------
 
-static dp_status check_sgd(const binding *b, const dp_optimizer_spec *o) {
-  if (!o->nesterov || (o->momentum > 0 && o->dampening == 0)) return DP_OK;  // PyTorch's condition
-  return dp_fail(b->origin.exit_code, "%s: nesterov needs a momentum and no dampening; found momentum=%g, dampening=%g",
-                 b->origin.name, o->momentum, o->dampening);
+static dp_status check_sgd(dp_spec_origin origin, const dp_optimizer_spec *o) {
+  if (o->kind != DP_OPTIMIZER_SGD || !o->nesterov) return DP_OK;
+  if (o->momentum > 0 && o->dampening == 0) return DP_OK;  // PyTorch's condition
+  return dp_fail(origin.exit_code, "%s: nesterov needs a momentum and no dampening; found momentum=%g, dampening=%g",
+                 origin.name, o->momentum, o->dampening);
 }
 
 static unsigned bit_of(const char *schedule) {
@@ -250,29 +247,56 @@ static unsigned bit_of(const char *schedule) {
   return 1u << k;
 }
 
-// An argument without effect is a mistake about the schedule.
+// "schedule=step or schedule=cosine" of a set of schedules.
+static const char *list_schedules(dp_arena *arena, unsigned set) {
+  const char *text = "";
+  for (int k = 0; lr_schedules[k]; k++)
+    if (set & 1u << k) text = dp_printf(arena, "%s%sschedule=%s", text, *text ? " or " : "", lr_schedules[k]);
+  return text;
+}
+
+// An argument without effect is a mistake about the schedule, and so is one that the schedule needs and has not.
 static dp_status check_use(const binding *b, const char *schedule) {
+  const unsigned kind = bit_of(schedule);
   for (int i = 0; i < b->count; i++) {
     const parameter *p = &b->parameters[i];
-    if (!b->given[i] || !p->only || (p->only & bit_of(schedule))) continue;
-    return dp_fail(b->origin.exit_code, "%s: %s=%s has no effect with schedule=%s; it needs schedule=%s",
-                   b->origin.name, p->key, b->given[i], schedule, p->only == STEP ? "step" : "step or schedule=cosine");
+    if (b->given[i] && p->only && !(p->only & kind))
+      return dp_fail(b->origin.exit_code, "%s: %s=%s has no effect with schedule=%s; it needs %s", b->origin.name,
+                     p->key, b->given[i], schedule, list_schedules(b->arena, p->only));
+    if (!b->given[i] && (p->needed & kind))
+      return dp_fail(b->origin.exit_code, "%s: schedule=%s needs %s=%s", b->origin.name, schedule, p->key, p->what);
   }
+  return DP_OK;
+}
+
+// The steps of a schedule that may not be 0.
+static dp_status check_steps(const binding *b, const dp_learning_rate_spec *s) {
+  const struct {
+    const char *key;
+    uint64_t steps;
+    unsigned kinds;
+  } all[] = {{"step_size", s->step_size, STEP},
+             {"total", s->total, COSINE | LINEAR | POLYNOMIAL | ONE_CYCLE | WSD},
+             {"period", s->period, RESTARTS},
+             {"period_factor", s->period_factor, RESTARTS}};
+  for (size_t i = 0; i < DP_COUNT(all); i++)
+    if ((all[i].kinds & bit_of(s->kind)) && !all[i].steps)
+      return dp_fail(b->origin.exit_code, "%s: %s=0: schedule=%s needs 1 or more", b->origin.name, all[i].key, s->kind);
   return DP_OK;
 }
 
 static dp_status check_learning_rate(const binding *b, const dp_optimizer_spec *o) {
   const dp_learning_rate_spec *s = &o->lr_schedule;
-  unsigned kind = bit_of(s->kind);
   int code = b->origin.exit_code;
   const char *where = b->origin.name;
   DP_TRY(check_use(b, s->kind));
-  if (kind == STEP && !s->step_size) return dp_fail(code, "%s: schedule=step needs step_size=STEPS, 1 or more", where);
-  if (kind == COSINE && !s->total)
-    return dp_fail(code, "%s: schedule=cosine needs total=STEPS, the steps until the rate reaches its minimum", where);
+  DP_TRY(check_steps(b, s));
   if (s->total && s->warmup >= s->total)
     return dp_fail(code, "%s: warmup=%llu leaves no steps of total=%llu", where, (unsigned long long)s->warmup,
                    (unsigned long long)s->total);
+  if (s->decay && s->decay > s->total - s->warmup)
+    return dp_fail(code, "%s: decay=%llu is more than the steps of total=%llu after the warm-up", where,
+                   (unsigned long long)s->decay, (unsigned long long)s->total);
   if (s->min_lr > o->lr) return dp_fail(code, "%s: min_lr=%g is more than lr=%g", where, s->min_lr, o->lr);
   return DP_OK;
 }
@@ -289,14 +313,99 @@ dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text,
   return bind_arguments(&b, s, 0, NULL, &call, loss);
 }
 
-dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text, dp_optimizer_spec *optimizer) {
+static dp_status read_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text, const signature **found,
+                                dp_optimizer_spec *optimizer) {
   binding b = {.arena = arena, .origin = origin};
-  const signature *s = NULL;
   dp_spec_call call;
   DP_TRY(dp_spec_call_read(arena, origin, text, &call));
-  DP_TRY(find_signature(arena, origin, "optimizer", call.name, DP_COUNT(optimizers), optimizers, &s));
-  *optimizer = (dp_optimizer_spec){.kind = (dp_optimizer_kind)s->kind};
-  DP_TRY(bind_arguments(&b, s, DP_COUNT(common), common, &call, optimizer));
-  DP_TRY(check_sgd(&b, optimizer));
+  DP_TRY(find_signature(arena, origin, "optimizer", call.name, DP_COUNT(optimizers), optimizers, found));
+  *optimizer = (dp_optimizer_spec){.kind = (dp_optimizer_kind)(*found)->kind, .lr_scale = 1, .origin = origin};
+  DP_TRY(bind_arguments(&b, *found, DP_COUNT(common), common, &call, optimizer));
+  DP_TRY(check_sgd(origin, optimizer));
   return check_learning_rate(&b, optimizer);
+}
+
+// ---- groups of parameters -------------------------------------------------------------------------------------------
+
+struct dp_spec_setting {
+  parameter parameter;
+  const char *text;
+};
+
+// The globs before the last colon: names may have colons, arguments have none.
+static dp_status read_globs(dp_arena *arena, dp_spec_origin origin, const char *text, dp_optimizer_group *group,
+                            const char **arguments) {
+  const char *colon = strrchr(text, ':');
+  for (const char *at = text; colon && at < colon;) {
+    at += strspn(at, ", \t\n");
+    const size_t length = strcspn(at, ", \t\n");
+    const char *glob = dp_strndup(arena, at, (size_t)dp_min_i64((int64_t)length, at < colon ? colon - at : 0));
+    if (*glob) DP_PUSH(arena, group->globs, group->n_globs, glob);
+    at += strlen(glob) + !*glob;
+  }
+  if (!group->n_globs)
+    return dp_fail(origin.exit_code,
+                   "%s: the group '%s' is not of the form GLOB,...: ARGUMENT=VALUE,..., such as '*.bias: "
+                   "weight_decay=0'",
+                   origin.name, group->text);
+  *arguments = colon + 1;
+  return DP_OK;
+}
+
+// What a group may set: the optimizer's own arguments but the learning rate, which a step has one of, and its factor.
+static dp_status read_group(dp_arena *arena, const signature *s, const char *text, dp_optimizer_spec *optimizer) {
+  const parameter scale = {"lr_scale", NUMBER, IN(lr_scale), .otherwise = 1};
+  const dp_spec_origin origin = optimizer->origin;
+  binding b = {.arena = arena, .origin = origin, .callee = dp_printf(arena, "a group of %s", s->name)};
+  dp_optimizer_group group = {.text = text + strspn(text, " \t\n")};
+  dp_spec_call call;
+  const char *arguments = NULL;
+  DP_TRY(read_globs(arena, origin, text, &group, &arguments));
+  DP_TRY(dp_spec_call_read(arena, origin, dp_printf(arena, "group(%s)", arguments), &call));
+  b.parameters[b.count++] = scale;
+  for (int i = 0; i < MAX_PARAMETERS && s->parameters[i].key; i++)
+    if (strcmp(s->parameters[i].key, "lr")) b.parameters[b.count++] = s->parameters[i];
+  for (int i = 0; i < call.n_arguments; i++)
+    if (!call.arguments[i].key)
+      return dp_fail(origin.exit_code, "%s: '%s' of the group '%s' needs a name, as in weight_decay=0", origin.name,
+                     call.arguments[i].text, group.text);
+  if (!call.n_arguments) return dp_fail(origin.exit_code, "%s: the group '%s' sets nothing", origin.name, group.text);
+  DP_TRY(bind_positions(&b, &call));
+  for (int i = 0; i < b.count; i++) {
+    dp_spec_setting setting = {b.parameters[i], b.given[i]};
+    dp_optimizer_spec trial = *optimizer;
+    if (!b.given[i]) continue;
+    DP_TRY(store_value(&b, &b.parameters[i], b.given[i], &trial));
+    DP_PUSH(arena, group.settings, group.n_settings, setting);
+  }
+  DP_PUSH(arena, optimizer->groups, optimizer->n_groups, group);
+  return DP_OK;
+}
+
+dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text, dp_optimizer_spec *optimizer) {
+  const signature *s = NULL;
+  for (const char *at = text; at; at = *at ? at + 1 : NULL) {
+    const char *part = dp_strndup(arena, at, strcspn(at, ";"));
+    at += strlen(part);
+    DP_TRY(s ? read_group(arena, s, part, optimizer) : read_optimizer(arena, origin, part, &s, optimizer));
+  }
+  return DP_OK;
+}
+
+bool dp_spec_group_has(const dp_optimizer_group *group, const char *name) {
+  for (int i = 0; i < group->n_globs; i++)
+    if (!fnmatch(group->globs[i], name, 0)) return true;
+  return false;
+}
+
+dp_status dp_spec_optimizer_for(dp_arena *arena, const dp_optimizer_spec *optimizer, const char *name,
+                                dp_optimizer_spec *own) {
+  const binding b = {.arena = arena, .origin = optimizer->origin};
+  *own = *optimizer;
+  for (int g = 0; g < optimizer->n_groups; g++) {
+    const dp_optimizer_group *group = &optimizer->groups[g];
+    for (int i = 0; i < group->n_settings && dp_spec_group_has(group, name); i++)
+      DP_TRY(store_value(&b, &group->settings[i].parameter, group->settings[i].text, own));
+  }
+  return dp_status_context(check_sgd(optimizer->origin, own), "for parameter '%s'", name);
 }

@@ -26,27 +26,74 @@ typedef struct {
 // origin.exit_code.
 dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) DP_MUST_USE;
 
-typedef enum { DP_OPTIMIZER_SGD, DP_OPTIMIZER_ADAM, DP_OPTIMIZER_ADAMW } dp_optimizer_kind;
+typedef enum {
+  DP_OPTIMIZER_SGD,
+  DP_OPTIMIZER_ADAM,
+  DP_OPTIMIZER_ADAMW,
+  DP_OPTIMIZER_RMSPROP,
+  DP_OPTIMIZER_ADAGRAD,
+  DP_OPTIMIZER_ADAMAX,
+  DP_OPTIMIZER_NADAM,
+  DP_OPTIMIZER_RADAM,
+  DP_OPTIMIZER_LION,
+  DP_OPTIMIZER_LAMB,
+  DP_OPTIMIZER_MUON,
+} dp_optimizer_kind;
+
+// Counts of steps, in ascending order.
+typedef struct {
+  int count;
+  uint64_t *steps;
+} dp_spec_steps;
 
 // The learning-rate schedule that runtime/learning_rate.h computes.
 typedef struct {
-  const char *kind;                   // "constant", "step", "cosine"
-  uint64_t warmup, total, step_size;  // in steps
-  double min_lr, gamma;
+  const char *kind;                                  // its name, as in docs/optimizers.md
+  uint64_t warmup, total, step_size, period, decay;  // in steps
+  uint64_t period_factor;
+  double min_lr, gamma, power, start_factor, end_factor, rising, div_factor, final_div_factor;
+  dp_spec_steps milestones;
 } dp_learning_rate_spec;
 
+typedef struct dp_spec_setting dp_spec_setting;
+
+// Arguments of their own for the parameters whose name matches one of the globs.
+typedef struct {
+  const char *text;  // as written
+  int n_globs;
+  const char **globs;
+  int n_settings;
+  dp_spec_setting *settings;
+} dp_optimizer_group;
+
+// The fields are named after the arguments; docs/optimizers.md says which optimizer takes which.
 typedef struct {
   dp_optimizer_kind kind;
-  double lr, weight_decay;
-  double momentum, dampening;  // sgd
-  bool nesterov;
-  double beta1, beta2, eps;  // adam, adamw
-  double clip_norm;          // 0: gradients are not clipped
+  double lr, lr_scale, weight_decay;
+  double momentum, dampening;
+  double beta1, beta2, eps;
+  double alpha, lr_decay, initial, momentum_decay;
+  double clip_norm;  // 0: gradients are not clipped
+  double ema;        // weight of what was in averages of parameters; 0: there are none
+  uint64_t ns_steps;
+  const char *adjust_lr;
+  bool nesterov, centered, decoupled;
   dp_learning_rate_spec lr_schedule;
+  dp_spec_origin origin;
+  int n_groups;
+  dp_optimizer_group *groups;
 } dp_optimizer_spec;
 
+// `call(...)`, or `call(...); GLOBS: key=value, ...; ...` with groups of parameters.
 dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text,
                             dp_optimizer_spec *optimizer) DP_MUST_USE;
+
+bool dp_spec_group_has(const dp_optimizer_group *group, const char *parameter);
+
+// What the optimizer is for one parameter: the arguments of all groups that have it, the later ones over the earlier.
+// Fails with the origin's exit code if these do not go together.
+dp_status dp_spec_optimizer_for(dp_arena *arena, const dp_optimizer_spec *optimizer, const char *parameter,
+                                dp_optimizer_spec *own) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
 // optimizer: turns the gradients of "train" into updates of parameters and of the optimizer's state, which it adds to
 // the model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr.
-// optimizer_clip.c clips gradients first; optimizer_rule.c names the operator that does the update; optimizer_skip.c
-// counts data that nodes refuse, for which every update is skipped.
+// optimizer_clip.c clips gradients first; optimizer_rule.c names the operator that does the update, or
+// optimizer_formula.c writes it in elementary ones; optimizer_average.c averages parameters; optimizer_skip.c counts
+// data that nodes refuse, for which every update is skipped.
 #include "passes/train/optimizer.h"
 
 #include <string.h>
@@ -10,57 +11,88 @@
 
 typedef struct {
   dp_builder builder;
-  dp_optimizer_rule rule;
-  dp_value *lr[DP_MAX_TYPE + 1];  // in each parameter type
+  dp_optimizer_spec spec;
+  dp_value *lr[DP_MAX_TYPE + 1];  // in each type
+  dp_value *t;                    // the step's number, from 1: float64
   dp_value *skip;                 // NULL: no node refuses data
   int n_items;
   dp_optimizer_item *items;
 } updating;
-
-static dp_status add_state(dp_model *model, const char *prefix, int32_t parameter, int32_t *added) {
-  dp_variable state = model->variables[parameter];
-  state.name = dp_printf(model->arena, "%s%s", prefix, state.name);
-  if (dp_model_find_variable(model, state.name) >= 0)
-    return dp_fail(EX_DATAERR, "'%s' is the name of the optimizer's state, but the model already uses it", state.name);
-  state.kind = DP_STATE;
-  state.init = (dp_init){.kind = DP_INIT_FILL};
-  *added = dp_model_add_variable(model, &state);
-  return DP_OK;
-}
 
 static void push_update(dp_graph *graph, int32_t variable, dp_value *value) {
   dp_update update = {variable, value};  // each is the first of its variable
   DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
 }
 
-static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
+// The learning rate; that of a group is made for each parameter, and equal ones are merged later.
+static dp_value *rate_of(updating *u, const dp_optimizer_spec *own, dp_dtype dtype) {
+  dp_builder *b = &u->builder;
+  const char *prefix = b->prefix;
+  if (own->lr_scale != 1) {
+    dp_value *factor = dp_build_fill(b, DP_FLOAT64, own->lr_scale);
+    return dp_build_cast(b, dp_build2(b, "Mul", dp_graph_scalar(b->graph, DP_SCALAR_LR), factor), dtype);
+  }
+  b->prefix = "optimizer";
+  if (!u->lr[dtype]) u->lr[dtype] = dp_build_scalar(b, DP_SCALAR_LR, dtype);
+  b->prefix = prefix;
+  return u->lr[dtype];
+}
+
+static dp_value *step_of(updating *u) {
+  dp_builder *b = &u->builder;
+  const char *prefix = b->prefix;
+  b->prefix = "optimizer";
+  if (!u->t)
+    u->t = dp_build2(b, "Add", dp_build_scalar(b, DP_SCALAR_STEP, DP_FLOAT64), dp_build_fill(b, DP_FLOAT64, 1));
+  b->prefix = prefix;
+  return u->t;
+}
+
+static dp_status update_by_rule(updating *u, const dp_optimizer_item *item, const dp_optimizer_spec *own,
+                                const dp_optimizer_rule *rule, dp_value **updated) {
   dp_graph *graph = u->builder.graph;
   dp_model *model = graph->model;
-  const dp_optimizer_rule *rule = &u->rule;
   int32_t states[DP_OPTIMIZER_MAX_STATES];
   int n_in = 0, n_out = 1;
   dp_value *in[DP_MAX_OPERANDS];
   in[n_in++] = dp_graph_variable(graph, item->parameter);
-  dp_dtype dtype = in[0]->type.dtype;
-  u->builder.prefix = "optimizer";
-  if (!u->lr[dtype]) u->lr[dtype] = dp_build_scalar(&u->builder, DP_SCALAR_LR, dtype);
   for (int s = 0; s < rule->n_states; s++) {
-    if (rule->states[s]) DP_TRY(add_state(model, rule->states[s], item->parameter, &states[s]));
+    if (rule->states[s]) DP_TRY(dp_optimizer_add_variable(model, rule->states[s], item->parameter, 0, &states[s]));
     if (rule->states[s]) n_out = s + 2;
     in[n_in++] = rule->states[s] ? dp_graph_variable(graph, states[s]) : NULL;
   }
   in[n_in++] = item->gradient;
-  in[n_in++] = u->lr[dtype];
+  in[n_in++] = rate_of(u, own, in[0]->type.dtype);
   in[n_in++] = rule->step ? dp_graph_scalar(graph, DP_SCALAR_STEP) : NULL;
   in[n_in++] = u->skip;
   while (!in[n_in - 1]) n_in--;
-  u->builder.prefix = dp_printf(model->arena, "optimizer/%s", model->variables[item->parameter].name);
   dp_value *next = dp_build(&u->builder, rule->op, n_in, in, n_out, rule->n_attrs, rule->attrs);
   if (u->builder.status) return u->builder.status;
+  *updated = next;
   push_update(graph, item->parameter, next);
   for (int s = 0; s < rule->n_states; s++)
     if (rule->states[s]) push_update(graph, states[s], next->producer->outputs[s + 1]);
   return DP_OK;
+}
+
+static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
+  dp_model *model = u->builder.graph->model;
+  const dp_variable *parameter = &model->variables[item->parameter];
+  dp_optimizer_spec own;
+  dp_optimizer_rule rule;
+  DP_TRY(dp_spec_optimizer_for(model->arena, &u->spec, parameter->name, &own));
+  u->builder.prefix = dp_printf(model->arena, "optimizer/%s", parameter->name);
+  dp_optimizer_formula formula = {
+      .builder = &u->builder, .spec = &own, .parameter = item->parameter, .g = item->gradient, .skip = u->skip};
+  const bool by_rule = dp_optimizer_rule_of(&own, parameter->type.shape.rank, &rule);
+  if (!by_rule) formula.lr = rate_of(u, &own, DP_FLOAT64);
+  if (!by_rule || own.ema > 0) formula.t = step_of(u);
+  if (by_rule)
+    DP_TRY(update_by_rule(u, item, &own, &rule, &formula.updated));
+  else
+    dp_optimizer_formula_build(&formula);
+  if (own.ema > 0 && !u->builder.status) dp_optimizer_average(&formula, formula.updated, own.ema);
+  return u->builder.status;
 }
 
 // Takes the gradients out of the graph's outputs.
@@ -86,16 +118,15 @@ static dp_status take_gradients(updating *u) {
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   updating u = {.builder = {.graph = dp_model_find_graph(model, "train")}};
-  dp_optimizer_spec spec;
   if (!u.builder.graph) return DP_OK;  // a plan without training
   if (!model->optimizer) return dp_fail(EX_USAGE, "the model names no optimizer: give one with --optimizer=...");
-  DP_TRY(dp_spec_optimizer(model->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &spec));
+  DP_TRY(dp_spec_optimizer(model->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &u.spec));
   DP_TRY(take_gradients(&u));
-  if (spec.clip_norm > 0) dp_optimizer_clip(&u.builder, u.n_items, u.items, spec.clip_norm);
-  u.rule = dp_optimizer_rule_of(&spec);
+  if (u.spec.clip_norm > 0) dp_optimizer_clip(&u.builder, u.n_items, u.items, u.spec.clip_norm);
   u.skip = dp_optimizer_skip(&u.builder);
   for (int i = 0; i < u.n_items; i++) DP_TRY(update_parameter(&u, &u.items[i]));
   dp_optimizer_guard(&u.builder, u.skip);
+  if (u.spec.ema > 0 && !u.builder.status) dp_optimizer_read_averages(model);
   return u.builder.status;
 }
 

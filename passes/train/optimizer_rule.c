@@ -1,4 +1,4 @@
-// The operator that each optimizer updates parameters with: its states and attributes. One function per optimizer.
+// The operators that sgd, adam and adamw update parameters with: states and attributes. One function per optimizer.
 #include "passes/base/pass.h"
 #include "passes/train/optimizer.h"
 
@@ -32,11 +32,32 @@ static dp_optimizer_rule adamw(const dp_optimizer_spec *spec) {
   return rule;
 }
 
-dp_optimizer_rule dp_optimizer_rule_of(const dp_optimizer_spec *spec) {
+// What muon leaves to adamw: all that is no matrix.
+static dp_optimizer_rule beside_muon(const dp_optimizer_spec *spec) {
+  dp_optimizer_spec other = *spec;
+  other.eps = 1e-8;
+  return adamw(&other);
+}
+
+bool dp_optimizer_rule_of(const dp_optimizer_spec *spec, int rank, dp_optimizer_rule *rule) {
   static dp_optimizer_rule (*const rules[])(const dp_optimizer_spec *) = {
       [DP_OPTIMIZER_SGD] = sgd,
       [DP_OPTIMIZER_ADAM] = adam,
       [DP_OPTIMIZER_ADAMW] = adamw,
+      [DP_OPTIMIZER_MUON] = beside_muon,
   };
-  return rules[spec->kind](spec);
+  if ((size_t)spec->kind >= DP_COUNT(rules) || !rules[spec->kind]) return false;
+  if (spec->kind == DP_OPTIMIZER_MUON && rank == 2) return false;
+  *rule = rules[spec->kind](spec);
+  return true;
+}
+
+int dp_optimizer_copies(const dp_optimizer_spec *spec) {
+  static const int copies[] = {
+      [DP_OPTIMIZER_ADAM] = 2,   [DP_OPTIMIZER_ADAMW] = 2, [DP_OPTIMIZER_RMSPROP] = 1, [DP_OPTIMIZER_ADAGRAD] = 1,
+      [DP_OPTIMIZER_ADAMAX] = 2, [DP_OPTIMIZER_NADAM] = 2, [DP_OPTIMIZER_RADAM] = 2,   [DP_OPTIMIZER_LION] = 1,
+      [DP_OPTIMIZER_LAMB] = 2,   [DP_OPTIMIZER_MUON] = 1,
+  };
+  const bool keeps_momentum = spec->kind == DP_OPTIMIZER_SGD || spec->kind == DP_OPTIMIZER_RMSPROP;
+  return copies[spec->kind] + (keeps_momentum && spec->momentum > 0) + spec->centered + (spec->ema > 0);
 }

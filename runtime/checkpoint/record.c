@@ -49,6 +49,7 @@ static char *print_record(const dp_checkpoint_record *r) {
                              "seed", seed, "batch", (json_int_t)r->batch, "samples", (json_int_t)r->samples, "shuffle",
                              r->shuffle, "drop_last", r->drop_last, "optimizer", r->optimizer);
   if (!object) return NULL;
+  json_object_set_new(object, "lr", json_real(r->lr));
   set_hash(object, "data", r->data);
   set_hash(object, "model", r->model);
   set_hash(object, "plan", r->plan);
@@ -108,6 +109,14 @@ static bool take_bool(reading *r, const char *name) {
   return json_is_true(value);
 }
 
+// 0 or more; -1: there is none.
+static double take_rate(reading *r, const char *name) {
+  const json_t *value = json_object_get(r->object, name);
+  if (!value) return -1;
+  if ((!json_is_number(value) || json_number_value(value) < 0) && !r->wrong) r->wrong = name;
+  return json_number_value(value);
+}
+
 static dp_status take_all(dp_arena *arena, const json_t *object, dp_checkpoint_record *record) {
   reading r = {object, NULL};
   const char *optimizer = json_string_value(take(&r, "optimizer", JSON_STRING));
@@ -121,6 +130,7 @@ static dp_status take_all(dp_arena *arena, const json_t *object, dp_checkpoint_r
       .shuffle = take_bool(&r, "shuffle"),
       .drop_last = take_bool(&r, "drop_last"),
       .optimizer = optimizer ? dp_strdup(arena, optimizer) : NULL,
+      .lr = take_rate(&r, "lr"),
       .data = take_unsigned(&r, "data", 16),
       .model = take_unsigned(&r, "model", 16),
       .plan = take_unsigned(&r, "plan", 16),

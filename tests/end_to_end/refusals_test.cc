@@ -158,6 +158,20 @@ TEST(Refusals, WithClipping) {
                           10, "label 10 at index ");
 }
 
+TEST(Refusals, WithEveryOptimizer) {
+  int count = 0;
+  for (const char *optimizer : {"rmsprop(momentum=0.5,centered=1)", "adagrad(lr_decay=0.1)", "adamax()", "nadam()",
+                                "radam()", "lion(weight_decay=0.1)", "lamb()", "muon()", "adam(ema=0.5)"}) {
+    if (IsSlow() && count++ % 4) continue;
+    SCOPED_TRACE(optimizer);
+    for (const char *strategy : {"strategy=zero zero-stage=2 devices=2", "strategy=pipeline devices=2"}) {
+      const std::string words = std::string(strategy) + " optimizer=" + optimizer;
+      const Plan plan = Compile(kTokens, "batch=8 precision=fp64 " + words);
+      ExpectUntouched(plan, {"label", 15, 99}, "label 99 at index ");
+    }
+  }
+}
+
 // A loss over split classes is decomposed: other nodes find the label, as an index.
 TEST(Refusals, OfLabelsWhenClassesAreSplit) {
   std::string text = kMlp;

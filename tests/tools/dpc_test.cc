@@ -43,6 +43,10 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
   Refused(Compile("--loss=softmax_cross_entropy(logit,label)"), 65, {"'logit'", "did you mean 'logits'"});
   Refused(Compile("--print-after=autodif"), 64, {"did you mean 'autodiff'"});
   Refused(Compile("--freeze=nothing.*"), 64, {"nothing.*"});
+  Refused(Compile("--group=hiden.bias:lr_scale=2"), 64, {"--group", "'hiden.bias:lr_scale=2'", "'hidden.bias'"});
+  Refused(Compile("--group=*:lr=2"), 64, {"--group", "takes no 'lr'", "lr_scale"});
+  Refused(Compile("--group=*.bias"), 64, {"--group", "'*.bias'", "GLOB"});
+  Refused(Compile("--mode=infer --group=*:lr_scale=2"), 78, {"--group is for training"});
   Refused(Compile("--split imag=0"), 64, {"imag", "did you mean 'image'"});
   Refused(Compile("--batch=-3"), 64, {"--batch=-3"});
   Refused(Compile("--batch=3x"), 64, {"--batch=3x"});
@@ -66,9 +70,9 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
 TEST_F(Dpc, WhatThereIsIsListed) {
   Refused(Compile("--strategy=fast"), 64, {"single, data, zero, tensor, pipeline, manual"});
   Refused(Compile("--loss=hinge(logits,label)"), 64, {"no loss 'hinge'", "choose one of softmax_cross_entropy, mse"});
-  Refused(Compile("--optimizer=lion(lr=1)"), 64, {"no optimizer 'lion'", "choose one of sgd, adam, adamw"});
+  Refused(Compile("--optimizer=ftrl(lr=1)"), 64, {"no optimizer 'ftrl'", "choose one of sgd, adam, adamw"});
   Refused(Compile("--optimizer=sgd(rate=1)"), 64, {"sgd takes no 'rate'", "it takes lr, momentum,"});
-  Refused(Compile("--optimizer=sgd(schedule=linear)"), 64, {"choose one of constant, step, cosine"});
+  Refused(Compile("--optimizer=sgd(schedule=cubic)"), 64, {"choose one of constant, step, cosine"});
   Refused(Compile("--precision=fp8"), 64, {"choose one of fp32, fp64"});
   Refused(Compile("--loss=mse(prediction,target)"), 65, {"no such value", "its output is: 'logits'"});
   Refused(Compile("--stop-after=everything"), 64, {"choose one of options, batch,", "place,", "emit"});

@@ -186,6 +186,75 @@ TEST_F(Resume, WhatChangedIsNamedAndRefused) {
   EXPECT_EQ(Losses(File("metrics")).size(), 22u);
 }
 
+// A rate that is asked for goes on; what was asked for once is not forgotten.
+TEST_F(Resume, ARateOfTheCommandLine) {
+  Compile("--optimizer=nadam(lr=0.01,warmup=4)");
+  Must(Train(Save() + "--steps=6 --lr=0.5"));
+  std::vector<Event> events = Metrics(File("metrics"));
+  EXPECT_DOUBLE_EQ(events[0].numbers.at("lr"), 0.125);
+  EXPECT_DOUBLE_EQ(events[5].numbers.at("lr"), 0.5);
+  Refused(Train(Save() + "--steps=8 --resume"), 78,
+          {"the learning rate was 0.5, by --lr, and is 0.01 now", "--allow-change=lr"});
+  Must(Train(Save() + "--steps=8 --resume --lr=0.25"));
+  Must(Train(Save() + "--steps=9 --resume --lr=0.25"));
+  Must(Train(Save() + "--steps=10 --resume --allow-change=lr"));
+  events = Metrics(File("metrics"));
+  EXPECT_DOUBLE_EQ(events[7].numbers.at("lr"), 0.25);
+  EXPECT_DOUBLE_EQ(events[9].numbers.at("lr"), 0.01);
+  // The rate is that of another SPEC: so are the bytes.
+  Compile("--optimizer=nadam(lr=0.5,warmup=4)", "other.bin");
+  Must(Train(Save("other") + "--steps=6", "other.bin"));
+  EXPECT_EQ(Weights(6, "other"), Weights(6));
+  Compile("--optimizer=sgd(lr=1,schedule=cosine,total=9,min_lr=0.5)", "least.bin");
+  Refused(Train("--steps=1 --lr=0.25", "least.bin"), 78, {"--lr=0.25 is less than min_lr=0.5"});
+  for (const char *lr : {"-1", "nan", "x", "1e999"})
+    Refused(Train(std::string("--steps=1 --lr=") + lr), 64, {std::string("--lr=") + lr});
+}
+
+TEST_F(Resume, EveryOptimizerGoesOnWithTheSameBytes) {
+  const char *const optimizers[] = {
+      "rmsprop(centered=1,momentum=0.5,schedule=wsd,total=40,decay=20,warmup=3);*.bias:lr_scale=0.5",
+      "adagrad(lr_decay=0.1,initial_accumulator_value=0.1)",
+      "adamax(weight_decay=0.1)",
+      "nadam(schedule=warm_restarts,period=4)",
+      "radam()",
+      "lion()",
+      "lamb()",
+      "muon()",
+      "adam(ema=0.9)"};
+  for (const char *optimizer : optimizers) {
+    SCOPED_TRACE(optimizer);
+    const std::string name(optimizer, strcspn(optimizer, "("));
+    Compile(std::string("--optimizer=") + optimizer, "one.bin");
+    Must(Train(Save(name + ".whole") + "--steps=9", "one.bin"));
+    Must(Train(Save(name) + "--steps=4", "one.bin"));
+    Must(Train(Save(name) + "--steps=9 --resume", "one.bin"));
+    EXPECT_EQ(Weights(9, name), Weights(9, name + ".whole"));
+  }
+}
+
+// Evaluation measures the averages, a file of weights holds them, and a checkpoint holds both.
+TEST_F(Resume, AveragesAreWhatIsMeasured) {
+  Compile("--optimizer=sgd(lr=0.1,momentum=0.9,ema=0.9)");
+  Compile("--optimizer=sgd(lr=0.1,momentum=0.9)", "plain.bin");
+  const auto loss = [&](const std::string &plan, const std::string &more) {
+    Must("dprun " + File(plan) + " --quiet --metrics=" + File("metrics") + " " + eval_digits + " " + more);
+    return Metrics(File("metrics")).back().numbers.at("loss");
+  };
+  // Before the first step the averages are the parameters.
+  EXPECT_EQ(loss("plan.bin", "--seed=3"), loss("plain.bin", "--seed=3"));
+  Must(Train("--save=" + File("w.safetensors") + " --epochs=1 " + eval_digits));
+  const double measured = Metrics(File("metrics")).back().numbers.at("loss");
+  Must(Train("--save=" + File("plain.safetensors") + " --epochs=1 " + eval_digits, "plain.bin"));
+  EXPECT_NE(measured, Metrics(File("metrics")).back().numbers.at("loss"));
+  EXPECT_EQ(loss("plain.bin", "--init=" + File("w.safetensors")), measured);
+  EXPECT_EQ(loss("plan.bin", "--init=" + File("w.safetensors")), measured);
+  Must(Train(Save() + "--epochs=1"));
+  const std::string checkpoint = File("run/step-23/weights.safetensors");
+  EXPECT_EQ(loss("plan.bin", "--init=" + checkpoint), measured);
+  EXPECT_EQ(loss("plain.bin", "--init=" + checkpoint), loss("plain.bin", "--init=" + File("plain.safetensors")));
+}
+
 TEST_F(Resume, ALargerBatchSeesEachSampleOfTheEpochOnce) {
   Must(Train(Save() + "--steps=12"));  // 768 samples
   Compile("--batch=128", "large.bin");
@@ -211,7 +280,7 @@ TEST_F(Resume, Options) {
   Refused(Train("--save-sync"), 64, {"--save-sync", "--save=FOLDER"});
   Refused(Train(Save() + "--keep=0"), 64, {"--keep=0"});
   Refused(Train(Save() + "--save-every=0"), 64, {"--save-every=0"});
-  Refused(Train(Save() + "--resume --allow-change=bach"), 64, {"bach", "batch, data, model"});
+  Refused(Train(Save() + "--resume --allow-change=bach"), 64, {"bach", "batch, data, lr, model"});
   Refused(Train(Save() + "--allow-change=batch"), 64, {"--resume"});
   Refused(Train("--save="), 64, {"name a file"});
   Refused(Train(Save("no/run") + "--steps=2"), 73, {"no/run"});

@@ -21,6 +21,7 @@ enum {
   KEY_OPTIMIZER,
   KEY_MODE,
   KEY_FREEZE,
+  KEY_GROUP,
   KEY_TRAIN,
   KEY_AS_EXPORTED,
   KEY_NO_FUSE,
@@ -75,7 +76,13 @@ static const struct argp_option table[] = {
      "Size of an open dim of an ONNX file other than the batch, for example seq=128; may be repeated", 0},
     {"loss", KEY_LOSS, "SPEC", 0, "softmax_cross_entropy(logits,label) or mse(pred,target); default: the model's", 0},
     {"optimizer", KEY_OPTIMIZER, "SPEC", 0,
-     "sgd(...), adam(...) or adamw(...), see docs/optimizers.md; default: the model's", 0},
+     "sgd(...), adam(...), adamw(...), rmsprop(...), adagrad(...), adamax(...), nadam(...), radam(...), lion(...), "
+     "lamb(...) or muon(...), see docs/optimizers.md; default: the model's",
+     0},
+    {"group", KEY_GROUP, "GLOB,...: ARGUMENT=VALUE,...", 0,
+     "Arguments of the optimizer for the parameters whose names match, for example '*.bias,*norm*: weight_decay=0' or "
+     "'head.*: lr_scale=0.1'; may be repeated: a later one overrides",
+     0},
     {"mode", KEY_MODE, "train|infer", 0,
      "train (default): train, evaluate and infer; infer: only infer, without loss and optimizer", 0},
     {"freeze", KEY_FREEZE, "GLOB", 0, "Parameters not to train; may be repeated", 0},
@@ -173,6 +180,10 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_MODE:
       o->mode = text;
+      return DP_OK;
+    case KEY_GROUP:
+      DP_PUSH(p->arena, p->groups, p->options.n_groups, text);
+      p->options.groups = p->groups;
       return DP_OK;
     case KEY_FREEZE:
       DP_PUSH(p->arena, p->freeze, p->options.n_freeze, text);

@@ -1,5 +1,6 @@
 // dprun: checks a plan and executes it. Everything is read, checked and allocated before the first step.
 #include "tools/run/dprun.h"
+#include "tools/run/average.h"
 
 #include <stdio.h>
 
@@ -30,7 +31,7 @@ static dp_status open_session(dp_dprun *run) {
   const dp_backend *backend;
   DP_TRY(choose_backend(run)->open(o->devices, &backend));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
-  return o->init.path ? load_weights(run) : DP_OK;
+  return o->init.path ? load_weights(run) : dp_dprun_averages_begin(run->arena, run->session);
 }
 
 typedef struct {

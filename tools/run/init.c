@@ -6,6 +6,7 @@
 
 #include "ir/base/suggest.h"
 #include "ir/file/shards.h"
+#include "tools/run/average.h"
 #include "tools/run/match.h"
 
 // ---- names ----------------------------------------------------------------------------------------------------------
@@ -82,6 +83,23 @@ static dp_status convert_tensor(dp_arena *arena, const dp_variable *p, const dp_
   return DP_OK;
 }
 
+// A checkpoint has the averages of parameters too, for a plan that averages. data: (variables)
+static dp_status find_averages(dp_arena *arena, const dp_model *model, const dp_shards *shards, const void **data) {
+  for (int f = 0; f < shards->count; f++)
+    for (size_t t = 0; t < shards->files[f].count; t++) {
+      const dp_dprun_source source = {shards->files[f].tensors[t].name, &shards->files[f],
+                                      &shards->files[f].tensors[t]};
+      const int32_t i = dp_model_find_variable(model, source.name);
+      if (i < 0 || !dp_dprun_is_average(&model->variables[i])) continue;
+      const dp_tensor wanted = dp_dprun_tensor_of(&model->variables[i]), *found = &source.entry->tensor;
+      if (!dp_type_is_float(found->dtype) || found->rank != wanted.rank ||
+          memcmp(found->extents, wanted.extents, (size_t)found->rank * sizeof *found->extents) != 0)
+        return dp_fail(EX_DATAERR, "tensor '%s' has another shape or type than the model's", source.name);
+      DP_TRY(convert_tensor(arena, &model->variables[i], &source, &data[i]));
+    }
+  return DP_OK;
+}
+
 static dp_status load(dp_arena *arena, dp_session *session, const dp_dprun_init *init, const dp_shards *shards,
                       const char **left_out) {
   const dp_model *model = dp_session_model(session);
@@ -99,8 +117,12 @@ static dp_status load(dp_arena *arena, dp_session *session, const dp_dprun_init 
     loaded++;
   }
   if (!loaded && *left_out) return dp_fail(EX_DATAERR, "none of its tensors fits the model%s", *left_out);
+  DP_TRY(find_averages(arena, model, shards, data));
   for (int32_t i = 0; i < model->n_variables; i++)
-    if (data[i]) DP_TRY(dp_session_variable_write(session, i, data[i]));
+    if (data[i] && found[i]) DP_TRY(dp_session_variable_write(session, i, data[i]));
+  DP_TRY(dp_dprun_averages_begin(arena, session));
+  for (int32_t i = 0; i < model->n_variables; i++)
+    if (data[i] && !found[i]) DP_TRY(dp_session_variable_write(session, i, data[i]));
   return DP_OK;
 }
 

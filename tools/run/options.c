@@ -2,6 +2,7 @@
 #include "tools/run/options.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ enum {
   KEY_KEEP,
   KEY_RESUME,
   KEY_ALLOW_CHANGE,
+  KEY_LR,
 };
 
 static const struct argp_option table[] = {
@@ -51,6 +53,7 @@ static const struct argp_option table[] = {
     {"epochs", KEY_EPOCHS, "E", 0, "Train E times over the data (default 1)", 0},
     {"steps", KEY_STEPS, "S", 0, "Train S steps, repeating the data as needed", 0},
     {"seed", KEY_SEED, "K", 0, "Seed of initial values, Dropout and shuffling (default 0)", 0},
+    {"lr", KEY_LR, "X", 0, "Train with X for the lr of the plan's optimizer; schedule and groups go by it", 0},
     {"init", KEY_INIT, "W.safetensors", 0,
      "Start with the weights of this file, which --save writes, or of an index of several (.safetensors.index.json)",
      0},
@@ -67,7 +70,8 @@ static const struct argp_option table[] = {
     {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL,
      "Go on from the newest whole checkpoint of DIR (default: the folder of --save); start if there is none", 0},
     {"allow-change", KEY_ALLOW_CHANGE, "WHAT", 0,
-     "Let --resume go on although WHAT changed: batch, data, model, optimizer, order, seed; several with commas", 0},
+     "Let --resume go on although WHAT changed: batch, data, lr, model, optimizer, order, seed; several with commas",
+     0},
     {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "Exit with 65 at the first loss that is not finite", 0},
     {0, 0, 0, 0, "Inference", 3},
     {"infer", KEY_INFER, 0, 0, "Run the network over the data, in file order, instead of training it", 0},
@@ -132,6 +136,14 @@ static dp_status parse_seed(const char *text, uint64_t *seed) {
   return DP_OK;
 }
 
+static dp_status parse_lr(const char *text, double *lr) {
+  char *end;
+  *lr = strtod(text, &end);
+  if (end == text || *end || !isfinite(*lr) || *lr < 0)
+    return dp_fail(EX_USAGE, "--lr=%s: expected a number, 0 or more", text);
+  return DP_OK;
+}
+
 // The names of a list with commas.
 static dp_status allow_changes(const char *text, unsigned *allowed) {
   const char *names;
@@ -165,6 +177,8 @@ static dp_status set_option(parsing *p, int key, char *text) {
       return dp_cli_int("steps", text, 0, INT64_MAX / 2, &o->steps);
     case KEY_SEED:
       return parse_seed(text, &o->seed);
+    case KEY_LR:
+      return parse_lr(text, &o->lr);
     case KEY_THREADS:
       return dp_cli_int("threads", text, 1, 1024, &o->threads);
     case KEY_SHUFFLE:
@@ -311,7 +325,7 @@ static dp_status check_infer(const dp_dprun_options *o) {
   } training[] = {
       {o->n_eval_data, "eval-data"},   {o->epochs >= 0, "epochs"},  {o->steps >= 0, "steps"},
       {o->shuffle, "shuffle"},         {o->drop_last, "drop-last"}, {o->save, "save"},
-      {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},
+      {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},       {o->lr >= 0, "lr"},
   };
   for (size_t i = 0; o->infer && i < DP_COUNT(training); i++)
     if (training[i].given)
@@ -359,7 +373,7 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "contradiction.",
   };
   argp_program_version = "dprun " DP_VERSION;
-  *options = (dp_dprun_options){.epochs = -1, .steps = -1};
+  *options = (dp_dprun_options){.epochs = -1, .steps = -1, .lr = -1};
   parsing p = {arena, options, DP_OK};
   dp_status status = dp_cli_parse(&argp, argc, argv, &p);
   if (p.status) {

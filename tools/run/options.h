@@ -11,6 +11,7 @@ typedef struct {
   int n_data, n_eval_data, n_outputs;
   dp_cli_pair *data, *eval_data, *outputs;
   int64_t epochs, steps;  // -1: not given
+  double lr;              // -1: not given
   bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;
   uint64_t seed;
   dp_dprun_init init;

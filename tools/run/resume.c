@@ -16,12 +16,13 @@ static const struct {
   const char *name;
   dp_dprun_change change;
 } changes[] = {
-    {"batch", DP_CHANGE_BATCH},         {"data", DP_CHANGE_DATA},   {"model", DP_CHANGE_MODEL},
-    {"optimizer", DP_CHANGE_OPTIMIZER}, {"order", DP_CHANGE_ORDER}, {"seed", DP_CHANGE_SEED},
+    {"batch", DP_CHANGE_BATCH}, {"data", DP_CHANGE_DATA},           {"lr", DP_CHANGE_LR},
+    {"model", DP_CHANGE_MODEL}, {"optimizer", DP_CHANGE_OPTIMIZER}, {"order", DP_CHANGE_ORDER},
+    {"seed", DP_CHANGE_SEED},
 };
 
 unsigned dp_dprun_change_find(const char *name, const char **names) {
-  *names = "batch, data, model, optimizer, order, seed";
+  *names = "batch, data, lr, model, optimizer, order, seed";
   for (size_t i = 0; i < DP_COUNT(changes); i++)
     if (!strcmp(changes[i].name, name)) return changes[i].change;
   return 0;
@@ -54,6 +55,10 @@ static const char *describe(dp_arena *arena, dp_dprun_change change, const dp_ch
     case DP_CHANGE_SEED:
       if (then->seed == now->seed) return NULL;
       return dp_printf(arena, "--seed was %" PRIu64 " and is %" PRIu64 " now", then->seed, now->seed);
+    case DP_CHANGE_LR:
+      // Another optimizer has its own rate. A checkpoint of an earlier version does not say.
+      if (then->lr < 0 || then->lr == now->lr || strcmp(then->optimizer, now->optimizer) != 0) return NULL;
+      return dp_printf(arena, "the learning rate was %g, by --lr, and is %g now", then->lr, now->lr);
   }
   return NULL;
 }

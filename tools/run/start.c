@@ -14,6 +14,7 @@ static dp_status make_record(const dp_dprun *run, dp_checkpoint_record *record) 
       .shuffle = o->shuffle,
       .drop_last = o->drop_last,
       .optimizer = run->plan->optimizer,
+      .lr = run->plan->schedule ? run->plan->schedule->lr : 0,
       .data = dp_loader_hash(run->train.loader),
   };
   DP_TRY(dp_dprun_hash_model(run->plan, &r.model));
@@ -48,7 +49,9 @@ static dp_status prepare_checkpoints(dp_dprun *run, const dp_checkpoint_record *
 static dp_status go_on(dp_dprun *run, const dp_checkpoint_record *now) {
   const dp_dprun_options *o = run->options;
   dp_checkpoint_record then;
-  DP_TRY(dp_dprun_resume(run->arena, o->resume, now, o->allowed, run->session, &then));
+  // A rate that is asked for is no mistake.
+  const unsigned allowed = o->lr >= 0 ? o->allowed | DP_CHANGE_LR : o->allowed;
+  DP_TRY(dp_dprun_resume(run->arena, o->resume, now, allowed, run->session, &then));
   if (then.step < 0) {
     if (!o->quiet) fprintf(stderr, "no checkpoint in %s: starting afresh\n", o->resume);
     return DP_OK;
@@ -63,9 +66,22 @@ static dp_status go_on(dp_dprun *run, const dp_checkpoint_record *now) {
   return DP_OK;
 }
 
+// The schedule is numbers that the runtime computes with, so another rate needs no other plan.
+static dp_status take_rate(dp_dprun *run) {
+  const double lr = run->options->lr;
+  Dp__Schedule *schedule = run->plan->schedule;
+  if (lr < 0) return DP_OK;
+  if (!schedule || !*schedule->kind) return dp_fail(EX_CONFIG, "--lr=%g: the plan does not train", lr);
+  if (lr < schedule->min_lr)
+    return dp_fail(EX_CONFIG, "--lr=%g is less than min_lr=%g of the plan's schedule", lr, schedule->min_lr);
+  schedule->lr = lr;
+  return DP_OK;
+}
+
 dp_status dp_dprun_start(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   dp_checkpoint_record now;
+  DP_TRY(take_rate(run));
   if (!o->checkpoints && !o->resume) return DP_OK;
   if (!run->train.loader) return dp_fail(EX_USAGE, "checkpoints are for training: add --data NAME=FILE");
   DP_TRY(make_record(run, &now));

@@ -1,6 +1,7 @@
 // See weights.h.
 #include "tools/run/weights.h"
 
+#include "tools/run/average.h"
 #include "tools/run/match.h"
 
 static dp_status gather(dp_arena *arena, dp_session *session, dp_safetensor **tensors, size_t *count) {
@@ -9,7 +10,8 @@ static dp_status gather(dp_arena *arena, dp_session *session, dp_safetensor **te
     if (!dp_dprun_is_weight(&model->variables[i])) continue;
     dp_safetensor item = {.name = model->variables[i].name, .tensor = dp_dprun_tensor_of(&model->variables[i])};
     void *data = dp_alloc(arena, item.tensor.bytes);
-    DP_TRY(dp_session_variable_read(session, i, data));
+    const int32_t average = dp_dprun_average_of(arena, model, i);
+    DP_TRY(dp_session_variable_read(session, average < 0 ? i : average, data));
     item.tensor.data = data;
     DP_PUSH(arena, *tensors, *count, item);
   }

@@ -232,6 +232,10 @@ static void print_learning_rate(const printer *p, const Dp__Schedule *s) {
   if (s->warmup) fprintf(p->out, ", warm-up %" PRIu64, s->warmup);
   if (s->total) fprintf(p->out, ", total %" PRIu64, s->total);
   if (s->min_lr != 0) fprintf(p->out, ", at least %g", s->min_lr);
+  for (size_t i = 0; i < s->n_milestones; i++)
+    fprintf(p->out, "%s%" PRIu64, i ? ", " : ", milestones ", s->milestones[i]);
+  if (s->period) fprintf(p->out, ", period %" PRIu64, s->period);
+  if (s->decay) fprintf(p->out, ", decay %" PRIu64, s->decay);
   fputc('\n', p->out);
 }
 

@@ -244,17 +244,10 @@ static void add_ends(work *w) {
 // State has its parameter's type and is updated together with it.
 static void find_followers(dp_tensor_digest *d) {
   const dp_model *model = d->graph->model;
-  for (int32_t i = 0; i < d->graph->n_nodes; i++) {
-    const dp_node *node = d->graph->nodes[i];
-    int32_t parameter = -1;
-    for (int k = 0; dp_op_is(node->op, DP_OP_UPDATE) && k < node->n_outputs && k < node->n_inputs; k++) {
-      int32_t p = node->inputs[k] ? node->inputs[k]->variable : -1;
-      if (p < 0) continue;
-      if (model->variables[p].kind == DP_PARAMETER && parameter < 0) parameter = p;
-      if (parameter >= 0 && model->variables[p].kind == DP_STATE &&
-          dp_shape_equal(&model->variables[p].type.shape, &model->variables[parameter].type.shape))
-        d->follows[p] = parameter;
-    }
+  for (int32_t p = 0; p < model->n_variables; p++) {
+    const int32_t parameter = dp_pass_parameter_of(model, p);
+    if (parameter >= 0 && dp_shape_equal(&model->variables[p].type.shape, &model->variables[parameter].type.shape))
+      d->follows[p] = parameter;
   }
 }
 

@@ -136,13 +136,15 @@ const std::vector<std::unique_ptr<Good>> &GoodPlans() {
     const char *text, *options;
   } kinds[] = {
       {kDense, "batch=6 precision=fp64 strategy=single"},
-      {kDense, "batch=5 strategy=data devices=3 threads=2"},
+      {kDense, "batch=5 strategy=data devices=3 threads=2 optimizer=sgd(lr=0.1,schedule=warm_restarts,period=2)"},
       {kDense, "batch=5 strategy=zero devices=2 optimizer=adam(lr=0.1,schedule=cosine,warmup=2,total=9,min_lr=0.01)"},
       {kDense, "batch=6 precision=fp64 strategy=zero zero-stage=3 devices=2 microbatches=2"},
       {kDense, "batch=7 precision=fp64 strategy=pipeline mesh=data:2,pipe:2 microbatches=3 schedule=1f1b"},
       {kSplit,
        "batch=5 precision=fp64 strategy=data mesh=data:2,tensor:2 optimizer=sgd(lr=0.1,schedule=step,step_size=1)"},
-      {kHeads, "batch=5 strategy=zero mesh=data:2,tensor:2"},
+      {kHeads,
+       "batch=5 strategy=zero mesh=data:2,tensor:2 optimizer=rmsprop(lr=0.1,schedule=multistep,milestones=[1,3]) "
+       "group=*:weight_decay=0.1"},
       {kImages, "batch=5 strategy=data devices=2"},
       {kSkip, "batch=6 precision=fp64 strategy=pipeline mesh=pipe:3 microbatches=2"},
       {kImages, "batch=4 mode=infer strategy=data devices=2"},

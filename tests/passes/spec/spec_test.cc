@@ -5,6 +5,11 @@
 
 #include "tests/ir/text/text_helper.h"
 
+#define ALL_OPTIMIZERS "sgd, adam, adamw, rmsprop, adagrad, adamax, nadam, radam, lion, lamb, muon"
+#define COMMON_ARGUMENTS                                                                                        \
+  "clip_norm, schedule, warmup, total, min_lr, step_size, gamma, milestones, start_factor, end_factor, power, " \
+  "pct_start, div_factor, final_div_factor, period, period_factor, decay, ema"
+
 namespace dp_test {
 namespace {
 
@@ -123,13 +128,13 @@ TEST(Spec, WhatIsMalformedIsSaid) {
 
 TEST(Spec, WhatIsUnknownIsSaidWithTheNearest) {
   EXPECT_EQ(OptimizerFailure("sgb(lr=1)"),
-            "64: --optimizer: there is no optimizer 'sgb'; choose one of sgd, adam, adamw; did you mean 'sgd'?");
+            "64: --optimizer: there is no optimizer 'sgb'; choose one of " ALL_OPTIMIZERS "; did you mean 'sgd'?");
   EXPECT_EQ(OptimizerFailure("sgd(momentom=1)"),
-            "64: --optimizer: sgd takes no 'momentom'; it takes lr, momentum, dampening, weight_decay, nesterov, "
-            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'momentum'?");
-  EXPECT_EQ(
-      OptimizerFailure("sgd(schedule=cosin)"),
-      "64: --optimizer: there is no schedule 'cosin'; choose one of constant, step, cosine; did you mean 'cosine'?");
+            "64: --optimizer: sgd takes no 'momentom'; it takes lr, momentum, dampening, weight_decay, "
+            "nesterov, " COMMON_ARGUMENTS "; did you mean 'momentum'?");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=cosin)"),
+            "64: --optimizer: there is no schedule 'cosin'; choose one of constant, step, cosine, "
+            "multistep, exponential, linear, one_cycle, polynomial, warm_restarts, wsd; did you mean 'cosine'?");
   EXPECT_EQ(
       LossFailure("mes(a,b)"),
       "65: the model's loss: there is no loss 'mes'; choose one of softmax_cross_entropy, mse; did you mean 'mse'?");
@@ -154,16 +159,17 @@ TEST(Spec, ArgumentsAreChecked) {
 
 TEST(Spec, AdamsArgumentsAreNamedAndHaveRanges) {
   EXPECT_EQ(OptimizerFailure("adma()"),
-            "64: --optimizer: there is no optimizer 'adma'; choose one of sgd, adam, adamw; did you mean 'adam'?");
+            "64: --optimizer: there is no optimizer 'adma'; choose one of " ALL_OPTIMIZERS "; did you mean 'adam'?");
   EXPECT_EQ(OptimizerFailure("adamw(beta_2=0.9)"),
-            "64: --optimizer: adamw takes no 'beta_2'; it takes lr, beta1, beta2, eps, weight_decay, "
-            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'beta2'?");
-  EXPECT_EQ(OptimizerFailure("adam(weight_decy=1)"),
-            "64: --optimizer: adam takes no 'weight_decy'; it takes lr, beta1, beta2, eps, weight_decay, "
-            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'weight_decay'?");
-  EXPECT_EQ(OptimizerFailure("adam(momentum=0.9)"),
-            "64: --optimizer: adam takes no 'momentum'; it takes lr, beta1, beta2, eps, weight_decay, "
-            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma");
+            "64: --optimizer: adamw takes no 'beta_2'; it takes lr, beta1, beta2, eps, weight_decay, " COMMON_ARGUMENTS
+            "; did you mean 'beta2'?");
+  EXPECT_EQ(
+      OptimizerFailure("adam(weight_decy=1)"),
+      "64: --optimizer: adam takes no 'weight_decy'; it takes lr, beta1, beta2, eps, weight_decay, " COMMON_ARGUMENTS
+      "; did you mean 'weight_decay'?");
+  EXPECT_EQ(
+      OptimizerFailure("adam(momentum=0.9)"),
+      "64: --optimizer: adam takes no 'momentum'; it takes lr, beta1, beta2, eps, weight_decay, " COMMON_ARGUMENTS);
   EXPECT_EQ(OptimizerFailure("adam(beta1=1)"), "64: --optimizer: beta1=1: 0 or more, less than 1, is expected");
   EXPECT_EQ(OptimizerFailure("adam(beta2=-0.1)"), "64: --optimizer: beta2=-0.1: 0 or more, less than 1, is expected");
   EXPECT_EQ(OptimizerFailure("adamw(eps=-1e-8)"), "64: --optimizer: eps=-1e-8: 0 or more is expected");
@@ -172,10 +178,10 @@ TEST(Spec, AdamsArgumentsAreNamedAndHaveRanges) {
 
 TEST(Spec, SchedulesThatDoNotGoTogetherAreRefused) {
   EXPECT_EQ(OptimizerFailure("adam(schedul=cosine)"),
-            "64: --optimizer: adam takes no 'schedul'; it takes lr, beta1, beta2, eps, weight_decay, "
-            "clip_norm, schedule, warmup, total, min_lr, step_size, gamma; did you mean 'schedule'?");
+            "64: --optimizer: adam takes no 'schedul'; it takes lr, beta1, beta2, eps, weight_decay, " COMMON_ARGUMENTS
+            "; did you mean 'schedule'?");
   EXPECT_EQ(OptimizerFailure("adam(schedule=cosine)"),
-            "64: --optimizer: schedule=cosine needs total=STEPS, the steps until the rate reaches its minimum");
+            "64: --optimizer: schedule=cosine needs total=STEPS, the step at which the rate reaches its last value");
   EXPECT_EQ(OptimizerFailure("adam(schedule=step)"), "64: --optimizer: schedule=step needs step_size=STEPS, 1 or more");
   EXPECT_EQ(OptimizerFailure("sgd(schedule=step,step_size=2.5)"),
             "64: --optimizer: step_size=2.5: a whole number of steps is expected");
@@ -190,14 +196,79 @@ TEST(Spec, SchedulesThatDoNotGoTogetherAreRefused) {
   EXPECT_EQ(OptimizerFailure("sgd(step_size=3)"),
             "64: --optimizer: step_size=3 has no effect with schedule=constant; it needs schedule=step");
   EXPECT_EQ(OptimizerFailure("sgd(schedule=cosine,total=9,gamma=0.5)"),
-            "64: --optimizer: gamma=0.5 has no effect with schedule=cosine; it needs schedule=step");
+            "64: --optimizer: gamma=0.5 has no effect with schedule=cosine; it needs schedule=step or "
+            "schedule=multistep or schedule=exponential");
   EXPECT_EQ(OptimizerFailure("sgd(min_lr=0)"),
             "64: --optimizer: min_lr=0 has no effect with schedule=constant; it needs schedule=step or "
-            "schedule=cosine");
+            "schedule=cosine or schedule=warm_restarts or schedule=wsd");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=exponential)"),
+            "64: --optimizer: schedule=exponential needs gamma=FACTOR, that of each step");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=multistep)"),
+            "64: --optimizer: schedule=multistep needs milestones=[STEP,STEP,...]");
+  for (const char *list : {"[]", "[3,2]", "[3,3]", "[0]", "3,4", "[3,,4]"})
+    EXPECT_NE(OptimizerFailure((std::string("sgd(schedule=multistep,milestones=") + list + ")").c_str()), "") << list;
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=multistep,milestones=[3,4,4])"),
+            "64: --optimizer: milestones=[3,4,4]: a list of steps in ascending order, such as [30,60,90], is expected");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=warm_restarts,period=0)"),
+            "64: --optimizer: period=0: schedule=warm_restarts needs 1 or more");
+  EXPECT_EQ(OptimizerFailure("sgd(schedule=wsd,total=10,warmup=2,decay=9)"),
+            "64: --optimizer: decay=9 is more than the steps of total=10 after the warm-up");
+  EXPECT_EQ(OptimizerFailure("muon(adjust_lr_fn=match)"),
+            "64: --optimizer: there is no adjustment 'match'; choose one of original, match_rms_adamw, "
+            "spectral_unclamped");
+}
+
+TEST(Spec, GroupsOverrideInTurn) {
+  Arena arena;
+  dp_optimizer_spec spec, own;
+  const char *text =
+      "sgd(lr=1,momentum=0.9,weight_decay=0.5); *.bias, norm?.*: weight_decay=0 ;n::head.*:lr_scale=0.1,momentum=0.5;"
+      "n::head.bias: weight_decay=0.25";
+  ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, text, &spec)), "");
+  ASSERT_EQ(spec.n_groups, 3);
+  const struct {
+    const char *name;
+    double weight_decay, momentum, lr_scale;
+  } parameters[] = {{"body.weight", 0.5, 0.9, 1},
+                    {"body.bias", 0, 0.9, 1},
+                    {"norm1.weight", 0, 0.9, 1},
+                    {"n::head.weight", 0.5, 0.5, 0.1},
+                    {"n::head.bias", 0.25, 0.5, 0.1}};
+  for (const auto &p : parameters) {
+    ASSERT_EQ(Failure(dp_spec_optimizer_for(arena, &spec, p.name, &own)), "");
+    EXPECT_EQ(own.weight_decay, p.weight_decay) << p.name;
+    EXPECT_EQ(own.momentum, p.momentum) << p.name;
+    EXPECT_EQ(own.lr_scale, p.lr_scale) << p.name;
+    EXPECT_EQ(own.lr, 1);
+  }
+}
+
+TEST(Spec, GroupsThatSayNothingAreRefused) {
+  const char form[] =
+      "64: --optimizer: the group '%s' is not of the form GLOB,...: ARGUMENT=VALUE,..., such as '*.bias: "
+      "weight_decay=0'";
+  for (const char *text : {"", "*.bias", ":lr_scale=1"}) {
+    char expected[200];
+    snprintf(expected, sizeof expected, form, text);
+    EXPECT_EQ(OptimizerFailure((std::string("sgd();") + text).c_str()), expected);
+  }
+  EXPECT_EQ(OptimizerFailure("sgd();*:"), "64: --optimizer: the group '*:' sets nothing");
+  EXPECT_EQ(OptimizerFailure("sgd();*:0.5"),
+            "64: --optimizer: '0.5' of the group '*:0.5' needs a name, as in weight_decay=0");
+  EXPECT_EQ(OptimizerFailure("sgd();*:lr=0.5"),
+            "64: --optimizer: a group of sgd takes no 'lr'; it takes lr_scale, momentum, dampening, weight_decay, "
+            "nesterov");
+  EXPECT_EQ(OptimizerFailure("sgd();*:momentum=-1"), "64: --optimizer: momentum=-1: 0 or more is expected");
+  Arena arena;
+  dp_optimizer_spec spec, own;
+  ASSERT_EQ(Failure(dp_spec_optimizer(arena, kOption, "sgd();*:nesterov=1", &spec)), "");
+  EXPECT_EQ(Failure(dp_spec_optimizer_for(arena, &spec, "w", &own)),
+            "64: for parameter 'w': --optimizer: nesterov needs a momentum and no dampening; found momentum=0, "
+            "dampening=0");
 }
 
 TEST(Spec, AnyTextDoesNoHarm) {
-  const std::string letters = "sgd(lr=0.1,\" )=mse";
+  const std::string letters = "sgd(lr=0.1,\" )=mse;:*[]";
   uint32_t state = 1;
   for (int i = 0; i < 20000; i++) {
     std::string text;
