@@ -50,10 +50,11 @@ static dp_status check_choices(const dp_compile *compile) {
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
     return dp_fail(EX_USAGE, "--precision must be fp32 or fp64");
   if (o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS || o->n_splits > DP_LIMIT_OPTIONS ||
-      o->n_dims > DP_LIMIT_OPTIONS)
+      o->n_dims > DP_LIMIT_OPTIONS || o->n_normalize > DP_LIMIT_OPTIONS)
     return dp_fail(EX_USAGE,
-                   "%d times --freeze, %d times --train, %d times --split, %d times --dim; the limit is %d each",
-                   o->n_freeze, o->n_train, o->n_splits, o->n_dims, DP_LIMIT_OPTIONS);
+                   "%d times --freeze, %d times --train, %d times --split, %d times --dim, %d times --normalize; the "
+                   "limit is %d each",
+                   o->n_freeze, o->n_train, o->n_splits, o->n_dims, o->n_normalize, DP_LIMIT_OPTIONS);
   if (o->recompute && !strcmp(o->recompute, "auto") && !o->memory_bytes)
     return dp_fail(EX_CONFIG, "--recompute=auto needs --memory=BYTES, the bytes to fit into");
   if (o->threads < 0 || o->threads > MAX_THREADS)
