@@ -4,6 +4,7 @@
 DP_PASS(options)
 DP_PASS(batch)
 DP_PASS(precision)
+DP_PASS(normalize)
 DP_PASS(loss)
 // On the source's nodes: whatever is derived from a node follows it.
 DP_PASS(partition)

@@ -50,12 +50,14 @@ static dp_status check_choices(const dp_compile *compile) {
                    compile->strategy->n_zero_stages);
   if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
     return dp_fail(EX_USAGE, "--precision must be fp32 or fp64");
-  if (o->n_groups > DP_LIMIT_OPTIONS || o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS ||
-      o->n_splits > DP_LIMIT_OPTIONS || o->n_dims > DP_LIMIT_OPTIONS)
-    return dp_fail(EX_USAGE,
-                   "%d times --freeze, %d times --train, %d times --split, %d times --dim, %d times --group; the limit "
-                   "is %d each",
-                   o->n_freeze, o->n_train, o->n_splits, o->n_dims, o->n_groups, DP_LIMIT_OPTIONS);
+  const struct {
+    const char *name;
+    int count;
+  } repeated[] = {{"freeze", o->n_freeze}, {"train", o->n_train},  {"split", o->n_splits},
+                  {"dim", o->n_dims},      {"group", o->n_groups}, {"normalize", o->n_normalize}};
+  for (size_t i = 0; i < DP_COUNT(repeated); i++)
+    if (repeated[i].count > DP_LIMIT_OPTIONS)
+      return dp_fail(EX_USAGE, "%d times --%s; the limit is %d", repeated[i].count, repeated[i].name, DP_LIMIT_OPTIONS);
   if (o->recompute && !strcmp(o->recompute, "auto") && !o->memory_bytes)
     return dp_fail(EX_CONFIG, "--recompute=auto needs --memory=BYTES, the bytes to fit into");
   if (o->threads < 0 || o->threads > MAX_THREADS)

@@ -63,6 +63,8 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->dim = texts_of(arena, o->n_dims, o->dims);
   m->n_split = (size_t)o->n_splits;
   m->split = splits_of(arena, o);
+  m->n_normalize = (size_t)o->n_normalize;
+  m->normalize = texts_of(arena, o->n_normalize, o->normalize);
   m->precision = copy_string(arena, precision_of(o));
   m->batchnorm = copy_string(arena, o->batchnorm);
   m->clip_grad_at_bound = copy_string(arena, o->clip_grad_at_bound);

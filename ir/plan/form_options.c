@@ -1,6 +1,6 @@
 // The form of the options that a plan records: known words, numbers within their limits, and nothing that contradicts
-// the rest of the plan. The rest does not show some options (--freeze, --split, --batchnorm, --clip-grad-at-bound,
-// --schedule, --zero-stage, --memory); only `dpc verify --against` reads those. See form.h.
+// the rest of the plan. The rest does not show some options (--freeze, --split, --normalize, --batchnorm,
+// --clip-grad-at-bound, --schedule, --zero-stage, --memory); only `dpc verify --against` reads those. See form.h.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,13 +108,15 @@ static bool is_optimizer(const char *at, const Dp__Options *o) {
 
 static dp_status check_training(const form *f) {
   const Dp__Options *o = f->o;
-  if (o->n_group > DP_LIMIT_OPTIONS || o->n_freeze > DP_LIMIT_OPTIONS || o->n_train > DP_LIMIT_OPTIONS ||
-      o->n_split > DP_LIMIT_OPTIONS || o->n_dim > DP_LIMIT_OPTIONS)
-    return dp_rule_fail(
-        f->fault, DP_RULE_FORM_OPTIONS,
-        "%zu times --freeze, %zu times --train, %zu times --split, %zu times --dim, %zu times --group; the limit is %d "
-        "each",
-        o->n_freeze, o->n_train, o->n_split, o->n_dim, o->n_group, DP_LIMIT_OPTIONS);
+  const struct {
+    const char *name;
+    size_t count;
+  } repeated[] = {{"freeze", o->n_freeze}, {"train", o->n_train}, {"split", o->n_split},
+                  {"dim", o->n_dim},       {"group", o->n_group}, {"normalize", o->n_normalize}};
+  for (size_t i = 0; i < DP_COUNT(repeated); i++)
+    if (repeated[i].count > DP_LIMIT_OPTIONS)
+      return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "%zu times --%s; the limit is %d", repeated[i].count,
+                          repeated[i].name, DP_LIMIT_OPTIONS);
   DP_TRY(check_number(f, "batch", o->batch, f->plan->batch));
   DP_TRY(check_text(f, "loss", o->loss, f->plan->loss));
   if (!is_optimizer(f->plan->optimizer, o)) return refuse(f, "optimizer", o->optimizer, f->plan->optimizer);

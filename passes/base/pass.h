@@ -45,7 +45,9 @@ typedef struct {
   const char *const *train;  // globs; parameters that match are trained, frozen or not
   bool as_exported;          // train the model although it has a caveat
   int n_dims;
-  const char *const *dims;         // "NAME=N": open dims of the model's file; whoever reads the file has heeded them
+  const char *const *dims;  // "NAME=N": open dims of the model's file; whoever reads the file has heeded them
+  int n_normalize;
+  const char *const *normalize;    // "NAME=/D,MEAN,STD" (passes/model/normalize.c)
   dp_dtype precision;              // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
   const char *batchnorm;           // "sync", "local" (per device along the axis "data"); NULL: sync
   const char *clip_grad_at_bound;  // "pass", "zero", of operators that hold to bounds and do not say it; NULL: pass

@@ -1,9 +1,13 @@
-// Fits a file's tensor to a graph input. See data.h.
+// Fits data to a graph input. See data.h.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "runtime/data/data.h"
+#include "runtime/data/convert.h"
+#include "runtime/data/format.h"
+
+enum { EXAMINED_BYTES = 1 << 20 };
 
 // Drops extents of 1, but keeps the axis `keep`. Returns how many remain.
 static int squeeze(const int64_t *extents, int rank, int keep, int64_t *squeezed) {
@@ -21,62 +25,100 @@ static void wanted_extents(const dp_type *input, int batch_dim, int64_t samples,
     if (i != batch_dim) wanted[at++] = input->shape.dims[i].offset;
 }
 
-static bool shapes_agree(const dp_tensor *file, const int64_t *wanted, int rank, int keep) {
+static bool shapes_agree(const dp_data *data, const int64_t *wanted, int rank, int keep) {
   int64_t a[DP_MAX_RANK], b[DP_MAX_RANK];
-  int na = squeeze(file->extents, file->rank, keep, a), nb = squeeze(wanted, rank, keep, b);
+  int na = squeeze(data->extents, data->rank, keep, a), nb = squeeze(wanted, rank, keep, b);
   return na == nb && !memcmp(a, b, (size_t)na * sizeof *a);
 }
 
-// Whether the conversion is acceptable: converting back gives the same number (NaN matches NaN), or both types are
-// float and the number was rounded. Integers are compared by bits, because a double cannot hold the largest.
-static bool is_kept(const dp_tensor *from, const char *source, dp_dtype to, const char *target, bool *rounded) {
-  uint64_t back_bits = 0;
-  double x = dp_element_get(from->dtype, source), back = dp_element_get(to, target);
-  dp_element_set(from->dtype, &back_bits, back);
-  if (!dp_type_is_float(from->dtype)) return !memcmp(&back_bits, source, dp_type_bytes(from->dtype));
-  if (back == x || (back != back && x != x)) return true;
-  *rounded = true;
-  return dp_type_is_float(to) && isfinite(back) && isfinite(x);
-}
+// ---- what converting would lose -------------------------------------------------------------------------------------
 
-static dp_status convert(dp_arena *arena, const char *what, dp_dtype to, const dp_tensor *from, dp_tensor *fitted,
-                         bool *rounded) {
-  int64_t count = dp_tensor_count(from);
-  size_t from_bytes = dp_type_bytes(from->dtype), to_bytes = dp_type_bytes(to);
-  char *data = dp_alloc_n(arena, (size_t)count, to_bytes);
+typedef struct {
+  dp_arena *arena;
+  const char *what;
+  dp_data *data;
+  dp_dtype to;
+  bool skip_broken, rounded;
+} examining;
+
+static dp_status examine_sample(examining *e, int64_t sample, const char *numbers, int64_t count) {
+  const size_t bytes = dp_type_bytes(e->data->dtype);
   for (int64_t i = 0; i < count; i++) {
-    const char *source = (const char *)from->data + (size_t)i * from_bytes;
-    char *target = data + (size_t)i * to_bytes;
-    double x = dp_element_get(from->dtype, source);
-    dp_element_set(to, target, x);
-    if (!is_kept(from, source, to, target, rounded))
-      return dp_fail(EX_DATAERR, "%s: element %lld is %.17g, which the input's type %s cannot hold", what, (long long)i,
-                     x, dp_type_name(to));
+    if (dp_convert_keeps(e->data->dtype, numbers + (size_t)i * bytes, e->to, &e->rounded)) continue;
+    if (!e->skip_broken)
+      return dp_fail(EX_DATAERR, "%s: element %lld is %.17g, which the input's type %s cannot hold", e->what,
+                     (long long)(sample * count + i), dp_element_get(e->data->dtype, numbers + (size_t)i * bytes),
+                     dp_type_name(e->to));
+    if (!e->data->broken)
+      e->data->broken = dp_alloc_n(e->arena, (size_t)dp_data_samples(e->data), sizeof *e->data->broken);
+    e->data->broken[sample] = true;
+    return DP_OK;
   }
-  fitted->dtype = to;
-  fitted->data = data;
-  fitted->bytes = (size_t)count * to_bytes;
   return DP_OK;
 }
 
-dp_status dp_data_fit(dp_arena *arena, const char *what, const dp_type *input, int batch_dim, const dp_tensor *file,
-                      dp_tensor *fitted, bool *rounded) {
+static dp_status examine_all(examining *e, char *buffer, int64_t at_once) {
+  const int64_t samples = dp_data_samples(e->data);
+  const size_t bytes = dp_data_sample_bytes(e->data);
+  const int64_t count = (int64_t)(bytes / dp_type_bytes(e->data->dtype));
+  for (int64_t first = 0; first < samples; first += at_once) {
+    const int64_t n = dp_min_i64(at_once, samples - first);
+    DP_TRY(e->data->format->read(e->data, first, n, buffer));
+    for (int64_t s = 0; s < n; s++) {
+      if (e->data->broken && e->data->broken[first + s]) continue;
+      DP_TRY(examine_sample(e, first + s, buffer + (size_t)s * bytes, count));
+    }
+  }
+  return DP_OK;
+}
+
+static dp_status examine(examining *e) {
+  const size_t bytes = dp_data_sample_bytes(e->data);
+  const int64_t at_once = bytes && bytes < EXAMINED_BYTES ? EXAMINED_BYTES / (int64_t)bytes : 1;
+  char *buffer = malloc((size_t)at_once * bytes + 1);
+  if (!buffer) return dp_fail(DP_EX_MEMORY, "%s: no memory to examine its numbers", e->what);
+  dp_status status = examine_all(e, buffer, at_once);
+  free(buffer);
+  return status;
+}
+
+// ---- fitting --------------------------------------------------------------------------------------------------------
+
+dp_status dp_data_fit(dp_arena *arena, const char *what, const dp_data_request *request, dp_data *data,
+                      dp_fitted *fitted, bool *rounded) {
+  const dp_type *input = request->input;
+  const int batch_dim = request->batch_dim, keep = batch_dim >= 0 ? 0 : -1;
   *rounded = false;
-  int keep = batch_dim >= 0 ? 0 : -1;
-  if (batch_dim >= 0 && !file->rank)
+  if (batch_dim >= 0 && !data->rank)
     return dp_fail(EX_DATAERR, "%s: the file holds a single number, not samples", what);
-  int64_t wanted[DP_MAX_RANK] = {0};
-  wanted_extents(input, batch_dim, batch_dim >= 0 ? file->extents[0] : 0, wanted);
-  if (!shapes_agree(file, wanted, input->shape.rank, keep)) {
+  dp_fitted result = {.data = data, .dtype = input->dtype, .rank = input->shape.rank};
+  wanted_extents(input, batch_dim, batch_dim >= 0 ? data->extents[0] : 0, result.extents);
+  if (!shapes_agree(data, result.extents, result.rank, keep)) {
     char expected[256], found[256];
-    dp_type in_file = {file->dtype, dp_tensor_shape(file)};
+    dp_tensor shape = {.dtype = data->dtype, .rank = data->rank};
+    memcpy(shape.extents, data->extents, sizeof shape.extents);
+    dp_type in_file = {data->dtype, dp_tensor_shape(&shape)};
     return dp_fail(EX_DATAERR, "%s: the file holds %s, but the input is %s", what,
                    dp_type_print(&in_file, found, sizeof found), dp_type_print(input, expected, sizeof expected));
   }
-  dp_tensor result = *file;
-  if (file->dtype != input->dtype) DP_TRY(convert(arena, what, input->dtype, file, &result, rounded));
-  result.rank = input->shape.rank;
-  memcpy(result.extents, wanted, sizeof wanted);
+  if (!dp_convert_is_exact(data->dtype, input->dtype)) {
+    examining e = {arena, what, data, input->dtype, request->skip_broken && batch_dim >= 0, false};
+    DP_TRY(examine(&e));
+    *rounded = e.rounded;
+  }
   *fitted = result;
+  return DP_OK;
+}
+
+size_t dp_fitted_sample_bytes(const dp_fitted *fitted) {
+  return dp_data_sample_bytes(fitted->data) / dp_type_bytes(fitted->data->dtype) * dp_type_bytes(fitted->dtype);
+}
+
+dp_status dp_fitted_read(const dp_fitted *fitted, int64_t first, int64_t count, void *scratch, void *target) {
+  const dp_data *data = fitted->data;
+  if (data->dtype == fitted->dtype) return dp_data_read(data, first, count, target);
+  DP_TRY(dp_data_read(data, first, count, scratch));
+  const size_t elements = (size_t)count * (dp_data_sample_bytes(data) / dp_type_bytes(data->dtype));
+  dp_convert(data->dtype, scratch, fitted->dtype, target, elements);
   return DP_OK;
 }

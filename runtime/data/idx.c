@@ -1,9 +1,8 @@
 // IDX, the format of MNIST: magic 0 0 type rank, big-endian u32 extents, big-endian data.
 // http://yann.lecun.com/exdb/mnist (section "The IDX file format").
 #include <endian.h>
-#include <string.h>
 
-#include "runtime/data/source.h"
+#include "runtime/data/format.h"
 
 static dp_dtype type_of(uint8_t code) {
   switch (code) {
@@ -24,44 +23,30 @@ static dp_dtype type_of(uint8_t code) {
   }
 }
 
-static void to_native(void *data, size_t count, size_t element_bytes) {
-  for (size_t i = 0; i < count; i++) {
-    char *element = (char *)data + i * element_bytes;
-    uint16_t u16;
-    uint32_t u32;
-    uint64_t u64;
-    switch (element_bytes) {
-      case 2:
-        memcpy(&u16, element, 2), u16 = be16toh(u16), memcpy(element, &u16, 2);
-        break;
-      case 4:
-        memcpy(&u32, element, 4), u32 = be32toh(u32), memcpy(element, &u32, 4);
-        break;
-      case 8:
-        memcpy(&u64, element, 8), u64 = be64toh(u64), memcpy(element, &u64, 8);
-        break;
-      default:
-        return;
-    }
-  }
+static bool recognise(const dp_data_file *file) {
+  return !file->folder && file->n_head >= 4 && !file->head[0] && !file->head[1];
 }
 
-dp_status dp_idx_read(dp_source *source, dp_arena *arena, const uint8_t magic[4], dp_tensor *tensor) {
-  dp_tensor t = {.dtype = type_of(magic[2]), .rank = magic[3]};
-  if (!t.dtype) return dp_fail(EX_DATAERR, "%s: IDX type 0x%02x is not known", source->path, magic[2]);
-  if (t.rank < 1 || t.rank > DP_MAX_RANK)
-    return dp_fail(EX_DATAERR, "%s: IDX rank %d; 1 to %d are supported", source->path, t.rank, DP_MAX_RANK);
-  for (int i = 0; i < t.rank; i++) {
+static dp_status open_file(dp_data_file *file, dp_data *data) {
+  const uint8_t *magic = file->head;
+  data->dtype = type_of(magic[2]);
+  data->rank = magic[3];
+  if (!data->dtype) return dp_fail(EX_DATAERR, "%s: IDX type 0x%02x is not known", file->path, magic[2]);
+  if (data->rank < 1 || data->rank > DP_MAX_RANK)
+    return dp_fail(EX_DATAERR, "%s: IDX rank %d; 1 to %d are supported", file->path, data->rank, DP_MAX_RANK);
+  uint64_t at = 4;
+  for (int i = 0; i < data->rank; i++, at += 4) {
     uint32_t extent;
-    DP_TRY(dp_source_exactly(source, &extent, sizeof extent));
-    t.extents[i] = be32toh(extent);
+    DP_TRY(dp_bytes_header(&file->bytes, at, &extent, sizeof extent));
+    data->extents[i] = be32toh(extent);
   }
-  DP_TRY(dp_source_size(source, &t));
-  void *data;
-  DP_TRY(dp_source_rest(source, arena, t.bytes, &data));
-  size_t element_bytes = dp_type_bytes(t.dtype);
-  to_native(data, t.bytes / element_bytes, element_bytes);
-  t.data = data;
-  *tensor = t;
-  return DP_OK;
+  return dp_dense_rest(file, at, true, data);
 }
+
+const dp_data_format dp_data_format_idx = {
+    .what = "an IDX file",
+    .recognise = recognise,
+    .open = open_file,
+    .read = dp_dense_read,
+    .close = dp_dense_close,
+};

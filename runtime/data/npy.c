@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/data/source.h"
+#include "runtime/data/format.h"
 
 enum { MAX_HEADER_BYTES = 1 << 16 };
 
@@ -30,65 +30,69 @@ static const char *find_key(const char *header, const char *key) {
   return at + strspn(at, " ");
 }
 
-static dp_status parse_type(const dp_source *source, const char *header, dp_tensor *t) {
+static dp_status parse_type(const dp_data_file *file, const char *header, dp_data *t) {
   const char *descr = find_key(header, "descr");
   if (!descr || (*descr != '\'' && *descr != '"'))
-    return dp_fail(EX_DATAERR, "%s: .npy files of records are not supported", source->path);
+    return dp_fail(EX_DATAERR, "%s: .npy files of records are not supported", file->path);
   for (size_t i = 0; i < DP_COUNT(types); i++)
     if (!strncmp(descr + 1, types[i].descr, 3) && descr[4] == *descr) t->dtype = types[i].dtype;
   if (t->dtype) return DP_OK;
   int length = (int)strcspn(descr + 1, "'\"");
   if (descr[1] == '>')
-    return dp_fail(EX_DATAERR, "%s: its elements '%.*s' are big-endian: save it with .astype('<...')", source->path,
+    return dp_fail(EX_DATAERR, "%s: its elements '%.*s' are big-endian: save it with .astype('<...')", file->path,
                    length, descr + 1);
   if (strchr(descr, 'O') && length <= 2)
-    return dp_fail(EX_DATAERR, "%s: the array holds Python objects instead of numbers", source->path);
-  return dp_fail(EX_DATAERR, "%s: element type '%.*s' is not supported", source->path, length, descr + 1);
+    return dp_fail(EX_DATAERR, "%s: the array holds Python objects instead of numbers", file->path);
+  return dp_fail(EX_DATAERR, "%s: element type '%.*s' is not supported", file->path, length, descr + 1);
 }
 
-static dp_status parse_shape(const dp_source *source, const char *header, dp_tensor *t) {
+static dp_status parse_shape(const dp_data_file *file, const char *header, dp_data *t) {
   const char *at = find_key(header, "shape");
-  if (!at || *at++ != '(') return dp_fail(EX_DATAERR, "%s: the .npy header has no shape", source->path);
+  if (!at || *at++ != '(') return dp_fail(EX_DATAERR, "%s: the .npy header has no shape", file->path);
   for (;;) {
     at += strspn(at, " ");
     if (*at == ')') return DP_OK;
     if (!isdigit((unsigned char)*at) || strspn(at, "0123456789") > 18)
-      return dp_fail(EX_DATAERR, "%s: the .npy header has an invalid shape", source->path);
+      return dp_fail(EX_DATAERR, "%s: the .npy header has an invalid shape", file->path);
     if (t->rank == DP_MAX_RANK)
-      return dp_fail(EX_DATAERR, "%s: the rank is above the supported maximum of %d", source->path, DP_MAX_RANK);
+      return dp_fail(EX_DATAERR, "%s: the rank is above the supported maximum of %d", file->path, DP_MAX_RANK);
     char *end;
     t->extents[t->rank++] = strtoll(at, &end, 10);
     at = end + strspn(end, " ");
     if (*at == ',')
       at++;
     else if (*at != ')')
-      return dp_fail(EX_DATAERR, "%s: the .npy header has an invalid shape", source->path);
+      return dp_fail(EX_DATAERR, "%s: the .npy header has an invalid shape", file->path);
   }
 }
 
-dp_status dp_npy_read(dp_source *source, dp_arena *arena, const uint8_t magic[4], dp_tensor *tensor) {
-  (void)magic;  // "\x93NUM"
-  uint8_t rest[4];
-  DP_TRY(dp_source_exactly(source, rest, sizeof rest));
-  if (memcmp(rest, "PY", 2) || rest[2] < 1 || rest[2] > 3)
-    return dp_fail(EX_DATAERR, "%s: not a .npy file of version 1 to 3", source->path);
+static bool recognise(const dp_data_file *file) { return file->n_head >= 4 && !memcmp(file->head, "\x93NUM", 4); }
+
+dp_status dp_npy_open(dp_data_file *file, dp_data *data) {
+  uint8_t magic[8];
+  DP_TRY(dp_bytes_header(&file->bytes, 0, magic, sizeof magic));
+  if (memcmp(magic, "\x93NUMPY", 6) || magic[6] < 1 || magic[6] > 3)
+    return dp_fail(EX_DATAERR, "%s: not a .npy file of version 1 to 3", file->path);
   uint32_t length = 0;
-  DP_TRY(dp_source_exactly(source, &length, rest[2] == 1 ? 2 : 4));
+  const size_t length_bytes = magic[6] == 1 ? 2 : 4;
+  DP_TRY(dp_bytes_header(&file->bytes, sizeof magic, &length, length_bytes));
   length = le32toh(length);
   if (length > MAX_HEADER_BYTES)
-    return dp_fail(EX_DATAERR, "%s: the .npy header has %u bytes, which is too long", source->path, length);
-  char *header = dp_alloc(arena, length + 1);
-  DP_TRY(dp_source_exactly(source, header, length));
-  dp_tensor t = {0};
-  DP_TRY(parse_type(source, header, &t));
-  DP_TRY(parse_shape(source, header, &t));
+    return dp_fail(EX_DATAERR, "%s: the .npy header has %u bytes, which is too long", file->path, length);
+  char *header = dp_alloc(file->arena, length + 1);
+  DP_TRY(dp_bytes_header(&file->bytes, sizeof magic + length_bytes, header, length));
+  DP_TRY(parse_type(file, header, data));
+  DP_TRY(parse_shape(file, header, data));
   const char *order = find_key(header, "fortran_order");
-  if (!order || (strncmp(order, "False", 5) && t.rank > 1))
-    return dp_fail(EX_DATAERR, "%s: the array is in Fortran order: save it with numpy.ascontiguousarray", source->path);
-  DP_TRY(dp_source_size(source, &t));
-  void *data;
-  DP_TRY(dp_source_rest(source, arena, t.bytes, &data));
-  t.data = data;
-  *tensor = t;
-  return DP_OK;
+  if (!order || (strncmp(order, "False", 5) && data->rank > 1))
+    return dp_fail(EX_DATAERR, "%s: the array is in Fortran order: save it with numpy.ascontiguousarray", file->path);
+  return dp_dense_rest(file, sizeof magic + length_bytes + length, false, data);
 }
+
+const dp_data_format dp_data_format_npy = {
+    .what = "a .npy file",
+    .recognise = recognise,
+    .open = dp_npy_open,
+    .read = dp_dense_read,
+    .close = dp_dense_close,
+};

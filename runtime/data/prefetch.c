@@ -15,7 +15,10 @@ struct dp_prefetch {
   void *const *targets[SLOTS];
   int64_t next, end;  // the consumer's position
   int64_t first;
-  int64_t n[SLOTS];  // written before `filled` is posted, read after
+  int64_t n[SLOTS];   // written before `filled` is posted, read after; 0: the batch could not be filled
+  dp_status failure;  // why; no batch follows
+  bool failed;        // the consumer has seen it and not yet taken it
+  bool taken;
   sem_t filled, free;
   atomic_bool stop;
   pthread_t thread;
@@ -31,8 +34,11 @@ static void *produce(void *arg) {
     wait_for(&p->free);
     if (atomic_load(&p->stop)) break;
     int slot = (int)(position % SLOTS);
-    p->n[slot] = dp_loader_fill(p->loader, position, p->targets[slot]);
+    p->failure = dp_loader_fill(p->loader, position, p->targets[slot], &p->n[slot]);
+    if (p->failure) p->n[slot] = 0;
+    const bool failed = p->failure != NULL;
     sem_post(&p->filled);
+    if (failed) break;
   }
   return NULL;
 }
@@ -63,7 +69,16 @@ bool dp_prefetch_next(dp_prefetch *p, int *slot, int64_t *n) {
   wait_for(&p->filled);
   *slot = (int)(p->next % SLOTS);
   *n = p->n[*slot];
-  return true;
+  p->failed = !*n;
+  if (p->failed) p->end = p->next;  // the producer has ended
+  return *n != 0;
+}
+
+dp_status dp_prefetch_failure(dp_prefetch *p) {
+  dp_status failure = p->failed ? p->failure : DP_OK;
+  p->failed = false;
+  p->taken |= failure != NULL;
+  return failure;
 }
 
 void dp_prefetch_release(dp_prefetch *p) {
@@ -76,6 +91,7 @@ void dp_prefetch_destroy(dp_prefetch *p) {
   atomic_store(&p->stop, true);
   sem_post(&p->free);
   pthread_join(p->thread, NULL);
+  if (!p->taken) dp_status_free(p->failure);
   sem_destroy(&p->filled);
   sem_destroy(&p->free);
   free(p);

@@ -59,6 +59,11 @@ void Options::SetOne(const std::string &key, const std::string &value) {
     options.n_groups = int(groups_.size());
     options.groups = groups_.data();
   }
+  if (key == "normalize") {
+    normalize_.push_back(text);
+    options.n_normalize = int(normalize_.size());
+    options.normalize = normalize_.data();
+  }
   if (key == "split") {
     size_t colon = value.find(':');
     std::string axis = value.substr(colon + 1);

@@ -56,8 +56,8 @@ TEST_F(DprunErrors, FilesOfAnotherFormAreCalledByTheirName) {
   Refused("dprun " + npy, 65, {"x.npy", "expected a plan", "NumPy"});
   Refused("dprun examples/mlp.dpt", 65, {"mlp.dpt", "expected a plan", "model's text", "dpc compile"});
   Refused(plan_ + images + labels + "--init=" + zip, 65, {"x.pt", "expected weights (.safetensors)", "PyTorch"});
-  Refused(plan_ + images + "--data label=" + zip, 65, {"x.pt", "expected data as IDX or .npy", "PyTorch"});
-  Refused(plan_ + images + "--data label=" + Write("x.csv", "1,2\n"), 65, {"x.csv", "expected data as IDX or .npy"});
+  Refused(plan_ + images + "--data label=" + zip, 65, {"x.pt", "expected data as IDX, .npy", "PyTorch"});
+  Refused(plan_ + images + "--data label=" + Write("x.txt", "1,2\n"), 65, {"x.txt", "expected data as IDX, .npy"});
 }
 
 TEST_F(DprunErrors, WhatIsWrittenHasTheFormThatItsNamePromises) {

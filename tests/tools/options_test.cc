@@ -48,6 +48,9 @@ const std::map<std::string, Sample> kSamples = {
     {"dim",
      {"seq=4", "seq=5", "--loss=softmax_cross_entropy(logits,label) --optimizer=sgd(lr=0.1)",
       "tests/tools/open_dim.onnx"}},
+    {"normalize",
+     {"x=/255", "x=/128", "--dim=seq=4 --loss=softmax_cross_entropy(logits,label) --optimizer=sgd(lr=0.1)",
+      "tests/tools/open_dim.onnx"}},
     {"precision", {"fp64", "fp32", ""}},
     {"batchnorm", {"local", "sync", ""}},
     {"clip-grad-at-bound", {"zero", "pass", ""}},
@@ -137,7 +140,7 @@ TEST_F(Options, EachIsRecordedAndHeld) {
         << "verify does not list what it takes from the plan";
     Must(verify + " " + given);
     if (*s.other) Refused(verify + " --" + name + "=" + s.other, 65, {"--" + name + "=" + s.other, s.value});
-    if (name == "target" || name == "batch" || name == "strategy" || name == "dim")
+    if (name == "target" || name == "batch" || name == "strategy" || s.model != mlp)
       continue;  // there is no plan without it
     const std::string without = Compile(mlp, std::string("--batch=64 ") + s.with, "without.bin");
     if (Value(without, name) == s.value) continue;  // dpc chooses that itself, as the instruction set on some machines

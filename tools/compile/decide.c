@@ -35,6 +35,7 @@ enum {
   KEY_MICROBATCHES,
   KEY_SCHEDULE,
   KEY_ZERO_STAGE,
+  KEY_NORMALIZE,
   KEY_MEMORY,
 };
 
@@ -95,6 +96,10 @@ static const struct argp_option table[] = {
     {"split", KEY_SPLIT, "NAME=AXIS[@MESH_AXIS]|none", 0,
      "The axis along which devices split the input NAME (default: its sample axis, if it has one); in a model of fixed "
      "shapes, its sample axis; @MESH_AXIS: over that axis of --mesh besides; may be repeated",
+     0},
+    {"normalize", KEY_NORMALIZE, "NAME=/D,MEAN,STD", 0,
+     "Make the float input NAME uint8 and begin the model with (x / D - MEAN) / STD; NAME=/D or NAME=MEAN,STD is part "
+     "of that; one number, or with colons one for each channel; may be repeated",
      0},
     {"precision", KEY_PRECISION, "fp32|fp64", 0, "fp64: make every float of the model float64", 0},
     {"batchnorm", KEY_BATCHNORM, "sync|local", 0,
@@ -192,6 +197,10 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
     case KEY_TRAIN:
       DP_PUSH(p->arena, p->train, p->options.n_train, text);
       p->options.train = p->train;
+      return DP_OK;
+    case KEY_NORMALIZE:
+      DP_PUSH(p->arena, p->normalize, p->options.n_normalize, text);
+      p->options.normalize = p->normalize;
       return DP_OK;
     case KEY_AS_EXPORTED:
       o->as_exported = true;

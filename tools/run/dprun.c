@@ -63,16 +63,24 @@ static dp_status explain(dp_dprun *run) {
 
 static dp_status open_feeds(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
-  const dp_loader_options train = {run->plan->batch, o->shuffle, o->drop_last, o->seed};
-  const dp_loader_options eval = {.batch = run->plan->batch};
-  if (o->infer)
-    return dp_dprun_feed_open(run->arena, run->session, "infer", "data", o->data, o->n_data, &eval, &run->infer);
-  if (o->n_data || !o->n_eval_data)
-    DP_TRY(dp_dprun_feed_open(run->arena, run->session, "train", "data", o->data, o->n_data, &train, &run->train));
-  if (o->n_eval_data)
-    DP_TRY(dp_dprun_feed_open(run->arena, run->session, "eval", "eval-data", o->eval_data, o->n_eval_data, &eval,
-                              &run->eval));
-  return DP_OK;
+  const dp_loader_options plain = {
+      .batch = run->plan->batch, .seed = o->seed, .workers = (int)o->workers, .skip_broken = o->skip_broken};
+  dp_dprun_feeding train = {"train", "data", o->n_data, o->n_augments, o->data, o->augments, plain};
+  dp_dprun_feeding eval = {"eval", "eval-data", o->n_eval_data, 0, o->eval_data, NULL, plain};
+  if (o->infer) {
+    const dp_dprun_feeding infer = {"infer", "data", o->n_data, 0, o->data, NULL, plain};
+    return dp_dprun_feed_open(run->arena, run->session, &infer, &run->infer);
+  }
+  train.loader.shuffle = o->shuffle;
+  train.loader.drop_last = o->drop_last;
+  if (o->validation > 0) {
+    eval = (dp_dprun_feeding){"eval", "data", o->n_data, 0, o->data, NULL, plain};
+    train.loader.part = DP_PART_TRAINING;
+    eval.loader.part = DP_PART_VALIDATION;
+    train.loader.validation = eval.loader.validation = o->validation;
+  }
+  if (train.n_pairs || !eval.n_pairs) DP_TRY(dp_dprun_feed_open(run->arena, run->session, &train, &run->train));
+  return eval.n_pairs ? dp_dprun_feed_open(run->arena, run->session, &eval, &run->eval) : DP_OK;
 }
 
 // Reports the first case only, since the other files are probably alike.
@@ -159,6 +167,7 @@ static dp_status execute(void *arg) {
                          o->resume != NULL, &run->metrics));
   DP_TRY(open_session(run));
   DP_TRY(open_feeds(run));
+  if (o->bench_data) return dp_dprun_bench_data(run);
   DP_TRY(dp_dprun_start(run));
   note_rounding(run);
   if (o->infer) {

@@ -44,6 +44,9 @@ dp_status dp_dprun_train_save(dp_dprun *run) DP_MUST_USE;
 // Infers over all the data and writes all outputs; or none, if a signal came (EX_TEMPFAIL).
 dp_status dp_dprun_infer_run(dp_dprun *run) DP_MUST_USE;
 
+// --bench-data: loads as training would, without training, and prints the rate.
+dp_status dp_dprun_bench_data(dp_dprun *run) DP_MUST_USE;
+
 // Reports the memory of the run in the metrics and, unless --quiet, on stderr.
 void dp_dprun_memory_report(dp_dprun *run);
 

@@ -1,6 +1,7 @@
 // See feed.h.
 #include "tools/run/feed.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/base/suggest.h"
@@ -50,19 +51,34 @@ static dp_status find_batch_dim(const char *name, const dp_type *type, int *batc
 }
 
 // *rounded: the message about rounding, or NULL.
-static dp_status read_input(dp_arena *arena, const dp_cli_pair *pair, const dp_type *type, dp_loader_input *input,
-                            const char **rounded) {
-  dp_loader_input in = {.name = pair->name};
-  DP_TRY(find_batch_dim(pair->name, type, &in.batch_dim));
-  dp_tensor file;
+static dp_status open_input(dp_arena *arena, const dp_cli_pair *pair, const dp_type *type, bool skip_broken,
+                            dp_data **file, dp_loader_input *input, const char **rounded) {
+  dp_data_request request = {.input = type, .skip_broken = skip_broken};
   bool rounds;
-  DP_TRY(dp_data_read(arena, pair->file, &file));
-  DP_TRY(dp_data_fit(arena, dp_printf(arena, "%s for input '%s'", pair->file, pair->name), type, in.batch_dim, &file,
-                     &in.tensor, &rounds));
+  DP_TRY(find_batch_dim(pair->name, type, &request.batch_dim));
+  DP_TRY(dp_data_open(arena, pair->file, &request, file));
+  *input = (dp_loader_input){.name = pair->name, .batch_dim = request.batch_dim};
+  DP_TRY(dp_data_fit(arena, dp_printf(arena, "%s for input '%s'", pair->file, pair->name), &request, *file,
+                     &input->data, &rounds));
   if (rounds && !*rounded)
     *rounded = dp_printf(arena, "%s: its %s numbers are rounded to %s for input '%s'", pair->file,
-                         dp_type_name(file.dtype), dp_type_name(type->dtype), pair->name);
-  *input = in;
+                         dp_type_name((*file)->dtype), dp_type_name(type->dtype), pair->name);
+  return DP_OK;
+}
+
+static dp_status add_augments(dp_arena *arena, const dp_graph *graph, const dp_dprun_feeding *feeding,
+                              dp_loader_input *inputs) {
+  for (int a = 0; a < feeding->n_augments; a++) {
+    const dp_cli_pair *pair = &feeding->augments[a];
+    int i = 0;
+    while (i < feeding->n_pairs && strcmp(inputs[i].name, pair->name)) i++;
+    if (i == feeding->n_pairs)
+      return dp_fail(EX_USAGE, "--augment %s=...: program %s of the model has no such input", pair->name, graph->name);
+    dp_augment *augment = dp_alloc(arena, sizeof *augment);
+    DP_TRY(dp_augment_parse(pair->file, augment));
+    DP_TRY(dp_augment_fit(pair->name, &find_input(graph, pair->name)->type, inputs[i].batch_dim, augment));
+    inputs[i].augment = augment;
+  }
   return DP_OK;
 }
 
@@ -72,26 +88,39 @@ static dp_status prepare(dp_session *session, const dp_dprun_feed *feed, int64_t
   return feed->steps * batch > feed->samples ? dp_session_prepare(session, feed->program, tail) : DP_OK;
 }
 
-dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const char *program, const char *option,
-                             const dp_cli_pair *pairs, int n_pairs, const dp_loader_options *options,
+static void say_skipped(void *context, const char *message) {
+  (void)context;
+  fprintf(stderr, "dprun: skipped: %s\n", message);
+}
+
+dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const dp_dprun_feeding *feeding,
                              dp_dprun_feed *feed) {
-  dp_dprun_feed f = {.program = dp_session_find(session, program), .n_inputs = n_pairs};
-  if (f.program < 0) return dp_fail(EX_DATAERR, "--%s is given, but the plan has no program '%s'", option, program);
+  const int n = feeding->n_pairs;
+  dp_dprun_feed f = {.program = dp_session_find(session, feeding->program), .n_inputs = n};
+  if (f.program < 0)
+    return dp_fail(EX_DATAERR, "--%s is given, but the plan has no program '%s'", feeding->option, feeding->program);
   const dp_graph *graph = dp_session_graph(session, f.program);
-  DP_TRY(check_names(arena, graph, option, pairs, n_pairs));
-  dp_loader_input *inputs = dp_alloc_n(arena, (size_t)n_pairs, sizeof *inputs);
-  f.targets = dp_alloc_n(arena, 2 * (size_t)n_pairs, sizeof *f.targets);
-  for (int i = 0; i < n_pairs; i++) {
-    DP_TRY(read_input(arena, &pairs[i], &find_input(graph, pairs[i].name)->type, &inputs[i], &f.rounded));
+  DP_TRY(check_names(arena, graph, feeding->option, feeding->pairs, n));
+  dp_loader_input *inputs = dp_alloc_n(arena, (size_t)n, sizeof *inputs);
+  f.targets = dp_alloc_n(arena, 2 * (size_t)n, sizeof *f.targets);
+  f.files = feed->files = dp_alloc_n(arena, (size_t)n, sizeof *f.files);
+  for (int i = 0; i < n; i++) {
+    const dp_cli_pair *pair = &feeding->pairs[i];
+    feed->n_inputs = i + 1;  // what is open is closed, whatever fails
+    DP_TRY(open_input(arena, pair, &find_input(graph, pair->name)->type, feeding->loader.skip_broken, &feed->files[i],
+                      &inputs[i], &f.rounded));
     for (int slot = 0; slot < 2; slot++)
-      f.targets[slot * n_pairs + i] = dp_session_input(session, f.program, pairs[i].name, slot);
+      f.targets[slot * n + i] = dp_session_input(session, f.program, pair->name, slot);
   }
-  dp_status status = dp_loader_create(inputs, n_pairs, options, &f.loader);
-  if (status) return dp_status_context(status, "--%s", option);
+  DP_TRY(add_augments(arena, graph, feeding, inputs));
+  dp_loader_options options = feeding->loader;
+  options.skipped = say_skipped;
+  dp_status status = dp_loader_create(inputs, n, &options, &f.loader);
+  if (status) return dp_status_context(status, "--%s", feeding->option);
   f.samples = dp_loader_samples(f.loader);
   f.steps = dp_loader_steps(f.loader);
   *feed = f;
-  return prepare(session, feed, options->batch);
+  return prepare(session, feed, options.batch);
 }
 
 dp_status dp_dprun_feed_begin(dp_dprun_feed *feed, int64_t first, int64_t end) {
@@ -107,4 +136,6 @@ void dp_dprun_feed_close(dp_dprun_feed *feed) {
   dp_dprun_feed_end(feed);
   dp_loader_destroy(feed->loader);
   feed->loader = NULL;
+  for (int i = 0; feed->files && i < feed->n_inputs; i++) dp_data_close(feed->files[i]);
+  feed->files = NULL;
 }

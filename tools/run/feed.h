@@ -15,12 +15,20 @@ typedef struct {
   void **targets;          // (2, n_inputs), for both slots
   int64_t samples, steps;  // steps: in an epoch
   const char *rounded;     // the message that a file's numbers were rounded; NULL: none were
+  dp_data **files;         // (n_inputs)
 } dp_dprun_feed;
 
-// Reads the files and prepares the session for every n that they will give. option: "data" or "eval-data", for
-// messages. EX_USAGE: names and inputs do not match.
-dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const char *program, const char *option,
-                             const dp_cli_pair *pairs, int n_pairs, const dp_loader_options *options,
+// What a feed is made of.
+typedef struct {
+  const char *program;
+  const char *option;  // "data" or "eval-data", for messages
+  int n_pairs, n_augments;
+  const dp_cli_pair *pairs, *augments;  // NAME=FILE, NAME=flip,crop:4
+  dp_loader_options loader;
+} dp_dprun_feeding;
+
+// Opens the files and prepares the session for every n that they will give. EX_USAGE: names and inputs do not match.
+dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const dp_dprun_feeding *feeding,
                              dp_dprun_feed *feed) DP_MUST_USE;
 // Starts the batches at positions [first, end). Only one feed of a session may be active, since its programs share the
 // input memory.

@@ -42,6 +42,9 @@ static dp_status hash_variables(const Dp__Plan *plan, uint64_t *sum) {
 dp_status dp_dprun_hash_model(const Dp__Plan *plan, uint64_t *hash) {
   uint64_t sum = hash_text(plan->loss) + plan->network;
   DP_TRY(hash_variables(plan, &sum));
+  // What is fed is the same file, whatever the graph makes of it.
+  for (size_t i = 0; plan->options && i < plan->options->n_normalize; i++)
+    sum += hash_text(plan->options->normalize[i]);
   *hash = sum;
   return DP_OK;
 }

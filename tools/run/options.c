@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/data/data.h"
 #include "tools/run/resume.h"
 
 enum {
@@ -38,16 +39,32 @@ enum {
   KEY_RESUME,
   KEY_ALLOW_CHANGE,
   KEY_LR,
+  KEY_VALIDATION,
+  KEY_AUGMENT,
+  KEY_WORKERS,
+  KEY_BAD_RECORDS,
+  KEY_BENCH_DATA,
 };
 
 static const struct argp_option table[] = {
     {0, 0, 0, 0, "Data", 1},
-    {"data", KEY_DATA, "NAME=FILE", 0,
-     "Samples of the input NAME for training or inference: IDX or .npy, optionally gzipped; once for each input. "
-     "For an input without a sample axis, the file is the whole tensor",
+    {"data", KEY_DATA, "NAME=FILE[:PART]", 0,
+     "Samples of the input NAME for training or inference, once for each input: IDX, .npy, .npz:ARRAY, "
+     ".csv:COLUMN,COLUMN, FILE:cifar10, FILE:uint16 (tokens), a folder of pictures or .tar, with labels in DIR:class "
+     "and .tar:cls; also gzipped or in zstd; a pattern of several files. For an input without a sample axis, the file "
+     "is the whole tensor",
      0},
     {"eval-data", KEY_EVAL_DATA, "NAME=FILE", 0, "The same for the evaluation after each epoch", 0},
     {"shuffle", KEY_SHUFFLE, 0, 0, "Shuffle the samples in each epoch, by seed and epoch (default: file order)", 0},
+    {"validation", KEY_VALIDATION, "SHARE", 0,
+     "Evaluate on this share of the samples, such as 0.1, chosen by the seed, and do not train on them", 0},
+    {"augment", KEY_AUGMENT, "NAME=WHAT", 0,
+     "Change pictures at random while training: flip, crop:PIXELS, or both with a comma; once for each input", 0},
+    {"workers", KEY_WORKERS, "W", 0, "Threads that read and decode the data (default 1); batches do not depend on it",
+     0},
+    {"bad-records", KEY_BAD_RECORDS, "fail|skip", 0,
+     "fail (default): end at a record that cannot be read; skip: name it, and take the next one instead", 0},
+    {"bench-data", KEY_BENCH_DATA, 0, 0, "Load the data as training would, print the rate, and exit", 0},
     {"drop-last", KEY_DROP_LAST, 0, 0, "Skip a short last batch (default: it counts exactly)", 0},
     {0, 0, 0, 0, "Training", 2},
     {"epochs", KEY_EPOCHS, "E", 0, "Train E times over the data (default 1)", 0},
@@ -144,6 +161,20 @@ static dp_status parse_lr(const char *text, double *lr) {
   return DP_OK;
 }
 
+static dp_status parse_share(const char *text, double *share) {
+  char *end;
+  *share = strtod(text, &end);
+  if (end == text || *end || !(*share > 0 && *share < 1))
+    return dp_fail(EX_USAGE, "--validation=%s: expected a share of the samples between 0 and 1, such as 0.1", text);
+  return DP_OK;
+}
+
+static dp_status parse_bad_records(const char *text, bool *skip) {
+  *skip = !strcmp(text, "skip");
+  if (*skip || !strcmp(text, "fail")) return DP_OK;
+  return dp_fail(EX_USAGE, "--bad-records=%s: expected fail or skip", text);
+}
+
 // The names of a list with commas.
 static dp_status allow_changes(const char *text, unsigned *allowed) {
   const char *names;
@@ -232,6 +263,17 @@ static dp_status set_option(parsing *p, int key, char *text) {
     case KEY_RESUME:
       o->resume = text ? text : "";
       return DP_OK;
+    case KEY_VALIDATION:
+      return parse_share(text, &o->validation);
+    case KEY_AUGMENT:
+      return add_pair(p, "augment", text, &o->augments, &o->n_augments);
+    case KEY_WORKERS:
+      return dp_cli_int("workers", text, 1, 1024, &o->workers);
+    case KEY_BAD_RECORDS:
+      return parse_bad_records(text, &o->skip_broken);
+    case KEY_BENCH_DATA:
+      o->bench_data = true;
+      return DP_OK;
     case KEY_ALLOW_CHANGE:
       return allow_changes(text, &o->allowed);
     case ARGP_KEY_ARG:
@@ -263,9 +305,11 @@ static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
   files[n++] = (dp_cli_file){"the plan's tensors", dp_printf(arena, "%s.safetensors", o->plan), false};
   files[n++] = (dp_cli_file){"--init", o->init.path, false};
   for (int i = 0; i < o->n_data; i++)
-    files[n++] = (dp_cli_file){dp_printf(arena, "--data %s", o->data[i].name), o->data[i].file, false};
+    files[n++] =
+        (dp_cli_file){dp_printf(arena, "--data %s", o->data[i].name), dp_data_path(arena, o->data[i].file), false};
   for (int i = 0; i < o->n_eval_data; i++)
-    files[n++] = (dp_cli_file){dp_printf(arena, "--eval-data %s", o->eval_data[i].name), o->eval_data[i].file, false};
+    files[n++] = (dp_cli_file){dp_printf(arena, "--eval-data %s", o->eval_data[i].name),
+                               dp_data_path(arena, o->eval_data[i].file), false};
   for (int i = 0; i < o->n_outputs; i++)
     files[n++] = (dp_cli_file){dp_printf(arena, "--output %s", o->outputs[i].name), o->outputs[i].file, true};
   files[n++] = (dp_cli_file){"--save", o->save, true};
@@ -323,9 +367,10 @@ static dp_status check_infer(const dp_dprun_options *o) {
     bool given;
     const char *option;
   } training[] = {
-      {o->n_eval_data, "eval-data"},   {o->epochs >= 0, "epochs"},  {o->steps >= 0, "steps"},
-      {o->shuffle, "shuffle"},         {o->drop_last, "drop-last"}, {o->save, "save"},
-      {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},       {o->lr >= 0, "lr"},
+      {o->n_eval_data, "eval-data"},   {o->epochs >= 0, "epochs"},    {o->steps >= 0, "steps"},
+      {o->shuffle, "shuffle"},         {o->drop_last, "drop-last"},   {o->save, "save"},
+      {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},         {o->validation > 0, "validation"},
+      {o->n_augments, "augment"},      {o->bench_data, "bench-data"}, {o->lr >= 0, "lr"},
   };
   for (size_t i = 0; o->infer && i < DP_COUNT(training); i++)
     if (training[i].given)
@@ -338,6 +383,10 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
   if (!o->plan) return dp_fail(EX_USAGE, "no plan given: dprun PLAN --data NAME=FILE ... (see --help)");
   if (o->epochs >= 0 && o->steps >= 0) return dp_fail(EX_CONFIG, "--epochs and --steps exclude each other");
   DP_TRY(check_infer(o));
+  if (o->validation > 0 && o->n_eval_data)
+    return dp_fail(EX_CONFIG, "--validation takes its samples from --data, and --eval-data names others: give one");
+  if ((o->validation > 0 || o->n_augments || o->bench_data) && !o->n_data)
+    return dp_fail(EX_USAGE, "--validation, --augment and --bench-data are about --data: add it");
   if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output needs --infer");
   DP_TRY(check_save(o));
   DP_TRY(check_files(arena, o));

@@ -8,8 +8,11 @@
 
 typedef struct {
   const char *plan;
-  int n_data, n_eval_data, n_outputs;
-  dp_cli_pair *data, *eval_data, *outputs;
+  int n_data, n_eval_data, n_outputs, n_augments;
+  dp_cli_pair *data, *eval_data, *outputs, *augments;
+  double validation;  // share of the samples to evaluate and not to train on; 0: not given
+  int64_t workers;    // that read the data; 0: not given
+  bool skip_broken, bench_data;
   int64_t epochs, steps;  // -1: not given
   double lr;              // -1: not given
   bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;

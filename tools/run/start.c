@@ -15,8 +15,8 @@ static dp_status make_record(const dp_dprun *run, dp_checkpoint_record *record) 
       .drop_last = o->drop_last,
       .optimizer = run->plan->optimizer,
       .lr = run->plan->schedule ? run->plan->schedule->lr : 0,
-      .data = dp_loader_hash(run->train.loader),
   };
+  DP_TRY(dp_loader_hash(run->train.loader, &r.data));
   DP_TRY(dp_dprun_hash_model(run->plan, &r.model));
   DP_TRY(dp_dprun_hash_plan(o->plan, &r.plan));
   *record = r;

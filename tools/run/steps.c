@@ -58,7 +58,8 @@ static dp_status run(going *g) {
     DP_TRY(end_all(g));
     DP_TRY(s->pause(s->context));
   }
-  return end_all(g);
+  DP_TRY(end_all(g));
+  return dp_status_context(dp_prefetch_failure(s->feed->prefetch), "%s %lld", s->what, (long long)number + 1);
 }
 
 dp_status dp_dprun_steps_run(const dp_dprun_steps *steps) {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/data.h"
 #include "runtime/data/npy.h"
+#include "tests/runtime/data/data_helper.h"
 
 namespace {
 
@@ -97,7 +97,7 @@ TEST_F(NpyWrite, ReadsBack) {
   Written(DP_FLOAT32, {50, 4, 25}, numbers.data(), 5000, 37);
   dp_arena *arena = dp_arena_create(0);
   dp_tensor tensor;
-  ASSERT_EQ(Message(dp_data_read(arena, path_.c_str(), &tensor)), "");
+  ASSERT_EQ(Message(ReadTensor(arena, path_, &tensor)), "");
   EXPECT_EQ(tensor.dtype, DP_FLOAT32);
   ASSERT_EQ(tensor.rank, 3);
   EXPECT_EQ(tensor.extents[2], 25);

@@ -3,12 +3,13 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "runtime/data/data.h"
+#include "tests/runtime/data/data_helper.h"
 
 namespace {
 
@@ -31,7 +32,7 @@ class Data : public testing::Test {
 
   int Read(const std::string &content, dp_tensor *tensor, bool gzip = false) {
     std::string path = Write(content, gzip);
-    dp_status status = dp_data_read(arena_, path.c_str(), tensor);
+    dp_status status = ReadTensor(arena_, path, tensor);
     int code = dp_status_code(status);
     message_ = dp_status_message(status);
     EXPECT_TRUE(!status || message_.find(path) != std::string::npos) << message_;
@@ -40,7 +41,18 @@ class Data : public testing::Test {
   }
 
   int Fit(dp_type input, int batch_dim, const dp_tensor &file, dp_tensor *fitted) {
-    dp_status status = dp_data_fit(arena_, "x (file)", &input, batch_dim, &file, fitted, &rounded_);
+    const dp_data_request request = {&input, batch_dim, false};
+    dp_fitted f;
+    dp_data *data = dp_data_of_tensor(arena_, "file", &file);
+    dp_status status = dp_data_fit(arena_, "x (file)", &request, data, &f, &rounded_);
+    if (!status) {
+      const int64_t n = dp_data_samples(data);
+      *fitted = {f.dtype, f.rank, {}, static_cast<size_t>(n) * dp_fitted_sample_bytes(&f), {}};
+      std::copy(f.extents, f.extents + f.rank, fitted->extents);
+      void *numbers = dp_alloc(arena_, fitted->bytes), *scratch = dp_alloc(arena_, file.bytes);
+      status = dp_fitted_read(&f, 0, n, scratch, numbers);
+      fitted->data = numbers;
+    }
     int code = dp_status_code(status);
     message_ = dp_status_message(status);
     dp_status_free(status);
@@ -77,8 +89,8 @@ std::string Idx(char type, const std::vector<uint32_t> &extents, const std::stri
 
 TEST_F(Data, DigitsAreWhatTheirSourceSays) {
   dp_tensor images, labels;
-  ASSERT_EQ(dp_data_read(arena_, "examples/data/digits/train-images-idx3-ubyte", &images), DP_OK);
-  ASSERT_EQ(dp_data_read(arena_, "examples/data/digits/train-labels-idx1-ubyte", &labels), DP_OK);
+  ASSERT_EQ(ReadTensor(arena_, "examples/data/digits/train-images-idx3-ubyte", &images), DP_OK);
+  ASSERT_EQ(ReadTensor(arena_, "examples/data/digits/train-labels-idx1-ubyte", &labels), DP_OK);
   EXPECT_EQ(images.rank, 3);
   EXPECT_EQ(images.extents[0], 1437);
   EXPECT_EQ(images.extents[1], 8);
@@ -137,7 +149,7 @@ TEST_F(Data, BrokenFilesAreRefused) {
   EXPECT_EQ(Read("hello world", &t), EX_DATAERR);
   std::string fifo = std::string(getenv("TEST_TMPDIR")) + "/fifo";
   mkfifo(fifo.c_str(), 0600);
-  dp_status status = dp_data_read(arena_, fifo.c_str(), &t);
+  dp_status status = ReadTensor(arena_, fifo, &t);
   EXPECT_EQ(dp_status_code(status), EX_DATAERR);
   dp_status_free(status);
 }

@@ -1,0 +1,183 @@
+// Opens data: finds the file, its part and its format. See data.h.
+#include "runtime/data/data.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ir/base/file.h"
+#include "ir/base/kind.h"
+#include "runtime/data/format.h"
+#include "runtime/data/several.h"
+
+enum { HEAD_BYTES = 4096, HASHED_BYTES = 1 << 20 };
+
+#define DP_DATA_FORMAT(name) extern const dp_data_format dp_data_format_##name;
+#include "runtime/data/formats.h"
+#undef DP_DATA_FORMAT
+
+const dp_data_format *const dp_data_formats[] = {
+#define DP_DATA_FORMAT(name) &dp_data_format_##name,
+#include "runtime/data/formats.h"
+#undef DP_DATA_FORMAT
+    NULL,
+};
+
+// ---- what was asked for ---------------------------------------------------------------------------------------------
+
+static bool is_there(const char *path) { return dp_file_is_standard(path) || !access(path, F_OK); }
+
+// Divides "FILE:PART". *part: NULL if there is none.
+static void divide(dp_arena *arena, const char *text, const char **path, const char **part) {
+  const char *colon = strrchr(text, ':');
+  *path = text;
+  *part = NULL;
+  if (!colon || colon == text || is_there(text)) return;
+  const char *before = dp_strndup(arena, text, (size_t)(colon - text));
+  if (!is_there(before) && !dp_several_is_pattern(before)) return;
+  *path = before;
+  *part = dp_strdup(arena, colon + 1);
+}
+
+const char *dp_data_path(dp_arena *arena, const char *text) {
+  const char *path, *part;
+  divide(arena, text, &path, &part);
+  return path;
+}
+
+bool dp_data_wanted(const dp_data_request *request, int64_t extents[DP_MAX_RANK], int *rank, int64_t *count) {
+  if (request->batch_dim < 0) return false;
+  *rank = 0;
+  *count = 1;
+  for (int d = 0; d < request->input->shape.rank; d++) {
+    if (d == request->batch_dim) continue;
+    extents[(*rank)++] = request->input->shape.dims[d].offset;
+    *count *= request->input->shape.dims[d].offset;
+  }
+  return true;
+}
+
+dp_bytes dp_data_take(dp_data_file *file) {
+  const dp_bytes taken = file->bytes;
+  file->bytes = (dp_bytes){.fd = -1};
+  return taken;
+}
+
+// ---- opening --------------------------------------------------------------------------------------------------------
+
+static bool is_folder(const char *path) {
+  struct stat st;
+  return !dp_file_is_standard(path) && !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static dp_status open_as(dp_data_file *file, const dp_data_format *format, dp_data *data) {
+  if (file->part && !format->has_parts)
+    return dp_fail(EX_USAGE, "%s:%s: %s has no parts: give its name alone", file->path, file->part, format->what);
+  data->format = format;
+  dp_status status = format->open(file, data);
+  if (status) format->close(data);
+  return status;
+}
+
+static dp_status recognise(dp_data_file *file, dp_data *data) {
+  for (int i = 0; dp_data_formats[i]; i++)
+    if (dp_data_formats[i]->recognise(file)) return open_as(file, dp_data_formats[i], data);
+  if (file->folder) return dp_fail(EX_DATAERR, "%s: a folder without folders of pictures in it", file->path);
+  return dp_file_kind_refuse(file->path, file->head, file->n_head,
+                             "data as IDX, .npy, .npz, .csv, .tar, or another of docs/running.md");
+}
+
+static dp_status open_one(dp_arena *arena, const char *path, const char *part, const dp_data_request *request,
+                          dp_data *data) {
+  uint8_t *head = dp_alloc(arena, HEAD_BYTES);
+  dp_data_file file = {.arena = arena, .path = path, .part = part, .request = request, .head = head, .bytes.fd = -1};
+  file.folder = is_folder(path);
+  if (!file.folder) {
+    DP_TRY(dp_bytes_open(path, &file.bytes));
+    file.n_head = file.bytes.size < HEAD_BYTES ? file.bytes.size : HEAD_BYTES;
+    dp_status status = dp_bytes_read(&file.bytes, 0, head, file.n_head);
+    if (!status) status = recognise(&file, data);
+    dp_bytes_close(&file.bytes);
+    return status;
+  }
+  return recognise(&file, data);
+}
+
+dp_status dp_data_open(dp_arena *arena, const char *text, const dp_data_request *request, dp_data **data) {
+  dp_data *d = dp_alloc(arena, sizeof *d);
+  const char *path, *part;
+  divide(arena, text, &path, &part);
+  d->name = text;
+  if (dp_several_is_pattern(path) && !is_there(path))
+    DP_TRY(dp_several_open(arena, path, part, request, d));
+  else
+    DP_TRY(open_one(arena, path, part, request, d));
+  *data = d;
+  return DP_OK;
+}
+
+void dp_data_close(dp_data *data) {
+  if (data && data->format) data->format->close(data);
+}
+
+// ---- a tensor in memory ---------------------------------------------------------------------------------------------
+
+static dp_status read_tensor(const dp_data *data, int64_t first, int64_t count, void *target) {
+  const size_t bytes = dp_data_sample_bytes(data);
+  if (count && bytes) memcpy(target, (const char *)data->state + (size_t)first * bytes, (size_t)count * bytes);
+  return DP_OK;
+}
+
+static void close_tensor(dp_data *data) { (void)data; }
+
+dp_data *dp_data_of_tensor(dp_arena *arena, const char *name, const dp_tensor *tensor) {
+  static const dp_data_format format = {.what = "a tensor", .read = read_tensor, .close = close_tensor};
+  dp_data *data = dp_alloc(arena, sizeof *data);
+  *data = (dp_data){.format = &format, .name = name, .dtype = tensor->dtype, .rank = tensor->rank};
+  memcpy(data->extents, tensor->extents, sizeof data->extents);
+  data->state = (void *)(uintptr_t)tensor->data;
+  return data;
+}
+
+// ---- reading --------------------------------------------------------------------------------------------------------
+
+int64_t dp_data_samples(const dp_data *data) { return data->rank ? data->extents[0] : 1; }
+
+size_t dp_data_sample_bytes(const dp_data *data) {
+  size_t bytes = dp_type_bytes(data->dtype);
+  for (int i = 1; i < data->rank; i++) bytes *= (size_t)data->extents[i];
+  return bytes;
+}
+
+dp_status dp_data_read(const dp_data *data, int64_t first, int64_t count, void *target) {
+  for (int64_t i = first; data->broken && i < first + count; i++)
+    if (data->broken[i]) return dp_fail(EX_DATAERR, "%s: record %lld cannot be read", data->name, (long long)i);
+  return data->format->read(data, first, count, target);
+}
+
+static dp_status hash_samples(const dp_data *data, char *buffer, int64_t at_once, uint64_t *hash) {
+  const int64_t samples = dp_data_samples(data);
+  const size_t bytes = dp_data_sample_bytes(data);
+  uint64_t chain[2] = {0};
+  for (int64_t first = 0; first < samples; first += at_once) {
+    const int64_t count = dp_min_i64(at_once, samples - first);
+    DP_TRY(data->format->read(data, first, count, buffer));
+    chain[0] = dp_hash64(chain, sizeof chain);
+    chain[1] = dp_hash64(buffer, (size_t)count * bytes);
+  }
+  *hash = dp_hash64(chain, sizeof chain);
+  return DP_OK;
+}
+
+dp_status dp_data_hash(const dp_data *data, uint64_t *hash) {
+  if (data->format->hash) return data->format->hash(data, hash);
+  const size_t bytes = dp_data_sample_bytes(data);
+  const int64_t at_once = bytes < HASHED_BYTES ? HASHED_BYTES / (int64_t)(bytes ? bytes : 1) : 1;
+  char *buffer = malloc((size_t)at_once * bytes + 1);
+  if (!buffer) return dp_fail(DP_EX_MEMORY, "%s: no memory for its hash", data->name);
+  dp_status status = hash_samples(data, buffer, at_once, hash);
+  free(buffer);
+  return status;
+}
