@@ -56,10 +56,10 @@ double Unit(double x) {
   return static_cast<double>(std::nextafterf(a, kInf)) - static_cast<double>(a);
 }
 
-// Every 997th float: all exponents, both signs, denormals, infinities, NaNs.
+// Every 9,973rd float: all exponents, both signs, denormals, infinities, NaNs.
 std::vector<float> ManyFloats() {
   std::vector<float> many;
-  for (uint64_t bits = 0; bits < uint64_t(1) << 32; bits += 997) {
+  for (uint64_t bits = 0; bits < uint64_t(1) << 32; bits += 9973) {
     const auto word = static_cast<uint32_t>(bits);
     float x;
     std::memcpy(&x, &word, sizeof x);
@@ -196,6 +196,67 @@ TEST(Vector, KernelsEqualTheReference) {
   }
   for (const dp_kernel *const *k = dp_cpu_kernels; *k; k++)
     EXPECT_TRUE(!IsFast(*k) || computed.count((*k)->name)) << (*k)->name << " has no sample";
+}
+
+// Shapes that take more than one block of a kernel, and what is not a number.
+struct Problem {
+  const char *op, *domain, *inputs, *attrs;
+  int64_t n;
+  double low, high;
+  std::function<void(std::vector<Tensor> *)> edit;
+};
+
+// Makes some scores infinite or NaN, and whole samples -infinity.
+void Spoil(std::vector<Tensor> *in) {
+  Tensor &scores = (*in)[0];
+  const int64_t count = scores.Count(), sample = count / 7;
+  for (int64_t i = 0; i < sample; i++) scores.Set(sample + i, -INFINITY);
+  for (int64_t i = 0; i < 2 * sample; i += 5) scores.Set(2 * sample + i, -INFINITY);
+  scores.Set(4 * sample + 1, INFINITY);
+  scores.Set(5 * sample, NAN);
+}
+
+void Grow(std::vector<Tensor> *in) {
+  for (int64_t i = 0; i < (*in)[0].Count(); i++) (*in)[0].Set(i, (*in)[0].Get(i) * 50);
+}
+
+const Problem kProblems[] = {
+    {"SoftmaxCrossEntropyLoss", "", "float32[N,4099], int64[N]", "", 5, 0, 3, nullptr},
+    {"SoftmaxCrossEntropyLoss", "", "float32[N,257], int64[N]", "reduction=\"none\"", 5, 0, 256, Grow},
+    {"SoftmaxCrossEntropyLoss", "", "float32[N,33,131], int64[N,131]", "reduction=\"none\"", 3, 0, 32, nullptr},
+    {"SoftmaxCrossEntropyLoss", "", "float32[N,9,64], int32[N,64], float32[9]", "ignore_index=2", 3, 0, 8, nullptr},
+    {"SoftmaxCrossEntropyLoss", "", "float32[N,30], int64[N]", "reduction=\"none\"", 7, 0, 29, Spoil},
+    {"SoftmaxCrossEntropyLoss", "", "float32[N,3], int64[N]", "", 0, 0, 2, nullptr},
+    {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,4099], int64[N], float32[]", "", 5, 0, 3, nullptr},
+    {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,257], int64[N], float32[N]", "reduction=\"none\"", 5, 0, 256,
+     Grow},
+    {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,33,131], int64[N,131], float32[]", "", 3, 0, 32, nullptr},
+    {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,9,64], int32[N,64], float32[], float32[9]", "ignore_index=2", 3, 0,
+     8, nullptr},
+    {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,30], int64[N], float32[N]", "reduction=\"none\"", 7, 0, 29, Spoil},
+    {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,30,2], int64[N,2], float32[]", "ignore_index=1", 7, 0, 1, Spoil},
+    {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,3], int64[N], float32[]", "", 0, 0, 2, nullptr},
+};
+
+TEST(Vector, LargerShapesEqualTheReference) {
+  if (!Isa()) GTEST_SKIP() << "this machine has neither AVX2 nor AVX-512";
+  for (const Problem &p : kProblems) {
+    SCOPED_TRACE(std::string(p.op) + " " + p.inputs + " {" + p.attrs + "}");
+    const dp_sample sample = {p.inputs, p.attrs, p.n, p.low, p.high, false};
+    const Case c = {dp_op_find(p.domain, p.op), &sample, 0, false};
+    const Built built(c);
+    ASSERT_EQ(built.error, "");
+    std::vector<Tensor> in;
+    for (size_t i = 0; i < built.operands.size(); i++)
+      in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, p.n) : Tensor());
+    if (p.edit) p.edit(&in);
+    ASSERT_TRUE(IsFast(Selected(built, in)));
+    const std::vector<Tensor> expected = Compute(built, in, 1, true);
+    for (int parts : {1, 3}) {
+      ExpectClose(expected, Compute(built, in, parts, false));
+      if (HasFatalFailure()) return;
+    }
+  }
 }
 
 // ---- regions --------------------------------------------------------------------------------------------------------
