@@ -246,8 +246,7 @@ TEST(OneDnn, ProductsEqualReference) {
   // Gradients of weights whose rows lie in the same sets of the cache are computed from padded copies, in blocks.
   for (const char *operands : {"float32[N,1024], float32[N,40]", "float32[N,70], float32[N,512]",
                                "float32[N,512], float32[N,512]", "float32[N,1024], float32[N,20], float32[20]"})
-    for (int64_t n : {1, 253})
-      Check({"Gemm", "", operands, "transA=1, alpha=0.5, beta=2.0", n, double(n) + 2});
+    for (int64_t n : {1, 253}) Check({"Gemm", "", operands, "transA=1, alpha=0.5, beta=2.0", n, double(n) + 2});
   Check({"MatMul", "", "float32[N,4], float32[4,3]", "", 5, 4});
   Check({"MatMul", "", "float32[N,3,17], float32[17,20]", "", 6, 17}, 2);
   Check({"MatMul", "", "float32[N,1,3,4], float32[2,4,3]", "", 2, 4});
