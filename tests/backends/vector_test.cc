@@ -175,8 +175,8 @@ const dp_kernel *Selected(const Built &built, const std::vector<Tensor> &in, int
   return dp_kernel_select(&dp_target_cpu, &spec, false);
 }
 
-// Each kernel computes samples of its operator, so that a new one cannot stay untested: all results, and the first alone
-// where others may be left out.
+// Each kernel computes samples of its operator, so that a new one cannot stay untested: all results, and the first
+// alone where others may be left out.
 TEST(Vector, KernelsEqualTheReference) {
   if (!Isa()) GTEST_SKIP() << "this machine has neither AVX2 nor AVX-512";
   std::set<std::string> computed;
