@@ -1,5 +1,5 @@
 // Walks the columns of scores (samples, classes, inner), a few neighbouring ones at a time, for the functions of
-// vector/cross_entropy.h.
+// backends/cpu/vector/cross_entropy.h.
 #ifndef DP_BACKENDS_CPU_FAST_CROSS_ENTROPY_H
 #define DP_BACKENDS_CPU_FAST_CROSS_ENTROPY_H
 

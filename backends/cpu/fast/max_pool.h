@@ -1,4 +1,4 @@
-// Planes that the functions of vector/max_pool.h take.
+// Planes that the functions of backends/cpu/vector/max_pool.h take.
 #ifndef DP_BACKENDS_CPU_FAST_MAX_POOL_H
 #define DP_BACKENDS_CPU_FAST_MAX_POOL_H
 

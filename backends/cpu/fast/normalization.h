@@ -1,4 +1,4 @@
-// Normalisation of the rows that consist of the dims from attribute `axis` on, by vector/normalization.h.
+// Normalisation of the rows that consist of the dims from attribute `axis` on, by backends/cpu/vector/normalization.h.
 #ifndef DP_BACKENDS_CPU_FAST_NORMALIZATION_H
 #define DP_BACKENDS_CPU_FAST_NORMALIZATION_H
 

@@ -1,4 +1,4 @@
-// Kernels of elementwise operators on float32 that run the row functions of vector/unary.h.
+// Kernels of elementwise operators on float32 that run the row functions of backends/cpu/vector/unary.h.
 #ifndef DP_BACKENDS_CPU_FAST_UNARY_H
 #define DP_BACKENDS_CPU_FAST_UNARY_H
 
