@@ -11,7 +11,9 @@
 #include <set>
 
 #include "backends/cpu/target.h"
+#include "backends/cpu/vector/attention_rows.h"
 #include "backends/cpu/vector/unary.h"
+#include "ir/base/philox.h"
 #include "ir/kernel/member.h"
 #include "tests/backends/drawn_region.h"
 #include "tests/ir/ops/samples.h"
@@ -124,6 +126,24 @@ TEST(Vector, ElementsDoNotDependOnTheirPlace) {
       EXPECT_EQ(std::memcmp(found.data(), whole.data(), 400), 0) << "rows of " << length;
     }
   }
+}
+
+// The random words of ir/base/philox.h one by one, from any element on; an element whose word is at the limit is kept.
+TEST(Vector, DropoutKeepsWhatTheWordsSay) {
+  if (!Isa()) GTEST_SKIP() << "this machine has neither AVX2 nor AVX-512";
+  const dp_attention_rows &rows = std::strcmp(Isa(), "avx512") ? dp_attention_rows_avx2 : dp_attention_rows_avx512;
+  const uint64_t seed = 0x123456789abcdef, origin = (uint64_t(1) << 34) - 70;  // the blocks' numbers pass 32 bits
+  for (uint64_t first = origin; first < origin + 140; first += 3)
+    for (int64_t count : {1, 5, 130, 256}) {
+      const uint32_t limit = dp_philox_at(seed, 7, 11, first + 2) >> 8;
+      const dp_attention_dropout dropout = {seed, 7, 11, static_cast<int32_t>(limit), 1.25f};
+      std::vector<float> factors(static_cast<size_t>(count), -1);
+      rows.keep(&dropout, first, count, factors.data());
+      for (int64_t i = 0; i < count; i++)
+        ASSERT_EQ(factors[static_cast<size_t>(i)],
+                  dp_philox_at(seed, 7, 11, first + static_cast<uint64_t>(i)) >> 8 >= limit ? 1.25f : 0)
+            << "element " << i << " from " << first << " on";
+    }
 }
 
 // ---- kernels --------------------------------------------------------------------------------------------------------
