@@ -11,6 +11,12 @@ extern "C" {
 // The kernel that computes the member: of the reference's, for all types. NULL: none.
 const dp_kernel *dp_member_kernel(const dp_member_spec *spec);
 
+// A kernel that can compute any part of the member, of any extents, without scratch or memory of its own: `fast` lets
+// it depend on the instruction set. NULL: none.
+const dp_kernel *dp_member_kernel_of_parts(const dp_member_spec *spec, bool fast);
+// Whether some member has such a kernel that depends on the instruction set.
+bool dp_members_have_fast_kernels(const dp_kernel_spec *region);
+
 #ifdef __cplusplus
 }
 #endif

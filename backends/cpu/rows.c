@@ -1,7 +1,9 @@
 // dp.Region of members that work on rows: pointwise ones, whose rows are single elements, reductions over the last
 // dims, softmax, normalizations of rows. Results are computed in chunks of whole rows that stay in the cache: all
-// members of a chunk before the next chunk, so memory is read and written once. The members' reference kernels compute
-// each chunk, so the bits are theirs.
+// members of a chunk before the next chunk, so memory is read and written once.
+//
+// There are two such kernels. In cpu.rows.dp.Region the members' reference kernels compute each chunk, so the bits are
+// theirs. In cpu.fast_rows.dp.Region members have their fast kernels, where there are any (backends/cpu/fast).
 //
 // A chunk is a box that is contiguous in the region's frame, the extents of its largest values: a range of one dim
 // before the row, and everything in the dims after it. An operand that is broadcast has the same box with extent 1
@@ -76,11 +78,12 @@ static bool match(const dp_kernel_spec *spec) {
   for (int m = 0; m < spec->region->n_members; m++) {
     dp_member_spec member;
     dp_member_spec_make(spec->region, m, spec->region->values, &member);
-    const dp_kernel *kernel = dp_member_kernel(&member);
-    if (!kernel || !kernel->parts || kernel->prepare || kernel->scratch_bytes) return false;
+    if (!dp_member_kernel_of_parts(&member, false)) return false;
   }
   return spec->region->n_members > 0;
 }
+
+static bool match_fast(const dp_kernel_spec *spec) { return match(spec) && dp_members_have_fast_kernels(spec); }
 
 // ---- chunks ---------------------------------------------------------------------------------------------------------
 
@@ -171,6 +174,7 @@ typedef struct {
   int64_t (*strides)[DP_MAX_RANK];  // (values) elements, by the frame's dims; 0 where a value is broadcast
   dp_member_spec *members[2];       // (members) of a whole chunk, of the last one
   const dp_kernel **kernels;        // (members)
+  void **states;                    // (members) tables that nobody frees
 } rows_state;
 
 // Dims after `dim` stay as they are: a mean is divided by the whole extent also where a device has only a part.
@@ -196,13 +200,23 @@ static void set_strides(const dp_local *local, int rank, int64_t strides[DP_MAX_
 static void release(void *state) {
   rows_state *s = state;
   if (!s) return;
+  free(s->states);
   free(s->kernels);
   free(s->members[0]);
   free(s->strides);
   free(s);
 }
 
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+static dp_status prepare_members(rows_state *s, int n_members, bool fast) {
+  for (int m = 0; m < n_members; m++) {
+    const dp_kernel *kernel = s->kernels[m] = dp_member_kernel_of_parts(&s->members[0][m], fast);
+    if (!kernel) return dp_fail(EX_SOFTWARE, "no kernel of rows for %s", s->members[0][m].spec.op->name);
+    if (kernel->prepare) DP_TRY(kernel->prepare(&s->members[0][m].spec, &s->states[m]));
+  }
+  return DP_OK;
+}
+
+static dp_status prepare_rows(const dp_kernel_spec *spec, bool fast, void **state) {
   const dp_kernel_region *r = spec->region;
   const size_t n_members = (size_t)r->n_members, n_values = (size_t)r->n_values;
   frame whole;
@@ -212,7 +226,8 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   if (s) s->strides = calloc(n_values, sizeof *s->strides);
   if (s) s->members[0] = calloc(2 * n_members, sizeof *s->members[0]);
   if (s) s->kernels = calloc(n_members, sizeof *s->kernels);
-  if (!s || !boxes || !s->strides || !s->members[0] || !s->kernels) {
+  if (s) s->states = calloc(n_members, sizeof *s->states);
+  if (!s || !boxes || !s->strides || !s->members[0] || !s->kernels || !s->states) {
     release(s);
     free(boxes);
     return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", r->n_members);
@@ -232,11 +247,17 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
     }
     for (int m = 0; m < r->n_members; m++) dp_member_spec_make(spec->region, m, boxes, &s->members[tail][m]);
   }
-  for (int m = 0; m < r->n_members; m++) s->kernels[m] = dp_member_kernel(&s->members[0][m]);
   free(boxes);
-  *state = s;
-  return DP_OK;
+  dp_status status = prepare_members(s, r->n_members, fast);
+  if (status)
+    release(s);
+  else
+    *state = s;
+  return status;
 }
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) { return prepare_rows(spec, false, state); }
+static dp_status prepare_fast(const dp_kernel_spec *spec, void **state) { return prepare_rows(spec, true, state); }
 
 // Where the chunk starts in a value.
 static int64_t offset_of(const rows_state *s, int value, int64_t chunk) {
@@ -270,7 +291,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
       const void *from[DP_MAX_OPERANDS];
       void *to[DP_MAX_OPERANDS];
       dp_member_operands(&r->members[m], values, from, to);
-      DP_TRY(s->kernels[m]->run(&s->members[tail][m].spec, NULL, from, to, NULL, 0, 1));
+      DP_TRY(s->kernels[m]->run(&s->members[tail][m].spec, s->states[m], from, to, NULL, 0, 1));
     }
   }
   return DP_OK;
@@ -287,6 +308,23 @@ const dp_kernel dp_kernel_rows_Region = {
     .match = match,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,
+    .release = release,
+    .run = run,
+};
+
+const dp_kernel dp_kernel_fast_rows_Region = {
+    .name = "cpu.fast_rows.dp.Region",
+    .op = "Region",
+    .domain = "dp",
+    .types = DP_STORED,
+    .priority = 5,
+    .library = true,
+    .parts = true,
+    .isa = true,
+    .in_place = true,
+    .match = match_fast,
+    .scratch_bytes = scratch_bytes,
+    .prepare = prepare_fast,
     .release = release,
     .run = run,
 };

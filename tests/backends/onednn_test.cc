@@ -243,6 +243,10 @@ TEST(OneDnn, ProductsEqualReference) {
                ", alpha=0.5, beta=" + (i % 2 ? "2.0" : "1.0"),
            n, double(k) + 2});
   }
+  // Gradients of weights whose rows lie in the same sets of the cache are computed from padded copies, in blocks.
+  for (const char *operands : {"float32[N,1024], float32[N,40]", "float32[N,70], float32[N,512]",
+                               "float32[N,512], float32[N,512]", "float32[N,1024], float32[N,20], float32[20]"})
+    for (int64_t n : {1, 253}) Check({"Gemm", "", operands, "transA=1, alpha=0.5, beta=2.0", n, double(n) + 2});
   Check({"MatMul", "", "float32[N,4], float32[4,3]", "", 5, 4});
   Check({"MatMul", "", "float32[N,3,17], float32[17,20]", "", 6, 17}, 2);
   Check({"MatMul", "", "float32[N,1,3,4], float32[2,4,3]", "", 2, 4});
@@ -327,6 +331,7 @@ TEST(OneDnn, ScratchOfTheLargestCountIsEnough) {
       {"ConvGradWeight", "dp", "float32[N,4,9,9], float32[N,4,9,9]", "shape=[4,1,3,3], group=4, pads=[1,1,1,1]", 37,
        3000},
       {"AveragePool", "", "float32[N,5,9,9]", "kernel_shape=[2,2], strides=[2,2]", 37, 4},
+      {"Gemm", "", "float32[N,512], float32[N,512]", "transA=1", 37, 37},
   };
   for (Problem p : problems)
     for (int threads : {1, 2}) {

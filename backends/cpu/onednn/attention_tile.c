@@ -53,11 +53,19 @@ bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *t, 
   return a->mask == DP_BOOL && !((const bool *)mask)[mask_at(a, t, row) + key * a->mask_stride[3]];
 }
 
-void dp_attention_tile_keep(const dp_attention *a, const dp_attention_tile *t, const dp_random *random, int64_t row,
-                            float keep[DP_TILE_KEYS]) {
-  double u[DP_TILE_KEYS];
-  const float kept = (float)(1 / (1 - a->ratio));
-  dp_random_fill(random, dp_attention_score_row(a, t->batch, t->head, t->row + row) * a->keys + t->key, (int)t->keys,
-                 u);
-  for (int64_t j = 0; j < t->keys; j++) keep[j] = u[j] >= a->ratio ? kept : 0;
+void dp_attention_tile_keep(const dp_attention *a, const dp_attention_rows *rows, const dp_attention_tile *t,
+                            const dp_random *random, int64_t row, float keep[DP_TILE_KEYS]) {
+  // u >= ratio, where u is an integer times 2^-24
+  const dp_attention_dropout dropout = {.seed = random->seed,
+                                        .step = random->step,
+                                        .name = random->name,
+                                        .least = (int32_t)ceil(a->ratio * 0x1p24),
+                                        .kept = (float)(1 / (1 - a->ratio))};
+  const int64_t first = dp_attention_score_row(a, t->batch, t->head, t->row + row) * a->keys + t->key;
+  for (int64_t done = 0; done < t->keys;) {
+    int64_t index, run = dp_random_run(random->local, first + done, &index);
+    run = dp_min_i64(run, t->keys - done);
+    rows->keep(&dropout, (uint64_t)index, run, keep + done);
+    done += run;
+  }
 }

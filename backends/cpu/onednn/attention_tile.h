@@ -4,6 +4,7 @@
 #define DP_BACKENDS_CPU_ONEDNN_ATTENTION_TILE_H
 
 #include "backends/cpu/reference/attention.h"
+#include "backends/cpu/vector/attention_rows.h"
 
 enum { DP_TILE_ROWS = 128, DP_TILE_KEYS = 256 };
 
@@ -28,7 +29,7 @@ dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_til
 bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *tile, const void *mask, int64_t row,
                              int64_t key);
 // What dropout multiplies the probabilities of a row of the tile by. a->ratio is not 0.
-void dp_attention_tile_keep(const dp_attention *a, const dp_attention_tile *tile, const dp_random *random, int64_t row,
-                            float keep[DP_TILE_KEYS]);
+void dp_attention_tile_keep(const dp_attention *a, const dp_attention_rows *rows, const dp_attention_tile *tile,
+                            const dp_random *random, int64_t row, float keep[DP_TILE_KEYS]);
 
 #endif

@@ -46,7 +46,7 @@ static void soften_tile(const dp_attention *a, const dp_attention_rows *rows, co
     if (t->key && factor != 1)
       for (int64_t c = 0; c < a->v_size; c++) y[c] *= factor;
     if (a->ratio == 0) continue;
-    dp_attention_tile_keep(a, t, random, i, keep);
+    dp_attention_tile_keep(a, rows, t, random, i, keep);
     for (int64_t j = 0; j < t->keys; j++) s[j] *= keep[j];
   }
 }

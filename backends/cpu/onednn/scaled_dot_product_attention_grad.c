@@ -39,7 +39,7 @@ static void differentiate(const dp_call *call, const dp_attention *a, const dp_a
       dp_zero(ds, t->keys * (int64_t)sizeof *ds);
       continue;
     }
-    if (a->ratio > 0) dp_attention_tile_keep(a, t, random, i, keep);
+    if (a->ratio > 0) dp_attention_tile_keep(a, rows, t, random, i, keep);
     rows->differentiate(p, ds, a->ratio > 0 ? keep : NULL, t->keys, lse[i], w->through[i]);
     for (int64_t j = 0; j < t->keys && a->mask == DP_BOOL; j++)
       if (dp_attention_tile_hides(a, t, call->in[MASK], i, j)) ds[j] = 0;

@@ -7,27 +7,22 @@
 // w' uses m' and v' before they are rounded. The results overwrite w, m and v; if skip is not 0, they are
 // w, m and v.
 #ifndef T
+#include "backends/cpu/reference/adam.h"
 #include "backends/cpu/reference/update.h"
-
-typedef struct {
-  double keep, decay;  // keep: factor of w; decay: w's share of the gradient
-  double beta1, beta2, eps;
-  double rate, scale;  // lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t)
-} rule;
 
 #define T float
 #include __FILE__
 #define T double
 #include __FILE__
 
-static rule rule_of(const dp_node *node, double lr, int64_t step) {
+dp_adam_rule dp_adam_rule_of(const dp_node *node, double lr, int64_t step) {
   bool decoupled = dp_node_int(node, "decoupled", 0) != 0;
   double decay = dp_node_float(node, "weight_decay", 0), t = (double)step + 1;
-  rule r = {.keep = decoupled ? 1 - lr * decay : 1,
-            .decay = decoupled ? 0 : decay,
-            .beta1 = dp_node_float(node, "beta1", 0.9),
-            .beta2 = dp_node_float(node, "beta2", 0.999),
-            .eps = dp_node_float(node, "eps", 1e-8)};
+  dp_adam_rule r = {.keep = decoupled ? 1 - lr * decay : 1,
+                    .decay = decoupled ? 0 : decay,
+                    .beta1 = dp_node_float(node, "beta1", 0.9),
+                    .beta2 = dp_node_float(node, "beta2", 0.999),
+                    .eps = dp_node_float(node, "eps", 1e-8)};
   r.rate = lr / (1 - pow(r.beta1, t));
   r.scale = 1 / sqrt(1 - pow(r.beta2, t));
   return r;
@@ -37,7 +32,8 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
                      int part, int parts) {
   (void)state, (void)scratch;
   if (dp_update_skips(spec, in, out, part, parts)) return DP_OK;
-  rule r = rule_of(spec->node, dp_element_get(spec->inputs[4].dtype, in[4]), dp_scalar_i64(spec, in, 5));
+  dp_adam_rule r =
+      dp_adam_rule_of(spec->node, dp_element_get(spec->inputs[4].dtype, in[4]), dp_scalar_i64(spec, in, 5));
   int64_t lo, hi;
   dp_part_range(dp_out_count(spec, 0), part, parts, &lo, &hi);
   if (spec->inputs[0].dtype == DP_FLOAT32)
@@ -58,7 +54,7 @@ const dp_kernel dp_kernel_reference_dp_Adam = {
 
 #else
 
-static void FN(update)(const rule *r, const void *const *in, void *const *out, int64_t lo, int64_t hi) {
+static void FN(update)(const dp_adam_rule *r, const void *const *in, void *const *out, int64_t lo, int64_t hi) {
   const T *w = in[0], *m = in[1], *v = in[2], *g = in[3];
   T *next_w = out[0], *next_m = out[1], *next_v = out[2];
   for (int64_t i = lo; i < hi; i++) {

@@ -3,8 +3,7 @@
 
 #include "ir/base/philox.h"
 
-// The number of elements from `first` on that are contiguous in the whole tensor, and the index of `first` there.
-static int64_t run_of(const dp_local *local, int64_t first, int64_t *whole_index) {
+int64_t dp_random_run(const dp_local *local, int64_t first, int64_t *whole_index) {
   int split = -1;  // the last split dim
   for (int d = 0; d < local->rank; d++)
     if (local->extents[d] != local->whole[d]) split = d;
@@ -26,7 +25,7 @@ static int64_t run_of(const dp_local *local, int64_t first, int64_t *whole_index
 
 void dp_random_fill(const dp_random *random, int64_t first, int count, double values[DP_RANDOM_CHUNK]) {
   for (int i = 0; i < count;) {
-    int64_t index, length = run_of(random->local, first + i, &index);
+    int64_t index, length = dp_random_run(random->local, first + i, &index);
     int end = i + (int)dp_min_i64(length, count - i);
     while (i < end) {
       uint32_t block[4];

@@ -14,6 +14,8 @@ typedef struct {
   bool normal;  // standard normal, else uniform in [0, 1)
 } dp_random;
 
+// How many of the elements from local element `first` on are neighbours in the whole tensor; *index: that of the first.
+int64_t dp_random_run(const dp_local *local, int64_t first, int64_t *index);
 // values[i] = the random number of local element first + i, for 0 <= i < count <= DP_RANDOM_CHUNK.
 void dp_random_fill(const dp_random *random, int64_t first, int count, double values[DP_RANDOM_CHUNK]);
 

@@ -8,6 +8,14 @@
 extern "C" {
 #endif
 
+// The random numbers of ir/base/philox.h. An element is kept if the upper 24 bits of its word are `least` or more.
+typedef struct {
+  uint64_t seed;
+  uint32_t step, name;
+  int32_t least;
+  float kept;
+} dp_attention_dropout;
+
 typedef struct {
   // Makes scores exp(score - maximum), where *most is the row's maximum and *sum its sum so far (-infinity, 0 at
   // first); updates both. Returns the factor by which what came before shrinks.
@@ -17,6 +25,8 @@ typedef struct {
   void (*differentiate)(float *s, float *dp, const float *keep, int64_t count, float log_sum, float through);
   // x[i] = exp(x[i])
   void (*exp)(float *x, int64_t count);
+  // What dropout multiplies the elements first .. first + count - 1 by: factors[i] is 0, or `kept`.
+  void (*keep)(const dp_attention_dropout *dropout, uint64_t first, int64_t count, float *factors);
 } dp_attention_rows;
 
 extern const dp_attention_rows dp_attention_rows_avx2, dp_attention_rows_avx512;

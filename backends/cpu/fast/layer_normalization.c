@@ -1,0 +1,28 @@
+// LayerNormalization of float32 by vectors: over the dims from `axis` on.
+#include "backends/cpu/fast/normalization.h"
+
+static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
+                     int part, int parts) {
+  const dp_call call = {spec, in, out, scratch, part, parts};
+  dp_normalization_rows rows = dp_normalization_rows_inner(&call);
+  rows.about_mean = true;
+  rows.bias = dp_has_in(spec, 2) ? in[2] : NULL;
+  rows.mean = dp_has_out(spec, 1) ? out[1] : NULL;
+  rows.invstd = dp_has_out(spec, 2) ? out[2] : NULL;
+  return dp_fast_normalization_run(&call, &rows, state);
+}
+
+const dp_kernel dp_kernel_fast_LayerNormalization = {
+    .name = "cpu.fast.LayerNormalization",
+    .op = "LayerNormalization",
+    .domain = "",
+    .priority = 5,
+    .library = true,
+    .parts = true,
+    .isa = true,
+    .in_place = true,
+    .shares_state = true,
+    .match = dp_fast_normalization_match,
+    .prepare = dp_fast_normalization_prepare,
+    .run = run,
+};

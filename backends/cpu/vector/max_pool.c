@@ -1,0 +1,116 @@
+// Pooling by the largest element. See max_pool.h.
+#include "backends/cpu/vector/max_pool.h"
+
+#include <math.h>
+
+#include "backends/cpu/vector/isa.h"
+
+// The elements of x along dim d that window i covers: [*lo, *hi).
+static inline void cover(const dp_plane_window *w, int d, int64_t i, int64_t *lo, int64_t *hi) {
+  const int64_t first = i * w->stride[d] - w->pad[d], end = first + w->kernel[d];
+  *lo = first < 0 ? 0 : first;
+  *hi = end < w->x[d] ? end : w->x[d];
+}
+
+static inline float larger(float a, float b) { return b > a || b != b ? b : a; }
+
+// NaN stays: it is not less than anything, and `larger` takes it wherever it stands.
+static inline float largest(float a, float b) { return a != a ? a : larger(a, b); }
+
+// most[c] = the largest of rows [lo, hi) of column c.
+static void pool_rows(const float *x, int64_t columns, int64_t lo, int64_t hi, float *restrict most) {
+  for (int64_t c = 0; c < columns; c++) most[c] = x[lo * columns + c];
+  for (int64_t r = lo + 1; r < hi; r++)
+    for (int64_t c = 0; c < columns; c++) most[c] = largest(most[c], x[r * columns + c]);
+}
+
+static void pool_columns(const dp_plane_window *w, const float *most, float *restrict y) {
+  for (int64_t j = 0; j < w->y[1]; j++) {
+    int64_t lo, hi;
+    cover(w, 1, j, &lo, &hi);
+    float m = most[lo];
+    for (int64_t c = lo + 1; c < hi; c++) m = largest(m, most[c]);
+    y[j] = m;
+  }
+}
+
+// Windows of two columns side by side, the usual ones.
+static void pool_pairs(const float *most, int64_t count, float *restrict y) {
+  for (int64_t j = 0; j < count; j++) y[j] = largest(most[2 * j], most[2 * j + 1]);
+}
+
+static inline int in_pairs(const dp_plane_window *w, int d) {
+  return w->kernel[d] == 2 && w->stride[d] == 2 && w->pad[d] == 0 && 2 * w->y[d] <= w->x[d];
+}
+
+static void pool(const dp_plane_window *w, const float *x, float *y) {
+  float most[DP_VECTOR_WIDEST];
+  const int pairs = in_pairs(w, 1);
+  for (int64_t i = 0; i < w->y[0]; i++) {
+    int64_t lo, hi;
+    cover(w, 0, i, &lo, &hi);
+    pool_rows(x, w->x[1], lo, hi, most);
+    if (pairs)
+      pool_pairs(most, w->y[1], y + i * w->y[1]);
+    else
+      pool_columns(w, most, y + i * w->y[1]);
+  }
+}
+
+// `first` where a is the first largest of a and b, else `second`.
+static inline float choose(float a, float b, float first, float second) {
+  const float chosen = b <= a ? first : second;
+  return a != a ? first : chosen;
+}
+
+// The gradient of a row of windows of 2 x 2, side by side. x, dx: the upper of their two rows.
+static void spread_squares(const float *restrict x, int64_t columns, int64_t count, const float *restrict dy,
+                           float *restrict dx) {
+  const float *restrict x_low = x + columns;
+  float *restrict dx_low = dx + columns;
+  for (int64_t j = 0; j < count; j++) {
+    const float a = x[2 * j], b = x[2 * j + 1], c = x_low[2 * j], d = x_low[2 * j + 1], g = dy[j];
+    const float top = largest(a, b), low = largest(c, d);
+    const float above = choose(top, low, g, 0), below = choose(top, low, 0, g);
+    dx[2 * j] = choose(a, b, above, 0);
+    dx[2 * j + 1] = choose(a, b, 0, above);
+    dx_low[2 * j] = choose(c, d, below, 0);
+    dx_low[2 * j + 1] = choose(c, d, 0, below);
+  }
+}
+
+// The gradient of a row of windows that cover the rows [top, bottom).
+static void spread(const dp_plane_window *w, int64_t top, int64_t bottom, const float *x, const float *dy, float *dx) {
+  const int64_t columns = w->x[1];
+  for (int64_t j = 0; j < w->y[1]; j++) {
+    int64_t lo, hi;
+    cover(w, 1, j, &lo, &hi);
+    int64_t best = top * columns + lo;
+    float most = x[best];
+    for (int64_t r = top; r < bottom; r++)
+      for (int64_t c = lo; c < hi; c++) {
+        const float value = x[r * columns + c];
+        // A choice and no branch, which could not be predicted.
+        const int wins = !(value <= most) & (most == most);
+        best = wins ? r * columns + c : best;
+        most = wins ? value : most;
+      }
+    dx[best] += dy[j];
+  }
+}
+
+static void gradient(const dp_plane_window *w, const float *x, const float *dy, float *dx) {
+  const int64_t columns = w->x[1];
+  const int squares = in_pairs(w, 0) && in_pairs(w, 1);
+  for (int64_t i = 0; i < w->x[0] * columns; i++) dx[i] = 0;
+  for (int64_t i = 0; i < w->y[0]; i++) {
+    int64_t top, bottom;
+    cover(w, 0, i, &top, &bottom);
+    if (squares)
+      spread_squares(x + top * columns, columns, w->y[1], dy + i * w->y[1], dx + top * columns);
+    else
+      spread(w, top, bottom, x, dy + i * w->y[1], dx);
+  }
+}
+
+const dp_vector_max_pool DP_FOR_ISA(dp_vector_max_pool_) = {pool, gradient};
