@@ -34,8 +34,8 @@ spots = np.arange(SAMPLES * 3)
 cells = np.arange(SAMPLES)[:, None] * 7 + np.arange(5) * 3
 DATA = {
     "x": spread((SAMPLES, 6), 43, 17, 4),
-    "label": torch.from_numpy(np.where(i % 4 == 1, -100, (i * 3 + i * i) % 5)),
-    "plain": torch.from_numpy((i * 3 + i * i) % 5),
+    "label": torch.from_numpy(np.where(i % 4 == 1, -100, (i * 7 + i // 3) % 5)),
+    "plain": torch.from_numpy((i * 7 + i // 3) % 5),
     "spot": torch.from_numpy(np.where(spots * spots % 7 == 2, -100, (spots * 2 + spots // 3) % 5)).reshape(SAMPLES, 3),
     "target": spread((SAMPLES, 4), 53, 21, 4),
     "soft": spread((SAMPLES, 4), 59, 30, 1) + 0.5,
@@ -114,7 +114,7 @@ def forward(p, x):
     o["planes"] = wide.reshape(-1, 5, 3)
     o["log_probs"] = F.log_softmax(o["logits"], -1)
     o["each"] = (o["pred"] * o["pred"]).sum(1)
-    o["penalty"] = (p["w2"] * p["w2"]).mean()
+    o["penalty"] = (p["w2"] * p["w2"]).mean() + (h * h).mean()
     return o
 
 
