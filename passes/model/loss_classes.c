@@ -1,15 +1,16 @@
 // Losses of integer labels, the numbers of classes: softmax_cross_entropy and nll. See loss.h.
 //
 // Labels equal to ignore_index count neither in the sum nor in what divides it. Both sums are over labels, so every part
-// of a batch has its share; what divides is whole before the first gradient is taken, and is computed of labels alone.
+// of a batch has its share. What divides is whole before the first gradient is taken. It is computed of the labels as
+// they are fed, so that no other form of them is kept for all micro-batches.
 #include "passes/model/loss.h"
 
 typedef struct {
   dp_builder *builder;
   const dp_loss_term *term;
+  dp_value *given;    // the labels as they are fed, int64
   dp_value *scores;   // [N, C, d...]
-  dp_value *labels;   // int64 [N, d...]
-  dp_value *counts;   // bool [N, d...]: not ignored
+  dp_value *labels;   // int64 [N, d...], which may be another shape of the same labels
   dp_value *weights;  // [C]; NULL: 1 each
 } classes;
 
@@ -86,13 +87,10 @@ static dp_status find_weights(classes *c) {
 }
 
 static dp_status find_operands(classes *c) {
-  dp_builder *b = c->builder;
   int axis;
   DP_TRY(find_labels(c, &axis));
-  c->labels = dp_build_cast(b, c->labels, DP_INT64);
+  c->given = c->labels = dp_build_cast(c->builder, c->labels, DP_INT64);
   put_classes_first(c, axis);
-  dp_value *ignored = dp_build_fill(b, DP_INT64, (double)c->term->ignore_index);
-  c->counts = dp_build1(b, "Not", dp_build2(b, "Equal", c->labels, ignored));
   return find_weights(c);
 }
 
@@ -102,22 +100,29 @@ static dp_value *where(dp_builder *b, dp_value *condition, dp_value *x, dp_value
   return dp_build(b, "Where", 3, (dp_value *[]){condition, x, y}, 1, 0, NULL);
 }
 
-// The sum over the labels that count of `each` [N, d...].
-static dp_value *sum_counted(const classes *c, dp_value *each) {
-  dp_value *zero = dp_build_fill(c->builder, each->type.dtype, 0);
-  return dp_loss_reduce(c->builder, "ReduceSum", where(c->builder, c->counts, each, zero));
+// Which labels are not ignored.
+static dp_value *counting(const classes *c, dp_value *labels) {
+  dp_value *ignored = dp_build_fill(c->builder, DP_INT64, (double)c->term->ignore_index);
+  return dp_build1(c->builder, "Not", dp_build2(c->builder, "Equal", labels, ignored));
 }
 
-static dp_value *count(const classes *c) {
-  return dp_loss_reduce(c->builder, "ReduceSum", dp_build_cast(c->builder, c->counts, DP_INT64));
+// The sum of `each`, of the shape of `counts`, where that holds.
+static dp_value *sum_where(dp_builder *b, dp_value *counts, dp_value *each) {
+  return dp_loss_reduce(b, "ReduceSum", where(b, counts, each, dp_build_fill(b, each->type.dtype, 0)));
 }
 
-// The sum of the weights of labels.
-static dp_value *sum_weights(const classes *c) {
+// What the mean divides by: the labels' number, or the sum of their weights. 1 instead of 0, so that a mean over no
+// labels is 0, and so is its gradient.
+static dp_value *find_divisor(const classes *c, dp_dtype dtype, dp_loss_measures *m) {
   dp_builder *b = c->builder;
-  dp_value *in[] = {c->weights, where(b, c->counts, c->labels, dp_build_fill(b, DP_INT64, 0))};
+  dp_value *counts = counting(c, c->given);
+  m->count = dp_loss_reduce(b, "ReduceSum", dp_build_cast(b, counts, DP_INT64));
+  if (!c->weights) return dp_build_cast(b, dp_build2(b, "Max", m->count, dp_build_fill(b, DP_INT64, 1)), dtype);
+  dp_value *in[] = {c->weights, where(b, counts, c->given, dp_build_fill(b, DP_INT64, 0))};
   dp_attr axis = dp_attr_int("axis", 0);
-  return sum_counted(c, dp_build(b, "Gather", 2, in, 1, 1, &axis));
+  m->over = sum_where(b, counts, dp_build(b, "Gather", 2, in, 1, 1, &axis));
+  dp_value *any = dp_build2(b, "Greater", m->over, dp_build_fill(b, dtype, 0));
+  return where(b, any, m->over, dp_build_fill(b, dtype, 1));
 }
 
 static dp_value *count_correct(const classes *c) {
@@ -125,7 +130,7 @@ static dp_value *count_correct(const classes *c) {
   dp_value *scores = c->scores;
   dp_attr attrs[] = {dp_attr_int("axis", 1), dp_attr_int("keepdims", 0)};
   dp_value *right = dp_build2(b, "Equal", dp_build(b, "ArgMax", 1, &scores, 1, 2, attrs), c->labels);
-  if (c->term->ignore_index >= 0) right = dp_build2(b, "And", right, c->counts);  // it may be a class
+  if (c->term->ignore_index >= 0) right = dp_build2(b, "And", right, counting(c, c->labels));  // it may be a class
   return dp_loss_reduce(b, "ReduceSum", dp_build_cast(b, right, DP_INT64));
 }
 
@@ -136,18 +141,6 @@ static dp_value *sum_losses(const classes *c, const char *op, dp_value **log_pro
   dp_value *sum = dp_build(c->builder, op, c->weights ? 3 : 2, in, log_prob ? 2 : 1, 2, attrs);
   if (log_prob) *log_prob = c->builder->status ? sum : sum->producer->outputs[1];
   return sum;
-}
-
-// The mean, and what counts. A mean over no labels is 0, and so is its gradient.
-static void finish(const classes *c, dp_value *sum, dp_loss_measures *m) {
-  dp_builder *b = c->builder;
-  const dp_dtype dtype = sum->type.dtype;
-  m->count = count(c);
-  if (c->weights) m->over = sum_weights(c);
-  dp_value *over = m->over ? m->over : dp_build_cast(b, m->count, dtype);
-  dp_value *any = dp_build2(b, "Greater", over, dp_build_fill(b, dtype, 0));
-  m->loss = dp_build2(b, "Div", sum, where(b, any, over, dp_build_fill(b, dtype, 1)));
-  m->correct = count_correct(c);
 }
 
 // ---- the losses -----------------------------------------------------------------------------------------------------
@@ -168,28 +161,34 @@ static dp_status smooth(const classes *c, dp_value **sum, dp_value *log_prob) {
     const int rank = log_prob->type.shape.rank;
     log_prob = dp_build2(b, "Mul", log_prob, dp_loss_constant(b, &c->term->weight, dtype, rank, 1));
   }
-  dp_value *of_all = sum_counted(c, dp_build_reduce(b, "ReduceSum", log_prob, &axis, 1, false));
+  dp_value *of_all =
+      sum_where(b, counting(c, c->labels), dp_build_reduce(b, "ReduceSum", log_prob, &axis, 1, false));
   dp_value *own = dp_build2(b, "Mul", *sum, dp_build_fill(b, dtype, 1 - smoothing));
   dp_value *shared = dp_build2(b, "Mul", of_all, dp_build_fill(b, dtype, smoothing / (double)n.offset));
   *sum = dp_build2(b, "Sub", own, shared);
   return DP_OK;
 }
 
+// The divisor comes first: what sums it over devices then runs beside what follows.
 dp_status dp_loss_softmax_cross_entropy(dp_builder *b, const dp_loss_term *term, dp_value *scores,
                                         dp_loss_measures *m) {
   classes c = {.builder = b, .term = term, .scores = scores};
   dp_value *log_prob = NULL;
   const bool smooths = term->label_smoothing > 0;
   DP_TRY(find_operands(&c));
+  dp_value *divisor = find_divisor(&c, scores->type.dtype, m);
   dp_value *sum = sum_losses(&c, "SoftmaxCrossEntropyLoss", smooths ? &log_prob : NULL);
   if (smooths) DP_TRY(smooth(&c, &sum, log_prob));
-  finish(&c, sum, m);
+  m->loss = dp_build2(b, "Div", sum, divisor);
+  m->correct = count_correct(&c);
   return DP_OK;
 }
 
 dp_status dp_loss_nll(dp_builder *b, const dp_loss_term *term, dp_value *log_probs, dp_loss_measures *m) {
   classes c = {.builder = b, .term = term, .scores = log_probs};
   DP_TRY(find_operands(&c));
-  finish(&c, sum_losses(&c, "NegativeLogLikelihoodLoss", NULL), m);
+  dp_value *divisor = find_divisor(&c, log_probs->type.dtype, m);
+  m->loss = dp_build2(b, "Div", sum_losses(&c, "NegativeLogLikelihoodLoss", NULL), divisor);
+  m->correct = count_correct(&c);
   return DP_OK;
 }
