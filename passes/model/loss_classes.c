@@ -118,7 +118,10 @@ static dp_value *find_divisor(const classes *c, dp_dtype dtype, dp_loss_measures
   dp_value *counts = counting(c, c->given);
   m->count = dp_loss_reduce(b, "ReduceSum", dp_build_cast(b, counts, DP_INT64));
   if (!c->weights) return dp_build_cast(b, dp_build2(b, "Max", m->count, dp_build_fill(b, DP_INT64, 1)), dtype);
-  dp_value *in[] = {c->weights, where(b, counts, c->given, dp_build_fill(b, DP_INT64, 0))};
+  // Labels that are no class are refused by the loss's own operator, so their place in the weights does not matter.
+  dp_value *most = dp_build_fill(b, DP_INT64, c->term->weight.count - 1);
+  dp_value *least = dp_build2(b, "Max", c->given, dp_build_fill(b, DP_INT64, 0));
+  dp_value *in[] = {c->weights, dp_build2(b, "Min", least, most)};
   dp_attr axis = dp_attr_int("axis", 0);
   m->over = sum_where(b, counts, dp_build(b, "Gather", 2, in, 1, 1, &axis));
   dp_value *any = dp_build2(b, "Greater", m->over, dp_build_fill(b, dtype, 0));
