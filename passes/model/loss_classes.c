@@ -164,8 +164,7 @@ static dp_status smooth(const classes *c, dp_value **sum, dp_value *log_prob) {
     const int rank = log_prob->type.shape.rank;
     log_prob = dp_build2(b, "Mul", log_prob, dp_loss_constant(b, &c->term->weight, dtype, rank, 1));
   }
-  dp_value *of_all =
-      sum_where(b, counting(c, c->labels), dp_build_reduce(b, "ReduceSum", log_prob, &axis, 1, false));
+  dp_value *of_all = sum_where(b, counting(c, c->labels), dp_build_reduce(b, "ReduceSum", log_prob, &axis, 1, false));
   dp_value *own = dp_build2(b, "Mul", *sum, dp_build_fill(b, dtype, 1 - smoothing));
   dp_value *shared = dp_build2(b, "Mul", of_all, dp_build_fill(b, dtype, smoothing / (double)n.offset));
   *sum = dp_build2(b, "Sub", own, shared);

@@ -2,9 +2,7 @@
 // loss.h. All have PyTorch's formulas (torch.nn.functional).
 #include "passes/model/loss.h"
 
-static dp_value *number(dp_builder *b, const dp_value *like, double x) {
-  return dp_build_fill(b, like->type.dtype, x);
-}
+static dp_value *number(dp_builder *b, const dp_value *like, double x) { return dp_build_fill(b, like->type.dtype, x); }
 
 // The target, of the prediction's type.
 static dp_status find_target(dp_builder *b, const dp_loss_term *term, const dp_value *prediction, dp_value **target) {
@@ -52,7 +50,8 @@ static dp_status bend(dp_builder *b, const dp_loss_term *term, dp_value *predict
   dp_value *error;
   DP_TRY(find_error(b, term, prediction, &error));
   dp_value *a = dp_build1(b, "Abs", error), *c = dp_build2(b, "Min", a, number(b, a, bound));
-  dp_value *half = dp_build2(b, "Mul", c, number(b, a, 0.5)), *each = dp_build2(b, "Mul", c, dp_build2(b, "Sub", a, half));
+  dp_value *half = dp_build2(b, "Mul", c, number(b, a, 0.5)),
+           *each = dp_build2(b, "Mul", c, dp_build2(b, "Sub", a, half));
   if (factor != 1) each = dp_build2(b, "Mul", each, number(b, a, factor));
   return finish(b, each, error, m);
 }
@@ -74,7 +73,8 @@ dp_status dp_loss_bce_with_logits(dp_builder *b, const dp_loss_term *term, dp_va
   DP_TRY(find_target(b, term, x, &t));
   if (p->count > 1 && (!rank || !dp_dim_is(x->type.shape.dims[rank - 1], p->count))) {
     char text[256];
-    return dp_fail(EX_DATAERR, "%s: pos_weight has %d numbers, but '%s' has shape %s: one number, or one for each along "
+    return dp_fail(EX_DATAERR,
+                   "%s: pos_weight has %d numbers, but '%s' has shape %s: one number, or one for each along "
                    "the last axis, is expected",
                    term->name, p->count, term->prediction, dp_shape_print(&x->type.shape, text, sizeof text));
   }

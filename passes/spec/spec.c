@@ -42,10 +42,13 @@ typedef struct {
 #define IN(FIELD) .at = offsetof(dp_optimizer_spec, FIELD)
 
 // Of losses of an integer label, a class.
-#define OF_CLASSES(SCORES)                                                                    \
-  {SCORES, NAME, IN_LOSS(prediction)}, {"label", NAME, IN_LOSS(target)},                      \
-      {"ignore_index", INDEX, IN_LOSS(ignore_index), .otherwise = -100}, {"weight", LIST, IN_LOSS(weight)}
-#define OF_A_TARGET {"pred", NAME, IN_LOSS(prediction)}, {"target", NAME, IN_LOSS(target)}
+#define OF_CLASSES(SCORES)                                                 \
+  {SCORES, NAME, IN_LOSS(prediction)}, {"label", NAME, IN_LOSS(target)},   \
+      {"ignore_index", INDEX, IN_LOSS(ignore_index), .otherwise = -100}, { \
+    "weight", LIST, IN_LOSS(weight)                                        \
+  }
+#define OF_A_TARGET \
+  {"pred", NAME, IN_LOSS(prediction)}, { "target", NAME, IN_LOSS(target) }
 
 static const signature losses[] = {
     {.name = "softmax_cross_entropy",

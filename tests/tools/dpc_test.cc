@@ -65,7 +65,8 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
 
 TEST_F(Dpc, WhatThereIsIsListed) {
   Refused(Compile("--strategy=fast"), 64, {"single, data, zero, tensor, pipeline, manual"});
-  Refused(Compile("--loss=hinge(logits,label)"), 64, {"no loss 'hinge'", "choose one of softmax_cross_entropy, nll, mse"});
+  Refused(Compile("--loss=hinge(logits,label)"), 64,
+          {"no loss 'hinge'", "choose one of softmax_cross_entropy, nll, mse"});
   Refused(Compile("--optimizer=lion(lr=1)"), 64, {"no optimizer 'lion'", "choose one of sgd, adam, adamw"});
   Refused(Compile("--optimizer=sgd(rate=1)"), 64, {"sgd takes no 'rate'", "it takes lr, momentum,"});
   Refused(Compile("--optimizer=sgd(schedule=linear)"), 64, {"choose one of constant, step, cosine"});

@@ -23,7 +23,7 @@ typedef struct {
   bool resumed;                      // training goes on from a checkpoint
   // Results of the loops.
   dp_loss_mean train_loss, eval_loss;  // over an epoch, over an evaluation
-  int64_t steps;             // completed steps, including those before a checkpoint that was gone on from
+  int64_t steps;                       // completed steps, including those before a checkpoint that was gone on from
   double loss;               // of the last evaluation, if any; else the mean over the steps from first_step on
   int64_t first_step;        // counts from 1; 0: the loss is from an evaluation
   double accuracy;           // of the last evaluation; < 0: none, or the loss has no classes

@@ -19,7 +19,9 @@ dp_loss_mean dp_loss_mean_open(dp_arena *arena, dp_session *session, int program
   return mean;
 }
 
-void dp_loss_mean_reset(dp_loss_mean *mean) { memset(mean->terms, 0, ((size_t)mean->n_terms + 1) * sizeof *mean->terms); }
+void dp_loss_mean_reset(dp_loss_mean *mean) {
+  memset(mean->terms, 0, ((size_t)mean->n_terms + 1) * sizeof *mean->terms);
+}
 
 static void add(dp_loss_mean *mean, int i, const char *loss, const char *over) {
   const double weight = dp_session_number(mean->session, mean->program, over);

@@ -127,8 +127,7 @@ static dp_status evaluate(dp_dprun *run, int64_t epoch) {
 static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, const tally *t, double seconds) {
   if (run->options->quiet) return;
   fprintf(stderr, "epoch %lld/%lld  loss %.4f  %.0f samples/s", (long long)epoch, (long long)epochs,
-          dp_loss_mean_value(t->loss),
-          (double)t->samples / seconds);
+          dp_loss_mean_value(t->loss), (double)t->samples / seconds);
   if (run->eval.loader) {
     fprintf(stderr, "  eval loss %.4f", run->loss);
     if (run->accuracy >= 0) fprintf(stderr, "  accuracy %.1f %%", 100 * run->accuracy);

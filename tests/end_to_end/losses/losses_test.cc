@@ -122,9 +122,8 @@ class Losses : public Tools {
     Must("dpc compile " + File(model) + " --precision=fp64 --batch=5 --loss=" + spec + " -o " + plan + " " + devices);
     Must("dprun " + plan + Data("--data", spec) + Data("--eval-data", spec) + " --quiet --metrics=" + File("metrics") +
          " --save=" + weights);
-    Must("dprun " + plan + " --quiet --infer --init=" + weights + " --data x=" + File("x.npy") +
-         " --output logits=" + File("logits.npy") + " --output pred=" + File("pred.npy") +
-         " --output many=" + File("many.npy"));
+    Must("dprun " + plan + " --quiet --infer --init=" + weights + " --data x=" + File("x.npy") + " --output logits=" +
+         File("logits.npy") + " --output pred=" + File("pred.npy") + " --output many=" + File("many.npy"));
   }
 
   // The largest deviation of the last training from PyTorch's run of `spec`, relative to 1 + what is expected.
@@ -255,8 +254,8 @@ TEST_F(Losses, OfNothingIsZero) {
       SCOPED_TRACE(spec + " " + devices);
       Train(spec, devices);
       const std::string first = File("first.safetensors"), second = File("second.safetensors");
-      const std::string run = "dprun " + File("plan.bin") + Data("--data", spec) + " --quiet --metrics=" +
-                              File("metrics") + " --save=";
+      const std::string run =
+          "dprun " + File("plan.bin") + Data("--data", spec) + " --quiet --metrics=" + File("metrics") + " --save=";
       Must(run + first + " --steps=1");
       Must(run + second + " --steps=2");
       EXPECT_TRUE(Read(first) == Read(second));
@@ -274,9 +273,9 @@ TEST_F(Losses, OfNothingIsZero) {
 // Accuracy is of the labels that count, also where an ignored one is a class.
 TEST_F(Losses, AccuracyIsOfLabelsThatCount) {
   for (const char *devices : kDevices)
-    for (const std::string spec :
-         {"softmax_cross_entropy(logits,label)", "softmax_cross_entropy(logits,plain,ignore_index=2,weight=[1,2,3,4,5])",
-          "0.5*mse(pred,target)+nll(log_probs,label)"}) {
+    for (const std::string spec : {"softmax_cross_entropy(logits,label)",
+                                   "softmax_cross_entropy(logits,plain,ignore_index=2,weight=[1,2,3,4,5])",
+                                   "0.5*mse(pred,target)+nll(log_probs,label)"}) {
       SCOPED_TRACE(spec + " " + devices);
       Train(spec, devices);
       const Numbers logits = ReadNpy(File("logits.npy")).numbers;
@@ -308,8 +307,9 @@ TEST_F(Losses, OtherLabelsAreRefused) {
                                    "softmax_cross_entropy(logits,label,weight=[1,2,3,4,5])"}) {
       SCOPED_TRACE(spec + " " + std::to_string(wrong));
       Must("dpc compile " + File("whole.dpt") + " --batch=5 --loss=" + spec + " -o " + File("plan.bin"));
-      Refused("dprun " + File("plan.bin") + Data("--data", spec) + " --quiet", 65,
-              {spec.find("nll") ? "label " + std::to_string(int(wrong)) + " at index 3 of" : "index 5 at place 3 is out"});
+      Refused(
+          "dprun " + File("plan.bin") + Data("--data", spec) + " --quiet", 65,
+          {spec.find("nll") ? "label " + std::to_string(int(wrong)) + " at index 3 of" : "index 5 at place 3 is out"});
     }
   }
 }

@@ -156,7 +156,8 @@ TEST(Spec, SumsThatAreMalformedAreSaid) {
             "65: the model's loss: 'mse(a,b) l1(a,b)': '+', '-' or nothing more is expected at 'l1(a,b)'");
   EXPECT_EQ(LossFailure("mse(a,b)+"), "65: the model's loss: 'mse(a,b)+': a name is expected at its end");
   EXPECT_EQ(LossFailure("2 mse(a,b)"), "65: the model's loss: '2 mse(a,b)': '*' is expected at 'mse(a,b)'");
-  EXPECT_EQ(LossFailure(".*mse(a,b)"), "65: the model's loss: '.*mse(a,b)': a finite number is expected at '.*mse(a,b)'");
+  EXPECT_EQ(LossFailure(".*mse(a,b)"),
+            "65: the model's loss: '.*mse(a,b)': a finite number is expected at '.*mse(a,b)'");
   EXPECT_EQ(LossFailure("1e999*mse(a,b)"),
             "65: the model's loss: '1e999*mse(a,b)': a finite number is expected at '1e999*mse(a,b)'");
   EXPECT_EQ(LossFailure("nll(a,b,weight=[1,2)"),
