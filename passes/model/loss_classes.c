@@ -1,8 +1,8 @@
 // Losses of integer labels, the numbers of classes: softmax_cross_entropy and nll. See loss.h.
 //
-// Labels equal to ignore_index count neither in the sum nor in what divides it. Both sums are over labels, so every part
-// of a batch has its share. What divides is whole before the first gradient is taken. It is computed of the labels as
-// they are fed, so that no other form of them is kept for all micro-batches.
+// Labels equal to ignore_index count neither in the sum nor in what divides it. Both sums are over labels, so every
+// part of a batch has its share. What divides is whole before the first gradient is taken. It is computed of the labels
+// as they are fed, so that no other form of them is kept for all micro-batches.
 #include "passes/model/loss.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 // programs: makes "train", "eval" and "infer" from "main". Each operator specializes its nodes for training or
 // inference. Buffers that training changes are updates of "train"; the other programs change nothing. "train" outputs
-// the loss, its terms and its number of labels, "eval" also the count of correct ones, "infer" the model's own outputs. A plan for
-// inference has only "infer".
+// the loss, its terms and its number of labels, "eval" also the count of correct ones, "infer" the model's own outputs.
+// A plan for inference has only "infer".
 #include <string.h>
 
 #include "ir/graph/builder.h"

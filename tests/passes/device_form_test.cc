@@ -254,9 +254,9 @@ TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
     SCOPED_TRACE(devices);
     CompiledModel mlp(ReadText("examples/mlp.dpt"), std::string("batch=64 strategy=data devices=") + devices);
     ExpectSound(mlp);
-    // All-reduces: 4 gradients, the loss, the counts of refused labels and of those that are not ignored. Scatters: image
-    // and label. Broadcast: the learning rate. Gathers: the loss and the count of labels. Evaluation: the loss, the
-    // counts of labels and of correct ones.
+    // All-reduces: 4 gradients, the loss, the counts of refused labels and of those that are not ignored. Scatters:
+    // image and label. Broadcast: the learning rate. Gathers: the loss and the count of labels. Evaluation: the loss,
+    // the counts of labels and of correct ones.
     EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "train")),
               (Counts{{"AllReduce", 7}, {"Scatter", 2}, {"Broadcast", 1}, {"Gather", 2}}));
     EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "eval")),

@@ -1,7 +1,7 @@
 // The mean loss over several batches.
 //
-// A loss may be a sum of means. Each batch's mean weighs as much as what it divides by, the number of its labels or their
-// total weight, so that the mean over all batches is that of one large batch.
+// A loss may be a sum of means. Each batch's mean weighs as much as what it divides by, the number of its labels or
+// their total weight, so that the mean over all batches is that of one large batch.
 #ifndef DP_TOOLS_RUN_LOSS_MEAN_H
 #define DP_TOOLS_RUN_LOSS_MEAN_H
 
