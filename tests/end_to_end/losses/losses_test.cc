@@ -273,8 +273,8 @@ TEST_F(Losses, OfNothingIsZero) {
     }
 }
 
-// The share of the labels that count for which the best of five scores is theirs. *hidden: raised for each ignored label
-// of which that is true too.
+// The share of the labels that count for which the best of five scores is theirs. *hidden: raised for each ignored
+// label of which that is true too.
 double Accuracy(const Numbers &logits, const std::function<int64_t(int64_t)> &label, int64_t ignored, int *hidden) {
   int counted = 0, correct = 0;
   for (int64_t i = 0; i < kSamples; i++) {
