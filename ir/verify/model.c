@@ -1,4 +1,5 @@
 // The plan as a whole: its roles, logical graphs, variables and their storage, and what init defines.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,26 @@ static bool is_count(const dp_output *output) {
   return output && !output->value->type.shape.rank && output->value->type.dtype == DP_INT64;
 }
 
+static bool is_number(const dp_output *output, uint64_t dtypes) {
+  return output && !output->value->type.shape.rank && (DP_BIT(output->value->type.dtype) & dtypes);
+}
+
+// Terms of a loss are numbered from 0, and each comes with what its mean divides by.
+static dp_status check_terms(dp_checker *c, const char *program, const dp_graph *graph) {
+  int count = 0, numbered = 0;
+  for (int i = 0; i < graph->n_outputs; i++)
+    count += !strncmp(graph->outputs[i].name, "term/", 5) || !strncmp(graph->outputs[i].name, "over/", 5);
+  for (char term[24], over[24]; numbered < count; numbered += 2) {
+    snprintf(term, sizeof term, "term/%d", numbered / 2);
+    snprintf(over, sizeof over, "over/%d", numbered / 2);
+    if (!is_number(find_output(graph, term), DP_FLOATS) || !is_number(find_output(graph, over), DP_NUMBERS))
+      return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PROGRAM_OUTPUTS,
+                             "program %s gives %d outputs of terms of its loss, but not '%s' and '%s', one number each",
+                             program, count, term, over);
+  }
+  return DP_OK;
+}
+
 // What the runtime reads by name: the mean loss of train and eval, how many labels it is over, and how many were right.
 static dp_status check_measures(dp_checker *c, const char *program) {
   const dp_graph *graph = find_graph(c, program);
@@ -165,6 +186,7 @@ static dp_status check_measures(dp_checker *c, const char *program) {
     return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PROGRAM_OUTPUTS,
                            "program %s gives no output 'count' that is one int64: how many labels its loss is over",
                            program);
+  DP_TRY(check_terms(c, program, graph));
   if (c->plan->classes && !strcmp(program, "eval") && !is_count(find_output(graph, "correct")))
     return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PROGRAM_OUTPUTS,
                            "program %s gives no output 'correct' that is one int64, though the loss has classes",

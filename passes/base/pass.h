@@ -87,7 +87,7 @@ enum {
   DP_HAS_MESH = 1 << 0,   // the options are consistent; model->mesh, model->loss and model->optimizer are final
   DP_HAS_BATCH = 1 << 1,  // "main" is symbolic in the samples present; model->batch is known
   DP_HAS_LOSS =
-      1 << 2,  // outputs of "main": "loss", "count", "correct" if there are classes, DP_MODEL_OUTPUT + its own
+      1 << 2,  // outputs of "main": "loss", "count", "correct" if there are classes, terms, DP_MODEL_OUTPUT + its own
   DP_HAS_PARTITION = 1 << 14,     // nodes of "main" have stages if the mesh has an axis for them, and no devices
   DP_HAS_PROGRAMS = 1 << 3,       // the graphs are "train", "eval" and "infer" (or just "infer"), each specialized
   DP_HAS_GRADIENTS = 1 << 4,      // "train" has outputs DP_GRADIENT_OUTPUT + parameter, for each parameter to be
@@ -120,9 +120,11 @@ enum {
 // The parameter that an optimizer's state belongs to; -1: the variable is none.
 int32_t dp_pass_parameter_of(const dp_model *model, int32_t variable);
 #define DP_CONSTANT_PREFIX "dp.constant/"  // + hash
-#define DP_LOSS_OUTPUT "loss"              // mean over the labels present
-#define DP_COUNT_OUTPUT "count"            // int64: labels present, over which the mean is taken
-#define DP_CORRECT_OUTPUT "correct"        // int64: labels that the scores predict correctly
+#define DP_LOSS_OUTPUT "loss"              // mean over the labels present, or a sum of such means
+#define DP_COUNT_OUTPUT "count"            // int64: labels present that count in the mean
+#define DP_CORRECT_OUTPUT "correct"        // int64: those of them that the scores predict correctly
+#define DP_TERM_OUTPUT "term/"             // + number: a mean of the sum, times its factor
+#define DP_OVER_OUTPUT "over/"             // + the same: what its mean divides by
 #define DP_MODEL_OUTPUT "dp.output/"       // + output of the model; from the loss to the programs
 
 typedef struct dp_strategy dp_strategy;  // passes/base/strategy.h

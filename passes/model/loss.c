@@ -1,22 +1,44 @@
 // loss: builds the loss at the end of "main" and makes it an output, together with the number of labels in its mean
 // and, where there are classes, how many are predicted correctly. The mean is over all labels present. The model's own
 // outputs stay, under DP_MODEL_OUTPUT. A plan for inference has no loss.
+//
+// A loss may be a sum of several with factors, and a mean may divide by something else than the number of labels. Then
+// each term and what its mean divides by are outputs too, from which the mean over several batches follows. What a mean
+// divides by comes from labels alone, so that no pipeline waits for it.
+//
+//   loss_classes.c   losses of labels that are classes
+//   loss_elements.c  means over elements
+#include "passes/model/loss.h"
+
 #include <string.h>
 
 #include "ir/base/suggest.h"
-#include "ir/graph/builder.h"
 #include "passes/base/pass.h"
-#include "passes/spec/spec.h"
 
-// The model's output with that name, or any value with it.
-static dp_value *find_value(const dp_graph *graph, const char *name) {
+dp_value *dp_loss_find(const dp_graph *graph, const char *name) {
   for (int i = 0; i < graph->n_outputs; i++)
     if (!strcmp(graph->outputs[i].name, name)) return graph->outputs[i].value;
   return dp_graph_find_value(graph, name);
 }
 
+dp_value *dp_loss_reduce(dp_builder *b, const char *op, dp_value *value) {
+  static const int64_t axes[DP_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+  return dp_build_reduce(b, op, value, axes, (size_t)value->type.shape.rank, false);
+}
+
+dp_value *dp_loss_constant(dp_builder *b, const dp_spec_list *list, dp_dtype dtype, int rank, int axis) {
+  dp_arena *arena = b->graph->arena;
+  const size_t size = dp_type_bytes(dtype);
+  dp_tensor *tensor = dp_alloc(arena, sizeof *tensor);
+  char *data = dp_alloc_n(arena, (size_t)list->count, size);
+  for (int i = 0; i < list->count; i++) dp_element_set(dtype, data + (size_t)i * size, list->numbers[i]);
+  *tensor = (dp_tensor){.dtype = dtype, .rank = rank, .bytes = (size_t)list->count * size, .data = data};
+  for (int d = 0; d < rank; d++) tensor->extents[d] = d == axis ? list->count : 1;
+  return dp_graph_add_constant(b->graph, "loss/weights", tensor);
+}
+
 static dp_status find_prediction(const dp_graph *graph, const char *name, dp_value **value) {
-  *value = find_value(graph, name);
+  *value = dp_loss_find(graph, name);
   if (*value && dp_type_is_float((*value)->type.dtype)) return DP_OK;
   char text[256];
   if (*value)
@@ -33,130 +55,60 @@ static dp_status find_prediction(const dp_graph *graph, const char *name, dp_val
                  dp_suggest_print(&suggest, text, sizeof text));
 }
 
-// The parts of a loss.
-typedef struct {
-  dp_value *loss;     // the mean
-  dp_value *over;     // has one element for each term of the mean
-  dp_value *correct;  // NULL: there are no classes
-} measures;
+// By dp_loss_kind.
+static dp_loss_build *const builds[] = {
+    [DP_LOSS_SOFTMAX_CROSS_ENTROPY] = dp_loss_softmax_cross_entropy,
+    [DP_LOSS_NLL] = dp_loss_nll,
+    [DP_LOSS_MSE] = dp_loss_mse,
+    [DP_LOSS_L1] = dp_loss_l1,
+    [DP_LOSS_SMOOTH_L1] = dp_loss_smooth_l1,
+    [DP_LOSS_HUBER] = dp_loss_huber,
+    [DP_LOSS_BCE_WITH_LOGITS] = dp_loss_bce_with_logits,
+    [DP_LOSS_KL_DIV] = dp_loss_kl_div,
+    [DP_LOSS_VALUE] = dp_loss_value,
+};
 
-// ---- softmax_cross_entropy ------------------------------------------------------------------------------------------
-
-static dp_shape without_axis(const dp_shape *shape, int axis) {
-  dp_shape rest = {0};
-  for (int d = 0; d < shape->rank; d++)
-    if (d != axis) rest.dims[rest.rank++] = shape->dims[d];
-  return rest;
-}
-
-// The labels, and the scores' axis of classes: the last one, or ONNX's axis 1.
-static dp_status find_labels(dp_graph *graph, const dp_value *scores, const char *name, dp_value **labels, int *axis) {
-  const dp_shape *s = &scores->type.shape;
-  char a[256], b[256];
-  if (s->rank < 2)
-    return dp_fail(EX_DATAERR,
-                   "softmax_cross_entropy: the scores '%s' have shape %s, but must have shape [%s, classes]",
-                   scores->name, dp_shape_print(s, a, sizeof a), graph->model->symbol);
-  dp_shape last = without_axis(s, s->rank - 1), first = without_axis(s, 1);
-  *axis = s->rank - 1;
-  *labels = find_value(graph, name);
-  if (!*labels) {
-    *labels = dp_graph_add_value(graph, DP_VALUE_INPUT, name, (dp_type){DP_INT64, last});
-    return DP_OK;
-  }
-  const dp_type *type = &(*labels)->type;
-  if (dp_type_is_float(type->dtype) || type->dtype == DP_BOOL)
-    return dp_fail(EX_DATAERR,
-                   "softmax_cross_entropy: the labels '%s' are %s, but must be integers, the numbers of classes", name,
-                   dp_type_name(type->dtype));
-  if (dp_shape_equal(&type->shape, &last)) return DP_OK;
-  *axis = 1;
-  if (dp_shape_equal(&type->shape, &first)) return DP_OK;
-  return dp_fail(EX_DATAERR,
-                 "softmax_cross_entropy: labels '%s' %s do not match scores '%s' %s: the labels must have the scores' "
-                 "shape without the axis of the classes, the last one or axis 1",
-                 name, dp_shape_print(&type->shape, a, sizeof a), scores->name, dp_shape_print(s, b, sizeof b));
-}
-
-// Puts the classes on axis 1, as the operator requires. If they are last, scores become [labels, classes] and labels
-// [labels], which moves no byte; scores are transposed where these extents have no product.
-static void put_classes_first(dp_builder *b, int axis, dp_value **scores, dp_value **labels) {
-  dp_shape flat = {.rank = 2};
-  const dp_shape *shape = &(*scores)->type.shape;
-  if (axis == 1) return;
-  if (dp_shape_product(shape, 0, axis, &flat.dims[0])) {
-    flat.dims[1] = shape->dims[axis];
-    *scores = dp_build_reshape(b, *scores, &flat);
-    flat.rank = 1;
-    *labels = dp_build_reshape(b, *labels, &flat);
-    return;
-  }
-  int64_t perm[DP_MAX_RANK] = {0, axis};
-  for (int d = 2; d < shape->rank; d++) perm[d] = d - 1;
-  dp_attr attr = dp_attr_ints(b->graph->arena, "perm", perm, (size_t)shape->rank);
-  *scores = dp_build(b, "Transpose", 1, scores, 1, 1, &attr);
-}
-
-static size_t all_axes(const dp_value *value, int64_t axes[DP_MAX_RANK]) {
-  for (int d = 0; d < value->type.shape.rank; d++) axes[d] = d;
-  return (size_t)value->type.shape.rank;
-}
-
-static dp_value *count_correct(dp_builder *b, dp_value *scores, dp_value *labels) {
-  dp_attr attrs[] = {dp_attr_int("axis", 1), dp_attr_int("keepdims", 0)};
-  dp_value *best = dp_build(b, "ArgMax", 1, &scores, 1, 2, attrs);
-  dp_value *right = dp_build_cast(b, dp_build2(b, "Equal", best, labels), DP_INT64);
-  int64_t axes[DP_MAX_RANK];
-  size_t n_axes = all_axes(right, axes);
-  return dp_build_reduce(b, "ReduceSum", right, axes, n_axes, false);
-}
-
-static dp_status softmax_cross_entropy(dp_builder *b, dp_value *scores, const char *label, measures *m) {
-  dp_value *labels;
-  int axis;
-  DP_TRY(find_labels(b->graph, scores, label, &labels, &axis));
-  labels = m->over = dp_build_cast(b, labels, DP_INT64);
-  put_classes_first(b, axis, &scores, &labels);
-  m->loss = dp_build2(b, "SoftmaxCrossEntropyLoss", scores, labels);
-  m->correct = count_correct(b, scores, labels);
+// The loss times its factor.
+static dp_status build_term(dp_builder *b, const dp_loss_term *term, dp_loss_measures *m) {
+  dp_value *prediction;
+  DP_TRY(find_prediction(b->graph, term->prediction, &prediction));
+  DP_TRY(builds[term->kind](b, term, prediction, m));
+  if (term->factor == 1) return DP_OK;
+  m->loss = dp_build2(b, "Mul", m->loss, dp_build_fill(b, m->loss->type.dtype, term->factor));
   return DP_OK;
 }
 
-// ---- mse ------------------------------------------------------------------------------------------------------------
+// The number of labels of a sum of losses is that of the first with classes, whose labels are counted as correct too.
+static const dp_loss_measures *find_counted(const dp_loss_measures *m, int n) {
+  for (int i = 0; i < n; i++)
+    if (m[i].correct) return &m[i];
+  return m;
+}
 
-static dp_status mse(dp_builder *b, dp_value *prediction, const char *target, measures *m) {
-  dp_value *wanted = find_value(b->graph, target);
-  char p[256], t[256];
-  if (!wanted) wanted = dp_graph_add_value(b->graph, DP_VALUE_INPUT, target, prediction->type);
-  if (!dp_shape_equal(&wanted->type.shape, &prediction->type.shape))
-    return dp_fail(EX_DATAERR, "mse: the target '%s' has shape %s where that of '%s', %s, is expected", target,
-                   dp_shape_print(&wanted->type.shape, t, sizeof t), prediction->name,
-                   dp_shape_print(&prediction->type.shape, p, sizeof p));
-  dp_value *error = dp_build2(b, "Sub", prediction, dp_build_cast(b, wanted, prediction->type.dtype));
-  int64_t axes[DP_MAX_RANK];
-  size_t n_axes = all_axes(error, axes);
-  m->loss = dp_build_reduce(b, "ReduceMean", dp_build2(b, "Mul", error, error), axes, n_axes, false);
-  m->over = error;  // kept for the gradient anyway, unlike the target
-  return DP_OK;
+static void add_outputs(dp_graph *main, dp_value *loss, const dp_loss_measures *m, int n) {
+  const dp_loss_measures *counted = find_counted(m, n);
+  dp_graph_add_output(main, DP_LOSS_OUTPUT, loss);
+  dp_graph_add_output(main, DP_COUNT_OUTPUT, counted->count);
+  if (counted->correct) dp_graph_add_output(main, DP_CORRECT_OUTPUT, counted->correct);
+  for (int i = 0; i < n && (n > 1 || m->over); i++) {
+    dp_graph_add_output(main, dp_printf(main->arena, DP_TERM_OUTPUT "%d", i), m[i].loss);
+    dp_graph_add_output(main, dp_printf(main->arena, DP_OVER_OUTPUT "%d", i), m[i].over ? m[i].over : m[i].count);
+  }
 }
 
 static dp_status add_loss(dp_model *model, dp_graph *main) {
   dp_loss_spec spec;
-  measures m = {0};
-  dp_value *prediction;
   if (!model->loss) return dp_fail(EX_USAGE, "the model names no loss: give one with --loss=...");
   DP_TRY(dp_spec_loss(model->arena, (dp_spec_origin){"the loss", EX_DATAERR}, model->loss, &spec));
-  DP_TRY(find_prediction(main, spec.prediction, &prediction));
+  dp_loss_measures *m = dp_alloc_n(model->arena, (size_t)spec.n_terms, sizeof *m);
   dp_builder builder = {.graph = main, .prefix = "loss"};
-  if (spec.kind == DP_LOSS_MSE)
-    DP_TRY(mse(&builder, prediction, spec.target, &m));
-  else
-    DP_TRY(softmax_cross_entropy(&builder, prediction, spec.target, &m));
-  dp_value *count = dp_build(&builder, "Size", 1, &m.over, 1, 0, NULL);
+  dp_value *loss = NULL;
+  for (int i = 0; i < spec.n_terms; i++) {
+    DP_TRY(build_term(&builder, &spec.terms[i], &m[i]));
+    loss = loss ? dp_build2(&builder, "Add", loss, m[i].loss) : m[i].loss;
+  }
   if (builder.status) return dp_status_context(builder.status, "the loss %s", model->loss);
-  dp_graph_add_output(main, DP_LOSS_OUTPUT, m.loss);
-  dp_graph_add_output(main, DP_COUNT_OUTPUT, count);
-  if (m.correct) dp_graph_add_output(main, DP_CORRECT_OUTPUT, m.correct);
+  add_outputs(main, loss, m, spec.n_terms);
   return DP_OK;
 }
 

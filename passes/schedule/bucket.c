@@ -38,18 +38,26 @@ typedef struct {
   bool *holds_up;       // (nodes) computation downstream leads to a collective
   int32_t *first_user;  // (nodes)
   double *ready_ns;     // (nodes + 1) computation time of all nodes before
-  bool any_holds_up;    // any of all collectives does
+  int32_t last_hold;    // the last node whose result a collective that holds up takes; -1: there is none
   int32_t n_members;
   member *members;
 } work;
 
 // ---- which ----------------------------------------------------------------------------------------------------------
 
+static void note_hold(work *w, const dp_node *collective) {
+  for (int k = 0; k < collective->n_inputs; k++) {
+    const dp_value *x = collective->inputs[k];
+    if (x && x->producer && x->producer->id > w->last_hold) w->last_hold = x->producer->id;
+  }
+}
+
 static void look_downstream(work *w, const dp_issue_order_edges *edges) {
+  w->last_hold = -1;
   for (int32_t i = w->graph->n_nodes; i-- > 0;) {
     const dp_node *node = w->graph->nodes[i];
     bool collective = dp_cost_model_stream(node) == DP_STREAM_COMM;
-    w->any_holds_up |= collective && w->holds_up[i];
+    if (collective && w->holds_up[i]) note_hold(w, node);
     bool computes_for_one = !dp_op_is(node->op, DP_OP_COMMUNICATION) && w->after[i];
     for (int32_t e = edges->first[i]; e < edges->first[i + 1]; e++) {
       int32_t before = edges->before[e];
@@ -144,8 +152,9 @@ static void divide_members(work *w, const member *members, int32_t count) {
       sized[i] = (dp_bucket_member){w->ready_ns[members[i].ready + 1], bytes};
       largest = fmax(largest, bytes);
     }
-    // A collective that computation waits for must not queue behind more than a single member would put before it.
-    const double most_bytes = w->any_holds_up ? fmin(largest, MOST_BYTES) : MOST_BYTES;
+    // A collective that computation waits for must not queue behind more than a single member would put before it. One
+    // that is ready before all members (how many labels count) is before them in the queue.
+    const double most_bytes = w->last_hold > members->ready ? fmin(largest, MOST_BYTES) : MOST_BYTES;
     n = dp_bucket_size(w->scratch, w->costs, count, sized, count, most_bytes, ends);
   }
   for (int32_t b = 0, first = 0; b < n; first = ends[b++])

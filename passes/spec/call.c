@@ -1,6 +1,8 @@
-// Parses a SPEC's syntax: name(arg, key=value, ...). See call.h.
+// Parses a SPEC's syntax: name(arg, key=value, ...), and sums of such calls. See call.h.
 #include "passes/spec/call.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -46,8 +48,7 @@ static dp_status take_value(reader *r, const char **word) {
   return DP_OK;
 }
 
-dp_status dp_spec_call_read(dp_arena *arena, dp_spec_origin origin, const char *text, dp_spec_call *call) {
-  reader reading = {arena, origin, text, text}, *r = &reading;
+static dp_status take_call(reader *r, dp_spec_call *call) {
   *call = (dp_spec_call){0};
   DP_TRY(take_word(r, "a name", &call->name));
   if (!take_char(r, '(')) return malformed(r, "'('");
@@ -63,5 +64,39 @@ dp_status dp_spec_call_read(dp_arena *arena, dp_spec_origin origin, const char *
     call->arguments[call->n_arguments++] = a;
   }
   skip_space(r);
+  return DP_OK;
+}
+
+dp_status dp_spec_call_read(dp_arena *arena, dp_spec_origin origin, const char *text, dp_spec_call *call) {
+  reader reading = {arena, origin, text, text}, *r = &reading;
+  DP_TRY(take_call(r, call));
   return *r->at ? malformed(r, "nothing more") : DP_OK;
+}
+
+// A number and '*', if one is there. Names of calls do not begin with digits.
+static dp_status take_factor(reader *r, double *factor) {
+  skip_space(r);
+  if (!*r->at || !strchr("0123456789.", *r->at)) return DP_OK;
+  char *end;
+  const double number = strtod(r->at, &end);
+  if (end == r->at || !isfinite(number)) return malformed(r, "a finite number");
+  r->at = end;
+  *factor *= number;
+  return take_char(r, '*') ? DP_OK : malformed(r, "'*'");
+}
+
+dp_status dp_spec_sum_read(dp_arena *arena, dp_spec_origin origin, const char *text, int *n_addends,
+                           dp_spec_addend **addends) {
+  reader reading = {arena, origin, text, text}, *r = &reading;
+  *n_addends = 0;
+  *addends = NULL;
+  do {
+    const bool minus = take_char(r, '-');
+    if (!minus && !take_char(r, '+') && *n_addends) return malformed(r, "'+', '-' or nothing more");
+    dp_spec_addend one = {.factor = minus ? -1 : 1};
+    DP_TRY(take_factor(r, &one.factor));
+    DP_TRY(take_call(r, &one.call));
+    DP_PUSH(arena, *addends, *n_addends, one);
+  } while (*r->at);
+  return DP_OK;
 }

@@ -16,16 +16,16 @@
 enum { MAX_PARAMETERS = 32 };
 
 // How an argument is written, and what it is stored as: NAME, CHOICE const char *; NUMBER double; STEPS uint64_t; FLAG
-// bool; MILESTONES dp_spec_steps.
-typedef enum { NAME, NUMBER, STEPS, FLAG, CHOICE, MILESTONES } form;
+// bool; INDEX int64_t; LIST dp_spec_list; MILESTONES dp_spec_steps.
+typedef enum { NAME, NUMBER, STEPS, FLAG, CHOICE, INDEX, LIST, MILESTONES } form;
 
-typedef enum { NOT_NEGATIVE, POSITIVE, ANY_SIGN, BELOW_ONE } range;
+typedef enum { NOT_NEGATIVE, POSITIVE, ANY_SIGN, BELOW_ONE, AT_MOST_ONE } range;
 
 typedef struct {
   const char *key;
   form form;
   size_t at;                   // offset in the loss or optimizer
-  double otherwise;            // default of a NUMBER, a STEPS or a FLAG
+  double otherwise;            // default of a NUMBER, a STEPS, a FLAG or an INDEX
   range range;                 // of a NUMBER
   unsigned only;               // the schedules it applies to; 0: all
   const char *const *choices;  // of a CHOICE; the first is the default
@@ -39,16 +39,36 @@ typedef struct {
   parameter parameters[MAX_PARAMETERS];  // those of NAME form come first and are required
 } signature;
 
-#define IN_LOSS(FIELD) .at = offsetof(dp_loss_spec, FIELD)
+#define IN_LOSS(FIELD) .at = offsetof(dp_loss_term, FIELD)
 #define IN(FIELD) .at = offsetof(dp_optimizer_spec, FIELD)
+
+// Of losses of an integer label, a class.
+#define OF_CLASSES(SCORES)                                                 \
+  {SCORES, NAME, IN_LOSS(prediction)}, {"label", NAME, IN_LOSS(target)},   \
+      {"ignore_index", INDEX, IN_LOSS(ignore_index), .otherwise = -100}, { \
+    "weight", LIST, IN_LOSS(weight)                                        \
+  }
+#define OF_A_TARGET \
+  {"pred", NAME, IN_LOSS(prediction)}, { "target", NAME, IN_LOSS(target) }
 
 static const signature losses[] = {
     {.name = "softmax_cross_entropy",
      .kind = DP_LOSS_SOFTMAX_CROSS_ENTROPY,
-     .parameters = {{"logits", NAME, IN_LOSS(prediction)}, {"label", NAME, IN_LOSS(target)}}},
-    {.name = "mse",
-     .kind = DP_LOSS_MSE,
-     .parameters = {{"pred", NAME, IN_LOSS(prediction)}, {"target", NAME, IN_LOSS(target)}}},
+     .parameters = {OF_CLASSES("logits"), {"label_smoothing", NUMBER, IN_LOSS(label_smoothing), .range = AT_MOST_ONE}}},
+    {.name = "nll", .kind = DP_LOSS_NLL, .parameters = {OF_CLASSES("log_probs")}},
+    {.name = "mse", .kind = DP_LOSS_MSE, .parameters = {OF_A_TARGET}},
+    {.name = "l1", .kind = DP_LOSS_L1, .parameters = {OF_A_TARGET}},
+    {.name = "smooth_l1",
+     .kind = DP_LOSS_SMOOTH_L1,
+     .parameters = {OF_A_TARGET, {"beta", NUMBER, IN_LOSS(beta), .otherwise = 1}}},
+    {.name = "huber",
+     .kind = DP_LOSS_HUBER,
+     .parameters = {OF_A_TARGET, {"delta", NUMBER, IN_LOSS(delta), .otherwise = 1, .range = POSITIVE}}},
+    {.name = "bce_with_logits",
+     .kind = DP_LOSS_BCE_WITH_LOGITS,
+     .parameters = {OF_A_TARGET, {"pos_weight", LIST, IN_LOSS(pos_weight)}}},
+    {.name = "kl_div", .kind = DP_LOSS_KL_DIV, .parameters = {OF_A_TARGET, {"log_target", FLAG, IN_LOSS(log_target)}}},
+    {.name = "value", .kind = DP_LOSS_VALUE, .parameters = {{"name", NAME, IN_LOSS(prediction)}}},
 };
 
 #include "passes/spec/optimizers.h"
@@ -107,7 +127,8 @@ static dp_status bind_positions(binding *b, const dp_spec_call *c) {
         return dp_fail(b->origin.exit_code, "%s: '%s' follows an argument with a name, so it needs a name too",
                        b->origin.name, c->arguments[i].text);
       if (i >= b->count)
-        return dp_fail(b->origin.exit_code, "%s: %s takes %d arguments", b->origin.name, b->callee, b->count);
+        return dp_fail(b->origin.exit_code, "%s: %s takes %d argument%s", b->origin.name, b->callee, b->count,
+                       b->count == 1 ? "" : "s");
     } else {
       while (found < b->count && strcmp(b->parameters[found].key, c->arguments[i].key)) found++;
       if (found == b->count) return unknown_key(b, c->arguments[i].key);
@@ -135,8 +156,35 @@ static dp_status take_number(const binding *b, const parameter *p, const char *t
   if (*end || !isfinite(*number)) return expected(b, p, text, "a finite number");
   if (p->range == POSITIVE && !(*number > 0)) return expected(b, p, text, "more than 0");
   if (p->range == BELOW_ONE && !(*number >= 0 && *number < 1)) return expected(b, p, text, "0 or more, less than 1,");
+  if (p->range == AT_MOST_ONE && !(*number >= 0 && *number <= 1)) return expected(b, p, text, "0 to 1");
   if (p->range == NOT_NEGATIVE && *number < 0) return expected(b, p, text, "0 or more");
   return DP_OK;
+}
+
+static dp_status take_index(const binding *b, const parameter *p, const char *text, int64_t *index) {
+  const double most = 1e15;  // exact in a double
+  char *end;
+  double number = strtod(text, &end);
+  if (*end || !(number >= -most && number <= most) || number != floor(number))
+    return expected(b, p, text, "a whole number");
+  *index = (int64_t)number;
+  return DP_OK;
+}
+
+// "[1, 2.5, 3]", or a number alone.
+static dp_status take_list(const binding *b, const parameter *p, const char *text, dp_spec_list *list) {
+  static const char what[] = "a number, or a list such as [1,0.5,2], of numbers that are 0 or more,";
+  const bool brackets = *text == '[';
+  for (const char *at = text + brackets;;) {
+    char *end;
+    const double number = strtod(at, &end);
+    if (end == at || !isfinite(number) || number < 0) return expected(b, p, text, what);
+    DP_PUSH(b->arena, list->numbers, list->count, number);
+    at = end + strspn(end, " \t\n\r");
+    if (!brackets && !*at) return DP_OK;
+    if (brackets && *at == ']') return DP_OK;
+    if (!brackets || *at++ != ',') return expected(b, p, text, what);
+  }
 }
 
 static dp_status take_steps(const binding *b, const parameter *p, const char *text, uint64_t *steps) {
@@ -212,6 +260,11 @@ static dp_status store_value(const binding *b, const parameter *p, const char *t
     case CHOICE:
       *(const char **)at = p->choices[0];
       return text ? take_choice(b, p, text, at) : DP_OK;
+    case INDEX:
+      *(int64_t *)at = (int64_t)p->otherwise;
+      return text ? take_index(b, p, text, at) : DP_OK;
+    case LIST:
+      return text ? take_list(b, p, text, at) : DP_OK;
     case MILESTONES:
       return text ? take_milestones(b, p, text, at) : DP_OK;
   }
@@ -303,14 +356,21 @@ static dp_status check_learning_rate(const binding *b, const dp_optimizer_spec *
 
 // ---- the SPECs ------------------------------------------------------------------------------------------------------
 
-dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) {
+static dp_status read_term(dp_arena *arena, dp_spec_origin origin, const dp_spec_addend *addend, dp_loss_term *term) {
   binding b = {.arena = arena, .origin = origin};
   const signature *s = NULL;
-  dp_spec_call call;
-  DP_TRY(dp_spec_call_read(arena, origin, text, &call));
-  DP_TRY(find_signature(arena, origin, "loss", call.name, DP_COUNT(losses), losses, &s));
-  *loss = (dp_loss_spec){.kind = (dp_loss_kind)s->kind};
-  return bind_arguments(&b, s, 0, NULL, &call, loss);
+  DP_TRY(find_signature(arena, origin, "loss", addend->call.name, DP_COUNT(losses), losses, &s));
+  *term = (dp_loss_term){.kind = (dp_loss_kind)s->kind, .name = s->name, .factor = addend->factor};
+  return bind_arguments(&b, s, 0, NULL, &addend->call, term);
+}
+
+dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) {
+  dp_spec_addend *addends;
+  *loss = (dp_loss_spec){0};
+  DP_TRY(dp_spec_sum_read(arena, origin, text, &loss->n_terms, &addends));
+  loss->terms = dp_alloc_n(arena, (size_t)loss->n_terms, sizeof *loss->terms);
+  for (int i = 0; i < loss->n_terms; i++) DP_TRY(read_term(arena, origin, &addends[i], &loss->terms[i]));
+  return DP_OK;
 }
 
 static dp_status read_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text, const signature **found,

@@ -1,5 +1,5 @@
 // SPECs: `name(arg, key=value, ...)`, the requested loss and optimizer, with PyTorch's meaning and defaults.
-// docs/optimizers.md lists the optimizers' arguments.
+// docs/losses.md and docs/optimizers.md list their arguments.
 #ifndef DP_PASSES_SPEC_SPEC_H
 #define DP_PASSES_SPEC_SPEC_H
 
@@ -15,15 +15,44 @@ typedef struct {
   int exit_code;     // of errors in it: EX_USAGE, EX_DATAERR
 } dp_spec_origin;
 
-typedef enum { DP_LOSS_SOFTMAX_CROSS_ENTROPY, DP_LOSS_MSE } dp_loss_kind;
+typedef enum {
+  DP_LOSS_SOFTMAX_CROSS_ENTROPY,
+  DP_LOSS_NLL,
+  DP_LOSS_MSE,
+  DP_LOSS_L1,
+  DP_LOSS_SMOOTH_L1,
+  DP_LOSS_HUBER,
+  DP_LOSS_BCE_WITH_LOGITS,
+  DP_LOSS_KL_DIV,
+  DP_LOSS_VALUE,
+} dp_loss_kind;
 
 typedef struct {
+  int count;  // 0: not given
+  double *numbers;
+} dp_spec_list;
+
+// One loss of a sum.
+typedef struct {
   dp_loss_kind kind;
-  const char *prediction, *target;  // names of values
+  const char *name;                 // as in the SPEC
+  double factor;                    // in the sum
+  const char *prediction, *target;  // names of values; target NULL: it has none
+  int64_t ignore_index;             // of losses of classes
+  dp_spec_list weight;              // of each class
+  double label_smoothing;
+  dp_spec_list pos_weight;  // one number, or one for each element along the last axis
+  double beta, delta;       // smooth_l1, huber
+  bool log_target;          // kl_div
+} dp_loss_term;
+
+typedef struct {
+  int n_terms;
+  dp_loss_term *terms;
 } dp_loss_spec;
 
-// Names in a SPEC consist of any characters except space and `(),="`, or are in double quotes. Fails with
-// origin.exit_code.
+// A loss, or a sum of losses with factors: `mse(a,b) + 0.5*l1(a,b)`. Names in a SPEC consist of any characters except
+// space and `(),="`, or are in double quotes. Fails with origin.exit_code.
 dp_status dp_spec_loss(dp_arena *arena, dp_spec_origin origin, const char *text, dp_loss_spec *loss) DP_MUST_USE;
 
 typedef enum {

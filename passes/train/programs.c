@@ -1,7 +1,7 @@
 // programs: makes "train", "eval" and "infer" from "main". Each operator specializes its nodes for training or
 // inference. Buffers that training changes are updates of "train"; the other programs change nothing. "train" outputs
-// the loss and its number of labels, "eval" also the count of correct ones, "infer" the model's own outputs. A plan for
-// inference has only "infer".
+// the loss, its terms and its number of labels, "eval" also the count of correct ones, "infer" the model's own outputs.
+// A plan for inference has only "infer".
 #include <string.h>
 
 #include "ir/graph/builder.h"
@@ -47,16 +47,16 @@ static void drop_frozen_updates(dp_graph *graph) {
 }
 
 // The name under which the program outputs a value of "main"; NULL: it does not.
-static const char *gives_loss(const char *output) {
-  return !strcmp(output, DP_LOSS_OUTPUT) || !strcmp(output, DP_COUNT_OUTPUT) ? output : NULL;
-}
-
 static const char *gives_model(const char *output) {
   const size_t prefix = strlen(DP_MODEL_OUTPUT);
   return strncmp(output, DP_MODEL_OUTPUT, prefix) ? NULL : output + prefix;
 }
 
 static const char *gives_measures(const char *output) { return gives_model(output) ? NULL : output; }
+
+static const char *gives_loss(const char *output) {
+  return strcmp(output, DP_CORRECT_OUTPUT) ? gives_measures(output) : NULL;
+}
 
 static const struct {
   const char *name;

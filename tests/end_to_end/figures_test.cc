@@ -257,7 +257,7 @@ TEST(Figures, StagesHoldTheirOwnParameters) {
 TEST(Figures, ATransformersStagesSendOneValueEachWay) {
   const int m = 4;
   for (int p : {2, 4}) {
-    const Plan plan = Pipeline(Gpt(4, 32, 4), 16, p, m, "1f1b");
+    const Plan plan = Pipeline(Gpt(4, 128, 4), 16, p, m, "1f1b");
     std::map<std::pair<int, int>, uint64_t> sent;  // from, to: bytes
     for (int s = 0; s < p; s++) {
       const Dp__Program *train = plan->roles[s]->programs[FindProgram(plan, "train")];
@@ -269,7 +269,7 @@ TEST(Figures, ATransformersStagesSendOneValueEachWay) {
           if (t->micro) sent[{s, (s + int(in->communication->peer[0]->offset)) % p}] += t->bytes;
         }
     }
-    const uint64_t activation = 16 / m * 6 * 32 * 8;
+    const uint64_t activation = 16 / m * 6 * 128 * 8;
     for (int s = 0; s + 1 < p; s++) {
       const uint64_t forward = sent[{s, s + 1}], back = sent[{s + 1, s}];
       EXPECT_EQ(forward, m * activation) << s;

@@ -5,6 +5,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "ir/graph/type.h"
+
 namespace dp_test {
 
 PipelineWalk::PipelineWalk(const Plan &plan, const std::string &name) : plan_(plan), stages_(int(plan->n_roles)) {
@@ -31,17 +33,19 @@ const Dp__Communication *PipelineWalk::Transfer(const Step &step) const {
   return c && c->channel ? c : nullptr;
 }
 
-// The last micro-batch that the step handles; -1 if it works on the whole batch.
+// The last micro-batch that the step handles; -1 if it works on the whole batch, or on integers alone.
 int PipelineWalk::MicroOf(const Dp__Program *program, const Dp__Instruction *in) const {
   int micro = -1;
+  bool floats = false;
   auto Look = [&](uint32_t tensor) {
     if (!tensor) return;
     const Dp__DeviceTensor *t = program->tensors[tensor - 1];
+    floats |= dp_type_is_float(dp_dtype(t->dtype));
     if (t->micro && t->micro->count) micro = std::max(micro, int(t->micro->first + t->micro->count) - 1);
   };
   for (size_t i = 0; i < in->n_inputs; i++) Look(in->inputs[i]);
   for (size_t i = 0; i < in->n_outputs; i++) Look(in->outputs[i]);
-  return micro;
+  return floats ? micro : -1;
 }
 
 void PipelineWalk::Collect(const Dp__Program *program, int stage) {

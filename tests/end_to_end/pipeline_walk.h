@@ -3,7 +3,7 @@
 //
 // A task of a stage is the work on one micro-batch in one direction; what depends on data that came back from a later
 // stage is backward. On the last stage both directions are one task. Forward takes time 1, backward 2, everything else
-// 0.
+// 0, also what works on integers alone: before the first gradient, the labels of all micro-batches are counted.
 #ifndef DP_TESTS_END_TO_END_PIPELINE_WALK_H
 #define DP_TESTS_END_TO_END_PIPELINE_WALK_H
 

@@ -254,12 +254,13 @@ TEST(DeviceForm, DataParallelReducesEachGradientOnce) {
     SCOPED_TRACE(devices);
     CompiledModel mlp(ReadText("examples/mlp.dpt"), std::string("batch=64 strategy=data devices=") + devices);
     ExpectSound(mlp);
-    // All-reduces: 4 gradients, the loss and the count of refused labels. Scatters: image and label. Broadcast: the
-    // learning rate. Gathers: the loss and the count of labels, which all devices know without communication.
+    // All-reduces: 4 gradients, the loss, the counts of refused labels and of those that are not ignored. Scatters:
+    // image and label. Broadcast: the learning rate. Gathers: the loss and the count of labels. Evaluation: the loss,
+    // the counts of labels and of correct ones.
     EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "train")),
-              (Counts{{"AllReduce", 6}, {"Scatter", 2}, {"Broadcast", 1}, {"Gather", 2}}));
+              (Counts{{"AllReduce", 7}, {"Scatter", 2}, {"Broadcast", 1}, {"Gather", 2}}));
     EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "eval")),
-              (Counts{{"AllReduce", 2}, {"Scatter", 2}, {"Gather", 3}}));
+              (Counts{{"AllReduce", 3}, {"Scatter", 2}, {"Gather", 3}}));
     EXPECT_EQ(CountOperators(dp_model_find_graph(mlp.model, "init")), (Counts{{"Broadcast", 1}}));
   }
 }
@@ -268,9 +269,9 @@ TEST(DeviceForm, NormalizationOverTheWholeBatchAddsTwoReductionsALayer) {
   CompiledModel c(ReadText("examples/digits_cnn.dpt"), "batch=64 strategy=data devices=2");
   ExpectSound(c);
   // 14 gradients (those of scale and bias also serve the input's gradient), mean and variance of 3 layers, the loss,
-  // and the count of refused labels.
+  // and the counts of labels, of refused ones and of those that are not ignored.
   EXPECT_EQ(CountOperators(dp_model_find_graph(c.model, "train")),
-            (Counts{{"AllReduce", 14 + 6 + 2}, {"Scatter", 2}, {"Broadcast", 4}, {"Gather", 2}}));
+            (Counts{{"AllReduce", 14 + 6 + 3}, {"Scatter", 2}, {"Broadcast", 4}, {"Gather", 2}}));
 }
 
 TEST(DeviceForm, MoreDevicesThanSamples) {

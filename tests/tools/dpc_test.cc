@@ -69,7 +69,8 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
 
 TEST_F(Dpc, WhatThereIsIsListed) {
   Refused(Compile("--strategy=fast"), 64, {"single, data, zero, tensor, pipeline, manual"});
-  Refused(Compile("--loss=hinge(logits,label)"), 64, {"no loss 'hinge'", "choose one of softmax_cross_entropy, mse"});
+  Refused(Compile("--loss=hinge(logits,label)"), 64,
+          {"no loss 'hinge'", "choose one of softmax_cross_entropy, nll, mse"});
   Refused(Compile("--optimizer=ftrl(lr=1)"), 64, {"no optimizer 'ftrl'", "choose one of sgd, adam, adamw"});
   Refused(Compile("--optimizer=sgd(rate=1)"), 64, {"sgd takes no 'rate'", "it takes lr, momentum,"});
   Refused(Compile("--optimizer=sgd(schedule=cubic)"), 64, {"choose one of constant, step, cosine"});
@@ -148,19 +149,19 @@ TEST_F(Dpc, KindsOfGpusAreNamedByTheirArchitecture) {
 }
 
 // By hand: the gradients have 64 * 64 + 64 + 64 * 10 + 10 float32 values, the loss's sum one, and how many labels are
-// refused is 8 bytes. Each of two devices sends and receives them once. The update reads weights, momentum and
-// gradients, writes the first two, and reads the learning rate and that number once, or once for each tensor. The
-// elementwise computations of a device's 32 samples: uint8 to float32, a division, Relu, its gradient, and the loss's
-// mean.
+// refused, and how many count, is 8 bytes each. Each of two devices sends and receives them once. The update reads
+// weights, momentum and gradients, writes the first two, and reads the learning rate and that number once, or once for
+// each tensor. The elementwise computations of a device's 32 samples: uint8 to float32, a division, Relu, its gradient,
+// which labels count, what the loss divides by, and the loss's mean.
 TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
   std::string data = Must(Compile("--strategy=data --devices=2 --why")).out;
   for (const char *line :
        {"strategy data on data=2, batch 64", "  hidden.weight                    [R] 16.0 KiB of 16.0 KiB\n",
         "  parameters                       18.8 KiB of 18.8 KiB\n",
-        "  AllReduce      data                 2 times     18.8 KiB\n",
+        "  AllReduce      data                 3 times     18.8 KiB\n",
         "  Broadcast      host                 1 times          8 B\n",
         "  updates                             1 times     94.0 KiB\n",
-        "  elementwise                         5 times     66.0 KiB\n"})
+        "  elementwise                         8 times     66.6 KiB\n"})
     EXPECT_NE(data.find(line), std::string::npos) << line << data;
   std::string apart = Must(Compile("--strategy=data --devices=2 --no-fuse --why")).out;
   EXPECT_NE(apart.find("  updates                             4 times     94.0 KiB\n"), std::string::npos) << apart;

@@ -75,7 +75,10 @@ static const struct argp_option table[] = {
     {"batch", KEY_BATCH, "B", 0, "Samples in a step, over all devices; needed if the model does not fix it", 0},
     {"dim", KEY_DIM, "NAME=N", 0,
      "Size of an open dim of an ONNX file other than the batch, for example seq=128; may be repeated", 0},
-    {"loss", KEY_LOSS, "SPEC", 0, "softmax_cross_entropy(logits,label) or mse(pred,target); default: the model's", 0},
+    {"loss", KEY_LOSS, "SPEC", 0,
+     "softmax_cross_entropy(logits,label), nll, mse(pred,target), l1, smooth_l1, huber, bce_with_logits, kl_div, "
+     "value(name), or a sum of them such as '0.5*mse(a,b) + value(c)', see docs/losses.md; default: the model's",
+     0},
     {"optimizer", KEY_OPTIMIZER, "SPEC", 0,
      "sgd(...), adam(...), adamw(...), rmsprop(...), adagrad(...), adamax(...), nadam(...), radam(...), lion(...), "
      "lamb(...) or muon(...), see docs/optimizers.md; default: the model's",

@@ -5,6 +5,7 @@
 #include "runtime/metrics.h"
 #include "tools/run/checkpoint.h"
 #include "tools/run/feed.h"
+#include "tools/run/loss_mean.h"
 #include "tools/run/options.h"
 #include "tools/run/output.h"
 #include "tools/run/progress.h"
@@ -21,7 +22,8 @@ typedef struct {
   int64_t position;                  // of the next batch, as the loader counts them
   bool resumed;                      // training goes on from a checkpoint
   // Results of the loops.
-  int64_t steps;             // completed steps, including those before a checkpoint that was gone on from
+  dp_loss_mean train_loss, eval_loss;  // over an epoch, over an evaluation
+  int64_t steps;                       // completed steps, including those before a checkpoint that was gone on from
   double loss;               // of the last evaluation, if any; else the mean over the steps from first_step on
   int64_t first_step;        // counts from 1; 0: the loss is from an evaluation
   double accuracy;           // of the last evaluation; < 0: none, or the loss has no classes

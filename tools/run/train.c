@@ -22,21 +22,23 @@ static dp_status check_loss(dp_dprun *run, dp_progress *progress, double loss) {
 
 // Sums over several batches.
 typedef struct {
-  double loss;     // sum over labels
+  dp_loss_mean *loss;
   int64_t labels;  // present labels, counted by the programs
   int64_t samples;
   double begun_s;
 } tally;
 
-// Adds the results of a program for n samples. A mean over no labels is undefined and does not count.
-static void tally_add(tally *t, const dp_dprun *run, int program, int64_t n) {
-  const int64_t labels = (int64_t)dp_session_number(run->session, program, "count");
-  if (labels) t->loss += dp_session_number(run->session, program, "loss") * (double)labels;
-  t->labels += labels;
-  t->samples += n;
+static tally tally_begin(dp_loss_mean *loss) {
+  dp_loss_mean_reset(loss);
+  return (tally){.loss = loss, .begun_s = dp_progress_now()};
 }
 
-static double tally_mean(const tally *t) { return t->loss / (double)t->labels; }
+// Adds the results of a program for n samples.
+static void tally_add(tally *t, const dp_dprun *run, int program, int64_t n) {
+  dp_loss_mean_add(t->loss);
+  t->labels += (int64_t)dp_session_number(run->session, program, "count");
+  t->samples += n;
+}
 
 dp_status dp_dprun_train_save(dp_dprun *run) {
   const int64_t a_round = run->train.steps;
@@ -106,7 +108,7 @@ static dp_status end_batch(void *context, const dp_step *step, double ms) {
 }
 
 static dp_status evaluate(dp_dprun *run, int64_t epoch) {
-  evaluation e = {.run = run};
+  evaluation e = {.run = run, .tally = tally_begin(&run->eval_loss)};
   const dp_dprun_steps steps = {
       .session = run->session, .feed = &run->eval, .what = "evaluation, batch", .done = end_batch, .context = &e};
   DP_TRY(dp_dprun_feed_begin(&run->eval, 0, run->eval.steps));
@@ -114,7 +116,7 @@ static dp_status evaluate(dp_dprun *run, int64_t epoch) {
   dp_dprun_feed_end(&run->eval);
   DP_TRY(status);
   if (e.batches < run->eval.steps) return DP_OK;  // a signal came
-  run->loss = tally_mean(&e.tally);
+  run->loss = dp_loss_mean_value(e.tally.loss);
   run->first_step = 0;
   run->accuracy = run->plan->classes ? e.correct / (double)e.tally.labels : -1;
   run->measured = true;
@@ -124,8 +126,8 @@ static dp_status evaluate(dp_dprun *run, int64_t epoch) {
 
 static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, const tally *t, double seconds) {
   if (run->options->quiet) return;
-  fprintf(stderr, "epoch %lld/%lld  loss %.4f  %.0f samples/s", (long long)epoch, (long long)epochs, tally_mean(t),
-          (double)t->samples / seconds);
+  fprintf(stderr, "epoch %lld/%lld  loss %.4f  %.0f samples/s", (long long)epoch, (long long)epochs,
+          dp_loss_mean_value(t->loss), (double)t->samples / seconds);
   if (run->eval.loader) {
     fprintf(stderr, "  eval loss %.4f", run->loss);
     if (run->accuracy >= 0) fprintf(stderr, "  accuracy %.1f %%", 100 * run->accuracy);
@@ -138,7 +140,7 @@ static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t ep
   dp_progress progress = dp_progress_begin(run->options->quiet, run->train.steps);
   progress.steps = dp_min_i64(run->train.steps, end - run->position);
   const int64_t first = run->steps + 1;
-  tally t = {.begun_s = dp_progress_now()};
+  tally t = tally_begin(&run->train_loss);
   DP_TRY(dp_dprun_feed_begin(&run->train, run->position, end));
   training training = {run, epoch, end, &progress, &t};
   dp_status status = train_steps(&training);
@@ -147,7 +149,7 @@ static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t ep
   dp_progress_clear(&progress);
   DP_TRY(status);
   if (dp_dprun_signal_came()) return DP_OK;
-  run->loss = tally_mean(&t);
+  run->loss = dp_loss_mean_value(t.loss);
   run->first_step = first;
   run->measured = true;
   if (run->eval.loader) DP_TRY(evaluate(run, epoch));
@@ -185,6 +187,8 @@ dp_status dp_dprun_train_run(dp_dprun *run) {
   DP_TRY(find_end(run, &end));
   int64_t epochs = a_round ? divide_up(end, a_round) : 0;
   run->accuracy = -1;
+  run->train_loss = dp_loss_mean_open(run->arena, run->session, run->train.program);
+  run->eval_loss = dp_loss_mean_open(run->arena, run->session, run->eval.program);
   if (evaluates_first(run, end)) DP_TRY(evaluate(run, a_round ? divide_up(run->position, a_round) : 0));
   while (run->position < end && !dp_dprun_signal_came()) {
     int64_t epoch = run->position / a_round + 1;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/graph/type.h"
+
 static bool is_communication(const Dp__Instruction *in, const char *op) {
   return in->communication && !strcmp(in->op, op);
 }
@@ -102,6 +104,16 @@ static void put_in_order(dp_arena *arena, dp_plan_steps *s) {
 
 // ---- what they are of -----------------------------------------------------------------------------------------------
 
+static bool any_float(const Dp__Program *program, size_t count, const uint32_t *operands) {
+  for (size_t k = 0; k < count; k++)
+    if (operands[k] && dp_type_is_float((dp_dtype)program->tensors[operands[k] - 1]->dtype)) return true;
+  return false;
+}
+
+static bool works_on_floats(const Dp__Program *program, const Dp__Instruction *in) {
+  return any_float(program, in->n_inputs, in->inputs) || any_float(program, in->n_outputs, in->outputs);
+}
+
 static int32_t micro_of(const Dp__Program *program, size_t count, const uint32_t *operands) {
   int32_t last = -1;
   for (size_t k = 0; k < count; k++) {
@@ -141,7 +153,7 @@ static void find_tasks(dp_arena *arena, dp_plan_steps *s) {
     const Dp__Program *program = s->programs[step->role];
     int32_t in = micro_of(program, step->in->n_inputs, step->in->inputs);
     int32_t out = micro_of(program, step->in->n_outputs, step->in->outputs);
-    step->micro = in > out ? in : out;
+    if (!dp_plan_step_computes(step) || works_on_floats(program, step->in)) step->micro = in > out ? in : out;
   }
   for (uint32_t k = 0; k < s->n_ordered; k++) {
     dp_plan_step *step = &s->steps[s->order[k]];

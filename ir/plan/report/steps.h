@@ -13,7 +13,8 @@ extern "C" {
 typedef struct {
   const Dp__Instruction *in;
   uint32_t role, stream;
-  int32_t micro;  // its micro-batch: the last of its operands' and results'; -1: none
+  int32_t micro;  // its micro-batch: the last of its operands' and results'; -1: none, or it computes with integers
+                  // alone (the labels of all micro-batches are counted before the first gradient)
   bool backward;  // its operands derive from a later stage
   double ns;      // duration, set by the caller of dp_plan_steps_run; 0 at first
   double end_ns;  // set by dp_plan_steps_run

@@ -371,6 +371,14 @@ const Damage kMeaning[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Meaning, Damaged, testing::ValuesIn(kMeaning), [](const auto &i) { return i.param.name; });
 
+// Another output of a graph, with the value of its output `of`.
+void AddOutput(HandPlan &h, size_t graph, const char *name, size_t of) {
+  Dp__Graph *g = h.plan->graphs[graph];
+  auto *output = static_cast<Dp__NamedValue *>(dp_memdup(h.arena, g->outputs[of], sizeof *g->outputs[of]));
+  output->name = Text(h, name);
+  Append(h.arena, &g->n_outputs, &g->outputs, output);
+}
+
 const Damage kEnds[] = {
     {"inputs_swapped", {"MEANING.INPUT"}, [](HandPlan &h) { h.Train().program->inputs[0]->name = Text(h, "dp.step"); }},
     {"input_not_bound", {"MEANING.UNDEFINED"}, [](HandPlan &h) { h.Train().program->n_inputs = 2; }},
@@ -445,6 +453,12 @@ const Damage kEnds[] = {
     {"a_count_that_is_no_int64",
      {"PROGRAM.OUTPUTS"},
      [](HandPlan &h) { h.plan->graphs[0]->outputs[1]->value = h.plan->graphs[0]->outputs[0]->value; }},
+    {"a_term_of_the_loss_without_what_it_is_over",
+     {"PROGRAM.OUTPUTS"},
+     [](HandPlan &h) { AddOutput(h, 0, "term/0", 0); }},
+    {"terms_of_the_loss_with_a_gap",
+     {"PROGRAM.OUTPUTS"},
+     [](HandPlan &h) { AddOutput(h, 1, "term/1", 0), AddOutput(h, 1, "over/1", 1); }},
     {"the_count_is_not_copied_to_the_host",
      {"MEANING.OUTPUT", "MEANING.UNDEFINED"},
      [](HandPlan &h) { TakeOut(h, "copy", 4), h.Step("train", "compute", 6)->signal = 0, NumberLast(h, 7); }},

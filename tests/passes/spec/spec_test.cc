@@ -106,13 +106,82 @@ TEST(Spec, LossesNameTwoValues) {
   dp_loss_spec spec;
   const dp_spec_origin origin{"--loss", EX_USAGE};
   ASSERT_EQ(Failure(dp_spec_loss(arena, origin, "softmax_cross_entropy(/fc/Gemm_output_0:1,label)", &spec)), "");
-  EXPECT_EQ(spec.kind, DP_LOSS_SOFTMAX_CROSS_ENTROPY);
-  EXPECT_STREQ(spec.prediction, "/fc/Gemm_output_0:1");
-  EXPECT_STREQ(spec.target, "label");
+  ASSERT_EQ(spec.n_terms, 1);
+  EXPECT_EQ(spec.terms->kind, DP_LOSS_SOFTMAX_CROSS_ENTROPY);
+  EXPECT_STREQ(spec.terms->prediction, "/fc/Gemm_output_0:1");
+  EXPECT_STREQ(spec.terms->target, "label");
   ASSERT_EQ(Failure(dp_spec_loss(arena, origin, "mse(target=\"a, b\",pred=\"(=)\")", &spec)), "");
-  EXPECT_EQ(spec.kind, DP_LOSS_MSE);
-  EXPECT_STREQ(spec.prediction, "(=)");
-  EXPECT_STREQ(spec.target, "a, b");
+  EXPECT_EQ(spec.terms->kind, DP_LOSS_MSE);
+  EXPECT_STREQ(spec.terms->prediction, "(=)");
+  EXPECT_STREQ(spec.terms->target, "a, b");
+}
+
+TEST(Spec, LossesHavePyTorchsDefaults) {
+  Arena arena;
+  dp_loss_spec spec;
+  const dp_spec_origin origin{"--loss", EX_USAGE};
+  const char text[] = "softmax_cross_entropy(a,b)+smooth_l1(a,b)+huber(a,b)+bce_with_logits(a,b)+kl_div(a,b)";
+  ASSERT_EQ(Failure(dp_spec_loss(arena, origin, text, &spec)), "");
+  ASSERT_EQ(spec.n_terms, 5);
+  EXPECT_EQ(spec.terms[0].ignore_index, -100);
+  EXPECT_EQ(spec.terms[0].label_smoothing, 0);
+  EXPECT_EQ(spec.terms[0].weight.count, 0);
+  EXPECT_EQ(spec.terms[1].beta, 1);
+  EXPECT_EQ(spec.terms[2].delta, 1);
+  EXPECT_EQ(spec.terms[3].pos_weight.count, 0);
+  EXPECT_FALSE(spec.terms[4].log_target);
+}
+
+TEST(Spec, SumsOfLosses) {
+  Arena arena;
+  dp_loss_spec spec;
+  const dp_spec_origin origin{"--loss", EX_USAGE};
+  const char text[] = " 0.5 * nll(s, l, weight = [1, 0.5,2e0] ,ignore_index=3) - value(\"a*b\")+2e-1*mse(a+b,c)";
+  ASSERT_EQ(Failure(dp_spec_loss(arena, origin, text, &spec)), "");
+  ASSERT_EQ(spec.n_terms, 3);
+  EXPECT_EQ(spec.terms[0].factor, 0.5);
+  EXPECT_EQ(spec.terms[0].ignore_index, 3);
+  ASSERT_EQ(spec.terms[0].weight.count, 3);
+  EXPECT_EQ(spec.terms[0].weight.numbers[1], 0.5);
+  EXPECT_EQ(spec.terms[0].weight.numbers[2], 2);
+  EXPECT_EQ(spec.terms[1].factor, -1);
+  EXPECT_STREQ(spec.terms[1].prediction, "a*b");
+  EXPECT_EQ(spec.terms[1].target, nullptr);
+  EXPECT_EQ(spec.terms[2].factor, 0.2);
+  EXPECT_STREQ(spec.terms[2].prediction, "a+b");
+  ASSERT_EQ(Failure(dp_spec_loss(arena, origin, "-2*bce_with_logits(a,b,pos_weight=3)", &spec)), "");
+  EXPECT_EQ(spec.terms[0].factor, -2);
+  ASSERT_EQ(spec.terms[0].pos_weight.count, 1);
+  EXPECT_EQ(spec.terms[0].pos_weight.numbers[0], 3);
+}
+
+TEST(Spec, SumsThatAreMalformedAreSaid) {
+  EXPECT_EQ(LossFailure(""), "65: the model's loss: '': a name is expected at its end");
+  EXPECT_EQ(LossFailure("mse(a,b) l1(a,b)"),
+            "65: the model's loss: 'mse(a,b) l1(a,b)': '+', '-' or nothing more is expected at 'l1(a,b)'");
+  EXPECT_EQ(LossFailure("mse(a,b)+"), "65: the model's loss: 'mse(a,b)+': a name is expected at its end");
+  EXPECT_EQ(LossFailure("2 mse(a,b)"), "65: the model's loss: '2 mse(a,b)': '*' is expected at 'mse(a,b)'");
+  EXPECT_EQ(LossFailure(".*mse(a,b)"),
+            "65: the model's loss: '.*mse(a,b)': a finite number is expected at '.*mse(a,b)'");
+  EXPECT_EQ(LossFailure("1e999*mse(a,b)"),
+            "65: the model's loss: '1e999*mse(a,b)': a finite number is expected at '1e999*mse(a,b)'");
+  EXPECT_EQ(LossFailure("nll(a,b,weight=[1,2)"),
+            "65: the model's loss: 'nll(a,b,weight=[1,2)': a list that ends with ']' is expected at '[1,2)'");
+}
+
+TEST(Spec, ArgumentsOfLossesAreChecked) {
+  const std::string list = ": a number, or a list such as [1,0.5,2], of numbers that are 0 or more, is expected";
+  for (const char *text : {"[]", "[1,]", "[1,-2]", "[1,nan]", "[1;2]", "[inf]", "x", "-1"})
+    EXPECT_EQ(LossFailure((std::string("nll(a,b,weight=") + text + ")").c_str()),
+              std::string("65: the model's loss: weight=") + text + list);
+  EXPECT_EQ(LossFailure("nll(a,b,ignore_index=1.5)"),
+            "65: the model's loss: ignore_index=1.5: a whole number is expected");
+  EXPECT_EQ(LossFailure("softmax_cross_entropy(a,b,label_smoothing=1.1)"),
+            "65: the model's loss: label_smoothing=1.1: 0 to 1 is expected");
+  EXPECT_EQ(LossFailure("huber(a,b,delta=0)"), "65: the model's loss: delta=0: more than 0 is expected");
+  EXPECT_EQ(LossFailure("smooth_l1(a,b,beta=-1)"), "65: the model's loss: beta=-1: 0 or more is expected");
+  EXPECT_EQ(LossFailure("value(a,b)"), "65: the model's loss: value takes 1 argument");
+  EXPECT_EQ(LossFailure("value()"), "65: the model's loss: value needs its argument 'name'");
 }
 
 TEST(Spec, WhatIsMalformedIsSaid) {
@@ -137,9 +206,8 @@ TEST(Spec, WhatIsUnknownIsSaidWithTheNearest) {
             "multistep, exponential, linear, one_cycle, polynomial, warm_restarts, wsd; did you mean 'cosine'?");
   EXPECT_EQ(
       LossFailure("mes(a,b)"),
-      "65: the model's loss: there is no loss 'mes'; choose one of softmax_cross_entropy, mse; did you mean 'mse'?");
-  EXPECT_EQ(LossFailure("sgd(a,b)"),
-            "65: the model's loss: there is no loss 'sgd'; choose one of softmax_cross_entropy, mse");
+      "65: the model's loss: there is no loss 'mes'; choose one of softmax_cross_entropy, nll, mse, l1, smooth_l1, "
+      "huber, bce_with_logits, kl_div, value; did you mean 'mse'?");
 }
 
 TEST(Spec, ArgumentsAreChecked) {
