@@ -36,6 +36,7 @@ typedef struct {
   int64_t devices;               // 0: from the mesh, or 1
   int64_t batch;                 // B, over all devices; 0: from the model
   const char *loss, *optimizer;  // SPECs; NULL: the model's
+  const char *metrics;           // "accuracy,top5": what is measured beside the loss; NULL: the default of the loss
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;
   const char *const *freeze;  // globs
@@ -111,6 +112,7 @@ enum {
 #define DP_COUNT_OUTPUT "count"            // int64: labels present, over which the mean is taken
 #define DP_CORRECT_OUTPUT "correct"        // int64: labels that the scores predict correctly
 #define DP_MODEL_OUTPUT "dp.output/"       // + output of the model; from the loss to the programs
+#define DP_TRAINING_OUTPUT "dp.training/"  // + output that "train" gives too; from the loss to the programs
 
 typedef struct dp_strategy dp_strategy;  // passes/base/strategy.h
 

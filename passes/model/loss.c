@@ -6,6 +6,7 @@
 #include "ir/base/suggest.h"
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
+#include "passes/model/metrics.h"
 #include "passes/spec/spec.h"
 
 // The model's output with that name, or any value with it.
@@ -35,9 +36,8 @@ static dp_status find_prediction(const dp_graph *graph, const char *name, dp_val
 
 // The parts of a loss.
 typedef struct {
-  dp_value *loss;     // the mean
-  dp_value *over;     // has one element for each term of the mean
-  dp_value *correct;  // NULL: there are no classes
+  dp_value *over;  // has one element for each term of the mean
+  dp_measured of;
 } measures;
 
 // ---- softmax_cross_entropy ------------------------------------------------------------------------------------------
@@ -112,13 +112,14 @@ static dp_value *count_correct(dp_builder *b, dp_value *scores, dp_value *labels
 }
 
 static dp_status softmax_cross_entropy(dp_builder *b, dp_value *scores, const char *label, measures *m) {
-  dp_value *labels;
-  int axis;
+  dp_value *labels = NULL;
+  int axis = 1;
   DP_TRY(find_labels(b->graph, scores, label, &labels, &axis));
   labels = m->over = dp_build_cast(b, labels, DP_INT64);
   put_classes_first(b, axis, &scores, &labels);
-  m->loss = dp_build2(b, "SoftmaxCrossEntropyLoss", scores, labels);
-  m->correct = count_correct(b, scores, labels);
+  m->of = (dp_measured){.scores = scores, .labels = labels};
+  m->of.loss = dp_build2(b, "SoftmaxCrossEntropyLoss", scores, labels);
+  m->of.correct = count_correct(b, scores, labels);
   return DP_OK;
 }
 
@@ -135,12 +136,12 @@ static dp_status mse(dp_builder *b, dp_value *prediction, const char *target, me
   dp_value *error = dp_build2(b, "Sub", prediction, dp_build_cast(b, wanted, prediction->type.dtype));
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = all_axes(error, axes);
-  m->loss = dp_build_reduce(b, "ReduceMean", dp_build2(b, "Mul", error, error), axes, n_axes, false);
-  m->over = error;  // kept for the gradient anyway, unlike the target
+  m->of.loss = dp_build_reduce(b, "ReduceMean", dp_build2(b, "Mul", error, error), axes, n_axes, false);
+  m->of.error = m->over = error;  // kept for the gradient anyway, unlike the target
   return DP_OK;
 }
 
-static dp_status add_loss(dp_model *model, dp_graph *main) {
+static dp_status add_loss(dp_model *model, const char *metrics, dp_graph *main) {
   dp_loss_spec spec;
   measures m = {0};
   dp_value *prediction;
@@ -154,16 +155,18 @@ static dp_status add_loss(dp_model *model, dp_graph *main) {
     DP_TRY(softmax_cross_entropy(&builder, prediction, spec.target, &m));
   dp_value *count = dp_build(&builder, "Size", 1, &m.over, 1, 0, NULL);
   if (builder.status) return dp_status_context(builder.status, "the loss %s", model->loss);
-  dp_graph_add_output(main, DP_LOSS_OUTPUT, m.loss);
+  dp_graph_add_output(main, DP_LOSS_OUTPUT, m.of.loss);
   dp_graph_add_output(main, DP_COUNT_OUTPUT, count);
-  if (m.correct) dp_graph_add_output(main, DP_CORRECT_OUTPUT, m.correct);
-  return DP_OK;
+  if (m.of.correct) dp_graph_add_output(main, DP_CORRECT_OUTPUT, m.of.correct);
+  dp_builder beside = {.graph = main, .prefix = "metrics"};
+  DP_TRY(dp_metrics_add(&beside, metrics, &m.of));
+  return dp_status_context(beside.status, "--metrics=%s", metrics);
 }
 
 static dp_status run(dp_compile *compile) {
   dp_graph *main = dp_model_find_graph(compile->model, "main");
   const int n_outputs = main->n_outputs;
-  if (!dp_options_infers(compile->options)) DP_TRY(add_loss(compile->model, main));
+  if (!dp_options_infers(compile->options)) DP_TRY(add_loss(compile->model, compile->options->metrics, main));
   dp_output *outputs = main->outputs;
   const int n_ours = main->n_outputs - n_outputs;
   main->n_outputs = 0;
@@ -176,7 +179,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_loss = {
     .name = "loss",
-    .what = "makes the loss and the counts of all and of correct labels outputs beside the model's own",
+    .what = "makes the loss, the counts of all and of correct labels, and metrics outputs beside the model's own",
     .needs = DP_HAS_MESH | DP_HAS_BATCH,
     .gives = DP_HAS_LOSS,
     .run = run,

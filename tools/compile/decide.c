@@ -19,6 +19,7 @@ enum {
   KEY_DIM,
   KEY_LOSS,
   KEY_OPTIMIZER,
+  KEY_METRICS,
   KEY_MODE,
   KEY_FREEZE,
   KEY_TRAIN,
@@ -76,6 +77,10 @@ static const struct argp_option table[] = {
     {"loss", KEY_LOSS, "SPEC", 0, "softmax_cross_entropy(logits,label) or mse(pred,target); default: the model's", 0},
     {"optimizer", KEY_OPTIMIZER, "SPEC", 0,
      "sgd(...), adam(...) or adamw(...), see docs/optimizers.md; default: the model's", 0},
+    {"metrics", KEY_METRICS, "LIST", 0,
+     "What is measured beside the loss, with commas: accuracy, top5, perplexity and confusion of a loss with classes, "
+     "mse and mae of one without (default: accuracy, perplexity, in evaluations alone)",
+     0},
     {"mode", KEY_MODE, "train|infer", 0,
      "train (default): train, evaluate and infer; infer: only infer, without loss and optimizer", 0},
     {"freeze", KEY_FREEZE, "GLOB", 0, "Parameters not to train; may be repeated", 0},
@@ -170,6 +175,9 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_OPTIMIZER:
       o->optimizer = text;
+      return DP_OK;
+    case KEY_METRICS:
+      o->metrics = text;
       return DP_OK;
     case KEY_MODE:
       o->mode = text;
