@@ -159,7 +159,7 @@ static dp_status add_loss(dp_model *model, const char *metrics, dp_graph *main) 
   dp_graph_add_output(main, DP_COUNT_OUTPUT, count);
   if (m.of.correct) dp_graph_add_output(main, DP_CORRECT_OUTPUT, m.of.correct);
   dp_builder beside = {.graph = main, .prefix = "metrics"};
-  DP_TRY(dp_metrics_add(&beside, metrics, &m.of));
+  DP_TRY(dp_model_metrics_add(&beside, metrics, &m.of));
   return dp_status_context(beside.status, "--metrics=%s", metrics);
 }
 

@@ -125,7 +125,7 @@ static dp_status add(dp_builder *b, size_t at, const dp_measured *m) {
   return DP_OK;
 }
 
-dp_status dp_metrics_add(dp_builder *b, const char *list, const dp_measured *m) {
+dp_status dp_model_metrics_add(dp_builder *b, const char *list, const dp_measured *m) {
   bool given[DP_COUNT(metrics)] = {false};
   char name[16];
   for (const char *text = list; text;) {

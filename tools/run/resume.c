@@ -18,10 +18,11 @@ static const struct {
 } changes[] = {
     {"batch", DP_CHANGE_BATCH},         {"data", DP_CHANGE_DATA},   {"model", DP_CHANGE_MODEL},
     {"optimizer", DP_CHANGE_OPTIMIZER}, {"order", DP_CHANGE_ORDER}, {"seed", DP_CHANGE_SEED},
+    {"metric", DP_CHANGE_METRIC},
 };
 
 unsigned dp_dprun_change_find(const char *name, const char **names) {
-  *names = "batch, data, model, optimizer, order, seed";
+  *names = "batch, data, model, optimizer, order, seed, metric";
   for (size_t i = 0; i < DP_COUNT(changes); i++)
     if (!strcmp(changes[i].name, name)) return changes[i].change;
   return 0;
@@ -54,6 +55,9 @@ static const char *describe(dp_arena *arena, dp_dprun_change change, const dp_ch
     case DP_CHANGE_SEED:
       if (then->seed == now->seed) return NULL;
       return dp_printf(arena, "--seed was %" PRIu64 " and is %" PRIu64 " now", then->seed, now->seed);
+    case DP_CHANGE_METRIC:
+      if (!then->best.metric || !now->best.metric || !strcmp(then->best.metric, now->best.metric)) return NULL;
+      return dp_printf(arena, "the best was by %s and is by %s now", then->best.metric, now->best.metric);
   }
   return NULL;
 }
