@@ -5,6 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 uint32_t dp_crc32c(const void *data, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
