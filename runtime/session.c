@@ -291,7 +291,7 @@ dp_status dp_session_begin(dp_session *s, int program, int slot, const dp_step *
   put_scalar(s, program, DP_SCALAR_SEED, slot, &s->seed);
   bound->slot = slot;
   bound->run = s->runs++;
-  DP_TRY(s->executor.calls->start(s->executor.self, &bound->task_graph, bound->state));
+  DP_TRY(s->executor.calls->start(s->executor.self, &bound->task_graph, bound->state, slot));
   s->slot_on[s->n_on++] = slot;
   return DP_OK;
 }

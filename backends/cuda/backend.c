@@ -2,6 +2,7 @@
 #include "backends/cuda/backend.h"
 
 #include "backends/cuda/gpu/background.h"
+#include "backends/cuda/gpu/capture.h"
 #include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/memory.h"
@@ -24,6 +25,10 @@ static const dp_queue_calls queues = {
     .ready = dp_cuda_functions_load,
     .chosen = dp_cuda_choices,
     .begin = dp_cuda_queue_begin,
+    .capture_begin = dp_cuda_capture_begin,
+    .capture_end = dp_cuda_capture_end,
+    .replay = dp_cuda_capture_replay,
+    .capture_release = dp_cuda_capture_release,
     .await = dp_cuda_event_await,
     .reported = dp_cuda_queue_reported,
     .finish = dp_cuda_queue_finish,

@@ -26,6 +26,7 @@ typedef struct {
 
 struct dp_transfer;  // runtime/comm/transfer.h
 typedef struct dp_event dp_event;
+typedef struct dp_captured dp_captured;
 
 // Queues of the devices. Calls return at once unless they say otherwise; what a device cannot do shows when it is
 // waited for. One thread at a time may call them.
@@ -54,6 +55,15 @@ typedef struct {
   const char *(*chosen)(void);
   // What is enqueued from now on belongs to this instruction, a number of the caller's. Errors name it.
   void (*begin)(dp_queue *queue, int instruction);
+  // What this queue gets from now on, and queues that wait for events signalled in the capture, is not done but noted,
+  // until capture_end, which comes in any case; before it, every such queue has been waited for by this one. NULL: the
+  // backend does not capture. EX_UNAVAILABLE.
+  dp_status (*capture_begin)(dp_queue *queue);
+  // *captured: what was noted, in the order that the queues and events gave; NULL after a failure.
+  dp_status (*capture_end)(dp_queue *queue, dp_captured **captured);
+  // The queue does what was captured; any number of times, one after the other.
+  dp_status (*replay)(dp_queue *queue, dp_captured *captured);
+  void (*capture_release)(dp_captured *captured);  // no replay of it is under way
   // Blocks until the event has occurred as signalled last. EX_UNAVAILABLE: the device has failed.
   dp_status (*await)(dp_event *event);
   // Which instruction has told that it cannot take its data, as far as the host knows; -1: none. It stays so until

@@ -44,13 +44,16 @@ typedef struct {
 // wait for each other. `order` has room for n_units.
 int dp_task_graph_order(const dp_task_graph *graph, int *order, int *before);
 
+enum { DP_RUNS = 2 };  // that may be on at once
+
 typedef struct {
   // Made once for each task graph; the graph must outlive it. DP_EX_MEMORY, EX_UNAVAILABLE.
   dp_status (*prepare)(void *executor, const dp_task_graph *graph, void **state);
   void (*release)(void *executor, void *state);
-  // Starts a run and returns. Two runs at most may be on, of different task graphs: lanes of the second that are ahead
-  // begin at once, the others when the first is over.
-  dp_status (*start)(void *executor, const dp_task_graph *graph, void *state);
+  // Starts a run and returns. Two runs at most may be on, of different slots (0 or 1): lanes of the second that are
+  // ahead begin at once, the others when the first is over. Runs of a graph with the same slot do the same at the same
+  // addresses.
+  dp_status (*start)(void *executor, const dp_task_graph *graph, void *state, int slot);
   // Returns when the lanes that are ahead of the run started last are done, or have failed.
   dp_status (*taken)(void *executor);
   // Ends the older run: returns when every unit of it is done, or it has failed. After a failure, no run is on.

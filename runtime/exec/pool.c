@@ -327,7 +327,8 @@ static dp_status run_ahead(const dp_task_graph *graph) {
   return DP_OK;
 }
 
-static dp_status start(void *executor, const dp_task_graph *graph, void *state) {
+static dp_status start(void *executor, const dp_task_graph *graph, void *state, int slot) {
+  (void)slot;
   dp_pool *pool = executor;
   dp_status failure = run_ahead(graph);
   if (pool->on) {

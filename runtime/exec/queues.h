@@ -3,6 +3,9 @@
 // second waits for an event of the first. Lanes that are ahead are issued in the same way, and do not wait for the run
 // before, as the others do. A collective is issued on the first member's queue: it waits for the others,
 // and they for it. Nothing blocks until the run is waited for.
+//
+// Where the backend captures, the second run of a program with a slot is captured, and from then on the host issues
+// one call for all that is not ahead.
 #ifndef DP_RUNTIME_EXEC_QUEUES_H
 #define DP_RUNTIME_EXEC_QUEUES_H
 

@@ -1,4 +1,16 @@
-"""cuda_test: a test of another room, run on the backend cuda with stand-ins for the driver and CUDA's libraries."""
+"""Tests with stand-ins for the driver and CUDA's libraries: standin_test is a dp_test that uses them, cuda_test a test of
+another room, run on the backend cuda.
+"""
+
+load("//tests:defs.bzl", "dp_test")
+
+def standin_test(name, data = [], **kwargs):
+    dp_test(
+        name = name,
+        data = data + ["//tests/cuda/standin:libraries"],
+        env = {"LD_LIBRARY_PATH": "tests/cuda/standin"},
+        **kwargs
+    )
 
 def cuda_test(name, of, arguments = [], size = "medium", **kwargs):
     native.sh_test(

@@ -99,6 +99,7 @@ Training::Training(Plan plan, RunOptions options)
   session.unchecked = options_.unchecked;
   session.seed = options_.seed;
   session.peers = options_.peers;
+  session.trace = options_.trace;
   std::vector<char *> blocks;
   allocated = &blocks;
   dp_status status = dp_session_create(plan_.get(), &backend_, &session, &session_);

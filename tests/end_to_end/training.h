@@ -29,6 +29,7 @@ struct RunOptions {
   bool unchecked = false;
   uint64_t seed = 1;
   bool null_backend = false;
+  bool trace = false;
   int64_t slot = 0;  // the host input copy of the first step
   Feed feed = Digits();
   const dp_peers *peers = nullptr;  // where the other devices are

@@ -179,7 +179,13 @@ CUresult standin_capture_add(CUstream stream, void (*work)(void *context), void 
   member *m = member_of(stream);
   if (m->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   add_node(m->capture->nodes,
-           (standin_node){.work = work, .context = context, .release = release, .duration_ns = duration_ns}, &m->last);
+           (standin_node){.stream = stream,
+                          .what = work ? standin_called() : NULL,
+                          .work = work,
+                          .context = context,
+                          .release = release,
+                          .duration_ns = duration_ns},
+           &m->last);
   return CUDA_SUCCESS;
 }
 

@@ -5,6 +5,8 @@
 #include "tests/cuda/standin/state.h"
 
 typedef struct {
+  CUstream stream;              // that it was captured from
+  const char *what;             // as dp_standin_slices tells it
   void (*work)(void *context);  // NULL: a point where others meet
   void *context;
   void (*release)(void *context);

@@ -81,7 +81,8 @@ CUresult cuGraphExecDestroy(CUgraphExec executable) {
 
 // Puts a node on a stream of its own; what marks its end.
 static standin_marker *launch_node(const standin_node *node, standin_marker *begin, standin_marker *const *ends) {
-  CUstream stream = standin_detached();
+  CUstream stream = standin_detached(node->stream);
+  standin_call(node->what);
   standin_append(stream, NULL, NULL, NULL, 0, begin);
   for (int i = 0; i < node->n_before; i++) standin_append(stream, NULL, NULL, NULL, 0, ends[node->before[i]]);
   if (node->work) standin_append(stream, node->work, node->context, NULL, node->duration_ns, NULL);

@@ -92,8 +92,8 @@ DP_STANDIN_EXPORT void dp_standin_memory(size_t bytes);
 DP_STANDIN_EXPORT double dp_standin_clock(void);
 // The device takes so many times as long for everything.
 DP_STANDIN_EXPORT void dp_standin_slow(double factor);
-// What ran on a stream, on the virtual clock. what: "upload" and "download" (copies from and to the host), "copy",
-// "fill", "library", or the name of a function.
+// What ran on a stream, or in a graph that was captured from it, on the virtual clock. what: "upload" and "download"
+// (copies from and to the host), "copy", "fill", "library", or the name of a function.
 typedef struct {
   const char *what;
   const void *stream;

@@ -125,10 +125,11 @@ void standin_append(CUstream stream, void (*work)(void *context), void *context,
                     double duration_ns, standin_marker *after);
 // What the next operation of a stream is called, for dp_standin_slices; it must last.
 void standin_call(const char *what);
+const char *standin_called(void);
 // Makes a stream that is not captured wait for a marker.
 void standin_wait(CUstream stream, standin_marker *marker);
-// A stream of the stand-in's own, which goes when it is empty.
-CUstream standin_detached(void);
+// A stream of the stand-in's own, which goes when it is empty. Slices tell it as the other one.
+CUstream standin_detached(CUstream shown);
 void standin_run_eagerly(void);  // what the seed runs at a call that enqueues
 // Marks the end of a stream as it is now. The caller owns a reference.
 standin_marker *standin_mark(CUstream stream);

@@ -21,6 +21,7 @@ struct CUstream_st {
   operation *head, *tail;
   bool blocking;   // the default stream and this one wait for each other
   bool destroyed;  // by the program; goes when it is empty
+  CUstream shown;  // as which slices tell it
   int64_t number;  // of the last operation
   double clock_ns;
   uint64_t rank;
@@ -28,7 +29,7 @@ struct CUstream_st {
   operation *scanned;  // ... and their dependencies have been looked at up to here
 };
 
-static struct CUstream_st legacy = {.blocking = true};
+static struct CUstream_st legacy = {.blocking = true, .shown = &legacy};
 static CUstream streams = &legacy;
 double standin_host_ns;
 static double slowness = 1;
@@ -139,7 +140,7 @@ static void record(CUstream stream, const operation *op, double begin_ns) {
     slices = realloc(slices, (size_t)room_for_slices * sizeof *slices);
     if (!slices) abort();
   }
-  slices[n_slices++] = (dp_standin_slice){op->what ? op->what : "", stream, begin_ns, stream->clock_ns};
+  slices[n_slices++] = (dp_standin_slice){op->what ? op->what : "", stream->shown, begin_ns, stream->clock_ns};
 }
 
 static void run_head(CUstream stream) {
@@ -228,6 +229,7 @@ void standin_run_eagerly(void) {
 }
 
 void standin_call(const char *what) { next_what = what; }
+const char *standin_called(void) { return next_what; }
 
 void standin_append(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
                     double duration_ns, standin_marker *after) {
@@ -316,14 +318,16 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 static CUstream make(bool blocking) {
   CUstream made = allocate(sizeof *made);
   made->blocking = blocking;
+  made->shown = made;
   made->rank = standin_draw(UINT64_MAX);
   made->next = streams;
   streams = made;
   return made;
 }
 
-CUstream standin_detached(void) {
+CUstream standin_detached(CUstream shown) {
   CUstream made = make(false);
+  made->shown = shown;
   made->destroyed = true;
   return made;
 }
