@@ -90,8 +90,11 @@ static void put_numbers(dp_metrics *metrics, const dp_metrics_measured *m) {
 static void put_confusion(dp_metrics *metrics, const dp_metrics_measured *m) {
   fputs(",\"confusion\":[", metrics->file);
   for (int64_t i = 0; i < m->classes * m->classes; i++)
-    fprintf(metrics->file, "%s%lld%s", i % m->classes ? "," : i ? ",[" : "[", (long long)m->confusion[i],
-            i % m->classes == m->classes - 1 ? "]" : "");
+    fprintf(metrics->file, "%s%lld%s",
+            i % m->classes ? ","
+            : i            ? ",["
+                           : "[",
+            (long long)m->confusion[i], i % m->classes == m->classes - 1 ? "]" : "");
   fputc(']', metrics->file);
 }
 

@@ -85,8 +85,7 @@ void dp_cli_manual_print(const struct argp *argp, const char *command, FILE *out
   fputs("\n.SH OPTIONS\n", out);
   print_options(argp, out);
   fputs(".SS Other\n", out);
-  for (size_t i = 0; i < DP_COUNT(common); i++)
-    fprintf(out, ".TP\n\\fB\\-\\-%s\\fR\n%s\n", common[i][0], common[i][1]);
+  for (size_t i = 0; i < DP_COUNT(common); i++) fprintf(out, ".TP\n\\fB\\-\\-%s\\fR\n%s\n", common[i][0], common[i][1]);
   if (!more) return;
   const char *examples = !strncmp(more + 1, "Examples:\n", 10) ? more + 11 : more + 1;
   fputs(".SH EXAMPLES\n.nf\n", out);

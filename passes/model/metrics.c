@@ -20,8 +20,7 @@ static dp_value *sum(dp_builder *b, const char *op, dp_value *x) {
 
 static dp_value *insert_axis(dp_builder *b, dp_value *x, int axis) {
   dp_shape shape = {.rank = x->type.shape.rank + 1};
-  for (int d = 0; d < shape.rank; d++)
-    shape.dims[d] = d == axis ? dp_dim_of(1) : x->type.shape.dims[d - (d > axis)];
+  for (int d = 0; d < shape.rank; d++) shape.dims[d] = d == axis ? dp_dim_of(1) : x->type.shape.dims[d - (d > axis)];
   return dp_build_reshape(b, x, &shape);
 }
 

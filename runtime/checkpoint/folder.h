@@ -46,8 +46,8 @@ dp_status dp_checkpoints_save(const dp_checkpoints *folder, const dp_checkpoint_
                               void *context) DP_MUST_USE;
 // Makes DIR/best point to the checkpoint of this step, in place of another. EX_IOERR.
 dp_status dp_checkpoints_set_best(const dp_checkpoints *folder, int64_t step) DP_MUST_USE;
-// Deletes all but the newest `keep` checkpoints of step `newest` and before, and the best. Later ones, if any, were passed over when
-// training went on, so they are not counted and stay until they are replaced. EX_IOERR.
+// Deletes all but the newest `keep` checkpoints of step `newest` and before, and the best. Later ones, if any, were
+// passed over when training went on, so they are not counted and stay until they are replaced. EX_IOERR.
 dp_status dp_checkpoints_prune(const dp_checkpoints *folder, int64_t newest, int64_t keep) DP_MUST_USE;
 
 #ifdef __cplusplus

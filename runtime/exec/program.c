@@ -289,6 +289,7 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
   bound->programs = programs;
   bound->task_graph.run = dp_bound_run;
   bound->task_graph.enqueue = dp_bound_enqueue;
+  bound->task_graph.waits = binding->check_finite;
   bound->task_graph.explain = dp_bound_explain;
   bound->task_graph.record = binding->trace ? dp_bound_record : NULL;
   bound->task_graph.abandon = binding->peers ? abandon : NULL;

@@ -83,8 +83,8 @@ dp_status dp_tensorboard_open(dp_arena *arena, const char *folder, dp_tensorboar
   for (char *c = host; *c; c++)
     if (*c == '/') *c = '-';
   // TensorBoard looks for the middle of the name, and reads the files of a folder in the order of their names.
-  const char *path = dp_printf(arena, "%s/events.out.tfevents.%010lld.%s.%d", folder, (long long)now_s(), host,
-                               (int)getpid());
+  const char *path =
+      dp_printf(arena, "%s/events.out.tfevents.%010lld.%s.%d", folder, (long long)now_s(), host, (int)getpid());
   FILE *file = fopen(path, "wxe");
   if (!file) return dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(errno));
   *board = (dp_tensorboard){.path = path, .file = file};

@@ -1,5 +1,5 @@
-// --tensorboard: event files, which TensorBoard reads while they grow. A file is a row of records: length, its checksum,
-// a protobuf message (event.proto), its checksum.
+// --tensorboard: event files, which TensorBoard reads while they grow. A file is a row of records: length, its
+// checksum, a protobuf message (event.proto), its checksum.
 #ifndef DP_RUNTIME_TENSORBOARD_TENSORBOARD_H
 #define DP_RUNTIME_TENSORBOARD_TENSORBOARD_H
 
@@ -13,8 +13,8 @@ extern "C" {
 
 typedef struct {
   const char *path;
-  FILE *file;         // NULL: the functions do nothing
-  double flushed_s;   // when it was last flushed, in seconds since 1970
+  FILE *file;        // NULL: the functions do nothing
+  double flushed_s;  // when it was last flushed, in seconds since 1970
   bool out_of_memory;
 } dp_tensorboard;
 

@@ -56,9 +56,9 @@ TEST_F(CheckNan, NamesTheNodesOfARegion) {
 
 // Infinities that a model was given are its own business, and no number changes.
 TEST_F(CheckNan, WhatIsMeantToBeInfinitePasses) {
-  const std::string masked =
-      Compile("  product = MatMul(x, w)\n  sum = Add(product, hole)\n  out = Softmax(sum)", "--strategy=data "
-                                                                                          "--devices=3");
+  const std::string masked = Compile("  product = MatMul(x, w)\n  sum = Add(product, hole)\n  out = Softmax(sum)",
+                                     "--strategy=data "
+                                     "--devices=3");
   Must(masked + "--epochs=2 --save=" + File("a.safetensors"));
   std::string plain = masked;
   plain.replace(plain.find(" --check-nan"), 12, "");

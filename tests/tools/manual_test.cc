@@ -44,9 +44,10 @@ class Manual : public Tools {
   Words Completed(const std::vector<std::string> &words) {
     std::string line;
     for (const std::string &word : words) line += "'" + word + "' ";
-    const Result result = Shell("bash -c '. ./tools/manual/dpc.bash; COMP_WORDS=(" + std::regex_replace(line, std::regex("'"), "\"") +
-                                "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _dp_complete " + words[0] +
-                                "; printf \"%s\\n\" \"${COMPREPLY[@]}\"'");
+    const Result result =
+        Shell("bash -c '. ./tools/manual/dpc.bash; COMP_WORDS=(" + std::regex_replace(line, std::regex("'"), "\"") +
+              "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _dp_complete " + words[0] +
+              "; printf \"%s\\n\" \"${COMPREPLY[@]}\"'");
     EXPECT_EQ(result.code, 0) << result.err;
     Words offered;
     std::istringstream in(result.out);

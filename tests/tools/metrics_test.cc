@@ -52,7 +52,8 @@ class Metrics : public Tools {
     return text;
   }
   std::string Data(const char *option, const char *name, const std::vector<int64_t> &shape) {
-    return std::string(" --") + option + " " + name + "=" + Write(std::string(name) + ".npy", Npy(shape, Numbers(name)));
+    return std::string(" --") + option + " " + name + "=" +
+           Write(std::string(name) + ".npy", Npy(shape, Numbers(name)));
   }
 
   // Evaluates, and trains with a rate of 0, on every kind of devices. shape: of the inputs of samples, less N.
@@ -112,11 +113,11 @@ TEST_F(Metrics, OfClasses) {
 }
 
 TEST_F(Metrics, OfNumbers) {
-  const std::string model = Write(
-      "m.dpt",
-      "model m {\n  loss \"mse(y,target)\"\n  optimizer \"sgd(lr=0)\"\n  input x: float64[N,3]\n  input target: "
-      "float64[N,2]\n  parameter v: float64[3,2] = [" +
-          Text("v") + "]\n  y = MatMul(x, v)\n  output y\n}\n");
+  const std::string model =
+      Write("m.dpt",
+            "model m {\n  loss \"mse(y,target)\"\n  optimizer \"sgd(lr=0)\"\n  input x: float64[N,3]\n  input target: "
+            "float64[N,2]\n  parameter v: float64[3,2] = [" +
+                Text("v") + "]\n  y = MatMul(x, v)\n  output y\n}\n");
   Check(model, "mae,mse", {"mse", "mae"}, Data("data", "x", {24, 3}) + Data("data", "target", {24, 2}),
         Data("eval-data", "x", {24, 3}) + Data("eval-data", "target", {24, 2}));
 }

@@ -1,7 +1,7 @@
 // The progress line fits one line of the terminal, whatever its width.
 #include <fcntl.h>
-#include <signal.h>
 #include <pty.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,15 +78,15 @@ TEST_F(Progress, FitsTheTerminal) {
   }
 }
 
-// Off a terminal there is no bar, but a line each five seconds, and one for each epoch with the losses and accuracies of
-// training and evaluation.
+// Off a terminal there is no bar, but a line each five seconds, and one for each epoch with the losses and accuracies
+// of training and evaluation.
 TEST_F(Progress, LinesElsewhere) {
   const std::string folder = "examples/data/digits/";
   Must("dpc compile examples/mlp.dpt --batch=64 --metrics=accuracy -o " + File("plan.bin"));
   const std::string lines = Must("dprun " + File("plan.bin") + " --epochs=2 " + digits + " " + eval_digits).err;
   const std::string number = "[0-9.e+-]+";
-  const std::regex epoch("\nepoch ([12])/2  loss " + number + "  accuracy " + number + " %  [0-9]+ samples/s  eval loss " +
-                         number + "  accuracy " + number + " %\n");
+  const std::regex epoch("\nepoch ([12])/2  loss " + number + "  accuracy " + number +
+                         " %  [0-9]+ samples/s  eval loss " + number + "  accuracy " + number + " %\n");
   EXPECT_TRUE(std::regex_search("\n" + lines, epoch)) << lines;
   EXPECT_EQ(lines.find_first_of("\r\033"), std::string::npos) << lines;
   EXPECT_EQ(lines.find(" left"), std::string::npos) << "it has not taken five seconds: " << lines;
@@ -99,7 +99,8 @@ TEST_F(Progress, LinesElsewhere) {
   const Result slow = Wait();
   EXPECT_EQ(slow.code, 75) << slow.err;
   const std::regex line("(^|\n)epoch 1/100 [0-9]+/1437  loss " + number + "  [0-9]+ samples/s  [0-9:]+ left\n");
-  const auto count = std::distance(std::sregex_iterator(slow.err.begin(), slow.err.end(), line), std::sregex_iterator());
+  const auto count =
+      std::distance(std::sregex_iterator(slow.err.begin(), slow.err.end(), line), std::sregex_iterator());
   EXPECT_GE(count, 1) << slow.err;
   EXPECT_LE(count, 2) << slow.err;
 }

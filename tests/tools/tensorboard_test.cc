@@ -1,5 +1,5 @@
-// --tensorboard, read back by a reader of its own: frames, checksums bit by bit, and protobuf fields by their numbers in
-// TensorBoard's event.proto, summary.proto and tensor.proto.
+// --tensorboard, read back by a reader of its own: frames, checksums bit by bit, and protobuf fields by the numbers that
+// TensorBoard gives them.
 #include <dirent.h>
 
 #include <algorithm>
@@ -186,8 +186,7 @@ model m {
   const double nan = std::nan("");
   Must("dpc compile " + model + " --batch=1 -o " + File("plan.bin"));
   Must("dprun " + File("plan.bin") + " --tensorboard=" + File("tb") + " --data x=" +
-       Write("x.npy", Npy({2, 1}, {3, nan})) + " --data target=" +
-       Write("target.npy", Npy({2, 1}, {3, 3})));
+       Write("x.npy", Npy({2, 1}, {3, nan})) + " --data target=" + Write("target.npy", Npy({2, 1}, {3, 3})));
   const std::vector<Point> loss = Values(Files().at(0))["train/loss"];
   ASSERT_EQ(loss.size(), 2u);
   EXPECT_EQ(LittleEndian<float>(Field(loss[0].value, 2), 0), 0);
@@ -210,9 +209,9 @@ model m {
 )dpt");
   const double w[] = {-2, 0.5, 0.5, 1, 1.25, 3, -0.75, 30};
   Must("dpc compile " + model + " --batch=2 -o " + File("plan.bin"));
-  Must("dprun " + File("plan.bin") + " --epochs=3 --histograms --tensorboard=" + File("tb") + " --data x=" +
-       Write("x.npy", Npy({3, 4}, std::vector<double>(12, 0.5))) + " --data target=" +
-       Write("target.npy", Npy({3, 2}, std::vector<double>(6, 1))));
+  Must("dprun " + File("plan.bin") + " --epochs=3 --histograms --tensorboard=" + File("tb") +
+       " --data x=" + Write("x.npy", Npy({3, 4}, std::vector<double>(12, 0.5))) +
+       " --data target=" + Write("target.npy", Npy({3, 2}, std::vector<double>(6, 1))));
   auto values = Values(Files().at(0));
   const std::vector<Point> &points = values["parameters/w"];
   ASSERT_EQ(points.size(), 3u);
@@ -246,8 +245,8 @@ model m {
 // A run that goes on tells TensorBoard to forget what comes later.
 TEST_F(TensorBoard, GoesOn) {
   Must("dpc compile examples/mlp.dpt --batch=64 -o " + File("plan.bin"));
-  const std::string run = "dprun " + File("plan.bin") + " --tensorboard=" + File("tb") + " --save=" + File("run") +
-                          " --resume " + digits;
+  const std::string run =
+      "dprun " + File("plan.bin") + " --tensorboard=" + File("tb") + " --save=" + File("run") + " --resume " + digits;
   Must(run + " --steps=5");
   const std::vector<std::string> first = Files();
   Must(run + " --steps=8");

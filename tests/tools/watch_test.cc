@@ -48,7 +48,10 @@ Course Follow(const std::vector<double> &values, double sign, size_t patience) {
 }
 
 TEST_F(Watch, KeepsTheBestAndEndsInTime) {
-  const struct { const char *metric; double sign; } metrics[] = {{"loss", -1}, {"accuracy", 1}};
+  const struct {
+    const char *metric;
+    double sign;
+  } metrics[] = {{"loss", -1}, {"accuracy", 1}};
   for (const auto &m : metrics) {
     SCOPED_TRACE(m.metric);
     const std::vector<double> values = Evaluations(m.metric);
@@ -58,9 +61,9 @@ TEST_F(Watch, KeepsTheBestAndEndsInTime) {
       const std::string folder = std::string(m.metric) + std::to_string(patience),
                         best = "step-" + std::to_string(kEpoch * course.best),
                         last = "step-" + std::to_string(kEpoch * course.end);
-      const Result result = Must(Train(Save(folder) + "--keep=1 --epochs=" + std::to_string(kEpochs) + " --best=" +
-                                       m.metric + " --early-stop=" + std::to_string(patience) + " --json " +
-                                       eval_digits));
+      const Result result =
+          Must(Train(Save(folder) + "--keep=1 --epochs=" + std::to_string(kEpochs) + " --best=" + m.metric +
+                     " --early-stop=" + std::to_string(patience) + " --json " + eval_digits));
       EXPECT_EQ(BestLink(folder), best);
       Strings names = {"best", best, last};
       std::sort(names.begin(), names.end());
@@ -68,8 +71,8 @@ TEST_F(Watch, KeepsTheBestAndEndsInTime) {
       EXPECT_NE(result.out.find("\"best_step\":" + std::to_string(kEpoch * course.best)), std::string::npos)
           << result.out;
       // The link leads to weights that evaluate to that value.
-      Must("dprun " + File("plan.bin") + " --quiet --metrics=" + File("again") + " --init=" +
-           File(folder + "/best/weights.safetensors") + " " + eval_digits);
+      Must("dprun " + File("plan.bin") + " --quiet --metrics=" + File("again") +
+           " --init=" + File(folder + "/best/weights.safetensors") + " " + eval_digits);
       EXPECT_EQ(Metrics(File("again")).at(0)[m.metric], values[course.best - 1]);
     }
   }
@@ -79,8 +82,8 @@ TEST_F(Watch, KilledAndResumedItIsTheSame) {
   const std::vector<double> values = Evaluations("loss");
   const Course course = Follow(values, -1, 5);
   ASSERT_LT(course.end, size_t(kEpochs));
-  const std::string watched = "--early-stop=5 --best=loss --keep=2 --epochs=" + std::to_string(kEpochs) + " " +
-                              eval_digits + " ";
+  const std::string watched =
+      "--early-stop=5 --best=loss --keep=2 --epochs=" + std::to_string(kEpochs) + " " + eval_digits + " ";
   Must(Train(Save("whole") + watched));
   const std::string whole = Read(File("metrics"));
   unlink(File("metrics").c_str());

@@ -110,8 +110,7 @@ dp_status dp_dprun_checkpoints_finish(dp_dprun_checkpoints *c) {
 dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *c, int64_t step, int64_t epoch, int64_t position,
                                     const dp_checkpoint_best *best) {
   DP_TRY(dp_dprun_checkpoints_finish(c));
-  if (step == c->last)
-    return best->metric && best->step == step ? dp_checkpoints_set_best(&c->folder, step) : DP_OK;
+  if (step == c->last) return best->metric && best->step == step ? dp_checkpoints_set_best(&c->folder, step) : DP_OK;
   c->last = c->record.step = step;
   c->record.epoch = epoch;
   c->record.position = position;

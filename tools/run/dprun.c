@@ -26,7 +26,8 @@ static dp_status load_weights(const dp_dprun *run) {
 
 static dp_status open_session(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
-  const dp_session_options options = {.workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL, .check_finite = o->watch.check_nan};
+  const dp_session_options options = {
+      .workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL, .check_finite = o->watch.check_nan};
   const dp_backend *backend;
   DP_TRY(choose_backend(run)->open(o->devices, &backend));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
@@ -76,8 +77,7 @@ static dp_status open_feeds(dp_dprun *run) {
 
 static void open_tallies(dp_dprun *run) {
   const bool classes = run->plan->classes;
-  if (run->train.loader)
-    dp_tally_open(run->arena, run->session, run->train.program, classes, &run->train_tally);
+  if (run->train.loader) dp_tally_open(run->arena, run->session, run->train.program, classes, &run->train_tally);
   if (run->eval.loader) dp_tally_open(run->arena, run->session, run->eval.program, classes, &run->eval_tally);
 }
 
@@ -165,7 +165,9 @@ static dp_status execute(void *arg) {
   if (o->watch.verbose) dp_dprun_verbose_print(run);
   if (o->infer) {
     DP_TRY(dp_dprun_infer_run(run));
-    if (o->watch.json) fprintf(dp_dprun_options_use_stdout(o) ? stderr : stdout, "{\"event\":\"result\",\"samples\":%lld}\n", (long long)run->infer.samples);
+    if (o->watch.json)
+      fprintf(dp_dprun_options_use_stdout(o) ? stderr : stdout, "{\"event\":\"result\",\"samples\":%lld}\n",
+              (long long)run->infer.samples);
     dp_dprun_memory_report(run);
     return write_trace(run);
   }
@@ -186,7 +188,8 @@ int main(int argc, char **argv) {
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "out of memory"));
   dp_dprun_options options;
-  dp_dprun run = {.arena = arena, .options = &options, .checkpoints = {.folder.fd = -1, .last = -1}, .accuracy = -1, .argc = argc};
+  dp_dprun run = {
+      .arena = arena, .options = &options, .checkpoints = {.folder.fd = -1, .last = -1}, .accuracy = -1, .argc = argc};
   run.argv = dp_memdup(arena, argv, ((size_t)argc + 1) * sizeof *argv);  // argp puts the options first
   dp_status status = dp_dprun_options_parse(arena, argc, argv, &options);
   if (!status) status = dp_arena_run(arena, execute, &run);

@@ -27,15 +27,15 @@ typedef struct {
   int64_t position;                  // of the next batch, as the loader counts them
   bool resumed;                      // training goes on from a checkpoint
   // Results of the loops.
-  int64_t steps;             // completed steps, including those before a checkpoint that was gone on from
-  double loss;               // of the last evaluation, if any; else the mean over the steps from first_step on
-  int64_t first_step;        // counts from 1; 0: the loss is from an evaluation
-  double accuracy;           // of the last evaluation; < 0: none, or the loss has no classes
-  bool measured;             // loss and accuracy are set
+  int64_t steps;                     // completed steps, including those before a checkpoint that was gone on from
+  double loss;                       // of the last evaluation, if any; else the mean over the steps from first_step on
+  int64_t first_step;                // counts from 1; 0: the loss is from an evaluation
+  double accuracy;                   // of the last evaluation; < 0: none, or the loss has no classes
+  bool measured;                     // loss and accuracy are set
   dp_tally train_tally, eval_tally;  // of the epoch and of the last evaluation
   dp_checkpoint_best best;           // of the evaluations; its metric is NULL if none is watched
   bool stopped;                      // by --early-stop
-  bool reported_not_finite;  // report it only once
+  bool reported_not_finite;          // report it only once
 } dp_dprun;
 
 // Compiles what the plan needs into the folder of --make-code. EX_CONFIG: its backend needs nothing compiled; otherwise

@@ -48,8 +48,8 @@ void dp_tally_open(dp_arena *arena, dp_session *session, int program, bool has_c
   dp_tally t = {.session = session, .program = program};
   dp_type type;
   for (int m = 0; m < DP_MEASURES; m++)
-    t.gives[m] = measures[m].output ? dp_session_output(session, program, measures[m].output, NULL) != NULL
-                                    : has_classes;
+    t.gives[m] =
+        measures[m].output ? dp_session_output(session, program, measures[m].output, NULL) != NULL : has_classes;
   if (dp_session_output(session, program, "confusion", &type)) {
     t.classes = type.shape.dims[0].offset;
     t.confusion = dp_alloc_n(arena, (size_t)(t.classes * t.classes), sizeof *t.confusion);

@@ -67,7 +67,9 @@ static const struct argp_option table[] = {
     {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL,
      "Go on from the newest whole checkpoint of DIR (default: the folder of --save); start if there is none", 0},
     {"allow-change", KEY_ALLOW_CHANGE, "WHAT", 0,
-     "Let --resume go on although WHAT changed: batch, data, model, optimizer, order, seed, metric; several with commas", 0},
+     "Let --resume go on although WHAT changed: batch, data, model, optimizer, order, seed, metric; several with "
+     "commas",
+     0},
     {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "Exit with 65 at the first loss that is not finite", 0},
     {0, 0, 0, 0, "Inference", 3},
     {"infer", KEY_INFER, 0, 0, "Run the network over the data, in file order, instead of training it", 0},
