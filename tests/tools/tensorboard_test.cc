@@ -1,5 +1,5 @@
-// --tensorboard, read back by a reader of its own: frames, checksums bit by bit, and protobuf fields by the numbers that
-// TensorBoard gives them.
+// --tensorboard, read back by a reader of its own: frames, checksums bit by bit, and protobuf fields by the numbers
+// that TensorBoard gives them.
 #include <dirent.h>
 
 #include <algorithm>
