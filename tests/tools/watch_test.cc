@@ -110,6 +110,18 @@ TEST_F(Watch, KilledAndResumedItIsTheSame) {
   EXPECT_EQ(Metrics(File("metrics")).back()["step"], last);
 }
 
+// Ended after each epoch and resumed: each evaluation is made again, and none counts twice.
+TEST_F(Watch, InPiecesItIsTheSame) {
+  const std::vector<double> values = Evaluations("loss");
+  const Course course = Follow(values, -1, 3);
+  ASSERT_LT(course.end, size_t(kEpochs));
+  for (size_t epoch = 1; epoch <= course.end + 2; epoch++)
+    Must(Train(Save() + "--early-stop=3 --best=loss --keep=1 --resume --epochs=" + std::to_string(epoch) + " " +
+               eval_digits));
+  EXPECT_EQ(BestLink(), "step-" + std::to_string(kEpoch * course.best));
+  EXPECT_EQ(Metrics(File("metrics")).back()["step"], double(kEpoch * course.end));
+}
+
 TEST_F(Watch, ANewRunMayNotBeJudgedByAnotherMetric) {
   Must(Train(Save() + "--epochs=2 --best=loss " + eval_digits));
   const std::string again = Train(Save() + "--epochs=3 --best=accuracy --resume ") + eval_digits;
