@@ -6,7 +6,7 @@ import json
 
 import numpy
 
-draw = numpy.random.default_rng(5)
+draw = numpy.random.default_rng(6)
 samples, features, classes = 24, 3, 7
 x = draw.normal(size=(samples, features)).round(3)
 w = draw.normal(size=(features, classes)).round(3)
