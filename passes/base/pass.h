@@ -120,7 +120,8 @@ typedef struct {
   dp_model *model;
   const dp_options *options;
   uint32_t has;    // DP_HAS_*
-  bool unchanged;  // set by a pass that found nothing to do, so the graphs need not be verified again
+  bool unchanged;  // set by a pass that leaves nodes, operands and results as they were, so the graphs need not be
+                   // verified again
   Dp__Plan *plan;
   const dp_strategy *strategy;  // set by the runner
 } dp_compile;

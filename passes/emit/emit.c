@@ -308,6 +308,7 @@ static Dp__Target *emit_target(const emitting *e) {
 
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
+  compile->unchanged = true;
   emitting e = {.compile = compile, .model = model, .arena = model->arena};
   NEW(e.arena, plan, Dp__Plan, DP__PLAN__INIT);
   plan->producer = dp_proto_string("dpc");

@@ -80,13 +80,10 @@ static dp_kernel_operand *operands_of(dp_arena *arena, const dp_model *model, in
   return operands;
 }
 
-static dp_status choose_kernel(dp_compile *compile, dp_arena *arena, dp_node *node) {
+static dp_status choose_kernel(const dp_compile *compile, int threads, dp_arena *arena, dp_node *node) {
   const dp_model *model = compile->model;
-  dp_kernel_spec spec = {.op = node->op,
-                         .node = node,
-                         .n_inputs = node->n_inputs,
-                         .n_outputs = node->n_outputs,
-                         .threads = dp_kernels_threads(compile)};
+  dp_kernel_spec spec = {
+      .op = node->op, .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .threads = threads};
   if (node->body) {
     describe_region(arena, model, node->body, &spec);
   } else {
@@ -112,14 +109,15 @@ static dp_status choose_kernel(dp_compile *compile, dp_arena *arena, dp_node *no
 // Nodes are described one by one; the memory for it goes back after so many.
 enum { NODES_AN_ARENA = 1024 };
 
-static dp_status choose_all(dp_compile *compile, const dp_graph *graph) {
+static dp_status choose_all(const dp_compile *compile, const dp_graph *graph) {
+  const int threads = dp_kernels_threads(compile);
   for (int32_t i = 0; i < graph->n_nodes; i += NODES_AN_ARENA) {
     dp_arena *scratch = dp_arena_create(0);
     if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
     dp_status status = DP_OK;
     for (int32_t k = i; k < graph->n_nodes && k < i + NODES_AN_ARENA && !status; k++)
       if (!dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION))
-        status = choose_kernel(compile, scratch, graph->nodes[k]);
+        status = choose_kernel(compile, threads, scratch, graph->nodes[k]);
     dp_arena_destroy(scratch);
     DP_TRY(status);
   }
@@ -134,6 +132,7 @@ static dp_status run(dp_compile *compile) {
                      options->target->name);
     DP_TRY(options->target->set_isa(options->isa));
   }
+  compile->unchanged = true;
   for (int g = 0; g < compile->model->n_graphs; g++) DP_TRY(choose_all(compile, compile->model->graphs[g]));
   return DP_OK;
 }

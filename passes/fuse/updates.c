@@ -6,6 +6,7 @@
 // instruction costs more than such an update.
 #include <stdlib.h>
 
+#include "ir/base/limits.h"
 #include "passes/base/pass.h"
 #include "passes/fuse/regions.h"
 #include "passes/schedule/issue_order.h"
@@ -60,18 +61,28 @@ static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *c
   return updates;
 }
 
+// Of the updates from `first` on, how many become one region.
+static int32_t count_joined(const update *updates, int32_t first, int32_t count) {
+  const update *u = &updates[first];
+  double bytes = u->bytes;
+  int operands = u->node->n_inputs;
+  int32_t end = first + 1;
+  for (; end < count && updates[end].segment == u->segment && updates[end].node->op == u->node->op; end++) {
+    operands += updates[end].node->n_inputs;
+    if (operands > DP_LIMIT_OUTPUTS) break;
+    if (updates[end].ready != u->ready && bytes > MOST_BYTES_WAITING) break;
+    bytes += updates[end].bytes;
+  }
+  return end - first;
+}
+
 static void join_updates(dp_graph *graph, dp_arena *scratch) {
   int32_t count = 0, *group_of = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *group_of);
   const update *updates = find_updates(graph, scratch, &count);
   for (int32_t i = 0; i < graph->n_nodes; i++) group_of[i] = i;
-  for (int32_t first = 0, end; first < count; first = end) {
-    double bytes = updates[first].bytes;
-    for (end = first + 1; end < count && updates[end].segment == updates[first].segment; end++) {
-      if (updates[end].node->op != updates[first].node->op) break;
-      if (updates[end].ready != updates[first].ready && bytes > MOST_BYTES_WAITING) break;
-      group_of[updates[end].node->id] = group_of[updates[first].node->id];
-      bytes += updates[end].bytes;
-    }
+  for (int32_t first = 0, joined; first < count; first += joined) {
+    joined = count_joined(updates, first, count);
+    for (int32_t i = 0; i < joined; i++) group_of[updates[first + i].node->id] = group_of[updates[first].node->id];
   }
   dp_regions_make(graph, scratch, graph->n_nodes, group_of);
 }

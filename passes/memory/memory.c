@@ -296,6 +296,7 @@ static dp_status place_transients(const dp_target *target, dp_graph *graph) {
 
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
+  compile->unchanged = true;
   dp_memory_place_storages(model, compile->options->target->alignment);
   for (int i = 0; i < model->n_graphs; i++) DP_TRY(place_transients(compile->options->target, model->graphs[i]));
   return DP_OK;

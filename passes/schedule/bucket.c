@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/base/limits.h"
 #include "passes/base/pass.h"
 #include "passes/schedule/bucket_size.h"
 #include "passes/schedule/issue_order.h"
@@ -149,7 +150,8 @@ static void divide_members(work *w, const member *members, int32_t count) {
   }
   for (int32_t b = 0, first = 0; b < n; first = ends[b++])
     for (int32_t at = first, count_now; at < ends[b]; at += count_now) {
-      count_now = w->graph->stage < 0 ? ends[b] - at : count_at_once(&members[at], ends[b] - at);
+      const int32_t most = (int32_t)dp_min_i64(ends[b] - at, DP_LIMIT_OUTPUTS);
+      count_now = w->graph->stage < 0 ? most : count_at_once(&members[at], most);
       join_members(w, &members[at], count_now);
     }
 }
