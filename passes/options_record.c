@@ -49,6 +49,7 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->batch = o->batch;
   m->loss = copy_string(arena, o->loss);
   m->optimizer = copy_string(arena, o->optimizer);
+  m->metrics = copy_string(arena, o->metrics);
   m->mode = copy_string(arena, o->mode);
   m->n_freeze = (size_t)o->n_freeze;
   m->freeze = texts_of(arena, o->n_freeze, o->freeze);

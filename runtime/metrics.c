@@ -77,22 +77,42 @@ static void end_line(dp_metrics *metrics, const char *end) {
   metrics->failed |= fflush(stdout) != 0;
 }
 
-void dp_metrics_step(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double lr, int64_t samples,
-                     double ms) {
+static void begin_line(dp_metrics *metrics, const char *event, const dp_metrics_measured *m) {
+  fprintf(metrics->file, "{\"event\":\"%s\",\"step\":%lld,\"epoch\":%lld", event, (long long)m->step,
+          (long long)m->epoch);
+  put_number(metrics, "loss", metrics->loss_digits, m->loss);
+}
+
+static void put_numbers(dp_metrics *metrics, const dp_metrics_measured *m) {
+  for (int i = 0; i < m->n_numbers; i++) put_number(metrics, m->numbers[i].name, 9, m->numbers[i].number);
+}
+
+static void put_confusion(dp_metrics *metrics, const dp_metrics_measured *m) {
+  fputs(",\"confusion\":[", metrics->file);
+  for (int64_t i = 0; i < m->classes * m->classes; i++)
+    fprintf(metrics->file, "%s%lld%s",
+            i % m->classes ? ","
+            : i            ? ",["
+                           : "[",
+            (long long)m->confusion[i], i % m->classes == m->classes - 1 ? "]" : "");
+  fputc(']', metrics->file);
+}
+
+void dp_metrics_step(dp_metrics *metrics, const dp_metrics_measured *m, double lr, double ms) {
   if (!can_write(metrics)) return;
-  fprintf(metrics->file, "{\"event\":\"step\",\"step\":%lld,\"epoch\":%lld", (long long)step, (long long)epoch);
-  put_number(metrics, "loss", metrics->loss_digits, loss);
+  begin_line(metrics, "step", m);
   put_number(metrics, "lr", 9, lr);
-  fprintf(metrics->file, ",\"samples\":%lld,\"ms\":%.3f", (long long)samples, ms);
+  fprintf(metrics->file, ",\"samples\":%lld,\"ms\":%.3f", (long long)m->samples, ms);
+  put_numbers(metrics, m);
   end_line(metrics, "}\n");
 }
 
-void dp_metrics_eval(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double accuracy, int64_t samples) {
+void dp_metrics_eval(dp_metrics *metrics, const dp_metrics_measured *m) {
   if (!can_write(metrics)) return;
-  fprintf(metrics->file, "{\"event\":\"eval\",\"step\":%lld,\"epoch\":%lld", (long long)step, (long long)epoch);
-  put_number(metrics, "loss", metrics->loss_digits, loss);
-  if (accuracy >= 0) put_number(metrics, "accuracy", 9, accuracy);
-  fprintf(metrics->file, ",\"samples\":%lld", (long long)samples);
+  begin_line(metrics, "eval", m);
+  put_numbers(metrics, m);
+  fprintf(metrics->file, ",\"samples\":%lld", (long long)m->samples);
+  if (m->confusion) put_confusion(metrics, m);
   end_line(metrics, "}\n");
   if (metrics->file != stdout) fflush(metrics->file);
 }

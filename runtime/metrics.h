@@ -27,12 +27,25 @@ dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(voi
 // Drops the lines from the first one on that is not of the first `steps` steps, or that cannot be read. An evaluation
 // after step `steps` is dropped too, since it is made again. EX_IOERR.
 dp_status dp_metrics_go_on(dp_metrics *metrics, int64_t steps) DP_MUST_USE;
-// step and epoch count from 1. ms: milliseconds of this step.
-void dp_metrics_step(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double lr, int64_t samples,
-                     double ms);
-// step: steps trained so far; epoch: that of the last of them; both 0 before training. accuracy < 0: the loss has no
-// classes, so the field is omitted.
-void dp_metrics_eval(dp_metrics *metrics, int64_t step, int64_t epoch, double loss, double accuracy, int64_t samples);
+
+// What was measured of a step or an evaluation. step and epoch count from 1; of an evaluation they are the steps
+// trained so far and the epoch of the last of them, both 0 before training.
+typedef struct {
+  const char *name;
+  double number;
+} dp_metrics_number;
+typedef struct {
+  int64_t step, epoch, samples;
+  double loss;
+  int n_numbers;
+  const dp_metrics_number *numbers;  // (n_numbers) accuracy and the like
+  int64_t classes;
+  const int64_t *confusion;  // (classes, classes) labels by class and predicted class; NULL: not counted
+} dp_metrics_measured;
+
+// ms: milliseconds of this step.
+void dp_metrics_step(dp_metrics *metrics, const dp_metrics_measured *measured, double lr, double ms);
+void dp_metrics_eval(dp_metrics *metrics, const dp_metrics_measured *measured);
 // All samples, and the milliseconds they took.
 void dp_metrics_infer(dp_metrics *metrics, int64_t samples, double ms);
 // Bytes; see docs/running.md.

@@ -160,6 +160,7 @@ static dp_status create(const Dp__Plan *plan, const dp_backend *backend, const d
   s->memory.backend = backend;
   s->binding.memory = &s->memory;
   s->binding.peers = options->peers;
+  s->binding.check_finite = options->check_finite;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   dp_status status = dp_prepared_create(&s->binding.prepared);
   if (!status)

@@ -24,6 +24,9 @@ typedef struct {
   bool unchecked;  // for tests: load without dp_verify_plan
   uint64_t seed;   // of initial values
   bool trace;      // record what ran when (dp_trace_write)
+  // Fail with EX_DATAERR at the first node that makes NaN or Inf, and name it with its operands' ranges. Slow: what
+  // a node computes is looked at before the next one begins.
+  bool check_finite;
   // Where the plan's other devices are; outlives the session. NULL: all are here.
   const dp_peers *peers;
 } dp_session_options;

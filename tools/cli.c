@@ -114,10 +114,22 @@ static error_t parse_outer(int key, char *text, struct argp_state *state) {
   return 0;
 }
 
+static void print_and_exit(const struct argp *argp, char **argv) {
+  const char *slash = strrchr(argv[0], '/');
+  if (!strcmp(argv[1], "--print-manual"))
+    dp_cli_manual_print(argp, slash ? slash + 1 : argv[0], stdout);
+  else if (!strcmp(argv[1], "--print-words"))
+    dp_cli_words_print(argp, stdout);
+  else
+    return;
+  exit(dp_cli_finish(argv[0], DP_OK));
+}
+
 dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
   static const struct argp_option options[] = {{"h", 'h', 0, OPTION_HIDDEN, 0, 0}, {0}};
   const struct argp_child children[] = {{argp, 0, NULL, 0}, {0}};
   const struct argp outer = {.options = options, .parser = parse_outer, .children = children};
+  if (argc == 2) print_and_exit(argp, argv);
   for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
     if (!strncmp(argv[i], "--", 2)) DP_TRY(check_option(argp, argv[i]));
   error_t error = argp_parse(&outer, argc, argv, 0, NULL, input);

@@ -3,6 +3,7 @@
 #define DP_TOOLS_CLI_H
 
 #include <argp.h>
+#include <stdio.h>
 
 #include "ir/base/base.h"
 
@@ -16,7 +17,9 @@ void dp_cli_begin(void);
 // could not be written, that is an EX_IOERR.
 int dp_cli_finish(const char *program, dp_status status);
 
-// argp_parse, except that a mistyped long option gets a suggestion (EX_USAGE).
+// argp_parse, except that a mistyped long option gets a suggestion (EX_USAGE). A single argument --print-manual or
+// --print-words prints the manual page or the options, one in a line, and ends the process: what the build makes manual
+// pages and completion from (tools/manuals).
 dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *input) DP_MUST_USE;
 
 // "NAME=FILE" split at the first '='. EX_USAGE: the name or the file is missing. The parts live in `arena`.
@@ -29,6 +32,13 @@ dp_status dp_cli_pair_parse(dp_arena *arena, const char *option, const char *tex
 dp_status dp_cli_int(const char *option, const char *text, int64_t low, int64_t high, int64_t *number) DP_MUST_USE;
 // Parses a number of bytes, 1 or more; the suffixes K, M, G and T stand for powers of 1024. EX_USAGE.
 dp_status dp_cli_bytes(const char *option, const char *text, int64_t *bytes) DP_MUST_USE;
+
+// ---- cli_manual.c: what is made from a table of options -------------------------------------------------------------
+
+// Prints a manual page in the macros of man(7). command: "dpc compile".
+void dp_cli_manual_print(const struct argp *argp, const char *command, FILE *out);
+// Prints the long options, with "=" behind those that need a value.
+void dp_cli_words_print(const struct argp *argp, FILE *out);
 
 // ---- cli_files.c: the files that a command reads and writes ---------------------------------------------------------
 

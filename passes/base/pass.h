@@ -36,6 +36,7 @@ typedef struct {
   int64_t devices;               // 0: from the mesh, or 1
   int64_t batch;                 // B, over all devices; 0: from the model
   const char *loss, *optimizer;  // SPECs; NULL: the model's
+  const char *metrics;           // "accuracy,top5": what is measured beside the loss; NULL: the default of the loss
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;
   const char *const *freeze;  // globs
@@ -126,6 +127,7 @@ int32_t dp_pass_parameter_of(const dp_model *model, int32_t variable);
 #define DP_TERM_OUTPUT "term/"             // + number: a mean of the sum, times its factor
 #define DP_OVER_OUTPUT "over/"             // + the same: what its mean divides by
 #define DP_MODEL_OUTPUT "dp.output/"       // + output of the model; from the loss to the programs
+#define DP_TRAINING_OUTPUT "dp.training/"  // + output that "train" gives too; from the loss to the programs
 
 typedef struct dp_strategy dp_strategy;  // passes/base/strategy.h
 

@@ -14,6 +14,7 @@
 
 #include "ir/base/suggest.h"
 #include "passes/base/pass.h"
+#include "passes/model/metrics.h"
 
 dp_value *dp_loss_find(const dp_graph *graph, const char *name) {
   for (int i = 0; i < graph->n_outputs; i++)
@@ -96,7 +97,7 @@ static void add_outputs(dp_graph *main, dp_value *loss, const dp_loss_measures *
   }
 }
 
-static dp_status add_loss(dp_model *model, dp_graph *main) {
+static dp_status add_loss(dp_model *model, const char *metrics, dp_graph *main) {
   dp_loss_spec spec;
   if (!model->loss) return dp_fail(EX_USAGE, "the model names no loss: give one with --loss=...");
   DP_TRY(dp_spec_loss(model->arena, (dp_spec_origin){"the loss", EX_DATAERR}, model->loss, &spec));
@@ -109,13 +110,15 @@ static dp_status add_loss(dp_model *model, dp_graph *main) {
   }
   if (builder.status) return dp_status_context(builder.status, "the loss %s", model->loss);
   add_outputs(main, loss, m, spec.n_terms);
-  return DP_OK;
+  dp_builder beside = {.graph = main, .prefix = "metrics"};
+  DP_TRY(dp_model_metrics_add(&beside, metrics, find_counted(m, spec.n_terms)));
+  return dp_status_context(beside.status, "--metrics=%s", metrics);
 }
 
 static dp_status run(dp_compile *compile) {
   dp_graph *main = dp_model_find_graph(compile->model, "main");
   const int n_outputs = main->n_outputs;
-  if (!dp_options_infers(compile->options)) DP_TRY(add_loss(compile->model, main));
+  if (!dp_options_infers(compile->options)) DP_TRY(add_loss(compile->model, compile->options->metrics, main));
   dp_output *outputs = main->outputs;
   const int n_ours = main->n_outputs - n_outputs;
   main->n_outputs = 0;
@@ -128,7 +131,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_loss = {
     .name = "loss",
-    .what = "makes the loss and the counts of all and of correct labels outputs beside the model's own",
+    .what = "makes the loss, the counts of all and of correct labels, and metrics outputs beside the model's own",
     .needs = DP_HAS_MESH | DP_HAS_BATCH,
     .gives = DP_HAS_LOSS,
     .run = run,

@@ -5,12 +5,16 @@
 #include "ir/graph/builder.h"
 #include "passes/spec/spec.h"
 
-// What one loss of the sum is made of; rank 0 each.
+// What one loss of the sum is made of; of rank 0 where no shape is given.
 typedef struct {
   dp_value *loss;     // the mean
   dp_value *count;    // int64: how many labels, or elements, the mean is over
   dp_value *over;     // what the mean divides by, of the loss's type; NULL: the count
   dp_value *correct;  // int64: labels whose class has the highest score; NULL: there are no classes
+  // For metrics. A loss with classes has scores and labels, some without have errors; NULL: it has none.
+  dp_value *scores;  // [L, classes, ...]
+  dp_value *labels;  // int64 [L, ...]; no class where they are ignored
+  dp_value *error;   // prediction - target
 } dp_loss_measures;
 
 // Builds a loss of `prediction`, a value of floating-point numbers. A loss of no labels at all is 0.

@@ -137,6 +137,16 @@ static dp_value *count_correct(const classes *c) {
   return dp_loss_reduce(b, "ReduceSum", dp_build_cast(b, right, DP_INT64));
 }
 
+// An ignored label may be the number of a class.
+static void give(const classes *c, dp_loss_measures *m) {
+  dp_builder *b = c->builder;
+  m->scores = c->scores;
+  m->labels = c->labels;
+  if (c->term->ignore_index >= 0)
+    m->labels = where(b, counting(c, c->labels), c->labels, dp_build_fill(b, DP_INT64, -1));
+  m->correct = count_correct(c);
+}
+
 // The operator's sum over labels. *log_prob: its result 1; NULL: not needed.
 static dp_value *sum_losses(const classes *c, const char *op, dp_value **log_prob) {
   dp_value *in[] = {c->scores, c->labels, c->weights};
@@ -182,7 +192,7 @@ dp_status dp_loss_softmax_cross_entropy(dp_builder *b, const dp_loss_term *term,
   dp_value *sum = sum_losses(&c, "SoftmaxCrossEntropyLoss", smooths ? &log_prob : NULL);
   if (smooths) DP_TRY(smooth(&c, &sum, log_prob));
   m->loss = dp_build2(b, "Div", sum, divisor);
-  m->correct = count_correct(&c);
+  give(&c, m);
   return DP_OK;
 }
 
@@ -191,6 +201,6 @@ dp_status dp_loss_nll(dp_builder *b, const dp_loss_term *term, dp_value *log_pro
   DP_TRY(find_operands(&c));
   dp_value *divisor = find_divisor(&c, log_probs->type.dtype, m);
   m->loss = dp_build2(b, "Div", sum_losses(&c, "NegativeLogLikelihoodLoss", NULL), divisor);
-  m->correct = count_correct(&c);
+  give(&c, m);
   return DP_OK;
 }

@@ -25,35 +25,33 @@ static dp_status finish(dp_builder *b, dp_value *each, dp_value *counted, dp_los
   return DP_OK;
 }
 
-static dp_status find_error(dp_builder *b, const dp_loss_term *term, dp_value *prediction, dp_value **error) {
+static dp_status find_error(dp_builder *b, const dp_loss_term *term, dp_value *prediction, dp_loss_measures *m) {
   dp_value *target;
   DP_TRY(find_target(b, term, prediction, &target));
-  *error = dp_build2(b, "Sub", prediction, target);
+  m->error = dp_build2(b, "Sub", prediction, target);
   return DP_OK;
 }
 
 dp_status dp_loss_mse(dp_builder *b, const dp_loss_term *term, dp_value *prediction, dp_loss_measures *m) {
-  dp_value *error;
-  DP_TRY(find_error(b, term, prediction, &error));
-  return finish(b, dp_build2(b, "Mul", error, error), error, m);  // kept for the gradient anyway, unlike the target
+  DP_TRY(find_error(b, term, prediction, m));
+  // The errors are kept for the gradient anyway, unlike the target.
+  return finish(b, dp_build2(b, "Mul", m->error, m->error), m->error, m);
 }
 
 dp_status dp_loss_l1(dp_builder *b, const dp_loss_term *term, dp_value *prediction, dp_loss_measures *m) {
-  dp_value *error;
-  DP_TRY(find_error(b, term, prediction, &error));
-  return finish(b, dp_build1(b, "Abs", error), error, m);
+  DP_TRY(find_error(b, term, prediction, m));
+  return finish(b, dp_build1(b, "Abs", m->error), m->error, m);
 }
 
 // With a = |error| and c = min(a, bound): c (a - c / 2), which is a² / 2 up to the bound, and a straight line beyond.
 static dp_status bend(dp_builder *b, const dp_loss_term *term, dp_value *prediction, double bound, double factor,
                       dp_loss_measures *m) {
-  dp_value *error;
-  DP_TRY(find_error(b, term, prediction, &error));
-  dp_value *a = dp_build1(b, "Abs", error), *c = dp_build2(b, "Min", a, number(b, a, bound));
+  DP_TRY(find_error(b, term, prediction, m));
+  dp_value *a = dp_build1(b, "Abs", m->error), *c = dp_build2(b, "Min", a, number(b, a, bound));
   dp_value *half = dp_build2(b, "Mul", c, number(b, a, 0.5)),
            *each = dp_build2(b, "Mul", c, dp_build2(b, "Sub", a, half));
   if (factor != 1) each = dp_build2(b, "Mul", each, number(b, a, factor));
-  return finish(b, each, error, m);
+  return finish(b, each, m->error, m);
 }
 
 dp_status dp_loss_smooth_l1(dp_builder *b, const dp_loss_term *term, dp_value *prediction, dp_loss_measures *m) {

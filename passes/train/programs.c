@@ -47,15 +47,21 @@ static void drop_frozen_updates(dp_graph *graph) {
 }
 
 // The name under which the program outputs a value of "main"; NULL: it does not.
-static const char *gives_model(const char *output) {
-  const size_t prefix = strlen(DP_MODEL_OUTPUT);
-  return strncmp(output, DP_MODEL_OUTPUT, prefix) ? NULL : output + prefix;
+static const char *without(const char *prefix, const char *output) {
+  const size_t length = strlen(prefix);
+  return strncmp(output, prefix, length) ? NULL : output + length;
 }
 
-static const char *gives_measures(const char *output) { return gives_model(output) ? NULL : output; }
-
 static const char *gives_loss(const char *output) {
-  return strcmp(output, DP_CORRECT_OUTPUT) ? gives_measures(output) : NULL;
+  const bool loss = !strcmp(output, DP_LOSS_OUTPUT) || !strcmp(output, DP_COUNT_OUTPUT) ||
+                    without(DP_TERM_OUTPUT, output) || without(DP_OVER_OUTPUT, output);
+  return loss ? output : without(DP_TRAINING_OUTPUT, output);
+}
+
+static const char *gives_model(const char *output) { return without(DP_MODEL_OUTPUT, output); }
+
+static const char *gives_measures(const char *output) {
+  return gives_model(output) || without(DP_TRAINING_OUTPUT, output) ? NULL : output;
 }
 
 static const struct {

@@ -21,6 +21,7 @@ typedef struct {
   void *detector;          // the backend's
   struct dp_trace *trace;  // NULL: nothing is recorded
   dp_prepared *prepared;   // states that kernels share
+  bool check_finite;       // whether each node's numbers are looked at (runtime/exec/finite.h)
 } dp_binding;
 
 // One role's program of that name, or none.

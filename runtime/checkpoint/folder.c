@@ -17,6 +17,7 @@
 // A checkpoint's names. The dot hides the two that are not whole.
 #define WHOLE "step-%" PRId64
 static const char saving[] = "saving", deleting[] = "deleting";
+static const char best[] = "best", new_best[] = ".best.saving";
 
 enum { NAME_BYTES = 64 };
 
@@ -132,13 +133,32 @@ static dp_status take_away(const dp_checkpoints *folder, int64_t step) {
   return dp_fail(EX_IOERR, "%s/%s: cannot be deleted: %s", folder->path, from.text, strerror(errno));
 }
 
+// The step that the link points to; -1: there is none.
+static int64_t best_step(const dp_checkpoints *folder) {
+  char to[NAME_BYTES];
+  const ssize_t length = readlinkat(folder->fd, best, to, sizeof to - 1);
+  if (length < 0) return -1;
+  to[length] = 0;
+  return step_of(to);
+}
+
+dp_status dp_checkpoints_set_best(const dp_checkpoints *folder, int64_t step) {
+  if (best_step(folder) == step) return DP_OK;
+  const name to = whole(step);
+  unlinkat(folder->fd, new_best, 0);
+  if (symlinkat(to.text, folder->fd, new_best) || renameat(folder->fd, new_best, folder->fd, best))
+    return dp_fail(EX_IOERR, "%s/%s: cannot be made to point to %s: %s", folder->path, best, to.text, strerror(errno));
+  return dp_file_sync_folder(folder->path);
+}
+
 dp_status dp_checkpoints_prune(const dp_checkpoints *folder, int64_t newest, int64_t keep) {
+  const int64_t at_best = best_step(folder);
   int64_t *steps, kept = 0;
   int count;
   DP_TRY(list(folder->path, &steps, &count));
   dp_status status = DP_OK;
   for (int i = 0; i < count && !status; i++)
-    if (steps[i] <= newest && kept++ >= keep) status = take_away(folder, steps[i]);
+    if (steps[i] <= newest && kept++ >= keep && steps[i] != at_best) status = take_away(folder, steps[i]);
   free(steps);
   sweep(folder);
   return status;

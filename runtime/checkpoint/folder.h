@@ -3,6 +3,8 @@
 //   weights.safetensors  every parameter and buffer, and the optimizer's state under names that begin with "dp."
 //   checkpoint.json      where training stood (record.h)
 //
+// DIR/best is a symbolic link to the best of them, if one was called so.
+//
 // A checkpoint is written under another name, DIR/.step-N.saving. Its files are written, synced and renamed, then its
 // folder is synced and renamed, then DIR is synced. Old checkpoints go only after that: each is first renamed to
 // DIR/.step-N.deleting. So whatever happens and whenever, a folder called step-N is whole, and the newest one stays.
@@ -42,8 +44,10 @@ void dp_checkpoints_close(dp_checkpoints *folder);
 dp_status dp_checkpoints_save(const dp_checkpoints *folder, const dp_checkpoint_record *record,
                               const dp_safetensor *tensors, size_t count, dp_safetensors_source *source,
                               void *context) DP_MUST_USE;
-// Deletes all but the newest `keep` checkpoints of step `newest` and before. Later ones, if any, were passed over when
-// training went on, so they are not counted and stay until they are replaced. EX_IOERR.
+// Makes DIR/best point to the checkpoint of this step, in place of another. EX_IOERR.
+dp_status dp_checkpoints_set_best(const dp_checkpoints *folder, int64_t step) DP_MUST_USE;
+// Deletes all but the newest `keep` checkpoints of step `newest` and before, and the best. Later ones, if any, were
+// passed over when training went on, so they are not counted and stay until they are replaced. EX_IOERR.
 dp_status dp_checkpoints_prune(const dp_checkpoints *folder, int64_t newest, int64_t keep) DP_MUST_USE;
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,14 @@ static void set_hash(json_t *object, const char *name, uint64_t hash) {
   json_object_set_new(object, name, json_string(text));
 }
 
+// Text keeps every bit of the value, which may be infinite.
+static json_t *pack_best(const dp_checkpoint_best *b) {
+  char value[32];
+  snprintf(value, sizeof value, "%.17g", b->value);
+  return json_pack("{s:s, s:s, s:I, s:I, s:I}", "metric", b->metric, "value", value, "step", (json_int_t)b->step,
+                   "judged", (json_int_t)b->judged, "waited", (json_int_t)b->waited);
+}
+
 // The record as text, which the caller frees; NULL: out of memory.
 static char *print_record(const dp_checkpoint_record *r) {
   char seed[21], check[17];
@@ -55,7 +64,8 @@ static char *print_record(const dp_checkpoint_record *r) {
   set_hash(object, "plan", r->plan);
   set_hash(object, "tensors", r->tensors);
   char *text = NULL;
-  if (print_check(object, check) && !json_object_set_new(object, check_name, json_string(check)))
+  const bool kept = !r->best.metric || !json_object_set_new(object, "best", pack_best(&r->best));
+  if (kept && print_check(object, check) && !json_object_set_new(object, check_name, json_string(check)))
     text = json_dumps(object, JSON_INDENT(2));
   json_decref(object);
   return text;
@@ -117,6 +127,23 @@ static double take_rate(reading *r, const char *name) {
   return json_number_value(value);
 }
 
+// Checkpoints that nothing was watched in have none.
+static dp_checkpoint_best take_best(dp_arena *arena, const json_t *object, const char **wrong) {
+  reading r = {json_object_get(object, "best"), NULL};
+  if (!r.object) return (dp_checkpoint_best){.step = -1, .judged = -1};
+  const char *metric = json_string_value(take(&r, "metric", JSON_STRING));
+  const char *value = json_string_value(take(&r, "value", JSON_STRING));
+  const dp_checkpoint_best best = {
+      .metric = metric ? dp_strdup(arena, metric) : NULL,
+      .value = value ? strtod(value, NULL) : NAN,
+      .step = take_count(&r, "step", -1),
+      .judged = take_count(&r, "judged", -1),
+      .waited = take_count(&r, "waited", 0),
+  };
+  if (r.wrong) *wrong = "best";
+  return best;
+}
+
 static dp_status take_all(dp_arena *arena, const json_t *object, dp_checkpoint_record *record) {
   reading r = {object, NULL};
   const char *optimizer = json_string_value(take(&r, "optimizer", JSON_STRING));
@@ -136,6 +163,7 @@ static dp_status take_all(dp_arena *arena, const json_t *object, dp_checkpoint_r
       .plan = take_unsigned(&r, "plan", 16),
       .tensors = take_unsigned(&r, "tensors", 16),
   };
+  all.best = take_best(arena, object, &r.wrong);
   if (r.wrong) return dp_fail(EX_DATAERR, "'%s' is missing or not what it should be", r.wrong);
   *record = all;
   return DP_OK;

@@ -9,6 +9,15 @@
 extern "C" {
 #endif
 
+// The best evaluation so far (--best, --early-stop).
+typedef struct {
+  const char *metric;  // NULL: none is watched
+  double value;        // of the best; NaN: none yet
+  int64_t step;        // after which it was; -1: none yet
+  int64_t judged;      // the step after which the last evaluation was; -1: none yet
+  int64_t waited;      // evaluations since the best
+} dp_checkpoint_best;
+
 typedef struct {
   int64_t step;      // steps completed
   int64_t epoch;     // that the next step belongs to; counts from 1
@@ -20,6 +29,7 @@ typedef struct {
   double lr;                   // the rate that the schedule goes by: the plan's, or that of --lr; -1: not recorded
   uint64_t data, model, plan;  // XXH3 of each
   uint64_t tensors;            // of the safetensors file: dp_checkpoint_hash, summed
+  dp_checkpoint_best best;
 } dp_checkpoint_record;
 
 // The share of one tensor in `tensors`.

@@ -32,6 +32,7 @@ typedef struct {
   // The run has failed: called once, by any thread, while units still run. NULL: nobody asks.
   void (*abandon)(void *context);
   dp_status (*enqueue)(void *context, int unit, dp_queue *queue);
+  bool waits;  // `enqueue` waits for what it puts on the queue, so it cannot be captured
   dp_status (*explain)(void *context, int unit, dp_status status);
   // Queues report here when a unit was done, on the monotonic clock, once the run is over. NULL: nobody asks.
   void (*record)(void *context, int unit, int64_t begin_ns, int64_t end_ns);

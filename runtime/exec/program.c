@@ -6,6 +6,7 @@
 
 #include "runtime/bind/bind.h"
 #include "runtime/bind/channel.h"
+#include "runtime/exec/finite.h"
 #include "runtime/exec/trace.h"
 
 // What one role does. Instructions are numbered over all streams.
@@ -181,7 +182,8 @@ static void count_edge(dp_task_graph *s, int before, int after) {
 
 static void enter_edge(dp_task_graph *s, int before, int after) { s->after[s->first_after[before]++] = after; }
 
-static int parts_of(const dp_unit *unit) {
+static int parts_of(const dp_binding *binding, const dp_unit *unit) {
+  if (binding->check_finite && unit->kernel) return 1;  // run_checked runs the parts
   if (unit->kernel && unit->kernel->parts) return unit->spec->threads;
   return unit->transfer ? unit->transfer->n_parts : 1;
 }
@@ -192,7 +194,7 @@ static void make_order(const making *w) {
   s->n_parts = dp_alloc_n(w->arena, n + 1, sizeof *s->n_parts);
   s->n_before = dp_alloc_n(w->arena, n + 1, sizeof *s->n_before);
   s->first_after = dp_alloc_n(w->arena, n + 2, sizeof *s->first_after);
-  for (size_t u = 0; u < n; u++) s->n_parts[u] = parts_of(&w->bound->units[u]);
+  for (size_t u = 0; u < n; u++) s->n_parts[u] = parts_of(w->binding, &w->bound->units[u]);
   if (w->binding->peers) {
     s->arrives_at = dp_alloc_n(w->arena, n + 1, sizeof *s->arrives_at);
     for (size_t u = 0; u < n; u++) s->arrives_at[u] = w->bound->units[u].posts ? (int)u + 1 : -1;
@@ -284,8 +286,10 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
   making w = {.arena = arena, .binding = binding, .bound = bound};
   bound->n = n;
   bound->binding = binding;
+  bound->programs = programs;
   bound->task_graph.run = dp_bound_run;
   bound->task_graph.enqueue = dp_bound_enqueue;
+  bound->task_graph.waits = binding->check_finite;
   bound->task_graph.explain = dp_bound_explain;
   bound->task_graph.record = binding->trace ? dp_bound_record : NULL;
   bound->task_graph.abandon = binding->peers ? abandon : NULL;
@@ -313,6 +317,23 @@ void dp_bound_release(dp_bound *bound) {
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
+static dp_status run_kernel(const dp_unit *unit, int part, int parts) {
+  return unit->kernel->run(unit->spec, unit->state, unit->in, unit->out, unit->scratch, part, parts);
+}
+
+// All parts in turn, with the numbers looked at before and after.
+static dp_status run_checked(const dp_bound *bound, const dp_unit *unit) {
+  const int parts = unit->kernel->parts ? unit->spec->threads : 1;
+  dp_finite *before;
+  DP_TRY(dp_finite_begin(bound, unit, &before));
+  dp_status status = DP_OK;
+  for (int part = 0; part < parts && !status; part++) status = run_kernel(unit, part, parts);
+  dp_status after = dp_finite_end(bound, unit, before);
+  if (!status) return after;
+  dp_status_free(after);
+  return status;
+}
+
 dp_status dp_bound_run(void *context, int index, int part, int parts) {
   const dp_bound *bound = context;
   const dp_unit *unit = &bound->units[index];
@@ -326,7 +347,7 @@ dp_status dp_bound_run(void *context, int index, int part, int parts) {
   if (backend->enter) DP_TRY(backend->enter(binding->detector, unit->ranges, unit->n_ranges, parts));
   dp_status status = DP_OK;
   if (backend->computes && unit->kernel)
-    status = unit->kernel->run(unit->spec, unit->state, unit->in, unit->out, unit->scratch, part, parts);
+    status = binding->check_finite ? run_checked(bound, unit) : run_kernel(unit, part, parts);
   else if (backend->computes && unit->transfer)
     dp_transfer_run(unit->transfer, bound->slot, part);
   if (backend->leave) backend->leave(binding->detector, unit->ranges, unit->n_ranges);
@@ -334,10 +355,30 @@ dp_status dp_bound_run(void *context, int index, int part, int parts) {
   return dp_bound_explain(context, index, status);
 }
 
+static dp_status enqueue_kernel(const dp_unit *unit, dp_queue *queue) {
+  return unit->kernel->enqueue(unit->spec, unit->state, queue, unit->in, unit->out, unit->scratch);
+}
+
+// The same on a device that works by itself: waits for what comes before, and for the node.
+static dp_status enqueue_checked(const dp_bound *bound, const dp_unit *unit, dp_queue *queue) {
+  const dp_queue_calls *calls = bound->binding->memory->backend->queues;
+  dp_finite *before;
+  int instruction;
+  DP_TRY(calls->finish(queue, &instruction));
+  DP_TRY(dp_finite_begin(bound, unit, &before));
+  dp_status status = enqueue_kernel(unit, queue);
+  if (!status) status = calls->finish(queue, &instruction);
+  dp_status after = dp_finite_end(bound, unit, before);
+  if (!status) return after;
+  dp_status_free(after);
+  return status;
+}
+
 dp_status dp_bound_enqueue(void *context, int index, dp_queue *queue) {
   const dp_bound *bound = context;
   const dp_unit *unit = &bound->units[index];
-  if (unit->kernel) return unit->kernel->enqueue(unit->spec, unit->state, queue, unit->in, unit->out, unit->scratch);
+  if (unit->kernel)
+    return bound->binding->check_finite ? enqueue_checked(bound, unit, queue) : enqueue_kernel(unit, queue);
   if (!unit->transfer) return DP_OK;
   return bound->binding->memory->backend->queues->transfer_enqueue(queue, unit->transfer_state, bound->slot);
 }

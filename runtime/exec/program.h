@@ -14,6 +14,7 @@ typedef struct {
   int64_t n;
   int program;  // its number in the session
   const dp_binding *binding;
+  const dp_role_program *programs;  // (roles)
   dp_unit *units;
   dp_task_graph task_graph;
   const dp_executor *executor;

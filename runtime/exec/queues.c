@@ -212,9 +212,10 @@ static dp_status follow(const queue_executor *e, const queue_run *older, const q
 }
 
 // A program's first run is not captured: what libraries do when they are first used may not be allowed then. Nor is one
-// whose steps are timed.
+// whose steps are timed or waited for.
 static bool is_captured(const queue_executor *e, const dp_queue_program *p) {
-  return calls_of(e)->capture_begin && p->runs > 0 && !p->origin && main_lane(p->graph) < p->graph->n_lanes;
+  const bool free_running = !p->origin && !p->graph->waits;
+  return calls_of(e)->capture_begin && p->runs > 0 && free_running && main_lane(p->graph) < p->graph->n_lanes;
 }
 
 static dp_status issue_all(queue_executor *e, queue_run *run) {

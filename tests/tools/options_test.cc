@@ -38,6 +38,7 @@ const std::map<std::string, Sample> kSamples = {
     {"loss", {"softmax_cross_entropy(logits,mine)", "softmax_cross_entropy(logits,label)", ""}},
     {"optimizer", {"adam(lr=0.01)", "adam(lr=0.02)", ""}},
     {"group", {"*.bias:weight_decay=0.1", "*.bias:lr_scale=2", ""}},
+    {"metrics", {"top5", "confusion", ""}},
     {"mode", {"infer", "train", ""}},
     {"freeze", {"hidden.*", "hidden.weight", ""}},
     {"split", {"image=none", "image=2@context", "--strategy=data --mesh=data=2,context=2"}},

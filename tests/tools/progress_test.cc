@@ -1,6 +1,7 @@
 // The progress line fits one line of the terminal, whatever its width.
 #include <fcntl.h>
 #include <pty.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,16 +61,48 @@ TEST_F(Progress, FitsTheTerminal) {
       const std::string shown = (*at)[1];
       EXPECT_LT(shown.size(), columns) << shown;
       EXPECT_NE(shown.find("/180"), std::string::npos) << shown;
-      // Speed is dropped first, then the epoch, then the loss.
+      // Speed is dropped first, then the time that is left, then the epoch, then the loss.
       if (columns >= 40) {
         EXPECT_NE(shown.find("loss "), std::string::npos) << shown;
         EXPECT_NE(shown.find("epoch "), std::string::npos) << shown;
         EXPECT_NE(shown.find("["), std::string::npos) << shown;
       }
       EXPECT_EQ(shown.find("samples/s") != std::string::npos, columns > 40) << shown;
+      const std::regex left("^epoch [12]/2 \\[[#.]{8,30}\\] .*  [0-9]+:[0-9]{2} left$");
+      EXPECT_EQ(std::regex_search(shown, left), columns > 40) << shown;
     }
     EXPECT_GE(drawn, 2) << text;
+    EXPECT_EQ(text.find("\033["), text.find("\033[K")) << "nothing but the end of a line is erased";
+    EXPECT_EQ(std::regex_replace(text, std::regex("\033\\[K"), "").find('\033'), std::string::npos) << "colours";
+    EXPECT_NE(text.find("2/2  loss "), std::string::npos) << text;
   }
+}
+
+// Off a terminal there is no bar, but a line each five seconds, and one for each epoch with the losses and accuracies
+// of training and evaluation.
+TEST_F(Progress, LinesElsewhere) {
+  const std::string folder = "examples/data/digits/";
+  Must("dpc compile examples/mlp.dpt --batch=64 --metrics=accuracy -o " + File("plan.bin"));
+  const std::string lines = Must("dprun " + File("plan.bin") + " --epochs=2 " + digits + " " + eval_digits).err;
+  const std::string number = "[0-9.e+-]+";
+  const std::regex epoch("\nepoch ([12])/2  loss " + number + "  accuracy " + number +
+                         " %  [0-9]+ samples/s  eval loss " + number + "  accuracy " + number + " %\n");
+  EXPECT_TRUE(std::regex_search("\n" + lines, epoch)) << lines;
+  EXPECT_EQ(lines.find_first_of("\r\033"), std::string::npos) << lines;
+  EXPECT_EQ(lines.find(" left"), std::string::npos) << "it has not taken five seconds: " << lines;
+
+  // One sample at a time takes longer.
+  Must("dpc compile examples/digits_cnn.dpt --batch=1 -o " + File("slow.bin"));
+  Start("dprun " + File("slow.bin") + " --epochs=100 --check-nan --threads=1 " + digits);
+  sleep(12);
+  Signal(SIGINT);
+  const Result slow = Wait();
+  EXPECT_EQ(slow.code, 75) << slow.err;
+  const std::regex line("(^|\n)epoch 1/100 [0-9]+/1437  loss " + number + "  [0-9]+ samples/s  [0-9:]+ left\n");
+  const auto count =
+      std::distance(std::sregex_iterator(slow.err.begin(), slow.err.end(), line), std::sregex_iterator());
+  EXPECT_GE(count, 1) << slow.err;
+  EXPECT_LE(count, 2) << slow.err;
 }
 
 }  // namespace

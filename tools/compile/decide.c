@@ -19,6 +19,7 @@ enum {
   KEY_DIM,
   KEY_LOSS,
   KEY_OPTIMIZER,
+  KEY_METRICS,
   KEY_MODE,
   KEY_FREEZE,
   KEY_GROUP,
@@ -86,6 +87,10 @@ static const struct argp_option table[] = {
     {"group", KEY_GROUP, "GLOB,...: ARGUMENT=VALUE,...", 0,
      "Arguments of the optimizer for the parameters whose names match, for example '*.bias,*norm*: weight_decay=0' or "
      "'head.*: lr_scale=0.1'; may be repeated: a later one overrides",
+     0},
+    {"metrics", KEY_METRICS, "LIST", 0,
+     "What is measured beside the loss, with commas: accuracy, top5, perplexity and confusion of a loss with classes, "
+     "mse and mae of one of errors (default: accuracy, perplexity, in evaluations alone)",
      0},
     {"mode", KEY_MODE, "train|infer", 0,
      "train (default): train, evaluate and infer; infer: only infer, without loss and optimizer", 0},
@@ -185,6 +190,9 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_OPTIMIZER:
       o->optimizer = text;
+      return DP_OK;
+    case KEY_METRICS:
+      o->metrics = text;
       return DP_OK;
     case KEY_MODE:
       o->mode = text;

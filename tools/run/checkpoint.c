@@ -72,7 +72,9 @@ static dp_status next_tensor(void *context, size_t index, const void **data) {
 }
 
 static dp_status write_checkpoint(dp_dprun_checkpoints *c) {
-  DP_TRY(dp_checkpoints_save(&c->folder, &c->record, c->tensors, c->count, next_tensor, c));
+  const dp_checkpoint_record *r = &c->record;
+  DP_TRY(dp_checkpoints_save(&c->folder, r, c->tensors, c->count, next_tensor, c));
+  if (r->best.metric && r->best.step == r->step) DP_TRY(dp_checkpoints_set_best(&c->folder, r->step));
   return c->keep ? dp_checkpoints_prune(&c->folder, c->record.step, c->keep) : DP_OK;
 }
 
@@ -105,12 +107,14 @@ dp_status dp_dprun_checkpoints_finish(dp_dprun_checkpoints *c) {
   return status;
 }
 
-dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *c, int64_t step, int64_t epoch, int64_t position) {
+dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *c, int64_t step, int64_t epoch, int64_t position,
+                                    const dp_checkpoint_best *best) {
   DP_TRY(dp_dprun_checkpoints_finish(c));
-  if (step == c->last) return DP_OK;
+  if (step == c->last) return best->metric && best->step == step ? dp_checkpoints_set_best(&c->folder, step) : DP_OK;
   c->last = c->record.step = step;
   c->record.epoch = epoch;
   c->record.position = position;
+  c->record.best = *best;
   if (c->sync) return write_checkpoint(c);
   for (size_t i = 0; i < c->count; i++) DP_TRY(copy(c, i));
   return start(c);

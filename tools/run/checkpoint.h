@@ -40,10 +40,11 @@ dp_status dp_dprun_checkpoints_prepare(dp_arena *arena, dp_session *session, con
 // The run has gone on from the checkpoint of this step in the same folder: there is no need to write it again, and what
 // it left to delete is deleted. EX_IOERR.
 dp_status dp_dprun_checkpoints_go_on(dp_dprun_checkpoints *checkpoints, int64_t step) DP_MUST_USE;
-// Begins to write a checkpoint, once the one before is complete; does nothing if there is one of this step. epoch,
-// position: as in a record. Its failure, or that of the one before.
-dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *checkpoints, int64_t step, int64_t epoch,
-                                    int64_t position) DP_MUST_USE;
+// Begins to write a checkpoint, once the one before is complete; there may be one of this step. epoch, position, best:
+// as in a record. If this step is the best one, the folder's link points to it once it is complete. Its failure, or
+// that of the one before.
+dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *checkpoints, int64_t step, int64_t epoch, int64_t position,
+                                    const dp_checkpoint_best *best) DP_MUST_USE;
 // Whether the one being written has failed, so that there is no use in training on. Finish says why.
 bool dp_dprun_checkpoints_failed(const dp_dprun_checkpoints *checkpoints);
 // Waits until the last one is complete. Its failure.

@@ -27,7 +27,8 @@ static dp_status load_weights(const dp_dprun *run) {
 
 static dp_status open_session(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
-  const dp_session_options options = {.workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL};
+  const dp_session_options options = {
+      .workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL, .check_finite = o->watch.check_nan};
   const dp_backend *backend;
   DP_TRY(choose_backend(run)->open(o->devices, &backend));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
@@ -83,6 +84,15 @@ static dp_status open_feeds(dp_dprun *run) {
   return eval.n_pairs ? dp_dprun_feed_open(run->arena, run->session, &eval, &run->eval) : DP_OK;
 }
 
+static void open_tallies(dp_dprun *run) {
+  const bool classes = run->plan->classes;
+  if (run->train.loader) {
+    dp_tally_open(run->arena, run->session, run->train.program, classes, &run->step_tally);
+    dp_tally_open(run->arena, run->session, run->train.program, classes, &run->train_tally);
+  }
+  if (run->eval.loader) dp_tally_open(run->arena, run->session, run->eval.program, classes, &run->eval_tally);
+}
+
 // Reports the first case only, since the other files are probably alike.
 static void note_rounding(const dp_dprun *run) {
   const dp_dprun_feed *feeds[] = {&run->train, &run->eval, &run->infer};
@@ -105,17 +115,6 @@ static dp_status write_trace(const dp_dprun *run) {
   return DP_OK;
 }
 
-// Prints the last line, the result.
-static void print_result(const dp_dprun *run, FILE *out) {
-  if (run->accuracy >= 0)
-    fprintf(out, "accuracy %.1f %%\n", 100 * run->accuracy);
-  else if (run->measured && !run->first_step)
-    fprintf(out, "loss %.9g (evaluation)\n", run->loss);
-  else if (run->measured)
-    fprintf(out, "loss %.9g (training, mean of steps %lld to %lld)\n", run->loss, (long long)run->first_step,
-            (long long)run->steps);
-}
-
 // Writes what a run leaves behind, even if it was interrupted.
 static dp_status finish(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
@@ -133,7 +132,7 @@ static dp_status finish(dp_dprun *run) {
                                       : "";
     return dp_fail(EX_TEMPFAIL, "interrupted after step %lld%s", (long long)run->steps, kept);
   }
-  print_result(run, dp_dprun_options_use_stdout(o) ? stderr : stdout);
+  dp_dprun_result_print(run, dp_dprun_options_use_stdout(o) ? stderr : stdout);
   return DP_OK;
 }
 
@@ -165,18 +164,35 @@ static dp_status execute(void *arg) {
   for (int i = 0; i < o->n_outputs; i++) DP_TRY(dp_cli_check_writable("--output", o->outputs[i].file, false));
   DP_TRY(dp_metrics_open(o->metrics, run->plan->precision == DP_FLOAT64 ? 17 : 9, dp_dprun_signal_came,
                          o->resume != NULL, &run->metrics));
+  if (o->watch.tensorboard) DP_TRY(dp_tensorboard_open(run->arena, o->watch.tensorboard, &run->board));
   DP_TRY(open_session(run));
   DP_TRY(open_feeds(run));
   if (o->bench_data) return dp_dprun_bench_data(run);
+  open_tallies(run);
+  DP_TRY(dp_dprun_watch_open(run));
   DP_TRY(dp_dprun_start(run));
+  run->progress = dp_progress_begin(o->quiet);
+  dp_dprun_board_options(run->arena, &run->board, run->plan, run->argc, run->argv);
+  if (run->resumed) dp_tensorboard_go_on(&run->board, run->steps);
   note_rounding(run);
+  if (o->watch.verbose) dp_dprun_verbose_print(run);
   if (o->infer) {
     DP_TRY(dp_dprun_infer_run(run));
+    if (o->watch.json)
+      fprintf(dp_dprun_options_use_stdout(o) ? stderr : stdout, "{\"event\":\"result\",\"samples\":%lld}\n",
+              (long long)run->infer.samples);
     dp_dprun_memory_report(run);
     return write_trace(run);
   }
   DP_TRY(name_last_checkpoint(run, dp_dprun_train_run(run)));
   return finish(run);
+}
+
+// The first failure of two.
+static dp_status first_of(dp_status first, dp_status second) {
+  if (!first) return second;
+  dp_status_free(second);
+  return first;
 }
 
 int main(int argc, char **argv) {
@@ -185,7 +201,9 @@ int main(int argc, char **argv) {
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "out of memory"));
   dp_dprun_options options;
-  dp_dprun run = {.arena = arena, .options = &options, .checkpoints = {.folder.fd = -1, .last = -1}, .accuracy = -1};
+  dp_dprun run = {
+      .arena = arena, .options = &options, .checkpoints = {.folder.fd = -1, .last = -1}, .accuracy = -1, .argc = argc};
+  run.argv = dp_memdup(arena, argv, ((size_t)argc + 1) * sizeof *argv);  // argp puts the options first
   dp_status status = dp_dprun_options_parse(arena, argc, argv, &options);
   if (!status) status = dp_arena_run(arena, execute, &run);
   dp_dprun_checkpoints_close(&run.checkpoints);
@@ -194,11 +212,8 @@ int main(int argc, char **argv) {
   dp_dprun_feed_close(&run.infer);
   dp_dprun_output_close(&run.outputs);
   dp_session_destroy(run.session);
-  dp_status closed = dp_metrics_close(&run.metrics);
-  if (!status)
-    status = closed;
-  else
-    dp_status_free(closed);
+  status = first_of(status, dp_metrics_close(&run.metrics));
+  status = first_of(status, dp_tensorboard_close(&run.board));
   int code = dp_cli_finish("dprun", status);
   dp_arena_destroy(arena);
   return code;

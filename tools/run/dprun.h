@@ -3,9 +3,10 @@
 #define DP_TOOLS_RUN_DPRUN_H
 
 #include "runtime/metrics.h"
+#include "tools/run/board.h"
 #include "tools/run/checkpoint.h"
 #include "tools/run/feed.h"
-#include "tools/run/loss_mean.h"
+#include "tools/run/measure.h"
 #include "tools/run/options.h"
 #include "tools/run/output.h"
 #include "tools/run/progress.h"
@@ -18,17 +19,24 @@ typedef struct {
   dp_dprun_feed train, eval, infer;  // loader NULL: no data given
   dp_dprun_outputs outputs;          // of `infer`
   dp_metrics metrics;
+  dp_tensorboard board;
+  dp_progress progress;
+  int argc;
+  char **argv;
   dp_dprun_checkpoints checkpoints;  // folder.fd -1: --save asks for none
   int64_t position;                  // of the next batch, as the loader counts them
   bool resumed;                      // training goes on from a checkpoint
   // Results of the loops.
-  dp_loss_mean train_loss, eval_loss;  // over an epoch, over an evaluation
-  int64_t steps;                       // completed steps, including those before a checkpoint that was gone on from
-  double loss;               // of the last evaluation, if any; else the mean over the steps from first_step on
-  int64_t first_step;        // counts from 1; 0: the loss is from an evaluation
-  double accuracy;           // of the last evaluation; < 0: none, or the loss has no classes
-  bool measured;             // loss and accuracy are set
-  bool reported_not_finite;  // report it only once
+  int64_t steps;                     // completed steps, including those before a checkpoint that was gone on from
+  double loss;                       // of the last evaluation, if any; else the mean over the steps from first_step on
+  int64_t first_step;                // counts from 1; 0: the loss is from an evaluation
+  double accuracy;                   // of the last evaluation; < 0: none, or the loss has no classes
+  bool measured;                     // loss and accuracy are set
+  dp_tally step_tally, train_tally;  // of the last step, of the epoch
+  dp_tally eval_tally;               // of the last evaluation
+  dp_checkpoint_best best;           // of the evaluations; its metric is NULL if none is watched
+  bool stopped;                      // by --early-stop
+  bool reported_not_finite;          // report it only once
 } dp_dprun;
 
 // Compiles what the plan needs into the folder of --make-code. EX_CONFIG: its backend needs nothing compiled; otherwise
@@ -42,6 +50,17 @@ dp_status dp_dprun_start(dp_dprun *run) DP_MUST_USE;
 dp_status dp_dprun_train_run(dp_dprun *run) DP_MUST_USE;
 // Begins to write a checkpoint of the last step.
 dp_status dp_dprun_train_save(dp_dprun *run) DP_MUST_USE;
+
+// Whether --best and --early-stop go with the plan and the data. EX_USAGE.
+dp_status dp_dprun_watch_open(dp_dprun *run) DP_MUST_USE;
+// Judges the evaluation that was made after the last step: begins to save a checkpoint if it is the best, and sets
+// run->stopped if training has waited long enough for a better one.
+dp_status dp_dprun_watch_judge(dp_dprun *run) DP_MUST_USE;
+// Prints the result as the last line, and on stderr what else is known of the evaluations.
+void dp_dprun_result_print(const dp_dprun *run, FILE *out);
+void dp_dprun_verbose_print(const dp_dprun *run);
+// Prints on stderr which evaluation was the best, and whether training was stopped for want of a better one.
+void dp_dprun_watch_print(const dp_dprun *run);
 
 // Infers over all the data and writes all outputs; or none, if a signal came (EX_TEMPFAIL).
 dp_status dp_dprun_infer_run(dp_dprun *run) DP_MUST_USE;

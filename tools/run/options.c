@@ -87,7 +87,8 @@ static const struct argp_option table[] = {
     {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL,
      "Go on from the newest whole checkpoint of DIR (default: the folder of --save); start if there is none", 0},
     {"allow-change", KEY_ALLOW_CHANGE, "WHAT", 0,
-     "Let --resume go on although WHAT changed: batch, data, lr, model, optimizer, order, seed; several with commas",
+     "Let --resume go on although WHAT changed: batch, data, lr, metric, model, optimizer, order, seed; several with "
+     "commas",
      0},
     {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "Exit with 65 at the first loss that is not finite", 0},
     {0, 0, 0, 0, "Inference", 3},
@@ -292,6 +293,7 @@ static char *help(int key, const char *text, void *input) {
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   parsing *p = state->input;
+  if (key == ARGP_KEY_INIT) state->child_inputs[0] = &p->options->watch;
   if (key >= ARGP_KEY_END) return ARGP_ERR_UNKNOWN;
   if (!p->status) p->status = set_option(p, key, text);
   return 0;
@@ -389,13 +391,16 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
     return dp_fail(EX_USAGE, "--validation, --augment and --bench-data are about --data: add it");
   if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output needs --infer");
   DP_TRY(check_save(o));
+  DP_TRY(dp_dprun_watch_options_check(&o->watch, o->checkpoints, o->infer, o->quiet));
   DP_TRY(check_files(arena, o));
   return check_endings(arena, o);
 }
 
 dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) {
+  static const struct argp_child children[] = {{&dp_dprun_watch_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
       .options = table,
+      .children = children,
       .parser = parse,
       .help_filter = help,
       .args_doc = "PLAN",
@@ -425,6 +430,10 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
   *options = (dp_dprun_options){.epochs = -1, .steps = -1, .lr = -1};
   parsing p = {arena, options, DP_OK};
   dp_status status = dp_cli_parse(&argp, argc, argv, &p);
+  if (!p.status)
+    p.status = options->watch.status;
+  else
+    dp_status_free(options->watch.status);
   if (p.status) {
     dp_status_free(status);
     return p.status;

@@ -1,5 +1,6 @@
 // Where training starts: at the first step, or where a checkpoint ends.
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/run/dprun.h"
 #include "tools/run/identity.h"
@@ -15,6 +16,7 @@ static dp_status make_record(const dp_dprun *run, dp_checkpoint_record *record) 
       .drop_last = o->drop_last,
       .optimizer = run->plan->optimizer,
       .lr = run->plan->schedule ? run->plan->schedule->lr : 0,
+      .best = run->best,
   };
   DP_TRY(dp_loader_hash(run->train.loader, &r.data));
   DP_TRY(dp_dprun_hash_model(run->plan, &r.model));
@@ -57,6 +59,8 @@ static dp_status go_on(dp_dprun *run, const dp_checkpoint_record *now) {
     return DP_OK;
   }
   run->steps = then.step;
+  const bool same = run->best.metric && then.best.metric && !strcmp(run->best.metric, then.best.metric);
+  if (same) run->best = then.best;
   DP_TRY(find_position(run, &then, &run->position));
   run->resumed = true;
   if (run->checkpoints.resumed) DP_TRY(dp_dprun_checkpoints_go_on(&run->checkpoints, then.step));

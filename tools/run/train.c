@@ -9,10 +9,10 @@
 #include "tools/run/steps.h"
 
 // A loss that is not finite ends training only if that was asked for.
-static dp_status check_loss(dp_dprun *run, dp_progress *progress, double loss) {
+static dp_status check_loss(dp_dprun *run, double loss) {
   if (isfinite(loss) || run->reported_not_finite) return DP_OK;
   run->reported_not_finite = true;
-  dp_progress_clear(progress);
+  dp_progress_clear(&run->progress);
   if (run->options->stop_on_nan)
     return dp_fail(EX_DATAERR, "the loss of step %lld is not finite: %g", (long long)run->steps, loss);
   fprintf(stderr, "dprun: the loss of step %lld is not finite: %g (reported once; --stop-on-nan stops training here)\n",
@@ -20,38 +20,48 @@ static dp_status check_loss(dp_dprun *run, dp_progress *progress, double loss) {
   return DP_OK;
 }
 
-// Sums over several batches.
-typedef struct {
-  dp_loss_mean *loss;
-  int64_t labels;  // present labels, counted by the programs
-  int64_t samples;
-  double begun_s;
-} tally;
-
-static tally tally_begin(dp_loss_mean *loss) {
-  dp_loss_mean_reset(loss);
-  return (tally){.loss = loss, .begun_s = dp_progress_now()};
-}
-
-// Adds the results of a program for n samples.
-static void tally_add(tally *t, const dp_dprun *run, int program, int64_t n) {
-  dp_loss_mean_add(t->loss);
-  t->labels += (int64_t)dp_session_number(run->session, program, "count");
-  t->samples += n;
-}
-
 dp_status dp_dprun_train_save(dp_dprun *run) {
   const int64_t a_round = run->train.steps;
   dp_metrics_flush(&run->metrics);
-  return dp_dprun_checkpoints_save(&run->checkpoints, run->steps, run->position / a_round + 1, run->position % a_round);
+  return dp_dprun_checkpoints_save(&run->checkpoints, run->steps, run->position / a_round + 1, run->position % a_round,
+                                   &run->best);
 }
 
 typedef struct {
   dp_dprun *run;
-  int64_t epoch, end;
-  dp_progress *progress;
-  tally *tally;
+  int64_t epoch, epochs;
+  int64_t first, end;  // positions, of the steps that are run
+  int64_t whole_end;   // where training ends
+  double begun_s;
 } training;
+
+// The step's line of --metrics.
+static void report_step(dp_dprun *run, int64_t epoch, const dp_step *step, double loss, double ms) {
+  dp_metrics_number numbers[DP_MEASURES];
+  dp_tally_reset(&run->step_tally);
+  dp_tally_add(&run->step_tally, step->n);
+  const int n = dp_tally_numbers(&run->step_tally, numbers);
+  const dp_metrics_measured measured = {
+      .step = run->steps, .epoch = epoch, .samples = step->n, .loss = loss, .n_numbers = n, .numbers = numbers};
+  dp_metrics_step(&run->metrics, &measured, step->lr, ms);
+  dp_dprun_board_step(&run->board, &measured, step->lr, ms);
+}
+
+static void draw_progress(const training *t, double loss) {
+  dp_dprun *run = t->run;
+  const double seconds = dp_progress_now() - t->begun_s;
+  const int64_t steps = dp_min_i64(run->train.steps, t->end - t->first);
+  const dp_progress_point point = {
+      .epoch = t->epoch,
+      .epochs = t->epochs,
+      .done = steps - (t->end - run->position),
+      .steps = steps,
+      .loss = loss,
+      .samples_per_s = (double)run->train_tally.samples / seconds,
+      .left_s = seconds / (double)(run->position - t->first) * (double)(t->whole_end - run->position),
+  };
+  dp_progress_draw(&run->progress, &point);
+}
 
 static dp_status end_step(void *context, const dp_step *step, double ms) {
   const training *t = context;
@@ -59,11 +69,10 @@ static dp_status end_step(void *context, const dp_step *step, double ms) {
   const double loss = dp_session_number(run->session, run->train.program, "loss");
   run->steps++;
   run->position++;
-  dp_metrics_step(&run->metrics, run->steps, t->epoch, loss, step->lr, step->n, ms);
-  tally_add(t->tally, run, run->train.program, step->n);
-  DP_TRY(check_loss(run, t->progress, loss));
-  dp_progress_draw(t->progress, t->epoch, t->progress->steps - (t->end - run->position), loss,
-                   (double)t->tally->samples / (dp_progress_now() - t->tally->begun_s));
+  report_step(run, t->epoch, step, loss, ms);
+  dp_tally_add(&run->train_tally, step->n);
+  DP_TRY(check_loss(run, loss));
+  draw_progress(t, loss);
   return dp_dprun_checkpoints_failed(&run->checkpoints) ? dp_dprun_checkpoints_finish(&run->checkpoints) : DP_OK;
 }
 
@@ -91,69 +100,92 @@ static dp_status train_steps(training *t) {
 }
 
 typedef struct {
-  const dp_dprun *run;
+  dp_dprun *run;
   int64_t batches;
-  double correct;
-  tally tally;
 } evaluation;
 
 static dp_status end_batch(void *context, const dp_step *step, double ms) {
   evaluation *e = context;
-  const dp_dprun *run = e->run;
   (void)ms;
   e->batches++;
-  tally_add(&e->tally, run, run->eval.program, step->n);
-  if (run->plan->classes) e->correct += dp_session_number(run->session, run->eval.program, "correct");
+  dp_tally_add(&e->run->eval_tally, step->n);
   return DP_OK;
 }
 
+static void report_evaluation(dp_dprun *run, int64_t epoch) {
+  const dp_tally *t = &run->eval_tally;
+  dp_metrics_number numbers[DP_MEASURES];
+  const int n = dp_tally_numbers(t, numbers);
+  const dp_metrics_measured measured = {.step = run->steps,
+                                        .epoch = epoch,
+                                        .samples = run->eval.samples,
+                                        .loss = run->loss,
+                                        .n_numbers = n,
+                                        .numbers = numbers,
+                                        .classes = t->classes,
+                                        .confusion = t->confusion};
+  dp_metrics_eval(&run->metrics, &measured);
+  dp_dprun_board_eval(&run->board, &measured);
+}
+
 static dp_status evaluate(dp_dprun *run, int64_t epoch) {
-  evaluation e = {.run = run, .tally = tally_begin(&run->eval_loss)};
+  evaluation e = {.run = run};
   const dp_dprun_steps steps = {
       .session = run->session, .feed = &run->eval, .what = "evaluation, batch", .done = end_batch, .context = &e};
+  dp_tally_reset(&run->eval_tally);
   DP_TRY(dp_dprun_feed_begin(&run->eval, 0, run->eval.steps));
   dp_status status = dp_dprun_steps_run(&steps);
   dp_dprun_feed_end(&run->eval);
   DP_TRY(status);
   if (e.batches < run->eval.steps) return DP_OK;  // a signal came
-  run->loss = dp_loss_mean_value(e.tally.loss);
+  run->loss = dp_tally_value(&run->eval_tally, DP_MEASURE_LOSS);
   run->first_step = 0;
-  run->accuracy = run->plan->classes ? e.correct / (double)e.tally.labels : -1;
+  run->accuracy = run->plan->classes ? dp_tally_value(&run->eval_tally, DP_MEASURE_ACCURACY) : -1;
   run->measured = true;
-  dp_metrics_eval(&run->metrics, run->steps, epoch, run->loss, run->accuracy, run->eval.samples);
-  return DP_OK;
+  report_evaluation(run, epoch);
+  return dp_dprun_watch_judge(run);
 }
 
-static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, const tally *t, double seconds) {
+// Prints the loss and the other values of a tally, as far as a program gives them.
+static void print_tally(const dp_tally *t) {
+  char text[32];
+  fprintf(stderr, "loss %.4f", dp_tally_value(t, DP_MEASURE_LOSS));
+  for (int m = DP_MEASURE_LOSS + 1; m < DP_MEASURES; m++)
+    if (t->gives[m] && m != DP_MEASURE_PERPLEXITY)
+      fprintf(stderr, "  %s %s", dp_measure_name((dp_measure)m),
+              dp_measure_print((dp_measure)m, dp_tally_value(t, (dp_measure)m), text));
+}
+
+static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, double seconds) {
   if (run->options->quiet) return;
-  fprintf(stderr, "epoch %lld/%lld  loss %.4f  %.0f samples/s", (long long)epoch, (long long)epochs,
-          dp_loss_mean_value(t->loss), (double)t->samples / seconds);
+  fprintf(stderr, "epoch %lld/%lld  ", (long long)epoch, (long long)epochs);
+  print_tally(&run->train_tally);
+  fprintf(stderr, "  %.0f samples/s", (double)run->train_tally.samples / seconds);
   if (run->eval.loader) {
-    fprintf(stderr, "  eval loss %.4f", run->loss);
-    if (run->accuracy >= 0) fprintf(stderr, "  accuracy %.1f %%", 100 * run->accuracy);
+    fputs("  eval ", stderr);
+    print_tally(&run->eval_tally);
   }
   fputc('\n', stderr);
 }
 
 // Runs the steps from run->position to `end`, all in one epoch (counted from 1), and the evaluation.
-static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t epochs) {
-  dp_progress progress = dp_progress_begin(run->options->quiet, run->train.steps);
-  progress.steps = dp_min_i64(run->train.steps, end - run->position);
+static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t epochs, int64_t whole_end) {
   const int64_t first = run->steps + 1;
-  tally t = tally_begin(&run->train_loss);
+  training training = {run, epoch, epochs, run->position, end, whole_end, dp_progress_now()};
+  dp_tally_reset(&run->train_tally);
   DP_TRY(dp_dprun_feed_begin(&run->train, run->position, end));
-  training training = {run, epoch, end, &progress, &t};
   dp_status status = train_steps(&training);
   dp_dprun_feed_end(&run->train);
-  double seconds = dp_progress_now() - t.begun_s;
-  dp_progress_clear(&progress);
+  double seconds = dp_progress_now() - training.begun_s;
+  dp_progress_clear(&run->progress);
   DP_TRY(status);
   if (dp_dprun_signal_came()) return DP_OK;
-  run->loss = dp_loss_mean_value(t.loss);
+  run->loss = dp_tally_value(&run->train_tally, DP_MEASURE_LOSS);
   run->first_step = first;
   run->measured = true;
+  if (run->options->watch.histograms) DP_TRY(dp_dprun_board_histograms(&run->board, run->steps, run->session));
   if (run->eval.loader) DP_TRY(evaluate(run, epoch));
-  if (!dp_dprun_signal_came()) print_epoch(run, epoch, epochs, &t, seconds);
+  if (!dp_dprun_signal_came()) print_epoch(run, epoch, epochs, seconds);
   return DP_OK;
 }
 
@@ -187,12 +219,10 @@ dp_status dp_dprun_train_run(dp_dprun *run) {
   DP_TRY(find_end(run, &end));
   int64_t epochs = a_round ? divide_up(end, a_round) : 0;
   run->accuracy = -1;
-  run->train_loss = dp_loss_mean_open(run->arena, run->session, run->train.program);
-  run->eval_loss = dp_loss_mean_open(run->arena, run->session, run->eval.program);
   if (evaluates_first(run, end)) DP_TRY(evaluate(run, a_round ? divide_up(run->position, a_round) : 0));
-  while (run->position < end && !dp_dprun_signal_came()) {
+  while (run->position < end && !run->stopped && !dp_dprun_signal_came()) {
     int64_t epoch = run->position / a_round + 1;
-    DP_TRY(run_epoch(run, epoch, dp_min_i64(end, epoch * a_round), epochs));
+    DP_TRY(run_epoch(run, epoch, dp_min_i64(end, epoch * a_round), epochs, end));
   }
   return DP_OK;
 }
