@@ -180,7 +180,7 @@ TEST_F(Metrics, AreShownByClass) {
 
 TEST_F(Metrics, WhatDoesNotGoWithTheLossIsRefused) {
   const std::string compile = "dpc compile examples/mlp.dpt --batch=8 -o " + File("plan.bin");
-  Refused(compile + " --metrics=mae", 78, {"mae", "without classes"});
+  Refused(compile + " --metrics=mae", 78, {"mae", "of errors"});
   Refused(compile + " --metrics=acuracy", 64, {"there is no 'acuracy'", "'accuracy'?"});
   Refused(compile + " --metrics=top5,top5", 64, {"top5 is given twice"});
   Refused(compile + " --metrics=", 64, {"there is no ''"});

@@ -39,7 +39,7 @@ const Lie kLies[] = {
      [](HandPlan &h) { h.ArenaOf(DP__SPACE__TRANSIENT)->bytes += 64; }},
     {"larger_host_arena", "PLAN.CLAIM", "the host output arena has",
      [](HandPlan &h) { h.ArenaOf(DP__SPACE__HOST_OUTPUT)->bytes += 1 << 20; }},
-    {"negative_rate", "PLAN.CLAIM", "none may be negative", [](HandPlan &h) { h.plan->schedule->lr = -0.1; }},
+    {"negative_rate", "PLAN.CLAIM", "may not be negative", [](HandPlan &h) { h.plan->schedule->lr = -0.1; }},
     {"no_schedule", "PLAN.CLAIM", "no schedule gives one", [](HandPlan &h) { h.plan->schedule = nullptr; }},
     {"no_kind_of_schedule", "PLAN.CLAIM", "no schedule gives one",
      [](HandPlan &h) { h.plan->schedule->kind = dp_strdup(h.arena, ""); }},

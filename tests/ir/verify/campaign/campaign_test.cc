@@ -25,7 +25,7 @@ enum { kFullCases = 15000 };
 #else
 enum { kFullCases = 100000 };
 #endif
-enum { kCases = 5000, kBatch = 100, kSecondsACase = 30, kTries = 100 };
+enum { kCases = 5000, kBatch = 100, kSecondsACase = 30, kTries = 500, kSeedsACase = 100 };
 
 size_t Number(const char *name, size_t otherwise) {
   const char *asked = getenv(name);
@@ -70,7 +70,7 @@ void RunCase(const Kinds &kinds, const Run &run) {
   Verdict v;
   alarm(kSecondsACase);
   for (unsigned attempt = 0; attempt < kTries && !v.made; attempt++) {
-    unsigned seed = static_cast<unsigned>(run.number * kTries + attempt) * 2654435761u + 12345;
+    unsigned seed = static_cast<unsigned>(run.number * kSeedsACase + attempt) * 2654435761u + 12345;
     const Family &family = Families()[(seed >> 8) % Families().size()];
     v = Judge(
         family, damage, seed, [](const Verdict &known, void *to) { Send(known, *static_cast<const Run *>(to), false); },
