@@ -280,7 +280,7 @@ TEST_F(Resume, Options) {
   Refused(Train("--save-sync"), 64, {"--save-sync", "--save=FOLDER"});
   Refused(Train(Save() + "--keep=0"), 64, {"--keep=0"});
   Refused(Train(Save() + "--save-every=0"), 64, {"--save-every=0"});
-  Refused(Train(Save() + "--resume --allow-change=bach"), 64, {"bach", "batch, data, lr, model"});
+  Refused(Train(Save() + "--resume --allow-change=bach"), 64, {"bach", "batch, data, lr, metric, model"});
   Refused(Train(Save() + "--allow-change=batch"), 64, {"--resume"});
   Refused(Train("--save="), 64, {"name a file"});
   Refused(Train(Save("no/run") + "--steps=2"), 73, {"no/run"});
