@@ -123,6 +123,20 @@ static void bind_views(const dp_bind *b, dp_unit *unit, dp_shard_view *sources, 
     }
 }
 
+// Reads the host's copy that a run has.
+static void alternate_host_copies(const dp_bind *b, dp_unit *unit) {
+  const dp_memory *memory = b->binding->memory;
+  const ptrdiff_t distance = (intptr_t)memory->host_input[1] - (intptr_t)memory->host_input[0];
+  const char *begin = memory->host_input[0], *end = begin + memory->host_input_bytes;
+  unit->transfer->host_copy_distance = distance;
+  if (!unit->n_ranges) return;
+  unit->other_ranges = dp_memdup(b->arena, unit->ranges, (size_t)unit->n_ranges * sizeof *unit->ranges);
+  for (int i = 0; i < unit->n_ranges; i++) {
+    dp_range *range = &unit->other_ranges[i];
+    if (range->first >= begin && range->first < end) range->first = (const char *)((intptr_t)range->first + distance);
+  }
+}
+
 static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
   const Dp__Instruction *in = unit->at->instruction;
   const Dp__DeviceTensor *from = from_of(b, unit, 0), *to = to_of(b, unit, 0);
@@ -143,8 +157,7 @@ static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
   else
     unit->transfer = dp_transfer_shards(b->arena, dtype, action, n, sources, here, targets);
   unit->transfer->from_host = from->space == DP__SPACE__HOST_INPUT;
-  if (unit->transfer->from_host && !dp_memory_alternates(memory))
-    unit->transfer->host_copy_distance = (intptr_t)memory->host_input[1] - (intptr_t)memory->host_input[0];
+  if (unit->transfer->from_host && !dp_memory_alternates(memory)) alternate_host_copies(b, unit);
   return DP_OK;
 }
 

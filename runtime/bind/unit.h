@@ -63,6 +63,7 @@ typedef struct {
   bool posts;
   int n_ranges;
   dp_range *ranges;
+  dp_range *other_ranges;  // where a run has the other copy of the host's inputs; NULL: they are the same
 } dp_unit;
 
 // The step of member m, 0 <= m < n_devices.

@@ -344,13 +344,14 @@ dp_status dp_bound_run(void *context, int index, int part, int parts) {
     return DP_OK;
   }
   int64_t begin_ns = binding->trace ? dp_trace_now() : 0;
-  if (backend->enter) DP_TRY(backend->enter(binding->detector, unit->ranges, unit->n_ranges, parts));
+  const dp_range *ranges = bound->slot && unit->other_ranges ? unit->other_ranges : unit->ranges;
+  if (backend->enter) DP_TRY(backend->enter(binding->detector, ranges, unit->n_ranges, parts));
   dp_status status = DP_OK;
   if (backend->computes && unit->kernel)
     status = binding->check_finite ? run_checked(bound, unit) : run_kernel(unit, part, parts);
   else if (backend->computes && unit->transfer)
     dp_transfer_run(unit->transfer, bound->slot, part);
-  if (backend->leave) backend->leave(binding->detector, unit->ranges, unit->n_ranges);
+  if (backend->leave) backend->leave(binding->detector, ranges, unit->n_ranges);
   if (binding->trace) dp_trace_record(binding->trace, unit, bound, begin_ns, dp_trace_now());
   return dp_bound_explain(context, index, status);
 }
