@@ -38,7 +38,7 @@ static void print_characters(const char *text, size_t bytes) {
   for (size_t i = 0; i < bytes;) i += print_character(text + i, bytes - i);
 }
 
-static void print_message(const char *text) {
+void dp_cli_print_message(const char *text) {
   while (*text) {
     const size_t space = strspn(text, " \n\t"), word = strcspn(text + space, " \n\t");
     fwrite(text, 1, space, stderr);
@@ -63,7 +63,7 @@ int dp_cli_finish(const char *program, dp_status status) {
   if (!status) return 0;
   int code = dp_status_code(status);
   fprintf(stderr, "%s: ", program);
-  print_message(dp_status_message(status));
+  dp_cli_print_message(dp_status_message(status));
   fputc('\n', stderr);
   dp_status_free(status);
   return code;

@@ -13,6 +13,9 @@
 // place.
 void dp_cli_begin(void);
 
+// Prints a message on stderr. What a terminal would obey is escaped, very long words are shortened.
+void dp_cli_print_message(const char *text);
+
 // Prints "program: message" on stderr and frees the status. Returns the exit code, 0 for success. If standard output
 // could not be written, that is an EX_IOERR.
 int dp_cli_finish(const char *program, dp_status status);

@@ -91,6 +91,8 @@ static dp_status find_operands(classes *c) {
   DP_TRY(find_labels(c, &axis));
   c->given = c->labels = dp_build_cast(c->builder, c->labels, DP_INT64);
   put_classes_first(c, axis);
+  // Sums over many labels, and their number, go beyond what 16 bits hold.
+  if (dp_type_bytes(c->scores->type.dtype) < 4) c->scores = dp_build_cast(c->builder, c->scores, DP_FLOAT32);
   return find_weights(c);
 }
 
@@ -188,7 +190,7 @@ dp_status dp_loss_softmax_cross_entropy(dp_builder *b, const dp_loss_term *term,
   dp_value *log_prob = NULL;
   const bool smooths = term->label_smoothing > 0;
   DP_TRY(find_operands(&c));
-  dp_value *divisor = find_divisor(&c, scores->type.dtype, m);
+  dp_value *divisor = find_divisor(&c, c.scores->type.dtype, m);
   dp_value *sum = sum_losses(&c, "SoftmaxCrossEntropyLoss", smooths ? &log_prob : NULL);
   if (smooths) DP_TRY(smooth(&c, &sum, log_prob));
   m->loss = dp_build2(b, "Div", sum, divisor);
@@ -199,7 +201,7 @@ dp_status dp_loss_softmax_cross_entropy(dp_builder *b, const dp_loss_term *term,
 dp_status dp_loss_nll(dp_builder *b, const dp_loss_term *term, dp_value *log_probs, dp_loss_measures *m) {
   classes c = {.builder = b, .term = term, .scores = log_probs};
   DP_TRY(find_operands(&c));
-  dp_value *divisor = find_divisor(&c, log_probs->type.dtype, m);
+  dp_value *divisor = find_divisor(&c, c.scores->type.dtype, m);
   m->loss = dp_build2(b, "Div", sum_losses(&c, "NegativeLogLikelihoodLoss", NULL), divisor);
   give(&c, m);
   return DP_OK;

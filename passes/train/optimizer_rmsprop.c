@@ -1,7 +1,7 @@
 // RMSprop (Hinton 2012), as torch.optim.RMSprop computes it:
 //
 //   g += weight_decay * w;  v' = alpha * v + (1 - alpha) * g * g
-//   centered: c' = alpha * c + (1 - alpha) * g, and c' * c' is taken off v' under the root
+//   centered: c' = c + (1 - alpha) * (g - c), and c' * c' is taken off v' under the root, which is not below 0
 //   d = g / (sqrt(v') + eps);  with momentum: m' = momentum * m + d, and m' for d
 //   w' = w - lr * d
 #include "passes/base/pass.h"
@@ -14,7 +14,9 @@ dp_value *dp_optimizer_rmsprop(dp_optimizer_formula *f) {
   dp_value *variance = dp_optimizer_state_set(f, &v, blend(f, o->alpha, v.old, square(f, g)));
   if (o->centered) {
     const dp_optimizer_state c = dp_optimizer_state_add(f, DP_CENTRE_STATE, 0);
-    variance = sub(f, variance, square(f, dp_optimizer_state_set(f, &c, blend(f, o->alpha, c.old, g))));
+    dp_value *centre = add(f, c.old, times(f, sub(f, g, c.old), 1 - o->alpha));
+    variance = sub(f, variance, square(f, dp_optimizer_state_set(f, &c, centre)));
+    variance = dp_build2(f->builder, "Max", variance, like(f, variance, 0));  // rounding may go below
   }
   dp_value *d = quotient(f, g, plus(f, root(f, variance), o->eps));
   if (o->momentum > 0) {

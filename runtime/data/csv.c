@@ -83,12 +83,18 @@ static char *next_field(char *at, char **field) {
   return more ? at + 1 : NULL;
 }
 
-// A decimal number, nan or inf. False: it is none, or an integer beyond those that float64 holds.
-static bool parse_number(const char *text, double *number) {
+static bool is_decimal(const char *text) { return *text && strspn(text, "0123456789+-.eE") == strlen(text); }
+
+static bool is_word(const char *text) {
   static const char *const words[] = {"nan", "inf", "-inf", "+inf"};
-  const bool decimal = *text && strspn(text, "0123456789+-.eE") == strlen(text);
   bool word = false;
   for (size_t i = 0; i < DP_COUNT(words); i++) word |= !strcasecmp(text, words[i]);
+  return word;
+}
+
+// A decimal number, nan or inf. False: it is none, or an integer beyond those that float64 holds.
+static bool parse_number(const char *text, double *number) {
+  const bool decimal = is_decimal(text), word = is_word(text);
   if (!decimal && !word) return false;
   char *end;
   *number = strtod(text, &end);
@@ -110,9 +116,8 @@ static void read_names(columns *c, const char *line) {
   char *copy = dp_strdup(c->arena, line), *field;
   if (!strncmp(copy, "\xef\xbb\xbf", 3)) copy += 3;
   for (char *at = copy; at;) {
-    double number;
     at = next_field(at, &field);
-    c->header |= !parse_number(field, &number);
+    c->header |= *field && !is_decimal(field) && !is_word(field);  // a number that is missing is no name
     DP_PUSH(c->arena, c->names, c->count, field);
   }
   for (int i = 0; !c->header && i < c->count; i++) c->names[i] = dp_printf(c->arena, "%d", i);
@@ -141,6 +146,15 @@ static dp_status choose_columns(const dp_data_file *file, columns *c) {
     DP_TRY(choose_column(file, c, field));
   }
   return DP_OK;
+}
+
+// Before memory is taken for records of as many numbers.
+static dp_status check_columns(const dp_data_file *file, const columns *c) {
+  int64_t extents[DP_MAX_RANK], count;
+  int rank;
+  if (!dp_data_wanted(file->request, extents, &rank, &count) || count == c->chosen) return DP_OK;
+  return dp_fail(EX_DATAERR, "%s: it has %d columns%s, but a sample of the input has %lld numbers", file->path,
+                 c->chosen, file->part ? " of those names" : "", (long long)count);
 }
 
 // ---- samples --------------------------------------------------------------------------------------------------------
@@ -198,6 +212,7 @@ static dp_status read_table(lines *l, table *t) {
   if (!line) return dp_fail(EX_DATAERR, "%s: the file is empty", l->file->path);
   read_names(&t->columns, line);
   DP_TRY(choose_columns(l->file, &t->columns));
+  DP_TRY(check_columns(l->file, &t->columns));
   const bool skip = l->file->request->skip_broken;
   if (!t->columns.header) DP_TRY(add_record(l, t, line, skip));
   for (;;) {

@@ -47,6 +47,15 @@ const char *dp_data_path(dp_arena *arena, const char *text) {
   return path;
 }
 
+int dp_data_paths(dp_arena *arena, const char *text, const char ***paths) {
+  const char *path = dp_data_path(arena, text);
+  int n = 0;
+  if (dp_several_is_pattern(path) && !is_there(path)) return dp_several_list(arena, path, paths);
+  *paths = NULL;
+  DP_PUSH(arena, *paths, n, path);
+  return n;
+}
+
 bool dp_data_wanted(const dp_data_request *request, int64_t extents[DP_MAX_RANK], int *rank, int64_t *count) {
   if (request->batch_dim < 0) return false;
   *rank = 0;
@@ -89,8 +98,8 @@ static dp_status recognise(dp_data_file *file, dp_data *data) {
                              "data as IDX, .npy, .npz, .csv, .tar, or another of docs/running.md");
 }
 
-static dp_status open_one(dp_arena *arena, const char *path, const char *part, const dp_data_request *request,
-                          dp_data *data) {
+dp_status dp_data_open_file(dp_arena *arena, const char *path, const char *part, const dp_data_request *request,
+                            dp_data *data) {
   uint8_t *head = dp_alloc(arena, HEAD_BYTES);
   dp_data_file file = {.arena = arena, .path = path, .part = part, .request = request, .head = head, .bytes.fd = -1};
   file.folder = is_folder(path);
@@ -113,7 +122,7 @@ dp_status dp_data_open(dp_arena *arena, const char *text, const dp_data_request 
   if (dp_several_is_pattern(path) && !is_there(path))
     DP_TRY(dp_several_open(arena, path, part, request, d));
   else
-    DP_TRY(open_one(arena, path, part, request, d));
+    DP_TRY(dp_data_open_file(arena, path, part, request, d));
   *data = d;
   return DP_OK;
 }

@@ -30,6 +30,9 @@ typedef struct {
   void *state;                   // the format's
 } dp_data;
 
+// The files that a text names: one, or those that match a pattern. Returns how many.
+int dp_data_paths(dp_arena *arena, const char *text, const char ***paths);
+
 // The file of "FILE" or "FILE:PART": a text that names no file is divided at its last colon.
 const char *dp_data_path(dp_arena *arena, const char *text);
 

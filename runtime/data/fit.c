@@ -41,6 +41,12 @@ typedef struct {
   bool skip_broken, rounded;
 } examining;
 
+static void note_broken(examining *e, int64_t sample) {
+  if (!e->data->broken)
+    e->data->broken = dp_alloc_n(e->arena, (size_t)dp_data_samples(e->data), sizeof *e->data->broken);
+  e->data->broken[sample] = true;
+}
+
 static dp_status examine_sample(examining *e, int64_t sample, const char *numbers, int64_t count) {
   const size_t bytes = dp_type_bytes(e->data->dtype);
   for (int64_t i = 0; i < count; i++) {
@@ -49,11 +55,18 @@ static dp_status examine_sample(examining *e, int64_t sample, const char *number
       return dp_fail(EX_DATAERR, "%s: element %lld is %.17g, which the input's type %s cannot hold", e->what,
                      (long long)(sample * count + i), dp_element_get(e->data->dtype, numbers + (size_t)i * bytes),
                      dp_type_name(e->to));
-    if (!e->data->broken)
-      e->data->broken = dp_alloc_n(e->arena, (size_t)dp_data_samples(e->data), sizeof *e->data->broken);
-    e->data->broken[sample] = true;
+    note_broken(e, sample);
     return DP_OK;
   }
+  return DP_OK;
+}
+
+// Reads samples; one alone that cannot be read may be skipped.
+static dp_status read_examined(examining *e, int64_t first, int64_t count, char *buffer) {
+  dp_status status = e->data->format->read(e->data, first, count, buffer);
+  if (!status || !e->skip_broken || dp_status_code(status) != EX_DATAERR) return status;
+  dp_status_free(status);
+  note_broken(e, first);
   return DP_OK;
 }
 
@@ -63,7 +76,8 @@ static dp_status examine_all(examining *e, char *buffer, int64_t at_once) {
   const int64_t count = (int64_t)(bytes / dp_type_bytes(e->data->dtype));
   for (int64_t first = 0; first < samples; first += at_once) {
     const int64_t n = dp_min_i64(at_once, samples - first);
-    DP_TRY(e->data->format->read(e->data, first, n, buffer));
+    if (n == 1 && e->data->broken && e->data->broken[first]) continue;
+    DP_TRY(read_examined(e, first, n, buffer));
     for (int64_t s = 0; s < n; s++) {
       if (e->data->broken && e->data->broken[first + s]) continue;
       DP_TRY(examine_sample(e, first + s, buffer + (size_t)s * bytes, count));
@@ -74,7 +88,8 @@ static dp_status examine_all(examining *e, char *buffer, int64_t at_once) {
 
 static dp_status examine(examining *e) {
   const size_t bytes = dp_data_sample_bytes(e->data);
-  const int64_t at_once = bytes && bytes < EXAMINED_BYTES ? EXAMINED_BYTES / (int64_t)bytes : 1;
+  const bool together = bytes && bytes < EXAMINED_BYTES && !e->skip_broken;
+  const int64_t at_once = together ? EXAMINED_BYTES / (int64_t)bytes : 1;
   char *buffer = malloc((size_t)at_once * bytes + 1);
   if (!buffer) return dp_fail(DP_EX_MEMORY, "%s: no memory to examine its numbers", e->what);
   dp_status status = examine_all(e, buffer, at_once);

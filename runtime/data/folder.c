@@ -67,6 +67,12 @@ static dp_status load(const dp_data *data, int64_t sample, char *name, uint8_t *
   sprintf(path, "%s/%s", f->path, f->entries[sample].name);
   dp_status status = dp_bytes_open(path, &content);
   free(path);
+  // It was there when the folder was listed: a record that cannot be read.
+  if (dp_status_code(status) == EX_NOINPUT) {
+    dp_status told = dp_fail(EX_DATAERR, "%s", dp_status_message(status));
+    dp_status_free(status);
+    return told;
+  }
   DP_TRY(status);
   content.path = name;
   *bytes = content.size;

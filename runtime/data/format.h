@@ -53,6 +53,9 @@ void dp_dense_close(dp_data *data);
 
 // The extents of one sample of the input, and their product; false: the input has no samples.
 bool dp_data_wanted(const dp_data_request *request, int64_t extents[DP_MAX_RANK], int *rank, int64_t *count);
+// Opens one file, which is no pattern.
+dp_status dp_data_open_file(dp_arena *arena, const char *path, const char *part, const dp_data_request *request,
+                            dp_data *data) DP_MUST_USE;
 // Moves the file's bytes to the caller, who closes them.
 dp_bytes dp_data_take(dp_data_file *file);
 // Opens bytes that hold a .npy, as npz does; takes them.

@@ -84,6 +84,13 @@ static dp_status read_whole(dp_loader *l) {
   return DP_OK;
 }
 
+// Of n samples that follow each other, how many are read at once: every worker gets several such runs.
+static int64_t at_once(const dp_loader *l, int64_t n) {
+  return dp_min_i64(MAX_AT_ONCE, dp_max_i64(1, n / (4 * l->n_rooms)));
+}
+
+static int64_t most_at_once(const dp_loader *l) { return at_once(l, l->options.batch); }
+
 static dp_status make_rooms(dp_loader *l) {
   size_t raw = 1, sample = 1;
   for (int i = 0; i < l->n_inputs; i++) {
@@ -93,7 +100,7 @@ static dp_status make_rooms(dp_loader *l) {
     if (s > sample) sample = s;
   }
   for (int w = 0; w < l->n_rooms; w++) {
-    l->rooms[w] = (room){malloc(MAX_AT_ONCE * raw), malloc(sample), malloc(sample)};
+    l->rooms[w] = (room){malloc((size_t)most_at_once(l) * raw), malloc(sample), malloc(sample)};
     if (!l->rooms[w].raw || !l->rooms[w].sample || !l->rooms[w].scratch) return no_memory();
   }
   return l->n_rooms > 1 ? dp_workers_create(l->n_rooms, &l->workers) : DP_OK;
@@ -320,7 +327,7 @@ dp_status dp_loader_fill(dp_loader *loader, int64_t position, void *const *targe
   filling f = {.loader = loader, .epoch = position / loader->steps, .first = step * batch, .targets = targets};
   shuffle(loader, f.epoch);
   f.n = dp_min_i64(batch, loader->samples - f.first);
-  f.at_once = dp_min_i64(MAX_AT_ONCE, dp_max_i64(1, f.n / (4 * loader->n_rooms)));
+  f.at_once = at_once(loader, f.n);
   for (int i = 0; i < loader->n_inputs; i++)
     if (loader->whole[i])
       memcpy(targets[i], loader->whole[i],

@@ -7,7 +7,10 @@
 
 #include "runtime/data/picture.h"
 
-enum { MAX_CHUNK = 8 << 20, MAX_CHUNKS = 1000 };
+enum { MAX_CHUNK = 8 << 20, MAX_CHUNKS = 16 };
+
+// Chunks that say nothing of the pixels, which libpng would unpack and keep.
+static const uint8_t unused[] = "tEXt\0zTXt\0iTXt\0iCCP\0sPLT\0eXIf\0hIST\0pCAL\0sCAL\0";
 
 typedef struct {
   const uint8_t *data;
@@ -73,6 +76,7 @@ static dp_status decode(const char *name, const uint8_t *data, size_t bytes, con
   png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_set_chunk_malloc_max(png, MAX_CHUNK);
   png_set_chunk_cache_max(png, MAX_CHUNKS);
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unused, sizeof unused / 5);
   dp_status status = decode_rows(png, info, name, shape, rows);
   png_destroy_read_struct(&png, &info, NULL);
   return status;

@@ -67,9 +67,11 @@ static dp_status check_alike(const dp_data *a, const dp_data *b) {
   return dp_fail(EX_DATAERR, "%s: its samples have another type or shape than those of %s", b->name, a->name);
 }
 
-static dp_status add_file(dp_arena *arena, const char *name, const dp_data_request *request, several *s) {
-  dp_data *file;
-  DP_TRY(dp_data_open(arena, name, request, &file));
+static dp_status add_file(dp_arena *arena, const char *path, const char *part, const dp_data_request *request,
+                          several *s) {
+  dp_data *file = dp_alloc(arena, sizeof *file);
+  file->name = part ? dp_printf(arena, "%s:%s", path, part) : path;
+  DP_TRY(dp_data_open_file(arena, path, part, request, file));
   s->files[s->count] = file;
   const int64_t before = s->count ? s->ends[s->count - 1] : 0;
   s->ends[s->count++] = before + dp_data_samples(file);
@@ -86,24 +88,28 @@ static dp_status mark_broken(dp_arena *arena, dp_data *data, const several *s) {
   return DP_OK;
 }
 
+int dp_several_list(dp_arena *arena, const char *pattern, const char ***paths) {
+  glob_t found = {0};
+  int n = 0;
+  *paths = NULL;
+  if (!glob(pattern, 0, NULL, &found))
+    for (size_t i = 0; i < found.gl_pathc; i++) DP_PUSH(arena, *paths, n, dp_strdup(arena, found.gl_pathv[i]));
+  globfree(&found);
+  return n;
+}
+
 dp_status dp_several_open(dp_arena *arena, const char *pattern, const char *part, const dp_data_request *request,
                           dp_data *data) {
-  glob_t found = {0};
   several *s = dp_alloc(arena, sizeof *s);
+  const char **paths;
+  const int n = dp_several_list(arena, pattern, &paths);
   data->format = &format;
   data->state = s;
-  if (glob(pattern, 0, NULL, &found)) {
-    globfree(&found);
-    return dp_fail(EX_NOINPUT, "%s: no file matches", pattern);
-  }
-  s->files = dp_alloc_n(arena, found.gl_pathc, sizeof *s->files);
-  s->ends = dp_alloc_n(arena, found.gl_pathc, sizeof *s->ends);
+  if (!n) return dp_fail(EX_NOINPUT, "%s: no file matches", pattern);
+  s->files = dp_alloc_n(arena, (size_t)n, sizeof *s->files);
+  s->ends = dp_alloc_n(arena, (size_t)n, sizeof *s->ends);
   dp_status status = DP_OK;
-  for (size_t i = 0; i < found.gl_pathc && !status; i++) {
-    const char *path = found.gl_pathv[i];
-    status = add_file(arena, part ? dp_printf(arena, "%s:%s", path, part) : dp_strdup(arena, path), request, s);
-  }
-  globfree(&found);
+  for (int i = 0; i < n && !status; i++) status = add_file(arena, paths[i], part, request, s);
   if (status) {
     close_files(data);
     return status;

@@ -110,6 +110,7 @@ static dp_status read_numbers(const dp_data_file *file, tar *t, int64_t count, d
 static dp_status load(const dp_data *data, int64_t sample, char *name, uint8_t **encoded, size_t *bytes) {
   const tar *t = data->state;
   const dp_tar_member *m = t->members[sample];
+  if (!m) return dp_fail(EX_DATAERR, "%s: record %lld has no picture", t->bytes.path, (long long)sample);
   snprintf(name, DP_PICTURE_NAME, "%s: %.200s", t->bytes.path, m->name);
   if (m->bytes > DP_PICTURE_MAX_BYTES)
     return dp_fail(EX_DATAERR, "%s: record %lld: too large for a picture", name, (long long)sample);
@@ -164,7 +165,11 @@ static dp_status open_file(dp_data_file *file, dp_data *data) {
   t->bytes = dp_data_take(file);
   data->state = t;
   DP_TRY(choose(file, members, n_members, t, &count, data));
-  if (file->part && !is_picture_ending(file->part)) return read_numbers(file, t, count, data);
+  if (file->part && !is_picture_ending(file->part)) {
+    DP_TRY(read_numbers(file, t, count, data));
+    dp_bytes_close(&t->bytes);  // the numbers are held
+    return DP_OK;
+  }
   t->pictures.load = load;
   DP_TRY(dp_pictures_open(file, count, &t->pictures, data));
   return dp_pictures_check(file, data);

@@ -58,16 +58,17 @@ static dp_status make_room(unpacking *u) {
 
 // Gzip may have several members, one after the other.
 static dp_status inflate_all(unpacking *u, z_stream *z, bool members) {
+  bool full = false;  // zlib may hold output although it has taken all input
   for (int code = Z_OK;;) {
     size_t count = 0;
-    if (!z->avail_in) {
+    if (!z->avail_in && !full) {
       DP_TRY(refill(u, &count));
       z->next_in = u->in;
       z->avail_in = (unsigned)count;
     }
     if (code == Z_STREAM_END && !z->avail_in) return DP_OK;
     if (code == Z_STREAM_END && (!members || inflateReset(z) != Z_OK)) return damaged(u, "more follows its end");
-    if (!z->avail_in) return damaged(u, "it ends too early");
+    if (!z->avail_in && !full) return damaged(u, "it ends too early");
     DP_TRY(make_room(u));
     const size_t room = u->capacity - u->count;
     z->next_out = u->out + u->count;
@@ -75,6 +76,7 @@ static dp_status inflate_all(unpacking *u, z_stream *z, bool members) {
     const unsigned offered = z->avail_out;
     code = inflate(z, Z_NO_FLUSH);
     u->count += offered - z->avail_out;
+    full = code == Z_OK && !z->avail_out;
     if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return damaged(u, z->msg ? z->msg : "zlib");
   }
 }
@@ -121,7 +123,7 @@ static dp_status unpack_zstd(unpacking *u) {
 // ---- the table ------------------------------------------------------------------------------------------------------
 
 static const dp_packing packings[] = {
-    {"gzip", {0x1f, 0x8b}, 2, unpack_gzip},
+    {"gzip", {0x1f, 0x8b, 8}, 3, unpack_gzip},
     {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, unpack_zstd},
 };
 const dp_packing dp_packing_deflate = {"deflate", {0}, 0, unpack_deflate};

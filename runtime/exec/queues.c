@@ -287,12 +287,25 @@ static bool tells_more(dp_status a, int unit_a, dp_status b, int unit_b) {
   return data_a != data_b ? data_a : data_a && unit_a < unit_b;
 }
 
+// Whether what was captured of a run that is on is done by this queue.
+static bool replays(const queue_executor *e, int queue) {
+  for (int r = 0; r < e->n_runs; r++) {
+    const dp_queue_program *p = e->runs[r].program;
+    const int lane = main_lane(p->graph);
+    if (lane < p->graph->n_lanes && p->queue_of_lane[lane] == queue) return true;
+  }
+  return false;
+}
+
 // Empties every queue, also after a failure, so that nothing runs on when the caller acts on it. Returns what the older
 // run has failed with.
 static dp_status empty(const queue_executor *e, dp_status failure) {
   const queue_run *run = &e->runs[0];
   int unit = failure == run->failure ? run->failed_unit : -1;
-  for (int q = 0; q < e->set.n_queues; q++) {
+  // What is captured reports by the queues that it was captured of, so those that replay it are emptied first.
+  for (int i = 0; i < 2 * e->set.n_queues; i++) {
+    const int q = i % e->set.n_queues;
+    if (replays(e, q) != (i < e->set.n_queues)) continue;
     int by;
     dp_status status = calls_of(e)->finish(e->set.queues[q].queue, &by);
     const bool younger = by >= 0 && by % DP_RUNS != run->slot;

@@ -90,7 +90,9 @@ static dp_status prepare(dp_session *session, const dp_dprun_feed *feed, int64_t
 
 static void say_skipped(void *context, const char *message) {
   (void)context;
-  fprintf(stderr, "dprun: skipped: %s\n", message);
+  fputs("dprun: skipped: ", stderr);
+  dp_cli_print_message(message);
+  fputc('\n', stderr);
 }
 
 dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const dp_dprun_feeding *feeding,

@@ -299,25 +299,39 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   return 0;
 }
 
+typedef struct {
+  dp_arena *arena;
+  int count;
+  dp_cli_file *files;
+} file_list;
+
+static void add_file(file_list *l, const char *option, const char *path, bool written) {
+  const dp_cli_file file = {option, path, written};
+  DP_PUSH(l->arena, l->files, l->count, file);
+}
+
+static void add_data(file_list *l, const char *option, int n_pairs, const dp_cli_pair *pairs) {
+  for (int i = 0; i < n_pairs; i++) {
+    const char **paths;
+    const int n = dp_data_paths(l->arena, pairs[i].file, &paths);
+    for (int k = 0; k < n; k++) add_file(l, dp_printf(l->arena, "%s %s", option, pairs[i].name), paths[k], false);
+  }
+}
+
 // Checks all files that are read or written, each with its own name.
 static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
-  int n = 0;
-  dp_cli_file *files = dp_alloc_n(arena, (size_t)(o->n_data + o->n_eval_data + o->n_outputs) + 6, sizeof *files);
-  files[n++] = (dp_cli_file){"the plan", o->plan, false};
-  files[n++] = (dp_cli_file){"the plan's tensors", dp_printf(arena, "%s.safetensors", o->plan), false};
-  files[n++] = (dp_cli_file){"--init", o->init.path, false};
-  for (int i = 0; i < o->n_data; i++)
-    files[n++] =
-        (dp_cli_file){dp_printf(arena, "--data %s", o->data[i].name), dp_data_path(arena, o->data[i].file), false};
-  for (int i = 0; i < o->n_eval_data; i++)
-    files[n++] = (dp_cli_file){dp_printf(arena, "--eval-data %s", o->eval_data[i].name),
-                               dp_data_path(arena, o->eval_data[i].file), false};
+  file_list l = {.arena = arena};
+  add_file(&l, "the plan", o->plan, false);
+  add_file(&l, "the plan's tensors", dp_printf(arena, "%s.safetensors", o->plan), false);
+  add_file(&l, "--init", o->init.path, false);
+  add_data(&l, "--data", o->n_data, o->data);
+  add_data(&l, "--eval-data", o->n_eval_data, o->eval_data);
   for (int i = 0; i < o->n_outputs; i++)
-    files[n++] = (dp_cli_file){dp_printf(arena, "--output %s", o->outputs[i].name), o->outputs[i].file, true};
-  files[n++] = (dp_cli_file){"--save", o->save, true};
-  files[n++] = (dp_cli_file){"--metrics", o->metrics, true};
-  files[n++] = (dp_cli_file){"--trace", o->trace, true};
-  return dp_cli_files_check(files, n);
+    add_file(&l, dp_printf(arena, "--output %s", o->outputs[i].name), o->outputs[i].file, true);
+  add_file(&l, "--save", o->save, true);
+  add_file(&l, "--metrics", o->metrics, true);
+  add_file(&l, "--trace", o->trace, true);
+  return dp_cli_files_check(l.files, l.count);
 }
 
 // Checks that the files written have the ending of their format.

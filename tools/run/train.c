@@ -211,7 +211,7 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // epoch and its evaluation, or may have been.
 static bool evaluates_first(const dp_dprun *run, int64_t end) {
   if (!run->eval.loader) return false;
-  return run->position >= end || (run->resumed && run->position % run->train.steps == 0);
+  return run->position >= end || (run->resumed && run->position > 0 && run->position % run->train.steps == 0);
 }
 
 dp_status dp_dprun_train_run(dp_dprun *run) {

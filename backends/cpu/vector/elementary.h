@@ -69,7 +69,7 @@ static inline float dp_vector_tanh(float x) {
   p = fmaf(p, s, -5.37397155531e-2f);
   p = fmaf(p, s, 1.33314422036e-1f);
   p = fmaf(p, s, -3.33332819422e-1f);
-  return a < 0.625f ? fmaf(p * s, x, x) : copysignf(far, x);
+  return copysignf(a < 0.625f ? fmaf(p * s, x, x) : far, x);
 }
 
 // erf(x) within 2 units. Two minimax polynomials: x + x p(x^2) near 0, beyond it 1 - exp(q(|x|)).

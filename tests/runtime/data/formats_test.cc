@@ -344,4 +344,105 @@ TEST(Hostile, MemoryInProportion) {
   EXPECT_LT(PeakKilobytes() - before, 600 * 1024);
 }
 
+// Data from deflate without a trailer may be whole when all input has been taken and the room for output is full. These
+// sizes lie behind a doubling of that room.
+TEST(Npz, WhateverItsSizeUnpacked) {
+  for (int64_t n = 131072 - 128; n < 131072 + 264; n += 3) {
+    const std::string npy = [&] {
+      std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(n - 128) + ",), }";
+      header.resize(117, ' ');
+      return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n" +
+             std::string(static_cast<size_t>(n - 128), 0);
+    }();
+    ASSERT_EQ(npy.size(), static_cast<size_t>(n));
+    std::string packed(npy.size(), 0);
+    z_stream z = {};
+    ASSERT_EQ(deflateInit2(&z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    z.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(npy.data()));
+    z.avail_in = static_cast<unsigned>(npy.size());
+    z.next_out = reinterpret_cast<Bytef *>(&packed[0]);
+    z.avail_out = static_cast<unsigned>(packed.size());
+    ASSERT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
+    packed.resize(z.total_out);
+    deflateEnd(&z);
+    const auto number = [](uint64_t x, int bytes) {
+      std::string text;
+      for (int i = 0; i < bytes; i++) text += static_cast<char>(x >> (8 * i));
+      return text;
+    };
+    const uint64_t crc = crc32(0, reinterpret_cast<const Bytef *>(npy.data()), static_cast<unsigned>(npy.size()));
+    const std::string sizes = number(crc, 4) + number(packed.size(), 4) + number(npy.size(), 4) + number(7, 2);
+    const std::string local = "PK\x03\x04" + number(20, 2) + number(0, 2) + number(8, 2) + number(0, 4) + sizes +
+                              number(0, 2) + "arr.npy" + packed;
+    const std::string central = "PK\x01\x02" + number(20, 2) + number(20, 2) + number(0, 2) + number(8, 2) +
+                                number(0, 4) + sizes + number(0, 2) + number(0, 2) + number(0, 2) + number(0, 2) +
+                                number(0, 4) + number(0, 4) + "arr.npy";
+    const std::string end = "PK\x05\x06" + number(0, 4) + number(1, 2) + number(1, 2) + number(central.size(), 4) +
+                            number(local.size(), 4) + number(0, 2);
+    const Read read = ReadData(Write("size.npz", local + central + end), InputOf(DP_UINT8, {-1}));
+    ASSERT_EQ(read.code, 0) << n << ": " << read.message;
+    ASSERT_EQ(read.numbers.size(), static_cast<size_t>(n - 128));
+  }
+}
+
+TEST(Csv, AFirstLineThatIsNoNamesIsARecord) {
+  const dp_type pairs = InputOf(DP_FLOAT64, {-1, 2});
+  const Read read = ReadData(Write("bare.csv", "1,2\n3,4\n"), pairs);
+  EXPECT_EQ(read.numbers, (std::vector<double>{1, 2, 3, 4}));
+  Refused(Write("large.csv", "9007199254740993,2\n3,4\n"), pairs, EX_DATAERR, {"record 0", "9007199254740993"});
+  Refused(Write("missing.csv", ",2\n3,4\n"), pairs, EX_DATAERR, {"record 0"});
+}
+
+// As many columns are refused before any record takes memory.
+TEST(Csv, ColumnsAreCountedFirst) {
+  Refused(Write("wide.csv", "a,b,c\n1,2,3\n"), InputOf(DP_FLOAT64, {-1, 2}), EX_DATAERR, {"3 columns", "2 numbers"});
+}
+
+// glob finds a link that leads nowhere.
+TEST(Several, ALinkThatLeadsNowhereIsAFileThatIsNotThere) {
+  const std::string folder = Write("links", "") + ".d", link = folder + "/*.npy";
+  mkdir(folder.c_str(), 0700);
+  ASSERT_EQ(symlink("nowhere", link.c_str()), 0);
+  EXPECT_EQ(ReadData(folder + "/?.npy", kRows).code, EX_NOINPUT);
+  EXPECT_EQ(ReadData(folder + "/*.npy", kRows).code, EX_NOINPUT);
+}
+
+TEST(Tokens, MayBeginAsGzipDoes) {
+  const std::string tokens = std::string("\x1f\x8b\x01\x00", 4) + std::string(28, 1);
+  const Read read = ReadData(Write("tokens.bin", tokens) + ":uint16", kWindows);
+  EXPECT_EQ(read.code, 0) << read.message;
+}
+
+// Text in a PNG is neither unpacked nor kept.
+TEST(Png, TextTakesNoMemory) {
+  const std::string png = Content(Sample("pictures/cats/a.png")), text(4 << 20, 'x');
+  ASSERT_GT(png.size(), 33u);
+  std::string packed(compressBound(text.size()), 0);
+  uLongf bytes = packed.size();
+  compress2(reinterpret_cast<Bytef *>(&packed[0]), &bytes, reinterpret_cast<const Bytef *>(text.data()), text.size(),
+            9);
+  packed.resize(bytes);
+  const auto big = [](uint32_t x) {
+    return std::string{static_cast<char>(x >> 24), static_cast<char>(x >> 16), static_cast<char>(x >> 8),
+                       static_cast<char>(x)};
+  };
+  const std::string body = std::string("zTXtkey\0\0", 9) + packed;
+  const std::string chunk = big(static_cast<uint32_t>(body.size() - 4)) + body +
+                            big(static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef *>(body.data()),
+                                                            static_cast<unsigned>(body.size()))));
+  std::string with = png.substr(0, 33);
+  for (int i = 0; i < 200; i++) with += chunk;
+  with += png.substr(33);
+  const std::string folder = Write("text", "") + ".d";
+  mkdir(folder.c_str(), 0700);
+  mkdir((folder + "/one").c_str(), 0700);
+  std::ofstream(folder + "/one/a.png", std::ios::binary) << with;
+  rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  const Read read = ReadData(folder, kColour);
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_EQ(read.code, 0) << read.message;
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 200 << 10);
+}
+
 }  // namespace
