@@ -30,11 +30,9 @@ typedef struct {
   void *state;                   // the format's
 } dp_data;
 
-// The files that a text names: one, or those that match a pattern. Returns how many.
+// The files that "FILE", "FILE:PART" or a pattern names: a text that is no file is divided at its last colon. Returns
+// how many.
 int dp_data_paths(dp_arena *arena, const char *text, const char ***paths);
-
-// The file of "FILE" or "FILE:PART": a text that names no file is divided at its last colon.
-const char *dp_data_path(dp_arena *arena, const char *text);
 
 // Opens FILE, FILE:PART, or a pattern of several files, one after the other. EX_NOINPUT: cannot be opened; EX_DATAERR:
 // malformed; EX_USAGE: there is no such part. The data lives in the arena, until it is closed.

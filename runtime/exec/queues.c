@@ -127,14 +127,21 @@ static dp_status issue_part(const queue_executor *e, queue_run *run, part which)
 
 // ---- capturing ------------------------------------------------------------------------------------------------------
 
+// The other lanes of a program that are not ahead go on when the main one has come here.
+static dp_status fork_lanes(const queue_executor *e, const dp_queue_program *p, int origin) {
+  const dp_queue_calls *calls = calls_of(e);
+  DP_TRY(calls->signal(queue_of(e, p, origin)->queue, e->set.joined));
+  for (int l = origin + 1; l < p->graph->n_lanes; l++)
+    if (!p->graph->lanes[l].ahead) DP_TRY(calls->wait(queue_of(e, p, l)->queue, e->set.joined));
+  return DP_OK;
+}
+
 // What is issued in a capture begins on the main lane's queue and ends there.
 static dp_status issue_captured(const queue_executor *e, queue_run *run, int origin) {
   const dp_queue_calls *calls = calls_of(e);
   const dp_queue_program *p = run->program;
   dp_queue *first = queue_of(e, p, origin)->queue;
-  DP_TRY(calls->signal(first, e->set.joined));
-  for (int l = origin + 1; l < p->graph->n_lanes; l++)
-    if (!p->graph->lanes[l].ahead) DP_TRY(calls->wait(queue_of(e, p, l)->queue, e->set.joined));
+  DP_TRY(fork_lanes(e, p, origin));
   DP_TRY(issue_part(e, run, AFTER_AHEAD));
   for (int l = origin + 1; l < p->graph->n_lanes; l++) {
     const dp_lane_queue *q = queue_of(e, p, l);
@@ -205,10 +212,7 @@ static dp_status follow(const queue_executor *e, const queue_run *older, const q
     const dp_lane_queue *q = queue_of(e, older->program, l);
     if (q->queue != joining) DP_TRY(calls->wait(joining, q->over));
   }
-  DP_TRY(calls->signal(joining, e->set.joined));
-  for (int l = first + 1; l < g->n_lanes; l++)
-    if (!g->lanes[l].ahead) DP_TRY(calls->wait(queue_of(e, run->program, l)->queue, e->set.joined));
-  return DP_OK;
+  return fork_lanes(e, run->program, first);
 }
 
 // A program's first run is not captured: what libraries do when they are first used may not be allowed then. Nor is one

@@ -19,10 +19,15 @@ int32_t dp_dprun_average_of(dp_arena *arena, const dp_model *model, int32_t vari
 
 dp_status dp_dprun_averages_begin(dp_arena *arena, dp_session *session) {
   const dp_model *model = dp_session_model(session);
+  size_t largest = 0;
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    const size_t bytes = dp_dprun_tensor_of(&model->variables[i]).bytes;
+    if (bytes > largest && dp_dprun_average_of(arena, model, i) >= 0) largest = bytes;
+  }
+  void *data = largest ? dp_alloc(arena, largest) : NULL;
   for (int32_t i = 0; i < model->n_variables; i++) {
     const int32_t average = dp_dprun_average_of(arena, model, i);
     if (average < 0) continue;
-    void *data = dp_alloc(arena, dp_dprun_tensor_of(&model->variables[i]).bytes);
     DP_TRY(dp_session_variable_read(session, i, data));
     DP_TRY(dp_session_variable_write(session, average, data));
   }

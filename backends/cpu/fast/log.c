@@ -10,14 +10,6 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
 const dp_kernel dp_kernel_fast_Log = {
     .name = "cpu.fast.Log",
     .op = "Log",
-    .domain = "",
-    .types = DP_BIT(DP_FLOAT32),
-    .priority = 5,
-    .library = true,
-    .parts = true,
-    .isa = true,
-    .in_place = true,
-    .shares_state = true,
-    .prepare = dp_fast_unary_prepare,
+    DP_FAST_UNARY,
     .run = run,
 };

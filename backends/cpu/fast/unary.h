@@ -10,4 +10,9 @@ dp_status dp_fast_unary_prepare(const dp_kernel_spec *spec, void **state) DP_MUS
 // Result 0 = row(operand 0, p), of the same shape.
 dp_status dp_fast_unary_run(const dp_call *call, dp_vector_row row, float p) DP_MUST_USE;
 
+// What these kernels have in common: all of a dp_kernel but name, op and run.
+#define DP_FAST_UNARY                                                                                    \
+  .domain = "", .types = DP_BIT(DP_FLOAT32), .priority = 5, .library = true, .parts = true, .isa = true, \
+  .in_place = true, .shares_state = true, .prepare = dp_fast_unary_prepare
+
 #endif
