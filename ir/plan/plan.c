@@ -65,6 +65,18 @@ dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) {
   return DP_OK;
 }
 
+dp_status dp_plan_hash(const char *path, uint64_t *hash) {
+  uint8_t header[DP_PLAN_HEADER_BYTES];
+  dp_file_reader file;
+  DP_TRY(dp_file_reader_open(path, &file));
+  dp_status status = file.bytes < sizeof header ? dp_fail(EX_DATAERR, "%s: not a plan: it is too short", path)
+                                                : dp_file_reader_read(&file, 0, header, sizeof header);
+  dp_file_reader_close(&file);
+  DP_TRY(status);
+  *hash = read_number(header + 24, 8);
+  return DP_OK;
+}
+
 // ---- writing --------------------------------------------------------------------------------------------------------
 
 static void write_number(uint8_t *at, int bytes, uint64_t number) {

@@ -103,7 +103,19 @@ static const char *plain(const char *name, char text[NAME_BYTES]) {
   return text;
 }
 
-static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t begin_ns, int64_t end_ns) {
+// What computes, or on how many devices communication happens.
+static dp_status put_means(writing *w, const entry *e) {
+  char text[LINE_BYTES], kernel[NAME_BYTES];
+  const dp_unit *unit = e->slice.unit;
+  if (unit->transfer && unit->n_devices > 1)
+    return put_text(w, text, snprintf(text, sizeof text, ",\"devices\":%d", unit->n_devices));
+  if (!unit->kernel) return DP_OK;
+  return put_text(
+      w, text, snprintf(text, sizeof text, ",\"kernel\":\"%s\"", plain(e->at->instruction->kernel, kernel)));
+}
+
+static dp_status put_slice(writing *w, const entry *e, const char *name, bool waits, int64_t begin_ns,
+                           int64_t end_ns) {
   char text[LINE_BYTES], program[NAME_BYTES];
   int length =
       snprintf(text, sizeof text,
@@ -115,6 +127,7 @@ static dp_status put_slice(writing *w, const entry *e, const char *name, int64_t
   DP_TRY(put_text(w, text, length));
   if (e->slice.unit->micro >= 0)
     DP_TRY(put_text(w, text, snprintf(text, sizeof text, ",\"micro\":%d", e->slice.unit->micro)));
+  if (!waits) DP_TRY(put_means(w, e));
   return put_text(w, "}}", 2);
 }
 
@@ -144,17 +157,21 @@ static dp_status put_entries(writing *w, const entry *entries, size_t count) {
     bool same = before && before->device == e->device && stream_of(before) == stream_of(e);
     if (!same) DP_TRY(put_track(w, e, i == 0));
     if (same && before->slice.end_ns < e->slice.begin_ns)
-      DP_TRY(put_slice(w, e, "wait", before->slice.end_ns, e->slice.begin_ns));
+      DP_TRY(put_slice(w, e, "wait", true, before->slice.end_ns, e->slice.begin_ns));
     char text[2 * NAME_BYTES];
-    DP_TRY(put_slice(w, e, title(e, text), e->slice.begin_ns, e->slice.end_ns));
+    DP_TRY(put_slice(w, e, title(e, text), false, e->slice.begin_ns, e->slice.end_ns));
   }
   return DP_OK;
 }
 
-static dp_status put_all(writing *w, const entry *entries, size_t count, size_t left_out) {
-  char text[128];
-  DP_TRY(put_text(
-      w, text, snprintf(text, sizeof text, "{\"otherData\":{\"parts_left_out\":%zu},\"traceEvents\":[\n", left_out)));
+static dp_status put_all(writing *w, const entry *entries, size_t count, size_t left_out,
+                         const dp_trace_shares *shares) {
+  char text[256];
+  DP_TRY(put_text(w, text,
+                  snprintf(text, sizeof text,
+                           "{\"otherData\":{\"parts_left_out\":%zu,\"communication_ns\":%lld,\"hidden_ns\":%lld},"
+                           "\"traceEvents\":[\n",
+                           left_out, (long long)shares->collectives_ns, (long long)shares->hidden_ns)));
   DP_TRY(put_entries(w, entries, count));
   return put_text(w, "\n]}\n", 4);
 }
@@ -163,6 +180,8 @@ dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, con
                          const char *path) {
   size_t parts = dp_trace_count(trace), left_out = atomic_load(&trace->count) - parts;
   size_t count = 0;
+  dp_trace_shares shares;
+  DP_TRY(dp_trace_share(trace->slices, parts, &shares));
   for (size_t i = 0; i < parts; i++) count += (size_t)trace->slices[i].unit->n_devices;
   entry *entries = malloc((count + 1) * sizeof *entries);
   if (!entries) return dp_fail(DP_EX_MEMORY, "%s: no memory to sort the trace", path);
@@ -175,7 +194,7 @@ dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, con
   writing w = {.start_ns = trace->start_ns, .programs = programs, .roles = roles};
   dp_status status = dp_file_writer_open(path, &w.file);
   if (!status) {
-    status = put_all(&w, entries, count, left_out);
+    status = put_all(&w, entries, count, left_out, &shares);
     if (!status)
       status = dp_file_writer_commit(&w.file);
     else

@@ -3,10 +3,12 @@
 #include "tools/run/average.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ir/plan/plan.h"
 #include "ir/plan/report/print.h"
 #include "ir/verify/verify.h"
+#include "tools/report/report.h"
 #include "tools/run/weights.h"
 
 // The device that was asked for, else the plan's. If that is missing here, the session reports it.
@@ -171,6 +173,7 @@ static dp_status execute(void *arg) {
   open_tallies(run);
   DP_TRY(dp_dprun_watch_open(run));
   DP_TRY(dp_dprun_start(run));
+  DP_TRY(dp_dprun_runs_add(run));
   run->progress = dp_progress_begin(o->quiet);
   dp_dprun_board_options(run->arena, &run->board, run->plan, run->argc, run->argv);
   if (run->resumed) dp_tensorboard_go_on(&run->board, run->steps);
@@ -197,6 +200,10 @@ static dp_status first_of(dp_status first, dp_status second) {
 
 int main(int argc, char **argv) {
   dp_cli_begin();
+  if (argc > 1 && !strcmp(argv[1], "report")) {
+    argv[1] = (char[]){"dprun report"};
+    return dp_report_main(argc - 1, argv + 1);
+  }
   dp_dprun_signal_catch();
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "out of memory"));

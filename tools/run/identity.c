@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/base/file.h"
 #include "ir/graph/graph.h"
-
-enum { HASH_OFFSET = 24 };  // of the payload's hash in a plan's header
 
 static uint64_t hash_text(const char *text) { return dp_hash64(text, strlen(text)); }
 
@@ -47,12 +44,4 @@ dp_status dp_dprun_hash_model(const Dp__Plan *plan, uint64_t *hash) {
     sum += hash_text(plan->options->normalize[i]);
   *hash = sum;
   return DP_OK;
-}
-
-dp_status dp_dprun_hash_plan(const char *path, uint64_t *hash) {
-  dp_file_reader file;
-  DP_TRY(dp_file_reader_open(path, &file));
-  dp_status status = dp_file_reader_read(&file, HASH_OFFSET, hash, sizeof *hash);
-  dp_file_reader_close(&file);
-  return status;
 }

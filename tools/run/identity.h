@@ -8,7 +8,5 @@
 // The model that a plan was made from, whatever it was compiled for: parameters and buffers, the loss, and the network
 // (Plan.network; 0 in plans of other programs). DP_EX_MEMORY.
 dp_status dp_dprun_hash_model(const Dp__Plan *plan, uint64_t *hash) DP_MUST_USE;
-// The plan, from its file's header. `path` must have been read as a plan. EX_NOINPUT, EX_IOERR.
-dp_status dp_dprun_hash_plan(const char *path, uint64_t *hash) DP_MUST_USE;
 
 #endif

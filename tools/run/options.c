@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/data/data.h"
+#include "tools/report/runs.h"
 #include "tools/run/resume.h"
 
 enum {
@@ -329,6 +330,7 @@ static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
   for (int i = 0; i < o->n_outputs; i++)
     add_file(&l, dp_printf(arena, "--output %s", o->outputs[i].name), o->outputs[i].file, true);
   add_file(&l, "--save", o->save, true);
+  if (o->checkpoints) add_file(&l, "--save (its runs)", dp_printf(arena, "%s/%s", o->save, DP_RUNS_FILE), true);
   add_file(&l, "--metrics", o->metrics, true);
   add_file(&l, "--trace", o->trace, true);
   return dp_cli_files_check(l.files, l.count);
@@ -429,6 +431,7 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "  dprun plan.bin --data image=$digits/train-images-idx3-ubyte \\\n"
           "    --data label=$digits/train-labels-idx1-ubyte --epochs=3 --shuffle \\\n"
           "    --save=run/ --save-every=20 --keep=3 --resume\n"
+          "  dprun report run/ -o report.html\n"
           "  dprun plan.bin --infer --init=mlp.safetensors \\\n"
           "    --data image=$digits/test-images-idx3-ubyte --output logits=logits.npy\n"
           "  dprun plan.bin --explain\n"

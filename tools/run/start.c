@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/plan/plan.h"
 #include "tools/run/dprun.h"
 #include "tools/run/identity.h"
 #include "tools/run/resume.h"
@@ -20,7 +21,7 @@ static dp_status make_record(const dp_dprun *run, dp_checkpoint_record *record) 
   };
   DP_TRY(dp_loader_hash(run->train.loader, &r.data));
   DP_TRY(dp_dprun_hash_model(run->plan, &r.model));
-  DP_TRY(dp_dprun_hash_plan(o->plan, &r.plan));
+  DP_TRY(dp_plan_hash(o->plan, &r.plan));
   *record = r;
   return DP_OK;
 }

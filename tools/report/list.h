@@ -1,0 +1,12 @@
+// The sections of a page, in their order.
+DP_SECTION(overview)
+DP_SECTION(curves)
+DP_SECTION(rate)
+DP_SECTION(times)
+DP_SECTION(timeline)
+DP_SECTION(traffic)
+DP_SECTION(memory)
+DP_SECTION(placements)
+DP_SECTION(checkpoints)
+DP_SECTION(machine)
+DP_SECTION(commands)
