@@ -50,7 +50,7 @@ Strings Checkpoints::Names(const std::string &folder, bool hidden) const {
   DIR *dir = opendir(File(folder).c_str());
   for (dirent *e; dir && (e = readdir(dir));) {
     const std::string name = e->d_name;
-    if (name != "." && name != ".." && (name[0] == '.') == hidden) names.push_back(name);
+    if (name != "." && name != ".." && name != "runs.jsonl" && (name[0] == '.') == hidden) names.push_back(name);
   }
   if (dir) closedir(dir);
   std::sort(names.begin(), names.end());

@@ -18,7 +18,7 @@ class Checkpoints : public Tools {
   std::string Train(const std::string &more, const std::string &plan = "plan.bin") const;
   std::string Save(const std::string &folder = "run") const { return "--save=" + File(folder) + " "; }
   std::string Weights(int step, const std::string &folder = "run") const;
-  // The names in a folder, sorted: either those that begin with a dot, or the others.
+  // The names in a folder, sorted: either those that begin with a dot, or the others but the record of runs.
   Strings Names(const std::string &folder, bool hidden = false) const;
 };
 

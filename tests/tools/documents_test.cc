@@ -163,7 +163,10 @@ TEST_F(Documents, HelpOfDpc) {
   EXPECT_GE(commands, 6);
 }
 
-TEST_F(Documents, HelpOfDprun) { Help("dprun", 4); }
+TEST_F(Documents, HelpOfDprun) {
+  Help("dprun", 4);
+  Help("dprun report", 4);
+}
 
 // docs/strategies.md gives the bytes per device of a pipeline; its plans take as many.
 TEST_F(Documents, MemoryOfSchedules) {
@@ -193,7 +196,7 @@ TEST_F(Documents, OptionsInSentences) {
   int count = 0;
   for (const std::string &path : paths) {
     const std::string text = Read(path);
-    const std::regex command("`(dpc [a-z]+|dprun)((?: [^`]*)?)`"), option("--([a-z-]+)");
+    const std::regex command("`(dpc [a-z]+|dprun report|dprun)((?: [^`]*)?)`"), option("--([a-z-]+)");
     for (std::sregex_iterator at(text.begin(), text.end(), command), end; at != end; at++) {
       const std::string program = (*at)[1], rest = (*at)[2];
       const std::string help = Must(program + " --help").out;

@@ -10,8 +10,8 @@ namespace {
 
 using Words = std::set<std::string>;
 
-const char *const kCommands[] = {"dprun",   "dpc compile", "dpc show",  "dpc verify",
-                                 "dpc ops", "dpc import",  "dpc export"};
+const char *const kCommands[] = {"dprun",      "dprun report", "dpc compile", "dpc show",
+                                 "dpc verify", "dpc ops",      "dpc import",  "dpc export"};
 
 class Manual : public Tools {
  protected:
@@ -68,7 +68,7 @@ TEST_F(Manual, HasEveryOption) {
   const std::string page = Read("tools/manual/dpc.1");
   for (const char *command : kCommands) {
     const std::string word = command;
-    if (word == "dprun") continue;
+    if (word.rfind("dprun", 0) == 0) continue;
     EXPECT_NE(page.find("\\fB" + word.substr(4) + "\\fR"), std::string::npos) << word;
   }
 }

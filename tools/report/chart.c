@@ -7,10 +7,11 @@ double dp_chart_x(const dp_chart *chart, double value) { return dp_scale_at(&cha
 double dp_chart_y(const dp_chart *chart, double value) { return (1 - dp_scale_at(&chart->y, value)) * chart->height; }
 
 static void put_caption(dp_page *page, const dp_chart *chart) {
-  dp_page_put(page, "<figcaption><b>");
+  dp_page_put(page, "<figcaption><span><b>");
   dp_page_text(page, chart->title);
   dp_page_put(page, "</b>");
   if (*chart->unit_y) dp_page_print(page, ", %s", chart->unit_y);
+  dp_page_put(page, "</span>");
   for (int i = 0; i < chart->n_keys; i++) {
     dp_page_put(page, "<span class=\"key\"><i class=\"%s\"></i>", chart->keys[i].style);
     dp_page_text(page, chart->keys[i].name);

@@ -131,7 +131,7 @@ char *dp_page_time(double ms, char text[DP_PAGE_NUMBER]) {
   if (!isfinite(ms) || fabs(ms) > 1e15)
     strcpy(text, "-");
   else if (fabs(ms) < 1)
-    snprintf(text, DP_PAGE_NUMBER, "%.3g us", ms * 1e3);
+    snprintf(text, DP_PAGE_NUMBER, "%.3g \u00b5s", ms * 1e3);
   else if (fabs(s) < 1)
     snprintf(text, DP_PAGE_NUMBER, "%.3g ms", ms);
   else if (s < 100)

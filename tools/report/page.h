@@ -31,7 +31,7 @@ void dp_page_close(dp_page *page);
 enum { DP_PAGE_NUMBER = 32 };
 char *dp_page_number(double number, char text[DP_PAGE_NUMBER]);  // "0.1934", "1.2e-05", "12,345", "-" if not finite
 char *dp_page_bytes(double bytes, char text[DP_PAGE_NUMBER]);    // "12 B", "1.5 MiB"
-char *dp_page_time(double ms, char text[DP_PAGE_NUMBER]);        // "35 us", "12.1 ms", "3.2 s", "5 min 20 s"
+char *dp_page_time(double ms, char text[DP_PAGE_NUMBER]);        // "35 µs", "12.1 ms", "3.2 s", "5 min 20 s"
 char *dp_page_share(double part, double whole, char text[DP_PAGE_NUMBER]);  // "42 %", "-" of nothing
 
 #endif

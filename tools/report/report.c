@@ -25,8 +25,8 @@ static dp_status write_page(const dp_report_options *o, const dp_report *report)
 static dp_status make(void *arg) {
   const making *m = arg;
   dp_report report;
-  DP_TRY(dp_cli_check_writable("--output", m->options->output, true));
   DP_TRY(dp_report_read(m->arena, &m->options->sources, &report));
+  DP_TRY(dp_cli_check_writable("--output", m->options->output, true));
   DP_TRY(write_page(m->options, &report));
   for (size_t i = 0; i < report.notes.count; i++) {
     dp_cli_print_message(report.notes.texts[i]);

@@ -1,10 +1,13 @@
 // See runs.h. Hashes are texts of 16 hexadecimal digits, as in a checkpoint's record.
 #include "tools/report/runs.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ir/base/file.h"
@@ -47,22 +50,38 @@ static char *print_run(const dp_report_run *r) {
   return text;
 }
 
+static dp_status write_all(int fd, const char *text, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t n = write(fd, text + done, bytes - done);
+    if (n < 0 && errno != EINTR) return dp_fail(EX_IOERR, "%s", strerror(errno));
+    if (n > 0) done += (size_t)n;
+  }
+  return fsync(fd) ? dp_fail(EX_IOERR, "%s", strerror(errno)) : DP_OK;
+}
+
+// Appends a line whole or not at all. Nothing is renamed, so a process that is killed leaves no other file behind; a
+// line that it left without an end does not swallow this one.
+static dp_status append(int fd, const char *line) {
+  struct stat st;
+  char last = '\n';
+  if (fstat(fd, &st) || !S_ISREG(st.st_mode)) return dp_fail(EX_CANTCREAT, "exists, but is not a regular file");
+  if (st.st_size && pread(fd, &last, 1, st.st_size - 1) != 1) return dp_fail(EX_IOERR, "cannot be read");
+  dp_status status = write_all(fd, last == '\n' ? line + 1 : line, strlen(line) - (last == '\n'));
+  if (status && ftruncate(fd, st.st_size)) return status;  // the next run starts a line of its own
+  return status;
+}
+
 dp_status dp_report_runs_add(dp_arena *arena, const char *folder, const dp_report_run *run) {
   const char *path = path_of(arena, folder);
-  uint8_t *before = NULL;
-  size_t bytes = 0;
-  if (!access(path, F_OK)) DP_TRY(dp_file_read(arena, path, 0, &before, &bytes));
-  char *line = print_run(run);
-  if (!line) return dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
-  dp_arena_adopt(arena, line);
-  const size_t length = strlen(line);
-  char *all = dp_alloc(arena, bytes + length + 3);
-  if (bytes) memcpy(all, before, bytes);
-  // A line that someone left without an end would swallow this one.
-  if (bytes && all[bytes - 1] != '\n') all[bytes++] = '\n';
-  memcpy(all + bytes, line, length);
-  all[bytes + length] = '\n';
-  return dp_file_write(path, all, bytes + length + 1);
+  char *text = print_run(run);
+  if (!text) return dp_fail(DP_EX_MEMORY, "%s: no memory to write it", path);
+  const char *line = dp_printf(arena, "\n%s\n", (char *)dp_arena_adopt(arena, text));
+  const int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (fd < 0) return dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(errno));
+  dp_status status = append(fd, line);
+  close(fd);
+  if (!status) status = dp_file_sync_folder(folder);
+  return dp_status_context(status, "%s", path);
 }
 
 // ---- reading --------------------------------------------------------------------------------------------------------

@@ -21,8 +21,7 @@ typedef struct {
 
 // Fills in date, folder and what is about the machine. NULL or 0: it cannot be found out.
 void dp_report_run_here(dp_arena *arena, dp_report_run *run);
-// Adds a line to the file. What was there stays, whatever happens. EX_DATAERR: there is something else of that name;
-// EX_CANTCREAT, EX_IOERR.
+// Adds a line to the file and syncs it. What was there stays, whatever happens. EX_CANTCREAT, EX_IOERR.
 dp_status dp_report_runs_add(dp_arena *arena, const char *folder, const dp_report_run *run) DP_MUST_USE;
 // Reads the file of a folder. Without one, there are no runs. Damaged lines are named in notes. EX_IOERR, EX_DATAERR.
 dp_status dp_report_runs_read(dp_arena *arena, const char *folder, dp_report_notes *notes, dp_report_run **runs,

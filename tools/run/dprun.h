@@ -46,7 +46,7 @@ dp_status dp_dprun_make_code(dp_dprun *run) DP_MUST_USE;
 // Goes on from a checkpoint if --resume finds one, and prepares to write others. EX_USAGE, and as in resume.h.
 dp_status dp_dprun_start(dp_dprun *run) DP_MUST_USE;
 
-// Adds this run to what the folder of --save says of its runs. EX_CANTCREAT, EX_IOERR, EX_DATAERR.
+// Adds this run to what the folder of --save says of its runs. EX_CANTCREAT, EX_IOERR.
 dp_status dp_dprun_runs_add(const dp_dprun *run) DP_MUST_USE;
 
 // Trains as long as the options say, and evaluates after each epoch. A signal ends it early, with DP_OK.

@@ -26,7 +26,7 @@ static void widen(size_t count, const double *values, double *low, double *high)
   }
 }
 
-enum { MEANS = 200 };  // of a curve that would be a blur without
+enum { MEANS = 100, LEAST_EACH = 4 };  // of a curve that would be a blur without
 
 // Means over stretches of equally many steps, at their middle. *each: how many steps.
 static size_t take_means(dp_arena *arena, size_t count, const double *x, const double *y, double **xs, double **ys,
@@ -74,7 +74,7 @@ static void put_chart(dp_page *page, const dp_report *r, const char *name) {
   widen(steps->n_rows, train ? dp_report_column(steps, "step") : NULL, &first, &last);
   widen(evals->n_rows, eval ? dp_report_column(evals, "step") : NULL, &first, &last);
   const size_t each = (steps->n_rows + MEANS - 1) / MEANS;
-  const bool means = train && each > 1;
+  const bool means = train && each >= LEAST_EACH;
   dp_chart_key keys[3];
   int n = 0;
   if (train) keys[n++] = (dp_chart_key){means ? "each training step" : "training", means ? "faint" : "train"};

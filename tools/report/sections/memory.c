@@ -1,4 +1,5 @@
 // The memory of a device: what it holds all the time, and over a step where each tensor lives and when.
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,13 +98,13 @@ static const char *title_of(const Dp__Instruction *in, const role_memory *m) {
 }
 
 static void put_block(dp_page *page, const dp_chart *chart, const role_memory *m, const block *b, double unit) {
-  char bytes[DP_PAGE_NUMBER], at[DP_PAGE_NUMBER];
+  char bytes[DP_PAGE_NUMBER];
   const double x = dp_chart_x(chart, b->first), end = dp_chart_x(chart, (double)b->last + 1);
   const double y = dp_chart_y(chart, (double)(b->offset + b->bytes) / unit);
   dp_page_put(page, "<rect class=\"block %s\" x=\"%.3f\" y=\"%.3f\" width=\"%.3f\" height=\"%.3f\"><title>", b->style, x,
               y, end - x, dp_chart_y(chart, (double)b->offset / unit) - y);
-  dp_page_print(page, "%s: %s at %s, %s", b->name ? b->name : "scratch", dp_page_bytes((double)b->bytes, bytes),
-                dp_page_bytes((double)b->offset, at), title_of(b->from, m));
+  dp_page_print(page, "%s: +%" PRIu64 ", %" PRIu64 " bytes (%s), %s", b->name ? b->name : "scratch", b->offset,
+                b->bytes, dp_page_bytes((double)b->bytes, bytes), title_of(b->from, m));
   if (b->to != b->from) dp_page_print(page, " to %s", title_of(b->to, m));
   dp_page_put(page, "</title></rect>\n");
 }

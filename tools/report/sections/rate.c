@@ -17,7 +17,7 @@ static void write(dp_page *page, const dp_report *r) {
                           .unit_x = "step",
                           .unit_y = "",
                           .x = first < last ? (dp_scale){first, last, false} : dp_scale_round(first, last),
-                          .y = f.low < f.high && f.low >= 0 ? dp_scale_round(0, f.high) : dp_scale_round(f.low, f.high),
+                          .y = f.low >= 0 && f.high > 0 ? dp_scale_round(0, f.high * 1.1) : dp_scale_round(f.low, f.high),
                           .height = 200};
   dp_chart_begin(page, &chart, NULL, NULL);
   dp_chart_curve(page, &chart, "train", t->n_rows, step, lr);

@@ -25,7 +25,8 @@ static void put_lanes(dp_page *page, void *context) {
   const int n = t->n_tracks < MOST_LANES ? t->n_tracks : MOST_LANES;
   for (int i = 0; i < n; i++) {
     dp_page_put(page, "<span style=\"top:%dpx\">", i * LANE + LANE / 2);
-    dp_page_print(page, "%s %s", t->tracks[i].device_name, t->tracks[i].name);
+    if (!i || t->tracks[i].device != t->tracks[i - 1].device) dp_page_print(page, "%s ", t->tracks[i].device_name);
+    dp_page_text(page, t->tracks[i].name);
     dp_page_put(page, "</span>");
   }
 }
@@ -72,9 +73,9 @@ static size_t take_shapes(dp_arena *arena, const dp_report_trace *trace, shape *
   }
 }
 
-static void put_shape(dp_page *page, const dp_chart *chart, const shape *s, int lane) {
+static void put_shape(dp_page *page, const dp_chart *chart, const shape *s, double unit_us, int lane) {
   char text[DP_PAGE_NUMBER];
-  const double x = dp_chart_x(chart, s->first->begin_us), end = dp_chart_x(chart, s->end_us);
+  const double x = dp_chart_x(chart, s->first->begin_us / unit_us), end = dp_chart_x(chart, s->end_us / unit_us);
   dp_page_put(page, "<rect class=\"%s %s\" x=\"%.4f\" y=\"%d\" width=\"%.4f\" height=\"%d\"",
               s->first->kind == DP_SLICE_WAIT ? "ground" : "slice", kinds[s->first->kind].style, x,
               lane * LANE + (LANE - BAR) / 2, fmax(end - x, 0.02), BAR);
@@ -108,11 +109,11 @@ static void write(dp_page *page, const dp_report *r) {
   const int lanes = t->n_tracks < MOST_LANES ? t->n_tracks : MOST_LANES;
   dp_chart_key keys[DP_COUNT(kinds)];
   for (size_t i = 0; i < DP_COUNT(kinds); i++) keys[i] = kinds[(i + 1) % DP_COUNT(kinds)];
-  // The unit is microseconds: page.js says so in round numbers, however far it zooms.
+  const double unit_us = t->us >= 2000 ? 1000 : 1;
   const dp_chart chart = {.title = "one step",
-                          .unit_x = "us",
+                          .unit_x = unit_us > 1 ? "ms" : "\u00b5s",
                           .unit_y = "",
-                          .x = {0, t->us > 0 ? t->us : 1, false},
+                          .x = {0, t->us > 0 ? t->us / unit_us : 1, false},
                           .height = (lanes > 0 ? lanes : 1) * LANE,
                           .n_keys = (int)DP_COUNT(keys),
                           .keys = keys,
@@ -125,7 +126,7 @@ static void write(dp_page *page, const dp_report *r) {
   for (size_t i = 0; i < n; i++) {
     lane = find_track(t, shapes[i].first, lane);
     if (lane >= lanes) break;
-    put_shape(page, &chart, &shapes[i], lane);
+    put_shape(page, &chart, &shapes[i], unit_us, lane);
   }
   dp_chart_end(page, &chart);
   put_note(page, t, us);

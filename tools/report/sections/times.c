@@ -24,7 +24,7 @@ typedef struct {
 } time_unit;
 
 static time_unit choose_unit(double ms) {
-  return ms >= 1e4 ? (time_unit){"s", 1e3} : ms >= 1 ? (time_unit){"ms", 1} : (time_unit){"us", 1e-3};
+  return ms >= 1e4 ? (time_unit){"s", 1e3} : ms >= 1 ? (time_unit){"ms", 1} : (time_unit){"\u00b5s", 1e-3};
 }
 
 static void put_histogram(dp_page *page, const dp_report_figures *f, double fence) {

@@ -91,7 +91,7 @@ static void write(dp_page *page, const dp_report *r) {
               100 - 100 * t->hidden_ms / t->communication_ms);
   dp_page_put(page,
               "<div class=\"scroll\"><table><tr><th>in the step above</th><th class=\"n\">computing</th>"
-              "<th class=\"n\">between devices</th><th class=\"n\">hidden by the device</th>"
+              "<th class=\"n\">between devices</th><th class=\"n\">of it hidden</th>"
               "<th class=\"n\">busy</th></tr>\n");
   for (size_t i = 0; i < t->n_slices; devices++) {
     size_t end = i;
