@@ -31,11 +31,12 @@ fail() {
   exit 1
 }
 
+options=
 try() {  # ABSENT ID [APT_STATUS]
   ABSENT=$1 ID=$2 APT_STATUS=${3:-0}
   : >apt.log
   status=0
-  "$setup" >out 2>err || status=$?
+  "$setup" $options >out 2>err || status=$?
 }
 
 try "" 1000
@@ -55,3 +56,12 @@ grep -q '^-q update$' apt.log && grep -q '^-q install -y --no-install-recommends
 
 try "gcc" 0 100
 [ $status = 69 ] && grep -q 'could not install' err || fail "apt-get's failure is reported"
+
+try "chromium-headless-shell" 0
+[ $status = 0 ] && [ ! -s apt.log ] || fail "no browser unless it is asked for"
+options=--browser
+try "chromium-headless-shell" 0
+[ $status = 0 ] && grep -q '^-q install .* chromium-headless-shell$' apt.log || fail "--browser installs one"
+options=--brows
+try "" 0
+[ $status = 64 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -s apt.log ] || fail "an unknown option is refused"

@@ -26,7 +26,7 @@ echo '{"id":{"testResult":{"label":"//a:a"}},"testResult":{"testActionOutput":[{
   '"uri":"file://'"$PWD"'/test.xml"}],"status":"PASSED"}}' | sed 's/, "uri/,"uri/' >"$events"
 SH
 for tool in tools/format tools/layers tools/citations tools/architecture tools/trusted_base tools/onnx_tests \
-  tools/torch_tests tests/documented_labels tests/contributing/follow; do cp stand_in $tool; done
+  tools/torch_tests tools/setup tests/documented_labels tests/contributing/follow; do cp stand_in $tool; done
 chmod +x bin/bazel tools/* tests/documented_labels tests/contributing/follow
 PATH=$PWD/bin:$PATH
 
@@ -53,7 +53,8 @@ expect() {  # PARTS COUNT OPTIONS...: these parts run, in this order; so many ca
 
 checks="format layers citations rooms trusted labels"
 expect "$checks plain avx2 onnx fuzz asan tsan" 16
-expect "$checks contributing plain avx2 onnx fuzz asan tsan" 17 --full
+expect "$checks contributing plain avx2 onnx browser fuzz asan tsan" 18 --full
+grep -qx 'setup --browser' calls || fail "the browser is installed"
 expect "$checks plain avx2 onnx torch fuzz asan tsan" 21 --torch
 expect "format" 1 --only=format
 grep -qx 'format --check' calls && [ "$(wc -l <calls)" -eq 1 ] || fail "the format alone is checked"
@@ -63,18 +64,20 @@ expect "plain tsan" 2 --full --only=plain --only=tsan
 grep -q 'DP_FULL=1' calls && ! grep -q test_tag_filters calls || fail "the full suites"
 expect "contributing" 1 --only=contributing
 expect "torch" 5 --only=torch
+expect "browser" 1 --only=browser
+grep -q 'tests/browser:report_browser_test' calls || fail "the browser's test"
 expect "onnx torch" 10 --only=onnx --torch
 
 for wrong in speed '' plain,,tsan 'plain tsan' 'p*' 'plain,' ','; do
   try "--only=$wrong"
   [ $status = 64 ] && [ ! -s calls ] && [ "$(wc -l <err)" -eq 1 ] || fail "--only=$wrong is refused"
-  grep -q 'format layers citations rooms trusted labels contributing plain avx2 onnx torch fuzz asan tsan' err ||
+  grep -q 'format layers citations rooms trusted labels contributing plain avx2 onnx torch browser fuzz asan tsan' err ||
     fail "the message lists the parts"
 done
 grep -q "there is no part ''" err || fail "the message names the part"
 
 try --help
-for part in $checks contributing plain avx2 onnx torch fuzz asan tsan; do
+for part in $checks contributing plain avx2 onnx torch browser fuzz asan tsan; do
   grep -q "\b$part\b" out || fail "--help names $part"
 done
 

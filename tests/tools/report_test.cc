@@ -249,7 +249,7 @@ TEST_F(Report, NamesWhatIsMissing) {
   Refused("dprun report " + Plan(), 66, {"not a folder"});
   Refused("dprun report", 64, {"name the folder"});
   Refused("dprun report a b", 64, {"one folder"});
-  Refused("dprun report " + File("lines") + " --metrcs=x", 64, {"--metrics"});
+  Refused("dprun report " + File("lines") + " --metrcs=x", 64, {"did you mean 'metrics'"});
   Refused("dprun report " + File("lines") + " -o " + File("page.pdf"), 64, {".html"});
   Refused("dprun report " + File("lines") + " -o " + File("no/page.html"), 73, {"cannot be written"});
   Refused("dprun report " + File("lines") + " --plan=" + File("lines/m.jsonl"), 65, {"plan"});
