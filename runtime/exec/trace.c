@@ -110,12 +110,11 @@ static dp_status put_means(writing *w, const entry *e) {
   if (unit->transfer && unit->n_devices > 1)
     return put_text(w, text, snprintf(text, sizeof text, ",\"devices\":%d", unit->n_devices));
   if (!unit->kernel) return DP_OK;
-  return put_text(
-      w, text, snprintf(text, sizeof text, ",\"kernel\":\"%s\"", plain(e->at->instruction->kernel, kernel)));
+  return put_text(w, text,
+                  snprintf(text, sizeof text, ",\"kernel\":\"%s\"", plain(e->at->instruction->kernel, kernel)));
 }
 
-static dp_status put_slice(writing *w, const entry *e, const char *name, bool waits, int64_t begin_ns,
-                           int64_t end_ns) {
+static dp_status put_slice(writing *w, const entry *e, const char *name, bool waits, int64_t begin_ns, int64_t end_ns) {
   char text[LINE_BYTES], program[NAME_BYTES];
   int length =
       snprintf(text, sizeof text,

@@ -152,8 +152,7 @@ void Browser::Take(const std::string &event) {
   if (method == "Page.loadEventFired") loaded_ = true;
   if (method == "Runtime.exceptionThrown" || method == "Runtime.consoleAPICalled" || method == "Log.entryAdded")
     errors_.push_back(event.substr(0, 500));
-  if (method == "Network.requestWillBeSent")
-    requests_.push_back(Text(At(json.get(), {"params", "request", "url"})));
+  if (method == "Network.requestWillBeSent") requests_.push_back(Text(At(json.get(), {"params", "request", "url"})));
 }
 
 std::string Browser::Call(const std::string &method, const std::string &parameters, bool page) {
@@ -179,8 +178,8 @@ void Browser::Open(const std::string &path, int width, int height, bool dark) {
   Call("Emulation.setDeviceMetricsOverride", R"({"deviceScaleFactor":1,"mobile":false,"width":)" +
                                                  std::to_string(width) + R"(,"height":)" + std::to_string(height) +
                                                  "}");
-  Call("Emulation.setEmulatedMedia", R"({"features":[{"name":"prefers-color-scheme","value":")" +
-                                         std::string(dark ? "dark" : "light") + "\"}]}");
+  Call("Emulation.setEmulatedMedia",
+       R"({"features":[{"name":"prefers-color-scheme","value":")" + std::string(dark ? "dark" : "light") + "\"}]}");
   errors_.clear();
   requests_.clear();
   loaded_ = false;
@@ -190,8 +189,8 @@ void Browser::Open(const std::string &path, int width, int height, bool dark) {
 }
 
 std::string Browser::Value(const std::string &expression) {
-  const Json json = Parse(
-      Call("Runtime.evaluate", R"({"returnByValue":true,"expression":)" + Quoted(expression) + "}"));
+  const Json json =
+      Parse(Call("Runtime.evaluate", R"({"returnByValue":true,"expression":)" + Quoted(expression) + "}"));
   EXPECT_FALSE(At(json.get(), {"exceptionDetails"})) << expression;
   return Text(At(json.get(), {"result", "value"}));
 }

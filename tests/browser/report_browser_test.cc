@@ -135,8 +135,8 @@ TEST_F(ReportBrowser, ChartsZoom) {
 TEST_F(ReportBrowser, WhatIsWrongIsNoticed) {
   const std::string page = Read(page_), end = "</body>";
   std::string broken = page;
-  browser_.Open(Write("broken.html", broken.replace(broken.find(end), 0, "<script>nothing.at.all()</script>")), 800, 600,
-                false);
+  browser_.Open(Write("broken.html", broken.replace(broken.find(end), 0, "<script>nothing.at.all()</script>")), 800,
+                600, false);
   EXPECT_GE(browser_.Errors().size(), 1u);
   std::string asking = page;
   browser_.Open(Write("asking.html", asking.replace(asking.find(end), 0, "<img src=\"other.png\"/>")), 800, 600, false);

@@ -91,13 +91,14 @@ TEST_F(Report, HasTheNumbersOfATraining) {
   EXPECT_EQ(page::Tile(page, "devices"), "2");
   EXPECT_NEAR(std::stod(page::Tile(page, "loss of the last evaluation")), evals.back(), 1e-3 * evals.back());
   std::sort(ms.begin(), ms.end());
-  EXPECT_NEAR(std::stod(page::Tile(page, "median time of a step")), ms[34] < 1 ? ms[34] * 1e3 : ms[34], 0.01 * ms[34] + 0.5);
+  EXPECT_NEAR(std::stod(page::Tile(page, "median time of a step")), ms[34] < 1 ? ms[34] * 1e3 : ms[34],
+              0.01 * ms[34] + 0.5);
   // What dprun itself said of the trace.
   std::smatch share;
   ASSERT_TRUE(std::regex_search(said, share, std::regex("([0-9.]+) ms of communication between devices, (\\d+) %")));
   EXPECT_EQ(page::Tile(page, "communication that was hidden"), share[2].str() + " %");
-  for (const char *id : {"curves", "rate", "times", "timeline", "traffic", "memory", "placements", "checkpoints",
-                         "machine", "commands"})
+  for (const char *id :
+       {"curves", "rate", "times", "timeline", "traffic", "memory", "placements", "checkpoints", "machine", "commands"})
     EXPECT_NE(page.find("<section id=\"" + std::string(id) + "\">"), std::string::npos) << id;
   EXPECT_EQ(page.find("id=\"missing\""), std::string::npos);
   EXPECT_NE(page.find("--epochs=3 --save="), std::string::npos);
@@ -111,7 +112,8 @@ TEST_F(Report, DrawsAStepOfTheTrace) {
   std::smatch run;
   ASSERT_TRUE(std::regex_search(page, run, std::regex("Run (\\d+) of the trace, a train step of ([0-9.]+) ")));
   const std::regex slice(
-      "\"pid\":(\\d+),\"tid\":(\\d+),\"ts\":([0-9.]+),\"dur\":([0-9.]+),\"name\":\"([^\"]*)\",\"cat\":\"(\\w+)\",\"args\":"
+      "\"pid\":(\\d+),\"tid\":(\\d+),\"ts\":([0-9.]+),\"dur\":([0-9.]+),\"name\":\"([^\"]*)\",\"cat\":\"(\\w+)\","
+      "\"args\":"
       "\\{\"run\":(\\d+)");
   struct Slice {
     double begin, end;
@@ -124,8 +126,7 @@ TEST_F(Report, DrawsAStepOfTheTrace) {
     std::smatch m;
     if (!std::regex_search(line, m, slice) || m[6] != "train") continue;
     runs.insert(std::stoi(m[7]));
-    if (m[7] == run[1] && m[5] != "wait")
-      slices.push_back({std::stod(m[3]), std::stod(m[3]) + std::stod(m[4]), m[5]});
+    if (m[7] == run[1] && m[5] != "wait") slices.push_back({std::stod(m[3]), std::stod(m[3]) + std::stod(m[4]), m[5]});
   }
   EXPECT_EQ(runs.size(), 9u);
   ASSERT_GT(slices.size(), 50u);
@@ -166,7 +167,8 @@ TEST_F(Report, ThinsLongCurvesAndKeepsTheirExtremes) {
   const bool full = getenv("DP_FULL") != nullptr;
   const int n = full ? 1000000 : 150000, high = n / 3, low = n / 2 + 7;
   std::string lines;
-  for (int i = 1; i <= n; i++) lines += Step(i, i == high ? 9 : i == low ? 1 : 3 + 0.1 * (i % 7), i == 77 ? 5000 : 10 + i % 5);
+  for (int i = 1; i <= n; i++)
+    lines += Step(i, i == high ? 9 : i == low ? 1 : 3 + 0.1 * (i % 7), i == 77 ? 5000 : 10 + i % 5);
   const std::string page = PageOf(lines);
   EXPECT_LT(page.size(), 400000u);
   const page::Figure figure = page::Figure::Find(page, "loss");
@@ -220,10 +222,10 @@ TEST_F(Report, EscapesWhatFilesHold) {
                                R"(","plan_hash":"zz","first_step":-5,"metrics":null,"trace":null,"machine":{"host":")" +
                                evil + R"(","processor":")" + evil + R"("},"command":["dprun",")" + evil +
                                R"(","a'b"]})" + "\n");
-  Write("evil/trace.json", std::string(R"({"otherData":{"communication_ns":5,"hidden_ns":9},"traceEvents":[)") +
-                               "\n" + R"({"ph":"M","pid":0,"name":"process_name","args":{"name":")" + evil +
-                               "\"}},\n" + R"({"ph":"M","pid":0,"tid":0,"name":"thread_name","args":{"name":")" + evil +
-                               "\"}},\n" + R"({"ph":"X","pid":0,"tid":0,"ts":1,"dur":5,"name":")" + evil +
+  Write("evil/trace.json", std::string(R"({"otherData":{"communication_ns":5,"hidden_ns":9},"traceEvents":[)") + "\n" +
+                               R"({"ph":"M","pid":0,"name":"process_name","args":{"name":")" + evil + "\"}},\n" +
+                               R"({"ph":"M","pid":0,"tid":0,"name":"thread_name","args":{"name":")" + evil + "\"}},\n" +
+                               R"({"ph":"X","pid":0,"tid":0,"ts":1,"dur":5,"name":")" + evil +
                                R"(","cat":"train","args":{"run":1,"kernel":"k"}})" + "\n]}\n");
   const std::string page = Page("evil");
   EXPECT_EQ(page::Count(page, "<script"), 1u);
@@ -257,8 +259,8 @@ TEST_F(Report, NamesWhatIsMissing) {
 
 TEST_F(Report, LeavesOutDamagedLines) {
   const std::string good = Step(1, 3) + Step(2, 2.5), page = PageOf(good + "{\"event\":\"step\",\"st\n" + Step(4, 1) +
-                                                                       "[[[[\n{\"event\":\"step\",\"step\":-1}\n" +
-                                                                       std::string(3000, '[') + "\n" + Step(5, 2));
+                                                                    "[[[[\n{\"event\":\"step\",\"step\":-1}\n" +
+                                                                    std::string(3000, '[') + "\n" + Step(5, 2));
   EXPECT_NE(err_.find("m.jsonl: lines 3, 5, 6, 7 are no events and are left out"), std::string::npos) << err_;
   EXPECT_NE(page.find("lines 3, 5, 6, 7 are no events"), std::string::npos);
   EXPECT_EQ(page::Figure::Find(page, "loss").Curve("line train").size(), 4u);

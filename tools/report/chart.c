@@ -42,10 +42,11 @@ void dp_chart_begin(dp_page *page, const dp_chart *chart, void (*lanes)(dp_page 
     lanes(page, context);
   else
     put_y_labels(page, chart, n, ticks, step);
-  dp_page_put(page,
-              "</div><div class=\"field\" style=\"height:%dpx\"><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
-              "role=\"img\" aria-label=\"",
-              chart->height, DP_CHART_WIDTH, chart->height);
+  dp_page_put(
+      page,
+      "</div><div class=\"field\" style=\"height:%dpx\"><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
+      "role=\"img\" aria-label=\"",
+      chart->height, DP_CHART_WIDTH, chart->height);
   dp_page_text(page, chart->title);
   dp_page_put(page, "\">\n");
   for (int i = 0; i < n; i++) {

@@ -34,7 +34,7 @@ typedef struct {
   const char *unit_x;  // what x counts: "step", "ms"
   const char *unit_y;  // "": none
   dp_scale x, y;
-  int height;          // of the field, in pixels and in units
+  int height;  // of the field, in pixels and in units
   int n_keys;
   const dp_chart_key *keys;  // (n_keys) what the colours mean
   bool no_y;                 // lanes have labels of their own: dp_chart_lane

@@ -13,9 +13,7 @@ static const dp_report_section *const sections[] = {
 
 extern const char dp_report_page_css[], dp_report_page_js[];
 
-static const char *title_of(const dp_report *r) {
-  return r->plan && *r->plan->name ? r->plan->name : r->folder;
-}
+static const char *title_of(const dp_report *r) { return r->plan && *r->plan->name ? r->plan->name : r->folder; }
 
 static void put_head(dp_page *page, const dp_report *r) {
   dp_page_put(page,

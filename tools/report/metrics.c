@@ -126,8 +126,7 @@ dp_status dp_report_metrics_read(dp_arena *arena, const char *path, dp_report_no
     json_decref(event);
   }
   DP_TRY(dp_report_lines_close(&lines));
-  if (!r.events && damage.count)
-    return dp_fail(EX_DATAERR, "%s: no line of it is an event of dprun --metrics", path);
+  if (!r.events && damage.count) return dp_fail(EX_DATAERR, "%s: no line of it is an event of dprun --metrics", path);
   dp_report_damage_note(&damage, notes, path, "event");
   if (r.begins_again)
     dp_report_note(notes, "%s: the steps begin again at line %" PRId64 ": what was there before of them is left out",

@@ -20,7 +20,7 @@ typedef struct {
 const double *dp_report_column(const dp_report_table *table, const char *name);
 
 typedef struct {
-  const char *path;             // NULL: none was found
+  const char *path;  // NULL: none was found
   dp_report_table steps, evals;
   // Of the last event `memory`, in bytes; 0: there is none.
   double arena_bytes, arena_resident_bytes, peak_resident_bytes, other_bytes;

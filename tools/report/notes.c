@@ -21,8 +21,7 @@ void dp_report_damage_add(dp_report_damage *damage, int64_t line) {
   damage->count++;
 }
 
-void dp_report_damage_note(const dp_report_damage *damage, dp_report_notes *notes, const char *path,
-                           const char *what) {
+void dp_report_damage_note(const dp_report_damage *damage, dp_report_notes *notes, const char *path, const char *what) {
   const int64_t named = dp_min_i64(damage->count, (int64_t)DP_COUNT(damage->lines));
   const char *list = "";
   for (int64_t i = 0; i < named; i++)

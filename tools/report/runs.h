@@ -7,11 +7,11 @@
 #define DP_RUNS_FILE "runs.jsonl"
 
 typedef struct {
-  const char *date;     // "2026-11-23T20:17:05Z"
-  const char *folder;   // in which the command was given
-  const char *plan;     // an absolute path
-  uint64_t plan_hash;   // the payload's, as in the plan's header
-  int64_t first_step;   // counts from 1; more than 1: it went on from a checkpoint
+  const char *date;             // "2026-11-23T20:17:05Z"
+  const char *folder;           // in which the command was given
+  const char *plan;             // an absolute path
+  uint64_t plan_hash;           // the payload's, as in the plan's header
+  int64_t first_step;           // counts from 1; more than 1: it went on from a checkpoint
   const char *metrics, *trace;  // absolute paths; NULL: not asked for
   const char *host, *system, *processor;
   int64_t cores, memory_bytes;

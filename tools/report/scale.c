@@ -37,7 +37,7 @@ static int log_ticks(const dp_scale *s, int wanted, double ticks[DP_CHART_TICKS]
   const int first = (int)lround(log10(s->low)), last = (int)lround(log10(s->high));
   const int by = (last - first + wanted - 1) / wanted;
   int n = 0;
-  for (int power = first; power <= last && n < DP_CHART_TICKS; power += by > 0 ? by : 1) ticks[n++] = pow(10, power);
+  for (int power = first; power <= last && n<DP_CHART_TICKS; power += by> 0 ? by : 1) ticks[n++] = pow(10, power);
   return n;
 }
 

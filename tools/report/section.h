@@ -21,7 +21,7 @@ typedef struct {
   dp_report_metrics metrics;  // path NULL: there are none
   dp_report_trace trace;      // path NULL: there is none
   const char *plan_path;
-  const Dp__Plan *plan;       // NULL: it was not found
+  const Dp__Plan *plan;  // NULL: it was not found
   size_t n_runs, n_checkpoints;
   const dp_report_run *runs;                // (n_runs) in order of time
   const dp_report_checkpoint *checkpoints;  // (n_checkpoints) by step

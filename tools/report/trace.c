@@ -61,7 +61,7 @@ static bool take_slice(reading *r, const json_t *line) {
   e.slice.device = (int)device;
   e.slice.stream = (int)stream;
   e.slice.end_us = e.slice.begin_us + duration;
-  e.slice.kind = !strcmp(name, "wait")             ? DP_SLICE_WAIT
+  e.slice.kind = !strcmp(name, "wait")              ? DP_SLICE_WAIT
                  : json_object_get(args, "devices") ? DP_SLICE_COMMUNICATE
                  : json_object_get(args, "kernel")  ? DP_SLICE_COMPUTE
                                                     : DP_SLICE_MOVE;

@@ -19,16 +19,16 @@ typedef struct {
 } dp_report_track;
 
 typedef struct {
-  const char *path;              // NULL: none was found
-  const char *program;           // "train"; NULL: there is no slice
-  int64_t run, n_runs;           // the run that is shown, and how many of its program were recorded
-  double us;                     // how long it took
+  const char *path;     // NULL: none was found
+  const char *program;  // "train"; NULL: there is no slice
+  int64_t run, n_runs;  // the run that is shown, and how many of its program were recorded
+  double us;            // how long it took
   size_t n_slices;
-  const dp_report_slice *slices; // (n_slices) track by track, in order of time
+  const dp_report_slice *slices;  // (n_slices) track by track, in order of time
   int n_tracks;
-  const dp_report_track *tracks; // (n_tracks) by device and stream
-  double communication_ms;       // of the whole run of dprun, between devices
-  double hidden_ms;              // the part of it during which some device computed
+  const dp_report_track *tracks;  // (n_tracks) by device and stream
+  double communication_ms;        // of the whole run of dprun, between devices
+  double hidden_ms;               // the part of it during which some device computed
 } dp_report_trace;
 
 // Reads the trace and chooses a step: of the runs of `train` (else `infer`) that are complete, the one of median

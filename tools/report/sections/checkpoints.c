@@ -10,7 +10,8 @@ static const char *missing(const dp_report *r) {
 static void write(dp_page *page, const dp_report *r) {
   char text[DP_PAGE_NUMBER];
   const size_t first = r->n_checkpoints > MOST ? r->n_checkpoints - MOST : 0;
-  dp_page_put(page, "<div class=\"scroll tall\"><table><tr><th>after step</th><th class=\"n\">size</th><th></th></tr>\n");
+  dp_page_put(page,
+              "<div class=\"scroll tall\"><table><tr><th>after step</th><th class=\"n\">size</th><th></th></tr>\n");
   for (size_t i = first; i < r->n_checkpoints; i++) {
     const dp_report_checkpoint *c = &r->checkpoints[i];
     dp_page_put(page, "<tr><td>%lld</td><td class=\"n\">", (long long)c->step);

@@ -15,8 +15,7 @@ static const char *missing(const dp_report *r) {
 
 // A word as a shell takes it: quoted unless it is plain.
 static void put_word(dp_page *page, const char *word) {
-  static const char plain[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./,:+@%";
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./,:+@%";
   if (*word && word[strspn(word, plain)] == 0) {
     dp_page_text(page, word);
     return;

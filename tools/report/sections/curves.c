@@ -26,7 +26,11 @@ static void widen(size_t count, const double *values, double *low, double *high)
   }
 }
 
-enum { MEANS = 100, LEAST_EACH = 4 };  // of a curve that would be a blur without
+enum {
+  MEANS = 100,  // of a curve that would be a blur without
+  LEAST_EACH = 4,
+  MOST_DOTS = 60,  // more would be a thick line
+};
 
 // Means over stretches of equally many steps, at their middle. *each: how many steps.
 static size_t take_means(dp_arena *arena, size_t count, const double *x, const double *y, double **xs, double **ys,
@@ -61,7 +65,7 @@ static void put_evaluations(dp_page *page, const dp_report *r, const dp_chart *c
   const dp_report_table *t = &r->metrics.evals;
   const double *x = dp_report_column(t, "step");
   dp_chart_curve(page, chart, "eval", t->n_rows, x, y);
-  dp_chart_dots(page, chart, "eval", t->n_rows, x, y);
+  if (t->n_rows <= MOST_DOTS) dp_chart_dots(page, chart, "eval", t->n_rows, x, y);
 }
 
 static void put_chart(dp_page *page, const dp_report *r, const char *name) {
@@ -76,9 +80,11 @@ static void put_chart(dp_page *page, const dp_report *r, const char *name) {
   const size_t each = (steps->n_rows + MEANS - 1) / MEANS;
   const bool means = train && each >= LEAST_EACH;
   dp_chart_key keys[3];
+  char text[DP_PAGE_NUMBER];
   int n = 0;
   if (train) keys[n++] = (dp_chart_key){means ? "each training step" : "training", means ? "faint" : "train"};
-  if (means) keys[n++] = (dp_chart_key){dp_printf(r->arena, "mean of %zu steps", each), "train"};
+  if (means)
+    keys[n++] = (dp_chart_key){dp_printf(r->arena, "mean of %s steps", dp_page_number((double)each, text)), "train"};
   if (eval) keys[n++] = (dp_chart_key){"evaluation", "eval"};
   const dp_chart chart = {.title = name,
                           .unit_x = "step",

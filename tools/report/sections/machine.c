@@ -2,8 +2,7 @@
 #include "tools/report/section.h"
 
 static const char *missing(const dp_report *r) {
-  return r->n_runs || (r->plan && r->plan->target) ? NULL
-                                                   : "Machine: it was not recorded (dprun --save=DIR does).";
+  return r->n_runs || (r->plan && r->plan->target) ? NULL : "Machine: it was not recorded (dprun --save=DIR does).";
 }
 
 static void put_row(dp_page *page, const char *name, const char *value) {

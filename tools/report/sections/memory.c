@@ -10,9 +10,10 @@
 enum { MOST_BLOCKS = 1500, MOST_ROLES = 8 };
 
 static const char *missing(const dp_report *r) {
-  return r->plan ? NULL
-                 : "Memory and placements: the plan was not found (dprun --save=DIR records where it is; or dprun report "
-                   "--plan=FILE).";
+  return r->plan
+             ? NULL
+             : "Memory and placements: the plan was not found (dprun --save=DIR records where it is; or dprun report "
+               "--plan=FILE).";
 }
 
 // ---- tensors over a step --------------------------------------------------------------------------------------------
@@ -101,8 +102,8 @@ static void put_block(dp_page *page, const dp_chart *chart, const role_memory *m
   char bytes[DP_PAGE_NUMBER];
   const double x = dp_chart_x(chart, b->first), end = dp_chart_x(chart, (double)b->last + 1);
   const double y = dp_chart_y(chart, (double)(b->offset + b->bytes) / unit);
-  dp_page_put(page, "<rect class=\"block %s\" x=\"%.3f\" y=\"%.3f\" width=\"%.3f\" height=\"%.3f\"><title>", b->style, x,
-              y, end - x, dp_chart_y(chart, (double)b->offset / unit) - y);
+  dp_page_put(page, "<rect class=\"block %s\" x=\"%.3f\" y=\"%.3f\" width=\"%.3f\" height=\"%.3f\"><title>", b->style,
+              x, y, end - x, dp_chart_y(chart, (double)b->offset / unit) - y);
   dp_page_print(page, "%s: +%" PRIu64 ", %" PRIu64 " bytes (%s), %s", b->name ? b->name : "scratch", b->offset,
                 b->bytes, dp_page_bytes((double)b->bytes, bytes), title_of(b->from, m));
   if (b->to != b->from) dp_page_print(page, " to %s", title_of(b->to, m));
@@ -125,8 +126,7 @@ static double choose_unit(double bytes, const char **name) {
 }
 
 static void put_role(dp_page *page, const dp_report *r, const dp_plan_steps *steps, uint32_t role, size_t program) {
-  static const dp_chart_key keys[] = {
-      {"computed", "compute"}, {"communicated", "communicate"}, {"scratch", "scratch"}};
+  static const dp_chart_key keys[] = {{"computed", "compute"}, {"communicated", "communicate"}, {"scratch", "scratch"}};
   const Dp__Role *of = r->plan->roles[role];
   role_memory m = {r, of->programs[program], arena_of(of, DP__SPACE__TRANSIENT), 0, 0, NULL};
   take_blocks(&m, steps, role);
@@ -193,10 +193,10 @@ static void put_figures(dp_page *page, const dp_report *r) {
         arena_of(plan->roles[most], DP__SPACE__PERSISTENT) + arena_of(plan->roles[most], DP__SPACE__TRANSIENT))
       most = i;
   for (size_t i = 0; i < plan->n_variables; i++)
-    if (is_on(plan->variables[i], most))
-      kinds[plan->variables[i]->kind & 3] += (double)plan->variables[i]->bytes;
+    if (is_on(plan->variables[i], most)) kinds[plan->variables[i]->kind & 3] += (double)plan->variables[i]->bytes;
   const Dp__Role *role = plan->roles[most];
-  dp_page_put(page, "<div class=\"scroll\"><table><tr><th>on one device</th><th class=\"n\">bytes</th><th></th></tr>\n");
+  dp_page_put(page,
+              "<div class=\"scroll\"><table><tr><th>on one device</th><th class=\"n\">bytes</th><th></th></tr>\n");
   put_row(page, "parameters", kinds[0], "");
   put_row(page, "optimizer state", kinds[2], "");
   put_row(page, "buffers and constants", kinds[1] + kinds[3], "");
@@ -213,8 +213,9 @@ static void put_figures(dp_page *page, const dp_report *r) {
 
 static void write(dp_page *page, const dp_report *r) {
   put_step(page, r);
-  dp_page_put(page, "<p class=\"note\">A block is a tensor: its height is its bytes where they lie, its width the "
-                    "instructions from the first that touches it to the last.</p>\n");
+  dp_page_put(page,
+              "<p class=\"note\">A block is a tensor: its height is its bytes where they lie, its width the "
+              "instructions from the first that touches it to the last.</p>\n");
   put_figures(page, r);
 }
 

@@ -70,8 +70,7 @@ static void write(dp_page *page, const dp_report *r) {
   if (r->metrics.path) put_metrics(page, r);
   if (r->plan) put_plan(page, r);
   if (r->trace.communication_ms > 0)
-    put_tile(page, "communication that was hidden",
-             dp_page_share(r->trace.hidden_ms, r->trace.communication_ms, text));
+    put_tile(page, "communication that was hidden", dp_page_share(r->trace.hidden_ms, r->trace.communication_ms, text));
   dp_page_put(page, "</dl>\n");
 }
 

@@ -83,8 +83,7 @@ static void write(dp_page *page, const dp_report *r) {
   dp_page_put(page, "<p>");
   dp_page_print(page, "%s of communication between devices while the trace was recorded, ",
                 dp_page_time(t->communication_ms, text));
-  dp_page_print(page, "%s of it while some device computed.",
-                dp_page_share(t->hidden_ms, t->communication_ms, text));
+  dp_page_print(page, "%s of it while some device computed.", dp_page_share(t->hidden_ms, t->communication_ms, text));
   dp_page_put(page, "</p>\n<div class=\"bar\"><i class=\"compute\" style=\"width:%.2f%%\"></i>",
               100 * t->hidden_ms / t->communication_ms);
   dp_page_put(page, "<i class=\"communicate\" style=\"width:%.2f%%\"></i></div>\n",
