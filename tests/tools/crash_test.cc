@@ -138,7 +138,7 @@ TEST_F(Crash, WhatIsKeptIsSyncedThenNamedThenSyncedByName) {
 
 // Training does not go on for hours until the next checkpoint is due.
 TEST_F(Crash, AFailureEndsTrainingSoon) {
-  const Result result = Faulty(Train("--epochs=1000000 --save-every=1000 --save=" + Area("run")), 6, "ENOSPC");
+  const Result result = Faulty(Train("--epochs=1000000 --save-every=1000 --save=" + Area("run")), 10, "ENOSPC");
   EXPECT_EQ(result.code, 74) << result.err;
   EXPECT_NE(result.err.find("No space left"), std::string::npos) << result.err;
   EXPECT_LT(Losses(File("metrics")).size(), 2000u);

@@ -294,6 +294,25 @@ TEST_F(Report, TracesMayBeDamaged) {
   EXPECT_NE(Page("run").find("no trace was found"), std::string::npos);
 }
 
+// A step of more slices than a page can hold: neighbours that nobody could tell apart are drawn as one.
+TEST_F(Report, JoinsShortSlices) {
+  std::string trace = R"({"otherData":{},"traceEvents":[)" "\n"
+                      R"({"ph":"M","pid":0,"name":"process_name","args":{"name":"device 0"}},)" "\n"
+                      R"({"ph":"M","pid":0,"tid":0,"name":"thread_name","args":{"name":"compute"}})";
+  for (int i = 0; i < 50000; i++)
+    trace += ",\n{\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":" + std::to_string(i * 10) +
+             R"(,"dur":9,"name":"Relu r)" + std::to_string(i) + R"(","cat":"train","args":{"run":1,"kernel":"k"}})";
+  mkdir(File("many").c_str(), 0777);
+  Write("many/trace.json", trace + "\n]}\n");
+  const std::string page = Page("many");
+  EXPECT_LT(page.size(), 1500000u);
+  const std::vector<page::Rect> drawn = page::Figure::Find(page, "one step").Rects("slice ");
+  EXPECT_LE(drawn.size(), 4000u);
+  EXPECT_GE(drawn.size(), 500u);
+  EXPECT_NEAR(drawn.back().x + drawn.back().width, 1000, 0.1);
+  EXPECT_NE(page.find("are drawn together"), std::string::npos);
+}
+
 // A folder says what runs wrote to it, and a run that goes on adds itself.
 TEST_F(Report, RunsAreRecorded) {
   const std::string save = "--save=" + File("run") + " --resume ", runs = File("run/runs.jsonl");
@@ -327,6 +346,9 @@ TEST_F(Report, FindsThePlanByItsHash) {
   Page("run");
   EXPECT_NE(err_.find("the plan is not there any more"), std::string::npos) << err_;
   EXPECT_EQ(Must("dprun report " + File("run") + " -o -").out.substr(0, 15), "<!DOCTYPE html>");
+  const std::string lines = Write("m.txt", Step(1, 3) + Step(2, 2));
+  EXPECT_EQ(page::Tile(Shell("cat " + lines + " | dprun report " + File("run") + " --metrics=- -o -").out, "steps"),
+            "2");
 }
 
 TEST_F(Report, PipelinesHaveAStageEach) {

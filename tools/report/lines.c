@@ -15,6 +15,7 @@ dp_status dp_report_lines_open(const char *path, dp_report_lines *lines) {
     close(fd);
     return dp_fail(DP_EX_MEMORY, "%s: no memory to read it", path);
   }
+  rewind(file);  // standard input may have been read to make a file of it
   *lines = (dp_report_lines){.file = file, .path = path};
   return DP_OK;
 }

@@ -66,13 +66,14 @@ dp_status dp_report_options_parse(dp_arena *arena, int argc, char **argv, dp_rep
           "placements, machine and commands. The page needs no network and nothing beside it. DIR is the folder of "
           "--save; a part for which DIR has nothing is left out, and the page says so.\v"
           "Examples:\n"
-          "  dpc compile examples/mlp.dpt --strategy=data --devices=2 --batch=64 -o plan.bin\n"
+          "  dpc compile examples/mlp.dpt --strategy=data --devices=2 --batch=64 \\\n"
+          "    -o plan.bin\n"
           "  digits=examples/data/digits\n"
-          "  dprun plan.bin --epochs=3 --shuffle --save=run/ --metrics=run/metrics.jsonl \\\n"
+          "  dprun plan.bin --epochs=3 --shuffle --save=run/ --metrics=run/m.jsonl \\\n"
           "    --trace=run/trace.json --data image=$digits/train-images-idx3-ubyte \\\n"
           "    --data label=$digits/train-labels-idx1-ubyte\n"
           "  dprun report run/ -o report.html\n"
-          "  dprun report . --metrics=run/metrics.jsonl --plan=plan.bin -o - >report.html\n"
+          "  dprun report . --metrics=run/m.jsonl --plan=plan.bin -o - >report.html\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 damaged, 66 missing, 73 and 74 cannot write.",
   };

@@ -56,7 +56,10 @@ static dp_status write_all(int fd, const char *text, size_t bytes) {
     if (n < 0 && errno != EINTR) return dp_fail(EX_IOERR, "%s", strerror(errno));
     if (n > 0) done += (size_t)n;
   }
-  return fsync(fd) ? dp_fail(EX_IOERR, "%s", strerror(errno)) : DP_OK;
+  int synced;
+  do synced = fsync(fd);
+  while (synced && errno == EINTR);
+  return synced ? dp_fail(EX_IOERR, "%s", strerror(errno)) : DP_OK;
 }
 
 // Appends a line whole or not at all. Nothing is renamed, so a process that is killed leaves no other file behind; a

@@ -53,19 +53,20 @@ static shape take_shape(const dp_report_trace *t, double us, size_t *at) {
 }
 
 // Waits are the ground that the rest is drawn on: short ones would only part their neighbours.
-static size_t drop_short_waits(const dp_report_slice *from, size_t n, double us, dp_report_slice *to) {
+static size_t drop_short_waits(const dp_report_trace *t, double us, dp_report_slice *to) {
   size_t kept = 0;
-  for (size_t i = 0; i < n; i++)
-    if (from[i].kind != DP_SLICE_WAIT || from[i].end_us - from[i].begin_us >= us) to[kept++] = from[i];
+  for (size_t i = 0; i < t->n_slices; i++)
+    if (t->slices[i].kind != DP_SLICE_WAIT || t->slices[i].end_us - t->slices[i].begin_us >= us)
+      to[kept++] = t->slices[i];
   return kept;
 }
 
 // The slices as at most MOST_SHAPES shapes. *us: shorter ones are joined.
 static size_t take_shapes(dp_arena *arena, const dp_report_trace *trace, shape *shapes, double *us) {
+  dp_report_slice *slices = dp_alloc_n(arena, trace->n_slices, sizeof *slices);
   for (*us = 0;; *us = *us > 0 ? *us * 2 : trace->us / 8000) {
-    dp_report_slice *slices = dp_alloc_n(arena, trace->n_slices, sizeof *slices);
     dp_report_trace t = *trace;
-    t.n_slices = drop_short_waits(trace->slices, trace->n_slices, *us, slices);
+    t.n_slices = drop_short_waits(trace, *us, slices);
     t.slices = slices;
     size_t n = 0, at = 0;
     while (at < t.n_slices && n < MOST_SHAPES) shapes[n++] = take_shape(&t, *us, &at);
