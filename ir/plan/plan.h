@@ -18,7 +18,8 @@ enum { DP_PLAN_VERSION = 1, DP_PLAN_HEADER_BYTES = 32 };
 // Returns the plan in the arena, with its external tensors loaded and its form checked (form.h). EX_NOINPUT: missing;
 // EX_DATAERR: not a complete plan of this version.
 dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) DP_MUST_USE;
-// The hash of the payload, as the file's header has it; nothing is checked. EX_NOINPUT, EX_IOERR; EX_DATAERR: too short.
+// The hash of the payload, as the file's header has it; nothing is checked. EX_NOINPUT, EX_IOERR; EX_DATAERR: it is too
+// short.
 dp_status dp_plan_hash(const char *path, uint64_t *hash) DP_MUST_USE;
 // Replaces the file atomically. EX_CANTCREAT, EX_IOERR.
 dp_status dp_plan_write(const Dp__Plan *plan, const char *path) DP_MUST_USE;

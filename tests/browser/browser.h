@@ -1,5 +1,5 @@
-// Chromium without a window, driven by its DevTools protocol over two pipes (--remote-debugging-pipe): messages of JSON,
-// each ended by a zero byte.
+// Chromium without a window, driven by its DevTools protocol over two pipes (--remote-debugging-pipe): messages of
+// JSON, each ended by a zero byte.
 #ifndef DP_TESTS_BROWSER_BROWSER_H
 #define DP_TESTS_BROWSER_BROWSER_H
 

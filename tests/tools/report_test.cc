@@ -296,12 +296,14 @@ TEST_F(Report, TracesMayBeDamaged) {
 
 // A step of more slices than a page can hold: neighbours that nobody could tell apart are drawn as one.
 TEST_F(Report, JoinsShortSlices) {
-  std::string trace = R"({"otherData":{},"traceEvents":[)" "\n"
-                      R"({"ph":"M","pid":0,"name":"process_name","args":{"name":"device 0"}},)" "\n"
+  std::string trace = R"({"otherData":{},"traceEvents":[)"
+                      "\n"
+                      R"({"ph":"M","pid":0,"name":"process_name","args":{"name":"device 0"}},)"
+                      "\n"
                       R"({"ph":"M","pid":0,"tid":0,"name":"thread_name","args":{"name":"compute"}})";
   for (int i = 0; i < 50000; i++)
-    trace += ",\n{\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":" + std::to_string(i * 10) +
-             R"(,"dur":9,"name":"Relu r)" + std::to_string(i) + R"(","cat":"train","args":{"run":1,"kernel":"k"}})";
+    trace += ",\n{\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":" + std::to_string(i * 10) + R"(,"dur":9,"name":"Relu r)" +
+             std::to_string(i) + R"(","cat":"train","args":{"run":1,"kernel":"k"}})";
   mkdir(File("many").c_str(), 0777);
   Write("many/trace.json", trace + "\n]}\n");
   const std::string page = Page("many");

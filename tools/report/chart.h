@@ -1,5 +1,5 @@
-// Charts: a field of SVG that stretches to the width of the page, with its labels beside it as text, which does not. The
-// field is 1,000 units wide, whatever it shows; page.js zooms into it along x.
+// Charts: a field of SVG that stretches to the width of the page, with its labels beside it as text, which does not.
+// The field is 1,000 units wide, whatever it shows; page.js zooms into it along x.
 #ifndef DP_TOOLS_REPORT_CHART_H
 #define DP_TOOLS_REPORT_CHART_H
 
@@ -12,7 +12,8 @@ typedef struct {
   bool log;
 } dp_scale;
 
-// The scale for values from low to high, at most 1e300 each, widened to round numbers. Values that do not differ get some room.
+// The scale for values from low to high, at most 1e300 each, widened to round numbers. Values that do not differ get
+// some room.
 dp_scale dp_scale_round(double low, double high);
 // The same for values that are all above 0 and span more than two decades: logarithmic; else as dp_scale_round.
 dp_scale dp_scale_fit(double low, double high);
@@ -49,7 +50,8 @@ void dp_chart_begin(dp_page *page, const dp_chart *chart, void (*lanes)(dp_page 
 void dp_chart_end(dp_page *page, const dp_chart *chart);
 
 // Draws count values over x, which rises. More than the field's columns are thinned: of each column remain the first,
-// the lowest, the highest and the last value, in their order. A column without a finite value is a gap. style: of a key.
+// the lowest, the highest and the last value, in their order. A column without a finite value is a gap. style: of a
+// key.
 void dp_chart_curve(dp_page *page, const dp_chart *chart, const char *style, size_t count, const double *x,
                     const double *y);
 // Draws a dot for each value, thinned alike.

@@ -10,7 +10,7 @@ typedef struct {
   const char *output;  // "-": standard output
 } dp_report_options;
 
-// EX_USAGE; EX_CONFIG: the page would overwrite a file that is read; EX_CANTCREAT. --help and --version end the process.
+// EX_USAGE; EX_CONFIG: the page would overwrite a file that is read. --help and --version end the process.
 dp_status dp_report_options_parse(dp_arena *arena, int argc, char **argv, dp_report_options *options) DP_MUST_USE;
 
 #endif
