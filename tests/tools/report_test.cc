@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -121,14 +122,22 @@ TEST_F(Report, DrawsAStepOfTheTrace) {
   };
   std::vector<Slice> slices;
   std::istringstream lines(Read(File("run/trace.json")));
-  std::set<int> runs;
+  std::map<int, std::pair<double, double>> runs;  // from when to when each worked
   for (std::string line; std::getline(lines, line);) {
     std::smatch m;
     if (!std::regex_search(line, m, slice) || m[6] != "train") continue;
-    runs.insert(std::stoi(m[7]));
-    if (m[7] == run[1] && m[5] != "wait") slices.push_back({std::stod(m[3]), std::stod(m[3]) + std::stod(m[4]), m[5]});
+    if (m[5] == "wait") continue;
+    const double from = std::stod(m[3]), to = from + std::stod(m[4]);
+    auto &span = runs.emplace(std::stoi(m[7]), std::make_pair(from, to)).first->second;
+    span = {std::min(span.first, from), std::max(span.second, to)};
+    if (m[7] == run[1]) slices.push_back({from, to, m[5]});
   }
   EXPECT_EQ(runs.size(), 9u);
+  std::vector<double> times;
+  for (const auto &[number, span] : runs) times.push_back(span.second - span.first);
+  std::sort(times.begin(), times.end());
+  const auto &shown = runs[std::stoi(run[1])];
+  EXPECT_NEAR(shown.second - shown.first, times[4], 1e-2);
   ASSERT_GT(slices.size(), 50u);
   double begin = INFINITY, end = 0;
   for (const Slice &s : slices) begin = std::min(begin, s.begin), end = std::max(end, s.end);
