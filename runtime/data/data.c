@@ -99,7 +99,7 @@ dp_status dp_data_open_file(dp_arena *arena, const char *path, const char *part,
   dp_data_file file = {.arena = arena, .path = path, .part = part, .request = request, .head = head, .bytes.fd = -1};
   file.folder = is_folder(path);
   if (!file.folder) {
-    DP_TRY(dp_bytes_open(path, &file.bytes));
+    DP_TRY(dp_bytes_open(path, DP_BYTES_HELD / (uint64_t)(request->files ? request->files : 1), &file.bytes));
     file.n_head = file.bytes.size < HEAD_BYTES ? file.bytes.size : HEAD_BYTES;
     dp_status status = dp_bytes_read(&file.bytes, 0, head, file.n_head);
     if (!status) status = recognise(&file, data);

@@ -16,6 +16,7 @@ typedef struct {
   const dp_type *input;
   int batch_dim;     // the input's dim of samples, whose extent is the file's first axis; -1: the whole is one tensor
   bool skip_broken;  // a record that cannot be read is no reason to refuse the file
+  int files;         // that share what may be held in memory; 0: this one has it alone
 } dp_data_request;
 
 typedef struct dp_data_format dp_data_format;

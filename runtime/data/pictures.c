@@ -39,6 +39,20 @@ dp_status dp_pictures_open(const dp_data_file *file, int64_t samples, dp_picture
   return DP_OK;
 }
 
+dp_status dp_pictures_take(const char *name, int64_t sample, const dp_bytes *bytes, uint8_t **encoded) {
+  if (bytes->size > DP_PICTURE_MAX_BYTES)
+    return dp_fail(EX_DATAERR, "%s: record %lld: its %llu bytes are too many for a picture", name, (long long)sample,
+                   (unsigned long long)bytes->size);
+  uint8_t *block = malloc(bytes->size + 1);
+  if (!block) return dp_fail(DP_EX_MEMORY, "%s: no memory for its %zu bytes", name, (size_t)bytes->size);
+  dp_status status = dp_bytes_read(bytes, 0, block, bytes->size);
+  if (status)
+    free(block);
+  else
+    *encoded = block;
+  return status;
+}
+
 static dp_status read_one(const dp_data *data, int64_t sample, uint8_t *target) {
   const dp_pictures *pictures = data->state;
   char name[DP_PICTURE_NAME];

@@ -112,18 +112,9 @@ static dp_status load(const dp_data *data, int64_t sample, char *name, uint8_t *
   const dp_tar_member *m = t->members[sample];
   if (!m) return dp_fail(EX_DATAERR, "%s: record %lld has no picture", t->bytes.path, (long long)sample);
   snprintf(name, DP_PICTURE_NAME, "%s: %.200s", t->bytes.path, m->name);
-  if (m->bytes > DP_PICTURE_MAX_BYTES)
-    return dp_fail(EX_DATAERR, "%s: record %lld: too large for a picture", name, (long long)sample);
-  uint8_t *block = malloc(m->bytes + 1);
-  if (!block) return dp_fail(DP_EX_MEMORY, "%s: no memory for its %llu bytes", name, (unsigned long long)m->bytes);
-  dp_status status = dp_bytes_read(&t->bytes, m->at, block, m->bytes);
-  if (status) {
-    free(block);
-    return status;
-  }
-  *encoded = block;
+  const dp_bytes content = dp_bytes_part(&t->bytes, m->at, m->bytes);
   *bytes = m->bytes;
-  return DP_OK;
+  return dp_pictures_take(name, sample, &content, encoded);
 }
 
 static dp_status hash_names(const dp_data *data, uint64_t *hash) {
