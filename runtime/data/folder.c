@@ -93,7 +93,7 @@ static dp_status load(const dp_data *data, int64_t sample, char *name, uint8_t *
   return status;
 }
 
-static dp_status hash_names(const dp_data *data, uint64_t *hash) {
+static dp_status hash_names(const dp_data *data, int64_t contents, uint64_t *hash) {
   const folder *f = data->state;
   uint64_t chain[3] = {0};
   for (int64_t i = 0; i < data->extents[0]; i++) {
@@ -107,7 +107,7 @@ static dp_status hash_names(const dp_data *data, uint64_t *hash) {
     chain[2] = (uint64_t)st.st_size;
   }
   *hash = dp_hash64(chain, sizeof chain);
-  return DP_OK;
+  return f->pictures.load ? dp_pictures_hash(data, contents, hash) : DP_OK;
 }
 
 static void put_classes(const folder *f, int64_t first, int64_t count, void *target) {

@@ -24,6 +24,8 @@ dp_status dp_pictures_open(const dp_data_file *file, int64_t samples, dp_picture
 dp_status dp_pictures_check(const dp_data_file *file, const dp_data *data) DP_MUST_USE;
 // data->state begins with a dp_pictures.
 dp_status dp_pictures_read(const dp_data *data, int64_t first, int64_t count, void *target) DP_MUST_USE;
+// Adds the encoded contents of at most so many pictures, at equal distances, to the hash of their names and sizes.
+dp_status dp_pictures_hash(const dp_data *data, int64_t contents, uint64_t *hash) DP_MUST_USE;
 bool dp_pictures_has_ending(const char *name);  // ".jpg", ".jpeg" or ".png"
 
 #endif

@@ -117,7 +117,7 @@ static dp_status load(const dp_data *data, int64_t sample, char *name, uint8_t *
   return dp_pictures_take(name, sample, &content, encoded);
 }
 
-static dp_status hash_names(const dp_data *data, uint64_t *hash) {
+static dp_status hash_names(const dp_data *data, int64_t contents, uint64_t *hash) {
   const tar *t = data->state;
   uint64_t chain[4] = {0};
   for (int64_t i = 0; i < data->extents[0]; i++) {
@@ -128,7 +128,7 @@ static dp_status hash_names(const dp_data *data, uint64_t *hash) {
     chain[3] = t->numbers ? (uint64_t)t->numbers[i] : 0;
   }
   *hash = dp_hash64(chain, sizeof chain);
-  return DP_OK;
+  return !t->numbers ? dp_pictures_hash(data, contents, hash) : DP_OK;
 }
 
 // ---- the format -----------------------------------------------------------------------------------------------------
