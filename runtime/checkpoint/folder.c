@@ -244,9 +244,8 @@ static dp_status put_in_place(const dp_checkpoints *folder, int64_t step) {
   return dp_file_sync_folder(folder->path);
 }
 
-dp_status dp_checkpoints_save(const dp_checkpoints *folder, dp_checkpoint_record *record,
-                              const dp_safetensor *tensors, size_t count, dp_safetensors_source *source,
-                              void *context) {
+dp_status dp_checkpoints_save(const dp_checkpoints *folder, dp_checkpoint_record *record, const dp_safetensor *tensors,
+                              size_t count, dp_safetensors_source *source, void *context) {
   const name aside = hidden(record->step, saving);
   char path[PATH_MAX];
   DP_TRY(join(folder->path, aside.text, path));

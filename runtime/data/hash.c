@@ -7,11 +7,11 @@
 #include "runtime/data/format.h"
 
 enum {
-  CHUNK = 1 << 20,         // bytes read at a time
-  WHOLE = 64 << 20,        // the most bytes that all count
-  RUN = 64 << 10,          // bytes at each place of larger data
-  PLACES = WHOLE / RUN,    // at most
-  PICTURES = 256,          // of so many pictures the contents count
+  CHUNK = 1 << 20,       // bytes read at a time
+  WHOLE = 64 << 20,      // the most bytes that all count
+  RUN = 64 << 10,        // bytes at each place of larger data
+  PLACES = WHOLE / RUN,  // at most
+  PICTURES = 256,        // of so many pictures the contents count
 };
 
 // Adds samples [first, first + count) to a chain.
@@ -32,8 +32,7 @@ static dp_status add_all(const dp_data *data, int64_t at_once, char *buffer, uin
 static dp_status add_places(const dp_data *data, int64_t at_once, int64_t places, char *buffer, uint64_t chain[2]) {
   const int64_t last = dp_data_samples(data) - at_once;
   chain[1] = (uint64_t)dp_data_samples(data);
-  for (int64_t i = 0; i < places; i++)
-    DP_TRY(add(data, dp_hash_place(i, places, last), at_once, buffer, chain));
+  for (int64_t i = 0; i < places; i++) DP_TRY(add(data, dp_hash_place(i, places, last), at_once, buffer, chain));
   return DP_OK;
 }
 
@@ -54,7 +53,7 @@ dp_status dp_data_hash_samples(const dp_data *data, uint64_t *hash) {
   char *buffer = malloc((size_t)at_once * bytes + 1);
   if (!buffer) return dp_fail(DP_EX_MEMORY, "%s: no memory for its hash", data->name);
   dp_status status = whole || dp_data_samples(data) <= at_once ? add_all(data, at_once, buffer, chain)
-                                                              : add_places(data, at_once, places, buffer, chain);
+                                                               : add_places(data, at_once, places, buffer, chain);
   free(buffer);
   *hash = dp_hash64(chain, sizeof chain);
   return status;

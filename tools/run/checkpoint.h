@@ -14,11 +14,11 @@
 
 typedef struct {
   dp_checkpoints folder;
-  int64_t keep;  // the newest checkpoints that stay; 0: all
-  int64_t last;  // the step of the last checkpoint that was begun or gone on from; -1: none
+  int64_t keep;   // the newest checkpoints that stay; 0: all
+  int64_t last;   // the step of the last checkpoint that was begun or gone on from; -1: none
   int64_t whole;  // the step of the last one that is complete; -1: none
-  bool sync;     // --save-sync
-  bool resumed;  // the run goes on from a checkpoint of the same folder
+  bool sync;      // --save-sync
+  bool resumed;   // the run goes on from a checkpoint of the same folder
   dp_session *session;
   dp_checkpoint_record record;  // of this run; its step, tensors and best are the last checkpoint's
   size_t count;

@@ -201,8 +201,11 @@ int main(int argc, char **argv) {
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "out of memory"));
   dp_dprun_options options;
-  dp_dprun run = {
-      .arena = arena, .options = &options, .checkpoints = {.folder.fd = -1, .last = -1, .whole = -1}, .accuracy = -1, .argc = argc};
+  dp_dprun run = {.arena = arena,
+                  .options = &options,
+                  .checkpoints = {.folder.fd = -1, .last = -1, .whole = -1},
+                  .accuracy = -1,
+                  .argc = argc};
   run.argv = dp_memdup(arena, argv, ((size_t)argc + 1) * sizeof *argv);  // argp puts the options first
   dp_status status = dp_dprun_options_parse(arena, argc, argv, &options);
   if (!status) status = dp_arena_run(arena, execute, &run);
