@@ -47,7 +47,7 @@ class Starve : public Checkpoints {
   }
   // In one line, what there was no memory for.
   static bool Explains(const std::string &text) {
-    const bool memory = text.find("memory") != std::string::npos || text.find("cannot start") != std::string::npos;
+    const bool memory = text.find("memory") != std::string::npos || text.find("start") != std::string::npos;
     return memory && text.size() < 600 && text.find('\n') == text.size() - 1;
   }
 };
