@@ -485,10 +485,16 @@ TEST(Large, APatternMayHaveManyParts) {
   few = limit;
   few.rlim_cur = 256;
   setrlimit(RLIMIT_NOFILE, &few);
-  const Read read = ReadData(folder + "/*:uint16", InputOf(DP_INT64, {-1, 1 << 19}));
+  dp_arena *arena = dp_arena_create(0);
+  const dp_type input = InputOf(DP_INT64, {-1, 1 << 19});
+  const dp_data_request request = {&input, 0, false, 0};
+  dp_data *data;
+  dp_status status = dp_data_open(arena, dp_printf(arena, "%s/*:uint16", folder.c_str()), &request, &data);
   setrlimit(RLIMIT_NOFILE, &limit);
-  EXPECT_EQ(read.code, 0) << read.message;
-  EXPECT_EQ(read.extents[0], count);
+  ASSERT_EQ(status, DP_OK) << dp_status_message(status);
+  EXPECT_EQ(dp_data_samples(data), count);
+  dp_data_close(data);
+  dp_arena_destroy(arena);
 }
 
 // A picture is not unpacked, and a file can be too large for one.
