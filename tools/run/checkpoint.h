@@ -38,12 +38,12 @@ dp_status dp_dprun_checkpoints_open(dp_arena *arena, const char *path, const cha
 // Allocates the snapshot; `record` says what is trained.
 dp_status dp_dprun_checkpoints_prepare(dp_arena *arena, dp_session *session, const dp_checkpoint_record *record,
                                        dp_dprun_checkpoints *checkpoints) DP_MUST_USE;
-// The run has gone on from a checkpoint of the same folder, whose record is `then`: there is no need to write its tensors
-// again, and what it left to delete is deleted. EX_IOERR.
+// The run has gone on from a checkpoint of the same folder, whose record is `then`: there is no need to write its
+// tensors again, and what it left to delete is deleted. EX_IOERR.
 dp_status dp_dprun_checkpoints_go_on(dp_dprun_checkpoints *checkpoints, const dp_checkpoint_record *then) DP_MUST_USE;
 // Begins to write a checkpoint, once the one before is complete. If there is one of this step, but from before its
-// evaluation, its record is replaced. epoch, position, best: as in a record. If this step is the best one, the folder's link points to it once it is complete. Its failure, or
-// that of the one before.
+// evaluation, its record is replaced. epoch, position, best: as in a record. If this step is the best one, the folder's
+// link points to it once it is complete. Its failure, or that of the one before.
 dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *checkpoints, int64_t step, int64_t epoch, int64_t position,
                                     const dp_checkpoint_best *best) DP_MUST_USE;
 // Whether the one being written has failed, so that there is no use in training on. Finish says why.
