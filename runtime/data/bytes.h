@@ -1,8 +1,8 @@
 // The bytes of a data file at random access, unpacked if it was compressed. Private to the formats.
 //
-// A file of at most as many bytes as its opener says, DP_BYTES_HELD for one alone, is held in memory, and so is whatever
-// was compressed. A larger one is read where and when its bytes are needed, so it may be larger than memory. Nothing is mapped: truncating a mapped file
-// while it is read would kill the process by a signal.
+// A file of at most as many bytes as its opener says, DP_BYTES_HELD for one alone, is held in memory, and so is
+// whatever was compressed. A larger one is read where and when its bytes are needed, so it may be larger than memory.
+// Nothing is mapped: truncating a mapped file while it is read would kill the process by a signal.
 #ifndef DP_RUNTIME_DATA_BYTES_H
 #define DP_RUNTIME_DATA_BYTES_H
 

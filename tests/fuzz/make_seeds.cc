@@ -1,5 +1,5 @@
-// make_seeds KIND FOLDER [FILE...]: writes the initial inputs of a harness. They are the operators' samples in its format, and
-// small files for what the samples lack.
+// make_seeds KIND FOLDER [FILE...]: writes the initial inputs of a harness. They are the operators' samples in its
+// format, and small files for what the samples lack; or, of data, the files.
 #include <xxhash.h>
 
 #include "backends/cpu/target.h"
