@@ -52,7 +52,8 @@ typedef struct {
   bool written;
 } dp_cli_file;
 
-// Refuses to write a file twice, to write a file that is also read, and to read standard input twice. EX_CONFIG.
+// Refuses to write a file twice, to write a file that is also read or lies in a folder that is, and to read standard
+// input twice. EX_CONFIG.
 dp_status dp_cli_files_check(const dp_cli_file *files, int n_files) DP_MUST_USE;
 // Checks that a file can be written, before hours of work depend on it. text: it may go to a terminal. EX_CANTCREAT;
 // EX_USAGE: binary output would go to a terminal.

@@ -11,20 +11,33 @@
 
 // ---- one file under two names ---------------------------------------------------------------------------------------
 
-// The absolute path of a file that need not exist: the real path of its folder, and its name.
+// The absolute path of a file or folder that need not exist: the real path of its folder, and its name.
 static bool resolve(const char *path, char resolved[PATH_MAX]) {
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  if (realpath(path, resolved)) return true;
   char folder[PATH_MAX];
-  size_t length = slash ? (size_t)(slash - path) : 0;
-  if (length >= sizeof folder) return false;
-  memcpy(folder, path, length);
-  folder[length] = 0;
-  if (!realpath(slash ? (length ? folder : "/") : ".", resolved)) return false;
-  length = strlen(resolved);
-  if (length + strlen(name) + 2 > PATH_MAX) return false;
-  resolved[length] = '/';
-  strcpy(resolved + length + 1, name);
+  size_t length = strlen(path), name = length;
+  while (length > 1 && path[length - 1] == '/') length--;
+  for (name = length; name && path[name - 1] != '/';) name--;
+  if (name >= sizeof folder) return false;
+  memcpy(folder, path, name);
+  folder[name] = 0;
+  if (!realpath(name ? folder : ".", resolved)) return false;
+  const size_t begun = strlen(resolved);
+  if (begun + length - name + 2 > PATH_MAX) return false;
+  resolved[begun] = '/';
+  memcpy(resolved + begun + 1, path + name, length - name);
+  resolved[begun + 1 + length - name] = 0;
   return true;
+}
+
+// Whether the path is a folder, and the file would be somewhere in it.
+static bool is_within(const char *file, const char *folder) {
+  struct stat st;
+  char inner[PATH_MAX], outer[PATH_MAX];
+  if (dp_file_is_standard(file) || stat(folder, &st) || !S_ISDIR(st.st_mode)) return false;
+  if (!resolve(file, inner) || !resolve(folder, outer)) return false;
+  const size_t length = strlen(outer);
+  return !strncmp(inner, outer, length) && (inner[length] == '/' || !strcmp(outer, "/"));
 }
 
 static bool is_same(const char *a, const char *b) {
@@ -36,6 +49,13 @@ static bool is_same(const char *a, const char *b) {
   return there == other && resolve(a, real_a) && resolve(b, real_b) && !strcmp(real_a, real_b);
 }
 
+// What is read as a folder may not get files while it is read, nor other files the next time.
+static dp_status check_folder(const dp_cli_file *read, const dp_cli_file *written) {
+  if (!is_within(written->path, read->path)) return DP_OK;
+  return dp_fail(EX_CONFIG, "%s would write %s into a folder that %s reads: name a place outside of %s",
+                 written->option, written->path, read->option, read->path);
+}
+
 static dp_status check_pair(const dp_cli_file *a, const dp_cli_file *b) {
   bool standard = dp_file_is_standard(a->path);
   if (!a->written && !b->written && standard && dp_file_is_standard(b->path))
@@ -43,11 +63,11 @@ static dp_status check_pair(const dp_cli_file *a, const dp_cli_file *b) {
                    b->option);
   if ((!a->written && !b->written) || standard != dp_file_is_standard(b->path)) return DP_OK;
   if (standard && a->written != b->written) return DP_OK;
-  if (!is_same(a->path, b->path)) return DP_OK;
-  if (a->written && b->written)
+  const dp_cli_file *read = a->written ? b : a, *written = a->written ? a : b;
+  if (!is_same(a->path, b->path)) return read->written ? DP_OK : check_folder(read, written);
+  if (read->written)
     return dp_fail(EX_CONFIG, "%s and %s would both write to %s: give each its own file", a->option, b->option,
                    standard ? "standard output" : b->path);
-  const dp_cli_file *read = a->written ? b : a, *written = a->written ? a : b;
   return dp_fail(EX_CONFIG, "%s would overwrite %s, which is also an input: %s; name another file", written->option,
                  read->option, written->path);
 }

@@ -1,8 +1,6 @@
 // See member.h.
 #include "ir/kernel/member.h"
 
-#include <stdlib.h>
-
 void dp_member_spec_make(const dp_kernel_region *region, int member, const dp_kernel_operand *values,
                          dp_member_spec *made) {
   const dp_kernel_member *m = &region->members[member];
@@ -24,18 +22,29 @@ void dp_member_operands(const dp_kernel_member *member, void *const *values, con
   for (int i = 0; i < member->n_outputs; i++) out[i] = member->outputs[i] < 0 ? NULL : values[member->outputs[i]];
 }
 
-// Whether each value that a member replaces is read only by that member, once.
+// Of the values from `first` on, as many as fit here: whether each that a member replaces is read only by that member,
+// once. Nothing is allocated, so a kernel that matches always does.
+enum { AT_ONCE = 4096 };
+
+static bool are_read_alone(const dp_kernel_region *region, int first) {
+  uint8_t reads[AT_ONCE] = {0};  // 0, 1 or more
+  for (int m = 0; m < region->n_members; m++)
+    for (int i = 0; i < region->members[m].n_inputs; i++) {
+      const int at = region->members[m].inputs[i] - first;
+      if (region->members[m].inputs[i] >= 0 && at >= 0 && at < AT_ONCE && reads[at] < 2) reads[at]++;
+    }
+  for (int m = 0; m < region->n_members; m++)
+    for (int k = 0; k < region->members[m].n_outputs; k++) {
+      const int value = region->members[m].inputs[k], at = value - first;
+      if (value < 0 || (at >= 0 && at < AT_ONCE && reads[at] != 1)) return false;
+    }
+  return true;
+}
+
 static bool read_alone(const dp_kernel_region *region) {
-  int *reads = calloc((size_t)region->n_values, sizeof *reads);
-  bool independent = reads != NULL;
-  for (int m = 0; m < region->n_members && reads; m++)
-    for (int i = 0; i < region->members[m].n_inputs; i++)
-      if (region->members[m].inputs[i] >= 0) reads[region->members[m].inputs[i]]++;
-  for (int m = 0; m < region->n_members && reads; m++)
-    for (int k = 0; k < region->members[m].n_outputs; k++)
-      independent &= region->members[m].inputs[k] >= 0 && reads[region->members[m].inputs[k]] == 1;
-  free(reads);
-  return independent;
+  for (int first = 0; first < region->n_values; first += AT_ONCE)
+    if (!are_read_alone(region, first)) return false;
+  return true;
 }
 
 // Whether the member takes only operands of the region and makes only results of it.

@@ -225,14 +225,14 @@ static dp_status join(const char *folder, const char *file, char path[PATH_MAX])
              : dp_fail(EX_CANTCREAT, "%s: the path is too long", folder);
 }
 
-static dp_status write_files(const char *aside, dp_checkpoint_record record, const dp_safetensor *tensors, size_t count,
-                             hashing *h) {
+static dp_status write_files(const char *aside, dp_checkpoint_record *record, const dp_safetensor *tensors,
+                             size_t count, hashing *h) {
   char path[PATH_MAX];
   DP_TRY(join(aside, DP_CHECKPOINT_WEIGHTS, path));
   DP_TRY(dp_safetensors_write_from(path, tensors, count, hash_next, h));
-  record.tensors = h->hash;
+  record->tensors = h->hash;
   DP_TRY(join(aside, DP_CHECKPOINT_RECORD, path));
-  return dp_checkpoint_record_write(&record, path);
+  return dp_checkpoint_record_write(record, path);
 }
 
 // The writes of both files have synced the folder that holds them.
@@ -244,9 +244,8 @@ static dp_status put_in_place(const dp_checkpoints *folder, int64_t step) {
   return dp_file_sync_folder(folder->path);
 }
 
-dp_status dp_checkpoints_save(const dp_checkpoints *folder, const dp_checkpoint_record *record,
-                              const dp_safetensor *tensors, size_t count, dp_safetensors_source *source,
-                              void *context) {
+dp_status dp_checkpoints_save(const dp_checkpoints *folder, dp_checkpoint_record *record, const dp_safetensor *tensors,
+                              size_t count, dp_safetensors_source *source, void *context) {
   const name aside = hidden(record->step, saving);
   char path[PATH_MAX];
   DP_TRY(join(folder->path, aside.text, path));
@@ -254,8 +253,15 @@ dp_status dp_checkpoints_save(const dp_checkpoints *folder, const dp_checkpoint_
   if (mkdirat(folder->fd, aside.text, 0777))
     return dp_fail(EX_CANTCREAT, "%s: cannot be made: %s", path, strerror(errno));
   hashing h = {tensors, source, context, 0};
-  dp_status status = write_files(path, *record, tensors, count, &h);
+  dp_status status = write_files(path, record, tensors, count, &h);
   if (!status) status = put_in_place(folder, record->step);
   if (status) remove_folder(folder, aside.text);
   return status;
+}
+
+dp_status dp_checkpoints_amend(const dp_checkpoints *folder, const dp_checkpoint_record *record) {
+  char path[PATH_MAX], file[PATH_MAX];
+  DP_TRY(join(folder->path, whole(record->step).text, path));
+  DP_TRY(join(path, DP_CHECKPOINT_RECORD, file));
+  return dp_checkpoint_record_write(record, file);
 }

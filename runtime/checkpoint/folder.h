@@ -41,9 +41,11 @@ void dp_checkpoints_close(dp_checkpoints *folder);
 // Writes a checkpoint, replacing one of the same step. `source` gives the tensors' data, as for
 // dp_safetensors_write_from; record->tensors is set here. On failure, the older checkpoints remain. Not thread-safe,
 // but any thread will do. EX_CANTCREAT, EX_IOERR.
-dp_status dp_checkpoints_save(const dp_checkpoints *folder, const dp_checkpoint_record *record,
-                              const dp_safetensor *tensors, size_t count, dp_safetensors_source *source,
-                              void *context) DP_MUST_USE;
+dp_status dp_checkpoints_save(const dp_checkpoints *folder, dp_checkpoint_record *record, const dp_safetensor *tensors,
+                              size_t count, dp_safetensors_source *source, void *context) DP_MUST_USE;
+// Replaces the record of a checkpoint, whose tensors stay. At any moment either the old one or the new one is there.
+// EX_CANTCREAT, EX_IOERR.
+dp_status dp_checkpoints_amend(const dp_checkpoints *folder, const dp_checkpoint_record *record) DP_MUST_USE;
 // Makes DIR/best point to the checkpoint of this step, in place of another. EX_IOERR.
 dp_status dp_checkpoints_set_best(const dp_checkpoints *folder, int64_t step) DP_MUST_USE;
 // Deletes all but the newest `keep` checkpoints of step `newest` and before, and the best. Later ones, if any, were

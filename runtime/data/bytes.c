@@ -59,12 +59,12 @@ static dp_status hold(dp_bytes *bytes) {
   return DP_OK;
 }
 
-static dp_status prepare(dp_bytes *bytes) {
+static dp_status prepare(dp_bytes *bytes, uint64_t held) {
   uint8_t head[8];
   const size_t count = bytes->size < sizeof head ? bytes->size : sizeof head;
   DP_TRY(dp_bytes_read(bytes, 0, head, count));
   const dp_packing *packing = dp_packing_find(head, count);
-  if (!packing) return bytes->size <= DP_BYTES_HELD ? hold(bytes) : DP_OK;
+  if (!packing) return bytes->size <= held ? hold(bytes) : DP_OK;
   dp_bytes unpacked;
   DP_TRY(dp_packing_unpack(packing, bytes, &unpacked));
   dp_bytes_close(bytes);
@@ -72,12 +72,12 @@ static dp_status prepare(dp_bytes *bytes) {
   return DP_OK;
 }
 
-dp_status dp_bytes_open(const char *path, dp_bytes *bytes) {
+dp_status dp_bytes_open(const char *path, uint64_t held, dp_bytes *bytes) {
   dp_bytes b = {.path = path, .fd = -1};
   size_t size;
   DP_TRY(dp_file_open(path, &b.fd, &size));
   b.size = size;
-  dp_status status = prepare(&b);
+  dp_status status = prepare(&b, held);
   if (status) {
     dp_bytes_close(&b);
     return status;

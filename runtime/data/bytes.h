@@ -1,8 +1,8 @@
 // The bytes of a data file at random access, unpacked if it was compressed. Private to the formats.
 //
-// A file of at most DP_BYTES_HELD bytes is held in memory, and so is whatever was compressed. A larger one is read
-// where and when its bytes are needed, so it may be larger than memory. Nothing is mapped: truncating a mapped file
-// while it is read would kill the process by a signal.
+// A file of at most as many bytes as its opener says, DP_BYTES_HELD for one alone, is held in memory, and so is
+// whatever was compressed. A larger one is read where and when its bytes are needed, so it may be larger than memory.
+// Nothing is mapped: truncating a mapped file while it is read would kill the process by a signal.
 #ifndef DP_RUNTIME_DATA_BYTES_H
 #define DP_RUNTIME_DATA_BYTES_H
 
@@ -22,8 +22,9 @@ typedef struct {
   bool borrowed;  // a part of other bytes, which close fd and memory
 } dp_bytes;
 
-// Opens a regular file or standard input, and unpacks it if it is compressed. EX_NOINPUT, EX_DATAERR, EX_IOERR.
-dp_status dp_bytes_open(const char *path, dp_bytes *bytes) DP_MUST_USE;
+// Opens a regular file or standard input, and unpacks it if it is compressed. held: the largest file that is held in
+// memory. EX_NOINPUT, EX_DATAERR, EX_IOERR.
+dp_status dp_bytes_open(const char *path, uint64_t held, dp_bytes *bytes) DP_MUST_USE;
 // Reads `count` bytes; [at, at + count) must lie within the size. Many threads may read at once. EX_IOERR: the file has
 // been truncated since it was opened.
 dp_status dp_bytes_read(const dp_bytes *bytes, uint64_t at, void *target, size_t count) DP_MUST_USE;

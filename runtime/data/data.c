@@ -12,7 +12,7 @@
 #include "runtime/data/format.h"
 #include "runtime/data/several.h"
 
-enum { HEAD_BYTES = 4096, HASHED_BYTES = 1 << 20 };
+enum { HEAD_BYTES = 4096 };
 
 #define DP_DATA_FORMAT(name) extern const dp_data_format dp_data_format_##name;
 #include "runtime/data/formats.h"
@@ -99,7 +99,7 @@ dp_status dp_data_open_file(dp_arena *arena, const char *path, const char *part,
   dp_data_file file = {.arena = arena, .path = path, .part = part, .request = request, .head = head, .bytes.fd = -1};
   file.folder = is_folder(path);
   if (!file.folder) {
-    DP_TRY(dp_bytes_open(path, &file.bytes));
+    DP_TRY(dp_bytes_open(path, DP_BYTES_HELD / (uint64_t)(request->files ? request->files : 1), &file.bytes));
     file.n_head = file.bytes.size < HEAD_BYTES ? file.bytes.size : HEAD_BYTES;
     dp_status status = dp_bytes_read(&file.bytes, 0, head, file.n_head);
     if (!status) status = recognise(&file, data);
@@ -159,29 +159,4 @@ dp_status dp_data_read(const dp_data *data, int64_t first, int64_t count, void *
   for (int64_t i = first; data->broken && i < first + count; i++)
     if (data->broken[i]) return dp_fail(EX_DATAERR, "%s: record %lld cannot be read", data->name, (long long)i);
   return data->format->read(data, first, count, target);
-}
-
-static dp_status hash_samples(const dp_data *data, char *buffer, int64_t at_once, uint64_t *hash) {
-  const int64_t samples = dp_data_samples(data);
-  const size_t bytes = dp_data_sample_bytes(data);
-  uint64_t chain[2] = {0};
-  for (int64_t first = 0; first < samples; first += at_once) {
-    const int64_t count = dp_min_i64(at_once, samples - first);
-    DP_TRY(data->format->read(data, first, count, buffer));
-    chain[0] = dp_hash64(chain, sizeof chain);
-    chain[1] = dp_hash64(buffer, (size_t)count * bytes);
-  }
-  *hash = dp_hash64(chain, sizeof chain);
-  return DP_OK;
-}
-
-dp_status dp_data_hash(const dp_data *data, uint64_t *hash) {
-  if (data->format->hash) return data->format->hash(data, hash);
-  const size_t bytes = dp_data_sample_bytes(data);
-  const int64_t at_once = bytes < HASHED_BYTES ? HASHED_BYTES / (int64_t)(bytes ? bytes : 1) : 1;
-  char *buffer = malloc((size_t)at_once * bytes + 1);
-  if (!buffer) return dp_fail(DP_EX_MEMORY, "%s: no memory for its hash", data->name);
-  dp_status status = hash_samples(data, buffer, at_once, hash);
-  free(buffer);
-  return status;
 }

@@ -16,6 +16,7 @@ typedef struct {
   const dp_type *input;
   int batch_dim;     // the input's dim of samples, whose extent is the file's first axis; -1: the whole is one tensor
   bool skip_broken;  // a record that cannot be read is no reason to refuse the file
+  int files;         // that share what may be held in memory; 0: this one has it alone
 } dp_data_request;
 
 typedef struct dp_data_format dp_data_format;
@@ -46,7 +47,8 @@ size_t dp_data_sample_bytes(const dp_data *data);  // without the first axis, if
 // Reads samples [first, first + count) to `target`. Many threads may read at once. EX_DATAERR: a broken record, which
 // is named; EX_IOERR.
 dp_status dp_data_read(const dp_data *data, int64_t first, int64_t count, void *target) DP_MUST_USE;
-// XXH3 of what the data is: of all its bytes; of names and sizes where these are pictures.
+// XXH3 of what the data is: of all bytes up to 64 MiB, else of those at many fixed places (hash.c); of pictures, names,
+// sizes, and the contents of some.
 dp_status dp_data_hash(const dp_data *data, uint64_t *hash) DP_MUST_USE;
 
 // ---- fit.c ----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ir/base/file.h"
 #include "runtime/data/pictures.h"
 
 typedef struct {
@@ -58,31 +59,41 @@ static dp_status list_entries(dp_data_file *file, entry **entries, int64_t *coun
   return dp_fail(EX_DATAERR, "%s: no pictures (.jpg, .jpeg, .png) in folders of it, one for each class", file->path);
 }
 
-static dp_status load(const dp_data *data, int64_t sample, char *name, uint8_t **encoded, size_t *bytes) {
-  const folder *f = data->state;
-  dp_bytes content;
-  snprintf(name, DP_PICTURE_NAME, "%s/%s", f->path, f->entries[sample].name);
-  char *path = malloc(strlen(f->path) + strlen(f->entries[sample].name) + 2);
-  if (!path) return dp_fail(DP_EX_MEMORY, "%s: no memory to read it", name);
-  sprintf(path, "%s/%s", f->path, f->entries[sample].name);
-  dp_status status = dp_bytes_open(path, &content);
-  free(path);
-  // It was there when the folder was listed: a record that cannot be read.
-  if (dp_status_code(status) == EX_NOINPUT) {
-    dp_status told = dp_fail(EX_DATAERR, "%s", dp_status_message(status));
-    dp_status_free(status);
-    return told;
-  }
-  DP_TRY(status);
-  content.path = name;
-  *bytes = content.size;
-  *encoded = content.memory;
-  if (content.fd < 0) return DP_OK;
-  dp_bytes_close(&content);
-  return dp_fail(EX_DATAERR, "%s: record %lld: too large for a picture", name, (long long)sample);
+static char *path_of(const folder *f, int64_t sample) {
+  const char *name = f->entries[sample].name;
+  const size_t bytes = strlen(f->path) + strlen(name) + 2;
+  char *path = malloc(bytes);
+  if (path) snprintf(path, bytes, "%s/%s", f->path, name);
+  return path;
 }
 
-static dp_status hash_names(const dp_data *data, uint64_t *hash) {
+// The file was there when the folder was listed: if it is not now, that is a record that cannot be read.
+static dp_status open_picture(const char *path, int *fd, size_t *bytes) {
+  dp_status status = dp_file_open(path, fd, bytes);
+  if (dp_status_code(status) != EX_NOINPUT) return status;
+  dp_status told = dp_fail(EX_DATAERR, "%s", dp_status_message(status));
+  dp_status_free(status);
+  return told;
+}
+
+// The files are pictures as they stand: what is compressed besides is refused for what it begins with.
+static dp_status load(const dp_data *data, int64_t sample, char *name, uint8_t **encoded, size_t *bytes) {
+  const folder *f = data->state;
+  snprintf(name, DP_PICTURE_NAME, "%s/%s", f->path, f->entries[sample].name);
+  dp_bytes content = {.path = name, .fd = -1};
+  char *path = path_of(f, sample);
+  if (!path) return dp_fail(DP_EX_MEMORY, "%s: no memory to read it", name);
+  dp_status status = open_picture(path, &content.fd, bytes);
+  free(path);
+  if (!status) {
+    content.size = *bytes;
+    status = dp_pictures_take(name, sample, &content, encoded);
+  }
+  dp_bytes_close(&content);
+  return status;
+}
+
+static dp_status hash_names(const dp_data *data, int64_t contents, uint64_t *hash) {
   const folder *f = data->state;
   uint64_t chain[3] = {0};
   for (int64_t i = 0; i < data->extents[0]; i++) {
@@ -96,7 +107,7 @@ static dp_status hash_names(const dp_data *data, uint64_t *hash) {
     chain[2] = (uint64_t)st.st_size;
   }
   *hash = dp_hash64(chain, sizeof chain);
-  return DP_OK;
+  return f->pictures.load ? dp_pictures_hash(data, contents, hash) : DP_OK;
 }
 
 static void put_classes(const folder *f, int64_t first, int64_t count, void *target) {

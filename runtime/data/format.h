@@ -26,7 +26,8 @@ struct dp_data_format {
   // Many threads may read at once.
   dp_status (*read)(const dp_data *data, int64_t first, int64_t count, void *target);
   void (*close)(dp_data *data);
-  dp_status (*hash)(const dp_data *data, uint64_t *hash);  // NULL: of all samples
+  // As dp_data_hash, with the contents of at most so many samples. NULL: dp_data_hash_samples.
+  dp_status (*hash)(const dp_data *data, int64_t contents, uint64_t *hash);
 };
 
 // The formats, in the order in which they are asked (formats.h).
@@ -56,6 +57,10 @@ bool dp_data_wanted(const dp_data_request *request, int64_t extents[DP_MAX_RANK]
 // Opens one file, which is no pattern.
 dp_status dp_data_open_file(dp_arena *arena, const char *path, const char *part, const dp_data_request *request,
                             dp_data *data) DP_MUST_USE;
+// hash.c: of the samples as they are read.
+dp_status dp_data_hash_samples(const dp_data *data, uint64_t *hash) DP_MUST_USE;
+// The i-th of so many places from 0 to `last`, equally far from each other.
+int64_t dp_hash_place(int64_t i, int64_t places, int64_t last);
 // Moves the file's bytes to the caller, who closes them.
 dp_bytes dp_data_take(dp_data_file *file);
 // Opens bytes that hold a .npy, as npz does; takes them.

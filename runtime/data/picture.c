@@ -12,10 +12,15 @@ dp_status dp_picture_refuse_size(const char *name, const dp_picture_shape *shape
                  (long long)shape->height);
 }
 
+// Three channels, each in a plane of its own.
 static void put_channels_first(const uint8_t *pixels, const dp_picture_shape *shape, uint8_t *target) {
   const int64_t area = shape->height * shape->width;
-  for (int64_t i = 0; i < area; i++)
-    for (int c = 0; c < shape->channels; c++) target[c * area + i] = pixels[i * shape->channels + c];
+  uint8_t *red = target, *green = target + area, *blue = target + 2 * area;
+  for (int64_t i = 0; i < area; i++) {
+    red[i] = pixels[3 * i];
+    green[i] = pixels[3 * i + 1];
+    blue[i] = pixels[3 * i + 2];
+  }
 }
 
 dp_status dp_picture_decode(const char *name, const uint8_t *data, size_t bytes, const dp_picture_shape *shape,

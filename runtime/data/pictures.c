@@ -39,6 +39,20 @@ dp_status dp_pictures_open(const dp_data_file *file, int64_t samples, dp_picture
   return DP_OK;
 }
 
+dp_status dp_pictures_take(const char *name, int64_t sample, const dp_bytes *bytes, uint8_t **encoded) {
+  if (bytes->size > DP_PICTURE_MAX_BYTES)
+    return dp_fail(EX_DATAERR, "%s: record %lld: its %llu bytes are too many for a picture", name, (long long)sample,
+                   (unsigned long long)bytes->size);
+  uint8_t *block = malloc(bytes->size + 1);
+  if (!block) return dp_fail(DP_EX_MEMORY, "%s: no memory for its %zu bytes", name, (size_t)bytes->size);
+  dp_status status = dp_bytes_read(bytes, 0, block, bytes->size);
+  if (status)
+    free(block);
+  else
+    *encoded = block;
+  return status;
+}
+
 static dp_status read_one(const dp_data *data, int64_t sample, uint8_t *target) {
   const dp_pictures *pictures = data->state;
   char name[DP_PICTURE_NAME];
@@ -63,6 +77,34 @@ dp_status dp_pictures_check(const dp_data_file *file, const dp_data *data) {
   dp_status status = dp_pictures_read(data, 0, 1, target);
   free(target);
   return status;
+}
+
+// 0 of one that cannot be read.
+static dp_status hash_content(const dp_data *data, int64_t sample, uint64_t *hash) {
+  const dp_pictures *pictures = data->state;
+  char name[DP_PICTURE_NAME];
+  uint8_t *encoded = NULL;
+  size_t bytes = 0;
+  *hash = 0;
+  dp_status status = pictures->load(data, sample, name, &encoded, &bytes);
+  if (dp_status_code(status) == EX_DATAERR) {
+    dp_status_free(status);
+    return DP_OK;
+  }
+  if (!status) *hash = dp_hash64(encoded, bytes);
+  free(encoded);
+  return status;
+}
+
+dp_status dp_pictures_hash(const dp_data *data, int64_t contents, uint64_t *hash) {
+  const int64_t samples = data->extents[0], places = dp_min_i64(samples, contents);
+  uint64_t chain[2] = {*hash, 0};
+  for (int64_t i = 0; i < places; i++) {
+    chain[0] = dp_hash64(chain, sizeof chain);
+    DP_TRY(hash_content(data, dp_hash_place(i, places, samples - 1), &chain[1]));
+  }
+  *hash = dp_hash64(chain, sizeof chain);
+  return DP_OK;
 }
 
 bool dp_pictures_has_ending(const char *name) {

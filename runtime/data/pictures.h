@@ -14,6 +14,9 @@ struct dp_pictures {
 
 enum { DP_PICTURE_NAME = 512, DP_PICTURE_MAX_BYTES = 256 << 20 };
 
+// For a `load`: reads all of the bytes into a block from malloc. EX_DATAERR: they are too many for a picture.
+dp_status dp_pictures_take(const char *name, int64_t sample, const dp_bytes *bytes, uint8_t **encoded) DP_MUST_USE;
+
 // Sets type, extents and shape as the input wants them: [N,C,H,W], [N,H,W,C] or [N,H,W], with 1 or 3 channels.
 // EX_DATAERR: the input takes no pictures.
 dp_status dp_pictures_open(const dp_data_file *file, int64_t samples, dp_pictures *pictures, dp_data *data) DP_MUST_USE;
@@ -21,6 +24,8 @@ dp_status dp_pictures_open(const dp_data_file *file, int64_t samples, dp_picture
 dp_status dp_pictures_check(const dp_data_file *file, const dp_data *data) DP_MUST_USE;
 // data->state begins with a dp_pictures.
 dp_status dp_pictures_read(const dp_data *data, int64_t first, int64_t count, void *target) DP_MUST_USE;
+// Adds the encoded contents of at most so many pictures, at equal distances, to the hash of their names and sizes.
+dp_status dp_pictures_hash(const dp_data *data, int64_t contents, uint64_t *hash) DP_MUST_USE;
 bool dp_pictures_has_ending(const char *name);  // ".jpg", ".jpeg" or ".png"
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <glob.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "runtime/data/format.h"
 
@@ -40,12 +41,13 @@ static dp_status read_samples(const dp_data *data, int64_t first, int64_t count,
   return DP_OK;
 }
 
-static dp_status hash_files(const dp_data *data, uint64_t *hash) {
+static dp_status hash_files(const dp_data *data, int64_t contents, uint64_t *hash) {
   const several *s = data->state;
   uint64_t chain[2] = {0};
+  if (!s->files[0]->format->hash) return dp_data_hash_samples(data, hash);
   for (int i = 0; i < s->count; i++) {
     chain[0] = dp_hash64(chain, sizeof chain);
-    DP_TRY(dp_data_hash(s->files[i], &chain[1]));
+    DP_TRY(s->files[i]->format->hash(s->files[i], dp_max_i64(1, contents / s->count), &chain[1]));
   }
   *hash = dp_hash64(chain, sizeof chain);
   return DP_OK;
@@ -98,6 +100,15 @@ int dp_several_list(dp_arena *arena, const char *pattern, const char ***paths) {
   return n;
 }
 
+// Files that are not held stay open, and systems give a process few by default. What it may not have, opening reports.
+static void allow_files(int count) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+  limit.rlim_cur += (rlim_t)count;
+  if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 dp_status dp_several_open(dp_arena *arena, const char *pattern, const char *part, const dp_data_request *request,
                           dp_data *data) {
   several *s = dp_alloc(arena, sizeof *s);
@@ -108,8 +119,11 @@ dp_status dp_several_open(dp_arena *arena, const char *pattern, const char *part
   if (!n) return dp_fail(EX_NOINPUT, "%s: no file matches", pattern);
   s->files = dp_alloc_n(arena, (size_t)n, sizeof *s->files);
   s->ends = dp_alloc_n(arena, (size_t)n, sizeof *s->ends);
+  dp_data_request each = *request;
+  each.files = n;
+  allow_files(n);
   dp_status status = DP_OK;
-  for (int i = 0; i < n && !status; i++) status = add_file(arena, paths[i], part, request, s);
+  for (int i = 0; i < n && !status; i++) status = add_file(arena, paths[i], part, &each, s);
   if (status) {
     close_files(data);
     return status;

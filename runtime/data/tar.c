@@ -112,21 +112,12 @@ static dp_status load(const dp_data *data, int64_t sample, char *name, uint8_t *
   const dp_tar_member *m = t->members[sample];
   if (!m) return dp_fail(EX_DATAERR, "%s: record %lld has no picture", t->bytes.path, (long long)sample);
   snprintf(name, DP_PICTURE_NAME, "%s: %.200s", t->bytes.path, m->name);
-  if (m->bytes > DP_PICTURE_MAX_BYTES)
-    return dp_fail(EX_DATAERR, "%s: record %lld: too large for a picture", name, (long long)sample);
-  uint8_t *block = malloc(m->bytes + 1);
-  if (!block) return dp_fail(DP_EX_MEMORY, "%s: no memory for its %llu bytes", name, (unsigned long long)m->bytes);
-  dp_status status = dp_bytes_read(&t->bytes, m->at, block, m->bytes);
-  if (status) {
-    free(block);
-    return status;
-  }
-  *encoded = block;
+  const dp_bytes content = dp_bytes_part(&t->bytes, m->at, m->bytes);
   *bytes = m->bytes;
-  return DP_OK;
+  return dp_pictures_take(name, sample, &content, encoded);
 }
 
-static dp_status hash_names(const dp_data *data, uint64_t *hash) {
+static dp_status hash_names(const dp_data *data, int64_t contents, uint64_t *hash) {
   const tar *t = data->state;
   uint64_t chain[4] = {0};
   for (int64_t i = 0; i < data->extents[0]; i++) {
@@ -137,7 +128,7 @@ static dp_status hash_names(const dp_data *data, uint64_t *hash) {
     chain[3] = t->numbers ? (uint64_t)t->numbers[i] : 0;
   }
   *hash = dp_hash64(chain, sizeof chain);
-  return DP_OK;
+  return !t->numbers ? dp_pictures_hash(data, contents, hash) : DP_OK;
 }
 
 // ---- the format -----------------------------------------------------------------------------------------------------

@@ -39,9 +39,18 @@ static const char *folder_of_this_process(void) {
   return folder;
 }
 
+// Makes the folders that the path goes through, below that of this process.
+static void make_folders(char *path, size_t after) {
+  for (char *slash = path + after; (slash = strchr(slash, '/')); *slash++ = '/') {
+    *slash = 0;
+    mkdir(path, 0700);
+  }
+}
+
 const char *fuzz_file(const char *name, const void *data, size_t bytes) {
   static char path[128];
   snprintf(path, sizeof path, "%s/%s", folder_of_this_process(), name);
+  make_folders(path, strlen(folder) + 1);
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes) fuzz_die("its file cannot be written");
   close(fd);

@@ -7,7 +7,8 @@
 
 #include "ir/text/text.h"
 
-// The path of a file of this process with these bytes; the same path each time.
+// The path of a file of this process with these bytes, until the next call; the same path each time. `name` may have
+// folders in it.
 const char *fuzz_file(const char *name, const void *data, size_t bytes);
 // Runs `read` in a temporary arena. Ends the process with a message if `read` fails with a code other than those for
 // bad input (65, 66, 69, 71).

@@ -1,5 +1,5 @@
-// make_seeds KIND FOLDER: writes the initial inputs of a harness. They are the operators' samples in its format, and
-// small files for what the samples lack.
+// make_seeds KIND FOLDER [FILE...]: writes the initial inputs of a harness. They are the operators' samples in its
+// format, and small files for what the samples lack; or, of data, the files.
 #include <xxhash.h>
 
 #include "backends/cpu/target.h"
@@ -215,13 +215,14 @@ int main(int argc, char **argv) {
   using namespace seeds;
   const std::pair<const char *, void (*)()> kinds[] = {
       {"text", Text}, {"model", Model}, {"onnx", Onnxes}, {"plan", Plans}, {"safetensors", Weights}};
-  if (argc != 3) return 64;
+  if (argc < 3) return 64;
   folder = argv[2];
   Words();
+  if (std::string(argv[1]) == "data") Data({argv + 3, argv + argc});
   for (const auto &kind : kinds)
     if (kind.first == std::string(argv[1])) {
       kind.second();
       return 0;
     }
-  return 64;
+  return count ? 0 : 64;
 }

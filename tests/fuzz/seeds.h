@@ -1,4 +1,4 @@
-// The parts of make_seeds: make_seeds.cc (text, models, plans, weights) and onnx_seeds.cc.
+// The parts of make_seeds: make_seeds.cc (text, models, plans, weights), onnx_seeds.cc and data_seeds.cc.
 #ifndef DP_TESTS_FUZZ_SEEDS_H
 #define DP_TESTS_FUZZ_SEEDS_H
 
@@ -38,6 +38,8 @@ std::vector<std::string> Texts();
 dp_model *Parsed(const Arena &arena, const std::string &text);
 
 void Onnxes();
+// files: the samples, by path.
+void Data(const std::vector<std::string> &files);
 
 }  // namespace seeds
 

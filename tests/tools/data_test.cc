@@ -194,4 +194,21 @@ TEST_F(Data, PartsAreOfFilesThatHaveThem) {
   Train("--data x=" + File("a:b.npy") + label);
 }
 
+// What is written does not become data the next time.
+TEST_F(Data, NothingIsWrittenIntoAFolderThatIsRead) {
+  CompilePictures("");
+  const std::string pictures = CopyPictures("pictures"), run = "dprun " + File("m.bin") + " --data image=" + pictures +
+                                                               " --data label=" + pictures + ":class --steps=1 ";
+  for (const std::string option : {"--save=", "--metrics=", "--trace=", "--tensorboard="})
+    for (const std::string at : {"/out", "/cats/out", "/../pictures/out/"})
+      Refused(run + option + pictures + at, 78,
+              {option.substr(0, option.size() - 1), pictures + at, "a folder that --data"});
+  Refused(run + "--save=" + pictures + "/w.safetensors", 78, {"--save", "a folder that --data image reads"});
+  Refused("dprun " + File("m.bin") + " --infer --data image=" + pictures + " --output y=" + pictures + "/y.npy", 78,
+          {"--output y", "a folder that --data image reads"});
+  // A folder beside it whose name begins alike is another one, and so is the folder around it.
+  Must(run + "--quiet --save=" + pictures + "2 --metrics=" + File("m.jsonl"));
+  EXPECT_EQ(Shell("find " + pictures + " -newer " + File("m.bin") + " -type f -name out").out, "");
+}
+
 }  // namespace

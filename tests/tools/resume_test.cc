@@ -80,14 +80,18 @@ TEST_F(Resume, InAnyNumberOfPiecesTheBytesAreThoseOfOne) {
   EXPECT_TRUE(Weights(69) == Weights(69, "whole"));
 }
 
+// With all that training remembers: the order, what dropout and augmentation draw, running statistics, the optimizer's
+// state and averages, the schedule, which samples are for validation.
 TEST_F(Resume, KilledTenTimes) {
-  const std::string steps = "--steps=800 ";
+  Compile("--optimizer=adam(lr=1e-2,schedule=cosine,warmup=5,total=800,ema=0.9);*.bias:weight_decay=0.1,lr_scale=0.5");
+  const std::string steps = "--steps=800 --augment image=flip,crop:1 --validation=0.2 ";
   Must(Train(Save("whole") + steps));
-  const std::vector<double> losses = Losses(File("metrics"));
+  const std::vector<Event> whole = Metrics(File("metrics"));
   unlink(File("metrics").c_str());
   std::minstd_rand random(7);
   for (int i = 0; i < 10; i++) {
-    Start(Train(Save() + steps + "--save-every=2 --keep=2 --resume --threads=" + std::to_string(i % 2 + 1)));
+    const std::string threads = std::to_string(i % 2 + 1), workers = std::to_string(i % 3 + 1);
+    Start(Train(Save() + steps + "--save-every=2 --keep=2 --resume --threads=" + threads + " --workers=" + workers));
     const auto before = Lines();
     for (int t = 0; t < 10000 && Lines() < before + 2; t++) usleep(1000);
     usleep(random() % 10000);
@@ -98,7 +102,13 @@ TEST_F(Resume, KilledTenTimes) {
   }
   Must(Train(Save() + steps + "--keep=2 --resume"));
   EXPECT_TRUE(Weights(800) == Weights(800, "whole"));
-  EXPECT_EQ(Losses(File("metrics")), losses);
+  const std::vector<Event> pieces = Metrics(File("metrics"));
+  ASSERT_EQ(pieces.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); i++) {
+    EXPECT_EQ(pieces[i].event, whole[i].event) << i;
+    for (const char *name : {"step", "epoch", "loss", "samples"})
+      EXPECT_EQ(pieces[i].numbers.at(name), whole[i].numbers.at(name)) << i << name;
+  }
   EXPECT_EQ(Names("run", true), Strings{});
 }
 
@@ -253,6 +263,35 @@ TEST_F(Resume, AveragesAreWhatIsMeasured) {
   const std::string checkpoint = File("run/step-23/weights.safetensors");
   EXPECT_EQ(loss("plan.bin", "--init=" + checkpoint), measured);
   EXPECT_EQ(loss("plain.bin", "--init=" + checkpoint), loss("plain.bin", "--init=" + File("plain.safetensors")));
+}
+
+// A step whose checkpoint is due has one before the evaluation that follows, which then belongs to it.
+TEST_F(Resume, AnEvaluationAfterTheLastStepIsNotForgotten) {
+  const std::string run = std::string("--best=loss --early-stop=9 ") + eval_digits + " ";
+  const auto record = [&](const std::string &folder, const std::string &step) {
+    return Read(File(folder + "/step-" + step + "/checkpoint.json"));
+  };
+  for (const char *step : {"30", "46"}) {  // in the middle of an epoch, at the end of one
+    const std::string steps = std::string("--steps=") + step + " --resume ";
+    Must(Train(Save("plain") + run + steps));
+    Must(Train(Save("every") + run + steps + "--save-every=2 --keep=3"));
+    Must(Train(Save("sync") + run + steps + "--save-every=2 --save-sync"));
+    EXPECT_NE(record("plain", step).find(std::string("\"judged\": ") + step), std::string::npos)
+        << record("plain", step);
+    EXPECT_EQ(record("every", step), record("plain", step));
+    EXPECT_EQ(record("sync", step), record("plain", step));
+    EXPECT_EQ(Weights(std::stoi(step), "every"), Weights(std::stoi(step), "plain"));
+  }
+}
+
+// Whoever was killed before the link was made has it made when training goes on.
+TEST_F(Resume, TheLinkToTheBestIsMadeLater) {
+  Must(Train(Save() + "--steps=7 --save-every=7 --best=loss " + eval_digits));
+  ASSERT_EQ(unlink(File("run/best").c_str()), 0);
+  Must(Train(Save() + "--steps=8 --resume"));
+  char to[64] = "";
+  EXPECT_GT(readlink(File("run/best").c_str(), to, sizeof to - 1), 0);
+  EXPECT_STREQ(to, "step-7");
 }
 
 TEST_F(Resume, ALargerBatchSeesEachSampleOfTheEpochOnce) {

@@ -12,7 +12,8 @@ namespace {
 const char *const kStrategies[] = {
     "single",
     "data --devices=3",
-    "zero --devices=2",
+    "zero --zero-stage=1 --devices=2",
+    "zero --zero-stage=2 --devices=3",
     "zero --zero-stage=3 --devices=4",
     "tensor --devices=2",
     "tensor --devices=8",
@@ -52,8 +53,9 @@ class Strategies : public Tools {
     infer_ = " --infer --data x=" + x;
     for (size_t i = 0; i < kCount; i++)
       Must("dpc compile " + (kStrategies[i][0] == 'm' ? manual_ : model_) +
-           " --batch=7 --precision=fp64 --optimizer=adamw(lr=0.01,clip_norm=1) --strategy=" + kStrategies[i] + " -o " +
-           Plan(i));
+           " --batch=7 --precision=fp64 "
+           "--optimizer=adamw(lr=0.01,clip_norm=1,ema=0.9,schedule=cosine,warmup=1,total=9) --strategy=" +
+           kStrategies[i] + " -o " + Plan(i));
   }
 
   std::string Plan(size_t i) const { return File("plan" + std::to_string(i)); }

@@ -49,12 +49,20 @@ dp_status dp_dprun_checkpoints_prepare(dp_arena *arena, dp_session *session, con
   return DP_OK;
 }
 
-dp_status dp_dprun_checkpoints_go_on(dp_dprun_checkpoints *c, int64_t step) {
-  c->last = step;
+static dp_status set_best(const dp_dprun_checkpoints *c) {
+  const dp_checkpoint_record *r = &c->record;
+  return r->best.metric && r->best.step == r->step ? dp_checkpoints_set_best(&c->folder, r->step) : DP_OK;
+}
+
+dp_status dp_dprun_checkpoints_go_on(dp_dprun_checkpoints *c, const dp_checkpoint_record *then) {
+  c->last = c->whole = c->record.step = then->step;
+  c->record.tensors = then->tensors;
+  c->record.best = then->best;
+  // Whoever wrote it may have been killed before the link pointed to it, or its name was on the disk.
+  DP_TRY(set_best(c));
   if (!c->keep) return DP_OK;
-  // Whoever wrote it may have been killed before its name was on the disk.
   DP_TRY(dp_file_sync_folder(c->folder.path));
-  return dp_checkpoints_prune(&c->folder, step, c->keep);
+  return dp_checkpoints_prune(&c->folder, then->step, c->keep);
 }
 
 static dp_status copy(const dp_dprun_checkpoints *c, size_t index) {
@@ -72,9 +80,10 @@ static dp_status next_tensor(void *context, size_t index, const void **data) {
 }
 
 static dp_status write_checkpoint(dp_dprun_checkpoints *c) {
-  const dp_checkpoint_record *r = &c->record;
+  dp_checkpoint_record *r = &c->record;
   DP_TRY(dp_checkpoints_save(&c->folder, r, c->tensors, c->count, next_tensor, c));
-  if (r->best.metric && r->best.step == r->step) DP_TRY(dp_checkpoints_set_best(&c->folder, r->step));
+  c->whole = r->step;
+  DP_TRY(set_best(c));
   return c->keep ? dp_checkpoints_prune(&c->folder, c->record.step, c->keep) : DP_OK;
 }
 
@@ -107,17 +116,32 @@ dp_status dp_dprun_checkpoints_finish(dp_dprun_checkpoints *c) {
   return status;
 }
 
+// Whether the last evaluation is the same one, by the same metric.
+static bool judges_alike(const dp_checkpoint_best *a, const dp_checkpoint_best *b) {
+  if (!a->metric || !b->metric) return !a->metric && !b->metric;
+  return a->judged == b->judged && !strcmp(a->metric, b->metric);
+}
+
 dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *c, int64_t step, int64_t epoch, int64_t position,
                                     const dp_checkpoint_best *best) {
   DP_TRY(dp_dprun_checkpoints_finish(c));
-  if (step == c->last) return best->metric && best->step == step ? dp_checkpoints_set_best(&c->folder, step) : DP_OK;
-  c->last = c->record.step = step;
+  const bool there = step == c->last, judged = judges_alike(&c->record.best, best);
+  c->record.step = step;
   c->record.epoch = epoch;
   c->record.position = position;
   c->record.best = *best;
-  if (c->sync) return write_checkpoint(c);
-  for (size_t i = 0; i < c->count; i++) DP_TRY(copy(c, i));
-  return start(c);
+  if (there) {
+    if (!judged) DP_TRY(dp_checkpoints_amend(&c->folder, &c->record));
+    return set_best(c);
+  }
+  if (c->sync) {
+    DP_TRY(write_checkpoint(c));
+  } else {
+    for (size_t i = 0; i < c->count; i++) DP_TRY(copy(c, i));
+    DP_TRY(start(c));
+  }
+  c->last = step;
+  return DP_OK;
 }
 
 void dp_dprun_checkpoints_close(dp_dprun_checkpoints *c) {

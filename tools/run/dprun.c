@@ -143,9 +143,9 @@ static dp_status name_last_checkpoint(dp_dprun *run, dp_status failure) {
   if (!failure || !run->options->checkpoints) return failure;
   dp_status writing = dp_dprun_checkpoints_finish(&run->checkpoints);
   dp_status status = failure;
-  if (!writing && run->checkpoints.last >= 0) {
+  if (run->checkpoints.whole >= 0) {
     status = dp_fail(dp_status_code(failure), "%s; step %lld was saved last: --resume goes on from it",
-                     dp_status_message(failure), (long long)run->checkpoints.last);
+                     dp_status_message(failure), (long long)run->checkpoints.whole);
     dp_status_free(failure);
   }
   dp_status_free(writing);
@@ -208,8 +208,11 @@ int main(int argc, char **argv) {
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "out of memory"));
   dp_dprun_options options;
-  dp_dprun run = {
-      .arena = arena, .options = &options, .checkpoints = {.folder.fd = -1, .last = -1}, .accuracy = -1, .argc = argc};
+  dp_dprun run = {.arena = arena,
+                  .options = &options,
+                  .checkpoints = {.folder.fd = -1, .last = -1, .whole = -1},
+                  .accuracy = -1,
+                  .argc = argc};
   run.argv = dp_memdup(arena, argv, ((size_t)argc + 1) * sizeof *argv);  // argp puts the options first
   dp_status status = dp_dprun_options_parse(arena, argc, argv, &options);
   if (!status) status = dp_arena_run(arena, execute, &run);

@@ -333,6 +333,7 @@ static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
   if (o->checkpoints) add_file(&l, "--save (its runs)", dp_printf(arena, "%s/%s", o->save, DP_RUNS_FILE), true);
   add_file(&l, "--metrics", o->metrics, true);
   add_file(&l, "--trace", o->trace, true);
+  add_file(&l, "--tensorboard", o->watch.tensorboard, true);
   return dp_cli_files_check(l.files, l.count);
 }
 

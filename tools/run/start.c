@@ -64,7 +64,7 @@ static dp_status go_on(dp_dprun *run, const dp_checkpoint_record *now) {
   if (same) run->best = then.best;
   DP_TRY(find_position(run, &then, &run->position));
   run->resumed = true;
-  if (run->checkpoints.resumed) DP_TRY(dp_dprun_checkpoints_go_on(&run->checkpoints, then.step));
+  if (run->checkpoints.resumed) DP_TRY(dp_dprun_checkpoints_go_on(&run->checkpoints, &then));
   if (!o->quiet)
     fprintf(stderr, "going on from %s, after step %lld\n", dp_checkpoints_path(run->arena, o->resume, then.step),
             (long long)then.step);

@@ -38,7 +38,7 @@ Read ReadData(const std::string &text, const dp_type &input, bool skip_broken) {
   Read read;
   dp_arena *arena = dp_arena_create(0);
   dp_data *data = nullptr;
-  const dp_data_request request = {&input, BatchDim(input), skip_broken};
+  const dp_data_request request = {&input, BatchDim(input), skip_broken, 0};
   dp_status status = dp_data_open(arena, text.c_str(), &request, &data);
   if (!status) {
     read.dtype = data->dtype;
@@ -56,7 +56,7 @@ Read ReadData(const std::string &text, const dp_type &input, bool skip_broken) {
 
 dp_status ReadTensor(dp_arena *arena, const std::string &path, dp_tensor *tensor) {
   const dp_type any = InputOf(DP_FLOAT32, {-1});
-  const dp_data_request request = {&any, 0, false};
+  const dp_data_request request = {&any, 0, false, 0};
   dp_data *data;
   DP_TRY(dp_data_open(arena, dp_strdup(arena, path.c_str()), &request, &data));
   dp_tensor t = {

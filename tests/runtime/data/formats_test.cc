@@ -307,7 +307,7 @@ TEST(Large, FilesAreReadWhereTheyAreNeeded) {
   const int64_t before = PeakKilobytes();
   dp_arena *arena = dp_arena_create(0);
   const dp_type input = InputOf(DP_FLOAT32, {-1, columns});
-  const dp_data_request request = {&input, 0, false};
+  const dp_data_request request = {&input, 0, false, 0};
   dp_data *data;
   ASSERT_EQ(dp_data_open(arena, path.c_str(), &request, &data), DP_OK);
   std::vector<float> row(columns);
@@ -443,6 +443,83 @@ TEST(Png, TextTakesNoMemory) {
   getrusage(RUSAGE_SELF, &after);
   EXPECT_EQ(read.code, 0) << read.message;
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 200 << 10);
+}
+
+int64_t ResidentKilobytes() {
+  std::ifstream in("/proc/self/statm");
+  int64_t all, resident;
+  in >> all >> resident;
+  return resident * getpagesize() / 1024;
+}
+
+// The files of a pattern share what one file may hold in memory.
+TEST(Large, ThePartsOfAPatternShareWhatIsHeld) {
+  const int64_t bytes = int64_t(300) << 20;
+  for (const char *name : {"shard-1.bin", "shard-2.bin", "shard-3.bin"})
+    ASSERT_EQ(truncate(Write(name, "").c_str(), bytes), 0);
+  dp_arena *arena = dp_arena_create(0);
+  const dp_type input = InputOf(DP_INT64, {-1, 1 << 20});
+  dp_data_request request = {};
+  request.input = &input;
+  const int64_t before = ResidentKilobytes();
+  dp_data *data;
+  const std::string pattern = std::string(getenv("TEST_TMPDIR")) + "/shard-*.bin:uint16";
+  ASSERT_EQ(dp_data_open(arena, pattern.c_str(), &request, &data), DP_OK);
+  EXPECT_LT(ResidentKilobytes() - before, 520 << 10);
+  EXPECT_EQ(dp_data_samples(data), 3 * ((bytes / 2 - 1) / (1 << 20)));
+  std::vector<uint16_t> window(1 << 20, 1);
+  ASSERT_EQ(dp_data_read(data, dp_data_samples(data) - 1, 1, window.data()), DP_OK);
+  EXPECT_EQ(window.back(), 0);
+  dp_data_close(data);
+  dp_arena_destroy(arena);
+}
+
+// More files than a process may have open by default.
+TEST(Large, APatternMayHaveManyParts) {
+  const std::string folder = std::string(getenv("TEST_TMPDIR")) + "/many";
+  mkdir(folder.c_str(), 0700);
+  const int count = 600;
+  for (int i = 0; i < count; i++) ASSERT_EQ(truncate(Write("many/" + std::to_string(i), "").c_str(), (1 << 20) + 2), 0);
+  rlimit limit, few;
+  getrlimit(RLIMIT_NOFILE, &limit);
+  few = limit;
+  few.rlim_cur = 256;
+  setrlimit(RLIMIT_NOFILE, &few);
+  dp_arena *arena = dp_arena_create(0);
+  const dp_type input = InputOf(DP_INT64, {-1, 1 << 19});
+  const dp_data_request request = {&input, 0, false, 0};
+  dp_data *data;
+  dp_status status = dp_data_open(arena, dp_printf(arena, "%s/*:uint16", folder.c_str()), &request, &data);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  ASSERT_EQ(status, DP_OK) << dp_status_message(status);
+  EXPECT_EQ(dp_data_samples(data), count);
+  dp_data_close(data);
+  dp_arena_destroy(arena);
+}
+
+// A picture is not unpacked, and a file can be too large for one.
+TEST(Pictures, AFileOfAFolderIsAPictureOrRefused) {
+  const std::string folder = std::string(getenv("TEST_TMPDIR")) + "/packed";
+  mkdir(folder.c_str(), 0700);
+  mkdir((folder + "/one").c_str(), 0700);
+  const std::string picture = Content(Sample("pictures/cats/a.png"));
+  std::string packed(compressBound(64 << 20) + 64, 0);
+  const std::string zeros(64 << 20, 0);
+  z_stream z = {};
+  ASSERT_EQ(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+  z.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(zeros.data()));
+  z.avail_in = zeros.size();
+  z.next_out = reinterpret_cast<Bytef *>(&packed[0]);
+  z.avail_out = packed.size();
+  ASSERT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
+  packed.resize(z.total_out);
+  deflateEnd(&z);
+  Write("packed/one/a.png", packed);
+  Refused(folder, kColour, EX_DATAERR, {"record 0", "packed/one/a.png", "neither JPEG nor PNG"});
+  const std::string large = Write("packed/one/a.png", picture);
+  EXPECT_EQ(ReadData(folder, kColour).code, 0);
+  ASSERT_EQ(truncate(large.c_str(), int64_t(300) << 20), 0);
+  Refused(folder, kColour, EX_DATAERR, {"record 0", "packed/one/a.png", "314572800 bytes are too many for a picture"});
 }
 
 }  // namespace

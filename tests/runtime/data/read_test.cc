@@ -41,7 +41,7 @@ class Data : public testing::Test {
   }
 
   int Fit(dp_type input, int batch_dim, const dp_tensor &file, dp_tensor *fitted) {
-    const dp_data_request request = {&input, batch_dim, false};
+    const dp_data_request request = {&input, batch_dim, false, 0};
     dp_fitted f;
     dp_data *data = dp_data_of_tensor(arena_, "file", &file);
     dp_status status = dp_data_fit(arena_, "x (file)", &request, data, &f, &rounded_);
