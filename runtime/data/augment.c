@@ -18,7 +18,8 @@ static bool parse_areas(const char *at, const char *end, dp_augment *a) {
   a->area_max = 1;
   // strtod takes the first point of "1..2" for a decimal one.
   if (stop < end && *stop == '.' && stop[-1] == '.') stop--;
-  if (end - stop > 2 && !strncmp(stop, "..", 2) && stop[2] >= '0' && stop[2] <= '9') a->area_max = strtod(stop + 2, &stop);
+  if (end - stop > 2 && !strncmp(stop, "..", 2) && stop[2] >= '0' && stop[2] <= '9')
+    a->area_max = strtod(stop + 2, &stop);
   return stop == end && a->area_min > 0 && a->area_min <= a->area_max && a->area_max <= 1;
 }
 
@@ -32,11 +33,13 @@ static dp_status parse_word(const char *text, const char *at, size_t length, dp_
     a->crop = strtoll(at + 5, &end, 10);
     if (end == at + length && a->crop >= 1 && a->crop <= MAX_CROP) return DP_OK;
   }
-  if (length > 8 && !strncmp(at, "resized:", 8) && a->area_max == 0 && parse_areas(at + 8, at + length, a)) return DP_OK;
-  return dp_fail(EX_USAGE,
-                 "--augment: '%s': expected flip, crop:PIXELS (1 to %d), resized:AREA (above 0 to 1, or a range such as "
-                 "0.25..0.5), or some of them with commas",
-                 text, MAX_CROP);
+  if (length > 8 && !strncmp(at, "resized:", 8) && a->area_max == 0 && parse_areas(at + 8, at + length, a))
+    return DP_OK;
+  return dp_fail(
+      EX_USAGE,
+      "--augment: '%s': expected flip, crop:PIXELS (1 to %d), resized:AREA (above 0 to 1, or a range such as "
+      "0.25..0.5), or some of them with commas",
+      text, MAX_CROP);
 }
 
 dp_status dp_augment_parse(const char *text, dp_augment *augment) {
@@ -91,8 +94,7 @@ static void move_plane(const dp_augment *a, const char *from, char *to, int64_t 
 }
 
 static void resize(const dp_augment *a, uint64_t seed, int64_t epoch, int64_t sample, char *data, char *scratch) {
-  const dp_part_of_picture part =
-      dp_resized_choose(a->area_min, a->area_max, a->height, a->width, seed, epoch, sample);
+  const dp_part_of_picture part = dp_resized_choose(a->area_min, a->area_max, a->height, a->width, seed, epoch, sample);
   const size_t plane = (size_t)(a->height * a->width) * a->pixel_bytes;
   memcpy(scratch, data, plane * (size_t)a->planes);
   for (size_t p = 0; p < (size_t)a->planes; p++)

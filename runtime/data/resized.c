@@ -73,19 +73,19 @@ static double mix(neighbours y, neighbours x, double a, double b, double c, doub
 }
 
 // GET(i): element i of `from` as a double; PUT(i, v) sets that of `to`.
-#define ENLARGE(name, GET, PUT)                                                                  \
-  static void name(const enlarging *e) {                                                         \
-    const int64_t k = e->channels, w = e->width;                                                 \
-    for (int64_t i = 0; i < e->height; i++) {                                                    \
-      const neighbours y = find(i, e->height, e->part->top, e->part->height);                    \
-      for (int64_t j = 0; j < w; j++) {                                                          \
-        const neighbours x = find(j, w, e->part->left, e->part->width);                          \
-        const int64_t a = (y.first * w + x.first) * k, b = (y.first * w + x.second) * k;         \
-        const int64_t c = (y.second * w + x.first) * k, d = (y.second * w + x.second) * k;       \
-        for (int64_t m = 0; m < k; m++)                                                          \
-          PUT((i * w + j) * k + m, mix(y, x, GET(a + m), GET(b + m), GET(c + m), GET(d + m)));   \
-      }                                                                                          \
-    }                                                                                            \
+#define ENLARGE(name, GET, PUT)                                                                \
+  static void name(const enlarging *e) {                                                       \
+    const int64_t k = e->channels, w = e->width;                                               \
+    for (int64_t i = 0; i < e->height; i++) {                                                  \
+      const neighbours y = find(i, e->height, e->part->top, e->part->height);                  \
+      for (int64_t j = 0; j < w; j++) {                                                        \
+        const neighbours x = find(j, w, e->part->left, e->part->width);                        \
+        const int64_t a = (y.first * w + x.first) * k, b = (y.first * w + x.second) * k;       \
+        const int64_t c = (y.second * w + x.first) * k, d = (y.second * w + x.second) * k;     \
+        for (int64_t m = 0; m < k; m++)                                                        \
+          PUT((i * w + j) * k + m, mix(y, x, GET(a + m), GET(b + m), GET(c + m), GET(d + m))); \
+      }                                                                                        \
+    }                                                                                          \
   }
 
 #define GET_BYTE(i) ((const uint8_t *)e->from)[i]

@@ -32,10 +32,10 @@ std::string Documents::Folder(const std::string &name) {
   char here[4096];
   EXPECT_NE(getcwd(here, sizeof here), nullptr);
   const std::string from = here;
-  EXPECT_EQ(Shell("mkdir -p " + folder + "/bazel-bin && ln -s " + from + "/tools " + folder +
-                  "/bazel-bin/tools && cp -rL " + from + "/examples " + folder + "/ && chmod -R u+w " + folder +
-                  "/examples")
-                .code,
-            0);
+  EXPECT_EQ(
+      Shell("mkdir -p " + folder + "/bazel-bin && ln -s " + from + "/tools " + folder + "/bazel-bin/tools && cp -rL " +
+            from + "/examples " + folder + "/ && chmod -R u+w " + folder + "/examples")
+          .code,
+      0);
   return folder;
 }

@@ -83,8 +83,8 @@ TEST_F(Generate, DrawsWhatNumPyDraws) {
     CompileTable("3", dtype);
     for (const Words &c : Cases("text")) {
       const std::string top_k = c[1] == "0" ? "" : " --top-k=" + c[1];
-      Result result = Say("--generate=60 --tokens --quiet --prompt='1, 3' --temperature=" + c[0] + top_k +
-                          " --seed=" + c[2]);
+      Result result =
+          Say("--generate=60 --tokens --quiet --prompt='1, 3' --temperature=" + c[0] + top_k + " --seed=" + c[2]);
       EXPECT_EQ(result.code, 0) << result.err;
       EXPECT_EQ(result.out, Join(c, 3, c.size(), "\n") + "\n") << c[0] << " " << c[1] << " " << c[2];
       EXPECT_EQ(result.err.find("tokens/s"), std::string::npos);
@@ -138,8 +138,8 @@ TEST_F(Generate, TransformerOnAnyDevices) {
     Compile(transformer, strategy);
     for (const Words &c : Cases("transformer")) {
       const size_t n = std::stoul(c[1]), first = 2 + n;
-      Result result = Say("--generate=40 --tokens --seed=5 --prompt='" + Join(c, 2, first, " ") +
-                          "' --temperature=" + c[0] + init);
+      Result result =
+          Say("--generate=40 --tokens --seed=5 --prompt='" + Join(c, 2, first, " ") + "' --temperature=" + c[0] + init);
       EXPECT_EQ(result.code, 0) << result.err;
       EXPECT_EQ(result.out, Join(c, first, c.size(), "\n") + "\n") << strategy;
       EXPECT_NE(result.err.find("40 tokens  "), std::string::npos) << result.err;
@@ -190,7 +190,8 @@ TEST_F(Generate, Refusals) {
   Refused(run + "--prompt=99999999999999999999 --tokens", 64, {"--prompt"});
   Refused(run + "--prompt=5,128 --tokens", 65, {"token 2", "128 tokens"});
   Refused(run + "--prompt=a\xc3\xa9", 65, {"byte 2 is 195", "128 tokens"});
-  for (const char *t : {"-1", "x", "", "nan", "inf"}) Refused(run + "--prompt=a --temperature=" + t, 64, {"--temperature"});
+  for (const char *t : {"-1", "x", "", "nan", "inf"})
+    Refused(run + "--prompt=a --temperature=" + t, 64, {"--temperature"});
   for (const char *k : {"0", "-1", "x"}) Refused(run + "--prompt=a --top-k=" + k, 64, {"--top-k"});
   Refused(run + "--prompt=a --data x=x.npy", 78, {"--data", "--generate"});
   Refused(run + "--prompt=a --infer", 78, {"--infer", "--generate"});
@@ -208,12 +209,14 @@ TEST_F(Generate, Refusals) {
             "--mode=infer");
     Refused(run + "--prompt=a", 78, {"[N,T,V]"});
   }
-  Compile("model m { input x: int64[N,8] input z: int64[N,8] parameter t: float32[300,300] = zeros "
-          "s = Add(x, z) y = Gather(t, s) output y }",
-          "--mode=infer");
+  Compile(
+      "model m { input x: int64[N,8] input z: int64[N,8] parameter t: float32[300,300] = zeros "
+      "s = Add(x, z) y = Gather(t, s) output y }",
+      "--mode=infer");
   Refused(run + "--prompt=a", 78, {"'x'", "'z'"});
-  const std::string wide = "model m { input x: uint8[N,8] parameter t: float32[256,300] = zeros "
-                           "i = Cast(x) {to=\"int64\"} y = Gather(t, i) output y }";
+  const std::string wide =
+      "model m { input x: uint8[N,8] parameter t: float32[256,300] = zeros "
+      "i = Cast(x) {to=\"int64\"} y = Gather(t, i) output y }";
   Compile(wide, "--mode=infer");
   Refused(run + "--prompt=a --tokens", 78, {"300 tokens", "uint8"});
   Compile("model m { input x: int64[N,8] parameter t: float32[300,300] = zeros y = Gather(t, x) output y }",

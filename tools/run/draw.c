@@ -30,7 +30,8 @@ static dp_status check(const dp_dprun_scored *scored, int64_t n) {
   return possible ? DP_OK : dp_fail(EX_DATAERR, "the model gives every token the score -inf: nothing can be drawn");
 }
 
-dp_status dp_dprun_draw(const dp_dprun_drawing *drawing, int64_t at, dp_dprun_scored *scored, int64_t n, int64_t *token) {
+dp_status dp_dprun_draw(const dp_dprun_drawing *drawing, int64_t at, dp_dprun_scored *scored, int64_t n,
+                        int64_t *token) {
   DP_TRY(check(scored, n));
   qsort(scored, (size_t)n, sizeof *scored, by_score);
   *token = scored[0].token;

@@ -19,6 +19,7 @@ typedef struct {
 // Draws a token with the probabilities softmax(score / temperature) over the k highest. Of equal scores, the lower
 // token counts as higher. What is drawn depends on scores, seed and `at`, the number of the draw from 0, alone. Sorts
 // `scored` (n >= 1). EX_DATAERR: a score is NaN or inf, or all are -inf.
-dp_status dp_dprun_draw(const dp_dprun_drawing *drawing, int64_t at, dp_dprun_scored *scored, int64_t n, int64_t *token) DP_MUST_USE;
+dp_status dp_dprun_draw(const dp_dprun_drawing *drawing, int64_t at, dp_dprun_scored *scored, int64_t n,
+                        int64_t *token) DP_MUST_USE;
 
 #endif

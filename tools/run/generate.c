@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "ir/graph/element.h"
-#include "tools/run/prompt.h"
 #include "tools/run/draw.h"
+#include "tools/run/prompt.h"
 
 typedef struct {
   dp_session *session;
@@ -18,7 +18,7 @@ typedef struct {
   dp_dtype input_type, output_type;
   int64_t window, vocabulary;  // T, V
   int64_t *tokens, count;      // (window), the newest last; how many there are
-  dp_dprun_scored *scored;           // (vocabulary)
+  dp_dprun_scored *scored;     // (vocabulary)
 } generator;
 
 // ---- the model's form -----------------------------------------------------------------------------------------------

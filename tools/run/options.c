@@ -50,7 +50,8 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "Data", 1},
     {"data", KEY_DATA, "NAME=FILE[:PART]", 0,
      "Samples of the input NAME for training or inference, once for each input: IDX, .npy, .npz:ARRAY, "
-     ".csv:COLUMN,COLUMN, FILE:cifar10, FILE:uint8 or FILE:uint16 (tokens), a folder of pictures or .tar, with labels in DIR:class "
+     ".csv:COLUMN,COLUMN, FILE:cifar10, FILE:uint8 or FILE:uint16 (tokens), a folder of pictures or .tar, with labels "
+     "in DIR:class "
      "and .tar:cls; also gzipped or in zstd; a pattern of several files. For an input without a sample axis, the file "
      "is the whole tensor",
      0},
@@ -60,7 +61,8 @@ static const struct argp_option table[] = {
      "Evaluate on this share of the samples, such as 0.1, chosen by the seed, and do not train on them", 0},
     {"augment", KEY_AUGMENT, "NAME=WHAT", 0,
      "Change pictures at random while training: flip, crop:PIXELS, resized:AREA (torchvision's RandomResizedCrop), or "
-     "several with commas; once for each input", 0},
+     "several with commas; once for each input",
+     0},
     {"workers", KEY_WORKERS, "W", 0, "Threads that read and decode the data (default 1); batches do not depend on it",
      0},
     {"bad-records", KEY_BAD_RECORDS, "fail|skip", 0,
@@ -424,7 +426,8 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
 }
 
 dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) {
-  static const struct argp_child children[] = {{&dp_dprun_watch_argp, 0, NULL, 0}, {&dp_dprun_generate_argp, 0, NULL, 0}, {0}};
+  static const struct argp_child children[] = {
+      {&dp_dprun_watch_argp, 0, NULL, 0}, {&dp_dprun_generate_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
       .options = table,
       .children = children,

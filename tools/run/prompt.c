@@ -30,8 +30,7 @@ static dp_status parse_numbers(dp_arena *arena, const char *text, int64_t **toke
     errno = 0;
     const long long token = strtoll(at, &end, 10);
     if (end == at || (*end && !separates(*end)) || errno || token < 0)
-      return dp_fail(EX_USAGE, "--prompt: '%.20s': expected whole numbers, 0 or more, with white space or commas",
-                     at);
+      return dp_fail(EX_USAGE, "--prompt: '%.20s': expected whole numbers, 0 or more, with white space or commas", at);
     DP_PUSH(arena, *tokens, *count, (int64_t)token);
     at = end;
   }
