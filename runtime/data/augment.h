@@ -1,5 +1,5 @@
-// Random changes of pictures while training: --augment image=resized:0.08,flip,crop:4. What happens to a sample depends on seed,
-// epoch and the sample's number alone, so workers, devices, batches and resuming change nothing.
+// Random changes of pictures while training: --augment image=resized:0.08,flip,crop:4. What happens to a sample depends
+// on seed, epoch and the sample's number alone, so workers, devices, batches and resuming change nothing.
 #ifndef DP_RUNTIME_DATA_AUGMENT_H
 #define DP_RUNTIME_DATA_AUGMENT_H
 

@@ -1,5 +1,5 @@
-// --augment image=resized:... chooses the parts that torchvision's RandomResizedCrop chooses of the same random numbers,
-// and enlarges them as PyTorch does. make_resized.py made resized.txt with both.
+// --augment image=resized:... chooses the parts that torchvision's RandomResizedCrop chooses of the same random
+// numbers, and enlarges them as PyTorch does. make_resized.py made resized.txt with both.
 #include "runtime/data/resized.h"
 
 #include <gtest/gtest.h>
