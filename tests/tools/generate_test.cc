@@ -197,7 +197,7 @@ TEST_F(Generate, Refusals) {
   Refused(run + "--prompt=a --infer", 78, {"--infer", "--generate"});
   Refused(run + "--prompt=a --epochs=1", 78, {"--epochs", "--generate"});
   Refused(run + "--prompt=a --metrics=-", 78, {"--metrics", "--generate"});
-  // A byte after the last of the vocabulary has no score.
+  // Standard output that takes nothing.
   Result result = Say("--generate=1 --prompt=a >/dev/full");
   EXPECT_EQ(result.code, 74) << result.err;
   // Forms of models.
