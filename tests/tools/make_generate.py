@@ -1,5 +1,5 @@
-"""Makes generate.txt and generate.safetensors: texts that --generate must write, by NumPy and PyTorch. Needs PyTorch, NumPy
-and xxhash.
+"""Makes generate.txt and generate.safetensors: texts that --generate must write, by NumPy and PyTorch. Needs
+PyTorch, NumPy and xxhash.
 
     python3 tests/tools/make_generate.py tests/tools
 """
