@@ -67,7 +67,7 @@ function missing(word) {
     label = sub(/^\/\//, "", word)
     if (word !~ /[A-Za-z0-9_]/ || word ~ /^[\/.]/ || word ~ /\/\//) continue
     sub(/[.:\/-]+$/, "", word)
-    sub(/:[0-9]+$/, "", word)
+    sub(/:([0-9]+|uint(8|16|32))$/, "", word)  # a line; what dprun finds in the file
     split(word, part, "/")
     if (!label && word !~ /\.(c|h|cc|cu|md|proto|py|sh|awk|bzl)$/ && !(word ~ /\// && part[1] in top)) continue
     if (word ~ /(^|\/)(NAME|FILE|DIR)([.\/]|$)/ || known(word)) continue

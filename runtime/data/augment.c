@@ -6,8 +6,22 @@
 #include <string.h>
 
 #include "runtime/data/order.h"
+#include "runtime/data/resized.h"
 
 enum { MAX_CROP = 4096 };
+
+// "0.08" or "0.08..0.5".
+static bool parse_areas(const char *at, const char *end, dp_augment *a) {
+  char *stop;
+  if (*at < '0' || *at > '9') return false;
+  a->area_min = strtod(at, &stop);
+  a->area_max = 1;
+  // strtod takes the first point of "1..2" for a decimal one.
+  if (stop < end && *stop == '.' && stop[-1] == '.') stop--;
+  if (end - stop > 2 && !strncmp(stop, "..", 2) && stop[2] >= '0' && stop[2] <= '9')
+    a->area_max = strtod(stop + 2, &stop);
+  return stop == end && a->area_min > 0 && a->area_min <= a->area_max && a->area_max <= 1;
+}
 
 static dp_status parse_word(const char *text, const char *at, size_t length, dp_augment *a) {
   char *end;
@@ -19,8 +33,13 @@ static dp_status parse_word(const char *text, const char *at, size_t length, dp_
     a->crop = strtoll(at + 5, &end, 10);
     if (end == at + length && a->crop >= 1 && a->crop <= MAX_CROP) return DP_OK;
   }
-  return dp_fail(EX_USAGE, "--augment: '%s': expected flip, crop:PIXELS (1 to %d), or both with a comma", text,
-                 MAX_CROP);
+  if (length > 8 && !strncmp(at, "resized:", 8) && a->area_max == 0 && parse_areas(at + 8, at + length, a))
+    return DP_OK;
+  return dp_fail(
+      EX_USAGE,
+      "--augment: '%s': expected flip, crop:PIXELS (1 to %d), resized:AREA (above 0 to 1, or a range such as "
+      "0.25..0.5), or some of them with commas",
+      text, MAX_CROP);
 }
 
 dp_status dp_augment_parse(const char *text, dp_augment *augment) {
@@ -49,7 +68,9 @@ dp_status dp_augment_fit(const char *name, const dp_type *input, int batch_dim, 
   a->planes = first ? e[0] : 1;
   a->height = e[first];
   a->width = e[first + 1];
-  a->pixel_bytes = dp_type_bytes(input->dtype) * (size_t)(!first && last ? e[2] : 1);
+  a->dtype = input->dtype;
+  a->channels = !first && last ? e[2] : 1;
+  a->pixel_bytes = dp_type_bytes(input->dtype) * (size_t)a->channels;
   return DP_OK;
 }
 
@@ -72,12 +93,21 @@ static void move_plane(const dp_augment *a, const char *from, char *to, int64_t 
   }
 }
 
+static void resize(const dp_augment *a, uint64_t seed, int64_t epoch, int64_t sample, char *data, char *scratch) {
+  const dp_part_of_picture part = dp_resized_choose(a->area_min, a->area_max, a->height, a->width, seed, epoch, sample);
+  const size_t plane = (size_t)(a->height * a->width) * a->pixel_bytes;
+  memcpy(scratch, data, plane * (size_t)a->planes);
+  for (size_t p = 0; p < (size_t)a->planes; p++)
+    dp_resized_enlarge(a->dtype, a->channels, a->height, a->width, &part, scratch + p * plane, data + p * plane);
+}
+
 void dp_augment_run(const dp_augment *a, uint64_t seed, int64_t epoch, int64_t sample, void *data, void *scratch) {
   uint32_t random[4];
   dp_order_random(seed, (uint32_t)epoch, dp_hash_name("dp.augment"), (uint64_t)sample, random);
   const bool mirror = a->flip && random[0] >> 31;
   const int64_t down = a->crop ? below(random[1], 2 * a->crop + 1) - a->crop : 0;
   const int64_t right = a->crop ? below(random[2], 2 * a->crop + 1) - a->crop : 0;
+  if (a->area_max > 0) resize(a, seed, epoch, sample, data, scratch);
   if (!mirror && !down && !right) return;
   const size_t plane = (size_t)(a->height * a->width) * a->pixel_bytes, bytes = plane * (size_t)a->planes;
   memcpy(scratch, data, bytes);

@@ -192,6 +192,7 @@ dp_status dp_loader_hash(const dp_loader *loader, uint64_t *hash) {
                               a ? (uint64_t)a->crop : 0,
                               o->skip_broken};
     sum += dp_hash64(parts, sizeof parts);
+    if (a && a->area_max > 0) sum += dp_hash64((const double[]){a->area_min, a->area_max}, 2 * sizeof(double));
   }
   *hash = sum;
   return DP_OK;

@@ -1,4 +1,4 @@
-// Raw tokens: numbers of 16 or 32 bits, little-endian, without a header, as programs that tokenize text write them.
+// Raw tokens: numbers of 8, 16 or 32 bits, little-endian, without a header, as programs that tokenize text write them.
 // FILE:uint16 are windows of as many tokens as the input wants, one after the other; FILE:uint16+1 the same windows,
 // each begun one token later: the labels of a model that predicts the next token. Both have as many windows: those
 // that have a token after their last.
@@ -10,7 +10,7 @@
 static const struct {
   const char *name;
   dp_dtype dtype;
-} types[] = {{"uint16", DP_UINT16}, {"uint32", DP_UINT32}};
+} types[] = {{"uint8", DP_UINT8}, {"uint16", DP_UINT16}, {"uint32", DP_UINT32}};
 
 static dp_dtype type_of(const char *part, bool *shifted) {
   for (size_t i = 0; part && i < DP_COUNT(types); i++) {

@@ -130,8 +130,8 @@ TEST_F(Data, AugmentedAndResumed) {
   CompilePictures("--normalize image=/255");
   auto train = [&](const std::string &folder, const std::string &more) {
     return "dprun " + File("m.bin") + " --quiet --data image=" + kSamples + "gnu.tar --data label=" + kSamples +
-           "gnu.tar:cls --augment image=flip,crop:2 --shuffle --seed=9 --validation=0.2 --save=" + File(folder) + " " +
-           more;
+           "gnu.tar:cls --augment image=flip,resized:0.3..0.9,crop:2 --shuffle --seed=9 --validation=0.2 --save=" +
+           File(folder) + " " + more;
   };
   auto weights = [&](const std::string &folder) { return Read(File(folder + "/step-20/weights.safetensors")); };
   Must(train("whole", "--steps=20"));
@@ -142,13 +142,17 @@ TEST_F(Data, AugmentedAndResumed) {
   std::string other = train("pieces", "--resume --steps=25");
   other.replace(other.find("crop:2"), 6, "crop:1");
   Refused(other, 78, {"other data"});
+  other = train("pieces", "--resume --steps=25");
+  other.replace(other.find("0.3..0.9"), 8, "0.3..0.8");
+  Refused(other, 78, {"other data"});
   std::string plain = train("plain", "--steps=20");
-  plain.replace(plain.find("--augment image=flip,crop:2"), 27, "");
+  plain.replace(plain.find("--augment"), sizeof "--augment image=flip,resized:0.3..0.9,crop:2" - 1, "");
   Must(plain);
   EXPECT_FALSE(weights("plain") == weights("whole"));
-  for (const char *what : {"flop", "crop:0", "crop:", "flip,", "flip,flip", "crop:1x", "crop:99999"}) {
+  for (const char *what : {"flop", "crop:0", "crop:", "flip,", "flip,flip", "crop:1x", "crop:99999", "resized:0",
+                           "resized:2", "resized:0.5..0.4"}) {
     std::string bad = train("bad", "");
-    bad.replace(bad.find("flip,crop:2"), 11, what);
+    bad.replace(bad.find("flip,"), sizeof "flip,resized:0.3..0.9,crop:2" - 1, what);
     Refused(bad, 64, {"--augment", what});
   }
 }

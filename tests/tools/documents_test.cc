@@ -8,54 +8,18 @@
 // tests/frontends).
 #include <dirent.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <regex>
 #include <sstream>
 
-#include "tests/tools/tool.h"
+#include "tests/tools/documents.h"
 
 namespace {
 
-std::vector<std::string> Lines(const std::string &text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    if (!lines.empty() && !lines.back().empty() && lines.back().back() == '\\')
-      lines.back() += "\n" + line;
-    else
-      lines.push_back(line);
-  }
-  return lines;
-}
-
-// The program that a line calls, without its folder; "" for none. Assignments may precede it.
-std::string Program(const std::string &line) {
-  std::smatch match;
-  static const std::regex program("^(?:[A-Z_]+=\\S* +)*((?:[a-z_-]+/)*)([a-z_0-9]+)(?: [\\s\\S]*)?$");
-  return std::regex_match(line, match, program) ? match[2].str() : "";
-}
-
-bool IsOurs(const std::string &line) { return Program(line) == "dpc" || Program(line) == "dprun"; }
-
-class Documents : public Tools {
+class Commands : public Documents {
  protected:
-  // A folder like the project's, with copies of the examples.
-  std::string Folder(const std::string &name) {
-    std::string folder = File(name);
-    char here[4096];
-    EXPECT_NE(getcwd(here, sizeof here), nullptr);
-    const std::string from = here;
-    EXPECT_EQ(Shell("mkdir -p " + folder + "/bazel-bin && ln -s " + from + "/tools " + folder +
-                    "/bazel-bin/tools && cp -rL " + from + "/examples " + folder + "/ && chmod -R u+w " + folder +
-                    "/examples")
-                  .code,
-              0);
-    return folder;
-  }
-
   // Runs the commands in one shell, one after another, so that later ones see what earlier ones set or write.
   int RunAll(const std::string &document, const std::vector<std::string> &commands) {
     std::string script;
@@ -139,9 +103,9 @@ class Documents : public Tools {
   }
 };
 
-TEST_F(Documents, Readme) { EXPECT_GE(RunAll("README.md", CommandsOf("README.md")), 10); }
+TEST_F(Commands, Readme) { EXPECT_GE(RunAll("README.md", CommandsOf("README.md")), 10); }
 
-TEST_F(Documents, Docs) {
+TEST_F(Commands, Docs) {
   int count = 0;
   for (const std::string &name : FilesOf("docs", ".md")) {
     SCOPED_TRACE(name);
@@ -150,7 +114,7 @@ TEST_F(Documents, Docs) {
   EXPECT_GE(count, 7);
 }
 
-TEST_F(Documents, HelpOfDpc) {
+TEST_F(Commands, HelpOfDpc) {
   const std::string overview = Must("dpc --help").out;
   Help("dpc", 5);
   int commands = 0;
@@ -163,13 +127,13 @@ TEST_F(Documents, HelpOfDpc) {
   EXPECT_GE(commands, 6);
 }
 
-TEST_F(Documents, HelpOfDprun) {
+TEST_F(Commands, HelpOfDprun) {
   Help("dprun", 4);
   Help("dprun report", 4);
 }
 
 // docs/strategies.md gives the bytes per device of a pipeline; its plans take as many.
-TEST_F(Documents, MemoryOfSchedules) {
+TEST_F(Commands, MemoryOfSchedules) {
   const std::regex space("\\s+");
   const std::string text = std::regex_replace(Read("docs/strategies.md"), space, " ");
   std::smatch said;
@@ -190,7 +154,7 @@ TEST_F(Documents, MemoryOfSchedules) {
 }
 
 // Commands in the middle of a sentence, such as `dpc compile --batchnorm`, use options that exist.
-TEST_F(Documents, OptionsInSentences) {
+TEST_F(Commands, OptionsInSentences) {
   std::vector<std::string> paths = {"README.md"};
   for (const std::string &name : FilesOf("docs", ".md")) paths.push_back("docs/" + name);
   int count = 0;

@@ -9,6 +9,7 @@
 #include "ir/plan/report/print.h"
 #include "ir/verify/verify.h"
 #include "tools/report/report.h"
+#include "tools/run/generate.h"
 #include "tools/run/weights.h"
 
 // The device that was asked for, else the plan's. If that is missing here, the session reports it.
@@ -168,6 +169,11 @@ static dp_status execute(void *arg) {
                          o->resume != NULL, &run->metrics));
   if (o->watch.tensorboard) DP_TRY(dp_tensorboard_open(run->arena, o->watch.tensorboard, &run->board));
   DP_TRY(open_session(run));
+  if (o->generate.count >= 0) {
+    DP_TRY(dp_dprun_generate_run(run));
+    dp_dprun_memory_report(run);
+    return write_trace(run);
+  }
   DP_TRY(open_feeds(run));
   if (o->bench_data) return dp_dprun_bench_data(run);
   open_tallies(run);

@@ -68,6 +68,9 @@ void dp_dprun_watch_print(const dp_dprun *run);
 // Infers over all the data and writes all outputs; or none, if a signal came (EX_TEMPFAIL).
 dp_status dp_dprun_infer_run(dp_dprun *run) DP_MUST_USE;
 
+// Says on stderr that parameters have their initial values, if nothing else was loaded.
+void dp_dprun_note_untrained(const dp_dprun *run);
+
 // --bench-data: loads as training would, without training, and prints the rate.
 dp_status dp_dprun_bench_data(dp_dprun *run) DP_MUST_USE;
 

@@ -18,7 +18,7 @@ static dp_status run_batches(dp_dprun *run) {
 }
 
 // Predictions of an untrained network are rarely intended.
-static void note_untrained(const dp_dprun *run) {
+void dp_dprun_note_untrained(const dp_dprun *run) {
   size_t drawn = 0;
   for (size_t i = 0; i < run->plan->n_variables; i++) {
     const Dp__Variable *p = run->plan->variables[i];
@@ -31,7 +31,7 @@ static void note_untrained(const dp_dprun *run) {
 
 dp_status dp_dprun_infer_run(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
-  note_untrained(run);
+  dp_dprun_note_untrained(run);
   const double begun = dp_progress_now();
   DP_TRY(dp_dprun_output_open(run->arena, run->session, &run->infer, run->plan->batch, o->outputs, o->n_outputs,
                               &run->outputs));

@@ -51,7 +51,8 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "Data", 1},
     {"data", KEY_DATA, "NAME=FILE[:PART]", 0,
      "Samples of the input NAME for training or inference, once for each input: IDX, .npy, .npz:ARRAY, "
-     ".csv:COLUMN,COLUMN, FILE:cifar10, FILE:uint16 (tokens), a folder of pictures or .tar, with labels in DIR:class "
+     ".csv:COLUMN,COLUMN, FILE:cifar10, FILE:uint8 or FILE:uint16 (tokens), a folder of pictures or .tar, with labels "
+     "in DIR:class "
      "and .tar:cls; also gzipped or in zstd; a pattern of several files. For an input without a sample axis, the file "
      "is the whole tensor",
      0},
@@ -60,7 +61,9 @@ static const struct argp_option table[] = {
     {"validation", KEY_VALIDATION, "SHARE", 0,
      "Evaluate on this share of the samples, such as 0.1, chosen by the seed, and do not train on them", 0},
     {"augment", KEY_AUGMENT, "NAME=WHAT", 0,
-     "Change pictures at random while training: flip, crop:PIXELS, or both with a comma; once for each input", 0},
+     "Change pictures at random while training: flip, crop:PIXELS, resized:AREA (torchvision's RandomResizedCrop), or "
+     "several with commas; once for each input",
+     0},
     {"workers", KEY_WORKERS, "W", 0, "Threads that read and decode the data (default 1); batches do not depend on it",
      0},
     {"bad-records", KEY_BAD_RECORDS, "fail|skip", 0,
@@ -294,7 +297,10 @@ static char *help(int key, const char *text, void *input) {
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   parsing *p = state->input;
-  if (key == ARGP_KEY_INIT) state->child_inputs[0] = &p->options->watch;
+  if (key == ARGP_KEY_INIT) {
+    state->child_inputs[0] = &p->options->watch;
+    state->child_inputs[1] = &p->options->generate;
+  }
   if (key >= ARGP_KEY_END) return ARGP_ERR_UNKNOWN;
   if (!p->status) p->status = set_option(p, key, text);
   return 0;
@@ -329,6 +335,10 @@ static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
   add_data(&l, "--eval-data", o->n_eval_data, o->eval_data);
   for (int i = 0; i < o->n_outputs; i++)
     add_file(&l, dp_printf(arena, "--output %s", o->outputs[i].name), o->outputs[i].file, true);
+  if (o->generate.count >= 0) {
+    if (!strcmp(o->generate.prompt, "-")) add_file(&l, "--prompt", "-", false);
+    add_file(&l, "--generate", "-", true);
+  }
   add_file(&l, "--save", o->save, true);
   if (o->checkpoints) add_file(&l, "--save (its runs)", dp_printf(arena, "%s/%s", o->save, DP_RUNS_FILE), true);
   add_file(&l, "--metrics", o->metrics, true);
@@ -380,7 +390,7 @@ bool dp_dprun_options_use_stdout(const dp_dprun_options *o) {
   return (o->metrics && !strcmp(o->metrics, "-")) || (o->trace && !strcmp(o->trace, "-"));
 }
 
-// Refuses options of training with --infer.
+// Refuses options of training with --infer and --generate.
 static dp_status check_infer(const dp_dprun_options *o) {
   const struct {
     bool given;
@@ -391,16 +401,21 @@ static dp_status check_infer(const dp_dprun_options *o) {
       {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},         {o->validation > 0, "validation"},
       {o->n_augments, "augment"},      {o->bench_data, "bench-data"}, {o->lr >= 0, "lr"},
   };
-  for (size_t i = 0; o->infer && i < DP_COUNT(training); i++)
+  const bool generate = o->generate.count >= 0;
+  for (size_t i = 0; (o->infer || generate) && i < DP_COUNT(training); i++)
     if (training[i].given)
-      return dp_fail(EX_CONFIG, "--%s does not go with --infer, which runs over all the data once, in file order",
-                     training[i].option);
+      return dp_fail(EX_CONFIG, "--%s does not go with %s", training[i].option,
+                     generate ? "--generate, which reads a prompt and no data"
+                              : "--infer, which runs over all the data once, in file order");
+  if (generate && (o->n_data || o->n_outputs || o->infer))
+    return dp_fail(EX_CONFIG, "--data, --output and --infer do not go with --generate, which reads a prompt");
   return DP_OK;
 }
 
 static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
   if (!o->plan) return dp_fail(EX_USAGE, "no plan given: dprun PLAN --data NAME=FILE ... (see --help)");
   if (o->epochs >= 0 && o->steps >= 0) return dp_fail(EX_CONFIG, "--epochs and --steps exclude each other");
+  DP_TRY(dp_dprun_generate_options_check(&o->generate));
   DP_TRY(check_infer(o));
   if (o->validation > 0 && o->n_eval_data)
     return dp_fail(EX_CONFIG, "--validation takes its samples from --data, and --eval-data names others: give one");
@@ -408,13 +423,14 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
     return dp_fail(EX_USAGE, "--validation, --augment and --bench-data are about --data: add it");
   if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output needs --infer");
   DP_TRY(check_save(o));
-  DP_TRY(dp_dprun_watch_options_check(&o->watch, o->checkpoints, o->infer, o->quiet));
+  DP_TRY(dp_dprun_watch_options_check(&o->watch, o->checkpoints, o->infer || o->generate.count >= 0, o->quiet));
   DP_TRY(check_files(arena, o));
   return check_endings(arena, o);
 }
 
 dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) {
-  static const struct argp_child children[] = {{&dp_dprun_watch_argp, 0, NULL, 0}, {0}};
+  static const struct argp_child children[] = {
+      {&dp_dprun_watch_argp, 0, NULL, 0}, {&dp_dprun_generate_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
       .options = table,
       .children = children,
@@ -445,17 +461,16 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "contradiction.",
   };
   argp_program_version = "dprun " DP_VERSION;
-  *options = (dp_dprun_options){.epochs = -1, .steps = -1, .lr = -1};
+  *options = (dp_dprun_options){.epochs = -1, .steps = -1, .lr = -1, .generate = {.count = -1, .temperature = -1}};
   parsing p = {arena, options, DP_OK};
   dp_status status = dp_cli_parse(&argp, argc, argv, &p);
-  if (!p.status)
-    p.status = options->watch.status;
-  else
-    dp_status_free(options->watch.status);
-  if (p.status) {
-    dp_status_free(status);
-    return p.status;
+  dp_status mistakes[] = {p.status, options->watch.status, options->generate.status, status}, first = DP_OK;
+  for (size_t i = 0; i < DP_COUNT(mistakes); i++) {
+    if (!first)
+      first = mistakes[i];
+    else
+      dp_status_free(mistakes[i]);
   }
-  DP_TRY(status);
+  DP_TRY(first);
   return check_options(arena, options);
 }

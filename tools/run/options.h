@@ -5,6 +5,7 @@
 #include "tools/backends.h"
 #include "tools/cli.h"
 #include "tools/run/init.h"
+#include "tools/run/options_generate.h"
 #include "tools/run/options_watch.h"
 
 typedef struct {
@@ -30,6 +31,7 @@ typedef struct {
   const char *devices;             // the part after the backend's colon; NULL: not given
   int64_t threads;                 // workers; 0: one for each core
   dp_dprun_watch_options watch;
+  dp_dprun_generate_options generate;
 } dp_dprun_options;
 
 // Parses the command line. Lists live in `arena`; texts point into argv. EX_USAGE; EX_CONFIG: contradictory options;

@@ -139,6 +139,15 @@ TEST(Tokens, WindowsAndTheirNextTokens) {
   EXPECT_EQ(ReadData(Sample("tokens16.bin:uint16"), InputOf(DP_INT64, {-1, 11})).extents[0], 3);
   EXPECT_EQ(ReadData(Sample("tokens16.bin:uint16"), InputOf(DP_INT64, {-1, 17})).extents[0], 1);
   Refused(Sample("tokens16.bin:uint16"), InputOf(DP_INT64, {-1, 34}), EX_DATAERR, {"34 tokens", "35"});
+  // Bytes: 7 of them, two windows of 3.
+  const std::string text = Write("text.txt",
+                                 "ab\xff"
+                                 "defg");
+  EXPECT_EQ(ReadData(text + ":uint8", InputOf(DP_INT64, {-1, 3})).numbers,
+            (std::vector<double>{97, 98, 255, 100, 101, 102}));
+  EXPECT_EQ(ReadData(text + ":uint8+1", InputOf(DP_UINT8, {-1, 3})).numbers,
+            (std::vector<double>{98, 255, 100, 101, 102, 103}));
+  Refused(text + ":uint8", InputOf(DP_UINT8, {-1, 7}), EX_DATAERR, {"7 tokens", "8"});
   Refused(Write("odd.bin", "abc") + ":uint16", kWindows, EX_DATAERR, {"odd.bin", "whole number"});
   Refused(Sample("tokens16.bin:uint16"), InputOf(DP_INT64, {8}), EX_DATAERR, {"sequences"});
 }

@@ -1,0 +1,85 @@
+// Runs every command that the READMEs of examples/*/ show, exactly as written and in their order. A line that follows a
+// command is what it prints, fields with two spaces between; each field must come in one line of what it does print,
+// with about the same numbers: rounding differs between processors.
+#include <cmath>
+#include <regex>
+
+#include "tests/tools/documents.h"
+
+namespace {
+
+struct Command {
+  std::string line;
+  std::vector<std::string> shown;
+};
+
+std::vector<Command> CommandsOf(const std::string &text) {
+  std::vector<Command> commands;
+  bool open = false;
+  for (const std::string &line : Lines(text)) {
+    const bool block = line.rfind("    ", 0) == 0;
+    if (block && IsOurs(line.substr(4)))
+      commands.push_back({line.substr(4), {}});
+    else if (block && open)
+      commands.back().shown.push_back(line.substr(4));
+    else
+      EXPECT_FALSE(block) << "not a command: " << line;
+    open = block;
+  }
+  return commands;
+}
+
+const std::regex number("-?[0-9]+(?:\\.[0-9]+)?");
+
+std::vector<double> Numbers(const std::string &text) {
+  std::vector<double> numbers;
+  for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; at++)
+    numbers.push_back(std::stod(at->str()));
+  return numbers;
+}
+
+bool IsAbout(const std::string &shown, const std::string &printed) {
+  if (std::regex_replace(shown, number, "#") != std::regex_replace(printed, number, "#")) return false;
+  const std::vector<double> a = Numbers(shown), b = Numbers(printed);
+  for (size_t i = 0; i < a.size(); i++)
+    if (std::fabs(a[i] - b[i]) > 0.05 * std::fabs(a[i]) + 0.03) return false;
+  return true;
+}
+
+std::vector<std::string> Fields(const std::string &line) {
+  static const std::regex gap("  +");
+  return {std::sregex_token_iterator(line.begin(), line.end(), gap, -1), {}};
+}
+
+bool Prints(const std::string &line, const std::vector<std::string> &fields) {
+  size_t found = 0;
+  for (const std::string &field : Fields(line)) found += found < fields.size() && IsAbout(fields[found], field);
+  return found == fields.size();
+}
+
+class Stories : public Documents {
+ protected:
+  void Tell(const std::string &name, size_t commands, size_t figures) {
+    const std::string folder = Folder(name);
+    const std::vector<Command> told = CommandsOf(Read("examples/" + name + "/README.md"));
+    size_t lines = 0;
+    for (const Command &command : told) {
+      Result result = Shell(command.line, folder);
+      ASSERT_EQ(result.code, 0) << command.line << "\n" << result.err;
+      for (const std::string &shown : command.shown) {
+        bool printed = false;
+        for (const std::string &line : Lines(result.out + result.err)) printed |= Prints(line, Fields(shown));
+        EXPECT_TRUE(printed) << command.line << "\n" << shown << "\nbut\n" << result.out << result.err;
+        lines++;
+      }
+    }
+    EXPECT_GE(told.size(), commands);
+    EXPECT_GE(lines, figures);
+  }
+};
+
+TEST_F(Stories, Cnn) { Tell("cnn", 9, 7); }
+TEST_F(Stories, Transfer) { Tell("transfer", 5, 6); }
+TEST_F(Stories, Language) { Tell("language", 7, 1); }
+
+}  // namespace
