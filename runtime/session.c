@@ -296,6 +296,10 @@ dp_status dp_session_begin(dp_session *s, int program, int slot, const dp_step *
   return DP_OK;
 }
 
+const char *dp_session_remark(const dp_session *s) {
+  return s->executor.calls->remark ? s->executor.calls->remark(s->executor.self) : NULL;
+}
+
 dp_status dp_session_taken(dp_session *s) { return s->n_on ? s->executor.calls->taken(s->executor.self) : DP_OK; }
 
 dp_status dp_session_end(dp_session *s) {

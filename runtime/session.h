@@ -82,6 +82,9 @@ dp_status dp_session_taken(dp_session *session) DP_MUST_USE;
 // Blocks until the run that was begun first is over; DP_OK if none is on. After a failure none is on.
 dp_status dp_session_end(dp_session *session) DP_MUST_USE;
 
+// Why the device runs steps slower than it could, to be told to the user; NULL: it does not. Lives with the session.
+const char *dp_session_remark(const dp_session *session);
+
 // Copies a variable, whole, from or to all devices here that hold it. The buffer has dp_session_variable_bytes bytes.
 // No run may be on. EX_UNAVAILABLE: a part of it is only in another process.
 dp_status dp_session_variable_read(dp_session *session, int32_t variable, void *whole) DP_MUST_USE;

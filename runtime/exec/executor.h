@@ -63,6 +63,8 @@ typedef struct {
   // What a unit of the current run waits for beside its edges has happened, or has failed. Called by any thread, once
   // for each unit that another one of the graph `arrives_at`. Owns the status. NULL: the executor takes no such graphs.
   void (*arrive)(void *executor, int unit, dp_status status);
+  // Why runs go slower than they could, valid until `destroy`; NULL: they do not. NULL itself: it is never so.
+  const char *(*remark)(const void *executor);
 } dp_executor_calls;
 
 typedef struct {

@@ -364,6 +364,6 @@ static dp_status wait(void *executor) {
 static void destroy(void *pool) { dp_pool_destroy(pool); }
 
 dp_executor dp_pool_executor(dp_pool *pool) {
-  static const dp_executor_calls calls = {prepare, release, start, taken, wait, destroy, arrive};
+  static const dp_executor_calls calls = {prepare, release, start, taken, wait, destroy, arrive, NULL};
   return (dp_executor){&calls, pool};
 }

@@ -27,6 +27,7 @@ struct dp_queue_program {
   dp_event *origin;      // timed, of the run's start; NULL: nobody asks
   int64_t origin_ns;
   uint64_t runs;  // that were started
+  bool refused;   // the backend could not capture one
   // What was captured of a run with either slot; NULL: nothing yet. used: when it was started last.
   dp_captured *captured[DP_RUNS];
   uint64_t used[DP_RUNS];

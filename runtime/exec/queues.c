@@ -23,6 +23,7 @@ typedef struct {
   dp_queue_program *programs;
   uint64_t started;  // runs
   int n_captures;
+  dp_status refused;  // why a run could not be captured; DP_OK: none was refused
   int n_runs;
   queue_run runs[DP_RUNS];  // the older first
 } queue_executor;
@@ -171,6 +172,18 @@ static dp_status capture(queue_executor *e, queue_run *run, int origin) {
   return DP_OK;
 }
 
+// A run that cannot be captured is issued step by step, and so are the program's later runs. If the device itself has
+// failed, these steps fail too.
+static dp_status issue_instead(queue_executor *e, queue_run *run, int origin, dp_status refused) {
+  run->program->refused = true;
+  if (e->refused)
+    dp_status_free(refused);
+  else
+    e->refused = refused;
+  DP_TRY(fork_lanes(e, run->program, origin));
+  return issue_part(e, run, AFTER_AHEAD);
+}
+
 // Runs what was captured of an earlier run with this slot, or captures it first. What is ahead is issued step by step,
 // as it must not wait for the run before.
 static dp_status issue_as_graph(queue_executor *e, queue_run *run, int origin) {
@@ -184,7 +197,8 @@ static dp_status issue_as_graph(queue_executor *e, queue_run *run, int origin) {
     DP_TRY(calls->signal(q->queue, q->taken));
     DP_TRY(calls->wait(first, q->taken));
   }
-  if (!p->captured[run->slot]) DP_TRY(capture(e, run, origin));
+  dp_status refused = p->captured[run->slot] ? DP_OK : capture(e, run, origin);
+  if (refused) return issue_instead(e, run, origin, refused);
   return calls->replay(first, p->captured[run->slot]);
 }
 
@@ -219,7 +233,8 @@ static dp_status follow(const queue_executor *e, const queue_run *older, const q
 // whose steps are timed or waited for.
 static bool is_captured(const queue_executor *e, const dp_queue_program *p) {
   const bool free_running = !p->origin && !p->graph->waits;
-  return calls_of(e)->capture_begin && p->runs > 0 && free_running && main_lane(p->graph) < p->graph->n_lanes;
+  return calls_of(e)->capture_begin && p->runs > 0 && !p->refused && free_running &&
+         main_lane(p->graph) < p->graph->n_lanes;
 }
 
 static dp_status issue_all(queue_executor *e, queue_run *run) {
@@ -339,14 +354,20 @@ static dp_status wait(void *executor) {
   return failure;
 }
 
+static const char *remark(const void *executor) {
+  const queue_executor *e = executor;
+  return e->refused ? dp_status_message(e->refused) : NULL;
+}
+
 static void destroy(void *executor) {
   queue_executor *e = executor;
+  dp_status_free(e->refused);
   dp_queue_set_release(&e->set);
   free(e);
 }
 
 dp_status dp_queues_create(const dp_backend *backend, dp_executor *executor) {
-  static const dp_executor_calls calls = {prepare, release, start, taken, wait, destroy, NULL};
+  static const dp_executor_calls calls = {prepare, release, start, taken, wait, destroy, NULL, remark};
   queue_executor *e = calloc(1, sizeof *e);
   if (!e) return dp_fail(DP_EX_MEMORY, "no memory for the queues of the devices");
   e->set.backend = backend;

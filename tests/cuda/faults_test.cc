@@ -1,4 +1,6 @@
 // A call of the driver or of a library that fails, each in turn: dprun ends with one message and the right code.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -18,9 +20,8 @@ class CudaFaults : public Tools {
     for (const char *name : {"DP_STANDIN_FAIL", "DP_STANDIN_TRACE", "DP_STANDIN_REPORT", "XDG_CACHE_HOME"})
       unsetenv(name);
   }
-  std::string Command() const {
-    return "dprun " + File("plan.bin") + " --device=cuda --steps=2 --quiet " + digits +
-           " --save=" + File("out.safetensors");
+  std::string Command(const std::string &options = "--steps=2 --quiet ") const {
+    return "dprun " + File("plan.bin") + " --device=cuda " + options + digits + " --save=" + File("out.safetensors");
   }
   // The names of the calls that the last run made, in order. What NVRTC is asked on other threads may come anywhere.
   std::vector<std::string> Calls() const {
@@ -47,6 +48,10 @@ bool Releases(const std::string &call) {
   for (const char *word : {"Destroy", "Free", "Unload", "Release", "ErrorString"})
     if (call.find(word) != std::string::npos) return true;
   return false;
+}
+
+int64_t Captures(const std::vector<std::string> &calls) {
+  return std::count(calls.begin(), calls.end(), "cuStreamBeginCapture_v2");
 }
 
 TEST_F(CudaFaults, EachCallInTurn) {
@@ -77,6 +82,36 @@ TEST_F(CudaFaults, EachCallInTurn) {
   }
   EXPECT_GT(refused, 40);
   RecordProperty("calls", static_cast<int>(n_calls));
+  RecordProperty("refused", refused);
+}
+
+// What a step was refused to be captured with changes nothing but how steps are issued.
+TEST_F(CudaFaults, ARefusedCapture) {
+  const std::string command = Command("--steps=5 ");
+  Must(command);  // fills the cache of functions
+  const std::string expected = Read(File("out.safetensors"));
+  setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
+  Must(command);
+  const std::vector<std::string> calls = Calls();
+  const auto begin = std::find(calls.begin(), calls.end(), "cuStreamBeginCapture_v2");
+  const auto end = std::find(begin, calls.end(), "cuGraphInstantiateWithFlags");
+  ASSERT_GT(end - begin, 20);
+  ASSERT_NE(end, calls.end());
+  int refused = 0;
+  const int stride = getenv("DP_FULL") ? 1 : 4;
+  for (auto call = begin; call <= end; call++) {
+    if (Releases(*call) || (call != end && (call - begin) % stride)) continue;
+    SCOPED_TRACE(*call);
+    const bool memory = call == end || refused % 3 == 0;
+    setenv("DP_STANDIN_FAIL", (std::to_string(call - calls.begin() + 1) + (memory ? ":2" : ":900")).c_str(), 1);
+    unlink(File("out.safetensors").c_str());
+    const Result result = Run(command);
+    refused++;
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_NE(result.err.find("note: steps were issued one instruction at a time: "), std::string::npos) << result.err;
+    EXPECT_TRUE(Read(File("out.safetensors")) == expected);
+    EXPECT_EQ(Captures(Calls()), Captures(calls)) << "it is not tried again";
+  }
   RecordProperty("refused", refused);
 }
 

@@ -43,7 +43,9 @@ static void print_json(const dp_dprun *run, FILE *out) {
 }
 
 void dp_dprun_result_print(const dp_dprun *run, FILE *out) {
+  const char *slow = dp_session_remark(run->session);
   if (!run->options->quiet) {
+    if (slow) fprintf(stderr, "note: steps were issued one instruction at a time: %s\n", slow);
     dp_dprun_watch_print(run);
     if (run->eval_tally.labels) dp_tally_print_classes(&run->eval_tally, stderr);
   }
