@@ -18,6 +18,7 @@ const dp_target dp_target_cuda = {
     .costs = {.start_ns = 3e3, .flops_per_ns = 50e3, .bytes_per_ns = 4e3, .latency_ns = 10e3, .link_bytes_per_ns = 400},
     .threads = threads,
     .thread_work = 1,
+    .producers = true,
     .uploads = true,
     .host = &dp_target_cpu,
 };

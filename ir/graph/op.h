@@ -62,6 +62,11 @@ typedef enum {
   DP_OP_POSITIONAL = 32,
   // Counts data that other nodes refuse (ir/graph/refusal.h). It is never folded: the checker looks for it.
   DP_OP_COUNTS = 64,
+  // Its result has the operand's elements in the same order: only the shape is another.
+  DP_OP_VIEW = 128,
+  // Sums up products of its operands' elements: far more work than reading them and writing its result, on which cheap
+  // nodes can follow before it is stored.
+  DP_OP_PRODUCT = 256,
 } dp_op_flags;
 
 // ---- placements -----------------------------------------------------------------------------------------------------

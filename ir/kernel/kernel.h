@@ -111,6 +111,7 @@ typedef struct dp_target {
   // The default maximum of threads per instruction for so many devices; 1 or more.
   int (*threads)(int64_t devices);
   double thread_work;  // operations or bytes per thread that make starting it worthwhile
+  bool producers;      // regions may begin with products and end with reductions: its kernels gain by that
   bool uploads;        // devices work by themselves: inputs go to them beside the step before (docs/plan.md)
   // Whose kernels fold constants on the machine that compiles; NULL: its own.
   const struct dp_target *host;

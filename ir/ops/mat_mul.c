@@ -128,6 +128,7 @@ const dp_op dp_op_MatMul = {
     .n_outputs = 1,
     .inputs = {DP_OPERAND("A", TYPES, 'T'), DP_OPERAND("B", TYPES, 'T')},
     .outputs = {DP_OPERAND("Y", TYPES, 'T')},
+    .flags = DP_OP_PRODUCT,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

@@ -89,7 +89,7 @@ const dp_op dp_op_Reshape = {
     .inputs = {DP_OPERAND("data", DP_STORED, 'T'), DP_AS_ATTR("shape", DP_BIT(DP_INT64), false)},
     .outputs = {DP_OPERAND("reshaped", DP_STORED, 'T')},
     .attrs = {{.name = "shape", .kind = DP_ATTR_DIMS}, DP_INT_ATTR("allowzero", 0)},
-    .flags = DP_OP_ELEMENTWISE | DP_OP_POSITIONAL,
+    .flags = DP_OP_ELEMENTWISE | DP_OP_POSITIONAL | DP_OP_VIEW,
     .infer = infer,
     .gradient = dp_reshape_gradient,
     .sharding = dp_reshape_sharding,

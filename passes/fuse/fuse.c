@@ -2,45 +2,24 @@
 // reduces or normalizes the last dims. Each region is computed in one pass over memory, and values that only its
 // members use are never stored.
 //
+// Where the target gains by it, a region also has what stands at its ends: products that its rows are computed from,
+// also where a Reshape stands in between, and reductions of its rows' values over other dims, such as the gradients of
+// biases (reductions.c).
+//
 // Nodes are visited from the last to the first. A node joins the region of its earliest user, so that what only the
 // backward pass needs is computed there and not kept through the forward pass. The depth of a region is one more than
 // the largest depth of whatever needs it. Regions of equal depth cannot depend on each other, so a node may join the
 // regions of its earliest users into one, if all of them are regions that it fits. This makes no cycle. In a pipeline
 // no region extends across a Send or a Recv, since stages have agreed on the order of these.
 #include "passes/base/pass.h"
+#include "passes/fuse/groups.h"
 #include "passes/fuse/regions.h"
-#include "passes/schedule/issue_order.h"
 
-enum { MAX_MEMBERS = 32, MAX_OPERANDS = 64, MAX_ROW = 16384 };  // MAX_ROW: elements
+enum { MAX_ROW = 16384 };  // elements
 
-// What the members of a region have in common: the extents of their largest values, how these are placed, and the first
-// dim of a row.
-typedef struct {
-  dp_shape shape;
-  int row, micro_first, micro_count;
-  const dp_placement *placements[DP_MAX_MESH];
-} frame;
-
-// A node by itself, or a region.
-typedef struct {
-  int32_t merged_into;  // another group; -1: none
-  int32_t depth;
-  int32_t n_members, n_operands;
-  bool open;  // nodes may join
-  frame frame;
-  int32_t segment;
-  int32_t seen_by;  // the last node that asked to join it
-} group;
-
-typedef struct {
-  dp_graph *graph;
-  dp_arena *scratch;
-  dp_issue_order_edges before, after;
-  int32_t *segment;   // (nodes) the number of transfers between stages before it
-  int32_t *group_of;  // (nodes)
-  int32_t n_groups;
-  group *groups;
-} work;
+typedef dp_fuse_frame frame;
+typedef dp_fuse_group group;
+typedef dp_fuse_work work;
 
 // ---- what can be fused ----------------------------------------------------------------------------------------------
 
@@ -52,7 +31,7 @@ static frame frame_of_value(const dp_graph *graph, const dp_value *v) {
 }
 
 // Makes the frame cover another one. Where only one of them has extent 1, rows begin there at the latest.
-static bool cover(const dp_graph *graph, frame *f, const frame *other) {
+bool dp_fuse_cover(const dp_graph *graph, frame *f, const frame *other) {
   bool extends[DP_MAX_RANK], extended[DP_MAX_RANK];  // (dims) this frame has extent 1 there, or the other one
   if (other->shape.rank != f->shape.rank || other->micro_first != f->micro_first ||
       other->micro_count != f->micro_count)
@@ -84,18 +63,18 @@ static bool frame_of(const dp_graph *graph, const dp_node *node, frame *f) {
   for (int k = 1; k < node->n_outputs; k++) {
     if (!node->outputs[k]) continue;
     const frame result = frame_of_value(graph, node->outputs[k]);
-    if (!cover(graph, f, &result)) return false;
+    if (!dp_fuse_cover(graph, f, &result)) return false;
   }
   if (dp_op_is_pointwise(node->op)) return true;
   if (!node->inputs[0]) return false;
   const frame rows = frame_of_value(graph, node->inputs[0]);
-  if (!cover(graph, f, &rows)) return false;
+  if (!dp_fuse_cover(graph, f, &rows)) return false;
   f->row = (int)dp_min_i64(f->row, dp_op_row(node, f->shape.rank));
   return f->row > 0;
 }
 
 // Whether there are rows, and they are short enough for the cache.
-static bool is_good(const frame *f) {
+bool dp_fuse_is_good(const frame *f) {
   int64_t elements = 1;
   if (!f->row && f->shape.rank) return false;
   for (int i = f->row; i < f->shape.rank && elements <= MAX_ROW; i++) {
@@ -119,15 +98,23 @@ static bool fits(const dp_shape *operand, const dp_shape *all) {
 // The types that every kernel computes in. For other types a node converts to these and back.
 static bool is_computed_in(const dp_value *v) { return (DP_BIT(v->type.dtype) & DP_UPCAST) != 0; }
 
-// Whether the node may be a member; its frame.
-static bool can_fuse(const dp_graph *graph, const dp_node *node, frame *f) {
+// Whether the node computes, in the device's memory, in these types.
+static bool is_plain(const dp_node *node) {
   if (!node->logical || !node->n_outputs || node->n_waits || node->signal >= 0) return false;
-  if (!dp_op_is_pointwise(node->op) && !node->op->row) return false;
   for (int k = 0; k < node->n_outputs; k++) {
     const dp_value *y = node->outputs[k];
     if (y ? y->space != DP_SPACE_TRANSIENT || !is_computed_in(y) : !k) return false;
   }
-  if (!frame_of(graph, node, f) || !is_good(f)) return false;
+  return true;
+}
+
+static bool is_product(const dp_node *node) { return node && dp_op_is(node->op, DP_OP_PRODUCT) && is_plain(node); }
+
+static bool is_view(const dp_node *node) { return dp_op_is(node->op, DP_OP_VIEW) && is_plain(node); }
+
+bool dp_fuse_can(const dp_graph *graph, const dp_node *node, frame *f) {
+  if (!is_plain(node) || (!dp_op_is_pointwise(node->op) && !node->op->row)) return false;
+  if (!frame_of(graph, node, f) || !dp_fuse_is_good(f)) return false;
   for (int i = 0; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];
     if (x && (!is_computed_in(x) || !fits(&x->type.shape, &f->shape) || x->space == DP_SPACE_HOST_INPUT)) return false;
@@ -137,38 +124,59 @@ static bool can_fuse(const dp_graph *graph, const dp_node *node, frame *f) {
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
 
-static int32_t find(work *w, int32_t node) {
-  int32_t *g = &w->group_of[node];
-  while (w->groups[*g].merged_into >= 0) *g = w->groups[*g].merged_into;
-  return *g;
-}
-
 static bool takes(const work *w, const group *g, const dp_node *node, frame *both) {
-  return g->open && g->segment == w->segment[node->id] && cover(w->graph, both, &g->frame) && is_good(both);
+  return g->open && g->segment == w->segment[node->id] && dp_fuse_cover(w->graph, both, &g->frame) &&
+         dp_fuse_is_good(both);
 }
 
-// Whether a member of the group uses some result of `node` as an operand, and not only reads a variable before it is
-// overwritten.
+// Whether members of the group use some result of `node` as an operand, and do not only read a variable before it is
+// overwritten, and none of them is a product, which needs operands that are whole.
 static bool feeds(work *w, const dp_node *node, int32_t g) {
+  bool found = false;
   for (int32_t e = w->after.first[node->id]; e < w->after.first[node->id + 1]; e++) {
     const dp_node *user = w->graph->nodes[w->after.before[e]];
-    for (int k = 0; k < user->n_inputs && find(w, user->id) == g; k++)
-      if (user->inputs[k] && user->inputs[k]->producer == node) return true;
+    if (dp_fuse_find(w, user->id) != g) continue;
+    if (dp_op_is(user->op, DP_OP_PRODUCT)) return false;
+    for (int k = 0; k < user->n_inputs; k++) found |= user->inputs[k] && user->inputs[k]->producer == node;
   }
-  return false;
+  return found;
+}
+
+// The group of the node's earliest user; -1: it has none.
+static int32_t earliest(work *w, const dp_node *node) {
+  int32_t found = -1;
+  for (int32_t e = w->after.first[node->id]; e < w->after.first[node->id + 1]; e++) {
+    const int32_t g = dp_fuse_find(w, w->after.before[e]);
+    if (found < 0 || w->groups[g].depth > w->groups[found].depth) found = g;
+  }
+  return found;
+}
+
+// How a node may join the region of its users: with a frame of its own, or with that of the region, as what comes
+// before rows.
+static bool can_join(work *w, const dp_node *node, bool open, frame *own) {
+  if (open) return true;
+  const int32_t g = earliest(w, node);
+  if (!w->producers || g < 0 || !w->groups[g].open) return false;
+  *own = w->groups[g].frame;
+  if (is_product(node)) return true;
+  if (!is_view(node) || !is_product(node->inputs[0]->producer) || !dp_fuse_has_one_user(w, node->inputs[0]->producer))
+    return false;
+  *own = frame_of_value(w->graph, node->outputs[0]);
+  return true;
 }
 
 static void add_node(work *w, const dp_node *node) {
   int32_t depth = -1, found = -1, n_members = 1, n_operands = node->n_inputs + node->n_outputs;
   const int32_t first = w->after.first[node->id], end = w->after.first[node->id + 1];
   for (int32_t e = first; e < end; e++)
-    depth = (int32_t)dp_max_i64(depth, w->groups[find(w, w->after.before[e])].depth);
+    depth = (int32_t)dp_max_i64(depth, w->groups[dp_fuse_find(w, w->after.before[e])].depth);
   frame own = {0};
-  const bool open = can_fuse(w->graph, node, &own);
-  bool joins = open;
+  const bool open = dp_fuse_can(w->graph, node, &own);
+  bool joins = can_join(w, node, open, &own);
   frame both = own;
   for (int32_t e = first; e < end && joins; e++) {
-    const int32_t g = find(w, w->after.before[e]);
+    const int32_t g = dp_fuse_find(w, w->after.before[e]);
     if (w->groups[g].depth < depth) continue;
     if (w->groups[g].seen_by == node->id) continue;
     joins = takes(w, &w->groups[g], node, &both) && feeds(w, node, g);
@@ -177,9 +185,9 @@ static void add_node(work *w, const dp_node *node) {
     n_operands += w->groups[g].n_operands;
     found = g;
   }
-  if (joins && found >= 0 && n_members <= MAX_MEMBERS && n_operands <= MAX_OPERANDS) {
+  if (joins && found >= 0 && n_members <= DP_FUSE_MEMBERS && n_operands <= DP_FUSE_OPERANDS) {
     for (int32_t e = first; e < end; e++) {
-      const int32_t g = find(w, w->after.before[e]);
+      const int32_t g = dp_fuse_find(w, w->after.before[e]);
       if (w->groups[g].depth == depth && g != found) w->groups[g].merged_into = found;
     }
     w->group_of[node->id] = found;
@@ -216,12 +224,13 @@ static dp_status run(dp_compile *compile) {
     dp_graph *graph = compile->model->graphs[i];
     dp_arena *scratch = dp_arena_create(0);
     if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
-    work w = {.graph = graph, .scratch = scratch};
+    work w = {.graph = graph, .scratch = scratch, .producers = compile->options->target->producers};
     dp_regions_put_in_order(graph, scratch);
     w.before = dp_issue_order_edges_make(scratch, graph);
     w.after = dp_issue_order_edges_turn(scratch, &w.before, graph->n_nodes);
     find_groups(&w);
-    for (int32_t k = 0; k < graph->n_nodes; k++) w.group_of[k] = find(&w, k);
+    if (w.producers) dp_fuse_reductions(&w);
+    for (int32_t k = 0; k < graph->n_nodes; k++) w.group_of[k] = dp_fuse_find(&w, k);
     dp_regions_make(graph, scratch, w.n_groups, w.group_of);
     dp_arena_destroy(scratch);
   }

@@ -109,8 +109,19 @@ static int32_t last_reader(const dp_graph *body, int o, bool *first) {
   return last;
 }
 
-// Whether the region can put result k where operand o is: no member reads that any more when it is written, and no
-// other result lies there.
+// Whether all members work on rows. Others need their operands whole.
+static bool has_rows(const dp_graph *body) {
+  for (int32_t m = 0; m < body->n_nodes; m++) {
+    const dp_node *member = body->nodes[m];
+    const int rank = member->n_inputs && member->inputs[0] ? member->inputs[0]->type.shape.rank : 0;
+    if (!dp_op_is(member->op, DP_OP_UPDATE) && !dp_op_is_pointwise(member->op) && !dp_op_row(member, rank))
+      return false;
+  }
+  return true;
+}
+
+// Whether the region, all members of which have rows, can put result k where operand o is: no member reads that any
+// more when it is written, and no other result lies there.
 static bool region_replaces(const work *w, const dp_node *node, int k, int o) {
   const dp_value *x = node->inputs[o], *y = node->outputs[k];
   for (int other = 0; other < k; other++)
@@ -188,7 +199,8 @@ static int replaced_by(const work *w, const dp_node *node, int k) {
   const int updated = region_updates_part(node, k);
   if (updated >= 0) return updated;
   const dp_kernel *kernel = dp_kernel_find(w->target, node->kernel);
-  for (int o = 0; o < node->n_inputs && kernel && kernel->in_place; o++)
+  if (!kernel || !kernel->in_place || !has_rows(node->body)) return -1;
+  for (int o = 0; o < node->n_inputs; o++)
     if (region_replaces(w, node, k, o)) return o;
   return -1;
 }

@@ -27,9 +27,11 @@ typedef struct {
   void *const *out;
   char *scratch;
   const uint64_t *offsets;  // (values)
+  const int32_t *homes;     // (values) the value in whose memory it is; NULL: each has its own
 } dp_cuda_values;
 
 static inline void *dp_cuda_value_at(const dp_cuda_values *values, int32_t value) {
+  if (values->homes) value = values->homes[value];
   if (value < values->n_inputs) return (void *)(uintptr_t)values->in[value];
   if (value < values->n_inputs + values->n_outputs) return values->out[value - values->n_inputs];
   return values->scratch + values->offsets[value];

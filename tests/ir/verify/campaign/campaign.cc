@@ -121,6 +121,10 @@ std::vector<Family> MakeFamilies() {
        "batch=5 strategy=zero zero-stage=3 uploads=yes",
        {"data:2", "data:3"}},
       {"squares, two stages, uploaded ahead", kSkip, "batch=5 microbatches=2 uploads=yes", {"pipe:2"}},
+      // Regions with products and reductions.
+      {"dense, on GPUs", kDense, "batch=5 target=cuda", {"data:2", "data:3"}},
+      {"heads, on GPUs", kHeads, "batch=5 target=cuda", {"data:2,tensor:2"}},
+      {"squares, on GPUs", kSkip, "batch=6 target=cuda", {"data:2", "data:3"}},
       {"split three ways", kSplit, "batch=5 microbatches=2 schedule=1f1b", {"data:2,pipe:2,tensor:2"}},
   };
   std::vector<Family> families;

@@ -66,6 +66,8 @@ class Wish {
     // Statistics over each device's own samples may differ from those of one device.
     carried = seed % kCarried == 0 && !local && !infer;
     options += carried || OneIn(2) ? " precision=fp64" : " precision=fp32";
+    // Regions have products and reductions there.
+    if (OneIn(3)) options += " target=cuda";
   }
   std::string All() const { return options + micro + " strategy=" + strategy + " mesh=" + mesh; }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "backends/cpu/target.h"
+#include "backends/registry.h"
 #include "ir/file/proto.h"
 #include "ir/file/wire.h"
 #include "tests/ir/ops/interpreter.h"
@@ -232,9 +233,11 @@ bool MayReplace(const dp_kernel *kernel, const dp_op *op, size_t result, size_t 
 
 void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, in->kernel);
+  const bool other = !kernel;  // another target's: the CPU's reference computes the same
+  if (other) kernel = dp_kernel_find(dp_backend_find("cuda")->target, in->kernel);
   Check(kernel, "no such kernel");
   dp_node *node = Node(in);
-  Check(!strcmp(kernel->op, node->op->name) && !strcmp(kernel->domain, node->op->domain), "another operator's kernel");
+  Check(dp_kernel_computes(kernel, node->op), "another operator's kernel");
   if (in->n_members) return Region(in, d);
   dp_kernel_spec spec{};
   spec.op = node->op;
@@ -275,6 +278,8 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
     to[k] = out_[k].Take(x.needed);
   }
   Check(!kernel->match || kernel->match(&spec), "a kernel that does not take its operands");
+  if (other) kernel = dp_kernel_select(&dp_target_cpu, &spec, true);
+  Check(kernel, "an operator without a reference kernel");
   uint64_t scratch = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
   Check(scratch <= kMostArena, "huge scratch");
   void *state = nullptr;

@@ -1,0 +1,195 @@
+// See region_layout.h.
+#include "backends/cuda/kernels/region_layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/kernels/alignment.h"
+#include "backends/cuda/kernels/elementwise.h"
+#include "backends/cuda/kernels/expressions.h"
+#include "backends/cuda/kernels/member.h"
+
+enum { ITSELF = -1 };
+
+// What the division is made from.
+typedef struct {
+  const dp_kernel_spec *spec;
+  const dp_kernel_region *region;
+  int n_ends;         // operands and results
+  int *made_along;    // (members) the product that makes it along with itself; ITSELF: none
+  bool has_products;  // then no result lies on an operand (ir/verify/region.c)
+} division;
+
+static bool is_elementwise(const dp_kernel_region *r, int member) {
+  dp_member_spec spec;
+  dp_member_spec_make(r, member, r->values, &spec);
+  return dp_cuda_expression_of(&spec.spec) != NULL;
+}
+
+static bool same_extents(const dp_kernel_region *r, int32_t a, int32_t b) {
+  const dp_local *x = &r->values[a].local, *y = &r->values[b].local;
+  bool same = x->rank == y->rank;
+  for (int d = 0; same && d < x->rank; d++) same = x->extents[d] == y->extents[d];
+  return same;
+}
+
+// ---- launches -------------------------------------------------------------------------------------------------------
+
+// Marks the Add of each product that a Gemm computes, and the Reshapes in between.
+static void mark_sums(division *d) {
+  for (int m = 0; m < d->region->n_members; m++) d->made_along[m] = ITSELF;
+  for (int m = 0; m < d->region->n_members; m++) {
+    dp_cuda_region_sum sum;
+    dp_member_spec gemm;
+    d->has_products |= dp_op_is(d->region->members[m].op, DP_OP_PRODUCT);
+    if (!dp_cuda_region_sum_of(d->spec, m, &sum) || d->made_along[sum.add] != ITSELF) continue;
+    dp_cuda_region_sum_spec(d->spec, m, &sum, &gemm);
+    if (!dp_cuda_member_kernel(&gemm)) continue;
+    for (int at = m; at != sum.add;) {
+      at = dp_cuda_region_user(d->spec, d->region->members[at].outputs[0]);
+      d->made_along[at] = m;
+    }
+  }
+}
+
+// The end of the run of elementwise members that starts at `first`, or of the single member. Values of one region that
+// have equal extents for the largest part have equal ones for every part, so that smaller parts are not divided more.
+static int end_of(const division *d, int first) {
+  const dp_kernel_region *r = d->region;
+  int end = first + 1, ports = r->members[first].n_inputs + 1;
+  if (!is_elementwise(r, first)) return end;
+  while (end < r->n_members && d->made_along[end] == ITSELF && is_elementwise(r, end) &&
+         same_extents(r, r->members[first].outputs[0], r->members[end].outputs[0])) {
+    ports += r->members[end].n_inputs + 1;  // counts those twice that several members use
+    if (ports > DP_CUDA_MAX_ELEMENTWISE) break;
+    end++;
+  }
+  return end;
+}
+
+static void add_launches(const division *d, dp_cuda_region_layout *layout) {
+  for (int first = 0, end; first < d->region->n_members; first = end) {
+    end = first + 1;
+    if (d->made_along[first] != ITSELF) continue;
+    end = end_of(d, first);
+    dp_cuda_region_launch *l = &layout->launches[layout->n_launches++];
+    *l = (dp_cuda_region_launch){first, end, is_elementwise(d->region, first), -1};
+    dp_cuda_region_sum sum;
+    for (int m = 0; m < d->region->n_members; m++)
+      if (d->made_along[m] == first && dp_cuda_region_sum_of(d->spec, first, &sum)) l->sum = sum.add;
+  }
+}
+
+void dp_cuda_region_kept(const dp_kernel_spec *region, const dp_cuda_region_launch *l, bool *kept) {
+  const dp_kernel_region *r = region->region;
+  const int n_ends = region->n_inputs + region->n_outputs;
+  for (int v = 0; v < r->n_values; v++) kept[v] = false;
+  if (l->sum >= 0) {
+    kept[r->members[l->sum].outputs[0]] = true;
+    return;
+  }
+  for (int m = l->first; m < l->end; m++)
+    for (int k = 0; k < r->members[m].n_outputs; k++) {
+      const int32_t value = r->members[m].outputs[k];
+      // A member that is not elementwise writes all its results, used or not.
+      if (value >= 0 && r->values[value].present) kept[value] = value < n_ends || !l->elementwise;
+    }
+  for (int m = l->end; m < r->n_members; m++)
+    for (int i = 0; i < r->members[m].n_inputs; i++) {
+      const int32_t value = r->members[m].inputs[i];
+      for (int p = l->first; p < l->end && value >= 0; p++)
+        for (int k = 0; k < r->members[p].n_outputs; k++)
+          if (r->members[p].outputs[k] == value) kept[value] = true;
+    }
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+static bool makes(const dp_kernel_region *r, const dp_cuda_region_launch *l, int32_t value) {
+  for (int m = l->first; m < l->end; m++)
+    for (int k = 0; k < r->members[m].n_outputs; k++)
+      if (r->members[m].outputs[k] == value) return true;
+  return false;
+}
+
+static bool uses(const dp_kernel_region *r, int first, int end, int32_t value) {
+  for (int m = first; m < end; m++)
+    for (int i = 0; i < r->members[m].n_inputs; i++)
+      if (r->members[m].inputs[i] == value) return true;
+  return false;
+}
+
+// A value that only one elementwise launch uses can be where that launch puts a result of the same extents: each
+// thread reads an element before it writes it. taken: (values)
+static void share_with_result(const division *d, const dp_cuda_region_launch *l, int32_t value, bool *taken,
+                              int32_t *homes) {
+  const dp_kernel_region *r = d->region;
+  if (!uses(r, l->first, l->end, value) || makes(r, l, value)) return;
+  if (uses(r, 0, l->first, value) || uses(r, l->end, r->n_members, value)) return;
+  for (int32_t y = d->spec->n_inputs; y < d->n_ends; y++) {
+    if (taken[y] || !makes(r, l, y) || !same_extents(r, value, y) || r->values[value].dtype != r->values[y].dtype)
+      continue;
+    homes[value] = y;
+    taken[y] = true;
+    return;
+  }
+}
+
+static void find_homes(const division *d, dp_cuda_region_layout *layout, bool *taken) {
+  const dp_kernel_region *r = d->region;
+  for (int32_t v = 0; v < r->n_values; v++) layout->homes[v] = v;
+  for (int i = 0; i < layout->n_launches && d->has_products; i++)
+    for (int32_t v = d->n_ends; v < r->n_values && layout->launches[i].elementwise; v++)
+      share_with_result(d, &layout->launches[i], v, taken, layout->homes);
+  // What is reshaped is where the result of that goes.
+  for (int m = r->n_members; m-- > 0;) {
+    if (!dp_op_is(r->members[m].op, DP_OP_VIEW) || dp_cuda_region_user(d->spec, r->members[m].inputs[0]) != m) continue;
+    layout->homes[r->members[m].inputs[0]] = layout->homes[r->members[m].outputs[0]];
+  }
+}
+
+static void place(const division *d, dp_cuda_region_layout *layout, bool *kept, bool *placed) {
+  const dp_kernel_region *r = d->region;
+  for (int32_t v = 0; v < r->n_values; v++) placed[v] = v < d->n_ends;
+  for (int i = 0; i < layout->n_launches; i++) {
+    dp_cuda_region_kept(d->spec, &layout->launches[i], kept);
+    for (int32_t v = d->n_ends; v < r->n_values; v++) {
+      const int32_t home = layout->homes[v];
+      if (!kept[v] || placed[home]) continue;
+      placed[home] = true;
+      layout->offsets[home] = layout->bytes;
+      layout->bytes += dp_align_up((uint64_t)dp_local_count(&r->values[v].local) * dp_type_bytes(r->values[v].dtype),
+                                   DP_CUDA_ALIGNMENT);
+    }
+  }
+}
+
+dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_region_layout *layout) {
+  const dp_kernel_region *r = region->region;
+  const size_t n_values = (size_t)r->n_values + 1, n_members = (size_t)r->n_members + 1;
+  division d = {.spec = region, .region = r, .n_ends = region->n_inputs + region->n_outputs};
+  bool *marks = calloc(2 * n_values, sizeof *marks);
+  d.made_along = calloc(n_members, sizeof *d.made_along);
+  *layout = (dp_cuda_region_layout){.launches = calloc(n_members, sizeof *layout->launches),
+                                    .homes = calloc(n_values, sizeof *layout->homes),
+                                    .offsets = calloc(n_values, sizeof *layout->offsets)};
+  const bool made = marks && d.made_along && layout->launches && layout->homes && layout->offsets;
+  if (made) {
+    mark_sums(&d);
+    add_launches(&d, layout);
+    find_homes(&d, layout, marks);
+    place(&d, layout, marks, marks + n_values);
+  } else {
+    dp_cuda_region_layout_free(layout);
+  }
+  free(marks);
+  free(d.made_along);
+  return made ? DP_OK : dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", r->n_members);
+}
+
+void dp_cuda_region_layout_free(dp_cuda_region_layout *layout) {
+  free(layout->launches);
+  free(layout->homes);
+  free(layout->offsets);
+  *layout = (dp_cuda_region_layout){0};
+}

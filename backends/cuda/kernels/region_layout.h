@@ -1,0 +1,41 @@
+// How a region is divided into launches, and where the values are that one launch leaves for another.
+//
+// Elementwise members that follow each other are one launch. Every other member is a launch of its own, but for two: a
+// Reshape whose operand can be put where its result goes, and an Add that the product before it makes along with
+// itself (region_sum.h).
+#ifndef DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
+#define DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
+
+#include "backends/cuda/kernels/region_sum.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Members first .. end - 1.
+typedef struct {
+  int first, end;
+  bool elementwise;
+  int sum;  // the member that adds to the product, whose result is then this launch's; -1: none
+} dp_cuda_region_launch;
+
+typedef struct {
+  int n_launches;
+  dp_cuda_region_launch *launches;  // (members) at most
+  int32_t *homes;                   // (values) the value in whose memory it is: itself, or another
+  uint64_t *offsets;                // (values) in scratch, of those inside that are their own homes
+  uint64_t bytes;                   // of scratch
+} dp_cuda_region_layout;
+
+// DP_EX_MEMORY. The caller frees it.
+dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_region_layout *layout) DP_MUST_USE;
+void dp_cuda_region_layout_free(dp_cuda_region_layout *layout);
+
+// Marks the values that the launch leaves for others: results of the region, and operands of other launches.
+// kept: (values)
+void dp_cuda_region_kept(const dp_kernel_spec *region, const dp_cuda_region_launch *launch, bool *kept);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

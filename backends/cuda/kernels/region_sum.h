@@ -1,0 +1,29 @@
+// A product and the Add that follows it as one Gemm, whose kernels add the bias, or the residual, before they store.
+#ifndef DP_BACKENDS_CUDA_KERNELS_REGION_SUM_H
+#define DP_BACKENDS_CUDA_KERNELS_REGION_SUM_H
+
+#include "ir/kernel/member.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  int add;          // the member
+  int32_t operand;  // the value that it adds: an operand of the region
+} dp_cuda_region_sum;
+
+// Whether member m is a product of two matrices, MatMul or Gemm without C, to which a member adds a row or a matrix of
+// the same extents, and which nothing else uses. A Reshape may stand in between.
+bool dp_cuda_region_sum_of(const dp_kernel_spec *region, int m, dp_cuda_region_sum *sum);
+
+// The Gemm with operands A and B of the product, C of the sum, and the sum's result.
+void dp_cuda_region_sum_spec(const dp_kernel_spec *region, int m, const dp_cuda_region_sum *sum, dp_member_spec *gemm);
+
+// The member that alone uses the value, once, where the value is inside the region; -1: none.
+int dp_cuda_region_user(const dp_kernel_spec *region, int32_t value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,215 @@
+// Regions with products on CUDA: a product, perhaps reshaped, then a bias, an activation, a residual, and reductions of
+// what comes out; any of these may be a result. Compared with the CPU's reference of regions.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "backends/cpu/target.h"
+#include "backends/cuda/gpu/functions.h"
+#include "backends/cuda/target.h"
+#include "tests/backends/drawn_region.h"
+#include "tests/cuda/library_kernels.h"
+
+namespace dp_test {
+namespace {
+
+constexpr uint32_t kSeeds = 160;
+
+const dp_kernel *Kernel() { return dp_kernel_find(&dp_target_cuda, "cuda.device.dp.Region"); }
+
+// Values are numbered when all members are there: operands, results, what stays inside.
+struct Producer {
+  Arena arena;
+  std::mt19937 rng;
+  dp_dtype dtype;
+  struct Value {
+    std::vector<int64_t> extents;
+    bool operand, result;
+  };
+  std::vector<Value> made;
+  struct Member {
+    const char *op;
+    std::vector<int> in;
+    int out;
+    std::vector<dp_attr> attrs;
+  };
+  std::vector<Member> list;
+  std::vector<dp_kernel_operand> values;
+  std::vector<std::vector<int32_t>> taken, given;
+  std::vector<dp_kernel_member> members;
+  dp_kernel_region region{};
+  dp_kernel_spec spec{};
+  int n_inputs = 0, n_outputs = 0;
+
+  explicit Producer(uint32_t seed, int64_t divisor = 1) : rng(seed) {
+    dtype = seed % 2 ? DP_FLOAT64 : DP_FLOAT32;
+    Draw(divisor);
+    Number();
+  }
+
+  int UpTo(size_t n) { return static_cast<int>(rng() % n); }
+  int Operand(const std::vector<int64_t> &extents) {
+    made.push_back({extents, true, false});
+    return static_cast<int>(made.size()) - 1;
+  }
+  // result: in so many of 4 cases it is a result.
+  int Add(const char *op, const std::vector<int> &in, const std::vector<int64_t> &extents, int result,
+          const std::vector<dp_attr> &attrs = {}) {
+    made.push_back({extents, false, UpTo(4) < result});
+    list.push_back({op, in, static_cast<int>(made.size()) - 1, attrs});
+    return list.back().out;
+  }
+  dp_attr Int(const char *name, int64_t i) {
+    dp_attr attr{};
+    attr.name = name, attr.kind = DP_ATTR_INT, attr.i = i;
+    return attr;
+  }
+  dp_attr Axes(const std::vector<int64_t> &axes) {
+    dp_attr attr{};
+    attr.name = "axes", attr.kind = DP_ATTR_INTS, attr.count = axes.size();
+    attr.ints = static_cast<const int64_t *>(dp_memdup(arena, axes.data(), axes.size() * sizeof(int64_t)));
+    return attr;
+  }
+
+  void Draw(int64_t divisor) {
+    static const int64_t rows[] = {1, 2, 7, 24}, columns[] = {1, 5, 32}, depths[] = {1, 6, 40};
+    const int64_t part = (1 + UpTo(3) + divisor - 1) / divisor, m = rows[UpTo(4)], n = columns[UpTo(3)],
+                  k = depths[UpTo(3)];
+    const bool whole = UpTo(2);  // the product has the extents of what follows
+    const std::vector<int64_t> frame = {part, m, n}, matrix = {part * m, n};
+    int x;
+    if (whole && UpTo(2)) {
+      x = Add("MatMul", {Operand({part, m, k}), Operand({k, n})}, frame, 1);
+    } else {
+      const bool ta = UpTo(2), tb = UpTo(2);
+      const int a = Operand(ta ? std::vector<int64_t>{k, part * m} : std::vector<int64_t>{part * m, k});
+      const int b = Operand(tb ? std::vector<int64_t>{n, k} : std::vector<int64_t>{k, n});
+      x = Add("Gemm", {a, b}, matrix, 1, {Int("transA", ta), Int("transB", tb)});
+      if (!whole) x = Add("Reshape", {x}, frame, 1);
+    }
+    const std::vector<int64_t> extents = made[size_t(x)].extents;
+    const int first = x;
+    if (UpTo(3)) {
+      const std::vector<int64_t> column = {extents[extents.size() - 2], 1};
+      const int bias = Operand(UpTo(2) ? std::vector<int64_t>{n} : UpTo(2) ? extents : column);
+      x = Add("Add", UpTo(2) ? std::vector<int>{x, bias} : std::vector<int>{bias, x}, extents, 1);
+    }
+    static const char *const unary[] = {"Relu", "Gelu", "Tanh", "Sigmoid"};
+    if (UpTo(3)) x = Add(unary[UpTo(4)], {x}, extents, 1);
+    if (!UpTo(3)) x = Add("Mul", {x, first}, extents, 1);  // uses the product again
+    if (!UpTo(3)) x = Add("Add", {Operand(extents), x}, extents, 1);
+    if (!UpTo(3)) x = Add("Softmax", {x}, extents, 1, {Int("axis", -1)});
+    std::vector<int64_t> axes;
+    for (size_t d = 0; d + 1 < extents.size(); d++) axes.push_back(int64_t(d));
+    if (UpTo(2)) Add("ReduceSum", {UpTo(2) ? x : first}, {n}, 4, {Axes(axes), Int("keepdims", 0)});
+    made[size_t(x)].result = true;
+  }
+
+  void Number() {
+    std::vector<int32_t> number(made.size());
+    for (int round = 0; round < 3; round++)
+      for (size_t v = 0; v < made.size(); v++) {
+        if ((made[v].operand ? 0 : made[v].result ? 1 : 2) != round) continue;
+        number[v] = static_cast<int32_t>(values.size());
+        values.push_back({dtype, true, LocalOf(made[v].extents)});
+        n_inputs += !round;
+        n_outputs += round == 1;
+      }
+    dp_graph *holder = dp_graph_create(dp_model_create(arena, "m"), "g");
+    const char *unnamed[] = {nullptr};
+    for (const Member &member : list) {
+      taken.emplace_back();
+      for (int v : member.in) taken.back().push_back(number[size_t(v)]);
+      given.push_back({number[size_t(member.out)]});
+      const dp_op *op = dp_op_find("", member.op);
+      const dp_node *node = dp_graph_add_node(holder, op, "n", 0, nullptr, 1, unnamed, int(member.attrs.size()),
+                                              member.attrs.empty() ? nullptr : member.attrs.data());
+      members.push_back({op, node, int(member.in.size()), 1, nullptr, nullptr});
+    }
+    for (size_t m = 0; m < members.size(); m++)
+      members[m].inputs = taken[m].data(), members[m].outputs = given[m].data();
+    region = {int(members.size()), int(values.size()), members.data(), values.data()};
+    spec.op = dp_op_find("dp", "Region");
+    spec.n_inputs = n_inputs, spec.n_outputs = n_outputs;
+    spec.inputs = values.data(), spec.outputs = values.data() + n_inputs;
+    spec.region = &region;
+    spec.threads = 1;
+  }
+
+  std::vector<Tensor> Tensors(int first, int count) {
+    std::vector<Tensor> tensors(static_cast<size_t>(count));
+    for (size_t i = 0; i < tensors.size(); i++) {
+      tensors[i].dtype = dtype;
+      tensors[i].local = values[size_t(first) + i].local;
+      tensors[i].bytes.resize(size_t(tensors[i].Count()) * dp_type_bytes(dtype));
+      for (int64_t k = 0; k < tensors[i].Count(); k++)
+        tensors[i].Set(k, first ? 0 : static_cast<double>(rng() % 4001) / 1000 - 2);
+    }
+    return tensors;
+  }
+};
+
+std::vector<Tensor> Expected(Producer *p, const std::vector<Tensor> &in) {
+  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region");
+  std::vector<Tensor> out = p->Tensors(p->n_inputs, p->n_outputs);
+  std::vector<uint64_t> scratch(kernel->scratch_bytes(&p->spec) / 8 + 8);
+  std::vector<const void *> from;
+  std::vector<void *> to;
+  for (const Tensor &tensor : in) from.push_back(tensor.bytes.data());
+  for (Tensor &tensor : out) to.push_back(tensor.bytes.data());
+  void *state = nullptr;
+  EXPECT_EQ(kernel->prepare(&p->spec, &state), DP_OK);
+  EXPECT_EQ(kernel->run(&p->spec, state, from.data(), to.data(), scratch.data(), 0, 1), DP_OK);
+  kernel->release(state);
+  return out;
+}
+
+void ExpectClose(const Tensor &expected, const Tensor &found) {
+  double scale = 1e-30;
+  for (double x : Numbers(expected)) scale = std::max(scale, std::fabs(x));
+  for (int64_t i = 0; i < expected.Count(); i++)
+    ASSERT_NEAR(expected.Get(i), found.Get(i), (expected.dtype == DP_FLOAT64 ? 1e-12 : 1e-5) * scale)
+        << "element " << i;
+}
+
+class CudaProducers : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ASSERT_EQ(OpenDevice(), "");
+    for (uint32_t seed = 0; seed < kSeeds; seed++) {
+      Producer p(seed);
+      void *state = nullptr;
+      ASSERT_TRUE(Kernel()->match(&p.spec)) << seed;
+      ASSERT_EQ(Kernel()->prepare(&p.spec, &state), DP_OK);
+      Kernel()->release(state);
+    }
+    ASSERT_EQ(dp_cuda_functions_load(), DP_OK);
+  }
+};
+
+TEST_F(CudaProducers, EqualTheReference) {
+  for (uint32_t seed = 0; seed < kSeeds; seed++) {
+    SCOPED_TRACE(seed);
+    Producer p(seed);
+    const std::vector<Tensor> in = p.Tensors(0, p.n_inputs), expected = Expected(&p, in);
+    const Outcome found = RunKernel(Kernel(), p.spec, in, expected, -1);
+    ASSERT_EQ(found.error, "");
+    for (size_t k = 0; k < expected.size(); k++) ExpectClose(expected[k], found.results[k]);
+  }
+}
+
+TEST(CudaProducer, NoShardNeedsMoreScratchThanALargerOne) {
+  for (uint32_t seed = 0; seed < 200; seed++) {
+    uint64_t smaller = 0;
+    for (int64_t divisor : {3, 2, 1}) {
+      Producer p(seed, divisor);
+      const uint64_t bytes = Kernel()->scratch_bytes(&p.spec);
+      EXPECT_GE(bytes, smaller) << "seed " << seed << ", divisor " << divisor;
+      smaller = bytes;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dp_test
