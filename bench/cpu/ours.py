@@ -1,0 +1,86 @@
+"""A network by dpc and dprun: compiled once, run anew for each measurement."""
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bazel-bin", "tools")
+
+
+def run(command):
+    """Wall and CPU seconds and peak MiB of a command, which must succeed."""
+    with tempfile.TemporaryFile() as out:
+        begun = time.perf_counter()
+        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - begun
+        out.seek(0)
+        if status:
+            raise SystemExit("%s\n%s" % (" ".join(command), out.read().decode()))
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+class Ours:
+    """ask: calls peer.py. This process stays small, since what a process holds when it starts another counts as memory of
+    that one too."""
+
+    def __init__(self, ask, folder, counted, threads, devices):
+        self.ask, self.folder, self.infer = ask, folder, counted["infer"]
+        self.plan = os.path.join(folder, "plan%d.bin" % devices)
+        self.common = ["--threads=%d" % threads, "--quiet"]
+        how = ["--mode=infer"] if self.infer else ["--loss=softmax_cross_entropy(y,label)", "--optimizer=adam(lr=1e-3)"]
+        if devices > 1:
+            how += ["--strategy=data", "--devices=%d" % devices]
+        self.compile_s = run([TOOLS + "/dpc", "compile", folder + "/model.onnx", "--batch=%d" % counted["batch"],
+                              "--threads=%d" % max(threads // devices, 1), "-o", self.plan, *how])[0]
+
+    def command(self, steps, *more):
+        data = ["--data", "x=%s/x.npy" % self.folder]
+        if self.infer:
+            # The file is the batch that inference runs over: once for each step.
+            return [TOOLS + "/dprun", self.plan, "--infer", "--data", "x=%s/x%d.npy" % (self.folder, steps),
+                    "--output", "y=%s/y.npy" % self.folder, *self.common, *more]
+        return [TOOLS + "/dprun", self.plan, *data, "--data", "label=%s/label.npy" % self.folder, "--steps=%d" % steps,
+                *self.common, *more]
+
+    def prepare(self, steps):
+        """Writes the data of so many steps of inference."""
+        if self.infer:
+            self.ask("-", "repeat", self.folder + "/x.npy", "%s/x%d.npy" % (self.folder, steps), str(steps))
+
+    def first_s(self):
+        """Seconds from the start to the end of the first step and of the process."""
+        self.prepare(1)
+        return run(self.command(1))[0]
+
+    def measure(self, few, many):
+        """Wall and CPU milliseconds of a step, from two runs of so many steps; peak MiB of the second."""
+        for steps in (few, many):
+            self.prepare(steps)
+        metrics = self.folder + "/metrics.jsonl"
+        short = run(self.command(few))
+        long = run(self.command(many) if self.infer else self.command(many, "--metrics=" + metrics))
+        wall, cpu = (1e3 * (long[i] - short[i]) / (many - few) for i in (0, 1))
+        if not self.infer:
+            with open(metrics) as lines:
+                events = [json.loads(line) for line in lines]
+            wall = statistics.median(e["ms"] for e in events[few:] if e["event"] == "step")
+        return wall, cpu, long[2]
+
+    def shares(self, steps):
+        """Share of the time of each kind of node, from a trace, the largest first."""
+        self.prepare(steps)
+        path = self.folder + "/trace.json"
+        run(self.command(steps, "--trace=" + path))
+        with open(path) as file:
+            trace = json.load(file)
+        times = {}
+        for event in trace["traceEvents"] if isinstance(trace, dict) else trace:
+            if event["ph"] != "X" or event["name"] == "wait" or event["cat"] == "init" or event["args"]["run"] < 3:
+                continue
+            kind = event["name"].split(" ")[0]
+            times[kind] = times.get(kind, 0) + event["dur"]
+        whole = sum(times.values()) or 1
+        return sorted(((kind, t / whole) for kind, t in times.items()), key=lambda pair: -pair[1])
