@@ -3,7 +3,9 @@
 // stream on the host, comes before the second step of the same number of samples. Nothing is left at the end.
 #include <cstring>
 
+#include "backends/registry.h"
 #include "ir/graph/mesh.h"
+#include "runtime/session.h"
 #include "tests/cuda/steer.h"
 #include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
@@ -141,6 +143,70 @@ TEST_P(CudaPlanMemory, IsWhatThePlanSays) {
   EXPECT_EQ(left.streams, 0);
   EXPECT_EQ(left.events, 0);
   EXPECT_EQ(left.pending, 0);
+}
+
+// ---- scratch --------------------------------------------------------------------------------------------------------
+
+// With one sample, operands have the extents of others that they do not have with more.
+const char *const kOfOne[] = {
+    R"(model channels {
+  parameter w: float32[8,4] = kaiming_uniform()
+  input h: float32[N,6,8]
+  input z: float32[N,6,4]
+  input c: float32[N,1,4]
+  p = MatMul(h, w)
+  s1 = Sigmoid(z)
+  s2 = Tanh(z)
+  s3 = Relu(z)
+  u = Add(p, c)
+  a = Mul(u, s1)
+  b = Mul(a, s2)
+  y = Add(b, s3)
+  output y
+})",
+    R"(model positions {
+  parameter w: float32[8,4] = kaiming_uniform()
+  parameter at: float32[1,6,4] = ones
+  input h: float32[N,6,8]
+  input z: float32[N,6,4]
+  p = MatMul(h, w)
+  s1 = Sigmoid(z)
+  u = Add(p, at)
+  y = Mul(u, s1)
+  output y
+})",
+    R"(model squeezed {
+  parameter w: float32[16,1] = kaiming_uniform(8)
+  parameter b: float32[1] = kaiming_uniform(8)
+  input x: float32[N,16]
+  input t: float32[N]
+  p = MatMul(x, w)
+  s = Squeeze(p) {axes=[1]}
+  g = Sigmoid(t)
+  u = Add(s, b)
+  y = Mul(u, g)
+  output y
+})",
+};
+
+TEST(CudaScratch, IsEnoughForAnyNumberOfSamples) {
+  const dp_backend *backend = nullptr;
+  Must(dp_backend_find("cuda")->open(nullptr, &backend));
+  for (const char *text : kOfOne)
+    for (const char *options : {"devices=1 batch=4", "strategy=data devices=2 batch=3"}) {
+      SCOPED_TRACE(testing::Message() << text << options);
+      const Plan plan = Compile(text, std::string("target=cuda mode=infer ") + options);
+      dp_session_options how = {};
+      how.workers = 1;
+      dp_session *session = nullptr;
+      Must(dp_session_create(plan.get(), backend, &how, &session));
+      for (int64_t n = 1; n <= int64_t(plan->batch); n++) {
+        dp_status status = dp_session_prepare(session, dp_session_find(session, "infer"), n);
+        EXPECT_EQ(status, DP_OK) << n << " samples: " << dp_status_message(status);
+        dp_status_free(status);
+      }
+      dp_session_destroy(session);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, CudaPlanMemory, testing::Range(0, int(std::size(kPlans))),

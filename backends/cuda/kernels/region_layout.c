@@ -27,10 +27,7 @@ static bool is_elementwise(const dp_kernel_region *r, int member) {
 }
 
 static bool same_extents(const dp_kernel_region *r, int32_t a, int32_t b) {
-  const dp_local *x = &r->values[a].local, *y = &r->values[b].local;
-  bool same = x->rank == y->rank;
-  for (int d = 0; same && d < x->rank; d++) same = x->extents[d] == y->extents[d];
-  return same;
+  return dp_cuda_region_same_extents(&r->values[a].local, &r->values[b].local);
 }
 
 // ---- launches -------------------------------------------------------------------------------------------------------
@@ -52,8 +49,7 @@ static void mark_sums(division *d) {
   }
 }
 
-// The end of the run of elementwise members that starts at `first`, or of the single member. Values of one region that
-// have equal extents for the largest part have equal ones for every part, so that smaller parts are not divided more.
+// The end of the run of elementwise members that starts at `first`, or of the single member.
 static int end_of(const division *d, int first) {
   const dp_kernel_region *r = d->region;
   int end = first + 1, ports = r->members[first].n_inputs + 1;

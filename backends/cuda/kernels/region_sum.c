@@ -11,10 +11,26 @@ static bool is_named(const dp_kernel_member *member, const char *name) {
 
 static int64_t last(const dp_local *x) { return x->rank ? x->extents[x->rank - 1] : 1; }
 
-static bool same_extents(const dp_local *a, const dp_local *b) {
+static bool same_dim(const dp_local *a, int i, const dp_local *b, int k) {
+  return a->extents[i] == b->extents[k] && a->whole[i] == b->whole[k] &&
+         (a->symbolic >> i & 1) == (b->symbolic >> k & 1);
+}
+
+bool dp_cuda_region_same_extents(const dp_local *a, const dp_local *b) {
   bool same = a->rank == b->rank;
-  for (int d = 0; same && d < a->rank; d++) same = a->extents[d] == b->extents[d];
+  for (int d = 0; same && d < a->rank; d++) same = same_dim(a, d, b, d);
   return same;
+}
+
+static bool same_last(const dp_local *a, const dp_local *b) {
+  return a->rank && b->rank && same_dim(a, a->rank - 1, b, b->rank - 1);
+}
+
+// Whether all dims but the last have extent 1, for every number of samples.
+static bool is_row(const dp_local *x) {
+  bool row = x->rank > 0;
+  for (int d = 0; d < x->rank - 1; d++) row &= x->whole[d] == 1 && !(x->symbolic >> d & 1);
+  return row;
 }
 
 int dp_cuda_region_user(const dp_kernel_spec *region, int32_t value) {
@@ -37,15 +53,15 @@ static bool is_product(const dp_kernel_region *r, const dp_kernel_member *m) {
 // One row, or the product's extents. Extents are those of the whole sum, which the product must have too.
 static bool can_add(const dp_local *operand, const dp_local *sum, int64_t count) {
   if (dp_local_count(sum) != count) return false;
-  return same_extents(operand, sum) ||
-         (last(operand) == last(sum) && dp_product(operand->extents, 0, operand->rank - 1) == 1);
+  return dp_cuda_region_same_extents(operand, sum) || (same_last(operand, sum) && is_row(operand));
 }
 
 bool dp_cuda_region_sum_of(const dp_kernel_spec *region, int m, dp_cuda_region_sum *sum) {
   const dp_kernel_region *r = region->region;
   if (!is_product(r, &r->members[m])) return false;
   int32_t value = r->members[m].outputs[0];
-  const int64_t columns = last(&r->values[value].local), count = dp_local_count(&r->values[value].local);
+  const dp_local *made = &r->values[value].local;
+  const int64_t count = dp_local_count(made);
   int user = dp_cuda_region_user(region, value);
   while (user >= 0 && dp_op_is(r->members[user].op, DP_OP_VIEW)) {
     value = r->members[user].outputs[0];
@@ -55,8 +71,8 @@ bool dp_cuda_region_sum_of(const dp_kernel_spec *region, int m, dp_cuda_region_s
   const dp_kernel_member *add = &r->members[user];
   const int32_t operand = add->inputs[0] == value ? add->inputs[1] : add->inputs[0];
   const dp_local *whole = &r->values[add->outputs[0]].local;
-  if (operand >= region->n_inputs || !same_extents(&r->values[value].local, whole) || last(whole) != columns)
-    return false;
+  if (operand >= region->n_inputs || !same_last(whole, made)) return false;
+  if (!dp_cuda_region_same_extents(&r->values[value].local, whole)) return false;
   if (r->values[operand].local.rank < 1 || !can_add(&r->values[operand].local, whole, count)) return false;
   *sum = (dp_cuda_region_sum){user, operand};
   return true;
@@ -79,7 +95,7 @@ void dp_cuda_region_sum_spec(const dp_kernel_spec *region, int m, const dp_cuda_
   const dp_kernel_region *r = region->region;
   const dp_kernel_member *product = &r->members[m], *add = &r->members[sum->add];
   const dp_local *c = &r->values[sum->operand].local;
-  const bool row = !same_extents(c, &r->values[add->outputs[0]].local);
+  const bool row = !dp_cuda_region_same_extents(c, &r->values[add->outputs[0]].local);
   // Add has no attributes, and so describes a Gemm that has none either.
   const dp_node *node = is_named(product, "Gemm") ? product->node : add->node;
   gemm->spec = (dp_kernel_spec){.op = dp_op_find("", "Gemm"),

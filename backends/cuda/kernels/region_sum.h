@@ -8,6 +8,10 @@
 extern "C" {
 #endif
 
+// Whether the extents are equal for every number of samples and on every device, not only here. What a region is
+// divided into must depend on nothing else: scratch is planned for the largest part, and must do for all.
+bool dp_cuda_region_same_extents(const dp_local *a, const dp_local *b);
+
 typedef struct {
   int add;          // the member
   int32_t operand;  // the value that it adds: an operand of the region
