@@ -111,7 +111,7 @@ TEST_F(Report, DrawsAStepOfTheTrace) {
   Must(Train("--steps=9 --save=" + File("run") + " --trace=" + File("run/trace.json")));
   const std::string page = Page("run");
   std::smatch run;
-  ASSERT_TRUE(std::regex_search(page, run, std::regex("Run (\\d+) of the trace, a train step of ([0-9.]+) ")));
+  ASSERT_TRUE(std::regex_search(page, run, std::regex("Run (\\d+) of the trace \\(train\\), ([0-9.]+) ")));
   const std::regex slice(
       "\"pid\":(\\d+),\"tid\":(\\d+),\"ts\":([0-9.]+),\"dur\":([0-9.]+),\"name\":\"([^\"]*)\",\"cat\":\"(\\w+)\","
       "\"args\":"
@@ -288,7 +288,8 @@ TEST_F(Report, LeavesOutDamagedLines) {
   Write("bad/trace.json", "{\"traceEvents\":[]}");
   Refused("dprun report " + File("lines") + " --metrics=" + bad, 65, {"no line of it is an event"});
   Refused("dprun report " + File("lines") + " --trace=" + File("bad/trace.json"), 65, {"not a trace"});
-  Refused("dprun report " + File("lines") + " --metrics=" + File("lines"), 65, {"not a regular file"});
+  Refused("dprun report " + File("lines") + " --metrics=" + File("lines") + " -o " + File("page.html"), 65,
+          {"not a regular file"});
   Refused("dprun report " + File("lines") + " --metrics=" + bad + " -o " + bad, 64, {".html"});
 }
 

@@ -115,6 +115,7 @@ static void put_path(dp_page *page, const dp_chart *chart, const char *style, si
   for (size_t at = 0; at < count;) {
     const column c = take_column(chart, count, x, y, &at);
     if (c.any) put_column(page, chart, &c, x, y, joined, dots);
+    if (c.any && !joined && !dots) dp_page_put(page, "h0");  // so that a point alone shows
     joined = c.any;
   }
   dp_page_put(page, "\"/>\n");

@@ -6,6 +6,8 @@
 
 #include "ir/base/file.h"
 
+enum { LONGEST = 64 << 20 };  // bytes; a confusion matrix of 1,000 classes has a tenth of that
+
 dp_status dp_report_lines_open(const char *path, dp_report_lines *lines) {
   int fd;
   size_t bytes;
@@ -20,15 +22,36 @@ dp_status dp_report_lines_open(const char *path, dp_report_lines *lines) {
   return DP_OK;
 }
 
+// Of a longer line, only the beginning is kept, which is no JSON.
+static bool read_line(dp_report_lines *l) {
+  int c;
+  l->length = 0;
+  flockfile(l->file);
+  while ((c = getc_unlocked(l->file)) != EOF && c != '\n') {
+    if (l->length == LONGEST) continue;
+    if (l->length + 1 >= l->capacity) {
+      const size_t capacity = l->capacity ? 2 * l->capacity : 1024;
+      char *line = realloc(l->line, capacity);
+      l->failed |= !line;
+      if (!line) break;
+      l->line = line;
+      l->capacity = capacity;
+    }
+    l->line[l->length++] = (char)c;
+  }
+  funlockfile(l->file);
+  l->failed |= ferror(l->file) != 0;
+  if (l->failed || (c == EOF && !l->length)) return false;
+  if (!l->capacity && !(l->line = malloc(l->capacity = 1024))) l->failed = true;
+  if (l->failed) return false;
+  l->line[l->length] = 0;
+  return true;
+}
+
 bool dp_report_lines_next(dp_report_lines *l) {
   l->at = ftello(l->file);
-  const ssize_t length = getline(&l->line, &l->capacity, l->file);
-  if (length < 0) {
-    l->failed |= !feof(l->file);
-    return false;
-  }
-  l->length = (size_t)length;
-  while (l->length && (l->line[l->length - 1] == '\n' || l->line[l->length - 1] == '\r')) l->line[--l->length] = 0;
+  if (!read_line(l)) return false;
+  while (l->length && l->line[l->length - 1] == '\r') l->line[--l->length] = 0;
   l->number++;
   return true;
 }

@@ -1,4 +1,5 @@
-// A file of lines of JSON, which is read line by line: it may be larger than memory.
+// A file of lines of JSON, which is read line by line: it may be larger than memory. Of a line, 64 MiB at most are
+// kept.
 #ifndef DP_TOOLS_REPORT_LINES_H
 #define DP_TOOLS_REPORT_LINES_H
 

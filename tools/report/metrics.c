@@ -8,9 +8,9 @@
 
 #include "tools/report/lines.h"
 
-// Larger numbers are nobody's measurements, and would overflow on the way to the page.
+// Larger and smaller numbers are nobody's measurements, and would overflow on the way to the page.
 enum { LONGEST_NAME = 64 };
-static const double most = 1e300, most_steps = 9007199254740992.0;
+static const double most = 1e300, least = 1e-300, most_steps = 1e12;
 
 const double *dp_report_column(const dp_report_table *table, const char *name) {
   for (int i = 0; i < table->n_columns; i++)
@@ -22,7 +22,7 @@ const double *dp_report_column(const dp_report_table *table, const char *name) {
 
 static double number_of(const json_t *value) {
   const double number = value && json_is_number(value) ? json_number_value(value) : NAN;
-  return fabs(number) <= most ? number : NAN;
+  return fabs(number) <= most ? fabs(number) >= least ? number : 0 : NAN;
 }
 
 // Makes room for one more row. dp_grow would not do: rows come and go.
@@ -129,7 +129,8 @@ dp_status dp_report_metrics_read(dp_arena *arena, const char *path, dp_report_no
   if (!r.events && damage.count) return dp_fail(EX_DATAERR, "%s: no line of it is an event of dprun --metrics", path);
   dp_report_damage_note(&damage, notes, path, "event");
   if (r.begins_again)
-    dp_report_note(notes, "%s: the steps begin again at line %" PRId64 ": what was there before of them is left out",
-                   path, r.begins_again);
+    dp_report_note(notes,
+                   "%s: the steps begin again at line %" PRId64 ": the earlier lines of those steps are left out", path,
+                   r.begins_again);
   return DP_OK;
 }

@@ -121,6 +121,7 @@ char *dp_page_number(double number, char text[DP_PAGE_NUMBER]) {
 char *dp_page_bytes(double bytes, char text[DP_PAGE_NUMBER]) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   size_t unit = 0;
+  if (!(fabs(bytes) < 1e18)) return strcpy(text, "-");
   for (; unit + 1 < DP_COUNT(units) && bytes >= 1024; unit++) bytes /= 1024;
   snprintf(text, DP_PAGE_NUMBER, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
   return text;
@@ -130,9 +131,9 @@ char *dp_page_time(double ms, char text[DP_PAGE_NUMBER]) {
   const double s = ms / 1e3;
   if (!isfinite(ms) || fabs(ms) > 1e15)
     strcpy(text, "-");
-  else if (fabs(ms) < 1)
+  else if (fabs(ms) < 0.9995)  // what %.3g does not round to 1000
     snprintf(text, DP_PAGE_NUMBER, "%.3g \u00b5s", ms * 1e3);
-  else if (fabs(s) < 1)
+  else if (fabs(ms) < 999.5)
     snprintf(text, DP_PAGE_NUMBER, "%.3g ms", ms);
   else if (s < 100)
     snprintf(text, DP_PAGE_NUMBER, "%.3g s", s);

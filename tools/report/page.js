@@ -34,7 +34,7 @@
       var a = low + from * (high - low), b = low + to * (high - low);
       var step = roundStep((b - a) / Math.min(8, Math.max(2, field.clientWidth / 90)));
       axis.textContent = "";
-      for (var i = Math.ceil(a / step - 1e-6); i * step <= b + step * 1e-6; i++) {
+      for (var n = 0, i = Math.ceil(a / step - 1e-6); n < 50 && i * step <= b + step * 1e-6; n++, i++) {
         var at = (i * step - a) / (b - a), tick = element(axis, "span", at > 0.985 ? "end" : "");
         tick.style.left = 100 * at + "%";
         tick.textContent = label(i * step, step);

@@ -89,7 +89,7 @@ static dp_status read_trace(dp_report *r, const char *named) {
 static const char *find_plan(dp_report *r) {
   const dp_report_run *run = last_run(r);
   uint64_t hash = 0;
-  if (!run || !run->plan) return NULL;
+  if (!run || !run->plan || *run->plan != '/') return NULL;  // a plan that was piped is nowhere
   dp_status status = dp_plan_hash(run->plan, &hash);
   if (status)
     dp_report_note(&r->notes, "the plan is not there any more: add --plan=FILE (%s)", dp_status_message(status));
@@ -100,11 +100,24 @@ static const char *find_plan(dp_report *r) {
   return found ? run->plan : NULL;
 }
 
+// A plan that was named may be another one than the last run's.
+static void note_other_plan(dp_report *r, const char *path) {
+  const dp_report_run *run = last_run(r);
+  uint64_t hash = 0;
+  if (!run || dp_file_is_standard(path)) return;
+  dp_status status = dp_plan_hash(path, &hash);
+  if (!status && hash != run->plan_hash)
+    dp_report_note(&r->notes, "%s is not the plan of the last run: memory and placements are those of another one",
+                   path);
+  dp_status_free(status);
+}
+
 static dp_status read_plan(dp_report *r, const char *named) {
   const char *path = named ? named : find_plan(r);
   Dp__Plan *plan;
   if (!path) return DP_OK;
   dp_status status = dp_plan_read(r->arena, path, &plan);
+  if (!status && named) note_other_plan(r, named);
   if (!status) {
     r->plan = plan;
     r->plan_path = path;
@@ -154,7 +167,10 @@ dp_status dp_report_read(dp_arena *arena, const dp_report_sources *sources, dp_r
   DP_TRY(read_trace(&r, sources->trace));
   DP_TRY(read_plan(&r, sources->plan));
   DP_TRY(judge(&r, read_checkpoints(&r), NULL));
-  if (!r.metrics.path && !r.trace.path && !r.plan && !r.n_runs && !r.n_checkpoints)
+  const bool nothing = !r.metrics.path && !r.trace.path && !r.plan && !r.n_runs && !r.n_checkpoints;
+  if (nothing && r.notes.count)
+    return dp_fail(EX_DATAERR, "%s: nothing of it can be used: %s", sources->folder, r.notes.texts[0]);
+  if (nothing)
     return dp_fail(EX_NOINPUT, "%s: nothing of a run is there: no metrics (*.jsonl), trace.json, %s or checkpoint",
                    sources->folder, DP_RUNS_FILE);
   *report = r;

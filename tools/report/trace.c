@@ -176,9 +176,9 @@ static bool choose_run(reading *r, int program, run *chosen) {
     DP_PUSH(r->arena, runs, n, one);
     if (one.working > most) most = one.working;
   }
-  r->trace->n_runs = (int64_t)n;
   for (size_t i = 0; i < n; i++)
     if (runs[i].working == most) runs[kept++] = runs[i];
+  r->trace->n_runs = (int64_t)kept;
   if (!kept) return false;
   qsort(runs, kept, sizeof *runs, by_duration);
   *chosen = runs[(kept - 1) / 2];
@@ -187,7 +187,8 @@ static bool choose_run(reading *r, int program, run *chosen) {
 
 static const char *read_name(reading *r, int64_t at) {
   if (!dp_report_lines_again(&r->lines, at)) return "?";
-  json_t *line = json_loadb(r->lines.line, r->lines.length - (r->lines.line[r->lines.length - 1] == ','), 0, NULL);
+  const size_t length = r->lines.length;
+  json_t *line = json_loadb(r->lines.line, length - (length && r->lines.line[length - 1] == ','), 0, NULL);
   const char *name = json_string_value(json_object_get(line, "name"));
   const char *copy = dp_strdup(r->arena, name ? name : "?");
   json_decref(line);

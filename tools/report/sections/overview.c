@@ -31,7 +31,7 @@ static void put_metrics(dp_page *page, const dp_report *r) {
   put_last(page, "loss of the last step", steps, "loss");
   put_last(page, "loss of the last evaluation", evals, "loss");
   const double *accuracy = dp_report_column(evals, "accuracy");
-  if (accuracy && evals->n_rows)
+  if (accuracy && evals->n_rows && isfinite(accuracy[evals->n_rows - 1]))
     put_tile(page, "accuracy of the last evaluation",
              dp_printf(r->arena, "%.2f %%", 100 * accuracy[evals->n_rows - 1]));
   dp_report_figures ms;

@@ -64,7 +64,7 @@ static size_t drop_short_waits(const dp_report_trace *t, double us, dp_report_sl
 // The slices as at most MOST_SHAPES shapes. *us: shorter ones are joined.
 static size_t take_shapes(dp_arena *arena, const dp_report_trace *trace, shape *shapes, double *us) {
   dp_report_slice *slices = dp_alloc_n(arena, trace->n_slices, sizeof *slices);
-  for (*us = 0;; *us = *us > 0 ? *us * 2 : trace->us / 8000) {
+  for (*us = 0;; *us = *us > 0 ? *us * 2 : fmax(trace->us / 8000, 1e-6)) {
     dp_report_trace t = *trace;
     t.n_slices = drop_short_waits(trace, *us, slices);
     t.slices = slices;
@@ -98,7 +98,7 @@ static void put_shape(dp_page *page, const dp_chart *chart, const shape *s, doub
 static void put_note(dp_page *page, const dp_report_trace *t, double us) {
   char text[DP_PAGE_NUMBER];
   dp_page_put(page, "<p class=\"note\">");
-  dp_page_print(page, "Run %lld of the trace, a %s step of %s: the median of %lld that were recorded.",
+  dp_page_print(page, "Run %lld of the trace (%s), %s long: the median of %lld that were recorded whole.",
                 (long long)t->run, t->program, dp_page_time(t->us * 1e-3, text), (long long)t->n_runs);
   if (us > 0) dp_page_print(page, " Slices of less than %s are drawn together.", dp_page_time(us * 1e-3, text));
   if (t->n_tracks > MOST_LANES) dp_page_print(page, " %d more streams are not drawn.", t->n_tracks - MOST_LANES);
@@ -123,11 +123,11 @@ static void write(dp_page *page, const dp_report *r) {
   double us;
   const size_t n = take_shapes(r->arena, t, shapes, &us);
   dp_chart_begin(page, &chart, put_lanes, (void *)(uintptr_t)t);
-  int lane = 0;
-  for (size_t i = 0; i < n; i++) {
-    lane = find_track(t, shapes[i].first, lane);
-    if (lane >= lanes) break;
-    put_shape(page, &chart, &shapes[i], unit_us, lane);
+  for (size_t i = 0, lane = 0; i < n; i++) {
+    const int at = find_track(t, shapes[i].first, (int)lane);
+    if (at == t->n_tracks) continue;  // its name is in a damaged line, which is noted
+    lane = (size_t)at;
+    if (at < lanes) put_shape(page, &chart, &shapes[i], unit_us, at);
   }
   dp_chart_end(page, &chart);
   put_note(page, t, us);
