@@ -11,22 +11,30 @@
 
 // ---- one file under two names ---------------------------------------------------------------------------------------
 
-// The absolute path of a file or folder that need not exist: the real path of its folder, and its name.
+// The absolute path of a file or folder that need not exist, nor its folder: the real path of the longest beginning
+// that does, and the rest.
 static bool resolve(const char *path, char resolved[PATH_MAX]) {
+  char beginning[PATH_MAX];
+  size_t at = strlen(path);
   if (realpath(path, resolved)) return true;
-  char folder[PATH_MAX];
-  size_t length = strlen(path), name = length;
-  while (length > 1 && path[length - 1] == '/') length--;
-  for (name = length; name && path[name - 1] != '/';) name--;
-  if (name >= sizeof folder) return false;
-  memcpy(folder, path, name);
-  folder[name] = 0;
-  if (!realpath(name ? folder : ".", resolved)) return false;
-  const size_t begun = strlen(resolved);
-  if (begun + length - name + 2 > PATH_MAX) return false;
-  resolved[begun] = '/';
-  memcpy(resolved + begun + 1, path + name, length - name);
-  resolved[begun + 1 + length - name] = 0;
+  if (at >= sizeof beginning) return false;
+  memcpy(beginning, path, at + 1);
+  do {
+    while (at && path[at - 1] == '/') at--;
+    while (at && path[at - 1] != '/') at--;
+    beginning[at] = 0;
+  } while (at && !realpath(beginning, resolved));
+  if (!at && !realpath(".", resolved)) return false;
+  size_t length = strcmp(resolved, "/") ? strlen(resolved) : 0;
+  for (const char *name = path + at; *(name += strspn(name, "/"));) {
+    const size_t n = strcspn(name, "/");
+    if (length + n + 2 > PATH_MAX) return false;
+    resolved[length++] = '/';
+    memcpy(resolved + length, name, n);
+    length += n;
+    name += n;
+  }
+  resolved[length] = 0;
   return true;
 }
 

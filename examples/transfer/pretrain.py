@@ -1,4 +1,4 @@
-"""Trains a network to tell the digits 0 to 7 and saves it as PyTorch's DataParallel names it: names begin with
+"""Trains a network to tell the digits 0 to 7 apart and saves it as PyTorch's DataParallel names it: names begin with
 `module.`, and the head has 8 classes. Needs PyTorch and NumPy.
 
     python3 examples/transfer/pretrain.py examples/data/digits examples/transfer/pretrained.safetensors

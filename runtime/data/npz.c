@@ -137,12 +137,14 @@ static dp_status refuse_part(const dp_data_file *file, const member *members, in
                  names, count > 8 ? " ..." : "");
 }
 
-// Checks an array that has been unpacked against the archive's own sum.
+// Checks an array against the archive's own sum.
 static dp_status check_sum(const dp_data_file *file, const dp_bytes *bytes, uint32_t sum) {
+  uint8_t piece[1 << 16];
   uint32_t crc = 0;
   for (uint64_t at = 0; at < bytes->size;) {
-    const uint64_t n = bytes->size - at < 1u << 30 ? bytes->size - at : 1u << 30;
-    crc = (uint32_t)crc32(crc, bytes->memory + bytes->at + at, (unsigned)n);
+    const size_t n = bytes->size - at < sizeof piece ? (size_t)(bytes->size - at) : sizeof piece;
+    DP_TRY(dp_bytes_read(bytes, at, piece, n));
+    crc = (uint32_t)crc32(crc, piece, (unsigned)n);
     at += n;
   }
   return crc == sum ? DP_OK : broken(file, "a checksum is wrong");
@@ -162,7 +164,7 @@ static dp_status take_member(dp_data_file *file, const member *m) {
     if (m->packed != m->size) return broken(file, "an array has two sizes");
     file->bytes.at += at;
     file->bytes.size = m->size;
-    return file->bytes.memory ? check_sum(file, &file->bytes, m->crc) : DP_OK;
+    return file->bytes.size <= DP_BYTES_HELD ? check_sum(file, &file->bytes, m->crc) : DP_OK;
   }
   const dp_bytes packed = dp_bytes_part(&file->bytes, at, m->packed);
   dp_bytes unpacked;

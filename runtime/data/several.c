@@ -41,13 +41,18 @@ static dp_status read_samples(const dp_data *data, int64_t first, int64_t count,
   return DP_OK;
 }
 
+// Files of numbers alone are hashed as one.
 static dp_status hash_files(const dp_data *data, int64_t contents, uint64_t *hash) {
   const several *s = data->state;
   uint64_t chain[2] = {0};
-  if (!s->files[0]->format->hash) return dp_data_hash_samples(data, hash);
+  bool numbers = true;
+  for (int i = 0; i < s->count; i++) numbers &= !s->files[i]->format->hash;
+  if (numbers) return dp_data_hash_samples(data, hash);
   for (int i = 0; i < s->count; i++) {
+    const dp_data *file = s->files[i];
     chain[0] = dp_hash64(chain, sizeof chain);
-    DP_TRY(s->files[i]->format->hash(s->files[i], dp_max_i64(1, contents / s->count), &chain[1]));
+    DP_TRY(file->format->hash ? file->format->hash(file, dp_max_i64(1, contents / s->count), &chain[1])
+                              : dp_data_hash_samples(file, &chain[1]));
   }
   *hash = dp_hash64(chain, sizeof chain);
   return DP_OK;
@@ -104,8 +109,8 @@ int dp_several_list(dp_arena *arena, const char *pattern, const char ***paths) {
 static void allow_files(int count) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit)) return;
-  limit.rlim_cur += (rlim_t)count;
-  if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
+  if (limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max - limit.rlim_cur < (rlim_t)count ? limit.rlim_max : limit.rlim_cur + (rlim_t)count;
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 

@@ -244,4 +244,15 @@ TEST_F(Generate, SignalsEndIt) {
   EXPECT_NE(result.err.find("interrupted after token"), std::string::npos) << result.err;
 }
 
+// Also where it waits: for a prompt, or for a reader of what it writes.
+TEST_F(Generate, SignalsEndItsWaiting) {
+  Compile(alphabet, "--mode=infer");
+  const std::string run = "dprun " + plan_ + " --quiet --prompt=";
+  const std::string kill = " & child=$!; sleep 2; kill -TERM $child; wait $child; echo $?";
+  const std::string fifo = File("fifo");
+  const std::string reading = "mkfifo " + fifo + "; exec 3<>" + fifo + "; ";
+  EXPECT_EQ(Shell(reading + run + "- --generate=1 <&3" + kill).out, "75\n");
+  EXPECT_EQ(Shell(reading + run + "a --generate=1000000000 >&3" + kill).out, "75\n");
+}
+
 }  // namespace

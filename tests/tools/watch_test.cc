@@ -122,6 +122,21 @@ TEST_F(Watch, InPiecesItIsTheSame) {
   EXPECT_EQ(Metrics(File("metrics")).back()["step"], double(kEpoch * course.end));
 }
 
+// A run that does not judge forgets nothing of one that did, and only the best and the newest are kept.
+TEST_F(Watch, ARunWithoutItForgetsNothing) {
+  const std::string common = Save() + "--keep=1 --resume ", judged = std::string(" --best=loss ") + eval_digits;
+  Must(Train(common + "--epochs=1" + judged));
+  const std::string first = "step-" + std::to_string(kEpoch), change = " --lr=5 --allow-change=lr ";
+  Must(Train(common + "--epochs=2" + change + judged));
+  ASSERT_EQ(BestLink(), first);
+  Must(Train(common + "--epochs=2" + change));
+  Must(Train(common + "--epochs=3" + change));
+  Must(Train(common + "--epochs=4" + change + judged));
+  EXPECT_EQ(BestLink(), first);
+  Strings names = {"best", first, "step-" + std::to_string(4 * kEpoch)};
+  EXPECT_EQ(Names("run"), names);
+}
+
 TEST_F(Watch, ANewRunMayNotBeJudgedByAnotherMetric) {
   Must(Train(Save() + "--epochs=2 --best=loss " + eval_digits));
   const std::string again = Train(Save() + "--epochs=3 --best=accuracy --resume ") + eval_digits;

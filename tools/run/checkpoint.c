@@ -125,14 +125,16 @@ static bool judges_alike(const dp_checkpoint_best *a, const dp_checkpoint_best *
 dp_status dp_dprun_checkpoints_save(dp_dprun_checkpoints *c, int64_t step, int64_t epoch, int64_t position,
                                     const dp_checkpoint_best *best) {
   DP_TRY(dp_dprun_checkpoints_finish(c));
-  const bool there = step == c->last, judged = judges_alike(&c->record.best, best);
+  // A run without --best leaves what an earlier one found.
+  const bool there = step == c->last, judged = !best->metric || judges_alike(&c->record.best, best);
   c->record.step = step;
   c->record.epoch = epoch;
   c->record.position = position;
-  c->record.best = *best;
+  if (best->metric) c->record.best = *best;
   if (there) {
     if (!judged) DP_TRY(dp_checkpoints_amend(&c->folder, &c->record));
-    return set_best(c);
+    DP_TRY(set_best(c));
+    return c->keep ? dp_checkpoints_prune(&c->folder, step, c->keep) : DP_OK;
   }
   if (c->sync) {
     DP_TRY(write_checkpoint(c));

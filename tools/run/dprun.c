@@ -118,12 +118,27 @@ static dp_status write_trace(const dp_dprun *run) {
   return DP_OK;
 }
 
+// Adds to a failure of training what it has left to go on from.
+static dp_status name_last_checkpoint(dp_dprun *run, dp_status failure) {
+  if (!failure || !run->options->checkpoints) return failure;
+  dp_status writing = dp_dprun_checkpoints_finish(&run->checkpoints);
+  dp_status status = failure;
+  if (run->checkpoints.whole >= 0) {
+    status = dp_fail(dp_status_code(failure), "%s; step %lld was saved last: --resume goes on from it",
+                     dp_status_message(failure), (long long)run->checkpoints.whole);
+    dp_status_free(failure);
+  }
+  dp_status_free(writing);
+  return status;
+}
+
 // Writes what a run leaves behind, even if it was interrupted.
 static dp_status finish(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   if (o->checkpoints) {
-    DP_TRY(dp_dprun_train_save(run));
-    DP_TRY(dp_dprun_checkpoints_finish(&run->checkpoints));
+    dp_status status = dp_dprun_train_save(run);
+    if (!status) status = dp_dprun_checkpoints_finish(&run->checkpoints);
+    DP_TRY(name_last_checkpoint(run, status));
   } else if (o->save) {
     DP_TRY(dp_dprun_weights_save(run->session, o->save));
   }
@@ -137,20 +152,6 @@ static dp_status finish(dp_dprun *run) {
   }
   dp_dprun_result_print(run, dp_dprun_options_use_stdout(o) ? stderr : stdout);
   return DP_OK;
-}
-
-// Adds to a failure of training what it has left to go on from.
-static dp_status name_last_checkpoint(dp_dprun *run, dp_status failure) {
-  if (!failure || !run->options->checkpoints) return failure;
-  dp_status writing = dp_dprun_checkpoints_finish(&run->checkpoints);
-  dp_status status = failure;
-  if (run->checkpoints.whole >= 0) {
-    status = dp_fail(dp_status_code(failure), "%s; step %lld was saved last: --resume goes on from it",
-                     dp_status_message(failure), (long long)run->checkpoints.whole);
-    dp_status_free(failure);
-  }
-  dp_status_free(writing);
-  return status;
 }
 
 static dp_status execute(void *arg) {

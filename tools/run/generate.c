@@ -115,18 +115,26 @@ static dp_status write_token(int64_t token, bool number) {
   return DP_OK;
 }
 
+static dp_status interrupted(const dp_dprun *run) {
+  return dp_fail(EX_TEMPFAIL, "interrupted after token %lld of %lld", (long long)run->steps,
+                 (long long)run->options->generate.count);
+}
+
 static dp_status generate(dp_dprun *run, generator *g) {
   const dp_dprun_options *o = run->options;
   const dp_dprun_drawing drawing = {o->generate.temperature, o->generate.top_k, o->seed};
   for (; run->steps < o->generate.count; run->steps++) {
     int64_t token;
-    if (dp_dprun_signal_came())
-      return dp_fail(EX_TEMPFAIL, "interrupted after token %lld of %lld", (long long)run->steps,
-                     (long long)o->generate.count);
+    if (dp_dprun_signal_came()) return interrupted(run);
     dp_status status = score(g, run->steps);
     if (!status) status = dp_dprun_draw(&drawing, run->steps, g->scored, g->vocabulary, &token);
     if (status) return dp_status_context(status, "token %lld", (long long)run->steps + 1);
-    DP_TRY(write_token(token, o->generate.tokens));
+    status = write_token(token, o->generate.tokens);
+    if (status && dp_dprun_signal_came()) {  // which has ended the writing
+      dp_status_free(status);
+      return interrupted(run);
+    }
+    DP_TRY(status);
     append(g, token);
   }
   return DP_OK;
@@ -147,7 +155,7 @@ static dp_status open_generator(dp_dprun *run, generator *g) {
             (long long)length);
   g->tokens = dp_alloc_n(run->arena, (size_t)g->window, sizeof *g->tokens);
   g->scored = dp_alloc_n(run->arena, (size_t)g->vocabulary, sizeof *g->scored);
-  for (int64_t i = 0; i < length; i++) append(g, prompt[i]);
+  for (int64_t i = dp_max_i64(0, length - g->window); i < length; i++) append(g, prompt[i]);
   return dp_session_prepare(run->session, g->program, 1);
 }
 

@@ -343,7 +343,8 @@ static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
   if (o->checkpoints) add_file(&l, "--save (its runs)", dp_printf(arena, "%s/%s", o->save, DP_RUNS_FILE), true);
   add_file(&l, "--metrics", o->metrics, true);
   add_file(&l, "--trace", o->trace, true);
-  add_file(&l, "--tensorboard", o->watch.tensorboard, true);
+  // Its files have names of their own, so it may share a folder with others.
+  if (o->watch.tensorboard) add_file(&l, "--tensorboard", dp_printf(arena, "%s/events", o->watch.tensorboard), true);
   return dp_cli_files_check(l.files, l.count);
 }
 
@@ -423,7 +424,8 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
     return dp_fail(EX_USAGE, "--validation, --augment and --bench-data are about --data: add it");
   if (o->n_outputs && !o->infer) return dp_fail(EX_USAGE, "--output needs --infer");
   DP_TRY(check_save(o));
-  DP_TRY(dp_dprun_watch_options_check(&o->watch, o->checkpoints, o->infer || o->generate.count >= 0, o->quiet));
+  const char *instead = o->generate.count >= 0 ? "--generate" : o->infer ? "--infer" : NULL;
+  DP_TRY(dp_dprun_watch_options_check(&o->watch, o->checkpoints, instead, o->quiet));
   DP_TRY(check_files(arena, o));
   return check_endings(arena, o);
 }
@@ -436,7 +438,7 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
       .children = children,
       .parser = parse,
       .help_filter = help,
-      .args_doc = "PLAN",
+      .args_doc = "PLAN\nreport DIR",
       .doc =
           "Checks a plan, then runs it: trains, evaluates and writes the weights, or infers and writes the outputs.\v"
           "Examples:\n"

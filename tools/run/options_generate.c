@@ -16,7 +16,7 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "Generating", 7},
     {"generate", KEY_GENERATE, "N", 0,
      "Write N tokens that follow the prompt to standard output, each drawn by the scores of a model that predicts the "
-     "next token; --seed chooses among equally likely texts",
+     "next token; the same --seed gives the same text",
      0},
     {"prompt", KEY_PROMPT, "TEXT", 0, "What the tokens follow; - is standard input", 0},
     {"temperature", KEY_TEMPERATURE, "T", 0,

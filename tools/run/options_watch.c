@@ -61,13 +61,14 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 
 const struct argp dp_dprun_watch_argp = {.options = table, .parser = parse};
 
-dp_status dp_dprun_watch_options_check(const dp_dprun_watch_options *o, bool checkpoints, bool infer, bool quiet) {
+dp_status dp_dprun_watch_options_check(const dp_dprun_watch_options *o, bool checkpoints, const char *instead,
+                                       bool quiet) {
   const struct {
     bool given;
     const char *option;
   } training[] = {{o->best, "best"}, {o->early_stop, "early-stop"}, {o->tensorboard, "tensorboard"}};
-  for (size_t i = 0; infer && i < DP_COUNT(training); i++)
-    if (training[i].given) return dp_fail(EX_CONFIG, "--%s does not go with --infer", training[i].option);
+  for (size_t i = 0; instead && i < DP_COUNT(training); i++)
+    if (training[i].given) return dp_fail(EX_CONFIG, "--%s does not go with %s", training[i].option, instead);
   if (o->best && !checkpoints) return dp_fail(EX_USAGE, "--best keeps a checkpoint: add --save=FOLDER");
   if (o->histograms && !o->tensorboard) return dp_fail(EX_USAGE, "--histograms needs --tensorboard=DIR");
   if (o->tensorboard && !*o->tensorboard) return dp_fail(EX_USAGE, "--tensorboard=: name a folder");

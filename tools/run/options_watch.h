@@ -15,8 +15,9 @@ typedef struct {
 // A child of the command line's parser; its input is a dp_dprun_watch_options.
 extern const struct argp dp_dprun_watch_argp;
 
-// Whether the options go together. checkpoints: --save names a folder of them. EX_USAGE, EX_CONFIG.
-dp_status dp_dprun_watch_options_check(const dp_dprun_watch_options *options, bool checkpoints, bool infer,
+// Whether the options go together. checkpoints: --save names a folder of them; instead: the option by which nothing is
+// trained; NULL: none. EX_USAGE, EX_CONFIG.
+dp_status dp_dprun_watch_options_check(const dp_dprun_watch_options *options, bool checkpoints, const char *instead,
                                        bool quiet) DP_MUST_USE;
 
 #endif

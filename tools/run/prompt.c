@@ -7,11 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_BYTES = 16 << 20 };
+
 static dp_status read_stdin(dp_arena *arena, const char **text, size_t *length) {
   char *bytes = NULL;
   size_t n = 0;
-  for (int c; (c = getchar()) != EOF;) DP_PUSH(arena, bytes, n, (char)c);
-  if (ferror(stdin)) return dp_fail(EX_IOERR, "--prompt=-: standard input: %s", strerror(errno));
+  for (int c; (c = getchar()) != EOF;) {
+    if (n == MOST_BYTES) return dp_fail(EX_DATAERR, "--prompt=-: more than %d MiB", MOST_BYTES >> 20);
+    DP_PUSH(arena, bytes, n, (char)c);
+  }
+  if (ferror(stdin))
+    return errno == EINTR ? dp_fail(EX_TEMPFAIL, "interrupted while waiting for standard input")
+                          : dp_fail(EX_IOERR, "--prompt=-: standard input: %s", strerror(errno));
   *length = n;
   DP_PUSH(arena, bytes, n, '\0');
   *text = bytes;
@@ -42,6 +49,7 @@ dp_status dp_dprun_prompt_read(dp_arena *arena, const char *text, bool numbers, 
   size_t length = strlen(text);
   int64_t *list = NULL, n = 0;
   if (!strcmp(text, "-")) DP_TRY(read_stdin(arena, &text, &length));
+  if (numbers && strlen(text) != length) return dp_fail(EX_USAGE, "--prompt: it has a zero byte, so it is not text");
   if (numbers)
     DP_TRY(parse_numbers(arena, text, &list, &n));
   else

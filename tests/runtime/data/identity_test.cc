@@ -161,4 +161,29 @@ TEST(Identity, OfAPatternTheSamplesCount) {
   EXPECT_NE(HashOf(Temporary("part-*.csv"), numbers), hash);
 }
 
+// Files of a pattern may be of different formats, in any order: of some the pictures count, of others the samples.
+TEST(Identity, OfAPatternWithPicturesAllFilesCount) {
+  for (const char *first : {"a.tar", "z.tar"}) {
+    const std::string folder = Temporary(std::string("mixed_") + first);
+    ASSERT_EQ(system(("mkdir " + folder + " && cp -L " + kSamples + "us.tar " + folder + "/" + first).c_str()), 0);
+    const dp_type picture = kColour;
+    const int64_t bytes =
+        2 * picture.shape.dims[1].offset * picture.shape.dims[2].offset * picture.shape.dims[3].offset;
+    const auto write = [&](char byte) {
+      char shape[128];
+      snprintf(shape, sizeof shape, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, %d, %d, %d), }",
+               int(picture.shape.dims[1].offset), int(picture.shape.dims[2].offset), int(picture.shape.dims[3].offset));
+      std::string header = shape;
+      header.resize(117, ' ');
+      std::ofstream(folder + "/m.npy", std::ios::binary) << std::string("\x93NUMPY\1\0\x76\0", 10) << header << "\n"
+                                                         << std::string(size_t(bytes), byte);
+    };
+    write(1);
+    const uint64_t hash = HashOf(folder + "/*", picture);
+    EXPECT_EQ(HashOf(folder + "/*", picture), hash);
+    write(2);
+    EXPECT_NE(HashOf(folder + "/*", picture), hash);
+  }
+}
+
 }  // namespace
