@@ -26,26 +26,21 @@ dp_status dp_report_lines_open(const char *path, dp_report_lines *lines) {
 static bool read_line(dp_report_lines *l) {
   int c;
   l->length = 0;
-  flockfile(l->file);
-  while ((c = getc_unlocked(l->file)) != EOF && c != '\n') {
-    if (l->length == LONGEST) continue;
+  do {
     if (l->length + 1 >= l->capacity) {
       const size_t capacity = l->capacity ? 2 * l->capacity : 1024;
       char *line = realloc(l->line, capacity);
       l->failed |= !line;
-      if (!line) break;
+      if (!line) return false;
       l->line = line;
       l->capacity = capacity;
     }
-    l->line[l->length++] = (char)c;
-  }
-  funlockfile(l->file);
-  l->failed |= ferror(l->file) != 0;
-  if (l->failed || (c == EOF && !l->length)) return false;
-  if (!l->capacity && !(l->line = malloc(l->capacity = 1024))) l->failed = true;
-  if (l->failed) return false;
+    c = getc_unlocked(l->file);
+    if (c != EOF && c != '\n' && l->length < LONGEST) l->line[l->length++] = (char)c;
+  } while (c != EOF && c != '\n');
   l->line[l->length] = 0;
-  return true;
+  l->failed |= ferror(l->file) != 0;
+  return !l->failed && (c != EOF || l->length);
 }
 
 bool dp_report_lines_next(dp_report_lines *l) {

@@ -30,9 +30,8 @@ static bool match(const dp_kernel_spec *spec) {
 
 // What the launch's kernel is told: of its member, or of a product with its sum.
 static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, dp_member_spec *made) {
-  dp_cuda_region_sum sum;
-  if (l->sum >= 0 && dp_cuda_region_sum_of(spec, l->first, &sum))
-    dp_cuda_region_sum_spec(spec, l->first, &sum, made);
+  if (l->sum.add >= 0)
+    dp_cuda_region_sum_spec(spec, l->first, &l->sum, made);
   else
     dp_member_spec_make(spec->region, l->first, spec->region->values, made);
 }
@@ -161,10 +160,9 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
       if (member->inputs[k] >= 0) from[k] = dp_cuda_value_at(&values, member->inputs[k]);
     for (int k = 0; k < member->n_outputs; k++)
       if (member->outputs[k] >= 0) to[k] = dp_cuda_value_at(&values, member->outputs[k]);
-    dp_cuda_region_sum sum;
-    if (of->sum >= 0 && dp_cuda_region_sum_of(spec, of->first, &sum)) {
-      from[2] = dp_cuda_value_at(&values, sum.operand);
-      to[0] = dp_cuda_value_at(&values, spec->region->members[sum.add].outputs[0]);
+    if (of->sum.add >= 0) {
+      from[2] = dp_cuda_value_at(&values, of->sum.operand);
+      to[0] = dp_cuda_value_at(&values, spec->region->members[of->sum.add].outputs[0]);
     }
     DP_TRY(l->kernel->enqueue(&l->spec->spec, l->state, queue, from, to, (char *)scratch + s->layout.bytes));
   }

@@ -69,10 +69,9 @@ static void add_launches(const division *d, dp_cuda_region_layout *layout) {
     if (d->made_along[first] != ITSELF) continue;
     end = end_of(d, first);
     dp_cuda_region_launch *l = &layout->launches[layout->n_launches++];
-    *l = (dp_cuda_region_launch){first, end, is_elementwise(d->region, first), -1};
+    *l = (dp_cuda_region_launch){first, end, is_elementwise(d->region, first), {-1, -1}};
     dp_cuda_region_sum sum;
-    for (int m = 0; m < d->region->n_members; m++)
-      if (d->made_along[m] == first && dp_cuda_region_sum_of(d->spec, first, &sum)) l->sum = sum.add;
+    if (dp_cuda_region_sum_of(d->spec, first, &sum) && d->made_along[sum.add] == first) l->sum = sum;
   }
 }
 
@@ -80,8 +79,8 @@ void dp_cuda_region_kept(const dp_kernel_spec *region, const dp_cuda_region_laun
   const dp_kernel_region *r = region->region;
   const int n_ends = region->n_inputs + region->n_outputs;
   for (int v = 0; v < r->n_values; v++) kept[v] = false;
-  if (l->sum >= 0) {
-    kept[r->members[l->sum].outputs[0]] = true;
+  if (l->sum.add >= 0) {
+    kept[r->members[l->sum.add].outputs[0]] = true;
     return;
   }
   for (int m = l->first; m < l->end; m++)

@@ -16,7 +16,7 @@ extern "C" {
 typedef struct {
   int first, end;
   bool elementwise;
-  int sum;  // the member that adds to the product, whose result is then this launch's; -1: none
+  dp_cuda_region_sum sum;  // what the product adds, whose result is then this launch's; add -1: nothing
 } dp_cuda_region_launch;
 
 typedef struct {

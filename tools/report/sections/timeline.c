@@ -123,11 +123,12 @@ static void write(dp_page *page, const dp_report *r) {
   double us;
   const size_t n = take_shapes(r->arena, t, shapes, &us);
   dp_chart_begin(page, &chart, put_lanes, (void *)(uintptr_t)t);
-  for (size_t i = 0, lane = 0; i < n; i++) {
-    const int at = find_track(t, shapes[i].first, (int)lane);
-    if (at == t->n_tracks) continue;  // its name is in a damaged line, which is noted
-    lane = (size_t)at;
-    if (at < lanes) put_shape(page, &chart, &shapes[i], unit_us, at);
+  int last = 0;
+  for (size_t i = 0; i < n; i++) {
+    const int lane = find_track(t, shapes[i].first, last);
+    if (lane == t->n_tracks) continue;  // its name is in a damaged line, which is noted
+    last = lane;
+    if (lane < lanes) put_shape(page, &chart, &shapes[i], unit_us, lane);
   }
   dp_chart_end(page, &chart);
   put_note(page, t, us);
