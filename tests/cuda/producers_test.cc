@@ -42,9 +42,10 @@ struct Producer {
   dp_kernel_spec spec{};
   int n_inputs = 0, n_outputs = 0;
 
-  explicit Producer(uint32_t seed, int64_t divisor = 1) : rng(seed) {
+  explicit Producer(uint32_t seed, int64_t divisor = 1) : Producer(seed, &Producer::Draw, divisor) {}
+  Producer(uint32_t seed, void (Producer::*draw)(int64_t), int64_t size) : rng(seed) {
     dtype = seed % 2 ? DP_FLOAT64 : DP_FLOAT32;
-    Draw(divisor);
+    (this->*draw)(size);
     Number();
   }
 
@@ -65,11 +66,23 @@ struct Producer {
     attr.name = name, attr.kind = DP_ATTR_INT, attr.i = i;
     return attr;
   }
+  int Softmax(int x) {
+    const std::vector<int64_t> extents = made[size_t(x)].extents;
+    return Add("Softmax", {x}, extents, 1, {Int("axis", -1)});
+  }
   dp_attr Axes(const std::vector<int64_t> &axes) {
     dp_attr attr{};
     attr.name = "axes", attr.kind = DP_ATTR_INTS, attr.count = axes.size();
     attr.ints = static_cast<const int64_t *>(dp_memdup(arena, axes.data(), axes.size() * sizeof(int64_t)));
     return attr;
+  }
+
+  // A product and so many Softmax behind it, each a launch that leaves its result for the next one.
+  void DrawChain(int64_t length) {
+    int x = Add("MatMul", {Operand({4, 8}), Operand({8, 64})}, {4, 64}, 0);
+    for (int64_t i = 0; i < length; i++) x = Softmax(x);
+    for (Value &value : made) value.result = false;
+    made[size_t(x)].result = true;
   }
 
   void Draw(int64_t divisor) {
@@ -99,7 +112,13 @@ struct Producer {
     if (UpTo(3)) x = Add(unary[UpTo(4)], {x}, extents, 1);
     if (!UpTo(3)) x = Add("Mul", {x, first}, extents, 1);  // uses the product again
     if (!UpTo(3)) x = Add("Add", {Operand(extents), x}, extents, 1);
-    if (!UpTo(3)) x = Add("Softmax", {x}, extents, 1, {Int("axis", -1)});
+    if (!UpTo(3)) x = Softmax(x);
+    // Launches whose results live for a while, and whose memory is used again.
+    std::vector<int> earlier = {first, x};
+    for (int more = UpTo(5); more > 0; more--) {
+      x = UpTo(3) ? Softmax(x) : Add("Mul", {x, earlier[size_t(UpTo(earlier.size()))]}, extents, 1);
+      earlier.push_back(x);
+    }
     std::vector<int64_t> axes;
     for (size_t d = 0; d + 1 < extents.size(); d++) axes.push_back(int64_t(d));
     if (UpTo(2)) Add("ReduceSum", {UpTo(2) ? x : first}, {n}, 4, {Axes(axes), Int("keepdims", 0)});
@@ -197,6 +216,16 @@ TEST_F(CudaProducers, EqualTheReference) {
     ASSERT_EQ(found.error, "");
     for (size_t k = 0; k < expected.size(); k++) ExpectClose(expected[k], found.results[k]);
   }
+}
+
+TEST(CudaProducer, ScratchIsUsedAgain) {
+  const auto bytes = [](int64_t length) {
+    const Producer p(0, &Producer::DrawChain, length);
+    return Kernel()->scratch_bytes(&p.spec);
+  };
+  const uint64_t value = 4 * 64 * sizeof(float);
+  EXPECT_GE(bytes(1), value);
+  for (int64_t length : {2, 3, 4, 9}) EXPECT_EQ(bytes(length), bytes(1) + value) << length;
 }
 
 TEST(CudaProducer, NoShardNeedsMoreScratchThanALargerOne) {

@@ -143,18 +143,53 @@ static void find_homes(const division *d, dp_cuda_region_layout *layout, bool *t
   }
 }
 
-static void place(const division *d, dp_cuda_region_layout *layout, bool *kept, bool *placed) {
+// The launch that computes a member.
+static int launch_of(const division *d, const dp_cuda_region_layout *layout, int member) {
+  const int first = d->made_along[member] == ITSELF ? member : d->made_along[member];
+  int i = 0;
+  while (layout->launches[i].end <= first) i++;
+  return i;
+}
+
+// The last launch that touches each memory. last: (values)
+static void find_last_uses(const division *d, const dp_cuda_region_layout *layout, int *last) {
+  for (int m = 0; m < d->region->n_members; m++) {
+    const dp_kernel_member *member = &d->region->members[m];
+    const int launch = launch_of(d, layout, m);
+    for (int i = 0; i < member->n_inputs + member->n_outputs; i++) {
+      const int32_t value = i < member->n_inputs ? member->inputs[i] : member->outputs[i - member->n_inputs];
+      if (value >= 0) last[layout->homes[value]] = (int)dp_max_i64(last[layout->homes[value]], launch);
+    }
+  }
+}
+
+// A value in scratch that no launch from this one on touches, and which can be overwritten by `value`: its extents and
+// type are the same, so that it is large enough for every number of samples. -1: there is none.
+static int32_t find_room(const division *d, int launch, int32_t value, const bool *in_scratch, const int *last) {
+  for (int32_t old = d->n_ends; old < d->region->n_values; old++)
+    if (in_scratch[old] && last[old] < launch && same_extents(d->region, old, value) &&
+        d->region->values[old].dtype == d->region->values[value].dtype)
+      return old;
+  return -1;
+}
+
+// kept, in_scratch: (values) not set yet. last: (values)
+static void place(const division *d, dp_cuda_region_layout *layout, bool *kept, bool *in_scratch, const int *last) {
   const dp_kernel_region *r = d->region;
-  for (int32_t v = 0; v < r->n_values; v++) placed[v] = v < d->n_ends;
+  for (int32_t v = 0; v < r->n_values; v++) in_scratch[v] = false;
   for (int i = 0; i < layout->n_launches; i++) {
     dp_cuda_region_kept(d->spec, &layout->launches[i], kept);
     for (int32_t v = d->n_ends; v < r->n_values; v++) {
       const int32_t home = layout->homes[v];
-      if (!kept[v] || placed[home]) continue;
-      placed[home] = true;
-      layout->offsets[home] = layout->bytes;
-      layout->bytes += dp_align_up((uint64_t)dp_local_count(&r->values[v].local) * dp_type_bytes(r->values[v].dtype),
-                                   DP_CUDA_ALIGNMENT);
+      if (!kept[v] || home < d->n_ends || in_scratch[home]) continue;
+      const int32_t old = find_room(d, i, v, in_scratch, last);
+      in_scratch[home] = true;
+      layout->offsets[home] = old >= 0 ? layout->offsets[old] : layout->bytes;
+      if (old >= 0)
+        in_scratch[old] = false;
+      else
+        layout->bytes += dp_align_up((uint64_t)dp_local_count(&r->values[v].local) * dp_type_bytes(r->values[v].dtype),
+                                     DP_CUDA_ALIGNMENT);
     }
   }
 }
@@ -164,20 +199,23 @@ dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_regio
   const size_t n_values = (size_t)r->n_values + 1, n_members = (size_t)r->n_members + 1;
   division d = {.spec = region, .region = r, .n_ends = region->n_inputs + region->n_outputs};
   bool *marks = calloc(2 * n_values, sizeof *marks);
+  int *last = calloc(n_values, sizeof *last);
   d.made_along = calloc(n_members, sizeof *d.made_along);
   *layout = (dp_cuda_region_layout){.launches = calloc(n_members, sizeof *layout->launches),
                                     .homes = calloc(n_values, sizeof *layout->homes),
                                     .offsets = calloc(n_values, sizeof *layout->offsets)};
-  const bool made = marks && d.made_along && layout->launches && layout->homes && layout->offsets;
+  const bool made = marks && last && d.made_along && layout->launches && layout->homes && layout->offsets;
   if (made) {
     mark_sums(&d);
     add_launches(&d, layout);
     find_homes(&d, layout, marks);
-    place(&d, layout, marks, marks + n_values);
+    find_last_uses(&d, layout, last);
+    place(&d, layout, marks, marks + n_values, last);
   } else {
     dp_cuda_region_layout_free(layout);
   }
   free(marks);
+  free(last);
   free(d.made_along);
   return made ? DP_OK : dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", r->n_members);
 }
