@@ -61,6 +61,10 @@ static void put_variable(dp_page *page, const dp_report *r, const Dp__Variable *
 
 static void write(dp_page *page, const dp_report *r) {
   const Dp__Plan *plan = r->plan;
+  dp_page_put(
+      page,
+      "<p class=\"note\">Along each axis of the mesh, devices have a variable whole, or S(d): each has a part of "
+      "its dimension d, counted from 0, or P(sum): each has a summand.</p>\n");
   dp_page_put(page, "<div class=\"scroll tall\"><table><tr><th>variable</th><th>kind</th><th>type</th>");
   for (size_t a = 0; a < plan->n_mesh; a++) {
     if (dp_report_is_time(plan->mesh[a])) continue;
