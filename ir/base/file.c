@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,11 +203,10 @@ dp_status dp_file_sync_folder(const char *path) {
 }
 
 dp_status dp_file_sync_folder_of(const char *path) {
-  char *copy = strdup(path);
-  if (!copy) return dp_fail(DP_EX_MEMORY, "%s: out of memory while it was written", path);
-  dp_status status = dp_file_sync_folder(dirname(copy));
-  free(copy);
-  return status;
+  char copy[PATH_MAX];  // no allocation, which could fail when the new content is already there
+  if (strlen(path) >= sizeof copy)
+    return dp_fail(EX_IOERR, "%s: cannot be synced to disk: %s", path, strerror(ENAMETOOLONG));
+  return dp_file_sync_folder(dirname(strcpy(copy, path)));
 }
 
 dp_status dp_file_writer_commit(dp_file_writer *writer) {

@@ -1,5 +1,5 @@
 // Memory that runs out, at any allocation of dprun's own (starve.c): the run ends with a message and exit code 71, and
-// what was saved stays. A sample of the allocations; with DP_FULL each of them, alone and with all that follow.
+// what was saved stays. A sample of the allocations, the last among them; with DP_FULL each of them, alone and with all that follow.
 #include <unistd.h>
 
 #include <climits>
@@ -32,7 +32,7 @@ class Starve : public Checkpoints {
     for (int i = 0; i < wanted; i++)
       for (bool rest : {false, true}) {
         if (!getenv("DP_FULL") && rest != (i % 2 == 1)) continue;
-        const int at = 1 + static_cast<int>(static_cast<int64_t>(i) * count / wanted);
+        const int at = 1 + static_cast<int>(static_cast<int64_t>(i) * (count - 1) / (wanted - 1));
         SCOPED_TRACE("allocation " + std::to_string(at) + " of " + std::to_string(count) +
                      (rest ? " and the rest" : ""));
         before();
