@@ -115,6 +115,17 @@ static dp_status take_gradients(updating *u) {
   return DP_OK;
 }
 
+// What devices add up is a bfloat16: `place` adds between the two casts.
+static void round_gradients(updating *u) {
+  dp_builder *b = &u->builder;
+  b->prefix = "reduce";
+  for (int i = 0; i < u->n_items; i++) {
+    dp_value **g = &u->items[i].gradient;
+    if ((*g)->type.dtype != DP_FLOAT32) continue;
+    *g = dp_build_cast(b, dp_build_cast(b, *g, DP_BFLOAT16), DP_FLOAT32);
+  }
+}
+
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   updating u = {.builder = {.graph = dp_model_find_graph(model, "train")}};
@@ -122,6 +133,7 @@ static dp_status run(dp_compile *compile) {
   if (!model->optimizer) return dp_fail(EX_USAGE, "the model names no optimizer: give one with --optimizer=...");
   DP_TRY(dp_spec_optimizer(model->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &u.spec));
   DP_TRY(take_gradients(&u));
+  if (compile->options->comm_precision == DP_BFLOAT16) round_gradients(&u);
   if (u.spec.clip_norm > 0) dp_optimizer_clip(&u.builder, u.n_items, u.items, u.spec.clip_norm);
   u.skip = dp_optimizer_skip(&u.builder);
   for (int i = 0; i < u.n_items; i++) DP_TRY(update_parameter(&u, &u.items[i]));
