@@ -2,12 +2,13 @@
 // the model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr.
 // optimizer_clip.c clips gradients first; optimizer_rule.c names the operator that does the update, or
 // optimizer_formula.c writes it in elementary ones; optimizer_average.c averages parameters; optimizer_skip.c counts
-// data that nodes refuse, for which every update is skipped.
+// data that nodes refuse, for which every update is skipped; loss_scale.c does what float16 needs.
 #include "passes/train/optimizer.h"
 
 #include <string.h>
 
 #include "passes/base/pass.h"
+#include "passes/train/loss_scale.h"
 
 typedef struct {
   dp_builder builder;
@@ -134,8 +135,16 @@ static dp_status run(dp_compile *compile) {
   DP_TRY(dp_spec_optimizer(model->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &u.spec));
   DP_TRY(take_gradients(&u));
   if (compile->options->comm_precision == DP_BFLOAT16) round_gradients(&u);
+  const bool scaled = dp_loss_scale_is_on(compile->options);
+  if (scaled) dp_loss_scale_undo(&u.builder, u.n_items, u.items);
+  dp_value *overflow = scaled ? dp_loss_scale_overflow(&u.builder, u.n_items, u.items) : NULL;
   if (u.spec.clip_norm > 0) dp_optimizer_clip(&u.builder, u.n_items, u.items, u.spec.clip_norm);
   u.skip = dp_optimizer_skip(&u.builder);
+  if (overflow) {
+    dp_loss_scale_update(&u.builder, overflow, u.skip);
+    u.builder.prefix = "skip";
+    u.skip = u.skip ? dp_build2(&u.builder, "Add", u.skip, overflow) : overflow;
+  }
   for (int i = 0; i < u.n_items; i++) DP_TRY(update_parameter(&u, &u.items[i]));
   dp_optimizer_guard(&u.builder, u.skip);
   if (u.spec.ema > 0 && !u.builder.status) dp_optimizer_read_averages(model);
