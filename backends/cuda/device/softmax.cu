@@ -12,7 +12,7 @@ DP_BLOCK_KERNEL(dp_softmax_arguments) {
   T *y = (T *)a.y + at;
   const dp_exponentials row = LOCAL(exponentials)(x, a.length, a.inner, shared);
   for (dp_i64 k = dp_thread(); k < a.length; k += dp_threads()) {
-    const double z = (double)x[k * a.inner] - row.most - row.log_sum;
-    y[k * a.inner] = LOGARITHM ? (T)z : DP_EXP(z);
+    const double z = (double)GET(x[k * a.inner]) - row.most - row.log_sum;
+    y[k * a.inner] = PUT(LOGARITHM ? (W)z : DP_EXP(z));
   }
 }

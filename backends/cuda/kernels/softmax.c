@@ -10,9 +10,9 @@
 #include "ir/kernel/extents.h"
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  char defines[64];
-  snprintf(defines, sizeof defines, "#define T %s\n#define LOGARITHM %d\n",
-           dp_cuda_type_of(spec->inputs[0].dtype)->stored, !strcmp(spec->op->name, "LogSoftmax"));
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s#define LOGARITHM %d\n",
+           dp_cuda_type_of(spec->inputs[0].dtype)->defines, !strcmp(spec->op->name, "LogSoftmax"));
   return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_softmax, state);
 }
 
