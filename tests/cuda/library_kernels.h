@@ -66,9 +66,10 @@ struct HalfTally {
 HalfTally &Halves();
 
 // Expects the kernel to give what the reference gives: within 1e-5 times the root of the longest sum for float32, 1e-13
-// for float64, and exactly for integers.
+// for float64, for 16 bits within float32's and a unit in the last place, and exactly for integers.
 void Check(const Problem &p, const std::string &name);
-// Every sample of the operator, as written and in float64, except those of types that the kernel does not take.
+// Every sample of the operator, as written and in other types, except those that the kernel does not take. It takes all
+// floats.
 void CheckSamples(const std::string &op, const std::string &domain, const std::string &name);
 
 // What the selected kernel is called; "" when there is none.
