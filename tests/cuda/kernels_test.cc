@@ -148,5 +148,16 @@ TEST_F(Kernels, AreMissingForTheseOperatorsAlone) {
   for (const std::string &name : kMissing) EXPECT_TRUE(missing.count(name)) << name << " has a kernel by now";
 }
 
+// Floats of 16 bits are missing nowhere: whatever has a kernel in float32 has one for them.
+TEST_F(Kernels, TakeFloatsOf16Bits) {
+  int taken = 0;
+  for (const Prepared &p : *All()) {
+    if (!IsHalf(p.c.to)) continue;
+    EXPECT_NE(p.kernel, nullptr) << p.c.Name() << " in " << dp_type_name(p.c.to);
+    taken++;
+  }
+  EXPECT_GT(taken, 300);
+}
+
 }  // namespace
 }  // namespace dp_test
