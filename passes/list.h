@@ -6,6 +6,8 @@ DP_PASS(batch)
 DP_PASS(precision)
 DP_PASS(normalize)
 DP_PASS(loss)
+// The loss too has nodes that compute in float32.
+DP_PASS(mixed)
 // On the source's nodes: whatever is derived from a node follows it.
 DP_PASS(partition)
 // The logical training graph.

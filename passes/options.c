@@ -48,13 +48,20 @@ static dp_status check_choices(const dp_compile *compile) {
   if (o->zero_stage < 0 || o->zero_stage > compile->strategy->n_zero_stages)
     return dp_fail(EX_USAGE, "--zero-stage=%lld: it must be 1 to %d", (long long)o->zero_stage,
                    compile->strategy->n_zero_stages);
-  if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64)
-    return dp_fail(EX_USAGE, "--precision must be fp32 or fp64");
+  if (o->precision != DP_NO_TYPE && o->precision != DP_FLOAT32 && o->precision != DP_FLOAT64 && !dp_options_half(o))
+    return dp_fail(EX_USAGE, "--precision must be fp32, fp64, bf16 or fp16");
+  if (o->n_keep_fp32 && !dp_options_half(o))
+    return dp_fail(EX_CONFIG, "--keep-fp32 is for --precision=bf16 and fp16: otherwise no node computes in 16 bits");
+  if (o->comm_precision != DP_NO_TYPE && o->comm_precision != DP_FLOAT32 && o->comm_precision != DP_BFLOAT16)
+    return dp_fail(EX_USAGE, "--comm-precision must be fp32 or bf16");
+  if (o->comm_precision != DP_NO_TYPE && o->precision == DP_FLOAT64)
+    return dp_fail(EX_CONFIG, "--comm-precision is for gradients in float32, but --precision=fp64 has them in float64");
   const struct {
     const char *name;
     int count;
-  } repeated[] = {{"freeze", o->n_freeze}, {"train", o->n_train},  {"split", o->n_splits},
-                  {"dim", o->n_dims},      {"group", o->n_groups}, {"normalize", o->n_normalize}};
+  } repeated[] = {{"freeze", o->n_freeze},      {"train", o->n_train},  {"split", o->n_splits},
+                  {"dim", o->n_dims},           {"group", o->n_groups}, {"normalize", o->n_normalize},
+                  {"keep-fp32", o->n_keep_fp32}};
   for (size_t i = 0; i < DP_COUNT(repeated); i++)
     if (repeated[i].count > DP_LIMIT_OPTIONS)
       return dp_fail(EX_USAGE, "%d times --%s; the limit is %d", repeated[i].count, repeated[i].name, DP_LIMIT_OPTIONS);
@@ -80,14 +87,15 @@ static bool recomputes(const dp_options *o) { return o->recompute && strcmp(o->r
 // A plan without training: ignores the model's loss and optimizer, refuses those of the command line.
 static dp_status leave_training(dp_compile *compile) {
   const dp_options *o = compile->options;
-  const char *asked = o->loss          ? "--loss"
-                      : o->optimizer   ? "--optimizer"
-                      : o->n_groups    ? "--group"
-                      : o->n_freeze    ? "--freeze"
-                      : o->n_train     ? "--train"
-                      : o->as_exported ? "--as-exported"
-                      : recomputes(o)  ? "--recompute"
-                                       : NULL;
+  const char *asked = o->loss             ? "--loss"
+                      : o->optimizer      ? "--optimizer"
+                      : o->n_groups       ? "--group"
+                      : o->n_freeze       ? "--freeze"
+                      : o->n_train        ? "--train"
+                      : o->as_exported    ? "--as-exported"
+                      : recomputes(o)     ? "--recompute"
+                      : o->comm_precision ? "--comm-precision"
+                                          : NULL;
   if (asked) return dp_fail(EX_CONFIG, "%s is for training, but --mode=infer makes a plan without training", asked);
   compile->model->loss = compile->model->optimizer = NULL;
   return DP_OK;

@@ -29,8 +29,10 @@ static char **splits_of(dp_arena *arena, const dp_options *o) {
   return texts;
 }
 
-static const char *precision_of(const dp_options *o) {
-  return o->precision == DP_FLOAT64 ? "fp64" : o->precision == DP_FLOAT32 ? "fp32" : "";
+static const char *precision_of(dp_dtype dtype) {
+  static const char *const names[DP_MAX_TYPE + 1] = {
+      [DP_FLOAT32] = "fp32", [DP_FLOAT64] = "fp64", [DP_BFLOAT16] = "bf16", [DP_FLOAT16] = "fp16"};
+  return names[dtype];
 }
 
 Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
@@ -66,7 +68,10 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->split = splits_of(arena, o);
   m->n_normalize = (size_t)o->n_normalize;
   m->normalize = texts_of(arena, o->n_normalize, o->normalize);
-  m->precision = copy_string(arena, precision_of(o));
+  m->precision = copy_string(arena, precision_of(o->precision));
+  m->n_keep_fp32 = (size_t)o->n_keep_fp32;
+  m->keep_fp32 = texts_of(arena, o->n_keep_fp32, o->keep_fp32);
+  m->comm_precision = copy_string(arena, precision_of(o->comm_precision));
   m->batchnorm = copy_string(arena, o->batchnorm);
   m->clip_grad_at_bound = copy_string(arena, o->clip_grad_at_bound);
   return m;

@@ -1,9 +1,11 @@
 // Runs any operator on types that its reference kernel does not compute in. Operands are converted to wider types, the
 // kernel computes with them, and the results are rounded: floats to nearest even, integers to their low bits, so that
-// they wrap as in their own type. One kernel for each operator thus serves all types.
+// they wrap as in their own type. One kernel for each operator thus serves all types. cpu.wide runs reference kernels;
+// cpu.fast_wide runs libraries' products on 16-bit floats, with the same roundings: none but that of the result.
 #include <stdlib.h>
 
 #include "backends/cpu/alignment.h"
+#include "backends/cpu/reference/half.h"
 #include "backends/cpu/reference/reference.h"
 #include "backends/cpu/target.h"
 
@@ -20,21 +22,11 @@ typedef struct {
   static void narrow_##NAME(int64_t count, const void *x, void *y) {        \
     for (int64_t i = 0; i < count; i++) ((T *)y)[i] = (T)((const W *)x)[i]; \
   }
-#define HALF_CONVERSION(NAME, DTYPE)                                                                                 \
-  static void widen_##NAME(int64_t count, const void *x, void *y) {                                                  \
-    for (int64_t i = 0; i < count; i++) ((float *)y)[i] = (float)dp_element_decode(DTYPE, ((const uint16_t *)x)[i]); \
-  }                                                                                                                  \
-  static void narrow_##NAME(int64_t count, const void *x, void *y) {                                                 \
-    for (int64_t i = 0; i < count; i++)                                                                              \
-      ((uint16_t *)y)[i] = dp_element_encode(DTYPE, (double)((const float *)x)[i], false);                           \
-  }
 CONVERSION(int8, int8_t, int32_t)
 CONVERSION(uint8, uint8_t, int32_t)
 CONVERSION(int16, int16_t, int32_t)
 CONVERSION(uint16, uint16_t, int32_t)
 CONVERSION(uint32, uint32_t, int64_t)
-HALF_CONVERSION(float16, DP_FLOAT16)
-HALF_CONVERSION(bfloat16, DP_BFLOAT16)
 
 static const conversion conversions[DP_MAX_TYPE + 1] = {
     [DP_INT8] = {DP_INT32, widen_int8, narrow_int8},
@@ -42,8 +34,8 @@ static const conversion conversions[DP_MAX_TYPE + 1] = {
     [DP_INT16] = {DP_INT32, widen_int16, narrow_int16},
     [DP_UINT16] = {DP_INT32, widen_uint16, narrow_uint16},
     [DP_UINT32] = {DP_INT64, widen_uint32, narrow_uint32},
-    [DP_FLOAT16] = {DP_FLOAT32, widen_float16, narrow_float16},
-    [DP_BFLOAT16] = {DP_FLOAT32, widen_bfloat16, narrow_bfloat16},
+    [DP_FLOAT16] = {DP_FLOAT32, dp_half_from_float16, dp_half_to_float16},
+    [DP_BFLOAT16] = {DP_FLOAT32, dp_half_from_bfloat16, dp_half_to_bfloat16},
 };
 
 // The same node with every operand and result in a wide type.
@@ -70,7 +62,7 @@ static void make_widened(const dp_kernel_spec *spec, widened *wide) {
 }
 
 // The reference kernel for the wide types, if there is none for the types themselves; NULL: none.
-static const dp_kernel *kernel_of(const dp_kernel_spec *spec, const dp_kernel_spec *wide) {
+static const dp_kernel *reference_of(const dp_kernel_spec *spec, const dp_kernel_spec *wide) {
   const dp_kernel *found = NULL;
   for (const dp_kernel *const *k = dp_cpu_kernels; *k; k++) {
     if (!(*k)->op || (*k)->library || !dp_kernel_computes(*k, spec->op)) continue;
@@ -80,11 +72,40 @@ static const dp_kernel *kernel_of(const dp_kernel_spec *spec, const dp_kernel_sp
   return found;
 }
 
+// A library's kernel for a product of 16-bit floats; NULL: none.
+static const dp_kernel *library_of(const dp_kernel_spec *wide) {
+  const dp_kernel *found = NULL;
+  for (const dp_kernel *const *k = dp_cpu_kernels; *k; k++)
+    if ((*k)->library && dp_kernel_computes(*k, wide->op) && dp_kernel_takes(*k, wide) &&
+        (!(*k)->match || (*k)->match(wide)) && (!found || (*k)->priority > found->priority))
+      found = *k;
+  return found;
+}
+
+static bool is_half(const dp_kernel_operand *operand) {
+  return operand->present && (operand->dtype == DP_FLOAT16 || operand->dtype == DP_BFLOAT16);
+}
+
+static bool is_half_product(const dp_kernel_spec *spec) {
+  return !spec->region && spec->op->precision == DP_PRECISION_HALF && spec->n_inputs && is_half(&spec->inputs[0]);
+}
+
+static const dp_kernel *kernel_of(const dp_kernel_spec *spec, const dp_kernel_spec *wide, bool fast) {
+  return fast ? library_of(wide) : reference_of(spec, wide);
+}
+
 static bool match(const dp_kernel_spec *spec) {
   if (spec->region) return false;
   widened wide;
   make_widened(spec, &wide);
-  return kernel_of(spec, &wide.spec) != NULL;
+  return kernel_of(spec, &wide.spec, false) != NULL;
+}
+
+static bool match_fast(const dp_kernel_spec *spec) {
+  if (!is_half_product(spec)) return false;
+  widened wide;
+  make_widened(spec, &wide);
+  return kernel_of(spec, &wide.spec, true) != NULL;
 }
 
 // The scratch bytes of a converted operand or result. A result of a wide type needs them too: a kernel writes it while
@@ -95,15 +116,18 @@ static uint64_t bytes_of(const dp_kernel_operand *wide, dp_dtype dtype, bool res
                 : 0;
 }
 
-static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+static uint64_t bytes_with(const dp_kernel_spec *spec, bool fast) {
   widened wide;
   make_widened(spec, &wide);
-  const dp_kernel *kernel = kernel_of(spec, &wide.spec);
+  const dp_kernel *kernel = kernel_of(spec, &wide.spec, fast);
   uint64_t bytes = kernel->scratch_bytes ? dp_align_up(kernel->scratch_bytes(&wide.spec), DP_CPU_ALIGNMENT) : 0;
   for (int i = 0; i < spec->n_inputs; i++) bytes += bytes_of(&wide.inputs[i], spec->inputs[i].dtype, false);
   for (int i = 0; i < spec->n_outputs; i++) bytes += bytes_of(&wide.outputs[i], spec->outputs[i].dtype, true);
   return bytes;
 }
+
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return bytes_with(spec, false); }
+static uint64_t scratch_bytes_fast(const dp_kernel_spec *spec) { return bytes_with(spec, true); }
 
 typedef struct {
   const dp_kernel *kernel;
@@ -117,12 +141,12 @@ static void release(void *state) {
   free(s);
 }
 
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+static dp_status prepare_with(const dp_kernel_spec *spec, bool fast, void **state) {
   wide_state *s = malloc(sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
   s->state = NULL;
   make_widened(spec, &s->wide);
-  s->kernel = kernel_of(spec, &s->wide.spec);
+  s->kernel = kernel_of(spec, &s->wide.spec, fast);
   dp_status status = s->kernel->prepare ? s->kernel->prepare(&s->wide.spec, &s->state) : DP_OK;
   if (status)
     free(s);
@@ -130,6 +154,9 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
     *state = s;
   return status;
 }
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) { return prepare_with(spec, false, state); }
+static dp_status prepare_fast(const dp_kernel_spec *spec, void **state) { return prepare_with(spec, true, state); }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
@@ -169,6 +196,21 @@ const dp_kernel dp_kernel_upcast = {
     .scratch_bytes = scratch_bytes,
     .in_place = true,
     .prepare = prepare,
+    .release = release,
+    .run = run,
+};
+
+const dp_kernel dp_kernel_fast_upcast = {
+    .name = "cpu.fast_wide",
+    .types = DP_ANY_TYPE,
+    .priority = 10,
+    .library = true,
+    .match = match_fast,
+    .scratch_bytes = scratch_bytes_fast,
+    .own_threads = true,
+    .isa = true,
+    .in_place = true,
+    .prepare = prepare_fast,
     .release = release,
     .run = run,
 };

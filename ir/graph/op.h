@@ -69,6 +69,14 @@ typedef enum {
   DP_OP_PRODUCT = 256,
 } dp_op_flags;
 
+// What an operator computes in under --precision=bf16 or fp16 (passes/model/mixed.c), as PyTorch's autocast has it.
+typedef enum {
+  DP_PRECISION_OPERANDS = 0,  // the widest type of its operands; parameters, constants and single numbers follow these
+  DP_PRECISION_HALF,          // 16 bits: products, which take the time
+  DP_PRECISION_FULL,          // float32: losses, sums, normalizations, and functions that grow fast
+  DP_PRECISION_WITHIN,        // float32, but result 0 has operand 0's type
+} dp_op_precision;
+
 // ---- placements -----------------------------------------------------------------------------------------------------
 
 typedef struct {
@@ -136,6 +144,7 @@ struct dp_op {
   dp_operand_schema inputs[DP_MAX_OPERANDS], outputs[DP_MAX_OPERANDS];
   dp_attr_schema attrs[DP_MAX_ATTRS];  // ends with name NULL
   uint32_t flags;
+  dp_op_precision precision;
   // Sets outputs[i]->type from inputs' types and attributes. The schema was checked before. Required.
   dp_status (*infer)(dp_node *node);
   // Given dy[i], the gradient of result i (NULL: none reaches it), builds nodes and sets dx[i], the gradient of operand

@@ -74,6 +74,7 @@ const dp_op dp_op_Adam = {
     .attrs = {DP_FLOAT_ATTR("beta1", 0.9), DP_FLOAT_ATTR("beta2", 0.999), DP_FLOAT_ATTR("eps", 1e-8),
               DP_FLOAT_ATTR("weight_decay", 0), DP_INT_ATTR("decoupled", 0)},
     .flags = DP_OP_UPDATE | DP_OP_ELEMENTWISE,
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .sharding = placements,
     .cost = cost,

@@ -81,6 +81,7 @@ const dp_op dp_op_AffineGrid = {
     .inputs = {DP_OPERAND("theta", DP_FLOATS, 'T'), DP_AS_ATTR("size", DP_BIT(DP_INT64), false)},
     .outputs = {DP_OPERAND("grid", DP_FLOATS, 'T')},
     .attrs = {DP_INT_ATTR("align_corners", 0), {.name = "size", .kind = DP_ATTR_DIMS}},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -29,6 +29,7 @@ const dp_op dp_op_Assign = {
     .inputs = {DP_OPERAND("w", DP_ANY_TYPE, 'T'), DP_OPERAND("x", DP_ANY_TYPE, 'T'), DP_UPDATE_SKIP},
     .outputs = {DP_OPERAND("w_new", DP_ANY_TYPE, 'T')},
     .flags = DP_OP_UPDATE | DP_OP_ELEMENTWISE,
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .sharding = placements,
     .cost = dp_elementwise_cost,

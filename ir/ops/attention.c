@@ -323,6 +323,7 @@ const dp_op dp_op_Attention = {
               {.name = "softmax_precision", .kind = DP_ATTR_INT},
               DP_INT_ATTR("left_window_size", -1),
               DP_INT_ATTR("right_window_size", -1)},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

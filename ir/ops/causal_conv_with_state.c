@@ -62,6 +62,7 @@ const dp_op dp_op_CausalConvWithState = {
                DP_OPTIONAL("bias", DP_FLOATS, 'T'), DP_OPTIONAL("past_state", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("output", DP_FLOATS, 'T'), DP_OPTIONAL("present_state", DP_FLOATS, 'T')},
     .attrs = {DP_STRING_ATTR("activation", "none")},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

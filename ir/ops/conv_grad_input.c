@@ -55,6 +55,7 @@ const dp_op dp_op_ConvGradInput = {
     .inputs = {DP_OPERAND("W", DP_FLOATS, 'T'), DP_OPERAND("dY", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T')},
     .attrs = {DP_CONV_ATTRS, DP_SHAPE_ATTR("shape")},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

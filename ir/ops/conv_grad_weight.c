@@ -41,6 +41,7 @@ const dp_op dp_op_ConvGradWeight = {
     .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("dY", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("dW", DP_FLOATS, 'T')},
     .attrs = {DP_CONV_ATTRS, DP_SHAPE_ATTR("shape")},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .sharding = placements,
     .cost = cost,

@@ -132,6 +132,7 @@ const dp_op dp_op_ConvTranspose = {
     .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("W", DP_FLOATS, 'T'), DP_OPTIONAL("B", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
     .attrs = {DP_CONV_ATTRS, DP_INTS_ATTR("output_padding"), DP_INTS_ATTR("output_shape")},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

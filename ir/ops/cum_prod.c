@@ -51,6 +51,7 @@ const dp_op dp_op_CumProd = {
     .inputs = {DP_OPERAND("x", TYPES, 'T'), DP_CUMULATIVE_AXIS},
     .outputs = {DP_OPERAND("y", TYPES, 'T')},
     .attrs = {DP_CUMULATIVE_ATTRS},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

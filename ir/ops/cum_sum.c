@@ -32,6 +32,7 @@ const dp_op dp_op_CumSum = {
     .inputs = {DP_OPERAND("x", DP_NUMBERS, 'T'), DP_CUMULATIVE_AXIS},
     .outputs = {DP_OPERAND("y", DP_NUMBERS, 'T')},
     .attrs = {DP_CUMULATIVE_ATTRS},
+    .precision = DP_PRECISION_FULL,
     .infer = dp_cumulative_infer,
     .gradient = gradient,
     .sharding = placements,

@@ -107,6 +107,7 @@ const dp_op dp_op_DFT = {
               {.name = "dft_length", .kind = DP_ATTR_INT},
               DP_INT_ATTR("inverse", 0),
               DP_INT_ATTR("onesided", 0)},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

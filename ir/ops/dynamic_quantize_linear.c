@@ -38,6 +38,7 @@ const dp_op dp_op_DynamicQuantizeLinear = {
     .inputs = {DP_OPERAND("x", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("y", DP_BIT(DP_UINT8), 0), DP_OPERAND("y_scale", DP_FLOATS, 'T'),
                 DP_OPERAND("y_zero_point", DP_BIT(DP_UINT8), 0)},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -206,6 +206,7 @@ const dp_op dp_op_Einsum = {
     .inputs = {DP_OPERAND("Inputs", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("Output", DP_FLOATS, 'T')},
     .attrs = {{.name = "equation", .kind = DP_ATTR_STRING, .required = true}},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

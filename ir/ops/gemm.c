@@ -140,6 +140,7 @@ const dp_op dp_op_Gemm = {
     .outputs = {DP_OPERAND("Y", TYPES, 'T')},
     .attrs = {DP_FLOAT_ATTR("alpha", 1), DP_FLOAT_ATTR("beta", 1), DP_INT_ATTR("transA", 0), DP_INT_ATTR("transB", 0)},
     .flags = DP_OP_PRODUCT,
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

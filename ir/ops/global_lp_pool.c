@@ -29,6 +29,7 @@ const dp_op dp_op_GlobalLpPool = {
     .inputs = {DP_OPERAND("X", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
     .attrs = {DP_INT_ATTR("p", 2)},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -206,6 +206,7 @@ const dp_op dp_op_GridSample = {
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
     .attrs = {DP_INT_ATTR("align_corners", 0), DP_STRING_ATTR("mode", "linear"),
               DP_STRING_ATTR("padding_mode", "zeros")},
+    .precision = DP_PRECISION_WITHIN,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

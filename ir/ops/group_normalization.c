@@ -35,6 +35,7 @@ const dp_op dp_op_GroupNormalization = {
     .attrs = {DP_FLOAT_ATTR("epsilon", 1e-5),
               {.name = "num_groups", .kind = DP_ATTR_INT, .required = true},
               DP_INT_ATTR("stash_type", 1)},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

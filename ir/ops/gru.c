@@ -65,6 +65,7 @@ const dp_op dp_op_GRU = {
     .inputs = {DP_RECURRENT_INPUTS},
     .outputs = {DP_RECURRENT_OUTPUTS},
     .attrs = {DP_RECURRENT_ATTRS, DP_INT_ATTR("linear_before_reset", 0)},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -34,6 +34,7 @@ const dp_op dp_op_InstanceNormalization = {
                DP_OPERAND("B", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("output", DP_FLOATS, 'T')},
     .attrs = {DP_FLOAT_ATTR("epsilon", 1e-5)},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

@@ -181,6 +181,7 @@ const dp_op dp_op_LinearAttention = {
               {.name = "q_num_heads", .kind = DP_ATTR_INT, .required = true},
               DP_FLOAT_ATTR("scale", 0),
               DP_STRING_ATTR("update_rule", "gated_delta")},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -19,6 +19,7 @@ const dp_op dp_op_Log = {
     .inputs = {DP_OPERAND("X", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
     .flags = DP_OP_ELEMENTWISE,
+    .precision = DP_PRECISION_FULL,
     .infer = dp_common_infer_same,
     .gradient = gradient,
     .sharding = dp_elementwise_sharding,

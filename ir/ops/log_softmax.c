@@ -21,6 +21,7 @@ const dp_op dp_op_LogSoftmax = {
     .inputs = {DP_OPERAND("input", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("output", DP_FLOATS, 'T')},
     .attrs = {DP_INT_ATTR("axis", -1)},
+    .precision = DP_PRECISION_FULL,
     .infer = dp_softmax_infer,
     .gradient = gradient,
     .sharding = dp_softmax_sharding,

@@ -34,6 +34,7 @@ const dp_op dp_op_LpNormalization = {
     .inputs = {DP_OPERAND("input", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("output", DP_FLOATS, 'T')},
     .attrs = {DP_INT_ATTR("axis", -1), DP_INT_ATTR("p", 2)},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -55,6 +55,7 @@ const dp_op dp_op_LpPool = {
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
     .attrs = {DP_STRING_ATTR("auto_pad", "NOTSET"), DP_INT_ATTR("ceil_mode", 0), DP_INTS_ATTR("dilations"),
               DP_INTS_ATTR("kernel_shape"), DP_INT_ATTR("p", 2), DP_INTS_ATTR("pads"), DP_INTS_ATTR("strides")},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -56,6 +56,7 @@ const dp_op dp_op_LRN = {
               DP_FLOAT_ATTR("beta", 0.75),
               DP_FLOAT_ATTR("bias", 1),
               {.name = "size", .kind = DP_ATTR_INT, .required = true}},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -69,6 +69,7 @@ const dp_op dp_op_LSTM = {
     .inputs = {DP_RECURRENT_INPUTS, DP_OPTIONAL("initial_c", DP_FLOATS, 'T'), DP_OPTIONAL("P", DP_FLOATS, 'T')},
     .outputs = {DP_RECURRENT_OUTPUTS, DP_OPTIONAL("Y_c", DP_FLOATS, 'T')},
     .attrs = {DP_RECURRENT_ATTRS, DP_INT_ATTR("input_forget", 0)},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -129,6 +129,7 @@ const dp_op dp_op_MatMul = {
     .inputs = {DP_OPERAND("A", TYPES, 'T'), DP_OPERAND("B", TYPES, 'T')},
     .outputs = {DP_OPERAND("Y", TYPES, 'T')},
     .flags = DP_OP_PRODUCT,
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

@@ -59,6 +59,7 @@ const dp_op dp_op_MeanVarianceNormalization = {
     .inputs = {DP_OPERAND("X", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
     .attrs = {DP_INTS_ATTR("axes")},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -58,6 +58,7 @@ const dp_op dp_op_NegativeLogLikelihoodLoss = {
                DP_OPTIONAL("weight", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("loss", DP_FLOATS, 'T')},
     .attrs = {{.name = "ignore_index", .kind = DP_ATTR_INT}, DP_STRING_ATTR("reduction", "mean")},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -36,6 +36,7 @@ const dp_op dp_op_Pow = {
     .inputs = {DP_OPERAND("X", TYPES, 'T'), DP_OPERAND("Y", DP_NUMBERS, 0)},
     .outputs = {DP_OPERAND("Z", TYPES, 'T')},
     .flags = DP_OP_ELEMENTWISE,
+    .precision = DP_PRECISION_FULL,
     .infer = dp_elementwise_infer,
     .gradient = gradient,
     .sharding = dp_elementwise_sharding,

@@ -82,6 +82,7 @@ const dp_op dp_op_QuantizeLinear = {
     .outputs = {DP_OPERAND("y", DP_QUANTIZED, 0)},
     .attrs = {DP_INT_ATTR("axis", 1), DP_INT_ATTR("saturate", 1), DP_INT_ATTR("block_size", 0),
               DP_INT_ATTR("output_dtype", 0), DP_INT_ATTR("precision", 0)},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

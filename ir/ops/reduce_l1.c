@@ -11,6 +11,7 @@ const dp_op dp_op_ReduceL1 = {
     .name = "ReduceL1",
     .domain = "",
     DP_REDUCE_SCHEMA(DP_NUMBERS),
+    .precision = DP_PRECISION_FULL,
     .gradient = gradient,
     .sharding = placements,
     .samples = dp_reduce_fold_samples,

@@ -25,6 +25,7 @@ const dp_op dp_op_ReduceL2 = {
     .name = "ReduceL2",
     .domain = "",
     DP_REDUCE_SCHEMA(DP_FLOATS),
+    .precision = DP_PRECISION_FULL,
     .gradient = gradient,
     .sharding = placements,
     .decompose = decompose,

@@ -23,6 +23,7 @@ const dp_op dp_op_ReduceLogSum = {
     .name = "ReduceLogSum",
     .domain = "",
     DP_REDUCE_SCHEMA(DP_FLOATS),
+    .precision = DP_PRECISION_FULL,
     .gradient = gradient,
     .sharding = placements,
     .decompose = decompose,

@@ -27,6 +27,7 @@ const dp_op dp_op_ReduceLogSumExp = {
     .name = "ReduceLogSumExp",
     .domain = "",
     DP_REDUCE_SCHEMA(DP_FLOATS),
+    .precision = DP_PRECISION_FULL,
     .gradient = gradient,
     .sharding = placements,
     .decompose = decompose,

@@ -40,6 +40,7 @@ const dp_op dp_op_ReduceMean = {
     .name = "ReduceMean",
     .domain = "",
     DP_REDUCE_SCHEMA(DP_NUMBERS),
+    .precision = DP_PRECISION_FULL,
     .gradient = gradient,
     .sharding = placements,
     .samples = samples,

@@ -21,6 +21,7 @@ const dp_op dp_op_ReduceSum = {
     .name = "ReduceSum",
     .domain = "",
     DP_REDUCE_SCHEMA(DP_NUMBERS),
+    .precision = DP_PRECISION_FULL,
     .gradient = gradient,
     .sharding = dp_reduce_sharding,
     .samples = samples,

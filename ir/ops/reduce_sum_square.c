@@ -12,6 +12,7 @@ const dp_op dp_op_ReduceSumSquare = {
     .name = "ReduceSumSquare",
     .domain = "",
     DP_REDUCE_SCHEMA(DP_NUMBERS),
+    .precision = DP_PRECISION_FULL,
     .gradient = gradient,
     .sharding = placements,
     .samples = dp_reduce_fold_samples,

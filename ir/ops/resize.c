@@ -170,6 +170,7 @@ const dp_op dp_op_Resize = {
               {.name = "roi", .kind = DP_ATTR_FLOATS},
               {.name = "scales", .kind = DP_ATTR_FLOATS},
               {.name = "sizes", .kind = DP_ATTR_DIMS}},
+    .precision = DP_PRECISION_WITHIN,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

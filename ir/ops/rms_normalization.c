@@ -57,6 +57,7 @@ const dp_op dp_op_RMSNormalization = {
     .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("scale", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
     .attrs = {DP_INT_ATTR("axis", -1), DP_FLOAT_ATTR("epsilon", 1e-5), DP_INT_ATTR("stash_type", 1)},
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

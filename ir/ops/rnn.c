@@ -45,6 +45,7 @@ const dp_op dp_op_RNN = {
     .inputs = {DP_RECURRENT_INPUTS},
     .outputs = {DP_RECURRENT_OUTPUTS},
     .attrs = {DP_RECURRENT_ATTRS},
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -120,6 +120,7 @@ const dp_op dp_op_ScaledDotProductAttention = {
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T'), DP_OPTIONAL("LSE", DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64), 0)},
     .attrs = DP_SCALED_DOT_PRODUCT_ATTRS,
     .flags = DP_OP_RANDOM,
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

@@ -85,6 +85,7 @@ const dp_op dp_op_ScaledDotProductAttentionGrad = {
                 DP_OPTIONAL("dmask", DP_FLOATS, 'T')},
     .attrs = DP_SCALED_DOT_PRODUCT_ATTRS,
     .flags = DP_OP_RANDOM,
+    .precision = DP_PRECISION_HALF,
     .infer = infer,
     .sharding = placements,
     .cost = cost,

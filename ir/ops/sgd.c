@@ -77,6 +77,7 @@ const dp_op dp_op_SGD = {
     .attrs = {DP_FLOAT_ATTR("momentum", 0), DP_FLOAT_ATTR("dampening", 0), DP_INT_ATTR("nesterov", 0),
               DP_FLOAT_ATTR("weight_decay", 0)},
     .flags = DP_OP_UPDATE | DP_OP_ELEMENTWISE,
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .sharding = placements,
     .cost = cost,

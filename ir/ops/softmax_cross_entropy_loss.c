@@ -89,6 +89,7 @@ const dp_op dp_op_SoftmaxCrossEntropyLoss = {
     .outputs = {DP_OPERAND("output", DP_FLOATS, 'T'), DP_OPTIONAL("log_prob", DP_FLOATS, 'T')},
     .attrs = {{.name = "ignore_index", .kind = DP_ATTR_INT}, DP_STRING_ATTR("reduction", "mean")},
     .refuses = dp_cross_entropy_refuses,
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

@@ -75,6 +75,7 @@ const dp_op dp_op_SoftmaxCrossEntropyLossGrad = {
     .outputs = {DP_OPERAND("dscores", DP_FLOATS, 'T')},
     .attrs = {{.name = "ignore_index", .kind = DP_ATTR_INT}, DP_STRING_ATTR("reduction", "mean")},
     .refuses = dp_cross_entropy_refuses,
+    .precision = DP_PRECISION_FULL,
     .infer = infer,
     .sharding = placements,
     .decompose = decompose,

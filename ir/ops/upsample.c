@@ -47,6 +47,7 @@ const dp_op dp_op_Upsample = {
     .inputs = {DP_OPERAND("X", DP_ANY_TYPE, 'T'), DP_AS_ATTR("scales", DP_FLOATS, true)},
     .outputs = {DP_OPERAND("Y", DP_ANY_TYPE, 'T')},
     .attrs = {DP_STRING_ATTR("mode", "nearest"), {.name = "scales", .kind = DP_ATTR_FLOATS}},
+    .precision = DP_PRECISION_WITHIN,
     .infer = infer,
     .specialize = specialize,
     .samples = samples,

@@ -59,7 +59,8 @@ static dp_status check_head(dp_fault *fault, const Dp__Plan *plan) {
   if (plan->batch < 1 || plan->batch > INT32_MAX)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "a batch of %lld; it must be 1 to %d", (long long)plan->batch,
                         INT32_MAX);
-  if (plan->precision != DP_NO_TYPE && plan->precision != DP_FLOAT64)
+  if (plan->precision != DP_NO_TYPE && plan->precision != DP_FLOAT64 && plan->precision != DP_BFLOAT16 &&
+      plan->precision != DP_FLOAT16)
     return dp_rule_fail(fault, DP_RULE_FORM_NAME, "precision %d is unknown", plan->precision);
   if (plan->n_graphs > DP_LIMIT_LOGICAL || plan->n_variables > DP_LIMIT_VARIABLES)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu graphs, %zu variables; the limits are %d and %d",

@@ -106,13 +106,18 @@ static bool is_optimizer(const char *at, const Dp__Options *o) {
   }
 }
 
+static const char *precision_of(int32_t dtype) {
+  return dtype == DP_FLOAT64 ? "fp64" : dtype == DP_BFLOAT16 ? "bf16" : dtype == DP_FLOAT16 ? "fp16" : "fp32";
+}
+
 static dp_status check_training(const form *f) {
   const Dp__Options *o = f->o;
   const struct {
     const char *name;
     size_t count;
-  } repeated[] = {{"freeze", o->n_freeze}, {"train", o->n_train}, {"split", o->n_split},
-                  {"dim", o->n_dim},       {"group", o->n_group}, {"normalize", o->n_normalize}};
+  } repeated[] = {
+      {"freeze", o->n_freeze}, {"train", o->n_train},         {"split", o->n_split},        {"dim", o->n_dim},
+      {"group", o->n_group},   {"normalize", o->n_normalize}, {"keep-fp32", o->n_keep_fp32}};
   for (size_t i = 0; i < DP_COUNT(repeated); i++)
     if (repeated[i].count > DP_LIMIT_OPTIONS)
       return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "%zu times --%s; the limit is %d", repeated[i].count,
@@ -121,7 +126,8 @@ static dp_status check_training(const form *f) {
   DP_TRY(check_text(f, "loss", o->loss, f->plan->loss));
   if (!is_optimizer(f->plan->optimizer, o)) return refuse(f, "optimizer", o->optimizer, f->plan->optimizer);
   DP_TRY(check_text(f, "mode", o->mode, trains(f->plan) ? "train" : "infer"));
-  DP_TRY(check_text(f, "precision", o->precision, f->plan->precision == DP_FLOAT64 ? "fp64" : "fp32"));
+  DP_TRY(check_text(f, "precision", o->precision, precision_of(f->plan->precision)));
+  if (*o->comm_precision) DP_TRY(check_choice(f, "comm-precision", o->comm_precision, "fp32", "bf16"));
   DP_TRY(check_choice(f, "batchnorm", o->batchnorm, "sync", "local"));
   return check_choice(f, "clip-grad-at-bound", o->clip_grad_at_bound, "pass", "zero");
 }

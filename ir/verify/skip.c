@@ -1,5 +1,7 @@
-// Data that nodes refuse (ir/graph/refusal.h): every update takes the sum of the counts of all such data and of nothing
-// else, so that all replicas skip a step or none does; and the nodes that report it are computed.
+// Data that nodes refuse (ir/graph/refusal.h): every update takes a sum of counts, of all such data at least, so that
+// all replicas skip a step or none does; and the nodes that report it are computed. There are two such sums at most:
+// updates may be skipped for other counts too, such as of gradients that are not finite, and what is updated then is
+// not.
 #include "ir/graph/refusal.h"
 
 #include <string.h>
@@ -9,7 +11,9 @@
 typedef struct {
   dp_checker *c;
   const dp_graph *graph;
-  const dp_value *skip;     // of all updates
+  int n_skips;
+  const dp_value *skips[2];  // that updates take
+  const dp_value *skip;      // the one that is looked at
   bool *added;              // (nodes) reached once
   dp_refusal_table counts;  // those that add up to it
   uint32_t n_left;
@@ -41,8 +45,10 @@ static dp_status check_updates(skipping *s, const dp_node *refuser) {
   for (int u = 0; u < graph->n_updates; u++) {
     const dp_node *producer = graph->updates[u].value->producer;
     const dp_value *skip = producer ? dp_refusal_skip(producer) : NULL;
-    if (!s->skip) s->skip = skip;
-    if (!skip || skip != s->skip)
+    bool known = false;
+    for (int i = 0; i < s->n_skips; i++) known |= skip == s->skips[i];
+    if (skip && !known && s->n_skips < (int)DP_COUNT(s->skips)) s->skips[s->n_skips++] = skip, known = true;
+    if (!skip || !known)
       return dp_checker_fail(s->c, dp_checker_at_whole(s->c), DP_RULE_MEANING_SKIP,
                              "graph '%s': the update of '%s' %s, though node '%s' (%s) may refuse data", graph->name,
                              s->c->model->variables[graph->updates[u].variable].name,
@@ -76,12 +82,16 @@ static dp_status check_graph(dp_checker *c, const dp_graph *graph) {
   const dp_node *refuser = graph->n_updates ? first_refuser(graph) : NULL;
   if (!refuser) return DP_OK;
   skipping s = {.c = c, .graph = graph};
-  s.added = dp_alloc_n(c->plan_arena, (size_t)graph->n_nodes, sizeof *s.added);
-  s.counts = dp_refusal_table_make(c->plan_arena, graph);
   DP_TRY(check_updates(&s, refuser));
-  DP_PUSH(c->plan_arena, s.left, s.n_left, s.skip);
-  while (s.n_left) DP_TRY(check_term(&s, s.left[--s.n_left]));
-  return check_refusers(&s);
+  for (int i = 0; i < s.n_skips; i++) {
+    s.skip = s.skips[i];
+    s.added = dp_alloc_n(c->plan_arena, (size_t)graph->n_nodes, sizeof *s.added);
+    s.counts = dp_refusal_table_make(c->plan_arena, graph);
+    DP_PUSH(c->plan_arena, s.left, s.n_left, s.skip);
+    while (s.n_left) DP_TRY(check_term(&s, s.left[--s.n_left]));
+    DP_TRY(check_refusers(&s));
+  }
+  return DP_OK;
 }
 
 dp_status dp_checker_skip(dp_checker *c) {

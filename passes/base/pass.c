@@ -12,6 +12,11 @@ const dp_split *dp_options_split(const dp_options *options, const char *input) {
 
 bool dp_options_infers(const dp_options *options) { return options->mode && !strcmp(options->mode, "infer"); }
 
+dp_dtype dp_options_half(const dp_options *options) {
+  const dp_dtype dtype = options->precision;
+  return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16 ? dtype : DP_NO_TYPE;
+}
+
 void dp_pass_note(const dp_compile *compile, const char *format, ...) {
   if (!compile->options->notes_to) return;
   va_list args;

@@ -48,8 +48,11 @@ typedef struct {
   int n_dims;
   const char *const *dims;  // "NAME=N": open dims of the model's file; whoever reads the file has heeded them
   int n_normalize;
-  const char *const *normalize;    // "NAME=/D,MEAN,STD" (passes/model/normalize.c)
-  dp_dtype precision;              // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
+  const char *const *normalize;  // "NAME=/D,MEAN,STD" (passes/model/normalize.c)
+  dp_dtype precision;            // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64, DP_BFLOAT16, DP_FLOAT16
+  int n_keep_fp32;
+  const char *const *keep_fp32;    // globs; with 16 bits: nodes that compute in float32 all the same
+  dp_dtype comm_precision;         // of gradients that devices add up: DP_NO_TYPE or DP_FLOAT32, DP_BFLOAT16
   const char *batchnorm;           // "sync", "local" (per device along the axis "data"); NULL: sync
   const char *clip_grad_at_bound;  // "pass", "zero", of operators that hold to bounds and do not say it; NULL: pass
   bool no_fuse;                    // every node stays an instruction of its own
@@ -81,6 +84,8 @@ typedef struct {
 const dp_split *dp_options_split(const dp_options *options, const char *input);
 // --mode=infer: no loss, no optimizer, no training.
 bool dp_options_infers(const dp_options *options);
+// The 16-bit type of --precision; DP_NO_TYPE: another precision.
+dp_dtype dp_options_half(const dp_options *options);
 
 // ---- passes ---------------------------------------------------------------------------------------------------------
 

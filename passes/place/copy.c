@@ -67,10 +67,17 @@ static double parts_of(const dp_place *place, const dp_value *device, int but) {
   return parts;
 }
 
+// A variable, or one in another type: Cast on each part, it is gathered in that type.
+static bool is_stored(const dp_value *logical) {
+  const dp_node *node = logical->producer;
+  if (node && node->n_inputs == 1 && node->n_outputs == 1 && dp_op_is_pointwise(node->op)) logical = node->inputs[0];
+  return logical->kind == DP_VALUE_VARIABLE;
+}
+
 // Where a strategy gathers variables at each use, the variable is gathered rather than the other operand.
 static bool is_gathered(const dp_place *place, const dp_value *logical, int axis, dp_placement to) {
-  return axis == place->data_axis && logical->kind == DP_VALUE_VARIABLE && to.kind == DP_REPLICATE &&
-         place->shares.gathers_again & DP_SHARES_PARAMETERS;
+  return axis == place->data_axis && to.kind == DP_REPLICATE &&
+         place->shares.gathers_again & DP_SHARES_PARAMETERS && is_stored(logical);
 }
 
 double dp_place_copy_cost(dp_place *place, const dp_value *logical, int axis, dp_placement to, dp_placement *from) {

@@ -2,12 +2,13 @@
 // the model. State follows its parameter: type, shape, annotations. The learning rate is the per-step scalar dp.lr.
 // optimizer_clip.c clips gradients first; optimizer_rule.c names the operator that does the update, or
 // optimizer_formula.c writes it in elementary ones; optimizer_average.c averages parameters; optimizer_skip.c counts
-// data that nodes refuse, for which every update is skipped.
+// data that nodes refuse, for which every update is skipped; loss_scale.c does what float16 needs.
 #include "passes/train/optimizer.h"
 
 #include <string.h>
 
 #include "passes/base/pass.h"
+#include "passes/train/loss_scale.h"
 
 typedef struct {
   dp_builder builder;
@@ -115,6 +116,17 @@ static dp_status take_gradients(updating *u) {
   return DP_OK;
 }
 
+// What devices add up is a bfloat16: `place` adds between the two casts.
+static void round_gradients(updating *u) {
+  dp_builder *b = &u->builder;
+  b->prefix = "reduce";
+  for (int i = 0; i < u->n_items; i++) {
+    dp_value **g = &u->items[i].gradient;
+    if ((*g)->type.dtype != DP_FLOAT32) continue;
+    *g = dp_build_cast(b, dp_build_cast(b, *g, DP_BFLOAT16), DP_FLOAT32);
+  }
+}
+
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   updating u = {.builder = {.graph = dp_model_find_graph(model, "train")}};
@@ -122,8 +134,17 @@ static dp_status run(dp_compile *compile) {
   if (!model->optimizer) return dp_fail(EX_USAGE, "the model names no optimizer: give one with --optimizer=...");
   DP_TRY(dp_spec_optimizer(model->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &u.spec));
   DP_TRY(take_gradients(&u));
+  if (compile->options->comm_precision == DP_BFLOAT16) round_gradients(&u);
+  const bool scaled = dp_loss_scale_is_on(compile->options);
+  if (scaled) dp_loss_scale_undo(&u.builder, u.n_items, u.items);
+  dp_value *overflow = scaled ? dp_loss_scale_overflow(&u.builder, u.n_items, u.items) : NULL;
   if (u.spec.clip_norm > 0) dp_optimizer_clip(&u.builder, u.n_items, u.items, u.spec.clip_norm);
   u.skip = dp_optimizer_skip(&u.builder);
+  if (overflow) {
+    dp_loss_scale_update(&u.builder, overflow, u.skip);
+    u.builder.prefix = "skip";
+    u.skip = u.skip ? dp_build2(&u.builder, "Add", u.skip, overflow) : overflow;
+  }
   for (int i = 0; i < u.n_items; i++) DP_TRY(update_parameter(&u, &u.items[i]));
   dp_optimizer_guard(&u.builder, u.skip);
   if (u.spec.ema > 0 && !u.builder.status) dp_optimizer_read_averages(model);

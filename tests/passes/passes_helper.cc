@@ -21,6 +21,10 @@ const char *Options::Keep(const std::string &text) {
   return strings_.back().c_str();
 }
 
+static dp_dtype PrecisionOf(const std::string &name) {
+  return name == "fp64" ? DP_FLOAT64 : name == "bf16" ? DP_BFLOAT16 : name == "fp16" ? DP_FLOAT16 : DP_FLOAT32;
+}
+
 void Options::SetOne(const std::string &key, const std::string &value) {
   const char *text = Keep(value);
   if (key == "batch") options.batch = atoll(text);
@@ -32,7 +36,13 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "uploads") options.uploads = value == "yes";
   if (key == "recompute") options.recompute = text;
   if (key == "stop-after") options.stop_after = text;
-  if (key == "precision") options.precision = value == "fp64" ? DP_FLOAT64 : DP_FLOAT32;
+  if (key == "precision") options.precision = PrecisionOf(value);
+  if (key == "comm-precision") options.comm_precision = PrecisionOf(value);
+  if (key == "keep-fp32") {
+    keep_fp32_.push_back(text);
+    options.n_keep_fp32 = int(keep_fp32_.size());
+    options.keep_fp32 = keep_fp32_.data();
+  }
   if (key == "target") options.target = dp_backend_find(text)->target;
   if (key == "strategy") options.strategy = text;
   if (key == "loss") options.loss = text;

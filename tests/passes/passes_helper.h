@@ -41,7 +41,7 @@ class Options {
   const char *Keep(const std::string &text);
   void SetOne(const std::string &key, const std::string &value);
   std::list<std::string> strings_;
-  std::vector<const char *> freeze_, groups_, normalize_;
+  std::vector<const char *> freeze_, groups_, normalize_, keep_fp32_;
   std::vector<dp_split> splits_;
 };
 

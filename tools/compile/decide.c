@@ -28,6 +28,8 @@ enum {
   KEY_NO_FUSE,
   KEY_RECOMPUTE,
   KEY_PRECISION,
+  KEY_KEEP_FP32,
+  KEY_COMM_PRECISION,
   KEY_BATCHNORM,
   KEY_CLIP_GRAD_AT_BOUND,
   KEY_THREADS,
@@ -109,7 +111,14 @@ static const struct argp_option table[] = {
      "Make the float input NAME uint8 and begin the model with (x / D - MEAN) / STD; NAME=/D or NAME=MEAN,STD is part "
      "of that; one number, or with colons one for each channel; may be repeated",
      0},
-    {"precision", KEY_PRECISION, "fp32|fp64", 0, "fp64: make every float of the model float64", 0},
+    {"precision", KEY_PRECISION, "fp32|fp64|bf16|fp16", 0,
+     "bf16, fp16: products and what follows them compute in 16 bits, weights stay float32 (docs/precision.md); fp64: "
+     "make every float of the model float64",
+     0},
+    {"keep-fp32", KEY_KEEP_FP32, "GLOB", 0,
+     "Nodes that compute in float32 whatever --precision=bf16 or fp16 says; may be repeated", 0},
+    {"comm-precision", KEY_COMM_PRECISION, "fp32|bf16", 0, "What gradients are added up in over devices; default fp32",
+     0},
     {"batchnorm", KEY_BATCHNORM, "sync|local", 0,
      "Statistics of BatchNormalization: over the whole batch (default), or over each device's samples", 0},
     {"clip-grad-at-bound", KEY_CLIP_GRAD_AT_BOUND, "pass|zero", 0,
@@ -173,10 +182,19 @@ static dp_status add_split(dp_dpc_decide *p, const char *text) {
   return DP_OK;
 }
 
+static dp_status set_precision(const char *option, const char *text, const char *const *words, dp_dtype *dtype) {
+  const char *word;
+  DP_TRY(choose(option, text, words, &word));
+  *dtype = !strcmp(word, "fp64")   ? DP_FLOAT64
+           : !strcmp(word, "bf16") ? DP_BFLOAT16
+           : !strcmp(word, "fp16") ? DP_FLOAT16
+                                   : DP_FLOAT32;
+  return DP_OK;
+}
+
 // The options of the group "Training", and the strategy's own.
 static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
   dp_options *o = &p->options;
-  const char *word = NULL;
   switch (key) {
     case KEY_BATCH:
       return dp_cli_int("batch", text, 1, INT32_MAX, &o->batch);
@@ -223,8 +241,12 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       o->no_fuse = true;
       return DP_OK;
     case KEY_PRECISION:
-      DP_TRY(choose("precision", text, WORDS("fp32", "fp64"), &word));
-      o->precision = !strcmp(word, "fp64") ? DP_FLOAT64 : DP_FLOAT32;
+      return set_precision("precision", text, WORDS("fp32", "fp64", "bf16", "fp16"), &o->precision);
+    case KEY_COMM_PRECISION:
+      return set_precision("comm-precision", text, WORDS("fp32", "bf16"), &o->comm_precision);
+    case KEY_KEEP_FP32:
+      DP_PUSH(p->arena, p->keep_fp32, p->options.n_keep_fp32, text);
+      p->options.keep_fp32 = p->keep_fp32;
       return DP_OK;
     case KEY_BATCHNORM:
       o->batchnorm = text;

@@ -13,7 +13,7 @@
 typedef struct {
   dp_arena *arena;
   dp_options options;
-  const char **freeze, **train, **dims, **groups, **normalize;
+  const char **freeze, **train, **dims, **groups, **normalize, **keep_fp32;
   dp_split *splits;
   dp_onnx_options onnx;  // --dim, in the form of the ONNX reader
   dp_status status;

@@ -37,6 +37,7 @@ typedef struct {
   dp_checkpoint_best best;           // of the evaluations; its metric is NULL if none is watched
   bool stopped;                      // by --early-stop
   bool reported_not_finite;          // report it only once
+  int64_t skipped;                   // steps of this run whose gradients were not finite (--precision=fp16)
 } dp_dprun;
 
 // Compiles what the plan needs into the folder of --make-code. EX_CONFIG: its backend needs nothing compiled; otherwise

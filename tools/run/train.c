@@ -37,10 +37,12 @@ typedef struct {
 
 // The step's line of --metrics.
 static void report_step(dp_dprun *run, int64_t epoch, const dp_step *step, double loss, double ms) {
-  dp_metrics_number numbers[DP_MEASURES];
+  dp_metrics_number numbers[DP_MEASURES + 1];
   dp_tally_reset(&run->step_tally);
   dp_tally_add(&run->step_tally, step->n);
-  const int n = dp_tally_numbers(&run->step_tally, numbers);
+  int n = dp_tally_numbers(&run->step_tally, numbers);
+  if (dp_session_output(run->session, run->train.program, "skipped", NULL))
+    numbers[n++] = (dp_metrics_number){"skipped", dp_session_number(run->session, run->train.program, "skipped")};
   const dp_metrics_measured measured = {
       .step = run->steps, .epoch = epoch, .samples = step->n, .loss = loss, .n_numbers = n, .numbers = numbers};
   dp_metrics_step(&run->metrics, &measured, step->lr, ms);
@@ -69,6 +71,7 @@ static dp_status end_step(void *context, const dp_step *step, double ms) {
   const double loss = dp_session_number(run->session, run->train.program, "loss");
   run->steps++;
   run->position++;
+  run->skipped += dp_session_number(run->session, run->train.program, "skipped") != 0;
   report_step(run, t->epoch, step, loss, ms);
   dp_tally_add(&run->train_tally, step->n);
   DP_TRY(check_loss(run, loss));
@@ -161,6 +164,7 @@ static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, doub
   fprintf(stderr, "epoch %lld/%lld  ", (long long)epoch, (long long)epochs);
   print_tally(&run->train_tally);
   fprintf(stderr, "  %.0f samples/s", (double)run->train_tally.samples / seconds);
+  if (run->skipped) fprintf(stderr, "  %lld steps skipped so far", (long long)run->skipped);
   if (run->eval.loader) {
     fputs("  eval ", stderr);
     print_tally(&run->eval_tally);

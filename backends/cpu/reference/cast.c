@@ -1,6 +1,7 @@
 // Cast: between any two types. Floats become integers by truncation, saturated to 64 bits (NaN becomes 0), then wrapped
 // to the narrower type. As bool, anything but 0 is true. Narrow floats are rounded to nearest even from the exact
 // value.
+#include "backends/cpu/reference/half.h"
 #include "backends/cpu/reference/reference.h"
 
 // ---- rows of wide types and of bytes --------------------------------------------------------------------------------
@@ -70,6 +71,10 @@ static const cast_row rows[DP_MAX_TYPE + 1][DP_MAX_TYPE + 1] = {
     [DP_FLOAT32] = TABLE_FROM(float), [DP_FLOAT64] = TABLE_FROM(double),  [DP_INT64] = TABLE_FROM(int64_t),
     [DP_INT32] = TABLE_FROM(int32_t), [DP_UINT64] = TABLE_FROM(uint64_t), [DP_UINT8] = TABLE_FROM(uint8_t),
     [DP_BOOL] = TABLE_FROM(boolean),
+    [DP_FLOAT32][DP_FLOAT16] = dp_half_to_float16,
+    [DP_FLOAT32][DP_BFLOAT16] = dp_half_to_bfloat16,
+    [DP_FLOAT16][DP_FLOAT32] = dp_half_from_float16,
+    [DP_BFLOAT16][DP_FLOAT32] = dp_half_from_bfloat16,
 };
 
 // ---- any pair of types ----------------------------------------------------------------------------------------------
