@@ -43,15 +43,12 @@ static dp_status add_function(const char *name, const char *source, dp_region_ac
                               const dp_cuda_function **function) {
   static const char *const combine[] = {
       [DP_REGION_COPY] = "(s)",
-      [DP_REGION_SUM] = "((T)((t) + (s)))",
-      [DP_REGION_MAX] = "((s) > (t) || (s) != (s) ? (s) : (t))",
+      [DP_REGION_SUM] = "PUT(GET(t) + GET(s))",
+      [DP_REGION_MAX] = "PUT(GET(s) > GET(t) || GET(s) != GET(s) ? GET(s) : GET(t))",
   };
-  bool half = dtype == DP_FLOAT16 || dtype == DP_BFLOAT16;
-  if (action && half)
-    return dp_fail(EX_UNAVAILABLE, "backend cuda cannot reduce elements of type %s yet", dp_type_name(dtype));
-  const char *type = action ? dp_cuda_type_of(dtype)->stored : dp_cuda_type_of_bytes(dp_type_bytes(dtype));
+  const dp_cuda_type *type = action ? dp_cuda_type_of(dtype) : dp_cuda_type_moved(dtype);
   char defines[256];
-  snprintf(defines, sizeof defines, "#define T %s\n#define COMBINE(t, s) %s\n", type, combine[action]);
+  snprintf(defines, sizeof defines, "%s#define COMBINE(t, s) %s\n", type->defines, combine[action]);
   return dp_cuda_function_add(name, defines, source, function);
 }
 

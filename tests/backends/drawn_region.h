@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "ir/graph/element.h"
 #include "ir/kernel/kernel.h"
 #include "tests/ir/text/text_helper.h"
 
@@ -34,9 +35,9 @@ struct Drawn {
   dp_kernel_spec spec{};
   int n_inputs = 0, n_outputs = 0;
 
-  // divisor: divides every extent, as if the region were a shard.
-  explicit Drawn(uint32_t seed, int64_t divisor = 1) : rng(seed) {
-    dtype = seed % 2 ? DP_FLOAT64 : DP_FLOAT32;
+  // divisor: divides every extent, as if the region were a shard. of: the type; DP_NO_TYPE: float32 or float64.
+  explicit Drawn(uint32_t seed, int64_t divisor = 1, dp_dtype of = DP_NO_TYPE) : rng(seed) {
+    dtype = of ? of : seed % 2 ? DP_FLOAT64 : DP_FLOAT32;
     static const std::vector<std::vector<int64_t>> shapes = {
         {}, {1}, {1023}, {1024}, {1025}, {5, 300}, {3, 0}, {7, 1, 9}, {2, 3000}, {4, 17, 65}, {2, 3, 5, 99}};
     extents = shapes[seed % shapes.size()];
@@ -137,13 +138,7 @@ struct Drawn {
     for (int i = 0; i < n_inputs; i++) {
       operands.emplace_back(Bytes(static_cast<size_t>(i)));
       for (size_t at = 0; at + dp_type_bytes(dtype) <= operands.back().size(); at += dp_type_bytes(dtype)) {
-        const double number = static_cast<double>(rng() % 4001) / 1000 - 2;
-        if (dtype == DP_FLOAT64) {
-          std::memcpy(&operands.back()[at], &number, sizeof number);
-        } else {
-          const float single = static_cast<float>(number);
-          std::memcpy(&operands.back()[at], &single, sizeof single);
-        }
+        dp_element_set(dtype, &operands.back()[at], static_cast<double>(rng() % 4001) / 1000 - 2);
       }
     }
     return operands;

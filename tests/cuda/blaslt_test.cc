@@ -23,8 +23,14 @@ TEST(Blaslt, Samples) {
 }
 
 std::string DrawType(Random &random) {
-  const char *types[] = {"float32", "float32", "float64", "int32", "int64"};
-  return types[random.Int(0, 4)];
+  const char *types[] = {"float32", "float32", "float64", "float16", "bfloat16", "int32", "int64"};
+  return types[random.Int(0, 6)];
+}
+
+// cuBLASLt takes floats; of 16 bits none with a factor of C, which would be rounded by itself.
+bool MultipliesByLibrary(const Problem &p, const std::string &type, bool adds) {
+  const bool half = type == "float16" || type == "bfloat16";
+  return type[0] != 'i' && (!half || !adds || p.attrs.find("beta") == std::string::npos);
 }
 
 // Transpositions, factors, and every way in which C can be broadcast; extents of 0 and 1 among them; sums that are long
@@ -39,17 +45,35 @@ TEST(Blaslt, RandomGemm) {
     const std::string type = DrawType(random), of_n = std::to_string(n), of_k = std::to_string(k);
     const std::string shapes[] = {"[]",   "[1]", "[" + of_n + "]", "[1," + of_n + "]", "[N,1]", "[N," + of_n + "]",
                                   "[1,1]"};
-    const char *factors[] = {"", ", beta=-2.0", ", alpha=3.0, beta=0.0", type[0] == 'f' ? ", alpha=0.5" : ""};
+    const char *factors[] = {"", ", beta=-2.0", ", alpha=3.0, beta=0.0", type[0] != 'i' ? ", alpha=0.5" : ""};
     std::string inputs = type + (a ? "[" + of_k + ",N]" : "[N," + of_k + "]") + ", " + type +
                          (b ? "[" + of_n + "," + of_k + "]" : "[" + of_k + "," + of_n + "]");
     if (random.Int(0, 5)) inputs += ", " + type + shapes[random.Int(0, 6)];
     const Problem p{"Gemm", "",
                     inputs, "transA=" + std::to_string(a) + ", transB=" + std::to_string(b) + factors[random.Int(0, 3)],
                     batch,  double(k + 10)};
-    if (type[0] == 'f') Check(p, kGemm);
+    const bool adds = inputs.find(", " + type, type.size()) != inputs.rfind(", " + type);
+    if (MultipliesByLibrary(p, type, adds)) Check(p, kGemm);
     Check(p, kOwnGemm);
     if (HasFatalFailure()) return;
   }
+}
+
+// Of 16 bits, sums are in float32 and are rounded once: hardly an element is another than the reference's.
+TEST(Blaslt, SumsOf16BitsAreRoundedOnce) {
+  for (const char *type : {"float16", "bfloat16"})
+    for (const char *name : {kGemm, kOwnGemm}) {
+      const std::string t = type;
+      for (const char *attrs : {"", "alpha=0.5", "beta=0.3"})
+        for (const char *c : {"", "[90]", "[N,90]", "[]", "[N,1]"}) {
+          if (name == kGemm && *c && attrs[0] == 'b') continue;
+          const Problem p{"Gemm", "", t + "[N,140], " + t + "[140,90]" + (*c ? ", " + t + c : ""), attrs, 40, 150};
+          Halves() = {};
+          Check(p, name);
+          EXPECT_GT(Halves().elements, 3000);
+          EXPECT_LT(Halves().others * 100, Halves().elements) << p.Print() << name;
+        }
+    }
 }
 
 // Leading dims that are equal, broadcast on either side, absent, or 0.
@@ -75,7 +99,7 @@ TEST(Blaslt, RandomMatMul) {
     if (random.Int(0, 9) == 0) b = {k};
     const std::string type = DrawType(random);
     const Problem p{"MatMul", "", type + List(a) + ", " + type + List(b), "", 1, double(k + 1)};
-    if (type[0] == 'f') Check(p, kMatMul);
+    if (type[0] != 'i') Check(p, kMatMul);
     Check(p, kOwnMatMul);
     if (HasFatalFailure()) return;
   }
@@ -84,6 +108,9 @@ TEST(Blaslt, RandomMatMul) {
 TEST(Blaslt, MatchesEmptyParts) {
   EXPECT_EQ(Selected({"Gemm", "", "float32[N,4], float32[4,3]", "", 0, 1}), kGemm);
   EXPECT_EQ(Selected({"MatMul", "", "float64[N,4], float64[4,3]", "", 0, 1}), kMatMul);
+  EXPECT_EQ(Selected({"Gemm", "", "bfloat16[N,4], bfloat16[4,3], bfloat16[3]", "", 2, 1}), kGemm);
+  EXPECT_EQ(Selected({"Gemm", "", "float16[N,4], float16[4,3], float16[3]", "beta=0.5", 2, 1}), kOwnGemm);
+  EXPECT_EQ(Selected({"MatMul", "", "float16[N,4], float16[4,3]", "", 0, 1}), kMatMul);
   EXPECT_EQ(Selected({"MatMul", "", "int32[N,4], int32[4,3]", "", 2, 1}), kOwnMatMul);
 }
 

@@ -24,7 +24,8 @@ TEST(Cudnn, RandomConvolutions) {
   Random random(3);
   for (int i = 0; i < 60; i++) {
     ConvolutionKind kind;
-    kind.type = i % 3 ? "float32" : "float64";
+    const char *const types[] = {"float32", "float64", "float32", "float16", "bfloat16"};
+    kind.type = types[i % 5];
     const Convolutions v = DrawConvolutions(random, kind, i % 8 == 7 ? 0 : random.Int(1, 4));
     Check(v.forward, kConv);
     Check(v.grad_input, kGradInput);

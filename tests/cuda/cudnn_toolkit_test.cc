@@ -81,19 +81,23 @@ TEST(CudnnOfTheToolkit, PlansForADeviceThatIsNotThere) {
   cudnnBackendDescriptor_t device = nullptr;
   if (dp_cudnn_describe(calls, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 1, &json, &device) != CUDNN_STATUS_SUCCESS)
     GTEST_SKIP() << "this cuDNN does not take the description of a device";
-  for (dp_dtype dtype : {DP_FLOAT32, DP_FLOAT64})
+  struct Type {
+    const char *name;
+    dp_dtype dtype;
+  };
+  for (const Type &type : {Type{"float32", DP_FLOAT32}, Type{"float64", DP_FLOAT64}, Type{"float16", DP_FLOAT16},
+                           Type{"bfloat16", DP_BFLOAT16}})
     for (dp_cudnn_kind kind : {DP_CUDNN_CONV, DP_CUDNN_GRAD_INPUT, DP_CUDNN_GRAD_WEIGHT})
       for (const Layer &layer : kLayers) {
-        const dp_cudnn_spec spec = SpecOf(layer, kind, dtype);
+        const dp_cudnn_spec spec = SpecOf(layer, kind, type.dtype);
         dp_cudnn_plan plan{};
         bool found = false;
         status = dp_cudnn_plan_make(calls, nullptr, device, &spec, &plan, &found);
         EXPECT_EQ(std::string(dp_status_message(status)), "") << layer.name;
         dp_status_free(status);
-        EXPECT_TRUE(found) << layer.name << ", kind " << kind;
+        EXPECT_TRUE(found) << type.name << " " << layer.name << ", kind " << kind;
         if (!found) continue;
-        std::printf("%s kind %d %-24s engine %3lld workspace %9lld\n", dtype == DP_FLOAT32 ? "float32" : "float64",
-                    kind, layer.name, static_cast<long long>(plan.engine),
+        std::printf("%s kind %d %-24s engine %3lld workspace %9lld\n", type.name, kind, layer.name, static_cast<long long>(plan.engine),
                     static_cast<long long>(plan.workspace_bytes));
         EXPECT_LE(uint64_t(plan.workspace_bytes), spec.workspace) << layer.name;
         dp_cudnn_plan_release(&plan);

@@ -54,14 +54,22 @@ Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<
 // The CPU's reference.
 Outcome RunReference(const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out);
 
-// Expects the same numbers: float32 within 1e-5 of the largest element, float64 within 1e-12 of it, all else, and all
-// if `exact`, bit by bit. NaN is NaN.
+// Expects the same numbers: float32 within 1e-5 of the largest element, float64 within 1e-12 of it, floats of 16 bits
+// or their neighbours, all else, and all if `exact`, bit by bit. NaN is NaN.
 void ExpectSame(const Tensor &expected, const Tensor &found, bool exact);
 
+bool IsHalf(dp_dtype dtype);
+// The elements of 16 bits that ExpectSame has seen in this process, and those that were neighbours.
+struct HalfTally {
+  int64_t elements = 0, others = 0;
+};
+HalfTally &Halves();
+
 // Expects the kernel to give what the reference gives: within 1e-5 times the root of the longest sum for float32, 1e-13
-// for float64, and exactly for integers.
+// for float64, for 16 bits within float32's and a unit in the last place, and exactly for integers.
 void Check(const Problem &p, const std::string &name);
-// Every sample of the operator, as written and in float64, except those of types that the kernel does not take.
+// Every sample of the operator, as written and in other types, except those that the kernel does not take. It takes all
+// floats.
 void CheckSamples(const std::string &op, const std::string &domain, const std::string &name);
 
 // What the selected kernel is called; "" when there is none.

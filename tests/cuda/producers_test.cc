@@ -44,7 +44,8 @@ struct Producer {
 
   explicit Producer(uint32_t seed, int64_t divisor = 1) : Producer(seed, &Producer::Draw, divisor) {}
   Producer(uint32_t seed, void (Producer::*draw)(int64_t), int64_t size) : rng(seed) {
-    dtype = seed % 2 ? DP_FLOAT64 : DP_FLOAT32;
+    static const dp_dtype types[] = {DP_FLOAT32, DP_FLOAT64, DP_BFLOAT16, DP_FLOAT16};
+    dtype = types[seed % 4];
     (this->*draw)(size);
     Number();
   }
@@ -187,9 +188,14 @@ std::vector<Tensor> Expected(Producer *p, const std::vector<Tensor> &in) {
 void ExpectClose(const Tensor &expected, const Tensor &found) {
   double scale = 1e-30;
   for (double x : Numbers(expected)) scale = std::max(scale, std::fabs(x));
+  // What is rounded to 16 bits on the other side of a half is a unit off, and what follows may round again.
+  const double units[] = {1e-5, 1e-12, 0x1p-6, 0x1p-9};
+  const double unit = units[expected.dtype == DP_FLOAT64    ? 1
+                            : expected.dtype == DP_BFLOAT16 ? 2
+                            : expected.dtype == DP_FLOAT16  ? 3
+                                                            : 0];
   for (int64_t i = 0; i < expected.Count(); i++)
-    ASSERT_NEAR(expected.Get(i), found.Get(i), (expected.dtype == DP_FLOAT64 ? 1e-12 : 1e-5) * scale)
-        << "element " << i;
+    ASSERT_NEAR(expected.Get(i), found.Get(i), unit * scale) << "element " << i;
 }
 
 class CudaProducers : public testing::Test {

@@ -7,6 +7,7 @@
 #include "backends/cpu/target.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/target.h"
+#include "ir/graph/element.h"
 #include "tests/backends/drawn_region.h"
 #include "tests/cuda/library_kernels.h"
 
@@ -50,6 +51,25 @@ std::vector<Tensor> Expected(const Drawn &drawn, const std::vector<Tensor> &in) 
   return out;
 }
 
+// The types that a seed is drawn in: its own, and one of 16 bits.
+dp_dtype TypeOf(uint32_t seed, bool half) { return !half ? DP_NO_TYPE : seed % 2 ? DP_FLOAT16 : DP_BFLOAT16; }
+
+// The places of two floats of 16 bits among all of them, apart.
+int Apart(double a, double b, dp_dtype dtype) {
+  const int p = dp_element_encode(dtype, std::fabs(a), false), q = dp_element_encode(dtype, std::fabs(b), false);
+  return std::signbit(a) == std::signbit(b) ? std::abs(p - q) : p + q;
+}
+
+// Members are rounded as their nodes would be, so that results in 16 bits have the reference's bits; but where a
+// function or a sum of float32 falls on the other side of a half, what follows may differ. Counts those elements.
+void CountOthers(const Tensor &expected, const Tensor &found, int64_t *elements, int64_t *others) {
+  for (int64_t i = 0; i < expected.Count(); i++) {
+    const double a = expected.Get(i), b = found.Get(i);
+    ++*elements;
+    *others += !(a == b || (std::isnan(a) && std::isnan(b)) || Apart(a, b, expected.dtype) == 0);
+  }
+}
+
 // Relative to the largest element: members with steep slopes make what the first ones round larger.
 void ExpectClose(const Tensor &expected, const Tensor &found) {
   ASSERT_EQ(expected.Count(), found.Count());
@@ -68,10 +88,10 @@ class CudaRegions : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     ASSERT_EQ(OpenDevice(), "");
-    for (uint32_t seed = 0; seed < kSeeds; seed++) {
-      Drawn drawn(seed);
+    for (uint32_t i = 0; i < 2 * kSeeds; i++) {
+      Drawn drawn(i / 2, 1, TypeOf(i / 2, i % 2));
       void *state = nullptr;
-      ASSERT_TRUE(Kernel()->match(&drawn.spec)) << seed;
+      ASSERT_TRUE(Kernel()->match(&drawn.spec)) << i / 2;
       ASSERT_EQ(Kernel()->prepare(&drawn.spec, &state), DP_OK);
       Kernel()->release(state);
     }
@@ -97,6 +117,21 @@ TEST_F(CudaRegions, EqualTheReference) {
     over += replaces;
   }
   EXPECT_GT(over, 5);
+}
+
+TEST_F(CudaRegions, RoundEveryMemberTo16Bits) {
+  int64_t elements = 0, others = 0;
+  for (uint32_t seed = 0; seed < kSeeds; seed++) {
+    SCOPED_TRACE(seed);
+    Drawn drawn(seed, 1, TypeOf(seed, true));
+    const std::vector<Tensor> in = Operands(&drawn), expected = Expected(drawn, in);
+    const Outcome found = RunKernel(Kernel(), drawn.spec, in, expected, -1);
+    ASSERT_EQ(found.error, "");
+    for (size_t k = 0; k < expected.size(); k++) CountOthers(expected[k], found.results[k], &elements, &others);
+  }
+  std::printf("%lld of %lld elements are not the reference's\n", (long long)others, (long long)elements);
+  EXPECT_GT(elements, 50000);
+  EXPECT_LT(others * 100, elements);
 }
 
 // A plan reserves what the largest shard needs.

@@ -47,6 +47,8 @@ typedef struct {
   X(CUBLAS_COMPUTE_64F, 70)                         \
   X(CUDA_R_32F, 0)                                  \
   X(CUDA_R_64F, 1)                                  \
+  X(CUDA_R_16F, 2)                                  \
+  X(CUDA_R_16BF, 14)                                \
   X(CUBLASLT_ORDER_COL, 0)                          \
   X(CUBLASLT_ORDER_ROW, 1)                          \
   X(CUBLASLT_MATRIX_LAYOUT_ORDER, 1)                \

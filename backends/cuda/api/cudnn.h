@@ -34,6 +34,8 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_STATUS_EXECUTION_FAILED, 5000)                                \
   X(CUDNN_DATA_FLOAT, 0)                                                \
   X(CUDNN_DATA_DOUBLE, 1)                                               \
+  X(CUDNN_DATA_HALF, 2)                                                 \
+  X(CUDNN_DATA_BFLOAT16, 9)                                             \
   X(CUDNN_CROSS_CORRELATION, 1)                                         \
   X(CUDNN_HEUR_MODE_FALLBACK, 2)                                        \
   X(CUDNN_HEUR_MODE_A, 3)                                               \

@@ -20,11 +20,18 @@ typedef struct {
   int64_t row, column;           // strides of C
 } gemm;
 
+// In 16 bits, beta * C is left to what rounds it together with the product.
+static bool match(const dp_kernel_spec *spec) {
+  const dp_dtype dtype = spec->inputs[0].dtype;
+  const bool half = dtype == DP_FLOAT16 || dtype == DP_BFLOAT16, adds = spec->n_inputs > 2 && spec->inputs[2].present;
+  return !half || !adds || dp_node_float(spec->node, "beta", 1) == 1;
+}
+
 // A factor of 0 would let the library leave out C, and with it its NaN.
 static addend addend_of(const dp_kernel_spec *spec, const gemm *s, double beta) {
   if (spec->n_inputs < 3 || !spec->inputs[2].present) return ABSENT;
   if (dp_local_count(&spec->inputs[2].local) == s->m * s->n && beta != 0) return WHOLE;
-  return s->row == 0 && s->column == 1 && beta == 1 && spec->inputs[0].dtype == DP_FLOAT32 ? ROW : SPREAD;
+  return s->row == 0 && s->column == 1 && beta == 1 && spec->inputs[0].dtype != DP_FLOAT64 ? ROW : SPREAD;
 }
 
 static void set_strides(const dp_kernel_spec *spec, gemm *s) {
@@ -107,7 +114,8 @@ const dp_kernel dp_kernel_cuda_blaslt_Gemm = {
     .domain = "",
     .priority = 10,
     .library = true,
-    .types = DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64),
+    .types = DP_FLOATS,
+    .match = match,
     .scratch_bytes = dp_blaslt_scratch_bytes,
     .shares_state = true,
     .expect = dp_blaslt_expect,

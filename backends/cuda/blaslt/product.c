@@ -7,6 +7,12 @@
 #include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/function.h"
 
+static cudaDataType_t data_type(dp_dtype dtype) {
+  static const int types[DP_MAX_TYPE + 1] = {
+      [DP_FLOAT32] = CUDA_R_32F, [DP_FLOAT64] = CUDA_R_64F, [DP_FLOAT16] = CUDA_R_16F, [DP_BFLOAT16] = CUDA_R_16BF};
+  return (cudaDataType_t)types[dtype];
+}
+
 static dp_status describe(const dp_blaslt *blaslt, const dp_blaslt_spec *s, const void *bias,
                           cublasLtMatmulDescOpaque_t *desc) {
   const bool wide = s->dtype == DP_FLOAT64;
@@ -28,7 +34,7 @@ static dp_status lay_out(const dp_blaslt *blaslt, const dp_blaslt_spec *s, int64
                          int64_t stride, cublasLtMatrixLayoutOpaque_t *layout) {
   const int32_t count = (int32_t)s->batches;
   DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutInit_internal, layout, sizeof *layout,
-                s->dtype == DP_FLOAT64 ? CUDA_R_64F : CUDA_R_32F, (uint64_t)columns, (uint64_t)rows, columns);
+                data_type(s->dtype), (uint64_t)columns, (uint64_t)rows, columns);
   DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
                 sizeof count);
   DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,

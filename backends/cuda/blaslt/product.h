@@ -21,7 +21,7 @@ enum { DP_BLASLT_ALIGNMENT = 16 };
 
 // y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * c (m, n) + bias (n). a' and b' are a and b, or transposed.
 typedef struct {
-  dp_dtype dtype;  // DP_FLOAT32 or DP_FLOAT64; float32 is not rounded to TF32
+  dp_dtype dtype;  // a float. float32 is not rounded to TF32; 16 bits are summed in float32 and rounded once
   bool trans_a, trans_b;
   int64_t m, n, k, batches;    // all > 0
   int64_t a_stride, b_stride;  // elements between the matrices of a batch; 0: all use one. y's and c's: m * n

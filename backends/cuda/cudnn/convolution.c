@@ -1,4 +1,5 @@
-// See convolution.h. A bias is added by a function of our own.
+// See convolution.h. A bias is added by a function of our own; in 16 bits, to sums that have been rounded: cuDNN has no
+// engine that would leave them in float32.
 #include "backends/cuda/cudnn/convolution.h"
 
 #include <stdlib.h>

@@ -48,7 +48,13 @@ static cudnnStatus_t add(dp_cudnn_plan *p, int type, size_t count, const dp_cudn
     if (add_s_ != CUDNN_STATUS_SUCCESS) return add_s_;                              \
   } while (0)
 
-static cudnnDataType_t data_type(dp_dtype dtype) { return dtype == DP_FLOAT64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT; }
+static cudnnDataType_t data_type(dp_dtype dtype) {
+  static const int types[DP_MAX_TYPE + 1] = {[DP_FLOAT32] = CUDNN_DATA_FLOAT,
+                                             [DP_FLOAT64] = CUDNN_DATA_DOUBLE,
+                                             [DP_FLOAT16] = CUDNN_DATA_HALF,
+                                             [DP_BFLOAT16] = CUDNN_DATA_BFLOAT16};
+  return (cudnnDataType_t)types[dtype];
+}
 
 // A dense tensor.
 static cudnnStatus_t add_tensor(dp_cudnn_plan *p, const dp_cudnn_spec *s, int64_t id, const int64_t *extents,
@@ -73,7 +79,7 @@ static cudnnStatus_t add_tensor(dp_cudnn_plan *p, const dp_cudnn_spec *s, int64_
 }
 
 static cudnnStatus_t add_convolution(dp_cudnn_plan *p, const dp_cudnn_spec *s, cudnnBackendDescriptor_t *made) {
-  const cudnnDataType_t type = data_type(s->dtype);
+  const cudnnDataType_t type = s->dtype == DP_FLOAT64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   const int64_t spatial = s->spatial;
   const dp_cudnn_attribute attributes[] = {

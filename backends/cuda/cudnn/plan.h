@@ -15,7 +15,7 @@ typedef enum { DP_CUDNN_CONV, DP_CUDNN_GRAD_INPUT, DP_CUDNN_GRAD_WEIGHT } dp_cud
 // C/groups. All extents > 0.
 typedef struct {
   dp_cudnn_kind kind;
-  dp_dtype dtype;            // DP_FLOAT32 or DP_FLOAT64
+  dp_dtype dtype;            // a float; 16 bits are summed in float32
   int spatial;               // 2 or 3
   int64_t x[5], w[5], y[5];  // 2 + spatial extents
   int64_t pad_begin[3], pad_end[3], stride[3], dilation[3];

@@ -7,7 +7,7 @@ DP_KERNEL(dp_arg_arguments) {
     const T *x = (const T *)a.x + i / a.inner * a.length * a.inner + i % a.inner;
     dp_i64 best = 0;
     for (dp_i64 k = 1; k < a.length; k++) {
-      const T value = x[k * a.inner], most = x[best * a.inner];
+      const W value = GET(x[k * a.inner]), most = GET(x[best * a.inner]);
       const bool nan = value != value, most_nan = most != most;
       const bool better = nan ? !most_nan : !most_nan && BETTER(value, most), equal = nan ? most_nan : value == most;
       if (better || (LAST && equal)) best = k;

@@ -20,7 +20,7 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
   for (dp_i64 j = t; j < a.keys && !blind; j += n) sum += DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - most);
   sum = dp_block_sum(sum, shared);
   blind |= a.zero_nan && sum != sum;
-  if (t == 0 && a.lse) ((T *)a.lse)[r.row] = (T)(blind || !a.keys ? -DP_INFINITY : most + log(sum));
+  if (t == 0 && a.lse) ((T *)a.lse)[r.row] = PUT(blind || !a.keys ? -DP_INFINITY : most + log(sum));
   for (dp_i64 column = 0; column < a.v_size; column += n) {
     const dp_i64 c = column + t;
     double y = 0;
@@ -32,9 +32,9 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
       dp_barrier();
       const T *v = (const T *)a.v + r.v + first * a.groups * a.v_size + c;
       if (c < a.v_size)
-        for (dp_i64 k = 0; k < count; k++) y += weights[k] * (double)v[k * a.groups * a.v_size];
+        for (dp_i64 k = 0; k < count; k++) y += weights[k] * (double)GET(v[k * a.groups * a.v_size]);
       dp_barrier();
     }
-    if (c < a.v_size) ((T *)a.y)[r.y + c] = (T)y;
+    if (c < a.v_size) ((T *)a.y)[r.y + c] = PUT(y);
   }
 }

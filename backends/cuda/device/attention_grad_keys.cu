@@ -18,12 +18,12 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
       ds[t] = weights[t] = 0;
       if (own < rows) {
         const dp_attention_row r = dp_attention_row_of(&a, b, g * a.each + own / a.length, own % a.length);
-        const double lse = (double)((const T *)a.given_lse)[r.row];
+        const double lse = (double)GET(((const T *)a.given_lse)[r.row]);
         if (!(a.zero_rows && lse == -DP_INFINITY)) {
           const T *dy = (const T *)a.dy + r.y, *v = (const T *)a.v + r.v + j * a.groups * a.v_size;
           const double p = DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - lse), kept = LOCAL(keep)(&a, &r, j);
           double dp = 0;
-          for (dp_i64 i = 0; i < a.v_size; i++) dp += (double)dy[i] * (double)v[i];
+          for (dp_i64 i = 0; i < a.v_size; i++) dp += (double)GET(dy[i]) * (double)GET(v[i]);
           weights[t] = p * kept;
           if (!LOCAL(hidden)(&a, &r, j)) ds[t] = p * (kept * dp - a.through[r.row]);
         }
@@ -32,13 +32,13 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
       for (dp_i64 i = 0; i < count; i++) {
         const dp_i64 row = first + i;
         const dp_attention_row r = dp_attention_row_of(&a, b, g * a.each + row / a.length, row % a.length);
-        if (c < a.size) dk += a.scale * ds[i] * (double)((const T *)a.q)[r.q + c];
-        if (c < a.v_size) dv += weights[i] * (double)((const T *)a.dy)[r.y + c];
+        if (c < a.size) dk += a.scale * ds[i] * (double)GET(((const T *)a.q)[r.q + c]);
+        if (c < a.v_size) dv += weights[i] * (double)GET(((const T *)a.dy)[r.y + c]);
       }
       dp_barrier();
     }
     const dp_i64 key = (b * a.keys + j) * a.groups + g;
-    if (c < a.size) ((T *)a.dk)[key * a.size + c] = (T)dk;
-    if (c < a.v_size) ((T *)a.dv)[key * a.v_size + c] = (T)dv;
+    if (c < a.size) ((T *)a.dk)[key * a.size + c] = PUT(dk);
+    if (c < a.v_size) ((T *)a.dv)[key * a.v_size + c] = PUT(dv);
   }
 }

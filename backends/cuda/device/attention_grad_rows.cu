@@ -10,10 +10,10 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
   const dp_i64 l = dp_block() % a.length, h = dp_block() / a.length % a.heads, b = dp_block() / a.length / a.heads;
   const dp_attention_row r = dp_attention_row_of(&a, b, h, l);
   const T *dy = (const T *)a.dy + r.y, *y = (const T *)a.given_y + r.y;
-  const double lse = (double)((const T *)a.given_lse)[r.row];
+  const double lse = (double)GET(((const T *)a.given_lse)[r.row]);
   const bool blind = a.zero_rows && lse == -DP_INFINITY;
   double through = 0;
-  for (dp_i64 c = t; c < a.v_size; c += n) through += (double)dy[c] * (double)y[c];
+  for (dp_i64 c = t; c < a.v_size; c += n) through += (double)GET(dy[c]) * (double)GET(y[c]);
   through = dp_block_sum(through, shared);
   if (t == 0) a.through[r.row] = through;
   for (dp_i64 column = 0; column < a.size || column == 0; column += n) {
@@ -25,16 +25,16 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
       if (j < a.keys && !blind && !LOCAL(hidden)(&a, &r, j)) {
         const T *v = (const T *)a.v + r.v + j * a.groups * a.v_size;
         double dp = 0;
-        for (dp_i64 i = 0; i < a.v_size; i++) dp += (double)dy[i] * (double)v[i];
+        for (dp_i64 i = 0; i < a.v_size; i++) dp += (double)GET(dy[i]) * (double)GET(v[i]);
         ds[t] = DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - lse) * (LOCAL(keep)(&a, &r, j) * dp - through);
       }
-      if (j < a.keys && a.dmask && column == 0) ((T *)a.dmask)[r.row * a.keys + j] = (T)ds[t];
+      if (j < a.keys && a.dmask && column == 0) ((T *)a.dmask)[r.row * a.keys + j] = PUT(ds[t]);
       dp_barrier();
       const T *k = (const T *)a.k + r.k + first * a.groups * a.size + c;
       if (c < a.size)
-        for (dp_i64 i = 0; i < count; i++) dq += a.scale * ds[i] * (double)k[i * a.groups * a.size];
+        for (dp_i64 i = 0; i < count; i++) dq += a.scale * ds[i] * (double)GET(k[i * a.groups * a.size]);
       dp_barrier();
     }
-    if (c < a.size) ((T *)a.dq)[r.q + c] = (T)dq;
+    if (c < a.size) ((T *)a.dq)[r.q + c] = PUT(dq);
   }
 }

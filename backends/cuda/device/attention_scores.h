@@ -6,7 +6,7 @@
 #include "backends/cuda/device/attention.h"
 #include "backends/cuda/device/block.h"
 
-#define DP_EXPONENTIAL(x) (sizeof(T) == 4 ? (double)expf((float)(x)) : exp(x))
+#define DP_EXPONENTIAL(x) (sizeof(W) == 4 ? (double)expf((float)(x)) : exp(x))
 
 // One row of the scores: where its query, and the first key and value of its group are.
 typedef struct {
@@ -33,9 +33,9 @@ DP_DEVICE dp_attention_row dp_attention_row_of(const dp_attention_arguments *a, 
     const T *q = (const T *)a->q + r->q, *k = (const T *)a->k + r->k + j * a->groups * a->size;   \
     double sum = 0;                                                                               \
     if (HIDDEN(a, r, j)) return a->masked;                                                        \
-    for (dp_i64 c = 0; c < a->size; c++) sum += (double)q[c] * (double)k[c];                      \
+    for (dp_i64 c = 0; c < a->size; c++) sum += (double)GET(q[c]) * (double)GET(k[c]);                      \
     sum *= a->scale;                                                                              \
-    return MASK == 2 ? sum + (double)((const T *)a->mask)[r->mask + j * a->mask_stride[3]] : sum; \
+    return MASK == 2 ? sum + (double)GET(((const T *)a->mask)[r->mask + j * a->mask_stride[3]]) : sum; \
   }                                                                                               \
   /* What dropout multiplies the probability by. */                                               \
   DP_DEVICE double KEEP(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {   \

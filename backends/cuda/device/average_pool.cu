@@ -11,6 +11,6 @@ DP_KERNEL(dp_pool_arguments) {
   const dp_i64 taps = dp_pool_taps(&box);
   const double count = dp_average_count(w, &box, o, a.padding != 0);
   double sum = 0;
-  for (dp_i64 t = 0; t < taps; t++) sum += (double)x[dp_pool_tap(w, &box, t)];
-  ((T *)a.result)[i] = (T)(count > 0 ? sum / count : 0);
+  for (dp_i64 t = 0; t < taps; t++) sum += (double)GET(x[dp_pool_tap(w, &box, t)]);
+  ((T *)a.result)[i] = PUT(count > 0 ? sum / count : 0);
 }

@@ -9,14 +9,14 @@ DP_KERNEL(dp_pool_arguments) {
   dp_i64 at[3], first[3], end[3], o[3];
   const T *dy = (const T *)a.dy + dp_pool_place(w->x, i, at) * w->y[0] * w->y[1] * w->y[2];
   for (int d = 0; d < 3; d++) dp_pool_windows(w, d, at[d], &first[d], &end[d]);
-  T sum = 0;
+  W sum = 0;
   for (o[0] = first[0]; o[0] < end[0]; o[0]++)
     for (o[1] = first[1]; o[1] < end[1]; o[1]++)
       for (o[2] = first[2]; o[2] < end[2]; o[2]++) {
         if (!dp_pool_covers(w, o, at)) continue;
         const dp_pool_box box = dp_pool_box_of(w, o);
         const double count = dp_average_count(w, &box, o, a.padding != 0);
-        sum += (T)(count > 0 ? (double)dy[dp_pool_window(w, o)] / count : 0);
+        sum += (W)(count > 0 ? (double)GET(dy[dp_pool_window(w, o)]) / count : 0);
       }
-  ((T *)a.result)[i] = sum;
+  ((T *)a.result)[i] = PUT(sum);
 }

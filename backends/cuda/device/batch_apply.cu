@@ -25,13 +25,13 @@ DP_DEVICE void LOCAL(keep)(const dp_batch_arguments *a, dp_i64 c, double mean, d
   const double count = (double)(a->samples * a->inner), kept = count > 0 ? a->momentum : 1;  // no samples: as they were
   const double kept_variance = a->unbiased ? variance * count / (count > 1 ? count - 1 : 1) : variance;
   if (a->running_mean && a->training)
-    ((T *)a->running_mean)[c] = (T)((double)((const T *)a->mean)[c] * kept + mean * (1 - kept));
+    ((T *)a->running_mean)[c] = PUT((double)GET(((const T *)a->mean)[c]) * kept + mean * (1 - kept));
   if (a->running_variance && a->training)
-    ((T *)a->running_variance)[c] = (T)((double)((const T *)a->variance)[c] * kept + kept_variance * (1 - kept));
-  if (a->saved_mean) ((T *)a->saved_mean)[c] = (T)mean;
-  if (a->saved_invstd) ((T *)a->saved_invstd)[c] = (T)invstd;
-  if (a->first_mean) ((T *)a->first_mean)[c] = (T)mean;
-  if (a->first_variance) ((T *)a->first_variance)[c] = (T)kept_variance;
+    ((T *)a->running_variance)[c] = PUT((double)GET(((const T *)a->variance)[c]) * kept + kept_variance * (1 - kept));
+  if (a->saved_mean) ((T *)a->saved_mean)[c] = PUT(mean);
+  if (a->saved_invstd) ((T *)a->saved_invstd)[c] = PUT(invstd);
+  if (a->first_mean) ((T *)a->first_mean)[c] = PUT(mean);
+  if (a->first_variance) ((T *)a->first_variance)[c] = PUT(kept_variance);
 }
 
 DP_BLOCK_KERNEL(dp_batch_arguments) {
@@ -42,16 +42,16 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
     if (a.training) {
       shared = LOCAL(join)(&a, c);
     } else {
-      shared.mean = (double)((const T *)a.mean)[c];
-      shared.variance = (double)((const T *)a.variance)[c];
+      shared.mean = (double)GET(((const T *)a.mean)[c]);
+      shared.variance = (double)GET(((const T *)a.variance)[c]);
     }
   }
   dp_barrier();
   const double mean = shared.mean, invstd = 1 / sqrt(shared.variance + a.epsilon);
-  const double factor = invstd * (double)((const T *)a.scale)[c], shift = (double)((const T *)a.bias)[c];
+  const double factor = invstd * (double)GET(((const T *)a.scale)[c]), shift = (double)GET(((const T *)a.bias)[c]);
   if (dp_thread() == 0 && s.share == 0) LOCAL(keep)(&a, c, mean, shared.variance, invstd);
   DP_BATCH_EACH(&a, &s, i) {
     const dp_i64 at = dp_batch_at(&a, &s, i);
-    ((T *)a.y)[at] = (T)(((double)((const T *)a.x)[at] - mean) * factor + shift);
+    ((T *)a.y)[at] = PUT(((double)GET(((const T *)a.x)[at]) - mean) * factor + shift);
   }
 }

@@ -14,16 +14,16 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
       void *result = dp_thread() ? a.dscale : a.dbias;
       double *total = a.totals + 2 * c + dp_thread();
       *total = a.first_group ? sum : *total + sum;
-      if (a.last_group && result) ((T *)result)[c] = (T)*total;
+      if (a.last_group && result) ((T *)result)[c] = PUT(*total);
     }
   }
   dp_barrier();
   if (!a.dx) return;
-  const double mean = (double)((const T *)a.given_mean)[c], invstd = (double)((const T *)a.given_invstd)[c];
-  const double factor = (double)((const T *)a.scale)[c] * invstd, count = (double)(a.samples * a.inner);
+  const double mean = (double)GET(((const T *)a.given_mean)[c]), invstd = (double)GET(((const T *)a.given_invstd)[c]);
+  const double factor = (double)GET(((const T *)a.scale)[c]) * invstd, count = (double)(a.samples * a.inner);
   DP_BATCH_EACH(&a, &s, i) {
     const dp_i64 at = dp_batch_at(&a, &s, i);
-    const double z = ((double)((const T *)a.x)[at] - mean) * invstd;
-    ((T *)a.dx)[at] = (T)(factor * ((double)((const T *)a.dy)[at] - sums[0] / count - z * sums[1] / count));
+    const double z = ((double)GET(((const T *)a.x)[at]) - mean) * invstd;
+    ((T *)a.dx)[at] = PUT(factor * ((double)GET(((const T *)a.dy)[at]) - sums[0] / count - z * sums[1] / count));
   }
 }

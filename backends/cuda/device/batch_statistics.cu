@@ -6,10 +6,10 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   const dp_batch_share s = dp_batch_share_of(&a, a.splits);
   const double count = (double)(s.end - s.first);
   double sum = 0, squares = 0;
-  DP_BATCH_EACH(&a, &s, i) sum += (double)((const T *)a.x)[dp_batch_at(&a, &s, i)];
+  DP_BATCH_EACH(&a, &s, i) sum += (double)GET(((const T *)a.x)[dp_batch_at(&a, &s, i)]);
   const double mean = count > 0 ? dp_block_sum(sum, shared) / count : 0;
   DP_BATCH_EACH(&a, &s, i) {
-    const double z = (double)((const T *)a.x)[dp_batch_at(&a, &s, i)] - mean;
+    const double z = (double)GET(((const T *)a.x)[dp_batch_at(&a, &s, i)]) - mean;
     squares += z * z;
   }
   squares = dp_block_sum(squares, shared);

@@ -16,7 +16,7 @@ DP_DEVICE double LOCAL(sum)(const dp_device_window *w, const dp_i64 *at, const T
           inside &= i >= 0 && i < w->x[d];
           from = from * w->x[d] + i;
         }
-        if (inside) sum += (double)taps[tap] * (double)x[from];
+        if (inside) sum += (double)GET(taps[tap]) * (double)GET(x[from]);
       }
   return sum;
 }
@@ -34,7 +34,7 @@ DP_KERNEL(dp_conv_arguments) {
   const dp_i64 m = rest % a.y_channels, n = rest / a.y_channels, group = m / a.y_group;
   const T *x = (const T *)a.x + (n * a.x_channels + group * a.x_group) * x_plane;
   const T *weights = (const T *)a.w + m * a.x_group * taps;
-  double sum = a.bias ? (double)((const T *)a.bias)[m] : 0;
+  double sum = a.bias ? (double)GET(((const T *)a.bias)[m]) : 0;
   for (dp_i64 c = 0; c < a.x_group; c++) sum += LOCAL(sum)(w, at, x + c * x_plane, weights + c * taps);
-  ((T *)a.y)[i] = (T)sum;
+  ((T *)a.y)[i] = PUT(sum);
 }

@@ -16,7 +16,7 @@ DP_DEVICE double LOCAL(sum)(const dp_device_window *w, const dp_i64 *at, const T
           inside &= distance >= 0 && o * w->stride[d] == distance && o < w->y[d];
           from = from * w->y[d] + o;
         }
-        if (inside) sum += (double)taps[tap] * (double)dy[from];
+        if (inside) sum += (double)GET(taps[tap]) * (double)GET(dy[from]);
       }
   return sum;
 }
@@ -37,5 +37,5 @@ DP_KERNEL(dp_conv_arguments) {
   double sum = 0;
   for (dp_i64 m = first; m < first + a.y_group; m++)
     sum += LOCAL(sum)(w, at, dy + m * y_plane, (const T *)a.w + (m * a.x_group + c) * taps);
-  ((T *)a.x)[i] = (T)sum;
+  ((T *)a.x)[i] = PUT(sum);
 }

@@ -16,7 +16,7 @@ DP_DEVICE double LOCAL(sum)(const dp_device_window *w, const dp_i64 *t, const T 
           inside &= i >= 0 && i < w->x[d];
           from = from * w->x[d] + i;
         }
-        if (inside) sum += (double)dy[to] * (double)x[from];
+        if (inside) sum += (double)GET(dy[to]) * (double)GET(x[from]);
       }
   return sum;
 }
@@ -36,5 +36,5 @@ DP_KERNEL(dp_conv_arguments) {
   for (dp_i64 n = 0; n < a.samples; n++)
     sum += LOCAL(sum)(w, t, (const T *)a.x + (n * a.x_channels + channel) * x_plane,
                       (const T *)a.y + (n * a.y_channels + m) * y_plane);
-  ((T *)a.w)[i] = (T)sum;
+  ((T *)a.w)[i] = PUT(sum);
 }

@@ -14,14 +14,14 @@ DP_BLOCK_KERNEL(dp_cross_entropy_arguments) {
   if (dp_thread() == 0) {
     const double weight = LOCAL(weight)(&a, i, &label);
     // The scores of an ignored label do not count, not even NaN.
-    const double loss = weight == 0 ? 0 : -weight * ((double)scores[label * a.inner] - row.most - row.log_sum);
+    const double loss = weight == 0 ? 0 : -weight * ((double)GET(scores[label * a.inner]) - row.most - row.log_sum);
     if (a.per_label)
-      ((T *)a.y)[i] = (T)loss;
+      ((T *)a.y)[i] = PUT(loss);
     else
       a.losses[i] = loss;
   }
   if (!a.log_prob) return;
   T *log_prob = (T *)a.log_prob + at;
   for (dp_i64 c = dp_thread(); c < a.classes; c += dp_threads())
-    log_prob[c * a.inner] = (T)((double)scores[c * a.inner] - row.most - row.log_sum);
+    log_prob[c * a.inner] = PUT((double)GET(scores[c * a.inner]) - row.most - row.log_sum);
 }

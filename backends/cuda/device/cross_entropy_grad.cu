@@ -15,9 +15,9 @@ DP_BLOCK_KERNEL(dp_cross_entropy_arguments) {
   dp_i64 label;
   const double weight = LOCAL(weight)(&a, i, &label);
   const double divisor = a.divisor != 0 ? a.divisor : *a.sums;
-  const double factor = weight * (double)((const T *)a.dloss)[a.per_label ? i : 0] / divisor;
+  const double factor = weight * (double)GET(((const T *)a.dloss)[a.per_label ? i : 0]) / divisor;
   for (dp_i64 c = dp_thread(); c < a.classes; c += dp_threads()) {
-    const double p = (double)DP_EXP((double)scores[c * a.inner] - row.most - row.log_sum);
-    dscores[c * a.inner] = weight == 0 ? (T)0 : (T)(factor * (p - (c == label ? 1 : 0)));
+    const double p = (double)DP_EXP((double)GET(scores[c * a.inner]) - row.most - row.log_sum);
+    dscores[c * a.inner] = PUT(weight == 0 ? 0 : factor * (p - (c == label ? 1 : 0)));
   }
 }

@@ -11,7 +11,7 @@ DP_BLOCK_KERNEL(dp_cum_sum_arguments) {
   const T *x = (const T *)a.x + row;
   T *y = (T *)a.y + row;
   A sum = 0;
-  for (dp_i64 k = first; k < end; k++) sum += (A)x[(REVERSE ? a.length - 1 - k : k) * a.inner];
+  for (dp_i64 k = first; k < end; k++) sum += (A)GET(x[(REVERSE ? a.length - 1 - k : k) * a.inner]);
   sums[t] = sum;
   dp_barrier();
   sum = 0;
@@ -19,7 +19,7 @@ DP_BLOCK_KERNEL(dp_cum_sum_arguments) {
   for (dp_i64 k = first; k < end; k++) {
     const dp_i64 at = (REVERSE ? a.length - 1 - k : k) * a.inner;
     const A before = sum;
-    sum += (A)x[at];
-    y[at] = (T)(EXCLUSIVE ? before : sum);
+    sum += (A)GET(x[at]);
+    y[at] = PUT(EXCLUSIVE ? before : sum);
   }
 }

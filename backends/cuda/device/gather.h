@@ -4,6 +4,8 @@
 
 #include "backends/cuda/device/index.h"
 
+enum { DP_GATHER_COLUMNS = 4 };  // of a thread, in the gradient
+
 // data (outer, here, inner); gathered (outer, count, inner).
 typedef struct {
   long long outer, here, inner, count;

@@ -23,13 +23,14 @@ DP_KERNEL(dp_pool_arguments) {
   const T *x = (const T *)a.x + plane * w->x[0] * w->x[1] * w->x[2];
   const dp_pool_box box = dp_pool_box_of(w, o);
   const dp_i64 taps = dp_pool_taps(&box);
-  T most = LEAST;
+  W most = LEAST;
   for (dp_i64 t = 0; t < taps; t++) {
     const dp_i64 at = dp_pool_tap(w, &box, t);
-    if (t && !(x[at] > most || (IS_NAN(x[at]) && !IS_NAN(most)))) continue;
-    most = x[at];
+    const W value = GET(x[at]);
+    if (t && !(value > most || (IS_NAN(value) && !IS_NAN(most)))) continue;
+    most = value;
     found = at;
   }
-  ((T *)a.result)[i] = most;
+  ((T *)a.result)[i] = PUT(most);
   if (a.indices) a.indices[i] = LOCAL(index)(&a, plane, found);
 }

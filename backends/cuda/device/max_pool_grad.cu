@@ -9,7 +9,8 @@ DP_DEVICE dp_i64 LOCAL(largest)(const dp_device_window *w, const dp_i64 *o, cons
   dp_i64 best = dp_pool_tap(w, &box, 0);
   for (dp_i64 t = 1; t < taps; t++) {
     const dp_i64 at = dp_pool_tap(w, &box, t);
-    if (x[at] > x[best] || (IS_NAN(x[at]) && !IS_NAN(x[best]))) best = at;
+    const W value = GET(x[at]), most = GET(x[best]);
+    if (value > most || (IS_NAN(value) && !IS_NAN(most))) best = at;
   }
   return best;
 }
@@ -23,10 +24,10 @@ DP_KERNEL(dp_pool_arguments) {
   const T *x = (const T *)a.x + plane * w->x[0] * w->x[1] * w->x[2];
   const T *dy = (const T *)a.dy + plane * w->y[0] * w->y[1] * w->y[2];
   for (int d = 0; d < 3; d++) dp_pool_windows(w, d, at[d], &first[d], &end[d]);
-  T sum = 0;
+  W sum = 0;
   for (o[0] = first[0]; o[0] < end[0]; o[0]++)
     for (o[1] = first[1]; o[1] < end[1]; o[1]++)
       for (o[2] = first[2]; o[2] < end[2]; o[2]++)
-        if (dp_pool_covers(w, o, at) && LOCAL(largest)(w, o, x) == own) sum += dy[dp_pool_window(w, o)];
-  ((T *)a.result)[i] = sum;
+        if (dp_pool_covers(w, o, at) && LOCAL(largest)(w, o, x) == own) sum += GET(dy[dp_pool_window(w, o)]);
+  ((T *)a.result)[i] = PUT(sum);
 }

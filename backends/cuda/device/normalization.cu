@@ -11,16 +11,16 @@ DP_BLOCK_KERNEL(dp_normalization_arguments) {
   const double count = a.length ? (double)a.length : 1;
   double mean = 0, square = 0;
   if (a.about_mean) {
-    for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) mean += (double)x[i];
+    for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) mean += (double)GET(x[i]);
     mean = dp_block_sum(mean, shared) / count;
   }
-  for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) square += ((double)x[i] - mean) * ((double)x[i] - mean);
+  for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) square += ((double)GET(x[i]) - mean) * ((double)GET(x[i]) - mean);
   const double invstd = 1 / sqrt(dp_block_sum(square, shared) / count + a.epsilon);
   for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) {
     const dp_i64 channel = first + i / a.inner;
-    y[i] = (T)(((double)x[i] - mean) * invstd * (double)scale[channel] + (bias ? (double)bias[channel] : 0));
+    y[i] = PUT(((double)GET(x[i]) - mean) * invstd * (double)GET(scale[channel]) + (bias ? (double)GET(bias[channel]) : 0));
   }
   if (dp_thread()) return;
-  if (a.mean) ((T *)a.mean)[row] = (T)mean;
-  if (a.invstd) ((T *)a.invstd)[row] = (T)invstd;
+  if (a.mean) ((T *)a.mean)[row] = PUT(mean);
+  if (a.invstd) ((T *)a.invstd)[row] = PUT(invstd);
 }

@@ -6,6 +6,10 @@
 // it defines the types and expressions that the file is written over. Its argument is one struct `a`, defined in a
 // header that the host includes too. Helpers are named LOCAL(name), since one program holds many functions. Loops over
 // elements start at dp_index() and go on by dp_stride(), or leave when dp_index() is past the end.
+//
+// Elements of type T are in memory and are computed with in type W: GET(element) reads one, PUT(number) rounds to one.
+// Both types are the same but for floats of 16 bits, which are computed with in float. They are structs, so that no
+// compiler takes them for numbers.
 #ifndef DP_BACKENDS_CUDA_DEVICE_PRELUDE_H
 #define DP_BACKENDS_CUDA_DEVICE_PRELUDE_H
 
@@ -25,6 +29,8 @@ typedef unsigned dp_u32;
 #define DP_SHARED __shared__
 #define DP_INFINITY __longlong_as_double(0x7ff0000000000000ll)
 #define DP_NAN __longlong_as_double(0x7ff8000000000000ll)
+static __device__ __forceinline__ float dp_float_of(dp_u32 bits) { return __uint_as_float(bits); }
+static __device__ __forceinline__ dp_u32 dp_bits_of(float x) { return __float_as_uint(x); }
 static __device__ __forceinline__ void dp_barrier(void) { __syncthreads(); }
 static __device__ __forceinline__ int dp_thread(void) { return (int)threadIdx.x; }
 static __device__ __forceinline__ int dp_threads(void) { return (int)blockDim.x; }
@@ -58,6 +64,18 @@ void dp_barrier(void);
 #define DP_DEVICE static inline
 #define DP_INFINITY ((double)INFINITY)
 #define DP_NAN ((double)NAN)
+typedef union {
+  float number;
+  dp_u32 bits;
+} dp_float_bits;
+static inline float dp_float_of(dp_u32 bits) {
+  const dp_float_bits x = {.bits = bits};
+  return x.number;
+}
+static inline dp_u32 dp_bits_of(float x) {
+  const dp_float_bits held = {.number = x};
+  return held.bits;
+}
 #define DP_SHARED static _Thread_local
 static inline dp_u64 dp_claim(dp_u64 *at, dp_u64 value) {
   dp_u64 held = 0;
@@ -69,5 +87,82 @@ static inline dp_u64 dp_claim(dp_u64 *at, dp_u64 value) {
 
 DP_DEVICE dp_i64 dp_index(void) { return dp_block() * dp_threads() + dp_thread(); }
 DP_DEVICE dp_i64 dp_stride(void) { return dp_blocks() * dp_threads(); }
+
+// ---- floats of 16 bits ----------------------------------------------------------------------------------------------
+
+typedef struct {
+  unsigned short bits;
+} dp_float16;
+typedef struct {
+  unsigned short bits;
+} dp_bfloat16;
+
+// Numbers are rounded to nearest even, and to infinity beyond the largest; every NaN becomes the same. GPUs have
+// instructions for it, from sm_80 on; C has integers.
+#ifdef __CUDACC__
+
+DP_DEVICE float dp_float16_get(dp_float16 x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+DP_DEVICE dp_float16 dp_float16_put(float x) {
+  dp_float16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+  if (x != x) y.bits = 0x7e00;
+  return y;
+}
+DP_DEVICE dp_bfloat16 dp_bfloat16_put(float x) {
+  dp_bfloat16 y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+  if (x != x) y.bits = 0x7fc0;
+  return y;
+}
+
+#else
+
+// A float16 has 5 bits of exponent and 10 of fraction. 2^112 is the quotient of both types' units in the last place.
+DP_DEVICE float dp_float16_get(dp_float16 x) {
+  const dp_u32 sign = (dp_u32)(x.bits & 0x8000) << 16, magnitude = x.bits & 0x7fff;
+  const dp_u32 infinite = magnitude >= 0x7c00 ? 0x7f800000u : 0;
+  return dp_float_of(sign | infinite | dp_bits_of(dp_float_of(magnitude << 13) * 0x1p112f));
+}
+DP_DEVICE dp_float16 dp_float16_put(float x) {
+  const dp_u32 sign = dp_bits_of(x) >> 16 & 0x8000, magnitude = dp_bits_of(x) & 0x7fffffff;
+  dp_u32 bits;
+  if (magnitude > 0x7f800000)
+    return (dp_float16){0x7e00};
+  else if (magnitude >= 0x47800000)  // 2^16
+    bits = 0x7c00;
+  else if (magnitude < 0x38800000)  // below 2^-14 float16's units are those of float32 at 1/2, where this rounds
+    bits = dp_bits_of(dp_float_of(magnitude) + 0.5f) - dp_bits_of(0.5f);
+  else
+    bits = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  return (dp_float16){(unsigned short)(sign | bits)};
+}
+DP_DEVICE dp_bfloat16 dp_bfloat16_put(float x) {
+  const dp_u32 bits = dp_bits_of(x);
+  if (x != x) return (dp_bfloat16){0x7fc0};
+  return (dp_bfloat16){(unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+#endif
+
+DP_DEVICE float dp_bfloat16_get(dp_bfloat16 x) { return dp_float_of((dp_u32)x.bits << 16); }
+
+// The float that rounds to narrower types as x does: x if it is one, else of the two around it the one with an odd last
+// bit. Boldo, Melquiond: "When double rounding is odd", 2005.
+DP_DEVICE float dp_round_to_odd(double x) {
+  const float y = (float)x;
+  if (x != x || (double)y == x) return y;
+  return dp_float_of((dp_bits_of(y) - (fabs((double)y) > fabs(x) ? 1u : 0u)) | 1u);
+}
+DP_DEVICE float dp_unsigned_to_odd(dp_u64 x) {
+  // What a double has no room for leaves a trace in its last bit.
+  return dp_round_to_odd((double)(x >> 53 ? (x >> 11 | ((x & 0x7ff) != 0)) << 11 : x));
+}
+DP_DEVICE float dp_signed_to_odd(dp_i64 x) {
+  return x < 0 ? -dp_unsigned_to_odd((dp_u64)0 - (dp_u64)x) : dp_unsigned_to_odd((dp_u64)x);
+}
 
 #endif

@@ -14,8 +14,8 @@ DP_KERNEL(dp_product_arguments) {
     rest /= a.extents[d];
   }
   A sum = 0;
-  for (dp_i64 k = 0; k < a.k; k++) sum += (A)x[k * a.a_column] * (A)y[k * a.b_row];
+  for (dp_i64 k = 0; k < a.k; k++) sum += (A)GET(x[k * a.a_column]) * (A)GET(y[k * a.b_row]);
   sum = SCALE(a.alpha, sum);
-  if (a.c) sum += SCALE(a.beta, (A)((const T *)a.c)[row * a.c_row + column * a.c_column]);
-  ((T *)a.y)[i] = (T)sum;
+  if (a.c) sum += SCALE(a.beta, (A)GET(((const T *)a.c)[row * a.c_row + column * a.c_column]));
+  ((T *)a.y)[i] = PUT(sum);
 }

@@ -1,5 +1,5 @@
 // Reduces elements of type T to results of type R, in the type A. NONE is the value of no elements, STEP(acc, v) adds
-// an element, JOIN(acc, other) joins two results, and FINISH(acc) makes R. COLUMNS: 1 where a warp's threads take
+// an element, JOIN(acc, other) joins two results, FINISH(acc) is the whole result, and PUT rounds it to R. COLUMNS: 1 where a warp's threads take
 // neighbouring results, 0 where a block's threads share one. LAST: 1 where results are final.
 #include "backends/cuda/device/reduce.h"
 
@@ -12,7 +12,7 @@ DP_BLOCK_KERNEL(dp_reduce_arguments) {
   if (result < a.kept.count) {
     const T *x = (const T *)a.x + dp_reduce_offset(&a.kept, result);
     for (dp_i64 i = first + t / width; i < end; i += groups) {
-      const A v = (A)x[dp_reduce_offset(&a.reduced, i)];
+      const A v = (A)GET(x[dp_reduce_offset(&a.reduced, i)]);
       acc = (A)(STEP(acc, v));
     }
   }
@@ -34,7 +34,7 @@ DP_BLOCK_KERNEL(dp_reduce_arguments) {
     acc = (A)(JOIN(acc, other));
   }
   if (LAST)
-    ((R *)a.y)[result] = (R)(FINISH(acc));
+    ((R *)a.y)[result] = PUT(FINISH(acc));
   else
     ((A *)a.y)[split * a.kept.count + result] = acc;
 }

@@ -4,11 +4,11 @@
 DP_KERNEL(dp_spread_arguments) {
   const dp_i64 i = dp_index();
   if (i >= a.count) return;
-  T value = 0;
+  W value = 0;
   if (a.c) {
     const T *c = (const T *)a.c;
-    value = (T)a.factor * c[i / a.columns % a.rows * a.row + i % a.columns * a.column];
+    value = (W)a.factor * GET(c[i / a.columns % a.rows * a.row + i % a.columns * a.column]);
   }
   T *y = (T *)a.y;
-  y[i] = a.adds ? y[i] + value : value;
+  y[i] = PUT(a.adds ? GET(y[i]) + value : value);
 }

@@ -4,7 +4,7 @@
 #include "backends/cuda/device/top_k.h"
 
 typedef struct {
-  T value;
+  W value;
   dp_i64 at;  // -1: none
 } LOCAL(found);
 
@@ -25,7 +25,7 @@ DP_BLOCK_KERNEL(dp_top_k_arguments) {
   for (dp_i64 rank = 0; rank < a.count; rank++) {
     LOCAL(found) mine = {0, -1};
     for (dp_i64 k = t; k < a.length; k += n) {
-      const LOCAL(found) here = {x[k * a.inner], k};
+      const LOCAL(found) here = {GET(x[k * a.inner]), k};
       const bool after = last.at < 0 || (k != last.at && LOCAL(before)(last, here));
       if (after && (mine.at < 0 || LOCAL(before)(here, mine))) mine = here;
     }
@@ -38,7 +38,7 @@ DP_BLOCK_KERNEL(dp_top_k_arguments) {
     }
     last = best[0];
     if (t == 0) {
-      ((T *)a.y)[to + rank * a.inner] = last.value;
+      ((T *)a.y)[to + rank * a.inner] = PUT(last.value);
       a.indices[to + rank * a.inner] = last.at;
     }
     dp_barrier();  // before somebody writes there again

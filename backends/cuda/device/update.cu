@@ -1,4 +1,4 @@
-// Updates parameters of type T by the learning rate, of type LR. As on the CPU, updates are computed in double and
+// Updates parameters of type T by the learning rate. As on the CPU, updates are computed in double and
 // rounded once. ADAM: 1 for dp.Adam, 0 for dp.SGD. ASSIGN: 1 for dp.Assign, which moves elements of the size of T.
 #include "backends/cuda/device/update.h"
 
@@ -8,7 +8,7 @@ typedef struct {
 } LOCAL(rule);
 
 DP_DEVICE void LOCAL(make_rule)(const dp_update_arguments *a, LOCAL(rule) * r) {
-  const double lr = (double)*(const LR *)a->lr;
+  const double lr = (double)GET(*(const T *)a->lr);
   r->lr = lr;
   r->first = a->step && *a->step == 0;
   if (ADAM) {
@@ -21,24 +21,24 @@ DP_DEVICE void LOCAL(make_rule)(const dp_update_arguments *a, LOCAL(rule) * r) {
 }
 
 DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, const dp_update_tensor *x, dp_i64 i) {
-  const double w = (double)((const T *)x->in[0])[i], d = (double)((const T *)x->in[2])[i] + a->weight_decay * w;
+  const double w = (double)GET(((const T *)x->in[0])[i]), d = (double)GET(((const T *)x->in[2])[i]) + a->weight_decay * w;
   double step = d;
   if (x->in[1]) {
-    const double old = (double)((const T *)x->in[1])[i];
+    const double old = (double)GET(((const T *)x->in[1])[i]);
     const double velocity = r->first ? d : a->momentum * old + (1 - a->dampening) * d;
     step = a->nesterov ? d + a->momentum * velocity : velocity;
-    if (x->out[1]) ((T *)x->out[1])[i] = (T)velocity;
+    if (x->out[1]) ((T *)x->out[1])[i] = PUT(velocity);
   }
-  ((T *)x->out[0])[i] = (T)(w - r->lr * step);
+  ((T *)x->out[0])[i] = PUT(w - r->lr * step);
 }
 
 DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, const dp_update_tensor *x, dp_i64 i) {
-  const double w = (double)((const T *)x->in[0])[i], m = (double)((const T *)x->in[1])[i];
-  const double v = (double)((const T *)x->in[2])[i], d = (double)((const T *)x->in[3])[i] + r->decay * w;
+  const double w = (double)GET(((const T *)x->in[0])[i]), m = (double)GET(((const T *)x->in[1])[i]);
+  const double v = (double)GET(((const T *)x->in[2])[i]), d = (double)GET(((const T *)x->in[3])[i]) + r->decay * w;
   const double mean = m + (1 - a->beta1) * (d - m), square = a->beta2 * v + (1 - a->beta2) * d * d;
-  ((T *)x->out[0])[i] = (T)(r->keep * w - r->rate * mean / (sqrt(square) * r->scale + a->eps));
-  ((T *)x->out[1])[i] = (T)mean;
-  ((T *)x->out[2])[i] = (T)square;
+  ((T *)x->out[0])[i] = PUT(r->keep * w - r->rate * mean / (sqrt(square) * r->scale + a->eps));
+  ((T *)x->out[1])[i] = PUT(mean);
+  ((T *)x->out[2])[i] = PUT(square);
 }
 
 // Each result is its operand.

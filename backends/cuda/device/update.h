@@ -14,7 +14,7 @@ typedef struct {
 } dp_update_tensor;
 
 typedef struct {
-  const void *lr;         // of the type LR; NULL for dp.Assign
+  const void *lr;         // NULL for dp.Assign
   const long long *step;  // NULL: not given
   const long long *skip;  // not 0: nothing changes; NULL: not given
   double momentum, dampening, weight_decay, beta1, beta2, eps;

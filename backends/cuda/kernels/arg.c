@@ -10,9 +10,9 @@
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   const bool largest = !strcmp(spec->op->name, "ArgMax"), last = dp_node_int(spec->node, "select_last_index", 0) != 0;
-  char defines[128];
-  snprintf(defines, sizeof defines, "#define T %s\n#define BETTER(a, b) ((a) %c (b))\n#define LAST %d\n",
-           dp_cuda_type_of(spec->inputs[0].dtype)->stored, largest ? '>' : '<', last);
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s#define BETTER(a, b) ((a) %c (b))\n#define LAST %d\n",
+           dp_cuda_type_of(spec->inputs[0].dtype)->defines, largest ? '>' : '<', last);
   return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_arg, state);
 }
 

@@ -58,9 +58,9 @@ static dp_attention_arguments arguments_of(const dp_kernel_spec *spec, const ope
 static dp_status add_function(const dp_kernel_spec *spec, const operands *o, const char *name, const char *source,
                               const dp_cuda_function **function) {
   const dp_attention e = dp_attention_of(spec, o->q, o->mask);
-  char defines[96];
-  snprintf(defines, sizeof defines, "#define T %s\n#define MASK %d\n#define DROPS %d\n",
-           dp_cuda_type_of(spec->inputs[o->q].dtype)->stored,
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s#define MASK %d\n#define DROPS %d\n",
+           dp_cuda_type_of(spec->inputs[o->q].dtype)->defines,
            !e.mask             ? 0
            : e.mask == DP_BOOL ? 1
                                : 2,

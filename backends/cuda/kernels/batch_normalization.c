@@ -31,8 +31,8 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 
 static dp_status prepare_for(const dp_kernel_spec *spec, const char *sums, const char *apply, void **state) {
   batch_state s;
-  char defines[32], name[64];
-  snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of(spec->inputs[0].dtype)->stored);
+  const char *defines = dp_cuda_type_of(spec->inputs[0].dtype)->defines;
+  char name[64];
   snprintf(name, sizeof name, "%s_sums", spec->op->name);
   DP_TRY(dp_cuda_function_add(name, defines, sums, &s.sums));
   DP_TRY(dp_cuda_function_add(spec->op->name, defines, apply, &s.apply));

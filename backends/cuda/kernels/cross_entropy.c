@@ -69,8 +69,8 @@ static dp_cross_entropy_arguments arguments_of(const dp_kernel_spec *spec, int w
 }
 
 static dp_status prepare_for(const dp_kernel_spec *spec, int weights, const char *rows, loss_state **made) {
-  char defines[64];
-  snprintf(defines, sizeof defines, "#define T %s\n#define LABEL %s\n", dp_cuda_type_of(spec->inputs[0].dtype)->stored,
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s#define LABEL %s\n", dp_cuda_type_of(spec->inputs[0].dtype)->defines,
            dp_cuda_type_of(spec->inputs[1].dtype)->stored);
   loss_state s = {0};
   DP_TRY(dp_cuda_function_add(spec->op->name, defines, rows, &s.rows));

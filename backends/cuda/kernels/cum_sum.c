@@ -12,9 +12,9 @@ _Static_assert((int)DP_CUM_SUM_THREADS == (int)DP_BLOCK_MOST, "a block has at mo
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   const dp_dtype dtype = spec->inputs[0].dtype;
-  char defines[128];
-  snprintf(defines, sizeof defines, "#define T %s\n#define A %s\n#define EXCLUSIVE %d\n#define REVERSE %d\n",
-           dp_cuda_type_of(dtype)->stored, dp_type_is_float(dtype) ? "double" : "dp_u64",
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s#define A %s\n#define EXCLUSIVE %d\n#define REVERSE %d\n",
+           dp_cuda_type_of(dtype)->defines, dp_type_is_float(dtype) ? "double" : "dp_u64",
            dp_node_int(spec->node, "exclusive", 0) != 0, dp_node_int(spec->node, "reverse", 0) != 0);
   return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_cum_sum, state);
 }

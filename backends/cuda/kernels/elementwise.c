@@ -33,6 +33,7 @@ struct dp_cuda_elementwise {
   int64_t count;
   int rank;  // merged dims; 0 where no operand is strided
   int64_t extents[DP_MAX_RANK];
+  bool moves;  // no member computes: elements keep their bits, whatever their type
   int n_ports;
   port ports[DP_CUDA_MAX_ELEMENTWISE];
 };
@@ -146,11 +147,22 @@ static void write_offsets(FILE *to, const dp_cuda_elementwise *e) {
   }
 }
 
+static const dp_cuda_type *type_in(const dp_cuda_elementwise *e, dp_dtype dtype) {
+  return e->moves ? dp_cuda_type_moved(dtype) : dp_cuda_type_of(dtype);
+}
+
+// A float of 16 bits, whose functions are named after it.
+static bool is_half(const dp_cuda_type *type) {
+  return type == dp_cuda_type_of(DP_FLOAT16) || type == dp_cuda_type_of(DP_BFLOAT16);
+}
+
 static void write_operand(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p) {
-  const dp_cuda_type *type = dp_cuda_type_of(r->values[e->ports[p].value].dtype);
-  fprintf(to, "    const %s v%d = ((const %s *)a.at[%d])[", type->computed, e->ports[p].value, type->stored, p);
+  const dp_cuda_type *type = type_in(e, r->values[e->ports[p].value].dtype);
+  fprintf(to, "    const %s v%d = ", type->computed, e->ports[p].value);
+  if (is_half(type)) fprintf(to, "%s_get", type->stored);
+  fprintf(to, "(((const %s *)a.at[%d])[", type->stored, p);
   write_offset(to, e, p);
-  fputs("];\n", to);
+  fputs("]);\n", to);
 }
 
 // The offset of a member's operand 1, for reports: its own in memory, or the result's.
@@ -172,17 +184,19 @@ static void write_member(FILE *to, const dp_cuda_elementwise *e, const dp_kernel
   dp_member_spec_make(r, m, r->values, &made);
   const dp_cuda_expression *x = dp_cuda_expression_of(&made.spec);
   const dp_dtype from = made.inputs[0].dtype, result = made.outputs[0].dtype;
-  const dp_cuda_type *t = dp_cuda_type_of(from), *to_type = dp_cuda_type_of(result);
+  const dp_cuda_type *t = type_in(e, from), *to_type = type_in(e, result);
   fprintf(to, "    %s v%d;\n    {\n", to_type->computed, member->outputs[0]);
   fprintf(to, "      typedef %s T; typedef %s U; typedef %s R;\n", t->computed, t->wrapped, to_type->computed);
   const bool floating = dp_type_is_float(from) && x->floating, checked = x->refused && !floating;
   const char *expression = floating ? x->floating : x->integer;
   write_constant(to, expression, "IS_FLOAT", dp_type_is_float(from));
   write_constant(to, expression, "TO_FLOAT", dp_type_is_float(result));
+  write_constant(to, expression, "TO_HALF", is_half(to_type));
+  write_constant(to, expression, "FROM_UNSIGNED", from == DP_UINT64);
   write_constant(to, expression, "TO_UNSIGNED", result == DP_UINT64);
   write_constant(to, expression, "TO_BOOL", result == DP_BOOL);
   for (int i = 0; i < member->n_inputs; i++)
-    fprintf(to, "      const %s %c = v%d;\n", dp_cuda_type_of(made.inputs[i].dtype)->computed, "xyz"[i],
+    fprintf(to, "      const %s %c = v%d;\n", type_in(e, made.inputs[i].dtype)->computed, "xyz"[i],
             member -> inputs[i]);
   for (int k = 0; k < 2 && x->parameters[k].name; k++) {
     fprintf(to, "      const double p%d = ", k);
@@ -196,15 +210,19 @@ static void write_member(FILE *to, const dp_cuda_elementwise *e, const dp_kernel
   } else {
     fprintf(to, "      v%d = (R)(%s);\n    }\n", member->outputs[0], expression);
   }
-  // Small integers wrap in their own type.
-  if (strcmp(to_type->stored, to_type->computed))
+  // Small integers wrap in their own type, and floats are rounded to it, as if the result had been in memory.
+  if (is_half(to_type))
+    fprintf(to, "    v%d = %s_get(%s_put(v%d));\n", member->outputs[0], to_type->stored, to_type->stored,
+            member->outputs[0]);
+  else if (strcmp(to_type->stored, to_type->computed))
     fprintf(to, "    v%d = (%s)v%d;\n", member->outputs[0], to_type->stored, member->outputs[0]);
 }
 
 static void write_result(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p) {
   const int32_t value = e->ports[p].value;
-  fprintf(to, "    ((%s *)a.at[%d])[i] = (%s)v%d;\n", dp_cuda_type_of(r->values[value].dtype)->stored, p,
-          dp_cuda_type_of(r->values[value].dtype)->stored, value);
+  const dp_cuda_type *type = type_in(e, r->values[value].dtype);
+  fprintf(to, "    ((%s *)a.at[%d])[i] = ", type->stored, p);
+  fprintf(to, is_half(type) ? "%s_put(v%d);\n" : "(%s)v%d;\n", type->stored, value);
 }
 
 static void write_function(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
@@ -248,12 +266,22 @@ static dp_status add_function(dp_cuda_elementwise *e, const dp_kernel_region *r,
 
 // ---- make, enqueue --------------------------------------------------------------------------------------------------
 
+static bool only_moves(const dp_kernel_region *r, int first, int end) {
+  for (int m = first; m < end; m++) {
+    dp_member_spec made;
+    dp_member_spec_make(r, m, r->values, &made);
+    if (!dp_cuda_expression_of(&made.spec)->moves) return false;
+  }
+  return true;
+}
+
 dp_status dp_cuda_elementwise_make(const dp_kernel_region *region, int first, int end, const bool *kept,
                                    dp_cuda_elementwise **made) {
   dp_cuda_elementwise *e = calloc(1, sizeof *e);
   if (!e) return dp_fail(DP_EX_MEMORY, "out of memory for a function of elementwise nodes");
   const dp_local *frame = &region->values[region->members[end - 1].outputs[0]].local;
   e->count = dp_local_count(frame);
+  e->moves = only_moves(region, first, end);
   dp_status status = add_ports(e, region, first, end, kept);
   if (!status) {
     set_dims(e, region, frame);

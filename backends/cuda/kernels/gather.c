@@ -26,9 +26,9 @@ static dp_gather_arguments arguments_of(const dp_kernel_spec *spec, const dp_loc
                                .y = out[0]};
 }
 
-static dp_status add_function(const dp_kernel_spec *spec, const char *type, const char *source, void **state) {
-  char defines[96];
-  snprintf(defines, sizeof defines, "#define T %s\n#define I %s\n", type,
+static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_type *type, const char *source, void **state) {
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s#define I %s\n", type->defines,
            dp_cuda_type_of(spec->inputs[1].dtype)->stored);
   return dp_cuda_function_state(spec->op->name, defines, source, state);
 }
@@ -36,7 +36,7 @@ static dp_status add_function(const dp_kernel_spec *spec, const char *type, cons
 static bool match_gather(const dp_kernel_spec *spec) { return is_index(spec->inputs[1].dtype); }
 
 static dp_status prepare_gather(const dp_kernel_spec *spec, void **state) {
-  return add_function(spec, dp_cuda_type_of_bytes(dp_type_bytes(spec->inputs[0].dtype)), dp_cuda_source_gather, state);
+  return add_function(spec, dp_cuda_type_moved(spec->inputs[0].dtype), dp_cuda_source_gather, state);
 }
 
 static dp_status enqueue_gather(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
@@ -62,7 +62,7 @@ static bool match_gradient(const dp_kernel_spec *spec) {
 }
 
 static dp_status prepare_gradient(const dp_kernel_spec *spec, void **state) {
-  return add_function(spec, dp_cuda_type_of(spec->inputs[0].dtype)->stored, dp_cuda_source_gather_grad, state);
+  return add_function(spec, dp_cuda_type_of(spec->inputs[0].dtype), dp_cuda_source_gather_grad, state);
 }
 
 static dp_status enqueue_gradient(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

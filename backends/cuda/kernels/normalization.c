@@ -27,9 +27,8 @@ static int kind_of(const dp_kernel_spec *spec) {
 static bool match(const dp_kernel_spec *spec) { return !spec->region && kind_of(spec) >= 0; }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  char defines[32];
-  snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of(spec->inputs[0].dtype)->stored);
-  return dp_cuda_function_state("normalization", defines, dp_cuda_source_normalization, state);
+  return dp_cuda_function_state("normalization", dp_cuda_type_of(spec->inputs[0].dtype)->defines,
+                                dp_cuda_source_normalization, state);
 }
 
 // Sets the extents of rows; returns the number of rows. A device has whole groups of channels.

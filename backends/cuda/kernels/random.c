@@ -15,8 +15,8 @@ static dp_status launch(dp_queue *queue, const void *state, const dp_random_argu
 // The state of these kernels is the function alone, which is never freed.
 static dp_status prepare_for(const dp_kernel_spec *spec, const char *name, const char *source, const char *number,
                              void **state) {
-  char defines[96];
-  snprintf(defines, sizeof defines, "#define T %s\n%s", dp_cuda_type_of(spec->outputs[0].dtype)->stored, number);
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s%s", dp_cuda_type_of(spec->outputs[0].dtype)->defines, number);
   return dp_cuda_function_state(name, defines, source, state);
 }
 

@@ -9,8 +9,11 @@
 #include "ir/kernel/extents.h"
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  char defines[64];
-  snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of(spec->outputs[0].dtype)->stored);
+  const dp_dtype dtype = spec->outputs[0].dtype;
+  const bool is_half = dtype == DP_FLOAT16 || dtype == DP_BFLOAT16;
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s#define STORE(number) %s\n", dp_cuda_type_of(dtype)->defines,
+           is_half ? "PUT(dp_signed_to_odd(number))" : "PUT(number)");
   return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_range, state);
 }
 

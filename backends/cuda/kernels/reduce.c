@@ -34,6 +34,8 @@ static const struct {
 } bounds[DP_MAX_TYPE + 1] = {
     [DP_FLOAT32] = {"-DP_INFINITY", "DP_INFINITY"},
     [DP_FLOAT64] = {"-DP_INFINITY", "DP_INFINITY"},
+    [DP_FLOAT16] = {"-DP_INFINITY", "DP_INFINITY"},
+    [DP_BFLOAT16] = {"-DP_INFINITY", "DP_INFINITY"},
     [DP_INT8] = {"-128", "127"},
     [DP_UINT8] = {"0", "255"},
     [DP_INT16] = {"-32768", "32767"},
@@ -102,13 +104,15 @@ static dp_status add_function(const dp_kernel_spec *spec, bool second, bool colu
   const reduction *r = reduction_of(spec);
   const dp_dtype dtype = spec->inputs[0].dtype;
   const bool is_float = dp_type_is_float(dtype), is_unsigned = dtype == DP_UINT64;
-  const char *acc = is_float ? "double" : is_unsigned ? "dp_u64" : "dp_i64", *type = dp_cuda_type_of(dtype)->stored;
+  const char *acc = is_float ? "double" : is_unsigned ? "dp_u64" : "dp_i64";
+  const dp_cuda_type *type = dp_cuda_type_of(dtype);
   char defines[1024];
   snprintf(defines, sizeof defines,
-           "#define T %s\n#define A %s\n#define U %s\n#define R %s\n#define LEAST (%s)\n#define MOST (%s)\n"
+           "%s%s#define A %s\n#define U %s\n#define R %s\n#define LEAST (%s)\n#define MOST (%s)\n"
            "#define NONE %s\n#define STEP(acc, v) %s\n#define JOIN(acc, other) %s\n#define FINISH(acc) %s\n"
            "#define COLUMNS %d\n#define LAST %d\n",
-           second ? acc : type, acc, is_float ? "double" : "dp_u64", type, bounds[dtype].least, bounds[dtype].most,
+           type->defines, second ? "#undef T\n#undef GET\n#define T A\n#define GET(x) (x)\n" : "", acc,
+           is_float ? "double" : "dp_u64", type->stored, bounds[dtype].least, bounds[dtype].most,
            r->none, second ? "JOIN(acc, v)" : r->step, r->join, r->finish, columns, last);
   return dp_cuda_function_add(r->op, defines, dp_cuda_source_reduce, function);
 }

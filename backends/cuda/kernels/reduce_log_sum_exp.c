@@ -1,6 +1,4 @@
 // ReduceLogSumExp: the logarithm of the sum of e^x over the dims `axes`. A block for each result.
-#include <stdio.h>
-
 #include "backends/cuda/device/reduce_log_sum_exp.h"
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/gpu/function.h"
@@ -10,9 +8,8 @@
 #include "ir/kernel/extents.h"
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  char defines[64];
-  snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of(spec->inputs[0].dtype)->stored);
-  return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_reduce_log_sum_exp, state);
+  return dp_cuda_function_state(spec->op->name, dp_cuda_type_of(spec->inputs[0].dtype)->defines,
+                                dp_cuda_source_reduce_log_sum_exp, state);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

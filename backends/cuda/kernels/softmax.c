@@ -10,9 +10,11 @@
 #include "ir/kernel/extents.h"
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  char defines[64];
-  snprintf(defines, sizeof defines, "#define T %s\n#define LOGARITHM %d\n",
-           dp_cuda_type_of(spec->inputs[0].dtype)->stored, !strcmp(spec->op->name, "LogSoftmax"));
+  const bool logarithm = !strcmp(spec->op->name, "LogSoftmax");
+  const dp_dtype dtype = spec->inputs[0].dtype;
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s#define LOGARITHM %d\n#define STEPS %d\n", dp_cuda_type_of(dtype)->defines,
+           logarithm, dtype == DP_FLOAT16 && !logarithm);
   return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_softmax, state);
 }
 

@@ -1,12 +1,15 @@
 // Filling with a bias. See spread.h.
 #include "backends/cuda/kernels/spread.h"
 
+#include <stdio.h>
+
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/kernels/types.h"
 
 dp_status dp_cuda_spread_add(dp_dtype dtype, const dp_cuda_function **function) {
-  return dtype == DP_FLOAT64
-             ? dp_cuda_function_add("spread_float64", "#define T double\n", dp_cuda_source_spread, function)
-             : dp_cuda_function_add("spread_float32", "#define T float\n", dp_cuda_source_spread, function);
+  char name[64];
+  snprintf(name, sizeof name, "spread_%s", dp_type_name(dtype));
+  return dp_cuda_function_add(name, dp_cuda_type_of(dtype)->defines, dp_cuda_source_spread, function);
 }
 
 dp_status dp_cuda_spread(dp_queue *queue, const dp_cuda_function *function, const dp_spread_arguments *arguments) {

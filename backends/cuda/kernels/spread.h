@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-// dtype: DP_FLOAT32 or DP_FLOAT64.
+// dtype: a float.
 dp_status dp_cuda_spread_add(dp_dtype dtype, const dp_cuda_function **function) DP_MUST_USE;
 dp_status dp_cuda_spread(dp_queue *queue, const dp_cuda_function *function,
                          const dp_spread_arguments *arguments) DP_MUST_USE;

@@ -9,17 +9,20 @@ extern "C" {
 #endif
 
 // What functions compute with. Other types are only moved.
-#define DP_CUDA_COMPUTED ((DP_INTS | DP_BIT(DP_BOOL) | DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64)))
-#define DP_CUDA_FLOATS (DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64))
+#define DP_CUDA_COMPUTED ((DP_INTS | DP_BIT(DP_BOOL) | DP_FLOATS))
+#define DP_CUDA_FLOATS DP_FLOATS
 
 typedef struct {
   const char *stored;    // in memory
-  const char *computed;  // in registers: small integers are computed in wider ones
+  const char *computed;  // in registers: small integers and floats are computed in wider ones
   const char *wrapped;   // the unsigned type of the same size, in which integers wrap
+  const char *defines;   // of T, W, GET and PUT (backends/cuda/device/prelude.h)
 } dp_cuda_type;
 
 // Types that are only moved are integers of their size.
 const dp_cuda_type *dp_cuda_type_of(dp_dtype dtype);
+// The same for functions that only move elements: integers of their size for all types.
+const dp_cuda_type *dp_cuda_type_moved(dp_dtype dtype);
 // The integer that moves elements of so many bytes.
 const char *dp_cuda_type_of_bytes(size_t bytes);
 

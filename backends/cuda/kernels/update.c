@@ -38,18 +38,17 @@ static bool takes(const dp_kernel_spec *spec) {
   const optimizer *o = optimizer_of(spec->op);
   if (!o || spec->n_inputs <= o->lr || !is_number(spec, o->skip)) return false;
   if (o->lr < 0) return true;
-  const uint32_t lr = DP_BIT(spec->inputs[o->lr].dtype), w = DP_BIT(spec->inputs[0].dtype);
-  return (w & DP_CUDA_FLOATS) && (lr & DP_CUDA_FLOATS) && (has(spec, o->step) || !o->adam) && is_number(spec, o->step);
+  const dp_dtype w = spec->inputs[0].dtype;
+  return (DP_BIT(w) & DP_CUDA_FLOATS) && spec->inputs[o->lr].dtype == w && (has(spec, o->step) || !o->adam) && is_number(spec, o->step);
 }
 
 static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_function **function) {
   const optimizer *o = optimizer_of(spec->op);
   const dp_dtype w = spec->inputs[0].dtype;
   const bool assigns = o->lr < 0;
-  char defines[128];
-  snprintf(defines, sizeof defines, "#define T %s\n#define LR %s\n#define ADAM %d\n#define ASSIGN %d\n",
-           assigns ? dp_cuda_type_of_bytes(dp_type_bytes(w)) : dp_cuda_type_of(w)->stored,
-           assigns ? "double" : dp_cuda_type_of(spec->inputs[o->lr].dtype)->stored, o->adam, assigns);
+  char defines[256];
+  snprintf(defines, sizeof defines, "%s#define ADAM %d\n#define ASSIGN %d\n",
+           (assigns ? dp_cuda_type_moved(w) : dp_cuda_type_of(w))->defines, o->adam, assigns);
   return dp_cuda_function_add(o->name, defines, dp_cuda_source_update, function);
 }
 

@@ -5,26 +5,21 @@
 #include <stdlib.h>
 
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/kernels/types.h"
 
 typedef struct {
   const dp_cuda_function *function;
   dp_product_arguments arguments;
 } step;
 
-#define FLOATS "#define A double\n#define SCALE(FACTOR, SUM) ((FACTOR) * (SUM))\n"
-#define INTEGERS "#define A dp_u64\n#define SCALE(FACTOR, SUM) ((dp_u64)(dp_i64)(FACTOR) * (SUM))\n"
-
 static dp_status add(dp_dtype dtype, const dp_cuda_function **function) {
-  static const struct {
-    const char *name, *defines;
-  } types[DP_MAX_TYPE + 1] = {
-      [DP_FLOAT32] = {"float32", "#define T float\n" FLOATS}, [DP_FLOAT64] = {"float64", "#define T double\n" FLOATS},
-      [DP_INT32] = {"int32", "#define T int\n" INTEGERS},     [DP_UINT32] = {"uint32", "#define T dp_u32\n" INTEGERS},
-      [DP_INT64] = {"int64", "#define T dp_i64\n" INTEGERS},  [DP_UINT64] = {"uint64", "#define T dp_u64\n" INTEGERS},
-  };
-  char name[64];
-  snprintf(name, sizeof name, "product_%s", types[dtype].name);
-  return dp_cuda_function_add(name, types[dtype].defines, dp_cuda_source_product, function);
+  static const char floats[] = "#define A double\n#define SCALE(FACTOR, SUM) ((FACTOR) * (SUM))\n";
+  static const char integers[] = "#define A dp_u64\n#define SCALE(FACTOR, SUM) ((dp_u64)(dp_i64)(FACTOR) * (SUM))\n";
+  char name[64], defines[256];
+  snprintf(name, sizeof name, "product_%s", dp_type_name(dtype));
+  snprintf(defines, sizeof defines, "%s%s", dp_cuda_type_of(dtype)->defines,
+           dp_type_is_float(dtype) ? floats : integers);
+  return dp_cuda_function_add(name, defines, dp_cuda_source_product, function);
 }
 
 dp_status dp_cuda_product_prepare(dp_dtype dtype, const dp_product_arguments *arguments, void **state) {

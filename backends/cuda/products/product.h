@@ -6,8 +6,7 @@
 #include "backends/cuda/gpu/function.h"
 
 enum {
-  DP_PRODUCT_TYPES = DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64) | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT32) |
-                     DP_BIT(DP_UINT64)
+  DP_PRODUCT_TYPES = DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT32) | DP_BIT(DP_UINT64)
 };
 
 // Makes the state, which free releases: the function, and its arguments but for the addresses.

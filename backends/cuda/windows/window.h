@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-enum { DP_WINDOWS_TYPES = DP_BIT(DP_FLOAT32) | DP_BIT(DP_FLOAT64) };
+enum { DP_WINDOWS_TYPES = DP_FLOATS };
 
 dp_device_window dp_cuda_window(const dp_window *window);
-// Adds a function that is written over type T, LEAST (what the maximum of nothing is) and IS_NAN. Its name is `name`
+// Adds a function that is written over the types of prelude.h, LEAST (what the maximum of nothing is) and IS_NAN. Its name is `name`
 // followed by the type.
 dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *source,
                                   const dp_cuda_function **function) DP_MUST_USE;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backends/cuda/api/cublaslt.h"
+#include "tests/cuda/standin/half.h"
 #include "tests/cuda/standin/standin.h"
 
 #define DP_CALL(name, parameters) __attribute__((visibility("default"))) cublasStatus_t name parameters;
@@ -187,14 +188,18 @@ static cublasStatus_t check(const product *p) {
   if (d->epilogue != CUBLASLT_EPILOGUE_DEFAULT && (d->epilogue != CUBLASLT_EPILOGUE_BIAS || wide))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   const layout *all[] = {&p->a, &p->b, &p->c, &p->d};
+  // All matrices are of one type, and a bias is of it too. What is computed in float32 may have 16 bits.
+  const cudaDataType_t type = p->d.type;
+  if (type != d->scale && (wide || (type != CUDA_R_16F && type != CUDA_R_16BF))) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (int i = 0; i < 4; i++)
-    if (!is_layout(all[i], d->scale) || all[i]->count != p->d.count) return CUBLAS_STATUS_INVALID_VALUE;
+    if (!is_layout(all[i], type) || all[i]->count != p->d.count) return CUBLAS_STATUS_INVALID_VALUE;
   bool fits = rows_of(&p->a, d->trans_a) == p->d.rows && columns_of(&p->b, d->trans_b) == p->d.columns &&
               columns_of(&p->a, d->trans_a) == rows_of(&p->b, d->trans_b) && p->c.rows == p->d.rows &&
               p->c.columns == p->d.columns;
   return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
+// Of a number in the type that sums are taken in.
 static size_t bytes_of(cudaDataType_t type) { return type == CUDA_R_64F ? sizeof(double) : sizeof(float); }
 
 // The algorithm's number is that of its parts; it has no tiles and no stages.
@@ -253,21 +258,46 @@ static void strides_of(const layout *l, int32_t transposed, int64_t *row, int64_
 }
 
 #define T float
+#define W float
+#define GET STANDIN_SAME
+#define PUT STANDIN_SAME
 #define NAME(name) name##_float
 #include "tests/cuda/standin/cublaslt_product.h"
 #undef T
+#undef W
 #undef NAME
 #define T double
+#define W double
 #define NAME(name) name##_double
 #include "tests/cuda/standin/cublaslt_product.h"
 #undef T
+#undef W
+#undef GET
+#undef PUT
 #undef NAME
+#define T uint16_t
+#define W float
+#define GET standin_get_float16
+#define PUT standin_put_float16
+#define NAME(name) name##_float16
+#include "tests/cuda/standin/cublaslt_product.h"
+#undef GET
+#undef PUT
+#undef NAME
+#define GET standin_get_bfloat16
+#define PUT standin_put_bfloat16
+#define NAME(name) name##_bfloat16
+#include "tests/cuda/standin/cublaslt_product.h"
 
 static void multiply(void *argument) {
   const product *p = argument;
   for (int32_t i = 0; i < p->d.count; i++) {
     if (p->d.type == CUDA_R_64F)
       multiply_double(p, i);
+    else if (p->d.type == CUDA_R_16F)
+      multiply_float16(p, i);
+    else if (p->d.type == CUDA_R_16BF)
+      multiply_bfloat16(p, i);
     else
       multiply_float(p, i);
   }

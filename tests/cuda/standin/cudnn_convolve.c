@@ -1,7 +1,9 @@
 // Convolutions and their gradients, from what the descriptors say.
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/cuda/standin/cudnn_private.h"
+#include "tests/cuda/standin/half.h"
 
 static int runs;  // counts executions, for engines whose order is not the same in every run
 
@@ -29,10 +31,71 @@ static int64_t place(const convolution *c, int d, int64_t o, int64_t t) {
 #undef T
 #undef NAME
 
+// ---- tensors of 16 bits: computed from copies in float ---------------------------------------------------------------
+
+static int64_t count_of(const tensor *t) {
+  return t->extents[0] * t->extents[1] * t->extents[2] * t->extents[3] * t->extents[4];
+}
+
+// The element number i of a tensor.
+static char *element(const tensor *t, int64_t i) {
+  int64_t at = 0;
+  for (int d = 4; d >= 0; d--) {
+    at += i % t->extents[d] * t->strides[d];
+    i /= t->extents[d];
+  }
+  return t->data + (size_t)at * sizeof(uint16_t);
+}
+
+static float read_element(const tensor *t, int64_t i) {
+  const uint16_t bits = *(const uint16_t *)(const void *)element(t, i);
+  return t->type == CUDNN_DATA_HALF ? standin_get_float16(bits) : standin_get_bfloat16(bits);
+}
+
+static void write_element(const tensor *t, int64_t i, float x) {
+  const uint16_t bits = t->type == CUDNN_DATA_HALF ? standin_put_float16(x) : standin_put_bfloat16(x);
+  *(uint16_t *)(void *)element(t, i) = bits;
+}
+
+// A dense copy in float, that the caller frees. False: no memory.
+static bool widen(const tensor *t, tensor *wide) {
+  int64_t stride = 1;
+  float *numbers = malloc(((size_t)count_of(t) + 1) * sizeof *numbers);
+  *wide = *t;
+  wide->type = CUDNN_DATA_FLOAT;
+  wide->data = (char *)numbers;
+  for (int d = 4; d >= 0; d--) {
+    wide->strides[d] = stride;
+    stride *= t->extents[d];
+  }
+  for (int64_t i = 0; numbers && i < count_of(t); i++) numbers[i] = read_element(t, i);
+  return numbers;
+}
+
+// An engine that wants a workspace writes into all of it.
+static void convolve_halves(const convolution *c) {
+  convolution wide = *c;
+  const bool made = (int)widen(&c->x, &wide.x) & (int)widen(&c->w, &wide.w) & (int)widen(&c->y, &wide.y);
+  const int64_t workspace = standin_cudnn_workspace(standin_cudnn_engine(c->engine), c);
+  if (workspace > 0) memset(c->workspace, 0xff, (size_t)workspace);
+  if (c->engine != 25) wide.engine = 0;
+  if (made) convolve_float(&wide);
+  const bool forward = c->operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
+  const bool input = c->operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+  const tensor *to = forward ? &c->y : input ? &c->x : &c->w;
+  const tensor *from = forward ? &wide.y : input ? &wide.x : &wide.w;
+  for (int64_t i = 0; made && i < count_of(to); i++) write_element(to, i, ((const float *)(const void *)from->data)[i]);
+  free(wide.x.data);
+  free(wide.w.data);
+  free(wide.y.data);
+}
+
 void standin_cudnn_convolve(void *argument) {
   convolution c = *(const convolution *)argument;
   runs++;
-  if (c.type == CUDNN_DATA_DOUBLE)
+  if (c.x.type == CUDNN_DATA_HALF || c.x.type == CUDNN_DATA_BFLOAT16)
+    convolve_halves(&c);
+  else if (c.type == CUDNN_DATA_DOUBLE)
     convolve_double(&c);
   else
     convolve_float(&c);

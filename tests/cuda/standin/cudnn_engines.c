@@ -28,8 +28,8 @@ const engine *standin_cudnn_engine(int number) {
   return &engines[N_ENGINES - 1];
 }
 
-int64_t standin_cudnn_bytes(const convolution *c, const tensor *t) {
-  int64_t bytes = c->type == CUDNN_DATA_DOUBLE ? sizeof(double) : sizeof(float);
+int64_t standin_cudnn_bytes(const tensor *t) {
+  int64_t bytes = t->type == CUDNN_DATA_DOUBLE ? sizeof(double) : t->type == CUDNN_DATA_FLOAT ? sizeof(float) : 2;
   for (int d = 0; d < 5; d++) bytes *= t->extents[d];
   return bytes;
 }
@@ -42,5 +42,5 @@ int64_t standin_cudnn_workspace(const engine *e, const convolution *c) {
   // No engine takes dilated windows of three dims in groups.
   if (c->groups > 1 && is_dilated(c) && c->x.extents[2] > 1) return -1;
   if (!e->whole_workspace) return 0;
-  return standin_cudnn_bytes(c, &c->x) + standin_cudnn_bytes(c, &c->w) + standin_cudnn_bytes(c, &c->y) + 16;
+  return standin_cudnn_bytes(&c->x) + standin_cudnn_bytes(&c->w) + standin_cudnn_bytes(&c->y) + 16;
 }

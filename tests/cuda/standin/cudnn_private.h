@@ -35,11 +35,12 @@ cudnnStatus_t standin_cudnn_check(const descriptor *d);
 // A tensor with three spatial dims; leading ones are 1 where there are two.
 typedef struct {
   int64_t extents[5], strides[5], id, alignment;
+  int type;  // CUDNN_DATA_...
   char *data;
 } tensor;
 
 typedef struct {
-  int operation, type;  // CUDNN_BACKEND_OPERATION_..., CUDNN_DATA_...
+  int operation, type;  // CUDNN_BACKEND_OPERATION_..., CUDNN_DATA_...: of sums
   tensor x, w, y;
   int64_t pad[3], stride[3], dilation[3], groups;
   double alpha, beta;
@@ -50,7 +51,7 @@ typedef struct {
 // Reads an operation. CUDNN_STATUS_BAD_PARAM...: its parts do not fit.
 cudnnStatus_t standin_cudnn_read(const descriptor *operation, convolution *c);
 // How many bytes a tensor's elements take.
-int64_t standin_cudnn_bytes(const convolution *c, const tensor *t);
+int64_t standin_cudnn_bytes(const tensor *t);
 
 // An engine: what it says of itself.
 typedef struct {
