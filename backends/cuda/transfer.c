@@ -222,7 +222,8 @@ static dp_status copy_runs(dp_queue *queue, const cuda_transfer *t, const round_
   return DP_OK;
 }
 
-dp_status dp_cuda_transfer_enqueue(dp_queue *queue, void *state, int slot) {
+dp_status dp_cuda_transfer_enqueue(dp_queue *const *queues, void *state, int slot) {
+  dp_queue *queue = *queues;
   const cuda_transfer *t = state;
   if (t->function)
     return dp_cuda_launch(queue, t->function, dp_cuda_blocks(t->elements), DP_CUDA_THREADS, &t->all, sizeof t->all);

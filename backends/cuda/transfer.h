@@ -13,7 +13,7 @@ extern "C" {
 // As dp_queue_calls has them.
 dp_status dp_cuda_transfer_prepare(int device, const dp_transfer *transfer, void **state) DP_MUST_USE;
 void dp_cuda_transfer_release(void *state);
-dp_status dp_cuda_transfer_enqueue(dp_queue *queue, void *state, int slot) DP_MUST_USE;
+dp_status dp_cuda_transfer_enqueue(dp_queue *const *queues, void *state, int slot) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -47,7 +47,10 @@ typedef struct {
   // Made at load: whatever makes the transfer fast. *state is released with the program.
   dp_status (*transfer_prepare)(int device, const struct dp_transfer *transfer, void **state);
   void (*transfer_release)(void *state);
-  dp_status (*transfer_enqueue)(dp_queue *queue, void *state, int slot);
+  // Whether every device of the transfer takes part in a queue of its own. NULL: none does.
+  bool (*transfer_spreads)(const void *state);
+  // queues: the first device's or, of a transfer that spreads, one of each device, in the transfer's order.
+  dp_status (*transfer_enqueue)(dp_queue *const *queues, void *state, int slot);
   // Called when kernels and transfers of a program have been prepared: loads what they share.
   dp_status (*ready)(void);
   // What kernels and transfers that this thread has prepared since the last call have chosen, such as engines of

@@ -31,14 +31,19 @@ typedef struct {
   int *arrives_at;  // (n_units)
   // The run has failed: called once, by any thread, while units still run. NULL: nobody asks.
   void (*abandon)(void *context);
-  dp_status (*enqueue)(void *context, int unit, dp_queue *queue);
+  // queues: of the lanes in which the unit is done, in their order.
+  dp_status (*enqueue)(void *context, int unit, dp_queue *const *queues);
   bool waits;  // `enqueue` waits for what it puts on the queue, so it cannot be captured
   dp_status (*explain)(void *context, int unit, dp_status status);
   // Queues report here when a unit was done, on the monotonic clock, once the run is over. NULL: nobody asks.
   void (*record)(void *context, int unit, int64_t begin_ns, int64_t end_ns);
   int n_lanes;
   dp_lane *lanes;  // (n_lanes)
-  int *lane_of;    // (n_units) where queues do the unit
+  // Where queues do the unit: in one lane, or in a lane of each of its devices. Then each of them waits for what its own
+  // device does before, and goes on by itself.
+  int *n_lanes_of;  // (n_units)
+  int **lanes_of;   // (n_units), (n_lanes_of)
+  bool *gathers;    // (n_units) one lane does it for several devices
 } dp_task_graph;
 
 // Visits the units in an order that every edge agrees with; returns how many it reached. Fewer than n_units: the others

@@ -9,12 +9,18 @@
 extern "C" {
 #endif
 
+// Where one lane does a unit, or its part of one.
+typedef struct {
+  int lane;
+  int first_wait, n_waits;  // of the program's waits: points
+  dp_event *signal;         // NULL: nobody waits for it
+  dp_event *begin, *end;    // timed; NULL: nobody asks
+} dp_queue_point;
+
 // Issues one unit.
 typedef struct {
   int unit;
-  int first_wait, n_waits;  // of the program's waits: steps
-  dp_event *signal;         // NULL: nobody waits for it
-  dp_event *begin, *end;    // timed; NULL: nobody asks
+  int first_point, n_points;
 } dp_queue_step;
 
 typedef struct dp_queue_program dp_queue_program;
@@ -23,7 +29,9 @@ struct dp_queue_program {
   int *queue_of_lane;  // (lanes) number in the set
   int n_steps;
   dp_queue_step *steps;  // in the order of issue
-  int *waits;            // numbers of steps
+  dp_queue_point *points;
+  int *waits;         // numbers of points
+  dp_queue **issued;  // room for the queues of one step
   dp_event *origin;      // timed, of the run's start; NULL: nobody asks
   int64_t origin_ns;
   uint64_t runs;  // that were started
@@ -38,6 +46,7 @@ struct dp_queue_program {
 dp_status dp_queue_program_make(dp_queue_set *set, const dp_task_graph *graph, dp_queue_program **program) DP_MUST_USE;
 void dp_queue_program_release(const dp_queue_set *set, dp_queue_program *program);  // NULL is allowed
 
+int dp_queue_program_points(const dp_queue_program *program);  // of all steps
 dp_lane_queue *dp_queue_program_queue(const dp_queue_set *set, const dp_queue_program *program, int lane);
 
 #ifdef __cplusplus

@@ -81,9 +81,7 @@ static void make_room(queue_executor *e) {
 
 static const dp_queue_calls *calls_of(const queue_executor *e) { return e->set.backend->queues; }
 
-static bool is_ahead(const dp_task_graph *g, const dp_queue_step *step) {
-  return g->lanes[g->lane_of[step->unit]].ahead;
-}
+static bool is_ahead(const dp_queue_program *p, int point) { return p->graph->lanes[p->points[point].lane].ahead; }
 
 static dp_lane_queue *queue_of(const queue_executor *e, const dp_queue_program *p, int lane) {
   return dp_queue_program_queue(&e->set, p, lane);
@@ -98,26 +96,41 @@ static int main_lane(const dp_task_graph *g) {
 
 typedef enum { WHOLE, AHEAD, AFTER_AHEAD } part;
 
-// after_ahead: all that is ahead is over, so nothing waits for it.
-static dp_status issue(const queue_executor *e, const queue_run *run, const dp_queue_step *step, bool after_ahead) {
+// What a lane does for a step begins. after_ahead: all that is ahead is over, so nothing waits for it.
+static dp_status begin_point(const queue_executor *e, const queue_run *run, const dp_queue_step *step, int at,
+                             bool after_ahead) {
   const dp_queue_calls *calls = calls_of(e);
   const dp_queue_program *p = run->program;
-  dp_queue *queue = queue_of(e, p, p->graph->lane_of[step->unit])->queue;
-  for (int w = step->first_wait; w < step->first_wait + step->n_waits; w++) {
-    const dp_queue_step *earlier = &p->steps[p->waits[w]];
-    if (!after_ahead || !is_ahead(p->graph, earlier)) DP_TRY(calls->wait(queue, earlier->signal));
-  }
+  const dp_queue_point *point = &p->points[at];
+  dp_queue *queue = queue_of(e, p, point->lane)->queue;
+  for (int w = point->first_wait; w < point->first_wait + point->n_waits; w++)
+    if (!after_ahead || !is_ahead(p, p->waits[w])) DP_TRY(calls->wait(queue, p->points[p->waits[w]].signal));
   calls->begin(queue, step->unit * DP_RUNS + run->slot);
-  if (step->begin) DP_TRY(calls->signal(queue, step->begin));
-  DP_TRY(p->graph->enqueue(p->graph->context, step->unit, queue));
-  if (step->end) DP_TRY(calls->signal(queue, step->end));
-  return step->signal ? calls->signal(queue, step->signal) : DP_OK;
+  p->issued[at - step->first_point] = queue;
+  return point->begin ? calls->signal(queue, point->begin) : DP_OK;
+}
+
+static dp_status end_point(const queue_executor *e, const queue_run *run, int at) {
+  const dp_queue_calls *calls = calls_of(e);
+  const dp_queue_point *point = &run->program->points[at];
+  dp_queue *queue = queue_of(e, run->program, point->lane)->queue;
+  if (point->end) DP_TRY(calls->signal(queue, point->end));
+  return point->signal ? calls->signal(queue, point->signal) : DP_OK;
+}
+
+static dp_status issue(const queue_executor *e, const queue_run *run, const dp_queue_step *step, bool after_ahead) {
+  const dp_task_graph *g = run->program->graph;
+  const int first = step->first_point, end = first + step->n_points;
+  for (int i = first; i < end; i++) DP_TRY(begin_point(e, run, step, i, after_ahead));
+  DP_TRY(g->enqueue(g->context, step->unit, run->program->issued));
+  for (int i = first; i < end; i++) DP_TRY(end_point(e, run, i));
+  return DP_OK;
 }
 
 static dp_status issue_part(const queue_executor *e, queue_run *run, part which) {
   const dp_queue_program *p = run->program;
   for (int s = 0; s < p->n_steps; s++) {
-    const bool ahead = is_ahead(p->graph, &p->steps[s]);
+    const bool ahead = is_ahead(p, p->steps[s].first_point);
     if (which != WHOLE && ahead != (which == AHEAD)) continue;
     run->failed_unit = p->steps[s].unit;
     DP_TRY(issue(e, run, &p->steps[s], which == AFTER_AHEAD));
@@ -279,9 +292,14 @@ static dp_status report_times(const queue_executor *e, const queue_run *run) {
   DP_TRY(calls_of(e)->await(p->origin));
   for (int s = 0; s < p->n_steps; s++) {
     const dp_queue_step *step = &p->steps[s];
-    double begin_ns, end_ns;
-    DP_TRY(calls_of(e)->elapsed(p->origin, step->begin, &begin_ns));
-    DP_TRY(calls_of(e)->elapsed(p->origin, step->end, &end_ns));
+    double begin_ns = 0, end_ns = 0;
+    for (int i = step->first_point; i < step->first_point + step->n_points; i++) {
+      double begun_ns, ended_ns;
+      DP_TRY(calls_of(e)->elapsed(p->origin, p->points[i].begin, &begun_ns));
+      DP_TRY(calls_of(e)->elapsed(p->origin, p->points[i].end, &ended_ns));
+      if (begun_ns > begin_ns) begin_ns = begun_ns;
+      if (ended_ns > end_ns) end_ns = ended_ns;
+    }
     run->program->graph->record(run->program->graph->context, step->unit, p->origin_ns + (int64_t)begin_ns,
                                 p->origin_ns + (int64_t)end_ns);
   }
