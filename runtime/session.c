@@ -138,6 +138,7 @@ static dp_status load(void *arg) {
     return dp_fail(EX_UNAVAILABLE, "backend %s cannot share a plan with other processes", s->memory.backend->name);
   DP_TRY(dp_plan_model(s->arena, s->plan, &s->model));
   s->binding.mesh = &s->model->mesh;
+  s->binding.in_rank_order = s->plan->reproducible;
   s->binding.roles = &s->roles;
   DP_TRY(dp_role_map_make(s->arena, s->plan, &s->model->mesh, &s->roles));
   DP_TRY(load_programs(s));

@@ -122,6 +122,8 @@ static dp_status check_training(const form *f) {
   if (!is_optimizer(f->plan->optimizer, o)) return refuse(f, "optimizer", o->optimizer, f->plan->optimizer);
   DP_TRY(check_text(f, "mode", o->mode, trains(f->plan) ? "train" : "infer"));
   DP_TRY(check_text(f, "precision", o->precision, f->plan->precision == DP_FLOAT64 ? "fp64" : "fp32"));
+  if (o->reproducible != f->plan->reproducible)
+    return refuse(f, "reproducible", o->reproducible ? "yes" : "no", f->plan->reproducible ? "yes" : "no");
   DP_TRY(check_choice(f, "batchnorm", o->batchnorm, "sync", "local"));
   return check_choice(f, "clip-grad-at-bound", o->clip_grad_at_bound, "pass", "zero");
 }

@@ -52,6 +52,7 @@ typedef struct {
   dp_dtype precision;              // DP_NO_TYPE or DP_FLOAT32: as the model says; DP_FLOAT64
   const char *batchnorm;           // "sync", "local" (per device along the axis "data"); NULL: sync
   const char *clip_grad_at_bound;  // "pass", "zero", of operators that hold to bounds and do not say it; NULL: pass
+  bool reproducible;               // sums of communication are taken in rank order on any devices
   bool no_fuse;                    // every node stays an instruction of its own
   const char *recompute;           // "none", "auto" (needs memory_bytes), a glob of nodes; NULL: none
   int threads;                     // most threads an instruction; 0: this machine's cores over the devices

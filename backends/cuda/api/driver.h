@@ -90,6 +90,7 @@ enum {
   X(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority))                               \
   X(cuStreamDestroy_v2, (CUstream stream))                                                                       \
   X(cuStreamSynchronize, (CUstream stream))                                                                      \
+  X(cuStreamQuery, (CUstream stream))                                                                            \
   X(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))                                         \
   X(cuEventCreate, (CUevent * event, unsigned flags))                                                            \
   X(cuEventDestroy_v2, (CUevent event))                                                                          \

@@ -38,6 +38,10 @@
 //   DP_STANDIN_DEVICES=N     0 or 1; 1
 //   DP_STANDIN_DRIVER=N      the driver's version; 13000
 //   DP_STANDIN_CAPABILITY=N  compute capability; 90
+//   DP_STANDIN_NCCL=N        NCCL's version; 22809
+//   DP_STANDIN_NCCL_FAIL=R:N   the group call of NCCL number N (from 1) that rank R takes part in fails at once;
+//   DP_STANDIN_NCCL_LATE=R:N   it fails while it is under way, and rank R's communicator tells of it;
+//   DP_STANDIN_NCCL_STALL=R:N  the stream of rank R stands still before it
 //   DP_STANDIN_REPORT=FILE   where dp_standin_report writes when the process ends
 //   DP_STANDIN_TRACE=FILE    a line for each call: its number and name
 //   DP_STANDIN_LATE_MS=N     how long NVRTC, cuBLASLt and cuDNN each take to load; 0
@@ -114,6 +118,19 @@ DP_STANDIN_EXPORT void dp_standin_reset(void);
 // work ran or was given up, or when the graph goes. On an error neither is called, and the caller keeps the context.
 DP_STANDIN_EXPORT CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context,
                                               void (*release)(void *context), double duration_ns);
+// Streams that wait for each other, as the ranks of a collective do: a gate is open when all streams that arrive at it
+// have done what they held when they did. First all streams arrive, then they wait: what a stream gets from then on runs
+// when the gate is open. Freed when nothing waits any more.
+typedef struct dp_standin_gate dp_standin_gate;
+DP_STANDIN_EXPORT dp_standin_gate *dp_standin_gate_make(void);
+DP_STANDIN_EXPORT void dp_standin_gate_free(dp_standin_gate *gate);
+DP_STANDIN_EXPORT CUresult dp_standin_gate_arrive(dp_standin_gate *gate, CUstream stream);
+DP_STANDIN_EXPORT CUresult dp_standin_gate_wait(dp_standin_gate *gate, CUstream stream);
+DP_STANDIN_EXPORT void dp_standin_gate_shut(dp_standin_gate *gate);  // it stays shut, whoever arrives...
+DP_STANDIN_EXPORT void dp_standin_gate_open(dp_standin_gate *gate);  // ... until this opens it
+// Nothing of the stream runs any more, neither what it holds nor what it gets, as behind a function that never ends.
+// Whoever waits for it ends the process with a message; asking whether an event has occurred still answers.
+DP_STANDIN_EXPORT void dp_standin_halt(CUstream stream);
 // Each call of a library begins with this: it counts, and returns the error that the call is told to fail with, or the
 // sticky error, or CUDA_SUCCESS. A call that releases something does so in any case.
 DP_STANDIN_EXPORT CUresult dp_standin_call(const char *name);

@@ -110,6 +110,7 @@ typedef struct standin_marker {
   double time_ns;
   CUstream stream;
   int64_t number;  // of the operation in its stream
+  dp_standin_gate *gate;  // NULL; or it is the gate's, and of no stream
 } standin_marker;
 
 extern double standin_host_ns;
@@ -139,6 +140,12 @@ void standin_run_some(standin_marker *marker);   // at most one operation that `
 void standin_drain(CUstream stream);             // all of a stream
 void standin_give_up(void);                      // drops all that is pending
 void standin_rank_streams(void);                 // draws their ranks anew
+void standin_stream_halt(CUstream stream);
+
+// ---- gate.c ---------------------------------------------------------------------------------------------------------
+
+bool standin_gate_is_open(const dp_standin_gate *gate, double *time_ns);
+int standin_gate_arrivals(const dp_standin_gate *gate, standin_marker *const **arrived);
 
 // ---- capture.c ------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
 // Streams: queues of operations that run when somebody waits, in an order drawn from the seed.
+#include <signal.h>
 #include <stdlib.h>
 
 #include "tests/cuda/standin/state.h"
@@ -21,6 +22,7 @@ struct CUstream_st {
   operation *head, *tail;
   bool blocking;   // the default stream and this one wait for each other
   bool destroyed;  // by the program; goes when it is empty
+  bool halted;     // nothing of it runs any more
   CUstream shown;  // as which slices tell it
   int64_t number;  // of the last operation
   double clock_ns;
@@ -110,7 +112,17 @@ static void join_default(CUstream stream) {
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
-static bool runnable(CUstream stream) { return stream->head && (!stream->head->after || stream->head->after->done); }
+// Whether a marker is done. A gate's is when the gate is open.
+static bool is_done(standin_marker *marker) {
+  if (!marker->done && marker->gate) marker->done = standin_gate_is_open(marker->gate, &marker->time_ns);
+  return marker->done;
+}
+
+static bool runnable(CUstream stream) {
+  return stream->head && !stream->halted && (!stream->head->after || is_done(stream->head->after));
+}
+
+void standin_stream_halt(CUstream stream) { resolve(stream)->halted = true; }
 
 static double later(double a, double b) { return a > b ? a : b; }
 
@@ -164,12 +176,18 @@ void standin_give_up(void) {
 // Notes that operations of the marker's stream are waited for, up to the marker, and what they wait for in turn.
 static void need(standin_marker *marker) {
   CUstream stream = marker->stream;
+  if (marker->gate && !is_done(marker)) {
+    standin_marker *const *arrived;
+    const int n = standin_gate_arrivals(marker->gate, &arrived);
+    for (int i = 0; i < n; i++) need(arrived[i]);
+  }
+  if (!stream) return;
   if (marker->done || marker->number <= stream->needed) return;
   stream->needed = marker->number;
   operation *op = stream->scanned ? stream->scanned->next : stream->head;
   for (; op && op->number <= stream->needed; op = op->next) {
     stream->scanned = op;
-    if (op->after && !op->after->done) need(op->after);
+    if (op->after && !is_done(op->after)) need(op->after);
   }
 }
 
@@ -201,21 +219,29 @@ static void sweep(void) {
 
 static bool drawn(int in_8) { return in_8 && standin_draw(8) < (uint64_t)in_8; }
 
-static void run_needed(standin_marker *marker) {
+// Whether there was something to run. Waits refer to what was enqueued before, so there is, unless streams stand still.
+static bool run_needed(standin_marker *marker) {
   need(marker);
   CUstream stream = pick(drawn(standin_habits.others));
-  if (!stream) abort();  // waits refer to what was enqueued before, so something can always run
-  run_head(stream);
+  if (stream) run_head(stream);
+  return stream != NULL;
+}
+
+static _Noreturn void hang(void) {
+  standin_say("the host waits for ever");
+  signal(SIGABRT, SIG_DFL);
+  abort();
 }
 
 void standin_run_until(standin_marker *marker) {
-  while (!marker->done) run_needed(marker);
+  while (!marker->done)
+    if (!run_needed(marker)) hang();
   standin_host_ns = later(standin_host_ns, marker->time_ns);
   sweep();
 }
 
 void standin_run_some(standin_marker *marker) {
-  if (!marker->done && standin_draw(2)) run_needed(marker);
+  if (!marker->done && standin_draw(2)) (void)run_needed(marker);
   sweep();
 }
 
@@ -366,11 +392,26 @@ CUresult cuStreamSynchronize(CUstream stream) {
   return standin_leave(CUDA_SUCCESS);
 }
 
+CUresult cuStreamQuery(CUstream stream) {
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
+  if (refused) return standin_leave(refused);
+  if (!standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (standin_captured(stream)) refused = standin_capture_refuse(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  if (!refused) refused = standin_capture_implicit(stream);
+  if (refused) return standin_leave(refused);
+  CUstream asked = resolve(stream);
+  if (!asked->head) return standin_leave(CUDA_SUCCESS);
+  standin_marker last = {.stream = asked, .number = asked->number};
+  standin_run_some(&last);
+  return standin_leave(asked->head ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
+}
+
 CUresult cuCtxSynchronize(void) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (!refused) refused = standin_capture_refuse_all(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   if (refused) return standin_leave(refused);
   for (CUstream stream; (stream = pick(true));) run_head(stream);
+  if (standin_counts.pending) hang();
   for (CUstream stream = streams; stream; stream = stream->next)
     standin_host_ns = later(standin_host_ns, stream->clock_ns);
   sweep();
