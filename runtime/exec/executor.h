@@ -31,7 +31,8 @@ typedef struct {
   int *arrives_at;  // (n_units)
   // The run has failed: called once, by any thread, while units still run. NULL: nobody asks.
   void (*abandon)(void *context);
-  dp_status (*enqueue)(void *context, int unit, dp_queue *queue);
+  // queues: of the unit's lane, then of its other members'.
+  dp_status (*enqueue)(void *context, int unit, dp_queue *const *queues);
   bool waits;  // `enqueue` waits for what it puts on the queue, so it cannot be captured
   dp_status (*explain)(void *context, int unit, dp_status status);
   // Queues report here when a unit was done, on the monotonic clock, once the run is over. NULL: nobody asks.
@@ -39,6 +40,9 @@ typedef struct {
   int n_lanes;
   dp_lane *lanes;  // (n_lanes)
   int *lane_of;    // (n_units) where queues do the unit
+  // Lanes of the unit's other members, on whose queues it may put parts of its work: what comes later in these lanes
+  // comes after the unit anyway. other_lanes[first_other[u] .. first_other[u + 1]); NULL: no unit has any.
+  int *first_other, *other_lanes;
 } dp_task_graph;
 
 // Visits the units in an order that every edge agrees with; returns how many it reached. Fewer than n_units: the others

@@ -62,7 +62,7 @@ static dp_status add_communication(making *w, const dp_unit *unit) {
   if (unit->exchange) add_post(w, unit);
   dp_unit *added = add_unit(w, unit);
   if (!queues || !added->transfer) return DP_OK;
-  return queues->transfer_prepare(added->devices[0], added->transfer, &added->transfer_state);
+  return queues->transfer_prepare(added->devices, added->n_devices, added->transfer, &added->transfer_state);
 }
 
 // The micro-batch of its operands and results; -1: they have none, or several at once.
@@ -228,6 +228,11 @@ static bool communicates(const Dp__Stream *stream) {
   return true;
 }
 
+// The lane of member m of a unit.
+static int lane_of_member(const int *first, const dp_unit *unit, int m) {
+  return first[unit->devices[m]] + dp_unit_at(unit, m)->stream_index;
+}
+
 // One lane for each stream of each device. A unit of several devices is in the first one's.
 static void make_lanes(making *w) {
   dp_task_graph *g = &w->bound->task_graph;
@@ -242,8 +247,15 @@ static void make_lanes(making *w) {
     }
   }
   g->lane_of = dp_alloc_n(w->arena, (size_t)g->n_units + 1, sizeof *g->lane_of);
-  for (int u = 0; u < g->n_units; u++)
-    g->lane_of[u] = first[w->bound->units[u].devices[0]] + w->bound->units[u].at->stream_index;
+  g->first_other = dp_alloc_n(w->arena, (size_t)g->n_units + 1, sizeof *g->first_other);
+  int n_others = 0;
+  for (int u = 0; u < g->n_units; u++) {
+    const dp_unit *unit = &w->bound->units[u];
+    g->lane_of[u] = lane_of_member(first, unit, 0);
+    for (int m = 1; m < unit->n_devices; m++)
+      DP_PUSH(w->arena, g->other_lanes, n_others, lane_of_member(first, unit, m));
+    g->first_other[u + 1] = n_others;
+  }
 }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
@@ -375,13 +387,13 @@ static dp_status enqueue_checked(const dp_bound *bound, const dp_unit *unit, dp_
   return status;
 }
 
-dp_status dp_bound_enqueue(void *context, int index, dp_queue *queue) {
+dp_status dp_bound_enqueue(void *context, int index, dp_queue *const *queues) {
   const dp_bound *bound = context;
   const dp_unit *unit = &bound->units[index];
   if (unit->kernel)
-    return bound->binding->check_finite ? enqueue_checked(bound, unit, queue) : enqueue_kernel(unit, queue);
+    return bound->binding->check_finite ? enqueue_checked(bound, unit, *queues) : enqueue_kernel(unit, *queues);
   if (!unit->transfer) return DP_OK;
-  return bound->binding->memory->backend->queues->transfer_enqueue(queue, unit->transfer_state, bound->slot);
+  return bound->binding->memory->backend->queues->transfer_enqueue(queues, unit->transfer_state, bound->slot);
 }
 
 void dp_bound_record(void *context, int index, int64_t begin_ns, int64_t end_ns) {

@@ -34,7 +34,11 @@ void dp_queue_program_release(const dp_queue_set *set, dp_queue_program *p) {
     for (size_t i = 0; i < DP_COUNT(events); i++)
       if (events[i]) calls->event_destroy(events[i]);
   }
-  if (p->origin) calls->event_destroy(p->origin);
+  for (int c = 0; c < p->n_clocks; c++)
+    if (p->origins[c]) calls->event_destroy(p->origins[c]);
+  free(p->origins);
+  free(p->origins_ns);
+  free(p->members);
   free(p->queue_of_lane);
   free(p->steps);
   free(p->waits);
@@ -69,14 +73,35 @@ static int device_of(const dp_task_graph *g, const dp_queue_step *step) {
   return g->lanes[g->lane_of[step->unit]].device;
 }
 
-static dp_status make_clock(dp_queue_set *set, const dp_task_graph *g, dp_queue_program *p) {
+// Events by which steps are timed, and one of each run's start on every clock.
+static dp_status make_clocks(dp_queue_set *set, const dp_task_graph *g, dp_queue_program *p) {
+  const dp_queue_calls *calls = set->backend->queues;
   for (int s = 0; s < p->n_steps; s++) {
-    DP_TRY(set->backend->queues->event_create(device_of(g, &p->steps[s]), true, &p->steps[s].begin));
-    DP_TRY(set->backend->queues->event_create(device_of(g, &p->steps[s]), true, &p->steps[s].end));
+    const int device = device_of(g, &p->steps[s]);
+    DP_TRY(dp_queue_set_clock(set, device, &p->steps[s].clock));
+    DP_TRY(calls->event_create(device, true, &p->steps[s].begin));
+    DP_TRY(calls->event_create(device, true, &p->steps[s].end));
   }
-  const int device = device_of(g, &p->steps[0]);
-  if (!set->clock) DP_TRY(set->backend->queues->create(device, true, &set->clock));
-  return set->backend->queues->event_create(device, true, &p->origin);
+  p->origins = calloc((size_t)set->n_clocks + 1, sizeof *p->origins);
+  p->origins_ns = calloc((size_t)set->n_clocks + 1, sizeof *p->origins_ns);
+  if (!p->origins || !p->origins_ns) return dp_fail(DP_EX_MEMORY, "no memory for a program of %d steps", g->n_units);
+  p->n_clocks = set->n_clocks;
+  for (int s = 0; s < p->n_steps; s++) {
+    dp_event **origin = &p->origins[p->steps[s].clock];
+    if (!*origin) DP_TRY(calls->event_create(set->clocks[p->steps[s].clock].device, true, origin));
+  }
+  return DP_OK;
+}
+
+// Room for the queues of the unit that has most members.
+static dp_status make_members(const dp_task_graph *g, dp_queue_program *p) {
+  p->most_members = 1;
+  for (int u = 0; u < g->n_units && g->first_other; u++) {
+    const int members = 1 + g->first_other[u + 1] - g->first_other[u];
+    if (members > p->most_members) p->most_members = members;
+  }
+  p->members = calloc((size_t)p->most_members, sizeof *p->members);
+  return p->members ? DP_OK : dp_fail(DP_EX_MEMORY, "no memory for a program of %d steps", g->n_units);
 }
 
 static dp_status make_steps(dp_queue_set *set, queue_making *m, dp_queue_program *p) {
@@ -94,8 +119,12 @@ static dp_status make_steps(dp_queue_set *set, queue_making *m, dp_queue_program
     dp_queue_step *step = &p->steps[p->waits[w]];
     if (!step->signal) DP_TRY(set->backend->queues->event_create(device_of(g, step), false, &step->signal));
   }
-  if (g->record && p->n_steps) DP_TRY(make_clock(set, g, p));
-  for (int l = 0; l < g->n_lanes; l++) DP_TRY(dp_queue_set_find(set, g, l, &p->queue_of_lane[l]));
+  if (g->record && p->n_steps) DP_TRY(make_clocks(set, g, p));
+  DP_TRY(make_members(g, p));
+  for (int l = 0; l < g->n_lanes; l++) {
+    DP_TRY(dp_queue_set_find(set, g, l, &p->queue_of_lane[l]));
+    p->several_chips |= dp_queue_set_chip(set, g->lanes[l].device) != dp_queue_set_chip(set, g->lanes[0].device);
+  }
   return set->backend->queues->ready();
 }
 

@@ -102,14 +102,18 @@ typedef enum { WHOLE, AHEAD, AFTER_AHEAD } part;
 static dp_status issue(const queue_executor *e, const queue_run *run, const dp_queue_step *step, bool after_ahead) {
   const dp_queue_calls *calls = calls_of(e);
   const dp_queue_program *p = run->program;
-  dp_queue *queue = queue_of(e, p, p->graph->lane_of[step->unit])->queue;
+  dp_queue *queue = p->members[0] = queue_of(e, p, p->graph->lane_of[step->unit])->queue;
+  int n = 1;
+  const int *first = p->graph->first_other;
+  for (int i = first ? first[step->unit] : 0; first && i < first[step->unit + 1]; i++)
+    p->members[n++] = queue_of(e, p, p->graph->other_lanes[i])->queue;
   for (int w = step->first_wait; w < step->first_wait + step->n_waits; w++) {
     const dp_queue_step *earlier = &p->steps[p->waits[w]];
     if (!after_ahead || !is_ahead(p->graph, earlier)) DP_TRY(calls->wait(queue, earlier->signal));
   }
   calls->begin(queue, step->unit * DP_RUNS + run->slot);
   if (step->begin) DP_TRY(calls->signal(queue, step->begin));
-  DP_TRY(p->graph->enqueue(p->graph->context, step->unit, queue));
+  DP_TRY(p->graph->enqueue(p->graph->context, step->unit, p->members));
   if (step->end) DP_TRY(calls->signal(queue, step->end));
   return step->signal ? calls->signal(queue, step->signal) : DP_OK;
 }
@@ -131,9 +135,10 @@ static dp_status issue_part(const queue_executor *e, queue_run *run, part which)
 // The other lanes of a program that are not ahead go on when the main one has come here.
 static dp_status fork_lanes(const queue_executor *e, const dp_queue_program *p, int origin) {
   const dp_queue_calls *calls = calls_of(e);
-  DP_TRY(calls->signal(queue_of(e, p, origin)->queue, e->set.joined));
+  const dp_lane_queue *first = queue_of(e, p, origin);
+  DP_TRY(calls->signal(first->queue, first->met));
   for (int l = origin + 1; l < p->graph->n_lanes; l++)
-    if (!p->graph->lanes[l].ahead) DP_TRY(calls->wait(queue_of(e, p, l)->queue, e->set.joined));
+    if (!p->graph->lanes[l].ahead) DP_TRY(calls->wait(queue_of(e, p, l)->queue, first->met));
   return DP_OK;
 }
 
@@ -204,11 +209,15 @@ static dp_status issue_as_graph(queue_executor *e, queue_run *run, int origin) {
 
 // ---- starting -------------------------------------------------------------------------------------------------------
 
-static dp_status start_clock(const queue_executor *e, dp_queue_program *p) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  p->origin_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-  return calls_of(e)->signal(e->set.clock, p->origin);
+static dp_status start_clocks(const queue_executor *e, dp_queue_program *p) {
+  for (int c = 0; c < p->n_clocks; c++) {
+    struct timespec now;
+    if (!p->origins[c]) continue;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    p->origins_ns[c] = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    DP_TRY(calls_of(e)->signal(e->set.clocks[c].queue, p->origins[c]));
+  }
+  return DP_OK;
 }
 
 // What is not ahead begins when the older run is over: one queue waits for all of that run's, and the others for it.
@@ -230,9 +239,9 @@ static dp_status follow(const queue_executor *e, const queue_run *older, const q
 }
 
 // A program's first run is not captured: what libraries do when they are first used may not be allowed then. Nor is one
-// whose steps are timed or waited for.
+// whose steps are timed or waited for, or that is on several physical devices.
 static bool is_captured(const queue_executor *e, const dp_queue_program *p) {
-  const bool free_running = !p->origin && !p->graph->waits;
+  const bool free_running = !p->n_clocks && !p->graph->waits && !p->several_chips;
   return calls_of(e)->capture_begin && p->runs > 0 && !p->refused && free_running &&
          main_lane(p->graph) < p->graph->n_lanes;
 }
@@ -255,7 +264,7 @@ static dp_status start(void *executor, const dp_task_graph *graph, void *state, 
   queue_executor *e = executor;
   dp_queue_program *p = state;
   queue_run run = {.program = p, .slot = slot, .failed_unit = -1};
-  run.failure = p->origin ? start_clock(e, p) : DP_OK;
+  run.failure = start_clocks(e, p);
   if (!run.failure) run.failure = issue_all(e, &run);
   p->runs++;
   p->used[slot] = e->started++;
@@ -276,14 +285,15 @@ static dp_status taken(void *executor) {
 
 static dp_status report_times(const queue_executor *e, const queue_run *run) {
   const dp_queue_program *p = run->program;
-  DP_TRY(calls_of(e)->await(p->origin));
+  for (int c = 0; c < p->n_clocks; c++)
+    if (p->origins[c]) DP_TRY(calls_of(e)->await(p->origins[c]));
   for (int s = 0; s < p->n_steps; s++) {
     const dp_queue_step *step = &p->steps[s];
     double begin_ns, end_ns;
-    DP_TRY(calls_of(e)->elapsed(p->origin, step->begin, &begin_ns));
-    DP_TRY(calls_of(e)->elapsed(p->origin, step->end, &end_ns));
-    run->program->graph->record(run->program->graph->context, step->unit, p->origin_ns + (int64_t)begin_ns,
-                                p->origin_ns + (int64_t)end_ns);
+    DP_TRY(calls_of(e)->elapsed(p->origins[step->clock], step->begin, &begin_ns));
+    DP_TRY(calls_of(e)->elapsed(p->origins[step->clock], step->end, &end_ns));
+    const int64_t origin_ns = p->origins_ns[step->clock];
+    p->graph->record(p->graph->context, step->unit, origin_ns + (int64_t)begin_ns, origin_ns + (int64_t)end_ns);
   }
   return DP_OK;
 }
@@ -348,7 +358,7 @@ static dp_status wait(void *executor) {
   dp_status failure = run.failure;
   if (!failure && e->n_runs == DP_RUNS) failure = await_older(e, &reported);
   if (failure || reported || e->n_runs < DP_RUNS) failure = empty(e, failure);
-  if (!failure && run.program->origin) failure = report_times(e, &run);
+  if (!failure && run.program->n_clocks) failure = report_times(e, &run);
   for (e->n_runs--; failure && e->n_runs; e->n_runs--) dp_status_free(e->runs[1].failure);
   e->runs[0] = e->runs[1];
   return failure;
