@@ -31,7 +31,7 @@ typedef struct {
   int *arrives_at;  // (n_units)
   // The run has failed: called once, by any thread, while units still run. NULL: nobody asks.
   void (*abandon)(void *context);
-  // queues: of the lanes in which the unit is done, in their order.
+  // queues: of the unit's lanes, in their order.
   dp_status (*enqueue)(void *context, int unit, dp_queue *const *queues);
   bool waits;  // `enqueue` waits for what it puts on the queue, so it cannot be captured
   dp_status (*explain)(void *context, int unit, dp_status status);
@@ -39,11 +39,12 @@ typedef struct {
   void (*record)(void *context, int unit, int64_t begin_ns, int64_t end_ns);
   int n_lanes;
   dp_lane *lanes;  // (n_lanes)
-  // Where queues do the unit: in one lane, or in a lane of each of its devices. Then each of them waits for what its own
-  // device does before, and goes on by itself.
-  int *n_lanes_of;  // (n_units)
+  // The lanes of the unit's devices. The first does the unit, and the others may do parts of it: what comes later in them
+  // comes after the unit anyway. If the unit spreads, each of them does its own part, waits for what its own device does
+  // before, and goes on by itself.
+  int *n_lanes_of;  // (n_units) at least 1
   int **lanes_of;   // (n_units), (n_lanes_of)
-  bool *gathers;    // (n_units) one lane does it for several devices
+  bool *spreads;    // (n_units)
 } dp_task_graph;
 
 // Visits the units in an order that every edge agrees with; returns how many it reached. Fewer than n_units: the others

@@ -63,10 +63,8 @@ static dp_status add_communication(making *w, const dp_unit *unit) {
   dp_unit *added = add_unit(w, unit);
   if (!queues || !added->transfer) return DP_OK;
   added->transfer->what = dp_printf(w->arena, "%s of '%s'", added->at->instruction->op, added->moved ? added->moved : "");
-  added->transfer->n_devices = added->n_devices;
-  added->transfer->devices = added->devices;
   added->transfer->in_rank_order = w->binding->in_rank_order;
-  return queues->transfer_prepare(added->devices[0], added->transfer, &added->transfer_state);
+  return queues->transfer_prepare(added->devices, added->n_devices, added->transfer, &added->transfer_state);
 }
 
 // The micro-batch of its operands and results; -1: they have none, or several at once.
@@ -232,7 +230,7 @@ static bool communicates(const Dp__Stream *stream) {
   return true;
 }
 
-// Whether the unit's devices meet by themselves, each in a lane of its own.
+// Whether the unit's devices meet by themselves.
 static bool spreads(const making *w, const dp_unit *unit) {
   const dp_queue_calls *queues = w->binding->memory->backend->queues;
   return queues && queues->transfer_spreads && unit->transfer_state && queues->transfer_spreads(unit->transfer_state);
@@ -254,13 +252,13 @@ static void make_lanes(making *w) {
   const size_t n = (size_t)g->n_units + 1;
   g->n_lanes_of = dp_alloc_n(w->arena, n, sizeof *g->n_lanes_of);
   g->lanes_of = dp_alloc_n(w->arena, n, sizeof *g->lanes_of);
-  g->gathers = dp_alloc_n(w->arena, n, sizeof *g->gathers);
+  g->spreads = dp_alloc_n(w->arena, n, sizeof *g->spreads);
   for (int u = 0; u < g->n_units; u++) {
     const dp_unit *unit = &w->bound->units[u];
-    g->n_lanes_of[u] = spreads(w, unit) ? unit->n_devices : 1;
-    g->gathers[u] = unit->n_devices > g->n_lanes_of[u];
-    g->lanes_of[u] = dp_alloc_n(w->arena, (size_t)g->n_lanes_of[u], sizeof **g->lanes_of);
-    for (int m = 0; m < g->n_lanes_of[u]; m++)
+    g->spreads[u] = spreads(w, unit);
+    g->n_lanes_of[u] = unit->n_devices;
+    g->lanes_of[u] = dp_alloc_n(w->arena, (size_t)unit->n_devices, sizeof **g->lanes_of);
+    for (int m = 0; m < unit->n_devices; m++)
       g->lanes_of[u][m] = first[unit->devices[m]] + dp_unit_at(unit, m)->stream_index;
   }
 }

@@ -15,6 +15,7 @@ typedef struct {
   int first_wait, n_waits;  // of the program's waits: points
   dp_event *signal;         // NULL: nobody waits for it
   dp_event *begin, *end;    // timed; NULL: nobody asks
+  int clock;                // of the set's, that they go by
 } dp_queue_point;
 
 // Issues one unit.
@@ -30,10 +31,12 @@ struct dp_queue_program {
   int n_steps;
   dp_queue_step *steps;  // in the order of issue
   dp_queue_point *points;
-  int *waits;         // numbers of points
-  dp_queue **issued;  // room for the queues of one step
-  dp_event *origin;      // timed, of the run's start; NULL: nobody asks
-  int64_t origin_ns;
+  int *waits;          // numbers of points
+  dp_queue **members;  // (lanes) room for the queues of a unit
+  int n_clocks;          // of the set's; 0: nobody asks
+  dp_event **origins;    // (n_clocks) timed, of the run's start; NULL: no step goes by that clock
+  int64_t *origins_ns;   // (n_clocks)
+  bool several_chips;    // its lanes are on more than one physical device
   uint64_t runs;  // that were started
   bool refused;   // the backend could not capture one
   // What was captured of a run with either slot; NULL: nothing yet. used: when it was started last.

@@ -18,7 +18,10 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
-typedef unsigned CUstreamCaptureMode;
+typedef unsigned CUstreamCaptureMode, CUpointer_attribute;
+typedef struct {
+  char bytes[16];
+} CUuuid;
 #endif
 
 // X(name, value): constants of enums and macros, under names of our own.
@@ -28,9 +31,12 @@ typedef unsigned CUstreamCaptureMode;
   X(CUDA_ERROR_OUT_OF_MEMORY, 2)                      \
   X(CUDA_ERROR_NO_DEVICE, 100)                        \
   X(CUDA_ERROR_INVALID_DEVICE, 101)                   \
+  X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217)          \
   X(CUDA_ERROR_NOT_FOUND, 500)                        \
   X(CUDA_ERROR_NOT_READY, 600)                        \
   X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                  \
+  X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704)      \
+  X(CUDA_ERROR_TOO_MANY_PEERS, 711)                   \
   X(CUDA_ERROR_LAUNCH_FAILED, 719)                    \
   X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)       \
   X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, 901)       \
@@ -49,6 +55,10 @@ typedef unsigned CUstreamCaptureMode;
   X(CU_EVENT_DISABLE_TIMING, 2)                       \
   X(CU_MEMHOSTALLOC_PORTABLE, 1)                      \
   X(CU_MEMHOSTALLOC_DEVICEMAP, 2)                     \
+  X(CU_MEMORYTYPE_HOST, 1)                            \
+  X(CU_MEMORYTYPE_DEVICE, 2)                          \
+  X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)              \
+  X(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9)           \
   X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)     \
   X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) \
   X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)
@@ -69,11 +79,14 @@ enum {
   X(cuDeviceGetCount, (int *count))                                                                              \
   X(cuDeviceGet, (CUdevice * device, int ordinal))                                                               \
   X(cuDeviceGetName, (char *name, int bytes, CUdevice device))                                                   \
+  X(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device))                                                        \
   X(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device))                           \
   X(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                                      \
+  X(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer))                                           \
   X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                            \
   X(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                                             \
   X(cuCtxSetCurrent, (CUcontext context))                                                                        \
+  X(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags))                                                     \
   X(cuCtxSynchronize, (void))                                                                                    \
   X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                                                    \
   X(cuMemGetInfo_v2, (size_t * room, size_t * total))                                                            \
@@ -82,9 +95,11 @@ enum {
   X(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                               \
   X(cuMemFreeHost, (void *memory))                                                                               \
   X(cuMemHostGetDevicePointer_v2, (CUdeviceptr * device, void *host, unsigned flags))                            \
+  X(cuPointerGetAttribute, (void *value, CUpointer_attribute attribute, CUdeviceptr pointer))                    \
   X(cuMemcpyHtoD_v2, (CUdeviceptr target, const void *source, size_t bytes))                                     \
   X(cuMemcpyDtoH_v2, (void *target, CUdeviceptr source, size_t bytes))                                           \
   X(cuMemcpyAsync, (CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream))                      \
+  X(cuMemcpyPeerAsync, (CUdeviceptr target, CUcontext target_context, CUdeviceptr source, CUcontext source_context, size_t bytes, CUstream stream))\
   X(cuMemsetD8_v2, (CUdeviceptr target, unsigned char value, size_t bytes))                                      \
   X(cuMemsetD8Async, (CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream))                   \
   X(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority))                               \

@@ -261,9 +261,8 @@ static dp_status find_exchange(exchange *x, bool reduces, dp_nccl_call_list *lis
   return gathers(x) ? find_all_gather(x, list) : find_all_to_all(x, list);
 }
 
-static dp_status find_of_list(const dp_transfer *t, bool reduces, size_t scale, dp_nccl_call_list *list,
+static dp_status find_of_list(const dp_transfer *t, int n, bool reduces, size_t scale, dp_nccl_call_list *list,
                               const char **why) {
-  const int n = t->n_devices;
   exchange x = {.transfer = t, .n = n, .scale = scale, .bytes = dp_type_bytes(t->dtype)};
   if (t->n_parts != n || t->first[n] != n * n) {
     *why = "not all members give and take";
@@ -293,7 +292,7 @@ static dp_region_action action_of(const dp_transfer *t) {
   return copies ? t->copies[copies - 1].action : DP_REGION_COPY;
 }
 
-dp_status dp_nccl_find_calls(const dp_transfer *t, dp_nccl_call_list *list, const char **why) {
+dp_status dp_nccl_find_calls(const dp_transfer *t, int n, dp_nccl_call_list *list, const char **why) {
   const dp_region_action action = action_of(t);
   size_t scale;
   *list = (dp_nccl_call_list){.how = ""};
@@ -306,10 +305,10 @@ dp_status dp_nccl_find_calls(const dp_transfer *t, dp_nccl_call_list *list, cons
   else if (!set_type(action, t->dtype, list, &scale))
     *why = "NCCL has no such elements";
   else if (!t->n_targets)
-    status = find_of_list(t, action, scale, list, why);
-  else if (t->n_sources == t->n_devices && t->n_targets == t->n_devices)
+    status = find_of_list(t, n, action, scale, list, why);
+  else if (t->n_sources == n && t->n_targets == n)
     status = find_all_reduce(t, list);
-  else if (!action && t->n_sources == 1 && t->n_targets == 1 && t->n_devices == 2)
+  else if (!action && t->n_sources == 1 && t->n_targets == 1 && n == 2)
     status = find_between_two(t, scale, list);
   else
     *why = "not all members give and take";

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <stdio.h>
+
 #include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/nccl/exchange_state.h"
 #include "backends/cuda/nccl/watch.h"
@@ -38,33 +40,33 @@ static dp_status make_events(dp_nccl_exchange *x) {
   return DP_OK;
 }
 
-static dp_status prepare(const dp_transfer *t, const dp_cuda_gpu *const *gpus, dp_nccl_exchange *x) {
+static dp_status prepare(const dp_transfer *t, int n, const dp_cuda_gpu *const *gpus, dp_nccl_exchange *x) {
   x->what = strdup(t->what);
-  x->devices = t->devices;
   if (!x->what) return dp_fail(DP_EX_MEMORY, "no memory for a collective");
   DP_TRY(dp_nccl_load());
-  DP_TRY(dp_nccl_group_open(t->n_devices, gpus, &x->group));
+  DP_TRY(dp_nccl_group_open(n, gpus, &x->group));
   DP_TRY(make_events(x));
   choose(x);
   return DP_OK;
 }
 
-dp_status dp_nccl_exchange_make(const dp_transfer *t, const dp_cuda_gpu *const *gpus, dp_nccl_exchange **exchange,
-                                const char **why) {
+dp_status dp_nccl_exchange_make(const dp_transfer *t, int n, const int *devices, const dp_cuda_gpu *const *gpus,
+                                dp_nccl_exchange **exchange, const char **why) {
   *exchange = NULL;
   *why = "";
-  if (t->n_devices < 2) return DP_OK;
-  if (share_a_gpu(t->n_devices, gpus)) {
+  if (n < 2) return DP_OK;
+  if (share_a_gpu(n, gpus)) {
     *why = "its devices share a GPU";
     return DP_OK;
   }
   dp_nccl_exchange *x = calloc(1, sizeof *x);
   if (!x) return dp_fail(DP_EX_MEMORY, "no memory for a collective");
-  dp_status status = dp_nccl_find_calls(t, &x->list, why);
+  dp_status status = dp_nccl_find_calls(t, n, &x->list, why);
+  x->devices = devices;
   const bool none = !x->list.n;
   if (!status && !none) {
     dp_nccl_watch_add(x);
-    status = dp_status_context(prepare(t, gpus, x), "%s", t->what);
+    status = dp_status_context(prepare(t, n, gpus, x), "%s", t->what);
   }
   if (status || none)
     dp_nccl_exchange_release(x);
