@@ -59,7 +59,7 @@ class CudaSeveral : public testing::TestWithParam<std::tuple<int, int>> {
 TEST_P(CudaSeveral, GiveTheBitsOfOne) {
   const char *const model = kModels[std::get<0>(GetParam())], *const strategy = kStrategies[std::get<1>(GetParam())];
   SCOPED_TRACE(strategy);
-  const Plan plan = Compile(model, std::string("target=cuda batch=8 ") + strategy);
+  const Plan plan = Compile(model, std::string("target=cuda batch=8 reproducible=yes ") + strategy);
   DP_STEER(dp_standin_devices)(8, "all");
   DP_STEER(dp_standin_seed)(0);
   const Outcome one = Train(plan, "0");
