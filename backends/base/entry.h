@@ -21,6 +21,9 @@ typedef struct {
   // Which of these devices each device of a plan is on, from --map, for sessions to come; called after `open`, which
   // forgets it. EX_USAGE: the text is no map. NULL: the backend's devices are all alike.
   dp_status (*map)(const char *map);
+  // For how many seconds devices may wait for each other while nothing moves, before a run fails with DP_EX_PEER_LOST;
+  // 0: for ever. NULL: they never wait in vain.
+  void (*set_timeout)(double seconds);
   // Checks KINDS of --target=NAME:KINDS, the kinds of devices that a plan must run on. EX_USAGE: no kinds of such a
   // device; EX_UNAVAILABLE: plans cannot be made for one. NULL: the backend has no kinds.
   dp_status (*check_kinds)(const char *kinds);

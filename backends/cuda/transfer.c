@@ -59,7 +59,7 @@ static dp_status fill_exchange(const int *devices, const dp_transfer *from, cuda
   if (t->n_devices > DP_CUDA_MOST_GPUS) return DP_OK;
   for (int m = 0; m < t->n_devices; m++) gpus[m] = dp_cuda_gpu_of(devices[m]);
   DP_TRY(dp_nccl_exchange_make(from, t->n_devices, devices, gpus, &t->exchange, &why));
-  if (*why) dp_cuda_choice_add("not NCCL, since %s", why);
+  if (*why) dp_cuda_choice_add("no NCCL, since %s", why);
   return DP_OK;
 }
 

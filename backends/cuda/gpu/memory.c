@@ -23,7 +23,6 @@ void *dp_cuda_gpu_allocate(const dp_cuda_gpu *gpu, uint64_t bytes) {
 }
 
 void dp_cuda_gpu_release(const dp_cuda_gpu *gpu, void *memory) {
-  if (dp_cuda_is_lost()) return;  // freeing waits for the GPU
   dp_cuda_gpu_use(gpu);
   dp_cu.cuMemFree_v2((CUdeviceptr)(uintptr_t)memory);
 }
@@ -44,6 +43,7 @@ void *dp_cuda_allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
 
 void dp_cuda_release(dp_place place, void *memory, uint64_t bytes) {
   (void)bytes;
+  if (dp_cuda_is_lost()) return;  // freeing waits for the GPU
   if (!place.host) {
     dp_cuda_gpu_release(dp_cuda_gpu_of(place.device), memory);
     return;

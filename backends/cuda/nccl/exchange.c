@@ -10,11 +10,15 @@
 #include "backends/cuda/nccl/exchange_state.h"
 #include "backends/cuda/nccl/watch.h"
 
-static bool share_a_gpu(int n, const dp_cuda_gpu *const *gpus) {
-  for (int a = 0; a < n; a++)
-    for (int b = 0; b < a; b++)
-      if (gpus[a] == gpus[b]) return true;
-  return false;
+// How many GPUs there are among them.
+static int count_gpus(int n, const dp_cuda_gpu *const *gpus) {
+  int count = 0;
+  for (int a = 0; a < n; a++) {
+    int b = 0;
+    while (gpus[b] != gpus[a]) b++;
+    count += b == a;
+  }
+  return count;
 }
 
 static void choose(const dp_nccl_exchange *x) {
@@ -54,11 +58,9 @@ dp_status dp_nccl_exchange_make(const dp_transfer *t, int n, const int *devices,
                                 dp_nccl_exchange **exchange, const char **why) {
   *exchange = NULL;
   *why = "";
-  if (n < 2) return DP_OK;
-  if (share_a_gpu(n, gpus)) {
-    *why = "its devices share a GPU";
-    return DP_OK;
-  }
+  const int n_gpus = count_gpus(n, gpus);
+  if (n_gpus < n && n_gpus > 1) *why = "some of its devices share a GPU";
+  if (n_gpus < n || n < 2) return DP_OK;
   dp_nccl_exchange *x = calloc(1, sizeof *x);
   if (!x) return dp_fail(DP_EX_MEMORY, "no memory for a collective");
   dp_status status = dp_nccl_find_calls(t, n, &x->list, why);
