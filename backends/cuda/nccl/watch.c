@@ -7,14 +7,16 @@
 #include "backends/cuda/gpu/waiting.h"
 #include "backends/cuda/nccl/exchange_state.h"
 
-enum { DEFAULT_S = 600, MOST_DRAIN_S = 5, REPORT_BYTES = 4096 };
+enum { DEFAULT_S = 600, MOST_DRAIN_S = 5, REPORT_BYTES = 4096, MESSAGE_BYTES = 4096 };
 
 static const double look_s = 20e-3;  // between two looks
 
 static struct {
   dp_nccl_exchange *all;
-  uint64_t count;       // of exchanges issued
+  uint64_t count;  // of exchanges issued
   bool given_up;
+  int code;                   // of the failure for which, and its message
+  char message[MESSAGE_BYTES];
   double timeout_s;
   double looked_s;      // when it was looked last
   double moved_s;       // when something was found to have moved
@@ -114,8 +116,12 @@ static dp_status tell(issued i) {
 
 static bool needed(void) { return watch.all && watch.count; }
 
+// Of several failures the first one tells most, so it is what runs that are on or begin later fail with too.
 static dp_status give_up(dp_status failure) {
+  if (watch.given_up) return failure;
   watch.given_up = true;
+  watch.code = dp_status_code(failure);
+  snprintf(watch.message, sizeof watch.message, "%s", dp_status_message(failure));
   dp_nccl_groups_abort();
   return failure;
 }
@@ -163,7 +169,7 @@ void dp_nccl_watch_drop(dp_nccl_exchange *x) {
 uint64_t dp_nccl_watch_count(void) { return ++watch.count; }
 
 dp_status dp_nccl_watch_check(void) {
-  return watch.given_up ? dp_fail(DP_EX_PEER_LOST, "GPUs have lost each other") : DP_OK;
+  return watch.given_up ? dp_fail(watch.code, "%s", watch.message) : DP_OK;
 }
 
 dp_status dp_nccl_watch_fail(dp_status failure) { return give_up(failure); }

@@ -13,7 +13,7 @@ void dp_nccl_watch_add(dp_nccl_exchange *exchange);
 void dp_nccl_watch_drop(dp_nccl_exchange *exchange);
 // The number of the exchange that is issued now, from 1.
 uint64_t dp_nccl_watch_count(void);
-// A failure: exchanges have been given up before, and the process cannot make any more. DP_EX_PEER_LOST.
+// If exchanges have been given up, the process cannot make any more: the failure for which.
 dp_status dp_nccl_watch_check(void) DP_MUST_USE;
 // Gives up all that is under way, since something has failed. Returns the failure.
 dp_status dp_nccl_watch_fail(dp_status failure) DP_MUST_USE;
