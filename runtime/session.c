@@ -34,6 +34,7 @@ struct dp_session {
   dp_memory memory;
   dp_binding binding;
   uint64_t runs;
+  bool attached;    // to the backend
   bool alternates;  // slots are bound apart
   int n_on;         // runs
   int slot_on[2];   // theirs, the older first
@@ -138,9 +139,12 @@ static dp_status load(void *arg) {
     return dp_fail(EX_UNAVAILABLE, "backend %s cannot share a plan with other processes", s->memory.backend->name);
   DP_TRY(dp_plan_model(s->arena, s->plan, &s->model));
   s->binding.mesh = &s->model->mesh;
+  s->binding.in_rank_order = s->plan->reproducible;
   s->binding.roles = &s->roles;
   DP_TRY(dp_role_map_make(s->arena, s->plan, &s->model->mesh, &s->roles));
   DP_TRY(load_programs(s));
+  if (s->memory.backend->attach) DP_TRY(s->memory.backend->attach(s->roles.n_devices));
+  s->attached = s->memory.backend->attach != NULL;
   DP_TRY(dp_memory_make(s->arena, &s->roles, s->memory.backend, peers, &s->memory));
   s->alternates = dp_memory_alternates(&s->memory);
   DP_TRY(load_detector(s));
@@ -199,6 +203,7 @@ void dp_session_destroy(dp_session *s) {
   dp_prepared_destroy(s->binding.prepared);
   if (s->binding.detector) s->memory.backend->detector_destroy(s->binding.detector);
   dp_memory_release(&s->memory);
+  if (s->attached) s->memory.backend->detach();
   dp_trace_destroy(s->binding.trace);
   dp_arena_destroy(s->arena);
 }

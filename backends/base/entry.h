@@ -18,6 +18,12 @@ typedef struct {
   // Opens the backend for dprun. It lives as long as the process. devices: which devices, from --device=NAME:DEVICES;
   // NULL: not given. EX_USAGE: devices that cannot exist; EX_UNAVAILABLE: this machine lacks them.
   dp_status (*open)(const char *devices, const struct dp_backend **backend);
+  // Which of these devices each device of a plan is on, from --map, for sessions to come; called after `open`, which
+  // forgets it. EX_USAGE: the text is no map. NULL: the backend's devices are all alike.
+  dp_status (*map)(const char *map);
+  // For how many seconds devices may wait for each other while nothing moves, before a run fails with DP_EX_PEER_LOST;
+  // 0: for ever. NULL: they never wait in vain.
+  void (*set_timeout)(double seconds);
   // Checks KINDS of --target=NAME:KINDS, the kinds of devices that a plan must run on. EX_USAGE: no kinds of such a
   // device; EX_UNAVAILABLE: plans cannot be made for one. NULL: the backend has no kinds.
   dp_status (*check_kinds)(const char *kinds);

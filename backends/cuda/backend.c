@@ -5,6 +5,7 @@
 #include "backends/cuda/gpu/capture.h"
 #include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/functions.h"
+#include "backends/cuda/gpu/gpus.h"
 #include "backends/cuda/gpu/memory.h"
 #include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/gpu/queue.h"
@@ -21,6 +22,7 @@ static const dp_queue_calls queues = {
     .elapsed = dp_cuda_event_elapsed,
     .transfer_prepare = dp_cuda_transfer_prepare,
     .transfer_release = dp_cuda_transfer_release,
+    .transfer_spreads = dp_cuda_transfer_spreads,
     .transfer_enqueue = dp_cuda_transfer_enqueue,
     .ready = dp_cuda_functions_load,
     .chosen = dp_cuda_choices,
@@ -40,11 +42,19 @@ static void expect(const dp_kernel *kernel) {
   if (kernel->expect) kernel->expect();
 }
 
+static int chip(int device) { return dp_cuda_gpu_of(device)->ordinal; }
+
+static int use(int device) { return dp_cuda_gpu_use_for(device)->ordinal; }
+
 const dp_backend dp_backend_cuda = {
     .name = "cuda",
     .target = &dp_target_cuda,
     .computes = true,
     .expect = expect,
+    .attach = dp_cuda_gpus_attach,
+    .detach = dp_cuda_gpus_detach,
+    .use = use,
+    .chip = chip,
     .settle = dp_cuda_jobs_end,
     .allocate = dp_cuda_allocate,
     .release = dp_cuda_release,

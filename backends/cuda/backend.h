@@ -1,4 +1,4 @@
-// GPUs, for dprun. All devices of a plan share the GPU that is opened.
+// GPUs, for dprun.
 #ifndef DP_BACKENDS_CUDA_BACKEND_H
 #define DP_BACKENDS_CUDA_BACKEND_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-extern const dp_backend dp_backend_cuda;  // usable once dp_cuda_gpu_open has succeeded
+extern const dp_backend dp_backend_cuda;  // on the GPUs that gpu/gpus.h says
 
 #ifdef __cplusplus
 }

@@ -50,12 +50,7 @@ static dp_status add_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec)
   return own ? add_own(own, spec) : DP_OK;
 }
 
-static dp_status add_transfer(const struct dp_transfer *transfer) {
-  void *state;
-  DP_TRY(dp_cuda_transfer_prepare(0, transfer, &state));
-  dp_cuda_transfer_release(state);
-  return DP_OK;
-}
+static dp_status add_transfer(const struct dp_transfer *transfer) { return dp_cuda_transfer_add(transfer); }
 
 // ---- compiling ------------------------------------------------------------------------------------------------------
 

@@ -6,20 +6,16 @@
 
 #include "backends/cuda/backend.h"
 #include "backends/cuda/code_maker.h"
-#include "backends/cuda/gpu/gpu.h"
+#include "backends/cuda/gpu/gpus.h"
+#include "backends/cuda/nccl/library.h"
+#include "backends/cuda/nccl/patience.h"
 #include "backends/cuda/target.h"
 
 enum { OLDEST_KIND = 80 };
 
 static dp_status open(const char *devices, const dp_backend **backend) {
-  char *end = NULL;
-  long ordinal = devices ? strtol(devices, &end, 10) : 0;
-  if (devices && (*devices < '0' || *devices > '9' || *end || ordinal > 1023))
-    return dp_fail(EX_USAGE,
-                   "--device=cuda:%s: give the number of one GPU, like --device=cuda:0; all devices of the "
-                   "plan share it",
-                   devices);
-  DP_TRY(dp_cuda_gpu_open((int)ordinal));
+  dp_nccl_pin();
+  DP_TRY(dp_cuda_gpus_choose(devices));
   *backend = &dp_backend_cuda;
   return DP_OK;
 }
@@ -44,6 +40,8 @@ const dp_backend_entry dp_backend_entry_cuda = {
     .name = "cuda",
     .target = &dp_target_cuda,
     .open = open,
+    .map = dp_cuda_gpus_map,
+    .set_timeout = dp_nccl_set_timeout,
     .check_kinds = check_kinds,
     .code_maker = &dp_code_maker_cuda,
 };

@@ -1,5 +1,7 @@
-// Communication between devices of one GPU: our own functions read the members' memory, in rank order. Private to the
-// backend.
+// Communication between devices by our own functions, on one GPU or several. Private to the backend.
+//
+// Each GPU does a part of a transfer, on the queue of the first of the transfer's devices that is on it. The first
+// device's queue begins the transfer, and it is over there when all parts are.
 #ifndef DP_BACKENDS_CUDA_TRANSFER_H
 #define DP_BACKENDS_CUDA_TRANSFER_H
 
@@ -11,9 +13,13 @@ extern "C" {
 #endif
 
 // As dp_queue_calls has them.
-dp_status dp_cuda_transfer_prepare(int device, const dp_transfer *transfer, void **state) DP_MUST_USE;
+dp_status dp_cuda_transfer_prepare(const int *devices, int n_devices, const dp_transfer *transfer,
+                                   void **state) DP_MUST_USE;
 void dp_cuda_transfer_release(void *state);
-dp_status dp_cuda_transfer_enqueue(dp_queue *queue, void *state, int slot) DP_MUST_USE;
+bool dp_cuda_transfer_spreads(const void *state);
+dp_status dp_cuda_transfer_enqueue(dp_queue *const *queues, void *state, int slot) DP_MUST_USE;
+// Adds the functions that a transfer needs. No GPU is needed.
+dp_status dp_cuda_transfer_add(const dp_transfer *transfer) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

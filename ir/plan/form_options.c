@@ -128,6 +128,8 @@ static dp_status check_training(const form *f) {
   DP_TRY(check_text(f, "mode", o->mode, trains(f->plan) ? "train" : "infer"));
   DP_TRY(check_text(f, "precision", o->precision, precision_of(f->plan->precision)));
   if (*o->comm_precision) DP_TRY(check_choice(f, "comm-precision", o->comm_precision, "fp32", "bf16"));
+  if (o->reproducible != f->plan->reproducible)
+    return refuse(f, "reproducible", o->reproducible ? "yes" : "no", f->plan->reproducible ? "yes" : "no");
   DP_TRY(check_choice(f, "batchnorm", o->batchnorm, "sync", "local"));
   return check_choice(f, "clip-grad-at-bound", o->clip_grad_at_bound, "pass", "zero");
 }

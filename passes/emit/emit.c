@@ -322,6 +322,7 @@ static dp_status run(dp_compile *compile) {
   plan->optimizer = dp_proto_string(model->optimizer);
   plan->strategy = dp_proto_string(compile->strategy->name);
   plan->precision = compile->options->precision == DP_FLOAT32 ? DP_NO_TYPE : compile->options->precision;
+  plan->reproducible = compile->options->reproducible;
   plan->target = emit_target(&e);
   DP_TRY(dp_emit_learning_rate(e.arena, model->optimizer, &plan->schedule));
   for (int32_t i = 0; i < model->n_variables; i++) {

@@ -44,10 +44,16 @@ typedef struct {
   dp_status (*elapsed)(dp_event *begin, dp_event *end, double *ns);
   // What the queue gets from now on is done after the event.
   dp_status (*wait)(dp_queue *queue, dp_event *event);
-  // Made at load: whatever makes the transfer fast. *state is released with the program.
-  dp_status (*transfer_prepare)(int device, const struct dp_transfer *transfer, void **state);
+  // Made at load: whatever makes the transfer between these devices (in rank order) fast. *state is released with the
+  // program.
+  dp_status (*transfer_prepare)(const int *devices, int n_devices, const struct dp_transfer *transfer, void **state);
   void (*transfer_release)(void *state);
-  dp_status (*transfer_enqueue)(dp_queue *queue, void *state, int slot);
+  // Whether every device takes part in the transfer on a queue of its own, for itself. NULL: none does.
+  bool (*transfer_spreads)(const void *state);
+  // queues: of each of the devices. If the transfer spreads, each device begins and ends its part on its own queue.
+  // Otherwise it begins when the first queue comes to it, and is over when that one is through; others may do parts of
+  // it in between: nothing that they got later begins before it is over.
+  dp_status (*transfer_enqueue)(dp_queue *const *queues, void *state, int slot);
   // Called when kernels and transfers of a program have been prepared: loads what they share.
   dp_status (*ready)(void);
   // What kernels and transfers that this thread has prepared since the last call have chosen, such as engines of
@@ -83,6 +89,16 @@ typedef struct dp_backend {
   // May be called again. What fails shows where it is needed, and what is not needed after all does not. NULL: nothing
   // is slow to begin with.
   void (*expect)(const dp_kernel *kernel);
+  // A session of a plan for so many devices begins, or ends: decides where each of them is. Between the two, the calls
+  // below take devices up to that number. EX_CONFIG, EX_UNAVAILABLE. NULL: there is nothing to decide.
+  dp_status (*attach)(int n_devices);
+  void (*detach)(void);
+  // What this thread prepares from now on is for that device of the plan. Returns the number of the physical device, as
+  // `chip` does. NULL: all devices are alike.
+  int (*use)(int device);
+  // Which physical device that device of the plan is on: kernels of two devices share what is prepared, and their events
+  // one clock, if these numbers are equal. NULL: all are on one.
+  int (*chip)(int device);
   // Ends what `expect` and the preparation of kernels have begun on other threads: a process must not end while a
   // library is at work, since its own destructors run then. NULL: there is nothing.
   void (*settle)(void);

@@ -161,8 +161,10 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
         "for it (dpc compile, with --isa and --threads as wanted)",
         in->kernel, (unsigned long long)needed, (unsigned long long)given);
   if (!unit->kernel->prepare || !b->binding->memory->backend->computes) return DP_OK;
+  const dp_backend *backend = b->binding->memory->backend;
+  const int chip = backend->use ? backend->use(unit->devices[0]) : 0;
   dp_status status = unit->kernel->shares_state
-                         ? dp_prepared_state(b->binding->prepared, unit->kernel, spec, &unit->state)
+                         ? dp_prepared_state(b->binding->prepared, unit->kernel, spec, chip, &unit->state)
                          : unit->kernel->prepare(spec, &unit->state);
   return dp_status_context(status, "kernel %s", in->kernel);
 }

@@ -12,6 +12,7 @@ typedef struct entry {
   struct entry *next;
   const dp_kernel *kernel;
   const dp_kernel_spec *spec;
+  int chip;
   void *state;
 } entry;
 
@@ -94,16 +95,17 @@ void dp_prepared_destroy(dp_prepared *prepared) {
   free(prepared);
 }
 
-dp_status dp_prepared_state(dp_prepared *prepared, const dp_kernel *kernel, const dp_kernel_spec *spec, void **state) {
+dp_status dp_prepared_state(dp_prepared *prepared, const dp_kernel *kernel, const dp_kernel_spec *spec, int chip,
+                            void **state) {
   entry **list = &prepared->lists[hash_of(kernel, spec) % LISTS];
   for (const entry *e = *list; e; e = e->next)
-    if (e->kernel == kernel && equal_specs(e->spec, spec)) {
+    if (e->kernel == kernel && e->chip == chip && equal_specs(e->spec, spec)) {
       *state = e->state;
       return DP_OK;
     }
   entry *made = calloc(1, sizeof *made);
   if (!made) return dp_fail(DP_EX_MEMORY, "no memory for the kernels' states");
-  *made = (entry){*list, kernel, spec, NULL};
+  *made = (entry){*list, kernel, spec, chip, NULL};
   dp_status status = kernel->prepare(spec, &made->state);
   if (status) {
     free(made);

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static dp_status prepare_again(const dp_queue_calls *queues, const dp_unit *unit) {
+static dp_status prepare_again(const dp_backend *backend, const dp_unit *unit) {
+  const dp_queue_calls *queues = backend->queues;
   void *state = NULL;
+  if (backend->use) backend->use(unit->devices[0]);
   if (unit->kernel && unit->kernel->prepare) {
     DP_TRY(unit->kernel->prepare(unit->spec, &state));
     if (unit->kernel->release) unit->kernel->release(state);
   } else if (unit->transfer) {
-    DP_TRY(queues->transfer_prepare(unit->devices[0], unit->transfer, &state));
+    DP_TRY(queues->transfer_prepare(unit->devices, unit->n_devices, unit->transfer, &state));
     queues->transfer_release(state);
   }
   return DP_OK;
@@ -30,7 +32,7 @@ dp_status dp_bound_print_choices(const dp_bound *bound, const Dp__Instruction *i
   for (int u = 0; u < bound->task_graph.n_units && !status; u++) {
     const dp_unit *unit = &bound->units[u];
     if (!has(unit, instruction)) continue;
-    status = prepare_again(queues, unit);
+    status = prepare_again(bound->binding->memory->backend, unit);
     const char *chosen = queues->chosen();
     if (status || !*chosen || (last && !strcmp(last, chosen))) continue;
     fprintf(out, "           uses %s", chosen);

@@ -31,14 +31,20 @@ typedef struct {
   int *arrives_at;  // (n_units)
   // The run has failed: called once, by any thread, while units still run. NULL: nobody asks.
   void (*abandon)(void *context);
-  dp_status (*enqueue)(void *context, int unit, dp_queue *queue);
+  // queues: of the unit's lanes, in their order.
+  dp_status (*enqueue)(void *context, int unit, dp_queue *const *queues);
   bool waits;  // `enqueue` waits for what it puts on the queue, so it cannot be captured
   dp_status (*explain)(void *context, int unit, dp_status status);
   // Queues report here when a unit was done, on the monotonic clock, once the run is over. NULL: nobody asks.
   void (*record)(void *context, int unit, int64_t begin_ns, int64_t end_ns);
   int n_lanes;
   dp_lane *lanes;  // (n_lanes)
-  int *lane_of;    // (n_units) where queues do the unit
+  // The lanes of the unit's devices. The first does the unit, and the others may do parts of it: what comes later in them
+  // comes after the unit anyway. If the unit spreads, each of them does its own part, waits for what its own device does
+  // before, and goes on by itself.
+  int *n_lanes_of;  // (n_units) at least 1
+  int **lanes_of;   // (n_units), (n_lanes_of)
+  bool *spreads;    // (n_units)
 } dp_task_graph;
 
 // Visits the units in an order that every edge agrees with; returns how many it reached. Fewer than n_units: the others

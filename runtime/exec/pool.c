@@ -189,7 +189,7 @@ static void *worker(void *arg) {
 }
 
 static bool is_ahead(const dp_task_graph *graph, int unit) {
-  return graph->n_lanes && graph->lanes[graph->lane_of[unit]].ahead;
+  return graph->n_lanes && graph->lanes[*graph->lanes_of[unit]].ahead;
 }
 
 static void start_after(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state, dp_status failure) {

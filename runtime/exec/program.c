@@ -62,7 +62,10 @@ static dp_status add_communication(making *w, const dp_unit *unit) {
   if (unit->exchange) add_post(w, unit);
   dp_unit *added = add_unit(w, unit);
   if (!queues || !added->transfer) return DP_OK;
-  return queues->transfer_prepare(added->devices[0], added->transfer, &added->transfer_state);
+  added->transfer->what =
+      dp_printf(w->arena, "%s of '%s'", added->at->instruction->op, added->moved ? added->moved : "");
+  added->transfer->in_rank_order = w->binding->in_rank_order;
+  return queues->transfer_prepare(added->devices, added->n_devices, added->transfer, &added->transfer_state);
 }
 
 // The micro-batch of its operands and results; -1: they have none, or several at once.
@@ -228,7 +231,13 @@ static bool communicates(const Dp__Stream *stream) {
   return true;
 }
 
-// One lane for each stream of each device. A unit of several devices is in the first one's.
+// Whether the unit's devices meet by themselves.
+static bool spreads(const making *w, const dp_unit *unit) {
+  const dp_queue_calls *queues = w->binding->memory->backend->queues;
+  return queues && queues->transfer_spreads && unit->transfer_state && queues->transfer_spreads(unit->transfer_state);
+}
+
+// One lane for each stream of each device. A unit of several devices is in the first one's, unless it spreads.
 static void make_lanes(making *w) {
   dp_task_graph *g = &w->bound->task_graph;
   const dp_role_map *roles = w->binding->roles;
@@ -241,9 +250,18 @@ static void make_lanes(making *w) {
       DP_PUSH(w->arena, g->lanes, g->n_lanes, lane);
     }
   }
-  g->lane_of = dp_alloc_n(w->arena, (size_t)g->n_units + 1, sizeof *g->lane_of);
-  for (int u = 0; u < g->n_units; u++)
-    g->lane_of[u] = first[w->bound->units[u].devices[0]] + w->bound->units[u].at->stream_index;
+  const size_t n = (size_t)g->n_units + 1;
+  g->n_lanes_of = dp_alloc_n(w->arena, n, sizeof *g->n_lanes_of);
+  g->lanes_of = dp_alloc_n(w->arena, n, sizeof *g->lanes_of);
+  g->spreads = dp_alloc_n(w->arena, n, sizeof *g->spreads);
+  for (int u = 0; u < g->n_units; u++) {
+    const dp_unit *unit = &w->bound->units[u];
+    g->spreads[u] = spreads(w, unit);
+    g->n_lanes_of[u] = unit->n_devices;
+    g->lanes_of[u] = dp_alloc_n(w->arena, (size_t)unit->n_devices, sizeof **g->lanes_of);
+    for (int m = 0; m < unit->n_devices; m++)
+      g->lanes_of[u][m] = first[unit->devices[m]] + dp_unit_at(unit, m)->stream_index;
+  }
 }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
@@ -375,13 +393,13 @@ static dp_status enqueue_checked(const dp_bound *bound, const dp_unit *unit, dp_
   return status;
 }
 
-dp_status dp_bound_enqueue(void *context, int index, dp_queue *queue) {
+dp_status dp_bound_enqueue(void *context, int index, dp_queue *const *queues) {
   const dp_bound *bound = context;
   const dp_unit *unit = &bound->units[index];
   if (unit->kernel)
-    return bound->binding->check_finite ? enqueue_checked(bound, unit, queue) : enqueue_kernel(unit, queue);
+    return bound->binding->check_finite ? enqueue_checked(bound, unit, *queues) : enqueue_kernel(unit, *queues);
   if (!unit->transfer) return DP_OK;
-  return bound->binding->memory->backend->queues->transfer_enqueue(queue, unit->transfer_state, bound->slot);
+  return bound->binding->memory->backend->queues->transfer_enqueue(queues, unit->transfer_state, bound->slot);
 }
 
 void dp_bound_record(void *context, int index, int64_t begin_ns, int64_t end_ns) {

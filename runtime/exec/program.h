@@ -34,7 +34,7 @@ void dp_bound_release(dp_bound *bound);
 
 // The functions of the dp_task_graph; their context is the dp_bound.
 dp_status dp_bound_run(void *bound, int unit, int part, int parts) DP_MUST_USE;
-dp_status dp_bound_enqueue(void *bound, int unit, dp_queue *queue) DP_MUST_USE;
+dp_status dp_bound_enqueue(void *bound, int unit, dp_queue *const *queues) DP_MUST_USE;
 void dp_bound_record(void *bound, int unit, int64_t begin_ns, int64_t end_ns);
 dp_status dp_bound_explain(void *bound, int unit, dp_status status) DP_MUST_USE;
 

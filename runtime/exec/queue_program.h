@@ -9,12 +9,19 @@
 extern "C" {
 #endif
 
+// Where one lane does a unit, or its part of one.
+typedef struct {
+  int lane;
+  int first_wait, n_waits;  // of the program's waits: points
+  dp_event *signal;         // NULL: nobody waits for it
+  dp_event *begin, *end;    // timed; NULL: nobody asks
+  int clock;                // of the set's, that they go by
+} dp_queue_point;
+
 // Issues one unit.
 typedef struct {
   int unit;
-  int first_wait, n_waits;  // of the program's waits: steps
-  dp_event *signal;         // NULL: nobody waits for it
-  dp_event *begin, *end;    // timed; NULL: nobody asks
+  int first_point, n_points;
 } dp_queue_step;
 
 typedef struct dp_queue_program dp_queue_program;
@@ -23,11 +30,15 @@ struct dp_queue_program {
   int *queue_of_lane;  // (lanes) number in the set
   int n_steps;
   dp_queue_step *steps;  // in the order of issue
-  int *waits;            // numbers of steps
-  dp_event *origin;      // timed, of the run's start; NULL: nobody asks
-  int64_t origin_ns;
-  uint64_t runs;  // that were started
-  bool refused;   // the backend could not capture one
+  dp_queue_point *points;
+  int *waits;           // numbers of points
+  dp_queue **members;   // (lanes) room for the queues of a unit
+  int n_clocks;         // of the set's; 0: nobody asks
+  dp_event **origins;   // (n_clocks) timed, of the run's start; NULL: no step goes by that clock
+  int64_t *origins_ns;  // (n_clocks)
+  bool several_chips;   // its lanes are on more than one physical device
+  uint64_t runs;        // that were started
+  bool refused;         // the backend could not capture one
   // What was captured of a run with either slot; NULL: nothing yet. used: when it was started last.
   dp_captured *captured[DP_RUNS];
   uint64_t used[DP_RUNS];
@@ -38,6 +49,7 @@ struct dp_queue_program {
 dp_status dp_queue_program_make(dp_queue_set *set, const dp_task_graph *graph, dp_queue_program **program) DP_MUST_USE;
 void dp_queue_program_release(const dp_queue_set *set, dp_queue_program *program);  // NULL is allowed
 
+int dp_queue_program_points(const dp_queue_program *program);  // of all steps
 dp_lane_queue *dp_queue_program_queue(const dp_queue_set *set, const dp_queue_program *program, int lane);
 
 #ifdef __cplusplus

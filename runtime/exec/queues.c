@@ -81,9 +81,7 @@ static void make_room(queue_executor *e) {
 
 static const dp_queue_calls *calls_of(const queue_executor *e) { return e->set.backend->queues; }
 
-static bool is_ahead(const dp_task_graph *g, const dp_queue_step *step) {
-  return g->lanes[g->lane_of[step->unit]].ahead;
-}
+static bool is_ahead(const dp_queue_program *p, int point) { return p->graph->lanes[p->points[point].lane].ahead; }
 
 static dp_lane_queue *queue_of(const queue_executor *e, const dp_queue_program *p, int lane) {
   return dp_queue_program_queue(&e->set, p, lane);
@@ -98,26 +96,42 @@ static int main_lane(const dp_task_graph *g) {
 
 typedef enum { WHOLE, AHEAD, AFTER_AHEAD } part;
 
-// after_ahead: all that is ahead is over, so nothing waits for it.
-static dp_status issue(const queue_executor *e, const queue_run *run, const dp_queue_step *step, bool after_ahead) {
+// What a lane does for a step begins. after_ahead: all that is ahead is over, so nothing waits for it.
+static dp_status begin_point(const queue_executor *e, const queue_run *run, const dp_queue_step *step, int at,
+                             bool after_ahead) {
   const dp_queue_calls *calls = calls_of(e);
   const dp_queue_program *p = run->program;
-  dp_queue *queue = queue_of(e, p, p->graph->lane_of[step->unit])->queue;
-  for (int w = step->first_wait; w < step->first_wait + step->n_waits; w++) {
-    const dp_queue_step *earlier = &p->steps[p->waits[w]];
-    if (!after_ahead || !is_ahead(p->graph, earlier)) DP_TRY(calls->wait(queue, earlier->signal));
-  }
+  const dp_queue_point *point = &p->points[at];
+  dp_queue *queue = queue_of(e, p, point->lane)->queue;
+  for (int w = point->first_wait; w < point->first_wait + point->n_waits; w++)
+    if (!after_ahead || !is_ahead(p, p->waits[w])) DP_TRY(calls->wait(queue, p->points[p->waits[w]].signal));
   calls->begin(queue, step->unit * DP_RUNS + run->slot);
-  if (step->begin) DP_TRY(calls->signal(queue, step->begin));
-  DP_TRY(p->graph->enqueue(p->graph->context, step->unit, queue));
-  if (step->end) DP_TRY(calls->signal(queue, step->end));
-  return step->signal ? calls->signal(queue, step->signal) : DP_OK;
+  return point->begin ? calls->signal(queue, point->begin) : DP_OK;
+}
+
+static dp_status end_point(const queue_executor *e, const queue_run *run, int at) {
+  const dp_queue_calls *calls = calls_of(e);
+  const dp_queue_point *point = &run->program->points[at];
+  dp_queue *queue = queue_of(e, run->program, point->lane)->queue;
+  if (point->end) DP_TRY(calls->signal(queue, point->end));
+  return point->signal ? calls->signal(queue, point->signal) : DP_OK;
+}
+
+static dp_status issue(const queue_executor *e, const queue_run *run, const dp_queue_step *step, bool after_ahead) {
+  const dp_queue_program *p = run->program;
+  const dp_task_graph *g = p->graph;
+  const int first = step->first_point, end = first + step->n_points;
+  for (int m = 0; m < g->n_lanes_of[step->unit]; m++) p->members[m] = queue_of(e, p, g->lanes_of[step->unit][m])->queue;
+  for (int i = first; i < end; i++) DP_TRY(begin_point(e, run, step, i, after_ahead));
+  DP_TRY(g->enqueue(g->context, step->unit, p->members));
+  for (int i = first; i < end; i++) DP_TRY(end_point(e, run, i));
+  return DP_OK;
 }
 
 static dp_status issue_part(const queue_executor *e, queue_run *run, part which) {
   const dp_queue_program *p = run->program;
   for (int s = 0; s < p->n_steps; s++) {
-    const bool ahead = is_ahead(p->graph, &p->steps[s]);
+    const bool ahead = is_ahead(p, p->steps[s].first_point);
     if (which != WHOLE && ahead != (which == AHEAD)) continue;
     run->failed_unit = p->steps[s].unit;
     DP_TRY(issue(e, run, &p->steps[s], which == AFTER_AHEAD));
@@ -131,9 +145,10 @@ static dp_status issue_part(const queue_executor *e, queue_run *run, part which)
 // The other lanes of a program that are not ahead go on when the main one has come here.
 static dp_status fork_lanes(const queue_executor *e, const dp_queue_program *p, int origin) {
   const dp_queue_calls *calls = calls_of(e);
-  DP_TRY(calls->signal(queue_of(e, p, origin)->queue, e->set.joined));
+  const dp_lane_queue *first = queue_of(e, p, origin);
+  DP_TRY(calls->signal(first->queue, first->met));
   for (int l = origin + 1; l < p->graph->n_lanes; l++)
-    if (!p->graph->lanes[l].ahead) DP_TRY(calls->wait(queue_of(e, p, l)->queue, e->set.joined));
+    if (!p->graph->lanes[l].ahead) DP_TRY(calls->wait(queue_of(e, p, l)->queue, first->met));
   return DP_OK;
 }
 
@@ -204,11 +219,15 @@ static dp_status issue_as_graph(queue_executor *e, queue_run *run, int origin) {
 
 // ---- starting -------------------------------------------------------------------------------------------------------
 
-static dp_status start_clock(const queue_executor *e, dp_queue_program *p) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  p->origin_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-  return calls_of(e)->signal(e->set.clock, p->origin);
+static dp_status start_clocks(const queue_executor *e, dp_queue_program *p) {
+  for (int c = 0; c < p->n_clocks; c++) {
+    struct timespec now;
+    if (!p->origins[c]) continue;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    p->origins_ns[c] = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    DP_TRY(calls_of(e)->signal(e->set.clocks[c].queue, p->origins[c]));
+  }
+  return DP_OK;
 }
 
 // What is not ahead begins when the older run is over: one queue waits for all of that run's, and the others for it.
@@ -230,9 +249,9 @@ static dp_status follow(const queue_executor *e, const queue_run *older, const q
 }
 
 // A program's first run is not captured: what libraries do when they are first used may not be allowed then. Nor is one
-// whose steps are timed or waited for.
+// whose steps are timed or waited for, or that is on several physical devices.
 static bool is_captured(const queue_executor *e, const dp_queue_program *p) {
-  const bool free_running = !p->origin && !p->graph->waits;
+  const bool free_running = !p->n_clocks && !p->graph->waits && !p->several_chips;
   return calls_of(e)->capture_begin && p->runs > 0 && !p->refused && free_running &&
          main_lane(p->graph) < p->graph->n_lanes;
 }
@@ -255,7 +274,7 @@ static dp_status start(void *executor, const dp_task_graph *graph, void *state, 
   queue_executor *e = executor;
   dp_queue_program *p = state;
   queue_run run = {.program = p, .slot = slot, .failed_unit = -1};
-  run.failure = p->origin ? start_clock(e, p) : DP_OK;
+  run.failure = start_clocks(e, p);
   if (!run.failure) run.failure = issue_all(e, &run);
   p->runs++;
   p->used[slot] = e->started++;
@@ -276,14 +295,20 @@ static dp_status taken(void *executor) {
 
 static dp_status report_times(const queue_executor *e, const queue_run *run) {
   const dp_queue_program *p = run->program;
-  DP_TRY(calls_of(e)->await(p->origin));
+  for (int c = 0; c < p->n_clocks; c++)
+    if (p->origins[c]) DP_TRY(calls_of(e)->await(p->origins[c]));
   for (int s = 0; s < p->n_steps; s++) {
     const dp_queue_step *step = &p->steps[s];
-    double begin_ns, end_ns;
-    DP_TRY(calls_of(e)->elapsed(p->origin, step->begin, &begin_ns));
-    DP_TRY(calls_of(e)->elapsed(p->origin, step->end, &end_ns));
-    run->program->graph->record(run->program->graph->context, step->unit, p->origin_ns + (int64_t)begin_ns,
-                                p->origin_ns + (int64_t)end_ns);
+    int64_t begin_ns = 0, end_ns = 0;
+    for (int i = step->first_point; i < step->first_point + step->n_points; i++) {
+      const dp_queue_point *point = &p->points[i];
+      double begun, ended;
+      DP_TRY(calls_of(e)->elapsed(p->origins[point->clock], point->begin, &begun));
+      DP_TRY(calls_of(e)->elapsed(p->origins[point->clock], point->end, &ended));
+      begin_ns = dp_max_i64(begin_ns, p->origins_ns[point->clock] + (int64_t)begun);
+      end_ns = dp_max_i64(end_ns, p->origins_ns[point->clock] + (int64_t)ended);
+    }
+    p->graph->record(p->graph->context, step->unit, begin_ns, end_ns);
   }
   return DP_OK;
 }
@@ -348,7 +373,7 @@ static dp_status wait(void *executor) {
   dp_status failure = run.failure;
   if (!failure && e->n_runs == DP_RUNS) failure = await_older(e, &reported);
   if (failure || reported || e->n_runs < DP_RUNS) failure = empty(e, failure);
-  if (!failure && run.program->origin) failure = report_times(e, &run);
+  if (!failure && run.program->n_clocks) failure = report_times(e, &run);
   for (e->n_runs--; failure && e->n_runs; e->n_runs--) dp_status_free(e->runs[1].failure);
   e->runs[0] = e->runs[1];
   return failure;

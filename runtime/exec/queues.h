@@ -1,8 +1,9 @@
 // The executor of devices that work by themselves. Each stream of the plan is a queue of its device. A run issues every
 // unit on its queue, in an order that the plan's edges agree with; where an edge leads from one queue to another, the
 // second waits for an event of the first. Lanes that are ahead are issued in the same way, and do not wait for the run
-// before, as the others do. A collective is issued on the first member's queue: it waits for the others,
-// and they for it. Nothing blocks until the run is waited for.
+// before, as the others do. A collective is issued on the first member's queue, which waits for the others, and
+// they for it; or, where the backend has the devices meet by themselves, on the queues of all members. Nothing blocks
+// until the run is waited for.
 //
 // Where the backend captures, the second run of a program with a slot is captured, and from then on the host issues
 // one call for all that is not ahead.

@@ -15,7 +15,7 @@
 #include "backends/cuda/gpu/compile.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/gpu/functions.h"
-#include "backends/cuda/gpu/gpu.h"
+#include "backends/cuda/gpu/gpus.h"
 #include "tests/cuda/steer.h"
 
 namespace dp_test {
@@ -273,7 +273,7 @@ std::string Source(int number) {
 }
 
 TEST_F(Cache, AChangeOfOneFunctionLeavesTheOthers) {
-  ASSERT_EQ(dp_cuda_gpu_open(0), DP_OK);
+  ASSERT_EQ(dp_cuda_gpus_attach(1), DP_OK);
   for (int i = 0; i < 12; i++) EXPECT_EQ(Add(Source(i)), "");
   EXPECT_EQ(Load(), "");
   const std::vector<std::string> before = Files();
@@ -291,7 +291,7 @@ TEST_F(Cache, AFunctionThatIsRefusedIsNamedEachTime) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        bool good = !dp_cuda_gpu_open(0) && Add(Source(1)).empty() && Add("no C\n").empty();
+        bool good = !dp_cuda_gpus_attach(1) && Add(Source(1)).empty() && Add("no C\n").empty();
         for (int i = 0; i < 2; i++) good &= Load().find("NVRTC refuses") != std::string::npos;
         exit(good ? 0 : 1);
       },
@@ -302,7 +302,7 @@ TEST_F(Cache, AProcessMayEndWhileFunctionsAreCompiled) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        bool good = !dp_cuda_gpu_open(0);
+        bool good = !dp_cuda_gpus_attach(1);
         for (int i = 0; i < 40; i++) good &= Add(Source(100 + i)).empty();
         exit(good ? 0 : 1);
       },

@@ -10,7 +10,7 @@
 
 #include "backends/cpu/target.h"
 #include "backends/cuda/gpu/functions.h"
-#include "backends/cuda/gpu/gpu.h"
+#include "backends/cuda/gpu/gpus.h"
 #include "backends/cuda/gpu/memory.h"
 #include "backends/cuda/gpu/queue.h"
 
@@ -180,8 +180,11 @@ class Step {
 }  // namespace
 
 std::string OpenDevice() {
-  dp_status status = dp_cuda_gpu_open(0);
-  if (!status) dp_cuda_gpu_use();
+  static bool attached;
+  dp_status status = attached ? DP_OK : dp_cuda_gpus_choose("0");
+  if (!status && !attached) status = dp_cuda_gpus_attach(1);
+  attached |= !status;
+  if (!status) dp_cuda_gpu_use_for(0);
   std::string error = dp_status_message(status);
   dp_status_free(status);
   return error;

@@ -28,9 +28,11 @@ void *Allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
 }
 
 // The backend that the plan is for.
-dp_backend MakeBackend(const Plan &plan, bool null_backend) {
-  if (null_backend) return dp_backend_null(dp_backend_find(plan->target->backend)->target);
-  Must(dp_backend_find(plan->target->backend)->open(nullptr, &opened));
+dp_backend MakeBackend(const Plan &plan, const RunOptions &options) {
+  if (options.null_backend) return dp_backend_null(dp_backend_find(plan->target->backend)->target);
+  const dp_backend_entry *entry = dp_backend_find(plan->target->backend);
+  Must(entry->open(options.units, &opened));
+  if (options.map) Must(entry->map(options.map));
   dp_backend backend = *opened;
   backend.allocate = Allocate;
   return backend;
@@ -92,7 +94,7 @@ Feed Digits() {
 Training::Training(Plan plan, RunOptions options)
     : plan_(std::move(plan)),
       options_(std::move(options)),
-      backend_(MakeBackend(plan_, options_.null_backend)),
+      backend_(MakeBackend(plan_, options_)),
       slot_(options_.slot) {
   dp_session_options session = {};
   session.workers = options_.workers;

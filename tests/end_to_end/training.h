@@ -33,6 +33,8 @@ struct RunOptions {
   int64_t slot = 0;  // the host input copy of the first step
   Feed feed = Digits();
   const dp_peers *peers = nullptr;  // where the other devices are
+  const char *units = nullptr;      // of the backend, as --device names them; nullptr: all
+  const char *map = nullptr;        // as --map has it
 };
 
 using Bytes = std::vector<uint8_t>;

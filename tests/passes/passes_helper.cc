@@ -33,6 +33,7 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "microbatches") options.microbatches = atoll(text);
   if (key == "zero-stage") options.zero_stage = atoll(text);
   if (key == "no-fuse") options.no_fuse = value == "yes";
+  if (key == "reproducible") options.reproducible = value == "yes";
   if (key == "uploads") options.uploads = value == "yes";
   if (key == "recompute") options.recompute = text;
   if (key == "stop-after") options.stop_after = text;

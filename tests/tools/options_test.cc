@@ -45,6 +45,7 @@ const std::map<std::string, Sample> kSamples = {
     {"train", {"hidden.*", "hidden.weight", "--freeze=hidden.weight"}},
     {"as-exported", {"yes", "", ""}},
     {"no-fuse", {"yes", "", ""}},
+    {"reproducible", {"yes", "", ""}},
     {"recompute", {"a", "h", ""}},
     {"dim",
      {"seq=4", "seq=5", "--loss=softmax_cross_entropy(logits,label) --optimizer=sgd(lr=0.1)",

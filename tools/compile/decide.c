@@ -26,6 +26,7 @@ enum {
   KEY_TRAIN,
   KEY_AS_EXPORTED,
   KEY_NO_FUSE,
+  KEY_REPRODUCIBLE,
   KEY_RECOMPUTE,
   KEY_PRECISION,
   KEY_KEEP_FP32,
@@ -69,6 +70,8 @@ static const struct argp_option table[] = {
      "Maximum number of threads for one instruction (default: this machine's cores, shared by the devices)", 0},
     {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set to choose kernels for (default: this machine's)", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
+    {"reproducible", KEY_REPRODUCIBLE, 0, 0,
+     "Add in rank order between GPUs too, and not as NCCL does: the same bits on any number of GPUs", 0},
     {"recompute", KEY_RECOMPUTE, "none|auto|GLOB", 0,
      "Compute again for the backward pass, instead of keeping them, the results of nodes whose name matches GLOB; "
      "auto: "
@@ -236,6 +239,9 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_RECOMPUTE:
       o->recompute = text;
+      return DP_OK;
+    case KEY_REPRODUCIBLE:
+      o->reproducible = true;
       return DP_OK;
     case KEY_NO_FUSE:
       o->no_fuse = true;

@@ -33,7 +33,9 @@ static dp_status open_session(dp_dprun *run) {
   const dp_session_options options = {
       .workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL, .check_finite = o->watch.check_nan};
   const dp_backend *backend;
-  DP_TRY(choose_backend(run)->open(o->devices, &backend));
+  const dp_backend_entry *entry = choose_backend(run);
+  DP_TRY(entry->open(o->devices, &backend));
+  if (o->timeout >= 0 && entry->set_timeout) entry->set_timeout(o->timeout);
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
   return o->init.path ? load_weights(run) : dp_dprun_averages_begin(run->arena, run->session);
 }

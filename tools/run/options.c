@@ -32,6 +32,7 @@ enum {
   KEY_QUIET,
   KEY_STOP_ON_NAN,
   KEY_DEVICE,
+  KEY_TIMEOUT,
   KEY_INFER,
   KEY_OUTPUT,
   KEY_SAVE_EVERY,
@@ -102,6 +103,8 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "Execution", 4},
     {"threads", KEY_THREADS, "C", 0, "Worker threads (default: one for each core); results do not depend on it", 0},
     {"device", KEY_DEVICE, "BACKEND", 0, "Backend to run on (default: the plan's target)", 0},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0,
+     "End with 76 if GPUs wait for each other for so long and nothing moves (default 600; 0: never)", 0},
     {"make-code", KEY_MAKE_CODE, "DIR", 0,
      "Compile the functions that the plan needs into the folder DIR, and exit; --device=cuda:sm_80,sm_90 says for "
      "which GPUs, and none is needed. DP_CUDA_CODE=DIR then makes dprun take them from there",
@@ -163,6 +166,14 @@ static dp_status parse_lr(const char *text, double *lr) {
   *lr = strtod(text, &end);
   if (end == text || *end || !isfinite(*lr) || *lr < 0)
     return dp_fail(EX_USAGE, "--lr=%s: expected a number, 0 or more", text);
+  return DP_OK;
+}
+
+static dp_status parse_timeout(const char *text, double *seconds) {
+  char *end;
+  *seconds = strtod(text, &end);
+  if (end == text || *end || !isfinite(*seconds) || *seconds < 0)
+    return dp_fail(EX_USAGE, "--timeout=%s: expected a number of seconds, 0 or more", text);
   return DP_OK;
 }
 
@@ -256,6 +267,8 @@ static dp_status set_option(parsing *p, int key, char *text) {
     case KEY_STOP_ON_NAN:
       o->stop_on_nan = true;
       return DP_OK;
+    case KEY_TIMEOUT:
+      return parse_timeout(text, &o->timeout);
     case KEY_DEVICE:
       return dp_cli_backend(p->arena, "device", text, &o->device, &o->devices);
     case KEY_SAVE_EVERY:
@@ -463,7 +476,8 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "contradiction.",
   };
   argp_program_version = "dprun " DP_VERSION;
-  *options = (dp_dprun_options){.epochs = -1, .steps = -1, .lr = -1, .generate = {.count = -1, .temperature = -1}};
+  *options = (dp_dprun_options){
+      .epochs = -1, .steps = -1, .lr = -1, .timeout = -1, .generate = {.count = -1, .temperature = -1}};
   parsing p = {arena, options, DP_OK};
   dp_status status = dp_cli_parse(&argp, argc, argv, &p);
   dp_status mistakes[] = {p.status, options->watch.status, options->generate.status, status}, first = DP_OK;

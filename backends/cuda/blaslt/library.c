@@ -9,7 +9,8 @@
 #include "backends/cuda/gpu/gpu.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static dp_blaslt the_one;
+static dp_blaslt the_one;  // as it was loaded
+static dp_blaslt of_gpu[DP_CUDA_MOST_GPUS];
 
 static dp_cuda_library library = {
     .what = "cuBLASLt",
@@ -53,17 +54,21 @@ void dp_blaslt_expect(void) {
   dp_cuda_job_start(&expected.job);
 }
 
-static dp_status open_once(void) {
+static dp_status open_once(const dp_cuda_gpu *gpu) {
+  dp_blaslt *b = &of_gpu[gpu->ordinal];
   DP_TRY(dp_cuda_library_load(&library));
-  dp_cuda_gpu_use();
-  if (!the_one.handle) DP_BLASLT_TRY(&the_one, cublasLtCreate, &the_one.handle);
+  if (b->handle) return DP_OK;
+  b->calls = the_one.calls;
+  dp_cuda_gpu_use(gpu);
+  DP_BLASLT_TRY(b, cublasLtCreate, &b->handle);
   return DP_OK;
 }
 
 dp_status dp_blaslt_open(const dp_blaslt **blaslt) {
   pthread_mutex_lock(&lock);
-  dp_status status = open_once();
+  const dp_cuda_gpu *gpu = dp_cuda_gpu_current();
+  dp_status status = open_once(gpu);
   pthread_mutex_unlock(&lock);
-  if (!status) *blaslt = &the_one;
+  if (!status) *blaslt = &of_gpu[gpu->ordinal];
   return status;
 }

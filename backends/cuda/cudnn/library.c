@@ -10,7 +10,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static dp_cudnn_calls cudnn;
-static cudnnHandle_t the_handle;
+static cudnnHandle_t handles[DP_CUDA_MOST_GPUS];
 
 static dp_cuda_library library = {
     .what = "cuDNN",
@@ -62,20 +62,22 @@ dp_status dp_cudnn_load(const dp_cudnn_calls **calls) {
 }
 
 dp_status dp_cudnn_open(cudnnHandle_t *handle) {
+  const dp_cuda_gpu *gpu = dp_cuda_gpu_current();
+  cudnnHandle_t *of_gpu = &handles[gpu->ordinal];
   pthread_mutex_lock(&lock);
   dp_status status = dp_cuda_library_load(&library);
-  dp_cuda_gpu_use();
-  if (!status && !the_handle) status = dp_cudnn_check(cudnn.cudnnCreate(&the_handle), "cudnnCreate");
+  dp_cuda_gpu_use(gpu);
+  if (!status && !*of_gpu) status = dp_cudnn_check(cudnn.cudnnCreate(of_gpu), "cudnnCreate");
   pthread_mutex_unlock(&lock);
-  if (!status) *handle = the_handle;
+  if (!status) *handle = *of_gpu;
   return status;
 }
 
 dp_status dp_cudnn_execute(cudaStream_t stream, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t variant_pack) {
+  const cudnnHandle_t handle = handles[dp_cuda_gpu_current()->ordinal];
   pthread_mutex_lock(&lock);
-  dp_status status = dp_cudnn_check(cudnn.cudnnSetStream(the_handle, stream), "cudnnSetStream");
-  if (!status)
-    status = dp_cudnn_check(cudnn.cudnnBackendExecute(the_handle, plan, variant_pack), "cudnnBackendExecute");
+  dp_status status = dp_cudnn_check(cudnn.cudnnSetStream(handle, stream), "cudnnSetStream");
+  if (!status) status = dp_cudnn_check(cudnn.cudnnBackendExecute(handle, plan, variant_pack), "cudnnBackendExecute");
   pthread_mutex_unlock(&lock);
   return status;
 }

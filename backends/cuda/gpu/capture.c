@@ -3,11 +3,11 @@
 
 #include "backends/cuda/gpu/driver.h"
 #include "backends/cuda/gpu/function.h"
-#include "backends/cuda/gpu/gpu.h"
+#include "backends/cuda/gpu/queue.h"
 
 // Other threads may load functions and copy meanwhile.
 dp_status dp_cuda_capture_begin(dp_queue *queue) {
-  dp_cuda_gpu_use();
+  dp_cuda_gpu_use(dp_cuda_queue_gpu(queue));
   return dp_cuda_check(dp_cu.cuStreamBeginCapture_v2(dp_cuda_queue_stream(queue), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                        "capturing a step");
 }
@@ -27,7 +27,4 @@ dp_status dp_cuda_capture_replay(dp_queue *queue, dp_captured *captured) {
   return dp_cuda_check(dp_cu.cuGraphLaunch((CUgraphExec)captured, dp_cuda_queue_stream(queue)), "issuing a step");
 }
 
-void dp_cuda_capture_release(dp_captured *captured) {
-  dp_cuda_gpu_use();
-  dp_cu.cuGraphExecDestroy((CUgraphExec)captured);
-}
+void dp_cuda_capture_release(dp_captured *captured) { dp_cu.cuGraphExecDestroy((CUgraphExec)captured); }

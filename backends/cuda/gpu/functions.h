@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-// Loads the functions that have been added since the last call; waits for those that are still compiled.
+// Loads the functions that have been added since the last call onto the GPUs that they were added for; waits for those
+// that are still compiled.
 // EX_UNAVAILABLE, EX_SOFTWARE.
 dp_status dp_cuda_functions_load(void) DP_MUST_USE;
 

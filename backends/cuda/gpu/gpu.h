@@ -1,4 +1,4 @@
-// The GPU that the process has opened. All devices of a plan are on it. Private to the backend.
+// A GPU of this machine, and which one a thread works with. Private to the backend.
 #ifndef DP_BACKENDS_CUDA_GPU_H
 #define DP_BACKENDS_CUDA_GPU_H
 
@@ -8,23 +8,34 @@
 extern "C" {
 #endif
 
+enum { DP_CUDA_MOST_GPUS = 64, DP_CUDA_UUID_BYTES = 41 };
+
 typedef struct {
   CUdevice device;
-  CUcontext context;
+  CUcontext context;  // its primary one; NULL: it is not open
   char name[256];
-  int ordinal;
-  int major, minor;  // compute capability
+  char uuid[DP_CUDA_UUID_BYTES];  // "GPU-00000000-0000-0000-0000-000000000000", as nvidia-smi -L shows it
+  int ordinal;                    // the driver's number of it, below DP_CUDA_MOST_GPUS
+  int major, minor;               // compute capability
   int multiprocessors;
   size_t bytes;  // of its memory
 } dp_cuda_gpu;
 
-// Opens the GPU of that number, once for the process. EX_UNAVAILABLE: there is none, it is too old, or another one is
-// open.
-dp_status dp_cuda_gpu_open(int ordinal) DP_MUST_USE;
-// The open GPU; NULL: none is. Any thread may call this.
-const dp_cuda_gpu *dp_cuda_gpu_opened(void);
-// The open GPU. Its context is made current to the calling thread.
-const dp_cuda_gpu *dp_cuda_gpu_use(void);
+// How many GPUs the driver shows, at most DP_CUDA_MOST_GPUS. Loads the driver. EX_UNAVAILABLE.
+dp_status dp_cuda_gpu_count(int *count) DP_MUST_USE;
+// What a GPU is, without opening it. It lives as long as the process. EX_UNAVAILABLE: there is none of that number.
+dp_status dp_cuda_gpu_find(int ordinal, const dp_cuda_gpu **gpu) DP_MUST_USE;
+// Whether plans can run on it.
+bool dp_cuda_gpu_is_new(const dp_cuda_gpu *gpu);
+// Opens it, once for the process. EX_UNAVAILABLE: it is too old, or the driver refuses.
+dp_status dp_cuda_gpu_open(const dp_cuda_gpu *gpu) DP_MUST_USE;
+
+// Makes an open GPU's context current to the calling thread: what the thread prepares and launches is for that GPU.
+void dp_cuda_gpu_use(const dp_cuda_gpu *gpu);
+// The same; does nothing if this thread has used it last.
+void dp_cuda_gpu_enter(const dp_cuda_gpu *gpu);
+// The GPU that this thread has used last; NULL: none.
+const dp_cuda_gpu *dp_cuda_gpu_current(void);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,19 @@
-// Memory of the GPU, and of the host where the GPU reaches it. Private to the backend.
+// Memory of the GPUs, and of the host where all of them reach it. Private to the backend.
 #ifndef DP_BACKENDS_CUDA_MEMORY_H
 #define DP_BACKENDS_CUDA_MEMORY_H
 
+#include "backends/cuda/gpu/gpu.h"
 #include "runtime/base/backend.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// Zeroed memory of a GPU; NULL when it has none left.
+void *dp_cuda_gpu_allocate(const dp_cuda_gpu *gpu, uint64_t bytes);
+void dp_cuda_gpu_release(const dp_cuda_gpu *gpu, void *memory);
+// Copies from the host; returns when done. EX_UNAVAILABLE.
+dp_status dp_cuda_gpu_upload(const dp_cuda_gpu *gpu, void *to, const void *from, uint64_t bytes) DP_MUST_USE;
 
 // As dp_backend has them.
 void *dp_cuda_allocate(dp_place place, uint64_t bytes, uint64_t alignment);

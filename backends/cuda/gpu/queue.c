@@ -1,4 +1,5 @@
-// See queue.h. A dp_event is a CUevent.
+// See queue.h. A dp_event is a CUevent, of the GPU of its device. Signals and waits need no current context; what is
+// launched and copied does.
 #include "backends/cuda/gpu/queue.h"
 
 #include <stdlib.h>
@@ -6,19 +7,21 @@
 
 #include "backends/cuda/device/fault.h"
 #include "backends/cuda/gpu/function.h"
-#include "backends/cuda/gpu/gpu.h"
+#include "backends/cuda/gpu/gpus.h"
+#include "backends/cuda/gpu/waiting.h"
 
 struct dp_queue {
+  const dp_cuda_gpu *gpu;
   CUstream stream;
   dp_cuda_fault *fault;  // in host memory; the GPU reaches it by the same address
   int instruction;
 };
 
 dp_status dp_cuda_queue_create(int device, bool urgent, dp_queue **queue) {
-  (void)device;
-  dp_cuda_gpu_use();
+  const dp_cuda_gpu *gpu = dp_cuda_gpu_use_for(device);
   dp_queue *q = calloc(1, sizeof *q);
   if (!q) return dp_fail(DP_EX_MEMORY, "no memory for a queue of the GPU");
+  q->gpu = gpu;
   int least, greatest;
   void *fault = NULL;
   dp_status status = dp_cuda_check(dp_cu.cuCtxGetStreamPriorityRange(&least, &greatest), "making a stream");
@@ -40,26 +43,22 @@ dp_status dp_cuda_queue_create(int device, bool urgent, dp_queue **queue) {
 }
 
 void dp_cuda_queue_destroy(dp_queue *q) {
-  dp_cuda_gpu_use();
+  dp_cuda_gpu_use(q->gpu);
   if (q->stream) dp_cu.cuStreamDestroy_v2(q->stream);
   if (q->fault) dp_cu.cuMemFreeHost(q->fault);
   free(q);
 }
 
 dp_status dp_cuda_event_create(int device, bool timed, dp_event **event) {
-  (void)device;
   CUevent made;
-  dp_cuda_gpu_use();
+  dp_cuda_gpu_use_for(device);
   DP_TRY(
       dp_cuda_check(dp_cu.cuEventCreate(&made, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING), "making an event"));
   *event = (dp_event *)made;
   return DP_OK;
 }
 
-void dp_cuda_event_destroy(dp_event *event) {
-  dp_cuda_gpu_use();
-  dp_cu.cuEventDestroy_v2((CUevent)event);
-}
+void dp_cuda_event_destroy(dp_event *event) { dp_cu.cuEventDestroy_v2((CUevent)event); }
 
 dp_status dp_cuda_queue_signal(dp_queue *q, dp_event *event) {
   return dp_cuda_check(dp_cu.cuEventRecord((CUevent)event, q->stream), "issuing a step");
@@ -76,7 +75,12 @@ dp_status dp_cuda_queue_wait(dp_queue *q, dp_event *event) {
   return dp_cuda_check(dp_cu.cuStreamWaitEvent(q->stream, (CUevent)event, 0), "issuing a step");
 }
 
-void dp_cuda_queue_begin(dp_queue *q, int instruction) { q->instruction = instruction; }
+void dp_cuda_queue_begin(dp_queue *q, int instruction) {
+  dp_cuda_gpu_enter(q->gpu);
+  q->instruction = instruction;
+}
+
+const dp_cuda_gpu *dp_cuda_queue_gpu(const dp_queue *q) { return q->gpu; }
 
 void *dp_cuda_queue_stream(const dp_queue *q) { return q->stream; }
 struct dp_cuda_fault *dp_cuda_queue_fault(const dp_queue *q) {
@@ -99,18 +103,15 @@ static dp_status describe(const dp_cuda_fault *f) {
   }
 }
 
-dp_status dp_cuda_event_await(dp_event *event) {
-  dp_cuda_gpu_use();
-  return dp_cuda_check(dp_cu.cuEventSynchronize((CUevent)event), "computing");
-}
+dp_status dp_cuda_event_await(dp_event *event) { return dp_cuda_wait_event((CUevent)event); }
 
 // The first word alone is whole while the GPU may be writing.
 int dp_cuda_queue_reported(dp_queue *q) { return (int)__atomic_load_n(&q->fault->first, __ATOMIC_ACQUIRE) - 1; }
 
 dp_status dp_cuda_queue_finish(dp_queue *q, int *instruction) {
-  dp_cuda_gpu_use();
+  dp_cuda_gpu_use(q->gpu);
   *instruction = -1;
-  DP_TRY(dp_cuda_check(dp_cu.cuStreamSynchronize(q->stream), "computing"));
+  DP_TRY(dp_cuda_wait_stream(q->stream));
   const dp_cuda_fault fault = *q->fault;
   if (!fault.first && !fault.refused) return DP_OK;
   memset(q->fault, 0, sizeof *q->fault);

@@ -2,12 +2,15 @@
 #ifndef DP_BACKENDS_CUDA_QUEUE_H
 #define DP_BACKENDS_CUDA_QUEUE_H
 
-#include "backends/cuda/gpu/driver.h"
+#include "backends/cuda/gpu/gpus.h"
 #include "runtime/base/backend.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// The GPU of the queue's device, on which its stream is.
+const dp_cuda_gpu *dp_cuda_queue_gpu(const dp_queue *queue);
 
 // As dp_queue_calls has them.
 dp_status dp_cuda_queue_create(int device, bool urgent, dp_queue **queue) DP_MUST_USE;

@@ -10,7 +10,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUresult sticky;
 dp_standin_counts standin_counts;
 bool standin_initialized;
-_Thread_local bool standin_context_current;
+_Thread_local int standin_current = -1;
 
 enum { CALL_NS = 1000 };  // what a call takes the host
 
@@ -71,7 +71,7 @@ CUresult standin_enter(const char *name, standin_needs needs) {
   CUresult refused = count(name);
   if (refused) return refused;
   if (needs >= STANDIN_INITIALIZED && !standin_initialized) return STANDIN_NOT_INITIALIZED;
-  if (needs >= STANDIN_CONTEXT && !standin_context_current) return STANDIN_INVALID_CONTEXT;
+  if (needs >= STANDIN_CONTEXT && standin_current < 0) return STANDIN_INVALID_CONTEXT;
   return needs >= STANDIN_UNCAPTURED ? standin_capture_unsafe() : CUDA_SUCCESS;
 }
 

@@ -181,6 +181,7 @@ CUresult standin_capture_add(CUstream stream, void (*work)(void *context), void 
   add_node(m->capture->nodes,
            (standin_node){.stream = stream,
                           .what = work ? standin_called() : NULL,
+                          .everywhere = work && standin_called_everywhere(),
                           .work = work,
                           .context = context,
                           .release = release,

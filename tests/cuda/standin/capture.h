@@ -7,6 +7,7 @@
 typedef struct {
   CUstream stream;              // that it was captured from
   const char *what;             // as dp_standin_slices tells it
+  bool everywhere;              // it reaches all devices
   void (*work)(void *context);  // NULL: a point where others meet
   void *context;
   void (*release)(void *context);

@@ -28,7 +28,9 @@ static void fill(void *context) {
   memset(c->target, c->value, c->bytes);
 }
 
-static CUresult enqueue_copy(char *target, const char *source, size_t bytes, CUstream stream, bool *pageable_target) {
+// everywhere: it may go from one device to another.
+static CUresult enqueue_copy(char *target, const char *source, size_t bytes, CUstream stream, bool everywhere,
+                             bool *pageable_target) {
   const standin_block *to, *from;
   CUresult result = standin_span(target, bytes, &to);
   if (!result) result = standin_span(source, bytes, &from);
@@ -37,6 +39,8 @@ static CUresult enqueue_copy(char *target, const char *source, size_t bytes, CUs
   if (!result && standin_captured(stream) && (!to || !from))
     result = standin_capture_refuse(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   if (result || !bytes) return result;
+  const bool between = to && from && to->kind == STANDIN_DEVICE && from->kind == STANDIN_DEVICE;
+  if (between && to->device != from->device && !everywhere) return CUDA_ERROR_INVALID_VALUE;
   copy *c = malloc(sizeof *c + (from ? 0 : bytes));
   if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
   *c = (copy){.target = target, .source = source, .bytes = bytes};
@@ -46,16 +50,21 @@ static CUresult enqueue_copy(char *target, const char *source, size_t bytes, CUs
   }
   bool host = !to || !from || to->kind == STANDIN_PINNED || from->kind == STANDIN_PINNED;
   *pageable_target = !to;
-  standin_call(!from || from->kind == STANDIN_PINNED ? "upload" : host ? "download" : "copy");
+  const char *what = !from || from->kind == STANDIN_PINNED ? "upload" : host ? "download" : "copy";
+  if (everywhere)
+    standin_call_everywhere("peer copy");
+  else
+    standin_call(what);
   result = standin_enqueue(stream, move, c, free, duration_ns(bytes, host));
   if (result) free(c);
   return result;
 }
 
-// The address must be the device's.
+// The address must be the current device's.
 static CUresult of_device(CUdeviceptr address) {
   const standin_block *block = standin_block_at((void *)(uintptr_t)address);
-  return block && block->kind == STANDIN_DEVICE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  const bool is = block && block->kind == STANDIN_DEVICE && block->device == standin_current;
+  return is ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t bytes) {
@@ -63,7 +72,7 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t bytes) {
   if (refused) return standin_leave(refused);
   bool pageable;
   CUresult result = bytes ? of_device(target) : CUDA_SUCCESS;
-  if (!result) result = enqueue_copy((char *)(uintptr_t)target, source, bytes, NULL, &pageable);
+  if (!result) result = enqueue_copy((char *)(uintptr_t)target, source, bytes, NULL, false, &pageable);
   // Only from pinned memory does the driver wait. What it has staged may still be under way.
   if (!result && standin_block_at(source)) standin_drain(NULL);
   return standin_leave(result);
@@ -74,7 +83,7 @@ CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t bytes) {
   if (refused) return standin_leave(refused);
   bool pageable;
   CUresult result = bytes ? of_device(source) : CUDA_SUCCESS;
-  if (!result) result = enqueue_copy(target, (const char *)(uintptr_t)source, bytes, NULL, &pageable);
+  if (!result) result = enqueue_copy(target, (const char *)(uintptr_t)source, bytes, NULL, false, &pageable);
   if (!result) standin_drain(NULL);
   return standin_leave(result);
 }
@@ -83,9 +92,25 @@ CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUs
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   bool pageable = false;
-  CUresult result = enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, &pageable);
+  CUresult result =
+      enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, false, &pageable);
   if (!result && pageable) standin_drain(stream);
   return standin_leave(result);
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr target, CUcontext target_context, CUdeviceptr source, CUcontext source_context,
+                           size_t bytes, CUstream stream) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  const standin_block *to = standin_block_at((void *)(uintptr_t)target);
+  const standin_block *from = standin_block_at((void *)(uintptr_t)source);
+  const bool fits = to && from && to->kind == STANDIN_DEVICE && from->kind == STANDIN_DEVICE &&
+                    to->device == standin_context_device(target_context) &&
+                    from->device == standin_context_device(source_context);
+  if (!fits) return standin_leave(CUDA_ERROR_INVALID_VALUE);
+  bool pageable;
+  return standin_leave(
+      enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, true, &pageable));
 }
 
 static CUresult enqueue_fill(CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream) {

@@ -82,12 +82,15 @@ static cublasStatus_t set(void *object, uint32_t magic, const attribute *attribu
 #define SET(OBJECT, MAGIC, ATTRIBUTES) \
   set(OBJECT, MAGIC, ATTRIBUTES, sizeof(ATTRIBUTES) / sizeof *(ATTRIBUTES), (int)number, value, bytes)
 
-// The handle lives as long as the process, as the library's do that nobody destroys.
+// A handle for each device. It lives as long as the process, as the library's do that nobody destroys.
+static char contexts[64];
+
+static bool is_of(cublasLtHandle_t handle, int device) { return (char *)(void *)handle == &contexts[device]; }
+
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
   CALL(cublasLtCreate, CUBLAS_STATUS_NOT_INITIALIZED);
-  static char context;
-  if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
-  *handle = (cublasLtHandle_t)(void *)&context;
+  if (!handle || dp_standin_device() < 0) return CUBLAS_STATUS_NOT_INITIALIZED;
+  *handle = (cublasLtHandle_t)(void *)&contexts[dp_standin_device()];
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -331,6 +334,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               cudaStream_t stream) {
   CALL(cublasLtMatmul, CUBLAS_STATUS_EXECUTION_FAILED);
   if (!handle || !alpha || !beta || !a || !b || !d || !algo) return CUBLAS_STATUS_INVALID_VALUE;
+  const int device = dp_standin_device();
+  if (device < 0 || !is_of(handle, device) || dp_standin_device_of(stream) != device)
+    return CUBLAS_STATUS_INVALID_VALUE;
   product p = {.desc = *(desc *)(void *)desc_given,
                .a = *(layout *)(void *)a_layout,
                .b = *(layout *)(void *)b_layout,

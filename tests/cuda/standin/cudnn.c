@@ -23,15 +23,18 @@ static cudnnStatus_t refusal(CUresult error) {
   } while (0)
 
 struct cudnnContext {
+  int device;
   cudaStream_t stream;
 };
 
-// The handle lives as long as the process, as the library's do that nobody destroys.
+// A handle for each device. It lives as long as the process, as the library's do that nobody destroys.
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
   BEGIN();
-  static struct cudnnContext context;
-  if (!handle) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  *handle = &context;
+  static struct cudnnContext contexts[64];
+  const int device = dp_standin_device();
+  if (!handle || device < 0) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  contexts[device].device = device;
+  *handle = &contexts[device];
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -301,6 +304,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   const descriptor *plan = plan_made, *pack = pack_made;
   if (!handle || !plan || !pack) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   if (!plan->finalized || !pack->finalized) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+  cudnnHandle_t const *made_for = standin_cudnn_values(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+  const int device = dp_standin_device();
+  if (handle->device != device || dp_standin_device_of(handle->stream) != device) return CUDNN_STATUS_BAD_PARAM;
+  if (!made_for || (*made_for)->device != device) return CUDNN_STATUS_BAD_PARAM;
   const descriptor *configuration = standin_cudnn_part(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   convolution c;
   cudnnStatus_t status = standin_cudnn_read(operation_of(operation_of(configuration)), &c);

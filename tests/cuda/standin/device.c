@@ -3,10 +3,22 @@
 
 #include "tests/cuda/standin/state.h"
 
+// The primary context of a device.
 struct CUctx_st {
-  char unused;
+  int64_t retained;
+  bool enabled[STANDIN_MOST_DEVICES];  // whose memory it can access
 };
-static struct CUctx_st context_of_device;
+static struct CUctx_st contexts[STANDIN_MOST_DEVICES];
+
+static bool is_device(CUdevice device) { return device >= 0 && (uint64_t)device < standin_set.devices; }
+
+bool standin_reaches(int device, int other) { return device == other || contexts[device].enabled[other]; }
+
+void standin_forget_peers(void) {
+  for (int d = 0; d < STANDIN_MOST_DEVICES; d++) memset(contexts[d].enabled, 0, sizeof contexts[d].enabled);
+}
+
+int dp_standin_device(void) { return standin_current; }
 
 CUresult cuInit(unsigned flags) {
   CUresult refused = standin_enter(__func__, STANDIN_ANY);
@@ -67,31 +79,32 @@ CUresult cuDeviceGetCount(int *count) {
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
   CUresult refused = standin_enter(__func__, STANDIN_INITIALIZED);
   if (refused) return standin_leave(refused);
-  if (ordinal) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
-  *device = 0;
+  if (!is_device(ordinal)) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
+  *device = ordinal;
   return standin_leave(CUDA_SUCCESS);
 }
 
 CUresult cuDeviceGetName(char *name, int bytes, CUdevice device) {
   CUresult refused = standin_enter(__func__, STANDIN_INITIALIZED);
   if (refused) return standin_leave(refused);
-  if (device) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
+  if (!is_device(device)) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
   if (bytes <= 0) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   snprintf(name, (size_t)bytes, "stand-in");
   return standin_leave(CUDA_SUCCESS);
 }
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
+  const uint64_t capability = is_device(device) ? standin_set.capability[device] : 0;
   const struct {
     int attribute, value;
   } values[] = {
       {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
-      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, (int)standin_set.capability / 10},
-      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, (int)standin_set.capability % 10},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, (int)(capability / 10)},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, (int)(capability % 10)},
   };
   CUresult refused = standin_enter(__func__, STANDIN_INITIALIZED);
   if (refused) return standin_leave(refused);
-  if (device) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
+  if (!is_device(device)) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     if (values[i].attribute != (int)attribute) continue;
     *value = values[i].value;
@@ -103,32 +116,74 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
   CUresult refused = standin_enter(__func__, STANDIN_INITIALIZED);
   if (refused) return standin_leave(refused);
-  if (device) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
+  if (!is_device(device)) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
   *bytes = standin_set.memory_bytes;
+  return standin_leave(CUDA_SUCCESS);
+}
+
+// In the form of a version 4, with the device's number at the end.
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
+  static const unsigned char bytes[16] = {0x5d, 0x1a, 0x9c, 0x3e, 0x47, 0xb2, 0x4f, 0x06, 0x8a, 0x71, 0xe5, 0x2b, 0, 0};
+  CUresult refused = standin_enter(__func__, STANDIN_INITIALIZED);
+  if (refused) return standin_leave(refused);
+  if (!is_device(device)) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
+  memcpy(uuid->bytes, bytes, sizeof bytes);
+  uuid->bytes[0] = (char)(0x50 + device);
+  uuid->bytes[15] = (char)device;
+  return standin_leave(CUDA_SUCCESS);
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
+  CUresult refused = standin_enter(__func__, STANDIN_INITIALIZED);
+  if (refused) return standin_leave(refused);
+  if (!is_device(device) || !is_device(peer)) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
+  *can = standin_set.peers[device][peer];
   return standin_leave(CUDA_SUCCESS);
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   CUresult refused = standin_enter(__func__, STANDIN_INITIALIZED);
   if (refused) return standin_leave(refused);
-  if (device) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
+  if (!is_device(device)) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
   standin_counts.contexts++;
-  *context = &context_of_device;
+  contexts[device].retained++;
+  *context = &contexts[device];
   return standin_leave(CUDA_SUCCESS);
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   CUresult result = standin_enter(__func__, STANDIN_INITIALIZED);
-  if (device || !standin_counts.contexts) return standin_leave(result ? result : STANDIN_INVALID_CONTEXT);
+  if (!is_device(device) || !contexts[device].retained) return standin_leave(result ? result : STANDIN_INVALID_CONTEXT);
   standin_counts.contexts--;
+  contexts[device].retained--;
   return standin_leave(result);
+}
+
+static bool is_context(CUcontext context) {
+  for (int d = 0; d < STANDIN_MOST_DEVICES; d++)
+    if (context == &contexts[d]) return contexts[d].retained > 0;
+  return false;
 }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
   CUresult refused = standin_enter(__func__, STANDIN_INITIALIZED);
   if (refused) return standin_leave(refused);
-  if (context && (context != &context_of_device || !standin_counts.contexts))
-    return standin_leave(STANDIN_INVALID_CONTEXT);
-  standin_context_current = context != NULL;
+  if (context && !is_context(context)) return standin_leave(STANDIN_INVALID_CONTEXT);
+  standin_current = context ? (int)(context - contexts) : -1;
   return standin_leave(CUDA_SUCCESS);
 }
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+  CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
+  if (refused) return standin_leave(refused);
+  if (flags) return standin_leave(CUDA_ERROR_INVALID_VALUE);
+  if (!is_context(peer) || peer == &contexts[standin_current]) return standin_leave(STANDIN_INVALID_CONTEXT);
+  const int other = (int)(peer - contexts);
+  if (!standin_set.peers[standin_current][other]) return standin_leave(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  bool *enabled = &contexts[standin_current].enabled[other];
+  if (*enabled) return standin_leave(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  *enabled = true;
+  return standin_leave(CUDA_SUCCESS);
+}
+
+int standin_context_device(CUcontext context) { return is_context(context) ? (int)(context - contexts) : -1; }

@@ -5,6 +5,7 @@
 
 struct CUevent_st {
   CUevent next;
+  int device;
   bool timing;
   standin_marker *recorded;  // NULL: never, or in a capture
   standin_captured_at captured;
@@ -25,7 +26,7 @@ CUresult cuEventCreate(CUevent *event, unsigned flags) {
   if (!event || flags & ~(unsigned)CU_EVENT_DISABLE_TIMING) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   CUevent made = calloc(1, sizeof *made);
   if (!made) return standin_leave(CUDA_ERROR_OUT_OF_MEMORY);
-  *made = (struct CUevent_st){.next = events, .timing = !(flags & CU_EVENT_DISABLE_TIMING)};
+  *made = (struct CUevent_st){.next = events, .device = standin_current, .timing = !(flags & CU_EVENT_DISABLE_TIMING)};
   events = made;
   standin_counts.events++;
   *event = made;
@@ -48,6 +49,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!find(event) || !standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (event->device != standin_device_of(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
   const bool captured = standin_captured(stream);
   refused = captured ? standin_capture_record(stream, &event->captured) : standin_capture_implicit(stream);
   if (refused) return standin_leave(refused);
@@ -97,7 +99,7 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!milliseconds) return standin_leave(CUDA_ERROR_INVALID_VALUE);
-  if (!find(begin) || !find(end)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (!find(begin) || !find(end) || begin->device != end->device) return standin_leave(STANDIN_INVALID_HANDLE);
   refused = standin_capture_touch(&begin->captured);
   if (!refused) refused = standin_capture_touch(&end->captured);
   if (refused) return standin_leave(refused);

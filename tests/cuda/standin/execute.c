@@ -18,6 +18,7 @@ static void *running_context;
 static CUresult abandoned;
 static volatile sig_atomic_t executing;
 static pthread_t executor;
+static int executing_on;  // a device
 static struct sigaction before_segv, before_ill;
 
 STANDIN_LEFT static void device_main(void) {
@@ -27,8 +28,12 @@ STANDIN_LEFT static void device_main(void) {
   }
 }
 
-void standin_execute(void (*work)(void *context), void *context) {
-  standin_open();
+void standin_execute(int device_number, bool everywhere, void (*work)(void *context), void *context) {
+  uint64_t devices = 0;
+  for (int d = 0; d < STANDIN_MOST_DEVICES; d++)
+    if (everywhere || standin_reaches(device_number, d)) devices |= (uint64_t)1 << d;
+  standin_open(devices);
+  executing_on = device_number;
   if (!stack) stack = standin_stack(STACK_BYTES);
   standin_fiber_start(&device, stack, STACK_BYTES, device_main);
   running = work;
@@ -71,7 +76,10 @@ static const char *kind_of(const standin_block *block) {
 }
 
 static void say_touched(const char *who, const void *address, const standin_block *block) {
-  standin_say("%s touched %p: %s, %zu bytes at %p, or beside it", who, address, kind_of(block), block->bytes,
+  const bool other = executing && block->kind == STANDIN_DEVICE && !standin_reaches(executing_on, block->device);
+  char whose[64] = "";
+  if (other) snprintf(whose, sizeof whose, " of device %d, which device %d cannot access", block->device, executing_on);
+  standin_say("%s touched %p: %s%s, %zu bytes at %p, or beside it", who, address, kind_of(block), whose, block->bytes,
               (void *)block->data);
 }
 

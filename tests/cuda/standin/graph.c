@@ -82,7 +82,10 @@ CUresult cuGraphExecDestroy(CUgraphExec executable) {
 // Puts a node on a stream of its own; what marks its end.
 static standin_marker *launch_node(const standin_node *node, standin_marker *begin, standin_marker *const *ends) {
   CUstream stream = standin_detached(node->stream);
-  standin_call(node->what);
+  if (node->everywhere)
+    standin_call_everywhere(node->what);
+  else
+    standin_call(node->what);
   standin_append(stream, NULL, NULL, NULL, 0, begin);
   for (int i = 0; i < node->n_before; i++) standin_append(stream, NULL, NULL, NULL, 0, ends[node->before[i]]);
   if (node->work) standin_append(stream, node->work, node->context, NULL, node->duration_ns, NULL);
@@ -111,7 +114,8 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!find_executable(executable)) return standin_leave(CUDA_ERROR_INVALID_VALUE);
-  if (!standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (!standin_is_stream(stream) || standin_device_of(stream) != standin_current)
+    return standin_leave(STANDIN_INVALID_HANDLE);
   // The driver would make a child graph of it.
   if (standin_captured(stream)) return standin_leave(standin_capture_refuse(stream, STANDIN_NOT_SUPPORTED));
   CUresult result = standin_capture_implicit(stream);

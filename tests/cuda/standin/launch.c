@@ -138,6 +138,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!standin_is_function(function) || !standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (standin_function_device(function) != standin_current || standin_device_of(stream) != standin_current)
+    return standin_leave(STANDIN_INVALID_HANDLE);
   if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes || extra)
     return standin_leave(STANDIN_NOT_SUPPORTED);  // nor has the prelude words for it
   bool fits = grid_x && grid_x <= 0x7fffffff && block_x && block_x <= MOST_THREADS;

@@ -12,6 +12,7 @@
 
 struct CUmod_st {
   CUmodule next;
+  int device;
   void *object;
   int file;  // stays open: the loader knows objects by their path, and its number is in the path
   CUfunction functions;
@@ -60,6 +61,12 @@ static bool open_object(CUmodule module, const void *image, size_t bytes) {
     standin_say("a module does not load: %s", dlerror());
     return false;
   }
+  const int *kind = dlsym(module->object, "dp_standin_kind");
+  const int own = (int)standin_set.capability[standin_current];
+  if (kind && (*kind / 10 != own / 10 || *kind > own)) {
+    standin_say("a module for sm_%d is loaded onto a GPU that is sm_%d", *kind, own);
+    return false;
+  }
   if (dlinfo(module->object, RTLD_DI_TLS_MODID, &module->shared_module)) return false;
   if (module->shared_module) dl_iterate_phdr(measure, module);
   if (module->initialised_bytes) standin_say("a module gives shared variables initial values, which CUDA has not");
@@ -90,6 +97,8 @@ bool standin_is_function(CUfunction function) {
   return false;
 }
 
+int standin_function_device(CUfunction function) { return function->module->device; }
+
 void *standin_shared(CUmodule module, size_t *bytes) {
   struct {
     unsigned long module, offset;
@@ -112,6 +121,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     return standin_leave(STANDIN_INVALID_IMAGE);
   }
   made->next = modules;
+  made->device = standin_current;
   modules = made;
   standin_counts.modules++;
   *module = made;
@@ -138,7 +148,8 @@ static void *part(CUmodule module, const char *name, const char *suffix) {
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
-  if (!function || !name || !find(module)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (!function || !name || !find(module) || module->device != standin_current)
+    return standin_leave(STANDIN_INVALID_HANDLE);
   void *entry = part(module, name, "entry");
   const int *together = part(module, name, "together");
   const unsigned *bytes = part(module, name, "bytes");

@@ -15,6 +15,7 @@ struct CUfunc_st {
 
 // NULL, or what the stand-in does not know: the function's module was unloaded, or it never was a function.
 bool standin_is_function(CUfunction function);
+int standin_function_device(CUfunction function);
 // DP_SHARED of the module, on this thread. They are thread-local variables of the shared object.
 void *standin_shared(CUmodule module, size_t *bytes);
 

@@ -155,25 +155,36 @@ static const char *const flags[] = {
     "-fsanitize=alignment,bounds", "-fsanitize-undefined-trap-on-error"};
 enum { N_FLAGS = sizeof flags / sizeof *flags };
 
-// The compiler's command for `options`; *machine: whether machine code is asked for (sm_90, not compute_90).
-static nvrtcResult make_command(int n_options, const char *const *options, const char **command, bool *machine) {
+// The compiler's command for `options`; *machine: the kind of GPU that machine code is asked for; 0: it is not (sm_90,
+// not compute_90).
+static nvrtcResult make_command(int n_options, const char *const *options, const char **command, int *machine) {
   if (n_options > MOST_OPTIONS) return NVRTC_INVALID_OPTION;
   int n = 0;
-  *machine = false;
+  *machine = 0;
   for (; n < N_FLAGS; n++) command[n] = flags[n];
   for (int i = 0; i < n_options; i++) {
     int k = 0;
     while (k < N_OPTIONS_KNOWN && strncmp(options[i], options_known[k].prefix, strlen(options_known[k].prefix))) k++;
     if (k == N_OPTIONS_KNOWN) return NVRTC_INVALID_OPTION;
     if (options_known[k].meaning == DEFINE) command[n++] = options[i];
-    if (options_known[k].meaning == ARCHITECTURE)
-      *machine = !strncmp(options[i] + strlen(options_known[k].prefix), "sm_", 3);
+    if (options_known[k].meaning != ARCHITECTURE) continue;
+    const char *kind = options[i] + strlen(options_known[k].prefix);
+    if (!strncmp(kind, "sm_", 3)) *machine = atoi(kind + 3);
   }
   command[n] = NULL;
   return NVRTC_SUCCESS;
 }
 
-static nvrtcResult compile_in(nvrtcProgram program, const char *folder, const char **command, bool machine) {
+// The program, and the kind of GPU that it is for, which the driver's stand-in asks its code for.
+static bool write_source(const char *path, const char *program, int machine) {
+  char *text;
+  if (asprintf(&text, "%s\nconst int dp_standin_kind = %d;\n", program, machine) < 0) return false;
+  const bool written = write_file(path, text);
+  free(text);
+  return written;
+}
+
+static nvrtcResult compile_in(nvrtcProgram program, const char *folder, const char **command, int machine) {
   char source[512], object[512], log[512];
   snprintf(source, sizeof source, "%s/program.c", folder);
   snprintf(object, sizeof object, "%s/program.so", folder);
@@ -183,7 +194,7 @@ static nvrtcResult compile_in(nvrtcProgram program, const char *folder, const ch
   const char *const rest[] = {"-o", object, source, "-lm", NULL};
   memcpy(command + n, rest, sizeof rest);
   nvrtcResult result = NVRTC_INTERNAL;
-  if (write_file(source, program->source)) {
+  if (write_source(source, program->source, machine)) {
     bool compiled = run(command, log);
     size_t bytes;
     free(program->log);
@@ -203,7 +214,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int n_options, const char 
   if (refused) return refused;
   if (!program) return NVRTC_INVALID_PROGRAM;
   const char *command[N_FLAGS + MOST_OPTIONS + 8];
-  bool machine;
+  int machine;
   nvrtcResult result = make_command(n_options, options, command, &machine);
   if (result) return result;
   const char *parent = getenv("TMPDIR");

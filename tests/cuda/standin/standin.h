@@ -21,6 +21,13 @@
 // either, though the driver's may: memory that is in use is not to be freed. Not seen: a function that touches
 // pageable memory.
 //
+// Several devices. Streams, events, modules, handles of libraries and device memory belong to the context that was
+// current when they were made. What the programming guide says of calls with another current context holds: a launch
+// into a stream of another device fails, and so does recording an event there, and the time between events of two
+// devices; waiting and asking do not. Where it says nothing, the call is refused. An operation reaches its own device's
+// memory and that of devices whose access its context has enabled; another one's is an illegal address. cuMemcpyPeerAsync
+// alone reaches any two.
+//
 // Functions run thread by thread, or, where the threads of a block work together (DP_BLOCK_KERNEL), as fibers that are
 // switched at barriers. Blocks, and threads between barriers, run in an order drawn from the seed. DP_SHARED is 0xff
 // when a block begins.
@@ -34,10 +41,15 @@
 // Settings, read from the environment when the library is loaded:
 //   DP_STANDIN_SEED=N        the seed; 0
 //   DP_STANDIN_FAIL=K:E      call number K (from 1) returns error E; calls that release do release
-//   DP_STANDIN_MEMORY=BYTES  of the device; 2 GiB
-//   DP_STANDIN_DEVICES=N     0 or 1; 1
+//   DP_STANDIN_MEMORY=BYTES  of each device; 2 GiB
+//   DP_STANDIN_DEVICES=N     0 to 8; 1
+//   DP_STANDIN_PEERS=PAIRS   which devices can access each other's memory: all, none, or like 0-1,2-3; all
 //   DP_STANDIN_DRIVER=N      the driver's version; 13000
-//   DP_STANDIN_CAPABILITY=N  compute capability; 90
+//   DP_STANDIN_CAPABILITY=N  compute capability; 90. 90,80: of each device, the last one of the rest
+//   DP_STANDIN_NCCL=N        NCCL's version; 22809
+//   DP_STANDIN_NCCL_FAIL=R:N   the group call of NCCL number N (from 1) that rank R takes part in fails at once;
+//   DP_STANDIN_NCCL_LATE=R:N   it fails while it is under way, and rank R's communicator tells of it;
+//   DP_STANDIN_NCCL_STALL=R:N  the stream of rank R stands still before it
 //   DP_STANDIN_REPORT=FILE   where dp_standin_report writes when the process ends
 //   DP_STANDIN_TRACE=FILE    a line for each call: its number and name
 //   DP_STANDIN_LATE_MS=N     how long NVRTC, cuBLASLt and cuDNN each take to load; 0
@@ -75,6 +87,7 @@ typedef struct {
   size_t bytes;  // as the program asked for them
   int pinned;    // on the host; 0: on the device
   int freed;
+  int device;  // of whose context
 } dp_standin_allocation;
 
 // Copies what is known of the first `room` allocations since the library was loaded, in their order. Returns how many
@@ -86,7 +99,10 @@ DP_STANDIN_EXPORT int64_t dp_standin_report(FILE *file);
 DP_STANDIN_EXPORT void dp_standin_seed(uint64_t seed);
 // The call with this number (from 1; see dp_standin_counts.calls) returns `error`. 0: none.
 DP_STANDIN_EXPORT void dp_standin_fail(int64_t call, int error);
-// The device's memory, for allocations to come.
+// How many devices there are, and which access each other's memory, as in DP_STANDIN_PEERS; forgets what contexts have
+// enabled.
+DP_STANDIN_EXPORT void dp_standin_devices(int devices, const char *peers);
+// Each device's memory, for allocations to come.
 DP_STANDIN_EXPORT void dp_standin_memory(size_t bytes);
 // The host's clock, in ns.
 DP_STANDIN_EXPORT double dp_standin_clock(void);
@@ -97,6 +113,7 @@ DP_STANDIN_EXPORT void dp_standin_slow(double factor);
 typedef struct {
   const char *what;
   const void *stream;
+  int device;
   double begin_ns, end_ns;
 } dp_standin_slice;
 // Records what runs from now on, until the slices are asked for. They last until the next recording.
@@ -114,9 +131,25 @@ DP_STANDIN_EXPORT void dp_standin_reset(void);
 // work ran or was given up, or when the graph goes. On an error neither is called, and the caller keeps the context.
 DP_STANDIN_EXPORT CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context,
                                               void (*release)(void *context), double duration_ns);
+// Streams that wait for each other, as the ranks of a collective do: a gate is open when all streams that arrive at it
+// have done what they held when they did. First all streams arrive, then they wait: what a stream gets from then on runs
+// when the gate is open. Freed when nothing waits any more.
+typedef struct dp_standin_gate dp_standin_gate;
+DP_STANDIN_EXPORT dp_standin_gate *dp_standin_gate_make(void);
+DP_STANDIN_EXPORT void dp_standin_gate_free(dp_standin_gate *gate);
+DP_STANDIN_EXPORT CUresult dp_standin_gate_arrive(dp_standin_gate *gate, CUstream stream);
+DP_STANDIN_EXPORT CUresult dp_standin_gate_wait(dp_standin_gate *gate, CUstream stream);
+DP_STANDIN_EXPORT void dp_standin_gate_shut(dp_standin_gate *gate);  // it stays shut, whoever arrives...
+DP_STANDIN_EXPORT void dp_standin_gate_open(dp_standin_gate *gate);  // ... until this opens it
+// Nothing of the stream runs any more, neither what it holds nor what it gets, as behind a function that never ends.
+// Whoever waits for it ends the process with a message; asking whether an event has occurred still answers.
+DP_STANDIN_EXPORT void dp_standin_halt(CUstream stream);
 // Each call of a library begins with this: it counts, and returns the error that the call is told to fail with, or the
 // sticky error, or CUDA_SUCCESS. A call that releases something does so in any case.
 DP_STANDIN_EXPORT CUresult dp_standin_call(const char *name);
+// The device of the calling thread's context, and of a stream; -1: there is none.
+DP_STANDIN_EXPORT int dp_standin_device(void);
+DP_STANDIN_EXPORT int dp_standin_device_of(CUstream stream);
 // Adds to the count of handles that the library has given out: 1, or -1 when one is destroyed.
 DP_STANDIN_EXPORT void dp_standin_handles(int change);
 

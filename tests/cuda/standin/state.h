@@ -23,10 +23,14 @@ enum {
   STANDIN_NOT_SUPPORTED = 801,    // CUDA_ERROR_NOT_SUPPORTED
 };
 
+enum { STANDIN_MOST_DEVICES = 8 };
+
 // ---- settings.c -----------------------------------------------------------------------------------------------------
 
 typedef struct {
-  uint64_t seed, fail_call, fail_error, memory_bytes, devices, driver, capability;
+  uint64_t seed, fail_call, fail_error, memory_bytes, devices, driver;
+  uint64_t capability[STANDIN_MOST_DEVICES];
+  bool peers[STANDIN_MOST_DEVICES][STANDIN_MOST_DEVICES];  // can access each other
   const char *report, *trace;
   bool refused;  // one is not understood
 } standin_settings;
@@ -64,7 +68,14 @@ void standin_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 extern dp_standin_counts standin_counts;
 extern bool standin_initialized;
-extern _Thread_local bool standin_context_current;
+extern _Thread_local int standin_current;  // the device of the current context; -1: there is none
+
+// ---- device.c -------------------------------------------------------------------------------------------------------
+
+// Whether what runs on a device can access another one's memory.
+bool standin_reaches(int device, int other);
+void standin_forget_peers(void);                // what contexts have enabled
+int standin_context_device(CUcontext context);  // -1: it is no context that is retained
 
 // ---- memory.c -------------------------------------------------------------------------------------------------------
 
@@ -72,6 +83,7 @@ typedef enum { STANDIN_DEVICE, STANDIN_PINNED } standin_kind;
 
 typedef struct {
   standin_kind kind;
+  int device;  // in whose context it was allocated
   bool freed;
   char *map;  // guard, pages, guard
   size_t map_bytes;
@@ -86,15 +98,16 @@ const standin_block *standin_block_at(const void *address);
 // Whether the device may access these bytes by a copy: CUDA_SUCCESS with *block set (NULL: pageable host memory), or
 // what the copy is refused with.
 CUresult standin_span(const void *address, size_t bytes, const standin_block **block);
-void standin_open(void);   // device memory can be accessed...
-void standin_close(void);  // ... and no longer
+void standin_open(uint64_t devices);  // memory of these devices can be accessed, a bit for each...
+void standin_close(void);             // ... and no longer
 // Called when an operation touches what it cannot access. Whether it can now, since this is memory of the device.
 bool standin_open_block(const void *address);
 
 // ---- execute.c ------------------------------------------------------------------------------------------------------
 
-// Runs work(context) as the device does. What it touches wrongly is said, and becomes the sticky error.
-void standin_execute(void (*work)(void *context), void *context);
+// Runs work(context) as a device does. What it touches wrongly is said, and becomes the sticky error. everywhere: it
+// reaches all devices.
+void standin_execute(int device, bool everywhere, void (*work)(void *context), void *context);
 // Ends the operation that is running with an error, from inside it. Does not return.
 _Noreturn void standin_abandon(CUresult error);
 // Abandons the operation if this is memory that has been freed since it was enqueued. Faults inside memcpy confuse
@@ -109,13 +122,18 @@ typedef struct standin_marker {
   bool done;
   double time_ns;
   CUstream stream;
-  int64_t number;  // of the operation in its stream
+  int64_t number;         // of the operation in its stream
+  dp_standin_gate *gate;  // NULL; or it is the gate's, and of no stream
 } standin_marker;
 
 extern double standin_host_ns;
 
 bool standin_is_stream(CUstream stream);  // NULL is one
 bool standin_is_blocking(CUstream stream);
+int standin_device_of(CUstream stream);
+// The operation that a stream gets next reaches all devices.
+void standin_call_everywhere(const char *what);
+bool standin_called_everywhere(void);
 // Puts work on a stream, or makes a node of it if the stream is captured. On an error the caller keeps the context.
 CUresult standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
                          double duration_ns);
@@ -139,6 +157,12 @@ void standin_run_some(standin_marker *marker);   // at most one operation that `
 void standin_drain(CUstream stream);             // all of a stream
 void standin_give_up(void);                      // drops all that is pending
 void standin_rank_streams(void);                 // draws their ranks anew
+void standin_stream_halt(CUstream stream);
+
+// ---- gate.c ---------------------------------------------------------------------------------------------------------
+
+bool standin_gate_is_open(const dp_standin_gate *gate, double *time_ns);
+int standin_gate_arrivals(const dp_standin_gate *gate, standin_marker *const **arrived);
 
 // ---- capture.c ------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
 // Streams: queues of operations that run when somebody waits, in an order drawn from the seed.
+#include <signal.h>
 #include <stdlib.h>
 
 #include "tests/cuda/standin/state.h"
@@ -8,6 +9,7 @@ struct operation {
   operation *next;
   int64_t number;  // in its stream, from 1
   const char *what;
+  bool everywhere;  // it reaches all devices
   void (*work)(void *context);
   void *context;
   void (*release)(void *context);
@@ -18,9 +20,11 @@ struct operation {
 
 struct CUstream_st {
   CUstream next;
+  int device;
   operation *head, *tail;
   bool blocking;   // the default stream and this one wait for each other
   bool destroyed;  // by the program; goes when it is empty
+  bool halted;     // nothing of it runs any more
   CUstream shown;  // as which slices tell it
   int64_t number;  // of the last operation
   double clock_ns;
@@ -29,20 +33,41 @@ struct CUstream_st {
   operation *scanned;  // ... and their dependencies have been looked at up to here
 };
 
-static struct CUstream_st legacy = {.blocking = true, .shown = &legacy};
-static CUstream streams = &legacy;
+// The default streams of the devices, which are in the list once their devices are used.
+static struct CUstream_st legacy[STANDIN_MOST_DEVICES];
+static CUstream streams;
 double standin_host_ns;
 static double slowness = 1;
 static dp_standin_slice *slices;
 static int64_t n_slices, room_for_slices;
 static bool recording;
 static const char *next_what;
+static bool next_everywhere;
 
-static CUstream resolve(CUstream stream) { return stream ? stream : &legacy; }
+static bool is_legacy(const struct CUstream_st *stream) {
+  return stream >= legacy && stream < legacy + STANDIN_MOST_DEVICES;
+}
+
+// The default stream is the current device's.
+static CUstream resolve(CUstream stream) {
+  if (stream || standin_current < 0) return stream;
+  CUstream s = &legacy[standin_current];
+  if (!s->shown) {
+    *s = (struct CUstream_st){.device = standin_current, .blocking = true, .shown = s, .next = streams};
+    streams = s;
+  }
+  return s;
+}
+
+int standin_device_of(CUstream stream) {
+  const struct CUstream_st *s = resolve(stream);
+  return s ? s->device : -1;
+}
 
 bool standin_is_stream(CUstream stream) {
+  const struct CUstream_st *wanted = resolve(stream);
   for (CUstream s = streams; s; s = s->next)
-    if (s == resolve(stream)) return !s->destroyed;
+    if (s == wanted) return !s->destroyed;
   return false;
 }
 
@@ -92,7 +117,7 @@ static standin_marker *mark(CUstream stream) {
 }
 
 static void join(CUstream waiting, CUstream other) {
-  if (other == waiting || !other->blocking || !other->head) return;
+  if (other == waiting || !other->blocking || !other->head || other->device != waiting->device) return;
   standin_marker *marker = mark(other);
   append(waiting, marker);
   standin_unref(marker);
@@ -101,8 +126,8 @@ static void join(CUstream waiting, CUstream other) {
 // The rule of the default stream: what it gets waits for all blocking streams, and they for it.
 static void join_default(CUstream stream) {
   if (!stream->blocking) return;
-  if (stream != &legacy) {
-    join(stream, &legacy);
+  if (!is_legacy(stream)) {
+    join(stream, &legacy[stream->device]);
     return;
   }
   for (CUstream other = streams; other; other = other->next) join(stream, other);
@@ -110,7 +135,17 @@ static void join_default(CUstream stream) {
 
 // ---- running --------------------------------------------------------------------------------------------------------
 
-static bool runnable(CUstream stream) { return stream->head && (!stream->head->after || stream->head->after->done); }
+// Whether a marker is done. A gate's is when the gate is open.
+static bool is_done(standin_marker *marker) {
+  if (!marker->done && marker->gate) marker->done = standin_gate_is_open(marker->gate, &marker->time_ns);
+  return marker->done;
+}
+
+static bool runnable(CUstream stream) {
+  return stream->head && !stream->halted && (!stream->head->after || is_done(stream->head->after));
+}
+
+void standin_stream_halt(CUstream stream) { resolve(stream)->halted = true; }
 
 static double later(double a, double b) { return a > b ? a : b; }
 
@@ -140,7 +175,8 @@ static void record(CUstream stream, const operation *op, double begin_ns) {
     slices = realloc(slices, (size_t)room_for_slices * sizeof *slices);
     if (!slices) abort();
   }
-  slices[n_slices++] = (dp_standin_slice){op->what ? op->what : "", stream->shown, begin_ns, stream->clock_ns};
+  slices[n_slices++] =
+      (dp_standin_slice){op->what ? op->what : "", stream->shown, stream->device, begin_ns, stream->clock_ns};
 }
 
 static void run_head(CUstream stream) {
@@ -151,7 +187,7 @@ static void run_head(CUstream stream) {
   record(stream, op, begin_ns);
   if (op->work) {
     standin_counts.operations++;
-    standin_execute(op->work, op->context);
+    standin_execute(stream->device, op->everywhere, op->work, op->context);
   }
   finish(stream, op);
 }
@@ -164,12 +200,18 @@ void standin_give_up(void) {
 // Notes that operations of the marker's stream are waited for, up to the marker, and what they wait for in turn.
 static void need(standin_marker *marker) {
   CUstream stream = marker->stream;
+  if (marker->gate && !is_done(marker)) {
+    standin_marker *const *arrived;
+    const int n = standin_gate_arrivals(marker->gate, &arrived);
+    for (int i = 0; i < n; i++) need(arrived[i]);
+  }
+  if (!stream) return;
   if (marker->done || marker->number <= stream->needed) return;
   stream->needed = marker->number;
   operation *op = stream->scanned ? stream->scanned->next : stream->head;
   for (; op && op->number <= stream->needed; op = op->next) {
     stream->scanned = op;
-    if (op->after && !op->after->done) need(op->after);
+    if (op->after && !is_done(op->after)) need(op->after);
   }
 }
 
@@ -190,7 +232,7 @@ static CUstream pick(bool others) {
 static void sweep(void) {
   for (CUstream *link = &streams; *link;) {
     CUstream stream = *link;
-    if (stream->destroyed && !stream->head) {
+    if (stream->destroyed && !stream->head && !is_legacy(stream)) {
       *link = stream->next;
       free(stream);
     } else {
@@ -201,21 +243,29 @@ static void sweep(void) {
 
 static bool drawn(int in_8) { return in_8 && standin_draw(8) < (uint64_t)in_8; }
 
-static void run_needed(standin_marker *marker) {
+// Whether there was something to run. Waits refer to what was enqueued before, so there is, unless streams stand still.
+static bool run_needed(standin_marker *marker) {
   need(marker);
   CUstream stream = pick(drawn(standin_habits.others));
-  if (!stream) abort();  // waits refer to what was enqueued before, so something can always run
-  run_head(stream);
+  if (stream) run_head(stream);
+  return stream != NULL;
+}
+
+static _Noreturn void hang(void) {
+  standin_say("the host waits for ever");
+  signal(SIGABRT, SIG_DFL);
+  abort();
 }
 
 void standin_run_until(standin_marker *marker) {
-  while (!marker->done) run_needed(marker);
+  while (!marker->done)
+    if (!run_needed(marker)) hang();
   standin_host_ns = later(standin_host_ns, marker->time_ns);
   sweep();
 }
 
 void standin_run_some(standin_marker *marker) {
-  if (!marker->done && standin_draw(2)) run_needed(marker);
+  if (!marker->done && standin_draw(2)) (void)run_needed(marker);
   sweep();
 }
 
@@ -228,13 +278,22 @@ void standin_run_eagerly(void) {
   sweep();
 }
 
-void standin_call(const char *what) { next_what = what; }
+void standin_call(const char *what) {
+  next_what = what;
+  next_everywhere = false;
+}
+void standin_call_everywhere(const char *what) {
+  next_what = what;
+  next_everywhere = true;
+}
 const char *standin_called(void) { return next_what; }
+bool standin_called_everywhere(void) { return next_everywhere; }
 
 void standin_append(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
                     double duration_ns, standin_marker *after) {
   operation *op = append(resolve(stream), after);
   op->what = work ? next_what : NULL;
+  op->everywhere = work && next_everywhere;
   op->work = work;
   op->context = context;
   op->release = release;
@@ -263,10 +322,18 @@ standin_marker *standin_mark(CUstream stream) {
   return mark(resolve(stream));
 }
 
-void standin_drain(CUstream stream) {
-  standin_marker *marker = mark(resolve(stream));
-  standin_run_until(marker);
+// All of a stream, without sweeping.
+static void drain(CUstream stream) {
+  standin_marker *marker = mark(stream);
+  while (!marker->done)
+    if (!run_needed(marker)) hang();
+  standin_host_ns = later(standin_host_ns, marker->time_ns);
   standin_unref(marker);
+}
+
+void standin_drain(CUstream stream) {
+  drain(resolve(stream));
+  sweep();
 }
 
 // ---- for tests ------------------------------------------------------------------------------------------------------
@@ -307,6 +374,13 @@ CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *
   return result;
 }
 
+int dp_standin_device_of(CUstream stream) {
+  standin_lock();
+  const int device = standin_is_stream(stream) ? standin_device_of(stream) : -1;
+  standin_unlock();
+  return device;
+}
+
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
@@ -315,8 +389,9 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   return standin_leave(CUDA_SUCCESS);
 }
 
-static CUstream make(bool blocking) {
+static CUstream make(int device, bool blocking) {
   CUstream made = allocate(sizeof *made);
+  made->device = device;
   made->blocking = blocking;
   made->shown = made;
   made->rank = standin_draw(UINT64_MAX);
@@ -326,7 +401,7 @@ static CUstream make(bool blocking) {
 }
 
 CUstream standin_detached(CUstream shown) {
-  CUstream made = make(false);
+  CUstream made = make(shown->device, false);
   made->shown = shown;
   made->destroyed = true;
   return made;
@@ -337,7 +412,7 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priori
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING) return standin_leave(CUDA_ERROR_INVALID_VALUE);
-  CUstream made = make(!(flags & CU_STREAM_NON_BLOCKING));
+  CUstream made = make(standin_current, !(flags & CU_STREAM_NON_BLOCKING));
   made->clock_ns = standin_host_ns;
   standin_counts.streams++;
   *stream = made;
@@ -366,13 +441,27 @@ CUresult cuStreamSynchronize(CUstream stream) {
   return standin_leave(CUDA_SUCCESS);
 }
 
+CUresult cuStreamQuery(CUstream stream) {
+  CUresult refused = standin_enter(__func__, STANDIN_UNCAPTURED);
+  if (refused) return standin_leave(refused);
+  if (!standin_is_stream(stream)) return standin_leave(STANDIN_INVALID_HANDLE);
+  if (standin_captured(stream)) refused = standin_capture_refuse(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  if (!refused) refused = standin_capture_implicit(stream);
+  if (refused) return standin_leave(refused);
+  CUstream asked = resolve(stream);
+  if (!asked->head) return standin_leave(CUDA_SUCCESS);
+  standin_marker last = {.stream = asked, .number = asked->number};
+  standin_run_some(&last);
+  return standin_leave(asked->head ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
+}
+
 CUresult cuCtxSynchronize(void) {
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (!refused) refused = standin_capture_refuse_all(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   if (refused) return standin_leave(refused);
-  for (CUstream stream; (stream = pick(true));) run_head(stream);
+  // Streams of the stand-in's own are empty when those are that wait for them.
   for (CUstream stream = streams; stream; stream = stream->next)
-    standin_host_ns = later(standin_host_ns, stream->clock_ns);
+    if (stream->device == standin_current && !stream->destroyed) drain(stream);
   sweep();
   return standin_leave(CUDA_SUCCESS);
 }

@@ -1,0 +1,165 @@
+// See group.h. Calls do not block, so that a GPU that does not answer cannot hold the host: what a call has begun is
+// asked for until it is done, or has taken too long.
+#include "backends/cuda/nccl/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/cuda/gpu/waiting.h"
+#include "backends/cuda/nccl/patience.h"
+
+static dp_nccl_group *groups;
+
+// What a rank's communicator says of what was begun.
+static ncclResult_t state_of(const dp_nccl_group *g, int rank) {
+  ncclResult_t state = ncclSuccess;
+  if (!g->comms[rank]) return ncclSuccess;
+  const ncclResult_t result = dp_nccl.ncclCommGetAsyncError(g->comms[rank], &state);
+  return result ? result : state;
+}
+
+static dp_status fail(const dp_nccl_group *g, int rank, ncclResult_t result) {
+  return dp_fail(result == ncclRemoteError ? DP_EX_PEER_LOST : EX_UNAVAILABLE,
+                 "NCCL: rank %d (GPU %d) tells of %s (%d)", rank, g->gpus[rank]->ordinal, dp_nccl_name_of(result),
+                 (int)result);
+}
+
+// Returns when no rank is in the middle of a call.
+static dp_status settle(const dp_nccl_group *g) {
+  const double begin = dp_cuda_now();
+  for (int rank = 0; rank < g->n;) {
+    const ncclResult_t state = state_of(g, rank);
+    if (state != ncclInProgress && state != ncclSuccess) return fail(g, rank, state);
+    rank += state == ncclSuccess;
+    if (state == ncclSuccess) continue;
+    if (dp_nccl_timeout() > 0 && dp_cuda_now() - begin > dp_nccl_timeout())
+      return dp_fail(DP_EX_PEER_LOST, "NCCL: rank %d (GPU %d) has not answered for %g s (--timeout)", rank,
+                     g->gpus[rank]->ordinal, dp_nccl_timeout());
+    nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+  }
+  return DP_OK;
+}
+
+dp_status dp_nccl_group_end(dp_nccl_group *g, ncclResult_t result, int rank) {
+  const ncclResult_t ended = dp_nccl.ncclGroupEnd();
+  if (result == ncclInProgress) result = ncclSuccess;
+  if (!result && ended != ncclInProgress && ended != ncclSuccess)
+    for (result = ended, rank = 0; rank + 1 < g->n; rank++) {  // who it was, if somebody tells
+      const ncclResult_t state = state_of(g, rank);
+      if (state != ncclSuccess && state != ncclInProgress) break;
+    }
+  return result ? fail(g, rank, result) : settle(g);
+}
+
+// ---- making ---------------------------------------------------------------------------------------------------------
+
+static void destroy(dp_nccl_group *g) {
+  bool whole = g->comms != NULL;
+  for (int rank = 0; whole && rank < g->n; rank++) whole = g->comms[rank] != NULL;
+  if (whole) {
+    dp_nccl.ncclGroupStart();
+    ncclResult_t result = ncclSuccess;
+    for (int rank = 0; rank < g->n; rank++) {
+      const ncclResult_t one = dp_nccl.ncclCommFinalize(g->comms[rank]);
+      if (!result && one != ncclInProgress) result = one;
+    }
+    dp_status status = dp_nccl_group_end(g, result, 0);
+    for (int rank = 0; rank < g->n; rank++)
+      if (status)
+        dp_nccl.ncclCommAbort(g->comms[rank]);
+      else
+        dp_nccl.ncclCommDestroy(g->comms[rank]);
+    dp_status_free(status);  // nobody is there to be told: all has been exchanged
+  }
+  free(g->gpus);
+  free(g->comms);
+  free(g);
+}
+
+static void abort_group(dp_nccl_group *g) {
+  for (int rank = 0; rank < g->n; rank++) {
+    if (g->comms[rank]) dp_nccl.ncclCommAbort(g->comms[rank]);
+    g->comms[rank] = NULL;
+  }
+}
+
+static dp_status connect(dp_nccl_group *g) {
+  ncclUniqueId id;
+  ncclResult_t result = dp_nccl.ncclGetUniqueId(&id);
+  if (result) return dp_fail(EX_UNAVAILABLE, "NCCL: ncclGetUniqueId gives %s", dp_nccl_name_of(result));
+  ncclConfig_t config;
+  memset(&config, 0, sizeof config);
+  config.size = DP_NCCL_CONFIG_BYTES;
+  config.magic = DP_NCCL_MAGIC;
+  config.version = DP_NCCL_CONFIG_VERSION;
+  config.cgaClusterSize = config.splitShare = DP_NCCL_UNDEFINED;
+  config.minCTAs = config.maxCTAs = DP_NCCL_CHANNELS;
+  int failed = 0;
+  result = dp_nccl.ncclGroupStart();
+  for (int rank = 0; rank < g->n && !result; rank++) {
+    dp_cuda_gpu_use(g->gpus[rank]);  // NCCL takes the current context's GPU
+    failed = rank;
+    result = dp_nccl.ncclCommInitRankConfig(&g->comms[rank], g->n, id, rank, &config);
+    if (result == ncclInProgress) result = ncclSuccess;
+  }
+  return dp_nccl_group_end(g, result, failed);
+}
+
+static dp_status make(int n, const dp_cuda_gpu *const *gpus, dp_nccl_group **made) {
+  dp_nccl_group *g = calloc(1, sizeof *g);
+  if (!g) return dp_fail(DP_EX_MEMORY, "no memory for a group of GPUs");
+  g->gpus = calloc((size_t)n, sizeof *g->gpus);
+  g->comms = calloc((size_t)n, sizeof *g->comms);
+  dp_status status = g->gpus && g->comms ? DP_OK : dp_fail(DP_EX_MEMORY, "no memory for a group of GPUs");
+  g->n = n;
+  if (!status) {
+    memcpy(g->gpus, gpus, (size_t)n * sizeof *gpus);
+    status = connect(g);
+    if (status) abort_group(g);
+  }
+  if (status) {
+    destroy(g);
+    return status;
+  }
+  g->next = groups;
+  groups = *made = g;
+  return DP_OK;
+}
+
+dp_status dp_nccl_group_open(int n, const dp_cuda_gpu *const *gpus, dp_nccl_group **group) {
+  dp_nccl_group *g = groups;
+  while (g && (g->n != n || memcmp(g->gpus, gpus, (size_t)n * sizeof *gpus))) g = g->next;
+  if (!g) DP_TRY(make(n, gpus, &g));
+  g->users++;
+  *group = g;
+  return DP_OK;
+}
+
+void dp_nccl_group_close(dp_nccl_group *g) {
+  if (--g->users) return;
+  dp_nccl_group **link = &groups;
+  while (*link != g) link = &(*link)->next;
+  *link = g->next;
+  destroy(g);
+}
+
+// ---- watching -------------------------------------------------------------------------------------------------------
+
+// The failure that tells most: of those that only hear of it from others, none, if there is another one.
+dp_status dp_nccl_groups_check(void) {
+  dp_status heard = DP_OK;
+  for (const dp_nccl_group *g = groups; g; g = g->next)
+    for (int rank = 0; rank < g->n; rank++) {
+      const ncclResult_t state = state_of(g, rank);
+      if (state == ncclSuccess || state == ncclInProgress || (state == ncclRemoteError && heard)) continue;
+      dp_status_free(heard);
+      heard = fail(g, rank, state);
+      if (state != ncclRemoteError) return heard;
+    }
+  return heard;
+}
+
+void dp_nccl_groups_abort(void) {
+  for (dp_nccl_group *g = groups; g; g = g->next) abort_group(g);
+}

@@ -1,0 +1,277 @@
+// Transfers that are lists of copies become rounds: copy k of every part of the transfer is in round k, since they write
+// apart from each other and copies of one follow each other. What is written is written by the GPU that holds it. A
+// round is one launch over all boxes of that GPU, but what is contiguous and comes from the host or from a GPU out of
+// reach is left to the copy engines. Other boxes out of reach come through the GPU's staging memory: the bytes from the
+// box's first element to its last, as many boxes at a time as there is room for, each cut until it fits.
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/gpu/staging.h"
+#include "backends/cuda/transfer_part.h"
+
+extern const char dp_cuda_source_boxes[];
+
+typedef struct {
+  dp_cuda_part *parts;
+  int n_parts;
+  size_t element_bytes;
+  // Of the copy at hand.
+  dp_cuda_part *part;
+  const dp_cuda_gpu *source_gpu;  // NULL: within reach
+  // Of the round and part at hand.
+  int n_near, n_far, room_near, room_far;
+  dp_cuda_box *near, *far;
+  const dp_cuda_gpu **far_gpus;  // (n_far)
+  const dp_cuda_function *function;
+} boxing;
+
+static dp_status no_memory(void) { return dp_fail(DP_EX_MEMORY, "no memory for the tables of a collective"); }
+
+// ---- boxes ----------------------------------------------------------------------------------------------------------
+
+static int64_t elements_of(const dp_cuda_box *box) {
+  int64_t count = 1;
+  for (int d = 0; d < box->rank; d++) count *= box->extents[d];
+  return count;
+}
+
+static bool is_run(const dp_cuda_box *box) {
+  return !box->rank || (box->rank == 1 && box->target_strides[0] == 1 && box->source_strides[0] == 1);
+}
+
+static void drop_dim(dp_cuda_box *box, int dim) {
+  box->rank--;
+  for (int d = dim; d < box->rank; d++) {
+    box->extents[d] = box->extents[d + 1];
+    box->target_strides[d] = box->target_strides[d + 1];
+    box->source_strides[d] = box->source_strides[d + 1];
+  }
+}
+
+// Drops dims of one element, and joins two dims where both sides step through them as through one.
+static void join_dims(dp_cuda_box *box) {
+  for (int d = box->rank - 1; d >= 0; d--)
+    if (box->extents[d] == 1) drop_dim(box, d);
+  for (int d = box->rank - 1; d > 0; d--)
+    if (box->target_strides[d - 1] == box->extents[d] * box->target_strides[d] &&
+        box->source_strides[d - 1] == box->extents[d] * box->source_strides[d]) {
+      box->extents[d] *= box->extents[d - 1];
+      drop_dim(box, d - 1);
+    }
+}
+
+static dp_status add_box(boxing *b, const dp_cuda_box *box) {
+  if (!elements_of(box)) return DP_OK;
+  const bool far = b->source_gpu != NULL;
+  int *n = far ? &b->n_far : &b->n_near, *room = far ? &b->room_far : &b->room_near;
+  dp_cuda_box **boxes = far ? &b->far : &b->near;
+  if (*n == *room) {
+    const size_t more = 2 * (size_t)*room + 16;
+    dp_cuda_box *grown = realloc(*boxes, more * sizeof *grown);
+    if (!grown) return no_memory();
+    *boxes = grown;
+    if (far) {
+      const dp_cuda_gpu **gpus = realloc(b->far_gpus, more * sizeof *gpus);
+      if (!gpus) return no_memory();
+      b->far_gpus = gpus;
+    }
+    *room = (int)more;
+  }
+  if (far) b->far_gpus[*n] = b->source_gpu;
+  (*boxes)[(*n)++] = *box;
+  return DP_OK;
+}
+
+// A box for each choice of a segment along every dim, from dim d on.
+static dp_status add_region(boxing *b, const dp_region *r, int d, dp_cuda_box box) {
+  if (d == r->rank) {
+    join_dims(&box);
+    return add_box(b, &box);
+  }
+  for (int i = 0; i < r->n_segments[d]; i++) {
+    const dp_segment *s = &r->segments[d][i];
+    dp_cuda_box part = box;
+    part.target += (size_t)(s->target * r->target_stride[d]) * b->element_bytes;
+    part.source += (size_t)(s->source * r->source_stride[d]) * b->element_bytes;
+    part.extents[d] = s->length;
+    part.target_strides[d] = r->target_stride[d];
+    part.source_strides[d] = r->source_stride[d];
+    part.rank = d + 1;
+    DP_TRY(add_region(b, r, d + 1, part));
+  }
+  return DP_OK;
+}
+
+static bool is_empty(const dp_region *r) {
+  for (int d = 0; d < r->rank; d++)
+    if (!r->n_segments[d]) return true;
+  return false;
+}
+
+// Finds who does a copy: the GPU that holds the target; where that is the host, the source's.
+static dp_status place(boxing *b, const dp_copy *copy) {
+  const dp_cuda_gpu *target, *source;
+  DP_TRY(dp_cuda_part_holding(b->parts, b->n_parts, copy->target, &target));
+  DP_TRY(dp_cuda_part_holding(b->parts, b->n_parts, copy->source, &source));
+  b->part = b->parts;
+  for (int p = 0; p < b->n_parts; p++)
+    if (b->parts[p].gpu && b->parts[p].gpu == (target ? target : source)) b->part = &b->parts[p];
+  b->source_gpu = dp_cuda_part_reaches(b->part, source) ? NULL : source;
+  return DP_OK;
+}
+
+// ---- within reach ---------------------------------------------------------------------------------------------------
+
+static dp_status add_launch(boxing *b, dp_cuda_part *part, dp_cuda_box *boxes, int count) {
+  dp_cuda_step step = {.kind = DP_CUDA_STEP_BOXES, .function = b->function, .count = count};
+  for (int i = 0; i < count; i++) {
+    boxes[i].before = step.elements;
+    step.elements += elements_of(&boxes[i]);
+  }
+  if (!step.elements) return DP_OK;
+  DP_TRY(dp_cuda_part_put(part, boxes, (size_t)count * sizeof *boxes, &step.table));
+  return dp_cuda_part_add(part, &step);
+}
+
+static dp_status add_run(boxing *b, dp_cuda_part *part, const dp_cuda_box *box, const dp_cuda_gpu *source) {
+  const dp_cuda_step step = {.kind = source ? DP_CUDA_STEP_FETCH : DP_CUDA_STEP_UPLOAD,
+                             .to = box->target,
+                             .from = box->source,
+                             .to_gpu = part->gpu,
+                             .from_gpu = source,
+                             .bytes = (uint64_t)elements_of(box) * b->element_bytes};
+  return dp_cuda_part_add(part, &step);
+}
+
+static dp_status add_near(boxing *b, dp_cuda_part *part, bool upload) {
+  for (int i = 0; i < b->n_near; i++) upload &= is_run(&b->near[i]);
+  if (!upload) return add_launch(b, part, b->near, b->n_near);
+  for (int i = 0; i < b->n_near; i++) DP_TRY(add_run(b, part, &b->near[i], NULL));
+  return DP_OK;
+}
+
+// ---- out of reach ---------------------------------------------------------------------------------------------------
+
+// Bytes from the first element of the source to the end of the last.
+static uint64_t span_of(const boxing *b, const dp_cuda_box *box) {
+  int64_t last = 0;
+  for (int d = 0; d < box->rank; d++) last += (box->extents[d] - 1) * box->source_strides[d];
+  return (uint64_t)(last + 1) * b->element_bytes;
+}
+
+// Boxes whose bytes lie in staging memory, for one launch.
+typedef struct {
+  dp_cuda_box *boxes;
+  int count, room;
+  uint64_t used;  // bytes
+} batch;
+
+static dp_status flush(boxing *b, dp_cuda_part *part, batch *staged) {
+  DP_TRY(add_launch(b, part, staged->boxes, staged->count));
+  staged->count = 0;
+  staged->used = 0;
+  return DP_OK;
+}
+
+// Cuts the box in two along the dim of the source's largest step.
+static void halve(const boxing *b, const dp_cuda_box *box, dp_cuda_box *first, dp_cuda_box *second) {
+  int widest = 0;
+  for (int d = 1; d < box->rank; d++)
+    if (box->extents[widest] == 1 || (box->extents[d] > 1 && box->source_strides[d] > box->source_strides[widest]))
+      widest = d;
+  const int64_t half = box->extents[widest] / 2;
+  *first = *second = *box;
+  first->extents[widest] = half;
+  second->extents[widest] -= half;
+  second->target += (size_t)(half * box->target_strides[widest]) * b->element_bytes;
+  second->source += (size_t)(half * box->source_strides[widest]) * b->element_bytes;
+}
+
+static dp_status stage(boxing *b, dp_cuda_part *part, batch *staged, const dp_cuda_box *box,
+                       const dp_cuda_gpu *source) {
+  enum { UNIT = 256 };  // bytes
+  const uint64_t bytes = span_of(b, box);
+  if (bytes > DP_CUDA_STAGING_BYTES) {
+    dp_cuda_box first, second;
+    halve(b, box, &first, &second);
+    DP_TRY(stage(b, part, staged, &first, source));
+    return stage(b, part, staged, &second, source);
+  }
+  if (bytes > DP_CUDA_STAGING_BYTES - staged->used) DP_TRY(flush(b, part, staged));
+  if (staged->count == staged->room) {
+    const int room = 2 * staged->room + 16;
+    dp_cuda_box *boxes = realloc(staged->boxes, (size_t)room * sizeof *boxes);
+    if (!boxes) return no_memory();
+    staged->boxes = boxes;
+    staged->room = room;
+  }
+  const dp_cuda_step step = {.kind = DP_CUDA_STEP_FETCH,
+                             .to = part->staging + staged->used,
+                             .from = box->source,
+                             .to_gpu = part->gpu,
+                             .from_gpu = source,
+                             .bytes = bytes};
+  DP_TRY(dp_cuda_part_add(part, &step));
+  staged->boxes[staged->count] = *box;
+  staged->boxes[staged->count++].source = step.to;
+  staged->used = (staged->used + bytes + UNIT - 1) / UNIT * UNIT;
+  if (staged->used > DP_CUDA_STAGING_BYTES) staged->used = DP_CUDA_STAGING_BYTES;
+  return DP_OK;
+}
+
+static dp_status add_far(boxing *b, dp_cuda_part *part, bool copies) {
+  batch staged = {0};
+  dp_status status = DP_OK;
+  for (int i = 0; i < b->n_far && !status; i++) {
+    if (copies && is_run(&b->far[i])) {
+      status = add_run(b, part, &b->far[i], b->far_gpus[i]);
+      continue;
+    }
+    status = dp_cuda_part_stage(part);
+    if (!status) status = stage(b, part, &staged, &b->far[i], b->far_gpus[i]);
+  }
+  if (!status) status = flush(b, part, &staged);
+  free(staged.boxes);
+  return status;
+}
+
+// ---- rounds ---------------------------------------------------------------------------------------------------------
+
+// What one part does in round k.
+static dp_status add_round(boxing *b, const dp_transfer *from, int k, dp_cuda_part *part) {
+  dp_region_action action = DP_REGION_COPY;
+  b->n_near = b->n_far = 0;
+  for (int p = 0; p < from->n_parts; p++) {
+    if (from->first[p] + k >= from->first[p + 1]) continue;
+    const dp_copy *copy = &from->copies[from->first[p] + k];
+    if (is_empty(&copy->region)) continue;
+    DP_TRY(place(b, copy));
+    if (b->part != part) continue;
+    action = copy->action;
+    const dp_cuda_box box = {.target = copy->target, .source = copy->source};
+    DP_TRY(add_region(b, &copy->region, 0, box));
+  }
+  const bool upload = from->from_host && !action;
+  if (!b->n_near && !b->n_far) return DP_OK;
+  if (part->gpu) dp_cuda_gpu_use(part->gpu);
+  bool launches = false;
+  for (int i = 0; i < b->n_near; i++) launches |= !upload || !is_run(&b->near[i]);
+  for (int i = 0; i < b->n_far; i++) launches |= action || !is_run(&b->far[i]);
+  if (launches) DP_TRY(dp_cuda_transfer_function("boxes", dp_cuda_source_boxes, action, from->dtype, &b->function));
+  DP_TRY(add_near(b, part, upload));
+  return add_far(b, part, !action);
+}
+
+dp_status dp_cuda_transfer_boxes(const dp_transfer *from, dp_cuda_part *parts, int n_parts) {
+  boxing b = {.parts = parts, .n_parts = n_parts, .element_bytes = dp_type_bytes(from->dtype)};
+  int rounds = 0;
+  dp_status status = DP_OK;
+  for (int p = 0; p < from->n_parts; p++)
+    if (from->first[p + 1] - from->first[p] > rounds) rounds = from->first[p + 1] - from->first[p];
+  for (int k = 0; k < rounds && !status; k++)
+    for (int p = 0; p < n_parts && !status; p++) status = add_round(&b, from, k, &parts[p]);
+  free(b.near);
+  free(b.far);
+  free(b.far_gpus);
+  return status;
+}

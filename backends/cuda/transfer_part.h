@@ -1,0 +1,74 @@
+// What one GPU does of a transfer: launches and copies, one after the other, on the queue of a device of that GPU.
+// Private to the backend.
+#ifndef DP_BACKENDS_CUDA_TRANSFER_PART_H
+#define DP_BACKENDS_CUDA_TRANSFER_PART_H
+
+#include "backends/cuda/device/all_reduce.h"
+#include "backends/cuda/device/boxes.h"
+#include "backends/cuda/gpu/function.h"
+#include "backends/cuda/gpu/gpus.h"
+#include "runtime/comm/transfer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Tables are given by where they begin in the part's table.
+typedef struct {
+  enum { DP_CUDA_STEP_SUM, DP_CUDA_STEP_BOXES, DP_CUDA_STEP_UPLOAD, DP_CUDA_STEP_FETCH } kind;
+  const dp_cuda_function *function;
+  size_t table;
+  int64_t elements;
+  int64_t tensors, sources, targets;  // SUM
+  int count;                          // BOXES
+  // UPLOAD (of host input; the source is in copy 0) and FETCH (from another GPU or to it).
+  char *to;
+  const char *from;
+  const dp_cuda_gpu *to_gpu, *from_gpu;
+  uint64_t bytes;
+} dp_cuda_step;
+
+typedef struct {
+  const dp_cuda_gpu *gpu;  // NULL: there is none, and functions alone are asked for
+  int member;              // of the transfer, whose queue it uses
+  int n_steps, room;
+  dp_cuda_step *steps;
+  char *table;  // on the host until dp_cuda_part_finish, then on the GPU
+  size_t table_bytes;
+  bool finished;
+  char *staging;  // NULL: it reaches all that it needs
+  CUevent done;   // NULL: nobody waits for it
+} dp_cuda_part;
+
+// Adds a step. DP_EX_MEMORY.
+dp_status dp_cuda_part_add(dp_cuda_part *part, const dp_cuda_step *step) DP_MUST_USE;
+// Adds to the table; *at: where.
+dp_status dp_cuda_part_put(dp_cuda_part *part, const void *bytes, size_t count, size_t *at) DP_MUST_USE;
+// The part needs staging memory from now on.
+dp_status dp_cuda_part_stage(dp_cuda_part *part) DP_MUST_USE;
+// Puts the table onto the GPU. No step may be added then.
+dp_status dp_cuda_part_finish(dp_cuda_part *part) DP_MUST_USE;
+void dp_cuda_part_release(dp_cuda_part *part);
+// distance: bytes from where sources are to where they are in this run.
+dp_status dp_cuda_part_enqueue(const dp_cuda_part *part, dp_queue *queue, ptrdiff_t distance) DP_MUST_USE;
+
+// The two kinds of transfers. They divide it among the parts, whose GPUs are different ones.
+dp_status dp_cuda_transfer_sum(const dp_transfer *transfer, dp_cuda_part *parts, int n_parts) DP_MUST_USE;
+dp_status dp_cuda_transfer_boxes(const dp_transfer *transfer, dp_cuda_part *parts, int n_parts) DP_MUST_USE;
+
+// The function that copies or reduces elements. EX_UNAVAILABLE: not of that type.
+dp_status dp_cuda_transfer_function(const char *name, const char *source, dp_region_action action, dp_dtype dtype,
+                                    const dp_cuda_function **function) DP_MUST_USE;
+// The GPU that holds an address, for parts of several GPUs; *gpu NULL: it is the host's, or there is only one part, which
+// reaches everything.
+dp_status dp_cuda_part_holding(const dp_cuda_part *parts, int n_parts, const void *address,
+                               const dp_cuda_gpu **gpu) DP_MUST_USE;
+// Whether the part's GPU reaches what that one holds.
+static inline bool dp_cuda_part_reaches(const dp_cuda_part *part, const dp_cuda_gpu *gpu) {
+  return !gpu || dp_cuda_gpu_reaches(part->gpu, gpu);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
