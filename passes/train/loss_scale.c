@@ -28,9 +28,7 @@ dp_value *dp_loss_scale_begin(dp_builder *b, dp_dtype dtype) { return dp_build_c
 void dp_loss_scale_undo(dp_builder *b, int n_items, dp_optimizer_item *items) {
   b->prefix = "loss_scale";
   dp_value *inverse = dp_build1(b, "Reciprocal", scale_of(b));
-  for (int i = 0; i < n_items; i++)
-    items[i].gradient =
-        dp_build2(b, "Mul", items[i].gradient, dp_build_cast(b, inverse, items[i].gradient->type.dtype));
+  for (int i = 0; i < n_items; i++) items[i].scale = dp_build_cast(b, inverse, items[i].gradient->type.dtype);
 }
 
 // By a count of zeros, so that it is one of the counts that updates are skipped for (ir/graph/refusal.h).

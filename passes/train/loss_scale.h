@@ -15,7 +15,7 @@
 bool dp_loss_scale_is_on(const dp_options *options);
 // The gradient that differentiation begins with: the scale, of type `dtype` and rank 0. Adds it to the model.
 dp_value *dp_loss_scale_begin(dp_builder *builder, dp_dtype dtype);
-// Divides gradients by the scale.
+// Gives gradients the inverse of the scale as their factor.
 void dp_loss_scale_undo(dp_builder *builder, int n_items, dp_optimizer_item *items);
 // How many elements of the gradients are not finite: an int64 of rank 0.
 dp_value *dp_loss_scale_overflow(dp_builder *builder, int n_items, const dp_optimizer_item *items);

@@ -65,6 +65,7 @@ static dp_status update_by_rule(updating *u, const dp_optimizer_item *item, cons
   in[n_in++] = item->gradient;
   in[n_in++] = rate_of(u, own, in[0]->type.dtype);
   in[n_in++] = rule->step ? dp_graph_scalar(graph, DP_SCALAR_STEP) : NULL;
+  in[n_in++] = item->scale;
   in[n_in++] = u->skip;
   while (!in[n_in - 1]) n_in--;
   dp_value *next = dp_build(&u->builder, rule->op, n_in, in, n_out, rule->n_attrs, rule->attrs);
@@ -87,6 +88,7 @@ static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
       .builder = &u->builder, .spec = &own, .parameter = item->parameter, .g = item->gradient, .skip = u->skip};
   const bool by_rule = dp_optimizer_rule_of(&own, parameter->type.shape.rank, &rule);
   if (!by_rule) formula.lr = rate_of(u, &own, DP_FLOAT64);
+  if (!by_rule && item->scale) formula.g = dp_build2(&u->builder, "Mul", item->gradient, item->scale);
   if (!by_rule || own.ema > 0) formula.t = step_of(u);
   if (by_rule)
     DP_TRY(update_by_rule(u, item, &own, &rule, &formula.updated));
@@ -107,7 +109,8 @@ static dp_status take_gradients(updating *u) {
       graph->outputs[kept++] = *output;
       continue;
     }
-    dp_optimizer_item item = {dp_model_find_variable(graph->model, output->name + prefix), output->value};
+    const dp_optimizer_item item = {.parameter = dp_model_find_variable(graph->model, output->name + prefix),
+                                    .gradient = output->value};
     if (item.parameter < 0)
       return dp_fail(EX_DATAERR, "output '%s' is a gradient, but there is no such parameter", output->name);
     DP_PUSH(graph->arena, u->items, u->n_items, item);

@@ -8,9 +8,10 @@
 typedef struct {
   int32_t parameter;  // a variable
   dp_value *gradient;
+  dp_value *scale;  // its factor, a number of its type; NULL: 1
 } dp_optimizer_item;
 
-// optimizer_clip.c: scales all gradients by min(1, max_norm / (norm + 1e-6)), where norm is that of all of them
+// optimizer_clip.c: gives all gradients the factor min(1, max_norm / (norm + 1e-6)), where norm is that of all of them
 // together, as torch.nn.utils.clip_grad_norm_ does. Failures are in the builder's status.
 void dp_optimizer_clip(dp_builder *builder, int n_items, dp_optimizer_item *items, double max_norm);
 
@@ -22,7 +23,7 @@ void dp_optimizer_guard(dp_builder *builder, dp_value *skip);
 
 enum { DP_OPTIMIZER_MAX_STATES = 2, DP_OPTIMIZER_MAX_ATTRS = 6 };
 
-// An operator that updates a parameter: op(w, states ..., g, lr [, step, skip]) -> w', states' ...
+// An operator that updates a parameter: op(w, states ..., g, lr [, step, scale, skip]) -> w', states' ...
 typedef struct {
   const char *op;
   int n_states;                                 // operands for states

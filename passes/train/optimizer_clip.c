@@ -17,7 +17,9 @@ void dp_optimizer_clip(dp_builder *b, int n_items, dp_optimizer_item *items, dou
   dp_value *total = NULL, *scale[DP_MAX_TYPE + 1] = {0};
   b->prefix = "clip";
   for (int i = 0; i < n_items; i++) {
-    dp_value *g = items[i].gradient, *sum = sum_of_squares(b, g, dp_build2(b, "Mul", g, g));
+    dp_value *g = items[i].gradient;
+    if (items[i].scale) g = dp_build2(b, "Mul", g, items[i].scale);
+    dp_value *sum = sum_of_squares(b, g, dp_build2(b, "Mul", g, g));
     total = total ? dp_build2(b, "Add", total, sum) : sum;
   }
   if (!total) return;
@@ -28,6 +30,6 @@ void dp_optimizer_clip(dp_builder *b, int n_items, dp_optimizer_item *items, dou
   for (int i = 0; i < n_items; i++) {
     dp_dtype dtype = items[i].gradient->type.dtype;
     if (!scale[dtype]) scale[dtype] = dp_build_cast(b, factor, dtype);
-    items[i].gradient = dp_build2(b, "Mul", items[i].gradient, scale[dtype]);
+    items[i].scale = items[i].scale ? dp_build2(b, "Mul", items[i].scale, scale[dtype]) : scale[dtype];
   }
 }

@@ -109,13 +109,13 @@ TEST(Region, RowsRefuseOthers) {
 
 // Updates of many tensors of different sizes, in place, by dp.Adam.
 struct Updates {
-  static constexpr int kOperands = 4, kResults = 3;  // w, m, v, g; then lr and step, which all share
+  static constexpr int kOperands = 4, kResults = 3;  // w, m, v, g; then lr, step and scale, which all share
   Arena arena;
   std::vector<dp_kernel_operand> values;
   std::vector<std::vector<int32_t>> taken, made;
   std::vector<dp_kernel_member> members;
   std::vector<std::vector<float>> numbers;
-  float lr = 0.1f;
+  float lr = 0.1f, scale = 0.7f;
   int64_t step = 3;
   dp_kernel_region region{};
   dp_kernel_spec spec{};
@@ -124,7 +124,7 @@ struct Updates {
     std::mt19937 rng(7);
     dp_graph *holder = dp_graph_create(dp_model_create(arena, "m"), "g");
     const dp_op *adam = dp_op_find("dp", "Adam");
-    const auto n = static_cast<int32_t>(sizes.size()), n_inputs = kOperands * n + 2;
+    const auto n = static_cast<int32_t>(sizes.size()), n_inputs = kOperands * n + 3;
     for (int32_t i = 0; i < n; i++)
       for (int k = 0; k < kOperands; k++) {
         values.push_back({DP_FLOAT32, true, LocalOf({sizes[static_cast<size_t>(i)]})});
@@ -133,13 +133,14 @@ struct Updates {
       }
     values.push_back({DP_FLOAT32, true, LocalOf({})});
     values.push_back({DP_INT64, true, LocalOf({})});
+    values.push_back({DP_FLOAT32, true, LocalOf({})});
     for (int32_t i = 0; i < n; i++) {
       const int32_t first = i * kOperands, result = n_inputs + i * kResults;
-      taken.push_back({first, first + 1, first + 2, first + 3, n_inputs - 2, n_inputs - 1});
+      taken.push_back({first, first + 1, first + 2, first + 3, n_inputs - 3, n_inputs - 2, n_inputs - 1});
       made.push_back({result, result + 1, result + 2});
       for (int k = 0; k < kResults; k++) values.push_back(values[static_cast<size_t>(first)]);
       const char *unnamed[kResults] = {};
-      members.push_back({adam, dp_graph_add_node(holder, adam, "n", 0, nullptr, kResults, unnamed, 0, nullptr), 6,
+      members.push_back({adam, dp_graph_add_node(holder, adam, "n", 0, nullptr, kResults, unnamed, 0, nullptr), 7,
                          kResults, nullptr, nullptr});
     }
     for (size_t m = 0; m < members.size(); m++) {
@@ -168,6 +169,7 @@ struct Updates {
     }
     in.push_back(&lr);
     in.push_back(&step);
+    in.push_back(&scale);
     void *state = nullptr;
     ASSERT_EQ(kernel->prepare(&spec, &state), nullptr);
     std::vector<uint8_t> scratch(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0);

@@ -22,8 +22,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   (void)scratch;
   if (dp_update_skips(spec, in, out, part, parts)) return DP_OK;
   const dp_vector_adam *update = state;
-  const dp_adam_rule rule =
-      dp_adam_rule_of(spec->node, dp_element_get(spec->inputs[4].dtype, in[4]), dp_scalar_i64(spec, in, 5));
+  const dp_adam_rule rule = dp_adam_rule_of(spec, in);
   const float *from[4];
   float *to[3];
   int64_t lo, hi;

@@ -5,7 +5,7 @@
 #include "backends/cpu/reference/adam_rule.h"
 #include "ir/kernel/kernel.h"
 
-// The factors at that step, counted from 0.
-dp_adam_rule dp_adam_rule_of(const dp_node *node, double lr, int64_t step);
+// The factors of this step, of the operands.
+dp_adam_rule dp_adam_rule_of(const dp_kernel_spec *spec, const void *const *in);
 
 #endif

@@ -1,6 +1,6 @@
-// dp.SGD(w, m, g, lr, step, skip) -> w', m': PyTorch's update, computed in float64 and rounded once.
+// dp.SGD(w, m, g, lr, step, scale, skip) -> w', m': PyTorch's update, computed in float64 and rounded once.
 //
-//   d = g + weight_decay * w;  m' = momentum * m + (1 - dampening) * d;  w' = w - lr * (nesterov ? d + momentum * m' :
+//   g = scale * g, rounded;  d = g + weight_decay * w;  m' = momentum * m + (1 - dampening) * d;  w' = w - lr * (nesterov ? d + momentum * m' :
 //   m')
 //
 // At step 0 (if `step` is given), m' = d. Without m the direction is d. The results overwrite w and m; if
@@ -9,7 +9,7 @@
 #include "backends/cpu/reference/update.h"
 
 typedef struct {
-  double lr, momentum, dampening, weight_decay;
+  double lr, gradient, momentum, dampening, weight_decay;
   bool nesterov, first;
 } rule;
 
@@ -24,6 +24,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   if (dp_update_skips(spec, in, out, part, parts)) return DP_OK;
   const dp_node *node = spec->node;
   rule r = {.lr = dp_element_get(spec->inputs[3].dtype, in[3]),
+            .gradient = dp_update_scale(spec, in),
             .momentum = dp_node_float(node, "momentum", 0),
             .dampening = dp_node_float(node, "dampening", 0),
             .weight_decay = dp_node_float(node, "weight_decay", 0),
@@ -54,7 +55,7 @@ const dp_kernel dp_kernel_reference_dp_SGD = {
 static void FN(update)(const rule *r, const T *w, const T *m, const T *g, T *next_w, T *next_m, int64_t lo,
                        int64_t hi) {
   for (int64_t i = lo; i < hi; i++) {
-    double d = (double)g[i] + r->weight_decay * (double)w[i], step = d;
+    double d = (double)(T)((double)g[i] * r->gradient) + r->weight_decay * (double)w[i], step = d;
     if (m) {
       double velocity = r->first ? d : r->momentum * (double)m[i] + (1 - r->dampening) * d;
       step = r->nesterov ? d + r->momentum * velocity : velocity;

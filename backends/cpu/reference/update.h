@@ -19,4 +19,11 @@ static inline bool dp_update_skips(const dp_kernel_spec *spec, const void *const
   return true;
 }
 
+// The factor of an optimizer's gradient. A product of two floats is exact in double, so rounding it once is what a
+// multiplication of its own does.
+static inline double dp_update_scale(const dp_kernel_spec *spec, const void *const *in) {
+  const int scale = spec->op->n_inputs - 2;
+  return dp_has_in(spec, scale) ? dp_element_get(spec->inputs[scale].dtype, in[scale]) : 1;
+}
+
 #endif

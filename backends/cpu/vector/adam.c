@@ -10,7 +10,7 @@ void DP_FOR_ISA(dp_vector_adam_)(const dp_adam_rule *rule, int64_t count, const 
   const dp_adam_rule r = *rule;
   DP_INDEPENDENT
   for (int64_t i = 0; i < count; i++) {
-    const double d = (double)g[i] + r.decay * (double)w[i];
+    const double d = (double)(float)((double)g[i] * r.gradient) + r.decay * (double)w[i];
     const double mean = (double)m[i] + (1 - r.beta1) * (d - (double)m[i]);
     const double square = r.beta2 * (double)v[i] + (1 - r.beta2) * d * d;
     next_w[i] = (float)(r.keep * (double)w[i] - r.rate * mean / (sqrt(square) * r.scale + r.eps));

@@ -3,13 +3,15 @@
 #include "backends/cuda/device/update.h"
 
 typedef struct {
-  double lr, keep, decay, rate, scale;  // of Adam: factors of the parameter, of its share of the gradient, of the step
+  double lr, gradient;              // factors of the step and of the gradient
+  double keep, decay, rate, scale;  // of Adam: factors of the parameter, of its share of the gradient, of the step
   bool first;
 } LOCAL(rule);
 
 DP_DEVICE void LOCAL(make_rule)(const dp_update_arguments *a, LOCAL(rule) * r) {
   const double lr = (double)GET(*(const T *)a->lr);
   r->lr = lr;
+  r->gradient = a->scale ? (double)GET(*(const T *)a->scale) : 1;
   r->first = a->step && *a->step == 0;
   if (ADAM) {
     const double t = (double)*a->step + 1;
@@ -20,9 +22,13 @@ DP_DEVICE void LOCAL(make_rule)(const dp_update_arguments *a, LOCAL(rule) * r) {
   }
 }
 
+// Rounded as a product of its own would be.
+DP_DEVICE double LOCAL(gradient)(const LOCAL(rule) * r, const void *g, dp_i64 i) {
+  return (double)(W)((double)GET(((const T *)g)[i]) * r->gradient);
+}
+
 DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, const dp_update_tensor *x, dp_i64 i) {
-  const double w = (double)GET(((const T *)x->in[0])[i]),
-               d = (double)GET(((const T *)x->in[2])[i]) + a->weight_decay * w;
+  const double w = (double)GET(((const T *)x->in[0])[i]), d = LOCAL(gradient)(r, x->in[2], i) + a->weight_decay * w;
   double step = d;
   if (x->in[1]) {
     const double old = (double)GET(((const T *)x->in[1])[i]);
@@ -35,7 +41,7 @@ DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, c
 
 DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, const dp_update_tensor *x, dp_i64 i) {
   const double w = (double)GET(((const T *)x->in[0])[i]), m = (double)GET(((const T *)x->in[1])[i]);
-  const double v = (double)GET(((const T *)x->in[2])[i]), d = (double)GET(((const T *)x->in[3])[i]) + r->decay * w;
+  const double v = (double)GET(((const T *)x->in[2])[i]), d = LOCAL(gradient)(r, x->in[3], i) + r->decay * w;
   const double mean = m + (1 - a->beta1) * (d - m), square = a->beta2 * v + (1 - a->beta2) * d * d;
   ((T *)x->out[0])[i] = PUT(r->keep * w - r->rate * mean / (sqrt(square) * r->scale + a->eps));
   ((T *)x->out[1])[i] = PUT(mean);

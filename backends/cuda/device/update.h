@@ -15,6 +15,7 @@ typedef struct {
 
 typedef struct {
   const void *lr;         // NULL for dp.Assign
+  const void *scale;      // a factor of gradients; NULL: not given
   const long long *step;  // NULL: not given
   const long long *skip;  // not 0: nothing changes; NULL: not given
   double momentum, dampening, weight_decay, beta1, beta2, eps;

@@ -1,5 +1,5 @@
-// dp.SGD, dp.Adam and dp.Assign: one, or a region of them. Updates that have attributes, types, learning rate, step and
-// skip in common share launches, of up to DP_UPDATE_MOST tensors.
+// dp.SGD, dp.Adam and dp.Assign: one, or a region of them. Updates that have attributes, types, learning rate, step,
+// scale and skip in common share launches, of up to DP_UPDATE_MOST tensors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,11 @@
 typedef struct {
   const char *name;
   bool adam;
-  int n_in, lr, step, skip;  // lr, step -1: it takes none
+  int n_in, lr, step, scale, skip;  // lr, step, scale -1: it takes none
 } optimizer;
 
 static const optimizer optimizers[] = {
-    {"SGD", false, 3, 3, 4, 5}, {"Adam", true, 4, 4, 5, 6}, {"Assign", false, 2, -1, -1, 2}};
+    {"SGD", false, 3, 3, 4, 5, 6}, {"Adam", true, 4, 4, 5, 6, 7}, {"Assign", false, 2, -1, -1, -1, 2}};
 
 static const optimizer *optimizer_of(const dp_op *op) {
   for (size_t i = 0; i < DP_COUNT(optimizers); i++)
@@ -101,6 +101,7 @@ static dp_status enqueue_one(const dp_kernel_spec *spec, void *state, dp_queue *
   dp_update_arguments a = arguments_of(spec);
   a.lr = has(spec, o->lr) ? in[o->lr] : NULL;
   a.step = has(spec, o->step) ? in[o->step] : NULL;
+  a.scale = has(spec, o->scale) ? in[o->scale] : NULL;
   a.skip = has(spec, o->skip) ? in[o->skip] : NULL;
   const int64_t blocks = add_tensor(&a, 0, dp_out_count(spec, 0), in, o->n_in, out, spec->n_outputs);
   return launch(queue, state, blocks, &a);
@@ -129,11 +130,11 @@ static bool match_region(const dp_kernel_spec *spec) {
   return dp_members_are_independent(spec);
 }
 
-// Members that share launches. lr, step, skip: values of the region; -1: none.
+// Members that share launches. lr, step, scale, skip: values of the region; -1: none.
 typedef struct {
   const dp_cuda_function *function;
   dp_update_arguments arguments;  // but for addresses and tensors
-  int32_t lr, step, skip;
+  int32_t lr, step, scale, skip;
 } launch_group;
 
 typedef struct {
@@ -151,8 +152,8 @@ static void release(void *state) {
 }
 
 static bool is_same(const launch_group *a, const launch_group *b) {
-  return a->function == b->function && a->lr == b->lr && a->step == b->step && a->skip == b->skip &&
-         !memcmp(&a->arguments, &b->arguments, offsetof(dp_update_arguments, n_tensors));
+  return a->function == b->function && a->lr == b->lr && a->step == b->step && a->scale == b->scale &&
+         a->skip == b->skip && !memcmp(&a->arguments, &b->arguments, offsetof(dp_update_arguments, n_tensors));
 }
 
 static dp_status add_member(const dp_kernel_region *r, int m, region_state *s) {
@@ -164,6 +165,7 @@ static dp_status add_member(const dp_kernel_region *r, int m, region_state *s) {
   *group = (launch_group){.arguments = arguments_of(&made.spec),
                           .lr = has(&made.spec, o->lr) ? member->inputs[o->lr] : -1,
                           .step = has(&made.spec, o->step) ? member->inputs[o->step] : -1,
+                          .scale = has(&made.spec, o->scale) ? member->inputs[o->scale] : -1,
                           .skip = has(&made.spec, o->skip) ? member->inputs[o->skip] : -1};
   DP_TRY(add_function(&made.spec, &group->function));
   int g = 0;
@@ -196,6 +198,7 @@ static dp_status enqueue_group(const dp_kernel_spec *spec, const region_state *s
   int64_t blocks = 0;
   a.lr = group->lr < 0 ? NULL : in[group->lr];
   a.step = group->step < 0 ? NULL : in[group->step];
+  a.scale = group->scale < 0 ? NULL : in[group->scale];
   a.skip = group->skip < 0 ? NULL : in[group->skip];
   for (int m = 0; m < spec->region->n_members; m++) {
     if (s->group_of[m] != g) continue;

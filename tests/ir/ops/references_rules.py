@@ -147,7 +147,7 @@ def refused(a, x):
     return ((x >= limit) | (x < (-limit if a.get("negative") else 0))) & (x != a.get("other", limit - 1))
 
 
-def sgd(a, w, m, g, lr, step=None, skip=0):
+def sgd(a, w, m, g, lr, step=None, scale=None, skip=0):
     if skip != 0:
         return [t(w)] + ([] if m is None else [t(m)])
     parameter = torch.nn.Parameter(t(w))
@@ -155,12 +155,12 @@ def sgd(a, w, m, g, lr, step=None, skip=0):
     optimizer = torch.optim.SGD([parameter], lr=float(lr), nesterov=bool(a.get("nesterov", 0)), **options)
     if m is not None and (step is None or step > 0):
         optimizer.state[parameter]["momentum_buffer"] = t(m)
-    parameter.grad = t(g)
+    parameter.grad = t(g) if scale is None else t(g) * t(scale)
     optimizer.step()
     return [parameter.detach()] + ([] if m is None else [optimizer.state[parameter]["momentum_buffer"]])
 
 
-def adam(a, w, m, v, g, lr, step, skip=0):
+def adam(a, w, m, v, g, lr, step, scale=None, skip=0):
     if skip != 0:
         return [t(w), t(m), t(v)]
     parameter = torch.nn.Parameter(t(w))
@@ -169,7 +169,7 @@ def adam(a, w, m, v, g, lr, step, skip=0):
                      eps=a.get("eps", 1e-8), weight_decay=a.get("weight_decay", 0))
     state = {"step": torch.tensor(float(step)), "exp_avg": t(m), "exp_avg_sq": t(v)}
     optimizer.state[parameter] = state
-    parameter.grad = t(g)
+    parameter.grad = t(g) if scale is None else t(g) * t(scale)
     optimizer.step()
     return [parameter.detach(), state["exp_avg"], state["exp_avg_sq"]]
 

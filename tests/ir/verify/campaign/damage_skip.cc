@@ -39,7 +39,7 @@ bool ChooseNode(Edit &e, const std::vector<std::pair<std::string, size_t>> &oper
 // One update is never skipped.
 bool SkipDropped(Edit &e) {
   uint32_t node;
-  if (!ChooseNode(e, {{"SGD", 6}, {"Adam", 7}, {"Assign", 3}}, &node)) return false;
+  if (!ChooseNode(e, {{"SGD", 7}, {"Adam", 8}, {"Assign", 3}}, &node)) return false;
   e.plan->graphs[e.program->graph]->nodes[node]->n_inputs--;
   EachOf(e, node, [](Dp__Instruction *in) { in->n_inputs--; });
   return true;
