@@ -107,7 +107,7 @@ double Token(int64_t sample, int64_t position) {
 std::vector<double> Losses(const std::string &text, const std::string &options) {
   RunOptions run_options;
   run_options.feed = [digits = Digits(), tokens = text.find("model gpt") == 0](const std::string &input, int64_t sample,
-                                                                              int64_t element) {
+                                                                               int64_t element) {
     sample %= kSamples;
     if (tokens) return Token(sample, element + (input == "label"));
     return digits(input, sample, element);
@@ -142,8 +142,8 @@ TEST_P(Mixed, IsAsCloseToFloat32AsAutocast) {
   // The same weights, data and network.
   for (size_t i = 0; i < 3; i++) EXPECT_NEAR(wide[i], Torch("fp32")[i], 2e-5 * wide[i]);
   const double theirs = Distance(Torch("autocast"), Torch("fp32"));
-  for (const char *options :
-       {"precision=bf16", "precision=bf16 strategy=data devices=2", "precision=bf16 strategy=data devices=2 comm-precision=bf16"}) {
+  for (const char *options : {"precision=bf16", "precision=bf16 strategy=data devices=2",
+                              "precision=bf16 strategy=data devices=2 comm-precision=bf16"}) {
     const double ours = Distance(Losses(text_, options), wide);
     std::printf("%s, %s: %.3g from float32; autocast %.3g\n", GetParam(), options, ours, theirs);
     EXPECT_LE(ours, 1.5 * theirs) << options;
