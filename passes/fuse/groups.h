@@ -61,7 +61,7 @@ bool dp_fuse_cover(const dp_graph *graph, dp_fuse_frame *f, const dp_fuse_frame 
 // Whether there are rows, and they are short enough for the cache.
 bool dp_fuse_is_good(const dp_fuse_frame *f);
 // Whether the node may be a member that works on rows; its frame.
-bool dp_fuse_can(const dp_graph *graph, const dp_node *node, dp_fuse_frame *f);
+bool dp_fuse_can(const dp_fuse_work *w, const dp_node *node, dp_fuse_frame *f);
 
 // Reductions over other dims than those of rows join the region that computes what they reduce.
 void dp_fuse_reductions(dp_fuse_work *w);

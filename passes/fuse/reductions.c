@@ -46,7 +46,7 @@ static void join_operand(dp_fuse_work *w, const dp_node *node) {
   const int32_t g = source_of(w, node);
   dp_fuse_frame both;
   if (!dp_fuse_has_one_user(w, node) || !is_alone(w, node)) return;
-  if (g < 0 || !dp_op_is_pointwise(node->op) || !dp_fuse_can(w->graph, node, &both) || !has_room(w, g, node)) return;
+  if (g < 0 || !dp_op_is_pointwise(node->op) || !dp_fuse_can(w, node, &both) || !has_room(w, g, node)) return;
   if (!dp_fuse_cover(w->graph, &both, &w->groups[g].frame) || !dp_fuse_is_good(&both)) return;
   w->groups[g].frame = both;
   join(w, g, node);
