@@ -156,7 +156,7 @@ TEST(Halves, SumsAreNotRoundedOnTheWay) {
                  {"MatMul", "", t + "[N,5000], " + t + "[5000,3]", "", false},
                  {"GlobalAveragePool", "", t + "[N,2,50,50]", "", true},
                  {"BatchNormalization", "",
-                  t + "[5000,N], " + t + "[N], " + t + "[N], " + t + "[N], " + t + "[N]", "training_mode=1", false}};
+                  t + "[N,2,2500], " + t + "[2], " + t + "[2], " + t + "[2], " + t + "[2]", "training_mode=1", false}};
     for (const auto &c : cases) {
       SCOPED_TRACE(c.op + (" " + t));
       Ready ready = DrawOf(c.op, c.domain, c.inputs, c.attrs, 3);
