@@ -14,8 +14,8 @@ typedef struct {
   int n_skips;
   const dp_value *skips[2];  // that updates take
   const dp_value *skip;      // the one that is looked at
-  bool *added;              // (nodes) reached once
-  dp_refusal_table counts;  // those that add up to it
+  bool *added;               // (nodes) reached once
+  dp_refusal_table counts;   // those that add up to it
   uint32_t n_left;
   const dp_value **left;  // to be looked at
 } skipping;

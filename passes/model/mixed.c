@@ -3,6 +3,7 @@
 // them. Parameters stay float32 and are cast once. Inputs and outputs keep their types. Runs on the source graph, so
 // that everything derived from a node, gradients above all, computes in the node's type.
 #include <fnmatch.h>
+#include <math.h>
 #include <string.h>
 
 #include "ir/base/suggest.h"
@@ -57,21 +58,24 @@ static bool may_mix(const dp_node *node, int operand, const dp_value *value) {
          (schema->types & DP_BIT(DP_FLOAT32));
 }
 
-// Whether the operand follows the others: it is no result and no input, or a single number.
-static bool follows(const dp_value *value) {
-  const dp_shape *shape = &value->type.shape;
-  if (value->kind == DP_VALUE_VARIABLE || value->kind == DP_VALUE_CONSTANT) return true;
-  return !shape->rank;
+// Whether the operand follows the others: a parameter, a single number. A constant that 16 bits cannot hold does not.
+static bool follows(const mixing *m, const dp_value *value) {
+  if (value->kind == DP_VALUE_VARIABLE) return m->to->model->variables[value->variable].kind == DP_PARAMETER;
+  if (value->kind != DP_VALUE_CONSTANT) return !value->type.shape.rank;
+  if (dp_tensor_count(value->constant) != 1) return false;
+  const double number = dp_tensor_get(value->constant, 0);
+  return !isfinite(number) ||
+         isfinite(dp_element_decode(m->dtypes[HALF], dp_element_encode(m->dtypes[HALF], number, 0)));
 }
 
 // The width of the operands that have the same type as this one: FULL if one that the others follow is float32, or if
 // none has 16 bits.
-static int widest(const dp_node *node, dp_value *const *in, char same) {
+static int widest(const mixing *m, const dp_node *node, dp_value *const *in, char same) {
   bool any_half = false;
   for (int i = 0; i < node->n_inputs; i++) {
     if (!may_mix(node, i, in[i]) || schema_of(node->op, i)->same != same) continue;
     const bool half = is_half(in[i]->type.dtype);
-    if (!half && !follows(in[i])) return FULL;
+    if (!half && !follows(m, in[i])) return FULL;
     any_half |= half;
   }
   return any_half ? HALF : FULL;
@@ -87,12 +91,12 @@ static bool is_kept(mixing *m, const dp_node *node) {
   return kept;
 }
 
-static int width_of(const dp_node *node, dp_value *const *in, int operand, dp_op_precision precision) {
+static int width_of(const mixing *m, const dp_node *node, dp_value *const *in, int operand, dp_op_precision precision) {
   switch (precision) {
     case DP_PRECISION_HALF:
       return HALF;
     case DP_PRECISION_OPERANDS:
-      return widest(node, in, schema_of(node->op, operand)->same);
+      return widest(m, node, in, schema_of(node->op, operand)->same);
     default:
       return FULL;
   }
@@ -108,7 +112,7 @@ static dp_status mix_node(mixing *m, const dp_node *node) {
   const bool was_half = node->n_inputs && in[0] && is_half(in[0]->type.dtype);
   dp_value **mixed = dp_memdup(m->to->arena, in, ((size_t)node->n_inputs + 1) * sizeof *in);
   for (int i = 0; i < node->n_inputs; i++)
-    if (may_mix(node, i, in[i])) mixed[i] = cast(m, in[i], width_of(node, in, i, precision), node);
+    if (may_mix(node, i, in[i])) mixed[i] = cast(m, in[i], width_of(m, node, in, i, precision), node);
   dp_node *copy = dp_graph_copy_node(m->to, node, m->map);
   for (int i = 0; i < node->n_inputs; i++) copy->inputs[i] = mixed[i];
   if (m->builder.status) return m->builder.status;

@@ -76,8 +76,8 @@ static bool is_stored(const dp_value *logical) {
 
 // Where a strategy gathers variables at each use, the variable is gathered rather than the other operand.
 static bool is_gathered(const dp_place *place, const dp_value *logical, int axis, dp_placement to) {
-  return axis == place->data_axis && to.kind == DP_REPLICATE &&
-         place->shares.gathers_again & DP_SHARES_PARAMETERS && is_stored(logical);
+  return axis == place->data_axis && to.kind == DP_REPLICATE && place->shares.gathers_again & DP_SHARES_PARAMETERS &&
+         is_stored(logical);
 }
 
 double dp_place_copy_cost(dp_place *place, const dp_value *logical, int axis, dp_placement to, dp_placement *from) {

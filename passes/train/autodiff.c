@@ -104,8 +104,8 @@ static dp_status run(dp_compile *compile) {
     if (strcmp(graph->outputs[i].name, DP_LOSS_OUTPUT) || !d.depends[loss->id]) continue;
     dp_builder builder = {.graph = graph, .prefix = "loss/grad"};
     const bool scaled = dp_loss_scale_is_on(compile->options);
-    d.gradient[loss->id] = scaled ? dp_loss_scale_begin(&builder, loss->type.dtype)
-                                  : dp_build_fill(&builder, loss->type.dtype, 1);
+    d.gradient[loss->id] =
+        scaled ? dp_loss_scale_begin(&builder, loss->type.dtype) : dp_build_fill(&builder, loss->type.dtype, 1);
   }
   for (int32_t i = n_nodes; i-- > 0;) DP_TRY(differentiate_node(&d, graph->nodes[i]));
   return give_gradients(compile, &d);

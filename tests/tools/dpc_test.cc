@@ -37,7 +37,13 @@ TEST_F(Dpc, MistypedWordsAreAnsweredWithTheNearest) {
   Refused(Compile("--optimiser=x"), 64, {"--optimiser", "did you mean 'optimizer'"});
   Refused(Compile("--stratgy=data"), 64, {"did you mean 'strategy'"});
   Refused(Compile("--strategy=dta"), 64, {"did you mean 'data'"});
-  Refused(Compile("--precision=fp16"), 64, {"--precision=fp16"});
+  Refused(Compile("--precision=fp61"), 64, {"--precision=fp61", "did you mean 'fp64'"});
+  Refused(Compile("--comm-precision=fp16"), 64, {"--comm-precision=fp16", "choose one of fp32, bf16"});
+  Refused(Compile("--precision=bf16 --keep-fp32=l*s --keep-fp32=logist"), 64,
+          {"--keep-fp32=logist: no node", "did you mean 'logits'"});
+  Refused(Compile("--keep-fp32=logits"), 78, {"--precision=bf16"});
+  Refused(Compile("--precision=fp64 --comm-precision=bf16"), 78, {"--precision=fp64"});
+  Refused(Compile("--mode=infer --comm-precision=bf16"), 78, {"--comm-precision is for training"});
   Refused(Compile("--optimizer=sgdd(lr=1)"), 64, {"sgdd", "sgd"});
   Refused(Compile("--optimizer=sgd(lr=1,momentun=0.9)"), 64, {"momentun", "momentum"});
   Refused(Compile("--loss=softmax_cross_entropy(logit,label)"), 65, {"'logit'", "did you mean 'logits'"});
@@ -74,7 +80,7 @@ TEST_F(Dpc, WhatThereIsIsListed) {
   Refused(Compile("--optimizer=ftrl(lr=1)"), 64, {"no optimizer 'ftrl'", "choose one of sgd, adam, adamw"});
   Refused(Compile("--optimizer=sgd(rate=1)"), 64, {"sgd takes no 'rate'", "it takes lr, momentum,"});
   Refused(Compile("--optimizer=sgd(schedule=cubic)"), 64, {"choose one of constant, step, cosine"});
-  Refused(Compile("--precision=fp8"), 64, {"choose one of fp32, fp64"});
+  Refused(Compile("--precision=fp8"), 64, {"choose one of fp32, fp64, bf16, fp16"});
   Refused(Compile("--loss=mse(prediction,target)"), 65, {"no such value", "its output is: 'logits'"});
   Refused(Compile("--stop-after=everything"), 64, {"choose one of options, batch,", "place,", "emit"});
   Refused("dpc show --verison x", 64, {"did you mean 'version'"});

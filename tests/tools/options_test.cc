@@ -53,6 +53,8 @@ const std::map<std::string, Sample> kSamples = {
      {"x=/255", "x=/128", "--dim=seq=4 --loss=softmax_cross_entropy(logits,label) --optimizer=sgd(lr=0.1)",
       "tests/tools/open_dim.onnx"}},
     {"precision", {"fp64", "fp32", ""}},
+    {"keep-fp32", {"h", "a", "--precision=bf16"}},
+    {"comm-precision", {"bf16", "fp32", ""}},
     {"batchnorm", {"local", "sync", ""}},
     {"clip-grad-at-bound", {"zero", "pass", ""}},
 };
@@ -183,6 +185,8 @@ TEST_F(Options, WhatIsShownCompilesToTheSame) {
       {mlp, "--batch=64 --mesh=data=2,pipe=2,tensor=2 --freeze=hidden.* --freeze=output.bias"},
       {"examples/digits_cnn.dpt", "--batch=12 --strategy=pipeline --devices=2"},  // one micro-batch of eight
       {"examples/digits_cnn.dpt", "--batch=12 --strategy=data --devices=2 --batchnorm=local --precision=fp64"},
+      {mlp, "--batch=64 --precision=bf16 --keep-fp32=h --comm-precision=bf16 --strategy=zero --devices=2"},
+      {mlp, "--batch=64 --precision=fp16 --strategy=data --devices=2"},
       {mlp, "--batch=64 --strategy=pipeline --devices=2 --microbatches=4 --schedule=gpipe --memory=400K"},
       {mlp, "--batch=64 --strategy=tensor --devices=2 --split image=0 --isa=avx2 --threads=2"},
   };

@@ -251,6 +251,25 @@ TEST_F(Resume, EveryOptimizerGoesOnWithTheSameBytes) {
   }
 }
 
+// The loss is so large that the first steps overflow float16: they are skipped, and counted, until the scale fits.
+TEST_F(Resume, TheLossScaleGoesOn) {
+  Compile("--precision=fp16 --strategy=data --devices=2 --loss=1e5*softmax_cross_entropy(logits,label) "
+          "--optimizer=adam(lr=1e-2,clip_norm=1)");
+  const Result whole = Must(Train(Save("whole") + "--steps=20"));
+  const std::vector<Event> steps = Metrics(File("metrics"));
+  int skipped = 0;
+  for (Event step : steps) skipped += step["skipped"] != 0;
+  EXPECT_GT(skipped, 5);
+  EXPECT_LT(skipped, 20);
+  EXPECT_NE(whole.err.find(" " + std::to_string(skipped) + " steps skipped so far"), std::string::npos) << whole.err;
+  for (int stop : {3, skipped + 1}) {
+    const std::string folder = "stopped." + std::to_string(stop);
+    Must(Train(Save(folder) + "--steps=" + std::to_string(stop)));
+    Must(Train(Save(folder) + "--steps=20 --resume"));
+    EXPECT_EQ(Weights(20, folder), Weights(20, "whole"));
+  }
+}
+
 // Evaluation measures the averages, a file of weights holds them, and a checkpoint holds both.
 TEST_F(Resume, AveragesAreWhatIsMeasured) {
   Compile("--optimizer=sgd(lr=0.1,momentum=0.9,ema=0.9)");

@@ -68,8 +68,12 @@ ROWS_FROM(boolean)
   }
 
 static const cast_row rows[DP_MAX_TYPE + 1][DP_MAX_TYPE + 1] = {
-    [DP_FLOAT32] = TABLE_FROM(float), [DP_FLOAT64] = TABLE_FROM(double),  [DP_INT64] = TABLE_FROM(int64_t),
-    [DP_INT32] = TABLE_FROM(int32_t), [DP_UINT64] = TABLE_FROM(uint64_t), [DP_UINT8] = TABLE_FROM(uint8_t),
+    [DP_FLOAT32] = TABLE_FROM(float),
+    [DP_FLOAT64] = TABLE_FROM(double),
+    [DP_INT64] = TABLE_FROM(int64_t),
+    [DP_INT32] = TABLE_FROM(int32_t),
+    [DP_UINT64] = TABLE_FROM(uint64_t),
+    [DP_UINT8] = TABLE_FROM(uint8_t),
     [DP_BOOL] = TABLE_FROM(boolean),
     [DP_FLOAT32][DP_FLOAT16] = dp_half_to_float16,
     [DP_FLOAT32][DP_BFLOAT16] = dp_half_to_bfloat16,

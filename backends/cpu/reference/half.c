@@ -53,11 +53,11 @@ static inline uint16_t to_float16(uint32_t x) {
   return (uint16_t)choose(is_less(INFINITE, magnitude), 0x7e00, code | sign);
 }
 
-#define ROW(NAME, FROM, TO, VALUE)                               \
-  void NAME(int64_t count, const void *px, void *py) {           \
-    const FROM *restrict x = px;                                 \
-    TO *restrict y = py;                                         \
-    for (int64_t i = 0; i < count; i++) y[i] = VALUE(x[i]);      \
+#define ROW(NAME, FROM, TO, VALUE)                          \
+  void NAME(int64_t count, const void *px, void *py) {      \
+    const FROM *restrict x = px;                            \
+    TO *restrict y = py;                                    \
+    for (int64_t i = 0; i < count; i++) y[i] = VALUE(x[i]); \
   }
 ROW(dp_half_from_float16, uint16_t, uint32_t, from_float16)
 ROW(dp_half_from_bfloat16, uint16_t, uint32_t, from_bfloat16)

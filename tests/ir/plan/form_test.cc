@@ -63,7 +63,7 @@ const Break kHead[] = {
     {"threads", "FORM.LIMIT", [](HandPlan &h) { h.plan->target->threads = 5000; }},
     {"negative_batch", "FORM.LIMIT", [](HandPlan &h) { h.plan->batch = -1; }},
     {"huge_batch", "FORM.LIMIT", [](HandPlan &h) { h.plan->batch = INT64_MAX; }},
-    {"precision", "FORM.NAME", [](HandPlan &h) { h.plan->precision = 16; }},
+    {"precision", "FORM.NAME", [](HandPlan &h) { h.plan->precision = DP_INT32; }},
     {"mesh_of_no_devices", "FORM.LIMIT", [](HandPlan &h) { h.plan->mesh[0]->size = 0; }},
     {"mesh_overflows", "FORM.LIMIT",
      [](HandPlan &h) {
@@ -123,13 +123,20 @@ TEST(Form, OptionsHold) {
   hand.plan->precision = DP_FLOAT64;
   hand.plan->options->precision = Text(hand, "fp64");
   EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+  hand.plan->precision = DP_BFLOAT16;
+  hand.plan->options->precision = Text(hand, "bf16");
+  hand.plan->options->comm_precision = Text(hand, "bf16");
+  EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+  hand.plan->precision = DP_FLOAT16;
+  hand.plan->options->precision = Text(hand, "fp16");
+  EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
 }
 
 // Changes each field of the message, found by its descriptor, so that it contradicts the plan. The form check refuses
 // it, unless nothing in the plan depends on the field.
 TEST(Form, OptionsAreHeldFieldByField) {
-  const std::set<std::string> untold = {"zero_stage", "memory", "freeze",    "split",     "train",  "as_exported",
-                                        "no_fuse",    "dim",    "recompute", "normalize", "metrics"};
+  const std::set<std::string> untold = {"zero_stage", "memory", "freeze",    "split",     "train",   "as_exported",
+                                        "no_fuse",    "dim",    "recompute", "normalize", "metrics", "keep_fp32"};
   for (unsigned f = 0; f < dp__options__descriptor.n_fields; f++) {
     const ProtobufCFieldDescriptor &field = dp__options__descriptor.fields[f];
     HandPlan hand;
