@@ -20,7 +20,7 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
   for (dp_i64 j = t; j < a.keys && !blind; j += n) sum += DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - most);
   sum = dp_block_sum(sum, shared);
   blind |= a.zero_nan && sum != sum;
-  if (t == 0 && a.lse) ((T *)a.lse)[r.row] = PUT(blind || !a.keys ? -DP_INFINITY : most + log(sum));
+  if (t == 0 && a.lse) ((L *)a.lse)[r.row] = (L)(blind || !a.keys ? -DP_INFINITY : most + log(sum));
   for (dp_i64 column = 0; column < a.v_size; column += n) {
     const dp_i64 c = column + t;
     double y = 0;

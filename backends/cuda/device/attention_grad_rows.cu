@@ -10,7 +10,7 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
   const dp_i64 l = dp_block() % a.length, h = dp_block() / a.length % a.heads, b = dp_block() / a.length / a.heads;
   const dp_attention_row r = dp_attention_row_of(&a, b, h, l);
   const T *dy = (const T *)a.dy + r.y, *y = (const T *)a.given_y + r.y;
-  const double lse = (double)GET(((const T *)a.given_lse)[r.row]);
+  const double lse = (double)((const L *)a.given_lse)[r.row];
   const bool blind = a.zero_rows && lse == -DP_INFINITY;
   double through = 0;
   for (dp_i64 c = t; c < a.v_size; c += n) through += (double)GET(dy[c]) * (double)GET(y[c]);

@@ -11,25 +11,38 @@
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 
-// Operands. Q, K and V follow one another in both.
+// Operands. Q, K and V follow one another in both. others: operands of one type.
 typedef struct {
-  int q, mask, seed;
+  int q, others, mask, seed;
 } operands;
 
-static const operands forward = {0, 3, 4}, backward = {1, 6, 7};
+static const operands forward = {0, 3, 3, 4}, backward = {1, 5, 6, 7};
+enum { GIVEN_LSE = 5 };  // operand of the gradient
+
+static bool is_half(dp_dtype dtype) { return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16; }
+
+// The type of LSE: what 16 bits are computed in.
+static dp_dtype type_of_lse(dp_dtype dtype) { return is_half(dtype) ? DP_FLOAT32 : dtype; }
 
 static bool takes(const dp_kernel_spec *spec, const operands *o) {
   const dp_dtype dtype = spec->inputs[o->q].dtype;
-  for (int i = 0; i < o->mask; i++)
+  for (int i = 0; i < o->others; i++)
     if (spec->inputs[i].dtype != dtype) return false;
-  const bool mask =
-      !dp_has_in(spec, o->mask) || spec->inputs[o->mask].dtype == dtype || spec->inputs[o->mask].dtype == DP_BOOL;
+  const dp_dtype given = dp_has_in(spec, o->mask) ? spec->inputs[o->mask].dtype : DP_BOOL;
+  const bool mask = given == dtype || given == DP_BOOL || (given == DP_FLOAT32 && is_half(dtype));
   return (DP_BIT(dtype) & DP_CUDA_FLOATS) && mask && dp_cuda_is_int64(spec, o->seed) &&
          dp_cuda_is_int64(spec, o->seed + 1);
 }
 
-static bool match_forward(const dp_kernel_spec *spec) { return takes(spec, &forward); }
-static bool match_gradient(const dp_kernel_spec *spec) { return takes(spec, &backward); }
+static bool match_forward(const dp_kernel_spec *spec) {
+  return takes(spec, &forward) &&
+         (!dp_has_out(spec, 1) || spec->outputs[1].dtype == type_of_lse(spec->inputs[forward.q].dtype));
+}
+
+static bool match_gradient(const dp_kernel_spec *spec) {
+  return takes(spec, &backward) &&
+         spec->inputs[GIVEN_LSE].dtype == type_of_lse(spec->inputs[backward.q].dtype);
+}
 
 static dp_attention_arguments arguments_of(const dp_kernel_spec *spec, const operands *o, const void *const *in) {
   const dp_attention e = dp_attention_of(spec, o->q, o->mask);
@@ -58,9 +71,13 @@ static dp_attention_arguments arguments_of(const dp_kernel_spec *spec, const ope
 static dp_status add_function(const dp_kernel_spec *spec, const operands *o, const char *name, const char *source,
                               const dp_cuda_function **function) {
   const dp_attention e = dp_attention_of(spec, o->q, o->mask);
-  char defines[256];
-  snprintf(defines, sizeof defines, "%s#define MASK %d\n#define DROPS %d\n",
-           dp_cuda_type_of(spec->inputs[o->q].dtype)->defines,
+  const dp_dtype dtype = spec->inputs[o->q].dtype;
+  const bool wide_mask = e.mask && spec->inputs[o->mask].dtype != dtype;
+  char defines[512];
+  snprintf(defines, sizeof defines,
+           "%s#define L %s\n#define MASK_AT(mask, i) %s\n#define MASK %d\n#define DROPS %d\n",
+           dp_cuda_type_of(dtype)->defines, dp_cuda_type_of(type_of_lse(dtype))->stored,
+           wide_mask ? "((const float *)(mask))[i]" : "GET(((const T *)(mask))[i])",
            !e.mask             ? 0
            : e.mask == DP_BOOL ? 1
                                : 2,
@@ -95,6 +112,7 @@ const dp_kernel dp_kernel_cuda_dp_ScaledDotProductAttention = {
     .name = "cuda.device.dp.ScaledDotProductAttention",
     .op = "ScaledDotProductAttention",
     .domain = "dp",
+    .types = DP_STORED,
     .shares_state = true,
     .match = match_forward,
     .prepare = prepare_forward,
@@ -130,7 +148,7 @@ static dp_status enqueue_gradient(const dp_kernel_spec *spec, void *state, dp_qu
   dp_attention_arguments a = arguments_of(spec, &backward, in);
   a.dy = in[0];
   a.given_y = in[4];
-  a.given_lse = in[5];
+  a.given_lse = in[GIVEN_LSE];
   a.through = scratch;
   a.dq = out[0];
   a.dk = out[1];
@@ -144,6 +162,7 @@ const dp_kernel dp_kernel_cuda_dp_ScaledDotProductAttentionGrad = {
     .name = "cuda.device.dp.ScaledDotProductAttentionGrad",
     .op = "ScaledDotProductAttentionGrad",
     .domain = "dp",
+    .types = DP_STORED,
     .shares_state = true,
     .match = match_gradient,
     .scratch_bytes = scratch_bytes,

@@ -76,6 +76,7 @@ const dp_kernel dp_kernel_cuda_dp_GatherGrad = {
     .name = "cuda.device.dp.GatherGrad",
     .op = "GatherGrad",
     .domain = "dp",
+    .types = DP_STORED,
     .shares_state = true,
     .match = match_gradient,
     .prepare = prepare_gradient,
