@@ -33,7 +33,10 @@ static dp_status open_session(dp_dprun *run) {
   const dp_session_options options = {
       .workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL, .check_finite = o->watch.check_nan};
   const dp_backend *backend;
-  DP_TRY(choose_backend(run)->open(o->devices, &backend));
+  const dp_backend_entry *entry = choose_backend(run);
+  DP_TRY(entry->open(o->devices, &backend));
+  if (o->map && !entry->map) return dp_fail(EX_USAGE, "--map: backend %s has nothing to choose from", entry->name);
+  if (o->map) DP_TRY(entry->map(o->map));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
   return o->init.path ? load_weights(run) : dp_dprun_averages_begin(run->arena, run->session);
 }
@@ -61,6 +64,7 @@ static dp_status explain(dp_dprun *run) {
     return DP_OK;
   }
   DP_TRY(open_session(run));
+  dp_session_describe(run->session, stdout);
   dp_plan_print(run->plan, &notes, stdout);
   return e.status;
 }

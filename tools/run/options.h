@@ -29,6 +29,7 @@ typedef struct {
   unsigned allowed;                // dp_dprun_change, by --allow-change
   const dp_backend_entry *device;  // NULL: not given
   const char *devices;             // the part after the backend's colon; NULL: not given
+  const char *map;                 // places of the plan's devices in that list; NULL: not given
   int64_t threads;                 // workers; 0: one for each core
   dp_dprun_watch_options watch;
   dp_dprun_generate_options generate;
