@@ -200,6 +200,7 @@ TEST_F(CudaMany, EachCallInTurn) {
     return names;
   };
   Must(command);  // fills the cache of functions
+  const std::string expected = Read(File("out.safetensors"));
   setenv("DP_STANDIN_TRACE", File("calls").c_str(), 1);
   Must(command);
   const size_t n_calls = calls().size();
@@ -219,7 +220,8 @@ TEST_F(CudaMany, EachCallInTurn) {
         EXPECT_EQ(number, "0") << name << " " << result.err;
       }
     if (result.code == 0) {
-      EXPECT_TRUE(std::regex_search(failed, std::regex("Destroy|Free|Unload|Release|ErrorString"))) << failed;
+      EXPECT_TRUE(std::regex_search(failed, std::regex("Destroy|Free|Unload|Release|ErrorString|SetCurrent"))) << failed;
+      EXPECT_TRUE(Read(File("out.safetensors")) == expected) << failed;
       continue;
     }
     refused++;
