@@ -277,6 +277,10 @@ dp_status dp_session_print_choices(dp_session *s, int program, int64_t n, const 
   return dp_bound_print_choices(bound, instruction, out);
 }
 
+void dp_session_describe(const dp_session *s, FILE *out) {
+  if (s->memory.backend->describe) s->memory.backend->describe(out);
+}
+
 static void put_scalar(dp_session *s, int program, const char *name, int slot, const void *number) {
   void *at = dp_session_input(s, program, name, slot);
   if (at) memcpy(at, number, 8);

@@ -82,6 +82,9 @@ dp_status dp_session_taken(dp_session *session) DP_MUST_USE;
 // Blocks until the run that was begun first is over; DP_OK if none is on. After a failure none is on.
 dp_status dp_session_end(dp_session *session) DP_MUST_USE;
 
+// Prints where the backend has put the plan's devices, for people; nothing where there is nothing to say.
+void dp_session_describe(const dp_session *session, FILE *out);
+
 // Why the device runs steps slower than it could, to be told to the user; NULL: it does not. Lives with the session.
 const char *dp_session_remark(const dp_session *session);
 

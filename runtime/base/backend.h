@@ -5,6 +5,8 @@
 #ifndef DP_RUNTIME_BASE_BACKEND_H
 #define DP_RUNTIME_BASE_BACKEND_H
 
+#include <stdio.h>
+
 #include "ir/kernel/kernel.h"
 
 #ifdef __cplusplus
@@ -110,6 +112,10 @@ typedef struct dp_backend {
   // Which memory a place is in, numbered from 0, below DP_BACKEND_MEMORIES, and how many bytes it has. Several devices
   // may share one.
   int (*memory)(dp_place place, uint64_t *bytes);
+  // What that memory is called; it stays valid until the thread's next call. NULL: this machine's.
+  const char *(*memory_name)(int memory);
+  // Prints where the devices of the attached session are, for people. NULL: there is nothing to say.
+  void (*describe)(FILE *out);
   // Copies between the host and a device; returns when done. NULL: device memory is the host's, which uses it directly.
   dp_status (*upload)(int device, void *to, const void *from, uint64_t bytes);
   dp_status (*download)(int device, void *to, const void *from, uint64_t bytes);

@@ -28,6 +28,7 @@ struct StandinCalls {
   X(dp_standin_seed)        \
   X(dp_standin_fail)        \
   X(dp_standin_memory)      \
+  X(dp_standin_devices)     \
   X(dp_standin_clock) X(dp_standin_reset) X(dp_standin_enqueue) X(dp_standin_call) X(dp_standin_handles)
 #define DP_MEMBER(name) decltype(&::name) name;
   DP_STANDIN_CALLS(DP_MEMBER)

@@ -36,6 +36,8 @@ static dp_status open_session(dp_dprun *run) {
   const dp_backend_entry *entry = choose_backend(run);
   DP_TRY(entry->open(o->devices, &backend));
   if (o->timeout >= 0 && entry->set_timeout) entry->set_timeout(o->timeout);
+  if (o->map && !entry->map) return dp_fail(EX_USAGE, "--map: backend %s has nothing to choose from", entry->name);
+  if (o->map) DP_TRY(entry->map(o->map));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
   return o->init.path ? load_weights(run) : dp_dprun_averages_begin(run->arena, run->session);
 }
@@ -63,6 +65,7 @@ static dp_status explain(dp_dprun *run) {
     return DP_OK;
   }
   DP_TRY(open_session(run));
+  dp_session_describe(run->session, stdout);
   dp_plan_print(run->plan, &notes, stdout);
   return e.status;
 }

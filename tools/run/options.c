@@ -33,6 +33,7 @@ enum {
   KEY_STOP_ON_NAN,
   KEY_DEVICE,
   KEY_TIMEOUT,
+  KEY_MAP,
   KEY_INFER,
   KEY_OUTPUT,
   KEY_SAVE_EVERY,
@@ -102,9 +103,16 @@ static const struct argp_option table[] = {
      "Write the output NAME to this file, samples first; once for each output", 0},
     {0, 0, 0, 0, "Execution", 4},
     {"threads", KEY_THREADS, "C", 0, "Worker threads (default: one for each core); results do not depend on it", 0},
-    {"device", KEY_DEVICE, "BACKEND", 0, "Backend to run on (default: the plan's target)", 0},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0,
      "End with 76 if GPUs wait for each other for so long and nothing moves (default 600; 0: never)", 0},
+    {"device", KEY_DEVICE, "BACKEND", 0,
+     "Backend to run on (default: the plan's target); --device=cuda takes all GPUs, at most one for each device of the "
+     "plan, --device=cuda:0,2 these, by number or UUID",
+     0},
+    {"map", KEY_MAP, "PLACES", 0,
+     "For each device of the plan the place of its GPU in that list, from 0, like --map=0,0,1,1 (default: devices in "
+     "even blocks)",
+     0},
     {"make-code", KEY_MAKE_CODE, "DIR", 0,
      "Compile the functions that the plan needs into the folder DIR, and exit; --device=cuda:sm_80,sm_90 says for "
      "which GPUs, and none is needed. DP_CUDA_CODE=DIR then makes dprun take them from there",
@@ -271,6 +279,9 @@ static dp_status set_option(parsing *p, int key, char *text) {
       return parse_timeout(text, &o->timeout);
     case KEY_DEVICE:
       return dp_cli_backend(p->arena, "device", text, &o->device, &o->devices);
+    case KEY_MAP:
+      o->map = text;
+      return DP_OK;
     case KEY_SAVE_EVERY:
       return dp_cli_int("save-every", text, 1, INT64_MAX, &o->save_every);
     case KEY_KEEP:

@@ -30,6 +30,7 @@ typedef struct {
   const dp_backend_entry *device;  // NULL: not given
   const char *devices;             // the part after the backend's colon; NULL: not given
   double timeout;                  // seconds; 0: never; -1: not given
+  const char *map;                 // places of the plan's devices in that list; NULL: not given
   int64_t threads;                 // workers; 0: one for each core
   dp_dprun_watch_options watch;
   dp_dprun_generate_options generate;

@@ -6,6 +6,7 @@
 static dp_cuda_gpu gpus[DP_CUDA_MOST_GPUS];
 static bool described[DP_CUDA_MOST_GPUS];
 static _Thread_local const dp_cuda_gpu *current;
+static _Thread_local bool is_current;  // to the driver too
 
 enum { OLDEST_MAJOR = 8, OLDEST_MINOR = 0 };
 
@@ -75,12 +76,13 @@ dp_status dp_cuda_gpu_open(const dp_cuda_gpu *gpu) {
 }
 
 void dp_cuda_gpu_use(const dp_cuda_gpu *gpu) {
-  dp_cu.cuCtxSetCurrent(gpu->context);  // fails only for contexts that do not exist
+  // If it fails, as for contexts that do not exist, what follows is refused for another GPU's streams and memory.
+  is_current = !dp_cu.cuCtxSetCurrent(gpu->context);
   current = gpu;
 }
 
 void dp_cuda_gpu_enter(const dp_cuda_gpu *gpu) {
-  if (current != gpu) dp_cuda_gpu_use(gpu);
+  if (current != gpu || !is_current) dp_cuda_gpu_use(gpu);
 }
 
 const dp_cuda_gpu *dp_cuda_gpu_current(void) { return current; }

@@ -167,6 +167,8 @@ void dp_cuda_gpus_detach(void) {
 
 int dp_cuda_gpus_count(void) { return held.n_gpus; }
 
+int dp_cuda_gpus_devices(void) { return held.n_devices; }
+
 const dp_cuda_gpu *dp_cuda_gpus_at(int index) { return held.gpus[index]; }
 
 const dp_cuda_gpu *dp_cuda_gpu_of(int device) { return held.n_gpus == 1 ? held.gpus[0] : held.of_device[device]; }
@@ -180,10 +182,15 @@ bool dp_cuda_gpu_reaches(const dp_cuda_gpu *gpu, const dp_cuda_gpu *other) {
   return gpu == other || held.reached[gpu->ordinal] >> other->ordinal & 1;
 }
 
+bool dp_cuda_gpu_reaches_all(const dp_cuda_gpu *gpu) {
+  for (int i = 0; i < held.n_gpus; i++)
+    if (!dp_cuda_gpu_reaches(gpu, held.gpus[i])) return false;
+  return true;
+}
+
 bool dp_cuda_gpus_all_reach(void) {
   for (int i = 0; i < held.n_gpus; i++)
-    for (int k = 0; k < held.n_gpus; k++)
-      if (!dp_cuda_gpu_reaches(held.gpus[i], held.gpus[k])) return false;
+    if (!dp_cuda_gpu_reaches_all(held.gpus[i])) return false;
   return true;
 }
 

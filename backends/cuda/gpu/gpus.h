@@ -5,6 +5,8 @@
 #ifndef DP_BACKENDS_CUDA_GPUS_H
 #define DP_BACKENDS_CUDA_GPUS_H
 
+#include <stdio.h>
+
 #include "backends/cuda/gpu/gpu.h"
 
 #ifdef __cplusplus
@@ -28,6 +30,9 @@ void dp_cuda_gpus_detach(void);
 
 // While a session lives:
 int dp_cuda_gpus_count(void);
+int dp_cuda_gpus_devices(void);  // of the plan
+// Prints which devices are on which GPU, and what these GPUs reach.
+void dp_cuda_gpus_describe(FILE *out);
 // The GPU number `index` of dp_cuda_gpus_count, in the order of the list.
 const dp_cuda_gpu *dp_cuda_gpus_at(int index);
 // The GPU of a device of the plan. Not NULL.
@@ -36,6 +41,8 @@ const dp_cuda_gpu *dp_cuda_gpu_of(int device);
 const dp_cuda_gpu *dp_cuda_gpu_use_for(int device);
 // Whether functions on `gpu` can read and write memory of `other`. A GPU reaches its own.
 bool dp_cuda_gpu_reaches(const dp_cuda_gpu *gpu, const dp_cuda_gpu *other);
+// Whether it reaches that of all of them.
+bool dp_cuda_gpu_reaches_all(const dp_cuda_gpu *gpu);
 // Whether every GPU reaches every other one's memory.
 bool dp_cuda_gpus_all_reach(void);
 // The GPU whose memory an address is in; NULL: the host's. EX_UNAVAILABLE: the driver knows no such memory.

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/gpu/gpus.h"
 #include "backends/cuda/gpu/waiting.h"
+#include "backends/cuda/gpu/staging.h"
 
 static void *allocate_host(uint64_t bytes) {
   void *memory;
@@ -52,13 +53,30 @@ void dp_cuda_release(dp_place place, void *memory, uint64_t bytes) {
   dp_cu.cuMemFreeHost(memory);
 }
 
+// What is not for the plan's arenas.
+static uint64_t kept_of(const dp_cuda_gpu *gpu) {
+  return DP_CUDA_RESERVE_BYTES + (dp_cuda_gpu_reaches_all(gpu) ? 0 : DP_CUDA_STAGING_BYTES);
+}
+
 int dp_cuda_memory(dp_place place, uint64_t *bytes) {
   if (place.host) return dp_backend_host_memory(place, bytes);
   size_t room = 0, total = 0;
   const dp_cuda_gpu *gpu = dp_cuda_gpu_use_for(place.device);
   dp_cu.cuMemGetInfo_v2(&room, &total);
-  *bytes = room;
+  *bytes = room > kept_of(gpu) ? room - kept_of(gpu) : 0;
   return 1 + gpu->ordinal;
+}
+
+const char *dp_cuda_memory_name(int memory) {
+  static _Thread_local char name[512];
+  for (int i = 0; i < dp_cuda_gpus_count(); i++) {
+    const dp_cuda_gpu *gpu = dp_cuda_gpus_at(i);
+    if (1 + gpu->ordinal != memory) continue;
+    snprintf(name, sizeof name, "GPU %d (%s), of which %llu bytes are kept for CUDA's libraries,", gpu->ordinal,
+             gpu->name, (unsigned long long)kept_of(gpu));
+    return name;
+  }
+  return "this machine";
 }
 
 dp_status dp_cuda_upload(int device, void *to, const void *from, uint64_t bytes) {

@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+// What is kept of each GPU's memory for CUDA's libraries and for machine code. Measured on no GPU yet.
+enum { DP_CUDA_RESERVE_BYTES = 256 << 20 };
+
 // Zeroed memory of a GPU; NULL when it has none left.
 void *dp_cuda_gpu_allocate(const dp_cuda_gpu *gpu, uint64_t bytes);
 void dp_cuda_gpu_release(const dp_cuda_gpu *gpu, void *memory);
@@ -19,6 +22,7 @@ dp_status dp_cuda_gpu_upload(const dp_cuda_gpu *gpu, void *to, const void *from,
 void *dp_cuda_allocate(dp_place place, uint64_t bytes, uint64_t alignment);
 void dp_cuda_release(dp_place place, void *memory, uint64_t bytes);
 int dp_cuda_memory(dp_place place, uint64_t *bytes);
+const char *dp_cuda_memory_name(int memory);
 dp_status dp_cuda_upload(int device, void *to, const void *from, uint64_t bytes) DP_MUST_USE;
 dp_status dp_cuda_download(int device, void *to, const void *from, uint64_t bytes) DP_MUST_USE;
 

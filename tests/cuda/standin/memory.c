@@ -119,7 +119,6 @@ static CUresult release(standin_kind kind, const void *address, int64_t *allocat
   for (size_t i = 0; i < n_blocks; i++) {
     standin_block *block = &blocks[i];
     if (block->data != address || block->kind != kind) continue;
-    if (kind == STANDIN_DEVICE && block->device != standin_current) return STANDIN_INVALID_CONTEXT;
     if (block->freed) {
       standin_say("%zu bytes at %p are freed twice", block->bytes, address);
       return CUDA_ERROR_INVALID_VALUE;

@@ -1,0 +1,235 @@
+// dprun on several GPUs, on the driver's stand-in: which GPUs it takes, how it shares them, what it refuses, what it says
+// of them, and that its losses are those of one GPU.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tests/tools/tool.h"
+
+namespace {
+
+class CudaMany : public Tools {
+ protected:
+  CudaMany() {
+    setenv("XDG_CACHE_HOME", File("").c_str(), 1);
+    setenv("DP_STANDIN_DEVICES", "4", 1);
+    Must("dpc compile examples/mlp.dpt --target=cuda --strategy=data --devices=4 --batch=8 -o " + File("plan.bin"));
+  }
+  ~CudaMany() override {
+    for (const char *name : {"DP_STANDIN_DEVICES", "DP_STANDIN_PEERS", "DP_STANDIN_MEMORY", "DP_STANDIN_CAPABILITY",
+                             "DP_STANDIN_TRACE", "DP_STANDIN_FAIL", "DP_STANDIN_REPORT", "XDG_CACHE_HOME"})
+      unsetenv(name);
+  }
+  // The first lines of --explain: what it says of the GPUs.
+  std::string Described(const std::string &options) {
+    const std::string text = Must("dprun " + File("plan.bin") + " --explain " + options).out;
+    const std::string listing = Must("dprun " + File("plan.bin") + " --explain").out;
+    return text.substr(0, text.find(listing.substr(0, listing.find('\n'))));
+  }
+  std::string Train(const std::string &options) {
+    Must("dprun " + File("plan.bin") + " --steps=4 --quiet " + digits + " --save=" + File("out.safetensors") + " " +
+         options);
+    return Read(File("out.safetensors"));
+  }
+  void Refuses(const std::string &options, int code, const std::vector<std::string> &words) {
+    SCOPED_TRACE(options);
+    const Result result = Run("dprun " + File("plan.bin") + " --explain " + options);
+    EXPECT_EQ(result.code, code) << result.err;
+    EXPECT_EQ(result.out, "");
+    for (const std::string &word : words) EXPECT_NE(result.err.find(word), std::string::npos) << word << result.err;
+  }
+};
+
+std::string Uuid(int device) { return "GPU-5" + std::to_string(device) + "1a9c3e"; }
+
+// "GPU 0: 0-1;": which devices are on which GPU.
+std::string Placed(const std::string &described) {
+  static const std::regex line("GPU ([0-9]+) \\(stand-in.*\\): devices (.*)");
+  std::istringstream lines(described);
+  std::string placed;
+  for (std::string text; std::getline(lines, text);) {
+    std::smatch match;
+    if (std::regex_match(text, match, line)) placed += match[1].str() + ": " + match[2].str() + "; ";
+  }
+  return placed;
+}
+
+TEST_F(CudaMany, SharesGpusEvenly) {
+  EXPECT_EQ(Placed(Described("--device=cuda")), "0: 0; 1: 1; 2: 2; 3: 3; ");
+  EXPECT_EQ(Placed(Described("--device=cuda:1")), "1: 0-3; ");
+  EXPECT_EQ(Placed(Described("--device=cuda:2,0")), "2: 0-1; 0: 2-3; ");
+  EXPECT_EQ(Placed(Described("--device=cuda:0,1,2")), "0: 0-1; 1: 2; 2: 3; ");
+  EXPECT_EQ(Placed(Described("--device=cuda:0,3 --map=0,1,1,0")), "0: 0, 3; 3: 1-2; ");
+  EXPECT_EQ(Placed(Described("--device=cuda --map=3,3,1,1")), "1: 2-3; 3: 0-1; ");
+  EXPECT_EQ(Placed(Described("--device=cuda:" + Uuid(3) + ",1")), "3: 0-1; 1: 2-3; ");
+  // No more GPUs than devices.
+  setenv("DP_STANDIN_DEVICES", "8", 1);
+  EXPECT_EQ(Placed(Described("--device=cuda")), "0: 0; 1: 1; 2: 2; 3: 3; ");
+}
+
+TEST_F(CudaMany, SaysWhatGpusReach) {
+  const std::string uncaptured = "steps are issued one instruction at a time";
+  const std::string one = Described("--device=cuda:0");
+  EXPECT_EQ(one.find("reach"), std::string::npos) << one;
+  EXPECT_EQ(one.find(uncaptured), std::string::npos) << one;
+  const std::string all = Described("--device=cuda");
+  EXPECT_NE(all.find("each GPU reaches the memory of the others\n"), std::string::npos) << all;
+  EXPECT_NE(all.find(uncaptured), std::string::npos) << all;
+  EXPECT_EQ(all.find("different kinds"), std::string::npos) << all;
+  setenv("DP_STANDIN_PEERS", "0-1,1-2,2-3,0-2,1-3", 1);
+  const std::string some = Described("--device=cuda");
+  EXPECT_NE(some.find("GPU 0 does not reach the memory of GPU 3: "), std::string::npos) << some;
+  EXPECT_NE(some.find("GPU 3 does not reach the memory of GPU 0: "), std::string::npos) << some;
+  EXPECT_EQ(some.find("GPU 1 does not"), std::string::npos) << some;
+  EXPECT_EQ(some.find("the others"), std::string::npos) << some;
+}
+
+TEST_F(CudaMany, TakesGpusOfDifferentKinds) {
+  const std::string expected = Train("--device=cuda:0");
+  setenv("DP_STANDIN_CAPABILITY", "90,80,75,80", 1);
+  const std::string described = Described("--device=cuda");
+  EXPECT_NE(described.find("different kinds"), std::string::npos) << described;
+  EXPECT_EQ(Placed(described), "0: 0-1; 1: 2; 3: 3; ") << "one that is too old is left out";
+  EXPECT_TRUE(Train("--device=cuda") == expected);
+  Refuses("--device=cuda:0,2", 69, {"GPU 2", "7.5", "8.0"});
+}
+
+TEST_F(CudaMany, RefusesWhatCannotBe) {
+  Refuses("--device=cuda:0,0", 64, {"GPU 0", "twice"});
+  Refuses("--device=cuda:1," + Uuid(1), 64, {"GPU 1", "twice"});
+  Refuses("--device=cuda:4", 69, {"4 GPUs", "GPU 4"});
+  for (const char *list : {"-1", "0,", ",", "x", "0;1", "GPU-", "0x1", "99999999999999999999", "0 1"})
+    if (!strchr(list, ' ')) Refuses("--device=cuda:" + std::string(list), 64, {"--device=cuda:"});
+  Refuses("--device=cuda:GPU-61", 69, {"no GPU", "GPU-61", Uuid(0), Uuid(3)});
+  Refuses("--device=cuda:GPU-5", 69, {"more than one", Uuid(0)});
+  for (const char *map : {"0,", "x,0,0,0", "0,0,0,-1", ","})
+    Refuses("--device=cuda --map=" + std::string(map), 64, {"--map=", "0,0,1,1"});
+  Refuses("--device=cuda:0,1 --map=0,0,1,2", 64, {"--map=", "no place 2"});
+  Refuses("--device=cuda --map=0,0,1", 78, {"3 devices", "4"});
+  Refuses("--device=cuda:0,1,2 --map=0,0,1,1", 78, {"idle", "GPU 2 (stand-in)", "--map"});
+  Refuses("--device=cpu --map=0,0,0,0", 64, {"--map", "cpu"});
+  setenv("DP_STANDIN_DEVICES", "8", 1);
+  Refuses("--device=cuda:0,1,2,3,6,7", 78, {"2 of the 6", "idle", "GPU 6", "GPU 7", "--devices"});
+}
+
+TEST_F(CudaMany, TrainsAsOnOne) {
+  const std::string expected = Train("--device=cuda:0");
+  EXPECT_TRUE(Train("--device=cuda") == expected);
+  EXPECT_TRUE(Train("--device=cuda:3,1 --map=1,0,0,1") == expected);
+  setenv("DP_STANDIN_PEERS", "none", 1);
+  EXPECT_TRUE(Train("--device=cuda") == expected);
+}
+
+// Nothing is captured, and nobody is told so as of a failure.
+TEST_F(CudaMany, RunsUncaptured) {
+  setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
+  const std::string options = " --steps=6 " + std::string(digits);
+  const Result one = Must("dprun " + File("plan.bin") + " --device=cuda:0" + options);
+  EXPECT_NE(Read(File("trace")).find("cuStreamBeginCapture_v2"), std::string::npos);
+  const Result many = Must("dprun " + File("plan.bin") + " --device=cuda" + options);
+  EXPECT_EQ(Read(File("trace")).find("cuStreamBeginCapture_v2"), std::string::npos);
+  EXPECT_EQ(many.err.find("note:"), std::string::npos) << many.err;
+}
+
+// What each GPU holds counts for it alone.
+TEST_F(CudaMany, ChecksTheMemoryOfEach) {
+  Must("dpc compile examples/mlp.dpt --target=cuda --strategy=data --devices=4 --batch=8 -o " + File("plan.bin"));
+  const Event memory = [&] {
+    Must("dprun " + File("plan.bin") + " --device=cuda --steps=1 --quiet " + digits + " --metrics=" + File("m.jsonl"));
+    return Memory(File("m.jsonl"));
+  }();
+  const int64_t device = static_cast<int64_t>(memory["persistent_bytes"] + memory["transient_bytes"] +
+                                              2 * memory["device_input_bytes"]);
+  ASSERT_GT(device, 1000);
+  const int64_t reserve = 256 << 20, staging = 32 << 20;
+  const auto fits = [&](int64_t bytes, const std::string &options) {
+    setenv("DP_STANDIN_MEMORY", std::to_string(bytes).c_str(), 1);
+    const Result result = Run("dprun " + File("plan.bin") + " --explain " + options);
+    if (!result.code) return std::string();
+    EXPECT_EQ(result.code, 71) << result.err;
+    return result.err;
+  };
+  EXPECT_EQ(fits(reserve + 4 * device + (1 << 20), "--device=cuda:0"), "");
+  std::string refused = fits(reserve + 4 * device - 1, "--device=cuda:0");
+  EXPECT_NE(refused.find("GPU 0 (stand-in)"), std::string::npos) << refused;
+  EXPECT_NE(refused.find(std::to_string(4 * device) + " bytes for 4 devices"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("only " + std::to_string(4 * device - 1)), std::string::npos) << refused;
+  EXPECT_EQ(fits(reserve + 4 * device - 1, "--device=cuda:0,1"), "");
+  EXPECT_EQ(fits(reserve + 2 * device + (1 << 20), "--device=cuda:0,1"), "");
+  refused = fits(reserve + 3 * device - 1, "--device=cuda:0,1 --map=0,1,1,1");
+  EXPECT_NE(refused.find("GPU 1 (stand-in)"), std::string::npos) << refused;
+  EXPECT_NE(refused.find(std::to_string(3 * device) + " bytes for 3 devices"), std::string::npos) << refused;
+  setenv("DP_STANDIN_PEERS", "none", 1);
+  refused = fits(reserve + staging + 2 * device - 1, "--device=cuda:0,1");
+  EXPECT_NE(refused.find(std::to_string(reserve + staging) + " bytes are kept"), std::string::npos) << refused;
+  EXPECT_EQ(fits(reserve + staging + 2 * device + (1 << 20), "--device=cuda:0,1"), "");
+}
+
+// Steps of every GPU are timed by its own clock.
+TEST_F(CudaMany, TracesEachGpu) {
+  const std::string trace = File("trace.json");
+  Must("dprun " + File("plan.bin") + " --device=cuda --steps=3 --quiet " + digits + " --trace=" + trace);
+  const std::string text = Read(trace);
+  std::set<std::string> devices;
+  static const std::regex slice("\"ph\":\"X\",\"pid\":([0-9]+),\"tid\":[0-9]+,\"ts\":([-0-9.]+),\"dur\":([-0-9.]+)");
+  double latest = 0;
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), slice); at != std::sregex_iterator(); ++at) {
+    devices.insert((*at)[1]);
+    EXPECT_GE(atof((*at)[2].str().c_str()), 0);
+    EXPECT_GE(atof((*at)[3].str().c_str()), 0);
+    latest = std::max(latest, atof((*at)[2].str().c_str()));
+  }
+  EXPECT_EQ(devices.size(), 4u);
+  EXPECT_GT(latest, 0);
+}
+
+// A call that fails, each in turn, on two GPUs that do not reach each other: one message, and nothing is left.
+TEST_F(CudaMany, EachCallInTurn) {
+  setenv("DP_STANDIN_DEVICES", "2", 1);
+  setenv("DP_STANDIN_PEERS", "none", 1);
+  const std::string command =
+      "dprun " + File("plan.bin") + " --device=cuda --steps=1 --quiet " + digits + " --save=" + File("out.safetensors");
+  const auto calls = [&] {
+    std::vector<std::string> names;
+    std::ifstream trace(File("calls"));
+    for (std::string number, name; trace >> number >> name;) names.push_back(name);
+    return names;
+  };
+  Must(command);  // fills the cache of functions
+  const std::string expected = Read(File("out.safetensors"));
+  setenv("DP_STANDIN_TRACE", File("calls").c_str(), 1);
+  Must(command);
+  const size_t n_calls = calls().size();
+  ASSERT_GT(n_calls, 200u);
+  setenv("DP_STANDIN_REPORT", File("report").c_str(), 1);
+  int refused = 0;
+  const size_t stride = getenv("DP_FULL") ? 1 : 17;
+  for (size_t k = 1; k <= n_calls; k += stride) {
+    setenv("DP_STANDIN_FAIL", (std::to_string(k) + ":" + (k % 3 ? "719" : "2")).c_str(), 1);
+    const Result result = Run(command);
+    ASSERT_GE(calls().size(), k);
+    const std::string failed = calls()[k - 1];
+    SCOPED_TRACE("call " + std::to_string(k) + ", " + failed);
+    std::istringstream lines(Read(File("report")));
+    for (std::string name, number; lines >> name >> number;)
+      if (name == "device_allocations" || name == "host_allocations" || name == "streams" || name == "events") {
+        EXPECT_EQ(number, "0") << name << " " << result.err;
+      }
+    if (result.code == 0) {
+      EXPECT_TRUE(std::regex_search(failed, std::regex("Destroy|Free|Unload|Release|ErrorString|SetCurrent"))) << failed;
+      EXPECT_TRUE(Read(File("out.safetensors")) == expected) << failed;
+      continue;
+    }
+    refused++;
+    EXPECT_TRUE(result.code == 69 || result.code == 71) << result.code << result.err;
+    EXPECT_EQ(result.err.substr(0, 7), "dprun: ") << result.err;
+    EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
+  }
+  EXPECT_GT(refused, 20);
+}
+
+}  // namespace
