@@ -1,5 +1,6 @@
 // A rank that fails or stands still at any collective in turn: dprun ends in time, with one message that names the rank
 // and the collective, and what was saved before stays.
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -76,6 +77,42 @@ TEST_F(NcclFaults, AFailureWhileItIsUnderWay) {
 TEST_F(NcclFaults, ARankThatStandsStill) {
   EachInTurn("DP_STANDIN_NCCL_STALL", 76,
              {"has not come to it", "AllReduce of '", "stands still for 0.3 s (--timeout)", "Ranks ended last: rank 0 "});
+}
+
+// Every call of NCCL, made or asked for, may be refused.
+TEST_F(NcclFaults, EachCallInTurn) {
+  setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
+  setenv("DP_STANDIN_REPORT", File("report").c_str(), 1);
+  Must(Command());
+  std::vector<std::pair<std::string, std::string>> calls;
+  std::ifstream trace(File("trace"));
+  for (std::string number, name; trace >> number >> name;)
+    if (name.find("nccl") == 0) calls.emplace_back(number, name);
+  unsetenv("DP_STANDIN_TRACE");
+  ASSERT_GT(calls.size(), 50u);
+  int refused = 0;
+  const size_t stride = getenv("DP_FULL") ? 1 : 7;
+  for (size_t k = 0; k < calls.size(); k += stride) {
+    SCOPED_TRACE(calls[k].first + ", " + calls[k].second);
+    setenv("DP_STANDIN_FAIL", (calls[k].first + ":2").c_str(), 1);
+    const Result result = Run(Command());
+    std::ifstream report(File("report"));
+    for (std::string name, number; report >> name >> number;) {
+      for (const char *kind : {"device_allocations", "host_allocations", "streams", "events"})
+        if (name == kind) {
+          EXPECT_EQ(number, "0") << name << result.err;
+        }
+    }
+    if (result.code == 0) continue;  // communicators are ended when all is over
+    refused++;
+    EXPECT_EQ(result.code, 69) << result.err;
+    EXPECT_EQ(result.err.find("dprun: "), 0u) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find("NCCL"), std::string::npos) << result.err;
+  }
+  EXPECT_GT(refused, 5);
+  unsetenv("DP_STANDIN_FAIL");
+  unsetenv("DP_STANDIN_REPORT");
 }
 
 // A collective that stands still late in a run leaves the checkpoint before it.

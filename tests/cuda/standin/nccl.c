@@ -33,7 +33,7 @@ typedef struct set {
 
 struct ncclComm {
   set *set;
-  int rank;
+  int rank, device;
   ncclResult_t error;
 };
 
@@ -222,7 +222,8 @@ static nccl_job *job_of(set *s) {
 }
 
 static ncclResult_t add(ncclComm_t comm, nccl_call call) {
-  if (!comm || !comm->set || comm->set->made < comm->set->n || !nccl_type_bytes(call.type) || !call.stream)
+  if (!comm || !comm->set || comm->set->made < comm->set->n || !nccl_type_bytes(call.type) ||
+      dp_standin_device_of(call.stream) != comm->device)
     return ncclInvalidArgument;
   if (comm->error || comm->set->waiting) return ncclInvalidUsage;  // it is in the middle of another call
   if (!depth) {
@@ -366,9 +367,13 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
     return ncclInvalidArgument;
   set *s = set_of(&id, ranks);
   if (!s || s->comms[rank] || n_made == MOST_MADE || (!depth && ranks > 1)) return ncclInvalidUsage;
+  const int device = dp_standin_device();
+  if (device < 0) return ncclUnhandledCudaError;
+  for (int other = 0; other < ranks; other++)
+    if (s->comms[other] && s->comms[other]->device == device) return ncclInvalidUsage;
   ncclComm_t c = calloc(1, sizeof *c);
   if (!c) abort();
-  *c = (struct ncclComm){.set = s, .rank = rank};
+  *c = (struct ncclComm){.set = s, .rank = rank, .device = device};
   s->comms[rank] = *comm = c;
   s->made++;
   s->blocking = config->blocking != 0;
