@@ -246,7 +246,7 @@ TEST_F(NcclStandin, WhatItIsUsedForOtherwise) {
   EXPECT_EQ(nccl.ncclAllReduce(at, at, 1, ncclFloat64, ncclSum, comms_[0], streams_[1]), ncclInvalidArgument);
   EXPECT_EQ(nccl.ncclBroadcast(at, at, 1, ncclFloat64, 3, comms_[0], streams_[0]), ncclInvalidArgument);
   EXPECT_EQ(nccl.ncclAllReduce(at, at, 1, 77, ncclSum, comms_[0], streams_[0]), ncclInvalidArgument);
-  EXPECT_EQ(nccl.ncclGroupEnd(), ncclSuccess);
+  EXPECT_EQ(nccl.ncclGroupEnd(), ncclInvalidArgument);
   EXPECT_EQ(nccl.ncclGroupEnd(), ncclInvalidUsage);
 }
 
