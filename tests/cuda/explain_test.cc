@@ -12,6 +12,7 @@ class Explain : public Tools {
   Explain() { setenv("XDG_CACHE_HOME", File("").c_str(), 1); }
   ~Explain() override {
     unsetenv("XDG_CACHE_HOME");
+    unsetenv("DP_STANDIN_DEVICES");
     unsetenv("DP_STANDIN_TRACE");
   }
   void Compile(const std::string &model, const std::string &options) {
@@ -73,6 +74,37 @@ TEST_F(Explain, SaysWhereDevicesDiffer) {
   found = StepOf(Explained(), step);
   EXPECT_EQ(Count(found, "uses"), 1) << found;
   EXPECT_NE(found.find(split + " bytes\n"), std::string::npos) << found;
+}
+
+TEST_F(Explain, SaysWhoCommunicates) {
+  setenv("DP_STANDIN_DEVICES", "4", 1);
+  const std::string nccl = "uses NCCL 2.28.9, Ring, Simple, 16 channels: ";
+  Compile("mlp.dpt", "--strategy=data --devices=4 --batch=64");
+  std::string found = StepOf(Explained(), "dp.AllReduce");
+  EXPECT_NE(found.find(nccl + "all-reduce, GPUs 0, 1, 2, 3\n"), std::string::npos) << found;
+  Compile("mlp.dpt", "--strategy=zero --zero-stage=3 --devices=4 --batch=64");
+  const std::string zero = Explained();
+  EXPECT_NE(StepOf(zero, "dp.ReduceScatter").find(nccl + "reduc"), std::string::npos);
+  EXPECT_NE(zero.find(nccl + "reduce-scatter, GPUs 0, 1, 2, 3\n"), std::string::npos);
+  EXPECT_NE(zero.find(nccl + "all-gather, GPUs 0, 1, 2, 3\n"), std::string::npos);
+  EXPECT_NE(zero.find(nccl + "broadcasts, one for each part, GPUs 0, 1, 2, 3\n"), std::string::npos);
+  Compile("mlp.dpt", "--strategy=pipeline --devices=2 --batch=64");
+  found = StepOf(Explained(), "dp.Send");
+  EXPECT_NE(found.find(nccl + "send and receive, GPUs 0, 1\n"), std::string::npos) << found;
+  // The user's own choice is kept, and said.
+  setenv("NCCL_ALGO", "Tree", 1);
+  EXPECT_NE(Explained().find("uses NCCL 2.28.9, Tree, Simple, 16 channels: "), std::string::npos);
+  unsetenv("NCCL_ALGO");
+  Compile("mlp.dpt", "--strategy=data --devices=4 --batch=64 --reproducible");
+  const std::string reproducible = Explained();
+  EXPECT_NE(reproducible.find("uses no NCCL, since sums are taken in rank order; function dp_all_reduce_"),
+            std::string::npos);
+  // Whole numbers have the same sum in any order.
+  found = StepOf(reproducible, "int64[] [P(sum)]");
+  EXPECT_NE(reproducible.find(nccl + "all-reduce, GPUs 0, 1, 2, 3\n"), std::string::npos);
+  Compile("mlp.dpt", "--strategy=data --devices=8 --batch=64");
+  EXPECT_NE(StepOf(Explained(), "dp.AllReduce").find("uses no NCCL, since some of its devices share a GPU; "),
+            std::string::npos);
 }
 
 TEST_F(Explain, NeedsTheDeviceOnlyWhenItIsNamed) {

@@ -28,12 +28,18 @@ extern "C" {
   X(cudnnDataType_t)              \
   X(cudnnConvolutionMode_t) X(cudnnBackendHeurMode_t) X(cudnnBackendNumericalNote_t) X(cudnnBackendDescriptor_t)
 
+#define DP_NCCL_TYPES(X) X(ncclResult_t) X(ncclDataType_t) X(ncclRedOp_t) X(ncclComm_t) X(ncclUniqueId)
+
 typedef struct {
   const char *library, *type;
   size_t bytes;
 } dp_declared_type;
 
 #define DP_DECLARED(library, type) {library, #type, sizeof(type)},
+
+// What configurations of NCCL begin with; 0: there is no header of it.
+unsigned dp_nccl_magic_ours(void);
+unsigned dp_nccl_magic_toolkit(void);
 
 // Both end with a type of NULL. The toolkit's list has the libraries of which there are headers, and may be empty.
 extern const dp_declared_type dp_types_ours[], dp_types_toolkit[];

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/api/cublaslt.h"
 #include "backends/cuda/api/driver.h"
+#include "backends/cuda/api/nccl.h"
 #include "backends/cuda/api/nvrtc.h"
 #if __has_include("backends/cuda/api/cudnn.h")
 #include "backends/cuda/api/cudnn.h"
@@ -23,4 +24,9 @@ const dp_declared_type dp_types_ours[] = {
                 DP_CUDNN_TYPES(DP_TYPE)
 #undef DP_TYPE
 #endif
-                    {NULL, NULL, 0}};
+#define DP_TYPE(type) DP_DECLARED("NCCL", type)
+                    DP_NCCL_TYPES(DP_TYPE)
+#undef DP_TYPE
+                        {NULL, NULL, 0}};
+
+unsigned dp_nccl_magic_ours(void) { return DP_NCCL_MAGIC; }

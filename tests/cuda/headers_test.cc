@@ -24,4 +24,9 @@ TEST(Headers, TypesHaveTheToolkitsSizes) {
   if (compared.empty()) GTEST_SKIP() << "neither CUDA_HOME nor /usr/local/cuda has a CUDA toolkit";
 }
 
+TEST(Headers, ConfigurationsOfNcclBeginAlike) {
+  if (!dp_nccl_magic_toolkit()) GTEST_SKIP() << "there is no header of NCCL";
+  EXPECT_EQ(dp_nccl_magic_ours(), dp_nccl_magic_toolkit());
+}
+
 }  // namespace

@@ -38,6 +38,17 @@ DP_CUDA_CUDNN_CALLS(DP_CALL)
 DP_CUDA_CUDNN_CONSTANTS(DP_SAME_CONSTANT)
 #endif
 
+#if __has_include(<nccl.h>)
+#include "backends/cuda/api/nccl.h"
+#define DP_CALL(name, parameters) DP_SAME_CALL(ncclResult_t, name, parameters)
+DP_CUDA_NCCL_CALLS(DP_CALL)
+#undef DP_CALL
+DP_CUDA_NCCL_CONSTANTS(DP_SAME_CONSTANT)
+DP_CUDA_NCCL_LAYOUT(DP_SAME_CONSTANT)
+_Static_assert(DP_NCCL_UNDEFINED == NCCL_CONFIG_UNDEF_INT, "what is left to NCCL is declared otherwise");
+_Static_assert(sizeof(ncclConfig_t) >= DP_NCCL_CONFIG_BYTES, "a configuration is declared longer");
+#endif
+
 #endif
 
 const dp_declared_type dp_types_toolkit[] = {
@@ -61,4 +72,18 @@ const dp_declared_type dp_types_toolkit[] = {
                 DP_CUDNN_TYPES(DP_TYPE)
 #undef DP_TYPE
 #endif
-                    {NULL, NULL, 0}};
+#ifdef DP_CUDA_NCCL_CALLS
+#define DP_TYPE(type) DP_DECLARED("NCCL", type)
+                    DP_NCCL_TYPES(DP_TYPE)
+#undef DP_TYPE
+#endif
+                        {NULL, NULL, 0}};
+
+unsigned dp_nccl_magic_toolkit(void) {
+#if defined(DP_CUDA_TOOLKIT) && defined(DP_CUDA_NCCL_CALLS)
+  const ncclConfig_t made = NCCL_CONFIG_INITIALIZER;
+  return made.magic;
+#else
+  return 0;
+#endif
+}

@@ -280,7 +280,7 @@ class LoadingByDprun : public Tools {
   ~LoadingByDprun() override {
     setenv("LD_LIBRARY_PATH", path_.c_str(), 1);
     for (const char *name :
-         {"DP_STANDIN_DRIVER", "DP_STANDIN_CAPABILITY", "DP_STANDIN_DEVICES", "DP_STANDIN_LATE_MS", "XDG_CACHE_HOME"})
+         {"DP_STANDIN_NCCL", "DP_STANDIN_DRIVER", "DP_STANDIN_CAPABILITY", "DP_STANDIN_DEVICES", "DP_STANDIN_LATE_MS", "XDG_CACHE_HOME"})
       unsetenv(name);
   }
   std::string Command(const std::string &data = digits) const {
@@ -312,6 +312,29 @@ TEST_F(LoadingByDprun, ALibraryIsMissedOnlyWhereItIsNeeded) {
   setenv("LD_LIBRARY_PATH", folder.c_str(), 1);
   Refused(Command(), 69, {"cuBLASLt on this machine is too old: it lacks"});
   Refused(Command(missing_data_), 66, {"nowhere/images"});
+}
+
+// NCCL is needed where devices of one plan are on several GPUs, and add in any order.
+TEST_F(LoadingByDprun, NcclIsMissedOnlyWhereItIsNeeded) {
+  namespace fs = std::filesystem;
+  const fs::path standins = fs::absolute("tests/cuda/standin"), folder = File("libraries");
+  fs::create_directories(folder);
+  for (const char *soname : {"libcuda.so.1", "libnvrtc.so.13", "libcudnn.so.9", "libcublasLt.so.13"})
+    fs::create_symlink(standins / soname, folder / soname);
+  fs::create_symlink(standins / "libcudnn.so.9", folder / "libnccl.so.2");
+  setenv("DP_STANDIN_DEVICES", "2", 1);
+  const std::string compile = "dpc compile examples/mlp.dpt --target=cuda --batch=8 --strategy=data --devices=2 -o ";
+  Must(compile + File("plan.bin"));
+  setenv("DP_STANDIN_NCCL", "21705", 1);
+  Refused(Command(), 69, {"NCCL on this machine is 2.17", "2.18"});
+  setenv("DP_STANDIN_NCCL", "2708", 1);
+  Refused(Command(), 69, {"NCCL on this machine is 2.7", "2.18"});
+  setenv("DP_STANDIN_NCCL", "21800", 1);
+  Must(Command());
+  setenv("LD_LIBRARY_PATH", folder.c_str(), 1);
+  Refused(Command(), 69, {"NCCL on this machine is too old: it lacks ncclGetVersion"});
+  setenv("DP_STANDIN_DEVICES", "1", 1);
+  Must(Command());
 }
 
 TEST_F(LoadingByDprun, ARunThatEndsEarlyEndsWell) {

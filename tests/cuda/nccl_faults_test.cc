@@ -1,5 +1,6 @@
 // A rank that fails or stands still at any collective in turn: dprun ends in time, with one message that names the rank
 // and the collective, and what was saved before stays.
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -23,7 +24,7 @@ class NcclFaults : public Tools {
          " --devices=" + std::to_string(kRanks));
   }
   ~NcclFaults() override {
-    for (const char *name : {"DP_STANDIN_NCCL_FAIL", "DP_STANDIN_NCCL_LATE", "DP_STANDIN_NCCL_STALL",
+    for (const char *name : {"DP_STANDIN_NCCL_CALL", "DP_STANDIN_NCCL_FAIL", "DP_STANDIN_NCCL_LATE", "DP_STANDIN_NCCL_STALL",
                              "DP_STANDIN_DEVICES", "DP_STANDIN_TRACE", "DP_STANDIN_REPORT", "XDG_CACHE_HOME"})
       unsetenv(name);
   }
@@ -77,6 +78,45 @@ TEST_F(NcclFaults, ARankThatStandsStill) {
   EachInTurn(
       "DP_STANDIN_NCCL_STALL", 76,
       {"has not come to it", "AllReduce of '", "stands still for 0.3 s (--timeout)", "Ranks ended last: rank 0 "});
+}
+
+// Every call of NCCL, made or asked for, may be refused.
+TEST_F(NcclFaults, EachCallInTurn) {
+  setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
+  setenv("DP_STANDIN_REPORT", File("report").c_str(), 1);
+  Must(Command());
+  std::vector<std::string> calls;
+  std::ifstream trace(File("trace"));
+  for (std::string number, name; trace >> number >> name;)
+    if (name.find("nccl") == 0 && name != "ncclCommGetAsyncError") calls.push_back(name);
+  unsetenv("DP_STANDIN_TRACE");
+  ASSERT_GT(calls.size(), 40u);
+  int refused = 0;
+  const size_t stride = getenv("DP_FULL") ? 1 : 3;
+  for (size_t k = 0; k < calls.size(); k += stride) {
+    SCOPED_TRACE(std::to_string(k + 1) + ", " + calls[k]);
+    setenv("DP_STANDIN_NCCL_CALL", std::to_string(k + 1).c_str(), 1);
+    const Result result = Run(Command());
+    std::ifstream report(File("report"));
+    for (std::string name, number; report >> name >> number;) {
+      for (const char *kind : {"device_allocations", "host_allocations", "streams", "events"})
+        if (name == kind) {
+          EXPECT_EQ(number, "0") << name << result.err;
+        }
+    }
+    if (result.code == 0) {  // communicators are ended when all is over
+      EXPECT_GT(k + 8, calls.size());
+      continue;
+    }
+    refused++;
+    EXPECT_EQ(result.code, 69) << result.err;
+    EXPECT_EQ(result.err.find("dprun: "), 0u) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find("NCCL"), std::string::npos) << result.err;
+  }
+  EXPECT_GT(refused, 5);
+  unsetenv("DP_STANDIN_NCCL_CALL");
+  unsetenv("DP_STANDIN_REPORT");
 }
 
 // A collective that stands still late in a run leaves the checkpoint before it.

@@ -33,7 +33,7 @@ static dp_status wait_watched(CUevent event, CUstream stream) {
     const double now = dp_cuda_now();
     if (!failure) {
       failure = watch->look(now - begin);
-      if (failure) until = now + watch->drain_s();
+      if (failure) until = now + watch->drain_s;
     } else if (lost || now > until) {
       lost = true;
       return failure;

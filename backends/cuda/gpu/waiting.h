@@ -15,7 +15,7 @@ typedef struct {
   // Called again and again while the host waits, with how long it has. A failure: what is under way has been given up,
   // and the GPUs have drain_s to become idle.
   dp_status (*look)(double waited_s);
-  double (*drain_s)(void);
+  double drain_s;
 } dp_cuda_watch;
 
 // Who looks after the GPUs; lives as long as the process.

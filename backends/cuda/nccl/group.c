@@ -25,12 +25,23 @@ static dp_status fail(const dp_nccl_group *g, int rank, ncclResult_t result) {
                  (int)result);
 }
 
+// The failure of a group that tells most: that of a rank that only hears of it from others, if there is no other one.
+static dp_status failure_of(const dp_nccl_group *g) {
+  int heard = -1;
+  for (int rank = 0; rank < g->n; rank++) {
+    const ncclResult_t state = state_of(g, rank);
+    if (state == ncclRemoteError && heard < 0) heard = rank;
+    if (state != ncclSuccess && state != ncclInProgress && state != ncclRemoteError) return fail(g, rank, state);
+  }
+  return heard < 0 ? DP_OK : fail(g, heard, ncclRemoteError);
+}
+
 // Returns when no rank is in the middle of a call.
 static dp_status settle(const dp_nccl_group *g) {
   const double begin = dp_cuda_now();
   for (int rank = 0; rank < g->n;) {
     const ncclResult_t state = state_of(g, rank);
-    if (state != ncclInProgress && state != ncclSuccess) return fail(g, rank, state);
+    if (state != ncclInProgress && state != ncclSuccess) return failure_of(g);
     rank += state == ncclSuccess;
     if (state == ncclSuccess) continue;
     if (dp_nccl_timeout() > 0 && dp_cuda_now() - begin > dp_nccl_timeout())
@@ -44,12 +55,10 @@ static dp_status settle(const dp_nccl_group *g) {
 dp_status dp_nccl_group_end(dp_nccl_group *g, ncclResult_t result, int rank) {
   const ncclResult_t ended = dp_nccl.ncclGroupEnd();
   if (result == ncclInProgress) result = ncclSuccess;
-  if (!result && ended != ncclInProgress && ended != ncclSuccess)
-    for (result = ended, rank = 0; rank + 1 < g->n; rank++) {  // who it was, if somebody tells
-      const ncclResult_t state = state_of(g, rank);
-      if (state != ncclSuccess && state != ncclInProgress) break;
-    }
-  return result ? fail(g, rank, result) : settle(g);
+  if (result) return fail(g, rank, result);
+  if (ended == ncclInProgress || ended == ncclSuccess) return settle(g);
+  dp_status told = failure_of(g);
+  return told ? told : dp_fail(EX_UNAVAILABLE, "NCCL: ncclGroupEnd gives %s (%d)", dp_nccl_name_of(ended), (int)ended);
 }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
@@ -146,17 +155,19 @@ void dp_nccl_group_close(dp_nccl_group *g) {
 
 // ---- watching -------------------------------------------------------------------------------------------------------
 
-// The failure that tells most: of those that only hear of it from others, none, if there is another one.
 dp_status dp_nccl_groups_check(void) {
   dp_status heard = DP_OK;
-  for (const dp_nccl_group *g = groups; g; g = g->next)
-    for (int rank = 0; rank < g->n; rank++) {
-      const ncclResult_t state = state_of(g, rank);
-      if (state == ncclSuccess || state == ncclInProgress || (state == ncclRemoteError && heard)) continue;
+  for (const dp_nccl_group *g = groups; g; g = g->next) {
+    dp_status told = failure_of(g);
+    if (told && dp_status_code(told) != DP_EX_PEER_LOST) {
       dp_status_free(heard);
-      heard = fail(g, rank, state);
-      if (state != ncclRemoteError) return heard;
+      return told;
     }
+    if (heard)
+      dp_status_free(told);
+    else
+      heard = told;
+  }
   return heard;
 }
 

@@ -7,7 +7,7 @@
 #include "backends/cuda/gpu/waiting.h"
 #include "backends/cuda/nccl/exchange_state.h"
 
-enum { DEFAULT_S = 600, MOST_DRAIN_S = 5, REPORT_BYTES = 4096, MESSAGE_BYTES = 4096 };
+enum { DEFAULT_S = 600, DRAIN_S = 2, REPORT_BYTES = 4096, MESSAGE_BYTES = 4096 };
 
 static const double look_s = 20e-3;  // between two looks
 
@@ -150,12 +150,8 @@ static dp_status look(double waited_s) {
   return watch.timeout_s > 0 && still_s > watch.timeout_s ? give_up(tell(stuck)) : DP_OK;
 }
 
-static double drain_s(void) {
-  return watch.timeout_s > 0 && watch.timeout_s < MOST_DRAIN_S ? watch.timeout_s : MOST_DRAIN_S;
-}
-
 void dp_nccl_watch_add(dp_nccl_exchange *x) {
-  static const dp_cuda_watch by = {needed, look, drain_s};
+  static const dp_cuda_watch by = {needed, look, DRAIN_S};
   dp_cuda_watch_by(&by);
   x->next = watch.all;
   watch.all = x;

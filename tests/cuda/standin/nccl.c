@@ -33,7 +33,7 @@ typedef struct set {
 
 struct ncclComm {
   set *set;
-  int rank;
+  int rank, device;
   ncclResult_t error;
 };
 
@@ -46,6 +46,7 @@ static struct {
   nccl_job *job;
 } open_jobs[MOST_RANKS];
 static int n_open;
+static ncclResult_t failed;  // of the calls of the group
 static uint64_t drawn;
 
 // ---- settings -------------------------------------------------------------------------------------------------------
@@ -78,8 +79,25 @@ static int draw(int n) {
   return (int)((drawn >> 33) % (uint64_t)n);
 }
 
+// Whether a call is told to fail. Which call of all fails is counted without those that only ask.
+static bool refused(const char *name) {
+  static int64_t count;
+  const char *text = getenv("DP_STANDIN_NCCL_CALL");
+  const bool told = strcmp(name, "ncclCommGetAsyncError") && ++count == (text ? atoll(text) : 0);
+  return dp_standin_call(name) || told;
+}
+
 #define CALL() \
-  if (dp_standin_call(__func__)) return ncclUnhandledCudaError
+  if (refused(__func__)) return ncclUnhandledCudaError
+
+// A call that fails in a group makes all of the group fail.
+static ncclResult_t note(ncclResult_t result) {
+  if (result && result != ncclInProgress && depth) failed = result;
+  return result;
+}
+
+#define CALL_IN_GROUP() \
+  if (refused(__func__)) return note(ncclUnhandledCudaError)
 
 // ---- jobs -----------------------------------------------------------------------------------------------------------
 
@@ -222,7 +240,8 @@ static nccl_job *job_of(set *s) {
 }
 
 static ncclResult_t add(ncclComm_t comm, nccl_call call) {
-  if (!comm || !comm->set || comm->set->made < comm->set->n || !nccl_type_bytes(call.type) || !call.stream)
+  if (!comm || !comm->set || comm->set->made < comm->set->n || !nccl_type_bytes(call.type) ||
+      dp_standin_device_of(call.stream) != comm->device)
     return ncclInvalidArgument;
   if (comm->error || comm->set->waiting) return ncclInvalidUsage;  // it is in the middle of another call
   if (!depth) {
@@ -247,45 +266,45 @@ static ncclResult_t add(ncclComm_t comm, nccl_call call) {
 
 ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream) {
-  CALL();
-  return add(comm, (nccl_call){NCCL_ALL_REDUCE, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0});
+  CALL_IN_GROUP();
+  return note(add(comm, (nccl_call){NCCL_ALL_REDUCE, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream) {
-  CALL();
-  return add(comm,
-             (nccl_call){NCCL_REDUCE_SCATTER, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0});
+  CALL_IN_GROUP();
+  return note(add(comm,
+             (nccl_call){NCCL_REDUCE_SCATTER, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream) {
-  CALL();
-  return add(comm, (nccl_call){NCCL_ALL_GATHER, 0, -1, send, receive, count, (int)type, -1, stream, NULL, 0, 0});
+  CALL_IN_GROUP();
+  return note(add(comm, (nccl_call){NCCL_ALL_GATHER, 0, -1, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t comm, cudaStream_t stream) {
-  CALL();
-  return add(comm, (nccl_call){NCCL_REDUCE, 0, root, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0});
+  CALL_IN_GROUP();
+  return note(add(comm, (nccl_call){NCCL_REDUCE, 0, root, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream) {
-  CALL();
-  return add(comm, (nccl_call){NCCL_BROADCAST, 0, root, send, receive, count, (int)type, -1, stream, NULL, 0, 0});
+  CALL_IN_GROUP();
+  return note(add(comm, (nccl_call){NCCL_BROADCAST, 0, root, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-  CALL();
-  return add(comm, (nccl_call){NCCL_SEND, 0, peer, send, NULL, count, (int)type, -1, stream, NULL, 0, 0});
+  CALL_IN_GROUP();
+  return note(add(comm, (nccl_call){NCCL_SEND, 0, peer, send, NULL, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-  CALL();
-  return add(comm, (nccl_call){NCCL_RECEIVE, 0, peer, NULL, receive, count, (int)type, -1, stream, NULL, 0, 0});
+  CALL_IN_GROUP();
+  return note(add(comm, (nccl_call){NCCL_RECEIVE, 0, peer, NULL, receive, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
@@ -313,10 +332,11 @@ static ncclResult_t end_making(void) {
 }
 
 ncclResult_t ncclGroupEnd(void) {
-  const bool refused = dp_standin_call(__func__) != CUDA_SUCCESS;
+  const bool fails = refused(__func__);
   if (!depth) return ncclInvalidUsage;
   if (--depth) return ncclSuccess;
-  ncclResult_t result = refused ? ncclUnhandledCudaError : end_making();
+  ncclResult_t result = fails ? ncclUnhandledCudaError : failed ? failed : end_making();
+  failed = ncclSuccess;
   for (int i = 0; i < n_open; i++) {
     const ncclResult_t one = result && result != ncclInProgress ? result : submit(open_jobs[i].of, open_jobs[i].job);
     if (result && result != ncclInProgress)
@@ -359,16 +379,20 @@ static set *set_of(const ncclUniqueId *id, int n) {
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t *config) {
-  CALL();
+  CALL_IN_GROUP();
   if (!comm || ranks < 1 || ranks > MOST_RANKS || rank < 0 || rank >= ranks || !config) return ncclInvalidArgument;
   if (config->magic != DP_NCCL_MAGIC || config->size < DP_NCCL_CONFIG_BYTES || config->version > 22809 ||
       config->minCTAs > config->maxCTAs || config->maxCTAs > 32)
     return ncclInvalidArgument;
   set *s = set_of(&id, ranks);
   if (!s || s->comms[rank] || n_made == MOST_MADE || (!depth && ranks > 1)) return ncclInvalidUsage;
+  const int device = dp_standin_device();
+  if (device < 0) return ncclUnhandledCudaError;
+  for (int other = 0; other < ranks; other++)
+    if (s->comms[other] && s->comms[other]->device == device) return ncclInvalidUsage;
   ncclComm_t c = calloc(1, sizeof *c);
   if (!c) abort();
-  *c = (struct ncclComm){.set = s, .rank = rank};
+  *c = (struct ncclComm){.set = s, .rank = rank, .device = device};
   s->comms[rank] = *comm = c;
   s->made++;
   s->blocking = config->blocking != 0;
@@ -415,20 +439,20 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  const bool refused = dp_standin_call(__func__) != CUDA_SUCCESS;
+  const bool fails = refused(__func__);
   if (!comm) return ncclInvalidArgument;
   forget(comm);
-  return refused ? ncclUnhandledCudaError : ncclSuccess;
+  return fails ? ncclUnhandledCudaError : ncclSuccess;
 }
 
 // What is under way ends, and nobody gets anything from it.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  const bool refused = dp_standin_call(__func__) != CUDA_SUCCESS;
+  const bool fails = refused(__func__);
   if (!comm) return ncclInvalidArgument;
   for (nccl_job *job = comm->set->jobs; job; job = job->next) {
     job->given_up = true;
     dp_standin_gate_open(job->gate);
   }
   forget(comm);
-  return refused ? ncclUnhandledCudaError : ncclSuccess;
+  return fails ? ncclUnhandledCudaError : ncclSuccess;
 }

@@ -47,6 +47,7 @@
 //   DP_STANDIN_DRIVER=N      the driver's version; 13000
 //   DP_STANDIN_CAPABILITY=N  compute capability; 90. 90,80: of each device, the last one of the rest
 //   DP_STANDIN_NCCL=N        NCCL's version; 22809
+//   DP_STANDIN_NCCL_CALL=K   call number K of NCCL fails, not counting ncclCommGetAsyncError
 //   DP_STANDIN_NCCL_FAIL=R:N   the group call of NCCL number N (from 1) that rank R takes part in fails at once;
 //   DP_STANDIN_NCCL_LATE=R:N   it fails while it is under way, and rank R's communicator tells of it;
 //   DP_STANDIN_NCCL_STALL=R:N  the stream of rank R stands still before it
@@ -141,7 +142,8 @@ DP_STANDIN_EXPORT CUresult dp_standin_gate_arrive(dp_standin_gate *gate, CUstrea
 DP_STANDIN_EXPORT CUresult dp_standin_gate_wait(dp_standin_gate *gate, CUstream stream);
 DP_STANDIN_EXPORT void dp_standin_gate_shut(dp_standin_gate *gate);  // it stays shut, whoever arrives...
 DP_STANDIN_EXPORT void dp_standin_gate_open(dp_standin_gate *gate);  // ... until this opens it
-// Nothing of the stream runs any more, neither what it holds nor what it gets, as behind a function that never ends.
+// The stream stands still before what it got last, if it still holds that, as behind a function that never ends. What it
+// gets from now on does not run either.
 // Whoever waits for it ends the process with a message; asking whether an event has occurred still answers.
 DP_STANDIN_EXPORT void dp_standin_halt(CUstream stream);
 // Each call of a library begins with this: it counts, and returns the error that the call is told to fail with, or the

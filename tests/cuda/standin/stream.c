@@ -24,7 +24,7 @@ struct CUstream_st {
   operation *head, *tail;
   bool blocking;   // the default stream and this one wait for each other
   bool destroyed;  // by the program; goes when it is empty
-  bool halted;     // nothing of it runs any more
+  int64_t halts;   // before the operation of that number; 0: never
   CUstream shown;  // as which slices tell it
   int64_t number;  // of the last operation
   double clock_ns;
@@ -142,10 +142,13 @@ static bool is_done(standin_marker *marker) {
 }
 
 static bool runnable(CUstream stream) {
-  return stream->head && !stream->halted && (!stream->head->after || is_done(stream->head->after));
+  return stream->head && (!stream->halts || stream->head->number < stream->halts) && (!stream->head->after || is_done(stream->head->after));
 }
 
-void standin_stream_halt(CUstream stream) { resolve(stream)->halted = true; }
+void standin_stream_halt(CUstream stream) {
+  stream = resolve(stream);
+  stream->halts = stream->head ? stream->number : stream->number + 1;
+}
 
 static double later(double a, double b) { return a > b ? a : b; }
 
