@@ -279,8 +279,8 @@ class LoadingByDprun : public Tools {
   }
   ~LoadingByDprun() override {
     setenv("LD_LIBRARY_PATH", path_.c_str(), 1);
-    for (const char *name :
-         {"DP_STANDIN_NCCL", "DP_STANDIN_DRIVER", "DP_STANDIN_CAPABILITY", "DP_STANDIN_DEVICES", "DP_STANDIN_LATE_MS", "XDG_CACHE_HOME"})
+    for (const char *name : {"DP_STANDIN_NCCL", "DP_STANDIN_DRIVER", "DP_STANDIN_CAPABILITY", "DP_STANDIN_DEVICES",
+                             "DP_STANDIN_LATE_MS", "XDG_CACHE_HOME"})
       unsetenv(name);
   }
   std::string Command(const std::string &data = digits) const {

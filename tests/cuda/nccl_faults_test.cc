@@ -24,8 +24,9 @@ class NcclFaults : public Tools {
          " --devices=" + std::to_string(kRanks));
   }
   ~NcclFaults() override {
-    for (const char *name : {"DP_STANDIN_NCCL_CALL", "DP_STANDIN_NCCL_FAIL", "DP_STANDIN_NCCL_LATE", "DP_STANDIN_NCCL_STALL",
-                             "DP_STANDIN_DEVICES", "DP_STANDIN_TRACE", "DP_STANDIN_REPORT", "XDG_CACHE_HOME"})
+    for (const char *name :
+         {"DP_STANDIN_NCCL_CALL", "DP_STANDIN_NCCL_FAIL", "DP_STANDIN_NCCL_LATE", "DP_STANDIN_NCCL_STALL",
+          "DP_STANDIN_DEVICES", "DP_STANDIN_TRACE", "DP_STANDIN_REPORT", "XDG_CACHE_HOME"})
       unsetenv(name);
   }
   std::string Command(const std::string &options = "") const {

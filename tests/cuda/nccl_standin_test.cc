@@ -175,12 +175,13 @@ TEST_F(NcclStandin, AWrongCountIsNamed) {
 
 TEST_F(NcclStandin, AWrongOrderIsNamed) {
   ASSERT_EQ(Connect(), ncclSuccess);
-  Refused("call 1 of a group: rank 0 calls all-reduce of 1 float64, operation 0, and rank 2 calls all-gather of 1 float64",
-          [&](int rank, double *at, ncclComm_t comm, CUstream stream) {
-            if (rank == 2) nccl.ncclAllGather(at, at, 1, ncclFloat64, comm, stream);
-            nccl.ncclAllReduce(at, at, 1, ncclFloat64, ncclSum, comm, stream);
-            if (rank != 2) nccl.ncclAllGather(at, at, 1, ncclFloat64, comm, stream);
-          });
+  Refused(
+      "call 1 of a group: rank 0 calls all-reduce of 1 float64, operation 0, and rank 2 calls all-gather of 1 float64",
+      [&](int rank, double *at, ncclComm_t comm, CUstream stream) {
+        if (rank == 2) nccl.ncclAllGather(at, at, 1, ncclFloat64, comm, stream);
+        nccl.ncclAllReduce(at, at, 1, ncclFloat64, ncclSum, comm, stream);
+        if (rank != 2) nccl.ncclAllGather(at, at, 1, ncclFloat64, comm, stream);
+      });
 }
 
 TEST_F(NcclStandin, AMissingRankIsNamed) {

@@ -125,8 +125,8 @@ const char *const kGpus[] = {"0", "0,1", "0,1,2,3", nullptr};
 
 // Eight devices on 1, 2, 4 and 8 GPUs.
 TEST_F(CudaNcclBits, ReproducibleOnAnyNumberOfGpus) {
-  for (const char *strategy : {"strategy=data devices=8", "strategy=zero zero-stage=2 devices=8",
-                               "mesh=data:2,tensor:4 strategy=tensor"}) {
+  for (const char *strategy :
+       {"strategy=data devices=8", "strategy=zero zero-stage=2 devices=8", "mesh=data:2,tensor:4 strategy=tensor"}) {
     SCOPED_TRACE(strategy);
     const Plan plan = Made(std::string("reproducible=yes ") + strategy);
     const Bits one = TrainBits(plan, kGpus[0]);

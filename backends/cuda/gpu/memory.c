@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "backends/cuda/gpu/gpus.h"
-#include "backends/cuda/gpu/waiting.h"
 #include "backends/cuda/gpu/staging.h"
+#include "backends/cuda/gpu/waiting.h"
 
 static void *allocate_host(uint64_t bytes) {
   void *memory;

@@ -267,14 +267,15 @@ static ncclResult_t add(ncclComm_t comm, nccl_call call) {
 ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(add(comm, (nccl_call){NCCL_ALL_REDUCE, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
+  return note(
+      add(comm, (nccl_call){NCCL_ALL_REDUCE, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(add(comm,
-             (nccl_call){NCCL_REDUCE_SCATTER, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
+  return note(
+      add(comm, (nccl_call){NCCL_REDUCE_SCATTER, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm,
@@ -286,7 +287,8 @@ ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDa
 ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t comm, cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(add(comm, (nccl_call){NCCL_REDUCE, 0, root, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
+  return note(
+      add(comm, (nccl_call){NCCL_REDUCE, 0, root, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root,

@@ -142,7 +142,8 @@ static bool is_done(standin_marker *marker) {
 }
 
 static bool runnable(CUstream stream) {
-  return stream->head && (!stream->halts || stream->head->number < stream->halts) && (!stream->head->after || is_done(stream->head->after));
+  return stream->head && (!stream->halts || stream->head->number < stream->halts) &&
+         (!stream->head->after || is_done(stream->head->after));
 }
 
 void standin_stream_halt(CUstream stream) {
