@@ -223,11 +223,12 @@ class Collective : public testing::TestWithParam<std::tuple<dp_dtype, dp_region_
   void Run(const dp_transfer *transfer) {
     void *state = nullptr;
     dp_queue *queue = nullptr;
+    const int device = 0;
     int instruction;
-    Take(dp_backend_cuda.queues->transfer_prepare(0, transfer, &state));
+    Take(dp_backend_cuda.queues->transfer_prepare(&device, 1, transfer, &state));
     Take(dp_cuda_functions_load());
     Take(dp_cuda_queue_create(0, false, &queue));
-    Take(dp_backend_cuda.queues->transfer_enqueue(queue, state, 0));
+    Take(dp_backend_cuda.queues->transfer_enqueue(&queue, state, 0));
     Take(dp_cuda_queue_finish(queue, &instruction));
     dp_cuda_queue_destroy(queue);
     dp_backend_cuda.queues->transfer_release(state);
