@@ -47,7 +47,8 @@ dp_status dp_scaled_dot_product_check(const dp_node *node, int first, int mask, 
     DP_TRY(dp_shape_broadcast(dp_common_shape(node, mask), &scores, &both));
     DP_TRY(dp_common_expect("the mask with the scores", &both, &scores));
     dp_dtype dtype = node->inputs[mask]->type.dtype, computed = node->inputs[first]->type.dtype;
-    if (dtype != DP_BOOL && dtype != computed)
+    const bool half = computed == DP_FLOAT16 || computed == DP_BFLOAT16;
+    if (dtype != DP_BOOL && dtype != computed && !(half && dtype == DP_FLOAT32))
       return dp_fail(EX_DATAERR, "the mask is %s where bool or %s, as Q, is expected", dp_type_name(dtype),
                      dp_type_name(computed));
   }

@@ -4,7 +4,8 @@
 //   P = softmax(S) along the keys; LSE = log(sum(exp(S))); Y = dropout(P) V.
 //
 //   Q, Y: [batch, length, heads, size]; K, V: [batch, keys, groups, size], where each group serves heads / groups
-//   adjacent heads; LSE: [batch, heads, length]; the mask is broadcast to [batch, heads, length, keys].
+//   adjacent heads; LSE: [batch, heads, length]; the mask is broadcast to [batch, heads, length, keys];
+//   it has the type of Q, or float32 where that has 16 bits.
 #ifndef DP_IR_OPS_SCALED_DOT_PRODUCT_H
 #define DP_IR_OPS_SCALED_DOT_PRODUCT_H
 

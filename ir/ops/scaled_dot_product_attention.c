@@ -33,7 +33,10 @@ static dp_value *add_gradients(dp_builder *b, dp_value *const in[9], int n_attrs
   dp_value *dq = dp_build(b, DP_SCALED_DOT_PRODUCT_GRAD, 9, in, mask ? 4 : 3, n_attrs, attrs);
   if (b->status) return NULL;
   for (int i = Q; i <= K; i++) dx[i] = add(b, dx[i], dq->producer->outputs[i]);
-  if (mask) dx[MASK] = add(b, dx[MASK], dp_build_reduce_to(b, dq->producer->outputs[MASK], &in[6]->type.shape));
+  if (mask) {
+    dp_value *dmask = dp_build_reduce_to(b, dq->producer->outputs[MASK], &in[6]->type.shape);
+    dx[MASK] = add(b, dx[MASK], dp_build_cast(b, dmask, in[6]->type.dtype));
+  }
   return dq->producer->outputs[V];
 }
 

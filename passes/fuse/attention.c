@@ -55,6 +55,18 @@ static bool is_copy(const dp_node *node) {
   return dp_shape_equal(&node->inputs[0]->type.shape, &node->outputs[0]->type.shape);
 }
 
+static bool is_half(dp_dtype dtype) { return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16; }
+
+// Scores of 16 bits as float32, or probabilities of float32 in 16 bits. The operator has both in float32 where Q, K and
+// V have 16 bits.
+static bool widens(const dp_node *node) {
+  return is(node, "Cast") && is_half(node->inputs[0]->type.dtype) && node->outputs[0]->type.dtype == DP_FLOAT32;
+}
+
+static bool narrows(const dp_node *node) {
+  return is(node, "Cast") && is_half(node->outputs[0]->type.dtype) && node->inputs[0]->type.dtype == DP_FLOAT32;
+}
+
 // The number in a constant of one element, or in what is computed from such constants.
 static bool number_of(const dp_value *x, int depth, double *number) {
   static const char *const same[] = {"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Expand"};
@@ -189,7 +201,7 @@ static dp_node *only_for(const work *w, const dp_value *x, const dp_node *by) {
 static dp_node *scores_of(const work *w, dp_value *x, const dp_node *by, double *scale) {
   for (dp_node *node = only_for(w, x, by); node; node = only_for(w, x, by)) {
     if (is(node, "MatMul")) return node;
-    dp_value *rest = is_copy(node) ? node->inputs[0] : unscaled(x, scale);
+    dp_value *rest = is_copy(node) || widens(node) ? node->inputs[0] : unscaled(x, scale);
     if (!rest) return NULL;
     x = rest;
     by = node;
@@ -200,6 +212,7 @@ static dp_node *scores_of(const work *w, dp_value *x, const dp_node *by, double 
 // Takes the masks off: several Adds, or one Where.
 static dp_node *masked_scores_of(const work *w, dp_value *x, const dp_node *by, attention *a) {
   dp_node *node = only_for(w, x, by);
+  for (; widens(node); node = only_for(w, x, by)) x = node->inputs[0], by = node;
   const bool where = is(node, "Where");
   for (int i = 0; node && i < 2 && (where || is(node, "Add")) && a->n_masks < MAX_MASKS; i++) {
     dp_value *scores = node->inputs[where + i], *other = node->inputs[where + 1 - i];
@@ -295,12 +308,13 @@ static bool find(const work *w, const dp_node *last, attention *a) {
   if (!is(last, "MatMul") || last->n_constraints) return false;
   dp_value *p = last->inputs[0], *v = last->inputs[1];
   const int rank = v->type.shape.rank;
-  while (is_copy(only_for(w, p, last))) last = p->producer, p = last->inputs[0];
+  for (const dp_node *before = only_for(w, p, last); is_copy(before) || narrows(before); before = only_for(w, p, last))
+    last = before, p = last->inputs[0];
   const dp_node *product = behind_softmax(w, p, last, a);
   if (!product || rank < 3 || rank > 4) return false;
   dp_value *q = product->inputs[0], *k = product->inputs[1];
   const dp_dtype dtype = q->type.dtype;
-  if (dtype != DP_FLOAT32 && dtype != DP_FLOAT64) return false;
+  if (!dp_type_is_float(dtype) || v->type.dtype != dtype) return false;
   const dp_shape *scores = &product->outputs[0]->type.shape;
   if (q->type.shape.rank != rank || k->type.shape.rank != rank || !dp_shape_equal(scores, &p->type.shape)) return false;
   if (!same_dims(&q->type.shape, scores, rank - 1) || !same_dims(&k->type.shape, scores, rank - 2) ||

@@ -1,5 +1,5 @@
-// The rounding points of --precision=bf16, one by one: numbers for which each of them, left out or done once more, gives
-// another result. bfloat16 has 8 bits: from 256 to 512 it has the even numbers, and next to 1 is 1 + 2^-7.
+// The rounding points of --precision=bf16, one by one: numbers for which each of them, left out or done once more,
+// gives another result. bfloat16 has 8 bits: from 256 to 512 it has the even numbers, and next to 1 is 1 + 2^-7.
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {
