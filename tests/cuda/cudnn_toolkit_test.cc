@@ -97,8 +97,8 @@ TEST(CudnnOfTheToolkit, PlansForADeviceThatIsNotThere) {
         dp_status_free(status);
         EXPECT_TRUE(found) << type.name << " " << layer.name << ", kind " << kind;
         if (!found) continue;
-        std::printf("%s kind %d %-24s engine %3lld workspace %9lld\n", type.name, kind, layer.name, static_cast<long long>(plan.engine),
-                    static_cast<long long>(plan.workspace_bytes));
+        std::printf("%s kind %d %-24s engine %3lld workspace %9lld\n", type.name, kind, layer.name,
+                    static_cast<long long>(plan.engine), static_cast<long long>(plan.workspace_bytes));
         EXPECT_LE(uint64_t(plan.workspace_bytes), spec.workspace) << layer.name;
         dp_cudnn_plan_release(&plan);
       }

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <limits>
 
+#include "backends/cuda/backend.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/memory.h"
 #include "backends/cuda/gpu/queue.h"
-#include "backends/cuda/backend.h"
 #include "backends/cuda/target.h"
 #include "ir/graph/element.h"
 #include "runtime/comm/transfer.h"
@@ -155,8 +155,8 @@ TEST(Halves, SumsAreNotRoundedOnTheWay) {
                  {"LayerNormalization", "", t + "[N,5000], " + t + "[5000]", "", false},
                  {"MatMul", "", t + "[N,5000], " + t + "[5000,3]", "", false},
                  {"GlobalAveragePool", "", t + "[N,2,50,50]", "", true},
-                 {"BatchNormalization", "",
-                  t + "[N,2,2500], " + t + "[2], " + t + "[2], " + t + "[2], " + t + "[2]", "training_mode=1", false}};
+                 {"BatchNormalization", "", t + "[N,2,2500], " + t + "[2], " + t + "[2], " + t + "[2], " + t + "[2]",
+                  "training_mode=1", false}};
     for (const auto &c : cases) {
       SCOPED_TRACE(c.op + (" " + t));
       Ready ready = DrawOf(c.op, c.domain, c.inputs, c.attrs, 3);

@@ -33,8 +33,8 @@ static dp_status describe(const dp_blaslt *blaslt, const dp_blaslt_spec *s, cons
 static dp_status lay_out(const dp_blaslt *blaslt, const dp_blaslt_spec *s, int64_t rows, int64_t columns,
                          int64_t stride, cublasLtMatrixLayoutOpaque_t *layout) {
   const int32_t count = (int32_t)s->batches;
-  DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutInit_internal, layout, sizeof *layout,
-                data_type(s->dtype), (uint64_t)columns, (uint64_t)rows, columns);
+  DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutInit_internal, layout, sizeof *layout, data_type(s->dtype),
+                (uint64_t)columns, (uint64_t)rows, columns);
   DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
                 sizeof count);
   DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,

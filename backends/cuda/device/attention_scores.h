@@ -25,26 +25,26 @@ DP_DEVICE dp_attention_row dp_attention_row_of(const dp_attention_arguments *a, 
   return row;
 }
 
-#define DP_ATTENTION_SCORES(SCORE, KEEP, HIDDEN)                                                  \
-  /* Whether a bool mask hides key j from the row. */                                             \
-  DP_DEVICE bool HIDDEN(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {   \
-    return MASK == 1 && !((const bool *)a->mask)[r->mask + j * a->mask_stride[3]];                \
-  }                                                                                               \
-  DP_DEVICE double SCORE(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {  \
-    const T *q = (const T *)a->q + r->q, *k = (const T *)a->k + r->k + j * a->groups * a->size;   \
-    double sum = 0;                                                                               \
-    if (HIDDEN(a, r, j)) return a->masked;                                                        \
-    for (dp_i64 c = 0; c < a->size; c++) sum += (double)GET(q[c]) * (double)GET(k[c]);                      \
-    sum *= a->scale;                                                                              \
-    return MASK == 2 ? sum + (double)MASK_AT(a->mask, r->mask + j * a->mask_stride[3]) : sum; \
-  }                                                                                               \
-  /* What dropout multiplies the probability by. */                                               \
-  DP_DEVICE double KEEP(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {   \
-    dp_u32 word[4];                                                                               \
-    if (!DROPS) return 1;                                                                         \
-    const dp_i64 index = dp_place_of(&a->draw.place, r->row * a->keys + j);                       \
-    dp_draw_block(&a->draw, (dp_u64)index / 4, word);                                             \
-    return dp_draw_uniform(word[index % 4]) >= a->ratio ? 1 / (1 - a->ratio) : 0;                 \
+#define DP_ATTENTION_SCORES(SCORE, KEEP, HIDDEN)                                                 \
+  /* Whether a bool mask hides key j from the row. */                                            \
+  DP_DEVICE bool HIDDEN(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {  \
+    return MASK == 1 && !((const bool *)a->mask)[r->mask + j * a->mask_stride[3]];               \
+  }                                                                                              \
+  DP_DEVICE double SCORE(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) { \
+    const T *q = (const T *)a->q + r->q, *k = (const T *)a->k + r->k + j * a->groups * a->size;  \
+    double sum = 0;                                                                              \
+    if (HIDDEN(a, r, j)) return a->masked;                                                       \
+    for (dp_i64 c = 0; c < a->size; c++) sum += (double)GET(q[c]) * (double)GET(k[c]);           \
+    sum *= a->scale;                                                                             \
+    return MASK == 2 ? sum + (double)MASK_AT(a->mask, r->mask + j * a->mask_stride[3]) : sum;    \
+  }                                                                                              \
+  /* What dropout multiplies the probability by. */                                              \
+  DP_DEVICE double KEEP(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {  \
+    dp_u32 word[4];                                                                              \
+    if (!DROPS) return 1;                                                                        \
+    const dp_i64 index = dp_place_of(&a->draw.place, r->row * a->keys + j);                      \
+    dp_draw_block(&a->draw, (dp_u64)index / 4, word);                                            \
+    return dp_draw_uniform(word[index % 4]) >= a->ratio ? 1 / (1 - a->ratio) : 0;                \
   }
 
 #endif

@@ -13,7 +13,7 @@
     if (!ignored && !in) dp_report(a->reporter, DP_FAULT_LABEL, dp_place_of(&a->place, i), *label, a->classes); \
     if (!in) *label = 0;                                                                                        \
     if (ignored || !in) return 0;                                                                               \
-    return a->weights ? (double)GET(((const T *)a->weights)[*label]) : 1;                                            \
+    return a->weights ? (double)GET(((const T *)a->weights)[*label]) : 1;                                       \
   }
 
 #endif

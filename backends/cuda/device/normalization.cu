@@ -14,11 +14,13 @@ DP_BLOCK_KERNEL(dp_normalization_arguments) {
     for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) mean += (double)GET(x[i]);
     mean = dp_block_sum(mean, shared) / count;
   }
-  for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) square += ((double)GET(x[i]) - mean) * ((double)GET(x[i]) - mean);
+  for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads())
+    square += ((double)GET(x[i]) - mean) * ((double)GET(x[i]) - mean);
   const double invstd = 1 / sqrt(dp_block_sum(square, shared) / count + a.epsilon);
   for (dp_i64 i = dp_thread(); i < a.length; i += dp_threads()) {
     const dp_i64 channel = first + i / a.inner;
-    y[i] = PUT(((double)GET(x[i]) - mean) * invstd * (double)GET(scale[channel]) + (bias ? (double)GET(bias[channel]) : 0));
+    y[i] = PUT(((double)GET(x[i]) - mean) * invstd * (double)GET(scale[channel]) +
+               (bias ? (double)GET(bias[channel]) : 0));
   }
   if (dp_thread()) return;
   if (a.mean) ((T *)a.mean)[row] = PUT(mean);

@@ -21,7 +21,8 @@ DP_DEVICE void LOCAL(make_rule)(const dp_update_arguments *a, LOCAL(rule) * r) {
 }
 
 DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, const dp_update_tensor *x, dp_i64 i) {
-  const double w = (double)GET(((const T *)x->in[0])[i]), d = (double)GET(((const T *)x->in[2])[i]) + a->weight_decay * w;
+  const double w = (double)GET(((const T *)x->in[0])[i]),
+               d = (double)GET(((const T *)x->in[2])[i]) + a->weight_decay * w;
   double step = d;
   if (x->in[1]) {
     const double old = (double)GET(((const T *)x->in[1])[i]);

@@ -40,8 +40,7 @@ static bool match_forward(const dp_kernel_spec *spec) {
 }
 
 static bool match_gradient(const dp_kernel_spec *spec) {
-  return takes(spec, &backward) &&
-         spec->inputs[GIVEN_LSE].dtype == type_of_lse(spec->inputs[backward.q].dtype);
+  return takes(spec, &backward) && spec->inputs[GIVEN_LSE].dtype == type_of_lse(spec->inputs[backward.q].dtype);
 }
 
 static dp_attention_arguments arguments_of(const dp_kernel_spec *spec, const operands *o, const void *const *in) {
@@ -74,8 +73,7 @@ static dp_status add_function(const dp_kernel_spec *spec, const operands *o, con
   const dp_dtype dtype = spec->inputs[o->q].dtype;
   const bool wide_mask = e.mask && spec->inputs[o->mask].dtype != dtype;
   char defines[512];
-  snprintf(defines, sizeof defines,
-           "%s#define L %s\n#define MASK_AT(mask, i) %s\n#define MASK %d\n#define DROPS %d\n",
+  snprintf(defines, sizeof defines, "%s#define L %s\n#define MASK_AT(mask, i) %s\n#define MASK %d\n#define DROPS %d\n",
            dp_cuda_type_of(dtype)->defines, dp_cuda_type_of(type_of_lse(dtype))->stored,
            wide_mask ? "((const float *)(mask))[i]" : "GET(((const T *)(mask))[i])",
            !e.mask             ? 0

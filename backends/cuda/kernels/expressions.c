@@ -17,11 +17,11 @@
 
 // What types there are is told by constants: IS_FLOAT and FROM_UNSIGNED (uint64) of operand 0; TO_FLOAT, TO_HALF (a
 // float of 16 bits), TO_UNSIGNED (uint64) and TO_BOOL of the result.
-#define CAST                                                                         \
-  "TO_BOOL ? (R)(x != 0)"                                                            \
-  " : TO_HALF && IS_FLOAT ? (R)dp_round_to_odd((double)x)"                           \
+#define CAST                                                                                       \
+  "TO_BOOL ? (R)(x != 0)"                                                                          \
+  " : TO_HALF && IS_FLOAT ? (R)dp_round_to_odd((double)x)"                                         \
   " : TO_HALF ? FROM_UNSIGNED ? (R)dp_unsigned_to_odd((dp_u64)x) : (R)dp_signed_to_odd((dp_i64)x)" \
-  " : TO_FLOAT || !IS_FLOAT ? (R)x"                                                  \
+  " : TO_FLOAT || !IS_FLOAT ? (R)x"                                                                \
   " : TO_UNSIGNED ? (R)dp_unsigned_of((double)x) : (R)dp_signed_of((double)x)"
 
 const dp_cuda_expression dp_cuda_expressions[] = {

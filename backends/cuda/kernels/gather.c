@@ -28,8 +28,7 @@ static dp_gather_arguments arguments_of(const dp_kernel_spec *spec, const dp_loc
 
 static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_type *type, const char *source, void **state) {
   char defines[256];
-  snprintf(defines, sizeof defines, "%s#define I %s\n", type->defines,
-           dp_cuda_type_of(spec->inputs[1].dtype)->stored);
+  snprintf(defines, sizeof defines, "%s#define I %s\n", type->defines, dp_cuda_type_of(spec->inputs[1].dtype)->stored);
   return dp_cuda_function_state(spec->op->name, defines, source, state);
 }
 

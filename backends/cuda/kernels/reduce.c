@@ -112,8 +112,8 @@ static dp_status add_function(const dp_kernel_spec *spec, bool second, bool colu
            "#define NONE %s\n#define STEP(acc, v) %s\n#define JOIN(acc, other) %s\n#define FINISH(acc) %s\n"
            "#define COLUMNS %d\n#define LAST %d\n",
            type->defines, second ? "#undef T\n#undef GET\n#define T A\n#define GET(x) (x)\n" : "", acc,
-           is_float ? "double" : "dp_u64", type->stored, bounds[dtype].least, bounds[dtype].most,
-           r->none, second ? "JOIN(acc, v)" : r->step, r->join, r->finish, columns, last);
+           is_float ? "double" : "dp_u64", type->stored, bounds[dtype].least, bounds[dtype].most, r->none,
+           second ? "JOIN(acc, v)" : r->step, r->join, r->finish, columns, last);
   return dp_cuda_function_add(r->op, defines, dp_cuda_source_reduce, function);
 }
 

@@ -14,9 +14,8 @@ _Static_assert((int)DP_TOP_K_THREADS == (int)DP_BLOCK_MOST, "a block has room fo
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   const dp_dtype dtype = spec->inputs[0].dtype;
   char defines[256];
-  snprintf(defines, sizeof defines, "%s#define IS_NAN(x) %s\n#define LARGEST %d\n",
-           dp_cuda_type_of(dtype)->defines, dp_type_is_float(dtype) ? "((x) != (x))" : "false",
-           dp_node_int(spec->node, "largest", 1) != 0);
+  snprintf(defines, sizeof defines, "%s#define IS_NAN(x) %s\n#define LARGEST %d\n", dp_cuda_type_of(dtype)->defines,
+           dp_type_is_float(dtype) ? "((x) != (x))" : "false", dp_node_int(spec->node, "largest", 1) != 0);
   return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_top_k, state);
 }
 

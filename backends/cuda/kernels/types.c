@@ -1,25 +1,32 @@
 // Element types as functions for GPUs spell them. See types.h.
 #include "backends/cuda/kernels/types.h"
 
-#define PLAIN(STORED, COMPUTED, WRAPPED)                                                               \
-  {                                                                                                    \
-    STORED, COMPUTED, WRAPPED,                                                                         \
+#define PLAIN(STORED, COMPUTED, WRAPPED)                                                              \
+  {                                                                                                   \
+    STORED, COMPUTED, WRAPPED,                                                                        \
         "#define T " STORED "\n#define W " COMPUTED "\n#define GET(x) (x)\n#define PUT(x) ((T)(x))\n" \
   }
-#define HALF(STORED)                                                                  \
-  {                                                                                   \
-    STORED, "float", "float",                                                         \
-        "#define T " STORED "\n#define W float\n#define GET(x) " STORED "_get(x)\n"  \
-        "#define PUT(x) " STORED "_put((float)(x))\n"                                 \
+#define HALF(STORED)                                                    \
+  {                                                                     \
+    STORED, "float", "float",                                           \
+        "#define T " STORED "\n#define W float\n#define GET(x) " STORED \
+        "_get(x)\n"                                                     \
+        "#define PUT(x) " STORED "_put((float)(x))\n"                   \
   }
 
 static const dp_cuda_type types[DP_MAX_TYPE + 1] = {
-    [DP_FLOAT32] = PLAIN("float", "float", "float"),     [DP_FLOAT64] = PLAIN("double", "double", "double"),
-    [DP_FLOAT16] = HALF("dp_float16"),                   [DP_BFLOAT16] = HALF("dp_bfloat16"),
-    [DP_INT8] = PLAIN("signed char", "int", "unsigned"), [DP_UINT8] = PLAIN("unsigned char", "int", "unsigned"),
-    [DP_INT16] = PLAIN("short", "int", "unsigned"),      [DP_UINT16] = PLAIN("unsigned short", "int", "unsigned"),
-    [DP_INT32] = PLAIN("int", "int", "unsigned"),        [DP_UINT32] = PLAIN("unsigned", "dp_i64", "dp_u64"),
-    [DP_INT64] = PLAIN("dp_i64", "dp_i64", "dp_u64"),    [DP_UINT64] = PLAIN("dp_u64", "dp_u64", "dp_u64"),
+    [DP_FLOAT32] = PLAIN("float", "float", "float"),
+    [DP_FLOAT64] = PLAIN("double", "double", "double"),
+    [DP_FLOAT16] = HALF("dp_float16"),
+    [DP_BFLOAT16] = HALF("dp_bfloat16"),
+    [DP_INT8] = PLAIN("signed char", "int", "unsigned"),
+    [DP_UINT8] = PLAIN("unsigned char", "int", "unsigned"),
+    [DP_INT16] = PLAIN("short", "int", "unsigned"),
+    [DP_UINT16] = PLAIN("unsigned short", "int", "unsigned"),
+    [DP_INT32] = PLAIN("int", "int", "unsigned"),
+    [DP_UINT32] = PLAIN("unsigned", "dp_i64", "dp_u64"),
+    [DP_INT64] = PLAIN("dp_i64", "dp_i64", "dp_u64"),
+    [DP_UINT64] = PLAIN("dp_u64", "dp_u64", "dp_u64"),
     [DP_BOOL] = PLAIN("bool", "bool", "bool"),
 };
 

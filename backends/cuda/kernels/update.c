@@ -39,7 +39,8 @@ static bool takes(const dp_kernel_spec *spec) {
   if (!o || spec->n_inputs <= o->lr || !is_number(spec, o->skip)) return false;
   if (o->lr < 0) return true;
   const dp_dtype w = spec->inputs[0].dtype;
-  return (DP_BIT(w) & DP_CUDA_FLOATS) && spec->inputs[o->lr].dtype == w && (has(spec, o->step) || !o->adam) && is_number(spec, o->step);
+  return (DP_BIT(w) & DP_CUDA_FLOATS) && spec->inputs[o->lr].dtype == w && (has(spec, o->step) || !o->adam) &&
+         is_number(spec, o->step);
 }
 
 static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_function **function) {

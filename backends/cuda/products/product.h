@@ -5,9 +5,7 @@
 #include "backends/cuda/device/product.h"
 #include "backends/cuda/gpu/function.h"
 
-enum {
-  DP_PRODUCT_TYPES = DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT32) | DP_BIT(DP_UINT64)
-};
+enum { DP_PRODUCT_TYPES = DP_FLOATS | DP_BIT(DP_INT32) | DP_BIT(DP_INT64) | DP_BIT(DP_UINT32) | DP_BIT(DP_UINT64) };
 
 // Makes the state, which free releases: the function, and its arguments but for the addresses.
 dp_status dp_cuda_product_prepare(dp_dtype dtype, const dp_product_arguments *arguments, void **state) DP_MUST_USE;
