@@ -195,8 +195,11 @@ class Collective : public testing::TestWithParam<std::tuple<dp_dtype, dp_region_
     const std::vector<double> numbers = Boundaries(Type());
     for (size_t r = 0; r < 3; r++) {
       held_.emplace_back(kCount);
-      for (size_t i = 0; i < size_t(kCount); i++)
-        held_[r][i] = dp_element_encode(Type(), numbers[(i * 7919 * (r + 1) + r * 31) % numbers.size()], false);
+      for (size_t i = 0; i < size_t(kCount); i++) {
+        const double x = numbers[(i * 7919 * (r + 1) + r * 31) % numbers.size()];
+        const double special = (i + r) % 17 == 0 ? kNan : (i + r) % 19 == 0 ? (i % 2 ? kInfinity : -kInfinity) : x;
+        held_[r][i] = dp_element_encode(Type(), special, false);
+      }
       rooms_.push_back(static_cast<char *>(dp_cuda_allocate({false, 0}, kCount * 2, 256)));
       Take(dp_cuda_upload(0, rooms_[r], held_[r].data(), kCount * 2));
     }

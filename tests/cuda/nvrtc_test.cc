@@ -1,5 +1,5 @@
-// The toolkit's own NVRTC compiles the functions that a sample of each operator needs, for Hopper, and those that one in
-// bfloat16 needs, which for elementwise operators differ in conversions alone: Cast and Add show them. With DP_FULL it
+// The toolkit's own NVRTC compiles the functions that a sample of each operator needs, for Hopper, and those for one in
+// bfloat16, which for elementwise operators differ in conversions alone: Cast and Add show them. With DP_FULL it
 // compiles those of all samples, for GPUs from Ampere to Blackwell. None spills registers, and few use local memory.
 // Where there is no toolkit, the test says so and passes. No GPU is needed.
 #include <gtest/gtest.h>

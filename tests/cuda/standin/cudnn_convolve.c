@@ -31,7 +31,7 @@ static int64_t place(const convolution *c, int d, int64_t o, int64_t t) {
 #undef T
 #undef NAME
 
-// ---- tensors of 16 bits: computed from copies in float ---------------------------------------------------------------
+// ---- tensors of 16 bits: computed from copies in float --------------------------------------------------------------
 
 static int64_t count_of(const tensor *t) {
   return t->extents[0] * t->extents[1] * t->extents[2] * t->extents[3] * t->extents[4];
