@@ -50,9 +50,7 @@ static dp_status add_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec)
   return own ? add_own(own, spec) : DP_OK;
 }
 
-static dp_status add_transfer(const struct dp_transfer *transfer) {
-  return dp_cuda_transfer_add(transfer);
-}
+static dp_status add_transfer(const struct dp_transfer *transfer) { return dp_cuda_transfer_add(transfer); }
 
 // ---- compiling ------------------------------------------------------------------------------------------------------
 

@@ -62,8 +62,8 @@ dp_status dp_cuda_transfer_prepare(const int *devices, int n_devices, const dp_t
 
 dp_status dp_cuda_transfer_add(const dp_transfer *transfer) {
   dp_cuda_part part = {0};
-  dp_status status = transfer->n_targets ? dp_cuda_transfer_sum(transfer, &part, 1)
-                                         : dp_cuda_transfer_boxes(transfer, &part, 1);
+  dp_status status =
+      transfer->n_targets ? dp_cuda_transfer_sum(transfer, &part, 1) : dp_cuda_transfer_boxes(transfer, &part, 1);
   dp_cuda_part_release(&part);
   return status;
 }

@@ -177,8 +177,7 @@ static dp_status flush(boxing *b, dp_cuda_part *part, batch *staged) {
 static void halve(const boxing *b, const dp_cuda_box *box, dp_cuda_box *first, dp_cuda_box *second) {
   int widest = 0;
   for (int d = 1; d < box->rank; d++)
-    if (box->extents[widest] == 1 ||
-        (box->extents[d] > 1 && box->source_strides[d] > box->source_strides[widest]))
+    if (box->extents[widest] == 1 || (box->extents[d] > 1 && box->source_strides[d] > box->source_strides[widest]))
       widest = d;
   const int64_t half = box->extents[widest] / 2;
   *first = *second = *box;
@@ -258,8 +257,7 @@ static dp_status add_round(boxing *b, const dp_transfer *from, int k, dp_cuda_pa
   bool launches = false;
   for (int i = 0; i < b->n_near; i++) launches |= !upload || !is_run(&b->near[i]);
   for (int i = 0; i < b->n_far; i++) launches |= action || !is_run(&b->far[i]);
-  if (launches)
-    DP_TRY(dp_cuda_transfer_function("boxes", dp_cuda_source_boxes, action, from->dtype, &b->function));
+  if (launches) DP_TRY(dp_cuda_transfer_function("boxes", dp_cuda_source_boxes, action, from->dtype, &b->function));
   DP_TRY(add_near(b, part, upload));
   return add_far(b, part, !action);
 }

@@ -29,8 +29,7 @@ dp_status dp_cuda_transfer_function(const char *name, const char *source, dp_reg
   return dp_cuda_function_add(name, defines, source, function);
 }
 
-dp_status dp_cuda_part_holding(const dp_cuda_part *parts, int n_parts, const void *address,
-                               const dp_cuda_gpu **gpu) {
+dp_status dp_cuda_part_holding(const dp_cuda_part *parts, int n_parts, const void *address, const dp_cuda_gpu **gpu) {
   *gpu = NULL;
   (void)parts;
   return n_parts > 1 ? dp_cuda_gpu_holding(address, gpu) : DP_OK;
@@ -69,9 +68,9 @@ dp_status dp_cuda_part_finish(dp_cuda_part *part) {
   part->table = NULL;
   if (part->gpu && part->table_bytes) {
     part->table = dp_cuda_gpu_allocate(part->gpu, part->table_bytes);
-    status = part->table ? dp_cuda_gpu_upload(part->gpu, part->table, host, part->table_bytes)
-                         : dp_fail(DP_EX_MEMORY, "GPU %d has no memory for the tables of a collective",
-                                   part->gpu->ordinal);
+    status = part->table
+                 ? dp_cuda_gpu_upload(part->gpu, part->table, host, part->table_bytes)
+                 : dp_fail(DP_EX_MEMORY, "GPU %d has no memory for the tables of a collective", part->gpu->ordinal);
   }
   free(host);
   return status;

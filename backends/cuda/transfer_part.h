@@ -33,7 +33,7 @@ typedef struct {
   int member;              // of the transfer, whose queue it uses
   int n_steps, room;
   dp_cuda_step *steps;
-  char *table;        // on the host until dp_cuda_part_finish, then on the GPU
+  char *table;  // on the host until dp_cuda_part_finish, then on the GPU
   size_t table_bytes;
   bool finished;
   char *staging;  // NULL: it reaches all that it needs

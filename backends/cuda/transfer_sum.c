@@ -200,8 +200,8 @@ dp_status dp_cuda_transfer_sum(const dp_transfer *from, dp_cuda_part *parts, int
   s.words = calloc((size_t)s.tensors * (size_t)(from->n_sources + from->n_targets + 2) + 1, sizeof *s.words);
   bool *takes = calloc((size_t)from->n_targets + 1, sizeof *takes);
   const bool all = s.source_gpus && s.target_gpus && s.words && takes;
-  dp_status status = all ? find_operands(&s, parts, n_parts)
-                         : dp_fail(DP_EX_MEMORY, "no memory for the tables of a collective");
+  dp_status status =
+      all ? find_operands(&s, parts, n_parts) : dp_fail(DP_EX_MEMORY, "no memory for the tables of a collective");
   if (!status)
     status = from->n_sources > 1 ? share_sum(&s, parts, n_parts, takes) : share_copy(&s, parts, n_parts, takes);
   free(s.source_gpus);

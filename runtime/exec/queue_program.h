@@ -31,8 +31,8 @@ struct dp_queue_program {
   int most_members;      // of a unit
   dp_queue **members;    // (most_members) room for the queues of a unit
   bool several_chips;    // its lanes are on more than one physical device
-  uint64_t runs;  // that were started
-  bool refused;   // the backend could not capture one
+  uint64_t runs;         // that were started
+  bool refused;          // the backend could not capture one
   // What was captured of a run with either slot; NULL: nothing yet. used: when it was started last.
   dp_captured *captured[DP_RUNS];
   uint64_t used[DP_RUNS];

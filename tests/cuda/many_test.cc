@@ -142,8 +142,8 @@ TEST_F(CudaMany, ChecksTheMemoryOfEach) {
     Must("dprun " + File("plan.bin") + " --device=cuda --steps=1 --quiet " + digits + " --metrics=" + File("m.jsonl"));
     return Memory(File("m.jsonl"));
   }();
-  const int64_t device = static_cast<int64_t>(memory["persistent_bytes"] + memory["transient_bytes"] +
-                                              2 * memory["device_input_bytes"]);
+  const int64_t device =
+      static_cast<int64_t>(memory["persistent_bytes"] + memory["transient_bytes"] + 2 * memory["device_input_bytes"]);
   ASSERT_GT(device, 1000);
   const int64_t reserve = 256 << 20, staging = 32 << 20;
   const auto fits = [&](int64_t bytes, const std::string &options) {
@@ -220,7 +220,8 @@ TEST_F(CudaMany, EachCallInTurn) {
         EXPECT_EQ(number, "0") << name << " " << result.err;
       }
     if (result.code == 0) {
-      EXPECT_TRUE(std::regex_search(failed, std::regex("Destroy|Free|Unload|Release|ErrorString|SetCurrent"))) << failed;
+      EXPECT_TRUE(std::regex_search(failed, std::regex("Destroy|Free|Unload|Release|ErrorString|SetCurrent")))
+          << failed;
       EXPECT_TRUE(Read(File("out.safetensors")) == expected) << failed;
       continue;
     }

@@ -72,57 +72,58 @@ enum {
 #endif
 
 // X(name, parameters): each returns a CUresult. Available since driver 525 (CUDA 12).
-#define DP_CUDA_DRIVER_CALLS(X)                                                                                  \
-  X(cuInit, (unsigned flags))                                                                                    \
-  X(cuDriverGetVersion, (int *version))                                                                          \
-  X(cuGetErrorString, (CUresult error, const char **text))                                                       \
-  X(cuDeviceGetCount, (int *count))                                                                              \
-  X(cuDeviceGet, (CUdevice * device, int ordinal))                                                               \
-  X(cuDeviceGetName, (char *name, int bytes, CUdevice device))                                                   \
-  X(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device))                                                        \
-  X(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device))                           \
-  X(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                                      \
-  X(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer))                                           \
-  X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                            \
-  X(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                                             \
-  X(cuCtxSetCurrent, (CUcontext context))                                                                        \
-  X(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags))                                                     \
-  X(cuCtxSynchronize, (void))                                                                                    \
-  X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                                                    \
-  X(cuMemGetInfo_v2, (size_t * room, size_t * total))                                                            \
-  X(cuMemAlloc_v2, (CUdeviceptr * memory, size_t bytes))                                                         \
-  X(cuMemFree_v2, (CUdeviceptr memory))                                                                          \
-  X(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                               \
-  X(cuMemFreeHost, (void *memory))                                                                               \
-  X(cuMemHostGetDevicePointer_v2, (CUdeviceptr * device, void *host, unsigned flags))                            \
-  X(cuPointerGetAttribute, (void *value, CUpointer_attribute attribute, CUdeviceptr pointer))                    \
-  X(cuMemcpyHtoD_v2, (CUdeviceptr target, const void *source, size_t bytes))                                     \
-  X(cuMemcpyDtoH_v2, (void *target, CUdeviceptr source, size_t bytes))                                           \
-  X(cuMemcpyAsync, (CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream))                      \
-  X(cuMemcpyPeerAsync, (CUdeviceptr target, CUcontext target_context, CUdeviceptr source, CUcontext source_context, size_t bytes, CUstream stream))\
-  X(cuMemsetD8_v2, (CUdeviceptr target, unsigned char value, size_t bytes))                                      \
-  X(cuMemsetD8Async, (CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream))                   \
-  X(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority))                               \
-  X(cuStreamDestroy_v2, (CUstream stream))                                                                       \
-  X(cuStreamSynchronize, (CUstream stream))                                                                      \
-  X(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))                                         \
-  X(cuEventCreate, (CUevent * event, unsigned flags))                                                            \
-  X(cuEventDestroy_v2, (CUevent event))                                                                          \
-  X(cuEventRecord, (CUevent event, CUstream stream))                                                             \
-  X(cuEventQuery, (CUevent event))                                                                               \
-  X(cuEventSynchronize, (CUevent event))                                                                         \
-  X(cuEventElapsedTime, (float *milliseconds, CUevent begin, CUevent end))                                       \
-  X(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode))                                        \
-  X(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                                                      \
-  X(cuGraphInstantiateWithFlags, (CUgraphExec * executable, CUgraph graph, unsigned long long flags))            \
-  X(cuGraphDestroy, (CUgraph graph))                                                                             \
-  X(cuGraphLaunch, (CUgraphExec executable, CUstream stream))                                                    \
-  X(cuGraphExecDestroy, (CUgraphExec executable))                                                                \
-  X(cuModuleLoadData, (CUmodule * module, const void *image))                                                    \
-  X(cuModuleUnload, (CUmodule module))                                                                           \
-  X(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))                             \
-  X(cuLaunchKernel,                                                                                              \
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+#define DP_CUDA_DRIVER_CALLS(X)                                                                                     \
+  X(cuInit, (unsigned flags))                                                                                       \
+  X(cuDriverGetVersion, (int *version))                                                                             \
+  X(cuGetErrorString, (CUresult error, const char **text))                                                          \
+  X(cuDeviceGetCount, (int *count))                                                                                 \
+  X(cuDeviceGet, (CUdevice * device, int ordinal))                                                                  \
+  X(cuDeviceGetName, (char *name, int bytes, CUdevice device))                                                      \
+  X(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device))                                                           \
+  X(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device))                              \
+  X(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                                         \
+  X(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer))                                              \
+  X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                                               \
+  X(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                                                \
+  X(cuCtxSetCurrent, (CUcontext context))                                                                           \
+  X(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags))                                                        \
+  X(cuCtxSynchronize, (void))                                                                                       \
+  X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                                                       \
+  X(cuMemGetInfo_v2, (size_t * room, size_t * total))                                                               \
+  X(cuMemAlloc_v2, (CUdeviceptr * memory, size_t bytes))                                                            \
+  X(cuMemFree_v2, (CUdeviceptr memory))                                                                             \
+  X(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                                  \
+  X(cuMemFreeHost, (void *memory))                                                                                  \
+  X(cuMemHostGetDevicePointer_v2, (CUdeviceptr * device, void *host, unsigned flags))                               \
+  X(cuPointerGetAttribute, (void *value, CUpointer_attribute attribute, CUdeviceptr pointer))                       \
+  X(cuMemcpyHtoD_v2, (CUdeviceptr target, const void *source, size_t bytes))                                        \
+  X(cuMemcpyDtoH_v2, (void *target, CUdeviceptr source, size_t bytes))                                              \
+  X(cuMemcpyAsync, (CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream))                         \
+  X(cuMemcpyPeerAsync, (CUdeviceptr target, CUcontext target_context, CUdeviceptr source, CUcontext source_context, \
+                        size_t bytes, CUstream stream))                                                             \
+  X(cuMemsetD8_v2, (CUdeviceptr target, unsigned char value, size_t bytes))                                         \
+  X(cuMemsetD8Async, (CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream))                      \
+  X(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority))                                  \
+  X(cuStreamDestroy_v2, (CUstream stream))                                                                          \
+  X(cuStreamSynchronize, (CUstream stream))                                                                         \
+  X(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))                                            \
+  X(cuEventCreate, (CUevent * event, unsigned flags))                                                               \
+  X(cuEventDestroy_v2, (CUevent event))                                                                             \
+  X(cuEventRecord, (CUevent event, CUstream stream))                                                                \
+  X(cuEventQuery, (CUevent event))                                                                                  \
+  X(cuEventSynchronize, (CUevent event))                                                                            \
+  X(cuEventElapsedTime, (float *milliseconds, CUevent begin, CUevent end))                                          \
+  X(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode))                                           \
+  X(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                                                         \
+  X(cuGraphInstantiateWithFlags, (CUgraphExec * executable, CUgraph graph, unsigned long long flags))               \
+  X(cuGraphDestroy, (CUgraph graph))                                                                                \
+  X(cuGraphLaunch, (CUgraphExec executable, CUstream stream))                                                       \
+  X(cuGraphExecDestroy, (CUgraphExec executable))                                                                   \
+  X(cuModuleLoadData, (CUmodule * module, const void *image))                                                       \
+  X(cuModuleUnload, (CUmodule module))                                                                              \
+  X(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))                                \
+  X(cuLaunchKernel,                                                                                                 \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,    \
      unsigned block_z, unsigned shared_bytes, CUstream stream, void **arguments, void **extra))
 
 #endif

@@ -27,6 +27,4 @@ dp_status dp_cuda_capture_replay(dp_queue *queue, dp_captured *captured) {
   return dp_cuda_check(dp_cu.cuGraphLaunch((CUgraphExec)captured, dp_cuda_queue_stream(queue)), "issuing a step");
 }
 
-void dp_cuda_capture_release(dp_captured *captured) {
-  dp_cu.cuGraphExecDestroy((CUgraphExec)captured);
-}
+void dp_cuda_capture_release(dp_captured *captured) { dp_cu.cuGraphExecDestroy((CUgraphExec)captured); }

@@ -60,11 +60,8 @@ static dp_status need(dp_cuda_function *f, const dp_cuda_gpu *gpu) {
   if (!i) {
     i = calloc(1, sizeof *i);
     if (!i) return dp_fail(DP_EX_MEMORY, "no memory for the GPU's functions");
-    *i = (image){.job = {.work = make_code},
-                 .function = f,
-                 .major = gpu->major,
-                 .minor = gpu->minor,
-                 .next = f->images};
+    *i =
+        (image){.job = {.work = make_code}, .function = f, .major = gpu->major, .minor = gpu->minor, .next = f->images};
     f->images = i;
   }
   f->needed[gpu->ordinal] = true;
@@ -195,7 +192,7 @@ dp_status dp_cuda_launch(dp_queue *queue, const dp_cuda_function *f, int64_t blo
     return dp_fail(EX_UNAVAILABLE, "a step of %lld blocks is too large for a GPU", (long long)blocks);
   void *list[] = {(void *)(uintptr_t)arguments};
   const dp_cuda_gpu *gpu = dp_cuda_queue_gpu(queue);
-  return dp_cuda_check(dp_cu.cuLaunchKernel(f->handles[gpu->ordinal], (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0,
-                                            dp_cuda_queue_stream(queue), list, NULL),
+  return dp_cuda_check(dp_cu.cuLaunchKernel(f->handles[gpu->ordinal], (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1,
+                                            0, dp_cuda_queue_stream(queue), list, NULL),
                        f->name);
 }

@@ -67,8 +67,8 @@ dp_status dp_cuda_gpu_open(const dp_cuda_gpu *gpu) {
   dp_cuda_gpu *g = &gpus[gpu->ordinal];
   if (g->context) return DP_OK;
   if (!dp_cuda_gpu_is_new(g))
-    return dp_fail(EX_UNAVAILABLE, "GPU %d (%s) has compute capability %d.%d, but at least %d.%d is needed",
-                   g->ordinal, g->name, g->major, g->minor, OLDEST_MAJOR, OLDEST_MINOR);
+    return dp_fail(EX_UNAVAILABLE, "GPU %d (%s) has compute capability %d.%d, but at least %d.%d is needed", g->ordinal,
+                   g->name, g->major, g->minor, OLDEST_MAJOR, OLDEST_MINOR);
   CUcontext context;
   DP_TRY(dp_cuda_check(dp_cu.cuDevicePrimaryCtxRetain(&context, g->device), "opening the GPU"));
   g->context = context;

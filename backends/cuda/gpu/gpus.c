@@ -22,7 +22,7 @@ static struct {
 static struct {
   int sessions, n_devices, n_gpus;
   const dp_cuda_gpu *gpus[DP_CUDA_MOST_GPUS];
-  const dp_cuda_gpu **of_device;  // (n_devices)
+  const dp_cuda_gpu **of_device;        // (n_devices)
   uint64_t reached[DP_CUDA_MOST_GPUS];  // by ordinal: a bit for each ordinal that it reaches
 } held;
 

@@ -92,8 +92,8 @@ CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUs
   CUresult refused = standin_enter(__func__, STANDIN_CONTEXT);
   if (refused) return standin_leave(refused);
   bool pageable = false;
-  CUresult result = enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, false,
-                                 &pageable);
+  CUresult result =
+      enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, false, &pageable);
   if (!result && pageable) standin_drain(stream);
   return standin_leave(result);
 }
@@ -109,8 +109,8 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr target, CUcontext target_context, CUdevic
                     from->device == standin_context_device(source_context);
   if (!fits) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   bool pageable;
-  return standin_leave(enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, true,
-                                    &pageable));
+  return standin_leave(
+      enqueue_copy((char *)(uintptr_t)target, (const char *)(uintptr_t)source, bytes, stream, true, &pageable));
 }
 
 static CUresult enqueue_fill(CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream) {

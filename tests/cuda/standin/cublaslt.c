@@ -305,7 +305,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   CALL(cublasLtMatmul, CUBLAS_STATUS_EXECUTION_FAILED);
   if (!handle || !alpha || !beta || !a || !b || !d || !algo) return CUBLAS_STATUS_INVALID_VALUE;
   const int device = dp_standin_device();
-  if (device < 0 || !is_of(handle, device) || dp_standin_device_of(stream) != device) return CUBLAS_STATUS_INVALID_VALUE;
+  if (device < 0 || !is_of(handle, device) || dp_standin_device_of(stream) != device)
+    return CUBLAS_STATUS_INVALID_VALUE;
   product p = {.desc = *(desc *)(void *)desc_given,
                .a = *(layout *)(void *)a_layout,
                .b = *(layout *)(void *)b_layout,

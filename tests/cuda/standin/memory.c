@@ -137,8 +137,8 @@ size_t dp_standin_allocations(dp_standin_allocation *to, size_t room) {
   standin_lock();
   size_t count = n_blocks;
   for (size_t i = 0; i < count && i < room; i++)
-    to[i] = (dp_standin_allocation){blocks[i].bytes, blocks[i].kind == STANDIN_PINNED, blocks[i].freed,
-                                    blocks[i].device};
+    to[i] =
+        (dp_standin_allocation){blocks[i].bytes, blocks[i].kind == STANDIN_PINNED, blocks[i].freed, blocks[i].device};
   standin_unlock();
   return count;
 }

@@ -74,7 +74,7 @@ extern _Thread_local int standin_current;  // the device of the current context;
 
 // Whether what runs on a device can access another one's memory.
 bool standin_reaches(int device, int other);
-void standin_forget_peers(void);                  // what contexts have enabled
+void standin_forget_peers(void);                // what contexts have enabled
 int standin_context_device(CUcontext context);  // -1: it is no context that is retained
 
 // ---- memory.c -------------------------------------------------------------------------------------------------------

@@ -42,7 +42,9 @@ static bool recording;
 static const char *next_what;
 static bool next_everywhere;
 
-static bool is_legacy(const struct CUstream_st *stream) { return stream >= legacy && stream < legacy + STANDIN_MOST_DEVICES; }
+static bool is_legacy(const struct CUstream_st *stream) {
+  return stream >= legacy && stream < legacy + STANDIN_MOST_DEVICES;
+}
 
 // The default stream is the current device's.
 static CUstream resolve(CUstream stream) {
@@ -161,8 +163,8 @@ static void record(CUstream stream, const operation *op, double begin_ns) {
     slices = realloc(slices, (size_t)room_for_slices * sizeof *slices);
     if (!slices) abort();
   }
-  slices[n_slices++] = (dp_standin_slice){op->what ? op->what : "", stream->shown, stream->device, begin_ns,
-                                         stream->clock_ns};
+  slices[n_slices++] =
+      (dp_standin_slice){op->what ? op->what : "", stream->shown, stream->device, begin_ns, stream->clock_ns};
 }
 
 static void run_head(CUstream stream) {
