@@ -73,7 +73,7 @@ export LD_LIBRARY_PATH
 GTEST_TOTAL_SHARDS=36 GTEST_SHARD_INDEX=3
 export GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX
 
-parts="correctness training memcheck racecheck speed initcheck synccheck"
+parts="correctness training many memcheck racecheck speed initcheck synccheck"
 : >calls
 try pack/gpu_check --out figures --steps=2
 [ $status = 0 ] || fail "all parts end with $status"
@@ -91,8 +91,21 @@ for tool in memcheck racecheck initcheck synccheck; do
   grep -q "^compute-sanitizer --tool $tool --error-exitcode 1 bin/dprun .*--device=cuda" calls ||
     fail "$tool is not run"
 done
+say 'many: this machine has one GPU'
 for example in mlp digits_cnn; do say "speed $example: [0-9.]+ ms a step, the median of 2"; done
 [ "$(sed -n 's/^\([a-z]*\): [0-9]* s$/\1/p' figures/figures | tr '\n' ' ')" = "$parts " ] || fail "the order of parts"
+
+# Two GPUs.
+printf '#!/bin/sh\nprintf "Stand-in, 570.00, 2048 MiB\\nStand-in, 570.00, 2048 MiB\\n"\n' >bin/nvidia-smi
+try env DP_STANDIN_DEVICES=2 pack/gpu_check --out two --steps=2 many
+[ $status = 0 ] || { mv two/figures figures/ && fail "two GPUs end with $status"; }
+for options in '--strategy=data --devices=8' '--strategy=zero --zero-stage=3 --devices=8' \
+  '--strategy=tensor --devices=8' '--strategy=pipeline --devices=8'; do
+  grep -Eqx "many digits_cnn $options: the losses of one GPU, [0-9.]+ ms a step, the median of 2 on all of them" \
+    two/figures || fail "many does not say what became of $options: $(cat two/figures)"
+done
+grep -q '^GPU 1 (stand-in, .*): devices 4-7$' two/figures || fail "many does not say which devices are where"
+grep -q '^each GPU reaches' two/figures || fail "many does not say what GPUs reach"
 
 # ---- recording ------------------------------------------------------------------------------------------------------
 
@@ -132,6 +145,7 @@ device=cpu
 for argument in "$@"; do
   case $argument in --device=*) device=${argument#*=} ;; --metrics=*) metrics=${argument#*=} ;; esac
 done
+case $device in cuda) [ -z "${LOSS_many:-}" ] || LOSS_cuda=$LOSS_many ;; cuda:*) device=cuda ;; esac
 eval "loss=\$LOSS_$device"
 [ -z "${metrics:-}" ] || [ -z "$loss" ] || echo '{"event":"step","step":1,"loss":'"$loss"',"ms":1.5}' >"$metrics"
 exit "${STATUS:-0}"
@@ -151,7 +165,9 @@ expect 0 'blaslt_test: passed' correctness
 expect 0 'losses: 0$' training
 expect 0 'memcheck: passed' memcheck
 expect 0 '1.5 ms a step, the median of 1' speed
+expect 0 'the losses of one GPU' many
 LOSS_cuda=2.50000001 expect 1 'losses: 4e-09' training
+LOSS_many=2.50000001 expect 1 'not the losses of one GPU' many
 LOSS_cuda=null expect 1 'not comparable' training
 LOSS_cuda= expect 1 'not comparable' training
 LOSS_cuda= expect 1 'no figures' speed

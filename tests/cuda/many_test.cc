@@ -17,7 +17,8 @@ class CudaMany : public Tools {
   CudaMany() {
     setenv("XDG_CACHE_HOME", File("").c_str(), 1);
     setenv("DP_STANDIN_DEVICES", "4", 1);
-    Must("dpc compile examples/mlp.dpt --target=cuda --strategy=data --devices=4 --batch=8 -o " + File("plan.bin"));
+    Must("dpc compile examples/mlp.dpt --target=cuda --strategy=data --devices=4 --batch=8 --reproducible -o " +
+         File("plan.bin"));
   }
   ~CudaMany() override {
     for (const char *name : {"DP_STANDIN_DEVICES", "DP_STANDIN_PEERS", "DP_STANDIN_MEMORY", "DP_STANDIN_CAPABILITY",
@@ -137,7 +138,8 @@ TEST_F(CudaMany, RunsUncaptured) {
 
 // What each GPU holds counts for it alone.
 TEST_F(CudaMany, ChecksTheMemoryOfEach) {
-  Must("dpc compile examples/mlp.dpt --target=cuda --strategy=data --devices=4 --batch=8 -o " + File("plan.bin"));
+  Must("dpc compile examples/mlp.dpt --target=cuda --strategy=data --devices=4 --batch=8 --reproducible -o " +
+       File("plan.bin"));
   const Event memory = [&] {
     Must("dprun " + File("plan.bin") + " --device=cuda --steps=1 --quiet " + digits + " --metrics=" + File("m.jsonl"));
     return Memory(File("m.jsonl"));

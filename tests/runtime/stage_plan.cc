@@ -26,8 +26,8 @@ const char kModel[] = R"dpt(model stages {
     dw1 = Gemm(dh, x) {transA=1}
     lr = Cast(dp.lr) {to=float32}
     refused = dp.CountRefused(label) {limit=[3]}
-    w1n, m1n = dp.SGD(w1, m1, dw1, lr, _, refused) {momentum=0.9}
-    w2n, m2n = dp.SGD(w2, m2, dw2, lr, _, refused) {momentum=0.9}
+    w1n, m1n = dp.SGD(w1, m1, dw1, lr, _, _, refused) {momentum=0.9}
+    w2n, m2n = dp.SGD(w2, m2, dw2, lr, _, _, refused) {momentum=0.9}
     output loss
     output count
     output scores

@@ -23,7 +23,7 @@ const char kModel[] = R"dpt(model hand {
     dw = Gemm(ds, x) {transA=1}
     lr = Cast(dp.lr) {to=float32}
     refused = dp.CountRefused(label) {limit=[3]}
-    w1, m1 = dp.SGD(w, m, dw, lr, _, refused) {momentum=0.9}
+    w1, m1 = dp.SGD(w, m, dw, lr, _, _, refused) {momentum=0.9}
     output loss
     output count
     update w = w1

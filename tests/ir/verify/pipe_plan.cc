@@ -27,8 +27,8 @@ const char kModel[] = R"dpt(model pipe {
     lr = Cast(dp.lr) {to=float32}
     rate = Mul(lr, one)
     refused = dp.CountRefused(label) {limit=[3]}
-    w1 = dp.SGD(w, _, dw, rate, _, refused)
-    v1 = dp.SGD(v, _, dv, rate, _, refused)
+    w1 = dp.SGD(w, _, dw, rate, _, _, refused)
+    v1 = dp.SGD(v, _, dv, rate, _, _, refused)
     output loss
     output count
     update w = w1

@@ -57,8 +57,8 @@ const Change kChanges[] = {
      }},
     {"skipped_by_something_else", "MEANING.SKIP", "is more than a sum of counts",
      [](HandPlan &h) {
-       Node(h, "train", "w1")->inputs[5] = Value(h, "train", "count") + 1;
-       h.Step("train", "compute", 5)->inputs[5] = h.Train().Index("count") + 1;
+       Node(h, "train", "w1")->inputs[6] = Value(h, "train", "count") + 1;
+       h.Step("train", "compute", 5)->inputs[6] = h.Train().Index("count") + 1;
      }},
     // Both the graph and the instruction count labels of 3 or more as right.
     {"counts_fewer_than_are_refused", "MEANING.SKIP", "is not counted in 'refused'",
