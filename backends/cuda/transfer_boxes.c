@@ -1,6 +1,6 @@
-// Transfers that are lists of copies become rounds: copy k of every part of the transfer is in round k, since they write
-// apart from each other and copies of one follow each other. What is written is written by the GPU that holds it. A
-// round is one launch over all boxes of that GPU, but what is contiguous and comes from the host or from a GPU out of
+// Transfers that are lists of copies become rounds: copy k of every part of the transfer is in round k, since they
+// write apart from each other and copies of one follow each other. What is written is written by the GPU that holds it.
+// A round is one launch over all boxes of that GPU, but what is contiguous and comes from the host or from a GPU out of
 // reach is left to the copy engines. Other boxes out of reach come through the GPU's staging memory: the bytes from the
 // box's first element to its last, as many boxes at a time as there is room for, each cut until it fits.
 #include <stdlib.h>

@@ -59,8 +59,8 @@ dp_status dp_cuda_transfer_boxes(const dp_transfer *transfer, dp_cuda_part *part
 // The function that copies or reduces elements. EX_UNAVAILABLE: not of that type.
 dp_status dp_cuda_transfer_function(const char *name, const char *source, dp_region_action action, dp_dtype dtype,
                                     const dp_cuda_function **function) DP_MUST_USE;
-// The GPU that holds an address, for parts of several GPUs; *gpu NULL: it is the host's, or there is only one part, which
-// reaches everything.
+// The GPU that holds an address, for parts of several GPUs; *gpu NULL: it is the host's, or there is only one part,
+// which reaches everything.
 dp_status dp_cuda_part_holding(const dp_cuda_part *parts, int n_parts, const void *address,
                                const dp_cuda_gpu **gpu) DP_MUST_USE;
 // Whether the part's GPU reaches what that one holds.

@@ -1,5 +1,6 @@
 // Memory that runs out, at any allocation of dprun's own (starve.c): the run ends with a message and exit code 71, and
-// what was saved stays. A sample of the allocations, the last among them; with DP_FULL each of them, alone and with all that follow.
+// what was saved stays. A sample of the allocations, the last among them; with DP_FULL each of them, alone and with all
+// that follow.
 #include <unistd.h>
 
 #include <climits>

@@ -1,6 +1,7 @@
 // dp.Adam(w, m, v, g, lr, step, scale, skip) -> w', m', v': PyTorch's update, computed in float64 and rounded once.
 //
-//   g = scale * g, rounded;  d = decoupled ? g : g + weight_decay * w;  kept = decoupled ? w - lr * weight_decay * w : w
+//   g = scale * g, rounded;  d = decoupled ? g : g + weight_decay * w
+//   kept = decoupled ? w - lr * weight_decay * w : w
 //   m' = m + (1 - beta1) * (d - m);  v' = beta2 * v + (1 - beta2) * d * d
 //   w' = kept - lr / (1 - beta1^t) * m' / (sqrt(v') / sqrt(1 - beta2^t) + eps), t = step + 1
 //

@@ -1,7 +1,7 @@
 // dp.SGD(w, m, g, lr, step, scale, skip) -> w', m': PyTorch's update, computed in float64 and rounded once.
 //
-//   g = scale * g, rounded;  d = g + weight_decay * w;  m' = momentum * m + (1 - dampening) * d;  w' = w - lr * (nesterov ? d + momentum * m' :
-//   m')
+//   g = scale * g, rounded;  d = g + weight_decay * w;  m' = momentum * m + (1 - dampening) * d
+//   w' = w - lr * (nesterov ? d + momentum * m' : m')
 //
 // At step 0 (if `step` is given), m' = d. Without m the direction is d. The results overwrite w and m; if
 // skip is not 0, they are w and m.

@@ -23,8 +23,8 @@ typedef struct {
 // Begins to load it, on another thread. A failure shows when it is needed.
 void dp_blaslt_expect(void);
 
-// The process's handle for the GPU that the calling thread uses (dp_cuda_gpu_current). Any thread may call this, and use
-// the handle at the same time as others. EX_UNAVAILABLE: cuBLASLt is absent, or refuses.
+// The process's handle for the GPU that the calling thread uses (dp_cuda_gpu_current). Any thread may call this, and
+// use the handle at the same time as others. EX_UNAVAILABLE: cuBLASLt is absent, or refuses.
 dp_status dp_blaslt_open(const dp_blaslt **blaslt) DP_MUST_USE;
 
 // The failure of `call`, or DP_OK.

@@ -21,7 +21,8 @@ void dp_cudnn_expect(void);
 dp_status dp_cudnn_load(const dp_cudnn_calls **calls) DP_MUST_USE;
 // The process's handle for the GPU that the calling thread uses (dp_cuda_gpu_current). EX_UNAVAILABLE: cuDNN refuses.
 dp_status dp_cudnn_open(cudnnHandle_t *handle) DP_MUST_USE;
-// Puts a plan on a stream of the GPU that the calling thread uses. The handle has one stream at a time, so threads take turns.
+// Puts a plan on a stream of the GPU that the calling thread uses. The handle has one stream at a time, so threads take
+// turns.
 dp_status dp_cudnn_execute(cudaStream_t stream, cudnnBackendDescriptor_t plan,
                            cudnnBackendDescriptor_t variant_pack) DP_MUST_USE;
 

@@ -1,6 +1,6 @@
-// Functions of our own that run on GPUs. Kernels add them when they are prepared and launch them when they are enqueued.
-// From when it is added, a function is compiled on another thread, once for each kind of GPU, for the GPU that the
-// thread uses; all are loaded, each onto the GPUs that it was added for, before the first launch.
+// Functions of our own that run on GPUs. Kernels add them when they are prepared and launch them when they are
+// enqueued. From when it is added, a function is compiled on another thread, once for each kind of GPU, for the GPU
+// that the thread uses; all are loaded, each onto the GPUs that it was added for, before the first launch.
 #ifndef DP_BACKENDS_CUDA_FUNCTION_H
 #define DP_BACKENDS_CUDA_FUNCTION_H
 
@@ -22,8 +22,8 @@ dp_status dp_cuda_function_add(const char *name, const char *defines, const char
 // The same for a kernel whose only state is the function, which is never freed.
 dp_status dp_cuda_function_state(const char *name, const char *defines, const char *source, void **state) DP_MUST_USE;
 
-// Puts one launch on the queue, whose GPU is current: blocks x threads, and the function's only argument, a struct of `bytes` bytes, which is
-// copied. No blocks: nothing is launched. EX_UNAVAILABLE: the driver refuses.
+// Puts one launch on the queue, whose GPU is current: blocks x threads, and the function's only argument, a struct of
+// `bytes` bytes, which is copied. No blocks: nothing is launched. EX_UNAVAILABLE: the driver refuses.
 dp_status dp_cuda_launch(dp_queue *queue, const dp_cuda_function *function, int64_t blocks, int threads,
                          const void *arguments, size_t bytes) DP_MUST_USE;
 

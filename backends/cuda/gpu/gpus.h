@@ -1,7 +1,8 @@
 // The GPUs of a session: which ones they are, and on which of them each device of the plan is. Private to the backend.
 //
 // One choice of GPUs holds for the process. It counts when a session attaches; all sessions that live at the same time
-// share the GPUs, and have equally many devices if that is more than one GPU. One thread at a time may choose, attach and detach; any thread may ask.
+// share the GPUs, and have equally many devices if that is more than one GPU. One thread at a time may choose, attach
+// and detach; any thread may ask.
 #ifndef DP_BACKENDS_CUDA_GPUS_H
 #define DP_BACKENDS_CUDA_GPUS_H
 

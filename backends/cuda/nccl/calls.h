@@ -37,8 +37,9 @@ typedef struct {
   const char *how;  // "all-reduce", for people
 } dp_nccl_call_list;
 
-// Finds the calls of a transfer between n devices. *why, if there are none: why NCCL cannot do it, for people; "" if nothing is to be moved. What lies
-// in pieces is sent in pieces; nothing is packed. The caller frees list->calls. DP_EX_MEMORY.
+// Finds the calls of a transfer between n devices. *why, if there are none: why NCCL cannot do it, for people; "" if
+// nothing is to be moved. What lies in pieces is sent in pieces; nothing is packed. The caller frees list->calls.
+// DP_EX_MEMORY.
 dp_status dp_nccl_find_calls(const dp_transfer *transfer, int n, dp_nccl_call_list *list, const char **why) DP_MUST_USE;
 
 ncclResult_t dp_nccl_make_call(const dp_nccl_call_list *list, const dp_nccl_call *call, ncclComm_t comm,

@@ -11,9 +11,9 @@ extern "C" {
 
 typedef struct dp_nccl_exchange dp_nccl_exchange;
 
-// Prepares a transfer between these devices of the plan, which are on these GPUs and outlive it. *exchange is NULL if it is not for NCCL:
-// two devices share a GPU, NCCL cannot do it, or it must not (dp_transfer.in_rank_order); then *why says that for
-// people, or is empty if there is nothing to be said. EX_UNAVAILABLE, DP_EX_MEMORY.
+// Prepares a transfer between these devices of the plan, which are on these GPUs and outlive it. *exchange is NULL if
+// it is not for NCCL: two devices share a GPU, NCCL cannot do it, or it must not (dp_transfer.in_rank_order); then *why
+// says that for people, or is empty if there is nothing to be said. EX_UNAVAILABLE, DP_EX_MEMORY.
 dp_status dp_nccl_exchange_make(const dp_transfer *transfer, int n, const int *devices, const dp_cuda_gpu *const *gpus,
                                 dp_nccl_exchange **exchange, const char **why) DP_MUST_USE;
 void dp_nccl_exchange_release(dp_nccl_exchange *exchange);
