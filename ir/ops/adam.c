@@ -1,5 +1,5 @@
-// dp.Adam(w, m, v, g, lr, step [, scale, skip]) -> w', m', v': one step of Adam (Kingma, Ba 2015) or, decoupled, of AdamW
-// (Loshchilov, Hutter 2019), as PyTorch computes them.
+// dp.Adam(w, m, v, g, lr, step [, scale, skip]) -> w', m', v': one step of Adam (Kingma, Ba 2015) or, decoupled, of
+// AdamW (Loshchilov, Hutter 2019), as PyTorch computes them.
 //
 //   with scale: g *= scale, rounded
 //   decoupled: w *= 1 - lr * weight_decay; else: g += weight_decay * w

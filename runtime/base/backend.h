@@ -98,8 +98,8 @@ typedef struct dp_backend {
   // What this thread prepares from now on is for that device of the plan. Returns the number of the physical device, as
   // `chip` does. NULL: all devices are alike.
   int (*use)(int device);
-  // Which physical device that device of the plan is on: kernels of two devices share what is prepared, and their events
-  // one clock, if these numbers are equal. NULL: all are on one.
+  // Which physical device that device of the plan is on: kernels of two devices share what is prepared, and their
+  // events one clock, if these numbers are equal. NULL: all are on one.
   int (*chip)(int device);
   // Ends what `expect` and the preparation of kernels have begun on other threads: a process must not end while a
   // library is at work, since its own destructors run then. NULL: there is nothing.

@@ -19,8 +19,8 @@ dp_status dp_prepared_create(dp_prepared **prepared) DP_MUST_USE;
 void dp_prepared_destroy(dp_prepared *prepared);
 
 // The state of a kernel that shares it (shares_state): that of an equal spec before, on the same physical device
-// (dp_backend.chip), or a new one. The spec must outlive `prepared`, which keeps the state. Fails as the kernel does, or
-// with DP_EX_MEMORY.
+// (dp_backend.chip), or a new one. The spec must outlive `prepared`, which keeps the state. Fails as the kernel does,
+// or with DP_EX_MEMORY.
 dp_status dp_prepared_state(dp_prepared *prepared, const dp_kernel *kernel, const dp_kernel_spec *spec, int chip,
                             void **state) DP_MUST_USE;
 

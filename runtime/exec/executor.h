@@ -39,9 +39,9 @@ typedef struct {
   void (*record)(void *context, int unit, int64_t begin_ns, int64_t end_ns);
   int n_lanes;
   dp_lane *lanes;  // (n_lanes)
-  // The lanes of the unit's devices. The first does the unit, and the others may do parts of it: what comes later in them
-  // comes after the unit anyway. If the unit spreads, each of them does its own part, waits for what its own device does
-  // before, and goes on by itself.
+  // The lanes of the unit's devices. The first does the unit, and the others may do parts of it: what comes later in
+  // them comes after the unit anyway. If the unit spreads, each of them does its own part, waits for what its own
+  // device does before, and goes on by itself.
   int *n_lanes_of;  // (n_units) at least 1
   int **lanes_of;   // (n_units), (n_lanes_of)
   bool *spreads;    // (n_units)

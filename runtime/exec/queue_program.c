@@ -65,7 +65,8 @@ static bool follows(const dp_task_graph *g, int unit, int lane, int earlier, int
   return gathers || g->lanes[lane].device == g->lanes[from].device;
 }
 
-// Notes what a point has to wait for: points of other lanes, unless its lane has waited for them or a later one already.
+// Notes what a point has to wait for: points of other lanes, unless its lane has waited for them or a later one
+// already.
 static void note_waits(const queue_making *m, dp_queue_program *p, int unit, int at, int *n_waits) {
   const dp_task_graph *g = m->graph;
   dp_queue_point *point = &p->points[at];

@@ -37,8 +37,8 @@ void dp_queue_set_release(dp_queue_set *set);
 
 // The number of the physical device that a device of the plan is on.
 int dp_queue_set_chip(const dp_queue_set *set, int device);
-// The number of the clock of a device, on which runs note when they were started. Made if it is not there. DP_EX_MEMORY,
-// EX_UNAVAILABLE.
+// The number of the clock of a device, on which runs note when they were started. Made if it is not there.
+// DP_EX_MEMORY, EX_UNAVAILABLE.
 dp_status dp_queue_set_clock(dp_queue_set *set, int device, int *found) DP_MUST_USE;
 
 #ifdef __cplusplus

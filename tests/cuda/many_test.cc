@@ -1,5 +1,5 @@
-// dprun on several GPUs, on the driver's stand-in: which GPUs it takes, how it shares them, what it refuses, what it says
-// of them, and that its losses are those of one GPU.
+// dprun on several GPUs, on the driver's stand-in: which GPUs it takes, how it shares them, what it refuses, what it
+// says of them, and that its losses are those of one GPU.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

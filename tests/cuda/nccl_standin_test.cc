@@ -1,5 +1,5 @@
-// NCCL's stand-in notices what it is there to notice: calls of ranks that do not fit together, which NCCL would hang in,
-// are named, and so is who uses it otherwise than its documentation has it.
+// NCCL's stand-in notices what it is there to notice: calls of ranks that do not fit together, which NCCL would hang
+// in, are named, and so is who uses it otherwise than its documentation has it.
 #include <dlfcn.h>
 
 #include <array>

@@ -1,5 +1,5 @@
-// Plans on several GPUs, on the driver's stand-in: every strategy and hybrid gives the bits of one GPU, however many GPUs
-// share the devices, and whether or not they reach each other's memory.
+// Plans on several GPUs, on the driver's stand-in: every strategy and hybrid gives the bits of one GPU, however many
+// GPUs share the devices, and whether or not they reach each other's memory.
 #include <cstdlib>
 
 #include "tests/cuda/steer.h"

@@ -1,5 +1,6 @@
-// Transfers of our own between devices on several GPUs, against the CPU's: sums and lists of copies that are larger than
-// the memory through which a GPU gets what it does not reach, for every way in which three GPUs may reach each other.
+// Transfers of our own between devices on several GPUs, against the CPU's: sums and lists of copies that are larger
+// than the memory through which a GPU gets what it does not reach, for every way in which three GPUs may reach each
+// other.
 #include <cstring>
 
 #include "backends/cuda/backend.h"

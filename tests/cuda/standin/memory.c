@@ -40,8 +40,8 @@ static void protect(const standin_block *block, int protection) {
   if (mprotect(block->map + GUARD, block->map_bytes - 2 * GUARD, protection)) abort();
 }
 
-// Where the processor has protection keys, one of them opens and closes all memory of a device at once, for this thread.
-// -1: it has none, or too few.
+// Where the processor has protection keys, one of them opens and closes all memory of a device at once, for this
+// thread. -1: it has none, or too few.
 static int device_key(int device) {
   static int keys[STANDIN_MOST_DEVICES];
   static enum { NEW, KEYS, NO_KEYS } state;

@@ -47,7 +47,8 @@ bool nccl_job_check(nccl_job *job);
 // How many elements the call's rank gives, and gets.
 size_t nccl_given(const nccl_call *call, int ranks);
 size_t nccl_got(const nccl_call *call, int ranks);
-// What a call's rank gets, from what all have given. Not in the order of ranks: it begins with another one in each part.
+// What a call's rank gets, from what all have given. Not in the order of ranks: it begins with another one in each
+// part.
 void nccl_job_compute(const nccl_job *job, const nccl_call *call, char *to);
 
 #endif

@@ -25,8 +25,8 @@
 // current when they were made. What the programming guide says of calls with another current context holds: a launch
 // into a stream of another device fails, and so does recording an event there, and the time between events of two
 // devices; waiting and asking do not. Where it says nothing, the call is refused. An operation reaches its own device's
-// memory and that of devices whose access its context has enabled; another one's is an illegal address. cuMemcpyPeerAsync
-// alone reaches any two.
+// memory and that of devices whose access its context has enabled; another one's is an illegal address.
+// cuMemcpyPeerAsync alone reaches any two.
 //
 // Functions run thread by thread, or, where the threads of a block work together (DP_BLOCK_KERNEL), as fibers that are
 // switched at barriers. Blocks, and threads between barriers, run in an order drawn from the seed. DP_SHARED is 0xff
@@ -133,8 +133,8 @@ DP_STANDIN_EXPORT void dp_standin_reset(void);
 DP_STANDIN_EXPORT CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context,
                                               void (*release)(void *context), double duration_ns);
 // Streams that wait for each other, as the ranks of a collective do: a gate is open when all streams that arrive at it
-// have done what they held when they did. First all streams arrive, then they wait: what a stream gets from then on runs
-// when the gate is open. Freed when nothing waits any more.
+// have done what they held when they did. First all streams arrive, then they wait: what a stream gets from then on
+// runs when the gate is open. Freed when nothing waits any more.
 typedef struct dp_standin_gate dp_standin_gate;
 DP_STANDIN_EXPORT dp_standin_gate *dp_standin_gate_make(void);
 DP_STANDIN_EXPORT void dp_standin_gate_free(dp_standin_gate *gate);
@@ -142,9 +142,9 @@ DP_STANDIN_EXPORT CUresult dp_standin_gate_arrive(dp_standin_gate *gate, CUstrea
 DP_STANDIN_EXPORT CUresult dp_standin_gate_wait(dp_standin_gate *gate, CUstream stream);
 DP_STANDIN_EXPORT void dp_standin_gate_shut(dp_standin_gate *gate);  // it stays shut, whoever arrives...
 DP_STANDIN_EXPORT void dp_standin_gate_open(dp_standin_gate *gate);  // ... until this opens it
-// The stream stands still before what it got last, if it still holds that, as behind a function that never ends. What it
-// gets from now on does not run either.
-// Whoever waits for it ends the process with a message; asking whether an event has occurred still answers.
+// The stream stands still before what it got last, if it still holds that, as behind a function that never ends. What
+// it gets from now on does not run either. Whoever waits for it ends the process with a message; asking whether an
+// event has occurred still answers.
 DP_STANDIN_EXPORT void dp_standin_halt(CUstream stream);
 // Each call of a library begins with this: it counts, and returns the error that the call is told to fail with, or the
 // sticky error, or CUDA_SUCCESS. A call that releases something does so in any case.
