@@ -280,7 +280,7 @@ void StagePlan::WriteUpdate(int stage, const std::string &w, const std::string &
     Make(stage, storage + "n", {"R", "R", 0, 0, DP__SPACE__PERSISTENT, offset, ""});
     On(stage).Left(static_cast<uint32_t>(dp_model_find_variable(model, storage.c_str())), storage + "n[0,0)");
   }
-  Do(stage, "compute", "dp.SGD", one[0], {w + "[0,0)", m + "[0,0)", dw, "lr[0,0)", "", refused},
+  Do(stage, "compute", "dp.SGD", one[0], {w + "[0,0)", m + "[0,0)", dw, "lr[0,0)", "", "", refused},
      {one[0] + "[0,0)", one[1] + "[0,0)"});
 }
 

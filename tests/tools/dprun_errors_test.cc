@@ -46,7 +46,6 @@ TEST_F(DprunErrors, Options) {
   Refused(plan_ + images + labels + "--data lable=x", 64, {"lable", "did you mean 'label'"});
   Refused(plan_ + images + labels + "--eval-data image=x", 64, {"'label'", "--eval-data"});
   Refused(plan_ + images + labels + "--device=gpu", 64, {"--device=gpu", "give cpu, cuda"});
-  Refused(plan_ + images + labels + "--device=cuda:0,2", 64, {"--device=cuda:0,2", "number of one GPU"});
 }
 
 // Options that dprun does not have.

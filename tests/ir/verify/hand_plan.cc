@@ -379,7 +379,7 @@ void HandPlan::WriteTrain() {
   p.Add("compute", "dp.SoftmaxCrossEntropyLossGrad", "ds", {"scores", "label", "one"}, {"ds"});
   p.Add("compute", "Gemm", "dw", {"ds", "x"}, {"dw@part"}, {}, 4);
   p.Add("compute", "Cast", "lr", {"lr64"}, {"lr"}, {2});
-  p.Add("compute", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "refused"}, {"w1", "m1"}, {5});
+  p.Add("compute", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "", "refused"}, {"w1", "m1"}, {5});
   p.Add("compute", "Size", "count", {"label"}, {"count"}, {}, 7);
   p.Add("guard", "dp.CountRefused", "refused", {"label"}, {"refused@part"}, {1});
   p.AddOver("data", "guard", "dp.AllReduce", "refused@part", "refused", {}, 8);

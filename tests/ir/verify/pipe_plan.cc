@@ -177,7 +177,7 @@ struct PipePlan::Part {
     std::string result = label + "1", sum = Sum(gradient);
     w->Tensor(result, result, At("R", "R"), DP__SPACE__PERSISTENT, 0);
     w->Left(variable, result);
-    Add("compute", "dp.SGD", result, {label, "", sum, "rate", "", refused}, {result});
+    Add("compute", "dp.SGD", result, {label, "", sum, "rate", "", "", refused}, {result});
   }
 };
 
