@@ -159,7 +159,7 @@ const Damage kOrder[] = {
      [](HandPlan &h) {
        dp_test::ProgramWriter &p = h.Train();
        TakeOut(h, "compute", 5);
-       p.Add("update", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "refused"}, {"w1", "m1"}, {8});
+       p.Add("update", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "", "refused"}, {"w1", "m1"}, {8});
      }},
     {"collectives_on_two_streams",
      {"ORDER.COLLECTIVE"},
@@ -228,7 +228,7 @@ const Damage kMeaning[] = {
     {"update_twice",
      {"MEANING.STALE"},
      [](HandPlan &h) {
-       h.Train().Add("compute", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "refused"}, {"w1", "m1"}, {});
+       h.Train().Add("compute", "dp.SGD", "w1", {"w", "m", "dw", "lr", "", "", "refused"}, {"w1", "m1"}, {});
      }},
     {"fill_twice", {"MEANING.UPDATE"}, [](HandPlan &h) { h.Init().Add("compute", "dp.Fill", "m0", {}, {"m0"}); }},
     {"update_elsewhere",
