@@ -19,7 +19,7 @@ class Manual : public Tools {
   Words Helped(const std::string &command) {
     Words options;
     const std::string all = Must(command + " --help").out, help = all.substr(0, all.find("\nExamples:"));
-    const std::regex option("\n {2,6}(?:-[a-zA-Z?], *)?--([a-z-]+)");
+    const std::regex option("\n {2,6}(?:-[a-zA-Z?], *)?--([a-z0-9-]+)");
     for (std::sregex_iterator at(help.begin(), help.end(), option), end; at != end; at++) options.insert((*at)[1]);
     EXPECT_TRUE(options.count("help") && options.size() > 3) << help;
     return options;
@@ -34,7 +34,7 @@ class Manual : public Tools {
   static Words Described(const std::string &page) {
     Words options;
     const std::string text = Read(page);
-    const std::regex entry("\n\\.TP\n(?:\\\\fB\\\\-.\\\\fR, )?\\\\fB\\\\-\\\\-([a-z\\\\-]+)\\\\fR");
+    const std::regex entry("\n\\.TP\n(?:\\\\fB\\\\-.\\\\fR, )?\\\\fB\\\\-\\\\-([a-z0-9\\\\-]+)\\\\fR");
     for (std::sregex_iterator at(text.begin(), text.end(), entry), end; at != end; at++)
       EXPECT_TRUE(options.insert(std::regex_replace((*at)[1].str(), std::regex("\\\\-"), "-")).second) << (*at)[1];
     return options;

@@ -115,9 +115,7 @@ static const struct argp_option table[] = {
      "of that; one number, or with colons one for each channel; may be repeated",
      0},
     {"precision", KEY_PRECISION, "fp32|fp64|bf16|fp16", 0,
-     "bf16, fp16: products and what follows them compute in 16 bits, weights stay float32 (docs/precision.md); fp64: "
-     "make every float of the model float64",
-     0},
+     "bf16, fp16: products and what follows them in 16 bits (docs/precision.md); fp64: every float in float64", 0},
     {"keep-fp32", KEY_KEEP_FP32, "GLOB", 0,
      "Nodes that compute in float32 whatever --precision=bf16 or fp16 says; may be repeated", 0},
     {"comm-precision", KEY_COMM_PRECISION, "fp32|bf16", 0, "What gradients are added up in over devices; default fp32",
