@@ -21,6 +21,11 @@ static dp_status check_spaces(const dp_memory *m, const Dp__Role *role) {
     if ((unsigned)arena->space >= DP_MEMORY_SPACES || !known[arena->space])
       return dp_fail(EX_UNAVAILABLE, "the plan uses memory of kind %d, which backend %s does not have",
                      (int)arena->space, m->backend->name);
+    // Between values there is room up to this alignment, which backends may write to (backends/cuda/nccl/calls.c).
+    if (arena->alignment < m->backend->target->alignment)
+      return dp_fail(EX_UNAVAILABLE,
+                     "the plan's arenas are aligned to %u bytes, and backend %s needs %u: compile the model again",
+                     arena->alignment, m->backend->name, m->backend->target->alignment);
   }
   return DP_OK;
 }

@@ -2,6 +2,7 @@
 // compiled as C by the stand-ins and run in orders drawn from several seeds.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "backends/cuda/gpu/functions.h"
@@ -112,10 +113,12 @@ class Kernels : public testing::Test {
 
 TEST_F(Kernels, EqualTheReference) {
   const auto seed = DP_STEER(dp_standin_seed);
+  std::map<std::string, std::pair<int64_t, int64_t>> of_operator;  // elements of 16 bits: others, all
   int run = 0;
   for (const Prepared &p : *All()) {
     if (!p.kernel) continue;
     SCOPED_TRACE(p.c.Name() + " " + p.c.Heading() + " " + p.kernel->name);
+    const HalfTally before = Halves();
     const Outcome expected = RunReference(p.ready.built->node, p.ready.in, p.ready.out);
     ASSERT_EQ(expected.error, "");
     for (uint64_t order : {0, 1, 2}) {
@@ -125,6 +128,9 @@ TEST_F(Kernels, EqualTheReference) {
       for (size_t i = 0; i < found.results.size(); i++)
         ExpectSame(expected.results[i], found.results[i], kExact.count(FullName(p.c.op)));
     }
+    auto &own = of_operator[FullName(p.c.op)];
+    own.first += Halves().others - before.others;
+    own.second += Halves().elements - before.elements;
     run++;
   }
   std::printf("%d of %zu samples run\n", run, All()->size());
@@ -133,6 +139,7 @@ TEST_F(Kernels, EqualTheReference) {
               (long long)Halves().elements);
   EXPECT_GT(Halves().elements, 10000);
   EXPECT_LT(Halves().others * 500, Halves().elements);
+  for (const auto &[op, own] : of_operator) EXPECT_LE(own.first, 2 + own.second / 100) << op;
   EXPECT_GT(run, 1000);
 }
 

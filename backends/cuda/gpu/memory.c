@@ -24,6 +24,7 @@ void *dp_cuda_gpu_allocate(const dp_cuda_gpu *gpu, uint64_t bytes) {
 }
 
 void dp_cuda_gpu_release(const dp_cuda_gpu *gpu, void *memory) {
+  if (dp_cuda_is_lost()) return;  // freeing waits for the GPU
   dp_cuda_gpu_use(gpu);
   dp_cu.cuMemFree_v2((CUdeviceptr)(uintptr_t)memory);
 }
@@ -72,8 +73,8 @@ const char *dp_cuda_memory_name(int memory) {
   for (int i = 0; i < dp_cuda_gpus_count(); i++) {
     const dp_cuda_gpu *gpu = dp_cuda_gpus_at(i);
     if (1 + gpu->ordinal != memory) continue;
-    snprintf(name, sizeof name, "GPU %d (%s), of which %llu bytes are kept for CUDA's libraries,", gpu->ordinal,
-             gpu->name, (unsigned long long)kept_of(gpu));
+    snprintf(name, sizeof name, "GPU %d (%s), after %llu bytes kept for CUDA's libraries%s,", gpu->ordinal, gpu->name,
+             (unsigned long long)kept_of(gpu), dp_cuda_gpu_reaches_all(gpu) ? "" : " and copies between GPUs");
     return name;
   }
   return "this machine";

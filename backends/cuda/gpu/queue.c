@@ -45,7 +45,7 @@ dp_status dp_cuda_queue_create(int device, bool urgent, dp_queue **queue) {
 void dp_cuda_queue_destroy(dp_queue *q) {
   dp_cuda_gpu_use(q->gpu);
   if (q->stream) dp_cu.cuStreamDestroy_v2(q->stream);
-  if (q->fault) dp_cu.cuMemFreeHost(q->fault);
+  if (q->fault && !dp_cuda_is_lost()) dp_cu.cuMemFreeHost(q->fault);
   free(q);
 }
 

@@ -164,7 +164,8 @@ static void find_last_uses(const division *d, const dp_cuda_region_layout *layou
 }
 
 // A value in scratch that no launch from this one on touches, and which can be overwritten by `value`: its extents and
-// type are the same, so that it is large enough for every number of samples. -1: there is none.
+// type are the same, with any number of samples in all regions that dpc makes, so that a shorter batch needs no more
+// scratch. Where it would, the plan is refused when the kernel is bound. -1: there is none.
 static int32_t find_room(const division *d, int launch, int32_t value, const bool *in_scratch, const int *last) {
   for (int32_t old = d->n_ends; old < d->region->n_values; old++)
     if (in_scratch[old] && last[old] < launch && same_extents(d->region, old, value) &&

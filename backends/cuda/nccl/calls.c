@@ -143,7 +143,7 @@ typedef struct {
   size_t scale;         // of counts
   size_t bytes;         // of an element
   piece_list *between;  // (n, n)
-  int64_t pieces;       // in all
+  int64_t pieces;       // in all, but for one of each pair
 } exchange;
 
 static const dp_copy *copy_of(const exchange *x, int target, int source) {
@@ -251,7 +251,7 @@ static dp_status find_exchange(exchange *x, bool reduces, dp_nccl_call_list *lis
     const dp_copy *copy = copy_of(x, i / x->n, i % x->n);
     find_pieces(&copy->region, 0, 0, 0, &x->between[i]);
     if (x->between[i].failed) return no_memory();
-    x->pieces += x->between[i].n;
+    x->pieces += dp_max_i64(x->between[i].n - 1, 0);
     if (x->pieces > MOST_CALLS / 2) {
       *why = "it lies in too many pieces";
       return DP_OK;

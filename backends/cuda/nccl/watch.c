@@ -78,6 +78,16 @@ static int64_t count_done(void) {
   return count;
 }
 
+// Whether a rank waits in an exchange: it has come, and the exchange is not over for it. A rank that still computes
+// keeps nobody waiting by itself.
+static bool somebody_waits(void) {
+  for (const dp_nccl_exchange *x = watch.all; x; x = x->next)
+    for (int slot = 0; slot < DP_NCCL_SLOTS; slot++)
+      for (int rank = 0; x->issued[slot] && rank < x->group->n; rank++)
+        if (has_occurred(x->come[slot][rank]) && !has_occurred(x->over[slot][rank])) return true;
+  return false;
+}
+
 // ---- telling --------------------------------------------------------------------------------------------------------
 
 static void say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -109,7 +119,7 @@ static dp_status tell(issued i) {
   return dp_fail(DP_EX_PEER_LOST, "%s stands still for %g s (--timeout): %s%s%s%s%s. Ranks ended last: %s",
                  i.exchange->what, watch.timeout_s, late,
                  n_late == 1 ? " has not come to it"
-                 : n_late    ? " have not"
+                 : n_late    ? " have not come to it"
                              : "",
                  n_late && n_waiting ? ", " : "", waiting, n_waiting ? n_waiting == 1 ? " is in it" : " are in it" : "",
                  last);
@@ -141,7 +151,7 @@ static dp_status look(double waited_s) {
   }
   const int64_t done = count_done();
   const issued stuck = find_stuck();
-  if (done != watch.done || !stuck.exchange) {
+  if (done != watch.done || !stuck.exchange || !somebody_waits()) {
     watch.moved_s = now;
     watch.done = done;
   }

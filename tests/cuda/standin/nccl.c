@@ -177,7 +177,8 @@ static ncclResult_t launch(set *s, nccl_job *job) {
     if (is_told(STALL, rank)) dp_standin_halt(stream);
     if (is_told(LATE, rank)) {
       dp_standin_gate_shut(job->gate);
-      for (int other = 0; other < s->n; other++) s->comms[other]->error = ncclRemoteError;
+      for (int other = 0; other < s->n; other++)
+        if (s->comms[other]) s->comms[other]->error = ncclRemoteError;
       s->comms[rank]->error = ncclSystemError;
     }
     result = enqueue(stream, take, make_part(job, rank), 1e3 * draw(20));
