@@ -359,10 +359,17 @@ static dp_value *operand(dp_builder *b, const dp_rewrite *rewrite, const view *v
   return rank == 3 ? insert_dim(b, x, 2) : x;
 }
 
+// The sum of two masks, in float32 where only one of them has 16 bits.
+static dp_value *add_masks(dp_builder *b, dp_value *x, dp_value *y) {
+  const bool differ = x->type.dtype != y->type.dtype;
+  return dp_build2(b, "Add", differ ? dp_build_cast(b, x, DP_FLOAT32) : x,
+                   differ ? dp_build_cast(b, y, DP_FLOAT32) : y);
+}
+
 static dp_value *mask_of(dp_builder *b, const dp_rewrite *rewrite, const attention *a, int rank) {
   if (!a->n_masks) return NULL;
   dp_value *x = dp_rewrite_find(rewrite, a->masks[0]);
-  for (int i = 1; i < a->n_masks; i++) x = dp_build2(b, "Add", x, dp_rewrite_find(rewrite, a->masks[i]));
+  for (int i = 1; i < a->n_masks; i++) x = add_masks(b, x, dp_rewrite_find(rewrite, a->masks[i]));
   if (a->inverted) x = dp_build1(b, "Not", x);
   return rank == 3 && x->type.shape.rank == 3 ? insert_dim(b, x, 1) : x;
 }

@@ -29,19 +29,24 @@ static bool is_mixable(dp_dtype dtype) { return dtype == DP_FLOAT32 || is_half(d
 
 // ---- casts ----------------------------------------------------------------------------------------------------------
 
-// One cast for each value and width. It belongs to the node that makes the value, or else to the first that needs it.
+// It belongs to the node that makes the value, or else to the first that needs it.
+static dp_value *cast_to(mixing *m, dp_value *value, dp_dtype dtype, const dp_node *user) {
+  m->builder.prefix = value->name;
+  dp_value *made = dp_build_cast(&m->builder, value, dtype);
+  const dp_node *owner = value->producer ? value->producer : user;
+  if (made->producer && owner) {
+    made->producer->device = owner->device;
+    made->producer->stage = owner->stage;
+  }
+  return made;
+}
+
+// One cast for each value and width.
 static dp_value *cast(mixing *m, dp_value *value, int width, const dp_node *user) {
   if (value->type.dtype == m->dtypes[width]) return value;
   while (m->n_casts[width] <= value->id) DP_PUSH(m->to->arena, m->casts[width], m->n_casts[width], (dp_value *)NULL);
   dp_value **known = &m->casts[width][value->id];
-  if (*known) return *known;
-  m->builder.prefix = value->name;
-  *known = dp_build_cast(&m->builder, value, m->dtypes[width]);
-  const dp_node *owner = value->producer ? value->producer : user;
-  if ((*known)->producer && owner) {
-    (*known)->producer->device = owner->device;
-    (*known)->producer->stage = owner->stage;
-  }
+  if (!*known) *known = cast_to(m, value, m->dtypes[width], user);
   return *known;
 }
 
@@ -83,7 +88,7 @@ static int widest(const mixing *m, const dp_node *node, dp_value *const *in, cha
 
 static bool is_kept(mixing *m, const dp_node *node) {
   const dp_options *o = m->compile->options;
-  bool kept = false;
+  bool kept = !strncmp(node->name, "metrics/", strlen("metrics/"));  // counts are exact in float32 (metrics.c)
   for (int i = 0; i < o->n_keep_fp32; i++) {
     if (fnmatch(o->keep_fp32[i], node->name, 0)) continue;
     kept = m->matched[i] = true;
@@ -128,7 +133,9 @@ static void give_outputs(mixing *m) {
   for (int i = 0; i < m->from->n_outputs; i++) {
     const dp_value *declared = m->from->outputs[i].value;
     dp_value *value = m->map[declared->id];
-    if (is_half(value->type.dtype) && declared->type.dtype == DP_FLOAT32) value = cast(m, value, FULL, NULL);
+    const dp_dtype dtype = declared->type.dtype;
+    if (value->type.dtype != dtype)
+      value = dtype == DP_FLOAT32 ? cast(m, value, FULL, NULL) : cast_to(m, value, dtype, NULL);
     dp_graph_add_output(m->to, m->from->outputs[i].name, value);
   }
   for (int i = 0; i < m->from->n_updates; i++)
@@ -148,11 +155,23 @@ static dp_status check_patterns(const mixing *m) {
   return DP_OK;
 }
 
+static dp_status expect_float32(const dp_model *model, const char *precision) {
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    const dp_variable *v = &model->variables[i];
+    if (v->kind == DP_PARAMETER && (DP_BIT(v->type.dtype) & DP_FLOATS) && v->type.dtype != DP_FLOAT32)
+      return dp_fail(EX_CONFIG,
+                     "--precision=%s is for models in float32, and parameter '%s' is %s: leave the option out",
+                     precision, v->name, dp_type_name(v->type.dtype));
+  }
+  return DP_OK;
+}
+
 static dp_status run(dp_compile *compile) {
   const dp_dtype half = dp_options_half(compile->options);
   compile->unchanged = half == DP_NO_TYPE;
   if (half == DP_NO_TYPE) return DP_OK;
   dp_model *model = compile->model;
+  DP_TRY(expect_float32(model, half == DP_FLOAT16 ? "fp16" : "bf16"));
   mixing m = {.compile = compile, .from = dp_model_find_graph(model, "main"), .dtypes = {half, DP_FLOAT32}};
   m.to = dp_graph_create(model, "main");
   m.builder = (dp_builder){.graph = m.to};

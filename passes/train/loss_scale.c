@@ -6,7 +6,7 @@
 #include "ir/graph/refusal.h"
 
 static const double first_scale = 65536, growth = 2, backoff = 0.5, interval = 2000;
-static const double largest_scale = 0x1p127;
+static const double largest_scale = 0x1p127, smallest_scale = 0x1p-126;  // whose inverse is finite
 
 bool dp_loss_scale_is_on(const dp_options *options) { return options->precision == DP_FLOAT16; }
 
@@ -63,7 +63,8 @@ void dp_loss_scale_update(dp_builder *b, dp_value *overflow, dp_value *refused) 
   dp_value *grows = dp_build2(b, "GreaterOrEqual", done, dp_build_fill(b, DP_INT64, interval));
   dp_value *more = dp_build2(b, "Min", dp_build2(b, "Mul", scale, dp_build_fill(b, DP_FLOAT32, growth)),
                              dp_build_fill(b, DP_FLOAT32, largest_scale));
-  dp_value *less = dp_build2(b, "Mul", scale, dp_build_fill(b, DP_FLOAT32, backoff));
+  dp_value *less = dp_build2(b, "Max", dp_build2(b, "Mul", scale, dp_build_fill(b, DP_FLOAT32, backoff)),
+                             dp_build_fill(b, DP_FLOAT32, smallest_scale));
   dp_value *kept = dp_build(b, "Where", 3, (dp_value *[]){grows, more, scale}, 1, 0, NULL);
   dp_value *next = dp_build(b, "Where", 3, (dp_value *[]){failed, less, kept}, 1, 0, NULL);
   dp_value *changed = dp_build2(b, "Or", failed, grows);

@@ -120,14 +120,17 @@ static dp_status take_gradients(updating *u) {
 }
 
 // What devices add up is a bfloat16: `place` adds between the two casts.
-static void round_gradients(updating *u) {
+static dp_status round_gradients(updating *u) {
   dp_builder *b = &u->builder;
+  bool any = !u->n_items;
   b->prefix = "reduce";
   for (int i = 0; i < u->n_items; i++) {
     dp_value **g = &u->items[i].gradient;
     if ((*g)->type.dtype != DP_FLOAT32) continue;
     *g = dp_build_cast(b, dp_build_cast(b, *g, DP_BFLOAT16), DP_FLOAT32);
+    any = true;
   }
+  return any ? DP_OK : dp_fail(EX_CONFIG, "--comm-precision is for gradients in float32, and the model has none");
 }
 
 static dp_status run(dp_compile *compile) {
@@ -137,7 +140,7 @@ static dp_status run(dp_compile *compile) {
   if (!model->optimizer) return dp_fail(EX_USAGE, "the model names no optimizer: give one with --optimizer=...");
   DP_TRY(dp_spec_optimizer(model->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &u.spec));
   DP_TRY(take_gradients(&u));
-  if (compile->options->comm_precision == DP_BFLOAT16) round_gradients(&u);
+  if (compile->options->comm_precision == DP_BFLOAT16) DP_TRY(round_gradients(&u));
   const bool scaled = dp_loss_scale_is_on(compile->options);
   if (scaled) dp_loss_scale_undo(&u.builder, u.n_items, u.items);
   dp_value *overflow = scaled ? dp_loss_scale_overflow(&u.builder, u.n_items, u.items) : NULL;

@@ -125,6 +125,12 @@ TEST(LossScale, GrowsAfterTheInterval) {
     fed.huge = 0;
     run.Train(0, kBatch);
     EXPECT_EQ(run.Numbers(kScale), std::vector<double>{0x1p126});  // it was too large
+    // Nor to where its inverse is infinite.
+    run.SetNumbers(kScale, {0x1p-126});
+    fed = {0, 1e30};
+    run.Train(0, kBatch);
+    fed.huge = 0;
+    EXPECT_EQ(run.Numbers(kScale), std::vector<double>{0x1p-126});
   }
 }
 
