@@ -2,8 +2,7 @@
 #include "backends/cuda/target.h"
 
 #include "backends/cpu/target.h"
-
-enum { ALIGNMENT = 256 };  // what cuMemAlloc gives, and what vectorised loads and cuDNN are glad of
+#include "backends/cuda/gpu/alignment.h"
 
 static int threads(int64_t devices) {
   (void)devices;
@@ -13,7 +12,7 @@ static int threads(int64_t devices) {
 const dp_target dp_target_cuda = {
     .name = "cuda",
     .kernels = dp_cuda_kernels,
-    .alignment = ALIGNMENT,
+    .alignment = DP_CUDA_ALIGNMENT,
     // An H200: 50 TFLOP/s in float32, 4 TB/s, 3 us to launch; links of 400 GB/s between GPUs.
     .costs = {.start_ns = 3e3, .flops_per_ns = 50e3, .bytes_per_ns = 4e3, .latency_ns = 10e3, .link_bytes_per_ns = 400},
     .threads = threads,

@@ -111,8 +111,8 @@ static bool is_empty(const dp_region *r) {
 // Finds who does a copy: the GPU that holds the target; where that is the host, the source's.
 static dp_status place(boxing *b, const dp_copy *copy) {
   const dp_cuda_gpu *target, *source;
-  DP_TRY(dp_cuda_part_holding(b->parts, b->n_parts, copy->target, &target));
-  DP_TRY(dp_cuda_part_holding(b->parts, b->n_parts, copy->source, &source));
+  DP_TRY(dp_cuda_part_holding(b->n_parts, copy->target, &target));
+  DP_TRY(dp_cuda_part_holding(b->n_parts, copy->source, &source));
   b->part = b->parts;
   for (int p = 0; p < b->n_parts; p++)
     if (b->parts[p].gpu && b->parts[p].gpu == (target ? target : source)) b->part = &b->parts[p];

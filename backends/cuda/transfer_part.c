@@ -26,9 +26,8 @@ dp_status dp_cuda_transfer_function(const char *name, const char *source, dp_reg
   return dp_cuda_function_add(name, defines, source, function);
 }
 
-dp_status dp_cuda_part_holding(const dp_cuda_part *parts, int n_parts, const void *address, const dp_cuda_gpu **gpu) {
+dp_status dp_cuda_part_holding(int n_parts, const void *address, const dp_cuda_gpu **gpu) {
   *gpu = NULL;
-  (void)parts;
   return n_parts > 1 ? dp_cuda_gpu_holding(address, gpu) : DP_OK;
 }
 

@@ -61,8 +61,7 @@ dp_status dp_cuda_transfer_function(const char *name, const char *source, dp_reg
                                     const dp_cuda_function **function) DP_MUST_USE;
 // The GPU that holds an address, for parts of several GPUs; *gpu NULL: it is the host's, or there is only one part,
 // which reaches everything.
-dp_status dp_cuda_part_holding(const dp_cuda_part *parts, int n_parts, const void *address,
-                               const dp_cuda_gpu **gpu) DP_MUST_USE;
+dp_status dp_cuda_part_holding(int n_parts, const void *address, const dp_cuda_gpu **gpu) DP_MUST_USE;
 // Whether the part's GPU reaches what that one holds.
 static inline bool dp_cuda_part_reaches(const dp_cuda_part *part, const dp_cuda_gpu *gpu) {
   return !gpu || dp_cuda_gpu_reaches(part->gpu, gpu);

@@ -179,11 +179,11 @@ static dp_status share_copy(const summing *s, dp_cuda_part *parts, int n_parts, 
 }
 
 // All tensors have their shards on the same devices, so the first one tells where.
-static dp_status find_operands(summing *s, const dp_cuda_part *parts, int n_parts) {
+static dp_status find_operands(summing *s, int n_parts) {
   for (int q = 0; q < s->from->n_sources; q++)
-    DP_TRY(dp_cuda_part_holding(parts, n_parts, s->from->from[q], &s->source_gpus[q]));
+    DP_TRY(dp_cuda_part_holding(n_parts, s->from->from[q], &s->source_gpus[q]));
   for (int t = 0; t < s->from->n_targets; t++)
-    DP_TRY(dp_cuda_part_holding(parts, n_parts, s->from->to[t], &s->target_gpus[t]));
+    DP_TRY(dp_cuda_part_holding(n_parts, s->from->to[t], &s->target_gpus[t]));
   return DP_OK;
 }
 
@@ -201,7 +201,7 @@ dp_status dp_cuda_transfer_sum(const dp_transfer *from, dp_cuda_part *parts, int
   bool *takes = calloc((size_t)from->n_targets + 1, sizeof *takes);
   const bool all = s.source_gpus && s.target_gpus && s.words && takes;
   dp_status status =
-      all ? find_operands(&s, parts, n_parts) : dp_fail(DP_EX_MEMORY, "no memory for the tables of a collective");
+      all ? find_operands(&s, n_parts) : dp_fail(DP_EX_MEMORY, "no memory for the tables of a collective");
   if (!status)
     status = from->n_sources > 1 ? share_sum(&s, parts, n_parts, takes) : share_copy(&s, parts, n_parts, takes);
   free(s.source_gpus);

@@ -6,8 +6,8 @@
 
 #include "backends/cuda/device/cross_entropy.h"
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/gpu/alignment.h"
 #include "backends/cuda/gpu/function.h"
-#include "backends/cuda/kernels/alignment.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/draw.h"
 #include "backends/cuda/kernels/types.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/kernels/alignment.h"
+#include "backends/cuda/gpu/alignment.h"
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/expressions.h"
 #include "backends/cuda/kernels/member.h"

@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 
-enum { MOST_CALLS = 4096, ALIGNMENT = 256 };
+#include "backends/cuda/gpu/alignment.h"
+
+enum { MOST_CALLS = 4096 };
 
 // A contiguous run that a source and a target share, in elements.
 typedef struct {
@@ -41,10 +43,6 @@ static const struct {
     {DP_INT64, ncclInt64},     {DP_UINT64, ncclUint64},
 };
 
-static bool is_float(dp_dtype dtype) {
-  return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16 || dtype == DP_FLOAT32 || dtype == DP_FLOAT64;
-}
-
 // Copies go by bytes, whatever the type.
 static bool set_type(dp_region_action action, dp_dtype dtype, dp_nccl_call_list *list, size_t *scale) {
   *scale = action ? 1 : dp_type_bytes(dtype);
@@ -64,7 +62,7 @@ static bool set_type(dp_region_action action, dp_dtype dtype, dp_nccl_call_list 
 // Bytes from one tensor to the next if that is the same everywhere, and nothing but alignment lies between; else 0.
 static int64_t distance_to_next(const dp_transfer *t, int64_t k, int64_t bytes) {
   const int64_t distance = t->from[(k + 1) * t->n_sources] - t->from[k * t->n_sources];
-  if (distance != bytes && distance != (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT) return 0;
+  if (distance != bytes && distance != (int64_t)dp_align_up((uint64_t)bytes, DP_CUDA_ALIGNMENT)) return 0;
   for (int m = 0; m < t->n_sources; m++)
     if (t->from[(k + 1) * t->n_sources + m] - t->from[k * t->n_sources + m] != distance ||
         t->to[(k + 1) * t->n_targets + m] - t->to[k * t->n_targets + m] != distance)
@@ -298,9 +296,9 @@ dp_status dp_nccl_find_calls(const dp_transfer *t, int n, dp_nccl_call_list *lis
   *list = (dp_nccl_call_list){.how = ""};
   *why = "";
   dp_status status = DP_OK;
-  if (action && t->in_rank_order && is_float(t->dtype))
+  if (action && t->in_rank_order && dp_type_is_float(t->dtype))
     *why = "sums are taken in rank order";
-  else if (action == DP_REGION_MAX && is_float(t->dtype))
+  else if (action == DP_REGION_MAX && dp_type_is_float(t->dtype))
     *why = "NCCL's maximum drops NaN";
   else if (!set_type(action, t->dtype, list, &scale))
     *why = "NCCL has no such elements";

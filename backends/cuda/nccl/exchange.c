@@ -1,10 +1,9 @@
 // See exchange.h.
 #include "backends/cuda/nccl/exchange.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <stdio.h>
 
 #include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/nccl/exchange_state.h"
