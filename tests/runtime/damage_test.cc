@@ -15,7 +15,7 @@ constexpr int kDevices = 3, kSteps = 4, kBatch = 6;
 struct Outcome {
   std::vector<double> losses, counts;
   double correct;
-  bool kept;  // parameters, in a step that refuses a label
+  bool kept;  // a wrong label was refused, and parameters stayed as they were
   bool operator==(const Outcome &other) const {
     return losses == other.losses && counts == other.counts && correct == other.correct && kept == other.kept;
   }
@@ -28,8 +28,9 @@ bool KeepsParameters(Session *session) {
   labels[0] = 3;
   session->Feed("train", "x", Samples(kBatch * 32, 0));
   session->Feed("train", "label", labels);
-  EXPECT_NE(session->Run("train", kBatch), "");
-  return session->Floats("fc.weight") == before;
+  // Where labels are no longer sent, a device has what lay there before, which may be a class.
+  const bool refused = !session->Run("train", kBatch).empty();
+  return refused && session->Floats("fc.weight") == before;
 }
 
 Outcome Train(const Dp__Plan *plan) {
