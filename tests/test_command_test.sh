@@ -60,6 +60,7 @@ expect "format" 1 --only=format
 grep -qx 'format --check' calls && [ "$(wc -l <calls)" -eq 1 ] || fail "the format alone is checked"
 expect "layers plain tsan" 3 --only=tsan,plain,layers
 ! grep -q DP_FULL calls && grep -q -- '--config=tsan .*--test_tag_filters=san' calls || fail "the short suites"
+! grep -- '--config=tsan' calls | grep -q '//tests/passes' || fail "what has one thread is left out"
 expect "plain tsan" 2 --full --only=plain --only=tsan
 grep -q 'DP_FULL=1' calls && ! grep -q test_tag_filters calls || fail "the full suites"
 expect "contributing" 1 --only=contributing
