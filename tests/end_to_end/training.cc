@@ -140,10 +140,14 @@ void Training::FillInput(int program, const char *name, uint32_t value, int64_t 
   const dp_type &type = dp_session_graph(session_, program)->values[value]->type;
   char *at = static_cast<char *>(dp_session_input(session_, program, name, static_cast<int>(slot_)));
   int64_t each = n ? dp_shape_count(&type.shape, n) / n : 0;
-  if (name == Target()) labels_ = n * each;
+  const bool target = name == Target();
+  if (target) labels_ = 0;
   for (int64_t s = 0; s < n; s++)
-    for (int64_t e = 0; e < each; e++, at += dp_type_bytes(type.dtype))
-      dp_element_set(type.dtype, at, options_.feed(name, first + s, e));
+    for (int64_t e = 0; e < each; e++, at += dp_type_bytes(type.dtype)) {
+      const double element = options_.feed(name, first + s, e);
+      if (target && element != kIgnored) labels_++;
+      dp_element_set(type.dtype, at, element);
+    }
 }
 
 std::string Training::TryProgram(const std::string &name, int64_t first, int64_t n) {

@@ -17,6 +17,7 @@ namespace dp_test {
 
 // The value of element `element` of sample `sample` of an input.
 using Feed = std::function<double(const std::string &input, int64_t sample, int64_t element)>;
+constexpr double kIgnored = -100;  // a label that does not count
 // label: the digit. target: 1 where the last axis of 10 is the digit, else 0.1. Other inputs: the pixels, 0 to 255.
 Feed Digits();
 int64_t DigitLabel(int64_t sample);
