@@ -36,10 +36,10 @@ struct dp_session {
   uint64_t runs;
   dp_calibration *calibration;  // of the plan; NULL: it has none
   bool attached;                // to the backend
-  bool alternates;  // slots are bound apart
-  int n_on;         // runs
-  int slot_on[2];   // theirs, the older first
-  int slot_ended;   // of the run that ended last
+  bool alternates;              // slots are bound apart
+  int n_on;                     // runs
+  int slot_on[2];               // theirs, the older first
+  int slot_ended;               // of the run that ended last
   int n_programs;
   loaded_program *programs;
   const char **names;    // of the programs

@@ -139,13 +139,14 @@ dp_status dp_dpc_calibrate_run(dp_arena *arena, int argc, char **argv) {
       .parser = parse,
       .args_doc = "[PLAN...]",
       .help_filter = help,
-      .doc = "Measures the device of this machine: how fast it computes and copies, which dpc compile "
-             "--calibration=FILE estimates times by; and, for the steps of the plans, which algorithms of CUDA's "
-             "libraries are the fastest, which the plan then records and dprun takes.\vExamples:\n"
-             "  dpc calibrate --device=cpu -o cpu.json\n"
-             "  dpc compile examples/mlp.dpt --batch=64 --calibration=cpu.json -o plan.bin\n"
-             "On a machine with a GPU, `dpc calibrate PLAN --device=cuda -o FILE` measures for a plan that was compiled "
-             "with --target=cuda; docs/calibration.md says what and how.",
+      .doc =
+          "Measures the device of this machine: how fast it computes and copies, which dpc compile "
+          "--calibration=FILE estimates times by; and, for the steps of the plans, which algorithms of CUDA's "
+          "libraries are the fastest, which the plan then records and dprun takes.\vExamples:\n"
+          "  dpc calibrate --device=cpu -o cpu.json\n"
+          "  dpc compile examples/mlp.dpt --batch=64 --calibration=cpu.json -o plan.bin\n"
+          "On a machine with a GPU, `dpc calibrate PLAN --device=cuda -o FILE` measures for a plan that was compiled "
+          "with --target=cuda; docs/calibration.md says what and how.",
   };
   calibrate_options o = {.arena = arena};
   dp_status status = dp_cli_parse(&argp, argc, argv, &o);

@@ -135,10 +135,10 @@ static double rounded(double number) {
 static json_t *make_root(const dp_dpc_calibration *c) {
   json_t *costs = json_array(), *libraries = json_array(), *choices = json_array();
   for (int i = 0; i < c->n_costs; i++)
-    json_array_append_new(costs, json_pack("{s:i, s:f, s:f, s:f}", "threads", c->costs[i].threads, "start_ns",
-                                           rounded(c->costs[i].start_ns), "flops_per_ns",
-                                           rounded(c->costs[i].flops_per_ns), "bytes_per_ns",
-                                           rounded(c->costs[i].bytes_per_ns)));
+    json_array_append_new(costs,
+                          json_pack("{s:i, s:f, s:f, s:f}", "threads", c->costs[i].threads, "start_ns",
+                                    rounded(c->costs[i].start_ns), "flops_per_ns", rounded(c->costs[i].flops_per_ns),
+                                    "bytes_per_ns", rounded(c->costs[i].bytes_per_ns)));
   for (int i = 0; i < c->measured.n_libraries; i++)
     json_array_append_new(libraries, json_pack("{s:s}", "name", c->measured.libraries[i]));
   for (int i = 0; i < c->measured.n_choices; i++) {

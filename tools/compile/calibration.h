@@ -14,15 +14,16 @@ typedef struct {
 enum { DP_DPC_MOST_COSTS = 64 };
 typedef struct {
   const dp_backend_entry *entry;
-  const char *isa;     // "": the backend has none
-  const char *driver;  // its version, for people; "": there is none
-  int n_costs;         // 1 or more
+  const char *isa;                        // "": the backend has none
+  const char *driver;                     // its version, for people; "": there is none
+  int n_costs;                            // 1 or more
   dp_dpc_costs costs[DP_DPC_MOST_COSTS];  // threads ascending
   dp_calibration measured;                // of its libraries; without choices where there are none
 } dp_dpc_calibration;
 
 // EX_NOINPUT, EX_IOERR; EX_DATAERR: it is not a calibration.
-dp_status dp_dpc_calibration_read(dp_arena *arena, const char *path, const dp_dpc_calibration **calibration) DP_MUST_USE;
+dp_status dp_dpc_calibration_read(dp_arena *arena, const char *path,
+                                  const dp_dpc_calibration **calibration) DP_MUST_USE;
 // Writes the file whole, or leaves what was there. EX_CANTCREAT, EX_IOERR.
 dp_status dp_dpc_calibration_write(const dp_dpc_calibration *calibration, const char *path) DP_MUST_USE;
 // Gives the options' target, which is set, the measured costs, and the choices. NULL: nothing happens. EX_CONFIG: it

@@ -17,7 +17,7 @@ typedef struct {
   const char **freeze, **train, **dims, **groups, **normalize, **keep_fp32;
   dp_split *splits;
   const dp_dpc_calibration *calibration;  // of --calibration; NULL: not given
-  dp_onnx_options onnx;  // --dim, in the form of the ONNX reader
+  dp_onnx_options onnx;                   // --dim, in the form of the ONNX reader
   dp_status status;
 } dp_dpc_decide;
 

@@ -40,7 +40,8 @@ static bool is_word(const char *word, const char *const *words) {
 static dp_status run(dp_arena *arena, int argc, char **argv) {
   static const char *const help_words[] = {"--help", "-h", "-?", "--usage", "help", NULL};
   if (argc < 2)
-    return dp_fail(EX_USAGE, "no command given: use compile, show, verify, calibrate, ops, import or export (see dpc --help)");
+    return dp_fail(EX_USAGE,
+                   "no command given: use compile, show, verify, calibrate, ops, import or export (see dpc --help)");
   const char *name = argv[1];
   if (!strcmp(name, "help") && argc > 2) {  // `dpc help COMMAND`
     argv[1] = argv[2];

@@ -56,11 +56,12 @@ static void take(dp_blaslt_product *p, const cublasLtMatmulHeuristicResult_t *re
 
 // What the library is asked, less the addresses.
 static void describe_call(const dp_blaslt_spec *s, char text[DP_CALIBRATION_TEXT]) {
-  snprintf(text, DP_CALIBRATION_TEXT,
-           "cuBLASLt %s (%lld, %lld)%s by (%lld, %lld)%s, %lld times, strides %lld and %lld, C times %g%s, alignment %u",
-           dp_type_name(s->dtype), (long long)s->m, (long long)s->k, s->trans_a ? " transposed" : "", (long long)s->k,
-           (long long)s->n, s->trans_b ? " transposed" : "", (long long)s->batches, (long long)s->a_stride,
-           (long long)s->b_stride, s->beta, s->bias ? ", bias" : "", s->alignment);
+  snprintf(
+      text, DP_CALIBRATION_TEXT,
+      "cuBLASLt %s (%lld, %lld)%s by (%lld, %lld)%s, %lld times, strides %lld and %lld, C times %g%s, alignment %u",
+      dp_type_name(s->dtype), (long long)s->m, (long long)s->k, s->trans_a ? " transposed" : "", (long long)s->k,
+      (long long)s->n, s->trans_b ? " transposed" : "", (long long)s->batches, (long long)s->a_stride,
+      (long long)s->b_stride, s->beta, s->bias ? ", bias" : "", s->alignment);
 }
 
 // The algorithm by the library's numbers for it, for its tile, its stages, and the parts of the sum over k.

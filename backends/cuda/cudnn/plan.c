@@ -232,7 +232,8 @@ static cudnnStatus_t ask(dp_cudnn_plan *p, const request *r, cudnnBackendDescrip
   if (status == CUDNN_STATUS_SUCCESS)
     status = calls->cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                              MOST_CONFIGURATIONS, &count, configurations);
-  if (status == CUDNN_STATUS_SUCCESS) status = take_first(p, r, number * MOST_CONFIGURATIONS, count, configurations, found);
+  if (status == CUDNN_STATUS_SUCCESS)
+    status = take_first(p, r, number * MOST_CONFIGURATIONS, count, configurations, found);
   for (int i = 0; i < MOST_CONFIGURATIONS; i++)
     if (configurations[i]) calls->cudnnBackendDestroyDescriptor(configurations[i]);
   calls->cudnnBackendDestroyDescriptor(heuristics);

@@ -12,8 +12,8 @@ static const engine engines[] = {
     {5, CUDNN_NUMERICAL_NOTE_WINOGRAD, true, 0.1},
     {31, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, false, 0.1},
     {32, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, true, 0.1},
-    {38, -1, true, 1.5},   // works on copies in the workspace; takes no groups
-    {70, -1, false, 1},  // takes no dilated windows
+    {38, -1, true, 1.5},  // works on copies in the workspace; takes no groups
+    {70, -1, false, 1},   // takes no dilated windows
     {0, STRICT_NAN_PROPAGATION, false, 2},
 };
 enum { N_ENGINES = sizeof engines / sizeof *engines };

@@ -1,4 +1,5 @@
 // The device and its context.
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/cuda/standin/state.h"
