@@ -1,5 +1,5 @@
-// The form of a plan's calibration: texts that can be printed, calls in order. What they say is up to the backend, which
-// takes a choice only if its library offers it (backends/cuda). See form.h.
+// The form of a plan's calibration: texts that can be printed, calls in order. What they say is up to the backend,
+// which takes a choice only if its library offers it (backends/cuda). See form.h.
 #include <string.h>
 
 #include "ir/base/limits.h"

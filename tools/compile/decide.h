@@ -7,7 +7,7 @@
 
 #include "frontends/onnx/onnx.h"
 #include "passes/base/pass.h"
-#include "tools/compile/calibration.h"
+#include "tools/calibrate/calibration.h"
 
 // The parser's input; zeroed except for the arena, in which lists live. options: the given ones, without defaults;
 // status: the first error (EX_USAGE, or EX_UNAVAILABLE for what is not built).

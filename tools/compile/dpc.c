@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/base/suggest.h"
+#include "tools/calibrate/calibrate.h"
 
 static const struct {
   const char *name, *summary;

@@ -11,7 +11,6 @@
 dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
-dp_status dp_dpc_calibrate_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_ops_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;
 dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) DP_MUST_USE;

@@ -1,6 +1,6 @@
-// The stand-in's engines. Those that a backend should not take are named first, and what they compute is not what is
-// wanted: rounded as tensor cores round, or summed in another order in every run; and they are the fastest. Of the others, the one that
-// is named first is not the fastest.
+// The stand-in's engines. Those that a backend should not take are named first, are the fastest, and what they compute
+// is not what is wanted: rounded as tensor cores round, or summed in another order in every run. Of the others, the one
+// that is named first is not the fastest.
 #include "tests/cuda/standin/cudnn_private.h"
 
 enum { STRICT_NAN_PROPAGATION = 9 };  // a note that says nothing of exactness

@@ -155,8 +155,8 @@ DP_STANDIN_EXPORT CUresult dp_standin_call(const char *name);
 // The device of the calling thread's context, and of a stream; -1: there is none.
 DP_STANDIN_EXPORT int dp_standin_device(void);
 DP_STANDIN_EXPORT int dp_standin_device_of(CUstream stream);
-// A library's version from the setting `name`, else `otherwise`: 130100 is 13.1.0. property: libraryPropertyType. False:
-// there is no such property.
+// A library's version from the setting `name`, else `otherwise`: 130100 is 13.1.0. property: libraryPropertyType.
+// False: there is no such property.
 DP_STANDIN_EXPORT int dp_standin_version(const char *name, int otherwise, int property, int *value);
 // Adds to the count of handles that the library has given out: 1, or -1 when one is destroyed.
 DP_STANDIN_EXPORT void dp_standin_handles(int change);

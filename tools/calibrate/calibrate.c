@@ -2,14 +2,15 @@
 // for the steps of plans.
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "tools/calibrate/calibrate.h"
 
 #include "ir/plan/plan.h"
 #include "runtime/base/calibrator.h"
 #include "runtime/session.h"
 #include "tools/backends.h"
-#include "tools/compile/calibration.h"
-#include "tools/compile/dpc.h"
+#include "tools/calibrate/calibration.h"
+#include "tools/cli.h"
 
 enum { KEY_DEVICE = 256, KEY_THREADS, KEY_ISA };
 

@@ -10,7 +10,7 @@
 #include "passes/pipeline.h"
 #include "runtime/base/backend.h"
 #include "runtime/session.h"
-#include "tools/compile/calibration.h"
+#include "tools/calibrate/calibration.h"
 
 // A parameter (rows, columns) of float32, and `length` times what is done to it.
 typedef struct {

@@ -1,5 +1,5 @@
 // See calibration.h.
-#include "tools/compile/calibration.h"
+#include "tools/calibrate/calibration.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 // Files of `dpc calibrate`: JSON about one device. docs/calibration.md explains each field.
-#ifndef DP_TOOLS_COMPILE_CALIBRATION_H
-#define DP_TOOLS_COMPILE_CALIBRATION_H
+#ifndef DP_TOOLS_CALIBRATE_CALIBRATION_H
+#define DP_TOOLS_CALIBRATE_CALIBRATION_H
 
 #include "backends/registry.h"
 #include "passes/base/pass.h"
@@ -30,7 +30,7 @@ dp_status dp_dpc_calibration_write(const dp_dpc_calibration *calibration, const 
 // was measured for another backend or instruction set.
 dp_status dp_dpc_calibration_apply(dp_arena *arena, const dp_dpc_calibration *calibration,
                                    dp_options *options) DP_MUST_USE;
-// calibrate_costs.c: measures a device with that backend and so many threads. EX_UNAVAILABLE, DP_EX_MEMORY.
+// costs.c: measures a device with that backend and so many threads. EX_UNAVAILABLE, DP_EX_MEMORY.
 dp_status dp_dpc_costs_measure(dp_arena *arena, const dp_backend_entry *entry, const struct dp_backend *backend,
                                int threads, dp_dpc_costs *costs) DP_MUST_USE;
 
