@@ -53,6 +53,12 @@ TEST_F(Calibrate, PassesGoByTheNumbers) {
   EXPECT_EQ(second("1e6", "0.0001"), "on stage 1");
 }
 
+TEST_F(Calibrate, MeasuresWithAnotherInstructionSet) {
+  Must("dpc calibrate --device=cpu --threads=1 --isa=avx2 -o " + File("avx2.json"));
+  Must("dpc compile examples/mlp.dpt --batch=8 --isa=avx2 -o " + File("p.bin") + " --calibration=" + File("avx2.json"));
+  Refused("dpc calibrate --device=cpu --isa=avx3 -o " + File("x.json"), 64, {"--isa=avx3"});
+}
+
 TEST_F(Calibrate, AnotherInstructionSetIsRefused) {
   const std::string file = Write("costs.json", CostsOf("avx512", "10", "10"));
   Refused("dpc compile examples/mlp.dpt --batch=8 --isa=avx2 --calibration=" + file, 78, {"avx512", "--isa=avx2"});

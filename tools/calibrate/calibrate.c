@@ -75,7 +75,7 @@ static dp_status measure_costs(const calibrate_options *o, const dp_backend *bac
   const int most = o->threads ? (int)o->threads : o->entry->target->threads(1);
   int threads = o->threads ? most : 1;
   while (c->n_costs < DP_DPC_MOST_COSTS) {
-    DP_TRY(dp_dpc_costs_measure(o->arena, o->entry, backend, threads, &c->costs[c->n_costs++]));
+    DP_TRY(dp_dpc_costs_measure(o->arena, o->entry, backend, o->isa, threads, &c->costs[c->n_costs++]));
     if (threads == most) break;
     threads = threads * 2 < most ? threads * 2 : most;
   }
@@ -159,9 +159,16 @@ dp_status dp_dpc_calibrate_run(dp_arena *arena, int argc, char **argv) {
   DP_TRY(check_options(&o));
   const dp_target *target = o.entry->target;
   const dp_backend *backend;
-  if (o.isa) DP_TRY(target->set_isa(o.isa));
+  if (o.isa) {
+    dp_status wrong = target->set_isa(o.isa);
+    if (dp_status_code(wrong) == EX_DATAERR) {  // it words what a plan may have wrong
+      dp_status_free(wrong);
+      return dp_fail(EX_USAGE, "--isa=%s: there is no such instruction set", o.isa);
+    }
+    DP_TRY(wrong);
+  }
   dp_dpc_calibration c = {.entry = o.entry, .driver = "", .measured = {.device = ""}};
-  c.isa = o.isa ? o.isa : target->isa ? target->isa() : "";
+  c.isa = dp_dpc_calibration_isa(target, o.isa);
   DP_TRY(o.entry->open(o.devices, &backend));
   DP_TRY(measure_costs(&o, backend, &c));
   DP_TRY(measure_plans(&o, &c));

@@ -163,6 +163,11 @@ dp_status dp_dpc_calibration_write(const dp_dpc_calibration *c, const char *path
 
 // ---- applying -------------------------------------------------------------------------------------------------------
 
+const char *dp_dpc_calibration_isa(const dp_target *target, const char *asked) {
+  const char *isa = asked ? asked : target->isa ? target->isa() : NULL;
+  return isa ? isa : "";
+}
+
 // What an instruction's threads will be, as far as the options say. The mesh may come from them as a number or by axes.
 static int threads_of(const dp_options *o) {
   int64_t devices = o->devices > 0 ? o->devices : 1;
@@ -176,7 +181,7 @@ dp_status dp_dpc_calibration_apply(dp_arena *arena, const dp_dpc_calibration *c,
   if (c->entry->target != target)
     return dp_fail(EX_CONFIG, "--calibration=%s was measured for %s, and the plan is for %s: give --target=%s",
                    options->calibration, c->entry->name, target->name, c->entry->name);
-  const char *isa = options->isa ? options->isa : target->isa ? target->isa() : "";
+  const char *isa = dp_dpc_calibration_isa(target, options->isa);
   if (strcmp(isa, c->isa))
     return dp_fail(EX_CONFIG, "--calibration=%s was measured with %s, and the plan is for %s: measure with --isa=%s",
                    options->calibration, *c->isa ? c->isa : "no instruction set", *isa ? isa : "none",

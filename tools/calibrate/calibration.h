@@ -30,8 +30,11 @@ dp_status dp_dpc_calibration_write(const dp_dpc_calibration *calibration, const 
 // was measured for another backend or instruction set.
 dp_status dp_dpc_calibration_apply(dp_arena *arena, const dp_dpc_calibration *calibration,
                                    dp_options *options) DP_MUST_USE;
-// costs.c: measures a device with that backend and so many threads. EX_UNAVAILABLE, DP_EX_MEMORY.
+// The instruction set of a plan for the target: the one that was asked for, if not NULL, else this machine's; "": none.
+const char *dp_dpc_calibration_isa(const dp_target *target, const char *asked);
+// costs.c: measures a device with that backend, instruction set (NULL: this machine's) and so many threads.
+// EX_UNAVAILABLE, DP_EX_MEMORY.
 dp_status dp_dpc_costs_measure(dp_arena *arena, const dp_backend_entry *entry, const struct dp_backend *backend,
-                               int threads, dp_dpc_costs *costs) DP_MUST_USE;
+                               const char *isa, int threads, dp_dpc_costs *costs) DP_MUST_USE;
 
 #endif

@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
   const dp_backend_entry *entry;
   const dp_backend *backend;
+  const char *isa;
   int threads;
 } device;
 
@@ -79,7 +80,7 @@ static dp_status time_chain(dp_arena *arena, const device *d, const chain *c, do
   free(text);
   DP_TRY(status);
   const dp_options options = {
-      .mode = "infer", .batch = 1, .no_fuse = true, .threads = d->threads, .target = d->entry->target};
+      .mode = "infer", .batch = 1, .no_fuse = true, .threads = d->threads, .isa = d->isa, .target = d->entry->target};
   DP_TRY(dp_pipeline_run(model, &options, &plan));
   DP_TRY(dp_session_create(plan, d->backend, &(dp_session_options){.workers = d->threads}, &session));
   status = run_times(session, ns);
@@ -126,9 +127,9 @@ static dp_status measure_bytes(dp_arena *arena, const device *d, double *rate) {
   return DP_OK;
 }
 
-dp_status dp_dpc_costs_measure(dp_arena *arena, const dp_backend_entry *entry, const dp_backend *backend, int threads,
-                               dp_dpc_costs *costs) {
-  const device d = {entry, backend, threads};
+dp_status dp_dpc_costs_measure(dp_arena *arena, const dp_backend_entry *entry, const dp_backend *backend,
+                               const char *isa, int threads, dp_dpc_costs *costs) {
+  const device d = {entry, backend, isa, threads};
   double whole;
   costs->threads = threads;
   DP_TRY(time_node(arena, &d, (chain){"Neg($)", 1, 1, TINY_LENGTH}, &costs->start_ns, &whole));
