@@ -62,6 +62,7 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->as_exported = o->as_exported;
   m->no_fuse = o->no_fuse;
   m->reproducible = o->reproducible;
+  m->calibration = copy_string(arena, o->calibration);
   m->recompute = copy_string(arena, o->recompute);
   m->n_dim = (size_t)o->n_dims;
   m->dim = texts_of(arena, o->n_dims, o->dims);

@@ -34,11 +34,12 @@ struct dp_session {
   dp_memory memory;
   dp_binding binding;
   uint64_t runs;
-  bool attached;    // to the backend
-  bool alternates;  // slots are bound apart
-  int n_on;         // runs
-  int slot_on[2];   // theirs, the older first
-  int slot_ended;   // of the run that ended last
+  dp_calibration *calibration;  // of the plan; NULL: it has none
+  bool attached;                // to the backend
+  bool alternates;              // slots are bound apart
+  int n_on;                     // runs
+  int slot_on[2];               // theirs, the older first
+  int slot_ended;               // of the run that ended last
   int n_programs;
   loaded_program *programs;
   const char **names;    // of the programs
@@ -125,6 +126,20 @@ static dp_status load_weights(dp_session *s) {
   return init < 0 ? DP_OK : dp_session_run(s, init, 0, &step);
 }
 
+static void load_calibration(dp_session *s) {
+  const Dp__Calibration *of_plan = s->plan->calibration;
+  if (!of_plan) return;
+  dp_calibration *c = dp_alloc(s->arena, sizeof *c);
+  c->device = of_plan->device;
+  for (size_t i = 0; i < of_plan->n_libraries; i++)
+    DP_PUSH(s->arena, c->libraries, c->n_libraries, of_plan->libraries[i]);
+  for (size_t i = 0; i < of_plan->n_choices; i++) {
+    const dp_calibrated_choice choice = {of_plan->choices[i]->call, of_plan->choices[i]->choice, 0, 0};
+    DP_PUSH(s->arena, c->choices, c->n_choices, choice);
+  }
+  s->calibration = c;
+}
+
 static dp_status load_detector(dp_session *s) {
   if (!s->memory.backend->detector_create) return DP_OK;
   s->binding.detector = s->memory.backend->detector_create();
@@ -143,6 +158,7 @@ static dp_status load(void *arg) {
   s->binding.roles = &s->roles;
   DP_TRY(dp_role_map_make(s->arena, s->plan, &s->model->mesh, &s->roles));
   DP_TRY(load_programs(s));
+  load_calibration(s);
   if (s->memory.backend->attach) DP_TRY(s->memory.backend->attach(s->roles.n_devices));
   s->attached = s->memory.backend->attach != NULL;
   DP_TRY(dp_memory_make(s->arena, &s->roles, s->memory.backend, peers, &s->memory));
@@ -247,6 +263,7 @@ static dp_status prepare(dp_session *s, int program, int64_t n, int slot, dp_bou
   if (n < 0 || n > s->plan->batch)
     return dp_fail(EX_DATAERR, "the batch has %lld samples, but the plan takes at most %lld", (long long)n,
                    (long long)s->plan->batch);
+  if (s->memory.backend->calibrate) DP_TRY(s->memory.backend->calibrate(s->calibration));
   preparing work = {s, program, n, s->alternates ? slot : 0, NULL};
   DP_TRY(dp_status_context(dp_arena_run(s->arena, make_bound, &work), "program %s", s->names[program]));
   *bound = work.bound;
@@ -267,6 +284,14 @@ dp_status dp_session_add_code(dp_session *s, int program, int64_t n, const dp_co
     if (unit->kernel) DP_TRY(maker->add_kernel(unit->kernel, unit->spec));
     if (unit->transfer) DP_TRY(maker->add_transfer(unit->transfer));
   }
+  return DP_OK;
+}
+
+dp_status dp_session_calibrate(dp_session *s, int program, int64_t n, const dp_calibrator *calibrator) {
+  dp_bound *bound;
+  DP_TRY(prepare(s, program, n, 0, &bound));
+  for (int u = 0; u < bound->task_graph.n_units; u++)
+    if (bound->units[u].kernel) DP_TRY(calibrator->measure(bound->units[u].kernel, bound->units[u].spec));
   return DP_OK;
 }
 

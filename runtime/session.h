@@ -9,6 +9,7 @@
 
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.pb-c.h"
+#include "runtime/base/calibrator.h"
 #include "runtime/base/code_maker.h"
 #include "runtime/base/peers.h"
 #include "runtime/exec/shares.h"
@@ -61,6 +62,10 @@ typedef struct {
 
 // Gives a code maker what the program's steps need for n samples. The session is one on the maker's backend.
 dp_status dp_session_add_code(dp_session *session, int program, int64_t n, const dp_code_maker *maker) DP_MUST_USE;
+// Lets a calibrator measure libraries for the program's steps. The session is one on the calibrator's backend, and the
+// calibrator has begun.
+dp_status dp_session_calibrate(dp_session *session, int program, int64_t n,
+                               const dp_calibrator *calibrator) DP_MUST_USE;
 // Prints what the backend chooses for an instruction of the program when its steps are prepared for n samples: a line
 // for all devices, or several where they differ; none where it chooses nothing. EX_UNAVAILABLE, DP_EX_MEMORY.
 dp_status dp_session_print_choices(dp_session *session, int program, int64_t n, const Dp__Instruction *instruction,

@@ -10,6 +10,7 @@ extern "C" {
 
 struct dp_backend;     // runtime/base/backend.h
 struct dp_code_maker;  // runtime/base/code_maker.h
+struct dp_calibrator;  // runtime/base/calibrator.h
 
 typedef struct {
   const char *name;         // for --target and --device; equals target->name
@@ -29,6 +30,8 @@ typedef struct {
   dp_status (*check_kinds)(const char *kinds);
   // What makes machine code beforehand; NULL: there is none to make.
   const struct dp_code_maker *code_maker;
+  // What measures the algorithms of its libraries; NULL: they have none to choose from.
+  const struct dp_calibrator *calibrator;
 } dp_backend_entry;
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 // See backend.h.
 #include "backends/cuda/backend.h"
 
+#include "backends/cuda/calibration.h"
 #include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/capture.h"
 #include "backends/cuda/gpu/choices.h"
@@ -55,6 +56,7 @@ const dp_backend dp_backend_cuda = {
     .detach = dp_cuda_gpus_detach,
     .use = use,
     .chip = chip,
+    .calibrate = dp_cuda_calibrate,
     .settle = dp_cuda_jobs_end,
     .allocate = dp_cuda_allocate,
     .release = dp_cuda_release,

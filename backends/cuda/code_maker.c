@@ -23,12 +23,12 @@ static int measure(dp_place place, uint64_t *bytes) {
   return 0;
 }
 
-static const dp_backend backend = {.name = "cuda",
-                                   .target = &dp_target_cuda,
-                                   .describes_transfers = true,
-                                   .allocate = dp_backend_reserve,
-                                   .release = dp_backend_unreserve,
-                                   .memory = measure};
+const dp_backend dp_cuda_backend_unattached = {.name = "cuda",
+                                               .target = &dp_target_cuda,
+                                               .describes_transfers = true,
+                                               .allocate = dp_backend_reserve,
+                                               .release = dp_backend_unreserve,
+                                               .memory = measure};
 
 // ---- what is needed -------------------------------------------------------------------------------------------------
 
@@ -117,4 +117,4 @@ static dp_status make(const char *kinds, const char *folder, int *count, uint64_
 }
 
 const dp_code_maker dp_code_maker_cuda = {
-    .backend = &backend, .add_kernel = add_kernel, .add_transfer = add_transfer, .make = make};
+    .backend = &dp_cuda_backend_unattached, .add_kernel = add_kernel, .add_transfer = add_transfer, .make = make};

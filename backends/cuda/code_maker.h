@@ -9,6 +9,8 @@ extern "C" {
 #endif
 
 extern const dp_code_maker dp_code_maker_cuda;
+// A backend without a GPU, for sessions whose steps are bound, and neither prepared nor run.
+extern const dp_backend dp_cuda_backend_unattached;
 
 #ifdef __cplusplus
 }

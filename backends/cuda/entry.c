@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/backend.h"
+#include "backends/cuda/calibration.h"
 #include "backends/cuda/code_maker.h"
 #include "backends/cuda/gpu/gpus.h"
 #include "backends/cuda/nccl/library.h"
@@ -44,4 +45,5 @@ const dp_backend_entry dp_backend_entry_cuda = {
     .set_timeout = dp_nccl_set_timeout,
     .check_kinds = check_kinds,
     .code_maker = &dp_code_maker_cuda,
+    .calibrator = &dp_calibrator_cuda,
 };

@@ -23,6 +23,9 @@ enum {
   DP_LIMIT_BINDINGS = 4096,         // inputs or outputs per program
   DP_LIMIT_OPTIONS = 4096,          // values of an option that may be repeated
   DP_LIMIT_THREADS = 4096,          // per instruction
+  DP_LIMIT_CHOICES = 1 << 16,       // of a calibration, and the libraries that they are of
+  DP_LIMIT_LIBRARIES = 16,
+  DP_LIMIT_CALIBRATION_TEXT = 255,  // bytes of each text there
   DP_LIMIT_LEAST_ALIGNMENT = 64,    // bytes: a cache line, and the widest vector register
   DP_LIMIT_ALIGNMENT = 1 << 20,     // bytes
 };

@@ -71,6 +71,7 @@ static dp_status check_head(dp_fault *fault, const Dp__Plan *plan) {
         return dp_rule_fail(fault, DP_RULE_FORM_NAME, "two graphs are called '%s'", plan->graphs[i]->name);
   dp_mesh mesh;
   DP_TRY(dp_rule_wrap(fault, DP_RULE_FORM_LIMIT, dp_proto_to_mesh(plan->n_mesh, plan->mesh, &mesh)));
+  if (plan->calibration) DP_TRY(dp_plan_form_calibration(fault, plan->calibration));
   return plan->schedule ? check_learning_rate(fault, plan->schedule) : DP_OK;
 }
 

@@ -10,6 +10,7 @@ dp_status dp_plan_form_range(dp_fault *fault, const Dp__Role *role, Dp__Space sp
                              const char *what) DP_MUST_USE;
 // The options that the plan records; there must be some.
 dp_status dp_plan_form_options(dp_fault *fault, const Dp__Plan *plan) DP_MUST_USE;
+dp_status dp_plan_form_calibration(dp_fault *fault, const Dp__Calibration *calibration) DP_MUST_USE;
 // fault->program is set.
 dp_status dp_plan_form_program(dp_fault *fault, const Dp__Plan *plan, const Dp__Role *role,
                                const Dp__Program *program) DP_MUST_USE;

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "ir/kernel/calibration.h"
 #include "ir/kernel/kernel.h"
 #include "ir/plan/plan.pb-c.h"
 
@@ -60,12 +61,14 @@ typedef struct {
   const char *recompute;           // "none", "auto" (needs memory_bytes), a glob of nodes; NULL: none
   int threads;                     // most threads an instruction; 0: this machine's cores over the devices
   const char *isa;                 // NULL: this machine's
+  const char *calibration;         // a file; who reads it gives `target` its costs, and `calibrated`; NULL: none
   int n_splits;
   const dp_split *splits;
   int64_t zero_stage, memory_bytes;  // 0: not given; see passes/fit.h
   int64_t microbatches;              // 0: four for each stage of a pipeline, else 1
   const char *pipeline_schedule;     // "gpipe", "1f1b"; NULL: 1f1b
   const dp_target *target;           // provides kernels and cost figures; required
+  const dp_calibration *calibrated;  // what libraries are to choose; NULL: they choose by themselves
   // The fields below are not recorded. Those in bytes follow from memory_bytes.
   int64_t stage_bytes;      // limit for a stage as `partition` estimates it; 0: memory_bytes
   double *stage_counted;    // out: `partition`'s estimate for the largest stage; NULL: not wanted

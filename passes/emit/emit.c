@@ -7,6 +7,7 @@
 
 #include "ir/file/proto.h"
 #include "passes/base/strategy.h"
+#include "passes/emit/calibration.h"
 #include "passes/emit/learning_rate.h"
 #include "passes/memory/storage.h"
 
@@ -324,6 +325,7 @@ static dp_status run(dp_compile *compile) {
   plan->precision = compile->options->precision == DP_FLOAT32 ? DP_NO_TYPE : compile->options->precision;
   plan->reproducible = compile->options->reproducible;
   plan->target = emit_target(&e);
+  plan->calibration = dp_emit_calibration(e.arena, compile->options->calibrated);
   DP_TRY(dp_emit_learning_rate(e.arena, model->optimizer, &plan->schedule));
   for (int32_t i = 0; i < model->n_variables; i++) {
     Dp__Variable *p = dp_proto_from_variable(e.arena, &model->variables[i], model->mesh.n_axes);

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "ir/kernel/calibration.h"
 #include "ir/kernel/kernel.h"
 
 #ifdef __cplusplus
@@ -101,6 +102,10 @@ typedef struct dp_backend {
   // Which physical device that device of the plan is on: kernels of two devices share what is prepared, and their
   // events one clock, if these numbers are equal. NULL: all are on one.
   int (*chip)(int device);
+  // What kernels prepare from now on takes the choices of a plan; NULL: libraries choose by themselves. It must live as
+  // long as what is prepared meanwhile. EX_CONFIG: it was measured on another device, or with other libraries. NULL:
+  // there is nothing to choose.
+  dp_status (*calibrate)(const dp_calibration *calibration);
   // Ends what `expect` and the preparation of kernels have begun on other threads: a process must not end while a
   // library is at work, since its own destructors run then. NULL: there is nothing.
   void (*settle)(void);

@@ -91,7 +91,7 @@ class Plans : public testing::Test {
   int64_t Engine() {
     dp_cudnn_plan plan{};
     bool found = false;
-    dp_status status = dp_cudnn_plan_make(calls, handle, nullptr, &spec, &plan, &found);
+    dp_status status = dp_cudnn_plan_make(calls, handle, nullptr, &spec, nullptr, &plan, &found);
     EXPECT_EQ(std::string(dp_status_message(status)), "");
     dp_status_free(status);
     const int64_t engine = plan.engine;
@@ -149,7 +149,7 @@ TEST_F(Plans, ExtentsMustFit) {
     *extent += 1;
     dp_cudnn_plan plan;
     bool found = false;
-    dp_status status = dp_cudnn_plan_make(calls, handle, nullptr, &spec, &plan, &found);
+    dp_status status = dp_cudnn_plan_make(calls, handle, nullptr, &spec, nullptr, &plan, &found);
     EXPECT_EQ(dp_status_code(status), EX_UNAVAILABLE) << (extent - spec.x);
     EXPECT_NE(std::string(dp_status_message(status)).find("CUDNN_STATUS_BAD_PARAM"), std::string::npos);
     dp_status_free(status);

@@ -92,7 +92,7 @@ TEST(CudnnOfTheToolkit, PlansForADeviceThatIsNotThere) {
         const dp_cudnn_spec spec = SpecOf(layer, kind, type.dtype);
         dp_cudnn_plan plan{};
         bool found = false;
-        status = dp_cudnn_plan_make(calls, nullptr, device, &spec, &plan, &found);
+        status = dp_cudnn_plan_make(calls, nullptr, device, &spec, nullptr, &plan, &found);
         EXPECT_EQ(std::string(dp_status_message(status)), "") << layer.name;
         dp_status_free(status);
         EXPECT_TRUE(found) << type.name << " " << layer.name << ", kind " << kind;

@@ -17,6 +17,7 @@ extern "C" {
   X(cublasStatus_t)               \
   X(cublasComputeType_t)          \
   X(cudaDataType_t)               \
+  X(libraryPropertyType)          \
   X(cublasLtMatmulDescOpaque_t)   \
   X(cublasLtMatrixLayoutOpaque_t) \
   X(cublasLtMatmulPreferenceOpaque_t) X(cublasLtMatmulAlgo_t) X(cublasLtMatmulHeuristicResult_t)

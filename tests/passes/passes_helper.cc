@@ -33,6 +33,13 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "microbatches") options.microbatches = atoll(text);
   if (key == "zero-stage") options.zero_stage = atoll(text);
   if (key == "no-fuse") options.no_fuse = value == "yes";
+  if (key == "calibrated" && value == "yes") {
+    static const char *library = "a library 1.0";
+    static dp_calibrated_choice choices[] = {{"a call", "a choice", 0, 0}, {"b call", "another choice", 0, 0}};
+    static const dp_calibration calibration = {"a device", 1, &library, 2, choices};
+    options.calibration = "a.json";
+    options.calibrated = &calibration;
+  }
   if (key == "reproducible") options.reproducible = value == "yes";
   if (key == "uploads") options.uploads = value == "yes";
   if (key == "recompute") options.recompute = text;

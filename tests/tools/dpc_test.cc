@@ -18,8 +18,8 @@ class Dpc : public Tools {
 };
 
 TEST_F(Dpc, HelpAndVersion) {
-  for (const char *command :
-       {"dpc --help", "dpc compile --help", "dpc show --help", "dpc verify --help", "dpc ops --help", "dprun --help"}) {
+  for (const char *command : {"dpc --help", "dpc compile --help", "dpc show --help", "dpc verify --help",
+                              "dpc calibrate --help", "dpc ops --help", "dprun --help"}) {
     Result result = Must(command);
     EXPECT_NE(result.out.find("Usage:"), std::string::npos) << command;
     EXPECT_NE(result.out.find("Example"), std::string::npos) << command;

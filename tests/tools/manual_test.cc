@@ -10,8 +10,8 @@ namespace {
 
 using Words = std::set<std::string>;
 
-const char *const kCommands[] = {"dprun",      "dprun report", "dpc compile", "dpc show",
-                                 "dpc verify", "dpc ops",      "dpc import",  "dpc export"};
+const char *const kCommands[] = {"dprun",         "dprun report", "dpc compile", "dpc show",  "dpc verify",
+                                 "dpc calibrate", "dpc ops",      "dpc import",  "dpc export"};
 
 class Manual : public Tools {
  protected:

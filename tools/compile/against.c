@@ -9,6 +9,7 @@
 #include "ir/plan/options.h"
 #include "ir/verify/against.h"
 #include "ir/verify/against_learning_rate.h"
+#include "passes/emit/calibration.h"
 #include "passes/emit/learning_rate.h"
 #include "passes/options_record.h"
 #include "passes/pipeline.h"
@@ -20,6 +21,9 @@
 // dpc derives these from the machine by default, so the plan's values are kept whatever this machine has.
 static bool is_of_machine(const char *option) { return !strcmp(option, "threads") || !strcmp(option, "isa"); }
 
+// Which file it names is not the plan's to say: the user gives it again.
+static bool is_file(const char *option) { return !strcmp(option, "calibration"); }
+
 // The command line that made the plan, as in argv. Options that were not given are left to dpc's defaults again.
 static char **words_of(dp_arena *arena, const Dp__Options *record, int *count) {
   dp_plan_option *options;
@@ -28,7 +32,7 @@ static char **words_of(dp_arena *arena, const Dp__Options *record, int *count) {
   *count = 0;
   words[(*count)++] = dp_strdup(arena, "dpc");
   for (size_t i = 0; i < n; i++)
-    if (!options[i].defaulted || is_of_machine(options[i].name))
+    if ((!options[i].defaulted || is_of_machine(options[i].name)) && !is_file(options[i].name))
       words[(*count)++] = options[i].flag ? dp_printf(arena, "--%s", options[i].name)
                                           : dp_printf(arena, "--%s=%s", options[i].name, options[i].value);
   words[*count] = NULL;
@@ -98,21 +102,41 @@ static void print_options(dp_arena *arena, const Dp__Options *given, const Dp__O
   putchar('\n');
 }
 
+static dp_status check_calibration(dp_arena *arena, const Dp__Plan *plan, const dp_dpc_decide *given) {
+  Dp__Calibration *a = plan->calibration, *b = NULL;
+  if (plan->options && *plan->options->calibration && !given->calibration)
+    return dp_fail(EX_USAGE, "the plan was compiled with --calibration=%s: give it too, to compile the same again",
+                   plan->options->calibration);
+  if (given->calibration) b = dp_emit_calibration(arena, &given->calibration->measured);
+  size_t bytes = a ? dp__calibration__get_packed_size(a) : 0;
+  bool same = !a == !b && bytes == (b ? dp__calibration__get_packed_size(b) : 0);
+  if (same && a) {
+    uint8_t *packed = dp_alloc(arena, 2 * bytes);
+    dp__calibration__pack(a, packed);
+    dp__calibration__pack(b, packed + bytes);
+    same = !memcmp(packed, packed + bytes, bytes);
+  }
+  return same ? DP_OK : dp_fail(EX_DATAERR, "the plan's choices of algorithms are not those of --calibration");
+}
+
 // ---- compiling again ------------------------------------------------------------------------------------------------
 
-dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char *path, const dp_options *given) {
+dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char *path, const dp_dpc_decide *given) {
   dp_model *model;
-  dp_options options = *given;
+  dp_options options = given->options;
   dp_against_report report;
   Dp__Plan *none;
   Dp__Schedule *schedule;
-  Dp__Options *taken = NULL, *asked = dp_options_message(arena, given);
+  Dp__Options *taken = NULL, *asked = dp_options_message(arena, &options);
   if (plan->options) {
     DP_TRY(check_given(arena, asked, plan->options));
+    DP_TRY(check_calibration(arena, plan, given));
     DP_TRY(read_record(arena, plan->options, &options));
+    options.calibration = given->options.calibration;
   }
   const dp_backend_entry *entry = plan->target ? dp_backend_find(plan->target->backend) : NULL;
   if (!options.target) options.target = (entry ? entry : dp_backend_default())->target;
+  DP_TRY(dp_dpc_calibration_apply(arena, given->calibration, &options));
   options.stop_after = "place";
   options.record = &taken;
   DP_TRY(dp_dpc_import_read_asked(arena, path, &options, &model));

@@ -35,6 +35,7 @@ enum {
   KEY_CLIP_GRAD_AT_BOUND,
   KEY_THREADS,
   KEY_ISA,
+  KEY_CALIBRATION,
   KEY_SPLIT,
   KEY_MICROBATCHES,
   KEY_SCHEDULE,
@@ -69,6 +70,8 @@ static const struct argp_option table[] = {
     {"threads", KEY_THREADS, "T", 0,
      "Maximum number of threads for one instruction (default: this machine's cores, shared by the devices)", 0},
     {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set to choose kernels for (default: this machine's)", 0},
+    {"calibration", KEY_CALIBRATION, "FILE", 0,
+     "Estimate times by what 'dpc calibrate' has measured, and record which algorithms libraries are to take", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
     {"reproducible", KEY_REPRODUCIBLE, 0, 0,
      "Add in rank order between GPUs too, and not as NCCL does: the same bits on any number of GPUs", 0},
@@ -303,6 +306,9 @@ static dp_status set_option(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_ISA:
       return choose("isa", text, WORDS("avx2", "avx512"), &o->isa);
+    case KEY_CALIBRATION:
+      o->calibration = text;
+      return dp_dpc_calibration_read(p->arena, text, &p->calibration);
     case KEY_MEMORY:
       return dp_cli_bytes("memory", text, &o->memory_bytes);
     default:

@@ -7,6 +7,7 @@
 
 #include "frontends/onnx/onnx.h"
 #include "passes/base/pass.h"
+#include "tools/calibrate/calibration.h"
 
 // The parser's input; zeroed except for the arena, in which lists live. options: the given ones, without defaults;
 // status: the first error (EX_USAGE, or EX_UNAVAILABLE for what is not built).
@@ -15,7 +16,8 @@ typedef struct {
   dp_options options;
   const char **freeze, **train, **dims, **groups, **normalize, **keep_fp32;
   dp_split *splits;
-  dp_onnx_options onnx;  // --dim, in the form of the ONNX reader
+  const dp_dpc_calibration *calibration;  // of --calibration; NULL: not given
+  dp_onnx_options onnx;                   // --dim, in the form of the ONNX reader
   dp_status status;
 } dp_dpc_decide;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/base/suggest.h"
+#include "tools/calibrate/calibrate.h"
 
 static const struct {
   const char *name, *summary;
@@ -13,6 +14,7 @@ static const struct {
     {"compile", "compile a model to a plan", dp_dpc_compile_run},
     {"show", "print a model or a plan as text", dp_dpc_show_run},
     {"verify", "check a plan and print what was proved", dp_dpc_verify_run},
+    {"calibrate", "measure this machine's device for compile", dp_dpc_calibrate_run},
     {"ops", "list the operators", dp_dpc_ops_run},
     {"import", "convert ONNX to model.pb", dp_dpc_import_run},
     {"export", "convert a model to ONNX", dp_dpc_export_run},
@@ -39,7 +41,8 @@ static bool is_word(const char *word, const char *const *words) {
 static dp_status run(dp_arena *arena, int argc, char **argv) {
   static const char *const help_words[] = {"--help", "-h", "-?", "--usage", "help", NULL};
   if (argc < 2)
-    return dp_fail(EX_USAGE, "no command given: use compile, show, verify, ops, import or export (see dpc --help)");
+    return dp_fail(EX_USAGE,
+                   "no command given: use compile, show, verify, calibrate, ops, import or export (see dpc --help)");
   const char *name = argv[1];
   if (!strcmp(name, "help") && argc > 2) {  // `dpc help COMMAND`
     argv[1] = argv[2];

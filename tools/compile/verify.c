@@ -98,5 +98,5 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
   dp_verify_print(&report, stdout);
   print_programs(plan);
   if (!o.against) return DP_OK;
-  return dp_status_context(dp_dpc_against_check(arena, plan, o.against, &o.given.options), "%s", o.path);
+  return dp_status_context(dp_dpc_against_check(arena, plan, o.against, &o.given), "%s", o.path);
 }

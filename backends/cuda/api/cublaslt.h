@@ -9,7 +9,8 @@
 #include <cublasLt.h>
 #else
 typedef int cublasStatus_t, cublasComputeType_t, cudaDataType_t, cublasLtMatmulDescAttributes_t,
-    cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t, cublasLtMatmulAlgoConfigAttributes_t;
+    cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t, cublasLtMatmulAlgoConfigAttributes_t,
+    libraryPropertyType;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct cublasLtContext *cublasLtHandle_t;
 // Descriptors may lie in the caller's memory.
@@ -83,6 +84,7 @@ enum {
 // X(name, parameters): each returns a cublasStatus_t. Available since CUDA 12.
 #define DP_CUDA_BLASLT_CALLS(X)                                                                                        \
   X(cublasLtCreate, (cublasLtHandle_t * handle))                                                                       \
+  X(cublasLtGetProperty, (libraryPropertyType property, int *value))                                                   \
   X(cublasLtMatmulDescInit_internal,                                                                                   \
     (cublasLtMatmulDesc_t desc, size_t bytes, cublasComputeType_t compute, cudaDataType_t scale))                      \
   X(cublasLtMatmulDescSetAttribute,                                                                                    \

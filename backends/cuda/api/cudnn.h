@@ -9,7 +9,7 @@
 #include <cudnn.h>
 #else
 typedef int cudnnStatus_t, cudnnBackendDescriptorType_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t,
-    cudnnDataType_t, cudnnConvolutionMode_t, cudnnBackendHeurMode_t, cudnnBackendNumericalNote_t;
+    cudnnDataType_t, cudnnConvolutionMode_t, cudnnBackendHeurMode_t, cudnnBackendNumericalNote_t, libraryPropertyType;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct cudnnContext *cudnnHandle_t;
 typedef void *cudnnBackendDescriptor_t;
@@ -127,6 +127,7 @@ enum {
 // X(name, parameters): each returns a cudnnStatus_t. Available since cuDNN 9.0.
 #define DP_CUDA_CUDNN_CALLS(X)                                                                                  \
   X(cudnnCreate, (cudnnHandle_t * handle))                                                                      \
+  X(cudnnGetProperty, (libraryPropertyType property, int *value))                                               \
   X(cudnnSetStream, (cudnnHandle_t handle, cudaStream_t stream))                                                \
   X(cudnnBackendCreateDescriptor, (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor))   \
   X(cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t descriptor))                                       \

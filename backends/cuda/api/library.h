@@ -21,6 +21,9 @@ typedef struct {
   bool loaded;
 } dp_cuda_library;
 
+// CUDA's libraryPropertyType: what the calls ...GetProperty of its libraries are asked for.
+enum { DP_CUDA_MAJOR_VERSION, DP_CUDA_MINOR_VERSION, DP_CUDA_PATCH_LEVEL };
+
 // Loads the library and fills its table, unless that has been done. The system's search path comes first
 // (LD_LIBRARY_PATH too), then CUDA_HOME, then Python's wheels. EX_UNAVAILABLE: it is not there, or too old to have one
 // of the calls. The library stays loaded. Any thread may call this; one that comes while another one loads waits for

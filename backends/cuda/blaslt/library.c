@@ -2,6 +2,7 @@
 #include "backends/cuda/blaslt/library.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/cuda/api/library.h"
@@ -71,4 +72,14 @@ dp_status dp_blaslt_open(const dp_blaslt **blaslt) {
   pthread_mutex_unlock(&lock);
   if (!status) *blaslt = &of_gpu[gpu->ordinal];
   return status;
+}
+
+dp_status dp_blaslt_version(char *text, size_t room) {
+  int major, minor, patch;
+  DP_TRY(dp_cuda_library_load(&library));
+  DP_BLASLT_TRY(&the_one, cublasLtGetProperty, (libraryPropertyType)DP_CUDA_MAJOR_VERSION, &major);
+  DP_BLASLT_TRY(&the_one, cublasLtGetProperty, (libraryPropertyType)DP_CUDA_MINOR_VERSION, &minor);
+  DP_BLASLT_TRY(&the_one, cublasLtGetProperty, (libraryPropertyType)DP_CUDA_PATCH_LEVEL, &patch);
+  snprintf(text, room, "%s %d.%d.%d", library.what, major, minor, patch);
+  return DP_OK;
 }

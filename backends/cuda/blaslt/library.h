@@ -27,6 +27,9 @@ void dp_blaslt_expect(void);
 // use the handle at the same time as others. EX_UNAVAILABLE: cuBLASLt is absent, or refuses.
 dp_status dp_blaslt_open(const dp_blaslt **blaslt) DP_MUST_USE;
 
+// "cuBLASLt 13.1.0". Loads the library.
+dp_status dp_blaslt_version(char *text, size_t room) DP_MUST_USE;
+
 // The failure of `call`, or DP_OK.
 dp_status dp_blaslt_check(cublasStatus_t status, const char *call) DP_MUST_USE;
 #define DP_BLASLT_TRY(BLASLT, CALL, ...) DP_TRY(dp_blaslt_check((BLASLT)->calls.CALL(__VA_ARGS__), #CALL))

@@ -4,7 +4,7 @@
 // y' = b' a': b is the library's first operand, and its m is our n.
 #include "backends/cuda/blaslt/product.h"
 
-#include "backends/cuda/gpu/choices.h"
+#include "backends/cuda/blaslt/algorithm.h"
 #include "backends/cuda/gpu/function.h"
 
 static cudaDataType_t data_type(dp_dtype dtype) {
@@ -13,8 +13,8 @@ static cudaDataType_t data_type(dp_dtype dtype) {
   return (cudaDataType_t)types[dtype];
 }
 
-static dp_status describe(const dp_blaslt *blaslt, const dp_blaslt_spec *s, const void *bias,
-                          cublasLtMatmulDescOpaque_t *desc) {
+dp_status dp_blaslt_describe(const dp_blaslt *blaslt, const dp_blaslt_spec *s, const void *bias,
+                             cublasLtMatmulDescOpaque_t *desc) {
   const bool wide = s->dtype == DP_FLOAT64;
   const int32_t op_a = s->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const uint32_t epilogue = s->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -42,59 +42,6 @@ static dp_status lay_out(const dp_blaslt *blaslt, const dp_blaslt_spec *s, int64
   return DP_OK;
 }
 
-static dp_status prefer(const dp_blaslt *blaslt, const dp_blaslt_spec *s,
-                        cublasLtMatmulPreferenceOpaque_t *preference) {
-  static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
-      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-  const uint64_t workspace = DP_BLASLT_WORKSPACE;
-  // Where the sum over k is divided, its parts are kept in the workspace and added in order, unrounded.
-  const uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-  DP_BLASLT_TRY(blaslt, cublasLtMatmulPreferenceInit_internal, preference, sizeof *preference);
-  DP_BLASLT_TRY(blaslt, cublasLtMatmulPreferenceSetAttribute, preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                &workspace, sizeof workspace);
-  DP_BLASLT_TRY(blaslt, cublasLtMatmulPreferenceSetAttribute, preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                &reduction, sizeof reduction);
-  for (size_t i = 0; i < DP_COUNT(alignments); i++)
-    DP_BLASLT_TRY(blaslt, cublasLtMatmulPreferenceSetAttribute, preference, alignments[i], &s->alignment,
-                  sizeof s->alignment);
-  return DP_OK;
-}
-
-// Notes the algorithm by the library's numbers for it, for its tile, its stages, and the parts of the sum over k.
-static dp_status note_choice(const dp_blaslt_product *p) {
-  static const cublasLtMatmulAlgoConfigAttributes_t attributes[] = {
-      CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_STAGES_ID,
-      CUBLASLT_ALGO_CONFIG_SPLITK_NUM};
-  uint32_t numbers[DP_COUNT(attributes)] = {0};
-  size_t written;
-  for (size_t i = 0; i < DP_COUNT(attributes); i++)
-    DP_BLASLT_TRY(p->blaslt, cublasLtMatmulAlgoConfigGetAttribute, &p->algorithm, attributes[i], &numbers[i],
-                  sizeof numbers[i], &written);
-  dp_cuda_choice_add("cuBLASLt algorithm %u, tile %u, stages %u, split over k %u, workspace %zu bytes", numbers[0],
-                     numbers[1], numbers[2], numbers[3], p->workspace_bytes);
-  return DP_OK;
-}
-
-static dp_status choose(dp_blaslt_product *p, bool *found) {
-  cublasLtMatmulDescOpaque_t desc;
-  cublasLtMatmulPreferenceOpaque_t preference;
-  cublasLtMatmulHeuristicResult_t result;
-  int count = 0;
-  DP_TRY(describe(p->blaslt, &p->spec, NULL, &desc));
-  DP_TRY(prefer(p->blaslt, &p->spec, &preference));
-  cublasStatus_t status = p->blaslt->calls.cublasLtMatmulAlgoGetHeuristic(p->blaslt->handle, &desc, &p->b, &p->a, &p->y,
-                                                                          &p->y, &preference, 1, &result, &count);
-  *found = false;
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return DP_OK;
-  DP_TRY(dp_blaslt_check(status, "cublasLtMatmulAlgoGetHeuristic"));
-  *found = count > 0 && result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= DP_BLASLT_WORKSPACE;
-  if (!*found) return DP_OK;
-  p->algorithm = result.algo;
-  p->workspace_bytes = result.workspaceSize;
-  return note_choice(p);
-}
-
 dp_status dp_blaslt_product_make(const dp_blaslt_spec *spec, dp_blaslt_product *product, bool *found) {
   if (spec->batches > INT32_MAX)
     return dp_fail(EX_UNAVAILABLE, "cuBLASLt takes at most %d products at once; there are %lld: use a smaller batch",
@@ -105,7 +52,7 @@ dp_status dp_blaslt_product_make(const dp_blaslt_spec *spec, dp_blaslt_product *
   DP_TRY(lay_out(p.blaslt, s, s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->a_stride, &p.a));
   DP_TRY(lay_out(p.blaslt, s, s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->b_stride, &p.b));
   DP_TRY(lay_out(p.blaslt, s, s->m, s->n, s->m * s->n, &p.y));
-  DP_TRY(choose(&p, found));
+  DP_TRY(dp_blaslt_algorithm_choose(&p, found));
   if (*found) *product = p;
   return DP_OK;
 }
@@ -129,7 +76,7 @@ dp_status dp_blaslt_product_enqueue(const dp_blaslt_product *product, dp_queue *
   const float narrow[] = {(float)p.spec.alpha, (float)p.spec.beta};
   const double wide[] = {p.spec.alpha, p.spec.beta};
   const bool is_wide = p.spec.dtype == DP_FLOAT64;
-  DP_TRY(describe(p.blaslt, &p.spec, data->bias, &desc));
+  DP_TRY(dp_blaslt_describe(p.blaslt, &p.spec, data->bias, &desc));
   DP_BLASLT_TRY(p.blaslt, cublasLtMatmul, p.blaslt->handle, &desc,
                 is_wide ? (const void *)&wide[0] : (const void *)&narrow[0], data->b, &p.b, data->a, &p.a,
                 is_wide ? (const void *)&wide[1] : (const void *)&narrow[1], data->c ? data->c : data->y, &p.y, data->y,

@@ -44,8 +44,10 @@ typedef struct {
   void *y;
 } dp_blaslt_data;
 
-// Chooses the heuristic's first algorithm that gives the same bits in every run and fits into the workspace. *found:
-// whether there is one; the product may be used then. It owns nothing.
+// Chooses an algorithm that gives the same bits in every run and fits into the workspace: the one that the plan's
+// calibration names, else the heuristic's first. While a calibration is made, measures all of them and chooses the
+// fastest. *found: whether there is one; the product may be used then. It owns nothing. EX_CONFIG: the library does not
+// offer what the calibration names.
 dp_status dp_blaslt_product_make(const dp_blaslt_spec *spec, dp_blaslt_product *product, bool *found) DP_MUST_USE;
 // The same for where nothing else can do it: EX_UNAVAILABLE if there is none.
 dp_status dp_blaslt_product_need(const dp_blaslt_spec *spec, dp_blaslt_product *product) DP_MUST_USE;

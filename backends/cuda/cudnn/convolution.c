@@ -55,7 +55,7 @@ static dp_status make_plan(const dp_kernel_spec *spec, const dp_cudnn_convolutio
   cudnnHandle_t handle;
   DP_TRY(dp_cudnn_load(&calls));
   DP_TRY(dp_cudnn_open(&handle));
-  return dp_cudnn_plan_make(calls, handle, NULL, &wanted, &s->plan, &s->planned);
+  return dp_cudnn_plan_choose(calls, handle, &wanted, &s->plan, &s->planned);
 }
 
 static dp_status make(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, step *s) {

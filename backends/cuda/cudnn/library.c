@@ -2,6 +2,7 @@
 #include "backends/cuda/cudnn/library.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/cuda/api/library.h"
@@ -80,4 +81,18 @@ dp_status dp_cudnn_execute(cudaStream_t stream, cudnnBackendDescriptor_t plan, c
   if (!status) status = dp_cudnn_check(cudnn.cudnnBackendExecute(handle, plan, variant_pack), "cudnnBackendExecute");
   pthread_mutex_unlock(&lock);
   return status;
+}
+
+static dp_status get_property(int property, int *value) {
+  return dp_cudnn_check(cudnn.cudnnGetProperty((libraryPropertyType)property, value), "cudnnGetProperty");
+}
+
+dp_status dp_cudnn_version(char *text, size_t room) {
+  int major, minor, patch;
+  DP_TRY(dp_cuda_library_load(&library));
+  DP_TRY(get_property(DP_CUDA_MAJOR_VERSION, &major));
+  DP_TRY(get_property(DP_CUDA_MINOR_VERSION, &minor));
+  DP_TRY(get_property(DP_CUDA_PATCH_LEVEL, &patch));
+  snprintf(text, room, "%s %d.%d.%d", library.what, major, minor, patch);
+  return DP_OK;
 }

@@ -26,6 +26,9 @@ dp_status dp_cudnn_open(cudnnHandle_t *handle) DP_MUST_USE;
 dp_status dp_cudnn_execute(cudaStream_t stream, cudnnBackendDescriptor_t plan,
                            cudnnBackendDescriptor_t variant_pack) DP_MUST_USE;
 
+// "cuDNN 9.10.2". Loads the library.
+dp_status dp_cudnn_version(char *text, size_t room) DP_MUST_USE;
+
 // The failure of `call`, or DP_OK.
 dp_status dp_cudnn_check(cudnnStatus_t status, const char *call) DP_MUST_USE;
 // Whether a status says that cuDNN is whole but does not do this.

@@ -1,10 +1,10 @@
 // See plan.h.
 #include "backends/cuda/cudnn/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/cuda/cudnn/descriptor.h"
-#include "backends/cuda/gpu/choices.h"
 
 enum { X_ID = 1, W_ID, Y_ID };  // of tensors in graph and variant pack
 enum { ALIGNMENT = 16, MOST_CONFIGURATIONS = 64, MOST_NOTES = 16 };
@@ -145,9 +145,23 @@ static cudnnStatus_t check_notes(const dp_cudnn_calls *calls, cudnnBackendDescri
   return status;
 }
 
+// What a plan is asked for: `device` instead of a handle, where there is none.
+typedef struct {
+  cudnnHandle_t handle;
+  cudnnBackendDescriptor_t device;
+  const dp_cudnn_spec *spec;
+  dp_cudnn_wanted wanted;
+} request;
+
+static bool is_wanted(const dp_cudnn_plan *p, const dp_cudnn_wanted *wanted) {
+  char text[64];
+  dp_cudnn_plan_choice(p, text, sizeof text);
+  return !wanted->choice || !strcmp(wanted->choice, text);
+}
+
 // Makes the plan of one configuration, if its engine will do. What cuDNN does not support is no failure.
-static cudnnStatus_t try_configuration(dp_cudnn_plan *p, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
-                                       const dp_cudnn_spec *s, cudnnBackendDescriptor_t configuration, bool *found) {
+static cudnnStatus_t try_configuration(dp_cudnn_plan *p, const request *r, cudnnBackendDescriptor_t configuration,
+                                       bool *found) {
   const dp_cudnn_calls *calls = p->calls;
   cudnnBackendDescriptor_t engine, plan;
   int64_t count;
@@ -156,23 +170,23 @@ static cudnnStatus_t try_configuration(dp_cudnn_plan *p, cudnnHandle_t handle, c
   if (status != CUDNN_STATUS_SUCCESS) return status;
   status = calls->cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
                                            &count, &engine);
-  if (status == CUDNN_STATUS_SUCCESS) status = check_notes(calls, engine, s->dtype, &fits);
+  if (status == CUDNN_STATUS_SUCCESS) status = check_notes(calls, engine, r->spec->dtype, &fits);
   if (status == CUDNN_STATUS_SUCCESS)
     status = calls->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count,
                                              &p->engine);
   calls->cudnnBackendDestroyDescriptor(engine);
-  if (status != CUDNN_STATUS_SUCCESS || !fits) return status;
+  if (status != CUDNN_STATUS_SUCCESS || !fits || !is_wanted(p, &r->wanted)) return status;
   const dp_cudnn_attribute attributes[] = {
       DP_CUDNN_ONE(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, &configuration),
-      DP_CUDNN_ONE(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle ? &handle : NULL),
-      DP_CUDNN_ONE(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, handle ? NULL : &device),
+      DP_CUDNN_ONE(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, r->handle ? &r->handle : NULL),
+      DP_CUDNN_ONE(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, r->handle ? NULL : &r->device),
   };
   status =
       dp_cudnn_describe(calls, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, (int)DP_COUNT(attributes), attributes, &plan);
   if (status != CUDNN_STATUS_SUCCESS) return dp_cudnn_is_unsupported(status) ? CUDNN_STATUS_SUCCESS : status;
   status = calls->cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count,
                                            &p->workspace_bytes);
-  *found = status == CUDNN_STATUS_SUCCESS && (uint64_t)p->workspace_bytes <= s->workspace;
+  *found = status == CUDNN_STATUS_SUCCESS && (uint64_t)p->workspace_bytes <= r->spec->workspace;
   if (*found)
     p->plan = plan;
   else
@@ -180,13 +194,14 @@ static cudnnStatus_t try_configuration(dp_cudnn_plan *p, cudnnHandle_t handle, c
   return status;
 }
 
-// Keeps what will do of `count` configurations: one. Destroys the others.
-static cudnnStatus_t take_first(dp_cudnn_plan *p, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
-                                const dp_cudnn_spec *s, int64_t count, cudnnBackendDescriptor_t *configurations,
-                                bool *found) {
+// Keeps what will do of `count` configurations, of which the first has a place among those of all modes: one.
+static cudnnStatus_t take_first(dp_cudnn_plan *p, const request *r, int first, int64_t count,
+                                cudnnBackendDescriptor_t *configurations, bool *found) {
   cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
   for (int64_t i = 0; i < count && status == CUDNN_STATUS_SUCCESS && !*found; i++) {
-    status = try_configuration(p, handle, device, s, configurations[i], found);
+    p->place = first + (int)i;
+    if (p->place < r->wanted.from) continue;
+    status = try_configuration(p, r, configurations[i], found);
     if (!*found) continue;
     p->descriptors[p->n_descriptors++] = configurations[i];
     p->descriptors[p->n_descriptors++] = p->plan;
@@ -195,16 +210,18 @@ static cudnnStatus_t take_first(dp_cudnn_plan *p, cudnnHandle_t handle, cudnnBac
   return status;
 }
 
-// Asks the heuristics of a mode.
-static cudnnStatus_t ask(dp_cudnn_plan *p, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
-                         const dp_cudnn_spec *s, cudnnBackendDescriptor_t graph, int mode_number, bool *found) {
+// The modes, in the order in which they are asked.
+static const int modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+
+// Asks the heuristics of a mode; destroys the configurations that are not kept.
+static cudnnStatus_t ask(dp_cudnn_plan *p, const request *r, cudnnBackendDescriptor_t graph, int number, bool *found) {
   const dp_cudnn_calls *calls = p->calls;
-  const cudnnBackendHeurMode_t mode = (cudnnBackendHeurMode_t)mode_number;
+  const cudnnBackendHeurMode_t mode = (cudnnBackendHeurMode_t)modes[number];
   cudnnBackendDescriptor_t heuristics, configurations[MOST_CONFIGURATIONS] = {NULL};
   const dp_cudnn_attribute attributes[] = {
       DP_CUDNN_ONE(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, &graph),
       DP_CUDNN_ONE(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, &mode),
-      DP_CUDNN_ONE(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, handle ? NULL : &device),
+      DP_CUDNN_ONE(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, r->handle ? NULL : &r->device),
   };
   cudnnStatus_t status =
       dp_cudnn_describe(calls, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, (int)DP_COUNT(attributes), attributes, &heuristics);
@@ -215,7 +232,8 @@ static cudnnStatus_t ask(dp_cudnn_plan *p, cudnnHandle_t handle, cudnnBackendDes
   if (status == CUDNN_STATUS_SUCCESS)
     status = calls->cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                              MOST_CONFIGURATIONS, &count, configurations);
-  if (status == CUDNN_STATUS_SUCCESS) status = take_first(p, handle, device, s, count, configurations, found);
+  if (status == CUDNN_STATUS_SUCCESS)
+    status = take_first(p, r, number * MOST_CONFIGURATIONS, count, configurations, found);
   for (int i = 0; i < MOST_CONFIGURATIONS; i++)
     if (configurations[i]) calls->cudnnBackendDestroyDescriptor(configurations[i]);
   calls->cudnnBackendDestroyDescriptor(heuristics);
@@ -223,21 +241,24 @@ static cudnnStatus_t ask(dp_cudnn_plan *p, cudnnHandle_t handle, cudnnBackendDes
 }
 
 dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
-                             const dp_cudnn_spec *spec, dp_cudnn_plan *plan, bool *found) {
+                             const dp_cudnn_spec *spec, const dp_cudnn_wanted *wanted, dp_cudnn_plan *plan,
+                             bool *found) {
+  const request r = {handle, device, spec, wanted ? *wanted : (dp_cudnn_wanted){0}};
   dp_cudnn_plan p = {.calls = calls};
   cudnnBackendDescriptor_t graph;
   *found = false;
   cudnnStatus_t status = add_graph(&p, handle, spec, &graph);
-  if (status == CUDNN_STATUS_SUCCESS) status = ask(&p, handle, device, spec, graph, CUDNN_HEUR_MODE_A, found);
-  if (status == CUDNN_STATUS_SUCCESS && !*found)
-    status = ask(&p, handle, device, spec, graph, CUDNN_HEUR_MODE_FALLBACK, found);
-  if (*found) {
+  for (size_t m = 0; m < DP_COUNT(modes) && status == CUDNN_STATUS_SUCCESS && !*found; m++)
+    status = ask(&p, &r, graph, (int)m, found);
+  if (*found)
     *plan = p;
-    dp_cuda_choice_add("cuDNN engine %lld, workspace %lld bytes", (long long)p.engine, (long long)p.workspace_bytes);
-  } else {
+  else
     dp_cudnn_plan_release(&p);
-  }
   return dp_cudnn_is_unsupported(status) ? DP_OK : dp_cudnn_check(status, "planning a convolution");
+}
+
+void dp_cudnn_plan_choice(const dp_cudnn_plan *plan, char *text, size_t room) {
+  snprintf(text, room, "configuration %d, engine %lld", plan->place + 1, (long long)plan->engine);
 }
 
 void dp_cudnn_plan_release(dp_cudnn_plan *plan) {

@@ -30,15 +30,29 @@ typedef struct {
   int n_descriptors;
   cudnnBackendDescriptor_t plan;
   int64_t workspace_bytes, engine;  // engine: cuDNN's number
+  int place;                        // of its configuration among those that the heuristics name
 } dp_cudnn_plan;
+
+// Which configurations of engines will do, among those that cuDNN's heuristics name, counted from 0 in their order.
+typedef struct {
+  int from;            // none before this one
+  const char *choice;  // the one that dp_cudnn_plan_choice would describe so; NULL: any
+} dp_cudnn_wanted;
 
 // Chooses the first engine of cuDNN's heuristics that fits into the workspace, gives the same bits in every run, and
 // computes in the operands' precision: no tensor cores for float32, no FFT, no Winograd. For the device of the
 // process's handle, or, without a handle, for the one that `device` describes: a finalised
 // CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR (cuDNN 9.8). *found: whether there is one; otherwise nothing is kept.
-// EX_UNAVAILABLE, DP_EX_MEMORY.
+// wanted NULL: the first that will do. EX_UNAVAILABLE, DP_EX_MEMORY.
 dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
-                             const dp_cudnn_spec *spec, dp_cudnn_plan *plan, bool *found) DP_MUST_USE;
+                             const dp_cudnn_spec *spec, const dp_cudnn_wanted *wanted, dp_cudnn_plan *plan,
+                             bool *found) DP_MUST_USE;
+// choose.c: the one that the plan's calibration names, else the first; while a calibration is made, the fastest.
+// EX_CONFIG: cuDNN does not offer what the calibration names.
+dp_status dp_cudnn_plan_choose(const dp_cudnn_calls *calls, cudnnHandle_t handle, const dp_cudnn_spec *spec,
+                               dp_cudnn_plan *plan, bool *found) DP_MUST_USE;
+// "configuration 3, engine 12": by its place among those that the heuristics name.
+void dp_cudnn_plan_choice(const dp_cudnn_plan *plan, char *text, size_t room);
 void dp_cudnn_plan_release(dp_cudnn_plan *plan);
 // Puts it on a stream. The addresses are the device's; which of them is written depends on the kind. Any thread may
 // call this at any time. workspace: of plan->workspace_bytes.

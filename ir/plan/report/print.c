@@ -248,6 +248,13 @@ static void print_options(const printer *p) {
   fputc('\n', p->out);
 }
 
+static void print_calibration(const printer *p, const Dp__Calibration *c) {
+  fprintf(p->out, "  %zu calls of libraries measured on %s", c->n_choices, c->device);
+  for (size_t i = 0; i < c->n_libraries; i++) fprintf(p->out, ", %s", c->libraries[i]);
+  fputc('\n', p->out);
+  for (size_t i = 0; i < c->n_choices; i++) fprintf(p->out, "    %s: %s\n", c->choices[i]->call, c->choices[i]->choice);
+}
+
 static void print_head(const printer *p) {
   const Dp__Plan *plan = p->plan;
   int64_t devices = 1;
@@ -270,6 +277,7 @@ static void print_head(const printer *p) {
     fprintf(p->out, "  target %s%s%s, at most %u thread%s an instruction\n", plan->target->backend,
             *plan->target->isa ? " " : "", plan->target->isa, plan->target->threads,
             plan->target->threads == 1 ? "" : "s");
+  if (plan->calibration) print_calibration(p, plan->calibration);
   if (plan->schedule && *plan->schedule->kind) print_learning_rate(p, plan->schedule);
 }
 

@@ -49,6 +49,7 @@ typedef struct {
 typedef struct {
   uint32_t magic;
   int32_t parts;  // of the sum over k
+  uint32_t tile;  // changes the time alone
   uint64_t workspace;
   uint32_t alignment[4];
 } algorithm;
@@ -92,6 +93,12 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
   if (!handle || dp_standin_device() < 0) return CUBLAS_STATUS_NOT_INITIALIZED;
   *handle = (cublasLtHandle_t)(void *)&contexts[dp_standin_device()];
   return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtGetProperty(libraryPropertyType property, int *value) {
+  CALL(cublasLtGetProperty, CUBLAS_STATUS_INVALID_VALUE);
+  return dp_standin_version("DP_STANDIN_BLASLT", 130100, (int)property, value) ? CUBLAS_STATUS_SUCCESS
+                                                                               : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t made, size_t bytes, cublasComputeType_t compute,
@@ -205,7 +212,11 @@ static cublasStatus_t check(const product *p) {
 // Of a number in the type that sums are taken in.
 static size_t bytes_of(cudaDataType_t type) { return type == CUDA_R_64F ? sizeof(double) : sizeof(float); }
 
-// The algorithm's number is that of its parts; it has no tiles and no stages.
+// How much longer than the fastest an algorithm takes, by its tile. The one that is named first is not the fastest.
+static const double slowness[] = {1.5, 2, 1, 1.75};
+enum { N_TILES = sizeof slowness / sizeof *slowness };
+
+// The algorithm's number is that of its parts; it has no stages.
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *object,
                                                     cublasLtMatmulAlgoConfigAttributes_t number, void *value,
                                                     size_t bytes, size_t *written) {
@@ -215,7 +226,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
   memcpy(&of, object, sizeof of);
   if (of.magic != MAGIC_ALGORITHM) return CUBLAS_STATUS_INVALID_VALUE;
   const bool counts = number == CUBLASLT_ALGO_CONFIG_ID || number == CUBLASLT_ALGO_CONFIG_SPLITK_NUM;
-  const uint32_t found = counts ? (uint32_t)of.parts : 0;
+  const uint32_t found = counts ? (uint32_t)of.parts : number == CUBLASLT_ALGO_CONFIG_TILE_ID ? of.tile : 0;
   memcpy(value, &found, sizeof found);
   *written = sizeof found;
   return CUBLAS_STATUS_SUCCESS;
@@ -246,10 +257,13 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     chosen.workspace = partial;
   }
   memset(results, 0, (size_t)asked * sizeof *results);
-  memcpy(&results->algo, &chosen, sizeof chosen);
-  results->workspaceSize = chosen.workspace;
-  results->state = CUBLAS_STATUS_SUCCESS;
-  *found = 1;
+  *found = asked < N_TILES ? asked : N_TILES;
+  for (int i = 0; i < *found; i++) {
+    chosen.tile = (uint32_t)i;
+    memcpy(&results[i].algo, &chosen, sizeof chosen);
+    results[i].workspaceSize = chosen.workspace;
+    results[i].state = CUBLAS_STATUS_SUCCESS;
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -318,7 +332,8 @@ static cublasStatus_t enqueue(const product *p, cudaStream_t stream) {
   *copy = *p;
   copy->own = malloc((m * k + 2 * m) * bytes_of(p->d.type));
   // A GPU's time: 50 TFLOP/s.
-  const double ns = 2e3 + 2.0 * (double)m * (double)k * (double)p->d.columns * p->d.count / 50e3;
+  const double ns =
+      slowness[p->algorithm.tile] * (2e3 + 2.0 * (double)m * (double)k * (double)p->d.columns * p->d.count / 50e3);
   if (copy->own && !dp_standin_enqueue(stream, multiply, copy, release, ns)) return CUBLAS_STATUS_SUCCESS;
   release(copy);
   return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -353,7 +368,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   const bool wide = p.d.type == CUDA_R_64F;
   p.alpha = wide ? *(const double *)alpha : (double)*(const float *)alpha;
   p.beta = wide ? *(const double *)beta : (double)*(const float *)beta;
-  if (p.algorithm.magic != MAGIC_ALGORITHM || workspace_bytes < p.algorithm.workspace)
+  if (p.algorithm.magic != MAGIC_ALGORITHM || p.algorithm.tile >= N_TILES || workspace_bytes < p.algorithm.workspace)
     return CUBLAS_STATUS_INVALID_VALUE;
   if (p.algorithm.workspace && (!workspace || !is_aligned(workspace, 256))) return CUBLAS_STATUS_INVALID_VALUE;
   const uint32_t *alignment = p.algorithm.alignment;

@@ -38,6 +38,12 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
   return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t cudnnGetProperty(libraryPropertyType property, int *value) {
+  BEGIN();
+  return dp_standin_version("DP_STANDIN_CUDNN", 91002, (int)property, value) ? CUDNN_STATUS_SUCCESS
+                                                                             : CUDNN_STATUS_BAD_PARAM;
+}
+
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   BEGIN();
   if (!handle) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -328,7 +334,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   *copy = c;
   // A GPU's time: 25 TFLOP/s.
   const double sums = (double)(c.y.extents[0] * c.y.extents[1] * plane_y);
-  const double ns = 3e3 + 2 * sums * (double)(c.w.extents[1] * c.w.extents[2] * c.w.extents[3] * c.w.extents[4]) / 25e3;
+  const double ns =
+      e->slowness *
+      (3e3 + 2 * sums * (double)(c.w.extents[1] * c.w.extents[2] * c.w.extents[3] * c.w.extents[4]) / 25e3);
   if (c.own && !dp_standin_enqueue(handle->stream, standin_cudnn_convolve, copy, release, ns))
     return CUDNN_STATUS_SUCCESS;
   release(copy);

@@ -57,6 +57,7 @@ int64_t standin_cudnn_bytes(const tensor *t);
 typedef struct {
   int number, note;  // note: -1: none
   bool whole_workspace;
+  double slowness;  // how much longer than the fastest it takes
 } engine;
 // The engines that a mode's heuristics name for an operation, in order.
 int standin_cudnn_engines(int mode, const engine **engines);

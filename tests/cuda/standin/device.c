@@ -1,4 +1,5 @@
 // The device and its context.
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/cuda/standin/state.h"
@@ -89,7 +90,8 @@ CUresult cuDeviceGetName(char *name, int bytes, CUdevice device) {
   if (refused) return standin_leave(refused);
   if (!is_device(device)) return standin_leave(CUDA_ERROR_INVALID_DEVICE);
   if (bytes <= 0) return standin_leave(CUDA_ERROR_INVALID_VALUE);
-  snprintf(name, (size_t)bytes, "stand-in");
+  const char *set = getenv("DP_STANDIN_NAME");
+  snprintf(name, (size_t)bytes, "%s", set ? set : "stand-in");
   return standin_leave(CUDA_SUCCESS);
 }
 

@@ -95,3 +95,11 @@ void dp_standin_memory(size_t bytes) {
   standin_set.memory_bytes = bytes;
   standin_unlock();
 }
+
+int dp_standin_version(const char *name, int otherwise, int property, int *value) {
+  const char *set = getenv(name);
+  const int version = set ? atoi(set) : otherwise, parts[] = {version / 10000, version / 100 % 100, version % 100};
+  if (!value || property < 0 || property > 2) return 0;
+  *value = parts[property];
+  return 1;
+}

@@ -46,6 +46,9 @@
 //   DP_STANDIN_PEERS=PAIRS   which devices can access each other's memory: all, none, or like 0-1,2-3; all
 //   DP_STANDIN_DRIVER=N      the driver's version; 13000
 //   DP_STANDIN_CAPABILITY=N  compute capability; 90. 90,80: of each device, the last one of the rest
+//   DP_STANDIN_NAME=TEXT     the devices' name
+//   DP_STANDIN_BLASLT=N      cuBLASLt's version; 130100
+//   DP_STANDIN_CUDNN=N       cuDNN's version; 91002
 //   DP_STANDIN_NCCL=N        NCCL's version; 22809
 //   DP_STANDIN_NCCL_CALL=K   call number K of NCCL fails, not counting ncclCommGetAsyncError
 //   DP_STANDIN_NCCL_FAIL=R:N   the group call of NCCL number N (from 1) that rank R takes part in fails at once;
@@ -152,6 +155,9 @@ DP_STANDIN_EXPORT CUresult dp_standin_call(const char *name);
 // The device of the calling thread's context, and of a stream; -1: there is none.
 DP_STANDIN_EXPORT int dp_standin_device(void);
 DP_STANDIN_EXPORT int dp_standin_device_of(CUstream stream);
+// A library's version from the setting `name`, else `otherwise`: 130100 is 13.1.0. property: libraryPropertyType.
+// False: there is no such property.
+DP_STANDIN_EXPORT int dp_standin_version(const char *name, int otherwise, int property, int *value);
 // Adds to the count of handles that the library has given out: 1, or -1 when one is destroyed.
 DP_STANDIN_EXPORT void dp_standin_handles(int change);
 

@@ -145,7 +145,7 @@ const std::vector<std::unique_ptr<Good>> &GoodPlans() {
       {kHeads,
        "batch=5 strategy=zero mesh=data:2,tensor:2 optimizer=rmsprop(lr=0.1,schedule=multistep,milestones=[1,3]) "
        "group=*:weight_decay=0.1"},
-      {kImages, "batch=5 strategy=data devices=2"},
+      {kImages, "batch=5 strategy=data devices=2 calibrated=yes"},
       {kSkip, "batch=6 precision=fp64 strategy=pipeline mesh=pipe:3 microbatches=2"},
       {kImages, "batch=4 mode=infer strategy=data devices=2"},
       {kDense, "batch=5 precision=fp64 strategy=data devices=2 uploads=yes"},
