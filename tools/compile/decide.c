@@ -68,7 +68,8 @@ static const struct argp_option table[] = {
      0},
     {"threads", KEY_THREADS, "T", 0,
      "Maximum number of threads for one instruction (default: this machine's cores, shared by the devices)", 0},
-    {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set to choose kernels for (default: this machine's)", 0},
+    {"isa", KEY_ISA, "avx2|avx512|avx512_bf16", 0, "Instruction set to choose kernels for (default: this machine's)",
+     0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
     {"reproducible", KEY_REPRODUCIBLE, 0, 0,
      "Add in rank order between GPUs too, and not as NCCL does: the same bits on any number of GPUs", 0},
@@ -302,7 +303,7 @@ static dp_status set_option(dp_dpc_decide *p, int key, char *text) {
       o->threads = (int)number;
       return DP_OK;
     case KEY_ISA:
-      return choose("isa", text, WORDS("avx2", "avx512"), &o->isa);
+      return choose("isa", text, WORDS("avx2", "avx512", "avx512_bf16"), &o->isa);
     case KEY_MEMORY:
       return dp_cli_bytes("memory", text, &o->memory_bytes);
     default:

@@ -58,11 +58,11 @@ static inline uint16_t dp_half_to_float16_(uint32_t x) {
   return (uint16_t)dp_half_choose(dp_half_is_less(DP_HALF_INFINITE, magnitude), 0x7e00, code | sign);
 }
 
-#define DP_HALF_ROW(NAME, FROM, TO, VALUE)                    \
-  static void NAME(int64_t count, const void *px, void *py) { \
-    const FROM *restrict x = px;                              \
-    TO *restrict y = py;                                      \
-    for (int64_t i = 0; i < count; i++) y[i] = VALUE(x[i]);   \
+#define DP_HALF_ROW(NAME, FROM, TO, VALUE)                           \
+  static inline void NAME(int64_t count, const void *px, void *py) { \
+    const FROM *restrict x = px;                                     \
+    TO *restrict y = py;                                             \
+    for (int64_t i = 0; i < count; i++) y[i] = VALUE(x[i]);          \
   }
 DP_HALF_ROW(dp_half_from_float16_row, uint16_t, uint32_t, dp_half_from_float16_)
 DP_HALF_ROW(dp_half_from_bfloat16_row, uint16_t, uint32_t, dp_half_from_bfloat16_)
