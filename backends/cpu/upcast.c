@@ -1,6 +1,6 @@
 // Runs any operator on types that its reference kernel does not compute in: the kernel computes with wider types
 // (widened.h). One kernel for each operator thus serves all types. cpu.wide runs reference kernels; cpu.fast_wide runs
-// libraries' products on 16-bit floats, with the same roundings: none but that of the result.
+// products of libraries and fast kernels on 16-bit floats, with the same roundings: none but that of the result.
 #include <stdlib.h>
 
 #include "backends/cpu/alignment.h"
@@ -18,7 +18,7 @@ static const dp_kernel *reference_of(const dp_kernel_spec *spec, const dp_kernel
   return found;
 }
 
-// A library's kernel for a product of 16-bit floats; NULL: none.
+// A library's kernel, or a fast one, for the wide types; NULL: none.
 static const dp_kernel *library_of(const dp_kernel_spec *wide) {
   const dp_kernel *found = NULL;
   for (const dp_kernel *const *k = dp_cpu_kernels; *k; k++)
@@ -28,8 +28,10 @@ static const dp_kernel *library_of(const dp_kernel_spec *wide) {
   return found;
 }
 
-static bool is_half_product(const dp_kernel_spec *spec) {
-  return !spec->region && spec->op->precision == DP_PRECISION_HALF && spec->n_inputs && dp_is_half(&spec->inputs[0]);
+// What else works on rows is converted chunk by chunk (wide_rows.c).
+static bool is_half_without_rows(const dp_kernel_spec *spec) {
+  return !spec->region && spec->n_inputs && dp_is_half(&spec->inputs[0]) &&
+         !dp_op_row(spec->node, spec->inputs[0].local.rank);
 }
 
 static const dp_kernel *kernel_of(const dp_kernel_spec *spec, const dp_kernel_spec *wide, bool fast) {
@@ -44,7 +46,7 @@ static bool match(const dp_kernel_spec *spec) {
 }
 
 static bool match_fast(const dp_kernel_spec *spec) {
-  if (!is_half_product(spec)) return false;
+  if (!is_half_without_rows(spec)) return false;
   dp_member_spec wide;
   dp_widened_make(spec, &wide);
   return kernel_of(spec, &wide.spec, true) != NULL;
