@@ -1,5 +1,5 @@
-// Products of bfloat16 (backends/cpu/bf16) against sums in float64, for extents around those of tiles, operands that are
-// transposed, and whatever is added; split into parts; in the scratch that is declared.
+// Products of bfloat16 (backends/cpu/bf16) against sums in float64: extents around those of tiles, transposed operands,
+// whatever is added, any number of parts, in the scratch that is declared.
 #include "backends/cpu/bf16/product.h"
 
 #include <gtest/gtest.h>
