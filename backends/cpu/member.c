@@ -2,6 +2,7 @@
 #include "backends/cpu/member.h"
 
 #include "backends/cpu/target.h"
+#include "backends/cpu/widened.h"
 
 const dp_kernel *dp_member_kernel(const dp_member_spec *spec) {
   return dp_kernel_select(&dp_target_cpu, &spec->spec, true);
@@ -18,11 +19,19 @@ const dp_kernel *dp_member_kernel_of_parts(const dp_member_spec *spec, bool fast
   return is_of_parts(kernel) ? kernel : NULL;
 }
 
+const dp_kernel *dp_member_kernel_of_rows(const dp_member_spec *spec, bool fast, dp_member_spec *wide) {
+  const dp_kernel *reference = dp_member_kernel_of_parts(spec, false);
+  wide->spec.op = NULL;
+  if (reference) return fast ? dp_member_kernel_of_parts(spec, true) : reference;
+  dp_widened_make(&spec->spec, wide);
+  return dp_member_kernel_of_parts(wide, fast);
+}
+
 bool dp_members_have_fast_kernels(const dp_kernel_spec *spec) {
   for (int m = 0; m < spec->region->n_members; m++) {
-    dp_member_spec member;
+    dp_member_spec member, wide;
     dp_member_spec_make(spec->region, m, spec->region->values, &member);
-    const dp_kernel *kernel = dp_member_kernel_of_parts(&member, true);
+    const dp_kernel *kernel = dp_member_kernel_of_rows(&member, true, &wide);
     if (kernel && kernel->isa) return true;
   }
   return false;

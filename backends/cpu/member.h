@@ -14,6 +14,9 @@ const dp_kernel *dp_member_kernel(const dp_member_spec *spec);
 // A kernel that can compute any part of the member, of any extents, without scratch or memory of its own: `fast` lets
 // it depend on the instruction set. NULL: none.
 const dp_kernel *dp_member_kernel_of_parts(const dp_member_spec *spec, bool fast);
+// The same for a member that works on rows. Where only wider types have such a kernel (widened.h), *wide is the member
+// in these, which the kernel computes; where the member's own types have one, wide->spec.op is NULL.
+const dp_kernel *dp_member_kernel_of_rows(const dp_member_spec *spec, bool fast, dp_member_spec *wide);
 // Whether some member has such a kernel that depends on the instruction set.
 bool dp_members_have_fast_kernels(const dp_kernel_spec *region);
 

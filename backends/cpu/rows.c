@@ -8,112 +8,35 @@
 // A chunk is a box that is contiguous in the region's frame, the extents of its largest values: a range of one dim
 // before the row, and everything in the dims after it. An operand that is broadcast has the same box with extent 1
 // where it is broadcast, and so has what a member reduced. Both are contiguous too.
+//
+// A member of types that kernels do not compute in, such as 16-bit floats, is computed in wider ones, and each of its
+// results is rounded: chunk by chunk, with the bits that it has by itself.
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/alignment.h"
-#include "backends/cpu/member.h"
+#include "backends/cpu/row_frame.h"
+#include "backends/cpu/rows.h"
+#include "backends/cpu/widened.h"
 #include "ir/base/base.h"
 
-enum { CHUNK = 1024, MAX_VALUES = 256 };  // elements of a chunk of more than one row; values of a region
+enum { MAX_VALUES = 256 };  // of a region
 
 // ---- what it takes --------------------------------------------------------------------------------------------------
 
-// The extents of the largest values, and the first dim of a row.
-typedef struct {
-  int rank, row;
-  int64_t extents[DP_MAX_RANK];
-} frame;
-
-// Makes the frame cover a value of the same rank. Where only one of them has extent 1, the row begins there at the
-// latest.
-static bool cover(frame *f, const dp_local *value) {
-  if (value->rank != f->rank) return false;
-  for (int i = 0; i < f->rank; i++) {
-    const int64_t is = f->extents[i], other = value->extents[i];
-    if (is == other) continue;
-    if (is != 1 && other != 1) return false;
-    if (is == 1) f->extents[i] = other;
-    f->row = (int)dp_min_i64(f->row, i);
-  }
-  return true;
-}
-
-static bool fits(const dp_local *operand, const frame *f) {
-  const int missing = f->rank - operand->rank;
-  for (int i = 0; i < operand->rank; i++)
-    if (missing < 0 || (operand->extents[i] != 1 && operand->extents[i] != f->extents[i + missing])) return false;
-  return true;
-}
-
-// A member's rows begin where its operator says, and the operand that they are rows of is in the frame.
-static bool cover_member(frame *f, const dp_kernel_spec *member) {
-  if (dp_op_is_pointwise(member->op)) return true;
-  if (!member->n_inputs || !member->inputs[0].present || !cover(f, &member->inputs[0].local)) return false;
-  const int row = dp_op_row(member->node, f->rank);
-  f->row = (int)dp_min_i64(f->row, row);
-  return row > 0;
-}
-
-static bool frame_of(const dp_kernel_spec *spec, frame *f) {
-  const dp_kernel_region *r = spec->region;
-  const dp_local *first = &spec->outputs[0].local;
-  *f = (frame){.rank = first->rank, .row = first->rank};
-  for (int i = 0; i < first->rank; i++) f->extents[i] = first->extents[i];
-  for (int v = spec->n_inputs; v < r->n_values; v++)
-    if (!r->values[v].present || !cover(f, &r->values[v].local)) return false;
-  for (int m = 0; m < r->n_members; m++) {
-    dp_member_spec member;
-    dp_member_spec_make(spec->region, m, r->values, &member);
-    if (!cover_member(f, &member.spec)) return false;
-  }
-  for (int v = 0; v < spec->n_inputs; v++)
-    if (r->values[v].present && !fits(&r->values[v].local, f)) return false;
-  return f->row > 0 || !f->rank;
-}
-
 static bool match(const dp_kernel_spec *spec) {
-  frame f;
-  if (!spec->region || !spec->n_outputs || spec->region->n_values > MAX_VALUES || !frame_of(spec, &f)) return false;
+  dp_row_frame f;
+  if (!spec->region || !spec->n_outputs || spec->region->n_values > MAX_VALUES || !dp_row_frame_of(spec, &f))
+    return false;
   for (int m = 0; m < spec->region->n_members; m++) {
-    dp_member_spec member;
+    dp_member_spec member, wide;
     dp_member_spec_make(spec->region, m, spec->region->values, &member);
-    if (!dp_member_kernel_of_parts(&member, false)) return false;
+    if (!dp_member_kernel_of_rows(&member, false, &wide)) return false;
   }
   return spec->region->n_members > 0;
 }
 
 static bool match_fast(const dp_kernel_spec *spec) { return match(spec) && dp_members_have_fast_kernels(spec); }
-
-// ---- chunks ---------------------------------------------------------------------------------------------------------
-
-// How the frame is divided.
-typedef struct {
-  int dim;              // dims before it are iterated one by one, those after it are whole; -1: everything is one chunk
-  int64_t step, along;  // of `dim`: extent of a chunk, chunks
-  int64_t count;        // chunks
-} division;
-
-// The elements of the dims from `first` on. Empty dims count as one, since something may be reduced from them.
-static int64_t elements_from(const frame *f, int first) {
-  int64_t elements = 1;
-  for (int i = first; i < f->rank; i++) elements *= dp_max_i64(1, f->extents[i]);
-  return elements;
-}
-
-static division divide(const frame *f) {
-  division d = {.dim = f->row, .step = 1, .along = 1, .count = 1};
-  int64_t elements = elements_from(f, f->row);
-  while (d.dim > 0 && elements * f->extents[d.dim - 1] <= CHUNK) elements *= dp_max_i64(1, f->extents[--d.dim]);
-  d.dim--;
-  if (d.dim >= 0) {
-    d.step = dp_max_i64(1, CHUNK / elements);
-    d.along = (f->extents[d.dim] + d.step - 1) / d.step;
-  }
-  d.count = d.along;
-  for (int i = 0; i < d.dim; i++) d.count *= f->extents[i];
-  return d;
-}
 
 // ---- scratch --------------------------------------------------------------------------------------------------------
 
@@ -125,7 +48,14 @@ typedef struct {
   int16_t slot[MAX_VALUES];  // (values) of what stays inside
 } slots;
 
-static slots assign_slots(const dp_kernel_spec *spec, const frame *f) {
+// Of the longest chunk that a frame of these extents or smaller ones is divided into.
+static uint64_t bytes_of_chunk(const dp_row_frame *f, uint64_t of_element) {
+  const int64_t count =
+      dp_min_i64(dp_row_frame_elements(f, 0), dp_max_i64(DP_ROW_CHUNK, dp_row_frame_elements(f, f->row)));
+  return dp_align_up((uint64_t)count * of_element, DP_CPU_ALIGNMENT);
+}
+
+static slots assign_slots(const dp_kernel_spec *spec, const dp_row_frame *f) {
   const dp_kernel_region *r = spec->region;
   const int n_ends = spec->n_inputs + spec->n_outputs;
   int32_t last[MAX_VALUES];
@@ -152,33 +82,54 @@ static slots assign_slots(const dp_kernel_spec *spec, const frame *f) {
     for (int i = 0; i < member->n_inputs; i++)
       if (member->inputs[i] >= n_ends && last[member->inputs[i]] == m) taken[s.slot[member->inputs[i]]] = false;
   }
-  const int64_t count = dp_min_i64(elements_from(f, 0), dp_max_i64(CHUNK, elements_from(f, f->row)));
-  s.bytes = dp_align_up((uint64_t)count * widest, DP_CPU_ALIGNMENT);
+  s.bytes = bytes_of_chunk(f, widest);
   return s;
 }
 
+// What one chunk of any member needs when it is converted: each operand and result is as long as the chunk at most.
+static uint64_t wide_bytes(const dp_kernel_spec *spec, const dp_row_frame *f) {
+  uint64_t most = 0;
+  for (int m = 0; m < spec->region->n_members; m++) {
+    dp_member_spec member, wide;
+    dp_member_spec_make(spec->region, m, spec->region->values, &member);
+    if (!dp_member_kernel_of_rows(&member, false, &wide) || !wide.spec.op) continue;
+    uint64_t widest = 1;
+    for (int i = 0; i < wide.spec.n_inputs; i++)
+      if (wide.inputs[i].present && dp_type_bytes(wide.inputs[i].dtype) > widest)
+        widest = dp_type_bytes(wide.inputs[i].dtype);
+    for (int k = 0; k < wide.spec.n_outputs; k++)
+      if (wide.outputs[k].present && dp_type_bytes(wide.outputs[k].dtype) > widest)
+        widest = dp_type_bytes(wide.outputs[k].dtype);
+    const uint64_t bytes = (uint64_t)(wide.spec.n_inputs + wide.spec.n_outputs) * bytes_of_chunk(f, widest);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
-  frame f;
-  if (!frame_of(spec, &f)) return 0;
+  dp_row_frame f;
+  if (!dp_row_frame_of(spec, &f)) return 0;
   const slots s = assign_slots(spec, &f);
-  return (uint64_t)s.count * s.bytes * (uint64_t)spec->threads;
+  return ((uint64_t)s.count * s.bytes + wide_bytes(spec, &f)) * (uint64_t)spec->threads;
 }
 
 // ---- members on chunks ----------------------------------------------------------------------------------------------
 
 // Chunks have one of two extents along `dim`: the step, or the remainder at the end.
 typedef struct {
-  frame frame;
-  division division;
+  dp_row_frame frame;
+  dp_row_division division;
   slots slots;
   int64_t (*strides)[DP_MAX_RANK];  // (values) elements, by the frame's dims; 0 where a value is broadcast
   dp_member_spec *members[2];       // (members) of a whole chunk, of the last one
+  dp_member_spec *wide[2];          // (members) the same in wider types; without op: computed in their own
+  uint64_t wide_bytes;              // scratch of a part for what is converted, after the slots
   const dp_kernel **kernels;        // (members)
   void **states;                    // (members) tables that nobody frees
 } rows_state;
 
 // Dims after `dim` stay as they are: a mean is divided by the whole extent also where a device has only a part.
-static dp_local box_of(const dp_local *local, const frame *f, const division *d, int64_t along) {
+static dp_local box_of(const dp_local *local, const dp_row_frame *f, const dp_row_division *d, int64_t along) {
   dp_local box = *local;
   for (int i = 0; i < local->rank && i + f->rank - local->rank <= d->dim; i++) {
     const bool ranges = i + f->rank - local->rank == d->dim && local->extents[i] != 1;
@@ -203,15 +154,20 @@ static void release(void *state) {
   free(s->states);
   free(s->kernels);
   free(s->members[0]);
+  free(s->wide[0]);
   free(s->strides);
   free(s);
 }
 
+// The kernels, and what becomes wide.
 static dp_status prepare_members(rows_state *s, int n_members, bool fast) {
   for (int m = 0; m < n_members; m++) {
-    const dp_kernel *kernel = s->kernels[m] = dp_member_kernel_of_parts(&s->members[0][m], fast);
+    dp_member_spec *wide = &s->wide[0][m];
+    const dp_kernel *kernel = s->kernels[m] = dp_member_kernel_of_rows(&s->members[0][m], fast, wide);
     if (!kernel) return dp_fail(EX_SOFTWARE, "no kernel of rows for %s", s->members[0][m].spec.op->name);
-    if (kernel->prepare) DP_TRY(kernel->prepare(&s->members[0][m].spec, &s->states[m]));
+    if (wide->spec.op) dp_widened_make(&s->members[1][m].spec, &s->wide[1][m]);
+    const dp_kernel_spec *computed = wide->spec.op ? &wide->spec : &s->members[0][m].spec;
+    if (kernel->prepare) DP_TRY(kernel->prepare(computed, &s->states[m]));
   }
   return DP_OK;
 }
@@ -219,25 +175,28 @@ static dp_status prepare_members(rows_state *s, int n_members, bool fast) {
 static dp_status prepare_rows(const dp_kernel_spec *spec, bool fast, void **state) {
   const dp_kernel_region *r = spec->region;
   const size_t n_members = (size_t)r->n_members, n_values = (size_t)r->n_values;
-  frame whole;
-  if (!frame_of(spec, &whole)) return dp_fail(EX_SOFTWARE, "a region that is not made of rows");
+  dp_row_frame whole;
+  if (!dp_row_frame_of(spec, &whole)) return dp_fail(EX_SOFTWARE, "a region that is not made of rows");
   rows_state *s = calloc(1, sizeof *s);
   dp_kernel_operand *boxes = calloc(n_values, sizeof *boxes);
   if (s) s->strides = calloc(n_values, sizeof *s->strides);
   if (s) s->members[0] = calloc(2 * n_members, sizeof *s->members[0]);
+  if (s) s->wide[0] = calloc(2 * n_members, sizeof *s->wide[0]);
   if (s) s->kernels = calloc(n_members, sizeof *s->kernels);
   if (s) s->states = calloc(n_members, sizeof *s->states);
-  if (!s || !boxes || !s->strides || !s->members[0] || !s->kernels || !s->states) {
+  if (!s || !boxes || !s->strides || !s->members[0] || !s->wide[0] || !s->kernels || !s->states) {
     release(s);
     free(boxes);
     return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", r->n_members);
   }
   s->members[1] = s->members[0] + n_members;
+  s->wide[1] = s->wide[0] + n_members;
   s->frame = whole;
-  s->division = divide(&whole);
-  const frame *f = &s->frame;
-  const division *d = &s->division;
+  s->division = dp_row_frame_divide(&whole);
+  const dp_row_frame *f = &s->frame;
+  const dp_row_division *d = &s->division;
   s->slots = assign_slots(spec, f);
+  s->wide_bytes = wide_bytes(spec, f);
   const int64_t last = d->dim < 0 ? 1 : f->extents[d->dim] - (d->along - 1) * d->step;
   for (size_t v = 0; v < n_values; v++) set_strides(&r->values[v].local, f->rank, s->strides[v]);
   for (int tail = 0; tail < 2; tail++) {
@@ -261,7 +220,7 @@ static dp_status prepare_fast(const dp_kernel_spec *spec, void **state) { return
 
 // Where the chunk starts in a value.
 static int64_t offset_of(const rows_state *s, int value, int64_t chunk) {
-  const division *d = &s->division;
+  const dp_row_division *d = &s->division;
   const int64_t *strides = s->strides[value];
   int64_t offset = 0, outer = chunk / d->along;
   if (d->dim >= 0) offset = chunk % d->along * d->step * strides[d->dim];
@@ -278,7 +237,8 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   const dp_kernel_region *r = spec->region;
   const int n_ends = spec->n_inputs + spec->n_outputs;
   void *values[MAX_VALUES];
-  char *inside = (char *)scratch + (uint64_t)part * (uint64_t)s->slots.count * s->slots.bytes;
+  const uint64_t slots_bytes = (uint64_t)s->slots.count * s->slots.bytes;
+  char *inside = (char *)scratch + (uint64_t)part * (slots_bytes + s->wide_bytes);
   for (int v = n_ends; v < r->n_values; v++) values[v] = inside + (uint64_t)s->slots.slot[v] * s->slots.bytes;
   const int64_t begin = s->division.count * part / parts, end = s->division.count * (part + 1) / parts;
   for (int64_t chunk = begin; chunk < end; chunk++) {
@@ -291,7 +251,11 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
       const void *from[DP_MAX_OPERANDS];
       void *to[DP_MAX_OPERANDS];
       dp_member_operands(&r->members[m], values, from, to);
-      DP_TRY(s->kernels[m]->run(&s->members[tail][m].spec, s->states[m], from, to, NULL, 0, 1));
+      const dp_kernel_spec *member = &s->members[tail][m].spec;
+      if (s->wide[tail][m].spec.op)
+        DP_TRY(dp_widened_run(member, &s->wide[tail][m], s->kernels[m], s->states[m], from, to, inside + slots_bytes));
+      else
+        DP_TRY(s->kernels[m]->run(member, s->states[m], from, to, NULL, 0, 1));
     }
   }
   return DP_OK;

@@ -43,6 +43,7 @@ typedef struct {
   const dp_kernel_operand *inputs, *outputs;
   const dp_kernel_region *region;  // of a dp.Region; else NULL
   int threads;
+  const char *isa;  // when kernels are chosen, the only instruction set that they may use; NULL: this machine's
 } dp_kernel_spec;
 
 // Where a device finds its work, in order: a stream of a GPU. Each backend defines its own; the CPU has none.
@@ -71,6 +72,9 @@ typedef struct dp_kernel {
   // Whether its results and scratch depend on the target's instruction set. A plan with such a kernel records which one
   // it was made for.
   bool isa;
+  // The instruction set that it cannot do without, if that is more than the target's kernels have by default; such a
+  // plan records this one. NULL: none.
+  const char *least_isa;
   // Whether result 0 may share memory with operand 0.
   bool in_place;
   // Whether `run` or `enqueue` only reads the state, so that instructions with equal specs share one.

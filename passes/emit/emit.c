@@ -292,17 +292,20 @@ static Dp__Target *emit_target(const emitting *e) {
   NEW(e->arena, target, Dp__Target, DP__TARGET__INIT);
   const dp_target *t = e->compile->options->target;
   target->backend = dp_proto_string(t->name);
-  bool isa = false;  // some kernel depends on the ISA
+  bool isa = false;          // some kernel depends on the ISA
+  const char *least = NULL;  // and cannot do without this one
   uint32_t threads = 1;
   for (int g = 0; g < e->model->n_graphs; g++)
     for (int32_t i = 0; i < e->model->graphs[g]->n_nodes; i++) {
       const dp_node *node = e->model->graphs[g]->nodes[i];
       if (!node->kernel) continue;
-      isa |= dp_kernel_find(t, node->kernel)->isa;
+      const dp_kernel *kernel = dp_kernel_find(t, node->kernel);
+      isa |= kernel->isa;
+      if (kernel->least_isa) least = kernel->least_isa;
       if ((uint32_t)node->threads > threads) threads = (uint32_t)node->threads;
     }
   const char *held = e->compile->options->isa ? e->compile->options->isa : t->isa ? t->isa() : NULL;
-  target->isa = dp_proto_string(isa ? held : NULL);
+  target->isa = dp_proto_string(isa ? least ? least : held : NULL);
   target->threads = threads;
   return target;
 }

@@ -84,6 +84,7 @@ static dp_status choose_kernel(const dp_compile *compile, int threads, dp_arena 
   const dp_model *model = compile->model;
   dp_kernel_spec spec = {
       .op = node->op, .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .threads = threads};
+  spec.isa = compile->options->isa;
   if (node->body) {
     describe_region(arena, model, node->body, &spec);
   } else {

@@ -95,36 +95,32 @@ static bool fits(const dp_shape *operand, const dp_shape *all) {
   return true;
 }
 
-// The types that every kernel computes in. For other types a node converts to these and back, on the CPU as a whole;
-// GPUs convert floats of 16 bits as they read and write them.
-static bool is_computed_in(const work *w, const dp_value *v) {
-  const uint32_t types = w->producers ? DP_UPCAST | DP_FLOATS : DP_UPCAST;
+// The types that kernels of regions compute in. Floats of 16 bits are converted as they are read and written.
+static bool is_computed_in(const dp_value *v) {
+  const uint32_t types = DP_UPCAST | DP_FLOATS;
   return (DP_BIT(v->type.dtype) & types) != 0;
 }
 
 // Whether the node computes, in the device's memory, in these types.
-static bool is_plain(const work *w, const dp_node *node) {
+static bool is_plain(const dp_node *node) {
   if (!node->logical || !node->n_outputs || node->n_waits || node->signal >= 0) return false;
   for (int k = 0; k < node->n_outputs; k++) {
     const dp_value *y = node->outputs[k];
-    if (y ? y->space != DP_SPACE_TRANSIENT || !is_computed_in(w, y) : !k) return false;
+    if (y ? y->space != DP_SPACE_TRANSIENT || !is_computed_in(y) : !k) return false;
   }
   return true;
 }
 
-static bool is_product(const work *w, const dp_node *node) {
-  return node && dp_op_is(node->op, DP_OP_PRODUCT) && is_plain(w, node);
-}
+static bool is_product(const dp_node *node) { return node && dp_op_is(node->op, DP_OP_PRODUCT) && is_plain(node); }
 
-static bool is_view(const work *w, const dp_node *node) { return dp_op_is(node->op, DP_OP_VIEW) && is_plain(w, node); }
+static bool is_view(const dp_node *node) { return dp_op_is(node->op, DP_OP_VIEW) && is_plain(node); }
 
 bool dp_fuse_can(const work *w, const dp_node *node, frame *f) {
-  if (!is_plain(w, node) || (!dp_op_is_pointwise(node->op) && !node->op->row)) return false;
+  if (!is_plain(node) || (!dp_op_is_pointwise(node->op) && !node->op->row)) return false;
   if (!frame_of(w->graph, node, f) || !dp_fuse_is_good(f)) return false;
   for (int i = 0; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];
-    if (x && (!is_computed_in(w, x) || !fits(&x->type.shape, &f->shape) || x->space == DP_SPACE_HOST_INPUT))
-      return false;
+    if (x && (!is_computed_in(x) || !fits(&x->type.shape, &f->shape) || x->space == DP_SPACE_HOST_INPUT)) return false;
   }
   return true;
 }
@@ -166,9 +162,8 @@ static bool can_join(work *w, const dp_node *node, bool open, frame *own) {
   const int32_t g = earliest(w, node);
   if (!w->producers || g < 0 || !w->groups[g].open) return false;
   *own = w->groups[g].frame;
-  if (is_product(w, node)) return true;
-  if (!is_view(w, node) || !is_product(w, node->inputs[0]->producer) ||
-      !dp_fuse_has_one_user(w, node->inputs[0]->producer))
+  if (is_product(node)) return true;
+  if (!is_view(node) || !is_product(node->inputs[0]->producer) || !dp_fuse_has_one_user(w, node->inputs[0]->producer))
     return false;
   *own = frame_of_value(w->graph, node->outputs[0]);
   return true;

@@ -17,8 +17,21 @@ struct Kind {
   dp_dtype dtype;
   Row widen, narrow;
 };
-const Kind kKinds[] = {{DP_FLOAT16, dp_half_from_float16, dp_half_to_float16},
-                       {DP_BFLOAT16, dp_half_from_bfloat16, dp_half_to_bfloat16}};
+
+// For both types: what kernels call, and the loops for each instruction set that this machine has.
+std::vector<Kind> Kinds() {
+  std::vector<Kind> kinds = {{DP_FLOAT16, dp_half_from_float16, dp_half_to_float16},
+                             {DP_BFLOAT16, dp_half_from_bfloat16, dp_half_to_bfloat16}};
+  std::vector<const dp_vector_half *> tables = {&dp_half_plain};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables.push_back(&dp_vector_half_avx2);
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    tables.push_back(&dp_vector_half_avx512);
+  for (const dp_vector_half *rows : tables) {
+    kinds.push_back({DP_FLOAT16, rows->from_float16, rows->to_float16});
+    kinds.push_back({DP_BFLOAT16, rows->from_bfloat16, rows->to_bfloat16});
+  }
+  return kinds;
+}
 
 uint32_t BitsOf(float x) {
   uint32_t bits;
@@ -33,7 +46,7 @@ std::vector<uint16_t> All() {
 }
 
 TEST(Half, WidensEveryNumber) {
-  for (const Kind &kind : kKinds) {
+  for (const Kind &kind : Kinds()) {
     const std::vector<uint16_t> x = All();
     std::vector<float> y(x.size());
     kind.widen(static_cast<int64_t>(x.size()), x.data(), y.data());
@@ -44,7 +57,7 @@ TEST(Half, WidensEveryNumber) {
 
 TEST(Half, RoundsAsOneElement) {
   std::mt19937 random(1);
-  for (const Kind &kind : kKinds) {
+  for (const Kind &kind : Kinds()) {
     // Of two neighbours: each, the middle, and what lies next to these.
     std::vector<uint32_t> bits;
     for (uint16_t code : All()) {

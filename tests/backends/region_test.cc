@@ -42,13 +42,20 @@ std::vector<std::vector<uint8_t>> Compute(const char *name, Drawn *drawn, std::v
   return results;
 }
 
+// Every seed in float32 or float64, and in a type of 16 bits.
+std::vector<dp_dtype> TypesOf(uint32_t seed) { return {DP_NO_TYPE, seed % 4 < 2 ? DP_BFLOAT16 : DP_FLOAT16}; }
+
+void RowsAreTheReference(uint32_t seed, dp_dtype dtype) {
+  Drawn drawn(seed, 1, dtype);
+  const auto operands = drawn.Operands();
+  const auto expected = Compute("cpu.reference.dp.Region", &drawn, operands, 1);
+  for (int threads : {1, 2, 5}) EXPECT_EQ(Compute("cpu.rows.dp.Region", &drawn, operands, threads), expected);
+}
+
 TEST(Region, RowsAreTheReferenceBitForBit) {
   for (uint32_t seed = 0; seed < 400; seed++) {
     SCOPED_TRACE(seed);
-    Drawn drawn(seed);
-    const auto operands = drawn.Operands();
-    const auto expected = Compute("cpu.reference.dp.Region", &drawn, operands, 1);
-    for (int threads : {1, 2, 5}) EXPECT_EQ(Compute("cpu.rows.dp.Region", &drawn, operands, threads), expected);
+    for (dp_dtype dtype : TypesOf(seed)) RowsAreTheReference(seed, dtype);
   }
 }
 
@@ -56,8 +63,8 @@ TEST(Region, RowsAreTheReferenceBitForBit) {
 // it, as its first operand.
 TEST(Region, ResultsMayLieOnOperands) {
   int checked = 0;
-  for (uint32_t seed = 0; seed < 400; seed++) {
-    Drawn drawn(seed);
+  for (uint32_t seed = 0; seed < 800; seed++) {
+    Drawn drawn(seed / 2, 1, TypesOf(seed / 2)[seed % 2]);
     bool alone = drawn.taken.back()[0] == 0 && (drawn.taken.back().size() < 2 || drawn.taken.back()[1] != 0);
     if (!alone || !dp_op_is_pointwise(drawn.members.back().op)) continue;
     SCOPED_TRACE(seed);
@@ -67,17 +74,17 @@ TEST(Region, ResultsMayLieOnOperands) {
       for (int threads : {1, 3}) EXPECT_EQ(Compute(name, &drawn, operands, threads, 0), expected);
     checked++;
   }
-  EXPECT_GT(checked, 40);
+  EXPECT_GT(checked, 80);
 }
 
 // A plan reserves what the largest shard needs.
 TEST(Region, NoShardNeedsMoreScratchThanALargerOne) {
-  for (uint32_t seed = 0; seed < 100; seed++)
+  for (uint32_t seed = 0; seed < 200; seed++)
     for (const char *name : {"cpu.reference.dp.Region", "cpu.rows.dp.Region"}) {
       const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, name);
       uint64_t smaller = 0;
       for (int64_t divisor : {4000, 7, 3, 2, 1}) {
-        Drawn drawn(seed, divisor);
+        Drawn drawn(seed / 2, divisor, TypesOf(seed / 2)[seed % 2]);
         drawn.spec.threads = 3;
         const uint64_t bytes = kernel->scratch_bytes(&drawn.spec);
         EXPECT_GE(bytes, smaller) << name << ", seed " << seed << ", divisor " << divisor;

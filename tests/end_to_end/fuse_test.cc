@@ -32,6 +32,11 @@ size_t Regions(const Plan &plan, bool of_rows = false) {
   return count;
 }
 
+bool IsHalf(const Dp__Program *program, uint32_t tensor) {
+  const int32_t value = program->tensors[tensor - 1]->dtype;
+  return value == DP_BFLOAT16 || value == DP_FLOAT16;
+}
+
 bool HasAttention(const Plan &plan) {
   for (size_t g = 0; g < plan->n_graphs; g++)
     for (size_t i = 0; i < plan->graphs[g]->n_nodes; i++)
@@ -91,6 +96,37 @@ TEST(Fuse, ChangesNoBit) {
   EXPECT_GT(regions, 100u);
   EXPECT_GT(of_rows, 50u);
   EXPECT_GE(whole, 6u);
+}
+
+// Regions of 16-bit floats round each member's result where it is rounded without them.
+TEST(Fuse, ChangesNoBitIn16Bits) {
+  size_t regions = 0, compared = 0;
+  for (uint32_t seed = 1; seed <= (getenv("DP_FULL") ? 60u : 16u); seed++) {
+    const DrawnNetwork network = DrawNetwork(seed);
+    std::string options = network.Options();
+    const std::string precision = "precision=fp64";
+    const size_t at = options.find(precision);
+    ASSERT_NE(at, std::string::npos) << options;
+    options.replace(at, precision.size(), seed % 2 ? "precision=bf16" : "precision=fp16");
+    SCOPED_TRACE("seed " + std::to_string(seed) + " " + options);
+    const Plan fused = Compile(network.text, options + " threads=2"),
+               plain = Compile(network.text, options + " threads=2 no-fuse=yes");
+    if (HasAttention(fused)) continue;  // computes in another order
+    for (const Location &where : Instructions(fused, "train")) {
+      const Dp__Instruction *in = At(fused, where);
+      bool has_half = false;
+      for (size_t i = 0; i < in->n_inputs && in->n_members; i++)
+        has_half |= in->inputs[i] && IsHalf(fused->roles[0]->programs[FindProgram(fused, "train")], in->inputs[i]);
+      regions += has_half;
+    }
+    const Bits with = TrainedBits(fused, network.batches, network.feed, 2);
+    const Bits without = TrainedBits(plain, network.batches, network.feed, 1);
+    EXPECT_EQ(with.losses, without.losses);
+    EXPECT_TRUE(with.state == without.state);
+    compared++;
+  }
+  EXPECT_GE(compared, 8u);
+  EXPECT_GT(regions, 10u);
 }
 
 // No device reads bytes that another writes at the same time, or that were not written: the null backend checks every

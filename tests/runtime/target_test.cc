@@ -72,8 +72,25 @@ TEST(Target, ASetThatIsUnknown) {
   if (!*compiled.plan->target->isa) GTEST_SKIP() << "this machine has no instruction set that a library uses";
   for (const char *isa : {"sse9", "AVX2", "avx2 ", "avx51"}) {
     Name(&compiled, isa);
-    EXPECT_EQ(Load(compiled.plan),
-              std::string("65: the instruction set '") + isa + "' is unknown; this program knows avx2 and avx512");
+    EXPECT_EQ(Load(compiled.plan), std::string("65: the instruction set '") + isa +
+                                       "' is unknown; this program knows avx2, avx512 and avx512_bf16");
+  }
+}
+
+// A kernel that needs more than its plan names would run where the machine lacks it.
+TEST(Target, ASetThatIsLessThanAKernelNeeds) {
+  CompiledPlan compiled(kDense, "batch=6 precision=bf16");
+  if (strcmp(compiled.plan->target->isa, "avx512_bf16")) GTEST_SKIP() << "this machine lacks AVX-512's bfloat16";
+  ASSERT_TRUE(Has(compiled.plan, "bf16"));
+  EXPECT_EQ(Load(compiled.plan), "");
+  const dp_backend null = dp_backend_null(dp_backend_cpu.target);
+  for (const char *less : {"avx2", "avx512"}) {
+    Name(&compiled, less);
+    for (const dp_backend *backend : {&dp_backend_cpu, &null}) {
+      const std::string error = Load(compiled.plan, backend);
+      EXPECT_EQ(error.substr(0, 4), "65: ");
+      EXPECT_NE(error.find("its kernel cpu.bf16.MatMul needs avx512_bf16"), std::string::npos) << error;
+    }
   }
 }
 
@@ -103,7 +120,8 @@ TEST(Target, NarrowTypesOfOnnxFiles) {
     const std::string text = m.Import();
     CompiledPlan compiled("model narrow {\n  opset 18\n" + text + "\n}\n", "batch=4 mode=infer");
     // The plan loads as it is, and not with another set.
-    const bool dependent = Has(compiled.plan, "onednn") || Has(compiled.plan, "fast_wide");
+    const bool dependent =
+        Has(compiled.plan, "onednn") || Has(compiled.plan, "fast_wide") || Has(compiled.plan, "bf16");
     EXPECT_EQ(*compiled.plan->target->isa != 0, dependent);
     EXPECT_EQ(Load(compiled.plan), "");
     Name(&compiled, dependent ? "" : "avx2");

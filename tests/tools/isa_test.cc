@@ -63,6 +63,33 @@ TEST_F(Isa, APlanOfAnotherMachineIsRefused) {
   Must(Train());
 }
 
+// Plans in bfloat16 use its instructions where there are any. Others run on every machine with AVX-512.
+TEST_F(Isa, OfBfloat16) {
+  Must(Compile(""));
+  EXPECT_EQ(Must("dpc show " + File("plan.bin")).out.find("avx512_bf16"), std::string::npos);
+  Plan("--precision=bf16 --isa=avx2");
+  Must(Train());
+  if (machine_ != "avx512" || !__builtin_cpu_supports("avx512bf16")) GTEST_SKIP() << "this machine has none";
+  const std::string native = Plan("--precision=bf16"), converted = Plan("--precision=bf16 --isa=avx512");
+  EXPECT_EQ(Plan("--precision=bf16 --isa=avx512_bf16"), native);
+  EXPECT_NE(native.find("cpu.bf16.Gemm"), std::string::npos);
+  EXPECT_NE(native.find("target cpu avx512_bf16"), std::string::npos);
+  EXPECT_EQ(converted.find("bf16."), std::string::npos);
+  EXPECT_NE(converted.find("target cpu avx512,"), std::string::npos);
+  Plan("--precision=bf16");
+  Must(Train());
+  const std::vector<double> losses = Losses(File("metrics"));
+  Must(Train());
+  EXPECT_EQ(Losses(File("metrics")), losses);
+  Hide("AVX512_CORE");
+  Refused(Train(), 69, {"lacks avx512_bf16", "--isa=avx512"});
+  Refused(Compile("--precision=bf16 --isa=avx512_bf16"), 69, {"lacks avx512_bf16"});
+  EXPECT_EQ(Plan("--precision=bf16"), converted);
+  Must(Train());
+  Hide("AVX2");
+  Refused(Compile("--precision=bf16 --isa=avx512_bf16"), 69, {"lacks avx512_bf16", "--isa=avx2"});
+}
+
 TEST_F(Isa, WithoutAnyThereAreReferenceKernels) {
   Hide("SSE41");
   Plan("");

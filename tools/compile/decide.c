@@ -69,7 +69,8 @@ static const struct argp_option table[] = {
      0},
     {"threads", KEY_THREADS, "T", 0,
      "Maximum number of threads for one instruction (default: this machine's cores, shared by the devices)", 0},
-    {"isa", KEY_ISA, "avx2|avx512", 0, "Instruction set to choose kernels for (default: this machine's)", 0},
+    {"isa", KEY_ISA, "avx2|avx512|avx512_bf16", 0, "Instruction set to choose kernels for (default: this machine's)",
+     0},
     {"calibration", KEY_CALIBRATION, "FILE", 0,
      "Estimate times by what 'dpc calibrate' has measured, and record which algorithms libraries are to take", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
@@ -305,7 +306,7 @@ static dp_status set_option(dp_dpc_decide *p, int key, char *text) {
       o->threads = (int)number;
       return DP_OK;
     case KEY_ISA:
-      return choose("isa", text, WORDS("avx2", "avx512"), &o->isa);
+      return choose("isa", text, WORDS("avx2", "avx512", "avx512_bf16"), &o->isa);
     case KEY_CALIBRATION:
       o->calibration = text;
       return dp_dpc_calibration_read(p->arena, text, &p->calibration);

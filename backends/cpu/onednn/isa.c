@@ -8,11 +8,15 @@
 
 #include "dnnl.h"
 
+static const char *most_allowed(void) {
+  const char *most = getenv("ONEDNN_MAX_CPU_ISA");
+  return most ? most : getenv("DNNL_MAX_CPU_ISA");
+}
+
 // Whether the user allows the ISA through oneDNN's own variable, which dnnl_set_max_cpu_isa would override. Like
 // oneDNN, it ignores unknown values.
 static bool allows(bool avx512) {
-  const char *most = getenv("ONEDNN_MAX_CPU_ISA");
-  if (!most) most = getenv("DNNL_MAX_CPU_ISA");
+  const char *most = most_allowed();
   if (!most) return true;
   const bool none = !strcasecmp(most, "SSE41") || !strcasecmp(most, "AVX"), avx2 = !strncasecmp(most, "AVX2", 4);
   return !none && !(avx512 && avx2);
@@ -24,6 +28,19 @@ static bool has_avx512(void) {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl") && allows(true);
+}
+
+// These values allow AVX-512 without its instructions for bfloat16.
+static bool allows_bf16(void) {
+  static const char *const less[] = {"AVX512_MIC", "AVX512_MIC_4OPS", "AVX512_CORE", "AVX512_CORE_VNNI"};
+  const char *most = most_allowed();
+  for (size_t i = 0; most && i < sizeof less / sizeof *less; i++)
+    if (!strcasecmp(most, less[i])) return false;
+  return true;
+}
+
+bool dp_isa_allows_bf16(const char *isa) {
+  return (!isa || !strcmp(isa, DP_ISA_BF16)) && has_avx512() && __builtin_cpu_supports("avx512bf16") && allows_bf16();
 }
 
 const char *dp_isa_of_machine(void) { return has_avx512() ? "avx512" : has_avx2() ? "avx2" : NULL; }
@@ -45,14 +62,20 @@ static dp_status hold(const char *isa) {
 }
 
 dp_status dp_isa_hold(const char *isa) {
-  bool avx512 = !strcmp(isa, "avx512");
+  const bool bf16 = !strcmp(isa, DP_ISA_BF16);
+  if (bf16 && has_avx512() && !dp_isa_allows_bf16(isa))
+    return dp_fail(EX_UNAVAILABLE, "this machine lacks %s: compile the plan for it (dpc compile MODEL --isa=avx512)",
+                   isa);
+  const char *of_library = bf16 ? "avx512" : isa;
+  bool avx512 = !strcmp(of_library, "avx512");
   if (!avx512 && strcmp(isa, "avx2"))
-    return dp_fail(EX_DATAERR, "the instruction set '%s' is unknown; this program knows avx2 and avx512", isa);
+    return dp_fail(EX_DATAERR, "the instruction set '%s' is unknown; this program knows avx2, avx512 and " DP_ISA_BF16,
+                   isa);
   if (avx512 ? !has_avx512() : !has_avx2())
     return dp_fail(EX_UNAVAILABLE, "this machine lacks %s: compile the plan for it (dpc compile MODEL%s)", isa,
                    has_avx2() ? " --isa=avx2" : ", here");
   pthread_mutex_lock(&lock);
-  dp_status status = hold(isa);
+  dp_status status = hold(of_library);
   pthread_mutex_unlock(&lock);
   return status;
 }

@@ -12,6 +12,11 @@ extern "C" {
 // use the AVX-512 core (F, BW, CD, DQ, VL) without extensions, so that a plan means the same on every such machine.
 // ONEDNN_MAX_CPU_ISA and DNNL_MAX_CPU_ISA can hide instruction sets.
 const char *dp_isa_of_machine(void);
+// What plans name whose kernels also use AVX-512's instructions for bfloat16. Only our own kernels do: oneDNN is held
+// to the same as with "avx512", and one process can run plans for both.
+#define DP_ISA_BF16 "avx512_bf16"
+// Whether kernels may use those: this machine has them, and `isa` is that, or NULL for this machine's.
+bool dp_isa_allows_bf16(const char *isa);
 // Holds oneDNN to `isa` for the rest of the process. EX_UNAVAILABLE when the machine lacks it, EX_CONFIG when it is
 // held to another one already, EX_DATAERR for a name that is none of these.
 dp_status dp_isa_hold(const char *isa) DP_MUST_USE;

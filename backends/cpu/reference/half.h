@@ -3,7 +3,7 @@
 #ifndef DP_BACKENDS_CPU_REFERENCE_HALF_H
 #define DP_BACKENDS_CPU_REFERENCE_HALF_H
 
-#include <stdint.h>
+#include "backends/cpu/vector/half.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,6 +14,9 @@ void dp_half_from_float16(int64_t count, const void *x, void *y);
 void dp_half_from_bfloat16(int64_t count, const void *x, void *y);
 void dp_half_to_float16(int64_t count, const void *x, void *y);
 void dp_half_to_bfloat16(int64_t count, const void *x, void *y);
+
+// The same loops for machines without AVX2.
+extern const dp_vector_half dp_half_plain;
 
 #ifdef __cplusplus
 }
