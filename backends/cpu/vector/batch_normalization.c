@@ -13,36 +13,40 @@ static double total(const double lanes[LANES]) {
 }
 
 // Adds TERM, an expression of `at`, for each of `count` elements to the lanes.
-#define EACH_IN_LANES(count, at, lanes, TERM)                    \
-  do {                                                           \
-    int64_t j_ = 0;                                              \
-    for (; j_ + LANES <= (count); j_ += LANES)                   \
-      for (int i_ = 0; i_ < LANES; i_++) {                       \
-        const int64_t at = j_ + i_;                              \
-        (lanes)[i_] += (TERM);                                   \
-      }                                                          \
-    for (int i_ = 0; j_ + i_ < (count); i_++) {                  \
-      const int64_t at = j_ + i_;                                \
-      (lanes)[i_] += (TERM);                                     \
-    }                                                            \
+#define EACH_IN_LANES(count, at, lanes, TERM)   \
+  do {                                          \
+    int64_t j_ = 0;                             \
+    for (; j_ + LANES <= (count); j_ += LANES)  \
+      for (int i_ = 0; i_ < LANES; i_++) {      \
+        const int64_t at = j_ + i_;             \
+        (lanes)[i_] += (TERM);                  \
+      }                                         \
+    for (int i_ = 0; j_ + i_ < (count); i_++) { \
+      const int64_t at = j_ + i_;               \
+      (lanes)[i_] += (TERM);                    \
+    }                                           \
   } while (0)
 
-static void add_row(const float *x, int64_t count, double lanes[LANES]) {
-  double sums[LANES] = {0};
-  EACH_IN_LANES(count, at, sums, (double)x[at]);
-  for (int i = 0; i < LANES; i++) lanes[i] += sums[i];
-}
+// Lanes of one row, so that they stay in registers while it lasts; a row shorter than they are has no need of them.
+#define ADD_ROW(count, at, lanes, TERM)                               \
+  do {                                                                \
+    double sums_[LANES] = {0};                                        \
+    if ((count) < LANES) {                                            \
+      for (int64_t at = 0; at < (count); at++) (lanes)[at] += (TERM); \
+      break;                                                          \
+    }                                                                 \
+    EACH_IN_LANES(count, at, sums_, TERM);                            \
+    for (int i = 0; i < LANES; i++) (lanes)[i] += sums_[i];           \
+  } while (0)
+
+static void add_row(const float *x, int64_t count, double lanes[LANES]) { ADD_ROW(count, at, lanes, (double)x[at]); }
 
 static void add_squares(const float *x, int64_t count, double mean, double lanes[LANES]) {
-  double sums[LANES] = {0};
-  EACH_IN_LANES(count, at, sums, ((double)x[at] - mean) * ((double)x[at] - mean));
-  for (int i = 0; i < LANES; i++) lanes[i] += sums[i];
+  ADD_ROW(count, at, lanes, ((double)x[at] - mean) * ((double)x[at] - mean));
 }
 
 static void add_products(const float *x, const float *dy, int64_t count, double mean, double lanes[LANES]) {
-  double sums[LANES] = {0};
-  EACH_IN_LANES(count, at, sums, (double)dy[at] * ((double)x[at] - mean));
-  for (int i = 0; i < LANES; i++) lanes[i] += sums[i];
+  ADD_ROW(count, at, lanes, (double)dy[at] * ((double)x[at] - mean));
 }
 
 static void statistics(const dp_channel_rows *rows, const float *x, double *mean, double *variance) {
