@@ -1,58 +1,67 @@
-// BatchNormalization of float32 by vectors. A part is a range of channels, all of whose samples are on this device.
-#include "backends/cpu/vector/batch_normalization.h"
+// BatchNormalization of float32 by vectors.
+#include "backends/cpu/fast/batch_normalization.h"
 
 #include "backends/cpu/fast/normalization.h"
-#include "backends/cpu/fast/table.h"
-#include "backends/cpu/reference/batch_normalization.h"
 
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_fast_table(spec, &dp_vector_batch_normalization_avx2, &dp_vector_batch_normalization_avx512, state);
-}
-
-// As in the reference kernel: without samples the buffers stay, and the kept variance is unbiased on request.
+// The operands and results of a call, and how the running buffers are kept: as in the reference kernel, without samples
+// they stay, and the kept variance is unbiased on request.
 typedef struct {
-  bool training, unbiased;
-  double epsilon, kept;
+  const float *scale, *bias, *old_mean, *old_variance;
+  float *running_mean, *running_variance, *saved_mean, *saved_invstd;  // NULL: not wanted
+  bool training;
+  double epsilon, kept, unbiased;
 } settings;
 
-static settings settings_of(const dp_kernel_spec *spec, bool any_samples) {
-  return (settings){.training = dp_node_int(spec->node, "training_mode", 0) != 0,
-                    .unbiased = dp_node_int(spec->node, "unbiased", 0) != 0,
-                    .epsilon = dp_node_float(spec->node, "epsilon", 1e-5),
-                    .kept = any_samples ? dp_node_float(spec->node, "momentum", 0.9) : 1};
+static float *result(const dp_call *call, int k) { return dp_has_out(call->spec, k) ? call->out[k] : NULL; }
+
+static settings settings_of(const dp_call *call, int64_t count) {
+  const dp_node *node = call->spec->node;
+  const bool unbiased = dp_node_int(node, "unbiased", 0) != 0;
+  return (settings){.scale = call->in[1],
+                    .bias = call->in[2],
+                    .old_mean = call->in[3],
+                    .old_variance = call->in[4],
+                    .running_mean = result(call, 1),
+                    .running_variance = result(call, 2),
+                    .saved_mean = result(call, 3),
+                    .saved_invstd = result(call, 4),
+                    .training = dp_node_int(node, "training_mode", 0) != 0,
+                    .epsilon = dp_node_float(node, "epsilon", 1e-5),
+                    .kept = count ? dp_node_float(node, "momentum", 0.9) : 1,
+                    .unbiased = unbiased && count > 1 ? (double)count / (double)(count - 1) : 1};
 }
 
 static void keep(float *running, const float *old, int64_t c, double kept, double value) {
   if (running) running[c] = (float)((double)old[c] * kept + value * (1 - kept));
 }
 
+// Updates the buffers of channel c from its statistics; returns 1 / sqrt(variance + epsilon).
+static double finish(const settings *s, int64_t c, double mean, double variance) {
+  const double invstd = 1 / sqrt(variance + s->epsilon);
+  if (s->training) keep(s->running_mean, s->old_mean, c, s->kept, mean);
+  if (s->training) keep(s->running_variance, s->old_variance, c, s->kept, variance * s->unbiased);
+  if (s->saved_mean) s->saved_mean[c] = (float)mean;
+  if (s->saved_invstd) s->saved_invstd[c] = (float)invstd;
+  return invstd;
+}
+
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
-  (void)scratch;
   const dp_vector_batch_normalization *vector = state;
-  const dp_channels e = dp_channels_of(&spec->inputs[0].local);
-  const dp_channel_rows rows = {e.samples, e.inner, e.channels * e.inner};
-  const int64_t count = e.samples * e.inner;
-  const settings s = settings_of(spec, count > 0);
-  const double unbiased = s.unbiased && count > 1 ? (double)count / (double)(count - 1) : 1;
-  const float *scale = in[1], *bias = in[2], *old_mean = in[3], *old_variance = in[4];
-  float *results[5] = {NULL};
-  for (int k = 0; k < 5; k++)
-    if (dp_has_out(spec, k)) results[k] = out[k];
-  int64_t lo, hi;
-  dp_part_range(e.channels, part, parts, &lo, &hi);
-  for (int64_t c = lo; c < hi; c++) {
-    const float *x = (const float *)in[0] + c * e.inner;
-    double mean = (double)old_mean[c], variance = (double)old_variance[c];
-    if (s.training) {
-      vector->statistics(&rows, x, &mean, &variance);
-      keep(results[1], old_mean, c, s.kept, mean);
-      keep(results[2], old_variance, c, s.kept, variance * unbiased);
+  const dp_call call = {spec, in, out, scratch, part, parts};
+  dp_fast_channels at = dp_fast_channels_of(&call);
+  const settings s = settings_of(&call, at.rows.samples * at.rows.inner);
+  while (dp_fast_channels_next(&at)) {
+    const float *x = (const float *)in[0] + at.first * at.rows.inner;
+    double mean[DP_VECTOR_CHANNELS], variance[DP_VECTOR_CHANNELS], factor[DP_VECTOR_CHANNELS],
+        shift[DP_VECTOR_CHANNELS];
+    if (s.training) vector->statistics(&at.rows, x, mean, variance);
+    for (int64_t i = 0, c = at.first; i < at.rows.channels; i++, c++) {
+      if (!s.training) mean[i] = (double)s.old_mean[c], variance[i] = (double)s.old_variance[c];
+      factor[i] = finish(&s, c, mean[i], variance[i]) * (double)s.scale[c];
+      shift[i] = (double)s.bias[c];
     }
-    const double invstd = 1 / sqrt(variance + s.epsilon);
-    if (results[3]) results[3][c] = (float)mean;
-    if (results[4]) results[4][c] = (float)invstd;
-    vector->apply(&rows, x, mean, invstd * (double)scale[c], (double)bias[c], results[0] + c * e.inner);
+    vector->apply(&at.rows, x, mean, factor, shift, (float *)out[0] + at.first * at.rows.inner);
   }
   return DP_OK;
 }
@@ -67,6 +76,6 @@ const dp_kernel dp_kernel_fast_BatchNormalization = {
     .isa = true,
     .shares_state = true,
     .match = dp_fast_normalization_match,
-    .prepare = prepare,
+    .prepare = dp_fast_batch_normalization_prepare,
     .run = run,
 };

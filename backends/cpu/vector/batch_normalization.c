@@ -1,4 +1,4 @@
-// Batch normalization of one channel. See batch_normalization.h.
+// Batch normalization of some channels. See batch_normalization.h.
 #include "backends/cpu/vector/batch_normalization.h"
 
 #include "backends/cpu/vector/isa.h"
@@ -49,44 +49,56 @@ static void add_products(const float *x, const float *dy, int64_t count, double 
   ADD_ROW(count, at, lanes, (double)dy[at] * ((double)x[at] - mean));
 }
 
+// Executes a statement for each row; n, c: its sample and channel, at: its first element.
+#define EACH_ROW(rows, n, c, at)                \
+  for (int64_t n = 0; n < (rows)->samples; n++) \
+    for (int64_t c = 0, at = n * (rows)->stride; c < (rows)->channels; c++, at += (rows)->inner)
+
+static void totals(const dp_channel_rows *rows, double lanes[][LANES], double divisor, double *sums) {
+  for (int64_t c = 0; c < rows->channels; c++) sums[c] = total(lanes[c]) / divisor;
+}
+
 static void statistics(const dp_channel_rows *rows, const float *x, double *mean, double *variance) {
-  const double count = (double)(rows->samples * rows->inner);
-  double sums[LANES] = {0}, squares[LANES] = {0};
-  for (int64_t n = 0; n < rows->samples; n++) add_row(x + n * rows->stride, rows->inner, sums);
-  *mean = count > 0 ? total(sums) / count : 0;
-  for (int64_t n = 0; n < rows->samples; n++) add_squares(x + n * rows->stride, rows->inner, *mean, squares);
-  *variance = count > 0 ? total(squares) / count : 0;
+  const int64_t elements = rows->samples * rows->inner;
+  const double count = (double)(elements ? elements : 1);
+  double sums[DP_VECTOR_CHANNELS][LANES] = {{0}}, squares[DP_VECTOR_CHANNELS][LANES] = {{0}};
+  EACH_ROW(rows, n, c, at) add_row(x + at, rows->inner, sums[c]);
+  totals(rows, sums, count, mean);
+  EACH_ROW(rows, n, c, at) add_squares(x + at, rows->inner, mean[c], squares[c]);
+  totals(rows, squares, count, variance);
 }
 
-static void apply(const dp_channel_rows *rows, const float *x, double mean, double factor, double shift, float *y) {
-  for (int64_t n = 0; n < rows->samples; n++) {
-    const int64_t first = n * rows->stride;
-    DP_INDEPENDENT
-    for (int64_t at = first; at < first + rows->inner; at++) y[at] = (float)(((double)x[at] - mean) * factor + shift);
-  }
+static void apply_row(int64_t count, const float *x, double mean, double factor, double shift, float *y) {
+  DP_INDEPENDENT
+  for (int64_t i = 0; i < count; i++) y[i] = (float)(((double)x[i] - mean) * factor + shift);
 }
 
-static void gradient_sums(const dp_channel_rows *rows, const float *x, const float *dy, double mean, double invstd,
-                          double *sum, double *products) {
-  double sums[LANES] = {0}, of_products[LANES] = {0};
-  for (int64_t n = 0; n < rows->samples; n++) {
-    add_row(dy + n * rows->stride, rows->inner, sums);
-    add_products(x + n * rows->stride, dy + n * rows->stride, rows->inner, mean, of_products);
-  }
-  *sum = total(sums);
-  *products = total(of_products) * invstd;
+static void apply(const dp_channel_rows *rows, const float *x, const double *mean, const double *factor,
+                  const double *shift, float *y) {
+  EACH_ROW(rows, n, c, at) apply_row(rows->inner, x + at, mean[c], factor[c], shift[c], y + at);
 }
 
-static void gradient(const dp_channel_rows *rows, const float *x, const float *dy, double mean, double invstd,
-                     double scale, double sum, double products, float *dx) {
-  const double count = (double)(rows->samples * rows->inner), factor = scale * invstd;
-  const double shift = sum / count, slope = invstd * products / count;
-  for (int64_t n = 0; n < rows->samples; n++) {
-    const int64_t first = n * rows->stride;
-    DP_INDEPENDENT
-    for (int64_t at = first; at < first + rows->inner; at++)
-      dx[at] = (float)(factor * ((double)dy[at] - shift - ((double)x[at] - mean) * slope));
+static void gradient_sums(const dp_channel_rows *rows, const float *x, const float *dy, const double *mean, double *sum,
+                          double *products) {
+  double sums[DP_VECTOR_CHANNELS][LANES] = {{0}}, of_products[DP_VECTOR_CHANNELS][LANES] = {{0}};
+  EACH_ROW(rows, n, c, at) {
+    add_row(dy + at, rows->inner, sums[c]);
+    add_products(x + at, dy + at, rows->inner, mean[c], of_products[c]);
   }
+  totals(rows, sums, 1, sum);
+  totals(rows, of_products, 1, products);
+}
+
+static void gradient_row(int64_t count, const float *x, const float *dy, double mean, double factor, double shift,
+                         double slope, float *dx) {
+  DP_INDEPENDENT
+  for (int64_t i = 0; i < count; i++) dx[i] = (float)(factor * ((double)dy[i] - shift - ((double)x[i] - mean) * slope));
+}
+
+static void gradient(const dp_channel_rows *rows, const float *x, const float *dy, const double *mean,
+                     const double *factor, const double *shift, const double *slope, float *dx) {
+  EACH_ROW(rows, n, c, at)
+  gradient_row(rows->inner, x + at, dy + at, mean[c], factor[c], shift[c], slope[c], dx + at);
 }
 
 const dp_vector_batch_normalization DP_FOR_ISA(dp_vector_batch_normalization_) = {statistics, apply, gradient_sums,
