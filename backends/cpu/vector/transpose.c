@@ -5,7 +5,7 @@
 
 #include "backends/cpu/vector/isa.h"
 
-enum { SIDE = 8, COLUMNS = 64 };  // of a square; of a band, whose result stays in the cache while rows go by
+enum { SIDE = 8, LINE = 16 };  // of a square; of a line of the cache, which is read and written whole
 
 typedef float row __attribute__((vector_size(SIDE * sizeof(float))));
 
@@ -38,6 +38,8 @@ static inline void square(const float *from, int64_t from_stride, float *to, int
   for (int i = 0; i < SIDE; i++) memcpy(to + i * to_stride, &s[i], sizeof s[i]);
 }
 
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 static void one_by_one(int64_t rows, int64_t columns, const float *from, int64_t from_stride, float *to,
                        int64_t to_stride) {
   for (int64_t c = 0; c < columns; c++)
@@ -47,12 +49,11 @@ static void one_by_one(int64_t rows, int64_t columns, const float *from, int64_t
 void DP_FOR_ISA(dp_vector_transpose_)(int64_t rows, int64_t columns, const float *from, int64_t from_stride, float *to,
                                       int64_t to_stride) {
   const int64_t whole_rows = rows - rows % SIDE, whole_columns = columns - columns % SIDE;
-  for (int64_t band = 0; band < whole_columns; band += COLUMNS) {
-    const int64_t end = band + COLUMNS < whole_columns ? band + COLUMNS : whole_columns;
-    for (int64_t r = 0; r < whole_rows; r += SIDE)
-      for (int64_t c = band; c < end; c += SIDE)
-        square(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
-  }
+  for (int64_t band = 0; band < whole_rows; band += LINE)
+    for (int64_t block = 0; block < whole_columns; block += LINE)
+      for (int64_t c = block; c < least(block + LINE, whole_columns); c += SIDE)
+        for (int64_t r = band; r < least(band + LINE, whole_rows); r += SIDE)
+          square(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
   one_by_one(rows - whole_rows, whole_columns, from + whole_rows * from_stride, from_stride, to + whole_rows,
              to_stride);
   one_by_one(rows, columns - whole_columns, from + whole_columns, from_stride, to + whole_columns * to_stride,
