@@ -17,8 +17,8 @@ typedef struct {
 } dp_channel_rows;
 
 // Sums are taken in float64, in an order that depends on the samples and `inner` alone; other results are computed in
-// float64 and rounded once. x, dy, y and dx point at the first channel's first element; results lie on x or dy, or apart
-// from both. Other arrays hold a number for each channel.
+// float64 and rounded once. x, dy, y and dx point at the first channel's first element; results lie on x or dy, or
+// apart from both. Other arrays hold a number for each channel.
 typedef struct {
   // The mean, and the mean of the centred squares. Of no elements both are 0.
   void (*statistics)(const dp_channel_rows *rows, const float *x, double *mean, double *variance);

@@ -43,7 +43,7 @@ static inline int in_pairs(const dp_plane_window *w, int d) {
   return w->kernel[d] == 2 && w->stride[d] == 2 && w->pad[d] == 0 && 2 * w->y[d] <= w->x[d];
 }
 
-// ---- windows of 2 x 2 on short rows, which would end before a vector is full ------------------------------------------
+// ---- windows of 2 x 2 on short rows, which would end before a vector is full ----------------------------------------
 
 enum { SHORT = 32, SIDE_BY_SIDE = 512 };  // floats: of a row, of the rows that are put side by side
 

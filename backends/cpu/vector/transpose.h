@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-// to (columns, rows) = from (rows, columns), transposed. from_stride, to_stride: floats from one row of each, as stored,
-// to the next. The two lie apart.
+// to (columns, rows) = from (rows, columns), transposed. from_stride, to_stride: floats from one row of each to the
+// next. The two lie apart.
 typedef void (*dp_vector_transpose)(int64_t rows, int64_t columns, const float *from, int64_t from_stride, float *to,
                                     int64_t to_stride);
 
