@@ -117,7 +117,7 @@ std::string NameOf(const Problem &p, const char *set) {
 }
 
 // Expects oneDNN's result to equal the reference's, with the same bits in a second run.
-void Check(const Problem &p, int most_threads = 1) {
+void Check(const Problem &p, int most_threads = 1, const char *set = "onednn") {
   SCOPED_TRACE(p.Print());
   Ready ready(p);
   ASSERT_EQ(ready.built->error, "");
@@ -125,10 +125,10 @@ void Check(const Problem &p, int most_threads = 1) {
   Outcome expected = RunKernel(NameOf(p, "reference"), node, ready.in, ready.out);
   ASSERT_EQ(expected.error, "");
   for (int threads = 1; threads <= most_threads; threads++) {
-    Outcome found = RunKernel(NameOf(p, "onednn"), node, ready.in, ready.out, threads);
+    Outcome found = RunKernel(NameOf(p, set), node, ready.in, ready.out, threads);
     ASSERT_EQ(found.error, "");
     ExpectClose(expected.results[0], found.results[0], p.longest_sum);
-    Outcome again = RunKernel(NameOf(p, "onednn"), node, ready.in, ready.out, threads);
+    Outcome again = RunKernel(NameOf(p, set), node, ready.in, ready.out, threads);
     EXPECT_EQ(found.results[0].bytes, again.results[0].bytes);
   }
 }
@@ -202,6 +202,36 @@ TEST(OneDnn, ConvolutionsEqualReference) {
     Check({"ConvGradInput", "dp", v.w + ", " + v.y, "shape=" + v.x_shape + ", " + v.attrs, n, v.taps * 20});
     Check({"ConvGradWeight", "dp", v.x + ", " + v.y, "shape=" + v.w_shape + ", " + v.attrs, n,
            v.windows * double(n) + 1});
+  }
+}
+
+// Small planes and many channels, whose gradients are products for each tap: also taps that lie beside all of x, more
+// samples than are multiplied at a time, none.
+TEST(OneDnn, GradientsByTapsEqualReference) {
+  const struct {
+    const char *x, *w, *y, *attrs;
+    int64_t n;
+  } layers[] = {
+      {"[N,128,4,4]", "[130,128,3,3]", "[N,130,4,4]", "pads=[1,1,1,1]", 5},
+      {"[N,130,2,2]", "[128,130,3,3]", "[N,128,2,2]", "pads=[1,1,1,1]", 301},
+      {"[N,129,1,1]", "[129,129,3,3]", "[N,129,1,1]", "pads=[1,1,1,1]", 3},
+      {"[N,128,7,7]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1], strides=[2,2]", 2},
+      {"[N,128,7,7]", "[128,128,1,1]", "[N,128,4,4]", "strides=[2,2]", 2},
+      {"[N,128,5]", "[128,128,2]", "[N,128,5]", "pads=[2,0], dilations=[2]", 3},
+      {"[N,128,2,2,2]", "[128,128,2,2,2]", "[N,128,1,1,1]", "strides=[1,1,1]", 70},
+      {"[N,128,4,4]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1]", 0},
+  };
+  for (const auto &l : layers) {
+    const Problem p{"ConvGradWeight",
+                    "dp",
+                    std::string("float32") + l.x + ", float32" + l.y,
+                    std::string("shape=") + l.w + ", " + l.attrs,
+                    l.n,
+                    20 * double(l.n) + 1};
+    Check(p, 2, "onednn_taps");
+    Ready ready(p);
+    const Spec spec(ready.built->node, ready.in, ready.out, 1);
+    EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, "cpu.onednn_taps.dp.ConvGradWeight");
   }
 }
 

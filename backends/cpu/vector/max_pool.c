@@ -43,8 +43,59 @@ static inline int in_pairs(const dp_plane_window *w, int d) {
   return w->kernel[d] == 2 && w->stride[d] == 2 && w->pad[d] == 0 && 2 * w->y[d] <= w->x[d];
 }
 
+// ---- windows of 2 x 2 on short rows, which would end before a vector is full ----------------------------------------
+
+enum { SHORT = 32, SIDE_BY_SIDE = 512 };  // floats: of a row, of the rows that are put side by side
+
+static inline int on_short_rows(const dp_plane_window *w) {
+  return in_pairs(w, 0) && in_pairs(w, 1) && w->x[1] <= SHORT;
+}
+
+static void copy(const float *from, int64_t count, float *to) {
+  for (int64_t i = 0; i < count; i++) to[i] = from[i];
+}
+
+// Puts what `count` rows of windows cover from row i on side by side: their upper rows, and their lower ones
+// SIDE_BY_SIDE floats on. `scatter` puts them back.
+static void gather(const dp_plane_window *w, int64_t i, int64_t count, const float *plane, float *rows) {
+  const int64_t columns = w->x[1], width = 2 * w->y[1];
+  for (int64_t r = 0; r < count; r++) {
+    copy(plane + 2 * (i + r) * columns, width, rows + r * width);
+    copy(plane + (2 * (i + r) + 1) * columns, width, rows + SIDE_BY_SIDE + r * width);
+  }
+}
+
+static void scatter(const dp_plane_window *w, int64_t i, int64_t count, const float *rows, float *plane) {
+  const int64_t columns = w->x[1], width = 2 * w->y[1];
+  for (int64_t r = 0; r < count; r++) {
+    copy(rows + r * width, width, plane + 2 * (i + r) * columns);
+    copy(rows + SIDE_BY_SIDE + r * width, width, plane + (2 * (i + r) + 1) * columns);
+  }
+}
+
+static int64_t rows_that_fit(const dp_plane_window *w, int64_t i) {
+  const int64_t fit = SIDE_BY_SIDE / (2 * w->y[1]);
+  return fit < w->y[0] - i ? fit : w->y[0] - i;
+}
+
+static void pool_short_rows(const dp_plane_window *w, const float *x, float *y) {
+  float rows[2 * SIDE_BY_SIDE], most[SIDE_BY_SIDE];
+  for (int64_t i = 0, count; i < w->y[0]; i += count) {
+    count = rows_that_fit(w, i);
+    gather(w, i, count, x, rows);
+    for (int64_t c = 0; c < count * 2 * w->y[1]; c++) most[c] = largest(rows[c], rows[SIDE_BY_SIDE + c]);
+    pool_pairs(most, count * w->y[1], y + i * w->y[1]);
+  }
+}
+
+// ---- pooling --------------------------------------------------------------------------------------------------------
+
 static void pool(const dp_plane_window *w, const float *x, float *y) {
   float most[DP_VECTOR_WIDEST];
+  if (on_short_rows(w)) {
+    pool_short_rows(w, x, y);
+    return;
+  }
   const int pairs = in_pairs(w, 1);
   for (int64_t i = 0; i < w->y[0]; i++) {
     int64_t lo, hi;
@@ -79,6 +130,16 @@ static void spread_squares(const float *restrict x, int64_t columns, int64_t cou
   }
 }
 
+static void spread_short_rows(const dp_plane_window *w, const float *x, const float *dy, float *dx) {
+  float rows[2 * SIDE_BY_SIDE], gradients[2 * SIDE_BY_SIDE];
+  for (int64_t i = 0, count; i < w->y[0]; i += count) {
+    count = rows_that_fit(w, i);
+    gather(w, i, count, x, rows);
+    spread_squares(rows, SIDE_BY_SIDE, count * w->y[1], dy + i * w->y[1], gradients);
+    scatter(w, i, count, gradients, dx);
+  }
+}
+
 // The gradient of a row of windows that cover the rows [top, bottom).
 static void spread(const dp_plane_window *w, int64_t top, int64_t bottom, const float *x, const float *dy, float *dx) {
   const int64_t columns = w->x[1];
@@ -103,6 +164,10 @@ static void gradient(const dp_plane_window *w, const float *x, const float *dy, 
   const int64_t columns = w->x[1];
   const int squares = in_pairs(w, 0) && in_pairs(w, 1);
   for (int64_t i = 0; i < w->x[0] * columns; i++) dx[i] = 0;
+  if (on_short_rows(w)) {
+    spread_short_rows(w, x, dy, dx);
+    return;
+  }
   for (int64_t i = 0; i < w->y[0]; i++) {
     int64_t top, bottom;
     cover(w, 0, i, &top, &bottom);
