@@ -36,7 +36,7 @@ typedef struct {
   int64_t devices;               // 0: from the mesh, or 1
   int64_t batch;                 // B, over all devices; 0: from the model
   const char *loss, *optimizer;  // SPECs; NULL: the model's
-  const char *metrics;           // "accuracy,top5": what is measured beside the loss; NULL: the default of the loss
+  const char *metrics;           // "accuracy,top5", "auto", "none" (passes/model/metrics.h); NULL: none
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;
   const char *const *freeze;  // globs

@@ -8,7 +8,8 @@
 #include "ir/base/suggest.h"
 #include "passes/base/pass.h"
 
-// A matrix of a number for each pair of classes goes to the host after each batch of an evaluation.
+// A matrix of a number for each pair of classes goes to the host after each batch of an evaluation. For `auto`, as many
+// classes are few.
 enum { MAX_CLASSES = 1024, TOP = 5 };
 
 // The sum of all elements.
@@ -105,7 +106,8 @@ static dp_status find(const char *name, size_t *at) {
     if (!strcmp(metrics[*at].name, name)) return DP_OK;
     dp_suggest_offer(&suggest, metrics[*at].name);
   }
-  return dp_fail(EX_USAGE, "--metrics: there is no '%s'; choose of accuracy, top5, perplexity, confusion, mse, mae%s",
+  return dp_fail(EX_USAGE,
+                 "--metrics: there is no '%s'; choose of auto, none, accuracy, top5, perplexity, confusion, mse, mae%s",
                  name, dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
@@ -124,7 +126,17 @@ static dp_status add(dp_builder *b, size_t at, const dp_loss_measures *m) {
   return DP_OK;
 }
 
+// Of few classes, to find the highest score is cheap beside the model. Of many, such as the words of a language, the
+// scores are much of a step's memory, may be split over devices, and perplexity says more.
+static const char *choose(const dp_loss_measures *m) {
+  if (!m->scores) return NULL;
+  const dp_dim classes = m->scores->type.shape.dims[1];
+  return dp_dim_is_symbolic(classes) || classes.offset > MAX_CLASSES ? NULL : "accuracy";
+}
+
 dp_status dp_model_metrics_add(dp_builder *b, const char *list, const dp_loss_measures *m) {
+  if (list && !strcmp(list, "none")) list = NULL;
+  if (list && !strcmp(list, "auto")) list = choose(m);
   bool given[DP_COUNT(metrics)] = {false};
   char name[16];
   for (const char *text = list; text;) {
