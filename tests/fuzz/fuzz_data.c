@@ -1,5 +1,5 @@
-// Fuzzes the formats of data files, compressed or not, and patterns of two files. Whatever opens must say how many samples it has, and each of
-// them must be read; only a record that holds a picture may turn out to be broken then.
+// Fuzzes the formats of data files, compressed or not, and patterns of two files. Whatever opens must say how many
+// samples it has, and each of them must be read; only a record that holds a picture may turn out to be broken then.
 #include <stdlib.h>
 #include <string.h>
 
