@@ -42,7 +42,7 @@ extern const dp_picture_format dp_picture_jpeg, dp_picture_png;
 dp_status dp_picture_refuse_size(const char *name, const dp_picture_shape *shape, uint64_t width,
                                  uint64_t height) DP_MUST_USE;
 
-// planes.c: separates n pixels of three bytes each.
+// picture_split.c: separates n pixels of three bytes each.
 void dp_picture_split(const uint8_t *pixels, int64_t n, uint8_t *red, uint8_t *green, uint8_t *blue);
 
 #endif
