@@ -55,6 +55,9 @@ typedef struct {
 // Refuses to write a file twice, to write a file that is also read or lies in a folder that is, and to read standard
 // input twice. EX_CONFIG.
 dp_status dp_cli_files_check(const dp_cli_file *files, int n_files) DP_MUST_USE;
+// The same for each of some files with each of others.
+dp_status dp_cli_files_check_between(const dp_cli_file *some, int n_some, const dp_cli_file *others,
+                                     int n_others) DP_MUST_USE;
 // Checks that a file can be written, before hours of work depend on it. text: it may go to a terminal. EX_CANTCREAT;
 // EX_USAGE: binary output would go to a terminal.
 dp_status dp_cli_check_writable(const char *option, const char *path, bool text) DP_MUST_USE;

@@ -87,6 +87,13 @@ dp_status dp_cli_files_check(const dp_cli_file *files, int n_files) {
   return DP_OK;
 }
 
+dp_status dp_cli_files_check_between(const dp_cli_file *some, int n_some, const dp_cli_file *others, int n_others) {
+  for (int i = 0; i < n_some; i++)
+    for (int k = 0; k < n_others; k++)
+      if (some[i].path && others[k].path) DP_TRY(check_pair(&some[i], &others[k]));
+  return DP_OK;
+}
+
 // ---- writing --------------------------------------------------------------------------------------------------------
 
 dp_status dp_cli_check_writable(const char *option, const char *path, bool text) {

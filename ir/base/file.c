@@ -15,6 +15,8 @@
 #include "ir/base/standard.h"
 
 enum { BUFFER_BYTES = 1 << 16 };
+// Past the page cache, memory, places and lengths must be multiples of the disk's blocks.
+enum { DIRECT_BYTES = 1 << 20, BLOCK_BYTES = 4096 };
 
 bool dp_file_is_standard(const char *path) { return !strcmp(path, "-"); }
 
@@ -112,7 +114,8 @@ static dp_status open_output(dp_file_writer *w) {
 dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) {
   dp_file_writer w = {.fd = -1};
   w.path = strdup(path);
-  w.buffer = malloc(BUFFER_BYTES);
+  w.room = BUFFER_BYTES;
+  w.buffer = malloc(w.room);
   bool standard = dp_file_is_standard(path);
   if (!w.path || !w.buffer || (!standard && asprintf(&w.temporary, "%s.XXXXXX", path) < 0)) {
     free(w.path);
@@ -147,12 +150,35 @@ dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) {
   return DP_OK;
 }
 
+void dp_file_writer_bypass_cache(dp_file_writer *writer) {
+  void *buffer;
+  const int flags = fcntl(writer->fd, F_GETFL);
+  if (!writer->temporary || flags < 0 || posix_memalign(&buffer, BLOCK_BYTES, DIRECT_BYTES)) return;
+  if (fcntl(writer->fd, F_SETFL, flags | O_DIRECT)) {
+    free(buffer);
+    return;
+  }
+  free(writer->buffer);
+  writer->buffer = buffer;
+  writer->room = DIRECT_BYTES;
+  writer->direct = true;
+}
+
+// Whether the file was written past the page cache, and no longer is.
+static bool use_cache(dp_file_writer *writer) {
+  const int flags = writer->direct ? fcntl(writer->fd, F_GETFL) : -1;
+  writer->direct = false;
+  return flags >= 0 && !fcntl(writer->fd, F_SETFL, flags & ~O_DIRECT);
+}
+
 static dp_status write_fully(dp_file_writer *writer, const uint8_t *data, size_t bytes) {
   while (bytes) {
     ssize_t r = write(writer->fd, data, bytes);
     if (r < 0 && errno == EINTR && !writer->temporary)
       return dp_fail(EX_TEMPFAIL, "interrupted while waiting for standard output");
     if (r < 0 && errno == EINTR) continue;
+    // Some file systems accept the flag and then no write; and after a short write, the rest begins anywhere.
+    if (r < 0 && errno == EINVAL && use_cache(writer)) continue;
     if (r <= 0) return dp_fail(EX_IOERR, "%s: cannot be written: %s", writer->path, strerror(errno));
     data += r;
     bytes -= (size_t)r;
@@ -162,13 +188,28 @@ static dp_status write_fully(dp_file_writer *writer, const uint8_t *data, size_t
 
 static dp_status flush(dp_file_writer *writer) {
   size_t bytes = writer->buffered;
+  if (bytes % BLOCK_BYTES) use_cache(writer);  // the end of the file
   writer->buffered = 0;
   return write_fully(writer, writer->buffer, bytes);
 }
 
+// Everything goes through the buffer, which is written when it is full.
+static dp_status write_blocks(dp_file_writer *writer, const uint8_t *data, size_t bytes) {
+  while (bytes) {
+    const size_t left = writer->room - writer->buffered, part = bytes < left ? bytes : left;
+    memcpy(writer->buffer + writer->buffered, data, part);
+    writer->buffered += part;
+    data += part;
+    bytes -= part;
+    if (writer->buffered == writer->room) DP_TRY(flush(writer));
+  }
+  return DP_OK;
+}
+
 dp_status dp_file_writer_write(dp_file_writer *writer, const void *data, size_t bytes) {
-  if (writer->buffered + bytes > BUFFER_BYTES) DP_TRY(flush(writer));
-  if (bytes > BUFFER_BYTES) return write_fully(writer, data, bytes);
+  if (writer->direct) return write_blocks(writer, data, bytes);
+  if (writer->buffered + bytes > writer->room) DP_TRY(flush(writer));
+  if (bytes > writer->room) return write_fully(writer, data, bytes);
   if (bytes) memcpy(writer->buffer + writer->buffered, data, bytes);
   writer->buffered += bytes;
   return DP_OK;

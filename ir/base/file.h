@@ -44,10 +44,15 @@ void dp_file_reader_close(dp_file_reader *reader);
 typedef struct {
   int fd;
   char *path, *temporary;  // temporary NULL: standard output
-  size_t buffered;
-  uint8_t *buffer;
+  size_t buffered, room;
+  uint8_t *buffer;  // (room)
+  bool direct;      // past the page cache
 } dp_file_writer;
 dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) DP_MUST_USE;  // EX_CANTCREAT
+// For a large file that nobody will read soon: before anything is written, asks for its data to go to the disk past the
+// page cache (O_DIRECT). That saves the system most of its work, and what is in the cache stays. Where the file system
+// or the memory does not allow it, nothing changes.
+void dp_file_writer_bypass_cache(dp_file_writer *writer);
 // After a failure (EX_IOERR) only abandon may follow.
 dp_status dp_file_writer_write(dp_file_writer *writer, const void *data, size_t bytes) DP_MUST_USE;
 // Flushes, syncs, renames, syncs the directory. The writer is closed whatever the result; on failure the target is

@@ -226,8 +226,8 @@ static dp_status write_tensors(dp_file_writer *writer, const dp_safetensor *tens
   return DP_OK;
 }
 
-dp_status dp_safetensors_write_from(const char *path, const dp_safetensor *tensors, size_t count,
-                                    dp_safetensors_source *source, void *context) {
+static dp_status write_file(const char *path, bool bypass_cache, const dp_safetensor *tensors, size_t count,
+                            dp_safetensors_source *source, void *context) {
   DP_TRY(check_names(path, tensors, count));
   size_t header_bytes = 0;
   char *header = make_header(tensors, count, &header_bytes);
@@ -238,6 +238,7 @@ dp_status dp_safetensors_write_from(const char *path, const dp_safetensor *tenso
     free(header);
     return status;
   }
+  if (bypass_cache) dp_file_writer_bypass_cache(&writer);
   uint64_t length = header_bytes;
   status = dp_file_writer_write(&writer, &length, sizeof length);
   if (!status) status = dp_file_writer_write(&writer, header, header_bytes);
@@ -248,6 +249,11 @@ dp_status dp_safetensors_write_from(const char *path, const dp_safetensor *tenso
   return status;
 }
 
+dp_status dp_safetensors_write_from(const char *path, const dp_safetensor *tensors, size_t count,
+                                    dp_safetensors_source *source, void *context) {
+  return write_file(path, true, tensors, count, source, context);
+}
+
 static dp_status in_memory(void *context, size_t index, const void **data) {
   const dp_safetensor *tensors = context;
   *data = tensors[index].tensor.data;
@@ -255,5 +261,5 @@ static dp_status in_memory(void *context, size_t index, const void **data) {
 }
 
 dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, size_t count) {
-  return dp_safetensors_write_from(path, tensors, count, in_memory, (void *)(uintptr_t)tensors);
+  return write_file(path, false, tensors, count, in_memory, (void *)(uintptr_t)tensors);
 }

@@ -38,7 +38,7 @@ void dp_safetensors_close(dp_safetensors *file);
 dp_status dp_safetensors_write(const char *path, const dp_safetensor *tensors, size_t count) DP_MUST_USE;
 // Gets the data of tensor `index`, which must stay until the next call; called once for each, in order.
 typedef dp_status dp_safetensors_source(void *context, size_t index, const void **data);
-// The same with data that is there only when its turn comes.
+// The same with data that is there only when its turn comes; it bypasses the page cache (dp_file_writer_bypass_cache).
 dp_status dp_safetensors_write_from(const char *path, const dp_safetensor *tensors, size_t count,
                                     dp_safetensors_source *source, void *context) DP_MUST_USE;
 

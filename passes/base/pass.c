@@ -12,6 +12,13 @@ const dp_split *dp_options_split(const dp_options *options, const char *input) {
 
 bool dp_options_infers(const dp_options *options) { return options->mode && !strcmp(options->mode, "infer"); }
 
+bool dp_options_give_gradients(const dp_options *options) {
+  const size_t length = strlen(DP_METRIC_GRADIENTS);
+  for (const char *name = options->metrics; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL)
+    if (strcspn(name, ",") == length && !strncmp(name, DP_METRIC_GRADIENTS, length)) return true;
+  return false;
+}
+
 dp_dtype dp_options_half(const dp_options *options) {
   const dp_dtype dtype = options->precision;
   return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16 ? dtype : DP_NO_TYPE;

@@ -37,7 +37,7 @@ typedef struct {
   int64_t devices;               // 0: from the mesh, or 1
   int64_t batch;                 // B, over all devices; 0: from the model
   const char *loss, *optimizer;  // SPECs; NULL: the model's
-  const char *metrics;           // "accuracy,top5": what is measured beside the loss; NULL: the default of the loss
+  const char *metrics;           // "accuracy,top5", "auto", "none" (passes/model/metrics.h); NULL: none
   const char *mode;              // "train", "infer"; NULL: train
   int n_freeze;
   const char *const *freeze;  // globs
@@ -88,6 +88,8 @@ typedef struct {
 const dp_split *dp_options_split(const dp_options *options, const char *input);
 // --mode=infer: no loss, no optimizer, no training.
 bool dp_options_infers(const dp_options *options);
+// Whether "train" outputs the gradient of each parameter (--metrics).
+bool dp_options_give_gradients(const dp_options *options);
 // The 16-bit type of --precision; DP_NO_TYPE: another precision.
 dp_dtype dp_options_half(const dp_options *options);
 
@@ -116,6 +118,8 @@ enum {
   DP_HAS_PLAN = 1 << 12,          // compile->plan
 };
 
+#define DP_METRIC_GRADIENTS "gradients"       // of --metrics: "train" outputs gradients, as they are before clipping
+#define DP_GIVEN_GRADIENT_OUTPUT "gradient/"  // + parameter
 #define DP_GRADIENT_OUTPUT "dp.gradient/"
 // Prefixes of the optimizers' states, each before its parameter's name; docs/optimizers.md says who has which.
 #define DP_MOMENTUM_STATE "dp.momentum/"

@@ -8,7 +8,8 @@
 #include "ir/base/suggest.h"
 #include "passes/base/pass.h"
 
-// A matrix of a number for each pair of classes goes to the host after each batch of an evaluation.
+// A matrix of a number for each pair of classes goes to the host after each batch of an evaluation. For `auto`, as many
+// classes are few.
 enum { MAX_CLASSES = 1024, TOP = 5 };
 
 // The sum of all elements.
@@ -85,17 +86,18 @@ static dp_status mae(dp_builder *b, const dp_loss_measures *m, dp_value **value)
 // ---- the metrics ----------------------------------------------------------------------------------------------------
 
 static const struct {
-  const char *name, *output;  // output NULL: dprun computes it from the loss
-  bool classes;               // of a loss with classes; else of one with errors
-  bool training;              // "train" gives it too
+  const char *name, *output;         // output NULL: dprun computes it from the loss, or the optimizer gives it
+  enum { CLASSES, ERRORS, ANY } of;  // which losses have it
+  bool training;                     // "train" gives it too
   dp_status (*build)(dp_builder *builder, const dp_loss_measures *measured, dp_value **value);
 } metrics[] = {
-    {"accuracy", DP_CORRECT_OUTPUT, true, true, correct},
-    {"top5", "top5", true, true, top5},
-    {"perplexity", NULL, true, true, NULL},
-    {"confusion", "confusion", true, false, confusion},
-    {"mse", "mse", false, true, mse},
-    {"mae", "mae", false, true, mae},
+    {"accuracy", DP_CORRECT_OUTPUT, CLASSES, true, correct},
+    {"top5", "top5", CLASSES, true, top5},
+    {"perplexity", NULL, CLASSES, true, NULL},
+    {"confusion", "confusion", CLASSES, false, confusion},
+    {"mse", "mse", ERRORS, true, mse},
+    {"mae", "mae", ERRORS, true, mae},
+    {DP_METRIC_GRADIENTS, NULL, ANY, true, NULL},
 };
 
 static dp_status find(const char *name, size_t *at) {
@@ -105,16 +107,18 @@ static dp_status find(const char *name, size_t *at) {
     if (!strcmp(metrics[*at].name, name)) return DP_OK;
     dp_suggest_offer(&suggest, metrics[*at].name);
   }
-  return dp_fail(EX_USAGE, "--metrics: there is no '%s'; choose of accuracy, top5, perplexity, confusion, mse, mae%s",
-                 name, dp_suggest_print(&suggest, hint, sizeof hint));
+  return dp_fail(
+      EX_USAGE,
+      "--metrics: there is no '%s'; choose of auto, none, accuracy, top5, perplexity, confusion, mse, mae, gradients%s",
+      name, dp_suggest_print(&suggest, hint, sizeof hint));
 }
 
 static dp_status add(dp_builder *b, size_t at, const dp_loss_measures *m) {
   dp_graph *main = b->graph;
   dp_value *value = NULL;
-  if (metrics[at].classes ? !m->scores : !m->error)
+  if ((metrics[at].of == CLASSES && !m->scores) || (metrics[at].of == ERRORS && !m->error))
     return dp_fail(EX_CONFIG, "--metrics: %s is of a loss %s", metrics[at].name,
-                   metrics[at].classes ? "with classes" : "of errors, such as mse, l1 or huber");
+                   metrics[at].of == CLASSES ? "with classes" : "of errors, such as mse, l1 or huber");
   if (!metrics[at].output) return DP_OK;
   DP_TRY(metrics[at].build(b, m, &value));
   if (b->status) return DP_OK;
@@ -124,18 +128,29 @@ static dp_status add(dp_builder *b, size_t at, const dp_loss_measures *m) {
   return DP_OK;
 }
 
+// Of few classes, to find the highest score is cheap beside the model. Of many, such as the words of a language, the
+// scores are much of a step's memory, may be split over devices, and perplexity says more.
+static const char *choose(const dp_loss_measures *m) {
+  if (!m->scores) return NULL;
+  const dp_dim classes = m->scores->type.shape.dims[1];
+  return dp_dim_is_symbolic(classes) || classes.offset > MAX_CLASSES ? NULL : "accuracy";
+}
+
 dp_status dp_model_metrics_add(dp_builder *b, const char *list, const dp_loss_measures *m) {
+  if (list && !strcmp(list, "none")) list = NULL;
   bool given[DP_COUNT(metrics)] = {false};
   char name[16];
   for (const char *text = list; text;) {
     const size_t length = strcspn(text, ",");
     size_t at;
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), text);
-    DP_TRY(find(name, &at));
+    text = text[length] ? text + length + 1 : NULL;
+    const char *chosen = strcmp(name, "auto") ? name : choose(m);
+    if (!chosen) continue;
+    DP_TRY(find(chosen, &at));
     if (given[at]) return dp_fail(EX_USAGE, "--metrics: %s is given twice", name);
     given[at] = true;
     DP_TRY(add(b, at, m));
-    text = text[length] ? text + length + 1 : NULL;
   }
   return DP_OK;
 }

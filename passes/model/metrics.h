@@ -6,8 +6,9 @@
 #include "passes/model/loss.h"
 
 // Adds the outputs of a list such as "accuracy,top5": for "eval" under their own names, and for "train" under
-// DP_TRAINING_OUTPUT + name where they cost little. NULL: adds none. EX_USAGE: a name is unknown or twice; EX_CONFIG:
-// it does not go with the loss. What fails while building is in builder->status.
+// DP_TRAINING_OUTPUT + name where they cost little. "none" or NULL adds none; "auto" stands for accuracy of a loss with
+// few classes, else for nothing. EX_USAGE: a name is unknown or twice; EX_CONFIG: it does not go with the loss. What
+// fails while building is in builder->status.
 dp_status dp_model_metrics_add(dp_builder *builder, const char *list, const dp_loss_measures *measured) DP_MUST_USE;
 
 #endif

@@ -119,6 +119,18 @@ static dp_status take_gradients(updating *u) {
   return DP_OK;
 }
 
+// For whoever watches training: what the gradients are before clipping.
+static void give_gradients(updating *u) {
+  dp_graph *graph = u->builder.graph;
+  u->builder.prefix = "metrics";
+  for (int i = 0; i < u->n_items; i++) {
+    const dp_optimizer_item *item = &u->items[i];
+    dp_value *value = item->scale ? dp_build2(&u->builder, "Mul", item->gradient, item->scale) : item->gradient;
+    const char *name = graph->model->variables[item->parameter].name;
+    dp_graph_add_output(graph, dp_printf(graph->arena, DP_GIVEN_GRADIENT_OUTPUT "%s", name), value);
+  }
+}
+
 // What devices add up is a bfloat16: `place` adds between the two casts.
 static dp_status round_gradients(updating *u) {
   dp_builder *b = &u->builder;
@@ -144,6 +156,7 @@ static dp_status run(dp_compile *compile) {
   const bool scaled = dp_loss_scale_is_on(compile->options);
   if (scaled) dp_loss_scale_undo(&u.builder, u.n_items, u.items);
   dp_value *overflow = scaled ? dp_loss_scale_overflow(&u.builder, u.n_items, u.items) : NULL;
+  if (dp_options_give_gradients(compile->options)) give_gradients(&u);
   if (u.spec.clip_norm > 0) dp_optimizer_clip(&u.builder, u.n_items, u.items, u.spec.clip_norm);
   u.skip = dp_optimizer_skip(&u.builder);
   if (overflow) {

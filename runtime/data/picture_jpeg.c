@@ -34,8 +34,8 @@ static void watch(j_common_ptr info) {
 }
 
 // Fails through errors->back.
-static dp_status decode_rows(j_decompress_ptr info, const char *name, const dp_picture_shape *shape,
-                             uint8_t *const *rows) {
+static dp_status decode_rows(j_decompress_ptr info, const char *name, const dp_picture_rows *rows) {
+  const dp_picture_shape *shape = rows->shape;
   jpeg_read_header(info, TRUE);
   if (info->image_width != shape->width || info->image_height != shape->height)
     return dp_picture_refuse_size(name, shape, info->image_width, info->image_height);
@@ -47,15 +47,15 @@ static dp_status decode_rows(j_decompress_ptr info, const char *name, const dp_p
   info->out_color_space = shape->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(info);
   while (info->output_scanline < info->output_height) {
-    JSAMPROW row = rows[info->output_scanline];
-    jpeg_read_scanlines(info, &row, 1);
+    const int64_t y = info->output_scanline;
+    JSAMPROW row = dp_picture_row(rows, y);
+    if (jpeg_read_scanlines(info, &row, 1)) dp_picture_row_end(rows, y);
   }
   jpeg_finish_decompress(info);
   return DP_OK;
 }
 
-static dp_status decode(const char *name, const uint8_t *data, size_t bytes, const dp_picture_shape *shape,
-                        uint8_t *const *rows) {
+static dp_status decode(const char *name, const uint8_t *data, size_t bytes, const dp_picture_rows *rows) {
   struct jpeg_decompress_struct info = {0};
   struct jpeg_progress_mgr progress = {.progress_monitor = watch};
   errors e;
@@ -69,7 +69,7 @@ static dp_status decode(const char *name, const uint8_t *data, size_t bytes, con
   jpeg_create_decompress(&info);
   info.progress = &progress;
   jpeg_mem_src(&info, data, bytes);
-  dp_status status = decode_rows(&info, name, shape, rows);
+  dp_status status = decode_rows(&info, name, rows);
   jpeg_destroy_decompress(&info);
   return status;
 }

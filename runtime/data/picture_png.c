@@ -3,6 +3,7 @@
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/data/picture.h"
@@ -15,6 +16,7 @@ static const uint8_t unused[] = "tEXt\0zTXt\0iTXt\0iCCP\0sPLT\0eXIf\0hIST\0pCAL\
 typedef struct {
   const uint8_t *data;
   size_t left;
+  uint8_t *pixels, **rows;  // of a picture that comes in several passes; NULL: it does not
   char message[128];
 } reading;
 
@@ -34,9 +36,34 @@ static void give(png_structp png, png_bytep to, size_t count) {
   r->left -= count;
 }
 
+// Of a picture that comes in several passes, rows are whole only at the end. Fails through png_jmpbuf.
+static dp_status read_passes(png_structp png, const char *name, const dp_picture_rows *rows, reading *r) {
+  const size_t height = (size_t)rows->shape->height,
+               row_bytes = (size_t)rows->shape->width * (size_t)rows->shape->channels;
+  r->pixels = malloc(height * row_bytes + 1);
+  r->rows = malloc(height * sizeof *r->rows + 1);
+  if (!r->pixels || !r->rows) return dp_fail(DP_EX_MEMORY, "%s: no memory for the picture", name);
+  for (size_t y = 0; y < height; y++) r->rows[y] = r->pixels + y * row_bytes;
+  png_read_image(png, r->rows);
+  for (size_t y = 0; y < height; y++) {
+    memcpy(dp_picture_row(rows, (int64_t)y), r->rows[y], row_bytes);
+    dp_picture_row_end(rows, (int64_t)y);
+  }
+  return DP_OK;
+}
+
+static dp_status read_rows(png_structp png, const dp_picture_rows *rows) {
+  for (int64_t y = 0; y < rows->shape->height; y++) {
+    png_read_row(png, dp_picture_row(rows, y), NULL);
+    dp_picture_row_end(rows, y);
+  }
+  return DP_OK;
+}
+
 // Fails through png_jmpbuf.
-static dp_status decode_rows(png_structp png, png_infop info, const char *name, const dp_picture_shape *shape,
-                             uint8_t *const *rows) {
+static dp_status decode_rows(png_structp png, png_infop info, const char *name, const dp_picture_rows *rows,
+                             reading *r) {
+  const dp_picture_shape *shape = rows->shape;
   png_read_info(png, info);
   const uint32_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
   if (width != shape->width || height != shape->height) return dp_picture_refuse_size(name, shape, width, height);
@@ -49,17 +76,21 @@ static dp_status decode_rows(png_structp png, png_infop info, const char *name, 
   png_set_expand(png);
   png_set_strip_alpha(png);
   if (grey && shape->channels == 3) png_set_gray_to_rgb(png);
-  png_set_interlace_handling(png);
+  const int passes = png_set_interlace_handling(png);
   png_read_update_info(png, info);
   if (png_get_rowbytes(png, info) != (size_t)shape->width * (size_t)shape->channels)
     return dp_fail(EX_DATAERR, "%s: PNG of this kind of colour (%d) is not supported", name, kind);
-  png_read_image(png, (png_bytepp)(uintptr_t)rows);
+  DP_TRY(passes > 1 ? read_passes(png, name, rows, r) : read_rows(png, rows));
   png_read_end(png, NULL);
   return DP_OK;
 }
 
-static dp_status decode(const char *name, const uint8_t *data, size_t bytes, const dp_picture_shape *shape,
-                        uint8_t *const *rows) {
+static void forget(reading *r) {
+  free(r->pixels);
+  free(r->rows);
+}
+
+static dp_status decode(const char *name, const uint8_t *data, size_t bytes, const dp_picture_rows *rows) {
   reading r = {.data = data, .left = bytes};
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, fail, ignore);
   png_infop info = png ? png_create_info_struct(png) : NULL;
@@ -69,6 +100,7 @@ static dp_status decode(const char *name, const uint8_t *data, size_t bytes, con
   }
   if (setjmp(png_jmpbuf(png))) {
     png_destroy_read_struct(&png, &info, NULL);
+    forget(&r);
     return dp_fail(EX_DATAERR, "%s: the PNG is damaged: %s", name, r.message);
   }
   png_set_read_fn(png, &r, give);
@@ -77,8 +109,9 @@ static dp_status decode(const char *name, const uint8_t *data, size_t bytes, con
   png_set_chunk_malloc_max(png, MAX_CHUNK);
   png_set_chunk_cache_max(png, MAX_CHUNKS);
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unused, sizeof unused / 5);
-  dp_status status = decode_rows(png, info, name, shape, rows);
+  dp_status status = decode_rows(png, info, name, rows, &r);
   png_destroy_read_struct(&png, &info, NULL);
+  forget(&r);
   return status;
 }
 

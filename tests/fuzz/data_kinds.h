@@ -1,10 +1,11 @@
-// What fuzz_data reads files as: the first byte of an input chooses a row, the rest is the file.
+// What fuzz_data reads files as: the first byte of an input chooses a row, the rest is the file. Of a pattern of two
+// files, the next two bytes are the length of the first, little-endian.
 #ifndef DP_TESTS_FUZZ_DATA_KINDS_H
 #define DP_TESTS_FUZZ_DATA_KINDS_H
 
 #include "ir/graph/type.h"
 
-enum { DATA_SKIPS_BROKEN = 0x80 };  // a bit of the first byte
+enum { DATA_SKIPS_BROKEN = 0x80, DATA_IS_PATTERN = 0x40, DATA_ROW = 0x3F };  // bits of the first byte
 
 typedef struct {
   const char *file;   // its name; "pictures/..." is read as the folder "pictures"

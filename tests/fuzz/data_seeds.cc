@@ -33,15 +33,31 @@ std::string Cut(const std::string &name, const std::string &content) {
   return EndsWith(name, ".tar") ? FirstMembers(content) : content;
 }
 
+// A pattern of two files.
+void WritePair(size_t kind, const std::string &a, const std::string &b) {
+  if (a.size() + b.size() > kMost) return;
+  std::string seed(1, static_cast<char>(kind | DATA_IS_PATTERN));
+  seed += static_cast<char>(a.size() & 0xFF);
+  seed += static_cast<char>(a.size() >> 8);
+  Write(seed + a + b);
+}
+
 }  // namespace
 
 void Data(const std::vector<std::string> &files) {
   for (size_t k = 0; k < DP_COUNT(data_kinds); k++) {
     const std::string first(1, static_cast<char>(k));
     std::istringstream names(data_kinds[k].seeds);
+    std::string before;
     for (std::string name; names >> name;)
-      for (const std::string &file : files)
-        if (EndsWith(file, "/" + name)) Write(first + Cut(name, ReadAll(file)));
+      for (const std::string &file : files) {
+        if (!EndsWith(file, "/" + name)) continue;
+        const std::string content = Cut(name, ReadAll(file));
+        Write(first + content);
+        WritePair(k, content, content);
+        if (!before.empty()) WritePair(k, before, content);
+        before = content;
+      }
   }
   // IDX of 3 samples of 2x2 bytes.
   const char idx[] =

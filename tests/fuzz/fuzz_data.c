@@ -1,5 +1,5 @@
-// Fuzzes the formats of data files, compressed or not. Whatever opens must say how many samples it has, and each of
-// them must be read; only a record that holds a picture may turn out to be broken then.
+// Fuzzes the formats of data files, compressed or not, and patterns of two files. Whatever opens must say how many
+// samples it has, and each of them must be read; only a record that holds a picture may turn out to be broken then.
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +11,19 @@ enum { MOST_BYTES = 1 << 22 };  // that are read of one file
 
 static const data_kind *kind;
 static bool skip_broken;
+
+// The path of a pattern of two files.
+static const char *two_files(const uint8_t *data, size_t bytes) {
+  static char path[128];
+  char name[64];
+  const size_t first = (data[0] | (size_t)data[1] << 8) % (bytes - 1), rest = bytes - 2 - first;
+  snprintf(name, sizeof name, "0-%s", kind->file);
+  fuzz_file(name, data + 2, first);
+  *name = '1';
+  snprintf(path, sizeof path, "%s", fuzz_file(name, data + 2 + first, rest));
+  path[strlen(path) - strlen(name)] = '?';
+  return path;
+}
 
 static bool is_folder(void) { return !strncmp(kind->file, "pictures/", 9); }
 
@@ -74,8 +87,9 @@ static dp_status read_data(dp_arena *arena, const char *path) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   if (!bytes) return 0;
-  kind = &data_kinds[(data[0] & ~DATA_SKIPS_BROKEN) % DP_COUNT(data_kinds)];
+  kind = &data_kinds[(data[0] & DATA_ROW) % DP_COUNT(data_kinds)];
   skip_broken = data[0] & DATA_SKIPS_BROKEN;
-  fuzz_run(read_data, fuzz_file(kind->file, data + 1, bytes - 1));
+  const bool pattern = data[0] & DATA_IS_PATTERN && bytes > 2;
+  fuzz_run(read_data, pattern ? two_files(data + 1, bytes - 1) : fuzz_file(kind->file, data + 1, bytes - 1));
   return 0;
 }

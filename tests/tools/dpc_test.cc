@@ -155,10 +155,11 @@ TEST_F(Dpc, KindsOfGpusAreNamedByTheirArchitecture) {
 }
 
 // By hand: the gradients have 64 * 64 + 64 + 64 * 10 + 10 float32 values, the loss's sum one, and how many labels are
-// refused, and how many count, is 8 bytes each. Each of two devices sends and receives them once. The update reads
-// weights, momentum and gradients, writes the first two, and reads the learning rate and that number once, or once for
-// each tensor. The elementwise computations of a device's 32 samples: uint8 to float32, a division, Relu, its gradient,
-// which labels count, what the loss divides by, and the loss's mean.
+// refused, how many count, and how many are predicted, is 8 bytes each. Each of two devices sends and receives them
+// once. The update reads weights, momentum and gradients, writes the first two, and reads the learning rate and that
+// number once, or once for each tensor. The elementwise computations of a device's 32 samples: uint8 to float32, a
+// division, Relu, its gradient, which labels count, which are predicted, what
+// the loss divides by, and the loss's mean.
 TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
   std::string data = Must(Compile("--strategy=data --devices=2 --why")).out;
   for (const char *line :
@@ -167,7 +168,7 @@ TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
         "  AllReduce      data                 3 times     18.8 KiB\n",
         "  Broadcast      host                 1 times          8 B\n",
         "  updates                             1 times     94.0 KiB\n",
-        "  elementwise                         8 times     66.6 KiB\n"})
+        "  elementwise                         9 times     67.3 KiB\n"})
     EXPECT_NE(data.find(line), std::string::npos) << line << data;
   std::string apart = Must(Compile("--strategy=data --devices=2 --no-fuse --why")).out;
   EXPECT_NE(apart.find("  updates                             4 times     94.0 KiB\n"), std::string::npos) << apart;

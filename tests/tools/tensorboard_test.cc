@@ -87,11 +87,11 @@ struct Point {
 
 class TensorBoard : public Tools {
  protected:
-  std::vector<std::string> Files() const {
+  std::vector<std::string> Files(const std::string &folder = "tb") const {
     std::vector<std::string> files;
-    DIR *dir = opendir(File("tb").c_str());
+    DIR *dir = opendir(File(folder).c_str());
     for (dirent *e; dir && (e = readdir(dir));)
-      if (e->d_name[0] != '.') files.push_back(File("tb/") + e->d_name);
+      if (e->d_name[0] != '.') files.push_back(File(folder + "/") + e->d_name);
     if (dir) closedir(dir);
     std::sort(files.begin(), files.end());
     return files;
@@ -240,6 +240,69 @@ model m {
   const Message flat = Parse(Field(values["parameters/b"].at(0).value, 5));
   const std::vector<double> parts = Doubles(flat, 7);
   EXPECT_EQ(*std::max_element(parts.begin(), parts.end()), 2);
+}
+
+// By hand: of the last step of an epoch, whose batch is short, before clipping. On any devices, and in 16 bits too.
+TEST_F(TensorBoard, HistogramsOfGradients) {
+  const std::string model = Write("m.dpt", R"dpt(
+model m {
+  loss "mse(y,target)"
+  optimizer "sgd(lr=0,clip_norm=0.001)"
+  input x: float32[N,2]
+  input target: float32[N,2]
+  parameter v: float32[2,2] = [1, 0, 0, 1]
+  parameter w: float32[2,2] = [-2, 0.5, 0.5, 1]
+  parameter b: float32[2] = [7, 3]
+  h = MatMul(x, v)
+  product = MatMul(h, w)
+  y = Add(product, b)
+  output y
+}
+)dpt");
+  const double x[5][2] = {{9, 9}, {9, 9}, {9, 9}, {1, 2}, {-3, 4}}, w[2][2] = {{-2, 0.5}, {0.5, 1}}, b[2] = {7, 3};
+  double error[5][2], db[2] = {0, 0}, dw[2][2] = {{0, 0}, {0, 0}}, dv[2][2] = {{0, 0}, {0, 0}};
+  for (int n = 3; n < 5; n++)
+    for (int k = 0; k < 2; k++) {
+      error[n][k] = 2.0 / 4 * (x[n][0] * w[0][k] + x[n][1] * w[1][k] + b[k] - 1);
+      db[k] += error[n][k];
+      for (int i = 0; i < 2; i++) dw[i][k] += x[n][i] * error[n][k];
+      for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) dv[i][j] += x[n][i] * error[n][k] * w[j][k];
+    }
+  std::vector<double> numbers;
+  for (const auto &row : x) numbers.insert(numbers.end(), row, row + 2);
+  const std::string data = " --epochs=12 --data x=" + Write("x.npy", Npy({5, 2}, numbers)) +
+                           " --data target=" + Write("target.npy", Npy({5, 2}, std::vector<double>(10, 1)));
+  int run = 0;
+  for (const char *how :
+       {"", "--strategy=data --devices=3", "--strategy=zero --devices=2 --zero-stage=3",
+        "--strategy=pipeline --devices=2 --microbatches=2", "--strategy=tensor --devices=2", "--precision=fp16"}) {
+    SCOPED_TRACE(how);
+    const std::string board = "tb" + std::to_string(run++);
+    Must("dpc compile " + model + " --batch=3 --metrics=gradients " + how + " -o " + File("plan.bin"));
+    Must("dprun " + File("plan.bin") + data + " --quiet --histograms --tensorboard=" + File(board));
+    auto values = Values(Files(board).at(0));
+    const auto sums = [&](const char *name, const double *gradient, int count) {
+      SCOPED_TRACE(name);
+      const std::vector<Point> &points = values[std::string("gradients/") + name];
+      ASSERT_FALSE(points.empty());
+      EXPECT_EQ(points.back().step, 24);  // in float16, the first ones overflow
+      const Message histogram = Parse(Field(points.back().value, 5));
+      double sum = 0, squares = 0;
+      for (int i = 0; i < count; i++) sum += gradient[i], squares += gradient[i] * gradient[i];
+      EXPECT_NEAR(Doubles(histogram, 1)[0], *std::min_element(gradient, gradient + count), 1e-5);
+      EXPECT_NEAR(Doubles(histogram, 2)[0], *std::max_element(gradient, gradient + count), 1e-5);
+      EXPECT_EQ(Doubles(histogram, 3)[0], count);
+      EXPECT_NEAR(Doubles(histogram, 4)[0], sum, 1e-4);
+      EXPECT_NEAR(Doubles(histogram, 5)[0], squares, 1e-3);
+    };
+    sums("b", db, 2);
+    sums("w", dw[0], 4);
+    sums("v", dv[0], 4);
+  }
+  Must("dpc compile " + model + " --batch=3 -o " + File("plan.bin"));
+  Must("dprun " + File("plan.bin") + data + " --quiet --histograms --tensorboard=" + File("none"));
+  EXPECT_EQ(Values(Files("none").at(0)).count("gradients/w"), 0u);
 }
 
 // A run that goes on tells TensorBoard to forget what comes later.

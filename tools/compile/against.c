@@ -134,6 +134,7 @@ dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char
     DP_TRY(read_record(arena, plan->options, &options));
     options.calibration = given->options.calibration;
   }
+  if (!plan->options && !options.metrics) options.metrics = DP_DPC_DECIDE_METRICS;
   const dp_backend_entry *entry = plan->target ? dp_backend_find(plan->target->backend) : NULL;
   if (!options.target) options.target = (entry ? entry : dp_backend_default())->target;
   DP_TRY(dp_dpc_calibration_apply(arena, given->calibration, &options));

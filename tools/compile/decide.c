@@ -99,7 +99,8 @@ static const struct argp_option table[] = {
      0},
     {"metrics", KEY_METRICS, "LIST", 0,
      "What is measured beside the loss, with commas: accuracy, top5, perplexity and confusion of a loss with classes, "
-     "mse and mae of one of errors (default: accuracy, perplexity, in evaluations alone)",
+     "mse and mae of one of errors; gradients, for dprun --histograms; auto (default): accuracy of at most 1,024 "
+     "classes; none: nothing while training",
      0},
     {"mode", KEY_MODE, "train|infer", 0,
      "train (default): train, evaluate and infer; infer: only infer, without loss and optimizer", 0},

@@ -21,6 +21,9 @@ typedef struct {
   dp_status status;
 } dp_dpc_decide;
 
+// What `dpc compile` measures beside the loss unless it is told.
+#define DP_DPC_DECIDE_METRICS "auto"
+
 // A child parser; the command's argp passes it the input at ARGP_KEY_INIT.
 extern const struct argp dp_dpc_decide_argp;
 

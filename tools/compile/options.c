@@ -118,7 +118,7 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
           "memory, 73 and 74 cannot write, 78 contradiction.",
   };
   *options = (dp_dpc_options){0};
-  parsing p = {.options = options, .decide = {.arena = arena}};
+  parsing p = {.options = options, .decide = {.arena = arena, .options.metrics = DP_DPC_DECIDE_METRICS}};
   dp_status status = dp_cli_parse(&argp, argc, argv, &p);
   if (p.decide.status) {
     dp_status_free(status);

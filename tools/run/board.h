@@ -12,7 +12,8 @@ void dp_dprun_board_options(dp_arena *arena, dp_tensorboard *board, const Dp__Pl
 void dp_dprun_board_step(dp_tensorboard *board, const dp_metrics_measured *measured, double lr, double ms);
 // eval/loss, eval/accuracy and so on.
 void dp_dprun_board_eval(dp_tensorboard *board, const dp_metrics_measured *measured);
-// A histogram of each trained or frozen parameter, under parameters/NAME. No run may be on. DP_EX_MEMORY.
-dp_status dp_dprun_board_histograms(dp_tensorboard *board, int64_t step, dp_session *session) DP_MUST_USE;
+// A histogram of each trained or frozen parameter, under parameters/NAME, and of each gradient that the program gave in
+// its last run, under gradients/NAME. No run may be on. DP_EX_MEMORY.
+dp_status dp_dprun_board_histograms(dp_tensorboard *board, int64_t step, dp_session *session, int program) DP_MUST_USE;
 
 #endif

@@ -1,8 +1,10 @@
 // See checkpoint.h.
+#define _GNU_SOURCE
 #include "tools/run/checkpoint.h"
 
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "tools/run/match.h"
@@ -27,6 +29,12 @@ dp_status dp_dprun_checkpoints_open(dp_arena *arena, const char *path, const cha
       path, (long long)steps[0]);
 }
 
+// Of memory in large pages, the system has less to keep track of.
+static void use_large_pages(char *data, size_t bytes) {
+  const uintptr_t page = 2 << 20, from = ((uintptr_t)data + page - 1) & ~(page - 1), to = (uintptr_t)data + bytes;
+  if (to > from + page) madvise(data + (from - (uintptr_t)data), to - from, MADV_HUGEPAGE);
+}
+
 dp_status dp_dprun_checkpoints_prepare(dp_arena *arena, dp_session *session, const dp_checkpoint_record *record,
                                        dp_dprun_checkpoints *c) {
   const dp_model *model = dp_session_model(session);
@@ -42,6 +50,7 @@ dp_status dp_dprun_checkpoints_prepare(dp_arena *arena, dp_session *session, con
     if (item.tensor.bytes > largest) largest = item.tensor.bytes;
   }
   char *at = dp_alloc(arena, c->sync ? largest : c->bytes);
+  use_large_pages(at, c->sync ? largest : c->bytes);
   for (size_t i = 0; i < c->count; i++) {
     c->tensors[i].tensor.data = at;
     if (!c->sync) at += c->tensors[i].tensor.bytes;

@@ -34,6 +34,9 @@ static dp_status open_session(dp_dprun *run) {
       .workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL, .check_finite = o->watch.check_nan};
   const dp_backend *backend;
   const dp_backend_entry *entry = choose_backend(run);
+  if (run->place.number && entry->map && !o->devices)
+    return dp_fail(EX_CONFIG, "beside other runs, say which devices are this one's own: --device=%s:0, for example",
+                   entry->name);
   DP_TRY(entry->open(o->devices, &backend));
   if (o->timeout >= 0 && entry->set_timeout) entry->set_timeout(o->timeout);
   if (o->map && !entry->map) return dp_fail(EX_USAGE, "--map: backend %s has nothing to choose from", entry->name);
@@ -193,9 +196,11 @@ static dp_status execute(void *arg) {
   if (o->watch.verbose) dp_dprun_verbose_print(run);
   if (o->infer) {
     DP_TRY(dp_dprun_infer_run(run));
-    if (o->watch.json)
-      fprintf(dp_dprun_options_use_stdout(o) ? stderr : stdout, "{\"event\":\"result\",\"samples\":%lld}\n",
-              (long long)run->infer.samples);
+    if (o->watch.json) {
+      FILE *out = dp_dprun_options_use_stdout(o) ? stderr : stdout;
+      dp_dprun_result_begin(run, out);
+      fprintf(out, ",\"samples\":%lld}\n", (long long)run->infer.samples);
+    }
     dp_dprun_memory_report(run);
     return write_trace(run);
   }
@@ -210,13 +215,8 @@ static dp_status first_of(dp_status first, dp_status second) {
   return first;
 }
 
-int main(int argc, char **argv) {
-  dp_cli_begin();
-  if (argc > 1 && !strcmp(argv[1], "report")) {
-    argv[1] = (char[]){"dprun report"};
-    return dp_report_main(argc - 1, argv + 1);
-  }
-  dp_dprun_signal_catch();
+static int run_one(int argc, char **argv, const dp_dprun_place *place) {
+  dp_dprun_signal_catch(place->number > 0);
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return dp_cli_finish("dprun", dp_fail(DP_EX_MEMORY, "out of memory"));
   dp_dprun_options options;
@@ -224,9 +224,11 @@ int main(int argc, char **argv) {
                   .options = &options,
                   .checkpoints = {.folder.fd = -1, .last = -1, .whole = -1},
                   .accuracy = -1,
-                  .argc = argc};
+                  .argc = argc,
+                  .place = *place};
   run.argv = dp_memdup(arena, argv, ((size_t)argc + 1) * sizeof *argv);  // argp puts the options first
   dp_status status = dp_dprun_options_parse(arena, argc, argv, &options);
+  if (!status && !options.threads) options.threads = place->threads;
   if (!status) status = dp_arena_run(arena, execute, &run);
   dp_dprun_checkpoints_close(&run.checkpoints);
   dp_dprun_feed_close(&run.train);
@@ -239,4 +241,14 @@ int main(int argc, char **argv) {
   int code = dp_cli_finish("dprun", status);
   dp_arena_destroy(arena);
   return code;
+}
+
+int main(int argc, char **argv) {
+  dp_cli_begin();
+  if (argc > 1 && !strcmp(argv[1], "report")) {
+    argv[1] = (char[]){"dprun report"};
+    return dp_report_main(argc - 1, argv + 1);
+  }
+  if (argc > 1 && dp_dprun_several_asked(argv[1])) return dp_dprun_several_main(argc, argv, run_one);
+  return run_one(argc, argv, &(dp_dprun_place){0, 0});
 }

@@ -10,6 +10,8 @@
 #include "tools/run/options.h"
 #include "tools/run/output.h"
 #include "tools/run/progress.h"
+#include "tools/run/several.h"
+#include "tools/run/signal.h"
 
 typedef struct {
   dp_arena *arena;
@@ -23,6 +25,7 @@ typedef struct {
   dp_progress progress;
   int argc;
   char **argv;
+  dp_dprun_place place;              // of the run among others
   dp_dprun_checkpoints checkpoints;  // folder.fd -1: --save asks for none
   int64_t position;                  // of the next batch, as the loader counts them
   bool resumed;                      // training goes on from a checkpoint
@@ -62,6 +65,8 @@ dp_status dp_dprun_watch_open(dp_dprun *run) DP_MUST_USE;
 dp_status dp_dprun_watch_judge(dp_dprun *run) DP_MUST_USE;
 // Prints the result as the last line, and on stderr what else is known of the evaluations.
 void dp_dprun_result_print(const dp_dprun *run, FILE *out);
+// Prints the beginning of a line of JSON about the result.
+void dp_dprun_result_begin(const dp_dprun *run, FILE *out);
 void dp_dprun_verbose_print(const dp_dprun *run);
 // Prints on stderr which evaluation was the best, and whether training was stopped for want of a better one.
 void dp_dprun_watch_print(const dp_dprun *run);
@@ -77,10 +82,5 @@ dp_status dp_dprun_bench_data(dp_dprun *run) DP_MUST_USE;
 
 // Reports the memory of the run in the metrics and, unless --quiet, on stderr.
 void dp_dprun_memory_report(dp_dprun *run);
-
-// Catches SIGINT, SIGTERM, SIGHUP and SIGUSR1. After one of them the current step ends and --save is carried out; a
-// second one ends the process at once. A signal that was ignored when the program started (nohup) stays ignored.
-void dp_dprun_signal_catch(void);
-bool dp_dprun_signal_came(void);
 
 #endif

@@ -47,6 +47,7 @@ enum {
   KEY_WORKERS,
   KEY_BAD_RECORDS,
   KEY_BENCH_DATA,
+  KEY_RUN,
 };
 
 static const struct argp_option table[] = {
@@ -116,6 +117,10 @@ static const struct argp_option table[] = {
     {"make-code", KEY_MAKE_CODE, "DIR", 0,
      "Compile the functions that the plan needs into the folder DIR, and exit; --device=cuda:sm_80,sm_90 says for "
      "which GPUs, and none is needed. DP_CUDA_CODE=DIR then makes dprun take them from there",
+     0},
+    {"run", KEY_RUN, "'PLAN ...'", 0,
+     "Runs of several plans side by side, a process each: once for each, with a whole command line as text; no other "
+     "option beside it",
      0},
     {0, 0, 0, 0, "Reporting", 5},
     {"metrics", KEY_METRICS, "FILE.jsonl", 0, "Write a line of JSON for each step and evaluation", 0},
@@ -303,6 +308,10 @@ static dp_status set_option(parsing *p, int key, char *text) {
     case KEY_BENCH_DATA:
       o->bench_data = true;
       return DP_OK;
+    case KEY_RUN:
+      return dp_fail(EX_USAGE,
+                     "--run: begins a command line, with nothing but others beside it: dprun --run 'PLAN ...' "
+                     "--run 'PLAN ...'");
     case KEY_ALLOW_CHANGE:
       return allow_changes(text, &o->allowed);
     case ARGP_KEY_ARG:
@@ -349,8 +358,7 @@ static void add_data(file_list *l, const char *option, int n_pairs, const dp_cli
   }
 }
 
-// Checks all files that are read or written, each with its own name.
-static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
+void dp_dprun_options_files(dp_arena *arena, const dp_dprun_options *o, dp_cli_file **files, int *count) {
   file_list l = {.arena = arena};
   add_file(&l, "the plan", o->plan, false);
   add_file(&l, "the plan's tensors", dp_printf(arena, "%s.safetensors", o->plan), false);
@@ -369,7 +377,10 @@ static dp_status check_files(dp_arena *arena, const dp_dprun_options *o) {
   add_file(&l, "--trace", o->trace, true);
   // Its files have names of their own, so it may share a folder with others.
   if (o->watch.tensorboard) add_file(&l, "--tensorboard", dp_printf(arena, "%s/events", o->watch.tensorboard), true);
-  return dp_cli_files_check(l.files, l.count);
+  // A run may go on in its own folder.
+  if (o->resume && (!o->save || strcmp(o->resume, o->save))) add_file(&l, "--resume", o->resume, false);
+  *files = l.files;
+  *count = l.count;
 }
 
 // Checks that the files written have the ending of their format.
@@ -450,7 +461,10 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
   DP_TRY(check_save(o));
   const char *instead = o->generate.count >= 0 ? "--generate" : o->infer ? "--infer" : NULL;
   DP_TRY(dp_dprun_watch_options_check(&o->watch, o->checkpoints, instead, o->quiet));
-  DP_TRY(check_files(arena, o));
+  dp_cli_file *files;
+  int n_files;
+  dp_dprun_options_files(arena, o, &files, &n_files);
+  DP_TRY(dp_cli_files_check(files, n_files));
   return check_endings(arena, o);
 }
 
@@ -478,6 +492,8 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "  dprun plan.bin --infer --init=mlp.safetensors \\\n"
           "    --data image=$digits/test-images-idx3-ubyte --output logits=logits.npy\n"
           "  dprun plan.bin --explain\n"
+          "  dprun --run \"plan.bin --infer --init=mlp.safetensors --output logits=y.npy \\\n"
+          "    --data image=$digits/test-images-idx3-ubyte\" --run 'plan.bin --explain'\n"
           "\n"
           "A file named - is standard input or standard output. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end training "
           "after the current step; a second one ends it at once.\n"

@@ -39,6 +39,8 @@ typedef struct {
 // Parses the command line. Lists live in `arena`; texts point into argv. EX_USAGE; EX_CONFIG: contradictory options;
 // EX_UNAVAILABLE: not built. --help and --version print and end the process.
 dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) DP_MUST_USE;
+// All files that are read or written, each with the name of its option; paths may be NULL.
+void dp_dprun_options_files(dp_arena *arena, const dp_dprun_options *options, dp_cli_file **files, int *count);
 // Whether metrics or a trace go to standard output, so that nothing else may.
 bool dp_dprun_options_use_stdout(const dp_dprun_options *options);
 

@@ -22,7 +22,10 @@ static const struct argp_option table[] = {
      0},
     {"tensorboard", KEY_TENSORBOARD, "DIR", 0,
      "Write event files for TensorBoard into this folder: losses, metrics and rates, and the options as text", 0},
-    {"histograms", KEY_HISTOGRAMS, 0, 0, "Also write a histogram of each parameter after each epoch", 0},
+    {"histograms", KEY_HISTOGRAMS, 0, 0,
+     "Also write a histogram of each parameter after each epoch, and of its gradient in the last step if the plan was "
+     "compiled with --metrics=gradients",
+     0},
     {"check-nan", KEY_CHECK_NAN, 0, 0,
      "Exit with 65 at the first node that makes NaN or Inf, and name it with its operands' ranges; slow", 0},
     {"json", KEY_JSON, 0, 0, "Print the result as a line of JSON", 0},

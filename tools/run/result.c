@@ -29,8 +29,14 @@ static void put_tally(FILE *out, const dp_tally *t) {
   fprintf(out, ",\"samples\":%lld", (long long)t->samples);
 }
 
+void dp_dprun_result_begin(const dp_dprun *run, FILE *out) {
+  fputs("{\"event\":\"result\"", out);
+  if (run->place.number) fprintf(out, ",\"run\":%d", run->place.number);
+}
+
 static void print_json(const dp_dprun *run, FILE *out) {
-  fprintf(out, "{\"event\":\"result\",\"steps\":%lld", (long long)run->steps);
+  dp_dprun_result_begin(run, out);
+  fprintf(out, ",\"steps\":%lld", (long long)run->steps);
   if (run->measured) {
     fprintf(out, ",\"of\":\"%s\"", run->first_step ? "training" : "evaluation");
     put_tally(out, run->first_step ? &run->train_tally : &run->eval_tally);

@@ -187,7 +187,8 @@ static dp_status run_epoch(dp_dprun *run, int64_t epoch, int64_t end, int64_t ep
   run->loss = dp_tally_value(&run->train_tally, DP_MEASURE_LOSS);
   run->first_step = first;
   run->measured = true;
-  if (run->options->watch.histograms) DP_TRY(dp_dprun_board_histograms(&run->board, run->steps, run->session));
+  if (run->options->watch.histograms)
+    DP_TRY(dp_dprun_board_histograms(&run->board, run->steps, run->session, run->train.program));
   if (run->eval.loader) DP_TRY(evaluate(run, epoch));
   if (!dp_dprun_signal_came()) print_epoch(run, epoch, epochs, seconds);
   return DP_OK;
