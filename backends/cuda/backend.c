@@ -44,6 +44,12 @@ static void expect(const dp_kernel *kernel) {
 
 static int chip(int device) { return dp_cuda_gpu_of(device)->ordinal; }
 
+static const char *chip_name(int device) {
+  static _Thread_local char name[16];
+  snprintf(name, sizeof name, "GPU %d", chip(device));
+  return name;
+}
+
 static int use(int device) { return dp_cuda_gpu_use_for(device)->ordinal; }
 
 const dp_backend dp_backend_cuda = {
@@ -55,6 +61,7 @@ const dp_backend dp_backend_cuda = {
     .detach = dp_cuda_gpus_detach,
     .use = use,
     .chip = chip,
+    .chip_name = chip_name,
     .settle = dp_cuda_jobs_end,
     .allocate = dp_cuda_allocate,
     .release = dp_cuda_release,

@@ -101,6 +101,9 @@ typedef struct dp_backend {
   // Which physical device that device of the plan is on: kernels of two devices share what is prepared, and their
   // events one clock, if these numbers are equal. NULL: all are on one.
   int (*chip)(int device);
+  // What that physical device is called in traces: "GPU 1"; it stays valid until the thread's next call. NULL: devices
+  // of the plan are all there is.
+  const char *(*chip_name)(int device);
   // Ends what `expect` and the preparation of kernels have begun on other threads: a process must not end while a
   // library is at work, since its own destructors run then. NULL: there is nothing.
   void (*settle)(void);

@@ -189,6 +189,24 @@ TEST_F(CudaMany, TracesEachGpu) {
   EXPECT_GT(latest, 0);
 }
 
+// Each track is named by the plan's device, the GPU that it is on, and the stream; so it is in the report.
+TEST_F(CudaMany, TracesNameTheGpu) {
+  const std::string run = File("run");
+  Must("dprun " + File("plan.bin") + " --device=cuda:3,1 --map=1,0,0,1 --steps=3 --quiet " + digits + " --save=" + run +
+       "/ --trace=" + run + "/trace.json");
+  Must("dprun report " + run + " --plan=" + File("plan.bin"));
+  const std::string trace = Read(run + "/trace.json"), page = Read(run + "/report.html");
+  const char *const gpus[] = {"GPU 1", "GPU 3", "GPU 3", "GPU 1"};
+  for (int device = 0; device < 4; device++) {
+    const std::string number = std::to_string(device), name = "device " + number + ", " + gpus[device];
+    EXPECT_NE(trace.find("{\"ph\":\"M\",\"pid\":" + number +
+                         ",\"name\":\"process_name\",\"args\":{\"name\":\"" + name + "\"}}"),
+              std::string::npos)
+        << name;
+    EXPECT_NE(page.find(name + " compute"), std::string::npos) << name;
+  }
+}
+
 // A call that fails, each in turn, on two GPUs that do not reach each other: one message, and nothing is left.
 TEST_F(CudaMany, EachCallInTurn) {
   setenv("DP_STANDIN_DEVICES", "2", 1);
