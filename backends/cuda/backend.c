@@ -1,6 +1,8 @@
 // See backend.h.
 #include "backends/cuda/backend.h"
 
+#include <stdio.h>
+
 #include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/capture.h"
 #include "backends/cuda/gpu/choices.h"
@@ -9,6 +11,8 @@
 #include "backends/cuda/gpu/memory.h"
 #include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/gpu/queue.h"
+#include "backends/cuda/nccl/arenas.h"
+#include "backends/cuda/nccl/library.h"
 #include "backends/cuda/target.h"
 #include "backends/cuda/transfer.h"
 
@@ -50,6 +54,11 @@ static const char *chip_name(int device) {
   return name;
 }
 
+static void describe(FILE *out) {
+  dp_cuda_gpus_describe(out);
+  dp_nccl_describe(out);
+}
+
 static int use(int device) { return dp_cuda_gpu_use_for(device)->ordinal; }
 
 const dp_backend dp_backend_cuda = {
@@ -63,11 +72,11 @@ const dp_backend dp_backend_cuda = {
     .chip = chip,
     .chip_name = chip_name,
     .settle = dp_cuda_jobs_end,
-    .allocate = dp_cuda_allocate,
-    .release = dp_cuda_release,
+    .allocate = dp_nccl_allocate,
+    .release = dp_nccl_release,
     .memory = dp_cuda_memory,
     .memory_name = dp_cuda_memory_name,
-    .describe = dp_cuda_gpus_describe,
+    .describe = describe,
     .upload = dp_cuda_upload,
     .download = dp_cuda_download,
     .queues = &queues,
