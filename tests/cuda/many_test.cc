@@ -205,6 +205,13 @@ TEST_F(CudaMany, TracesNameTheGpu) {
         << name;
     EXPECT_NE(page.find(name + " compute"), std::string::npos) << name;
   }
+  // So are the GPUs recorded, and how they communicate.
+  const std::string runs = Read(run + "/runs.jsonl");
+  for (const char *said : {"): devices 1-2; ", "NCCL 2.28.9, Ring, Simple, 16 channels"}) {
+    EXPECT_NE(runs.find(said), std::string::npos) << runs;
+    EXPECT_NE(page.find(said), std::string::npos) << said;
+  }
+  EXPECT_NE(page.find("in rank order, on any devices"), std::string::npos);
 }
 
 // A call that fails, each in turn, on two GPUs that do not reach each other: one message, and nothing is left.
