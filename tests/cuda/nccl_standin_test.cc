@@ -360,5 +360,43 @@ TEST_F(NcclStandin, AnAbortLetsStreamsGoOn) {
   for (int rank = 0; rank < kRanks; rank++) EXPECT_EQ(Get(rank), std::vector<double>({1, 2, 3}));
 }
 
+// Ranks may be aborted in any order, whether a call is still in progress, on the streams, or done, and whatever is asked
+// or waited for in between.
+TEST_F(NcclStandin, AbortsComeInAnyOrder) {
+  for (unsigned seed = 0; seed < 200; seed++) {
+    SCOPED_TRACE(seed);
+    unsigned drawn = seed * 2654435761u;
+    const auto draw = [&](unsigned n) { return (drawn = drawn * 1664525u + 1013904223u) / 65536 % n; };
+    cu.dp_standin_seed(seed % 8);
+    ASSERT_EQ(Connect(static_cast<int>(draw(2))), ncclSuccess);
+    for (unsigned calls = draw(3); calls; calls--) {
+      nccl.ncclGroupStart();
+      for (int rank = 0; rank < kRanks; rank++) {
+        auto *at = At<double>(memory_[rank]);
+        nccl.ncclAllReduce(at, at, 3, ncclFloat64, ncclSum, comms_[rank], streams_[rank]);
+      }
+      const ncclResult_t ended = nccl.ncclGroupEnd();
+      if (draw(2)) Settle(ended);
+    }
+    for (int left = kRanks; left;) {
+      const auto rank = static_cast<int>(draw(kRanks));
+      ncclResult_t state;
+      Use(rank);
+      if (!draw(3)) (void)cu.cuStreamQuery(streams_[rank]);
+      if (comms_[rank] && !draw(3)) {
+        EXPECT_EQ(nccl.ncclCommGetAsyncError(comms_[rank], &state), ncclSuccess);
+      }
+      if (!comms_[rank] || draw(2)) continue;
+      EXPECT_EQ(nccl.ncclCommAbort(comms_[rank]), ncclSuccess);
+      comms_[rank] = nullptr;
+      left--;
+    }
+    for (int rank = 0; rank < kRanks; rank++) {
+      Use(rank);
+      Try(cu.cuStreamSynchronize(streams_[rank]));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dp_test

@@ -127,8 +127,6 @@ std::vector<double> Hidden(const Plan &plan, int devices) {
     EXPECT_GT(Length(a), 0);
     EXPECT_GT(Length(b), 0);
     hidden.push_back(Common(a, b) / std::min(Length(a), Length(b)));
-    printf("device %d: communication %.0f us, computing %.0f us, common %.0f us: %.2f\n", d, Length(a) / 1e3,
-           Length(b) / 1e3, Common(a, b) / 1e3, hidden.back());
   }
   DP_STEER(dp_standin_devices)(1, "all");
   return hidden;
@@ -138,21 +136,28 @@ std::vector<double> Hidden(const Plan &plan, int devices) {
 
 TEST(Overlap, GradientsAreReducedDuringTheBackwardPass) {
   const Plan plan = Made(5, "1024", "strategy=data devices=4");
-  for (int beside : Beside(Train(plan->roles[0]), "comm", "AllReduce")) printf("beside a reduction: %d\n", beside);
-  Hidden(plan, 4);
+  const std::vector<int> beside = Beside(Train(plan->roles[0]), "comm", "AllReduce");
+  EXPECT_GE(beside.size(), 2u) << "buckets";
+  EXPECT_GE(beside.at(0), 5) << "what is left of the backward pass";
+  for (double hidden : Hidden(plan, 4)) EXPECT_GT(hidden, 0.2);
 }
 
 TEST(Overlap, ParametersAreGatheredALayerAhead) {
   const Plan plan = Made(8, "128", "strategy=zero zero-stage=3 devices=4");
-  for (int beside : Beside(Train(plan->roles[0]), "comm", "AllGather")) printf("beside a gather: %d\n", beside);
-  Hidden(plan, 4);
+  const std::vector<int> beside = Beside(Train(plan->roles[0]), "comm", "AllGather");
+  EXPECT_EQ(beside.size(), 15u) << "eight layers, and all but the first once more in the backward pass";
+  for (int compute : beside) EXPECT_GE(compute, 1) << "a layer computes while the next one's parameters are gathered";
+  for (double hidden : Hidden(plan, 4)) EXPECT_GT(hidden, 0.7);
 }
 
 TEST(Overlap, StagesSendWhileTheyCompute) {
   const Plan plan = Made(8, "128", "strategy=pipeline devices=4 microbatches=4");
+  int beside = 0, alone = 0;
   for (size_t r = 0; r < plan->n_roles; r++)
-    for (int beside : Beside(Train(plan->roles[r]), "send", "Send")) printf("stage %zu: beside a send: %d\n", r, beside);
-  Hidden(plan, 4);
+    for (int compute : Beside(Train(plan->roles[r]), "send", "Send")) (compute ? beside : alone)++;
+  EXPECT_GE(beside, 23);
+  EXPECT_LE(alone, 1) << "the last stage's last one";
+  for (double hidden : Hidden(plan, 4)) EXPECT_GT(hidden, 0.35);
 }
 
 }  // namespace
