@@ -137,8 +137,7 @@ static dp_status issue_exchange(dp_queue *const *queues, const cuda_transfer *t,
 // All devices come. If the transfer does not spread, the first one's queue says when it begins.
 static dp_status come(dp_queue *const *queues, const cuda_transfer *t, int slot) {
   for (int m = 0; m < t->n_devices; m++) {
-    if (m && !t->spreads)
-      DP_TRY(dp_cuda_queue_wait(queues[m], (dp_event *)t->meeting->parties[0].come[slot]));
+    if (m && !t->spreads) DP_TRY(dp_cuda_queue_wait(queues[m], (dp_event *)t->meeting->parties[0].come[slot]));
     DP_TRY(dp_cuda_meeting_come(t->meeting, slot, m, dp_cuda_queue_stream(queues[m])));
   }
   return DP_OK;

@@ -148,7 +148,8 @@ static dp_status put_track(writing *w, const entry *e, bool first) {
       snprintf(text, sizeof text,
                "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d%s%s%s\"}},\n"
                "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
-               first ? "" : ",\n", e->device, e->device, stage, chip ? ", " : "", chip ? chip : "", e->device, stream_of(e), plain(e->at->stream, name));
+               first ? "" : ",\n", e->device, e->device, stage, chip ? ", " : "", chip ? chip : "", e->device,
+               stream_of(e), plain(e->at->stream, name));
   return put_text(w, text, length);
 }
 

@@ -199,8 +199,8 @@ TEST_F(CudaMany, TracesNameTheGpu) {
   const char *const gpus[] = {"GPU 1", "GPU 3", "GPU 3", "GPU 1"};
   for (int device = 0; device < 4; device++) {
     const std::string number = std::to_string(device), name = "device " + number + ", " + gpus[device];
-    EXPECT_NE(trace.find("{\"ph\":\"M\",\"pid\":" + number +
-                         ",\"name\":\"process_name\",\"args\":{\"name\":\"" + name + "\"}}"),
+    EXPECT_NE(trace.find("{\"ph\":\"M\",\"pid\":" + number + ",\"name\":\"process_name\",\"args\":{\"name\":\"" + name +
+                         "\"}}"),
               std::string::npos)
         << name;
     EXPECT_NE(page.find(name + " compute"), std::string::npos) << name;

@@ -46,7 +46,8 @@ class Stall : public Tools {
       EXPECT_EQ(result.code, 76) << result.err;
       EXPECT_EQ(result.err.find("dprun: "), 0u) << result.err;
       EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-      const std::string blamed = "rank " + std::to_string(2 * gpu + second) + " (GPU " + std::to_string(gpu) + ")" + said;
+      const std::string blamed =
+          "rank " + std::to_string(2 * gpu + second) + " (GPU " + std::to_string(gpu) + ")" + said;
       for (const std::string &word :
            {collective, std::string("stands still for 0.3 s (--timeout): "), blamed, std::string("Ranks ended last: ")})
         EXPECT_NE(result.err.find(word), std::string::npos) << word << "\n" << result.err;

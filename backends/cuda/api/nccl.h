@@ -116,10 +116,10 @@ enum {
   X(ncclRecv, (void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream))
 
 // Those that 2.27 or newer has: memory windows.
-#define DP_CUDA_NCCL_WINDOW_CALLS(X)                                                                           \
-  X(ncclMemAlloc, (void **memory, size_t bytes))                                                               \
-  X(ncclMemFree, (void *memory))                                                                               \
-  X(ncclCommWindowRegister, (ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window, int flags))    \
+#define DP_CUDA_NCCL_WINDOW_CALLS(X)                                                                        \
+  X(ncclMemAlloc, (void **memory, size_t bytes))                                                            \
+  X(ncclMemFree, (void *memory))                                                                            \
+  X(ncclCommWindowRegister, (ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window, int flags)) \
   X(ncclCommWindowDeregister, (ncclComm_t comm, ncclWindow_t window))
 
 #endif

@@ -102,12 +102,10 @@ static dp_status call_all(const dp_nccl_exchange *x, CUstream const *streams) {
 
 dp_status dp_nccl_exchange_issue(dp_nccl_exchange *x, CUstream const *streams, int slot) {
   DP_TRY(dp_cuda_watch_check());
-  for (int rank = 0; rank < x->group->n; rank++)
-    DP_TRY(dp_cuda_meeting_come(x->meeting, slot, rank, streams[rank]));
+  for (int rank = 0; rank < x->group->n; rank++) DP_TRY(dp_cuda_meeting_come(x->meeting, slot, rank, streams[rank]));
   dp_cuda_meeting_begin(x->meeting, slot);
   dp_status status = call_all(x, streams);
   if (status) return dp_cuda_watch_fail(dp_status_context(status, "%s", x->meeting->what));
-  for (int rank = 0; rank < x->group->n; rank++)
-    DP_TRY(dp_cuda_meeting_over(x->meeting, slot, rank, streams[rank]));
+  for (int rank = 0; rank < x->group->n; rank++) DP_TRY(dp_cuda_meeting_over(x->meeting, slot, rank, streams[rank]));
   return DP_OK;
 }

@@ -305,7 +305,8 @@ ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count, nc
 ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream) {
   CALL_IN_GROUP();
-  return nccl_note(add(comm, (nccl_call){NCCL_ALL_GATHER, 0, -1, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
+  return nccl_note(
+      add(comm, (nccl_call){NCCL_ALL_GATHER, 0, -1, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
@@ -318,7 +319,8 @@ ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataT
 ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream) {
   CALL_IN_GROUP();
-  return nccl_note(add(comm, (nccl_call){NCCL_BROADCAST, 0, root, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
+  return nccl_note(
+      add(comm, (nccl_call){NCCL_BROADCAST, 0, root, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
@@ -330,7 +332,8 @@ ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int p
 ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
   CALL_IN_GROUP();
-  return nccl_note(add(comm, (nccl_call){NCCL_RECEIVE, 0, peer, NULL, receive, count, (int)type, -1, stream, NULL, 0, 0}));
+  return nccl_note(
+      add(comm, (nccl_call){NCCL_RECEIVE, 0, peer, NULL, receive, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 // ---- groups ---------------------------------------------------------------------------------------------------------

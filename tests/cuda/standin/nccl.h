@@ -41,7 +41,7 @@ struct nccl_job {
   nccl_job *next;
 };
 
-size_t nccl_type_bytes(int type);  // 0: no such type
+size_t nccl_type_bytes(int type);            // 0: no such type
 const char *nccl_kind_name(nccl_kind kind);  // "nccl all-reduce"
 // Says what is wrong with the calls, if they do not fit together, and matches those that do.
 bool nccl_job_check(nccl_job *job);
