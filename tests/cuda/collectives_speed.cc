@@ -1,4 +1,5 @@
-// Bytes and time of collectives between devices, beside those of the driver's own copies. A program for tools/gpu_check:
+// Bytes and time of collectives between devices, beside those of the driver's own copies. A program for
+// tools/gpu_check:
 //
 //   collectives_speed DEVICES GPUS MIB
 //

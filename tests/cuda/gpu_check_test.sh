@@ -107,7 +107,7 @@ for example in mlp digits_cnn; do say "speed $example: [0-9.]+ ms a step, the me
 
 # Two GPUs.
 printf '#!/bin/sh\nprintf "Stand-in, 570.00, 2048 MiB\\nStand-in, 570.00, 2048 MiB\\n"\n' >bin/nvidia-smi
-try env -u GTEST_TOTAL_SHARDS DP_STANDIN_DEVICES=2 pack/gpu_check --out two --steps=2 --mib=1 many
+try env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX DP_STANDIN_DEVICES=2 pack/gpu_check --out two --steps=2 --mib=1 many
 [ $status = 0 ] || { mv two/figures figures/ && fail "two GPUs end with $status"; }
 grep -q '^\[       OK \] NcclCapture.OneRankIsReplayed' two/nccl_capture_test.log || fail "no communicator was captured"
 for by in ours 'NCCL 2.28.9, Ring, Simple, 16 channels'; do

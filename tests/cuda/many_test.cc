@@ -246,9 +246,9 @@ TEST_F(CudaMany, EachCallInTurn) {
       if (name == "device_allocations" || name == "host_allocations" || name == "streams" || name == "events") {
         EXPECT_EQ(number, "0") << name << " " << result.err;
       }
-    if (result.code == 0) {
-      EXPECT_TRUE(std::regex_search(failed, std::regex("Destroy|Free|Unload|Release|ErrorString|SetCurrent")))
-          << failed;
+    if (result.code == 0) {  // what releases, what only looks how far GPUs are, and what there is another way for
+      static const std::regex allowed("Destroy|Free|Unload|Release|ErrorString|SetCurrent|EventQuery|GetHeuristic");
+      EXPECT_TRUE(std::regex_search(failed, allowed)) << failed;
       EXPECT_TRUE(Read(File("out.safetensors")) == expected) << failed;
       continue;
     }

@@ -1,6 +1,6 @@
-// A communicator of one rank, captured and replayed: NCCL's calls may be part of a captured step where a process has one
-// GPU. On the stand-ins, or on a GPU where there is NCCL. Ranks of several GPUs are not captured in one process, which
-// NCCL's documentation warns of: the stand-in refuses that.
+// A communicator of one rank, captured and replayed: NCCL's calls may be part of a captured step where a process has
+// one GPU. On the stand-ins, or on a GPU where there is NCCL. Ranks of several GPUs are not captured in one process,
+// which NCCL's documentation warns of: the stand-in refuses that.
 #include <dlfcn.h>
 
 #include <cstring>

@@ -34,7 +34,8 @@ class NcclFaults : public Tools {
     return "dprun " + File("plan.bin") + " --device=cuda --steps=3 --quiet --timeout=" + kTimeout + " " + options +
            digits;
   }
-  // How many group calls each rank makes in a run: all but the three that make the communicator, register memory and end it.
+  // How many group calls each rank makes in a run: all but the three that make the communicator, register memory and
+  // end it.
   int GroupCalls() {
     setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
     Must(Command());

@@ -360,8 +360,8 @@ TEST_F(NcclStandin, AnAbortLetsStreamsGoOn) {
   for (int rank = 0; rank < kRanks; rank++) EXPECT_EQ(Get(rank), std::vector<double>({1, 2, 3}));
 }
 
-// Ranks may be aborted in any order, whether a call is still in progress, on the streams, or done, and whatever is asked
-// or waited for in between.
+// Ranks may be aborted in any order, whether a call is still in progress, on the streams, or done, and whatever is
+// asked or waited for in between.
 TEST_F(NcclStandin, AbortsComeInAnyOrder) {
   for (unsigned seed = 0; seed < 200; seed++) {
     SCOPED_TRACE(seed);

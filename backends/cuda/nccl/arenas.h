@@ -1,7 +1,7 @@
 // Arenas of the plan's devices, in memory that NCCL can register where its version can. Private to the backend.
 //
 // NCCL registers memory that it has allocated itself (ncclMemAlloc), so this takes arenas from it where every device of
-// the plan has a GPU of its own, and NCCL has memory windows. Everywhere else, and if NCCL refuses, they are the driver's.
+// the plan has a GPU of its own, and NCCL has memory windows. Elsewhere, and if NCCL refuses, they are the driver's.
 #ifndef DP_BACKENDS_CUDA_NCCL_ARENAS_H
 #define DP_BACKENDS_CUDA_NCCL_ARENAS_H
 

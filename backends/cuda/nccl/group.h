@@ -21,7 +21,8 @@ struct dp_nccl_group {
   dp_nccl_group *next;
 };
 
-// The group of these GPUs, in rank order, made and watched (gpu/watch.h) if nobody uses it yet. EX_UNAVAILABLE; DP_EX_MEMORY.
+// The group of these GPUs, in rank order, made and watched (backends/cuda/gpu/watch.h) if nobody uses it yet.
+// EX_UNAVAILABLE; DP_EX_MEMORY.
 dp_status dp_nccl_group_open(int n, const dp_cuda_gpu *const *gpus, dp_nccl_group **group) DP_MUST_USE;
 dp_nccl_group *dp_nccl_groups_first(void);  // of all that live
 // The last user's call destroys it. Nothing of it is under way, or it has been aborted.

@@ -1,6 +1,6 @@
-// See windows.h. Windows are registered without NCCL_WIN_COLL_SYMMETRIC: with it NCCL would take kernels of another kind,
-// to which NCCL_ALGO and NCCL_PROTO do not apply, so sums would be taken in an order that is not fixed
-// (src/scheduler/symmetric_sched.cc of NCCL 2.28).
+// See windows.h. Windows are registered without NCCL_WIN_COLL_SYMMETRIC: with it NCCL would take kernels of another
+// kind, to which NCCL_ALGO and NCCL_PROTO do not apply, so sums would be taken in an order that is not fixed
+// (ncclMakeSymmetricTaskList of NCCL 2.28).
 #include "backends/cuda/nccl/windows.h"
 
 #include <stdlib.h>

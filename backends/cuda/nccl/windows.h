@@ -1,5 +1,5 @@
-// Memory windows: arenas that all ranks of a group have registered with NCCL, which then reads and writes them directly.
-// Private to the backend.
+// Memory windows: arenas that all ranks of a group have registered with NCCL, which then reads and writes them
+// directly. Private to the backend.
 #ifndef DP_BACKENDS_CUDA_NCCL_WINDOWS_H
 #define DP_BACKENDS_CUDA_NCCL_WINDOWS_H
 

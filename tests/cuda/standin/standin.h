@@ -51,8 +51,8 @@
 //   DP_STANDIN_NCCL_FAIL=R:N   the group call of NCCL number N (from 1) that rank R takes part in fails at once;
 //   DP_STANDIN_NCCL_LATE=R:N   it fails while it is under way, and rank R's communicator tells of it;
 //   DP_STANDIN_NCCL_STALL=R:N  the stream of rank R stands still before it
-//   DP_STANDIN_STALL=D:W:N   on device D the stream stands still before operation number N (from 1) whose name, as slices
-//                            have it, contains W
+//   DP_STANDIN_STALL=D:W:N   on device D the stream stands still before operation number N (from 1) whose name, as
+//                            slices have it, contains W
 //   DP_STANDIN_REPORT=FILE   where dp_standin_report writes when the process ends
 //   DP_STANDIN_TRACE=FILE    a line for each call: its number and name
 //   DP_STANDIN_LATE_MS=N     how long NVRTC, cuBLASLt and cuDNN each take to load; 0
