@@ -4,8 +4,8 @@
 // A group call becomes a job for each communicator. On each rank's stream it takes what the rank gives, waits for the
 // other ranks, and puts what the rank gets. Calls that do not fit together are named, and refused with
 // ncclInvalidUsage, where NCCL would hang. Where communicators do not block, a call may be in progress for a while: its
-// work is not on the streams before somebody has asked often enough. Streams of several ranks are not captured. Settings
-// are described in standin.h.
+// work is not on the streams before somebody has asked often enough. Streams of several ranks are not captured.
+// Settings are described in standin.h.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
