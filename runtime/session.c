@@ -410,7 +410,7 @@ uint64_t dp_session_bytes(const dp_session *s, Dp__Space space) { return s->memo
 uint64_t dp_session_resident(const dp_session *s) { return dp_memory_resident(&s->memory); }
 
 dp_status dp_session_trace_write(const dp_session *s, const char *path) {
-  return s->binding.trace ? dp_trace_write(s->binding.trace, s->names, &s->roles, path)
+  return s->binding.trace ? dp_trace_write(s->binding.trace, s->names, &s->roles, s->memory.backend, path)
                           : dp_fail(EX_SOFTWARE, "no trace was recorded");
 }
 

@@ -1,6 +1,8 @@
 // See backend.h.
 #include "backends/cuda/backend.h"
 
+#include <stdio.h>
+
 #include "backends/cuda/calibration.h"
 #include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/capture.h"
@@ -10,6 +12,8 @@
 #include "backends/cuda/gpu/memory.h"
 #include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/gpu/queue.h"
+#include "backends/cuda/nccl/arenas.h"
+#include "backends/cuda/nccl/library.h"
 #include "backends/cuda/target.h"
 #include "backends/cuda/transfer.h"
 
@@ -45,6 +49,17 @@ static void expect(const dp_kernel *kernel) {
 
 static int chip(int device) { return dp_cuda_gpu_of(device)->ordinal; }
 
+static const char *chip_name(int device) {
+  static _Thread_local char name[16];
+  snprintf(name, sizeof name, "GPU %d", chip(device));
+  return name;
+}
+
+static void describe(FILE *out) {
+  dp_cuda_gpus_describe(out);
+  dp_nccl_describe(out);
+}
+
 static int use(int device) { return dp_cuda_gpu_use_for(device)->ordinal; }
 
 const dp_backend dp_backend_cuda = {
@@ -57,12 +72,13 @@ const dp_backend dp_backend_cuda = {
     .use = use,
     .chip = chip,
     .calibrate = dp_cuda_calibrate,
+    .chip_name = chip_name,
     .settle = dp_cuda_jobs_end,
-    .allocate = dp_cuda_allocate,
-    .release = dp_cuda_release,
+    .allocate = dp_nccl_allocate,
+    .release = dp_nccl_release,
     .memory = dp_cuda_memory,
     .memory_name = dp_cuda_memory_name,
-    .describe = dp_cuda_gpus_describe,
+    .describe = describe,
     .upload = dp_cuda_upload,
     .download = dp_cuda_download,
     .queues = &queues,

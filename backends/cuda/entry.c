@@ -8,8 +8,8 @@
 #include "backends/cuda/calibration.h"
 #include "backends/cuda/code_maker.h"
 #include "backends/cuda/gpu/gpus.h"
+#include "backends/cuda/gpu/patience.h"
 #include "backends/cuda/nccl/library.h"
-#include "backends/cuda/nccl/patience.h"
 #include "backends/cuda/target.h"
 
 enum { OLDEST_KIND = 80 };
@@ -42,7 +42,7 @@ const dp_backend_entry dp_backend_entry_cuda = {
     .target = &dp_target_cuda,
     .open = open,
     .map = dp_cuda_gpus_map,
-    .set_timeout = dp_nccl_set_timeout,
+    .set_timeout = dp_cuda_set_timeout,
     .check_kinds = check_kinds,
     .code_maker = &dp_code_maker_cuda,
     .calibrator = &dp_calibrator_cuda,

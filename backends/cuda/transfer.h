@@ -1,7 +1,9 @@
 // Communication between devices by our own functions, on one GPU or several. Private to the backend.
 //
-// Each GPU does a part of a transfer, on the queue of the first of the transfer's devices that is on it. The first
-// device's queue begins the transfer, and it is over there when all parts are.
+// Each GPU does a part of a transfer, on the queue of the first of the transfer's devices that is on it. On one GPU,
+// that is all of it, and the other devices take no part. On several, every device comes to the transfer on its own
+// queue, and goes on when all parts are over; if it does not end, it is given up (backends/cuda/gpu/watch.h). One that
+// reads or writes the host's memory begins and ends on the first device's queue alone.
 #ifndef DP_BACKENDS_CUDA_TRANSFER_H
 #define DP_BACKENDS_CUDA_TRANSFER_H
 

@@ -74,7 +74,6 @@ dp_status dp_cuda_part_finish(dp_cuda_part *part) {
 
 void dp_cuda_part_release(dp_cuda_part *part) {
   if (part->staging) dp_cuda_staging_drop(part->gpu);
-  if (part->done) dp_cu.cuEventDestroy_v2(part->done);
   if (!part->finished)
     free(part->table);
   else if (part->table)

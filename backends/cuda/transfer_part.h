@@ -37,7 +37,6 @@ typedef struct {
   size_t table_bytes;
   bool finished;
   char *staging;  // NULL: it reaches all that it needs
-  CUevent done;   // NULL: nobody waits for it
 } dp_cuda_part;
 
 // Adds a step. DP_EX_MEMORY.

@@ -75,8 +75,9 @@ static bool is_gather(const dp_node *node) {
          (x->producer->stream == DP_STREAM_RECV && x->logical->kind == DP_VALUE_VARIABLE);
 }
 
-// Variables are gathered one user ahead and no more, so that memory holds what the current user and the next one need.
-// before[i]: the node that gather i waits for, plus 1; 0: none.
+// Variables are gathered one user ahead and no more, so that memory holds what the current user and the next one need:
+// what a user needs is gathered while the user before it computes, and so waits for the one before that. before[i]: the
+// node that gather i waits for, plus 1; 0: none.
 static int32_t *gather_ahead(dp_arena *arena, const dp_graph *graph) {
   int32_t *before = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *before);
   int32_t *user = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *user);  // by gather: its first user, plus 1
@@ -85,15 +86,16 @@ static int32_t *gather_ahead(dp_arena *arena, const dp_graph *graph) {
       const dp_value *x = graph->nodes[i]->inputs[k];
       if (x && x->producer) user[x->producer->id] = i + 1;
     }
-  int32_t last = 0, last_but_one = 0;  // users
+  int32_t last = 0, second = 0, third = 0;  // users, from the last one gathered for
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i];
     if (!is_gather(node) || user[i] < last) continue;
     if (user[i] != last) {
-      last_but_one = last;
+      third = second;
+      second = last;
       last = user[i];
     }
-    before[i] = last_but_one;
+    before[i] = third;
   }
   return before;
 }

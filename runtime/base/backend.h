@@ -106,6 +106,9 @@ typedef struct dp_backend {
   // long as what is prepared meanwhile. EX_CONFIG: it was measured on another device, or with other libraries. NULL:
   // there is nothing to choose.
   dp_status (*calibrate)(const dp_calibration *calibration);
+  // What that physical device is called in traces: "GPU 1"; it stays valid until the thread's next call. NULL: devices
+  // of the plan are all there is.
+  const char *(*chip_name)(int device);
   // Ends what `expect` and the preparation of kernels have begun on other threads: a process must not end while a
   // library is at work, since its own destructors run then. NULL: there is nothing.
   void (*settle)(void);

@@ -157,9 +157,10 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   if (needed > given)
     return dp_fail(
         EX_UNAVAILABLE,
-        "kernel %s needs %llu bytes of scratch memory on this machine, but the plan reserves %llu: compile the model "
-        "for it (dpc compile, with --isa and --threads as wanted)",
-        in->kernel, (unsigned long long)needed, (unsigned long long)given);
+        "kernel %s needs %llu bytes of scratch memory on this machine for %lld samples, but the plan reserves %llu: "
+        "compile the model for it (dpc compile, with --isa and --threads as wanted). If it runs with other numbers of "
+        "samples, extents of the model agree for these alone: write them alike",
+        in->kernel, (unsigned long long)needed, (long long)b->n, (unsigned long long)given);
   if (!unit->kernel->prepare || !b->binding->memory->backend->computes) return DP_OK;
   const dp_backend *backend = b->binding->memory->backend;
   const int chip = backend->use ? backend->use(unit->devices[0]) : 0;

@@ -1,6 +1,6 @@
 // See trace.h. The format is the Trace Event Format
 // (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): "complete" events in microseconds.
-// A process is a device, a thread is one of its streams.
+// A process is a device of the plan, named with the physical device that it is on; a thread is one of its streams.
 #include "runtime/exec/trace.h"
 
 #include <stdio.h>
@@ -84,6 +84,7 @@ typedef struct {
   int64_t start_ns;
   const char *const *programs;
   const dp_role_map *roles;
+  const dp_backend *backend;
 } writing;
 
 static dp_status put_text(writing *w, const char *text, int length) {
@@ -140,13 +141,15 @@ static const char *title(const entry *e, char text[2 * NAME_BYTES]) {
 
 static dp_status put_track(writing *w, const entry *e, bool first) {
   char text[LINE_BYTES], stage[NAME_BYTES + 8] = "", name[NAME_BYTES];
+  const char *chip = w->backend->chip_name ? w->backend->chip_name(e->device) : NULL;
   if (w->roles->n_roles > 1)
     snprintf(stage, sizeof stage, " (%s)", plain(w->roles->roles[w->roles->of_device[e->device]].role->name, name));
   int length =
       snprintf(text, sizeof text,
-               "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d%s\"}},\n"
+               "%s{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"device %d%s%s%s\"}},\n"
                "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
-               first ? "" : ",\n", e->device, e->device, stage, e->device, stream_of(e), plain(e->at->stream, name));
+               first ? "" : ",\n", e->device, e->device, stage, chip ? ", " : "", chip ? chip : "", e->device,
+               stream_of(e), plain(e->at->stream, name));
   return put_text(w, text, length);
 }
 
@@ -176,7 +179,7 @@ static dp_status put_all(writing *w, const entry *entries, size_t count, size_t 
 }
 
 dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const dp_role_map *roles,
-                         const char *path) {
+                         const dp_backend *backend, const char *path) {
   size_t parts = dp_trace_count(trace), left_out = atomic_load(&trace->count) - parts;
   size_t count = 0;
   dp_trace_shares shares;
@@ -190,7 +193,7 @@ dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, con
       entries[count++] =
           (entry){trace->slices[i].unit->devices[m], dp_unit_at(trace->slices[i].unit, m), trace->slices[i]};
   count = merge_parts(entries, count);
-  writing w = {.start_ns = trace->start_ns, .programs = programs, .roles = roles};
+  writing w = {.start_ns = trace->start_ns, .programs = programs, .roles = roles, .backend = backend};
   dp_status status = dp_file_writer_open(path, &w.file);
   if (!status) {
     status = put_all(&w, entries, count, left_out, &shares);

@@ -19,8 +19,9 @@ dp_status dp_trace_create(size_t capacity, dp_trace **trace) DP_MUST_USE;
 void dp_trace_destroy(dp_trace *trace);
 size_t dp_trace_count(const dp_trace *trace);  // slices
 void dp_trace_record(dp_trace *trace, const dp_unit *unit, const dp_bound *bound, int64_t begin_ns, int64_t end_ns);
-// programs: names, indexed by dp_slice.program. EX_CANTCREAT, EX_IOERR.
+// programs: names, indexed by dp_slice.program. backend: whose devices they are; a session of it lives. EX_CANTCREAT,
+// EX_IOERR.
 dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, const dp_role_map *roles,
-                         const char *path) DP_MUST_USE;
+                         const dp_backend *backend, const char *path) DP_MUST_USE;
 
 #endif

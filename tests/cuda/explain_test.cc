@@ -13,6 +13,7 @@ class Explain : public Tools {
   ~Explain() override {
     unsetenv("XDG_CACHE_HOME");
     unsetenv("DP_STANDIN_DEVICES");
+    unsetenv("DP_STANDIN_NCCL");
     unsetenv("DP_STANDIN_TRACE");
   }
   void Compile(const std::string &model, const std::string &options) {
@@ -81,16 +82,25 @@ TEST_F(Explain, SaysWhoCommunicates) {
   const std::string nccl = "uses NCCL 2.28.9, Ring, Simple, 16 channels: ";
   Compile("mlp.dpt", "--strategy=data --devices=4 --batch=64");
   std::string found = StepOf(Explained(), "dp.AllReduce");
-  EXPECT_NE(found.find(nccl + "all-reduce, GPUs 0, 1, 2, 3\n"), std::string::npos) << found;
+  EXPECT_NE(found.find(nccl + "all-reduce, GPUs 0, 1, 2, 3, memory registered\n"), std::string::npos) << found;
   Compile("mlp.dpt", "--strategy=zero --zero-stage=3 --devices=4 --batch=64");
   const std::string zero = Explained();
   EXPECT_NE(StepOf(zero, "dp.ReduceScatter").find(nccl + "reduc"), std::string::npos);
-  EXPECT_NE(zero.find(nccl + "reduce-scatter, GPUs 0, 1, 2, 3\n"), std::string::npos);
-  EXPECT_NE(zero.find(nccl + "all-gather, GPUs 0, 1, 2, 3\n"), std::string::npos);
-  EXPECT_NE(zero.find(nccl + "broadcasts, one for each part, GPUs 0, 1, 2, 3\n"), std::string::npos);
+  EXPECT_NE(zero.find(nccl + "reduce-scatter, GPUs 0, 1, 2, 3, memory registered\n"), std::string::npos);
+  EXPECT_NE(zero.find(nccl + "all-gather, GPUs 0, 1, 2, 3, memory registered\n"), std::string::npos);
+  EXPECT_NE(zero.find(nccl + "broadcasts, one for each part, GPUs 0, 1, 2, 3, memory registered\n"), std::string::npos);
   Compile("mlp.dpt", "--strategy=pipeline --devices=2 --batch=64");
   found = StepOf(Explained(), "dp.Send");
-  EXPECT_NE(found.find(nccl + "send and receive, GPUs 0, 1\n"), std::string::npos) << found;
+  EXPECT_NE(found.find(nccl + "send and receive, GPUs 0, 1, memory not registered\n"), std::string::npos) << found;
+  // Versions before 2.27 register no memory.
+  Compile("mlp.dpt", "--strategy=data --devices=4 --batch=64");
+  setenv("DP_STANDIN_NCCL", "22609", 1);
+  found = StepOf(Explained(), "dp.AllReduce");
+  EXPECT_NE(found.find("uses NCCL 2.26.9, Ring, Simple, 16 channels: all-reduce, GPUs 0, 1, 2, 3, memory not registered"
+                       "\n"),
+            std::string::npos)
+      << found;
+  unsetenv("DP_STANDIN_NCCL");
   // The user's own choice is kept, and said.
   setenv("NCCL_ALGO", "Tree", 1);
   EXPECT_NE(Explained().find("uses NCCL 2.28.9, Tree, Simple, 16 channels: "), std::string::npos);
@@ -101,7 +111,7 @@ TEST_F(Explain, SaysWhoCommunicates) {
             std::string::npos);
   // Whole numbers have the same sum in any order.
   found = StepOf(reproducible, "int64[] [P(sum)]");
-  EXPECT_NE(reproducible.find(nccl + "all-reduce, GPUs 0, 1, 2, 3\n"), std::string::npos);
+  EXPECT_NE(reproducible.find(nccl + "all-reduce, GPUs 0, 1, 2, 3, memory registered\n"), std::string::npos);
   Compile("mlp.dpt", "--strategy=data --devices=8 --batch=64");
   EXPECT_NE(StepOf(Explained(), "dp.AllReduce").find("uses no NCCL, since some of its devices share a GPU; "),
             std::string::npos);

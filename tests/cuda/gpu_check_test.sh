@@ -75,7 +75,7 @@ export GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX
 
 parts="correctness training many memcheck racecheck speed initcheck synccheck"
 : >calls
-try pack/gpu_check --out figures --steps=2
+try pack/gpu_check --out figures --steps=2 --mib=1
 [ $status = 0 ] || fail "all parts end with $status"
 say() { grep -Eqx "$1" figures/figures || fail "the figures lack $1"; }
 say 'commit 0123456789abcdef'
@@ -91,17 +91,32 @@ for tool in memcheck racecheck initcheck synccheck; do
   grep -q "^compute-sanitizer --tool $tool --error-exitcode 1 bin/dprun .*--device=cuda" calls ||
     fail "$tool is not run"
 done
+for devices in 2 4 8; do
+  say "many digits_cnn $devices devices on one GPU: worst relative difference of 2 losses: [0-9.e-]+"
+  for options in '--strategy=data' '--strategy=zero --zero-stage=3'; do
+    say "many digits_cnn $options, $devices devices on one GPU: [0-9.]+ ms between devices, [0-9]+ % of it beside computing"
+  done
+  for collective in all-reduce reduce-scatter all-gather; do
+    say "many: $collective of 1.0 MiB between $devices devices on 1 GPU, ours: .* GB/s, [0-9]+ % of a copy's"
+  done
+done
+say 'many nccl_capture_test: passed, [0-9]+ s'
 say 'many: this machine has one GPU'
 for example in mlp digits_cnn; do say "speed $example: [0-9.]+ ms a step, the median of 2"; done
 [ "$(sed -n 's/^\([a-z]*\): [0-9]* s$/\1/p' figures/figures | tr '\n' ' ')" = "$parts " ] || fail "the order of parts"
 
 # Two GPUs.
 printf '#!/bin/sh\nprintf "Stand-in, 570.00, 2048 MiB\\nStand-in, 570.00, 2048 MiB\\n"\n' >bin/nvidia-smi
-try env DP_STANDIN_DEVICES=2 pack/gpu_check --out two --steps=2 many
+try env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX DP_STANDIN_DEVICES=2 pack/gpu_check --out two --steps=2 --mib=1 many
 [ $status = 0 ] || { mv two/figures figures/ && fail "two GPUs end with $status"; }
+grep -q '^\[       OK \] NcclCapture.OneRankIsReplayed' two/nccl_capture_test.log || fail "no communicator was captured"
+for by in ours 'NCCL 2.28.9, Ring, Simple, 16 channels'; do
+  grep -Eq "^many: all-reduce of 1.0 MiB between 2 devices on 2 GPUs, $by: .* sent, .* of a copy's" two/figures ||
+    fail "collectives between GPUs are not timed: $(cat two/figures)"
+done
 for options in '--strategy=data --devices=8' '--strategy=zero --zero-stage=3 --devices=8' \
   '--strategy=tensor --devices=8' '--strategy=pipeline --devices=8'; do
-  grep -Eqx "many digits_cnn $options: the losses of one GPU, [0-9.]+ ms a step, the median of 2 on all of them" \
+  grep -Eqx "many digits_cnn --reproducible $options: the losses of one GPU, [0-9.]+ ms a step, the median of 2 on all of them" \
     two/figures || fail "many does not say what became of $options: $(cat two/figures)"
 done
 grep -q '^GPU 1 (stand-in, .*): devices 4-7$' two/figures || fail "many does not say which devices are where"
@@ -119,7 +134,7 @@ try tree/tools/gpu_check --record nowhere
 
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
-for wrong in nothing --nothing --steps=0 --steps=few --steps= --out; do
+for wrong in nothing --nothing --steps=0 --steps=few --steps= --mib=0 --mib=few --out; do
   try pack/gpu_check $wrong
   [ $status = 64 ] && [ "$(wc -l <err)" -eq 1 ] || fail "'$wrong' ends with $status"
 done
@@ -139,11 +154,16 @@ mkdir broken
 tar -C broken -xzf pack/tree.tar.gz
 for test in broken/tree/bin/*_test; do printf '#!/bin/sh\nexit 0\n' >"$test"; done
 printf '#!/bin/sh\nexit 0\n' >broken/tree/bin/dpc
+printf '#!/bin/sh\nexit "${SPEED:-0}"\n' >broken/tree/bin/collectives_speed
 cat >broken/tree/bin/dprun <<'SCRIPT'
 #!/bin/sh
 device=cpu
 for argument in "$@"; do
-  case $argument in --device=*) device=${argument#*=} ;; --metrics=*) metrics=${argument#*=} ;; esac
+  case $argument in
+    --device=*) device=${argument#*=} ;;
+    --metrics=*) metrics=${argument#*=} ;;
+    --trace=*) [ -n "${NO_TRACE:-}" ] || echo '{"otherData":{"communication_ns":5,"hidden_ns":2},' >"${argument#*=}" ;;
+  esac
 done
 case $device in cuda) [ -z "${LOSS_many:-}" ] || LOSS_cuda=$LOSS_many ;; cuda:*) device=cuda ;; esac
 eval "loss=\$LOSS_$device"
@@ -166,6 +186,10 @@ expect 0 'losses: 0$' training
 expect 0 'memcheck: passed' memcheck
 expect 0 '1.5 ms a step, the median of 1' speed
 expect 0 'the losses of one GPU' many
+expect 0 '40 % of it beside computing' many
+NO_TRACE=1 expect 1 'no trace' many
+SPEED=1 expect 1 '' many
+LOSS_cuda=2.50000001 expect 1 'losses: 4e-09' many
 LOSS_cuda=2.50000001 expect 1 'losses: 4e-09' training
 LOSS_many=2.50000001 expect 1 'not the losses of one GPU' many
 LOSS_cuda=null expect 1 'not comparable' training

@@ -29,7 +29,7 @@ extern "C" {
   X(cudnnDataType_t)              \
   X(cudnnConvolutionMode_t) X(cudnnBackendHeurMode_t) X(cudnnBackendNumericalNote_t) X(cudnnBackendDescriptor_t)
 
-#define DP_NCCL_TYPES(X) X(ncclResult_t) X(ncclDataType_t) X(ncclRedOp_t) X(ncclComm_t) X(ncclUniqueId)
+#define DP_NCCL_TYPES(X) X(ncclResult_t) X(ncclDataType_t) X(ncclRedOp_t) X(ncclComm_t) X(ncclUniqueId) X(ncclWindow_t)
 
 typedef struct {
   const char *library, *type;

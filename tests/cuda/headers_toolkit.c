@@ -45,6 +45,12 @@ DP_CUDA_NCCL_CALLS(DP_CALL)
 #undef DP_CALL
 DP_CUDA_NCCL_CONSTANTS(DP_SAME_CONSTANT)
 DP_CUDA_NCCL_LAYOUT(DP_SAME_CONSTANT)
+#if NCCL_VERSION_CODE >= 22700
+#define DP_CALL(name, parameters) DP_SAME_CALL(ncclResult_t, name, parameters)
+DP_CUDA_NCCL_WINDOW_CALLS(DP_CALL)
+#undef DP_CALL
+DP_CUDA_NCCL_WINDOW_CONSTANTS(DP_SAME_CONSTANT)
+#endif
 _Static_assert(DP_NCCL_UNDEFINED == NCCL_CONFIG_UNDEF_INT, "what is left to NCCL is declared otherwise");
 _Static_assert(sizeof(ncclConfig_t) >= DP_NCCL_CONFIG_BYTES, "a configuration is declared longer");
 #endif

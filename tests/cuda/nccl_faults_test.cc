@@ -4,12 +4,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 
 #include "tests/tools/tool.h"
 
 namespace {
 
-constexpr int kRanks = 3;
+constexpr int kRanks = 3, kArenas = 4;  // of a device: variables, transients, both copies of its inputs
 constexpr char kTimeout[] = "0.3";
 constexpr double kMostSeconds = 20;  // on a machine that is busy with other tests
 
@@ -33,13 +34,14 @@ class NcclFaults : public Tools {
     return "dprun " + File("plan.bin") + " --device=cuda --steps=3 --quiet --timeout=" + kTimeout + " " + options +
            digits;
   }
-  // How many group calls each rank makes in a run: all but the two that make and end the communicator.
+  // How many group calls each rank makes in a run: all but the three that make the communicator, register memory and
+  // end it.
   int GroupCalls() {
     setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
     Must(Command());
     unsetenv("DP_STANDIN_TRACE");
     std::ifstream trace(File("trace"));
-    int count = -2;
+    int count = -3;
     for (std::string number, name; trace >> number >> name;) count += name == "ncclGroupEnd";
     return count;
   }
@@ -105,8 +107,12 @@ TEST_F(NcclFaults, EachCallInTurn) {
           EXPECT_EQ(number, "0") << name << result.err;
         }
     }
-    if (result.code == 0) {  // communicators are ended when all is over
-      EXPECT_GT(k + 8, calls.size());
+    if (calls[k] == "ncclMemAlloc" || calls[k] == "ncclGetVersion") {  // memory is the driver's then
+      EXPECT_EQ(result.code, 0) << result.err;
+      continue;
+    }
+    if (result.code == 0) {  // communicators and memory are released when all is over
+      EXPECT_GT(k + 9 + 2 * kArenas * kRanks, calls.size()) << calls[k];
       continue;
     }
     refused++;
@@ -129,6 +135,27 @@ TEST_F(NcclFaults, WhatWasSavedStays) {
   EXPECT_NE(result.err.find("step 2 was saved last: --resume goes on from it"), std::string::npos) << result.err;
   unsetenv("DP_STANDIN_NCCL_STALL");
   Must(Command("--save=" + File("run/") + " --save-every=1 --resume "));
+}
+
+// Every rank registers its arenas, where NCCL has memory windows, and deregisters them; no bit depends on it.
+TEST_F(NcclFaults, ArenasAreRegistered) {
+  const auto count = [&](const char *version, const std::string &saved) {
+    setenv("DP_STANDIN_NCCL", version, 1);
+    setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
+    EXPECT_EQ(Must(Command("--save=" + saved + " ")).err, "") << "the stand-in complains";
+    unsetenv("DP_STANDIN_TRACE");
+    unsetenv("DP_STANDIN_NCCL");
+    std::map<std::string, int> counts;
+    std::ifstream trace(File("trace"));
+    for (std::string number, name; trace >> number >> name;) counts[name]++;
+    return counts;
+  };
+  auto with = count("22700", File("with.safetensors")), without = count("22609", File("without.safetensors"));
+  for (const char *name : {"ncclMemAlloc", "ncclMemFree", "ncclCommWindowRegister", "ncclCommWindowDeregister"}) {
+    EXPECT_EQ(with[name], kArenas * kRanks) << name;
+    EXPECT_EQ(without[name], 0) << name;
+  }
+  EXPECT_EQ(Read(File("with.safetensors")), Read(File("without.safetensors")));
 }
 
 // Without a limit, nothing is given up that moves; a good run is the same with a short one.

@@ -20,10 +20,12 @@ struct NcclCalls {
     EXPECT_NE(library, nullptr) << dlerror();
 #define DP_FIND(name, parameters) name = reinterpret_cast<decltype(name)>(dlsym(library, #name));
     DP_CUDA_NCCL_CALLS(DP_FIND)
+    DP_CUDA_NCCL_WINDOW_CALLS(DP_FIND)
 #undef DP_FIND
   }
 #define DP_MEMBER(name, parameters) ncclResult_t(*name) parameters;
   DP_CUDA_NCCL_CALLS(DP_MEMBER)
+  DP_CUDA_NCCL_WINDOW_CALLS(DP_MEMBER)
 #undef DP_MEMBER
 };
 
@@ -251,6 +253,98 @@ TEST_F(NcclStandin, WhatItIsUsedForOtherwise) {
   EXPECT_EQ(nccl.ncclGroupEnd(), ncclInvalidUsage);
 }
 
+// ---- memory windows -------------------------------------------------------------------------------------------------
+
+class NcclWindows : public NcclStandin {
+ protected:
+  static constexpr size_t kBytes = 8192;
+  void SetUp() override {
+    NcclStandin::SetUp();
+    for (int rank = 0; rank < kRanks; rank++) {
+      Use(rank);
+      EXPECT_EQ(nccl.ncclMemAlloc(&rooms_[rank], kBytes), ncclSuccess);
+    }
+  }
+  void TearDown() override {
+    for (void *room : rooms_) EXPECT_EQ(nccl.ncclMemFree(room), ncclSuccess);
+    NcclStandin::TearDown();
+  }
+  // Each rank registers bytes[rank] of its room from `offset` on.
+  ncclResult_t Register(size_t offset, const std::array<size_t, kRanks> &bytes) {
+    EXPECT_EQ(nccl.ncclGroupStart(), ncclSuccess);
+    for (int rank = 0; rank < kRanks; rank++)
+      if (bytes[rank])
+        nccl.ncclCommWindowRegister(comms_[rank], static_cast<char *>(rooms_[rank]) + offset, bytes[rank],
+                                    &windows_[rank], NCCL_WIN_DEFAULT);
+    return Settle(nccl.ncclGroupEnd());
+  }
+  void Deregister() {
+    for (int rank = 0; rank < kRanks; rank++)
+      EXPECT_EQ(nccl.ncclCommWindowDeregister(comms_[rank], windows_[rank]), ncclSuccess);
+  }
+  std::string SaidOf(size_t offset, const std::array<size_t, kRanks> &bytes) {
+    return Said([&] { EXPECT_NE(Register(offset, bytes), ncclSuccess); });
+  }
+  double *Room(int rank) { return static_cast<double *>(rooms_[rank]); }
+
+  void *rooms_[kRanks] = {};
+  ncclWindow_t windows_[kRanks] = {};
+};
+
+TEST_F(NcclWindows, AreGivenToAllRanks) {
+  for (int blocking : {1, 0}) {
+    if (comms_[0])
+      for (ncclComm_t &comm : comms_) nccl.ncclCommDestroy(comm);
+    ASSERT_EQ(Connect(blocking), ncclSuccess);
+    EXPECT_EQ(Register(NCCL_WIN_REQUIRED_ALIGNMENT, {8, 8, 8}), ncclSuccess);
+    for (ncclWindow_t window : windows_) EXPECT_NE(window, nullptr);
+    Deregister();
+    EXPECT_EQ(nccl.ncclCommWindowDeregister(comms_[0], windows_[0]), ncclInvalidArgument) << "twice";
+  }
+}
+
+TEST_F(NcclWindows, AreRefused) {
+  ASSERT_EQ(Connect(), ncclSuccess);
+  EXPECT_NE(SaidOf(256, {8, 8, 8}).find("not aligned"), std::string::npos);
+  EXPECT_NE(SaidOf(0, {kBytes, kBytes, 8}).find("ranks register different memory"), std::string::npos);
+  EXPECT_NE(SaidOf(0, {8, 8, 0}).find("ranks register different memory"), std::string::npos);
+  EXPECT_NE(SaidOf(0, {kBytes + 1, kBytes, kBytes}).find("not of ncclMemAlloc"), std::string::npos);
+  for (ncclWindow_t window : windows_) EXPECT_EQ(window, nullptr);
+  void *const room = rooms_[0];
+  rooms_[0] = At<void>(memory_[0]);  // the driver's memory
+  EXPECT_NE(SaidOf(0, {8, 8, 8}).find("not of ncclMemAlloc"), std::string::npos);
+  rooms_[0] = room;
+}
+
+TEST_F(NcclWindows, MustGoFirst) {
+  ASSERT_EQ(Connect(), ncclSuccess);
+  ASSERT_EQ(Register(0, {kBytes, kBytes, kBytes}), ncclSuccess);
+  EXPECT_NE(Said([&] { EXPECT_EQ(nccl.ncclMemFree(rooms_[1]), ncclSuccess); }).find("freed that is registered"),
+            std::string::npos);
+  Use(1);
+  EXPECT_EQ(nccl.ncclMemAlloc(&rooms_[1], kBytes), ncclSuccess);
+  const std::string said = Said([&] { EXPECT_EQ(nccl.ncclCommDestroy(comms_[0]), ncclSuccess); });
+  EXPECT_NE(said.find("destroyed while memory is registered"), std::string::npos) << said;
+  // An abort may come at any time.
+  for (int rank = 1; rank < kRanks; rank++)
+    EXPECT_EQ(Said([&] { EXPECT_EQ(nccl.ncclCommAbort(comms_[rank]), ncclSuccess); }), "");
+  for (ncclComm_t &comm : comms_) comm = nullptr;
+}
+
+TEST_F(NcclWindows, ACallUsesThemWhollyOrNot) {
+  ASSERT_EQ(Connect(), ncclSuccess);
+  ASSERT_EQ(Register(0, {kBytes, kBytes, kBytes}), ncclSuccess);
+  Refused("some memory of a call is registered", [&](int rank, double *at, ncclComm_t comm, CUstream stream) {
+    nccl.ncclAllReduce(rank ? at : Room(rank), rank ? at : Room(rank), 1, ncclFloat64, ncclSum, comm, stream);
+  });
+  EXPECT_EQ(Group([&](int rank, double *, ncclComm_t comm, CUstream stream) {
+              nccl.ncclAllReduce(Room(rank), Room(rank), 1, ncclFloat64, ncclSum, comm, stream);
+            }),
+            ncclSuccess);
+  for (CUstream stream : streams_) Try(cu.cuStreamSynchronize(stream));
+  Deregister();
+}
+
 // What an abort breaks off gives nobody anything, and lets streams go on.
 TEST_F(NcclStandin, AnAbortLetsStreamsGoOn) {
   ASSERT_EQ(Connect(), ncclSuccess);
@@ -264,6 +358,44 @@ TEST_F(NcclStandin, AnAbortLetsStreamsGoOn) {
     comm = nullptr;
   }
   for (int rank = 0; rank < kRanks; rank++) EXPECT_EQ(Get(rank), std::vector<double>({1, 2, 3}));
+}
+
+// Ranks may be aborted in any order, whether a call is still in progress, on the streams, or done, and whatever is
+// asked or waited for in between.
+TEST_F(NcclStandin, AbortsComeInAnyOrder) {
+  for (unsigned seed = 0; seed < 200; seed++) {
+    SCOPED_TRACE(seed);
+    unsigned drawn = seed * 2654435761u;
+    const auto draw = [&](unsigned n) { return (drawn = drawn * 1664525u + 1013904223u) / 65536 % n; };
+    cu.dp_standin_seed(seed % 8);
+    ASSERT_EQ(Connect(static_cast<int>(draw(2))), ncclSuccess);
+    for (unsigned calls = draw(3); calls; calls--) {
+      nccl.ncclGroupStart();
+      for (int rank = 0; rank < kRanks; rank++) {
+        auto *at = At<double>(memory_[rank]);
+        nccl.ncclAllReduce(at, at, 3, ncclFloat64, ncclSum, comms_[rank], streams_[rank]);
+      }
+      const ncclResult_t ended = nccl.ncclGroupEnd();
+      if (draw(2)) Settle(ended);
+    }
+    for (int left = kRanks; left;) {
+      const auto rank = static_cast<int>(draw(kRanks));
+      ncclResult_t state;
+      Use(rank);
+      if (!draw(3)) (void)cu.cuStreamQuery(streams_[rank]);
+      if (comms_[rank] && !draw(3)) {
+        EXPECT_EQ(nccl.ncclCommGetAsyncError(comms_[rank], &state), ncclSuccess);
+      }
+      if (!comms_[rank] || draw(2)) continue;
+      EXPECT_EQ(nccl.ncclCommAbort(comms_[rank]), ncclSuccess);
+      comms_[rank] = nullptr;
+      left--;
+    }
+    for (int rank = 0; rank < kRanks; rank++) {
+      Use(rank);
+      Try(cu.cuStreamSynchronize(streams_[rank]));
+    }
+  }
 }
 
 }  // namespace

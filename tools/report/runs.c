@@ -38,9 +38,9 @@ static char *print_run(const dp_report_run *r) {
   snprintf(hash, sizeof hash, "%016" PRIx64, r->plan_hash);
   json_t *words = json_array();
   for (size_t i = 0; i < r->n_words; i++) json_array_append_new(words, pack_text(r->words[i]));
-  json_t *machine =
-      json_pack("{s:o, s:o, s:o, s:I, s:I}", "host", pack_text(r->host), "system", pack_text(r->system), "processor",
-                pack_text(r->processor), "cores", (json_int_t)r->cores, "memory_bytes", (json_int_t)r->memory_bytes);
+  json_t *machine = json_pack("{s:o, s:o, s:o, s:I, s:I, s:o}", "host", pack_text(r->host), "system",
+                              pack_text(r->system), "processor", pack_text(r->processor), "cores", (json_int_t)r->cores,
+                              "memory_bytes", (json_int_t)r->memory_bytes, "devices", pack_text(r->devices));
   json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:s, s:I, s:o, s:o, s:o, s:o}", "event", "run", "date",
                              pack_text(r->date), "folder", pack_text(r->folder), "plan", pack_text(r->plan),
                              "plan_hash", hash, "first_step", (json_int_t)r->first_step, "metrics",
@@ -130,6 +130,7 @@ static bool take_run(dp_arena *arena, const json_t *line, dp_report_run *run) {
       .processor = take_text(arena, machine, "processor"),
       .cores = take_count(machine, "cores"),
       .memory_bytes = take_count(machine, "memory_bytes"),
+      .devices = take_text(arena, machine, "devices"),
   };
   return take_words(arena, json_object_get(line, "command"), run);
 }

@@ -15,6 +15,7 @@ typedef struct {
   const char *metrics, *trace;  // absolute paths; NULL: not asked for
   const char *host, *system, *processor;
   int64_t cores, memory_bytes;
+  const char *devices;  // where the plan's devices were and how they communicated; NULL: nothing is said
   size_t n_words;
   const char *const *words;  // (n_words) the command
 } dp_report_run;

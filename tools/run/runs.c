@@ -1,5 +1,6 @@
 // What a folder of checkpoints says of the runs that wrote to it (tools/report/runs.h).
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,22 @@ static const char *absolute_to_be(dp_arena *arena, const char *path) {
   return realpath(folder, resolved) ? dp_printf(arena, "%s/%s", resolved, name) : dp_strdup(arena, path);
 }
 
+// What the backend says of the plan's devices, one thing behind the other; NULL: nothing.
+static const char *describe_devices(const dp_dprun *run) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  if (!out) return NULL;
+  dp_session_describe(run->session, out);
+  const bool whole = !fclose(out);
+  const char *said = NULL;
+  char *rest = NULL;
+  for (char *line = whole ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+    said = dp_printf(run->arena, "%s%s%s", said ? said : "", said ? "; " : "", line);
+  free(text);
+  return said;
+}
+
 dp_status dp_dprun_runs_add(const dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   if (!o->checkpoints) return DP_OK;
@@ -31,6 +48,7 @@ dp_status dp_dprun_runs_add(const dp_dprun *run) {
                      .first_step = run->steps + 1,
                      .metrics = absolute_to_be(run->arena, o->metrics),
                      .trace = absolute_to_be(run->arena, o->trace),
+                     .devices = describe_devices(run),
                      .n_words = (size_t)run->argc,
                      .words = (const char *const *)run->argv};
   dp_report_run_here(run->arena, &r);

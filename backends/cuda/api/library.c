@@ -65,11 +65,12 @@ static dp_status load(const dp_cuda_library *l) {
         "%s cannot be loaded (%s): install the CUDA toolkit or the wheel that has it, and name its folder in "
         "CUDA_HOME or LD_LIBRARY_PATH",
         l->what, l->sonames[0]);
-  for (int i = 0; l->calls[i]; i++) {
-    l->table[i] = dlsym(library, l->calls[i]);
-    if (!l->table[i])
-      return dp_fail(EX_UNAVAILABLE, "%s on this machine is too old: it lacks %s", l->what, l->calls[i]);
+  void **to = l->table;
+  for (int i = 0; l->calls[i]; i++, to++) {
+    *to = dlsym(library, l->calls[i]);
+    if (!*to) return dp_fail(EX_UNAVAILABLE, "%s on this machine is too old: it lacks %s", l->what, l->calls[i]);
   }
+  for (int i = 0; l->newer && l->newer[i]; i++, to++) *to = dlsym(library, l->newer[i]);
   return DP_OK;
 }
 

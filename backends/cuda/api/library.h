@@ -16,9 +16,10 @@ typedef struct {
   const char *const *sonames;  // the newest first; ends with NULL
   const char *folder;          // in Python's wheels: "nvidia/cudnn/lib"; NULL: it comes with the driver
   const char *const *calls;    // names; ends with NULL
-  void **table;                // a pointer for each of the calls
+  void **table;                // a pointer for each of the calls, then of the newer ones: NULL where they are missing
   pthread_mutex_t lock;        // PTHREAD_MUTEX_INITIALIZER
   bool loaded;
+  const char *const *newer;  // names of calls that newer versions have; ends with NULL; NULL: none are asked for
 } dp_cuda_library;
 
 // CUDA's libraryPropertyType: what the calls ...GetProperty of its libraries are asked for.

@@ -1,4 +1,4 @@
-// The calls of NCCL that the backend makes, of version 2.18 or newer. See driver.h.
+// The calls of NCCL that the backend makes, of version 2.18 or newer, and of 2.27 for memory windows. See driver.h.
 #ifndef DP_BACKENDS_CUDA_API_NCCL_H
 #define DP_BACKENDS_CUDA_API_NCCL_H
 
@@ -9,12 +9,16 @@
 
 #ifdef DP_CUDA_TOOLKIT
 #include <nccl.h>
+#if NCCL_VERSION_CODE < 22700
+typedef struct ncclWindow_vidmem *ncclWindow_t;
+#endif
 #else
 typedef int ncclResult_t;
 typedef int ncclDataType_t;
 typedef int ncclRedOp_t;
 typedef struct ncclComm *ncclComm_t;
 typedef struct CUstream_st *cudaStream_t;
+typedef struct ncclWindow_vidmem *ncclWindow_t;
 typedef struct {
   char internal[128];
 } ncclUniqueId;
@@ -74,10 +78,15 @@ enum {
   X(offsetof(ncclConfig_t, netName), 32)        \
   X(offsetof(ncclConfig_t, splitShare), 40)
 
+// Of memory windows.
+#define DP_CUDA_NCCL_WINDOW_CONSTANTS(X) \
+  X(NCCL_WIN_DEFAULT, 0)                 \
+  X(NCCL_WIN_REQUIRED_ALIGNMENT, 4096)
+
 #ifndef DP_CUDA_TOOLKIT
 enum {
 #define DP_CONSTANT(name, value) name = value,
-  DP_CUDA_NCCL_CONSTANTS(DP_CONSTANT)
+  DP_CUDA_NCCL_CONSTANTS(DP_CONSTANT) DP_CUDA_NCCL_WINDOW_CONSTANTS(DP_CONSTANT)
 #undef DP_CONSTANT
 };
 #endif
@@ -105,5 +114,12 @@ enum {
                     cudaStream_t stream))                                                                            \
   X(ncclSend, (const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)) \
   X(ncclRecv, (void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream))
+
+// Those that 2.27 or newer has: memory windows.
+#define DP_CUDA_NCCL_WINDOW_CALLS(X)                                                                        \
+  X(ncclMemAlloc, (void **memory, size_t bytes))                                                            \
+  X(ncclMemFree, (void *memory))                                                                            \
+  X(ncclCommWindowRegister, (ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window, int flags)) \
+  X(ncclCommWindowDeregister, (ncclComm_t comm, ncclWindow_t window))
 
 #endif

@@ -15,7 +15,7 @@ dp_status dp_cuda_driver_load(void) {
 #undef DP_CALL
           NULL};
   static dp_cuda_library library = {"NVIDIA's driver",         sonames, NULL, calls, (void **)&dp_cu,
-                                    PTHREAD_MUTEX_INITIALIZER, false};
+                                    PTHREAD_MUTEX_INITIALIZER, false,   NULL};
   static bool loaded;
   if (loaded) return DP_OK;
   DP_TRY(dp_cuda_library_load(&library));

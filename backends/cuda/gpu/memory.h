@@ -15,6 +15,8 @@ enum { DP_CUDA_RESERVE_BYTES = 256 << 20 };
 // Zeroed memory of a GPU; NULL when it has none left.
 void *dp_cuda_gpu_allocate(const dp_cuda_gpu *gpu, uint64_t bytes);
 void dp_cuda_gpu_release(const dp_cuda_gpu *gpu, void *memory);
+// Zeroes memory of a GPU; returns when done. Whether it could.
+bool dp_cuda_gpu_zero(const dp_cuda_gpu *gpu, void *memory, uint64_t bytes);
 // Copies from the host; returns when done. EX_UNAVAILABLE.
 dp_status dp_cuda_gpu_upload(const dp_cuda_gpu *gpu, void *to, const void *from, uint64_t bytes) DP_MUST_USE;
 

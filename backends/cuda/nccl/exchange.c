@@ -6,8 +6,15 @@
 #include <string.h>
 
 #include "backends/cuda/gpu/choices.h"
-#include "backends/cuda/nccl/exchange_state.h"
-#include "backends/cuda/nccl/watch.h"
+#include "backends/cuda/gpu/watch.h"
+#include "backends/cuda/nccl/calls.h"
+#include "backends/cuda/nccl/windows.h"
+
+struct dp_nccl_exchange {
+  dp_nccl_group *group;
+  dp_nccl_call_list list;
+  dp_cuda_meeting *meeting;
+};
 
 // How many GPUs there are among them.
 static int count_gpus(int n, const dp_cuda_gpu *const *gpus) {
@@ -20,35 +27,36 @@ static int count_gpus(int n, const dp_cuda_gpu *const *gpus) {
   return count;
 }
 
+// Whether NCCL may use what a rank gives and gets where it lies.
+static bool in_windows(const dp_nccl_exchange *x) {
+  for (int i = 0; i < x->list.n; i++) {
+    const dp_nccl_call *c = &x->list.calls[i];
+    const bool is_root = c->rank == c->other;
+    const bool gives = c->kind != DP_NCCL_RECEIVE && (c->kind != DP_NCCL_BROADCAST || is_root);
+    const bool gets = c->kind != DP_NCCL_SEND && (c->kind != DP_NCCL_REDUCE || is_root);
+    if ((gives && !dp_nccl_windows_hold(x->group, c->rank, c->from)) ||
+        (gets && !dp_nccl_windows_hold(x->group, c->rank, c->to)))
+      return false;
+  }
+  return true;
+}
+
 static void choose(const dp_nccl_exchange *x) {
   char on[160] = "";
   for (int rank = 0; rank < x->group->n && strlen(on) + 8 < sizeof on; rank++)
     snprintf(on + strlen(on), sizeof on - strlen(on), "%s%d", rank ? ", " : "", x->group->gpus[rank]->ordinal);
-  dp_cuda_choice_add("%s: %s, GPUs %s", dp_nccl_description(), x->list.how, on);
+  dp_cuda_choice_add("%s: %s, GPUs %s, memory %sregistered", dp_nccl_description(), x->list.how, on,
+                     in_windows(x) ? "" : "not ");
 }
 
-static dp_status make_events(dp_nccl_exchange *x) {
-  const size_t n = (size_t)x->group->n;
-  for (int slot = 0; slot < DP_NCCL_SLOTS; slot++) {
-    CUevent **const lists[] = {&x->come[slot], &x->over[slot]};
-    for (size_t l = 0; l < DP_COUNT(lists); l++) {
-      *lists[l] = calloc(n, sizeof **lists[l]);
-      if (!*lists[l]) return dp_fail(DP_EX_MEMORY, "no memory for the events of a collective");
-      for (size_t rank = 0; rank < n; rank++) {
-        dp_cuda_gpu_use(x->group->gpus[rank]);
-        DP_TRY(dp_cuda_check(dp_cu.cuEventCreate(&(*lists[l])[rank], CU_EVENT_DISABLE_TIMING), "making an event"));
-      }
-    }
-  }
-  return DP_OK;
-}
-
-static dp_status prepare(const dp_transfer *t, int n, const dp_cuda_gpu *const *gpus, dp_nccl_exchange *x) {
-  x->what = strdup(t->what);
-  if (!x->what) return dp_fail(DP_EX_MEMORY, "no memory for a collective");
+static dp_status prepare(const dp_transfer *t, int n, const int *devices, const dp_cuda_gpu *const *gpus,
+                         dp_nccl_exchange *x) {
+  dp_cuda_party parties[DP_CUDA_MOST_GPUS];
+  for (int rank = 0; rank < n; rank++)
+    parties[rank] = (dp_cuda_party){.rank = rank, .device = devices[rank], .gpu = gpus[rank]};
   DP_TRY(dp_nccl_load());
   DP_TRY(dp_nccl_group_open(n, gpus, &x->group));
-  DP_TRY(make_events(x));
+  DP_TRY(dp_cuda_meeting_make(t->what, false, n, parties, &x->meeting));
   choose(x);
   return DP_OK;
 }
@@ -63,12 +71,8 @@ dp_status dp_nccl_exchange_make(const dp_transfer *t, int n, const int *devices,
   dp_nccl_exchange *x = calloc(1, sizeof *x);
   if (!x) return dp_fail(DP_EX_MEMORY, "no memory for a collective");
   dp_status status = dp_nccl_find_calls(t, n, &x->list, why);
-  x->devices = devices;
   const bool none = !x->list.n;
-  if (!status && !none) {
-    dp_nccl_watch_add(x);
-    status = dp_status_context(prepare(t, n, gpus, x), "%s", t->what);
-  }
+  if (!status && !none) status = dp_status_context(prepare(t, n, devices, gpus, x), "%s", t->what);
   if (status || none)
     dp_nccl_exchange_release(x);
   else
@@ -77,25 +81,10 @@ dp_status dp_nccl_exchange_make(const dp_transfer *t, int n, const int *devices,
 }
 
 void dp_nccl_exchange_release(dp_nccl_exchange *x) {
-  dp_nccl_watch_drop(x);
-  for (int slot = 0; slot < DP_NCCL_SLOTS; slot++) {
-    CUevent *const lists[] = {x->come[slot], x->over[slot]};
-    for (size_t l = 0; l < DP_COUNT(lists); l++) {
-      for (int rank = 0; lists[l] && rank < x->group->n; rank++)
-        if (lists[l][rank]) dp_cu.cuEventDestroy_v2(lists[l][rank]);
-      free(lists[l]);
-    }
-  }
+  dp_cuda_meeting_release(x->meeting);
   if (x->group) dp_nccl_group_close(x->group);
   free(x->list.calls);
-  free(x->what);
   free(x);
-}
-
-static dp_status record(const dp_nccl_exchange *x, CUevent const *events, CUstream const *streams) {
-  for (int rank = 0; rank < x->group->n; rank++)
-    DP_TRY(dp_cuda_check(dp_cu.cuEventRecord(events[rank], streams[rank]), "issuing a collective"));
-  return DP_OK;
 }
 
 static dp_status call_all(const dp_nccl_exchange *x, CUstream const *streams) {
@@ -112,10 +101,11 @@ static dp_status call_all(const dp_nccl_exchange *x, CUstream const *streams) {
 }
 
 dp_status dp_nccl_exchange_issue(dp_nccl_exchange *x, CUstream const *streams, int slot) {
-  DP_TRY(dp_nccl_watch_check());
-  DP_TRY(record(x, x->come[slot], streams));
-  x->issued[slot] = dp_nccl_watch_count();
+  DP_TRY(dp_cuda_watch_check());
+  for (int rank = 0; rank < x->group->n; rank++) DP_TRY(dp_cuda_meeting_come(x->meeting, slot, rank, streams[rank]));
+  dp_cuda_meeting_begin(x->meeting, slot);
   dp_status status = call_all(x, streams);
-  if (!status) return record(x, x->over[slot], streams);
-  return dp_nccl_watch_fail(dp_status_context(status, "%s", x->what));
+  if (status) return dp_cuda_watch_fail(dp_status_context(status, "%s", x->meeting->what));
+  for (int rank = 0; rank < x->group->n; rank++) DP_TRY(dp_cuda_meeting_over(x->meeting, slot, rank, streams[rank]));
+  return DP_OK;
 }

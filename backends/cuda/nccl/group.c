@@ -7,7 +7,8 @@
 #include <time.h>
 
 #include "backends/cuda/gpu/waiting.h"
-#include "backends/cuda/nccl/patience.h"
+#include "backends/cuda/gpu/watch.h"
+#include "backends/cuda/nccl/windows.h"
 
 static dp_nccl_group *groups;
 
@@ -44,9 +45,9 @@ static dp_status settle(const dp_nccl_group *g) {
     if (state != ncclInProgress && state != ncclSuccess) return failure_of(g);
     rank += state == ncclSuccess;
     if (state == ncclSuccess) continue;
-    if (dp_nccl_timeout() > 0 && dp_cuda_now() - begin > dp_nccl_timeout())
+    if (dp_cuda_timeout() > 0 && dp_cuda_now() - begin > dp_cuda_timeout())
       return dp_fail(DP_EX_PEER_LOST, "NCCL: rank %d (GPU %d) has not answered for %g s (--timeout)", rank,
-                     g->gpus[rank]->ordinal, dp_nccl_timeout());
+                     g->gpus[rank]->ordinal, dp_cuda_timeout());
     nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
   }
   return DP_OK;
@@ -61,10 +62,41 @@ dp_status dp_nccl_group_end(dp_nccl_group *g, ncclResult_t result, int rank) {
   return told ? told : dp_fail(EX_UNAVAILABLE, "NCCL: ncclGroupEnd gives %s (%d)", dp_nccl_name_of(ended), (int)ended);
 }
 
+// ---- watching -------------------------------------------------------------------------------------------------------
+
+static dp_status check_all(void) {
+  dp_status heard = DP_OK;
+  for (const dp_nccl_group *g = groups; g; g = g->next) {
+    dp_status told = failure_of(g);
+    if (told && dp_status_code(told) != DP_EX_PEER_LOST) {
+      dp_status_free(heard);
+      return told;
+    }
+    if (heard)
+      dp_status_free(told);
+    else
+      heard = told;
+  }
+  return heard;
+}
+
+// An abort takes windows with it.
+static void abort_group(dp_nccl_group *g) {
+  for (int rank = 0; rank < g->n; rank++) {
+    if (g->comms[rank]) dp_nccl.ncclCommAbort(g->comms[rank]);
+    g->comms[rank] = NULL;
+  }
+}
+
+static void abort_all(void) {
+  for (dp_nccl_group *g = groups; g; g = g->next) abort_group(g);
+}
+
 // ---- making ---------------------------------------------------------------------------------------------------------
 
 static void destroy(dp_nccl_group *g) {
   bool whole = g->comms != NULL;
+  dp_nccl_windows_close(g);
   for (int rank = 0; whole && rank < g->n; rank++) whole = g->comms[rank] != NULL;
   if (whole) {
     dp_nccl.ncclGroupStart();
@@ -84,13 +116,6 @@ static void destroy(dp_nccl_group *g) {
   free(g->gpus);
   free(g->comms);
   free(g);
-}
-
-static void abort_group(dp_nccl_group *g) {
-  for (int rank = 0; rank < g->n; rank++) {
-    if (g->comms[rank]) dp_nccl.ncclCommAbort(g->comms[rank]);
-    g->comms[rank] = NULL;
-  }
 }
 
 static dp_status connect(dp_nccl_group *g) {
@@ -116,6 +141,8 @@ static dp_status connect(dp_nccl_group *g) {
 }
 
 static dp_status make(int n, const dp_cuda_gpu *const *gpus, dp_nccl_group **made) {
+  static const dp_cuda_watch_library library = {check_all, abort_all};
+  dp_cuda_watch_library_add(&library);
   dp_nccl_group *g = calloc(1, sizeof *g);
   if (!g) return dp_fail(DP_EX_MEMORY, "no memory for a group of GPUs");
   g->gpus = calloc((size_t)n, sizeof *g->gpus);
@@ -141,9 +168,15 @@ dp_status dp_nccl_group_open(int n, const dp_cuda_gpu *const *gpus, dp_nccl_grou
   while (g && (g->n != n || memcmp(g->gpus, gpus, (size_t)n * sizeof *gpus))) g = g->next;
   if (!g) DP_TRY(make(n, gpus, &g));
   g->users++;
-  *group = g;
-  return DP_OK;
+  dp_status status = dp_nccl_windows_open(g);
+  if (status)
+    dp_nccl_group_close(g);
+  else
+    *group = g;
+  return status;
 }
+
+dp_nccl_group *dp_nccl_groups_first(void) { return groups; }
 
 void dp_nccl_group_close(dp_nccl_group *g) {
   if (--g->users) return;
@@ -151,26 +184,4 @@ void dp_nccl_group_close(dp_nccl_group *g) {
   while (*link != g) link = &(*link)->next;
   *link = g->next;
   destroy(g);
-}
-
-// ---- watching -------------------------------------------------------------------------------------------------------
-
-dp_status dp_nccl_groups_check(void) {
-  dp_status heard = DP_OK;
-  for (const dp_nccl_group *g = groups; g; g = g->next) {
-    dp_status told = failure_of(g);
-    if (told && dp_status_code(told) != DP_EX_PEER_LOST) {
-      dp_status_free(heard);
-      return told;
-    }
-    if (heard)
-      dp_status_free(told);
-    else
-      heard = told;
-  }
-  return heard;
-}
-
-void dp_nccl_groups_abort(void) {
-  for (dp_nccl_group *g = groups; g; g = g->next) abort_group(g);
 }

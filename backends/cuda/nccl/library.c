@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "backends/cuda/api/library.h"
+#include "backends/cuda/gpu/gpus.h"
 
-enum { OLDEST = 21800 };
+enum { OLDEST = 21800, FIRST_WITH_WINDOWS = 22700 };
 
 dp_nccl_calls dp_nccl;
 
@@ -20,6 +21,12 @@ static dp_cuda_library library = {
             DP_CUDA_NCCL_CALLS(DP_CALL)
 #undef DP_CALL
                 NULL},
+    .newer =
+        (const char *const[]){
+#define DP_CALL(name, parameters) #name,
+            DP_CUDA_NCCL_WINDOW_CALLS(DP_CALL)
+#undef DP_CALL
+                NULL},
     .table = (void **)&dp_nccl,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
@@ -27,6 +34,7 @@ static dp_cuda_library library = {
 static const struct { const char *variable, *value; } pinned[] = {{"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "Simple"}};
 
 static char description[256];
+static bool has_windows;
 
 void dp_nccl_pin(void) {
   for (size_t i = 0; i < DP_COUNT(pinned); i++) setenv(pinned[i].variable, pinned[i].value, 0);
@@ -47,12 +55,23 @@ dp_status dp_nccl_load(void) {
     return dp_fail(EX_UNAVAILABLE, "NCCL on this machine is %d.%d: install %d.%d or a newer one",
                    version < 10000 ? version / 1000 : major, minor % (version < 10000 ? 10 : 100), OLDEST / 10000,
                    OLDEST / 100 % 100);
+  has_windows = version >= FIRST_WITH_WINDOWS && dp_nccl.ncclMemAlloc && dp_nccl.ncclMemFree &&
+                dp_nccl.ncclCommWindowRegister && dp_nccl.ncclCommWindowDeregister;
   snprintf(description, sizeof description, "NCCL %d.%d.%d, %s, %s, %d channels", major, minor, version % 100,
            setting("NCCL_ALGO"), setting("NCCL_PROTO"), DP_NCCL_CHANNELS);
   return DP_OK;
 }
 
+bool dp_nccl_has_windows(void) { return has_windows; }
+
 const char *dp_nccl_description(void) { return description; }
+
+void dp_nccl_describe(FILE *out) {
+  if (dp_cuda_gpus_count() < 2) return;
+  dp_status status = dp_nccl_load();
+  if (!status) fprintf(out, "collectives of devices that have a GPU each: %s\n", description);
+  dp_status_free(status);  // who needs it says so
+}
 
 const char *dp_nccl_name_of(ncclResult_t result) {
   static const struct {

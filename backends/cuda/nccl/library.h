@@ -2,6 +2,8 @@
 #ifndef DP_BACKENDS_CUDA_NCCL_LIBRARY_H
 #define DP_BACKENDS_CUDA_NCCL_LIBRARY_H
 
+#include <stdio.h>
+
 #include "backends/cuda/api/nccl.h"
 #include "ir/base/base.h"
 
@@ -12,6 +14,7 @@ extern "C" {
 typedef struct {
 #define DP_CALL(name, parameters) ncclResult_t(*name) parameters;
   DP_CUDA_NCCL_CALLS(DP_CALL)
+  DP_CUDA_NCCL_WINDOW_CALLS(DP_CALL)  // those of versions before 2.27 are NULL
 #undef DP_CALL
 } dp_nccl_calls;
 
@@ -28,8 +31,12 @@ void dp_nccl_pin(void);
 
 // Loads it, once for the process. EX_UNAVAILABLE: it is not there, or older than 2.18.
 dp_status dp_nccl_load(void) DP_MUST_USE;
+// Whether it has memory windows, once it has been loaded.
+bool dp_nccl_has_windows(void);
 // "NCCL 2.28.9, Ring, Simple, 16 channels", once it has been loaded.
 const char *dp_nccl_description(void);
+// Prints, for people, what carries out collectives between the GPUs of the attached session, if NCCL may and is there.
+void dp_nccl_describe(FILE *out);
 // "ncclSystemError".
 const char *dp_nccl_name_of(ncclResult_t result);
 

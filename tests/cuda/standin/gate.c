@@ -1,5 +1,6 @@
 // Gates: where streams wait for each other, as the ranks of a collective do, and streams that stand still.
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/cuda/standin/state.h"
 
@@ -79,6 +80,12 @@ void dp_standin_gate_open(dp_standin_gate *gate) {
   standin_lock();
   gate->marker->done = true;
   standin_unlock();
+}
+
+bool standin_stalls(int device, const char *what) {
+  static int64_t count;
+  return device == standin_set.stall_device && what && strstr(what, standin_set.stall_what) &&
+         ++count == standin_set.stall_number;
 }
 
 void dp_standin_halt(CUstream stream) {

@@ -4,7 +4,8 @@
 // A group call becomes a job for each communicator. On each rank's stream it takes what the rank gives, waits for the
 // other ranks, and puts what the rank gets. Calls that do not fit together are named, and refused with
 // ncclInvalidUsage, where NCCL would hang. Where communicators do not block, a call may be in progress for a while: its
-// work is not on the streams before somebody has asked often enough. Settings are described in standin.h.
+// work is not on the streams before somebody has asked often enough. Streams of several ranks are not captured.
+// Settings are described in standin.h.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static int draw(int n) {
 }
 
 // Whether a call is told to fail. Which call of all fails is counted without those that only ask.
-static bool refused(const char *name) {
+bool nccl_refused(const char *name) {
   static int64_t count;
   const char *text = getenv("DP_STANDIN_NCCL_CALL");
   const bool told = strcmp(name, "ncclCommGetAsyncError") && ++count == (text ? atoll(text) : 0);
@@ -89,16 +90,16 @@ static bool refused(const char *name) {
 }
 
 #define CALL() \
-  if (refused(__func__)) return ncclUnhandledCudaError
+  if (nccl_refused(__func__)) return ncclUnhandledCudaError
 
 // A call that fails in a group makes all of the group fail.
-static ncclResult_t note(ncclResult_t result) {
+ncclResult_t nccl_note(ncclResult_t result) {
   if (result && result != ncclInProgress && depth) failed = result;
   return result;
 }
 
 #define CALL_IN_GROUP() \
-  if (refused(__func__)) return note(ncclUnhandledCudaError)
+  if (nccl_refused(__func__)) return nccl_note(ncclUnhandledCudaError)
 
 // ---- jobs -----------------------------------------------------------------------------------------------------------
 
@@ -152,6 +153,13 @@ static CUstream stream_of(const nccl_job *job, int rank) {
   return NULL;
 }
 
+// What a rank does first.
+static const char *what_of(const nccl_job *job, int rank) {
+  int i = 0;
+  while (job->calls[i].rank != rank) i++;
+  return nccl_kind_name(job->calls[i].kind);
+}
+
 static size_t bytes_of(const nccl_job *job, int rank) {
   size_t bytes = 0;
   for (int i = 0; i < job->n_calls; i++)
@@ -161,13 +169,14 @@ static size_t bytes_of(const nccl_job *job, int rank) {
   return bytes;
 }
 
-static ncclResult_t enqueue(CUstream stream, void (*work)(void *), part *p, double ns) {
-  if (!dp_standin_enqueue(stream, work, p, release_part, ns)) return ncclSuccess;
+static ncclResult_t enqueue(const char *what, CUstream stream, void (*work)(void *), part *p, double ns) {
+  if (!dp_standin_enqueue_as(what, stream, work, p, release_part, ns)) return ncclSuccess;
   release_part(p);
   return ncclUnhandledCudaError;
 }
 
-// Puts a job on the streams of its ranks: all arrive, then all wait.
+// Puts a job on the streams of its ranks: all arrive, then all wait. A single rank waits for nobody, so its stream may
+// be captured.
 static ncclResult_t launch(set *s, nccl_job *job) {
   ncclResult_t result = ncclSuccess;
   for (int rank = 0; rank < job->n && !result; rank++) {
@@ -181,15 +190,16 @@ static ncclResult_t launch(set *s, nccl_job *job) {
         if (s->comms[other]) s->comms[other]->error = ncclRemoteError;
       s->comms[rank]->error = ncclSystemError;
     }
-    result = enqueue(stream, take, make_part(job, rank), 1e3 * draw(20));
-    if (!result && dp_standin_gate_arrive(job->gate, stream)) result = ncclUnhandledCudaError;
+    result = enqueue("nccl", stream, take, make_part(job, rank), 1e3 * draw(20));
+    if (!result && job->n > 1 && dp_standin_gate_arrive(job->gate, stream)) result = ncclUnhandledCudaError;
   }
   for (int rank = 0; rank < job->n && !result; rank++) {
     CUstream stream = stream_of(job, rank);
     if (!stream) continue;
-    if (dp_standin_gate_wait(job->gate, stream)) result = ncclUnhandledCudaError;
+    if (job->n > 1 && dp_standin_gate_wait(job->gate, stream)) result = ncclUnhandledCudaError;
     // 300 GB/s, and 5 us.
-    if (!result) result = enqueue(stream, put, make_part(job, rank), 5e3 + (double)bytes_of(job, rank) / 300);
+    if (!result)
+      result = enqueue(what_of(job, rank), stream, put, make_part(job, rank), 5e3 + (double)bytes_of(job, rank) / 300);
   }
   job->next = s->jobs;
   s->jobs = job;
@@ -209,8 +219,21 @@ static void sweep(set *s) {
   }
 }
 
+// NCCL's documentation has it undefined what becomes of calls of which some use registered memory and others do not.
+static bool mixes(const set *s, const nccl_job *job) {
+  bool in = false, out = false;
+  for (int i = 0; i < job->n_calls; i++) {
+    const nccl_call *c = &job->calls[i];
+    const void *const used[] = {nccl_given(c, job->n) ? c->from : NULL, nccl_got(c, job->n) ? c->to : NULL};
+    for (size_t k = 0; k < 2; k++)
+      if (used[k]) *(nccl_windows_hold(s->comms[c->rank], used[k]) ? &in : &out) = true;
+  }
+  if (in && out) fprintf(stderr, "NCCL stand-in: some memory of a call is registered, and some is not\n");
+  return in && out;
+}
+
 static ncclResult_t submit(set *s, nccl_job *job) {
-  if (!nccl_job_check(job)) {
+  if (!nccl_job_check(job) || mixes(s, job)) {
     unref(job);
     return ncclInvalidUsage;
   }
@@ -269,46 +292,49 @@ static ncclResult_t add(ncclComm_t comm, nccl_call call) {
 ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(
+  return nccl_note(
       add(comm, (nccl_call){NCCL_ALL_REDUCE, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(
+  return nccl_note(
       add(comm, (nccl_call){NCCL_REDUCE_SCATTER, 0, -1, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(add(comm, (nccl_call){NCCL_ALL_GATHER, 0, -1, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
+  return nccl_note(
+      add(comm, (nccl_call){NCCL_ALL_GATHER, 0, -1, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t comm, cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(
+  return nccl_note(
       add(comm, (nccl_call){NCCL_REDUCE, 0, root, send, receive, count, (int)type, (int)op, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(add(comm, (nccl_call){NCCL_BROADCAST, 0, root, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
+  return nccl_note(
+      add(comm, (nccl_call){NCCL_BROADCAST, 0, root, send, receive, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(add(comm, (nccl_call){NCCL_SEND, 0, peer, send, NULL, count, (int)type, -1, stream, NULL, 0, 0}));
+  return nccl_note(add(comm, (nccl_call){NCCL_SEND, 0, peer, send, NULL, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
   CALL_IN_GROUP();
-  return note(add(comm, (nccl_call){NCCL_RECEIVE, 0, peer, NULL, receive, count, (int)type, -1, stream, NULL, 0, 0}));
+  return nccl_note(
+      add(comm, (nccl_call){NCCL_RECEIVE, 0, peer, NULL, receive, count, (int)type, -1, stream, NULL, 0, 0}));
 }
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
@@ -335,11 +361,27 @@ static ncclResult_t end_making(void) {
   return result;
 }
 
+// Ranks that do not block get their windows when somebody has asked often enough.
+static ncclResult_t end_registering(void) {
+  ncclResult_t result = ncclSuccess;
+  for (set *s = sets; s; s = s->next) {
+    if (!nccl_windows_wait(s)) continue;
+    s->asked = s->blocking ? 0 : draw(3);
+    if (s->asked)
+      result = ncclInProgress;
+    else
+      nccl_windows_give(s);
+  }
+  return result;
+}
+
 ncclResult_t ncclGroupEnd(void) {
-  const bool fails = refused(__func__);
+  const bool fails = nccl_refused(__func__);
   if (!depth) return ncclInvalidUsage;
   if (--depth) return ncclSuccess;
   ncclResult_t result = fails ? ncclUnhandledCudaError : failed ? failed : end_making();
+  if (!nccl_windows_end(result && result != ncclInProgress)) result = ncclInvalidUsage;
+  if (!result) result = end_registering();
   failed = ncclSuccess;
   for (int i = 0; i < n_open; i++) {
     const ncclResult_t one = result && result != ncclInProgress ? result : submit(open_jobs[i].of, open_jobs[i].job);
@@ -410,7 +452,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
   if (!comm || !error) return ncclInvalidArgument;
   set *s = comm->set;
   *error = s->asked ? ncclInProgress : comm->error;
-  if (s->asked && !--s->asked && s->waiting) {
+  if (!s->asked || --s->asked) return ncclSuccess;
+  nccl_windows_give(s);
+  if (s->waiting) {
     nccl_job *job = s->waiting;
     s->waiting = NULL;
     const ncclResult_t result = launch(s, job);
@@ -419,9 +463,17 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
   return ncclSuccess;
 }
 
+int nccl_rank_of(ncclComm_t comm, int *ranks, const void **of) {
+  if (!comm || comm->error || comm->set->made < comm->set->n || comm->set->waiting) return -1;
+  *ranks = comm->set->n;
+  *of = comm->set;
+  return comm->rank;
+}
+
 // The last rank that goes takes the set with it.
-static void forget(ncclComm_t comm) {
+static void forget(ncclComm_t comm, bool aborted) {
   set *s = comm->set;
+  nccl_windows_leave(comm, aborted);
   s->comms[comm->rank] = NULL;
   free(comm);
   dp_standin_handles(-1);
@@ -443,20 +495,20 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  const bool fails = refused(__func__);
+  const bool fails = nccl_refused(__func__);
   if (!comm) return ncclInvalidArgument;
-  forget(comm);
+  forget(comm, false);
   return fails ? ncclUnhandledCudaError : ncclSuccess;
 }
 
 // What is under way ends, and nobody gets anything from it.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  const bool fails = refused(__func__);
+  const bool fails = nccl_refused(__func__);
   if (!comm) return ncclInvalidArgument;
   for (nccl_job *job = comm->set->jobs; job; job = job->next) {
     job->given_up = true;
     dp_standin_gate_open(job->gate);
   }
-  forget(comm);
+  forget(comm, true);
   return fails ? ncclUnhandledCudaError : ncclSuccess;
 }

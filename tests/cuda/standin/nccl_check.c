@@ -1,13 +1,16 @@
 // Whether the calls of all ranks fit together: kinds, counts, types, operations, roots and peers.
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/cuda/standin/nccl.h"
 
-static const char *const kinds[] = {"all-reduce", "reduce-scatter", "all-gather", "reduce",
-                                    "broadcast",  "send",           "receive"};
+static const char *const kinds[] = {"nccl all-reduce", "nccl reduce-scatter", "nccl all-gather", "nccl reduce",
+                                    "nccl broadcast",  "nccl send",           "nccl receive"};
 static const char *const types[] = {"int8",   "uint8",   "int32",   "uint32",  "int64",
                                     "uint64", "float16", "float32", "float64", "bfloat16"};
 static const size_t bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+
+const char *nccl_kind_name(nccl_kind kind) { return kinds[kind]; }
 
 size_t nccl_type_bytes(int type) { return type >= 0 && type < 10 ? bytes[type] : 0; }
 
@@ -24,7 +27,7 @@ size_t nccl_got(const nccl_call *c, int ranks) {
 }
 
 static void describe(const nccl_call *c, char text[160]) {
-  int length = snprintf(text, 160, "%s of %zu %s", kinds[c->kind], c->count, types[c->type]);
+  int length = snprintf(text, 160, "%s of %zu %s", kinds[c->kind] + strlen("nccl "), c->count, types[c->type]);
   if (c->op >= 0) length += snprintf(text + length, 160 - (size_t)length, ", operation %d", c->op);
   if (c->other >= 0)
     snprintf(text + length, 160 - (size_t)length, ", %s %d", between_two(c) ? "peer" : "root", c->other);

@@ -4,7 +4,7 @@
 
 #include "tests/cuda/standin/state.h"
 
-standin_settings standin_set = {.memory_bytes = (uint64_t)2 << 30, .devices = 1, .driver = 13000};
+standin_settings standin_set = {.memory_bytes = (uint64_t)2 << 30, .devices = 1, .driver = 13000, .stall_device = -1};
 
 static const struct {
   const char *name;
@@ -62,6 +62,10 @@ __attribute__((constructor)) static void read_settings(void) {
   const char *capability = getenv("DP_STANDIN_CAPABILITY"), *peers = getenv("DP_STANDIN_PEERS");
   read_capabilities(capability ? capability : "90");
   if (!read_peers(peers ? peers : "all")) refuse("DP_STANDIN_PEERS", peers);
+  const char *stall = getenv("DP_STANDIN_STALL");
+  if (stall && sscanf(stall, "%d:%63[^:]:%ld", &standin_set.stall_device, standin_set.stall_what,
+                      &standin_set.stall_number) != 3)
+    refuse("DP_STANDIN_STALL", stall);
   standin_set.report = getenv("DP_STANDIN_REPORT");
   standin_set.trace = getenv("DP_STANDIN_TRACE");
   dp_standin_seed(standin_set.seed);

@@ -49,11 +49,13 @@
 //   DP_STANDIN_NAME=TEXT     the devices' name
 //   DP_STANDIN_BLASLT=N      cuBLASLt's version; 130100
 //   DP_STANDIN_CUDNN=N       cuDNN's version; 91002
-//   DP_STANDIN_NCCL=N        NCCL's version; 22809
+//   DP_STANDIN_NCCL=N        NCCL's version; 22809. It has memory windows whatever the version
 //   DP_STANDIN_NCCL_CALL=K   call number K of NCCL fails, not counting ncclCommGetAsyncError
 //   DP_STANDIN_NCCL_FAIL=R:N   the group call of NCCL number N (from 1) that rank R takes part in fails at once;
 //   DP_STANDIN_NCCL_LATE=R:N   it fails while it is under way, and rank R's communicator tells of it;
 //   DP_STANDIN_NCCL_STALL=R:N  the stream of rank R stands still before it
+//   DP_STANDIN_STALL=D:W:N   on device D the stream stands still before operation number N (from 1) whose name, as
+//                            slices have it, contains W
 //   DP_STANDIN_REPORT=FILE   where dp_standin_report writes when the process ends
 //   DP_STANDIN_TRACE=FILE    a line for each call: its number and name
 //   DP_STANDIN_LATE_MS=N     how long NVRTC, cuBLASLt and cuDNN each take to load; 0
@@ -113,7 +115,8 @@ DP_STANDIN_EXPORT double dp_standin_clock(void);
 // The device takes so many times as long for everything.
 DP_STANDIN_EXPORT void dp_standin_slow(double factor);
 // What ran on a stream, or in a graph that was captured from it, on the virtual clock. what: "upload" and "download"
-// (copies from and to the host), "copy", "fill", "library", or the name of a function.
+// (copies from and to the host), "copy", "peer copy", "fill", "library", "nccl" and what it does, or the name of a
+// function.
 typedef struct {
   const char *what;
   const void *stream;
@@ -135,6 +138,9 @@ DP_STANDIN_EXPORT void dp_standin_reset(void);
 // work ran or was given up, or when the graph goes. On an error neither is called, and the caller keeps the context.
 DP_STANDIN_EXPORT CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context,
                                               void (*release)(void *context), double duration_ns);
+// The same; what: what slices call it, which must last. dp_standin_enqueue has them call it "library".
+DP_STANDIN_EXPORT CUresult dp_standin_enqueue_as(const char *what, CUstream stream, void (*work)(void *context),
+                                                 void *context, void (*release)(void *context), double duration_ns);
 // Streams that wait for each other, as the ranks of a collective do: a gate is open when all streams that arrive at it
 // have done what they held when they did. First all streams arrive, then they wait: what a stream gets from then on
 // runs when the gate is open. Freed when nothing waits any more.

@@ -32,6 +32,9 @@ typedef struct {
   uint64_t capability[STANDIN_MOST_DEVICES];
   bool peers[STANDIN_MOST_DEVICES][STANDIN_MOST_DEVICES];  // can access each other
   const char *report, *trace;
+  int stall_device;  // -1: nothing stalls
+  int64_t stall_number;
+  char stall_what[64];
   bool refused;  // one is not understood
 } standin_settings;
 
@@ -153,7 +156,7 @@ void standin_run_eagerly(void);  // what the seed runs at a call that enqueues
 standin_marker *standin_mark(CUstream stream);
 void standin_unref(standin_marker *marker);      // NULL is allowed
 void standin_run_until(standin_marker *marker);  // and moves the host's clock there
-void standin_run_some(standin_marker *marker);   // at most one operation that `marker` needs
+void standin_run_some(standin_marker *marker);   // some of what `marker` needs, a few tens of operations
 void standin_drain(CUstream stream);             // all of a stream
 void standin_give_up(void);                      // drops all that is pending
 void standin_rank_streams(void);                 // draws their ranks anew
@@ -162,6 +165,8 @@ void standin_stream_halt(CUstream stream);
 // ---- gate.c ---------------------------------------------------------------------------------------------------------
 
 bool standin_gate_is_open(const dp_standin_gate *gate, double *time_ns);
+// Whether the setting has it that an operation never ends; counts those that it may mean.
+bool standin_stalls(int device, const char *what);
 int standin_gate_arrivals(const dp_standin_gate *gate, standin_marker *const **arrived);
 
 // ---- capture.c ------------------------------------------------------------------------------------------------------

@@ -269,7 +269,7 @@ void standin_run_until(standin_marker *marker) {
 }
 
 void standin_run_some(standin_marker *marker) {
-  if (!marker->done && standin_draw(2)) (void)run_needed(marker);
+  while (!marker->done && standin_draw(32) && run_needed(marker)) continue;
   sweep();
 }
 
@@ -302,6 +302,7 @@ void standin_append(CUstream stream, void (*work)(void *context), void *context,
   op->context = context;
   op->release = release;
   op->duration_ns = duration_ns;
+  if (standin_stalls(resolve(stream)->device, op->what)) resolve(stream)->halts = op->number;
 }
 
 CUresult standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
@@ -368,10 +369,15 @@ int64_t dp_standin_slices(const dp_standin_slice **recorded) {
 
 CUresult dp_standin_enqueue(CUstream stream, void (*work)(void *context), void *context, void (*release)(void *context),
                             double duration_ns) {
+  return dp_standin_enqueue_as("library", stream, work, context, release, duration_ns);
+}
+
+CUresult dp_standin_enqueue_as(const char *what, CUstream stream, void (*work)(void *context), void *context,
+                               void (*release)(void *context), double duration_ns) {
   standin_lock();
   CUresult result = standin_stuck();
   if (!result && !standin_is_stream(stream)) result = STANDIN_INVALID_HANDLE;
-  standin_call("library");
+  standin_call(what);
   if (!result) result = standin_enqueue(stream, work, context, release, duration_ns);
   standin_close();
   standin_unlock();

@@ -23,11 +23,13 @@ static void write(dp_page *page, const dp_report *r) {
     put_row(page, "cores", run->cores ? dp_page_number((double)run->cores, text) : NULL);
     put_row(page, "memory", run->memory_bytes ? dp_page_bytes((double)run->memory_bytes, text) : NULL);
     put_row(page, "system", run->system);
+    put_row(page, "devices of the plan", run->devices);
   }
   if (target) {
     put_row(page, "target of the plan", target->backend);
     put_row(page, "instruction set", target->isa);
     put_row(page, "threads of an instruction", dp_page_number(target->threads, text));
+    if (r->plan->reproducible) put_row(page, "sums between devices", "in rank order, on any devices");
   }
   dp_page_put(page, "</table></div>\n");
 }

@@ -1,9 +1,0 @@
-// How long GPUs may wait for each other. Private to the backend.
-#ifndef DP_BACKENDS_CUDA_NCCL_PATIENCE_H
-#define DP_BACKENDS_CUDA_NCCL_PATIENCE_H
-
-// Seconds; 0: for ever. 600 unless set.
-void dp_nccl_set_timeout(double seconds);
-double dp_nccl_timeout(void);
-
-#endif
