@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/nvrtc.h"
@@ -97,17 +98,20 @@ void Check(int kind, bool full) {
   EXPECT_LE(local, count / 20);
 }
 
-// Whether the operator has not been seen, or not in bfloat16.
-bool IsNew(const Case &c, const dp_kernel *kernel, std::set<std::pair<const dp_op *, bool>> *seen) {
+// Operators, what computes them, and whether in bfloat16.
+using Seen = std::set<std::tuple<const dp_op *, const dp_kernel *, bool>>;
+
+// Whether the kernel has not been seen at the operator, or not in bfloat16.
+bool IsNew(const Case &c, const dp_kernel *kernel, Seen *seen) {
   const std::string kernel_name = kernel->name, op = c.op->name;
   const bool generated = kernel_name == "cuda.elementwise" && op != "Cast" && op != "Add";
   if (c.to == DP_FLOAT16 || (c.to == DP_BFLOAT16 && generated)) return false;
-  return seen->insert({c.op, c.to == DP_BFLOAT16}).second;
+  return seen->insert({c.op, kernel, c.to == DP_BFLOAT16}).second;
 }
 
 TEST(Nvrtc, CompilesEveryFunction) {
   const bool full = getenv("DP_FULL");
-  std::set<std::pair<const dp_op *, bool>> seen;
+  Seen seen;
   int prepared = 0;
   for (const std::vector<Case> &cases : {AllCases(true), TypeCases()})
     for (const Case &c : cases) {
