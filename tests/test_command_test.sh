@@ -52,10 +52,10 @@ expect() {  # PARTS COUNT OPTIONS...: these parts run, in this order; so many ca
 }
 
 checks="format layers citations rooms trusted labels"
-expect "$checks plain avx2 onnx fuzz asan tsan" 16
-expect "$checks contributing plain avx2 onnx browser fuzz asan tsan" 18 --full
+expect "$checks plain avx2 onnx onnxcuda fuzz asan tsan" 21
+expect "$checks contributing plain avx2 onnx onnxcuda browser fuzz asan tsan" 23 --full
 grep -qx 'setup --browser' calls || fail "the browser is installed"
-expect "$checks plain avx2 onnx torch fuzz asan tsan" 21 --torch
+expect "$checks plain avx2 onnx onnxcuda torch fuzz asan tsan" 26 --torch
 expect "format" 1 --only=format
 grep -qx 'format --check' calls && [ "$(wc -l <calls)" -eq 1 ] || fail "the format alone is checked"
 expect "layers plain tsan" 3 --only=tsan,plain,layers
@@ -63,6 +63,10 @@ expect "layers plain tsan" 3 --only=tsan,plain,layers
 ! grep -- '--config=tsan' calls | grep -q '//tests/passes' || fail "what has one thread is left out"
 expect "plain tsan" 2 --full --only=plain --only=tsan
 grep -q 'DP_FULL=1' calls && ! grep -q test_tag_filters calls || fail "the full suites"
+expect "onnxcuda" 5 --only=onnxcuda
+grep -qx 'onnx_tests --standin --every=10' calls || fail "a sample on the stand-ins"
+expect "onnxcuda" 5 --full --only=onnxcuda
+grep -qx 'onnx_tests --standin' calls || fail "all of ONNX's on the stand-ins"
 expect "contributing" 1 --only=contributing
 expect "torch" 5 --only=torch
 expect "browser" 1 --only=browser
@@ -72,13 +76,13 @@ expect "onnx torch" 10 --only=onnx --torch
 for wrong in speed '' plain,,tsan 'plain tsan' 'p*' 'plain,' ','; do
   try "--only=$wrong"
   [ $status = 64 ] && [ ! -s calls ] && [ "$(wc -l <err)" -eq 1 ] || fail "--only=$wrong is refused"
-  grep -q 'format layers citations rooms trusted labels contributing plain avx2 onnx torch browser fuzz asan tsan' err ||
+  grep -q 'format layers citations rooms trusted labels contributing plain avx2 onnx onnxcuda torch browser fuzz asan tsan' err ||
     fail "the message lists the parts"
 done
 grep -q "there is no part ''" err || fail "the message names the part"
 
 try --help
-for part in $checks contributing plain avx2 onnx torch browser fuzz asan tsan; do
+for part in $checks contributing plain avx2 onnx onnxcuda torch browser fuzz asan tsan; do
   grep -q "\b$part\b" out || fail "--help names $part"
 done
 

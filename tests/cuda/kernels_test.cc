@@ -143,19 +143,20 @@ TEST_F(Kernels, EqualTheReference) {
   EXPECT_GT(run, 1000);
 }
 
+// Whatever types its operands have: of the operators that are not left to libraries, in the types of TypeCases.
 TEST_F(Kernels, AreMissingForTheseOperatorsAlone) {
   std::set<std::string> missing;
-  for (const Prepared &p : *All()) missing.insert(FullName(p.c.op));
-  for (const Prepared &p : *All())
-    if (p.kernel) missing.erase(FullName(p.c.op));
-  std::string list;
-  for (const std::string &name : missing)
-    if (!kMissing.count(name)) list += name + " ";
-  EXPECT_EQ(list, "") << "have no kernel";
+  std::set<std::pair<std::string, dp_dtype>> computed;
+  for (const Prepared &p : *All()) {
+    if (!p.kernel && !kMissing.count(FullName(p.c.op))) ADD_FAILURE() << p.c.Name() << " has no kernel";
+    if (!p.kernel) missing.insert(FullName(p.c.op));
+    if (p.kernel && !p.ready.in.empty()) computed.insert({FullName(p.c.op), p.ready.in[0].dtype});
+  }
   for (const std::string &name : kMissing) EXPECT_TRUE(missing.count(name)) << name << " has a kernel by now";
+  std::printf("%zu pairs of an operator and the type of its first operand\n", computed.size());
 }
 
-// Floats of 16 bits are missing nowhere: whatever has a kernel in float32 has one for them.
+// Floats of 16 bits are among them.
 TEST_F(Kernels, TakeFloatsOf16Bits) {
   int taken = 0;
   for (const Prepared &p : *All()) {

@@ -7,10 +7,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/nvrtc.h"
@@ -53,10 +58,53 @@ Usage Compile(const dp_cuda_function_text &function, int kind) {
   return usage;
 }
 
+// ---- the table ------------------------------------------------------------------------------------------------------
+
+// tests/cuda/usage.golden: what the functions of each name use at the most, as one release of NVRTC has them for sm_90.
+// Other releases are held to the bounds of Check alone. With DP_USAGE=FILE the test writes the table there.
+const char kTable[] = "tests/cuda/usage.golden";
+
+// "dp_Add_Relu_0123456789abcdef" is a function called Add_Relu.
+std::string NameOf(const Usage &u) { return std::regex_replace(u.name, std::regex("^dp_|_[0-9a-f]{16}$"), ""); }
+
+std::string Table(const std::vector<Usage> &all, const std::string &compiler) {
+  std::map<std::string, std::pair<int, Usage>> names;
+  for (const Usage &u : all) {
+    auto &[count, most] = names[NameOf(u)];
+    if (!count++) most = u;
+    most.registers = std::max(most.registers, u.registers);
+    most.stack = std::max(most.stack, u.stack);
+    most.shared = std::max(most.shared, u.shared);
+    most.spill_stores = std::max(most.spill_stores, u.spill_stores);
+    most.spill_loads = std::max(most.spill_loads, u.spill_loads);
+  }
+  std::ostringstream text;
+  text << "# " << compiler << "\n# name: functions, registers, bytes of shared memory, of stack, of spills\n";
+  for (const auto &[name, entry] : names)
+    text << name << ": " << entry.first << ", " << entry.second.registers << ", " << entry.second.shared << ", "
+         << entry.second.stack << ", " << entry.second.spill_stores + entry.second.spill_loads << "\n";
+  return text.str();
+}
+
+void CheckTable(const std::vector<Usage> &all, const std::string &compiler) {
+  const std::string found = Table(all, compiler);
+  if (const char *path = getenv("DP_USAGE")) std::ofstream(path) << found;
+  std::ifstream file(kTable);
+  const std::string expected((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_NE(expected, "") << kTable;
+  if (expected.substr(0, expected.find('\n')) != found.substr(0, found.find('\n'))) {
+    std::printf("left out: %s is of %s\n", kTable, expected.substr(2, expected.find('\n') - 2).c_str());
+    return;
+  }
+  EXPECT_EQ(expected, found) << "if that is meant: DP_USAGE=$PWD/" << kTable << " and bazel run";
+}
+
+// ---- all functions --------------------------------------------------------------------------------------------------
+
 // Compiles all functions for one kind of GPU, in two threads, and keeps bounds on what they use. With 256 threads to a
 // block, 128 registers let two blocks share a multiprocessor; what local memory holds are small arrays with an index
 // that is not known, as of extents.
-void Check(int kind, bool full) {
+void Check(int kind, bool full, const std::string &compiler) {
   int count = 0;
   dp_cuda_function_text *list = nullptr;
   ASSERT_EQ(Message(dp_cuda_functions_list(&count, &list)), "");
@@ -95,19 +143,23 @@ void Check(int kind, bool full) {
       kind, count, double(bytes) / (1 << 20), registers, shared, local, most_local);
   EXPECT_GT(count, full ? 900 : 30);
   EXPECT_LE(local, count / 20);
+  if (!full) CheckTable(all, compiler + ", sm_" + std::to_string(kind));
 }
 
-// Whether the operator has not been seen, or not in bfloat16.
-bool IsNew(const Case &c, const dp_kernel *kernel, std::set<std::pair<const dp_op *, bool>> *seen) {
+// Operators, what computes them, and whether in bfloat16.
+using Seen = std::set<std::tuple<const dp_op *, const dp_kernel *, bool>>;
+
+// Whether the kernel has not been seen at the operator, or not in bfloat16.
+bool IsNew(const Case &c, const dp_kernel *kernel, Seen *seen) {
   const std::string kernel_name = kernel->name, op = c.op->name;
   const bool generated = kernel_name == "cuda.elementwise" && op != "Cast" && op != "Add";
   if (c.to == DP_FLOAT16 || (c.to == DP_BFLOAT16 && generated)) return false;
-  return seen->insert({c.op, c.to == DP_BFLOAT16}).second;
+  return seen->insert({c.op, kernel, c.to == DP_BFLOAT16}).second;
 }
 
 TEST(Nvrtc, CompilesEveryFunction) {
   const bool full = getenv("DP_FULL");
-  std::set<std::pair<const dp_op *, bool>> seen;
+  Seen seen;
   int prepared = 0;
   for (const std::vector<Case> &cases : {AllCases(true), TypeCases()})
     for (const Case &c : cases) {
@@ -131,7 +183,8 @@ TEST(Nvrtc, CompilesEveryFunction) {
     return;
   }
   ASSERT_EQ(Message(status), "");
-  for (int kind : kinds) Check(kind, full);
+  const std::string compiler = "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
+  for (int kind : kinds) Check(kind, full, compiler);
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ TEST_P(Functions, GiveWhatOnnxExpects) {
   std::ifstream in(kFolder + GetParam() + ".onnx", std::ios::binary);
   std::string model((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   char message[512] = "";
-  ASSERT_EQ(dp_embed_compile(model.data(), model.size(), "m.onnx", 1, &embed_, message, sizeof message), 0) << message;
+  ASSERT_EQ(dp_embed_compile(model.data(), model.size(), "m.onnx", nullptr, 1, &embed_, message, sizeof message), 0)
+      << message;
   size_t n = 0;
   dp_embed_tensor tensor{};
   for (; dp_embed_input(embed_, n, &tensor); n++)

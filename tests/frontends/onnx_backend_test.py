@@ -90,9 +90,11 @@ class OnnxBackendTest(unittest.TestCase):
             onnx_backend.prepare(unique)
         self.assertIn("Unique", str(raised.exception))
         self.assertTrue(onnx_backend.supports_device("CPU"))
-        self.assertFalse(onnx_backend.supports_device("CUDA"))
-        with self.assertRaises(onnx_backend.Unsupported):
-            onnx_backend.prepare(unique, "CUDA:0")
+        for device in ("CUDA:63", "TPU", "CPU:1", "CUDA:0,0"):  # tests have no 64 GPUs
+            self.assertFalse(onnx_backend.supports_device(device))
+            with self.assertRaises(onnx_backend.Unsupported) as raised:
+                onnx_backend.prepare(unique, device)
+            self.assertIn(device, str(raised.exception))
 
     def test_an_illegal_model_is_not_called_unsupported(self):
         model = make_model([helper.make_node("MatMul", ["x", "x"], ["y"])], [("x", TensorProto.FLOAT, [2, 3])],

@@ -5,11 +5,15 @@ Each test passes, is declared unsupported before anything runs, is wrong, or cra
 that a crash costs one test and is reported. The verdict is ONNX's own (its Runner compares). The exit status is 1 if
 one is wrong or crashes, or if fewer than --at-least pass.
 
+With --device=CUDA each test runs on the CPU and on the GPU, and what passes on the CPU alone counts as wrong.
+
     PYTHONPATH=frontends/python python3 tests/frontends/onnx_suite.py [--only=PATTERN] [--list=FILE] [--at-least=N]
+        [--device=CUDA] [--every=K]
 """
 
 import argparse
 import collections
+import itertools
 import json
 import multiprocessing
 import multiprocessing.connection
@@ -27,11 +31,13 @@ TOLERANCES = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_in
 TOLERANCES |= {f"test_bernoulli{kind}{form}": {"atol": 1} for kind in ("", "_double", "_seed")
                for form in ("", "_expanded")}
 
+CUDA = " on CUDA"  # tests there are kinds of their own
+
 TEST_SECONDS = 120  # after which a test counts as hung
 
 
-def make_runner():
-    """ONNX's tests with a backend that records what it declared unsupported."""
+def make_runner(devices):
+    """ONNX's tests for these devices, with a backend that records what it declared unsupported."""
     from onnx.backend.test import BackendTest
 
     from dpc import onnx_backend
@@ -55,6 +61,11 @@ def make_runner():
             raise
 
     class Recording(onnx_backend.Backend):
+        @classmethod
+        def supports_device(cls, device):
+            # Not asked here: a process that has opened a GPU must not fork. Where there is none, preparing fails.
+            return device in devices
+
         @classmethod
         def prepare(cls, model, device="CPU", **kwargs):
             return Recorder(note(super().prepare, model, device, **kwargs))
@@ -141,23 +152,31 @@ def main():
     parser.add_argument("--only", default="", help="tests whose name this regular expression finds")
     parser.add_argument("--list", help="write every test's verdict to this file, as JSON lines")
     parser.add_argument("--at-least", type=int, default=0, help="node tests that must pass")
+    parser.add_argument("--device", default="CPU", choices=["CPU", "CUDA"], help="CUDA: on a GPU, beside the CPU")
+    parser.add_argument("--every", type=int, default=1, help="one test of so many, by the order of their names")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     models = tempfile.TemporaryDirectory()
     os.environ["ONNX_MODELS"] = models.name  # where ONNX's tests write their data
-    runner, declared = make_runner()
+    devices = ["CPU", "CUDA"] if options.device == "CUDA" else ["CPU"]
+    runner, declared = make_runner(devices)
     kinds, cases = {}, {}
     for kind, case in runner.test_cases.items():
-        for name in unittest.defaultTestLoader.getTestCaseNames(case):
-            # The other tests are for devices that the backend does not have.
-            if name.endswith("_cpu") and re.search(options.only, name):
-                kinds[f"{kind}.{name}"] = kind.removeprefix("OnnxBackend").removesuffix("ModelTest")
-                cases[f"{kind}.{name}"] = case(name)
+        names = [name.removesuffix("_cpu") for name in unittest.defaultTestLoader.getTestCaseNames(case)
+                 if name.endswith("_cpu") and re.search(options.only, name)]
+        for name, device in itertools.product(names[::options.every], devices):
+            key = f"{kind}.{name}_{device.lower()}"
+            kinds[key] = kind.removeprefix("OnnxBackend").removesuffix("ModelTest") + CUDA * (device == "CUDA")
+            cases[key] = case(f"{name}_{device.lower()}")
     for case in unittest.defaultTestLoader.loadTestsFromName("onnx_backend_test.OnnxBackendTest"):
-        if re.search(options.only, case.id()):
+        if re.search(options.only, case.id()) and devices == ["CPU"]:
             kinds[case.id()] = "Own"
             cases[case.id()] = case
     results = run_all(cases, declared, options.jobs)
+    for name, (verdict, reason, seconds) in results.items():
+        alike = results.get(f"{name.removesuffix('_cuda')}_cpu")
+        if name.endswith("_cuda") and verdict == "unsupported" and alike[0] == "passed":
+            results[name] = ("wrong", f"passes on the CPU alone: {reason}", seconds)
     if options.list:
         with open(options.list, "w", encoding="utf-8") as out:
             for name, (verdict, reason, seconds) in sorted(results.items()):

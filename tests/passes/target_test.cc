@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "backends/cpu/target.h"
+#include "backends/cuda/target.h"
 #include "passes/pipeline.h"
 #include "tests/passes/passes_helper.h"
 
@@ -42,6 +43,31 @@ class TargetTest : public ::testing::Test {
   Arena arena_;
   Target mine_;
 };
+
+// What a backend has no kernel for is refused when the plan is compiled, by node, operator and type.
+TEST_F(TargetTest, WhatItHasNoKernelForIsRefused) {
+  for (const dp_target *target : {&dp_target_cpu, &dp_target_cuda}) {
+    std::vector<const dp_kernel *> table;
+    for (const dp_kernel *const *k = target->kernels; *k; k++)
+      if (!(*k)->op || std::string((*k)->op) != "Conv") table.push_back(*k);
+    table.push_back(nullptr);
+    dp_target mine = *target;
+    mine.kernels = table.data();
+    dp_model *parsed;
+    Dp__Plan *plan = nullptr;
+    ASSERT_EQ(Parse(arena_, ReadText("examples/digits_cnn.dpt"), &parsed), "");
+    Options options;
+    options.Set("batch=8");
+    options.options.target = &mine;
+    dp_status status = dp_pipeline_run(parsed, &options.options, &plan);
+    EXPECT_EQ(dp_status_code(status), EX_UNAVAILABLE);
+    const std::string message = Message(status);
+    EXPECT_NE(
+        message.find("(Conv): backend " + std::string(mine.name) + " has no kernel for it (first operand: float32"),
+        std::string::npos)
+        << message;
+  }
+}
 
 int Threads(int64_t devices) { return devices == 2 ? 5 : 3; }
 

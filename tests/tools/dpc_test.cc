@@ -324,6 +324,35 @@ TEST_F(Dpc, ADamagedPlanIsRefusedWherever) {
   }
 }
 
+// What programs contain and devices compute by themselves, each backend that computes has a kernel for. It runs a
+// sample, so that a kernel for many operators is not listed by its word alone.
+TEST_F(Dpc, OpsListsWhatRunsEachOperator) {
+  json_error_t error;
+  json_t *all = json_loads(Must("dpc ops --json").out.c_str(), 0, &error), *op;
+  ASSERT_TRUE(json_is_array(all)) << error.text;
+  size_t i, computed = 0;
+  json_array_foreach(all, i, op) {
+    const std::string name = json_string_value(json_object_get(op, "name"));
+    const bool none =
+        json_is_true(json_object_get(op, "composed")) || json_is_true(json_object_get(op, "communication"));
+    computed += !none;
+    for (const char *backend : {"cpu", "cuda"}) {
+      json_t *kernels = json_object_get(json_object_get(op, "kernels"), backend), *kernel;
+      EXPECT_EQ(json_array_size(kernels) == 0, none) << backend << " and " << name;
+      size_t k;
+      json_array_foreach(kernels, k, kernel) {
+        const std::string text = json_string_value(kernel);
+        EXPECT_EQ(text.find(std::string(backend) + "."), 0u) << text;
+        EXPECT_EQ(text.substr(text.size() - name.size() - 1), "." + name);
+      }
+    }
+  }
+  EXPECT_GT(computed, 130u);
+  json_decref(all);
+  EXPECT_NE(Must("dpc ops Gelu").out.find("\n               cuda.elementwise.Gelu\n"), std::string::npos);
+  EXPECT_NE(Must("dpc ops dp.AllReduce").out.find("kernels      none"), std::string::npos);
+}
+
 TEST_F(Dpc, OpsListsEveryOperator) {
   std::string text = Must("dpc ops").out;
   for (const char *word : {"Conv", "Gemm", "dp.SGD", "dp.AllReduce", "BatchNormalization", "cpu.reference.Gemm",

@@ -21,7 +21,7 @@ struct Embedded {
 
   explicit Embedded(const Onnx &m) {
     std::string bytes = m.Bytes();
-    code = dp_embed_compile(bytes.data(), bytes.size(), "m.onnx", 1, &embed, message, sizeof message);
+    code = dp_embed_compile(bytes.data(), bytes.size(), "m.onnx", nullptr, 1, &embed, message, sizeof message);
   }
   ~Embedded() { dp_embed_destroy(embed); }
   dp_embed_tensor Input(size_t i) const {
@@ -106,7 +106,8 @@ TEST(EmbedTest, RefusesBeforeItRuns) {
 
   dp_embed *embed = nullptr;
   char message[16];  // truncated
-  EXPECT_EQ(dp_embed_compile("no model", 8, "some/long/path.onnx", 1, &embed, message, sizeof message), EX_DATAERR);
+  EXPECT_EQ(dp_embed_compile("no model", 8, "some/long/path.onnx", nullptr, 1, &embed, message, sizeof message),
+            EX_DATAERR);
   EXPECT_EQ(std::string(message), "some/long/path.");
   EXPECT_EQ(embed, nullptr);
 }

@@ -134,6 +134,9 @@ def train(network, description, x, y):
     return losses
 
 
+BACKEND = "cpu"  # that plans are for and run on
+
+
 # ---- ours ------------------------------------------------------------------------------------------------------------
 
 
@@ -155,9 +158,10 @@ def compile_and_train(tools, description, folder):
     if description["exporter"] == "dynamo" and '"dropout"' in json.dumps(description["layers"]):
         strategy.append("--as-exported")  # with probability 0, it looks like one that was left out
     run([f"{tools}/dpc", "compile", f"{folder}/model.onnx", f"--loss={loss}", f"--optimizer={optimizer}", "--precision=fp64",
-         f"--batch={description['batch']}", "--threads=1", "-o", f"{folder}/plan.bin"] + strategy)  # fmt: skip
+         f"--batch={description['batch']}", "--threads=1", f"--target={BACKEND}", "-o", f"{folder}/plan.bin"] + strategy)  # fmt: skip
     run([f"{tools}/dprun", f"{folder}/plan.bin", "--data", f"x={folder}/x.npy", "--data", f"{label}={folder}/y.npy",
-         f"--steps={STEPS}", f"--metrics={folder}/metrics", f"--save={folder}/w.safetensors", "--quiet", "--threads=1"])  # fmt: skip
+         f"--steps={STEPS}", f"--metrics={folder}/metrics", f"--save={folder}/w.safetensors", "--quiet", "--threads=1",
+         f"--device={BACKEND}"])  # fmt: skip
     return read_losses(f"{folder}/metrics"), read_safetensors(f"{folder}/w.safetensors")
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Random networks, trained by PyTorch in float64 and, from its ONNX export, by dpc and dprun: the same to 1e-8.
 
-    run.py --tools=bazel-bin/tools [--count=200] [--first=1]
+    run.py --tools=bazel-bin/tools [--count=200] [--first=1] [--backend=cuda]
 
 Replays former failures (cases/) and trains networks as PyTorch's exporters write them (exporters.py). Then trains
 random networks, with seeds from --first on, until --count were compared. A network is skipped and named if PyTorch
 cannot export it, if it has an operator that dpc refuses by name (exit 69), or if its package is not installed. A random
-network that fails is shrunk and written to cases/. The last line is "count PASSED FAILED SKIPPED".
+network that fails is shrunk and written to cases/. With --backend=cuda, plans are for GPUs and run on one, and the
+networks of exporters.py, which are about reading files, are left out. The last line is "count PASSED FAILED SKIPPED".
 """
 
 import argparse
@@ -17,6 +18,7 @@ import sys
 
 import torch
 
+import compare as compare_module
 import exporters
 import networks
 import surgery
@@ -70,15 +72,19 @@ def main():
     parser.add_argument("--tools", required=True, help="the folder of dpc and dprun")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     options = parser.parse_args()
+    compare_module.BACKEND = options.backend
     torch.set_num_threads(1)
     run = Run(os.path.abspath(options.tools))
     run.replay()
-    for name, function in {**surgery.TESTS, **exporters.TESTS}.items():
+    imports = {**surgery.TESTS, **exporters.TESTS} if options.backend == "cpu" else {}
+    for name, function in imports.items():
         # A case that was accepted before must not be skipped.
         if run.judge(name, lambda: function(run.tools)) in ("export", "unsupported"):
             run.counts["failed"] += 1
-    print(exporters.summary(), flush=True)
+    if imports:
+        print(exporters.summary(), flush=True)
     already, seed = run.counts["passed"] + run.counts["failed"], options.first
     while run.counts["passed"] + run.counts["failed"] - already < options.count and seed < options.first + 2 * options.count:
         run.seed(seed)

@@ -6,9 +6,8 @@
 
 #include "backends/registry.h"
 #include "ir/base/suggest.h"
-#include "ir/graph/builder.h"
-#include "ir/text/text.h"
 #include "tools/compile/dpc.h"
+#include "tools/compile/sample.h"
 
 typedef struct {
   dp_arena *arena;
@@ -37,27 +36,6 @@ static const char *full_name(dp_arena *arena, const dp_op *op) {
 
 // ---- placements -----------------------------------------------------------------------------------------------------
 
-// The node of a sample in its own graph; NULL: the sample needs other nodes.
-static dp_node *sample_node(dp_arena *arena, const dp_op *op, const dp_sample *sample) {
-  dp_graph *graph = dp_graph_create(dp_model_create(arena, "sample"), "main");
-  int n_types = 0, n_attrs = 0;
-  dp_type *types = NULL;
-  dp_attr *attrs = NULL;
-  dp_status status = dp_text_parse_types(arena, sample->inputs, &n_types, &types);
-  if (!status) status = dp_text_parse_attrs(arena, sample->attrs ? sample->attrs : "", &n_attrs, &attrs);
-  dp_value *inputs[DP_MAX_OPERANDS] = {NULL};
-  for (int i = 0; i < n_types && i < DP_MAX_OPERANDS; i++)
-    if (types[i].dtype) inputs[i] = dp_graph_add_value(graph, DP_VALUE_INPUT, dp_printf(arena, "x%d", i), types[i]);
-  int required = 0;
-  while (required < op->n_outputs && !op->outputs[required].optional) required++;
-  dp_node *node =
-      status ? NULL : dp_graph_add_node(graph, op, op->name, n_types, inputs, required, NULL, n_attrs, attrs);
-  if (node) status = dp_op_infer(node);
-  if (!status) return node;
-  dp_status_free(status);
-  return NULL;
-}
-
 // "S(0) R -> S(0)"
 static const char *print_row(dp_arena *arena, const dp_node *node, const dp_sharding_rule *rule) {
   char text[64];
@@ -73,7 +51,7 @@ static const char *print_row(dp_arena *arena, const dp_node *node, const dp_shar
 static json_t *list_rows(dp_arena *arena, const dp_op *op) {
   json_t *list = json_array();
   for (const dp_sample *s = op->samples; s && s->inputs; s++) {
-    dp_node *node = sample_node(arena, op, s);
+    dp_node *node = dp_sample_node(arena, op, s);
     if (!node) continue;
     dp_sharding_rules rules = {0};
     dp_op_sharding_rules(arena, node, &rules);
@@ -121,18 +99,20 @@ static json_t *list_attrs(const dp_attr_schema *attrs) {
   return list;
 }
 
-static json_t *list_kernels(const dp_target *target, const dp_op *op) {
+// Its own kernels, and those for many operators that run one of its samples.
+static json_t *list_kernels(dp_arena *arena, const dp_target *target, const dp_op *op) {
   json_t *list = json_array();
   for (const dp_kernel *const *k = target->kernels; *k; k++)
-    if ((*k)->op && dp_kernel_computes(*k, op)) json_array_append_new(list, json_string((*k)->name));
+    if ((*k)->op ? dp_kernel_computes(*k, op) : dp_sample_runs(arena, op, *k))
+      json_array_append_new(list, json_string(dp_kernel_name(arena, *k, op)));
   return list;
 }
 
 // Lists the kernels of each backend.
-static json_t *list_backends(const dp_op *op) {
+static json_t *list_backends(dp_arena *arena, const dp_op *op) {
   json_t *kernels = json_object();
   for (const dp_backend_entry *const *e = dp_backend_entries; *e; e++)
-    json_object_set_new(kernels, (*e)->name, list_kernels((*e)->target, op));
+    json_object_set_new(kernels, (*e)->name, list_kernels(arena, (*e)->target, op));
   return kernels;
 }
 
@@ -144,7 +124,8 @@ static json_t *describe(dp_arena *arena, const dp_op *op) {
                    list_operands(op->inputs, op->n_inputs), "outputs", list_operands(op->outputs, op->n_outputs),
                    "attributes", list_attrs(op->attrs), "gradient", op->gradient != NULL, "lower",
                    op->decompose != NULL, "composed", is_composed(op), "communication",
-                   dp_op_is(op, DP_OP_COMMUNICATION), "placements", list_rows(arena, op), "kernels", list_backends(op));
+                   dp_op_is(op, DP_OP_COMMUNICATION), "placements", list_rows(arena, op), "kernels",
+                   list_backends(arena, op));
 }
 
 // ---- as text --------------------------------------------------------------------------------------------------------
@@ -191,8 +172,14 @@ static void print_op(const json_t *op) {
   printf("  %-12s %s\n", "gradient", json_is_true(json_object_get(op, "gradient")) ? "yes" : "no");
   if (json_is_true(json_object_get(op, "lower"))) printf("  %-12s yes\n", "lower");
   print_strings("placements", json_object_get(op, "placements"));
-  for (const dp_backend_entry *const *e = dp_backend_entries; *e; e++)
-    print_strings("kernels", json_object_get(json_object_get(op, "kernels"), (*e)->name));
+  if (json_is_true(json_object_get(op, "communication")))
+    printf("  %-12s none: devices exchange by the runtime\n", "kernels");
+  const char *label = "kernels";
+  for (const dp_backend_entry *const *e = dp_backend_entries; *e; e++) {
+    const json_t *kernels = json_object_get(json_object_get(op, "kernels"), (*e)->name);
+    print_strings(label, kernels);
+    if (json_array_size(kernels)) label = "";
+  }
 }
 
 static dp_status check_name(dp_arena *arena, const char *name) {

@@ -60,13 +60,32 @@ int dp_embed_needs(const void *model, size_t bytes, const char *path, size_t n_i
   return code;
 }
 
+// ---- devices --------------------------------------------------------------------------------------------------------
+
+static dp_status open_device(const char *device, const dp_backend_entry **entry, const dp_backend **backend) {
+  *entry = dp_backend_default();
+  if (!device) return (*entry)->open(NULL, backend);
+  const size_t length = strcspn(device, ":");
+  char name[32];
+  snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : 0, device);
+  *entry = dp_backend_find(name);
+  if (!*entry) return dp_fail(EX_USAGE, "device '%s': there is no such backend", device);
+  return (*entry)->open(device[length] ? device + length + 1 : NULL, backend);
+}
+
+int dp_embed_open(const char *device, char *message, size_t room) {
+  const dp_backend_entry *entry;
+  const dp_backend *backend;
+  return finish(open_device(device, &entry, &backend), message, room);
+}
+
 // ---- compiling ------------------------------------------------------------------------------------------------------
 
 typedef struct {
   dp_embed *embed;
   const void *model;
   size_t bytes;
-  const char *path;
+  const char *path, *device;
   int threads;
 } compile_call;
 
@@ -132,12 +151,12 @@ static dp_status compile(void *arg) {
   const int n_outputs = source->n_outputs;
   const char **outputs = list_outputs(e->arena, source);
   DP_TRY(refuse_training(model, source));
-  const dp_backend_entry *entry = dp_backend_default();
+  const dp_backend_entry *entry;
   const dp_backend *backend;
+  DP_TRY(open_device(c->device, &entry, &backend));
   dp_options options = {.mode = "infer", .threads = c->threads, .target = entry->target};
   DP_TRY(dp_pipeline_run(model, &options, &plan));
   dp_session_options session = {.workers = c->threads};
-  DP_TRY(entry->open(NULL, &backend));
   DP_TRY(dp_session_create(plan, backend, &session, &e->session));
   e->program = dp_session_find(e->session, program_name);
   e->n = plan->batch;
@@ -146,13 +165,13 @@ static dp_status compile(void *arg) {
   return DP_OK;
 }
 
-int dp_embed_compile(const void *model, size_t bytes, const char *path, int threads, dp_embed **embed, char *message,
-                     size_t room) {
+int dp_embed_compile(const void *model, size_t bytes, const char *path, const char *device, int threads,
+                     dp_embed **embed, char *message, size_t room) {
   dp_arena *arena = dp_arena_create(0);
   if (!arena) return finish(dp_fail(DP_EX_MEMORY, "out of memory"), message, room);
   dp_embed *e = dp_alloc(arena, sizeof *e);
   e->arena = arena;
-  compile_call call = {e, model, bytes, path, threads};
+  compile_call call = {e, model, bytes, path, device, threads};
   int code = finish(dp_arena_run(arena, compile, &call), message, room);
   if (code)
     dp_embed_destroy(e);

@@ -19,7 +19,7 @@ extern "C" {
 
 enum { DP_EMBED_MAX_RANK = 8 };
 
-// A model that is ready to run on one CPU device.
+// A model that is ready to run on one device.
 typedef struct dp_embed dp_embed;
 
 // An input or output. Its memory, dense and row-major, belongs to the dp_embed.
@@ -35,10 +35,15 @@ typedef struct {
 // Finds which of the n_inputs inputs of an ONNX model must be replaced by a Constant before it can be compiled.
 DP_EMBED_API int dp_embed_needs(const void *model, size_t bytes, const char *path, size_t n_inputs, bool *needed,
                                 char *message, size_t room);
-// Compiles an ONNX model of fixed shapes for inference. path: where the model comes from, or could be; external data is
-// read below its folder. threads: of the device.
-DP_EMBED_API int dp_embed_compile(const void *model, size_t bytes, const char *path, int threads, dp_embed **embed,
-                                  char *message, size_t room);
+// Whether models can be compiled for `device` and run here: a backend's name, with its device after a colon if it has
+// several, as in dprun's --device ("cpu", "cuda", "cuda:1"). NULL: the default. EX_USAGE: there is no such backend, or
+// that is no device of it; EX_UNAVAILABLE: this machine lacks it.
+DP_EMBED_API int dp_embed_open(const char *device, char *message, size_t room);
+// Compiles an ONNX model of fixed shapes for inference on `device`. path: where the model comes from, or could be;
+// external data is read below its folder. threads: of the device. While a model on one GPU lives, none can be made on
+// another one (EX_UNAVAILABLE).
+DP_EMBED_API int dp_embed_compile(const void *model, size_t bytes, const char *path, const char *device, int threads,
+                                  dp_embed **embed, char *message, size_t room);
 DP_EMBED_API void dp_embed_destroy(dp_embed *embed);  // NULL is allowed
 
 // The inputs that the outputs depend on, and the outputs, in the model's order; false if there is no i-th. An output's

@@ -146,6 +146,12 @@ dp_status dp_cuda_gpus_attach(int n_devices) {
   if (held.sessions && held.n_devices != n_devices && !one)
     return dp_fail(EX_UNAVAILABLE, "a plan for %d devices runs in this process, so one for %d cannot", held.n_devices,
                    n_devices);
+  // Where the first device would be now. What was chosen since counts when those that live have ended.
+  const dp_cuda_gpu *first =
+      chosen.n_gpus && (!chosen.n_map || chosen.n_map == n_devices) ? chosen.gpus[place_of(0, n_devices)] : NULL;
+  if (held.sessions && first && first != dp_cuda_gpu_of(0))
+    return dp_fail(EX_UNAVAILABLE, "a plan runs on GPU %d in this process, so one on GPU %d cannot",
+                   dp_cuda_gpu_of(0)->ordinal, first->ordinal);
   if (!held.sessions) {
     if (!chosen.n_gpus) DP_TRY(dp_cuda_gpus_choose(NULL));
     dp_status status = place_devices(n_devices);

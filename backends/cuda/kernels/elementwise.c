@@ -1,8 +1,12 @@
 // Runs of elementwise nodes as one launch. See elementwise.h.
 //
-// A function's arguments are words of 8 bytes: the count of elements, where to report, then the addresses of operands
-// and results, then the extents of the dims and for each operand its strides. Dims that are contiguous in all operands
-// are merged. An operand that is dense, or a single element, needs no strides, and most functions need no dims at all.
+// A function's arguments are words of 8 bytes: the count of elements, where to report, the count of vectors, then the
+// addresses of operands and results, then the extents of the dims and for each operand its strides. Dims that are
+// contiguous in all operands are merged. An operand that is dense, or a single element, needs no strides, and most
+// functions need no dims at all.
+//
+// A thread takes as many neighbouring elements as 16 bytes hold of the widest type, and reads and writes those of each
+// operand and result at once; where addresses are not aligned for that, and at the end, it takes them one by one.
 #include "backends/cuda/kernels/elementwise.h"
 
 #include <math.h>
@@ -26,13 +30,17 @@ typedef struct {
   int64_t strides[DP_MAX_RANK];  // by the merged dims
 } port;
 
-enum { HEAD = 3, MAX_WORDS = HEAD + DP_CUDA_MAX_ELEMENTWISE * (DP_MAX_RANK + 1) + DP_MAX_RANK };
+// VECTOR_BYTES: that one instruction moves. MAX_VECTOR: elements of a thread. MAX_VECTOR_PORTS: operands and results
+// that are kept in registers for it.
+enum { VECTOR_BYTES = 16, MAX_VECTOR = 8, MAX_VECTOR_PORTS = 12 };
+enum { HEAD = 4, MAX_WORDS = HEAD + DP_CUDA_MAX_ELEMENTWISE * (DP_MAX_RANK + 1) + DP_MAX_RANK };
 
 struct dp_cuda_elementwise {
   const dp_cuda_function *function;
   int64_t count;
   int rank;  // merged dims; 0 where no operand is strided
   int64_t extents[DP_MAX_RANK];
+  int vector;  // elements that a thread takes at once; 1: no more than one
   bool moves;  // no member computes: elements keep their bits, whatever their type
   int n_ports;
   port ports[DP_CUDA_MAX_ELEMENTWISE];
@@ -110,6 +118,40 @@ static void set_dims(dp_cuda_elementwise *e, const dp_kernel_region *r, const dp
   if (!strided) e->rank = 0;
 }
 
+// Whether vectors of so many elements lie along the last merged dim, at offsets that are multiples of them.
+static bool is_in_vectors(const dp_cuda_elementwise *e, const port *p, int vector) {
+  if (p->form != STRIDED) return true;
+  if (p->strides[e->rank - 1] > 1) return false;
+  for (int d = 0; d < e->rank - 1 && p->strides[e->rank - 1]; d++)
+    if (p->strides[d] % vector) return false;
+  return true;
+}
+
+// Whether the operand's elements differ within a vector.
+static bool varies(const dp_cuda_elementwise *e, int p) {
+  return e->ports[p].form == DENSE || (e->ports[p].form == STRIDED && e->ports[p].strides[e->rank - 1]);
+}
+
+static int vector_of(const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
+  int bytes = 1, count = 0;
+  for (int p = 0; p < e->n_ports; p++) {
+    if (!varies(e, p)) continue;
+    bytes = (int)dp_max_i64(bytes, (int64_t)dp_type_bytes(r->values[e->ports[p].value].dtype));
+    count++;
+  }
+  const int vector = (int)dp_min_i64(MAX_VECTOR, VECTOR_BYTES / bytes);
+  if (count > MAX_VECTOR_PORTS || (e->rank && e->extents[e->rank - 1] % vector)) return 1;
+  for (int p = 0; p < e->n_ports; p++)
+    if (!is_in_vectors(e, &e->ports[p], vector)) return 1;
+  // What reports places goes one by one.
+  for (int m = first; m < end; m++) {
+    dp_member_spec made;
+    dp_member_spec_make(r, m, r->values, &made);
+    if (dp_cuda_expression_of(&made.spec)->refused) return 1;
+  }
+  return vector;
+}
+
 // ---- the function's text --------------------------------------------------------------------------------------------
 
 static void write_number(FILE *to, double x) {
@@ -156,11 +198,16 @@ static bool is_half(const dp_cuda_type *type) {
   return type == dp_cuda_type_of(DP_FLOAT16) || type == dp_cuda_type_of(DP_BFLOAT16);
 }
 
-static void write_operand(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p) {
+// in_vector: from the operand's vector, at place l.
+static void write_operand(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p, bool in_vector) {
   const dp_cuda_type *type = type_in(e, r->values[e->ports[p].value].dtype);
-  fprintf(to, "    const %s v%d = ", type->computed, e->ports[p].value);
-  if (is_half(type)) fprintf(to, "%s_get", type->stored);
-  fprintf(to, "(((const %s *)a.at[%d])[", type->stored, p);
+  fprintf(to, "    const %s v%d = %s%s(", type->computed, e->ports[p].value, is_half(type) ? type->stored : "",
+          is_half(type) ? "_get" : "");
+  if (in_vector) {
+    fprintf(to, "x%d.e[l]);\n", p);
+    return;
+  }
+  fprintf(to, "((const %s *)a.at[%d])[", type->stored, p);
   write_offset(to, e, p);
   fputs("]);\n", to);
 }
@@ -218,27 +265,74 @@ static void write_member(FILE *to, const dp_cuda_elementwise *e, const dp_kernel
     fprintf(to, "    v%d = (%s)v%d;\n", member->outputs[0], to_type->stored, member->outputs[0]);
 }
 
-static void write_result(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p) {
+static void write_result(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p, bool in_vector) {
   const int32_t value = e->ports[p].value;
   const dp_cuda_type *type = type_in(e, r->values[value].dtype);
-  fprintf(to, "    ((%s *)a.at[%d])[i] = ", type->stored, p);
+  if (in_vector)
+    fprintf(to, "    y%d.e[l] = ", p);
+  else
+    fprintf(to, "    ((%s *)a.at[%d])[i] = ", type->stored, p);
   fprintf(to, is_half(type) ? "%s_put(v%d);\n" : "(%s)v%d;\n", type->stored, value);
 }
 
-static void write_function(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
-  fprintf(to, "typedef struct {\n  dp_i64 count;\n  dp_cuda_reporter reporter;\n  void *at[%d];\n", e->n_ports);
-  if (e->rank) fprintf(to, "  dp_i64 narrow, extents[%d], strides[%d][%d];\n", e->rank, e->n_ports, e->rank);
-  fputs(
-      "} LOCAL(arguments);\n\nDP_KERNEL(LOCAL(arguments)) {\n"
-      "  for (dp_i64 i = dp_index(); i < a.count; i += dp_stride()) {\n",
-      to);
+static void write_one_by_one(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
+  fprintf(to, "  for (dp_i64 i = a.vectors * %d + dp_index(); i < a.count; i += dp_stride()) {\n", e->vector);
   write_offsets(to, e);
   for (int p = 0; p < e->n_ports; p++)
-    if (!is_made(r, first, end, e->ports[p].value)) write_operand(to, e, r, p);
+    if (!is_made(r, first, end, e->ports[p].value)) write_operand(to, e, r, p, false);
   for (int m = first; m < end; m++) write_member(to, e, r, m);
   for (int p = 0; p < e->n_ports; p++)
-    if (is_made(r, first, end, e->ports[p].value)) write_result(to, e, r, p);
-  fputs("  }\n}\n", to);
+    if (is_made(r, first, end, e->ports[p].value)) write_result(to, e, r, p, false);
+  fputs("  }\n", to);
+}
+
+// Vectors of operands are x0, x1 .., by the number of the port, those of results y2 ..; l is the place in them.
+static void write_vectors(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
+  fprintf(to,
+          "  for (dp_i64 t = dp_index(); t < a.vectors; t += dp_stride()) {\n"
+          "    const dp_i64 i = t * %d;\n",
+          e->vector);
+  write_offsets(to, e);
+  for (int p = 0; p < e->n_ports; p++) {
+    const char *stored = type_in(e, r->values[e->ports[p].value].dtype)->stored;
+    if (is_made(r, first, end, e->ports[p].value)) {
+      fprintf(to, "    LOCAL(vector%d) y%d;\n", p, p);
+    } else if (varies(e, p)) {
+      fprintf(to, "    const LOCAL(vector%d) x%d = *(const LOCAL(vector%d) *)((const %s *)a.at[%d] + ", p, p, p, stored,
+              p);
+      write_offset(to, e, p);
+      fputs(");\n", to);
+    } else {
+      write_operand(to, e, r, p, false);
+    }
+  }
+  fprintf(to, "    DP_UNROLL\n    for (int l = 0; l < %d; l++) {\n", e->vector);
+  for (int p = 0; p < e->n_ports; p++)
+    if (!is_made(r, first, end, e->ports[p].value) && varies(e, p)) write_operand(to, e, r, p, true);
+  for (int m = first; m < end; m++) write_member(to, e, r, m);
+  for (int p = 0; p < e->n_ports; p++)
+    if (is_made(r, first, end, e->ports[p].value)) write_result(to, e, r, p, true);
+  fputs("    }\n", to);
+  for (int p = 0; p < e->n_ports; p++)
+    if (is_made(r, first, end, e->ports[p].value))
+      fprintf(to, "    ((LOCAL(vector%d) *)a.at[%d])[t] = y%d;\n", p, p, p);
+  fputs("  }\n", to);
+}
+
+static void write_function(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
+  fprintf(to, "typedef struct {\n  dp_i64 count;\n  dp_cuda_reporter reporter;\n  dp_i64 vectors;\n  void *at[%d];\n",
+          e->n_ports);
+  if (e->rank) fprintf(to, "  dp_i64 narrow, extents[%d], strides[%d][%d];\n", e->rank, e->n_ports, e->rank);
+  fputs("} LOCAL(arguments);\n\n", to);
+  for (int p = 0; p < e->n_ports && e->vector > 1; p++) {
+    const dp_dtype dtype = r->values[e->ports[p].value].dtype;
+    fprintf(to, "typedef struct DP_ALIGNED(%d) {\n  %s e[%d];\n} LOCAL(vector%d);\n",
+            e->vector * (int)dp_type_bytes(dtype), type_in(e, dtype)->stored, e->vector, p);
+  }
+  fputs("DP_KERNEL(LOCAL(arguments)) {\n", to);
+  if (e->vector > 1) write_vectors(to, e, r, first, end);
+  write_one_by_one(to, e, r, first, end);
+  fputs("}\n", to);
 }
 
 // "Add_Relu": the first few members.
@@ -285,6 +379,7 @@ dp_status dp_cuda_elementwise_make(const dp_kernel_region *region, int first, in
   dp_status status = add_ports(e, region, first, end, kept);
   if (!status) {
     set_dims(e, region, frame);
+    e->vector = vector_of(e, region, first, end);
     status = add_function(e, region, first, end);
   }
   if (status)
@@ -294,6 +389,14 @@ dp_status dp_cuda_elementwise_make(const dp_kernel_region *region, int first, in
   return status;
 }
 
+// How many vectors there are: none where one of them would not be aligned.
+static int64_t count_vectors(const dp_cuda_elementwise *e, const dp_cuda_values *values) {
+  if (e->vector == 1) return 0;
+  for (int p = 0; p < e->n_ports; p++)
+    if (varies(e, p) && (uintptr_t)dp_cuda_value_at(values, e->ports[p].value) % VECTOR_BYTES) return 0;
+  return e->count / e->vector;
+}
+
 dp_status dp_cuda_elementwise_enqueue(const dp_cuda_elementwise *e, dp_queue *queue, const dp_cuda_values *values) {
   uint64_t words[MAX_WORDS];
   size_t n = 0;
@@ -301,12 +404,15 @@ dp_status dp_cuda_elementwise_enqueue(const dp_cuda_elementwise *e, dp_queue *qu
   words[n++] = (uint64_t)e->count;
   words[n++] = (uint64_t)(uintptr_t)dp_cuda_queue_fault(queue);
   words[n++] = dp_cuda_queue_instruction(queue);
+  const int64_t vectors = count_vectors(e, values);
+  words[n++] = (uint64_t)vectors;
   for (int p = 0; p < e->n_ports; p++) words[n++] = (uint64_t)(uintptr_t)dp_cuda_value_at(values, e->ports[p].value);
   if (e->rank) words[n++] = e->count <= UINT32_MAX;
   for (int d = 0; d < e->rank; d++) words[n++] = (uint64_t)e->extents[d];
   for (int p = 0; p < e->n_ports; p++)
     for (int d = 0; d < e->rank; d++) words[n++] = (uint64_t)e->ports[p].strides[d];
-  return dp_cuda_launch(queue, e->function, dp_cuda_blocks(e->count), DP_CUDA_THREADS, words, n * sizeof *words);
+  const int64_t threads = dp_max_i64(vectors, e->count - vectors * e->vector);
+  return dp_cuda_launch(queue, e->function, dp_cuda_blocks(threads), DP_CUDA_THREADS, words, n * sizeof *words);
 }
 
 void dp_cuda_elementwise_free(dp_cuda_elementwise *elementwise) { free(elementwise); }

@@ -53,8 +53,9 @@ def _load():
     tensor = ctypes.POINTER(Tensor)
     signatures = {
         "dp_embed_needs": (ctypes.c_int, [text, size, text, size, ctypes.POINTER(ctypes.c_bool), text, size]),
+        "dp_embed_open": (ctypes.c_int, [text, text, size]),
         "dp_embed_compile": (ctypes.c_int,
-                             [text, size, text, ctypes.c_int, ctypes.POINTER(pointer), text, size]),
+                             [text, size, text, text, ctypes.c_int, ctypes.POINTER(pointer), text, size]),
         "dp_embed_destroy": (None, [pointer]),
         "dp_embed_input": (ctypes.c_bool, [pointer, size, tensor]),
         "dp_embed_output": (ctypes.c_bool, [pointer, size, tensor]),
@@ -83,12 +84,18 @@ def needs(model, path, n_inputs):
     return list(flags)
 
 
+def open_device(device):
+    """Raises Error where models cannot run on `device`: "cpu", "cuda", "cuda:1"."""
+    _call("dp_embed_open", device.encode())
+
+
 class Program:
     """A compiled model."""
 
-    def __init__(self, model, path, threads):
+    def __init__(self, model, path, device, threads):
         self._handle = ctypes.c_void_p()
-        _call("dp_embed_compile", model, len(model), os.fsencode(path), threads, ctypes.byref(self._handle))
+        _call("dp_embed_compile", model, len(model), os.fsencode(path), device.encode(), threads,
+              ctypes.byref(self._handle))
         self.inputs = {tensor.name.decode(): tensor for tensor in self._list("dp_embed_input")}
         self.outputs = self._list("dp_embed_output")
 

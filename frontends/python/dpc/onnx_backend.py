@@ -3,7 +3,7 @@
     import dpc.onnx_backend as backend
     outputs = backend.prepare(onnx.load("model.onnx")).run([image])
 
-A model is compiled for inference on one CPU device, in this process. What the compiler must know about the inputs, it
+A model is compiled for inference on one device, in this process: the CPU, or a GPU (device="CUDA" or "CUDA:1"). What the compiler must know about the inputs, it
 learns when they arrive: open extents, and the values of inputs that determine the graph's form (the shape that Reshape
 gets). A program is compiled for each new combination and kept.
 
@@ -13,6 +13,7 @@ the inputs. `dpc ops` prints the tables that decide.
 
 import collections
 import ctypes
+import functools
 
 import numpy
 import onnx
@@ -48,6 +49,24 @@ def _close(value_info, shape):
     del dims[:]
     for extent in shape:
         dims.add().dim_value = extent
+
+
+def _name_of(device):
+    """ONNX's "CUDA:1" as dpc names it; the CPU is one device."""
+    kind, _, number = device.partition(":")
+    return "cpu" if kind == "CPU" and number in ("", "0") else device.lower()
+
+
+@functools.cache
+def _why_not(device):
+    """Why models cannot run on a device, or None."""
+    if device.partition(":")[0] not in ("CPU", "CUDA"):
+        return "there are CPU and CUDA"
+    try:
+        _library.open_device(_name_of(device))
+    except _library.Error as error:
+        return str(error)
+    return None
 
 
 class _Form:
@@ -91,9 +110,9 @@ class _Form:
 class Rep(onnx.backend.base.BackendRep):
     """A prepared model."""
 
-    def __init__(self, model, path="model.onnx", threads=1):
+    def __init__(self, model, path="model.onnx", device="CPU", threads=1):
         given = {tensor.name for tensor in model.graph.initializer}
-        self._path, self._threads = path, threads
+        self._path, self._device, self._threads = path, _name_of(device), threads
         self._inputs = [value.name for value in model.graph.input if value.name not in given]
         self._output = onnx.backend.base.namedtupledict("Outputs", [value.name for value in model.graph.output])
         self._programs = collections.OrderedDict()
@@ -104,7 +123,8 @@ class Rep(onnx.backend.base.BackendRep):
     def _compile(self, arrays):
         key = self._form.key(arrays)
         if key not in self._programs:
-            program = _refusing(_library.Program, self._form.specialize(arrays), self._path, self._threads)
+            program = _refusing(_library.Program, self._form.specialize(arrays), self._path, self._device,
+                                self._threads)
             while len(self._programs) >= KEPT_PROGRAMS:
                 self._programs.popitem(last=False)
             self._programs[key] = program
@@ -154,16 +174,20 @@ class Backend(onnx.backend.base.Backend):
 
     @classmethod
     def supports_device(cls, device):
-        kind, _, number = device.partition(":")
-        return kind == "CPU" and number in ("", "0")
+        """Whether this machine has it: "CPU", or "CUDA" and "CUDA:N" for a GPU and the libraries that it needs."""
+        return _why_not(device) is None
+
+    @classmethod
+    def _check_device(cls, device):
+        if not cls.supports_device(device):
+            raise Unsupported(f"device {device} is not supported: {_why_not(device)}")
 
     @classmethod
     def prepare(cls, model, device="CPU", **kwargs):
         """Compiles the model, or as much of it as can be without inputs. threads=T: of the device; default 1."""
-        if not cls.supports_device(device):
-            raise Unsupported(f"device {device} is not supported; CPU is")
+        cls._check_device(device)
         onnx.checker.check_model(model)
-        return Rep(model, threads=kwargs.get("threads", 1))
+        return Rep(model, device=device, threads=kwargs.get("threads", 1))
 
     @classmethod
     def is_compatible(cls, model, device="CPU", **kwargs):
@@ -185,9 +209,8 @@ class Backend(onnx.backend.base.Backend):
         results = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
         graph = onnx.helper.make_graph([node], node.op_type, values, results)
         model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid(node.domain, opset)])
-        if not cls.supports_device(device):
-            raise Unsupported(f"device {device} is not supported; CPU is")
-        return Rep(model).run(arrays)
+        cls._check_device(device)
+        return Rep(model, device=device).run(arrays)
 
 
 prepare = Backend.prepare
