@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sysexits.h>
 
 #ifdef __cplusplus
@@ -93,6 +94,9 @@ static inline int64_t dp_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline uint64_t dp_align_up(uint64_t x, uint64_t alignment) {
   return (x + alignment - 1) / alignment * alignment;
 }
+
+// Whether two texts are equal. Faster than strcmp where most have the same address or differ in the first letter.
+static inline bool dp_is_same(const char *a, const char *b) { return a == b || (*a == *b && !strcmp(a, b)); }
 
 uint64_t dp_hash64(const void *data, size_t bytes);  // XXH3, 64 bits
 uint32_t dp_hash_name(const char *name);             // low 32 bits of XXH3_64 of the name: a counter word of philox.h

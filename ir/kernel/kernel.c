@@ -4,7 +4,7 @@
 #include <string.h>
 
 bool dp_kernel_computes(const dp_kernel *kernel, const dp_op *op) {
-  return !kernel->op || (!strcmp(kernel->op, op->name) && !strcmp(kernel->domain, op->domain));
+  return !kernel->op || (dp_is_same(kernel->op, op->name) && dp_is_same(kernel->domain, op->domain));
 }
 
 bool dp_kernel_takes(const dp_kernel *kernel, const dp_kernel_spec *spec) {
