@@ -76,13 +76,16 @@ char *dp_strdup(dp_arena *arena, const char *text);
 char *dp_strndup(dp_arena *arena, const char *text, size_t length);
 char *dp_printf(dp_arena *arena, const char *format, ...) DP_PRINTF(2, 3);
 
-// Makes room for one more element in a growing array. The capacity follows from the count: powers of two, at least 4.
+// Whether a growing array has no room for one more element. The capacity follows from the count: powers of two, at
+// least 4.
+static inline bool dp_is_full(size_t count) { return count == 0 || (count >= 4 && (count & (count - 1)) == 0); }
+// The array, with room for one more element.
 void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size);
 // Appends `item` to `array`, which has `count` elements, and increments the count.
-#define DP_PUSH(arena, array, count, item)                                 \
-  do {                                                                     \
-    (array) = dp_grow((arena), (array), (size_t)(count), sizeof *(array)); \
-    (array)[(count)++] = (item);                                           \
+#define DP_PUSH(arena, array, count, item)                                                                  \
+  do {                                                                                                      \
+    if (dp_is_full((size_t)(count))) (array) = dp_grow((arena), (array), (size_t)(count), sizeof *(array)); \
+    (array)[(count)++] = (item);                                                                            \
   } while (0)
 
 // ---- small things ---------------------------------------------------------------------------------------------------
