@@ -33,13 +33,15 @@ dp_status dp_pipeline_run_pass(dp_compile *compile, const dp_pass *pass) {
     return dp_fail(EX_SOFTWARE, "pass '%s' is out of order: it lacks %#x of what it needs", pass->name,
                    (unsigned)(pass->needs & ~compile->has));
   if (!compile->options->target) return dp_fail(EX_SOFTWARE, "no target to compile for was given");
+  const dp_model *model = compile->model;
   compile->unchanged = false;
+  for (int i = 0; i < model->n_graphs; i++) model->graphs[i]->unchanged = false;
   if (!compile->strategy) DP_TRY(dp_strategy_choose(compile->options, &compile->strategy));
   DP_TRY(pass->run(compile));
   compile->has |= pass->gives;
   if (compile->unchanged) return DP_OK;
-  const dp_model *model = compile->model;
   for (int i = 0; i < model->n_graphs; i++) {
+    if (model->graphs[i]->unchanged) continue;
     dp_status status = dp_graph_verify(model->graphs[i]);
     if (!status) continue;
     dp_status ours = dp_fail(EX_SOFTWARE, "pass '%s' left graph '%s' in a bad state: %s", pass->name,

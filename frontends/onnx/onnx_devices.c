@@ -27,7 +27,7 @@ Dp__Onnx__DeviceConfiguration *dp_onnx_devices_configuration(dp_arena *arena, co
 
 // Micro-batches are parts in time, which ONNX's meshes cannot express.
 static void placements_of(const dp_onnx_writer *w, const dp_value *value, dp_placement at[DP_MAX_MESH]) {
-  memcpy(at, value->placements, sizeof value->placements);
+  memcpy(at, value->placements, DP_MAX_MESH * sizeof *at);
   const bool constrained = value->kind == DP_VALUE_VARIABLE && value->space == DP_SPACE_NONE;
   const dp_variable *p = constrained ? &w->model->variables[value->variable] : NULL;
   for (int i = 0; p && i < p->n_constraints; i++) {

@@ -134,8 +134,7 @@ char *dp_printf(dp_arena *arena, const char *format, ...) {
 }
 
 void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size) {
-  bool full = count == 0 || (count >= 4 && (count & (count - 1)) == 0);
-  if (!full) return array;
+  if (!dp_is_full(count)) return array;
   void *larger = dp_alloc_n(arena, count ? 2 * count : 4, size);
   if (count) memcpy(larger, array, count * size);
   return larger;

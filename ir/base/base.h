@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sysexits.h>
 
 #ifdef __cplusplus
@@ -75,13 +76,16 @@ char *dp_strdup(dp_arena *arena, const char *text);
 char *dp_strndup(dp_arena *arena, const char *text, size_t length);
 char *dp_printf(dp_arena *arena, const char *format, ...) DP_PRINTF(2, 3);
 
-// Makes room for one more element in a growing array. The capacity follows from the count: powers of two, at least 4.
+// Whether a growing array has no room for one more element. The capacity follows from the count: powers of two, at
+// least 4.
+static inline bool dp_is_full(size_t count) { return count == 0 || (count >= 4 && (count & (count - 1)) == 0); }
+// The array, with room for one more element.
 void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size);
 // Appends `item` to `array`, which has `count` elements, and increments the count.
-#define DP_PUSH(arena, array, count, item)                                 \
-  do {                                                                     \
-    (array) = dp_grow((arena), (array), (size_t)(count), sizeof *(array)); \
-    (array)[(count)++] = (item);                                           \
+#define DP_PUSH(arena, array, count, item)                                                                  \
+  do {                                                                                                      \
+    if (dp_is_full((size_t)(count))) (array) = dp_grow((arena), (array), (size_t)(count), sizeof *(array)); \
+    (array)[(count)++] = (item);                                                                            \
   } while (0)
 
 // ---- small things ---------------------------------------------------------------------------------------------------
@@ -93,6 +97,9 @@ static inline int64_t dp_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline uint64_t dp_align_up(uint64_t x, uint64_t alignment) {
   return (x + alignment - 1) / alignment * alignment;
 }
+
+// Whether two texts are equal. Faster than strcmp where most have the same address or differ in the first letter.
+static inline bool dp_is_same(const char *a, const char *b) { return a == b || (*a == *b && !strcmp(a, b)); }
 
 uint64_t dp_hash64(const void *data, size_t bytes);  // XXH3, 64 bits
 uint32_t dp_hash_name(const char *name);             // low 32 bits of XXH3_64 of the name: a counter word of philox.h

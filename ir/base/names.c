@@ -1,81 +1,135 @@
-// See names.h. Each base name that was ever made unique remembers its last suffix, so that many equal names take linear
-// time.
+// See names.h. The names lie in the order in which they were added; a hash table has their indices. A table of its own
+// holds the last suffix of each name that was wanted again, so that many equal names take linear time.
 #include "ir/base/names.h"
 
 #include <string.h>
 
 typedef struct {
   const char *name;
-  uint64_t hash;
-  int32_t number, last_suffix;
+  uint32_t hash;
+  int32_t number;
+} entry;
+
+typedef struct {
+  uint32_t hash, index;  // index: of the entry, plus 1; 0: the slot is empty
 } slot;
 
 struct dp_names {
   dp_arena *arena;
-  size_t count, capacity;  // capacity: a power of two, at most half full
-  slot *slots;
+  uint32_t count, capacity;  // capacity: of the slots, a power of two; at most three quarters are taken
+  entry *entries;            // (count)
+  slot *slots;               // (capacity)
+  dp_names *suffixes;        // NULL: none yet
 };
+
+enum { FIRST_CAPACITY = 8 };
 
 dp_names *dp_names_create(dp_arena *arena) {
   dp_names *names = dp_alloc(arena, sizeof *names);
   names->arena = arena;
-  names->capacity = 16;
+  names->capacity = FIRST_CAPACITY;
   names->slots = dp_alloc_n(arena, names->capacity, sizeof(slot));
   return names;
 }
 
 // Lookups mostly pass the very string that was added, so the pointers are compared first.
-static bool slot_has_name(const slot *s, const char *name, uint64_t hash) {
-  return s->hash == hash && (s->name == name || !strcmp(s->name, name));
-}
-
-static slot *probe(const dp_names *names, const char *name, uint64_t hash) {
-  size_t i = hash & (names->capacity - 1);
-  while (names->slots[i].name && !slot_has_name(&names->slots[i], name, hash)) i = (i + 1) & (names->capacity - 1);
-  return &names->slots[i];
+static slot *probe(const dp_names *names, const char *name, uint32_t hash) {
+  for (uint32_t i = hash;; i++) {
+    slot *s = &names->slots[i & (names->capacity - 1)];
+    if (!s->index) return s;
+    const char *has = names->entries[s->index - 1].name;
+    if (s->hash == hash && (has == name || !strcmp(has, name))) return s;
+  }
 }
 
 int32_t dp_names_find(const dp_names *names, const char *name) {
-  const slot *s = probe(names, name, dp_hash64(name, strlen(name)));
-  return s->name ? s->number : -1;
+  const slot *s = probe(names, name, dp_hash_name(name));
+  return s->index ? names->entries[s->index - 1].number : -1;
 }
 
-static void enlarge(dp_names *names) {
-  slot *old = names->slots;
-  size_t old_capacity = names->capacity;
-  names->capacity *= 2;
-  names->slots = dp_alloc_n(names->arena, names->capacity, sizeof(slot));
-  for (size_t i = 0; i < old_capacity; i++)
-    if (old[i].name) *probe(names, old[i].name, old[i].hash) = old[i];
+// Enters all names again; they differ.
+static void fill_slots(dp_names *names) {
+  for (uint32_t e = 0; e < names->count; e++) {
+    uint32_t i = names->entries[e].hash & (names->capacity - 1);
+    while (names->slots[i].index) i = (i + 1) & (names->capacity - 1);
+    names->slots[i] = (slot){names->entries[e].hash, e + 1};
+  }
 }
 
-void dp_names_add(dp_names *names, const char *name, int32_t number) {
-  if (2 * (names->count + 1) > names->capacity) enlarge(names);
-  uint64_t hash = dp_hash64(name, strlen(name));
-  *probe(names, name, hash) = (slot){name, hash, number, 0};
-  names->count++;
+static void add(dp_names *names, const char *name, uint32_t hash, int32_t number) {
+  const entry one = {name, hash, number};
+  if (4 * (names->count + 1) > 3 * names->capacity) {
+    names->capacity *= 2;
+    names->slots = dp_alloc_n(names->arena, names->capacity, sizeof(slot));
+    fill_slots(names);
+  }
+  slot *s = probe(names, name, hash);
+  DP_PUSH(names->arena, names->entries, names->count, one);
+  *s = (slot){hash, names->count};
 }
+
+void dp_names_add(dp_names *names, const char *name, int32_t number) { add(names, name, dp_hash_name(name), number); }
 
 bool dp_names_are(const dp_names *names, int32_t count, const char *(*name_of)(const void *context, int32_t number),
                   const void *context) {
-  if (names->count != (size_t)count) return false;
-  for (size_t i = 0; i < names->capacity; i++) {
-    const slot *s = &names->slots[i];
-    if (s->name && (s->number < 0 || s->number >= count || name_of(context, s->number) != s->name)) return false;
+  if (names->count != (uint32_t)count) return false;
+  for (uint32_t e = 0; e < names->count; e++) {
+    const entry *one = &names->entries[e];
+    if (one->number < 0 || one->number >= count || name_of(context, one->number) != one->name) return false;
   }
   return true;
+}
+
+static void forget_suffixes(dp_names *names) {
+  if (names->suffixes) dp_names_clear(names->suffixes);
 }
 
 void dp_names_clear(dp_names *names) {
   memset(names->slots, 0, names->capacity * sizeof(slot));
   names->count = 0;
+  forget_suffixes(names);
+}
+
+void dp_names_renumber(dp_names *names, int32_t (*number_now)(const void *context, int32_t number),
+                       const void *context) {
+  const uint32_t count = names->count;
+  names->count = 0;
+  for (uint32_t e = 0; e < count; e++) {
+    entry one = names->entries[e];
+    one.number = number_now(context, one.number);
+    if (one.number >= 0) names->entries[names->count++] = one;
+  }
+  forget_suffixes(names);
+  if (names->count == count) return;
+  memset(names->slots, 0, names->capacity * sizeof(slot));
+  fill_slots(names);
+}
+
+// `taken`, a name of the table, with the next suffix that makes it new.
+static const char *with_suffix(dp_names *names, const entry *taken) {
+  if (!names->suffixes) names->suffixes = dp_names_create(names->arena);
+  if (!probe(names->suffixes, taken->name, taken->hash)->index) add(names->suffixes, taken->name, taken->hash, 0);
+  entry *last = &names->suffixes->entries[probe(names->suffixes, taken->name, taken->hash)->index - 1];
+  for (;;) {
+    const char *name = dp_printf(names->arena, "%s.%d", taken->name, ++last->number);
+    if (dp_names_find(names, name) < 0) return name;
+  }
 }
 
 const char *dp_names_unique(dp_names *names, const char *wanted) {
-  slot *s = probe(names, wanted, dp_hash64(wanted, strlen(wanted)));
-  if (!s->name) return dp_strdup(names->arena, wanted);
-  for (;;) {
-    const char *name = dp_printf(names->arena, "%s.%d", wanted, ++s->last_suffix);
-    if (dp_names_find(names, name) < 0) return name;
+  const slot *s = probe(names, wanted, dp_hash_name(wanted));
+  return s->index ? with_suffix(names, &names->entries[s->index - 1]) : dp_strdup(names->arena, wanted);
+}
+
+const char *dp_names_enter(dp_names *names, const char *wanted, int32_t number) {
+  const uint32_t hash = dp_hash_name(wanted);
+  const slot *s = probe(names, wanted, hash);
+  if (s->index) {
+    const char *name = with_suffix(names, &names->entries[s->index - 1]);
+    dp_names_add(names, name, number);
+    return name;
   }
+  const char *name = dp_strdup(names->arena, wanted);
+  add(names, name, hash, number);
+  return name;
 }

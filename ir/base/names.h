@@ -17,9 +17,14 @@ void dp_names_add(dp_names *names, const char *name, int32_t number);  // the na
 // finding each. False does not mean that the spelling differs.
 bool dp_names_are(const dp_names *names, int32_t count, const char *(*name_of)(const void *context, int32_t number),
                   const void *context);
+// Gives each name another number, or removes it where that is -1.
+void dp_names_renumber(dp_names *names, int32_t (*number_now)(const void *context, int32_t number),
+                       const void *context);
 void dp_names_clear(dp_names *names);  // keeps the memory for other names
 // `wanted`, or, if that is taken, `wanted` with ".1", ".2" ... appended; in the arena.
 const char *dp_names_unique(dp_names *names, const char *wanted);
+// Adds what dp_names_unique returns, and returns it. Faster than both.
+const char *dp_names_enter(dp_names *names, const char *wanted, int32_t number);
 
 #ifdef __cplusplus
 }

@@ -5,13 +5,13 @@
 
 const dp_attr *dp_node_attr(const dp_node *node, const char *name) {
   for (int i = 0; i < node->n_attrs; i++)
-    if (!strcmp(node->attrs[i].name, name)) return &node->attrs[i];
+    if (dp_is_same(node->attrs[i].name, name)) return &node->attrs[i];
   return NULL;
 }
 
 static const dp_attr_schema *schema_of(const dp_node *node, const char *name) {
   for (int i = 0; i < DP_MAX_ATTRS && node->op->attrs[i].name; i++)
-    if (!strcmp(node->op->attrs[i].name, name)) return node->op->attrs[i].has_default ? &node->op->attrs[i] : NULL;
+    if (dp_is_same(node->op->attrs[i].name, name)) return node->op->attrs[i].has_default ? &node->op->attrs[i] : NULL;
   return NULL;
 }
 

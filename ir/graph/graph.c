@@ -79,14 +79,16 @@ dp_graph *dp_graph_create(dp_model *model, const char *name) {
   return graph;
 }
 
+static const dp_placement replicated[DP_MAX_MESH];
+
 dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type) {
   dp_value *value = dp_alloc(graph->arena, sizeof *value);
   value->id = graph->n_values;
   value->kind = kind;
-  value->name = dp_names_unique(graph->value_names, name);
+  value->name = dp_names_enter(graph->value_names, name, value->id);
   value->type = type;
   value->variable = -1;
-  dp_names_add(graph->value_names, value->name, value->id);
+  value->placements = replicated;
   DP_PUSH(graph->arena, graph->values, graph->n_values, value);
   return value;
 }
@@ -133,8 +135,7 @@ dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, i
   node->id = graph->n_nodes;
   node->graph = graph;
   node->op = op;
-  node->name = dp_names_unique(graph->node_names, name);
-  dp_names_add(graph->node_names, node->name, node->id);
+  node->name = dp_names_enter(graph->node_names, name, node->id);
   node->n_inputs = n_inputs;
   node->inputs = dp_memdup(arena, inputs, (size_t)n_inputs * sizeof *inputs);
   node->n_outputs = n_outputs;
@@ -152,6 +153,25 @@ dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, i
     node->outputs[i] = value;
   }
   return node;
+}
+
+static bool are_equal(const dp_placement *a, const dp_placement *b) {
+  for (int i = 0; i < DP_MAX_MESH; i++)
+    if (!dp_placement_equal(a[i], b[i])) return false;
+  return true;
+}
+
+// Few arrays differ in a graph. The last of each kind is shared; a kind is what the placements hash to.
+enum { PLACEMENT_KINDS = 32 };
+
+void dp_value_place(dp_graph *graph, dp_value *value, const dp_placement placements[DP_MAX_MESH]) {
+  unsigned kind = 0;
+  for (int a = 0; a < DP_MAX_MESH; a++) kind = 5 * kind + 3 * placements[a].kind + (unsigned)placements[a].dim;
+  if (!graph->placements) graph->placements = dp_alloc_n(graph->arena, PLACEMENT_KINDS, sizeof *graph->placements);
+  const dp_placement **shared = &graph->placements[kind % PLACEMENT_KINDS];
+  if (!*shared || !are_equal(*shared, placements))
+    *shared = dp_memdup(graph->arena, placements, DP_MAX_MESH * sizeof *placements);
+  value->placements = *shared;
 }
 
 void dp_graph_add_output(dp_graph *graph, const char *name, dp_value *value) {
@@ -173,7 +193,7 @@ void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value) {
 
 static void copy_device_form(dp_value *to, const dp_value *from) {
   to->logical = from->logical;
-  memcpy(to->placements, from->placements, sizeof to->placements);
+  to->placements = from->placements;
   to->micro_first = from->micro_first;
   to->micro_count = from->micro_count;
   to->space = from->space;
@@ -206,12 +226,14 @@ dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map) 
 
 dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *suffix, dp_value **map) {
   dp_arena *arena = dst->arena;
-  dp_value **inputs = dp_alloc_n(arena, (size_t)node->n_inputs, sizeof *inputs);
+  dp_value *few_inputs[DP_MAX_OPERANDS] = {0}, **inputs = few_inputs;
+  const char *few_names[DP_MAX_OPERANDS] = {0}, **names = few_names;
+  if (node->n_inputs > DP_MAX_OPERANDS) inputs = dp_alloc_n(arena, (size_t)node->n_inputs, sizeof *inputs);
+  if (node->n_outputs > DP_MAX_OPERANDS) names = dp_alloc_n(arena, (size_t)node->n_outputs, sizeof *names);
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i]) inputs[i] = dp_graph_copy_value(dst, node->inputs[i], map);
-  const char **names = dp_alloc_n(arena, (size_t)node->n_outputs, sizeof *names);
   for (int i = 0; i < node->n_outputs; i++)
-    names[i] = node->outputs[i] ? name_as(arena, node->outputs[i]->name, suffix) : NULL;
+    if (node->outputs[i]) names[i] = name_as(arena, node->outputs[i]->name, suffix);
   dp_node *copy = dp_graph_add_node(dst, node->op, name_as(arena, node->name, suffix), node->n_inputs, inputs,
                                     node->n_outputs, names, node->n_attrs, node->attrs);
   copy->device = node->device;
@@ -226,7 +248,7 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
   copy->scratch_offset = node->scratch_offset;
   copy->scratch_bytes = node->scratch_bytes;
   copy->n_waits = node->n_waits;
-  copy->waits = dp_memdup(arena, node->waits, (size_t)node->n_waits * sizeof *node->waits);
+  if (node->n_waits) copy->waits = dp_memdup(arena, node->waits, (size_t)node->n_waits * sizeof *node->waits);
   copy->signal = node->signal;
   for (int i = 0; i < node->n_outputs; i++) {
     if (!node->outputs[i]) continue;

@@ -89,7 +89,7 @@ struct dp_value {
   int32_t variable;  // index into the model's table, of a PERSISTENT; else -1
   // Device form only.
   dp_value *logical;
-  dp_placement placements[DP_MAX_MESH];
+  const dp_placement *placements;  // (DP_MAX_MESH) set by dp_value_place; shared by values that are placed alike
   // The micro-batches it belongs to: [micro_first, micro_first + micro_count); none when it is Replicate on the
   // sequential axis. Shard: the micro-batch it holds, or, when several have been concatenated in the whole tensor's
   // extents, those so far. Partial: those that it is the partial result of.
@@ -156,9 +156,12 @@ struct dp_graph {
   // Device form only.
   dp_graph *logical;  // what it was made from
   int n_streams, n_events;
-  int stage;                                  // the pipeline stage that runs it; -1: all devices run it
-  const char **streams;                       // names: "compute", "comm", "copy"
+  int stage;             // the pipeline stage that runs it; -1: all devices run it
+  const char **streams;  // names: "compute", "comm", "copy"
+  // Set by a pass that leaves the graph's nodes, operands and results as they were: it is not verified again.
+  bool unchanged;
   struct dp_names *value_names, *node_names;  // private to graph.c
+  const dp_placement **placements;            // private to graph.c: arrays that values share
 };
 
 // ---- model ----------------------------------------------------------------------------------------------------------
@@ -232,6 +235,8 @@ dp_value *dp_graph_find_value(const dp_graph *graph, const char *name);
 // Adds a node whose outputs are new values without type (types are set by dp_op_infer). output_names may be NULL.
 dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,
                            int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs);
+// A new value is Replicate on every axis.
+void dp_value_place(dp_graph *graph, dp_value *value, const dp_placement placements[DP_MAX_MESH]);
 void dp_graph_add_output(dp_graph *graph, const char *name, dp_value *value);
 void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value);  // a second one replaces the first
 // Copies a node into dst, its inputs taken from map[value id], and enters its outputs there. Values that have no
@@ -246,7 +251,7 @@ dp_value *dp_graph_copy_as_input(dp_graph *dst, dp_value *value, dp_value **map)
 // removed; a removed result of a kept node becomes one that was not requested.
 void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_value);
 // The same nodes in another order, which must be topological.
-void dp_graph_reorder(dp_graph *graph, dp_node **nodes);
+void dp_graph_reorder(dp_graph *graph, dp_node *const *nodes);
 // Checks the structure's invariants: order, ids, links, unique names, types equal to what dp_op_infer gives.
 // EX_DATAERR.
 dp_status dp_graph_verify(const dp_graph *graph) DP_MUST_USE;

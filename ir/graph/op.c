@@ -59,7 +59,7 @@ static bool attr_from_tensor(dp_arena *arena, const char *name, dp_attr_kind kin
 
 static const dp_attr_schema *find_attr(const dp_op *op, const char *name) {
   for (int i = 0; i < DP_MAX_ATTRS && op->attrs[i].name; i++)
-    if (!strcmp(op->attrs[i].name, name)) return &op->attrs[i];
+    if (dp_is_same(op->attrs[i].name, name)) return &op->attrs[i];
   return NULL;
 }
 
@@ -125,20 +125,23 @@ static dp_status check_operands(const dp_node *node) {
 }
 
 static bool is_hint(const dp_node *node, const dp_attr *attr) {
-  return !strcmp(attr->name, DP_ATTR_INPLACE) && !find_attr(node->op, attr->name);
+  return dp_is_same(attr->name, DP_ATTR_INPLACE) && !find_attr(node->op, attr->name);
 }
 
 // Whether a result may share its operand's memory follows from who reads the operand and when.
 static dp_status drop_hints(dp_node *node) {
   int kept = 0;
-  dp_attr *attrs = NULL;
   for (int i = 0; i < node->n_attrs; i++) {
     if (!is_hint(node, &node->attrs[i]))
-      DP_PUSH(node->graph->arena, attrs, kept, node->attrs[i]);
+      kept++;
     else if (node->attrs[i].kind != DP_ATTR_INT)
       return dp_fail(EX_DATAERR, "attribute '%s' must be 0 or 1", DP_ATTR_INPLACE);
   }
   if (kept == node->n_attrs) return DP_OK;
+  dp_attr *attrs = dp_alloc_n(node->graph->arena, (size_t)kept, sizeof *attrs);
+  kept = 0;
+  for (int i = 0; i < node->n_attrs; i++)
+    if (!is_hint(node, &node->attrs[i])) attrs[kept++] = node->attrs[i];
   node->attrs = attrs;
   node->n_attrs = kept;
   return DP_OK;
@@ -159,6 +162,7 @@ static dp_status check_attrs(const dp_node *node) {
     const dp_attr_schema *schema = find_attr(node->op, attr->name);
     if (!schema) return dp_fail(EX_DATAERR, "there is no attribute '%s'", attr->name);
     if (dp_node_attr(node, attr->name) != attr) return dp_fail(EX_DATAERR, "attribute '%s' is given twice", attr->name);
+    attr->name = schema->name;  // found faster from now on
     if (attr->kind == schema->kind) continue;
     if (attr->kind == DP_ATTR_INT && schema->kind == DP_ATTR_FLOAT) {
       *attr = dp_attr_float(attr->name, (double)attr->i);

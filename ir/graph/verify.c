@@ -63,7 +63,10 @@ static dp_status check_node(const dp_graph *graph, int32_t i) {
       return dp_fail(EX_DATAERR, "node '%s' has a result of another node", node->name);
     before[k] = node->outputs[k]->type;
   }
-  if (node->body) DP_TRY(dp_status_context(dp_graph_verify(node->body), "the body of '%s'", node->name));
+  // A body stays as it was made.
+  if (node->body && !node->body->unchanged)
+    DP_TRY(dp_status_context(dp_graph_verify(node->body), "the body of '%s'", node->name));
+  if (node->body) node->body->unchanged = true;
   DP_TRY(dp_op_infer(node));
   for (int k = 0; k < node->n_outputs; k++) {
     if (!node->outputs[k]) continue;

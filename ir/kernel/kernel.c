@@ -3,9 +3,12 @@
 
 #include <string.h>
 
-bool dp_kernel_computes(const dp_kernel *kernel, const dp_op *op) {
-  return !kernel->op || (!strcmp(kernel->op, op->name) && !strcmp(kernel->domain, op->domain));
+// For every node it is asked of every kernel.
+static inline bool computes(const dp_kernel *kernel, const dp_op *op) {
+  return !kernel->op || (dp_is_same(kernel->op, op->name) && dp_is_same(kernel->domain, op->domain));
 }
+
+bool dp_kernel_computes(const dp_kernel *kernel, const dp_op *op) { return computes(kernel, op); }
 
 bool dp_kernel_takes(const dp_kernel *kernel, const dp_kernel_spec *spec) {
   uint32_t types = kernel->types ? kernel->types : DP_UPCAST;
@@ -19,7 +22,7 @@ bool dp_kernel_takes(const dp_kernel *kernel, const dp_kernel_spec *spec) {
 const dp_kernel *dp_kernel_select(const dp_target *target, const dp_kernel_spec *spec, bool reference_only) {
   const dp_kernel *best = NULL;
   for (const dp_kernel *const *k = target->kernels; *k; k++) {
-    if (!dp_kernel_computes(*k, spec->op) || !dp_kernel_takes(*k, spec)) continue;
+    if (!computes(*k, spec->op) || !dp_kernel_takes(*k, spec)) continue;
     if (reference_only && (*k)->library) continue;
     if (best && best->priority >= (*k)->priority) continue;
     if (!(*k)->match || (*k)->match(spec)) best = *k;

@@ -90,8 +90,10 @@ static dp_status check_type(const dp_text_lex *lex, const result *r, const dp_va
 }
 
 static dp_status take_value_notes(const dp_text_lex *lex, dp_text_location location, const dp_text_notes *notes,
-                                  dp_value *value, const dp_graph *graph) {
-  DP_TRY(dp_text_notes_set_placements(lex, location, notes, &value->type, &graph->model->mesh, value->placements));
+                                  dp_value *value, dp_graph *graph) {
+  dp_placement placements[DP_MAX_MESH] = {0};
+  DP_TRY(dp_text_notes_set_placements(lex, location, notes, &value->type, &graph->model->mesh, placements));
+  dp_value_place(graph, value, placements);
   value->micro_first = notes->micro[0];
   value->micro_count = notes->micro[1];
   value->space = (dp_space)notes->space;
@@ -106,7 +108,7 @@ static dp_status take_value_notes(const dp_text_lex *lex, dp_text_location locat
                         : dp_text_lex_fail_at(lex, location, "the logical graph has no value '%s'", notes->logical);
 }
 
-dp_status dp_text_node_value_notes(dp_text_lex *lex, dp_value *value, const dp_graph *graph) {
+dp_status dp_text_node_value_notes(dp_text_lex *lex, dp_value *value, dp_graph *graph) {
   dp_text_notes notes;
   dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_VALUE, &notes));

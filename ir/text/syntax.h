@@ -74,7 +74,7 @@ dp_status dp_text_node_operand(dp_text_lex *lex, dp_graph *graph, dp_value **val
 dp_status dp_text_node_new_name(const dp_text_lex *lex, dp_text_location location, const dp_graph *graph,
                                 const char *name) DP_MUST_USE;
 // Notes after a value.
-dp_status dp_text_node_value_notes(dp_text_lex *lex, dp_value *value, const dp_graph *graph) DP_MUST_USE;
+dp_status dp_text_node_value_notes(dp_text_lex *lex, dp_value *value, dp_graph *graph) DP_MUST_USE;
 
 // ---- printing -------------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,13 @@ void dp_pass_note(const dp_compile *compile, const char *format, ...) {
   fputc('\n', compile->options->notes_to);
 }
 
+dp_graph *dp_pass_train(const dp_compile *compile) {
+  const dp_model *model = compile->model;
+  dp_graph *train = dp_model_find_graph(model, "train");
+  for (int i = 0; i < model->n_graphs; i++) model->graphs[i]->unchanged = model->graphs[i] != train;
+  return train;
+}
+
 int32_t dp_pass_parameter_of(const dp_model *model, int32_t variable) {
   const dp_variable *state = &model->variables[variable];
   const char *slash = state->kind == DP_STATE ? strchr(state->name, '/') : NULL;

@@ -148,8 +148,8 @@ typedef struct {
   dp_model *model;
   const dp_options *options;
   uint32_t has;    // DP_HAS_*
-  bool unchanged;  // set by a pass that leaves nodes, operands and results as they were, so the graphs need not be
-                   // verified again
+  bool unchanged;  // set by a pass that leaves nodes, operands and results of all graphs as they were, so they need
+                   // not be verified again; dp_graph.unchanged says it of one
   Dp__Plan *plan;
   const dp_strategy *strategy;  // set by the runner
 } dp_compile;
@@ -161,6 +161,8 @@ typedef struct {
   dp_status (*run)(dp_compile *compile);
 } dp_pass;
 
+// The program "train", which the pass alone changes; NULL: a plan without training.
+dp_graph *dp_pass_train(const dp_compile *compile);
 // Writes a line to options->notes_to.
 void dp_pass_note(const dp_compile *compile, const char *format, ...) DP_PRINTF(2, 3);
 

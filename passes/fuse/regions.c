@@ -100,8 +100,7 @@ bool dp_regions_is_transfer(const dp_node *node) {
 
 void dp_regions_put_in_order(dp_graph *graph, dp_arena *scratch) {
   const dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
-  dp_node **sorted = dp_issue_order_none(scratch, graph, &edges);
-  dp_graph_reorder(graph, dp_memdup(graph->arena, sorted, (size_t)graph->n_nodes * sizeof(dp_node *)));
+  dp_graph_reorder(graph, dp_issue_order_none(scratch, graph, &edges));
 }
 
 static void drop_results(making *r, const region *all) {

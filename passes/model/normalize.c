@@ -151,6 +151,7 @@ static dp_status apply(dp_graph *graph, const request *r) {
 static dp_status run(dp_compile *compile) {
   const dp_options *o = compile->options;
   dp_graph *main = dp_model_find_graph(compile->model, "main");
+  compile->unchanged = !o->n_normalize;
   for (int i = 0; i < o->n_normalize; i++) {
     request r;
     DP_TRY(parse(main->arena, o->normalize[i], &r));

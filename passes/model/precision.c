@@ -71,7 +71,8 @@ static dp_status widen_node(dp_node *node) {
 }
 
 static dp_status run(dp_compile *compile) {
-  if (compile->options->precision != DP_FLOAT64) return DP_OK;
+  compile->unchanged = compile->options->precision != DP_FLOAT64;
+  if (compile->unchanged) return DP_OK;
   dp_model *model = compile->model;
   for (int32_t i = 0; i < model->n_variables; i++) {
     dp_variable *p = &model->variables[i];

@@ -279,6 +279,7 @@ static dp_status find_stages(cutting *c) {
 
 static dp_status run(dp_compile *compile) {
   dp_graph *main = dp_model_find_graph(compile->model, "main");
+  compile->unchanged = true;
   cutting c = {.compile = compile, .main = main, .n_stages = (int)dp_mesh_stages(&compile->model->mesh)};
   c.stages = dp_alloc_n(main->arena, (size_t)main->n_nodes, sizeof *c.stages);
   DP_TRY(dp_partition_user_read(compile, main, c.stages));

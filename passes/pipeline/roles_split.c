@@ -116,7 +116,7 @@ static void place_as(dp_value *v, const dp_value *x, dp_space space) {
   v->space = space;
   v->micro_first = x->micro_first;
   v->micro_count = x->micro_count;
-  memcpy(v->placements, x->placements, sizeof v->placements);
+  v->placements = x->placements;
 }
 
 static dp_node *add_pair(work *w, const dp_roles_arrival *a) {

@@ -85,7 +85,7 @@ static void accumulate(work *w, const dp_node *node) {
     sum->type = y->type;
     sum->logical = y->logical;
     sum->space = y->space;
-    for (int a = 0; a < DP_MAX_MESH; a++) sum->placements[a] = j + 1 < w->m ? x->placements[a] : y->placements[a];
+    sum->placements = j + 1 < w->m ? x->placements : y->placements;
     sum->micro_count = j + 1 < w->m ? j + 1 : 0;
     all = sum;
   }

@@ -135,7 +135,7 @@ static dp_value *add_communication(dp_place *place, const char *name, dp_value *
   dp_value *result = node->outputs[0];
   result->type = operand->type;
   result->space = DP_SPACE_TRANSIENT;
-  memcpy(result->placements, operand->placements, sizeof result->placements);
+  result->placements = operand->placements;
   return result;
 }
 
@@ -151,7 +151,7 @@ static dp_value *convert_axis(dp_place *place, dp_value *logical, dp_value *from
     if (is_placed(place, c->value, placements)) return c->value;
   dp_attr attr = dp_attr_string("axis", place->model->mesh.axes[axis].name);
   dp_value *result = add_communication(place, communication(from->placements[axis], to), from, 1, &attr);
-  result->placements[axis] = to;
+  dp_value_place(place->device, result, placements);
   result->logical = logical;
   if (!is_gathered(place, logical, axis, to)) dp_place_copy_add(place, logical, result);
   return result;
@@ -227,7 +227,7 @@ void dp_place_copy_source(dp_place *place, dp_value *logical) {
   first->variable = logical->variable;
   if (logical->kind == DP_VALUE_VARIABLE) {
     first->space = DP_SPACE_PERSISTENT;
-    memcpy(first->placements, place->model->variables[logical->variable].placements, sizeof first->placements);
+    dp_value_place(place->device, first, place->model->variables[logical->variable].placements);
     dp_place_copy_add(place, logical, first);
     return;
   }
@@ -238,6 +238,6 @@ void dp_place_copy_source(dp_place *place, dp_value *logical) {
   if (logical->kind == DP_VALUE_INPUT) ask_for(place, logical, placements);
   for (int a = 0; a < place->model->mesh.n_axes; a++) scatter |= placements[a].kind == DP_SHARD;
   dp_value *device = add_communication(place, scatter ? "Scatter" : "Broadcast", first, 0, NULL);
-  memcpy(device->placements, placements, sizeof placements);
+  dp_value_place(place->device, device, placements);
   dp_place_copy_add(place, logical, device);
 }

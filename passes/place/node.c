@@ -106,7 +106,9 @@ static void add_node(dp_place_choice *c) {
     if (!y) continue;
     y->type = logical->outputs[k]->type;
     y->space = DP_SPACE_TRANSIENT;
-    for (int a = 0; a < n_axes; a++) y->placements[a] = c->rules[a]->out[k];
+    dp_placement placements[DP_MAX_MESH] = {0};
+    for (int a = 0; a < n_axes; a++) placements[a] = c->rules[a]->out[k];
+    dp_value_place(place->device, y, placements);
     dp_place_copy_of(place, logical->outputs[k])->uses += c->source->uses[node->outputs[k]->id];
     dp_place_copy_add(place, logical->outputs[k], y);
   }
@@ -192,7 +194,7 @@ dp_value *dp_place_node_identity(dp_place *place, dp_value *device, int stage) {
   node->logical = logical;
   node->stage = logical->stage = stage;
   y->space = DP_SPACE_TRANSIENT;
-  memcpy(y->placements, device->placements, sizeof y->placements);
+  y->placements = device->placements;
   dp_place_copy_add(place, logical->outputs[0], y);
   return y;
 }

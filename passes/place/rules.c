@@ -160,10 +160,18 @@ static bool loses_split(const dp_place_choice *c, int axis, const dp_sharding_ru
   return false;
 }
 
-// Rows in all views in which operands and results are placed, or are wanted.
+// Rows in all views in which operands and results are placed, or are wanted. With one device on the axis, or between
+// stages, there is nothing to split, and only the first row: everything Replicate.
 static dp_sharding_rules *list_rules(const dp_place_choice *c, int axis) {
   const dp_node *node = c->node;
+  const dp_mesh_axis *on = &c->place->model->mesh.axes[axis];
   dp_arena *scratch = c->place->scratch;
+  dp_sharding_rules *rules = dp_alloc(scratch, sizeof *rules);
+  if (on->size == 1 || dp_mesh_is_staged(on)) {
+    *rules = (dp_sharding_rules){.arena = scratch, .node = node};
+    dp_sharding_add(rules);
+    return rules;
+  }
   dp_placement *given = NULL;
   int n_given = 0;
   const dp_constraint *constraint = constraint_on(c, axis);
@@ -173,17 +181,13 @@ static dp_sharding_rules *list_rules(const dp_place_choice *c, int axis) {
   for (int k = 0; k < node->n_outputs; k++)
     if (c->storage[k]) DP_PUSH(scratch, given, n_given, c->storage[k][axis]);
   if (constraint) DP_PUSH(scratch, given, n_given, constraint->placement);
-  dp_sharding_rules *rules = dp_alloc(scratch, sizeof *rules);
   dp_op_sharding_rules_at(scratch, node, n_given, given, rules);
   return rules;
 }
 
 static void choose_rule(dp_place_choice *c, int axis, const dp_sharding_rules *rules) {
-  // With one device on the axis, or between stages, there is nothing to split.
-  const dp_mesh_axis *on = &c->place->model->mesh.axes[axis];
-  int count = on->size > 1 && !dp_mesh_is_staged(on) ? rules->count : 1;
   score best = {.cost = INFINITY};
-  for (int r = 0; r < count; r++) {
+  for (int r = 0; r < rules->count; r++) {
     if (!is_legal(c, axis, &rules->rules[r])) continue;
     score s = score_of(c, axis, &rules->rules[r]);
     if (!is_better(s, best)) continue;

@@ -167,8 +167,7 @@ static void divide_members(work *w, const member *members, int32_t count) {
 
 static void put_in_order(work *w) {
   dp_issue_order_edges edges = dp_issue_order_edges_make(w->scratch, w->graph);
-  dp_node **order = dp_issue_order_none(w->scratch, w->graph, &edges);
-  dp_graph_reorder(w->graph, dp_memdup(w->graph->arena, order, (size_t)w->graph->n_nodes * sizeof(dp_node *)));
+  dp_graph_reorder(w->graph, dp_issue_order_none(w->scratch, w->graph, &edges));
 }
 
 static void take_out_empty(work *w) {
@@ -203,6 +202,7 @@ static dp_status run_graph(const dp_target_costs *costs, dp_graph *graph) {
     put_in_order(&w);
     take_out_empty(&w);
   }
+  graph->unchanged = w.n_members <= 1;
   dp_arena_destroy(scratch);
   return DP_OK;
 }

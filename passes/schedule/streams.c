@@ -104,7 +104,7 @@ static dp_status run_graph(const dp_options *options, dp_graph *graph) {
   }
   set_events(graph, scratch, order, &edges);
   name_streams(graph, uploads);
-  dp_graph_reorder(graph, dp_memdup(graph->arena, order, (size_t)graph->n_nodes * sizeof(dp_node *)));
+  dp_graph_reorder(graph, order);
   dp_arena_destroy(scratch);
   return DP_OK;
 }

@@ -48,6 +48,7 @@ static void store_constants(dp_graph *graph) {
   }
   for (int32_t i = 0; i < graph->n_nodes; i++) dp_rewrite_operands(&rewrite, graph->nodes[i]);
   dp_rewrite_end(&rewrite);
+  graph->unchanged = dp_rewrite_did_nothing(&rewrite);
 }
 
 static dp_status run(dp_compile *compile) {

@@ -132,6 +132,7 @@ static dp_status merge(dp_graph *graph) {
     dp_rewrite_drop(&rewrite, node);
   }
   dp_rewrite_end(&rewrite);
+  graph->unchanged = dp_rewrite_did_nothing(&rewrite);
   dp_arena_destroy(scratch);
   return DP_OK;
 }

@@ -23,7 +23,9 @@ static void sweep(dp_graph *graph) {
     for (int k = 0; k < node->n_outputs && keep[i]; k++)
       if (node->outputs[k] && !is_optional(node, k)) used[node->outputs[k]->id] = true;
   }
+  const int32_t n_nodes = graph->n_nodes, n_values = graph->n_values;
   dp_graph_prune(graph, keep, used);
+  graph->unchanged = graph->n_nodes == n_nodes && graph->n_values == n_values;
 }
 
 static dp_status run(dp_compile *compile) {

@@ -113,6 +113,7 @@ static void fold(const dp_target *target, dp_graph *graph, int64_t *left) {
     dp_rewrite_drop(&rewrite, node);
   }
   dp_rewrite_end(&rewrite);
+  graph->unchanged = dp_rewrite_did_nothing(&rewrite);
 }
 
 static dp_status run(dp_compile *compile) {

@@ -20,7 +20,10 @@ void dp_rewrite_operands(const dp_rewrite *rewrite, dp_node *node) {
   for (int i = 0; i < node->n_inputs; i++) node->inputs[i] = dp_rewrite_find(rewrite, node->inputs[i]);
 }
 
-void dp_rewrite_replace(dp_rewrite *rewrite, dp_value *value, dp_value *by) { rewrite->by[value->id] = by; }
+void dp_rewrite_replace(dp_rewrite *rewrite, dp_value *value, dp_value *by) {
+  rewrite->replaced = true;
+  rewrite->by[value->id] = by;
+}
 
 void dp_rewrite_drop(dp_rewrite *rewrite, const dp_node *node) {
   rewrite->dropped = true;

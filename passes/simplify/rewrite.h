@@ -11,7 +11,7 @@ typedef struct {
   int32_t n_values, n_nodes;  // when the walk began
   dp_value **by;              // by value id: its replacement; NULL: itself
   bool *keep_node, *keep_value;
-  bool dropped;
+  bool replaced, dropped;  // anything
 } dp_rewrite;
 
 dp_rewrite dp_rewrite_begin(dp_graph *graph);
@@ -25,5 +25,7 @@ void dp_rewrite_drop(dp_rewrite *rewrite, const dp_node *node);
 // Removes a value without producer, which was replaced or is unused.
 void dp_rewrite_drop_value(dp_rewrite *rewrite, const dp_value *value);
 void dp_rewrite_end(dp_rewrite *rewrite);
+// Whether the walk left the graph as it was.
+static inline bool dp_rewrite_did_nothing(const dp_rewrite *rewrite) { return !rewrite->replaced && !rewrite->dropped; }
 
 #endif

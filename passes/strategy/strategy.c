@@ -21,6 +21,7 @@ static dp_status check_constraints(const dp_model *model) {
 }
 
 static dp_status run(dp_compile *compile) {
+  compile->unchanged = true;
   DP_TRY(check_constraints(compile->model));
   return compile->strategy->annotate ? compile->strategy->annotate(compile) : DP_OK;
 }

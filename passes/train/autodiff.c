@@ -92,8 +92,8 @@ static dp_status give_gradients(const dp_compile *compile, differentiation *d) {
 }
 
 static dp_status run(dp_compile *compile) {
-  dp_graph *graph = dp_model_find_graph(compile->model, "train");
-  if (!graph) return DP_OK;  // a plan without training
+  dp_graph *graph = dp_pass_train(compile);
+  if (!graph) return DP_OK;
   differentiation d = {.graph = graph, .n_values = graph->n_values};
   d.depends = dp_alloc_n(graph->arena, (size_t)d.n_values, sizeof *d.depends);
   d.gradient = dp_alloc_n(graph->arena, (size_t)d.n_values, sizeof(dp_value *));

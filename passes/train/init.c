@@ -24,6 +24,7 @@ static dp_value *first_value(dp_builder *b, const dp_variable *p) {
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   dp_graph *graph = dp_graph_create(model, "init");
+  for (int i = 0; i < model->n_graphs; i++) model->graphs[i]->unchanged = true;
   for (int32_t i = 0; i < model->n_variables; i++) {
     const dp_variable *p = &model->variables[i];
     if (p->init.kind == DP_INIT_TENSOR) continue;

@@ -147,8 +147,8 @@ static dp_status round_gradients(updating *u) {
 
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
-  updating u = {.builder = {.graph = dp_model_find_graph(model, "train")}};
-  if (!u.builder.graph) return DP_OK;  // a plan without training
+  updating u = {.builder = {.graph = dp_pass_train(compile)}};
+  if (!u.builder.graph) return DP_OK;
   if (!model->optimizer) return dp_fail(EX_USAGE, "the model names no optimizer: give one with --optimizer=...");
   DP_TRY(dp_spec_optimizer(model->arena, (dp_spec_origin){"the optimizer", EX_DATAERR}, model->optimizer, &u.spec));
   DP_TRY(take_gradients(&u));

@@ -165,8 +165,8 @@ TEST(Pipeline, FoldingIsBounded) {
   EXPECT_EQ(dp_model_find_graph(model, "main")->n_nodes, 400 - 64);
 }
 
-// A chain of dense layers, compiled to the logical training graph.
-void CompileChain(int layers) {
+// A chain of dense layers.
+std::string Chain(int layers) {
   std::string text = "model m {\n  loss \"mse(y,t)\"\n  optimizer \"sgd(momentum=0.9)\"\n  input x: float32[N,4]\n";
   for (int i = 0; i < layers; i++) text += "  parameter w" + std::to_string(i) + ": float32[4,4] = uniform(-1, 1)\n";
   std::string last = "x";
@@ -175,10 +175,14 @@ void CompileChain(int layers) {
     text += "  a" + k + " = MatMul(" + last + ", w" + k + ")\n  b" + k + " = Tanh(a" + k + ")\n";
     last = "b" + k;
   }
-  text += "  y = Relu(" + last + ")\n  output y\n}\n";
+  return text + "  y = Relu(" + last + ")\n  output y\n}\n";
+}
+
+// Compiles it to the logical training graph.
+void CompileChain(int layers) {
   Arena arena;
   dp_model *model = nullptr;
-  EXPECT_EQ(Parse(arena, text, &model), "");
+  EXPECT_EQ(Parse(arena, Chain(layers), &model), "");
   Options options;
   options.Set("batch=4");
   EXPECT_EQ(RunPasses(model, "options..init", options.options), "");
@@ -188,6 +192,31 @@ void CompileChain(int layers) {
 
 // The bound is loose; quadratic work would take 64 times the time.
 TEST(Pipeline, TimeIsNearLinear) { EXPECT_LT(Growth(2000, 16000, CompileChain), 8 * 4); }
+
+// Bytes of the compilation's arena for each node of the plan's programs, members of regions among them.
+double BytesANode(int layers) {
+  Arena arena;
+  dp_model *model = nullptr;
+  EXPECT_EQ(Parse(arena, Chain(layers), &model), "");
+  Options options;
+  options.Set("batch=4 strategy=data devices=2");
+  EXPECT_EQ(RunPasses(model, "options..emit", options.options), "");
+  int64_t nodes = 0;
+  for (int g = 0; g < model->n_graphs; g++)
+    for (int32_t i = 0; i < model->graphs[g]->n_nodes; i++) {
+      const dp_graph *body = model->graphs[g]->nodes[i]->body;
+      nodes += body ? body->n_nodes : 1;
+    }
+  EXPECT_GE(nodes, 14 * layers);
+  return double(dp_arena_bytes(arena)) / double(nodes);
+}
+
+// Four times the nodes take no more memory each, and none takes much.
+TEST(Pipeline, MemoryIsLinear) {
+  const double few = BytesANode(1000), many = BytesANode(4000);
+  EXPECT_LT(many, 1.1 * few);
+  EXPECT_LT(many, 6 << 10);
+}
 
 }  // namespace
 }  // namespace dp_test
