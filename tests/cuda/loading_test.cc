@@ -50,7 +50,7 @@ class Finding : public testing::Test {
   std::string Load(const char *call = "nvrtcCreateProgram", const char *below = "nvidia/{made,up}/lib") {
     const char *const calls[] = {"nvrtcDestroyProgram", call, nullptr};
     std::fill(std::begin(table), std::end(table), nullptr);
-    dp_cuda_library library = {"Made-up", kSonames, below, calls, table, PTHREAD_MUTEX_INITIALIZER, false};
+    dp_cuda_library library = {"Made-up", kSonames, below, calls, table, PTHREAD_MUTEX_INITIALIZER, false, nullptr};
     dp_status status = dp_cuda_library_load(&library);
     EXPECT_EQ(dp_status_code(status), status ? EX_UNAVAILABLE : 0);
     const std::string error = dp_status_message(status);
@@ -95,7 +95,7 @@ TEST_F(Finding, WhatLacksACallIsTooOld) {
 TEST_F(Finding, ByManyThreadsAtOnce) {
   Put("home/lib64", kSonames[0]);
   const char *const calls[] = {"nvrtcCreateProgram", nullptr};
-  dp_cuda_library library = {"Made-up", kSonames, "made/up", calls, table, PTHREAD_MUTEX_INITIALIZER, false};
+  dp_cuda_library library = {"Made-up", kSonames, "made/up", calls, table, PTHREAD_MUTEX_INITIALIZER, false, nullptr};
   std::vector<std::thread> threads;
   std::atomic<int> good = 0;
   for (int i = 0; i < 8; i++)
