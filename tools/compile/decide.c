@@ -100,7 +100,7 @@ static const struct argp_option table[] = {
     {"metrics", KEY_METRICS, "LIST", 0,
      "What is measured beside the loss, with commas: accuracy, top5, perplexity and confusion of a loss with classes, "
      "mse and mae of one of errors; gradients, for dprun --histograms; auto (default): accuracy of at most 1,024 "
-     "classes; none: nothing while training",
+     "classes; none: nothing in training",
      0},
     {"mode", KEY_MODE, "train|infer", 0,
      "train (default): train, evaluate and infer; infer: only infer, without loss and optimizer", 0},
@@ -120,7 +120,9 @@ static const struct argp_option table[] = {
      "of that; one number, or with colons one for each channel; may be repeated",
      0},
     {"precision", KEY_PRECISION, "fp32|fp64|bf16|fp16", 0,
-     "bf16, fp16: products and what follows them in 16 bits (docs/precision.md); fp64: every float in float64", 0},
+     "bf16, fp16: products and what follows them in 16 bits, see docs/precision.md; fp64: every float in float64, "
+     "which reference kernels compute",
+     0},
     {"keep-fp32", KEY_KEEP_FP32, "GLOB", 0,
      "Nodes that compute in float32 whatever --precision=bf16 or fp16 says; may be repeated", 0},
     {"comm-precision", KEY_COMM_PRECISION, "fp32|bf16", 0, "What gradients are added up in over devices; default fp32",

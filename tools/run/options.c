@@ -377,8 +377,6 @@ void dp_dprun_options_files(dp_arena *arena, const dp_dprun_options *o, dp_cli_f
   add_file(&l, "--trace", o->trace, true);
   // Its files have names of their own, so it may share a folder with others.
   if (o->watch.tensorboard) add_file(&l, "--tensorboard", dp_printf(arena, "%s/events", o->watch.tensorboard), true);
-  // A run may go on in its own folder.
-  if (o->resume && (!o->save || strcmp(o->resume, o->save))) add_file(&l, "--resume", o->resume, false);
   *files = l.files;
   *count = l.count;
 }

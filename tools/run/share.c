@@ -54,6 +54,8 @@ typedef struct {
 static file_list list_files(dp_arena *arena, const dp_dprun_options *o, int number) {
   file_list l;
   dp_dprun_options_files(arena, o, &l.files, &l.count);
+  // A run may save where it goes on from, but no other one may.
+  if (o->resume) DP_PUSH(arena, l.files, l.count, ((dp_cli_file){"--resume", o->resume, false}));
   for (int i = 0; i < l.count; i++) l.files[i].option = dp_printf(arena, "%s of run %d", l.files[i].option, number);
   return l;
 }

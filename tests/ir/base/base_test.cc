@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "ir/base/base.h"
@@ -110,6 +113,24 @@ TEST(File, RefusesWhatIsNoRegularFile) {
   EXPECT_EQ(CodeOf(dp_file_write("/dev/full", "x", 1)), EX_CANTCREAT);
   EXPECT_EQ(CodeOf(dp_file_write(Temporary("absent/x").c_str(), "x", 1)), EX_CANTCREAT);
   dp_arena_destroy(arena);
+}
+
+// Pieces of odd sizes, smaller and larger than what is written at a time, and an end that fills no block.
+TEST(File, PastTheCacheTheBytesAreTheSame) {
+  const std::string path = Temporary("direct");
+  std::string wanted;
+  for (size_t i = 0; wanted.size() < (5u << 20) + 123; i++) wanted += static_cast<char>(i * i % 251);
+  for (size_t piece : {size_t(1) << 12, size_t(4097), size_t(100003), size_t(3) << 20, wanted.size()}) {
+    dp_file_writer writer;
+    ASSERT_EQ(dp_file_writer_open(path.c_str(), &writer), DP_OK);
+    dp_file_writer_bypass_cache(&writer);
+    for (size_t at = 0; at < wanted.size(); at += piece)
+      ASSERT_EQ(dp_file_writer_write(&writer, wanted.data() + at, std::min(piece, wanted.size() - at)), DP_OK);
+    ASSERT_EQ(dp_file_writer_commit(&writer), DP_OK);
+    std::ifstream file(path, std::ios::binary);
+    const std::string found((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    EXPECT_TRUE(found == wanted) << "in pieces of " << piece;
+  }
 }
 
 TEST(File, AbandonedWritingLeavesTheOldContent) {

@@ -135,8 +135,9 @@ TEST(Form, OptionsHold) {
 // Changes each field of the message, found by its descriptor, so that it contradicts the plan. The form check refuses
 // it, unless nothing in the plan depends on the field.
 TEST(Form, OptionsAreHeldFieldByField) {
-  const std::set<std::string> untold = {"zero_stage", "memory", "freeze",    "split",     "train",   "as_exported",
-                                        "no_fuse",    "dim",    "recompute", "normalize", "metrics", "keep_fp32"};
+  const std::set<std::string> untold = {"zero_stage",  "memory",    "freeze",     "split",     "train",
+                                        "as_exported", "no_fuse",   "dim",        "recompute", "normalize",
+                                        "metrics",     "keep_fp32", "calibration"};
   for (unsigned f = 0; f < dp__options__descriptor.n_fields; f++) {
     const ProtobufCFieldDescriptor &field = dp__options__descriptor.fields[f];
     HandPlan hand;
