@@ -22,7 +22,8 @@ class Manual : public Tools {
     const std::regex option("\n {2,6}(?:-[a-zA-Z?], *)?--([a-z0-9-]+)");
     for (std::sregex_iterator at(help.begin(), help.end(), option), end; at != end; at++) options.insert((*at)[1]);
     EXPECT_TRUE(options.count("help") && options.size() > 3) << help;
-    // argp writes a margin too early where its buffer is full, as it happens: then a description has none.
+    // Where an option's own text is so long that its description begins on a line of its own, glibc may write the
+    // margin of that line too early.
     const std::string table = help.substr(help.find("\n      --"), help.rfind("--version") - help.find("\n      --"));
     EXPECT_FALSE(std::regex_search(table, std::regex("\n[^ \n]"))) << table;
     return options;

@@ -69,8 +69,8 @@ static const struct argp_option table[] = {
      0},
     {"threads", KEY_THREADS, "T", 0,
      "Maximum number of threads for one instruction (default: this machine's cores, shared by the devices)", 0},
-    {"isa", KEY_ISA, "avx2|avx512|avx512_bf16", 0, "Instruction set to choose kernels for (default: this machine's)",
-     0},
+    {"isa", KEY_ISA, "SET", 0,
+     "Instruction set to choose kernels for: avx2, avx512 or avx512_bf16 (default: this machine's)", 0},
     {"calibration", KEY_CALIBRATION, "FILE", 0,
      "Estimate times by what 'dpc calibrate' has measured, and record which algorithms libraries are to take", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
@@ -93,14 +93,14 @@ static const struct argp_option table[] = {
      "sgd(...), adam(...), adamw(...), rmsprop(...), adagrad(...), adamax(...), nadam(...), radam(...), lion(...), "
      "lamb(...) or muon(...), see docs/optimizers.md; default: the model's",
      0},
-    {"group", KEY_GROUP, "GLOB,...: ARGUMENT=VALUE,...", 0,
+    {"group", KEY_GROUP, "GLOBS: SETTINGS", 0,
      "Arguments of the optimizer for the parameters whose names match, for example '*.bias,*norm*: weight_decay=0' or "
      "'head.*: lr_scale=0.1'; may be repeated: a later one overrides",
      0},
     {"metrics", KEY_METRICS, "LIST", 0,
      "What is measured beside the loss, with commas: accuracy, top5, perplexity and confusion of a loss with classes, "
      "mse and mae of one of errors; gradients, for dprun --histograms; auto (default): accuracy of at most 1,024 "
-     "classes; none: nothing in training",
+     "classes; none: nothing while training",
      0},
     {"mode", KEY_MODE, "train|infer", 0,
      "train (default): train, evaluate and infer; infer: only infer, without loss and optimizer", 0},
@@ -111,17 +111,18 @@ static const struct argp_option table[] = {
      0},
     {"as-exported", KEY_AS_EXPORTED, 0, 0,
      "Train the network of an ONNX file even if it differs from the one it was exported from (docs/onnx.md)", 0},
-    {"split", KEY_SPLIT, "NAME=AXIS[@MESH_AXIS]|none", 0,
-     "The axis along which devices split the input NAME (default: its sample axis, if it has one); in a model of fixed "
-     "shapes, its sample axis; @MESH_AXIS: over that axis of --mesh besides; may be repeated",
+    {"split", KEY_SPLIT, "NAME=AXIS[@MESH]", 0,
+     "The axis along which devices split the input NAME (default: its sample axis, if it has one), or none; in a model "
+     "of fixed shapes, its sample axis; @MESH: over that axis of --mesh besides; may be repeated",
      0},
-    {"normalize", KEY_NORMALIZE, "NAME=/D,MEAN,STD", 0,
-     "Make the float input NAME uint8 and begin the model with (x / D - MEAN) / STD; NAME=/D or NAME=MEAN,STD is part "
-     "of that; one number, or with colons one for each channel; may be repeated",
+    {"normalize", KEY_NORMALIZE, "NAME=MEAN,STD", 0,
+     "Make the float input NAME uint8 and begin the model with (x / D - MEAN) / STD, for NAME=/D,MEAN,STD; NAME=/D or "
+     "NAME=MEAN,STD is part of that; one number, or with colons one for each channel; may be repeated",
      0},
-    {"precision", KEY_PRECISION, "fp32|fp64|bf16|fp16", 0,
-     "bf16, fp16: products and what follows them in 16 bits, see docs/precision.md; fp64: every float in float64, "
-     "which reference kernels compute",
+    {"precision", KEY_PRECISION, "TYPE", 0,
+     "fp32 (default); bf16 or fp16: products and what follows them in 16 bits (docs/precision.md); fp64: every float "
+     "in "
+     "float64",
      0},
     {"keep-fp32", KEY_KEEP_FP32, "GLOB", 0,
      "Nodes that compute in float32 whatever --precision=bf16 or fp16 says; may be repeated", 0},
@@ -129,9 +130,10 @@ static const struct argp_option table[] = {
      0},
     {"batchnorm", KEY_BATCHNORM, "sync|local", 0,
      "Statistics of BatchNormalization: over the whole batch (default), or over each device's samples", 0},
-    {"clip-grad-at-bound", KEY_CLIP_GRAD_AT_BOUND, "pass|zero", 0,
-     "Gradient of Clip where its operand is a bound: passed on, as by PyTorch's clamp (default), or 0, as by its ReLU6 "
-     "and hardtanh",
+    {"clip-grad-at-bound", KEY_CLIP_GRAD_AT_BOUND, "HOW", 0,
+     "Gradient of Clip where its operand is a bound: pass (default), as by PyTorch's clamp, or zero, as by its ReLU6 "
+     "and "
+     "hardtanh",
      0},
     {0},
 };
