@@ -56,5 +56,5 @@ void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_val
 void dp_graph_reorder(dp_graph *graph, dp_node *const *nodes) {
   for (int32_t i = 0; i < graph->n_nodes; i++) nodes[i]->id = i;
   dp_names_renumber(graph->node_names, node_now, &(renaming){graph, NULL});
-  memcpy(graph->nodes, nodes, (size_t)graph->n_nodes * sizeof *nodes);
+  if (graph->n_nodes) memcpy(graph->nodes, nodes, (size_t)graph->n_nodes * sizeof *nodes);
 }
