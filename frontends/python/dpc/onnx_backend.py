@@ -3,9 +3,9 @@
     import dpc.onnx_backend as backend
     outputs = backend.prepare(onnx.load("model.onnx")).run([image])
 
-A model is compiled for inference on one device, in this process: the CPU, or a GPU (device="CUDA" or "CUDA:1"). What the compiler must know about the inputs, it
-learns when they arrive: open extents, and the values of inputs that determine the graph's form (the shape that Reshape
-gets). A program is compiled for each new combination and kept.
+A model is compiled for inference on one device, in this process: the CPU, or a GPU (device="CUDA" or "CUDA:1"). What
+the compiler must know about the inputs, it learns when they arrive: open extents, and the values of inputs that
+determine the graph's form (the shape that Reshape gets). A program is compiled for each new combination and kept.
 
 What is not supported raises Unsupported before anything runs: from prepare(), or from the first run() if it depends on
 the inputs. `dpc ops` prints the tables that decide.
