@@ -12,7 +12,7 @@ echo 'quiet=--quiet' >tools/env.sh
 cat >stand_in <<'SH'
 #!/bin/sh
 echo "${0##*/} $*" >>calls
-case ${0##*/} in onnx_tests | torch_tests) echo "count 5 0 0" ;; esac
+case ${0##*/} in onnx_tests | tensorboard_tests | torch_tests) echo "count 5 0 0" ;; esac
 [ "${0##*/}" != "${BROKEN:-}" ]
 SH
 cat >bin/bazel <<'SH'
@@ -26,7 +26,9 @@ echo '{"id":{"testResult":{"label":"//a:a"}},"testResult":{"testActionOutput":[{
   '"uri":"file://'"$PWD"'/test.xml"}],"status":"PASSED"}}' | sed 's/, "uri/,"uri/' >"$events"
 SH
 for tool in tools/format tools/layers tools/citations tools/architecture tools/trusted_base tools/onnx_tests \
-  tools/torch_tests tools/setup tests/documented_labels tests/contributing/follow; do cp stand_in $tool; done
+  tools/tensorboard_tests tools/torch_tests tools/setup tests/documented_labels tests/contributing/follow; do
+  cp stand_in $tool
+done
 chmod +x bin/bazel tools/* tests/documented_labels tests/contributing/follow
 PATH=$PWD/bin:$PATH
 
@@ -52,10 +54,10 @@ expect() {  # PARTS COUNT OPTIONS...: these parts run, in this order; so many ca
 }
 
 checks="format layers citations rooms trusted labels"
-expect "$checks plain avx2 onnx onnxcuda fuzz asan tsan" 21
-expect "$checks contributing plain avx2 onnx onnxcuda browser fuzz asan tsan" 23 --full
+expect "$checks plain avx2 onnx onnxcuda tensorboard fuzz asan tsan" 26
+expect "$checks contributing plain avx2 onnx onnxcuda tensorboard browser fuzz asan tsan" 28 --full
 grep -qx 'setup --browser' calls || fail "the browser is installed"
-expect "$checks plain avx2 onnx onnxcuda torch fuzz asan tsan" 26 --torch
+expect "$checks plain avx2 onnx onnxcuda tensorboard torch fuzz asan tsan" 31 --torch
 expect "format" 1 --only=format
 grep -qx 'format --check' calls && [ "$(wc -l <calls)" -eq 1 ] || fail "the format alone is checked"
 expect "layers plain tsan" 3 --only=tsan,plain,layers
@@ -63,6 +65,7 @@ expect "layers plain tsan" 3 --only=tsan,plain,layers
 ! grep -- '--config=tsan' calls | grep -q '//tests/passes' || fail "what has one thread is left out"
 expect "plain tsan" 2 --full --only=plain --only=tsan
 grep -q 'DP_FULL=1' calls && ! grep -q test_tag_filters calls || fail "the full suites"
+expect "tensorboard" 5 --only=tensorboard
 expect "onnxcuda" 5 --only=onnxcuda
 grep -qx 'onnx_tests --standin --every=10' calls || fail "a sample on the stand-ins"
 expect "onnxcuda" 5 --full --only=onnxcuda
@@ -76,13 +79,13 @@ expect "onnx torch" 10 --only=onnx --torch
 for wrong in speed '' plain,,tsan 'plain tsan' 'p*' 'plain,' ','; do
   try "--only=$wrong"
   [ $status = 64 ] && [ ! -s calls ] && [ "$(wc -l <err)" -eq 1 ] || fail "--only=$wrong is refused"
-  grep -q 'format layers citations rooms trusted labels contributing plain avx2 onnx onnxcuda torch browser fuzz asan tsan' err ||
+  grep -q "$checks contributing plain avx2 onnx onnxcuda tensorboard torch browser fuzz asan tsan" err ||
     fail "the message lists the parts"
 done
 grep -q "there is no part ''" err || fail "the message names the part"
 
 try --help
-for part in $checks contributing plain avx2 onnx onnxcuda torch browser fuzz asan tsan; do
+for part in $checks contributing plain avx2 onnx onnxcuda tensorboard torch browser fuzz asan tsan; do
   grep -q "\b$part\b" out || fail "--help names $part"
 done
 
