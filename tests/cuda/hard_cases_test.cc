@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "backends/cuda/device/held.h"
 #include "backends/cuda/target.h"
 #include "tests/cuda/library_kernels.h"
 
@@ -20,7 +21,8 @@ using Operands = std::vector<std::pair<size_t, std::vector<double>>>;
 // Expects the kernel to give what the reference gives; the bits, if `exact`.
 void Compare(const std::string &op, const std::string &inputs, const std::string &attrs, const Operands &operands,
              bool exact, int64_t n = 3) {
-  const Problem p = {op, "", inputs, attrs, n, 1};
+  const bool ours = op.rfind("dp.", 0) == 0;
+  const Problem p = {ours ? op.substr(3) : op, ours ? "dp" : "", inputs, attrs, n, 1};
   SCOPED_TRACE(p.Print());
   Ready ready = Draw(p);
   ASSERT_EQ(ready.built->error, "");
@@ -121,6 +123,45 @@ TEST(HardCases, ReduceLogSumExp) {
   Compare("ReduceLogSumExp", "float64[N,0]", "axes=[1]", {}, true);
   Compare("ReduceLogSumExp", "float32[N,0]", "axes=[0]", {}, true);
   Compare("ReduceLogSumExp", "float32[]", "", {}, false);
+}
+
+// Rows as long as are held in shared memory and longer ones, of one element and of none, beside infinities and NaN.
+TEST(HardCases, Rows) {
+  static_assert(DP_HELD == 4096, "");
+  const std::vector<std::vector<double>> rows = {{0.5, -3, 2, 700, -700}, {-kInfinity, 1, 5, -2},  {-kInfinity},
+                                                 {kNan, 1, 2, 3, 5},      {kInfinity, 1, 2, 3, 5}, {1, 1, 1}};
+  for (const char *extents : {"[2,4096]", "[2,4097]", "[1,9001]", "[N,1]", "[N,5]", "[N,0]", "[0,5]"}) {
+    const std::string e = extents, plain = "float32" + e;
+    for (const auto &row : rows) {
+      Compare("Softmax", plain, "", {{0, row}}, false);
+      Compare("LogSoftmax", "float64" + e, "", {{0, row}}, false);
+      Compare("Softmax", "float16" + e, "", {{0, row}}, false);
+    }
+    Compare("LogSoftmax", plain, "axis=0", {{0, rows[1]}}, false);
+  }
+  for (const char *classes : {"4096", "5001"}) {
+    const std::string c = classes, scores = "float32[3," + c + "]";
+    for (const auto &row : {rows[0], rows[1]}) {
+      Compare("SoftmaxCrossEntropyLoss", scores + ", int64[3]", "", {{0, row}, {1, {1, 4095, 2}}}, false);
+      Compare("dp.SoftmaxCrossEntropyLossGrad", scores + ", int64[3], float32[]", "", {{0, row}, {1, {1, 4095, 2}}},
+              false);
+    }
+  }
+  for (const char *length : {"4096", "4097", "1", "7"}) {
+    const std::string l = length, x = "float32[3," + l + "], float32[" + l + "]";
+    Compare("LayerNormalization", x + ", float32[" + l + "]", "", {{0, {1000, 1001, 1003, 998}}}, false);
+    Compare("RMSNormalization", x, "", {{0, {1e-3, 5, -2}}}, false);
+  }
+}
+
+// Extents around a tile's, and one less than what is worth a tile; two tiles of both, among other dims before, between
+// and after them; all widths of elements.
+TEST(HardCases, Transpose) {
+  for (const char *extents : {"[32,32]", "[33,65]", "[16,16]", "[15,40]", "[40,15]", "[1,70]", "[0,40]", "[97,16]"})
+    for (const char *type : {"float32", "float64", "bfloat16", "uint8", "bool"})
+      Compare("Transpose", std::string(type) + extents, "", {}, true);
+  for (const char *perm : {"[0,2,1,3]", "[3,2,1,0]", "[0,3,1,2]", "[0,2,3,1]", "[1,3,0,2]", "[3,0,1,2]", "[2,1,0,3]"})
+    Compare("Transpose", "float32[N,17,35,40]", std::string("perm=") + perm, {}, true);
 }
 
 TEST(HardCases, Others) {

@@ -214,6 +214,12 @@ TEST_F(CudaMany, TracesNameTheGpu) {
   EXPECT_NE(page.find("in rank order, on any devices"), std::string::npos);
 }
 
+// Calls to fail in the usual run: some of all, and each after which memory would be of another GPU.
+bool IsTried(const std::vector<std::string> &names, size_t call) {
+  const bool chooses = names[call] == "cuCtxSetCurrent" && call + 1 < names.size();
+  return call % 17 == 0 || (chooses && names[call + 1].rfind("cuMemAlloc", 0) == 0);
+}
+
 // A call that fails, each in turn, on two GPUs that do not reach each other: one message, and nothing is left.
 TEST_F(CudaMany, EachCallInTurn) {
   setenv("DP_STANDIN_DEVICES", "2", 1);
@@ -230,15 +236,18 @@ TEST_F(CudaMany, EachCallInTurn) {
   const std::string expected = Read(File("out.safetensors"));
   setenv("DP_STANDIN_TRACE", File("calls").c_str(), 1);
   Must(command);
-  const size_t n_calls = calls().size();
-  ASSERT_GT(n_calls, 200u);
+  const std::vector<std::string> all = calls();
+  ASSERT_GT(all.size(), 200u);
   setenv("DP_STANDIN_REPORT", File("report").c_str(), 1);
   int refused = 0;
-  const size_t stride = getenv("DP_FULL") ? 1 : 17;
-  for (size_t k = 1; k <= n_calls; k += stride) {
+  for (size_t k = 1; k <= all.size(); k++) {
+    if (!getenv("DP_FULL") && !IsTried(all, k - 1)) continue;
     setenv("DP_STANDIN_FAIL", (std::to_string(k) + ":" + (k % 3 ? "719" : "2")).c_str(), 1);
     const Result result = Run(command);
-    ASSERT_GE(calls().size(), k);
+    if (calls().size() < k) {  // it asked less often how far the GPUs are
+      EXPECT_EQ(result.code, 0) << result.err;
+      continue;
+    }
     const std::string failed = calls()[k - 1];
     SCOPED_TRACE("call " + std::to_string(k) + ", " + failed);
     std::istringstream lines(Read(File("report")));

@@ -157,6 +157,21 @@ bool IsNew(const Case &c, const dp_kernel *kernel, Seen *seen) {
   return seen->insert({c.op, kernel, c.to == DP_BFLOAT16}).second;
 }
 
+// Adds the functions that the kernel needs.
+void Prepare(const Spec &spec, const dp_kernel *kernel, const std::string &name) {
+  void *state = nullptr;
+  ASSERT_EQ(Message(kernel->prepare(&spec, &state)), "") << name;
+  if (kernel->release) kernel->release(state);
+}
+
+// What no sample is large enough for.
+void PrepareLarge() {
+  const Problem tiles = {"Transpose", "", "float32[40,40]", "", 1, 1};
+  const Ready ready = Draw(tiles);
+  const Spec spec(ready.built->node, ready.in, ready.out);
+  Prepare(spec, dp_kernel_select(&dp_target_cuda, &spec, true), tiles.Print());
+}
+
 TEST(Nvrtc, CompilesEveryFunction) {
   const bool full = getenv("DP_FULL");
   Seen seen;
@@ -168,11 +183,10 @@ TEST(Nvrtc, CompilesEveryFunction) {
       const Spec spec(ready.built->node, ready.in, ready.out);
       const dp_kernel *kernel = dp_kernel_select(&dp_target_cuda, &spec, true);
       if (!IsOurs(kernel) || (!full && !IsNew(c, kernel, &seen))) continue;
-      void *state = nullptr;
-      ASSERT_EQ(Message(kernel->prepare(&spec, &state)), "") << c.Name();
-      if (kernel->release) kernel->release(state);
+      Prepare(spec, kernel, c.Name());
       prepared++;
     }
+  PrepareLarge();
   EXPECT_GT(prepared, full ? 1000 : 80);
   const std::vector<int> kinds = full ? std::vector<int>{80, 90, 100, 120} : std::vector<int>{90};
   int major, minor;

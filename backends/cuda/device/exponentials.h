@@ -11,16 +11,24 @@ typedef struct {
 
 #define DP_EXP(x) (sizeof(W) == 4 ? (W)expf((float)(x)) : (W)exp((double)(x)))
 
-// NaN, +infinity, or only -infinity makes the sum NaN.
-#define DP_EXPONENTIALS(NAME_OF)                                                                               \
-  DP_DEVICE dp_exponentials NAME_OF(const T *x, dp_i64 length, dp_i64 stride, double *shared) {                \
-    double most = -DP_INFINITY, sum = 0;                                                                       \
-    for (dp_i64 k = dp_thread(); k < length; k += dp_threads()) most = fmax(most, (double)GET(x[k * stride])); \
-    most = dp_block_max(most, shared);                                                                         \
-    for (dp_i64 k = dp_thread(); k < length; k += dp_threads())                                                \
-      sum += (double)DP_EXP((double)GET(x[k * stride]) - most);                                                \
-    const dp_exponentials made = {most, log(dp_block_sum(sum, shared))};                                       \
-    return made;                                                                                               \
+// One pass: each thread keeps its elements' sum relative to the largest so far, which a larger one rescales. Milakov,
+// Gimelshein: "Online normalizer calculation for softmax", 2018. NaN, +infinity, or only -infinity makes the sum NaN.
+#define DP_EXPONENTIALS(NAME_OF)                                                                \
+  DP_DEVICE dp_exponentials NAME_OF(const T *x, dp_i64 length, dp_i64 stride, double *shared) { \
+    double mine = -DP_INFINITY, sum = 0;                                                        \
+    for (dp_i64 k = dp_thread(); k < length; k += dp_threads()) {                               \
+      const double z = (double)GET(x[k * stride]);                                              \
+      if (z > mine) {                                                                           \
+        sum = sum * exp(mine - z) + 1;                                                          \
+        mine = z;                                                                               \
+      } else if (z != -DP_INFINITY) {                                                           \
+        sum += (double)DP_EXP(z - mine);                                                        \
+      }                                                                                         \
+    }                                                                                           \
+    const double most = dp_block_max(mine, shared);                                             \
+    sum = dp_block_sum(sum * exp(mine - most), shared);                                         \
+    const dp_exponentials made = {most, log(sum)};                                              \
+    return made;                                                                                \
   }
 
 #endif

@@ -1,12 +1,18 @@
 // Normalises rows of type T, a block for each. Every element is read and written by the same thread in the end, so that
 // y may be x.
 #include "backends/cuda/device/block.h"
+#include "backends/cuda/device/held.h"
 #include "backends/cuda/device/normalization.h"
+
+DP_HOLD(LOCAL(hold))
 
 DP_BLOCK_KERNEL(dp_normalization_arguments) {
   DP_SHARED double shared[DP_BLOCK_SHARED];
+  DP_SHARED T held[DP_HELD];
+  dp_i64 stride = 1;  // held or not
   const dp_i64 row = dp_block(), first = row % a.groups * a.per;
-  const T *x = (const T *)a.x + row * a.length, *scale = (const T *)a.scale, *bias = (const T *)a.bias;
+  const T *x = LOCAL(hold)((const T *)a.x + row * a.length, a.length, &stride, held);
+  const T *scale = (const T *)a.scale, *bias = (const T *)a.bias;
   T *y = (T *)a.y + row * a.length;
   const double count = a.length ? (double)a.length : 1;
   double mean = 0, square = 0;

@@ -1,9 +1,11 @@
 // Softmax of rows of type T, a block for each. LOGARITHM: 1 for LogSoftmax. STEPS: 1 to round every step to T, as the
 // CPU does for Softmax in float16. Every element is read and written by the same thread in the end, so that y may be x.
 #include "backends/cuda/device/exponentials.h"
+#include "backends/cuda/device/held.h"
 #include "backends/cuda/device/rows.h"
 
 DP_EXPONENTIALS(LOCAL(exponentials))
+DP_HOLD(LOCAL(hold))
 
 // The exponential of x - most, both steps rounded.
 DP_DEVICE W LOCAL(step)(T x, double most) {
@@ -11,28 +13,31 @@ DP_DEVICE W LOCAL(step)(T x, double most) {
   return GET(PUT(DP_EXP(z)));
 }
 
-DP_DEVICE void LOCAL(by_steps)(const dp_softmax_arguments *a, const T *x, T *y, double *shared) {
+// x: a row whose elements are `stride` apart.
+DP_DEVICE void LOCAL(by_steps)(const dp_softmax_arguments *a, const T *x, dp_i64 stride, T *y, double *shared) {
   double most = -DP_INFINITY, sum = 0;
-  for (dp_i64 k = dp_thread(); k < a->length; k += dp_threads()) most = fmax(most, (double)GET(x[k * a->inner]));
+  for (dp_i64 k = dp_thread(); k < a->length; k += dp_threads()) most = fmax(most, (double)GET(x[k * stride]));
   most = dp_block_max(most, shared);
-  for (dp_i64 k = dp_thread(); k < a->length; k += dp_threads()) sum += (double)LOCAL(step)(x[k * a->inner], most);
+  for (dp_i64 k = dp_thread(); k < a->length; k += dp_threads()) sum += (double)LOCAL(step)(x[k * stride], most);
   const W whole = GET(PUT(dp_round_to_odd(dp_block_sum(sum, shared))));
   for (dp_i64 k = dp_thread(); k < a->length; k += dp_threads())
-    y[k * a->inner] = PUT(LOCAL(step)(x[k * a->inner], most) / whole);
+    y[k * a->inner] = PUT(LOCAL(step)(x[k * stride], most) / whole);
 }
 
 DP_BLOCK_KERNEL(dp_softmax_arguments) {
   DP_SHARED double shared[DP_BLOCK_SHARED];
+  DP_SHARED T held[DP_HELD];
+  dp_i64 stride = a.inner;
   const dp_i64 at = dp_block() / a.inner * a.length * a.inner + dp_block() % a.inner;
-  const T *x = (const T *)a.x + at;
+  const T *x = LOCAL(hold)((const T *)a.x + at, a.length, &stride, held);
   T *y = (T *)a.y + at;
   if (STEPS) {
-    LOCAL(by_steps)(&a, x, y, shared);
+    LOCAL(by_steps)(&a, x, stride, y, shared);
     return;
   }
-  const dp_exponentials row = LOCAL(exponentials)(x, a.length, a.inner, shared);
+  const dp_exponentials row = LOCAL(exponentials)(x, a.length, stride, shared);
   for (dp_i64 k = dp_thread(); k < a.length; k += dp_threads()) {
-    const double z = (double)GET(x[k * a.inner]) - row.most - row.log_sum;
+    const double z = (double)GET(x[k * stride]) - row.most - row.log_sum;
     y[k * a.inner] = PUT(LOGARITHM ? (W)z : DP_EXP(z));
   }
 }

@@ -2,7 +2,10 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_STRIDED_H
 #define DP_BACKENDS_CUDA_DEVICE_STRIDED_H
 
-enum { DP_STRIDED_RANK = 16 };  // the most dims
+enum {
+  DP_STRIDED_RANK = 16,  // the most dims
+  DP_STRIDED_TILE = 32,  // rows and columns of a tile
+};
 
 // Strides are in elements. `from` and `to` are the first element's.
 typedef struct {

@@ -75,10 +75,10 @@ dp_status dp_cuda_gpu_open(const dp_cuda_gpu *gpu) {
   return dp_cuda_check(dp_cu.cuCtxSetCurrent(context), "opening the GPU");
 }
 
-void dp_cuda_gpu_use(const dp_cuda_gpu *gpu) {
-  // If it fails, as for contexts that do not exist, what follows is refused for another GPU's streams and memory.
+bool dp_cuda_gpu_use(const dp_cuda_gpu *gpu) {
   is_current = !dp_cu.cuCtxSetCurrent(gpu->context);
   current = gpu;
+  return is_current;
 }
 
 void dp_cuda_gpu_enter(const dp_cuda_gpu *gpu) {

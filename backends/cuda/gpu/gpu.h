@@ -31,7 +31,9 @@ bool dp_cuda_gpu_is_new(const dp_cuda_gpu *gpu);
 dp_status dp_cuda_gpu_open(const dp_cuda_gpu *gpu) DP_MUST_USE;
 
 // Makes an open GPU's context current to the calling thread: what the thread prepares and launches is for that GPU.
-void dp_cuda_gpu_use(const dp_cuda_gpu *gpu);
+// False: the driver refuses. It refuses this GPU's streams, events and functions then too, as another's, so that only
+// who allocates memory must look.
+bool dp_cuda_gpu_use(const dp_cuda_gpu *gpu);
 // The same; does nothing if this thread has used it last.
 void dp_cuda_gpu_enter(const dp_cuda_gpu *gpu);
 // The GPU that this thread has used last; NULL: none.

@@ -15,14 +15,13 @@ static void *allocate_host(uint64_t bytes) {
 }
 
 bool dp_cuda_gpu_zero(const dp_cuda_gpu *gpu, void *memory, uint64_t bytes) {
-  dp_cuda_gpu_use(gpu);
-  return !dp_cu.cuMemsetD8_v2((CUdeviceptr)(uintptr_t)memory, 0, bytes) && !dp_cu.cuCtxSynchronize();
+  return dp_cuda_gpu_use(gpu) && !dp_cu.cuMemsetD8_v2((CUdeviceptr)(uintptr_t)memory, 0, bytes) &&
+         !dp_cu.cuCtxSynchronize();
 }
 
 void *dp_cuda_gpu_allocate(const dp_cuda_gpu *gpu, uint64_t bytes) {
   CUdeviceptr memory;
-  dp_cuda_gpu_use(gpu);
-  if (dp_cu.cuMemAlloc_v2(&memory, bytes)) return NULL;
+  if (!dp_cuda_gpu_use(gpu) || dp_cu.cuMemAlloc_v2(&memory, bytes)) return NULL;
   if (dp_cuda_gpu_zero(gpu, (void *)(uintptr_t)memory, bytes)) return (void *)(uintptr_t)memory;
   dp_cu.cuMemFree_v2(memory);
   return NULL;

@@ -31,6 +31,34 @@ static void append(dp_strided_arguments *a, int *rank, int64_t extent, int64_t f
   a->to_strides[(*rank)++] = to;
 }
 
+static void swap(long long *numbers, int i, int j) {
+  const long long held = numbers[i];
+  numbers[i] = numbers[j];
+  numbers[j] = held;
+}
+
+// Whether the copy gains by tiles: neighbours where elements come from are no neighbours where they go, and there are
+// enough of both. Makes the dim of the former the last but one; the last is that of the latter.
+static bool arrange_tiles(dp_strided_arguments *a, int rank) {
+  enum { WORTH = DP_STRIDED_TILE / 2 };
+  const int last = rank - 1;
+  if (rank < 2 || a->to_strides[last] != 1 || a->from_strides[last] == 1 || a->extents[last] < WORTH) return false;
+  for (int d = 0; d < last; d++) {
+    if (a->from_strides[d] != 1 || a->extents[d] < WORTH) continue;
+    long long *const of_dims[] = {a->extents, a->from_strides, a->to_strides};
+    for (size_t i = 0; i < DP_COUNT(of_dims); i++) swap(of_dims[i], d, last - 1);
+    return true;
+  }
+  return false;
+}
+
+static int64_t tiles_of(const dp_strided_arguments *a, int rank) {
+  int64_t tiles = 1;
+  for (int d = 0; d < rank - 2; d++) tiles *= a->extents[d];
+  for (int d = rank - 2; d < rank; d++) tiles *= (a->extents[d] + DP_STRIDED_TILE - 1) / DP_STRIDED_TILE;
+  return tiles;
+}
+
 dp_status dp_cuda_copy_make(dp_dtype dtype, const dp_cuda_path *path, dp_cuda_copy *copy) {
   *copy = (dp_cuda_copy){
       .element_bytes = (int64_t)dp_type_bytes(dtype), .from_start = path->from_start, .to_start = path->to_start};
@@ -43,10 +71,13 @@ dp_status dp_cuda_copy_make(dp_dtype dtype, const dp_cuda_path *path, dp_cuda_co
   }
   if (!a->count) return DP_OK;
   if (!rank) a->extents[rank++] = 1;
+  const bool tiles = arrange_tiles(a, rank);
+  copy->blocks = tiles ? tiles_of(a, rank) : dp_cuda_blocks(a->count);
   char defines[96];
   snprintf(defines, sizeof defines, "#define T %s\n#define RANK %d\n#define INDEX %s\n",
            dp_cuda_type_of_bytes(dp_type_bytes(dtype)), rank, a->count <= UINT32_MAX ? "dp_u32" : "dp_u64");
-  return dp_cuda_function_add("strided", defines, dp_cuda_source_strided, &copy->function);
+  return dp_cuda_function_add(tiles ? "tiles" : "strided", defines,
+                              tiles ? dp_cuda_source_tiles : dp_cuda_source_strided, &copy->function);
 }
 
 dp_status dp_cuda_copies_make(const dp_kernel_spec *spec, int count, const dp_cuda_path *paths, void **state) {
@@ -66,7 +97,7 @@ dp_status dp_cuda_copy_enqueue(const dp_cuda_copy *copy, dp_queue *queue, const 
   dp_strided_arguments a = copy->arguments;
   a.from = (const char *)from + copy->from_start * copy->element_bytes;
   a.to = (char *)to + copy->to_start * copy->element_bytes;
-  return dp_cuda_launch(queue, copy->function, dp_cuda_blocks(a.count), DP_CUDA_THREADS, &a, sizeof a);
+  return dp_cuda_launch(queue, copy->function, copy->blocks, DP_CUDA_THREADS, &a, sizeof a);
 }
 
 dp_cuda_path dp_cuda_path_dense(int64_t count) {

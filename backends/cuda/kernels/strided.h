@@ -20,6 +20,7 @@ typedef struct {
   const dp_cuda_function *function;  // NULL: nothing to copy
   int64_t element_bytes;
   int64_t from_start, to_start;
+  int64_t blocks;
   dp_strided_arguments arguments;  // but for the addresses
 } dp_cuda_copy;
 
