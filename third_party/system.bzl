@@ -31,26 +31,54 @@ system_library = repository_rule(
     local = True,
 )
 
-def _cuda_toolkit_impl(ctx):
+# Where packages of Python are; [] without Python.
+def _site_packages(ctx):
+    python = ctx.which("python3")
+    if not python:
+        return []
+    program = "import site; print(*site.getsitepackages(), site.getusersitepackages(), sep='\\n')"
+    done = ctx.execute([python, "-c", program])
+    return done.stdout.strip().split("\n") if done.return_code == 0 else []
+
+def _folder_of(ctx, header, folders):
+    for folder in folders:
+        if ctx.path(folder + "/" + header).exists:
+            return folder
+    return None
+
+def _cuda_headers_impl(ctx):
     home = ctx.os.environ.get("CUDA_HOME") or "/usr/local/cuda"
-    build = ['package(default_visibility = ["//visibility:public"])']
-    if ctx.path(home + "/include/cuda.h").exists:
-        ctx.symlink(home + "/include", "include")
-        build.append("""
+    folders = [home + "/include", "/usr/include"]
+    for site in _site_packages(ctx):
+        folders += [site + "/nvidia/" + wheel + "/include" for wheel in ctx.attr.wheels]
+    found = [_folder_of(ctx, header, folders) for header in ctx.attr.headers]
+    includes = []
+    for folder in found if found[0] else []:
+        # Compilers look into /usr/include by themselves.
+        if folder and folder != "/usr/include" and folder not in [of for _, of in includes]:
+            includes.append(("include%d" % len(includes), folder))
+    for name, folder in includes:
+        ctx.symlink(folder, name)
+    ctx.file("BUILD", """
 cc_library(
     name = "headers",
-    hdrs = glob(["include/*.h", "include/crt/**", "include/nv/**"]),
-    defines = ["DP_CUDA_TOOLKIT"],
-    includes = ["include"],
-)""")
-    else:
-        build.append('cc_library(name = "headers")')
-    ctx.file("BUILD", "\n".join(build) + "\n")
+    hdrs = glob([name + end for name in {names} for end in ["/*.h", "/crt/**", "/nv/**"]], allow_empty = True),
+    defines = {defines},
+    includes = {names},
+    visibility = ["//visibility:public"],
+)
+""".format(names = [name for name, _ in includes], defines = ctx.attr.defines if found[0] else []))
 
-# The headers of the CUDA toolkit in CUDA_HOME or /usr/local/cuda, with DP_CUDA_TOOLKIT defined. Where there is no
-# toolkit the library is empty, so what depends on it must build without.
-cuda_toolkit = repository_rule(
-    implementation = _cuda_toolkit_impl,
+# The headers of one of CUDA's libraries: the first of `headers` and whichever of the others there are, from the toolkit
+# (CUDA_HOME or /usr/local/cuda), the system, or Python's wheels (folders of the package nvidia), in this order. Where
+# there are none, `headers` is a library without headers and without `defines`, so what depends on it must build without.
+cuda_headers = repository_rule(
+    implementation = _cuda_headers_impl,
+    attrs = {
+        "defines": attr.string_list(),
+        "headers": attr.string_list(mandatory = True),
+        "wheels": attr.string_list(mandatory = True),
+    },
     environ = ["CUDA_HOME"],
     local = True,
 )
