@@ -208,6 +208,17 @@ static uint64_t pack_by_streams(dp_arena *scratch, uint32_t alignment, int32_t c
 
 // ---- all of them ----------------------------------------------------------------------------------------------------
 
+// The largest sum of blocks that are not free for all streams.
+static uint64_t peak_of_ends(int32_t count, dp_pack_block *const *starts, dp_pack_block *const *ends) {
+  uint64_t now = 0, peak = 0;
+  for (int32_t i = 0, done = 0; i < count; i++) {
+    for (; done < count && dp_pack_end(ends[done]) <= starts[i]->start; done++) now -= ends[done]->bytes;
+    now += starts[i]->bytes;
+    if (now > peak) peak = now;
+  }
+  return peak;
+}
+
 uint64_t dp_pack_time(dp_arena *scratch, uint32_t alignment, int32_t count, dp_pack_block *blocks, uint64_t bound) {
   size_t n = (size_t)count + 1;
   dp_pack_block **starts = dp_alloc_n(scratch, n, sizeof *starts), **ends = dp_alloc_n(scratch, n, sizeof *ends);
@@ -217,5 +228,8 @@ uint64_t dp_pack_time(dp_arena *scratch, uint32_t alignment, int32_t count, dp_p
   qsort(ends, (size_t)count, sizeof *ends, by_end);
   uint64_t top = pack_by_ends(alignment, count, starts, ends, &h, bound);
   if (top > bound + bound / 64) top = pack_by_streams(scratch, alignment, count, starts, &h, top);
-  return top > bound + bound / 64 ? pack_by_views(scratch, alignment, count, starts, bound, top) : top;
+  if (top <= bound + bound / 64) return top;
+  // Where streams hardly differ in what they see as free, their views gain nothing.
+  if (peak_of_ends(count, starts, ends) <= bound + bound / 64) return top;
+  return pack_by_views(scratch, alignment, count, starts, bound, top);
 }
