@@ -5,6 +5,7 @@ import platform
 import re
 import resource
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -25,10 +26,10 @@ def run(command, environment=None):
             child.kill()
             child.wait()
             raise
-        wall = time.perf_counter() - begun
+        wall, child.returncode = time.perf_counter() - begun, os.waitstatus_to_exitcode(status)
         out.seek(0)
         text = out.read().decode(errors="replace")
-        if status:
+        if child.returncode:
             raise Failed("%s\n%s" % (" ".join(command), text))
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text
 
@@ -85,8 +86,18 @@ class Peer:
 # ---- the side that answers ------------------------------------------------------------------------------------------
 
 
+answers = sys.stdout
+
+
+def keep_apart():
+    """From here on, what anything else prints to standard output goes to standard error."""
+    global answers
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+
 def say(**what):
-    print(json.dumps(what), flush=True)
+    print(json.dumps(what), file=answers, flush=True)
 
 
 def resident():
@@ -95,6 +106,16 @@ def resident():
 
 
 # ---- both -----------------------------------------------------------------------------------------------------------
+
+
+def gpu_name():
+    """Of the first GPU, with its driver; None without one."""
+    try:
+        out = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+    except OSError:
+        return None
+    return out.stdout.strip().split("\n")[0] or None
 
 
 def cpu_name():

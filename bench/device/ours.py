@@ -33,7 +33,8 @@ class Ours:
     def calibrate(self):
         """Measures which algorithms of libraries are the fastest, and compiles again."""
         path = self.folder + "/calibration.json"
-        self.run("dpc", "calibrate", self.plan, "--device=" + self.device, "-o", path)
+        plan = [self.plan] if self.device == "cuda" else []  # a CPU has no libraries to choose of
+        self.run("dpc", "calibrate", *plan, "--device=" + self.device, "-o", path)
         self.compile("--calibration=" + path)
 
     def train(self, steps, *more):

@@ -19,7 +19,7 @@ import time
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
 import files  # noqa: E402
 import networks  # noqa: E402
-from processes import cpu_name, resident, say  # noqa: E402
+from processes import keep_apart, resident, say  # noqa: E402
 
 MODES = {"compile": "default", "graphs": "default", "autotune": "max-autotune"}
 WARM = 3  # steps that prepare
@@ -257,12 +257,12 @@ def train(name, how, device, precision, threads, folder, size):
     configure(int(threads))
     imported, begun = resident(), time.perf_counter()
     trained = Trained(networks.find(name, size == "small"), how, device, precision, folder)
-    named = torch.cuda.get_device_name() if trained.device.type == "cuda" else cpu_name()
-    say(torch=torch.__version__, device=named, imported_mib=imported, prepared_s=time.perf_counter() - begun)
+    say(torch=torch.__version__, imported_mib=imported, prepared_s=time.perf_counter() - begun)
     for line in sys.stdin:
         what, count = line.split()
         {"curve": trained.curve, "steps": trained.steps, "kernels": trained.kernels}[what](int(count))
 
 
 if __name__ == "__main__":
+    keep_apart()
     {"train": train, "peaks": peaks}[sys.argv[1]](*sys.argv[2:])
