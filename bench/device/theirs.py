@@ -1,4 +1,4 @@
-"""A network in PyTorch, in a process of its own that bench/gpu talks to (common/processes.py).
+"""A network in PyTorch, in a process of its own that bench/gpu talks to (processes.py).
 
     theirs.py train NETWORK eager|compile|graphs|autotune DEVICE PRECISION THREADS FOLDER full|small
     theirs.py peaks DEVICE PRECISION THREADS full|small      prints TFLOP/s of products and GB/s of copies

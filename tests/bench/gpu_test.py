@@ -1,5 +1,5 @@
 """Tests bench/gpu without PyTorch: the networks, what is read of plans and traces, the figures; then the program itself,
-alone and with a peer that peer.py stands for. DP_TEST_TARGET is the device (cpu)."""
+alone and with a peer that stand_in.py stands for. DP_TEST_TARGET is the device (cpu)."""
 import json
 import math
 import os
@@ -17,7 +17,7 @@ import records
 import text
 
 DEVICE = os.environ.get("DP_TEST_TARGET", "cpu")
-PEER = os.path.abspath("tests/bench/peer.py")
+PEER = os.path.abspath("tests/bench/stand_in.py")
 PARAMETERS = {  # of the full networks; ResNet-50 and GPT-2 as PyTorch and OpenAI count them, the Llama as Meta does
     "mlp": 1863690, "mnist-cnn": 25775882, "resnet-18": 11173962, "resnet-50": 25557032, "gpt-124m": 124439808,
     "gpt-350m": 354823168, "llama-1b": 1235814400}  # fmt: skip

@@ -127,7 +127,7 @@ grep -q '^each GPU reaches' two/figures || fail "many does not say what GPUs rea
 # bench/gpu, with what stands for PyTorch. gpu_check starts it by that Python too.
 cat >bin/torch <<SCRIPT
 #!/bin/sh
-case \$* in *theirs.py*) exec $here/tests/bench/peer.py "\$@" ;; esac
+case \$* in *theirs.py*) exec $here/tests/bench/stand_in.py "\$@" ;; esac
 exec python3 "\$@"
 SCRIPT
 chmod +x bin/torch
