@@ -1,4 +1,5 @@
-"""Processes that are measured, and peers: processes that are told line by line what to do and answer in lines of JSON."""
+"""Processes that are measured, and peers: processes that are told line by line what to do and answer in lines of
+JSON."""
 import json
 import os
 import platform
@@ -15,8 +16,8 @@ class Failed(SystemExit):
 
 
 def run(command, environment=None):
-    """Wall and CPU seconds, peak MiB and output of a command, which must succeed. A process that starts others should be
-    small: what it holds counts as memory of them too."""
+    """Wall and CPU seconds, peak MiB and output of a command, which must succeed. A process that starts others should
+    be small: what it holds counts as memory of them too."""
     with tempfile.TemporaryFile() as out:
         begun = time.perf_counter()
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
@@ -48,7 +49,8 @@ def answer_of(command):
 class Peer:
     def __init__(self, command, threads):
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE="1")
-        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.child = subprocess.Popen(command, text=True, env=environment, **pipes)
         try:
             self.ready = self.answer()
         except BaseException:

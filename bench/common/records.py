@@ -9,8 +9,8 @@ def events(path, kind):
 
 
 def slices(path):
-    """What ran in steps, from a file of --trace, each with the name of its stream: no waits, no first values, and nothing
-    of the first two steps, which prepare."""
+    """What ran in steps, from a file of --trace, each with the name of its stream: no waits, no first values, and
+    nothing of the first two steps, which prepare."""
     with open(path) as file:
         found = json.load(file)["traceEvents"]
     streams = {(e["pid"], e["tid"]): e["args"]["name"] for e in found if e["name"] == "thread_name"}

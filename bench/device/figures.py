@@ -6,9 +6,9 @@ MOMENTS = {"adam": 2, "adamw": 2, "sgd": 1}
 
 
 def least_bytes(network, parameters, precision):
-    """Bytes that a step moves at least: each parameter is read forward and backward and its gradient is written and read,
-    in 16 bits where products compute in them; it and the optimizer's moments are read and written. Activations do not
-    count: they might stay in caches."""
+    """Bytes that a step moves at least: each parameter is read forward and backward and its gradient is written and
+    read, in 16 bits where products compute in them; it and the optimizer's moments are read and written. Activations do
+    not count: they might stay in caches."""
     wide = 8 if precision == "fp64" else 4
     narrow = 2 if precision == "bf16" else wide
     return parameters * (4 * narrow + 2 * wide * (1 + MOMENTS[network.optimizer[0]]))
@@ -64,7 +64,8 @@ def lines(r):
         return ["%s: failed: %s" % (r["part"], r["failed"].strip().split("\n")[-1])]
     ours, theirs = r["ours"], r.get("theirs")
     out = ["%s: %s, %s, batch %d, %s parameters, %d steps in each of %d rounds" % (
-        r["part"], r["device"], r["precision"], r["batch"], "{:,}".format(r["parameters"]), r["steps"], r["rounds"])]  # fmt: skip
+        r["part"], r["device"], r["precision"], r["batch"], "{:,}".format(r["parameters"]), r["steps"],
+        r["rounds"])]  # fmt: skip
     if r["peak"]:
         out.append("  peak %.3f TFLOP/s, copies %.1f GB/s; floor %.3f ms" % (
             r["peak"]["tflops"], r["peak"]["gbytes"], r["floor_ms"]))  # fmt: skip

@@ -28,11 +28,12 @@ def write_npy(path, kind, shape, parts):
 
 
 def pictures(network, folder):
-    """Noise whose mean tells the class: a byte's upper bit is the class's, its lower ones are random."""
+    """Noise whose mean tells the class."""
     drawn = random.Random(1)
     samples, size = BATCHES * network.batch, network.sample[0] * network.sample[1] * network.sample[2]
     labels = [drawn.randrange(network.classes) for _ in range(samples)]
-    tables = [bytes(b // 2 + 127 * c // max(network.classes - 1, 1) for b in range(256)) for c in range(network.classes)]
+    last = max(network.classes - 1, 1)
+    tables = [bytes(b // 2 + 127 * c // last for b in range(256)) for c in range(network.classes)]
     parts = (drawn.randbytes(size).translate(tables[label]) for label in labels)
     write_npy(folder + "/x.npy", "|u1", (samples, *network.sample), parts)
     write_npy(folder + "/label.npy", "<u2", (samples,), [array.array("H", labels).tobytes()])

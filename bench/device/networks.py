@@ -1,5 +1,6 @@
-"""The networks that bench/gpu measures. Each is defined once, as a function of a builder, which either writes it as text
-for dpc (text.py) or computes it in PyTorch (module.py), so that both sides are the same network. Needs no PyTorch."""
+"""The networks that bench/gpu measures. Each is defined once, as a function of a builder, which either writes it as
+text for dpc (text.py) or computes it in PyTorch (module.py), so that both sides are the same network. Needs no
+PyTorch."""
 
 
 def mlp(b, x, width):
@@ -69,13 +70,14 @@ def llama(b, x, layers, width, heads, groups, hidden):
         h = b.add(h, b.linear(name + "out", b.attention(q, k, v, heads, groups), width, bias=False))
         y = b.rmsnorm(name + "norm2", h)
         gate = b.silu(b.linear(name + "gate", y, hidden, bias=False))
-        h = b.add(h, b.linear(name + "down", b.mul(gate, b.linear(name + "up", y, hidden, bias=False)), width, bias=False))
+        y = b.mul(gate, b.linear(name + "up", y, hidden, bias=False))
+        h = b.add(h, b.linear(name + "down", y, width, bias=False))
     return b.tied("words", b.rmsnorm("norm", h))
 
 
 class Network:
-    """define(b, x, **size) -> scores. sample: (channels, height, width) of a picture, or (length,) of a text. classes: of
-    the labels; of a text, its words. optimizer: its name in dpc's specifications, and arguments."""
+    """define(b, x, **size) -> scores. sample: (channels, height, width) of a picture, or (length,) of a text. classes:
+    of the labels; of a text, its words. optimizer: its name in dpc's specifications, and arguments."""
 
     def __init__(self, define, size, sample, classes, batch, optimizer, precision="fp32"):
         self.define, self.size, self.sample, self.classes = define, size, sample, classes
@@ -94,7 +96,7 @@ class Network:
 
 ADAM = ("adam", {"lr": 1e-3})
 ADAMW = ("adamw", {"lr": 3e-4, "weight_decay": 0.1})
-SGD = ("sgd", {"lr": 0.05, "momentum": 0.9})
+SGD = ("sgd", {"lr": 0.01, "momentum": 0.9})
 
 GPT2 = dict(layers=12, width=768, heads=12)
 GPT2_MEDIUM = dict(layers=24, width=1024, heads=16)

@@ -1,5 +1,5 @@
-"""Writes a network of networks.py as text for dpc, and counts the floating-point operations of its products in a step of
-training. A value is its name, the extents of a sample, and whether a gradient comes to it."""
+"""Writes a network of networks.py as text for dpc, and counts the floating-point operations of its products in a step
+of training. A value is its name, the extents of a sample, and whether a gradient comes to it."""
 import math
 import struct
 from collections import namedtuple
@@ -77,8 +77,8 @@ class Text:
         return self.node(self.fresh(op.lower()), op, [x])
 
     def product(self, x, multiplications):
-        """Counts a product of x and something trained, of so many multiplications a sample: forward, and the gradients of
-        both, of x only if it needs one."""
+        """Counts a product of x and something trained, of so many multiplications a sample: forward, and the gradients
+        of both, of x only if it needs one."""
         self.flops += 2 * multiplications * self.network.batch * (3 if x.trained else 2)
 
     # ---- what networks are made of ----------------------------------------------------------------------------------

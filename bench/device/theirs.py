@@ -1,17 +1,16 @@
 """A network in PyTorch, in a process of its own that bench/gpu talks to (processes.py).
 
-    theirs.py train NETWORK eager|compile|graphs|autotune DEVICE PRECISION THREADS FOLDER full|small
-    theirs.py peaks DEVICE PRECISION THREADS full|small      prints TFLOP/s of products and GB/s of copies
+    theirs.py NETWORK eager|compile|graphs|autotune DEVICE PRECISION THREADS FOLDER full|small
 
-The first form writes FOLDER/first.safetensors, prepares, prints what it is, and then does what it reads, line by line:
+It writes FOLDER/first.safetensors, prepares, prints what it is, and then does what it reads, line by line:
 
     curve STEPS     trains from the first weights and tells the losses
     steps STEPS     trains on and tells milliseconds of a step, those that the host computed, and peak MiB
     kernels STEPS   trains on under PyTorch's profiler and tells milliseconds of kernels in a step
 
 eager: PyTorch as it is. compile: torch.compile of network and loss. graphs: that, and the whole step with the update
-captured as a CUDA graph, where there is CUDA. autotune: torch.compile(mode="max-autotune"), which has graphs of its own.
-16 bits are torch.autocast's, for pictures in channels-last order; float32 goes without TF32, as ours does."""
+captured as a CUDA graph, where there is CUDA. autotune: torch.compile(mode="max-autotune"), which has graphs of its
+own. 16 bits are torch.autocast's, for pictures in channels-last order; float32 goes without TF32, as ours does."""
 import os
 import sys
 import time
@@ -20,30 +19,10 @@ sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import files  # noqa: E402
 import networks  # noqa: E402
 from processes import keep_apart, resident, say  # noqa: E402
+from setting import configure, type_of, wait  # noqa: E402
 
 MODES = {"compile": "default", "graphs": "default", "autotune": "max-autotune"}
 WARM = 3  # steps that prepare
-
-
-def type_of(precision):
-    import torch
-
-    return {"bf16": torch.bfloat16, "fp32": torch.float32, "fp64": torch.float64}[precision]
-
-
-def configure(threads):
-    import torch
-
-    torch.set_num_threads(threads)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
-
-
-def wait(device):
-    import torch
-
-    if device.type == "cuda":
-        torch.cuda.synchronize()
 
 
 def make_loss(module, device, precision):
@@ -84,13 +63,21 @@ class Trained:
             self.loss_of = torch.compile(self.loss_of, mode=MODES[how])
         self.graph, self.number = None, 0
         self.first = {name: value.to("cpu", copy=True) for name, value in self.module.state_dict().items()}
-        for _ in range(WARM):
+        self.prepare()
+
+    def prepare(self):
+        """The first step compiles, and tries algorithms in memory that later ones do not need; the next ones are
+        captured, and what a graph allocates then it keeps."""
+        cuda = self.device.type == "cuda"
+        self.step()
+        wait(self.device)
+        if cuda:
+            self.torch.cuda.reset_peak_memory_stats()
+        for _ in range(WARM - 1):
             self.step()
-        if how == "graphs" and self.device.type == "cuda":
+        if cuda and self.how == "graphs":
             self.capture()
         wait(self.device)
-        if self.device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats()
 
     def read(self, folder):
         """Batches on the host, in memory that the device reads by itself."""
@@ -133,7 +120,7 @@ class Trained:
 
     def capture(self):
         cuda = self.torch.cuda
-        self.x, self.y = (t.to(self.device) for t in self.batches[0])
+        self.x, self.y = (t.to(self.device, copy=True) for t in self.batches[0])
         beside = cuda.Stream()
         beside.wait_stream(cuda.current_stream())
         with cuda.stream(beside):
@@ -219,39 +206,13 @@ def write_first(module, path):
     def give(tensor, turned):
         return lambda: (tensor.detach().t() if turned else tensor.detach()).contiguous().numpy().tobytes()
 
-    tensors = [(p.name, p.extents, give(getattr(module, attribute(p.name)), p.turned)) for p in module.text.parameters]
-    tensors += [(name, (count,), give(getattr(module, attribute(name)), False)) for name, count, _ in module.text.buffers]
+    found = [(p.name, p.extents, p.turned) for p in module.text.parameters]
+    found += [(name, (count,), False) for name, count, _ in module.text.buffers]
+    tensors = [(name, extents, give(getattr(module, attribute(name)), turned)) for name, extents, turned in found]
     files.write_weights(path, tensors)
 
 
-def peaks(device, precision, threads, size):
-    """The best of several products of square matrices of several sizes, and of several copies."""
-    import torch
-
-    configure(int(threads))
-    device = torch.device(device)
-    large = device.type == "cuda" and size != "small"
-
-    def best(count, do):
-        least = float("inf")
-        for _ in range(count):
-            wait(device)
-            begun = time.perf_counter()
-            do()
-            wait(device)
-            least = min(least, time.perf_counter() - begun)
-        return least
-
-    flops = 0
-    for width in (4096, 8192, 16384) if large else (256, 1024):
-        a = torch.randn(width, width, device=device).to(type_of(precision))
-        flops = max(flops, 2 * width**3 / best(9, lambda: torch.mm(a, a)))
-    numbers = 1 << (28 if large else 22)
-    big, copy = (torch.ones(numbers, device=device) for _ in range(2))
-    say(tflops=flops / 1e12, gbytes=2 * 4 * numbers / best(9, lambda: copy.copy_(big)) / 1e9)
-
-
-def train(name, how, device, precision, threads, folder, size):
+def main(name, how, device, precision, threads, folder, size):
     import torch
 
     configure(int(threads))
@@ -265,4 +226,4 @@ def train(name, how, device, precision, threads, folder, size):
 
 if __name__ == "__main__":
     keep_apart()
-    {"train": train, "peaks": peaks}[sys.argv[1]](*sys.argv[2:])
+    main(*sys.argv[1:])

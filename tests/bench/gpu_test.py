@@ -1,5 +1,5 @@
-"""Tests bench/gpu without PyTorch: the networks, what is read of plans and traces, the figures; then the program itself,
-alone and with a peer that stand_in.py stands for. DP_TEST_TARGET is the device (cpu)."""
+"""Tests bench/gpu without PyTorch: the networks, what is read of plans and traces, the figures; then the program
+itself, alone and with a peer that stand_in.py stands for. DP_TEST_TARGET is the device (cpu)."""
 import json
 import math
 import os
@@ -112,8 +112,8 @@ class Figures(unittest.TestCase):
             json.dump(trace, file)
             file.flush()
             found = records.slices(file.name)
-        self.assertEqual([(s["stream"], s["name"], s["dur"]) for s in found],
-                         [("compute", "Gemm a", 30), ("copy", "Broadcast x", 7), ("compute", "Relu b", 10)])  # fmt: skip
+        expected = [("compute", "Gemm a", 30), ("copy", "Broadcast x", 7), ("compute", "Relu b", 10)]
+        self.assertEqual([(s["stream"], s["name"], s["dur"]) for s in found], expected)
         kinds = records.kinds([s for s in found if s["stream"] == "compute"])
         self.assertEqual(kinds, [("Gemm", 0.75), ("Relu", 0.25)])
 
@@ -210,7 +210,7 @@ class Program(unittest.TestCase):
 
     def test_a_peer_that_fails_fails_its_part_alone(self):
         self.assertEqual(self.run_gpu("mlp/eager").returncode, 0)
-        for place in ("train", "curve", "steps", "kernels"):
+        for place in ("theirs", "curve", "steps", "kernels"):
             done = self.run_gpu("mlp/eager", "mlp/alone", FAIL=place)
             self.assertEqual(done.returncode, 1, place)
             found = self.results()
@@ -222,7 +222,7 @@ class Program(unittest.TestCase):
 
     def test_a_part_that_takes_too_long_is_ended(self):
         hung = self.folder + "/hung"
-        done = self.run_gpu("--limit=8", "mlp/eager", FAIL="hang-train", HUNG=hung)
+        done = self.run_gpu("--limit=8", "mlp/eager", FAIL="hang-theirs", HUNG=hung)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.results()["mlp/eager"]["failed"], "not done within 8 s")
         with open(hung) as file:

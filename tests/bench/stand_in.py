@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Stands for a Python with PyTorch: answers bench/gpu as bench/device/theirs.py does, with figures of its own. FAIL, in
-the environment, is at what it ends or stands still: train, curve, steps, kernels, peaks, or with `hang-` before it."""
+"""Stands for a Python with PyTorch: answers bench/gpu as theirs.py and peaks.py of bench/device do, with figures of its
+own. FAIL, in the environment, is at what it ends: theirs, curve, steps, kernels, peaks; or stands still, with `hang-`
+before it."""
 import json
 import os
 import sys
@@ -23,7 +24,7 @@ def say(**what):
 
 
 def main():
-    what = sys.argv[5]
+    what = os.path.basename(sys.argv[4])[: -len(".py")]
     at(what)
     if what == "peaks":
         return say(tflops=2.0, gbytes=50.0)

@@ -1,5 +1,5 @@
-"""bench/gpu with PyTorch, on the CPU, with its small networks: both sides train the same network on the same data from the
-same weights, flops are PyTorch's own count, and there are all figures."""
+"""bench/gpu with PyTorch, on the CPU, with its small networks: both sides train the same network on the same data from
+the same weights, flops are PyTorch's own count, and there are all figures."""
 
 import functools
 import json
@@ -21,7 +21,8 @@ FIGURES = ("ms", "host_ms", "kernel_ms", "mib", "rate", "share", "over_kernels")
 PARTS = [("eager", "fp64", LOSS), ("compile", "fp32", 1e-4), ("graphs", "fp32", 1e-4), ("autotune", "fp32", 1e-4),
          ("eager", "bf16", 0.05)]  # fmt: skip
 NAMES = ("mlp", "mnist-cnn", "resnet-18", "resnet-50", "gpt-124m", "gpt-350m", "llama-1b")
-# torch.compile takes a while for each network; these have all kinds of nodes. In float64 it fails in attention, on a CPU.
+# torch.compile takes a while for each network; these have all kinds of nodes. In float64, on a CPU, it fails in
+# attention.
 COMPILED = {"compile": ("resnet-18", "llama-1b"), "graphs": ("gpt-124m",), "autotune": ("mlp",), "bf16": ("gpt-124m",)}
 
 
