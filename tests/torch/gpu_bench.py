@@ -1,6 +1,7 @@
 """bench/gpu with PyTorch, on the CPU, with its small networks: both sides train the same network on the same data from
 the same weights, flops are PyTorch's own count, and there are all figures."""
 
+import contextlib
 import functools
 import json
 import math
@@ -8,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from unittest import mock
 
 import torch
 from torch.nn import functional as F
@@ -75,8 +77,40 @@ def count_flops(_tools):
     return {}
 
 
+class Graph:
+    """Stands for a CUDA graph of a step of `trained`: it computes the step again, where the first one was."""
+
+    def __init__(self, trained):
+        self.trained = trained
+
+    def replay(self):
+        self.trained.loss.copy_(self.trained.train(self.trained.x, self.trained.y))
+
+
+def capture(_tools):
+    """A step that is captured and replayed gives the losses of one that is not, from the first weights on."""
+    networks, theirs = load("networks"), load("theirs")
+    same = contextlib.nullcontext
+    for name in ("mlp", "resnet-18", "gpt-124m"):  # both optimizers, and BatchNormalization
+        network, curves = networks.find(name, True), []
+        keep = mock.patch.object(theirs, "say", lambda **said: curves.append(said))
+        with tempfile.TemporaryDirectory() as folder, keep:
+            theirs.files.write_data(network, folder)
+            for how in ("eager", "graphs"):
+                with mock.patch.dict(theirs.MODES, clear=True):
+                    trained = theirs.Trained(network, how, "cpu", "fp32", folder)
+                if how == "graphs":
+                    with mock.patch.multiple(torch.cuda, Stream=mock.Mock, current_stream=mock.Mock(), stream=same,
+                                             graph=same, CUDAGraph=lambda: Graph(trained)):  # fmt: skip
+                        trained.capture()
+                trained.curve(20)
+        if curves[0] != curves[1]:
+            raise Failure("loss", "%s: %s, captured %s" % (name, *(curve["losses"] for curve in curves)))
+    return {}
+
+
 def tests():
-    found = {"bench/gpu flops": count_flops}
+    found = {"bench/gpu flops": count_flops, "bench/gpu capture": capture}
     for peer, precision, most in PARTS:
         for name in COMPILED.get(precision if precision == "bf16" else peer, NAMES):
             test = functools.partial(run_part, name=name, peer=peer, precision=precision, most=most)
