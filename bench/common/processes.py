@@ -110,14 +110,18 @@ def resident():
 # ---- both -----------------------------------------------------------------------------------------------------------
 
 
-def gpu_name():
-    """Of the first GPU, with its driver; None without one."""
+def first_line(*command):
+    """What a command prints first; None if it is not there or prints nothing."""
     try:
-        out = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+        out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     except OSError:
         return None
     return out.stdout.strip().split("\n")[0] or None
+
+
+def gpu_name():
+    """Of the first GPU, with its driver; None without one."""
+    return first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
 
 
 def cpu_name():

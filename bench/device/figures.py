@@ -53,6 +53,11 @@ def side_line(name, s, unit):
         name, s["ms"], "{:,.0f}".format(s["rate"]), unit, share, s["over_kernels"], s["host_ms"], s["mib"])  # fmt: skip
 
 
+def ratio(theirs, ours):
+    """CPU time is the difference of two runs: where it is less than how they differ anyway, it may be less than 0."""
+    return "%.3f" % (theirs / ours) if ours > 0 else "-"
+
+
 def loss_line(name, losses):
     shown = ("nan" if losses[n - 1] is None else "%.4f" % losses[n - 1] for n in points(len(losses)))
     return "  loss %-8s %s" % (name, "  ".join("%d: %s" % pair for pair in zip(points(len(losses)), shown)))
@@ -72,8 +77,8 @@ def lines(r):
     out.append(side_line("ours", ours, r["unit"]))
     if theirs:
         out.append(side_line(r["peer"], theirs, r["unit"]))
-        out.append("  theirs / ours: time %.3f, host %.2f, memory %.2f" % tuple(
-            theirs[key] / max(ours[key], 1e-9) for key in ("ms", "host_ms", "mib")))  # fmt: skip
+        out.append("  theirs / ours: time %s, host %s, memory %s" % tuple(
+            ratio(theirs[key], ours[key]) for key in ("ms", "host_ms", "mib")))  # fmt: skip
     out.append("  the plan moves %.1f MiB a step; parameters and moments alone are %.1f MiB (%.1f x)" % (
         r["moved_bytes"] / 2**20, r["least_bytes"] / 2**20, r["moved_bytes"] / r["least_bytes"]))  # fmt: skip
     out.append(loss_line("ours", ours["losses"]))

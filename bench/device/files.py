@@ -51,11 +51,20 @@ def write_data(network, folder):
     (tokens if network.is_text() else pictures)(network, folder)
 
 
-def data_arguments(network, folder):
-    """The same for dprun."""
+def data_arguments(network, folder, steps):
+    """The same for dprun, as often as it takes for so many steps to be one epoch: between two it waits for the
+    device."""
+    names = ("tokens.bin",) if network.is_text() else ("x.npy", "label.npy")
+    os.makedirs(folder + "/epoch", exist_ok=True)
+    for name in names:
+        for i in range(-(-steps // BATCHES)):
+            link = "%s/epoch/%05d.%s" % (folder, i, name)
+            if not os.path.lexists(link):
+                os.symlink("../" + name, link)
+    pattern = folder + "/epoch/*."
     if not network.is_text():
-        return ["--data", "x=%s/x.npy" % folder, "--data", "label=%s/label.npy" % folder]
-    file = "%s/tokens.bin:%s" % (folder, token_type(network))
+        return ["--data", "x=%sx.npy" % pattern, "--data", "label=%slabel.npy" % pattern]
+    file = "%stokens.bin:%s" % (pattern, token_type(network))
     return ["--data", "x=" + file, "--data", "label=%s+1" % file]
 
 

@@ -41,14 +41,14 @@ class Ours:
         first = self.folder + "/first.safetensors"
         init = ["--init=" + first] if os.path.exists(first) else []
         return self.run("dprun", self.plan, "--device=" + self.device, "--steps=%d" % steps, "--quiet", *self.threads,
-                        *init, *data_arguments(self.network, self.folder), *more)  # fmt: skip
+                        *init, *data_arguments(self.network, self.folder, steps), *more)  # fmt: skip
 
     def measured(self, steps):
-        """The events of so many steps, their losses and milliseconds; seconds of CPU time of all of it; peak MiB."""
+        """Losses and milliseconds of so many steps; seconds of CPU time of all of it; peak MiB."""
         path = self.folder + "/metrics.jsonl"
         _, cpu_s, resident_mib, _ = self.train(steps, "--metrics=" + path)
         found = events(path, "step")
-        if len(found) != steps:
+        if len(found) != steps or found[-1]["epoch"] != 1:
             raise Failed("dprun reports %d steps, not %d" % (len(found), steps))
         memory = events(path, "memory")[0]
         arenas = memory["persistent_bytes"] + memory["transient_bytes"] + 2 * memory["device_input_bytes"]

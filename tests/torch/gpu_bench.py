@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from compare import LOSS, Failure
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-FIGURES = ("ms", "host_ms", "kernel_ms", "mib", "rate", "share", "over_kernels")
+FIGURES = ("ms", "kernel_ms", "mib", "rate", "share", "over_kernels")
 # Peer, precision, and how far losses may be apart. In bfloat16 the two round at other places.
 PARTS = [("eager", "fp64", LOSS), ("compile", "fp32", 1e-4), ("graphs", "fp32", 1e-4), ("autotune", "fp32", 1e-4),
          ("eager", "bf16", 0.05)]  # fmt: skip
