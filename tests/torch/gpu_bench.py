@@ -89,7 +89,7 @@ class Graph:
 
 def capture(_tools):
     """A step that is captured and replayed gives the losses of one that is not, from the first weights on."""
-    networks, theirs = load("networks"), load("theirs")
+    networks, _, theirs = load("networks"), load("module"), load("theirs")  # which loads module when it needs it
     same = contextlib.nullcontext
     for name in ("mlp", "resnet-18", "gpt-124m"):  # both optimizers, and BatchNormalization
         network, curves = networks.find(name, True), []
