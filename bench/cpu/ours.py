@@ -1,30 +1,15 @@
 """A network by dpc and dprun: compiled once, run anew for each measurement."""
-import json
 import os
 import statistics
-import subprocess
-import tempfile
-import time
+
+from processes import run
+from records import events, kinds, slices
 
 TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bazel-bin", "tools")
 
 
-def run(command):
-    """Wall and CPU seconds and peak MiB of a command, which must succeed."""
-    with tempfile.TemporaryFile() as out:
-        begun = time.perf_counter()
-        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(child.pid, 0)
-        wall = time.perf_counter() - begun
-        out.seek(0)
-        if status:
-            raise SystemExit("%s\n%s" % (" ".join(command), out.read().decode()))
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
 class Ours:
-    """ask: calls peer.py. This process stays small, since what a process holds when it starts another counts as memory of
-    that one too."""
+    """ask: calls peer.py."""
 
     def __init__(self, ask, folder, counted, threads, devices):
         self.ask, self.folder, self.infer = ask, folder, counted["infer"]
@@ -64,9 +49,7 @@ class Ours:
         long = run(self.command(many) if self.infer else self.command(many, "--metrics=" + metrics))
         wall, cpu = (1e3 * (long[i] - short[i]) / (many - few) for i in (0, 1))
         if not self.infer:
-            with open(metrics) as lines:
-                events = [json.loads(line) for line in lines]
-            wall = statistics.median(e["ms"] for e in events[few:] if e["event"] == "step")
+            wall = statistics.median(e["ms"] for e in events(metrics, "step")[few:])
         return wall, cpu, long[2]
 
     def shares(self, steps):
@@ -74,13 +57,4 @@ class Ours:
         self.prepare(steps)
         path = self.folder + "/trace.json"
         run(self.command(steps, "--trace=" + path))
-        with open(path) as file:
-            trace = json.load(file)
-        times = {}
-        for event in trace["traceEvents"] if isinstance(trace, dict) else trace:
-            if event["ph"] != "X" or event["name"] == "wait" or event["cat"] == "init" or event["args"]["run"] < 3:
-                continue
-            kind = event["name"].split(" ")[0]
-            times[kind] = times.get(kind, 0) + event["dur"]
-        whole = sum(times.values()) or 1
-        return sorted(((kind, t / whole) for kind, t in times.items()), key=lambda pair: -pair[1])
+        return kinds(slices(path))

@@ -8,22 +8,14 @@ is ready; then, for each line "STEPS" that it reads, the wall time of each of so
     peer.py - peaks THREADS                  prints GFLOP/s of products and GB/s of copies
 
 ddp: two processes, each with half of the batch and of the threads, by gloo."""
-import json
 import os
-import resource
 import sys
 import time
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+from processes import resident, say  # noqa: E402
+
 BATCHES = 4  # different ones, over and over
-
-
-def say(**what):
-    print(json.dumps(what), flush=True)
-
-
-def resident():
-    """MiB of this process at most so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 class Trained:

@@ -14,6 +14,7 @@ cp "$here/docs/gpu.md" tree/docs/
 cp -rL "$here/examples" tree/examples
 mkdir tree/tests/end_to_end
 cp -L "$here"/tests/end_to_end/reference.* tree/tests/end_to_end/
+cp -rL "$here/bench" tree/bench
 chmod -R u+w tree
 ln -s "$here" tree/bazel-bin
 
@@ -58,6 +59,7 @@ done
 bytes=$(du -sb pack | cut -f1)
 echo "packed: $bytes bytes"
 [ "$bytes" -le $((45 * 1024 * 1024)) ] || fail "the pack has $bytes bytes"
+tar -tzf pack/tree.tar.gz | grep -qx tree/bench/gpu || fail "bench/gpu is not packed"
 for library in $(tar -tzf pack/tree.tar.gz | grep '/lib/'); do
   case $library in *cuda* | *nvrtc* | *cublas* | *cudnn*) fail "CUDA's own $library is packed" ;; esac
 done
@@ -122,6 +124,26 @@ done
 grep -q '^GPU 1 (stand-in, .*): devices 4-7$' two/figures || fail "many does not say which devices are where"
 grep -q '^each GPU reaches' two/figures || fail "many does not say what GPUs reach"
 
+# bench/gpu, with what stands for PyTorch. gpu_check starts it by that Python too.
+cat >bin/torch <<SCRIPT
+#!/bin/sh
+case \$* in *theirs.py* | *peaks.py*) exec $here/tests/bench/stand_in.py "\$@" ;; esac
+exec python3 "\$@"
+SCRIPT
+chmod +x bin/torch
+try env DP_TORCH_PYTHON="$PWD/bin/torch" pack/gpu_check --out bench --small --calibrate --steps=3 mlp/compile \
+  mnist-cnn/alone
+[ $status = 0 ] || { mv bench figures && fail "bench/gpu ends with $status"; }
+for line in 'mlp/compile: Stand-in, 570.00, 2048 MiB, fp32, batch 8, .*' '  compile +40.000 ms .*' \
+  '  theirs / ours: time .*' 'mnist-cnn/alone: .*' '  loss ours +1: [0-9.]+  2: [0-9.]+  3: [0-9.]+'; do
+  grep -Eqx -- "$line" bench/figures || fail "the figures of bench/gpu lack $line: $(cat bench/figures bench/bench.log)"
+done
+grep -q '"commit": "0123456789abcdef"' bench/bench.json || fail "bench.json does not say of which commit"
+try env DP_TORCH_PYTHON="$PWD/bin/torch" FAIL=steps pack/gpu_check --out bench --small --steps=3 mlp/compile
+[ $status = 1 ] && grep -q '^mlp/compile: failed: ' bench/figures || fail "a peer that fails is not reported"
+try pack/gpu_check --out bench mlp/nobody
+[ $status = 1 ] && grep -qx 'mlp/nobody: failed' bench/figures || fail "a peer that is not there is not reported"
+
 # ---- recording ------------------------------------------------------------------------------------------------------
 
 lines=$(wc -l <tree/docs/gpu.md)
@@ -134,7 +156,7 @@ try tree/tools/gpu_check --record nowhere
 
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
-for wrong in nothing --nothing --steps=0 --steps=few --steps= --mib=0 --mib=few --out; do
+for wrong in nothing /nothing nothing/ --nothing --steps=0 --steps=few --steps= --mib=0 --mib=few --out; do
   try pack/gpu_check $wrong
   [ $status = 64 ] && [ "$(wc -l <err)" -eq 1 ] || fail "'$wrong' ends with $status"
 done

@@ -3,11 +3,12 @@
 
     run.py --tools=bazel-bin/tools [--count=200] [--first=1] [--backend=cuda]
 
-Replays former failures (cases/) and trains networks as PyTorch's exporters write them (exporters.py). Then trains
-random networks, with seeds from --first on, until --count were compared. A network is skipped and named if PyTorch
-cannot export it, if it has an operator that dpc refuses by name (exit 69), or if its package is not installed. A random
-network that fails is shrunk and written to cases/. With --backend=cuda, plans are for GPUs and run on one, and the
-networks of exporters.py, which are about reading files, are left out. The last line is "count PASSED FAILED SKIPPED".
+Replays former failures (cases/), trains networks as PyTorch's exporters write them (exporters.py), and runs bench/gpu
+(gpu_bench.py). Then trains random networks, with seeds from --first on, until --count were compared. A network is
+skipped and named if PyTorch cannot export it, if it has an operator that dpc refuses by name (exit 69), or if its
+package is not installed. A random network that fails is shrunk and written to cases/. With --backend=cuda, plans are
+for GPUs and run on one, and the networks of exporters.py, which are about reading files, and bench/gpu are left out.
+The last line is "count PASSED FAILED SKIPPED".
 """
 
 import argparse
@@ -20,6 +21,7 @@ import torch
 
 import compare as compare_module
 import exporters
+import gpu_bench
 import networks
 import surgery
 from compare import Failure, compare
@@ -78,7 +80,7 @@ def main():
     torch.set_num_threads(1)
     run = Run(os.path.abspath(options.tools))
     run.replay()
-    imports = {**surgery.TESTS, **exporters.TESTS} if options.backend == "cpu" else {}
+    imports = {**surgery.TESTS, **exporters.TESTS, **gpu_bench.TESTS} if options.backend == "cpu" else {}
     for name, function in imports.items():
         # A case that was accepted before must not be skipped.
         if run.judge(name, lambda: function(run.tools)) in ("export", "unsupported"):
