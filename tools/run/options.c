@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/base/file.h"
 #include "runtime/data/data.h"
 #include "tools/report/runs.h"
 #include "tools/run/resume.h"
@@ -381,6 +382,15 @@ void dp_dprun_options_files(dp_arena *arena, const dp_dprun_options *o, dp_cli_f
   *count = l.count;
 }
 
+// What the command line itself names may be a pipe; what it finds by a pattern may not.
+static dp_status allow_pipes(dp_arena *arena, const dp_dprun_options *o) {
+  DP_TRY(dp_file_allow_pipe(o->plan));
+  DP_TRY(dp_file_allow_pipe(o->init.path));
+  for (int i = 0; i < o->n_data; i++) DP_TRY(dp_file_allow_pipe(dp_data_path(arena, o->data[i].file)));
+  for (int i = 0; i < o->n_eval_data; i++) DP_TRY(dp_file_allow_pipe(dp_data_path(arena, o->eval_data[i].file)));
+  return DP_OK;
+}
+
 // Checks that the files written have the ending of their format.
 static dp_status check_endings(dp_arena *arena, const dp_dprun_options *o) {
   for (int i = 0; i < o->n_outputs; i++)
@@ -461,6 +471,7 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
   DP_TRY(dp_dprun_watch_options_check(&o->watch, o->checkpoints, instead, o->quiet));
   dp_cli_file *files;
   int n_files;
+  DP_TRY(allow_pipes(arena, o));
   dp_dprun_options_files(arena, o, &files, &n_files);
   DP_TRY(dp_cli_files_check(files, n_files));
   return check_endings(arena, o);
