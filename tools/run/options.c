@@ -43,6 +43,7 @@ enum {
   KEY_RESUME,
   KEY_ALLOW_CHANGE,
   KEY_LR,
+  KEY_SCHEDULE,
   KEY_VALIDATION,
   KEY_AUGMENT,
   KEY_WORKERS,
@@ -79,6 +80,10 @@ static const struct argp_option table[] = {
     {"steps", KEY_STEPS, "S", 0, "Train S steps, repeating the data as needed", 0},
     {"seed", KEY_SEED, "K", 0, "Seed of initial values, Dropout and shuffling (default 0)", 0},
     {"lr", KEY_LR, "X", 0, "Train with X for the lr of the plan's optimizer; schedule and groups go by it", 0},
+    {"schedule", KEY_SCHEDULE, "SPEC", 0,
+     "Train with this schedule of the learning rate instead of the plan's: 'cosine(total=800,warmup=5)', with what dpc "
+     "compile --optimizer takes beside schedule=cosine",
+     0},
     {"init", KEY_INIT, "W.safetensors", 0,
      "Start with the weights of this file, which --save writes, or of an index of several (.safetensors.index.json)",
      0},
@@ -95,8 +100,8 @@ static const struct argp_option table[] = {
     {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL,
      "Go on from the newest whole checkpoint of DIR (default: the folder of --save); start if there is none", 0},
     {"allow-change", KEY_ALLOW_CHANGE, "WHAT", 0,
-     "Let --resume go on although WHAT changed: batch, data, lr, metric, model, optimizer, order, seed; several with "
-     "commas",
+     "Let --resume go on although WHAT changed: batch, data, lr, metric, model, optimizer, order, schedule, seed; "
+     "several with commas",
      0},
     {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "Exit with 65 at the first loss that is not finite", 0},
     {0, 0, 0, 0, "Inference", 3},
@@ -240,6 +245,9 @@ static dp_status set_option(parsing *p, int key, char *text) {
       return parse_seed(text, &o->seed);
     case KEY_LR:
       return parse_lr(text, &o->lr);
+    case KEY_SCHEDULE:
+      o->schedule = text;
+      return dp_spec_schedule(p->arena, (dp_spec_origin){"--schedule", EX_USAGE}, text, &o->schedule_spec);
     case KEY_THREADS:
       return dp_cli_int("threads", text, 1, 1024, &o->threads);
     case KEY_SHUFFLE:
@@ -444,6 +452,7 @@ static dp_status check_infer(const dp_dprun_options *o) {
       {o->shuffle, "shuffle"},         {o->drop_last, "drop-last"},   {o->save, "save"},
       {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},         {o->validation > 0, "validation"},
       {o->n_augments, "augment"},      {o->bench_data, "bench-data"}, {o->lr >= 0, "lr"},
+      {o->schedule, "schedule"},
   };
   const bool generate = o->generate.count >= 0;
   for (size_t i = 0; (o->infer || generate) && i < DP_COUNT(training); i++)
