@@ -21,8 +21,8 @@ extern "C" {
 // Whether the path is standard input or output.
 bool dp_file_is_standard(const char *path);
 
-// If the path is a FIFO, as /dev/fd/63 of a shell's <(command) is, allows it to be read, under all its names. For paths of
-// the command line alone. NULL: no path. DP_EX_MEMORY. Not thread-safe.
+// If the path is a FIFO, as /dev/fd/63 of a shell's <(command) is, allows it to be read, under all its names. For paths
+// of the command line alone. NULL: no path. DP_EX_MEMORY. Not thread-safe.
 dp_status dp_file_allow_pipe(const char *path) DP_MUST_USE;
 // Whether the path is "-" or a pipe that was allowed: there are no files beside it, and its name says nothing.
 bool dp_file_is_stream(const char *path);

@@ -1,5 +1,5 @@
-// Pipes as regular files: what a pipe gives is kept in an unnamed temporary file, so that it can be read more than once.
-// Private to ir/base. Not thread-safe: pipes are opened before threads are started.
+// Pipes as regular files: what a pipe gives is kept in an unnamed temporary file, so that it can be read more than
+// once. Private to ir/base. Not thread-safe: pipes are opened before threads are started.
 #ifndef DP_IR_BASE_SPOOL_H
 #define DP_IR_BASE_SPOOL_H
 

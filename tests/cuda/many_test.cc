@@ -99,8 +99,8 @@ TEST_F(CudaMany, TakesGpusOfDifferentKinds) {
   Refuses("--device=cuda:0,2", 69, {"GPU 2", "7.5", "8.0"});
 }
 
-// A GPU is the same one under all its names. Before any of several runs starts, it is looked up in a process of its own,
-// so that the runs open their GPUs as they do alone.
+// A GPU is the same one under all its names. Before any of several runs starts, it is looked up in a process of its
+// own, so that the runs open their GPUs as they do alone.
 TEST_F(CudaMany, RunsSideBySideHaveGpusOfTheirOwn) {
   const auto run = [&](const std::string &device, const std::string &more) {
     return " --run '" + File("plan.bin") + " --device=cuda:" + device + " " + digits + " --steps=4 --quiet " + more +

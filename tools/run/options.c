@@ -73,7 +73,10 @@ static const struct argp_option table[] = {
      0},
     {"bad-records", KEY_BAD_RECORDS, "fail|skip", 0,
      "fail (default): end at a record that cannot be read; skip: name it, and take the next one instead", 0},
-    {"bench-data", KEY_BENCH_DATA, 0, 0, "Load the data as training would, print the rate, and exit", 0},
+    {"bench-data", KEY_BENCH_DATA, 0, 0,
+     "Load the data as training would, print the rate, and exit; the plan says what the inputs are and how large a "
+     "batch is",
+     0},
     {"drop-last", KEY_DROP_LAST, 0, 0, "Skip a short last batch (default: it counts exactly)", 0},
     {0, 0, 0, 0, "Training", 2},
     {"epochs", KEY_EPOCHS, "E", 0, "Train E times over the data (default 1)", 0},
@@ -513,7 +516,8 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "  dprun --run \"plan.bin --infer --init=mlp.safetensors --output logits=y.npy \\\n"
           "    --data image=$digits/test-images-idx3-ubyte\" --run 'plan.bin --explain'\n"
           "\n"
-          "A file named - is standard input or standard output. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end training "
+          "A file named - is standard input or standard output, and a file that is read may be a pipe. SIGINT, "
+          "SIGTERM, SIGHUP and SIGUSR1 end training "
           "after the current step; a second one ends it at once.\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "
