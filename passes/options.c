@@ -7,8 +7,8 @@
 #include "ir/base/limits.h"
 #include "ir/base/suggest.h"
 #include "ir/plan/options.h"
+#include "ir/spec/spec.h"
 #include "passes/options_mesh.h"
-#include "passes/spec/spec.h"
 #include "passes/strategy/table.h"
 
 enum { MAX_THREADS = 4096 };

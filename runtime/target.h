@@ -1,4 +1,4 @@
-// What a plan says of the machine that it is for, held against the backend that is to run it. Private to the runtime.
+// What a plan says of the machine that it is for, held against the backend that is to run it.
 #ifndef DP_RUNTIME_TARGET_H
 #define DP_RUNTIME_TARGET_H
 

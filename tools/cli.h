@@ -53,7 +53,7 @@ typedef struct {
 } dp_cli_file;
 
 // Refuses to write a file twice, to write a file that is also read or lies in a folder that is, and to read standard
-// input twice. EX_CONFIG.
+// input or another pipe twice. EX_CONFIG.
 dp_status dp_cli_files_check(const dp_cli_file *files, int n_files) DP_MUST_USE;
 // The same for each of some files with each of others.
 dp_status dp_cli_files_check_between(const dp_cli_file *some, int n_some, const dp_cli_file *others,

@@ -64,11 +64,23 @@ static dp_status check_folder(const dp_cli_file *read, const dp_cli_file *writte
                  written->option, written->path, read->option, read->path);
 }
 
+static bool is_pipe(const char *path, struct stat *st) {
+  return !(dp_file_is_standard(path) ? fstat(STDIN_FILENO, st) : stat(path, st)) && S_ISFIFO(st->st_mode);
+}
+
+static bool is_same_pipe(const char *a, const char *b) {
+  struct stat x, y;
+  return is_pipe(a, &x) && is_pipe(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static dp_status check_pair(const dp_cli_file *a, const dp_cli_file *b) {
   bool standard = dp_file_is_standard(a->path);
   if (!a->written && !b->written && standard && dp_file_is_standard(b->path))
     return dp_fail(EX_CONFIG, "%s and %s cannot both read standard input: put one of them in a file", a->option,
                    b->option);
+  if (!a->written && !b->written && is_same_pipe(a->path, b->path))
+    return dp_fail(EX_CONFIG, "%s and %s cannot both read %s, which is a pipe: put it in a file", a->option, b->option,
+                   standard ? b->path : a->path);
   if ((!a->written && !b->written) || standard != dp_file_is_standard(b->path)) return DP_OK;
   if (standard && a->written != b->written) return DP_OK;
   const dp_cli_file *read = a->written ? b : a, *written = a->written ? a : b;

@@ -19,6 +19,9 @@ typedef struct {
   // Opens the backend for dprun. It lives as long as the process. devices: which devices, from --device=NAME:DEVICES;
   // NULL: not given. EX_USAGE: devices that cannot exist; EX_UNAVAILABLE: this machine lacks them.
   dp_status (*open)(const char *devices, const struct dp_backend **backend);
+  // Names the devices that `open` took, with commas between them: each has the same name in every process. NULL: the
+  // backend's devices are all alike.
+  void (*identify)(char *names, size_t bytes);
   // Which of these devices each device of a plan is on, from --map, for sessions to come; called after `open`, which
   // forgets it. EX_USAGE: the text is no map. NULL: the backend's devices are all alike.
   dp_status (*map)(const char *map);

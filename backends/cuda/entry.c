@@ -41,6 +41,7 @@ const dp_backend_entry dp_backend_entry_cuda = {
     .name = "cuda",
     .target = &dp_target_cuda,
     .open = open,
+    .identify = dp_cuda_gpus_identify,
     .map = dp_cuda_gpus_map,
     .set_timeout = dp_cuda_set_timeout,
     .check_kinds = check_kinds,

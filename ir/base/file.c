@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ir/base/spool.h"
 #include "ir/base/standard.h"
 
 enum { BUFFER_BYTES = 1 << 16 };
@@ -20,9 +21,19 @@ enum { DIRECT_BYTES = 1 << 20, BLOCK_BYTES = 4096 };
 
 bool dp_file_is_standard(const char *path) { return !strcmp(path, "-"); }
 
-// Opens without blocking on a FIFO, and examines the open file rather than its name.
+dp_status dp_file_allow_pipe(const char *path) {
+  struct stat st;
+  if (!path || dp_file_is_standard(path) || stat(path, &st) || !S_ISFIFO(st.st_mode)) return DP_OK;
+  return dp_spool_add(&st) ? DP_OK : dp_fail(DP_EX_MEMORY, "%s: out of memory before it was read", path);
+}
+
+bool dp_file_is_stream(const char *path) { return dp_file_is_standard(path) || dp_spool_find(path); }
+
+// Opens without blocking on a FIFO that was not allowed, and examines the open file rather than its name.
 dp_status dp_file_open(const char *path, int *fd, size_t *bytes) {
   if (dp_file_is_standard(path)) return dp_file_open_input(fd, bytes);
+  dp_spool *spool = dp_spool_find(path);
+  if (spool) return dp_spool_open(spool, path, fd, bytes);
   int f = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (f < 0) return dp_fail(EX_NOINPUT, "%s: cannot be read: %s", path, strerror(errno));
   struct stat st;

@@ -6,8 +6,9 @@
 // whole, whatever happens.
 //
 // The path "-" is standard input where a file is read and standard output where one is written. Standard input may be a
-// pipe: it is spooled to an unnamed temporary file so that it can be read more than once. Standard output is written in
-// order and ends where an error occurred. A signal interrupts waiting for either (EX_TEMPFAIL).
+// pipe: it is spooled to an unnamed temporary file so that it can be read more than once. So is a pipe that somebody
+// named on the command line (dp_file_allow_pipe); one that a file names could make us wait for ever. Standard output is
+// written in order and ends where an error occurred. A signal interrupts waiting for any of them (EX_TEMPFAIL).
 #ifndef DP_IR_BASE_FILE_H
 #define DP_IR_BASE_FILE_H
 
@@ -19,6 +20,12 @@ extern "C" {
 
 // Whether the path is standard input or output.
 bool dp_file_is_standard(const char *path);
+
+// If the path is a FIFO, as /dev/fd/63 of a shell's <(command) is, allows it to be read, under all its names. For paths
+// of the command line alone. NULL: no path. DP_EX_MEMORY. Not thread-safe.
+dp_status dp_file_allow_pipe(const char *path) DP_MUST_USE;
+// Whether the path is "-" or a pipe that was allowed: there are no files beside it, and its name says nothing.
+bool dp_file_is_stream(const char *path);
 
 // Opens a regular file and gets its size. EX_NOINPUT: missing or not readable; EX_DATAERR: not a regular file.
 dp_status dp_file_open(const char *path, int *fd, size_t *bytes) DP_MUST_USE;

@@ -86,9 +86,10 @@ void dp_external_attach(const dp_external *external) {
 }
 
 static dp_status beside(const char *path, char *text, size_t bytes) {
-  if (dp_file_is_standard(path))
+  if (dp_file_is_stream(path))
     return dp_fail(EX_DATAERR,
-                   "its large tensors are stored in a file beside it, which - does not have: give it a file name");
+                   "its large tensors are stored in a file beside it, which %s does not have: give it a file name",
+                   dp_file_is_standard(path) ? path : "a pipe");
   int length = snprintf(text, bytes, "%s.safetensors", path);
   return length < 0 || (size_t)length >= bytes ? dp_fail(EX_DATAERR, "%s: this path is too long", path) : DP_OK;
 }

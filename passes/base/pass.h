@@ -42,7 +42,7 @@ typedef struct {
   int n_freeze;
   const char *const *freeze;  // globs
   int n_groups;
-  const char *const *groups;  // "GLOB,...: ARGUMENT=VALUE,..." (passes/spec/spec.h)
+  const char *const *groups;  // "GLOB,...: ARGUMENT=VALUE,..." (ir/spec/spec.h)
   int n_train;
   const char *const *train;  // globs; parameters that match are trained, frozen or not
   bool as_exported;          // train the model although it has a caveat

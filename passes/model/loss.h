@@ -3,7 +3,7 @@
 #define DP_PASSES_MODEL_LOSS_H
 
 #include "ir/graph/builder.h"
-#include "passes/spec/spec.h"
+#include "ir/spec/spec.h"
 
 // What one loss of the sum is made of; of rank 0 where no shape is given.
 typedef struct {

@@ -3,7 +3,7 @@
 #define DP_PASSES_TRAIN_OPTIMIZER_H
 
 #include "ir/graph/builder.h"
-#include "passes/spec/spec.h"
+#include "ir/spec/spec.h"
 
 typedef struct {
   int32_t parameter;  // a variable

@@ -59,6 +59,7 @@ static char *print_record(const dp_checkpoint_record *r) {
                              r->shuffle, "drop_last", r->drop_last, "optimizer", r->optimizer);
   if (!object) return NULL;
   json_object_set_new(object, "lr", json_real(r->lr));
+  if (r->schedule) json_object_set_new(object, "schedule", json_string(r->schedule));
   set_hash(object, "data", r->data);
   set_hash(object, "model", r->model);
   set_hash(object, "plan", r->plan);
@@ -127,6 +128,13 @@ static double take_rate(reading *r, const char *name) {
   return json_number_value(value);
 }
 
+// NULL: there is none.
+static const char *take_schedule(dp_arena *arena, reading *r) {
+  if (!json_object_get(r->object, "schedule")) return NULL;
+  const char *text = json_string_value(take(r, "schedule", JSON_STRING));
+  return text ? dp_strdup(arena, text) : NULL;
+}
+
 // Checkpoints that nothing was watched in have none.
 static dp_checkpoint_best take_best(dp_arena *arena, const json_t *object, const char **wrong) {
   reading r = {json_object_get(object, "best"), NULL};
@@ -158,6 +166,7 @@ static dp_status take_all(dp_arena *arena, const json_t *object, dp_checkpoint_r
       .drop_last = take_bool(&r, "drop_last"),
       .optimizer = optimizer ? dp_strdup(arena, optimizer) : NULL,
       .lr = take_rate(&r, "lr"),
+      .schedule = take_schedule(arena, &r),
       .data = take_unsigned(&r, "data", 16),
       .model = take_unsigned(&r, "model", 16),
       .plan = take_unsigned(&r, "plan", 16),

@@ -27,6 +27,7 @@ typedef struct {
   bool shuffle, drop_last;
   const char *optimizer;       // the plan's, with the schedule of its learning rate
   double lr;                   // the rate that the schedule goes by: the plan's, or that of --lr; -1: not recorded
+  const char *schedule;        // of the learning rate, as --schedule said it; NULL: the optimizer's
   uint64_t data, model, plan;  // XXH3 of each
   uint64_t tensors;            // of the safetensors file: dp_checkpoint_hash, summed
   dp_checkpoint_best best;

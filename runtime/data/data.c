@@ -41,13 +41,21 @@ static void divide(dp_arena *arena, const char *text, const char **path, const c
   *part = dp_strdup(arena, colon + 1);
 }
 
-int dp_data_paths(dp_arena *arena, const char *text, const char ***paths) {
+const char *dp_data_path(dp_arena *arena, const char *text) {
   const char *path, *part;
-  int n = 0;
   divide(arena, text, &path, &part);
-  if (dp_several_is_pattern(path) && !is_there(path)) return dp_several_list(arena, path, paths);
+  return dp_several_is_pattern(path) && !is_there(path) ? NULL : path;
+}
+
+int dp_data_paths(dp_arena *arena, const char *text, const char ***paths) {
+  const char *path, *part, *one = dp_data_path(arena, text);
+  int n = 0;
+  if (!one) {
+    divide(arena, text, &path, &part);
+    return dp_several_list(arena, path, paths);
+  }
   *paths = NULL;
-  DP_PUSH(arena, *paths, n, path);
+  DP_PUSH(arena, *paths, n, one);
   return n;
 }
 

@@ -31,6 +31,8 @@ typedef struct {
   void *state;                   // the format's
 } dp_data;
 
+// The file that "FILE" or "FILE:PART" names; NULL: it is a pattern.
+const char *dp_data_path(dp_arena *arena, const char *text);
 // The files that "FILE", "FILE:PART" or a pattern names: a text that is no file is divided at its last colon. Returns
 // how many.
 int dp_data_paths(dp_arena *arena, const char *text, const char ***paths);

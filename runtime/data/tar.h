@@ -12,7 +12,8 @@ typedef struct {
 } dp_tar_member;
 
 bool dp_tar_is(const uint8_t *head, size_t count);
-// EX_DATAERR: damaged; more than it ends at its end.
+// All members, also those of archives that follow each other, as of `cat a.tar b.tar`. EX_DATAERR: damaged. An archive
+// ends with two blocks of zeros, and those that fill the last record; at least one must be there.
 dp_status dp_tar_list(dp_arena *arena, const dp_bytes *bytes, dp_tar_member **members, int64_t *count) DP_MUST_USE;
 
 #endif

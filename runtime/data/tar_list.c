@@ -68,6 +68,8 @@ static dp_status damaged(const dp_bytes *bytes, uint64_t at, const char *what) {
                  what);
 }
 
+static bool is_override(const uint8_t *header) { return header[TYPE] == 'L' || header[TYPE] == 'x'; }
+
 static dp_status read_override(dp_arena *arena, const dp_bytes *bytes, uint64_t at, uint64_t size, char type,
                                overriding *o) {
   if (size > MAX_LONG) return damaged(bytes, at, "a name is too long");
@@ -88,35 +90,49 @@ static char *name_of(dp_arena *arena, const uint8_t *header) {
   return has_prefix ? dp_printf(arena, "%s/%s", prefix, name) : dp_strdup(arena, name);
 }
 
+// The header of a member, and where its content ends with its padding.
+static dp_status read_header(const dp_bytes *bytes, uint64_t at, const uint8_t *header, const overriding *o,
+                             uint64_t *size, uint64_t *end) {
+  if (!sum_is_right(header)) return damaged(bytes, at, "a checksum is wrong");
+  if (!get_number(header + SIZE, SIZE_BYTES, size)) return damaged(bytes, at, "a size is no number");
+  if (!is_override(header) && o->has_size) *size = o->size;
+  const uint64_t begin = at + BLOCK, left = bytes->size - begin;
+  if (*size > left) return damaged(bytes, begin, "a member is longer than the rest of the file");
+  if (dp_align_up(*size, BLOCK) > left) return damaged(bytes, begin, "a member's last block is not whole");
+  *end = begin + dp_align_up(*size, BLOCK);
+  return DP_OK;
+}
+
 dp_status dp_tar_list(dp_arena *arena, const dp_bytes *bytes, dp_tar_member **members, int64_t *count) {
   static const uint8_t zeros[BLOCK];
   overriding o = {0};
+  bool ended = false;  // by a block of zeros; others follow it, or another archive
   *members = NULL;
   *count = 0;
   for (uint64_t at = 0; at < bytes->size;) {
     uint8_t header[BLOCK];
-    uint64_t size;
-    if (bytes->size - at < BLOCK) return damaged(bytes, at, "it ends within a header");
-    DP_TRY(dp_bytes_read(bytes, at, header, BLOCK));
-    if (!memcmp(header, zeros, BLOCK)) return DP_OK;
-    if (!sum_is_right(header)) return damaged(bytes, at, "a checksum is wrong");
-    if (!get_number(header + SIZE, SIZE_BYTES, &size)) return damaged(bytes, at, "a size is no number");
-    const char type = (char)header[TYPE];
-    const bool overrides = type == 'L' || type == 'x';
-    if (!overrides && o.has_size) size = o.size;
-    at += BLOCK;
-    if (size > bytes->size - at) return damaged(bytes, at, "a member is longer than the rest of the file");
-    if (overrides) {
-      DP_TRY(read_override(arena, bytes, at, size, type, &o));
+    uint64_t size = 0, end = 0;
+    const size_t left = bytes->size - at < BLOCK ? (size_t)(bytes->size - at) : BLOCK;
+    DP_TRY(dp_bytes_read(bytes, at, header, left));
+    if (!memcmp(header, zeros, left) && (ended || left == BLOCK)) {
+      ended = true;
+      at += left;
+      continue;
+    }
+    if (left < BLOCK) return damaged(bytes, at, "it ends within a header");
+    if (ended && !dp_tar_is(header, BLOCK)) return damaged(bytes, at, "what follows its end is no archive");
+    ended = false;
+    DP_TRY(read_header(bytes, at, header, &o, &size, &end));
+    if (is_override(header)) {
+      DP_TRY(read_override(arena, bytes, at + BLOCK, size, (char)header[TYPE], &o));
     } else {
-      if (type == '0' || !type) {
-        const dp_tar_member m = {o.name ? o.name : name_of(arena, header), at, size};
+      if (header[TYPE] == '0' || !header[TYPE]) {
+        const dp_tar_member m = {o.name ? o.name : name_of(arena, header), at + BLOCK, size};
         DP_PUSH(arena, *members, *count, m);
       }
       o = (overriding){0};
     }
-    const uint64_t padded = dp_align_up(size, BLOCK);
-    at += padded > bytes->size - at ? bytes->size - at : padded;
+    at = end;
   }
-  return DP_OK;
+  return ended ? DP_OK : damaged(bytes, bytes->size, "it has no end, a block of zeros, so some of it may be missing");
 }

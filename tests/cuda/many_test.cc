@@ -99,6 +99,34 @@ TEST_F(CudaMany, TakesGpusOfDifferentKinds) {
   Refuses("--device=cuda:0,2", 69, {"GPU 2", "7.5", "8.0"});
 }
 
+// A GPU is the same one under all its names. Before any of several runs starts, it is looked up in a process of its
+// own, so that the runs open their GPUs as they do alone.
+TEST_F(CudaMany, RunsSideBySideHaveGpusOfTheirOwn) {
+  const auto run = [&](const std::string &device, const std::string &more) {
+    return " --run '" + File("plan.bin") + " --device=cuda:" + device + " " + digits + " --steps=4 --quiet " + more +
+           "'";
+  };
+  const auto refused = [&](const std::string &a, const std::string &b, int code, const std::string &says) {
+    const Result result = Shell("dprun" + run(a, "") + run(b, ""));
+    EXPECT_EQ(result.code, code) << a << " " << b << "\n" << result.err;
+    EXPECT_NE(result.err.find(says), std::string::npos) << a << " " << b << "\n" << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.find("\nrun "), std::string::npos) << "a run was started\n" << result.err;
+  };
+  for (const auto &pair : std::vector<std::vector<std::string>>{
+           {"0", "00"}, {"1", Uuid(1)}, {"0,1", "2," + Uuid(1) + "-47b2"}, {"GPU-53", "gpu-531"}})
+    refused(pair[0], pair[1], 78, "run 1 and run 2 would both use --device=cuda:GPU-5");
+  refused("0", "4", 69, "run 2: ");
+  refused("0", "GPU-61", 69, "run 2: no GPU");
+  refused("1", "x", 64, "run 2: --device=cuda:x");
+  const std::string expected = Train("--device=cuda:0");
+  const Result both = Shell("dprun" + run("0," + Uuid(2), "--save=" + File("a.safetensors")) +
+                            run("1", "--save=" + File("b.safetensors")));
+  ASSERT_EQ(both.code, 0) << both.err;
+  EXPECT_TRUE(Read(File("a.safetensors")) == expected);
+  EXPECT_TRUE(Read(File("b.safetensors")) == expected);
+}
+
 TEST_F(CudaMany, RefusesWhatCannotBe) {
   Refuses("--device=cuda:0,0", 64, {"GPU 0", "twice"});
   Refuses("--device=cuda:1," + Uuid(1), 64, {"GPU 1", "twice"});

@@ -130,18 +130,29 @@ TEST_F(Several, RefusesWhatDoesNotGoTogether) {
 }
 
 TEST_F(Several, OneThatFailsDoesNotEndTheOther) {
-  const Result result = Side(" --run missing.bin" + A("--epochs=2 --quiet --save=" + File("w.safetensors")));
+  const Result result = Side(B("--init=missing.safetensors") + A("--epochs=2 --quiet --save=" + File("w.safetensors")));
   EXPECT_EQ(result.code, 66) << result.err;
-  EXPECT_NE(Of(1, result.err).find("missing.bin"), std::string::npos) << result.err;
+  EXPECT_NE(Of(1, result.err).find("missing.safetensors"), std::string::npos) << result.err;
   EXPECT_NE(Of(2, result.out).find("mean of steps 24 to 46"), std::string::npos) << result.out;
   EXPECT_TRUE(Exists(File("w.safetensors")));
 }
 
-// Where a plan takes all GPUs, no others are left.
+// Where a plan takes all GPUs, no others are left; it need not be said to take them.
 TEST_F(Several, DevicesMustBeNamed) {
-  const Result result = Side(A("--device=cuda") + B("--steps=1 --quiet"));
-  EXPECT_EQ(result.code, 78) << result.err;
-  EXPECT_NE(Of(1, result.err).find("--device=cuda:0"), std::string::npos) << result.err;
+  Refuses(A("--device=cuda") + B("--steps=1 --quiet"), 78, {"run 1: ", "--device=cuda:0"});
+  Must("dpc compile examples/mlp.dpt --target=cuda --batch=32 -o " + File("gpu.bin"));
+  Refuses(B("--steps=1 --quiet") + " --run '" + File("gpu.bin") + " " + digits + "'", 78,
+          {"run 2: ", "--device=cuda:0"});
+}
+
+// Plans, and whether they can be run here, are looked at before the first run starts.
+TEST_F(Several, PlansAreCheckedBeforeAnyRunStarts) {
+  Refuses(A("") + " --run missing.bin", 66, {"run 2: ", "missing.bin"});
+  Refuses(A("") + " --run examples/mlp.dpt", 65, {"run 2: ", "a model's text"});
+  Must("dpc compile examples/mlp.dpt --target=cuda --batch=32 -o " + File("gpu.bin"));
+  Refuses(A("") + " --run '" + File("gpu.bin") + " --device=cpu " + digits + "'", 69,
+          {"run 2: ", "'cuda', not for 'cpu'"});
+  Refuses(A("") + B("--map=0"), 64, {"run 2: ", "--map"});
 }
 
 TEST_F(Several, SignalsReachAll) {

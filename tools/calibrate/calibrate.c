@@ -5,6 +5,7 @@
 
 #include "tools/calibrate/calibrate.h"
 
+#include "ir/base/file.h"
 #include "ir/plan/plan.h"
 #include "runtime/base/calibrator.h"
 #include "runtime/session.h"
@@ -64,6 +65,7 @@ static dp_status check_options(const calibrate_options *o) {
     return dp_fail(EX_CONFIG, "--isa=%s: backend %s has no instruction sets", o->isa, o->entry->name);
   dp_cli_file files[2] = {{"-o", o->output, true}};
   for (int i = 0; i < o->n_plans; i++) {
+    DP_TRY(dp_file_allow_pipe(o->plans[i]));
     files[1] = (dp_cli_file){"PLAN", o->plans[i], false};
     DP_TRY(dp_cli_files_check(files, 2));
   }

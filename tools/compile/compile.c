@@ -43,7 +43,7 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
   Dp__Plan *plan = NULL;
   const char *slash = strrchr(options.model, '/'), *name = slash ? slash + 1 : options.model;
   const dp_text_held held =
-      dp_text_hold(model, dp_file_is_standard(options.model) ? NULL : name, "dpc compile --print-data");
+      dp_text_hold(model, dp_file_is_stream(options.model) ? NULL : name, "dpc compile --print-data");
   // A text does not record --dim, so it could not be read back beside a file that needs it.
   if (!options.print_data && !options.compile.n_dims) options.compile.print_held = &held;
   dp_status status = dp_pipeline_run(model, &options.compile, &plan);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/base/file.h"
 #include "ir/base/suggest.h"
 #include "passes/strategy/table.h"
 #include "tools/backends.h"
@@ -314,6 +315,7 @@ static dp_status set_option(dp_dpc_decide *p, int key, char *text) {
       return choose("isa", text, WORDS("avx2", "avx512", "avx512_bf16"), &o->isa);
     case KEY_CALIBRATION:
       o->calibration = text;
+      DP_TRY(dp_file_allow_pipe(text));
       return dp_dpc_calibration_read(p->arena, text, &p->calibration);
     case KEY_MEMORY:
       return dp_cli_bytes("memory", text, &o->memory_bytes);

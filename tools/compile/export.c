@@ -84,8 +84,9 @@ dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) {
   if (!r.model) return dp_fail(EX_USAGE, "no model given: dpc export MODEL [-o MODEL.onnx]");
   if (dp_onnx_is_path(r.model) && (!r.output || !strcmp(r.output, r.model)))
     return dp_fail(EX_CONFIG, "%s is an ONNX file already; to write it again, name another file with -o", r.model);
-  if (!r.output && dp_file_is_standard(r.model))
-    return dp_fail(EX_USAGE, "the model comes from standard input: name the output file with -o");
+  DP_TRY(dp_file_allow_pipe(r.model));
+  if (!r.output && dp_file_is_stream(r.model))
+    return dp_fail(EX_USAGE, "the model comes from a pipe: name the output file with -o");
   if (!r.output) r.output = default_output(arena, r.model);
   const bool standard = dp_file_is_standard(r.output);
   if (!standard && !dp_onnx_is_path(r.output))

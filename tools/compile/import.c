@@ -7,12 +7,12 @@
 #include "ir/file/model_file.h"
 #include "tools/compile/dpc.h"
 
-// Standard input has no name, so look at field 1, a version in both formats: ours is 1, ONNX's has long been higher.
+// A pipe's name says nothing, so look at field 1, a version in both formats: ours is 1, ONNX's has long been higher.
 static dp_status is_onnx(dp_arena *arena, const char *path, bool *onnx) {
   uint8_t *data;
   size_t bytes;
   *onnx = dp_onnx_is_path(path);
-  if (!dp_file_is_standard(path)) return DP_OK;
+  if (*onnx || !dp_file_is_stream(path)) return DP_OK;
   DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
   *onnx = bytes > 1 && data[0] == 8 && data[1] > 1;
   return DP_OK;
@@ -125,10 +125,11 @@ dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) {
   DP_TRY(dp_cli_parse(&argp, argc, argv, &p));
   DP_TRY(p.status);
   if (!p.model) return dp_fail(EX_USAGE, "no model is given: dpc import MODEL.onnx [-o MODEL.pb]");
-  const bool standard = dp_file_is_standard(p.model);
-  if (!standard && !dp_onnx_is_path(p.model))
+  DP_TRY(dp_file_allow_pipe(p.model));
+  const bool stream = dp_file_is_stream(p.model);
+  if (!stream && !dp_onnx_is_path(p.model))
     return dp_fail(EX_USAGE, "%s: a file that ends with .onnx is expected", p.model);
-  if (standard && !p.output) return dp_fail(EX_USAGE, "the model comes from standard input: say with -o where it goes");
+  if (stream && !p.output) return dp_fail(EX_USAGE, "the model comes from a pipe: say with -o where it goes");
   if (!p.output) p.output = dp_printf(arena, "%.*s.pb", (int)(strlen(p.model) - 5), p.model);
   DP_TRY(dp_cli_check_ending("-o", p.output, "a model of our own form", ".pb .dpt", false));
   DP_TRY(dp_cli_check_writable("-o", p.output, false));

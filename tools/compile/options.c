@@ -78,8 +78,9 @@ static const char *default_output(dp_arena *arena, const char *model) {
 
 static dp_status check_options(dp_arena *arena, dp_dpc_options *options) {
   if (!options->model) return dp_fail(EX_USAGE, "no model given: dpc compile MODEL [-o PLAN] (see --help)");
-  if (!options->output && dp_file_is_standard(options->model))
-    return dp_fail(EX_USAGE, "the model comes from standard input, so the plan needs a name: add -o PLAN");
+  DP_TRY(dp_file_allow_pipe(options->model));
+  if (!options->output && dp_file_is_stream(options->model))
+    return dp_fail(EX_USAGE, "the model comes from a pipe, so the plan needs a name: add -o PLAN");
   if (!options->output) options->output = default_output(arena, options->model);
   const dp_options *o = &options->compile;
   if (options->print_data && !o->print_after)

@@ -53,7 +53,7 @@ static dp_status show_model(const request *r) {
     dp_text_print(model, stdout);
     return DP_OK;
   }
-  const dp_text_held held = dp_text_hold(model, dp_file_is_standard(r->path) ? NULL : name, "dpc show --data");
+  const dp_text_held held = dp_text_hold(model, dp_file_is_stream(r->path) ? NULL : name, "dpc show --data");
   dp_text_print_elided(model, &held, stdout);
   return DP_OK;
 }
@@ -87,6 +87,7 @@ dp_status dp_dpc_show_run(dp_arena *arena, int argc, char **argv) {
   DP_TRY(dp_cli_parse(&argp, argc, argv, &r));
   DP_TRY(r.status);
   if (!r.path) return dp_fail(EX_USAGE, "no file given: dpc show FILE");
+  DP_TRY(dp_file_allow_pipe(r.path));
   DP_TRY(is_plan(r.path, &plan_file));
   if (!plan_file) return show_model(&r);
   Dp__Plan *plan;

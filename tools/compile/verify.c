@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/base/file.h"
 #include "ir/plan/options.h"
 #include "ir/plan/plan.h"
 #include "ir/verify/verify.h"
@@ -90,6 +91,8 @@ dp_status dp_dpc_verify_run(dp_arena *arena, int argc, char **argv) {
   }
   DP_TRY(status);
   DP_TRY(check_options(arena, &o));
+  DP_TRY(dp_file_allow_pipe(o.path));
+  DP_TRY(dp_file_allow_pipe(o.against));
   Dp__Plan *plan;
   DP_TRY(dp_plan_read(arena, o.path, &plan));
   dp_verify_report report = {0};

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/base/file.h"
+
 enum { KEY_METRICS = 256, KEY_TRACE, KEY_PLAN };
 
 static const struct argp_option table[] = {
@@ -53,6 +55,7 @@ static dp_status check(dp_arena *arena, dp_report_options *o) {
                                {"--trace", s->trace, false},
                                {"--plan", s->plan, false},
                                {"--output", o->output, true}};
+  for (size_t i = 0; i < DP_COUNT(files) - 1; i++) DP_TRY(dp_file_allow_pipe(files[i].path));
   return dp_cli_files_check(files, (int)DP_COUNT(files));
 }
 

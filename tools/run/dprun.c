@@ -9,16 +9,9 @@
 #include "ir/plan/report/print.h"
 #include "ir/verify/verify.h"
 #include "tools/report/report.h"
+#include "tools/run/device.h"
 #include "tools/run/generate.h"
 #include "tools/run/weights.h"
-
-// The device that was asked for, else the plan's. If that is missing here, the session reports it.
-static const dp_backend_entry *choose_backend(const dp_dprun *run) {
-  const Dp__Target *target = run->plan->target;
-  const dp_backend_entry *entry = run->options->device;
-  if (!entry && target) entry = dp_backend_find(target->backend);
-  return entry ? entry : dp_backend_default();
-}
 
 static dp_status load_weights(const dp_dprun *run) {
   const dp_dprun_options *o = run->options;
@@ -33,14 +26,7 @@ static dp_status open_session(dp_dprun *run) {
   const dp_session_options options = {
       .workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL, .check_finite = o->watch.check_nan};
   const dp_backend *backend;
-  const dp_backend_entry *entry = choose_backend(run);
-  if (run->place.number && entry->map && !o->devices)
-    return dp_fail(EX_CONFIG, "beside other runs, say which devices are this one's own: --device=%s:0, for example",
-                   entry->name);
-  DP_TRY(entry->open(o->devices, &backend));
-  if (o->timeout >= 0 && entry->set_timeout) entry->set_timeout(o->timeout);
-  if (o->map && !entry->map) return dp_fail(EX_USAGE, "--map: backend %s has nothing to choose from", entry->name);
-  if (o->map) DP_TRY(entry->map(o->map));
+  DP_TRY(dp_dprun_device_open(o, run->plan, run->place.number > 0, &backend));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
   return o->init.path ? load_weights(run) : dp_dprun_averages_begin(run->arena, run->session);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/base/file.h"
 #include "runtime/data/data.h"
 #include "tools/report/runs.h"
 #include "tools/run/resume.h"
@@ -42,6 +43,7 @@ enum {
   KEY_RESUME,
   KEY_ALLOW_CHANGE,
   KEY_LR,
+  KEY_SCHEDULE,
   KEY_VALIDATION,
   KEY_AUGMENT,
   KEY_WORKERS,
@@ -71,13 +73,20 @@ static const struct argp_option table[] = {
      0},
     {"bad-records", KEY_BAD_RECORDS, "fail|skip", 0,
      "fail (default): end at a record that cannot be read; skip: name it, and take the next one instead", 0},
-    {"bench-data", KEY_BENCH_DATA, 0, 0, "Load the data as training would, print the rate, and exit", 0},
+    {"bench-data", KEY_BENCH_DATA, 0, 0,
+     "Load the data as training would, print the rate, and exit; the plan says what the inputs are and how large a "
+     "batch is",
+     0},
     {"drop-last", KEY_DROP_LAST, 0, 0, "Skip a short last batch (default: it counts exactly)", 0},
     {0, 0, 0, 0, "Training", 2},
     {"epochs", KEY_EPOCHS, "E", 0, "Train E times over the data (default 1)", 0},
     {"steps", KEY_STEPS, "S", 0, "Train S steps, repeating the data as needed", 0},
     {"seed", KEY_SEED, "K", 0, "Seed of initial values, Dropout and shuffling (default 0)", 0},
     {"lr", KEY_LR, "X", 0, "Train with X for the lr of the plan's optimizer; schedule and groups go by it", 0},
+    {"schedule", KEY_SCHEDULE, "SPEC", 0,
+     "Train with this schedule of the learning rate instead of the plan's: 'cosine(total=800,warmup=5)', with what dpc "
+     "compile --optimizer takes beside schedule=cosine",
+     0},
     {"init", KEY_INIT, "W.safetensors", 0,
      "Start with the weights of this file, which --save writes, or of an index of several (.safetensors.index.json)",
      0},
@@ -94,8 +103,8 @@ static const struct argp_option table[] = {
     {"resume", KEY_RESUME, "DIR", OPTION_ARG_OPTIONAL,
      "Go on from the newest whole checkpoint of DIR (default: the folder of --save); start if there is none", 0},
     {"allow-change", KEY_ALLOW_CHANGE, "WHAT", 0,
-     "Let --resume go on although WHAT changed: batch, data, lr, metric, model, optimizer, order, seed; several with "
-     "commas",
+     "Let --resume go on although WHAT changed: batch, data, lr, metric, model, optimizer, order, schedule, seed; "
+     "several with commas",
      0},
     {"stop-on-nan", KEY_STOP_ON_NAN, 0, 0, "Exit with 65 at the first loss that is not finite", 0},
     {0, 0, 0, 0, "Inference", 3},
@@ -239,6 +248,9 @@ static dp_status set_option(parsing *p, int key, char *text) {
       return parse_seed(text, &o->seed);
     case KEY_LR:
       return parse_lr(text, &o->lr);
+    case KEY_SCHEDULE:
+      o->schedule = text;
+      return dp_spec_schedule(p->arena, (dp_spec_origin){"--schedule", EX_USAGE}, text, &o->schedule_spec);
     case KEY_THREADS:
       return dp_cli_int("threads", text, 1, 1024, &o->threads);
     case KEY_SHUFFLE:
@@ -381,6 +393,15 @@ void dp_dprun_options_files(dp_arena *arena, const dp_dprun_options *o, dp_cli_f
   *count = l.count;
 }
 
+// What the command line itself names may be a pipe; what it finds by a pattern may not.
+static dp_status allow_pipes(dp_arena *arena, const dp_dprun_options *o) {
+  DP_TRY(dp_file_allow_pipe(o->plan));
+  DP_TRY(dp_file_allow_pipe(o->init.path));
+  for (int i = 0; i < o->n_data; i++) DP_TRY(dp_file_allow_pipe(dp_data_path(arena, o->data[i].file)));
+  for (int i = 0; i < o->n_eval_data; i++) DP_TRY(dp_file_allow_pipe(dp_data_path(arena, o->eval_data[i].file)));
+  return DP_OK;
+}
+
 // Checks that the files written have the ending of their format.
 static dp_status check_endings(dp_arena *arena, const dp_dprun_options *o) {
   for (int i = 0; i < o->n_outputs; i++)
@@ -434,6 +455,7 @@ static dp_status check_infer(const dp_dprun_options *o) {
       {o->shuffle, "shuffle"},         {o->drop_last, "drop-last"},   {o->save, "save"},
       {o->stop_on_nan, "stop-on-nan"}, {o->resume, "resume"},         {o->validation > 0, "validation"},
       {o->n_augments, "augment"},      {o->bench_data, "bench-data"}, {o->lr >= 0, "lr"},
+      {o->schedule, "schedule"},
   };
   const bool generate = o->generate.count >= 0;
   for (size_t i = 0; (o->infer || generate) && i < DP_COUNT(training); i++)
@@ -461,6 +483,7 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
   DP_TRY(dp_dprun_watch_options_check(&o->watch, o->checkpoints, instead, o->quiet));
   dp_cli_file *files;
   int n_files;
+  DP_TRY(allow_pipes(arena, o));
   dp_dprun_options_files(arena, o, &files, &n_files);
   DP_TRY(dp_cli_files_check(files, n_files));
   return check_endings(arena, o);
@@ -493,7 +516,8 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "  dprun --run \"plan.bin --infer --init=mlp.safetensors --output logits=y.npy \\\n"
           "    --data image=$digits/test-images-idx3-ubyte\" --run 'plan.bin --explain'\n"
           "\n"
-          "A file named - is standard input or standard output. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end training "
+          "A file named - is standard input or standard output, and a file that is read may be a pipe. SIGINT, "
+          "SIGTERM, SIGHUP and SIGUSR1 end training "
           "after the current step; a second one ends it at once.\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "

@@ -2,6 +2,7 @@
 #ifndef DP_TOOLS_RUN_OPTIONS_H
 #define DP_TOOLS_RUN_OPTIONS_H
 
+#include "ir/spec/spec.h"
 #include "tools/backends.h"
 #include "tools/cli.h"
 #include "tools/run/init.h"
@@ -17,6 +18,8 @@ typedef struct {
   bool skip_broken, bench_data;
   int64_t epochs, steps;  // -1: not given
   double lr;              // -1: not given
+  const char *schedule;   // of the learning rate; NULL: not given
+  dp_learning_rate_spec schedule_spec;
   bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;
   uint64_t seed;
   dp_dprun_init init;

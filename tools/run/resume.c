@@ -18,11 +18,11 @@ static const struct {
 } changes[] = {
     {"batch", DP_CHANGE_BATCH}, {"data", DP_CHANGE_DATA},           {"lr", DP_CHANGE_LR},
     {"model", DP_CHANGE_MODEL}, {"optimizer", DP_CHANGE_OPTIMIZER}, {"order", DP_CHANGE_ORDER},
-    {"seed", DP_CHANGE_SEED},   {"metric", DP_CHANGE_METRIC},
+    {"seed", DP_CHANGE_SEED},   {"metric", DP_CHANGE_METRIC},       {"schedule", DP_CHANGE_SCHEDULE},
 };
 
 unsigned dp_dprun_change_find(const char *name, const char **names) {
-  *names = "batch, data, lr, metric, model, optimizer, order, seed";
+  *names = "batch, data, lr, metric, model, optimizer, order, schedule, seed";
   for (size_t i = 0; i < DP_COUNT(changes); i++)
     if (!strcmp(changes[i].name, name)) return changes[i].change;
   return 0;
@@ -59,6 +59,10 @@ static const char *describe(dp_arena *arena, dp_dprun_change change, const dp_ch
       // Another optimizer has its own rate. A checkpoint of an earlier version does not say.
       if (then->lr < 0 || then->lr == now->lr || strcmp(then->optimizer, now->optimizer) != 0) return NULL;
       return dp_printf(arena, "the learning rate was %g, by --lr, and is %g now", then->lr, now->lr);
+    case DP_CHANGE_SCHEDULE:
+      // One that is asked for is no mistake, and another optimizer has its own.
+      if (!then->schedule || now->schedule || strcmp(then->optimizer, now->optimizer) != 0) return NULL;
+      return dp_printf(arena, "the schedule was %s, by --schedule, and is the plan's now", then->schedule);
     case DP_CHANGE_METRIC:
       if (!then->best.metric || !now->best.metric || !strcmp(then->best.metric, now->best.metric)) return NULL;
       return dp_printf(arena, "the best was by %s and is by %s now", then->best.metric, now->best.metric);

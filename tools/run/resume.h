@@ -13,8 +13,9 @@ typedef enum {
   DP_CHANGE_OPTIMIZER = 1 << 3,
   DP_CHANGE_ORDER = 1 << 4,  // --shuffle, --drop-last
   DP_CHANGE_SEED = 1 << 5,
-  DP_CHANGE_LR = 1 << 6,      // --lr
-  DP_CHANGE_METRIC = 1 << 7,  // of --best, --early-stop
+  DP_CHANGE_LR = 1 << 6,        // --lr
+  DP_CHANGE_METRIC = 1 << 7,    // of --best, --early-stop
+  DP_CHANGE_SCHEDULE = 1 << 8,  // --schedule
 } dp_dprun_change;
 
 // The bit of a name; 0: there is no such name. *names: all of them, for messages.

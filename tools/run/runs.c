@@ -9,10 +9,10 @@
 #include "tools/report/runs.h"
 #include "tools/run/dprun.h"
 
-// An absolute path of a file that exists; NULL: none was given, or it is standard input or output.
+// An absolute path of a file that exists; NULL: none was given, or it is standard input or a pipe.
 static const char *absolute(dp_arena *arena, const char *path) {
   char resolved[PATH_MAX];
-  if (!path || dp_file_is_standard(path)) return NULL;
+  if (!path || dp_file_is_stream(path)) return NULL;
   return dp_strdup(arena, realpath(path, resolved) ? resolved : path);
 }
 

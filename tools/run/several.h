@@ -1,8 +1,8 @@
 // dprun --run 'PLAN ...' --run 'PLAN ...': several runs side by side, each a process of its own.
 //
-// The command lines are checked together before any of them starts: no run writes what another reads or writes, and no
-// two have a GPU in common. Cores are shared. What the runs print is told apart by "run 1: " before each line. A signal
-// is passed on to all of them. One that fails does not end the others.
+// All of them are checked before any starts: no run writes what another reads or writes, each plan can be read and run
+// here, and no two have a GPU in common. Cores are shared. What the runs print is told apart by "run 1: " before each
+// line. A signal is passed on to all of them. One that fails does not end the others.
 #ifndef DP_TOOLS_RUN_SEVERAL_H
 #define DP_TOOLS_RUN_SEVERAL_H
 

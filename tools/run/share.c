@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "ir/base/file.h"
+#include "tools/run/device.h"
 
 // ---- cores ----------------------------------------------------------------------------------------------------------
 
@@ -35,13 +36,31 @@ static const char *find_common(dp_arena *arena, const char *a, const char *b) {
   return NULL;
 }
 
+static dp_status check_lists(dp_arena *arena, const char *x, const char *y, const char *backend, int a, int b) {
+  const char *common = find_common(arena, x, y);
+  if (!common) return DP_OK;
+  return dp_fail(EX_CONFIG, "run %d and run %d would both use --device=%s:%s: give each its own", a + 1, b + 1, backend,
+                 common);
+}
+
+// What two command lines say alike needs no device to be opened.
 static dp_status check_devices(dp_arena *arena, const dp_dprun_share *shares, int a, int b) {
   const dp_dprun_options *x = &shares[a].options, *y = &shares[b].options;
   if (!x->devices || !y->devices || x->device != y->device) return DP_OK;
-  const char *common = find_common(arena, x->devices, y->devices);
-  if (!common) return DP_OK;
-  return dp_fail(EX_CONFIG, "run %d and run %d would both use --device=%s:%s: give each its own", a + 1, b + 1,
-                 x->device->name, common);
+  return check_lists(arena, x->devices, y->devices, x->device->name, a, b);
+}
+
+// A GPU has several names: 0, 00, and its UUID from some beginning on.
+static dp_status probe_devices(dp_arena *arena, const dp_dprun_share *shares, int count) {
+  const char **names = dp_alloc_n(arena, (size_t)count, sizeof *names);
+  for (int i = 0; i < count; i++) {
+    const dp_backend_entry *device = shares[i].options.device;
+    DP_TRY(dp_status_context(dp_dprun_device_probe(arena, &shares[i].options, &names[i]), "run %d", i + 1));
+    for (int k = 0; k < i && *names[i]; k++)
+      if (*names[k] && shares[k].options.device == device)
+        DP_TRY(check_lists(arena, names[k], names[i], device->name, k, i));
+  }
+  return DP_OK;
 }
 
 // ---- files ----------------------------------------------------------------------------------------------------------
@@ -77,5 +96,5 @@ dp_status dp_dprun_share_out(dp_arena *arena, dp_dprun_share *shares, int count)
       DP_TRY(dp_cli_files_check_between(lists[k].files, lists[k].count, lists[i].files, lists[i].count));
     }
   }
-  return DP_OK;
+  return probe_devices(arena, shares, count);
 }

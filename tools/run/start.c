@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/plan/plan.h"
+#include "ir/plan/schedule_spec.h"
 #include "tools/run/dprun.h"
 #include "tools/run/identity.h"
 #include "tools/run/resume.h"
@@ -17,6 +18,7 @@ static dp_status make_record(const dp_dprun *run, dp_checkpoint_record *record) 
       .drop_last = o->drop_last,
       .optimizer = run->plan->optimizer,
       .lr = run->plan->schedule ? run->plan->schedule->lr : 0,
+      .schedule = o->schedule,
       .best = run->best,
   };
   DP_TRY(dp_loader_hash(run->train.loader, &r.data));
@@ -71,15 +73,18 @@ static dp_status go_on(dp_dprun *run, const dp_checkpoint_record *now) {
   return DP_OK;
 }
 
-// The schedule is numbers that the runtime computes with, so another rate needs no other plan.
+// The schedule is numbers that the runtime computes with, so another rate or schedule needs no other plan.
 static dp_status take_rate(dp_dprun *run) {
-  const double lr = run->options->lr;
+  const dp_dprun_options *o = run->options;
   Dp__Schedule *schedule = run->plan->schedule;
-  if (lr < 0) return DP_OK;
-  if (!schedule || !*schedule->kind) return dp_fail(EX_CONFIG, "--lr=%g: the plan does not train", lr);
-  if (lr < schedule->min_lr)
-    return dp_fail(EX_CONFIG, "--lr=%g is less than min_lr=%g of the plan's schedule", lr, schedule->min_lr);
-  schedule->lr = lr;
+  if (o->lr < 0 && !o->schedule) return DP_OK;
+  if (!schedule || !*schedule->kind)
+    return dp_fail(EX_CONFIG, "--%s: the plan does not train", o->schedule ? "schedule" : "lr");
+  if (o->schedule) dp_schedule_set(schedule, &o->schedule_spec);
+  if (o->lr >= 0) schedule->lr = o->lr;
+  if (schedule->lr < schedule->min_lr)
+    return dp_fail(EX_CONFIG, "%s=%g is less than min_lr=%g of %s", o->lr >= 0 ? "--lr" : "the plan's lr", schedule->lr,
+                   schedule->min_lr, o->schedule ? "--schedule" : "the plan's schedule");
   return DP_OK;
 }
 

@@ -42,6 +42,13 @@ dp_status dp_cuda_gpus_choose(const char *list) {
               : dp_cuda_gpu_list_all(chosen.gpus, &chosen.n_gpus);
 }
 
+void dp_cuda_gpus_identify(char *uuids, size_t bytes) {
+  size_t length = 0;
+  *uuids = 0;
+  for (int i = 0; i < chosen.n_gpus && length < bytes; i++)
+    length += (size_t)snprintf(uuids + length, bytes - length, "%s%s", i ? "," : "", chosen.gpus[i]->uuid);
+}
+
 static dp_status refuse_map(const char *map) {
   return dp_fail(EX_USAGE,
                  "--map=%s: give for each device of the plan the place of its GPU in the list of --device=cuda:LIST, "

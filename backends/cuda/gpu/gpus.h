@@ -18,6 +18,8 @@ extern "C" {
 // GPU has. NULL: all that are new enough. Forgets the map. EX_USAGE: no such list, or a GPU is in it twice;
 // EX_UNAVAILABLE: there is no such GPU.
 dp_status dp_cuda_gpus_choose(const char *list) DP_MUST_USE;
+// The UUIDs of the GPUs that were chosen, with commas between them.
+void dp_cuda_gpus_identify(char *uuids, size_t bytes);
 // For each device of the plan the place of its GPU in the list: "0,0,1,1". NULL: devices in blocks as even as can be,
 // and no more GPUs than devices. EX_USAGE.
 dp_status dp_cuda_gpus_map(const char *map) DP_MUST_USE;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "ir/base/base.h"
 #include "ir/base/file.h"
@@ -112,6 +113,30 @@ TEST(File, RefusesWhatIsNoRegularFile) {
   EXPECT_EQ(CodeOf(dp_file_read(arena, Temporary("absent").c_str(), 0, &data, &bytes)), EX_NOINPUT);
   EXPECT_EQ(CodeOf(dp_file_write("/dev/full", "x", 1)), EX_CANTCREAT);
   EXPECT_EQ(CodeOf(dp_file_write(Temporary("absent/x").c_str(), "x", 1)), EX_CANTCREAT);
+  dp_arena_destroy(arena);
+}
+
+// Once it is allowed, a FIFO is a file under all its names, and others still are none.
+TEST(File, ReadsAPipeThatIsAllowed) {
+  dp_arena *arena = dp_arena_create(0);
+  uint8_t *data;
+  size_t bytes;
+  const std::string fifo = Temporary("allowed"), link = Temporary("link"), other = Temporary("other");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600) | mkfifo(other.c_str(), 0600) | symlink(fifo.c_str(), link.c_str()), 0);
+  ASSERT_EQ(dp_file_allow_pipe(fifo.c_str()), DP_OK);
+  ASSERT_EQ(dp_file_allow_pipe("/dev/zero"), DP_OK);
+  ASSERT_EQ(dp_file_allow_pipe(Temporary("absent").c_str()), DP_OK);
+  ASSERT_EQ(dp_file_allow_pipe(nullptr), DP_OK);
+  EXPECT_TRUE(dp_file_is_stream(fifo.c_str()) && dp_file_is_stream(link.c_str()) && dp_file_is_stream("-"));
+  EXPECT_FALSE(dp_file_is_stream(other.c_str()) || dp_file_is_stream("/dev/zero"));
+  std::thread writer([&] { std::ofstream(fifo) << std::string(200000, 'x'); });  // more than a pipe holds
+  for (const std::string &name : {fifo, link, fifo}) {
+    ASSERT_EQ(dp_file_read(arena, name.c_str(), 0, &data, &bytes), DP_OK);
+    EXPECT_EQ(std::string(reinterpret_cast<char *>(data), bytes), std::string(200000, 'x'));
+  }
+  writer.join();
+  EXPECT_EQ(CodeOf(dp_file_read(arena, other.c_str(), 0, &data, &bytes)), EX_DATAERR);
+  EXPECT_EQ(CodeOf(dp_file_read(arena, "/dev/zero", 0, &data, &bytes)), EX_DATAERR);
   dp_arena_destroy(arena);
 }
 

@@ -228,6 +228,8 @@ std::string FolderOf(const std::string &picture, const std::string &name) {
 TEST(Pictures, WhatIsBrokenIsNamed) {
   Refused(FolderOf(Content(Sample("giant.png")), "giant.png"), kColour, EX_DATAERR,
           {"giant.png", "1000000000 x 1000000000"});
+  Refused(FolderOf(Content(Sample("cmyk.jpg")), "cmyk.jpg"), kColour, EX_DATAERR, {"cmyk.jpg", "4 components"});
+  Refused(FolderOf(Content(Sample("deep.png")), "deep.png"), kColour, EX_DATAERR, {"deep.png", "16 bits"});
   Refused(FolderOf("neither", "x.png"), kColour, EX_DATAERR, {"record 0", "x.png", "neither JPEG nor PNG"});
   for (const char *name : {"cats/a.png", "cats/b.jpg", "cats/c.JPEG"}) {
     const std::string whole = Content(Sample(std::string("pictures/") + name));

@@ -116,6 +116,10 @@ for form, name in [(tarfile.GNU_FORMAT, "gnu.tar"), (tarfile.PAX_FORMAT, "pax.ta
                 tar.addfile(info, io.BytesIO(data))
 write("us.tar.gz", gzip.compress(open("us.tar", "rb").read(), mtime=0))
 
+# ---- of other colours or depths ---------------------------------------------------------------------------------
+write("cmyk.jpg", encode(colour.convert("CMYK"), "JPEG"))
+write("deep.png", encode(Image.fromarray(smooth(3)[:, :, 0].astype(np.uint16) * 256), "PNG"))
+
 # ---- broken -----------------------------------------------------------------------------------------------------
 def png_chunk(kind, data):
     import zlib

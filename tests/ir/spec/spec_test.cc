@@ -1,5 +1,5 @@
 // SPECs: what is accepted, and the messages for what is not.
-#include "passes/spec/spec.h"
+#include "ir/spec/spec.h"
 
 #include <gtest/gtest.h>
 

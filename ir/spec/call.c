@@ -1,5 +1,5 @@
 // Parses a SPEC's syntax: name(arg, key=value, ...), and sums of such calls. See call.h.
-#include "passes/spec/call.h"
+#include "ir/spec/call.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-// SPECs: `name(arg, key=value, ...)`, the requested loss and optimizer, with PyTorch's meaning and defaults.
+// SPECs: `name(arg, key=value, ...)`, the requested loss, optimizer or schedule, with PyTorch's meaning and defaults.
 // docs/losses.md and docs/optimizers.md list their arguments.
-#ifndef DP_PASSES_SPEC_SPEC_H
-#define DP_PASSES_SPEC_SPEC_H
+#ifndef DP_IR_SPEC_SPEC_H
+#define DP_IR_SPEC_SPEC_H
 
 #include "ir/base/base.h"
 
@@ -116,6 +116,11 @@ typedef struct {
 // `call(...)`, or `call(...); GLOBS: key=value, ...; ...` with groups of parameters.
 dp_status dp_spec_optimizer(dp_arena *arena, dp_spec_origin origin, const char *text,
                             dp_optimizer_spec *optimizer) DP_MUST_USE;
+
+// A schedule alone: `cosine(total=800,warmup=5)`, whose arguments are those that the optimizer takes beside
+// schedule=cosine, or `constant`. Whether min_lr is more than the rate is left to the caller.
+dp_status dp_spec_schedule(dp_arena *arena, dp_spec_origin origin, const char *text,
+                           dp_learning_rate_spec *schedule) DP_MUST_USE;
 
 bool dp_spec_group_has(const dp_optimizer_group *group, const char *parameter);
 

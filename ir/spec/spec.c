@@ -1,6 +1,6 @@
 // The known SPECs. One table lists the calls, the arguments of each, their allowed values and where they are stored;
 // the few conditions between arguments are below it. See spec.h.
-#include "passes/spec/spec.h"
+#include "ir/spec/spec.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ir/base/suggest.h"
-#include "passes/spec/call.h"
+#include "ir/spec/call.h"
 
 // ---- what calls there are -------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ static const signature losses[] = {
     {.name = "value", .kind = DP_LOSS_VALUE, .parameters = {{"name", NAME, IN_LOSS(prediction)}}},
 };
 
-#include "passes/spec/optimizers.h"
+#include "ir/spec/optimizers.h"
 
 // ---- binding arguments to parameters --------------------------------------------------------------------------------
 
@@ -383,6 +383,41 @@ static dp_status read_optimizer(dp_arena *arena, dp_spec_origin origin, const ch
   DP_TRY(bind_arguments(&b, *found, DP_COUNT(common), common, &call, optimizer));
   DP_TRY(check_sgd(origin, optimizer));
   return check_learning_rate(&b, optimizer);
+}
+
+// ---- a schedule alone -----------------------------------------------------------------------------------------------
+
+static dp_status find_schedule(dp_arena *arena, dp_spec_origin origin, const char *name, const char **found) {
+  const parameter p = {"schedule", CHOICE, 0, .choices = lr_schedules, .what = "schedule"};
+  const binding b = {.arena = arena, .origin = origin};
+  return take_choice(&b, &p, name, found);
+}
+
+// Where an argument of the schedule is kept; the schedule's own name is no argument here.
+static bool is_of_schedule(const parameter *p) {
+  const size_t first = offsetof(dp_optimizer_spec, lr_schedule);
+  return p->at > first && p->at < first + sizeof(dp_learning_rate_spec);
+}
+
+dp_status dp_spec_schedule(dp_arena *arena, dp_spec_origin origin, const char *text, dp_learning_rate_spec *schedule) {
+  dp_spec_call call;
+  const char *kind;
+  dp_optimizer_spec o = {.lr = INFINITY, .origin = origin};
+  binding b = {.arena = arena, .origin = origin};
+  DP_TRY(dp_spec_call_read(arena, origin, strchr(text, '(') ? text : dp_printf(arena, "%s()", text), &call));
+  DP_TRY(find_schedule(arena, origin, call.name, &kind));
+  b.callee = o.lr_schedule.kind = kind;
+  for (size_t i = 0; i < DP_COUNT(common); i++)
+    if (is_of_schedule(&common[i])) b.parameters[b.count++] = common[i];
+  for (int i = 0; i < call.n_arguments; i++)
+    if (!call.arguments[i].key)
+      return dp_fail(origin.exit_code, "%s: '%s' needs a name, as in total=%s", origin.name, call.arguments[i].text,
+                     call.arguments[i].text);
+  DP_TRY(bind_positions(&b, &call));
+  for (int i = 0; i < b.count; i++) DP_TRY(store_value(&b, &b.parameters[i], b.given[i], &o));
+  DP_TRY(check_learning_rate(&b, &o));
+  *schedule = o.lr_schedule;
+  return DP_OK;
 }
 
 // ---- groups of parameters -------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 // The syntax of SPECs: calls with arguments, as written.
-#ifndef DP_PASSES_SPEC_CALL_H
-#define DP_PASSES_SPEC_CALL_H
+#ifndef DP_IR_SPEC_CALL_H
+#define DP_IR_SPEC_CALL_H
 
-#include "passes/spec/spec.h"
+#include "ir/spec/spec.h"
 
 enum { DP_SPEC_MAX_ARGUMENTS = 32 };
 
