@@ -4,9 +4,9 @@
 
 #include "tools/backends.h"
 #include "tools/cli.h"
-#include "tools/run/init.h"
 #include "tools/run/options_generate.h"
 #include "tools/run/options_watch.h"
+#include "tools/weights/options.h"
 
 typedef struct {
   const char *plan;
@@ -19,7 +19,7 @@ typedef struct {
   double lr;              // -1: not given
   bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;
   uint64_t seed;
-  dp_dprun_init init;
+  dp_weights_options init;
   const char *save, *metrics, *trace;  // NULL: not given
   const char *make_code;               // a folder; NULL: not given
   bool checkpoints;                    // --save names a folder of checkpoints
