@@ -4,6 +4,7 @@
 #include "frontends/onnx/onnx.h"
 #include "ir/base/file.h"
 #include "ir/file/model_file.h"
+#include "passes/train/train.h"
 #include "tools/compile/decide.h"
 #include "tools/compile/dpc.h"
 #include "tools/compile/options.h"
@@ -51,7 +52,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0,
      "Output file (default: MODEL with .onnx); a name that ends with .pb or .dpt is written in a form of our own", 1},
-    {"graph", KEY_GRAPH, "NAME", 0, "Graph to export (default: main, or train if there is no main)", 0},
+    {"graph", KEY_GRAPH, "NAME", 0,
+     "Graph to export (default: main, with --init as inference computes it; or train if there is no main)", 0},
     {"mesh", KEY_MESH, "AXIS=N,...", 0,
      "Write the placements on this mesh as ONNX device annotations (default: the model's mesh)", 0},
     {"external-data", KEY_EXTERNAL, NULL, 0,
@@ -119,6 +121,14 @@ static dp_status put_weights(const request *r, dp_model *model) {
   return DP_OK;
 }
 
+// Other programs compute what the file says: dropout, and the batch's own statistics, would spoil their predictions.
+static dp_status make_infer(const dp_graph *trained, const dp_graph **graph) {
+  dp_graph *inferring;
+  DP_TRY(dp_programs_infer(trained, &inferring));
+  *graph = inferring;
+  return DP_OK;
+}
+
 // ---- the command ----------------------------------------------------------------------------------------------------
 
 static bool ends_with(const char *text, const char *ending) {
@@ -166,6 +176,7 @@ dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) {
   if (r.init.path) DP_TRY(put_weights(&r, model));
   if (is_own_form(r.output)) return dp_model_file_write(model, r.output);
   DP_TRY(find_graph(model, r.graph, &graph));
+  if (r.init.path && !r.graph && !graph->logical) DP_TRY(make_infer(graph, &graph));
   dp_mesh mesh = model->mesh;
   if (r.mesh) DP_TRY(dp_dpc_decide_mesh(arena, r.mesh, &mesh));
   return dp_status_context(dp_onnx_export(arena, model, graph, &mesh, r.external_data, r.output), "%s", r.model);
