@@ -70,10 +70,13 @@ static const struct argp argp = {
     .args_doc = "MODEL",
     .doc =
         "Writes a model as ONNX, for Netron and other programs, with its first values or with trained weights. "
-        "Operators "
-        "that ONNX does not have, such as communication, are in domain dp.\v"
+        "Operators that ONNX does not have, such as communication, are in domain dp.\v"
         "Examples:\n"
         "  dpc export examples/mlp.dpt -o mlp.onnx\n"
+        "  dpc compile examples/mlp.dpt --batch=64 -o plan.bin\n"
+        "  digits=examples/data/digits\n"
+        "  dprun plan.bin --save=run/ --data image=$digits/train-images-idx3-ubyte \\\n"
+        "    --data label=$digits/train-labels-idx1-ubyte\n"
         "  dpc export examples/mlp.dpt --init=run/ -o trained.onnx\n"
         "  dpc compile examples/mlp.dpt --strategy=data --devices=2 --batch=64 \\\n"
         "    --print-after=place --stop-after=place > placed.dpt\n"
@@ -176,7 +179,7 @@ dp_status dp_dpc_export_run(dp_arena *arena, int argc, char **argv) {
   if (r.init.path) DP_TRY(put_weights(&r, model));
   if (is_own_form(r.output)) return dp_model_file_write(model, r.output);
   DP_TRY(find_graph(model, r.graph, &graph));
-  if (r.init.path && !r.graph && !graph->logical) DP_TRY(make_infer(graph, &graph));
+  if (r.init.path && !r.graph && !graph->logical && !graph->n_updates) DP_TRY(make_infer(graph, &graph));
   dp_mesh mesh = model->mesh;
   if (r.mesh) DP_TRY(dp_dpc_decide_mesh(arena, r.mesh, &mesh));
   return dp_status_context(dp_onnx_export(arena, model, graph, &mesh, r.external_data, r.output), "%s", r.model);

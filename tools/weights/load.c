@@ -102,11 +102,12 @@ static dp_status load_averages(const loading *l, const naming *weights) {
   for (size_t i = 0; i < n.count; i++) {
     const int32_t v = dp_model_find_variable(l->model, n.sources[i].name);
     if (v < 0 || !l->weights->data[v]) continue;
-    const dp_variable *p = &l->model->variables[v];
+    const int32_t average = dp_weights_average_of(l->arena, l->model, v);
+    const dp_variable *p = &l->model->variables[average < 0 ? v : average];
     const dp_tensor wanted = dp_weights_tensor_of(p);
     if (!dp_weights_fits(&n.sources[i].entry->tensor, &wanted, true))
       return dp_fail(EX_DATAERR, "tensor '%s' has another shape or type than the parameter '%s'",
-                     n.sources[i].entry->name, p->name);
+                     n.sources[i].entry->name, l->model->variables[v].name);
     DP_TRY(convert_tensor(l->arena, p, &n.sources[i], &l->weights->averages[v]));
   }
   return DP_OK;

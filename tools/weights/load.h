@@ -7,10 +7,12 @@
 
 // The data is in the variables' types and row-major order; NULL where the files have none.
 typedef struct {
-  const char *path;       // what was read: a file, an index, or the folder of a checkpoint
-  const void **data;      // (variables) of parameters and buffers
-  const void **averages;  // (variables) the moving averages of parameters (docs/optimizers.md); of those in `data`
-  const char *left_out;   // with --init-partial: the lists of what does not fit; NULL: all does
+  const char *path;   // what was read: a file, an index, or the folder of a checkpoint
+  const void **data;  // (variables) of parameters and buffers
+  const void *
+      *averages;         // (variables) of parameters in `data`: their moving averages (docs/optimizers.md), in the type
+                         // of the variable that the model keeps them in, if it does, else in the parameter's
+  const char *left_out;  // with --init-partial: the lists of what does not fit; NULL: all does
 } dp_weights;
 
 // Reads all of it to `arena`. There must be a tensor for every parameter and buffer, of its shape, and nothing else
