@@ -62,13 +62,13 @@ static void add_unfit(list *l, const char *name, const dp_tensor *found, const d
                    dp_type_print(&in_plan, b, sizeof b)));
 }
 
-// Only what is missing can have been meant: fc2.bias is no fc1.bias that was mistyped if both are there.
-static void add_unexpected(list *l, const dp_model *model, const dp_weights_matching *matching, const dp_names *there,
-                           const char *name) {
+// Only what is missing can have been meant: fc2.bias is no fc1.bias that was mistyped if both are there. Nobody types
+// the names of an optimizer's state.
+static void add_unexpected(list *l, const dp_model *model, const dp_names *there, const char *name) {
   dp_suggest suggest = dp_suggest_begin(name);
   for (int32_t k = 0; k < model->n_variables && l->count < LISTED; k++) {
     const dp_variable *p = &model->variables[k];
-    if (matching->wanted(p) && dp_names_find(there, p->name) < 0) dp_suggest_offer(&suggest, p->name);
+    if (dp_weights_is_weight(p) && dp_names_find(there, p->name) < 0) dp_suggest_offer(&suggest, p->name);
   }
   char hint[128];
   add(l, dp_printf(l->arena, "'%s'%s", name, dp_suggest_print(&suggest, hint, sizeof hint)));
@@ -88,7 +88,7 @@ dp_status dp_weights_match(dp_arena *arena, const dp_model *model, const dp_weig
   for (size_t i = 0; i < count; i++) {
     const int32_t v = dp_model_find_variable(model, sources[i].name);
     if (v < 0 || !matching->wanted(&model->variables[v])) {
-      add_unexpected(&l.unexpected, model, matching, names, sources[i].name);
+      add_unexpected(&l.unexpected, model, names, sources[i].name);
       continue;
     }
     const dp_tensor wanted = dp_weights_tensor_of(&model->variables[v]);
