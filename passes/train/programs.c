@@ -6,6 +6,7 @@
 
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
+#include "passes/train/train.h"
 
 // Adds the operator's specialization of the node, and enters its results in map.
 static dp_status specialize_node(dp_graph *graph, const dp_node *node, bool training, const dp_mesh_axis *local,
@@ -92,6 +93,23 @@ static dp_status make_program(const dp_graph *main, int which, const dp_mesh_axi
   drop_frozen_updates(graph);
   *program = graph;
   return DP_OK;
+}
+
+dp_status dp_programs_infer(const dp_graph *main, dp_graph **inferring) {
+  dp_graph *graph = dp_graph_create(main->model, main->name);
+  dp_value **map = dp_alloc_n(main->arena, (size_t)main->n_values, sizeof *map);
+  for (int32_t i = 0; i < main->n_values; i++)
+    if (main->values[i]->kind != DP_VALUE_RESULT) dp_graph_copy_value(graph, main->values[i], map);
+  for (int32_t i = 0; i < main->n_nodes; i++) {
+    if (main->nodes[i]->op->specialize && dp_node_int(main->nodes[i], "training_mode", 0))
+      DP_TRY(specialize_node(graph, main->nodes[i], false, NULL, map));
+    else
+      dp_graph_copy_node(graph, main->nodes[i], map);
+  }
+  for (int i = 0; i < main->n_outputs; i++)
+    dp_graph_add_output(graph, main->outputs[i].name, map[main->outputs[i].value->id]);
+  *inferring = graph;
+  return dp_graph_verify(graph);
 }
 
 // Notes operators that behave as in inference although the model is trained, which is allowed.

@@ -163,6 +163,7 @@ typedef struct {
   columns columns;
   double *numbers;  // (capacity, chosen)
   bool *broken;     // (capacity)
+  dp_data *data;    // where it is said why
   int64_t count, capacity;
 } table;
 
@@ -200,6 +201,7 @@ static dp_status add_record(const lines *l, table *t, char *line, bool skip_brok
   dp_status status = read_record(l, t, line, numbers);
   t->broken[t->count] = status != DP_OK;
   if (status && !skip_broken) return status;
+  if (status) dp_data_add_fault(l->file->arena, t->data, t->count, dp_status_message(status));
   dp_status_free(status);
   t->count++;
   return DP_OK;
@@ -267,7 +269,7 @@ static dp_status open_file(dp_data_file *file, dp_data *data) {
   l->at = 0;
   l->line = 0;
   l->begin = l->end = 0;
-  table t = {.columns.arena = file->arena};
+  table t = {.columns.arena = file->arena, .data = data};
   dp_status status = read_table(l, &t);
   free(l);
   if (!status) status = make_data(file, &t, data);

@@ -163,8 +163,28 @@ size_t dp_data_sample_bytes(const dp_data *data) {
   return bytes;
 }
 
+void dp_data_add_fault(dp_arena *arena, dp_data *data, int64_t record, const char *why) {
+  enum { MAX_FAULTS = 256 };  // a file of nothing else takes no memory out of proportion
+  if (data->n_faults == MAX_FAULTS) return;
+  const dp_data_fault fault = {record, dp_strdup(arena, why)};
+  DP_PUSH(arena, data->faults, data->n_faults, fault);
+}
+
+void dp_data_mark_broken(dp_arena *arena, dp_data *data, int64_t samples, int64_t record, dp_status why) {
+  if (!data->broken) data->broken = dp_alloc_n(arena, (size_t)samples, sizeof *data->broken);
+  data->broken[record] = true;
+  dp_data_add_fault(arena, data, record, dp_status_message(why));
+  dp_status_free(why);
+}
+
+static dp_status refuse_broken(const dp_data *data, int64_t record) {
+  for (int i = 0; i < data->n_faults; i++)
+    if (data->faults[i].record == record) return dp_fail(EX_DATAERR, "%s", data->faults[i].why);
+  return dp_fail(EX_DATAERR, "%s: record %lld cannot be read", data->name, (long long)record);
+}
+
 dp_status dp_data_read(const dp_data *data, int64_t first, int64_t count, void *target) {
   for (int64_t i = first; data->broken && i < first + count; i++)
-    if (data->broken[i]) return dp_fail(EX_DATAERR, "%s: record %lld cannot be read", data->name, (long long)i);
+    if (data->broken[i]) return refuse_broken(data, i);
   return data->format->read(data, first, count, target);
 }

@@ -21,6 +21,12 @@ typedef struct {
 
 typedef struct dp_data_format dp_data_format;
 
+// Why a record cannot be read.
+typedef struct {
+  int64_t record;
+  const char *why;  // as a message, with the file's name
+} dp_data_fault;
+
 typedef struct {
   const dp_data_format *format;
   const char *name;  // as in messages
@@ -28,7 +34,9 @@ typedef struct {
   int rank;
   int64_t extents[DP_MAX_RANK];  // samples first
   bool *broken;                  // (samples) records that cannot be read; NULL: none are known
-  void *state;                   // the format's
+  int n_faults;
+  dp_data_fault *faults;  // of the first records that are known to be broken
+  void *state;            // the format's
 } dp_data;
 
 // The file that "FILE" or "FILE:PART" names; NULL: it is a pattern.

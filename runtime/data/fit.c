@@ -41,21 +41,19 @@ typedef struct {
   bool skip_broken, rounded;
 } examining;
 
-static void note_broken(examining *e, int64_t sample) {
-  if (!e->data->broken)
-    e->data->broken = dp_alloc_n(e->arena, (size_t)dp_data_samples(e->data), sizeof *e->data->broken);
-  e->data->broken[sample] = true;
+static void note_broken(examining *e, int64_t sample, dp_status why) {
+  dp_data_mark_broken(e->arena, e->data, dp_data_samples(e->data), sample, why);
 }
 
 static dp_status examine_sample(examining *e, int64_t sample, const char *numbers, int64_t count) {
   const size_t bytes = dp_type_bytes(e->data->dtype);
   for (int64_t i = 0; i < count; i++) {
     if (dp_convert_keeps(e->data->dtype, numbers + (size_t)i * bytes, e->to, &e->rounded)) continue;
-    if (!e->skip_broken)
-      return dp_fail(EX_DATAERR, "%s: element %lld is %.17g, which the input's type %s cannot hold", e->what,
-                     (long long)(sample * count + i), dp_element_get(e->data->dtype, numbers + (size_t)i * bytes),
-                     dp_type_name(e->to));
-    note_broken(e, sample);
+    dp_status status = dp_fail(EX_DATAERR, "%s: element %lld is %.17g, which the input's type %s cannot hold", e->what,
+                               (long long)(sample * count + i),
+                               dp_element_get(e->data->dtype, numbers + (size_t)i * bytes), dp_type_name(e->to));
+    if (!e->skip_broken) return status;
+    note_broken(e, sample, status);
     return DP_OK;
   }
   return DP_OK;
@@ -65,8 +63,7 @@ static dp_status examine_sample(examining *e, int64_t sample, const char *number
 static dp_status read_examined(examining *e, int64_t first, int64_t count, char *buffer) {
   dp_status status = e->data->format->read(e->data, first, count, buffer);
   if (!status || !e->skip_broken || dp_status_code(status) != EX_DATAERR) return status;
-  dp_status_free(status);
-  note_broken(e, first);
+  note_broken(e, first, status);
   return DP_OK;
 }
 

@@ -54,6 +54,10 @@ void dp_dense_close(dp_data *data);
 
 // The extents of one sample of the input, and their product; false: the input has no samples.
 bool dp_data_wanted(const dp_data_request *request, int64_t extents[DP_MAX_RANK], int *rank, int64_t *count);
+// Marks one of so many samples as broken, and takes the status that says why.
+void dp_data_mark_broken(dp_arena *arena, dp_data *data, int64_t samples, int64_t record, dp_status why);
+// Remembers why a record is broken, unless many others are.
+void dp_data_add_fault(dp_arena *arena, dp_data *data, int64_t record, const char *why);
 // Opens one file, which is no pattern.
 dp_status dp_data_open_file(dp_arena *arena, const char *path, const char *part, const dp_data_request *request,
                             dp_data *data) DP_MUST_USE;

@@ -90,7 +90,10 @@ static dp_status mark_broken(dp_arena *arena, dp_data *data, const several *s) {
     const dp_data *file = s->files[f];
     if (!file->broken) continue;
     if (!data->broken) data->broken = dp_alloc_n(arena, (size_t)data->extents[0] + 1, sizeof *data->broken);
-    memcpy(data->broken + (f ? s->ends[f - 1] : 0), file->broken, (size_t)dp_data_samples(file));
+    const int64_t first = f ? s->ends[f - 1] : 0;
+    memcpy(data->broken + first, file->broken, (size_t)dp_data_samples(file));
+    for (int i = 0; i < file->n_faults; i++)
+      dp_data_add_fault(arena, data, first + file->faults[i].record, file->faults[i].why);
   }
   return DP_OK;
 }

@@ -66,12 +66,11 @@ static dp_status choose(const dp_data_file *file, const dp_tar_member *members, 
     if (before && same_key(before, &members[i])) continue;
     before = &members[i];
     if (t->members[++s]) continue;
-    if (!file->request->skip_broken)
-      return dp_fail(EX_DATAERR, "%s: record %lld ('%.*s') has no .%.40s", file->path, (long long)s,
-                     (int)(ending_of(before->name) - before->name), before->name,
-                     file->part ? file->part : "jpg or .png");
-    if (!data->broken) data->broken = dp_alloc_n(file->arena, (size_t)n_members, sizeof *data->broken);
-    data->broken[s] = true;
+    dp_status status =
+        dp_fail(EX_DATAERR, "%s: record %lld ('%.*s') has no .%.40s", file->path, (long long)s,
+                (int)(ending_of(before->name) - before->name), before->name, file->part ? file->part : "jpg or .png");
+    if (!file->request->skip_broken) return status;
+    dp_data_mark_broken(file->arena, data, n_members, s, status);
   }
   return *count ? DP_OK : dp_fail(EX_DATAERR, "%s: the tar archive has no files", file->path);
 }
@@ -95,9 +94,7 @@ static dp_status read_numbers(const dp_data_file *file, tar *t, int64_t count, d
     if (data->broken && data->broken[i]) continue;
     dp_status status = read_number(file, t, i, &t->numbers[i]);
     if (status && !file->request->skip_broken) return status;
-    if (status && !data->broken) data->broken = dp_alloc_n(file->arena, (size_t)count, sizeof *data->broken);
-    if (status) data->broken[i] = true;
-    dp_status_free(status);
+    if (status) dp_data_mark_broken(file->arena, data, count, i, status);
   }
   data->dtype = DP_INT64;
   data->rank = 1;

@@ -1,5 +1,5 @@
 """ONNX's own backend tests on dpc.onnx_backend: every node test, and the model tests that the onnx package carries. The
-tests of onnx_backend_test.py run with them.
+tests of onnx_backend_test.py and onnx_trained_test.py run with them.
 
 Each test passes, is declared unsupported before anything runs, is wrong, or crashes. Tests run in worker processes, so
 that a crash costs one test and is reported. The verdict is ONNX's own (its Runner compares). The exit status is 1 if
@@ -168,7 +168,8 @@ def main():
             key = f"{kind}.{name}_{device.lower()}"
             kinds[key] = kind.removeprefix("OnnxBackend").removesuffix("ModelTest") + CUDA * (device == "CUDA")
             cases[key] = case(f"{name}_{device.lower()}")
-    for case in unittest.defaultTestLoader.loadTestsFromName("onnx_backend_test.OnnxBackendTest"):
+    own = ("onnx_backend_test.OnnxBackendTest", "onnx_trained_test.OnnxTrainedTest")
+    for case in itertools.chain(*unittest.defaultTestLoader.loadTestsFromNames(own)):
         if re.search(options.only, case.id()) and devices == ["CPU"]:
             kinds[case.id()] = "Own"
             cases[case.id()] = case

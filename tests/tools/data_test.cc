@@ -179,6 +179,50 @@ TEST_F(Data, BrokenRecordsAreNamedAndSkippedOnRequest) {
   EXPECT_EQ(Train(train), skipped);
 }
 
+// The same words whether it is skipped or ends the run.
+TEST_F(Data, WhyARecordIsSkipped) {
+  Write("m.dpt", R"dpt(model m {
+  opset 18
+  loss "mse(y,t)"
+  optimizer "sgd(lr=0.1)"
+  input x: int32[N,2]
+  input t: float32[N,2]
+  parameter w: float32[2] = ones
+  f = Cast(x) {to="float32"}
+  y = Mul(f, w)
+  output y
+}
+)dpt");
+  Must("dpc compile " + File("m.dpt") + " --batch=2 -o " + File("m.bin"));
+  const auto why = [&](const std::string &text, const std::string &wanted) {
+    SCOPED_TRACE(wanted);
+    const std::string data = " --data x=" + Write("m.csv", text) + " --data t=" + Write("t.csv", "1,1\n2,2\n3,3\n");
+    const std::string command = "dprun " + File("m.bin") + " --quiet" + data;
+    Refused(command, 65, {wanted});
+    const Result skipped = Must(command + " --bad-records=skip");
+    EXPECT_NE(skipped.err.find("skipped: "), std::string::npos) << skipped.err;
+    EXPECT_NE(skipped.err.find(wanted), std::string::npos) << skipped.err;
+  };
+  why("a,b\n1,2\n3,4,5\n6,7\n", "m.csv: record 1 (line 3) has 3 fields, but the first line has 2");
+  why("a,b\n1,2\n3,x\n6,7\n", "m.csv: record 1 (line 3), column 'b': 'x' is no number that float64 holds");
+  why("a,b\n1,2\n3,4\n6,0.5\n", "element 5 is 0.5, which the input's type int32 cannot hold");
+  // With several files, in the one that has it.
+  const std::string patterned = "dprun " + File("m.bin") + " --quiet --data x=" + File("p*.csv") +
+                                " --data t=" + Write("t.csv", "1,1\n2,2\n3,3\n");
+  Write("p1.csv", "1,2\n");
+  Write("p2.csv", "3,4\n5\n");
+  const Result skipped = Must(patterned + " --bad-records=skip");
+  EXPECT_NE(skipped.err.find("p2.csv: record 1 (line 2) has 1 fields"), std::string::npos) << skipped.err;
+}
+
+// A prediction for another record would stand in its row.
+TEST_F(Data, InferenceSkipsNothing) {
+  CompileRows();
+  const std::string infer = "dprun " + File("m.bin") + " --infer --data x=" + kSamples + "expected_x.npy ";
+  Refused(infer + "--bad-records=skip", 64, {"--bad-records=skip does not go with --infer"});
+  Must(infer + "--bad-records=fail --output y=" + File("y.npy"));
+}
+
 TEST_F(Data, TheLoadersRateAlone) {
   CompilePictures("--normalize image=/255");
   const Result result = Must("dprun " + File("m.bin") + " --data image=" + kSamples +

@@ -39,6 +39,7 @@ TEST_F(DprunErrors, Options) {
   Refused(plan_ + images + labels + "--shufle", 64, {"did you mean 'shuffle'"});
   Refused(plan_ + images + labels + "--threads=0", 64, {"--threads=0"});
   Refused(plan_ + images + labels + "--device=cpx", 64, {"--device=cpx", "did you mean 'cpu'"});
+  Refused(plan_ + images + labels + "--device=gpu", 64, {"--device=gpu", "give cpu, cuda\n"});
   Refused(plan_ + images + labels + "--device=cpu:2", 64, {"give --device=cpu"});
   Refused(plan_ + images + images, 64, {"twice", "image"});
   Refused(plan_ + "--data image", 64, {"NAME=FILE"});

@@ -1,63 +1,21 @@
 // --init: weights under other names, in several files, or only some of them.
-#include <jansson.h>
-
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "tests/tools/tool.h"
+#include "tests/tools/weights.h"
 
 namespace {
-
-struct Tensor {
-  std::vector<int> shape;
-  std::string data;
-};
-using Weights = std::map<std::string, Tensor>;
 
 class Init : public Tools {
  protected:
   void SetUp() override {
     Must("dpc compile examples/mlp.dpt --batch=64 -o " + File("plan.bin"));
     Must("dprun " + File("plan.bin") + " --quiet --steps=3 --save=" + File("w.safetensors") + " " + digits);
-    good_ = Split(Read(File("w.safetensors")));
+    good_ = SplitWeights(Read(File("w.safetensors")));
     ASSERT_EQ(good_.size(), 4u);
   }
-  // The tensors of a file of float32.
-  static Weights Split(const std::string &text) {
-    uint64_t length;
-    memcpy(&length, text.data(), sizeof length);
-    json_error_t error;
-    json_t *header = json_loadb(text.data() + 8, length, 0, &error), *entry;
-    const char *name;
-    Weights weights;
-    json_object_foreach(header, name, entry) {
-      Tensor &t = weights[name];
-      json_t *shape = json_object_get(entry, "shape"), *at = json_object_get(entry, "data_offsets");
-      for (size_t i = 0; i < json_array_size(shape); i++)
-        t.shape.push_back(static_cast<int>(json_integer_value(json_array_get(shape, i))));
-      const auto begin = static_cast<size_t>(json_integer_value(json_array_get(at, 0))),
-                 end = static_cast<size_t>(json_integer_value(json_array_get(at, 1)));
-      t.data = text.substr(8 + length + begin, end - begin);
-    }
-    json_decref(header);
-    return weights;
-  }
-  std::string Join(const std::string &name, const Weights &weights) const {
-    std::string header, data;
-    for (const auto &[tensor, t] : weights) {
-      std::string shape;
-      for (int extent : t.shape) shape += (shape.empty() ? "" : ",") + std::to_string(extent);
-      header += (header.empty() ? "" : ",") + ("\"" + tensor) + "\":{\"dtype\":\"F32\",\"shape\":[" + shape +
-                "],\"data_offsets\":[" + std::to_string(data.size()) + "," +
-                std::to_string(data.size() + t.data.size()) + "]}";
-      data += t.data;
-    }
-    header = "{" + header + "}";
-    header.resize((header.size() + 7) / 8 * 8, ' ');
-    const uint64_t length = header.size();
-    return Write(name, std::string(reinterpret_cast<const char *>(&length), 8) + header + data);
-  }
+  std::string Join(const std::string &name, const Weights &weights) const { return Write(name, JoinWeights(weights)); }
   Weights Named(const std::string &before) const {
     Weights renamed;
     for (const auto &[name, t] : good_) renamed[before + name] = t;
@@ -123,9 +81,9 @@ TEST_F(Init, AllThatDoesNotFitIsListed) {
   // With --init-partial the same lists are a notice; the rest is loaded, and what is missing has its initial value.
   const Result result = Must(Load("--init-partial --init=" + file));
   for (const std::string &list : lists) EXPECT_NE(result.err.find(list), std::string::npos) << result.err;
-  const Weights loaded = Split(Read(File("again.safetensors")));
+  const Weights loaded = SplitWeights(Read(File("again.safetensors")));
   Must("dprun " + File("plan.bin") + " --quiet --steps=0 --save=" + File("first.safetensors") + " " + digits);
-  const Weights first = Split(Read(File("first.safetensors")));
+  const Weights first = SplitWeights(Read(File("first.safetensors")));
   for (const auto &[name, t] : loaded) {
     const bool fits = name == "hidden.bias" || name == "output.bias";
     EXPECT_TRUE(t.data == (fits ? good_ : first).at(name).data) << name;

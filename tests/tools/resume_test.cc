@@ -177,6 +177,8 @@ TEST_F(Resume, WhatChangedIsNamedAndRefused) {
   Compile("--optimizer=adam(lr=1)", "adam.bin");
   Refused(Train(go_on, "adam.bin"), 78,
           {"the optimizer was adam(lr=1e-2,schedule=cosine", "is adam(lr=1) now", "--allow-change=optimizer"});
+  Must(Train("--save=" + File("other") + " --steps=21 --resume=" + File("run") + " --allow-change=optimizer",
+             "adam.bin"));
   const std::string folder = "examples/data/digits/";
   Refused("dprun " + File("plan.bin") + " --quiet " + go_on + " --shuffle --seed=3 --data image=" + folder +
               "test-images-idx3-ubyte --data label=" + folder + "test-labels-idx1-ubyte",
@@ -274,6 +276,40 @@ TEST_F(Resume, TheLossScaleGoesOn) {
 }
 
 // Evaluation measures the averages, a file of weights holds them, and a checkpoint holds both.
+// Where the tensors are others, to allow the change would not help, and what is said instead does.
+TEST_F(Resume, WhatCannotGoOnCanBeginWithTheWeights) {
+  Must(Train(Save() + "--steps=4"));
+  const std::string go_on = Save() + "--steps=6 --resume", step = File("run/step-4");
+  const auto advised = [&](const std::string &plan, const std::string &allowed, const std::string &init) {
+    for (const auto &[more, code] : {std::pair<std::string, int>{"", 78}, {" --allow-change=" + allowed, 65}}) {
+      const Result result = Run(Train(go_on + more, plan));
+      EXPECT_EQ(result.code, code) << result.err;
+      EXPECT_NE(result.err.find("give " + init + " and another folder to --save, without --resume"), std::string::npos)
+          << result.err;
+      for (const char *never : {"--allow-change", "did you mean"})
+        EXPECT_EQ(result.err.find(never), std::string::npos) << result.err;
+    }
+    Must(Train(Save(plan + ".run") + "--steps=6 " + init, plan));
+    EXPECT_TRUE(Exists(File(plan + ".run/step-6/checkpoint.json")));
+  };
+  Compile("--optimizer=sgd(lr=0.1)", "sgd.bin");
+  advised("sgd.bin", "optimizer", "--init=" + step);
+  // Another head; then nothing that fits.
+  std::string text = Read(File("m.dpt"));
+  text.replace(text.find("[10,24]"), 7, "[12,24]");
+  Write("m.dpt", text);
+  Compile("", "head.bin");
+  advised("head.bin", "model", "--init=" + step + " --init-partial");
+  for (size_t at; (at = text.find("24]")) != std::string::npos;) text.replace(at, 3, "20]");
+  text.replace(text.find("[24,64]"), 7, "[20,64]");
+  Write("m.dpt", text);
+  Compile("", "narrow.bin");
+  const Result result = Run(Train(go_on, "narrow.bin"));
+  EXPECT_EQ(result.code, 78);
+  EXPECT_EQ(result.err.find("--allow-change"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("--init"), std::string::npos) << result.err;
+}
+
 TEST_F(Resume, AveragesAreWhatIsMeasured) {
   Compile("--optimizer=sgd(lr=0.1,momentum=0.9,ema=0.9)");
   Compile("--optimizer=sgd(lr=0.1,momentum=0.9)", "plain.bin");

@@ -23,6 +23,14 @@ dp_status dp_dpc_import_read_with(dp_arena *arena, const char *path, const dp_on
 // The same with the options of a compilation that concern the file.
 dp_status dp_dpc_import_read_asked(dp_arena *arena, const char *path, const dp_options *options,
                                    dp_model **model) DP_MUST_USE;
+// What commands take about an ONNX file: --train and --dim. The parser's input is a dp_dpc_onnx.
+typedef struct {
+  dp_arena *arena;  // the caller's
+  dp_onnx_options onnx;
+  const char **train;  // the same as the options'
+  dp_status status;    // of the first mistake
+} dp_dpc_onnx;
+extern const struct argp dp_dpc_onnx_argp;
 // Adds a dim, from the "NAME=N" of --dim. EX_USAGE.
 dp_status dp_dpc_import_dim(dp_arena *arena, const char *text, dp_onnx_options *options) DP_MUST_USE;
 // Refuses an output that would, itself or by its tensors file, replace the model or a file beside it. EX_CONFIG.

@@ -73,25 +73,41 @@ dp_status dp_dpc_import_dim(dp_arena *arena, const char *text, dp_onnx_options *
   return DP_OK;
 }
 
-enum { KEY_TRAIN = 256, KEY_DIM };
+enum { KEY_TRAIN = 1024, KEY_DIM };
+
+static error_t parse_onnx(int key, char *text, struct argp_state *state) {
+  dp_dpc_onnx *o = state->input;
+  if (key == KEY_TRAIN) {
+    DP_PUSH(o->arena, o->train, o->onnx.n_train, text);
+    o->onnx.train = o->train;
+  } else if (key == KEY_DIM) {
+    if (!o->status) o->status = dp_dpc_import_dim(o->arena, text, &o->onnx);
+  } else {
+    return ARGP_ERR_UNKNOWN;
+  }
+  return 0;
+}
+
+static const struct argp_option onnx_table[] = {
+    {"train", KEY_TRAIN, "GLOB", 0,
+     "Float initializers that are parameters whatever the file says (docs/onnx.md); may be repeated", 0},
+    {"dim", KEY_DIM, "NAME=N", 0,
+     "What an open dim of the inputs is, other than the batch, for example seq=128; may be repeated", 0},
+    {0}};
+
+const struct argp dp_dpc_onnx_argp = {.options = onnx_table, .parser = parse_onnx};
 
 typedef struct {
-  dp_arena *arena;
   const char *model, *output;
-  int n_train;
-  const char **train;
-  dp_onnx_options onnx;
-  dp_status status;
+  dp_dpc_onnx onnx;
 } request;
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   request *p = state->input;
-  if (key == 'o') {
+  if (key == ARGP_KEY_INIT) {
+    state->child_inputs[0] = &p->onnx;
+  } else if (key == 'o') {
     p->output = text;
-  } else if (key == KEY_TRAIN) {
-    DP_PUSH(p->arena, p->train, p->n_train, text);
-  } else if (key == KEY_DIM) {
-    if (!p->status) p->status = dp_dpc_import_dim(p->arena, text, &p->onnx);
   } else if (key == ARGP_KEY_ARG) {
     if (p->model) argp_error(state, "one model is imported at a time");
     p->model = text;
@@ -104,13 +120,11 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) {
   static const struct argp_option table[] = {
       {"output", 'o', "MODEL.pb", 0, "Where the model goes; text when it ends with .dpt (default: MODEL with .pb)", 0},
-      {"train", KEY_TRAIN, "GLOB", 0,
-       "Float initializers that are parameters whatever the file says (docs/onnx.md); may be repeated", 0},
-      {"dim", KEY_DIM, "NAME=N", 0,
-       "What an open dim of the inputs is, other than the batch, for example seq=128; may be repeated", 0},
       {0}};
+  static const struct argp_child children[] = {{&dp_dpc_onnx_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
       .options = table,
+      .children = children,
       .parser = parse,
       .args_doc = "MODEL.onnx",
       .doc =
@@ -120,10 +134,10 @@ dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) {
           "  dpc import mlp.onnx -o mlp.pb\n"
           "  dpc import mlp.onnx -o mlp.dpt",
   };
-  request p = {.arena = arena};
+  request p = {.onnx = {.arena = arena}};
   dp_model *model;
   DP_TRY(dp_cli_parse(&argp, argc, argv, &p));
-  DP_TRY(p.status);
+  DP_TRY(p.onnx.status);
   if (!p.model) return dp_fail(EX_USAGE, "no model is given: dpc import MODEL.onnx [-o MODEL.pb]");
   DP_TRY(dp_file_allow_pipe(p.model));
   const bool stream = dp_file_is_stream(p.model);
@@ -133,9 +147,7 @@ dp_status dp_dpc_import_run(dp_arena *arena, int argc, char **argv) {
   if (!p.output) p.output = dp_printf(arena, "%.*s.pb", (int)(strlen(p.model) - 5), p.model);
   DP_TRY(dp_cli_check_ending("-o", p.output, "a model of our own form", ".pb .dpt", false));
   DP_TRY(dp_cli_check_writable("-o", p.output, false));
-  p.onnx.n_train = p.n_train;
-  p.onnx.train = p.train;
-  DP_TRY(dp_dpc_import_read_with(arena, p.model, &p.onnx, &model));
+  DP_TRY(dp_dpc_import_read_with(arena, p.model, &p.onnx.onnx, &model));
   if (model->caveat) fprintf(stderr, "%s: %s\n", p.model, model->caveat);
   DP_TRY(dp_dpc_check_files(arena, p.model, p.output));
   return dp_model_file_write(model, p.output);

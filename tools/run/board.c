@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "ir/plan/options.h"
-#include "tools/run/match.h"
+#include "tools/weights/match.h"
 
 // In Markdown, a line that is set in by four spaces is shown as it is.
 static void put_words(FILE *out, int argc, char **argv) {
@@ -60,7 +60,7 @@ typedef struct {
 
 static dp_status put_histogram(dp_tensorboard *board, int64_t step, const subject *s, const dp_variable *v,
                                const void *data) {
-  const size_t size = dp_type_bytes(v->type.dtype), count = dp_dprun_tensor_of(v).bytes / size;
+  const size_t size = dp_type_bytes(v->type.dtype), count = dp_weights_tensor_of(v).bytes / size;
   char tag[256];
   double *numbers = calloc(count + 1, sizeof *numbers);
   dp_histogram histogram;
@@ -79,7 +79,7 @@ static dp_status put_histogram(dp_tensorboard *board, int64_t step, const subjec
 static dp_status put_parameter(dp_tensorboard *board, int64_t step, dp_session *session, int32_t variable) {
   static const subject parameters = {"parameters", "not_finite"};
   const dp_variable *v = &dp_session_model(session)->variables[variable];
-  void *data = malloc(dp_dprun_tensor_of(v).bytes + 1);
+  void *data = malloc(dp_weights_tensor_of(v).bytes + 1);
   if (!data) return dp_fail(DP_EX_MEMORY, "no memory for a histogram of '%s'", v->name);
   dp_status status = dp_session_variable_read(session, variable, data);
   if (!status) status = put_histogram(board, step, &parameters, v, data);

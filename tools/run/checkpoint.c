@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "tools/run/match.h"
+#include "tools/weights/match.h"
 
 static bool is_same_folder(const char *a, const char *b) {
   struct stat x, y;
@@ -42,8 +42,8 @@ dp_status dp_dprun_checkpoints_prepare(dp_arena *arena, dp_session *session, con
   c->session = session;
   c->record = *record;
   for (int32_t i = 0; i < model->n_variables; i++) {
-    if (!dp_dprun_is_kept(&model->variables[i])) continue;
-    const dp_safetensor item = {.name = model->variables[i].name, .tensor = dp_dprun_tensor_of(&model->variables[i])};
+    if (!dp_weights_is_kept(&model->variables[i])) continue;
+    const dp_safetensor item = {.name = model->variables[i].name, .tensor = dp_weights_tensor_of(&model->variables[i])};
     DP_PUSH(arena, c->variables, n_variables, i);
     DP_PUSH(arena, c->tensors, c->count, item);
     c->bytes += item.tensor.bytes;

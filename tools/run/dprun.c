@@ -11,13 +11,15 @@
 #include "tools/report/report.h"
 #include "tools/run/device.h"
 #include "tools/run/generate.h"
+#include "tools/run/init.h"
 #include "tools/run/weights.h"
 
 static dp_status load_weights(const dp_dprun *run) {
   const dp_dprun_options *o = run->options;
-  const char *left_out;
-  DP_TRY(dp_dprun_init_load(run->arena, run->session, &o->init, &left_out));
-  if (left_out && !o->quiet) fprintf(stderr, "%s: some of it is left out%s\n", o->init.path, left_out);
+  const bool infer = o->infer || o->generate.count >= 0;
+  dp_weights weights;
+  DP_TRY(dp_dprun_init_load(run->arena, run->session, &o->init, o->checkpoints ? NULL : o->save, infer, &weights));
+  if (!o->quiet) dp_weights_note(&o->init, &weights);
   return DP_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/data/data.h"
 #include "tools/report/runs.h"
 #include "tools/run/resume.h"
+#include "tools/weights/newest.h"
 
 enum {
   KEY_DATA = 256,
@@ -20,10 +21,6 @@ enum {
   KEY_SHUFFLE,
   KEY_SEED,
   KEY_DROP_LAST,
-  KEY_INIT,
-  KEY_INIT_PREFIX,
-  KEY_INIT_MAP,
-  KEY_INIT_PARTIAL,
   KEY_SAVE,
   KEY_METRICS,
   KEY_TRACE,
@@ -87,12 +84,6 @@ static const struct argp_option table[] = {
      "Train with this schedule of the learning rate instead of the plan's: 'cosine(total=800,warmup=5)', with what dpc "
      "compile --optimizer takes beside schedule=cosine",
      0},
-    {"init", KEY_INIT, "W.safetensors", 0,
-     "Start with the weights of this file, which --save writes, or of an index of several (.safetensors.index.json)",
-     0},
-    {"init-prefix", KEY_INIT_PREFIX, "P", 0, "Take P off the names in that file that begin with it", 0},
-    {"init-map", KEY_INIT_MAP, "OLD=NEW", 0, "Load its tensor OLD as NEW; once for each tensor", 0},
-    {"init-partial", KEY_INIT_PARTIAL, 0, 0, "Load what fits of it, and list the rest", 0},
     {"save", KEY_SAVE, "PATH", 0,
      "Write at the end, or when interrupted: to W.safetensors, the weights; to any other path, a folder, a checkpoint",
      0},
@@ -158,19 +149,6 @@ static dp_status add_pair(parsing *p, const char *option, const char *text, dp_c
     if (!strcmp((*pairs)[i].name, pair.name))
       return dp_fail(EX_USAGE, "--%s is given twice for '%s'", option, pair.name);
   DP_PUSH(p->arena, *pairs, *count, pair);
-  return DP_OK;
-}
-
-static dp_status add_rename(parsing *p, const char *text) {
-  dp_dprun_init *init = &p->options->init;
-  dp_cli_pair *renames = (dp_cli_pair *)(uintptr_t)init->renames;  // ours until the options are parsed
-  const char *equals = strchr(text, '=');
-  if (!equals || equals == text || !equals[1])
-    return dp_fail(EX_USAGE, "--init-map '%s': expected OLD=NEW, for example --init-map backbone.fc.bias=fc.bias",
-                   text);
-  const dp_cli_pair pair = {dp_strndup(p->arena, text, (size_t)(equals - text)), equals + 1};
-  DP_PUSH(p->arena, renames, init->n_renames, pair);
-  init->renames = renames;
   return DP_OK;
 }
 
@@ -259,17 +237,6 @@ static dp_status set_option(parsing *p, int key, char *text) {
     case KEY_DROP_LAST:
       o->drop_last = true;
       return DP_OK;
-    case KEY_INIT:
-      o->init.path = text;
-      return DP_OK;
-    case KEY_INIT_PREFIX:
-      o->init.prefix = text;
-      return DP_OK;
-    case KEY_INIT_MAP:
-      return add_rename(p, text);
-    case KEY_INIT_PARTIAL:
-      o->init.partial = true;
-      return DP_OK;
     case KEY_SAVE:
       o->save = text;
       return DP_OK;
@@ -345,6 +312,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   if (key == ARGP_KEY_INIT) {
     state->child_inputs[0] = &p->options->watch;
     state->child_inputs[1] = &p->options->generate;
+    state->child_inputs[2] = &p->options->init;
   }
   if (key >= ARGP_KEY_END) return ARGP_ERR_UNKNOWN;
   if (!p->status) p->status = set_option(p, key, text);
@@ -374,7 +342,8 @@ void dp_dprun_options_files(dp_arena *arena, const dp_dprun_options *o, dp_cli_f
   file_list l = {.arena = arena};
   add_file(&l, "the plan", o->plan, false);
   add_file(&l, "the plan's tensors", dp_printf(arena, "%s.safetensors", o->plan), false);
-  add_file(&l, "--init", o->init.path, false);
+  // Of a folder one file is read (tools/weights/load.h).
+  add_file(&l, "--init", o->init.path && dp_weights_is_folder(o->init.path) ? NULL : o->init.path, false);
   add_data(&l, "--data", o->n_data, o->data);
   add_data(&l, "--eval-data", o->n_eval_data, o->eval_data);
   for (int i = 0; i < o->n_outputs; i++)
@@ -422,7 +391,6 @@ static dp_status check_save(dp_dprun_options *o) {
     return dp_fail(EX_USAGE, "--save=-: weights cannot go to standard output: name a file");
   if (o->save && !*o->save) return dp_fail(EX_USAGE, "--save=: name a file or a folder");
   o->checkpoints = o->save && !ends_with(o->save, ".safetensors");
-  if (!o->checkpoints) o->init.written = o->save;
   const struct {
     bool given;
     const char *option;
@@ -432,8 +400,7 @@ static dp_status check_save(dp_dprun_options *o) {
       return dp_fail(EX_USAGE,
                      "--%s is about checkpoints: add --save=FOLDER (a path that does not end with .safetensors)",
                      of_checkpoints[i].option);
-  if (!o->init.path && (o->init.prefix || o->init.n_renames || o->init.partial))
-    return dp_fail(EX_USAGE, "--init-prefix, --init-map and --init-partial are about --init=W.safetensors: add it");
+  DP_TRY(dp_weights_options_check(&o->init));
   if (o->allowed && !o->resume) return dp_fail(EX_USAGE, "--allow-change needs --resume");
   if (!o->resume || *o->resume) return DP_OK;
   if (!o->checkpoints) return dp_fail(EX_USAGE, "--resume goes on from --save=FOLDER: add it, or give --resume=FOLDER");
@@ -473,6 +440,10 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
   if (o->epochs >= 0 && o->steps >= 0) return dp_fail(EX_CONFIG, "--epochs and --steps exclude each other");
   DP_TRY(dp_dprun_generate_options_check(&o->generate));
   DP_TRY(check_infer(o));
+  if (o->infer && o->skip_broken)
+    return dp_fail(EX_USAGE,
+                   "--bad-records=skip does not go with --infer: the prediction for another record would stand in the "
+                   "place of one that cannot be read");
   if (o->validation > 0 && o->n_eval_data)
     return dp_fail(EX_CONFIG, "--validation takes its samples from --data, and --eval-data names others: give one");
   if ((o->validation > 0 || o->n_augments || o->bench_data) && !o->n_data)
@@ -491,7 +462,7 @@ static dp_status check_options(dp_arena *arena, dp_dprun_options *o) {
 
 dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dprun_options *options) {
   static const struct argp_child children[] = {
-      {&dp_dprun_watch_argp, 0, NULL, 0}, {&dp_dprun_generate_argp, 0, NULL, 0}, {0}};
+      {&dp_dprun_watch_argp, 0, NULL, 0}, {&dp_dprun_generate_argp, 0, NULL, 0}, {&dp_weights_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
       .options = table,
       .children = children,
@@ -525,11 +496,16 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "contradiction.",
   };
   argp_program_version = "dprun " DP_VERSION;
-  *options = (dp_dprun_options){
-      .epochs = -1, .steps = -1, .lr = -1, .timeout = -1, .generate = {.count = -1, .temperature = -1}};
+  *options = (dp_dprun_options){.epochs = -1,
+                                .steps = -1,
+                                .lr = -1,
+                                .timeout = -1,
+                                .init = {.arena = arena},
+                                .generate = {.count = -1, .temperature = -1}};
   parsing p = {arena, options, DP_OK};
   dp_status status = dp_cli_parse(&argp, argc, argv, &p);
-  dp_status mistakes[] = {p.status, options->watch.status, options->generate.status, status}, first = DP_OK;
+  dp_status mistakes[] = {p.status, options->watch.status, options->generate.status, options->init.status, status},
+            first = DP_OK;
   for (size_t i = 0; i < DP_COUNT(mistakes); i++) {
     if (!first)
       first = mistakes[i];

@@ -5,9 +5,9 @@
 #include "ir/spec/spec.h"
 #include "tools/backends.h"
 #include "tools/cli.h"
-#include "tools/run/init.h"
 #include "tools/run/options_generate.h"
 #include "tools/run/options_watch.h"
+#include "tools/weights/options.h"
 
 typedef struct {
   const char *plan;
@@ -22,7 +22,7 @@ typedef struct {
   dp_learning_rate_spec schedule_spec;
   bool infer, shuffle, drop_last, explain, quiet, stop_on_nan;
   uint64_t seed;
-  dp_dprun_init init;
+  dp_weights_options init;
   const char *save, *metrics, *trace;  // NULL: not given
   const char *make_code;               // a folder; NULL: not given
   bool checkpoints;                    // --save names a folder of checkpoints

@@ -3,12 +3,10 @@
 #include "tools/run/resume.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "runtime/checkpoint/folder.h"
-#include "tools/run/match.h"
+#include "tools/weights/match.h"
+#include "tools/weights/newest.h"
 
 // ---- what has changed -----------------------------------------------------------------------------------------------
 
@@ -70,116 +68,101 @@ static const char *describe(dp_arena *arena, dp_dprun_change change, const dp_ch
   return NULL;
 }
 
-static dp_status compare(dp_arena *arena, const dp_checkpoint_record *then, const dp_checkpoint_record *now,
-                         unsigned allowed) {
-  const char *text = "", *names = "";
+// What differs and is not allowed. *text: in words; *names: for --allow-change; both "" if nothing does.
+static void compare(dp_arena *arena, const dp_checkpoint_record *then, const dp_checkpoint_record *now,
+                    unsigned allowed, const char **text, const char **names) {
+  *text = *names = "";
   for (size_t i = 0; i < DP_COUNT(changes); i++) {
     if (changes[i].change & allowed) continue;
     const char *what = describe(arena, changes[i].change, then, now);
     if (!what) continue;
-    text = dp_printf(arena, "%s%s%s", text, *text ? "; " : "", what);
-    names = dp_printf(arena, "%s%s%s", names, *names ? "," : "", changes[i].name);
+    *text = dp_printf(arena, "%s%s%s", *text, **text ? "; " : "", what);
+    *names = dp_printf(arena, "%s%s%s", *names, **names ? "," : "", changes[i].name);
   }
-  if (!*text) return DP_OK;
-  return dp_fail(EX_CONFIG, "not the same training: %s. To go on all the same, add --allow-change=%s", text, names);
 }
 
-// ---- one checkpoint -------------------------------------------------------------------------------------------------
+// ---- the tensors ----------------------------------------------------------------------------------------------------
 
 typedef struct {
-  dp_arena *arena;
-  const char *path;
-  dp_checkpoint_record record;
-  dp_safetensors file;
-} checkpoint;
+  const dp_weights_source **found;  // (variables)
+  const char *unlike;               // the lists of tensors that are not the model's; NULL: all are
+} tensors;
 
-// Checks that every byte of the tensors is as it was written.
-static dp_status check_tensors(const checkpoint *c) {
-  size_t largest = 0;
-  for (size_t i = 0; i < c->file.count; i++)
-    if (c->file.tensors[i].tensor.bytes > largest) largest = c->file.tensors[i].tensor.bytes;
-  char *data = malloc(largest ? largest : 1);
-  if (!data) return dp_fail(DP_EX_MEMORY, "%s: no memory for a tensor of %zu bytes", c->path, largest);
-  uint64_t sum = 0;
-  dp_status status = DP_OK;
-  for (size_t i = 0; i < c->file.count && !status; i++) {
-    const dp_safetensor *entry = &c->file.tensors[i];
-    status = dp_safetensors_read(&c->file, entry, data);
-    if (!status) sum += dp_checkpoint_hash(entry->name, data, entry->tensor.bytes);
-  }
-  free(data);
-  if (!status && sum != c->record.tensors)
-    status = dp_fail(EX_DATAERR, "%s/" DP_CHECKPOINT_WEIGHTS ": its content is not what was saved", c->path);
-  return status;
-}
-
-// Opens a checkpoint and checks that it is whole.
-static dp_status open_checkpoint(dp_arena *arena, const char *path, checkpoint *c) {
-  *c = (checkpoint){.arena = arena, .path = path};
-  DP_TRY(dp_checkpoint_record_read(arena, dp_printf(arena, "%s/" DP_CHECKPOINT_RECORD, path), &c->record));
-  DP_TRY(dp_safetensors_open(arena, dp_printf(arena, "%s/" DP_CHECKPOINT_WEIGHTS, path), &c->file));
-  dp_status status = check_tensors(c);
-  if (status) dp_safetensors_close(&c->file);
-  return status;
-}
-
-static dp_status load(const checkpoint *c, dp_session *session) {
-  const dp_model *model = dp_session_model(session);
-  const dp_dprun_matching matching = {.wanted = dp_dprun_is_kept};
-  const dp_dprun_source **found;
-  const char *left_out;
-  dp_dprun_source *sources = dp_alloc_n(c->arena, c->file.count, sizeof *sources);
-  size_t largest = 0;
+// weights: only parameters and buffers.
+static dp_status match(dp_arena *arena, const dp_weights_checkpoint *c, const dp_model *model, bool weights,
+                       tensors *t) {
+  const dp_weights_matching matching = {.wanted = weights ? dp_weights_is_weight : dp_weights_is_kept, .partial = true};
+  dp_weights_source *sources = NULL;
+  size_t count = 0;
   for (size_t i = 0; i < c->file.count; i++) {
-    sources[i] = (dp_dprun_source){c->file.tensors[i].name, &c->file, &c->file.tensors[i]};
-    if (sources[i].entry->tensor.bytes > largest) largest = sources[i].entry->tensor.bytes;
+    const dp_weights_source source = {c->file.tensors[i].name, &c->file, &c->file.tensors[i]};
+    if (!weights || strncmp(source.name, "dp.", 3) != 0) DP_PUSH(arena, sources, count, source);
   }
-  DP_TRY(dp_dprun_match(c->arena, model, sources, c->file.count, &matching, &found, &left_out));
-  char *data = dp_alloc(c->arena, largest);
-  for (int32_t i = 0; i < model->n_variables; i++) {
-    if (!found[i]) continue;
-    DP_TRY(dp_safetensors_read(&c->file, found[i]->entry, data));
-    DP_TRY(dp_session_variable_write(session, i, data));
-  }
+  return dp_weights_match(arena, model, sources, count, &matching, &t->found, &t->unlike);
+}
+
+static bool has_any(const tensors *t, int32_t n_variables) {
+  for (int32_t i = 0; i < n_variables; i++)
+    if (t->found[i]) return true;
+  return false;
+}
+
+// How to train on from what fits, where going on is impossible.
+static dp_status advise(dp_arena *arena, const dp_weights_checkpoint *c, const dp_model *model, const char **advice) {
+  tensors t;
+  DP_TRY(match(arena, c, model, true, &t));
+  *advice = !has_any(&t, model->n_variables)
+                ? ""
+                : dp_printf(arena,
+                            "\nTo begin a new training with its weights, give --init=%s%s and another folder to "
+                            "--save, without --resume",
+                            c->path, t.unlike ? " --init-partial" : "");
   return DP_OK;
 }
 
-// ---- the newest that is whole ---------------------------------------------------------------------------------------
-
-// Damage is a reason to take an older checkpoint. A disk that cannot be read now, or a lack of memory, is not.
-static bool is_damage(dp_status status) {
-  const int code = dp_status_code(status);
-  return code == EX_DATAERR || code == EX_NOINPUT;
+static dp_status check(dp_arena *arena, const dp_weights_checkpoint *c, const dp_model *model,
+                       const dp_checkpoint_record *now, unsigned allowed, tensors *t) {
+  const char *text, *names, *advice;
+  compare(arena, &c->record, now, allowed, &text, &names);
+  DP_TRY(match(arena, c, model, false, t));
+  if (t->unlike) DP_TRY(advise(arena, c, model, &advice));
+  if (*text && t->unlike)
+    return dp_fail(EX_CONFIG, "not the same training: %s. Its tensors are not those of this model and optimizer%s%s",
+                   text, t->unlike, advice);
+  if (*text)
+    return dp_fail(EX_CONFIG, "not the same training: %s. To go on all the same, add --allow-change=%s", text, names);
+  if (t->unlike) return dp_fail(EX_DATAERR, "the tensors are not those of the model%s%s", t->unlike, advice);
+  return DP_OK;
 }
 
-// *at: the newest whole one of the steps; `count` if none is.
-static dp_status open_newest(dp_arena *arena, const char *folder, const int64_t *steps, int count, checkpoint *c,
-                             int *at) {
-  for (*at = 0; *at < count; ++*at) {
-    dp_status status = open_checkpoint(arena, dp_checkpoints_path(arena, folder, steps[*at]), c);
-    if (!status || !is_damage(status)) return status;
-    fprintf(stderr, "dprun: passed over a damaged checkpoint: %s\n", dp_status_message(status));
-    dp_status_free(status);
+static dp_status load(dp_arena *arena, const dp_weights_checkpoint *c, const tensors *t, dp_session *session) {
+  size_t largest = 0;
+  for (size_t i = 0; i < c->file.count; i++)
+    if (c->file.tensors[i].tensor.bytes > largest) largest = c->file.tensors[i].tensor.bytes;
+  char *data = dp_alloc(arena, largest);
+  for (int32_t i = 0; i < dp_session_model(session)->n_variables; i++) {
+    if (!t->found[i]) continue;
+    DP_TRY(dp_safetensors_read(&c->file, t->found[i]->entry, data));
+    DP_TRY(dp_session_variable_write(session, i, data));
   }
   return DP_OK;
 }
 
 dp_status dp_dprun_resume(dp_arena *arena, const char *folder, const dp_checkpoint_record *now, unsigned allowed,
                           dp_session *session, dp_checkpoint_record *record) {
-  int64_t *steps;
-  int count, at;
-  checkpoint c;
-  DP_TRY(dp_checkpoints_list(arena, folder, &steps, &count));
-  DP_TRY(open_newest(arena, folder, steps, count, &c, &at));
+  dp_weights_checkpoint c;
+  tensors t;
+  int count;
+  DP_TRY(dp_weights_checkpoint_newest(arena, folder, &count, &c));
   if (!count) {
     record->step = -1;
     return DP_OK;
   }
-  if (at == count)
+  if (!c.path)
     return dp_fail(EX_DATAERR, "--resume: none of the %d checkpoints in %s is whole: to start afresh, remove them",
                    count, folder);
-  dp_status status = compare(arena, &c.record, now, allowed);
-  if (!status) status = load(&c, session);
+  dp_status status = check(arena, &c, dp_session_model(session), now, allowed, &t);
+  if (!status) status = load(arena, &c, &t, session);
   dp_safetensors_close(&c.file);
   if (status) return dp_status_context(status, "--resume: %s", c.path);
   *record = c.record;

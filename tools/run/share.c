@@ -6,6 +6,7 @@
 
 #include "ir/base/file.h"
 #include "tools/run/device.h"
+#include "tools/weights/newest.h"
 
 // ---- cores ----------------------------------------------------------------------------------------------------------
 
@@ -75,6 +76,8 @@ static file_list list_files(dp_arena *arena, const dp_dprun_options *o, int numb
   dp_dprun_options_files(arena, o, &l.files, &l.count);
   // A run may save where it goes on from, but no other one may.
   if (o->resume) DP_PUSH(arena, l.files, l.count, ((dp_cli_file){"--resume", o->resume, false}));
+  if (o->init.path && dp_weights_is_folder(o->init.path))
+    DP_PUSH(arena, l.files, l.count, ((dp_cli_file){"--init", o->init.path, false}));
   for (int i = 0; i < l.count; i++) l.files[i].option = dp_printf(arena, "%s of run %d", l.files[i].option, number);
   return l;
 }

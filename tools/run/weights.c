@@ -2,15 +2,15 @@
 #include "tools/run/weights.h"
 
 #include "tools/run/average.h"
-#include "tools/run/match.h"
+#include "tools/weights/match.h"
 
 static dp_status gather(dp_arena *arena, dp_session *session, dp_safetensor **tensors, size_t *count) {
   const dp_model *model = dp_session_model(session);
   for (int32_t i = 0; i < model->n_variables; i++) {
-    if (!dp_dprun_is_weight(&model->variables[i])) continue;
-    dp_safetensor item = {.name = model->variables[i].name, .tensor = dp_dprun_tensor_of(&model->variables[i])};
+    if (!dp_weights_is_weight(&model->variables[i])) continue;
+    dp_safetensor item = {.name = model->variables[i].name, .tensor = dp_weights_tensor_of(&model->variables[i])};
     void *data = dp_alloc(arena, item.tensor.bytes);
-    const int32_t average = dp_dprun_average_of(arena, model, i);
+    const int32_t average = dp_weights_average_of(arena, model, i);
     DP_TRY(dp_session_variable_read(session, average < 0 ? i : average, data));
     item.tensor.data = data;
     DP_PUSH(arena, *tensors, *count, item);

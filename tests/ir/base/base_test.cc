@@ -9,10 +9,12 @@
 #include <iterator>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "ir/base/base.h"
 #include "ir/base/file.h"
 #include "ir/base/names.h"
+#include "ir/base/suggest.h"
 
 namespace {
 
@@ -173,6 +175,24 @@ TEST(File, AbandonedWritingLeavesTheOldContent) {
   ASSERT_EQ(dp_file_reader_read(&reader, 0, &content[0], content.size()), DP_OK);
   EXPECT_EQ(content, "old");
   dp_file_reader_close(&reader);
+}
+
+std::string Nearest(const char *word, const std::vector<const char *> &known) {
+  dp_suggest suggest = dp_suggest_begin(word);
+  for (const char *candidate : known) dp_suggest_offer(&suggest, candidate);
+  return suggest.best ? suggest.best : "";
+}
+
+// A short word with another beginning or another number is no slip of the finger: it means something else.
+TEST(Suggest, OnlyWhatMayHaveBeenMeant) {
+  for (const char *slip : {"cpx", "cp", "pcu", "cppu", "CPU"}) EXPECT_EQ(Nearest(slip, {"cpu", "cuda"}), "cpu") << slip;
+  for (const char *slip : {"cuba", "cudda", "uda"}) EXPECT_EQ(Nearest(slip, {"cpu", "cuda"}), "cuda") << slip;
+  for (const char *other : {"gpu", "npu", "tpu", "mps"}) EXPECT_EQ(Nearest(other, {"cpu", "cuda"}), "") << other;
+  EXPECT_EQ(Nearest("l2", {"l1", "mse"}), "");
+  EXPECT_EQ(Nearest("ll", {"l1", "mse"}), "");
+  EXPECT_EQ(Nearest("mes", {"l1", "mse"}), "mse");
+  EXPECT_EQ(Nearest("sgb", {"sgd", "adam"}), "sgd");
+  EXPECT_EQ(Nearest("fp61", {"fp32", "fp64"}), "fp64");
 }
 
 }  // namespace

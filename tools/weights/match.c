@@ -1,5 +1,5 @@
 // See match.h.
-#include "tools/run/match.h"
+#include "tools/weights/match.h"
 
 #include <string.h>
 
@@ -8,11 +8,19 @@
 
 enum { LISTED = 5 };  // names of a list, before it only counts
 
-bool dp_dprun_is_weight(const dp_variable *p) { return p->kind == DP_PARAMETER || p->kind == DP_BUFFER; }
+bool dp_weights_is_average(const char *name) { return !strncmp(name, DP_WEIGHTS_AVERAGE, strlen(DP_WEIGHTS_AVERAGE)); }
 
-bool dp_dprun_is_kept(const dp_variable *p) { return dp_dprun_is_weight(p) || p->kind == DP_STATE; }
+int32_t dp_weights_average_of(dp_arena *arena, const dp_model *model, int32_t variable) {
+  const dp_variable *p = &model->variables[variable];
+  if (p->kind != DP_PARAMETER) return -1;
+  return dp_model_find_variable(model, dp_printf(arena, DP_WEIGHTS_AVERAGE "%s", p->name));
+}
 
-dp_tensor dp_dprun_tensor_of(const dp_variable *p) {
+bool dp_weights_is_weight(const dp_variable *p) { return p->kind == DP_PARAMETER || p->kind == DP_BUFFER; }
+
+bool dp_weights_is_kept(const dp_variable *p) { return dp_weights_is_weight(p) || p->kind == DP_STATE; }
+
+dp_tensor dp_weights_tensor_of(const dp_variable *p) {
   dp_tensor t = {.dtype = p->type.dtype, .rank = p->type.shape.rank};
   dp_shape_at(&p->type.shape, 0, t.extents);
   t.bytes = (size_t)dp_shape_count(&p->type.shape, 0) * dp_type_bytes(t.dtype);
@@ -40,7 +48,7 @@ typedef struct {
   list missing, unexpected, unfit;
 } lists;
 
-static bool fits(const dp_tensor *found, const dp_tensor *wanted, bool convert) {
+bool dp_weights_fits(const dp_tensor *found, const dp_tensor *wanted, bool convert) {
   const bool floats = (DP_BIT(found->dtype) & DP_FLOATS) && (DP_BIT(wanted->dtype) & DP_FLOATS);
   return found->rank == wanted->rank &&
          !memcmp(found->extents, wanted->extents, (size_t)wanted->rank * sizeof *wanted->extents) &&
@@ -54,30 +62,37 @@ static void add_unfit(list *l, const char *name, const dp_tensor *found, const d
                    dp_type_print(&in_plan, b, sizeof b)));
 }
 
-static void add_unexpected(list *l, const dp_model *model, const dp_dprun_matching *matching, const char *name) {
+// Only what is missing can have been meant: fc2.bias is no fc1.bias that was mistyped if both are there. Nobody types
+// the names of an optimizer's state.
+static void add_unexpected(list *l, const dp_model *model, const dp_names *there, const char *name) {
   dp_suggest suggest = dp_suggest_begin(name);
-  for (int32_t k = 0; k < model->n_variables && l->count < LISTED; k++)
-    if (matching->wanted(&model->variables[k])) dp_suggest_offer(&suggest, model->variables[k].name);
+  for (int32_t k = 0; k < model->n_variables && l->count < LISTED; k++) {
+    const dp_variable *p = &model->variables[k];
+    if (dp_weights_is_weight(p) && dp_names_find(there, p->name) < 0) dp_suggest_offer(&suggest, p->name);
+  }
   char hint[128];
   add(l, dp_printf(l->arena, "'%s'%s", name, dp_suggest_print(&suggest, hint, sizeof hint)));
 }
 
-dp_status dp_dprun_match(dp_arena *arena, const dp_model *model, const dp_dprun_source *sources, size_t count,
-                         const dp_dprun_matching *matching, const dp_dprun_source ***found, const char **left_out) {
+dp_status dp_weights_match(dp_arena *arena, const dp_model *model, const dp_weights_source *sources, size_t count,
+                           const dp_weights_matching *matching, const dp_weights_source ***found,
+                           const char **left_out) {
   dp_names *names = dp_names_create(arena);
-  const dp_dprun_source **of = dp_alloc_n(arena, (size_t)model->n_variables, sizeof *of);
+  const dp_weights_source **of = dp_alloc_n(arena, (size_t)model->n_variables, sizeof *of);
   lists l = {{arena, "", 0}, {arena, "", 0}, {arena, "", 0}};
   for (size_t i = 0; i < count; i++) {
     if (dp_names_find(names, sources[i].name) >= 0)
       return dp_fail(EX_DATAERR, "two tensors are called '%s'", sources[i].name);
     dp_names_add(names, sources[i].name, (int32_t)i);
+  }
+  for (size_t i = 0; i < count; i++) {
     const int32_t v = dp_model_find_variable(model, sources[i].name);
     if (v < 0 || !matching->wanted(&model->variables[v])) {
-      add_unexpected(&l.unexpected, model, matching, sources[i].name);
+      add_unexpected(&l.unexpected, model, names, sources[i].name);
       continue;
     }
-    const dp_tensor wanted = dp_dprun_tensor_of(&model->variables[v]);
-    if (fits(&sources[i].entry->tensor, &wanted, matching->convert))
+    const dp_tensor wanted = dp_weights_tensor_of(&model->variables[v]);
+    if (dp_weights_fits(&sources[i].entry->tensor, &wanted, matching->convert))
       of[v] = &sources[i];
     else
       add_unfit(&l.unfit, sources[i].name, &sources[i].entry->tensor, &wanted);
