@@ -165,6 +165,8 @@ TEST_F(CudaMany, ChecksTheMemoryOfEach) {
   refused = fits(reserve + 3 * device - 1, "--device=cuda:0,1 --map=0,1,1,1");
   EXPECT_NE(refused.find("GPU 1 (stand-in)"), std::string::npos) << refused;
   EXPECT_NE(refused.find(std::to_string(3 * device) + " bytes for 3 devices"), std::string::npos) << refused;
+  refused = fits(reserve + device - 1, "--device=cuda:0,1,2,3");
+  EXPECT_NE(refused.find(std::to_string(device) + " bytes for 1 device (up"), std::string::npos) << refused;
   setenv("DP_STANDIN_PEERS", "none", 1);
   refused = fits(reserve + staging + 2 * device - 1, "--device=cuda:0,1");
   EXPECT_NE(refused.find(std::to_string(reserve + staging) + " bytes kept for"), std::string::npos) << refused;

@@ -11,16 +11,14 @@
 
 // A loss that is not finite ends training only if that was asked for.
 static dp_status check_loss(dp_dprun *run, double loss) {
-  const char *remark = dp_tally_remark(&run->step_tally);
   if (isfinite(loss) || run->reported_not_finite) return DP_OK;
   run->reported_not_finite = true;
   dp_progress_clear(&run->progress);
   if (run->options->stop_on_nan)
-    return dp_fail(EX_DATAERR, "the loss of step %lld is not finite: %g%s%s", (long long)run->steps, loss,
-                   remark ? ", " : "", remark ? remark : "");
+    return dp_fail(EX_DATAERR, "the loss of step %lld is not finite: %g", (long long)run->steps, loss);
   dp_line_print(stderr,
-                "dprun: the loss of step %lld is not finite: %g%s%s (reported once; --stop-on-nan stops training here)",
-                (long long)run->steps, loss, remark ? ", " : "", remark ? remark : "");
+                "dprun: the loss of step %lld is not finite: %g (reported once; --stop-on-nan stops training here)",
+                (long long)run->steps, loss);
   return DP_OK;
 }
 
