@@ -189,6 +189,12 @@ TEST_F(CudaMany, TracesEachGpu) {
   }
   EXPECT_EQ(devices.size(), 4u);
   EXPECT_GT(latest, 0);
+  // Each has 2 of 8 samples. The gradient of 64x64 weights is a product of two arrays of 2x64.
+  const int flops = 2 * 2 * 64 * 64, bytes = 4 * (2 * 64 + 2 * 64 + 64 * 64);
+  const std::regex hidden("\"name\":\"Gemm h/grad/Gemm.1\"[^}]*\"flops\":" + std::to_string(flops) +
+                          ",\"bytes\":" + std::to_string(bytes) + ",");
+  EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), hidden), std::sregex_iterator()), 3 * 4)
+      << text.substr(text.find("Gemm h"), 200);
 }
 
 // Each track is named by the plan's device, the GPU that it is on, and the stream; so it is in the report.
