@@ -188,7 +188,7 @@ TEST_F(Data, TheLoadersRateAlone) {
   EXPECT_NE(result.out.find("samples/s, "), std::string::npos) << result.out;
 }
 
-// NumPy writes float64. That such numbers are rounded is said once, however many inputs, data sets and epochs have them.
+// NumPy writes float64. That such numbers are rounded is said once, for all inputs, data sets and epochs.
 TEST_F(Data, RoundingIsSaidOnce) {
   Compile(
       "  input x: float32[N,3]\n  input z: float32[N,2]\n  input label: int64[N]\n"
