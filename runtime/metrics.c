@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ir/base/file.h"
+#include "ir/base/stream.h"
 
 enum { POLL_MS = 100 };
 
@@ -63,18 +64,18 @@ static void put_number(dp_metrics *metrics, const char *name, int digits, double
 // Whether a line can be written. The reader of standard output may be slow or gone: once the run is told to stop, do
 // not wait for it. A pipe that reports room has room for more than a line.
 static bool can_write(dp_metrics *metrics) {
-  if (!metrics->file || metrics->failed) return false;
+  if (!metrics->file || metrics->given_up || metrics->error) return false;
   if (metrics->file != stdout) return true;
   struct pollfd output = {STDOUT_FILENO, POLLOUT, 0};
   while (poll(&output, 1, POLL_MS) <= 0)
-    if (metrics->stopped && metrics->stopped()) return !(metrics->failed = true);
+    if (metrics->stopped && metrics->stopped()) return !(metrics->given_up = true);
   return true;
 }
 
 static void end_line(dp_metrics *metrics, const char *end) {
   fputs(end, metrics->file);
-  if (metrics->file != stdout) return;
-  metrics->failed |= fflush(stdout) != 0;
+  dp_stream_watch(metrics->file, &metrics->error);
+  if (metrics->file == stdout) dp_stream_flush(stdout, &metrics->error);
 }
 
 static void begin_line(dp_metrics *metrics, const char *event, const dp_metrics_measured *m) {
@@ -114,7 +115,7 @@ void dp_metrics_eval(dp_metrics *metrics, const dp_metrics_measured *m) {
   fprintf(metrics->file, ",\"samples\":%lld", (long long)m->samples);
   if (m->confusion) put_confusion(metrics, m);
   end_line(metrics, "}\n");
-  if (metrics->file != stdout) fflush(metrics->file);
+  dp_metrics_flush(metrics);
 }
 
 void dp_metrics_infer(dp_metrics *metrics, int64_t samples, double ms) {
@@ -150,16 +151,21 @@ void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *b) {
 }
 
 void dp_metrics_flush(dp_metrics *metrics) {
-  if (metrics->file && metrics->file != stdout) fflush(metrics->file);
+  if (metrics->file && metrics->file != stdout) dp_stream_flush(metrics->file, &metrics->error);
 }
 
 dp_status dp_metrics_close(dp_metrics *metrics) {
-  if (!metrics->file) return DP_OK;
-  bool failed = ferror(metrics->file) != 0 || metrics->failed;
-  if (metrics->file == stdout && failed)
+  FILE *file = metrics->file;
+  int error = metrics->error;
+  metrics->file = NULL;
+  if (!file) return DP_OK;
+  if (file != stdout)
+    error = dp_stream_close(file, error);
+  else if (error || metrics->given_up)
     __fpurge(stdout);  // else exit would try to write it again
   else
-    failed |= (metrics->file == stdout ? fflush(stdout) : fclose(metrics->file)) != 0;
-  metrics->file = NULL;
-  return failed ? dp_fail(EX_IOERR, "--metrics=%s: cannot be written: %s", metrics->path, strerror(errno)) : DP_OK;
+    dp_stream_flush(stdout, &error);
+  if (!error && !metrics->given_up) return DP_OK;
+  return dp_fail(EX_IOERR, "--metrics=%s: cannot be written: %s", metrics->path,
+                 error ? strerror(error) : "nobody reads it");
 }

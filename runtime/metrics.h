@@ -16,7 +16,8 @@ typedef struct {
   FILE *file;       // NULL: metrics are off and the functions do nothing
   int loss_digits;  // 9, or 17 for float64
   bool (*stopped)(void);
-  bool failed;  // standard output failed or was given up
+  int error;      // why a write failed; 0: none has
+  bool given_up;  // standard output has no room, and nobody waits for it any more
 } dp_metrics;
 
 // path: NULL for none, "-" for standard output. stopped: whether the run has been told to stop; from then on, nothing

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "runtime/session.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -380,7 +381,8 @@ const void *dp_session_output(dp_session *s, int program, const char *name, dp_t
 double dp_session_number(dp_session *s, int program, const char *name) {
   dp_type type;
   const void *at = dp_session_output(s, program, name, &type);
-  return at ? dp_element_get(type.dtype, at) : 0;
+  const double number = at ? dp_element_get(type.dtype, at) : 0;
+  return isnan(number) ? NAN : number;
 }
 
 // ---- variables ----------------------------------------------------------------------------------------------

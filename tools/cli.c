@@ -126,7 +126,7 @@ static void print_and_exit(const struct argp *argp, char **argv) {
 }
 
 dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
-  static const struct argp_option options[] = {{"h", 'h', 0, OPTION_HIDDEN, 0, 0}, {0}};
+  static const struct argp_option options[] = {{0, 'h', 0, 0, "The same as --help", -1}, {0}};
   const struct argp_child children[] = {{argp, 0, NULL, 0}, {0}};
   const struct argp outer = {.options = options, .parser = parse_outer, .children = children};
   if (argc == 2) print_and_exit(argp, argv);

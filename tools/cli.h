@@ -61,6 +61,8 @@ dp_status dp_cli_files_check_between(const dp_cli_file *some, int n_some, const 
 // Checks that a file can be written, before hours of work depend on it. text: it may go to a terminal. EX_CANTCREAT;
 // EX_USAGE: binary output would go to a terminal.
 dp_status dp_cli_check_writable(const char *option, const char *path, bool text) DP_MUST_USE;
+// Refuses a folder without a name, or called "-", which is standard input or output elsewhere. EX_USAGE.
+dp_status dp_cli_check_folder(const char *option, const char *path) DP_MUST_USE;
 // Refuses a path whose ending belongs to another format (EX_USAGE). `form` describes the format, `endings` lists its
 // endings, such as ".json .jsonl". only: also refuses unknown endings.
 dp_status dp_cli_check_ending(const char *option, const char *path, const char *form, const char *endings,

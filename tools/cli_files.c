@@ -126,6 +126,10 @@ dp_status dp_cli_check_writable(const char *option, const char *path, bool text)
   return error ? dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(error)) : DP_OK;
 }
 
+dp_status dp_cli_check_folder(const char *option, const char *path) {
+  return *path && !dp_file_is_standard(path) ? DP_OK : dp_fail(EX_USAGE, "%s=%s: name a folder", option, path);
+}
+
 // ---- endings --------------------------------------------------------------------------------------------------------
 
 // Whether the ending is one of the list, which is separated by spaces.

@@ -1,4 +1,5 @@
 // Manual pages and completion, from the tables that the command line is parsed by. See cli.h.
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,9 +66,25 @@ static void print_options(const struct argp *argp, FILE *out) {
   for (const struct argp_child *c = argp->children; c && c->argp; c++) print_options(c->argp, out);
 }
 
-// What argp adds.
-static const char *const common[][2] = {
-    {"help", "Print this list of options"}, {"usage", "Print a short usage message"}, {"version", "Print the version"}};
+// What argp and dp_cli_parse add.
+static const struct {
+  const char *letter, *name, *doc;
+} common[] = {{"\\fB\\-h\\fR, ", "help", "Print this list of options"},
+              {"", "usage", "Print a short usage message"},
+              {"", "version", "Print the version"}};
+
+// A usage on each line of args_doc. A word in small letters names a command, whose options follow it.
+static void print_usages(const char *usages, const char *command, FILE *out) {
+  for (bool first = true; first || *usages; first = false) {
+    const size_t length = strcspn(usages, "\n"), word = islower((unsigned char)*usages) ? strcspn(usages, " \n") : 0;
+    fprintf(out, "%s\\fB%s%s%.*s\\fR [\\fIOPTION\\fR...] ", first ? "" : ".br\n", command, word ? " " : "", (int)word,
+            usages);
+    const size_t rest = word + strspn(usages + word, " ");
+    put_text(usages + rest, length - rest, out);
+    fputc('\n', out);
+    usages += length + (usages[length] == '\n');
+  }
+}
 
 void dp_cli_manual_print(const struct argp *argp, const char *command, FILE *out) {
   const char *doc = argp->doc ? argp->doc : "", *more = strchr(doc, '\v');
@@ -78,14 +95,15 @@ void dp_cli_manual_print(const struct argp *argp, const char *command, FILE *out
   for (const char *c = command; *c; c++) fputs(*c == ' ' ? "\\-" : (char[]){*c, 0}, out);
   fputs(" \\- ", out);
   put_text(doc, sentence < length ? sentence : length, out);
-  fprintf(out, "\n.SH SYNOPSIS\n\\fB%s\\fR [\\fIOPTION\\fR...] ", command);
-  put_string(argp->args_doc ? argp->args_doc : "", out);
-  fputs("\n.SH DESCRIPTION\n", out);
+  fputs("\n.SH SYNOPSIS\n", out);
+  print_usages(argp->args_doc ? argp->args_doc : "", command, out);
+  fputs(".SH DESCRIPTION\n", out);
   put_text(doc, length, out);
   fputs("\n.SH OPTIONS\n", out);
   print_options(argp, out);
   fputs(".SS Other\n", out);
-  for (size_t i = 0; i < DP_COUNT(common); i++) fprintf(out, ".TP\n\\fB\\-\\-%s\\fR\n%s\n", common[i][0], common[i][1]);
+  for (size_t i = 0; i < DP_COUNT(common); i++)
+    fprintf(out, ".TP\n%s\\fB\\-\\-%s\\fR\n%s\n", common[i].letter, common[i].name, common[i].doc);
   if (!more) return;
   const char *examples = !strncmp(more + 1, "Examples:\n", 10) ? more + 11 : more + 1;
   fputs(".SH EXAMPLES\n.nf\n", out);
@@ -103,5 +121,5 @@ static void print_words(const struct argp *argp, FILE *out) {
 
 void dp_cli_words_print(const struct argp *argp, FILE *out) {
   print_words(argp, out);
-  for (size_t i = 0; i < DP_COUNT(common); i++) fprintf(out, "--%s\n", common[i][0]);
+  for (size_t i = 0; i < DP_COUNT(common); i++) fprintf(out, "--%s\n", common[i].name);
 }

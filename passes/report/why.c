@@ -1,6 +1,4 @@
-// See why.h. The bytes that a device moves follow from the operator: an all-reduce over p devices sends and receives 2
-// (p - 1) / p of its bytes, half of that to scatter and half to gather (Patarasuk and Yuan, "Bandwidth optimal
-// all-reduce algorithms", 2009).
+// See why.h.
 #include "passes/report/why.h"
 
 #include <inttypes.h>
@@ -8,6 +6,7 @@
 
 #include "ir/file/proto.h"
 #include "ir/ops/common.h"
+#include "ir/plan/moves.h"
 #include "ir/plan/report/stages.h"
 #include "passes/report/balance.h"
 #include "passes/report/traffic.h"
@@ -85,20 +84,6 @@ static void print_held(const Dp__Plan *plan, FILE *out) {
 
 // ---- what is moved --------------------------------------------------------------------------------------------------
 
-typedef enum {
-  AMONG,  // p devices: moves (p - 1) / p of the larger of operand and result
-  PEER,   // one other device: the whole
-  HOST,   // host and device: the device's part
-} moves_between;
-
-static const struct {
-  const char *op;
-  moves_between between;
-  double passes;
-} moves[] = {{"AllReduce", AMONG, 2}, {"ReduceScatter", AMONG, 1}, {"AllGather", AMONG, 1},
-             {"AllToAll", AMONG, 1},  {"Send", PEER, 1},           {"Recv", PEER, 1},
-             {"Scatter", HOST, 1},    {"Broadcast", HOST, 1},      {"Gather", HOST, 1}};
-
 typedef struct {
   size_t count;
   double bytes;
@@ -108,30 +93,26 @@ static uint64_t operand_bytes(const Dp__Program *program, size_t count, const ui
   return k < count && operands[k] ? program->tensors[operands[k] - 1]->bytes : 0;
 }
 
-static double bytes_of(const Dp__Program *program, const Dp__Instruction *in, moves_between between) {
+static double bytes_of(const Dp__Program *program, const Dp__Instruction *in, const dp_moves *moves, double p) {
   double bytes = 0;
-  for (size_t k = 0; k < in->n_inputs; k++) {
-    uint64_t from = operand_bytes(program, in->n_inputs, in->inputs, k);
-    uint64_t to = operand_bytes(program, in->n_outputs, in->outputs, k);
-    bytes += (double)((from > to) == (between != HOST) ? from : to);
-  }
+  for (size_t k = 0; k < in->n_inputs; k++)
+    bytes += dp_moves_bytes(moves, p, (double)operand_bytes(program, in->n_inputs, in->inputs, k),
+                            (double)operand_bytes(program, in->n_outputs, in->outputs, k));
   return bytes;
 }
 
 static void count_moved(const Dp__Plan *plan, const Dp__Program *program, const Dp__Instruction *in, moved *table) {
-  size_t axis = in->communication->n_axes ? in->communication->axes[0] : 0;
-  for (size_t m = 0; m < DP_COUNT(moves); m++) {
-    if (strcmp(moves[m].op, in->op)) continue;
-    double p = axis < plan->n_mesh ? (double)plan->mesh[axis]->size : 1;
-    moved *entry = &table[(moves[m].between == HOST ? 0 : axis) * DP_COUNT(moves) + m];
-    entry->count++;
-    entry->bytes +=
-        moves[m].passes * (moves[m].between == AMONG ? (p - 1) / p : 1) * bytes_of(program, in, moves[m].between);
-  }
+  const dp_moves *moves = dp_moves_find(in->op);
+  if (!moves) return;
+  const size_t axis = in->communication->n_axes ? in->communication->axes[0] : 0;
+  moved *entry =
+      &table[(moves->between == DP_MOVES_HOST ? 0 : axis) * DP_MOVES_COUNT + (size_t)(moves - dp_moves_table)];
+  entry->count++;
+  entry->bytes += bytes_of(program, in, moves, axis < plan->n_mesh ? (double)plan->mesh[axis]->size : 1);
 }
 
 static void print_program(const Dp__Plan *plan, const Dp__Role *role, const Dp__Program *program, FILE *out) {
-  moved table[DP_MAX_MESH * DP_COUNT(moves)] = {{0, 0}};
+  moved table[DP_MAX_MESH * DP_MOVES_COUNT] = {{0, 0}};
   char text[32];
   size_t computations = 0;
   for (size_t s = 0; s < program->n_streams; s++)
@@ -146,9 +127,9 @@ static void print_program(const Dp__Plan *plan, const Dp__Role *role, const Dp__
           plan->n_roles > 1 ? role->name : "", computations);
   for (size_t i = 0; i < DP_COUNT(table); i++) {
     if (!table[i].count) continue;
-    const bool host = moves[i % DP_COUNT(moves)].between == HOST;
-    fprintf(out, "  %-14s %-17s %4zu times %12s\n", moves[i % DP_COUNT(moves)].op,
-            host ? "host" : plan->mesh[i / DP_COUNT(moves)]->name, table[i].count,
+    const dp_moves *moves = &dp_moves_table[i % DP_MOVES_COUNT];
+    fprintf(out, "  %-14s %-17s %4zu times %12s\n", moves->op,
+            moves->between == DP_MOVES_HOST ? "host" : plan->mesh[i / DP_MOVES_COUNT]->name, table[i].count,
             dp_plan_stages_bytes(table[i].bytes, text));
   }
   if (computations) dp_why_traffic_print(program, out);

@@ -66,6 +66,9 @@ dp_status dp_bind_group(const dp_bind *bind, int device, dp_unit *unit) DP_MUST_
 dp_status dp_bind_collective(const dp_bind *bind, dp_unit *unit) DP_MUST_USE;
 // Binds a transfer from one device to another. The caller has set the unit's devices and steps. EX_DATAERR.
 dp_status dp_bind_between(const dp_bind *sender, const dp_bind *receiver, dp_unit *unit) DP_MUST_USE;
+// Sets what each device of a bound unit computes and moves (docs/running.md, "Traces"). receiver: of a transfer, the
+// binding of the second device; else the same.
+void dp_bind_costs(const dp_bind *bind, const dp_bind *receiver, dp_unit *unit);
 
 #ifdef __cplusplus
 }

@@ -77,10 +77,11 @@ static dp_status check_room(const dp_memory *m) {
     const memory_use *use = &uses[i];
     if (!use->over && (use->total <= use->room || !m->backend->computes)) continue;
     return dp_fail(DP_EX_MEMORY,
-                   "the plan needs %llu bytes for %d devices (up to %llu each), but %s has only %llu: compile for a "
+                   "the plan needs %llu bytes for %d device%s (up to %llu each), but %s has only %llu: compile for a "
                    "smaller batch (dpc compile --batch) or run on a larger machine",
                    (unsigned long long)(use->over ? UINT64_MAX : use->total), use->devices,
-                   (unsigned long long)use->most, m->backend->memory_name ? m->backend->memory_name(i) : "this machine",
+                   use->devices == 1 ? "" : "s", (unsigned long long)use->most,
+                   m->backend->memory_name ? m->backend->memory_name(i) : "this machine",
                    (unsigned long long)use->room);
   }
   return DP_OK;

@@ -49,7 +49,8 @@ typedef struct {
   int micro;          // the micro-batch it works on; -1: not a single one
   int role, number;   // the instruction: its role, and counted over all streams of that; of a transfer the sender's
   int n_devices;
-  int *devices;  // those elsewhere among them
+  int *devices;    // those elsewhere among them
+  dp_cost *costs;  // (n_devices) what each computes and moves; NULL: nothing is traced
   // For a node:
   const dp_kernel *kernel;
   const dp_kernel_spec *spec;

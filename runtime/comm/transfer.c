@@ -90,6 +90,21 @@ dp_transfer *dp_transfer_concatenate(dp_arena *arena, dp_dtype dtype, int n_from
   return t;
 }
 
+static void count_run(void *context, int64_t first, int64_t count) {
+  (void)first;
+  *(int64_t *)context += count;
+}
+
+double dp_transfer_bytes(const dp_transfer *t) {
+  int64_t elements = (t->n_sources + t->n_targets) * t->count;
+  for (int i = 0; !t->n_targets && i < t->first[t->n_parts]; i++) {
+    int64_t copied = 0;
+    dp_region_each_run(&t->copies[i].region, count_run, &copied);
+    elements += (t->copies[i].action == DP_REGION_COPY ? 2 : 3) * copied;
+  }
+  return (double)elements * (double)dp_type_bytes(t->dtype);
+}
+
 // Reduces elements [at, end) of one tensor; from and to are its members' bytes.
 static void reduce_range(const dp_transfer *t, char *const *from, char *const *to, int64_t at, int64_t end) {
   _Alignas(64) char block[BLOCK_BYTES];

@@ -59,6 +59,8 @@ dp_transfer *dp_transfer_shards(dp_arena *arena, dp_dtype dtype, dp_region_actio
 // which part of it is filled.
 dp_transfer *dp_transfer_concatenate(dp_arena *arena, dp_dtype dtype, int n_from, const dp_shard_view *from,
                                      const bool *wide, const dp_shard_view *to);
+// Bytes that it reads and writes in all, on every device.
+double dp_transfer_bytes(const dp_transfer *transfer);
 void dp_transfer_run(const dp_transfer *transfer, int slot, int part);
 
 #ifdef __cplusplus

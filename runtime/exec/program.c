@@ -100,6 +100,7 @@ static dp_status make_between(making *w, const dp_instruction_at *at, int device
   unit.devices[receives] = device;
   unit.devices[!receives] = other;
   DP_TRY(dp_bind_between(&w->roles[ends[0].role].bind, &w->roles[ends[1].role].bind, &unit));
+  if (w->binding->trace) dp_bind_costs(&w->roles[ends[0].role].bind, &w->roles[ends[1].role].bind, &unit);
   DP_TRY(add_communication(w, &unit));
   for (int e = 0; e < 2; e++) w->unit_of[unit.devices[e]][ends[e].flat] = w->bound->task_graph.n_units - 1;
   return DP_OK;
@@ -121,6 +122,7 @@ static dp_status make_unit(making *w, making_role *p, const dp_instruction_at *a
     unit.n_devices = 1;
     DP_TRY(dp_bind_kernel(&p->bind, p->nodes[at->stream_index][i], &unit));
   }
+  if (w->binding->trace) dp_bind_costs(&p->bind, &p->bind, &unit);
   if (unit.kernel)
     add_unit(w, &unit);
   else

@@ -50,8 +50,15 @@ size_t dp_trace_count(const dp_trace *trace) {
 typedef struct {
   int device;
   const dp_instruction_at *at;
+  const dp_cost *cost;
   dp_slice slice;
 } entry;
+
+// Of the unit's device m.
+static entry entry_of(const dp_slice *slice, int m) {
+  const dp_unit *unit = slice->unit;
+  return (entry){unit->devices[m], dp_unit_at(unit, m), &unit->costs[m], *slice};
+}
 
 static int stream_of(const entry *e) { return e->at->stream_index; }
 
@@ -104,9 +111,11 @@ static const char *plain(const char *name, char text[NAME_BYTES]) {
   return text;
 }
 
-// What computes, or on how many devices communication happens.
+// What computes, or on how many devices communication happens, and how much the device does for it.
 static dp_status put_means(writing *w, const entry *e) {
   char text[LINE_BYTES], kernel[NAME_BYTES];
+  DP_TRY(
+      put_text(w, text, snprintf(text, sizeof text, ",\"flops\":%.0f,\"bytes\":%.0f", e->cost->flops, e->cost->bytes)));
   const dp_unit *unit = e->slice.unit;
   if (unit->transfer && unit->n_devices > 1)
     return put_text(w, text, snprintf(text, sizeof text, ",\"devices\":%d", unit->n_devices));
@@ -189,9 +198,7 @@ dp_status dp_trace_write(const dp_trace *trace, const char *const *programs, con
   if (!entries) return dp_fail(DP_EX_MEMORY, "%s: no memory to sort the trace", path);
   count = 0;
   for (size_t i = 0; i < parts; i++)
-    for (int m = 0; m < trace->slices[i].unit->n_devices; m++)
-      entries[count++] =
-          (entry){trace->slices[i].unit->devices[m], dp_unit_at(trace->slices[i].unit, m), trace->slices[i]};
+    for (int m = 0; m < trace->slices[i].unit->n_devices; m++) entries[count++] = entry_of(&trace->slices[i], m);
   count = merge_parts(entries, count);
   writing w = {.start_ns = trace->start_ns, .programs = programs, .roles = roles, .backend = backend};
   dp_status status = dp_file_writer_open(path, &w.file);

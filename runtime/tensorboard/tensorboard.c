@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ir/base/stream.h"
 #include "runtime/tensorboard/crc32c.h"
 #include "runtime/tensorboard/event.pb-c.h"
 
@@ -40,6 +41,7 @@ static void write_record(dp_tensorboard *board, const uint8_t *data, size_t byte
   fwrite(head, 1, sizeof head, board->file);
   fwrite(data, 1, bytes, board->file);
   fwrite(tail, 1, sizeof tail, board->file);
+  dp_stream_watch(board->file, &board->error);
 }
 
 static void write_event(dp_tensorboard *board, DpEvent__Event *event) {
@@ -55,7 +57,7 @@ static void write_event(dp_tensorboard *board, DpEvent__Event *event) {
   write_record(board, data, bytes);
   free(data);
   if (event->wall_time - board->flushed_s < FLUSH_SECONDS) return;
-  fflush(board->file);
+  dp_stream_flush(board->file, &board->error);
   board->flushed_s = event->wall_time;
 }
 
@@ -178,8 +180,8 @@ void dp_tensorboard_histogram(dp_tensorboard *board, int64_t step, const char *t
 
 dp_status dp_tensorboard_close(dp_tensorboard *board) {
   if (!board->file) return DP_OK;
-  const bool failed = ferror(board->file) | (fclose(board->file) != 0);
+  const int error = dp_stream_close(board->file, board->error);
   board->file = NULL;
   if (board->out_of_memory) return dp_fail(DP_EX_MEMORY, "%s: out of memory while it was written", board->path);
-  return failed ? dp_fail(EX_IOERR, "%s: cannot be written: %s", board->path, strerror(errno)) : DP_OK;
+  return error ? dp_fail(EX_IOERR, "%s: cannot be written: %s", board->path, strerror(error)) : DP_OK;
 }

@@ -15,6 +15,7 @@ typedef struct {
   const char *path;
   FILE *file;        // NULL: the functions do nothing
   double flushed_s;  // when it was last flushed, in seconds since 1970
+  int error;         // why a write failed; 0: none has
   bool out_of_memory;
 } dp_tensorboard;
 

@@ -193,6 +193,8 @@ TEST_F(CudaMany, ChecksTheMemoryOfEach) {
   refused = fits(reserve + 3 * device - 1, "--device=cuda:0,1 --map=0,1,1,1");
   EXPECT_NE(refused.find("GPU 1 (stand-in)"), std::string::npos) << refused;
   EXPECT_NE(refused.find(std::to_string(3 * device) + " bytes for 3 devices"), std::string::npos) << refused;
+  refused = fits(reserve + device - 1, "--device=cuda:0,1,2,3");
+  EXPECT_NE(refused.find(std::to_string(device) + " bytes for 1 device (up"), std::string::npos) << refused;
   setenv("DP_STANDIN_PEERS", "none", 1);
   refused = fits(reserve + staging + 2 * device - 1, "--device=cuda:0,1");
   EXPECT_NE(refused.find(std::to_string(reserve + staging) + " bytes kept for"), std::string::npos) << refused;
@@ -215,6 +217,12 @@ TEST_F(CudaMany, TracesEachGpu) {
   }
   EXPECT_EQ(devices.size(), 4u);
   EXPECT_GT(latest, 0);
+  // Each has 2 of 8 samples. The gradient of 64x64 weights is a product of two arrays of 2x64.
+  const int flops = 2 * 2 * 64 * 64, bytes = 4 * (2 * 64 + 2 * 64 + 64 * 64);
+  const std::regex hidden("\"name\":\"Gemm h/grad/Gemm.1\"[^}]*\"flops\":" + std::to_string(flops) +
+                          ",\"bytes\":" + std::to_string(bytes) + ",");
+  EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), hidden), std::sregex_iterator()), 3 * 4)
+      << text.substr(text.find("Gemm h"), 200);
 }
 
 // Each track is named by the plan's device, the GPU that it is on, and the stream; so it is in the report.

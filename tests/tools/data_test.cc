@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "tests/tools/array.h"
 #include "tests/tools/tool.h"
@@ -229,6 +230,36 @@ TEST_F(Data, TheLoadersRateAlone) {
                              "us.tar --data label=" + kSamples + "us.tar:cls --bench-data --epochs=3");
   EXPECT_EQ(result.out.rfind("data: 27 samples, 0.0 MB in ", 0), 0u) << result.out;
   EXPECT_NE(result.out.find("samples/s, "), std::string::npos) << result.out;
+}
+
+// NumPy writes float64. That such numbers are rounded is said once, for all inputs, data sets and epochs.
+TEST_F(Data, RoundingIsSaidOnce) {
+  Compile(
+      "  input x: float32[N,3]\n  input z: float32[N,2]\n  input label: int64[N]\n"
+      "  parameter w: float32[3,5] = kaiming_uniform(3)\n  parameter v: float32[2,5] = kaiming_uniform(2)\n",
+      "  a = MatMul(x, w)\n  b = MatMul(z, v)\n  y = Add(a, b)\n", "");
+  Write("label.npy", Npy({5}, {0, 1, 2, 3, 4}));
+  // The lines that say it when all numbers of x and of z are these.
+  auto said = [&](double x, double z, const std::string &more) {
+    Write("x.npy", Npy({5, 3}, std::vector<double>(15, x)));
+    Write("z.npy", Npy({5, 2}, std::vector<double>(10, z)));
+    std::string run = "dprun " + File("m.bin") + " --epochs=3" + more;
+    for (const char *option : {" --data ", " --eval-data "})
+      for (const char *input : {"x", "z", "label"}) run += option + std::string(input) + "=" + File(input) + ".npy";
+    std::istringstream lines(Must(run).err);
+    std::string found;
+    for (std::string line; std::getline(lines, line);)
+      if (line.find("round") != std::string::npos) found += line + "\n";
+    return found;
+  };
+  auto notice = [&](const std::string &input) {
+    return File(input) + ".npy: its float64 numbers are rounded to float32 for input '" + input + "' (reported once)\n";
+  };
+  EXPECT_EQ(said(0.1, 0.1, ""), notice("x"));
+  EXPECT_EQ(said(0.1, 0.5, ""), notice("x"));
+  EXPECT_EQ(said(0.5, 0.1, ""), notice("z"));
+  EXPECT_EQ(said(0.5, 0.5, ""), "") << "nothing is lost";
+  EXPECT_EQ(said(0.1, 0.1, " --quiet"), "");
 }
 
 TEST_F(Data, PartsAreOfFilesThatHaveThem) {

@@ -1,5 +1,5 @@
 // N devices compute what one device computes: the losses of examples/digits_cnn.dpt (whole-batch normalization,
-// dropout, batches that divide by no number of devices) on 1, 2, 4 and 8 devices and on a mesh of two axes.
+// dropout, batches that divide by no number of devices) on 1 to 10 devices and on a mesh of two axes.
 #include <cmath>
 
 #include "tests/tools/tool.h"
@@ -26,7 +26,7 @@ class Devices : public Tools {
     std::vector<double> one = Train("examples/digits_cnn.dpt", compile, "");
     ASSERT_EQ(one.size(), 23u);
     EXPECT_LT(one[21], one[0]);
-    for (const char *devices : {"2", "4", "8"}) {
+    for (const char *devices : {"2", "4", "7", "10"}) {
       SCOPED_TRACE(devices);
       ExpectClose(Train("examples/digits_cnn.dpt", compile + " --strategy=data --devices=" + devices, ""), one, 1e-9);
     }
@@ -39,7 +39,7 @@ TEST_F(Devices, AnEpochWithMomentum) { AnEpoch("sgd(lr=0.01,momentum=0.9,weight_
 
 TEST_F(Devices, TheFirstStepInSinglePrecision) {
   std::vector<double> one = Train("examples/digits_cnn.dpt", "", "--steps=1 --shuffle --seed=3");
-  for (const char *devices : {"2", "4", "8"})
+  for (const char *devices : {"2", "4", "6", "8", "9", "10"})
     ExpectClose(Train("examples/digits_cnn.dpt", std::string("--strategy=data --devices=") + devices,
                       "--steps=1 --shuffle --seed=3"),
                 one, 1e-6);
@@ -83,7 +83,7 @@ TEST_F(Devices, DropLastAndEvaluation) {
   ASSERT_EQ(whole.size(), 15u + 2u);
   ASSERT_EQ(one.size(), 2 * 14u + 2u);
   for (size_t i = 0; i < 14; i++) EXPECT_EQ(one[i], whole[i]);
-  for (const char *devices : {"2", "3", "4", "5", "8"}) {
+  for (const char *devices : {"2", "3", "4", "5", "6", "7", "8", "9", "10"}) {
     SCOPED_TRACE(devices);
     std::vector<double> several = train(devices, "--epochs=2 --drop-last");
     ExpectClose(several, one, 1e-9);

@@ -84,6 +84,9 @@ TEST_F(DprunErrors, EachOptionWritesAFileOfItsOwn) {
           {"--data image", "--data label", "standard input"});
   Refused("dprun - --data image=- " + labels, 78, {"the plan", "--data image", "standard input"});
   Refused(train + "--save=-", 64, {"--save=-"});
+  for (const std::string option : {"--tensorboard", "--resume", "--make-code"})
+    Refused(train + option + "=-", 64, {option + "=-", "name a folder"});
+  EXPECT_FALSE(Exists("-"));
   ASSERT_EQ(symlink(m.c_str(), File("link.json").c_str()), 0);
   Write("m.json", "");
   Refused(train + "--metrics=" + m + " --trace=" + File("link.json"), 78, {"--metrics", "--trace"});

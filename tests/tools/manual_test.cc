@@ -77,6 +77,43 @@ TEST_F(Manual, HasEveryOption) {
   }
 }
 
+// The lines of a page's synopsis, without fonts.
+std::vector<std::string> Usages(const std::string &page) {
+  const std::string begin = ".SH SYNOPSIS\n";
+  const size_t at = page.find(begin) + begin.size(), end = page.find(".SH DESCRIPTION\n");
+  std::istringstream in(std::regex_replace(page.substr(at, end - at), std::regex("\\\\f[BIR]"), ""));
+  std::vector<std::string> usages;
+  bool begins = true;  // man fills lines up, unless they are broken
+  for (std::string line; std::getline(in, line); begins = line == ".br") {
+    if (line == ".br") continue;
+    EXPECT_TRUE(begins) << line;
+    usages.push_back(line);
+  }
+  return usages;
+}
+
+TEST_F(Manual, EachUsageHasALine) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(Usages(Read(Page("dprun"))), (Lines{"dprun [OPTION...] PLAN", "dprun report [OPTION...] DIR"}));
+  EXPECT_EQ(Usages(Read(Page("dpc compile"))), (Lines{"dpc compile [OPTION...] MODEL"}));
+  EXPECT_EQ(Usages(Read(Page("dpc ops"))), (Lines{"dpc ops [OPTION...] [OPERATOR...]"}));
+}
+
+TEST_F(Manual, TellsTheShortHelp) {
+  for (const std::string command : kCommands) {
+    const std::string help = Must(command + " --help").out;
+    EXPECT_EQ(Must(command + " -h").out, help);
+    EXPECT_TRUE(std::regex_search(help, std::regex("\n  -h  +The same as --help\n"))) << help;
+    EXPECT_NE(Read(Page(command)).find("\\fB\\-h\\fR, \\fB\\-\\-help\\fR\n"), std::string::npos) << command;
+  }
+}
+
+TEST_F(Manual, TellsTheExitCodes) {
+  const std::string help = Must("dprun --help").out, codes = help.substr(help.find("\nExit codes"));
+  for (const char *code : {"64", "65", "66", "69", "70", "71", "73", "74", "75", "76", "78"})
+    EXPECT_NE(codes.find(code), std::string::npos) << code;
+}
+
 TEST_F(Manual, GroffAcceptsIt) {
   if (Shell("command -v groff").code) GTEST_SKIP() << "groff is not installed";
   for (const char *command : kCommands) {

@@ -5,10 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <regex>
+#include <sstream>
 
+#include "tests/tools/array.h"
 #include "tests/tools/tool.h"
 
 namespace {
@@ -74,8 +78,69 @@ TEST_F(Progress, FitsTheTerminal) {
     EXPECT_GE(drawn, 2) << text;
     EXPECT_EQ(text.find("\033["), text.find("\033[K")) << "nothing but the end of a line is erased";
     EXPECT_EQ(std::regex_replace(text, std::regex("\033\\[K"), "").find('\033'), std::string::npos) << "colours";
-    EXPECT_NE(text.find("2/2  loss "), std::string::npos) << text;
+    EXPECT_TRUE(std::regex_search(text, std::regex("2/2\\s+loss\\s"))) << text;
   }
+}
+
+// Lines about epochs and about the whole run are broken between words where they do not fit, and lose none.
+TEST_F(Progress, LinesFitTheTerminal) {
+  const std::string folder = "examples/data/digits/";
+  Must("dpc compile examples/mlp.dpt --batch=64 --strategy=data --devices=2 --metrics=accuracy,top5 -o " +
+       File("plan.bin"));
+  const std::string number = "[0-9.e+-]+", measured = "loss " + number + " accuracy " + number + " % top5 " + number;
+  const std::regex words(" epoch 2/2 " + measured + " % [0-9]+ samples/s eval " + measured + " % memory: .* of " +
+                         "libraries, data and tables [^ ]*: .* of it during computation accuracy " + number + " % $");
+  for (unsigned short columns : {200, 100, 60, 40, 30}) {
+    SCOPED_TRACE(columns);
+    std::string text =
+        OnTerminal(columns, {"tools/dprun", File("plan.bin"), "--data", "image=" + folder + "train-images-idx3-ubyte",
+                             "--data", "label=" + folder + "train-labels-idx1-ubyte", "--eval-data",
+                             "image=" + folder + "test-images-idx3-ubyte", "--eval-data",
+                             "label=" + folder + "test-labels-idx1-ubyte", "--epochs=2", "--trace=" + File("t.json")});
+    text = std::regex_replace(text, std::regex("\r(?!\n)[^\n\033]*\033\\[K"), "");  // bars
+    text.erase(std::remove(text.begin(), text.end(), '\r'), text.end());
+    EXPECT_EQ(text.find('\033'), std::string::npos) << text;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_one_word = line.find(' ', line.find_first_not_of(' ')) == std::string::npos;  // a path
+      EXPECT_TRUE(is_one_word || line.size() < columns) << line;
+    }
+    EXPECT_TRUE(std::regex_search(std::regex_replace(" " + text, std::regex("\\s+"), " "), words)) << text;
+    // Between figures, not within them.
+    EXPECT_EQ(text.find("\nepoch 2/2  loss "), text.rfind("\nepoch 2/2")) << text;
+    if (columns < 100 && columns >= 40) {
+      EXPECT_TRUE(std::regex_search(text, std::regex(" %\n  [a-z0-9]"))) << text;
+    }
+  }
+}
+
+// Where no label counts there is nothing to take the mean of, and the lines say so. x86 gives such a NaN a sign.
+TEST_F(Progress, NoLabelCounts) {
+  Write("m.dpt",
+        "model m {\n  opset 18\n  loss \"softmax_cross_entropy(y,label)\"\n  optimizer \"sgd(lr=0.1)\"\n"
+        "  input x: float32[N,3]\n  input label: int64[N]\n  parameter w: float32[3,5] = kaiming_uniform(3)\n"
+        "  y = MatMul(x, w)\n  output y\n}\n");
+  Must("dpc compile " + File("m.dpt") + " --batch=2 --metrics=accuracy -o " + File("m.bin"));
+  const std::string x = "x=" + Write("x.npy", Npy({3, 3}, std::vector<double>(9, 0.5)));
+  const std::string ignored = "label=" + Write("ignored.npy", Npy({3}, std::vector<double>(3, -100)));
+  const std::string counted = "label=" + Write("counted.npy", Npy({3}, {-100, 1, -100}));
+  const std::string run = "dprun " + File("m.bin") + " --metrics=" + File("m.jsonl") + " --data " + x + " --data ";
+  const Result none = Must(run + ignored);
+  EXPECT_EQ(none.out, "loss nan (training, mean of steps 1 to 2: no label counted)\n");
+  EXPECT_EQ(none.err.find("epoch 1/1  loss nan  no label counted  "), 0u) << none.err;
+  const Result neither = Must(run + ignored + " --eval-data " + x + " --eval-data " + ignored);
+  EXPECT_EQ(neither.out, "loss nan (evaluation: no label counted)\n");
+  EXPECT_NE(neither.err.find("samples/s  eval loss nan  no label counted\n"), std::string::npos) << neither.err;
+  EXPECT_TRUE(std::isnan(Metrics(File("m.jsonl")).back()["loss"]));
+  const Result one = Must(run + counted + " --eval-data " + x + " --eval-data " + ignored);
+  EXPECT_EQ(one.err.find("no label counted"), one.err.find("no label counted\n")) << one.err;
+  // Numbers that overflow are no lack of labels.
+  Must("dpc compile " + File("m.dpt") + " --batch=2 --optimizer=sgd(lr=1e39) -o " + File("m.bin"));
+  const std::string contradictory = "label=" + Write("contradictory.npy", Npy({3}, {0, 1, 2}));
+  const Result over = Must(run + contradictory + " --epochs=9");
+  EXPECT_EQ(over.out, "loss nan (training, mean of steps 17 to 18)\n");
+  for (const Result &result : {none, neither, one, over})
+    EXPECT_EQ((result.out + result.err).find(" -nan"), std::string::npos) << result.out << result.err;
 }
 
 // Off a terminal there is no bar, but a line each five seconds, and one for each epoch with the losses and accuracies

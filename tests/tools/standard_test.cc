@@ -99,9 +99,12 @@ TEST_F(Standard, AFullOrClosedOutputIsAnErrorAndWeightsAreSaved) {
   }
   const std::string weights = File("w.safetensors");
   const std::string saving = train_ + "--epochs=3 --metrics=- --save=" + weights;
-  for (const char *to : {" > /dev/full", " >&-", " | true"}) {
+  const std::pair<std::string, std::string> ends[] = {
+      {" > /dev/full", "No space left"}, {" >&-", "Bad file descriptor"}, {" | true", "Broken pipe"}};
+  for (const auto &[to, reason] : ends) {
     Result result = Shell("{ " + saving + "; echo code $? >&2; }" + to);
     EXPECT_NE(result.err.find("code 74"), std::string::npos) << to << result.err;
+    EXPECT_NE(result.err.find("--metrics=-: cannot be written: " + reason), std::string::npos) << to << result.err;
     EXPECT_TRUE(Exists(weights)) << to;
     unlink(weights.c_str());
   }
@@ -109,6 +112,16 @@ TEST_F(Standard, AFullOrClosedOutputIsAnErrorAndWeightsAreSaved) {
   // If a standard descriptor is closed, no file that is opened takes its place.
   Good("dpc compile examples/mlp.dpt --batch=64 -o " + File("closed.bin") + " <&- >&- 2>&-");
   EXPECT_EQ(Read(File("closed.bin")), Read(plan_));
+}
+
+// A file may have a few hundred bytes. What is called after the write that fails succeeds, or fails for other reasons.
+TEST_F(Standard, TheReasonIsThatOfTheFailure) {
+  for (const std::string option : {"--metrics=", "--tensorboard="}) {
+    const std::string run = train_ + "--quiet --epochs=3 " + option + File("limited" + option);
+    const Result result = Shell("(trap '' XFSZ; ulimit -f 1; " + run + " 2>&1; echo code $?) | cat >&2");
+    EXPECT_NE(result.err.find("cannot be written: File too large"), std::string::npos) << option << result.err;
+    EXPECT_NE(result.err.find("code 74"), std::string::npos) << option << result.err;
+  }
 }
 
 // The pipe holds 64 KiB and nobody reads: the current step cannot finish, but the run does.

@@ -38,11 +38,23 @@ std::vector<double> Numbers(const std::string &text) {
   return numbers;
 }
 
+// How far each number may be from what was rounded to it.
+std::vector<double> HalvesOfLastDigits(const std::string &text) {
+  std::vector<double> halves;
+  for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; at++) {
+    const size_t point = at->str().find('.');
+    const size_t decimals = point == std::string::npos ? 0 : at->str().size() - point - 1;
+    halves.push_back(0.5 * std::pow(10, -static_cast<double>(decimals)));
+  }
+  return halves;
+}
+
 bool IsAbout(const std::string &shown, const std::string &printed) {
   if (std::regex_replace(shown, number, "#") != std::regex_replace(printed, number, "#")) return false;
   const std::vector<double> a = Numbers(shown), b = Numbers(printed);
+  const std::vector<double> halves = HalvesOfLastDigits(shown);
   for (size_t i = 0; i < a.size(); i++)
-    if (std::fabs(a[i] - b[i]) > 0.05 * std::fabs(a[i]) + 0.03) return false;
+    if (std::fabs(a[i] - b[i]) > 0.01 * std::fabs(a[i]) + halves[i]) return false;
   return true;
 }
 

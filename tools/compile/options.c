@@ -115,8 +115,8 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
           "    --stop-after=place\n"
           "\n"
           "MODEL is text (.dpt), protobuf (.pb) or ONNX (.onnx); - is standard input, or standard output for -o. "
-          "Exit codes are those of <sysexits.h>: 64 usage, 65 bad model, 66 input missing, 69 not available, 71 out of "
-          "memory, 73 and 74 cannot write, 78 contradiction.",
+          "Exit codes are those of <sysexits.h>: 64 usage, 65 bad model, 66 input missing, 69 not available, 70 a "
+          "mistake of dpc's own, 71 out of memory, 73 and 74 cannot write, 78 contradiction.",
   };
   *options = (dp_dpc_options){0};
   parsing p = {.options = options, .decide = {.arena = arena, .options.metrics = DP_DPC_DECIDE_METRICS}};

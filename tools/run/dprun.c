@@ -12,6 +12,7 @@
 #include "tools/run/device.h"
 #include "tools/run/generate.h"
 #include "tools/run/init.h"
+#include "tools/run/line.h"
 #include "tools/run/weights.h"
 
 static dp_status load_weights(const dp_dprun *run) {
@@ -97,7 +98,7 @@ static void note_rounding(const dp_dprun *run) {
   const dp_dprun_feed *feeds[] = {&run->train, &run->eval, &run->infer};
   for (size_t i = 0; i < DP_COUNT(feeds) && !run->options->quiet; i++)
     if (feeds[i]->rounded) {
-      fprintf(stderr, "%s (reported once)\n", feeds[i]->rounded);
+      dp_line_print(stderr, "%s (reported once)", feeds[i]->rounded);
       return;
     }
 }
@@ -109,8 +110,8 @@ static dp_status write_trace(const dp_dprun *run) {
   DP_TRY(dp_session_trace_write(run->session, o->trace));
   DP_TRY(dp_session_trace_share(run->session, &shares));
   if (shares.collectives_ns && !o->quiet)
-    fprintf(stderr, "%s: %.1f ms of communication between devices, %.0f %% of it during computation\n", o->trace,
-            (double)shares.collectives_ns * 1e-6, 100 * (double)shares.hidden_ns / (double)shares.collectives_ns);
+    dp_line_print(stderr, "%s: %.1f ms of communication between devices, %.0f %% of it during computation", o->trace,
+                  (double)shares.collectives_ns * 1e-6, 100 * (double)shares.hidden_ns / (double)shares.collectives_ns);
   return DP_OK;
 }
 

@@ -1,6 +1,7 @@
 // See loss_mean.h.
 #include "tools/run/loss_mean.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,8 +36,14 @@ void dp_loss_mean_add(dp_loss_mean *mean) {
   for (int i = 0; i < mean->n_terms; i++) add(mean, i, name_of(loss, "term", i), name_of(over, "over", i));
 }
 
+bool dp_loss_mean_lacks_labels(const dp_loss_mean *mean) {
+  for (int i = 0; i == 0 || i < mean->n_terms; i++)
+    if (!(mean->terms[i].over > 0)) return true;
+  return false;
+}
+
 double dp_loss_mean_value(const dp_loss_mean *mean) {
   double value = 0;
   for (int i = 0; i == 0 || i < mean->n_terms; i++) value += mean->terms[i].sum / mean->terms[i].over;
-  return value;
+  return isnan(value) ? NAN : value;
 }

@@ -23,7 +23,9 @@ dp_loss_mean dp_loss_mean_open(dp_arena *arena, dp_session *session, int program
 void dp_loss_mean_reset(dp_loss_mean *mean);
 // Adds the results of the program's run that ended last. A mean over no labels does not count.
 void dp_loss_mean_add(dp_loss_mean *mean);
-// NaN if a term had no labels in any batch.
+// Whether a term had no labels in any batch, because all were to be ignored or weigh nothing.
+bool dp_loss_mean_lacks_labels(const dp_loss_mean *mean);
+// NaN if a term had no labels in any batch. NaN has no sign here, which processors set as they like.
 double dp_loss_mean_value(const dp_loss_mean *mean);
 
 #endif

@@ -87,8 +87,13 @@ void dp_tally_add(dp_tally *t, int64_t n) {
 double dp_tally_value(const dp_tally *t, dp_measure measure) {
   if (measure == DP_MEASURE_LOSS) return dp_loss_mean_value(&t->loss);
   if (!t->gives[measure] || !t->labels) return NAN;
-  return measures[measure].kind == EXP_OF_LOSS ? exp(dp_loss_mean_value(&t->loss))
-                                               : t->sums[measure] / (double)t->labels;
+  const double value =
+      measures[measure].kind == EXP_OF_LOSS ? exp(dp_loss_mean_value(&t->loss)) : t->sums[measure] / (double)t->labels;
+  return isnan(value) ? NAN : value;
+}
+
+const char *dp_tally_remark(const dp_tally *t) {
+  return t->samples && dp_loss_mean_lacks_labels(&t->loss) ? "no label counted" : NULL;
 }
 
 int dp_tally_numbers(const dp_tally *t, dp_metrics_number numbers[DP_MEASURES]) {

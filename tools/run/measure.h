@@ -45,6 +45,8 @@ void dp_tally_reset(dp_tally *tally);
 void dp_tally_add(dp_tally *tally, int64_t n);
 // The value over all that was added; NaN if there were no labels, or the program does not give it.
 double dp_tally_value(const dp_tally *tally, dp_measure measure);
+// Why the loss is not a number, if that is because no label counted; else NULL.
+const char *dp_tally_remark(const dp_tally *tally);
 // All but the loss that the program gives. Returns how many.
 int dp_tally_numbers(const dp_tally *tally, dp_metrics_number numbers[DP_MEASURES]);
 

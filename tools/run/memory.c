@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/run/dprun.h"
+#include "tools/run/line.h"
 
 // The peak resident memory since this program started; 0: unknown. getrusage would include what the process held before
 // exec.
@@ -43,14 +44,18 @@ static void measure_stages(dp_dprun *run, dp_metrics_bytes *b) {
   b->stages = stages;
 }
 
-static void print_memory(const dp_metrics_bytes *b, uint64_t host) {
-  fprintf(stderr, "memory: %.1f MiB of arenas (%llu device%s with ", mib(b->arenas), (unsigned long long)b->devices,
-          b->devices == 1 ? "" : "s");
-  if (!b->n_stages) fprintf(stderr, "%.1f", mib(b->persistent + b->transient + 2 * b->device_input));
+static void print_memory(dp_arena *arena, const dp_metrics_bytes *b, uint64_t host) {
+  const char *held =
+      b->n_stages ? "" : dp_printf(arena, "%.1f", mib(b->persistent + b->transient + 2 * b->device_input));
   for (size_t r = 0; r < b->n_stages; r++)
-    fprintf(stderr, "%s%.1f", r ? " | " : "", mib(b->stages[r].persistent + b->stages[r].transient));
-  fprintf(stderr, "%s, host %.1f), %.1f touched; peak resident %.1f, including %.1f of libraries, data and tables\n",
-          b->n_stages ? " by stage" : "", mib(host), mib(b->arenas_resident), mib(b->peak_resident), mib(b->other));
+    held = dp_printf(arena, "%s%s%.1f", held, r ? " | " : "", mib(b->stages[r].persistent + b->stages[r].transient));
+  dp_line_print(stderr,
+                "memory: %.1f MiB of arenas (%llu device%s with %s%s, host %.1f), %.1f touched; peak resident %.1f, "
+                "including %.1f "
+                "of libraries, data and tables",
+                mib(b->arenas), (unsigned long long)b->devices, b->devices == 1 ? "" : "s", held,
+                b->n_stages ? " by stage" : "", mib(host), mib(b->arenas_resident), mib(b->peak_resident),
+                mib(b->other));
 }
 
 void dp_dprun_memory_report(dp_dprun *run) {
@@ -69,5 +74,5 @@ void dp_dprun_memory_report(dp_dprun *run) {
     b.arenas += dp_session_bytes(run->session, (Dp__Space)space);
   if (b.peak_resident > b.arenas_resident) b.other = b.peak_resident - b.arenas_resident;
   dp_metrics_memory(&run->metrics, &b);
-  if (!run->options->quiet) print_memory(&b, host);
+  if (!run->options->quiet) print_memory(run->arena, &b, host);
 }

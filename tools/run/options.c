@@ -247,9 +247,8 @@ static dp_status set_option(parsing *p, int key, char *text) {
       o->trace = text;
       return DP_OK;
     case KEY_MAKE_CODE:
-      if (!*text) return dp_fail(EX_USAGE, "--make-code=: name a folder");
       o->make_code = text;
-      return DP_OK;
+      return dp_cli_check_folder("--make-code", text);
     case KEY_EXPLAIN:
       o->explain = true;
       return DP_OK;
@@ -275,7 +274,7 @@ static dp_status set_option(parsing *p, int key, char *text) {
       return DP_OK;
     case KEY_RESUME:
       o->resume = text ? text : "";
-      return DP_OK;
+      return *o->resume ? dp_cli_check_folder("--resume", text) : DP_OK;
     case KEY_VALIDATION:
       return parse_share(text, &o->validation);
     case KEY_AUGMENT:
@@ -492,8 +491,8 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "after the current step; a second one ends it at once.\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "
-          "here, 71 out of memory, 73 and 74 cannot write, 75 interrupted (after writing what --save asks for), 78 "
-          "contradiction.",
+          "here, 70 a mistake of dprun's own, 71 out of memory, 73 and 74 cannot write, 75 interrupted (after writing "
+          "what --save asks for), 76 devices waited for each other in vain, 78 contradiction.",
   };
   argp_program_version = "dprun " DP_VERSION;
   *options = (dp_dprun_options){.epochs = -1,

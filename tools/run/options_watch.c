@@ -74,6 +74,6 @@ dp_status dp_dprun_watch_options_check(const dp_dprun_watch_options *o, bool che
     if (training[i].given) return dp_fail(EX_CONFIG, "--%s does not go with %s", training[i].option, instead);
   if (o->best && !checkpoints) return dp_fail(EX_USAGE, "--best keeps a checkpoint: add --save=FOLDER");
   if (o->histograms && !o->tensorboard) return dp_fail(EX_USAGE, "--histograms needs --tensorboard=DIR");
-  if (o->tensorboard && !*o->tensorboard) return dp_fail(EX_USAGE, "--tensorboard=: name a folder");
+  if (o->tensorboard) DP_TRY(dp_cli_check_folder("--tensorboard", o->tensorboard));
   return o->verbose && quiet ? dp_fail(EX_CONFIG, "--verbose and --quiet exclude each other") : DP_OK;
 }

@@ -2,11 +2,9 @@
 #include "tools/run/progress.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "tools/run/line.h"
 
 enum { BAR = 30, LEAST_BAR = 8, LINE = 240 };  // in columns
 enum { LOSS = 1, EPOCH, LEFT, SPEED };         // parts of the line, in the order in which they are worth their room
@@ -20,15 +18,9 @@ double dp_progress_now(void) {
 }
 
 dp_progress dp_progress_begin(bool quiet) {
-  const char *terminal = getenv("TERM");
-  const bool draws = isatty(STDERR_FILENO) && !(terminal && !strcmp(terminal, "dumb"));
   if (quiet) return (dp_progress){DP_PROGRESS_NONE, 0};
-  return draws ? (dp_progress){DP_PROGRESS_BAR, 0} : (dp_progress){DP_PROGRESS_LINES, dp_progress_now()};
-}
-
-static int columns(void) {
-  struct winsize size;
-  return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+  return dp_line_columns(stderr) ? (dp_progress){DP_PROGRESS_BAR, 0}
+                                 : (dp_progress){DP_PROGRESS_LINES, dp_progress_now()};
 }
 
 // "0:07", "1:02:03"; hours go on beyond a day.
@@ -72,7 +64,7 @@ void dp_progress_draw(dp_progress *progress, const dp_progress_point *point) {
     fprintf(stderr, "%s\n", line);
   } else {
     if (point->done < point->steps && since < redraw_s) return;
-    const int room = columns() - 1;  // some terminals wrap after the last column
+    const int room = dp_line_columns(stderr) - 1;  // some terminals wrap after the last column
     for (int parts = SPEED; parts >= 0; parts--)
       if (compose(point, parts, room, line) <= room) break;
     fprintf(stderr, "\r%.*s\033[K", room, line);

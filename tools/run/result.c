@@ -2,15 +2,26 @@
 #include <math.h>
 
 #include "tools/run/dprun.h"
+#include "tools/run/line.h"
+
+enum { REMARK_BYTES = 40 };
+
+// ": no label counted", or nothing.
+static const char *remark_on(const dp_tally *tally, char text[REMARK_BYTES]) {
+  const char *remark = dp_tally_remark(tally);
+  snprintf(text, REMARK_BYTES, "%s%s", remark ? ": " : "", remark ? remark : "");
+  return text;
+}
 
 static void print_line(const dp_dprun *run, FILE *out) {
+  char text[REMARK_BYTES];
   if (run->accuracy >= 0)
     fprintf(out, "accuracy %.1f %%\n", 100 * run->accuracy);
   else if (run->measured && !run->first_step)
-    fprintf(out, "loss %.9g (evaluation)\n", run->loss);
+    dp_line_print(out, "loss %.9g (evaluation%s)", run->loss, remark_on(&run->eval_tally, text));
   else if (run->measured)
-    fprintf(out, "loss %.9g (training, mean of steps %lld to %lld)\n", run->loss, (long long)run->first_step,
-            (long long)run->steps);
+    dp_line_print(out, "loss %.9g (training, mean of steps %lld to %lld%s)", run->loss, (long long)run->first_step,
+                  (long long)run->steps, remark_on(&run->train_tally, text));
 }
 
 // JSON has no infinities.
@@ -51,7 +62,7 @@ static void print_json(const dp_dprun *run, FILE *out) {
 void dp_dprun_result_print(const dp_dprun *run, FILE *out) {
   const char *slow = dp_session_remark(run->session);
   if (!run->options->quiet) {
-    if (slow) fprintf(stderr, "note: steps were issued one instruction at a time: %s\n", slow);
+    if (slow) dp_line_print(stderr, "note: steps were issued one instruction at a time: %s", slow);
     dp_dprun_watch_print(run);
     if (run->eval_tally.labels) dp_tally_print_classes(&run->eval_tally, stderr);
   }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tools/run/dprun.h"
+#include "tools/run/line.h"
 #include "tools/run/steps.h"
 
 // A loss that is not finite ends training only if that was asked for.
@@ -15,8 +16,9 @@ static dp_status check_loss(dp_dprun *run, double loss) {
   dp_progress_clear(&run->progress);
   if (run->options->stop_on_nan)
     return dp_fail(EX_DATAERR, "the loss of step %lld is not finite: %g", (long long)run->steps, loss);
-  fprintf(stderr, "dprun: the loss of step %lld is not finite: %g (reported once; --stop-on-nan stops training here)\n",
-          (long long)run->steps, loss);
+  dp_line_print(stderr,
+                "dprun: the loss of step %lld is not finite: %g (reported once; --stop-on-nan stops training here)",
+                (long long)run->steps, loss);
   return DP_OK;
 }
 
@@ -149,27 +151,29 @@ static dp_status evaluate(dp_dprun *run, int64_t epoch) {
   return dp_dprun_watch_judge(run);
 }
 
-// Prints the loss and the other values of a tally, as far as a program gives them.
-static void print_tally(const dp_tally *t) {
-  char text[32];
-  fprintf(stderr, "loss %.4f", dp_tally_value(t, DP_MEASURE_LOSS));
-  for (int m = DP_MEASURE_LOSS + 1; m < DP_MEASURES; m++)
-    if (t->gives[m] && m != DP_MEASURE_PERPLEXITY)
-      fprintf(stderr, "  %s %s", dp_measure_name((dp_measure)m),
-              dp_measure_print((dp_measure)m, dp_tally_value(t, (dp_measure)m), text));
+enum { TALLY_BYTES = 256 };
+
+// The loss and the other values of a tally, as far as a program gives them.
+static const char *print_tally(const dp_tally *t, char text[TALLY_BYTES]) {
+  char value[32];
+  const char *remark = dp_tally_remark(t);
+  int at = snprintf(text, TALLY_BYTES, "loss %.4f", dp_tally_value(t, DP_MEASURE_LOSS));
+  if (remark) snprintf(text + at, TALLY_BYTES - (size_t)at, "  %s", remark);
+  for (int m = DP_MEASURE_LOSS + 1; m < DP_MEASURES && !remark; m++)
+    if (t->gives[m] && m != DP_MEASURE_PERPLEXITY && at < TALLY_BYTES)
+      at += snprintf(text + at, TALLY_BYTES - (size_t)at, "  %s %s", dp_measure_name((dp_measure)m),
+                     dp_measure_print((dp_measure)m, dp_tally_value(t, (dp_measure)m), value));
+  return text;
 }
 
 static void print_epoch(const dp_dprun *run, int64_t epoch, int64_t epochs, double seconds) {
+  char train[TALLY_BYTES], eval[TALLY_BYTES] = "", skipped[48] = "";
   if (run->options->quiet) return;
-  fprintf(stderr, "epoch %lld/%lld  ", (long long)epoch, (long long)epochs);
-  print_tally(&run->train_tally);
-  fprintf(stderr, "  %.0f samples/s", (double)run->train_tally.samples / seconds);
-  if (run->skipped) fprintf(stderr, "  %lld steps skipped so far", (long long)run->skipped);
-  if (run->eval.loader) {
-    fputs("  eval ", stderr);
-    print_tally(&run->eval_tally);
-  }
-  fputc('\n', stderr);
+  if (run->skipped) snprintf(skipped, sizeof skipped, "  %lld steps skipped so far", (long long)run->skipped);
+  if (run->eval.loader) print_tally(&run->eval_tally, eval);
+  dp_line_print(stderr, "epoch %lld/%lld  %s  %.0f samples/s%s%s%s", (long long)epoch, (long long)epochs,
+                print_tally(&run->train_tally, train), (double)run->train_tally.samples / seconds, skipped,
+                *eval ? "  eval " : "", eval);
 }
 
 // Runs the steps from run->position to `end`, all in one epoch (counted from 1), and the evaluation.

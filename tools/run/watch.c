@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "tools/run/dprun.h"
+#include "tools/run/line.h"
 
 // "accuracy, loss": what the evaluation gives.
 static const char *names_given(const dp_dprun *run) {
@@ -41,11 +42,11 @@ void dp_dprun_watch_print(const dp_dprun *run) {
   char text[32];
   if (!b->metric) return;
   if (run->stopped)
-    fprintf(stderr, "stopped after step %lld: %lld evaluations were not better than the best\n", (long long)run->steps,
-            (long long)b->waited);
+    dp_line_print(stderr, "stopped after step %lld: %lld evaluations were not better than the best",
+                  (long long)run->steps, (long long)b->waited);
   if (b->step >= 0)
-    fprintf(stderr, "best %s: %s after step %lld\n", b->metric,
-            dp_measure_print(dp_measure_find(b->metric), b->value, text), (long long)b->step);
+    dp_line_print(stderr, "best %s: %s after step %lld", b->metric,
+                  dp_measure_print(dp_measure_find(b->metric), b->value, text), (long long)b->step);
 }
 
 dp_status dp_dprun_watch_judge(dp_dprun *run) {
