@@ -88,8 +88,8 @@ std::string LineOf(const std::string &shown, const std::smatch &at) {
   return shown.substr(found + 1, shown.find('\n', found + 1) - found - 1);
 }
 
-// Devices are the plan's, not ranks among those that meet: device 2 is rank 0 of what it sends, and device 3 rank 1. Instructions
-// are those that `dpc show` numbers so. What each of the plan's devices ended last is told, not that of two alone.
+// Devices are the plan's, not ranks among those that meet: device 2 is rank 0 of what it sends, device 3 rank 1.
+// Instructions are those that `dpc show` numbers so. What each of the plan's devices ended last is told.
 TEST_F(Stall, DevicesAndInstructionsAreThePlans) {
   setenv("DP_STANDIN_DEVICES", "4", 1);
   Compile("--strategy=pipeline --mesh=data=2,pipe=2 --microbatches=2 --reproducible");
