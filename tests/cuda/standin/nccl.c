@@ -183,13 +183,13 @@ static ncclResult_t launch(set *s, nccl_job *job) {
   for (int rank = 0; rank < job->n && !result; rank++) {
     CUstream stream = stream_of(job, rank);
     if (!stream) continue;
-    const int device = s->comms[rank]->device;
+    const int device = dp_standin_device_of(stream);  // the rank's communicator may have been aborted
     if (is_told(STALL, device)) dp_standin_halt(stream);
     if (is_told(LATE, device)) {
       dp_standin_gate_shut(job->gate);
       for (int other = 0; other < s->n; other++)
         if (s->comms[other]) s->comms[other]->error = ncclRemoteError;
-      s->comms[rank]->error = ncclSystemError;
+      if (s->comms[rank]) s->comms[rank]->error = ncclSystemError;
     }
     calls_of_device[device]++;
     result = enqueue("nccl", stream, take, make_part(job, rank), 1e3 * draw(20));
@@ -240,7 +240,7 @@ static ncclResult_t submit(set *s, nccl_job *job) {
     return ncclInvalidUsage;
   }
   for (int rank = 0; rank < job->n; rank++)
-    if (stream_of(job, rank) && is_told(FAIL, s->comms[rank]->device)) {
+    if (stream_of(job, rank) && is_told(FAIL, dp_standin_device_of(stream_of(job, rank)))) {
       s->comms[rank]->error = ncclSystemError;
       unref(job);
       return ncclSystemError;
