@@ -60,7 +60,11 @@ static void describe(FILE *out) {
   dp_nccl_describe(out);
 }
 
-static int use(int device) { return dp_cuda_gpu_use_for(device)->ordinal; }
+static int use(int device) {
+  const dp_cuda_gpu *gpu = dp_cuda_gpu_of(device);
+  dp_cuda_gpu_try(gpu);
+  return gpu->ordinal;
+}
 
 const dp_backend dp_backend_cuda = {
     .name = "cuda",
@@ -75,6 +79,7 @@ const dp_backend dp_backend_cuda = {
     .chip_name = chip_name,
     .settle = dp_cuda_jobs_end,
     .allocate = dp_nccl_allocate,
+    .refusal = dp_cuda_refusal,
     .release = dp_nccl_release,
     .memory = dp_cuda_memory,
     .memory_name = dp_cuda_memory_name,

@@ -59,7 +59,7 @@ static dp_arena *arena;  // of what is measured
 
 static dp_status begin(dp_arena *to) {
   DP_TRY(dp_cuda_gpus_attach(1));
-  dp_cuda_gpu_use_for(0);
+  DP_TRY(dp_cuda_gpu_use_for(0));
   dp_cuda_calibration_use(NULL);
   dp_cuda_calibration_begin(to);
   arena = to;

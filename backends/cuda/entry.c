@@ -12,7 +12,14 @@
 #include "backends/cuda/nccl/library.h"
 #include "backends/cuda/target.h"
 
-enum { OLDEST_KIND = 80 };
+// Compute capabilities, as sm_N has them, from the oldest on that plans run on: those that CUDA 12 and 13 compile for.
+static const int kinds_known[] = {80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+
+static bool is_known(long kind) {
+  for (size_t i = 0; i < DP_COUNT(kinds_known); i++)
+    if (kinds_known[i] == kind) return true;
+  return false;
+}
 
 static dp_status open(const char *devices, const dp_backend **backend) {
   dp_nccl_pin();
@@ -28,10 +35,12 @@ static dp_status check_kinds(const char *kinds) {
     long kind = !strncmp(at, "sm_", 3) && at[3] >= '1' && at[3] <= '9' ? strtol(at + 3, &end, 10) : 0;
     if (kind && *end == 'a') end++;
     if (!kind || (*end && *end != ','))
-      return dp_fail(EX_USAGE, "--target=cuda:%s: give kinds of GPUs like sm_80,sm_90, or --target=cuda alone", kinds);
-    if (kind < OLDEST_KIND)
-      return dp_fail(EX_UNAVAILABLE, "--target=cuda:%s: the oldest GPUs that plans can be made for are sm_%d", kinds,
-                     OLDEST_KIND);
+      return dp_fail(EX_USAGE, "cuda:%s: give kinds of GPUs like cuda:sm_80,sm_90, or cuda alone", kinds);
+    if (kind < kinds_known[0])
+      return dp_fail(EX_UNAVAILABLE, "cuda:%s: the oldest GPUs that plans can be made for are sm_%d", kinds,
+                     kinds_known[0]);
+    if (!is_known(kind))
+      return dp_fail(EX_USAGE, "cuda:%s: there is no sm_%ld among GPUs that are known here", kinds, kind);
     if (!*end) return DP_OK;
     at = end;
   }

@@ -253,7 +253,7 @@ static dp_status add_round(boxing *b, const dp_transfer *from, int k, dp_cuda_pa
   }
   const bool upload = from->from_host && !action;
   if (!b->n_near && !b->n_far) return DP_OK;
-  if (part->gpu) dp_cuda_gpu_use(part->gpu);
+  if (part->gpu) DP_TRY(dp_cuda_gpu_use(part->gpu));
   bool launches = false;
   for (int i = 0; i < b->n_near; i++) launches |= !upload || !is_run(&b->near[i]);
   for (int i = 0; i < b->n_far; i++) launches |= action || !is_run(&b->far[i]);

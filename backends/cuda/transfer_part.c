@@ -63,10 +63,11 @@ dp_status dp_cuda_part_finish(dp_cuda_part *part) {
   part->finished = true;
   part->table = NULL;
   if (part->gpu && part->table_bytes) {
-    part->table = dp_cuda_gpu_allocate(part->gpu, part->table_bytes);
-    status = part->table
-                 ? dp_cuda_gpu_upload(part->gpu, part->table, host, part->table_bytes)
-                 : dp_fail(DP_EX_MEMORY, "GPU %d has no memory for the tables of a collective", part->gpu->ordinal);
+    void *table = NULL;
+    status = dp_cuda_gpu_allocate(part->gpu, part->table_bytes, &table);
+    part->table = table;
+    status = status ? dp_status_context(status, "GPU %d, the tables of a collective", part->gpu->ordinal)
+                    : dp_cuda_gpu_upload(part->gpu, part->table, host, part->table_bytes);
   }
   free(host);
   return status;
@@ -120,7 +121,7 @@ static dp_status enqueue_step(const dp_cuda_part *part, const dp_cuda_step *s, d
 }
 
 dp_status dp_cuda_part_enqueue(const dp_cuda_part *part, dp_queue *queue, ptrdiff_t distance) {
-  dp_cuda_gpu_enter(part->gpu);
+  DP_TRY(dp_cuda_gpu_enter(part->gpu));
   if (part->staging) DP_TRY(dp_cuda_staging_claim(queue));
   for (int i = 0; i < part->n_steps; i++) DP_TRY(enqueue_step(part, &part->steps[i], queue, distance));
   return part->staging ? dp_cuda_staging_leave(queue) : DP_OK;

@@ -114,6 +114,8 @@ typedef struct dp_backend {
   void (*settle)(void);
   // Zeroed memory; NULL when out of memory. The host's is such that devices read and write it quickly.
   void *(*allocate)(dp_place place, uint64_t bytes, uint64_t alignment);
+  // Why this thread's last `allocate` gave NULL; the caller has the status then. DP_OK, or NULL: there was no room.
+  dp_status (*refusal)(void);
   void (*release)(dp_place place, void *memory, uint64_t bytes);
   // How many bytes of a block occupy physical memory now; NULL: all of them.
   uint64_t (*resident)(const void *memory, uint64_t bytes);

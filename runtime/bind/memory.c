@@ -97,6 +97,10 @@ static dp_status allocate(dp_memory *m, const Dp__Role *role, Dp__Space space, d
     m->allocated[space] += bytes;
     return DP_OK;
   }
+  dp_status refusal = m->backend->refusal ? m->backend->refusal() : DP_OK;
+  if (refusal && dp_status_code(refusal) != DP_EX_MEMORY)
+    return dp_status_context(refusal, "an arena of %llu bytes", (unsigned long long)bytes);
+  dp_status_free(refusal);
   return dp_fail(DP_EX_MEMORY,
                  "no memory for an arena of %llu bytes: compile for a smaller batch (dpc compile --batch)",
                  (unsigned long long)bytes);

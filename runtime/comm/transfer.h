@@ -30,7 +30,7 @@ typedef struct dp_transfer {
   dp_dtype dtype;
   int n_parts;
   // Whoever binds the transfer says whose it is:
-  const char *what;    // "AllReduce of 'x'", for people
+  const char *what;    // "AllReduce of 'x' (program train, ...)", for people
   bool in_rank_order;  // sums are taken in rank order, wherever the devices are
   // Of a transfer that serves both slots: bytes from copy 0 to copy 1 of host input, where it reads. Else 0.
   ptrdiff_t host_copy_distance;

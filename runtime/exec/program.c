@@ -56,14 +56,22 @@ static void add_post(making *w, const dp_unit *unit) {
   dp_exchange_then(unit->exchange, complete, w->bound, w->bound->task_graph.n_units);
 }
 
+// What it is and where the plan has it, for people: as `dpc show` numbers instructions, in each stream from 0.
+static const char *describe(const making *w, const dp_unit *u) {
+  const making_role *p = &w->roles[u->role];
+  const dp_instruction_at *at = u->at;
+  return dp_printf(w->arena, "%s of '%s' (role %s, program %s, stream %s, instruction %d)", at->instruction->op,
+                   u->moved ? u->moved : "", w->binding->roles->roles[u->role].role->name, p->bind.program->name,
+                   at->stream, u->number - p->first_of_stream[at->stream_index]);
+}
+
 // Adds a unit that communicates. The backend prepares it if its devices work by themselves.
 static dp_status add_communication(making *w, const dp_unit *unit) {
   const dp_queue_calls *queues = w->binding->memory->backend->queues;
   if (unit->exchange) add_post(w, unit);
   dp_unit *added = add_unit(w, unit);
   if (!queues || !added->transfer) return DP_OK;
-  added->transfer->what =
-      dp_printf(w->arena, "%s of '%s'", added->at->instruction->op, added->moved ? added->moved : "");
+  added->transfer->what = describe(w, added);
   added->transfer->in_rank_order = w->binding->in_rank_order;
   return queues->transfer_prepare(added->devices, added->n_devices, added->transfer, &added->transfer_state);
 }

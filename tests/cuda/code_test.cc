@@ -142,7 +142,9 @@ TEST_F(Code, DamagedOrMissing) {
 TEST_F(Code, WhatCannotBeMade) {
   const std::string make = "dprun " + File("plan.bin") + " --make-code=" + File("code");
   On(File("compiler"));
-  Refused(make + " --device=cuda:0", 64, {"sm_80"});
+  Refused(make + " --device=cuda:0", 64, {"--device: cuda:0", "sm_80"});
+  Refused(make + " --device=cuda:sm_70", 69, {"--device: cuda:sm_70", "sm_80"});
+  Refused(make + " --device=cuda:sm_999", 64, {"--device: cuda:sm_999", "there is no sm_999"});
   Refused(make + " --device=cpu", 78, {"--make-code"});
   Refused("dprun " + File("plan.bin") + " --make-code=/proc/none", 73, {"/proc/none"});
   Must("dpc compile examples/mlp.dpt --batch=8 -o " + File("cpu.bin"));

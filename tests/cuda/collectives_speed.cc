@@ -132,7 +132,7 @@ class Speed {
     const auto target = reinterpret_cast<CUdeviceptr>(devices_[n_ - 1].whole);
     auto *stream = static_cast<CUstream>(dp_cuda_queue_stream(devices_[0].queue));
     const double ms = Median([&] {
-      dp_cuda_gpu_use(from);
+      Must(dp_cuda_gpu_use(from));
       Must(from == to ? dp_cu.cuMemcpyAsync(target, source, Bytes(), stream)
                       : dp_cu.cuMemcpyPeerAsync(target, to->context, source, from->context, Bytes(), stream));
     });

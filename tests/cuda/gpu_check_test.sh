@@ -156,7 +156,8 @@ try tree/tools/gpu_check --record nowhere
 
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
-for wrong in nothing /nothing nothing/ --nothing --steps=0 --steps=few --steps= --mib=0 --mib=few --out; do
+for wrong in nothing /nothing nothing/ --nothing --steps=0 --steps=few --steps= --mib=0 --mib=few --seconds=0 \
+  --seconds=few --out; do
   try pack/gpu_check $wrong
   [ $status = 64 ] && [ "$(wc -l <err)" -eq 1 ] || fail "'$wrong' ends with $status"
 done
@@ -179,12 +180,13 @@ printf '#!/bin/sh\nexit 0\n' >broken/tree/bin/dpc
 printf '#!/bin/sh\nexit "${SPEED:-0}"\n' >broken/tree/bin/collectives_speed
 cat >broken/tree/bin/dprun <<'SCRIPT'
 #!/bin/sh
+[ -z "${HANGS:-}" ] || exec sleep "$HANGS"
 device=cpu
 for argument in "$@"; do
   case $argument in
     --device=*) device=${argument#*=} ;;
     --metrics=*) metrics=${argument#*=} ;;
-    --trace=*) [ -n "${NO_TRACE:-}" ] || echo '{"otherData":{"communication_ns":5,"hidden_ns":2},' >"${argument#*=}" ;;
+    --trace=*) [ -n "${NO_TRACE:-}" ] || echo '{"otherData":{"communication_ns":5,"hidden_ns":'"${HIDDEN:-2}"'},' >"${argument#*=}" ;;
   esac
 done
 case $device in cuda) [ -z "${LOSS_many:-}" ] || LOSS_cuda=$LOSS_many ;; cuda:*) device=cuda ;; esac
@@ -210,6 +212,7 @@ expect 0 '1.5 ms a step, the median of 1' speed
 expect 0 'the losses of one GPU' many
 expect 0 '40 % of it beside computing' many
 NO_TRACE=1 expect 1 'no trace' many
+HIDDEN=0 expect 1 ' 0 % of it beside computing' many
 SPEED=1 expect 1 '' many
 LOSS_cuda=2.50000001 expect 1 'losses: 4e-09' many
 LOSS_cuda=2.50000001 expect 1 'losses: 4e-09' training
@@ -219,6 +222,17 @@ LOSS_cuda= expect 1 'not comparable' training
 LOSS_cuda= expect 1 'no figures' speed
 STATUS=70 expect 1 '' speed
 STATUS=70 expect 1 'losses: 0$' training
+# What hangs is stopped when the time is over, whichever part it is in, and parts that do not fit any more are named.
+for part in training speed many memcheck; do
+  rm -rf figures
+  begun=$(date +%s)
+  HANGS=600 try broken/gpu_check --out figures --seconds=11 "$part" correctness initcheck
+  [ $status = 1 ] || fail "$part that hangs ends with $status"
+  [ $(($(date +%s) - begun)) -lt 60 ] || fail "$part that hangs takes $(($(date +%s) - begun)) s"
+  for left in correctness initcheck; do
+    grep -qx "$left: left out, since 11 s are over" figures/figures || fail "$left is not named as left out after $part"
+  done
+done
 export FOUND=1
 for tool in memcheck racecheck initcheck synccheck; do expect 1 "$tool: failed (1)" $tool; done
 printf '#!/bin/sh\nexit 1\n' >broken/tree/bin/blaslt_test

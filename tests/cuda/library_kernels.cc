@@ -184,7 +184,7 @@ std::string OpenDevice() {
   dp_status status = attached ? DP_OK : dp_cuda_gpus_choose("0");
   if (!status && !attached) status = dp_cuda_gpus_attach(1);
   attached |= !status;
-  if (!status) dp_cuda_gpu_use_for(0);
+  if (!status) status = dp_cuda_gpu_use_for(0);
   std::string error = dp_status_message(status);
   dp_status_free(status);
   return error;

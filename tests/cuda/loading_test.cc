@@ -296,9 +296,11 @@ TEST_F(LoadingByDprun, DriversAndGpusThatAreTooOld) {
   unsetenv("DP_STANDIN_DRIVER");
   setenv("DP_STANDIN_CAPABILITY", "75", 1);
   Refused(Command(), 69, {"GPU 0 (stand-in) has compute capability 7.5", "8.0"});
+  setenv("DP_STANDIN_DEVICES", "4", 1);  // of several, the first is named
+  Refused(Command(), 69, {"GPU 0 (stand-in) has compute capability 7.5", "8.0"});
   unsetenv("DP_STANDIN_CAPABILITY");
   setenv("DP_STANDIN_DEVICES", "0", 1);
-  Refused(Command(), 69, {"no CUDA-capable device"});
+  Refused(Command(), 69, {"dprun: NVIDIA's driver finds no GPU on this machine\n"});
 }
 
 // cuBLASLt is there, but has nothing of what is called in it.
@@ -312,6 +314,16 @@ TEST_F(LoadingByDprun, ALibraryIsMissedOnlyWhereItIsNeeded) {
   setenv("LD_LIBRARY_PATH", folder.c_str(), 1);
   Refused(Command(), 69, {"cuBLASLt on this machine is too old: it lacks"});
   Refused(Command(missing_data_), 66, {"nowhere/images"});
+}
+
+// One dprun runs everywhere: it names no library of CUDA's that the loader would miss.
+TEST_F(LoadingByDprun, NothingOfCudaIsLinked) {
+  for (const char *program : {"dprun", "dpc"}) {
+    const std::string needed = Shell(std::string("readelf -d \"$(command -v ") + program + ")\" | grep NEEDED").out;
+    EXPECT_NE(needed.find("libc.so"), std::string::npos) << needed;
+    for (const char *library : {"cuda", "cublas", "cudnn", "nvrtc", "nccl", "nvidia"})
+      EXPECT_EQ(needed.find(library), std::string::npos) << needed;
+  }
 }
 
 // NCCL is needed where devices of one plan are on several GPUs, and add in any order.

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "tests/tools/tool.h"
+#include "tests/cuda/injected.h"
 
 namespace {
 
@@ -22,7 +22,7 @@ class CudaMany : public Tools {
   }
   ~CudaMany() override {
     for (const char *name : {"DP_STANDIN_DEVICES", "DP_STANDIN_PEERS", "DP_STANDIN_MEMORY", "DP_STANDIN_CAPABILITY",
-                             "DP_STANDIN_TRACE", "DP_STANDIN_FAIL", "DP_STANDIN_REPORT", "XDG_CACHE_HOME"})
+                             "DP_STANDIN_TRACE", "XDG_CACHE_HOME"})
       unsetenv(name);
   }
   // The first lines of --explain: what it says of the GPUs.
@@ -257,51 +257,25 @@ bool IsTried(const std::vector<std::string> &names, size_t call) {
 }
 
 // A call that fails, each in turn, on two GPUs that do not reach each other: one message, and nothing is left.
-TEST_F(CudaMany, EachCallInTurn) {
+class CudaManyFaults : public Injected {
+ protected:
+  ~CudaManyFaults() override {
+    for (const char *name : {"DP_STANDIN_DEVICES", "DP_STANDIN_PEERS"}) unsetenv(name);
+  }
+};
+
+TEST_F(CudaManyFaults, EachCallInTurn) {
   setenv("DP_STANDIN_DEVICES", "2", 1);
   setenv("DP_STANDIN_PEERS", "none", 1);
-  const std::string command =
-      "dprun " + File("plan.bin") + " --device=cuda --steps=1 --quiet " + digits + " --save=" + File("out.safetensors");
-  const auto calls = [&] {
-    std::vector<std::string> names;
-    std::ifstream trace(File("calls"));
-    for (std::string number, name; trace >> number >> name;) names.push_back(name);
-    return names;
-  };
-  Must(command);  // fills the cache of functions
-  const std::string expected = Read(File("out.safetensors"));
-  setenv("DP_STANDIN_TRACE", File("calls").c_str(), 1);
-  Must(command);
-  const std::vector<std::string> all = calls();
-  ASSERT_GT(all.size(), 200u);
-  setenv("DP_STANDIN_REPORT", File("report").c_str(), 1);
+  Must("dpc compile examples/mlp.dpt --target=cuda --strategy=data --devices=4 --batch=8 --reproducible -o " +
+       File("plan.bin"));
+  RunWell("dprun " + File("plan.bin") + " --device=cuda --steps=1 --quiet " + digits + " --save=" + Saved());
+  ASSERT_GT(good_calls_.size(), 200u);
   int refused = 0;
-  for (size_t k = 1; k <= all.size(); k++) {
-    if (!getenv("DP_FULL") && !IsTried(all, k - 1)) continue;
-    setenv("DP_STANDIN_FAIL", (std::to_string(k) + ":" + (k % 3 ? "719" : "2")).c_str(), 1);
-    const Result result = Run(command);
-    if (calls().size() < k) {  // it asked less often how far the GPUs are
-      EXPECT_EQ(result.code, 0) << result.err;
-      continue;
-    }
-    const std::string failed = calls()[k - 1];
-    SCOPED_TRACE("call " + std::to_string(k) + ", " + failed);
-    std::istringstream lines(Read(File("report")));
-    for (std::string name, number; lines >> name >> number;)
-      if (name == "device_allocations" || name == "host_allocations" || name == "streams" || name == "events") {
-        EXPECT_EQ(number, "0") << name << " " << result.err;
-      }
-    if (result.code == 0) {  // what releases, what only looks how far GPUs are, and what there is another way for
-      static const std::regex allowed("Destroy|Free|Unload|Release|ErrorString|SetCurrent|EventQuery|GetHeuristic");
-      EXPECT_TRUE(std::regex_search(failed, allowed)) << failed;
-      EXPECT_TRUE(Read(File("out.safetensors")) == expected) << failed;
-      continue;
-    }
-    refused++;
-    EXPECT_TRUE(result.code == 69 || result.code == 71) << result.code << result.err;
-    EXPECT_EQ(result.err.substr(0, 7), "dprun: ") << result.err;
-    EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
-  }
+  for (size_t k = 1; k <= good_calls_.size(); k++)
+    for (int error : {kLost, kNoMemory})
+      if (getenv("DP_FULL") || (IsTried(good_calls_, k - 1) && (k % 2 ? kLost : kNoMemory) == error))
+        refused += FailsWell(k, error);
   EXPECT_GT(refused, 20);
 }
 

@@ -1,12 +1,16 @@
-// A rank that fails or stands still at any collective in turn: dprun ends in time, with one message that names the rank
-// and the collective, and what was saved before stays.
+// A device that fails or stands still at any collective in turn: dprun ends in time, with one message that names the
+// device and the collective, and what was saved before stays.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <regex>
+#include <set>
 
-#include "tests/tools/tool.h"
+#include "tests/cuda/injected.h"
 
 namespace {
 
@@ -16,114 +20,121 @@ constexpr double kMostSeconds = 20;  // on a machine that is busy with other tes
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-class NcclFaults : public Tools {
+class NcclFaults : public Injected {
  protected:
   NcclFaults() {
-    setenv("XDG_CACHE_HOME", File("").c_str(), 1);
     setenv("DP_STANDIN_DEVICES", std::to_string(kRanks).c_str(), 1);
-    Must("dpc compile examples/mlp.dpt --target=cuda --strategy=data --batch=8 -o " + File("plan.bin") +
-         " --devices=" + std::to_string(kRanks));
+    Compile("--strategy=data --devices=" + std::to_string(kRanks));
   }
   ~NcclFaults() override {
-    for (const char *name :
-         {"DP_STANDIN_NCCL_CALL", "DP_STANDIN_NCCL_FAIL", "DP_STANDIN_NCCL_LATE", "DP_STANDIN_NCCL_STALL",
-          "DP_STANDIN_DEVICES", "DP_STANDIN_TRACE", "DP_STANDIN_REPORT", "XDG_CACHE_HOME"})
+    for (const char *name : {"DP_STANDIN_NCCL_CALL", "DP_STANDIN_NCCL_FAIL", "DP_STANDIN_NCCL_LATE",
+                             "DP_STANDIN_NCCL_STALL", "DP_STANDIN_DEVICES"})
       unsetenv(name);
   }
   std::string Command(const std::string &options = "") const {
     return "dprun " + File("plan.bin") + " --device=cuda --steps=3 --quiet --timeout=" + kTimeout + " " + options +
            digits;
   }
-  // How many group calls each rank makes in a run: all but the three that make the communicator, register memory and
-  // end it.
-  int GroupCalls() {
-    setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
-    Must(Command());
-    unsetenv("DP_STANDIN_TRACE");
-    std::ifstream trace(File("trace"));
-    int count = -3;
-    for (std::string number, name; trace >> number >> name;) count += name == "ncclGroupEnd";
-    return count;
+  void Compile(const std::string &options) {
+    Must("dpc compile examples/mlp.dpt --target=cuda --batch=8 -o " + File("plan.bin") + " " + options);
   }
-  // Runs with that fault of each rank at each group call, and looks at what dprun says.
+  // How many group calls each device makes in a run of the data plan: all but the three that make the communicator,
+  // register memory and end it.
+  int GroupCalls() {
+    RunWell(Command("--save=" + Saved() + " "));
+    return int(std::count(good_calls_.begin(), good_calls_.end(), "ncclGroupEnd")) - 3;
+  }
+  // Runs with that fault of a device at its group calls, one after the other until a run has no more of them, and looks
+  // at what dprun says. Gives the operators of the collectives that it named.
+  std::set<std::string> AtEachCall(const char *fault, int device, int stride, int code,
+                                   const std::vector<std::string> &said) {
+    std::set<std::string> operators;
+    for (int call = 1 + device % stride;; call += stride) {
+      const std::string name = std::to_string(device);
+      SCOPED_TRACE(std::string(fault) + "=" + name + ":" + std::to_string(call));
+      setenv(fault, (name + ":" + std::to_string(call)).c_str(), 1);
+      const double begin = Now();
+      const Result result = Run(Command());
+      unsetenv(fault);
+      if (!result.code) return operators;
+      EXPECT_LT(Now() - begin, kMostSeconds);
+      ExpectRefused(result, code);
+      EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+      EXPECT_NE(result.err.find("device " + name + " (GPU " + name + ") " + said[0]), std::string::npos) << result.err;
+      for (const std::string &word : said) EXPECT_NE(result.err.find(word), std::string::npos) << word << result.err;
+      static const std::regex collective(
+          "([A-Za-z]+) of '[^']*' \\(role [a-z0-9]+, program train, "
+          "stream [a-z]+, instruction [0-9]+\\)");
+      std::smatch match;
+      EXPECT_TRUE(std::regex_search(result.err, match, collective)) << result.err;
+      operators.insert(match[1]);
+    }
+  }
+  // The same for each device of each kind of plan. All of its collectives must have had the fault.
   void EachInTurn(const char *fault, int code, const std::vector<std::string> &said) {
-    const int n_calls = GroupCalls();
-    ASSERT_GE(n_calls, 6);
-    const int stride = getenv("DP_FULL") ? 1 : 2;
-    for (int rank = 0; rank < kRanks; rank++)
-      for (int call = 1 + rank % stride; call <= n_calls; call += stride) {
-        const std::string at = std::to_string(rank) + ":" + std::to_string(call);
-        SCOPED_TRACE(std::string(fault) + "=" + at);
-        setenv(fault, at.c_str(), 1);
-        const double begin = Now();
-        const Result result = Run(Command());
-        EXPECT_LT(Now() - begin, kMostSeconds);
-        EXPECT_EQ(result.code, code) << result.err;
-        EXPECT_EQ(result.err.find("dprun: "), 0u) << result.err;
-        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-        const std::string name = std::to_string(rank);
-        EXPECT_NE(result.err.find("rank " + name + " (GPU " + name + ") " + said[0]), std::string::npos) << result.err;
-        for (const std::string &word : said) EXPECT_NE(result.err.find(word), std::string::npos) << result.err;
-      }
-    unsetenv(fault);
+    static const struct {
+      const char *options;
+      int devices, stride;  // in the usual run: every so many calls
+      std::set<std::string> operators;
+    } plans[] = {
+        {"--strategy=data --devices=3", 3, 5, {"AllReduce"}},
+        {"--strategy=zero --zero-stage=3 --devices=2", 2, 9, {"AllGather", "ReduceScatter"}},
+        {"--strategy=pipeline --devices=2 --microbatches=2", 2, 9, {"Send"}},
+        {"--strategy=pipeline --mesh=data=2,pipe=2 --microbatches=2", 4, 12, {"AllReduce", "Send"}},
+    };
+    for (const auto &plan : plans) {
+      SCOPED_TRACE(plan.options);
+      setenv("DP_STANDIN_DEVICES", std::to_string(plan.devices).c_str(), 1);
+      Compile(plan.options);
+      std::set<std::string> operators;
+      for (int device = 0; device < plan.devices; device++)
+        operators.merge(AtEachCall(fault, device, getenv("DP_FULL") ? 1 : plan.stride, code, said));
+      EXPECT_TRUE(std::includes(operators.begin(), operators.end(), plan.operators.begin(), plan.operators.end()))
+          << testing::PrintToString(operators);
+    }
   }
 };
 
-TEST_F(NcclFaults, ACallThatFails) {
-  EachInTurn("DP_STANDIN_NCCL_FAIL", 69, {"tells of ncclSystemError", "AllReduce of '"});
-}
+TEST_F(NcclFaults, ACallThatFails) { EachInTurn("DP_STANDIN_NCCL_FAIL", 69, {"tells of ncclSystemError"}); }
 
-TEST_F(NcclFaults, AFailureWhileItIsUnderWay) {
-  EachInTurn("DP_STANDIN_NCCL_LATE", 69, {"tells of ncclSystemError", "AllReduce of '"});
-}
+TEST_F(NcclFaults, AFailureWhileItIsUnderWay) { EachInTurn("DP_STANDIN_NCCL_LATE", 69, {"tells of ncclSystemError"}); }
 
-TEST_F(NcclFaults, ARankThatStandsStill) {
-  EachInTurn(
-      "DP_STANDIN_NCCL_STALL", 76,
-      {"has not come to it", "AllReduce of '", "stands still for 0.3 s (--timeout)", "Ranks ended last: rank 0 "});
+TEST_F(NcclFaults, ADeviceThatStandsStill) {
+  EachInTurn("DP_STANDIN_NCCL_STALL", 76,
+             {"has not come to it", "stands still for 0.3 s (--timeout)", "Ended last by device"});
 }
 
 // Every call of NCCL, made or asked for, may be refused.
 TEST_F(NcclFaults, EachCallInTurn) {
-  setenv("DP_STANDIN_TRACE", File("trace").c_str(), 1);
-  setenv("DP_STANDIN_REPORT", File("report").c_str(), 1);
-  Must(Command());
+  RunWell(Command("--save=" + Saved() + " "));
   std::vector<std::string> calls;
-  std::ifstream trace(File("trace"));
-  for (std::string number, name; trace >> number >> name;)
+  for (const std::string &name : good_calls_)
     if (name.find("nccl") == 0 && name != "ncclCommGetAsyncError") calls.push_back(name);
-  unsetenv("DP_STANDIN_TRACE");
   ASSERT_GT(calls.size(), 40u);
+  // From here on communicators and memory are released, when all has been exchanged.
+  const size_t ending = size_t(std::find(calls.begin(), calls.end(), "ncclCommWindowDeregister") - calls.begin());
+  ASSERT_LT(ending, calls.size());
   int refused = 0;
   const size_t stride = getenv("DP_FULL") ? 1 : 3;
   for (size_t k = 0; k < calls.size(); k += stride) {
     SCOPED_TRACE(std::to_string(k + 1) + ", " + calls[k]);
     setenv("DP_STANDIN_NCCL_CALL", std::to_string(k + 1).c_str(), 1);
-    const Result result = Run(Command());
-    std::ifstream report(File("report"));
-    for (std::string name, number; report >> name >> number;) {
-      for (const char *kind : {"device_allocations", "host_allocations", "streams", "events"})
-        if (name == kind) {
-          EXPECT_EQ(number, "0") << name << result.err;
-        }
+    unlink(Saved().c_str());
+    unlink(File("report").c_str());
+    const Result result = Run(Command("--save=" + Saved() + " "));
+    ExpectNothingLeft();
+    if (result.code == 0 && k >= ending) {
+      EXPECT_TRUE(SavedWell()) << calls[k];
+    } else if (result.code == 0) {
+      ExpectIgnored(result, calls[k]);
+    } else {
+      refused++;
+      ExpectRefused(result, 69);
+      EXPECT_NE(result.err.find("NCCL"), std::string::npos) << result.err;
     }
-    if (calls[k] == "ncclMemAlloc" || calls[k] == "ncclGetVersion") {  // memory is the driver's then
-      EXPECT_EQ(result.code, 0) << result.err;
-      continue;
-    }
-    if (result.code == 0) {  // communicators and memory are released when all is over
-      EXPECT_GT(k + 9 + 2 * kArenas * kRanks, calls.size()) << calls[k];
-      continue;
-    }
-    refused++;
-    EXPECT_EQ(result.code, 69) << result.err;
-    EXPECT_EQ(result.err.find("dprun: "), 0u) << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_NE(result.err.find("NCCL"), std::string::npos) << result.err;
   }
   EXPECT_GT(refused, 5);
   unsetenv("DP_STANDIN_NCCL_CALL");
-  unsetenv("DP_STANDIN_REPORT");
 }
 
 // A collective that stands still late in a run leaves the checkpoint before it.

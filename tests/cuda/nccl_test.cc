@@ -15,12 +15,35 @@ namespace {
 // The last batches are short; one has fewer samples than most meshes have devices.
 const std::vector<int64_t> kBatches = {8, 8, 5, 2};
 
+// From Shard(0) to Shard(1) and back, between what its annotations ask for.
+const char kTurned[] = R"dpt(model turned {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1)"
+  input x: float32[N,64]
+  parameter w1: float32[64,24] = kaiming_uniform()
+  parameter w2: float32[24,10] = kaiming_uniform()
+  constant most: float32[] = 255
+  s = Div(x, most)
+  h = MatMul(s, w1) [shard=(tensor=0)]
+  t = Tanh(h) [shard=(tensor=1)]
+  u = Mul(t, t) [shard=(tensor=0)]
+  logits = MatMul(u, w2)
+  output logits
+})dpt";
+
 const char *const kModels[] = {kMlp, kCnn, kSquares};
 const char *const kStrategies[] = {
     "strategy=data devices=2",
+    "strategy=data devices=4",
     "strategy=data devices=8",
+    "strategy=zero zero-stage=1 devices=2",
     "strategy=zero zero-stage=1 devices=3",
+    "strategy=zero zero-stage=1 devices=4",
+    "strategy=zero zero-stage=1 devices=8",
+    "strategy=zero zero-stage=2 devices=2",
     "strategy=zero zero-stage=2 devices=4",
+    "strategy=zero zero-stage=2 devices=8",
+    "strategy=zero zero-stage=3 devices=2",
     "strategy=zero zero-stage=3 devices=4",
     "strategy=zero zero-stage=3 devices=8",
     "strategy=tensor devices=2",
@@ -28,10 +51,16 @@ const char *const kStrategies[] = {
     "strategy=tensor devices=8",
     "strategy=pipeline devices=2 microbatches=4",
     "strategy=pipeline devices=4 microbatches=4 schedule=gpipe",
+    "strategy=pipeline devices=8 microbatches=4",
     "mesh=data:2,tensor:2 strategy=tensor",
     "mesh=data:2,tensor:4 strategy=tensor",
+    "mesh=data:2,pipe:2 strategy=pipeline microbatches=4",
     "mesh=data:4,pipe:2 strategy=pipeline microbatches=4",
     "mesh=pipe:2,data:2,tensor:2 strategy=pipeline microbatches=2",
+    "mesh=data:2,tensor:2 strategy=zero zero-stage=2",
+    "mesh=data:4,tensor:2 strategy=zero zero-stage=3",
+    "mesh=data:2,pipe:2 strategy=zero zero-stage=1 microbatches=2",
+    "mesh=data:2,pipe:2,tensor:2 strategy=zero zero-stage=3 microbatches=2",
 };
 
 struct Outcome {
@@ -71,25 +100,55 @@ void ExpectNothingLeft() {
   EXPECT_EQ(left.handles, 0);  // communicators and windows
 }
 
-// Numbers of a model and a strategy.
-class CudaNccl : public testing::TestWithParam<std::tuple<int, int>> {
+class EightGpus : public testing::Test {
  protected:
-  CudaNccl() { DP_STEER(dp_standin_devices)(8, "all"); }
-  ~CudaNccl() override { DP_STEER(dp_standin_devices)(1, "all"); }
+  EightGpus() { DP_STEER(dp_standin_devices)(8, "all"); }
+  ~EightGpus() override { DP_STEER(dp_standin_devices)(1, "all"); }
 };
 
-TEST_P(CudaNccl, EqualsTheCpus) {
-  const char *const model = kModels[std::get<0>(GetParam())], *const strategy = kStrategies[std::get<1>(GetParam())];
-  SCOPED_TRACE(strategy);
-  const std::string options = std::string("batch=8 precision=fp64 ") + strategy;
+// Numbers of a model and a strategy.
+class CudaNccl : public EightGpus, public testing::WithParamInterface<std::tuple<int, int>> {};
+
+// Losses and weights on GPUs of their own are the CPU's, under each of the seeds.
+Plan ExpectTheCpus(const char *model, const std::string &strategy, const std::vector<uint64_t> &seeds) {
+  const std::string options = "batch=8 precision=fp64 " + strategy;
   const Outcome cpu = Train(Compile(model, "target=cpu " + options));
-  const Plan plan = Compile(model, "target=cuda " + options);
-  for (uint64_t seed : {0, 1, 2}) {
+  Plan plan = Compile(model, "target=cuda " + options);
+  for (uint64_t seed : seeds) {
     SCOPED_TRACE(seed);
     DP_STEER(dp_standin_devices)(8, seed % 2 ? "none" : "all");  // NCCL finds its way without
     DP_STEER(dp_standin_seed)(seed);
     ExpectEqual(Train(plan), cpu);
     ExpectNothingLeft();
+  }
+  return plan;
+}
+
+// Every model by every strategy; in the usual run under one of three seeds, with DP_FULL under all.
+TEST_P(CudaNccl, EqualsTheCpus) {
+  const auto [model, strategy] = GetParam();
+  SCOPED_TRACE(kStrategies[strategy]);
+  const std::vector<uint64_t> all = {0, 1, 2};
+  ExpectTheCpus(kModels[model], kStrategies[strategy],
+                getenv("DP_FULL") ? all : std::vector<uint64_t>{all[size_t(model + strategy) % all.size()]});
+}
+
+int CountOf(const Plan &plan, const std::string &op) {
+  int count = 0;
+  for (size_t r = 0; r < plan->n_roles; r++) {
+    const Dp__Program *train = plan->roles[r]->programs[FindProgram(plan, "train")];
+    for (size_t s = 0; s < train->n_streams; s++)
+      for (size_t i = 0; i < train->streams[s]->n_instructions; i++)
+        count += train->streams[s]->instructions[i]->op == op;
+  }
+  return count;
+}
+
+TEST_F(EightGpus, AllToAllEqualsTheCpus) {
+  for (const char *strategy : {"strategy=manual mesh=tensor:2", "strategy=manual mesh=tensor:4",
+                               "strategy=manual mesh=tensor:8", "strategy=data mesh=data:2,tensor:4"}) {
+    SCOPED_TRACE(strategy);
+    EXPECT_GT(CountOf(ExpectTheCpus(kTurned, strategy, {0, 1, 2}), "AllToAll"), 0);
   }
 }
 
@@ -117,7 +176,7 @@ Bits TrainBits(const Plan &plan, const char *gpus) {
   return bits;
 }
 
-class CudaNcclBits : public CudaNccl {
+class CudaNcclBits : public EightGpus {
  protected:
   Plan Made(const std::string &options) { return Compile(kCnn, "target=cuda batch=8 " + options); }
 };

@@ -1,8 +1,9 @@
 // A function or a copy of our own that never ends, on one of several GPUs, ends dprun in time, with one message that
-// names the collective and the rank, whether it is in the collective or has not come to it.
+// names the collective and the device, whether it is in the collective or has not come to it.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <regex>
 
 #include "tests/tools/tool.h"
 
@@ -13,7 +14,7 @@ constexpr double kMostSeconds = 20;  // on a machine that is busy with other tes
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Four devices on two GPUs, so that NCCL has no part in it: ranks 0 and 1 are on GPU 0, ranks 2 and 3 on GPU 1.
+// Four devices on two GPUs, so that NCCL has no part in it: devices 0 and 1 are on GPU 0, devices 2 and 3 on GPU 1.
 class Stall : public Tools {
  protected:
   Stall() {
@@ -31,7 +32,7 @@ class Stall : public Tools {
     return "dprun " + File("plan.bin") + " --device=cuda --steps=3 --quiet --timeout=" + kTimeout + " " + options +
            digits;
   }
-  // On each GPU in turn the operation of that number never ends. `said`: of the rank that is to blame, which is the
+  // On each GPU in turn the operation of that number never ends. `said`: of the device that is to blame, which is the
   // GPU's first or second one.
   void OnEachGpu(const std::string &operation, int number, const std::string &collective, const std::string &said,
                  int second = 0) {
@@ -47,9 +48,9 @@ class Stall : public Tools {
       EXPECT_EQ(result.err.find("dprun: "), 0u) << result.err;
       EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
       const std::string blamed =
-          "rank " + std::to_string(2 * gpu + second) + " (GPU " + std::to_string(gpu) + ")" + said;
-      for (const std::string &word :
-           {collective, std::string("stands still for 0.3 s (--timeout): "), blamed, std::string("Ranks ended last: ")})
+          "device " + std::to_string(2 * gpu + second) + " (GPU " + std::to_string(gpu) + ")" + said;
+      for (const std::string &word : {collective, std::string("stands still for 0.3 s (--timeout): "), blamed,
+                                      std::string("Ended last by device")})
         EXPECT_NE(result.err.find(word), std::string::npos) << word << "\n" << result.err;
     }
   }
@@ -73,6 +74,43 @@ TEST_F(Stall, AFunctionThatComputes) {
   Compile("--strategy=data");
   OnEachGpu("library", 1, "AllReduce of '", " has not come to it");
   OnEachGpu("library", 4, "AllReduce of '", " has not come to it", 1);
+}
+
+// The line of `dpc show` that an instruction is in, where its stream, program and role are.
+std::string LineOf(const std::string &shown, const std::smatch &at) {
+  size_t found = 0;
+  for (const std::string &heading :
+       {"role " + at[2].str() + ":", "program " + at[3].str() + ":", "stream " + at[4].str() + "\n",
+        "\n" + std::string(10 - at[5].length(), ' ') + at[5].str() + " "}) {
+    found = shown.find(heading, found);
+    if (found == std::string::npos) return "no " + heading;
+  }
+  return shown.substr(found + 1, shown.find('\n', found + 1) - found - 1);
+}
+
+// Devices are the plan's, not ranks among those that meet: device 2 is rank 0 of what it sends, device 3 rank 1.
+// Instructions are those that `dpc show` numbers so. What each of the plan's devices ended last is told.
+TEST_F(Stall, DevicesAndInstructionsAreThePlans) {
+  setenv("DP_STANDIN_DEVICES", "4", 1);
+  Compile("--strategy=pipeline --mesh=data=2,pipe=2 --microbatches=2 --reproducible");
+  const std::string shown = Must("dpc show " + File("plan.bin")).out;
+  for (const char *stall : {"2:library:2", "3:SoftmaxCrossEntropyLossGrad:1"}) {
+    SCOPED_TRACE(stall);
+    setenv("DP_STANDIN_STALL", stall, 1);
+    const Result result = Run(Command());
+    unsetenv("DP_STANDIN_STALL");
+    ASSERT_EQ(result.code, 76) << result.err;
+    const std::string name(stall, 1);
+    EXPECT_NE(result.err.find("device " + name + " (GPU " + name + ") has not come to it"), std::string::npos)
+        << result.err;
+    static const std::regex place(
+        "([A-Za-z]+) of '[^']*' \\(role ([a-z0-9]+), program ([a-z]+), stream ([a-z]+), instruction ([0-9]+)\\)");
+    for (auto at = std::sregex_iterator(result.err.begin(), result.err.end(), place); at != std::sregex_iterator();
+         ++at)
+      EXPECT_NE(LineOf(shown, *at).find("dp." + (*at)[1].str()), std::string::npos) << at->str() << LineOf(shown, *at);
+    const std::string ended = result.err.substr(result.err.find("Ended last by device"));
+    for (const char *device : {" 0", " 1", " 2", " 3"}) EXPECT_NE(ended.find(device), std::string::npos) << ended;
+  }
 }
 
 // What was saved before stays.

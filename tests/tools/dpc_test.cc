@@ -151,7 +151,9 @@ TEST_F(Dpc, KindsOfGpusAreNamedByTheirArchitecture) {
   for (const char *kinds : {"sm_80", "sm_80,sm_90", "sm_90a"}) Must(Compile(std::string("--target=cuda:") + kinds));
   for (const char *kinds : {"", "sm_", "90", "sm_90,", "sm_90;sm_80", "sm_9x"})
     Refused(Compile(std::string("--target=cuda:") + kinds), 64, {"sm_80,sm_90"});
-  Refused(Compile("--target=cuda:sm_90,sm_75"), 69, {"sm_80"});
+  Refused(Compile("--target=cuda:sm_90,sm_75"), 69, {"--target", "sm_80"});
+  for (const char *unknown : {"sm_999", "sm_80,sm_81", "sm_900"})
+    Refused(Compile("--target=cuda:" + std::string(unknown)), 64, {"--target", "there is no sm_"});
 }
 
 // By hand: the gradients have 64 * 64 + 64 + 64 * 10 + 10 float32 values, the loss's sum one, and how many labels are

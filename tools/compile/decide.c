@@ -63,7 +63,8 @@ static const struct argp_option table[] = {
      0},
     {"zero-stage", KEY_ZERO_STAGE, "1|2|3", 0,
      "For --strategy=zero: split optimizer state (1), also gradients (2), also parameters (3); default 1", 0},
-    {"target", KEY_TARGET, "BACKEND", 0, "Kind of device", 0},
+    {"target", KEY_TARGET, "BACKEND", 0,
+     "Kind of device; cuda:sm_80,sm_90 only makes sure that plans can be made for these GPUs", 0},
     {"memory", KEY_MEMORY, "BYTES", 0,
      "Memory of each device; K, M, G and T are powers of 1024. dpc refuses a plan that needs more and says what would "
      "fit",
@@ -286,7 +287,10 @@ static dp_status set_target(dp_dpc_decide *p, const char *text) {
   const dp_backend_entry *entry;
   const char *kinds;
   DP_TRY(dp_cli_backend(p->arena, "target", text, &entry, &kinds));
-  if (kinds && entry->check_kinds) DP_TRY(entry->check_kinds(kinds));
+  if (kinds && entry->check_kinds) {
+    dp_status status = entry->check_kinds(kinds);
+    if (status) return dp_status_context(status, "--target");
+  }
   if (kinds && !entry->check_kinds)
     return dp_fail(EX_USAGE, "--target=%s: backend %s has no kinds of devices to choose from; give --target=%s", text,
                    entry->name, entry->name);

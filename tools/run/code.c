@@ -17,7 +17,10 @@ dp_status dp_dprun_make_code(dp_dprun *run) {
   if (!entry || !entry->code_maker)
     return dp_fail(EX_CONFIG, "--make-code: plans for '%s' need no machine code: leave it out",
                    entry ? entry->name : "this target");
-  if (o->devices && entry->check_kinds) DP_TRY(entry->check_kinds(o->devices));
+  if (o->devices && entry->check_kinds) {
+    dp_status status = entry->check_kinds(o->devices);
+    if (status) return dp_status_context(status, "--device");
+  }
   const dp_session_options options = {.workers = 1};
   DP_TRY(dp_session_create(run->plan, entry->code_maker->backend, &options, &run->session));
   for (size_t r = 0; r < run->plan->n_roles; r++)

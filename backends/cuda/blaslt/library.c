@@ -46,6 +46,7 @@ static const char *name_of(cublasStatus_t status) {
 
 dp_status dp_blaslt_check(cublasStatus_t status, const char *call) {
   if (status == CUBLAS_STATUS_SUCCESS) return DP_OK;
+  DP_TRY(dp_cuda_blamed());
   return dp_fail(status == CUBLAS_STATUS_ALLOC_FAILED ? DP_EX_MEMORY : EX_UNAVAILABLE, "cuBLASLt: %s gives %s (%d)",
                  call, name_of(status), (int)status);
 }
@@ -60,7 +61,7 @@ static dp_status open_once(const dp_cuda_gpu *gpu) {
   DP_TRY(dp_cuda_library_load(&library));
   if (b->handle) return DP_OK;
   b->calls = the_one.calls;
-  dp_cuda_gpu_use(gpu);
+  DP_TRY(dp_cuda_gpu_use(gpu));
   DP_BLASLT_TRY(b, cublasLtCreate, &b->handle);
   return DP_OK;
 }

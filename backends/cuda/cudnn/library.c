@@ -46,6 +46,7 @@ static const char *name_of(cudnnStatus_t status) {
 
 dp_status dp_cudnn_check(cudnnStatus_t status, const char *call) {
   if (status == CUDNN_STATUS_SUCCESS) return DP_OK;
+  DP_TRY(dp_cuda_blamed());
   bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
                 status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
   return dp_fail(memory ? DP_EX_MEMORY : EX_UNAVAILABLE, "cuDNN: %s gives %s (%d)", call, name_of(status), (int)status);
@@ -67,7 +68,7 @@ dp_status dp_cudnn_open(cudnnHandle_t *handle) {
   cudnnHandle_t *of_gpu = &handles[gpu->ordinal];
   pthread_mutex_lock(&lock);
   dp_status status = dp_cuda_library_load(&library);
-  dp_cuda_gpu_use(gpu);
+  if (!status) status = dp_cuda_gpu_use(gpu);
   if (!status && !*of_gpu) status = dp_cudnn_check(cudnn.cudnnCreate(of_gpu), "cudnnCreate");
   pthread_mutex_unlock(&lock);
   if (!status) *handle = *of_gpu;

@@ -90,12 +90,16 @@ dp_status dp_cuda_trial_make(const uint64_t bytes[DP_CUDA_TRIAL_OPERANDS], dp_cu
   *trial = (dp_cuda_trial){{NULL}};
   for (int i = 0; i < DP_CUDA_TRIAL_OPERANDS; i++) {
     if (!bytes[i]) continue;
-    trial->at[i] = dp_cuda_gpu_allocate(dp_cuda_gpu_current(), bytes[i]);
-    dp_status status =
-        trial->at[i] ? dp_cuda_check(dp_cu.cuMemsetD8_v2((CUdeviceptr)(uintptr_t)trial->at[i], OPERAND_BYTE, bytes[i]),
-                                     "filling operands")
-                     : dp_fail(DP_EX_MEMORY, "the GPU has no room for an operand of %llu MiB to measure with",
-                               (unsigned long long)(bytes[i] >> 20));
+    void *room = NULL;
+    dp_status status = dp_cuda_gpu_allocate(dp_cuda_gpu_current(), bytes[i], &room);
+    if (status)
+      status =
+          dp_status_context(status, "an operand of %llu MiB to measure with", (unsigned long long)(bytes[i] >> 20));
+    else
+      trial->at[i] = room;
+    if (!status)
+      status = dp_cuda_check(dp_cu.cuMemsetD8_v2((CUdeviceptr)(uintptr_t)trial->at[i], OPERAND_BYTE, bytes[i]),
+                             "filling operands");
     if (!status) status = dp_cuda_check(dp_cu.cuCtxSynchronize(), "filling operands");
     if (status) {
       dp_cuda_trial_free(trial);

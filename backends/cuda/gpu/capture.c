@@ -7,7 +7,7 @@
 
 // Other threads may load functions and copy meanwhile.
 dp_status dp_cuda_capture_begin(dp_queue *queue) {
-  dp_cuda_gpu_use(dp_cuda_queue_gpu(queue));
+  DP_TRY(dp_cuda_gpu_use(dp_cuda_queue_gpu(queue)));
   return dp_cuda_check(dp_cu.cuStreamBeginCapture_v2(dp_cuda_queue_stream(queue), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                        "capturing a step");
 }

@@ -19,7 +19,9 @@ dp_status dp_cuda_driver_load(void) {
   static bool loaded;
   if (loaded) return DP_OK;
   DP_TRY(dp_cuda_library_load(&library));
-  DP_TRY(dp_cuda_check(dp_cu.cuInit(0), "starting the driver"));
+  const CUresult started = dp_cu.cuInit(0);
+  if (started == CUDA_ERROR_NO_DEVICE) return dp_fail(EX_UNAVAILABLE, "NVIDIA's driver finds no GPU on this machine");
+  DP_TRY(dp_cuda_check(started, "starting the driver"));
   int version;
   DP_TRY(dp_cuda_check(dp_cu.cuDriverGetVersion(&version), "asking for the driver's version"));
   if (version < OLDEST)
@@ -29,8 +31,15 @@ dp_status dp_cuda_driver_load(void) {
   return DP_OK;
 }
 
+static _Thread_local CUresult blamed;
+
+void dp_cuda_blame(CUresult cause) { blamed = cause; }
+
+dp_status dp_cuda_blamed(void) { return dp_cuda_check(blamed, "turning to the GPU"); }
+
 dp_status dp_cuda_check(CUresult result, const char *doing) {
   if (result == CUDA_SUCCESS) return DP_OK;
+  if (blamed) result = blamed;
   const char *text = NULL;
   dp_cu.cuGetErrorString(result, &text);
   const bool lost = result >= CUDA_ERROR_ILLEGAL_ADDRESS && result <= CUDA_ERROR_LAUNCH_FAILED;

@@ -22,8 +22,14 @@ extern dp_cuda_driver_calls dp_cu;
 dp_status dp_cuda_driver_load(void) DP_MUST_USE;
 
 // What a call returned, as a failure that says what was being done. CUDA_ERROR_OUT_OF_MEMORY: DP_EX_MEMORY; all others:
-// EX_UNAVAILABLE.
+// EX_UNAVAILABLE. What dp_cuda_blame was told counts instead.
 dp_status dp_cuda_check(CUresult result, const char *doing) DP_MUST_USE;
+
+// What this thread's calls will be refused for, if they are: without the context that it needs, a call gives an error
+// that says nothing of the reason. CUDA_SUCCESS: nothing.
+void dp_cuda_blame(CUresult cause);
+// That as a failure, for a library's call that was refused; DP_OK: nothing.
+dp_status dp_cuda_blamed(void) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

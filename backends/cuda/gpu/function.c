@@ -118,7 +118,7 @@ dp_status dp_cuda_function_state(const char *name, const char *defines, const ch
 // Loads the function onto a GPU.
 static dp_status load(dp_cuda_function *f, const dp_cuda_gpu *gpu, const image *i) {
   CUmodule module;
-  dp_cuda_gpu_use(gpu);
+  DP_TRY(dp_cuda_gpu_use(gpu));
   DP_TRY(dp_cuda_check(dp_cu.cuModuleLoadData(&module, i->code), "loading functions"));
   return dp_cuda_check(dp_cu.cuModuleGetFunction(&f->handles[gpu->ordinal], module, f->name), "loading functions");
 }

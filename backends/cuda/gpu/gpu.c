@@ -75,14 +75,20 @@ dp_status dp_cuda_gpu_open(const dp_cuda_gpu *gpu) {
   return dp_cuda_check(dp_cu.cuCtxSetCurrent(context), "opening the GPU");
 }
 
-bool dp_cuda_gpu_use(const dp_cuda_gpu *gpu) {
-  is_current = !dp_cu.cuCtxSetCurrent(gpu->context);
+static CUresult make_current(const dp_cuda_gpu *gpu) {
+  const CUresult result = dp_cu.cuCtxSetCurrent(gpu->context);
+  dp_cuda_blame(result);
+  is_current = !result;
   current = gpu;
-  return is_current;
+  return result;
 }
 
-void dp_cuda_gpu_enter(const dp_cuda_gpu *gpu) {
-  if (current != gpu || !is_current) dp_cuda_gpu_use(gpu);
+dp_status dp_cuda_gpu_use(const dp_cuda_gpu *gpu) { return dp_cuda_check(make_current(gpu), "turning to the GPU"); }
+
+dp_status dp_cuda_gpu_enter(const dp_cuda_gpu *gpu) {
+  return current == gpu && is_current ? DP_OK : dp_cuda_gpu_use(gpu);
 }
+
+void dp_cuda_gpu_try(const dp_cuda_gpu *gpu) { make_current(gpu); }
 
 const dp_cuda_gpu *dp_cuda_gpu_current(void) { return current; }

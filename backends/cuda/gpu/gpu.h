@@ -31,11 +31,13 @@ bool dp_cuda_gpu_is_new(const dp_cuda_gpu *gpu);
 dp_status dp_cuda_gpu_open(const dp_cuda_gpu *gpu) DP_MUST_USE;
 
 // Makes an open GPU's context current to the calling thread: what the thread prepares and launches is for that GPU.
-// False: the driver refuses. It refuses this GPU's streams, events and functions then too, as another's, so that only
-// who allocates memory must look.
-bool dp_cuda_gpu_use(const dp_cuda_gpu *gpu);
+// DP_EX_MEMORY, EX_UNAVAILABLE: the driver refuses. Then dp_cuda_check gives that as the reason for what this thread's
+// later calls are refused for, until a context is current again.
+dp_status dp_cuda_gpu_use(const dp_cuda_gpu *gpu) DP_MUST_USE;
 // The same; does nothing if this thread has used it last.
-void dp_cuda_gpu_enter(const dp_cuda_gpu *gpu);
+dp_status dp_cuda_gpu_enter(const dp_cuda_gpu *gpu) DP_MUST_USE;
+// As dp_cuda_gpu_use, for who releases something, or has nobody to tell: a later call is refused, and says why.
+void dp_cuda_gpu_try(const dp_cuda_gpu *gpu);
 // The GPU that this thread has used last; NULL: none.
 const dp_cuda_gpu *dp_cuda_gpu_current(void);
 

@@ -71,13 +71,14 @@ dp_status dp_cuda_gpu_list_read(const char *list, const dp_cuda_gpu *gpus[DP_CUD
 
 dp_status dp_cuda_gpu_list_all(const dp_cuda_gpu *gpus[DP_CUDA_MOST_GPUS], int *count) {
   int there;
-  const dp_cuda_gpu *gpu = NULL;
+  const dp_cuda_gpu *gpu, *first = NULL;
   *count = 0;
   DP_TRY(dp_cuda_gpu_count(&there));
   for (int i = 0; i < there; i++) {
     DP_TRY(dp_cuda_gpu_find(i, &gpu));
     if (dp_cuda_gpu_is_new(gpu)) gpus[(*count)++] = gpu;
+    if (!first) first = gpu;
   }
   if (*count) return DP_OK;
-  return gpu ? dp_cuda_gpu_open(gpu) : dp_cuda_gpu_find(0, &gpu);  // says why not
+  return first ? dp_cuda_gpu_open(first) : dp_cuda_gpu_find(0, &gpu);  // says why not
 }

@@ -125,7 +125,7 @@ static dp_status reach(const dp_cuda_gpu *gpu, const dp_cuda_gpu *other) {
   int can = 0;
   DP_TRY(dp_cuda_check(dp_cu.cuDeviceCanAccessPeer(&can, gpu->device, other->device), "asking what it can reach"));
   if (!can) return DP_OK;
-  dp_cuda_gpu_use(gpu);
+  DP_TRY(dp_cuda_gpu_use(gpu));
   const CUresult result = dp_cu.cuCtxEnablePeerAccess(other->context, 0);
   // A GPU reaches a few others at most: the rest goes the long way.
   if (result == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED || result == CUDA_ERROR_TOO_MANY_PEERS) return DP_OK;
@@ -139,8 +139,7 @@ static dp_status open_gpus(void) {
   for (int i = 0; i < held.n_gpus; i++)
     for (int k = 0; k < held.n_gpus; k++)
       if (k != i) DP_TRY(reach(held.gpus[i], held.gpus[k]));
-  dp_cuda_gpu_use(held.gpus[0]);
-  return DP_OK;
+  return dp_cuda_gpu_use(held.gpus[0]);
 }
 
 static void release(void) {
@@ -186,10 +185,7 @@ const dp_cuda_gpu *dp_cuda_gpus_at(int index) { return held.gpus[index]; }
 
 const dp_cuda_gpu *dp_cuda_gpu_of(int device) { return held.n_gpus == 1 ? held.gpus[0] : held.of_device[device]; }
 
-const dp_cuda_gpu *dp_cuda_gpu_use_for(int device) {
-  dp_cuda_gpu_use(dp_cuda_gpu_of(device));
-  return dp_cuda_gpu_of(device);
-}
+dp_status dp_cuda_gpu_use_for(int device) { return dp_cuda_gpu_use(dp_cuda_gpu_of(device)); }
 
 bool dp_cuda_gpu_reaches(const dp_cuda_gpu *gpu, const dp_cuda_gpu *other) {
   return gpu == other || held.reached[gpu->ordinal] >> other->ordinal & 1;

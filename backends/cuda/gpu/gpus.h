@@ -40,8 +40,8 @@ void dp_cuda_gpus_describe(FILE *out);
 const dp_cuda_gpu *dp_cuda_gpus_at(int index);
 // The GPU of a device of the plan. Not NULL.
 const dp_cuda_gpu *dp_cuda_gpu_of(int device);
-// Makes it current to the calling thread, and returns it.
-const dp_cuda_gpu *dp_cuda_gpu_use_for(int device);
+// Makes it current to the calling thread, as dp_cuda_gpu_use does.
+dp_status dp_cuda_gpu_use_for(int device) DP_MUST_USE;
 // Whether functions on `gpu` can read and write memory of `other`. A GPU reaches its own.
 bool dp_cuda_gpu_reaches(const dp_cuda_gpu *gpu, const dp_cuda_gpu *other);
 // Whether it reaches that of all of them.

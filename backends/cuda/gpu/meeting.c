@@ -9,7 +9,7 @@
 static dp_status make_events(const dp_cuda_meeting *m) {
   for (int i = 0; i < m->n; i++) {
     dp_cuda_party *p = &m->parties[i];
-    dp_cuda_gpu_use(p->gpu);
+    DP_TRY(dp_cuda_gpu_use(p->gpu));
     for (int slot = 0; slot < DP_CUDA_MEETING_SLOTS; slot++) {
       DP_TRY(dp_cuda_check(dp_cu.cuEventCreate(&p->come[slot], CU_EVENT_DISABLE_TIMING), "making an event"));
       DP_TRY(dp_cuda_check(dp_cu.cuEventCreate(&p->over[slot], CU_EVENT_DISABLE_TIMING), "making an event"));

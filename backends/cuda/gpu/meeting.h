@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct dp_cuda_meeting dp_cuda_meeting;
 struct dp_cuda_meeting {
-  char *what;    // "AllReduce of 'x'"
+  char *what;    // "AllReduce of 'x' (program train, ...)"
   bool gathers;  // nobody goes on before all are through; else each goes on when it has done its part
   int n;
   dp_cuda_party *parties;                  // (n)

@@ -12,16 +12,17 @@ extern "C" {
 // What is kept of each GPU's memory for CUDA's libraries and for machine code. Measured on no GPU yet.
 enum { DP_CUDA_RESERVE_BYTES = 256 << 20 };
 
-// Zeroed memory of a GPU; NULL when it has none left.
-void *dp_cuda_gpu_allocate(const dp_cuda_gpu *gpu, uint64_t bytes);
+// Zeroed memory of a GPU. DP_EX_MEMORY: it has none left. EX_UNAVAILABLE.
+dp_status dp_cuda_gpu_allocate(const dp_cuda_gpu *gpu, uint64_t bytes, void **memory) DP_MUST_USE;
 void dp_cuda_gpu_release(const dp_cuda_gpu *gpu, void *memory);
-// Zeroes memory of a GPU; returns when done. Whether it could.
-bool dp_cuda_gpu_zero(const dp_cuda_gpu *gpu, void *memory, uint64_t bytes);
+// Zeroes memory of a GPU; returns when done. DP_EX_MEMORY, EX_UNAVAILABLE.
+dp_status dp_cuda_gpu_zero(const dp_cuda_gpu *gpu, void *memory, uint64_t bytes) DP_MUST_USE;
 // Copies from the host; returns when done. EX_UNAVAILABLE.
 dp_status dp_cuda_gpu_upload(const dp_cuda_gpu *gpu, void *to, const void *from, uint64_t bytes) DP_MUST_USE;
 
 // As dp_backend has them.
 void *dp_cuda_allocate(dp_place place, uint64_t bytes, uint64_t alignment);
+dp_status dp_cuda_refusal(void) DP_MUST_USE;
 void dp_cuda_release(dp_place place, void *memory, uint64_t bytes);
 int dp_cuda_memory(dp_place place, uint64_t *bytes);
 const char *dp_cuda_memory_name(int memory);

@@ -18,10 +18,10 @@ struct dp_queue {
 };
 
 dp_status dp_cuda_queue_create(int device, bool urgent, dp_queue **queue) {
-  const dp_cuda_gpu *gpu = dp_cuda_gpu_use_for(device);
+  DP_TRY(dp_cuda_gpu_use_for(device));
   dp_queue *q = calloc(1, sizeof *q);
   if (!q) return dp_fail(DP_EX_MEMORY, "no memory for a queue of the GPU");
-  q->gpu = gpu;
+  q->gpu = dp_cuda_gpu_of(device);
   int least, greatest;
   void *fault = NULL;
   dp_status status = dp_cuda_check(dp_cu.cuCtxGetStreamPriorityRange(&least, &greatest), "making a stream");
@@ -43,7 +43,7 @@ dp_status dp_cuda_queue_create(int device, bool urgent, dp_queue **queue) {
 }
 
 void dp_cuda_queue_destroy(dp_queue *q) {
-  dp_cuda_gpu_use(q->gpu);
+  dp_cuda_gpu_try(q->gpu);
   if (q->stream) dp_cu.cuStreamDestroy_v2(q->stream);
   if (q->fault && !dp_cuda_is_lost()) dp_cu.cuMemFreeHost(q->fault);
   free(q);
@@ -51,7 +51,7 @@ void dp_cuda_queue_destroy(dp_queue *q) {
 
 dp_status dp_cuda_event_create(int device, bool timed, dp_event **event) {
   CUevent made;
-  dp_cuda_gpu_use_for(device);
+  DP_TRY(dp_cuda_gpu_use_for(device));
   DP_TRY(
       dp_cuda_check(dp_cu.cuEventCreate(&made, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING), "making an event"));
   *event = (dp_event *)made;
@@ -76,7 +76,7 @@ dp_status dp_cuda_queue_wait(dp_queue *q, dp_event *event) {
 }
 
 void dp_cuda_queue_begin(dp_queue *q, int instruction) {
-  dp_cuda_gpu_enter(q->gpu);
+  dp_status_free(dp_cuda_gpu_enter(q->gpu));  // what is issued now would be refused, for that reason
   q->instruction = instruction;
 }
 
@@ -109,8 +109,8 @@ dp_status dp_cuda_event_await(dp_event *event) { return dp_cuda_wait_event((CUev
 int dp_cuda_queue_reported(dp_queue *q) { return (int)__atomic_load_n(&q->fault->first, __ATOMIC_ACQUIRE) - 1; }
 
 dp_status dp_cuda_queue_finish(dp_queue *q, int *instruction) {
-  dp_cuda_gpu_use(q->gpu);
   *instruction = -1;
+  DP_TRY(dp_cuda_gpu_use(q->gpu));
   DP_TRY(dp_cuda_wait_stream(q->stream));
   const dp_cuda_fault fault = *q->fault;
   if (!fault.first && !fault.refused) return DP_OK;

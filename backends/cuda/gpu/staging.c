@@ -13,14 +13,16 @@ static struct {
 dp_status dp_cuda_staging_hold(const dp_cuda_gpu *gpu, char **memory) {
   const int g = gpu->ordinal;
   if (!staging[g].holders) {
-    dp_cuda_gpu_use(gpu);
+    DP_TRY(dp_cuda_gpu_use(gpu));
     DP_TRY(dp_cuda_check(dp_cu.cuEventCreate(&staging[g].left, CU_EVENT_DISABLE_TIMING), "making an event"));
-    staging[g].memory = dp_cuda_gpu_allocate(gpu, DP_CUDA_STAGING_BYTES);
-    if (!staging[g].memory) {
+    void *room;
+    dp_status status = dp_cuda_gpu_allocate(gpu, DP_CUDA_STAGING_BYTES, &room);
+    if (status) {
       dp_cu.cuEventDestroy_v2(staging[g].left);
-      return dp_fail(DP_EX_MEMORY, "GPU %d has no %d bytes left for what it cannot reach on other GPUs", g,
-                     DP_CUDA_STAGING_BYTES);
+      return dp_status_context(status, "GPU %d, %d bytes for what it cannot reach on other GPUs", g,
+                               DP_CUDA_STAGING_BYTES);
     }
+    staging[g].memory = room;
   }
   staging[g].holders++;
   *memory = staging[g].memory;

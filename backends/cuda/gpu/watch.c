@@ -2,8 +2,10 @@
 #include "backends/cuda/gpu/watch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/gpu/gpus.h"
 #include "backends/cuda/gpu/waiting.h"
 
 enum { DEFAULT_S = 600, DRAIN_S = 2, REPORT_BYTES = 4096, MESSAGE_BYTES = 4096 };
@@ -110,32 +112,46 @@ static void say(char *text, const char *format, ...) {
   va_end(args);
 }
 
-// Ranks that have, or have not, come to it.
-static int say_ranks(char *text, issued i, bool come) {
+// Devices that have, or have not, come to it.
+static int say_devices(char *text, issued i, bool come) {
   int count = 0;
   for (int party = 0; party < i.meeting->n; party++) {
     if (has_come(i, party) != come || has_done(i, party)) continue;
     const dp_cuda_party *p = &i.meeting->parties[party];
-    say(text, "%srank %d (GPU %d)", count++ ? ", " : "", p->rank, p->gpu->ordinal);
+    say(text, "%sdevice %d (GPU %d)", count++ ? ", " : "", p->device, p->gpu->ordinal);
   }
   return count;
 }
 
-static dp_status tell(issued i) {
-  char late[REPORT_BYTES] = "", waiting[REPORT_BYTES] = "", last[REPORT_BYTES] = "";
-  const int n_late = say_ranks(late, i, false), n_waiting = say_ranks(waiting, i, true);
-  for (int party = 0; party < i.meeting->n; party++) {
-    const issued done = find_last(i.meeting->parties[party].device);
-    say(last, "%srank %d %s", party ? "; " : "", i.meeting->parties[party].rank,
-        done.meeting ? done.meeting->what : "none");
+// What each device of the plan has done last, devices that ended alike together: "devices 0, 2: none; device 1: ...".
+static void say_ended(char *text) {
+  const int n = dp_cuda_gpus_devices();
+  issued *ended = calloc((size_t)n, sizeof *ended);
+  for (int device = 0; ended && device < n; device++) ended[device] = find_last(device);
+  for (int device = 0; ended && device < n; device++) {
+    int first = 0, alike = 0;
+    while (number_of(ended[first]) != number_of(ended[device])) first++;
+    if (first < device) continue;
+    for (int other = device; other < n; other++) alike += number_of(ended[other]) == number_of(ended[device]);
+    say(text, "%sdevice%s", device ? "; " : "", alike > 1 ? "s" : "");
+    for (int other = device; other < n; other++)
+      if (number_of(ended[other]) == number_of(ended[device])) say(text, "%s %d", other > device ? "," : "", other);
+    say(text, ": %s", ended[device].meeting ? ended[device].meeting->what : "none");
   }
-  return dp_fail(DP_EX_PEER_LOST, "%s stands still for %g s (--timeout): %s%s%s%s%s. Ranks ended last: %s",
-                 i.meeting->what, watch.timeout_s, late,
+  free(ended);
+}
+
+static dp_status tell(issued i) {
+  char late[REPORT_BYTES] = "", waiting[REPORT_BYTES] = "", ended[REPORT_BYTES] = "";
+  const int n_late = say_devices(late, i, false), n_waiting = say_devices(waiting, i, true);
+  say_ended(ended);
+  return dp_fail(DP_EX_PEER_LOST, "%s stands still for %g s (--timeout): %s%s%s%s%s. Ended last by %s", i.meeting->what,
+                 watch.timeout_s, late,
                  n_late == 1 ? " has not come to it"
                  : n_late    ? " have not come to it"
                              : "",
                  n_late && n_waiting ? ", " : "", waiting, n_waiting ? n_waiting == 1 ? " is in it" : " are in it" : "",
-                 last);
+                 ended);
 }
 
 // ---- looking --------------------------------------------------------------------------------------------------------

@@ -28,8 +28,10 @@ static bool is_asked(dp_place place) {
 static void *allocate(const dp_cuda_gpu *gpu, uint64_t bytes) {
   dp_nccl_arena **end = &arenas, *a = calloc(1, sizeof *a);
   void *memory = NULL;
-  dp_cuda_gpu_use(gpu);
-  if (!a || dp_nccl.ncclMemAlloc(&memory, bytes) || !dp_cuda_gpu_zero(gpu, memory, bytes)) {
+  dp_status status = dp_cuda_gpu_use(gpu);
+  if (!status && a && !dp_nccl.ncclMemAlloc(&memory, bytes)) status = dp_cuda_gpu_zero(gpu, memory, bytes);
+  if (status || !memory) {
+    dp_status_free(status);
     if (memory) dp_nccl.ncclMemFree(memory);
     free(a);
     return NULL;
@@ -55,7 +57,7 @@ void dp_nccl_release(dp_place place, void *memory, uint64_t bytes) {
   }
   *link = a->next;
   dp_nccl_windows_drop(a);
-  dp_cuda_gpu_use(a->gpu);
+  dp_cuda_gpu_try(a->gpu);
   if (!dp_cuda_is_lost()) dp_nccl.ncclMemFree(memory);  // freeing waits for the GPU
   free(a);
 }

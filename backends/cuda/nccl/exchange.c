@@ -96,7 +96,7 @@ static dp_status call_all(const dp_nccl_exchange *x, CUstream const *streams) {
     if (result == ncclInProgress) result = ncclSuccess;
   }
   dp_status status = dp_nccl_group_end(x->group, result, rank);
-  dp_cuda_gpu_use(x->group->gpus[0]);  // NCCL goes from GPU to GPU
+  dp_cuda_gpu_try(x->group->gpus[0]);  // NCCL goes from GPU to GPU
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "backends/cuda/gpu/gpus.h"
 #include "backends/cuda/gpu/waiting.h"
 #include "backends/cuda/gpu/watch.h"
 #include "backends/cuda/nccl/windows.h"
@@ -20,10 +21,18 @@ static ncclResult_t state_of(const dp_nccl_group *g, int rank) {
   return result ? result : state;
 }
 
+// The plan's device of a rank, which has its GPU for itself.
+static int device_of(const dp_nccl_group *g, int rank) {
+  int device = 0;
+  while (device + 1 < dp_cuda_gpus_devices() && dp_cuda_gpu_of(device) != g->gpus[rank]) device++;
+  return device;
+}
+
 static dp_status fail(const dp_nccl_group *g, int rank, ncclResult_t result) {
+  DP_TRY(dp_cuda_blamed());
   return dp_fail(result == ncclRemoteError ? DP_EX_PEER_LOST : EX_UNAVAILABLE,
-                 "NCCL: rank %d (GPU %d) tells of %s (%d)", rank, g->gpus[rank]->ordinal, dp_nccl_name_of(result),
-                 (int)result);
+                 "NCCL: device %d (GPU %d) tells of %s (%d)", device_of(g, rank), g->gpus[rank]->ordinal,
+                 dp_nccl_name_of(result), (int)result);
 }
 
 // The failure of a group that tells most: that of a rank that only hears of it from others, if there is no other one.
@@ -46,8 +55,8 @@ static dp_status settle(const dp_nccl_group *g) {
     rank += state == ncclSuccess;
     if (state == ncclSuccess) continue;
     if (dp_cuda_timeout() > 0 && dp_cuda_now() - begin > dp_cuda_timeout())
-      return dp_fail(DP_EX_PEER_LOST, "NCCL: rank %d (GPU %d) has not answered for %g s (--timeout)", rank,
-                     g->gpus[rank]->ordinal, dp_cuda_timeout());
+      return dp_fail(DP_EX_PEER_LOST, "NCCL: device %d (GPU %d) has not answered for %g s (--timeout)",
+                     device_of(g, rank), g->gpus[rank]->ordinal, dp_cuda_timeout());
     nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
   }
   return DP_OK;
@@ -130,14 +139,19 @@ static dp_status connect(dp_nccl_group *g) {
   config.cgaClusterSize = config.splitShare = DP_NCCL_UNDEFINED;
   config.minCTAs = config.maxCTAs = DP_NCCL_CHANNELS;
   int failed = 0;
+  dp_status refused = DP_OK;
   result = dp_nccl.ncclGroupStart();
   for (int rank = 0; rank < g->n && !result; rank++) {
-    dp_cuda_gpu_use(g->gpus[rank]);  // NCCL takes the current context's GPU
     failed = rank;
+    refused = dp_cuda_gpu_use(g->gpus[rank]);  // NCCL takes the current context's GPU
+    if (refused) break;
     result = dp_nccl.ncclCommInitRankConfig(&g->comms[rank], g->n, id, rank, &config);
     if (result == ncclInProgress) result = ncclSuccess;
   }
-  return dp_nccl_group_end(g, result, failed);
+  dp_status ended = dp_nccl_group_end(g, result, failed);
+  if (!refused) return ended;
+  dp_status_free(ended);  // it is that ranks are missing
+  return refused;
 }
 
 static dp_status make(int n, const dp_cuda_gpu *const *gpus, dp_nccl_group **made) {

@@ -16,9 +16,15 @@
 DP_CUDA_BLASLT_CALLS(DP_CALL)
 #undef DP_CALL
 
-// A call begins with this; it returns `FAILURE` when it is told to fail.
-#define CALL(NAME, FAILURE) \
-  if (dp_standin_call(#NAME)) return FAILURE
+// What a call that is told to fail returns.
+static cublasStatus_t refusal(CUresult error) {
+  return error == CUDA_ERROR_OUT_OF_MEMORY ? CUBLAS_STATUS_ALLOC_FAILED : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+#define CALL()                                          \
+  do {                                                  \
+    const CUresult call_r_ = dp_standin_call(__func__); \
+    if (call_r_) return refusal(call_r_);               \
+  } while (0)
 
 // Sums longer than this are taken in two parts.
 enum { LONG_SUM = 64, MAGIC_DESC = 0x6d6d6445, MAGIC_LAYOUT, MAGIC_PREFERENCE, MAGIC_ALGORITHM };
@@ -89,21 +95,21 @@ static char contexts[64];
 static bool is_of(cublasLtHandle_t handle, int device) { return (char *)(void *)handle == &contexts[device]; }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
-  CALL(cublasLtCreate, CUBLAS_STATUS_NOT_INITIALIZED);
+  CALL();
   if (!handle || dp_standin_device() < 0) return CUBLAS_STATUS_NOT_INITIALIZED;
   *handle = (cublasLtHandle_t)(void *)&contexts[dp_standin_device()];
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtGetProperty(libraryPropertyType property, int *value) {
-  CALL(cublasLtGetProperty, CUBLAS_STATUS_INVALID_VALUE);
+  CALL();
   return dp_standin_version("DP_STANDIN_BLASLT", 130100, (int)property, value) ? CUBLAS_STATUS_SUCCESS
                                                                                : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t made, size_t bytes, cublasComputeType_t compute,
                                                cudaDataType_t scale) {
-  CALL(cublasLtMatmulDescInit_internal, CUBLAS_STATUS_ALLOC_FAILED);
+  CALL();
   if (bytes < sizeof(desc)) return CUBLAS_STATUS_ALLOC_FAILED;
   memset(made, 0, bytes);
   *(desc *)(void *)made =
@@ -117,13 +123,13 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t object, cubla
                                          ATTRIBUTE(CUBLASLT_MATMUL_DESC_TRANSB, desc, trans_b),
                                          ATTRIBUTE(CUBLASLT_MATMUL_DESC_EPILOGUE, desc, epilogue),
                                          ATTRIBUTE(CUBLASLT_MATMUL_DESC_BIAS_POINTER, desc, bias)};
-  CALL(cublasLtMatmulDescSetAttribute, CUBLAS_STATUS_INVALID_VALUE);
+  CALL();
   return SET(object, MAGIC_DESC, attributes);
 }
 
 cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t made, size_t bytes, cudaDataType_t type,
                                                  uint64_t rows, uint64_t columns, int64_t ld) {
-  CALL(cublasLtMatrixLayoutInit_internal, CUBLAS_STATUS_ALLOC_FAILED);
+  CALL();
   if (bytes < sizeof(layout)) return CUBLAS_STATUS_ALLOC_FAILED;
   memset(made, 0, bytes);
   *(layout *)(void *)made = (layout){.magic = MAGIC_LAYOUT,
@@ -141,12 +147,12 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t object, c
   static const attribute attributes[] = {ATTRIBUTE(CUBLASLT_MATRIX_LAYOUT_ORDER, layout, order),
                                          ATTRIBUTE(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, layout, count),
                                          ATTRIBUTE(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, layout, stride)};
-  CALL(cublasLtMatrixLayoutSetAttribute, CUBLAS_STATUS_INVALID_VALUE);
+  CALL();
   return SET(object, MAGIC_LAYOUT, attributes);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t made, size_t bytes) {
-  CALL(cublasLtMatmulPreferenceInit_internal, CUBLAS_STATUS_ALLOC_FAILED);
+  CALL();
   if (bytes < sizeof(preference)) return CUBLAS_STATUS_ALLOC_FAILED;
   memset(made, 0, bytes);
   *(preference *)(void *)made =
@@ -164,7 +170,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
       ATTRIBUTE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, preference, alignment[1]),
       ATTRIBUTE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, preference, alignment[2]),
       ATTRIBUTE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, preference, alignment[3])};
-  CALL(cublasLtMatmulPreferenceSetAttribute, CUBLAS_STATUS_INVALID_VALUE);
+  CALL();
   return SET(object, MAGIC_PREFERENCE, attributes);
 }
 
@@ -220,7 +226,7 @@ enum { N_TILES = sizeof slowness / sizeof *slowness };
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *object,
                                                     cublasLtMatmulAlgoConfigAttributes_t number, void *value,
                                                     size_t bytes, size_t *written) {
-  CALL(cublasLtMatmulAlgoConfigGetAttribute, CUBLAS_STATUS_INVALID_VALUE);
+  CALL();
   algorithm of;
   if (!object || !value || bytes != sizeof(uint32_t) || !written) return CUBLAS_STATUS_INVALID_VALUE;
   memcpy(&of, object, sizeof of);
@@ -237,7 +243,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference_given, int asked,
                                               cublasLtMatmulHeuristicResult_t *results, int *found) {
-  CALL(cublasLtMatmulAlgoGetHeuristic, CUBLAS_STATUS_NOT_SUPPORTED);
+  CALL();
   const preference *wanted = (const preference *)(const void *)preference_given;
   if (!handle || asked < 1 || !results || !found || wanted->magic != MAGIC_PREFERENCE)
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -347,7 +353,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               cublasLtMatrixLayout_t c_layout, void *d, cublasLtMatrixLayout_t d_layout,
                               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_bytes,
                               cudaStream_t stream) {
-  CALL(cublasLtMatmul, CUBLAS_STATUS_EXECUTION_FAILED);
+  CALL();
   if (!handle || !alpha || !beta || !a || !b || !d || !algo) return CUBLAS_STATUS_INVALID_VALUE;
   const int device = dp_standin_device();
   if (device < 0 || !is_of(handle, device) || dp_standin_device_of(stream) != device)

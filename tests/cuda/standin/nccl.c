@@ -55,24 +55,25 @@ static uint64_t drawn;
 
 static struct {
   const char *name;
-  int rank;
+  int device;
   int64_t number;
 } faults[] = {{"DP_STANDIN_NCCL_FAIL", -1, 0}, {"DP_STANDIN_NCCL_LATE", -1, 0}, {"DP_STANDIN_NCCL_STALL", -1, 0}};
 enum { FAIL, LATE, STALL };
-static int64_t calls_of_rank[MOST_RANKS];  // group calls, over all communicators
+static int64_t calls_of_device[MOST_RANKS];  // group calls, over all communicators
 
 __attribute__((constructor)) static void read_settings(void) {
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     const char *text = getenv(faults[i].name);
-    if (text && sscanf(text, "%d:%ld", &faults[i].rank, &faults[i].number) != 2)
+    if (text && sscanf(text, "%d:%ld", &faults[i].device, &faults[i].number) != 2)
       fprintf(stderr, "NCCL stand-in: %s=%s is not understood\n", faults[i].name, text);
   }
   const char *seed = getenv("DP_STANDIN_SEED");
   drawn = seed ? strtoull(seed, NULL, 10) : 0;
 }
 
-static bool is_told(int fault, int rank) {
-  return faults[fault].rank == rank && faults[fault].number == calls_of_rank[rank];
+// Whether the group call that the device takes part in next has that fault.
+static bool is_told(int fault, int device) {
+  return faults[fault].device == device && faults[fault].number == calls_of_device[device] + 1;
 }
 
 // Knuth's MMIX generator.
@@ -182,14 +183,15 @@ static ncclResult_t launch(set *s, nccl_job *job) {
   for (int rank = 0; rank < job->n && !result; rank++) {
     CUstream stream = stream_of(job, rank);
     if (!stream) continue;
-    calls_of_rank[rank]++;
-    if (is_told(STALL, rank)) dp_standin_halt(stream);
-    if (is_told(LATE, rank)) {
+    const int device = dp_standin_device_of(stream);  // the rank's communicator may have been aborted
+    if (is_told(STALL, device)) dp_standin_halt(stream);
+    if (is_told(LATE, device)) {
       dp_standin_gate_shut(job->gate);
       for (int other = 0; other < s->n; other++)
         if (s->comms[other]) s->comms[other]->error = ncclRemoteError;
-      s->comms[rank]->error = ncclSystemError;
+      if (s->comms[rank]) s->comms[rank]->error = ncclSystemError;
     }
+    calls_of_device[device]++;
     result = enqueue("nccl", stream, take, make_part(job, rank), 1e3 * draw(20));
     if (!result && job->n > 1 && dp_standin_gate_arrive(job->gate, stream)) result = ncclUnhandledCudaError;
   }
@@ -238,7 +240,7 @@ static ncclResult_t submit(set *s, nccl_job *job) {
     return ncclInvalidUsage;
   }
   for (int rank = 0; rank < job->n; rank++)
-    if (stream_of(job, rank) && faults[FAIL].rank == rank && faults[FAIL].number == calls_of_rank[rank] + 1) {
+    if (stream_of(job, rank) && is_told(FAIL, dp_standin_device_of(stream_of(job, rank)))) {
       s->comms[rank]->error = ncclSystemError;
       unref(job);
       return ncclSystemError;

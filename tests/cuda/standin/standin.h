@@ -51,9 +51,9 @@
 //   DP_STANDIN_CUDNN=N       cuDNN's version; 91002
 //   DP_STANDIN_NCCL=N        NCCL's version; 22809. It has memory windows whatever the version
 //   DP_STANDIN_NCCL_CALL=K   call number K of NCCL fails, not counting ncclCommGetAsyncError
-//   DP_STANDIN_NCCL_FAIL=R:N   the group call of NCCL number N (from 1) that rank R takes part in fails at once;
-//   DP_STANDIN_NCCL_LATE=R:N   it fails while it is under way, and rank R's communicator tells of it;
-//   DP_STANDIN_NCCL_STALL=R:N  the stream of rank R stands still before it
+//   DP_STANDIN_NCCL_FAIL=D:N   the group call of NCCL number N (from 1) that device D takes part in fails at once;
+//   DP_STANDIN_NCCL_LATE=D:N   it fails while it is under way, and device D's communicator tells of it;
+//   DP_STANDIN_NCCL_STALL=D:N  the stream of device D stands still before it
 //   DP_STANDIN_STALL=D:W:N   on device D the stream stands still before operation number N (from 1) whose name, as
 //                            slices have it, contains W
 //   DP_STANDIN_REPORT=FILE   where dp_standin_report writes when the process ends
