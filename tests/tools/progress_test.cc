@@ -156,14 +156,27 @@ TEST_F(Progress, LinesElsewhere) {
   EXPECT_EQ(lines.find_first_of("\r\033"), std::string::npos) << lines;
   EXPECT_EQ(lines.find(" left"), std::string::npos) << "it has not taken five seconds: " << lines;
 
-  // One sample at a time takes longer.
-  Must("dpc compile examples/digits_cnn.dpt --batch=1 -o " + File("slow.bin"));
-  Start("dprun " + File("slow.bin") + " --epochs=100 --check-nan --threads=1 " + digits);
+  // An epoch of a million steps takes longer than five seconds anywhere; its own line begins the five seconds anew.
+  const std::string model = Write("slow.dpt", R"dpt(
+model m {
+  loss "mse(y,target)"
+  optimizer "sgd(lr=0.1)"
+  input x: float64[N,1]
+  input target: float64[N,1]
+  parameter w: float64[1,1] = [1]
+  y = MatMul(x, w)
+  output y
+}
+)dpt");
+  const std::string million = Write("million.npy", Npy({1000000, 1}, std::vector<double>(1000000, 1)));
+  Must("dpc compile " + model + " --batch=1 -o " + File("slow.bin"));
+  Start("dprun " + File("slow.bin") + " --epochs=100 --check-nan --threads=1 --data x=" + million +
+        " --data target=" + million);
   sleep(12);
   Signal(SIGINT);
   const Result slow = Wait();
   EXPECT_EQ(slow.code, 75) << slow.err;
-  const std::regex line("(^|\n)epoch 1/100 [0-9]+/1437  loss " + number + "  [0-9]+ samples/s  [0-9:]+ left\n");
+  const std::regex line("(^|\n)epoch 1/100 [0-9]+/1000000  loss " + number + "  [0-9]+ samples/s  [0-9:]+ left\n");
   const auto count =
       std::distance(std::sregex_iterator(slow.err.begin(), slow.err.end(), line), std::sregex_iterator());
   EXPECT_GE(count, 1) << slow.err;
