@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ir/base/file.h"
+#include "ir/base/whole.h"
 
 enum { CHUNK_BYTES = 1 << 16 };
 static const size_t MAX_BYTES = (size_t)16 << 30;  // of a pipe, which may have no end
@@ -46,17 +47,6 @@ dp_spool *dp_spool_find(const char *path) {
 
 static const char *name_of(const char *path) { return dp_file_is_standard(path) ? "standard input" : path; }
 
-// All bytes are written, or it fails.
-static dp_status write_all(int to, const char *name, const char *data, size_t bytes) {
-  for (size_t done = 0; done < bytes;) {
-    ssize_t r = write(to, data + done, bytes - done);
-    if (r < 0 && errno == EINTR) continue;
-    if (r <= 0) return dp_fail(EX_IOERR, "%s cannot be spooled to a temporary file: %s", name, strerror(errno));
-    done += (size_t)r;
-  }
-  return DP_OK;
-}
-
 static dp_status copy(int from, const char *name, int to) {
   static char chunk[CHUNK_BYTES];
   size_t total = 0;
@@ -67,7 +57,8 @@ static dp_status copy(int from, const char *name, int to) {
     if (!r) return DP_OK;
     total += (size_t)r;
     if (total > MAX_BYTES) return dp_fail(EX_DATAERR, "%s has more than %zu bytes: put it in a file", name, MAX_BYTES);
-    DP_TRY(write_all(to, name, chunk, (size_t)r));
+    if (!dp_write_whole(to, chunk, (size_t)r))
+      return dp_fail(EX_IOERR, "%s cannot be spooled to a temporary file: %s", name, strerror(errno));
   }
 }
 

@@ -271,6 +271,13 @@ static dp_status store_value(const binding *b, const parameter *p, const char *t
   return DP_OK;
 }
 
+// Stores what the call gives, or the defaults, for all parameters of the binding.
+static dp_status store_all(binding *b, const dp_spec_call *call, void *spec) {
+  DP_TRY(bind_positions(b, call));
+  for (int i = 0; i < b->count; i++) DP_TRY(store_value(b, &b->parameters[i], b->given[i], spec));
+  return DP_OK;
+}
+
 // `spec` is zeroed.
 static dp_status bind_arguments(binding *b, const signature *s, size_t n_more, const parameter *more,
                                 const dp_spec_call *call, void *spec) {
@@ -280,9 +287,7 @@ static dp_status bind_arguments(binding *b, const signature *s, size_t n_more, c
     b->count++;
   }
   for (size_t i = 0; i < n_more; i++) b->parameters[b->count++] = more[i];
-  DP_TRY(bind_positions(b, call));
-  for (int i = 0; i < b->count; i++) DP_TRY(store_value(b, &b->parameters[i], b->given[i], spec));
-  return DP_OK;
+  return store_all(b, call, spec);
 }
 
 // ---- what goes together ---------------------------------------------------------------------------------------------
@@ -413,8 +418,7 @@ dp_status dp_spec_schedule(dp_arena *arena, dp_spec_origin origin, const char *t
     if (!call.arguments[i].key)
       return dp_fail(origin.exit_code, "%s: '%s' needs a name, as in total=%s", origin.name, call.arguments[i].text,
                      call.arguments[i].text);
-  DP_TRY(bind_positions(&b, &call));
-  for (int i = 0; i < b.count; i++) DP_TRY(store_value(&b, &b.parameters[i], b.given[i], &o));
+  DP_TRY(store_all(&b, &call, &o));
   DP_TRY(check_learning_rate(&b, &o));
   *schedule = o.lr_schedule;
   return DP_OK;

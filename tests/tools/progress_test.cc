@@ -157,17 +157,7 @@ TEST_F(Progress, LinesElsewhere) {
   EXPECT_EQ(lines.find(" left"), std::string::npos) << "it has not taken five seconds: " << lines;
 
   // An epoch of a million steps takes longer than five seconds anywhere; its own line begins the five seconds anew.
-  const std::string model = Write("slow.dpt", R"dpt(
-model m {
-  loss "mse(y,target)"
-  optimizer "sgd(lr=0.1)"
-  input x: float64[N,1]
-  input target: float64[N,1]
-  parameter w: float64[1,1] = [1]
-  y = MatMul(x, w)
-  output y
-}
-)dpt");
+  const std::string model = Write("slow.dpt", line_model);
   const std::string million = Write("million.npy", Npy({1000000, 1}, std::vector<double>(1000000, 1)));
   Must("dpc compile " + model + " --batch=1 -o " + File("slow.bin"));
   Start("dprun " + File("slow.bin") + " --epochs=100 --check-nan --threads=1 --data x=" + million +

@@ -172,17 +172,7 @@ TEST_F(TensorBoard, CurvesAreThoseOfMetrics) {
 
 // A loss of exactly 0 is a point too, and one that is no number says so.
 TEST_F(TensorBoard, ZeroAndNaNArePoints) {
-  const std::string model = Write("m.dpt", R"dpt(
-model m {
-  loss "mse(y,target)"
-  optimizer "sgd(lr=0.1)"
-  input x: float64[N,1]
-  input target: float64[N,1]
-  parameter w: float64[1,1] = [1]
-  y = MatMul(x, w)
-  output y
-}
-)dpt");
+  const std::string model = Write("m.dpt", line_model);
   const double nan = std::nan("");
   Must("dpc compile " + model + " --batch=1 -o " + File("plan.bin"));
   Must("dprun " + File("plan.bin") + " --tensorboard=" + File("tb") + " --data x=" +

@@ -21,6 +21,18 @@ const char digits[] = "--data image=" DIGITS "train-images-idx3-ubyte --data lab
 const char eval_digits[] =
     "--eval-data image=" DIGITS "test-images-idx3-ubyte --eval-data label=" DIGITS "test-labels-idx1-ubyte";
 
+const char line_model[] = R"dpt(
+model m {
+  loss "mse(y,target)"
+  optimizer "sgd(lr=0.1)"
+  input x: float64[N,1]
+  input target: float64[N,1]
+  parameter w: float64[1,1] = [1]
+  y = MatMul(x, w)
+  output y
+}
+)dpt";
+
 double Event::operator[](const std::string &name) const {
   auto found = numbers.find(name);
   EXPECT_NE(found, numbers.end()) << "the event has no " << name;

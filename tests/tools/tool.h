@@ -59,5 +59,7 @@ class Tools : public testing::Test {
 // The handwritten digits as options.
 extern const char digits[];       // --data image=... --data label=...
 extern const char eval_digits[];  // --eval-data ...
+// The text of a model: y = x w from w = 1, of one number to a sample, whose loss is mse(y, target).
+extern const char line_model[];
 
 #endif

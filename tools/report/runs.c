@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ir/base/file.h"
+#include "ir/base/whole.h"
 #include "tools/report/lines.h"
 
 static const char *path_of(dp_arena *arena, const char *folder) {
@@ -50,12 +51,8 @@ static char *print_run(const dp_report_run *r) {
   return text;
 }
 
-static dp_status write_all(int fd, const char *text, size_t bytes) {
-  for (size_t done = 0; done < bytes;) {
-    const ssize_t n = write(fd, text + done, bytes - done);
-    if (n < 0 && errno != EINTR) return dp_fail(EX_IOERR, "%s", strerror(errno));
-    if (n > 0) done += (size_t)n;
-  }
+static dp_status write_synced(int fd, const char *text, size_t bytes) {
+  if (!dp_write_whole(fd, text, bytes)) return dp_fail(EX_IOERR, "%s", strerror(errno));
   int synced;
   do synced = fsync(fd);
   while (synced && errno == EINTR);
@@ -69,7 +66,7 @@ static dp_status append(int fd, const char *line) {
   char last = '\n';
   if (fstat(fd, &st) || !S_ISREG(st.st_mode)) return dp_fail(EX_CANTCREAT, "exists, but is not a regular file");
   if (st.st_size && pread(fd, &last, 1, st.st_size - 1) != 1) return dp_fail(EX_IOERR, "cannot be read");
-  dp_status status = write_all(fd, last == '\n' ? line + 1 : line, strlen(line) - (last == '\n'));
+  dp_status status = write_synced(fd, last == '\n' ? line + 1 : line, strlen(line) - (last == '\n'));
   if (status && ftruncate(fd, st.st_size)) return status;  // the next run starts a line of its own
   return status;
 }

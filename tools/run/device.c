@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ir/base/whole.h"
 #include "ir/plan/plan.h"
 #include "runtime/target.h"
 
@@ -47,21 +48,6 @@ static void look(const dp_dprun_options *o, const Dp__Plan *plan, finding *found
   if (status) snprintf(found->text, sizeof found->text, "%s", dp_status_message(status));
 }
 
-static void write_all(int fd, const char *data, size_t bytes) {
-  for (ssize_t r; bytes && ((r = write(fd, data, bytes)) > 0 || errno == EINTR);) {
-    if (r < 0) continue;
-    data += r;
-    bytes -= (size_t)r;
-  }
-}
-
-static size_t read_all(int fd, char *data, size_t bytes) {
-  size_t done = 0;
-  for (ssize_t r; done < bytes && ((r = read(fd, data + done, bytes - done)) > 0 || (r < 0 && errno == EINTR));)
-    if (r > 0) done += (size_t)r;
-  return done;
-}
-
 static dp_status look_aside(const dp_dprun_options *o, const Dp__Plan *plan, finding *found) {
   int ends[2], state;
   *found = (finding){0};
@@ -69,12 +55,12 @@ static dp_status look_aside(const dp_dprun_options *o, const Dp__Plan *plan, fin
   const pid_t pid = fork();
   if (!pid) {
     look(o, plan, found);
-    write_all(ends[1], (const char *)found, sizeof *found);
+    dp_write_whole(ends[1], found, sizeof *found);  // whoever reads sees whether it is whole
     _exit(0);
   }
   const int error = errno;
   close(ends[1]);
-  const bool whole = pid > 0 && read_all(ends[0], (char *)found, sizeof *found) == sizeof *found;
+  const bool whole = pid > 0 && dp_read_whole(ends[0], found, sizeof *found);
   close(ends[0]);
   if (pid < 0) return dp_fail(EX_OSERR, "its devices cannot be looked at: %s", strerror(error));
   while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {

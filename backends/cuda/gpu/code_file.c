@@ -2,13 +2,14 @@
 #define _GNU_SOURCE
 #include "backends/cuda/gpu/code_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "ir/base/whole.h"
 
 enum { MAX_CODE_BYTES = 1 << 30 };
 
@@ -23,16 +24,6 @@ static header describe(const char *key, const char *code, size_t bytes) {
 
 // ---- reading --------------------------------------------------------------------------------------------------------
 
-static bool read_all(int file, void *to, size_t bytes) {
-  for (size_t got = 0; got < bytes;) {
-    ssize_t n = read(file, (char *)to + got, bytes - got);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    got += (size_t)n;
-  }
-  return true;
-}
-
 bool dp_cuda_code_is_private(const struct stat *file, bool or_root) {
   return (file->st_uid == geteuid() || (or_root && !file->st_uid)) && !(file->st_mode & 022);
 }
@@ -41,10 +32,10 @@ bool dp_cuda_code_file_read(int file, const char *key, bool or_root, char **code
   struct stat about;
   header h;
   if (fstat(file, &about) || !S_ISREG(about.st_mode) || !dp_cuda_code_is_private(&about, or_root)) return false;
-  if (!read_all(file, &h, sizeof h)) return false;
+  if (!dp_read_whole(file, &h, sizeof h)) return false;
   if (!h.bytes || h.bytes > MAX_CODE_BYTES || (uint64_t)about.st_size != sizeof h + h.bytes) return false;
   char *taken = malloc(h.bytes);
-  if (!taken || !read_all(file, taken, h.bytes)) {
+  if (!taken || !dp_read_whole(file, taken, h.bytes)) {
     free(taken);
     return false;
   }
@@ -60,16 +51,6 @@ bool dp_cuda_code_file_read(int file, const char *key, bool or_root, char **code
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-static bool write_all(int file, const void *from, size_t bytes) {
-  for (size_t put = 0; put < bytes;) {
-    ssize_t n = write(file, (const char *)from + put, bytes - put);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    put += (size_t)n;
-  }
-  return true;
-}
-
 bool dp_cuda_code_file_write(const char *path, const char *key, const char *code, size_t bytes) {
   char aside[PATH_MAX];
   if (snprintf(aside, sizeof aside, "%s.XXXXXX", path) >= (int)sizeof aside) return false;
@@ -77,7 +58,7 @@ bool dp_cuda_code_file_write(const char *path, const char *key, const char *code
   if (file < 0) return false;
   // Not synced: what a crash of the machine leaves is not what the header says, and is compiled again.
   const header h = describe(key, code, bytes);
-  bool written = !fchmod(file, 0600) && write_all(file, &h, sizeof h) && write_all(file, code, bytes);
+  bool written = !fchmod(file, 0600) && dp_write_whole(file, &h, sizeof h) && dp_write_whole(file, code, bytes);
   written &= !close(file);
   written = written && !rename(aside, path);
   if (!written) unlink(aside);
