@@ -92,6 +92,8 @@ def run_case(case, declared):
 def serve(connection, cases, declared):
     """A worker: runs the tests that it is sent."""
     sys.stdout = open(os.devnull, "w")
+    # Its own: two tests of one model, on the CPU and on the GPU, would make the same folder at the same time.
+    os.environ["ONNX_MODELS"] = tempfile.mkdtemp(dir=os.environ["ONNX_MODELS"])
     while (name := connection.recv()) is not None:
         connection.send(run_case(cases[name], declared))
 
