@@ -1,4 +1,4 @@
-// --fast-math=tf32 from the command line to the GPU's libraries: what plans record, what they compute, and that no choice
+// --fast-math=tf32 from the command line to the libraries: what plans record, what they compute, and that no choice
 // that was measured without it is taken with it.
 #include <cmath>
 #include <regex>

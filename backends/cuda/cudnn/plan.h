@@ -42,8 +42,8 @@ typedef struct {
 } dp_cudnn_wanted;
 
 // Chooses the first engine of cuDNN's heuristics that fits into the workspace, gives the same bits in every run, and
-// computes in the operands' precision: no FFT, no Winograd, no tensor cores for float32 unless spec->tf32. For the device of the
-// process's handle, or, without a handle, for the one that `device` describes: a finalised
+// computes in the operands' precision: no FFT, no Winograd, no tensor cores for float32 unless spec->tf32. For the
+// device of the process's handle, or, without a handle, for the one that `device` describes: a finalised
 // CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR (cuDNN 9.8). *found: whether there is one; otherwise nothing is kept.
 // wanted NULL: the first that will do. EX_UNAVAILABLE, DP_EX_MEMORY.
 dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
