@@ -9,9 +9,6 @@
 #include "backends/cuda/gpu/choices.h"
 #include "tests/cuda/library_kernels.h"
 
-extern "C" const dp_kernel dp_kernel_cuda_cudnn_ScaledDotProductAttention,
-    dp_kernel_cuda_cudnn_ScaledDotProductAttentionGrad;
-
 namespace dp_test {
 namespace {
 

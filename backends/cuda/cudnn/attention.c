@@ -1,23 +1,22 @@
 // dp.ScaledDotProductAttention by cuDNN.
 #include "backends/cuda/cudnn/attention_step.h"
 #include "backends/cuda/device/attention_around.h"
-#include "backends/cuda/kernels/attention.h"
 #include "ir/kernel/extents.h"
 
 enum { Q, K, V, MASK };
 enum { Y, LSE };
 
-static const dp_cudnn_attention_kind kind = {false, Q, MASK, &dp_kernel_cuda_dp_ScaledDotProductAttention};
+static const dp_cudnn_attention_kind *const kind = &dp_cudnn_attention_forward;
 
-static bool match(const dp_kernel_spec *spec) { return dp_cudnn_attention_match(spec, &kind); }
+static bool match(const dp_kernel_spec *spec) { return dp_cudnn_attention_match(spec, kind); }
 
-static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return dp_cudnn_attention_scratch_bytes(spec, &kind); }
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return dp_cudnn_attention_scratch_bytes(spec, kind); }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_cudnn_attention_prepare(spec, &kind, state);
+  return dp_cudnn_attention_prepare(spec, kind, state);
 }
 
-static void release(void *state) { dp_cudnn_attention_release(&kind, state); }
+static void release(void *state) { dp_cudnn_attention_release(kind, state); }
 
 static dp_status mend_rows(const dp_cudnn_attention_step *s, dp_queue *queue, void *y, float *lse,
                            const float *given_lse) {
@@ -37,7 +36,7 @@ static dp_status mend_rows(const dp_cudnn_attention_step *s, dp_queue *queue, vo
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
   const dp_cudnn_attention_step *s = state;
-  if (!s->planned) return kind.own->enqueue(spec, s->own, queue, in, out, scratch);
+  if (!s->planned) return kind->own->enqueue(spec, s->own, queue, in, out, scratch);
   float *lse = dp_has_out(spec, LSE) ? out[LSE] : NULL;
   float *statistics = lse || !s->part.statistics ? lse : (float *)((char *)scratch + s->room.statistics);
   const void *data[DP_CUDNN_ATTENTION_TENSORS] = {

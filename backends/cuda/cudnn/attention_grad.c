@@ -1,22 +1,21 @@
 // dp.ScaledDotProductAttentionGrad by cuDNN.
 #include "backends/cuda/cudnn/attention_step.h"
 #include "backends/cuda/device/attention_around.h"
-#include "backends/cuda/kernels/attention.h"
 
 enum { DY, Q, K, V, Y, LSE, MASK };
 enum { DQ, DK, DV };
 
-static const dp_cudnn_attention_kind kind = {true, Q, MASK, &dp_kernel_cuda_dp_ScaledDotProductAttentionGrad};
+static const dp_cudnn_attention_kind *const kind = &dp_cudnn_attention_backward;
 
-static bool match(const dp_kernel_spec *spec) { return dp_cudnn_attention_match(spec, &kind); }
+static bool match(const dp_kernel_spec *spec) { return dp_cudnn_attention_match(spec, kind); }
 
-static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return dp_cudnn_attention_scratch_bytes(spec, &kind); }
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return dp_cudnn_attention_scratch_bytes(spec, kind); }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_cudnn_attention_prepare(spec, &kind, state);
+  return dp_cudnn_attention_prepare(spec, kind, state);
 }
 
-static void release(void *state) { dp_cudnn_attention_release(&kind, state); }
+static void release(void *state) { dp_cudnn_attention_release(kind, state); }
 
 // The statistics that cuDNN takes: those given, or a copy in scratch.
 static dp_status put_statistics(const dp_cudnn_attention_step *s, dp_queue *queue, void *scratch,
@@ -32,7 +31,7 @@ static dp_status put_statistics(const dp_cudnn_attention_step *s, dp_queue *queu
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
   const dp_cudnn_attention_step *s = state;
-  if (!s->planned) return kind.own->enqueue(spec, s->own, queue, in, out, scratch);
+  if (!s->planned) return kind->own->enqueue(spec, s->own, queue, in, out, scratch);
   const void *data[DP_CUDNN_ATTENTION_TENSORS] = {
       [DP_CUDNN_DY] = in[DY], [DP_CUDNN_Q] = in[Q],     [DP_CUDNN_K] = in[K],    [DP_CUDNN_V] = in[V],
       [DP_CUDNN_Y] = in[Y],   [DP_CUDNN_LSE] = in[LSE], [DP_CUDNN_DQ] = out[DQ], [DP_CUDNN_DK] = out[DK],

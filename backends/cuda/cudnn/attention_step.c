@@ -9,12 +9,17 @@
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/gpu.h"
+#include "backends/cuda/kernels/attention.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 
 // The largest mask that is copied, and the largest workspace: what would need more is computed by our own functions, or
 // in parts.
 enum { MOST_MASK = 64 << 20, MOST_WORKSPACE = 128 << 20, MOST_SIZE = 128, APART = 256 };
+
+const dp_cudnn_attention_kind dp_cudnn_attention_forward = {false, 0, 3, &dp_kernel_cuda_dp_ScaledDotProductAttention},
+                              dp_cudnn_attention_backward = {true, 1, 6,
+                                                             &dp_kernel_cuda_dp_ScaledDotProductAttentionGrad};
 
 // ---- what cuDNN computes --------------------------------------------------------------------------------------------
 
@@ -158,6 +163,14 @@ static dp_status add_functions(const dp_kernel_spec *spec, const dp_cudnn_attent
   return s->e.zero_rows ? dp_cuda_function_add("attention_statistics", "", dp_cuda_source_attention_statistics,
                                                &s->make_statistics)
                         : DP_OK;
+}
+
+dp_status dp_cudnn_attention_add_functions(const dp_kernel *kernel, const dp_kernel_spec *spec) {
+  const bool forward = kernel == &dp_kernel_cuda_cudnn_ScaledDotProductAttention;
+  if (!forward && kernel != &dp_kernel_cuda_cudnn_ScaledDotProductAttentionGrad) return DP_OK;
+  const dp_cudnn_attention_kind *kind = forward ? &dp_cudnn_attention_forward : &dp_cudnn_attention_backward;
+  dp_cudnn_attention_step s = {.e = dp_attention_of(spec, kind->q, kind->mask)};
+  return add_functions(spec, kind, &s);
 }
 
 dp_status dp_cudnn_attention_prepare(const dp_kernel_spec *spec, const dp_cudnn_attention_kind *kind, void **state) {

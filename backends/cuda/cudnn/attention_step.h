@@ -10,6 +10,10 @@
 extern "C" {
 #endif
 
+// Both kernels of cuDNN.
+extern const dp_kernel dp_kernel_cuda_cudnn_ScaledDotProductAttention,
+    dp_kernel_cuda_cudnn_ScaledDotProductAttentionGrad;
+
 typedef struct {
   bool gradient;
   int q, mask;           // the first operand of Q, K, V, and the mask
@@ -31,6 +35,8 @@ typedef struct {
   const dp_cuda_function *make_mask, *mend_rows, *make_statistics;  // NULL: it is not needed
 } dp_cudnn_attention_step;
 
+extern const dp_cudnn_attention_kind dp_cudnn_attention_forward, dp_cudnn_attention_backward;
+
 // Types, sizes, masks and attributes. The rest is known when extents are, and left to our own functions then.
 bool dp_cudnn_attention_match(const dp_kernel_spec *spec, const dp_cudnn_attention_kind *kind);
 uint64_t dp_cudnn_attention_scratch_bytes(const dp_kernel_spec *spec, const dp_cudnn_attention_kind *kind);
@@ -38,6 +44,9 @@ uint64_t dp_cudnn_attention_scratch_bytes(const dp_kernel_spec *spec, const dp_c
 dp_status dp_cudnn_attention_prepare(const dp_kernel_spec *spec, const dp_cudnn_attention_kind *kind,
                                      void **state) DP_MUST_USE;
 void dp_cudnn_attention_release(const dp_cudnn_attention_kind *kind, void *state);
+
+// The functions of our own that one of these kernels launches beside the plan; nothing for any other kernel.
+dp_status dp_cudnn_attention_add_functions(const dp_kernel *kernel, const dp_kernel_spec *spec) DP_MUST_USE;
 
 // The mask in scratch, where there is one.
 dp_status dp_cudnn_attention_put_mask(const dp_cudnn_attention_step *step, dp_queue *queue, const void *mask,
