@@ -1,8 +1,9 @@
-// Plans of cuDNN for convolutions and their gradients: a graph of one operation, and the engine that computes it.
+// Plans of cuDNN: a graph, and the engine that computes it. Of convolutions and their gradients, which are graphs of one
+// operation, everything is here; pooling.h and attention_graph.h have the others.
 #ifndef DP_BACKENDS_CUDA_CUDNN_PLAN_H
 #define DP_BACKENDS_CUDA_CUDNN_PLAN_H
 
-#include "backends/cuda/cudnn/library.h"
+#include "backends/cuda/cudnn/descriptor.h"
 #include "ir/graph/type.h"
 
 #ifdef __cplusplus
@@ -24,7 +25,7 @@ typedef struct {
 } dp_cudnn_spec;
 
 // What a plan is made of stays with it.
-enum { DP_CUDNN_MOST_DESCRIPTORS = 16 };
+enum { DP_CUDNN_MOST_DESCRIPTORS = 128 };
 typedef struct {
   const dp_cudnn_calls *calls;
   cudnnBackendDescriptor_t descriptors[DP_CUDNN_MOST_DESCRIPTORS];
@@ -34,6 +35,9 @@ typedef struct {
   bool tensor_cores;                // the engine uses them, so it rounds float32 to TF32
   int place;                        // of its configuration among those that the heuristics name
 } dp_cudnn_plan;
+
+// 0, float32's, for types that cuDNN's graphs are not made of here.
+cudnnDataType_t dp_cudnn_data_type(dp_dtype dtype);
 
 // Which configurations of engines will do, among those that cuDNN's heuristics name, counted from 0 in their order.
 typedef struct {
@@ -49,6 +53,17 @@ typedef struct {
 dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
                              const dp_cudnn_spec *spec, const dp_cudnn_wanted *wanted, dp_cudnn_plan *plan,
                              bool *found) DP_MUST_USE;
+// The two steps of which it consists, for graphs of other kinds. Adds a descriptor to what the plan is made of:
+cudnnStatus_t dp_cudnn_plan_add(dp_cudnn_plan *plan, int type, size_t count, const dp_cudnn_attribute *attributes,
+                                cudnnBackendDescriptor_t *made);
+// and a dense tensor of the spec's dtype and number of dims;
+cudnnStatus_t dp_cudnn_plan_add_tensor(dp_cudnn_plan *plan, const dp_cudnn_spec *spec, int64_t id,
+                                       const int64_t *extents, cudnnBackendDescriptor_t *made);
+// looks for an engine, if the graph could be made (`status`); what an engine is held to is `limits`: its dtype and
+// workspace, and nothing else of it. `what` is planned, in words. Takes *plan over, and releases it if none is found.
+dp_status dp_cudnn_plan_search(dp_cudnn_plan *plan, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
+                               const dp_cudnn_spec *limits, const dp_cudnn_wanted *wanted, cudnnStatus_t status,
+                               cudnnBackendDescriptor_t graph, const char *what, bool *found) DP_MUST_USE;
 // choose.c: the one that the plan's calibration names, else the first; while a calibration is made, the fastest.
 // EX_CONFIG: cuDNN does not offer what the calibration names.
 dp_status dp_cudnn_plan_choose(const dp_cudnn_calls *calls, cudnnHandle_t handle, const dp_cudnn_spec *spec,
@@ -60,6 +75,10 @@ void dp_cudnn_plan_release(dp_cudnn_plan *plan);
 // call this at any time. workspace: of plan->workspace_bytes.
 dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const void *x, const void *w,
                                 const void *y, void *workspace) DP_MUST_USE;
+// The same for any graph: `count` addresses by the numbers that its tensors have. Those of numbers that it has by value
+// are the host's; they are read at once.
+dp_status dp_cudnn_plan_put(const dp_cudnn_plan *plan, cudaStream_t stream, int64_t count, const int64_t *ids,
+                            const void *const *data, void *workspace) DP_MUST_USE;
 
 #ifdef __cplusplus
 }

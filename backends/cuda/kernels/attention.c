@@ -1,4 +1,6 @@
 // dp.ScaledDotProductAttention and its gradient: plain kernels that store no matrix of scores.
+#include "backends/cuda/kernels/attention.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
