@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "backends/cuda/device/gather.h"
 #include "backends/cuda/device/held.h"
 #include "backends/cuda/target.h"
 #include "tests/cuda/library_kernels.h"
@@ -87,6 +88,38 @@ TEST(HardCases, GatherElements) {
   Compare("GatherElements", "float16[4,N], int32[0,N]", "", {}, true);
   Compare("GatherElements", "float64[1], int64[700]", "", {{0, {kNan}}, {1, {0, -1}}}, true);
   Compare("GatherElements", "int16[5,4,3], int64[5,1,2]", "axis=1", {{1, {0, -4, 3}}}, true);
+}
+
+// No index, one, all the same, as many as are sorted and merged at once and one more; slices without updates, and of no
+// element. The last but one is an embedding of a language model, with the first of its columns alone.
+TEST(HardCases, GatherGrad) {
+  static_assert(DP_GATHER_RUN == 1024 && DP_GATHER_WAYS == 16, "");
+  const std::vector<double> updates = {1, 1e8, -1e8, 0.25, 3, -0.0, 7}, odd = {1, kNan, kInfinity, 2, -kInfinity, 5, 0};
+  std::vector<double> all;
+  for (int i = 0; i < 16400; i++) all.push_back((i * 48271ll) % 50257);
+  const struct {
+    const char *dy, *indices, *attrs;
+    std::vector<double> at;
+  } cases[] = {
+      {"[0,3]", "[0]", "shape=[5,3]", {}},
+      {"[1]", "[1]", "shape=[1]", {-1}},
+      {"[3]", "[]", "shape=[4,3]", {2}},
+      {"[1024,2]", "[1024]", "shape=[7,2]", {3}},
+      {"[1025,2]", "[1025]", "shape=[7,2]", {3, -7, 6, 0, 3}},
+      {"[4,2,300,2]", "[2,300]", "axis=1, shape=[4,N,2]", {0, -1, 2}},
+      {"[0,2]", "[0]", "shape=[0,2]", {}},
+      {"[4,0]", "[4]", "shape=[5,0]", {1}},
+      {"[16384]", "[16384]", "shape=[50257]", all},
+      {"[16385]", "[16385]", "shape=[50257]", all},
+  };
+  for (const auto &c : cases)
+    for (const char *type : {"float32", "float64", "bfloat16"})
+      for (const bool finite : {true, false}) {
+        Operands operands = {{0, finite ? updates : odd}};
+        if (!c.at.empty()) operands.push_back({1, c.at});
+        const char *index = type == std::string("float64") ? "int32" : "int64";
+        Compare("dp.GatherGrad", type + std::string(c.dy) + ", " + index + c.indices, c.attrs, operands, finite);
+      }
 }
 
 TEST(HardCases, OneHot) {
