@@ -138,6 +138,14 @@ static const dp_kernel_spec *keep_spec(const dp_bind *b, const dp_kernel_spec *s
   return kept;
 }
 
+// Tells the kernel its addresses. A unit that fails here is not kept, nor is its state.
+static dp_status settle(dp_unit *unit) {
+  if (!unit->kernel->settle) return DP_OK;
+  dp_status status = unit->kernel->settle(unit->spec, unit->state, unit->in, unit->out);
+  if (status) unit->kernel->release(unit->state);
+  return status;
+}
+
 dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   const Dp__Instruction *in = unit->at->instruction;
   DP_TRY(find_kernel(b, node, unit));
@@ -168,5 +176,6 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   dp_status status = unit->kernel->shares_state
                          ? dp_prepared_state(b->binding->prepared, unit->kernel, spec, chip, &unit->state)
                          : unit->kernel->prepare(spec, &unit->state);
+  if (!status) status = settle(unit);
   return dp_status_context(status, "kernel %s", in->kernel);
 }

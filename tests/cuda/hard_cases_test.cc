@@ -6,7 +6,9 @@
 #include <functional>
 #include <limits>
 
+#include "backends/cuda/device/gather.h"
 #include "backends/cuda/device/held.h"
+#include "backends/cuda/kernels/shares.h"
 #include "backends/cuda/target.h"
 #include "tests/cuda/library_kernels.h"
 
@@ -89,6 +91,38 @@ TEST(HardCases, GatherElements) {
   Compare("GatherElements", "int16[5,4,3], int64[5,1,2]", "axis=1", {{1, {0, -4, 3}}}, true);
 }
 
+// No index, one, all the same, as many as are sorted and merged at once and one more; slices without updates, and of no
+// element. The last but one is an embedding of a language model, with the first of its columns alone.
+TEST(HardCases, GatherGrad) {
+  static_assert(DP_GATHER_RUN == 1024 && DP_GATHER_WAYS == 16, "");
+  const std::vector<double> updates = {1, 1e8, -1e8, 0.25, 3, -0.0, 7}, odd = {1, kNan, kInfinity, 2, -kInfinity, 5, 0};
+  std::vector<double> all;
+  for (int i = 0; i < 16400; i++) all.push_back((i * 48271ll) % 50257);
+  const struct {
+    const char *dy, *indices, *attrs;
+    std::vector<double> at;
+  } cases[] = {
+      {"[0,3]", "[0]", "shape=[5,3]", {}},
+      {"[1]", "[1]", "shape=[1]", {-1}},
+      {"[3]", "[]", "shape=[4,3]", {2}},
+      {"[1024,2]", "[1024]", "shape=[7,2]", {3}},
+      {"[1025,2]", "[1025]", "shape=[7,2]", {3, -7, 6, 0, 3}},
+      {"[4,2,300,2]", "[2,300]", "axis=1, shape=[4,N,2]", {0, -1, 2}},
+      {"[0,2]", "[0]", "shape=[0,2]", {}},
+      {"[4,0]", "[4]", "shape=[5,0]", {1}},
+      {"[16384]", "[16384]", "shape=[50257]", all},
+      {"[16385]", "[16385]", "shape=[50257]", all},
+  };
+  for (const auto &c : cases)
+    for (const char *type : {"float32", "float64", "bfloat16"})
+      for (const bool finite : {true, false}) {
+        Operands operands = {{0, finite ? updates : odd}};
+        if (!c.at.empty()) operands.push_back({1, c.at});
+        const char *index = type == std::string("float64") ? "int32" : "int64";
+        Compare("dp.GatherGrad", type + std::string(c.dy) + ", " + index + c.indices, c.attrs, operands, finite);
+      }
+}
+
 TEST(HardCases, OneHot) {
   const std::vector<double> far = {-6, -5, -1, 0, 4, 5, 255, 256, -9.2e18, 9.2e18};
   for (const char *type : {"int64", "int32", "int8", "uint8", "uint16"})
@@ -114,44 +148,103 @@ TEST(HardCases, CumSum) {
 }
 
 TEST(HardCases, ReduceLogSumExp) {
-  const std::vector<std::vector<double>> rows = {{kNan, 1, 2},        {kInfinity, 1, -kInfinity}, {-kInfinity},
-                                                 {1000, 1001, -1e30}, {-1e4, -1e4 - 1},           {kInfinity, kNan}};
+  const std::vector<std::vector<double>> rows = {{kNan, 1, 2},
+                                                 {kInfinity, 1, -kInfinity},
+                                                 {-kInfinity},
+                                                 {1000, 1001, -1e30},
+                                                 {-1e4, -1e4 - 1},
+                                                 {kInfinity, kNan},
+                                                 {kNan},
+                                                 {-kInfinity, kNan},
+                                                 {kInfinity},
+                                                 {-kInfinity, -kInfinity, -700},
+                                                 {-kInfinity, kInfinity},
+                                                 {3, 3, 3, 3, 2}};
   for (const auto &row : rows) {
     Compare("ReduceLogSumExp", "float32[N,6]", "axes=[1]", {{0, row}}, false);
+    Compare("ReduceLogSumExp", "float32[N,1]", "axes=[1]", {{0, row}}, false);
     Compare("ReduceLogSumExp", "float64[N,2,300]", "axes=[0,2], keepdims=0", {{0, row}}, false);
+    // Shared by blocks, as rows and as columns.
+    Compare("ReduceLogSumExp", "float64[2,4097]", "axes=[1]", {{0, row}}, false);
+    Compare("ReduceLogSumExp", "bfloat16[5,3,1701]", "axes=[0,2]", {{0, row}}, false);
+    Compare("ReduceLogSumExp", "float32[9001,2]", "axes=[0]", {{0, row}}, false);
   }
+  for (const char *extents : {"[50257]", "[1,4095]", "[3,4096]"})
+    Compare("ReduceLogSumExp", std::string("float32") + extents, "axes=[-1]", {}, false);
   Compare("ReduceLogSumExp", "float64[N,0]", "axes=[1]", {}, true);
   Compare("ReduceLogSumExp", "float32[N,0]", "axes=[0]", {}, true);
   Compare("ReduceLogSumExp", "float32[]", "", {}, false);
 }
 
-// Rows as long as are held in shared memory and longer ones, of one element and of none, beside infinities and NaN.
+// Rows as long as are held in shared memory; longer ones, shared by blocks where there are few; of one element and of
+// none; beside infinities and NaN.
 TEST(HardCases, Rows) {
   static_assert(DP_HELD == 4096, "");
+  ASSERT_EQ(dp_cuda_row_shares(2, 4096), 1);
+  ASSERT_EQ(dp_cuda_row_shares(2, 4097), 2);
+  ASSERT_EQ(dp_cuda_row_shares(1, 50257), 24);
+  ASSERT_EQ(dp_cuda_row_shares(300, 4097), 1);
   const std::vector<std::vector<double>> rows = {{0.5, -3, 2, 700, -700}, {-kInfinity, 1, 5, -2},  {-kInfinity},
                                                  {kNan, 1, 2, 3, 5},      {kInfinity, 1, 2, 3, 5}, {1, 1, 1}};
-  for (const char *extents : {"[2,4096]", "[2,4097]", "[1,9001]", "[N,1]", "[N,5]", "[N,0]", "[0,5]"}) {
+  for (const char *extents :
+       {"[2,4095]", "[2,4096]", "[2,4097]", "[1,50257]", "[2,5001,2]", "[N,1]", "[N,5]", "[N,0]", "[0,5]"}) {
     const std::string e = extents, plain = "float32" + e;
     for (const auto &row : rows) {
-      Compare("Softmax", plain, "", {{0, row}}, false);
-      Compare("LogSoftmax", "float64" + e, "", {{0, row}}, false);
-      Compare("Softmax", "float16" + e, "", {{0, row}}, false);
+      Compare("Softmax", plain, "axis=1", {{0, row}}, false);
+      Compare("LogSoftmax", "float64" + e, "axis=1", {{0, row}}, false);
+      Compare("Softmax", "float16" + e, "axis=1", {{0, row}}, false);
     }
     Compare("LogSoftmax", plain, "axis=0", {{0, rows[1]}}, false);
   }
-  for (const char *classes : {"4096", "5001"}) {
+  Compare("Softmax", "float32[300,4097]", "", {}, false);
+}
+
+TEST(HardCases, CrossEntropy) {
+  const std::vector<std::vector<double>> rows = {
+      {0.5, -3, 2, 700, -700}, {-kInfinity, 1, 5, -2}, {kNan, 1}, {kInfinity, 1}, {1}};
+  for (const char *classes : {"4095", "4096", "4097", "50257", "1"}) {
     const std::string c = classes, scores = "float32[3," + c + "]";
-    for (const auto &row : {rows[0], rows[1]}) {
-      Compare("SoftmaxCrossEntropyLoss", scores + ", int64[3]", "", {{0, row}, {1, {1, 4095, 2}}}, false);
-      Compare("dp.SoftmaxCrossEntropyLossGrad", scores + ", int64[3], float32[]", "", {{0, row}, {1, {1, 4095, 2}}},
+    const std::vector<double> labels = {0, c == "1" ? 0.0 : 4094, c == "1" ? 0.0 : 2};
+    for (const auto &row : rows) {
+      const Operands operands = {{0, row}, {1, labels}};
+      Compare("SoftmaxCrossEntropyLoss", scores + ", int64[3]", "", operands, false);
+      Compare("SoftmaxCrossEntropyLoss", scores + ", int32[3], float32[" + c + "]", "reduction=\"none\"", operands,
               false);
+      Compare("dp.SoftmaxCrossEntropyLossGrad", scores + ", int64[3], float32[]", "ignore_index=2", operands, false);
     }
   }
-  for (const char *length : {"4096", "4097", "1", "7"}) {
-    const std::string l = length, x = "float32[3," + l + "], float32[" + l + "]";
-    Compare("LayerNormalization", x + ", float32[" + l + "]", "", {{0, {1000, 1001, 1003, 998}}}, false);
-    Compare("RMSNormalization", x, "", {{0, {1e-3, 5, -2}}}, false);
-  }
+  Compare("SoftmaxCrossEntropyLoss", "float64[2,4500,2], int64[2,2]", "", {{1, {0, 4499, 7}}}, false);
+  Compare("dp.SoftmaxCrossEntropyLossGrad", "float64[2,4500,2], int64[2,2], float64[]", "", {{1, {0, 4499, 7}}}, false);
+}
+
+TEST(HardCases, Normalizations) {
+  const std::vector<std::vector<double>> rows = {
+      {1000, 1001, 1003, 998}, {1e-3, 5, -2}, {4}, {kNan, 1}, {kInfinity, 1}};
+  for (const char *length : {"4095", "4096", "4097", "50257", "1", "7"})
+    for (const auto &row : rows)
+      for (const char *type : {"float32", "float64", "bfloat16"}) {
+        const std::string t = type, scale = t + "[" + length + "]", x = t + "[3," + length + "], " + scale;
+        Compare("LayerNormalization", x + ", " + scale, "", {{0, row}}, false);
+        Compare("RMSNormalization", x, "", {{0, row}}, false);
+      }
+  Compare("GroupNormalization", "float32[2,4,40,41], float32[4], float32[4]", "num_groups=1", {}, false);
+  Compare("InstanceNormalization", "float64[N,2,5003], float64[2], float64[2]", "", {}, false);
+}
+
+// The first of equal ones, or the last, wherever they fall among threads and blocks; NaN before all.
+TEST(HardCases, Arg) {
+  const std::vector<std::vector<double>> rows = {{1, 3, 3, 2, -7}, {5},          {kInfinity, -kInfinity, kNan, 2},
+                                                 {kNan},           {-kInfinity}, {0.0, -0.0}};
+  for (const char *op : {"ArgMax", "ArgMin"})
+    for (const char *last : {"0", "1"}) {
+      const std::string attrs = std::string("axis=1, keepdims=0, select_last_index=") + last;
+      for (const char *extents : {"[2,4096]", "[2,4097]", "[N,1]", "[0,5]"})
+        for (const auto &row : rows) Compare(op, std::string("float32") + extents, attrs, {{0, row}}, true);
+      Compare(op, "float32[1,50257]", attrs, {{0, rows[0]}}, true);
+      Compare(op, "int64[3,4095]", attrs, {{0, Repeated(12285, 4000)}}, true);
+      Compare(op, "uint8[2,5001,35]", attrs, {{0, {0, 255, 3}}}, true);
+    }
+  Compare("ArgMax", "bfloat16[N,3,700]", "axis=0", {}, true);
 }
 
 // Extents around a tile's, and one less than what is worth a tile; two tiles of both, among other dims before, between

@@ -150,6 +150,8 @@ class Step {
       to_[out->size() - 1] = rooms_[over]->Data();
     }
     int instruction;
+    if (error.empty() && kernel_->settle && !settled_) Take(kernel_->settle(&spec_, state_, from_, to_));
+    settled_ = true;
     if (error.empty()) Take(kernel_->enqueue(&spec_, state_, queue_, from_, to_, scratch_.Data()));
     if (queue_) Take(dp_cuda_queue_finish(queue_, &instruction));
     for (size_t i = 0; i < out->size(); i++) rooms_[first + i]->Read((*out)[i].bytes.data());
@@ -175,6 +177,7 @@ class Step {
   void *to_[DP_MAX_OPERANDS] = {};
   dp_queue *queue_ = nullptr;
   void *state_ = nullptr;
+  bool settled_ = false;
 };
 
 }  // namespace

@@ -167,10 +167,17 @@ void Prepare(const Spec &spec, const dp_kernel *kernel, const std::string &name)
 
 // What no sample is large enough for.
 void PrepareLarge() {
-  const Problem tiles = {"Transpose", "", "float32[40,40]", "", 1, 1};
-  const Ready ready = Draw(tiles);
-  const Spec spec(ready.built->node, ready.in, ready.out);
-  Prepare(spec, dp_kernel_select(&dp_target_cuda, &spec, true), tiles.Print());
+  const Problem large[] = {
+      {"Transpose", "", "float32[40,40]", "", 1, 1},
+      {"ReduceLogSumExp", "", "float32[5000]", "", 1, 1},
+      {"LayerNormalization", "", "float32[1,5000], float32[5000], float32[5000]", "", 1, 1},
+      {"LayerNormalization", "", "bfloat16[1,5000], bfloat16[5000], bfloat16[5000]", "", 1, 1},
+  };
+  for (const Problem &p : large) {
+    const Ready ready = Draw(p);
+    const Spec spec(ready.built->node, ready.in, ready.out);
+    Prepare(spec, dp_kernel_select(&dp_target_cuda, &spec, true), p.Print());
+  }
 }
 
 // What kernels of attention by cuDNN launch beside it: with each kind of mask.

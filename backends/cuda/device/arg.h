@@ -2,11 +2,18 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_ARG_H
 #define DP_BACKENDS_CUDA_DEVICE_ARG_H
 
-// x (outer, length, inner), y (outer, inner)
+#include "backends/cuda/device/rows.h"
+
+enum { DP_ARG_COLUMNS = 32 };  // results of a block, where neighbouring threads read neighbouring results' elements
+
+// x (outer, length, inner); results (outer, inner). Block b works on share b % shares of its results' elements, or of
+// their candidates, and leaves an index for each.
 typedef struct {
-  long long count, length, inner;
+  long long results, length, inner;
+  long long n, shares;          // of a result: candidates, or `length`; blocks that share them
+  const long long *candidates;  // (results, n): indices along the middle dim; NULL: all
   const void *x;
-  long long *y;
+  long long *y;  // (results, shares)
 } dp_arg_arguments;
 
 #endif

@@ -4,8 +4,6 @@
 
 #include "backends/cuda/device/index.h"
 
-enum { DP_GATHER_COLUMNS = 4 };  // of a thread, in the gradient
-
 // data (outer, here, inner); gathered (outer, count, inner).
 typedef struct {
   long long outer, here, inner, count;
@@ -14,5 +12,41 @@ typedef struct {
   const void *x;
   void *y;
 } dp_gather_arguments;
+
+// ---- the gradient ---------------------------------------------------------------------------------------------------
+
+// Indices are sorted as keys: the slice, and below `shift` bits the place among the indices. All are different, so that
+// their order is one, and each slice's places come in theirs. Indices of no slice that is here come last, as slice
+// number `here`. Runs of GATHER_RUN are sorted in shared memory, then GATHER_WAYS of them are merged at a time.
+enum { DP_GATHER_RUN = 1024, DP_GATHER_WAYS = 16 };
+
+typedef struct {
+  long long count, here;
+  int shift;
+  dp_index_dim dim;
+  const void *indices;
+  unsigned long long *keys;  // (count)
+} dp_gather_sort_arguments;
+
+typedef struct {
+  long long count, length;  // of all keys, of a sorted run
+  long long here;
+  int shift;
+  const unsigned long long *from;  // (count)
+  unsigned long long *to;          // (count)
+  long long *starts;               // (here + 1): each slice's first key; NULL: more merges follow
+} dp_gather_merge_arguments;
+
+enum { DP_GATHER_BATCH = 8 };  // updates that a thread reads before it adds them
+
+// dy (outer, count, inner), dx (outer, here, inner)
+typedef struct {
+  long long outer, here, inner, count;
+  int shift;
+  const unsigned long long *keys;
+  const long long *starts;
+  const void *dy;
+  void *dx;
+} dp_gather_sum_arguments;
 
 #endif

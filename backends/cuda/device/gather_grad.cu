@@ -1,32 +1,20 @@
-// Adds slices of type T where indices of type I say, in their order. A block owns one slice of the result and looks for
-// its indices, so that nobody else adds to it. Blocks are (outer, here). Sums are in type W and are rounded once: each
-// thread keeps those of a few columns while the block goes through the indices.
-#include "backends/cuda/device/block.h"
+// Adds the updates of each slice, of type T, in the order of their indices, a thread for each column of a slice. Sums
+// are in type W and are rounded once; where there is no update they are 0.
 #include "backends/cuda/device/gather.h"
 
-DP_BLOCK_KERNEL(dp_gather_arguments) {
-  DP_SHARED unsigned char mine[DP_BLOCK_MOST];
-  DP_SHARED int found;
-  const int t = dp_thread(), n = dp_threads();
-  const dp_i64 outer = dp_block() / a.here, slice = dp_block() % a.here;
-  const T *dy = (const T *)a.x + outer * a.count * a.inner;
-  T *dx = (T *)a.y + dp_block() * a.inner;
-  for (dp_i64 begin = t; begin - t < a.inner; begin += n * DP_GATHER_COLUMNS) {
-    W sums[DP_GATHER_COLUMNS];
-    for (int c = 0; c < DP_GATHER_COLUMNS; c++) sums[c] = 0;
-    for (dp_i64 first = 0; first < a.count; first += n) {
-      const dp_i64 j = first + t;
-      if (t == 0) found = 0;
-      dp_barrier();
-      mine[t] = j < a.count && dp_index_here(&a.dim, (dp_i64)((const I *)a.indices)[j], j) == slice;
-      if (mine[t]) found = 1;
-      dp_barrier();
-      for (int k = 0; found && k < n; k++)
-        for (int c = 0; mine[k] && c < DP_GATHER_COLUMNS; c++)
-          if (begin + c * n < a.inner) sums[c] += GET(dy[(first + k) * a.inner + begin + c * n]);
-      dp_barrier();  // before the next indices
+DP_KERNEL(dp_gather_sum_arguments) {
+  const dp_i64 elements = a.outer * a.here * a.inner;
+  const dp_u64 places = (1ull << a.shift) - 1;
+  for (dp_i64 i = dp_index(); i < elements; i += dp_stride()) {
+    const dp_i64 row = i / a.inner, slice = row % a.here, end = a.starts[slice + 1];
+    const T *dy = (const T *)a.dy + row / a.here * a.count * a.inner + i % a.inner;
+    W sum = 0;
+    for (dp_i64 k = a.starts[slice]; k < end; k += DP_GATHER_BATCH) {
+      W next[DP_GATHER_BATCH];
+      for (int b = 0; b < DP_GATHER_BATCH; b++)
+        next[b] = k + b < end ? GET(dy[(dp_i64)(a.keys[k + b] & places) * a.inner]) : 0;
+      for (int b = 0; b < DP_GATHER_BATCH; b++) sum += next[b];
     }
-    for (int c = 0; c < DP_GATHER_COLUMNS; c++)
-      if (begin + c * n < a.inner) dx[begin + c * n] = PUT(sums[c]);
+    ((T *)a.dx)[i] = PUT(sum);
   }
 }

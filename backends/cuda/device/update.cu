@@ -54,20 +54,25 @@ DP_DEVICE void LOCAL(keep)(const dp_update_tensor *x, dp_i64 i) {
     if (x->out[k] && x->out[k] != x->in[k]) ((T *)x->out[k])[i] = ((const T *)x->in[k])[i];
 }
 
+// The tensor that this block works on.
+DP_DEVICE int LOCAL(tensor)(const dp_update_arguments *a) {
+  int tensor = 0, end = (int)a->n_tensors;
+  while (end - tensor > 1) {
+    const int middle = (tensor + end) / 2;
+    if (a->tensors[middle].first_block <= dp_block())
+      tensor = middle;
+    else
+      end = middle;
+  }
+  return tensor;
+}
+
 DP_BLOCK_KERNEL(dp_update_arguments) {
   DP_SHARED LOCAL(rule) rule;
   const bool skip = a.skip && *a.skip;
   if (dp_thread() == 0 && !ASSIGN) LOCAL(make_rule)(&a, &rule);
   dp_barrier();
-  int tensor = 0, end = (int)a.n_tensors;
-  while (end - tensor > 1) {
-    const int middle = (tensor + end) / 2;
-    if (a.tensors[middle].first_block <= dp_block())
-      tensor = middle;
-    else
-      end = middle;
-  }
-  const dp_update_tensor *x = &a.tensors[tensor];
+  const dp_update_tensor own = a.tensors ? a.tensors[LOCAL(tensor)(&a)] : a.one, *x = &own;
   dp_i64 i = (dp_block() - x->first_block) * (DP_UPDATE_THREADS * DP_UPDATE_EACH) + dp_thread();
   for (int k = 0; k < DP_UPDATE_EACH; k++, i += DP_UPDATE_THREADS) {
     if (i >= x->count) return;

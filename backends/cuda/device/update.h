@@ -2,8 +2,7 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_UPDATE_H
 #define DP_BACKENDS_CUDA_DEVICE_UPDATE_H
 
-// UPDATE_MOST: tensors of a launch, so that its arguments fit in 4 KiB. UPDATE_EACH: elements of a thread.
-enum { DP_UPDATE_MOST = 40, DP_UPDATE_EACH = 4, DP_UPDATE_THREADS = 256 };
+enum { DP_UPDATE_EACH = 4, DP_UPDATE_THREADS = 256 };  // elements of a thread; threads of a block
 
 // in: parameter, its state, gradient. out: parameter and state; most often where they are in `in`. State that an
 // optimizer has not is NULL.
@@ -21,7 +20,8 @@ typedef struct {
   double momentum, dampening, weight_decay, beta1, beta2, eps;
   int nesterov, decoupled;
   long long n_tensors;
-  dp_update_tensor tensors[DP_UPDATE_MOST];
+  const dp_update_tensor *tensors;  // (n_tensors), in the GPU's memory; NULL: one, which is here
+  dp_update_tensor one;
 } dp_update_arguments;
 
 #endif

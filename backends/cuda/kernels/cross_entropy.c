@@ -1,5 +1,5 @@
 // SoftmaxCrossEntropyLoss and its gradient. The divisor of a mean over labels with weights, or with one that is
-// ignored, is summed on the device first.
+// ignored, is summed on the device first; so are exponentials where blocks share the scores of a label.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,16 +7,17 @@
 #include "backends/cuda/device/cross_entropy.h"
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/gpu/alignment.h"
-#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/draw.h"
+#include "backends/cuda/kernels/exponentials.h"
+#include "backends/cuda/kernels/shares.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 
 enum { LOSS_WEIGHTS = 2, GRADIENT_WEIGHTS = 3 };  // operands
 
 typedef struct {
-  const dp_cuda_function *weights, *rows, *sum;  // NULL: not needed
+  const dp_cuda_function *weights, *parts, *rows, *sum;  // NULL: not needed
 } loss_state;
 
 static bool is_mean(const dp_kernel_spec *spec) {
@@ -37,9 +38,17 @@ static bool match(const dp_kernel_spec *spec) {
          (DP_BIT(spec->inputs[1].dtype) & (DP_BIT(DP_INT32) | DP_BIT(DP_INT64)));
 }
 
-// The sum of weights, then the losses.
+static int64_t shares_of(const dp_kernel_spec *spec) {
+  return dp_cuda_row_shares(dp_in_count(spec, 1), dp_in_extents(spec, 0)[1]);
+}
+
+// The sum of weights, then the parts of exponentials, then the losses.
+static uint64_t losses_at(const dp_kernel_spec *spec) {
+  return DP_CUDA_ALIGNMENT + dp_cuda_row_parts(dp_in_extents(spec, 0)[1], sizeof(dp_exponentials));
+}
+
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
-  return DP_CUDA_ALIGNMENT + (uint64_t)dp_in_count(spec, 1) * sizeof(double);
+  return losses_at(spec) + (uint64_t)dp_in_count(spec, 1) * sizeof(double);
 }
 
 static dp_cross_entropy_arguments arguments_of(const dp_kernel_spec *spec, int weights, dp_queue *queue,
@@ -58,9 +67,11 @@ static dp_cross_entropy_arguments arguments_of(const dp_kernel_spec *spec, int w
       .has_ignored = dp_node_attr(spec->node, "ignore_index") != NULL,
       .per_label = is_per_label(spec),
       .divisor = 1,
-      .losses = (double *)((char *)scratch + DP_CUDA_ALIGNMENT),
+      .losses = (double *)((char *)scratch + losses_at(spec)),
       .sums = scratch,
+      .shares = shares_of(spec),
   };
+  if (a.shares > 1) a.parts = (dp_exponentials *)((char *)scratch + DP_CUDA_ALIGNMENT);
   if (sums_weights(spec, weights))
     a.divisor = 0;
   else if (is_mean(spec))  // over the whole batch; only the plain mean can know its count from a shard
@@ -74,6 +85,7 @@ static dp_status prepare_for(const dp_kernel_spec *spec, int weights, const char
            dp_cuda_type_of(spec->inputs[1].dtype)->stored);
   loss_state s = {0};
   DP_TRY(dp_cuda_function_add(spec->op->name, defines, rows, &s.rows));
+  if (shares_of(spec) > 1) DP_TRY(dp_cuda_exponentials_add(spec->inputs[0].dtype, &s.parts));
   if (sums_weights(spec, weights))
     DP_TRY(dp_cuda_function_add("label_weights", defines, dp_cuda_source_label_weights, &s.weights));
   if (weights == LOSS_WEIGHTS && !is_per_label(spec))
@@ -86,7 +98,11 @@ static dp_status prepare_for(const dp_kernel_spec *spec, int weights, const char
 
 static dp_status launch(const loss_state *s, dp_queue *queue, const dp_cross_entropy_arguments *a) {
   if (s->weights) DP_TRY(dp_cuda_launch(queue, s->weights, 1, DP_BLOCK_MOST, a, sizeof *a));
-  DP_TRY(dp_cuda_launch(queue, s->rows, a->labels_count, dp_cuda_row_threads(a->classes), a, sizeof *a));
+  if (s->parts)
+    DP_TRY(dp_cuda_exponentials(queue, s->parts, a->labels_count / a->inner, a->classes, a->inner, a->shares, a->scores,
+                                a->parts));
+  const int64_t blocks = a->labels_count * a->shares;
+  DP_TRY(dp_cuda_launch(queue, s->rows, blocks, dp_cuda_row_threads(a->classes), a, sizeof *a));
   return s->sum ? dp_cuda_launch(queue, s->sum, 1, DP_BLOCK_MOST, a, sizeof *a) : DP_OK;
 }
 

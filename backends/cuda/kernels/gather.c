@@ -1,5 +1,4 @@
 // Gather: the slices of data along `axis` that the indices name. A shard gives zeros for slices of other devices.
-// dp.GatherGrad adds slices there.
 #include <stdio.h>
 
 #include "backends/cuda/device/gather.h"
@@ -10,11 +9,9 @@
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 
-static bool is_index(dp_dtype dtype) { return dtype == DP_INT32 || dtype == DP_INT64; }
-
-// data: the tensor that indices count in.
-static dp_gather_arguments arguments_of(const dp_kernel_spec *spec, const dp_local *data, dp_queue *queue,
-                                        const void *const *in, void *const *out) {
+static dp_gather_arguments arguments_of(const dp_kernel_spec *spec, dp_queue *queue, const void *const *in,
+                                        void *const *out) {
+  const dp_local *data = &spec->inputs[0].local;
   const int axis = dp_axis(dp_node_int(spec->node, "axis", 0), data->rank);
   return (dp_gather_arguments){.outer = dp_product(data->extents, 0, axis),
                                .here = data->extents[axis],
@@ -26,22 +23,21 @@ static dp_gather_arguments arguments_of(const dp_kernel_spec *spec, const dp_loc
                                .y = out[0]};
 }
 
-static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_type *type, const char *source, void **state) {
+static bool match(const dp_kernel_spec *spec) {
+  return spec->inputs[1].dtype == DP_INT32 || spec->inputs[1].dtype == DP_INT64;
+}
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   char defines[256];
-  snprintf(defines, sizeof defines, "%s#define I %s\n", type->defines, dp_cuda_type_of(spec->inputs[1].dtype)->stored);
-  return dp_cuda_function_state(spec->op->name, defines, source, state);
+  snprintf(defines, sizeof defines, "%s#define I %s\n", dp_cuda_type_moved(spec->inputs[0].dtype)->defines,
+           dp_cuda_type_of(spec->inputs[1].dtype)->stored);
+  return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_gather, state);
 }
 
-static bool match_gather(const dp_kernel_spec *spec) { return is_index(spec->inputs[1].dtype); }
-
-static dp_status prepare_gather(const dp_kernel_spec *spec, void **state) {
-  return add_function(spec, dp_cuda_type_moved(spec->inputs[0].dtype), dp_cuda_source_gather, state);
-}
-
-static dp_status enqueue_gather(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
-                                void *const *out, void *scratch) {
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
   (void)scratch;
-  const dp_gather_arguments a = arguments_of(spec, &spec->inputs[0].local, queue, in, out);
+  const dp_gather_arguments a = arguments_of(spec, queue, in, out);
   return dp_cuda_launch(queue, state, dp_cuda_blocks(dp_out_count(spec, 0)), DP_CUDA_THREADS, &a, sizeof a);
 }
 
@@ -51,34 +47,7 @@ const dp_kernel dp_kernel_cuda_Gather = {
     .domain = "",
     .types = DP_STORED,
     .shares_state = true,
-    .match = match_gather,
-    .prepare = prepare_gather,
-    .enqueue = enqueue_gather,
-};
-
-static bool match_gradient(const dp_kernel_spec *spec) {
-  return is_index(spec->inputs[1].dtype) && (DP_BIT(spec->inputs[0].dtype) & DP_CUDA_FLOATS);
-}
-
-static dp_status prepare_gradient(const dp_kernel_spec *spec, void **state) {
-  return add_function(spec, dp_cuda_type_of(spec->inputs[0].dtype), dp_cuda_source_gather_grad, state);
-}
-
-static dp_status enqueue_gradient(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
-                                  void *const *out, void *scratch) {
-  (void)scratch;
-  const dp_gather_arguments a = arguments_of(spec, &spec->outputs[0].local, queue, in, out);
-  if (!a.inner) return DP_OK;
-  return dp_cuda_launch(queue, state, a.outer * a.here, DP_BLOCK_MOST, &a, sizeof a);
-}
-
-const dp_kernel dp_kernel_cuda_dp_GatherGrad = {
-    .name = "cuda.device.dp.GatherGrad",
-    .op = "GatherGrad",
-    .domain = "dp",
-    .types = DP_STORED,
-    .shares_state = true,
-    .match = match_gradient,
-    .prepare = prepare_gradient,
-    .enqueue = enqueue_gradient,
+    .match = match,
+    .prepare = prepare,
+    .enqueue = enqueue,
 };

@@ -1,12 +1,13 @@
 // LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A
-// block for each row.
-#include <stdio.h>
+// block for each row; few long rows are shared by blocks, whose first launch finds means and squares.
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/device/normalization.h"
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/shares.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 
@@ -26,11 +27,6 @@ static int kind_of(const dp_kernel_spec *spec) {
 
 static bool match(const dp_kernel_spec *spec) { return !spec->region && kind_of(spec) >= 0; }
 
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_cuda_function_state("normalization", dp_cuda_type_of(spec->inputs[0].dtype)->defines,
-                                dp_cuda_source_normalization, state);
-}
-
 // Sets the extents of rows; returns the number of rows. A device has whole groups of channels.
 static int64_t set_rows(const dp_kernel_spec *spec, bool of_channels, dp_normalization_arguments *a) {
   const dp_local *x = &spec->inputs[0].local;
@@ -49,20 +45,52 @@ static int64_t set_rows(const dp_kernel_spec *spec, bool of_channels, dp_normali
   return x->extents[0] * a->groups;
 }
 
+typedef struct {
+  dp_normalization_arguments arguments;  // but for the addresses
+  int64_t rows;
+  const dp_cuda_function *parts, *apply;  // parts: NULL where no row is shared
+} normalization_state;
+
+static normalization_state divide(const dp_kernel_spec *spec) {
+  const int kind = kind_of(spec);
+  normalization_state s = {
+      .arguments = {.about_mean = kinds[kind].about_mean, .epsilon = dp_node_float(spec->node, "epsilon", 1e-5)}};
+  s.rows = set_rows(spec, kinds[kind].of_channels, &s.arguments);
+  s.arguments.shares = dp_cuda_row_shares(s.rows, s.arguments.length);
+  return s;
+}
+
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+  return dp_cuda_row_parts(divide(spec).arguments.length, sizeof(dp_moments));
+}
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  normalization_state s = divide(spec);
+  const char *defines = dp_cuda_type_of(spec->inputs[0].dtype)->defines;
+  DP_TRY(dp_cuda_function_add("normalization", defines, dp_cuda_source_normalization, &s.apply));
+  if (s.arguments.shares > 1)
+    DP_TRY(dp_cuda_function_add("normalization_parts", defines, dp_cuda_source_normalization_parts, &s.parts));
+  normalization_state *made = malloc(sizeof *made);
+  if (!made) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
+  *made = s;
+  *state = made;
+  return DP_OK;
+}
+
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
-  (void)scratch;
-  const int kind = kind_of(spec);
-  dp_normalization_arguments a = {.about_mean = kinds[kind].about_mean,
-                                  .epsilon = dp_node_float(spec->node, "epsilon", 1e-5),
-                                  .x = in[0],
-                                  .scale = in[1],
-                                  .bias = dp_has_in(spec, 2) ? in[2] : NULL,
-                                  .y = out[0],
-                                  .mean = dp_has_out(spec, 1) ? out[1] : NULL,
-                                  .invstd = dp_has_out(spec, 2) ? out[2] : NULL};
-  const int64_t rows = set_rows(spec, kinds[kind].of_channels, &a);
-  return dp_cuda_launch(queue, state, rows, dp_cuda_row_threads(a.length), &a, sizeof a);
+  const normalization_state *s = state;
+  dp_normalization_arguments a = s->arguments;
+  a.parts = s->parts ? scratch : NULL;
+  a.x = in[0];
+  a.scale = in[1];
+  a.bias = dp_has_in(spec, 2) ? in[2] : NULL;
+  a.y = out[0];
+  a.mean = dp_has_out(spec, 1) ? out[1] : NULL;
+  a.invstd = dp_has_out(spec, 2) ? out[2] : NULL;
+  const int threads = dp_cuda_row_threads(a.length);
+  if (s->parts) DP_TRY(dp_cuda_launch(queue, s->parts, s->rows * a.shares, threads, &a, sizeof a));
+  return dp_cuda_launch(queue, s->apply, s->rows * a.shares, threads, &a, sizeof a);
 }
 
 const dp_kernel dp_kernel_cuda_normalization = {
@@ -71,6 +99,8 @@ const dp_kernel dp_kernel_cuda_normalization = {
     .shares_state = true,
     .in_place = true,
     .match = match,
+    .scratch_bytes = scratch_bytes,
     .prepare = prepare,
+    .release = free,
     .enqueue = enqueue,
 };

@@ -1,31 +1,63 @@
-// Softmax and LogSoftmax along `axis`: a block for each row.
+// Softmax and LogSoftmax along `axis`: a block for each row. Few long rows are shared by blocks, whose first launch sums
+// exponentials.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/device/rows.h"
 #include "backends/cuda/device/sources.h"
-#include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/exponentials.h"
+#include "backends/cuda/kernels/shares.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 
+typedef struct {
+  int64_t outer, length, inner, shares;
+  const dp_cuda_function *parts, *rows;  // parts: NULL where no row is shared
+} softmax_state;
+
+static bool is_logarithm(const dp_kernel_spec *spec) { return !strcmp(spec->op->name, "LogSoftmax"); }
+
+// Whether every step is rounded: each needs the one before for the whole row, so that a block has all of it.
+static bool has_steps(const dp_kernel_spec *spec) { return spec->inputs[0].dtype == DP_FLOAT16 && !is_logarithm(spec); }
+
+static softmax_state divide(const dp_kernel_spec *spec) {
+  const int rank = dp_in_rank(spec, 0), axis = dp_axis(dp_node_int(spec->node, "axis", -1), rank);
+  const int64_t *extents = dp_in_extents(spec, 0);
+  softmax_state s = {
+      .outer = dp_product(extents, 0, axis), .length = extents[axis], .inner = dp_product(extents, axis + 1, rank)};
+  s.shares = has_steps(spec) ? 1 : dp_cuda_row_shares(s.outer * s.inner, s.length);
+  return s;
+}
+
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+  return has_steps(spec) ? 0 : dp_cuda_row_parts(divide(spec).length, sizeof(dp_exponentials));
+}
+
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const bool logarithm = !strcmp(spec->op->name, "LogSoftmax");
+  softmax_state s = divide(spec);
   const dp_dtype dtype = spec->inputs[0].dtype;
   char defines[256];
   snprintf(defines, sizeof defines, "%s#define LOGARITHM %d\n#define STEPS %d\n", dp_cuda_type_of(dtype)->defines,
-           logarithm, dtype == DP_FLOAT16 && !logarithm);
-  return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_softmax, state);
+           is_logarithm(spec), has_steps(spec));
+  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_softmax, &s.rows));
+  if (s.shares > 1) DP_TRY(dp_cuda_exponentials_add(dtype, &s.parts));
+  softmax_state *made = malloc(sizeof *made);
+  if (!made) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
+  *made = s;
+  *state = made;
+  return DP_OK;
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
-  (void)scratch;
-  const int rank = dp_in_rank(spec, 0), axis = dp_axis(dp_node_int(spec->node, "axis", -1), rank);
-  const int64_t *extents = dp_in_extents(spec, 0), inner = dp_product(extents, axis + 1, rank);
-  const dp_softmax_arguments a = {dp_product(extents, 0, axis) * inner, extents[axis], inner, in[0], out[0]};
-  if (!a.length) return DP_OK;
-  return dp_cuda_launch(queue, state, a.rows, dp_cuda_row_threads(a.length), &a, sizeof a);
+  (void)spec;
+  const softmax_state *s = state;
+  const dp_softmax_arguments a = {s->length, s->inner, s->shares, s->parts ? scratch : NULL, in[0], out[0]};
+  const int64_t blocks = s->outer * s->inner * s->shares;
+  if (!s->length) return DP_OK;
+  if (s->parts) DP_TRY(dp_cuda_exponentials(queue, s->parts, s->outer, s->length, s->inner, s->shares, in[0], scratch));
+  return dp_cuda_launch(queue, s->rows, blocks, dp_cuda_row_threads(s->length), &a, sizeof a);
 }
 
 const dp_kernel dp_kernel_cuda_Softmax = {
@@ -35,7 +67,9 @@ const dp_kernel dp_kernel_cuda_Softmax = {
     .types = DP_CUDA_FLOATS,
     .shares_state = true,
     .in_place = true,
+    .scratch_bytes = scratch_bytes,
     .prepare = prepare,
+    .release = free,
     .enqueue = enqueue,
 };
 
@@ -46,6 +80,8 @@ const dp_kernel dp_kernel_cuda_LogSoftmax = {
     .types = DP_CUDA_FLOATS,
     .shares_state = true,
     .in_place = true,
+    .scratch_bytes = scratch_bytes,
     .prepare = prepare,
+    .release = free,
     .enqueue = enqueue,
 };

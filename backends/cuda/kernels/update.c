@@ -1,5 +1,5 @@
 // dp.SGD, dp.Adam and dp.Assign: one, or a region of them. Updates that have attributes, types, learning rate, step,
-// scale and skip in common share launches, of up to DP_UPDATE_MOST tensors.
+// scale and skip in common are one launch, which finds its tensors in a table in the GPU's memory.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/device/update.h"
 #include "backends/cuda/gpu/function.h"
+#include "backends/cuda/gpu/memory.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 #include "ir/kernel/member.h"
@@ -66,16 +67,8 @@ static dp_update_arguments arguments_of(const dp_kernel_spec *spec) {
                                .decoupled = dp_node_int(node, "decoupled", 0) != 0};
 }
 
-// Returns the block after the tensor's last.
-static int64_t add_tensor(dp_update_arguments *a, int64_t first_block, int64_t count, const void *const *in, int n_in,
-                          void *const *out, int n_out) {
-  dp_update_tensor *x = &a->tensors[a->n_tensors];
-  if (!count) return first_block;
-  *x = (dp_update_tensor){.count = count, .first_block = first_block};
-  for (int i = 0; i < n_in; i++) x->in[i] = in[i];
-  for (int i = 0; i < n_out && i < 3; i++) x->out[i] = out[i];
-  a->n_tensors++;
-  return first_block + (count + DP_UPDATE_THREADS * DP_UPDATE_EACH - 1) / (DP_UPDATE_THREADS * DP_UPDATE_EACH);
+static int64_t blocks_of(int64_t count) {
+  return (count + DP_UPDATE_THREADS * DP_UPDATE_EACH - 1) / (DP_UPDATE_THREADS * DP_UPDATE_EACH);
 }
 
 static dp_status launch(dp_queue *queue, const dp_cuda_function *function, int64_t blocks,
@@ -103,8 +96,10 @@ static dp_status enqueue_one(const dp_kernel_spec *spec, void *state, dp_queue *
   a.step = has(spec, o->step) ? in[o->step] : NULL;
   a.scale = has(spec, o->scale) ? in[o->scale] : NULL;
   a.skip = has(spec, o->skip) ? in[o->skip] : NULL;
-  const int64_t blocks = add_tensor(&a, 0, dp_out_count(spec, 0), in, o->n_in, out, spec->n_outputs);
-  return launch(queue, state, blocks, &a);
+  a.one.count = dp_out_count(spec, 0);
+  for (int i = 0; i < o->n_in; i++) a.one.in[i] = in[i];
+  for (int i = 0; i < spec->n_outputs && i < 3; i++) a.one.out[i] = out[i];
+  return launch(queue, state, blocks_of(a.one.count), &a);
 }
 
 const dp_kernel dp_kernel_cuda_update = {
@@ -130,22 +125,26 @@ static bool match_region(const dp_kernel_spec *spec) {
   return dp_members_are_independent(spec);
 }
 
-// Members that share launches. lr, step, scale, skip: values of the region; -1: none.
+// Members of one launch. lr, step, scale, skip: values of the region; -1: none.
 typedef struct {
   const dp_cuda_function *function;
-  dp_update_arguments arguments;  // but for addresses and tensors
+  dp_update_arguments arguments;  // all but the addresses of these values
   int32_t lr, step, scale, skip;
+  int64_t blocks;
 } launch_group;
 
 typedef struct {
   int n_groups;
   launch_group *groups;
-  int *group_of;  // (members)
+  int *group_of;           // (members)
+  const dp_cuda_gpu *gpu;  // that has `table`: the tensors of each group, group after group
+  void *table;
 } region_state;
 
 static void release(void *state) {
   region_state *s = state;
   if (!s) return;
+  if (s->table) dp_cuda_gpu_release(s->gpu, s->table);
   free(s->groups);
   free(s->group_of);
   free(s);
@@ -191,38 +190,56 @@ static dp_status prepare_region(const dp_kernel_spec *spec, void **state) {
   return status;
 }
 
-static dp_status enqueue_group(const dp_kernel_spec *spec, const region_state *s, int g, dp_queue *queue,
-                               const void *const *in, void *const *out) {
-  const launch_group *group = &s->groups[g];
-  dp_update_arguments a = group->arguments;
-  int64_t blocks = 0;
-  a.lr = group->lr < 0 ? NULL : in[group->lr];
-  a.step = group->step < 0 ? NULL : in[group->step];
-  a.scale = group->scale < 0 ? NULL : in[group->scale];
-  a.skip = group->skip < 0 ? NULL : in[group->skip];
+// Appends the tensors of group g to the table, which has room for them; those without elements are left out.
+static void add_group(const dp_kernel_spec *spec, region_state *s, int g, const void *const *in, void *const *out,
+                      dp_update_tensor *tensors) {
+  launch_group *group = &s->groups[g];
   for (int m = 0; m < spec->region->n_members; m++) {
-    if (s->group_of[m] != g) continue;
     const dp_kernel_member *member = &spec->region->members[m];
-    const int n_in = optimizer_of(member->op)->n_in;
-    const void *from[4] = {0};
-    void *to[3] = {0};
-    for (int i = 0; i < n_in; i++) from[i] = member->inputs[i] < 0 ? NULL : in[member->inputs[i]];
-    for (int k = 0; k < member->n_outputs; k++)
-      to[k] = member->outputs[k] < 0 ? NULL : out[member->outputs[k] - spec->n_inputs];
     const int64_t count = dp_local_count(&spec->region->values[member->outputs[0]].local);
-    blocks = add_tensor(&a, blocks, count, from, n_in, to, member->n_outputs);
-    if (a.n_tensors < DP_UPDATE_MOST) continue;
-    DP_TRY(launch(queue, group->function, blocks, &a));
-    a.n_tensors = blocks = 0;
+    if (s->group_of[m] != g || !count) continue;
+    dp_update_tensor *x = &tensors[group->arguments.n_tensors++];
+    *x = (dp_update_tensor){.count = count, .first_block = group->blocks};
+    for (int i = 0; i < optimizer_of(member->op)->n_in; i++)
+      x->in[i] = member->inputs[i] < 0 ? NULL : in[member->inputs[i]];
+    for (int k = 0; k < member->n_outputs && k < 3; k++)
+      x->out[k] = member->outputs[k] < 0 ? NULL : out[member->outputs[k] - spec->n_inputs];
+    group->blocks += blocks_of(count);
   }
-  return launch(queue, group->function, blocks, &a);
+}
+
+static dp_status settle(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out) {
+  region_state *s = state;
+  const size_t bytes = (size_t)spec->region->n_members * sizeof(dp_update_tensor);
+  dp_update_tensor *tensors = malloc(bytes);
+  if (!tensors) return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", spec->region->n_members);
+  s->gpu = dp_cuda_gpu_current();
+  dp_status status = dp_cuda_gpu_allocate(s->gpu, bytes, &s->table);
+  const dp_update_tensor *first = s->table;
+  int64_t before = 0;
+  for (int g = 0; g < s->n_groups; g++) {
+    s->groups[g].arguments.tensors = first + before;
+    add_group(spec, s, g, in, out, tensors + before);
+    before += s->groups[g].arguments.n_tensors;
+  }
+  if (!status && before) status = dp_cuda_gpu_upload(s->gpu, s->table, tensors, (uint64_t)before * sizeof *tensors);
+  free(tensors);
+  return status;
 }
 
 static dp_status enqueue_region(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                                 void *const *out, void *scratch) {
-  (void)scratch;
+  (void)spec, (void)out, (void)scratch;
   const region_state *s = state;
-  for (int g = 0; g < s->n_groups; g++) DP_TRY(enqueue_group(spec, s, g, queue, in, out));
+  for (int g = 0; g < s->n_groups; g++) {
+    const launch_group *group = &s->groups[g];
+    dp_update_arguments a = group->arguments;
+    a.lr = group->lr < 0 ? NULL : in[group->lr];
+    a.step = group->step < 0 ? NULL : in[group->step];
+    a.scale = group->scale < 0 ? NULL : in[group->scale];
+    a.skip = group->skip < 0 ? NULL : in[group->skip];
+    DP_TRY(launch(queue, group->function, group->blocks, &a));
+  }
   return DP_OK;
 }
 
@@ -232,10 +249,10 @@ const dp_kernel dp_kernel_cuda_update_Region = {
     .domain = "dp",
     .types = DP_STORED,
     .priority = 1,
-    .shares_state = true,
     .in_place = true,
     .match = match_region,
     .prepare = prepare_region,
+    .settle = settle,
     .release = release,
     .enqueue = enqueue_region,
 };

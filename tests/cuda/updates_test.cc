@@ -1,0 +1,92 @@
+// An instruction that updates many parameters is one launch, with each optimizer, also with the norm of all gradients
+// clipped, and in steps that are captured and replayed. In float64 the parameters are those of the CPU's kernels.
+#include <algorithm>
+#include <cstring>
+
+#include "tests/cuda/steer.h"
+#include "tests/end_to_end/training.h"
+
+namespace dp_test {
+namespace {
+
+constexpr int kLayers = 100;
+
+// Parameters of one element, of a few, and of more than a block's threads take.
+std::string Layers(const std::string &optimizer) {
+  std::string text = "model layers {\n  loss \"mse(y,target)\"\n  optimizer \"" + optimizer +
+                     "\"\n  input x: float32[N,3]\n  input target: float32[N,3]\n";
+  std::string x = "x";
+  for (int i = 0; i < kLayers; i++) {
+    const std::string k = std::to_string(i), wide = i % 50 == 49 ? "1200" : "3";
+    text += "  parameter w" + k + ": float32[3," + wide + "] = uniform(-0.05,0.05)\n  parameter b" + k +
+            ": float32[1] = uniform(-0.05,0.05)\n  g" + k + " = MatMul(" + x + ", w" + k + ")\n  a" + k + " = Add(g" +
+            k + ", b" + k + ")\n";
+    if (wide != "3")
+      text += "  s" + k + " = ReduceMean(a" + k + ") {axes=[1], keepdims=1}\n  t" + k + " = Tanh(s" + k + ")\n  h" + k +
+              " = Add(t" + k + ", " + x + ")\n";
+    else
+      text += "  t" + k + " = Tanh(a" + k + ")\n  h" + k + " = Add(t" + k + ", " + x + ")\n";
+    x = "h" + k;
+  }
+  return text + "  y = Identity(" + x + ")\n  output y\n}\n";
+}
+
+// Launches of a function of that name since the recording began.
+int64_t Launches(const std::string &name) {
+  const dp_standin_slice *slices = nullptr;
+  const int64_t count = DP_STEER(dp_standin_slices)(&slices);
+  return std::count_if(slices, slices + count, [&](const dp_standin_slice &slice) {
+    return !strncmp(slice.what, ("dp_" + name + "_").c_str(), name.size() + 4);
+  });
+}
+
+// Instructions of the program train that update parameters. Many gradients do not wait for each other's updates, but for
+// the norm of all of them.
+int64_t CountUpdates(const Plan &plan) {
+  int64_t count = 0;
+  for (const Location &at : Instructions(plan, "train", 0)) {
+    const std::string kernel = At(plan, at)->kernel;
+    count += kernel.rfind("cuda.update", 0) == 0 && kernel.find("Assign") == std::string::npos;
+  }
+  return count;
+}
+
+const struct {
+  const char *name, *optimizer, *function;
+  int most;  // instructions
+} kCases[] = {
+    {"Sgd", "sgd(lr=1e-4)", "SGD", 8},
+    {"Momentum", "sgd(lr=1e-4,momentum=0.9,nesterov=1)", "SGD", 8},
+    {"AdamW", "adamw(lr=1e-4)", "Adam", 8},
+    {"Clipped", "adamw(lr=1e-4,clip_norm=0.1)", "Adam", 1},
+};
+
+class Updates : public testing::TestWithParam<int> {};
+
+TEST_P(Updates, AreOneLaunchAnInstruction) {
+  const auto &c = kCases[GetParam()];
+  const std::string text = Layers(c.optimizer), options = " batch=2 precision=fp64";
+  const Plan plan = Compile(text, "target=cuda" + options);
+  const int64_t instructions = CountUpdates(plan);
+  EXPECT_LE(instructions, c.most);
+  Training expected(Compile(text, "target=cpu" + options)), found(plan);
+  for (int step = 0; step < 6; step++) {  // both copies of the inputs are replayed in the end
+    SCOPED_TRACE(step);
+    DP_STEER(dp_standin_record)();
+    const double loss = found.Train(2 * step, 2);
+    EXPECT_EQ(Launches(c.function), instructions);
+    ExpectClose({loss}, {expected.Train(2 * step, 2)}, 1e-10);
+  }
+  for (int i = 0; i < kLayers; i++)
+    for (const char *kind : {"w", "b"}) {
+      const std::string name = kind + std::to_string(i);
+      SCOPED_TRACE(name);
+      ExpectClose(found.Numbers(name), expected.Numbers(name), 1e-10);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, Updates, testing::Range(0, int(std::size(kCases))),
+                         [](const auto &info) { return kCases[info.param].name; });
+
+}  // namespace
+}  // namespace dp_test
