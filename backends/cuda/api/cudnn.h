@@ -29,6 +29,7 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_STATUS_NOT_SUPPORTED, 3000)                                   \
   X(CUDNN_STATUS_NOT_SUPPORTED_PADDING, 3011)                           \
   X(CUDNN_STATUS_INTERNAL_ERROR, 4000)                                  \
+  X(CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED, 4001)               \
   X(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, 4003)           \
   X(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, 4004)         \
   X(CUDNN_STATUS_EXECUTION_FAILED, 5000)                                \
