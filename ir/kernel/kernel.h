@@ -90,9 +90,8 @@ typedef struct dp_kernel {
   void (*expect)(void);
   // At load: whatever makes `run` fast (oneDNN primitives). *state is passed to `run`. NULL: nothing to prepare.
   dp_status (*prepare)(const dp_kernel_spec *spec, void **state);
-  // At load, after `prepare`: the addresses that `enqueue` will be called with, every time. So that tables of them are on
-  // the device before its work begins. Only for kernels that share no state and release it. NULL: it wants no
-  // tables.
+  // At load, once after `prepare`: the addresses that `enqueue` will be called with, every time, so that tables of them
+  // are on the device before its work begins. Only for kernels that share no state, and release it. NULL: no tables.
   dp_status (*settle)(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out);
   void (*release)(void *state);
   // Computes part `part` of `parts`. in, out: addresses, NULL for absent ones. EX_DATAERR for data outside the

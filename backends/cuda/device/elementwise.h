@@ -5,19 +5,11 @@
 
 #include "backends/cuda/device/prelude.h"
 #include "backends/cuda/device/report.h"
+#include "backends/cuda/device/vectors.h"
 
 // C's function `name`, of one argument or two, for float or for double, as T is.
 #define F1(name, x) (sizeof(T) == 4 ? (T)name##f((float)(x)) : (T)name((double)(x)))
 #define F2(name, x, y) (sizeof(T) == 4 ? (T)name##f((float)(x), (float)(y)) : (T)name((double)(x), (double)(y)))
-
-// Several elements that a thread reads or writes at once: a struct of the alignment that one instruction needs.
-#ifdef __CUDACC__
-#define DP_ALIGNED(bytes) __align__(bytes)
-#define DP_UNROLL _Pragma("unroll")
-#else
-#define DP_ALIGNED(bytes) __attribute__((aligned(bytes)))
-#define DP_UNROLL
-#endif
 
 // Floats as integers: truncated, saturated to 64 bits, NaN as 0.
 DP_DEVICE dp_i64 dp_signed_of(double x) {

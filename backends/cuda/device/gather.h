@@ -42,7 +42,7 @@ enum { DP_GATHER_BATCH = 8 };  // updates that a thread reads before it adds the
 // dy (outer, count, inner), dx (outer, here, inner)
 typedef struct {
   long long outer, here, inner, count;
-  int shift;
+  int shift, vectors;  // vectors: 1 where they lie in dy and dx
   const unsigned long long *keys;
   const long long *starts;
   const void *dy;

@@ -16,6 +16,7 @@
 
 #include "backends/cuda/device/fault.h"
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/device/vectors.h"
 #include "backends/cuda/kernels/expressions.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
@@ -30,9 +31,8 @@ typedef struct {
   int64_t strides[DP_MAX_RANK];  // by the merged dims
 } port;
 
-// VECTOR_BYTES: that one instruction moves. MAX_VECTOR: elements of a thread. MAX_VECTOR_PORTS: operands and results
-// that are kept in registers for it.
-enum { VECTOR_BYTES = 16, MAX_VECTOR = 8, MAX_VECTOR_PORTS = 12 };
+// MAX_VECTOR: elements of a thread. MAX_VECTOR_PORTS: operands and results that are kept in registers for it.
+enum { MAX_VECTOR = 8, MAX_VECTOR_PORTS = 12 };
 enum { HEAD = 4, MAX_WORDS = HEAD + DP_CUDA_MAX_ELEMENTWISE * (DP_MAX_RANK + 1) + DP_MAX_RANK };
 
 struct dp_cuda_elementwise {
@@ -139,7 +139,7 @@ static int vector_of(const dp_cuda_elementwise *e, const dp_kernel_region *r, in
     bytes = (int)dp_max_i64(bytes, (int64_t)dp_type_bytes(r->values[e->ports[p].value].dtype));
     count++;
   }
-  const int vector = (int)dp_min_i64(MAX_VECTOR, VECTOR_BYTES / bytes);
+  const int vector = (int)dp_min_i64(MAX_VECTOR, DP_VECTOR_BYTES / bytes);
   if (count > MAX_VECTOR_PORTS || (e->rank && e->extents[e->rank - 1] % vector)) return 1;
   for (int p = 0; p < e->n_ports; p++)
     if (!is_in_vectors(e, &e->ports[p], vector)) return 1;
@@ -393,7 +393,7 @@ dp_status dp_cuda_elementwise_make(const dp_kernel_region *region, int first, in
 static int64_t count_vectors(const dp_cuda_elementwise *e, const dp_cuda_values *values) {
   if (e->vector == 1) return 0;
   for (int p = 0; p < e->n_ports; p++)
-    if (varies(e, p) && (uintptr_t)dp_cuda_value_at(values, e->ports[p].value) % VECTOR_BYTES) return 0;
+    if (varies(e, p) && (uintptr_t)dp_cuda_value_at(values, e->ports[p].value) % DP_VECTOR_BYTES) return 0;
   return e->count / e->vector;
 }
 

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/device/gather.h"
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/device/vectors.h"
 #include "backends/cuda/gpu/alignment.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/index.h"
@@ -79,6 +80,12 @@ static dp_status merge(const gradient_state *s, dp_queue *queue, dp_gather_merge
   }
 }
 
+// Whether rows of both tensors are made of whole vectors.
+static int has_vectors(const dp_kernel_spec *spec, int64_t inner, const void *dy, const void *dx) {
+  const uintptr_t row = (uintptr_t)inner * dp_type_bytes(spec->inputs[0].dtype);
+  return (row | (uintptr_t)dy | (uintptr_t)dx) % DP_VECTOR_BYTES == 0;
+}
+
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
   const gradient_state *s = state;
@@ -96,12 +103,15 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
                                  .dy = in[0],
                                  .dx = out[0]};
   if (!sum.outer || !sum.inner) return DP_OK;
+  sum.vectors = has_vectors(spec, sum.inner, in[0], out[0]);
   const dp_gather_sort_arguments sort = {count, here, sum.shift, dp_cuda_index_dim(dx, axis, queue), in[1], first};
   const int64_t runs = (count + DP_GATHER_RUN - 1) / DP_GATHER_RUN;
   DP_TRY(dp_cuda_launch(queue, s->sort, runs, DP_CUDA_THREADS, &sort, sizeof sort));
   dp_gather_merge_arguments merging = {.count = count, .here = here, .shift = sum.shift, .from = first, .to = second};
   DP_TRY(merge(s, queue, &merging, starts, &sum.keys));
-  return dp_cuda_launch(queue, s->sum, dp_cuda_blocks(dp_out_count(spec, 0)), DP_CUDA_THREADS, &sum, sizeof sum);
+  const int64_t width = sum.vectors ? DP_VECTOR_BYTES / (int64_t)dp_type_bytes(spec->inputs[0].dtype) : 1;
+  const int64_t blocks = dp_cuda_blocks(dp_out_count(spec, 0) / width);
+  return dp_cuda_launch(queue, s->sum, blocks, DP_CUDA_THREADS, &sum, sizeof sum);
 }
 
 const dp_kernel dp_kernel_cuda_dp_GatherGrad = {

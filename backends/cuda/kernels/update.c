@@ -208,21 +208,28 @@ static void add_group(const dp_kernel_spec *spec, region_state *s, int g, const 
   }
 }
 
+// Fills the table: group after group.
+static void fill(const dp_kernel_spec *spec, region_state *s, const void *const *in, void *const *out,
+                 dp_update_tensor *tensors) {
+  const dp_update_tensor *table = s->table;
+  for (int g = 0; g < s->n_groups; g++) {
+    dp_update_arguments *a = &s->groups[g].arguments;
+    a->tensors = table;
+    add_group(spec, s, g, in, out, tensors);
+    table += a->n_tensors;
+    tensors += a->n_tensors;
+  }
+}
+
 static dp_status settle(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out) {
   region_state *s = state;
   const size_t bytes = (size_t)spec->region->n_members * sizeof(dp_update_tensor);
-  dp_update_tensor *tensors = malloc(bytes);
-  if (!tensors) return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", spec->region->n_members);
   s->gpu = dp_cuda_gpu_current();
-  dp_status status = dp_cuda_gpu_allocate(s->gpu, bytes, &s->table);
-  const dp_update_tensor *first = s->table;
-  int64_t before = 0;
-  for (int g = 0; g < s->n_groups; g++) {
-    s->groups[g].arguments.tensors = first + before;
-    add_group(spec, s, g, in, out, tensors + before);
-    before += s->groups[g].arguments.n_tensors;
-  }
-  if (!status && before) status = dp_cuda_gpu_upload(s->gpu, s->table, tensors, (uint64_t)before * sizeof *tensors);
+  DP_TRY(dp_cuda_gpu_allocate(s->gpu, bytes, &s->table));
+  dp_update_tensor *tensors = calloc(1, bytes);
+  if (!tensors) return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", spec->region->n_members);
+  fill(spec, s, in, out, tensors);
+  dp_status status = dp_cuda_gpu_upload(s->gpu, s->table, tensors, bytes);
   free(tensors);
   return status;
 }
