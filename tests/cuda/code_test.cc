@@ -120,6 +120,35 @@ TEST_F(Code, ThatOthersMayWriteIsRefused) {
   Refused(command, 78, {folder, "others than you and root may write there"});
 }
 
+// A folder beside the program is taken by itself, by the same rules; an empty DP_CUDA_CODE leaves it out.
+TEST_F(Code, BesideTheProgram) {
+  Make("sm_90");
+  unsetenv("DP_CUDA_CODE");
+  mkdir(File("bin").c_str(), 0700);
+  ASSERT_EQ(Shell("cp \"$(command -v dprun)\" " + File("bin/dprun")).code, 0);
+  ASSERT_EQ(rename(File("code").c_str(), File("bin/cuda_code").c_str()), 0);
+  const std::string command = File("bin/") + Training(3);
+  // Whether the program compiles anything.
+  const auto compiles = [&](const char *trace) {
+    setenv("DP_STANDIN_TRACE", File(trace).c_str(), 1);
+    const Result result = Shell(command);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return Read(File(trace)).find("nvrtcCompileProgram") != std::string::npos;
+  };
+  On(File("compiler") + ":" + File("gpu"));
+  EXPECT_FALSE(compiles("trace.beside"));
+  EXPECT_EQ(Losses(File("m.jsonl")).size(), 3u);
+  setenv("DP_CUDA_CODE", "", 1);
+  EXPECT_TRUE(compiles("trace.left_out"));
+  unsetenv("DP_CUDA_CODE");
+  unsetenv("DP_STANDIN_TRACE");
+  chmod(File("bin/cuda_code").c_str(), 0720);
+  const Result refused = Shell(command);
+  EXPECT_EQ(refused.code, 78);
+  EXPECT_NE(refused.err.find(File("bin/cuda_code") + ": others than you and root may write there"), std::string::npos)
+      << refused.err;
+}
+
 TEST_F(Code, DamagedOrMissing) {
   Make("sm_90");
   On(File("gpu"));

@@ -119,7 +119,8 @@ static const struct argp_option table[] = {
      0},
     {"make-code", KEY_MAKE_CODE, "DIR", 0,
      "Compile the functions that the plan needs into the folder DIR, and exit; --device=cuda:sm_80,sm_90 says for "
-     "which GPUs, and none is needed. DP_CUDA_CODE=DIR then makes dprun take them from there",
+     "which GPUs, and none is needed. DP_CUDA_CODE=DIR then makes dprun take them from there; without it dprun looks "
+     "for a folder cuda_code beside itself",
      0},
     {"run", KEY_RUN, "'PLAN ...'", 0,
      "Runs of several plans side by side, a process each: once for each, with a whole command line as text; no other "

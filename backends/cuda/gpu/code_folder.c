@@ -14,6 +14,8 @@
 #include "backends/cuda/gpu/nvrtc.h"
 
 enum { KEY_BYTES = 64 };
+#define VARIABLE "DP_CUDA_CODE"
+#define BESIDE "cuda_code"
 
 static void print_key(const char *program, int major, int minor, char key[KEY_BYTES]) {
   snprintf(key, KEY_BYTES, "%016llx-sm_%d%d-%d.cubin", (unsigned long long)dp_hash64(program, strlen(program)), major,
@@ -22,19 +24,33 @@ static void print_key(const char *program, int major, int minor, char key[KEY_BY
 
 // ---- finding --------------------------------------------------------------------------------------------------------
 
+// The folder that the environment names, if it is set, else one beside the program, if there is one; NULL: neither.
+static const char *look_for_folder(char beside[PATH_MAX]) {
+  const char *named = getenv(VARIABLE);
+  if (named) return *named ? named : NULL;
+  const ssize_t length = readlink("/proc/self/exe", beside, PATH_MAX - sizeof BESIDE);
+  if (length <= 0 || length >= PATH_MAX - (ssize_t)sizeof BESIDE) return NULL;
+  beside[length] = 0;
+  char *name = strrchr(beside, '/');
+  if (!name) return NULL;
+  strcpy(name + 1, BESIDE);
+  return access(beside, F_OK) ? NULL : beside;
+}
+
 static dp_status open_folder(const char *path, int *folder) {
+  const char *named = getenv(VARIABLE) ? VARIABLE "=" : "";
   struct stat about;
   *folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (*folder < 0 || fstat(*folder, &about)) {
     if (*folder >= 0) close(*folder);
-    return dp_fail(EX_NOINPUT, "DP_CUDA_CODE=%s: %s", path, strerror(errno));
+    return dp_fail(EX_NOINPUT, "%s%s: %s", named, path, strerror(errno));
   }
   if (dp_cuda_code_is_private(&about, true)) return DP_OK;
   close(*folder);
   return dp_fail(EX_CONFIG,
-                 "DP_CUDA_CODE=%s: others than you and root may write there, and what it holds would be run: take "
-                 "their right away (chmod go-w), or copy it to a folder of your own",
-                 path);
+                 "%s%s: others than you and root may write there, and what it holds would be run: take their right "
+                 "away (chmod go-w), or copy it to a folder of your own",
+                 named, path);
 }
 
 static dp_status refuse(const char *path, const char *key, int file) {
@@ -56,10 +72,11 @@ static dp_status find_in(int folder, const char *path, const char *key, char **c
 }
 
 dp_status dp_cuda_code_folder_find(const char *program, int major, int minor, char **code, size_t *bytes, bool *found) {
-  const char *path = getenv("DP_CUDA_CODE");
+  char beside[PATH_MAX];
+  const char *path = look_for_folder(beside);
   int folder;
   *found = false;
-  if (!path || !*path) return DP_OK;
+  if (!path) return DP_OK;
   DP_TRY(open_folder(path, &folder));
   dp_status status = DP_OK;
   for (int older = minor; older >= 0 && !*found && !status; older--) {
