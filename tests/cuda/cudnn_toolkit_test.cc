@@ -1,7 +1,7 @@
-// Where cuDNN is installed: its heuristics plan the convolutions, the pooling and the attention of usual networks for GPUs that need
-// not be there, since cuDNN also plans for a device that is described to it (since 9.8). Shows that the graphs are what cuDNN
-// takes, and that there is an engine of full precision, the same bits in every run, within the scratch that kernels
-// declare.
+// Where cuDNN is installed: its heuristics plan the convolutions, the pooling and the attention of usual networks for
+// GPUs that need not be there, since cuDNN also plans for a device that is described to it (since 9.8). Shows that the
+// graphs are what cuDNN takes, and that there is an engine of full precision, the same bits in every run, within the
+// scratch that kernels declare.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

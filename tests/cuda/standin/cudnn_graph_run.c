@@ -1,4 +1,5 @@
-// Computes graphs of several operations, operation by operation, in float32; what a tensor holds is rounded to its type.
+// Computes graphs of several operations, operation by operation, in float32; what a tensor holds is rounded to its
+// type.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
