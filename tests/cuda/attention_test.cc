@@ -48,12 +48,12 @@ const Attention kCases[] = {
     {"bfloat16", 2, 64, 4, 64, 64, 4, 64, "", "scale=0.125"},
     {"float16", 2, 16, 2, 128, 16, 2, 128, "", "scale=0.1"},
     {"bfloat16", 3, 7, 2, 8, 9, 2, 8, "", ""},
-    {"bfloat16", 2, 5, 6, 16, 7, 2, 24, "", "scale=0.25"},                      // grouped, other sizes of values
-    {"float16", 2, 5, 4, 8, 7, 1, 8, "", "scale=0.5"},                          // all heads share one group
-    {"bfloat16", 2, 1, 2, 64, 33, 2, 64, "", "scale=0.125"},                    // one query
-    {"bfloat16", 2, 6, 2, 8, 1, 2, 8, "", ""},                                  // one key
-    {"bfloat16", 2, 9, 2, 8, 9, 2, 8, "bfloat16[9,9]", "", Hidden::kLater},     // causal, as ONNX's Attention is
-    {"float16", 2, 9, 2, 8, 9, 2, 8, "float32[9,9]", "", Hidden::kLater},       // as with --precision
+    {"bfloat16", 2, 5, 6, 16, 7, 2, 24, "", "scale=0.25"},                   // grouped, other sizes of values
+    {"float16", 2, 5, 4, 8, 7, 1, 8, "", "scale=0.5"},                       // all heads share one group
+    {"bfloat16", 2, 1, 2, 64, 33, 2, 64, "", "scale=0.125"},                 // one query
+    {"bfloat16", 2, 6, 2, 8, 1, 2, 8, "", ""},                               // one key
+    {"bfloat16", 2, 9, 2, 8, 9, 2, 8, "bfloat16[9,9]", "", Hidden::kLater},  // causal, as ONNX's Attention is
+    {"float16", 2, 9, 2, 8, 9, 2, 8, "float32[9,9]", "", Hidden::kLater},    // as with --precision
     {"bfloat16", 2, 9, 4, 8, 9, 2, 8, "bool[9,9]", "masked_rows=\"zero\"", Hidden::kLater},
     {"bfloat16", 2, 5, 2, 8, 6, 2, 8, "bool[N,1,1,6]", "masked_rows=\"zero\"", Hidden::kSome},
     {"bfloat16", 3, 5, 2, 8, 6, 2, 8, "bool[N,2,5,6]", "masked_rows=\"zero\"", Hidden::kRow},

@@ -1,7 +1,7 @@
-// Where cuDNN is installed: its heuristics plan the convolutions, the pooling and the attention of usual networks for GPUs that need
-// not be there, since cuDNN also plans for a device that is described to it (since 9.8). Shows that the graphs are what cuDNN
-// takes, and that there is an engine of full precision, the same bits in every run, within the scratch that kernels
-// declare.
+// Where cuDNN is installed: its heuristics plan the convolutions, the pooling and the attention of usual networks for
+// GPUs that need not be there, since cuDNN also plans for a device that is described to it (since 9.8). Shows that the
+// graphs are what cuDNN takes, and that there is an engine of full precision, the same bits in every run, within the
+// scratch that kernels declare.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ struct Device {
   int capability, multiprocessors, shared_bytes, threads;
 };
 const Device kA100 = {"NVIDIA A100-SXM4-80GB", 80, 108, 166912, 2048}, kH200 = {"NVIDIA H200", 90, 132, 232448, 2048},
-             kB200 = {"NVIDIA B200", 100, 148, 232448, 2048}, kRtx5090 = {"NVIDIA GeForce RTX 5090", 120, 170, 101376, 1536};
+             kB200 = {"NVIDIA B200", 100, 148, 232448, 2048},
+             kRtx5090 = {"NVIDIA GeForce RTX 5090", 120, 170, 101376, 1536};
 
 std::string Describe(const Device &d) {
   char text[2048];
@@ -46,7 +47,8 @@ class CudnnOfTheToolkit : public testing::Test {
  protected:
   void SetUp() override {
     // cuDNN finds this driver, since it is loaded, if there is no other.
-    if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) dlopen("tests/cuda/nodevice/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL))
+      dlopen("tests/cuda/nodevice/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     dp_status status = dp_cudnn_load(&calls);
     const std::string absent = dp_status_message(status);
     dp_status_free(status);
@@ -153,12 +155,9 @@ struct Window {
 };
 
 const Window kWindows[] = {
-    {"of an MNIST CNN", 2, 64, 28, 2, 2, 0, 0},
-    {"of ResNet-50", 2, 64, 112, 3, 2, 1, 0},
-    {"pads at both ends", 2, 8, 17, 3, 2, 1, 1},
-    {"windows apart", 2, 8, 16, 2, 3, 0, 0},
-    {"three dims", 3, 8, 8, 2, 2, 0, 0},
-    {"one element", 2, 1, 1, 1, 1, 0, 0},
+    {"of an MNIST CNN", 2, 64, 28, 2, 2, 0, 0},  {"of ResNet-50", 2, 64, 112, 3, 2, 1, 0},
+    {"pads at both ends", 2, 8, 17, 3, 2, 1, 1}, {"windows apart", 2, 8, 16, 2, 3, 0, 0},
+    {"three dims", 3, 8, 8, 2, 2, 0, 0},         {"one element", 2, 1, 1, 1, 1, 0, 0},
 };
 
 TEST_F(CudnnOfTheToolkit, PlansPooling) {

@@ -185,9 +185,12 @@ void PrepareAroundAttention() {
   for (const char *mask : {"bool[3,3]", "bfloat16[3,3]", "float32[3,3]"})
     for (bool gradient : {false, true}) {
       const std::string q = "bfloat16[N,3,2,8]", y = gradient ? q + ", " : "", lse = ", float32[N,2,3]";
-      const Problem p = {gradient ? "ScaledDotProductAttentionGrad" : "ScaledDotProductAttention", "dp",
+      const Problem p = {gradient ? "ScaledDotProductAttentionGrad" : "ScaledDotProductAttention",
+                         "dp",
                          y + q + ", " + q + ", " + q + (gradient ? ", " + q + lse : "") + ", " + mask,
-                         "masked_rows=\"zero\"", 1, 1};
+                         "masked_rows=\"zero\"",
+                         1,
+                         1};
       Ready ready = Draw(p);
       ASSERT_EQ(ready.built->error, "");
       const Spec spec(ready.built->node, ready.in, ready.out);

@@ -52,8 +52,9 @@ TEST(Pooling, RandomWindows) {
     }
     const char *const types[] = {"float32", "float64", "float16", "bfloat16"};
     const std::string type = types[i % 4], of_x = Shape("N", x), of_y = Shape("N", y);
-    const std::string attrs = "kernel_shape=" + List(windows) + ", strides=" + List(strides) + ", dilations=" +
-                              List(dilations) + ", pads=" + List(pads) + ", ceil_mode=" + std::to_string(ceil);
+    const std::string attrs = "kernel_shape=" + List(windows) + ", strides=" + List(strides) +
+                              ", dilations=" + List(dilations) + ", pads=" + List(pads) +
+                              ", ceil_mode=" + std::to_string(ceil);
     const std::string counted = attrs + ", count_include_pad=" + std::to_string(random.Int(0, 1));
     const int64_t n = i % 9 == 8 ? 0 : random.Int(1, 3);
     dp_cuda_choices();
@@ -87,7 +88,8 @@ TEST(Pooling, OfNumbersThatAreNone) {
     for (int64_t i : {2, 3, 8, 9}) ready.in[0].Set(i, -INFINITY);
     ready.in[0].Set(4, INFINITY);
     const Outcome expected = RunReference(ready.built->node, ready.in, ready.out);
-    const Outcome found = RunCuda(op == std::string("MaxPool") ? kMaximum : kMean, ready.built->node, ready.in, ready.out);
+    const Outcome found =
+        RunCuda(op == std::string("MaxPool") ? kMaximum : kMean, ready.built->node, ready.in, ready.out);
     ASSERT_EQ(found.error, "");
     ExpectSame(expected.results[0], found.results[0], false);
   }

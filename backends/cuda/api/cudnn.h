@@ -71,7 +71,7 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_TYPE_RESAMPLE_MODE, 21)                                       \
   X(CUDNN_TYPE_PADDING_MODE, 22)                                        \
   X(CUDNN_TYPE_CHAR, 24)                                                \
-  X(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, 0)                                 \
+  X(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, 0)                              \
   X(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, 1)                            \
   X(CUDNN_BACKEND_ENGINE_DESCRIPTOR, 2)                                 \
   X(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, 3)                              \
@@ -93,8 +93,8 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, 26)                \
   X(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 31)                     \
   X(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 38)                            \
-  X(CUDNN_ATTR_POINTWISE_MODE, 0)                                        \
-  X(CUDNN_ATTR_POINTWISE_MATH_PREC, 1)                                        \
+  X(CUDNN_ATTR_POINTWISE_MODE, 0)                                       \
+  X(CUDNN_ATTR_POINTWISE_MATH_PREC, 1)                                  \
   X(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 100)                              \
   X(CUDNN_ATTR_CONVOLUTION_CONV_MODE, 101)                              \
   X(CUDNN_ATTR_CONVOLUTION_DILATIONS, 102)                              \

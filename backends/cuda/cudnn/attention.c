@@ -40,7 +40,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
   float *lse = dp_has_out(spec, LSE) ? out[LSE] : NULL;
   float *statistics = lse || !s->part.statistics ? lse : (float *)((char *)scratch + s->room.statistics);
   const void *data[DP_CUDNN_ATTENTION_TENSORS] = {
-      [DP_CUDNN_Q] = in[Q], [DP_CUDNN_K] = in[K],          [DP_CUDNN_V] = in[V],
+      [DP_CUDNN_Q] = in[Q],  [DP_CUDNN_K] = in[K],        [DP_CUDNN_V] = in[V],
       [DP_CUDNN_Y] = out[Y], [DP_CUDNN_LSE] = statistics,
   };
   DP_TRY(dp_cudnn_attention_put_mask(s, queue, s->e.mask ? in[MASK] : NULL, scratch));

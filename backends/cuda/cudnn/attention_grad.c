@@ -33,9 +33,9 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
   const dp_cudnn_attention_step *s = state;
   if (!s->planned) return kind->own->enqueue(spec, s->own, queue, in, out, scratch);
   const void *data[DP_CUDNN_ATTENTION_TENSORS] = {
-      [DP_CUDNN_DY] = in[DY], [DP_CUDNN_Q] = in[Q],     [DP_CUDNN_K] = in[K],    [DP_CUDNN_V] = in[V],
-      [DP_CUDNN_Y] = in[Y],   [DP_CUDNN_LSE] = in[LSE], [DP_CUDNN_DQ] = out[DQ], [DP_CUDNN_DK] = out[DK],
-      [DP_CUDNN_DV] = out[DV],
+      [DP_CUDNN_DY] = in[DY],  [DP_CUDNN_Q] = in[Q],    [DP_CUDNN_K] = in[K],
+      [DP_CUDNN_V] = in[V],    [DP_CUDNN_Y] = in[Y],    [DP_CUDNN_LSE] = in[LSE],
+      [DP_CUDNN_DQ] = out[DQ], [DP_CUDNN_DK] = out[DK], [DP_CUDNN_DV] = out[DV],
   };
   DP_TRY(dp_cudnn_attention_put_mask(s, queue, s->e.mask ? in[MASK] : NULL, scratch));
   DP_TRY(put_statistics(s, queue, scratch, &data[DP_CUDNN_LSE]));

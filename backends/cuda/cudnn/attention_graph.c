@@ -15,15 +15,15 @@ typedef struct {
 
 // [batch, heads, rows, columns] of a tensor that lies as [batch, rows, all, columns].
 static tensor by_heads(builder *b, int64_t id, int64_t heads, int64_t all, int64_t rows, int64_t columns) {
-  const int64_t extents[] = {b->a->batch, heads, rows, columns}, strides[] = {rows * all * columns, columns,
-                                                                              all * columns, 1};
+  const int64_t extents[] = {b->a->batch, heads, rows, columns},
+                strides[] = {rows * all * columns, columns, all * columns, 1};
   return dp_cudnn_graph_tensor(&b->graph, id, dp_cudnn_data_type(b->a->dtype), extents, strides);
 }
 
 // The same with rows and columns exchanged.
 static tensor turned(builder *b, int64_t id, int64_t heads, int64_t all, int64_t rows, int64_t columns) {
-  const int64_t extents[] = {b->a->batch, heads, columns, rows}, strides[] = {rows * all * columns, columns, 1,
-                                                                              all * columns};
+  const int64_t extents[] = {b->a->batch, heads, columns, rows},
+                strides[] = {rows * all * columns, columns, 1, all * columns};
   return dp_cudnn_graph_tensor(&b->graph, id, dp_cudnn_data_type(b->a->dtype), extents, strides);
 }
 

@@ -1,6 +1,5 @@
 // Attention and its gradient as graphs of cuDNN, in the form that its fused engines take: the one in which cuDNN's own
-// front end writes them (NVIDIA/cudnn-frontend, scaled_dot_product_flash_attention.h), which all versions of cuDNN 9
-// know.
+// front end writes them (the repository cudnn-frontend of NVIDIA), which all versions of cuDNN 9 know.
 #ifndef DP_BACKENDS_CUDA_CUDNN_ATTENTION_GRAPH_H
 #define DP_BACKENDS_CUDA_CUDNN_ATTENTION_GRAPH_H
 
@@ -16,11 +15,11 @@ typedef struct {
   bool gradient;
   dp_dtype dtype;  // of 16 bits
   int64_t batch, length, heads, size, keys, groups, v_size;
-  int64_t all_heads, all_groups;      // of the tensors in memory
-  int64_t mask_batch, mask_heads;     // extents of the mask, 1 or those above; 0: there is none
-  int64_t mask_all_heads;             // of the mask in memory
-  bool statistics;                    // whether the forward graph gives LSE; the gradient takes it
-  uint64_t workspace;                 // bytes: engines that need more are passed over
+  int64_t all_heads, all_groups;   // of the tensors in memory
+  int64_t mask_batch, mask_heads;  // extents of the mask, 1 or those above; 0: there is none
+  int64_t mask_all_heads;          // of the mask in memory
+  bool statistics;                 // whether the forward graph gives LSE; the gradient takes it
+  uint64_t workspace;              // bytes: engines that need more are passed over
 } dp_cudnn_attention;
 
 // The graph's operands and results, by their numbers. LSE is float32 [batch, heads, length]. The mask is float32 [batch

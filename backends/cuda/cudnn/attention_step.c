@@ -57,8 +57,12 @@ static dp_cudnn_attention whole_of(const dp_kernel_spec *spec, const dp_cudnn_at
                               .v_size = e->v_size,
                               .all_heads = e->heads,
                               .all_groups = e->groups,
-                              .mask_batch = !mask ? 0 : e->mask_stride[0] ? e->batch : 1,
-                              .mask_heads = !mask ? 0 : e->mask_stride[1] ? e->heads : 1,
+                              .mask_batch = !mask               ? 0
+                                            : e->mask_stride[0] ? e->batch
+                                                                : 1,
+                              .mask_heads = !mask               ? 0
+                                            : e->mask_stride[1] ? e->heads
+                                                                : 1,
                               .mask_all_heads = e->mask_stride[1] ? e->heads : 1,
                               .statistics = !kind->gradient && (mask || dp_has_out(spec, 1))};
 }

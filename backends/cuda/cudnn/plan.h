@@ -1,5 +1,5 @@
-// Plans of cuDNN: a graph, and the engine that computes it. Of convolutions and their gradients, which are graphs of one
-// operation, everything is here; pooling.h and attention_graph.h have the others.
+// Plans of cuDNN: a graph, and the engine that computes it. Of convolutions and their gradients, which are graphs of
+// one operation, everything is here; pooling.h and attention_graph.h have the others.
 #ifndef DP_BACKENDS_CUDA_CUDNN_PLAN_H
 #define DP_BACKENDS_CUDA_CUDNN_PLAN_H
 

@@ -15,8 +15,8 @@ typedef struct {
 
 // Describes it as cuDNN sees it. False: cuDNN has no such windows, or what it would compute is something else. Its
 // padding at the end is what the windows reach over; ceil_mode's excess never counts in a mean.
-static bool describe(const dp_kernel_spec *spec, const dp_cudnn_pooling *pooling, const dp_local *x,
-                     const dp_window *w, dp_cudnn_pool *pool) {
+static bool describe(const dp_kernel_spec *spec, const dp_cudnn_pooling *pooling, const dp_local *x, const dp_window *w,
+                     dp_cudnn_pool *pool) {
   *pool = (dp_cudnn_pool){.kind = pooling->kind,
                           .dtype = spec->inputs[0].dtype,
                           .counts = dp_node_int(spec->node, "count_include_pad", 0) != 0,

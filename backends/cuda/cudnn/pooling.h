@@ -1,8 +1,8 @@
 // Pooling by cuDNN: maxima without indices, means, and the gradient of means.
 //
-// The gradient of maxima is not among them: NVIDIA's documentation calls cuDNN's nondeterministic (cudnnPoolingBackward,
-// CUDNN_POOLING_MAX), its graphs have no mode that is deterministic, and which of equal elements gets the gradient is
-// said nowhere. Indices are not either: cuDNN's are of 8 bits, within the window.
+// The gradient of maxima is not among them: NVIDIA's documentation calls cuDNN's nondeterministic
+// (cudnnPoolingBackward, CUDNN_POOLING_MAX), its graphs have no mode that is deterministic, and which of equal elements
+// gets the gradient is said nowhere. Indices are not either: cuDNN's are of 8 bits, within the window.
 #ifndef DP_BACKENDS_CUDA_CUDNN_POOLING_H
 #define DP_BACKENDS_CUDA_CUDNN_POOLING_H
 

@@ -8,7 +8,9 @@
 enum { SUCCESS = 0, STUB_LIBRARY = 34, NOT_FOUND = 500, DRIVER_VERSION = 13000 };
 
 #define EXPORTED __attribute__((visibility("default")))
-#define CALL(name, ...) EXPORTED int name(__VA_ARGS__); EXPORTED int name(__VA_ARGS__)
+#define CALL(name, ...)           \
+  EXPORTED int name(__VA_ARGS__); \
+  EXPORTED int name(__VA_ARGS__)
 
 static int thing;  // whatever is asked for
 

@@ -168,9 +168,8 @@ static cudnnStatus_t check_plan(const descriptor *d) {
   const descriptor *configuration = standin_cudnn_part(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   if (configuration->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
   int64_t bytes = 0;
-  const cudnnStatus_t status =
-      find_workspace(standin_cudnn_part(configuration, CUDNN_ATTR_OPERATIONGRAPH_OPS),
-                     (int)number(configuration, CUDNN_ATTR_ENGINE_GLOBAL_INDEX), &bytes);
+  const cudnnStatus_t status = find_workspace(standin_cudnn_part(configuration, CUDNN_ATTR_OPERATIONGRAPH_OPS),
+                                              (int)number(configuration, CUDNN_ATTR_ENGINE_GLOBAL_INDEX), &bytes);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   if (bytes < 0) return CUDNN_STATUS_NOT_SUPPORTED;
   return standin_cudnn_store((descriptor *)(uintptr_t)d, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,

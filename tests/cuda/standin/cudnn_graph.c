@@ -246,6 +246,7 @@ double standin_cudnn_graph_ns(const graph *g, const engine *e) {
   double flops = 0;
   for (int i = 0; i < g->n_operations; i++)
     if (g->operations[i].type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
-      flops += 2 * (double)count_of(&g->tensors[g->operations[i].z]) * (double)g->tensors[g->operations[i].x].extents[3];
+      flops +=
+          2 * (double)count_of(&g->tensors[g->operations[i].z]) * (double)g->tensors[g->operations[i].x].extents[3];
   return e->slowness * (3e3 + flops / 400e3);
 }

@@ -1,4 +1,5 @@
-// Computes graphs of several operations, operation by operation, in float32; what a tensor holds is rounded to its type.
+// Computes graphs of several operations, operation by operation, in float32; what a tensor holds is rounded to its
+// type.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,8 +146,7 @@ static void reduce(int mode, const graph_tensor *x, graph_tensor *z) {
 
 static void exchange(const graph_tensor *x, graph_tensor *z) {
   const int64_t m = x->extents[2], n = x->extents[3];
-  for (int64_t i = 0; i < count_of(x); i++)
-    z->numbers[i / (m * n) * m * n + i % n * m + i / n % m] = x->numbers[i];
+  for (int64_t i = 0; i < count_of(x); i++) z->numbers[i / (m * n) * m * n + i % n * m + i / n % m] = x->numbers[i];
 }
 
 static void operate(const graph *g, const graph_operation *o, graph_tensor *tensors) {

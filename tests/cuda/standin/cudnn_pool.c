@@ -1,5 +1,6 @@
 // Pooling: what is read of its descriptors, and what it computes. See cudnn_pool.h. As in cuDNN 9, tensors whose
-// channels do not come last have one engine, which the heuristics of the fallback name, and which says nothing of itself.
+// channels do not come last have one engine, which the heuristics of the fallback name, and which says nothing of
+// itself.
 #include "tests/cuda/standin/cudnn_pool.h"
 
 #include <math.h>
