@@ -34,6 +34,19 @@ static dp_status refuse_zero_stage(void) {
   return dp_fail(EX_CONFIG, "--zero-stage goes with --strategy=%s", *s ? (*s)->name : "none");
 }
 
+static dp_status check_fast_math(const dp_options *o) {
+  static const char *const maths[] = {"tf32", "winograd", NULL};
+  if (!o->fast_math) return DP_OK;
+  DP_TRY(check_choice("--fast-math", o->fast_math, maths, 1));
+  if (o->precision == DP_FLOAT64)
+    return dp_fail(EX_CONFIG, "--fast-math=%s is for products in float32, but --precision=fp64 has them in float64",
+                   o->fast_math);
+  if (!o->target->tf32)
+    return dp_fail(EX_CONFIG, "--fast-math=%s is for GPUs: backend %s computes in float32 alone", o->fast_math,
+                   o->target->name);
+  return DP_OK;
+}
+
 static dp_status check_choices(const dp_compile *compile) {
   const dp_options *o = compile->options;
   static const char *const modes[] = {"train", "infer", NULL};
@@ -56,6 +69,7 @@ static dp_status check_choices(const dp_compile *compile) {
     return dp_fail(EX_USAGE, "--comm-precision must be fp32 or bf16");
   if (o->comm_precision != DP_NO_TYPE && o->precision == DP_FLOAT64)
     return dp_fail(EX_CONFIG, "--comm-precision is for gradients in float32, but --precision=fp64 has them in float64");
+  DP_TRY(check_fast_math(o));
   const struct {
     const char *name;
     int count;

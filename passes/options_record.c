@@ -61,6 +61,7 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->train = texts_of(arena, o->n_train, o->train);
   m->as_exported = o->as_exported;
   m->no_fuse = o->no_fuse;
+  m->fast_math = copy_string(arena, o->fast_math);
   m->reproducible = o->reproducible;
   m->calibration = copy_string(arena, o->calibration);
   m->recompute = copy_string(arena, o->recompute);

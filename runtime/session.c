@@ -156,6 +156,7 @@ static dp_status load(void *arg) {
   DP_TRY(dp_plan_model(s->arena, s->plan, &s->model));
   s->binding.mesh = &s->model->mesh;
   s->binding.in_rank_order = s->plan->reproducible;
+  s->binding.tf32 = s->plan->tf32;
   s->binding.roles = &s->roles;
   DP_TRY(dp_role_map_make(s->arena, s->plan, &s->model->mesh, &s->roles));
   DP_TRY(load_programs(s));

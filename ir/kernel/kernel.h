@@ -44,7 +44,13 @@ typedef struct {
   const dp_kernel_region *region;  // of a dp.Region; else NULL
   int threads;
   const char *isa;  // when kernels are chosen, the only instruction set that they may use; NULL: this machine's
+  bool tf32;        // a product or convolution may round operands in float32 to TF32, ten bits of fraction
 } dp_kernel_spec;
+
+// Whether it is a spec of float32 operands that may be rounded to TF32.
+static inline bool dp_kernel_takes_tf32(const dp_kernel_spec *spec) {
+  return spec->tf32 && spec->inputs[0].dtype == DP_FLOAT32;
+}
 
 // Where a device finds its work, in order: a stream of a GPU. Each backend defines its own; the CPU has none.
 typedef struct dp_queue dp_queue;
@@ -119,6 +125,7 @@ typedef struct dp_target {
   int (*threads)(int64_t devices);
   double thread_work;  // operations or bytes per thread that make starting it worthwhile
   bool producers;      // regions may begin with products and end with reductions: its kernels gain by that
+  bool tf32;           // some of its kernels heed dp_kernel_spec.tf32
   bool uploads;        // devices work by themselves: inputs go to them beside the step before (docs/plan.md)
   // Whose kernels fold constants on the machine that compiles; NULL: its own.
   const struct dp_target *host;

@@ -56,6 +56,7 @@ typedef struct {
   dp_dtype comm_precision;         // of gradients that devices add up: DP_NO_TYPE or DP_FLOAT32, DP_BFLOAT16
   const char *batchnorm;           // "sync", "local" (per device along the axis "data"); NULL: sync
   const char *clip_grad_at_bound;  // "pass", "zero", of operators that hold to bounds and do not say it; NULL: pass
+  const char *fast_math;           // "tf32": see dp_kernel_spec.tf32; NULL: nothing less exact
   bool reproducible;               // sums of communication are taken in rank order on any devices
   bool no_fuse;                    // every node stays an instruction of its own
   const char *recompute;           // "none", "auto" (needs memory_bytes), a glob of nodes; NULL: none

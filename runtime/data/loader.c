@@ -163,6 +163,13 @@ void dp_loader_destroy(dp_loader *loader) {
 
 int dp_loader_inputs(const dp_loader *loader) { return loader->n_inputs; }
 
+int64_t dp_loader_batch(const dp_loader *loader) { return loader->options.batch; }
+
+size_t dp_loader_input_bytes(const dp_loader *loader, int input, int64_t n) {
+  const dp_loader_input *one = &loader->inputs[input];
+  return (size_t)(one->batch_dim < 0 ? dp_data_samples(one->data.data) : n) * dp_fitted_sample_bytes(&one->data);
+}
+
 int64_t dp_loader_samples(const dp_loader *loader) { return loader->samples; }
 
 int64_t dp_loader_steps(const dp_loader *loader) { return loader->steps; }
@@ -330,9 +337,7 @@ dp_status dp_loader_fill(dp_loader *loader, int64_t position, void *const *targe
   f.n = dp_min_i64(batch, loader->samples - f.first);
   f.at_once = at_once(loader, f.n);
   for (int i = 0; i < loader->n_inputs; i++)
-    if (loader->whole[i])
-      memcpy(targets[i], loader->whole[i],
-             (size_t)dp_data_samples(loader->inputs[i].data.data) * dp_fitted_sample_bytes(&loader->inputs[i].data));
+    if (loader->whole[i]) memcpy(targets[i], loader->whole[i], dp_loader_input_bytes(loader, i, f.n));
   const int64_t items = (f.n + f.at_once - 1) / f.at_once;
   if (loader->workers)
     dp_workers_run(loader->workers, items, fill_item, &f);

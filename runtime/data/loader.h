@@ -45,6 +45,9 @@ dp_status dp_loader_create(const dp_loader_input *inputs, int n_inputs, const dp
                            dp_loader **loader) DP_MUST_USE;
 void dp_loader_destroy(dp_loader *loader);
 int dp_loader_inputs(const dp_loader *loader);
+int64_t dp_loader_batch(const dp_loader *loader);  // samples in a full batch
+// The bytes that a batch of n samples has in one input.
+size_t dp_loader_input_bytes(const dp_loader *loader, int input, int64_t n);
 int64_t dp_loader_samples(const dp_loader *loader);
 int64_t dp_loader_steps(const dp_loader *loader);        // in an epoch; 0 when drop_last leaves none
 size_t dp_loader_sample_bytes(const dp_loader *loader);  // that a sample has in all inputs with samples
@@ -54,12 +57,13 @@ dp_status dp_loader_hash(const dp_loader *loader, uint64_t *hash) DP_MUST_USE;
 // record, which is named; EX_IOERR.
 dp_status dp_loader_fill(dp_loader *loader, int64_t position, void *const *targets, int64_t *n) DP_MUST_USE;
 
-// A thread that fills two sets of targets alternately, one step ahead of the consumer.
+// A thread that fills two sets of targets alternately, ahead of the consumer.
 typedef struct dp_prefetch dp_prefetch;
 
-// Prefetches the batches at positions [first, end). targets: n_inputs for slot 0, then n_inputs for slot 1.
-// DP_EX_MEMORY.
-dp_status dp_prefetch_create(dp_loader *loader, void *const *targets, int64_t first, int64_t end,
+// Prefetches the batches at positions [first, end). targets: n_inputs for slot 0, then n_inputs for slot 1. depth >= 1
+// is how many batches are ready at most before the consumer asks: one in the targets, and depth - 1 in memory of its
+// own, which another thread copies. DP_EX_MEMORY.
+dp_status dp_prefetch_create(dp_loader *loader, void *const *targets, int64_t first, int64_t end, int depth,
                              dp_prefetch **prefetch) DP_MUST_USE;
 // Waits for the next batch; returns its slot (position modulo 2) and its n. False after the last batch, and when one
 // could not be filled.

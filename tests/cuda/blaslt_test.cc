@@ -243,6 +243,9 @@ TEST_F(Described, EveryDescriptionCounts) {
   ExpectOther("alpha", [&] { product.spec.alpha = 1; });
   ExpectOther("beta", [&] { product.spec.beta = 0; });
   ExpectOther("the bias", [&] { product.spec.bias = false; });
+  for (float &x : a) x += 0x1p-11f * x;
+  Write(a_, a);
+  ExpectOther("TF32", [&] { product.spec.tf32 = true; });
   ExpectOther("the type", [&] { product.spec.dtype = DP_FLOAT64; });
 }
 

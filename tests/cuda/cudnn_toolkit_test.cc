@@ -1,25 +1,73 @@
-// Where cuDNN is installed: its heuristics plan the convolutions of usual networks for an H200, which need not be
-// there, since cuDNN also plans for a device that is described to it (since 9.8). Shows that the graphs are what cuDNN
+// Where cuDNN is installed: its heuristics plan the convolutions and the attention of usual networks for GPUs that need
+// not be there, since cuDNN also plans for a device that is described to it (since 9.8). Shows that the graphs are what cuDNN
 // takes, and that there is an engine of full precision, the same bits in every run, within the scratch that kernels
 // declare.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
+#include "backends/cuda/cudnn/attention_graph.h"
 #include "backends/cuda/cudnn/convolution.h"
 #include "backends/cuda/cudnn/descriptor.h"
 
 namespace dp_test {
 namespace {
 
-constexpr char kH200[] =
-    R"({"deviceVer":900,"driverVer":13000,"cudaDeviceId":0,"totalGlobalMem":150754820096,)"
-    R"("maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,)"
-    R"("multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,)"
-    R"("maxSharedMemoryPerBlockOptin":232448,"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,)"
-    R"("maxCtasPerSM":32,"maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"pciDeviceId":9019,"isTccDriver":0,)"
-    R"("supportCoopLaunch":1,"smClockRateKHz":1980000,"memClockRateKHz":3201000,"l2CacheSize":62914560,)"
-    R"("deviceName":"NVIDIA H200"})";
+// What cuDNN knows of a device. It has changed what it wants to be told: all that any version asks for is here.
+struct Device {
+  const char *name;
+  int capability, multiprocessors, shared_bytes, threads;
+};
+const Device kA100 = {"NVIDIA A100-SXM4-80GB", 80, 108, 166912, 2048}, kH200 = {"NVIDIA H200", 90, 132, 232448, 2048},
+             kB200 = {"NVIDIA B200", 100, 148, 232448, 2048}, kRtx5090 = {"NVIDIA GeForce RTX 5090", 120, 170, 101376, 1536};
+
+std::string Describe(const Device &d) {
+  char text[2048];
+  std::snprintf(
+      text, sizeof text,
+      R"({"deviceVer":%d,"driverVer":13000,"cudaDeviceId":0,"totalGlobalMem":85899345920,)"
+      R"("maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,)"
+      R"("multiProcessorCount":%d,"smCountOrigin":0,"warpSize":32,"maxSharedMemoryPerBlock":49152,)"
+      R"("maxSharedMemoryPerBlockOptin":%d,"oversizedSharedMemoryPerBlock":0,"reservedSharedMemoryPerBlock":1024,)"
+      R"("maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,"maxThreadsPerSM":%d,)"
+      R"("pciDeviceId":9019,"isTccDriver":0,"supportCoopLaunch":1,"smClockRateKHz":1980000,)"
+      R"("memClockRateKHz":3201000,"memoryBusWidth":6144,"l2CacheSize":62914560,"deviceName":"%s"})",
+      d.capability * 10, d.multiprocessors, d.shared_bytes, d.threads, d.name);
+  return text;
+}
+
+// cuDNN, and devices that it is told of.
+class CudnnOfTheToolkit : public testing::Test {
+ protected:
+  void SetUp() override {
+    // cuDNN finds this driver, since it is loaded, if there is no other.
+    if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) dlopen("tests/cuda/nodevice/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    dp_status status = dp_cudnn_load(&calls);
+    const std::string absent = dp_status_message(status);
+    dp_status_free(status);
+    if (!absent.empty()) GTEST_SKIP() << absent;
+    if (!(device = Make(kH200))) GTEST_SKIP() << "this cuDNN does not take the description of a device";
+  }
+  void TearDown() override {
+    if (device) calls->cudnnBackendDestroyDescriptor(device);
+  }
+  cudnnBackendDescriptor_t Make(const Device &of) {
+    const std::string text = Describe(of);
+    const dp_cudnn_attribute json = {CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                                     int64_t(text.size()) + 1, text.c_str()};
+    cudnnBackendDescriptor_t made = nullptr;
+    dp_cudnn_describe(calls, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 1, &json, &made);
+    return made;
+  }
+  const dp_cudnn_calls *calls = nullptr;
+  cudnnBackendDescriptor_t device = nullptr;  // kH200
+};
+
+// ---- convolutions ---------------------------------------------------------------------------------------------------
 
 struct Layer {
   const char *name;
@@ -71,16 +119,7 @@ dp_cudnn_spec SpecOf(const Layer &l, dp_cudnn_kind kind, dp_dtype dtype) {
   return s;
 }
 
-TEST(CudnnOfTheToolkit, PlansForADeviceThatIsNotThere) {
-  const dp_cudnn_calls *calls = nullptr;
-  dp_status status = dp_cudnn_load(&calls);
-  const std::string absent = dp_status_message(status);
-  dp_status_free(status);
-  if (!absent.empty()) GTEST_SKIP() << absent;
-  const dp_cudnn_attribute json = {CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, sizeof kH200, kH200};
-  cudnnBackendDescriptor_t device = nullptr;
-  if (dp_cudnn_describe(calls, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 1, &json, &device) != CUDNN_STATUS_SUCCESS)
-    GTEST_SKIP() << "this cuDNN does not take the description of a device";
+TEST_F(CudnnOfTheToolkit, PlansConvolutionsForADeviceThatIsNotThere) {
   struct Type {
     const char *name;
     dp_dtype dtype;
@@ -92,7 +131,7 @@ TEST(CudnnOfTheToolkit, PlansForADeviceThatIsNotThere) {
         const dp_cudnn_spec spec = SpecOf(layer, kind, type.dtype);
         dp_cudnn_plan plan{};
         bool found = false;
-        status = dp_cudnn_plan_make(calls, nullptr, device, &spec, nullptr, &plan, &found);
+        dp_status status = dp_cudnn_plan_make(calls, nullptr, device, &spec, nullptr, &plan, &found);
         EXPECT_EQ(std::string(dp_status_message(status)), "") << layer.name;
         dp_status_free(status);
         EXPECT_TRUE(found) << type.name << " " << layer.name << ", kind " << kind;
@@ -102,7 +141,84 @@ TEST(CudnnOfTheToolkit, PlansForADeviceThatIsNotThere) {
         EXPECT_LE(uint64_t(plan.workspace_bytes), spec.workspace) << layer.name;
         dp_cudnn_plan_release(&plan);
       }
-  calls->cudnnBackendDestroyDescriptor(device);
+}
+
+// ---- attention ------------------------------------------------------------------------------------------------------
+
+struct Attention {
+  const char *name;
+  dp_dtype dtype;
+  int64_t batch, length, heads, size, keys, groups, v_size, mask_batch, mask_heads;
+};
+
+const Attention kAttentions[] = {
+    {"GPT-2, causal by a mask", DP_BFLOAT16, 4, 1024, 12, 64, 1024, 12, 64, 1, 1},
+    {"Llama 3.2 1B, causal by a mask", DP_BFLOAT16, 1, 1024, 32, 64, 1024, 8, 64, 1, 1},
+    {"no mask, heads of 128", DP_FLOAT16, 2, 256, 8, 128, 256, 8, 128, 0, 0},
+    {"a mask for each sample and head", DP_FLOAT16, 2, 64, 4, 64, 64, 4, 64, 2, 4},
+    {"odd lengths, heads of 8, shared keys", DP_BFLOAT16, 2, 77, 8, 8, 101, 2, 8, 1, 1},
+    {"other sizes of values", DP_BFLOAT16, 2, 77, 4, 24, 101, 4, 40, 0, 0},
+    {"one query", DP_BFLOAT16, 2, 1, 8, 64, 101, 8, 64, 0, 0},
+};
+
+dp_cudnn_attention SpecOf(const Attention &of, bool gradient) {
+  dp_cudnn_attention a{};
+  a.gradient = gradient;
+  a.statistics = !gradient;
+  a.dtype = of.dtype;
+  a.batch = of.batch;
+  a.length = of.length;
+  a.heads = a.all_heads = of.heads;
+  a.size = of.size;
+  a.keys = of.keys;
+  a.groups = a.all_groups = of.groups;
+  a.v_size = of.v_size;
+  a.mask_batch = of.mask_batch;
+  a.mask_heads = a.mask_all_heads = of.mask_heads;
+  a.workspace = dp_cudnn_attention_workspace(&a);
+  return a;
+}
+
+// Forward and backward, for an H200, or with DP_FULL for all kinds of GPU that plans run on: there is an engine, within
+// the workspace that kernels reckon with.
+TEST_F(CudnnOfTheToolkit, PlansAttentionForDevicesThatAreNotThere) {
+  std::vector<Device> devices = {kH200};
+  if (std::getenv("DP_FULL")) devices.insert(devices.end(), {kA100, kB200, kRtx5090});
+  for (const Device &of : devices) {
+    cudnnBackendDescriptor_t described = Make(of);
+    ASSERT_NE(described, nullptr) << of.name;
+    for (const Attention &attention : kAttentions)
+      for (bool gradient : {false, true}) {
+        const dp_cudnn_attention a = SpecOf(attention, gradient);
+        dp_cudnn_plan plan{};
+        bool found = false;
+        dp_status status = dp_cudnn_attention_plan(calls, nullptr, described, &a, &plan, &found);
+        EXPECT_EQ(std::string(dp_status_message(status)), "") << attention.name;
+        dp_status_free(status);
+        EXPECT_TRUE(found) << of.name << ": " << attention.name << (gradient ? ", gradient" : "");
+        if (!found) continue;
+        std::printf("sm_%d %-36s %s engine %3lld workspace %9lld of %9lld\n", of.capability, attention.name,
+                    gradient ? "gradient" : "forward ", static_cast<long long>(plan.engine),
+                    static_cast<long long>(plan.workspace_bytes), static_cast<long long>(a.workspace));
+        dp_cudnn_plan_release(&plan);
+      }
+    calls->cudnnBackendDestroyDescriptor(described);
+  }
+}
+
+// Parts of it: some heads, whose strides are those of all.
+TEST_F(CudnnOfTheToolkit, PlansPartsOfAttention) {
+  dp_cudnn_attention a = SpecOf(kAttentions[1], true);
+  a.groups = 2;
+  a.heads = 8;
+  dp_cudnn_plan plan{};
+  bool found = false;
+  dp_status status = dp_cudnn_attention_plan(calls, nullptr, device, &a, &plan, &found);
+  EXPECT_EQ(std::string(dp_status_message(status)), "");
+  dp_status_free(status);
+  ASSERT_TRUE(found);
+  EXPECT_LE(uint64_t(plan.workspace_bytes), dp_cudnn_attention_workspace(&a));
+  dp_cudnn_plan_release(&plan);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <thread>
 #include <tuple>
 
+#include "backends/cuda/cudnn/attention_step.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/target.h"
@@ -179,6 +180,23 @@ void PrepareLarge() {
   }
 }
 
+// What kernels of attention by cuDNN launch beside it: with each kind of mask.
+void PrepareAroundAttention() {
+  for (const char *mask : {"bool[3,3]", "bfloat16[3,3]", "float32[3,3]"})
+    for (bool gradient : {false, true}) {
+      const std::string q = "bfloat16[N,3,2,8]", y = gradient ? q + ", " : "", lse = ", float32[N,2,3]";
+      const Problem p = {gradient ? "ScaledDotProductAttentionGrad" : "ScaledDotProductAttention", "dp",
+                         y + q + ", " + q + ", " + q + (gradient ? ", " + q + lse : "") + ", " + mask,
+                         "masked_rows=\"zero\"", 1, 1};
+      Ready ready = Draw(p);
+      ASSERT_EQ(ready.built->error, "");
+      const Spec spec(ready.built->node, ready.in, ready.out);
+      const dp_kernel *kernel = gradient ? &dp_kernel_cuda_cudnn_ScaledDotProductAttentionGrad
+                                         : &dp_kernel_cuda_cudnn_ScaledDotProductAttention;
+      ASSERT_EQ(Message(dp_cudnn_attention_add_functions(kernel, &spec)), "");
+    }
+}
+
 TEST(Nvrtc, CompilesEveryFunction) {
   const bool full = getenv("DP_FULL");
   Seen seen;
@@ -194,6 +212,7 @@ TEST(Nvrtc, CompilesEveryFunction) {
       prepared++;
     }
   PrepareLarge();
+  PrepareAroundAttention();
   EXPECT_GT(prepared, full ? 1000 : 80);
   const std::vector<int> kinds = full ? std::vector<int>{80, 90, 100, 120} : std::vector<int>{90};
   int major, minor;

@@ -167,6 +167,69 @@ TEST_F(Functions, ABarrierNeedsABlockKernel) {
   EXPECT_NE(Failure(CUDA_ERROR_LAUNCH_FAILED).find("f has a barrier"), std::string::npos);
 }
 
+// ---- the threads of a warp ------------------------------------------------------------------------------------------
+
+// Numbers whose sum depends on the order: the order is that of pairs 16, 8, 4, 2 and 1 apart.
+TEST_F(Functions, AWarpSumsInPairs) {
+  const std::string value = "(double)a.in[dp_thread()] * 1e15 + 1.0 / a.in[dp_thread()]";
+  Make("DP_BLOCK_KERNEL",
+       "DP_SHARED double kept[64];\n"
+       "for (int i = 0; i < 5; i++) kept[dp_thread()] = dp_warp_sum(" +
+           value + " + i);\n" + "((double *)(void *)a.out)[dp_thread()] = kept[dp_thread()];\n");
+  for (int seed = 0; seed < kSeeds; seed++) {
+    cu.dp_standin_seed(seed);
+    Try(Run(1, 64, 0));
+    for (int warp = 0; warp < 2; warp++) {
+      double x[32];
+      for (int i = 0; i < 32; i++) x[i] = in_[warp * 32 + i] * 1e15 + 1.0 / in_[warp * 32 + i] + 4;
+      for (int apart = 16; apart; apart /= 2)
+        for (int i = 0; i < apart; i++) x[i] += x[i + apart];
+      for (int i = 0; i < 32; i++) ASSERT_EQ(reinterpret_cast<double *>(out_)[warp * 32 + i], x[0]) << seed;
+    }
+  }
+}
+
+// The first warp alone works, while the other is at the next barrier.
+TEST_F(Functions, OneWarpWorksWhileTheOthersWait) {
+  Make("DP_BLOCK_KERNEL",
+       "DP_SHARED double whole;\n"
+       "if (dp_thread() < 32) {\n"
+       "  const double sum = dp_warp_max(dp_warp_sum(a.in[dp_thread()]) + dp_thread());\n"
+       "  if (dp_thread() == 7) whole = sum;\n"
+       "}\n"
+       "dp_barrier();\n"
+       "a.out[dp_thread()] = (int)whole;\n");
+  for (int seed = 0; seed < kSeeds; seed++) {
+    cu.dp_standin_seed(seed);
+    Try(Run(2, 128, 0));
+    for (int t = 0; t < 128; t++) ASSERT_EQ(out_[t], 32 * 33 / 2 + 31);
+  }
+}
+
+TEST_F(Functions, AWarpSharesNaNAndInfinity) {
+  Make("DP_BLOCK_KERNEL",
+       "const double x = dp_thread() == 3 ? DP_NAN : dp_thread() == 5 ? -DP_INFINITY : dp_thread();\n"
+       "const double most = dp_warp_max(x), sum = dp_warp_sum(x), none = dp_warp_max(-DP_INFINITY);\n"
+       "a.out[dp_thread()] = most == 31 && sum != sum && none == -DP_INFINITY;\n");
+  Try(Run(1, 32, 0));
+  for (int t = 0; t < 32; t++) EXPECT_EQ(out_[t], 1);
+}
+
+TEST_F(Functions, AWarpIsWhole) {
+  Make("DP_BLOCK_KERNEL", "if (dp_thread() < 20) a.out[0] = (int)dp_warp_sum(1);\n");
+  EXPECT_NE(Failure(CUDA_ERROR_LAUNCH_FAILED).find("some threads of the warp do not come"), std::string::npos);
+}
+
+TEST_F(Functions, ABlockOfWarpsIsWhole) {
+  Make("DP_BLOCK_KERNEL", "a.out[0] = (int)dp_warp_sum(1);\n");
+  EXPECT_NE(Failure(CUDA_ERROR_LAUNCH_FAILED, 1, 40).find("a part of a warp"), std::string::npos);
+}
+
+TEST_F(Functions, AWarpsWorkNeedsABlockKernel) {
+  Make("DP_KERNEL", "a.out[0] = (int)dp_warp_sum(1);\n");
+  EXPECT_NE(Failure(CUDA_ERROR_LAUNCH_FAILED).find("f has a warp's work"), std::string::npos);
+}
+
 // ---- what a GPU would punish ----------------------------------------------------------------------------------------
 
 TEST_F(Functions, AnAddressOfNobody) {

@@ -40,6 +40,7 @@ void Options::SetOne(const std::string &key, const std::string &value) {
     options.calibration = "a.json";
     options.calibrated = &calibration;
   }
+  if (key == "fast-math") options.fast_math = text;
   if (key == "reproducible") options.reproducible = value == "yes";
   if (key == "uploads") options.uploads = value == "yes";
   if (key == "recompute") options.recompute = text;

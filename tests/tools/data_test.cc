@@ -77,7 +77,7 @@ TEST_F(Data, PicturesAndTheirClasses) {
   const std::vector<double> wanted = Train(
       "--data image=" + kSamples + "expected_pictures.npy --data label=" + kSamples + "expected_classes.npy" + more);
   ASSERT_EQ(wanted.size(), 6u);
-  for (const char *workers : {"", " --workers=1", " --workers=3"}) {
+  for (const char *workers : {"", " --workers=1", " --workers=3", " --prefetch=2", " --workers=2 --prefetch=5"}) {
     EXPECT_EQ(
         Train("--data image=" + kSamples + "pictures --data label=" + kSamples + "pictures:class" + more + workers),
         wanted);

@@ -27,6 +27,7 @@ enum {
   KEY_TRAIN,
   KEY_AS_EXPORTED,
   KEY_NO_FUSE,
+  KEY_FAST_MATH,
   KEY_REPRODUCIBLE,
   KEY_RECOMPUTE,
   KEY_PRECISION,
@@ -76,6 +77,8 @@ static const struct argp_option table[] = {
     {"calibration", KEY_CALIBRATION, "FILE", 0,
      "Estimate times by what 'dpc calibrate' has measured, and record which algorithms libraries are to take", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
+    {"fast-math", KEY_FAST_MATH, "tf32", OPTION_ARG_OPTIONAL,
+     "Let GPUs round operands of products and convolutions in float32 to TF32: ten bits of fraction for more speed", 0},
     {"reproducible", KEY_REPRODUCIBLE, 0, 0,
      "Add in rank order between GPUs too, and not as NCCL does: the same bits on any number of GPUs", 0},
     {"recompute", KEY_RECOMPUTE, "none|auto|GLOB", 0,
@@ -248,6 +251,9 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_RECOMPUTE:
       o->recompute = text;
+      return DP_OK;
+    case KEY_FAST_MATH:
+      o->fast_math = text ? text : "tf32";
       return DP_OK;
     case KEY_REPRODUCIBLE:
       o->reproducible = true;

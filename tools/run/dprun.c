@@ -66,16 +66,17 @@ static dp_status open_feeds(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   const dp_loader_options plain = {
       .batch = run->plan->batch, .seed = o->seed, .workers = (int)o->workers, .skip_broken = o->skip_broken};
-  dp_dprun_feeding train = {"train", "data", o->n_data, o->n_augments, o->data, o->augments, plain};
-  dp_dprun_feeding eval = {"eval", "eval-data", o->n_eval_data, 0, o->eval_data, NULL, plain};
+  const int depth = (int)o->prefetch;
+  dp_dprun_feeding train = {"train", "data", o->n_data, o->n_augments, o->data, o->augments, plain, depth};
+  dp_dprun_feeding eval = {"eval", "eval-data", o->n_eval_data, 0, o->eval_data, NULL, plain, depth};
   if (o->infer) {
-    const dp_dprun_feeding infer = {"infer", "data", o->n_data, 0, o->data, NULL, plain};
+    const dp_dprun_feeding infer = {"infer", "data", o->n_data, 0, o->data, NULL, plain, depth};
     return dp_dprun_feed_open(run->arena, run->session, &infer, &run->infer);
   }
   train.loader.shuffle = o->shuffle;
   train.loader.drop_last = o->drop_last;
   if (o->validation > 0) {
-    eval = (dp_dprun_feeding){"eval", "data", o->n_data, 0, o->data, NULL, plain};
+    eval = (dp_dprun_feeding){"eval", "data", o->n_data, 0, o->data, NULL, plain, depth};
     train.loader.part = DP_PART_TRAINING;
     eval.loader.part = DP_PART_VALIDATION;
     train.loader.validation = eval.loader.validation = o->validation;

@@ -98,7 +98,7 @@ static void say_skipped(void *context, const char *message) {
 dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const dp_dprun_feeding *feeding,
                              dp_dprun_feed *feed) {
   const int n = feeding->n_pairs;
-  dp_dprun_feed f = {.program = dp_session_find(session, feeding->program), .n_inputs = n};
+  dp_dprun_feed f = {.program = dp_session_find(session, feeding->program), .n_inputs = n, .depth = feeding->depth};
   if (f.program < 0)
     return dp_fail(EX_DATAERR, "--%s is given, but the plan has no program '%s'", feeding->option, feeding->program);
   const dp_graph *graph = dp_session_graph(session, f.program);
@@ -126,7 +126,7 @@ dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const dp_dpru
 }
 
 dp_status dp_dprun_feed_begin(dp_dprun_feed *feed, int64_t first, int64_t end) {
-  return dp_prefetch_create(feed->loader, feed->targets, first, end, &feed->prefetch);
+  return dp_prefetch_create(feed->loader, feed->targets, first, end, feed->depth, &feed->prefetch);
 }
 
 void dp_dprun_feed_end(dp_dprun_feed *feed) {

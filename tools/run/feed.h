@@ -14,6 +14,7 @@ typedef struct {
   int n_inputs;
   void **targets;          // (2, n_inputs), for both slots
   int64_t samples, steps;  // steps: in an epoch
+  int depth;               // batches that are ready ahead
   const char *rounded;     // the message that a file's numbers were rounded; NULL: none were
   dp_data **files;         // (n_inputs)
 } dp_dprun_feed;
@@ -25,6 +26,7 @@ typedef struct {
   int n_pairs, n_augments;
   const dp_cli_pair *pairs, *augments;  // NAME=FILE, NAME=flip,crop:4
   dp_loader_options loader;
+  int depth;  // batches that are ready ahead
 } dp_dprun_feeding;
 
 // Opens the files and prepares the session for every n that they will give. EX_USAGE: names and inputs do not match.

@@ -44,6 +44,7 @@ enum {
   KEY_VALIDATION,
   KEY_AUGMENT,
   KEY_WORKERS,
+  KEY_PREFETCH,
   KEY_BAD_RECORDS,
   KEY_BENCH_DATA,
   KEY_RUN,
@@ -68,6 +69,8 @@ static const struct argp_option table[] = {
      0},
     {"workers", KEY_WORKERS, "W", 0, "Threads that read and decode the data (default 1); batches do not depend on it",
      0},
+    {"prefetch", KEY_PREFETCH, "D", 0,
+     "Batches that are ready before they are trained on (default 1); each further one takes its bytes of memory", 0},
     {"bad-records", KEY_BAD_RECORDS, "fail|skip", 0,
      "fail (default): end at a record that cannot be read; skip: name it, and take the next one instead", 0},
     {"bench-data", KEY_BENCH_DATA, 0, 0,
@@ -281,6 +284,8 @@ static dp_status set_option(parsing *p, int key, char *text) {
       return add_pair(p, "augment", text, &o->augments, &o->n_augments);
     case KEY_WORKERS:
       return dp_cli_int("workers", text, 1, 1024, &o->workers);
+    case KEY_PREFETCH:
+      return dp_cli_int("prefetch", text, 1, 1024, &o->prefetch);
     case KEY_BAD_RECORDS:
       return parse_bad_records(text, &o->skip_broken);
     case KEY_BENCH_DATA:
@@ -498,6 +503,7 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
   *options = (dp_dprun_options){.epochs = -1,
                                 .steps = -1,
                                 .lr = -1,
+                                .prefetch = 1,
                                 .timeout = -1,
                                 .init = {.arena = arena},
                                 .generate = {.count = -1, .temperature = -1}};

@@ -15,6 +15,7 @@ typedef struct {
   dp_cli_pair *data, *eval_data, *outputs, *augments;
   double validation;  // share of the samples to evaluate and not to train on; 0: not given
   int64_t workers;    // that read the data; 0: not given
+  int64_t prefetch;   // batches that are ready ahead
   bool skip_broken, bench_data;
   int64_t epochs, steps;  // -1: not given
   double lr;              // -1: not given

@@ -46,6 +46,7 @@ typedef struct {
   X(CUBLAS_OP_T, 1)                                 \
   X(CUBLAS_COMPUTE_32F, 68)                         \
   X(CUBLAS_COMPUTE_64F, 70)                         \
+  X(CUBLAS_COMPUTE_32F_FAST_TF32, 77)               \
   X(CUDA_R_32F, 0)                                  \
   X(CUDA_R_64F, 1)                                  \
   X(CUDA_R_16F, 2)                                  \

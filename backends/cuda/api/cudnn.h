@@ -37,19 +37,40 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_DATA_HALF, 2)                                                 \
   X(CUDNN_DATA_BFLOAT16, 9)                                             \
   X(CUDNN_CROSS_CORRELATION, 1)                                         \
+  X(CUDNN_POINTWISE_ADD, 0)                                             \
+  X(CUDNN_POINTWISE_MUL, 1)                                             \
+  X(CUDNN_POINTWISE_DIV, 6)                                             \
+  X(CUDNN_POINTWISE_SUB, 9)                                             \
+  X(CUDNN_POINTWISE_EXP, 13)                                            \
+  X(CUDNN_POINTWISE_LOG, 15)                                            \
+  X(CUDNN_REDUCE_TENSOR_ADD, 0)                                         \
+  X(CUDNN_REDUCE_TENSOR_MAX, 3)                                         \
+  X(CUDNN_PROPAGATE_NAN, 1)                                             \
+  X(CUDNN_ZERO_PAD, 0)                                                  \
+  X(CUDNN_NEG_INF_PAD, 1)                                               \
+  X(CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, 2)                          \
+  X(CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, 4)                          \
+  X(CUDNN_RESAMPLE_MAXPOOL, 3)                                          \
   X(CUDNN_HEUR_MODE_FALLBACK, 2)                                        \
   X(CUDNN_HEUR_MODE_A, 3)                                               \
   X(CUDNN_TYPE_HANDLE, 0)                                               \
   X(CUDNN_TYPE_DATA_TYPE, 1)                                            \
+  X(CUDNN_TYPE_BOOLEAN, 2)                                              \
   X(CUDNN_TYPE_INT64, 3)                                                \
   X(CUDNN_TYPE_FLOAT, 4)                                                \
   X(CUDNN_TYPE_DOUBLE, 5)                                               \
   X(CUDNN_TYPE_VOID_PTR, 6)                                             \
   X(CUDNN_TYPE_CONVOLUTION_MODE, 7)                                     \
   X(CUDNN_TYPE_HEUR_MODE, 8)                                            \
+  X(CUDNN_TYPE_NAN_PROPOGATION, 10)                                     \
   X(CUDNN_TYPE_NUMERICAL_NOTE, 11)                                      \
+  X(CUDNN_TYPE_POINTWISE_MODE, 14)                                      \
   X(CUDNN_TYPE_BACKEND_DESCRIPTOR, 15)                                  \
+  X(CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 18)                             \
+  X(CUDNN_TYPE_RESAMPLE_MODE, 21)                                       \
+  X(CUDNN_TYPE_PADDING_MODE, 22)                                        \
   X(CUDNN_TYPE_CHAR, 24)                                                \
+  X(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, 0)                                 \
   X(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, 1)                            \
   X(CUDNN_BACKEND_ENGINE_DESCRIPTOR, 2)                                 \
   X(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, 3)                              \
@@ -58,10 +79,21 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, 10)         \
   X(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, 11) \
   X(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, 12)   \
+  X(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, 13)                   \
   X(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, 15)                        \
   X(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, 16)                          \
   X(CUDNN_BACKEND_TENSOR_DESCRIPTOR, 17)                                \
+  X(CUDNN_BACKEND_MATMUL_DESCRIPTOR, 18)                                \
+  X(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, 19)                      \
+  X(CUDNN_BACKEND_REDUCTION_DESCRIPTOR, 21)                             \
+  X(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, 22)                   \
+  X(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, 24)                              \
+  X(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, 25)                \
+  X(CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, 26)                \
+  X(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 31)                     \
   X(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 38)                            \
+  X(CUDNN_ATTR_POINTWISE_MODE, 0)                                        \
+  X(CUDNN_ATTR_POINTWISE_MATH_PREC, 1)                                        \
   X(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 100)                              \
   X(CUDNN_ATTR_CONVOLUTION_CONV_MODE, 101)                              \
   X(CUDNN_ATTR_CONVOLUTION_DILATIONS, 102)                              \
@@ -96,6 +128,10 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, 715)                \
   X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, 716)                 \
   X(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, 717)                \
+  X(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 750)                  \
+  X(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, 751)                          \
+  X(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, 752)                          \
+  X(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, 753)                          \
   X(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, 800)                              \
   X(CUDNN_ATTR_OPERATIONGRAPH_OPS, 801)                                 \
   X(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 900)                              \
@@ -103,11 +139,40 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_ATTR_TENSOR_DIMENSIONS, 902)                                  \
   X(CUDNN_ATTR_TENSOR_STRIDES, 903)                                     \
   X(CUDNN_ATTR_TENSOR_UNIQUE_ID, 906)                                   \
+  X(CUDNN_ATTR_TENSOR_IS_VIRTUAL, 907)                                  \
+  X(CUDNN_ATTR_TENSOR_IS_BY_VALUE, 908)                                 \
   X(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, 1000)                           \
   X(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, 1001)                        \
   X(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 1003)                            \
   X(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 1301)                               \
   X(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, 1303)                             \
+  X(CUDNN_ATTR_MATMUL_COMP_TYPE, 1500)                                  \
+  X(CUDNN_ATTR_OPERATION_MATMUL_ADESC, 1520)                            \
+  X(CUDNN_ATTR_OPERATION_MATMUL_BDESC, 1521)                            \
+  X(CUDNN_ATTR_OPERATION_MATMUL_CDESC, 1522)                            \
+  X(CUDNN_ATTR_OPERATION_MATMUL_DESC, 1523)                             \
+  X(CUDNN_ATTR_REDUCTION_OPERATOR, 1600)                                \
+  X(CUDNN_ATTR_REDUCTION_COMP_TYPE, 1601)                               \
+  X(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, 1610)                         \
+  X(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, 1611)                         \
+  X(CUDNN_ATTR_OPERATION_REDUCTION_DESC, 1612)                          \
+  X(CUDNN_ATTR_RESAMPLE_MODE, 1700)                                     \
+  X(CUDNN_ATTR_RESAMPLE_COMP_TYPE, 1701)                                \
+  X(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, 1702)                             \
+  X(CUDNN_ATTR_RESAMPLE_POST_PADDINGS, 1703)                            \
+  X(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, 1704)                             \
+  X(CUDNN_ATTR_RESAMPLE_STRIDES, 1705)                                  \
+  X(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, 1706)                              \
+  X(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, 1707)                          \
+  X(CUDNN_ATTR_RESAMPLE_PADDING_MODE, 1708)                             \
+  X(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, 1710)                      \
+  X(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, 1711)                      \
+  X(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, 1716)                       \
+  X(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, 1720)                     \
+  X(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, 1721)                     \
+  X(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, 1725)                       \
+  X(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 2200)                           \
+  X(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 2201)                           \
   X(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, 2702)                    \
   X(CUDNN_NUMERICAL_NOTE_TENSOR_CORE, 0)                                \
   X(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, 1)                        \

@@ -58,10 +58,11 @@ static void take(dp_blaslt_product *p, const cublasLtMatmulHeuristicResult_t *re
 static void describe_call(const dp_blaslt_spec *s, char text[DP_CALIBRATION_TEXT]) {
   snprintf(
       text, DP_CALIBRATION_TEXT,
-      "cuBLASLt %s (%lld, %lld)%s by (%lld, %lld)%s, %lld times, strides %lld and %lld, C times %g%s, alignment %u",
-      dp_type_name(s->dtype), (long long)s->m, (long long)s->k, s->trans_a ? " transposed" : "", (long long)s->k,
-      (long long)s->n, s->trans_b ? " transposed" : "", (long long)s->batches, (long long)s->a_stride,
-      (long long)s->b_stride, s->beta, s->bias ? ", bias" : "", s->alignment);
+      "cuBLASLt %s%s (%lld, %lld)%s by (%lld, %lld)%s, %lld times, strides %lld and %lld, C times %g%s, alignment %u",
+      dp_type_name(s->dtype), s->tf32 ? " as TF32" : "", (long long)s->m, (long long)s->k,
+      s->trans_a ? " transposed" : "", (long long)s->k, (long long)s->n, s->trans_b ? " transposed" : "",
+      (long long)s->batches, (long long)s->a_stride, (long long)s->b_stride, s->beta, s->bias ? ", bias" : "",
+      s->alignment);
 }
 
 // The algorithm by the library's numbers for it, for its tile, its stages, and the parts of the sum over k.
@@ -186,6 +187,6 @@ dp_status dp_blaslt_algorithm_choose(dp_blaslt_product *p, bool *found) {
     DP_TRY(choice ? take_calibrated(p, call, choice, found) : take_first(p, found));
   if (!*found) return DP_OK;
   DP_TRY(describe(p, text));
-  dp_cuda_choice_add("cuBLASLt %s%s", text, choice ? ", measured" : "");
+  dp_cuda_choice_add("cuBLASLt %s%s%s", text, p->spec.tf32 ? ", TF32" : "", choice ? ", measured" : "");
   return DP_OK;
 }

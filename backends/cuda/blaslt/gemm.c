@@ -44,6 +44,7 @@ static void set_strides(const dp_kernel_spec *spec, gemm *s) {
 
 static dp_status prepare_product(const dp_kernel_spec *spec, int64_t k, double beta, gemm *s) {
   dp_blaslt_spec p = {.dtype = spec->inputs[0].dtype,
+                      .tf32 = dp_kernel_takes_tf32(spec),
                       .trans_a = dp_node_int(spec->node, "transA", 0) != 0,
                       .trans_b = dp_node_int(spec->node, "transB", 0) != 0,
                       .m = s->m,

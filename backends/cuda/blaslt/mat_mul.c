@@ -33,7 +33,11 @@ static void align(dp_blaslt_spec *s, int64_t stride) {
 
 static dp_status prepare_product(const dp_kernel_spec *spec, mat_mul *state) {
   dp_mat_mul *e = &state->extents;
-  dp_blaslt_spec s = {.dtype = spec->inputs[0].dtype, .batches = 1, .alpha = 1, .alignment = DP_BLASLT_ALIGNMENT};
+  dp_blaslt_spec s = {.dtype = spec->inputs[0].dtype,
+                      .tf32 = dp_kernel_takes_tf32(spec),
+                      .batches = 1,
+                      .alpha = 1,
+                      .alignment = DP_BLASLT_ALIGNMENT};
   if (spec->inputs[1].local.rank <= 2) {  // the rows of all left matrices are contiguous
     e->m *= e->batches;
     e->batches = 1;

@@ -13,13 +13,17 @@ static cudaDataType_t data_type(dp_dtype dtype) {
   return (cudaDataType_t)types[dtype];
 }
 
+static cublasComputeType_t compute_type(const dp_blaslt_spec *s) {
+  return s->dtype == DP_FLOAT64 ? CUBLAS_COMPUTE_64F : s->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 dp_status dp_blaslt_describe(const dp_blaslt *blaslt, const dp_blaslt_spec *s, const void *bias,
                              cublasLtMatmulDescOpaque_t *desc) {
   const bool wide = s->dtype == DP_FLOAT64;
   const int32_t op_a = s->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const uint32_t epilogue = s->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-  DP_BLASLT_TRY(blaslt, cublasLtMatmulDescInit_internal, desc, sizeof *desc,
-                wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, wide ? CUDA_R_64F : CUDA_R_32F);
+  DP_BLASLT_TRY(blaslt, cublasLtMatmulDescInit_internal, desc, sizeof *desc, compute_type(s),
+                wide ? CUDA_R_64F : CUDA_R_32F);
   DP_BLASLT_TRY(blaslt, cublasLtMatmulDescSetAttribute, desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_b, sizeof op_b);
   DP_BLASLT_TRY(blaslt, cublasLtMatmulDescSetAttribute, desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_a, sizeof op_a);
   DP_BLASLT_TRY(blaslt, cublasLtMatmulDescSetAttribute, desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,

@@ -21,7 +21,8 @@ enum { DP_BLASLT_ALIGNMENT = 16 };
 
 // y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * c (m, n) + bias (n). a' and b' are a and b, or transposed.
 typedef struct {
-  dp_dtype dtype;  // a float. float32 is not rounded to TF32; 16 bits are summed in float32 and rounded once
+  dp_dtype dtype;  // a float. 16 bits are summed in float32 and rounded once
+  bool tf32;       // a and b, of float32, may be rounded to TF32; sums and c are in float32 all the same
   bool trans_a, trans_b;
   int64_t m, n, k, batches;    // all > 0
   int64_t a_stride, b_stride;  // elements between the matrices of a batch; 0: all use one. y's and c's: m * n

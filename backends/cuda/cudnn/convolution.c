@@ -31,6 +31,7 @@ static dp_cudnn_spec spec_of(const dp_kernel_spec *spec, dp_cudnn_kind kind, con
   const dp_window *w = &e->window;
   dp_cudnn_spec s = {.kind = kind,
                      .dtype = spec->inputs[0].dtype,
+                     .tf32 = dp_kernel_takes_tf32(spec),
                      .spatial = spec->inputs[0].local.rank > 4 ? 3 : 2,
                      .x = {e->samples, e->x_channels},
                      .w = {e->y_channels, e->x_group},

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cuda/cudnn/descriptor.h"
-
 enum { X_ID = 1, W_ID, Y_ID };  // of tensors in graph and variant pack
 enum { ALIGNMENT = 16, MOST_CONFIGURATIONS = 64, MOST_NOTES = 16 };
 
@@ -34,21 +32,21 @@ static const struct {
 
 // ---- the graph ------------------------------------------------------------------------------------------------------
 
-// Makes a descriptor that lives as long as the plan.
-static cudnnStatus_t add(dp_cudnn_plan *p, int type, size_t count, const dp_cudnn_attribute *attributes,
-                         cudnnBackendDescriptor_t *made) {
-  if (p->n_descriptors == DP_CUDNN_MOST_DESCRIPTORS) return CUDNN_STATUS_INTERNAL_ERROR;
+// Room is left for an engine's configuration and its plan.
+cudnnStatus_t dp_cudnn_plan_add(dp_cudnn_plan *p, int type, size_t count, const dp_cudnn_attribute *attributes,
+                                cudnnBackendDescriptor_t *made) {
+  if (p->n_descriptors == DP_CUDNN_MOST_DESCRIPTORS - 2) return CUDNN_STATUS_INTERNAL_ERROR;
   cudnnStatus_t status = dp_cudnn_describe(p->calls, (cudnnBackendDescriptorType_t)type, (int)count, attributes, made);
   if (status == CUDNN_STATUS_SUCCESS) p->descriptors[p->n_descriptors++] = *made;
   return status;
 }
-#define ADD(PLAN, TYPE, ATTRIBUTES, MADE)                                           \
-  do {                                                                              \
-    cudnnStatus_t add_s_ = add(PLAN, TYPE, DP_COUNT(ATTRIBUTES), ATTRIBUTES, MADE); \
-    if (add_s_ != CUDNN_STATUS_SUCCESS) return add_s_;                              \
+#define ADD(PLAN, TYPE, ATTRIBUTES, MADE)                                                         \
+  do {                                                                                            \
+    cudnnStatus_t add_s_ = dp_cudnn_plan_add(PLAN, TYPE, DP_COUNT(ATTRIBUTES), ATTRIBUTES, MADE); \
+    if (add_s_ != CUDNN_STATUS_SUCCESS) return add_s_;                                            \
   } while (0)
 
-static cudnnDataType_t data_type(dp_dtype dtype) {
+cudnnDataType_t dp_cudnn_data_type(dp_dtype dtype) {
   static const int types[DP_MAX_TYPE + 1] = {[DP_FLOAT32] = CUDNN_DATA_FLOAT,
                                              [DP_FLOAT64] = CUDNN_DATA_DOUBLE,
                                              [DP_FLOAT16] = CUDNN_DATA_HALF,
@@ -56,11 +54,10 @@ static cudnnDataType_t data_type(dp_dtype dtype) {
   return (cudnnDataType_t)types[dtype];
 }
 
-// A dense tensor.
-static cudnnStatus_t add_tensor(dp_cudnn_plan *p, const dp_cudnn_spec *s, int64_t id, const int64_t *extents,
-                                cudnnBackendDescriptor_t *made) {
+cudnnStatus_t dp_cudnn_plan_add_tensor(dp_cudnn_plan *p, const dp_cudnn_spec *s, int64_t id, const int64_t *extents,
+                                       cudnnBackendDescriptor_t *made) {
   const int rank = 2 + s->spatial;
-  const cudnnDataType_t type = data_type(s->dtype);
+  const cudnnDataType_t type = dp_cudnn_data_type(s->dtype);
   const int64_t alignment = ALIGNMENT;
   int64_t strides[5], stride = 1;
   for (int d = rank - 1; d >= 0; d--) {
@@ -98,9 +95,9 @@ static cudnnStatus_t add_convolution(dp_cudnn_plan *p, const dp_cudnn_spec *s, c
 static cudnnStatus_t add_graph(dp_cudnn_plan *p, cudnnHandle_t handle, const dp_cudnn_spec *s,
                                cudnnBackendDescriptor_t *graph) {
   cudnnBackendDescriptor_t x, w, y, convolution, operation;
-  cudnnStatus_t status = add_tensor(p, s, X_ID, s->x, &x);
-  if (status == CUDNN_STATUS_SUCCESS) status = add_tensor(p, s, W_ID, s->w, &w);
-  if (status == CUDNN_STATUS_SUCCESS) status = add_tensor(p, s, Y_ID, s->y, &y);
+  cudnnStatus_t status = dp_cudnn_plan_add_tensor(p, s, X_ID, s->x, &x);
+  if (status == CUDNN_STATUS_SUCCESS) status = dp_cudnn_plan_add_tensor(p, s, W_ID, s->w, &w);
+  if (status == CUDNN_STATUS_SUCCESS) status = dp_cudnn_plan_add_tensor(p, s, Y_ID, s->y, &y);
   if (status == CUDNN_STATUS_SUCCESS) status = add_convolution(p, s, &convolution);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   const float one = 1, zero = 0;
@@ -128,20 +125,23 @@ static cudnnStatus_t add_graph(dp_cudnn_plan *p, cudnnHandle_t handle, const dp_
 
 // ---- engines --------------------------------------------------------------------------------------------------------
 
-// Whether results are the same in every run and as exact as the type allows.
-static cudnnStatus_t check_notes(const dp_cudnn_calls *calls, cudnnBackendDescriptor_t engine, dp_dtype dtype,
-                                 bool *fits) {
+// Whether results are the same in every run and as exact as the type allows, or as TF32 where it is allowed. Engines
+// that convert float32 to types of 16 bits say DOWN_CONVERT_INPUTS; of TF32 they say no more than TENSOR_CORE.
+static cudnnStatus_t check_notes(const dp_cudnn_calls *calls, cudnnBackendDescriptor_t engine, const dp_cudnn_spec *s,
+                                 bool *tensor_cores, bool *fits) {
   cudnnBackendNumericalNote_t notes[MOST_NOTES];
   int64_t count = 0;
   cudnnStatus_t status = calls->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                                          CUDNN_TYPE_NUMERICAL_NOTE, MOST_NOTES, &count, notes);
   *fits = true;
+  *tensor_cores = false;
   for (int64_t i = 0; i < count && status == CUDNN_STATUS_SUCCESS; i++) {
     const int note = (int)notes[i];
-    const bool tensor_core = note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;  // for float32, these round to TF32
+    if (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) *tensor_cores = true;
     const bool inexact = note >= CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS && note <= CUDNN_NUMERICAL_NOTE_WINOGRAD;
-    if ((tensor_core && dtype == DP_FLOAT32) || inexact) *fits = false;
+    if (inexact) *fits = false;
   }
+  if (*tensor_cores && s->dtype == DP_FLOAT32 && !s->tf32) *fits = false;
   return status;
 }
 
@@ -170,7 +170,7 @@ static cudnnStatus_t try_configuration(dp_cudnn_plan *p, const request *r, cudnn
   if (status != CUDNN_STATUS_SUCCESS) return status;
   status = calls->cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
                                            &count, &engine);
-  if (status == CUDNN_STATUS_SUCCESS) status = check_notes(calls, engine, r->spec->dtype, &fits);
+  if (status == CUDNN_STATUS_SUCCESS) status = check_notes(calls, engine, r->spec, &p->tensor_cores, &fits);
   if (status == CUDNN_STATUS_SUCCESS)
     status = calls->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count,
                                              &p->engine);
@@ -240,21 +240,26 @@ static cudnnStatus_t ask(dp_cudnn_plan *p, const request *r, cudnnBackendDescrip
   return status;
 }
 
+dp_status dp_cudnn_plan_search(dp_cudnn_plan *plan, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
+                               const dp_cudnn_spec *limits, const dp_cudnn_wanted *wanted, cudnnStatus_t status,
+                               cudnnBackendDescriptor_t graph, const char *what, bool *found) {
+  const request r = {handle, device, limits, wanted ? *wanted : (dp_cudnn_wanted){0}};
+  *found = false;
+  for (size_t m = 0; m < DP_COUNT(modes) && status == CUDNN_STATUS_SUCCESS && !*found; m++)
+    status = ask(plan, &r, graph, (int)m, found);
+  if (!*found) dp_cudnn_plan_release(plan);
+  return dp_cudnn_is_unsupported(status) ? DP_OK : dp_cudnn_check(status, what);
+}
+
 dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
                              const dp_cudnn_spec *spec, const dp_cudnn_wanted *wanted, dp_cudnn_plan *plan,
                              bool *found) {
-  const request r = {handle, device, spec, wanted ? *wanted : (dp_cudnn_wanted){0}};
   dp_cudnn_plan p = {.calls = calls};
-  cudnnBackendDescriptor_t graph;
-  *found = false;
-  cudnnStatus_t status = add_graph(&p, handle, spec, &graph);
-  for (size_t m = 0; m < DP_COUNT(modes) && status == CUDNN_STATUS_SUCCESS && !*found; m++)
-    status = ask(&p, &r, graph, (int)m, found);
-  if (*found)
-    *plan = p;
-  else
-    dp_cudnn_plan_release(&p);
-  return dp_cudnn_is_unsupported(status) ? DP_OK : dp_cudnn_check(status, "planning a convolution");
+  cudnnBackendDescriptor_t graph = NULL;
+  const cudnnStatus_t status = add_graph(&p, handle, spec, &graph);
+  DP_TRY(dp_cudnn_plan_search(&p, handle, device, spec, wanted, status, graph, "planning a convolution", found));
+  if (*found) *plan = p;
+  return DP_OK;
 }
 
 void dp_cudnn_plan_choice(const dp_cudnn_plan *plan, char *text, size_t room) {
@@ -265,20 +270,25 @@ void dp_cudnn_plan_release(dp_cudnn_plan *plan) {
   while (plan->n_descriptors > 0) plan->calls->cudnnBackendDestroyDescriptor(plan->descriptors[--plan->n_descriptors]);
 }
 
-dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const void *x, const void *w,
-                                const void *y, void *workspace) {
-  const int64_t ids[] = {X_ID, W_ID, Y_ID};
-  const void *const data[] = {x, w, y};
+dp_status dp_cudnn_plan_put(const dp_cudnn_plan *plan, cudaStream_t stream, int64_t count, const int64_t *ids,
+                            const void *const *data, void *workspace) {
   const dp_cudnn_attribute attributes[] = {
-      {CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, ids},
-      {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, data},
+      {CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids},
+      {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data},
       DP_CUDNN_ONE(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, &workspace),
   };
   cudnnBackendDescriptor_t pack;
   DP_TRY(dp_cudnn_check(dp_cudnn_describe(plan->calls, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, (int)DP_COUNT(attributes),
                                           attributes, &pack),
-                        "naming a convolution's operands"));
+                        "naming a graph's operands"));
   dp_status status = dp_cudnn_execute(stream, plan->plan, pack);
   plan->calls->cudnnBackendDestroyDescriptor(pack);
   return status;
+}
+
+dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const void *x, const void *w,
+                                const void *y, void *workspace) {
+  const int64_t ids[] = {X_ID, W_ID, Y_ID};
+  const void *const data[] = {x, w, y};
+  return dp_cudnn_plan_put(plan, stream, 3, ids, data, workspace);
 }

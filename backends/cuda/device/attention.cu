@@ -1,40 +1,117 @@
-// Attention, a block for each row of the scores, which are computed again where they are needed and stored nowhere.
+// Attention, a block for each tile of rows of a head's scores. Scores are computed again where they are needed, and
+// stored nowhere.
 #include "backends/cuda/device/attention_scores.h"
 
-DP_ATTENTION_SCORES(LOCAL(score), LOCAL(keep), LOCAL(hidden))
+DP_ATTENTION_SCORES(LOCAL(score), LOCAL(score_of), LOCAL(keep), LOCAL(hidden))
+DP_TILE_PRODUCT(LOCAL(multiply), double)
+DP_TILE_LOAD(LOCAL(load), double)
+
+// The thread's i-th row, of a tile that begins with row r.
+DP_DEVICE dp_attention_row LOCAL(row)(const dp_attention_arguments *a, dp_attention_row r, int i) {
+  r.row += dp_tile_row(i);
+  r.mask += dp_tile_row(i) * a->mask_stride[2];
+  return r;
+}
+
+// The thread's scores, of `lines` rows from row r on, with the keys from `first` on. What is no score is 0.
+DP_DEVICE void LOCAL(scores)(const dp_attention_arguments *a, dp_attention_row r, dp_i64 lines, dp_i64 first,
+                             double *left, double *right, double *s) {
+  const dp_i64 query = a->heads * a->size, key = a->groups * a->size;
+  const T *q = (const T *)a->q + r.q, *k = (const T *)a->k + r.k + first * key;
+  for (int i = 0; i < DP_TILE_EACH * DP_TILE_EACH; i++) s[i] = 0;
+  for (dp_i64 c = 0; c < a->size; c += DP_TILE_DEPTH) {
+    LOCAL(load)(q + c, lines, query, a->size - c, 1, left);
+    LOCAL(load)(k + c, a->keys - first, key, a->size - c, 1, right);
+    dp_barrier();
+    LOCAL(multiply)(left, right, s);
+    dp_barrier();
+  }
+  for (int i = 0; i < DP_TILE_EACH; i++) {
+    const dp_attention_row own = LOCAL(row)(a, r, i);
+    for (int j = 0; j < DP_TILE_EACH; j++) {
+      const dp_i64 at = first + dp_tile_column(j);
+      if (dp_tile_row(i) < lines && at < a->keys)
+        s[i * DP_TILE_EACH + j] = LOCAL(score_of)(a, &own, at, s[i * DP_TILE_EACH + j]);
+    }
+  }
+}
+
+// Of each row: the largest score in `most`, and in `whole` the sum of the exponentials relative to it; 0 for a row that
+// gives 0. Each thread keeps its keys' sum relative to the largest so far, as in exponentials.h; one of each row joins
+// them in order.
+DP_DEVICE void LOCAL(sums)(const dp_attention_arguments *a, dp_attention_row r, dp_i64 lines, double *left,
+                           double *right, double *most, double *whole) {
+  const int t = dp_thread(), lane = t % DP_TILE_ACROSS;
+  double mine[DP_TILE_EACH], sum[DP_TILE_EACH], s[DP_TILE_EACH * DP_TILE_EACH];
+  for (int i = 0; i < DP_TILE_EACH; i++) mine[i] = -DP_INFINITY, sum[i] = 0;
+  for (dp_i64 first = 0; first < a->keys; first += DP_TILE_SIDE) {
+    LOCAL(scores)(a, r, lines, first, left, right, s);
+    for (int i = 0; i < DP_TILE_EACH; i++)
+      for (int j = 0; j < DP_TILE_EACH && first + dp_tile_column(j) < a->keys; j++) {
+        const double z = s[i * DP_TILE_EACH + j];
+        if (z > mine[i]) {
+          sum[i] = sum[i] * exp(mine[i] - z) + 1;
+          mine[i] = z;
+        } else if (z != -DP_INFINITY) {
+          sum[i] += DP_EXPONENTIAL(z - mine[i]);
+        }
+      }
+  }
+  for (int i = 0; i < DP_TILE_EACH; i++) {
+    left[lane * DP_TILE_STEP + dp_tile_row(i)] = mine[i];
+    right[lane * DP_TILE_STEP + dp_tile_row(i)] = sum[i];
+  }
+  dp_barrier();
+  if (t < DP_TILE_SIDE) {
+    double largest = -DP_INFINITY, all = 0, seen = 0;
+    for (int i = 0; i < DP_TILE_ACROSS; i++) largest = fmax(largest, left[i * DP_TILE_STEP + t]);
+    for (int i = 0; i < DP_TILE_ACROSS; i++) {
+      all += right[i * DP_TILE_STEP + t] * exp(left[i * DP_TILE_STEP + t] - largest);
+      seen += right[i * DP_TILE_STEP + t];
+    }
+    const bool blind = (a->zero_rows && seen == 0) || (a->zero_nan && all != all);
+    if (t < lines && a->lse) ((L *)a->lse)[r.row + t] = (L)(blind || !a->keys ? -DP_INFINITY : largest + log(all));
+    most[t] = largest;
+    whole[t] = blind ? 0 : all;
+  }
+  dp_barrier();
+}
 
 DP_BLOCK_KERNEL(dp_attention_arguments) {
-  DP_SHARED double shared[DP_BLOCK_SHARED];
-  DP_SHARED double weights[DP_BLOCK_MOST];
-  const int t = dp_thread(), n = dp_threads();
-  const dp_i64 l = dp_block() % a.length, h = dp_block() / a.length % a.heads, b = dp_block() / a.length / a.heads;
-  const dp_attention_row r = dp_attention_row_of(&a, b, h, l);
-  double most = -DP_INFINITY, seen = 0, sum = 0;
-  for (dp_i64 j = t; j < a.keys; j += n) {
-    const double s = LOCAL(score)(&a, &r, j);
-    most = fmax(most, s);
-    seen += s != -DP_INFINITY;
-  }
-  most = dp_block_max(most, shared);
-  bool blind = a.zero_rows && dp_block_sum(seen, shared) == 0;
-  for (dp_i64 j = t; j < a.keys && !blind; j += n) sum += DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - most);
-  sum = dp_block_sum(sum, shared);
-  blind |= a.zero_nan && sum != sum;
-  if (t == 0 && a.lse) ((L *)a.lse)[r.row] = (L)(blind || !a.keys ? -DP_INFINITY : most + log(sum));
-  for (dp_i64 column = 0; column < a.v_size; column += n) {
-    const dp_i64 c = column + t;
-    double y = 0;
-    for (dp_i64 first = 0; first < a.keys; first += n) {
-      const dp_i64 j = first + t, count = a.keys - first < n ? a.keys - first : n;
-      weights[t] = 0;
-      if (j < a.keys && !blind)
-        weights[t] = DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - most) / sum * LOCAL(keep)(&a, &r, j);
-      dp_barrier();
-      const T *v = (const T *)a.v + r.v + first * a.groups * a.v_size + c;
-      if (c < a.v_size)
-        for (dp_i64 k = 0; k < count; k++) y += weights[k] * (double)GET(v[k * a.groups * a.v_size]);
-      dp_barrier();
+  DP_SHARED double left[DP_TILE_SHARED];
+  DP_SHARED double right[DP_TILE_SHARED];
+  DP_SHARED double most[DP_TILE_SIDE];
+  DP_SHARED double whole[DP_TILE_SIDE];
+  const dp_i64 tiles = dp_attention_tiles(a.length), l = dp_block() % tiles * DP_TILE_SIDE, lines = a.length - l;
+  const dp_i64 key = a.groups * a.v_size;
+  const dp_attention_row r = dp_attention_row_of(&a, dp_block() / tiles / a.heads, dp_block() / tiles % a.heads, l);
+  LOCAL(sums)(&a, r, lines, left, right, most, whole);
+  for (dp_i64 column = 0; column < a.v_size; column += DP_TILE_SIDE) {
+    double y[DP_TILE_EACH * DP_TILE_EACH] = {0}, s[DP_TILE_EACH * DP_TILE_EACH];
+    for (dp_i64 first = 0; first < a.keys; first += DP_TILE_SIDE) {
+      LOCAL(scores)(&a, r, lines, first, left, right, s);
+#pragma unroll
+      for (int j = 0; j < DP_TILE_EACH; j++) {
+        const dp_i64 from = first + j * DP_TILE_ACROSS, at = first + dp_tile_column(j);
+        for (int i = 0; i < DP_TILE_EACH; i++) {
+          const int line = dp_tile_row(i);
+          const dp_attention_row own = LOCAL(row)(&a, r, i);
+          const bool counts = line < lines && at < a.keys && whole[line] != 0;
+          left[dp_thread() % DP_TILE_ACROSS * DP_TILE_STEP + line] =
+              counts ? DP_EXPONENTIAL(s[i * DP_TILE_EACH + j] - most[line]) / whole[line] * LOCAL(keep)(&a, &own, at)
+                     : 0;
+        }
+        LOCAL(load)((const T *)a.v + r.v + from * key + column, a.v_size - column, 1, a.keys - from, key, right);
+        dp_barrier();
+        LOCAL(multiply)(left, right, y);
+        dp_barrier();
+      }
     }
-    if (c < a.v_size) ((T *)a.y)[r.y + c] = PUT(y);
+    for (int i = 0; i < DP_TILE_EACH; i++)
+      for (int j = 0; j < DP_TILE_EACH; j++) {
+        const dp_i64 c = column + dp_tile_column(j);
+        if (dp_tile_row(i) < lines && c < a.v_size)
+          ((T *)a.y)[r.y + dp_tile_row(i) * a.heads * a.v_size + c] = PUT(y[i * DP_TILE_EACH + j]);
+      }
   }
 }

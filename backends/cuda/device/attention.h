@@ -3,6 +3,7 @@
 #define DP_BACKENDS_CUDA_DEVICE_ATTENTION_H
 
 #include "backends/cuda/device/random.h"
+#include "backends/cuda/device/tile_product.h"
 
 typedef struct {
   long long batch, length, heads, size, keys, groups, v_size, each;  // each: heads of a group
@@ -17,5 +18,8 @@ typedef struct {
   double *through;
   void *dq, *dk, *dv, *dmask;  // dmask may be NULL
 } dp_attention_arguments;
+
+// The tiles of so many rows of scores.
+DP_DEVICE dp_i64 dp_attention_tiles(dp_i64 length) { return (length + DP_TILE_SIDE - 1) / DP_TILE_SIDE; }
 
 #endif

@@ -2,7 +2,7 @@
 // attention_grad_rows.cu leaves in `through` is read here.
 #include "backends/cuda/device/attention_scores.h"
 
-DP_ATTENTION_SCORES(LOCAL(score), LOCAL(keep), LOCAL(hidden))
+DP_ATTENTION_SCORES(LOCAL(score), LOCAL(score_of), LOCAL(keep), LOCAL(hidden))
 
 DP_BLOCK_KERNEL(dp_attention_arguments) {
   DP_SHARED double ds[DP_BLOCK_MOST];

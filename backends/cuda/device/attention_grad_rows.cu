@@ -1,7 +1,7 @@
 // The gradients of a query and of a row of the mask, a block for each row of the scores.
 #include "backends/cuda/device/attention_scores.h"
 
-DP_ATTENTION_SCORES(LOCAL(score), LOCAL(keep), LOCAL(hidden))
+DP_ATTENTION_SCORES(LOCAL(score), LOCAL(score_of), LOCAL(keep), LOCAL(hidden))
 
 DP_BLOCK_KERNEL(dp_attention_arguments) {
   DP_SHARED double shared[DP_BLOCK_SHARED];

@@ -1,6 +1,6 @@
 // Single scores of attention. A file that includes this has T defined; L, the type of the logarithms of a row's sums,
 // which is float32 for 16 bits; MASK (0: none, 1: bool, 2: numbers, which MASK_AT(mask, i) reads) and DROPS (whether
-// there is dropout). DP_ATTENTION_SCORES defines the functions.
+// there is dropout). DP_ATTENTION_SCORES defines the functions; SCORE_OF makes a score of a query's product with a key.
 #ifndef DP_BACKENDS_CUDA_DEVICE_ATTENTION_SCORES_H
 #define DP_BACKENDS_CUDA_DEVICE_ATTENTION_SCORES_H
 
@@ -25,26 +25,30 @@ DP_DEVICE dp_attention_row dp_attention_row_of(const dp_attention_arguments *a, 
   return row;
 }
 
-#define DP_ATTENTION_SCORES(SCORE, KEEP, HIDDEN)                                                 \
-  /* Whether a bool mask hides key j from the row. */                                            \
-  DP_DEVICE bool HIDDEN(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {  \
-    return MASK == 1 && !((const bool *)a->mask)[r->mask + j * a->mask_stride[3]];               \
-  }                                                                                              \
-  DP_DEVICE double SCORE(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) { \
-    const T *q = (const T *)a->q + r->q, *k = (const T *)a->k + r->k + j * a->groups * a->size;  \
-    double sum = 0;                                                                              \
-    if (HIDDEN(a, r, j)) return a->masked;                                                       \
-    for (dp_i64 c = 0; c < a->size; c++) sum += (double)GET(q[c]) * (double)GET(k[c]);           \
-    sum *= a->scale;                                                                             \
-    return MASK == 2 ? sum + (double)MASK_AT(a->mask, r->mask + j * a->mask_stride[3]) : sum;    \
-  }                                                                                              \
-  /* What dropout multiplies the probability by. */                                              \
-  DP_DEVICE double KEEP(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {  \
-    dp_u32 word[4];                                                                              \
-    if (!DROPS) return 1;                                                                        \
-    const dp_i64 index = dp_place_of(&a->draw.place, r->row * a->keys + j);                      \
-    dp_draw_block(&a->draw, (dp_u64)index / 4, word);                                            \
-    return dp_draw_uniform(word[index % 4]) >= a->ratio ? 1 / (1 - a->ratio) : 0;                \
+#define DP_ATTENTION_SCORES(SCORE, SCORE_OF, KEEP, HIDDEN)                                                      \
+  /* Whether a bool mask hides key j from the row. */                                                           \
+  DP_DEVICE bool HIDDEN(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {                 \
+    return MASK == 1 && !((const bool *)a->mask)[r->mask + j * a->mask_stride[3]];                              \
+  }                                                                                                             \
+  DP_DEVICE double SCORE_OF(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j, double sum) { \
+    if (HIDDEN(a, r, j)) return a->masked;                                                                      \
+    sum *= a->scale;                                                                                            \
+    return MASK == 2 ? sum + (double)MASK_AT(a->mask, r->mask + j * a->mask_stride[3]) : sum;                   \
+  }                                                                                                             \
+  DP_DEVICE double SCORE(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {                \
+    const T *q = (const T *)a->q + r->q, *k = (const T *)a->k + r->k + j * a->groups * a->size;                 \
+    double sum = 0;                                                                                             \
+    if (HIDDEN(a, r, j)) return a->masked;                                                                      \
+    for (dp_i64 c = 0; c < a->size; c++) sum += (double)GET(q[c]) * (double)GET(k[c]);                          \
+    return SCORE_OF(a, r, j, sum);                                                                              \
+  }                                                                                                             \
+  /* What dropout multiplies the probability by. */                                                             \
+  DP_DEVICE double KEEP(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {                 \
+    dp_u32 word[4];                                                                                             \
+    if (!DROPS) return 1;                                                                                       \
+    const dp_i64 index = dp_place_of(&a->draw.place, r->row * a->keys + j);                                     \
+    dp_draw_block(&a->draw, (dp_u64)index / 4, word);                                                           \
+    return dp_draw_uniform(word[index % 4]) >= a->ratio ? 1 / (1 - a->ratio) : 0;                               \
   }
 
 #endif

@@ -1,42 +1,26 @@
-// What the threads of a block compute together, in an order that depends on nothing but the number of threads. All
-// threads call these, and all get the result.
+// What the threads of a block compute together, in an order that depends on nothing but the number of threads: each
+// warp for itself, then the warps' results in order. All threads call these, and all get the result.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BLOCK_H
 #define DP_BACKENDS_CUDA_DEVICE_BLOCK_H
 
 #include "backends/cuda/device/prelude.h"
 
-enum { DP_BLOCK_MOST = 256, DP_BLOCK_GROUPS = 16, DP_BLOCK_SHARED = DP_BLOCK_MOST + DP_BLOCK_GROUPS };
+// A block has whole warps, and at most DP_BLOCK_MOST threads. DP_BLOCK_SHARED: of what is shared, a word for each warp.
+enum { DP_BLOCK_MOST = 256, DP_BLOCK_SHARED = DP_BLOCK_MOST / DP_WARP };
 
-// shared: (DP_BLOCK_SHARED), in DP_SHARED memory. A block has at most DP_BLOCK_MOST threads.
-DP_DEVICE double dp_block_sum(double value, double *shared) {
-  const int t = dp_thread(), n = dp_threads();
-  double sum = 0;
-  shared[t] = value;
-  dp_barrier();
-  if (t < DP_BLOCK_GROUPS) {
-    for (int i = t; i < n; i += DP_BLOCK_GROUPS) sum += shared[i];
-    shared[DP_BLOCK_MOST + t] = sum;
+// shared: (DP_BLOCK_SHARED), in DP_SHARED memory.
+#define DP_BLOCK_JOIN(NAME_OF, OF_WARP, JOIN)                                        \
+  DP_DEVICE double NAME_OF(double value, double *shared) {                           \
+    value = OF_WARP(value);                                                          \
+    if (dp_thread() % DP_WARP == 0) shared[dp_thread() / DP_WARP] = value;           \
+    dp_barrier();                                                                    \
+    value = shared[0];                                                               \
+    for (int i = 1; i < dp_threads() / DP_WARP; i++) value = JOIN(value, shared[i]); \
+    dp_barrier(); /* before somebody writes there again */                           \
+    return value;                                                                    \
   }
-  dp_barrier();
-  sum = 0;
-  for (int i = 0; i < DP_BLOCK_GROUPS && i < n; i++) sum += shared[DP_BLOCK_MOST + i];
-  dp_barrier();  // before somebody writes there again
-  return sum;
-}
 
-// The largest; NaN is less than anything.
-DP_DEVICE double dp_block_max(double value, double *shared) {
-  const int t = dp_thread(), n = dp_threads();
-  shared[t] = value;
-  dp_barrier();
-  if (t < DP_BLOCK_GROUPS) {
-    for (int i = t; i < n; i += DP_BLOCK_GROUPS) value = fmax(value, shared[i]);
-    shared[DP_BLOCK_MOST + t] = value;
-  }
-  dp_barrier();
-  for (int i = 0; i < DP_BLOCK_GROUPS && i < n; i++) value = fmax(value, shared[DP_BLOCK_MOST + i]);
-  dp_barrier();
-  return value;
-}
+DP_BLOCK_JOIN(dp_block_sum, dp_warp_sum, DP_PLUS)
+DP_BLOCK_JOIN(dp_block_max, dp_warp_max, fmax)
 
 #endif

@@ -2,10 +2,11 @@
 // GPUs; tests compile the same text as C and run it, thread by thread.
 //
 // A function is a file of this folder: `DP_KERNEL(arguments) { ... }`, or DP_BLOCK_KERNEL where the threads of a block
-// work together (dp_barrier, DP_SHARED, dp_block_sum). NAME is its name, which the program that embeds it defines, as
-// it defines the types and expressions that the file is written over. Its argument is one struct `a`, defined in a
-// header that the host includes too. Helpers are named LOCAL(name), since one program holds many functions. Loops over
-// elements start at dp_index() and go on by dp_stride(), or leave when dp_index() is past the end.
+// work together (dp_barrier, DP_SHARED, dp_warp_sum, dp_block_sum). NAME is its name, which the program that embeds it
+// defines, as it defines the types and expressions that the file is written over. Its argument is one struct `a`,
+// defined in a header that the host includes too. Helpers are named LOCAL(name), since one program holds many
+// functions. Loops over elements start at dp_index() and go on by dp_stride(), or leave when dp_index() is past the
+// end.
 //
 // Elements of type T are in memory and are computed with in type W: GET(element) reads one, PUT(number) rounds to one.
 // Both types are the same but for floats of 16 bits, which are computed with in float. They are structs, so that no
@@ -20,6 +21,8 @@
 typedef long long dp_i64;
 typedef unsigned long long dp_u64;
 typedef unsigned dp_u32;
+
+enum { DP_WARP = 32 };  // threads that a GPU runs as one
 
 #ifdef __CUDACC__
 
@@ -50,6 +53,8 @@ static __device__ __forceinline__ dp_u64 dp_claim(dp_u64 *at, dp_u64 value) {
 int dp_thread(void), dp_threads(void);
 dp_i64 dp_block(void), dp_blocks(void);
 void dp_barrier(void);
+// Sets all[i] to the value of the warp's thread i, when all of its threads have come here. all: (DP_WARP)
+void dp_warp_share(double value, double *all);
 #define DP_ENTRY(ARGUMENTS, TOGETHER)                                                              \
   static void NAME(const ARGUMENTS a);                                                             \
   void DP_CONCATENATE(NAME, entry)(const void *arguments);                                         \
@@ -87,6 +92,37 @@ static inline dp_u64 dp_claim(dp_u64 *at, dp_u64 value) {
 
 DP_DEVICE dp_i64 dp_index(void) { return dp_block() * dp_threads() + dp_thread(); }
 DP_DEVICE dp_i64 dp_stride(void) { return dp_blocks() * dp_threads(); }
+
+// ---- warps ----------------------------------------------------------------------------------------------------------
+
+// What the threads of a warp compute together, without a barrier and without shared memory. All threads of a warp call
+// these, and all get the result. Pairs of threads that are 16 apart join theirs, then 8 and so on, so that the order
+// depends on nothing.
+//
+// Both texts join the same pairs. As JOIN is commutative, all threads of the first have what the second has in all[0].
+#ifdef __CUDACC__
+#define DP_WARP_TREE(NAME_OF, JOIN)                                    \
+  DP_DEVICE double NAME_OF(double value) {                             \
+    for (int apart = DP_WARP / 2; apart > 0; apart /= 2)               \
+      value = JOIN(value, __shfl_xor_sync(0xffffffffu, value, apart)); \
+    return value;                                                      \
+  }
+#else
+#define DP_WARP_TREE(NAME_OF, JOIN)                                          \
+  DP_DEVICE double NAME_OF(double value) {                                   \
+    double all[DP_WARP];                                                     \
+    dp_warp_share(value, all);                                               \
+    for (int apart = DP_WARP / 2; apart > 0; apart /= 2)                     \
+      for (int i = 0; i < apart; i++) all[i] = JOIN(all[i], all[i + apart]); \
+    return all[0];                                                           \
+  }
+#endif
+
+#define DP_PLUS(x, y) ((x) + (y))
+
+DP_WARP_TREE(dp_warp_sum, DP_PLUS)
+// The largest; NaN is less than anything.
+DP_WARP_TREE(dp_warp_max, fmax)
 
 // ---- floats of 16 bits ----------------------------------------------------------------------------------------------
 

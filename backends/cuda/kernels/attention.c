@@ -1,4 +1,6 @@
 // dp.ScaledDotProductAttention and its gradient: plain kernels that store no matrix of scores.
+#include "backends/cuda/kernels/attention.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -103,7 +105,7 @@ static dp_status enqueue_forward(const dp_kernel_spec *spec, void *state, dp_que
   dp_attention_arguments a = arguments_of(spec, &forward, in);
   a.y = out[0];
   a.lse = dp_has_out(spec, 1) ? out[1] : NULL;
-  return launch(queue, state, a.batch * a.heads * a.length, dp_max_i64(a.keys, a.v_size), &a);
+  return dp_cuda_launch(queue, state, a.batch * a.heads * dp_attention_tiles(a.length), DP_TILE_THREADS, &a, sizeof a);
 }
 
 const dp_kernel dp_kernel_cuda_dp_ScaledDotProductAttention = {

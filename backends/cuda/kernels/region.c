@@ -34,6 +34,7 @@ static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, 
     dp_cuda_region_sum_spec(spec, l->first, &l->sum, made);
   else
     dp_member_spec_make(spec->region, l->first, spec->region->values, made);
+  made->spec.tf32 = spec->tf32;
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {

@@ -39,6 +39,7 @@ dp_status dp_cuda_product_enqueue(void *state, dp_queue *queue, const void *a, c
   arguments.b = b;
   arguments.c = c;
   arguments.y = y;
-  return dp_cuda_launch(queue, s->function, dp_cuda_blocks(arguments.count), DP_CUDA_THREADS, &arguments,
-                        sizeof arguments);
+  const int64_t tiles = dp_product_tiles(arguments.m) * dp_product_tiles(arguments.n);
+  const int64_t blocks = arguments.count ? arguments.count / arguments.m / arguments.n * tiles : 0;
+  return dp_cuda_launch(queue, s->function, blocks, DP_TILE_THREADS, &arguments, sizeof arguments);
 }

@@ -1,5 +1,5 @@
-// A stand-in of cuBLASLt that computes on the host, from the descriptors and pointers that it is given: types, orders,
-// leading dimensions, transpositions, batches, factors, the bias epilogue.
+// A stand-in of cuBLASLt that computes on the host, from the descriptors and pointers that it is given: types, rounding
+// to TF32, orders, leading dimensions, transpositions, batches, factors, the bias epilogue.
 //
 // It is as strict as the library where that is documented, and stricter where the library may do anything: addresses
 // must have the alignment that was promised, the workspace must be the algorithm's. For long sums its algorithm keeps
@@ -199,14 +199,16 @@ static cublasStatus_t check(const product *p) {
   const desc *d = &p->desc;
   if (d->magic != MAGIC_DESC) return CUBLAS_STATUS_INVALID_VALUE;
   const bool wide = d->compute == CUBLAS_COMPUTE_64F;
-  if (!wide && d->compute != CUBLAS_COMPUTE_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool tf32 = d->compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  if (!wide && !tf32 && d->compute != CUBLAS_COMPUTE_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (d->scale != (wide ? CUDA_R_64F : CUDA_R_32F)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (d->epilogue != CUBLASLT_EPILOGUE_DEFAULT && (d->epilogue != CUBLASLT_EPILOGUE_BIAS || wide))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   const layout *all[] = {&p->a, &p->b, &p->c, &p->d};
   // All matrices are of one type, and a bias is of it too. What is computed in float32 may have 16 bits.
   const cudaDataType_t type = p->d.type;
-  if (type != d->scale && (wide || (type != CUDA_R_16F && type != CUDA_R_16BF))) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool half = type == CUDA_R_16F || type == CUDA_R_16BF;
+  if (type != d->scale && (wide || tf32 || !half)) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (int i = 0; i < 4; i++)
     if (!is_layout(all[i], type) || all[i]->count != p->d.count) return CUBLAS_STATUS_INVALID_VALUE;
   bool fits = rows_of(&p->a, d->trans_a) == p->d.rows && columns_of(&p->b, d->trans_b) == p->d.columns &&
@@ -284,6 +286,12 @@ static void strides_of(const layout *l, int32_t transposed, int64_t *row, int64_
 #define W float
 #define GET STANDIN_SAME
 #define PUT STANDIN_SAME
+#define OPERAND standin_round_tf32
+#define NAME(name) name##_tf32
+#include "tests/cuda/standin/cublaslt_product.h"
+#undef OPERAND
+#undef NAME
+#define OPERAND(x) GET(x)
 #define NAME(name) name##_float
 #include "tests/cuda/standin/cublaslt_product.h"
 #undef T
@@ -321,6 +329,8 @@ static void multiply(void *argument) {
       multiply_float16(p, i);
     else if (p->d.type == CUDA_R_16BF)
       multiply_bfloat16(p, i);
+    else if (p->desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32)
+      multiply_tf32(p, i);
     else
       multiply_float(p, i);
   }

@@ -1,11 +1,11 @@
 // One product of matrices of type T, computed in type W, for cublaslt.c, which includes this once for each type. GET
-// reads an element, PUT rounds to one.
+// reads an element, OPERAND one of A or B; PUT rounds to one.
 
 // sums (m) = the products of op(A)'s rows with column j of op(B), over k from `low` to `high`. a: op(A), column-major.
 static void NAME(sum_column)(const W *a, int64_t m, const T *b, int64_t b_row, int64_t low, int64_t high, W *sums) {
   for (int64_t i = 0; i < m; i++) sums[i] = 0;
   for (int64_t k = low; k < high; k++) {
-    const W factor = GET(b[k * b_row]), *column = a + k * m;
+    const W factor = OPERAND(b[k * b_row]), *column = a + k * m;
     for (int64_t i = 0; i < m; i++) sums[i] += column[i] * factor;
   }
 }
@@ -24,7 +24,7 @@ static void NAME(multiply)(const product *p, int32_t batch) {
   strides_of(&p->d, CUBLAS_OP_N, &d_row, &d_column);
   W *dense = p->own, *own = dense + m * depth;
   for (int64_t k = 0; k < depth; k++)
-    for (int64_t i = 0; i < m; i++) dense[k * m + i] = GET(a[i * a_row + k * a_column]);
+    for (int64_t i = 0; i < m; i++) dense[k * m + i] = OPERAND(a[i * a_row + k * a_column]);
   for (int64_t j = 0; j < n; j++) {
     W *sums = p->algorithm.parts == 2 ? (W *)p->workspace + (batch * n + j) * 2 * m : own;
     const int64_t half = p->algorithm.parts == 2 ? depth / 2 : depth;

@@ -1,9 +1,12 @@
 // A stand-in of cuDNN's graphs that computes on the host, from what the descriptors say when they are finalised: this
 // file has the calls, cudnn_check.c what finalisation checks, cudnn_engines.c the engines, cudnn_convolve.c what they
-// compute. It knows graphs of one convolution or one of its gradients.
+// compute. It knows graphs of one convolution or one of its gradients, of pooling
+// (cudnn_pool.h), and of attention (cudnn_graph.h).
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/cuda/standin/cudnn_graph.h"
+#include "tests/cuda/standin/cudnn_pool.h"
 #include "tests/cuda/standin/cudnn_private.h"
 #include "tests/cuda/standin/standin.h"
 
@@ -64,6 +67,8 @@ static const struct {
     {CUDNN_BACKEND_TENSOR_DESCRIPTOR, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, true},
     {CUDNN_BACKEND_TENSOR_DESCRIPTOR, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 5, true},
     {CUDNN_BACKEND_TENSOR_DESCRIPTOR, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 5, true},
+    {CUDNN_BACKEND_TENSOR_DESCRIPTOR, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, false},
+    {CUDNN_BACKEND_TENSOR_DESCRIPTOR, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, false},
     {CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, true},
     {CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, true},
     {CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, true},
@@ -87,7 +92,43 @@ static const struct {
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY),
 #undef OPERATION
-    {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, true},
+#define PART(KIND, NAME, NEEDED) {KIND, NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, NEEDED}
+    {CUDNN_BACKEND_MATMUL_DESCRIPTOR, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, true},
+    {CUDNN_BACKEND_POINTWISE_DESCRIPTOR, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, true},
+    {CUDNN_BACKEND_POINTWISE_DESCRIPTOR, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, true},
+    {CUDNN_BACKEND_REDUCTION_DESCRIPTOR, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, true},
+    {CUDNN_BACKEND_REDUCTION_DESCRIPTOR, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, true},
+    PART(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, CUDNN_ATTR_OPERATION_MATMUL_DESC, true),
+    PART(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, CUDNN_ATTR_OPERATION_MATMUL_ADESC, true),
+    PART(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, CUDNN_ATTR_OPERATION_MATMUL_BDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, CUDNN_ATTR_OPERATION_MATMUL_CDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, true),
+    PART(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, false),
+    PART(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, CUDNN_ATTR_OPERATION_REDUCTION_DESC, true),
+    PART(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, true),
+    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, 1, true},
+    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, true},
+    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, true},
+    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, 1, true},
+    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, true},
+    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, CUDNN_TYPE_INT64, 3, true},
+    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_TYPE_INT64, 3, true},
+    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, CUDNN_TYPE_INT64, 3, true},
+    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_TYPE_INT64, 3, true},
+    PART(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, true),
+    PART(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, true),
+    PART(CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, true),
+    PART(CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, true),
+#undef PART
+    {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+     STANDIN_MOST_OPERATIONS, true},
     {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, true},
     {CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
      true},
@@ -95,8 +136,8 @@ static const struct {
     {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, true},
     {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
      true},
-    {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 8, true},
-    {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 8, true},
+    {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 16, true},
+    {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 16, true},
     {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, false},
 };
 enum { N_KNOWN = sizeof known / sizeof *known };
@@ -107,6 +148,8 @@ static size_t bytes_of(int type) {
     case CUDNN_TYPE_VOID_PTR:
     case CUDNN_TYPE_BACKEND_DESCRIPTOR:
       return sizeof(void *);
+    case CUDNN_TYPE_BOOLEAN:
+      return sizeof(bool);
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_DOUBLE:
       return 8;
@@ -238,7 +281,10 @@ static cudnnStatus_t get_results(const descriptor *heuristics, int64_t asked, in
   const engine *engines;
   const int mode = *(const int *)standin_cudnn_values(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE);
   const descriptor *graph = standin_cudnn_part(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-  const int named = standin_cudnn_engines(mode, &engines);
+  const descriptor *operation = operation_of(graph);
+  const int named = standin_cudnn_is_of_graph(operation)  ? standin_cudnn_graph_engines(mode, &engines)
+                    : standin_cudnn_is_pooling(operation) ? standin_cudnn_pool_engines(mode, &engines)
+                                                          : standin_cudnn_engines(mode, &engines);
   *count = named < asked ? named : asked;
   for (int64_t i = 0; i < *count; i++) {
     if (results[i]->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR || results[i]->finalized) return CUDNN_STATUS_BAD_PARAM;
@@ -249,7 +295,9 @@ static cudnnStatus_t get_results(const descriptor *heuristics, int64_t asked, in
 
 static const engine *engine_of(const descriptor *d) {
   const int64_t *number = standin_cudnn_values(d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-  return number ? standin_cudnn_engine((int)*number) : NULL;
+  const engine *e = number ? standin_cudnn_graph_engine((int)*number) : NULL;
+  if (number && !e) e = standin_cudnn_pool_engine((int)*number);
+  return number && !e ? standin_cudnn_engine((int)*number) : e;
 }
 
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const made, cudnnBackendAttributeName_t name,
@@ -285,18 +333,62 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const made, cudn
 
 // ---- execution ------------------------------------------------------------------------------------------------------
 
-// Finds the tensor's address in the variant pack.
-static cudnnStatus_t find_data(const descriptor *pack, tensor *t) {
+// Finds a tensor's address in the variant pack, by its number.
+static cudnnStatus_t find_address(const descriptor *pack, int64_t id, int64_t alignment, void **address) {
   const int64_t *ids = standin_cudnn_values(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   void *const *data = standin_cudnn_values(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   int64_t count = 0;
   for (const attribute *a = pack->attributes; a; a = a->next)
     if (a->name == CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS) count = a->count;
   for (int64_t i = 0; i < count; i++)
-    if (ids[i] == t->id) t->data = data[i];
-  if (!t->data) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  return (uintptr_t)t->data % (uintptr_t)t->alignment ? CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER
-                                                      : CUDNN_STATUS_SUCCESS;
+    if (ids[i] == id) *address = data[i];
+  if (!*address) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  return (uintptr_t)*address % (uintptr_t)alignment ? CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER : CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t find_data(const descriptor *pack, tensor *t) {
+  void *address = NULL;
+  const cudnnStatus_t status = find_address(pack, t->id, t->alignment, &address);
+  t->data = address;
+  return status;
+}
+
+static cudnnStatus_t execute_graph(cudnnHandle_t handle, const descriptor *configuration, const descriptor *pack) {
+  graph *g = malloc(sizeof *g);
+  if (!g) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+  const engine *e = engine_of(configuration);
+  void *const *workspace = standin_cudnn_values(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+  cudnnStatus_t status = standin_cudnn_read_graph(operation_of(configuration), g);
+  g->engine = e->number;
+  g->workspace = workspace ? *workspace : NULL;
+  g->workspace_bytes = standin_cudnn_graph_workspace(g);
+  if (status == CUDNN_STATUS_SUCCESS && g->workspace_bytes > 0 && !g->workspace)
+    status = CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  for (int i = 0; i < g->n_tensors && status == CUDNN_STATUS_SUCCESS; i++)
+    if (!g->tensors[i].is_virtual)
+      status = find_address(pack, g->tensors[i].id, g->tensors[i].alignment, &g->tensors[i].data);
+  if (status == CUDNN_STATUS_SUCCESS && !standin_cudnn_graph_prepare(g))
+    status = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+  if (status == CUDNN_STATUS_SUCCESS && dp_standin_enqueue(handle->stream, standin_cudnn_graph_run, g,
+                                                           standin_cudnn_graph_free, standin_cudnn_graph_ns(g, e)))
+    status = CUDNN_STATUS_EXECUTION_FAILED;
+  if (status != CUDNN_STATUS_SUCCESS) standin_cudnn_graph_free(g);
+  return status;
+}
+
+static cudnnStatus_t execute_pooling(cudnnHandle_t handle, const descriptor *operation, const descriptor *pack) {
+  pooling *p = malloc(sizeof *p);
+  if (!p) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+  cudnnStatus_t status = standin_cudnn_read_pooling(operation, p);
+  if (status == CUDNN_STATUS_SUCCESS) status = find_address(pack, p->x.id, p->x.alignment, &p->x.data);
+  if (status == CUDNN_STATUS_SUCCESS) status = find_address(pack, p->y.id, p->y.alignment, &p->y.data);
+  double bytes = 4;  // a GPU's time: 3 TB/s
+  for (int d = 0; d < 5; d++) bytes *= (double)p->x.extents[d];
+  if (status == CUDNN_STATUS_SUCCESS &&
+      dp_standin_enqueue(handle->stream, standin_cudnn_pool, p, free, 2e3 + bytes / 3e3))
+    status = CUDNN_STATUS_EXECUTION_FAILED;
+  if (status != CUDNN_STATUS_SUCCESS) free(p);
+  return status;
 }
 
 static void release(void *context) {
@@ -315,8 +407,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   if (handle->device != device || dp_standin_device_of(handle->stream) != device) return CUDNN_STATUS_BAD_PARAM;
   if (!made_for || (*made_for)->device != device) return CUDNN_STATUS_BAD_PARAM;
   const descriptor *configuration = standin_cudnn_part(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  const descriptor *operation = operation_of(operation_of(configuration));
+  if (standin_cudnn_is_of_graph(operation)) return execute_graph(handle, configuration, pack);
+  if (standin_cudnn_is_pooling(operation)) return execute_pooling(handle, operation, pack);
   convolution c;
-  cudnnStatus_t status = standin_cudnn_read(operation_of(operation_of(configuration)), &c);
+  cudnnStatus_t status = standin_cudnn_read(operation, &c);
   if (status == CUDNN_STATUS_SUCCESS) status = find_data(pack, &c.x);
   if (status == CUDNN_STATUS_SUCCESS) status = find_data(pack, &c.w);
   if (status == CUDNN_STATUS_SUCCESS) status = find_data(pack, &c.y);

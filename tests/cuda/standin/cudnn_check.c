@@ -1,6 +1,8 @@
 // What finalisation checks, and operations read from their descriptors.
 #include <string.h>
 
+#include "tests/cuda/standin/cudnn_graph.h"
+#include "tests/cuda/standin/cudnn_pool.h"
 #include "tests/cuda/standin/cudnn_private.h"
 
 static int64_t count_of(const descriptor *d, int name) {
@@ -145,21 +147,44 @@ static bool is_operation(const descriptor *d) {
   return false;
 }
 
+// The workspace of the engine that a plan is made for; -1: it does not take the graph.
+static cudnnStatus_t find_workspace(const descriptor *of_graph, int number, int64_t *bytes) {
+  const descriptor *operation = standin_cudnn_part(of_graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  if (standin_cudnn_is_of_graph(operation)) {
+    graph g;
+    const cudnnStatus_t status = standin_cudnn_read_graph(of_graph, &g);
+    if (status == CUDNN_STATUS_SUCCESS) *bytes = standin_cudnn_graph_workspace(&g);
+    return status;
+  }
+  if (standin_cudnn_is_pooling(operation)) return *bytes = 0, CUDNN_STATUS_SUCCESS;
+  convolution c;
+  const cudnnStatus_t status = standin_cudnn_read(operation, &c);
+  if (status == CUDNN_STATUS_SUCCESS) *bytes = standin_cudnn_workspace(standin_cudnn_engine(number), &c);
+  return status;
+}
+
 // A plan is finalised if its engine takes the operation; its workspace can be asked for then.
 static cudnnStatus_t check_plan(const descriptor *d) {
   const descriptor *configuration = standin_cudnn_part(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   if (configuration->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
-  const descriptor *graph = standin_cudnn_part(configuration, CUDNN_ATTR_OPERATIONGRAPH_OPS);
-  convolution c;
-  cudnnStatus_t status = standin_cudnn_read(standin_cudnn_part(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS), &c);
+  int64_t bytes = 0;
+  const cudnnStatus_t status =
+      find_workspace(standin_cudnn_part(configuration, CUDNN_ATTR_OPERATIONGRAPH_OPS),
+                     (int)number(configuration, CUDNN_ATTR_ENGINE_GLOBAL_INDEX), &bytes);
   if (status != CUDNN_STATUS_SUCCESS) return status;
-  const engine *e = standin_cudnn_engine((int)number(configuration, CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
-  const int64_t bytes = standin_cudnn_workspace(e, &c);
   if (bytes < 0) return CUDNN_STATUS_NOT_SUPPORTED;
   return standin_cudnn_store((descriptor *)(uintptr_t)d, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
                              &bytes)
              ? CUDNN_STATUS_SUCCESS
              : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+}
+
+static cudnnStatus_t check_graph(const descriptor *d) {
+  const descriptor *operation = standin_cudnn_part(d, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  graph g;
+  if (standin_cudnn_is_of_graph(operation)) return standin_cudnn_read_graph(d, &g);
+  const bool alone = is_operation(operation) || standin_cudnn_is_pooling(operation);
+  return alone && count_of(d, CUDNN_ATTR_OPERATIONGRAPH_OPS) == 1 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 static cudnnStatus_t check_pack(const descriptor *d) {
@@ -170,14 +195,18 @@ static cudnnStatus_t check_pack(const descriptor *d) {
 cudnnStatus_t standin_cudnn_check(const descriptor *d) {
   convolution c;
   if (is_operation(d)) return standin_cudnn_read(d, &c);
+  pooling p;
+  if (standin_cudnn_is_of_graph(d)) return standin_cudnn_check_operation(d);
+  if (standin_cudnn_is_pooling(d)) return standin_cudnn_read_pooling(d, &p);
   switch (d->type) {
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
       return check_tensor(d);
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
       return check_convolution(d);
+    case CUDNN_BACKEND_RESAMPLE_DESCRIPTOR:
+      return standin_cudnn_check_window(d);
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
-      return is_operation(standin_cudnn_part(d, CUDNN_ATTR_OPERATIONGRAPH_OPS)) ? CUDNN_STATUS_SUCCESS
-                                                                                : CUDNN_STATUS_NOT_SUPPORTED;
+      return check_graph(d);
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
       return check_plan(d);
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:

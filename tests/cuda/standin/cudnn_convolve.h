@@ -94,18 +94,14 @@ static void NAME(grad_weight)(convolution *c) {
       }
 }
 
-// What an engine that rounds makes of an operand: tensor cores keep ten bits of a float32's fraction.
-static T NAME(rounded)(T value) {
-  float narrow = (float)value;
-  uint32_t bits;
-  memcpy(&bits, &narrow, sizeof bits);
-  bits &= 0xffffe000u;
-  memcpy(&narrow, &bits, sizeof bits);
-  return (T)narrow;
+// What an engine that rounds makes of an operand: a number of TF32, or of 16 bits if it says that it converts.
+static T NAME(rounded)(const convolution *c, T value) {
+  if (c->engine == STANDIN_CUDNN_CONVERTS) return (T)standin_get_bfloat16(standin_put_bfloat16((float)value));
+  return (T)standin_round_tf32((float)value);
 }
 
 // Copies a tensor to the workspace, dense; the tensor is there from then on.
-static void NAME(move)(tensor *t, bool rounds, T **room) {
+static void NAME(move)(const convolution *c, tensor *t, bool rounds, T **room) {
   tensor moved = *t;
   int64_t stride = 1;
   moved.data = (char *)*room;
@@ -119,7 +115,7 @@ static void NAME(move)(tensor *t, bool rounds, T **room) {
         for (int64_t j = 0; j < t->extents[3]; j++)
           for (int64_t k = 0; k < t->extents[4]; k++) {
             const T value = NAME(row)(t, a, b, i, j)[k * t->strides[4]];
-            NAME(row)(&moved, a, b, i, j)[k] = rounds ? NAME(rounded)(value) : value;
+            NAME(row)(&moved, a, b, i, j)[k] = rounds ? NAME(rounded)(c, value) : value;
           }
   *room += stride;
   *t = moved;
@@ -128,12 +124,13 @@ static void NAME(move)(tensor *t, bool rounds, T **room) {
 static void NAME(convolve)(convolution *c) {
   const bool forward = c->operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
   const bool input = c->operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
-  const bool rounds = c->engine == 32 || (c->engine == 67 && sizeof(T) == sizeof(float));
+  const bool narrows = c->engine == STANDIN_CUDNN_TENSOR_CORES && sizeof(T) == sizeof(float);
+  const bool rounds = c->engine == STANDIN_CUDNN_CONVERTS || narrows;
   if (c->engine == 38 || rounds) {
     T *room = c->workspace;
-    if (!input) NAME(move)(&c->x, rounds, &room);
-    if (forward || input) NAME(move)(&c->w, rounds, &room);
-    if (!forward) NAME(move)(&c->y, rounds, &room);
+    if (!input) NAME(move)(c, &c->x, rounds, &room);
+    if (forward || input) NAME(move)(c, &c->w, rounds, &room);
+    if (!forward) NAME(move)(c, &c->y, rounds, &room);
   }
   if (forward)
     NAME(forward)(c);

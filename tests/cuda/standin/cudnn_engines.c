@@ -6,12 +6,12 @@
 enum { STRICT_NAN_PROPAGATION = 9 };  // a note that says nothing of exactness
 
 static const engine engines[] = {
-    {67, CUDNN_NUMERICAL_NOTE_TENSOR_CORE, true, 0.1},
+    {STANDIN_CUDNN_TENSOR_CORES, CUDNN_NUMERICAL_NOTE_TENSOR_CORE, true, 0.1},
     {25, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, false, 0.1},
     {4, CUDNN_NUMERICAL_NOTE_FFT, true, 0.1},
     {5, CUDNN_NUMERICAL_NOTE_WINOGRAD, true, 0.1},
     {31, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, false, 0.1},
-    {32, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, true, 0.1},
+    {STANDIN_CUDNN_CONVERTS, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, true, 0.1},
     {38, -1, true, 1.5},  // works on copies in the workspace; takes no groups
     {70, -1, false, 1},   // takes no dilated windows
     {0, STRICT_NAN_PROPAGATION, false, 2},

@@ -120,6 +120,11 @@ TEST(Form, OptionsHold) {
   EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
   hand.plan->target->isa = hand.plan->options->isa = Text(hand, "avx2");
   EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+  hand.plan->tf32 = true;
+  hand.plan->options->fast_math = Text(hand, "tf32");
+  EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+  hand.plan->tf32 = false;
+  hand.plan->options->fast_math = Text(hand, "");
   hand.plan->precision = DP_FLOAT64;
   hand.plan->options->precision = Text(hand, "fp64");
   EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");

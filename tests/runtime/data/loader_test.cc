@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -278,23 +281,67 @@ TEST(Loader, DisagreementAndNothingAreRefused) {
   dp_status_free(status);
 }
 
+// However many batches are ready ahead; inputs without samples come with each.
 TEST(Prefetch, GivesTheLoadersBatches) {
-  Set set(23, Options(4, true, false, 9));
-  int32_t slots[2][4];
-  void *targets[] = {slots[0], slots[1]};
-  dp_prefetch *prefetch;
-  ASSERT_EQ(dp_prefetch_create(set.loader, targets, 2, 40, &prefetch), DP_OK);
-  Set same(23, Options(4, true, false, 9));
-  int slot;
-  int64_t n, position = 2;
-  while (dp_prefetch_next(prefetch, &slot, &n)) {
-    EXPECT_EQ(slot, position % 2);
-    EXPECT_EQ(std::vector<int32_t>(slots[slot], slots[slot] + n), same.Batch(position)) << position;
-    dp_prefetch_release(prefetch);
-    position++;
+  std::vector<int32_t> numbers(23), whole = {7, 8, 9};
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const dp_loader_input inputs[] = {InputOf("x", 0, {DP_INT32, 1, {23}, 92, numbers.data()}),
+                                    InputOf("whole", -1, {DP_INT32, 1, {3}, 12, whole.data()})};
+  for (int depth : {1, 2, 3, 8, 50}) {
+    const dp_loader_options options = Options(4, true, false, 9);
+    dp_loader *loader;
+    ASSERT_EQ(dp_loader_create(inputs, 2, &options, &loader), DP_OK);
+    int32_t slots[2][4], wholes[2][3];
+    void *targets[] = {slots[0], wholes[0], slots[1], wholes[1]};
+    dp_prefetch *prefetch;
+    ASSERT_EQ(dp_prefetch_create(loader, targets, 2, 40, depth, &prefetch), DP_OK);
+    Set same(23, Options(4, true, false, 9));
+    int slot;
+    int64_t n, position = 2;
+    while (dp_prefetch_next(prefetch, &slot, &n)) {
+      EXPECT_EQ(slot, position % 2);
+      EXPECT_EQ(std::vector<int32_t>(slots[slot], slots[slot] + n), same.Batch(position)) << depth << " " << position;
+      EXPECT_EQ(std::vector<int32_t>(wholes[slot], wholes[slot] + 3), whole);
+      std::fill(slots[slot], slots[slot] + 4, -1);
+      std::fill(wholes[slot], wholes[slot] + 3, -1);
+      dp_prefetch_release(prefetch);
+      position++;
+    }
+    EXPECT_EQ(position, 40);
+    EXPECT_EQ(dp_prefetch_failure(prefetch), DP_OK);
+    dp_prefetch_destroy(prefetch);
+    dp_loader_destroy(loader);
   }
-  EXPECT_EQ(position, 40);
-  dp_prefetch_destroy(prefetch);
+}
+
+// With a depth of 4 the loader is four batches ahead of what was taken, in the targets and behind them, and no more.
+TEST(Prefetch, GoesAsFarAheadAsItIsTold) {
+  for (int depth : {1, 4}) {
+    std::atomic<int> skipped{0};
+    std::vector<int32_t> numbers(100);
+    dp_loader_input input = InputOf("x", 0, {DP_INT32, 1, {100}, 400, numbers.data()});
+    bool broken[100];
+    for (int i = 0; i < 100; i++) broken[i] = i % 2 == 0;  // so that each batch of two tells when it is read
+    const_cast<dp_data *>(input.data.data)->broken = broken;
+    dp_loader_options options = Options(2);
+    options.skip_broken = true;
+    options.context = &skipped;
+    options.skipped = [](void *context, const char *) { (*static_cast<std::atomic<int> *>(context))++; };
+    dp_loader *loader;
+    ASSERT_EQ(dp_loader_create(&input, 1, &options, &loader), DP_OK);
+    int32_t slots[2][2];
+    void *targets[] = {slots[0], slots[1]};
+    dp_prefetch *prefetch;
+    ASSERT_EQ(dp_prefetch_create(loader, targets, 0, 50, depth, &prefetch), DP_OK);
+    int slot;
+    int64_t n;
+    ASSERT_TRUE(dp_prefetch_next(prefetch, &slot, &n));  // and is not released: it is being trained on
+    while (skipped < 1 + depth) std::this_thread::yield();
+    for (int i = 0; i < 100; i++) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    EXPECT_EQ(skipped, 1 + depth) << depth;
+    dp_prefetch_destroy(prefetch);
+    dp_loader_destroy(loader);
+  }
 }
 
 // A batch that cannot be filled ends the data, after those before it.
@@ -304,7 +351,7 @@ TEST(Prefetch, AFailureComesInItsTurn) {
   bool broken[20] = {};
   broken[13] = true;
   const_cast<dp_data *>(input.data.data)->broken = broken;
-  for (bool taken : {true, false}) {
+  for (auto [taken, depth] : {std::pair(true, 1), {false, 1}, {true, 2}, {false, 2}, {true, 4}, {false, 9}}) {
     dp_loader_options options = Options(4);
     options.workers = 3;
     dp_loader *loader;
@@ -312,7 +359,7 @@ TEST(Prefetch, AFailureComesInItsTurn) {
     int32_t slots[2][4];
     void *targets[] = {slots[0], slots[1]};
     dp_prefetch *prefetch;
-    ASSERT_EQ(dp_prefetch_create(loader, targets, 0, 5, &prefetch), DP_OK);
+    ASSERT_EQ(dp_prefetch_create(loader, targets, 0, 5, depth, &prefetch), DP_OK);
     int slot, batches = 0;
     for (int64_t n; dp_prefetch_next(prefetch, &slot, &n); batches++) dp_prefetch_release(prefetch);
     EXPECT_EQ(batches, 3);
@@ -369,16 +416,18 @@ TEST(Loader, BrokenRecordsAreSkippedInAllInputs) {
 }
 
 TEST(Prefetch, StopsEarly) {
-  Set set(23, Options(4, false, false, 0));
-  int32_t slots[2][4];
-  void *targets[] = {slots[0], slots[1]};
-  dp_prefetch *prefetch;
-  ASSERT_EQ(dp_prefetch_create(set.loader, targets, 0, 1000000, &prefetch), DP_OK);
-  int slot;
-  int64_t n;
-  ASSERT_TRUE(dp_prefetch_next(prefetch, &slot, &n));
-  dp_prefetch_release(prefetch);
-  dp_prefetch_destroy(prefetch);
+  for (int depth : {1, 2, 5}) {
+    Set set(23, Options(4, false, false, 0));
+    int32_t slots[2][4];
+    void *targets[] = {slots[0], slots[1]};
+    dp_prefetch *prefetch;
+    ASSERT_EQ(dp_prefetch_create(set.loader, targets, 0, 1000000, depth, &prefetch), DP_OK);
+    int slot;
+    int64_t n;
+    ASSERT_TRUE(dp_prefetch_next(prefetch, &slot, &n));
+    dp_prefetch_release(prefetch);
+    dp_prefetch_destroy(prefetch);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+// AveragePool by cuDNN.
+#include "backends/cuda/cudnn/pooling.h"
+#include "backends/cuda/windows/pool.h"
+
+static const dp_cudnn_pooling pooling = {DP_CUDNN_MEAN, &dp_kernel_cuda_AveragePool};
+
+static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  return dp_cudnn_pooling_prepare(spec, &pooling, state);
+}
+
+static void release(void *state) { dp_cudnn_pooling_release(&pooling, state); }
+
+static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                         void *const *out, void *scratch) {
+  (void)scratch;
+  return dp_cudnn_pooling_enqueue(spec, &pooling, state, queue, in, out);
+}
+
+const dp_kernel dp_kernel_cuda_cudnn_AveragePool = {
+    .name = "cuda.cudnn.AveragePool",
+    .op = "AveragePool",
+    .domain = "",
+    .priority = 10,
+    .library = true,
+    .types = DP_WINDOWS_TYPES,
+    .shares_state = true,
+    .expect = dp_cudnn_expect,
+    .prepare = prepare,
+    .release = release,
+    .enqueue = enqueue,
+};
