@@ -1,6 +1,7 @@
 // The memory of a plan on the GPU, as the driver's stand-in records it: the arenas of every device and of the host are
-// allocated as the plan says, to the byte. What comes beside them, tables of transfers and of updates on the device and a
-// word of each stream on the host, comes before the second step of the same number of samples. Nothing is left at the end.
+// allocated as the plan says, to the byte. What comes beside them, tables of transfers and of updates on the device and
+// a word of each stream on the host, comes before the second step of the same number of samples. Nothing is left at the
+// end.
 #include <cstring>
 
 #include "backends/registry.h"

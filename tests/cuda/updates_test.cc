@@ -40,8 +40,8 @@ int64_t Launches(const std::string &name) {
   });
 }
 
-// Instructions of the program train that update parameters. Many gradients do not wait for each other's updates, but for
-// the norm of all of them.
+// Instructions of the program train that update parameters. Many gradients do not wait for each other's updates, but
+// for the norm of all of them.
 int64_t CountUpdates(const Plan &plan) {
   int64_t count = 0;
   for (const Location &at : Instructions(plan, "train", 0)) {

@@ -1,6 +1,6 @@
 // The index of the most extreme element of type T: BETTER(a, b) tells whether a is more extreme than b, and LAST
-// whether the last of equal ones is meant. IS_NAN(x) tells what is more extreme than all else. COLUMNS: 1 where a warp's threads take neighbouring
-// results, 0 where a block's threads share one.
+// whether the last of equal ones is meant. IS_NAN(x) tells what is more extreme than all else. COLUMNS: 1 where a
+// warp's threads take neighbouring results, 0 where a block's threads share one.
 #include "backends/cuda/device/arg.h"
 #include "backends/cuda/device/block.h"
 

@@ -1,6 +1,6 @@
-// The largest of some numbers and the sum of their exponentials relative to it, in one pass: of a thread's, a block's, a
-// row's that several blocks share. A file that includes this has T and W defined; DP_ADD_EXPONENTIAL and DP_EXPONENTIALS
-// define functions. Milakov, Gimelshein: "Online normalizer calculation for softmax", 2018.
+// The largest of some numbers and the sum of their exponentials relative to it, in one pass: of a thread's, a block's,
+// a row's that several blocks share. A file that includes this has T and W defined; DP_ADD_EXPONENTIAL and
+// DP_EXPONENTIALS define functions. Milakov, Gimelshein: "Online normalizer calculation for softmax", 2018.
 #ifndef DP_BACKENDS_CUDA_DEVICE_EXPONENTIALS_H
 #define DP_BACKENDS_CUDA_DEVICE_EXPONENTIALS_H
 

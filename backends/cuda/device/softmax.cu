@@ -1,6 +1,6 @@
 // Softmax of rows of type T, a block for each, or for each share. LOGARITHM: 1 for LogSoftmax. STEPS: 1 to round every
-// step to T, as the CPU does for Softmax in float16. Every element is read and written by the same thread in the end, so
-// that y may be x.
+// step to T, as the CPU does for Softmax in float16. Every element is read and written by the same thread in the end,
+// so that y may be x.
 #include "backends/cuda/device/exponentials.h"
 #include "backends/cuda/device/held.h"
 

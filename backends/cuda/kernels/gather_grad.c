@@ -1,6 +1,6 @@
-// dp.GatherGrad: adds slices along `axis` where the indices say, in the order of the indices. These are sorted first, so
-// that each slice of the result finds its own: one launch sorts runs, one or more merge them (one up to 16,384 indices,
-// two up to 262,144), one adds. Updates are read once and the result is written once.
+// dp.GatherGrad: adds slices along `axis` where the indices say, in the order of the indices. These are sorted first,
+// so that each slice of the result finds its own: one launch sorts runs, one or more merge them (one up to 16,384
+// indices, two up to 262,144), one adds. Updates are read once and the result is written once.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// Softmax and LogSoftmax along `axis`: a block for each row. Few long rows are shared by blocks, whose first launch sums
-// exponentials.
+// Softmax and LogSoftmax along `axis`: a block for each row. Few long rows are shared by blocks, whose first launch
+// sums exponentials.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
