@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <memory>
 #include <regex>
-#include <sstream>
 
+#include "tests/cuda/library_calls.h"
 #include "tests/tools/tool.h"
 
 namespace {
@@ -83,17 +83,9 @@ TEST_F(Calibration, TheFastestThatIsExactIsMeasuredRecordedAndRun) {
   const std::string plan = Compile("--calibration=" + file, "chosen.bin");
   EXPECT_NE(Must("dpc show " + plan).out.find("stand-in, sm_90"), std::string::npos);
   Must("dpc verify " + plan + " --against=examples/digits_cnn.dpt --calibration=" + file);
-  // Every call of a library takes what was measured; without the calibration, what is named first.
+  // Every product and convolution takes what was measured; without the calibration, what is named first.
   const auto uses = [&](const std::string &which, const std::string &word) {
-    std::istringstream lines(Must("dprun " + which + " --explain --device=cuda").out);
-    std::pair<int, int> count;
-    for (std::string line; std::getline(lines, line);) {
-      static const std::regex of_library(" +uses.*(cuDNN engine|cuBLASLt algorithm).*");
-      const bool library = std::regex_match(line, of_library);
-      count.first += library;
-      count.second += library && line.find(word) != std::string::npos;
-    }
-    return count;
+    return LibraryCalls(Must("dprun " + which + " --explain --device=cuda").out, word);
   };
   const auto chosen = uses(plan, "measured"), first = uses(File("plan.bin"), "measured");
   EXPECT_GT(chosen.first, 10);

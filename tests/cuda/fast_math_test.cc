@@ -1,9 +1,8 @@
 // --fast-math=tf32 from the command line to the libraries: what plans record, what they compute, and that no choice
 // that was measured without it is taken with it.
 #include <cmath>
-#include <regex>
-#include <sstream>
 
+#include "tests/cuda/library_calls.h"
 #include "tests/tools/tool.h"
 
 namespace {
@@ -19,17 +18,9 @@ class FastMath : public Tools {
     Must("dpc compile " + model + " --target=cuda --batch=16 " + options + " -o " + File(name));
     return File(name);
   }
-  // How many steps' calls of libraries --explain shows, and how many of these with the word.
+  // How many products and convolutions by libraries --explain shows, and how many of these with the word.
   std::pair<int, int> Uses(const std::string &plan, const std::string &word) {
-    std::istringstream lines(Must("dprun " + plan + " --explain --device=cuda").out);
-    const std::regex of_library("cuDNN engine|cuBLASLt algorithm");
-    std::pair<int, int> count;
-    for (std::string line; std::getline(lines, line);) {
-      if (!std::regex_search(line, of_library)) continue;
-      count.first++;
-      count.second += line.find(word) != std::string::npos;
-    }
-    return count;
+    return LibraryCalls(Must("dprun " + plan + " --explain --device=cuda").out, word);
   }
   std::vector<double> Train(const std::string &plan) {
     Must("dprun " + plan + " --device=cuda --steps=40 --data image=examples/data/digits/test-images-idx3-ubyte" +
