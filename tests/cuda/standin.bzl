@@ -8,7 +8,11 @@ def standin_test(name, data = [], **kwargs):
     dp_test(
         name = name,
         data = data + ["//tests/cuda/standin:libraries"],
-        env = {"LD_LIBRARY_PATH": "tests/cuda/standin"},
+        # No machine code that is made for GPUs, wherever it lies: the stand-ins cannot run it.
+        env = {
+            "DP_CUDA_CODE": "",
+            "LD_LIBRARY_PATH": "tests/cuda/standin",
+        },
         **kwargs
     )
 
