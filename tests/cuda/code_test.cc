@@ -14,6 +14,7 @@ namespace {
 class Code : public Tools {
  protected:
   Code() {
+    setenv("DP_CUDA_CODE", "", 1);
     mkdir(File("compiler").c_str(), 0700);
     mkdir(File("gpu").c_str(), 0700);
     Link("libnvrtc.so.13", "compiler");
