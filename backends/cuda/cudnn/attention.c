@@ -16,8 +16,6 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   return dp_cudnn_attention_prepare(spec, kind, state);
 }
 
-static void release(void *state) { dp_cudnn_attention_release(kind, state); }
-
 static dp_status mend_rows(const dp_cudnn_attention_step *s, dp_queue *queue, void *y, float *lse,
                            const float *given_lse) {
   const dp_attention *e = &s->e;
@@ -60,6 +58,6 @@ const dp_kernel dp_kernel_cuda_cudnn_ScaledDotProductAttention = {
     .shares_state = true,
     .expect = dp_cudnn_expect,
     .prepare = prepare,
-    .release = release,
+    .release = dp_cudnn_attention_release,
     .enqueue = enqueue,
 };

@@ -15,8 +15,6 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   return dp_cudnn_attention_prepare(spec, kind, state);
 }
 
-static void release(void *state) { dp_cudnn_attention_release(kind, state); }
-
 // The statistics that cuDNN takes: those given, or a copy in scratch.
 static dp_status put_statistics(const dp_cudnn_attention_step *s, dp_queue *queue, void *scratch,
                                 const void **statistics) {
@@ -54,6 +52,6 @@ const dp_kernel dp_kernel_cuda_cudnn_ScaledDotProductAttentionGrad = {
     .shares_state = true,
     .expect = dp_cudnn_expect,
     .prepare = prepare,
-    .release = release,
+    .release = dp_cudnn_attention_release,
     .enqueue = enqueue,
 };

@@ -180,23 +180,24 @@ dp_status dp_cudnn_attention_add_functions(const dp_kernel *kernel, const dp_ker
 dp_status dp_cudnn_attention_prepare(const dp_kernel_spec *spec, const dp_cudnn_attention_kind *kind, void **state) {
   dp_cudnn_attention_step *s = calloc(1, sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "there is no memory for the state of attention");
+  s->kind = kind;
   s->e = dp_attention_of(spec, kind->q, kind->mask);
   s->part = whole_of(spec, kind, &s->e);
   s->room = room_of(&s->part);
   dp_status status = plan(s, kind);
   if (!status) status = s->planned ? add_functions(spec, kind, s) : kind->own->prepare(spec, &s->own);
   if (status)
-    dp_cudnn_attention_release(kind, s);
+    dp_cudnn_attention_release(s);
   else
     *state = s;
   return status;
 }
 
-void dp_cudnn_attention_release(const dp_cudnn_attention_kind *kind, void *state) {
+void dp_cudnn_attention_release(void *state) {
   dp_cudnn_attention_step *s = state;
   if (!s) return;
   if (s->planned) dp_cudnn_plan_release(&s->plan);
-  if (s->own && kind->own->release) kind->own->release(s->own);
+  if (s->own && s->kind->own->release) s->kind->own->release(s->own);
   free(s);
 }
 

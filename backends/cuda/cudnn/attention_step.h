@@ -26,6 +26,7 @@ typedef struct {
 } dp_cudnn_attention_room;
 
 typedef struct {
+  const dp_cudnn_attention_kind *kind;
   dp_attention e;
   void *own;  // the state of our own functions, if `planned` is false
   bool planned;
@@ -43,7 +44,7 @@ uint64_t dp_cudnn_attention_scratch_bytes(const dp_kernel_spec *spec, const dp_c
 // *state is a dp_cudnn_attention_step.
 dp_status dp_cudnn_attention_prepare(const dp_kernel_spec *spec, const dp_cudnn_attention_kind *kind,
                                      void **state) DP_MUST_USE;
-void dp_cudnn_attention_release(const dp_cudnn_attention_kind *kind, void *state);
+void dp_cudnn_attention_release(void *state);
 
 // The functions of our own that one of these kernels launches beside the plan; nothing for any other kernel.
 dp_status dp_cudnn_attention_add_functions(const dp_kernel *kernel, const dp_kernel_spec *spec) DP_MUST_USE;

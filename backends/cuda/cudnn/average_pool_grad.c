@@ -8,14 +8,6 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   return dp_cudnn_pooling_prepare(spec, &pooling, state);
 }
 
-static void release(void *state) { dp_cudnn_pooling_release(&pooling, state); }
-
-static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
-                         void *const *out, void *scratch) {
-  (void)scratch;
-  return dp_cudnn_pooling_enqueue(spec, &pooling, state, queue, in, out);
-}
-
 const dp_kernel dp_kernel_cuda_cudnn_AveragePoolGrad = {
     .name = "cuda.cudnn.dp.AveragePoolGrad",
     .op = "AveragePoolGrad",
@@ -26,6 +18,6 @@ const dp_kernel dp_kernel_cuda_cudnn_AveragePoolGrad = {
     .shares_state = true,
     .expect = dp_cudnn_expect,
     .prepare = prepare,
-    .release = release,
-    .enqueue = enqueue,
+    .release = dp_cudnn_pooling_release,
+    .enqueue = dp_cudnn_pooling_enqueue,
 };

@@ -8,6 +8,7 @@
 #include "backends/cuda/gpu/function.h"
 
 typedef struct {
+  const dp_cudnn_pooling *pooling;
   bool planned;
   dp_cudnn_plan plan;
   void *own;  // the state of our own function, if it is not planned
@@ -40,7 +41,8 @@ static bool describe(const dp_kernel_spec *spec, const dp_cudnn_pooling *pooling
   return true;
 }
 
-static dp_status plan(const dp_kernel_spec *spec, const dp_cudnn_pooling *pooling, step *s) {
+static dp_status plan(const dp_kernel_spec *spec, step *s) {
+  const dp_cudnn_pooling *pooling = s->pooling;
   const bool gradient = pooling->kind == DP_CUDNN_MEAN_GRADIENT;
   const dp_local *x = gradient ? &spec->outputs[0].local : &spec->inputs[0].local;
   dp_window window;
@@ -63,28 +65,29 @@ static dp_status plan(const dp_kernel_spec *spec, const dp_cudnn_pooling *poolin
 dp_status dp_cudnn_pooling_prepare(const dp_kernel_spec *spec, const dp_cudnn_pooling *pooling, void **state) {
   step *s = calloc(1, sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "there is no memory for the state of pooling");
-  dp_status status = plan(spec, pooling, s);
+  s->pooling = pooling;
+  dp_status status = plan(spec, s);
   if (!status && !s->planned) status = pooling->own->prepare(spec, &s->own);
   if (status)
-    dp_cudnn_pooling_release(pooling, s);
+    dp_cudnn_pooling_release(s);
   else
     *state = s;
   return status;
 }
 
-void dp_cudnn_pooling_release(const dp_cudnn_pooling *pooling, void *state) {
+void dp_cudnn_pooling_release(void *state) {
   step *s = state;
   if (!s) return;
   if (s->planned) dp_cudnn_plan_release(&s->plan);
-  if (s->own) pooling->own->release(s->own);
+  if (s->own) s->pooling->own->release(s->own);
   free(s);
 }
 
-dp_status dp_cudnn_pooling_enqueue(const dp_kernel_spec *spec, const dp_cudnn_pooling *pooling, void *state,
-                                   dp_queue *queue, const void *const *in, void *const *out) {
+dp_status dp_cudnn_pooling_enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                                   void *const *out, void *scratch) {
   const step *s = state;
-  const bool gradient = pooling->kind == DP_CUDNN_MEAN_GRADIENT;
-  if (!s->planned) return pooling->own->enqueue(spec, s->own, queue, in, out, NULL);
+  const bool gradient = s->pooling->kind == DP_CUDNN_MEAN_GRADIENT;
+  if (!s->planned) return s->pooling->own->enqueue(spec, s->own, queue, in, out, scratch);
   const int64_t ids[] = {1, 2};  // x, y
   const void *const data[] = {gradient ? out[0] : in[0], gradient ? in[0] : out[0]};
   return dp_cudnn_plan_put(&s->plan, dp_cuda_queue_stream(queue), 2, ids, data, NULL);

@@ -36,9 +36,10 @@ typedef struct {
 
 dp_status dp_cudnn_pooling_prepare(const dp_kernel_spec *spec, const dp_cudnn_pooling *pooling,
                                    void **state) DP_MUST_USE;
-void dp_cudnn_pooling_release(const dp_cudnn_pooling *pooling, void *state);
-dp_status dp_cudnn_pooling_enqueue(const dp_kernel_spec *spec, const dp_cudnn_pooling *pooling, void *state,
-                                   dp_queue *queue, const void *const *in, void *const *out) DP_MUST_USE;
+// As a kernel's; state is what dp_cudnn_pooling_prepare made.
+void dp_cudnn_pooling_release(void *state);
+dp_status dp_cudnn_pooling_enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                                   void *const *out, void *scratch) DP_MUST_USE;
 
 #ifdef __cplusplus
 }
