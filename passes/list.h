@@ -31,6 +31,8 @@ DP_PASS(place)
 DP_PASS(unroll)
 DP_PASS(roles)
 DP_PASS(recompute)
+// Before other regions take its members.
+DP_PASS(heads)
 DP_PASS(fuse)
 DP_PASS(bucket)
 DP_PASS(updates)

@@ -69,6 +69,7 @@ static dp_status begin(dp_arena *to) {
 static dp_status measure(const dp_kernel *kernel, const dp_kernel_spec *spec) {
   void *state = NULL;
   if (kernel == &dp_kernel_cuda_Region) return dp_cuda_region_add(spec, measure);
+  if (kernel == &dp_kernel_cuda_head_Region) return dp_cuda_head_add(spec, measure);
   if (!kernel->library || !kernel->prepare) return DP_OK;
   DP_TRY(kernel->prepare(spec, &state));
   if (kernel->release) kernel->release(state);

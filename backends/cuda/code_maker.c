@@ -44,6 +44,7 @@ static dp_status add_own(const dp_kernel *kernel, const dp_kernel_spec *spec) {
 // Which functions a library's kernel adds depends on what the library finds on the GPU: these are all that it may add.
 static dp_status add_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec) {
   if (kernel == &dp_kernel_cuda_Region) return dp_cuda_region_add(spec, add_kernel);
+  if (kernel == &dp_kernel_cuda_head_Region) return dp_cuda_head_add(spec, add_kernel);
   if (!kernel->library) return add_own(kernel, spec);
   const dp_cuda_function *spread;
   const dp_kernel *own = dp_kernel_select(&dp_target_cuda, spec, true);

@@ -18,6 +18,7 @@ const dp_target dp_target_cuda = {
     .threads = threads,
     .thread_work = 1,
     .producers = true,
+    .chunk_bytes = 256 << 20,  // so that a chunk is work enough for a whole GPU
     .tf32 = true,
     .uploads = true,
     .host = &dp_target_cpu,

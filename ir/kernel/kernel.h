@@ -125,8 +125,11 @@ typedef struct dp_target {
   int (*threads)(int64_t devices);
   double thread_work;  // operations or bytes per thread that make starting it worthwhile
   bool producers;      // regions may begin with products and end with reductions: its kernels gain by that
-  bool tf32;           // some of its kernels heed dp_kernel_spec.tf32
-  bool uploads;        // devices work by themselves: inputs go to them beside the step before (docs/plan.md)
+  // Scores of a loss that take so many bytes or more on a device are made and used in chunks (passes/fuse/heads.c).
+  // 0: never.
+  double chunk_bytes;
+  bool tf32;     // some of its kernels heed dp_kernel_spec.tf32
+  bool uploads;  // devices work by themselves: inputs go to them beside the step before (docs/plan.md)
   // Whose kernels fold constants on the machine that compiles; NULL: its own.
   const struct dp_target *host;
 } dp_target;

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "backends/cpu/target.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/target.h"
-#include "tests/backends/drawn_region.h"
+#include "tests/backends/region_builder.h"
 #include "tests/cuda/library_kernels.h"
 
 namespace dp_test {
@@ -18,64 +17,26 @@ constexpr uint32_t kSeeds = 160;
 
 const dp_kernel *Kernel() { return dp_kernel_find(&dp_target_cuda, "cuda.device.dp.Region"); }
 
-// Values are numbered when all members are there: operands, results, what stays inside.
-struct Producer {
-  Arena arena;
-  std::mt19937 rng;
+struct Producer : RegionBuilder {
   dp_dtype dtype;
-  struct Value {
-    std::vector<int64_t> extents;
-    bool operand, result;
-  };
-  std::vector<Value> made;
-  struct Member {
-    const char *op;
-    std::vector<int> in;
-    int out;
-    std::vector<dp_attr> attrs;
-  };
-  std::vector<Member> list;
-  std::vector<dp_kernel_operand> values;
-  std::vector<std::vector<int32_t>> taken, given;
-  std::vector<dp_kernel_member> members;
-  dp_kernel_region region{};
-  dp_kernel_spec spec{};
-  int n_inputs = 0, n_outputs = 0;
 
   explicit Producer(uint32_t seed, int64_t divisor = 1) : Producer(seed, &Producer::Draw, divisor) {}
-  Producer(uint32_t seed, void (Producer::*draw)(int64_t), int64_t size) : rng(seed) {
+  Producer(uint32_t seed, void (Producer::*draw)(int64_t), int64_t size) : RegionBuilder(seed) {
     static const dp_dtype types[] = {DP_FLOAT32, DP_FLOAT64, DP_BFLOAT16, DP_FLOAT16};
     dtype = types[seed % 4];
     (this->*draw)(size);
     Number();
   }
 
-  int UpTo(size_t n) { return static_cast<int>(rng() % n); }
-  int Operand(const std::vector<int64_t> &extents) {
-    made.push_back({extents, true, false});
-    return static_cast<int>(made.size()) - 1;
-  }
+  int Operand(const std::vector<int64_t> &extents) { return RegionBuilder::Operand(dtype, extents); }
   // result: in so many of 4 cases it is a result.
   int Add(const char *op, const std::vector<int> &in, const std::vector<int64_t> &extents, int result,
           const std::vector<dp_attr> &attrs = {}) {
-    made.push_back({extents, false, UpTo(4) < result});
-    list.push_back({op, in, static_cast<int>(made.size()) - 1, attrs});
-    return list.back().out;
-  }
-  dp_attr Int(const char *name, int64_t i) {
-    dp_attr attr{};
-    attr.name = name, attr.kind = DP_ATTR_INT, attr.i = i;
-    return attr;
+    return RegionBuilder::Add("", op, in, dtype, extents, UpTo(4) < result, attrs);
   }
   int Softmax(int x) {
     const std::vector<int64_t> extents = made[size_t(x)].extents;
     return Add("Softmax", {x}, extents, 1, {Int("axis", -1)});
-  }
-  dp_attr Axes(const std::vector<int64_t> &axes) {
-    dp_attr attr{};
-    attr.name = "axes", attr.kind = DP_ATTR_INTS, attr.count = axes.size();
-    attr.ints = static_cast<const int64_t *>(dp_memdup(arena, axes.data(), axes.size() * sizeof(int64_t)));
-    return attr;
   }
 
   // A product and so many Softmax behind it, each a launch that leaves its result for the next one.
@@ -125,64 +86,10 @@ struct Producer {
     if (UpTo(2)) Add("ReduceSum", {UpTo(2) ? x : first}, {n}, 4, {Axes(axes), Int("keepdims", 0)});
     made[size_t(x)].result = true;
   }
-
-  void Number() {
-    std::vector<int32_t> number(made.size());
-    for (int round = 0; round < 3; round++)
-      for (size_t v = 0; v < made.size(); v++) {
-        if ((made[v].operand ? 0 : made[v].result ? 1 : 2) != round) continue;
-        number[v] = static_cast<int32_t>(values.size());
-        values.push_back({dtype, true, LocalOf(made[v].extents)});
-        n_inputs += !round;
-        n_outputs += round == 1;
-      }
-    dp_graph *holder = dp_graph_create(dp_model_create(arena, "m"), "g");
-    const char *unnamed[] = {nullptr};
-    for (const Member &member : list) {
-      taken.emplace_back();
-      for (int v : member.in) taken.back().push_back(number[size_t(v)]);
-      given.push_back({number[size_t(member.out)]});
-      const dp_op *op = dp_op_find("", member.op);
-      const dp_node *node = dp_graph_add_node(holder, op, "n", 0, nullptr, 1, unnamed, int(member.attrs.size()),
-                                              member.attrs.empty() ? nullptr : member.attrs.data());
-      members.push_back({op, node, int(member.in.size()), 1, nullptr, nullptr});
-    }
-    for (size_t m = 0; m < members.size(); m++)
-      members[m].inputs = taken[m].data(), members[m].outputs = given[m].data();
-    region = {int(members.size()), int(values.size()), members.data(), values.data()};
-    spec.op = dp_op_find("dp", "Region");
-    spec.n_inputs = n_inputs, spec.n_outputs = n_outputs;
-    spec.inputs = values.data(), spec.outputs = values.data() + n_inputs;
-    spec.region = &region;
-    spec.threads = 1;
-  }
-
-  std::vector<Tensor> Tensors(int first, int count) {
-    std::vector<Tensor> tensors(static_cast<size_t>(count));
-    for (size_t i = 0; i < tensors.size(); i++) {
-      tensors[i].dtype = dtype;
-      tensors[i].local = values[size_t(first) + i].local;
-      tensors[i].bytes.resize(size_t(tensors[i].Count()) * dp_type_bytes(dtype));
-      for (int64_t k = 0; k < tensors[i].Count(); k++)
-        tensors[i].Set(k, first ? 0 : static_cast<double>(rng() % 4001) / 1000 - 2);
-    }
-    return tensors;
-  }
 };
 
 std::vector<Tensor> Expected(Producer *p, const std::vector<Tensor> &in) {
-  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region");
-  std::vector<Tensor> out = p->Tensors(p->n_inputs, p->n_outputs);
-  std::vector<uint64_t> scratch(kernel->scratch_bytes(&p->spec) / 8 + 8);
-  std::vector<const void *> from;
-  std::vector<void *> to;
-  for (const Tensor &tensor : in) from.push_back(tensor.bytes.data());
-  for (Tensor &tensor : out) to.push_back(tensor.bytes.data());
-  void *state = nullptr;
-  EXPECT_EQ(kernel->prepare(&p->spec, &state), DP_OK);
-  EXPECT_EQ(kernel->run(&p->spec, state, from.data(), to.data(), scratch.data(), 0, 1), DP_OK);
-  kernel->release(state);
-  return out;
+  return ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), p, in);
 }
 
 void ExpectClose(const Tensor &expected, const Tensor &found) {

@@ -17,7 +17,12 @@ struct Memory {
   double arena = 0;  // bytes a sample, of the whole transient arena
 };
 
-bool IsGradientOfLoss(const Dp__Instruction *in) { return !strcmp(in->op, "SoftmaxCrossEntropyLossGrad"); }
+// It may be a member of the head, a region that also makes the scores.
+bool IsGradientOfLoss(const Dp__Instruction *in) {
+  bool is = !strcmp(in->op, "SoftmaxCrossEntropyLossGrad");
+  for (size_t m = 0; m < in->n_members; m++) is |= IsGradientOfLoss(in->members[m]);
+  return is;
+}
 
 // Values that share memory, such as those of a Reshape in place, count once.
 double Kept(const Plan &plan) {
@@ -71,9 +76,9 @@ void ExpectShare(const char *target) {
   printf("%s: a layer keeps %.3f of float32's bytes, the network %.3f of %.0f MB a sample, the arena %.3f of %.0f MB\n",
          target, of_layer, half.kept / full.kept, full.kept / 1e6, half.arena / full.arena, full.arena / 1e6);
   EXPECT_LE(of_layer, 0.6);
-  // The logits are kept in float32, and so is their gradient, which the arena also has.
-  EXPECT_LE(half.kept / full.kept, 0.7);
-  EXPECT_LE(half.arena / full.arena, 0.75);
+  EXPECT_LE(half.kept / full.kept, 0.6);
+  // The scratch of the head grows with the batch too, by an eighth of the scores, which are float32 in part.
+  EXPECT_LE(half.arena / full.arena, 0.65);
 }
 
 TEST(Activations, OfGpt2OnTheCpu) { ExpectShare("cpu"); }

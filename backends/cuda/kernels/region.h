@@ -8,12 +8,15 @@
 extern "C" {
 #endif
 
-extern const dp_kernel dp_kernel_cuda_Region;
+extern const dp_kernel dp_kernel_cuda_Region, dp_kernel_cuda_head_Region;
 
 // Adds the functions of the region's elementwise launches (backends/cuda/gpu/function.h), and calls `add` for the
 // kernel of every other launch, with what it will be told. It needs no GPU unless `add` does. It ends at a failure.
 dp_status dp_cuda_region_add(const dp_kernel_spec *region,
                              dp_status (*add)(const dp_kernel *kernel, const dp_kernel_spec *spec)) DP_MUST_USE;
+// The same for a region that is computed in chunks.
+dp_status dp_cuda_head_add(const dp_kernel_spec *region,
+                           dp_status (*add)(const dp_kernel *kernel, const dp_kernel_spec *spec)) DP_MUST_USE;
 
 #ifdef __cplusplus
 }
