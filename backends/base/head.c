@@ -51,8 +51,9 @@ static bool has_one_result(const dp_kernel_member *m) {
 static bool add_member(const dp_kernel_spec *spec, int m, dp_head *head) {
   const dp_kernel_region *r = spec->region;
   const dp_kernel_member *from = &r->members[m];
+  if (from->n_inputs > DP_MAX_OPERANDS || !has_one_result(from)) return false;
   dp_head_member member = member_of(r, m, head);
-  if (!has_one_result(from) || !dp_head_takes(&member)) return false;
+  if (!dp_head_takes(&member)) return false;
   for (int i = 0; i < from->n_inputs; i++)
     if (from->inputs[i] >= 0) head->standing[from->inputs[i]] = (uint8_t)member.inputs[i];
   const int32_t y = from->outputs[0];
@@ -64,7 +65,7 @@ static bool add_member(const dp_kernel_spec *spec, int m, dp_head *head) {
   return fits(r, m, head);
 }
 
-bool dp_head_of(const dp_kernel_spec *spec, dp_head *head) {
+bool dp_head_of(const dp_kernel_spec *spec, int64_t fewest, dp_head *head) {
   const dp_kernel_region *r = spec->region;
   if (!r || !r->n_members || r->n_members > DP_HEAD_MEMBERS || r->n_values > DP_HEAD_VALUES) return false;
   *head = (dp_head){0};
@@ -74,13 +75,11 @@ bool dp_head_of(const dp_kernel_spec *spec, dp_head *head) {
     if (!add_member(spec, m, head)) return false;
     has_loss |= dp_head_is_loss(r->members[m].op);
   }
-  // Every chunk reads the weights and adds to their gradient, so its scores are to be twice as large at least.
-  const int64_t features = columns_of(&r->values[r->members[0].inputs[0]].local);
-  const int64_t fewest = dp_max_i64(2 * features, 2 * STEP),
-                eighth = (head->rows + DP_HEAD_CHUNKS - 1) / DP_HEAD_CHUNKS;
+  const int64_t eighth = (head->rows + DP_HEAD_CHUNKS - 1) / DP_HEAD_CHUNKS;
   const int64_t wanted = dp_min_i64(dp_max_i64(1, (head->rows + fewest - 1) / fewest), DP_HEAD_CHUNKS);
   head->most = dp_min_i64(head->rows, round_up(dp_max_i64(fewest, eighth)));
-  head->count = (int)((wanted + spec->threads - 1) / spec->threads * spec->threads);
+  const int64_t threads = dp_max_i64(1, spec->threads);
+  head->count = (int)((wanted + threads - 1) / threads * threads);
   head->chunk = round_up((head->rows + head->count - 1) / head->count);
   return has_loss;
 }

@@ -23,8 +23,10 @@ typedef struct {
   bool of_product[DP_HEAD_VALUES];   // by value, of sums: a product makes it
 } dp_head;
 
-// False: the region is no head, or has too many members or values.
-bool dp_head_of(const dp_kernel_spec *region, dp_head *head);
+// False: the region is no head, or has too many members or values. fewest: rows of a chunk, a multiple of 256, if there
+// are as many. Each chunk reads the weights and adds to their gradient, so its products must take much longer than that,
+// which depends on its rows and the target alone.
+bool dp_head_of(const dp_kernel_spec *region, int64_t fewest, dp_head *head);
 
 static inline int64_t dp_head_first(const dp_head *head, int chunk) {
   return dp_min_i64(chunk * head->chunk, head->rows);

@@ -14,6 +14,8 @@
 #include "backends/cpu/target.h"
 #include "ir/base/base.h"
 
+enum { FEWEST_ROWS = 512 };  // of a chunk
+
 // ---- kernels of members ---------------------------------------------------------------------------------------------
 
 static const dp_kernel *fastest_bf16(const dp_member_spec *member) {
@@ -92,7 +94,7 @@ static rooms measure(const dp_kernel_spec *spec, const dp_head *head, dp_members
 static uint64_t bytes_with(const dp_kernel_spec *spec, dp_members_choose *choose) {
   dp_head head;
   dp_head_chunk *room = malloc(sizeof *room);
-  if (!room || !dp_head_of(spec, &head)) return free(room), UINT64_MAX;
+  if (!room || !dp_head_of(spec, FEWEST_ROWS, &head)) return free(room), UINT64_MAX;
   const rooms r = measure(spec, &head, choose, room);
   free(room);
   return (uint64_t)spec->threads * r.chunk + (uint64_t)(spec->threads - 1) * r.sums;
@@ -105,7 +107,7 @@ static uint64_t scratch_bytes_bf16(const dp_kernel_spec *spec) { return bytes_wi
 
 static bool match(const dp_kernel_spec *spec) {
   dp_head head;
-  return dp_head_of(spec, &head) && dp_members_match(spec, fastest);
+  return dp_head_of(spec, FEWEST_ROWS, &head) && dp_members_match(spec, fastest);
 }
 
 static bool match_bf16(const dp_kernel_spec *spec) {
@@ -162,8 +164,8 @@ static dp_status prepare_all(const dp_kernel_spec *spec, dp_members_choose *choo
 static dp_status prepare_with(const dp_kernel_spec *spec, dp_members_choose *choose, void **state) {
   head_state *s = calloc(1, sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", spec->region->n_members);
-  dp_status status =
-      dp_head_of(spec, &s->head) ? prepare_all(spec, choose, s) : dp_fail(EX_SOFTWARE, "a region that is no head");
+  dp_status status = dp_head_of(spec, FEWEST_ROWS, &s->head) ? prepare_all(spec, choose, s)
+                                                             : dp_fail(EX_SOFTWARE, "a region that is no head");
   if (status)
     release(s);
   else

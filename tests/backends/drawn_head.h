@@ -21,7 +21,7 @@ struct DrawnHead : RegionBuilder {
   // wanted: rows; -1: drawn.
   explicit DrawnHead(uint32_t seed, int64_t wanted = -1, dp_dtype of = DP_NO_TYPE) : RegionBuilder(seed) {
     static const dp_dtype types[] = {DP_FLOAT32, DP_FLOAT64, DP_BFLOAT16, DP_FLOAT16};
-    static const int64_t counts[] = {1, 40, 256, 257, 700, 2048, 3000};
+    static const int64_t counts[] = {1, 40, 512, 700, 2047, 3000, 4100};
     dtype = of ? of : types[seed % 4];
     wide = dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
     rows = wanted >= 0 ? wanted : counts[seed / 4 % std::size(counts)];
@@ -105,22 +105,25 @@ struct DrawnHead : RegionBuilder {
   }
 };
 
-// What a sum over so many rows loses. In 16 bits it is rounded once a chunk, and so is what goes into it.
-inline void ExpectCloseHeads(const Tensor &expected, const Tensor &found, int64_t rows) {
+// What a sum over so many rows loses. In 16 bits scores are rounded, on either side of a half, and so is each chunk's
+// sum. Where two scores are all but equal, another class may be the largest: of one row in a hundred at most.
+inline void ExpectCloseHeads(const DrawnHead &head, const Tensor &expected, const Tensor &found) {
   double scale = 1e-30;
+  int64_t other_classes = 0;
   for (int64_t i = 0; i < expected.Count(); i++)
     if (std::isfinite(expected.Get(i))) scale = std::max(scale, std::fabs(expected.Get(i)));
-  const double root = std::sqrt(double(rows) + 1);
-  const double unit = expected.dtype == DP_FLOAT64    ? 1e-13 * root
-                      : expected.dtype == DP_BFLOAT16 ? 0x1p-6
-                      : expected.dtype == DP_FLOAT16  ? 0x1p-8
-                                                      : 1e-6 * root;
+  const double root = std::sqrt(double(head.rows) + 1);
+  const double unit = head.dtype == DP_FLOAT64    ? 1e-13 * root
+                      : head.dtype == DP_BFLOAT16 ? 0x1p-6
+                      : head.dtype == DP_FLOAT16  ? 0x1p-8
+                                                  : 1e-6 * root;
   for (int64_t i = 0; i < expected.Count(); i++) {
     if (expected.dtype == DP_INT64)
-      ASSERT_EQ(expected.Get(i), found.Get(i)) << "element " << i;
+      other_classes += expected.Get(i) != found.Get(i);
     else
       ASSERT_NEAR(expected.Get(i), found.Get(i), unit * scale) << "element " << i;
   }
+  EXPECT_LE(other_classes, head.rows / 100);
 }
 
 }  // namespace dp_test

@@ -64,7 +64,7 @@ void EqualsTheReference(uint32_t seed, int64_t rows) {
     SCOPED_TRACE(threads);
     const Computed found = Compute(&head, in, threads);
     ASSERT_EQ(found.error, "");
-    for (size_t k = 0; k < expected.size(); k++) ExpectCloseHeads(expected[k], found.results[k], head.rows);
+    for (size_t k = 0; k < expected.size(); k++) ExpectCloseHeads(head, expected[k], found.results[k]);
   }
 }
 
@@ -141,7 +141,7 @@ TEST(Head, TakesNoOtherRegions) {
   for (uint32_t seed = 0; seed < 40; seed++) {
     Drawn rows(seed);
     rows.spec.threads = 1;
-    EXPECT_FALSE(dp_head_of(&rows.spec, &found)) << seed;
+    EXPECT_FALSE(dp_head_of(&rows.spec, 512, &found)) << seed;
   }
   DrawnHead mean(2, 300, DP_FLOAT32);
   for (dp_kernel_member &member : mean.members) {  // over weighted labels
@@ -151,7 +151,7 @@ TEST(Head, TakesNoOtherRegions) {
     node->n_attrs = 1;
     node->attrs = ignored;
   }
-  EXPECT_FALSE(dp_head_of(&mean.spec, &found));
+  EXPECT_FALSE(dp_head_of(&mean.spec, 512, &found));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace dp_test {
 namespace {
 
-constexpr uint32_t kSeeds = 56;
+constexpr uint32_t kSeeds = 28;
 
 const dp_kernel *Kernel() { return dp_kernel_find(&dp_target_cuda, "cuda.head.dp.Region"); }
 
@@ -38,7 +38,7 @@ void EqualsTheReference(uint32_t seed, int64_t rows) {
       ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), &head, in);
   const Outcome found = RunKernel(Kernel(), head.spec, in, expected, -1);
   ASSERT_EQ(found.error, "");
-  for (size_t k = 0; k < expected.size(); k++) ExpectCloseHeads(expected[k], found.results[k], head.rows);
+  for (size_t k = 0; k < expected.size(); k++) ExpectCloseHeads(head, expected[k], found.results[k]);
 }
 
 TEST_F(CudaHead, EqualsTheReference) {
@@ -50,7 +50,7 @@ TEST_F(CudaHead, OfNoRows) {
 }
 
 TEST_F(CudaHead, NamesTheLabelThatIsRefused) {
-  for (uint32_t seed = 0; seed < 12; seed++) {
+  for (uint32_t seed = 0; seed < 3; seed++) {
     DrawnHead head(seed, 3000);
     std::vector<Tensor> in = head.Tensors(0, head.n_inputs);
     for (size_t i = 0; i < in.size(); i++)
@@ -63,7 +63,7 @@ TEST_F(CudaHead, NamesTheLabelThatIsRefused) {
 TEST(CudaHeads, FewerRowsNeedNoMoreScratch) {
   for (uint32_t seed = 0; seed < 40; seed++) {
     uint64_t most = 0;
-    for (int64_t rows : {0, 2, 4, 64, 254, 256, 258, 510, 512, 514, 2046, 2048, 2050, 4096}) {
+    for (int64_t rows : {0, 2, 4, 64, 256, 510, 2046, 2048, 2050, 4096, 4098, 16384, 16386, 40000}) {
       DrawnHead head(seed, rows);
       const uint64_t bytes = Kernel()->scratch_bytes(&head.spec);
       EXPECT_GE(bytes, most) << "seed " << seed << ", " << rows << " rows";

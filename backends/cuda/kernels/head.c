@@ -9,7 +9,7 @@
 
 static bool match(const dp_kernel_spec *spec) {
   dp_head head;
-  return dp_head_of(spec, &head) && dp_kernel_cuda_Region.match(spec);
+  return dp_head_of(spec, DP_CUDA_HEAD_ROWS, &head) && dp_kernel_cuda_Region.match(spec);
 }
 
 // ---- sums -----------------------------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   dp_head head;
   dp_head_chunk *chunk = malloc(sizeof *chunk);
   uint64_t bytes = UINT64_MAX;
-  if (chunk && dp_head_of(spec, &head)) {
+  if (chunk && dp_head_of(spec, DP_CUDA_HEAD_ROWS, &head)) {
     dp_head_chunk_make(spec, &head, 0, head.most, true, chunk);
     bytes = sums_bytes(spec, &head) + dp_kernel_cuda_Region.scratch_bytes(&chunk->spec);
   }
@@ -73,7 +73,7 @@ static void release(void *state) {
 }
 
 static dp_status prepare_all(const dp_kernel_spec *spec, head_state *s) {
-  if (!dp_head_of(spec, &s->head)) return dp_fail(EX_SOFTWARE, "a region that is no head");
+  if (!dp_head_of(spec, DP_CUDA_HEAD_ROWS, &s->head)) return dp_fail(EX_SOFTWARE, "a region that is no head");
   s->chunks = calloc((size_t)s->head.count, sizeof *s->chunks);
   if (!s->chunks) return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", spec->region->n_members);
   for (int c = 0; c < s->head.count; c++) {
@@ -98,7 +98,8 @@ dp_status dp_cuda_head_add(const dp_kernel_spec *spec,
   dp_head head;
   dp_head_chunk *chunk = malloc(sizeof *chunk);
   dp_status status = DP_OK;
-  if (!chunk || !dp_head_of(spec, &head)) status = dp_fail(DP_EX_MEMORY, "out of memory for a region's functions");
+  if (!chunk || !dp_head_of(spec, DP_CUDA_HEAD_ROWS, &head))
+    status = dp_fail(DP_EX_MEMORY, "out of memory for a region's functions");
   for (int c = 0; !status && c < head.count; c++) {
     dp_head_chunk_make(spec, &head, dp_head_first(&head, c), dp_head_rows(&head, c), c > 0, chunk);
     status = dp_cuda_region_add(&chunk->spec, add);
