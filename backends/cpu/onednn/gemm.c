@@ -33,7 +33,7 @@ static bool copy_bias(const dp_kernel_spec *spec, const float *c, int64_t m, int
 
 // Floats: of the distance between rows that slows reading down, of the padding, of the copy. A block of fewer than
 // FEWEST rows costs more than it saves, and so does copying for a product that reads each row's elements often anyway.
-enum { PERIOD = 512, PADDING = 16, COPY = 1 << 18, FEWEST = 64, FEW = 512 };
+enum { PERIOD = 512, PADDING = 16, COPY = 1 << 19, FEWEST = 64, FEW = 512 };
 
 // Rows of `columns` floats that are copied at a time.
 static int64_t rows_of_block(int64_t columns) { return COPY / (columns + PADDING); }
