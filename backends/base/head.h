@@ -24,8 +24,8 @@ typedef struct {
 } dp_head;
 
 // False: the region is no head, or has too many members or values. fewest: rows of a chunk, a multiple of 256, if there
-// are as many. Each chunk reads the weights and adds to their gradient, so its products must take much longer than that,
-// which depends on its rows and the target alone.
+// are as many. Each chunk reads the weights and adds to their gradient, so its products must take much longer than
+// that, which depends on its rows and the target alone.
 bool dp_head_of(const dp_kernel_spec *region, int64_t fewest, dp_head *head);
 
 static inline int64_t dp_head_first(const dp_head *head, int chunk) {
@@ -45,12 +45,12 @@ typedef struct {
   int32_t numbers[2 * DP_HEAD_MEMBERS * 2 * DP_MAX_OPERANDS];
 } dp_head_chunk;
 
-// The region of `rows` rows from `first` on. adds: its operands are followed by the sums so far. The new sums may lie on
-// these where products make them.
+// The region of `rows` rows from `first` on. adds: its operands are followed by the sums so far. The new sums may lie
+// on these where products make them.
 void dp_head_chunk_make(const dp_kernel_spec *region, const dp_head *head, int64_t first, int64_t rows, bool adds,
                         dp_head_chunk *made);
-// The addresses of the chunk's operands and results. before, sums: (n_sums) where the sums so far are, and where the new
-// ones go. from: (2 DP_HEAD_VALUES), to: (DP_HEAD_VALUES)
+// The addresses of the chunk's operands and results. before, sums: (n_sums) where the sums so far are, and where the
+// new ones go. from: (2 DP_HEAD_VALUES), to: (DP_HEAD_VALUES)
 void dp_head_chunk_ends(const dp_kernel_spec *region, const dp_head *head, int64_t first, const void *const *in,
                         void *const *out, void *const *before, void *const *sums, const void **from, void **to);
 

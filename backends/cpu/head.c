@@ -184,14 +184,14 @@ static char *scratch_of(const head_state *s, void *scratch, int part) {
   return (char *)scratch + (uint64_t)part * (s->rooms.chunk + s->rooms.sums);
 }
 
-// Where a thread sums: the first where the results are, the others after the scratch of their chunks.
+// Where a thread sums: the first where the results are, each other before the scratch of its chunks.
 static void find_sums(const dp_kernel_spec *spec, const head_state *s, void *const *out, void *scratch, int part,
                       void **sums) {
-  char *room = scratch_of(s, scratch, part) - s->rooms.sums;
+  uint64_t at = 0;
   for (int k = 0; k < spec->n_outputs; k++) {
     if (s->head.standing[spec->n_inputs + k] != DP_HEAD_SUM) continue;
-    *sums++ = part ? room : out[k];
-    room += bytes_of_sum(&spec->outputs[k]);
+    *sums++ = part ? scratch_of(s, scratch, part) - s->rooms.sums + at : out[k];
+    at += bytes_of_sum(&spec->outputs[k]);
   }
 }
 
