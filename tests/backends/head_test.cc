@@ -60,7 +60,7 @@ Computed Compute(DrawnHead *head, const std::vector<Tensor> &in, int threads, ui
 void EqualsTheReference(uint32_t seed, int64_t rows) {
   DrawnHead head(seed, rows);
   const std::vector<Tensor> in = head.Tensors(0, head.n_inputs), expected = ReferenceOf(Reference(), &head, in);
-  for (int threads : {1, 2, 3, 11}) {
+  for (int threads : {1, 2 + int(seed % 3), 11}) {
     SCOPED_TRACE(threads);
     const Computed found = Compute(&head, in, threads);
     ASSERT_EQ(found.error, "");
@@ -69,7 +69,7 @@ void EqualsTheReference(uint32_t seed, int64_t rows) {
 }
 
 TEST(Head, EqualsTheReference) {
-  for (uint32_t seed = 0; seed < 112; seed++) {
+  for (uint32_t seed = 0; seed < 56; seed++) {
     SCOPED_TRACE(seed);
     EqualsTheReference(seed, -1);
   }
@@ -77,14 +77,14 @@ TEST(Head, EqualsTheReference) {
 
 // A device may have no rows: sums are 0 then.
 TEST(Head, OfNoRows) {
-  for (uint32_t seed = 0; seed < 24; seed++) {
+  for (uint32_t seed = 0; seed < 16; seed++) {
     SCOPED_TRACE(seed);
     EqualsTheReference(seed, 0);
   }
 }
 
 TEST(Head, IsTheSameInEveryRun) {
-  for (uint32_t seed = 0; seed < 28; seed++) {
+  for (uint32_t seed = 0; seed < 28; seed += 3) {
     SCOPED_TRACE(seed);
     DrawnHead head(seed);
     const std::vector<Tensor> in = head.Tensors(0, head.n_inputs);
@@ -120,7 +120,7 @@ TEST(Head, ScoresOfAllRowsAreNowhere) {
 // A refused label is named by its place in the batch, whatever chunk it is in.
 TEST(Head, NamesTheLabelThatIsRefused) {
   int checked = 0;
-  for (uint32_t seed = 0; seed < 24; seed++) {
+  for (uint32_t seed = 0; seed < 6; seed++) {
     DrawnHead head(seed, 3000);
     std::vector<Tensor> in = head.Tensors(0, head.n_inputs);
     for (size_t i = 0; i < in.size(); i++)
@@ -132,7 +132,7 @@ TEST(Head, NamesTheLabelThatIsRefused) {
       checked++;
     }
   }
-  EXPECT_EQ(checked, 48);
+  EXPECT_EQ(checked, 12);
 }
 
 // What a chunk cannot compute without the others is no head.

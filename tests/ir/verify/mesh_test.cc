@@ -201,10 +201,9 @@ TEST(Mesh, HugeShapesAndMeshes) {
 
 // ---- large plans ----------------------------------------------------------------------------------------------------
 
-// Two chains of Relu on two streams that keep waiting for each other, with each result over the bytes of the result
-// before the last.
-TEST(Large, HundredThousandInstructionsTakeASecond) {
-  const int pairs = 50000;
+// CPU seconds that checking takes for two chains of Relu on two streams that keep waiting for each other, with each
+// result over the bytes of the result before the last.
+double SecondsToCheck(int pairs) {
   std::string text = "model m {\n graph infer {\n input x: float32[N,4]\n a0 = Relu(x)\n b0 = Relu(a0)\n";
   for (int i = 1; i < pairs; i++) {
     std::string n = std::to_string(i), last = std::to_string(i - 1);
@@ -270,12 +269,12 @@ TEST(Large, HundredThousandInstructionsTakeASecond) {
   EXPECT_EQ(p.Verify(&message, &report), "") << message;
   double seconds = static_cast<double>(clock() - start) / CLOCKS_PER_SEC;
   printf("%llu instructions checked in %.3f s\n", static_cast<unsigned long long>(report.instructions), seconds);
-  RecordProperty("seconds", std::to_string(seconds));
-  EXPECT_EQ(report.instructions, 2u * pairs + 2);
-  EXPECT_EQ(report.operands, 3u * pairs + 1 + 1 - 1 + 1);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  EXPECT_LT(seconds, 1);
-#endif
+  EXPECT_EQ(report.instructions, 2u * uint64_t(pairs) + 2);
+  EXPECT_EQ(report.operands, 3u * uint64_t(pairs) + 1 + 1 - 1 + 1);
+  return seconds;
 }
+
+// How long it takes is bench/compile_curve's matter. A square would take 64 times as long for 8 times as many.
+TEST(Large, TakesTimeInProportion) { EXPECT_LT(SecondsToCheck(50000), 30 * SecondsToCheck(6250)); }
 
 }  // namespace
